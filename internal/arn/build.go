@@ -1,0 +1,64 @@
+package arn
+
+// build joins the parts of one ARN.
+func build(region, account string, kind Kind, id string) string {
+	return ARN{Partition: Partition(region), Region: region, Account: account, Kind: kind, ID: id}.String()
+}
+
+// Fleet is the ARN of a fleet; that of a container fleet ("containerfleet-…")
+// has the kind containerfleet.
+func Fleet(region, account, fleetID string) string {
+	return build(region, account, fleetKind(fleetID), fleetID)
+}
+
+// Location is the ARN of a custom location. Locations that are AWS Regions have none.
+func Location(region, account, name string) string {
+	return build(region, account, KindLocation, name)
+}
+
+// Compute is the ARN of a compute, by its name.
+func Compute(region, account, name string) string { return build(region, account, KindCompute, name) }
+
+// Alias is the ARN of an alias.
+func Alias(region, account, aliasID string) string { return build(region, account, KindAlias, aliasID) }
+
+// Build is the ARN of a build.
+func Build(region, account, buildID string) string { return build(region, account, KindBuild, buildID) }
+
+// Script is the ARN of a script.
+func Script(region, account, scriptID string) string {
+	return build(region, account, KindScript, scriptID)
+}
+
+// Queue is the ARN of a game session queue, by its name.
+func Queue(region, account, name string) string { return build(region, account, KindQueue, name) }
+
+// MatchmakingConfiguration is the ARN of a matchmaking configuration, by its name.
+func MatchmakingConfiguration(region, account, name string) string {
+	return build(region, account, KindMatchmakingConfiguration, name)
+}
+
+// MatchmakingRuleSet is the ARN of a matchmaking rule set, by its name.
+func MatchmakingRuleSet(region, account, name string) string {
+	return build(region, account, KindMatchmakingRuleSet, name)
+}
+
+// GameSessionPrefix is what the ids of all game sessions of one fleet location
+// begin with; the id part follows. The account is empty by rule. The location
+// stands in the ARN unless it is the home Region: location is then "" or equals
+// region.
+// Source: API reference, GameSession.GameSessionId.
+func GameSessionPrefix(region, fleetID, location string) string {
+	prefix := "arn:" + Partition(region) + ":gamelift:" + region + "::gamesession/" + fleetID + "/"
+	if location == "" || location == region {
+		return prefix
+	}
+	return prefix + location + "/"
+}
+
+// GameSession is the ARN, and so the id, of a game session; see
+// GameSessionPrefix for the location. idPart is what the client gave, or
+// "gsess-<uuid>", or the bare UUID of a placed session.
+func GameSession(region, fleetID, location, idPart string) string {
+	return GameSessionPrefix(region, fleetID, location) + idPart
+}

@@ -1,0 +1,137 @@
+// Package event turns facts into bytes and back: the journal's events and the
+// snapshot's records.
+//
+// # Format
+//
+// A fact is a CBOR array of three: the number of its type, the number of its
+// room (0 is the catalog), and a map of its fields. The fields' keys are the
+// small integers of their `cbor:"N,keyasint"` tags. Both kinds of number are
+// for ever: a type or field may be added, never renumbered, re-typed or
+// reused, because events outlive the code that wrote them. A decoder ignores
+// fields that it does not know. A golden file per type guards all of this.
+package event
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// A Fact is one event, or one record of a snapshot, and the room it is about.
+type Fact struct {
+	Room uint32 // 0 is the catalog
+	Body any    // a pointer to a type of the Set
+}
+
+// A Set knows the types of facts and their numbers. It is built at start and
+// then only read.
+type Set struct {
+	types   map[uint64]reflect.Type
+	numbers map[reflect.Type]uint64
+	names   map[uint64]string
+}
+
+// Entry is one type of a Set: its number, and a nil pointer to the type.
+type Entry struct {
+	Number uint64
+	Type   any
+}
+
+// NewSet makes a Set of the given entries. It panics when a number or a type
+// stands twice: that is a mistake in the program, not in its input.
+func NewSet(groups ...[]Entry) *Set {
+	s := &Set{types: map[uint64]reflect.Type{}, numbers: map[reflect.Type]uint64{}, names: map[uint64]string{}}
+	for _, entries := range groups {
+		for _, e := range entries {
+			t := reflect.TypeOf(e.Type)
+			if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+				panic(fmt.Sprintf("event %d: %v is not a pointer to a struct", e.Number, t))
+			}
+			if _, ok := s.types[e.Number]; ok {
+				panic(fmt.Sprintf("event number %d stands twice", e.Number))
+			}
+			if _, ok := s.numbers[t]; ok {
+				panic(fmt.Sprintf("event type %v stands twice", t))
+			}
+			s.types[e.Number] = t
+			s.numbers[t] = e.Number
+			s.names[e.Number] = t.Elem().Name()
+		}
+	}
+	return s
+}
+
+var (
+	encMode = must(cbor.EncOptions{Sort: cbor.SortNone, ShortestFloat: cbor.ShortestFloat16}.UserBufferEncMode())
+	decMode = must(cbor.DecOptions{
+		MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24, DupMapKey: cbor.DupMapKeyQuiet,
+		UTF8: cbor.UTF8DecodeInvalid, // what a peer was allowed to send must be readable for ever
+	}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Append writes f behind buf. It fails for a type outside the Set.
+func (s *Set) Append(buf *bytes.Buffer, f Fact) error {
+	number, ok := s.numbers[reflect.TypeOf(f.Body)]
+	if !ok {
+		return fmt.Errorf("event type %T has no number", f.Body)
+	}
+	buf.WriteByte(0x83) // an array of three
+	if err := encMode.MarshalToBuffer(number, buf); err != nil {
+		return err
+	}
+	if err := encMode.MarshalToBuffer(f.Room, buf); err != nil {
+		return err
+	}
+	if err := encMode.MarshalToBuffer(f.Body, buf); err != nil {
+		return fmt.Errorf("encode %s: %w", s.names[number], err)
+	}
+	return nil
+}
+
+// ErrUnknown is in the chain of the error that Next returns for a number
+// outside the Set: the bytes were written by a newer release.
+var ErrUnknown = errors.New("unknown event type")
+
+// Next reads the first fact of data and returns the rest.
+func (s *Set) Next(data []byte) (Fact, []byte, error) {
+	if len(data) == 0 || data[0] != 0x83 {
+		return Fact{}, nil, errors.New("event does not begin with an array of three")
+	}
+	var number uint64
+	rest, err := decMode.UnmarshalFirst(data[1:], &number)
+	if err != nil {
+		return Fact{}, nil, fmt.Errorf("event number: %w", err)
+	}
+	f := Fact{}
+	if rest, err = decMode.UnmarshalFirst(rest, &f.Room); err != nil {
+		return Fact{}, nil, fmt.Errorf("event room: %w", err)
+	}
+	t, ok := s.types[number]
+	if !ok {
+		return Fact{}, nil, fmt.Errorf("%w: number %d", ErrUnknown, number)
+	}
+	body := reflect.New(t.Elem())
+	if rest, err = decMode.UnmarshalFirst(rest, body.Interface()); err != nil {
+		return Fact{}, nil, fmt.Errorf("decode %s: %w", s.names[number], err)
+	}
+	f.Body = body.Interface()
+	return f, rest, nil
+}
+
+// Name is the name of the type of a fact's body, as logs and metrics show it.
+func (s *Set) Name(body any) string {
+	return s.names[s.numbers[reflect.TypeOf(body)]]
+}
+
+// Entries lists the Set's types by number, for tests that hold one golden file each.
+func (s *Set) Entries() map[uint64]reflect.Type { return s.types }
