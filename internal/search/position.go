@@ -1,0 +1,74 @@
+package search
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// A Position is the place of a hit in a sort's order: where the next page goes
+// on. It stays valid when docs change or go between pages: a doc that moves
+// across it may be seen twice or not at all, no other doc is affected.
+type Position struct {
+	Missing bool   // the doc has no value to sort by
+	Number  int64  // its integer or boolean
+	Text    string // its text, at most 512 bytes of it
+	Key     uint64
+	Source  uint32 // the Query.Source it was found with
+}
+
+// position is the rank as callers keep it.
+func (r *rank) position() Position {
+	return Position{Missing: r.missing, Number: r.number, Text: r.head + r.tail, Key: r.key, Source: r.source}
+}
+
+// rank is the position as a sort compares it.
+func (p *Position) rank() rank {
+	return rank{missing: p.Missing, number: p.Number, tail: p.Text, key: p.Key, source: p.Source}
+}
+
+// MarshalText writes the position in the characters of URL-safe base64, at most
+// 718 of them. It never fails.
+func (p Position) MarshalText() ([]byte, error) {
+	raw := make([]byte, 1, 1+2*binary.MaxVarintLen64+binary.MaxVarintLen32+len(p.Text))
+	if p.Missing {
+		raw[0] = 1
+	}
+	raw = binary.AppendVarint(raw, p.Number)
+	raw = binary.AppendUvarint(raw, p.Key)
+	raw = binary.AppendUvarint(raw, uint64(p.Source))
+	raw = append(raw, p.Text...)
+	return base64.RawURLEncoding.AppendEncode(nil, raw), nil
+}
+
+// UnmarshalText reads what MarshalText wrote. Anything else is an
+// InvalidRequestException.
+func (p *Position) UnmarshalText(encoded []byte) error {
+	raw, err := base64.RawURLEncoding.Strict().AppendDecode(nil, encoded)
+	if err != nil || len(raw) == 0 || raw[0] > 1 {
+		return errPosition()
+	}
+	read := Position{Missing: raw[0] == 1}
+	raw = raw[1:]
+	number, n := binary.Varint(raw)
+	if n <= 0 {
+		return errPosition()
+	}
+	key, m := binary.Uvarint(raw[n:])
+	if m <= 0 {
+		return errPosition()
+	}
+	source, k := binary.Uvarint(raw[n+m:])
+	rest := raw[n+m+max(k, 0):]
+	if k <= 0 || source > 1<<32-1 || len(rest) > maxSortText {
+		return errPosition()
+	}
+	read.Number, read.Key, read.Source, read.Text = number, key, uint32(source), string(rest)
+	*p = read
+	return nil
+}
+
+func errPosition() error {
+	return fault.New(fault.InvalidRequest, "The NextToken is not one that SearchGameSessions gave out.")
+}
