@@ -1,0 +1,69 @@
+package catalog
+
+import (
+	"slices"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// An AccessKey signs API calls. The catalog never sees its secret: the caller
+// seals it.
+type AccessKey struct {
+	ID           string     `cbor:"1,keyasint,omitempty"`
+	SealedSecret []byte     `cbor:"2,keyasint,omitempty"` // to be read only
+	Name         string     `cbor:"3,keyasint,omitempty"` // for people
+	Created      event.Time `cbor:"4,keyasint,omitempty"`
+}
+
+// PutAccessKey stores a key, in the place of one with the same id.
+type PutAccessKey struct {
+	ID           string
+	SealedSecret []byte
+	Name         string
+	Created      event.Time
+}
+
+// DeleteAccessKey deletes a key. NotFound.
+type DeleteAccessKey struct {
+	ID string
+}
+
+// AccessKeyPut follows PutAccessKey.
+type AccessKeyPut struct {
+	ID           string     `cbor:"1,keyasint,omitempty"`
+	SealedSecret []byte     `cbor:"2,keyasint,omitempty"`
+	Name         string     `cbor:"3,keyasint,omitempty"`
+	Created      event.Time `cbor:"4,keyasint,omitempty"`
+}
+
+// AccessKeyDeleted follows DeleteAccessKey.
+type AccessKeyDeleted struct {
+	ID string `cbor:"1,keyasint,omitempty"`
+}
+
+func (c PutAccessKey) decide(*State, event.Time) ([]Event, error) {
+	return []Event{&AccessKeyPut{ID: c.ID, SealedSecret: slices.Clone(c.SealedSecret), Name: c.Name, Created: c.Created}}, nil
+}
+
+func (c DeleteAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
+	if _, ok := s.accessKeys.Get(c.ID); !ok {
+		return nil, fault.New(fault.NotFound, "Access key %s not found", c.ID)
+	}
+	return []Event{&AccessKeyDeleted{ID: c.ID}}, nil
+}
+
+func (e *AccessKeyPut) apply(s *State) {
+	s.accessKeys.Set(e.ID, &AccessKey{ID: e.ID, SealedSecret: e.SealedSecret, Name: e.Name, Created: e.Created})
+}
+
+func (e *AccessKeyDeleted) apply(s *State) { s.accessKeys.Delete(e.ID) }
+
+// AccessKey returns the key with that id.
+func (s *State) AccessKey(id string) (*AccessKey, bool) { return s.accessKeys.Get(id) }
+
+// AccessKeys returns the keys whose ids come after the given one, in order. A
+// limit below 1 is none; more reports that further ones wait.
+func (s *State) AccessKeys(after string, limit int) (keys []*AccessKey, more bool) {
+	return page(s.accessKeys, "", after, limit, every)
+}

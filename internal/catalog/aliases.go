@@ -1,0 +1,197 @@
+package catalog
+
+import (
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// RoutingType says what an alias leads to.
+// Source: API reference, RoutingStrategyType.
+type RoutingType string
+
+// The routing types.
+const (
+	RoutingSimple   RoutingType = "SIMPLE"   // to a fleet
+	RoutingTerminal RoutingType = "TERMINAL" // to a message for the player
+)
+
+// Routing is the target of an alias: SIMPLE with a fleet id, or TERMINAL with a
+// message.
+type Routing struct {
+	Type    RoutingType `cbor:"1,keyasint,omitempty"`
+	Fleet   string      `cbor:"2,keyasint,omitempty"`
+	Message string      `cbor:"3,keyasint,omitempty"`
+}
+
+// An Alias is a name that leads to a fleet, or to a message. The fleet of a
+// stored alias may have been deleted since.
+type Alias struct {
+	ID          string     `cbor:"1,keyasint,omitempty"`
+	Name        string     `cbor:"2,keyasint,omitempty"` // need not be unique
+	Description string     `cbor:"3,keyasint,omitempty"`
+	Routing     Routing    `cbor:"4,keyasint"`
+	Created     event.Time `cbor:"5,keyasint,omitempty"`
+	Updated     event.Time `cbor:"6,keyasint,omitempty"`
+}
+
+// CreateAlias makes an alias. Conflict when the id is taken, InvalidRequest for
+// a routing that is mixed, incomplete or leads to an unknown fleet (the API
+// models no NotFound here), LimitExceeded, TaggingFailed.
+type CreateAlias struct {
+	ID, Name, Description string
+	Routing               Routing
+	Tags                  []Tag
+}
+
+// UpdateAlias changes what is given; nil leaves it as it is. A routing is
+// replaced whole. NotFound for the alias and for the fleet, InvalidRequest for a
+// routing that is mixed or incomplete.
+type UpdateAlias struct {
+	ID                string
+	Name, Description *string
+	Routing           *Routing
+}
+
+// DeleteAlias deletes an alias. NotFound.
+type DeleteAlias struct {
+	ID string
+}
+
+// AliasCreated follows CreateAlias; its tags follow as ResourceTagged.
+type AliasCreated struct {
+	ID          string     `cbor:"1,keyasint,omitempty"`
+	Name        string     `cbor:"2,keyasint,omitempty"`
+	Description string     `cbor:"3,keyasint,omitempty"`
+	Routing     Routing    `cbor:"4,keyasint"`
+	At          event.Time `cbor:"5,keyasint,omitempty"`
+}
+
+// AliasUpdated follows UpdateAlias; it holds all that can change, as it is now.
+type AliasUpdated struct {
+	ID          string     `cbor:"1,keyasint,omitempty"`
+	Name        string     `cbor:"2,keyasint,omitempty"`
+	Description string     `cbor:"3,keyasint,omitempty"`
+	Routing     Routing    `cbor:"4,keyasint"`
+	At          event.Time `cbor:"5,keyasint,omitempty"`
+}
+
+// AliasDeleted follows DeleteAlias. The alias's tags go with it.
+type AliasDeleted struct {
+	ID string `cbor:"1,keyasint,omitempty"`
+}
+
+func (c CreateAlias) decide(s *State, now event.Time) ([]Event, error) {
+	if _, ok := s.aliases.Get(c.ID); ok {
+		return nil, fault.New(fault.Conflict, "Alias %s already exists", c.ID)
+	}
+	if err := s.checkRouting(c.Routing, fault.InvalidRequest); err != nil {
+		return nil, err
+	}
+	if s.aliases.Len() >= s.limits.Aliases {
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d aliases is reached", s.limits.Aliases)
+	}
+	tagged, err := s.tagNew(aliasKind+c.ID, c.Tags)
+	if err != nil {
+		return nil, err
+	}
+	created := &AliasCreated{ID: c.ID, Name: c.Name, Description: c.Description, Routing: c.Routing, At: now}
+	return append([]Event{created}, tagged...), nil
+}
+
+// checkRouting refuses a routing that is mixed or incomplete, and with the
+// given kind one that leads to no live fleet.
+func (s *State) checkRouting(r Routing, unknownFleet fault.Kind) error {
+	switch {
+	case r.Type == RoutingSimple && (r.Fleet == "" || r.Message != ""):
+		return fault.New(fault.InvalidRequest, "RoutingStrategy of type SIMPLE needs a FleetId and no Message")
+	case r.Type == RoutingTerminal && (r.Message == "" || r.Fleet != ""):
+		return fault.New(fault.InvalidRequest, "RoutingStrategy of type TERMINAL needs a Message and no FleetId")
+	case r.Type == RoutingTerminal:
+		return nil
+	case r.Type != RoutingSimple:
+		return fault.New(fault.InvalidRequest, "RoutingStrategy needs a Type: SIMPLE or TERMINAL")
+	}
+	if _, err := s.LiveFleet(r.Fleet); err != nil {
+		return fault.New(unknownFleet, "Fleet %s not found", r.Fleet)
+	}
+	return nil
+}
+
+func (c UpdateAlias) decide(s *State, now event.Time) ([]Event, error) {
+	a, ok := s.aliases.Get(c.ID)
+	if !ok {
+		return nil, aliasNotFound(c.ID)
+	}
+	if c.Routing != nil {
+		if err := s.checkRouting(*c.Routing, fault.NotFound); err != nil {
+			return nil, err
+		}
+	}
+	e := &AliasUpdated{ID: c.ID, Name: a.Name, Description: a.Description, Routing: a.Routing, At: now}
+	set(&e.Name, c.Name)
+	set(&e.Description, c.Description)
+	set(&e.Routing, c.Routing)
+	return []Event{e}, nil
+}
+
+func (c DeleteAlias) decide(s *State, _ event.Time) ([]Event, error) {
+	if _, ok := s.aliases.Get(c.ID); !ok {
+		return nil, aliasNotFound(c.ID)
+	}
+	return []Event{&AliasDeleted{ID: c.ID}}, nil
+}
+
+func (e *AliasCreated) apply(s *State) {
+	s.aliases.Set(e.ID, &Alias{
+		ID: e.ID, Name: e.Name, Description: e.Description, Routing: e.Routing, Created: e.At, Updated: e.At,
+	})
+}
+
+func (e *AliasUpdated) apply(s *State) {
+	if old, ok := s.aliases.Get(e.ID); ok {
+		a := *old
+		a.Name, a.Description, a.Routing, a.Updated = e.Name, e.Description, e.Routing, e.At
+		s.aliases.Set(e.ID, &a)
+	}
+}
+
+func (e *AliasDeleted) apply(s *State) {
+	s.aliases.Delete(e.ID)
+	s.tags.Delete(aliasKind + e.ID)
+}
+
+func aliasNotFound(id string) error {
+	return fault.New(fault.NotFound, "Alias %s not found", id)
+}
+
+// Alias returns the alias with that id.
+func (s *State) Alias(id string) (*Alias, bool) { return s.aliases.Get(id) }
+
+// ResolveAlias returns the id of the fleet that an alias leads to, which may
+// have been deleted since. NotFound; TerminalRoutingStrategy with the alias's
+// own message.
+func (s *State) ResolveAlias(id string) (fleet string, err error) {
+	a, ok := s.aliases.Get(id)
+	switch {
+	case !ok:
+		return "", aliasNotFound(id)
+	case a.Routing.Type == RoutingTerminal:
+		return "", fault.New(fault.TerminalRoutingStrategy, "%s", a.Routing.Message)
+	}
+	return a.Routing.Fleet, nil
+}
+
+// AliasFilter selects aliases by what is not "", exactly.
+type AliasFilter struct {
+	Type RoutingType
+	Name string
+}
+
+// Aliases returns the aliases that filter selects and whose ids come after the
+// given one, in order. A limit below 1 is none; more reports that further ones
+// wait.
+func (s *State) Aliases(filter AliasFilter, after string, limit int) (aliases []*Alias, more bool) {
+	return page(s.aliases, "", after, limit, func(a *Alias) bool {
+		return (filter.Type == "" || filter.Type == a.Routing.Type) && (filter.Name == "" || filter.Name == a.Name)
+	})
+}

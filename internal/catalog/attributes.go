@@ -1,0 +1,159 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// ProtectionPolicy says whether new game sessions are protected from
+// scale-down. Source: API reference, ProtectionPolicy.
+type ProtectionPolicy string
+
+// The protection policies.
+const (
+	NoProtection   ProtectionPolicy = "NoProtection"
+	FullProtection ProtectionPolicy = "FullProtection"
+)
+
+// defaultMetricGroup is the metric group of a fleet that names none.
+const defaultMetricGroup = "default"
+
+// CreationLimit is a fleet's ResourceCreationLimitPolicy: how many game sessions
+// one creator may start within a sliding period.
+type CreationLimit struct {
+	SessionsPerCreator int32 `cbor:"1,keyasint,omitempty"`
+	PeriodMinutes      int32 `cbor:"2,keyasint,omitempty"`
+}
+
+// Attributes are what an operator may change about a fleet. The numbers of
+// their fields are part of every type that embeds them.
+type Attributes struct {
+	Name             string           `cbor:"20,keyasint,omitempty"`
+	Description      string           `cbor:"21,keyasint,omitempty"`
+	Cost             string           `cbor:"22,keyasint,omitempty"` // per hour, decimal; "" when never given
+	ProtectionPolicy ProtectionPolicy `cbor:"23,keyasint,omitempty"`
+	CreationLimit    *CreationLimit   `cbor:"24,keyasint,omitempty"` // nil: no limit
+	MetricGroups     []string         `cbor:"25,keyasint,omitempty"`
+}
+
+// UpdateFleetAttributes changes the attributes that are given; nil leaves one as
+// it is. NotFound, InvalidFleetStatus unless the fleet is ACTIVE,
+// InvalidRequest, LimitExceeded.
+type UpdateFleetAttributes struct {
+	Fleet            string
+	Name             *string
+	Description      *string
+	Cost             *string
+	ProtectionPolicy *ProtectionPolicy // for game sessions created from now on
+	CreationLimit    *CreationLimit    // zero in both numbers lifts the limit
+	MetricGroups     []string          // empty: as it is
+	EventID          string            // for the fleet event of a changed protection policy
+}
+
+// FleetAttributesUpdated follows UpdateFleetAttributes; it holds all attributes
+// as they are now.
+type FleetAttributesUpdated struct {
+	Fleet string `cbor:"1,keyasint,omitempty"`
+	Attributes
+}
+
+func (c UpdateFleetAttributes) decide(s *State, now event.Time) ([]Event, error) {
+	f, err := s.activeFleet(c.Fleet)
+	if err != nil {
+		return nil, err
+	}
+	// Only what is given is checked: limits may have been lowered since.
+	if err := c.over(Attributes{}).check(s.limits); err != nil {
+		return nil, err
+	}
+	after := c.over(f.Attributes).normal()
+	events := []Event{&FleetAttributesUpdated{Fleet: c.Fleet, Attributes: after}}
+	if after.ProtectionPolicy == f.ProtectionPolicy {
+		return events, nil
+	}
+	notes, err := s.note(now, c.Fleet, []string{c.EventID}, []note{{codeProtectionUpdated, "Fleet " + c.Fleet +
+		" changed the protection policy for new game sessions from " + string(f.ProtectionPolicy) + " to " + string(after.ProtectionPolicy)}})
+	if err != nil {
+		return nil, err
+	}
+	return append(events, notes...), nil
+}
+
+// over returns a with what c gives in its place.
+func (c UpdateFleetAttributes) over(a Attributes) Attributes {
+	set(&a.Name, c.Name)
+	set(&a.Description, c.Description)
+	set(&a.Cost, c.Cost)
+	set(&a.ProtectionPolicy, c.ProtectionPolicy)
+	if c.CreationLimit != nil {
+		a.CreationLimit = c.CreationLimit
+	}
+	if len(c.MetricGroups) > 0 {
+		a.MetricGroups = c.MetricGroups
+	}
+	return a
+}
+
+// set stores what is given.
+func set[T any](field *T, given *T) {
+	if given != nil {
+		*field = *given
+	}
+}
+
+// check refuses attributes that no fleet may have.
+func (a Attributes) check(limits Limits) error {
+	if a.Cost != "" && !decimal(a.Cost) {
+		return fault.New(fault.InvalidRequest, "Cost must be a decimal number with at most five digits on either side of the point, such as 0.25")
+	}
+	l := a.CreationLimit
+	if l == nil || *l == (CreationLimit{}) {
+		return nil
+	}
+	if l.SessionsPerCreator <= 0 || l.PeriodMinutes <= 0 {
+		return fault.New(fault.InvalidRequest, "ResourceCreationLimitPolicy needs both NewGameSessionsPerCreator and PolicyPeriodInMinutes above zero, or both zero for no limit")
+	}
+	if l.SessionsPerCreator > limits.SessionsPerCreator || l.PeriodMinutes > limits.CreatorPeriodMinutes {
+		return fault.New(fault.LimitExceeded, "ResourceCreationLimitPolicy allows at most %d for NewGameSessionsPerCreator and %d for PolicyPeriodInMinutes",
+			limits.SessionsPerCreator, limits.CreatorPeriodMinutes)
+	}
+	return nil
+}
+
+// normal returns a copy with the defaults in the place of what is absent.
+func (a Attributes) normal() Attributes {
+	if a.ProtectionPolicy == "" {
+		a.ProtectionPolicy = NoProtection
+	}
+	if a.CreationLimit != nil {
+		limit := *a.CreationLimit
+		a.CreationLimit = &limit
+		if limit == (CreationLimit{}) {
+			a.CreationLimit = nil
+		}
+	}
+	if len(a.MetricGroups) == 0 {
+		a.MetricGroups = []string{defaultMetricGroup}
+	} else {
+		a.MetricGroups = slices.Clone(a.MetricGroups)
+	}
+	return a
+}
+
+// decimal reports whether s is one to five digits, and may be a point and one
+// to five digits more. Source: API model, AnywhereConfiguration.Cost.
+func decimal(s string) bool {
+	whole, fraction, point := strings.Cut(s, ".")
+	return digits(whole) && (!point || digits(fraction))
+}
+
+func digits(s string) bool {
+	return len(s) >= 1 && len(s) <= 5 && strings.Trim(s, "0123456789") == ""
+}
+
+func (e *FleetAttributesUpdated) apply(s *State) {
+	s.changeFleet(e.Fleet, func(f *Fleet) { f.Attributes = e.Attributes })
+}

@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"fmt"
+
+	"github.com/tidwall/btree"
+
+	"github.com/muster-gg/muster/internal/event"
+)
+
+// A Command asks for a change of the catalog. The commands are the structs of
+// this package that say so; their ids and times come from the caller.
+type Command interface {
+	// decide only looks; the error is a *fault.Error.
+	decide(s *State, now event.Time) ([]Event, error)
+}
+
+// An Event is a change that has happened: one of the types of Events. It is
+// never modified once it has been made.
+type Event interface {
+	// apply changes s and cannot refuse. What it refers to and s does not hold,
+	// it leaves alone.
+	apply(s *State)
+}
+
+// State is the catalog. It has one writer; a copy made with Copy may be read
+// beside it by any number of goroutines.
+type State struct {
+	limits Limits
+
+	locations      *btree.Map[string, *Location]
+	fleets         *btree.Map[string, *Fleet]         // TERMINATED ones too
+	fleetLocations *btree.Map[string, *FleetLocation] // by fleet, location
+	fleetEvents    *btree.Map[string, *FleetEvent]    // by fleet, number
+	computes       *btree.Map[string, *ComputeClaim]  // by fleet, compute name
+	aliases        *btree.Map[string, *Alias]
+	tags           *btree.Map[string, *ResourceTags] // by resource key
+	accessKeys     *btree.Map[string, *AccessKey]
+	creators       *btree.Map[string, *CreatorWindow] // by fleet, creator
+
+	// Derived from the records above, never written down.
+	liveFleets int                          // fleets that are not TERMINATED
+	tallies    *btree.Map[string, tally]    // by fleet
+	dues       *btree.Map[string, struct{}] // see deadlines.go
+}
+
+// New makes an empty catalog that keeps to limits.
+func New(limits Limits) *State {
+	return &State{
+		limits:         limits,
+		locations:      new(btree.Map[string, *Location]),
+		fleets:         new(btree.Map[string, *Fleet]),
+		fleetLocations: new(btree.Map[string, *FleetLocation]),
+		fleetEvents:    new(btree.Map[string, *FleetEvent]),
+		computes:       new(btree.Map[string, *ComputeClaim]),
+		aliases:        new(btree.Map[string, *Alias]),
+		tags:           new(btree.Map[string, *ResourceTags]),
+		accessKeys:     new(btree.Map[string, *AccessKey]),
+		creators:       new(btree.Map[string, *CreatorWindow]),
+		tallies:        new(btree.Map[string, tally]),
+		dues:           new(btree.Map[string, struct{}]),
+	}
+}
+
+// Copy returns a catalog that shares its records with s and changes apart from
+// it. It takes constant time. It counts as a write to s: only the writer of s
+// may call it.
+func (s *State) Copy() *State {
+	c := *s
+	c.locations = s.locations.Copy()
+	c.fleets = s.fleets.Copy()
+	c.fleetLocations = s.fleetLocations.Copy()
+	c.fleetEvents = s.fleetEvents.Copy()
+	c.computes = s.computes.Copy()
+	c.aliases = s.aliases.Copy()
+	c.tags = s.tags.Copy()
+	c.accessKeys = s.accessKeys.Copy()
+	c.creators = s.creators.Copy()
+	c.tallies = s.tallies.Copy()
+	c.dues = s.dues.Copy()
+	return &c
+}
+
+// Decide answers c with the events that carry it out, without changing s. No
+// events and no error: the catalog is already as c wants it. The error is a
+// *fault.Error. The caller applies the events in order and then reads from s
+// what its own caller wants to know.
+func (s *State) Decide(now event.Time, c Command) ([]Event, error) {
+	return c.decide(s, now)
+}
+
+// Apply carries out an event. The event must not be modified afterwards: the
+// catalog keeps parts of it.
+func (s *State) Apply(e Event) { e.apply(s) }
+
+// Snapshot hands the whole catalog to write as records (numbers 50 to 99 of
+// Events), always in the same order, and stops at write's first error. Restore
+// of the same records into an empty catalog makes an equal one.
+func (s *State) Snapshot(write func(body any) error) error {
+	for _, family := range []func(func(any) error) error{
+		records(s.locations), records(s.fleets), records(s.fleetLocations), records(s.fleetEvents), records(s.computes),
+		records(s.aliases), records(s.tags), records(s.accessKeys), records(s.creators),
+	} {
+		if err := family(write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// records returns a function that writes all values of m in order.
+func records[V any](m *btree.Map[string, V]) func(write func(any) error) error {
+	return func(write func(any) error) (err error) {
+		m.Scan(func(_ string, v V) bool {
+			err = write(v)
+			return err == nil
+		})
+		return err
+	}
+}
+
+// Restore takes one record of a snapshot, in the order of Snapshot. It fails
+// for anything that is not a pointer to a record type.
+func (s *State) Restore(body any) error {
+	switch r := body.(type) {
+	case *Location:
+		s.locations.Set(r.Name, r)
+	case *Fleet:
+		s.putFleet(r)
+	case *FleetLocation:
+		s.fleetLocations.Set(join(r.Fleet, r.Location), r)
+	case *FleetEvent:
+		s.putFleetEvent(r)
+	case *ComputeClaim:
+		s.putCompute(r)
+	case *Alias:
+		s.aliases.Set(r.ID, r)
+	case *ResourceTags:
+		s.putTags(r.Resource, r.Tags)
+	case *AccessKey:
+		s.accessKeys.Set(r.ID, r)
+	case *CreatorWindow:
+		s.putCreator(r)
+	default:
+		return fmt.Errorf("%T is not a record of the catalog", body)
+	}
+	return nil
+}

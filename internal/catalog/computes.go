@@ -1,0 +1,144 @@
+package catalog
+
+import (
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// A ComputeClaim says that a fleet's compute of this name is at this location,
+// so that no other location of the fleet gives the name away. All else about
+// the compute is kept at its location.
+type ComputeClaim struct {
+	Fleet    string `cbor:"1,keyasint,omitempty"`
+	Name     string `cbor:"2,keyasint,omitempty"`
+	Location string `cbor:"3,keyasint,omitempty"`
+}
+
+// ClaimCompute takes a name in a fleet for a compute at a location. Claiming it
+// for the same location again changes nothing. NotFound; InvalidFleetStatus for
+// a fleet that is being deleted (an Anywhere fleet is never merely "not ready");
+// Conflict when the name is taken at another location; InvalidRequest for a
+// location that the fleet does not have ACTIVE; LimitExceeded.
+type ClaimCompute struct {
+	Fleet, Name, Location string
+}
+
+// ReleaseCompute gives a name back. A name that is not claimed changes nothing.
+type ReleaseCompute struct {
+	Fleet, Name string
+}
+
+// ComputeClaimed follows ClaimCompute.
+type ComputeClaimed struct {
+	Fleet    string `cbor:"1,keyasint,omitempty"`
+	Name     string `cbor:"2,keyasint,omitempty"`
+	Location string `cbor:"3,keyasint,omitempty"`
+}
+
+// ComputeReleased follows ReleaseCompute. Names also end with their location
+// (FleetLocationRemoved) and their fleet (FleetTerminated).
+type ComputeReleased struct {
+	Fleet string `cbor:"1,keyasint,omitempty"`
+	Name  string `cbor:"2,keyasint,omitempty"`
+}
+
+func (c ClaimCompute) decide(s *State, _ event.Time) ([]Event, error) {
+	if _, err := s.activeFleet(c.Fleet); err != nil {
+		return nil, err
+	}
+	if c.Location == "" {
+		return nil, fault.New(fault.InvalidRequest, "Location is required for Anywhere compute type.")
+	}
+	if l, ok := s.FleetLocation(c.Fleet, c.Location); !ok || l.Status != StatusActive {
+		return nil, fault.New(fault.InvalidRequest, "Location %s is not an active location of fleet %s", c.Location, c.Fleet)
+	}
+	switch held, ok := s.computes.Get(join(c.Fleet, c.Name)); {
+	case ok && held.Location == c.Location:
+		return nil, nil
+	case ok:
+		return nil, fault.New(fault.Conflict, "Compute %s of fleet %s is registered at location %s", c.Name, c.Fleet, held.Location)
+	}
+	if t, _ := s.tallies.Get(c.Fleet); t.computes >= s.limits.ComputesPerFleet {
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d computes in fleet %s is reached", s.limits.ComputesPerFleet, c.Fleet)
+	}
+	return []Event{&ComputeClaimed{Fleet: c.Fleet, Name: c.Name, Location: c.Location}}, nil
+}
+
+func (c ReleaseCompute) decide(s *State, _ event.Time) ([]Event, error) {
+	if _, ok := s.computes.Get(join(c.Fleet, c.Name)); !ok {
+		return nil, nil
+	}
+	return []Event{&ComputeReleased{Fleet: c.Fleet, Name: c.Name}}, nil
+}
+
+func (e *ComputeClaimed) apply(s *State) {
+	s.putCompute(&ComputeClaim{Fleet: e.Fleet, Name: e.Name, Location: e.Location})
+}
+
+func (e *ComputeReleased) apply(s *State) { s.removeCompute(e.Fleet, e.Name) }
+
+func (s *State) putCompute(c *ComputeClaim) {
+	if _, replaced := s.computes.Set(join(c.Fleet, c.Name), c); !replaced {
+		s.count(c.Fleet, tally{computes: 1})
+	}
+}
+
+func (s *State) removeCompute(fleet, name string) {
+	if _, ok := s.computes.Delete(join(fleet, name)); ok {
+		s.count(fleet, tally{computes: -1})
+	}
+}
+
+// dropComputesAt releases the names claimed at one location of a fleet.
+func (s *State) dropComputesAt(fleet, location string) {
+	var names []string
+	walk(s.computes, fleet, func(c *ComputeClaim) bool {
+		if c.Location == location {
+			names = append(names, c.Name)
+		}
+		return true
+	})
+	for _, name := range names {
+		s.removeCompute(fleet, name)
+	}
+}
+
+// dropComputes releases all names of a fleet.
+func (s *State) dropComputes(fleet string) {
+	drop(s.computes, fleet)
+	t, _ := s.tallies.Get(fleet)
+	s.count(fleet, tally{computes: -t.computes})
+}
+
+// A tally counts what a fleet holds.
+type tally struct{ computes, events int }
+
+// count adds to a fleet's tally; one of zeros is not kept.
+func (s *State) count(fleet string, more tally) {
+	t, _ := s.tallies.Get(fleet)
+	t.computes += more.computes
+	t.events += more.events
+	if t == (tally{}) {
+		s.tallies.Delete(fleet)
+		return
+	}
+	s.tallies.Set(fleet, t)
+}
+
+// ComputeLocation returns the location at which a compute's name is claimed.
+func (s *State) ComputeLocation(fleet, name string) (location string, ok bool) {
+	c, ok := s.computes.Get(join(fleet, name))
+	if !ok {
+		return "", false
+	}
+	return c.Location, true
+}
+
+// Computes returns the claims of a fleet whose names come after the given one,
+// in order, at one location or ("") at all. A limit below 1 is none; more
+// reports that further ones wait.
+func (s *State) Computes(fleet, location, after string, limit int) (claims []*ComputeClaim, more bool) {
+	return page(s.computes, join(fleet, ""), after, limit, func(c *ComputeClaim) bool {
+		return location == "" || c.Location == location
+	})
+}

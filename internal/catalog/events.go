@@ -1,0 +1,49 @@
+package catalog
+
+import "github.com/muster-gg/muster/internal/event"
+
+// Events are the types of the catalog with their numbers in the file format:
+// events below 50, records of snapshots from 50.
+var Events = []event.Entry{
+	{Number: 1, Type: (*LocationCreated)(nil)},
+	{Number: 2, Type: (*LocationDeleted)(nil)},
+
+	{Number: 5, Type: (*FleetCreated)(nil)},
+	{Number: 6, Type: (*FleetAttributesUpdated)(nil)},
+	{Number: 7, Type: (*RuntimeConfigurationUpdated)(nil)},
+	{Number: 8, Type: (*FleetDeletionStarted)(nil)},
+	{Number: 9, Type: (*FleetTerminated)(nil)},
+	{Number: 10, Type: (*FleetForgotten)(nil)},
+	{Number: 11, Type: (*FleetEventRecorded)(nil)},
+	{Number: 12, Type: (*FleetEventsExpired)(nil)},
+	{Number: 13, Type: (*FleetLocationsAdded)(nil)},
+	{Number: 14, Type: (*FleetLocationRemovalStarted)(nil)},
+	{Number: 15, Type: (*FleetLocationRemoved)(nil)},
+
+	{Number: 20, Type: (*ComputeClaimed)(nil)},
+	{Number: 21, Type: (*ComputeReleased)(nil)},
+
+	{Number: 25, Type: (*AliasCreated)(nil)},
+	{Number: 26, Type: (*AliasUpdated)(nil)},
+	{Number: 27, Type: (*AliasDeleted)(nil)},
+
+	{Number: 30, Type: (*ResourceTagged)(nil)},
+	{Number: 31, Type: (*ResourceUntagged)(nil)},
+
+	{Number: 35, Type: (*AccessKeyPut)(nil)},
+	{Number: 36, Type: (*AccessKeyDeleted)(nil)},
+
+	{Number: 40, Type: (*CreationClaimed)(nil)},
+	{Number: 41, Type: (*CreationReleased)(nil)},
+	{Number: 42, Type: (*CreationsExpired)(nil)},
+
+	{Number: 50, Type: (*Location)(nil)},
+	{Number: 51, Type: (*Fleet)(nil)},
+	{Number: 52, Type: (*FleetLocation)(nil)},
+	{Number: 53, Type: (*FleetEvent)(nil)},
+	{Number: 54, Type: (*ComputeClaim)(nil)},
+	{Number: 55, Type: (*Alias)(nil)},
+	{Number: 56, Type: (*ResourceTags)(nil)},
+	{Number: 57, Type: (*AccessKey)(nil)},
+	{Number: 58, Type: (*CreatorWindow)(nil)},
+}

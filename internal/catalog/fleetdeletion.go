@@ -1,0 +1,92 @@
+package catalog
+
+import (
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// DeleteFleet begins the end of a fleet: it becomes DELETING and takes no new
+// locations and computes. NotFound; InvalidFleetStatus when it is DELETING.
+type DeleteFleet struct {
+	Fleet string
+}
+
+// FinishFleetDeletion makes a DELETING fleet TERMINATED once its computes and
+// sessions are gone, and releases what it held: locations, compute names, tags,
+// creators. Aliases that point to it stay. Repeating it changes nothing.
+// NotFound; InvalidFleetStatus for a fleet that is not being deleted.
+type FinishFleetDeletion struct {
+	Fleet   string
+	EventID string // for FLEET_DELETED
+}
+
+// FleetDeletionStarted follows DeleteFleet.
+type FleetDeletionStarted struct {
+	Fleet string `cbor:"1,keyasint,omitempty"`
+}
+
+// FleetTerminated follows FinishFleetDeletion.
+type FleetTerminated struct {
+	Fleet string     `cbor:"1,keyasint,omitempty"`
+	At    event.Time `cbor:"2,keyasint,omitempty"`
+}
+
+// FleetForgotten ends the record of a fleet, Retention after it was terminated.
+type FleetForgotten struct {
+	Fleet string `cbor:"1,keyasint,omitempty"`
+}
+
+func (c DeleteFleet) decide(s *State, _ event.Time) ([]Event, error) {
+	if _, err := s.activeFleet(c.Fleet); err != nil {
+		return nil, err
+	}
+	return []Event{&FleetDeletionStarted{Fleet: c.Fleet}}, nil
+}
+
+func (c FinishFleetDeletion) decide(s *State, now event.Time) ([]Event, error) {
+	f, ok := s.fleets.Get(c.Fleet)
+	switch {
+	case !ok:
+		return nil, fleetNotFound(c.Fleet)
+	case f.Status == StatusTerminated:
+		return nil, nil
+	case f.Status != StatusDeleting:
+		return nil, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and not being deleted", c.Fleet, f.Status)
+	}
+	notes, err := s.note(now, c.Fleet, []string{c.EventID}, []note{{codeFleetDeleted, "Fleet " + c.Fleet + " was deleted"}})
+	if err != nil {
+		return nil, err
+	}
+	return append([]Event{&FleetTerminated{Fleet: c.Fleet, At: now}}, notes...), nil
+}
+
+func (e *FleetDeletionStarted) apply(s *State) {
+	s.changeFleet(e.Fleet, func(f *Fleet) { f.Status = StatusDeleting })
+}
+
+func (e *FleetTerminated) apply(s *State) {
+	s.changeFleet(e.Fleet, func(f *Fleet) {
+		f.Status, f.Terminated, f.Runtime = StatusTerminated, e.At, nil
+	})
+	s.releaseFleet(e.Fleet)
+}
+
+func (e *FleetForgotten) apply(s *State) {
+	s.removeFleet(e.Fleet)
+}
+
+// releaseFleet frees what a fleet holds beside its record and its fleet events.
+func (s *State) releaseFleet(id string) {
+	s.takeCreators(id)
+	drop(s.fleetLocations, id)
+	s.dropComputes(id)
+	s.tags.Delete(fleetKind + id)
+}
+
+// removeFleet forgets a fleet and everything that hangs on it.
+func (s *State) removeFleet(id string) {
+	s.releaseFleet(id)
+	s.dropFleetEvents(id)
+	s.uncountFleet(id)
+	s.fleets.Delete(id)
+}

@@ -1,0 +1,217 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// customPrefix begins the name of every custom location.
+const customPrefix = "custom-"
+
+// FleetLocation is one of a fleet's locations. In the stored record Status is
+// ACTIVE or DELETING; what State's read methods return says NOT_FOUND when the
+// location was deleted, and DELETING when the fleet is.
+type FleetLocation struct {
+	Fleet    string `cbor:"1,keyasint,omitempty"`
+	Location string `cbor:"2,keyasint,omitempty"`
+	Status   Status `cbor:"3,keyasint,omitempty"`
+}
+
+// AddFleetLocations adds locations to an ACTIVE fleet, ACTIVE at once (the API
+// answers the call with NEW all the same). NotFound for the fleet or a location,
+// InvalidFleetStatus, Conflict for a location that the fleet has, InvalidRequest
+// for repeated or non-custom names, LimitExceeded.
+type AddFleetLocations struct {
+	Fleet     string
+	Locations []string
+	EventIDs  []string // for the fleet events: one per location
+}
+
+// RemoveFleetLocations begins to remove locations from an ACTIVE fleet: they
+// become DELETING. Those that are already stay so. All locations of a fleet may
+// be removed; the fleet then waits for new ones. NotFound for the fleet or a
+// location that it does not have, InvalidFleetStatus, InvalidRequest for
+// repeated names.
+type RemoveFleetLocations struct {
+	Fleet     string
+	Locations []string
+	EventIDs  []string // for the fleet events: one per location
+}
+
+// FinishFleetLocationRemoval ends the removal of a location once its computes
+// are gone, and releases the compute names claimed there. Repeating it changes
+// nothing. NotFound for the fleet; InvalidRequest for a location that is not
+// being removed.
+type FinishFleetLocationRemoval struct {
+	Fleet, Location string
+	EventID         string // for LOCATION_STATE_DELETED
+}
+
+// FleetLocationsAdded follows AddFleetLocations.
+type FleetLocationsAdded struct {
+	Fleet     string   `cbor:"1,keyasint,omitempty"`
+	Locations []string `cbor:"2,keyasint,omitempty"`
+}
+
+// FleetLocationRemovalStarted follows RemoveFleetLocations, one per location.
+type FleetLocationRemovalStarted struct {
+	Fleet    string `cbor:"1,keyasint,omitempty"`
+	Location string `cbor:"2,keyasint,omitempty"`
+}
+
+// FleetLocationRemoved follows FinishFleetLocationRemoval.
+type FleetLocationRemoved struct {
+	Fleet    string `cbor:"1,keyasint,omitempty"`
+	Location string `cbor:"2,keyasint,omitempty"`
+}
+
+func (c AddFleetLocations) decide(s *State, now event.Time) ([]Event, error) {
+	if _, err := s.activeFleet(c.Fleet); err != nil {
+		return nil, err
+	}
+	for _, location := range c.Locations {
+		if _, ok := s.fleetLocations.Get(join(c.Fleet, location)); ok {
+			return nil, fault.New(fault.Conflict, "Fleet %s already has location %s", c.Fleet, location)
+		}
+	}
+	if err := s.checkNewLocations(c.Locations, s.countLocations(c.Fleet)); err != nil {
+		return nil, err
+	}
+	var notes []note
+	for _, location := range c.Locations {
+		notes = append(notes, locationNote(codeLocationStateActive, c.Fleet, location, StatusActive))
+	}
+	noted, err := s.note(now, c.Fleet, c.EventIDs, notes)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Event{&FleetLocationsAdded{Fleet: c.Fleet, Locations: slices.Clone(c.Locations)}}, noted...), nil
+}
+
+// checkNewLocations refuses locations that a fleet with so many others cannot have.
+func (s *State) checkNewLocations(names []string, others int) error {
+	if len(names) == 0 {
+		return errNoCustomLocation()
+	}
+	if name, ok := repeated(names); ok {
+		return fault.New(fault.InvalidRequest, "Locations names %s more than once", name)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, customPrefix) {
+			return errNoCustomLocation()
+		}
+		if _, ok := s.locations.Get(name); !ok {
+			return locationNotFound(name)
+		}
+	}
+	if others+len(names) > s.limits.LocationsPerFleet {
+		return fault.New(fault.LimitExceeded, "A fleet can have at most %d locations", s.limits.LocationsPerFleet)
+	}
+	return nil
+}
+
+func errNoCustomLocation() error {
+	return fault.New(fault.InvalidRequest, "Locations must contain at least one custom location for compute type ANYWHERE, and no others")
+}
+
+func (s *State) countLocations(fleet string) (n int) {
+	walk(s.fleetLocations, fleet, func(*FleetLocation) bool { n++; return true })
+	return n
+}
+
+func (c RemoveFleetLocations) decide(s *State, now event.Time) ([]Event, error) {
+	if _, err := s.activeFleet(c.Fleet); err != nil {
+		return nil, err
+	}
+	if name, ok := repeated(c.Locations); ok {
+		return nil, fault.New(fault.InvalidRequest, "Locations names %s more than once", name)
+	}
+	var events []Event
+	var notes []note
+	for _, location := range c.Locations {
+		l, ok := s.fleetLocations.Get(join(c.Fleet, location))
+		if !ok {
+			return nil, fault.New(fault.NotFound, "Fleet %s has no location %s", c.Fleet, location)
+		}
+		if l.Status == StatusDeleting {
+			continue
+		}
+		events = append(events, &FleetLocationRemovalStarted{Fleet: c.Fleet, Location: location})
+		notes = append(notes, locationNote(codeLocationStateDeleting, c.Fleet, location, StatusDeleting))
+	}
+	noted, err := s.note(now, c.Fleet, c.EventIDs, notes)
+	if err != nil {
+		return nil, err
+	}
+	return append(events, noted...), nil
+}
+
+func (c FinishFleetLocationRemoval) decide(s *State, now event.Time) ([]Event, error) {
+	if _, err := s.LiveFleet(c.Fleet); err != nil {
+		return nil, err
+	}
+	l, ok := s.fleetLocations.Get(join(c.Fleet, c.Location))
+	if !ok {
+		return nil, nil
+	}
+	if l.Status != StatusDeleting {
+		return nil, fault.New(fault.InvalidRequest, "Location %s of fleet %s is not being removed", c.Location, c.Fleet)
+	}
+	notes, err := s.note(now, c.Fleet, []string{c.EventID}, []note{locationNote(codeLocationStateDeleted, c.Fleet, c.Location, "DELETED")})
+	if err != nil {
+		return nil, err
+	}
+	return append([]Event{&FleetLocationRemoved{Fleet: c.Fleet, Location: c.Location}}, notes...), nil
+}
+
+func (e *FleetLocationsAdded) apply(s *State) {
+	for _, location := range e.Locations {
+		s.fleetLocations.Set(join(e.Fleet, location), &FleetLocation{Fleet: e.Fleet, Location: location, Status: StatusActive})
+	}
+}
+
+func (e *FleetLocationRemovalStarted) apply(s *State) {
+	if old, ok := s.fleetLocations.Get(join(e.Fleet, e.Location)); ok {
+		l := *old
+		l.Status = StatusDeleting
+		s.fleetLocations.Set(join(e.Fleet, e.Location), &l)
+	}
+}
+
+func (e *FleetLocationRemoved) apply(s *State) {
+	s.fleetLocations.Delete(join(e.Fleet, e.Location))
+	s.dropComputesAt(e.Fleet, e.Location)
+}
+
+// FleetLocation returns one of a fleet's locations with its status as of now.
+func (s *State) FleetLocation(fleet, location string) (FleetLocation, bool) {
+	l, ok := s.fleetLocations.Get(join(fleet, location))
+	if !ok {
+		return FleetLocation{}, false
+	}
+	return s.present(l), true
+}
+
+// FleetLocations returns a fleet's locations by name, each with its status as of
+// now. A TERMINATED fleet has none.
+func (s *State) FleetLocations(fleet string) (locations []FleetLocation) {
+	walk(s.fleetLocations, fleet, func(l *FleetLocation) bool {
+		locations = append(locations, s.present(l))
+		return true
+	})
+	return locations
+}
+
+// present returns l with the status that follows from the fleet and the location.
+func (s *State) present(l *FleetLocation) FleetLocation {
+	now := *l
+	if f, ok := s.fleets.Get(l.Fleet); ok && f.Status != StatusActive {
+		now.Status = f.Status
+	} else if _, ok := s.locations.Get(l.Location); !ok {
+		now.Status = StatusNotFound
+	}
+	return now
+}

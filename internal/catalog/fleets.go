@@ -1,0 +1,194 @@
+package catalog
+
+import (
+	"slices"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// Status is the state of a fleet or of one of its locations, as the API spells
+// it. An Anywhere fleet passes through no others.
+// Source: API reference, FleetStatus.
+type Status string
+
+// The states of Anywhere fleets and their locations.
+const (
+	StatusActive     Status = "ACTIVE"
+	StatusDeleting   Status = "DELETING"
+	StatusTerminated Status = "TERMINATED"
+	StatusNotFound   Status = "NOT_FOUND" // of a location alone: it was deleted from the catalog
+)
+
+// computeTypeAnywhere is the one ComputeType that is offered.
+const computeTypeAnywhere = "ANYWHERE"
+
+// A Fleet is an Anywhere fleet.
+type Fleet struct {
+	ID         string     `cbor:"1,keyasint,omitempty"`
+	Status     Status     `cbor:"2,keyasint,omitempty"`
+	Created    event.Time `cbor:"3,keyasint,omitempty"`
+	Terminated event.Time `cbor:"4,keyasint,omitempty"` // zero while it is not TERMINATED
+	// Runtime is nil when none was given, and again once the fleet is TERMINATED.
+	Runtime *RuntimeConfiguration `cbor:"5,keyasint,omitempty"`
+	Attributes
+}
+
+// CreateFleet makes an Anywhere fleet, ACTIVE at once. InvalidRequest for
+// another compute type, for missing, repeated or non-custom locations and for
+// bad attributes; NotFound for a location that does not exist; Conflict when the
+// id is taken; LimitExceeded, TaggingFailed.
+type CreateFleet struct {
+	ID          string
+	ComputeType string // "ANYWHERE"; "" means EC2, as in the API
+	Attributes         // protection policy and metric groups have defaults
+	Locations   []string
+	Runtime     *RuntimeConfiguration // nil: none
+	Tags        []Tag
+	EventIDs    []string // for the fleet events: EventCount of them
+}
+
+// EventCount is the number of fleet events that carrying out c records:
+// FLEET_CREATED, FLEET_STATE_ACTIVE and one LOCATION_STATE_ACTIVE per location.
+func (c CreateFleet) EventCount() int { return 2 + len(c.Locations) }
+
+// FleetCreated follows CreateFleet; tags and fleet events follow on their own.
+type FleetCreated struct {
+	ID        string                `cbor:"1,keyasint,omitempty"`
+	At        event.Time            `cbor:"2,keyasint,omitempty"`
+	Locations []string              `cbor:"3,keyasint,omitempty"`
+	Runtime   *RuntimeConfiguration `cbor:"4,keyasint,omitempty"`
+	Attributes
+}
+
+func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
+	if err := c.checkRequest(s); err != nil {
+		return nil, err
+	}
+	if _, ok := s.fleets.Get(c.ID); ok {
+		return nil, fault.New(fault.Conflict, "Fleet %s already exists", c.ID)
+	}
+	if s.liveFleets >= s.limits.Fleets {
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d Anywhere fleets is reached", s.limits.Fleets)
+	}
+	tagged, err := s.tagNew(fleetKind+c.ID, c.Tags)
+	if err != nil {
+		return nil, err
+	}
+	notes, err := s.note(now, c.ID, c.EventIDs, c.notes())
+	if err != nil {
+		return nil, err
+	}
+	created := &FleetCreated{
+		ID: c.ID, At: now, Locations: slices.Clone(c.Locations), Runtime: c.Runtime.clone(), Attributes: c.Attributes.normal(),
+	}
+	return append(append([]Event{created}, tagged...), notes...), nil
+}
+
+// checkRequest refuses what no catalog could carry out, and locations that this
+// one does not have.
+func (c CreateFleet) checkRequest(s *State) error {
+	if c.ComputeType != computeTypeAnywhere {
+		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE only: set ComputeType to ANYWHERE")
+	}
+	if err := s.checkNewLocations(c.Locations, 0); err != nil {
+		return err
+	}
+	if err := c.Attributes.check(s.limits); err != nil {
+		return err
+	}
+	return c.Runtime.check()
+}
+
+// notes are the fleet events of a new fleet.
+func (c CreateFleet) notes() []note {
+	notes := []note{
+		{codeFleetCreated, "Fleet " + c.ID + " was created"},
+		{codeFleetStateActive, "Fleet " + c.ID + " changed state to ACTIVE"},
+	}
+	for _, location := range c.Locations {
+		notes = append(notes, locationNote(codeLocationStateActive, c.ID, location, StatusActive))
+	}
+	return notes
+}
+
+func (e *FleetCreated) apply(s *State) {
+	s.putFleet(&Fleet{ID: e.ID, Status: StatusActive, Created: e.At, Runtime: e.Runtime, Attributes: e.Attributes})
+	for _, location := range e.Locations {
+		s.fleetLocations.Set(join(e.ID, location), &FleetLocation{Fleet: e.ID, Location: location, Status: StatusActive})
+	}
+}
+
+// changeFleet stores a changed copy of a fleet's record.
+func (s *State) changeFleet(id string, change func(f *Fleet)) {
+	if old, ok := s.fleets.Get(id); ok {
+		f := *old
+		change(&f)
+		s.putFleet(&f)
+	}
+}
+
+// putFleet stores f and keeps what is derived from it.
+func (s *State) putFleet(f *Fleet) {
+	creators := s.takeCreators(f.ID) // their deadlines hang on the fleet's policy
+	s.uncountFleet(f.ID)
+	s.fleets.Set(f.ID, f)
+	if f.Status == StatusTerminated {
+		s.dues.Set(due(f.Terminated.Add(Retention), dueFleet, f.ID), struct{}{})
+	} else {
+		s.liveFleets++
+	}
+	for _, w := range creators {
+		s.putCreator(w)
+	}
+}
+
+// uncountFleet undoes what putFleet derived from the fleet's present record.
+func (s *State) uncountFleet(id string) {
+	f, ok := s.fleets.Get(id)
+	switch {
+	case !ok:
+	case f.Status == StatusTerminated:
+		s.dues.Delete(due(f.Terminated.Add(Retention), dueFleet, id))
+	default:
+		s.liveFleets--
+	}
+}
+
+func fleetNotFound(id string) error {
+	return fault.New(fault.NotFound, "Fleet %s not found", id)
+}
+
+// Fleet returns the record of a fleet, also of one that is TERMINATED and not
+// yet forgotten: its fleet events can be read, and its runtime configuration is
+// empty. Everything else wants LiveFleet.
+func (s *State) Fleet(id string) (*Fleet, bool) { return s.fleets.Get(id) }
+
+// LiveFleet returns the record of a fleet that is not TERMINATED, or NotFound.
+func (s *State) LiveFleet(id string) (*Fleet, error) {
+	f, ok := s.fleets.Get(id)
+	if !ok || f.Status == StatusTerminated {
+		return nil, fleetNotFound(id)
+	}
+	return f, nil
+}
+
+// activeFleet returns the record of a fleet that is ACTIVE, or NotFound or
+// InvalidFleetStatus.
+func (s *State) activeFleet(id string) (*Fleet, error) {
+	f, err := s.LiveFleet(id)
+	if err != nil {
+		return nil, err
+	}
+	if f.Status != StatusActive {
+		return nil, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and must be ACTIVE", id, f.Status)
+	}
+	return f, nil
+}
+
+// Fleets returns the fleets that are not TERMINATED and whose ids come after
+// the given one, in order. A limit below 1 is none; more reports that further
+// ones wait.
+func (s *State) Fleets(after string, limit int) (fleets []*Fleet, more bool) {
+	return page(s.fleets, "", after, limit, func(f *Fleet) bool { return f.Status != StatusTerminated })
+}

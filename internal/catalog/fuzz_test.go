@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/muster-gg/muster/internal/event"
+)
+
+// FuzzFacts feeds any bytes that decode to the catalog, events to Apply and
+// records to Restore, in any order. However little sense they make, the catalog
+// stays consistent, survives a snapshot, and ages out.
+func FuzzFacts(f *testing.F) {
+	var all bytes.Buffer
+	for _, body := range examples() {
+		var one bytes.Buffer
+		for _, buf := range []*bytes.Buffer{&one, &all} {
+			if err := types.Append(buf, event.Fact{Body: body}); err != nil {
+				f.Fatal(err)
+			}
+		}
+		f.Add(one.Bytes())
+	}
+	f.Add(all.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := New(smallLimits())
+		feed(s, data)
+		checkDerived(t, s)
+		readAll(s)
+		again := decode(t, smallLimits(), encode(t, s))
+		checkEqual(t, "snapshot", again, s)
+		for range 10 {
+			for _, e := range s.Expire(s.Deadline()) {
+				s.Apply(e)
+			}
+			checkDerived(t, s)
+		}
+	})
+}
+
+// feed hands the facts of data to s, up to the first that does not decode.
+func feed(s *State, data []byte) {
+	for len(data) > 0 {
+		fact, rest, err := types.Next(data)
+		if err != nil {
+			return
+		}
+		if e, ok := fact.Body.(Event); ok {
+			s.Apply(e)
+		} else if s.Restore(fact.Body) != nil {
+			return
+		}
+		data = rest
+	}
+}
+
+// readAll calls every read method and decides a command of each family.
+func readAll(s *State) {
+	s.Locations("", 1)
+	s.Aliases(AliasFilter{}, "", 1)
+	s.AccessKeys("", 1)
+	fleets, _ := s.Fleets("", 5)
+	for _, f := range fleets {
+		f.ActivationTimeout()
+		f.MaxConcurrentActivations()
+		s.FleetLocations(f.ID)
+		s.Computes(f.ID, "", "", 1)
+		_, _, _ = s.FleetEvents(f.ID, 0, 0, 0, 1)
+	}
+	for _, c := range []Command{
+		ClaimCreation{"fleet-1", "ada", t0}, ReleaseCreation{"fleet-1", "ada", t0}, ClaimCompute{"fleet-1", "host/1", "custom-office"},
+		TagResource{"fleet/fleet-1", []Tag{{"stage", ""}}}, UntagResource{"fleet/fleet-1", []string{"stage"}},
+		RecordFleetEvent{Fleet: "fleet-1", ID: "x"}, FinishFleetDeletion{"fleet-1", "x"}, DeleteFleet{"fleet-1"},
+		UpdateFleetAttributes{Fleet: "fleet-1"}, RemoveFleetLocations{"fleet-1", []string{"custom-office"}, []string{"x"}},
+	} {
+		_, _ = s.Decide(t0, c)
+	}
+}

@@ -1,0 +1,169 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/muster-gg/muster/internal/event"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// examples has one value of each type of Events, with every field set.
+func examples() []any {
+	runtime := &RuntimeConfiguration{
+		ServerProcesses:          []ServerProcess{{"/local/game/server", "-port 7777", 3}, {"/local/game/bot", "-quiet", 1}},
+		MaxConcurrentActivations: 2, ActivationTimeoutSeconds: 300,
+	}
+	attributes := Attributes{
+		Name: "arena", Description: "duels", Cost: "0.25", ProtectionPolicy: FullProtection,
+		CreationLimit: &CreationLimit{SessionsPerCreator: 3, PeriodMinutes: 15}, MetricGroups: []string{"duels"},
+	}
+	// Both targets at once: the format does not know the rule against it.
+	routing := Routing{Type: RoutingSimple, Fleet: "fleet-1", Message: "closed"}
+	tags := []Tag{{"stage", "beta"}, {"team", "red"}}
+	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word", t0, 2}
+	return []any{
+		&LocationCreated{"custom-office", t0},
+		&LocationDeleted{"custom-office"},
+		&FleetCreated{"fleet-1", t0, []string{"custom-cellar", "custom-office"}, runtime, attributes},
+		&FleetAttributesUpdated{"fleet-1", attributes},
+		&RuntimeConfigurationUpdated{"fleet-1", runtime},
+		&FleetDeletionStarted{"fleet-1"},
+		&FleetTerminated{"fleet-1", t0},
+		&FleetForgotten{"fleet-1"},
+		&FleetEventRecorded{logLine},
+		&FleetEventsExpired{"fleet-1", 300},
+		&FleetLocationsAdded{"fleet-1", []string{"custom-cellar", "custom-office"}},
+		&FleetLocationRemovalStarted{"fleet-1", "custom-office"},
+		&FleetLocationRemoved{"fleet-1", "custom-office"},
+		&ComputeClaimed{"fleet-1", "host/1", "custom-office"},
+		&ComputeReleased{"fleet-1", "host/1"},
+		&AliasCreated{"alias-1", "live", "what players see", routing, t0},
+		&AliasUpdated{"alias-1", "live", "what players see", routing, t0},
+		&AliasDeleted{"alias-1"},
+		&ResourceTagged{"fleet/fleet-1", tags},
+		&ResourceUntagged{"fleet/fleet-1", []string{"stage", "team"}},
+		&AccessKeyPut{"AKIAEXAMPLE", []byte{0, 1, 254, 255}, "first key", t0},
+		&AccessKeyDeleted{"AKIAEXAMPLE"},
+		&CreationClaimed{"fleet-1", "ada", t0},
+		&CreationReleased{"fleet-1", "ada", t0},
+		&CreationsExpired{"fleet-1", "ada", t0},
+		&Location{"custom-office", t0},
+		&Fleet{"fleet-1", StatusTerminated, t0, t0 + day, runtime, attributes},
+		&FleetLocation{"fleet-1", "custom-office", StatusDeleting},
+		&logLine,
+		&ComputeClaim{"fleet-1", "host/1", "custom-office"},
+		&Alias{"alias-1", "live", "what players see", routing, t0, t0 + day},
+		&ResourceTags{"fleet/fleet-1", tags},
+		&AccessKey{"AKIAEXAMPLE", []byte{0, 1, 254, 255}, "first key", t0},
+		&CreatorWindow{"fleet-1", "ada", []event.Time{t0, t0, t0 + 1}},
+	}
+}
+
+// TestGolden holds the bytes of every type: a file has the encoded fact in
+// hexadecimal and, for people, its body as JSON.
+func TestGolden(t *testing.T) {
+	bodies := examples()
+	if len(bodies) != len(Events) {
+		t.Fatalf("%d examples for %d types", len(bodies), len(Events))
+	}
+	for i, entry := range Events {
+		body := bodies[i]
+		name := fmt.Sprintf("%02d-%s", entry.Number, types.Name(entry.Type))
+		t.Run(name, func(t *testing.T) {
+			if reflect.TypeOf(body) != reflect.TypeOf(entry.Type) {
+				t.Fatalf("the example is a %T", body)
+			}
+			wantFull(t, reflect.ValueOf(body).Elem(), name)
+			text, encoded := golden(t, body)
+			path := filepath.Join("testdata", "events", name+".golden")
+			if *update {
+				if err := os.WriteFile(path, text, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(text, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))) {
+				t.Errorf("the format has changed: events written by former releases would be lost\ngot\n%swant\n%s", text, want)
+			}
+			f, rest, err := types.Next(encoded)
+			if err != nil || len(rest) != 0 || !reflect.DeepEqual(f.Body, body) {
+				t.Errorf("read back as %+v, rest %x, %v", f.Body, rest, err)
+			}
+		})
+	}
+}
+
+// golden returns what a golden file holds, and the encoded fact alone.
+func golden(t *testing.T, body any) (text, encoded []byte) {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := types.Append(&buf, event.Fact{Body: body}); err != nil {
+		t.Fatal(err)
+	}
+	readable, err := json.MarshalIndent(body, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Appendf(nil, "%s\n%s\n", hex.EncodeToString(buf.Bytes()), readable), buf.Bytes()
+}
+
+// wantFull fails for an example that leaves a field out: its number would not
+// be guarded.
+func wantFull(t *testing.T, v reflect.Value, path string) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			t.Errorf("%s is nil", path)
+			return
+		}
+		wantFull(t, v.Elem(), path)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			wantFull(t, v.Field(i), path+"."+v.Type().Field(i).Name)
+		}
+	default:
+		if v.IsZero() {
+			t.Errorf("%s is not set", path)
+		}
+	}
+}
+
+// Events of older and newer releases have fewer and more fields.
+func TestFieldsMayBeMissingOrUnknown(t *testing.T) {
+	for _, data := range []string{"830500a0", "830500a2016766" + "6c6565742d31" + "1863" + "01"} {
+		encoded, err := hex.DecodeString(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _, err := types.Next(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(DefaultLimits())
+		s.Apply(f.Body.(Event))
+		checkDerived(t, s)
+	}
+}
+
+func TestGoldenHasNoStrayFiles(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "events", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(Events) {
+		t.Errorf("%d golden files for %d types", len(files), len(Events))
+	}
+}

@@ -1,0 +1,80 @@
+package catalog
+
+import (
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// A Location is a custom location: a place where Anywhere fleets have computes.
+type Location struct {
+	Name    string     `cbor:"1,keyasint,omitempty"`
+	Created event.Time `cbor:"2,keyasint,omitempty"`
+}
+
+// CreateLocation makes a custom location. Conflict when it exists,
+// LimitExceeded, TaggingFailed.
+type CreateLocation struct {
+	Name string // "custom-…", 8 to 64 characters; validated by the caller
+	Tags []Tag
+}
+
+// DeleteLocation deletes a custom location. It is allowed while fleets refer to
+// it: these show it as NOT_FOUND and take no new computes there, until a
+// location of that name is created again. NotFound when there is none.
+type DeleteLocation struct {
+	Name string
+}
+
+// LocationCreated follows CreateLocation; its tags follow as ResourceTagged.
+type LocationCreated struct {
+	Name string     `cbor:"1,keyasint,omitempty"`
+	At   event.Time `cbor:"2,keyasint,omitempty"`
+}
+
+// LocationDeleted follows DeleteLocation. The location's tags go with it.
+type LocationDeleted struct {
+	Name string `cbor:"1,keyasint,omitempty"`
+}
+
+func (c CreateLocation) decide(s *State, now event.Time) ([]Event, error) {
+	if _, ok := s.locations.Get(c.Name); ok {
+		return nil, fault.New(fault.Conflict, "Location %s already exists", c.Name)
+	}
+	if s.locations.Len() >= s.limits.Locations {
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d custom locations is reached", s.limits.Locations)
+	}
+	tagged, err := s.tagNew(locationKind+c.Name, c.Tags)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Event{&LocationCreated{Name: c.Name, At: now}}, tagged...), nil
+}
+
+func (c DeleteLocation) decide(s *State, _ event.Time) ([]Event, error) {
+	if _, ok := s.locations.Get(c.Name); !ok {
+		return nil, locationNotFound(c.Name)
+	}
+	return []Event{&LocationDeleted{Name: c.Name}}, nil
+}
+
+func (e *LocationCreated) apply(s *State) {
+	s.locations.Set(e.Name, &Location{Name: e.Name, Created: e.At})
+}
+
+func (e *LocationDeleted) apply(s *State) {
+	s.locations.Delete(e.Name)
+	s.tags.Delete(locationKind + e.Name)
+}
+
+func locationNotFound(name string) error {
+	return fault.New(fault.NotFound, "Location %s not found", name)
+}
+
+// Location returns the custom location of that name.
+func (s *State) Location(name string) (*Location, bool) { return s.locations.Get(name) }
+
+// Locations returns the custom locations whose names come after the given one,
+// in order. A limit below 1 is none; more reports that further ones wait.
+func (s *State) Locations(after string, limit int) (locations []*Location, more bool) {
+	return page(s.locations, "", after, limit, every)
+}

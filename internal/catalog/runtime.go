@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// maxProcesses is how many server processes a runtime configuration may ask
+// for on one compute. Source: API reference, RuntimeConfiguration.
+const maxProcesses = 50
+
+// defaultActivationTimeout applies when a fleet sets none: the longest that may
+// be set. Source: API model, GameSessionActivationTimeoutSeconds.
+const defaultActivationTimeout = 600 * time.Second
+
+// RuntimeConfiguration says which server processes an agent keeps running on
+// each compute of a fleet, and how game sessions are activated there.
+type RuntimeConfiguration struct {
+	ServerProcesses          []ServerProcess `cbor:"1,keyasint,omitempty"`
+	MaxConcurrentActivations int32           `cbor:"2,keyasint,omitempty"` // 0: not set
+	ActivationTimeoutSeconds int32           `cbor:"3,keyasint,omitempty"` // 0: not set
+}
+
+// ServerProcess is one line of a runtime configuration.
+type ServerProcess struct {
+	LaunchPath           string `cbor:"1,keyasint,omitempty"`
+	Parameters           string `cbor:"2,keyasint,omitempty"`
+	ConcurrentExecutions int32  `cbor:"3,keyasint,omitempty"`
+}
+
+// UpdateRuntimeConfiguration replaces a fleet's runtime configuration whole,
+// whatever the fleet's status. NotFound; InvalidRequest for more than 50 server
+// processes.
+type UpdateRuntimeConfiguration struct {
+	Fleet   string
+	Runtime RuntimeConfiguration
+}
+
+// RuntimeConfigurationUpdated follows UpdateRuntimeConfiguration.
+type RuntimeConfigurationUpdated struct {
+	Fleet   string                `cbor:"1,keyasint,omitempty"`
+	Runtime *RuntimeConfiguration `cbor:"2,keyasint,omitempty"`
+}
+
+func (c UpdateRuntimeConfiguration) decide(s *State, _ event.Time) ([]Event, error) {
+	if _, err := s.LiveFleet(c.Fleet); err != nil {
+		return nil, err
+	}
+	if err := c.Runtime.check(); err != nil {
+		return nil, err
+	}
+	return []Event{&RuntimeConfigurationUpdated{Fleet: c.Fleet, Runtime: c.Runtime.clone()}}, nil
+}
+
+func (e *RuntimeConfigurationUpdated) apply(s *State) {
+	s.changeFleet(e.Fleet, func(f *Fleet) { f.Runtime = e.Runtime })
+}
+
+// check refuses a runtime configuration with too many server processes.
+func (r *RuntimeConfiguration) check() error {
+	if r == nil {
+		return nil
+	}
+	var sum int64
+	for _, p := range r.ServerProcesses {
+		sum += int64(p.ConcurrentExecutions)
+	}
+	if sum > maxProcesses {
+		return fault.New(fault.InvalidRequest, "RuntimeConfiguration asks for %d server processes on each compute; at most %d are allowed", sum, maxProcesses)
+	}
+	return nil
+}
+
+func (r *RuntimeConfiguration) clone() *RuntimeConfiguration {
+	if r == nil {
+		return nil
+	}
+	c := *r
+	c.ServerProcesses = slices.Clone(r.ServerProcesses)
+	return &c
+}
+
+// ActivationTimeout is how long a game session of the fleet may be ACTIVATING:
+// ten minutes when the fleet does not say.
+func (f *Fleet) ActivationTimeout() time.Duration {
+	if f.Runtime == nil || f.Runtime.ActivationTimeoutSeconds == 0 {
+		return defaultActivationTimeout
+	}
+	return time.Duration(f.Runtime.ActivationTimeoutSeconds) * time.Second
+}
+
+// MaxConcurrentActivations is how many game sessions may be ACTIVATING on one
+// compute of the fleet at a time: practically any number when the fleet does
+// not say.
+func (f *Fleet) MaxConcurrentActivations() int32 {
+	if f.Runtime == nil || f.Runtime.MaxConcurrentActivations == 0 {
+		return math.MaxInt32
+	}
+	return f.Runtime.MaxConcurrentActivations
+}
