@@ -1,0 +1,201 @@
+// Package listen answers plain text and TLS on one port: the first byte that a
+// client sends tells them apart, since a TLS connection opens with a handshake
+// record (0x16) and no HTTP method does.
+//
+// Accept gives a *tls.Conn for a client that speaks TLS, so that http.Server
+// sets Request.TLS, and any other net.Conn for one that speaks plain text.
+package listen
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// Config says what a Listener accepts.
+type Config struct {
+	// TLS holds the certificate. It is required; versions before 1.2 are never
+	// spoken, and no protocol but HTTP/1.1 is negotiated.
+	TLS *tls.Config
+
+	// RefusePlain turns plain text away with a sentence that says so.
+	RefusePlain bool
+
+	// FirstByte is how long a client may stay silent before its connection is
+	// closed; 0 is ten seconds.
+	FirstByte time.Duration
+
+	// MaxPending bounds the connections that have not yet said anything or that
+	// Accept has not yet taken; 0 is 1024. More wait in the system's queue.
+	MaxPending int
+}
+
+// A Listener is a net.Listener over both plain text and TLS.
+type Listener struct {
+	inner       net.Listener
+	tls         *tls.Config
+	refusePlain bool
+	firstByte   time.Duration
+
+	accepted chan accepted
+	slots    chan struct{} // one for each pending connection
+	start    sync.Once     // of the loop that accepts
+	stop     chan struct{}
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	pending map[net.Conn]struct{}
+}
+
+// accepted is one answer of Accept.
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+// New wraps inner, which it then owns.
+func New(inner net.Listener, c Config) *Listener {
+	l := &Listener{
+		inner: inner, tls: c.TLS.Clone(), refusePlain: c.RefusePlain, firstByte: c.FirstByte,
+		accepted: make(chan accepted), stop: make(chan struct{}), pending: map[net.Conn]struct{}{},
+	}
+	l.tls.MinVersion = max(l.tls.MinVersion, tls.VersionTLS12)
+	l.tls.NextProtos = []string{"http/1.1"}
+	if l.firstByte == 0 {
+		l.firstByte = 10 * time.Second
+	}
+	if c.MaxPending == 0 {
+		c.MaxPending = 1024
+	}
+	l.slots = make(chan struct{}, c.MaxPending)
+	return l
+}
+
+// Addr is the address of the inner listener.
+func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
+
+// Accept waits for a connection that has sent its first byte. The first call
+// starts the goroutines that Close ends. After Close the error is net.ErrClosed.
+func (l *Listener) Accept() (net.Conn, error) {
+	l.start.Do(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if !l.closed {
+			l.running.Go(l.run)
+		}
+	})
+	select {
+	case a := <-l.accepted:
+		return a.conn, a.err
+	case <-l.stop:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close closes the inner listener and every connection that Accept has not
+// taken, and waits until nothing of them is left. Closing again does nothing.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return nil
+	}
+	l.closed = true
+	close(l.stop)
+	for c := range l.pending {
+		_ = c.Close() // ends the goroutine that waits for its first byte
+	}
+	l.mu.Unlock()
+	err := l.inner.Close()
+	l.running.Wait()
+	return err
+}
+
+// run accepts until the listener is closed and gives each connection a
+// goroutine of its own until its kind is known.
+func (l *Listener) run() {
+	for {
+		select {
+		case l.slots <- struct{}{}:
+		case <-l.stop:
+			return
+		}
+		conn, err := l.inner.Accept()
+		if err != nil {
+			<-l.slots
+			if !l.offer(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
+				return
+			}
+			continue
+		}
+		if !l.track(conn) {
+			_ = conn.Close()
+			return
+		}
+		l.running.Go(func() {
+			defer func() { <-l.slots }()
+			l.admit(conn)
+		})
+	}
+}
+
+// offer hands a to Accept and reports false when the listener was closed.
+func (l *Listener) offer(a accepted) bool {
+	select {
+	case l.accepted <- a:
+		return true
+	case <-l.stop:
+		return false
+	}
+}
+
+// track notes a pending connection and reports false when the listener was
+// closed.
+func (l *Listener) track(c net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.pending[c] = struct{}{}
+	}
+	return !l.closed
+}
+
+// admit waits for the first byte and offers the connection that it announces.
+func (l *Listener) admit(raw net.Conn) {
+	conn := l.identify(raw)
+	if conn != nil && !l.offer(accepted{conn: conn}) {
+		conn = nil
+	}
+	l.mu.Lock()
+	delete(l.pending, raw)
+	l.mu.Unlock()
+	if conn == nil {
+		_ = raw.Close()
+	}
+}
+
+// identify reads the first byte of raw. It returns nil when the connection is
+// not wanted.
+func (l *Listener) identify(raw net.Conn) net.Conn {
+	_ = raw.SetDeadline(time.Now().Add(l.firstByte))
+	conn := &peeked{Conn: raw}
+	if n, err := raw.Read(conn.first[:]); n != 1 || err != nil {
+		return nil
+	}
+	conn.unread = true
+	const handshake = 0x16
+	if conn.first[0] != handshake && l.refusePlain {
+		refuse(conn)
+		return nil
+	}
+	if raw.SetDeadline(time.Time{}) != nil {
+		return nil
+	}
+	if conn.first[0] == handshake {
+		return tls.Server(conn, l.tls)
+	}
+	return conn
+}

@@ -1,0 +1,144 @@
+package localca
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"time"
+)
+
+// found makes an authority. Its key is written first: the certificate is what
+// says that there is an authority.
+func (d directory) found(now time.Time) (*x509.Certificate, error) {
+	key, keyPEM, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{Organization: []string{"Muster local CA"}, CommonName: fmt.Sprintf("Muster local CA %x", serial)},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(authorityLife),
+		KeyUsage:              x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.write(caKey, keyPEM, 0o600); err != nil {
+		return nil, err
+	}
+	if err := d.write(caCert, certificatePEM(der), 0o644); err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// issue makes the server's certificate.
+func (d directory) issue(authority *x509.Certificate, names []string, now time.Time) (tls.Certificate, error) {
+	signer, err := tls.LoadX509KeyPair(d.path(caCert), d.path(caKey))
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("the authority's key: %w: restore %s, or delete %s to make a new authority", err, d.path(caKey), d.path(caCert))
+	}
+	key, keyPEM, err := newKey()
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{Organization: []string{"Muster"}, CommonName: "localhost"},
+		NotBefore:    now.Add(-backdate),
+		NotAfter:     now.Add(serverLife),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if template.NotAfter.After(authority.NotAfter) {
+		template.NotAfter = authority.NotAfter
+	}
+	setNames(template, names)
+	der, err := x509.CreateCertificate(rand.Reader, template, authority, key.Public(), signer.PrivateKey)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	certPEM := certificatePEM(der)
+	if err := d.write(serverKey, keyPEM, 0o600); err != nil {
+		return tls.Certificate{}, err
+	}
+	if err := d.write(serverCert, certPEM, 0o644); err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certPEM, keyPEM)
+}
+
+func newKey() (*ecdsa.PrivateKey, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	return key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// newSerial is a random serial number of 127 bits.
+func newSerial() (*big.Int, error) {
+	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+}
+
+func certificatePEM(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func parseCertificate(data []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, errors.New("no certificate in PEM form")
+	}
+	return x509.ParseCertificate(block.Bytes)
+}
+
+// write replaces a file as a whole, so that a crash leaves the old one or the
+// new one.
+func (d directory) write(name string, data []byte, mode os.FileMode) (err error) {
+	f, err := os.CreateTemp(string(d), name+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(data); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	// A temporary file starts with mode 0600. Windows has no such modes.
+	if err = os.Chmod(f.Name(), mode); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), d.path(name))
+}
