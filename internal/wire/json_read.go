@@ -1,0 +1,233 @@
+package wire
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mailru/easyjson/jlexer"
+)
+
+// A jsonReader reads the members of structures from a body that checkJSON has
+// found well-formed.
+type jsonReader struct {
+	reader
+	lex  jlexer.Lexer
+	name string // of the member at hand; points into the body
+}
+
+// reset makes the reader ready for a body.
+func (d *jsonReader) reset(body []byte) {
+	d.clear()
+	d.failure, d.name = nil, ""
+	d.lex = jlexer.Lexer{Data: body}
+}
+
+// kind is the kind of the next token, which stays where it is.
+func (d *jsonReader) kind() jlexer.TokenKind {
+	d.lex.IsNull() // scans the token
+	return d.lex.CurrentToken()
+}
+
+// got describes the next token for a message.
+func (d *jsonReader) got() string {
+	switch d.kind() {
+	case jlexer.TokenString:
+		return "a string"
+	case jlexer.TokenNumber:
+		return "a number"
+	case jlexer.TokenBool:
+		return "a boolean"
+	case jlexer.TokenNull:
+		return "null"
+	case jlexer.TokenDelim:
+		if d.lex.IsDelim('[') {
+			return "an array"
+		}
+		return "an object"
+	default:
+		return "nothing"
+	}
+}
+
+// wrong ends the reading at the next token.
+func (d *jsonReader) wrong(name, want string) { d.fail(name, want, d.got()) }
+
+// null consumes a null, if one is next.
+func (d *jsonReader) null() bool {
+	if !d.lex.IsNull() {
+		return false
+	}
+	d.lex.Skip()
+	return true
+}
+
+// openObject begins an object. The result goes to nextMember. A null reads as
+// an empty object, which only the body itself can be.
+func (d *jsonReader) openObject() int {
+	if len(d.path) == 0 && d.null() {
+		return 0
+	}
+	return d.open('{', "an object")
+}
+
+// openArray begins an array. left goes to nextItem, room is how many elements to
+// make room for; usual is that for an array that does not tell, like all of JSON's.
+func (d *jsonReader) openArray(usual int) (left, room int) { return d.open('[', "an array"), usual }
+
+func (d *jsonReader) open(delim byte, want string) int {
+	if d.kind() != jlexer.TokenDelim || !d.lex.IsDelim(delim) {
+		d.wrong("", want)
+		return 0
+	}
+	d.lex.Delim(delim)
+	return -1
+}
+
+// nextMember moves to the next member that is not null and puts its name in
+// d.name. It returns false when there is none.
+func (d *jsonReader) nextMember(left *int) bool {
+	for d.more(left, '}') {
+		d.name = d.lex.UnsafeFieldName(false)
+		d.lex.WantColon()
+		if !d.null() {
+			return true
+		}
+	}
+	return false
+}
+
+// nextItem moves to the next element of an array, from 0.
+func (d *jsonReader) nextItem(left *int) bool { return d.more(left, ']') }
+
+// more reports whether something stands before the closing delimiter; otherwise
+// it consumes that.
+func (d *jsonReader) more(left *int, end byte) bool {
+	if *left == 0 || d.failure != nil {
+		return false
+	}
+	if *left == -2 {
+		d.lex.WantComma()
+	}
+	*left = -2
+	if !d.lex.IsDelim(end) {
+		return true
+	}
+	d.lex.Delim(end)
+	return false
+}
+
+// skip passes over the value of an unknown member.
+func (d *jsonReader) skip() { d.lex.SkipRecursive() }
+
+// key is the name of the map entry at hand, as a string of its own.
+func (d *jsonReader) key() string { return strings.Clone(d.name) }
+
+// text reads a string.
+func (d *jsonReader) text(name string, rule *textRule) string {
+	if d.kind() != jlexer.TokenString {
+		d.wrong(name, "a string")
+		return ""
+	}
+	s := d.lex.String()
+	d.judge(name, s, rule)
+	return s
+}
+
+// bool reads a boolean.
+func (d *jsonReader) bool(name string) bool {
+	if d.kind() != jlexer.TokenBool {
+		d.wrong(name, "a boolean")
+		return false
+	}
+	return d.lex.Bool()
+}
+
+// int32 reads an integer of 32 bits.
+func (d *jsonReader) int32(name string) int32 { return int32(d.integer(name, 32)) }
+
+// int64 reads an integer of 64 bits.
+func (d *jsonReader) int64(name string) int64 { return d.integer(name, 64) }
+
+// integer reads a whole number of so many bits. Some clients write whole numbers
+// with a fraction or an exponent: 5.0 is 5.
+func (d *jsonReader) integer(name string, bits int) int64 {
+	if d.kind() != jlexer.TokenNumber {
+		d.wrong(name, integerOf(bits))
+		return 0
+	}
+	digits := d.lex.Raw()
+	n, err := strconv.ParseInt(string(digits), 10, bits)
+	if err == nil {
+		return n
+	}
+	f, err := strconv.ParseFloat(string(digits), 64)
+	if n, ok := wholeOf(f); err == nil && ok && fits(n, bits) {
+		return n
+	}
+	d.fail(name, integerOf(bits), shorten(string(digits)))
+	return 0
+}
+
+// float32 reads a number as a float32.
+func (d *jsonReader) float32(name string) float32 { return float32(d.float(name, 32)) }
+
+// float64 reads a number.
+func (d *jsonReader) float64(name string) float64 { return d.float(name, 64) }
+
+// float reads a number or one of the strings that stand for what JSON numbers
+// cannot be. Source: Smithy specification, AWS JSON 1.1, "Shape serialization".
+func (d *jsonReader) float(name string, bits int) float64 {
+	switch d.kind() {
+	case jlexer.TokenNumber:
+		digits := d.lex.Raw()
+		f, err := strconv.ParseFloat(string(digits), bits)
+		if err != nil {
+			d.fail(name, "a number of "+strconv.Itoa(bits)+" bits", shorten(string(digits)))
+		}
+		return f
+	case jlexer.TokenString:
+		switch s := d.lex.UnsafeString(); s {
+		case "NaN":
+			return math.NaN()
+		case "Infinity":
+			return math.Inf(1)
+		case "-Infinity":
+			return math.Inf(-1)
+		}
+		d.fail(name, "a number", "another string than NaN, Infinity or -Infinity")
+	default:
+		d.wrong(name, "a number")
+	}
+	return 0
+}
+
+// time reads epoch seconds.
+func (d *jsonReader) time(name string) time.Time {
+	if d.kind() != jlexer.TokenNumber {
+		d.wrong(name, "a timestamp in epoch seconds")
+		return time.Time{}
+	}
+	digits := d.lex.Raw()
+	f, err := strconv.ParseFloat(string(digits), 64)
+	t, ok := timeOf(f)
+	if err != nil || !ok {
+		d.fail(name, "a timestamp in epoch seconds", shorten(string(digits)))
+	}
+	return t
+}
+
+// blob reads base64.
+func (d *jsonReader) blob(name string) []byte {
+	if d.kind() != jlexer.TokenString {
+		d.wrong(name, "base64 in a string")
+		return nil
+	}
+	b, err := base64.StdEncoding.AppendDecode([]byte{}, d.lex.UnsafeBytes())
+	if err != nil {
+		d.fail(name, "base64", "another string")
+	}
+	return b
+}

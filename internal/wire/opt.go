@@ -1,0 +1,25 @@
+package wire
+
+// An Opt is a number or a boolean that may be absent. The zero value is absent,
+// which differs from a value that is present and zero.
+type Opt[T comparable] struct {
+	value T
+	set   bool
+}
+
+// Some returns a present value.
+func Some[T comparable](v T) Opt[T] { return Opt[T]{value: v, set: true} }
+
+// Get returns the value and whether it is present; the zero T when it is not.
+func (o Opt[T]) Get() (T, bool) { return o.value, o.set }
+
+// Or returns the value, or def when it is absent.
+func (o Opt[T]) Or(def T) T {
+	if o.set {
+		return o.value
+	}
+	return def
+}
+
+// IsSet reports whether the value is present.
+func (o Opt[T]) IsSet() bool { return o.set }
