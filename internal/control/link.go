@@ -1,0 +1,122 @@
+package control
+
+import (
+	"context"
+	"time"
+)
+
+// This file holds what the control plane and the door of the server processes
+// (package serversdk) tell each other.
+
+// A ServerLink answers for one server process that is connected over one
+// socket. All methods are asynchronous: done is called exactly once, after what
+// it reports is durable, from a goroutine that must not be held up.
+type ServerLink interface {
+	// Activate says that the process is ready to host a game session
+	// (ActivateServerProcess). Repeating it is no error.
+	Activate(ready ProcessReady, done func(error))
+	// Heartbeat reports the process's health (HeartbeatServerProcess).
+	Heartbeat(healthy bool, done func(error))
+	ActivateGameSession(gameSession string, done func(error))
+	AcceptPlayerSession(gameSession, playerSession string, done func(error))
+	RemovePlayerSession(gameSession, playerSession string, done func(error))
+	UpdatePlayerSessionCreationPolicy(gameSession, policy string, done func(error))
+	DescribePlayerSessions(query PlayerSessionQuery, done func(PlayerSessionPage, error))
+	// ComputeCertificate names the certificate file given when the compute was
+	// registered, or "", and the compute.
+	ComputeCertificate(done func(path, compute string, err error))
+	// Terminate says that the process ends by its own will (TerminateServerProcess).
+	Terminate(done func(error))
+	// Disconnected says that the socket is gone. It returns at once.
+	Disconnected()
+}
+
+// ServerConnector opens server links. The control plane implements it.
+type ServerConnector interface {
+	// Connect authenticates a server process and makes this socket its primary
+	// one. The error is a *fault.Error: AccessDenied for a bad or expired token,
+	// an unknown compute, a wrong fleet or a process id that was used before;
+	// InvalidRequest for missing parameters; Throttling; else internal.
+	Connect(ctx context.Context, c ServerConnect) (ServerLink, error)
+}
+
+// ServerConnect is what a server process says of itself when it connects.
+type ServerConnect struct {
+	FleetID, ComputeName, ProcessID string
+	SDKVersion, SDKLanguage         string
+	IdempotencyToken                string     // optional
+	Authorization                   string     // the compute's auth token, or "SigV4"
+	SigV4                           SigV4Query // with Authorization "SigV4"
+	Push                            func(Push) // takes what the service has to say; must not block
+	Replaced                        func()     // called once, when a newer socket of the same process took over or the process ended
+}
+
+// SigV4Query is the signature that a server process may send instead of a
+// token; all values decoded. Only ComputeId, FleetId and pID are signed.
+// Source: server SDK 5, security/sigv4.
+type SigV4Query struct {
+	Algorithm, Credential, Date, SecurityToken, Signature string
+}
+
+// ProcessReady is what a server process says of itself when it is ready.
+type ProcessReady struct {
+	SDKVersion, SDKLanguage string
+	ToolName, ToolVersion   string // optional
+	Port                    int32  // 1–60000
+	LogPaths                []string
+}
+
+// PlayerSessionQuery selects player sessions by exactly one of the three ids.
+type PlayerSessionQuery struct {
+	GameSessionID, PlayerSessionID, PlayerID string
+	StatusFilter                             string // RESERVED, ACTIVE, COMPLETED, TIMEDOUT or ""
+	NextToken                                string
+	Limit                                    int // 0 for the default
+}
+
+// PlayerSessionPage is one page of player sessions.
+type PlayerSessionPage struct {
+	PlayerSessions []PlayerSessionView
+	NextToken      string // "" on the last page
+}
+
+// PlayerSessionView is a player session as a server process sees it.
+type PlayerSessionView struct {
+	PlayerID, PlayerSessionID, GameSessionID, FleetID string
+	PlayerData, IPAddress, DNSName, Status            string
+	Port                                              int32
+	CreationTime, TerminationTime                     time.Time // zero: not yet
+}
+
+// A Push is something that the service tells a server process unasked:
+// CreateGameSessionPush, UpdateGameSessionPush, TerminateProcessPush or
+// RefreshConnectionPush.
+type Push interface{ push() }
+
+// CreateGameSessionPush asks the process to start a game session.
+type CreateGameSessionPush struct {
+	GameSessionID, Name             string
+	GameSessionData, MatchmakerData string
+	IPAddress, DNSName              string
+	Port, MaximumPlayerSessionCount int32
+	GameProperties                  map[string]string
+}
+
+// UpdateGameSessionPush tells the process that its game session has changed.
+type UpdateGameSessionPush struct {
+	GameSession                    CreateGameSessionPush
+	FleetID, Location              string
+	Status, StatusReason           string
+	UpdateReason, BackfillTicketID string
+}
+
+// TerminateProcessPush asks the process to end, at the latest at TerminationTime.
+type TerminateProcessPush struct{ TerminationTime time.Time }
+
+// RefreshConnectionPush asks the process to connect anew with this token.
+type RefreshConnectionPush struct{ Endpoint, AuthToken string }
+
+func (CreateGameSessionPush) push() {}
+func (UpdateGameSessionPush) push() {}
+func (TerminateProcessPush) push()  {}
+func (RefreshConnectionPush) push() {}

@@ -1,0 +1,170 @@
+package serversdk
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/mailru/easyjson/jlexer"
+)
+
+// A request is one message of a server process: the envelope and the fields of
+// all actions side by side, because the action need not come first. A field that
+// is missing or null has its zero value; the SDKs differ in which they send.
+type request struct {
+	Action, RequestID string
+
+	SDKVersion, SDKLanguage, SDKToolName, SDKToolVersion      string
+	GameSessionID, PlayerSessionID, PlayerID                  string
+	PlayerSessionPolicy, PlayerSessionStatusFilter, NextToken string
+	LogPaths                                                  []string
+	Port, Limit                                               int32
+	HealthStatus                                              bool
+
+	misfit string // the first field with a value of the wrong type; "" if none
+}
+
+// decodeRequest reads a message. It fails for what is no JSON object; fields it
+// does not know are skipped. Names match in any case, and the last of several wins.
+func decodeRequest(data []byte) (request, error) {
+	var r request
+	l := jlexer.Lexer{Data: data}
+	l.Delim('{')
+	for !l.IsDelim('}') {
+		name := l.UnsafeFieldName(false) // points into data: not to be kept
+		l.WantColon()
+		switch {
+		case l.IsNull():
+			l.Skip()
+		case !r.field(name, &l):
+			if known := fieldNamed(name); known == "" || !r.field(known, &l) {
+				l.SkipRecursive()
+			}
+		}
+		l.WantComma()
+	}
+	l.Delim('}')
+	l.Consumed()
+	return r, l.Error()
+}
+
+// fieldNames are the names that field knows.
+var fieldNames = []string{
+	"Action", "RequestId", "SdkVersion", "SdkLanguage", "SdkToolName", "SdkToolVersion", "GameSessionId", "PlayerSessionId",
+	"PlayerId", "PlayerSessionPolicy", "PlayerSessionStatusFilter", "NextToken", "LogPaths", "Port", "Limit", "HealthStatus",
+}
+
+// fieldNamed finds the field that is meant by a name in other case.
+func fieldNamed(name string) string {
+	for _, known := range fieldNames {
+		if strings.EqualFold(known, name) {
+			return known
+		}
+	}
+	return ""
+}
+
+// field reads the value of the named field; false, and nothing read, if there is
+// no field of exactly this name.
+func (r *request) field(name string, l *jlexer.Lexer) bool {
+	switch name {
+	case "Action":
+		r.text(&r.Action, "Action", l)
+	case "RequestId":
+		r.text(&r.RequestID, "RequestId", l)
+	case "SdkVersion":
+		r.text(&r.SDKVersion, "SdkVersion", l)
+	case "SdkLanguage":
+		r.text(&r.SDKLanguage, "SdkLanguage", l)
+	case "SdkToolName":
+		r.text(&r.SDKToolName, "SdkToolName", l)
+	case "SdkToolVersion":
+		r.text(&r.SDKToolVersion, "SdkToolVersion", l)
+	case "GameSessionId":
+		r.text(&r.GameSessionID, "GameSessionId", l)
+	case "PlayerSessionId":
+		r.text(&r.PlayerSessionID, "PlayerSessionId", l)
+	case "PlayerId":
+		r.text(&r.PlayerID, "PlayerId", l)
+	case "PlayerSessionPolicy":
+		r.text(&r.PlayerSessionPolicy, "PlayerSessionPolicy", l)
+	case "PlayerSessionStatusFilter":
+		r.text(&r.PlayerSessionStatusFilter, "PlayerSessionStatusFilter", l)
+	case "NextToken":
+		r.text(&r.NextToken, "NextToken", l)
+	case "LogPaths":
+		r.texts(&r.LogPaths, "LogPaths", l)
+	case "Port":
+		r.number(&r.Port, "Port", l)
+	case "Limit":
+		r.number(&r.Limit, "Limit", l)
+	case "HealthStatus":
+		r.truth(&r.HealthStatus, "HealthStatus", l)
+	default:
+		return false
+	}
+	return true
+}
+
+// misread skips a value of the wrong type and notes its field, so that the
+// request can be answered with what was wrong.
+func (r *request) misread(name string, l *jlexer.Lexer) {
+	if r.misfit == "" {
+		r.misfit = name
+	}
+	l.SkipRecursive()
+}
+
+func (r *request) text(to *string, name string, l *jlexer.Lexer) {
+	if l.CurrentToken() != jlexer.TokenString {
+		r.misread(name, l)
+		return
+	}
+	*to = l.String()
+}
+
+func (r *request) texts(to *[]string, name string, l *jlexer.Lexer) {
+	if !l.IsDelim('[') {
+		r.misread(name, l)
+		return
+	}
+	*to = nil
+	l.Delim('[')
+	for !l.IsDelim(']') {
+		var item string
+		if l.IsNull() {
+			l.Skip()
+		} else {
+			r.text(&item, name, l)
+		}
+		if item != "" {
+			*to = append(*to, item)
+		}
+		l.WantComma()
+	}
+	l.Delim(']')
+}
+
+func (r *request) number(to *int32, name string, l *jlexer.Lexer) {
+	if l.CurrentToken() != jlexer.TokenNumber {
+		r.misread(name, l)
+		return
+	}
+	// Some writers of JSON print whole numbers with a fraction of zero.
+	f, err := strconv.ParseFloat(string(l.JsonNumber()), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
+		if r.misfit == "" {
+			r.misfit = name
+		}
+		return
+	}
+	*to = int32(f)
+}
+
+func (r *request) truth(to *bool, name string, l *jlexer.Lexer) {
+	if l.CurrentToken() != jlexer.TokenBool {
+		r.misread(name, l)
+		return
+	}
+	*to = l.Bool()
+}

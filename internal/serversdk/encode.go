@@ -1,0 +1,208 @@
+package serversdk
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mailru/easyjson/jwriter"
+
+	"github.com/muster-gg/muster/internal/control"
+)
+
+// What is written here keeps to what every SDK reads: names in exact case, whole
+// numbers where numbers belong and never null, {} and [] for what is empty.
+// Source: server SDK 5, the C++ edition's JsonHelper, which takes no other form.
+
+// A reply answers one request. The zero message means success.
+type reply struct {
+	action, id string
+	status     int
+	message    string
+}
+
+// A result is what a successful reply carries besides the envelope.
+type result interface{ appendTo(w *object) }
+
+// encode writes the reply with its result, which may be nil.
+func (r reply) encode(res result) []byte {
+	w := newObject()
+	w.text("Action", r.action)
+	w.text("RequestId", r.id)
+	w.integer("StatusCode", int64(r.status))
+	if r.message != "" {
+		w.text("ErrorMessage", r.message)
+	}
+	if res != nil {
+		res.appendTo(w)
+	}
+	return w.bytes()
+}
+
+// certificate answers GetComputeCertificate.
+type certificate struct{ path, compute string }
+
+func (c certificate) appendTo(w *object) {
+	w.text("CertificatePath", c.path)
+	w.text("ComputeName", c.compute)
+}
+
+// noCredentials answers GetFleetRoleCredentials: an Anywhere fleet has no role.
+// An empty AccessKeyId is how the SDKs learn that and ask no more.
+type noCredentials struct{}
+
+func (noCredentials) appendTo(w *object) {
+	for _, name := range []string{"AssumedRoleUserArn", "AssumedRoleId", "AccessKeyId", "SecretAccessKey", "SessionToken"} {
+		w.text(name, "")
+	}
+	w.integer("Expiration", 0)
+}
+
+// playerSessions answers DescribePlayerSessions.
+type playerSessions control.PlayerSessionPage
+
+func (p playerSessions) appendTo(w *object) {
+	if p.NextToken != "" {
+		w.text("NextToken", p.NextToken)
+	}
+	w.name("PlayerSessions")
+	w.out.RawByte('[')
+	for i, ps := range p.PlayerSessions {
+		if i > 0 {
+			w.out.RawByte(',')
+		}
+		w.begin()
+		w.text("PlayerId", ps.PlayerID)
+		w.text("PlayerSessionId", ps.PlayerSessionID)
+		w.text("GameSessionId", ps.GameSessionID)
+		w.text("FleetId", ps.FleetID)
+		w.text("PlayerData", ps.PlayerData)
+		w.text("IpAddress", ps.IPAddress)
+		w.text("DnsName", ps.DNSName)
+		w.integer("Port", int64(ps.Port))
+		w.time("CreationTime", ps.CreationTime)
+		w.time("TerminationTime", ps.TerminationTime)
+		w.text("Status", ps.Status)
+		w.end()
+	}
+	w.out.RawByte(']')
+	w.comma = true
+}
+
+// encodePush writes a push and tells its action. It carries neither RequestId
+// nor StatusCode: with the first alone every SDK takes it for a reply.
+func encodePush(p control.Push) (action string, data []byte) {
+	w := newObject()
+	switch p := p.(type) {
+	case control.CreateGameSessionPush:
+		action = "CreateGameSession"
+		w.text("Action", action)
+		w.text("GameSessionId", p.GameSessionID)
+		w.text("GameSessionName", p.Name)
+		gameSession(w, p)
+	case control.UpdateGameSessionPush:
+		action = "UpdateGameSession"
+		w.text("Action", action)
+		updatedGameSession(w, p)
+		w.text("UpdateReason", p.UpdateReason)
+		w.text("BackfillTicketId", p.BackfillTicketID)
+	case control.TerminateProcessPush:
+		action = "TerminateProcess"
+		w.text("Action", action)
+		w.time("TerminationTime", p.TerminationTime)
+	case control.RefreshConnectionPush:
+		action = "RefreshConnection"
+		w.text("Action", action)
+		w.text("RefreshConnectionEndpoint", p.Endpoint)
+		w.text("AuthToken", p.AuthToken)
+	}
+	return action, w.bytes()
+}
+
+// updatedGameSession writes the game session of an UpdateGameSession push. It
+// names its fleet, which the SDKs fill in by themselves only when it is created.
+func updatedGameSession(w *object, p control.UpdateGameSessionPush) {
+	w.name("GameSession")
+	w.begin()
+	w.text("GameSessionId", p.GameSession.GameSessionID)
+	w.text("Name", p.GameSession.Name)
+	w.text("FleetId", p.FleetID)
+	w.text("Location", p.Location)
+	w.text("Status", p.Status)
+	w.text("StatusReason", p.StatusReason)
+	gameSession(w, p.GameSession)
+	w.end()
+}
+
+// gameSession writes the fields that both pushes share.
+func gameSession(w *object, p control.CreateGameSessionPush) {
+	w.integer("MaximumPlayerSessionCount", int64(p.MaximumPlayerSessionCount))
+	w.text("IpAddress", p.IPAddress)
+	w.integer("Port", int64(p.Port))
+	w.text("DnsName", p.DNSName)
+	w.text("GameSessionData", p.GameSessionData)
+	w.text("MatchmakerData", p.MatchmakerData)
+	w.name("GameProperties")
+	w.begin()
+	for _, key := range slices.Sorted(maps.Keys(p.GameProperties)) {
+		w.text(key, p.GameProperties[key])
+	}
+	w.end()
+}
+
+// An object writes one JSON object, and objects within it.
+type object struct {
+	out   jwriter.Writer
+	comma bool // the next member needs a comma before it
+}
+
+func newObject() *object {
+	w := &object{out: jwriter.Writer{NoEscapeHTML: true}}
+	w.begin()
+	return w
+}
+
+func (w *object) begin() {
+	w.out.RawByte('{')
+	w.comma = false
+}
+
+func (w *object) end() {
+	w.out.RawByte('}')
+	w.comma = true
+}
+
+func (w *object) name(name string) {
+	if w.comma {
+		w.out.RawByte(',')
+	}
+	w.comma = true
+	w.out.String(name)
+	w.out.RawByte(':')
+}
+
+func (w *object) text(name, value string) {
+	w.name(name)
+	w.out.String(value)
+}
+
+func (w *object) integer(name string, value int64) {
+	w.name(name)
+	w.out.Int64(value)
+}
+
+// time writes milliseconds since 1970, and 0 for the zero time.
+func (w *object) time(name string, t time.Time) {
+	if t.IsZero() {
+		w.integer(name, 0)
+		return
+	}
+	w.integer(name, t.UnixMilli())
+}
+
+// bytes ends the object and returns it. Nothing that is written can fail.
+func (w *object) bytes() []byte {
+	w.end()
+	data, _ := w.out.BuildBytes()
+	return data
+}

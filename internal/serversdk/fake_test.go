@@ -1,0 +1,120 @@
+package serversdk
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/muster-gg/muster/internal/control"
+)
+
+// fakeServers is a control plane that notes what it is asked. Its zero value
+// lets everybody in and grants everything.
+type fakeServers struct {
+	refuse  func(control.ServerConnect) error // nil lets in
+	greet   func(control.ServerConnect)       // called within Connect
+	answer  func(call string) error           // nil grants
+	page    control.PlayerSessionPage
+	holding bool // answers wait in held
+
+	mu    sync.Mutex
+	calls []string
+	held  []func()
+	links chan *fakeLink // every link that was given out
+}
+
+func newFakeServers() *fakeServers { return &fakeServers{links: make(chan *fakeLink, 64)} }
+
+func (f *fakeServers) Connect(_ context.Context, about control.ServerConnect) (control.ServerLink, error) {
+	if f.refuse != nil {
+		if err := f.refuse(about); err != nil {
+			return nil, err
+		}
+	}
+	if f.greet != nil {
+		f.greet(about)
+	}
+	l := &fakeLink{servers: f, about: about, gone: make(chan struct{})}
+	f.links <- l
+	return l, nil
+}
+
+// note records a call and answers it, at once or when released.
+func (f *fakeServers) note(call string, done func(error)) {
+	var err error
+	if f.answer != nil {
+		err = f.answer(call)
+	}
+	f.mu.Lock()
+	f.calls = append(f.calls, call)
+	if f.holding {
+		f.held = append(f.held, func() { done(err) })
+		f.mu.Unlock()
+		return
+	}
+	f.mu.Unlock()
+	done(err)
+}
+
+// release answers what was held, and holds nothing more.
+func (f *fakeServers) release() {
+	f.mu.Lock()
+	held := f.held
+	f.held, f.holding = nil, false
+	f.mu.Unlock()
+	for _, answer := range held {
+		answer()
+	}
+}
+
+func (f *fakeServers) called() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return strings.Join(f.calls, "\n")
+}
+
+func (f *fakeServers) next(t *testing.T) *fakeLink {
+	t.Helper()
+	select {
+	case l := <-f.links:
+		return l
+	case <-t.Context().Done():
+		t.Fatal("nobody connected")
+		return nil
+	}
+}
+
+type fakeLink struct {
+	servers *fakeServers
+	about   control.ServerConnect
+	gone    chan struct{}
+}
+
+func (l *fakeLink) Activate(r control.ProcessReady, done func(error)) {
+	l.servers.note(fmt.Sprintf("Activate %+v", r), done)
+}
+func (l *fakeLink) Heartbeat(healthy bool, done func(error)) {
+	l.servers.note(fmt.Sprint("Heartbeat ", healthy), done)
+}
+func (l *fakeLink) ActivateGameSession(gs string, done func(error)) {
+	l.servers.note("ActivateGameSession "+gs, done)
+}
+func (l *fakeLink) AcceptPlayerSession(gs, ps string, done func(error)) {
+	l.servers.note("Accept "+gs+" "+ps, done)
+}
+func (l *fakeLink) RemovePlayerSession(gs, ps string, done func(error)) {
+	l.servers.note("Remove "+gs+" "+ps, done)
+}
+func (l *fakeLink) UpdatePlayerSessionCreationPolicy(gs, policy string, done func(error)) {
+	l.servers.note("Policy "+gs+" "+policy, done)
+}
+func (l *fakeLink) DescribePlayerSessions(q control.PlayerSessionQuery, done func(control.PlayerSessionPage, error)) {
+	l.servers.note(fmt.Sprintf("Describe %+v", q), func(err error) { done(l.servers.page, err) })
+}
+func (l *fakeLink) ComputeCertificate(done func(path, compute string, err error)) {
+	l.servers.note("Certificate", func(err error) { done("/certs/host-1.pem", "host-1", err) })
+}
+func (l *fakeLink) Terminate(done func(error)) { l.servers.note("Terminate", done) }
+func (l *fakeLink) Disconnected()              { close(l.gone) }

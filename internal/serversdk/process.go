@@ -1,0 +1,157 @@
+package serversdk
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+const (
+	// keptReplies is how many replies are remembered for each process. A process
+	// that repeats a request does so within the time of a few others.
+	keptReplies = 32
+	// keptAfter is how long the replies are remembered after the last socket of a
+	// process has gone. The C++ edition sends a request up to 5 times, each time
+	// waiting 20 s for the reply and then for a new socket.
+	keptAfter = 5 * time.Minute
+	// maxPending is how many requests of a process may wait for their replies at
+	// the same time. An SDK that was cut off for minutes sends what it had saved
+	// up, tens of messages, in one burst.
+	maxPending = 256
+)
+
+// A processKey names a server process over all its sockets.
+type processKey struct{ fleet, compute, id string }
+
+// A registry holds what the door remembers of processes: those with a socket,
+// and for a while those that had one.
+type registry struct {
+	clock clockwork.Clock
+
+	mu       sync.Mutex
+	known    map[processKey]*process
+	departed []departure // oldest first
+}
+
+// A departure is when the last socket of a process went.
+type departure struct {
+	process *process
+	at      time.Time
+}
+
+// attach adds a socket to its process.
+func (r *registry) attach(key processKey) *process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expire()
+	p := r.known[key]
+	if p == nil {
+		p = &process{key: key}
+		r.known[key] = p
+	}
+	p.sockets++
+	return p
+}
+
+// detach takes a socket from its process.
+func (r *registry) detach(p *process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.sockets--; p.sockets == 0 {
+		p.left = r.clock.Now()
+		r.departed = append(r.departed, departure{p, p.left})
+	}
+	r.expire()
+}
+
+// expire forgets the processes that have been away for too long. One that came
+// back and left again stands in the list once more, later.
+func (r *registry) expire() {
+	now := r.clock.Now()
+	for len(r.departed) > 0 && now.Sub(r.departed[0].at) >= keptAfter {
+		gone := r.departed[0]
+		r.departed[0] = departure{}
+		r.departed = r.departed[1:]
+		if gone.process.sockets == 0 && gone.process.left.Equal(gone.at) {
+			delete(r.known, gone.process.key)
+		}
+	}
+}
+
+// A process remembers the requests of one server process, so that a repeated one
+// is neither carried out twice nor left without its reply.
+type process struct {
+	key     processKey
+	sockets int       // guarded by the registry
+	left    time.Time // guarded by the registry
+
+	mu      sync.Mutex
+	pending []*exchange
+	replies []reply // at most keptReplies; once full, a ring
+	oldest  int
+}
+
+// An exchange is a request on its way to its reply.
+type exchange struct {
+	action, id string
+	began      time.Time
+	waiting    []*socket // those that asked
+}
+
+// A verdict says what to do with a request.
+type verdict int
+
+const (
+	carryOut verdict = iota // new: carry it out
+	repeated                // answered before: send the stored reply again
+	awaited                 // being carried out: its reply goes to this socket too
+	tooMany                 // new, but too many are pending
+)
+
+// begin registers a request that came over s.
+func (p *process) begin(s *socket, action, id string, now time.Time) (*exchange, reply, verdict) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.replies {
+		if r.id == id && r.action == action {
+			return nil, r, repeated
+		}
+	}
+	for _, x := range p.pending {
+		if x.id == id && x.action == action {
+			if !slices.Contains(x.waiting, s) {
+				x.waiting = append(x.waiting, s)
+			}
+			return nil, reply{}, awaited
+		}
+	}
+	if len(p.pending) >= maxPending {
+		return nil, reply{}, tooMany
+	}
+	x := &exchange{action: action, id: id, began: now, waiting: []*socket{s}}
+	p.pending = append(p.pending, x)
+	return x, reply{}, carryOut
+}
+
+// finish ends an exchange and returns the sockets that wait for its reply; none
+// if it has ended before. With keep the reply is remembered.
+func (p *process) finish(x *exchange, r reply, keep bool) []*socket {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.Index(p.pending, x)
+	if i < 0 {
+		return nil
+	}
+	p.pending = slices.Delete(p.pending, i, i+1)
+	switch {
+	case !keep:
+	case len(p.replies) < keptReplies:
+		p.replies = append(p.replies, r)
+	default:
+		p.replies[p.oldest] = r
+		p.oldest = (p.oldest + 1) % keptReplies
+	}
+	return x.waiting
+}
