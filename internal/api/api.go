@@ -1,0 +1,121 @@
+// Package api is the door for AWS calls: it finds out which operation a request
+// is for and in which protocol, checks the signature, and has the operation's
+// handler answer.
+//
+// Both protocols of the API are spoken on every path and port: AWS JSON 1.1,
+// where a header names the operation, and Smithy RPC v2 CBOR, where the path
+// does. Every answer, also that to a request which is no AWS call at all, has a
+// request id and, if it is an error, a body that the official clients can read.
+//
+// Nothing of a request's query, headers and body is ever logged.
+//
+// Sources: Smithy specification, "AWS JSON 1.1 protocol" and "Smithy RPC v2 CBOR
+// protocol"; Amazon GameLift API reference, "Common Errors".
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+const (
+	// MaxBody is the largest body that a request may have, in bytes.
+	MaxBody = 10 << 20
+
+	// Deadline is how long a request may take once its head has arrived; the
+	// Python clients give up after 60 s. A handler's context ends then.
+	Deadline = 50 * time.Second
+)
+
+// Config is what a Door needs.
+type Config struct {
+	Handlers []wire.Handler  // at most one for each operation; others are unknown operations
+	Keys     sigv4.Keys      // the access keys that may call
+	Skew     time.Duration   // allowed distance of clients' clocks; 0 is sigv4.DefaultSkew
+	Clock    clockwork.Clock // nil is the system's
+	Log      *slog.Logger    // nil: nothing is logged
+
+	// Attach puts what the door knows of a call where the handlers look for it.
+	// nil: nowhere.
+	Attach func(ctx context.Context, call Call) context.Context
+
+	// Allow says whether a principal may call an operation now; if not, the
+	// answer is a ThrottlingException, which every client tries again later.
+	// nil: always.
+	Allow func(operation, principal string) bool
+
+	// Observe is told of every answer. operation is the name of one that has a
+	// handler, or Unknown; exception is a fault's kind, or "" for success; bytes
+	// are those of the bodies. nil: nobody is told.
+	Observe func(operation, exception string, seconds float64, bytesIn, bytesOut int)
+}
+
+// A Call is what a Door knows of a request whose signature is good.
+type Call struct {
+	sigv4.Caller
+
+	// Invocation is the amz-sdk-invocation-id, which a client keeps through all
+	// retries of one call; "" for clients that send none.
+	Invocation string
+}
+
+// Unknown stands for the operation of a request that names none we have.
+const Unknown = "unknown"
+
+// A Door answers AWS calls. It is an http.Handler.
+type Door struct {
+	handlers map[string]wire.Handler
+	verifier *sigv4.Verifier
+	clock    clockwork.Clock
+	log      *slog.Logger
+	attach   func(context.Context, Call) context.Context
+	allow    func(operation, principal string) bool
+	observe  func(operation, exception string, seconds float64, bytesIn, bytesOut int)
+}
+
+// New makes a door. It fails when there is no key source or two handlers answer
+// the same operation.
+func New(c Config) (*Door, error) {
+	if c.Keys == nil {
+		return nil, errors.New("api: a source of access keys is required")
+	}
+	d := &Door{
+		handlers: make(map[string]wire.Handler, len(c.Handlers)),
+		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew}),
+		clock:    c.Clock, log: c.Log, attach: c.Attach, allow: c.Allow, observe: c.Observe,
+	}
+	for _, h := range c.Handlers {
+		if _, twice := d.handlers[h.Info.Name]; twice {
+			return nil, fmt.Errorf("api: two handlers for %s", h.Info.Name)
+		}
+		d.handlers[h.Info.Name] = h
+	}
+	d.setDefaults()
+	return d, nil
+}
+
+func (d *Door) setDefaults() {
+	if d.clock == nil {
+		d.clock = clockwork.NewRealClock()
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if d.attach == nil {
+		d.attach = func(ctx context.Context, _ Call) context.Context { return ctx }
+	}
+	if d.allow == nil {
+		d.allow = func(string, string) bool { return true }
+	}
+	if d.observe == nil {
+		d.observe = func(string, string, float64, int, int) {}
+	}
+}

@@ -1,0 +1,113 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// A call is one request on its way through the door.
+type call struct {
+	requestID string
+	protocol  wire.Protocol
+	handler   wire.Handler // Info is nil until the operation is known
+	principal string       // "" until the signature is verified
+	bytesIn   int
+}
+
+// operation is the name of the call's operation for logs and metrics.
+func (c *call) operation() string {
+	if c.handler.Info == nil {
+		return Unknown
+	}
+	return c.handler.Info.Name
+}
+
+// models reports whether the model lists an exception for the call's operation.
+func (c *call) models(kind fault.Kind) bool {
+	return c.handler.Info != nil && c.handler.Info.Models(kind)
+}
+
+const (
+	jsonType     = "application/x-amz-json-1.1"
+	cborType     = "application/cbor"
+	cborProtocol = "rpc-v2-cbor" // the value of the Smithy-Protocol header
+)
+
+// dispatch finds out protocol and operation of a request.
+func (d *Door) dispatch(c *call, r *http.Request) error {
+	operation, contentType := jsonOperation, jsonType
+	if r.Header.Get("Smithy-Protocol") == cborProtocol {
+		c.protocol, operation, contentType = wire.CBOR, cborOperation, cborType
+	}
+	if r.Method != http.MethodPost {
+		return fault.New(fault.UnknownOperation, "The method of the request must be POST.")
+	}
+	name, err := operation(r)
+	if err != nil {
+		return err
+	}
+	h, ok := d.handlers[name]
+	if !ok {
+		return fault.New(fault.UnknownOperation, "GameLift has no operation %.64q.", name)
+	}
+	c.handler = h
+	return checkContent(r, contentType)
+}
+
+// cborOperation reads the operation from the last four segments of the path:
+// service/GameLift/operation/{name}.
+func cborOperation(r *http.Request) (string, error) {
+	if len(r.Header["X-Amz-Target"]) > 0 || len(r.Header["X-Amzn-Target"]) > 0 {
+		return "", fault.New(fault.Serialization, "A request in the protocol %s must not have an X-Amz-Target header.", cborProtocol)
+	}
+	rest, name := cutLast(r.URL.Path)
+	rest, operation := cutLast(rest)
+	rest, service := cutLast(rest)
+	_, start := cutLast(rest)
+	if start != "service" || operation != "operation" || name == "" || service != "GameLift" && service != "com.amazonaws.gamelift.GameLift" {
+		return "", fault.New(fault.UnknownOperation, "The path of a request in the protocol %s must end in /service/GameLift/operation/ and an operation's name.", cborProtocol)
+	}
+	return name, nil
+}
+
+// cutLast splits the last segment off a path.
+func cutLast(path string) (rest, segment string) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", ""
+	}
+	return path[:i], path[i+1:]
+}
+
+// jsonOperation reads the operation from the X-Amz-Target header.
+func jsonOperation(r *http.Request) (string, error) {
+	target := r.Header["X-Amz-Target"]
+	if len(target) != 1 {
+		return "", fault.New(fault.UnknownOperation, "The request names no operation: it needs one X-Amz-Target header of the form GameLift.ListFleets, "+
+			"or a Smithy-Protocol header with the value %s.", cborProtocol)
+	}
+	name, ok := strings.CutPrefix(target[0], "GameLift.")
+	if !ok {
+		return "", fault.New(fault.UnknownOperation, "The X-Amz-Target header must have the form GameLift.ListFleets.")
+	}
+	return name, nil
+}
+
+// checkContent refuses a body that is not of the protocol's type, before it is
+// read. A request without a body needs no type.
+func checkContent(r *http.Request, want string) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	if e := r.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return fault.New(fault.Serialization, "The body must not be compressed.")
+	}
+	got, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(got), want) {
+		return fault.New(fault.Serialization, "The Content-Type of the request must be %s.", want)
+	}
+	return nil
+}
