@@ -1,0 +1,68 @@
+package gameserver
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Args is what a command line says of a game server.
+type Args struct {
+	ServerParameters
+	Port    int      // 0 for any free one; see HasPort
+	HasPort bool     // a port was given
+	Rest    []string // the arguments that ParseArgs does not know, in order
+}
+
+// ParseArgs reads the flags that game servers are commonly started with:
+//
+//	-websocketurl=wss://… -hostid=… -fleetid=… -authtoken=… -processid=… -port=7777
+//
+// A name may be in any case and have one dash or two; its value follows after
+// "=" or as the next argument. Everything else is left in Rest. The last of
+// several wins. The error names a flag without a value, or with one that is no
+// port number.
+func ParseArgs(args []string) (Args, error) {
+	var a Args
+	var port string
+	flags := map[string]*string{
+		"websocketurl": &a.WebSocketURL, "hostid": &a.HostID, "fleetid": &a.FleetID, "authtoken": &a.AuthToken,
+		"processid": &a.ProcessID, "port": &port,
+	}
+	for i := 0; i < len(args); i++ {
+		name, value, given := cutFlag(args[i])
+		to := flags[name]
+		if to == nil {
+			a.Rest = append(a.Rest, args[i])
+			continue
+		}
+		if !given && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			i++
+			value, given = args[i], true
+		}
+		if !given {
+			return Args{}, fmt.Errorf("flag -%s needs a value", name)
+		}
+		*to = value
+	}
+	if port != "" {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return Args{}, fmt.Errorf("flag -port: %q is no port number", port)
+		}
+		a.Port, a.HasPort = int(n), true
+	}
+	return a, nil
+}
+
+// cutFlag splits -name=value; the name is "" for what is no flag, and in lower
+// case else.
+func cutFlag(arg string) (name, value string, given bool) {
+	bare, ok := strings.CutPrefix(arg, "-")
+	if !ok {
+		return "", "", false
+	}
+	bare = strings.TrimPrefix(bare, "-")
+	name, value, given = strings.Cut(bare, "=")
+	return strings.ToLower(name), value, given
+}

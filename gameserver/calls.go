@@ -1,0 +1,187 @@
+package gameserver
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// The actions, by their names on the wire.
+const (
+	activateProcess     = "ActivateServerProcess"
+	heartbeat           = "HeartbeatServerProcess"
+	activateGameSession = "ActivateGameSession"
+	acceptPlayer        = "AcceptPlayerSession"
+	removePlayer        = "RemovePlayerSession"
+	updatePolicy        = "UpdatePlayerSessionCreationPolicy"
+	describePlayers     = "DescribePlayerSessions"
+	getCertificate      = "GetComputeCertificate"
+	terminateProcess    = "TerminateServerProcess"
+)
+
+// ProcessReady tells the service that the process can host a game session, and
+// begins to report its health. The callbacks may be called before it returns. If
+// it fails it may be called again; once it has succeeded, never again.
+func (s *Server) ProcessReady(ctx context.Context, p ProcessParameters) error {
+	if err := p.validate(); err != nil {
+		return err
+	}
+	// A game session may follow the reply at once, so the callbacks come first.
+	if err := s.setProcess(&p); err != nil {
+		return err
+	}
+	_, err := s.call(ctx, activateProcess, activateLimit, struct {
+		SdkVersion, SdkLanguage     string
+		SdkToolName, SdkToolVersion string `json:",omitempty"`
+		Port                        int
+		LogPaths                    []string
+	}{
+		sdkVersion, sdkLanguage, s.cfg.Getenv("GAMELIFT_SDK_TOOL_NAME"), s.cfg.Getenv("GAMELIFT_SDK_TOOL_VERSION"),
+		p.Port, append([]string{}, p.LogPaths...),
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.process = nil
+		return err
+	}
+	if s.closed {
+		return failed(activateProcess, ErrClosed)
+	}
+	s.running.Go(func() { s.reportHealth(p.OnHealthCheck) })
+	return nil
+}
+
+// setProcess notes what the process offers, unless that was done before.
+func (s *Server) setProcess(p *ProcessParameters) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		return failed(activateProcess, ErrReady)
+	}
+	s.process = p
+	return nil
+}
+
+// ActivateGameSession tells the service that the game session that
+// OnStartGameSession was called with is ready for players.
+func (s *Server) ActivateGameSession(ctx context.Context) error {
+	return s.callInSession(ctx, activateGameSession, inSession{})
+}
+
+// AcceptPlayerSession checks that a player who has joined holds a reservation,
+// and takes it: the player session becomes ACTIVE. Code 404 or 409 means that the
+// player must be turned away.
+func (s *Server) AcceptPlayerSession(ctx context.Context, playerSessionID string) error {
+	return s.callForPlayer(ctx, acceptPlayer, playerSessionID)
+}
+
+// RemovePlayerSession tells the service that a player has left.
+func (s *Server) RemovePlayerSession(ctx context.Context, playerSessionID string) error {
+	return s.callForPlayer(ctx, removePlayer, playerSessionID)
+}
+
+// UpdatePlayerSessionCreationPolicy lets the service make reservations for more
+// players, or stops it.
+func (s *Server) UpdatePlayerSessionCreationPolicy(ctx context.Context, policy PlayerSessionCreationPolicy) error {
+	return s.callInSession(ctx, updatePolicy, inSession{PlayerSessionPolicy: policy})
+}
+
+// inSession are the fields of the requests about the process's game session.
+type inSession struct {
+	GameSessionId       string
+	PlayerSessionId     string                      `json:",omitempty"`
+	PlayerSessionPolicy PlayerSessionCreationPolicy `json:",omitempty"`
+}
+
+func (s *Server) callForPlayer(ctx context.Context, action, playerSessionID string) error {
+	if playerSessionID == "" {
+		return invalid(action, "the player session id must be given")
+	}
+	return s.callInSession(ctx, action, inSession{PlayerSessionId: playerSessionID})
+}
+
+// callInSession sends a request about the game session that the process hosts.
+func (s *Server) callInSession(ctx context.Context, action string, fields inSession) error {
+	fields.GameSessionId = s.GameSessionID()
+	if fields.GameSessionId == "" {
+		return failed(action, ErrNoGameSession)
+	}
+	_, err := s.call(ctx, action, requestLimit, fields)
+	return err
+}
+
+// DescribePlayerSessions finds player sessions, a page at a time.
+func (s *Server) DescribePlayerSessions(ctx context.Context, q PlayerSessionQuery) (PlayerSessions, error) {
+	data, err := s.call(ctx, describePlayers, requestLimit, struct {
+		GameSessionId, PlayerSessionId, PlayerId string              `json:",omitempty"`
+		PlayerSessionStatusFilter                PlayerSessionStatus `json:",omitempty"`
+		NextToken                                string              `json:",omitempty"`
+		Limit                                    int                 `json:",omitempty"`
+	}{q.GameSessionID, q.PlayerSessionID, q.PlayerID, q.Status, q.NextToken, q.Limit})
+	if err != nil {
+		return PlayerSessions{}, err
+	}
+	return decodePlayerSessions(data)
+}
+
+// decodePlayerSessions reads the reply to DescribePlayerSessions.
+func decodePlayerSessions(data []byte) (PlayerSessions, error) {
+	var r struct {
+		NextToken      string
+		PlayerSessions []struct {
+			PlayerId, PlayerSessionId, GameSessionId, FleetId, PlayerData, IpAddress, DnsName string
+			Port                                                                              int
+			CreationTime, TerminationTime                                                     int64
+			Status                                                                            PlayerSessionStatus
+		}
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return PlayerSessions{}, failed(describePlayers, err)
+	}
+	page := PlayerSessions{NextToken: r.NextToken, PlayerSessions: make([]PlayerSession, len(r.PlayerSessions))}
+	for i, ps := range r.PlayerSessions {
+		page.PlayerSessions[i] = PlayerSession{
+			PlayerID: ps.PlayerId, PlayerSessionID: ps.PlayerSessionId, GameSessionID: ps.GameSessionId, FleetID: ps.FleetId,
+			PlayerData: ps.PlayerData, IPAddress: ps.IpAddress, Port: ps.Port, DNSName: ps.DnsName, Status: ps.Status,
+			CreationTime: milliseconds(ps.CreationTime), TerminationTime: milliseconds(ps.TerminationTime),
+		}
+	}
+	return page, nil
+}
+
+// milliseconds reads a time on the wire; 0 is none.
+func milliseconds(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// GetComputeCertificate asks where the compute's TLS certificate is.
+func (s *Server) GetComputeCertificate(ctx context.Context) (ComputeCertificate, error) {
+	var c ComputeCertificate
+	data, err := s.call(ctx, getCertificate, requestLimit, nil)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, failed(getCertificate, err)
+	}
+	return c, nil
+}
+
+// ProcessEnding tells the service that the process is about to exit. Call Close
+// after it. Calling it again after it succeeded does nothing.
+func (s *Server) ProcessEnding(ctx context.Context) error {
+	if s.isEnding() {
+		return nil
+	}
+	if _, err := s.call(ctx, terminateProcess, requestLimit, nil); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	return nil
+}

@@ -1,0 +1,56 @@
+package gameserver
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The causes of failures that do not come from the service; see Error.Err.
+var (
+	ErrNotConnected  = errors.New("not connected: call Connect first")
+	ErrConnected     = errors.New("connected before: make a new Server")
+	ErrClosed        = errors.New("the Server is closed")
+	ErrReady         = errors.New("ProcessReady was called before")
+	ErrNoGameSession = errors.New("the process hosts no game session")
+	ErrTimeout       = errors.New("no reply in time")
+	ErrConnectionEnd = errors.New("the connection is lost for good")
+	ErrInvalid       = errors.New("invalid parameter")
+)
+
+// An Error is a failed call. All errors of this package are of this type.
+type Error struct {
+	// Code is the status of the service's answer: 400 for a bad request, 401 or
+	// 403 for a bad credential, 404 for what does not exist, 409 for a conflict
+	// with the state of things, 429 for too many requests, 5xx for a failure of
+	// the service. It is 0 when the service did not answer; Err says why.
+	Code int
+	// Action is the request that failed, by its name on the wire; "$connect" for
+	// the connection itself.
+	Action string
+	// Message is the service's text, "<exception>: <reason>", or describes Err.
+	Message string
+	// Err is the cause on this side: one of this package's errors, that of a
+	// context, or of the network. It is nil if the service answered.
+	Err error
+}
+
+// Error is the action with the code and the message.
+func (e *Error) Error() string {
+	if e.Code != 0 {
+		return fmt.Sprintf("%s: %d %s", e.Action, e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s", e.Action, e.Message)
+}
+
+// Unwrap returns the cause on this side, if there is one.
+func (e *Error) Unwrap() error { return e.Err }
+
+// failed makes the error of a call that the service did not answer.
+func failed(action string, cause error) *Error {
+	return &Error{Action: action, Message: cause.Error(), Err: cause}
+}
+
+// invalid makes the error of a call with a parameter that cannot be right.
+func invalid(action, format string, args ...any) *Error {
+	return &Error{Action: action, Message: fmt.Sprintf(format, args...), Err: ErrInvalid}
+}

@@ -1,0 +1,185 @@
+package gameserver
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// An inbound is the part that all messages of the service have in common. A push
+// has no RequestId.
+type inbound struct {
+	Action       string
+	RequestId    string
+	StatusCode   int
+	ErrorMessage string
+	AuthToken    string // of RefreshConnection
+}
+
+// receive takes one message of the service. It never waits.
+func (s *Server) receive(sock *socket, data []byte) {
+	var m inbound
+	if err := json.Unmarshal(data, &m); err != nil {
+		s.log.Warn("message ignored", "reason", "not the JSON of a reply or a push", "bytes", len(data))
+		return
+	}
+	text := string(data)
+	if m.AuthToken != "" {
+		text = strings.ReplaceAll(text, m.AuthToken, "***")
+	}
+	s.cfg.Trace(Message{Remote: sock.ws.RemoteAddr(), Text: text})
+	if m.RequestId != "" {
+		s.deliver(m, data)
+		return
+	}
+	if err := s.pushed(m.Action, data); err != nil {
+		s.log.Warn("message ignored", "action", m.Action, "reason", err)
+	}
+}
+
+// deliver hands a reply to the call that waits for it. A second reply, or one
+// that came too late, has nobody waiting.
+func (s *Server) deliver(m inbound, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	replies := s.pending[m.RequestId]
+	if replies == nil {
+		s.log.Debug("reply ignored: nobody waits for it", "action", m.Action)
+		return
+	}
+	delete(s.pending, m.RequestId)
+	replies <- reply{m.StatusCode, m.ErrorMessage, data} // has room for the one reply
+}
+
+// The pushes, as they are on the wire.
+type (
+	createPush struct {
+		wireSession
+		GameSessionName string
+	}
+	updatePush struct {
+		GameSession      wireSession
+		UpdateReason     UpdateReason
+		BackfillTicketId string
+	}
+	terminatePush struct{ TerminationTime int64 } // milliseconds since 1970
+	refreshPush   struct{ RefreshConnectionEndpoint, AuthToken string }
+	wireSession   struct {
+		GameSessionId, Name, FleetId, Location, Status, StatusReason string
+		GameSessionData, MatchmakerData, IpAddress, DnsName          string
+		Port, MaximumPlayerSessionCount                              int
+		GameProperties                                               map[string]string
+	}
+)
+
+// session is the game session in this package's terms.
+func (w wireSession) session() GameSession {
+	if w.GameProperties == nil {
+		w.GameProperties = map[string]string{}
+	}
+	return GameSession{
+		GameSessionID: w.GameSessionId, Name: w.Name, FleetID: w.FleetId, MaximumPlayerSessionCount: w.MaximumPlayerSessionCount,
+		IPAddress: w.IpAddress, Port: w.Port, DNSName: w.DnsName, GameProperties: w.GameProperties, GameSessionData: w.GameSessionData,
+		MatchmakerData: w.MatchmakerData, Location: w.Location, Status: w.Status, StatusReason: w.StatusReason,
+	}
+}
+
+// pushed takes a message that is no reply. One of an action that is not known
+// here is left to newer versions.
+func (s *Server) pushed(action string, data []byte) error {
+	switch action {
+	case "CreateGameSession":
+		return decodeThen(data, s.gameSessionCreated)
+	case "UpdateGameSession":
+		return decodeThen(data, s.gameSessionUpdated)
+	case "TerminateProcess":
+		return decodeThen(data, s.terminateOrdered)
+	case "RefreshConnection":
+		return decodeThen(data, s.refreshOrdered)
+	}
+	s.log.Debug("message ignored", "action", action, "reason", "no such action here")
+	return nil
+}
+
+// decodeThen hands on a decoded push.
+func decodeThen[P any](data []byte, then func(P)) error {
+	var p P
+	if err := json.Unmarshal(data, &p); err != nil {
+		return err
+	}
+	then(p)
+	return nil
+}
+
+// gameSessionCreated starts the one game session of the process's life. The
+// service repeats the push until the session is activated.
+func (s *Server) gameSessionCreated(p createPush) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.process == nil:
+		s.log.Warn("game session ignored: the process is not ready", "game_session", p.GameSessionId)
+		return
+	case s.session == p.GameSessionId:
+		s.log.Debug("game session ignored: it is here already", "game_session", p.GameSessionId)
+		return
+	case s.session != "":
+		s.log.Warn("game session ignored: the process has another", "game_session", p.GameSessionId)
+		return
+	}
+	gs := p.session()
+	gs.Name, gs.FleetID = p.GameSessionName, s.params.FleetID
+	s.session = gs.GameSessionID
+	start := s.process.OnStartGameSession
+	s.log.Info("game session received", "game_session", gs.GameSessionID)
+	s.callbacks.Go(func() { start(gs) })
+}
+
+func (s *Server) gameSessionUpdated(p updatePush) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil || s.process.OnUpdateGameSession == nil {
+		return
+	}
+	update := s.process.OnUpdateGameSession
+	s.callbacks.Go(func() { update(GameSessionUpdate{p.GameSession.session(), p.UpdateReason, p.BackfillTicketId}) })
+}
+
+// terminateOrdered notes that the process is to end. Repeats may move the time.
+func (s *Server) terminateOrdered(p terminatePush) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		s.log.Warn("order to terminate ignored: the process is not ready")
+		return
+	}
+	s.deadline = time.UnixMilli(p.TerminationTime)
+	if s.ordered {
+		return
+	}
+	s.ordered = true
+	s.log.Info("asked to terminate", "deadline", s.deadline)
+	terminate := s.process.OnProcessTerminate
+	if terminate == nil {
+		terminate = s.endByItself
+	}
+	s.callbacks.Go(terminate)
+}
+
+// endByItself ends the process for a game server that has no callback for it.
+func (s *Server) endByItself() {
+	if err := s.ProcessEnding(context.Background()); err != nil {
+		s.log.Warn("telling the service that the process ends failed", "error", err)
+	}
+	_ = s.Close() // never fails
+}
+
+// refreshOrdered passes a refresh on to the supervisor. While one waits there,
+// another is not needed: the service asks again.
+func (s *Server) refreshOrdered(p refreshPush) {
+	select {
+	case s.refreshes <- p:
+	default:
+	}
+}
