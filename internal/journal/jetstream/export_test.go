@@ -1,0 +1,115 @@
+package jetstream
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// What tests do behind the engine's back.
+
+func stream(t *testing.T, e *Engine, name string) jetstream.Stream {
+	t.Helper()
+	s, err := e.js.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// newestChunk finds the last chunk of the newest object.
+func newestChunk(t *testing.T, e *Engine, bucket string) (jetstream.Stream, *jetstream.RawStreamMsg) {
+	t.Helper()
+	s := stream(t, e, "OBJ_"+bucket)
+	info, err := s.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	msg, err := s.GetMsg(t.Context(), info.State.LastSeq-1) // the last one is the object's metadata
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, msg
+}
+
+func DropChunk(t *testing.T, e *Engine, bucket string) {
+	t.Helper()
+	s, msg := newestChunk(t, e, bucket)
+	if err := s.DeleteMsg(t.Context(), msg.Sequence); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ReplaceChunk(t *testing.T, e *Engine, bucket string) {
+	t.Helper()
+	s, msg := newestChunk(t, e, bucket)
+	if err := s.DeleteMsg(t.Context(), msg.Sequence); err != nil {
+		t.Fatal(err)
+	}
+	msg.Data[0]++
+	if _, err := e.js.Publish(t.Context(), msg.Subject, msg.Data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// AddChunk adds a chunk of an object that never came to be.
+func AddChunk(t *testing.T, e *Engine, bucket string) {
+	t.Helper()
+	if _, err := e.js.Publish(t.Context(), "$O."+bucket+".C.abandoned", make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func Messages(t *testing.T, e *Engine, name string) uint64 {
+	t.Helper()
+	info, err := stream(t, e, name).Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.Msgs
+}
+
+func Consumers(t *testing.T, e *Engine, name string) int {
+	t.Helper()
+	info, err := stream(t, e, name).Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.State.Consumers
+}
+
+// BarePublish makes a stream and returns a function that publishes to it.
+func BarePublish(b *testing.B, e *Engine) func(data []byte) {
+	b.Helper()
+	_, err := e.js.CreateStream(b.Context(), jetstream.StreamConfig{Name: "BARE", Subjects: []string{"bare"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func(data []byte) {
+		if _, err := e.js.Publish(b.Context(), "bare", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// NewestObject reads the newest object of a bucket with the client's own object
+// store.
+func NewestObject(t *testing.T, e *Engine, bucket string) []byte {
+	t.Helper()
+	store, err := e.js.ObjectStore(t.Context(), bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := store.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := slices.MaxFunc(objects, func(a, b *jetstream.ObjectInfo) int { return strings.Compare(a.Name, b.Name) })
+	data, err := store.GetBytes(t.Context(), newest.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

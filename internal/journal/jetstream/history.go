@@ -1,0 +1,98 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// historyPrefix stands before every subject of a history.
+const historyPrefix = "muster.history."
+
+// history is one stream with the newest message of each subject.
+type history struct {
+	js     jetstream.JetStream
+	stream jetstream.Stream
+}
+
+// History opens the history, and makes it when there is none.
+func (e *Engine) History(ctx context.Context) (journal.History, error) {
+	stream, err := e.stream(ctx, jetstream.StreamConfig{
+		Name:              "MUSTER_HISTORY",
+		Subjects:          []string{historyPrefix + ">"},
+		Storage:           jetstream.FileStorage,
+		Retention:         jetstream.LimitsPolicy,
+		MaxAge:            e.cfg.HistoryAge,
+		MaxMsgsPerSubject: 1,
+		AllowDirect:       true,
+		Replicas:          1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &history{js: e.js, stream: stream}, nil
+}
+
+// Put publishes an entry; the stream drops the one it replaces.
+func (h *history) Put(ctx context.Context, subject string, data []byte) error {
+	if err := journal.CheckSubject(subject); err != nil {
+		return err
+	}
+	if len(data) > maxRecord {
+		return fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), maxRecord)
+	}
+	if _, err := h.js.Publish(ctx, historyPrefix+subject, data); err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	return nil
+}
+
+// Get reads the one message of a subject.
+func (h *history) Get(ctx context.Context, subject string) ([]byte, bool, error) {
+	if err := journal.CheckSubject(subject); err != nil {
+		return nil, false, err
+	}
+	msg, err := h.stream.GetLastMsgForSubject(ctx, historyPrefix+subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("get message: %w", err)
+	}
+	return slices.Clone(msg.Data), true, nil
+}
+
+// List reads the messages one by one: entries are replaced and grow too old
+// while it runs, and each step finds the next one that is still there.
+func (h *history) List(ctx context.Context, filter string, after uint64, visit func(uint64, string, []byte) bool) error {
+	if err := journal.CheckFilter(filter); err != nil {
+		return err
+	}
+	info, err := h.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("stream info: %w", err)
+	}
+	for after < info.State.LastSeq {
+		msg, err := h.stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(historyPrefix+filter))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("get message after %d: %w", after, err)
+		}
+		if msg.Sequence > info.State.LastSeq {
+			return nil
+		}
+		if !visit(msg.Sequence, strings.TrimPrefix(msg.Subject, historyPrefix), msg.Data) {
+			return nil
+		}
+		after = msg.Sequence
+	}
+	return nil
+}

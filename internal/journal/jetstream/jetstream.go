@@ -1,0 +1,200 @@
+// Package jetstream keeps journals, snapshots and histories in NATS JetStream,
+// embedded in the program: file storage in one directory, synced to disk on
+// every write, no port, no signal handlers.
+//
+// # What is stored
+//
+// The journal of shard N is the stream MUSTER_SHARD_N with one message per
+// record; the message's sequence is the record's number. Its snapshots are the
+// objects of the object store muster-shard-N: the object's metadata, which is
+// written behind its last chunk, says of which record it is, and is what makes
+// it exist. Histories are the stream MUSTER_HISTORY with one message per subject.
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// maxRecord is what a journal offers. The server takes twice as much, so that
+	// headers and subjects never make a difference.
+	maxRecord  = 4 << 20
+	maxPayload = 2 * maxRecord
+
+	// readyTimeout bounds the start of the server, which has to look through its
+	// files after a crash.
+	readyTimeout = 2 * time.Minute
+)
+
+// ErrInUse says that another process has opened the directory.
+var ErrInUse = errors.New("the journal directory is in use by another process")
+
+// Config says where the engine keeps its files, and for how long.
+type Config struct {
+	Dir        string        // made when it does not exist; one process at a time
+	Log        *slog.Logger  // gets what the server says, at debug and warn; nil: silent
+	HistoryAge time.Duration // how long histories are kept; default 30 days
+}
+
+// An Engine is an embedded JetStream server and the connection to it. Its
+// methods may be called by many goroutines at the same time, Close once.
+type Engine struct {
+	cfg    Config
+	lock   *flock.Flock
+	server *server.Server
+	conn   *nats.Conn
+	js     jetstream.JetStream
+}
+
+// Open starts the engine on its directory. The error is ErrInUse when another
+// process, or another engine of this one, has it open.
+func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.HistoryAge == 0 {
+		cfg.HistoryAge = 30 * 24 * time.Hour
+	}
+	e = &Engine{cfg: cfg}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Close())
+			e = nil
+		}
+	}()
+	if err := e.lockDir(); err != nil {
+		return e, err
+	}
+	if err := e.start(ctx); err != nil {
+		return e, fmt.Errorf("start journal engine in %s: %w", cfg.Dir, err)
+	}
+	if err := e.connect(); err != nil {
+		return e, fmt.Errorf("connect to journal engine: %w", err)
+	}
+	return e, nil
+}
+
+// Close stops the engine and waits for its end. What was acknowledged is on
+// disk, with or without Close.
+func (e *Engine) Close() error {
+	if e.conn != nil {
+		e.conn.Close()
+	}
+	if e.server != nil {
+		e.server.Shutdown()
+		e.server.WaitForShutdown()
+	}
+	if e.lock == nil {
+		return nil
+	}
+	if err := e.lock.Close(); err != nil {
+		return fmt.Errorf("unlock journal directory %s: %w", e.cfg.Dir, err)
+	}
+	return nil
+}
+
+// lockDir makes the directory and keeps others out of it: two servers on the
+// same files would destroy them.
+func (e *Engine) lockDir() error {
+	if err := os.MkdirAll(e.cfg.Dir, 0o700); err != nil {
+		return fmt.Errorf("make journal directory %s: %w", e.cfg.Dir, err)
+	}
+	lock := flock.New(filepath.Join(e.cfg.Dir, "journal.lock"))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("lock journal directory %s: %w", e.cfg.Dir, err)
+	}
+	if !locked {
+		return fmt.Errorf("%w: %s", ErrInUse, e.cfg.Dir)
+	}
+	e.lock = lock
+	return nil
+}
+
+// start starts the server and waits until it has read its files.
+func (e *Engine) start(ctx context.Context) error {
+	s, err := server.NewServer(&server.Options{
+		ServerName:             "muster",
+		DontListen:             true,
+		NoSigs:                 true,
+		JetStream:              true,
+		StoreDir:               e.cfg.Dir,
+		SyncAlways:             true,
+		MaxPayload:             maxPayload,
+		DisableJetStreamBanner: true,
+	})
+	if err != nil {
+		return err
+	}
+	e.server = s
+	log := &logger{log: e.cfg.Log}
+	s.SetLoggerV2(log, true, false, false)
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		s.Start()
+	}()
+	select {
+	case <-started:
+	case <-ctx.Done():
+		s.Shutdown()
+		<-started
+		return context.Cause(ctx)
+	}
+	if err := log.fatal(); err != nil {
+		return err
+	}
+	if !s.ReadyForConnections(readyTimeout) {
+		return errors.New("the server did not get ready")
+	}
+	return nil
+}
+
+// connect makes the in-process connection. It buffers nothing while it is down:
+// what would be sent later could land after its caller was told that it failed.
+func (e *Engine) connect() (err error) {
+	log := e.cfg.Log
+	e.conn, err = nats.Connect("",
+		nats.InProcessServer(e.server),
+		nats.Name("muster"),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(50*time.Millisecond),
+		nats.ReconnectBufSize(-1),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn("the journal connection reports an error", "error", err)
+		}),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				log.Warn("the journal connection is down", "error", err)
+			}
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	e.js, err = jetstream.New(e.conn)
+	return err
+}
+
+// stream gives the stream with this configuration, made or changed as needed.
+func (e *Engine) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := e.js.CreateStream(ctx, cfg) // succeeds, too, when an equal one is there
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		s, err = e.js.UpdateStream(ctx, cfg)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open stream %s: %w", cfg.Name, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,111 @@
+package memory
+
+import "context"
+
+// FailAppend makes the next append of this handle store nothing and return err.
+// Calls add up: one failure each.
+func (j *Journal) FailAppend(err error) { j.addFailure(failure{err: err}) }
+
+// LoseAnswer makes the next append of this handle store its record and return
+// err all the same, as an engine whose answer was lost.
+func (j *Journal) LoseAnswer(err error) { j.addFailure(failure{err: err, stored: true}) }
+
+// CutSnapshot makes the next SaveSnapshot leave half of its bytes and fail, as a
+// process that died meanwhile.
+func (j *Journal) CutSnapshot() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.cut = true
+}
+
+// PauseSnapshot makes each SaveSnapshot call pause when everything is written
+// and nothing is kept yet. Nil ends that.
+func (j *Journal) PauseSnapshot(pause func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.pauses = pause
+}
+
+// Hold makes the appends of this handle wait until release is called. An append
+// whose context ends meanwhile returns, and its record is stored at the release,
+// if its turn has not passed: as an engine does that was slow.
+func (j *Journal) Hold() (release func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.holding = true
+	return j.release
+}
+
+// AwaitHeld waits until n appends wait for release, or ctx is done.
+func (j *Journal) AwaitHeld(ctx context.Context, n int) error {
+	for {
+		j.mu.Lock()
+		have, arrived := len(j.held), j.arrived
+		j.mu.Unlock()
+		if have >= n {
+			return nil
+		}
+		select {
+		case <-arrived:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// A heldAppend waits for release.
+type heldAppend struct {
+	last uint64
+	data []byte
+	done chan struct{} // closed when seq and err are there
+	seq  uint64
+	err  error
+}
+
+// hold takes an append aside while the handle holds them back, else nil.
+func (j *Journal) hold(last uint64, data []byte) *heldAppend {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.holding {
+		return nil
+	}
+	h := &heldAppend{last: last, data: append([]byte(nil), data...), done: make(chan struct{})}
+	j.held = append(j.held, h)
+	close(j.arrived)
+	j.arrived = make(chan struct{})
+	return h
+}
+
+func (j *Journal) release() {
+	j.mu.Lock()
+	held := j.held
+	j.held, j.holding = nil, false
+	j.mu.Unlock()
+	for _, h := range held {
+		h.seq, h.err = j.append(h.last, h.data)
+		close(h.done)
+	}
+}
+
+func (j *Journal) addFailure(f failure) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.failures = append(j.failures, f)
+}
+
+func (j *Journal) nextFailure() (f failure, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.failures) == 0 {
+		return failure{}, false
+	}
+	f, j.failures = j.failures[0], j.failures[1:]
+	return f, true
+}
+
+func (j *Journal) snapshotFaults() (cut bool, pause func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	cut, j.cut = j.cut, false
+	return cut, j.pauses
+}

@@ -1,0 +1,107 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/journal/journaltest"
+	"github.com/muster-gg/muster/internal/journal/memory"
+)
+
+func TestContract(t *testing.T) {
+	journaltest.Run(t, func(*testing.T) journaltest.Fixture {
+		j := memory.New(memory.Config{MaxRecord: 1 << 20})
+		h := memory.NewHistory(clockwork.NewRealClock(), 0)
+		return journaltest.Fixture{
+			Journal: func() journal.Journal { return j.Reopen() },
+			History: func() journal.History { return h },
+			Restart: func() {},
+		}
+	})
+}
+
+func records(t *testing.T, j journal.Journal) (n int) {
+	t.Helper()
+	err := j.Replay(t.Context(), 0, func(uint64, []byte) error { n++; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestFaults(t *testing.T) {
+	j, broken := memory.New(memory.Config{}), errors.New("broken")
+	j.FailAppend(broken)
+	j.LoseAnswer(broken)
+	for want := range 2 {
+		if _, err := j.Append(t.Context(), 0, nil); !errors.Is(err, broken) {
+			t.Errorf("got %v, want the fault", err)
+		}
+		if got := records(t, j); got != want {
+			t.Errorf("%d records, want %d", got, want)
+		}
+	}
+	if _, err := j.Append(t.Context(), 1, nil); err != nil {
+		t.Errorf("after the faults: %v", err)
+	}
+	j.FailAppend(broken)
+	if _, err := j.Reopen().Append(t.Context(), 2, nil); err != nil {
+		t.Errorf("another handle has this one's fault: %v", err)
+	}
+}
+
+func TestHeldAppendLandsLate(t *testing.T) {
+	j := memory.New(memory.Config{})
+	release := j.Hold()
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := j.Append(ctx, 0, []byte("late"))
+		failed <- err
+	}()
+	if err := j.AwaitHeld(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's end", err)
+	}
+	if got := records(t, j); got != 0 {
+		t.Errorf("%d records before the release", got)
+	}
+	release()
+	if got := records(t, j); got != 1 {
+		t.Errorf("%d records after the release", got)
+	}
+}
+
+func TestCutSnapshotIsIgnored(t *testing.T) {
+	j := memory.New(memory.Config{})
+	if _, err := j.Append(t.Context(), 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	j.CutSnapshot()
+	if err := j.SaveSnapshot(t.Context(), 1, journaltest.Writing("state")); err == nil {
+		t.Error("a cut snapshot is no error")
+	}
+	if seq, r, err := j.LoadSnapshot(t.Context()); seq != 0 || r != nil || err != nil {
+		t.Errorf("got snapshot %d, %v, %v; want none", seq, r, err)
+	}
+}
+
+func TestHistoryForgets(t *testing.T) {
+	clock := clockwork.NewFakeClock()
+	h := memory.NewHistory(clock, time.Hour)
+	if err := h.Put(t.Context(), "a", nil); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(time.Hour + 1)
+	if _, ok, err := h.Get(t.Context(), "a"); ok || err != nil {
+		t.Errorf("got %v, %v; want it gone", ok, err)
+	}
+}

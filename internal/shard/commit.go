@@ -1,0 +1,94 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// A committer is the commit goroutine's part of a term: it makes batches durable
+// in order, shows them to the observer and answers those who wait.
+type committer[C any, M Machine[C, M]] struct {
+	cfg  *Config[C, M]
+	in   chan *batch[M]
+	out  chan committed[M] // buffered for the one batch that can be under way
+	last uint64            // the newest record; the loop reads it when no batch is under way
+}
+
+// committed is a batch that has been through the committer.
+type committed[M any] struct {
+	batch *batch[M]
+	err   error // not nil: the term is over, and who is still in the batch is to be told
+}
+
+func newCommitter[C any, M Machine[C, M]](cfg *Config[C, M], last uint64) *committer[C, M] {
+	return &committer[C, M]{cfg: cfg, in: make(chan *batch[M], 1), out: make(chan committed[M], 1), last: last}
+}
+
+// run commits what comes, until in is closed.
+func (c *committer[C, M]) run() {
+	for b := range c.in {
+		c.out <- committed[M]{b, c.commit(b)}
+	}
+}
+
+func (c *committer[C, M]) commit(b *batch[M]) error {
+	took, err := c.append(b)
+	if err != nil {
+		return err // the loop tells those who wait
+	}
+	stats := BatchStats{
+		Requests: len(b.answers), Facts: len(b.facts), Records: b.records(), Bytes: b.buf.Len(), Append: took,
+	}
+	observed := c.observe(b)
+	b.answerAll(c.cfg.Log)
+	if c.cfg.Metrics.Batch != nil {
+		c.cfg.Metrics.Batch(stats)
+	}
+	return observed
+}
+
+// append makes the records of a batch durable.
+func (c *committer[C, M]) append(b *batch[M]) (took time.Duration, err error) {
+	if b.records() == 0 {
+		return 0, nil
+	}
+	begin := c.cfg.Clock.Now()
+	for i := range b.records() {
+		if err := c.appendRecord(b.record(i)); err != nil {
+			return 0, err
+		}
+	}
+	return c.cfg.Clock.Since(begin), nil
+}
+
+func (c *committer[C, M]) appendRecord(data []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.AppendTimeout)
+	defer cancel()
+	seq, err := c.cfg.Journal.Append(ctx, c.last, data)
+	if err != nil {
+		return fmt.Errorf("append after record %d: %w", c.last, err)
+	}
+	if seq != c.last+1 {
+		return fmt.Errorf("append after record %d: %w: it became record %d", c.last, journal.ErrMissing, seq)
+	}
+	c.last = seq
+	return nil
+}
+
+// observe shows a durable batch to the observer. When that panics the shard
+// recovers, and the observer begins anew from the recovered state.
+func (c *committer[C, M]) observe(b *batch[M]) (err error) {
+	if c.cfg.Observe == nil || b.records() == 0 {
+		return nil
+	}
+	defer catch("observer", &err)
+	commit := Commit[M]{Seq: c.last, Facts: b.facts, Recovered: b.recovered}
+	if b.showView {
+		commit.View, commit.HasView = b.view, true
+	}
+	c.cfg.Observe(commit)
+	return nil
+}

@@ -1,0 +1,311 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// chunk is how many requests are handled before the loop looks up: whether the
+// journal is free, something is due, or it shall stop.
+const chunk = 64
+
+// A term is the life of one machine, from its recovery to a failure or the stop.
+// All of it belongs to the loop, except the batch that the committer has.
+type term[C any, M Machine[C, M]] struct {
+	*runner[C, M]
+	machine   M
+	committer *committer[C, M]
+	gathering *batch[M]
+	spare     *batch[M] // nil while the committer has it
+	since     progress  // since the last snapshot
+	expiry    expiry
+	stopping  bool
+	failure   error // the machine is not to be used any more
+}
+
+func newTerm[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint64, since progress) *term[C, M] {
+	return &term[C, M]{
+		runner: r, machine: machine, committer: newCommitter(r.cfg, last),
+		gathering: &batch[M]{}, spare: &batch[M]{}, since: since, expiry: expiry{clock: r.cfg.Clock},
+	}
+}
+
+// open makes the opening record durable: from then on the journal is ours.
+func (t *term[C, M]) open() error {
+	b := t.gathering
+	b.recovered, b.showView = true, true
+	b.open(t.owner)
+	facts := t.machine.Recovered(t.cfg.Clock.Now())
+	for i := range facts {
+		if err := t.add(facts[i : i+1]); err != nil {
+			return fmt.Errorf("opening record: %w", err)
+		}
+	}
+	b.view = t.machine.Freeze()
+	err := t.committer.commit(b)
+	if errors.Is(err, journal.ErrFenced) {
+		return errRaced
+	}
+	if err != nil {
+		return fmt.Errorf("opening record: %w", err)
+	}
+	t.settle(b)
+	return nil
+}
+
+// run handles requests until the term ends. It returns nil after a graceful
+// stop, and otherwise what ended the term; everyone is answered either way whose
+// request was handled.
+func (t *term[C, M]) run(ctx context.Context) error {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		t.committer.run()
+	}()
+	t.loop(ctx.Done())
+	close(t.committer.in)
+	<-ended
+	t.expiry.stop()
+	if t.failure == nil && t.cfg.FinalSnapshot && t.since.records > 0 {
+		t.saveFinal()
+	}
+	return t.failure
+}
+
+// saveFinal writes the snapshot of a graceful stop. Its failure is logged: all
+// that it would have held is durable already.
+func (t *term[C, M]) saveFinal() {
+	freeze := func() (view M, err error) {
+		defer catch("machine's freeze", &err)
+		return t.machine.Freeze(), nil
+	}
+	view, err := freeze()
+	if err != nil {
+		t.report(err)
+		return
+	}
+	t.snapshots.final(t.committer.last, view)
+}
+
+// loop does what there is to do and waits for more.
+func (t *term[C, M]) loop(stop <-chan struct{}) {
+	for {
+		t.handOver()
+		if t.work() {
+			t.look(stop)
+			continue
+		}
+		if (t.failure != nil || t.stopping) && !t.busy() && t.gathering.empty() {
+			return
+		}
+		t.wait(stop)
+	}
+}
+
+// look takes notice of what has happened, without waiting.
+func (t *term[C, M]) look(stop <-chan struct{}) {
+	select {
+	case c := <-t.committer.out:
+		t.settled(c)
+	default:
+	}
+	select {
+	case <-stop:
+		t.stop()
+	default:
+	}
+}
+
+// wait waits until something happens.
+func (t *term[C, M]) wait(stop <-chan struct{}) {
+	if t.stopping {
+		stop = nil
+	}
+	select {
+	case c := <-t.committer.out:
+		t.settled(c)
+	case <-t.s.queue.wake:
+	case <-t.expiry.due():
+		t.expiry.fired()
+	case <-stop:
+		t.stop()
+	}
+}
+
+// stop takes no more requests: those in the queue are still handled.
+func (t *term[C, M]) stop() {
+	if !t.stopping {
+		t.stopping = true
+		t.s.queue.close()
+	}
+}
+
+// busy reports whether the committer has a batch.
+func (t *term[C, M]) busy() bool { return t.spare == nil }
+
+// full reports whether the gathering batch takes no more, until it is handed over.
+func (t *term[C, M]) full() bool {
+	return t.gathering.buf.Len() >= t.cfg.BatchBytes || len(t.gathering.answers) >= t.cfg.BatchRequests
+}
+
+// work lets the machine do some of what is due and asked for. It reports whether
+// it did anything.
+func (t *term[C, M]) work() bool {
+	if t.failure != nil || t.full() {
+		return false
+	}
+	now := t.cfg.Clock.Now()
+	expired, err := t.expire(now)
+	if err == nil {
+		var handled bool
+		if handled, err = t.handleSome(now); handled {
+			expired = true
+		}
+	}
+	if err != nil {
+		t.failure = err
+		return true
+	}
+	return expired
+}
+
+// handleSome handles up to a chunk of requests.
+func (t *term[C, M]) handleSome(now time.Time) (any bool, err error) {
+	for range chunk {
+		if t.full() {
+			return any, nil
+		}
+		req, ok := t.request()
+		if !ok {
+			return any, nil
+		}
+		any = true
+		if err := t.handle(now, &req); err != nil {
+			return true, err
+		}
+	}
+	return any, nil
+}
+
+// handle lets the machine answer one request; the answer waits in the batch. An
+// error means that the machine is broken; the request is answered then.
+func (t *term[C, M]) handle(now time.Time, req *request[C, M]) error {
+	if !req.claim() {
+		return nil
+	}
+	a := answer{done: req.done, call: req.call}
+	if req.read != nil {
+		a.err = t.read(req.read)
+		t.gathering.answers = append(t.gathering.answers, a)
+		return nil
+	}
+	err := t.decide(now, req.cmd, &a)
+	if err != nil {
+		a.give(t.cfg.Log, nil, refusal(err))
+		return err
+	}
+	t.gathering.answers = append(t.gathering.answers, a)
+	return nil
+}
+
+// decide lets the machine handle a command and puts its facts into the batch.
+func (t *term[C, M]) decide(now time.Time, cmd C, a *answer) (err error) {
+	defer catch("machine", &err)
+	var facts []event.Fact
+	facts, a.answer, a.err = t.machine.Handle(now, cmd)
+	if a.err != nil {
+		return nil
+	}
+	return t.add(facts)
+}
+
+// read shows the machine to a caller. His panic is his own.
+func (t *term[C, M]) read(read func(M)) (err error) {
+	defer func() {
+		if err != nil {
+			t.report(err)
+			err = notDone(err)
+		}
+	}()
+	defer catch("caller's read", &err)
+	read(t.machine)
+	return nil
+}
+
+func (t *term[C, M]) add(facts []event.Fact) error {
+	return t.gathering.add(t.cfg.Events, t.owner, t.cfg.Journal.MaxRecord(), facts)
+}
+
+// handOver gives the gathering batch to the committer, when that is free.
+func (t *term[C, M]) handOver() {
+	if t.busy() || t.gathering.empty() {
+		return
+	}
+	b := t.gathering
+	if err := t.freeze(b); err != nil {
+		t.failure = err
+	}
+	t.gathering, t.spare = t.spare, nil
+	t.committer.in <- b
+}
+
+// freeze adds a view of the machine to a batch when somebody wants it. The
+// machine is at this moment exactly what the batch makes durable.
+func (t *term[C, M]) freeze(b *batch[M]) (err error) {
+	if t.failure != nil || b.records() == 0 {
+		return nil // broken: the recovery's commit brings the view
+	}
+	defer func() {
+		if err != nil {
+			b.showView, b.isSnapshot = false, false
+		}
+	}()
+	defer catch("machine's freeze", &err)
+	b.showView = t.cfg.ViewWhen != nil && t.cfg.ViewWhen(b.facts)
+	b.isSnapshot = t.snapshotDue(b)
+	if b.showView || b.isSnapshot {
+		b.view = t.machine.Freeze()
+	}
+	return nil
+}
+
+func (t *term[C, M]) snapshotDue(b *batch[M]) bool {
+	if t.snapshots.busy.Load() {
+		return false
+	}
+	every := t.cfg.SnapshotEvery
+	return every.Records > 0 && t.since.records+b.records() >= every.Records ||
+		every.Bytes > 0 && t.since.bytes+int64(b.buf.Len()) >= every.Bytes
+}
+
+// settled takes a batch back from the committer. When it failed the term is
+// over: what gathered behind it has never been anywhere but in the machine.
+func (t *term[C, M]) settled(c committed[M]) {
+	t.spare = c.batch
+	if c.err == nil {
+		t.settle(c.batch)
+		return
+	}
+	t.failure = c.err
+	c.batch.fail(t.cfg.Log, unknown(c.err))
+	c.batch.reset()
+	t.gathering.fail(t.cfg.Log, notDone(c.err))
+	t.gathering.reset()
+}
+
+// settle notes that a batch is durable, and makes it empty.
+func (t *term[C, M]) settle(b *batch[M]) {
+	t.known = t.committer.last
+	t.since.records += b.records()
+	t.since.bytes += int64(b.buf.Len())
+	if b.isSnapshot {
+		t.since = progress{}
+		t.snapshots.start(t.committer.last, b.view)
+	}
+	b.reset()
+}
