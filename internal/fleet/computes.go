@@ -1,0 +1,174 @@
+package fleet
+
+import (
+	"slices"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// RegisterCompute adds a compute. The same compute again gives the one that
+// exists, so that an agent may restart; a taken name with other facts is a
+// ConflictException.
+type RegisterCompute struct {
+	Name, IPAddress, DNSName, CertificatePath string
+}
+
+func (c RegisterCompute) decide(r *Room, now event.Time) ([]any, error) {
+	if old, ok := r.computes.Get(c.Name); ok {
+		if old.IPAddress != c.IPAddress || old.DNSName != c.DNSName {
+			return nil, fault.New(fault.Conflict, "Compute %s is already registered in fleet %s with another address. Deregister it first.", c.Name, r.id.Fleet)
+		}
+		return nil, nil
+	}
+	return []any{&ComputeRegistered{Name: c.Name, IPAddress: c.IPAddress, DNSName: c.DNSName, CertificatePath: c.CertificatePath, At: now}}, nil
+}
+
+// answer is the *Compute.
+func (c RegisterCompute) answer(r *Room) any {
+	compute, _ := r.computes.Get(c.Name)
+	return compute
+}
+
+func (r *Room) applyComputeRegistered(e *ComputeRegistered) {
+	r.computes.Set(e.Name, &Compute{Name: e.Name, IPAddress: e.IPAddress, DNSName: e.DNSName, CertificatePath: e.CertificatePath, Created: e.At})
+	r.counts.Computes = r.computes.Len()
+}
+
+// DeregisterCompute removes a compute. Its processes end, and with them their
+// game sessions; its tokens are worth nothing from then on.
+type DeregisterCompute struct{ Name string }
+
+func (c DeregisterCompute) decide(r *Room, now event.Time) ([]any, error) {
+	if _, ok := r.computes.Get(c.Name); !ok {
+		return nil, r.noCompute(c.Name)
+	}
+	return r.deregister(c.Name, now), nil
+}
+
+func (DeregisterCompute) answer(*Room) any { return nil }
+
+func (r *Room) deregister(name string, now event.Time) []any {
+	var events []any
+	r.processesOf(name, func(p *Process) bool {
+		if p.Status != ProcessEnded {
+			events = append(events, r.end(p, EndedWithCompute, now)...)
+		}
+		return true
+	})
+	return append(events, &ComputeDeregistered{Name: name})
+}
+
+func (r *Room) applyComputeDeregistered(e *ComputeDeregistered) {
+	r.computes.Delete(e.Name)
+	r.counts.Computes = r.computes.Len()
+}
+
+// Clear removes the computes, when the location leaves the fleet or the fleet
+// is deleted. It takes a bounded number of them, because what it does has to
+// fit in one record of the journal: repeat it until none is left.
+type Clear struct{}
+
+// maxCleared is the number of events, of some 200 bytes each, after which a
+// Clear takes no further compute.
+const maxCleared = 10_000
+
+func (Clear) decide(r *Room, now event.Time) ([]any, error) {
+	var events []any
+	r.computes.Scan(func(name string, _ *Compute) bool {
+		events = append(events, r.deregister(name, now)...)
+		return len(events) < maxCleared
+	})
+	return events, nil
+}
+
+// answer is the number of computes that are left, an int.
+func (Clear) answer(r *Room) any { return r.computes.Len() }
+
+// renewBefore is how long before its end a token is replaced.
+// Source: GameLift Agent, which relies on it.
+const renewBefore = 15 * time.Minute
+
+// renewBefore is the constant, or half of a lifetime that is shorter than
+// twice that: else each call would give a new token.
+func (s *Settings) renewBefore() time.Duration { return min(renewBefore, s.TokenLifetime/2) }
+
+// keptTokens is the number of tokens before the newest that a compute keeps
+// though nothing uses them.
+const keptTokens = 2
+
+// IssueToken gives the compute's auth token: the newest one until 15 minutes
+// of it are left, then a fresh one.
+type IssueToken struct{ Compute string }
+
+func (c IssueToken) decide(r *Room, now event.Time) ([]any, error) {
+	compute, ok := r.computes.Get(c.Compute)
+	if !ok {
+		return nil, r.noCompute(c.Compute)
+	}
+	if n := len(compute.Tokens); n > 0 && compute.Tokens[n-1].Expires.Sub(now) >= r.settings.renewBefore() {
+		return nil, nil
+	}
+	// Whole seconds, because that is what the API shows.
+	expires := event.At(now.Add(r.settings.TokenLifetime).Time().Truncate(time.Second))
+	return []any{&TokenIssued{Compute: c.Compute, Serial: r.header.Tokens + 1, Expires: expires}}, nil
+}
+
+// answer is a TokenGrant.
+func (c IssueToken) answer(r *Room) any {
+	compute, _ := r.computes.Get(c.Compute)
+	return TokenGrant{Compute: compute, Token: compute.Tokens[len(compute.Tokens)-1]}
+}
+
+// A TokenGrant is the answer to IssueToken.
+type TokenGrant struct {
+	Compute *Compute
+	Token   Token
+}
+
+func (r *Room) applyTokenIssued(e *TokenIssued) {
+	r.header.Tokens = e.Serial
+	old, _ := r.computes.Get(e.Compute)
+	next := *old
+	next.Tokens = append(r.tokensInUse(old), Token{Serial: e.Serial, Expires: e.Expires})
+	r.computes.Set(e.Compute, &next)
+}
+
+// tokensInUse are the tokens to keep: the newest ones, and those with which a
+// living process may yet reconnect, because the server SDKs repeat the token
+// that they started with.
+func (r *Room) tokensInUse(c *Compute) []Token {
+	used := map[uint64]bool{}
+	r.processesOf(c.Name, func(p *Process) bool {
+		used[p.Token] = p.Status != ProcessEnded || used[p.Token]
+		return true
+	})
+	keep := slices.Clone(c.Tokens)
+	newest := len(keep) - keptTokens
+	kept := keep[:0]
+	for i, t := range keep {
+		if i >= newest || used[t.Serial] {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+func (r *Room) noCompute(name string) error {
+	return fault.New(fault.NotFound, "Compute %s not found in fleet %s", name, r.id.Fleet)
+}
+
+// Compute finds a compute by name.
+func (r *Room) Compute(name string) (*Compute, bool) { return r.computes.Get(name) }
+
+// Computes calls visit with the computes whose name is after the given one, by
+// name, until it returns false.
+func (r *Room) Computes(after string, visit func(*Compute) bool) {
+	r.computes.Ascend(after, func(name string, c *Compute) bool {
+		return name == after && after != "" || visit(c)
+	})
+}
+
+// Counts are the numbers of the location.
+func (r *Room) Counts() Counts { return r.counts }

@@ -1,0 +1,16 @@
+// Package fleet is the pure core of one fleet location: its computes, their
+// server processes, the game sessions these host, and the player sessions.
+//
+// A Room is the state of one location of one fleet. A Command asks it for
+// something; Handle decides it against the state, applies the events that the
+// decision gave, and answers. Apply replays an event. Nothing here reads a
+// clock, waits, logs or draws random numbers: the same commands at the same
+// times give the same events on every run.
+//
+// Time-outs are moments in the records. Deadline says when the earliest comes
+// and Expire does what is due, so a restart forgets none of them.
+//
+// The records (Compute, Process, GameSession, PlayerSession) are never changed
+// once they stand in a Room: a change stores a changed copy. A frozen Room
+// may therefore be read beside the writer.
+package fleet

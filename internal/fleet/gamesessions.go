@@ -1,0 +1,360 @@
+package fleet
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// MaxProperties is how many properties a game session may have.
+// Source: API model, GamePropertyList.
+const MaxProperties = 16
+
+// CreateGameSession starts a game session on a free process. The same id with
+// the same fingerprint gives the game session that exists, whatever has become
+// of it; with another one it is an IdempotentParameterMismatchException.
+type CreateGameSession struct {
+	ID                string // the last segment of the ARN
+	Name, CreatorID   string
+	Data              string
+	MatchmakerData    string
+	Properties        []Property
+	Maximum           int32
+	Protection        string        // of new game sessions in this fleet
+	Fingerprint       []byte        // of everything that the caller asked for
+	ActivationTimeout time.Duration // from the fleet's runtime configuration
+	MaxActivations    int           // per compute, from the fleet's runtime configuration
+}
+
+func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
+	if g, ok := r.GameSession(c.ID); ok {
+		if !bytes.Equal(g.Fingerprint, c.Fingerprint) {
+			return nil, fault.New(fault.IdempotentParameterMismatch, "A game session with the id %s exists already and was created with other parameters", c.ID)
+		}
+		return nil, nil
+	}
+	p, ok := r.free(c.MaxActivations)
+	if !ok {
+		return nil, fault.New(fault.FleetCapacityExceeded, "Unable to reserve a process on fleet %s.", r.id.Fleet)
+	}
+	if r.header.Sessions >= maxOrdinal {
+		return nil, fault.New(fault.LimitExceeded, "Fleet location %s has created as many game sessions as it can number", r.id.Location)
+	}
+	compute, _ := r.computes.Get(p.Compute)
+	created := now
+	if _, last, ok := r.sessions.Max(); ok { // the order of creation is the order in time, also when the clock was put back
+		created = max(now, last.Created)
+	}
+	return []any{&GameSessionCreated{
+		Ordinal: r.header.Sessions + 1, ID: c.ID, Name: c.Name, CreatorID: c.CreatorID, Data: c.Data, MatchmakerData: c.MatchmakerData,
+		Properties: c.Properties, Maximum: c.Maximum, Protection: c.Protection, Fingerprint: c.Fingerprint,
+		Host: p.ProcessKey, IPAddress: compute.IPAddress, DNSName: compute.DNSName, Port: p.Port,
+		At: created, ActivateBy: now.Add(c.ActivationTimeout),
+	}}, nil
+}
+
+// answer is the *GameSession.
+func (c CreateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
+
+func (r *Room) applyGameSessionCreated(e *GameSessionCreated) {
+	r.header.Sessions = e.Ordinal
+	r.byID.Set(e.ID, e.Ordinal)
+	r.storeSession(nil, &GameSession{
+		Ordinal: e.Ordinal, ID: e.ID, Name: e.Name, CreatorID: e.CreatorID, Data: e.Data, MatchmakerData: e.MatchmakerData,
+		Properties: e.Properties, Maximum: e.Maximum, Policy: AcceptAll, Protection: e.Protection, Status: Activating,
+		Created: e.At, ActivateBy: e.ActivateBy, Host: e.Host, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port, Fingerprint: e.Fingerprint,
+	})
+	r.changeProcess(e.Host, func(p *Process) { p.Status, p.Session = ProcessHosting, e.Ordinal })
+}
+
+// ActivateGameSession is the process's word that the game session can take
+// players. Repeating it changes nothing.
+type ActivateGameSession struct {
+	ProcessKey
+	GameSession string
+}
+
+func (c ActivateGameSession) decide(r *Room, now event.Time) ([]any, error) {
+	g, err := r.hosted(c.ProcessKey, c.GameSession)
+	if err != nil {
+		return nil, err
+	}
+	switch g.Status {
+	case Activating:
+		return []any{&GameSessionActivated{Ordinal: g.Ordinal, At: now}}, nil
+	case Active:
+		return nil, nil
+	default:
+		return nil, wrongStatus(g)
+	}
+}
+
+func (c ActivateGameSession) answer(r *Room) any { return r.sessionOrNil(c.GameSession) }
+
+func (r *Room) applyGameSessionActivated(e *GameSessionActivated) {
+	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy = Active, 0 })
+}
+
+// UpdateGameSession changes what is present. Properties are merged: an existing
+// key is overwritten, none is removed.
+type UpdateGameSession struct {
+	ID         string
+	Name       string
+	Maximum    *int32
+	Policy     Policy
+	Protection string
+	Properties []Property
+}
+
+func (c UpdateGameSession) decide(r *Room, _ event.Time) ([]any, error) {
+	g, err := r.activeSession(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	e := &GameSessionUpdated{Ordinal: g.Ordinal, Name: c.Name, Maximum: c.Maximum, Policy: c.Policy, Protection: c.Protection}
+	if len(c.Properties) > 0 {
+		e.Properties = mergeProperties(g.Properties, c.Properties)
+		if len(e.Properties) > MaxProperties {
+			return nil, fault.New(fault.InvalidRequest, "The game session would have %d game properties; %d are allowed", len(e.Properties), MaxProperties)
+		}
+	}
+	return []any{e}, nil
+}
+
+// answer is the *GameSession.
+func (c UpdateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
+
+func mergeProperties(old, changes []Property) []Property {
+	merged := slices.Clone(old)
+	for _, c := range changes {
+		if i := slices.IndexFunc(merged, func(p Property) bool { return p.Key == c.Key }); i >= 0 {
+			merged[i] = c
+		} else {
+			merged = append(merged, c)
+		}
+	}
+	return merged
+}
+
+func (r *Room) applyGameSessionUpdated(e *GameSessionUpdated) {
+	r.changeSession(e.Ordinal, func(g *GameSession) {
+		g.Name = cmp.Or(e.Name, g.Name)
+		g.Policy = cmp.Or(e.Policy, g.Policy)
+		g.Protection = cmp.Or(e.Protection, g.Protection)
+		if e.Maximum != nil {
+			g.Maximum = *e.Maximum
+		}
+		if e.Properties != nil {
+			g.Properties = e.Properties
+		}
+	})
+}
+
+// SetPolicy is UpdatePlayerSessionCreationPolicy of the process.
+type SetPolicy struct {
+	ProcessKey
+	GameSession string
+	Policy      Policy
+}
+
+func (c SetPolicy) decide(r *Room, _ event.Time) ([]any, error) {
+	g, err := r.hosted(c.ProcessKey, c.GameSession)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Policy != AcceptAll && c.Policy != DenyAll:
+		return nil, fault.New(fault.InvalidRequest, "PlayerSessionPolicy %q is not ACCEPT_ALL or DENY_ALL", c.Policy)
+	case g.Status != Active && g.Status != Activating:
+		return nil, wrongStatus(g)
+	case g.Policy == c.Policy:
+		return nil, nil
+	}
+	return []any{&GameSessionUpdated{Ordinal: g.Ordinal, Policy: c.Policy}}, nil
+}
+
+func (SetPolicy) answer(*Room) any { return nil }
+
+// TerminateGameSession asks the process to end the game session. Asking again
+// while it is TERMINATING changes nothing.
+type TerminateGameSession struct{ ID string }
+
+func (c TerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
+	g, ok := r.GameSession(c.ID)
+	switch {
+	case !ok:
+		return nil, r.noSession(c.ID)
+	case g.Over():
+		return nil, wrongStatus(g)
+	case g.Status == Terminating:
+		return nil, nil
+	}
+	return []any{
+		&GameSessionTerminating{Ordinal: g.Ordinal, At: now},
+		&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
+	}, nil
+}
+
+// answer is the *GameSession.
+func (c TerminateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
+
+func (r *Room) applyGameSessionTerminating(e *GameSessionTerminating) {
+	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy = Terminating, 0 })
+}
+
+// endSession gives the event that makes a game session TERMINATED.
+func endSession(g *GameSession, now event.Time) *GameSessionEnded {
+	e := &GameSessionEnded{Ordinal: g.Ordinal, At: now}
+	if g.Status == Terminating {
+		e.Reason = TriggeredOnProcessTerminate
+	}
+	return e
+}
+
+func (r *Room) applyGameSessionEnded(e *GameSessionEnded) {
+	r.changeSession(e.Ordinal, func(g *GameSession) {
+		g.Status, g.StatusReason, g.Ended, g.ActivateBy = Terminated, e.Reason, e.At, 0
+		for _, p := range g.Seated {
+			status := Completed
+			if p.Status == Reserved {
+				status = TimedOut
+			}
+			g.Gone = append(g.Gone, p.gone(status, e.At))
+		}
+		g.Seated = nil
+	})
+	r.over.Set(overEntry{e.At, e.Ordinal})
+}
+
+// expireSession gives the events for what is due at a game session.
+func (r *Room) expireSession(g *GameSession, now event.Time) []any {
+	if g.ActivateBy != 0 && g.ActivateBy <= now {
+		return []any{
+			note(now, codeActivationTimeout, "Game session %s was not activated in time by server process %s on compute %s.", g.ID, g.Host.ID, g.Host.Compute),
+			endSession(g, now),
+			&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
+		}
+	}
+	return expireReservations(g, now)
+}
+
+// ForgetGameSessions removes game sessions that are kept in the history.
+// Those that are not over stay.
+type ForgetGameSessions struct{ Ordinals []uint64 }
+
+func (c ForgetGameSessions) decide(r *Room, _ event.Time) ([]any, error) {
+	var forget []uint64
+	for _, ordinal := range c.Ordinals {
+		if g, ok := r.sessions.Get(ordinal); ok && g.Over() {
+			forget = append(forget, ordinal)
+		}
+	}
+	if len(forget) == 0 {
+		return nil, nil
+	}
+	return []any{&GameSessionsForgotten{Ordinals: forget}}, nil
+}
+
+func (ForgetGameSessions) answer(*Room) any { return nil }
+
+func (r *Room) applyGameSessionsForgotten(e *GameSessionsForgotten) {
+	for _, ordinal := range e.Ordinals {
+		g, ok := r.sessions.Delete(ordinal)
+		if !ok {
+			continue
+		}
+		r.byID.Delete(g.ID)
+		r.over.Delete(overEntry{g.Ended, ordinal})
+		for _, p := range g.Gone {
+			r.byPlayer.Delete(playerEntry{p.PlayerID, ordinal})
+		}
+	}
+}
+
+// Over lists up to limit game sessions that ended before the given moment, the
+// earliest first. It is for the writer's own goroutine.
+func (r *Room) Over(before event.Time, limit int) []*GameSession {
+	var over []*GameSession
+	r.over.Scan(func(e overEntry) bool {
+		if e.ended >= before || len(over) == limit {
+			return false
+		}
+		g, _ := r.sessions.Get(e.ordinal)
+		over = append(over, g)
+		return true
+	})
+	return over
+}
+
+// changeSession stores a changed copy.
+func (r *Room) changeSession(ordinal uint64, change func(*GameSession)) {
+	old, ok := r.sessions.Get(ordinal)
+	if !ok {
+		return
+	}
+	next := *old
+	change(&next)
+	r.storeSession(old, &next)
+}
+
+// GameSession finds a game session by the last segment of its ARN.
+func (r *Room) GameSession(id string) (*GameSession, bool) {
+	ordinal, ok := r.byID.Get(id)
+	if !ok {
+		return nil, false
+	}
+	return r.sessions.Get(ordinal)
+}
+
+// GameSessionAt finds a game session by its ordinal.
+func (r *Room) GameSessionAt(ordinal uint64) (*GameSession, bool) { return r.sessions.Get(ordinal) }
+
+// GameSessions calls visit with the game sessions created after the given
+// ordinal, in order, until it returns false.
+func (r *Room) GameSessions(after uint64, visit func(*GameSession) bool) {
+	r.sessions.Ascend(after+1, func(_ uint64, g *GameSession) bool { return visit(g) })
+}
+
+func (r *Room) sessionOrNil(id string) *GameSession {
+	g, _ := r.GameSession(id)
+	return g
+}
+
+// activeSession finds a game session that is ACTIVE.
+func (r *Room) activeSession(id string) (*GameSession, error) {
+	g, ok := r.GameSession(id)
+	switch {
+	case !ok:
+		return nil, r.noSession(id)
+	case g.Status != Active:
+		return nil, wrongStatus(g)
+	}
+	return g, nil
+}
+
+// hosted finds the game session that a process speaks of, which must be its own.
+func (r *Room) hosted(key ProcessKey, id string) (*GameSession, error) {
+	p, err := r.livingProcess(key)
+	if err != nil {
+		return nil, err
+	}
+	if p.Status == ProcessInitializing {
+		return nil, notReady(key)
+	}
+	g, ok := r.sessions.Get(p.Session)
+	if !ok || g.ID != id {
+		return nil, fault.New(fault.InvalidRequest, "Game session %s is not hosted by server process %s", id, key.ID)
+	}
+	return g, nil
+}
+
+func (r *Room) noSession(id string) error {
+	return fault.New(fault.NotFound, "Game session %s not found in fleet %s, location %s", id, r.id.Fleet, r.id.Location)
+}
+
+func wrongStatus(g *GameSession) error {
+	return fault.New(fault.InvalidGameSessionStatus, "Game session %s is %s", g.ID, g.Status)
+}

@@ -1,0 +1,149 @@
+package fleet
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/tidwall/btree"
+
+	"github.com/muster-gg/muster/internal/event"
+)
+
+// A host is what the writer keeps of a compute in order to choose a process
+// without a search: its idle processes and how busy it is. There is one for
+// each compute on which a process lives.
+type host struct {
+	idle       *btree.BTreeG[idleEntry] // ready, with a socket, oldest first
+	processes  int                      // that have not ended
+	sessions   int                      // that are not over
+	activating int
+	rank       rank
+	ranked     bool // stands in live.available
+}
+
+type idleEntry struct {
+	ready event.Time
+	id    string
+}
+
+func (a idleEntry) before(b idleEntry) bool {
+	return cmp.Or(cmp.Compare(a.ready, b.ready), strings.Compare(a.id, b.id)) < 0
+}
+
+// A rank orders the computes that have an idle process: those with the fewest
+// activations first, then those with the fewest game sessions.
+type rank struct {
+	activating, sessions int
+	compute              string
+}
+
+func (a rank) before(b rank) bool {
+	return cmp.Or(cmp.Compare(a.activating, b.activating), cmp.Compare(a.sessions, b.sessions), strings.Compare(a.compute, b.compute)) < 0
+}
+
+// host returns the writer's view of a compute, made on first use.
+func (r *Room) host(compute string) *host {
+	h, ok := r.hosts[compute]
+	if !ok {
+		h = &host{idle: btree.NewBTreeGOptions(idleEntry.before, btree.Options{NoLocks: true})}
+		r.hosts[compute] = h
+	}
+	return h
+}
+
+// rerank puts a compute where its numbers say, after they have changed, and
+// lets go of one on which nothing lives.
+func (r *Room) rerank(compute string, h *host) {
+	if h.ranked {
+		r.available.Delete(h.rank)
+	}
+	if h.processes == 0 && h.sessions == 0 {
+		delete(r.hosts, compute)
+		return
+	}
+	h.rank = rank{h.activating, h.sessions, compute}
+	h.ranked = h.idle.Len() > 0
+	if h.ranked {
+		r.available.Set(h.rank)
+	}
+}
+
+// free finds a process for a new game session: on the least busy compute, the
+// one that has been ready for longest. Computes with maxActivations game
+// sessions in ACTIVATING are passed over.
+// Source: API reference, RuntimeConfiguration.MaxConcurrentGameSessionActivations.
+func (r *Room) free(maxActivations int) (*Process, bool) {
+	best, ok := r.available.Min()
+	if !ok || best.activating >= maxActivations {
+		return nil, false
+	}
+	entry, _ := r.hosts[best.compute].idle.Min()
+	return r.process(ProcessKey{best.compute, entry.id})
+}
+
+// canHost reports whether a process waits for a game session and can be told of one.
+func (p *Process) canHost() bool {
+	return p.Status == ProcessIdle && p.Connected && p.TerminateBy == 0
+}
+
+// storeProcess replaces a process (old nil: adds it) and keeps what follows
+// from it: counts, the idle sets, the timer.
+func (r *Room) storeProcess(old, p *Process) {
+	r.processes.Set(processEntry{p.ProcessKey, p})
+	h := r.host(p.Compute)
+	if old != nil && old.canHost() {
+		h.idle.Delete(idleEntry{old.Ready, old.ID})
+	}
+	if p.canHost() {
+		h.idle.Set(idleEntry{p.Ready, p.ID})
+	}
+	h.processes += one(p.Status != ProcessEnded) - one(old != nil && old.Status != ProcessEnded)
+	r.counts.Processes += one(p.running()) - one(old != nil && old.running())
+	r.counts.Idle += one(p.Status == ProcessIdle) - one(old != nil && old.Status == ProcessIdle)
+	r.rerank(p.Compute, h)
+	r.timers.schedule(timerKey{process: p.ProcessKey}, p.wake())
+}
+
+// running reports whether the process counts as an active server process.
+func (p *Process) running() bool { return p.Status == ProcessIdle || p.Status == ProcessHosting }
+
+// storeSession replaces a game session (old nil: adds it) and keeps what
+// follows from it.
+func (r *Room) storeSession(old, g *GameSession) {
+	r.sessions.Set(g.Ordinal, g)
+	h := r.host(g.Host.Compute)
+	wasBusy := h.sessions > 0
+	h.activating += one(g.Status == Activating) - one(old != nil && old.Status == Activating)
+	h.sessions += one(!g.Over()) - one(old != nil && !old.Over())
+	r.counts.BusyComputes += one(h.sessions > 0) - one(wasBusy)
+	r.counts.Activating += one(g.Status == Activating) - one(old != nil && old.Status == Activating)
+	r.counts.Active += one(g.playing()) - one(old != nil && old.playing())
+	r.counts.Players += len(g.Seated)
+	r.counts.MaximumPlayers += int(g.maximumIfHosted())
+	if old != nil {
+		r.counts.Players -= len(old.Seated)
+		r.counts.MaximumPlayers -= int(old.maximumIfHosted())
+	}
+	if old == nil || old.Status != g.Status {
+		r.rerank(g.Host.Compute, h)
+	}
+	r.indexSession(old, g)
+	r.timers.schedule(timerKey{session: g.Ordinal}, g.newDeadline(old))
+}
+
+// playing reports whether the game session counts as active.
+func (g *GameSession) playing() bool { return g.Status == Active || g.Status == Terminating }
+
+func (g *GameSession) maximumIfHosted() int32 {
+	if g.Over() {
+		return 0
+	}
+	return g.Maximum
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,75 @@
+package fleet
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// ID names a fleet: "fleet-" and a UUID.
+type ID string
+
+// RoomID names one location of one fleet.
+type RoomID struct {
+	Fleet    ID
+	Location string
+}
+
+// An Address says where in the region a Room lives. It stands in the bits of
+// the ids that the Room gives out, so that these route themselves.
+type Address struct {
+	Shard uint8
+	Room  uint16 // 1 and up; 0 is the catalog
+}
+
+// maxOrdinal is the last game session that one Room can number: 36 bits, which
+// at 1,000 game sessions a second last for two years without a pause.
+const maxOrdinal = 1<<36 - 1
+
+// A PlayerSessionID is the UUID behind "psess-". It is a version 8 UUID (RFC
+// 9562): 60 bits say where the player session is (shard, room, game session),
+// 62 random bits make it a ticket that cannot be guessed.
+type PlayerSessionID [16]byte
+
+// newPlayerSessionID composes an id from its place and 8 random bytes.
+func newPlayerSessionID(a Address, session uint64, random [8]byte) PlayerSessionID {
+	place := uint64(a.Shard)<<52 | uint64(a.Room)<<36 | session // 60 bits
+	var id PlayerSessionID
+	binary.BigEndian.PutUint64(id[:8], place>>12<<16|8<<12|place&0xfff)
+	copy(id[8:], random[:])
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// Place returns the Room and the ordinal of the game session that the id is of.
+func (id PlayerSessionID) Place() (Address, uint64) {
+	hi := binary.BigEndian.Uint64(id[:8])
+	place := hi>>16<<12 | hi&0xfff
+	return Address{Shard: uint8(place >> 52), Room: uint16(place >> 36)}, place & maxOrdinal
+}
+
+// String is the id as it stands on the wire.
+func (id PlayerSessionID) String() string { return "psess-" + uuid.UUID(id).String() }
+
+// ParsePlayerSessionID reads an id as it stands on the wire. An id that this
+// service cannot have given out is a NotFoundException: its syntax is the
+// caller's to check.
+func ParsePlayerSessionID(s string) (PlayerSessionID, error) {
+	u, err := uuid.Parse(strings.TrimPrefix(s, "psess-"))
+	id := PlayerSessionID(u)
+	if err != nil || u.Version() != 8 || u.Variant() != uuid.RFC4122 || id.String() != s {
+		return PlayerSessionID{}, fault.New(fault.NotFound, "Player session %s not found", s)
+	}
+	return id, nil
+}
+
+// eventID is the id of the n-th fleet event of a Room, a version 8 UUID.
+func eventID(a Address, n uint64) string {
+	id := newPlayerSessionID(a, 0, [8]byte{})
+	binary.BigEndian.PutUint64(id[8:], n)
+	id[8] = id[8]&0x3f | 0x80
+	return uuid.UUID(id).String()
+}

@@ -1,0 +1,40 @@
+package fleet
+
+import "github.com/muster-gg/muster/internal/search"
+
+// Index is the index of the ACTIVE game sessions. Its documents' keys are the
+// ordinals of the game sessions.
+func (r *Room) Index() *search.Index { return r.index }
+
+// indexSession keeps the index as the game session is: only ACTIVE ones are
+// found by a search. Source: API reference, SearchGameSessions.
+func (r *Room) indexSession(old, g *GameSession) {
+	switch {
+	case g.Status == Active:
+		r.index.Put(r.document(old, g))
+	case old != nil && old.Status == Active:
+		r.index.Delete(g.Ordinal)
+	}
+}
+
+// document is what a search sees of a game session. It shares the parts that
+// have not changed with the document before it.
+func (r *Room) document(old, g *GameSession) *search.Doc {
+	doc := &search.Doc{
+		Key: g.Ordinal, Prefix: r.prefix, ID: g.ID, Name: g.Name,
+		Maximum: g.Maximum, Players: g.Players(), Created: g.Created,
+	}
+	if before, ok := r.index.Get(g.Ordinal); ok && old != nil && sameProperties(old.Properties, g.Properties) {
+		doc.Properties = before.Properties
+		return doc
+	}
+	for _, p := range g.Properties {
+		doc.Properties = append(doc.Properties, search.Property{Key: p.Key, Value: p.Value})
+	}
+	return doc
+}
+
+// sameProperties reports whether two slices are one in memory: a change makes a new one.
+func sameProperties(a, b []Property) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}

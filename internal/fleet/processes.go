@@ -1,0 +1,314 @@
+package fleet
+
+import (
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// ConnectProcess opens a new socket for a server process whose token has been
+// checked: Token is the serial of the one that it presented, 0 when it signed
+// its request instead. A new process needs a token that has not expired; a
+// living one may return with the token that it has used before, because the
+// server SDKs never fetch a new one by themselves.
+type ConnectProcess struct {
+	ProcessKey
+	Token                   uint64
+	Idempotency             string
+	SDKVersion, SDKLanguage string
+}
+
+func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
+	compute, ok := r.computes.Get(c.Compute)
+	if !ok {
+		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s", c.Compute, r.id.Fleet)
+	}
+	old, known := r.process(c.ProcessKey)
+	if known && old.Status == ProcessEnded && c.returnsFromTheDead(old) {
+		return nil, fault.New(fault.AccessDenied, "Process %s has ended. Process ids must be unique between executions.", c.ID)
+	}
+	alive := known && old.Status != ProcessEnded
+	if !tokenHolds(compute, c.Token, now, alive) {
+		return nil, fault.New(fault.AccessDenied, "The auth token is not one of compute %s, or has expired. Call GetComputeAuthToken.", c.Compute)
+	}
+	if alive {
+		resumed := &ProcessResumed{ProcessKey: c.ProcessKey, Token: c.Token, Idempotency: c.Idempotency}
+		if old.running() {
+			resumed.HealthBy = r.settings.healthBy(true, now)
+		}
+		return []any{resumed}, nil
+	}
+	if h, ok := r.hosts[c.Compute]; ok && h.processes >= r.settings.Processes {
+		return nil, fault.New(fault.AccessDenied, "Compute %s already runs %d server processes, which is the limit", c.Compute, r.settings.Processes)
+	}
+	return []any{&ProcessConnected{
+		ProcessKey: c.ProcessKey, Token: c.Token, Idempotency: c.Idempotency,
+		SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
+		At: now, ReadyBy: now.Add(r.settings.ReadyTimeout),
+	}}, nil
+}
+
+// returnsFromTheDead tells a process that has ended and tries again from a new
+// process with the same id. One that ended itself is known by its idempotency
+// token; one that the service gave up may come back with any.
+func (c ConnectProcess) returnsFromTheDead(old *Process) bool {
+	return old.End != EndedItself || c.Idempotency == "" || c.Idempotency == old.Idempotency
+}
+
+// tokenHolds reports whether a token opens a socket.
+func tokenHolds(c *Compute, serial uint64, now event.Time, alive bool) bool {
+	if serial == 0 { // signed
+		return true
+	}
+	for _, t := range c.Tokens {
+		if t.Serial == serial {
+			return alive || t.Expires > now
+		}
+	}
+	return false
+}
+
+// answer is the *Process.
+func (c ConnectProcess) answer(r *Room) any {
+	p, _ := r.process(c.ProcessKey)
+	return p
+}
+
+func (r *Room) applyProcessConnected(e *ProcessConnected) {
+	old, _ := r.process(e.ProcessKey) // an ended one with the same id
+	r.storeProcess(old, &Process{
+		ProcessKey: e.ProcessKey, Status: ProcessInitializing, Connected: true, Token: e.Token, Idempotency: e.Idempotency,
+		SDKVersion: e.SDKVersion, SDKLanguage: e.SDKLanguage, Created: e.At, ReadyBy: e.ReadyBy,
+	})
+}
+
+func (r *Room) applyProcessResumed(e *ProcessResumed) {
+	r.changeProcess(e.ProcessKey, func(p *Process) {
+		p.Connected, p.BackBy = true, 0
+		p.Token, p.Idempotency, p.HealthBy = e.Token, e.Idempotency, e.HealthBy
+	})
+}
+
+// LoseProcess notes that the socket of a process is gone. The process may come
+// back within the grace period.
+type LoseProcess struct{ ProcessKey }
+
+func (c LoseProcess) decide(r *Room, now event.Time) ([]any, error) {
+	p, ok := r.process(c.ProcessKey)
+	if !ok || p.Status == ProcessEnded || !p.Connected {
+		return nil, nil
+	}
+	return []any{&ProcessLost{ProcessKey: c.ProcessKey, BackBy: now.Add(r.settings.ProcessGrace)}}, nil
+}
+
+func (LoseProcess) answer(*Room) any { return nil }
+
+func (r *Room) applyProcessLost(e *ProcessLost) {
+	r.changeProcess(e.ProcessKey, func(p *Process) { p.Connected, p.BackBy, p.HealthBy = false, e.BackBy, 0 })
+}
+
+// LoseSockets notes that no process has a socket any more: a new owner of the
+// shard begins with it. Processes that had lost theirs before get the whole
+// grace period again, because while there was no owner none could come back.
+type LoseSockets struct{}
+
+func (LoseSockets) decide(r *Room, now event.Time) ([]any, error) {
+	if len(r.hosts) == 0 { // no process lives
+		return nil, nil
+	}
+	return []any{&SocketsLost{BackBy: now.Add(r.settings.ProcessGrace)}}, nil
+}
+
+func (LoseSockets) answer(*Room) any { return nil }
+
+func (r *Room) applySocketsLost(e *SocketsLost) {
+	var living []*Process
+	r.Processes(func(p *Process) bool {
+		if p.Status != ProcessEnded {
+			living = append(living, p)
+		}
+		return true
+	})
+	for _, p := range living {
+		r.applyProcessLost(&ProcessLost{ProcessKey: p.ProcessKey, BackBy: max(p.BackBy, e.BackBy)})
+	}
+}
+
+// ReadyProcess says that a process can host a game session. Repeating it
+// changes nothing.
+type ReadyProcess struct {
+	ProcessKey
+	Port     int32
+	LogPaths []string
+}
+
+func (c ReadyProcess) decide(r *Room, now event.Time) ([]any, error) {
+	p, err := r.livingProcess(c.ProcessKey)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.Port < 1 || c.Port > 60000:
+		return nil, fault.New(fault.InvalidRequest, "Port %d is not between 1 and 60000", c.Port)
+	case p.Status != ProcessInitializing:
+		return nil, nil
+	}
+	return []any{&ProcessBecameReady{ProcessKey: c.ProcessKey, Port: c.Port, LogPaths: c.LogPaths, At: now, HealthBy: r.settings.healthBy(p.Connected, now)}}, nil
+}
+
+func (c ReadyProcess) answer(r *Room) any {
+	p, _ := r.process(c.ProcessKey)
+	return p
+}
+
+func (r *Room) applyProcessBecameReady(e *ProcessBecameReady) {
+	r.changeProcess(e.ProcessKey, func(p *Process) {
+		p.Status, p.Port, p.LogPaths, p.Ready, p.ReadyBy, p.HealthBy = ProcessIdle, e.Port, e.LogPaths, e.At, 0, e.HealthBy
+	})
+}
+
+// ReportHealth is a heartbeat. Too many bad ones in a row end the process.
+type ReportHealth struct {
+	ProcessKey
+	Healthy bool
+}
+
+func (c ReportHealth) decide(r *Room, now event.Time) ([]any, error) {
+	p, err := r.livingProcess(c.ProcessKey)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Status == ProcessInitializing:
+		return nil, notReady(c.ProcessKey)
+	case !c.Healthy && p.Unhealthy+1 >= r.settings.HealthMisses:
+		return r.end(p, EndedUnhealthy, now), nil
+	}
+	return []any{&HealthReported{ProcessKey: c.ProcessKey, Healthy: c.Healthy, HealthBy: r.settings.healthBy(p.Connected, now)}}, nil
+}
+
+func (ReportHealth) answer(*Room) any { return nil }
+
+func (r *Room) applyHealthReported(e *HealthReported) {
+	r.changeProcess(e.ProcessKey, func(p *Process) {
+		p.HealthBy = e.HealthBy
+		p.Unhealthy++
+		if e.Healthy {
+			p.Unhealthy = 0
+		}
+	})
+}
+
+// EndProcess says that a process ends by its own will. Its game session ends
+// with it. Repeating it changes nothing.
+type EndProcess struct{ ProcessKey }
+
+func (c EndProcess) decide(r *Room, now event.Time) ([]any, error) {
+	p, ok := r.process(c.ProcessKey)
+	switch {
+	case !ok:
+		return nil, noProcess(c.ProcessKey)
+	case p.Status == ProcessEnded:
+		return nil, nil
+	}
+	return r.end(p, EndedItself, now), nil
+}
+
+func (EndProcess) answer(*Room) any { return nil }
+
+// end gives the events with which a process, and the game session on it, ends.
+func (r *Room) end(p *Process, reason EndReason, now event.Time) []any {
+	var events []any
+	if g, ok := r.sessions.Get(p.Session); ok && !g.Over() {
+		events = append(events, endSession(g, now))
+	}
+	switch reason {
+	case EndedCrashed:
+		events = append(events, note(now, codeProcessCrashed, "Server process %s on compute %s lost its connection and did not come back.", p.ID, p.Compute))
+	case EndedUnhealthy:
+		events = append(events, note(now, codeProcessUnhealthy, "Server process %s on compute %s did not report healthy %d times in a row.", p.ID, p.Compute, r.settings.HealthMisses))
+	case EndedNeverReady:
+		events = append(events, note(now, codeProcessReadyTimeout, "Server process %s on compute %s did not call ProcessReady within %s.", p.ID, p.Compute, r.settings.ReadyTimeout))
+	case EndedByForce:
+		events = append(events, note(now, codeProcessForceTerminated, "Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.", p.ID, p.Compute, r.settings.TerminationGrace))
+	}
+	return append(events, &ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: reason, At: now, ForgetAt: now.Add(r.settings.ProcessMemory)})
+}
+
+func (r *Room) applyProcessHasEnded(e *ProcessHasEnded) {
+	r.changeProcess(e.ProcessKey, func(p *Process) {
+		p.Status, p.Connected, p.End, p.Ended, p.ForgetAt = ProcessEnded, false, e.Reason, e.At, e.ForgetAt
+	})
+}
+
+func (r *Room) applyProcessAskedToEnd(e *ProcessAskedToEnd) {
+	r.changeProcess(e.ProcessKey, func(p *Process) { p.TerminateBy = e.By })
+}
+
+func (r *Room) applyProcessForgotten(e *ProcessForgotten) {
+	r.processes.Delete(processEntry{key: e.ProcessKey})
+}
+
+// expireProcess gives the events for what is due at a process.
+func (r *Room) expireProcess(p *Process, now event.Time) []any {
+	due := func(t event.Time) bool { return t != 0 && t <= now }
+	switch {
+	case p.Status == ProcessEnded:
+		return []any{&ProcessForgotten{ProcessKey: p.ProcessKey}}
+	case due(p.TerminateBy):
+		return r.end(p, EndedByForce, now)
+	case due(p.BackBy):
+		return r.end(p, EndedCrashed, now)
+	case due(p.ReadyBy):
+		return r.end(p, EndedNeverReady, now)
+	default:
+		return r.end(p, EndedUnhealthy, now)
+	}
+}
+
+// process finds a server process.
+func (r *Room) process(key ProcessKey) (*Process, bool) {
+	e, ok := r.processes.Get(processEntry{key: key})
+	return e.process, ok
+}
+
+// livingProcess finds a server process that has not ended.
+func (r *Room) livingProcess(key ProcessKey) (*Process, error) {
+	p, ok := r.process(key)
+	if !ok || p.Status == ProcessEnded {
+		return nil, noProcess(key)
+	}
+	return p, nil
+}
+
+// changeProcess stores a changed copy.
+func (r *Room) changeProcess(key ProcessKey, change func(*Process)) {
+	old, ok := r.process(key)
+	if !ok {
+		return
+	}
+	next := *old
+	change(&next)
+	r.storeProcess(old, &next)
+}
+
+// processesOf calls visit with the processes of a compute, by id.
+func (r *Room) processesOf(compute string, visit func(*Process) bool) {
+	r.processes.Ascend(processEntry{key: ProcessKey{Compute: compute}}, func(e processEntry) bool {
+		return e.key.Compute == compute && visit(e.process)
+	})
+}
+
+// Process finds a server process.
+func (r *Room) Process(key ProcessKey) (*Process, bool) { return r.process(key) }
+
+// Processes calls visit with all server processes, by compute and id, until it
+// returns false.
+func (r *Room) Processes(visit func(*Process) bool) {
+	r.processes.Scan(func(e processEntry) bool { return visit(e.process) })
+}
+
+func noProcess(key ProcessKey) error {
+	return fault.New(fault.NotFound, "Server process %s on compute %s is not known, or has ended", key.ID, key.Compute)
+}
+
+func notReady(key ProcessKey) error {
+	return fault.New(fault.InvalidRequest, "Server process %s has not called ProcessReady", key.ID)
+}

@@ -1,0 +1,239 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/event"
+)
+
+// A Compute is a host that was registered to run server processes.
+type Compute struct {
+	Name            string     `cbor:"1,keyasint"`
+	IPAddress       string     `cbor:"2,keyasint,omitempty"`
+	DNSName         string     `cbor:"3,keyasint,omitempty"`
+	CertificatePath string     `cbor:"4,keyasint,omitempty"` // kept as given, never opened
+	Created         event.Time `cbor:"5,keyasint"`
+	Tokens          []Token    `cbor:"6,keyasint,omitempty"` // oldest first
+}
+
+// A Token is an auth token of a compute. Its text is derived from the serial
+// and the region's secret, so that a copy of the journal opens no door.
+type Token struct {
+	Serial  uint64     `cbor:"1,keyasint"`
+	Expires event.Time `cbor:"2,keyasint"`
+}
+
+// ProcessStatus says where a server process is in its life.
+type ProcessStatus uint8
+
+// A process is connected first, then ready to host, then hosts one game session
+// in its life, then has ended. An ended one is remembered for a while, so that
+// its id cannot come back to life.
+const (
+	ProcessInitializing ProcessStatus = iota + 1
+	ProcessIdle
+	ProcessHosting
+	ProcessEnded
+)
+
+// EndReason says why a server process ended.
+type EndReason uint8
+
+// The reasons, with the fleet event that each leaves.
+const (
+	EndedItself      EndReason = iota + 1 // ProcessEnding: no event
+	EndedCrashed                          // its socket stayed away: SERVER_PROCESS_CRASHED
+	EndedUnhealthy                        // SERVER_PROCESS_TERMINATED_UNHEALTHY
+	EndedNeverReady                       // SERVER_PROCESS_PROCESS_READY_TIMEOUT
+	EndedByForce                          // did not end when asked: SERVER_PROCESS_FORCE_TERMINATED
+	EndedWithCompute                      // the compute was deregistered: no event
+)
+
+// ProcessKey names a server process within its location.
+type ProcessKey struct {
+	Compute string `cbor:"1,keyasint"`
+	ID      string `cbor:"2,keyasint"` // pID, chosen by the launcher
+}
+
+func (k ProcessKey) before(o ProcessKey) bool {
+	return cmp.Or(strings.Compare(k.Compute, o.Compute), strings.Compare(k.ID, o.ID)) < 0
+}
+
+// A Process is a server process that has connected.
+type Process struct {
+	ProcessKey
+	Status      ProcessStatus `cbor:"3,keyasint"`
+	Connected   bool          `cbor:"4,keyasint,omitempty"` // has a socket
+	Token       uint64        `cbor:"5,keyasint,omitempty"` // serial of the token it connected with; 0: by signature
+	Idempotency string        `cbor:"6,keyasint,omitempty"` // IdempotencyToken of its newest socket
+	SDKVersion  string        `cbor:"7,keyasint,omitempty"`
+	SDKLanguage string        `cbor:"8,keyasint,omitempty"`
+	Port        int32         `cbor:"9,keyasint,omitempty"`  // from ProcessReady
+	LogPaths    []string      `cbor:"10,keyasint,omitempty"` // from ProcessReady
+	Created     event.Time    `cbor:"11,keyasint"`
+	Ready       event.Time    `cbor:"12,keyasint,omitempty"`
+	Ended       event.Time    `cbor:"13,keyasint,omitempty"`
+	End         EndReason     `cbor:"14,keyasint,omitempty"`
+	Session     uint64        `cbor:"15,keyasint,omitempty"` // ordinal of its game session
+	Unhealthy   int           `cbor:"16,keyasint,omitempty"` // bad health reports in a row
+	// Deadlines; zero when they do not apply.
+	ReadyBy     event.Time `cbor:"17,keyasint,omitempty"` // must have said ProcessReady
+	BackBy      event.Time `cbor:"18,keyasint,omitempty"` // must have a socket again
+	HealthBy    event.Time `cbor:"19,keyasint,omitempty"` // must have reported its health
+	TerminateBy event.Time `cbor:"20,keyasint,omitempty"` // was asked to end, and must have
+	ForgetAt    event.Time `cbor:"21,keyasint,omitempty"` // an ended process is forgotten
+}
+
+// wake is the earliest deadline of the process, or zero.
+func (p *Process) wake() event.Time {
+	if p.Status == ProcessEnded {
+		return p.ForgetAt
+	}
+	return earliest(p.ReadyBy, p.BackBy, p.HealthBy, p.TerminateBy)
+}
+
+// GameSessionStatus is a status as it stands on the wire.
+type GameSessionStatus string
+
+// Source: API reference, GameSession.Status.
+const (
+	Activating  GameSessionStatus = "ACTIVATING"
+	Active      GameSessionStatus = "ACTIVE"
+	Terminating GameSessionStatus = "TERMINATING"
+	Terminated  GameSessionStatus = "TERMINATED"
+)
+
+// Policy says whether new players are let in.
+type Policy string
+
+// Source: API reference, PlayerSessionCreationPolicy.
+const (
+	AcceptAll Policy = "ACCEPT_ALL"
+	DenyAll   Policy = "DENY_ALL"
+)
+
+// TriggeredOnProcessTerminate is the reason of a game session that ended
+// because it was terminated. Source: API reference, GameSession.StatusReason.
+const TriggeredOnProcessTerminate = "TRIGGERED_ON_PROCESS_TERMINATE"
+
+// A Property is one custom game property.
+type Property struct {
+	Key   string `cbor:"1,keyasint"`
+	Value string `cbor:"2,keyasint"`
+}
+
+// A GameSession is a game that a server process hosts or has hosted.
+type GameSession struct {
+	Ordinal        uint64            `cbor:"1,keyasint"` // order of creation in the Room, from 1
+	ID             string            `cbor:"2,keyasint"` // the last segment of the ARN
+	Name           string            `cbor:"3,keyasint,omitempty"`
+	CreatorID      string            `cbor:"4,keyasint,omitempty"`
+	Data           string            `cbor:"5,keyasint,omitempty"`
+	MatchmakerData string            `cbor:"6,keyasint,omitempty"`
+	Properties     []Property        `cbor:"7,keyasint,omitempty"`
+	Maximum        int32             `cbor:"8,keyasint"`
+	Policy         Policy            `cbor:"9,keyasint"`
+	Protection     string            `cbor:"10,keyasint,omitempty"`
+	Status         GameSessionStatus `cbor:"11,keyasint"`
+	StatusReason   string            `cbor:"12,keyasint,omitempty"`
+	Created        event.Time        `cbor:"13,keyasint"`
+	Ended          event.Time        `cbor:"14,keyasint,omitempty"`
+	ActivateBy     event.Time        `cbor:"15,keyasint,omitempty"` // while ACTIVATING
+	Host           ProcessKey        `cbor:"16,keyasint"`
+	IPAddress      string            `cbor:"17,keyasint,omitempty"`
+	DNSName        string            `cbor:"18,keyasint,omitempty"`
+	Port           int32             `cbor:"19,keyasint"`
+	Fingerprint    []byte            `cbor:"20,keyasint,omitempty"` // of the request that made it
+	Seated         []*PlayerSession  `cbor:"21,keyasint,omitempty"` // RESERVED and ACTIVE, by index
+	Gone           []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went
+}
+
+// Over reports whether the game session is TERMINATED.
+func (g *GameSession) Over() bool { return g.Status == Terminated }
+
+// Players is the number of players who hold a place: RESERVED or ACTIVE.
+func (g *GameSession) Players() int32 { return int32(len(g.Seated)) }
+
+// Free is the number of places left; zero when the maximum was lowered below
+// the players that are in.
+func (g *GameSession) Free() int32 { return max(0, g.Maximum-g.Players()) }
+
+// PlayerSessions lists all player sessions in the order of their creation.
+func (g *GameSession) PlayerSessions() []*PlayerSession {
+	all := slices.Concat(g.Seated, g.Gone)
+	slices.SortFunc(all, func(a, b *PlayerSession) int { return int(a.Index) - int(b.Index) })
+	return all
+}
+
+// PlayerSession finds a player session by its id.
+func (g *GameSession) PlayerSession(id PlayerSessionID) (*PlayerSession, bool) {
+	for _, list := range [][]*PlayerSession{g.Seated, g.Gone} {
+		for _, p := range list {
+			if p.ID == id {
+				return p, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// wake is the earliest deadline of the game session and its players, or zero.
+func (g *GameSession) wake() event.Time { return earliestExpiry(g.ActivateBy, g.Seated) }
+
+// newDeadline is the earliest deadline that came since old (nil: all came), or
+// zero. Only players who are added bring one; all other changes take away.
+func (g *GameSession) newDeadline(old *GameSession) event.Time {
+	if old == nil {
+		return g.wake()
+	}
+	return earliestExpiry(0, g.Seated[min(len(old.Seated), len(g.Seated)):])
+}
+
+// earliestExpiry is the smallest of at and the ends of reservations, as far as they are set.
+func earliestExpiry(at event.Time, players []*PlayerSession) event.Time {
+	for _, p := range players {
+		at = earliest(at, p.Expires)
+	}
+	return at
+}
+
+// seat finds the place of a player by the index of the player session.
+func (g *GameSession) seat(index uint32) (int, bool) {
+	return slices.BinarySearchFunc(g.Seated, index, func(p *PlayerSession, index uint32) int { return cmp.Compare(p.Index, index) })
+}
+
+// PlayerSessionStatus is a status as it stands on the wire.
+type PlayerSessionStatus string
+
+// Source: API reference, PlayerSession.Status.
+const (
+	Reserved  PlayerSessionStatus = "RESERVED"
+	InGame    PlayerSessionStatus = "ACTIVE"
+	Completed PlayerSessionStatus = "COMPLETED"
+	TimedOut  PlayerSessionStatus = "TIMEDOUT"
+)
+
+// A PlayerSession is a place in a game session that a player holds or has held.
+type PlayerSession struct {
+	ID       PlayerSessionID     `cbor:"1,keyasint"`
+	Index    uint32              `cbor:"2,keyasint"` // order of creation in the game session, from 0
+	PlayerID string              `cbor:"3,keyasint"`
+	Data     string              `cbor:"4,keyasint,omitempty"`
+	Status   PlayerSessionStatus `cbor:"5,keyasint"`
+	Created  event.Time          `cbor:"6,keyasint"`
+	Expires  event.Time          `cbor:"7,keyasint,omitempty"` // while RESERVED
+	Ended    event.Time          `cbor:"8,keyasint,omitempty"`
+}
+
+// earliest is the smallest moment that is set, or zero when none is.
+func earliest(times ...event.Time) event.Time {
+	var first event.Time
+	for _, t := range times {
+		if t != 0 && (first == 0 || t < first) {
+			first = t
+		}
+	}
+	return first
+}

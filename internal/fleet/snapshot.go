@@ -1,0 +1,74 @@
+package fleet
+
+import (
+	"fmt"
+
+	"github.com/muster-gg/muster/internal/event"
+)
+
+// Snapshot calls write with the records that make up the Room, always in the
+// same order, until it fails.
+func (r *Room) Snapshot(write func(record any) error) (err error) {
+	keep := func(record any) bool {
+		err = write(record)
+		return err == nil
+	}
+	header := r.header
+	if !keep(&header) {
+		return err
+	}
+	r.computes.Scan(func(_ string, c *Compute) bool { return keep(c) })
+	if err == nil {
+		r.Processes(func(p *Process) bool { return keep(p) })
+	}
+	if err == nil {
+		r.sessions.Scan(func(_ uint64, g *GameSession) bool { return keep(g) })
+	}
+	if err == nil {
+		r.notes.Scan(func(_ uint64, n *Note) bool { return keep(n) })
+	}
+	return err
+}
+
+// Restore takes back one record of a snapshot.
+func (r *Room) Restore(record any) error {
+	switch v := record.(type) {
+	case *Header:
+		r.header = *v
+	case *Compute:
+		r.computes.Set(v.Name, v)
+		r.counts.Computes = r.computes.Len()
+	case *Process:
+		r.storeProcess(nil, v)
+	case *GameSession:
+		r.restoreSession(v)
+	case *Note:
+		r.notes.Set(v.Number, v)
+	default:
+		return fmt.Errorf("fleet: a snapshot holds no %T", record)
+	}
+	return nil
+}
+
+func (r *Room) restoreSession(g *GameSession) {
+	r.byID.Set(g.ID, g.Ordinal)
+	r.storeSession(nil, g)
+	if g.Over() {
+		r.over.Set(overEntry{g.Ended, g.Ordinal})
+	}
+	for _, list := range [][]*PlayerSession{g.Seated, g.Gone} {
+		for _, p := range list {
+			r.byPlayer.Set(playerEntry{p.PlayerID, g.Ordinal})
+		}
+	}
+}
+
+// overEntry orders the game sessions that are over by their end.
+type overEntry struct {
+	ended   event.Time
+	ordinal uint64
+}
+
+func (a overEntry) before(b overEntry) bool {
+	return a.ended < b.ended || a.ended == b.ended && a.ordinal < b.ordinal
+}
