@@ -1,0 +1,293 @@
+package region
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+)
+
+// MaxShards is how many shards a region may have: a shard is one byte in the
+// ids of player sessions.
+const MaxShards = 256
+
+// CatalogShard is the shard that also holds the catalog.
+const CatalogShard = 0
+
+// ShardOf says which of n shards a fleet location lives in.
+func ShardOf(id fleet.RoomID, n int) int {
+	h := fnv.New64a()
+	h.Write([]byte(id.Fleet))
+	h.Write([]byte{'/'})
+	h.Write([]byte(id.Location))
+	return int(h.Sum64() % uint64(n))
+}
+
+// Events are the types of facts in the journals and snapshots of a region.
+var Events = event.NewSet(catalog.Events, fleet.Events, []event.Entry{
+	{Number: 201, Type: (*RoomOpened)(nil)},
+	{Number: 202, Type: (*RoomClosed)(nil)},
+	{Number: 250, Type: (*Header)(nil)},
+})
+
+// RoomOpened makes the room of a fleet location. Its number is the fact's room.
+type RoomOpened struct {
+	Fleet    fleet.ID `cbor:"1,keyasint"`
+	Location string   `cbor:"2,keyasint"`
+}
+
+// RoomClosed removes an empty room.
+type RoomClosed struct{}
+
+// Header is the first record of a shard's snapshot.
+type Header struct {
+	Rooms uint16 `cbor:"1,keyasint,omitempty"` // the last room number that was given
+}
+
+// Settings are what the rooms and the catalog go by.
+type Settings struct {
+	Fleet   fleet.Settings
+	Catalog catalog.Limits
+}
+
+// A Machine is the state of one shard. It implements the Machine of package shard.
+type Machine struct {
+	shard    uint8
+	settings *Settings
+	catalog  *catalog.State // nil on all shards but the first
+	header   Header
+	rooms    map[uint16]*fleet.Room
+	numbers  map[fleet.RoomID]uint16
+
+	*live // nil in a frozen copy
+}
+
+// New makes the empty machine of a shard.
+func New(shard int, settings *Settings) *Machine {
+	m := &Machine{
+		shard: uint8(shard), settings: settings, live: newLive(),
+		rooms: map[uint16]*fleet.Room{}, numbers: map[fleet.RoomID]uint16{},
+	}
+	if shard == CatalogShard {
+		m.catalog = catalog.New(settings.Catalog)
+	}
+	return m
+}
+
+// A Command asks a shard for something: a CatalogCommand or a RoomCommand.
+type Command interface {
+	handle(m *Machine, now event.Time) ([]event.Fact, any, error)
+}
+
+// CatalogCommand asks the catalog, which shard 0 holds. It has no answer: the
+// catalog's view shows what became of it.
+type CatalogCommand struct{ Command catalog.Command }
+
+func (c CatalogCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
+	if m.catalog == nil {
+		return nil, nil, fmt.Errorf("shard %d holds no catalog", m.shard)
+	}
+	events, err := m.catalog.Decide(now, c.Command)
+	if err != nil {
+		return nil, nil, err
+	}
+	facts := make([]event.Fact, len(events))
+	for i, e := range events {
+		m.catalog.Apply(e)
+		facts[i] = event.Fact{Body: e}
+	}
+	return facts, nil, nil
+}
+
+// RoomCommand asks the room of a fleet location.
+type RoomCommand struct {
+	Room    fleet.RoomID
+	Command fleet.Command
+	Open    bool // make the room if there is none; else that is a NotFoundException
+}
+
+func (c RoomCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
+	number, ok := m.numbers[c.Room]
+	if ok {
+		events, answer, err := m.rooms[number].Handle(now, c.Command)
+		if err != nil {
+			return nil, nil, err
+		}
+		m.changed(number)
+		return roomFacts(nil, number, events), answer, nil
+	}
+	if !c.Open {
+		return nil, nil, fault.New(fault.NotFound, "Nothing is registered in fleet %s, location %s", c.Room.Fleet, c.Room.Location)
+	}
+	return m.openAndHandle(c, now)
+}
+
+// openAndHandle lets a new room decide before it is kept, so that a refused
+// command leaves no room behind.
+func (m *Machine) openAndHandle(c RoomCommand, now event.Time) ([]event.Fact, any, error) {
+	if m.header.Rooms == 1<<16-1 {
+		return nil, nil, fault.New(fault.LimitExceeded, "This shard has numbered all the fleet locations that it can")
+	}
+	number := m.header.Rooms + 1
+	room := m.newRoom(number, c.Room)
+	events, answer, err := room.Handle(now, c.Command)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.keepRoom(number, room)
+	opened := []event.Fact{{Room: uint32(number), Body: &RoomOpened{Fleet: c.Room.Fleet, Location: c.Room.Location}}}
+	return roomFacts(opened, number, events), answer, nil
+}
+
+func (m *Machine) newRoom(number uint16, id fleet.RoomID) *fleet.Room {
+	return fleet.NewRoom(id, fleet.Address{Shard: m.shard, Room: number}, &m.settings.Fleet)
+}
+
+func (m *Machine) keepRoom(number uint16, room *fleet.Room) {
+	m.header.Rooms = max(m.header.Rooms, number)
+	m.rooms[number] = room
+	m.numbers[room.ID()] = number
+	m.changed(number)
+}
+
+// CloseRoom removes the room of a location that has left its fleet, once
+// nothing is in it.
+type CloseRoom struct{ Room fleet.RoomID }
+
+func (c CloseRoom) handle(m *Machine, _ event.Time) ([]event.Fact, any, error) {
+	number, ok := m.numbers[c.Room]
+	if !ok || !m.rooms[number].Empty() {
+		return nil, nil, nil
+	}
+	m.dropRoom(number)
+	return []event.Fact{{Room: uint32(number), Body: &RoomClosed{}}}, nil, nil
+}
+
+func (m *Machine) dropRoom(number uint16) {
+	delete(m.numbers, m.rooms[number].ID())
+	delete(m.rooms, number)
+	m.forget(number)
+}
+
+func roomFacts(facts []event.Fact, number uint16, events []any) []event.Fact {
+	facts = slices.Grow(facts, len(events))
+	for _, e := range events {
+		facts = append(facts, event.Fact{Room: uint32(number), Body: e})
+	}
+	return facts
+}
+
+// Handle decides a command, applies its facts and answers.
+func (m *Machine) Handle(now time.Time, c Command) ([]event.Fact, any, error) {
+	return c.handle(m, event.At(now))
+}
+
+// Apply repeats a fact. A fact of a room that does not exist is a mistake in
+// the program and panics.
+func (m *Machine) Apply(f event.Fact) {
+	if f.Room == 0 {
+		m.catalog.Apply(f.Body.(catalog.Event))
+		return
+	}
+	number := uint16(f.Room)
+	switch body := f.Body.(type) {
+	case *RoomOpened:
+		m.keepRoom(number, m.newRoom(number, fleet.RoomID{Fleet: body.Fleet, Location: body.Location}))
+	case *RoomClosed:
+		m.dropRoom(number)
+	default:
+		m.rooms[number].Apply(body)
+		m.changed(number)
+	}
+}
+
+// Deadline is when Expire next has work, or the zero time.
+func (m *Machine) Deadline() time.Time {
+	var first event.Time
+	if m.catalog != nil {
+		first = m.catalog.Deadline()
+	}
+	if at := m.earliest(); at != 0 && (first == 0 || at < first) {
+		first = at
+	}
+	return first.Time()
+}
+
+// Expire decides and applies what is due in the catalog and in the room that
+// has waited for longest. One room at a time bounds the record.
+func (m *Machine) Expire(now time.Time) []event.Fact {
+	at := event.At(now)
+	var facts []event.Fact
+	if m.catalog != nil {
+		for _, e := range m.catalog.Expire(at) {
+			m.catalog.Apply(e)
+			facts = append(facts, event.Fact{Body: e})
+		}
+	}
+	number, ok := m.due(at)
+	if !ok {
+		return facts
+	}
+	events := m.rooms[number].Expire(at)
+	m.changed(number)
+	return roomFacts(facts, number, events)
+}
+
+// Recovered notes that a new owner has no sockets yet.
+func (m *Machine) Recovered(now time.Time) []event.Fact {
+	var facts []event.Fact
+	for _, number := range m.roomNumbers() {
+		events, _, err := m.rooms[number].Handle(event.At(now), fleet.LoseSockets{})
+		if err != nil {
+			panic(err) // LoseSockets refuses nothing
+		}
+		m.changed(number)
+		facts = roomFacts(facts, number, events)
+	}
+	return facts
+}
+
+// Freeze returns a read-only copy. It takes the time of a few small allocations
+// for each room that has changed since the last one, and a map entry for the rest.
+func (m *Machine) Freeze() *Machine {
+	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, numbers: maps.Clone(m.numbers), rooms: make(map[uint16]*fleet.Room, len(m.rooms))}
+	if m.catalog != nil {
+		c.catalog = m.catalog.Copy()
+	}
+	for number, room := range m.rooms {
+		c.rooms[number] = m.frozenRoom(number, room)
+	}
+	return c
+}
+
+func (m *Machine) roomNumbers() []uint16 { return slices.Sorted(maps.Keys(m.rooms)) }
+
+// Catalog is the catalog; nil on all shards but the first.
+func (m *Machine) Catalog() *catalog.State { return m.catalog }
+
+// Room finds the room of a fleet location.
+func (m *Machine) Room(id fleet.RoomID) (*fleet.Room, bool) {
+	number, ok := m.numbers[id]
+	return m.rooms[number], ok
+}
+
+// RoomAt finds a room by its number, which the ids of player sessions carry.
+func (m *Machine) RoomAt(number uint16) (*fleet.Room, bool) {
+	room, ok := m.rooms[number]
+	return room, ok
+}
+
+// Rooms lists the rooms by number.
+func (m *Machine) Rooms() []*fleet.Room {
+	rooms := make([]*fleet.Room, 0, len(m.rooms))
+	for _, number := range m.roomNumbers() {
+		rooms = append(rooms, m.rooms[number])
+	}
+	return rooms
+}

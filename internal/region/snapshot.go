@@ -1,0 +1,61 @@
+package region
+
+import (
+	"fmt"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+)
+
+// Snapshot writes the state as facts, always in the same order.
+func (m *Machine) Snapshot(write func(event.Fact) error) error {
+	header := m.header
+	if err := write(event.Fact{Body: &header}); err != nil {
+		return err
+	}
+	if m.catalog != nil {
+		if err := m.catalog.Snapshot(func(record any) error { return write(event.Fact{Body: record}) }); err != nil {
+			return err
+		}
+	}
+	for _, number := range m.roomNumbers() {
+		if err := m.snapshotRoom(number, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Machine) snapshotRoom(number uint16, write func(event.Fact) error) error {
+	room := m.rooms[number]
+	opened := &RoomOpened{Fleet: room.ID().Fleet, Location: room.ID().Location}
+	if err := write(event.Fact{Room: uint32(number), Body: opened}); err != nil {
+		return err
+	}
+	return room.Snapshot(func(record any) error { return write(event.Fact{Room: uint32(number), Body: record}) })
+}
+
+// Restore takes back one fact of a snapshot.
+func (m *Machine) Restore(f event.Fact) error {
+	switch body := f.Body.(type) {
+	case *Header:
+		m.header = *body
+		return nil
+	case *RoomOpened:
+		number := uint16(f.Room)
+		m.keepRoom(number, m.newRoom(number, fleet.RoomID{Fleet: body.Fleet, Location: body.Location}))
+		return nil
+	}
+	if f.Room == 0 {
+		if m.catalog == nil {
+			return fmt.Errorf("shard %d holds no catalog, and its snapshot has a record of one", m.shard)
+		}
+		return m.catalog.Restore(f.Body)
+	}
+	room, ok := m.rooms[uint16(f.Room)]
+	if !ok {
+		return fmt.Errorf("snapshot record %T is of room %d, which was not opened before it", f.Body, f.Room)
+	}
+	defer m.changed(uint16(f.Room))
+	return room.Restore(f.Body)
+}
