@@ -1,0 +1,101 @@
+package control
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// CreateAlias makes an alias of a fleet or of a message.
+func (p *Plane) CreateAlias(ctx context.Context, in *wire.CreateAliasInput) (*wire.CreateAliasOutput, error) {
+	id := "alias-" + uuid.NewString()
+	command := catalog.CreateAlias{ID: id, Name: in.Name, Description: in.Description, Tags: tagsFrom(in.Tags)}
+	if r := routing(in.RoutingStrategy); r != nil {
+		command.Routing = *r
+	}
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	alias, err := p.alias(id)
+	return &wire.CreateAliasOutput{Alias: alias}, err
+}
+
+func routing(in *wire.RoutingStrategy) *catalog.Routing {
+	if in == nil {
+		return nil
+	}
+	return &catalog.Routing{Type: catalog.RoutingType(in.Type), Fleet: in.FleetId, Message: in.Message}
+}
+
+// alias is an alias as the API shows it.
+func (p *Plane) alias(idOrArn string) (*wire.Alias, error) {
+	a, ok := p.catalog().Alias(aliasID(idOrArn))
+	if !ok {
+		return nil, fault.New(fault.NotFound, "Alias %s not found", idOrArn)
+	}
+	return p.aliasTo(a), nil
+}
+
+func (p *Plane) aliasTo(a *catalog.Alias) *wire.Alias {
+	return &wire.Alias{
+		AliasId: a.ID, Name: a.Name, AliasArn: arn.Alias(p.cfg.Region, p.cfg.Account, a.ID), Description: a.Description,
+		RoutingStrategy: &wire.RoutingStrategy{Type: wire.RoutingStrategyType(a.Routing.Type), FleetId: a.Routing.Fleet, Message: a.Routing.Message},
+		CreationTime:    a.Created.Time(), LastUpdatedTime: a.Updated.Time(),
+	}
+}
+
+// UpdateAlias changes what is given; a routing strategy is replaced whole.
+func (p *Plane) UpdateAlias(ctx context.Context, in *wire.UpdateAliasInput) (*wire.UpdateAliasOutput, error) {
+	command := catalog.UpdateAlias{
+		ID: aliasID(in.AliasId), Name: optional(in.Name), Description: optional(in.Description), Routing: routing(in.RoutingStrategy),
+	}
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	alias, err := p.alias(in.AliasId)
+	return &wire.UpdateAliasOutput{Alias: alias}, err
+}
+
+// DescribeAlias describes one alias.
+func (p *Plane) DescribeAlias(_ context.Context, in *wire.DescribeAliasInput) (*wire.DescribeAliasOutput, error) {
+	alias, err := p.alias(in.AliasId)
+	return &wire.DescribeAliasOutput{Alias: alias}, err
+}
+
+// ListAliases lists aliases by id, filtered by exact name and by type.
+func (p *Plane) ListAliases(_ context.Context, in *wire.ListAliasesInput) (*wire.ListAliasesOutput, error) {
+	pages := p.secrets.pages("ListAliases", in.Name, string(in.RoutingStrategyType))
+	var after string
+	if err := pages.read(in.NextToken, &after); err != nil {
+		return nil, err
+	}
+	filter := catalog.AliasFilter{Name: in.Name, Type: catalog.RoutingType(in.RoutingStrategyType)}
+	aliases, more := p.catalog().Aliases(filter, after, pageSize(in.Limit))
+	out := &wire.ListAliasesOutput{Aliases: []wire.Alias{}}
+	for _, a := range aliases {
+		out.Aliases = append(out.Aliases, *p.aliasTo(a))
+	}
+	if more {
+		out.NextToken = pages.token(aliases[len(aliases)-1].ID)
+	}
+	return out, nil
+}
+
+// DeleteAlias deletes an alias.
+func (p *Plane) DeleteAlias(ctx context.Context, in *wire.DeleteAliasInput) error {
+	return p.change(ctx, catalog.DeleteAlias{ID: aliasID(in.AliasId)})
+}
+
+// ResolveAlias finds the fleet of an alias, which may have been deleted since.
+func (p *Plane) ResolveAlias(_ context.Context, in *wire.ResolveAliasInput) (*wire.ResolveAliasOutput, error) {
+	id, err := p.catalog().ResolveAlias(aliasID(in.AliasId))
+	if err != nil {
+		return nil, err
+	}
+	return &wire.ResolveAliasOutput{FleetId: id, FleetArn: p.fleetArn(id)}, nil
+}

@@ -1,0 +1,21 @@
+package control
+
+import "context"
+
+// A Call says who makes an API call and which one it is.
+type Call struct {
+	Principal  string // the access key
+	Invocation string // amz-sdk-invocation-id: the same for all retries of a call; may be ""
+}
+
+type callKey struct{}
+
+// WithCall returns a context that carries what the door knows of a call.
+func WithCall(ctx context.Context, c Call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func callOf(ctx context.Context) Call {
+	c, _ := ctx.Value(callKey{}).(Call)
+	return c
+}

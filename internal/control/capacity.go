@@ -1,0 +1,114 @@
+package control
+
+import (
+	"context"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// DescribeFleetCapacity gives the computes of fleets as their capacity: nobody
+// scales them, so what is there is what is wanted.
+func (p *Plane) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFleetCapacityInput) (*wire.DescribeFleetCapacityOutput, error) {
+	fleets, next, err := p.fleetsPage("DescribeFleetCapacity", in.FleetIds, in.Limit, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.DescribeFleetCapacityOutput{FleetCapacity: []wire.FleetCapacity{}, NextToken: next}
+	for _, f := range fleets {
+		counts, err := p.counts(ctx, f.ID, "")
+		if err != nil {
+			return nil, err
+		}
+		out.FleetCapacity = append(out.FleetCapacity, *p.capacity(f.ID, p.cfg.Region, counts))
+	}
+	return out, nil
+}
+
+// DescribeFleetLocationCapacity is the same for one location.
+func (p *Plane) DescribeFleetLocationCapacity(ctx context.Context, in *wire.DescribeFleetLocationCapacityInput) (*wire.DescribeFleetLocationCapacityOutput, error) {
+	id, counts, err := p.locationCounts(ctx, in.FleetId, in.Location)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.DescribeFleetLocationCapacityOutput{FleetCapacity: p.capacity(id, in.Location, counts)}, nil
+}
+
+func (p *Plane) capacity(fleet, location string, c fleet.Counts) *wire.FleetCapacity {
+	computes := wire.Some(int32(c.Computes))
+	return &wire.FleetCapacity{
+		FleetId: fleet, FleetArn: p.fleetArn(fleet), Location: location,
+		InstanceCounts: &wire.EC2InstanceCounts{
+			DESIRED: computes, MINIMUM: wire.Some(int32(0)), MAXIMUM: computes, PENDING: wire.Some(int32(0)),
+			ACTIVE: computes, IDLE: wire.Some(int32(max(0, c.Computes-c.BusyComputes))), TERMINATING: wire.Some(int32(0)),
+		},
+	}
+}
+
+// DescribeFleetUtilization gives the processes, game sessions and players of fleets.
+func (p *Plane) DescribeFleetUtilization(ctx context.Context, in *wire.DescribeFleetUtilizationInput) (*wire.DescribeFleetUtilizationOutput, error) {
+	fleets, next, err := p.fleetsPage("DescribeFleetUtilization", in.FleetIds, in.Limit, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.DescribeFleetUtilizationOutput{FleetUtilization: []wire.FleetUtilization{}, NextToken: next}
+	for _, f := range fleets {
+		counts, err := p.counts(ctx, f.ID, "")
+		if err != nil {
+			return nil, err
+		}
+		out.FleetUtilization = append(out.FleetUtilization, *p.utilization(f.ID, p.cfg.Region, counts))
+	}
+	return out, nil
+}
+
+// DescribeFleetLocationUtilization is the same for one location.
+func (p *Plane) DescribeFleetLocationUtilization(ctx context.Context, in *wire.DescribeFleetLocationUtilizationInput) (*wire.DescribeFleetLocationUtilizationOutput, error) {
+	id, counts, err := p.locationCounts(ctx, in.FleetId, in.Location)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.DescribeFleetLocationUtilizationOutput{FleetUtilization: p.utilization(id, in.Location, counts)}, nil
+}
+
+func (p *Plane) utilization(fleet, location string, c fleet.Counts) *wire.FleetUtilization {
+	return &wire.FleetUtilization{
+		FleetId: fleet, FleetArn: p.fleetArn(fleet), Location: location,
+		ActiveServerProcessCount: wire.Some(int32(c.Processes)), ActiveGameSessionCount: wire.Some(int32(c.Active)),
+		CurrentPlayerSessionCount: wire.Some(int32(c.Players)), MaximumPlayerSessionCount: wire.Some(int32(c.MaximumPlayers)),
+	}
+}
+
+// locationCounts are the numbers of a location that belongs to a fleet.
+func (p *Plane) locationCounts(ctx context.Context, idOrArn, location string) (id string, c fleet.Counts, err error) {
+	f, err := p.liveFleet(idOrArn)
+	if err != nil {
+		return "", c, err
+	}
+	if _, ok := p.catalog().FleetLocation(f.ID, location); !ok {
+		return "", c, fault.New(fault.NotFound, "Fleet %s has no location %s", f.ID, location)
+	}
+	c, err = p.counts(ctx, f.ID, location)
+	return f.ID, c, err
+}
+
+// DescribeFleetPortSettings gives no permissions: nobody stands between the
+// players and a compute of an Anywhere fleet. For a deleted fleet the answer is
+// empty. Source: API reference.
+func (p *Plane) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFleetPortSettingsInput) (*wire.DescribeFleetPortSettingsOutput, error) {
+	id, view := fleetID(in.FleetId), p.catalog()
+	f, err := view.LiveFleet(id)
+	if err != nil {
+		if _, deleted := view.Fleet(id); deleted {
+			return &wire.DescribeFleetPortSettingsOutput{}, nil
+		}
+		return nil, err
+	}
+	if _, ok := view.FleetLocation(f.ID, in.Location); in.Location != "" && !ok {
+		return nil, fault.New(fault.NotFound, "Fleet %s has no location %s", f.ID, in.Location)
+	}
+	return &wire.DescribeFleetPortSettingsOutput{
+		FleetId: f.ID, FleetArn: p.fleetArn(f.ID), InboundPermissions: []wire.IpPermission{}, Location: in.Location,
+	}, nil
+}

@@ -1,0 +1,178 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// RegisterCompute adds a compute to a fleet location. The same compute again
+// gives the one that exists, because an agent that restarts registers anew;
+// the same name with another address or in another location is a
+// ConflictException.
+func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInput) (*wire.RegisterComputeOutput, error) {
+	switch {
+	case in.Location == "":
+		return nil, fault.New(fault.InvalidRequest, "Location is required for Anywhere compute type.")
+	case in.IpAddress == "" && in.DnsName == "":
+		return nil, fault.New(fault.InvalidRequest, "Give IpAddress or DnsName: players connect there")
+	}
+	id := fleetID(in.FleetId)
+	// The name is claimed first, in the one place that knows all locations. The
+	// call may stop between the two steps: it can then be repeated.
+	if err := p.change(ctx, catalog.ClaimCompute{Fleet: id, Name: in.ComputeName, Location: in.Location}); err != nil {
+		return nil, err
+	}
+	room := fleet.RoomID{Fleet: fleet.ID(id), Location: in.Location}
+	compute, err := ask[*fleet.Compute](ctx, p, region.RoomCommand{Room: room, Open: true, Command: fleet.RegisterCompute{
+		Name: in.ComputeName, IPAddress: in.IpAddress, DNSName: in.DnsName, CertificatePath: in.CertificatePath,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if _, claimed := p.catalog().ComputeLocation(id, in.ComputeName); !claimed { // its fleet or location was deleted meanwhile
+		_, err := p.shardOf(room).Do(ctx, region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: in.ComputeName}})
+		return nil, cmp.Or(err, noCompute(id, in.ComputeName))
+	}
+	return &wire.RegisterComputeOutput{Compute: p.compute(room, compute)}, nil
+}
+
+// computeActive is the status of a compute that is neither an instance nor a
+// container, spelled like this. Source: API reference, Compute.ComputeStatus.
+const computeActive wire.ComputeStatus = "Active"
+
+func (p *Plane) compute(room fleet.RoomID, c *fleet.Compute) *wire.Compute {
+	return &wire.Compute{
+		FleetId: string(room.Fleet), FleetArn: p.fleetArn(string(room.Fleet)),
+		ComputeName: c.Name, ComputeArn: p.computeArn(c.Name), ComputeStatus: computeActive, Location: room.Location,
+		IpAddress: c.IPAddress, DnsName: c.DNSName, CreationTime: c.Created.Time(),
+		GameLiftServiceSdkEndpoint: p.cfg.SDKEndpoint, GameLiftAgentEndpoint: p.cfg.AgentEndpoint,
+	}
+}
+
+func (p *Plane) computeArn(name string) string {
+	return arn.Compute(p.cfg.Region, p.cfg.Account, name)
+}
+
+// computePlace finds the room of a compute that is named by name or ARN.
+func (p *Plane) computePlace(fleetIDOrArn, nameOrArn string) (room fleet.RoomID, name string, err error) {
+	f, err := p.liveFleet(fleetIDOrArn)
+	if err != nil {
+		return fleet.RoomID{}, "", err
+	}
+	name = nameOrArn
+	if parsed, ok := arn.ParseCompute(nameOrArn); ok {
+		name = parsed
+	}
+	location, ok := p.catalog().ComputeLocation(f.ID, name)
+	if !ok || p.elsewhere(nameOrArn) {
+		return fleet.RoomID{}, "", noCompute(f.ID, name)
+	}
+	return fleet.RoomID{Fleet: fleet.ID(f.ID), Location: location}, name, nil
+}
+
+func noCompute(fleet, name string) error {
+	return fault.New(fault.NotFound, "Compute %s not found in fleet %s", name, fleet)
+}
+
+// DescribeCompute describes one compute.
+func (p *Plane) DescribeCompute(ctx context.Context, in *wire.DescribeComputeInput) (*wire.DescribeComputeOutput, error) {
+	room, name, err := p.computePlace(in.FleetId, in.ComputeName)
+	if err != nil {
+		return nil, err
+	}
+	var compute *fleet.Compute
+	if _, err := p.read(ctx, room, func(r *fleet.Room) { compute, _ = r.Compute(name) }); err != nil {
+		return nil, err
+	}
+	if compute == nil {
+		return nil, noCompute(string(room.Fleet), name)
+	}
+	return &wire.DescribeComputeOutput{Compute: p.compute(room, compute)}, nil
+}
+
+// DeregisterCompute removes a compute. Its processes and game sessions end.
+func (p *Plane) DeregisterCompute(ctx context.Context, in *wire.DeregisterComputeInput) error {
+	room, name, err := p.computePlace(in.FleetId, in.ComputeName)
+	if err != nil {
+		return err
+	}
+	_, err = p.shardOf(room).Do(ctx, region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: name}})
+	if err != nil && !fault.Is(err, fault.NotFound) { // not found: an earlier call stopped half way
+		return err
+	}
+	return p.change(ctx, catalog.ReleaseCompute{Fleet: string(room.Fleet), Name: name})
+}
+
+// GetComputeAuthToken gives the token with which the compute's server processes
+// connect.
+func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuthTokenInput) (*wire.GetComputeAuthTokenOutput, error) {
+	room, name, err := p.computePlace(in.FleetId, in.ComputeName)
+	if err != nil {
+		return nil, err
+	}
+	grant, err := ask[fleet.TokenGrant](ctx, p, region.RoomCommand{Room: room, Command: fleet.IssueToken{Compute: name}})
+	if err != nil {
+		return nil, err
+	}
+	return &wire.GetComputeAuthTokenOutput{
+		FleetId: string(room.Fleet), FleetArn: p.fleetArn(string(room.Fleet)), ComputeName: name, ComputeArn: p.computeArn(name),
+		AuthToken: p.secrets.authToken(room, name, grant.Token.Serial), ExpirationTimestamp: grant.Token.Expires.Time(),
+	}, nil
+}
+
+// ListCompute lists the computes of a fleet, or of one of its locations. All
+// are Active, so the filter for IMPAIRED ones finds none.
+func (p *Plane) ListCompute(ctx context.Context, in *wire.ListComputeInput) (*wire.ListComputeOutput, error) {
+	f, err := p.liveFleet(in.FleetId)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.ListComputeOutput{ComputeList: []wire.Compute{}}
+	pages := p.secrets.pages("ListCompute", f.ID, in.Location, in.ContainerGroupDefinitionName, string(in.ComputeStatus))
+	var after string
+	if err := pages.read(in.NextToken, &after); err != nil {
+		return nil, err
+	}
+	if in.ContainerGroupDefinitionName != "" || in.ComputeStatus == wire.ListComputeInputStatusImpaired {
+		return out, nil
+	}
+	found, err := p.computesAfter(ctx, f.ID, in.Location, after, pageSize(in.Limit)+1)
+	if err != nil {
+		return nil, err
+	}
+	if size := pageSize(in.Limit); len(found) > size {
+		found = found[:size]
+		out.NextToken = pages.token(found[size-1].ComputeName)
+	}
+	out.ComputeList = append(out.ComputeList, found...)
+	return out, nil
+}
+
+// computesAfter lists up to limit computes whose names are after the given one,
+// by name. Names are unique in a fleet.
+func (p *Plane) computesAfter(ctx context.Context, id, location, after string, limit int) ([]wire.Compute, error) {
+	rooms, err := p.rooms(ctx, id, location)
+	if err != nil {
+		return nil, err
+	}
+	var found []wire.Compute
+	for _, r := range rooms {
+		n := 0
+		r.Computes(after, func(c *fleet.Compute) bool {
+			found = append(found, *p.compute(r.ID(), c))
+			n++
+			return n < limit
+		})
+	}
+	slices.SortFunc(found, func(a, b wire.Compute) int { return strings.Compare(a.ComputeName, b.ComputeName) })
+	return found[:min(len(found), limit)], nil
+}

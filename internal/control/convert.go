@@ -1,0 +1,118 @@
+package control
+
+import (
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// This file turns records of the cores into shapes of the API and back.
+
+func tagsFrom(tags []wire.Tag) []catalog.Tag {
+	var to []catalog.Tag
+	for _, t := range tags {
+		to = append(to, catalog.Tag{Key: t.Key, Value: t.Value})
+	}
+	return to
+}
+
+// maxPage bounds what a caller may ask for in one page.
+const maxPage = 1000
+
+// pageSize is the number of results on a page.
+func pageSize(limit wire.Opt[int32]) int {
+	return min(int(limit.Or(defaultPage)), maxPage)
+}
+
+// enumsText is the text of a list of values of an enumeration.
+func enumsText[E ~string](values []E) []string {
+	text := make([]string, len(values))
+	for i, v := range values {
+		text[i] = string(v)
+	}
+	return text
+}
+
+// optional is a pointer to a text that was given, nil for one that was not.
+func optional[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// present is a number that was set, absent for zero.
+func present(n int32) wire.Opt[int32] {
+	if n == 0 {
+		return wire.Opt[int32]{}
+	}
+	return wire.Some(n)
+}
+
+func (p *Plane) gameSession(room fleet.RoomID, g *fleet.GameSession) *wire.GameSession {
+	properties := make([]wire.GameProperty, len(g.Properties)) // never nil: clients expect the empty list
+	for i, property := range g.Properties {
+		properties[i] = wire.GameProperty{Key: property.Key, Value: property.Value}
+	}
+	return &wire.GameSession{
+		GameSessionId: p.gameSessionArn(room, g.ID), Name: g.Name, FleetId: string(room.Fleet), FleetArn: p.fleetArn(string(room.Fleet)),
+		CreationTime: g.Created.Time(), TerminationTime: g.Ended.Time(),
+		CurrentPlayerSessionCount: wire.Some(g.Players()), MaximumPlayerSessionCount: wire.Some(g.Maximum),
+		Status: wire.GameSessionStatus(g.Status), StatusReason: wire.GameSessionStatusReason(g.StatusReason),
+		GameProperties: properties, IpAddress: g.IPAddress, DnsName: g.DNSName, Port: wire.Some(g.Port),
+		PlayerSessionCreationPolicy: wire.PlayerSessionCreationPolicy(g.Policy), CreatorId: g.CreatorID,
+		GameSessionData: g.Data, MatchmakerData: g.MatchmakerData, Location: room.Location, ComputeName: g.Host.Compute,
+		PlayerGatewayStatus: wire.PlayerGatewayStatusDisabled,
+	}
+}
+
+// playerSession takes the ARNs ready made, because many player sessions of one
+// game session share them.
+func playerSession(gameSessionArn, fleetArn string, room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
+	return wire.PlayerSession{
+		PlayerSessionId: s.ID.String(), PlayerId: s.PlayerID, GameSessionId: gameSessionArn,
+		FleetId: string(room.Fleet), FleetArn: fleetArn, CreationTime: s.Created.Time(), TerminationTime: s.Ended.Time(),
+		Status: wire.PlayerSessionStatus(s.Status), IpAddress: g.IPAddress, DnsName: g.DNSName, Port: wire.Some(g.Port), PlayerData: s.Data,
+	}
+}
+
+// processView is a player session as a server process sees it.
+func processView(s *wire.PlayerSession) PlayerSessionView {
+	return PlayerSessionView{
+		PlayerID: s.PlayerId, PlayerSessionID: s.PlayerSessionId, GameSessionID: s.GameSessionId, FleetID: s.FleetId,
+		PlayerData: s.PlayerData, IPAddress: s.IpAddress, DNSName: s.DnsName, Status: string(s.Status),
+		Port: s.Port.Or(0), CreationTime: s.CreationTime, TerminationTime: s.TerminationTime,
+	}
+}
+
+func runtimeFrom(in *wire.RuntimeConfiguration) *catalog.RuntimeConfiguration {
+	if in == nil {
+		return nil
+	}
+	to := &catalog.RuntimeConfiguration{
+		MaxConcurrentActivations: in.MaxConcurrentGameSessionActivations.Or(0),
+		ActivationTimeoutSeconds: in.GameSessionActivationTimeoutSeconds.Or(0),
+	}
+	for _, s := range in.ServerProcesses {
+		to.ServerProcesses = append(to.ServerProcesses, catalog.ServerProcess{
+			LaunchPath: s.LaunchPath, Parameters: s.Parameters, ConcurrentExecutions: s.ConcurrentExecutions.Or(0),
+		})
+	}
+	return to
+}
+
+func runtimeTo(from *catalog.RuntimeConfiguration) *wire.RuntimeConfiguration {
+	if from == nil {
+		return nil
+	}
+	out := &wire.RuntimeConfiguration{
+		MaxConcurrentGameSessionActivations: present(from.MaxConcurrentActivations),
+		GameSessionActivationTimeoutSeconds: present(from.ActivationTimeoutSeconds),
+	}
+	for _, s := range from.ServerProcesses {
+		out.ServerProcesses = append(out.ServerProcesses, wire.ServerProcess{
+			LaunchPath: s.LaunchPath, Parameters: s.Parameters, ConcurrentExecutions: wire.Some(s.ConcurrentExecutions),
+		})
+	}
+	return out
+}

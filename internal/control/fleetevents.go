@@ -1,0 +1,101 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// fleetEvent is an event of a fleet, from the catalog or from one of its rooms.
+type fleetEvent struct {
+	ID, Code, Message string
+	At                event.Time
+	Count             int32
+}
+
+// DescribeFleetEvents lists what happened in a fleet, newest first. Fleets that
+// were deleted keep their events for a while.
+func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetEventsInput) (*wire.DescribeFleetEventsOutput, error) {
+	id := fleetID(in.FleetId)
+	from, to := eventWindow(in)
+	if to != 0 && from > to {
+		return nil, fault.New(fault.InvalidRequest, "StartTime is after EndTime")
+	}
+	pages := p.secrets.pages("DescribeFleetEvents", id, in.StartTime.String(), in.EndTime.String())
+	var last fleetEvent // of the page before
+	if err := pages.read(in.NextToken, &last); err != nil {
+		return nil, err
+	}
+	events, err := p.fleetEvents(ctx, id, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if in.NextToken != "" {
+		events = eventsBehind(events, last)
+	}
+	out := &wire.DescribeFleetEventsOutput{Events: []wire.Event{}}
+	if size := pageSize(in.Limit); len(events) > size {
+		events = events[:size]
+		out.NextToken = pages.token(fleetEvent{ID: events[size-1].ID, At: events[size-1].At})
+	}
+	for _, e := range events {
+		out.Events = append(out.Events, wire.Event{
+			EventId: e.ID, ResourceId: id, EventCode: wire.EventCode(e.Code), Message: e.Message, EventTime: e.At.Time(),
+			Count: wire.Some(int64(max(1, e.Count))),
+		})
+	}
+	return out, nil
+}
+
+// fleetEvents are the events of a fleet and of all its rooms, newest first.
+func (p *Plane) fleetEvents(ctx context.Context, id string, from, to event.Time) ([]fleetEvent, error) {
+	own, _, err := p.catalog().FleetEvents(id, from, to, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	var events []fleetEvent
+	for _, e := range own {
+		events = append(events, fleetEvent{ID: e.ID, Code: e.Code, Message: e.Message, At: e.At, Count: e.Count})
+	}
+	rooms, err := p.rooms(ctx, id, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rooms {
+		for _, n := range r.Notes(from, to) {
+			events = append(events, fleetEvent{ID: n.ID, Code: n.Code, Message: n.Message, At: n.At})
+		}
+	}
+	slices.SortStableFunc(events, func(a, b fleetEvent) int { return cmp.Compare(b.At, a.At) })
+	return events, nil
+}
+
+// eventsBehind are the events that follow the last one of the page before, which
+// may have aged out since.
+func eventsBehind(events []fleetEvent, last fleetEvent) []fleetEvent {
+	for i, e := range events {
+		if e.ID == last.ID {
+			return events[i+1:]
+		}
+	}
+	first := slices.IndexFunc(events, func(e fleetEvent) bool { return e.At < last.At })
+	if first < 0 {
+		return nil
+	}
+	return events[first:]
+}
+
+// eventWindow is the time window of a request; an open end is zero.
+func eventWindow(in *wire.DescribeFleetEventsInput) (from, to event.Time) {
+	if !in.StartTime.IsZero() {
+		from = event.At(in.StartTime)
+	}
+	if !in.EndTime.IsZero() {
+		to = event.At(in.EndTime)
+	}
+	return from, to
+}

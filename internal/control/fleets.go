@@ -1,0 +1,345 @@
+package control
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// CreateFleet makes an Anywhere fleet, which is ACTIVE at once.
+func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wire.CreateFleetOutput, error) {
+	if err := refuseManaged(in); err != nil {
+		return nil, err
+	}
+	command := catalog.CreateFleet{
+		ID: "fleet-" + uuid.NewString(), ComputeType: string(in.ComputeType),
+		Attributes: catalog.Attributes{
+			Name: in.Name, Description: in.Description, Cost: cost(in.AnywhereConfiguration),
+			ProtectionPolicy: catalog.ProtectionPolicy(in.NewGameSessionProtectionPolicy),
+			CreationLimit:    creationLimit(in.ResourceCreationLimitPolicy), MetricGroups: in.MetricGroups,
+		},
+		Runtime: runtimeFrom(in.RuntimeConfiguration), Tags: tagsFrom(in.Tags),
+	}
+	for _, l := range in.Locations {
+		command.Locations = append(command.Locations, l.Location)
+	}
+	command.EventIDs = newIDs(command.EventCount())
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	f, err := p.catalog().LiveFleet(command.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreateFleetOutput{FleetAttributes: p.fleetAttributes(f), LocationStates: p.locationStates(command.ID, command.Locations)}, nil
+}
+
+// refuseManaged refuses what only has a meaning on instances that the service
+// itself launches.
+func refuseManaged(in *wire.CreateFleetInput) error {
+	if in.ComputeType != wire.ComputeTypeAnywhere {
+		return nil // the catalog says why no other type is offered
+	}
+	var member string
+	switch {
+	case in.BuildId != "":
+		member = "BuildId"
+	case in.ScriptId != "":
+		member = "ScriptId"
+	case in.EC2InstanceType != "":
+		member = "EC2InstanceType"
+	case len(in.EC2InboundPermissions) > 0:
+		member = "EC2InboundPermissions"
+	default:
+		return nil
+	}
+	return fault.New(fault.InvalidRequest, "%s does not apply to fleets of compute type ANYWHERE. Leave it out.", member)
+}
+
+func cost(c *wire.AnywhereConfiguration) string {
+	if c == nil {
+		return ""
+	}
+	return c.Cost
+}
+
+func creationLimit(policy *wire.ResourceCreationLimitPolicy) *catalog.CreationLimit {
+	if policy == nil {
+		return nil
+	}
+	return &catalog.CreationLimit{SessionsPerCreator: policy.NewGameSessionsPerCreator.Or(0), PeriodMinutes: policy.PolicyPeriodInMinutes.Or(0)}
+}
+
+func newIDs(n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = uuid.NewString()
+	}
+	return ids
+}
+
+func (p *Plane) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
+	a := &wire.FleetAttributes{
+		FleetId: f.ID, FleetArn: p.fleetArn(f.ID), Name: f.Name, Description: f.Description,
+		CreationTime: f.Created.Time(), TerminationTime: f.Terminated.Time(), Status: wire.FleetStatus(f.Status),
+		NewGameSessionProtectionPolicy: wire.ProtectionPolicy(f.ProtectionPolicy), MetricGroups: f.MetricGroups,
+		ComputeType: wire.ComputeTypeAnywhere,
+	}
+	if f.Cost != "" {
+		a.AnywhereConfiguration = &wire.AnywhereConfiguration{Cost: f.Cost}
+	}
+	if l := f.CreationLimit; l != nil {
+		a.ResourceCreationLimitPolicy = &wire.ResourceCreationLimitPolicy{
+			NewGameSessionsPerCreator: wire.Some(l.SessionsPerCreator), PolicyPeriodInMinutes: wire.Some(l.PeriodMinutes),
+		}
+	}
+	return a
+}
+
+// maxIDs is how many ids one request may name. The API reference only says
+// that there is a maximum and that the error names it.
+const maxIDs = 100
+
+// fleetsPage finds the fleets that a request names, or a page of all of them.
+// Unknown ids are left out, and with ids there is one page.
+// Source: API reference, DescribeFleetAttributes.
+func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32], token string) (fleets []*catalog.Fleet, next string, err error) {
+	if len(ids) > maxIDs {
+		return nil, "", fault.New(fault.InvalidRequest, "FleetIds has %d elements; the maximum is %d", len(ids), maxIDs)
+	}
+	if len(ids) > 0 {
+		for _, id := range ids {
+			if f, err := p.liveFleet(id); err == nil {
+				fleets = append(fleets, f)
+			}
+		}
+		return fleets, "", nil
+	}
+	pages := p.secrets.pages(operation)
+	var after string
+	if err := pages.read(token, &after); err != nil {
+		return nil, "", err
+	}
+	fleets, more := p.catalog().Fleets(after, pageSize(limit))
+	if more {
+		next = pages.token(fleets[len(fleets)-1].ID)
+	}
+	return fleets, next, nil
+}
+
+// DescribeFleetAttributes describes the given fleets, or all.
+func (p *Plane) DescribeFleetAttributes(_ context.Context, in *wire.DescribeFleetAttributesInput) (*wire.DescribeFleetAttributesOutput, error) {
+	fleets, next, err := p.fleetsPage("DescribeFleetAttributes", in.FleetIds, in.Limit, in.NextToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.DescribeFleetAttributesOutput{FleetAttributes: []wire.FleetAttributes{}, NextToken: next}
+	for _, f := range fleets {
+		out.FleetAttributes = append(out.FleetAttributes, *p.fleetAttributes(f))
+	}
+	return out, nil
+}
+
+// ListFleets lists the ids of all fleets. A filter for a build or a script
+// finds none, because no fleet has one.
+func (p *Plane) ListFleets(_ context.Context, in *wire.ListFleetsInput) (*wire.ListFleetsOutput, error) {
+	out := &wire.ListFleetsOutput{FleetIds: []string{}}
+	if in.BuildId != "" || in.ScriptId != "" {
+		return out, nil
+	}
+	fleets, next, err := p.fleetsPage("ListFleets", nil, in.Limit, in.NextToken)
+	for _, f := range fleets {
+		out.FleetIds = append(out.FleetIds, f.ID)
+	}
+	out.NextToken = next
+	return out, err
+}
+
+// UpdateFleetAttributes changes what is given.
+func (p *Plane) UpdateFleetAttributes(ctx context.Context, in *wire.UpdateFleetAttributesInput) (*wire.UpdateFleetAttributesOutput, error) {
+	command := catalog.UpdateFleetAttributes{
+		Fleet: fleetID(in.FleetId), Name: optional(in.Name), Description: optional(in.Description), Cost: optional(cost(in.AnywhereConfiguration)),
+		ProtectionPolicy: optional(catalog.ProtectionPolicy(in.NewGameSessionProtectionPolicy)),
+		CreationLimit:    creationLimit(in.ResourceCreationLimitPolicy), MetricGroups: in.MetricGroups, EventID: uuid.NewString(),
+	}
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	return &wire.UpdateFleetAttributesOutput{FleetId: command.Fleet, FleetArn: p.fleetArn(command.Fleet)}, nil
+}
+
+// DeleteFleet deletes a fleet that hosts no game session. Its computes are
+// deregistered first.
+func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) error {
+	id := fleetID(in.FleetId)
+	if _, err := p.catalog().LiveFleet(id); err != nil {
+		return err
+	}
+	counts, err := p.counts(ctx, id, "")
+	switch {
+	case err != nil:
+		return err
+	case counts.Activating+counts.Active > 0:
+		return fault.New(fault.InvalidRequest, "Fleet %s hosts %d game sessions. Terminate them first.", id, counts.Activating+counts.Active)
+	}
+	if err := p.change(ctx, catalog.DeleteFleet{Fleet: id}); err != nil {
+		return err
+	}
+	return p.finishFleet(ctx, id)
+}
+
+// finishFleet empties a fleet that is DELETING and makes it TERMINATED. It may
+// be repeated at any point.
+func (p *Plane) finishFleet(ctx context.Context, id string) error {
+	p.finishing.Lock()
+	defer p.finishing.Unlock()
+	for _, l := range p.catalog().FleetLocations(id) {
+		if err := p.clearRoom(ctx, fleet.RoomID{Fleet: fleet.ID(id), Location: l.Location}); err != nil {
+			return err
+		}
+	}
+	return p.change(ctx, catalog.FinishFleetDeletion{Fleet: id, EventID: uuid.NewString()})
+}
+
+// clearRoom deregisters all computes of a location, some at a time.
+func (p *Plane) clearRoom(ctx context.Context, room fleet.RoomID) error {
+	for {
+		left, err := ask[int](ctx, p, region.RoomCommand{Room: room, Command: fleet.Clear{}})
+		switch {
+		case fault.Is(err, fault.NotFound):
+			return nil // nothing was ever registered there
+		case err != nil || left == 0:
+			return err
+		}
+	}
+}
+
+// finishDeletions carries on with deletions that stopped half way, because the
+// service did or a shard failed.
+func (p *Plane) finishDeletions(ctx context.Context) {
+	fleets, _ := p.catalog().Fleets("", math.MaxInt)
+	for _, f := range fleets {
+		err := p.finishDeletion(ctx, f)
+		p.logUnless(err == nil || ctx.Err() != nil, "deletion not finished; trying again later", "fleet", f.ID, "err", err)
+	}
+}
+
+func (p *Plane) finishDeletion(ctx context.Context, f *catalog.Fleet) error {
+	if f.Status == catalog.StatusDeleting {
+		return p.finishFleet(ctx, f.ID)
+	}
+	var leaving []string
+	for _, l := range p.catalog().FleetLocations(f.ID) {
+		if l.Status == catalog.StatusDeleting {
+			leaving = append(leaving, l.Location)
+		}
+	}
+	return p.finishLocations(ctx, f.ID, leaving)
+}
+
+// locationStates are the states of the named locations of a fleet, in the
+// order of the names, unknown ones left out.
+func (p *Plane) locationStates(fleet string, names []string) []wire.LocationState {
+	states := []wire.LocationState{}
+	for _, name := range names {
+		if l, ok := p.catalog().FleetLocation(fleet, name); ok {
+			states = append(states, wire.LocationState{Location: l.Location, Status: wire.FleetStatus(l.Status)})
+		}
+	}
+	return states
+}
+
+// CreateFleetLocations adds locations to a fleet.
+func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLocationsInput) (*wire.CreateFleetLocationsOutput, error) {
+	command := catalog.AddFleetLocations{Fleet: fleetID(in.FleetId), EventIDs: newIDs(len(in.Locations))}
+	out := &wire.CreateFleetLocationsOutput{FleetId: command.Fleet, FleetArn: p.fleetArn(command.Fleet)}
+	for _, l := range in.Locations {
+		command.Locations = append(command.Locations, l.Location)
+		out.LocationStates = append(out.LocationStates, wire.LocationState{Location: l.Location, Status: wire.FleetStatusNew})
+	}
+	return out, p.change(ctx, command)
+}
+
+// DeleteFleetLocations takes locations out of a fleet and deregisters the
+// computes there.
+func (p *Plane) DeleteFleetLocations(ctx context.Context, in *wire.DeleteFleetLocationsInput) (*wire.DeleteFleetLocationsOutput, error) {
+	id := fleetID(in.FleetId)
+	command := catalog.RemoveFleetLocations{Fleet: id, Locations: in.Locations, EventIDs: newIDs(len(in.Locations))}
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	out := &wire.DeleteFleetLocationsOutput{FleetId: id, FleetArn: p.fleetArn(id)}
+	for _, name := range in.Locations {
+		out.LocationStates = append(out.LocationStates, wire.LocationState{Location: name, Status: wire.FleetStatusDeleting})
+	}
+	return out, p.finishLocations(ctx, id, in.Locations)
+}
+
+func (p *Plane) finishLocations(ctx context.Context, id string, names []string) error {
+	for _, name := range names {
+		if err := p.finishLocation(ctx, id, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finishLocation empties a location that leaves its fleet. It may be repeated
+// at any point; a location that was taken in again meanwhile keeps its computes.
+func (p *Plane) finishLocation(ctx context.Context, id, name string) error {
+	p.finishing.Lock()
+	defer p.finishing.Unlock()
+	if l, ok := p.catalog().FleetLocation(id, name); !ok || l.Status == catalog.StatusActive {
+		return nil
+	}
+	if err := p.clearRoom(ctx, fleet.RoomID{Fleet: fleet.ID(id), Location: name}); err != nil {
+		return err
+	}
+	return p.change(ctx, catalog.FinishFleetLocationRemoval{Fleet: id, Location: name, EventID: uuid.NewString()})
+}
+
+// DescribeFleetLocationAttributes describes the given locations of a fleet in
+// that order, unknown ones left out, or all.
+func (p *Plane) DescribeFleetLocationAttributes(_ context.Context, in *wire.DescribeFleetLocationAttributesInput) (*wire.DescribeFleetLocationAttributesOutput, error) {
+	f, err := p.liveFleet(in.FleetId)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.DescribeFleetLocationAttributesOutput{FleetId: f.ID, FleetArn: p.fleetArn(f.ID), LocationAttributes: []wire.LocationAttributes{}}
+	names := in.Locations
+	if len(names) == 0 {
+		if names, out.NextToken, err = p.fleetLocationPage(f.ID, in); err != nil {
+			return nil, err
+		}
+	}
+	for _, state := range p.locationStates(f.ID, names) {
+		out.LocationAttributes = append(out.LocationAttributes, wire.LocationAttributes{LocationState: &state})
+	}
+	return out, nil
+}
+
+func (p *Plane) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAttributesInput) (names []string, next string, err error) {
+	pages := p.secrets.pages("DescribeFleetLocationAttributes", fleet)
+	var after string
+	if err := pages.read(in.NextToken, &after); err != nil {
+		return nil, "", err
+	}
+	for _, l := range p.catalog().FleetLocations(fleet) {
+		if l.Location > after {
+			names = append(names, l.Location)
+		}
+	}
+	if size := pageSize(in.Limit); len(names) > size {
+		names = slices.Clip(names[:size])
+		next = pages.token(names[size-1])
+	}
+	return names, next, nil
+}

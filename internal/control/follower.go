@@ -1,0 +1,178 @@
+package control
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// A follower sees what becomes durable in one shard and tells those whom it
+// concerns: the catalog's readers, and the server processes that are connected.
+type follower struct {
+	plane *Plane
+	shard int
+	rooms map[uint32]fleet.RoomID // by number; the commit goroutine's own
+
+	recovered chan struct{} // holds one when the open sockets have to be announced again
+
+	mu    sync.RWMutex
+	links map[linkKey]*link // the primary socket of each process
+}
+
+type linkKey struct {
+	room    fleet.RoomID
+	process fleet.ProcessKey
+}
+
+func newFollower(p *Plane, shard int) *follower {
+	return &follower{
+		plane: p, shard: shard, rooms: map[uint32]fleet.RoomID{}, recovered: make(chan struct{}, 1), links: map[linkKey]*link{},
+	}
+}
+
+// observe runs on the shard's commit goroutine, before the callers are answered.
+func (f *follower) observe(c shard.Commit[*region.Machine]) {
+	if c.HasView && f.shard == region.CatalogShard {
+		f.plane.view.Store(c.View.Catalog())
+	}
+	if c.Recovered {
+		f.begin(c.View)
+	}
+	for _, fact := range c.Facts {
+		f.dispatch(fact)
+	}
+	if f.plane.cfg.Observe != nil {
+		f.plane.cfg.Observe(f.shard, c.Facts)
+	}
+}
+
+// begin takes the rooms from a view. The sockets that are open have to be
+// announced again, because a new owner of the shard knows of none.
+func (f *follower) begin(m *region.Machine) {
+	clear(f.rooms)
+	for _, r := range m.Rooms() {
+		f.rooms[uint32(r.Address().Room)] = r.ID()
+	}
+	select {
+	case f.recovered <- struct{}{}:
+	default: // it is about to be done
+	}
+}
+
+func (f *follower) dispatch(fact event.Fact) {
+	switch e := fact.Body.(type) {
+	case *region.RoomOpened:
+		f.rooms[fact.Room] = fleet.RoomID{Fleet: e.Fleet, Location: e.Location}
+	case *region.RoomClosed:
+		delete(f.rooms, fact.Room)
+	case *fleet.GameSessionCreated:
+		if l, room, ok := f.linkOf(fact.Room, e.Host); ok {
+			l.startGameSession(f.plane.startPush(room, e))
+		}
+	case *fleet.ProcessAskedToEnd:
+		if l, _, ok := f.linkOf(fact.Room, e.ProcessKey); ok {
+			l.terminate(e.By)
+		}
+	case *fleet.ProcessHasEnded:
+		if l, room, ok := f.linkOf(fact.Room, e.ProcessKey); ok {
+			f.drop(linkKey{room, e.ProcessKey}, l)
+			l.ended(e)
+		}
+	}
+}
+
+func (f *follower) linkOf(number uint32, process fleet.ProcessKey) (*link, fleet.RoomID, bool) {
+	room := f.rooms[number]
+	l := f.linkFor(linkKey{room, process})
+	return l, room, l != nil
+}
+
+// linkFor is the primary link of a process, or nil.
+func (f *follower) linkFor(key linkKey) *link {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.links[key]
+}
+
+// install makes l the primary link of its process and returns the one before.
+func (f *follower) install(l *link) (old *link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	old = f.links[l.key]
+	f.links[l.key] = l
+	return old
+}
+
+// drop removes l if it is still the primary link.
+func (f *follower) drop(key linkKey, l *link) (was bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.links[key] != l {
+		return false
+	}
+	delete(f.links, key)
+	return true
+}
+
+// lose is drop, and notes in the room that the process has no socket. Both
+// happen under the lock, so that a link that is installed later sees the note
+// and can take it back; see link.catchUp.
+func (f *follower) lose(l *link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.links[l.key] == l {
+		delete(f.links, l.key)
+		l.noteLost()
+	}
+}
+
+// loseOrphan notes in the room that the process of l has no socket, unless one
+// is there. It is for a link whose socket may have been announced in vain.
+func (f *follower) loseOrphan(l *link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.links[l.key] == nil {
+		l.noteLost()
+	}
+}
+
+// resuming is how many sockets are announced again at a time, so that one batch
+// of the shard takes many of them.
+const resuming = 256
+
+// resumeLinks announces the open sockets again whenever the shard has recovered.
+func (f *follower) resumeLinks(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.recovered:
+		}
+		var group errgroup.Group
+		group.SetLimit(resuming)
+		for _, l := range f.all() {
+			group.Go(func() error {
+				l.resume(ctx)
+				return nil
+			})
+		}
+		_ = group.Wait() // what fails is logged
+	}
+}
+
+// all lists the links of the moment.
+func (f *follower) all() []*link {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	links := make([]*link, 0, len(f.links))
+	for _, l := range f.links {
+		links = append(links, l)
+	}
+	return links
+}

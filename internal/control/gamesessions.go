@@ -1,0 +1,260 @@
+package control
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// maxPlayers is the number of players that a game session may ask for.
+// Source: GameLift quotas, "Player sessions per game session".
+const maxPlayers = 200
+
+// CreateGameSession starts a game session on a free process. The answer says
+// ACTIVATING; the game server makes it ACTIVE.
+//
+// A call with an idempotency token gives the game session that the same call
+// gave before. So does a retry of the AWS SDKs: they repeat a call with the
+// same invocation id when its answer got lost.
+func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessionInput) (*wire.CreateGameSessionOutput, error) {
+	f, room, err := p.placeGameSession(in)
+	if err != nil {
+		return nil, err
+	}
+	id, token, err := p.gameSessionID(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	command := fleet.CreateGameSession{
+		ID: id, Name: in.Name, CreatorID: in.CreatorId, Data: in.GameSessionData, Maximum: in.MaximumPlayerSessionCount.Or(0),
+		Protection:        string(f.ProtectionPolicy),
+		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()),
+	}
+	if command.Properties, err = propertiesFrom(in.GameProperties); err != nil {
+		return nil, err
+	}
+	command.Fingerprint = fingerprint(command)
+	var g *fleet.GameSession
+	if token || f.CreationLimit != nil { // else the room finds it all the same
+		g, err = p.createdBefore(ctx, room, command, token)
+	}
+	if g == nil && err == nil {
+		g, err = p.createGameSession(ctx, f, room, command)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreateGameSessionOutput{GameSession: p.gameSession(room, g)}, nil
+}
+
+// placeGameSession finds the fleet and the location of a new game session.
+func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Fleet, fleet.RoomID, error) {
+	f, err := p.target(in.FleetId, in.AliasId)
+	switch {
+	case err != nil:
+		return nil, fleet.RoomID{}, err
+	case f.Status != catalog.StatusActive:
+		return nil, fleet.RoomID{}, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and must be ACTIVE", f.ID, f.Status)
+	case in.MaximumPlayerSessionCount.Or(0) > maxPlayers:
+		return nil, fleet.RoomID{}, fault.New(fault.InvalidRequest, "MaximumPlayerSessionCount is %d; the maximum is %d", in.MaximumPlayerSessionCount.Or(0), maxPlayers)
+	}
+	location := in.Location
+	if location == "" {
+		// With one location there is nothing to choose.
+		locations := p.catalog().FleetLocations(f.ID)
+		if len(locations) != 1 {
+			return nil, fleet.RoomID{}, fault.New(fault.InvalidRequest, "Location is required: fleet %s has %d locations", f.ID, len(locations))
+		}
+		location = locations[0].Location
+	}
+	if l, ok := p.catalog().FleetLocation(f.ID, location); !ok || l.Status == catalog.StatusDeleting {
+		return nil, fleet.RoomID{}, fault.New(fault.InvalidRequest, "Fleet %s has no location %s", f.ID, location)
+	}
+	return f, fleet.RoomID{Fleet: fleet.ID(f.ID), Location: location}, nil
+}
+
+// gameSessionID is the last segment of the new game session's ARN: the caller's
+// token, or one of our own that a retry of the same call finds again.
+func (p *Plane) gameSessionID(ctx context.Context, in *wire.CreateGameSessionInput) (id string, token bool, err error) {
+	if in.IdempotencyToken != "" && in.GameSessionId != "" && in.IdempotencyToken != in.GameSessionId {
+		return "", false, fault.New(fault.InvalidRequest, "IdempotencyToken and GameSessionId differ. GameSessionId is the older name of IdempotencyToken: give one of them.")
+	}
+	if token := cmp.Or(in.IdempotencyToken, in.GameSessionId); token != "" {
+		return token, true, nil
+	}
+	if call := callOf(ctx); call.Invocation != "" {
+		return "gsess-" + p.secrets.callID(call.Principal, call.Invocation), false, nil
+	}
+	return "gsess-" + uuid.NewString(), false, nil
+}
+
+// fingerprint tells apart requests that ask for different things.
+func fingerprint(c fleet.CreateGameSession) []byte {
+	text, err := json.Marshal([]any{c.Maximum, c.Name, c.Properties, c.CreatorID, c.Data})
+	if err != nil {
+		panic(err) // texts and numbers have a JSON form
+	}
+	sum := sha256.Sum256(text)
+	return sum[:16]
+}
+
+// propertiesFrom turns game properties, whose keys must differ.
+func propertiesFrom(in []wire.GameProperty) ([]fleet.Property, error) {
+	var properties []fleet.Property
+	seen := make(map[string]bool, len(in))
+	for _, g := range in {
+		if seen[g.Key] {
+			return nil, fault.New(fault.InvalidRequest, "GameProperties holds the key %s twice", g.Key)
+		}
+		seen[g.Key] = true
+		properties = append(properties, fleet.Property{Key: g.Key, Value: g.Value})
+	}
+	return properties, nil
+}
+
+// createdBefore finds the game session that an earlier call made with the same
+// id. A token is taken for as long as the history keeps the game session.
+func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.CreateGameSession, token bool) (g *fleet.GameSession, err error) {
+	if _, err := p.read(ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(c.ID) }); err != nil {
+		return nil, err
+	}
+	if g == nil && token {
+		g, err = p.pastGameSession(ctx, room, c.ID)
+	}
+	if g != nil && !bytes.Equal(g.Fingerprint, c.Fingerprint) {
+		return nil, fault.New(fault.IdempotentParameterMismatch, "A game session with the id %s exists already and was created with other parameters", c.ID)
+	}
+	return g, err
+}
+
+// createGameSession counts the creation against the fleet's policy, if it has
+// one, and asks the room. A creation that does not come about is not counted.
+func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fleet.RoomID, c fleet.CreateGameSession) (*fleet.GameSession, error) {
+	counted := catalog.ClaimCreation{Fleet: f.ID, Creator: c.CreatorID, At: p.now()}
+	if f.CreationLimit != nil {
+		if err := p.change(ctx, counted); err != nil {
+			return nil, err
+		}
+	}
+	g, err := ask[*fleet.GameSession](ctx, p, region.RoomCommand{Room: room, Command: c})
+	if err == nil {
+		return g, nil
+	}
+	if f.CreationLimit != nil && !errors.Is(err, shard.ErrOutcomeUnknown) {
+		err = joinFaults(err, p.change(context.WithoutCancel(ctx), catalog.ReleaseCreation(counted)))
+	}
+	if fault.Is(err, fault.NotFound) { // no compute was ever registered there
+		return nil, fault.New(fault.FleetCapacityExceeded, "Unable to reserve a process on fleet %s.", f.ID)
+	}
+	return nil, err
+}
+
+// joinFaults keeps the first of two errors for the caller and the other for the log.
+func joinFaults(err, also error) error {
+	if also == nil {
+		return err
+	}
+	f := *fault.Of(err)
+	f.Err = also
+	return &f
+}
+
+// UpdateGameSession changes what is given of an ACTIVE game session.
+func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessionInput) (*wire.UpdateGameSessionOutput, error) {
+	room, id, err := p.gameSessionPlace(in.GameSessionId)
+	if err != nil {
+		return nil, err
+	}
+	command := fleet.UpdateGameSession{
+		ID: id, Name: in.Name, Policy: fleet.Policy(in.PlayerSessionCreationPolicy), Protection: string(in.ProtectionPolicy),
+	}
+	if command.Properties, err = propertiesFrom(in.GameProperties); err != nil {
+		return nil, err
+	}
+	if n, ok := in.MaximumPlayerSessionCount.Get(); ok {
+		if n > maxPlayers {
+			return nil, fault.New(fault.InvalidRequest, "MaximumPlayerSessionCount is %d; the maximum is %d", n, maxPlayers)
+		}
+		command.Maximum = &n
+	}
+	g, err := p.changeGameSession(ctx, room, id, command)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.UpdateGameSessionOutput{GameSession: g}, nil
+}
+
+// TerminateGameSession asks the process to end. To force it would need control
+// of the process, which the service does not have on computes of others.
+// Source: API reference, TerminateGameSession.
+func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
+	if in.TerminationMode == wire.TerminationModeForceTerminate {
+		return nil, fault.New(fault.InvalidRequest, "FORCE_TERMINATE needs an agent on the compute that can end the process. Use TRIGGER_ON_PROCESS_TERMINATE.")
+	}
+	room, id, err := p.gameSessionPlace(in.GameSessionId)
+	if err != nil {
+		return nil, err
+	}
+	g, err := p.changeGameSession(ctx, room, id, fleet.TerminateGameSession{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	return &wire.TerminateGameSessionOutput{GameSession: g}, nil
+}
+
+// changeGameSession has a room change a game session and answers with it. One
+// that has left memory is over.
+func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id string, c fleet.Command) (*wire.GameSession, error) {
+	g, err := ask[*fleet.GameSession](ctx, p, region.RoomCommand{Room: room, Command: c})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, p.notInMemory(ctx, room, id)
+	case err != nil:
+		return nil, err
+	}
+	return p.gameSession(room, g), nil
+}
+
+// notInMemory is the fault for a game session that a room does not know:
+// InvalidGameSessionStatus when the history does.
+func (p *Plane) notInMemory(ctx context.Context, room fleet.RoomID, id string) error {
+	past, err := p.pastGameSession(ctx, room, id)
+	switch {
+	case err != nil:
+		return err
+	case past != nil:
+		return fault.New(fault.InvalidGameSessionStatus, "Game session %s is %s", id, past.Status)
+	}
+	return fault.New(fault.NotFound, "Game session %s not found", p.gameSessionArn(room, id))
+}
+
+// GetPlayerConnectionDetails gives the address of the game server for each
+// player. There is no player gateway, so there are no gateway tokens.
+func (p *Plane) GetPlayerConnectionDetails(ctx context.Context, in *wire.GetPlayerConnectionDetailsInput) (*wire.GetPlayerConnectionDetailsOutput, error) {
+	_, g, err := p.findSession(ctx, in.GameSessionId)
+	switch {
+	case err != nil:
+		return nil, err
+	case g.Status != fleet.Active:
+		return nil, fault.New(fault.InvalidGameSessionStatus, "Game session %s is %s", g.ID, g.Status)
+	}
+	out := &wire.GetPlayerConnectionDetailsOutput{GameSessionId: in.GameSessionId}
+	for _, player := range in.PlayerIds {
+		out.PlayerConnectionDetails = append(out.PlayerConnectionDetails, wire.PlayerConnectionDetail{
+			PlayerId: player, Endpoints: []wire.PlayerConnectionEndpoint{{IpAddress: g.IPAddress, Port: wire.Some(g.Port)}},
+		})
+	}
+	return out, nil
+}

@@ -1,0 +1,235 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// Game sessions that are over leave memory for the history, where Describe
+// still finds them. The entries are
+//
+//	s.<fleet>.<location>.<id>.<place>         the game session and its player sessions
+//	p.<player>.<fleet>.<location>.<id>.<place>  that a player was in it; no data
+//
+// <place> is shard, room and ordinal, as the ids of its player sessions have
+// them; <player> is a hash of the player id, which may hold any character.
+
+func sessionSubject(room fleet.RoomID, id, place string) string {
+	return fmt.Sprintf("s.%s.%s.%s.%s", room.Fleet, room.Location, id, place)
+}
+
+func playerSubject(player string) string {
+	sum := sha256.Sum256([]byte(player))
+	return "p." + hex.EncodeToString(sum[:16])
+}
+
+func place(at fleet.Address, ordinal uint64) string {
+	return fmt.Sprintf("%d-%d-%d", at.Shard, at.Room, ordinal)
+}
+
+// archiveBatch is how many game sessions of one room are moved at a time.
+const archiveBatch = 256
+
+// finished is what one room has to give to the history.
+type finished struct {
+	room     fleet.RoomID
+	at       fleet.Address
+	sessions []*fleet.GameSession
+}
+
+// archive moves game sessions of a shard that have been over for long enough
+// into the history: first they are durable there, then the room forgets them.
+func (p *Plane) archive(ctx context.Context, s *regionShard) error {
+	for {
+		var batches []finished
+		before := event.At(p.cfg.Clock.Now().Add(-p.cfg.SessionMemory))
+		err := s.Read(ctx, func(m *region.Machine) {
+			for _, r := range m.Rooms() {
+				if over := r.Over(before, archiveBatch); len(over) > 0 {
+					batches = append(batches, finished{r.ID(), r.Address(), over})
+				}
+			}
+		})
+		if err != nil || len(batches) == 0 {
+			return err
+		}
+		for _, b := range batches {
+			if err := p.archiveBatch(ctx, s, b); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (p *Plane) archiveBatch(ctx context.Context, s *regionShard, b finished) error {
+	forget := fleet.ForgetGameSessions{}
+	for _, g := range b.sessions {
+		if err := p.remember(ctx, b, g); err != nil {
+			return err
+		}
+		forget.Ordinals = append(forget.Ordinals, g.Ordinal)
+	}
+	_, err := s.Do(ctx, region.RoomCommand{Room: b.room, Command: forget})
+	return err
+}
+
+// remember writes one game session into the history.
+func (p *Plane) remember(ctx context.Context, b finished, g *fleet.GameSession) error {
+	var data bytes.Buffer
+	if err := region.Events.Append(&data, event.Fact{Room: uint32(b.at.Room), Body: g}); err != nil {
+		return err
+	}
+	subject := sessionSubject(b.room, g.ID, place(b.at, g.Ordinal))
+	if err := p.cfg.History.Put(ctx, subject, data.Bytes()); err != nil {
+		return err
+	}
+	players := map[string]bool{}
+	for _, s := range g.PlayerSessions() {
+		if players[s.PlayerID] {
+			continue
+		}
+		players[s.PlayerID] = true
+		if err := p.cfg.History.Put(ctx, playerSubject(s.PlayerID)+strings.TrimPrefix(subject, "s"), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A pastEntry is one game session of the history.
+type pastEntry struct {
+	seq     uint64
+	room    fleet.RoomID
+	session *fleet.GameSession
+}
+
+// past lists up to limit game sessions of the history whose subjects match.
+func (p *Plane) past(ctx context.Context, filter string, after uint64, limit int) (entries []pastEntry, err error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	var broken error
+	err = p.cfg.History.List(ctx, filter, after, func(seq uint64, subject string, data []byte) bool {
+		var e pastEntry
+		if e, broken = readPast(seq, subject, data); broken != nil {
+			return false
+		}
+		entries = append(entries, e)
+		return len(entries) < limit
+	})
+	if err == nil {
+		err = broken
+	}
+	return entries, err
+}
+
+func readPast(seq uint64, subject string, data []byte) (pastEntry, error) {
+	parts := strings.Split(subject, ".")
+	fact, _, err := region.Events.Next(data)
+	if err != nil {
+		return pastEntry{}, fmt.Errorf("history entry %s: %w", subject, err)
+	}
+	g, ok := fact.Body.(*fleet.GameSession)
+	if !ok || len(parts) != 5 {
+		return pastEntry{}, fmt.Errorf("history entry %s is not a game session", subject)
+	}
+	return pastEntry{seq: seq, room: fleet.RoomID{Fleet: fleet.ID(parts[1]), Location: parts[2]}, session: g}, nil
+}
+
+// pastGameSession finds a game session in the history; nil when it is not there.
+func (p *Plane) pastGameSession(ctx context.Context, room fleet.RoomID, id string) (*fleet.GameSession, error) {
+	if room.Location == "" {
+		return nil, nil // no game session of this service is without a location
+	}
+	entries, err := p.past(ctx, sessionSubject(room, id, "*"), 0, 1)
+	if err != nil || len(entries) == 0 {
+		return nil, err
+	}
+	return entries[0].session, nil
+}
+
+// pastPlace finds the game session that the id of a player session points to.
+func (p *Plane) pastPlace(ctx context.Context, at fleet.Address, ordinal uint64) (fleet.RoomID, *fleet.GameSession, error) {
+	entries, err := p.past(ctx, "s.*.*.*."+place(at, ordinal), 0, 1)
+	if err != nil || len(entries) == 0 {
+		return fleet.RoomID{}, nil, err
+	}
+	return entries[0].room, entries[0].session, nil
+}
+
+// pastSessions lists game sessions of a fleet that are in the history, in the
+// order in which they came there.
+func (p *Plane) pastSessions(ctx context.Context, id, location string, at sessionPosition, limit int) (found []foundSession, next sessionPosition, more bool, err error) {
+	if location == "" {
+		location = "*"
+	}
+	entries, err := p.past(ctx, sessionSubject(fleet.RoomID{Fleet: fleet.ID(id), Location: location}, "*", "*"), at.Seq, limit+1)
+	if more = len(entries) > limit; more {
+		entries = entries[:limit]
+	}
+	next = at
+	for _, e := range entries {
+		found = append(found, foundSession{e.room, e.session})
+		next = sessionPosition{Past: true, Seq: e.seq}
+	}
+	return found, next, more, err
+}
+
+// playerInPast lists player sessions of a player that are in the history.
+func (p *Plane) playerInPast(ctx context.Context, player string, at playerPosition, limit int) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
+	type entry struct {
+		seq     uint64
+		subject string
+	}
+	var entries []entry
+	prefix := playerSubject(player)
+	err = p.cfg.History.List(ctx, prefix+".>", at.Seq, func(seq uint64, subject string, _ []byte) bool {
+		entries = append(entries, entry{seq, "s" + strings.TrimPrefix(subject, prefix)})
+		return len(entries) <= limit
+	})
+	next = playerPosition{Past: true, Seq: at.Seq, Of: at.Of}
+	for _, e := range entries {
+		sessions, err := p.playerInEntry(ctx, e.subject, player)
+		if err != nil {
+			return nil, next, false, err
+		}
+		for _, s := range sessions[min(next.Of, len(sessions)):] {
+			if len(found) == limit {
+				return found, next, true, nil
+			}
+			found = append(found, s)
+			next.Of++
+		}
+		next = playerPosition{Past: true, Seq: e.seq}
+	}
+	return found, next, len(entries) > limit, err // more of them, though some of these have aged out
+}
+
+// playerInEntry lists the player sessions of a player in one entry of the
+// history, which may have aged out.
+func (p *Plane) playerInEntry(ctx context.Context, subject, player string) ([]wire.PlayerSession, error) {
+	data, ok, err := p.cfg.History.Get(ctx, subject)
+	if err != nil || !ok {
+		return nil, err
+	}
+	e, err := readPast(0, subject, data)
+	if err != nil {
+		return nil, err
+	}
+	var sessions []wire.PlayerSession
+	for _, s := range e.session.PlayerSessions() {
+		if s.PlayerID == player {
+			sessions = append(sessions, p.describe(e.room, e.session, s))
+		}
+	}
+	return sessions, nil
+}

@@ -1,0 +1,209 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+)
+
+// archived waits until a game session that is over has moved into the history.
+func (w *world) archived(gameSession string) {
+	w.t.Helper()
+	w.clock.Advance(w.config.SessionMemory)
+	room, id, err := w.gameSessionPlace(gameSession)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.advance("the move of "+id+" into the history", tidyEvery, func() bool {
+		found := false
+		if _, err := w.read(w.ctx, room, func(r *fleet.Room) { _, found = r.GameSession(id) }); err != nil {
+			w.t.Fatal(err)
+		}
+		return !found
+	})
+}
+
+// after returns what an operation answers before and after the move of a game
+// session into the history, which has to be the same.
+func TestNothingChangesWithTheMoveIntoTheHistory(t *testing.T) {
+	w := newWorld(t)
+	fleet, sockets := w.host(1)
+	alias := text(w.must("CreateAlias", object{"Name": "a", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": fleet}}), "Alias", "AliasId")
+	id := w.active(fleet, object{"Name": "n", "CreatorId": "me", "GameSessionData": "d", "GameProperties": []object{{"Key": "a", "Value": "1"}}}, sockets...)
+	out := w.must("CreatePlayerSessions", object{"GameSessionId": id, "PlayerIds": []string{"x.*>", "y"}, "PlayerDataMap": object{"y": "data"}})
+	x, y := text(out, "PlayerSessions", 0, "PlayerSessionId"), text(out, "PlayerSessions", 1, "PlayerSessionId")
+	sockets[0].ok(sockets[0].accept(id, y))
+	sockets[0].ok(sockets[0].end())
+
+	questions := []struct {
+		operation string
+		in        object
+	}{
+		{"DescribeGameSessions", object{"GameSessionId": id}},
+		{"DescribeGameSessions", object{"FleetId": fleet}},
+		{"DescribeGameSessions", object{"AliasId": alias, "StatusFilter": "TERMINATED", "Location": "custom-a"}},
+		{"DescribeGameSessions", object{"FleetId": fleet, "StatusFilter": "ACTIVE"}},
+		{"DescribeGameSessionDetails", object{"GameSessionId": id}},
+		{"DescribePlayerSessions", object{"GameSessionId": id}},
+		{"DescribePlayerSessions", object{"GameSessionId": id, "PlayerSessionStatusFilter": "TIMEDOUT"}},
+		{"DescribePlayerSessions", object{"PlayerSessionId": x}},
+		{"DescribePlayerSessions", object{"PlayerSessionId": y}},
+		{"DescribePlayerSessions", object{"PlayerId": "x.*>"}},
+		{"DescribePlayerSessions", object{"PlayerId": "y"}},
+		{"DescribePlayerSessions", object{"PlayerId": "nobody"}},
+	}
+	ask := func() (answers []string) {
+		for _, q := range questions {
+			answers = append(answers, fmt.Sprint(w.must(q.operation, q.in)))
+		}
+		return answers
+	}
+	before := ask()
+	if !strings.Contains(before[0], "TERMINATED") || !strings.Contains(before[5], "COMPLETED") || !strings.Contains(before[6], "TIMEDOUT") {
+		t.Fatalf("unexpected end: %v", before)
+	}
+	w.archived(id)
+	for i, answer := range ask() {
+		if answer != before[i] {
+			t.Errorf("%s %v answers %s and before\n%s", questions[i].operation, questions[i].in, answer, before[i])
+		}
+	}
+	w.refused(fault.InvalidGameSessionStatus, "UpdateGameSession", object{"GameSessionId": id, "Name": "x"})
+	w.refused(fault.InvalidGameSessionStatus, "TerminateGameSession", object{"GameSessionId": id, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
+	w.refused(fault.InvalidGameSessionStatus, "CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "z"})
+	w.refused(fault.InvalidGameSessionStatus, "GetPlayerConnectionDetails", object{"GameSessionId": id, "PlayerIds": []string{"z"}})
+
+	w.must("DeleteFleet", object{"FleetId": fleet})
+	for i, q := range questions {
+		if q.in["FleetId"] != nil || q.in["AliasId"] != nil {
+			w.refused(fault.NotFound, q.operation, q.in)
+		} else if answer := fmt.Sprint(w.must(q.operation, q.in)); answer != before[i] {
+			t.Errorf("after the end of the fleet %s %v answers %s", q.operation, q.in, answer)
+		}
+	}
+
+	w.clock.Advance(30*24*time.Hour + time.Hour)
+	w.refused(fault.NotFound, "DescribeGameSessions", object{"GameSessionId": id})
+	w.refused(fault.NotFound, "DescribePlayerSessions", object{"PlayerSessionId": x})
+	same(t, w.must("DescribePlayerSessions", object{"PlayerId": "y"}), `{"PlayerSessions":[]}`)
+}
+
+func TestPagingFromMemoryIntoHistory(t *testing.T) {
+	w := newWorld(t)
+	fleet := w.fleetAt("custom-a", "custom-b")
+	var sessions, players []string
+	play := func(i int) *socket {
+		location := []string{"custom-a", "custom-b"}[i%2]
+		compute := "c-" + location
+		s := w.process(fleet, compute, w.compute(fleet, location, compute), fmt.Sprint("p", i))
+		id := w.active(fleet, object{"Location": location}, s)
+		sessions = append(sessions, id)
+		for range 2 { // the player comes twice
+			p := text(w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "anna"}), "PlayerSession", "PlayerSessionId")
+			players = append(players, p)
+			s.ok(s.remove(id, p))
+		}
+		return s
+	}
+	for i := range 5 {
+		s := play(i)
+		s.ok(s.end())
+	}
+	for _, id := range sessions {
+		w.archived(id)
+	}
+	for i := 5; i < 8; i++ {
+		play(i)
+	}
+	for limit := 1; limit <= 9; limit++ {
+		got := slices.Concat(w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet, "Limit": limit})...)
+		if !sameSet(got, sessions) {
+			t.Errorf("in pages of %d: %d game sessions, want each of %d once", limit, len(got), len(sessions))
+		}
+		got = slices.Concat(w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna", "Limit": limit})...)
+		if !sameSet(got, players) {
+			t.Errorf("in pages of %d: %d player sessions, want each of %d once", limit, len(got), len(players))
+		}
+	}
+	only := slices.Concat(w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet, "Location": "custom-b", "Limit": 1})...)
+	if len(only) != 4 {
+		t.Errorf("%d game sessions in custom-b, want 4", len(only))
+	}
+
+	// A token from before the move leads on, and to nothing twice that it should not.
+	out := w.must("DescribePlayerSessions", object{"PlayerId": "anna", "Limit": 3})
+	shown := texts(out["PlayerSessions"], "PlayerSessionId")
+	w.must("DeregisterCompute", object{"FleetId": fleet, "ComputeName": "c-custom-a"})
+	w.must("DeregisterCompute", object{"FleetId": fleet, "ComputeName": "c-custom-b"})
+	for _, id := range sessions[5:] {
+		w.archived(id)
+	}
+	rest := slices.Concat(w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna", "Limit": 3, "NextToken": out["NextToken"]})...)
+	for _, p := range players {
+		if !slices.Contains(shown, p) && !slices.Contains(rest, p) {
+			t.Errorf("player session %s got lost between the pages", p)
+		}
+	}
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// What is in the history and not yet out of memory is shown once.
+func TestOnTheWayIntoTheHistory(t *testing.T) {
+	w := newWorld(t, withMemory(24*time.Hour))
+	fleetID, sockets := w.host(1)
+	id := w.active(fleetID, nil, sockets...)
+	w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "anna"})
+	sockets[0].ok(sockets[0].end())
+	room, name, _ := w.gameSessionPlace(id)
+	var b finished
+	if _, err := w.read(w.ctx, room, func(r *fleet.Room) {
+		g, _ := r.GameSession(name)
+		b = finished{r.ID(), r.Address(), []*fleet.GameSession{g}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.remember(w.ctx, b, b.sessions[0]); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleetID}); len(got) != 1 || len(got[0]) != 1 {
+		t.Errorf("shown %v", got)
+	}
+	if got := w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna"}); len(got) != 1 || len(got[0]) != 1 {
+		t.Errorf("shown %v", got)
+	}
+}
+
+// Rooms of locations that have left their fleets go when nothing is in them.
+func TestEmptyRoomsAreClosed(t *testing.T) {
+	w := newWorld(t, withMemory(time.Minute))
+	fleetID, sockets := w.host(1)
+	id := w.active(fleetID, nil, sockets...)
+	w.must("DeregisterCompute", object{"FleetId": fleetID, "ComputeName": "c1"})
+	w.must("DeleteFleet", object{"FleetId": fleetID})
+	exists := func() bool {
+		found, err := w.read(w.ctx, w.room(fleetID, "custom-a"), func(*fleet.Room) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if !exists() {
+		t.Fatal("the room went before its game session")
+	}
+	w.advance("the end of the room", tidyEvery, func() bool { return !exists() })
+	if w.status(id) != "TERMINATED" {
+		t.Error("the game session is not in the history")
+	}
+	w.restart()
+	if exists() {
+		t.Error("the room is back after a restart")
+	}
+}

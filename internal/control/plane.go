@@ -1,0 +1,210 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/sigv4"
+)
+
+// Config says what a control plane is of. All fields are required unless they
+// say otherwise.
+type Config struct {
+	Region   string            // for example us-west-2; stands in ARNs
+	Account  string            // 12 digits; stands in ARNs
+	Secret   []byte            // SecretSize bytes: everything secret is derived from it
+	Journals []journal.Journal // one per shard
+	History  journal.History   // of game sessions that are over
+	Settings region.Settings
+
+	SDKEndpoint   string        // wss://…: where server processes connect
+	AgentEndpoint string        // wss://…: where agents connect
+	ClockSkew     time.Duration // how far the clock of a signer may be off; 0: 5 minutes
+	SessionMemory time.Duration // how long a game session stays in memory after its end
+
+	SnapshotEvery shard.SnapshotEvery // zero: the default
+	FinalSnapshot bool                // write snapshots at a graceful stop
+	Clock         clockwork.Clock
+	Log           *slog.Logger
+
+	// Observe, if set, is called with what has become durable in a shard, in
+	// order, on the shard's own goroutine: it must be quick.
+	Observe func(shard int, facts []event.Fact)
+	Metrics shard.Metrics // hooks of all shards; may be zero
+}
+
+// regionShard is a shard that runs the machine of package region.
+type regionShard = shard.Shard[region.Command, *region.Machine]
+
+// A Plane is the control plane of one region.
+type Plane struct {
+	cfg     Config
+	secrets *secrets
+	shards  []*regionShard
+	follow  []*follower // one per shard
+	view    atomic.Pointer[catalog.State]
+	keys    sync.Map // access keys that were opened: *catalog.AccessKey → sigv4.Credential
+
+	verifier, csharpVerifier *sigv4.Verifier // of server processes that sign their request
+
+	work      tasks      // that answer server processes
+	finishing sync.Mutex // held by whoever finishes a deletion
+}
+
+// New makes a control plane. It serves once Run has made it ready.
+func New(cfg Config) (*Plane, error) {
+	secrets, err := newSecrets(cfg.Secret)
+	switch {
+	case err != nil:
+		return nil, err
+	case !arn.ValidRegion(cfg.Region):
+		return nil, fmt.Errorf("region %q is not of the form us-west-2, which server SDKs insist on", cfg.Region)
+	case !arn.ValidAccount(cfg.Account):
+		return nil, fmt.Errorf("account %q does not have 12 digits", cfg.Account)
+	case len(cfg.Journals) == 0 || len(cfg.Journals) > region.MaxShards:
+		return nil, fmt.Errorf("%d shards: a region has 1 to %d", len(cfg.Journals), region.MaxShards)
+	}
+	cfg.Settings.Fleet.Region = cfg.Region
+	p := &Plane{cfg: cfg, secrets: secrets}
+	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})
+	p.csharpVerifier = sigv4.New(sigv4.Config{
+		Keys: p, Skew: cfg.ClockSkew, ServerProcessSkew: widestZone + cmp.Or(cfg.ClockSkew, sigv4.DefaultSkew),
+	})
+	p.view.Store(catalog.New(cfg.Settings.Catalog))
+	for i, j := range cfg.Journals {
+		p.follow = append(p.follow, newFollower(p, i))
+		p.shards = append(p.shards, shard.New(shard.Config[region.Command, *region.Machine]{
+			Journal: j, Events: region.Events, NewMachine: func() *region.Machine { return region.New(i, &p.cfg.Settings) },
+			Clock: cfg.Clock, Log: cfg.Log.With("shard", i),
+			SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot,
+			Observe: p.follow[i].observe, ViewWhen: viewWhen(i), Metrics: cfg.Metrics,
+		}))
+	}
+	return p, nil
+}
+
+// widestZone is the largest offset of a time zone. The server SDK for C# signs
+// with local time that it calls UTC.
+const widestZone = 14 * time.Hour
+
+// viewWhen asks for a view whenever the catalog has changed.
+func viewWhen(shard int) func([]event.Fact) bool {
+	if shard != region.CatalogShard {
+		return nil
+	}
+	return func(facts []event.Fact) bool {
+		for _, f := range facts {
+			if f.Room == 0 {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Run runs the shards and what keeps them tidy until ctx is done or a shard
+// ends for good.
+func (p *Plane) Run(ctx context.Context) error {
+	defer p.work.stop()
+	group, ctx := errgroup.WithContext(ctx)
+	for i, s := range p.shards {
+		group.Go(func() error {
+			if err := s.Run(ctx); err != nil {
+				return fmt.Errorf("shard %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	parts := []func(context.Context) error{p.tidy}
+	for _, f := range p.follow {
+		parts = append(parts, f.resumeLinks)
+	}
+	for _, run := range parts {
+		group.Go(func() error {
+			if err := p.WaitReady(ctx); err != nil {
+				return nil // stopped before it began
+			}
+			return run(ctx)
+		})
+	}
+	err := group.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// WaitReady returns when all shards serve, or with ctx's error.
+func (p *Plane) WaitReady(ctx context.Context) error {
+	for _, s := range p.shards {
+		select {
+		case <-s.Ready():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Serving reports whether all shards serve at this moment.
+func (p *Plane) Serving() bool {
+	for _, s := range p.shards {
+		if !s.Serving() {
+			return false
+		}
+	}
+	return true
+}
+
+// tasks are goroutines of which nobody keeps count but their owner, who waits
+// for them when it stops.
+type tasks struct {
+	mu      sync.Mutex
+	stopped bool
+	running sync.WaitGroup
+}
+
+// start runs f beside the caller, or reports false after stop.
+func (t *tasks) start(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped {
+		return false
+	}
+	t.running.Go(f)
+	return true
+}
+
+// stop waits for the tasks; none starts any more.
+func (t *tasks) stop() {
+	t.mu.Lock()
+	t.stopped = true
+	t.mu.Unlock()
+	t.running.Wait()
+}
+
+func (p *Plane) now() event.Time { return event.At(p.cfg.Clock.Now()) }
+
+// The ARNs of this region's resources.
+
+func (p *Plane) fleetArn(id string) string { return arn.Fleet(p.cfg.Region, p.cfg.Account, id) }
+
+func (p *Plane) gameSessionArn(room fleet.RoomID, id string) string {
+	return arn.GameSession(p.cfg.Region, string(room.Fleet), room.Location, id)
+}

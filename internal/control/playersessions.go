@@ -1,0 +1,228 @@
+package control
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"slices"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// CreatePlayerSession takes a place in a game session for a player.
+func (p *Plane) CreatePlayerSession(ctx context.Context, in *wire.CreatePlayerSessionInput) (*wire.CreatePlayerSessionOutput, error) {
+	sessions, err := p.reserve(ctx, in.GameSessionId, []fleet.NewPlayer{{PlayerID: in.PlayerId, Data: in.PlayerData}})
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreatePlayerSessionOutput{PlayerSession: &sessions[0]}, nil
+}
+
+// CreatePlayerSessions takes places for several players: for all of them or for
+// none, in the order of the request. Data of players who are not in the list is
+// passed over.
+func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error) {
+	players := make([]fleet.NewPlayer, len(in.PlayerIds))
+	seen := make(map[string]bool, len(in.PlayerIds))
+	for i, id := range in.PlayerIds {
+		if seen[id] {
+			return nil, fault.New(fault.InvalidRequest, "PlayerIds holds a player twice, at position %d", i+1)
+		}
+		seen[id] = true
+		players[i] = fleet.NewPlayer{PlayerID: id, Data: in.PlayerDataMap[id]}
+	}
+	sessions, err := p.reserve(ctx, in.GameSessionId, players)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreatePlayerSessionsOutput{PlayerSessions: sessions}, nil
+}
+
+func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fleet.NewPlayer) ([]wire.PlayerSession, error) {
+	room, id, err := p.gameSessionPlace(gameSessionArn)
+	if err != nil {
+		return nil, err
+	}
+	for i := range players {
+		rand.Read(players[i].Random[:])
+	}
+	r, err := ask[fleet.Reservation](ctx, p, region.RoomCommand{Room: room, Command: fleet.ReservePlayers{GameSession: id, Players: players}})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, p.notInMemory(ctx, room, id)
+	case err != nil:
+		return nil, err
+	}
+	sessions := make([]wire.PlayerSession, len(r.Players))
+	gameSessionArn, fleetArn := p.gameSessionArn(room, id), p.fleetArn(string(room.Fleet))
+	for i, s := range r.Players {
+		sessions[i] = playerSession(gameSessionArn, fleetArn, room, r.GameSession, s)
+	}
+	return sessions, nil
+}
+
+// DescribePlayerSessions describes player sessions by exactly one of the three
+// ids, those in the history included.
+func (p *Plane) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+	if given := one(in.GameSessionId) + one(in.PlayerId) + one(in.PlayerSessionId); given != 1 {
+		return nil, fault.New(fault.InvalidRequest, "Give exactly one of GameSessionId, PlayerId and PlayerSessionId")
+	}
+	switch fleet.PlayerSessionStatus(in.PlayerSessionStatusFilter) {
+	case "", fleet.Reserved, fleet.InGame, fleet.Completed, fleet.TimedOut:
+	default:
+		return nil, fault.New(fault.InvalidRequest, "PlayerSessionStatusFilter %s is not one of RESERVED, ACTIVE, COMPLETED and TIMEDOUT", in.PlayerSessionStatusFilter)
+	}
+	switch {
+	case in.PlayerSessionId != "":
+		return p.describePlayerSession(ctx, in.PlayerSessionId)
+	case in.GameSessionId != "":
+		return p.describePlayersIn(ctx, in)
+	default:
+		return p.describePlayer(ctx, in)
+	}
+}
+
+// describePlayerSession finds one player session; its id says where it is.
+func (p *Plane) describePlayerSession(ctx context.Context, text string) (*wire.DescribePlayerSessionsOutput, error) {
+	notFound := fault.New(fault.NotFound, "Player session %s not found", text)
+	id, err := fleet.ParsePlayerSessionID(text)
+	if err != nil {
+		return nil, err
+	}
+	at, ordinal := id.Place()
+	if int(at.Shard) >= len(p.shards) {
+		return nil, notFound
+	}
+	var room fleet.RoomID
+	var g *fleet.GameSession
+	err = p.shards[at.Shard].Read(ctx, func(m *region.Machine) {
+		if r, ok := m.RoomAt(at.Room); ok {
+			room = r.ID()
+			g, _ = r.GameSessionAt(ordinal)
+		}
+	})
+	if err == nil && g == nil {
+		room, g, err = p.pastPlace(ctx, at, ordinal)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if g != nil {
+		if s, ok := g.PlayerSession(id); ok {
+			return &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{p.describe(room, g, s)}}, nil
+		}
+	}
+	return nil, notFound
+}
+
+func (p *Plane) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
+	return playerSession(p.gameSessionArn(room, g.ID), p.fleetArn(string(room.Fleet)), room, g, s)
+}
+
+// describePlayersIn lists the player sessions of a game session in the order of
+// their creation.
+func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+	pages := p.secrets.pages("DescribePlayerSessions", in.GameSessionId, in.PlayerSessionStatusFilter)
+	var next uint32 // the index to begin with
+	if err := pages.read(in.NextToken, &next); err != nil {
+		return nil, err
+	}
+	room, g, err := p.findSession(ctx, in.GameSessionId)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{}}
+	for _, s := range g.PlayerSessions() {
+		if s.Index < next || in.PlayerSessionStatusFilter != "" && string(s.Status) != in.PlayerSessionStatusFilter {
+			continue
+		}
+		if len(out.PlayerSessions) == pageSize(in.Limit) {
+			out.NextToken = pages.token(s.Index)
+			break
+		}
+		out.PlayerSessions = append(out.PlayerSessions, p.describe(room, g, s))
+	}
+	return out, nil
+}
+
+// playerPosition is the last player session of a page: those in memory by their
+// place, then those in the history.
+type playerPosition struct {
+	Shard   uint8  `json:"h,omitempty"`
+	Room    uint16 `json:"r,omitempty"`
+	Session uint64 `json:"g,omitempty"` // ordinal of the game session
+	Index   uint32 `json:"i,omitempty"` // order of creation in the game session
+	Past    bool   `json:"p,omitempty"`
+	Seq     uint64 `json:"s,omitempty"`
+	Of      int    `json:"o,omitempty"` // how many of the entry behind Seq were shown
+}
+
+// before orders positions in memory.
+func (a playerPosition) before(b playerPosition) bool {
+	return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Room, b.Room), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Index, b.Index)) < 0
+}
+
+// describePlayer lists the player sessions of a player in all fleets. It is the
+// one question without an id of ours, so every shard is asked.
+func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+	pages := p.secrets.pages("DescribePlayerSessions", "player", in.PlayerId)
+	var at playerPosition
+	if err := pages.read(in.NextToken, &at); err != nil {
+		return nil, err
+	}
+	limit := pageSize(in.Limit)
+	found := []wire.PlayerSession{}
+	if !at.Past {
+		inMemory, last, more, err := p.playerInMemory(ctx, in.PlayerId, at, limit)
+		if err != nil {
+			return nil, err
+		}
+		if more {
+			return &wire.DescribePlayerSessionsOutput{PlayerSessions: inMemory, NextToken: pages.token(last)}, nil
+		}
+		found, at = append(found, inMemory...), playerPosition{Past: true}
+	}
+	past, next, more, err := p.playerInPast(ctx, in.PlayerId, at, limit-len(found))
+	if err != nil {
+		return nil, err
+	}
+	past = slices.DeleteFunc(past, func(s wire.PlayerSession) bool { // on its way out of memory
+		return slices.ContainsFunc(found, func(o wire.PlayerSession) bool { return o.PlayerSessionId == s.PlayerSessionId })
+	})
+	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: append(found, past...)}
+	if more {
+		out.NextToken = pages.token(next)
+	}
+	return out, nil
+}
+
+// playerInMemory lists player sessions of a player behind a position; more says
+// that there are further ones than a page holds.
+func (p *Plane) playerInMemory(ctx context.Context, player string, at playerPosition, limit int) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
+	for _, s := range p.shards[min(int(at.Shard), len(p.shards)):] {
+		view, err := s.View(ctx)
+		if err != nil {
+			return nil, last, false, err
+		}
+		for _, r := range view.Rooms() {
+			r.PlayerSessionsOf(player, func(g *fleet.GameSession, s *fleet.PlayerSession) bool {
+				here := playerPosition{Shard: r.Address().Shard, Room: r.Address().Room, Session: g.Ordinal, Index: s.Index}
+				if !at.before(here) {
+					return true
+				}
+				if more = len(found) == limit; more {
+					return false
+				}
+				found, last = append(found, p.describe(r.ID(), g, s)), here
+				return true
+			})
+			if more {
+				return found, last, true, nil
+			}
+		}
+	}
+	return found, last, false, nil
+}

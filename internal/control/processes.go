@@ -1,0 +1,371 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// Connect authenticates a server process and makes its socket the primary one.
+func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error) {
+	if c.FleetID == "" || c.ComputeName == "" || c.ProcessID == "" || c.Authorization == "" {
+		return nil, fault.New(fault.InvalidRequest, "The connection needs the parameters FleetId, ComputeId, pID and Authorization")
+	}
+	location, ok := p.catalog().ComputeLocation(fleetID(c.FleetID), c.ComputeName)
+	if !ok {
+		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s. Call RegisterCompute.", c.ComputeName, c.FleetID)
+	}
+	room := fleet.RoomID{Fleet: fleet.ID(fleetID(c.FleetID)), Location: location}
+	serial, err := p.authenticate(ctx, room, c)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{
+		plane: p, follower: p.follow[region.ShardOf(room, len(p.shards))], push: c.Push, replaced: c.Replaced, signed: serial == 0,
+		key: linkKey{room, fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID}},
+	}
+	l.connect = fleet.ConnectProcess{
+		ProcessKey: l.key.process, Token: serial, Idempotency: c.IdempotencyToken, SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
+	}
+	if _, err := ask[*fleet.Process](ctx, p, l.command(l.connect)); err != nil {
+		if errors.Is(err, shard.ErrOutcomeUnknown) {
+			l.follower.loseOrphan(l)
+		}
+		return nil, err
+	}
+	if old := l.follower.install(l); old != nil {
+		old.replacedOnce()
+	}
+	if err := l.catchUp(ctx); err != nil {
+		l.Disconnected()
+		return nil, err
+	}
+	return l, nil
+}
+
+// authenticate checks the token or the signature of a server process and
+// returns the serial of the token, 0 for a signature.
+func (p *Plane) authenticate(ctx context.Context, room fleet.RoomID, c ServerConnect) (serial uint64, err error) {
+	if c.Authorization == "SigV4" {
+		return 0, p.checkSignature(c)
+	}
+	var compute *fleet.Compute
+	if _, err := p.read(ctx, room, func(r *fleet.Room) { compute, _ = r.Compute(c.ComputeName) }); err != nil {
+		return 0, err
+	}
+	if compute != nil {
+		if serial, ok := p.secrets.tokenSerial(room, compute, c.Authorization); ok {
+			return serial, nil
+		}
+	}
+	return 0, fault.New(fault.AccessDenied, "The auth token is not one of compute %s in fleet %s, or has expired. Call GetComputeAuthToken.", c.ComputeName, c.FleetID)
+}
+
+// checkSignature checks the signature that a server process may send instead
+// of a token.
+func (p *Plane) checkSignature(c ServerConnect) error {
+	verifier := p.verifier
+	if c.SDKLanguage == "CSharp" {
+		verifier = p.csharpVerifier
+	}
+	_, err := verifier.VerifyServerProcess(sigv4.ServerProcessQuery{
+		ComputeID: c.ComputeName, FleetID: c.FleetID, ProcessID: c.ProcessID,
+		Algorithm: c.SigV4.Algorithm, Credential: c.SigV4.Credential, Date: c.SigV4.Date,
+		SecurityToken: c.SigV4.SecurityToken, Signature: c.SigV4.Signature,
+	}, p.cfg.Clock.Now())
+	if err != nil {
+		return &fault.Error{Kind: fault.AccessDenied, Message: fault.Of(err).Message, Err: err}
+	}
+	return nil
+}
+
+// A link is one socket of one server process. It implements ServerLink.
+type link struct {
+	plane    *Plane
+	follower *follower
+	key      linkKey
+	connect  fleet.ConnectProcess // what announced it
+	signed   bool                 // it has no token, and is to be given one
+	push     func(Push)
+	replaced func()
+
+	mu      sync.Mutex
+	started string // the game session that was pushed; never push one twice over a socket
+	ending  bool   // TerminateProcess was pushed
+	over    sync.Once
+}
+
+func (l *link) command(c fleet.Command) region.RoomCommand {
+	return region.RoomCommand{Room: l.key.room, Command: c}
+}
+
+// submit has the room carry out a command without waiting.
+func (l *link) submit(c fleet.Command, done func(error)) {
+	l.plane.shardOf(l.key.room).Submit(l.command(c), func(_ any, err error) { done(err) })
+}
+
+// announce tells the room that the process has this socket, and catches up.
+func (l *link) announce(ctx context.Context) error {
+	if _, err := ask[*fleet.Process](ctx, l.plane, l.command(l.connect)); err != nil {
+		return err
+	}
+	return l.catchUp(ctx)
+}
+
+// catchUp pushes what the process has yet to be told: effects are derived from
+// the state, so whoever connects or reconnects hears them. It does nothing for
+// a link that is not the primary one any more.
+func (l *link) catchUp(ctx context.Context) error {
+	var process *fleet.Process
+	var session *fleet.GameSession
+	_, err := l.plane.read(ctx, l.key.room, func(r *fleet.Room) {
+		var ok bool
+		if process, ok = r.Process(l.key.process); ok {
+			session, _ = r.GameSessionAt(process.Session)
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case l.follower.linkFor(l.key) != l:
+		return nil
+	case process == nil || process.Status == fleet.ProcessEnded:
+		return fault.New(fault.AccessDenied, "Process %s has ended. Process ids must be unique between executions.", l.key.process.ID)
+	case !process.Connected:
+		return l.announce(ctx) // the end of the socket before was noted after the beginning of this one
+	}
+	if session != nil && session.Status == fleet.Activating {
+		l.startGameSession(l.plane.sessionPush(l.key.room, session))
+	}
+	if process.TerminateBy != 0 {
+		l.terminate(process.TerminateBy)
+	}
+	return nil
+}
+
+// resume announces the socket to a shard that has recovered and takes no socket
+// for open.
+func (l *link) resume(ctx context.Context) {
+	err := l.announce(ctx)
+	if fault.Is(err, fault.AccessDenied) || fault.Is(err, fault.NotFound) { // the process has ended
+		l.follower.drop(l.key, l)
+		l.replacedOnce()
+		return
+	}
+	l.follower.loseOrphan(l) // the socket may have closed meanwhile
+	l.plane.logUnless(err == nil || ctx.Err() != nil, "server process not announced again", "err", err)
+}
+
+func (l *link) startGameSession(push CreateGameSessionPush) {
+	l.mu.Lock()
+	first := l.started != push.GameSessionID
+	l.started = push.GameSessionID
+	l.mu.Unlock()
+	if first {
+		l.push(push)
+	}
+}
+
+func (l *link) terminate(by event.Time) {
+	l.mu.Lock()
+	first := !l.ending
+	l.ending = true
+	l.mu.Unlock()
+	if first {
+		l.push(TerminateProcessPush{TerminationTime: by.Time()})
+	}
+}
+
+// ended tells the process that the service has given it up, unless it ended itself.
+func (l *link) ended(e *fleet.ProcessHasEnded) {
+	if e.Reason != fleet.EndedItself {
+		l.terminate(e.At)
+	}
+	l.replacedOnce()
+}
+
+func (l *link) replacedOnce() { l.over.Do(l.replaced) }
+
+// refresh gives a process that signed its request a token, because the server
+// SDKs do not sign again when they reconnect.
+func (l *link) refresh() {
+	if !l.signed {
+		return
+	}
+	command := l.command(fleet.IssueToken{Compute: l.key.process.Compute})
+	l.plane.shardOf(l.key.room).Submit(command, func(answer any, err error) {
+		if grant, ok := answer.(fleet.TokenGrant); ok && err == nil {
+			token := l.plane.secrets.authToken(l.key.room, grant.Compute.Name, grant.Token.Serial)
+			l.push(RefreshConnectionPush{Endpoint: l.plane.cfg.SDKEndpoint, AuthToken: token})
+		}
+	})
+}
+
+func (l *link) Activate(ready ProcessReady, done func(error)) {
+	l.submit(fleet.ReadyProcess{ProcessKey: l.key.process, Port: ready.Port, LogPaths: ready.LogPaths}, func(err error) {
+		done(err)
+		if err == nil {
+			l.refresh()
+		}
+	})
+}
+
+func (l *link) Heartbeat(healthy bool, done func(error)) {
+	l.submit(fleet.ReportHealth{ProcessKey: l.key.process, Healthy: healthy}, func(err error) {
+		done(err)
+		if err == nil {
+			l.refresh()
+		}
+	})
+}
+
+func (l *link) ActivateGameSession(gameSession string, done func(error)) {
+	if id, ok := l.ownSession(gameSession, done); ok {
+		l.submit(fleet.ActivateGameSession{ProcessKey: l.key.process, GameSession: id}, done)
+	}
+}
+
+func (l *link) AcceptPlayerSession(gameSession, playerSession string, done func(error)) {
+	if id, player, ok := l.ownPlayer(gameSession, playerSession, done); ok {
+		l.submit(fleet.AcceptPlayer{ProcessKey: l.key.process, GameSession: id, PlayerSession: player}, done)
+	}
+}
+
+func (l *link) RemovePlayerSession(gameSession, playerSession string, done func(error)) {
+	if id, player, ok := l.ownPlayer(gameSession, playerSession, done); ok {
+		l.submit(fleet.RemovePlayer{ProcessKey: l.key.process, GameSession: id, PlayerSession: player}, done)
+	}
+}
+
+func (l *link) UpdatePlayerSessionCreationPolicy(gameSession, policy string, done func(error)) {
+	if id, ok := l.ownSession(gameSession, done); ok {
+		l.submit(fleet.SetPolicy{ProcessKey: l.key.process, GameSession: id, Policy: fleet.Policy(policy)}, done)
+	}
+}
+
+// ownSession takes the ARN of a game session in the link's own location apart.
+func (l *link) ownSession(gameSession string, done func(error)) (id string, ok bool) {
+	room, id, err := l.plane.gameSessionPlace(gameSession)
+	if err == nil && room != l.key.room {
+		err = fault.New(fault.InvalidRequest, "Game session %s is not hosted by server process %s", gameSession, l.key.process.ID)
+	}
+	if err != nil {
+		done(err)
+		return "", false
+	}
+	return id, true
+}
+
+func (l *link) ownPlayer(gameSession, playerSession string, done func(error)) (id string, player fleet.PlayerSessionID, ok bool) {
+	if id, ok = l.ownSession(gameSession, done); !ok {
+		return "", player, false
+	}
+	player, err := fleet.ParsePlayerSessionID(playerSession)
+	if err != nil {
+		done(err)
+		return "", player, false
+	}
+	return id, player, true
+}
+
+// processCall is how long a question of a server process may take: its SDK
+// gives up after 20 s. Source: server SDK 5, request time-out.
+const processCall = 15 * time.Second
+
+// defaultProcessPage is how many player sessions a page has for a server
+// process: the Unreal build of the server SDK keeps no more.
+const defaultProcessPage = 50
+
+func (l *link) DescribePlayerSessions(q PlayerSessionQuery, done func(PlayerSessionPage, error)) {
+	in := &wire.DescribePlayerSessionsInput{
+		GameSessionId: q.GameSessionID, PlayerSessionId: q.PlayerSessionID, PlayerId: q.PlayerID,
+		PlayerSessionStatusFilter: q.StatusFilter, NextToken: q.NextToken, Limit: wire.Some(int32(defaultProcessPage)),
+	}
+	if q.Limit > 0 {
+		in.Limit = wire.Some(int32(min(q.Limit, defaultProcessPage)))
+	}
+	l.beside(func(ctx context.Context) {
+		out, err := l.plane.DescribePlayerSessions(ctx, in)
+		if err != nil {
+			done(PlayerSessionPage{}, err)
+			return
+		}
+		page := PlayerSessionPage{NextToken: out.NextToken}
+		for _, s := range out.PlayerSessions {
+			page.PlayerSessions = append(page.PlayerSessions, processView(&s))
+		}
+		done(page, nil)
+	}, func(err error) { done(PlayerSessionPage{}, err) })
+}
+
+func (l *link) ComputeCertificate(done func(path, compute string, err error)) {
+	l.beside(func(ctx context.Context) {
+		var path string
+		_, err := l.plane.read(ctx, l.key.room, func(r *fleet.Room) {
+			if c, ok := r.Compute(l.key.process.Compute); ok {
+				path = c.CertificatePath
+			}
+		})
+		done(path, l.key.process.Compute, err)
+	}, func(err error) { done("", l.key.process.Compute, err) })
+}
+
+// beside answers a question that has to be waited for; refuse answers it when
+// the plane has stopped.
+func (l *link) beside(answer func(ctx context.Context), refuse func(error)) {
+	started := l.plane.work.start(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), processCall)
+		defer cancel()
+		answer(ctx)
+	})
+	if !started {
+		refuse(fault.New(fault.ServiceUnavailable, "The service is stopping. Try again."))
+	}
+}
+
+func (l *link) Terminate(done func(error)) {
+	l.submit(fleet.EndProcess{ProcessKey: l.key.process}, done)
+}
+
+func (l *link) Disconnected() { l.follower.lose(l) }
+
+func (l *link) noteLost() { l.submit(fleet.LoseProcess{ProcessKey: l.key.process}, func(error) {}) }
+
+func (p *Plane) logUnless(fine bool, message string, args ...any) {
+	if !fine {
+		p.cfg.Log.Warn(message, args...)
+	}
+}
+
+// startPush is what a process is told when a game session was put on it.
+func (p *Plane) startPush(room fleet.RoomID, e *fleet.GameSessionCreated) CreateGameSessionPush {
+	return CreateGameSessionPush{
+		GameSessionID: p.gameSessionArn(room, e.ID), Name: e.Name, GameSessionData: e.Data, MatchmakerData: e.MatchmakerData,
+		IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port, MaximumPlayerSessionCount: e.Maximum, GameProperties: propertyMap(e.Properties),
+	}
+}
+
+// sessionPush is the same for a game session that is there already.
+func (p *Plane) sessionPush(room fleet.RoomID, g *fleet.GameSession) CreateGameSessionPush {
+	return CreateGameSessionPush{
+		GameSessionID: p.gameSessionArn(room, g.ID), Name: g.Name, GameSessionData: g.Data, MatchmakerData: g.MatchmakerData,
+		IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port, MaximumPlayerSessionCount: g.Maximum, GameProperties: propertyMap(g.Properties),
+	}
+}
+
+func propertyMap(properties []fleet.Property) map[string]string {
+	m := make(map[string]string, len(properties))
+	for _, p := range properties {
+		m[p.Key] = p.Value
+	}
+	return m
+}

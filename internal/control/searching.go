@@ -1,0 +1,77 @@
+package control
+
+import (
+	"context"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/search"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// searchPage is the number of results on a page of a search, whatever the
+// caller asks for beyond it. Source: API reference, SearchGameSessions.
+const searchPage = 20
+
+// SearchGameSessions finds ACTIVE game sessions by filter and sort expressions.
+// The answer is consistent: it shows everything that was answered before.
+func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
+	f, err := p.target(in.FleetId, in.AliasId)
+	if err != nil {
+		return nil, err
+	}
+	query := search.Query{Limit: min(int(in.Limit.Or(searchPage)), searchPage)}
+	if query.Filter, err = search.ParseFilter(in.FilterExpression); err != nil {
+		return nil, err
+	}
+	if query.Sort, err = search.ParseSort(in.SortExpression); err != nil {
+		return nil, err
+	}
+	pages := p.secrets.pages("SearchGameSessions", f.ID, in.Location, in.FilterExpression, in.SortExpression)
+	var after search.Position
+	if err := pages.read(in.NextToken, &after); err != nil {
+		return nil, err
+	}
+	if in.NextToken != "" {
+		query.After = &after
+	}
+	rooms, err := p.rooms(ctx, f.ID, in.Location)
+	if err != nil {
+		return nil, err
+	}
+	return p.searchRooms(rooms, query, pages)
+}
+
+// searchRooms searches each location and merges what was found. It asks for one
+// result more than the page holds, which tells whether there is a next page.
+func (p *Plane) searchRooms(rooms []*fleet.Room, query search.Query, pages pages) (*wire.SearchGameSessionsOutput, error) {
+	size := query.Limit
+	query.Limit++
+	lists := make([][]search.Hit, len(rooms))
+	bySource := make(map[uint32]*fleet.Room, len(rooms))
+	for i, r := range rooms {
+		query.Source = source(r)
+		lists[i] = r.Index().Search(query)
+		bySource[query.Source] = r
+	}
+	hits := search.Merge(query.Sort, query.Limit, lists...)
+	out := &wire.SearchGameSessionsOutput{GameSessions: []wire.GameSession{}}
+	if len(hits) > size {
+		hits = hits[:size]
+		out.NextToken = pages.token(hits[size-1].Position)
+	}
+	for _, h := range hits {
+		r := bySource[h.Position.Source]
+		g, ok := r.GameSessionAt(h.Doc.Key)
+		if !ok {
+			return nil, fault.New(fault.InternalService, "The index names a game session that is not there")
+		}
+		out.GameSessions = append(out.GameSessions, *p.gameSession(r.ID(), g))
+	}
+	return out, nil
+}
+
+// source tells the indexes of a region apart.
+func source(r *fleet.Room) uint32 {
+	return uint32(r.Address().Shard)<<16 | uint32(r.Address().Room)
+}

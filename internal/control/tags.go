@@ -1,0 +1,57 @@
+package control
+
+import (
+	"context"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// TagResource adds tags to a resource and replaces those with the same keys.
+func (p *Plane) TagResource(ctx context.Context, in *wire.TagResourceRequest) error {
+	resource, err := p.taggable(in.ResourceARN)
+	if err != nil {
+		return err
+	}
+	return p.change(ctx, catalog.TagResource{Resource: resource, Tags: tagsFrom(in.Tags)})
+}
+
+// UntagResource removes tags; keys that are not there do no harm.
+func (p *Plane) UntagResource(ctx context.Context, in *wire.UntagResourceRequest) error {
+	resource, err := p.taggable(in.ResourceARN)
+	if err != nil {
+		return err
+	}
+	return p.change(ctx, catalog.UntagResource{Resource: resource, Keys: in.TagKeys})
+}
+
+// ListTagsForResource lists the tags of a resource.
+func (p *Plane) ListTagsForResource(_ context.Context, in *wire.ListTagsForResourceRequest) (*wire.ListTagsForResourceResponse, error) {
+	resource, err := p.taggable(in.ResourceARN)
+	if err != nil {
+		return nil, err
+	}
+	view := p.catalog()
+	if !view.Taggable(resource) {
+		return nil, fault.New(fault.NotFound, "Resource %s not found", in.ResourceARN)
+	}
+	out := &wire.ListTagsForResourceResponse{Tags: []wire.Tag{}}
+	for _, t := range view.Tags(resource) {
+		out.Tags = append(out.Tags, wire.Tag{Key: t.Key, Value: t.Value})
+	}
+	return out, nil
+}
+
+// taggable is the key under which the catalog keeps the tags of a resource.
+func (p *Plane) taggable(resourceArn string) (string, error) {
+	kind, id, ok := arn.ParseResource(resourceArn)
+	if p.elsewhere(resourceArn) {
+		return "", fault.New(fault.NotFound, "Resource %s not found: this is Region %s", resourceArn, p.cfg.Region)
+	}
+	if !ok {
+		return "", fault.New(fault.InvalidRequest, "ResourceARN %s is not the ARN of a resource that can have tags", resourceArn)
+	}
+	return string(kind) + "/" + id, nil
+}
