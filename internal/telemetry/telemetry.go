@@ -1,0 +1,205 @@
+// Package telemetry counts what happens, for Prometheus.
+//
+// What the core does is counted by folding its events; what the doors and the
+// shards do comes from their hooks. Names are muster_<noun>_<what>_<unit>;
+// labels come from closed sets and never hold an id.
+package telemetry
+
+//go:generate go run ../metricsdoc ../../docs/reference/metrics.md
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/serversdk"
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// Namer gives the name of the type of an event.
+type Namer func(body any) string
+
+// A Definition is one metric, for the reference.
+type Definition struct {
+	Name, Kind, Help string
+	Labels           []string
+}
+
+// Metrics holds the counters of one service.
+type Metrics struct {
+	registry    *prometheus.Registry
+	definitions []Definition
+	name        Namer
+
+	calls       *prometheus.CounterVec
+	callSeconds *prometheus.HistogramVec
+	callBytes   *prometheus.CounterVec
+	events      *prometheus.CounterVec
+
+	batchSeconds    prometheus.Histogram
+	batchRequests   prometheus.Histogram
+	journalBytes    prometheus.Counter
+	recoverySeconds prometheus.Gauge
+	recoveries      *prometheus.CounterVec
+	snapshots       *prometheus.CounterVec
+	refusals        prometheus.Counter
+
+	sockets       prometheus.Gauge
+	handshakes    *prometheus.CounterVec
+	actions       *prometheus.CounterVec
+	actionSeconds *prometheus.HistogramVec
+	pushes        *prometheus.CounterVec
+	slow          prometheus.Counter
+}
+
+// Levels are the numbers of the whole region at one moment.
+type Levels struct {
+	Computes, ServerProcesses, IdleServerProcesses int
+	ActivatingGameSessions, ActiveGameSessions     int
+	PlayerSessions, MaximumPlayerSessions          int
+}
+
+// seconds are the buckets of durations: from a tenth of a millisecond, which a
+// cheap read takes, to ten seconds.
+var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// New makes the metrics of a service. name tells what an event is called.
+func New(name Namer) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(), name: name}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.makeCalls()
+	m.makeShards()
+	m.makeSockets()
+	return m
+}
+
+func (m *Metrics) makeCalls() {
+	m.calls = m.counters("muster_api_calls_total", "Answered API calls.", "operation", "exception")
+	m.callSeconds = m.histograms("muster_api_call_seconds", "Time from the head of a request to its answer.", seconds, "operation")
+	m.callBytes = m.counters("muster_api_bytes_total", "Bytes of bodies.", "direction")
+	m.events = m.counters("muster_events_total", "Durable events of the core.", "event")
+}
+
+func (m *Metrics) makeShards() {
+	m.batchSeconds = m.histogram("muster_journal_append_seconds", "Time to make a batch durable.", seconds)
+	m.batchRequests = m.histogram("muster_journal_batch_requests", "Requests that shared a batch.", prometheus.ExponentialBuckets(1, 4, 8))
+	m.journalBytes = m.counter("muster_journal_bytes_total", "Bytes of the batches.")
+	m.recoverySeconds = m.gauge("muster_shard_recovery_seconds", "Time that the last recovery of a shard took.")
+	m.recoveries = m.counters("muster_shard_recoveries_total", "Recoveries of shards.", "outcome")
+	m.snapshots = m.counters("muster_shard_snapshots_total", "Snapshots of shards.", "outcome")
+	m.refusals = m.counter("muster_shard_refusals_total", "Requests refused because a shard's queue was full.")
+}
+
+func (m *Metrics) makeSockets() {
+	m.sockets = m.gauge("muster_server_process_sockets", "Open sockets of server processes.")
+	m.handshakes = m.counters("muster_server_process_refusals_total", "Refused connections of server processes.", "status")
+	m.actions = m.counters("muster_server_process_actions_total", "Answered requests of server processes.", "action", "status")
+	m.actionSeconds = m.histograms("muster_server_process_action_seconds", "Time to answer a request of a server process.", seconds, "action")
+	m.pushes = m.counters("muster_server_process_pushes_total", "Messages sent to server processes unasked.", "action")
+	m.slow = m.counter("muster_server_process_slow_total", "Sockets that were cut because their reader fell behind.")
+}
+
+// Handler serves the metrics as text.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Call counts an answered API call; exception is "" for success.
+func (m *Metrics) Call(operation, exception string, took float64, bytesIn, bytesOut int) {
+	m.calls.WithLabelValues(operation, exception).Inc()
+	m.callSeconds.WithLabelValues(operation).Observe(took)
+	m.callBytes.WithLabelValues("in").Add(float64(bytesIn))
+	m.callBytes.WithLabelValues("out").Add(float64(bytesOut))
+}
+
+// Facts counts durable events.
+func (m *Metrics) Facts(_ int, facts []event.Fact) {
+	for _, f := range facts {
+		m.events.WithLabelValues(m.name(f.Body)).Inc()
+	}
+}
+
+// Shard are the hooks of a shard.
+func (m *Metrics) Shard() shard.Metrics {
+	return shard.Metrics{
+		Batch: func(b shard.BatchStats) {
+			m.batchRequests.Observe(float64(b.Requests))
+			if b.Records > 0 {
+				m.batchSeconds.Observe(b.Append.Seconds())
+				m.journalBytes.Add(float64(b.Bytes))
+			}
+		},
+		Recovery: func(r shard.RecoveryStats) {
+			m.recoverySeconds.Set(r.Duration.Seconds())
+			m.recoveries.WithLabelValues(outcome(r.Err)).Inc()
+		},
+		Snapshot: func(s shard.SnapshotStats) { m.snapshots.WithLabelValues(outcome(s.Err)).Inc() },
+		Refused:  m.refusals.Inc,
+	}
+}
+
+func outcome(err error) string {
+	if err != nil {
+		return "failed"
+	}
+	return "done"
+}
+
+// Sockets are the hooks of the door of the server processes.
+func (m *Metrics) Sockets() serversdk.Metrics {
+	return serversdk.Metrics{
+		Opened:  m.sockets.Inc,
+		Closed:  m.sockets.Dec,
+		Refused: func(status int) { m.handshakes.WithLabelValues(strconv.Itoa(status)).Inc() },
+		Replied: func(action string, status int, took time.Duration) {
+			m.actions.WithLabelValues(action, strconv.Itoa(status)).Inc()
+			m.actionSeconds.WithLabelValues(action).Observe(took.Seconds())
+		},
+		Pushed: func(action string) { m.pushes.WithLabelValues(action).Inc() },
+		Slow:   m.slow.Inc,
+	}
+}
+
+// Definitions lists the metrics of this package in the order of their making.
+func (m *Metrics) Definitions() []Definition { return m.definitions }
+
+// register adds a metric to the registry and the reference.
+func (m *Metrics) register(c prometheus.Collector, name, kind, help string, labels ...string) {
+	m.registry.MustRegister(c)
+	m.definitions = append(m.definitions, Definition{name, kind, help, labels})
+}
+
+func (m *Metrics) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	m.register(c, name, "counter", help)
+	return c
+}
+
+func (m *Metrics) counters(name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	m.register(c, name, "counter", help, labels...)
+	return c
+}
+
+func (m *Metrics) gauge(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	m.register(g, name, "gauge", help)
+	return g
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	m.register(h, name, "histogram", help)
+	return h
+}
+
+func (m *Metrics) histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	m.register(h, name, "histogram", help, labels...)
+	return h
+}
