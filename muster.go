@@ -1,0 +1,371 @@
+// Package muster is the whole service: Run starts it, and any Go program or
+// test can embed it.
+package muster
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-gg/muster/internal/api"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/localca"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/serversdk"
+	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/telemetry"
+)
+
+// Run runs a service until ctx is done or it cannot go on. It opens its parts
+// in the order in which they need each other and closes them in reverse.
+func Run(ctx context.Context, cfg Config) (err error) {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = clockwork.NewRealClock()
+	}
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	engine, err := jetstream.Open(ctx, jetstream.Config{Dir: filepath.Join(cfg.Data, "journal"), Log: cfg.Log, HistoryAge: cfg.History})
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	defer closing(&err, engine.Close)
+	if err := checkIdentity(cfg); err != nil {
+		return err
+	}
+	s := &service{cfg: cfg, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{})}
+	if err := s.open(ctx, engine); err != nil {
+		return err
+	}
+	return s.run(ctx)
+}
+
+// closing closes a part at the end of a function and keeps its error.
+func closing(err *error, closePart func() error) { *err = errors.Join(*err, closePart()) }
+
+// service is one run.
+type service struct {
+	cfg      Config
+	metrics  *telemetry.Metrics
+	plane    *control.Plane
+	listener net.Listener
+	caFile   string
+	servers  *serversdk.Door
+	http     *http.Server
+	ready    chan struct{} // closed when all shards have served for the first time
+	profiler *http.Server  // nil when it is off
+	pprof    net.Listener  // the profiler's
+}
+
+// open makes the parts; none of them works yet.
+func (s *service) open(ctx context.Context, engine *jetstream.Engine) error {
+	tlsConfig, err := s.certificate()
+	if err != nil {
+		return err
+	}
+	port, err := net.Listen("tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	s.listener = listen.New(port, listen.Config{TLS: tlsConfig, RefusePlain: s.cfg.Plaintext == "refuse"})
+	if err := s.openPlane(ctx, engine); err != nil {
+		return errors.Join(err, s.listener.Close())
+	}
+	if err := errors.Join(s.openDoors(), s.openProfiler()); err != nil {
+		return errors.Join(err, s.listener.Close())
+	}
+	return nil
+}
+
+// certificate is the one that was given, or one of the local authority.
+func (s *service) certificate() (*tls.Config, error) {
+	if s.cfg.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(s.cfg.TLSCert, s.cfg.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("tls-cert: %w", err)
+		}
+		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+	}
+	local, err := localca.Load(filepath.Join(s.cfg.Data, "tls"), s.cfg.certificateNames(), s.cfg.Clock.Now())
+	if err != nil {
+		return nil, fmt.Errorf("local certificate authority: %w", err)
+	}
+	s.caFile = local.CAFile
+	return local.TLSConfig(), nil
+}
+
+// certificateNames are the names that the local authority's certificate holds
+// besides those of this host.
+func (c *Config) certificateNames() []string {
+	if u, err := url.Parse(c.PublicURL); err == nil && u.Hostname() != "" {
+		return append([]string{u.Hostname()}, c.TLSNames...)
+	}
+	return c.TLSNames
+}
+
+func (s *service) openPlane(ctx context.Context, engine *jetstream.Engine) error {
+	secret, err := loadSecret(filepath.Join(s.cfg.Data, "region.secret"))
+	if err != nil {
+		return err
+	}
+	history, err := engine.History(ctx)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	journals := make([]journal.Journal, s.cfg.Shards)
+	for i := range journals {
+		if journals[i], err = engine.Journal(ctx, i); err != nil {
+			return fmt.Errorf("journal of shard %d: %w", i, err)
+		}
+	}
+	endpoint := s.cfg.ServerEndpoint(s.listener.Addr())
+	s.plane, err = control.New(control.Config{
+		Region: s.cfg.Region, Account: s.cfg.Account, Secret: secret, Journals: journals, History: history, Settings: s.cfg.settings(),
+		SDKEndpoint: endpoint, AgentEndpoint: endpoint, ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
+		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
+		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.metrics.Facts, Metrics: s.metrics.Shard(),
+	})
+	return err
+}
+
+// settings are what the core goes by.
+func (c *Config) settings() region.Settings {
+	f := fleet.DefaultSettings(c.Region)
+	f.TokenLifetime = c.AuthTokenLifetime
+	f.Reservation = c.ReservationTimeout
+	f.ProcessGrace = c.ProcessGrace
+	f.ReadyTimeout = c.ReadyTimeout
+	f.HealthInterval = c.HealthInterval
+	f.HealthMisses = c.HealthMisses
+	f.TerminationGrace = c.TerminationGrace
+	return region.Settings{Fleet: f, Catalog: catalog.DefaultLimits()}
+}
+
+func (s *service) openDoors() error {
+	calls, err := api.New(api.Config{
+		Handlers: s.plane.Handlers(), Keys: s.plane, Skew: s.cfg.ClockSkew, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Attach: func(ctx context.Context, c api.Call) context.Context {
+			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
+		},
+		Allow: newThrottle(s.cfg.Throttle, s.cfg.Clock).allow, Observe: s.metrics.Call,
+	})
+	if err != nil {
+		return err
+	}
+	s.metrics.Levels(s.levels)
+	s.servers = serversdk.New(serversdk.Config{Servers: s.plane, Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets()})
+	s.http = &http.Server{
+		Handler:           s.routes(calls),
+		ReadHeaderTimeout: 20 * time.Second,
+		IdleTimeout:       5 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // what strangers send is not worth more
+	}
+	return nil
+}
+
+// scrapeLimit is how long a scrape of the metrics waits for the shards.
+const scrapeLimit = 5 * time.Second
+
+// levels are the region's numbers, for the metrics.
+func (s *service) levels() (telemetry.Levels, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	c, err := s.plane.Counts(ctx)
+	return telemetry.Levels{
+		Computes: c.Computes, ServerProcesses: c.Processes, IdleServerProcesses: c.Idle,
+		ActivatingGameSessions: c.Activating, ActiveGameSessions: c.Active,
+		PlayerSessions: c.Players, MaximumPlayerSessions: c.MaximumPlayers,
+	}, err == nil
+}
+
+// routes says which door a request goes to. It is no http.ServeMux, which
+// redirects paths with two slashes: the C++ edition of the server SDK adds one
+// to whatever URL it was given, and follows no redirects.
+func (s *service) routes(calls http.Handler) http.Handler {
+	pages := map[string]http.Handler{
+		"/metrics": s.metrics.Handler(),
+		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
+		"/readyz":  http.HandlerFunc(s.readiness),
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := pages[r.URL.Path]
+		switch {
+		case ok && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			page.ServeHTTP(w, r)
+		case !s.awaitReady(r.Context()):
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "recovering", http.StatusServiceUnavailable)
+		case serversdk.Matches(r):
+			s.servers.ServeHTTP(w, r)
+		default:
+			calls.ServeHTTP(w, r)
+		}
+	})
+}
+
+// startLimit is how long a request waits for a service that starts. Clients wait
+// longer for an answer.
+const startLimit = 15 * time.Second
+
+// awaitReady holds a request until the service knows its state. Before that it
+// would tell its callers that their keys, tokens and fleets do not exist, which
+// they take for final.
+func (s *service) awaitReady(ctx context.Context) bool {
+	select {
+	case <-s.ready:
+		return true
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	select {
+	case <-s.ready:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *service) readiness(w http.ResponseWriter, _ *http.Request) {
+	if !s.plane.Serving() {
+		http.Error(w, "recovering", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+// run starts the parts, says when they answer, and stops them: first the doors,
+// then the plane, whose last batch answers the last callers.
+func (s *service) run(ctx context.Context) error {
+	planeCtx, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopPlane()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.plane.Run(planeCtx) })
+	group.Go(func() error {
+		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	if s.profiler != nil {
+		group.Go(func() error { return s.serveProfiler(ctx) })
+	}
+	group.Go(func() error { return s.announce(ctx) })
+	group.Go(func() error {
+		<-ctx.Done()
+		defer stopPlane()
+		return s.closeDoors()
+	})
+	return group.Wait()
+}
+
+// announce says how the service is reached, once it answers.
+func (s *service) announce(ctx context.Context) error {
+	if s.plane.WaitReady(ctx) != nil {
+		return nil // stopped before
+	}
+	close(s.ready)
+	key, created, err := s.plane.RootKey(ctx)
+	if err != nil {
+		return err
+	}
+	e := s.endpoints(key)
+	s.cfg.Log.Info("muster is ready", "http", e.HTTP, "region", e.Region, "access_key", e.AccessKey, "access_key_is_new", created)
+	if s.cfg.Ready != nil {
+		s.cfg.Ready(e)
+	}
+	return nil
+}
+
+func (s *service) endpoints(key control.AccessKey) Endpoints {
+	host := dialable(s.listener.Addr())
+	e := Endpoints{
+		HTTP: "http://" + host, WS: "ws://" + host, WSS: "wss://" + host,
+		CAFile: s.caFile, AccessKey: key.ID, SecretKey: key.Secret, Region: s.cfg.Region,
+	}
+	if s.cfg.Plaintext == "refuse" {
+		e.HTTP, e.WS = "https://"+host, ""
+	}
+	if s.pprof != nil {
+		e.Pprof = "http://" + dialable(s.pprof.Addr()) + "/debug/pprof/"
+	}
+	return e
+}
+
+// closeDoors lets requests that are under way finish and cuts the sockets of
+// the server processes, which then connect again elsewhere or later.
+func (s *service) closeDoors() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
+	defer cancel()
+	err := s.servers.Close(ctx)
+	if stopped := s.http.Shutdown(ctx); stopped != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	return err
+}
+
+// openProfiler makes Go's profiler, if it is wanted.
+func (s *service) openProfiler() (err error) {
+	if s.cfg.PprofListen == "" {
+		return nil
+	}
+	if s.pprof, err = net.Listen("tcp", s.cfg.PprofListen); err != nil {
+		return fmt.Errorf("pprof-listen: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	s.profiler = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	return nil
+}
+
+// serveProfiler serves the profiler until ctx is done.
+func (s *service) serveProfiler(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = s.profiler.Close() })
+	defer stop()
+	if err := s.profiler.Serve(s.pprof); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("profiler: %w", err)
+	}
+	return nil
+}
+
+// loadSecret reads the region's secret, and draws it at the first start.
+func loadSecret(path string) ([]byte, error) {
+	secret, err := os.ReadFile(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return secret, err
+	}
+	secret = make([]byte, control.SecretSize)
+	rand.Read(secret)
+	if err := writeDurably(path, secret); err != nil {
+		return nil, fmt.Errorf("region's secret: %w", err)
+	}
+	return secret, nil
+}
