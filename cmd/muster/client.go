@@ -1,0 +1,47 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+
+	"github.com/muster-gg/muster"
+)
+
+// newClient makes an AWS client of a running service.
+func newClient(e muster.Endpoints) (*gamelift.Client, error) {
+	trust, err := trusting(e.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return gamelift.New(gamelift.Options{
+		BaseEndpoint: aws.String(e.HTTP),
+		Region:       e.Region,
+		Credentials:  credentials.NewStaticCredentialsProvider(e.AccessKey, e.SecretKey, ""),
+		HTTPClient:   awshttp.NewBuildableClient().WithTransportOptions(trust),
+	}), nil
+}
+
+// trusting makes an HTTP transport accept what the authority of this PEM file
+// has signed; "" leaves it with the authorities of the system.
+func trusting(caFile string) (func(*http.Transport), error) {
+	if caFile == "" {
+		return func(*http.Transport) {}, nil
+	}
+	authority, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("%s holds no certificate", caFile)
+	}
+	return func(t *http.Transport) { t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12} }, nil
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/muster-gg/muster"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:   "config",
+		Short: "Print every setting and where its value came from",
+		Long: `Print the settings that "muster serve" would run with, given the same flags,
+environment and file. The output has the form of a settings file; a comment
+behind each value says where it came from. Nothing is started or changed.`,
+		Example: `  muster config
+  MUSTER_SHARDS=8 muster config --config muster.toml --listen :80
+  muster config > muster.toml
+  muster config --json`,
+		Args: cobra.NoArgs,
+	}
+	load := a.addSettings(command, muster.DefaultConfig())
+	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	command.RunE = func(*cobra.Command, []string) error {
+		config, origins, err := load()
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return a.printSettingsJSON(config, origins)
+		}
+		return a.printSettings(config, origins)
+	}
+	return command
+}
+
+func (a *app) printSettings(config muster.Config, origins muster.Origins) error {
+	table := tabwriter.NewWriter(a.stdout, 0, 0, 1, ' ', 0)
+	for _, s := range config.Settings() {
+		line, err := s.TOML()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "%s\t# %s\n", line, origins[s.Name])
+	}
+	return table.Flush()
+}
+
+func (a *app) printSettingsJSON(config muster.Config, origins muster.Origins) error {
+	type entry struct {
+		Name   string `json:"name"`
+		Value  any    `json:"value"`
+		Origin string `json:"origin"`
+	}
+	var entries []entry
+	for _, s := range config.Settings() {
+		entries = append(entries, entry{s.Name, s.Plain(), origins[s.Name]})
+	}
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(entries)
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+
+	"github.com/muster-gg/muster"
+)
+
+func (a *app) devCommand() *cobra.Command {
+	d := development{app: a}
+	command := &cobra.Command{
+		Use:   "dev",
+		Short: "Run a local service for development, ready to use",
+		Long: `Run a service on this machine until Ctrl-C, with an access key, a fleet of one
+location and a sample game server, so that game sessions can be created at
+once. What was created is kept for the next start.
+
+It is ready when it has written muster.env in its data directory: a file of
+export lines for a shell, which is gone when the service has stopped. The same
+lines go to standard output. aws-profile beside it is an AWS configuration file
+with the profile "muster".`,
+		Example: `  muster dev
+  source ~/.cache/muster/dev/muster.env; aws gamelift list-fleets
+  muster dev --data /tmp/match --listen 127.0.0.1:0 --no-sample`,
+		Args: cobra.NoArgs,
+	}
+	load := a.addSettings(command, devDefaults())
+	command.Flags().BoolVar(&d.noSample, "no-sample", false, "make no fleet and start no sample game server")
+	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
+	command.RunE = func(command *cobra.Command, _ []string) (err error) {
+		if d.config, _, err = load(); err != nil {
+			return err
+		}
+		if d.envFile == "" {
+			d.envFile = filepath.Join(d.config.Data, envFile)
+		}
+		if d.envFile, err = filepath.Abs(d.envFile); err != nil {
+			return err
+		}
+		return d.run(command.Context())
+	}
+	return command
+}
+
+// devDefaults are the settings of muster dev: on this machine only, data in the
+// user's cache and a quiet log.
+func devDefaults() muster.Config {
+	config := muster.DefaultConfig()
+	config.Listen = "127.0.0.1:9080"
+	config.LogLevel = "warn"
+	config.Data = "" // refused with a sentence when nothing else names one
+	if cache, err := os.UserCacheDir(); err == nil {
+		config.Data = filepath.Join(cache, "muster", "dev")
+	}
+	return config
+}
+
+// development is one run of muster dev.
+type development struct {
+	*app
+	config   muster.Config
+	envFile  string
+	noSample bool
+}
+
+// run takes the data directory and serves until ctx ends. A muster.env that a
+// killed run has left goes first: whoever waits for the file must not find that.
+func (d *development) run(ctx context.Context) (err error) {
+	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(d.config.Data, "dev.lock"))
+	locked, err := lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	if !locked {
+		return fmt.Errorf("another muster dev uses %s: choose a directory with --data", d.config.Data)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if err := removeFile(d.envFile); err != nil {
+		return err
+	}
+	return d.serveUntil(ctx)
+}
+
+// serveUntil serves until ctx ends. What was started last stops first: the sample
+// game server says goodbye to a service that still answers.
+func (d *development) serveUntil(ctx context.Context) error {
+	service, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ready := make(chan muster.Endpoints, 1)
+	d.config.Log = d.config.Logger(d.stderr)
+	d.config.Ready = func(e muster.Endpoints) { ready <- e }
+
+	served := make(chan error, 1)
+	ended, end := context.WithCancel(ctx) // when the user or the service wants it
+	defer end()
+	go func() {
+		defer end()
+		served <- d.serve(service, d.config)
+	}()
+
+	var err error
+	select {
+	case e := <-ready:
+		err = errors.Join(d.offer(ended, e), removeFile(d.envFile))
+	case <-ended.Done():
+	}
+	stop()
+	return errors.Join(err, <-served)
+}
+
+// offer hands the ready service over to its users and keeps the sample game
+// server running, until ctx ends.
+func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
+	if d.noSample {
+		if err := d.announce(e, ""); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}
+	s, err := newSampleSetup(d, e)
+	if err != nil {
+		return err
+	}
+	if err := s.setUp(ctx); ctx.Err() != nil {
+		return nil // stopped meanwhile, which is no failure
+	} else if err != nil {
+		return fmt.Errorf("sample fleet: %w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.keepRunning(ctx)
+	}()
+	defer func() { stop(); <-stopped }()
+	if err := s.awaitServer(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		fmt.Fprintln(d.stderr, "muster: the sample game server is not ready:", err)
+	}
+	if err := d.announce(e, s.fleet); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// announce writes the files that say how to reach the service, and tells the user.
+func (d *development) announce(e muster.Endpoints, fleet string) error {
+	variables := environment(e)
+	if fleet != "" {
+		variables = append(variables, variable{"MUSTER_SAMPLE_FLEET_ID", fleet})
+	}
+	profile := filepath.Join(d.config.Data, profileFile)
+	if err := writeFile(profile, awsProfile(e)); err != nil {
+		return err
+	}
+	fmt.Fprint(d.stdout, exports(variables))
+	fmt.Fprint(d.stderr, d.welcome(e, fleet, profile))
+	return writeFile(d.envFile, exports(variables)) // last: this file says that all is ready
+}
+
+func (d *development) welcome(e muster.Endpoints, fleet, profile string) string {
+	text := fmt.Sprintf(`
+Muster is ready. Ctrl-C stops it.
+
+  AWS API        %s
+  game servers   %s  %s
+  access key     %s
+  authority      %s
+  data           %s
+
+In another terminal, either of
+
+  source %s
+  export AWS_CONFIG_FILE=%s AWS_PROFILE=muster
+
+and then
+
+  aws gamelift list-fleets
+`, e.HTTP, e.WS, e.WSS, e.AccessKey, e.CAFile, d.config.Data, shellQuote(d.envFile), shellQuote(profile))
+	if fleet != "" {
+		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s --maximum-player-session-count 4\n", fleet, sampleLocation)
+	}
+	return text + "\n"
+}

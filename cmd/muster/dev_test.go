@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/gofrs/flock"
+	"github.com/muster-gg/muster"
+)
+
+func testEndpoints() muster.Endpoints {
+	return muster.Endpoints{
+		HTTP: "http://127.0.0.1:9080", WS: "ws://127.0.0.1:9080", WSS: "wss://127.0.0.1:9080",
+		CAFile: "/data/it's mine/ca.pem", AccessKey: "AKIDEXAMPLE", SecretKey: "top secret", Region: "us-west-2",
+	}
+}
+
+const testExports = `export AWS_ENDPOINT_URL_GAMELIFT=http://127.0.0.1:9080
+export AWS_ACCESS_KEY_ID=AKIDEXAMPLE
+export AWS_SECRET_ACCESS_KEY='top secret'
+export AWS_REGION=us-west-2
+export AWS_DEFAULT_REGION=us-west-2
+export MUSTER_HTTP_URL=http://127.0.0.1:9080
+export MUSTER_WS_URL=ws://127.0.0.1:9080
+export MUSTER_WSS_URL=wss://127.0.0.1:9080
+export MUSTER_CA_FILE='/data/it'\''s mine/ca.pem'
+`
+
+// TestDevHandsOver follows muster.env through a run: a stale one goes when the
+// directory is ours, before the service starts; a new one comes when the service is ready, and none is left.
+func TestDevHandsOver(t *testing.T) {
+	data := t.TempDir()
+	path := filepath.Join(data, envFile)
+	if err := os.WriteFile(path, []byte("stale"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	serve := func(service context.Context, config muster.Config) error {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the stale file is still there: %v", err)
+		}
+		config.Ready(testEndpoints())
+		checkEnvFile(t, service, path)
+		cancel()
+		<-service.Done()
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the service stopped before the file was gone: %v", err)
+		}
+		return nil
+	}
+	stdout, stderr := &bytes.Buffer{}, &bytes.Buffer{}
+	a := &app{stdout: stdout, stderr: stderr, serve: serve}
+	if status := a.run(ctx, []string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--no-sample"}); status != exitOK {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	if stdout.String() != testExports {
+		t.Errorf("standard output:\n%s", stdout)
+	}
+	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", "source " + path, "aws gamelift list-fleets"} {
+		if !strings.Contains(stderr.String(), part) {
+			t.Errorf("standard error lacks %q:\n%s", part, stderr)
+		}
+	}
+	left, err := os.ReadDir(data)
+	if err != nil || len(left) != 2 || left[0].Name() != profileFile || left[1].Name() != "dev.lock" {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// checkEnvFile waits for the file and reads it.
+func checkEnvFile(t *testing.T, ctx context.Context, path string) {
+	var info os.FileInfo
+	eventually(t, ctx, func() bool {
+		var err error
+		info, err = os.Stat(path)
+		return err == nil
+	})
+	content, err := os.ReadFile(path)
+	if err != nil || string(content) != testExports {
+		t.Errorf("%s holds\n%s%v", path, content, err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, want 0600", info.Mode())
+	}
+}
+
+func TestDevLeavesAnotherRunAlone(t *testing.T) {
+	data := t.TempDir()
+	path := filepath.Join(data, envFile)
+	if err := os.WriteFile(path, []byte("of the run that holds the directory"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := flock.New(filepath.Join(data, "dev.lock"))
+	if locked, err := other.TryLock(); err != nil || !locked {
+		t.Fatal(locked, err)
+	}
+	t.Cleanup(func() {
+		if err := other.Unlock(); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := execute(t, nil, "dev", "--data", data); got.status != exitFailure || !strings.Contains(got.stderr, "another muster dev") {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDevFailsWithItsService(t *testing.T) {
+	got := executeWith(t, func(context.Context, muster.Config) error { return errors.New("the port is in use") }, nil, "dev", "--data", t.TempDir())
+	if got.status != exitFailure || !strings.Contains(got.stderr, "the port is in use") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDevStopsWhenItsServiceEnds(t *testing.T) {
+	data, env := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere.env")
+	got := executeWith(t, func(ctx context.Context, config muster.Config) error {
+		config.Ready(testEndpoints())
+		eventually(t, ctx, func() bool { _, err := os.Stat(env); return err == nil })
+		return errors.New("the journal is gone")
+	}, nil, "dev", "--data", data, "--no-sample", "--env-file", env)
+	if got.status != exitFailure || !strings.Contains(got.stderr, "the journal is gone") {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := os.Stat(env); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file was left behind: %v", err)
+	}
+}
+
+func TestDevDefaults(t *testing.T) {
+	config := devDefaults()
+	config.Data = "somewhere" // a machine without a home directory has no default
+	if err := config.Validate(); err != nil {
+		t.Error(err)
+	}
+	config.Data = ""
+	if err := config.Validate(); err == nil || !strings.Contains(err.Error(), "setting data") {
+		t.Errorf("got %v", err)
+	}
+}

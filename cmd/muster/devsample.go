@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster"
+)
+
+const (
+	sampleLocation = "custom-local"
+	sampleFleet    = "LocalFleet"
+	sampleCompute  = "LocalCompute"
+
+	serverPatience = 15 * time.Second // for the first sample game server to be ready
+)
+
+// sampleSetup is the fleet with one game server that muster dev offers. It is made
+// through the public API, as a user would.
+type sampleSetup struct {
+	*development
+	client    *gamelift.Client
+	endpoints muster.Endpoints
+	program   string // this binary
+	fleet     string // id, after setUp
+}
+
+func newSampleSetup(d *development, e muster.Endpoints) (*sampleSetup, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("sample game server: %w", err)
+	}
+	client, err := newClient(e)
+	if err != nil {
+		return nil, fmt.Errorf("sample game server: %w", err)
+	}
+	return &sampleSetup{development: d, client: client, endpoints: e, program: program}, nil
+}
+
+// setUp makes the location, the fleet and the compute unless they are there.
+func (s *sampleSetup) setUp(ctx context.Context) error {
+	_, err := s.client.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: aws.String(sampleLocation)})
+	if _, exists := errors.AsType[*types.ConflictException](err); err != nil && !exists {
+		return err
+	}
+	if s.fleet, err = s.findFleet(ctx); err != nil {
+		return err
+	}
+	if s.fleet == "" {
+		if s.fleet, err = s.createFleet(ctx); err != nil {
+			return err
+		}
+	}
+	_, err = s.client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{
+		FleetId:     aws.String(s.fleet),
+		ComputeName: aws.String(sampleCompute),
+		Location:    aws.String(sampleLocation),
+		IpAddress:   aws.String("127.0.0.1"),
+	})
+	if _, exists := errors.AsType[*types.ConflictException](err); exists {
+		return nil
+	}
+	return err
+}
+
+// findFleet returns the id of the sample fleet, "" when there is none.
+func (s *sampleSetup) findFleet(ctx context.Context) (string, error) {
+	pages := gamelift.NewDescribeFleetAttributesPaginator(s.client, &gamelift.DescribeFleetAttributesInput{})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, fleet := range page.FleetAttributes {
+			if aws.ToString(fleet.Name) == sampleFleet {
+				return aws.ToString(fleet.FleetId), nil
+			}
+		}
+	}
+	return "", nil
+}
+
+func (s *sampleSetup) createFleet(ctx context.Context) (string, error) {
+	created, err := s.client.CreateFleet(ctx, &gamelift.CreateFleetInput{
+		Name:        aws.String(sampleFleet),
+		Description: aws.String("Sample fleet of muster dev"),
+		ComputeType: types.ComputeTypeAnywhere,
+		Locations:   []types.LocationConfiguration{{Location: aws.String(sampleLocation)}},
+	})
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(created.FleetAttributes.FleetId), nil
+}
+
+// environment is what the next sample game server starts with: the variables of
+// the official server SDKs, with a new process id and a valid token.
+// Source: server SDK 5 source, InitSDK.
+func (s *sampleSetup) environment(ctx context.Context) ([]string, error) {
+	token, err := s.client.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{
+		FleetId:     aws.String(s.fleet),
+		ComputeName: aws.String(sampleCompute),
+	})
+	if err != nil {
+		return nil, err
+	}
+	endpoint := s.endpoints.WS
+	if endpoint == "" {
+		endpoint = s.endpoints.WSS
+	}
+	return append(slices.Clone(s.environ),
+		"GAMELIFT_SDK_WEBSOCKET_URL="+endpoint,
+		"GAMELIFT_SDK_AUTH_TOKEN="+aws.ToString(token.AuthToken),
+		"GAMELIFT_SDK_FLEET_ID="+s.fleet,
+		"GAMELIFT_SDK_HOST_ID="+sampleCompute,
+		"GAMELIFT_SDK_PROCESS_ID="+uuid.NewString(),
+		"MUSTER_CA_FILE="+s.endpoints.CAFile,
+	), nil
+}
+
+// keepRunning starts a sample game server and, when it ends, the next, until
+// ctx ends and the last one has ended.
+func (s *sampleSetup) keepRunning(ctx context.Context) {
+	k := keeper{
+		program:     s.program,
+		args:        []string{"sample-server", untilEOF, "-port=0"},
+		environment: s.environment,
+		output:      s.stderr,
+		log:         s.config.Log.With("process", "sample game server"),
+	}
+	k.run(ctx)
+}
+
+// awaitServer waits until a sample game server can take a game session.
+func (s *sampleSetup) awaitServer(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, serverPatience)
+	defer cancel()
+	return until(ctx, func() (bool, error) {
+		out, err := s.client.DescribeFleetUtilization(ctx, &gamelift.DescribeFleetUtilizationInput{FleetIds: []string{s.fleet}})
+		return err == nil && len(out.FleetUtilization) == 1 && aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount) > 0, err
+	})
+}

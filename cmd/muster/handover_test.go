@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/config"
+)
+
+func TestShellQuote(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                 "''",
+		"plain-1.2_3/x:@%": "plain-1.2_3/x:@%",
+		"a b":              "'a b'",
+		"it's":             `'it'\''s'`,
+		"$(reboot)`x`\"\\": "'$(reboot)`x`\"\\'",
+		"line\nfeed":       "'line\nfeed'",
+	} {
+		if got := shellQuote(in); got != want {
+			t.Errorf("shellQuote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+// The judge of the profile is the reader that AWS programs use.
+func TestAWSProfileIsReadBothWays(t *testing.T) {
+	e := testEndpoints()
+	path := filepath.Join(t.TempDir(), profileFile)
+	if err := writeFile(path, awsProfile(e)); err != nil {
+		t.Fatal(err)
+	}
+	asConfig, err := config.LoadSharedConfigProfile(t.Context(), "muster", func(o *config.LoadSharedConfigOptions) {
+		o.ConfigFiles, o.CredentialsFiles = []string{path}, []string{}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := asConfig.Credentials; c.AccessKeyID != e.AccessKey || c.SecretAccessKey != e.SecretKey || asConfig.Region != e.Region {
+		t.Errorf("as AWS_CONFIG_FILE: %+v", asConfig)
+	}
+	if got := asConfig.Services.ServiceValues["gamelift"]["endpoint_url"]; got != e.HTTP {
+		t.Errorf("endpoint %q, want %q", got, e.HTTP)
+	}
+	asCredentials, err := config.LoadSharedConfigProfile(t.Context(), "muster", func(o *config.LoadSharedConfigOptions) {
+		o.ConfigFiles, o.CredentialsFiles = []string{}, []string{path}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := asCredentials.Credentials; c.AccessKeyID != e.AccessKey || c.SecretAccessKey != e.SecretKey {
+		t.Errorf("as AWS_SHARED_CREDENTIALS_FILE: %+v", asCredentials)
+	}
+}
+
+func TestAuthorityIsNamedWhenPlainTextIsRefused(t *testing.T) {
+	e := testEndpoints()
+	if text := awsProfile(e) + exports(environment(e)); strings.Contains(text, "ca_bundle") || strings.Contains(text, "AWS_CA_BUNDLE") {
+		t.Errorf("named without need:\n%s", text)
+	}
+	e.HTTP = "https://127.0.0.1:9080"
+	if !strings.Contains(awsProfile(e), "ca_bundle = "+e.CAFile+"\n") || !strings.Contains(exports(environment(e)), "AWS_CA_BUNDLE=") {
+		t.Error("not named")
+	}
+}
+
+func TestProfilerIsNamedWhenItRuns(t *testing.T) {
+	e := testEndpoints()
+	if strings.Contains(exports(environment(e)), "PPROF") {
+		t.Error("named though it is off")
+	}
+	e.Pprof = "http://127.0.0.1:6060/debug/pprof/"
+	if !strings.Contains(exports(environment(e)), "export MUSTER_PPROF_URL="+e.Pprof+"\n") {
+		t.Error("not named")
+	}
+}
+
+func TestWriteFileReplacesAndLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	for _, content := range []string{"first, which is longer", "second"} {
+		if err := writeFile(path, content); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != content {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	if err := writeFile(filepath.Join(dir, "absent", "f"), "x"); err == nil {
+		t.Error("wrote into a directory that does not exist")
+	}
+	occupied := filepath.Join(dir, "occupied", "x")
+	if err := os.MkdirAll(occupied, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFile(filepath.Dir(occupied), "x"); err == nil {
+		t.Error("replaced a directory")
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"time"
+)
+
+const (
+	shortLife = 5 * time.Second // a process that ended sooner has a problem that a quick restart will not solve
+	firstWait = 500 * time.Millisecond
+	longWait  = 30 * time.Second
+	farewell  = 5 * time.Second // for a process to end after its standard input was closed
+)
+
+// A keeper runs a program, and again whenever it ends. The program is told to
+// end by the end of its standard input, which works on every system and also
+// when this process is killed.
+type keeper struct {
+	program     string
+	args        []string
+	environment func(context.Context) ([]string, error) // for each start anew
+	output      io.Writer                               // takes what the program prints
+	log         *slog.Logger
+}
+
+// run returns when ctx has ended and the program too.
+func (k *keeper) run(ctx context.Context) {
+	wait := firstWait
+	for {
+		started := time.Now()
+		err := k.once(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil || time.Since(started) >= shortLife:
+			wait = firstWait
+		default:
+			wait = min(2*wait, longWait)
+		}
+		if err != nil {
+			k.log.Warn("process ended", "error", err, "restart_in", wait)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// once runs the program to its end.
+func (k *keeper) once(ctx context.Context) error {
+	environment, err := k.environment(ctx)
+	if err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
+	command := exec.CommandContext(ctx, k.program, k.args...)
+	command.Env = environment
+	command.Stdout, command.Stderr = k.output, k.output
+	input, err := command.StdinPipe()
+	if err != nil {
+		return err
+	}
+	command.Cancel = input.Close
+	command.WaitDelay = farewell
+	return command.Run()
+}

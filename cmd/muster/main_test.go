@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/muster-gg/muster"
+	"go.uber.org/goleak"
+)
+
+// The test binary also plays the programs that a keeper runs: those of
+// keeper_test.go, and the sample game server of muster dev.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "sample-server" {
+		main()
+	}
+	if mode := os.Getenv(childMode); mode != "" {
+		os.Exit(child(mode))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+type result struct {
+	status         int
+	stdout, stderr string
+}
+
+// execute runs a command line against a service that fails the test when it is
+// started.
+func execute(t *testing.T, environ []string, args ...string) result {
+	t.Helper()
+	return executeWith(t, func(context.Context, muster.Config) error {
+		t.Error("the service was started")
+		return nil
+	}, environ, args...)
+}
+
+func executeWith(t *testing.T, serve func(context.Context, muster.Config) error, environ []string, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	a := &app{environ: environ, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, serve: serve}
+	status := a.run(t.Context(), args)
+	return result{status, stdout.String(), stderr.String()}
+}
+
+func TestMisuse(t *testing.T) {
+	tests := []struct {
+		name    string
+		environ []string
+		args    []string
+		want    []string // parts of what standard error says
+	}{
+		{"unknown subcommand", nil, []string{"serv"}, []string{`unknown command "serv"`, "serve", "muster --help"}},
+		{"unknown flag", nil, []string{"serve", "--shrads", "3"}, []string{"unknown flag: --shrads", "muster serve --help"}},
+		{"argument where none is taken", nil, []string{"version", "now"}, []string{`"now"`, "muster version --help"}},
+		{"flag without its value", nil, []string{"dev", "--listen"}, []string{"--listen"}},
+		{"malformed value", nil, []string{"serve", "--shards", "many"}, []string{"setting shards (flag --shards)", "whole number"}},
+		{"unknown variable", []string{"MUSTER_LISSTEN=:1"}, []string{"serve"}, []string{"MUSTER_LISSTEN", "nearest is MUSTER_LISTEN"}},
+		{"invalid settings for config too", []string{"MUSTER_SHARDS=0"}, []string{"config"}, []string{"setting shards (environment MUSTER_SHARDS)"}},
+		{"file that is not there", nil, []string{"serve", "--config", "none.toml"}, []string{"none.toml"}},
+		{"file named by the environment", []string{"MUSTER_CONFIG=absent.toml"}, []string{"serve"}, []string{"absent.toml"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := execute(t, test.environ, test.args...)
+			if got.status != exitMisuse || got.stdout != "" {
+				t.Errorf("status %d, standard output %q", got.status, got.stdout)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(got.stderr, part) {
+					t.Errorf("standard error %q lacks %q", got.stderr, part)
+				}
+			}
+		})
+	}
+}
+
+func TestHelpEndsWithAnExample(t *testing.T) {
+	a := &app{}
+	for _, command := range a.rootCommand().Commands() {
+		if command.Short == "" || command.Example == "" {
+			t.Errorf("muster %s has no description or no example", command.Name())
+		}
+	}
+	got := execute(t, nil, "serve", "--help")
+	if got.status != exitOK || !strings.Contains(got.stdout, "--auth-token-lifetime duration") || !strings.Contains(got.stdout, "(default 3h)") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := execute(t, nil, "completion", shell); got.status != exitOK || !strings.Contains(got.stdout, "muster") {
+			t.Errorf("%s: status %d, %d bytes", shell, got.status, len(got.stdout))
+		}
+	}
+	if got := execute(t, nil, "__complete", "ser"); !strings.Contains(got.stdout, "serve\t") {
+		t.Errorf("completing ser gave %q", got.stdout)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if got := execute(t, nil, "version"); got.status != exitOK || !strings.HasPrefix(got.stdout, "muster ") {
+		t.Errorf("got %+v", got)
+	}
+	got := execute(t, nil, "version", "--json")
+	var v version
+	if err := json.Unmarshal([]byte(got.stdout), &v); err != nil || v.Go == "" || v.Version == "" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	built := &debug.BuildInfo{Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "0123456789abcdef0123456789abcdef01234567"},
+		{Key: "vcs.modified", Value: "true"},
+	}}
+	built.Main.Version = "v1.2.3"
+	if got := versionOf(built).String(); !strings.HasPrefix(got, "muster v1.2.3 (commit 0123456789ab, modified) go") {
+		t.Errorf("got %q", got)
+	}
+	if got := versionOf(nil).String(); !strings.HasPrefix(got, "muster (unknown) go") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestConfigPrintsAFileWithOrigins(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "muster.toml")
+	if err := os.WriteFile(file, []byte("shards = 8\ntls-names = [\"a.example.com\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := execute(t, []string{"MUSTER_LOG_LEVEL=debug"}, "config", "--config", file, "--history", "60d", "--tls-names", "b", "--tls-names", "c")
+	if got.status != exitOK {
+		t.Fatalf("got %+v", got)
+	}
+	for setting, origin := range map[string]string{
+		`shards = 8`:             "file " + file,
+		`log-level = "debug"`:    "environment MUSTER_LOG_LEVEL",
+		`history = "60d"`:        "flag --history",
+		`tls-names = ["b", "c"]`: "flag --tls-names",
+		`listen = ":9080"`:       "default",
+	} {
+		if !containsLine(got.stdout, setting, "# "+origin) {
+			t.Errorf("no line with %s from %s in\n%s", setting, origin, got.stdout)
+		}
+	}
+	again := filepath.Join(t.TempDir(), "printed.toml")
+	if err := os.WriteFile(again, []byte(got.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if printed := execute(t, nil, "config", "--config", again); !containsLine(printed.stdout, `tls-names = ["b", "c"]`, "# file "+again) {
+		t.Errorf("the printed file was read as\n%+v", printed)
+	}
+}
+
+func containsLine(text, start, end string) bool {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, start) && strings.HasSuffix(line, end+"\n") {
+			return true
+		}
+	}
+	return false
+}
+
+func TestConfigJSON(t *testing.T) {
+	got := execute(t, nil, "config", "--json", "--shards", "2")
+	var entries []struct {
+		Name, Origin string
+		Value        any
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &entries); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name == "shards" && e.Origin == "flag --shards" && e.Value == 2.0 {
+			return
+		}
+	}
+	t.Errorf("no shards in %s", got.stdout)
+}
+
+func TestServe(t *testing.T) {
+	data := t.TempDir()
+	e := testEndpoints()
+	serve := func(_ context.Context, config muster.Config) error {
+		if config.Data != data || config.Shards != 2 {
+			t.Errorf("started with %+v", config)
+		}
+		config.Ready(e)
+		return nil
+	}
+	args := []string{"serve", "--data", data, "--shards", "2"}
+	first := executeWith(t, serve, nil, args...)
+	if want := "export AWS_ACCESS_KEY_ID=AKIDEXAMPLE\nexport AWS_SECRET_ACCESS_KEY='top secret'\n"; first.status != exitOK || first.stdout != want {
+		t.Errorf("the first start gave %+v", first)
+	}
+	if strings.Contains(first.stderr, e.SecretKey) || !strings.Contains(first.stderr, "wrote an AWS profile") {
+		t.Errorf("log: %s", first.stderr)
+	}
+	if _, err := os.Stat(filepath.Join(data, profileFile)); err != nil {
+		t.Error(err)
+	}
+	if second := executeWith(t, serve, nil, args...); second.status != exitOK || second.stdout != "" {
+		t.Errorf("the second start gave %+v", second)
+	}
+}
+
+func TestServeFailure(t *testing.T) {
+	got := executeWith(t, func(context.Context, muster.Config) error { return errors.New("the disk is gone") }, nil, "serve")
+	if got.status != exitFailure || got.stderr != "muster: the disk is gone\n" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/muster-gg/muster"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service",
+		Long: `Run the service until it is told to stop (SIGTERM or Ctrl-C; a second signal
+ends it at once). It runs without any setting. A setting can be a flag, a
+variable MUSTER_NAME or a key of the file that --config names; see
+"muster config". A setting that does not exist is an error.
+
+The first start makes an access key, prints it once on standard output and
+writes it to aws-profile in the data directory, where AWS tools can use it:
+AWS_CONFIG_FILE=…/aws-profile AWS_PROFILE=muster aws gamelift list-fleets`,
+		Example: `  muster serve
+  muster serve --config /etc/muster.toml
+  muster serve --data /var/lib/muster --public-url wss://games.example.com:9080
+  MUSTER_LOG_FORMAT=json muster serve --plaintext refuse --tls-cert cert.pem --tls-key key.pem`,
+		Args: cobra.NoArgs,
+	}
+	load := a.addSettings(command, muster.DefaultConfig())
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		config, _, err := load()
+		if err != nil {
+			return err
+		}
+		config.Log = config.Logger(a.stderr)
+		config.Ready = func(e muster.Endpoints) { a.serving(config, e) }
+		return a.serve(command.Context(), config)
+	}
+	return command
+}
+
+// serving tells the operator of the first key. Where the service is stands in
+// its log.
+func (a *app) serving(config muster.Config, e muster.Endpoints) {
+	profile := filepath.Join(config.Data, profileFile)
+	fresh, err := keepProfile(profile, e)
+	if err != nil {
+		config.Log.Warn("could not write the AWS profile", "file", profile, "error", err)
+		return
+	}
+	if fresh {
+		config.Log.Info("wrote an AWS profile with the first access key", "file", profile)
+		fmt.Fprint(a.stdout, exports([]variable{{"AWS_ACCESS_KEY_ID", e.AccessKey}, {"AWS_SECRET_ACCESS_KEY", e.SecretKey}}))
+	}
+}
+
+// keepProfile writes the AWS profile unless there is one, which its owner may
+// have changed, and reports whether it did.
+func keepProfile(path string, e muster.Endpoints) (fresh bool, err error) {
+	if e.SecretKey == "" {
+		return false, nil
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, writeFile(path, awsProfile(e))
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *app) versionCommand() *cobra.Command {
+	var asJSON bool
+	command := &cobra.Command{
+		Use:     "version",
+		Short:   "Print which build this is",
+		Example: "  muster version\n  muster version --json",
+		Args:    cobra.NoArgs,
+	}
+	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	command.RunE = func(*cobra.Command, []string) error {
+		info, _ := debug.ReadBuildInfo() // nil for a binary without module support
+		v := versionOf(info)
+		if asJSON {
+			return json.NewEncoder(a.stdout).Encode(v)
+		}
+		_, err := fmt.Fprintln(a.stdout, v)
+		return err
+	}
+	return command
+}
+
+// version identifies a build.
+type version struct {
+	Version  string `json:"version"`            // of the module: a tag, a pseudo-version or (devel)
+	Commit   string `json:"commit,omitempty"`   // "" when it was not built from a repository
+	Time     string `json:"time,omitempty"`     // of the commit, RFC 3339
+	Modified bool   `json:"modified,omitempty"` // the work tree differed from the commit
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func versionOf(info *debug.BuildInfo) version {
+	v := version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info == nil {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = s.Value
+		case "vcs.time":
+			v.Time = s.Value
+		case "vcs.modified":
+			v.Modified = s.Value == "true"
+		}
+	}
+	return v
+}
+
+// String is the version in one line.
+func (v version) String() string {
+	line := "muster " + v.Version
+	if v.Commit != "" {
+		line += fmt.Sprintf(" (commit %.12s", v.Commit)
+		if v.Modified {
+			line += ", modified"
+		}
+		line += ")"
+	}
+	return line + " " + v.Go + " " + v.Platform
+}
