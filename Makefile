@@ -1,0 +1,78 @@
+# Muster's build. `make` alone lists what there is to do.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO ?= go
+
+# These packages hold goroutines that meet: their tests run under the race
+# detector. The rest is single-threaded, and quicker without it.
+RACE := ./internal/shard/... ./internal/journal/... ./internal/control/... ./internal/api/... ./internal/serversdk/... ./gameserver/... ./cmd/...
+
+# Tests of one package may take this long before they count as stuck.
+TIMEOUT := 8m
+
+FUZZTIME  ?= 30s
+BENCHTIME ?= 1s
+PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## start a local service for development (muster dev)
+	$(GO) run ./cmd/muster dev
+
+.PHONY: check
+check: ## everything that CI checks, tests included
+	.ci/run
+
+.PHONY: test
+test: clients ## install the real clients into .tools/ (once), then run every test
+	@set -euo pipefail; \
+	if [ "$$($(GO) env CGO_ENABLED)" = 1 ]; then race=-race; else race=; echo "make test: no C compiler found, so the race detector is off" >&2; fi; \
+	raced=$$($(GO) list $(RACE)); \
+	rest=$$($(GO) list ./... | grep -vxF "$$raced"); \
+	echo "go test, plain packages"; $(GO) test -timeout $(TIMEOUT) $$rest; \
+	echo "go test $$race, packages with goroutines"; $(GO) test $$race -timeout $(TIMEOUT) $$raced
+
+.PHONY: race
+race: clients ## run every test under the race detector (slow)
+	$(GO) test -race -timeout 20m ./...
+
+.PHONY: e2e
+e2e: clients ## run only the end-to-end tests with the real clients
+	$(GO) test -count=1 -timeout $(TIMEOUT) ./e2e/...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	tools/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: ## run every benchmark for BENCHTIME (1s)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+.PHONY: generate
+generate: ## write all generated files anew
+	$(GO) generate ./...
+
+.PHONY: lint
+lint: ## run gofmt, vet for three systems, and the linters
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
+	GOOS=linux CGO_ENABLED=0 $(GO) vet ./...
+	GOOS=windows CGO_ENABLED=0 $(GO) vet ./...
+	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
+	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+
+.PHONY: cross
+cross: ## build the binary for every platform into dist/
+	@set -eu; for platform in $(PLATFORMS); do \
+	  os=$${platform%/*}; arch=$${platform#*/}; suffix=; [ $$os = windows ] && suffix=.exe; \
+	  echo "dist/muster-$$os-$$arch$$suffix"; \
+	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -o dist/muster-$$os-$$arch$$suffix ./cmd/muster; \
+	done
+
+.PHONY: clients
+clients: ## install the AWS CLI, boto3 and the JavaScript SDK into .tools/
+	@tools/clients
