@@ -172,16 +172,36 @@ func (s *Server) GetComputeCertificate(ctx context.Context) (ComputeCertificate,
 }
 
 // ProcessEnding tells the service that the process is about to exit. Call Close
-// after it. Calling it again after it succeeded does nothing.
+// after it. Calling it again after it succeeded does nothing. When the connection
+// drops before the reply has come, and the service does not take the process back,
+// then it has ended it: that is a success too.
 func (s *Server) ProcessEnding(ctx context.Context) error {
 	if s.isEnding() {
 		return nil
 	}
-	if _, err := s.call(ctx, terminateProcess, requestLimit, nil); err != nil {
-		return err
-	}
+	s.setLeaving(true)
+	defer s.setLeaving(false)
+	_, err := s.call(ctx, terminateProcess, requestLimit, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err != nil && !s.ended {
+		return err
+	}
 	s.ended = true
 	return nil
+}
+
+func (s *Server) setLeaving(leaving bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaving = leaving
+}
+
+// hasLeft notes that the service refuses this process. It reports whether that is
+// because the process has told it that it ends.
+func (s *Server) hasLeft() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = s.ended || s.leaving
+	return s.ended
 }

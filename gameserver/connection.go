@@ -31,6 +31,9 @@ func (s *Server) supervise(life context.Context, t target, sock *socket) {
 			s.log.Warn("connection lost")
 			next, err := s.reconnect(life, t)
 			if err != nil {
+				if s.isEnding() {
+					err = nil
+				}
 				s.finish(err)
 				return
 			}
@@ -55,6 +58,8 @@ func (s *Server) reconnect(life context.Context, t target) (*socket, error) {
 		switch now := s.clock.Now(); {
 		case !refused(err):
 			refusedSince = time.Time{}
+		case s.hasLeft():
+			return false
 		case refusedSince.IsZero():
 			refusedSince = now
 		default:
@@ -62,7 +67,7 @@ func (s *Server) reconnect(life context.Context, t target) (*socket, error) {
 		}
 		return true
 	})
-	if err == nil || life.Err() != nil {
+	if err == nil || life.Err() != nil || s.isEnding() {
 		return sock, err
 	}
 	s.log.Error("connection lost for good", "error", err)

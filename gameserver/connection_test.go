@@ -116,6 +116,28 @@ func TestNoWayBackAfterEnding(t *testing.T) {
 	}
 }
 
+// The service has ended the process, its reply got lost, and it does not take the
+// process back.
+func TestEndingWithoutAReply(t *testing.T) {
+	s := newService(t)
+	server, c := hosting(t, s, gameserver.ProcessParameters{})
+	s.set(func() {
+		s.mute["TerminateServerProcess"] = true
+		s.statuses = []int{403}
+	})
+	result := make(chan error, 1)
+	go func() { result <- server.ProcessEnding(t.Context()) }()
+	s.await("the request", func() bool { return s.requests["TerminateServerProcess"] == 1 })
+	c.NetConn().Close()
+	if err := receive(t, "the end", result); err != nil {
+		t.Errorf("ProcessEnding: %v", err)
+	}
+	receive(t, "Done", server.Done())
+	if err := server.Err(); err != nil {
+		t.Errorf("Err: %v", err)
+	}
+}
+
 func TestRequestsTimeOutAndADeadLineIsLeft(t *testing.T) {
 	s := newService(t)
 	server, clock := connect(t, s, nil)

@@ -172,7 +172,7 @@ func (s *Server) endByItself() {
 	if err := s.ProcessEnding(context.Background()); err != nil {
 		s.log.Warn("telling the service that the process ends failed", "error", err)
 	}
-	_ = s.Close() // never fails
+	s.Close()
 }
 
 // refreshOrdered passes a refresh on to the supervisor. While one waits there,

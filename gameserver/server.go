@@ -31,6 +31,7 @@ type Server struct {
 	sockets  map[*socket]struct{}
 	pending  map[string]chan reply // by request id
 	process  *ProcessParameters    // nil before ProcessReady
+	leaving  bool                  // ProcessEnding waits for its reply
 	ended    bool                  // ProcessEnding has succeeded
 	session  string
 	ordered  bool      // to terminate
@@ -111,12 +112,10 @@ func (s *Server) finish(reason error) {
 // Close ends the connection (Destroy in the official SDKs), and with it all calls
 // under way. It does not tell the service that the process ends: ProcessEnding
 // does. It waits for the Server's own goroutines but not for callbacks, from
-// which it may be called; Wait does. Closing twice does nothing. The error is
-// always nil.
-func (s *Server) Close() error {
+// which it may be called; Wait does. Closing twice does nothing.
+func (s *Server) Close() {
 	s.finish(nil)
 	s.running.Wait()
-	return nil
 }
 
 // Wait waits until the Server is closed and no callback is running any more.

@@ -210,8 +210,8 @@ func (s *State) present(l *FleetLocation) FleetLocation {
 	now := *l
 	if f, ok := s.fleets.Get(l.Fleet); ok && f.Status != StatusActive {
 		now.Status = f.Status
-	} else if _, ok := s.locations.Get(l.Location); !ok {
-		now.Status = StatusNotFound
+	} else if _, ok := s.locations.Get(l.Location); !ok && l.Status == StatusActive {
+		now.Status = StatusNotFound // a removal under way goes first: it has to be finished
 	}
 	return now
 }

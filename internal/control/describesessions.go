@@ -115,8 +115,11 @@ func (p *Plane) findSession(ctx context.Context, gameSessionArn string) (fleet.R
 		return room, nil, err
 	}
 	var g *fleet.GameSession
-	if _, err := p.read(ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(id) }); err != nil || g != nil {
-		return room, g, err
+	if _, err := p.read(ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(id) }); err != nil {
+		return room, nil, err
+	}
+	if g != nil {
+		return room, g, nil
 	}
 	if g, err = p.pastGameSession(ctx, room, id); err != nil || g != nil {
 		return room, g, err
@@ -141,12 +144,28 @@ func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (fo
 	if q.status != "" && q.status != fleet.Terminated {
 		return found, "", nil
 	}
+	rooms, err := p.rooms(ctx, id, q.location)
+	if err != nil {
+		return nil, "", err
+	}
 	past, at, more, err := p.pastSessions(ctx, id, q.location, at, q.limit-len(found))
 	if more {
 		next = pages.token(at)
 	}
-	past = slices.DeleteFunc(past, func(f foundSession) bool { return f.standsIn(found) }) // on its way out of memory
+	past = slices.DeleteFunc(past, func(f foundSession) bool { return f.standsIn(found) || f.isHeldBy(rooms) })
 	return append(found, past...), next, err
+}
+
+// isHeldBy reports whether a game session of the history is still on its way out
+// of memory. It was listed from there, on this page or on one before.
+func (f foundSession) isHeldBy(rooms []*fleet.Room) bool {
+	return slices.ContainsFunc(rooms, func(r *fleet.Room) bool {
+		if r.ID() != f.room {
+			return false
+		}
+		_, held := r.GameSession(f.session.ID)
+		return held
+	})
 }
 
 // sessionsInMemory lists game sessions behind a position; more says that

@@ -79,7 +79,7 @@ func TestDeleteFleet(t *testing.T) {
 		t.Errorf("fleet events: %s", got)
 	}
 	w.must("DeleteLocation", `{"LocationName":"custom-a"}`)
-	w.clock.Advance(catalog.Retention + time.Hour)
+	w.elapse(catalog.Retention + time.Hour)
 	w.await("the end of the fleet's record", func() bool {
 		_, err := w.call("DescribeFleetEvents", object{"FleetId": id})
 		return fault.Is(err, fault.NotFound)
@@ -163,8 +163,7 @@ func TestDeleteFleetLocations(t *testing.T) {
 	w.compute(id, "custom-a", "c2") // the name is free again
 	w.must("CreateFleetLocations", object{"FleetId": id, "Locations": []object{{"Location": "custom-b"}}})
 	w.compute(id, "custom-b", "c3")
-	if got := w.events(id); !strings.HasPrefix(got, "LOCATION_STATE_ACTIVE LOCATION_STATE_DELETED LOCATION_STATE_DELETING") &&
-		!strings.Contains(got, "LOCATION_STATE_DELETED") {
+	if got := w.events(id); !strings.Contains(got, "LOCATION_STATE_DELETING") || !strings.Contains(got, "LOCATION_STATE_DELETED") {
 		t.Errorf("fleet events: %s", got)
 	}
 	w.must("DeleteLocation", `{"LocationName":"custom-b"}`)
@@ -191,9 +190,9 @@ func TestFinishLocationLeavesNewOnesAlone(t *testing.T) {
 func TestFleetEvents(t *testing.T) {
 	w := newWorld(t)
 	id, sockets := w.host(1)
-	w.clock.Advance(time.Second)
+	w.elapse(time.Second)
 	w.must("UpdateFleetAttributes", object{"FleetId": id, "NewGameSessionProtectionPolicy": "FullProtection"})
-	w.clock.Advance(time.Second)
+	w.elapse(time.Second)
 	for range 3 {
 		_ = sockets[0].heartbeat(false)
 	}
@@ -220,7 +219,7 @@ func TestAliases(t *testing.T) {
 	if got := w.must("CreateGameSession", object{"AliasId": alias, "MaximumPlayerSessionCount": 1}); text(got, "GameSession", "FleetId") != id {
 		t.Errorf("through the alias: %v", got)
 	}
-	w.clock.Advance(time.Second)
+	w.elapse(time.Second)
 	out = w.must("UpdateAlias", object{"AliasId": alias, "RoutingStrategy": object{"Type": "TERMINAL", "Message": "Come back tomorrow"}})
 	same(t, at(out, "Alias", "RoutingStrategy"), `{"Type":"TERMINAL","Message":"Come back tomorrow"}`)
 	if a := at(out, "Alias").(object); a["LastUpdatedTime"].(float64)-a["CreationTime"].(float64) != 1 || a["Name"] != "live" {
@@ -256,7 +255,7 @@ func TestRegisterCompute(t *testing.T) {
 	id := w.fleetAt("custom-a", "custom-b")
 	in := object{"FleetId": id, "ComputeName": "c1", "Location": "custom-a", "IpAddress": "10.0.0.1"}
 	first := w.must("RegisterCompute", in)
-	w.clock.Advance(time.Minute)
+	w.elapse(time.Minute)
 	second := w.must("RegisterCompute", in)
 	if at(first, "Compute", "CreationTime") != at(second, "Compute", "CreationTime") {
 		t.Error("the compute that was there was made anew")
@@ -298,7 +297,7 @@ func TestAuthTokens(t *testing.T) {
 	w := newWorld(t)
 	id := w.fleetAt("custom-a")
 	first := w.compute(id, "custom-a", "c1")
-	w.clock.Advance(2*time.Hour + 44*time.Minute)
+	w.elapse(2*time.Hour + 44*time.Minute)
 	if got := w.token(id, "c1"); got != first {
 		t.Errorf("16 minutes before its end the token was replaced")
 	}
@@ -306,7 +305,7 @@ func TestAuthTokens(t *testing.T) {
 	if got := w.token(id, "c1"); got != first {
 		t.Errorf("a restart replaced the token")
 	}
-	w.clock.Advance(2 * time.Minute)
+	w.elapse(2 * time.Minute)
 	fresh := w.must("GetComputeAuthToken", object{"FleetId": id, "ComputeName": "c1"})
 	if text(fresh, "AuthToken") == first || at(fresh, "ExpirationTimestamp") != w.seconds()+3*3600 {
 		t.Errorf("14 minutes before its end: %v", fresh)

@@ -55,7 +55,7 @@ func TestTokensStayTakenInHistory(t *testing.T) {
 	w.refused(fault.IdempotentParameterMismatch, "CreateGameSession",
 		object{"FleetId": fleet, "Location": "custom-a", "MaximumPlayerSessionCount": 3, "IdempotencyToken": "tok-1"})
 
-	w.clock.Advance(31 * 24 * time.Hour) // the history has let go of it
+	w.elapse(31 * 24 * time.Hour) // the history has let go of it
 	w.process(fleet, "c1", w.token(fleet, "c1"), "late")
 	if id2 := w.create(fleet, token); id2 != id || w.status(id) != "ACTIVATING" {
 		t.Errorf("after the retention the token gave %s, %s", id2, w.status(id))
@@ -99,7 +99,7 @@ func TestCreatorLimit(t *testing.T) {
 	}
 	w.must("CreateGameSession", mine("a"))
 	w.must("CreateGameSession", mine("a")) // no new one: not counted
-	w.clock.Advance(10 * time.Minute)
+	w.elapse(10 * time.Minute)
 	w.process(fleet, "c1", w.token(fleet, "c1"), "second")
 	w.process(fleet, "c1", w.token(fleet, "c1"), "third")
 	w.must("CreateGameSession", mine("b"))
@@ -109,7 +109,7 @@ func TestCreatorLimit(t *testing.T) {
 	you["CreatorId"] = "you"
 	w.must("CreateGameSession", you)
 
-	w.clock.Advance(5*time.Minute + time.Millisecond) // a has left the window; all processes are taken
+	w.elapse(5*time.Minute + time.Millisecond) // a has left the window; all processes are taken
 	for range 5 {
 		w.refused(fault.FleetCapacityExceeded, "CreateGameSession", mine("e")) // given back each time
 	}
@@ -226,7 +226,7 @@ func TestActivationLimit(t *testing.T) {
 	w.must("UpdateRuntimeConfiguration", object{"FleetId": fleet, "RuntimeConfiguration": object{"MaxConcurrentGameSessionActivations": 1, "GameSessionActivationTimeoutSeconds": 30}})
 	first := w.create(fleet, nil)
 	w.refused(fault.FleetCapacityExceeded, "CreateGameSession", object{"FleetId": fleet, "MaximumPlayerSessionCount": 2})
-	w.clock.Advance(31 * time.Second) // the activation times out
+	w.elapse(31 * time.Second) // the activation times out
 	w.await("the end of the activation", func() bool { return w.status(first) == "TERMINATED" })
 	if got := w.events(fleet); !strings.HasPrefix(got, "GAME_SESSION_ACTIVATION_TIMEOUT ") {
 		t.Errorf("fleet events: %s", got)

@@ -225,6 +225,10 @@ func (p *Plane) playerInEntry(ctx context.Context, subject, player string) ([]wi
 	if err != nil {
 		return nil, err
 	}
+	var held bool // the game session is on its way out of memory, and was listed from there
+	if _, err := p.read(ctx, e.room, func(r *fleet.Room) { _, held = r.GameSession(e.session.ID) }); err != nil || held {
+		return nil, err
+	}
 	var sessions []wire.PlayerSession
 	for _, s := range e.session.PlayerSessions() {
 		if s.PlayerID == player {

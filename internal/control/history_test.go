@@ -14,7 +14,7 @@ import (
 // archived waits until a game session that is over has moved into the history.
 func (w *world) archived(gameSession string) {
 	w.t.Helper()
-	w.clock.Advance(w.config.SessionMemory)
+	w.elapse(w.config.SessionMemory)
 	room, id, err := w.gameSessionPlace(gameSession)
 	if err != nil {
 		w.t.Fatal(err)
@@ -28,8 +28,8 @@ func (w *world) archived(gameSession string) {
 	})
 }
 
-// after returns what an operation answers before and after the move of a game
-// session into the history, which has to be the same.
+// Every question about a game session that is over is answered alike before and
+// after its move into the history, and until the history lets go of it.
 func TestNothingChangesWithTheMoveIntoTheHistory(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(1)
@@ -87,7 +87,7 @@ func TestNothingChangesWithTheMoveIntoTheHistory(t *testing.T) {
 		}
 	}
 
-	w.clock.Advance(30*24*time.Hour + time.Hour)
+	w.elapse(30*24*time.Hour + time.Hour)
 	w.refused(fault.NotFound, "DescribeGameSessions", object{"GameSessionId": id})
 	w.refused(fault.NotFound, "DescribePlayerSessions", object{"PlayerSessionId": x})
 	same(t, w.must("DescribePlayerSessions", object{"PlayerId": "y"}), `{"PlayerSessions":[]}`)

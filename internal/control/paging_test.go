@@ -180,16 +180,8 @@ func count(list []string, s string) (n int) {
 func TestSearchPagesHave20(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(23)
-	for _, s := range sockets {
-		id := w.create(fleet, nil)
-		for _, s := range sockets {
-			select {
-			case <-s.pushes:
-				s.ok(s.activate(id))
-			default:
-			}
-		}
-		_ = s
+	for range sockets {
+		w.active(fleet, nil, sockets...)
 	}
 	for _, limit := range []any{nil, 20, 100} {
 		in := object{"FleetId": fleet}

@@ -36,11 +36,16 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 	l.connect = fleet.ConnectProcess{
 		ProcessKey: l.key.process, Token: serial, Idempotency: c.IdempotencyToken, SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
 	}
-	if _, err := ask[*fleet.Process](ctx, p, l.command(l.connect)); err != nil {
-		if errors.Is(err, shard.ErrOutcomeUnknown) {
-			l.follower.loseOrphan(l)
-		}
+	process, err := ask[*fleet.Process](ctx, p, l.command(l.connect))
+	switch {
+	case errors.Is(err, shard.ErrOutcomeUnknown):
+		l.follower.loseOrphan(l)
 		return nil, err
+	case err != nil:
+		return nil, err
+	case process.Status == fleet.ProcessEnded: // it came back for an answer that got lost
+		l.replacedOnce()
+		return l, nil
 	}
 	if old := l.follower.install(l); old != nil {
 		old.replacedOnce()
@@ -210,11 +215,24 @@ func (l *link) refresh() {
 	})
 }
 
+// Activate is asked again by a process that lost the answer. Until it has one
+// its SDK ignores what is pushed, so that is pushed again.
 func (l *link) Activate(ready ProcessReady, done func(error)) {
+	l.mu.Lock()
+	again := l.started != "" || l.ending
+	l.started, l.ending = "", false
+	l.mu.Unlock()
 	l.submit(fleet.ReadyProcess{ProcessKey: l.key.process, Port: ready.Port, LogPaths: ready.LogPaths}, func(err error) {
 		done(err)
-		if err == nil {
-			l.refresh()
+		if err != nil {
+			return
+		}
+		l.refresh()
+		if again {
+			l.beside(func(ctx context.Context) {
+				err := l.catchUp(ctx)
+				l.plane.logUnless(err == nil, "server process not told what it missed", "err", err)
+			}, func(error) {})
 		}
 	})
 }
@@ -315,7 +333,11 @@ func (l *link) ComputeCertificate(done func(path, compute string, err error)) {
 				path = c.CertificatePath
 			}
 		})
-		done(path, l.key.process.Compute, err)
+		if err != nil {
+			done("", l.key.process.Compute, err)
+			return
+		}
+		done(path, l.key.process.Compute, nil)
 	}, func(err error) { done("", l.key.process.Compute, err) })
 }
 

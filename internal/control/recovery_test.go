@@ -14,14 +14,29 @@ import (
 
 var errDisk = errors.New("disk full")
 
-// recovered waits until the shards serve again: the wait before a recovery is
-// on the fake clock. The journal that fails has to have been told so before.
+// recovered waits until the shard answers again and knows of the sockets. The
+// wait before a recovery is on the fake clock, which moves meanwhile.
 func (w *world) recovered(sockets ...*socket) {
 	w.t.Helper()
-	w.advance("the recovery", 50*time.Millisecond, func() bool {
-		if !w.Serving() {
-			return false
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				w.clock.Advance(50 * time.Millisecond)
+			}
 		}
+	}()
+	defer func() { close(done); <-stopped }()
+	if _, err := w.read(w.ctx, fleet.RoomID{}, func(*fleet.Room) {}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.await("the sockets to be known", func() bool {
 		for _, s := range sockets {
 			if p := s.inRoom(); p.Status != fleet.ProcessEnded && !p.Connected {
 				return false
@@ -264,4 +279,14 @@ func TestManySocketsAtOnce(t *testing.T) {
 			t.Error("the end of an old socket was taken for that of the primary one")
 		}
 	}
+}
+
+// Nor is one that closes just before it is announced again.
+func TestResumeOfAClosedSocket(t *testing.T) {
+	w := newWorld(t)
+	_, sockets := w.host(1)
+	s := sockets[0]
+	s.Disconnected()
+	s.ServerLink.(*link).resume(w.ctx)
+	w.await("the note of the lost socket", func() bool { return !s.inRoom().Connected })
 }

@@ -27,15 +27,20 @@ func ask[A any](ctx context.Context, p *Plane, c region.RoomCommand) (A, error) 
 	return a, nil
 }
 
-// read calls look with a room, on the room's own loop: it must be quick.
-func (p *Plane) read(ctx context.Context, id fleet.RoomID, look func(*fleet.Room)) (found bool, err error) {
-	err = p.shardOf(id).Read(ctx, func(m *region.Machine) {
+// read calls look with a room, on the room's own loop: it must be quick. After
+// an error look may still be running, so what it stores must not be read.
+func (p *Plane) read(ctx context.Context, id fleet.RoomID, look func(*fleet.Room)) (bool, error) {
+	found := false
+	err := p.shardOf(id).Read(ctx, func(m *region.Machine) {
 		var room *fleet.Room
 		if room, found = m.Room(id); found {
 			look(room)
 		}
 	})
-	return found && err == nil, err
+	if err != nil {
+		return false, err
+	}
+	return found, nil
 }
 
 // rooms are frozen views of the fleet's rooms, by location; of one location

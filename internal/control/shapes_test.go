@@ -60,7 +60,7 @@ func TestShapes(t *testing.T) {
 	}
 	same(t, w.must("DescribeFleetCapacity", `{}`), `{"FleetCapacity":[%s]}`, capacity("us-west-2", 1))
 
-	w.clock.Advance(1500 * time.Millisecond)
+	w.elapse(1500 * time.Millisecond)
 	out = w.must("CreateGameSession", object{
 		"FleetId": id, "Location": "custom-a", "MaximumPlayerSessionCount": 4, "Name": "n", "CreatorId": "me", "GameSessionData": "data",
 		"GameProperties": []object{{"Key": "mode", "Value": "duel"}}, "IdempotencyToken": "t-1",

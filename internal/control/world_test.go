@@ -80,7 +80,7 @@ func newWorld(t testing.TB, options ...option) *world {
 		w.journals[i] = memory.New(memory.Config{})
 	}
 	var cancel context.CancelFunc
-	w.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+	w.ctx, cancel = context.WithTimeout(context.Background(), 20*time.Second)
 	t.Cleanup(cancel)
 	w.start()
 	t.Cleanup(func() { w.stop() })
@@ -272,7 +272,7 @@ func (w *world) fleetAt(locations ...string) string {
 // compute registers a compute and returns its auth token.
 func (w *world) compute(fleet, location, name string) (token string) {
 	w.t.Helper()
-	w.must("RegisterCompute", object{"FleetId": fleet, "ComputeName": name, "Location": location, "IpAddress": "10.0.0.1", "DnsName": name + ".example"})
+	w.must("RegisterCompute", object{"FleetId": fleet, "ComputeName": name, "Location": location, "IpAddress": "10.0.0.1", "DnsName": strings.ReplaceAll(name, "/", "-") + ".example"})
 	return w.token(fleet, name)
 }
 
@@ -476,4 +476,16 @@ func (w *world) state() string {
 		}
 	}
 	return all.String()
+}
+
+// elapse moves the clock. Whatever a shard is asked afterwards it decides at the
+// new time: it reads the clock once for the requests that it finds waiting.
+func (w *world) elapse(d time.Duration) {
+	w.t.Helper()
+	w.clock.Advance(d)
+	for _, s := range w.shards {
+		if err := s.Read(w.ctx, func(*region.Machine) {}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 }

@@ -151,8 +151,12 @@ func TestConnectProcess(t *testing.T) {
 			w.do(IssueToken{"host-1"})
 			w.do(LoseProcess{key("a")})
 		}, connect(ConnectProcess{Token: 1, Idempotency: "run-a"}), "ProcessResumed", "", ""},
-		{"after it ended itself", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
+		{"back for the answer after it ended itself", func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(time.Minute - 1) },
+			connect(ConnectProcess{Idempotency: "run-a"}), "", "", ""},
+		{"too late for the answer", func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(time.Minute) },
 			connect(ConnectProcess{Idempotency: "run-a"}), "", fault.AccessDenied, "Process ids must be unique"},
+		{"back for the answer with a wrong token", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
+			connect(ConnectProcess{Token: 9, Idempotency: "run-a"}), "", fault.AccessDenied, "Process ids must be unique"},
 		{"after it ended itself, unmarked", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
 			connect(ConnectProcess{}), "", fault.AccessDenied, "Process a has ended"},
 		{"a new process with the id of one that ended itself", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },

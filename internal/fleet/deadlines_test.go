@@ -391,6 +391,14 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 }
 
+// handle handles a command at a moment of its own, which must not be refused.
+func (w *world) handle(now event.Time, c Command) {
+	w.t.Helper()
+	if _, _, err := w.room.Handle(now, c); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // TestExpireIsBounded: a crowd of time-outs is done in parts, in the order of time.
 func TestExpireIsBounded(t *testing.T) {
 	w := newWorld(t)
@@ -398,7 +406,7 @@ func TestExpireIsBounded(t *testing.T) {
 	w.compute("host-1")
 	const crowd = 2*maxDue + 10
 	for i := range crowd {
-		w.room.Handle(w.now.Add(time.Duration(i)*tick), ConnectProcess{ProcessKey: key(fmt.Sprintf("%04d", crowd-i))})
+		w.handle(w.now.Add(time.Duration(i)*tick), ConnectProcess{ProcessKey: key(fmt.Sprintf("%04d", crowd-i))})
 	}
 	late := w.now.Add(time.Hour)
 	var ended []event.Time
@@ -423,9 +431,9 @@ func TestExpirePassesOverWhatMovedOn(t *testing.T) {
 	w.compute("host-1")
 	for i := range 2 * maxDue {
 		k := key(fmt.Sprint(i))
-		w.room.Handle(w.now, ConnectProcess{ProcessKey: k})
-		w.room.Handle(w.now, ReadyProcess{ProcessKey: k, Port: 1})
-		w.room.Handle(w.now.Add(time.Minute), ReportHealth{k, true})
+		w.handle(w.now, ConnectProcess{ProcessKey: k})
+		w.handle(w.now, ReadyProcess{ProcessKey: k, Port: 1})
+		w.handle(w.now.Add(time.Minute), ReportHealth{k, true})
 	}
 	at := w.room.Deadline()
 	if events := w.room.Expire(at); len(events) > 0 || w.room.Deadline() <= at {

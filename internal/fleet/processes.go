@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"time"
+
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 )
@@ -23,6 +25,9 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s", c.Compute, r.id.Fleet)
 	}
 	old, known := r.process(c.ProcessKey)
+	if known && c.wantsFarewell(old, now) && tokenHolds(compute, c.Token, now, true) {
+		return nil, nil
+	}
 	if known && old.Status == ProcessEnded && c.returnsFromTheDead(old) {
 		return nil, fault.New(fault.AccessDenied, "Process %s has ended. Process ids must be unique between executions.", c.ID)
 	}
@@ -47,6 +52,18 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 	}}, nil
 }
 
+// farewell is how long a process that has ended itself may come back for the
+// answer to its TerminateServerProcess, which may have got lost.
+const farewell = time.Minute
+
+// wantsFarewell reports whether a process that has just ended itself comes back
+// for the answer. The server SDKs would else try for minutes before they let
+// the game server exit.
+func (c ConnectProcess) wantsFarewell(old *Process, now event.Time) bool {
+	return old.Status == ProcessEnded && old.End == EndedItself && now < old.Ended.Add(farewell) &&
+		c.Idempotency != "" && c.Idempotency == old.Idempotency
+}
+
 // returnsFromTheDead tells a process that has ended and tries again from a new
 // process with the same id. One that ended itself is known by its idempotency
 // token; one that the service gave up may come back with any.
@@ -67,7 +84,7 @@ func tokenHolds(c *Compute, serial uint64, now event.Time, alive bool) bool {
 	return false
 }
 
-// answer is the *Process.
+// answer is the *Process, which has ended if it only came for an answer.
 func (c ConnectProcess) answer(r *Room) any {
 	p, _ := r.process(c.ProcessKey)
 	return p

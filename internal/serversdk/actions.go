@@ -162,10 +162,11 @@ func (s *socket) answer(x *exchange, err error, res result) {
 // and has a newer answer.
 func classify(action string) (label string, changes bool) {
 	switch action {
-	case "ActivateServerProcess", "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession",
+	case "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession",
 		"UpdatePlayerSessionCreationPolicy", "TerminateServerProcess":
 		return action, true
-	case "HeartbeatServerProcess", "DescribePlayerSessions", "GetComputeCertificate", "GetFleetRoleCredentials",
+	case "ActivateServerProcess", // a process that asks again is told again what it ignored before
+		"HeartbeatServerProcess", "DescribePlayerSessions", "GetComputeCertificate", "GetFleetRoleCredentials",
 		"StartMatchBackfill", "StopMatchBackfill":
 		return action, false
 	}

@@ -186,7 +186,7 @@ func TestLargeStructure(t *testing.T) {
 	if n := reflect.TypeFor[FleetAttributes]().NumField(); body[0] != 0xb8 || int(body[1]) != n {
 		t.Errorf("%d members begin with %x", n, body[:2])
 	}
-	if err := cbor.Valid(body); err != nil {
+	if err := cbor.Wellformed(body); err != nil {
 		t.Error(err)
 	}
 }

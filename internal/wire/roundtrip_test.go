@@ -41,7 +41,7 @@ func again(t *testing.T, p Protocol, v, empty shape) (shape, []byte) {
 	prefix := []byte("before")
 	if p == CBOR {
 		body := v.appendCBOR(prefix)[len(prefix):]
-		if err := cbor.Valid(body); err != nil {
+		if err := cbor.Wellformed(body); err != nil {
 			t.Fatalf("invalid CBOR: %v\n%x", err, body)
 		}
 		if f := readCBOR(new(cborReader), body, empty); f != nil {

@@ -158,6 +158,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if !s.ReadyForConnections(readyTimeout) {
 		return errors.New("the server did not get ready")
 	}
+	log.begun()
 	return nil
 }
 

@@ -1,7 +1,7 @@
 package jetstream
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,8 +11,9 @@ import (
 type logger struct {
 	log *slog.Logger
 
-	mu    sync.Mutex
-	first error // the first thing that the server called fatal
+	mu      sync.Mutex
+	first   error // the first thing that the server called fatal
+	started bool
 }
 
 // said is the message of every line of the server's; its own words stand in the
@@ -22,15 +23,35 @@ const said = "the journal engine says"
 func (l *logger) Noticef(format string, v ...any) {
 	l.log.Debug(said, "text", fmt.Sprintf(format, v...))
 }
-func (l *logger) Warnf(format string, v ...any)  { l.log.Warn(said, "text", fmt.Sprintf(format, v...)) }
+func (l *logger) Warnf(format string, v ...any)  { l.warn(fmt.Sprintf(format, v...)) }
 func (l *logger) Errorf(format string, v ...any) { l.log.Warn(said, "text", fmt.Sprintf(format, v...)) }
 func (l *logger) Debugf(string, ...any)          {}
 func (l *logger) Tracef(string, ...any)          {}
 
+// warn passes a warning on. While the server starts it warns of each index that
+// is older than its files, as after every crash, and makes it anew: that is how
+// a recovery goes, and no cause for alarm.
+func (l *logger) warn(text string) {
+	l.mu.Lock()
+	level := slog.LevelInfo
+	if l.started {
+		level = slog.LevelWarn
+	}
+	l.mu.Unlock()
+	l.log.Log(context.Background(), level, said, "text", text)
+}
+
+// begun ends the time in which warnings are expected.
+func (l *logger) begun() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.started = true
+}
+
 // Fatalf keeps the first text. The server returns behind it; ending the program
 // is not its business.
 func (l *logger) Fatalf(format string, v ...any) {
-	err := errors.New(fmt.Sprintf(format, v...))
+	err := fmt.Errorf(format, v...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first == nil {

@@ -1,0 +1,93 @@
+// Command compatdoc writes the compatibility table from the table of operations
+// that the control plane serves, so that it says what the program does.
+//
+// Usage: compatdoc FILE
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"os"
+	"strings"
+	"text/template"
+
+	"github.com/muster-gg/muster/internal/control"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: compatdoc FILE")
+		os.Exit(2)
+	}
+	if err := write(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "compatdoc:", err)
+		os.Exit(1)
+	}
+}
+
+func write(path string) error {
+	page, err := reference()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, page, 0o644)
+}
+
+//go:embed page.md.tmpl
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"cell": cell, "exceptions": exceptions}).Parse(pageText))
+
+// A count is how many operations are offered to one degree.
+type count struct{ Full, Partly, No int }
+
+// All is the number of operations.
+func (c count) All() int { return c.Full + c.Partly + c.No }
+
+func (c *count) add(s control.Support) {
+	switch s {
+	case control.Full:
+		c.Full++
+	case control.Partly:
+		c.Partly++
+	default:
+		c.No++
+	}
+}
+
+// reference is the page, in Markdown.
+func reference() ([]byte, error) {
+	families := new(control.Plane).Families()
+	var counts count
+	for _, f := range families {
+		for _, o := range f.Offers {
+			counts.add(o.Support)
+		}
+	}
+	var text bytes.Buffer
+	err := page.Execute(&text, map[string]any{"Families": families, "Counts": counts})
+	return text.Bytes(), err
+}
+
+// cell keeps a text inside its cell of a Markdown table.
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+// everyOperation are the exceptions that the model lists for nearly every
+// operation; the page names them once.
+var everyOperation = map[string]bool{"InternalServiceException": true, "InvalidRequestException": true, "UnauthorizedException": true}
+
+// exceptions lists what an operation answers with beyond the common ones: those
+// of the model for one that is offered, the one refusal for one that is not.
+func exceptions(o control.Offer) string {
+	if o.Support == control.No {
+		return "always `" + string(o.Refusal) + "`"
+	}
+	var names []string
+	for _, name := range o.Info.Errors {
+		if !everyOperation[name] {
+			names = append(names, "`"+strings.TrimSuffix(name, "Exception")+"`")
+		}
+	}
+	return strings.Join(names, ", ")
+}
