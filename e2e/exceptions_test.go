@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/aws/smithy-go"
+)
+
+// isA reports whether an error is a typed exception of the SDK.
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// TestTypedExceptions checks that bad input gives the exceptions that the SDK
+// has types for, with a message that names the matter.
+func TestTypedExceptions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c, ctx := s.client(), t.Context()
+	fleet := s.newFleet(t)
+	s.newCompute(t, fleet, home, "pc")
+	s.launch(t, s.newCompute(t, fleet, home, "host"), behaviour{})
+	session := s.newActiveSession(t, fleet, home)
+	terminal := call(t, c.CreateAlias, &gamelift.CreateAliasInput{
+		Name: new("closed"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal, Message: new("Come back tomorrow.")},
+	}).Alias.AliasId
+	const noFleet = "fleet-00000000-0000-4000-8000-000000000000"
+	locations := func(names ...string) (list []types.LocationConfiguration) {
+		for _, n := range names {
+			list = append(list, types.LocationConfiguration{Location: &n})
+		}
+		return list
+	}
+
+	for _, test := range []struct {
+		name    string
+		call    func() error
+		is      func(error) bool
+		message string // part of it
+	}{
+		{"fleet without locations", func() error {
+			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"), ComputeType: types.ComputeTypeAnywhere})
+			return err
+		}, isA[*types.InvalidRequestException], "ocation"},
+		{"fleet in an unknown location", func() error {
+			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"), ComputeType: types.ComputeTypeAnywhere, Locations: locations("custom-nowhere")})
+			return err
+		}, isA[*types.NotFoundException], "custom-nowhere"},
+		{"managed fleet", func() error {
+			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"), ComputeType: types.ComputeTypeEc2, Locations: locations(home)})
+			return err
+		}, isA[*types.InvalidRequestException], "ANYWHERE"},
+		{"location without the prefix", func() error {
+			_, err := c.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: new("mylocation")})
+			return err
+		}, isA[*types.InvalidRequestException], "custom-"},
+		{"location twice", func() error {
+			_, err := c.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: new(home)})
+			return err
+		}, isA[*types.ConflictException], home},
+		{"unknown fleet", func() error {
+			_, err := c.DeleteFleet(ctx, &gamelift.DeleteFleetInput{FleetId: new(noFleet)})
+			return err
+		}, isA[*types.NotFoundException], noFleet},
+		{"not a fleet id", func() error {
+			_, err := c.ListCompute(ctx, &gamelift.ListComputeInput{FleetId: new("arena")})
+			return err
+		}, isA[*types.InvalidRequestException], "leetId"},
+		{"compute without an address", func() error {
+			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("new"), Location: new(home)})
+			return err
+		}, isA[*types.InvalidRequestException], "IpAddress"},
+		{"compute without a location", func() error {
+			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("new"), IpAddress: new("127.0.0.1")})
+			return err
+		}, isA[*types.InvalidRequestException], "Location"},
+		{"compute with a taken name", func() error {
+			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("pc"), Location: new(home), IpAddress: new("192.0.2.7")})
+			return err
+		}, isA[*types.ConflictException], "pc"},
+		{"token of an unknown compute", func() error {
+			_, err := c.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{FleetId: &fleet, ComputeName: new("nobody")})
+			return err
+		}, isA[*types.NotFoundException], "nobody"},
+		{"no free process", func() error {
+			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(2))})
+			return err
+		}, isA[*types.FleetCapacityExceededException], fleet},
+		{"too many players", func() error {
+			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(201))})
+			return err
+		}, isA[*types.InvalidRequestException], "201"},
+		{"property twice", func() error {
+			p := types.GameProperty{Key: new("map"), Value: new("dust")}
+			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{
+				FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(2)), GameProperties: []types.GameProperty{p, p},
+			})
+			return err
+		}, isA[*types.InvalidRequestException], "map"},
+		{"terminal alias", func() error {
+			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{AliasId: terminal, Location: new(home), MaximumPlayerSessionCount: new(int32(2))})
+			return err
+		}, isA[*types.TerminalRoutingStrategyException], "Come back tomorrow."},
+		{"not a game session id", func() error {
+			_, err := c.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: new(session[:len(session)-1] + "_"), PlayerId: new("ada")})
+			return err
+		}, isA[*types.InvalidRequestException], "gameSessionId"},
+		{"game session that is not there", func() error {
+			_, err := c.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: new(session + "0"), PlayerId: new("ada")})
+			return err
+		}, isA[*types.NotFoundException], "not found"},
+		{"player twice", func() error {
+			_, err := c.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &session, PlayerIds: []string{"ada", "ada"}})
+			return err
+		}, isA[*types.InvalidRequestException], "PlayerIds"},
+		{"more players than places", func() error {
+			_, err := c.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &session, PlayerIds: names("player", 5)})
+			return err
+		}, isA[*types.GameSessionFullException], "slots"},
+		{"no selector", func() error {
+			_, err := c.DescribePlayerSessions(ctx, &gamelift.DescribePlayerSessionsInput{})
+			return err
+		}, isA[*types.InvalidRequestException], "exactly one"},
+		{"bad filter", func() error {
+			_, err := c.SearchGameSessions(ctx, &gamelift.SearchGameSessionsInput{FleetId: &fleet, FilterExpression: new("playerSessionCount >")})
+			return err
+		}, isA[*types.InvalidRequestException], ""},
+		{"forged page token", func() error {
+			_, err := c.ListFleets(ctx, &gamelift.ListFleetsInput{NextToken: new("AAAA")})
+			return err
+		}, isA[*types.InvalidRequestException], "NextToken"},
+		{"unknown tagged resource", func() error {
+			_, err := c.ListTagsForResource(ctx, &gamelift.ListTagsForResourceInput{ResourceARN: new("arn:aws:gamelift:" + testRegion + "::alias/alias-00000000-0000-4000-8000-000000000000")})
+			return err
+		}, isA[*types.NotFoundException], "alias-00000000"},
+		{"operation of a later release", func() error {
+			_, err := c.CreateBuild(ctx, &gamelift.CreateBuildInput{Name: new("build")})
+			return err
+		}, isModelled, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := test.call()
+			if !test.is(err) || !strings.Contains(err.Error(), test.message) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// isModelled reports whether an error is an answer that the SDK understands.
+func isModelled(err error) bool {
+	refusal, ok := errors.AsType[smithy.APIError](err)
+	return ok && refusal.ErrorCode() != "" && refusal.ErrorMessage() != ""
+}
+
+// TestIdempotency repeats calls, as a client does that lost an answer.
+func TestIdempotency(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	fleet := s.newFleet(t)
+	s.launch(t, s.newCompute(t, fleet, home, "one"), behaviour{})
+	s.launch(t, s.newCompute(t, fleet, home, "two"), behaviour{})
+	in := &gamelift.CreateGameSessionInput{
+		FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(4)), IdempotencyToken: new("match-42"),
+	}
+	first := call(t, s.client().CreateGameSession, in)
+	again := call(t, s.client().CreateGameSession, in)
+	if *first.GameSession.GameSessionId != *again.GameSession.GameSessionId {
+		t.Error("the same token gave two game sessions")
+	}
+	in.Name = new("another")
+	refuse[*types.IdempotentParameterMismatchException](t, s.client().CreateGameSession, in)
+
+	compute := call(t, s.client().DescribeCompute, &gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("one")}).Compute
+	s.newCompute(t, fleet, home, "one") // as an agent that starts again
+	if got := call(t, s.client().DescribeCompute, &gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("one")}).Compute; !got.CreationTime.Equal(*compute.CreationTime) {
+		t.Error("registering the same compute again replaced it")
+	}
+}

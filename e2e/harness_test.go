@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/jonboulle/clockwork"
+	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/e2e/clients"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	testRegion  = "ap-northeast-2"
+	testAccount = "634747716040"
+)
+
+// A service is Muster in this process, on a port of its own. It stops with its test.
+type service struct {
+	*testing.T
+	muster.Endpoints
+	config muster.Config
+	clock  *clockwork.FakeClock // the service's; nil when it goes by the real one
+	http   *http.Client
+	stop   func() // as an interrupt does; returns when the run has ended
+}
+
+// start runs a service and waits until it answers.
+func start(t *testing.T, change ...func(*muster.Config)) *service {
+	t.Helper()
+	s := &service{T: t, config: testConfig(t), http: &http.Client{Transport: &http.Transport{}}}
+	for _, f := range change {
+		f(&s.config)
+	}
+	s.clock, _ = s.config.Clock.(*clockwork.FakeClock)
+	s.run()
+	t.Cleanup(func() {
+		s.http.CloseIdleConnections()
+		s.stop()
+	})
+	return s
+}
+
+func testConfig(t *testing.T) muster.Config {
+	config := muster.DefaultConfig()
+	config.Data = t.TempDir()
+	config.Listen = "127.0.0.1:0"
+	config.Region, config.Account = testRegion, testAccount
+	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	return config
+}
+
+// fakeTime makes the service go by a clock that the test moves. The clients sign
+// with the real time, so the service must put up with the distance.
+func fakeTime(c *muster.Config) {
+	c.Clock = clockwork.NewFakeClockAt(time.Now())
+	c.ClockSkew = 24 * time.Hour
+}
+
+// run starts the service, also again after a stop: then with the same directory
+// on the same port.
+func (s *service) run() {
+	s.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
+	s.config.Ready = func(e muster.Endpoints) { ready <- e }
+	go func() { ended <- muster.Run(ctx, s.config) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.Errorf("the service ended with: %v", err)
+		}
+	})
+	select {
+	case s.Endpoints = <-ready:
+		s.config.Listen = strings.TrimPrefix(s.HTTP, "http://")
+	case err := <-ended:
+		cancel()
+		s.stop = func() {}
+		s.Fatalf("the service did not start: %v", err)
+	}
+}
+
+// client makes a client of the AWS SDK for Go that does not retry.
+func (s *service) client(change ...func(*gamelift.Options)) *gamelift.Client {
+	return gamelift.New(gamelift.Options{
+		Region: s.Region, BaseEndpoint: &s.HTTP, Retryer: aws.NopRetryer{}, HTTPClient: s.http,
+		Credentials: credentials.NewStaticCredentialsProvider(s.AccessKey, s.SecretKey, ""),
+	}, change...)
+}
+
+// environ points the clients of package clients at the service.
+func (s *service) environ() []string {
+	return clients.Environ(s.HTTP, s.Region, s.AccessKey, s.SecretKey)
+}
+
+// advance moves the service's clock.
+func (s *service) advance(d time.Duration) { s.clock.Advance(d) }
+
+// patience is how long a test waits for what must happen, on a busy machine.
+const patience = 60 * time.Second
+
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// receive takes the next value of a channel.
+func receive[T any](t testing.TB, what string, from <-chan T) (value T) {
+	t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	select {
+	case value = <-from:
+	case <-limit.C:
+		t.Fatalf("never happened: %s", what)
+	}
+	return value
+}
+
+// call makes a call that must succeed.
+func call[I, O any](t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) *O {
+	t.Helper()
+	out, err := operation(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// refuse makes a call that must fail with an exception of type E.
+func refuse[E error, I, O any](t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) {
+	t.Helper()
+	_, err := operation(t.Context(), in)
+	if want, ok := errors.AsType[E](err); !ok {
+		t.Errorf("got %v, want %T", err, want)
+	}
+}
