@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"slices"
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
@@ -22,19 +21,6 @@ type sessionQuery struct {
 type foundSession struct {
 	room    fleet.RoomID
 	session *fleet.GameSession
-}
-
-func (f foundSession) standsIn(list []foundSession) bool {
-	return slices.ContainsFunc(list, func(o foundSession) bool { return o.room == f.room && o.session.ID == f.session.ID })
-}
-
-// sessionPosition is the last game session of a page: in memory first, by
-// location and order of creation, then in the history.
-type sessionPosition struct {
-	Location string `json:"l,omitempty"`
-	Ordinal  uint64 `json:"o,omitempty"`
-	Past     bool   `json:"p,omitempty"`
-	Seq      uint64 `json:"s,omitempty"`
 }
 
 // DescribeGameSessions describes game sessions in any status, those in the
@@ -125,78 +111,4 @@ func (p *Plane) findSession(ctx context.Context, gameSessionArn string) (fleet.R
 		return room, g, err
 	}
 	return room, nil, fault.New(fault.NotFound, "Game session %s not found", gameSessionArn)
-}
-
-// listSessions gives one page of a fleet's game sessions.
-func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (found []foundSession, next string, err error) {
-	pages := p.secrets.pages(q.operation, id, q.location, string(q.status))
-	var at sessionPosition
-	if err := pages.read(q.token, &at); err != nil {
-		return nil, "", err
-	}
-	if !at.Past {
-		var more bool
-		if found, at, more, err = p.sessionsInMemory(ctx, id, q, at); err != nil || more {
-			return found, pages.token(at), err
-		}
-		at = sessionPosition{Past: true}
-	}
-	if q.status != "" && q.status != fleet.Terminated {
-		return found, "", nil
-	}
-	rooms, err := p.rooms(ctx, id, q.location)
-	if err != nil {
-		return nil, "", err
-	}
-	past, at, more, err := p.pastSessions(ctx, id, q.location, at, q.limit-len(found))
-	if more {
-		next = pages.token(at)
-	}
-	past = slices.DeleteFunc(past, func(f foundSession) bool { return f.standsIn(found) || f.isHeldBy(rooms) })
-	return append(found, past...), next, err
-}
-
-// isHeldBy reports whether a game session of the history is still on its way out
-// of memory. It was listed from there, on this page or on one before.
-func (f foundSession) isHeldBy(rooms []*fleet.Room) bool {
-	return slices.ContainsFunc(rooms, func(r *fleet.Room) bool {
-		if r.ID() != f.room {
-			return false
-		}
-		_, held := r.GameSession(f.session.ID)
-		return held
-	})
-}
-
-// sessionsInMemory lists game sessions behind a position; more says that
-// there are further ones than a page holds.
-func (p *Plane) sessionsInMemory(ctx context.Context, id string, q sessionQuery, at sessionPosition) (found []foundSession, last sessionPosition, more bool, err error) {
-	rooms, err := p.rooms(ctx, id, q.location)
-	for _, r := range rooms {
-		if r.ID().Location < at.Location {
-			continue
-		}
-		var after uint64
-		if r.ID().Location == at.Location {
-			after = at.Ordinal
-		}
-		r.GameSessions(after, func(g *fleet.GameSession) bool {
-			if q.status != "" && g.Status != q.status {
-				return true
-			}
-			if more = len(found) == q.limit; more {
-				return false
-			}
-			found = append(found, foundSession{r.ID(), g})
-			return true
-		})
-		if more {
-			break
-		}
-	}
-	if len(found) > 0 {
-		f := found[len(found)-1]
-		last = sessionPosition{Location: f.room.Location, Ordinal: f.session.Ordinal}
-	}
-	return found, last, more, err
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -78,7 +79,22 @@ func (p *Plane) archiveBatch(ctx context.Context, s *regionShard, b finished) er
 		}
 		forget.Ordinals = append(forget.Ordinals, g.Ordinal)
 	}
-	_, err := s.Do(ctx, region.RoomCommand{Room: b.room, Command: forget})
+	if _, err := s.Do(ctx, region.RoomCommand{Room: b.room, Command: forget}); err != nil {
+		return err
+	}
+	return p.settle(ctx)
+}
+
+// settle notes that everything in the history has left memory. A batch that
+// failed half way is in both until the next look through succeeds as a whole.
+func (p *Plane) settle(ctx context.Context) error {
+	if p.unsettled {
+		return nil
+	}
+	last, err := p.cfg.History.Last(ctx)
+	if err == nil {
+		p.settled.Store(last)
+	}
 	return err
 }
 
@@ -117,19 +133,25 @@ func (p *Plane) past(ctx context.Context, filter string, after uint64, limit int
 	if limit <= 0 {
 		return nil, nil
 	}
+	err = p.eachPast(ctx, filter, after, func(e pastEntry) bool {
+		entries = append(entries, e)
+		return len(entries) < limit
+	})
+	return entries, err
+}
+
+// eachPast calls visit with the game sessions of the history whose subjects
+// match, behind the given number, until it returns false.
+func (p *Plane) eachPast(ctx context.Context, filter string, after uint64, visit func(pastEntry) bool) error {
 	var broken error
-	err = p.cfg.History.List(ctx, filter, after, func(seq uint64, subject string, data []byte) bool {
+	err := p.cfg.History.List(ctx, filter, after, func(seq uint64, subject string, data []byte) bool {
 		var e pastEntry
 		if e, broken = readPast(seq, subject, data); broken != nil {
 			return false
 		}
-		entries = append(entries, e)
-		return len(entries) < limit
+		return visit(e)
 	})
-	if err == nil {
-		err = broken
-	}
-	return entries, err
+	return cmp.Or(err, broken)
 }
 
 func readPast(seq uint64, subject string, data []byte) (pastEntry, error) {
@@ -164,24 +186,6 @@ func (p *Plane) pastPlace(ctx context.Context, at fleet.Address, ordinal uint64)
 		return fleet.RoomID{}, nil, err
 	}
 	return entries[0].room, entries[0].session, nil
-}
-
-// pastSessions lists game sessions of a fleet that are in the history, in the
-// order in which they came there.
-func (p *Plane) pastSessions(ctx context.Context, id, location string, at sessionPosition, limit int) (found []foundSession, next sessionPosition, more bool, err error) {
-	if location == "" {
-		location = "*"
-	}
-	entries, err := p.past(ctx, sessionSubject(fleet.RoomID{Fleet: fleet.ID(id), Location: location}, "*", "*"), at.Seq, limit+1)
-	if more = len(entries) > limit; more {
-		entries = entries[:limit]
-	}
-	next = at
-	for _, e := range entries {
-		found = append(found, foundSession{e.room, e.session})
-		next = sessionPosition{Past: true, Seq: e.seq}
-	}
-	return found, next, more, err
 }
 
 // playerInPast lists player sessions of a player that are in the history.

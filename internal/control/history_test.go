@@ -2,11 +2,13 @@ package control
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 )
@@ -206,4 +208,75 @@ func TestEmptyRoomsAreClosed(t *testing.T) {
 	if exists() {
 		t.Error("the room is back after a restart")
 	}
+}
+
+// While someone reads page after page, game sessions move into the history: each
+// is shown once all the same.
+func TestPagingWhileGameSessionsMove(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { pageWhileMoving(t, rand.New(rand.NewPCG(seed, 0))) })
+	}
+}
+
+func pageWhileMoving(t *testing.T, random *rand.Rand) {
+	w := newWorld(t)
+	fleetID, sockets := w.host(12)
+	playing := map[string]*socket{}
+	for range sockets {
+		w.create(fleetID, nil)
+	}
+	for _, s := range sockets {
+		id := s.next().(CreateGameSessionPush).GameSessionID
+		s.ok(s.activate(id))
+		playing[id] = s
+	}
+	end := func() { // some game session ends, and time passes; the silent processes end by and by
+		for id, s := range playing {
+			if err := s.end(); err != nil && !fault.Is(err, fault.NotFound) {
+				t.Fatal(err)
+			}
+			delete(playing, id)
+			break
+		}
+		w.elapse(time.Duration(random.IntN(8)) * time.Minute)
+		w.allArchived(fleetID)
+	}
+	for range random.IntN(8) {
+		end()
+	}
+	seen := map[string]int{}
+	for in := (object{"FleetId": fleetID, "Limit": 1 + random.IntN(3)}); ; {
+		out := w.must("DescribeGameSessions", in)
+		for _, id := range texts(out["GameSessions"], "GameSessionId") {
+			seen[id]++
+		}
+		if in["NextToken"] = out["NextToken"]; in["NextToken"] == nil {
+			break
+		}
+		for range random.IntN(4) {
+			end()
+		}
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("%s is shown %d times", id, n)
+		}
+	}
+	if len(seen) != len(sockets) {
+		t.Errorf("%d of %d game sessions are shown", len(seen), len(sockets))
+	}
+}
+
+// allArchived waits until every game session whose time has come has moved into
+// the history.
+func (w *world) allArchived(fleetID string) {
+	w.t.Helper()
+	w.advance("the moves into the history", tidyEvery, func() bool {
+		left := 0
+		before := event.At(w.clock.Now().Add(-w.config.SessionMemory - tidyEvery))
+		if _, err := w.read(w.ctx, w.room(fleetID, "custom-a"), func(r *fleet.Room) { left = len(r.Over(before, 1)) }); err != nil {
+			w.t.Fatal(err)
+		}
+		return left == 0
+	})
 }

@@ -59,7 +59,11 @@ type Plane struct {
 	shards  []*regionShard
 	follow  []*follower // one per shard
 	view    atomic.Pointer[catalog.State]
-	keys    sync.Map // access keys that were opened: *catalog.AccessKey → sigv4.Credential
+
+	settled   atomic.Uint64 // the history up to this entry has left memory
+	unsettled bool          // an entry behind it may not have; tidy's own
+
+	keys sync.Map // access keys that were opened: *catalog.AccessKey → sigv4.Credential
 
 	verifier, csharpVerifier *sigv4.Verifier // of server processes that sign their request
 
@@ -122,6 +126,9 @@ func viewWhen(shard int) func([]event.Fact) bool {
 // ends for good.
 func (p *Plane) Run(ctx context.Context) error {
 	defer p.work.stop()
+	if err := p.settle(ctx); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for i, s := range p.shards {
 		group.Go(func() error {

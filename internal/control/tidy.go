@@ -20,12 +20,16 @@ func (p *Plane) tidy(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		p.finishDeletions(ctx)
+		failed := false
 		for _, s := range p.shards {
 			err := p.archive(ctx, s)
+			failed = failed || err != nil
+			p.unsettled = p.unsettled || failed
 			p.logUnless(err == nil || ctx.Err() != nil, "finished game sessions not moved to the history; trying again later", "err", err)
 			err = p.closeRooms(ctx, s)
 			p.logUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err", err)
 		}
+		p.unsettled = failed
 		select {
 		case <-ctx.Done():
 			return nil

@@ -26,6 +26,10 @@ type History interface {
 	// stands for any one token, and a last token ">" for one or more. The data is
 	// visit's only until it returns; visit's false ends the list.
 	List(ctx context.Context, filter string, after uint64, visit func(seq uint64, subject string, data []byte) bool) error
+
+	// Last is the number of the entry that was put last, also of one that is gone;
+	// 0 when there never was one. Every later one has a larger number.
+	Last(ctx context.Context) (seq uint64, err error)
 }
 
 // maxSubject is the longest subject in bytes. The engine stores the length of a

@@ -96,3 +96,12 @@ func (h *history) List(ctx context.Context, filter string, after uint64, visit f
 	}
 	return nil
 }
+
+// Last is the stream's last sequence.
+func (h *history) Last(ctx context.Context) (uint64, error) {
+	info, err := h.stream.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("stream info: %w", err)
+	}
+	return info.State.LastSeq, nil
+}

@@ -47,11 +47,20 @@ func wantList(t *testing.T, h journal.History, filter string, want ...string) {
 	}
 }
 
+func wantLast(t *testing.T, h journal.History, want uint64) {
+	t.Helper()
+	if got, err := h.Last(t.Context()); got != want || err != nil {
+		t.Fatalf("last is %d, %v; want %d", got, err, want)
+	}
+}
+
 func testHistory(t *testing.T, f Fixture) {
 	h := f.History()
 	wantEntry(t, h, "session.f1.s1", "", false)
+	wantLast(t, h, 0)
 	mustPut(t, h, "session.f1.s1", "one")
 	mustPut(t, h, "session.f1.s2", "two")
+	wantLast(t, h, 2)
 	wantEntry(t, h, "session.f1.s1", "one", true)
 	mustPut(t, h, "session.f1.s1", "three")
 	wantEntry(t, h, "session.f1.s1", "three", true)

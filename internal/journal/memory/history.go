@@ -87,6 +87,13 @@ func (h *History) List(ctx context.Context, filter string, after uint64, visit f
 	return nil
 }
 
+// Last is the number of the entry that was put last.
+func (h *History) Last(ctx context.Context) (uint64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last, context.Cause(ctx)
+}
+
 func (h *History) snapshot() []entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
