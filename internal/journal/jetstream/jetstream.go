@@ -122,8 +122,12 @@ func (e *Engine) lockDir() error {
 	return nil
 }
 
-// start starts the server and waits until it has read its files.
+// start starts the server and waits until it has read its files. It is not cut
+// short: a server that is shut down while it starts leaves goroutines behind.
 func (e *Engine) start(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	s, err := server.NewServer(&server.Options{
 		ServerName:             "muster",
 		DontListen:             true,
@@ -140,18 +144,7 @@ func (e *Engine) start(ctx context.Context) error {
 	e.server = s
 	log := &logger{log: e.cfg.Log}
 	s.SetLoggerV2(log, true, false, false)
-	started := make(chan struct{})
-	go func() {
-		defer close(started)
-		s.Start()
-	}()
-	select {
-	case <-started:
-	case <-ctx.Done():
-		s.Shutdown()
-		<-started
-		return context.Cause(ctx)
-	}
+	s.Start()
 	if err := log.fatal(); err != nil {
 		return err
 	}
@@ -188,8 +181,18 @@ func (e *Engine) connect() (err error) {
 	return err
 }
 
-// stream gives the stream with this configuration, made or changed as needed.
+// makeTimeout bounds the making of a stream.
+const makeTimeout = 30 * time.Second
+
+// stream gives the stream with this configuration, made or changed as needed. It
+// finishes what it has begun also when ctx ends: a server that is shut down while
+// it makes a stream leaves goroutines behind.
 func (e *Engine) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTimeout)
+	defer cancel()
 	s, err := e.js.CreateStream(ctx, cfg) // succeeds, too, when an equal one is there
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		s, err = e.js.UpdateStream(ctx, cfg)
