@@ -46,8 +46,11 @@ func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fl
 	if err != nil {
 		return nil, err
 	}
+	random := make([]byte, len(players)*len(fleet.NewPlayer{}.Random)) // drawn at once: each draw has its price
+	rand.Read(random)
 	for i := range players {
-		rand.Read(players[i].Random[:])
+		n := copy(players[i].Random[:], random)
+		random = random[n:]
 	}
 	r, err := ask[fleet.Reservation](ctx, p, region.RoomCommand{Room: room, Command: fleet.ReservePlayers{GameSession: id, Players: players}})
 	switch {

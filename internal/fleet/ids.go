@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"strings"
 
 	"github.com/google/uuid"
@@ -52,7 +53,19 @@ func (id PlayerSessionID) Place() (Address, uint64) {
 }
 
 // String is the id as it stands on the wire.
-func (id PlayerSessionID) String() string { return "psess-" + uuid.UUID(id).String() }
+func (id PlayerSessionID) String() string {
+	text := [len("psess-") + 36]byte{'p', 's', 'e', 's', 's', '-'}
+	digits := text[len("psess-"):]
+	for i, end := 0, 0; i < len(id); i += 2 { // groups of 8, 4, 4, 4 and 12 digits
+		if i >= 4 && i <= 10 {
+			digits[end] = '-'
+			end++
+		}
+		hex.Encode(digits[end:], id[i:i+2])
+		end += 4
+	}
+	return string(text[:])
+}
 
 // ParsePlayerSessionID reads an id as it stands on the wire. An id that this
 // service cannot have given out is a NotFoundException: its syntax is the

@@ -40,6 +40,9 @@ func TestPlayerSessionIDNamesItsPlace(t *testing.T) {
 		if u := uuid.UUID(id); u.Version() != 8 || u.Variant() != uuid.RFC4122 {
 			t.Errorf("%s is a UUID of version %d, variant %v", id, u.Version(), u.Variant())
 		}
+		if want := "psess-" + uuid.UUID(id).String(); id.String() != want {
+			t.Errorf("the text is %s instead of %s", id, want)
+		}
 		if back, err := ParsePlayerSessionID(id.String()); err != nil || back != id {
 			t.Errorf("%s is read as %s, %v", id, back, err)
 		}

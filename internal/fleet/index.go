@@ -10,11 +10,19 @@ func (r *Room) Index() *search.Index { return r.index }
 // found by a search. Source: API reference, SearchGameSessions.
 func (r *Room) indexSession(old, g *GameSession) {
 	switch {
+	case g.Status == Active && old != nil && sameDocument(old, g): // as when a player is accepted
 	case g.Status == Active:
 		r.index.Put(r.document(old, g))
 	case old != nil && old.Status == Active:
 		r.index.Delete(g.Ordinal)
 	}
+}
+
+// sameDocument reports whether a search sees no difference between two states of
+// a game session.
+func sameDocument(old, g *GameSession) bool {
+	return old.Status == g.Status && old.Name == g.Name && old.Maximum == g.Maximum && old.Players() == g.Players() &&
+		sameProperties(old.Properties, g.Properties)
 }
 
 // document is what a search sees of a game session. It shares the parts that

@@ -58,7 +58,10 @@ type ProcessKey struct {
 }
 
 func (k ProcessKey) before(o ProcessKey) bool {
-	return cmp.Or(strings.Compare(k.Compute, o.Compute), strings.Compare(k.ID, o.ID)) < 0
+	if c := strings.Compare(k.Compute, o.Compute); c != 0 {
+		return c < 0
+	}
+	return k.ID < o.ID
 }
 
 // A Process is a server process that has connected.

@@ -1,8 +1,8 @@
 package fleet
 
 import (
-	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -120,7 +120,10 @@ type playerEntry struct {
 }
 
 func (a playerEntry) before(b playerEntry) bool {
-	return cmp.Or(cmp.Compare(a.player, b.player), cmp.Compare(a.session, b.session)) < 0
+	if c := strings.Compare(a.player, b.player); c != 0 { // one look at the texts: this is where a reservation spends most
+		return c < 0
+	}
+	return a.session < b.session
 }
 
 // processEntry keeps the key beside the process, so that looking one up makes
