@@ -16,9 +16,9 @@ import (
 )
 
 // The test binary also plays the programs that a keeper runs: those of
-// keeper_test.go, and the sample game server of muster dev.
+// keeper_test.go, the sample game server of muster dev and the service of muster bench.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "sample-server" {
+	if len(os.Args) > 1 && (os.Args[1] == "sample-server" || os.Args[1] == "serve") {
 		main()
 	}
 	if mode := os.Getenv(childMode); mode != "" {

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/internal/bench"
+)
+
+// benchStop is how long a service of muster bench may take to stop.
+const benchStop = 20 * time.Second
+
+// A benchService is a service that muster bench has started for itself, as a
+// process of its own so that what each of the two spends can be told apart.
+type benchService struct {
+	command *exec.Cmd
+	cancel  context.CancelFunc
+	data    string
+	profile map[string]string // of the AWS profile that it has written
+}
+
+// startBenchService starts a service and waits until it answers.
+func startBenchService(ctx context.Context, log io.Writer, pprof string) (s *benchService, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s = &benchService{}
+	if s.data, err = os.MkdirTemp("", "muster-bench-"); err != nil {
+		return nil, err
+	}
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it must outlive the end of ctx, to tidy up
+	s.cancel = cancel
+	s.command = exec.CommandContext(life, program, "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--log-level", "warn", "--pprof-listen", pprof)
+	apart(s.command)
+	s.command.Env = withoutSettings(os.Environ())
+	s.command.Stderr = log
+	s.command.Cancel = func() error { return interrupt(s.command.Process) }
+	s.command.WaitDelay = benchStop
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting a service: %w", err), s.stop())
+	}
+	fmt.Fprintf(log, "bench: started a service at %s (process %d, data in %s)\n", s.profile["endpoint_url"], s.command.Process.Pid, s.data)
+	return s, nil
+}
+
+// withoutSettings leaves away the settings that are meant for another service.
+func withoutSettings(environ []string) []string {
+	var kept []string
+	for _, entry := range environ {
+		if !strings.HasPrefix(entry, "MUSTER_") {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+// start starts the process and waits for the first key, which it prints when it
+// answers and has written the AWS profile.
+func (s *benchService) start(ctx context.Context) error {
+	output, err := s.command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := s.command.Start(); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, s.cancel)()
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "AWS_SECRET_ACCESS_KEY=") {
+			return s.readProfile()
+		}
+	}
+	return errors.Join(errors.New("it ended before it was ready"), ctx.Err(), lines.Err())
+}
+
+// readProfile reads how the service is reached.
+func (s *benchService) readProfile() error {
+	text, err := os.ReadFile(filepath.Join(s.data, profileFile))
+	if err != nil {
+		return err
+	}
+	s.profile = map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			s.profile[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+	}
+	return nil
+}
+
+// aim points a run at the service.
+func (s *benchService) aim(c *bench.Config) {
+	c.Endpoint = s.profile["endpoint_url"]
+	c.WebSocketURL = "ws" + strings.TrimPrefix(c.Endpoint, "http")
+	c.MetricsURL = c.Endpoint + "/metrics"
+	c.Credentials = bench.Credentials{
+		AccessKey: s.profile["aws_access_key_id"], SecretKey: s.profile["aws_secret_access_key"], Region: s.profile["region"],
+	}
+}
+
+// stop ends the service and removes its data.
+func (s *benchService) stop() error {
+	s.cancel()
+	err := s.command.Wait()
+	if errors.Is(err, context.Canceled) || s.command.ProcessState == nil {
+		err = nil // ended as it was told to, or never started
+	}
+	return errors.Join(err, os.RemoveAll(s.data))
+}

@@ -1,0 +1,16 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// apart keeps a Ctrl-C in the terminal from a program that is started: it is
+// told to end when its work is done.
+func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// interrupt asks a process to end.
+func interrupt(p *os.Process) error { return p.Signal(syscall.SIGTERM) }

@@ -1,0 +1,80 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+var acceptProfile = Profile{
+	Name:    "accept",
+	Summary: "AcceptPlayerSession over the WebSockets of game servers, 200 players each",
+	Unit:    "players",
+	Pool:    1000,
+	prepare: prepareAccept,
+}
+
+// A guest is a player with a reservation.
+type guest struct {
+	process *process
+	ticket  string // player session id
+}
+
+// prepareAccept makes a reservation for every place. They last a minute, so the
+// work has to be done by then.
+func prepareAccept(ctx context.Context, s *site) (func(int) operation, error) {
+	games, err := s.startGames(ctx, s.cfg.Pool)
+	if err != nil {
+		return nil, err
+	}
+	guests := make([]guest, len(games)*places)
+	s.cfg.Note(fmt.Sprintf("reserving places for %d players", len(guests)))
+	err = s.each(ctx, len(games), func(ctx context.Context, c *conn, i int) error {
+		return reserveAll(ctx, c, games[i], guests[i*places:(i+1)*places])
+	})
+	if err != nil {
+		return nil, err
+	}
+	var next atomic.Int64
+	return func(int) operation {
+		var mine []guest // of the game session that this worker is at
+		return func(ctx context.Context) (int, error) {
+			if len(mine) == 0 {
+				number := int(next.Add(1)) - 1
+				if number >= len(games) {
+					return 0, errExhausted
+				}
+				mine = guests[number*places : (number+1)*places]
+			}
+			g := mine[0]
+			mine = mine[1:]
+			return 1, g.process.server.AcceptPlayerSession(ctx, g.ticket)
+		}
+	}, nil
+}
+
+// reserveAll takes all places of a game session.
+func reserveAll(ctx context.Context, c *conn, g game, guests []guest) error {
+	const batch = 25
+	for len(guests) > 0 {
+		n := min(batch, len(guests))
+		ids := make([]string, n)
+		for i := range ids {
+			ids[i] = fmt.Sprintf("player-%d-%d", len(guests), i)
+		}
+		var out struct {
+			PlayerSessions []struct{ PlayerSessionId string }
+		}
+		if err := c.ask(ctx, "CreatePlayerSessions", map[string]any{"GameSessionId": g.id, "PlayerIds": ids}, &out); err != nil {
+			return err
+		}
+		if len(out.PlayerSessions) != n {
+			return fmt.Errorf("CreatePlayerSessions answered %d player sessions instead of %d", len(out.PlayerSessions), n)
+		}
+		for i, p := range out.PlayerSessions {
+			guests[i] = guest{g.process, p.PlayerSessionId}
+		}
+		guests = guests[n:]
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	callLimit = 30 * time.Second // for one call
+	maxAnswer = 64 << 20         // bytes of a body
+)
+
+// An endpoint is where calls go.
+type endpoint struct {
+	address string // host:port
+	host    string // as it stands in the Host header
+	tls     *tls.Config
+}
+
+// parseEndpoint reads a base URL.
+func parseEndpoint(raw string, trust *tls.Config) (endpoint, error) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" && u.Path != "/" {
+		return endpoint{}, fmt.Errorf("the endpoint %q must be an http:// or https:// URL without a path", raw)
+	}
+	e := endpoint{address: u.Host, host: u.Host}
+	port := "80"
+	if u.Scheme == "https" {
+		port = "443"
+		e.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+		if trust != nil {
+			e.tls = trust.Clone()
+		}
+		e.tls.ServerName = u.Hostname()
+	}
+	if u.Port() == "" {
+		e.address = net.JoinHostPort(u.Hostname(), port)
+	}
+	return e, nil
+}
+
+// dial makes a connection.
+func (e endpoint) dial(ctx context.Context) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: callLimit}
+	if e.tls != nil {
+		return (&tls.Dialer{NetDialer: dialer, Config: e.tls}).DialContext(ctx, "tcp", e.address)
+	}
+	return dialer.DialContext(ctx, "tcp", e.address)
+}
+
+// A conn makes calls over one HTTP/1.1 connection, one after the other. It
+// speaks HTTP itself because a general client costs as much as the service that
+// it measures: it wakes three goroutines for each call. A connection that breaks
+// is made again by the next call.
+type conn struct {
+	endpoint endpoint
+	signer   signer
+
+	raw   net.Conn // nil: to be made
+	in    *bufio.Reader
+	watch func() bool // ends the watch over the context
+	out   []byte
+	body  []byte // of the last answer
+}
+
+// A CallError is an exception that the service answered with.
+type CallError struct {
+	Operation string
+	Status    int
+	Exception string // its name without a namespace
+	Message   string
+}
+
+// Error names the operation, the exception and its message.
+func (e *CallError) Error() string {
+	return fmt.Sprintf("%s: %d %s: %s", e.Operation, e.Status, e.Exception, e.Message)
+}
+
+// call makes a call and returns the body of its answer, which is good until the
+// next one. The error is a *CallError when the service has answered.
+func (c *conn) call(ctx context.Context, operation string, body []byte) ([]byte, error) {
+	if err := c.connect(ctx); err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	c.out = c.signer.appendRequest(c.out[:0], now, operation, body)
+	status, err := c.exchange(now)
+	if err != nil {
+		c.close()
+		return nil, errors.Join(err, ctx.Err())
+	}
+	if status == http.StatusOK {
+		return c.body, nil
+	}
+	return nil, c.exception(operation, status)
+}
+
+// connect makes the connection unless there is one.
+func (c *conn) connect(ctx context.Context) error {
+	if c.raw != nil {
+		return nil
+	}
+	raw, err := c.endpoint.dial(ctx)
+	if err != nil {
+		return err
+	}
+	c.raw = raw
+	c.watch = context.AfterFunc(ctx, func() { _ = raw.Close() }) // ends a call under way
+	if c.in == nil {
+		c.in = bufio.NewReaderSize(raw, 16<<10)
+	} else {
+		c.in.Reset(raw)
+	}
+	return nil
+}
+
+// close ends the connection, if there is one.
+func (c *conn) close() {
+	if c.raw != nil {
+		c.watch()
+		_ = c.raw.Close() // nothing is lost with it
+		c.raw = nil
+	}
+}
+
+// exchange writes the request and reads the answer.
+func (c *conn) exchange(now time.Time) (status int, err error) {
+	if err := c.raw.SetDeadline(now.Add(callLimit)); err != nil {
+		return 0, err
+	}
+	if _, err := c.raw.Write(c.out); err != nil {
+		return 0, err
+	}
+	a, err := c.readHead()
+	if err != nil {
+		return 0, err
+	}
+	if err := c.readBody(a); err != nil {
+		return 0, err
+	}
+	if a.last {
+		c.close()
+	}
+	return a.status, nil
+}
+
+// An answer is what matters of the head of an answer.
+type answer struct {
+	status  int
+	length  int // of the body; -1: to the end of the connection
+	chunked bool
+	last    bool // the service closes the connection
+}
+
+// errMalformed says that what came back is not HTTP/1.1.
+var errMalformed = errors.New("the answer is not HTTP/1.1")
+
+// readHead reads the status and the headers.
+func (c *conn) readHead() (answer, error) {
+	line, err := c.in.ReadSlice('\n')
+	if err != nil {
+		return answer{}, err
+	}
+	if len(line) < len("HTTP/1.1 200") || !bytes.HasPrefix(line, []byte("HTTP/1.")) {
+		return answer{}, errMalformed
+	}
+	a := answer{length: -1, last: line[7] == '0'}
+	if a.status, err = strconv.Atoi(string(line[9:12])); err != nil {
+		return answer{}, errMalformed
+	}
+	for {
+		if line, err = c.in.ReadSlice('\n'); err != nil {
+			return answer{}, err
+		}
+		name, value, ok := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(":"))
+		if !ok {
+			return a, nil
+		}
+		if err := a.header(name, bytes.TrimSpace(value)); err != nil {
+			return answer{}, err
+		}
+	}
+}
+
+// header takes notice of one header.
+func (a *answer) header(name, value []byte) (err error) {
+	switch {
+	case equal(name, "Content-Length"):
+		if a.length, err = strconv.Atoi(string(value)); err != nil || a.length < 0 || a.length > maxAnswer {
+			return errMalformed
+		}
+	case equal(name, "Transfer-Encoding"):
+		a.chunked = equal(value, "chunked")
+	case equal(name, "Connection"):
+		a.last = a.last || equal(value, "close")
+	}
+	return nil
+}
+
+func equal(b []byte, s string) bool { return len(b) == len(s) && bytes.EqualFold(b, []byte(s)) }
+
+// readBody reads the body into c.body.
+func (c *conn) readBody(a answer) (err error) {
+	switch {
+	case a.chunked:
+		// Behind the last chunk stands the end of an empty trailer.
+		if c.body, err = io.ReadAll(io.LimitReader(httputil.NewChunkedReader(c.in), maxAnswer)); err == nil {
+			_, err = c.in.ReadSlice('\n')
+		}
+	case a.length >= 0:
+		if cap(c.body) < a.length {
+			c.body = make([]byte, a.length)
+		}
+		c.body = c.body[:a.length]
+		_, err = io.ReadFull(c.in, c.body)
+	default:
+		c.body, err = io.ReadAll(io.LimitReader(c.in, maxAnswer))
+	}
+	return err
+}
+
+// exception reads the answer as an exception.
+func (c *conn) exception(operation string, status int) error {
+	name := []byte(textMember(c.body, "__type"))
+	if i := bytes.LastIndexByte(name, '#'); i >= 0 {
+		name = name[i+1:]
+	}
+	if len(name) == 0 {
+		name = []byte("HTTP " + strconv.Itoa(status))
+	}
+	message := textMember(c.body, "Message")
+	if message == "" {
+		message = textMember(c.body, "message")
+	}
+	return &CallError{Operation: operation, Status: status, Exception: string(name), Message: message}
+}

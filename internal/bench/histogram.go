@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"math/bits"
+	"time"
+)
+
+const (
+	// precision is how many leading bits of a time are kept: buckets are less
+	// than 1 % wide.
+	precision = 7
+	perOctave = 1 << precision
+	buckets   = (63-precision)*perOctave + perOctave
+)
+
+// A histogram counts times. Each octave has the same number of buckets, so the
+// relative error is the same for microseconds and for minutes. The zero value is
+// empty. It is not for use by several goroutines at once.
+type histogram struct {
+	counts [buckets]uint64
+	total  uint64
+	max    time.Duration
+}
+
+// bucketOf is the bucket that a time falls into; a negative one counts as 0.
+func bucketOf(d time.Duration) int {
+	v := uint64(max(d, 0))
+	shift := max(bits.Len64(v)-precision-1, 0)
+	return shift*perOctave + int(v>>shift)
+}
+
+// upperBound is the longest time of a bucket.
+func upperBound(bucket int) time.Duration {
+	shift := max(bucket/perOctave-1, 0)
+	return time.Duration(bucket-shift*perOctave+1)<<shift - 1
+}
+
+// record counts one time.
+func (h *histogram) record(d time.Duration) {
+	h.counts[bucketOf(d)]++
+	h.total++
+	h.max = max(h.max, d)
+}
+
+// add counts everything that another histogram has counted.
+func (h *histogram) add(o *histogram) {
+	for i, n := range o.counts {
+		h.counts[i] += n
+	}
+	h.total += o.total
+	h.max = max(h.max, o.max)
+}
+
+// quantile is the time that a share q of all did not exceed, 0 to 1, rounded up
+// to the end of its bucket; 0 when nothing was counted.
+func (h *histogram) quantile(q float64) time.Duration {
+	rank := min(uint64(q*float64(h.total))+1, h.total)
+	var seen uint64
+	for i, n := range h.counts {
+		if seen += n; n > 0 && seen >= rank {
+			return min(upperBound(i), h.max)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,84 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/muster-gg/muster/gameserver"
+)
+
+var livesProfile = Profile{
+	Name:    "lives",
+	Summary: "whole lives of a process: connect, ready, game session, activate, accept a player, end, disconnect",
+	Unit:    "lives",
+	prepare: func(_ context.Context, s *site) (func(int) operation, error) {
+		return func(worker int) operation {
+			l := &lives{site: s, worker: worker, creator: newCreator(s)}
+			return func(ctx context.Context) (int, error) { return 1, l.live(ctx) }
+		}, nil
+	},
+}
+
+// lives are those of the processes of one worker, one after the other.
+type lives struct {
+	site    *site
+	worker  int
+	creator *creator
+	body    []byte
+}
+
+// live is one life. The game session that the worker creates may reach the
+// process of another worker, whose own then comes here: there are always as many
+// processes that wait as calls that ask for one.
+func (l *lives) live(ctx context.Context) (err error) {
+	p, err := l.site.connect(ctx, l.creator.conn, l.worker)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.end(context.WithoutCancel(ctx))) }()
+	begun := make(chan string, 1)
+	if err := p.ready(ctx, func(g gameserver.GameSession) { begun <- g.GameSessionID }); err != nil {
+		return err
+	}
+	if _, err := l.creator.create(ctx, p.place); err != nil {
+		return err
+	}
+	id, err := receive(ctx, l.creator.limit, begun)
+	if err != nil {
+		return err
+	}
+	if err := p.server.ActivateGameSession(ctx); err != nil {
+		return err
+	}
+	ticket, err := l.reserve(ctx, id)
+	if err != nil {
+		return err
+	}
+	return p.server.AcceptPlayerSession(ctx, ticket)
+}
+
+// reserve makes a player session and returns its id.
+func (l *lives) reserve(ctx context.Context, game string) (string, error) {
+	l.body = appendField(append(l.body[:0], '{'), "GameSessionId", game)
+	l.body = append(appendField(l.body, "PlayerId", "player-1"), '}')
+	answer, err := l.creator.conn.call(ctx, "CreatePlayerSession", l.body)
+	if err != nil {
+		return "", err
+	}
+	return textMember(answer, "PlayerSessionId"), nil
+}
+
+// receive waits for a game session.
+func receive(ctx context.Context, limit *time.Timer, from <-chan string) (string, error) {
+	limit.Reset(sessionLimit)
+	defer limit.Stop()
+	select {
+	case id := <-from:
+		return id, nil
+	case <-limit.C:
+		return "", errNoGameSession
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

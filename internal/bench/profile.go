@@ -1,0 +1,32 @@
+package bench
+
+import (
+	"context"
+	"slices"
+)
+
+// A Profile is one kind of work.
+type Profile struct {
+	Name    string
+	Summary string // one line, for help
+	Unit    string // what an operation makes, in the plural
+	Pool    int    // default of Config.Pool; 0: the profile needs no pool
+
+	// prepare makes what the work needs and says how a worker works.
+	prepare func(context.Context, *site) (func(worker int) operation, error)
+}
+
+// Profiles are all profiles, in the order in which they are run.
+func Profiles() []Profile {
+	return []Profile{playersProfile, playerProfile, sessionsProfile, livesProfile, acceptProfile, searchProfile}
+}
+
+// Lookup finds a profile by its name.
+func Lookup(name string) (Profile, bool) {
+	all := Profiles()
+	i := slices.IndexFunc(all, func(p Profile) bool { return p.Name == name })
+	if i < 0 {
+		return Profile{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,168 @@
+package bench_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/bench"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve runs a service in this process until the end of the test.
+func serve(t *testing.T) muster.Endpoints {
+	t.Helper()
+	config := muster.DefaultConfig()
+	config.Data, config.Listen = t.TempDir(), "127.0.0.1:0"
+	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
+	config.Ready = func(e muster.Endpoints) { ready <- e }
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { ended <- muster.Run(ctx, config) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case e := <-ready:
+		return e
+	case err := <-ended:
+		ended <- nil
+		t.Fatal(err)
+		return muster.Endpoints{}
+	}
+}
+
+func configFor(t *testing.T, e muster.Endpoints) bench.Config {
+	config := bench.DefaultConfig()
+	config.Endpoint, config.WebSocketURL, config.MetricsURL = e.HTTP, e.WS, e.HTTP+"/metrics"
+	config.Credentials = bench.Credentials{AccessKey: e.AccessKey, SecretKey: e.SecretKey, Region: e.Region}
+	config.Connections, config.Duration, config.Pool, config.Locations = 4, 200*time.Millisecond, 6, 2
+	config.Note = func(text string) { t.Log(text) }
+	return config
+}
+
+// Each profile works, in a closed and in an open loop, and leaves nothing behind.
+func TestProfiles(t *testing.T) {
+	e := serve(t)
+	for _, p := range bench.Profiles() {
+		for loop, rate := range map[string]float64{"closed": 0, "open": 50} {
+			t.Run(p.Name+"/"+loop, func(t *testing.T) {
+				config := configFor(t, e)
+				config.Rate = rate
+				r, err := bench.Run(t.Context(), p, config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				judge(t, r)
+			})
+		}
+	}
+	client := http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	checkNothingIsLeft(t, gamelift.New(gamelift.Options{
+		Region: e.Region, BaseEndpoint: &e.HTTP, HTTPClient: &client,
+		Credentials: credentials.NewStaticCredentialsProvider(e.AccessKey, e.SecretKey, ""),
+	}))
+}
+
+func judge(t *testing.T, r *bench.Result) {
+	t.Helper()
+	if r.Operations == 0 || r.Units < r.Operations || r.UnitsRate <= 0 || r.Failures() != 0 {
+		t.Errorf("%d operations, %d units, errors %v", r.Operations, r.Units, r.Errors)
+	}
+	if l := r.Latency; l.P50 <= 0 || l.P50 > l.P90 || l.P90 > l.P99 || l.P99 > l.P999 || l.P999 > l.Max {
+		t.Errorf("latency %+v", l)
+	}
+	if r.Server == nil || r.Server.ResidentBytes == 0 {
+		t.Errorf("of the service: %+v", r.Server)
+	}
+	if r.Profile == "players" && r.Units != 25*r.Operations {
+		t.Errorf("%d players in %d calls", r.Units, r.Operations)
+	}
+	if r.Profile == "sessions" && r.OfferedRate == 0 && (r.Units != 6 || !r.Exhausted) {
+		t.Errorf("%d game sessions from a pool of 6", r.Units)
+	}
+	if _, err := json.Marshal(r); err != nil {
+		t.Error(err)
+	}
+}
+
+func checkNothingIsLeft(t *testing.T, client *gamelift.Client) {
+	t.Helper()
+	fleets, err := client.DescribeFleetAttributes(t.Context(), &gamelift.DescribeFleetAttributesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fleets.FleetAttributes {
+		if f.Status == "ACTIVE" {
+			t.Errorf("fleet %s is left", aws.ToString(f.Name))
+		}
+	}
+	locations, err := client.ListLocations(t.Context(), &gamelift.ListLocationsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range locations.Locations {
+		if strings.HasPrefix(aws.ToString(l.LocationName), "custom-bench") {
+			t.Errorf("location %s is left", *l.LocationName)
+		}
+	}
+}
+
+// A run that is cut short says what it has measured, and tidies up.
+func TestInterruption(t *testing.T) {
+	e := serve(t)
+	config := configFor(t, e)
+	config.Duration = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seconds := 0
+	config.Progress = func(p bench.Progress) {
+		if seconds++; p.Operations > 0 {
+			cancel()
+		}
+	}
+	p, _ := bench.Lookup("search")
+	r, err := bench.Run(ctx, p, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if judge(t, r); seconds == 0 || r.Seconds >= 60 {
+		t.Errorf("%v seconds, %d reports", r.Seconds, seconds)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	e := serve(t)
+	p, _ := bench.Lookup("player")
+	for want, change := range map[string]func(*bench.Config){
+		"without a path":              func(c *bench.Config) { c.Endpoint = "localhost" },
+		"UnrecognizedClientException": func(c *bench.Config) { c.Credentials.AccessKey = "AKIDSTRANGER" },
+		"1 to 25 players":             func(c *bench.Config) { c.Batch = 26 },
+		"one connection":              func(c *bench.Config) { c.Connections = 0 },
+		"one location":                func(c *bench.Config) { c.Locations = 0 },
+		"duration":                    func(c *bench.Config) { c.Duration = 0 },
+		"negative":                    func(c *bench.Config) { c.Rate = -1 },
+		"open files":                  func(c *bench.Config) { c.Pool = 1 << 60 },
+	} {
+		config := configFor(t, e)
+		change(&config)
+		if r, err := bench.Run(t.Context(), p, config); r != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want an error with %q, got %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package bench
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// perCompute is how many server processes are run on one compute.
+	// Source: GameLift quotas, "Server processes per compute".
+	perCompute = 50
+	// helpers is how many things are prepared, and taken away, at the same time.
+	helpers = 64
+)
+
+// A site is what one run makes for itself in the service: a fleet with
+// locations, computes and server processes.
+type site struct {
+	cfg      Config
+	endpoint endpoint
+	name     string // unlike that of any other run
+
+	fleet     string
+	locations []string
+	socketURL string
+	arrivals  arrivals
+
+	mu        sync.Mutex
+	computes  map[computeKey]*compute
+	conns     []*conn
+	processes []*process
+}
+
+// A computeKey names a compute by its location's number and its own there.
+type computeKey struct{ location, number int }
+
+// A compute is where up to perCompute server processes run.
+type compute struct {
+	name, token string
+	ready       sync.Once
+	err         error
+}
+
+// openSite makes the fleet.
+func openSite(ctx context.Context, cfg Config) (*site, error) {
+	e, err := parseEndpoint(cfg.Endpoint, cfg.TLS)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{
+		cfg: cfg, endpoint: e, name: "bench-" + strings.ToLower(rand.Text()[:8]), socketURL: cfg.WebSocketURL,
+		computes: map[computeKey]*compute{},
+	}
+	return s, s.makeFleet(ctx)
+}
+
+func (s *site) makeFleet(ctx context.Context) error {
+	c := s.newConn()
+	var places []map[string]string
+	for i := range s.cfg.Locations {
+		name := fmt.Sprintf("custom-%s-%d", s.name, i)
+		if err := c.ask(ctx, "CreateLocation", map[string]any{"LocationName": name}, nil); err != nil {
+			return err
+		}
+		s.locations = append(s.locations, name)
+		places = append(places, map[string]string{"Location": name})
+	}
+	var out struct{ FleetAttributes struct{ FleetId string } }
+	err := c.ask(ctx, "CreateFleet", map[string]any{
+		"Name": s.name, "ComputeType": "ANYWHERE", "Locations": places, "AnywhereConfiguration": map[string]string{"Cost": "1"},
+	}, &out)
+	s.fleet = out.FleetAttributes.FleetId
+	return err
+}
+
+// newConn makes a connection that is closed with the site.
+func (s *site) newConn() *conn {
+	c := &conn{endpoint: s.endpoint, signer: signer{credentials: s.cfg.Credentials, host: s.endpoint.host}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns = append(s.conns, c)
+	return c
+}
+
+// ask makes a call that is not measured, with any encoding that is easy.
+func (c *conn) ask(ctx context.Context, operation string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	answer, err := c.call(ctx, operation, body)
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(answer, out)
+}
+
+// location is where the process or game session with this number belongs.
+func (s *site) location(number int) int { return number % len(s.locations) }
+
+// compute finds the compute of the process with this number, and registers it
+// the first time.
+func (s *site) compute(ctx context.Context, c *conn, process int) (*compute, error) {
+	place := s.location(process)
+	key := computeKey{place, process / len(s.locations) / perCompute}
+	s.mu.Lock()
+	host := s.computes[key]
+	if host == nil {
+		host = &compute{name: fmt.Sprintf("%s-%d-%d", s.name, key.location, key.number)}
+		s.computes[key] = host
+	}
+	s.mu.Unlock()
+	host.ready.Do(func() { host.err = s.register(ctx, c, host, s.locations[place]) })
+	return host, host.err
+}
+
+func (s *site) register(ctx context.Context, c *conn, host *compute, location string) error {
+	var registered struct {
+		Compute struct{ GameLiftServiceSdkEndpoint string }
+	}
+	err := c.ask(ctx, "RegisterCompute", map[string]any{
+		"FleetId": s.fleet, "ComputeName": host.name, "Location": location, "IpAddress": "127.0.0.1",
+	}, &registered)
+	if err != nil {
+		return err
+	}
+	var token struct{ AuthToken string }
+	err = c.ask(ctx, "GetComputeAuthToken", map[string]any{"FleetId": s.fleet, "ComputeName": host.name}, &token)
+	host.token = token.AuthToken
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.socketURL == "" {
+		s.socketURL = registered.Compute.GameLiftServiceSdkEndpoint
+	}
+	return err
+}
+
+// each calls do for the numbers below n, several at the same time, each of them
+// with a connection, until one fails.
+func (s *site) each(ctx context.Context, n int, do func(ctx context.Context, c *conn, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	numbers := make(chan int)
+	group.Go(func() error {
+		defer close(numbers)
+		for i := range n {
+			select {
+			case numbers <- i:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	for range min(n, helpers) {
+		group.Go(func() error {
+			c := s.newConn()
+			defer c.close()
+			for i := range numbers {
+				if err := do(ctx, c, i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// close ends the processes and deletes what was made, as far as it can.
+func (s *site) close(ctx context.Context) error {
+	for _, c := range s.conns {
+		c.close()
+	}
+	s.conns = nil
+	errs := []error{s.endProcesses(ctx), s.deregister(ctx)}
+	c := s.newConn()
+	defer c.close()
+	if s.fleet != "" {
+		errs = append(errs, c.ask(ctx, "DeleteFleet", map[string]any{"FleetId": s.fleet}, nil))
+	}
+	for _, name := range s.locations {
+		errs = append(errs, c.ask(ctx, "DeleteLocation", map[string]any{"LocationName": name}, nil))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *site) deregister(ctx context.Context) error {
+	var names []string
+	for _, host := range s.computes {
+		names = append(names, host.name)
+	}
+	return s.each(ctx, len(names), func(ctx context.Context, c *conn, i int) error {
+		return c.ask(ctx, "DeregisterCompute", map[string]any{"FleetId": s.fleet, "ComputeName": names[i]}, nil)
+	})
+}
