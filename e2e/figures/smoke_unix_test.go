@@ -1,0 +1,22 @@
+//go:build unix
+
+package figures
+
+import "testing"
+
+// TestRestart runs the code of BenchmarkStart and BenchmarkRestart with a few players.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	fillPlayers(t, dir, 5, never)
+	c := newChild(t, dir)
+	for range 2 {
+		if c.start() <= 0 {
+			t.Error("a start took no time")
+		}
+		c.memory()
+		c.kill()
+	}
+	if diskUsage(t, dir) == 0 {
+		t.Error("nothing is on disk")
+	}
+}
