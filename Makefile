@@ -51,7 +51,15 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 
 .PHONY: bench
 bench: ## run every benchmark for BENCHTIME (1s)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v /e2e/)
+
+.PHONY: bench-figures
+bench-figures: ## measure the service beside its ceilings; see docs/benchmarks.md
+	$(GO) test -run '^$$' -bench Reservations -benchtime 20000x -timeout 20m ./e2e/figures
+	$(GO) test -run '^$$' -bench Steps ./e2e/figures
+	$(GO) test -run '^$$' -bench Search -benchtime 2s -timeout 20m ./e2e/figures
+	$(GO) test -run '^$$' -bench 'Start|Restart' -benchtime 3x -timeout 20m ./e2e/figures
+	$(GO) run ./cmd/muster bench
 
 .PHONY: generate
 generate: ## write all generated files anew
