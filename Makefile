@@ -45,6 +45,11 @@ race: clients ## run every test under the race detector (slow)
 e2e: clients ## run only the end-to-end tests with the real clients
 	$(GO) test -count=1 -timeout $(TIMEOUT) ./e2e/...
 
+KILLS ?= 50
+.PHONY: crash
+crash: ## kill the service KILLS (50) times under load and check that nothing is lost
+	$(GO) test -count=1 -v -timeout 20m ./e2e/crash -kills $(KILLS)
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	tools/fuzz $(FUZZTIME)
