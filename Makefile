@@ -47,8 +47,8 @@ e2e: clients ## run only the end-to-end tests with the real clients
 
 KILLS ?= 50
 .PHONY: crash
-crash: ## kill the service KILLS (50) times under load and check that nothing is lost
-	$(GO) test -count=1 -v -timeout 20m ./e2e/crash -kills $(KILLS)
+crash: ## kill the service under load, KILLS (50) times and more, and fill its disk; nothing may be lost
+	$(GO) test -count=1 -v -timeout 20m -tags diskfull ./e2e/crash -kills $(KILLS)
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)

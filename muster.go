@@ -37,7 +37,15 @@ import (
 
 // Run runs a service until ctx is done or it cannot go on. It opens its parts
 // in the order in which they need each other and closes them in reverse.
-func Run(ctx context.Context, cfg Config) (err error) {
+//
+// It ends by itself when the journal can no longer write, because the disk is
+// full or fails, and does not begin when what is stored is not complete. The
+// error says what to do then.
+func Run(ctx context.Context, cfg Config) error {
+	return advise(run(ctx, cfg), cfg.Data)
+}
+
+func run(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -58,8 +66,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := checkIdentity(cfg); err != nil {
 		return err
 	}
-	s := &service{cfg: cfg, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{})}
-	if err := s.open(ctx, engine); err != nil {
+	s := &service{cfg: cfg, engine: engine, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{})}
+	if err := s.open(ctx); err != nil {
 		return err
 	}
 	return s.run(ctx)
@@ -71,19 +79,21 @@ func closing(err *error, closePart func() error) { *err = errors.Join(*err, clos
 // service is one run.
 type service struct {
 	cfg      Config
+	engine   *jetstream.Engine
 	metrics  *telemetry.Metrics
 	plane    *control.Plane
 	listener net.Listener
 	caFile   string
 	servers  *serversdk.Door
 	http     *http.Server
-	ready    chan struct{} // closed when all shards have served for the first time
-	profiler *http.Server  // nil when it is off
-	pprof    net.Listener  // the profiler's
+	ready    chan struct{}   // closed when all shards have served for the first time
+	stopping <-chan struct{} // closed when the service begins to stop
+	profiler *http.Server    // nil when it is off
+	pprof    net.Listener    // the profiler's
 }
 
 // open makes the parts; none of them works yet.
-func (s *service) open(ctx context.Context, engine *jetstream.Engine) error {
+func (s *service) open(ctx context.Context) error {
 	tlsConfig, err := s.certificate()
 	if err != nil {
 		return err
@@ -93,7 +103,7 @@ func (s *service) open(ctx context.Context, engine *jetstream.Engine) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	s.listener = listen.New(port, listen.Config{TLS: tlsConfig, RefusePlain: s.cfg.Plaintext == "refuse"})
-	if err := s.openPlane(ctx, engine); err != nil {
+	if err := s.openPlane(ctx); err != nil {
 		return errors.Join(err, s.listener.Close())
 	}
 	if err := errors.Join(s.openDoors(), s.openProfiler()); err != nil {
@@ -128,18 +138,18 @@ func (c *Config) certificateNames() []string {
 	return c.TLSNames
 }
 
-func (s *service) openPlane(ctx context.Context, engine *jetstream.Engine) error {
+func (s *service) openPlane(ctx context.Context) error {
 	secret, err := loadSecret(filepath.Join(s.cfg.Data, "region.secret"))
 	if err != nil {
 		return err
 	}
-	history, err := engine.History(ctx)
+	history, err := s.engine.History(ctx)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	journals := make([]journal.Journal, s.cfg.Shards)
 	for i := range journals {
-		if journals[i], err = engine.Journal(ctx, i); err != nil {
+		if journals[i], err = s.engine.Journal(ctx, i); err != nil {
 			return fmt.Errorf("journal of shard %d: %w", i, err)
 		}
 	}
@@ -246,6 +256,8 @@ func (s *service) awaitReady(ctx context.Context) bool {
 	select {
 	case <-s.ready:
 		return true
+	case <-s.stopping: // it will not get ready any more
+		return false
 	case <-ctx.Done():
 		return false
 	}
@@ -265,7 +277,15 @@ func (s *service) run(ctx context.Context) error {
 	planeCtx, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPlane()
 	group, ctx := errgroup.WithContext(ctx)
+	s.stopping = ctx.Done()
 	group.Go(func() error { return s.plane.Run(planeCtx) })
+	group.Go(func() error {
+		err := s.engine.Broken(ctx)
+		if err != nil {
+			stopPlane() // at once: it answers those who wait for what cannot be written
+		}
+		return err
+	})
 	group.Go(func() error {
 		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)

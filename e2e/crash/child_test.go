@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -78,11 +79,27 @@ func (s *service) start(ctx context.Context) time.Duration {
 		s.t.Fatal(err) // a killed run leaves it
 	}
 	begin := time.Now()
+	s.launch()
+	s.await(ctx, func() bool { _, err := os.Stat(ready); return err == nil })
+	return time.Since(begin)
+}
+
+// refuse runs the service, which must not start but say these words.
+func (s *service) refuse(ctx context.Context, words string) {
+	s.t.Helper()
+	s.launch()
+	s.awaitFailure(ctx, words)
+}
+
+// launch runs the service.
+func (s *service) launch() {
+	s.t.Helper()
 	s.command = exec.Command(s.binary, append([]string{"dev", "--no-sample", "--data", s.data, "--listen", s.address}, s.options...)...)
 	stderr, err := s.command.StderrPipe()
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.log.begin()
 	if err := s.command.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -92,8 +109,26 @@ func (s *service) start(ctx context.Context) time.Duration {
 		close(read)
 		ended <- command.Wait()
 	}(s.command, s.read, s.ended)
-	s.await(ctx, func() bool { _, err := os.Stat(ready); return err == nil })
-	return time.Since(begin)
+}
+
+// awaitFailure waits until the service ends by itself, which must be with a
+// failure and these words.
+func (s *service) awaitFailure(ctx context.Context, words string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	select {
+	case err := <-s.ended:
+		s.stopped = true
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
+			s.t.Fatalf("the service ended with %v; want the exit status of a failure\n%s", err, s.log.tail())
+		}
+		if !s.log.says(words) {
+			s.t.Fatalf("the service ended and did not say %q\n%s", words, s.log.tail())
+		}
+	case <-ctx.Done():
+		s.t.Fatalf("the service does not end\n%s", s.log.tail())
+	}
 }
 
 // await waits for a condition on the running service.
@@ -232,6 +267,23 @@ type logFile struct {
 	mu        sync.Mutex
 	lines     []string
 	snapshots int
+	present   []string // all of the present run
+}
+
+// begin begins the log of another run.
+func (l *logFile) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.present = nil
+}
+
+// says reports whether a line of the present run has all these words.
+func (l *logFile) says(words ...string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.present, func(line string) bool {
+		return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
+	})
 }
 
 func (l *logFile) follow(r io.Reader) {
@@ -246,6 +298,7 @@ func (l *logFile) add(line string) {
 	if strings.Contains(line, snapshotWritten) {
 		l.snapshots++
 	}
+	l.present = append(l.present, line)
 	const most = 300
 	if l.lines = append(l.lines, line); len(l.lines) > 2*most {
 		l.lines = append([]string(nil), l.lines[most:]...)

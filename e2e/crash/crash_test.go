@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 10, "how often TestKill kills the service")
+	kills    = flag.Int("kills", usualKills, "how often TestKill kills the service; the other tests do so in proportion")
 	seed     = flag.Uint64("seed", 0, "seed of the load and of the moments of the kills; 0 draws one")
 	interval = flag.Int("interval", 500, "acknowledged calls between two kills, on average; at least 1")
 )
@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if testing.Verbose() {
+			printRestarts(os.Stdout)
+		}
 		if err := os.RemoveAll(binaryDir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -60,6 +63,12 @@ func draw(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(s, 0))
 }
 
+// usualKills is the default of the flag.
+const usualKills = 10
+
+// share is what is usually so many kills, in proportion to those of TestKill.
+func share(usual int) int { return max(usual, usual**kills/usualKills) }
+
 // A service that is killed under load loses and doubles nothing.
 func TestKill(t *testing.T) {
 	newTrial(t, plan{kills: *kills}).run()
@@ -67,15 +76,15 @@ func TestKill(t *testing.T) {
 
 // So does one that is killed while it writes a snapshot.
 func TestKillDuringSnapshot(t *testing.T) {
-	newTrial(t, plan{kills: 3, snapshots: true}).run()
+	newTrial(t, plan{kills: share(3), snapshots: true}).run()
 }
 
 // So does one that is killed while game sessions that are over leave its memory.
 func TestKillDuringArchiving(t *testing.T) {
-	newTrial(t, plan{kills: 2, archiving: true}).run()
+	newTrial(t, plan{kills: share(2), archiving: true}).run()
 }
 
 // So does one that is stopped in between.
 func TestKillAndStop(t *testing.T) {
-	newTrial(t, plan{kills: 2, stops: 2}).run()
+	newTrial(t, plan{kills: share(2), stops: share(2)}).run()
 }

@@ -6,4 +6,12 @@
 // Each acknowledged thing must be there, as far along as was acknowledged; each
 // call that got no answer must have happened once or not at all; nothing else
 // may be there. The game servers' sockets must come back by themselves.
+//
+// The same holds when the disk fills up under load: the service stops and says
+// so, and goes on when there is space. A journal that was cut off, and snapshots
+// that are damaged, are either left out, with a message that names what is gone,
+// or refused with one that says what to do.
+//
+// With -v the tests end with a table of all restarts; -kills 50 makes five times
+// as many as usual.
 package crash

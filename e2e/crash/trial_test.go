@@ -35,6 +35,9 @@ type plan struct {
 	stops     int  // graceful ones; one comes after each kill as long as there are any
 	snapshots bool // kill while a snapshot is written
 	archiving bool // kill while game sessions move to the history
+
+	// end, if set, ends the service in another way than by a kill, and says how.
+	end func(t *trial, closeGate func()) (how string)
 }
 
 // A trial is one test: a service, its load, and what the service acknowledged.
@@ -44,6 +47,7 @@ type trial struct {
 	random  *rand.Rand
 	service *service
 	http    *http.Transport
+	calls   *calls
 	client  *gamelift.Client // makes each call once
 	reader  *gamelift.Client // repeats calls, for those that can be repeated
 	ctx     context.Context  // ends with the load
@@ -76,8 +80,9 @@ func newTrial(t *testing.T, p plan) *trial {
 	if p.archiving {
 		options = append(options, "--session-memory", "0s")
 	}
+	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	return &trial{
-		plan: p, t: t, random: random, service: newService(t, random, options), http: &http.Transport{MaxIdleConnsPerHost: 32},
+		plan: p, t: t, random: random, service: newService(t, random, options), http: transport, calls: &calls{RoundTripper: transport},
 		ledger: newLedger(), found: &findings{}, tokens: map[string]string{},
 	}
 }
@@ -103,10 +108,10 @@ func (t *trial) run() {
 
 	stops := t.stops
 	for n := range t.kills {
-		t.strike(fmt.Sprintf("kill %d", n+1), t.kill)
+		t.strike(n+1, t.kind(), t.kill)
 		if stops > 0 {
 			stops--
-			t.strike("stop", t.stop)
+			t.strike(n+1, "stop", t.stop)
 		}
 	}
 	stop()
@@ -125,7 +130,7 @@ func (t *trial) connect() {
 	options := gamelift.Options{
 		Region: env["AWS_REGION"], BaseEndpoint: aws.String(env["AWS_ENDPOINT_URL_GAMELIFT"]),
 		Credentials: credentials.NewStaticCredentialsProvider(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], ""),
-		HTTPClient:  &http.Client{Transport: t.http, Timeout: 30 * time.Second},
+		HTTPClient:  &http.Client{Transport: t.calls, Timeout: 30 * time.Second},
 	}
 	t.reader = gamelift.New(options)
 	options.Retryer = aws.NopRetryer{}
@@ -207,8 +212,24 @@ func (t *trial) repeatLater(call func()) {
 	t.repeats.calls = append(t.repeats.calls, call)
 }
 
+// kind says how the trial ends the service.
+func (t *trial) kind() string {
+	switch {
+	case t.end != nil:
+		return "full disk"
+	case t.archiving:
+		return "kill while archiving"
+	case t.snapshots:
+		return "kill in a snapshot"
+	}
+	return "kill"
+}
+
 // kill kills the service under load, calls closeGate, and says how it went.
 func (t *trial) kill(closeGate func()) string {
+	if t.end != nil {
+		return t.end(t, closeGate)
+	}
 	defer closeGate()
 	switch {
 	case t.archiving:
@@ -234,7 +255,7 @@ func (t *trial) stop(closeGate func()) string {
 
 // strike waits for a random number of acknowledged calls, ends the service under
 // load, starts it again, and checks everything.
-func (t *trial) strike(name string, end func(closeGate func()) string) {
+func (t *trial) strike(n int, kind string, end func(closeGate func()) string) {
 	t.t.Helper()
 	select {
 	case <-t.ledger.after(1 + t.random.IntN(2**interval)):
@@ -272,8 +293,9 @@ func (t *trial) strike(name string, end func(closeGate func()) string) {
 	t.settle()
 	t.verify(false)
 	accepted := t.exercise()
-	t.t.Logf("%s after %d acknowledged calls%s, %d creations without an answer: ready in %d ms, all at rest %.1f s later, %d sockets resumed and %d ended as asked, %d players accepted; %d MiB at most before, check took %.1f s",
-		name, total, how, open, ready.Milliseconds(), rest.Seconds(), resumed, len(before)-resumed, accepted, peak, (time.Since(restarted) - rest).Seconds())
+	noteRestart(kind, ready, rest)
+	t.t.Logf("%s %d after %d acknowledged calls%s, %d creations without an answer: ready in %d ms, all at rest %.1f s later, %d sockets resumed and %d ended as asked, %d players accepted; %d MiB at most before, check took %.1f s",
+		kind, n, total, how, open, ready.Milliseconds(), rest.Seconds(), resumed, len(before)-resumed, accepted, peak, (time.Since(restarted) - rest).Seconds())
 	t.complain()
 }
 
@@ -342,6 +364,7 @@ func (t *trial) complain() {
 func (t *trial) report(took time.Duration) {
 	total, kinds := t.ledger.acknowledgements()
 	t.t.Log(kinds)
-	t.t.Logf("%d kills, %d stops, %d acknowledged, %d lost, %d doubled, %d sockets resumed, in %.0f s",
-		t.kills, t.stops, total, len(t.found.lostThings), len(t.found.extraThings), t.resumed, took.Seconds())
+	noteTotals(totals{total, len(t.found.lostThings), len(t.found.extraThings), t.resumed})
+	t.t.Logf("%d times %s, %d stops, %d acknowledged, %d lost, %d doubled, %d sockets resumed, in %.0f s",
+		t.kills, t.kind(), t.stops, total, len(t.found.lostThings), len(t.found.extraThings), t.resumed, took.Seconds())
 }

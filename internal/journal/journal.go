@@ -29,6 +29,10 @@ var ErrTooLarge = errors.New("record is too large")
 // forgotten behind a snapshot newer than the one asked for, or lost.
 var ErrMissing = errors.New("records are missing")
 
+// ErrBroken says that the journal can no longer write, above all because the disk
+// is full: it must be opened anew, when the cause is gone.
+var ErrBroken = errors.New("the journal cannot write any more")
+
 // A Journal keeps the records of one shard in order, numbered from 1 without
 // gaps.
 //
@@ -61,7 +65,8 @@ type Journal interface {
 
 	// LoadSnapshot opens the newest whole snapshot: seq 0 and a nil reader when
 	// there is none. The caller closes the reader, and reads from it no longer
-	// than ctx lives.
+	// than ctx lives. The error is ErrMissing when what is left of a damaged
+	// journal gives no state.
 	LoadSnapshot(ctx context.Context) (seq uint64, r io.ReadCloser, err error)
 
 	// MaxRecord is the number of bytes that one record may hold, at least 1.

@@ -14,7 +14,8 @@ import (
 // again. It returns nil when ctx is done: then it takes no more requests,
 // handles those that wait, makes them durable and answers them. It returns an
 // error that wraps journal.ErrFenced when another owner has written to the
-// journal, and an error when what is stored cannot be read. When it has
+// journal, journal.ErrBroken when the journal can no longer write, and an error
+// when what is stored cannot be read or is not complete. When it has
 // returned, every request is answered, further ones are refused, and nothing of
 // the shard is running any more. A shard runs once.
 func (s *Shard[C, M]) Run(ctx context.Context) error {
@@ -26,7 +27,7 @@ func (s *Shard[C, M]) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, journal.ErrFenced) || errors.Is(err, errUnreadable):
+		case isFinal(err, served):
 			return fmt.Errorf("shard: %w", err)
 		case ctx.Err() != nil:
 			return stopError(served, err)
@@ -36,6 +37,12 @@ func (s *Shard[C, M]) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// isFinal reports whether no further attempt can succeed.
+func isFinal(err error, served bool) bool {
+	return errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrBroken) || errors.Is(err, errUnreadable) ||
+		!served && errors.Is(err, journal.ErrMissing)
 }
 
 // stopError is what a failure means during a stop: nothing when the shard was

@@ -113,3 +113,6 @@ func NewestObject(t *testing.T, e *Engine, bucket string) []byte {
 	}
 	return data
 }
+
+// Say has the server say something, as an error.
+func Say(e *Engine, format string, v ...any) { e.log.Errorf(format, v...) }

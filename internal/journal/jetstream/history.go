@@ -7,24 +7,29 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/muster-gg/muster/internal/journal"
 )
+
+// historyStream is the name of the stream.
+const historyStream = "MUSTER_HISTORY"
 
 // historyPrefix stands before every subject of a history.
 const historyPrefix = "muster.history."
 
 // history is one stream with the newest message of each subject.
 type history struct {
-	js     jetstream.JetStream
+	engine *Engine
 	stream jetstream.Stream
+	mark   *mark
 }
 
 // History opens the history, and makes it when there is none.
 func (e *Engine) History(ctx context.Context) (journal.History, error) {
 	stream, err := e.stream(ctx, jetstream.StreamConfig{
-		Name:              "MUSTER_HISTORY",
+		Name:              historyStream,
 		Subjects:          []string{historyPrefix + ">"},
 		Storage:           jetstream.FileStorage,
 		Retention:         jetstream.LimitsPolicy,
@@ -36,7 +41,28 @@ func (e *Engine) History(ctx context.Context) (journal.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &history{js: e.js, stream: stream}, nil
+	mark, err := e.mark(historyStream)
+	if err != nil {
+		return nil, err
+	}
+	h := &history{engine: e, stream: stream, mark: mark}
+	if err := h.checkEnd(ctx); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// checkEnd says in the log when entries are missing that were acknowledged.
+func (h *history) checkEnd(ctx context.Context) error {
+	end, err := h.Last(ctx)
+	if err != nil {
+		return err
+	}
+	if last := h.mark.last(); end < last {
+		h.engine.cfg.Log.Error("the end of the history is missing: game sessions that were over are no longer found. "+
+			"To get them back, stop the service and restore the data directory from a backup", "first_missing", end+1, "last_missing", last)
+	}
+	return h.mark.settle(end)
 }
 
 // Put publishes an entry; the stream drops the one it replaces.
@@ -47,9 +73,11 @@ func (h *history) Put(ctx context.Context, subject string, data []byte) error {
 	if len(data) > maxRecord {
 		return fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), maxRecord)
 	}
-	if _, err := h.js.Publish(ctx, historyPrefix+subject, data); err != nil {
+	ack, err := h.engine.publish(ctx, &nats.Msg{Subject: historyPrefix + subject, Data: data})
+	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
+	h.mark.advance(ack.Sequence)
 	return nil
 }
 

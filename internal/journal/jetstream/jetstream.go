@@ -9,6 +9,20 @@
 // objects of the object store muster-shard-N: the object's metadata, which is
 // written behind its last chunk, says of which record it is, and is what makes
 // it exist. Histories are the stream MUSTER_HISTORY with one message per subject.
+// Beside the server's directory, the file STREAM.last names the newest message
+// that was acknowledged: see mark.
+//
+// # What happens when something is damaged
+//
+// When a write fails, above all because the disk is full, the server gives the
+// stream up for good. Then the engine is broken: every call fails at once, and
+// only another process goes on. See Engine.Broken.
+//
+// After a crash the server reads its files anew, and cuts each at the first
+// message that is not whole. When acknowledged records are missing thereafter,
+// LoadSnapshot says which in the log, and the journal goes on from what is there;
+// it fails with journal.ErrMissing when that gives no state. A snapshot that is
+// damaged is named in the log and left out.
 package jetstream
 
 import (
@@ -18,6 +32,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -32,6 +47,11 @@ const (
 	maxRecord  = 4 << 20
 	maxPayload = 2 * maxRecord
 
+	// maxStore is no limit. The server's own would be three quarters of what is free
+	// when it starts, and would count what is there already: it ends a service that
+	// has filled half of its disk.
+	maxStore = 1 << 60
+
 	// readyTimeout bounds the start of the server, which has to look through its
 	// files after a crash.
 	readyTimeout = 2 * time.Minute
@@ -39,6 +59,9 @@ const (
 
 // ErrInUse says that another process has opened the directory.
 var ErrInUse = errors.New("the journal directory is in use by another process")
+
+// errClosed is what ends the calls of an engine that was closed.
+var errClosed = errors.New("the journal engine is closed")
 
 // Config says where the engine keeps its files, and for how long.
 type Config struct {
@@ -55,6 +78,13 @@ type Engine struct {
 	server *server.Server
 	conn   *nats.Conn
 	js     jetstream.JetStream
+	log    *logger // of the server
+
+	broken    context.Context // done when the engine can no longer write
+	breakWith context.CancelCauseFunc
+
+	marksMu sync.Mutex
+	marks   map[string]*mark // by stream
 }
 
 // Open starts the engine on its directory. The error is ErrInUse when another
@@ -66,7 +96,8 @@ func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 	if cfg.HistoryAge == 0 {
 		cfg.HistoryAge = 30 * 24 * time.Hour
 	}
-	e = &Engine{cfg: cfg}
+	e = &Engine{cfg: cfg, marks: map[string]*mark{}}
+	e.broken, e.breakWith = context.WithCancelCause(context.Background())
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
@@ -75,6 +106,9 @@ func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 	}()
 	if err := e.lockDir(); err != nil {
 		return e, err
+	}
+	if err := e.dropIndexes(); err != nil {
+		return e, fmt.Errorf("open journal directory %s: %w", cfg.Dir, err)
 	}
 	if err := e.start(ctx); err != nil {
 		return e, fmt.Errorf("start journal engine in %s: %w", cfg.Dir, err)
@@ -95,13 +129,15 @@ func (e *Engine) Close() error {
 		e.server.Shutdown()
 		e.server.WaitForShutdown()
 	}
+	e.breakWith(errClosed)
+	err := e.closeMarks()
 	if e.lock == nil {
-		return nil
+		return err
 	}
-	if err := e.lock.Close(); err != nil {
-		return fmt.Errorf("unlock journal directory %s: %w", e.cfg.Dir, err)
+	if unlocked := e.lock.Close(); unlocked != nil {
+		err = errors.Join(err, fmt.Errorf("unlock journal directory %s: %w", e.cfg.Dir, unlocked))
 	}
-	return nil
+	return err
 }
 
 // lockDir makes the directory and keeps others out of it: two servers on the
@@ -135,6 +171,7 @@ func (e *Engine) start(ctx context.Context) error {
 		JetStream:              true,
 		StoreDir:               e.cfg.Dir,
 		SyncAlways:             true,
+		JetStreamMaxStore:      maxStore,
 		MaxPayload:             maxPayload,
 		DisableJetStreamBanner: true,
 	})
@@ -142,7 +179,8 @@ func (e *Engine) start(ctx context.Context) error {
 		return err
 	}
 	e.server = s
-	log := &logger{log: e.cfg.Log}
+	log := &logger{log: e.cfg.Log, broken: e.breakDown}
+	e.log = log
 	s.SetLoggerV2(log, true, false, false)
 	s.Start()
 	if err := log.fatal(); err != nil {
@@ -198,7 +236,7 @@ func (e *Engine) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 		s, err = e.js.UpdateStream(ctx, cfg)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open stream %s: %w", cfg.Name, err)
+		return nil, fmt.Errorf("open stream %s: %w", cfg.Name, errors.Join(err, e.log.full()))
 	}
 	return s, nil
 }

@@ -25,8 +25,9 @@ const replayPause = 2 * time.Second
 
 // shardJournal is the journal of one shard.
 type shardJournal struct {
-	js        jetstream.JetStream
+	engine    *Engine
 	stream    jetstream.Stream
+	mark      *mark
 	subject   string
 	snapshots snapshots
 }
@@ -34,8 +35,9 @@ type shardJournal struct {
 // Journal opens the journal of a shard, and makes it when there is none.
 func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error) {
 	subject := fmt.Sprintf("muster.shard.%d", shard)
+	name := fmt.Sprintf("MUSTER_SHARD_%d", shard)
 	stream, err := e.stream(ctx, jetstream.StreamConfig{
-		Name:      fmt.Sprintf("MUSTER_SHARD_%d", shard),
+		Name:      name,
 		Subjects:  []string{subject},
 		Storage:   jetstream.FileStorage,
 		Retention: jetstream.LimitsPolicy,
@@ -44,9 +46,18 @@ func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error
 	if err != nil {
 		return nil, err
 	}
+	appended, err := e.mark(name)
+	if err != nil {
+		return nil, err
+	}
+	bucket := fmt.Sprintf("muster-shard-%d", shard)
+	saved, err := e.mark("OBJ_" + bucket)
+	if err != nil {
+		return nil, err
+	}
 	return &shardJournal{
-		js: e.js, stream: stream, subject: subject,
-		snapshots: snapshots{js: e.js, bucket: fmt.Sprintf("muster-shard-%d", shard)},
+		engine: e, stream: stream, subject: subject, mark: appended,
+		snapshots: snapshots{engine: e, bucket: bucket, mark: saved},
 	}, nil
 }
 
@@ -59,9 +70,10 @@ func (j *shardJournal) Append(ctx context.Context, last uint64, data []byte) (ui
 	if len(data) > maxRecord {
 		return 0, fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), maxRecord)
 	}
-	ack, err := j.js.PublishMsg(ctx, &nats.Msg{Subject: j.subject, Header: nats.Header{}, Data: data},
+	ack, err := j.engine.publish(ctx, &nats.Msg{Subject: j.subject, Header: nats.Header{}, Data: data},
 		jetstream.WithExpectLastSequence(last), jetstream.WithRetryAttempts(0))
 	if err == nil {
+		j.mark.advance(ack.Sequence)
 		return ack.Sequence, nil
 	}
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == wrongLastSequence {
@@ -145,6 +157,9 @@ func (j *shardJournal) next(ctx context.Context, records jetstream.MessagesConte
 		}
 		if err := checkRange(info.State, after); err != nil {
 			return nil, err
+		}
+		if _, err := j.stream.GetMsg(ctx, after+1); errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil, fmt.Errorf("%w: record %d is damaged", journal.ErrMissing, after+1)
 		}
 	}
 }

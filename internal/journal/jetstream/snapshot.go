@@ -34,8 +34,9 @@ const seqKey = "seq"
 // can read them; they are written and read chunk by chunk here, which bounds what
 // is under way and tells a chunk that is not there from one that is late.
 type snapshots struct {
-	js     jetstream.JetStream
+	engine *Engine
 	bucket string
+	mark   *mark // names the record of the newest snapshot that was saved
 }
 
 // A snapshot is an object, and the record that it is the state after.
@@ -47,7 +48,7 @@ type snapshot struct {
 // SaveSnapshot writes an object under a new name. Then it removes the objects
 // that are too many or not whole, and the records that no object needs.
 func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
-	_, err := j.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+	_, err := j.engine.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
 		Bucket: j.snapshots.bucket, Storage: jetstream.FileStorage, Replicas: 1,
 	})
 	if err != nil {
@@ -82,7 +83,7 @@ func (s snapshots) put(ctx context.Context, seq uint64, write func(io.Writer) er
 		},
 	}}
 	chunks := &chunkWriter{info: n.ObjectInfo, digest: sha256.New(), publish: func(chunk []byte) error {
-		_, err := s.js.Publish(ctx, s.chunks(n), chunk)
+		_, err := s.engine.publish(ctx, &nats.Msg{Subject: s.chunks(n), Data: chunk})
 		return err
 	}}
 	buffered := bufio.NewWriterSize(chunks, chunkSize)
@@ -97,12 +98,13 @@ func (s snapshots) put(ctx context.Context, seq uint64, write func(io.Writer) er
 	if err != nil {
 		return fmt.Errorf("encode metadata: %w", err)
 	}
-	_, err = s.js.PublishMsg(ctx, &nats.Msg{
+	_, err = s.engine.publish(ctx, &nats.Msg{
 		Subject: s.meta(n), Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}, Data: meta,
 	})
 	if err != nil {
 		return fmt.Errorf("publish metadata: %w", err)
 	}
+	s.mark.advance(seq)
 	return nil
 }
 
@@ -155,7 +157,7 @@ func (s snapshots) clean(ctx context.Context) (older uint64, err error) {
 }
 
 func (s snapshots) stream(ctx context.Context) (jetstream.Stream, error) {
-	return s.js.Stream(ctx, "OBJ_"+s.bucket)
+	return s.engine.js.Stream(ctx, "OBJ_"+s.bucket)
 }
 
 // chunks is the subject of an object's chunks, meta that of its metadata.
@@ -172,7 +174,7 @@ func (s snapshots) list(ctx context.Context, stream jetstream.Stream) ([]snapsho
 	if err != nil {
 		return nil, nil, fmt.Errorf("stream info: %w", err)
 	}
-	store, err := s.js.ObjectStore(ctx, s.bucket)
+	store, err := s.engine.js.ObjectStore(ctx, s.bucket)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -184,17 +186,55 @@ func (s snapshots) list(ctx context.Context, stream jetstream.Stream) ([]snapsho
 	for _, o := range objects {
 		seq, err := strconv.ParseUint(o.Metadata[seqKey], 10, 64)
 		n := snapshot{o, seq}
-		if err == nil && info.State.Subjects[s.chunks(n)] == uint64(o.Chunks) {
-			all = append(all, n)
+		if err != nil {
+			continue // not one of ours
 		}
+		if chunks := info.State.Subjects[s.chunks(n)]; chunks != uint64(o.Chunks) {
+			s.damaged(n, fmt.Errorf("%w: it has %d of %d chunks", errDamaged, chunks, o.Chunks))
+			continue
+		}
+		all = append(all, n)
 	}
 	slices.SortFunc(all, func(a, b snapshot) int { return strings.Compare(a.Name, b.Name) })
 	return all, info.State.Subjects, nil
 }
 
+// damaged says in the log what is wrong with a snapshot that is left out.
+func (s snapshots) damaged(n snapshot, err error) {
+	s.engine.cfg.Log.Warn("a snapshot cannot be read", "bucket", s.bucket, "seq", n.seq, "error", err)
+}
+
+// checkNewest says in the log when the newest whole snapshot is not the one that
+// was saved last: it is damaged, or not even its metadata is left of it.
+func (s snapshots) checkNewest(seq uint64) error {
+	saved := s.mark.last()
+	if seq < saved {
+		s.engine.cfg.Log.Error("a snapshot is damaged: an older one, if there is one, and the journal take its place", "bucket", s.bucket, "seq", saved, "older_seq", seq)
+	}
+	if seq == saved {
+		return nil
+	}
+	if err := s.mark.settle(seq); err != nil {
+		return fmt.Errorf("write the mark of the snapshots: %w", err)
+	}
+	return nil
+}
+
 // LoadSnapshot opens the newest object that is whole: with the right number of
-// chunks and the right digest. It reads each candidate once to know.
+// chunks and the right digest. It reads each candidate once to know. Then it
+// checks the end of the journal, because only both together give the state.
 func (j *shardJournal) LoadSnapshot(ctx context.Context) (uint64, io.ReadCloser, error) {
+	seq, r, err := j.newestSnapshot(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := errors.Join(j.snapshots.checkNewest(seq), j.checkEnd(ctx, seq)); err != nil {
+		return 0, nil, err
+	}
+	return seq, r, nil
+}
+
+func (j *shardJournal) newestSnapshot(ctx context.Context) (uint64, io.ReadCloser, error) {
 	stream, err := j.snapshots.stream(ctx)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return 0, nil, nil
@@ -214,6 +254,7 @@ func (j *shardJournal) LoadSnapshot(ctx context.Context) (uint64, io.ReadCloser,
 		if !errors.Is(err, errDamaged) {
 			return 0, nil, fmt.Errorf("read object %s: %w", n.Name, err)
 		}
+		j.snapshots.damaged(n, err)
 	}
 	return 0, nil, nil
 }

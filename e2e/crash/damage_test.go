@@ -1,0 +1,222 @@
+//go:build unix
+
+package crash
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+)
+
+// What the service says about damage.
+const (
+	recordsAreMissing = "acknowledged records are missing"
+	endIsMissing      = "the end of the journal is missing"
+	snapshotIsDamaged = "a snapshot is damaged"
+	givesNoState      = "gives no state: restore the directory from a backup"
+)
+
+// A wreck is a service that has acknowledged one alias after the other, each a
+// record of its own, and has ended. Copies of its directory are damaged.
+type wreck struct {
+	*trial
+	made int
+}
+
+func newWreck(t *testing.T, snapshotEvery int) *wreck {
+	t.Helper()
+	w := &wreck{trial: newTrial(t, plan{})}
+	w.service.options = []string{"--shards", "1", "--snapshot-every", fmt.Sprint(snapshotEvery), "--log-level", "debug"}
+	w.ctx = t.Context()
+	w.service.start(w.ctx)
+	w.connect()
+	t.Cleanup(w.http.CloseIdleConnections)
+	return w
+}
+
+func aliasName(n int) string { return fmt.Sprintf("alias-%04d", n) }
+
+func (w *wreck) make(n int) {
+	w.t.Helper()
+	for range n {
+		name := aliasName(w.made)
+		_, err := w.client.CreateAlias(w.ctx, &gamelift.CreateAliasInput{
+			Name: &name, Description: &name, RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal, Message: &name},
+		})
+		w.must(err)
+		w.made++
+	}
+}
+
+// makeUntil makes aliases until so many snapshots are whole, and a few more.
+func (w *wreck) makeUntil(snapshots int) {
+	w.t.Helper()
+	for w.service.log.snapshotsWritten() < snapshots {
+		w.make(1)
+	}
+	w.make(3)
+}
+
+// damaged copies the directory, damages the copy, and gives a service for it.
+func (w *wreck) damaged(t *testing.T, damage func(store)) *service {
+	t.Helper()
+	s := newService(t, w.random, w.service.options)
+	if err := os.CopyFS(s.data, os.DirFS(w.service.data)); err != nil {
+		t.Fatal(err)
+	}
+	damage(store{t, s.data})
+	return s
+}
+
+// kept starts a service and counts the aliases, which must be the first ones
+// without a gap.
+func (w *wreck) kept(t *testing.T, s *service) int {
+	t.Helper()
+	s.start(w.ctx)
+	u := &trial{t: t, ctx: w.ctx, service: s, http: w.http, calls: w.calls, found: &findings{}}
+	u.connect()
+	names := slices.Sorted(maps.Keys(u.seeAliases()))
+	for i, name := range names {
+		if name != aliasName(i) {
+			t.Errorf("alias %d of %d is %s: there is a gap", i, len(names), name)
+		}
+	}
+	u.complain()
+	if len(names) > w.made {
+		t.Errorf("there are %d aliases, %d were made", len(names), w.made)
+	}
+	return len(names)
+}
+
+// A service whose journal was cut off serves what is whole, and says which
+// acknowledged records are gone.
+func TestCutJournal(t *testing.T) {
+	t.Parallel()
+	w := newWreck(t, 1000)
+	w.make(20)
+	w.service.kill()
+	for name, c := range map[string]struct {
+		records int // that are cut, the first of them in part
+		at      func(m message) int
+	}{
+		"not":                        {},
+		"in the last length":         {1, func(message) int { return 2 }},
+		"in the last head":           {1, func(message) int { return messageHead - 1 }},
+		"in the last record":         {1, func(m message) int { return m.size / 2 }},
+		"before the last byte":       {1, func(m message) int { return m.size - 1 }},
+		"between two records":        {1, func(message) int { return 0 }},
+		"in the third last record":   {3, func(m message) int { return m.size / 3 }},
+		"in the tenth last record":   {10, func(m message) int { return m.size - 8 }},
+		"garbled in the fifth last":  {5, nil},
+		"garbled in the second last": {2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var first, last uint64
+			s := w.damaged(t, func(s store) {
+				if c.records > 0 {
+					s.change(records, func(data []byte, all []message) []byte {
+						m := all[len(all)-c.records]
+						first, last = m.seq, all[len(all)-1].seq
+						if c.at != nil {
+							return data[:m.offset+c.at(m)]
+						}
+						data[m.offset+m.size/2]++
+						return data
+					})
+				}
+			})
+			if n := w.kept(t, s); n != w.made-c.records {
+				t.Errorf("%d aliases of %d are there, %d records were damaged", n, w.made, c.records)
+			}
+			told := s.log.says("level=ERROR", recordsAreMissing, fmt.Sprintf("first_missing=%d last_missing=%d", first, last))
+			if told != (c.records > 0) || told != s.log.says(recordsAreMissing) {
+				t.Errorf("the log is wrong about records %d to %d\n%s", first, last, s.log.tail())
+			}
+			s.kill()
+			if n := w.kept(t, s); n != w.made-c.records || s.log.says(recordsAreMissing) {
+				t.Errorf("%d aliases of %d are there at the second start, and the log says\n%s", n, w.made-c.records, s.log.tail())
+			}
+			s.kill()
+		})
+	}
+	t.Run("everything", func(t *testing.T) {
+		w.damaged(t, func(s store) {
+			s.change(records, func([]byte, []message) []byte { return nil })
+		}).refuse(w.ctx, givesNoState)
+	})
+	t.Run("the file", func(t *testing.T) {
+		w.damaged(t, func(s store) {
+			if err := os.Remove(s.newestBlock(records)); err != nil {
+				t.Fatal(err)
+			}
+		}).refuse(w.ctx, givesNoState)
+	})
+}
+
+// A service whose newest snapshot is damaged starts from the older one, or from
+// the journal when that is complete, and loses nothing.
+func TestDamagedSnapshot(t *testing.T) {
+	t.Parallel()
+	w := newWreck(t, 100)
+	w.makeUntil(1)
+	if n := w.service.log.snapshotsWritten(); n != 1 {
+		t.Fatalf("%d snapshots were written", n)
+	}
+	w.service.kill()
+	t.Run("the only one", func(t *testing.T) {
+		w.whole(t, func(s store) { s.garble(1) })
+	})
+	w.service.start(w.ctx)
+	w.makeUntil(3)
+	w.service.kill()
+	t.Run("the newest one is garbled", func(t *testing.T) {
+		w.whole(t, func(s store) { s.garble(1) })
+	})
+	t.Run("the newest one is cut short", func(t *testing.T) {
+		w.whole(t, store.cutSnapshot)
+	})
+	t.Run("all", func(t *testing.T) {
+		w.damaged(t, func(s store) { s.garble(2) }).refuse(w.ctx, givesNoState)
+	})
+	t.Run("the journal ends before it", func(t *testing.T) {
+		s := w.damaged(t, func(s store) {
+			s.change(records, func(data []byte, all []message) []byte { return data[:all[len(all)-60].offset] })
+		})
+		if n := w.kept(t, s); n >= w.made || !s.log.says("level=ERROR", endIsMissing) || !s.log.says("level=ERROR", recordsAreMissing) {
+			t.Errorf("%d aliases of %d are there\n%s", n, w.made, s.log.tail())
+		}
+		s.kill()
+		if n := w.kept(t, s); n >= w.made || s.log.says(recordsAreMissing) {
+			t.Errorf("%d aliases of %d are there at the second start\n%s", n, w.made, s.log.tail())
+		}
+		s.kill()
+	})
+	w.service.start(w.ctx)
+	w.service.signal()
+	w.service.awaitEnd() // now the engine takes its files for right
+	t.Run("after a stop", func(t *testing.T) {
+		w.whole(t, func(s store) { s.garble(1) })
+	})
+	t.Run("all, after a stop", func(t *testing.T) {
+		w.damaged(t, func(s store) { s.garble(2) }).refuse(w.ctx, givesNoState)
+	})
+}
+
+// whole damages a snapshot: everything must be there, and the log must say what
+// was wrong.
+func (w *wreck) whole(t *testing.T, damage func(store)) {
+	t.Helper()
+	s := w.damaged(t, damage)
+	if n := w.kept(t, s); n != w.made {
+		t.Errorf("%d aliases of %d are there", n, w.made)
+	}
+	if !s.log.says("level=ERROR", snapshotIsDamaged) || s.log.says(recordsAreMissing) {
+		t.Errorf("the log does not say what was wrong\n%s", s.log.tail())
+	}
+	s.kill()
+}

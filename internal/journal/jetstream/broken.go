@@ -1,0 +1,62 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// brokenWords are how the server says, in its log and nowhere else, that it has
+// given a stream up: a write failed, for want of space or otherwise. From then on
+// it neither stores what is published to that stream nor answers, until it is
+// started anew; space that is free again changes nothing.
+var brokenWords = []string{"critical write error", "disabling jetstream", "will be disabled"}
+
+// saysBroken reports whether the server says that it has given a stream up.
+func saysBroken(text string) bool {
+	text = strings.ToLower(text)
+	for _, words := range brokenWords {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// Broken waits until the engine can no longer write, and returns an error with
+// journal.ErrBroken in its chain; or nil, when ctx is done before.
+func (e *Engine) Broken(ctx context.Context) error {
+	select {
+	case <-e.broken.Done():
+		return context.Cause(e.broken)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// breakDown notes why the engine can no longer write. It does not wait: the
+// server calls it while it holds its locks.
+func (e *Engine) breakDown(why string) {
+	e.breakWith(fmt.Errorf("%w: %s", journal.ErrBroken, why))
+}
+
+// publish publishes a message. It ends with ctx, or when the engine breaks: the
+// server does not answer a message that it could not write.
+func (e *Engine) publish(ctx context.Context, msg *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	if err := context.Cause(e.broken); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.broken, func() { cancel(context.Cause(e.broken)) })()
+	ack, err := e.js.PublishMsg(ctx, msg, options...)
+	if err != nil && e.broken.Err() != nil {
+		return nil, fmt.Errorf("%w (%w)", context.Cause(e.broken), err)
+	}
+	return ack, err
+}

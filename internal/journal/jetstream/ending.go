@@ -1,0 +1,47 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// checkEnd compares the journal with its newest whole snapshot and with the
+// newest record that was acknowledged. It says in the log what is missing, or
+// fails with ErrMissing when the rest gives no state.
+func (j *shardJournal) checkEnd(ctx context.Context, snapshot uint64) error {
+	info, err := j.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("stream info: %w", err)
+	}
+	name, first, end, acknowledged := info.Config.Name, info.State.FirstSeq, info.State.LastSeq, j.mark.last()
+	log := j.engine.cfg.Log.With("stream", name)
+	switch {
+	case snapshot == 0 && end > 0 && first > 1:
+		return fmt.Errorf("%w: no snapshot is whole, and the journal %s begins with record %d", journal.ErrMissing, name, first)
+	case snapshot == 0 && end == 0 && acknowledged > 0:
+		return fmt.Errorf("%w: nothing is left of the %d records of the journal %s", journal.ErrMissing, acknowledged, name)
+	case end < snapshot:
+		log.Error("the end of the journal is missing: the newest snapshot is newer, and the journal goes on from there",
+			"journal_end", end, "snapshot_seq", snapshot)
+		if err := j.stream.Purge(ctx, jetstream.WithPurgeSequence(snapshot+1)); err != nil {
+			return fmt.Errorf("move the end of the journal to record %d: %w", snapshot, err)
+		}
+		end = snapshot
+	}
+	if end < acknowledged {
+		log.Error("acknowledged records are missing: the end of the journal was cut off or damaged, and the service goes on without them. "+
+			"To get them back, stop it and restore the data directory from a backup",
+			"first_missing", end+1, "last_missing", acknowledged, "missing", acknowledged-end)
+	}
+	if end == acknowledged {
+		return nil
+	}
+	if err := j.mark.settle(end); err != nil {
+		return fmt.Errorf("write the mark of stream %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A mark is a file that names the newest message of a stream that was
+// acknowledged; that of a shard's snapshots names the record that the newest one
+// is the state after. The server, when it starts, cuts off what it cannot read at the
+// end of a file, and cannot know how much that was; the mark tells.
+//
+// It is written behind each message, in place and without a sync: a process that
+// is killed leaves it right, and a machine that loses its power may leave it
+// behind, never ahead of what was synced.
+type mark struct {
+	log  *slog.Logger
+	path string
+
+	mu     sync.Mutex
+	file   *os.File
+	seq    uint64
+	text   [markSize]byte // what is written, kept for the next time
+	failed bool           // a write did, and that was logged
+}
+
+// markSize is the size of the file: the number in as many digits as the largest
+// has, and the end of the line. It never changes, so that no write needs space.
+const markSize = 21
+
+// mark opens the mark of a stream, and makes it when there is none. A stream has
+// one, however often its journal is opened.
+func (e *Engine) mark(stream string) (*mark, error) {
+	e.marksMu.Lock()
+	defer e.marksMu.Unlock()
+	if m := e.marks[stream]; m != nil {
+		return m, nil
+	}
+	m := &mark{log: e.cfg.Log, path: filepath.Join(e.cfg.Dir, stream+".last")}
+	if err := m.open(); err != nil {
+		return nil, fmt.Errorf("open the mark of stream %s: %w", stream, err)
+	}
+	e.marks[stream] = m
+	return m, nil
+}
+
+func (m *mark) open() (err error) {
+	if m.file, err = os.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	text := make([]byte, markSize)
+	n, err := m.file.ReadAt(text, 0)
+	if n == 0 {
+		return m.store(0)
+	}
+	seq, unread := strconv.ParseUint(strings.TrimSpace(string(text[:n])), 10, 64)
+	if n < markSize || unread != nil {
+		m.log.Warn("the journal's mark cannot be read, and begins anew: if the end of the journal is missing, that goes unnoticed this time",
+			"file", m.path, "error", errors.Join(err, unread))
+		return m.store(0)
+	}
+	m.seq = seq
+	return nil
+}
+
+func (m *mark) last() uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.seq
+}
+
+// advance notes that a message was acknowledged. That it cannot be noted is no
+// reason to give the journal up.
+func (m *mark) advance(seq uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if seq <= m.seq {
+		return
+	}
+	if err := m.store(seq); err != nil && !m.failed {
+		m.failed = true
+		m.log.Warn("the journal's mark cannot be written: if the end of the journal goes missing, that will go unnoticed", "file", m.path, "error", err)
+	}
+}
+
+// settle takes over where the stream really ends.
+func (m *mark) settle(seq uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.store(seq)
+}
+
+func (m *mark) store(seq uint64) error {
+	m.seq = seq
+	m.text[markSize-1] = '\n'
+	for i := markSize - 2; i >= 0; i-- {
+		m.text[i] = '0' + byte(seq%10)
+		seq /= 10
+	}
+	_, err := m.file.WriteAt(m.text[:], 0)
+	return err
+}
+
+// closeMarks closes all marks.
+func (e *Engine) closeMarks() error {
+	e.marksMu.Lock()
+	defer e.marksMu.Unlock()
+	var errs []error
+	for _, m := range e.marks {
+		errs = append(errs, m.file.Close())
+	}
+	clear(e.marks)
+	return errors.Join(errs...)
+}
