@@ -44,14 +44,14 @@ type app struct {
 	environ        []string // NAME=value
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	serve          func(context.Context, muster.Config) error // muster.Run, except in tests
+	serve          func(context.Context, muster.Config) error // runService, except in tests
 	started        bool                                       // the arguments were understood and a subcommand runs
 }
 
 // run executes the command line and returns the exit status. The end of ctx
 // asks long-running subcommands to stop, which is no failure.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr, serve: muster.Run}
+	a := &app{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr, serve: runService}
 	return a.run(ctx, args)
 }
 
