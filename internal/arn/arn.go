@@ -61,13 +61,13 @@ func Parse(s string) (a ARN, ok bool) {
 	if !ok {
 		return ARN{}, false
 	}
-	if a.Partition, rest, ok = strings.Cut(rest, ":"); !ok || !all(a.Partition, isWord) {
+	if a.Partition, rest, ok = strings.Cut(rest, ":"); !ok || !all(a.Partition, word) {
 		return ARN{}, false
 	}
 	if rest, ok = strings.CutPrefix(rest, "gamelift:"); !ok {
 		return ARN{}, false
 	}
-	if a.Region, rest, ok = strings.Cut(rest, ":"); !ok || !all(a.Region, isWord) {
+	if a.Region, rest, ok = strings.Cut(rest, ":"); !ok || !all(a.Region, word) {
 		return ARN{}, false
 	}
 	if a.Account, rest, ok = strings.Cut(rest, ":"); !ok || a.Account != "" && !ValidAccount(a.Account) {

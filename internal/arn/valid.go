@@ -19,12 +19,12 @@ const (
 func ValidRegion(s string) bool {
 	n := len(s)
 	return n >= len("aa-a-1") &&
-		all(s[:2], isLower) && s[2] == '-' &&
-		all(s[3:n-2], isLower) && s[n-2] == '-' && isDigit(s[n-1])
+		all(s[:2], lower) && s[2] == '-' &&
+		all(s[3:n-2], lower) && s[n-2] == '-' && isDigit(s[n-1])
 }
 
 // ValidAccount reports whether s is an AWS account id: twelve digits.
-func ValidAccount(s string) bool { return len(s) == 12 && all(s, isDigit) }
+func ValidAccount(s string) bool { return len(s) == 12 && all(s, digit) }
 
 // Fits reports whether id is a well-formed id or name of this kind; it is false
 // for a kind that is none of the constants.
@@ -47,12 +47,12 @@ func (k Kind) Fits(id string) bool {
 	case KindScript:
 		return prefixed(id, "script-")
 	case KindQueue:
-		return len(id) <= maxName && all(id, isWord)
+		return len(id) <= maxName && all(id, word)
 	case KindMatchmakingConfiguration, KindMatchmakingRuleSet, KindGameServerGroup:
-		return len(id) <= maxName && all(id, isDottedWord)
+		return len(id) <= maxName && all(id, dottedWord)
 	case KindContainerGroupDefinition:
 		name, version, versioned := strings.Cut(id, ":")
-		return len(name) <= maxName && all(name, isWord) && (!versioned || all(version, isDigit))
+		return len(name) <= maxName && all(name, word) && (!versioned || all(version, digit))
 	default:
 		return false
 	}
@@ -69,49 +69,66 @@ func fleetKind(fleetID string) Kind {
 // validFleet checks ^[a-z]*fleet-[a-zA-Z0-9\-]+$.
 func validFleet(s string) bool {
 	head, tail, _ := strings.Cut(s, "-")
-	return len(s) <= maxFleetID && strings.HasSuffix(head, "fleet") && all(head, isLower) && all(tail, isWord)
+	return len(s) <= maxFleetID && strings.HasSuffix(head, "fleet") && all(head, lower) && all(tail, word)
 }
 
 // validLocation checks the name of any location: [A-Za-z0-9\-]{1,64}.
-func validLocation(s string) bool { return len(s) <= maxLocation && all(s, isWord) }
+func validLocation(s string) bool { return len(s) <= maxLocation && all(s, word) }
 
 // validCompute checks [a-zA-Z0-9\-]+(/[a-zA-Z0-9\-]+)?.
 func validCompute(s string) bool {
 	host, process, two := strings.Cut(s, "/")
-	return len(s) <= maxName && all(host, isWord) && (!two || all(process, isWord))
+	return len(s) <= maxName && all(host, word) && (!two || all(process, word))
 }
 
 // validGameSession checks "<fleet>/<id>" and "<fleet>/<location>/<id>".
 func validGameSession(s string) bool {
 	fleetID, location, idPart := cutGameSession(s)
 	located := len(s) > len(fleetID)+len("/")+len(idPart) // a slash was cut off, so something must stand before it
-	return validFleet(fleetID) && (!located || validLocation(location)) && all(idPart, isWord)
+	return validFleet(fleetID) && (!located || validLocation(location)) && all(idPart, word)
 }
 
 // prefixed checks <prefix>\S+.
 func prefixed(s, prefix string) bool {
 	rest, ok := strings.CutPrefix(s, prefix)
-	return ok && all(rest, isVisible)
+	return ok && all(rest, visible)
+}
+
+// A class is a set of characters. The ids of every call go through them, so each
+// is a table.
+type class [256]bool
+
+func classOf(holds func(c byte) bool) *class {
+	var k class
+	for c := range k {
+		k[c] = holds(byte(c))
+	}
+	return &k
 }
 
 // all reports whether s is not empty and every byte of it is of the class.
-func all(s string, class func(byte) bool) bool {
+func all(s string, k *class) bool {
 	for i := range len(s) {
-		if !class(s[i]) {
+		if !k[s[i]] {
 			return false
 		}
 	}
 	return s != ""
 }
 
+var (
+	digit      = classOf(isDigit)
+	lower      = classOf(isLower)
+	word       = classOf(isWord)
+	dottedWord = classOf(func(c byte) bool { return isWord(c) || c == '.' })
+
+	// visible is \S for the characters of ASCII without the controls; ids that the
+	// service gives out hold no others.
+	visible = classOf(func(c byte) bool { return '!' <= c && c <= '~' })
+)
+
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 
 func isWord(c byte) bool { return isLower(c) || isDigit(c) || 'A' <= c && c <= 'Z' || c == '-' }
-
-func isDottedWord(c byte) bool { return isWord(c) || c == '.' }
-
-// isVisible is \S for the characters of ASCII without the controls; ids that
-// the service gives out hold no others.
-func isVisible(c byte) bool { return '!' <= c && c <= '~' }

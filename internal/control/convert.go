@@ -68,9 +68,9 @@ func (p *Plane) gameSession(room fleet.RoomID, g *fleet.GameSession) *wire.GameS
 
 // playerSession takes the ARNs ready made, because many player sessions of one
 // game session share them.
-func playerSession(gameSessionArn, fleetArn string, room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
+func playerSession(id, gameSessionArn, fleetArn string, room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
 	return wire.PlayerSession{
-		PlayerSessionId: s.ID.String(), PlayerId: s.PlayerID, GameSessionId: gameSessionArn,
+		PlayerSessionId: id, PlayerId: s.PlayerID, GameSessionId: gameSessionArn,
 		FleetId: string(room.Fleet), FleetArn: fleetArn, CreationTime: s.Created.Time(), TerminationTime: s.Ended.Time(),
 		Status: wire.PlayerSessionStatus(s.Status), IpAddress: g.IPAddress, DnsName: g.DNSName, Port: wire.Some(g.Port), PlayerData: s.Data,
 	}

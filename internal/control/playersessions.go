@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"strings"
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
@@ -60,11 +61,23 @@ func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fl
 		return nil, err
 	}
 	sessions := make([]wire.PlayerSession, len(r.Players))
+	ids := idTexts(r.Players)
 	gameSessionArn, fleetArn := p.gameSessionArn(room, id), p.fleetArn(string(room.Fleet))
 	for i, s := range r.Players {
-		sessions[i] = playerSession(gameSessionArn, fleetArn, room, r.GameSession, s)
+		sessions[i] = playerSession(ids[i*fleet.PlayerSessionIDLength:][:fleet.PlayerSessionIDLength], gameSessionArn, fleetArn, room, r.GameSession, s)
 	}
 	return sessions, nil
+}
+
+// idTexts is the ids of player sessions, one behind the other: one string for all.
+func idTexts(players []*fleet.PlayerSession) string {
+	var text strings.Builder
+	text.Grow(len(players) * fleet.PlayerSessionIDLength)
+	var id [fleet.PlayerSessionIDLength]byte
+	for _, s := range players {
+		text.Write(s.ID.AppendTo(id[:0]))
+	}
+	return text.String()
 }
 
 // DescribePlayerSessions describes player sessions by exactly one of the three
@@ -122,7 +135,7 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string) (*wire.D
 }
 
 func (p *Plane) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
-	return playerSession(p.gameSessionArn(room, g.ID), p.fleetArn(string(room.Fleet)), room, g, s)
+	return playerSession(s.ID.String(), p.gameSessionArn(room, g.ID), p.fleetArn(string(room.Fleet)), room, g, s)
 }
 
 // describePlayersIn lists the player sessions of a game session in the order of

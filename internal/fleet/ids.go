@@ -52,19 +52,28 @@ func (id PlayerSessionID) Place() (Address, uint64) {
 	return Address{Shard: uint8(place >> 52), Room: uint16(place >> 36)}, place & maxOrdinal
 }
 
+// PlayerSessionIDLength is the number of bytes of an id on the wire.
+const PlayerSessionIDLength = len("psess-") + 36
+
+// ticket is the random part of the id.
+func (id PlayerSessionID) ticket() uint64 { return binary.BigEndian.Uint64(id[8:]) }
+
 // String is the id as it stands on the wire.
 func (id PlayerSessionID) String() string {
-	text := [len("psess-") + 36]byte{'p', 's', 'e', 's', 's', '-'}
-	digits := text[len("psess-"):]
-	for i, end := 0, 0; i < len(id); i += 2 { // groups of 8, 4, 4, 4 and 12 digits
+	var text [PlayerSessionIDLength]byte
+	return string(id.AppendTo(text[:0]))
+}
+
+// AppendTo appends the id as it stands on the wire to b.
+func (id PlayerSessionID) AppendTo(b []byte) []byte {
+	b = append(b, "psess-"...)
+	for i := 0; i < len(id); i += 2 { // groups of 8, 4, 4, 4 and 12 digits
 		if i >= 4 && i <= 10 {
-			digits[end] = '-'
-			end++
+			b = append(b, '-')
 		}
-		hex.Encode(digits[end:], id[i:i+2])
-		end += 4
+		b = hex.AppendEncode(b, id[i:i+2])
 	}
-	return string(text[:])
+	return b
 }
 
 // ParsePlayerSessionID reads an id as it stands on the wire. An id that this

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"math/rand/v2"
@@ -120,6 +121,21 @@ func TestJSONTime(t *testing.T) {
 	} {
 		if got := string(appendJSONTime(nil, time.UnixMilli(ms))); got != want {
 			t.Errorf("%d: %s, want %s", ms, got, want)
+		}
+	}
+}
+
+// Eight bytes at a time are judged as one at a time.
+func TestAllPlain(t *testing.T) {
+	for at := range 8 {
+		for c := range 256 {
+			for _, rest := range []byte{' ', '!', 'x', '~', 0x7f, 0, 0x80} {
+				s := bytes.Repeat([]byte{rest}, 8)
+				s[at] = byte(c)
+				if got, want := allPlain(string(s)), plain[rest] && plain[c]; got != want {
+					t.Fatalf("allPlain(%q) = %v", s, got)
+				}
+			}
 		}
 	}
 }

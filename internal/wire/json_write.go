@@ -36,6 +36,10 @@ func appendJSONText(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0 // s[:done] is written
 	for i := 0; i < len(s); {
+		if i+8 <= len(s) && allPlain(s[i:i+8]) {
+			i += 8
+			continue
+		}
 		if plain[s[i]] {
 			i++
 			continue
@@ -51,6 +55,20 @@ func appendJSONText(b []byte, s string) []byte {
 		done = i
 	}
 	return append(append(b, s[done:]...), '"')
+}
+
+// allPlain reports whether all 8 bytes of s are plain. It looks at them together:
+// a subtraction sets the highest bit of the bytes that were too small, and a
+// false alarm, which a borrow can raise, stands behind a true one.
+func allPlain(s string) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	_ = s[7]
+	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	small := w - ones*' '
+	quote := w ^ ones*'"' - ones
+	backslash := w ^ ones*'\\' - ones
+	return (w|small|quote|backslash)&high == 0
 }
 
 // appendJSONEscape appends a byte that cannot stand in a string literal as it is.
