@@ -21,8 +21,15 @@ type follower struct {
 
 	recovered chan struct{} // holds one when the open sockets have to be announced again
 
-	mu    sync.RWMutex
-	links map[linkKey]*link // the primary socket of each process
+	mu       sync.RWMutex
+	links    map[linkKey]*link    // the primary socket of each process
+	expected map[linkKey]expected // links that are being opened
+}
+
+// expected are the links of a process that are being opened.
+type expected struct {
+	number int
+	first  *link // the only one, when the process has no link yet; else nil
 }
 
 type linkKey struct {
@@ -33,6 +40,7 @@ type linkKey struct {
 func newFollower(p *Plane, shard int) *follower {
 	return &follower{
 		plane: p, shard: shard, rooms: map[uint32]fleet.RoomID{}, recovered: make(chan struct{}, 1), links: map[linkKey]*link{},
+		expected: map[linkKey]expected{},
 	}
 }
 
@@ -71,6 +79,8 @@ func (f *follower) dispatch(fact event.Fact) {
 		f.rooms[fact.Room] = fleet.RoomID{Fleet: e.Fleet, Location: e.Location}
 	case *region.RoomClosed:
 		delete(f.rooms, fact.Room)
+	case *fleet.ProcessConnected:
+		f.connected(linkKey{f.rooms[fact.Room], e.ProcessKey})
 	case *fleet.GameSessionCreated:
 		if l, room, ok := f.linkOf(fact.Room, e.Host); ok {
 			l.startGameSession(f.plane.startPush(room, e))
@@ -107,6 +117,62 @@ func (f *follower) install(l *link) (old *link) {
 	old = f.links[l.key]
 	f.links[l.key] = l
 	return old
+}
+
+// expect notes that l is being opened, which arrived or abandon ends. If it turns
+// out to be the first link of a new process, it is installed at that very place
+// among the events of the shard, and so misses nothing.
+func (f *follower) expect(l *link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := f.expected[l.key]
+	e.number++
+	e.first = nil
+	if e.number == 1 && f.links[l.key] == nil {
+		e.first = l
+	}
+	f.expected[l.key] = e
+}
+
+// connected installs the link of a new process, unless there is a doubt which.
+func (f *follower) connected(key linkKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.expected[key].first; l != nil && f.links[key] == nil {
+		f.links[key] = l
+	}
+}
+
+// arrived ends the opening of l, and reports whether it was installed.
+func (f *follower) arrived(l *link) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unexpect(l)
+	return f.links[l.key] == l
+}
+
+// abandon ends the opening of l without result: its process may have been told to
+// have a socket, and then has lost it, unless it has another.
+func (f *follower) abandon(l *link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unexpect(l)
+	if f.links[l.key] == l {
+		delete(f.links, l.key)
+	}
+	if f.links[l.key] == nil {
+		l.noteLost()
+	}
+}
+
+func (f *follower) unexpect(l *link) {
+	e := f.expected[l.key]
+	if e.number--; e.number == 0 {
+		delete(f.expected, l.key)
+		return
+	}
+	e.first = nil
+	f.expected[l.key] = e
 }
 
 // drop removes l if it is still the primary link.

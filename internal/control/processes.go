@@ -25,22 +25,32 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s. Call RegisterCompute.", c.ComputeName, c.FleetID)
 	}
 	room := fleet.RoomID{Fleet: fleet.ID(fleetID(c.FleetID)), Location: location}
-	serial, err := p.authenticate(ctx, room, c)
+	check, err := p.authenticate(room, c)
 	if err != nil {
 		return nil, err
 	}
 	l := &link{
-		plane: p, follower: p.follow[region.ShardOf(room, len(p.shards))], push: c.Push, replaced: c.Replaced, signed: serial == 0,
+		plane: p, follower: p.follow[region.ShardOf(room, len(p.shards))], push: c.Push, replaced: c.Replaced, signed: check == nil,
 		key: linkKey{room, fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID}},
 	}
 	l.connect = fleet.ConnectProcess{
-		ProcessKey: l.key.process, Token: serial, Idempotency: c.IdempotencyToken, SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
+		ProcessKey: l.key.process, Check: check, Idempotency: c.IdempotencyToken, SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
 	}
-	process, err := ask[*fleet.Process](ctx, p, l.command(l.connect))
+	return l.open(ctx)
+}
+
+// open announces a new socket and makes it the primary one of its process.
+func (l *link) open(ctx context.Context) (ServerLink, error) {
+	l.follower.expect(l)
+	process, err := ask[*fleet.Process](ctx, l.plane, l.command(l.connect))
 	switch {
 	case errors.Is(err, shard.ErrOutcomeUnknown):
-		l.follower.loseOrphan(l)
+		l.follower.abandon(l)
 		return nil, err
+	case l.follower.arrived(l): // the process is new: there is nothing that it has yet to be told
+		return l, nil
+	case fault.Is(err, fault.NotFound) && !l.signed:
+		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s", l.key.process.Compute, l.key.room.Fleet)
 	case err != nil:
 		return nil, err
 	case process.Status == fleet.ProcessEnded: // it came back for an answer that got lost
@@ -57,22 +67,16 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 	return l, nil
 }
 
-// authenticate checks the token or the signature of a server process and
-// returns the serial of the token, 0 for a signature.
-func (p *Plane) authenticate(ctx context.Context, room fleet.RoomID, c ServerConnect) (serial uint64, err error) {
+// authenticate checks the signature of a server process, and gives nil, or gives
+// the check of its token. That is made by the room, which knows the compute.
+func (p *Plane) authenticate(room fleet.RoomID, c ServerConnect) (check func(*fleet.Compute) (uint64, bool), err error) {
 	if c.Authorization == "SigV4" {
-		return 0, p.checkSignature(c)
+		return nil, p.checkSignature(c)
 	}
-	var compute *fleet.Compute
-	if _, err := p.read(ctx, room, func(r *fleet.Room) { compute, _ = r.Compute(c.ComputeName) }); err != nil {
-		return 0, err
-	}
-	if compute != nil {
-		if serial, ok := p.secrets.tokenSerial(room, compute, c.Authorization); ok {
-			return serial, nil
-		}
-	}
-	return 0, fault.New(fault.AccessDenied, "The auth token is not one of compute %s in fleet %s, or has expired. Call GetComputeAuthToken.", c.ComputeName, c.FleetID)
+	token := c.Authorization
+	return func(compute *fleet.Compute) (serial uint64, ok bool) {
+		return p.secrets.tokenSerial(room, compute, token)
+	}, nil
 }
 
 // checkSignature checks the signature that a server process may send instead
@@ -104,8 +108,9 @@ type link struct {
 	replaced func()
 
 	mu      sync.Mutex
-	started string // the game session that was pushed; never push one twice over a socket
-	ending  bool   // TerminateProcess was pushed
+	own     ownSession // the last one that was named
+	started string     // the game session that was pushed; never push one twice over a socket
+	ending  bool       // TerminateProcess was pushed
 	over    sync.Once
 }
 
@@ -270,8 +275,18 @@ func (l *link) UpdatePlayerSessionCreationPolicy(gameSession, policy string, don
 	}
 }
 
-// ownSession takes the ARN of a game session in the link's own location apart.
+// An ownSession is a game session in a link's own location.
+type ownSession struct{ arn, id string }
+
+// ownSession takes the ARN of a game session in the link's own location apart. A
+// process has one in its life.
 func (l *link) ownSession(gameSession string, done func(error)) (id string, ok bool) {
+	l.mu.Lock()
+	own := l.own
+	l.mu.Unlock()
+	if own.arn == gameSession && gameSession != "" {
+		return own.id, true
+	}
 	room, id, err := l.plane.gameSessionPlace(gameSession)
 	if err == nil && room != l.key.room {
 		err = fault.New(fault.InvalidRequest, "Game session %s is not hosted by server process %s", gameSession, l.key.process.ID)
@@ -280,6 +295,9 @@ func (l *link) ownSession(gameSession string, done func(error)) (id string, ok b
 		done(err)
 		return "", false
 	}
+	l.mu.Lock()
+	l.own = ownSession{gameSession, id}
+	l.mu.Unlock()
 	return id, true
 }
 
@@ -360,7 +378,11 @@ func (l *link) Terminate(done func(error)) {
 
 func (l *link) Disconnected() { l.follower.lose(l) }
 
-func (l *link) noteLost() { l.submit(fleet.LoseProcess{ProcessKey: l.key.process}, func(error) {}) }
+// noteLost cannot be refused: when the network fails, more sockets than fit into
+// the queue may be lost at once.
+func (l *link) noteLost() {
+	l.plane.shardOf(l.key.room).Tell(l.command(fleet.LoseProcess{ProcessKey: l.key.process}))
+}
 
 func (p *Plane) logUnless(fine bool, message string, args ...any) {
 	if !fine {

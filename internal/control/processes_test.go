@@ -148,6 +148,49 @@ func TestOldSocketEndsWhileTheNewOneBegins(t *testing.T) {
 	}
 }
 
+// Two sockets of a process that is still unknown begin at the same time: one of
+// them takes over from the other.
+func TestTwoFirstSockets(t *testing.T) {
+	w := newWorld(t, withShards(1))
+	id := w.fleetAt("custom-a")
+	token := w.compute(id, "custom-a", "c1")
+	c := ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i"}
+	release := w.journals[0].Hold()
+	dialled := make(chan *socket)
+	for range 2 {
+		go func() { dialled <- w.mustDial(c) }()
+	}
+	if err := w.journals[0].AwaitHeld(w.ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	key := linkKey{w.room(id, "custom-a"), fleet.ProcessKey{Compute: "c1", ID: "p1"}}
+	follower := w.follow[0]
+	w.await("both attempts", func() bool {
+		follower.mu.RLock()
+		defer follower.mu.RUnlock()
+		return follower.expected[key].number == 2
+	})
+	release()
+	first, second := <-dialled, <-dialled
+	if follower.linkFor(key) != first.ServerLink {
+		first, second = second, first
+	}
+	second.wasReplaced()
+	first.ok(first.ready(7777))
+	session := w.create(id, nil)
+	if push := first.next().(CreateGameSessionPush); push.GameSessionID != session {
+		t.Errorf("asked to start %s", push.GameSessionID)
+	}
+	second.quiet()
+	if len(follower.expected) != 0 {
+		t.Error("a socket is still expected")
+	}
+	second.Disconnected()
+	if p := first.inRoom(); !p.Connected {
+		t.Error("the process counts as lost")
+	}
+}
+
 func TestProcessLife(t *testing.T) {
 	w := newWorld(t)
 	id := w.fleetAt("custom-a")

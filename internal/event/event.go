@@ -9,12 +9,16 @@
 // for ever: a type or field may be added, never renumbered, re-typed or
 // reused, because events outlive the code that wrote them. A decoder ignores
 // fields that it does not know. A golden file per type guards all of this.
+//
+// The cbor library does it by the tags. Types of which there are many do the same
+// on their own, with a MapWriter and a MapReader, in a fraction of the time.
 package event
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/fxamacker/cbor/v2"
@@ -79,19 +83,28 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// A mapBody encodes and decodes itself, with a MapWriter and a MapReader.
+type mapBody interface {
+	AppendCBOR(dst []byte) []byte
+	// ReadCBOR reads the first item of data, and is not ok if that is not what
+	// AppendCBOR appends; the body is worth nothing then. It is called on a zero body.
+	ReadCBOR(data []byte) (rest []byte, ok bool)
+}
+
 // Append writes f behind buf. It fails for a type outside the Set.
 func (s *Set) Append(buf *bytes.Buffer, f Fact) error {
 	number, ok := s.numbers[reflect.TypeOf(f.Body)]
 	if !ok {
 		return fmt.Errorf("event type %T has no number", f.Body)
 	}
-	buf.WriteByte(0x83) // an array of three
-	if err := encMode.MarshalToBuffer(number, buf); err != nil {
-		return err
+	head := append(buf.AvailableBuffer(), majorArray|3)
+	head = appendHead(head, majorUint, number)
+	head = appendHead(head, majorUint, uint64(f.Room))
+	if body, ok := f.Body.(mapBody); ok {
+		buf.Write(body.AppendCBOR(head))
+		return nil
 	}
-	if err := encMode.MarshalToBuffer(f.Room, buf); err != nil {
-		return err
-	}
+	buf.Write(head)
 	if err := encMode.MarshalToBuffer(f.Body, buf); err != nil {
 		return fmt.Errorf("encode %s: %w", s.names[number], err)
 	}
@@ -104,28 +117,39 @@ var ErrUnknown = errors.New("unknown event type")
 
 // Next reads the first fact of data and returns the rest.
 func (s *Set) Next(data []byte) (Fact, []byte, error) {
-	if len(data) == 0 || data[0] != 0x83 {
+	if len(data) == 0 || data[0] != majorArray|3 {
 		return Fact{}, nil, errors.New("event does not begin with an array of three")
 	}
-	var number uint64
-	rest, err := decMode.UnmarshalFirst(data[1:], &number)
-	if err != nil {
-		return Fact{}, nil, fmt.Errorf("event number: %w", err)
+	number, rest, ok := readHead(data[1:], majorUint)
+	if !ok {
+		return Fact{}, nil, errors.New("event number: not a number")
 	}
-	f := Fact{}
-	if rest, err = decMode.UnmarshalFirst(rest, &f.Room); err != nil {
-		return Fact{}, nil, fmt.Errorf("event room: %w", err)
+	room, rest, ok := readHead(rest, majorUint)
+	if !ok || room > math.MaxUint32 {
+		return Fact{}, nil, errors.New("event room: not a number of 32 bits")
 	}
 	t, ok := s.types[number]
 	if !ok {
 		return Fact{}, nil, fmt.Errorf("%w: number %d", ErrUnknown, number)
 	}
-	body := reflect.New(t.Elem())
-	if rest, err = decMode.UnmarshalFirst(rest, body.Interface()); err != nil {
+	body, rest, err := readBody(t, rest)
+	if err != nil {
 		return Fact{}, nil, fmt.Errorf("decode %s: %w", s.names[number], err)
 	}
-	f.Body = body.Interface()
-	return f, rest, nil
+	return Fact{Room: uint32(room), Body: body}, rest, nil
+}
+
+// readBody reads the first body of data, which is of a pointer type.
+func readBody(t reflect.Type, data []byte) (body any, rest []byte, err error) {
+	body = reflect.New(t.Elem()).Interface()
+	if quick, ok := body.(mapBody); ok {
+		if rest, ok := quick.ReadCBOR(data); ok {
+			return body, rest, nil
+		}
+		body = reflect.New(t.Elem()).Interface() // without what has been read
+	}
+	rest, err = decMode.UnmarshalFirst(data, body)
+	return body, rest, err
 }
 
 // Name is the name of the type of a fact's body, as logs and metrics show it.

@@ -75,9 +75,9 @@ func (w *world) benchReady(k ProcessKey) {
 	w.bench(ReadyProcess{ProcessKey: k, Port: 7777})
 }
 
-// benchSession is the i-th game session, round and round.
+// benchSession is the i-th game session, round and round, seen by nobody else.
 func (w *world) benchSession(i int) *GameSession {
-	g, _ := w.room.GameSessionAt(uint64(i%benchSessions) + 1)
+	g, _ := w.room.sessions.Get(uint64(i%benchSessions) + 1)
 	return g
 }
 

@@ -14,13 +14,23 @@ import (
 // counts anew what the Room keeps count of.
 func check(r *Room) error {
 	c := &checker{room: r, hosts: map[string]*host{}, hostedBy: map[ProcessKey]uint64{}, idle: map[string][]string{}}
-	r.Processes(func(p *Process) bool { c.process(p); return true })
+	eachProcess(r, func(p *Process) bool { c.process(p); return true })
+	if len(r.byKey) != r.processes.Len() {
+		c.fail("%d processes by key, %d in all", len(r.byKey), r.processes.Len())
+	}
 	r.sessions.Scan(func(_ uint64, g *GameSession) bool { c.session(g); return true })
+	c.indexes()
 	c.numbers()
 	c.available()
 	c.lookups()
 	c.deadlines()
 	return errors.Join(c.errs...)
+}
+
+// A playerPlace is a player and the ordinal of a game session that he is or was in.
+type playerPlace struct {
+	player  string
+	session uint64
 }
 
 type checker struct {
@@ -30,7 +40,7 @@ type checker struct {
 	idle     map[string][]string
 	hostedBy map[ProcessKey]uint64
 	ids      map[string]uint64
-	players  map[playerEntry]bool
+	players  []playerPlace
 	over     []overEntry
 	docs     int
 	errs     []error
@@ -48,6 +58,9 @@ func (c *checker) host(compute string) *host {
 }
 
 func (c *checker) process(p *Process) {
+	if found, ok := c.room.process(p.ProcessKey); !ok || found != p {
+		c.fail("process %v is not found by its key", p.ProcessKey)
+	}
 	if p.Status == ProcessEnded {
 		if p.Connected || p.ForgetAt == 0 || p.Ended == 0 || p.End == 0 {
 			c.fail("ended process %v is not as an ended one is: %+v", p.ProcessKey, *p)
@@ -159,8 +172,15 @@ func (c *checker) seats(g *GameSession) {
 	if !slices.IsSortedFunc(g.Seated, func(a, b *PlayerSession) int { return int(a.Index) - int(b.Index) }) {
 		c.fail("game session %d: the places are out of order", g.Ordinal)
 	}
-	for _, p := range g.Seated {
+	if len(g.tickets) != len(g.Seated) {
+		c.fail("game session %d: %d places and %d tickets", g.Ordinal, len(g.Seated), len(g.tickets))
+		return
+	}
+	for i, p := range g.Seated {
 		indexes[p.Index] = true
+		if g.tickets[i] != p.ID.ticket() {
+			c.fail("game session %d: place %d has the ticket of another player", g.Ordinal, i)
+		}
 		if p.Ended != 0 || !(p.Status == Reserved && p.Expires != 0 || p.Status == InGame && p.Expires == 0) {
 			c.fail("game session %d: %+v has a place", g.Ordinal, *p)
 		}
@@ -178,10 +198,7 @@ func (c *checker) seats(g *GameSession) {
 		if at, ordinal := p.ID.Place(); at != c.room.address || ordinal != g.Ordinal {
 			c.fail("player session %s names another place than game session %d", p.ID, g.Ordinal)
 		}
-		if c.players == nil {
-			c.players = map[playerEntry]bool{}
-		}
-		c.players[playerEntry{p.PlayerID, g.Ordinal}] = true
+		c.players = append(c.players, playerPlace{p.PlayerID, g.Ordinal})
 	}
 	if c.ids == nil {
 		c.ids = map[string]uint64{}
@@ -240,18 +257,31 @@ func (c *checker) available() {
 	}
 }
 
+// indexes looks at how the indexes by text are made.
+func (c *checker) indexes() {
+	for _, x := range []*textIndex{c.room.byID, c.room.byPlayer} {
+		if err := soundIndex(x); err != nil {
+			c.fail("%w", err)
+		}
+	}
+}
+
 // lookups compares the ways to find game sessions with a scan.
 func (c *checker) lookups() {
 	r := c.room
-	ids := map[string]uint64{}
-	r.byID.Scan(func(id string, ordinal uint64) bool { ids[id] = ordinal; return true })
-	if !maps.Equal(ids, c.ids) {
-		c.fail("game sessions by id are %v, by a scan %v", ids, c.ids)
+	ids := newTextIndex()
+	for id, ordinal := range c.ids {
+		ids.add(id, ordinal)
 	}
-	players := map[playerEntry]bool{}
-	r.byPlayer.Scan(func(e playerEntry) bool { players[e] = true; return true })
-	if !maps.Equal(players, c.players) {
-		c.fail("game sessions by player are %v, by a scan %v", players, c.players)
+	if got, want := entriesOf(r.byID), entriesOf(ids); !slices.Equal(got, want) {
+		c.fail("game sessions by id are %x, by a scan %x", got, want)
+	}
+	players := newTextIndex()
+	for _, p := range c.players {
+		players.add(p.player, p.session)
+	}
+	if got, want := entriesOf(r.byPlayer), entriesOf(players); !slices.Equal(got, want) {
+		c.fail("game sessions by player are %x, by a scan %x", got, want)
 	}
 	var over []overEntry
 	r.over.Scan(func(e overEntry) bool { over = append(over, e); return true })
@@ -277,15 +307,15 @@ func (c *checker) deadlines() {
 		queued[e] = true
 	}
 	record := func(key timerKey, wake event.Time) {
-		pending, ok := r.timers.pending[key]
-		if wake != 0 && (!ok || pending > wake || !queued[timerEntry{pending, key}]) {
+		pending := r.timers.pending(key)
+		if wake != 0 && (pending == 0 || pending > wake || !queued[timerEntry{pending, key}]) {
 			c.fail("record %+v is to be looked at by %d and is at %d", key, wake, pending)
 		}
 		if d := r.Deadline(); wake != 0 && (d == 0 || d > wake) {
 			c.fail("the deadline of the room is %d, that of %+v is %d", d, key, wake)
 		}
 	}
-	r.Processes(func(p *Process) bool { record(timerKey{process: p.ProcessKey}, p.wake()); return true })
+	eachProcess(r, func(p *Process) bool { record(timerKey{process: p.ProcessKey}, p.wake()); return true })
 	r.sessions.Scan(func(n uint64, g *GameSession) bool { record(timerKey{session: n}, g.wake()); return true })
 	if _, n, ok := r.notes.Min(); ok && r.Deadline() > n.At.Add(r.settings.NoteMemory) {
 		c.fail("the deadline of the room is %d and a fleet event of %d is kept", r.Deadline(), n.At)
@@ -304,7 +334,7 @@ func checkExpired(r *Room, now event.Time) error {
 			errs = append(errs, fmt.Errorf("%v has a deadline at %d, which is not after %d", what, at, now))
 		}
 	}
-	r.Processes(func(p *Process) bool {
+	eachProcess(r, func(p *Process) bool {
 		if p.Status == ProcessEnded {
 			late(p.ProcessKey, p.ForgetAt)
 		} else {

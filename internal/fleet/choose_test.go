@@ -187,8 +187,9 @@ func TestReservationAnswers(t *testing.T) {
 	got := w.do(ReservePlayers{GameSession: "game", Players: []NewPlayer{
 		{PlayerID: "bob", Data: "x", Random: [8]byte{7}}, {PlayerID: "ada", Random: [8]byte{8}},
 	}}).(Reservation)
-	if got.GameSession != w.session("game") || got.GameSession.Players() != 3 {
-		t.Errorf("the game session is %+v", *got.GameSession)
+	g := got.GameSession
+	if now := w.session("game"); g == now || g.ID != now.ID || g.IPAddress != now.IPAddress || g.Port != now.Port || len(g.Seated)+len(g.Gone) > 0 || now.Players() != 3 {
+		t.Errorf("the game session is %+v, the answer's %+v", *now, *g)
 	}
 	want := PlayerSession{
 		ID: newPlayerSessionID(w.room.Address(), 1, [8]byte{7}), Index: 1, PlayerID: "bob", Data: "x",

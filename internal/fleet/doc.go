@@ -11,6 +11,8 @@
 // and Expire does what is due, so a restart forgets none of them.
 //
 // The records (Compute, Process, GameSession, PlayerSession) are never changed
-// once they stand in a Room: a change stores a changed copy. A frozen Room
-// may therefore be read beside the writer.
+// once somebody else has seen them: a change stores a changed copy. A frozen
+// Room, and every record that a Room has given out, may therefore be read beside
+// the writer. A game session or process that nobody has seen since its last
+// change is changed in place; see ownership.
 package fleet

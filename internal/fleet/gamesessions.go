@@ -31,7 +31,7 @@ type CreateGameSession struct {
 }
 
 func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
-	if g, ok := r.GameSession(c.ID); ok {
+	if g, ok := r.session(c.ID); ok {
 		if !bytes.Equal(g.Fingerprint, c.Fingerprint) {
 			return nil, fault.New(fault.IdempotentParameterMismatch, "A game session with the id %s exists already and was created with other parameters", c.ID)
 		}
@@ -62,8 +62,8 @@ func (c CreateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
 func (r *Room) applyGameSessionCreated(e *GameSessionCreated) {
 	r.header.Sessions = e.Ordinal
-	r.byID.Set(e.ID, e.Ordinal)
-	r.storeSession(nil, &GameSession{
+	r.byID.add(e.ID, e.Ordinal)
+	r.addSession(&GameSession{
 		Ordinal: e.Ordinal, ID: e.ID, Name: e.Name, CreatorID: e.CreatorID, Data: e.Data, MatchmakerData: e.MatchmakerData,
 		Properties: e.Properties, Maximum: e.Maximum, Policy: AcceptAll, Protection: e.Protection, Status: Activating,
 		Created: e.At, ActivateBy: e.ActivateBy, Host: e.Host, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port, Fingerprint: e.Fingerprint,
@@ -183,7 +183,7 @@ func (SetPolicy) answer(*Room) any { return nil }
 type TerminateGameSession struct{ ID string }
 
 func (c TerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
-	g, ok := r.GameSession(c.ID)
+	g, ok := r.session(c.ID)
 	switch {
 	case !ok:
 		return nil, r.noSession(c.ID)
@@ -224,7 +224,7 @@ func (r *Room) applyGameSessionEnded(e *GameSessionEnded) {
 			}
 			g.Gone = append(g.Gone, p.gone(status, e.At))
 		}
-		g.Seated = nil
+		g.Seated, g.tickets = nil, nil
 	})
 	r.over.Set(overEntry{e.At, e.Ordinal})
 }
@@ -266,10 +266,10 @@ func (r *Room) applyGameSessionsForgotten(e *GameSessionsForgotten) {
 		if !ok {
 			continue
 		}
-		r.byID.Delete(g.ID)
+		r.byID.remove(g.ID, ordinal)
 		r.over.Delete(overEntry{g.Ended, ordinal})
 		for _, p := range g.Gone {
-			r.byPlayer.Delete(playerEntry{p.PlayerID, ordinal})
+			r.byPlayer.remove(p.PlayerID, ordinal)
 		}
 	}
 }
@@ -282,40 +282,52 @@ func (r *Room) Over(before event.Time, limit int) []*GameSession {
 		if e.ended >= before || len(over) == limit {
 			return false
 		}
-		g, _ := r.sessions.Get(e.ordinal)
+		g, _ := r.GameSessionAt(e.ordinal)
 		over = append(over, g)
 		return true
 	})
 	return over
 }
 
-// changeSession stores a changed copy.
+// changeSession changes a game session: a copy of it, if others may have seen it.
 func (r *Room) changeSession(ordinal uint64, change func(*GameSession)) {
-	old, ok := r.sessions.Get(ordinal)
+	g, ok := r.sessions.Get(ordinal)
 	if !ok {
 		return
 	}
-	next := *old
-	change(&next)
-	r.storeSession(old, &next)
+	old := *g
+	g = r.own(g)
+	change(g)
+	r.keepUp(&old, g)
+}
+
+// session finds a game session by the last segment of its ARN. What it returns
+// is for the Room's own use.
+func (r *Room) session(id string) (*GameSession, bool) {
+	var room [4]uint64 // for the usual case: one
+	for _, ordinal := range r.byID.appendTo(room[:0], id) {
+		if g, ok := r.sessions.Get(ordinal); ok && g.ID == id {
+			return g, true
+		}
+	}
+	return nil, false
 }
 
 // GameSession finds a game session by the last segment of its ARN.
-func (r *Room) GameSession(id string) (*GameSession, bool) {
-	ordinal, ok := r.byID.Get(id)
-	if !ok {
-		return nil, false
-	}
-	return r.sessions.Get(ordinal)
-}
+func (r *Room) GameSession(id string) (*GameSession, bool) { return r.shown(r.session(id)) }
 
 // GameSessionAt finds a game session by its ordinal.
-func (r *Room) GameSessionAt(ordinal uint64) (*GameSession, bool) { return r.sessions.Get(ordinal) }
+func (r *Room) GameSessionAt(ordinal uint64) (*GameSession, bool) {
+	return r.shown(r.sessions.Get(ordinal))
+}
 
 // GameSessions calls visit with the game sessions created after the given
 // ordinal, in order, until it returns false.
 func (r *Room) GameSessions(after uint64, visit func(*GameSession) bool) {
-	r.sessions.Ascend(after+1, func(_ uint64, g *GameSession) bool { return visit(g) })
+	r.sessions.Ascend(after+1, func(_ uint64, g *GameSession) bool {
+		g, _ = r.shown(g, true)
+		return visit(g)
+	})
 }
 
 func (r *Room) sessionOrNil(id string) *GameSession {
@@ -325,7 +337,7 @@ func (r *Room) sessionOrNil(id string) *GameSession {
 
 // activeSession finds a game session that is ACTIVE.
 func (r *Room) activeSession(id string) (*GameSession, error) {
-	g, ok := r.GameSession(id)
+	g, ok := r.session(id)
 	switch {
 	case !ok:
 		return nil, r.noSession(id)

@@ -49,7 +49,9 @@ func fill(v reflect.Value, n *int) {
 		fill(v.Index(1), n)
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i), n)
+			if v.Field(i).CanSet() {
+				fill(v.Field(i), n)
+			}
 		}
 	default:
 		panic("no example of " + v.Type().String())

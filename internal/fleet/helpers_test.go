@@ -156,11 +156,22 @@ func (w *world) reserve(session string, players ...string) []PlayerSessionID {
 
 func (w *world) session(id string) *GameSession {
 	w.t.Helper()
-	g, ok := w.room.GameSession(id)
+	g, ok := w.room.session(id)
 	if !ok {
 		w.t.Fatalf("game session %s is gone", id)
 	}
 	return g
+}
+
+// eachSession is GameSessions without giving them out, so that the Room goes on
+// changing them in place.
+func eachSession(r *Room, visit func(*GameSession) bool) {
+	r.sessions.Scan(func(_ uint64, g *GameSession) bool { return visit(g) })
+}
+
+// eachProcess is Processes in the same way.
+func eachProcess(r *Room, visit func(*Process) bool) {
+	r.processes.Scan(func(e processEntry) bool { return visit(e.process) })
 }
 
 func (w *world) process(k ProcessKey) *Process {

@@ -54,6 +54,10 @@ func (r *Room) host(compute string) *host {
 // rerank puts a compute where its numbers say, after they have changed, and
 // lets go of one on which nothing lives.
 func (r *Room) rerank(compute string, h *host) {
+	now, ranked := rank{h.activating, h.sessions, compute}, h.idle.Len() > 0
+	if ranked && h.ranked && now == h.rank {
+		return
+	}
 	if h.ranked {
 		r.available.Delete(h.rank)
 	}
@@ -61,8 +65,7 @@ func (r *Room) rerank(compute string, h *host) {
 		delete(r.hosts, compute)
 		return
 	}
-	h.rank = rank{h.activating, h.sessions, compute}
-	h.ranked = h.idle.Len() > 0
+	h.rank, h.ranked = now, ranked
 	if h.ranked {
 		r.available.Set(h.rank)
 	}
@@ -86,10 +89,16 @@ func (p *Process) canHost() bool {
 	return p.Status == ProcessIdle && p.Connected && p.TerminateBy == 0
 }
 
-// storeProcess replaces a process (old nil: adds it) and keeps what follows
-// from it: counts, the idle sets, the timer.
-func (r *Room) storeProcess(old, p *Process) {
+// storeProcess puts a process that nobody else has where one with its key was.
+func (r *Room) storeProcess(p *Process) {
+	p.record = r.generation
 	r.processes.Set(processEntry{p.ProcessKey, p})
+	r.byKey[p.ProcessKey] = p
+}
+
+// keepUpWith keeps what follows from a process, after it has become what it is
+// (old nil: was added): counts, the idle sets, the timer.
+func (r *Room) keepUpWith(old, p *Process) {
 	h := r.host(p.Compute)
 	if old != nil && old.canHost() {
 		h.idle.Delete(idleEntry{old.Ready, old.ID})
@@ -107,10 +116,16 @@ func (r *Room) storeProcess(old, p *Process) {
 // running reports whether the process counts as an active server process.
 func (p *Process) running() bool { return p.Status == ProcessIdle || p.Status == ProcessHosting }
 
-// storeSession replaces a game session (old nil: adds it) and keeps what
-// follows from it.
-func (r *Room) storeSession(old, g *GameSession) {
+// addSession adds a game session that nobody else has.
+func (r *Room) addSession(g *GameSession) {
+	g.ownership = ownership{record: r.generation, seats: r.generation, tickets: g.tickets}
 	r.sessions.Set(g.Ordinal, g)
+	r.keepUp(nil, g)
+}
+
+// keepUp keeps what follows from a game session, after it has become what it is
+// (old nil: was added).
+func (r *Room) keepUp(old, g *GameSession) {
 	h := r.host(g.Host.Compute)
 	wasBusy := h.sessions > 0
 	h.activating += one(g.Status == Activating) - one(old != nil && old.Status == Activating)

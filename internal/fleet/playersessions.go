@@ -39,34 +39,45 @@ func (c ReservePlayers) decide(r *Room, now event.Time) ([]any, error) {
 
 // answer is a Reservation.
 func (c ReservePlayers) answer(r *Room) any {
-	g, _ := r.GameSession(c.GameSession)
-	return Reservation{GameSession: g, Players: g.Seated[len(g.Seated)-len(c.Players):]}
+	g, _ := r.session(c.GameSession)
+	return Reservation{GameSession: g.withoutPlayers(), Players: slices.Clone(g.Seated[len(g.Seated)-len(c.Players):])}
 }
 
-// A Reservation is the answer to ReservePlayers: the game session and the new
-// player sessions, in the order of the command.
+// A Reservation is the answer to ReservePlayers: the game session, without the
+// lists of its players, and the new player sessions, in the order of the command.
 type Reservation struct {
 	GameSession *GameSession
 	Players     []*PlayerSession
 }
 
 func (r *Room) applyPlayersReserved(e *PlayersReserved) {
-	seats := make([]PlayerSession, len(e.Players)) // one allocation for all
 	r.changeSession(e.Session, func(g *GameSession) {
+		players := make([]PlayerSession, len(e.Players)) // one allocation for all
 		next := uint32(len(g.Seated) + len(g.Gone))
-		seated := make([]*PlayerSession, len(g.Seated), len(g.Seated)+len(seats))
-		copy(seated, g.Seated)
-		for i, s := range e.Players {
-			seats[i] = PlayerSession{
+		for i := range e.Players {
+			s := &e.Players[i]
+			players[i] = PlayerSession{
 				ID: s.ID, Index: next + uint32(i), PlayerID: s.PlayerID, Data: s.Data,
 				Status: Reserved, Created: e.At, Expires: e.Expires,
 			}
-			seated = append(seated, &seats[i])
 		}
-		g.Seated = seated
+		r.admit(g, players)
 	})
-	for _, s := range e.Players {
-		r.byPlayer.Set(playerEntry{s.PlayerID, e.Session})
+	r.indexPlayers(e.Players, e.Session)
+}
+
+// indexPlayers lets a game session be found by new players of it. The entries
+// come first, for many: then the processor can look for several of their places
+// in memory at once.
+func (r *Room) indexPlayers(players []Seat, ordinal uint64) {
+	var entries [32]uint64
+	for chunk := range slices.Chunk(players, len(entries)) {
+		for i := range chunk {
+			entries[i] = entryOf(chunk[i].PlayerID, ordinal)
+		}
+		for _, e := range entries[:len(chunk)] {
+			r.byPlayer.insert(e)
+		}
 	}
 }
 
@@ -100,7 +111,7 @@ func (r *Room) applyPlayerAccepted(e *PlayerAccepted) {
 		if i, ok := g.seat(e.Index); ok {
 			next := *g.Seated[i]
 			next.Status, next.Expires = InGame, 0
-			g.Seated = slices.Clone(g.Seated)
+			r.ownSeats(g)
 			g.Seated[i] = &next
 		}
 	})
@@ -128,7 +139,7 @@ func (c RemovePlayer) decide(r *Room, now event.Time) ([]any, error) {
 func (RemovePlayer) answer(*Room) any { return nil }
 
 func (r *Room) applyPlayerRemoved(e *PlayerRemoved) {
-	r.changeSession(e.Session, func(g *GameSession) { g.unseat(Completed, e.At, e.Index) })
+	r.changeSession(e.Session, func(g *GameSession) { r.unseat(g, Completed, e.At, e.Index) })
 }
 
 // expireReservations gives the event that frees the places of players who did
@@ -144,22 +155,39 @@ func expireReservations(g *GameSession, now event.Time) []any {
 }
 
 func (r *Room) applyPlayersTimedOut(e *PlayersTimedOut) {
-	r.changeSession(e.Session, func(g *GameSession) { g.unseat(TimedOut, e.At, e.Indexes...) })
+	r.changeSession(e.Session, func(g *GameSession) { r.unseat(g, TimedOut, e.At, e.Indexes...) })
 }
 
-// unseat takes players off their places. It is for a copy that is not yet
-// stored. Appending to Gone is safe beside the readers of older copies: they
-// see no further than their own length, and one writer only ever appends.
-func (g *GameSession) unseat(status PlayerSessionStatus, at event.Time, indexes ...uint32) {
-	seated := make([]*PlayerSession, 0, len(g.Seated))
-	for _, p := range g.Seated {
+// admit gives players the next places. Appending is safe beside the readers of
+// older copies: they see no further than their own length, and nobody appends
+// to a list but the one writer.
+func (r *Room) admit(g *GameSession, players []PlayerSession) {
+	if n := len(g.Seated) + len(players); n > cap(g.Seated) || n > cap(g.tickets) {
+		room := max(n, min(int(g.Maximum), 4*n)) // most games fill, so they need not grow step by step
+		g.Seated = append(make([]*PlayerSession, 0, room), g.Seated...)
+		g.tickets = append(make([]uint64, 0, room), g.tickets...)
+		g.seats = r.generation
+	}
+	for i := range players {
+		g.Seated = append(g.Seated, &players[i])
+		g.tickets = append(g.tickets, players[i].ID.ticket())
+	}
+}
+
+// unseat takes players off their places.
+func (r *Room) unseat(g *GameSession, status PlayerSessionStatus, at event.Time, indexes ...uint32) {
+	r.ownSeats(g)
+	left := 0
+	for i, p := range g.Seated {
 		if slices.Contains(indexes, p.Index) {
 			g.Gone = append(g.Gone, p.gone(status, at))
-		} else {
-			seated = append(seated, p)
+			continue
 		}
+		g.Seated[left], g.tickets[left] = p, g.tickets[i]
+		left++
 	}
-	g.Seated = seated
+	clear(g.Seated[left:])
+	g.Seated, g.tickets = g.Seated[:left], g.tickets[:left]
 }
 
 // gone is the player session after its end.
@@ -175,7 +203,7 @@ func (r *Room) hostedPlayer(key ProcessKey, session string, id PlayerSessionID) 
 	if err != nil {
 		return nil, nil, err
 	}
-	p, ok := g.PlayerSession(id)
+	p, ok := g.find(id)
 	if !ok {
 		return nil, nil, fault.New(fault.NotFound, "Player session %s not found in game session %s", id, session)
 	}
@@ -185,19 +213,17 @@ func (r *Room) hostedPlayer(key ProcessKey, session string, id PlayerSessionID) 
 // PlayerSessionsOf calls visit with the player sessions of a player, by game
 // session and in each the oldest first, until it returns false.
 func (r *Room) PlayerSessionsOf(player string, visit func(*GameSession, *PlayerSession) bool) {
-	r.byPlayer.Ascend(playerEntry{player: player}, func(e playerEntry) bool {
-		if e.player != player {
-			return false
-		}
-		g, ok := r.sessions.Get(e.session)
+	ordinals := r.byPlayer.appendTo(nil, player)
+	slices.Sort(ordinals)
+	for _, ordinal := range slices.Compact(ordinals) {
+		g, ok := r.GameSessionAt(ordinal)
 		if !ok {
-			return true
+			continue
 		}
 		for _, p := range g.PlayerSessions() {
 			if p.PlayerID == player && !visit(g, p) {
-				return false
+				return
 			}
 		}
-		return true
-	})
+	}
 }

@@ -7,14 +7,15 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// ConnectProcess opens a new socket for a server process whose token has been
-// checked: Token is the serial of the one that it presented, 0 when it signed
-// its request instead. A new process needs a token that has not expired; a
-// living one may return with the token that it has used before, because the
-// server SDKs never fetch a new one by themselves.
+// ConnectProcess opens a new socket for a server process: Token is the serial of
+// the auth token that it presented, 0 when it signed its request instead. A new
+// process needs a token that has not expired; a living one may return with the
+// token that it has used before, because the server SDKs never fetch a new one
+// by themselves.
 type ConnectProcess struct {
 	ProcessKey
 	Token                   uint64
+	Check                   func(*Compute) (token uint64, ok bool) // if set, tells Token, or that the proof is no good; it must be pure
 	Idempotency             string
 	SDKVersion, SDKLanguage string
 }
@@ -23,6 +24,11 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 	compute, ok := r.computes.Get(c.Compute)
 	if !ok {
 		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s", c.Compute, r.id.Fleet)
+	}
+	if c.Check != nil {
+		if c.Token, ok = c.Check(compute); !ok {
+			return nil, badToken(c.Compute)
+		}
 	}
 	old, known := r.process(c.ProcessKey)
 	if known && c.wantsFarewell(old, now) && tokenHolds(compute, c.Token, now, true) {
@@ -33,7 +39,7 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 	}
 	alive := known && old.Status != ProcessEnded
 	if !tokenHolds(compute, c.Token, now, alive) {
-		return nil, fault.New(fault.AccessDenied, "The auth token is not one of compute %s, or has expired. Call GetComputeAuthToken.", c.Compute)
+		return nil, badToken(c.Compute)
 	}
 	if alive {
 		resumed := &ProcessResumed{ProcessKey: c.ProcessKey, Token: c.Token, Idempotency: c.Idempotency}
@@ -86,16 +92,18 @@ func tokenHolds(c *Compute, serial uint64, now event.Time, alive bool) bool {
 
 // answer is the *Process, which has ended if it only came for an answer.
 func (c ConnectProcess) answer(r *Room) any {
-	p, _ := r.process(c.ProcessKey)
+	p, _ := r.Process(c.ProcessKey)
 	return p
 }
 
 func (r *Room) applyProcessConnected(e *ProcessConnected) {
 	old, _ := r.process(e.ProcessKey) // an ended one with the same id
-	r.storeProcess(old, &Process{
+	p := &Process{
 		ProcessKey: e.ProcessKey, Status: ProcessInitializing, Connected: true, Token: e.Token, Idempotency: e.Idempotency,
 		SDKVersion: e.SDKVersion, SDKLanguage: e.SDKLanguage, Created: e.At, ReadyBy: e.ReadyBy,
-	})
+	}
+	r.storeProcess(p)
+	r.keepUpWith(old, p)
 }
 
 func (r *Room) applyProcessResumed(e *ProcessResumed) {
@@ -139,9 +147,9 @@ func (LoseSockets) answer(*Room) any { return nil }
 
 func (r *Room) applySocketsLost(e *SocketsLost) {
 	var living []*Process
-	r.Processes(func(p *Process) bool {
-		if p.Status != ProcessEnded {
-			living = append(living, p)
+	r.processes.Scan(func(entry processEntry) bool {
+		if entry.process.Status != ProcessEnded {
+			living = append(living, entry.process)
 		}
 		return true
 	})
@@ -172,7 +180,7 @@ func (c ReadyProcess) decide(r *Room, now event.Time) ([]any, error) {
 }
 
 func (c ReadyProcess) answer(r *Room) any {
-	p, _ := r.process(c.ProcessKey)
+	p, _ := r.Process(c.ProcessKey)
 	return p
 }
 
@@ -261,6 +269,7 @@ func (r *Room) applyProcessAskedToEnd(e *ProcessAskedToEnd) {
 
 func (r *Room) applyProcessForgotten(e *ProcessForgotten) {
 	r.processes.Delete(processEntry{key: e.ProcessKey})
+	delete(r.byKey, e.ProcessKey)
 }
 
 // expireProcess gives the events for what is due at a process.
@@ -280,8 +289,12 @@ func (r *Room) expireProcess(p *Process, now event.Time) []any {
 	}
 }
 
-// process finds a server process.
+// process finds a server process. What it returns is for the Room's own use.
 func (r *Room) process(key ProcessKey) (*Process, bool) {
+	if r.live != nil {
+		p, ok := r.byKey[key]
+		return p, ok
+	}
 	e, ok := r.processes.Get(processEntry{key: key})
 	return e.process, ok
 }
@@ -295,15 +308,20 @@ func (r *Room) livingProcess(key ProcessKey) (*Process, error) {
 	return p, nil
 }
 
-// changeProcess stores a changed copy.
+// changeProcess changes a process: a copy of it, if others may have seen it.
 func (r *Room) changeProcess(key ProcessKey, change func(*Process)) {
-	old, ok := r.process(key)
+	p, ok := r.process(key)
 	if !ok {
 		return
 	}
-	next := *old
-	change(&next)
-	r.storeProcess(old, &next)
+	old := *p
+	if p.record != r.generation {
+		next := old
+		p = &next
+		r.storeProcess(p)
+	}
+	change(p)
+	r.keepUpWith(&old, p)
 }
 
 // processesOf calls visit with the processes of a compute, by id.
@@ -314,16 +332,23 @@ func (r *Room) processesOf(compute string, visit func(*Process) bool) {
 }
 
 // Process finds a server process.
-func (r *Room) Process(key ProcessKey) (*Process, bool) { return r.process(key) }
+func (r *Room) Process(key ProcessKey) (*Process, bool) {
+	p, ok := r.process(key)
+	return r.shownProcess(p), ok
+}
 
 // Processes calls visit with all server processes, by compute and id, until it
 // returns false.
 func (r *Room) Processes(visit func(*Process) bool) {
-	r.processes.Scan(func(e processEntry) bool { return visit(e.process) })
+	r.processes.Scan(func(e processEntry) bool { return visit(r.shownProcess(e.process)) })
 }
 
 func noProcess(key ProcessKey) error {
 	return fault.New(fault.NotFound, "Server process %s on compute %s is not known, or has ended", key.ID, key.Compute)
+}
+
+func badToken(compute string) error {
+	return fault.New(fault.AccessDenied, "The auth token is not one of compute %s, or has expired. Call GetComputeAuthToken.", compute)
 }
 
 func notReady(key ProcessKey) error {

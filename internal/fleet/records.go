@@ -87,6 +87,8 @@ type Process struct {
 	HealthBy    event.Time `cbor:"19,keyasint,omitempty"` // must have reported its health
 	TerminateBy event.Time `cbor:"20,keyasint,omitempty"` // was asked to end, and must have
 	ForgetAt    event.Time `cbor:"21,keyasint,omitempty"` // an ended process is forgotten
+
+	record uint64 // the generation in which it was made, 0 when it was given out; see ownership
 }
 
 // wake is the earliest deadline of the process, or zero.
@@ -151,6 +153,8 @@ type GameSession struct {
 	Fingerprint    []byte            `cbor:"20,keyasint,omitempty"` // of the request that made it
 	Seated         []*PlayerSession  `cbor:"21,keyasint,omitempty"` // RESERVED and ACTIVE, by index
 	Gone           []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went
+
+	ownership
 }
 
 // Over reports whether the game session is TERMINATED.
@@ -202,8 +206,12 @@ func earliestExpiry(at event.Time, players []*PlayerSession) event.Time {
 	return at
 }
 
-// seat finds the place of a player by the index of the player session.
+// seat finds the place of a player by the index of the player session. It is
+// the index itself while nobody has left.
 func (g *GameSession) seat(index uint32) (int, bool) {
+	if i := int(index); i < len(g.Seated) && g.Seated[i].Index == index {
+		return i, true
+	}
 	return slices.BinarySearchFunc(g.Seated, index, func(p *PlayerSession, index uint32) int { return cmp.Compare(p.Index, index) })
 }
 

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -73,10 +72,10 @@ type Room struct {
 	computes  btree.Map[string, *Compute]
 	processes *btree.BTreeG[processEntry]
 	sessions  btree.Map[uint64, *GameSession]
-	byID      btree.Map[string, uint64]  // game session id → ordinal
-	byPlayer  *btree.BTreeG[playerEntry] // player id → game sessions
-	index     *search.Index              // ACTIVE game sessions
-	notes     btree.Map[uint64, *Note]   // fleet events
+	byID      *textIndex               // game sessions by their id
+	byPlayer  *textIndex               // game sessions by the ids of their players
+	index     *search.Index            // ACTIVE game sessions
+	notes     btree.Map[uint64, *Note] // fleet events
 	counts    Counts
 
 	*live // nil in a frozen copy
@@ -84,10 +83,12 @@ type Room struct {
 
 // live is what only the writer needs; it follows from the records.
 type live struct {
-	hosts     map[string]*host
-	available *btree.BTreeG[rank]
-	timers    timers
-	over      *btree.BTreeG[overEntry] // TERMINATED game sessions in the order of their end
+	hosts      map[string]*host
+	byKey      map[ProcessKey]*Process // what processes holds, for a quicker look
+	available  *btree.BTreeG[rank]
+	timers     timers
+	over       *btree.BTreeG[overEntry] // TERMINATED game sessions in the order of their end
+	generation uint64                   // from 1; changes with each frozen copy; see ownership
 }
 
 // Counts are the numbers of a fleet location that metrics and utilization show.
@@ -114,18 +115,6 @@ func (c *Counts) Add(o Counts) {
 	c.BusyComputes += o.BusyComputes
 }
 
-type playerEntry struct {
-	player  string
-	session uint64
-}
-
-func (a playerEntry) before(b playerEntry) bool {
-	if c := strings.Compare(a.player, b.player); c != 0 { // one look at the texts: this is where a reservation spends most
-		return c < 0
-	}
-	return a.session < b.session
-}
-
 // processEntry keeps the key beside the process, so that looking one up makes
 // no garbage.
 type processEntry struct {
@@ -142,13 +131,16 @@ func NewRoom(id RoomID, at Address, settings *Settings) *Room {
 		id: id, address: at, settings: settings,
 		prefix:    arn.GameSessionPrefix(settings.Region, string(id.Fleet), id.Location),
 		processes: btree.NewBTreeGOptions(processEntry.before, btree.Options{NoLocks: true}),
-		byPlayer:  btree.NewBTreeGOptions(playerEntry.before, btree.Options{NoLocks: true}),
+		byID:      newTextIndex(),
+		byPlayer:  newTextIndex(),
 		index:     search.NewIndex(),
 		live: &live{
-			hosts:     map[string]*host{},
-			available: btree.NewBTreeGOptions(rank.before, btree.Options{NoLocks: true}),
-			over:      btree.NewBTreeGOptions(overEntry.before, btree.Options{NoLocks: true}),
-			timers:    timers{pending: map[timerKey]event.Time{}},
+			hosts:      map[string]*host{},
+			byKey:      map[ProcessKey]*Process{},
+			available:  btree.NewBTreeGOptions(rank.before, btree.Options{NoLocks: true}),
+			over:       btree.NewBTreeGOptions(overEntry.before, btree.Options{NoLocks: true}),
+			timers:     newTimers(),
+			generation: 1,
 		},
 	}
 	return r
@@ -167,11 +159,12 @@ func (r *Room) Freeze() *Room {
 	c.computes = *r.computes.Copy()
 	c.processes = r.processes.Copy()
 	c.sessions = *r.sessions.Copy()
-	c.byID = *r.byID.Copy()
-	c.byPlayer = r.byPlayer.Copy()
+	c.byID = r.byID.copy()
+	c.byPlayer = r.byPlayer.copy()
 	c.index = r.index.Copy()
 	c.notes = *r.notes.Copy()
 	c.live = nil
+	r.generation++
 	return &c
 }
 

@@ -172,7 +172,7 @@ func (a *arguments) newGameSession() Command {
 // newPlayers labels the new player sessions in the order in which they are asked for.
 func (a *arguments) newPlayers() Command {
 	c := ReservePlayers{GameSession: a.word(0)}
-	g, _ := a.room.GameSession(c.GameSession)
+	g, _ := a.room.session(c.GameSession)
 	for _, player := range a.words[1:] {
 		random := a.random()
 		if g != nil {

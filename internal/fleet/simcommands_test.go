@@ -168,14 +168,14 @@ func (s *simulation) computeName() string { return fmt.Sprint("host-", s.rng.Int
 // processKey is one of all processes, ended ones too, or of one that never was.
 func (s *simulation) processKey() ProcessKey {
 	keys := []ProcessKey{{Compute: s.computeName(), ID: "process-0"}}
-	s.room.Processes(func(p *Process) bool { keys = append(keys, p.ProcessKey); return true })
+	eachProcess(s.room, func(p *Process) bool { keys = append(keys, p.ProcessKey); return true })
 	return keys[s.rng.IntN(len(keys))]
 }
 
 // livingProcess is a process that has not ended and that suits, if there is one.
 func (s *simulation) livingProcess(suits func(*Process) bool) ProcessKey {
 	var keys []ProcessKey
-	s.room.Processes(func(p *Process) bool {
+	eachProcess(s.room, func(p *Process) bool {
 		if p.Status != ProcessEnded && suits(p) {
 			keys = append(keys, p.ProcessKey)
 		}
@@ -190,7 +190,7 @@ func (s *simulation) livingProcess(suits func(*Process) bool) ProcessKey {
 // sessionID is one that exists, if there is one, or else one that does not.
 func (s *simulation) sessionID() string {
 	var ids []string
-	s.room.GameSessions(0, func(g *GameSession) bool { ids = append(ids, g.ID); return true })
+	eachSession(s.room, func(g *GameSession) bool { ids = append(ids, g.ID); return true })
 	if len(ids) == 0 || s.chance(5) {
 		return "game-0"
 	}
@@ -199,7 +199,7 @@ func (s *simulation) sessionID() string {
 
 func (s *simulation) liveSession() *GameSession {
 	var live []*GameSession
-	s.room.GameSessions(0, func(g *GameSession) bool {
+	eachSession(s.room, func(g *GameSession) bool {
 		if !g.Over() || s.chance(5) {
 			live = append(live, g)
 		}

@@ -77,6 +77,7 @@ type simulation struct {
 	seen        map[string]int // events and refusals, counted over all seeds
 	frozen      *Room          // a copy that must stay as it was made
 	frozenState []byte
+	given       []given // records that must stay as they were
 
 	lowered map[uint64]bool // game sessions whose maximum was lowered below their players
 	before  statuses
@@ -109,6 +110,8 @@ func (s *simulation) step() (string, error) {
 		return fmt.Sprintf("wait %s", d), s.pass(d)
 	case n < 87:
 		return "heartbeats", s.heartbeats()
+	case n < 90:
+		return "look again", s.unchanged()
 	case n < 96:
 		s.commit()
 		return "commit and freeze", s.freeze()
@@ -141,7 +144,7 @@ func (s *simulation) pause() time.Duration {
 // heartbeats lets nearly all processes report their health, as they do every minute.
 func (s *simulation) heartbeats() error {
 	var commands []Command
-	s.room.Processes(func(p *Process) bool {
+	eachProcess(s.room, func(p *Process) bool {
 		if p.Connected && p.running() && s.chance(95) {
 			commands = append(commands, ReportHealth{ProcessKey: p.ProcessKey, Healthy: s.chance(90)})
 		}
@@ -157,14 +160,14 @@ func (s *simulation) heartbeats() error {
 
 // handle gives a command to the Room, and to its twin.
 func (s *simulation) handle(c Command) error {
-	before := s.room.Freeze()
-	events, _, err := s.room.Handle(s.now, c)
+	before := snapshotOf(s.t, s.room) // not a frozen copy: with one before each command nothing would be changed in place
+	events, answer, err := s.room.Handle(s.now, c)
 	if err != nil {
 		s.seen[fmt.Sprintf("%T %s", c, fault.Of(err).Kind)]++
 		if _, ok := errors.AsType[*fault.Error](err); !ok || len(events) > 0 {
 			return fmt.Errorf("refused with %v and %d events", err, len(events))
 		}
-		if !bytes.Equal(snapshotOf(s.t, before), snapshotOf(s.t, s.room)) {
+		if !bytes.Equal(before, snapshotOf(s.t, s.room)) {
 			return fmt.Errorf("refused (%w), and the state has changed", err)
 		}
 	}
@@ -175,18 +178,79 @@ func (s *simulation) handle(c Command) error {
 		}
 	}
 	s.pending.Write(s.encode(events))
+	s.keep(answer)
 	return s.places(c, err)
+}
+
+// given is a record that the Room has given out, and what it was then.
+type given struct {
+	record any
+	state  string
+}
+
+// keep remembers some of the records that the Room gives out.
+func (s *simulation) keep(record any) {
+	switch r := record.(type) {
+	case *GameSession:
+		if r == nil {
+			return
+		}
+	case Reservation, *Process:
+	default:
+		return
+	}
+	if len(s.given) < 50 && s.chance(50) {
+		s.given = append(s.given, given{record, stateOf(record)})
+	}
+}
+
+// stateOf is all that can be seen of a record.
+func stateOf(record any) string {
+	switch r := record.(type) {
+	case Reservation:
+		text := stateOf(r.GameSession)
+		for _, p := range r.Players {
+			text += fmt.Sprintf(" %+v", *p)
+		}
+		return text
+	case *GameSession:
+		text := fmt.Sprintf("%s %s %d %v %q", r.ID, r.Status, r.Maximum, r.Properties, r.Name)
+		for _, p := range r.PlayerSessions() {
+			text += fmt.Sprintf(" %+v", *p)
+		}
+		return text
+	default:
+		return fmt.Sprintf("%+v", r)
+	}
+}
+
+// unchanged looks at the records that were given out once more, and asks for
+// another one.
+func (s *simulation) unchanged() error {
+	for _, g := range s.given {
+		if now := stateOf(g.record); now != g.state {
+			return fmt.Errorf("what was given out as %s has become %s", g.state, now)
+		}
+	}
+	s.given = s.given[len(s.given)/2:]
+	if g, ok := s.room.GameSession(s.sessionID()); ok {
+		s.keep(g)
+	}
+	if p, ok := s.room.Process(s.livingProcess(func(*Process) bool { return true })); ok {
+		s.keep(p)
+	}
+	return nil
 }
 
 // places checks the rule that no game session is filled beyond its maximum.
 func (s *simulation) places(c Command, refused error) error {
 	switch c := c.(type) {
 	case UpdateGameSession:
-		if g, ok := s.room.GameSession(c.ID); ok && refused == nil {
+		if g, ok := s.room.session(c.ID); ok && refused == nil {
 			s.lowered[g.Ordinal] = g.Players() > g.Maximum
 		}
 	case ReservePlayers:
-		if g, ok := s.room.GameSession(c.GameSession); ok && refused == nil && len(c.Players) > 0 && g.Players() > g.Maximum {
+		if g, ok := s.room.session(c.GameSession); ok && refused == nil && len(c.Players) > 0 && g.Players() > g.Maximum {
 			return fmt.Errorf("%d players in a game session for %d", g.Players(), g.Maximum)
 		}
 	}
@@ -246,7 +310,7 @@ func (s *simulation) crash() error {
 	s.twin, s.before, s.header = nil, nil, Header{}
 	s.room = s.recovered()
 	s.lowered = map[uint64]bool{}
-	s.room.GameSessions(0, func(g *GameSession) bool {
+	eachSession(s.room, func(g *GameSession) bool {
 		s.lowered[g.Ordinal] = g.Players() > g.Maximum
 		return true
 	})
@@ -320,7 +384,7 @@ func (s *simulation) forward() error {
 }
 
 func (s *simulation) full() (err error) {
-	s.room.GameSessions(0, func(g *GameSession) bool {
+	eachSession(s.room, func(g *GameSession) bool {
 		if g.Players() > g.Maximum && !s.lowered[g.Ordinal] {
 			err = fmt.Errorf("game session %d has %d players and room for %d", g.Ordinal, g.Players(), g.Maximum)
 		}

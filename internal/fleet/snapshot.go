@@ -7,7 +7,8 @@ import (
 )
 
 // Snapshot calls write with the records that make up the Room, always in the
-// same order, until it fails.
+// same order, until it fails. Those of a Room that is not frozen are for write
+// alone: they may change when it has returned.
 func (r *Room) Snapshot(write func(record any) error) (err error) {
 	keep := func(record any) bool {
 		err = write(record)
@@ -19,7 +20,7 @@ func (r *Room) Snapshot(write func(record any) error) (err error) {
 	}
 	r.computes.Scan(func(_ string, c *Compute) bool { return keep(c) })
 	if err == nil {
-		r.Processes(func(p *Process) bool { return keep(p) })
+		r.processes.Scan(func(e processEntry) bool { return keep(e.process) })
 	}
 	if err == nil {
 		r.sessions.Scan(func(_ uint64, g *GameSession) bool { return keep(g) })
@@ -39,7 +40,8 @@ func (r *Room) Restore(record any) error {
 		r.computes.Set(v.Name, v)
 		r.counts.Computes = r.computes.Len()
 	case *Process:
-		r.storeProcess(nil, v)
+		r.storeProcess(v)
+		r.keepUpWith(nil, v)
 	case *GameSession:
 		r.restoreSession(v)
 	case *Note:
@@ -51,15 +53,18 @@ func (r *Room) Restore(record any) error {
 }
 
 func (r *Room) restoreSession(g *GameSession) {
-	r.byID.Set(g.ID, g.Ordinal)
-	r.storeSession(nil, g)
+	g.tickets = make([]uint64, 0, len(g.Seated))
+	for _, p := range g.Seated {
+		g.tickets = append(g.tickets, p.ID.ticket())
+		r.byPlayer.add(p.PlayerID, g.Ordinal)
+	}
+	for _, p := range g.Gone {
+		r.byPlayer.add(p.PlayerID, g.Ordinal)
+	}
+	r.byID.add(g.ID, g.Ordinal)
+	r.addSession(g)
 	if g.Over() {
 		r.over.Set(overEntry{g.Ended, g.Ordinal})
-	}
-	for _, list := range [][]*PlayerSession{g.Seated, g.Gone} {
-		for _, p := range list {
-			r.byPlayer.Set(playerEntry{p.PlayerID, g.Ordinal})
-		}
 	}
 }
 

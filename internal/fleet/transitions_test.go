@@ -8,11 +8,11 @@ type statuses map[string]string
 
 func statusesOf(r *Room) statuses {
 	s := statuses{}
-	r.Processes(func(p *Process) bool {
+	eachProcess(r, func(p *Process) bool {
 		s["process "+p.Compute+" "+p.ID] = [...]string{"", "INITIALIZING", "IDLE", "HOSTING", "ENDED"}[p.Status]
 		return true
 	})
-	r.GameSessions(0, func(g *GameSession) bool {
+	eachSession(r, func(g *GameSession) bool {
 		s["game session "+fmt.Sprint(g.Ordinal, g.ID, g.Host, g.Created)] = string(g.Status)
 		for _, p := range g.PlayerSessions() {
 			s["player session "+fmt.Sprint(g.Ordinal, p.ID, p.Index, p.PlayerID, p.Created)] = string("player " + p.Status)

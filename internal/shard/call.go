@@ -75,6 +75,14 @@ func (s *Shard[C, M]) Submit(cmd C, done func(answer any, err error)) {
 	done(nil, err)
 }
 
+// Tell handles a command that nobody waits for, and that is not refused when the
+// queue is full: it says what has happened already, and must come in numbers that
+// something else bounds. It is lost when the shard has stopped, or fails before it
+// is durable.
+func (s *Shard[C, M]) Tell(cmd C) {
+	s.queue.push(request[C, M]{cmd: cmd, done: func(any, error) {}})
+}
+
 // Queued is how many requests wait for the loop at this moment.
 func (s *Shard[C, M]) Queued() int { return s.queue.len() }
 

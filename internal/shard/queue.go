@@ -36,10 +36,7 @@ func (q *queue[C, M]) put(r request[C, M], wait bool) (room <-chan struct{}, err
 	case q.closed:
 		return nil, errStopped()
 	case len(q.waiting) < q.limit:
-		q.waiting = append(q.waiting, r)
-		if len(q.waiting) == 1 {
-			q.signal()
-		}
+		q.add(r)
 		return nil, nil
 	case !wait:
 		return nil, errFull()
@@ -48,6 +45,24 @@ func (q *queue[C, M]) put(r request[C, M], wait bool) (room <-chan struct{}, err
 		q.room = make(chan struct{})
 	}
 	return q.room, nil
+}
+
+// push adds a request even when the queue is full; false when it is closed.
+func (q *queue[C, M]) push(r request[C, M]) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed {
+		q.add(r)
+	}
+	return !q.closed
+}
+
+// add adds a request. The lock is held.
+func (q *queue[C, M]) add(r request[C, M]) {
+	q.waiting = append(q.waiting, r)
+	if len(q.waiting) == 1 {
+		q.signal()
+	}
 }
 
 func (q *queue[C, M]) signal() {

@@ -21,7 +21,7 @@ type Config[C any, M Machine[C, M]] struct {
 	Log        *slog.Logger // nil: silent
 
 	// Queue is how many requests may wait for the loop. Default 8192. When it is
-	// full Submit refuses and Do waits. Up to as many again may be in the loop's
+	// full Submit refuses and Do waits; Tell goes beyond it. Up to as many again may be in the loop's
 	// hands, taken and not yet handled.
 	Queue int
 

@@ -197,6 +197,10 @@ func TestQueueIsBounded(t *testing.T) {
 		if throttled == 0 || throttled != refused || answered != throttled || s.Queued() != 4 {
 			t.Errorf("%d throttled, %d refused, %d answered, %d queued", throttled, refused, answered, s.Queued())
 		}
+		s.Tell(command{Name: "b", N: 1})
+		if s.Queued() != 5 {
+			t.Errorf("%d queued, want one more than fit", s.Queued())
+		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := s.Do(short, command{Name: "a", N: 1})
@@ -212,6 +216,9 @@ func TestQueueIsBounded(t *testing.T) {
 		release()
 		if got, want := <-waiting, 40-throttled+1; got != want {
 			t.Errorf("who waited for room gets %v, want %d", got, want)
+		}
+		if got, err := s.Do(t.Context(), command{Name: "b", N: 1}); err != nil || got != 2 {
+			t.Errorf("after Tell: got %v, %v, want 2", got, err)
 		}
 		mustStop(t, stop)
 		if answered != 40 {
