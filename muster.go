@@ -25,6 +25,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/listen"
@@ -85,7 +86,8 @@ type service struct {
 	listener net.Listener
 	caFile   string
 	servers  *serversdk.Door
-	http     *http.Server
+	calls    *http1.Server
+	http     *http.Server    // for what is no plain API call
 	ready    chan struct{}   // closed when all shards have served for the first time
 	stopping <-chan struct{} // closed when the service begins to stop
 	profiler *http.Server    // nil when it is off
@@ -177,8 +179,9 @@ func (c *Config) settings() region.Settings {
 }
 
 func (s *service) openDoors() error {
-	calls, err := api.New(api.Config{
+	door, err := api.New(api.Config{
 		Handlers: s.plane.Handlers(), Keys: s.plane, Skew: s.cfg.ClockSkew, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
 			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
 		},
@@ -189,10 +192,11 @@ func (s *service) openDoors() error {
 	}
 	s.metrics.Levels(s.levels)
 	s.servers = serversdk.New(serversdk.Config{Servers: s.plane, Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets()})
+	s.calls = http1.New(http1.Config{Handler: door, Log: s.cfg.Log})
 	s.http = &http.Server{
-		Handler:           s.routes(calls),
+		Handler:           s.routes(door),
 		ReadHeaderTimeout: 20 * time.Second,
-		IdleTimeout:       5 * time.Minute,
+		IdleTimeout:       http1.DefaultIdle,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // what strangers send is not worth more
 	}
 	return nil
@@ -213,7 +217,7 @@ func (s *service) levels() (telemetry.Levels, bool) {
 	}, err == nil
 }
 
-// routes says which door a request goes to. It is no http.ServeMux, which
+// routes says which door a request goes to that is no plain API call. It is no http.ServeMux, which
 // redirects paths with two slashes: the C++ edition of the server SDK adds one
 // to whatever URL it was given, and follows no redirects.
 func (s *service) routes(calls http.Handler) http.Handler {
@@ -227,13 +231,13 @@ func (s *service) routes(calls http.Handler) http.Handler {
 		switch {
 		case ok && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			page.ServeHTTP(w, r)
+		case !serversdk.Matches(r):
+			calls.ServeHTTP(w, r)
 		case !s.awaitReady(r.Context()):
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "recovering", http.StatusServiceUnavailable)
-		case serversdk.Matches(r):
-			s.servers.ServeHTTP(w, r)
 		default:
-			calls.ServeHTTP(w, r)
+			s.servers.ServeHTTP(w, r)
 		}
 	})
 }
@@ -287,7 +291,13 @@ func (s *service) run(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() error {
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.calls.Serve(s.listener); err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		if err := s.http.Serve(s.calls.Rest()); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil
@@ -343,10 +353,19 @@ func (s *service) closeDoors() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
 	err := s.servers.Close(ctx)
-	if stopped := s.http.Shutdown(ctx); stopped != nil {
-		err = errors.Join(err, s.http.Close())
+	var stopping errgroup.Group
+	for _, server := range []interface {
+		Shutdown(context.Context) error
+		Close() error
+	}{s.calls, s.http} {
+		stopping.Go(func() error {
+			if server.Shutdown(ctx) != nil {
+				return server.Close()
+			}
+			return nil
+		})
 	}
-	return err
+	return errors.Join(err, stopping.Wait())
 }
 
 // openProfiler makes Go's profiler, if it is wanted.

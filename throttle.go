@@ -11,12 +11,11 @@ import (
 type throttle struct {
 	perSecond int // 0: no limit
 	clock     clockwork.Clock
-	mu        sync.Mutex
-	keys      map[string]*rate.Limiter // one per access key, of which there are few
+	keys      sync.Map // access key → *rate.Limiter, of which there are few
 }
 
 func newThrottle(perSecond int, clock clockwork.Clock) *throttle {
-	return &throttle{perSecond: perSecond, clock: clock, keys: map[string]*rate.Limiter{}}
+	return &throttle{perSecond: perSecond, clock: clock}
 }
 
 // allow reports whether a principal may call now.
@@ -24,12 +23,9 @@ func (t *throttle) allow(_, principal string) bool {
 	if t.perSecond == 0 {
 		return true
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	limiter, ok := t.keys[principal]
+	limiter, ok := t.keys.Load(principal)
 	if !ok {
-		limiter = rate.NewLimiter(rate.Limit(t.perSecond), t.perSecond)
-		t.keys[principal] = limiter
+		limiter, _ = t.keys.LoadOrStore(principal, rate.NewLimiter(rate.Limit(t.perSecond), t.perSecond))
 	}
-	return limiter.AllowN(t.clock.Now(), 1)
+	return limiter.(*rate.Limiter).AllowN(t.clock.Now(), 1)
 }

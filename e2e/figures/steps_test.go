@@ -18,6 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/region"
@@ -103,7 +104,7 @@ func (r reservation) steps(tb testing.TB, sessions int) []step {
 		must(tb, err)
 		return q
 	}
-	signed := request()
+	signed := http1.Of(request())
 	verifier := sigv4.New(sigv4.Config{Keys: stepKeys{}})
 	var buf []byte
 	var facts bytes.Buffer
@@ -115,7 +116,7 @@ func (r reservation) steps(tb testing.TB, sessions int) []step {
 			must(tb, err)
 		}},
 		{"verify-signature", func() {
-			_, err := verifier.Verify(signed, sha256.Sum256(body), time.Now())
+			_, err := verifier.Verify(&signed, sha256.Sum256(body), time.Now())
 			must(tb, err)
 		}},
 		{"decode-and-validate", func() { must(tb, r.decode(body)) }},

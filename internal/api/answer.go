@@ -2,39 +2,51 @@ package api
 
 import (
 	"net/http"
-	"strconv"
+	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// Header values that many answers share; net/http does not change them.
-var (
-	jsonTypeValue     = []string{jsonType}
-	cborTypeValue     = []string{cborType}
-	cborProtocolValue = []string{cborProtocol}
-)
-
-// answer writes the answer: the body in bufs.out, or the fault in its place.
-func (d *Door) answer(w http.ResponseWriter, c *call, f *fault.Error, bufs *buffers) {
-	status := http.StatusOK
+// answer fills in the head of the answer, and in the place of its body the fault,
+// if there is one.
+func (d *Door) answer(a *http1.Answer, c *call, f *fault.Error, now time.Time) {
 	if f != nil {
-		status = f.Kind.HTTPStatus()
-		bufs.out = wire.AppendError(bufs.out[:0], c.protocol, f, c.models(f.Kind))
+		a.Status = f.Kind.HTTPStatus()
+		a.Truncate()
+		body := a.Buffer()
+		*body = wire.AppendError(*body, c.protocol, f, c.models(f.Kind))
+		if f.Kind == fault.ServiceUnavailable {
+			a.Add("Retry-After", "1")
+		}
 	}
-	h := w.Header()
-	h["X-Amzn-Requestid"] = []string{c.requestID}
+	a.Add("X-Amzn-Requestid", c.requestID)
 	// The clock that judges signatures tells the time: clients correct theirs by it.
-	h["Date"] = []string{d.clock.Now().UTC().Format(http.TimeFormat)}
-	h["Content-Length"] = []string{strconv.Itoa(len(bufs.out))}
+	a.Add("Date", d.date(now))
 	if c.protocol == wire.CBOR {
-		h["Smithy-Protocol"] = cborProtocolValue // without it, clients do not even read an error
-		if len(bufs.out) > 0 {
-			h["Content-Type"] = cborTypeValue
+		a.Add("Smithy-Protocol", cborProtocol) // without it, clients do not even read an error
+		if len(a.Body()) > 0 {
+			a.Add("Content-Type", cborType)
 		}
 	} else {
-		h["Content-Type"] = jsonTypeValue
+		a.Add("Content-Type", jsonType)
 	}
-	w.WriteHeader(status)
-	_, _ = w.Write(bufs.out) // a client that has gone needs no answer
+}
+
+// date is now as the Date of an answer. It is written down once a second.
+func (d *Door) date(now time.Time) string {
+	second := now.Unix()
+	if last := d.lastDate.Load(); last != nil && last.second == second {
+		return last.text
+	}
+	next := &writtenDate{second, now.UTC().Format(http.TimeFormat)}
+	d.lastDate.Store(next)
+	return next.text
+}
+
+// writtenDate is a second in words.
+type writtenDate struct {
+	second int64
+	text   string
 }

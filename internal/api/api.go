@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -43,6 +44,11 @@ type Config struct {
 	Clock    clockwork.Clock // nil is the system's
 	Log      *slog.Logger    // nil: nothing is logged
 
+	// Ready says whether the handlers know what they answer from. It may wait for
+	// a while, but not longer than ctx; if they do not, the answer is a
+	// ServiceUnavailableException. nil: always.
+	Ready func(ctx context.Context) bool
+
 	// Attach puts what the door knows of a call where the handlers look for it.
 	// nil: nowhere.
 	Attach func(ctx context.Context, call Call) context.Context
@@ -51,6 +57,13 @@ type Config struct {
 	// answer is a ThrottlingException, which every client tries again later.
 	// nil: always.
 	Allow func(operation, principal string) bool
+
+	// Enter says whether the service can take one more call on; if not, the answer
+	// is a ThrottlingException. It is asked when the request has arrived in whole,
+	// before its signature is looked at. When it has said yes Leave is called
+	// behind the answer. nil: always.
+	Enter func() bool
+	Leave func()
 
 	// Observe is told of every answer. operation is the name of one that has a
 	// handler, or Unknown; exception is a fault's kind, or "" for success; bytes
@@ -70,15 +83,20 @@ type Call struct {
 // Unknown stands for the operation of a request that names none we have.
 const Unknown = "unknown"
 
-// A Door answers AWS calls. It is an http.Handler.
+// A Door answers AWS calls. It is an http1.Handler, and an http.Handler for those
+// requests that an http1.Server leaves to net/http.
 type Door struct {
 	handlers map[string]wire.Handler
 	verifier *sigv4.Verifier
 	clock    clockwork.Clock
 	log      *slog.Logger
+	ready    func(context.Context) bool
 	attach   func(context.Context, Call) context.Context
 	allow    func(operation, principal string) bool
+	enter    func() bool
+	leave    func()
 	observe  func(operation, exception string, seconds float64, bytesIn, bytesOut int)
+	lastDate atomic.Pointer[writtenDate]
 }
 
 // New makes a door. It fails when there is no key source or two handlers answer
@@ -90,7 +108,7 @@ func New(c Config) (*Door, error) {
 	d := &Door{
 		handlers: make(map[string]wire.Handler, len(c.Handlers)),
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew}),
-		clock:    c.Clock, log: c.Log, attach: c.Attach, allow: c.Allow, observe: c.Observe,
+		clock:    c.Clock, log: c.Log, ready: c.Ready, attach: c.Attach, allow: c.Allow, enter: c.Enter, leave: c.Leave, observe: c.Observe,
 	}
 	for _, h := range c.Handlers {
 		if _, twice := d.handlers[h.Info.Name]; twice {
@@ -109,11 +127,17 @@ func (d *Door) setDefaults() {
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
+	if d.ready == nil {
+		d.ready = func(context.Context) bool { return true }
+	}
 	if d.attach == nil {
 		d.attach = func(ctx context.Context, _ Call) context.Context { return ctx }
 	}
 	if d.allow == nil {
 		d.allow = func(string, string) bool { return true }
+	}
+	if d.enter == nil || d.leave == nil {
+		d.enter, d.leave = func() bool { return true }, func() {}
 	}
 	if d.observe == nil {
 		d.observe = func(string, string, float64, int, int) {}

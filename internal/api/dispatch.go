@@ -5,30 +5,9 @@ import (
 	"strings"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/wire"
 )
-
-// A call is one request on its way through the door.
-type call struct {
-	requestID string
-	protocol  wire.Protocol
-	handler   wire.Handler // Info is nil until the operation is known
-	principal string       // "" until the signature is verified
-	bytesIn   int
-}
-
-// operation is the name of the call's operation for logs and metrics.
-func (c *call) operation() string {
-	if c.handler.Info == nil {
-		return Unknown
-	}
-	return c.handler.Info.Name
-}
-
-// models reports whether the model lists an exception for the call's operation.
-func (c *call) models(kind fault.Kind) bool {
-	return c.handler.Info != nil && c.handler.Info.Models(kind)
-}
 
 const (
 	jsonType     = "application/x-amz-json-1.1"
@@ -37,7 +16,8 @@ const (
 )
 
 // dispatch finds out protocol and operation of a request.
-func (d *Door) dispatch(c *call, r *http.Request) error {
+func (d *Door) dispatch(c *call) error {
+	r := c.request
 	operation, contentType := jsonOperation, jsonType
 	if r.Header.Get("Smithy-Protocol") == cborProtocol {
 		c.protocol, operation, contentType = wire.CBOR, cborOperation, cborType
@@ -59,11 +39,12 @@ func (d *Door) dispatch(c *call, r *http.Request) error {
 
 // cborOperation reads the operation from the last four segments of the path:
 // service/GameLift/operation/{name}.
-func cborOperation(r *http.Request) (string, error) {
-	if len(r.Header["X-Amz-Target"]) > 0 || len(r.Header["X-Amzn-Target"]) > 0 {
+func cborOperation(r *http1.Request) (string, error) {
+	_, targets := r.Header.Lookup("X-Amz-Target")
+	if _, others := r.Header.Lookup("X-Amzn-Target"); targets+others > 0 {
 		return "", fault.New(fault.Serialization, "A request in the protocol %s must not have an X-Amz-Target header.", cborProtocol)
 	}
-	rest, name := cutLast(r.URL.Path)
+	rest, name := cutLast(r.Path)
 	rest, operation := cutLast(rest)
 	rest, service := cutLast(rest)
 	_, start := cutLast(rest)
@@ -83,13 +64,13 @@ func cutLast(path string) (rest, segment string) {
 }
 
 // jsonOperation reads the operation from the X-Amz-Target header.
-func jsonOperation(r *http.Request) (string, error) {
-	target := r.Header["X-Amz-Target"]
-	if len(target) != 1 {
+func jsonOperation(r *http1.Request) (string, error) {
+	target, times := r.Header.Lookup("X-Amz-Target")
+	if times != 1 {
 		return "", fault.New(fault.UnknownOperation, "The request names no operation: it needs one X-Amz-Target header of the form GameLift.ListFleets, "+
 			"or a Smithy-Protocol header with the value %s.", cborProtocol)
 	}
-	name, ok := strings.CutPrefix(target[0], "GameLift.")
+	name, ok := strings.CutPrefix(target, "GameLift.")
 	if !ok {
 		return "", fault.New(fault.UnknownOperation, "The X-Amz-Target header must have the form GameLift.ListFleets.")
 	}
@@ -98,7 +79,7 @@ func jsonOperation(r *http.Request) (string, error) {
 
 // checkContent refuses a body that is not of the protocol's type, before it is
 // read. A request without a body needs no type.
-func checkContent(r *http.Request, want string) error {
+func checkContent(r *http1.Request, want string) error {
 	if r.ContentLength == 0 {
 		return nil
 	}

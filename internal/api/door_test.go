@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -70,6 +73,36 @@ func do(door http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	door.ServeHTTP(w, r)
 	return w
+}
+
+// doPlain answers a request as the server of plain requests has it answered.
+func doPlain(door *api.Door, r *http.Request, body string) *httptest.ResponseRecorder {
+	plain, a := http1.Of(r), http1.TakeAnswer()
+	defer a.Release()
+	plain.Body = []byte(body)
+	door.Answer(r.Context(), &plain, a)
+	w := httptest.NewRecorder()
+	for _, f := range a.Header {
+		w.Header().Add(f.Name, f.Value)
+	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.Body())))
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body())
+	return w
+}
+
+// checkSame checks that both ways through a door give the same answer.
+func checkSame(t *testing.T, one, other *httptest.ResponseRecorder) {
+	t.Helper()
+	a, b := one.Header().Clone(), other.Header().Clone()
+	if a.Get("X-Amzn-Requestid") == b.Get("X-Amzn-Requestid") {
+		t.Error("two requests with one id")
+	}
+	a.Del("X-Amzn-Requestid")
+	b.Del("X-Amzn-Requestid")
+	if !reflect.DeepEqual(a, b) || one.Code != other.Code || one.Body.String() != other.Body.String() {
+		t.Errorf("through net/http %d %v %q, else %d %v %q", one.Code, a, one.Body, other.Code, b, other.Body)
+	}
 }
 
 // exception reads an error's name and message in the protocol of the answer.
@@ -123,6 +156,7 @@ func TestJSON(t *testing.T) {
 			}
 			sign(t, r, []byte(tt.body))
 			w := do(door, r)
+			checkSame(t, w, doPlain(door, r, tt.body))
 			if w.Code != http.StatusOK || w.Body.String() != tt.want || w.Header().Get("Content-Type") != "application/x-amz-json-1.1" {
 				t.Errorf("got %d %v %s, want %s", w.Code, w.Header(), w.Body, tt.want)
 			}
@@ -145,6 +179,7 @@ func TestCBOR(t *testing.T) {
 			r2.Header = r.Header
 			sign(t, r2, []byte(tt.body))
 			w := do(door, r2)
+			checkSame(t, w, doPlain(door, r2, tt.body))
 			if w.Code != http.StatusOK || w.Body.Len() != 0 || len(w.Header()["Content-Type"]) != 0 {
 				t.Errorf("got %d %v %q", w.Code, w.Header(), w.Body)
 			}
@@ -223,7 +258,9 @@ func TestRefusals(t *testing.T) {
 				if tt.after != nil {
 					tt.after(r)
 				}
-				w := do(newDoor(t, api.Config{}), r)
+				door := newDoor(t, api.Config{})
+				w := do(door, r)
+				checkSame(t, w, doPlain(door, r, body))
 				name, message := exception(t, w)
 				want := string(tt.kind)
 				if models(tt.operation, tt.kind) && p == wire.CBOR {
@@ -410,6 +447,18 @@ func TestAttach(t *testing.T) {
 	want := api.Call{Caller: sigv4.Caller{AccessKeyID: accessKey, Principal: "alice", Region: "us-west-2"}, Invocation: "one"}
 	if w := do(door, r); w.Code != http.StatusOK || got != want {
 		t.Errorf("%d, %+v", w.Code, got)
+	}
+}
+
+// A service that does not know its state yet says so, in a way that clients take
+// for a reason to try again.
+func TestNotReady(t *testing.T) {
+	door := newDoor(t, api.Config{Ready: func(context.Context) bool { return false }})
+	for _, p := range []wire.Protocol{wire.JSON, wire.CBOR} {
+		w := do(door, newRequest(p, "http://h/", "ListFleets", nil))
+		if name, _ := exception(t, w); name != string(fault.ServiceUnavailable) || w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%s: got %d %v %q", p, w.Code, w.Header(), w.Body)
+		}
 	}
 }
 

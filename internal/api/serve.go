@@ -6,39 +6,41 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"runtime/debug"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
 )
 
-// ServeHTTP answers one AWS call.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := d.clock.Now()
-	ctx, cancel := context.WithTimeout(r.Context(), Deadline)
-	defer cancel()
-	bufs := takeBuffers()
-	defer bufs.release()
+// Answer answers one AWS call that was read by an http1.Server.
+func (d *Door) Answer(ctx context.Context, r *http1.Request, a *http1.Answer) {
+	d.call(ctx, r, nil, a)
+}
 
-	c := &call{requestID: uuid.NewString()}
-	f := d.handle(ctx, c, w, r, bufs)
-	d.answer(w, c, f, bufs)
-	d.report(ctx, c, f, d.clock.Since(start), len(bufs.out))
+// call answers one call. read reads its body; nil: it stands in r.
+func (d *Door) call(ctx context.Context, r *http1.Request, read func() ([]byte, error), a *http1.Answer) {
+	start := d.clock.Now()
+	ctx, cancel := context.WithTimeout(ctx, Deadline)
+	defer cancel()
+	c := newCall(r, read)
+	defer c.release()
+	f := d.handle(ctx, c, a)
+	end := d.clock.Now()
+	d.answer(a, c, f, end)
+	d.report(ctx, c, f, end.Sub(start), len(a.Body()))
 }
 
 // handle does everything between the head of the request and the answer, and
-// leaves the body of a successful answer in bufs.out. A panic on the way
-// becomes a fault.
-func (d *Door) handle(ctx context.Context, c *call, w http.ResponseWriter, r *http.Request, bufs *buffers) (f *fault.Error) {
+// leaves the body of a successful answer in a. A panic on the way becomes a
+// fault.
+func (d *Door) handle(ctx context.Context, c *call, a *http1.Answer) (f *fault.Error) {
 	defer func() {
 		if p := recover(); p != nil {
 			f = fault.Internal(&panicked{value: p, stack: debug.Stack()})
 		}
 	}()
-	return faultOf(ctx, d.serve(ctx, c, w, r, bufs))
+	return faultOf(ctx, d.serve(ctx, c, a))
 }
 
 // panicked is the cause of a fault that stands for a panic.
@@ -49,16 +51,22 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-func (d *Door) serve(ctx context.Context, c *call, w http.ResponseWriter, r *http.Request, bufs *buffers) error {
-	if err := d.dispatch(c, r); err != nil {
+func (d *Door) serve(ctx context.Context, c *call, a *http1.Answer) error {
+	if err := d.dispatch(c); err != nil {
 		return err
 	}
-	err := bufs.readBody(w, r)
-	c.bytesIn = len(bufs.in)
+	if !d.ready(ctx) {
+		return fault.New(fault.ServiceUnavailable, "The service is starting or stopping. Try again.")
+	}
+	body, err := c.body()
 	if err != nil {
 		return err
 	}
-	caller, err := d.verifier.Verify(r, sha256.Sum256(bufs.in), d.clock.Now())
+	if !d.enter() {
+		return fault.New(fault.Throttling, "The service is asked for more than it can do. Try again later.")
+	}
+	defer d.leave()
+	caller, err := d.verifier.Verify(c.request, sha256.Sum256(body), d.clock.Now())
 	if err != nil {
 		return err
 	}
@@ -66,8 +74,8 @@ func (d *Door) serve(ctx context.Context, c *call, w http.ResponseWriter, r *htt
 	if !d.allow(c.operation(), c.principal) {
 		return fault.New(fault.Throttling, "Rate exceeded: %s is called too often. Try again later.", c.operation())
 	}
-	ctx = d.attach(ctx, Call{Caller: caller, Invocation: r.Header.Get("Amz-Sdk-Invocation-Id")})
-	return c.handler.Serve(ctx, c.protocol, bufs.in, &bufs.out)
+	ctx = d.attach(ctx, Call{Caller: caller, Invocation: c.request.Header.Get("Amz-Sdk-Invocation-Id")})
+	return c.handler.Serve(ctx, c.protocol, body, a.Buffer())
 }
 
 // faultOf is fault.Of, save that work cut short by the end of ctx is no failure

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
@@ -146,7 +147,8 @@ func TestSignatures(t *testing.T) {
 			if err != nil || !bytes.Equal(sent, body) || r.Header.Get("X-Amz-Target") != "GameLift.ListFleets" {
 				t.Errorf("sent %q, %v", sent, err)
 			}
-			if _, err := verifier.Verify(r, sha256.Sum256(sent), now); err != nil {
+			request := http1.Of(r)
+			if _, err := verifier.Verify(&request, sha256.Sum256(sent), now); err != nil {
 				t.Error(err)
 			}
 			now = now.Add(500 * time.Millisecond)

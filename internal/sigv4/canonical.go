@@ -3,7 +3,6 @@ package sigv4
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"net/http"
 	"net/url"
 	"path"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
 )
 
 const unsignedPayload = "UNSIGNED-PAYLOAD"
@@ -19,9 +19,9 @@ const unsignedPayload = "UNSIGNED-PAYLOAD"
 // payloadHash is what stands for the body in the canonical request: its sum in
 // hex or, for a presigned request that says so, UNSIGNED-PAYLOAD. A
 // X-Amz-Content-Sha256 header that disagrees with the body is refused.
-func payloadHash(c *claim, h http.Header, body [sha256.Size]byte) (hash [2 * sha256.Size]byte, err error) {
+func payloadHash(c *claim, h http1.Header, body [sha256.Size]byte) (hash [2 * sha256.Size]byte, err error) {
 	hex.Encode(hash[:], body[:])
-	said, err := single(h, "X-Amz-Content-Sha256")
+	said, err := single(h.Lookup, "X-Amz-Content-Sha256")
 	if err != nil {
 		return hash, err
 	}
@@ -36,12 +36,12 @@ func payloadHash(c *claim, h http.Header, body [sha256.Size]byte) (hash [2 * sha
 }
 
 // appendCanonicalRequest appends the form of the request that is signed.
-func appendCanonicalRequest(dst []byte, r *http.Request, c *claim, uri string, payload [2 * sha256.Size]byte) ([]byte, error) {
+func appendCanonicalRequest(dst []byte, r *http1.Request, c *claim, uri string, payload [2 * sha256.Size]byte) ([]byte, error) {
 	dst = append(dst, r.Method...)
 	dst = append(dst, '\n')
 	dst = appendEscaped(dst, uri, true)
 	dst = append(dst, '\n')
-	dst, err := appendCanonicalQuery(dst, r.URL.RawQuery, c.presigned)
+	dst, err := appendCanonicalQuery(dst, r.Query(), c.presigned)
 	if err != nil {
 		return dst, err
 	}
@@ -60,18 +60,6 @@ func appendCanonicalRequest(dst []byte, r *http.Request, c *claim, uri string, p
 	return append(dst, payload[:]...), nil
 }
 
-// sentPath is the path as it stood on the request line, escapes included.
-func sentPath(r *http.Request) string {
-	sent := r.URL.EscapedPath()
-	if strings.HasPrefix(r.RequestURI, "/") {
-		sent, _, _ = strings.Cut(r.RequestURI, "?")
-	}
-	if sent == "" {
-		return "/"
-	}
-	return sent
-}
-
 // cleanPath is the path without empty, "." and ".." segments. Some clients sign
 // that form of it (Python, JavaScript), some the path as it is (Go); the two
 // differ only for an endpoint with such segments.
@@ -84,47 +72,30 @@ func cleanPath(sent string) string {
 }
 
 // appendCanonicalHeader appends "name:value,value\n" with trimmed values.
-func appendCanonicalHeader(dst []byte, r *http.Request, name string) ([]byte, error) {
-	dst = append(dst, name...)
-	dst = append(dst, ':')
-	values := r.Header[headerKey(name)]
-	switch {
-	case name == "host":
-		dst = appendTrimmed(dst, r.Host)
-	case name == "content-length" && len(values) == 0 && r.ContentLength >= 0:
-		dst = strconv.AppendInt(dst, r.ContentLength, 10)
-	case len(values) == 0:
-		return dst, fault.New(fault.InvalidSignature, "The header %.64q is signed but did not arrive: a proxy may have removed it.", name)
+func appendCanonicalHeader(dst []byte, r *http1.Request, name string) ([]byte, error) {
+	dst = append(append(dst, name...), ':')
+	if name == "host" {
+		return append(appendTrimmed(dst, r.Host), '\n'), nil
 	}
-	for i, v := range values {
-		if name == "host" {
-			break
+	found := false
+	for i := range r.Header {
+		if !r.Header[i].Is(name) {
+			continue
 		}
-		if i > 0 {
+		if found {
 			dst = append(dst, ',')
 		}
-		dst = appendTrimmed(dst, v)
+		dst = appendTrimmed(dst, r.Header[i].Value)
+		found = true
+	}
+	switch {
+	case found:
+	case name == "content-length" && r.ContentLength >= 0:
+		dst = strconv.AppendInt(dst, r.ContentLength, 10)
+	default:
+		return dst, fault.New(fault.InvalidSignature, "The header %.64q is signed but did not arrive: a proxy may have removed it.", name)
 	}
 	return append(dst, '\n'), nil
-}
-
-// knownKeys spares the conversion of the header names that clients sign.
-var knownKeys = func() map[string]string {
-	m := map[string]string{}
-	for _, k := range []string{
-		"Accept", "Amz-Sdk-Invocation-Id", "Amz-Sdk-Request", "Content-Length", "Content-Type", "Date", "Host", "Smithy-Protocol",
-		"X-Amz-Content-Sha256", "X-Amz-Date", "X-Amz-Security-Token", "X-Amz-Target", "X-Amz-User-Agent",
-	} {
-		m[strings.ToLower(k)] = k
-	}
-	return m
-}()
-
-func headerKey(name string) string {
-	if k, ok := knownKeys[name]; ok {
-		return k
-	}
-	return http.CanonicalHeaderKey(name)
 }
 
 // appendTrimmed appends s without space at its ends and with single spaces

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
 )
 
 // A claim is what a request says of its signature, before any of it is believed.
@@ -37,39 +38,40 @@ const (
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 // claimOf reads the claim from wherever the request carries it.
-func claimOf(r *http.Request) (claim, error) {
-	authorization := r.Header["Authorization"]
-	presigned := strings.Contains(r.URL.RawQuery, "X-Amz-Algorithm=")
+func claimOf(r *http1.Request) (claim, error) {
+	authorization, times := r.Header.Lookup("Authorization")
+	query := r.Query()
+	presigned := strings.Contains(query, "X-Amz-Algorithm=")
 	switch {
-	case presigned && len(authorization) > 0:
+	case presigned && times > 0:
 		return claim{}, incomplete("A request is signed in its Authorization header or in its query, not in both.")
 	case presigned:
-		return queryClaim(r.URL.RawQuery)
-	case len(authorization) == 0 || len(authorization) == 1 && authorization[0] == "":
+		return queryClaim(query)
+	case authorization == "" && times <= 1:
 		return claim{}, fault.New(fault.MissingAuthenticationToken, "Request is missing Authentication Token: sign it with an access key.")
-	case len(authorization) > 1:
+	case times > 1:
 		return claim{}, incomplete("The request has more than one Authorization header.")
 	}
-	c, err := parseAuthorization(authorization[0])
+	c, err := parseAuthorization(authorization)
 	if err != nil {
 		return claim{}, err
 	}
-	if c.token, err = single(r.Header, "X-Amz-Security-Token"); err != nil {
+	if c.token, err = single(r.Header.Lookup, "X-Amz-Security-Token"); err != nil {
 		return claim{}, err
 	}
 	return c, c.takeDate(r.Header)
 }
 
 // takeDate reads the time of signing from X-Amz-Date or, failing that, Date.
-func (c *claim) takeDate(h http.Header) error {
-	date, err := single(h, "X-Amz-Date")
+func (c *claim) takeDate(h http1.Header) error {
+	date, err := single(h.Lookup, "X-Amz-Date")
 	if err != nil {
 		return err
 	}
 	if date != "" {
 		return c.setDate(date)
 	}
-	if date, err = single(h, "Date"); err != nil {
+	if date, err = single(h.Lookup, "Date"); err != nil {
 		return err
 	}
 	if date == "" {
@@ -133,6 +135,7 @@ func queryClaim(raw string) (claim, error) {
 	if err != nil {
 		return claim{}, incomplete("The query of the request cannot be read.")
 	}
+	lookup := func(name string) (string, int) { return q.Get(name), len(q[name]) }
 	c := claim{presigned: true}
 	var algorithm, credential, date, expires, payload string
 	for _, p := range []struct {
@@ -143,7 +146,7 @@ func queryClaim(raw string) (claim, error) {
 		{"X-Amz-Expires", &expires}, {"X-Amz-SignedHeaders", &c.signedHeaders}, {"X-Amz-Signature", &c.signature},
 		{"X-Amz-Security-Token", &c.token}, {"X-Amz-Content-Sha256", &payload},
 	} {
-		if *p.to, err = single(q, p.name); err != nil {
+		if *p.to, err = single(lookup, p.name); err != nil {
 			return claim{}, err
 		}
 	}
@@ -197,17 +200,17 @@ func (c *claim) complete() error {
 
 // covers refuses a signature that leaves out what decides the meaning of the
 // request.
-func (c *claim) covers(h http.Header) error {
+func (c *claim) covers(h http1.Header) error {
 	if !c.signs("host") {
 		return incomplete("The host header must be signed.")
 	}
-	if !c.presigned && !c.signs("x-amz-date") && (len(h["X-Amz-Date"]) > 0 || !c.signs("date")) {
+	if !c.presigned && !c.signs("x-amz-date") && (has(h, "X-Amz-Date") || !c.signs("date")) {
 		return incomplete("The x-amz-date header must be signed.")
 	}
-	if len(h["X-Amz-Target"]) > 0 && !c.signs("x-amz-target") {
+	if has(h, "X-Amz-Target") && !c.signs("x-amz-target") {
 		return incomplete("The x-amz-target header must be signed.")
 	}
-	if !c.presigned && len(h["X-Amz-Security-Token"]) > 0 && !c.signs("x-amz-security-token") {
+	if !c.presigned && has(h, "X-Amz-Security-Token") && !c.signs("x-amz-security-token") {
 		return incomplete("The x-amz-security-token header must be signed.")
 	}
 	return nil
@@ -224,16 +227,20 @@ func (c *claim) signs(name string) bool {
 	return false
 }
 
-// single returns the one value of a parameter, "" when there is none.
-func single(values map[string][]string, name string) (string, error) {
-	switch v := values[name]; len(v) {
-	case 0:
-		return "", nil
-	case 1:
-		return v[0], nil
-	default:
+// single returns the one value of a parameter, "" when there is none. lookup
+// finds the first value and says how many there are.
+func single(lookup func(name string) (string, int), name string) (string, error) {
+	value, times := lookup(name)
+	if times > 1 {
 		return "", incomplete("%s must be given once.", name)
 	}
+	return value, nil
+}
+
+// has reports whether there is a header of this name.
+func has(h http1.Header, name string) bool {
+	_, times := h.Lookup(name)
+	return times > 0
 }
 
 func incomplete(format string, args ...any) error {

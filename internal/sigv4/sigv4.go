@@ -16,10 +16,10 @@ package sigv4
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"net/http"
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
 )
 
 // Algorithm is the only signing algorithm understood.
@@ -94,10 +94,9 @@ func New(c Config) *Verifier {
 }
 
 // Verify says who signed r, whose body has the SHA-256 sum body. The request is
-// taken as a server receives it: path, query, Host and headers as they were
-// sent. The error is a *fault.Error of kind MissingAuthenticationToken,
+// taken as it was sent: target, Host and headers. The error is a *fault.Error of kind MissingAuthenticationToken,
 // IncompleteSignature, InvalidSignature, UnrecognizedClient or ExpiredToken.
-func (v *Verifier) Verify(r *http.Request, body [sha256.Size]byte, now time.Time) (Caller, error) {
+func (v *Verifier) Verify(r *http1.Request, body [sha256.Size]byte, now time.Time) (Caller, error) {
 	claim, err := claimOf(r)
 	if err != nil {
 		return Caller{}, err
@@ -116,7 +115,7 @@ func (v *Verifier) Verify(r *http.Request, body [sha256.Size]byte, now time.Time
 	if err != nil {
 		return Caller{}, err
 	}
-	sent := sentPath(r)
+	sent := r.SentPath()
 	err = v.checkSignature(r, &claim, cred.Secret, sent, payload)
 	if clean := cleanPath(sent); err != nil && clean != sent {
 		err = v.checkSignature(r, &claim, cred.Secret, clean, payload)
@@ -128,7 +127,7 @@ func (v *Verifier) Verify(r *http.Request, body [sha256.Size]byte, now time.Time
 }
 
 // checkSignature checks the signature over r with this path.
-func (v *Verifier) checkSignature(r *http.Request, c *claim, secret, path string, payload [2 * sha256.Size]byte) (err error) {
+func (v *Verifier) checkSignature(r *http1.Request, c *claim, secret, path string, payload [2 * sha256.Size]byte) (err error) {
 	buf := takeBuffer()
 	defer buf.release()
 	if buf.b, err = appendCanonicalRequest(buf.b, r, c, path, payload); err != nil {

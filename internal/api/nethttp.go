@@ -4,36 +4,52 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
 )
 
 // bodyTime is how long the body of a request may take to arrive.
 const bodyTime = 20 * time.Second
 
-// buffers holds the bodies of one request and its answer.
-type buffers struct{ in, out []byte }
+// A buffer holds the body of a request.
+type buffer struct{ in []byte }
 
-var pool = sync.Pool{New: func() any {
-	return &buffers{in: make([]byte, 0, 4<<10), out: make([]byte, 0, 8<<10)}
-}}
+var buffers = sync.Pool{New: func() any { return &buffer{in: make([]byte, 0, 4<<10)} }}
 
-func takeBuffers() *buffers { return pool.Get().(*buffers) }
-
-// release gives the buffers back for another request, unless they have grown
-// large.
-func (b *buffers) release() {
+// release gives the buffer back for another request, unless it has grown large.
+func (b *buffer) release() {
 	const large = 256 << 10
-	if cap(b.in) <= large && cap(b.out) <= large {
-		b.in, b.out = b.in[:0], b.out[:0]
-		pool.Put(b)
+	if cap(b.in) <= large {
+		b.in = b.in[:0]
+		buffers.Put(b)
 	}
 }
 
+// ServeHTTP answers one AWS call that was read by net/http.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	in, a := buffers.Get().(*buffer), http1.TakeAnswer()
+	defer in.release()
+	defer a.Release()
+	request := http1.Of(r)
+	d.call(r.Context(), &request, func() ([]byte, error) {
+		err := in.readBody(w, r)
+		return in.in, err
+	}, a)
+	h := w.Header()
+	for _, f := range a.Header {
+		h[f.Name] = []string{f.Value}
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(a.Body()))}
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body()) // a client that has gone needs no answer
+}
+
 // readBody reads the whole body into b.in.
-func (b *buffers) readBody(w http.ResponseWriter, r *http.Request) error {
+func (b *buffer) readBody(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
@@ -55,7 +71,7 @@ func (b *buffers) readBody(w http.ResponseWriter, r *http.Request) error {
 
 // fill reads from r until its end, or just beyond MaxBody. Memory grows with
 // what arrives, not with what is announced.
-func (b *buffers) fill(r io.Reader) error {
+func (b *buffer) fill(r io.Reader) error {
 	for len(b.in) <= MaxBody {
 		if len(b.in) == cap(b.in) {
 			b.in = append(b.in, 0)[:len(b.in)]

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// A call is one request on its way through the door.
+type call struct {
+	request   *http1.Request
+	read      func() ([]byte, error) // reads the body; nil: it stands in request
+	requestID string
+	protocol  wire.Protocol
+	handler   wire.Handler // Info is nil until the operation is known
+	principal string       // "" until the signature is verified
+	bytesIn   int
+}
+
+// operation is the name of the call's operation for logs and metrics.
+func (c *call) operation() string {
+	if c.handler.Info == nil {
+		return Unknown
+	}
+	return c.handler.Info.Name
+}
+
+// models reports whether the model lists an exception for the call's operation.
+func (c *call) models(kind fault.Kind) bool {
+	return c.handler.Info != nil && c.handler.Info.Models(kind)
+}
+
+// body returns the body of the request.
+func (c *call) body() (body []byte, err error) {
+	if body = c.request.Body; c.read != nil {
+		body, err = c.read()
+	}
+	c.bytesIn = len(body)
+	return body, err
+}
+
+var calls = sync.Pool{New: func() any { return new(call) }}
+
+// newCall makes a call. It is released when its answer has been reported.
+func newCall(r *http1.Request, read func() ([]byte, error)) *call {
+	c := calls.Get().(*call)
+	*c = call{request: r, read: read, requestID: newRequestID()}
+	return c
+}
+
+func (c *call) release() {
+	*c = call{}
+	calls.Put(c)
+}
+
+// newRequestID makes an id by which a user can tell us of a request. It is a
+// random UUID, but not a secret: nothing depends on that it cannot be guessed.
+func newRequestID() string {
+	var id uuid.UUID
+	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4, RFC 9562
+	return id.String()
+}

@@ -1,0 +1,95 @@
+package http1
+
+import (
+	"net/http"
+	"strings"
+)
+
+// A Request is one request, as it was sent.
+type Request struct {
+	Method string
+	Target string // of the request line: path and query, escapes included
+	Path   string // of Target, without the query and with escapes resolved
+	Host   string
+	Header Header // all lines but Host, those of one name in the order in which they came
+
+	ContentLength int64  // of the body; -1: the client did not say
+	Body          []byte // all of it; nil in what Of returns
+}
+
+// Of is the request that net/http has read. Its body is still to be read from r.
+func Of(r *http.Request) Request {
+	v := Request{Method: r.Method, Target: r.RequestURI, Path: r.URL.Path, Host: r.Host, ContentLength: r.ContentLength}
+	if !strings.HasPrefix(v.Target, "/") { // the whole URL, as it is sent to proxies
+		if v.Target = r.URL.EscapedPath(); v.Target == "" {
+			v.Target = "/"
+		}
+		if r.URL.RawQuery != "" {
+			v.Target += "?" + r.URL.RawQuery
+		}
+	}
+	v.Header = make(Header, 0, len(r.Header))
+	for name, values := range r.Header {
+		for _, value := range values {
+			v.Header = append(v.Header, Field{name, value})
+		}
+	}
+	return v
+}
+
+// SentPath is the path as it stood on the request line, escapes included.
+func (r *Request) SentPath() string {
+	path, _, _ := strings.Cut(r.Target, "?")
+	return path
+}
+
+// Query is what stood behind the path, without the question mark.
+func (r *Request) Query() string {
+	_, query, _ := strings.Cut(r.Target, "?")
+	return query
+}
+
+// A Field is one line of a head.
+type Field struct {
+	Name  string // in any case
+	Value string // without space around it
+}
+
+// Is reports whether the field has this name, in any case.
+func (f Field) Is(name string) bool { return equalFold(f.Name, name) }
+
+// A Header is the lines of a head.
+type Header []Field
+
+// Get returns the value of the first field of this name, or "".
+func (h Header) Get(name string) string {
+	value, _ := h.Lookup(name)
+	return value
+}
+
+// Lookup returns the value of the first field of this name, and how many there
+// are.
+func (h Header) Lookup(name string) (value string, fields int) {
+	for i := range h {
+		if h[i].Is(name) {
+			if fields++; fields == 1 {
+				value = h[i].Value
+			}
+		}
+	}
+	return value, fields
+}
+
+// equalFold reports whether two names are the same but for the case of letters.
+// The names of fields are ASCII.
+func equalFold(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if x, y := a[i], b[i]; x != y && (x|0x20 != y|0x20 || x|0x20 < 'a' || x|0x20 > 'z') {
+			return false
+		}
+	}
+	return true
+}
