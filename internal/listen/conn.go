@@ -1,8 +1,10 @@
 package listen
 
 import (
+	"errors"
 	"io"
 	"net"
+	"syscall"
 )
 
 // peeked is a connection whose first byte was read ahead.
@@ -19,6 +21,16 @@ func (c *peeked) Read(p []byte) (int, error) {
 		return copy(p, c.first[:]), nil
 	}
 	return c.Conn.Read(p)
+}
+
+// SyscallConn gives the system's side of the connection, for writing: the first
+// byte is not there to be read.
+func (c *peeked) SyscallConn() (syscall.RawConn, error) {
+	conn, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, errors.ErrUnsupported
+	}
+	return conn.SyscallConn()
 }
 
 // CloseWrite ends the sending half, which http.Server does before it closes a

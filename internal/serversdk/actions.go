@@ -26,11 +26,11 @@ func (s *socket) handle(r *request) {
 	case carryOut:
 		s.carryOut(r, x)
 	case repeated:
-		s.enqueue(websocket.TextMessage, stored.encode(nil))
+		s.reply(stored, nil)
 	case tooMany:
 		f := fault.New(fault.Throttling, "%d requests of this process are pending. Wait for replies.", maxPending)
 		refused := reply{action: r.Action, id: r.RequestID, status: statusOf(f.Kind), message: errorMessage(f)}
-		s.enqueue(websocket.TextMessage, refused.encode(nil))
+		s.reply(refused, nil)
 		label, _ := classify(r.Action)
 		s.door.metrics.Replied(label, refused.status, 0)
 	case awaited: // its reply is on the way
@@ -151,10 +151,19 @@ func (s *socket) answer(x *exchange, err error, res result) {
 		}
 	}
 	label, changes := classify(x.action)
-	for _, waiting := range s.memory.finish(x, r, changes) {
-		waiting.enqueue(websocket.TextMessage, r.encode(res))
+	if s.memory.finish(x, r, changes) {
+		x.socket.reply(r, res)
+		for _, other := range x.others {
+			other.reply(r, res)
+		}
 	}
 	s.door.metrics.Replied(label, r.status, s.door.clock.Since(x.began))
+}
+
+// reply sends a reply.
+func (s *socket) reply(r reply, res result) {
+	var room [256]byte // enough for most, and not on the heap
+	s.enqueue(websocket.TextMessage, r.appendTo(room[:0], res))
 }
 
 // classify gives the action's name for metrics and says whether it changes

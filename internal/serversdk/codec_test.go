@@ -51,7 +51,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := decodeRequest(data)
+		r, err := decodeRequest(data, "g")
 		if err != nil {
 			if json.Valid(data) && len(data) > 0 && strings.HasPrefix(strings.TrimLeft(string(data), " \t\r\n"), "{") {
 				t.Fatalf("refused valid JSON %q: %v", data, err)
@@ -75,7 +75,7 @@ func FuzzDecodeRequest(f *testing.F) {
 func FuzzReplyIsJSON(f *testing.F) {
 	f.Add("AcceptPlayerSession", "r1", "NotFoundException: \"quoted\"\u2028\x00")
 	f.Fuzz(func(t *testing.T, action, id, message string) {
-		data := reply{action: action, id: id, status: 404, message: message}.encode(noCredentials{})
+		data := reply{action: action, id: id, status: 404, message: message}.appendTo(nil, noCredentials{})
 		var back struct {
 			Action, RequestId, ErrorMessage string
 			StatusCode                      int
@@ -91,7 +91,7 @@ func FuzzReplyIsJSON(f *testing.F) {
 
 func TestDecodedStringsOutliveTheMessage(t *testing.T) {
 	data := []byte(`{"Action":"AcceptPlayerSession","RequestId":"abc","LogPaths":["/x"]}`)
-	r, err := decodeRequest(data)
+	r, err := decodeRequest(data, "g")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := decodeRequest(data); err != nil {
+				if _, err := decodeRequest(data, "g"); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -118,6 +118,6 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkEncodeReply(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		reply{action: "AcceptPlayerSession", id: cppRequestID, status: 200}.encode(nil)
+		reply{action: "AcceptPlayerSession", id: cppRequestID, status: 200}.appendTo(nil, nil)
 	}
 }

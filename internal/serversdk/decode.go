@@ -21,13 +21,16 @@ type request struct {
 	Port, Limit                                               int32
 	HealthStatus                                              bool
 
+	hosted string // see decodeRequest
 	misfit string // the first field with a value of the wrong type; "" if none
 }
 
 // decodeRequest reads a message. It fails for what is no JSON object; fields it
-// does not know are skipped. Names match in any case, and the last of several wins.
-func decodeRequest(data []byte) (request, error) {
-	var r request
+// does not know are skipped. Names match in any case, and the last of several
+// wins. The request keeps nothing of data. Nothing depends on hosted but what is
+// copied: it is a game session that is likely to be named.
+func decodeRequest(data []byte, hosted string) (request, error) {
+	r := request{hosted: hosted}
 	l := jlexer.Lexer{Data: data}
 	l.Delim('{')
 	for !l.IsDelim('}') {
@@ -54,6 +57,12 @@ var fieldNames = []string{
 	"PlayerId", "PlayerSessionPolicy", "PlayerSessionStatusFilter", "NextToken", "LogPaths", "Port", "Limit", "HealthStatus",
 }
 
+// actions are those that game servers ask for most.
+var actions = []string{
+	"AcceptPlayerSession", "RemovePlayerSession", "HeartbeatServerProcess", "ActivateGameSession", "ActivateServerProcess",
+	"TerminateServerProcess", "UpdatePlayerSessionCreationPolicy", "DescribePlayerSessions",
+}
+
 // fieldNamed finds the field that is meant by a name in other case.
 func fieldNamed(name string) string {
 	for _, known := range fieldNames {
@@ -69,7 +78,7 @@ func fieldNamed(name string) string {
 func (r *request) field(name string, l *jlexer.Lexer) bool {
 	switch name {
 	case "Action":
-		r.text(&r.Action, "Action", l)
+		r.known(&r.Action, "Action", l, actions...)
 	case "RequestId":
 		r.text(&r.RequestID, "RequestId", l)
 	case "SdkVersion":
@@ -81,7 +90,7 @@ func (r *request) field(name string, l *jlexer.Lexer) bool {
 	case "SdkToolVersion":
 		r.text(&r.SDKToolVersion, "SdkToolVersion", l)
 	case "GameSessionId":
-		r.text(&r.GameSessionID, "GameSessionId", l)
+		r.known(&r.GameSessionID, "GameSessionId", l, r.hosted)
 	case "PlayerSessionId":
 		r.text(&r.PlayerSessionID, "PlayerSessionId", l)
 	case "PlayerId":
@@ -121,6 +130,22 @@ func (r *request) text(to *string, name string, l *jlexer.Lexer) {
 		return
 	}
 	*to = l.String()
+}
+
+// known is text for a value that is likely to be one of those given.
+func (r *request) known(to *string, name string, l *jlexer.Lexer, likely ...string) {
+	if l.CurrentToken() != jlexer.TokenString {
+		r.misread(name, l)
+		return
+	}
+	value := l.UnsafeString() // points into the message
+	for _, s := range likely {
+		if s == value {
+			*to = s
+			return
+		}
+	}
+	*to = strings.Clone(value)
 }
 
 func (r *request) texts(to *[]string, name string, l *jlexer.Lexer) {

@@ -31,6 +31,10 @@ type Config struct {
 	Clock   clockwork.Clock // nil for the real clock
 	Log     *slog.Logger
 	Metrics Metrics
+
+	// ProcessMemory is how long the service knows processes that have ended; 0 is
+	// for ever. What they asked is remembered for no longer.
+	ProcessMemory time.Duration
 }
 
 // A Door serves the sockets of server processes. It is an http.Handler; its
@@ -42,6 +46,7 @@ type Door struct {
 	metrics   Metrics
 	upgrader  websocket.Upgrader
 	processes registry
+	writers   writers
 
 	mu      sync.Mutex
 	closed  bool
@@ -55,11 +60,16 @@ func New(cfg Config) *Door {
 		cfg.Clock = clockwork.NewRealClock()
 	}
 	cfg.Metrics.fill()
+	keep := keptAfter
+	if cfg.ProcessMemory > 0 {
+		keep = min(keep, cfg.ProcessMemory)
+	}
 	d := &Door{
 		servers: cfg.Servers, clock: cfg.Clock, log: cfg.Log, metrics: cfg.Metrics,
-		processes: registry{clock: cfg.Clock, known: make(map[processKey]*process)},
+		processes: registry{clock: cfg.Clock, keep: keep, known: make(map[processKey]*process)},
 		sockets:   make(map[*socket]struct{}),
 	}
+	d.writers.running = &d.running
 	d.upgrader = websocket.Upgrader{
 		HandshakeTimeout: handshakeLimit,
 		ReadBufferSize:   readBuffer,
@@ -110,10 +120,10 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ws, err := d.upgrader.Upgrade(w, r, nil)
 	if err != nil { // Upgrade has answered
 		link.Disconnected()
-		s.logger().Info("handshake of a server process failed", "error", err)
+		s.note("handshake of a server process failed", "error", err)
 		return
 	}
-	s.logger().Info("server process connected", "sdk_language", about.SDKLanguage, "sdk_version", about.SDKVersion)
+	s.note("server process connected", "sdk_language", about.SDKLanguage, "sdk_version", about.SDKVersion)
 	s.open(ws, link)
 }
 

@@ -48,7 +48,7 @@ func TestRefusals(t *testing.T) {
 			resp := get(t, h.http.URL+tt.path, tt.header)
 			defer resp.Body.Close()
 			body, _ := io.ReadAll(resp.Body)
-			want := reply{action: "$connect", id: "$connect", status: tt.status, message: tt.message}.encode(nil)
+			want := reply{action: "$connect", id: "$connect", status: tt.status, message: tt.message}.appendTo(nil, nil)
 			if resp.StatusCode != tt.status || string(body) != string(want) {
 				t.Errorf("answer %d %s, want %d %s", resp.StatusCode, body, tt.status, want)
 			}

@@ -3,6 +3,7 @@ package serversdk
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mailru/easyjson/jwriter"
@@ -24,19 +25,35 @@ type reply struct {
 // A result is what a successful reply carries besides the envelope.
 type result interface{ appendTo(w *object) }
 
-// encode writes the reply with its result, which may be nil.
-func (r reply) encode(res result) []byte {
-	w := newObject()
-	w.text("Action", r.action)
-	w.text("RequestId", r.id)
-	w.integer("StatusCode", int64(r.status))
+// appendTo appends the reply with its result, which may be nil.
+func (r reply) appendTo(dst []byte, res result) []byte {
+	dst = appendText(append(dst, `{"Action":`...), r.action)
+	dst = appendText(append(dst, `,"RequestId":`...), r.id)
+	dst = strconv.AppendInt(append(dst, `,"StatusCode":`...), int64(r.status), 10)
 	if r.message != "" {
-		w.text("ErrorMessage", r.message)
+		dst = appendText(append(dst, `,"ErrorMessage":`...), r.message)
 	}
-	if res != nil {
-		res.appendTo(w)
+	if res == nil {
+		return append(dst, '}')
 	}
-	return w.bytes()
+	w := newObject()
+	res.appendTo(w)
+	dst = append(dst, ',')
+	return append(dst, w.bytes()[len("{"):]...)
+}
+
+// appendText appends a JSON string.
+func appendText(dst []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' { // it may need escapes
+			w := jwriter.Writer{NoEscapeHTML: true}
+			w.String(s)
+			data, _ := w.BuildBytes() // nothing that is written can fail
+			return append(dst, data...)
+		}
+	}
+	dst = append(append(dst, '"'), s...)
+	return append(dst, '"')
 }
 
 // certificate answers GetComputeCertificate.

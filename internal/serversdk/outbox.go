@@ -20,8 +20,23 @@ const (
 // leave in one write, no buffer belongs to an idle socket, and a Pong takes its
 // place in the queue instead of a lock that a stuck write holds.
 
-// frames holds buffers of frames, so that an idle socket needs none.
-var frames = sync.Pool{New: func() any { return new([]byte) }}
+// A buffer holds frames, or a message.
+type buffer struct{ bytes []byte }
+
+// buffers are those that are not in use, so that an idle socket needs none.
+var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 1024)} }}
+
+func newBuffer() *buffer {
+	b := buffers.Get().(*buffer)
+	b.bytes = b.bytes[:0]
+	return b
+}
+
+func (b *buffer) free() {
+	if cap(b.bytes) <= keptBuffer {
+		buffers.Put(b)
+	}
+}
 
 // enqueue adds a frame and sees that it is written; false if the socket is cut.
 // It never waits. A peer that has let too much pile up is cut off: it finds
@@ -32,7 +47,7 @@ func (s *socket) enqueue(opcode int, payload []byte) bool {
 		s.mu.Unlock()
 		return false
 	}
-	if len(s.out) > 0 && len(s.out)+len(payload) > maxQueued {
+	if s.out != nil && len(s.out.bytes)+len(payload) > maxQueued {
 		s.mu.Unlock()
 		s.door.metrics.Slow()
 		s.logger().Warn("socket cut: its process does not read", "limit_bytes", maxQueued)
@@ -40,47 +55,61 @@ func (s *socket) enqueue(opcode int, payload []byte) bool {
 		return false
 	}
 	if s.out == nil {
-		s.out = (*frames.Get().(*[]byte))[:0]
+		s.out = newBuffer()
 	}
-	s.out = appendFrame(s.out, opcode, payload)
-	s.mu.Unlock()
+	s.out.bytes = appendFrame(s.out.bytes, opcode, payload)
 	s.flush()
+	s.mu.Unlock()
 	return true
 }
 
 // finish cuts the socket as soon as everything queued has been written.
 func (s *socket) finish() {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.last = true
-	s.mu.Unlock()
 	s.flush()
 }
 
-// flush starts the writer if there is something to do and none is running.
+// flush sees that a writer comes by if there is something to do. The lock is held.
 func (s *socket) flush() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.writing || s.closed || s.conn == nil || len(s.out) == 0 && !s.last {
+	if s.writing || s.closed || s.conn == nil || s.out == nil && !s.last {
 		return
 	}
 	s.writing = true
-	s.door.running.Add(1)
-	go s.write()
+	s.door.writers.call(s)
 }
 
-// write sends what is queued, and ends when nothing is left.
-func (s *socket) write() {
-	defer s.door.running.Done()
-	var batch []byte
-	for {
-		batch = s.next(batch)
-		if batch == nil {
+// write sends what is queued, as far as the connection takes it at once. What is
+// left is for a goroutine that may wait.
+func (s *socket) write(now *instant) {
+	for batch := s.next(nil); batch != nil; batch = s.next(batch) {
+		sent, err := 0, error(nil)
+		if s.raw != nil {
+			sent, err = now.write(s.raw, batch.bytes)
+		}
+		switch {
+		case err != nil:
+			s.cut()
+		case sent < len(batch.bytes):
+			s.door.running.Add(1)
+			go s.writeOn(batch, sent)
 			return
 		}
+	}
+}
+
+// writeOn sends the rest of a batch, and then what is queued, until nothing is left.
+func (s *socket) writeOn(batch *buffer, sent int) {
+	defer s.door.running.Done()
+	for ; batch != nil; batch, sent = s.next(batch), 0 {
 		// The network's deadlines are in real time, whatever clock the door has.
 		err := s.conn.SetWriteDeadline(time.Now().Add(writeLimit))
 		if err == nil {
-			_, err = s.conn.Write(batch)
+			_, err = s.conn.Write(batch.bytes[sent:])
+		}
+		if err == nil {
+			err = s.conn.SetWriteDeadline(time.Time{})
 		}
 		if err != nil {
 			s.cut()
@@ -90,15 +119,15 @@ func (s *socket) write() {
 
 // next takes all that is queued, in exchange for the batch that was written; nil
 // when the writer has nothing left to do.
-func (s *socket) next(written []byte) []byte {
+func (s *socket) next(written *buffer) *buffer {
 	s.mu.Lock()
 	batch := s.out
 	s.out = nil
-	s.writing = len(batch) > 0 && !s.closed
+	s.writing = batch != nil && !s.closed
 	writing, last := s.writing, s.last
 	s.mu.Unlock()
-	if written != nil && cap(written) <= keptBuffer {
-		frames.Put(&written)
+	if written != nil {
+		written.free()
 	}
 	if writing {
 		return batch

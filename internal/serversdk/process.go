@@ -1,6 +1,7 @@
 package serversdk
 
 import (
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +30,7 @@ type processKey struct{ fleet, compute, id string }
 // and for a while those that had one.
 type registry struct {
 	clock clockwork.Clock
+	keep  time.Duration // how long after the last socket of a process
 
 	mu       sync.Mutex
 	known    map[processKey]*process
@@ -70,7 +72,7 @@ func (r *registry) detach(p *process) {
 // back and left again stands in the list once more, later.
 func (r *registry) expire() {
 	now := r.clock.Now()
-	for len(r.departed) > 0 && now.Sub(r.departed[0].at) >= keptAfter {
+	for len(r.departed) > 0 && now.Sub(r.departed[0].at) >= r.keep {
 		gone := r.departed[0]
 		r.departed[0] = departure{}
 		r.departed = r.departed[1:]
@@ -89,15 +91,30 @@ type process struct {
 
 	mu      sync.Mutex
 	pending []*exchange
-	replies []reply // at most keptReplies; once full, a ring
+	replies []reply  // at most keptReplies; once full, a ring
+	marks   []uint64 // of the replies, in the same order
 	oldest  int
 }
+
+// mark tells requests apart at a glance: those with different marks are different.
+func mark(action, id string) uint64 { return maphash.String(seed, id) + uint64(len(action)) }
+
+var seed = maphash.MakeSeed()
 
 // An exchange is a request on its way to its reply.
 type exchange struct {
 	action, id string
+	mark       uint64
 	began      time.Time
-	waiting    []*socket // those that asked
+	socket     *socket   // that asked
+	others     []*socket // that asked the same meanwhile
+}
+
+// asks notes a socket that asked.
+func (x *exchange) asks(s *socket) {
+	if x.socket != s && !slices.Contains(x.others, s) {
+		x.others = append(x.others, s)
+	}
 }
 
 // A verdict says what to do with a request.
@@ -112,46 +129,45 @@ const (
 
 // begin registers a request that came over s.
 func (p *process) begin(s *socket, action, id string, now time.Time) (*exchange, reply, verdict) {
+	m := mark(action, id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, r := range p.replies {
-		if r.id == id && r.action == action {
-			return nil, r, repeated
+	for i, other := range p.marks {
+		if r := &p.replies[i]; other == m && r.id == id && r.action == action {
+			return nil, *r, repeated
 		}
 	}
 	for _, x := range p.pending {
-		if x.id == id && x.action == action {
-			if !slices.Contains(x.waiting, s) {
-				x.waiting = append(x.waiting, s)
-			}
+		if x.mark == m && x.id == id && x.action == action {
+			x.asks(s)
 			return nil, reply{}, awaited
 		}
 	}
 	if len(p.pending) >= maxPending {
 		return nil, reply{}, tooMany
 	}
-	x := &exchange{action: action, id: id, began: now, waiting: []*socket{s}}
+	x := &exchange{action: action, id: id, mark: m, began: now, socket: s}
 	p.pending = append(p.pending, x)
 	return x, reply{}, carryOut
 }
 
-// finish ends an exchange and returns the sockets that wait for its reply; none
-// if it has ended before. With keep the reply is remembered.
-func (p *process) finish(x *exchange, r reply, keep bool) []*socket {
+// finish ends an exchange; false if it has ended before. Its sockets then wait
+// for the reply, which is remembered with keep.
+func (p *process) finish(x *exchange, r reply, keep bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.pending, x)
 	if i < 0 {
-		return nil
+		return false
 	}
 	p.pending = slices.Delete(p.pending, i, i+1)
 	switch {
 	case !keep:
 	case len(p.replies) < keptReplies:
-		p.replies = append(p.replies, r)
+		p.replies, p.marks = append(p.replies, r), append(p.marks, x.mark)
 	default:
-		p.replies[p.oldest] = r
+		p.replies[p.oldest], p.marks[p.oldest] = r, x.mark
 		p.oldest = (p.oldest + 1) % keptReplies
 	}
-	return x.waiting
+	return true
 }

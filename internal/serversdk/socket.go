@@ -7,7 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -30,8 +32,8 @@ const (
 	settleLimit = 2 * time.Second
 )
 
-// A socket is one connection of a server process. One goroutine reads; another
-// writes while there is something to write.
+// A socket is one connection of a server process. One goroutine reads; the
+// door's writers come by when there is something to write.
 type socket struct {
 	door    *Door
 	process processKey
@@ -41,12 +43,15 @@ type socket struct {
 	memory *process
 	ws     *websocket.Conn
 
-	scolded bool // a senseless message has been logged; the reader's own
+	// The reader's own.
+	scolded bool   // a senseless message has been logged
+	hosted  string // the game session that the last request named
 
 	mu      sync.Mutex
 	conn    net.Conn        // nil until open
-	out     []byte          // frames to be written
-	writing bool            // a writer is running
+	raw     syscall.RawConn // of conn; nil if it has none
+	out     *buffer         // frames to be written; nil if there are none
+	writing bool            // a writer is on its way or at work
 	last    bool            // after what is in out, cut
 	retired bool            // another socket has taken over, or the process has ended
 	closed  bool            // cut
@@ -71,16 +76,19 @@ func (s *socket) open(ws *websocket.Conn, link control.ServerLink) {
 		s.finish()
 		return nil
 	})
+	s.door.metrics.Opened()
+	s.door.running.Add(1) // before anything is written: writers start only beside a reader
 	s.mu.Lock()
 	s.conn = ws.NetConn()
+	s.raw = rawOf(s.conn)
 	cut := s.closed
 	s.mu.Unlock()
 	if !s.door.add(s) || cut {
 		s.cut()
 	}
-	s.door.metrics.Opened()
-	s.door.running.Add(1)
 	go s.read()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.flush()
 }
 
@@ -105,32 +113,41 @@ func (s *socket) read() {
 	}
 }
 
-// messages holds buffers for messages, so that an idle socket needs none.
-var messages = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
 // receive reads one message and starts what it asks for; false ends the socket.
 func (s *socket) receive(message io.Reader) bool {
-	buf := messages.Get().(*bytes.Buffer)
-	defer func() {
-		if buf.Cap() <= keptBuffer {
-			messages.Put(buf)
-		}
-	}()
-	buf.Reset()
-	if _, err := buf.ReadFrom(io.LimitReader(message, maxMessage+1)); err != nil {
+	buf := newBuffer()
+	defer buf.free()
+	if err := buf.readFrom(message); err != nil {
 		return false
 	}
-	if buf.Len() > maxMessage {
+	if len(buf.bytes) > maxMessage {
 		s.logger().Warn("socket cut: message too long", "limit_bytes", maxMessage)
 		return false
 	}
-	r, err := decodeRequest(buf.Bytes())
+	r, err := decodeRequest(buf.bytes, s.hosted)
 	if err != nil {
-		s.scold(reasonOf(err), buf.Len())
+		s.scold(reasonOf(err), len(buf.bytes))
 		return true
 	}
+	s.hosted = r.GameSessionID
 	s.handle(&r)
 	return true
+}
+
+// readFrom reads a message to its end, or a little more than is allowed of it.
+func (b *buffer) readFrom(message io.Reader) error {
+	for len(b.bytes) <= maxMessage {
+		b.bytes = slices.Grow(b.bytes, bytes.MinRead)
+		n, err := message.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reasonOf is what a decoder did not like, without the data it quotes.
@@ -154,7 +171,7 @@ func (s *socket) scold(reason string, size int) {
 // leave ends the socket after its reader has ended.
 func (s *socket) leave() {
 	s.mu.Lock()
-	echoing := s.last && (s.writing || len(s.out) > 0)
+	echoing := s.last && (s.writing || s.out != nil)
 	s.mu.Unlock()
 	if !echoing { // else the writer cuts
 		s.cut()
@@ -163,7 +180,7 @@ func (s *socket) leave() {
 	s.door.processes.detach(s.memory)
 	s.door.remove(s)
 	s.door.metrics.Closed()
-	s.logger().Info("server process disconnected")
+	s.note("server process disconnected")
 }
 
 // push sends what the service has to say, unless another socket has taken over.
@@ -238,11 +255,22 @@ func (s *socket) cut() {
 			timer.Stop()
 		}
 	}
-	if tls, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = tls.NetConn()
+	for { // TLS is not the outermost if something was read ahead
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		conn = outer.NetConn()
 	}
 	if conn != nil {
 		_ = conn.Close() // it may be closed already
+	}
+}
+
+// note logs what is in order, if anybody wants to know.
+func (s *socket) note(message string, args ...any) {
+	if s.door.log.Enabled(context.Background(), slog.LevelInfo) {
+		s.logger().Info(message, args...)
 	}
 }
 

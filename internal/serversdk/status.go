@@ -49,7 +49,7 @@ func (d *Door) refuseFault(w http.ResponseWriter, s *socket, err error) {
 // Source: AWS re:Post, the answer to a throttled InitSDK.
 func (d *Door) refuse(w http.ResponseWriter, status int, message string) {
 	d.metrics.Refused(status)
-	body := reply{action: connectAction, id: connectAction, status: status, message: message}.encode(nil)
+	body := reply{action: connectAction, id: connectAction, status: status, message: message}.appendTo(nil, nil)
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a peer that has left needs no answer
