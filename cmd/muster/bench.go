@@ -94,6 +94,7 @@ func (b *benchmark) addFlags(command *cobra.Command) {
 	f.StringVar(&c.MetricsURL, "metrics-url", "", "the service's Prometheus metrics (default ENDPOINT/metrics)")
 	f.StringVar(&b.caFile, "ca-file", "", "PEM file of the authority to trust (environment MUSTER_CA_FILE)")
 	f.IntVar(&c.Connections, "connections", c.Connections, "connections, each of which makes one operation at a time")
+	f.IntVar(&c.InFlight, "in-flight", c.InFlight, "requests that a game server of profile accept has under way at the same time")
 	f.DurationVar(&c.Duration, "duration", c.Duration, "how long to work")
 	f.Float64Var(&c.Rate, "rate", 0, "operations a second to begin; 0: as many as are answered")
 	f.IntVar(&c.Pool, "pool", 0, "server processes to prepare; 0: the profile's own number")

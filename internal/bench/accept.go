@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
@@ -36,21 +37,46 @@ func prepareAccept(ctx context.Context, s *site) (func(int) operation, error) {
 		return nil, err
 	}
 	var next atomic.Int64
-	return func(int) operation {
-		var mine []guest // of the game session that this worker is at
+	var here *door
+	return func(worker int) operation {
+		if worker%s.cfg.InFlight == 0 {
+			here = &door{guests: guests, next: &next}
+		}
+		at := here
 		return func(ctx context.Context) (int, error) {
-			if len(mine) == 0 {
-				number := int(next.Add(1)) - 1
-				if number >= len(games) {
-					return 0, errExhausted
-				}
-				mine = guests[number*places : (number+1)*places]
+			g, ok := at.guest()
+			if !ok {
+				return 0, errExhausted
 			}
-			g := mine[0]
-			mine = mine[1:]
-			return 1, g.process.server.AcceptPlayerSession(ctx, g.ticket)
+			return 1, g.process.accept(ctx, g.ticket)
 		}
 	}, nil
+}
+
+// A door is that of one game session after the other, where guests come in. The
+// workers of a connection stand at the same one.
+type door struct {
+	guests []guest       // of all game sessions
+	next   *atomic.Int64 // number of the next game session that no door belongs to
+
+	mu   sync.Mutex
+	mine []guest // of this game session
+}
+
+// guest is the next one; false when no game session is left.
+func (d *door) guest() (guest, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.mine) == 0 {
+		begin := (int(d.next.Add(1)) - 1) * places
+		if begin >= len(d.guests) {
+			return guest{}, false
+		}
+		d.mine = d.guests[begin : begin+places]
+	}
+	g := d.mine[0]
+	d.mine = d.mine[1:]
+	return g, true
 }
 
 // reserveAll takes all places of a game session.

@@ -25,18 +25,33 @@ func appendField(dst []byte, name, value string) []byte {
 // text; "" if there is none. The value must need no escapes, as ids do.
 func textMember(text []byte, name string) string {
 	for {
-		i := bytes.Index(text, []byte(`"`+name+`"`))
-		if i < 0 {
+		text = member(text, name)
+		if text == nil {
 			return ""
 		}
-		text = bytes.TrimLeft(text[i+len(name)+2:], " \t\r\n")
-		rest, isMember := bytes.CutPrefix(text, []byte(":"))
-		if !isMember {
-			continue
-		}
-		if value, isText := bytes.CutPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"`)); isText {
+		if value, isText := bytes.CutPrefix(text, []byte(`"`)); isText {
 			value, _, _ = bytes.Cut(value, []byte(`"`))
 			return string(value)
 		}
 	}
 }
+
+// member is what follows the colon of the first member with this name; nil if
+// there is none.
+func member(text []byte, name string) []byte {
+	for {
+		i := bytes.Index(text, []byte(name))
+		if i < 0 {
+			return nil
+		}
+		quoted := i > 0 && text[i-1] == '"'
+		text = text[i+len(name):]
+		rest, closed := bytes.CutPrefix(text, []byte(`"`))
+		rest, isMember := bytes.CutPrefix(bytes.TrimLeft(rest, space), []byte(":"))
+		if quoted && closed && isMember {
+			return bytes.TrimLeft(rest, space)
+		}
+	}
+}
+
+const space = " \t\r\n"

@@ -16,6 +16,7 @@ type Config struct {
 	Credentials  Credentials
 
 	Connections int           // workers; each has an HTTP connection of its own
+	InFlight    int           // requests that a game server has under way at the same time, in profile accept
 	Duration    time.Duration // of the work; preparing comes on top
 	Rate        float64       // operations a second that are offered; 0: as fast as they are answered
 	Pool        int           // server processes that are prepared; 0: the profile's own number
@@ -36,7 +37,7 @@ type Config struct {
 // DefaultConfig is a run of ten seconds on an unknown service.
 func DefaultConfig() Config {
 	return Config{
-		Connections: 64, Duration: 10 * time.Second, Batch: 25, Locations: 1, Limit: 20,
+		Connections: 64, InFlight: 1, Duration: 10 * time.Second, Batch: 25, Locations: 1, Limit: 20,
 		Filter: "hasAvailablePlayerSessions=true", Sort: "creationTimeMillis ASC",
 	}
 }
@@ -47,6 +48,9 @@ func (c Config) fill(p Profile) Config {
 		c.Pool = p.Pool
 	}
 	c.Pool = max(c.Pool, c.Locations)
+	if p.Name != acceptProfile.Name {
+		c.InFlight = 1
+	}
 	if c.Note == nil {
 		c.Note = func(string) {}
 	}

@@ -3,7 +3,8 @@
 //
 // A profile is one kind of work. Running it makes a location, a fleet, computes
 // and server processes for itself, works for a while, and takes everything away
-// again. The game servers are those of the public package gameserver, over real
+// again. The game servers are written here in few lines, because a server SDK
+// costs as much as the service that is measured, and are connected over real
 // WebSockets; calls are signed and go over one connection for each worker.
 //
 // A run is a closed loop, in which each connection works as fast as it is

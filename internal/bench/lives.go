@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/muster-gg/muster/gameserver"
 )
 
 var livesProfile = Profile{
@@ -38,7 +36,7 @@ func (l *lives) live(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.end(context.WithoutCancel(ctx))) }()
 	begun := make(chan string, 1)
-	if err := p.ready(ctx, func(g gameserver.GameSession) { begun <- g.GameSessionID }); err != nil {
+	if err := p.ready(ctx, func(session string) { begun <- session }); err != nil {
 		return err
 	}
 	if _, err := l.creator.create(ctx, p.place); err != nil {
@@ -48,14 +46,14 @@ func (l *lives) live(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := p.server.ActivateGameSession(ctx); err != nil {
+	if err := p.ask(ctx, activateGameSession, p.inSession); err != nil {
 		return err
 	}
 	ticket, err := l.reserve(ctx, id)
 	if err != nil {
 		return err
 	}
-	return p.server.AcceptPlayerSession(ctx, ticket)
+	return p.accept(ctx, ticket)
 }
 
 // reserve makes a player session and returns its id.

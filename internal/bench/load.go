@@ -19,9 +19,10 @@ var errExhausted = errors.New("nothing is left to work on")
 
 // A load says how operations are to be made.
 type load struct {
-	clock    clockwork.Clock
-	duration time.Duration
-	rate     float64 // operations a second that are offered; 0: as fast as they are answered
+	clock      clockwork.Clock
+	duration   time.Duration
+	operations int64   // that are to be made, if the time suffices; 0: any number
+	rate       float64 // operations a second that are offered; 0: as fast as they are answered
 }
 
 // An outcome says how a run went.
@@ -35,12 +36,12 @@ type outcome struct {
 type loader struct {
 	load
 	start   time.Time
-	next    atomic.Int64 // number of the next operation to be offered
+	next    atomic.Int64 // number of the next operation
 	drained atomic.Bool
 }
 
-// run makes operations until the time is over, ctx is done or nothing is left,
-// and waits for those under way. There is one meter for each worker.
+// run makes operations until there are enough of them, the time is over, ctx is
+// done or nothing is left, and waits for those under way. There is one meter for each worker.
 func (l load) run(ctx context.Context, workers []operation, meters []*meter) outcome {
 	r := &loader{load: l, start: l.clock.Now()}
 	var working sync.WaitGroup
@@ -61,6 +62,9 @@ func (r *loader) scheduled() int64 {
 	n := int64(r.duration.Seconds() * r.rate)
 	for r.due(n).Before(r.start.Add(r.duration)) {
 		n++
+	}
+	if r.operations > 0 {
+		n = min(n, r.operations)
 	}
 	return n
 }
@@ -104,10 +108,14 @@ func (r *loader) begin(ctx context.Context) (time.Time, bool) {
 	if r.drained.Load() || ctx.Err() != nil || !now.Before(end) {
 		return time.Time{}, false
 	}
+	number := r.next.Add(1) - 1
+	if r.operations > 0 && number >= r.operations {
+		return time.Time{}, false
+	}
 	if r.rate == 0 {
 		return now, true
 	}
-	due := r.due(r.next.Add(1) - 1)
+	due := r.due(number)
 	if !due.Before(end) {
 		return time.Time{}, false
 	}

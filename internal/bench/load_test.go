@@ -99,6 +99,21 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
+// A number of operations is made exactly, in a closed loop and in an open one.
+func TestNumberOfOperations(t *testing.T) {
+	work := func(context.Context) (int, error) {
+		time.Sleep(10 * time.Millisecond)
+		return 1, nil
+	}
+	for rate, want := range map[float64]time.Duration{0: 40 * time.Millisecond, 100: 110 * time.Millisecond} {
+		inBubble(t, load{duration: time.Hour, operations: 11, rate: rate}, 3, work, func(o outcome, meters []*meter) {
+			if operations, _, _ := totals(meters); operations != 11 || o.unsent != 0 || o.exhausted || o.elapsed != want {
+				t.Errorf("at %v/s: %d operations, outcome %+v, want %v", rate, operations, o, want)
+			}
+		})
+	}
+}
+
 func TestExhaustionEndsTheRun(t *testing.T) {
 	left := 5
 	work := func(context.Context) (int, error) {

@@ -7,8 +7,6 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
-
-	"github.com/muster-gg/muster/gameserver"
 )
 
 // A meter counts what one worker does. Only the atomic fields may be read while
@@ -43,10 +41,8 @@ func nameOf(err error) string {
 	if e, ok := errors.AsType[*CallError](err); ok {
 		return e.Exception
 	}
-	if e, ok := errors.AsType[*gameserver.Error](err); ok && e.Code != 0 {
-		return fmt.Sprintf("%s %d", e.Action, e.Code)
-	} else if ok {
-		return fmt.Sprintf("%s: %s", e.Action, e.Message)
+	if e, ok := errors.AsType[*refusal](err); ok {
+		return fmt.Sprintf("%s %d", e.action, e.status)
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() || errors.Is(err, context.DeadlineExceeded) {
 		return "timeout"

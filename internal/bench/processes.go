@@ -2,25 +2,61 @@ package bench
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
 	"sync"
 	"time"
-
-	"github.com/muster-gg/muster/gameserver"
 )
 
-// sessionLimit is how long a game session may take to reach its process, or to
-// be activated there.
-const sessionLimit = 20 * time.Second
+const (
+	// sessionLimit is how long a game session may take to reach its process, or to
+	// be activated there.
+	sessionLimit = 20 * time.Second
+	// requestLimit is how long a reply may take. Source: server SDK 5, SERVICE_CALL_TIMEOUT.
+	requestLimit = 20 * time.Second
+	// Health is reported so often, sooner or later by up to the jitter.
+	// Source: server SDK 5, HEALTHCHECK_INTERVAL and HEALTHCHECK_MAX_JITTER.
+	healthInterval = 60 * time.Second
+	healthJitter   = 10 * time.Second
+)
 
-// errNoGameSession says that a game session was created and never heard of again.
-var errNoGameSession = errors.New("game session not activated in time")
+var (
+	// errNoGameSession says that a game session was created and never heard of again.
+	errNoGameSession = errors.New("game session not activated in time")
+	// errNoReply says that a request was not answered.
+	errNoReply = fmt.Errorf("no reply in time: %w", os.ErrDeadlineExceeded)
+	// errEnded says that the process was ended here.
+	errEnded = errors.New("the process has ended")
+)
 
-// A process is a game server.
+// A process is a game server. It stays connected until it ends, and does not
+// come back when the service drops it.
 type process struct {
-	server *gameserver.Server
-	place  int // number of its location
+	socket *gameSocket
+	place  int           // number of its location
+	ids    string        // what its request ids begin with
+	gone   chan struct{} // closed when the socket is no longer read
+
+	mu      sync.Mutex
+	start   func(session string) // takes the game session to host, on the goroutine that reads
+	last    uint64               // number of the last request
+	waiting []awaited
+	session string
+	failure error       // why nothing can be asked any more
+	health  *time.Timer // until the next report; nil while not ready
+}
+
+// awaited is a request without a reply.
+type awaited struct {
+	number uint64
+	action string
+	done   func(error)
 }
 
 // connect makes a game server and connects it. It is not yet ready.
@@ -29,27 +65,232 @@ func (s *site) connect(ctx context.Context, c *conn, number int) (*process, erro
 	if err != nil {
 		return nil, err
 	}
-	server := gameserver.New(gameserver.Config{TLSConfig: s.cfg.TLS, Getenv: func(string) string { return "" }})
-	err = server.Connect(ctx, gameserver.ServerParameters{
-		WebSocketURL: s.socketURL, HostID: host.name, FleetID: s.fleet, AuthToken: host.token,
-	})
+	at, path, err := parseSocketURL(s.socketURL, s.cfg.TLS)
 	if err != nil {
-		server.Close()
 		return nil, err
 	}
-	return &process{server, s.location(number)}, nil
+	socket, err := dialSocket(ctx, at, path, url.Values{
+		"pID": {rand.Text()}, "sdkVersion": {"5.6.0"}, "sdkLanguage": {"Go"}, "ComputeId": {host.name}, "FleetId": {s.fleet},
+		"IdempotencyToken": {rand.Text()}, "Authorization": {host.token},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newProcess(socket, s.location(number)), nil
 }
 
-// ready says that a game server waits for a game session.
-func (p *process) ready(ctx context.Context, start func(gameserver.GameSession)) error {
-	return p.server.ProcessReady(ctx, gameserver.ProcessParameters{Port: 7777, OnStartGameSession: start})
+// newProcess makes a process that has a socket.
+func newProcess(socket *gameSocket, place int) *process {
+	p := &process{
+		socket: socket, place: place, gone: make(chan struct{}),
+		ids: fmt.Sprintf("%08x-%04x-4000-8000-", mathrand.Uint32(), mathrand.Uint32()>>16),
+	}
+	go p.run()
+	return p
 }
+
+// run receives messages until the socket is closed.
+func (p *process) run() {
+	defer close(p.gone)
+	p.fail(p.socket.read(p.receive))
+}
+
+// fail ends all that waits, and the reports. The first reason stays.
+func (p *process) fail(reason error) {
+	p.socket.close()
+	p.mu.Lock()
+	if p.failure == nil {
+		p.failure = reason
+	}
+	waiting := p.waiting
+	p.waiting = nil
+	if p.health != nil {
+		p.health.Stop()
+	}
+	p.mu.Unlock()
+	for _, w := range waiting {
+		w.done(reason)
+	}
+}
+
+// receive takes a message.
+func (p *process) receive(message []byte) {
+	if id := member(message, "RequestId"); len(id) > idSize {
+		p.replied(id[1:], message)
+		return
+	}
+	if textMember(message, "Action") == "CreateGameSession" {
+		id := textMember(message, "GameSessionId")
+		p.mu.Lock()
+		known := p.session == id // the service says it again until the activation
+		p.session = id
+		start := p.start
+		p.mu.Unlock()
+		if !known && start != nil {
+			start(id)
+		}
+	}
+}
+
+const (
+	idSize     = len("00000000-0000-4000-8000-000000000000") // of a request
+	idCounting = len("000000000000")                         // its last digits, hexadecimal
+)
+
+// replied ends a request.
+func (p *process) replied(id, message []byte) {
+	number, err := strconv.ParseUint(string(id[idSize-idCounting:idSize]), 16, 64)
+	if err != nil {
+		return
+	}
+	w, ok := p.settle(number)
+	if !ok {
+		return
+	}
+	var status int
+	for _, digit := range member(message, "StatusCode") {
+		if digit < '0' || digit > '9' {
+			break
+		}
+		status = status*10 + int(digit-'0')
+	}
+	if status != http.StatusOK {
+		w.done(&refusal{w.action, status, textMember(message, "ErrorMessage")})
+		return
+	}
+	w.done(nil)
+}
+
+// settle takes a request from those that wait.
+func (p *process) settle(number uint64) (awaited, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, w := range p.waiting {
+		if w.number == number {
+			end := len(p.waiting) - 1
+			p.waiting[i] = p.waiting[end]
+			p.waiting[end] = awaited{}
+			p.waiting = p.waiting[:end]
+			return w, true
+		}
+	}
+	return awaited{}, false
+}
+
+// messages holds buffers for requests.
+var messages = sync.Pool{New: func() any { b := make([]byte, 0, socketBuffer); return &b }}
+
+// request sends a request; done is called once, at the latest when the socket is
+// closed, and must not wait. fields appends what the action asks for.
+func (p *process) request(action string, done func(error), fields func([]byte) []byte) {
+	p.mu.Lock()
+	failure := p.failure
+	p.last++
+	number := p.last
+	if failure == nil {
+		p.waiting = append(p.waiting, awaited{number, action, done})
+	}
+	p.mu.Unlock()
+	if failure != nil {
+		done(failure)
+		return
+	}
+	b := messages.Get().(*[]byte)
+	defer messages.Put(b)
+	*b = append((*b)[:0], '{')
+	*b = appendField(*b, "Action", action)
+	*b = append(*b, `,"RequestId":"`...)
+	*b = append(*b, p.ids...)
+	for shift := 4 * (idCounting - 1); shift >= 0; shift -= 4 {
+		*b = append(*b, "0123456789abcdef"[number>>shift&0xf])
+	}
+	*b = append(*b, '"')
+	*b = append(fields(*b), '}')
+	if err := p.socket.write(opText, *b); err != nil {
+		p.fail(err)
+	}
+}
+
+// A waiter waits for one reply after the other.
+type waiter struct {
+	reply chan error
+	done  func(error)
+	limit *time.Timer
+}
+
+// waiters are those that do not wait.
+var waiters = sync.Pool{New: func() any {
+	w := &waiter{reply: make(chan error, 1), limit: time.NewTimer(requestLimit)}
+	w.done = func(err error) { w.reply <- err }
+	return w
+}}
+
+// ask sends a request and waits for its reply.
+func (p *process) ask(ctx context.Context, action string, fields func([]byte) []byte) error {
+	w := waiters.Get().(*waiter)
+	w.limit.Reset(requestLimit)
+	p.request(action, w.done, fields)
+	select {
+	case err := <-w.reply:
+		w.limit.Stop()
+		waiters.Put(w)
+		return err
+	case <-w.limit.C: // the reply may still come: the waiter is not used again
+		return errNoReply
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func none(b []byte) []byte { return b }
+
+// inSession appends the game session of the process.
+func (p *process) inSession(b []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return appendField(b, "GameSessionId", p.session)
+}
+
+// ready says that a game server waits for a game session, and begins to report
+// its health. The game session goes to start, which must not wait.
+func (p *process) ready(ctx context.Context, start func(session string)) error {
+	p.mu.Lock()
+	p.start = start
+	p.mu.Unlock()
+	err := p.ask(ctx, "ActivateServerProcess", func(b []byte) []byte {
+		return append(b, `,"SdkVersion":"5.6.0","SdkLanguage":"Go","Port":7777,"LogPaths":[]`...)
+	})
+	if err == nil {
+		p.report()
+	}
+	return err
+}
+
+// report reports the health, now and then again and again.
+func (p *process) report() {
+	p.mu.Lock()
+	ended := p.failure != nil
+	if !ended {
+		p.health = time.AfterFunc(healthInterval-healthJitter+mathrand.N(2*healthJitter), p.report)
+	}
+	p.mu.Unlock()
+	if !ended {
+		p.request("HeartbeatServerProcess", func(error) {}, func(b []byte) []byte { return append(b, `,"HealthStatus":true`...) })
+	}
+}
+
+// accept says that a player has come.
+func (p *process) accept(ctx context.Context, ticket string) error {
+	return p.ask(ctx, "AcceptPlayerSession", func(b []byte) []byte { return appendField(p.inSession(b), "PlayerSessionId", ticket) })
+}
+
+const activateGameSession = "ActivateGameSession"
 
 // end tells the service that the process ends, and disconnects.
 func (p *process) end(ctx context.Context) error {
-	err := p.server.ProcessEnding(ctx)
-	p.server.Close()
-	p.server.Wait()
+	err := p.ask(ctx, "TerminateServerProcess", none)
+	p.fail(errEnded)
+	<-p.gone
 	return err
 }
 
@@ -60,18 +301,43 @@ func (s *site) startPool(ctx context.Context, n int) error {
 		return fmt.Errorf("%d server processes need as many open files, and this program may have %d: raise the limit (ulimit -n) or use a smaller pool", n, limit)
 	}
 	s.cfg.Note(fmt.Sprintf("starting %d server processes", n))
-	return s.each(ctx, n, func(_ context.Context, c *conn, i int) error {
-		p, err := s.connect(ctx, c, i)
+	return s.each(ctx, n, func(ctx context.Context, c *conn, i int) error {
+		p, err := s.launch(ctx, c, i)
 		if err != nil {
 			return err
 		}
 		s.mu.Lock()
 		s.processes = append(s.processes, p)
 		s.mu.Unlock()
-		return p.ready(ctx, func(g gameserver.GameSession) {
-			s.arrivals.find(g.GameSessionID).settle(p, p.server.ActivateGameSession(ctx))
+		return p.ready(ctx, func(session string) {
+			p.request(activateGameSession, func(err error) { s.arrivals.find(session).settle(p, err) }, p.inSession)
 		})
 	})
+}
+
+const (
+	launchLimit = 3 * time.Minute // for all attempts
+	firstPause  = time.Second     // between two; it doubles
+	lastPause   = 30 * time.Second
+)
+
+// launch is connect, again and again while the service says that it has too much
+// to do.
+func (s *site) launch(ctx context.Context, c *conn, number int) (*process, error) {
+	begun := s.cfg.Clock.Now()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		p, err := s.connect(ctx, c, number)
+		r, refused := errors.AsType[*refusal](err)
+		busy := refused && (r.status == http.StatusTooManyRequests || r.status >= http.StatusInternalServerError)
+		if !busy || s.cfg.Clock.Since(begun)+pause > launchLimit {
+			return p, err
+		}
+		select {
+		case <-s.cfg.Clock.After(pause):
+		case <-ctx.Done():
+			return nil, errors.Join(err, ctx.Err())
+		}
+	}
 }
 
 // endProcesses ends those that run.
@@ -94,56 +360,4 @@ func (s *site) endProcesses(ctx context.Context) error {
 		err = errors.Join(err, fmt.Errorf("%d server processes did not end well, the first: %w", len(errs), errs[0]))
 	}
 	return err
-}
-
-// An arrival is a game session that has reached its process. Who created it and
-// who activates it meet here, in either order.
-type arrival struct {
-	settled chan struct{}
-	process *process
-	err     error // of the activation
-}
-
-// settle says that the activation was answered. It is called once.
-func (a *arrival) settle(p *process, err error) {
-	a.process, a.err = p, err
-	close(a.settled)
-}
-
-// arrivals are the game sessions that one side has heard of and not the other.
-type arrivals struct {
-	mu   sync.Mutex
-	byID map[string]*arrival
-}
-
-func (a *arrivals) find(id string) *arrival {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	found := a.byID[id]
-	if found == nil {
-		if a.byID == nil {
-			a.byID = map[string]*arrival{}
-		}
-		found = &arrival{settled: make(chan struct{})}
-		a.byID[id] = found
-	}
-	return found
-}
-
-// await waits until a game session is ACTIVE, and forgets it.
-func (a *arrivals) await(ctx context.Context, limit *time.Timer, id string) (*process, error) {
-	found := a.find(id)
-	limit.Reset(sessionLimit)
-	defer limit.Stop()
-	select {
-	case <-found.settled:
-	case <-limit.C:
-		return nil, errNoGameSession
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	a.mu.Lock()
-	delete(a.byID, id)
-	a.mu.Unlock()
-	return found.process, found.err
 }

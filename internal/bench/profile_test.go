@@ -146,6 +146,27 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
+// Rounds share what was prepared.
+func TestRounds(t *testing.T) {
+	config := configFor(t, serve(t))
+	config.Duration = time.Minute
+	for _, name := range []string{"sessions", "accept", "lives"} {
+		p, _ := bench.Lookup(name)
+		b, err := bench.Open(t.Context(), p, config)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, operations := range []int64{1, 5} {
+			if r := b.Round(t.Context(), operations); r.Operations != operations || r.Failures() != 0 || r.Exhausted {
+				t.Errorf("%s: %d operations, want %d; errors %v", name, r.Operations, operations, r.Errors)
+			}
+		}
+		if err := b.Close(t.Context()); err != nil {
+			t.Error(name, err)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	e := serve(t)
 	p, _ := bench.Lookup("player")

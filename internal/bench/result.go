@@ -16,6 +16,7 @@ type Result struct {
 	Unit        string    `json:"unit"`
 	Began       time.Time `json:"began"`
 	Connections int       `json:"connections"`
+	InFlight    int       `json:"in_flight,omitempty"`    // requests under way at the same time on each connection, where it is not 1
 	OfferedRate float64   `json:"offered_rate,omitempty"` // operations a second
 	Pool        int       `json:"pool,omitempty"`
 	Batch       int       `json:"batch,omitempty"`
@@ -61,11 +62,14 @@ func cost(before, after usage, operations int64) Cost {
 // newResult gathers what the workers have counted.
 func newResult(p Profile, cfg Config, began time.Time, o outcome, meters []*meter) *Result {
 	r := &Result{
-		Profile: p.Name, Unit: p.Unit, Began: began, Connections: len(meters), OfferedRate: cfg.Rate, Locations: cfg.Locations,
+		Profile: p.Name, Unit: p.Unit, Began: began, Connections: cfg.Connections, OfferedRate: cfg.Rate, Locations: cfg.Locations,
 		Seconds: o.elapsed.Seconds(), Unsent: o.unsent, Exhausted: o.exhausted, Errors: map[string]int64{},
 	}
 	if p.Pool > 0 {
 		r.Pool = cfg.Pool
+	}
+	if cfg.InFlight > 1 {
+		r.InFlight = cfg.InFlight
 	}
 	if p.Name == playersProfile.Name {
 		r.Batch = cfg.Batch
@@ -129,6 +133,9 @@ func (r *Result) remarks() []string {
 	remarks := []string{fmt.Sprintf("%d %s in %.1f s", r.Units, r.Unit, r.Seconds)}
 	if r.Exhausted {
 		remarks[0] += fmt.Sprintf("; then the pool of %d was used up", r.Pool)
+	}
+	if r.InFlight > 1 {
+		remarks = append(remarks, fmt.Sprintf("each connection had %d requests in flight", r.InFlight))
 	}
 	if r.Unsent > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d operations that were due found no free connection: the offered rate was not reached", r.Unsent))

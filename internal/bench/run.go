@@ -16,7 +16,27 @@ const (
 // Run runs a profile. When the work could be done, the result is good even if
 // there is an error: that is then about tidying up. The end of ctx ends the work
 // early, and what was measured until then is the result.
-func Run(ctx context.Context, p Profile, cfg Config) (r *Result, err error) {
+func Run(ctx context.Context, p Profile, cfg Config) (*Result, error) {
+	b, err := Open(ctx, p, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := b.Round(ctx, 0)
+	return r, b.Close(ctx)
+}
+
+// A Bench is a profile that is ready to work, once or in several rounds. Its
+// methods may not be called at the same time.
+type Bench struct {
+	profile Profile
+	cfg     Config
+	site    *site
+	workers []operation
+}
+
+// Open prepares a profile. When it fails it has tidied up. The game servers take
+// ctx for their own: it must last until Close.
+func Open(ctx context.Context, p Profile, cfg Config) (*Bench, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -25,25 +45,40 @@ func Run(ctx context.Context, p Profile, cfg Config) (r *Result, err error) {
 	if s == nil {
 		return nil, err
 	}
-	defer func() {
-		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyLimit+time.Duration(cfg.Pool)*tidyPerProcess)
-		defer cancel()
-		if failed := s.close(tidy); failed != nil {
-			err = errors.Join(err, fmt.Errorf("tidying up: %w", failed))
-		}
-	}()
-	if err != nil {
-		return nil, err
+	b := &Bench{profile: p, cfg: cfg, site: s}
+	if err == nil {
+		err = b.prepare(ctx)
 	}
-	work, err := p.prepare(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("preparing: %w", err)
+		return nil, errors.Join(err, b.Close(ctx))
 	}
-	workers, err := s.workers(ctx, work)
+	return b, nil
+}
+
+func (b *Bench) prepare(ctx context.Context) error {
+	work, err := b.profile.prepare(ctx, b.site)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("preparing: %w", err)
 	}
-	return measure(ctx, p, cfg, workers), nil
+	b.workers, err = b.site.workers(ctx, work)
+	return err
+}
+
+// Round works until so many operations are done, or the duration is over that
+// the configuration gives; 0 operations stand for any number. What the profile
+// has prepared is for all rounds together. The end of ctx ends a round early.
+func (b *Bench) Round(ctx context.Context, operations int64) *Result {
+	return measure(ctx, b.profile, b.cfg, operations, b.workers)
+}
+
+// Close takes away what was made. The end of ctx does not keep it from that.
+func (b *Bench) Close(ctx context.Context) error {
+	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyLimit+time.Duration(b.cfg.Pool)*tidyPerProcess)
+	defer cancel()
+	if err := b.site.close(tidy); err != nil {
+		return fmt.Errorf("tidying up: %w", err)
+	}
+	return nil
 }
 
 // check says what cannot be run.
@@ -52,6 +87,8 @@ func (c Config) check() error {
 	switch {
 	case c.Connections < 1:
 		return errors.New("there must be at least one connection")
+	case c.InFlight < 1:
+		return errors.New("there must be at least one request in flight")
 	case c.Batch < 1 || c.Batch > maxBatch:
 		return fmt.Errorf("the batch must be 1 to %d players", maxBatch)
 	case c.Locations < 1:
@@ -67,7 +104,7 @@ func (c Config) check() error {
 // workers makes the workers. Their connections are open before the work begins.
 func (s *site) workers(ctx context.Context, work func(int) operation) ([]operation, error) {
 	before := len(s.conns)
-	workers := make([]operation, s.cfg.Connections)
+	workers := make([]operation, s.cfg.Connections*s.cfg.InFlight)
 	for i := range workers {
 		workers[i] = work(i)
 	}
@@ -80,16 +117,16 @@ func (s *site) workers(ctx context.Context, work func(int) operation) ([]operati
 }
 
 // measure does the work.
-func measure(ctx context.Context, p Profile, cfg Config, workers []operation) *Result {
+func measure(ctx context.Context, p Profile, cfg Config, operations int64, workers []operation) *Result {
 	meters := make([]*meter, len(workers))
 	for i := range meters {
 		meters[i] = new(meter)
 	}
-	cfg.Note(fmt.Sprintf("working with %d connections for %s", len(workers), cfg.Duration))
+	cfg.Note(fmt.Sprintf("working with %d connections for %s", cfg.Connections, cfg.Duration))
 	stop := watch(cfg, meters)
 	serverBefore, known := scrape(ctx, cfg.MetricsURL, cfg.TLS)
 	began, before := time.Now(), ownUsage()
-	o := load{clock: cfg.Clock, duration: cfg.Duration, rate: cfg.Rate}.run(ctx, workers, meters)
+	o := load{clock: cfg.Clock, duration: cfg.Duration, operations: operations, rate: cfg.Rate}.run(ctx, workers, meters)
 	after := ownUsage()
 	stop()
 	r := newResult(p, cfg, began, o, meters)
