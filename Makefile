@@ -7,7 +7,7 @@ GO ?= go
 
 # These packages hold goroutines that meet: their tests run under the race
 # detector. The rest is single-threaded, and quicker without it.
-RACE := ./internal/shard/... ./internal/journal/... ./internal/control/... ./internal/api/... ./internal/serversdk/... ./gameserver/... ./cmd/...
+RACE := ./internal/shard/... ./internal/journal/... ./internal/control/... ./internal/api/... ./internal/http1/... ./internal/serversdk/... ./gameserver/... ./cmd/...
 
 # Tests of one package may take this long before they count as stuck.
 TIMEOUT := 8m
@@ -18,7 +18,7 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 .PHONY: help
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## start a local service for development (muster dev)
@@ -50,21 +50,30 @@ KILLS ?= 50
 crash: ## kill the service under load, KILLS (50) times and more, and fill its disk; nothing may be lost
 	$(GO) test -count=1 -v -timeout 20m -tags diskfull ./e2e/crash -kills $(KILLS)
 
+SOAK ?= 10m
+.PHONY: soak
+soak: ## put a steady load on the service for SOAK (10m); nothing may grow. Writes docs/soak.svg
+	$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./e2e/soak -soak $(SOAK) -docs ../../docs
+
+.PHONY: overload
+overload: ## offer the service twice what it can do; it throttles and is well again at once
+	$(GO) test -count=1 -v -timeout 10m -run '^TestOverload$$' ./e2e/soak -overload -docs ../../docs
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	tools/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## run every benchmark for BENCHTIME (1s)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v /e2e/)
+bench: ## measure the figures beside their ceilings, in about 10 minutes, and say what moved; see docs/benchmarks.md
+	$(GO) run ./e2e/figures/table $(BENCHFLAGS)
 
-.PHONY: bench-figures
-bench-figures: ## measure the service beside its ceilings; see docs/benchmarks.md
-	$(GO) test -run '^$$' -bench Reservations -benchtime 20000x -timeout 20m ./e2e/figures
-	$(GO) test -run '^$$' -bench Steps ./e2e/figures
-	$(GO) test -run '^$$' -bench Search -benchtime 2s -timeout 20m ./e2e/figures
-	$(GO) test -run '^$$' -bench 'Start|Restart' -benchtime 3x -timeout 20m ./e2e/figures
-	$(GO) run ./cmd/muster bench
+.PHONY: bench-accept
+bench-accept: ## commit to the results of the last make bench, and write its table into docs/benchmarks.md
+	$(GO) run ./e2e/figures/table -accept
+
+.PHONY: bench-packages
+bench-packages: ## run the benchmarks of every package for BENCHTIME (1s)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v /e2e/)
 
 .PHONY: generate
 generate: ## write all generated files anew

@@ -14,15 +14,10 @@ import (
 	"github.com/muster-gg/muster/internal/gcpace"
 )
 
-// gcHeadroom is how much a service may allocate between two garbage collections
-// at least. At full load it allocates some 700 MB a second; more headroom than
-// this brought little.
-const gcHeadroom = 128 << 20
-
 // runService runs the service as the program that it is: it paces the garbage
 // collector, which is nothing for muster.Run to do inside of another program.
 func runService(ctx context.Context, config muster.Config) error {
-	defer gcpace.Keep(gcHeadroom)()
+	defer gcpace.Keep(gcpace.Headroom)()
 	return muster.Run(ctx, config)
 }
 

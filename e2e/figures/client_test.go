@@ -44,18 +44,17 @@ type measure struct {
 	cpu    time.Duration // of client and server together; 0 where the system does not tell
 }
 
-// add takes in a further round.
-func (m *measure) add(o measure) {
-	m.times = append(m.times, o.times...)
-	m.took += o.took
-	m.allocs += o.allocs
-	m.cpu += o.cpu
-}
-
 func (m *measure) calls() float64         { return float64(len(m.times)) }
 func (m *measure) rate() float64          { return m.calls() / m.took.Seconds() }
 func (m *measure) allocsPerCall() float64 { return float64(m.allocs) / m.calls() }
 func (m *measure) cpuPerCall() float64    { return float64(m.cpu.Nanoseconds()) / 1000 / m.calls() }
+
+func (m *measure) sample() sample {
+	return sample{
+		rate: m.rate(), allocs: m.allocsPerCall(), cpu: m.cpuPerCall(),
+		p50: m.quantile(0.5) / 1000, p99: m.quantile(0.99) / 1000,
+	}
+}
 
 // quantile is the time, in microseconds, within which the share q of the calls was answered.
 func (m *measure) quantile(q float64) float64 {

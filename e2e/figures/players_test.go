@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
@@ -48,25 +49,37 @@ var reservations = []reservation{{wire.JSON, 25}, {wire.CBOR, 25}, {wire.JSON, 1
 // as those that the service came to.
 func BenchmarkReservations(b *testing.B) {
 	for _, r := range reservations {
-		b.Run(r.String(), func(b *testing.B) {
-			c := r.compare(b, b.N)
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(c.service.rate(), "calls/s")
-			b.ReportMetric(c.service.rate()*float64(r.players), "players/s")
-			b.ReportMetric(c.bare.rate(), "bare-calls/s")
-			b.ReportMetric(c.journal, "journal-calls/s")
-			b.ReportMetric(c.service.rate()/c.bare.rate(), "of-bare")
-			b.ReportMetric(c.service.rate()/c.journal, "of-journal")
-			b.ReportMetric(c.service.allocsPerCall(), "allocs/call")
-			b.ReportMetric(c.bare.allocsPerCall(), "bare-allocs/call")
-			b.ReportMetric(c.service.cpuPerCall(), "cpu-µs/call")
-			b.ReportMetric(c.bare.cpuPerCall(), "bare-cpu-µs/call")
-			b.ReportMetric(c.bare.cpuPerCall()/c.service.cpuPerCall(), "of-bare-by-cpu")
-			b.ReportMetric(c.service.quantile(0.5), "p50-µs")
-			b.ReportMetric(c.service.quantile(0.99), "p99-µs")
-			b.ReportMetric(c.perRecord, "calls/record")
+		var c *contest
+		b.Run(r.String(), func(leaf *testing.B) {
+			if c == nil {
+				c = r.open(b, operations(b))
+			}
+			o := c.round(leaf, leaf.N)
+			if leaf.N > 1 {
+				tell("%s: %.0f calls/s, the bare handler %.0f, the bare journal %.0f", r, o.service.rate(), o.bare.rate(), o.journal)
+			}
+			o.service.sample().report(leaf, "")
+			leaf.ReportMetric(o.service.rate()*float64(r.players), "players/s")
+			o.bare.sample().report(leaf, "bare-")
+			leaf.ReportMetric(o.service.rate()/o.bare.rate(), "of-bare")
+			leaf.ReportMetric(o.bare.cpuPerCall()/o.service.cpuPerCall(), "of-bare-by-cpu")
+			leaf.ReportMetric(o.journal, "journal-rate/s")
+			leaf.ReportMetric(o.service.rate()/o.journal, "of-journal")
+			leaf.ReportMetric(o.perRecord, "calls/record")
 		})
+		if c != nil {
+			c.stop()
+		}
 	}
+}
+
+// A contest is a service and its peers, ready to be measured in turns, so that
+// what else the machine does at the time weighs on all of them alike.
+type contest struct {
+	reservation
+	service, bare *load
+	endpoints     muster.Endpoints
+	stop          func()
 }
 
 // A comparison is one measure of the service and its peers.
@@ -76,13 +89,10 @@ type comparison struct {
 	perRecord     float64 // calls that shared a record of the service's journal
 }
 
-// rounds is how often the service and the bare handler take turns, so that what
-// else the machine does at the time weighs on both alike.
-const rounds = 5
-
-// compare makes at least n calls to each.
-func (r reservation) compare(tb testing.TB, n int) (c comparison) {
-	n = (n + rounds - 1) / rounds * rounds
+// open prepares for n calls to each.
+func (r reservation) open(tb testing.TB, n int) *contest {
+	tb.Helper()
+	tell("%s: preparing for %d calls", r, n)
 	dir := tb.TempDir()
 	l, sessions := r.prepare(tb, dir, n)
 	e, stop := start(tb, dir)
@@ -90,22 +100,31 @@ func (r reservation) compare(tb testing.TB, n int) (c comparison) {
 	peer := *l
 	var stopBare func()
 	peer.address, stopBare = r.startBare(tb, sessions[0])
-	defer stopBare()
 	l.run(tb, warm) // derives the signing keys and fills the pools
 	peer.run(tb, warm)
 	l.first = warm
-	before := counters(tb, e)
-	for range rounds {
-		c.service.add(l.run(tb, n/rounds))
-		c.bare.add(peer.run(tb, n/rounds))
-		l.first += n / rounds
-	}
-	after := counters(tb, e)
-	stop()
+	return &contest{reservation: r, service: l, bare: &peer, endpoints: e, stop: func() {
+		stop()
+		stopBare()
+	}}
+}
+
+// mostRecords is how many records are appended at most to a bare journal: so
+// many tell how fast it is.
+const mostRecords = 500
+
+// round makes n calls to each.
+func (c *contest) round(tb testing.TB, n int) (o comparison) {
+	tb.Helper()
+	before := counters(tb, c.endpoints)
+	o.service = c.service.run(tb, n)
+	after := counters(tb, c.endpoints)
+	c.service.first += n
+	o.bare = c.bare.run(tb, n)
 	records := after[appended] - before[appended]
-	c.perRecord = float64(n) / records
-	c.journal = c.perRecord * appends(tb, r.record(int(c.perRecord+0.5)), min(int(records)+1, 2000))
-	return c
+	o.perRecord = float64(n) / records
+	o.journal = o.perRecord * appends(tb, c.record(int(o.perRecord+0.5)), min(int(records)+1, mostRecords))
+	return o
 }
 
 // appended is the metric that counts the batches that were made durable.

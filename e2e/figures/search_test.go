@@ -18,16 +18,21 @@ import (
 )
 
 // searches are what BenchmarkSearch asks for.
-var searches = []struct{ name, filter, sort string }{
-	{"available-by-creation", "hasAvailablePlayerSessions=true", "creationTimeMillis ASC"},
-	{"selective-property", "gameSessionProperties.code='C%d'", ""},
-	{"full-scan", "maximumSessions>200", "playerSessionCount DESC"},
+var searches = []struct {
+	name, filter, sort string
+	naive              func(wanted int) func(*naiveGame) bool // the filter, written down
+	order              func(a, b *naiveGame) int              // the sort; nil for none
+}{
+	{"available-by-creation", "hasAvailablePlayerSessions=true", "creationTimeMillis ASC", isAvailable, byCreation},
+	{"selective-property", "gameSessionProperties.code='C%d'", "", hasCode, nil},
+	{"full-scan", "maximumSessions>200", "playerSessionCount DESC", isLarge, byPlayers},
 }
 
 // BenchmarkSearch searches many ACTIVE game sessions of one fleet location
 // through the control plane, one search after the other, while other callers
-// join players as fast as they can. The first seven tenths of the game sessions
-// are full, as in a fleet that fills one after the other.
+// join players as fast as they can; then without these, and then through all of
+// them naively. The first seven tenths of the game sessions are full, as in a
+// fleet that fills one after the other.
 func BenchmarkSearch(b *testing.B) {
 	for _, sessions := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprint(sessions), func(b *testing.B) { benchmarkSearch(b, sessions) })
@@ -54,24 +59,44 @@ func benchmarkSearch(b *testing.B, sessions int) {
 					took = append(took, s.search(b, q.filter, q.sort))
 				}
 			})
-			quiet := make([]time.Duration, min(len(took), 1000))
-			for i := range quiet {
-				quiet[i] = s.search(b, q.filter, q.sort)
-			}
-			reportTimes(b, took, "")
-			reportTimes(b, quiet, "quiet-")
+			quiet := times(min(len(took), 1000), func() { s.search(b, q.filter, q.sort) })
+			peer := times(3, func() { s.naive.search(q.naive, q.order) })
+			tell("%s: p99 %.2f ms, without writers %.2f ms; the naive scan %.0f ms", q.name, quantile(took, 0.99), quiet.p99, peer.p50)
+			quiet.report(b, "quiet-")
+			peer.report(b, "naive-")
+			b.ReportMetric(quantile(took, 0.5), "p50-ms")
+			b.ReportMetric(quantile(took, 0.99), "p99-ms")
+			b.ReportMetric(peer.p50/quiet.p50, "of-naive")
+			b.ReportMetric(peer.cpu/quiet.cpu, "of-naive-by-cpu")
 			w.report(b)
 		})
 	}
 }
 
-func reportTimes(b *testing.B, took []time.Duration, when string) {
-	slices.Sort(took)
-	b.ReportMetric(milliseconds(took[len(took)/2]), when+"p50-ms")
-	b.ReportMetric(milliseconds(took[len(took)*99/100]), when+"p99-ms")
+// times calls do n times, one after the other.
+func times(n int, do func()) sample {
+	took := make([]time.Duration, n)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpu, begin := cpuTime(), time.Now()
+	for i := range took {
+		start := time.Now()
+		do()
+		took[i] = time.Since(start)
+	}
+	elapsed, spent := time.Since(begin), cpuTime()-cpu
+	runtime.ReadMemStats(&after)
+	return sample{
+		rate: float64(n) / elapsed.Seconds(), allocs: float64(after.Mallocs-before.Mallocs) / float64(n),
+		cpu: float64(spent.Nanoseconds()) / 1000 / float64(n), p50: quantile(took, 0.5), p99: quantile(took, 0.99),
+	}
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+// quantile is the time in milliseconds that a share q of all did not exceed.
+func quantile(took []time.Duration, q float64) float64 {
+	slices.Sort(took)
+	return milliseconds(took[int(q*float64(len(took)))])
+}
 
 // A searchable is a control plane with many ACTIVE game sessions.
 type searchable struct {
@@ -79,6 +104,7 @@ type searchable struct {
 	tb       testing.TB
 	fleet    string
 	sessions []string
+	naive    *naiveGames
 	joined   atomic.Uint64 // players, so far
 	asked    int           // searches, so far
 	heap     uint64        // bytes that the state takes
@@ -93,10 +119,12 @@ func openSearch(tb testing.TB, n int) *searchable {
 	before := liveHeap()
 	s := &searchable{tb: tb}
 	s.fleet, s.sessions = fillSearch(tb, dir, n)
+	tell("search: opening %d game sessions", n)
 	begin := time.Now()
 	s.plane = openPlane(tb, dir, never)
 	s.recovery = time.Since(begin)
 	s.heap = liveHeap() - before
+	s.naive = newNaiveGames(s.sessions)
 	return s
 }
 
@@ -110,25 +138,37 @@ func liveHeap() uint64 {
 // fillSearch makes a data directory with a fleet of n game sessions.
 func fillSearch(tb testing.TB, dir string, n int) (id string, sessions []string) {
 	tb.Helper()
+	tell("search: making %d game sessions", n)
 	h := &hall{plane: openPlane(tb, dir, never), tb: tb}
 	h.openFleet()
 	h.stop()
 	room := fleet.RoomID{Fleet: fleet.ID(h.fleet), Location: location}
 	r := newRegister(tb, room)
 	for i := range n {
-		maximum := int32(seats)
-		if i < n*7/10 {
-			maximum = 2
-		}
+		maximum, players := filling(i, n)
 		r.host(fleet.CreateGameSession{
-			ID: fmt.Sprintf("gsess-%032x", i*7919), Name: "a game", Maximum: maximum,
-			Properties: []fleet.Property{{Key: "mode", Value: fmt.Sprint("mode-", i%5)}, {Key: "map", Value: fmt.Sprint("map-", i%20)}, {Key: "code", Value: fmt.Sprint("C", i)}},
-		}, min(2, seats-int(maximum)))
+			ID: fmt.Sprintf("gsess-%032x", i*7919), Name: "a game", Maximum: int32(maximum), Properties: properties(i),
+		}, players)
 		sessions = append(sessions, arn.GameSession(testRegion, h.fleet, location, fmt.Sprintf("gsess-%032x", i*7919)))
 	}
 	r.save(dir)
 	return h.fleet, sessions
 }
+
+// filling is how many players game session i of n takes, and how many are there.
+func filling(i, n int) (maximum, players int) {
+	if i < n*7/10 {
+		return 2, 2
+	}
+	return seats, 0
+}
+
+// properties are those of game session i.
+func properties(i int) []fleet.Property {
+	return []fleet.Property{{Key: "mode", Value: fmt.Sprint("mode-", i%5)}, {Key: "map", Value: fmt.Sprint("map-", i%20)}, {Key: "code", Value: code(i)}}
+}
+
+func code(i int) string { return fmt.Sprint("C", i) }
 
 // search makes one search and returns how long it took.
 func (s *searchable) search(tb testing.TB, filter, sort string) time.Duration {

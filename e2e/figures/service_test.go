@@ -17,10 +17,8 @@ import (
 // returns when it answers.
 func start(tb testing.TB, dir string) (e muster.Endpoints, stop func()) {
 	tb.Helper()
-	config := muster.DefaultConfig()
-	config.Data, config.Listen = dir, "127.0.0.1:0"
-	config.Region, config.Account, config.Shards = testRegion, testAccount, shards
-	config.ProcessGrace = long
+	config := figureConfig()
+	config.Data = dir
 	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
 	config.Ready = func(e muster.Endpoints) { ready <- e }
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
@@ -39,6 +37,15 @@ func start(tb testing.TB, dir string) (e muster.Endpoints, stop func()) {
 		tb.Fatalf("the service did not start: %v", err)
 	}
 	return e, stop
+}
+
+// figureConfig is how a service runs that is measured: nothing runs out meanwhile.
+func figureConfig() muster.Config {
+	config := muster.DefaultConfig()
+	config.Listen = "127.0.0.1:0"
+	config.Region, config.Account, config.Shards = testRegion, testAccount, shards
+	config.ProcessGrace, config.ReservationTimeout = long, long
+	return config
 }
 
 // counters reads what a service has counted, by the name of the metric.

@@ -11,9 +11,12 @@ func TestReservations(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for _, r := range reservations {
 		t.Run(r.String(), func(t *testing.T) {
-			c := r.compare(t, 100)
-			if c.service.calls() != 100 || c.bare.calls() != 100 || c.journal <= 0 || c.perRecord <= 0 {
-				t.Errorf("got %+v", c)
+			c := r.open(t, 200)
+			defer c.stop()
+			for range 2 {
+				if o := c.round(t, 100); o.service.calls() != 100 || o.bare.calls() != 100 || o.journal <= 0 || o.perRecord <= 0 {
+					t.Errorf("got %+v", o)
+				}
 			}
 		})
 	}
@@ -35,6 +38,26 @@ func TestSearch(t *testing.T) {
 		if got := s.found(t, searches[i].filter, searches[i].sort); got != want {
 			t.Errorf("%s found %d game sessions, want %d", searches[i].name, got, want)
 		}
+		if got := len(s.naive.search(searches[i].naive, searches[i].order)); got != want {
+			t.Errorf("naively %s found %d game sessions, want %d", searches[i].name, got, want)
+		}
+	}
+}
+
+// TestSockets runs the code of BenchmarkSockets with a few operations.
+func TestSockets(t *testing.T) {
+	for _, w := range socketWorks {
+		w.connections, w.warm = 4, 4
+		t.Run(w.name, func(t *testing.T) {
+			s := w.open(t, 20)
+			service, peer := s.round(20)
+			s.end()
+			for of, got := range map[string]sample{"service": service, "peer": peer} {
+				if got.rate <= 0 || got.p50 <= 0 || got.p99 < got.p50 || got.errors != 0 {
+					t.Errorf("%s: got %+v", of, got)
+				}
+			}
+		})
 	}
 }
 

@@ -19,6 +19,10 @@ import (
 // usual is Go's own pace: what GOGC is when nobody sets it.
 const usual = 100
 
+// Headroom is that of muster serve, in bytes. At full load a service of two
+// processors allocates some 500 MB a second; more headroom brought little.
+const Headroom = 128 << 20
+
 // Keep paces the collector of this process until stop is called, which brings
 // back the pace of before. Headroom is in bytes. When the operator has set GOGC,
 // that stays as it is. Two at a time would undo each other's work.

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"strconv"
+	"time"
+)
+
+// A run is one process of the benchmarks of e2e/figures, and the rows that it fills.
+type run struct {
+	name       string
+	pattern    string        // for -bench
+	operations int           // in all rounds together
+	each       time.Duration // of a round of a benchmark that goes by time
+	rows       []row
+}
+
+// benchtime is what a round gets.
+func (r run) benchtime(rounds int) string {
+	if r.each > 0 {
+		return r.each.String()
+	}
+	return strconv.Itoa(max(1, r.operations/rounds)) + "x"
+}
+
+// idlePool is how many server processes are connected and wait when the rounds
+// of the game sessions begin: each needs an open file in the service, and many
+// systems allow a process 20,000.
+const idlePool = 19_000
+
+// A row is a line of the table, and what the units of its benchmark mean in it.
+type row struct {
+	work      string
+	benchmark string // its name without "Benchmark" and the number of processors
+	figure    value
+	goals     []goal
+	allocs    string // unit; "" when they are not counted
+	cpu       string // unit; "" when it is not measured
+	peers     []peer
+}
+
+// A value is a number of a benchmark, as it is shown.
+type value struct {
+	unit  string
+	times float64 // what it is multiplied with
+	show  func(float64) string
+}
+
+// A goal is what a value must reach.
+type goal struct {
+	of      value
+	atLeast bool // else at most
+	limit   float64
+}
+
+// A peer is what a figure stands beside.
+type peer struct {
+	name   string
+	figure value
+	ratio  string // unit: how much of the peer's the service reaches
+	byCPU  string // unit: the same by processor time; "" when it is not measured
+	allocs string // unit; "" when they are not counted
+	cpu    string // unit; "" when it is not measured
+}
+
+// scaled is a value that is shown as a multiple of its number.
+func scaled(unit string, times float64, show func(float64) string) value {
+	return value{unit, times, show}
+}
+
+func rate(unit string, times float64) value { return scaled(unit, times, perSecond) }
+func ms(unit string) value                  { return scaled(unit, 1, milliseconds) }
+func ratioTo(unit string) value             { return scaled(unit, 1, timesOf) }
+
+// bare is the peer that answers the same bytes and does nothing else.
+func bare(name string, figure value, ratio string) peer {
+	return peer{name, figure, ratio, "of-bare-by-cpu", "bare-allocations/op", "bare-cpu-µs/op"}
+}
+
+// reservations is a row of calls for so many players each.
+func reservations(work, benchmark string, players float64, goals ...goal) row {
+	return row{
+		work: work, benchmark: "Reservations/" + benchmark, figure: rate("rate/s", players),
+		goals:  append(goals, goal{ratioTo("of-bare"), true, 0.5}),
+		allocs: "allocations/op", cpu: "cpu-µs/op",
+		peers: []peer{
+			bare("net/http handler, same codec", rate("bare-rate/s", players), "of-bare"),
+			{name: "raw JetStream publisher, same bytes", figure: rate("journal-rate/s", players), ratio: "of-journal"},
+		},
+	}
+}
+
+// sockets is a row over the sockets of server processes.
+func sockets(work, benchmark string, g goal) row {
+	peerFigure, ratio := rate("bare-rate/s", 1), "of-bare"
+	if g.of.unit == "p99-ms" {
+		peerFigure, ratio = ms("bare-p99-ms"), "of-bare-by-p99"
+	}
+	return row{
+		work: work, benchmark: "Sockets/" + benchmark, figure: g.of, goals: []goal{g}, allocs: "allocations/op", cpu: "cpu-µs/op",
+		peers: []peer{bare("WebSocket and net/http server, same frames", peerFigure, ratio)},
+	}
+}
+
+func searched(work, benchmark string, limit float64) row {
+	return row{
+		work: work, benchmark: "Search/1000000/" + benchmark, figure: ms("p99-ms"), goals: []goal{{ms("p99-ms"), false, limit}},
+		allocs: "quiet-allocations/op", cpu: "quiet-cpu-µs/op",
+		peers: []peer{{"naive scan", ms("naive-p99-ms"), "of-naive", "of-naive-by-cpu", "naive-allocations/op", "naive-cpu-µs/op"}},
+	}
+}
+
+// alone is a row without a peer.
+func alone(work, benchmark, cpu string, g goal) row {
+	return row{work: work, benchmark: benchmark, figure: g.of, goals: []goal{g}, cpu: cpu}
+}
+
+// runs is the table. The runs are made one after the other, in about nine minutes.
+var runs = []run{
+	{
+		name: "player sessions over HTTP", pattern: "Reservations", operations: 60_000, rows: []row{
+			reservations("CreatePlayerSessions, 25 players, JSON", "CreatePlayerSessions/json", 25, goal{rate("rate/s", 25), true, 100_000}),
+			reservations("CreatePlayerSessions, 25 players, CBOR", "CreatePlayerSessions/cbor", 25, goal{rate("rate/s", 25), true, 100_000}),
+			reservations("CreatePlayerSession, JSON", "CreatePlayerSession/json", 1),
+			reservations("CreatePlayerSession, CBOR", "CreatePlayerSession/cbor", 1),
+		},
+	},
+	{
+		name: "game sessions at saturation", pattern: "Sockets/sessions$", operations: idlePool, rows: []row{
+			sockets("CreateGameSession → ACTIVE, 19,000 idle processes, saturation", "sessions", goal{rate("rate/s", 1), true, 5000}),
+		},
+	},
+	{
+		name: "game sessions at 1,000/s", pattern: "Sockets/sessions-at-1000", operations: idlePool, rows: []row{
+			sockets("CreateGameSession → ACTIVE, 19,000 idle processes, 1,000/s, p99", "sessions-at-1000", goal{ms("p99-ms"), false, 10}),
+		},
+	},
+	{
+		name: "whole lives", pattern: "Sockets/lives", operations: 20_000, rows: []row{
+			sockets("whole process lives", "lives", goal{rate("rate/s", 1), true, 1500}),
+		},
+	},
+	{
+		name: "acceptances", pattern: "Sockets/accept", operations: 200_000, rows: []row{
+			sockets("AcceptPlayerSession over WebSocket", "accept", goal{rate("rate/s", 1), true, 50_000}),
+		},
+	},
+	{
+		name: "searches", pattern: "Search/1000000/(available|selective|full)", each: 2 * time.Second, rows: []row{
+			searched("search 1,000,000: free places by creation, p99", "available-by-creation", 5),
+			searched("search 1,000,000: one property, p99", "selective-property", 5),
+			searched("search 1,000,000: full scan, p99", "full-scan", 300),
+		},
+	},
+	{
+		name: "starts", pattern: "^BenchmarkStart$", rows: []row{
+			alone("start to ready, empty directory", "Start", "", goal{ms("ready-ms"), false, 300}),
+			alone("idle memory", "Start", "", goal{scaled("idle-MiB", 1, megabytes), false, 60}),
+		},
+	},
+	{
+		name: "restarts", pattern: "Restart", rows: []row{
+			alone("restart, 1,000,000 players, journal alone", "Restart/journal", "cpu-µs/op", goal{ms("ready-ms"), false, 5000}),
+			alone("restart, 1,000,000 players, snapshot", "Restart/snapshot", "cpu-µs/op", goal{ms("ready-ms"), false, 5000}),
+		},
+	},
+}
+
+// rowsOf are the rows that runs fill.
+func rowsOf(runs []run) (rows []row) {
+	for _, r := range runs {
+		rows = append(rows, r.rows...)
+	}
+	return rows
+}
