@@ -66,6 +66,11 @@ type Config struct {
 	// Throttle is how many requests a second one access key may make before it is
 	// answered with ThrottlingException; 0 sets no limit. Default: 0.
 	Throttle int
+	// MaxCalls is how many API calls are worked on at the same time; further ones
+	// are answered with ThrottlingException, unless they come in a short rush. 0
+	// derives it from the number of processors: 256 for each, at most 2048.
+	// Default: 0.
+	MaxCalls int
 
 	// AuthTokenLifetime is how long a compute's auth token is valid. Default: 3h.
 	AuthTokenLifetime time.Duration
@@ -75,6 +80,9 @@ type Config struct {
 	// ProcessGrace is how long a server process whose socket broke may take to
 	// come back before it counts as lost. Default: 200s.
 	ProcessGrace time.Duration
+	// ProcessMemory is how long the id of an ended server process stays taken, so
+	// that one which comes back late is told that it has ended. Default: 10m.
+	ProcessMemory time.Duration
 	// ReadyTimeout is how long a connected server process may take to say that
 	// it is ready. Default: 5m.
 	ReadyTimeout time.Duration
@@ -138,6 +146,7 @@ func DefaultConfig() Config {
 		AuthTokenLifetime:  3 * time.Hour,
 		ReservationTimeout: time.Minute,
 		ProcessGrace:       200 * time.Second,
+		ProcessMemory:      10 * time.Minute,
 		ReadyTimeout:       5 * time.Minute,
 		HealthInterval:     time.Minute,
 		HealthMisses:       3,

@@ -171,6 +171,7 @@ func (c *Config) settings() region.Settings {
 	f.TokenLifetime = c.AuthTokenLifetime
 	f.Reservation = c.ReservationTimeout
 	f.ProcessGrace = c.ProcessGrace
+	f.ProcessMemory = c.ProcessMemory
 	f.ReadyTimeout = c.ReadyTimeout
 	f.HealthInterval = c.HealthInterval
 	f.HealthMisses = c.HealthMisses
@@ -179,19 +180,22 @@ func (c *Config) settings() region.Settings {
 }
 
 func (s *service) openDoors() error {
+	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
 	door, err := api.New(api.Config{
 		Handlers: s.plane.Handlers(), Keys: s.plane, Skew: s.cfg.ClockSkew, Clock: s.cfg.Clock, Log: s.cfg.Log,
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
 			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
 		},
-		Allow: newThrottle(s.cfg.Throttle, s.cfg.Clock).allow, Observe: s.metrics.Call,
+		Allow: newThrottle(s.cfg.Throttle, s.cfg.Clock).allow, Enter: calls.enter, Leave: calls.leave, Observe: s.metrics.Call,
 	})
 	if err != nil {
 		return err
 	}
 	s.metrics.Levels(s.levels)
-	s.servers = serversdk.New(serversdk.Config{Servers: s.plane, Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets()})
+	s.servers = serversdk.New(serversdk.Config{
+		Servers: s.plane, Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(), ProcessMemory: s.cfg.ProcessMemory,
+	})
 	s.calls = http1.New(http1.Config{Handler: door, Log: s.cfg.Log})
 	s.http = &http.Server{
 		Handler:           s.routes(door),

@@ -76,10 +76,12 @@ func (c *Config) Settings() []Setting {
 		{"account", aws, "AWS account number in ARNs", text(&c.Account, matching(accountNumber, "12 digits"))},
 		{"clock-skew", aws, "how far the date of a signed request may be from the service's clock", duration(&c.ClockSkew, time.Second, day)},
 		{"throttle", aws, "requests a second that one access key may make; 0 sets no limit", number(&c.Throttle, 0, 1_000_000)},
+		{"max-calls", aws, "calls worked on at the same time, before further ones are throttled; 0 derives it from the number of processors", number(&c.MaxCalls, 0, 100_000)},
 
 		{"auth-token-lifetime", servers, "how long a compute's auth token is valid", duration(&c.AuthTokenLifetime, time.Minute, 365*day)},
 		{"reservation-timeout", servers, "how long a reserved player session waits for its player", duration(&c.ReservationTimeout, time.Second, day)},
 		{"process-grace", servers, "how long a server process whose socket broke may take to come back", duration(&c.ProcessGrace, time.Second, day)},
+		{"process-memory", servers, "how long the id of an ended server process stays taken", duration(&c.ProcessMemory, 10*time.Second, day)},
 		{"ready-timeout", servers, "how long a connected server process may take to say that it is ready", duration(&c.ReadyTimeout, time.Second, day)},
 		{"health-interval", servers, "how often a server process is expected to report its health", duration(&c.HealthInterval, time.Second, time.Hour)},
 		{"health-misses", servers, "health reports in a row that may be missing or bad before a server process is ended", number(&c.HealthMisses, 1, 1000)},

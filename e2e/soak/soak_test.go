@@ -1,0 +1,140 @@
+//go:build unix
+
+package soak
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	soak  = flag.Duration("soak", 0, "how long TestSoak goes on after its warm-up; 0 is a few seconds without a verdict")
+	lives = flag.Int("lives", 60, "lives of server processes that TestSoak begins each second")
+	docs  = flag.String("docs", "", "directory of the documents that the outcome is written into; \"\" writes nothing")
+)
+
+// The service forgets soon, so that what it keeps stops growing within the
+// warm-up: what has ended stays in memory for seconds and in the history for a
+// minute, and journals are cut every few thousand records.
+var forgetful = []string{
+	"--session-memory", "5s", "--process-memory", "30s", "--history", "1m", "--snapshot-every", "2000",
+	"--reservation-timeout", "2s", "--process-grace", "5s",
+}
+
+// warmUp is how long it takes until all of this has come to rest.
+const warmUp = 90 * time.Second
+
+// A plan says how long a soak goes on.
+type plan struct {
+	warmUp, duration, dwell time.Duration
+	judged                  bool
+}
+
+func (p plan) interval() time.Duration {
+	return max(100*time.Millisecond, min(5*time.Second, p.duration/100))
+}
+
+// Under a steady load nothing grows: neither memory nor disk nor the time that
+// calls take.
+func TestSoak(t *testing.T) {
+	p := plan{warmUp: warmUp, duration: *soak, dwell: 3 * time.Second, judged: true}
+	if *soak == 0 {
+		p = plan{warmUp: time.Second, duration: 2 * time.Second, dwell: 500 * time.Millisecond}
+	}
+	s := startService(t, forgetful...)
+	ctx := context.Background()
+	const locations, computes = 2, 8
+	l := &load{recorder: newRecorder(), world: newWorld(ctx, t, s, locations, computes), rate: *lives, dwell: p.dwell}
+	if *lives*int(p.dwell/time.Second) > locations*computes*perCompute/2 {
+		t.Fatalf("%d lives a second are too many for the computes", *lives)
+	}
+	t.Logf("warming up for %s, then %s, with %d lives of server processes a second", p.warmUp, p.duration, *lives)
+	prof := l.observe(ctx, p)
+	counts, errs := l.totals()
+	t.Logf("done: %s", inWords(counts))
+	maps.Copy(errs, s.complaints())
+	if len(errs) > 0 {
+		t.Errorf("failed: %s", inWords(errs))
+	}
+	if missing := l.missing(p, counts); missing != "" {
+		t.Errorf("no %s: the load was none", missing)
+	}
+	verdicts := prof.judge()
+	if verdicts == nil {
+		t.Fatalf("%d samples are too few", len(prof.times))
+	}
+	outcome := verdictTable(verdicts, p.judged)
+	t.Logf("%s\n%s", machine(), outcome)
+	check(t, prof, verdicts, p.judged)
+	if *docs != "" {
+		write(t, prof, p, outcome, counts)
+	}
+}
+
+// observe runs the load and samples the service meanwhile.
+func (l *load) observe(ctx context.Context, p plan) *profile {
+	ctx, cancel := context.WithTimeout(ctx, p.warmUp+p.duration)
+	defer cancel()
+	s := &sampler{service: l.world.service, recorder: l.recorder, profile: newProfile(p.warmUp), begin: time.Now(), syncs: newRecorder()}
+	var sampling sync.WaitGroup
+	sampling.Go(func() { s.run(ctx, p.interval()) })
+	sampling.Go(func() {
+		if err := s.measureSyncs(ctx, filepath.Join(l.world.service.data, "..", "yardstick")); err != nil {
+			l.fail("the yardstick: " + err.Error())
+		}
+	})
+	l.run(ctx)
+	sampling.Wait()
+	return s.profile
+}
+
+// missing names something that the load should have done and has not.
+func (l *load) missing(p plan, counts map[string]int) string {
+	for _, name := range []string{"lives", "AcceptPlayerSession", "RemovePlayerSession", "TerminateGameSession", "game sessions found", "DescribePlayerSessions", "fleets made and deleted"} {
+		if counts[name] == 0 {
+			return name
+		}
+	}
+	if p.judged && counts["lives"] < l.rate*int((p.warmUp+p.duration-sessionLimit)/time.Second)*9/10 {
+		return "lives at the rate that was asked for"
+	}
+	return ""
+}
+
+// check fails the test for what was not sampled, and for what grows.
+func check(t *testing.T, prof *profile, verdicts []verdict, judged bool) {
+	t.Helper()
+	for _, v := range verdicts {
+		if v.end <= 0 && (v.name != "history" || judged) {
+			t.Errorf("%s was not sampled", v.name)
+		}
+		if judged && !v.flat {
+			t.Errorf("%s grows: %s to %s %s", v.name, shortNumber(v.start), shortNumber(v.end), v.unit)
+		}
+	}
+	if err := wellFormed(prof.svg("check")); err != nil {
+		t.Errorf("the picture: %v", err)
+	}
+}
+
+// write puts the outcome into the documents.
+func write(t *testing.T, prof *profile, p plan, outcome table, counts map[string]int) {
+	t.Helper()
+	title := fmt.Sprintf("make soak: %s after a warm-up of %s (grey), %d lives of server processes a second", shortTime(p.duration), shortTime(p.warmUp), *lives)
+	if err := os.WriteFile(filepath.Join(*docs, "soak.svg"), []byte(prof.svg(title)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s after a warm-up of %s; %s. %d lives of server processes in all, with %d game sessions found by search.\n\n", shortTime(p.duration), shortTime(p.warmUp), machine(), counts["lives"], counts["game sessions found"])
+	b.WriteString(outcome.String())
+	b.WriteString("\n![course of the run](soak.svg)\n")
+	replaceBlock(t, filepath.Join(*docs, "benchmarks.md"), "soak", b.String())
+}
