@@ -132,6 +132,7 @@ func (t *table) report(ctx context.Context, latest results) error {
 	if !sameMachine(baseline, latest) {
 		fmt.Fprintf(t.stdout, "They are of another machine (%s): only the ratios can be compared.\n", baseline.about["machine"])
 	}
+	fmt.Fprintf(t.stdout, "The machine then and now: %s and %s; %s and %s.\n", baseline.about["memory"], latest.about["memory"], baseline.about["disk"], latest.about["disk"])
 	fmt.Fprint(t.stdout, words(rowsOf(t.runs), all))
 	fmt.Fprintf(t.stdout, "All of benchstat's comparison: %s. The results: %s; make bench-accept commits to them.\n", comparisonFile, latestFile)
 	return nil

@@ -35,7 +35,11 @@ func (t *table) measure(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("building the benchmarks: %w", err)
 	}
-	if _, err := io.WriteString(to, t.about(ctx)); err != nil {
+	about, err := t.about(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(to, about); err != nil {
 		return err
 	}
 	var failed error
@@ -75,9 +79,14 @@ func (t *table) execute(ctx context.Context, program string, r run, to io.Writer
 
 // about says what is measured, on what, and how, in lines that benchstat takes
 // for the configuration of the benchmarks.
-func (t *table) about(ctx context.Context) string {
-	return fmt.Sprintf("command: make bench\ndate: %s\ncommit: %s\nrounds: %d\nmachine: %s\nload: %s\n",
-		time.Now().Format("2 January 2006, 15:04"), t.commit(ctx), t.rounds, machine(ctx), load())
+func (t *table) about(ctx context.Context) (string, error) {
+	before := load()
+	disk, err := diskProbe()
+	if err != nil {
+		return "", fmt.Errorf("probing the disk: %w", err)
+	}
+	return fmt.Sprintf("command: make bench\ndate: %s\ncommit: %s\nrounds: %d\nmachine: %s\nload: %s\nmemory: %s\ndisk: %s\n",
+		time.Now().Format("2 January 2006, 15:04"), t.commit(ctx), t.rounds, machine(ctx), before, memoryProbe(), disk), nil
 }
 
 // commit names the state of the sources.

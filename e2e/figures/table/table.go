@@ -96,8 +96,8 @@ func writeText(w io.Writer, rows []row, r results) error {
 // markdown is the table for the documentation, with what it was measured on.
 func markdown(r results) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. %s, commit %s, `%s`, load average before it %s. Medians of %s rounds.\n\n",
-		r.about["machine"], r.about["date"], r.about["commit"], r.about["command"], r.about["load"], r.about["rounds"])
+	fmt.Fprintf(&b, "%s. %s, commit %s, `%s`. Before it: load average %s, memory %s, %s. Medians of %s rounds.\n\n",
+		r.about["machine"], r.about["date"], r.about["commit"], r.about["command"], r.about["load"], r.about["memory"], r.about["disk"], r.about["rounds"])
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	line(columns)
 	fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(columns)))
