@@ -16,13 +16,19 @@ import (
 // Calls that come all at once and are soon done are no overload: for a moment
 // more are let in. When that moment has passed and there are still too many, the
 // limit holds until it has not been reached for a while.
+//
+// A refusal costs something, too, so it takes its time: clients that would ask
+// again at once are slowed down, and the processors are left to the calls that
+// were let in.
 type admission struct {
-	limit int64 // 0: none
+	limit int64
 	clock clockwork.Clock
+	sleep func(time.Duration)
 
 	inFlight atomic.Int64
 	since    atomic.Int64 // when the present rush began, in Unix nanoseconds
 	last     atomic.Int64 // when the limit was last found to be reached
+	refused  atomic.Int64 // calls that are about to be
 }
 
 const (
@@ -34,10 +40,17 @@ const (
 	// calmTime is how long the limit must not have been reached before the next
 	// rush. Calls are answered in batches: being below it for a moment is no sign.
 	calmTime = time.Second
+	// refusalTime is how long a refusal takes. Retries of AWS SDKs wait about as
+	// long, or longer; connections of calls that take longer are watched, which
+	// costs something.
+	refusalTime = 80 * time.Millisecond
+	// mostRefused is how many refusals take their time at once; further ones come
+	// at once, so that no more goroutines wait.
+	mostRefused = 4096
 )
 
 const (
-	callsPerProcessor = 256
+	callsPerProcessor = 128
 	mostCalls         = 2048
 )
 
@@ -47,16 +60,21 @@ func newAdmission(limit int, clock clockwork.Clock) *admission {
 	if limit == 0 {
 		limit = min(callsPerProcessor*runtime.GOMAXPROCS(0), mostCalls)
 	}
-	return &admission{limit: int64(limit), clock: clock}
+	return &admission{limit: int64(limit), clock: clock, sleep: time.Sleep}
 }
 
 // enter reports whether one more call may be worked on. leave must follow then.
+// It waits before it says no.
 func (a *admission) enter() bool {
 	n := a.inFlight.Add(1)
 	if n <= a.limit || a.rushing(n) {
 		return true
 	}
 	a.inFlight.Add(-1)
+	if a.refused.Add(1) <= mostRefused {
+		a.sleep(refusalTime)
+	}
+	a.refused.Add(-1)
 	return false
 }
 

@@ -9,6 +9,14 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
+// newTestAdmission makes an admission whose refusals take no time, and counts
+// those that would.
+func newTestAdmission(limit int, clock clockwork.Clock) (a *admission, waited *atomic.Int64) {
+	a, waited = newAdmission(limit, clock), new(atomic.Int64)
+	a.sleep = func(time.Duration) { waited.Add(1) }
+	return a, waited
+}
+
 // enterAll lets n calls in and returns how many were.
 func enterAll(a *admission, n int) (in int) {
 	for range n {
@@ -21,7 +29,7 @@ func enterAll(a *admission, n int) (in int) {
 
 func TestAdmission(t *testing.T) {
 	clock := clockwork.NewFakeClock()
-	a := newAdmission(10, clock)
+	a, waited := newTestAdmission(10, clock)
 	expect := func(what string, got, want int) {
 		t.Helper()
 		if got != want {
@@ -53,6 +61,15 @@ func TestAdmission(t *testing.T) {
 	leaveAll(10)
 	expect("the next rush after a calm", enterAll(a, 100), 30)
 	leaveAll(30)
+	if waited.Load() != 341 {
+		t.Errorf("%d refusals took their time, want all 341", waited.Load())
+	}
+	a.refused.Store(mostRefused)
+	before := waited.Load()
+	if enterAll(a, 31); waited.Load() != before {
+		t.Error("a refusal took its time though too many did already")
+	}
+	leaveAll(30)
 	if n := a.inFlight.Load(); n != 0 {
 		t.Errorf("%d calls are in flight after all have left", n)
 	}
@@ -68,7 +85,7 @@ func TestAdmissionByProcessors(t *testing.T) {
 func TestAdmissionAtOnce(t *testing.T) {
 	const limit = 4
 	clock := clockwork.NewFakeClock()
-	a := newAdmission(limit, clock)
+	a, _ := newTestAdmission(limit, clock)
 	enterAll(a, limit+1) // begins a rush
 	a.inFlight.Store(0)
 	clock.Advance(rushTime + 1)

@@ -68,7 +68,7 @@ type Config struct {
 	Throttle int
 	// MaxCalls is how many API calls are worked on at the same time; further ones
 	// are answered with ThrottlingException, unless they come in a short rush. 0
-	// derives it from the number of processors: 256 for each, at most 2048.
+	// derives it from the number of processors: 128 for each, at most 2048.
 	// Default: 0.
 	MaxCalls int
 

@@ -53,14 +53,16 @@ func (g *generator) close() {
 // Source: GameLift quotas, "Player sessions per game session".
 const seatsEach = 200
 
-// call appends the body of some call to dst and names the operation: three in ten
-// search, for a whole page, four change a game session, three reserve a place as
-// long as there are any.
+// call appends the body of some call to dst and names the operation: seven in ten
+// search, for a whole page of the fullest game sessions with a free place, two
+// change a game session, one reserves a place as long as there are any. It takes
+// calls that cost more than their refusal to ask for twice what can be done and
+// still be answered.
 func (g *generator) call(dst []byte) (operation string, body []byte) {
 	switch n := rand.IntN(10); {
-	case n < 3:
-		return "SearchGameSessions", fmt.Appendf(dst, `{"FleetId":"%s","Limit":100,"FilterExpression":"hasAvailablePlayerSessions=true","SortExpression":"creationTimeMillis ASC"}`, g.fleet)
-	case n < 6:
+	case n < 7:
+		return "SearchGameSessions", fmt.Appendf(dst, `{"FleetId":"%s","Limit":100,"FilterExpression":"hasAvailablePlayerSessions=true","SortExpression":"playerSessionCount DESC"}`, g.fleet)
+	case n < 8:
 		if seat := int(g.seats.Add(1)); seat < seatsEach*len(g.games) {
 			return "CreatePlayerSession", fmt.Appendf(dst, `{"GameSessionId":"%s","PlayerId":"player-%d"}`, g.games[seat%len(g.games)], seat)
 		}
@@ -84,6 +86,7 @@ type measure struct {
 	accepted   []time.Duration
 	ownCPU     time.Duration // of the load generator and the game servers
 	serviceCPU time.Duration
+	append     time.Duration // that the service's journal took for one batch, on average
 }
 
 func (m *measure) rate(n int) float64 { return float64(n) / m.took.Seconds() }

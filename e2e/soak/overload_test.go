@@ -65,7 +65,7 @@ type siege struct {
 // that clients repeat, and goes on with the others as usual. Its game servers
 // notice nothing.
 func TestOverload(t *testing.T) {
-	a := assault{before: 2 * time.Second, capacity: 5 * time.Second, storm: 20 * time.Second, after: 3 * time.Second, hosts: 800, usual: 128, connections: 1024, judged: true}
+	a := assault{before: 2 * time.Second, capacity: 5 * time.Second, storm: 20 * time.Second, after: 3 * time.Second, hosts: 800, usual: 96, connections: 1024, judged: true}
 	if !*overload {
 		a = assault{before: 200 * time.Millisecond, capacity: 400 * time.Millisecond, storm: time.Second, after: 300 * time.Millisecond, hosts: 20, usual: 12, connections: 256, options: []string{"--max-calls", "16"}}
 	}
@@ -152,12 +152,19 @@ func (s *siege) run(ctx context.Context) {
 // load offers calls, and measures what processor time they took.
 func (s *siege) load(ctx context.Context, connections int, rate float64, duration time.Duration) *measure {
 	s.t.Helper()
-	const cpu = "process_cpu_seconds_total"
-	service, own := s.counters(ctx)[cpu], ownCPU()
+	before, own := s.counters(ctx), ownCPU()
 	m := s.generator.run(ctx, connections, rate, duration)
-	m.ownCPU, m.serviceCPU = ownCPU()-own, time.Duration((s.counters(ctx)[cpu]-service)*float64(time.Second))
+	m.ownCPU = ownCPU() - own
+	after := s.counters(ctx)
+	grown := func(name string) float64 { return after[name] - before[name] }
+	m.serviceCPU = inSeconds(grown("process_cpu_seconds_total"))
+	if n := grown("muster_journal_append_seconds_count"); n > 0 {
+		m.append = inSeconds(grown("muster_journal_append_seconds_sum") / n)
+	}
 	return m
 }
+
+func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // ownCPU is the processor time of this process.
 func ownCPU() time.Duration {
@@ -318,7 +325,7 @@ func (r *record) problems() (all []string) {
 
 // table is the outcome.
 func (r *record) table() table {
-	t := table{{"", "offered/s", "accepted/s", "throttled/s", "other errors", "p50 of accepted", "p99 of accepted", "processors: service", "load"}}
+	t := table{{"", "offered/s", "accepted/s", "throttled/s", "other errors", "p50 of accepted", "p99 of accepted", "journal's append", "processors: service", "load"}}
 	for _, phase := range []struct {
 		name string
 		*measure
@@ -331,7 +338,7 @@ func (r *record) table() table {
 			phase.name, fmt.Sprintf("%.0f", phase.offered()), fmt.Sprintf("%.0f", phase.rate(len(phase.accepted))),
 			fmt.Sprintf("%.0f", phase.rate(phase.throttled())), fmt.Sprint(others),
 			fmt.Sprintf("%.1f ms", phase.quantile(0.5)), fmt.Sprintf("%.1f ms", phase.quantile(0.99)),
-			fmt.Sprintf("%.2f", phase.serviceCPU.Seconds()/phase.took.Seconds()), fmt.Sprintf("%.2f", phase.ownCPU.Seconds()/phase.took.Seconds()),
+			fmt.Sprintf("%.1f ms", milliseconds(phase.append)), fmt.Sprintf("%.2f", phase.serviceCPU.Seconds()/phase.took.Seconds()), fmt.Sprintf("%.2f", phase.ownCPU.Seconds()/phase.took.Seconds()),
 		})
 	}
 	return t

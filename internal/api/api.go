@@ -60,8 +60,8 @@ type Config struct {
 
 	// Enter says whether the service can take one more call on; if not, the answer
 	// is a ThrottlingException. It is asked when the request has arrived in whole,
-	// before its signature is looked at. When it has said yes Leave is called
-	// behind the answer. nil: always.
+	// before its signature is looked at, and may wait for a moment before it says
+	// no. When it has said yes Leave is called behind the answer. nil: always.
 	Enter func() bool
 	Leave func()
 
