@@ -46,6 +46,7 @@ type assignment struct {
 	Profile     string // of package bench
 	Endpoints   muster.Endpoints
 	Connections int
+	InFlight    int // on each connection
 	Pool        int
 	Rate        float64
 	Progress    bool
@@ -97,7 +98,7 @@ func (a *assignment) config(rounds *bool) bench.Config {
 	e := a.Endpoints
 	c.Endpoint, c.WebSocketURL, c.MetricsURL = e.HTTP, e.WS, e.HTTP+"/metrics"
 	c.Credentials = bench.Credentials{AccessKey: e.AccessKey, SecretKey: e.SecretKey, Region: e.Region}
-	c.Connections, c.Pool, c.Rate, c.Duration = a.Connections, a.Pool, a.Rate, roundLimit
+	c.Connections, c.InFlight, c.Pool, c.Rate, c.Duration = a.Connections, a.InFlight, a.Pool, a.Rate, roundLimit
 	if a.Progress {
 		c.Note = func(text string) {
 			if !*rounds {

@@ -12,16 +12,17 @@ type socketWork struct {
 	name        string
 	profile     string
 	connections int
+	inFlight    int     // requests under way at the same time on each
 	warm        int     // operations before the measure
 	rate        float64 // operations a second that are offered; 0: as many as are answered
 	pool        func(operations, connections int) int
 }
 
 var socketWorks = []socketWork{
-	{name: "sessions", profile: "sessions", connections: 128, warm: 2 * warm, pool: oneEach},
-	{name: "sessions-at-1000", profile: "sessions", connections: 64, warm: warm, rate: 1000, pool: oneEach},
-	{name: "lives", profile: "lives", connections: 64, warm: 2 * warm, pool: none},
-	{name: "accept", profile: "accept", connections: 256, warm: 10 * warm, pool: seatEach},
+	{name: "sessions", profile: "sessions", connections: 128, inFlight: 1, warm: 2 * warm, pool: oneEach},
+	{name: "sessions-at-1000", profile: "sessions", connections: 64, inFlight: 1, warm: warm, rate: 1000, pool: oneEach},
+	{name: "lives", profile: "lives", connections: 64, inFlight: 1, warm: 2 * warm, pool: none},
+	{name: "accept", profile: "accept", connections: 64, inFlight: 8, warm: 10 * warm, pool: seatEach},
 }
 
 // The pools that works need for so many operations.
@@ -75,7 +76,7 @@ func (w socketWork) open(tb testing.TB, operations int) *sides {
 func (w socketWork) side(tb testing.TB, role string, order any, pool int) side {
 	tb.Helper()
 	s := side{server: play(tb, role), generator: play(tb, "generator")}
-	a := assignment{Of: w.name + ", " + role, Profile: w.profile, Connections: w.connections, Pool: pool, Rate: w.rate, Progress: *progress}
+	a := assignment{Of: w.name + ", " + role, Profile: w.profile, Connections: w.connections, InFlight: w.inFlight, Pool: pool, Rate: w.rate, Progress: *progress}
 	s.server.order(order, &a.Endpoints)
 	s.generator.turn(a)
 	return s
