@@ -119,7 +119,7 @@ func TestWords(t *testing.T) {
 	}
 	want := `What moved, beyond chance:
   whole process lives: operations/s 1,600 → 2,000 (+25 %, better, p=0.002)
-  AcceptPlayerSession over WebSocket: CPU µs 25 → 30 (+20 %, worse, p=0.015)
+  AcceptPlayerSession over WebSocket, 64 × 8 in flight: CPU µs 25 → 30 (+20 %, worse, p=0.015)
 The peers moved too: where they did, the machine is not the same, and the ratios tell more than the figures.
   whole process lives: bare rate/s 3,000 → 2,700 (-10 %, worse, p=0.002)
 `
