@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 // A conn is a connection whose requests have all been plain so far.
@@ -214,7 +216,7 @@ func (c *conn) consume() {
 func (c *conn) pass() {
 	_ = c.nc.SetReadDeadline(time.Time{})
 	select {
-	case c.server.rest.conns <- &replayed{c.nc, c.buf}:
+	case c.server.rest.conns <- listen.Replay(c.nc, c.buf):
 	case <-c.server.rest.closed:
 		_ = c.nc.Close()
 	case <-c.server.stopped:

@@ -1,10 +1,8 @@
 package http1
 
 import (
-	"errors"
 	"net"
 	"sync"
-	"syscall"
 )
 
 // rest holds the connections that are passed on.
@@ -46,44 +44,4 @@ func (l restOf) Addr() net.Addr {
 		return nil
 	}
 	return l.server.listener.Addr()
-}
-
-// replayed is a connection of which something was read already.
-type replayed struct {
-	net.Conn
-	unread []byte
-}
-
-// Read gives back what was read, then reads on.
-func (c *replayed) Read(p []byte) (int, error) {
-	if len(c.unread) == 0 {
-		return c.Conn.Read(p)
-	}
-	n := copy(p, c.unread)
-	if c.unread = c.unread[n:]; len(c.unread) == 0 {
-		c.unread = nil
-	}
-	return n, nil
-}
-
-// NetConn is the connection that was passed on.
-func (c *replayed) NetConn() net.Conn { return c.Conn }
-
-// SyscallConn gives the system's side of the connection, for writing: what was
-// read is not there to be read.
-func (c *replayed) SyscallConn() (syscall.RawConn, error) {
-	conn, ok := c.Conn.(syscall.Conn)
-	if !ok {
-		return nil, errors.ErrUnsupported
-	}
-	return conn.SyscallConn()
-}
-
-// CloseWrite ends the sending half, which http.Server does before it closes a
-// connection whose request it has not read to the end.
-func (c *replayed) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
 }

@@ -7,25 +7,34 @@ import (
 	"syscall"
 )
 
-// peeked is a connection whose first byte was read ahead.
-type peeked struct {
+// A Replayed is a connection of which something was read already. It gives that
+// to those who read it.
+type Replayed struct {
 	net.Conn
-	first  [1]byte
-	unread bool // first has not been read yet
+	unread []byte
 }
 
-// Read gives the first byte back, then reads on.
-func (c *peeked) Read(p []byte) (int, error) {
-	if c.unread && len(p) > 0 {
-		c.unread = false
-		return copy(p, c.first[:]), nil
+// Replay returns c as it was before unread was read from it.
+func Replay(c net.Conn, unread []byte) *Replayed { return &Replayed{c, unread} }
+
+// Read gives back what was read, then reads on.
+func (c *Replayed) Read(p []byte) (int, error) {
+	if len(c.unread) == 0 {
+		return c.Conn.Read(p)
 	}
-	return c.Conn.Read(p)
+	n := copy(p, c.unread)
+	if c.unread = c.unread[n:]; len(c.unread) == 0 {
+		c.unread = nil
+	}
+	return n, nil
 }
 
-// SyscallConn gives the system's side of the connection, for writing: the first
-// byte is not there to be read.
-func (c *peeked) SyscallConn() (syscall.RawConn, error) {
+// NetConn is the connection itself, for who wants to close it without ceremony.
+func (c *Replayed) NetConn() net.Conn { return c.Conn }
+
+// SyscallConn gives the system's side of the connection, for writing: what was
+// read is not there to be read.
+func (c *Replayed) SyscallConn() (syscall.RawConn, error) {
 	conn, ok := c.Conn.(syscall.Conn)
 	if !ok {
 		return nil, errors.ErrUnsupported
@@ -35,7 +44,7 @@ func (c *peeked) SyscallConn() (syscall.RawConn, error) {
 
 // CloseWrite ends the sending half, which http.Server does before it closes a
 // connection whose request it has not read to the end.
-func (c *peeked) CloseWrite() error {
+func (c *Replayed) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
@@ -48,7 +57,7 @@ const tlsOnly = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=u
 // refuse tells a plain-text client to use TLS. It reads a little of what the
 // client still sends, because closing with unread input would take the answer
 // away from it.
-func refuse(c *peeked) {
+func refuse(c *Replayed) {
 	if _, err := io.WriteString(c, tlsOnly); err != nil || c.CloseWrite() != nil {
 		return
 	}

@@ -181,20 +181,20 @@ func (l *Listener) admit(raw net.Conn) {
 // not wanted.
 func (l *Listener) identify(raw net.Conn) net.Conn {
 	_ = raw.SetDeadline(time.Now().Add(l.firstByte))
-	conn := &peeked{Conn: raw}
-	if n, err := raw.Read(conn.first[:]); n != 1 || err != nil {
+	var first [1]byte
+	if n, err := raw.Read(first[:]); n != 1 || err != nil {
 		return nil
 	}
-	conn.unread = true
+	conn := Replay(raw, first[:])
 	const handshake = 0x16
-	if conn.first[0] != handshake && l.refusePlain {
+	if first[0] != handshake && l.refusePlain {
 		refuse(conn)
 		return nil
 	}
 	if raw.SetDeadline(time.Time{}) != nil {
 		return nil
 	}
-	if conn.first[0] == handshake {
+	if first[0] == handshake {
 		return tls.Server(conn, l.tls)
 	}
 	return conn
