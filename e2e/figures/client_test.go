@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -87,7 +88,7 @@ func (l *load) over(tb testing.TB, connections, n int) measure {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	cpu, begin := cpuTime(), time.Now()
+	cpu, begin := bench.OwnCPU(), time.Now()
 	for _, c := range all {
 		clients.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
@@ -101,7 +102,7 @@ func (l *load) over(tb testing.TB, connections, n int) measure {
 		})
 	}
 	clients.Wait()
-	m := measure{times: times, took: time.Since(begin), cpu: cpuTime() - cpu}
+	m := measure{times: times, took: time.Since(begin), cpu: bench.OwnCPU() - cpu}
 	runtime.ReadMemStats(&after)
 	select {
 	case err := <-errs:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/wire"
@@ -78,13 +79,13 @@ func times(n int, do func()) sample {
 	took := make([]time.Duration, n)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, begin := cpuTime(), time.Now()
+	cpu, begin := bench.OwnCPU(), time.Now()
 	for i := range took {
 		start := time.Now()
 		do()
 		took[i] = time.Since(start)
 	}
-	elapsed, spent := time.Since(begin), cpuTime()-cpu
+	elapsed, spent := time.Since(begin), bench.OwnCPU()-cpu
 	runtime.ReadMemStats(&after)
 	return sample{
 		rate: float64(n) / elapsed.Seconds(), allocs: float64(after.Mallocs-before.Mallocs) / float64(n),

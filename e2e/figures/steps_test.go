@@ -15,6 +15,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/http1"
@@ -34,11 +35,11 @@ func BenchmarkSteps(b *testing.B) {
 			for _, s := range r.steps(b, 12_000) {
 				b.Run(s.name, func(b *testing.B) {
 					b.ReportAllocs()
-					begin := cpuTime()
+					begin := bench.OwnCPU()
 					for b.Loop() {
 						s.do()
 					}
-					b.ReportMetric(float64((cpuTime()-begin).Nanoseconds())/float64(b.N), "cpu-ns/op")
+					b.ReportMetric(float64((bench.OwnCPU()-begin).Nanoseconds())/float64(b.N), "cpu-ns/op")
 				})
 			}
 			b.Run("append-and-fsync", func(b *testing.B) {

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/internal/bench"
 )
 
 var overload = flag.Bool("overload", false, "TestOverload takes its time and judges what it measures")
@@ -152,9 +152,9 @@ func (s *siege) run(ctx context.Context) {
 // load offers calls, and measures what processor time they took.
 func (s *siege) load(ctx context.Context, connections int, rate float64, duration time.Duration) *measure {
 	s.t.Helper()
-	before, own := s.counters(ctx), ownCPU()
+	before, own := s.counters(ctx), bench.OwnCPU()
 	m := s.generator.run(ctx, connections, rate, duration)
-	m.ownCPU = ownCPU() - own
+	m.ownCPU = bench.OwnCPU() - own
 	after := s.counters(ctx)
 	grown := func(name string) float64 { return after[name] - before[name] }
 	m.serviceCPU = inSeconds(grown("process_cpu_seconds_total"))
@@ -165,15 +165,6 @@ func (s *siege) load(ctx context.Context, connections int, rate float64, duratio
 }
 
 func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// ownCPU is the processor time of this process.
-func ownCPU() time.Duration {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
 
 // liveOn has game servers come and go, and report their health.
 func (s *siege) liveOn(ctx context.Context, company *sync.WaitGroup) {

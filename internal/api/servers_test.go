@@ -24,6 +24,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/muster-gg/muster/internal/api"
+	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -49,11 +50,11 @@ func BenchmarkServers(b *testing.B) {
 					callOver(b, l.Addr().String(), request, 2000) // fills the pools
 					var before, after runtime.MemStats
 					runtime.ReadMemStats(&before)
-					cpu := cpuTime()
+					cpu := bench.OwnCPU()
 					b.ResetTimer()
 					callOver(b, l.Addr().String(), request, b.N)
 					b.StopTimer()
-					cpu = cpuTime() - cpu
+					cpu = bench.OwnCPU() - cpu
 					runtime.ReadMemStats(&after)
 					b.ReportMetric(float64(cpu.Nanoseconds())/1000/float64(b.N), "cpu-µs/call")
 					b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(b.N), "allocs/call")

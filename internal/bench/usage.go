@@ -19,5 +19,5 @@ type usage struct {
 func ownUsage() usage {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return usage{cpu: ownCPU(), allocations: m.Mallocs}
+	return usage{cpu: OwnCPU(), allocations: m.Mallocs}
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// ownCPU is the processor time of this program.
-func ownCPU() time.Duration {
+// OwnCPU is the processor time that this program has used; 0 when the system does
+// not tell.
+func OwnCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// ownCPU is the processor time of this program.
-func ownCPU() time.Duration {
+// OwnCPU is the processor time that this program has used; 0 when the system does
+// not tell.
+func OwnCPU() time.Duration {
 	var created, exited, kernel, user syscall.Filetime
 	self, err := syscall.GetCurrentProcess()
 	if err != nil || syscall.GetProcessTimes(self, &created, &exited, &kernel, &user) != nil {

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package figures
-
-import "time"
-
-// cpuTime is the processor time that this process has used: not known here.
-func cpuTime() time.Duration { return 0 }
