@@ -3,16 +3,17 @@
 package crash
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/e2e/binary"
 )
 
 var (
@@ -42,14 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // build makes the binary, once.
-var build = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binaryDir, "muster")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/muster-gg/muster/cmd/muster").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var build = sync.OnceValues(func() (string, error) { return binary.Build(context.Background(), binaryDir) })
 
 // draw gives the test its source of chance, and says with which seed to run the
 // same load again. Where the calls of several workers interleave is up to the

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/e2e/binary"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -135,11 +136,10 @@ type child struct {
 
 func newChild(tb testing.TB, data string) *child {
 	tb.Helper()
-	c := &child{tb: tb, binary: filepath.Join(tb.TempDir(), "muster"), data: data}
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", c.binary, "github.com/muster-gg/muster/cmd/muster")
-	if out, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("build: %v\n%s", err, out)
-	}
+	c := &child{tb: tb, data: data}
+	var err error
+	c.binary, err = binary.Build(tb.Context(), tb.TempDir())
+	must(tb, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)

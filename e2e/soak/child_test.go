@@ -26,6 +26,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/e2e/binary"
 )
 
 // binaryDir holds the binary for all tests of this package.
@@ -46,14 +48,7 @@ func TestMain(m *testing.M) {
 }
 
 // build makes the binary, once.
-var build = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binaryDir, "muster")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/muster-gg/muster/cmd/muster").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var build = sync.OnceValues(func() (string, error) { return binary.Build(context.Background(), binaryDir) })
 
 // startLimit is how long a service may take to be ready, or to stop.
 const startLimit = 60 * time.Second
