@@ -65,7 +65,7 @@ type siege struct {
 // that clients repeat, and goes on with the others as usual. Its game servers
 // notice nothing.
 func TestOverload(t *testing.T) {
-	a := assault{before: 2 * time.Second, capacity: 5 * time.Second, storm: 20 * time.Second, after: 3 * time.Second, hosts: 800, usual: 96, connections: 1024, judged: true}
+	a := assault{before: 2 * time.Second, capacity: 5 * time.Second, storm: 20 * time.Second, after: 3 * time.Second, hosts: 800, usual: 96, connections: 1536, judged: true}
 	if !*overload {
 		a = assault{before: 200 * time.Millisecond, capacity: 400 * time.Millisecond, storm: time.Second, after: 300 * time.Millisecond, hosts: 20, usual: 12, connections: 256, options: []string{"--max-calls", "16"}}
 	}
