@@ -1,0 +1,204 @@
+package gamenet
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// A Codec cuts the stream of bytes into packets and back. It has no state and
+// serves all sessions.
+type Codec interface {
+	// Decode reads the first packet of b, which holds what was received so far and
+	// is not empty. size is the number of bytes that the packet takes, header
+	// included. If size is 0 the header is not complete; if size is larger than
+	// len(b) the packet is not; then p is not used. The payload is a part of b. An
+	// error that wraps ErrFrame means that b can never become a packet of at most
+	// max bytes.
+	Decode(b []byte, max int) (p Packet, size int, err error)
+	// Append adds the bytes of a packet to dst. An error that wraps
+	// ErrPacketTooLarge or ErrNoID leaves dst as it was.
+	Append(dst []byte, p Packet, max int) ([]byte, error)
+	// Header is the number of bytes that Append adds to a payload at most.
+	Header() int
+	// HasIDs says whether packets carry an id. The ids from FirstReservedID on
+	// are then the library's.
+	HasIDs() bool
+}
+
+// FirstReservedID is the first packet id that games may not use: the ids from
+// here on carry pings, their answers, and the reason why a session ends.
+const FirstReservedID uint16 = 0xFFF0
+
+// The packets of the library's own.
+const (
+	idPing uint16 = 0xFFFF // payload: 8 bytes of the sender's choice
+	idPong uint16 = 0xFFFE // payload: that of the ping
+	idBye  uint16 = 0xFFFD // payload: why the session ends, UTF-8
+)
+
+// checkSize refuses a packet of more than max bytes.
+func checkSize(size, max int) error {
+	if size > max {
+		return fmt.Errorf("%w: %d bytes with its header, at most %d are allowed", ErrPacketTooLarge, size, max)
+	}
+	return nil
+}
+
+// checkNoID refuses an id where there is no place for one.
+func checkNoID(p Packet) error {
+	if p.ID != 0 {
+		return fmt.Errorf("%w: packet id %d", ErrNoID, p.ID)
+	}
+	return nil
+}
+
+// U16 is the default codec: the size of the whole packet in bytes, header
+// included, as a little-endian uint16, then the id as a little-endian uint16, then
+// the payload. A packet has 4 to 65,535 bytes.
+type U16 struct{}
+
+const u16Header = 4
+
+// Decode implements Codec.
+func (U16) Decode(b []byte, max int) (Packet, int, error) {
+	if len(b) < 2 {
+		return Packet{}, 0, nil
+	}
+	size := int(binary.LittleEndian.Uint16(b))
+	if size < u16Header || size > max {
+		return Packet{}, 0, fmt.Errorf("%w: a packet of %d bytes, 4 to %d are allowed", ErrFrame, size, max)
+	}
+	if size > len(b) {
+		return Packet{}, size, nil
+	}
+	return Packet{ID: binary.LittleEndian.Uint16(b[2:]), Payload: b[u16Header:size:size]}, size, nil
+}
+
+// Append implements Codec.
+func (U16) Append(dst []byte, p Packet, max int) ([]byte, error) {
+	size := u16Header + len(p.Payload)
+	if err := checkSize(size, min(max, math.MaxUint16)); err != nil {
+		return dst, err
+	}
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(size))
+	dst = binary.LittleEndian.AppendUint16(dst, p.ID)
+	return append(dst, p.Payload...), nil
+}
+
+// Header implements Codec.
+func (U16) Header() int { return u16Header }
+
+// HasIDs implements Codec.
+func (U16) HasIDs() bool { return true }
+
+// U32 is a codec without ids: the number of payload bytes as a little-endian
+// uint32, then the payload.
+type U32 struct{}
+
+const u32Header = 4
+
+// Decode implements Codec.
+func (U32) Decode(b []byte, max int) (Packet, int, error) {
+	if len(b) < u32Header {
+		return Packet{}, 0, nil
+	}
+	return lengthPrefixed(b, u32Header, uint64(binary.LittleEndian.Uint32(b)), max)
+}
+
+// Append implements Codec.
+func (U32) Append(dst []byte, p Packet, max int) ([]byte, error) {
+	if err := checkNoID(p); err != nil {
+		return dst, err
+	}
+	if err := checkSize(u32Header+len(p.Payload), max); err != nil {
+		return dst, err
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(p.Payload)))
+	return append(dst, p.Payload...), nil
+}
+
+// Header implements Codec.
+func (U32) Header() int { return u32Header }
+
+// HasIDs implements Codec.
+func (U32) HasIDs() bool { return false }
+
+// Varint is a codec without ids: the number of payload bytes as an unsigned
+// varint, as encoding/binary and Protocol Buffers have it, in as few bytes as it
+// takes, then the payload.
+type Varint struct{}
+
+// Decode implements Codec.
+func (Varint) Decode(b []byte, max int) (Packet, int, error) {
+	length, header := binary.Uvarint(b[:min(len(b), binary.MaxVarintLen32)])
+	switch {
+	case header < 0, header == 0 && len(b) >= binary.MaxVarintLen32:
+		return Packet{}, 0, fmt.Errorf("%w: a length of more than %d bytes", ErrFrame, binary.MaxVarintLen32)
+	case header == 0:
+		return Packet{}, 0, nil
+	case header > 1 && b[header-1] == 0:
+		return Packet{}, 0, fmt.Errorf("%w: a length with more bytes than it needs", ErrFrame)
+	}
+	return lengthPrefixed(b, header, length, max)
+}
+
+// Append implements Codec.
+func (Varint) Append(dst []byte, p Packet, max int) ([]byte, error) {
+	if err := checkNoID(p); err != nil {
+		return dst, err
+	}
+	var header [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(header[:], uint64(len(p.Payload)))
+	if err := checkSize(n+len(p.Payload), max); err != nil {
+		return dst, err
+	}
+	dst = append(dst, header[:n]...)
+	return append(dst, p.Payload...), nil
+}
+
+// Header implements Codec.
+func (Varint) Header() int { return binary.MaxVarintLen32 }
+
+// HasIDs implements Codec.
+func (Varint) HasIDs() bool { return false }
+
+// lengthPrefixed reads a packet of a header that has been read and length more
+// bytes.
+func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, error) {
+	if header > max || length > uint64(max-header) {
+		return Packet{}, 0, fmt.Errorf("%w: a payload of %d bytes, packets of at most %d are allowed", ErrFrame, length, max)
+	}
+	size := header + int(length)
+	if size > len(b) {
+		return Packet{}, size, nil
+	}
+	return Packet{Payload: b[header:size:size]}, size, nil
+}
+
+// Raw is the codec of no framing: OnPacket gets the bytes as they come, and a
+// packet may arrive in pieces or together with others.
+type Raw struct{}
+
+// Decode implements Codec.
+func (Raw) Decode(b []byte, max int) (Packet, int, error) {
+	n := min(len(b), max)
+	return Packet{Payload: b[:n:n]}, n, nil
+}
+
+// Append implements Codec.
+func (Raw) Append(dst []byte, p Packet, max int) ([]byte, error) {
+	if err := checkNoID(p); err != nil {
+		return dst, err
+	}
+	if err := checkSize(len(p.Payload), max); err != nil {
+		return dst, err
+	}
+	return append(dst, p.Payload...), nil
+}
+
+// Header implements Codec.
+func (Raw) Header() int { return 0 }
+
+// HasIDs implements Codec.
+func (Raw) HasIDs() bool { return false }

@@ -1,0 +1,124 @@
+package gamenet
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// A Frame is packets that are encoded once and sent to any number of sessions
+// without another copy. Fill it with Append, send it, and Release it: its memory
+// is used again when the last session has written it. After the first send it
+// must not be appended to.
+type Frame struct {
+	codec   Codec
+	max     int
+	packets int
+	bytes   []byte
+	private bool // made by a queue for its own session, which may append to it
+	refs    atomic.Int32
+}
+
+// frames holds released frames by the capacity of their memory: the pool i those
+// of smallestFrame << i bytes.
+var frames [frameClasses]sync.Pool
+
+const (
+	smallestFrame = 512
+	frameClasses  = 9 // up to 128 KiB; larger ones are left to the garbage collector
+)
+
+// frameClass is the smallest class that holds n bytes; frameClasses or more if
+// none does.
+func frameClass(n int) int {
+	return bits.Len(uint(max(n, 1)-1) / smallestFrame)
+}
+
+// newFrame gives out an empty frame with place for n bytes and one reference.
+func newFrame(codec Codec, max, n int) *Frame {
+	class := frameClass(n)
+	var f *Frame
+	if class < frameClasses {
+		f, _ = frames[class].Get().(*Frame)
+		n = smallestFrame << class
+	}
+	if f == nil {
+		f = &Frame{bytes: make([]byte, 0, n)}
+	}
+	f.codec, f.max = codec, max
+	f.refs.Store(1)
+	return f
+}
+
+// NewFrame makes an empty frame for packets of at most max bytes, header
+// included. It must be Released.
+func NewFrame(codec Codec, max int) *Frame { return newFrame(codec, max, smallestFrame) }
+
+// Append encodes a packet behind those before. It fails with ErrPacketTooLarge,
+// ErrNoID or ErrReservedID, and the frame is as it was.
+func (f *Frame) Append(p Packet) error {
+	if err := checkID(f.codec, p.ID); err != nil {
+		return err
+	}
+	return f.append(p)
+}
+
+// append is Append for the library's own ids too.
+func (f *Frame) append(p Packet) error {
+	if len(p.Payload) > f.max {
+		return checkSize(len(p.Payload), f.max)
+	}
+	f.grow(f.codec.Header() + len(p.Payload))
+	b, err := f.codec.Append(f.bytes, p, f.max)
+	if err != nil {
+		return err
+	}
+	f.bytes = b
+	f.packets++
+	return nil
+}
+
+// grow makes place for n more bytes, in a size that can be pooled.
+func (f *Frame) grow(n int) {
+	need := len(f.bytes) + n
+	if need <= cap(f.bytes) {
+		return
+	}
+	capacity := max(need, 2*cap(f.bytes))
+	if class := frameClass(need); class < frameClasses {
+		capacity = smallestFrame << class
+	}
+	f.bytes = append(make([]byte, 0, capacity), f.bytes...)
+}
+
+// Len is the number of encoded bytes.
+func (f *Frame) Len() int { return len(f.bytes) }
+
+// Packets is the number of packets.
+func (f *Frame) Packets() int { return f.packets }
+
+// Retain adds a reference: one more Release is needed.
+func (f *Frame) Retain() { f.refs.Add(1) }
+
+// Release gives a reference back. The last one gives the memory back, so the
+// frame must not be used after it.
+func (f *Frame) Release() {
+	switch refs := f.refs.Add(-1); {
+	case refs > 0:
+		return
+	case refs < 0:
+		panic("gamenet: a frame was released more often than retained")
+	}
+	f.packets, f.private, f.codec, f.bytes = 0, false, nil, f.bytes[:0]
+	if class := frameClass(cap(f.bytes)); class < frameClasses && cap(f.bytes) == smallestFrame<<class {
+		frames[class].Put(f)
+	}
+}
+
+// checkID refuses the library's own packet ids.
+func checkID(codec Codec, id uint16) error {
+	if id >= FirstReservedID && codec.HasIDs() {
+		return ErrReservedID
+	}
+	return nil
+}

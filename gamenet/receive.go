@@ -1,0 +1,246 @@
+package gamenet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"time"
+)
+
+// An inbox holds what was received and is not a whole packet yet. Its memory is
+// pooled: a session between packets has none.
+type inbox struct {
+	frame      *Frame // the memory; nil when nothing is held
+	start, end int    // of the bytes not delivered yet
+}
+
+const (
+	// readSize is the place that a read offers at least: several packets of most
+	// games, so that a burst takes one read.
+	readSize = 8 << 10
+	// restSize is the largest rest that is copied into a small buffer, so that
+	// many sessions with half a packet each do not hold much memory.
+	restSize = smallestFrame
+)
+
+// space is where to read to: at least half of least, usually more.
+func (in *inbox) space(least int) []byte {
+	if in.frame == nil {
+		in.frame = newFrame(nil, 0, least)
+	}
+	if cap(in.frame.bytes)-in.end < least/2 {
+		// The rest moves to the front, or to memory that grows with what has come, not
+		// with what a header announces.
+		if rest := in.end - in.start; rest+least/2 <= cap(in.frame.bytes) {
+			b := in.frame.bytes[:cap(in.frame.bytes)]
+			in.start, in.end = 0, copy(b, b[in.start:in.end])
+		} else {
+			in.replace(newFrame(nil, 0, rest+max(rest, least)))
+		}
+	}
+	return in.frame.bytes[in.end:cap(in.frame.bytes)]
+}
+
+// replace moves the rest to other memory.
+func (in *inbox) replace(by *Frame) {
+	n := copy(by.bytes[:cap(by.bytes)], in.rest())
+	in.frame.Release()
+	*in = inbox{frame: by, end: n}
+}
+
+// rest is what is not delivered yet.
+func (in *inbox) rest() []byte {
+	if in.frame == nil {
+		return nil
+	}
+	return in.frame.bytes[:cap(in.frame.bytes)][in.start:in.end]
+}
+
+// settle gives back what memory is not needed while nothing arrives.
+func (in *inbox) settle() {
+	switch n := in.end - in.start; {
+	case in.frame == nil:
+	case n == 0:
+		in.free()
+	case n <= restSize && cap(in.frame.bytes) > restSize:
+		in.replace(newFrame(nil, 0, restSize))
+	}
+}
+
+// free gives all memory back.
+func (in *inbox) free() {
+	if in.frame != nil {
+		in.frame.Release()
+	}
+	*in = inbox{}
+}
+
+// readStream reads until the connection ends, with a buffer at hand: for
+// connections that cannot say that bytes have arrived without giving them.
+func (s *Session) readStream() error {
+	const waiting = 4 << 10 // what an idle session holds
+	for {
+		n, err := s.conn.Read(s.in.space(waiting))
+		if n > 0 {
+			s.received(n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// received delivers the packets that n more bytes have completed. It does not
+// fail: bytes that are no packet end the session.
+func (s *Session) received(n int) {
+	s.in.end += n
+	s.bytesIn.Add(uint64(n))
+	s.watched.heard.Store(true)
+	if s.over.Load() {
+		s.in.start, s.in.end = 0, 0
+		return
+	}
+	began := s.stopwatch()
+	packets := s.deliver()
+	s.packetsIn.Add(uint64(packets))
+	if m := s.service.cfg.Metrics; m != nil {
+		m.Received(n, packets, s.service.cfg.Clock.Since(began))
+	}
+}
+
+// deliver calls the handler for each whole packet. While another one waits behind
+// it what the handler sends is gathered; the last one's goes out with the rest.
+func (s *Session) deliver() (packets int) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	defer s.recovered()
+	codec, most := s.service.cfg.Codec, s.service.cfg.MaxPacket
+	gathering := false
+	next, size, err := s.decode(codec, most)
+	for size > 0 {
+		p := next
+		s.in.start += size
+		next, size, err = s.decode(codec, most)
+		if more := size > 0; more != gathering {
+			gathering = more
+			s.out.cork(more)
+		}
+		packets++
+		s.onPacket(p)
+		if s.over.Load() {
+			s.in.start = s.in.end
+			break
+		}
+	}
+	if packets > 1 {
+		s.out.cork(false)
+		s.flushGathered()
+	}
+	if err != nil && !s.over.Load() {
+		s.service.report("invalid packet", err)
+		s.abort(err, "invalid packet")
+	}
+	return packets
+}
+
+// decode looks at the next packet; size is 0 when it is not complete.
+func (s *Session) decode(codec Codec, most int) (p Packet, size int, err error) {
+	b := s.in.rest()
+	if len(b) == 0 {
+		return Packet{}, 0, nil
+	}
+	if p, size, err = codec.Decode(b, most); err != nil || size > len(b) {
+		size = 0
+	}
+	return p, size, err
+}
+
+// onPacket gives a packet to whom it is for.
+func (s *Session) onPacket(p Packet) {
+	if p.ID < FirstReservedID || !s.service.cfg.Codec.HasIDs() {
+		s.watched.started.Store(true)
+		s.handler.OnPacket(s, p)
+		return
+	}
+	switch p.ID {
+	case idPing:
+		// A pong that finds the queue full is dropped: the other side hears enough.
+		_ = s.sendControl(Packet{ID: idPong, Payload: p.Payload})
+	case idPong:
+		s.pong(p.Payload)
+	case idBye:
+		s.bye, s.said = string(p.Payload), true
+	}
+}
+
+// pong notes how long a ping took. What is not the answer to the last one is
+// ignored.
+func (s *Session) pong(payload []byte) {
+	sent := s.watched.pinged.Load()
+	if len(payload) == 8 && sent != 0 && binary.LittleEndian.Uint64(payload) == uint64(sent) {
+		s.watched.rtt.Store(max(int64(1), s.service.cfg.Clock.Now().UnixNano()-sent))
+	}
+}
+
+// startDatagrams receives datagrams if the connection has them. The function
+// that it returns ends that.
+func (s *Session) startDatagrams() (stop func()) {
+	conn, ok := s.conn.(DatagramConn)
+	if !ok {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.readDatagrams(ctx, conn)
+	}()
+	return func() { cancel(); <-done }
+}
+
+// readDatagrams delivers datagrams until the session ends.
+func (s *Session) readDatagrams(ctx context.Context, conn DatagramConn) {
+	for ctx.Err() == nil && !s.over.Load() {
+		b, err := conn.ReceiveDatagram(ctx)
+		if err != nil {
+			return // the stream of the same connection ends too, and says why
+		}
+		s.receivedDatagram(b)
+	}
+}
+
+// receivedDatagram delivers the one packet of a datagram. One that is anything
+// else is dropped: anybody's datagrams get lost.
+func (s *Session) receivedDatagram(b []byte) {
+	s.bytesIn.Add(uint64(len(b)))
+	s.watched.heard.Store(true)
+	if len(b) == 0 {
+		return
+	}
+	cfg := &s.service.cfg
+	p, size, err := cfg.Codec.Decode(b, cfg.MaxPacket)
+	if err != nil || size != len(b) || checkID(cfg.Codec, p.ID) != nil {
+		s.service.report("invalid datagram", errors.Join(ErrFrame, err))
+		return
+	}
+	s.call(func() {
+		if s.over.Load() {
+			return
+		}
+		began := s.stopwatch()
+		s.watched.started.Store(true)
+		s.packetsIn.Add(1)
+		s.handler.OnPacket(s, p)
+		if cfg.Metrics != nil {
+			cfg.Metrics.Received(len(b), 1, cfg.Clock.Since(began))
+		}
+	})
+}
+
+// stopwatch is the time, if somebody measures.
+func (s *Session) stopwatch() time.Time {
+	if s.service.cfg.Metrics == nil {
+		return time.Time{}
+	}
+	return s.service.cfg.Clock.Now()
+}

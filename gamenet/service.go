@@ -1,0 +1,240 @@
+package gamenet
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A service is what servers and clients have in common: the sessions and their
+// end. Its exported methods are theirs.
+type service struct {
+	cfg      Config
+	began    time.Time
+	delay    delayer
+	reporter reporter
+
+	places  atomic.Int64 // taken, by sessions and by those that are being made
+	most    int64
+	lastID  atomic.Uint64
+	running sync.WaitGroup // sessions and what serves them
+
+	mu       sync.RWMutex
+	sessions map[uint64]*Session
+	started  bool
+	closing  bool
+	stop     chan struct{} // closed when the service begins to close
+	base     context.Context
+	cancel   context.CancelFunc // of base: of handshakes and attempts to connect
+	closed   chan struct{}      // closed when nothing runs any more
+}
+
+func (s *service) init(cfg Config, most int) {
+	s.cfg, s.most = cfg, int64(most)
+	s.began = cfg.Clock.Now()
+	s.delay.service = s
+	s.sessions = make(map[uint64]*Session)
+	s.stop, s.closed = make(chan struct{}), make(chan struct{})
+	s.base, s.cancel = context.WithCancel(context.Background())
+}
+
+// begin marks the service as started and starts what watches its sessions.
+func (s *service) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closing:
+		return ErrServiceClosed
+	case s.started:
+		return ErrStarted
+	}
+	s.started = true
+	s.running.Go(func() { s.watch(s.stop) })
+	return nil
+}
+
+// elapsed is the time since the service was made, in nanoseconds.
+func (s *service) elapsed() int64 { return int64(s.cfg.Clock.Since(s.began)) }
+
+// Count is the number of sessions, those included whose handshake is not done and
+// which Sessions leaves out. A session counts until its OnDisconnected has returned.
+func (s *service) Count() int { return int(s.places.Load()) }
+
+// MaxSessions is the number of sessions that the service may have.
+func (s *service) MaxSessions() int { return int(s.most) }
+
+// Session finds a connected session by its id.
+func (s *service) Session(id uint64) (*Session, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	session, ok := s.sessions[id]
+	if !ok || session.watched.since.Load() == 0 {
+		return nil, false
+	}
+	return session, true
+}
+
+// Sessions are the connected sessions at this moment, in no order.
+func (s *service) Sessions() iter.Seq[*Session] {
+	return func(yield func(*Session) bool) {
+		for _, session := range s.appendSessions(nil) {
+			if !yield(session) {
+				return
+			}
+		}
+	}
+}
+
+// appendSessions adds the connected sessions to a list.
+func (s *service) appendSessions(list []*Session) []*Session {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, session := range s.sessions {
+		if session.watched.since.Load() != 0 {
+			list = append(list, session)
+		}
+	}
+	return list
+}
+
+// Broadcast sends a packet, which is encoded once, to all sessions of the service.
+// Errors are as with Group.Broadcast.
+func (s *service) Broadcast(p Packet) error {
+	return s.broadcast(s.appendSessions(nil), p)
+}
+
+// NewFrame makes an empty frame with the codec of the service. It must be
+// Released.
+func (s *service) NewFrame() *Frame { return NewFrame(s.cfg.Codec, s.cfg.MaxPacket) }
+
+// takePlace takes one of the places for sessions, if one is free.
+func (s *service) takePlace() bool {
+	if s.places.Add(1) > s.most {
+		s.places.Add(-1)
+		return false
+	}
+	return true
+}
+
+// newSession makes a session in a place that was taken. It fails when the service
+// is closing; otherwise the caller runs it, and done is called at its end.
+func (s *service) newSession(conn Conn, done func()) (*Session, bool) {
+	session := &Session{service: s, conn: conn, id: s.lastID.Add(1), done: done}
+	session.out.direct = newDirectWriter(conn)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return nil, false
+	}
+	s.sessions[session.id] = session
+	s.running.Add(1)
+	if m := s.cfg.Metrics; m != nil {
+		m.Opened()
+	}
+	return session, true
+}
+
+// ended gives the place of a session back.
+func (s *service) ended(session *Session, cause error) {
+	s.mu.Lock()
+	delete(s.sessions, session.id)
+	s.mu.Unlock()
+	s.places.Add(-1)
+	if session.done != nil {
+		session.done()
+	}
+	if m := s.cfg.Metrics; m != nil {
+		m.Closed(cause)
+	}
+	s.cfg.Log.Debug("session ended", "session", session.id, "remote", session.RemoteAddr(), "cause", cause)
+	s.running.Done()
+}
+
+// closeService ends everything in order: stopAccepting, then every session says
+// goodbye and writes what it has, then it waits for all goroutines. When ctx is
+// done first it cuts the connections, waits all the same, which takes no time
+// unless a callback does not return, and returns the error of ctx.
+func (s *service) closeService(ctx context.Context, stopAccepting func()) error {
+	s.mu.Lock()
+	first := !s.closing
+	s.closing = true
+	s.mu.Unlock()
+	if first {
+		close(s.stop)
+		s.cancel()
+		stopAccepting()
+		for _, session := range s.all() {
+			session.closeForService()
+		}
+		go func() {
+			s.running.Wait()
+			s.delay.close()
+			close(s.closed)
+		}()
+	}
+	select {
+	case <-s.closed:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, session := range s.all() {
+		session.cut(ErrServiceClosed)
+	}
+	<-s.closed
+	return ctx.Err()
+}
+
+// all are the sessions, those in a handshake included.
+func (s *service) all() []*Session {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	list := make([]*Session, 0, len(s.sessions))
+	for _, session := range s.sessions {
+		list = append(list, session)
+	}
+	return list
+}
+
+// closeForService ends a session because its service closes. Its handler hears of
+// that before, if it wants to.
+func (s *Session) closeForService() {
+	const reason = "the service is closing"
+	if s.watched.since.Load() == 0 { // the handler is being made
+		s.disconnect(ErrServiceClosed, reason)
+		return
+	}
+	h, ok := s.handler.(ClosingHandler)
+	if !ok {
+		s.disconnect(ErrServiceClosed, reason)
+		return
+	}
+	s.service.running.Go(func() {
+		s.call(func() {
+			if !s.over.Load() {
+				h.OnClosing(s)
+			}
+		})
+		s.disconnect(ErrServiceClosed, reason)
+	})
+}
+
+// addressOf is the IP address of the other side, as far as there is one.
+func addressOf(conn Conn) netip.Addr {
+	var ip net.IP
+	switch a := conn.RemoteAddr().(type) {
+	case *net.TCPAddr:
+		ip = a.IP
+	case *net.UDPAddr:
+		ip = a.IP
+	}
+	address, _ := netip.AddrFromSlice(ip)
+	return address.Unmap()
+}
+
+// isClosed says whether a listener ended because it was closed.
+func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }
