@@ -47,7 +47,7 @@ type Config struct {
 	// for no limit.
 	FirstPacketTimeout time.Duration
 	// IdleTimeout ends a session when nothing has been received for so long; 0 for
-	// never. It is checked in steps of a quarter of itself.
+	// never. It is checked in steps of a quarter of itself, or shorter ones.
 	IdleTimeout time.Duration
 	// PingInterval sends a ping when nothing has been received for so long, which
 	// the other side answers by itself; 0 for never. It needs a codec with ids.
@@ -79,6 +79,8 @@ const (
 	DropNewest
 	// DropOldest makes place by dropping the packets that have waited longest.
 	// Send returns nil; what was dropped is counted, see Session.Stats and Metrics.
+	// If that would not be enough, because the queue is being written, the packet
+	// itself is dropped: Send returns ErrDropped.
 	DropOldest
 	// Block waits for place. A peer that reads nothing at all ends the wait after
 	// WriteTimeout, by ending the session: so do two sides that both wait for place

@@ -225,7 +225,7 @@ func (s *Session) readReady(raw syscall.RawConn) error {
 			default:
 				s.received(n)
 				if !left {
-					s.watched.unsure.Store(true)
+					mark(&s.watched.unsure)
 					s.in.settle()
 					return false
 				}

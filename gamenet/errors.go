@@ -33,7 +33,7 @@ var (
 	// ErrClosed: the session is not connected, or no more.
 	ErrClosed = errors.New("gamenet: the session is closed")
 	// ErrDropped: the packet was not queued, because the queue is full and the
-	// policy is DropNewest.
+	// policy is DropNewest, or DropOldest and nothing could be dropped.
 	ErrDropped = errors.New("gamenet: the send queue is full, the packet was dropped")
 	// ErrPacketTooLarge: the packet has more than Config.MaxPacket bytes, or more
 	// than a datagram holds.

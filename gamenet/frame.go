@@ -68,7 +68,9 @@ func (f *Frame) append(p Packet) error {
 	if len(p.Payload) > f.max {
 		return checkSize(len(p.Payload), f.max)
 	}
-	f.grow(f.codec.Header() + len(p.Payload))
+	if need := len(p.Payload) + f.codec.Header(); need > cap(f.bytes)-len(f.bytes) {
+		f.grow(need)
+	}
 	b, err := f.codec.Append(f.bytes, p, f.max)
 	if err != nil {
 		return err
@@ -81,9 +83,6 @@ func (f *Frame) append(p Packet) error {
 // grow makes place for n more bytes, in a size that can be pooled.
 func (f *Frame) grow(n int) {
 	need := len(f.bytes) + n
-	if need <= cap(f.bytes) {
-		return
-	}
 	capacity := max(need, 2*cap(f.bytes))
 	if class := frameClass(need); class < frameClasses {
 		capacity = smallestFrame << class

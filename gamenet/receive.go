@@ -95,7 +95,7 @@ func (s *Session) readStream() error {
 func (s *Session) received(n int) {
 	s.in.end += n
 	s.bytesIn.Add(uint64(n))
-	s.watched.heard.Store(true)
+	mark(&s.watched.heard)
 	if s.over.Load() {
 		s.in.start, s.in.end = 0, 0
 		return
@@ -157,8 +157,8 @@ func (s *Session) decode(codec Codec, most int) (p Packet, size int, err error) 
 
 // onPacket gives a packet to whom it is for.
 func (s *Session) onPacket(p Packet) {
-	if p.ID < FirstReservedID || !s.service.cfg.Codec.HasIDs() {
-		s.watched.started.Store(true)
+	if p.ID < FirstReservedID || !s.service.ids {
+		mark(&s.watched.started)
 		s.handler.OnPacket(s, p)
 		return
 	}

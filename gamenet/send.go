@@ -22,8 +22,8 @@ func (s *Session) SendContext(ctx context.Context, p Packet) error {
 }
 
 func (s *Session) send(ctx context.Context, policy FullPolicy, p Packet) error {
-	if err := checkID(s.service.cfg.Codec, p.ID); err != nil {
-		return err
+	if p.ID >= FirstReservedID && s.service.ids {
+		return ErrReservedID
 	}
 	return s.queue(ctx, policy, p)
 }
@@ -37,7 +37,7 @@ func (s *Session) sendControl(p Packet) error {
 func (s *Session) queue(ctx context.Context, policy FullPolicy, p Packet) error {
 	cfg, o := &s.service.cfg, &s.out
 	o.mu.Lock()
-	if o.state == outboxOpen && !o.fits(cfg, cfg.Codec.Header()+len(p.Payload), 1) {
+	if o.state == outboxOpen && !o.fits(cfg, s.service.header+len(p.Payload), 1) {
 		o.mu.Unlock()
 		return s.queueFull(ctx, policy, p)
 	}
@@ -56,7 +56,7 @@ func (s *Session) queue(ctx context.Context, policy FullPolicy, p Packet) error 
 // shall be written now. It lets the lock go, even if the codec panics.
 func (s *Session) pushLocked(p Packet) (write bool, err error) {
 	defer s.out.mu.Unlock()
-	err = s.out.push(&s.service.cfg, p)
+	err = s.out.push(s.service, p)
 	return err == nil && s.mayWrite(), err
 }
 
@@ -73,8 +73,8 @@ func (s *Session) queueFull(ctx context.Context, policy FullPolicy, p Packet) er
 }
 
 // push encodes a packet behind the others. If it fails the queue is as it was.
-func (o *outbox) push(cfg *Config, p Packet) error {
-	f := o.tail(cfg, cfg.Codec.Header()+len(p.Payload))
+func (o *outbox) push(s *service, p Packet) error {
+	f := o.tail(&s.cfg, s.header+len(p.Payload))
 	before := len(f.bytes)
 	err := f.append(p)
 	if len(f.bytes) == 0 { // refused, or a packet of no bytes, which Raw has
@@ -253,7 +253,7 @@ func (s *Session) beginClosing(cause error, reason string) outboxState {
 	o.wake()
 	if before == outboxOpen && reason != "" && cfg.Codec.HasIDs() {
 		reason = reason[:min(len(reason), maxReason, cfg.MaxPacket-cfg.Codec.Header())]
-		_ = o.push(cfg, Packet{ID: idBye, Payload: []byte(reason)}) // it fits: it was cut to the limit
+		_ = o.push(s.service, Packet{ID: idBye, Payload: []byte(reason)}) // it fits: it was cut to the limit
 	}
 	return before
 }

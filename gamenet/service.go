@@ -15,6 +15,8 @@ import (
 // end. Its exported methods are theirs.
 type service struct {
 	cfg      Config
+	ids      bool // cfg.Codec.HasIDs()
+	header   int  // cfg.Codec.Header()
 	began    time.Time
 	delay    delayer
 	reporter reporter
@@ -36,6 +38,7 @@ type service struct {
 
 func (s *service) init(cfg Config, most int) {
 	s.cfg, s.most = cfg, int64(most)
+	s.ids, s.header = cfg.Codec.HasIDs(), cfg.Codec.Header()
 	s.began = cfg.Clock.Now()
 	s.delay.service = s
 	s.sessions = make(map[uint64]*Session)

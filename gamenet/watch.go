@@ -19,6 +19,13 @@ type watched struct {
 	asked int64        // when a ping was last asked for
 }
 
+// mark sets a flag. Most of the time it is set, and looking is cheaper.
+func mark(flag *atomic.Bool) {
+	if !flag.Load() {
+		flag.Store(true)
+	}
+}
+
 // opened begins the watch of a session.
 func (w *watched) opened(now time.Time) { w.since.Store(now.UnixNano()) }
 
@@ -42,17 +49,14 @@ func (s *service) watch(stop <-chan struct{}) {
 	}
 }
 
-// watchStep is a quarter of the shortest limit. Without any the watch only nudges.
+// watchStep is a quarter of the shortest limit, and short enough for nudges.
 func (s *service) watchStep() time.Duration {
 	const nudging = 250 * time.Millisecond
-	shortest := time.Duration(0)
+	shortest := 4 * nudging
 	for _, d := range []time.Duration{s.cfg.FirstPacketTimeout, s.cfg.IdleTimeout, s.cfg.PingInterval} {
-		if d > 0 && (shortest == 0 || d < shortest) {
+		if d > 0 && d < shortest {
 			shortest = d
 		}
-	}
-	if shortest == 0 {
-		return nudging
 	}
 	return max(shortest/4, time.Millisecond)
 }

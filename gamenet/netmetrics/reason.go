@@ -1,0 +1,73 @@
+package netmetrics
+
+import (
+	"errors"
+
+	"github.com/muster-gg/muster/gamenet"
+)
+
+const (
+	panicked = "panic" // of a callback or of the session factory
+	other    = "other" // a cause that is none of gamenet's
+)
+
+type namedCause struct {
+	cause error
+	name  string
+}
+
+// causes are the labels of gamenet's causes. The first that fits counts: a
+// handshake that failed wraps what the connection said, whatever that was.
+var causes = []namedCause{
+	{gamenet.ErrHandshake, "handshake"},
+	{gamenet.ErrPeerClosed, "peer_closed"}, // a *gamenet.PeerError too: its text is the peer's
+	{gamenet.ErrDisconnected, "disconnected"},
+	{gamenet.ErrServiceClosed, "service_closed"},
+	{gamenet.ErrFrame, "frame"},
+	{gamenet.ErrSlowConsumer, "slow_consumer"},
+	{gamenet.ErrIdle, "idle"},
+	{gamenet.ErrFirstPacket, "first_packet"},
+	{gamenet.ErrWriteTimeout, "write_timeout"},
+	{gamenet.ErrLost, "lost"},
+}
+
+var refusalCauses = []namedCause{
+	{gamenet.ErrFull, "full"},
+	{gamenet.ErrFullAddress, "full_address"},
+	{gamenet.ErrServiceClosed, "service_closed"},
+}
+
+// Reasons are all values that the label reason of gamenet_sessions_closed_total
+// can have. A session that nobody has used shows up with its reason as well: one
+// whose handshake failed, or whose factory made no handler ("other").
+func Reasons() []string { return names(causes, panicked, other) }
+
+func refusals() []string { return names(refusalCauses, other) }
+
+func names(of []namedCause, more ...string) []string {
+	list := make([]string, 0, len(of)+len(more))
+	for _, c := range of {
+		list = append(list, c.name)
+	}
+	return append(list, more...)
+}
+
+// reason is the label of what a session ended for.
+func reason(cause error) string {
+	if _, ok := errors.AsType[*gamenet.PanicError](cause); ok {
+		return panicked
+	}
+	return name(causes, cause)
+}
+
+// refusal is the label of what a connection was turned away for.
+func refusal(cause error) string { return name(refusalCauses, cause) }
+
+func name(of []namedCause, cause error) string {
+	for _, c := range of {
+		if errors.Is(cause, c.cause) {
+			return c.name
+		}
+	}
+	return other
+}
