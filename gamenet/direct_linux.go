@@ -19,73 +19,83 @@ import (
 // not block they take microseconds, and on most of them the bookkeeping would cost
 // a tenth.
 
-// A directWriter writes to a TCP connection as far as the system takes bytes
-// without waiting, in the goroutine of whoever sends. It has no lock: one writer
-// at a time.
-type directWriter struct {
-	raw syscall.RawConn
-	try func(fd uintptr) bool
-
-	single []byte    // what to write, or
-	vector *ioVector // in several pieces
-	n      int
-	errno  syscall.Errno
+// A direct is what reads and writes without waiting. What a system call needs
+// besides comes from pools and is warm in the cache, unlike what lies in each of a
+// thousand sessions.
+type direct struct {
+	raw    syscall.RawConn // nil if the connection is not plain TCP
+	counts bool            // the system says how much is left to read
 }
 
-// An ioVector is what writev reads.
-type ioVector struct {
-	entries [maxVector]syscall.Iovec
-	used    int
-}
-
-var ioVectors = sync.Pool{New: func() any { return new(ioVector) }}
-
-// newDirectWriter is nil if the connection is not plain TCP.
-func newDirectWriter(conn Conn) *directWriter {
+// newDirect looks whether a connection can be read and written directly.
+func newDirect(conn Conn) (d direct) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
-		return nil
+		return direct{}
 	}
 	raw, err := tcp.SyscallConn()
 	if err != nil {
-		return nil // closed already, which whoever reads notices
+		return direct{} // closed already, which whoever reads notices
 	}
-	w := &directWriter{raw: raw}
-	w.try = w.attempt
-	return w
+	err = raw.Control(func(fd uintptr) {
+		d.counts = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpINQ, 1) == nil // older systems do not
+	})
+	if err != nil {
+		return direct{}
+	}
+	d.raw = raw
+	return d
 }
+
+// possible says whether the connection can be read and written directly.
+func (d *direct) possible() bool { return d.raw != nil }
 
 // write writes the frames, without the bytes of the first that are written
-// already. 0 means that the system takes no more now.
-func (w *directWriter) write(frames []*Frame, offset int) (int, error) {
+// already, as far as the system takes them. 0 means that it takes no more now. One
+// goroutine may write at a time.
+func (d *direct) write(frames []*Frame, offset int) (int, error) {
+	w := directWrites.Get().(*directWrite)
 	w.n, w.errno = 0, 0
-	var err error
 	if len(frames) == 1 {
 		w.single = frames[0].bytes[offset:]
-		err = w.raw.Write(w.try)
-		w.single = nil
 	} else {
-		w.vector = ioVectors.Get().(*ioVector)
-		w.vector.fill(frames, offset)
-		err = w.raw.Write(w.try)
-		w.vector.clear()
-		ioVectors.Put(w.vector)
-		w.vector = nil
+		w.fill(frames, offset)
 	}
-	if err == nil && w.errno != 0 {
-		err = os.NewSyscallError("write", w.errno)
+	err := d.raw.Write(w.try)
+	n, errno := w.n, w.errno
+	w.clear()
+	directWrites.Put(w)
+	if err == nil && errno != 0 {
+		err = os.NewSyscallError("write", errno)
 	}
-	return w.n, err
+	return n, err
 }
 
-func (v *ioVector) fill(frames []*Frame, offset int) {
+// A directWrite is one write.
+type directWrite struct {
+	try    func(fd uintptr) bool // attempt; kept, because making a func value of a method allocates
+	single []byte                // what to write, or
+	used   int                   // in several pieces: so many of entries
+	n      int
+	errno  syscall.Errno
+
+	entries [maxVector]syscall.Iovec
+}
+
+var directWrites = sync.Pool{New: func() any {
+	w := new(directWrite)
+	w.try = w.attempt
+	return w
+}}
+
+func (w *directWrite) fill(frames []*Frame, offset int) {
 	total := 0
 	for _, f := range frames[:min(len(frames), maxVector)] {
 		b := f.bytes[offset:]
 		offset = 0
-		v.entries[v.used].Base = unsafe.SliceData(b)
-		v.entries[v.used].SetLen(len(b))
-		v.used++
+		w.entries[w.used].Base = unsafe.SliceData(b)
+		w.entries[w.used].SetLen(len(b))
+		w.used++
 		if total += len(b); total >= maxWrite {
 			break
 		}
@@ -93,13 +103,13 @@ func (v *ioVector) fill(frames []*Frame, offset int) {
 }
 
 // clear lets the frames go.
-func (v *ioVector) clear() {
-	clear(v.entries[:v.used])
-	v.used = 0
+func (w *directWrite) clear() {
+	clear(w.entries[:w.used])
+	w.single, w.used = nil, 0
 }
 
 // attempt tries once. It never asks to wait.
-func (w *directWriter) attempt(fd uintptr) bool {
+func (w *directWrite) attempt(fd uintptr) bool {
 	for {
 		n, errno := w.call(fd)
 		switch errno {
@@ -118,10 +128,10 @@ func (w *directWriter) attempt(fd uintptr) bool {
 // brief is how much is written without telling the scheduler.
 const brief = 4 << 10
 
-func (w *directWriter) call(fd uintptr) (n uintptr, errno syscall.Errno) {
+func (w *directWrite) call(fd uintptr) (n uintptr, errno syscall.Errno) {
 	switch {
-	case w.vector != nil:
-		n, _, errno = syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&w.vector.entries[0])), uintptr(w.vector.used))
+	case w.used > 0:
+		n, _, errno = syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&w.entries[0])), uintptr(w.used))
 	case len(w.single) > brief:
 		n, _, errno = syscall.Syscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))), uintptr(len(w.single)))
 	default:
@@ -130,11 +140,9 @@ func (w *directWriter) call(fd uintptr) (n uintptr, errno syscall.Errno) {
 	return n, errno
 }
 
-// A directReader reads from a TCP connection and learns from the same system
-// call whether more is there, so that it need not ask a second time before it
-// waits.
-type directReader struct {
-	counts  bool // the system says how much is left
+// A directRead is one read, which also learns whether more is there, so that the
+// reader need not ask a second time before it waits.
+type directRead struct {
 	message syscall.Msghdr
 	vector  syscall.Iovec
 	control struct {
@@ -144,6 +152,13 @@ type directReader struct {
 	}
 }
 
+var directReads = sync.Pool{New: func() any {
+	r := new(directRead)
+	r.message.Iov, r.message.Iovlen = &r.vector, 1
+	r.message.Control = (*byte)(unsafe.Pointer(&r.control))
+	return r
+}}
+
 // Source: linux/tcp.h. The count of bytes that are left is 1 at the end of the
 // stream too (tcp_inq_hint in net/ipv4/tcp.c), so no end is missed.
 const (
@@ -151,49 +166,34 @@ const (
 	inqBytes = int(unsafe.Sizeof(syscall.Cmsghdr{})) + 4
 )
 
-// prepare asks the system to say how much is left; older ones do not.
-func (r *directReader) prepare(raw syscall.RawConn) error {
-	return raw.Control(func(fd uintptr) {
-		r.counts = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpINQ, 1) == nil
-	})
-}
-
 // read reads once. left says whether there may be more to read.
-func (r *directReader) read(fd uintptr, b []byte) (n int, left bool, errno syscall.Errno) {
+func (d *direct) read(fd uintptr, b []byte) (n int, left bool, errno syscall.Errno) {
+	r := directReads.Get().(*directRead)
 	r.vector.Base = unsafe.SliceData(b)
 	r.vector.SetLen(len(b))
-	r.message.Iov, r.message.Iovlen = &r.vector, 1
-	if r.counts {
-		r.control.left = 1
-		r.message.Control = (*byte)(unsafe.Pointer(&r.control))
-		r.message.SetControllen(int(unsafe.Sizeof(r.control)))
-	}
+	r.message.SetControllen(int(unsafe.Sizeof(r.control)))
+	r.control.left = 1
 	got, _, errno := syscall.RawSyscall(syscall.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.message)), 0)
+	counted := d.counts && int(r.message.Controllen) >= inqBytes &&
+		r.control.header.Level == syscall.IPPROTO_TCP && r.control.header.Type == tcpINQ
+	left = !counted || r.control.left != 0
 	r.vector.Base = nil
+	directReads.Put(r)
 	if errno != 0 {
 		return 0, false, errno
 	}
-	counted := r.counts && int(r.message.Controllen) >= inqBytes &&
-		r.control.header.Level == syscall.IPPROTO_TCP && r.control.header.Type == tcpINQ
-	return int(got), !counted || r.control.left != 0, 0
+	return int(got), left, 0
 }
 
 // read reads until the connection ends. A TCP connection is waited for without
 // a buffer.
 func (s *Session) read() error {
 	tcp, ok := s.conn.(*net.TCPConn)
-	if !ok {
+	if !ok || !s.direct.possible() {
 		return s.readStream()
 	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return err
-	}
-	if err := s.reader.prepare(raw); err != nil {
-		return err
-	}
 	for {
-		err := s.readReady(raw)
+		err := s.readReady()
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
@@ -208,11 +208,11 @@ func (s *Session) read() error {
 // call of Read as long as nothing goes wrong, whose function asks to be called
 // again by answering false: so the runtime's poller remembers what arrives in
 // between, and nothing is lost if the function has not read to the end.
-func (s *Session) readReady(raw syscall.RawConn) error {
+func (s *Session) readReady() error {
 	var ended error
-	err := raw.Read(func(fd uintptr) bool {
+	err := s.direct.raw.Read(func(fd uintptr) bool {
 		for ended == nil && !s.severed.Load() {
-			n, left, errno := s.reader.read(fd, s.in.space(readSize))
+			n, left, errno := s.direct.read(fd, s.in.space(readSize))
 			switch {
 			case errno == syscall.EINTR:
 			case errno == syscall.EAGAIN:

@@ -2,16 +2,15 @@
 
 package gamenet
 
-// A directWriter writes in the goroutine of whoever sends, on Linux. Elsewhere a
-// goroutine of the session's writes, with net.Buffers.
-type directWriter struct{}
+// A direct reads and writes without waiting, on Linux. Elsewhere a goroutine of
+// the session's writes, with net.Buffers, and Read waits.
+type direct struct{}
 
-func newDirectWriter(Conn) *directWriter { return nil }
+func newDirect(Conn) direct { return direct{} }
 
-func (*directWriter) write([]*Frame, int) (int, error) { return 0, nil }
+func (*direct) possible() bool { return false }
 
-// A directReader reads without waiting, on Linux. Elsewhere Read waits.
-type directReader struct{}
+func (*direct) write([]*Frame, int) (int, error) { return 0, nil }
 
 // read reads until the connection ends.
 func (s *Session) read() error { return s.readStream() }

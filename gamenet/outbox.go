@@ -9,26 +9,27 @@ import (
 
 // An outbox holds what waits to be written to one session. Whoever queues
 // something while nobody writes becomes the writer: the field writing is the right
-// to write, and the fields below it belong to its holder.
+// to write.
 type outbox struct {
 	mu      sync.Mutex
 	state   outboxState
-	cause   error    // why the session ends; set on closing
-	frames  []*Frame // wait, oldest first
-	spare   []*Frame // memory for the next frames
-	bytes   int      // wait or are being written
-	packets int      // wait or are being written
 	corked  bool     // more received packets wait for their callbacks
 	delayed bool     // in the service's list of sessions to flush, see delayer
-	last    int64    // when writing last began, in nanoseconds of the service; with FlushDelay
 	halved  bool     // CloseWrite was called
-	space   chan struct{}
-	stopped chan struct{}
+	writing bool     // somebody has the right to write
+	bytes   int      // wait or are being written
+	packets int      // wait or are being written
+	frames  []*Frame // wait, oldest first
 
-	writing bool
-	current []*Frame      // being written
-	offset  int           // bytes of the first one that are written
-	direct  *directWriter // writes without waiting; nil where that cannot be done
+	// Of whoever writes.
+	current []*Frame // being written
+	offset  int      // bytes of the first one that are written
+	spare   []*Frame // memory for the next frames
+
+	last    int64         // when writing last began, in nanoseconds of the service; with FlushDelay
+	space   chan struct{} // closed when there is place; nil when nobody waits for that
+	stopped chan struct{} // closed when nobody writes; nil when nobody waits for that
+	cause   error         // why the session ends; set on closing
 }
 
 type outboxState uint8
@@ -90,6 +91,9 @@ func (o *outbox) cork(on bool) {
 // belongs to this queue alone and has place.
 func (o *outbox) tail(cfg *Config, n int) *Frame {
 	size := n
+	if o.corked || cfg.FlushDelay > 0 {
+		size = max(n, gatheringTail)
+	}
 	if last := len(o.frames) - 1; last >= 0 && o.frames[last].private && cfg.WhenFull != DropOldest {
 		f := o.frames[last]
 		if len(f.bytes)+n <= cap(f.bytes) {
@@ -102,6 +106,9 @@ func (o *outbox) tail(cfg *Config, n int) *Frame {
 	o.frames = append(o.frames, f)
 	return f
 }
+
+// gatheringTail is the first frame for packets of which more are to come.
+const gatheringTail = 4 << 10
 
 // largestTail is the largest frame that packets of one session are gathered in,
 // unless one packet is larger.

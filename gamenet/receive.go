@@ -169,7 +169,7 @@ func (s *Session) onPacket(p Packet) {
 	case idPong:
 		s.pong(p.Payload)
 	case idBye:
-		s.bye, s.said = string(p.Payload), true
+		s.bye, s.said = string(p.Payload[:min(len(p.Payload), maxReason)]), true
 	}
 }
 

@@ -235,7 +235,7 @@ func (s *Session) flushDelayed() {
 	}
 }
 
-// maxReason is the longest reason that is sent, in bytes.
+// maxReason is the longest reason that is sent or believed, in bytes.
 const maxReason = 256
 
 // beginClosing lets no more packets in, for a cause; the first one counts. The

@@ -128,7 +128,8 @@ func (s *service) takePlace() bool {
 // is closing; otherwise the caller runs it, and done is called at its end.
 func (s *service) newSession(conn Conn, done func()) (*Session, bool) {
 	session := &Session{service: s, conn: conn, id: s.lastID.Add(1), done: done}
-	session.out.direct = newDirectWriter(conn)
+	session.direct = newDirect(conn)
+	session.inline = session.direct.possible()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {

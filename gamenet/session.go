@@ -21,29 +21,31 @@ import (
 // only while a write has to wait: an idle session costs one goroutine and no
 // buffer.
 type Session struct {
-	id      uint64
+	// What each packet needs comes first and lies close together: with a thousand
+	// sessions most of it comes from memory, not from a cache.
 	service *service
-	conn    Conn
 	handler Handler
-	done    func() // called when the place is free; nil for none
+	direct  direct
+	inline  bool        // whoever sends also writes, by direct
+	over    atomic.Bool // received packets are not delivered any more
+	severed atomic.Bool // cut was called
+	turn    sync.Mutex  // held while a callback of this session runs
 	in      inbox
 	out     outbox
-	reader  directReader
-
-	turn    sync.Mutex      // held while a callback of this session runs
-	over    atomic.Bool     // received packets are not delivered any more
-	severed atomic.Bool     // cut was called
-	linger  clockwork.Timer // cuts a session that was disconnected; guarded by out.mu
-
 	watched watched
-	bye     string // the reason that the other side gave; of the reading goroutine
-	said    bool   // the other side gave a reason
+
+	bytesIn, bytesOut, packetsIn, packetsOut, dropped atomic.Uint64
+
+	id     uint64
+	conn   Conn
+	done   func()          // called when the place is free; nil for none
+	linger clockwork.Timer // cuts a session that was disconnected; guarded by out.mu
+	bye    string          // the reason that the other side gave; of the reading goroutine
+	said   bool            // the other side gave a reason
 
 	groupsMu sync.Mutex
 	groups   []*Group
 	gone     bool // left all groups for good
-
-	bytesIn, bytesOut, packetsIn, packetsOut, dropped atomic.Uint64
 }
 
 // Stats is what a session has done so far.
@@ -122,7 +124,7 @@ func (s *Session) disconnect(cause error, reason string) {
 // tells it why, if that can be said without waiting; otherwise there is time for
 // it, as with Disconnect.
 func (s *Session) abort(cause error, reason string) {
-	if s.out.direct == nil {
+	if !s.inline {
 		s.disconnect(cause, reason)
 		return
 	}
@@ -219,7 +221,7 @@ func (s *Session) makeHandler() (err error) {
 		return errNoHandler
 	}
 	if _, ok := s.handler.(SentHandler); ok {
-		s.out.direct = nil // OnSent must not run in whoever sends
+		s.inline = false // OnSent must not run in whoever sends
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 // flush writes what is queued, without waiting. What cannot be written so is left
 // to a goroutine. The caller holds the right to write.
 func (s *Session) flush() {
-	if s.out.direct == nil {
+	if !s.inline {
 		go s.write()
 		return
 	}
@@ -30,7 +30,7 @@ func (s *Session) flush() {
 			go s.write()
 			return
 		}
-		n, err := s.out.direct.write(s.out.current, s.out.offset)
+		n, err := s.direct.write(s.out.current, s.out.offset)
 		if err != nil {
 			s.cut(fmt.Errorf("%w: %w", ErrLost, err))
 			s.stopWriting()
