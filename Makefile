@@ -36,6 +36,7 @@ test: clients ## install the real clients into .tools/ (once), then run every te
 	rest=$$($(GO) list ./... | grep -vxF "$$raced"); \
 	echo "go test, plain packages"; $(GO) test -timeout $(TIMEOUT) $$rest; \
 	echo "go test $$race, packages with goroutines"; $(GO) test $$race -timeout $(TIMEOUT) $$raced
+	@echo "go test, the comparison of network libraries"; cd e2e/netbench && $(GO) test -timeout $(TIMEOUT) ./...
 
 .PHONY: race
 race: clients ## run every test under the race detector (slow)
@@ -75,6 +76,10 @@ bench-accept: ## commit to the results of the last make bench, and write its tab
 bench-packages: ## run the benchmarks of every package for BENCHTIME (1s)
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v /e2e/)
 
+.PHONY: bench-net
+bench-net: ## compare gamenet with other network libraries, in about 4 minutes (Linux), and write docs/benchmarks.md; GNET=program takes part
+	cd e2e/netbench && $(GO) run . -docs ../../docs/benchmarks.md $(if $(GNET),-peer gnet=$(abspath $(GNET))) $(BENCHNETFLAGS)
+
 .PHONY: generate
 generate: ## write all generated files anew
 	$(GO) generate ./...
@@ -85,6 +90,7 @@ lint: ## run gofmt, vet for three systems, and the linters
 	GOOS=linux CGO_ENABLED=0 $(GO) vet ./...
 	GOOS=windows CGO_ENABLED=0 $(GO) vet ./...
 	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
+	cd e2e/netbench && $(GO) vet ./... && GOOS=windows $(GO) vet ./... && GOOS=darwin $(GO) vet ./...
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
 
 .PHONY: cross

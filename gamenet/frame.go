@@ -83,11 +83,9 @@ func (f *Frame) append(p Packet) error {
 // grow makes place for n more bytes, in a size that can be pooled.
 func (f *Frame) grow(n int) {
 	need := len(f.bytes) + n
-	capacity := max(need, 2*cap(f.bytes))
-	if class := frameClass(need); class < frameClasses {
-		capacity = smallestFrame << class
-	}
-	f.bytes = append(make([]byte, 0, capacity), f.bytes...)
+	larger := newFrame(nil, 0, max(need, 2*cap(f.bytes)))
+	larger.bytes, f.bytes = f.bytes, append(larger.bytes, f.bytes...)
+	larger.Release() // with the memory that was too small
 }
 
 // Len is the number of encoded bytes.
