@@ -4,6 +4,6 @@
 //
 // The clients are the AWS SDK for Go, which speaks CBOR, and those of package
 // clients, which speak JSON or CBOR as their versions do. The game servers are
-// those of packages gameserver and internal/sample. Where time matters the
+// those of package gameserver and of examples/arena. Where time matters the
 // service goes by a clock that the test moves.
 package e2e

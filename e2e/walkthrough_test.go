@@ -218,15 +218,15 @@ func (w *walk) serverArgs(token string, more ...string) []string {
 }
 
 func (w *walk) strangers() {
-	server := startSample(w, w.serverArgs("00000000-0000-4000-8000-000000000000")...)
+	server := startArena(w, w.serverArgs("00000000-0000-4000-8000-000000000000")...)
 	if err := receive(w, "the end of a server with a wrong token", server.ended); err == nil || !strings.Contains(err.Error(), "403") {
 		w.Errorf("a server with a wrong token: %v", err)
 	}
 }
 
 // server starts the game server and waits until it is ready.
-func (w *walk) server() *sampleServer {
-	server := startSample(w, w.serverArgs(w.token)...)
+func (w *walk) server() *arenaServer {
+	server := startArena(w, w.serverArgs(w.token)...)
 	server.address(w)
 	server.await(w, `Performing Health Check`)
 	at := 0
@@ -254,14 +254,15 @@ func (w *walk) server() *sampleServer {
 
 // visitors join a game server that lets anybody in.
 func (w *walk) visitors() {
-	server := startSample(w, w.serverArgs(w.token, "-allowunticketed")...)
+	server := startArena(w, w.serverArgs(w.token, "-allowunticketed")...)
 	first := enter(w, server.address(w), "")
-	first.hear("WELCOME 1")
 	second := enter(w, server.address(w), "")
-	second.hear("WELCOME 2")
-	first.say("SAY hello")
+	if first.Number() != 1 || second.Number() != 2 {
+		w.Errorf("the players are number %d and %d", first.Number(), second.Number())
+	}
+	first.say("hello")
 	for _, p := range []*player{first, second} {
-		p.hear("SAID 1 hello")
+		p.hear(1, "hello")
 	}
 	server.stop()
 	if err := receive(w, "the end of a server", server.ended); err != nil {
@@ -269,7 +270,7 @@ func (w *walk) visitors() {
 	}
 }
 
-func (w *walk) gameSession(server *sampleServer) {
+func (w *walk) gameSession(server *arenaServer) {
 	created := w.do("CreateGameSession", w.create())
 	created.like(map[string]string{
 		"GameSession.GameSessionId":  "arn:aws:gamelift:" + testRegion + "::gamesession/" + w.fleetID + "/custom-home-location/gsess-" + uuidPattern,
@@ -311,7 +312,7 @@ func (w *walk) count() string {
 	return w.do("DescribeGameSessions", params{"GameSessionId": w.session}).at("GameSessions.0.CurrentPlayerSessionCount")
 }
 
-func (w *walk) playerSessions(server *sampleServer) {
+func (w *walk) playerSessions(server *arenaServer) {
 	late := w.reserve("PlayerOne")
 	w.do("DescribePlayerSessions", params{"PlayerId": "PlayerOne"}).is(map[string]any{
 		"PlayerSessions.0.IpAddress": "121.170.174.147", "PlayerSessions.0.GameSessionId": w.session, "PlayerSessions.0.Status": "RESERVED",
@@ -321,16 +322,15 @@ func (w *walk) playerSessions(server *sampleServer) {
 	if n := w.count(); n != "0" {
 		w.Errorf("%s players when the place is free again", n)
 	}
-	enter(w, server.address(w), late).hear("REFUSED")
+	turnedAway(w, server.address(w), late)
 
 	joined := w.reserve("PlayerOne")
 	p := enter(w, server.address(w), joined)
-	p.hear("WELCOME 1")
-	enter(w, server.address(w), joined).hear("REFUSED") // one player for one player session
+	turnedAway(w, server.address(w), joined) // one player for one player session
 	if got, n := w.status(joined), w.count(); got != "ACTIVE" || n != "1" {
 		w.Errorf("the player is %s and %s players are in the game session", got, n)
 	}
-	p.say("LEAVE")
+	p.leave()
 	eventually(w, "the player session is COMPLETED", func() bool { return w.status(joined) == "COMPLETED" })
 	if n := w.count(); n != "0" {
 		w.Errorf("%s players when all have left", n)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/examples/arena/bot"
+	"github.com/muster-gg/muster/examples/arena/protocol"
 )
 
 func (a *app) demoCommand() *cobra.Command {
@@ -24,9 +27,10 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "Show the main job: a service, a game server, and players who come and go",
 		Long: `Start a service in a temporary directory and a game server as a process of its
 own, and play through what they are for: a fleet is made, the server connects,
-a game session starts, players get their places, join, are refused when the
-game is full, and leave. Every call is a real one over a real socket, made with
-the official AWS SDK. The exit status is 0 only if all of it happened.`,
+a game session starts, players get their places, are refused when the game is
+full or their ticket is forged, join, see one another walk, talk, and leave.
+Every call is a real one over a real socket, made with the official AWS SDK. The
+exit status is 0 only if all of it happened.`,
 		Example: `  muster demo`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -72,7 +76,7 @@ func (a *app) tell(ctx context.Context, e muster.Endpoints) error {
 	if err != nil {
 		return err
 	}
-	s := &story{app: a, client: client, endpoints: e}
+	s := &story{app: a, client: client, endpoints: e, tickets: map[string]types.PlayerSession{}, players: map[string]*demoPlayer{}}
 	s.say("Muster answers at %s, region %s. Everything below is a real call over a real socket.", e.HTTP, e.Region)
 	for _, chapter := range []struct {
 		title string
@@ -82,13 +86,13 @@ func (a *app) tell(ctx context.Context, e muster.Endpoints) error {
 		{"A game server connects", s.startServer},
 		{"A backend creates a game session", s.createGameSession},
 		{"Players reserve their places", s.reserve},
-		{"Players join, and talk", s.play},
+		{"Players join, see one another, and talk", s.play},
 		{"Players leave", s.leave},
 		{"What happened can be read", s.readBack},
 	} {
 		s.say("\n== %s ==", chapter.title)
 		if err := chapter.tell(ctx); err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", strings.ToLower(chapter.title), err), s.stopServer())
+			return errors.Join(fmt.Errorf("%s: %w", strings.ToLower(chapter.title), err), s.dismiss(), s.stopServer())
 		}
 	}
 	s.say("\nAll of it happened.")
@@ -227,7 +231,6 @@ func (s *story) describe(ctx context.Context, id *string) (types.GameSession, er
 }
 
 func (s *story) reserve(ctx context.Context) error {
-	s.tickets = map[string]types.PlayerSession{}
 	s.asked("CreatePlayerSessions for player-1 and player-2")
 	out, err := s.client.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{
 		GameSessionId: s.session.GameSessionId, PlayerIds: []string{"player-1", "player-2"},
@@ -254,23 +257,22 @@ func (s *story) refusedWhenFull(ctx context.Context) error {
 }
 
 func (s *story) play(ctx context.Context) error {
-	s.players = map[string]*demoPlayer{}
 	for _, name := range []string{"player-1", "player-2"} {
 		if err := s.join(ctx, name); err != nil {
 			return err
 		}
 	}
+	if err := s.see(ctx, "player-1", "player-2"); err != nil {
+		return err
+	}
+	if err := s.see(ctx, "player-2", "player-1"); err != nil {
+		return err
+	}
 	if err := s.refusedWithoutTicket(ctx); err != nil {
 		return err
 	}
-	s.asked("player-1 says hello")
-	s.players["player-1"].send("SAY hello")
-	for _, name := range []string{"player-1", "player-2"} {
-		line, err := s.players[name].receive()
-		if err != nil || line != "SAID 1 hello" {
-			return fmt.Errorf("%s heard %q: %w", name, line, err)
-		}
-		s.answered("%s hears: %s", name, line)
+	if err := s.talk(ctx); err != nil {
+		return err
 	}
 	found, err := s.client.SearchGameSessions(ctx, &gamelift.SearchGameSessionsInput{
 		FleetId: &s.fleet, FilterExpression: aws.String("hasAvailablePlayerSessions=false AND gameSessionProperties.map='harbour'"),
@@ -288,43 +290,74 @@ func (s *story) play(ctx context.Context) error {
 func (s *story) join(ctx context.Context, name string) error {
 	ticket := s.tickets[name]
 	s.asked("%s connects to the game server with %s", name, aws.ToString(ticket.PlayerSessionId))
-	p, err := dialGame(ctx, ticket)
+	p, err := joinGame(ctx, ticket, aws.ToString(ticket.PlayerSessionId))
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	s.players[name] = p
-	p.send("JOIN " + aws.ToString(ticket.PlayerSessionId))
-	line, err := p.receive()
-	if err != nil || !strings.HasPrefix(line, "WELCOME ") {
-		return fmt.Errorf("%s was answered %q: %w", name, line, err)
-	}
-	s.answered("%s", line)
+	s.answered("joined as player %d", p.Number())
 	return nil
 }
 
+// see waits until one player sees another walk.
+func (s *story) see(ctx context.Context, name, other string) error {
+	x, y, err := s.players[name].seesWalking(ctx, s.players[other].Number())
+	if err != nil {
+		return fmt.Errorf("%s does not see %s walk: %w", name, other, err)
+	}
+	s.answered("%s sees player %d at %.2f,%.2f", name, s.players[other].Number(), x, y)
+	return nil
+}
+
+// refusedWithoutTicket lets somebody try to join with a forged player session.
+// Those who play do not notice.
 func (s *story) refusedWithoutTicket(ctx context.Context) error {
 	s.asked("a stranger connects with a player session that nobody gave out")
-	p, err := dialGame(ctx, s.tickets["player-1"])
-	if err != nil {
+	p, err := joinGame(ctx, s.tickets["player-1"], "psess-00000000-0000-8000-8000-000000000000")
+	if err == nil {
+		return errors.Join(fmt.Errorf("the stranger was let in as player %d", p.Number()), p.leave())
+	}
+	refused, ok := errors.AsType[*bot.RefusedError](err)
+	if !ok {
+		return fmt.Errorf("a stranger was not refused: %w", err)
+	}
+	s.answered("%v", refused)
+	for _, name := range []string{"player-1", "player-2"} {
+		now := s.players[name].World().Ticks
+		if err := s.players[name].expect(ctx, func(w bot.World) bool { return w.Ticks > now }); err != nil {
+			return fmt.Errorf("%s does not play on: %w", name, err)
+		}
+	}
+	s.answered("player-1 and player-2 play on")
+	return nil
+}
+
+// talk lets a player say something that everybody hears.
+func (s *story) talk(ctx context.Context) error {
+	const text = "hello"
+	s.asked("player-1 says %s", text)
+	if err := s.players["player-1"].Say(text); err != nil {
 		return err
 	}
-	defer p.close()
-	p.send("JOIN psess-00000000-0000-8000-8000-000000000000")
-	line, err := p.receive()
-	if err != nil || !strings.HasPrefix(line, "REFUSED ") {
-		return fmt.Errorf("a stranger was answered %q: %w", line, err)
+	said := protocol.Said{Number: s.players["player-1"].Number(), Text: text}
+	for _, name := range []string{"player-1", "player-2"} {
+		if err := s.players[name].expect(ctx, func(w bot.World) bool { return slices.Contains(w.Said, said) }); err != nil {
+			return fmt.Errorf("%s did not hear it: %w", name, err)
+		}
+		s.answered("%s hears: player %d says %s", name, said.Number, said.Text)
 	}
-	s.answered("%s", line)
 	return nil
 }
 
 func (s *story) leave(ctx context.Context) error {
-	s.asked("player-2 leaves")
-	s.players["player-2"].send("LEAVE")
-	s.players["player-2"].close()
-	if err := s.awaitStatus(ctx, "player-2", types.PlayerSessionStatusCompleted); err != nil {
+	if err := s.hangUp(ctx, "player-2"); err != nil {
 		return err
 	}
+	gone := s.players["player-2"].Number()
+	if err := s.players["player-1"].expect(ctx, func(w bot.World) bool { _, there := w.Players[gone]; return !there }); err != nil {
+		return fmt.Errorf("player-1 does not see that player-2 has left: %w", err)
+	}
+	s.answered("player-1 sees that player %d has left", gone)
 	s.asked("CreatePlayerSession for player-3, again")
 	out, err := s.client.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: s.session.GameSessionId, PlayerId: aws.String("player-3")})
 	if err != nil {
@@ -336,14 +369,28 @@ func (s *story) leave(ctx context.Context) error {
 		return err
 	}
 	for _, name := range []string{"player-1", "player-3"} {
-		s.asked("%s leaves", name)
-		s.players[name].send("LEAVE")
-		s.players[name].close()
-		if err := s.awaitStatus(ctx, name, types.PlayerSessionStatusCompleted); err != nil {
+		if err := s.hangUp(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hangUp lets a player leave, whose place is then given back.
+func (s *story) hangUp(ctx context.Context, name string) error {
+	s.asked("%s leaves", name)
+	if err := s.players[name].leave(); err != nil {
+		return err
+	}
+	return s.awaitStatus(ctx, name, types.PlayerSessionStatusCompleted)
+}
+
+// dismiss lets everybody leave who is still there.
+func (s *story) dismiss() (err error) {
+	for _, p := range s.players {
+		err = errors.Join(err, p.leave())
+	}
+	return err
 }
 
 func (s *story) awaitStatus(ctx context.Context, player string, status types.PlayerSessionStatus) error {

@@ -1,52 +1,69 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+
+	"github.com/muster-gg/muster/examples/arena/bot"
 )
 
-// patience is how long a demo player waits for the game server.
+// patience is how long a demo player waits for what must happen.
 const patience = 20 * time.Second
 
-// A demoPlayer is a player's connection to the sample game server.
+// A demoPlayer is a player on the game server, who walks in a circle.
 type demoPlayer struct {
-	conn  net.Conn
-	lines *bufio.Reader
+	*bot.Bot
+	leave func() error // hangs up, once
 }
 
-// dialGame connects to the address that a player session names.
-func dialGame(ctx context.Context, s types.PlayerSession) (*demoPlayer, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(aws.ToString(s.IpAddress), strconv.Itoa(int(aws.ToInt32(s.Port)))))
+// joinGame joins at the address that a player session names.
+func joinGame(ctx context.Context, s types.PlayerSession, ticket string) (*demoPlayer, error) {
+	b, err := bot.Join(ctx, bot.Config{
+		Server:        net.JoinHostPort(aws.ToString(s.IpAddress), strconv.Itoa(int(aws.ToInt32(s.Port)))),
+		PlayerSession: ticket, Name: aws.ToString(s.PlayerId),
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &demoPlayer{conn: conn, lines: bufio.NewReader(conn)}, nil
+	playing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	played := make(chan struct{})
+	go func() {
+		defer close(played)
+		_ = b.Run(playing) // whoever waits for something hears why the game has ended
+	}()
+	return &demoPlayer{b, sync.OnceValue(func() error {
+		stop()
+		<-played
+		return b.Leave()
+	})}, nil
 }
 
-// send sends a line; when that fails the next receive does too.
-func (p *demoPlayer) send(line string) { fmt.Fprintln(p.conn, line) }
-
-func (p *demoPlayer) receive() (string, error) {
-	if err := p.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		return "", err
-	}
-	line, err := p.lines.ReadString('\n')
-	return strings.TrimRight(line, "\r\n"), err
+// expect waits until the player's world is as wanted.
+func (p *demoPlayer) expect(ctx context.Context, wanted func(bot.World) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return p.Until(ctx, wanted)
 }
 
-func (p *demoPlayer) close() { p.conn.Close() }
+// seesWalking waits until the player sees another one move, and says where.
+func (p *demoPlayer) seesWalking(ctx context.Context, other uint32) (x, y float64, err error) {
+	const metre = 100 // centimetres
+	err = p.expect(ctx, func(w bot.World) bool {
+		seen := w.Players[other]
+		x, y = float64(seen.Place.X)/metre, float64(seen.Place.Y)/metre
+		return seen.Moved
+	})
+	return x, y, err
+}
 
 // A prefixWriter puts a prefix before each line that it passes on.
 type prefixWriter struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-gg/muster/internal/sample"
+	"github.com/muster-gg/muster/examples/arena/game"
 )
 
 // untilEOF makes a sample game server end when its standard input does, so that
@@ -17,12 +17,12 @@ const untilEOF = "--until-eof"
 func (a *app) sampleServerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "sample-server",
-		Short: "Run a small game server: a chat room for players with a player session",
-		Long: `Run a small game server, a chat room over TCP. It connects as any game server
-does, with flags spelled as game servers spell them or with the variables
-GAMELIFT_SDK_WEBSOCKET_URL and so on.
+		Short: "Run a small game server: a room to walk and talk in, for players with a player session",
+		Long: `Run a small game server, that of examples/arena: a room to walk and talk in. It
+connects as any game server does, with flags spelled as game servers spell them
+or with the variables GAMELIFT_SDK_WEBSOCKET_URL and so on.
 
-` + sample.Usage + `
+` + game.Usage + `
   ` + untilEOF + `        ends when the standard input ends`,
 		Example:            `  muster sample-server -log -authtoken=TOKEN -hostid=DesktopPC -fleetid=fleet-1 -websocketurl=ws://127.0.0.1:9080 -port 7777`,
 		DisableFlagParsing: true, // its flags have one dash
@@ -41,7 +41,7 @@ GAMELIFT_SDK_WEBSOCKET_URL and so on.
 				}()
 				ctx = ending
 			}
-			return sample.Run(ctx, args, a.stdout)
+			return game.Run(ctx, args, a.stdout)
 		},
 	}
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The way through an Anywhere fleet, from the first location to the last player,
-# with the AWS CLI and the sample game server. Every command is printed before it
-# runs, and its answer after it, so that you can follow, or do the same by hand.
+# with the AWS CLI, the sample game server and players of examples/arena. Every
+# command is printed before it runs, and its answer after it, so that you can
+# follow, or do the same by hand.
 #
 #   examples/walkthrough/anywhere.sh
 #
@@ -51,7 +52,7 @@ title[17]='its process is counted, and is free'
 title[18]='its health is checked every minute'
 title[19]='a game server with a wrong token is turned away with 403 and fails'
 title[20]='players without a player session are refused, unless the game server lets them in'
-title[21]='two players are in the same game and hear one another'
+title[21]='two players are in the same game, see one another and hear one another'
 title[22]='without a game server there is no capacity for a game session'
 title[23]='a fleet of several locations needs to be told which'
 title[24]='create-game-session answers ACTIVATING'
@@ -194,9 +195,10 @@ trap 'exit 130' INT TERM PIPE
 
 # ---- The service and a profile ------------------------------------------------
 
-echo "Building muster."
+echo "Building muster and a player for its sample game server."
 muster=$work/muster$(go env GOEXE)
-(cd "$root" && go build -o "$muster" ./cmd/muster)
+client=$work/arena-client$(go env GOEXE)
+(cd "$root" && go build -o "$muster" ./cmd/muster && go build -o "$client" ./examples/arena/client)
 
 if [ "$existing" ]; then
   : "${AWS_ENDPOINT_URL_GAMELIFT:?}" "${AWS_ACCESS_KEY_ID:?}" "${AWS_SECRET_ACCESS_KEY:?}" "${AWS_REGION:?}"
@@ -363,44 +365,54 @@ expect 17 '"ComputeStatus": "Active"'
 
 # ---- Players without a player session -----------------------------------------
 
-# A player is a TCP connection on which lines are spoken; its number is that of a
-# file descriptor.
-enter() { # enter PLAYER PORT PLAYER-SESSION
-  printf '\nPlayer %s connects to port %s\n' "$1" "$2"
-  eval "exec $1<>/dev/tcp/127.0.0.1/$2"
-  say "$1" "JOIN $3"
+# enter NAME PORT PLAYER-SESSION FLAG…: starts a player, who walks in a circle.
+enter() {
+  local name=$1 port=$2 ticket=$3
+  shift 3
+  set -- -server "127.0.0.1:$port" "-playersession=$ticket" "$@"
+  printf '\n$ go run ./examples/arena/client %s >%s.log &\n' "$*" "$name"
+  "$client" "$@" >"$work/$name.log" 2>&1 </dev/null &
+  player=$!
+  started+=("$player")
 }
-say() {
-  printf '  > %s\n' "$2"
-  printf '%s\n' "$2" >&"$1"
+# hear N NAME TEXT: waits until a player prints a line with the text.
+hear() {
+  if within 20 logged "$work/$2.log" "$3"; then
+    grep -F -m 1 -- "$3" "$work/$2.log" | sed "s/^/  $2: /"
+  else
+    wrong "$1" "$2 did not print '$3', but: $(cat "$work/$2.log")"
+  fi
 }
-hear() { # hear N PLAYER START
-  local line=
-  read -r -t 20 line <&"$2" || true
-  printf '  < %s\n' "$line"
-  [[ $line == "$3"* ]] || wrong "$1" "a player heard '$line' and not '$3'"
+# leave N PROCESS: lets a player leave, as Ctrl+C does.
+leave() {
+  kill "$2"
+  wait "$2" || wrong "$1" 'a player did not end well'
 }
-hang_up() { eval "exec $1>&-"; }
 
 seen 20
-enter 4 "$game" ''
-hear 20 4 REFUSED
-hang_up 4
+enter nobody "$game" ''
+result=0
+wait "$player" || result=$?
+hear 20 nobody 'refused: a player session id is needed'
+[ "$result" = 3 ] || wrong 20 "a player who was to be refused ended with $result"
 serve open "$token" 0 -allowunticketed
 open=$server
 players open
-enter 5 "$port" ''
-hear 20 5 'WELCOME 1'
+enter ada "$port" '' -player ada -say hello
+ada=$player
+hear 20 ada 'joined as player 1'
 seen 21
-enter 6 "$port" ''
-hear 21 6 'WELCOME 2'
-say 5 'SAY hello'
-hear 21 5 'SAID 1 hello'
-hear 21 6 'SAID 1 hello'
-say 6 'SAY hello yourself'
-hear 21 5 'SAID 2 hello yourself'
-hang_up 5
-hang_up 6
+enter bob "$port" '' -player bob -say 'hello yourself'
+bob=$player
+hear 21 bob 'joined as player 2'
+hear 21 ada 'sees player 2 at'
+hear 21 bob 'sees player 1 at'
+hear 21 ada 'player 1 says: hello'
+hear 21 bob 'player 1 says: hello'
+hear 21 ada 'player 2 says: hello yourself'
+leave 21 "$bob"
+hear 21 ada 'player 2 left'
+leave 21 "$ada"
 kill "$open" # so that the game session goes to the other one
 wait "$open" || wrong 20 'the game server did not end well'
 
@@ -439,8 +451,9 @@ expect 29 '"CurrentPlayerSessionCount": 0'
 run aws gamelift create-player-session --game-session-id "$session" --player-id PlayerOne --profile shin
 expect 30 '"Status": "RESERVED"'
 joined=$(member PlayerSessionId)
-enter 7 "$game" "$joined"
-hear 30 7 'WELCOME 1'
+enter PlayerOne "$game" "$joined" -player PlayerOne
+one=$player
+hear 30 PlayerOne 'joined as player 1'
 run aws gamelift describe-player-sessions --player-session-id "$joined" --profile shin
 expect 30 '"Status": "ACTIVE"'
 run aws gamelift describe-game-sessions --game-session-id "$session" --profile shin
@@ -453,12 +466,12 @@ within 75 logged_twice "$work/desktop.log" 'Performing Health Check' || wrong 18
 run aws gamelift describe-fleet-location-utilization --fleet-id "$fleet" --location custom-home-location --profile shin
 expect 18 '"ActiveServerProcessCount": 1'
 
-say 7 LEAVE
+leave 31 "$one"
+tail -n 1 "$work/PlayerOne.log" | sed 's/^/  PlayerOne: /'
 completed() { answers COMPLETED 'PlayerSessions[0].Status' describe-player-sessions --player-session-id "$joined"; }
 within 20 completed || wrong 31 'the player session was not COMPLETED'
 run aws gamelift describe-game-sessions --game-session-id "$session" --profile shin
 expect 31 '"CurrentPlayerSessionCount": 0'
-hang_up 7
 wait "$desktop" || wrong 31 'the game server, whose last player had left, did not end well'
 
 # ---- A full game session ------------------------------------------------------

@@ -1,14 +1,21 @@
-package sample
+package game
 
 import (
+	"flag"
 	"fmt"
 	"strings"
 
+	"github.com/muster-gg/muster/examples/arena/cmdline"
+	"github.com/muster-gg/muster/examples/arena/link"
 	"github.com/muster-gg/muster/gameserver"
 )
 
-// defaultPort is the port of game servers that are given none.
-const defaultPort = 7777
+const (
+	defaultPort     = 7777 // of game servers that are given none
+	defaultTickRate = 30
+	maxTickRate     = 120
+	maxPlayers      = 1000 // eight packets a tick: see queuePackets
+)
 
 // Usage says what Run understands.
 const Usage = `flags, in any case and with one dash or two:
@@ -19,6 +26,10 @@ const Usage = `flags, in any case and with one dash or two:
   -processid=ID      default: a new one
   -port=PORT         for players; 0 for any free port; default 7777
   -address=IP        to listen on; default 127.0.0.1
+` + link.ServerUsage + `
+  -tickrate=N        ticks per second, 1 to 120; default 30
+  -maxplayers=N      at one time, up to 1000; default: as the game session says,
+                     whose player sessions the service counts
   -allowunticketed   admits players without a player session
   -linger            stays when the last player has left
   -log               prints what happens
@@ -27,7 +38,10 @@ const Usage = `flags, in any case and with one dash or two:
 // options are what the command line says.
 type options struct {
 	gameserver.Args
+	link            link.Server
 	address         string
+	tickRate        int
+	maxPlayers      int
 	allowUnticketed bool
 	linger          bool
 	log             bool
@@ -36,35 +50,42 @@ type options struct {
 
 // parse reads the command line.
 func parse(args []string) (options, error) {
-	known, err := gameserver.ParseArgs(args)
+	o, err := parseFlags(args)
 	if err != nil {
 		return options{}, fmt.Errorf("%w\n%s", err, Usage)
 	}
-	o := options{Args: known, address: "127.0.0.1"}
 	if !o.HasPort {
 		o.Port = defaultPort
-	}
-	switches := map[string]*bool{"allowunticketed": &o.allowUnticketed, "linger": &o.linger, "log": &o.log, "logsecrets": &o.logSecrets}
-	for i := 0; i < len(known.Rest); i++ {
-		name, value, given := strings.Cut(strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(known.Rest[i], "-"), "-")), "=")
-		dashed := strings.HasPrefix(known.Rest[i], "-")
-		on := switches[name]
-		switch {
-		case dashed && on != nil && !given:
-			*on = true
-		case dashed && name == "address" && given:
-			o.address = value
-		case dashed && name == "address" && i+1 < len(known.Rest):
-			i++
-			o.address = known.Rest[i]
-		default:
-			return options{}, fmt.Errorf("unknown argument %q\n%s", known.Rest[i], Usage)
-		}
 	}
 	if o.ProcessID == "" {
 		o.ProcessID = gameserver.NewProcessID()
 	}
 	return o, nil
+}
+
+func parseFlags(args []string) (o options, err error) {
+	if o.Args, err = gameserver.ParseArgs(args); err != nil {
+		return o, err
+	}
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	o.link.Register(flags)
+	flags.StringVar(&o.address, "address", "127.0.0.1", "")
+	flags.IntVar(&o.tickRate, "tickrate", defaultTickRate, "")
+	flags.IntVar(&o.maxPlayers, "maxplayers", 0, "")
+	flags.BoolVar(&o.allowUnticketed, "allowunticketed", false, "")
+	flags.BoolVar(&o.linger, "linger", false, "")
+	flags.BoolVar(&o.log, "log", false, "")
+	flags.BoolVar(&o.logSecrets, "logsecrets", false, "")
+	if err := cmdline.Parse(flags, o.Rest); err != nil {
+		return o, err
+	}
+	if o.tickRate < 1 || o.tickRate > maxTickRate {
+		return o, fmt.Errorf("flag -tickrate: %d is not 1 to %d", o.tickRate, maxTickRate)
+	}
+	if o.maxPlayers < 0 || o.maxPlayers > maxPlayers {
+		return o, fmt.Errorf("flag -maxplayers: %d is not 0 to %d", o.maxPlayers, maxPlayers)
+	}
+	return o, o.link.Validate()
 }
 
 // redact leaves the last four characters of a secret.

@@ -1,0 +1,193 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/examples/arena/protocol"
+	"github.com/muster-gg/muster/gamenet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 20 * time.Second
+
+// A script is a server that answers Join with some packets.
+type script func(join protocol.Join) []protocol.Message
+
+func (script) OnConnected(*gamenet.Session)           {}
+func (script) OnDisconnected(*gamenet.Session, error) {}
+func (answer script) OnPacket(s *gamenet.Session, p gamenet.Packet) {
+	m, err := protocol.FromPlayer(p.ID, p.Payload)
+	join, ok := m.(protocol.Join)
+	if err != nil || !ok {
+		return
+	}
+	for _, m := range answer(join) {
+		if m == nil {
+			s.Disconnect("that is all")
+			return
+		}
+		_ = s.Send(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
+	}
+}
+
+// serve runs a server until the end of the test.
+func serve(t *testing.T, answer script) (address string) {
+	t.Helper()
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{
+		Address: "127.0.0.1:0", NewHandler: func(*gamenet.Session) gamenet.Handler { return answer },
+	}})
+	if err == nil {
+		err = server.Start(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return server.Addr().String()
+}
+
+func welcome(join protocol.Join) protocol.Message {
+	return protocol.Welcome{Nonce: join.Nonce, Number: 7, TickRate: 30}
+}
+
+func TestWorld(t *testing.T) {
+	address := serve(t, func(join protocol.Join) []protocol.Message {
+		return []protocol.Message{
+			welcome(join),
+			protocol.State{Tick: 8, Places: []protocol.Place{{Number: 2, X: 1, Y: 1}}}, // before Joined: not there yet
+			protocol.Joined{Number: 2, Name: "bob"},
+			protocol.State{Tick: 10, Places: []protocol.Place{{Number: 2, X: 5, Y: 5}}},
+			protocol.State{Tick: 10, Places: []protocol.Place{{Number: 3, X: 5, Y: 5}}}, // the other part; nobody is 3
+			protocol.State{Tick: 9, Places: []protocol.Place{{Number: 2, X: 4, Y: 4}}},  // overtaken
+			protocol.Said{Number: 2, Text: "hi"},
+			protocol.Joined{Number: 4},
+			protocol.Left{Number: 4},
+			protocol.State{Tick: 11, Places: []protocol.Place{{Number: 4}}}, // left already
+			protocol.Notice{Text: "closing time"},
+		}
+	})
+	var mu sync.Mutex
+	observed := 0
+	b, err := Join(t.Context(), Config{Server: address, Name: "ada", Observe: func(protocol.Message) {
+		mu.Lock()
+		defer mu.Unlock()
+		observed++
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := b.Until(ctx, func(w World) bool { return len(w.Notices) == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	w := b.World()
+	bob := w.Players[2]
+	if b.Number() != 7 || w.Tick != 11 || w.Ticks != 3 || len(w.Players) != 1 || len(w.Said) != 1 || w.Notices[0] != "closing time" ||
+		bob.Name != "bob" || bob.Tick != 10 || bob.Place != (protocol.Place{Number: 2, X: 5, Y: 5}) || bob.Moved {
+		t.Errorf("number %d, world %+v", b.Number(), w)
+	}
+	if err := errors.Join(b.Leave(), b.Leave()); err != nil {
+		t.Error(err)
+	}
+	if b.Err() == nil || observed != 11 {
+		t.Errorf("after the end: %v, %d messages observed", b.Err(), observed)
+	}
+	if err := b.Run(t.Context()); err == nil {
+		t.Error("a bot without a connection runs")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		answer  script
+		refused bool
+		what    string
+	}{
+		{"refused", func(protocol.Join) []protocol.Message { return []protocol.Message{nil} }, true, "that is all"},
+		{"welcomed as somebody else", func(j protocol.Join) []protocol.Message {
+			return []protocol.Message{protocol.Welcome{Nonce: j.Nonce + 1, Number: 1, TickRate: 30}}
+		}, false, "somebody else"},
+		{"welcomed as nobody", func(j protocol.Join) []protocol.Message {
+			return []protocol.Message{protocol.Welcome{Nonce: j.Nonce, TickRate: 30}}
+		}, false, "nobody"},
+		{"a message of players", func(j protocol.Join) []protocol.Message { return []protocol.Message{protocol.Leave{}} }, false, "does not send packets of id 4"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Join(t.Context(), Config{Server: serve(t, test.answer)})
+			if _, refused := errors.AsType[*RefusedError](err); err == nil || refused != test.refused || !strings.Contains(err.Error(), test.what) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestDisconnected joins and is disconnected at once: whoever waits hears why.
+func TestDisconnected(t *testing.T) {
+	b, err := Join(t.Context(), Config{Server: serve(t, func(join protocol.Join) []protocol.Message {
+		return []protocol.Message{welcome(join), nil}
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.Until(t.Context(), func(World) bool { return false })
+	if told, ok := errors.AsType[*gamenet.PeerError](err); !ok || told.Reason != "that is all" {
+		t.Errorf("got %v", err)
+	}
+	if err := b.Leave(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoAnswer(t *testing.T) {
+	address := serve(t, func(protocol.Join) []protocol.Message { return nil })
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := Join(ctx, Config{Server: address}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestReporter(t *testing.T) {
+	var out strings.Builder
+	r := &reporter{to: &out}
+	for _, m := range []protocol.Message{
+		protocol.Welcome{Number: 1, TickRate: 2},
+		protocol.Joined{Number: 1}, protocol.Joined{Number: 2},
+		protocol.State{Tick: 1, Places: []protocol.Place{{Number: 1}, {Number: 2, X: 150, Y: -1}}},
+		protocol.State{Tick: 2, Places: []protocol.Place{{Number: 1}, {Number: 2, X: 200}}},
+		protocol.State{Tick: 3, Places: []protocol.Place{{Number: 1}, {Number: 2, X: 250}}},
+		protocol.Said{Number: 2, Text: "hello"},
+		protocol.Notice{Text: "be quiet"},
+		protocol.Left{Number: 2},
+		protocol.State{Tick: 9, Places: []protocol.Place{{Number: 2}}},
+	} {
+		r.observe(m)
+	}
+	r.at = r.from.Add(2 * time.Second)
+	r.summary(1500 * time.Microsecond)
+	const want = `joined as player 1
+sees player 2 at 1.50,-0.01
+sees player 2 at 2.50,0.00
+player 2 says: hello
+the server says: be quiet
+player 2 left
+received 1.5 ticks/s, round trip 1.50 ms
+`
+	if out.String() != want {
+		t.Errorf("printed\n%s", out.String())
+	}
+}

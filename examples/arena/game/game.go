@@ -1,0 +1,212 @@
+// Package game is the server of an arena: package gameserver connects it to the
+// service, package gamenet to the players, and a gamenet.Executor runs the room, so
+// that the room's state needs no lock.
+//
+// The process hosts one game session. When its last player has left, or the
+// service asks for it, the process tells the service and ends.
+//
+// # Who does what where
+//
+// The callbacks of a player's session (guest) run in that session's own goroutine,
+// one after the other. Whatever may take long happens there: asking the service
+// whether a player session is good, and telling it that a player has left. It
+// delays that player and nobody else, and because OnDisconnected comes after the
+// callback that let the player in, a player who hangs up meanwhile is taken back
+// in order. Everything that players share belongs to the executor (do), whose
+// jobs are short: joining, steering, talking, leaving, and the tick.
+//
+// # What players hear
+//
+// With each tick everybody is sent the same frame, encoded once: who came, who
+// went, what was said, and where all are. Over QUIC the positions go as datagrams,
+// which may be lost, for the next tick brings newer ones. A player whose queue is
+// full is disconnected and not served with gaps (gamenet.Disconnect): a frame
+// also holds what must not be lost, and who is several seconds behind is better
+// off joining anew.
+package game
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/muster-gg/muster/examples/arena/protocol"
+	"github.com/muster-gg/muster/examples/arena/room"
+	"github.com/muster-gg/muster/gamenet"
+	"github.com/muster-gg/muster/gameserver"
+)
+
+const (
+	acceptLimit = 10 * time.Second // for the service to accept a player session
+	removeLimit = 5 * time.Second  // for telling the service of a player who left
+)
+
+// A game is the one game session of the process.
+type game struct {
+	options options
+	out     *printer
+	server  *gameserver.Server
+	net     *gamenet.ServerService
+	players *gamenet.Group // those who are in the room
+	turn    *gamenet.Executor
+	over    chan struct{}   // closed when the last player has left, unless the process lingers
+	playing context.Context // done when the process is about to end
+
+	// Of the executor.
+	room  *room.Room
+	door  door
+	ended bool // over is closed
+	bytes []byte
+}
+
+func newGame(playing context.Context, o options, out *printer, server *gameserver.Server, turn *gamenet.Executor) *game {
+	return &game{
+		options: o, out: out, server: server, players: gamenet.NewGroup(), turn: turn, over: make(chan struct{}), playing: playing,
+		room: room.New(o.tickRate),
+		door: door{unticketed: o.allowUnticketed, places: o.maxPlayers, strict: o.maxPlayers > 0, tickets: make(map[string]bool)},
+	}
+}
+
+// do runs a job in the executor and waits for it. A job must not call it. It fails
+// when the executor is closed, which is when nobody is left to care.
+func (g *game) do(job func()) error {
+	done := make(chan struct{})
+	err := g.turn.Post(func() {
+		defer close(done)
+		job()
+	})
+	if err == nil {
+		<-done
+	}
+	return err
+}
+
+// start begins the game session.
+func (g *game) start(ctx context.Context, gs gameserver.GameSession) {
+	g.out.line("LogSampleGame: GameSession Initializing : %s", gs.GameSessionID)
+	_ = g.do(func() { // before the service sends the first player
+		g.door.open = true
+		if g.options.maxPlayers == 0 {
+			g.door.places = gs.MaximumPlayerSessionCount
+		}
+	})
+	if err := g.server.ActivateGameSession(ctx); err != nil {
+		g.out.line("[error] Activating the game session failed: %v", err)
+		_ = g.do(g.end) // the process's one game session is lost
+	}
+}
+
+// end lets the process end. It is a job of the executor.
+func (g *game) end() {
+	if !g.ended {
+		g.ended = true
+		close(g.over)
+	}
+}
+
+// accept asks the service whether a ticket is good, which it then is no more.
+func (g *game) accept(ticket string) error {
+	if ticket == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(g.playing, acceptLimit)
+	defer cancel()
+	err := g.server.AcceptPlayerSession(ctx, ticket)
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*gameserver.Error](err); ok && e.Code != 0 {
+		return errors.New(e.Message)
+	}
+	// Without an answer nobody knows whether the player session is ACTIVE now.
+	g.remove(ticket)
+	if g.playing.Err() != nil {
+		return errEnding
+	}
+	return errors.New("the player session could not be checked")
+}
+
+// remove gives an accepted player session back, also when the process is ending.
+func (g *game) remove(ticket string) {
+	if ticket == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.playing), removeLimit)
+	defer cancel()
+	if err := g.server.RemovePlayerSession(ctx, ticket); err != nil {
+		g.out.line("[error] Removing a player session failed: %v", err)
+	}
+}
+
+// settle gives a ticket back. The last one ends the game session.
+func (g *game) settle(ticket string) {
+	_ = g.do(func() {
+		if g.door.settle(ticket) && !g.options.linger {
+			g.out.line("LogGameState: The last player has left")
+			g.end()
+		}
+	})
+}
+
+// tick lets the room's time pass and tells everybody. It is a job of the executor.
+func (g *game) tick() {
+	update := g.room.Tick()
+	frame := g.net.NewFrame()
+	defer frame.Release()
+	for _, m := range update.News {
+		g.add(frame, m)
+	}
+	for first := 0; first < len(update.Places); first += protocol.MaxPlaces {
+		places := update.Places[first:min(first+protocol.MaxPlaces, len(update.Places))]
+		g.tellPlaces(frame, protocol.State{Tick: update.Tick, Places: places})
+	}
+	// A player who cannot be told is disconnected: OnDisconnected does the rest.
+	_ = g.players.BroadcastFrame(frame)
+}
+
+// tellPlaces adds a State to the frame, or sends it as datagrams.
+func (g *game) tellPlaces(frame *gamenet.Frame, m protocol.State) {
+	if !g.options.link.Datagrams() {
+		g.add(frame, m)
+		return
+	}
+	p := g.packet(m)
+	for _, s := range g.players.Members() {
+		_ = s.SendDatagram(p) // one that is lost is made up for by the next tick
+	}
+}
+
+// add encodes a message into a frame. It is a job of the executor.
+func (g *game) add(frame *gamenet.Frame, m protocol.Message) {
+	if err := frame.Append(g.packet(m)); err != nil {
+		panic(fmt.Sprintf("a message of the protocol is no packet: %v", err))
+	}
+}
+
+// packet encodes a message; it is good until the next one. It is a job of the
+// executor.
+func (g *game) packet(m protocol.Message) gamenet.Packet {
+	g.bytes = m.Append(g.bytes[:0])
+	return gamenet.Packet{ID: m.ID(), Payload: g.bytes}
+}
+
+// join lets a player into the room, who hears Welcome first and then who is there.
+// It is a job of the executor.
+func (g *game) join(s *gamenet.Session, m protocol.Join) (number uint32) {
+	present := g.room.Present()
+	number = g.room.Join(m.Name)
+	g.door.visited = true
+	if number == 1 {
+		g.out.line("LogGameState: Match State Changed from WaitingToStart to InProgress")
+	}
+	frame := g.net.NewFrame()
+	defer frame.Release()
+	g.add(frame, protocol.Welcome{Nonce: m.Nonce, Number: number, TickRate: uint16(g.options.tickRate)})
+	for _, other := range present {
+		g.add(frame, other)
+	}
+	_ = s.SendFrame(frame) // fails when the player has hung up: OnDisconnected follows
+	g.players.Add(s)
+	return number
+}
