@@ -1,3 +1,5 @@
+//go:build linux && (amd64 || arm64)
+
 package gamenet
 
 import (
@@ -11,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// On Linux plain TCP connections are read and written with system calls that do
+// On Linux, on the processors that servers have, plain TCP connections are read and written with system calls that do
 // not wait, and Go's poller is asked only to wait: a packet that is answered costs
 // one read and one write.
 //
@@ -134,8 +136,8 @@ func (w *directWrite) call(fd uintptr) (n uintptr, errno syscall.Errno) {
 		n, _, errno = syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&w.entries[0])), uintptr(w.used))
 	case len(w.single) > brief:
 		n, _, errno = syscall.Syscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))), uintptr(len(w.single)))
-	default:
-		n, _, errno = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))), uintptr(len(w.single)))
+	default: // sendto goes past what write does for files
+		n, _, errno = syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))), uintptr(len(w.single)), syscall.MSG_NOSIGNAL, 0, 0)
 	}
 	return n, errno
 }
@@ -150,6 +152,7 @@ type directRead struct {
 		left   int32
 		_      int32
 	}
+	buffer [readSize]byte // for sessions that hold nothing
 }
 
 var directReads = sync.Pool{New: func() any {
@@ -167,22 +170,19 @@ const (
 )
 
 // read reads once. left says whether there may be more to read.
-func (d *direct) read(fd uintptr, b []byte) (n int, left bool, errno syscall.Errno) {
-	r := directReads.Get().(*directRead)
+func (r *directRead) read(fd uintptr, b []byte, counts bool) (n int, left bool, errno syscall.Errno) {
 	r.vector.Base = unsafe.SliceData(b)
 	r.vector.SetLen(len(b))
 	r.message.SetControllen(int(unsafe.Sizeof(r.control)))
 	r.control.left = 1
 	got, _, errno := syscall.RawSyscall(syscall.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.message)), 0)
-	counted := d.counts && int(r.message.Controllen) >= inqBytes &&
-		r.control.header.Level == syscall.IPPROTO_TCP && r.control.header.Type == tcpINQ
-	left = !counted || r.control.left != 0
 	r.vector.Base = nil
-	directReads.Put(r)
 	if errno != 0 {
 		return 0, false, errno
 	}
-	return int(got), left, 0
+	counted := counts && int(r.message.Controllen) >= inqBytes &&
+		r.control.header.Level == syscall.IPPROTO_TCP && r.control.header.Type == tcpINQ
+	return int(got), !counted || r.control.left != 0, 0
 }
 
 // read reads until the connection ends. A TCP connection is waited for without
@@ -212,23 +212,11 @@ func (s *Session) readReady() error {
 	var ended error
 	err := s.direct.raw.Read(func(fd uintptr) bool {
 		for ended == nil && !s.severed.Load() {
-			n, left, errno := s.direct.read(fd, s.in.space(readSize))
-			switch {
-			case errno == syscall.EINTR:
-			case errno == syscall.EAGAIN:
-				s.in.settle()
+			left, err := s.readOnce(fd)
+			if err != nil {
+				ended = err
+			} else if !left {
 				return false
-			case errno != 0:
-				ended = os.NewSyscallError("read", errno)
-			case n == 0:
-				ended = io.EOF
-			default:
-				s.received(n)
-				if !left {
-					mark(&s.watched.unsure)
-					s.in.settle()
-					return false
-				}
 			}
 		}
 		return true
@@ -237,6 +225,32 @@ func (s *Session) readReady() error {
 		return ended
 	}
 	return err
+}
+
+// readOnce reads and delivers what has come. left says whether there may be more.
+func (s *Session) readOnce(fd uintptr) (left bool, err error) {
+	r := directReads.Get().(*directRead)
+	if s.in.memory == nil {
+		s.in.borrow(r.buffer[:])
+	}
+	n, left, errno := r.read(fd, s.in.space(readSize), s.direct.counts)
+	switch {
+	case errno == syscall.EINTR:
+		left = true
+	case errno == syscall.EAGAIN:
+	case errno != 0:
+		err = os.NewSyscallError("read", errno)
+	case n == 0:
+		err = io.EOF
+	default:
+		s.received(n)
+		if !left {
+			mark(&s.watched.unsure)
+		}
+	}
+	s.in.settle()
+	directReads.Put(r)
+	return left, err
 }
 
 // nudge makes a reader look again that has been silent since it last read: the

@@ -188,8 +188,8 @@ func (s *Session) awaitSpace(ctx context.Context) error {
 		o.space = make(chan struct{})
 	}
 	space := o.space
-	write := !o.writing // held back, that is: nobody else would write it now
-	o.corked, o.writing = false, true
+	o.corked = false
+	write := s.claim() // it was held back, that is: nobody else would write it now
 	o.mu.Unlock()
 	defer o.mu.Lock()
 	if write {

@@ -10,60 +10,59 @@ import (
 // An inbox holds what was received and is not a whole packet yet. Its memory is
 // pooled: a session between packets has none.
 type inbox struct {
-	frame      *Frame // the memory; nil when nothing is held
-	start, end int    // of the bytes not delivered yet
+	memory     []byte // nil when nothing is held
+	start, end int    // of the bytes in memory that are not delivered yet
+	frame      *Frame // whose memory it is; nil when it is borrowed for one read
 }
 
 const (
-	// readSize is the place that a read offers at least: several packets of most
-	// games, so that a burst takes one read.
+	// readSize is the place that a read offers: several packets of most games, so
+	// that a burst takes one read.
 	readSize = 8 << 10
 	// restSize is the largest rest that is copied into a small buffer, so that
 	// many sessions with half a packet each do not hold much memory.
 	restSize = smallestFrame
 )
 
+// borrow receives n bytes in somebody's memory, until settle.
+func (in *inbox) borrow(memory []byte) { in.memory, in.start, in.end = memory, 0, 0 }
+
 // space is where to read to: at least half of least, usually more.
 func (in *inbox) space(least int) []byte {
-	if in.frame == nil {
-		in.frame = newFrame(nil, 0, least)
+	if in.memory == nil {
+		in.replace(newFrame(nil, 0, least))
 	}
-	if cap(in.frame.bytes)-in.end < least/2 {
+	if len(in.memory)-in.end < least/2 {
 		// The rest moves to the front, or to memory that grows with what has come, not
 		// with what a header announces.
-		if rest := in.end - in.start; rest+least/2 <= cap(in.frame.bytes) {
-			b := in.frame.bytes[:cap(in.frame.bytes)]
-			in.start, in.end = 0, copy(b, b[in.start:in.end])
+		if rest := in.end - in.start; rest+least/2 <= len(in.memory) {
+			in.start, in.end = 0, copy(in.memory, in.memory[in.start:in.end])
 		} else {
 			in.replace(newFrame(nil, 0, rest+max(rest, least)))
 		}
 	}
-	return in.frame.bytes[in.end:cap(in.frame.bytes)]
+	return in.memory[in.end:]
 }
 
 // replace moves the rest to other memory.
 func (in *inbox) replace(by *Frame) {
-	n := copy(by.bytes[:cap(by.bytes)], in.rest())
-	in.frame.Release()
-	*in = inbox{frame: by, end: n}
+	memory := by.bytes[:cap(by.bytes)]
+	n := copy(memory, in.rest())
+	in.free()
+	*in = inbox{memory: memory, end: n, frame: by}
 }
 
 // rest is what is not delivered yet.
-func (in *inbox) rest() []byte {
-	if in.frame == nil {
-		return nil
-	}
-	return in.frame.bytes[:cap(in.frame.bytes)][in.start:in.end]
-}
+func (in *inbox) rest() []byte { return in.memory[in.start:in.end] }
 
-// settle gives back what memory is not needed while nothing arrives.
+// settle gives back what memory is not needed while nothing arrives, and what is
+// borrowed.
 func (in *inbox) settle() {
 	switch n := in.end - in.start; {
-	case in.frame == nil:
 	case n == 0:
 		in.free()
-	case n <= restSize && cap(in.frame.bytes) > restSize:
-		in.replace(newFrame(nil, 0, restSize))
+	case in.frame == nil, n <= restSize && len(in.memory) > restSize:
+		in.replace(newFrame(nil, 0, n))
 	}
 }
 
@@ -96,14 +95,15 @@ func (s *Session) received(n int) {
 	s.in.end += n
 	s.bytesIn.Add(uint64(n))
 	mark(&s.watched.heard)
-	if s.over.Load() {
+	switch m := s.service.cfg.Metrics; {
+	case s.over.Load():
 		s.in.start, s.in.end = 0, 0
-		return
-	}
-	began := s.stopwatch()
-	packets := s.deliver()
-	s.packetsIn.Add(uint64(packets))
-	if m := s.service.cfg.Metrics; m != nil {
+	case m == nil:
+		s.packetsIn.Add(uint64(s.deliver()))
+	default:
+		began := s.service.cfg.Clock.Now()
+		packets := s.deliver()
+		s.packetsIn.Add(uint64(packets))
 		m.Received(n, packets, s.service.cfg.Clock.Since(began))
 	}
 }
@@ -112,56 +112,44 @@ func (s *Session) received(n int) {
 // it what the handler sends is gathered; the last one's goes out with the rest.
 func (s *Session) deliver() (packets int) {
 	s.turn.Lock()
-	defer s.turn.Unlock()
-	defer s.recovered()
-	codec, most := s.service.cfg.Codec, s.service.cfg.MaxPacket
-	gathering := false
-	next, size, err := s.decode(codec, most)
-	for size > 0 {
+	defer s.endTurn()
+	next, size, err := s.service.decode(s.in.rest())
+	for size > 0 && !s.over.Load() {
 		p := next
 		s.in.start += size
-		next, size, err = s.decode(codec, most)
-		if more := size > 0; more != gathering {
-			gathering = more
-			s.out.cork(more)
+		next, size, err = s.service.decode(s.in.rest())
+		if packets++; size > 0 == (packets == 1) { // with the first of several, and with the last
+			s.out.cork(size > 0)
 		}
-		packets++
-		s.onPacket(p)
-		if s.over.Load() {
-			s.in.start = s.in.end
-			break
+		if p.ID < FirstReservedID || !s.service.ids {
+			mark(&s.watched.started)
+			s.handler.OnPacket(s, p)
+		} else {
+			s.control(p)
 		}
 	}
 	if packets > 1 {
-		s.out.cork(false)
 		s.flushGathered()
 	}
-	if err != nil && !s.over.Load() {
+	if s.over.Load() {
+		s.in.start = s.in.end
+	} else if err != nil {
 		s.service.report("invalid packet", err)
 		s.abort(err, "invalid packet")
 	}
 	return packets
 }
 
-// decode looks at the next packet; size is 0 when it is not complete.
-func (s *Session) decode(codec Codec, most int) (p Packet, size int, err error) {
-	b := s.in.rest()
-	if len(b) == 0 {
-		return Packet{}, 0, nil
+// endTurn is deferred by deliver. A panic ends the session, and nothing else.
+func (s *Session) endTurn() {
+	if v := recover(); v != nil {
+		s.panicked(v)
 	}
-	if p, size, err = codec.Decode(b, most); err != nil || size > len(b) {
-		size = 0
-	}
-	return p, size, err
+	s.turn.Unlock()
 }
 
-// onPacket gives a packet to whom it is for.
-func (s *Session) onPacket(p Packet) {
-	if p.ID < FirstReservedID || !s.service.ids {
-		mark(&s.watched.started)
-		s.handler.OnPacket(s, p)
-		return
-	}
+// control takes a packet of the library's own.
+func (s *Session) control(p Packet) {
 	switch p.ID {
 	case idPing:
 		// A pong that finds the queue full is dropped: the other side hears enough.
@@ -218,7 +206,7 @@ func (s *Session) receivedDatagram(b []byte) {
 		return
 	}
 	cfg := &s.service.cfg
-	p, size, err := cfg.Codec.Decode(b, cfg.MaxPacket)
+	p, size, err := s.service.decode(b)
 	if err != nil || size != len(b) || checkID(cfg.Codec, p.ID) != nil {
 		s.service.report("invalid datagram", errors.Join(ErrFrame, err))
 		return

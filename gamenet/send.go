@@ -12,20 +12,19 @@ import (
 // ErrClosed, ErrDropped, ErrSlowConsumer, ErrPacketTooLarge, ErrNoID or
 // ErrReservedID.
 func (s *Session) Send(p Packet) error {
-	return s.send(context.Background(), s.service.cfg.WhenFull, p)
+	if p.ID >= FirstReservedID && s.service.ids {
+		return ErrReservedID
+	}
+	return s.queue(context.Background(), s.service.cfg.WhenFull, p)
 }
 
 // SendContext is Send that waits for place in a full queue, whatever the policy,
 // until ctx is done.
 func (s *Session) SendContext(ctx context.Context, p Packet) error {
-	return s.send(ctx, Block, p)
-}
-
-func (s *Session) send(ctx context.Context, policy FullPolicy, p Packet) error {
 	if p.ID >= FirstReservedID && s.service.ids {
 		return ErrReservedID
 	}
-	return s.queue(ctx, policy, p)
+	return s.queue(ctx, Block, p)
 }
 
 // sendControl queues a packet of the library's own, or drops it.
@@ -33,38 +32,34 @@ func (s *Session) sendControl(p Packet) error {
 	return s.queue(context.Background(), DropNewest, p)
 }
 
-// queue encodes a packet into the queue.
+// queue encodes a packet into the queue. What most packets need is done here, with
+// few calls: their stack frames are memory too, of each session its own.
 func (s *Session) queue(ctx context.Context, policy FullPolicy, p Packet) error {
-	cfg, o := &s.service.cfg, &s.out
+	v, o := s.service, &s.out
 	o.mu.Lock()
-	if o.state == outboxOpen && !o.fits(cfg, s.service.header+len(p.Payload), 1) {
-		o.mu.Unlock()
-		return s.queueFull(ctx, policy, p)
-	}
 	if o.state != outboxOpen {
 		o.mu.Unlock()
 		return ErrClosed
 	}
-	write, err := s.pushLocked(p)
+	if v.foreign || !o.fits(&v.cfg, v.header+len(p.Payload), 1) {
+		o.mu.Unlock()
+		return s.queueFrame(ctx, policy, p)
+	}
+	err := o.push(v, p)
+	write := err == nil && s.mayWrite()
+	o.mu.Unlock()
 	if write {
 		s.flush()
 	}
 	return err
 }
 
-// pushLocked encodes a packet into the queue, and takes the right to write if it
-// shall be written now. It lets the lock go, even if the codec panics.
-func (s *Session) pushLocked(p Packet) (write bool, err error) {
-	defer s.out.mu.Unlock()
-	err = s.out.push(s.service, p)
-	return err == nil && s.mayWrite(), err
-}
-
-// queueFull is queue when there may be no place. The packet is encoded first, so
-// that one that could never be sent costs nobody anything.
-func (s *Session) queueFull(ctx context.Context, policy FullPolicy, p Packet) error {
-	cfg := &s.service.cfg
-	f := newFrame(cfg.Codec, cfg.MaxPacket, cfg.Codec.Header()+len(p.Payload))
+// queueFrame is queue when there may be no place, or with a codec that is not this
+// package's. The packet is encoded first: so one that could never be sent costs
+// nobody anything, and no foreign code runs under the lock.
+func (s *Session) queueFrame(ctx context.Context, policy FullPolicy, p Packet) error {
+	v := s.service
+	f := newFrame(v.cfg.Codec, v.cfg.MaxPacket, v.header+len(p.Payload))
 	defer f.Release()
 	if err := f.append(p); err != nil {
 		return err
@@ -73,11 +68,11 @@ func (s *Session) queueFull(ctx context.Context, policy FullPolicy, p Packet) er
 }
 
 // push encodes a packet behind the others. If it fails the queue is as it was.
-func (o *outbox) push(s *service, p Packet) error {
-	f := o.tail(&s.cfg, s.header+len(p.Payload))
+func (o *outbox) push(v *service, p Packet) error {
+	f := o.tail(&v.cfg, v.header+len(p.Payload))
 	before := len(f.bytes)
-	err := f.append(p)
-	if len(f.bytes) == 0 { // refused, or a packet of no bytes, which Raw has
+	b, err := v.encode(f.bytes, p)
+	if len(b) == 0 { // refused, or a packet of no bytes, which Raw has
 		o.frames = o.frames[:len(o.frames)-1]
 		f.Release()
 		return err
@@ -85,7 +80,9 @@ func (o *outbox) push(s *service, p Packet) error {
 	if err != nil {
 		return err
 	}
-	o.bytes += len(f.bytes) - before
+	f.bytes = b
+	f.packets++
+	o.bytes += len(b) - before
 	o.packets++
 	return nil
 }
@@ -170,6 +167,7 @@ func (s *Session) Flush() error {
 // flushGathered writes what callbacks have sent while more packets waited.
 func (s *Session) flushGathered() {
 	s.out.mu.Lock()
+	s.out.corked = false
 	write := len(s.out.frames) > 0 && s.mayWrite()
 	s.out.mu.Unlock()
 	if write {
@@ -177,14 +175,15 @@ func (s *Session) flushGathered() {
 	}
 }
 
-// claim takes the right to write, if there is something to write and nobody has
-// it. The lock is held.
+// claim takes the right to write and what is to be written, if there is something
+// and nobody has the right. The lock is held.
 func (s *Session) claim() bool {
 	o := &s.out
 	if o.writing || len(o.frames) == 0 || o.state == outboxEnded {
 		return false
 	}
 	o.writing = true
+	o.current, o.frames, o.spare = o.frames, o.spare[:0], nil
 	return true
 }
 
@@ -242,20 +241,41 @@ const maxReason = 256
 // reason for the other side is the last packet, also of a full queue. It returns
 // the state before.
 func (s *Session) beginClosing(cause error, reason string) outboxState {
-	cfg, o := &s.service.cfg, &s.out
+	bye := s.encodeBye(reason)
+	o := &s.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := o.state
-	if before >= outboxClosing {
-		return before
+	if before < outboxClosing {
+		o.state, o.cause = outboxClosing, cause
+		o.wake()
 	}
-	o.state, o.cause = outboxClosing, cause
-	o.wake()
-	if before == outboxOpen && reason != "" && cfg.Codec.HasIDs() {
-		reason = reason[:min(len(reason), maxReason, cfg.MaxPacket-cfg.Codec.Header())]
-		_ = o.push(s.service, Packet{ID: idBye, Payload: []byte(reason)}) // it fits: it was cut to the limit
+	switch {
+	case bye == nil:
+	case before == outboxOpen:
+		o.frames = append(o.frames, bye)
+		o.bytes += len(bye.bytes)
+		o.packets++
+	default:
+		bye.Release()
 	}
 	return before
+}
+
+// encodeBye makes the packet that says why the session ends; nil if there is
+// nothing to say, or no way to.
+func (s *Session) encodeBye(reason string) *Frame {
+	v := s.service
+	if reason == "" || !v.ids {
+		return nil
+	}
+	reason = reason[:min(len(reason), maxReason, v.cfg.MaxPacket-v.header)]
+	f := newFrame(v.cfg.Codec, v.cfg.MaxPacket, v.header+len(reason))
+	if err := f.append(Packet{ID: idBye, Payload: []byte(reason)}); err != nil {
+		f.Release()
+		return nil
+	}
+	return f
 }
 
 // finishWriting sees to it that what is queued is written and then the stream's
@@ -264,13 +284,16 @@ func (s *Session) finishWriting() {
 	o := &s.out
 	o.mu.Lock()
 	o.corked = false
-	write := !o.writing && o.state != outboxEnded
-	if write {
-		o.writing = true
-	}
-	o.mu.Unlock()
-	if write {
+	switch {
+	case o.writing || o.state == outboxEnded: // the writer will see to it, or nobody
+		o.mu.Unlock()
+	case s.claim():
+		o.mu.Unlock()
 		s.flush()
+	default:
+		o.writing = true
+		o.mu.Unlock()
+		s.next(0, 0)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 // end. Its exported methods are theirs.
 type service struct {
 	cfg      Config
+	u16      bool // cfg.Codec is U16
+	foreign  bool // cfg.Codec is not of this package
 	ids      bool // cfg.Codec.HasIDs()
 	header   int  // cfg.Codec.Header()
 	began    time.Time
@@ -39,6 +41,13 @@ type service struct {
 func (s *service) init(cfg Config, most int) {
 	s.cfg, s.most = cfg, int64(most)
 	s.ids, s.header = cfg.Codec.HasIDs(), cfg.Codec.Header()
+	switch cfg.Codec.(type) {
+	case U16:
+		s.u16 = true
+	case U32, Varint, Raw:
+	default:
+		s.foreign = true
+	}
 	s.began = cfg.Clock.Now()
 	s.delay.service = s
 	s.sessions = make(map[uint64]*Session)
@@ -114,6 +123,30 @@ func (s *service) Broadcast(p Packet) error {
 // NewFrame makes an empty frame with the codec of the service. It must be
 // Released.
 func (s *service) NewFrame() *Frame { return NewFrame(s.cfg.Codec, s.cfg.MaxPacket) }
+
+// encode is Append of the codec. Most games have the one that is called directly.
+func (s *service) encode(dst []byte, p Packet) ([]byte, error) {
+	if s.u16 {
+		return U16{}.Append(dst, p, s.cfg.MaxPacket)
+	}
+	return s.cfg.Codec.Append(dst, p, s.cfg.MaxPacket)
+}
+
+// decode is Decode of the codec, with size 0 if the packet is not complete.
+func (s *service) decode(b []byte) (p Packet, size int, err error) {
+	if len(b) == 0 {
+		return Packet{}, 0, nil
+	}
+	if s.u16 {
+		p, size, err = U16{}.Decode(b, s.cfg.MaxPacket)
+	} else {
+		p, size, err = s.cfg.Codec.Decode(b, s.cfg.MaxPacket)
+	}
+	if err != nil || size > len(b) {
+		size = 0
+	}
+	return p, size, err
+}
 
 // takePlace takes one of the places for sessions, if one is free.
 func (s *service) takePlace() bool {

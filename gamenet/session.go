@@ -32,9 +32,9 @@ type Session struct {
 	turn    sync.Mutex  // held while a callback of this session runs
 	in      inbox
 	out     outbox
-	watched watched
+	watched watched // its flags come first
 
-	bytesIn, bytesOut, packetsIn, packetsOut, dropped atomic.Uint64
+	bytesIn, packetsIn, bytesOut, packetsOut, dropped atomic.Uint64
 
 	id     uint64
 	conn   Conn
@@ -229,17 +229,12 @@ func (s *Session) makeHandler() (err error) {
 // call runs a callback. A panic ends the session, and nothing else.
 func (s *Session) call(callback func()) {
 	s.turn.Lock()
-	defer s.turn.Unlock()
-	defer s.recovered()
+	defer s.endTurn()
 	callback()
 }
 
-// recovered is deferred around callbacks.
-func (s *Session) recovered() {
-	v := recover()
-	if v == nil {
-		return
-	}
+// panicked ends the session after a callback has panicked with v.
+func (s *Session) panicked(v any) {
 	err := &PanicError{v, debug.Stack()}
 	s.service.cfg.Log.Error("callback panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v, "stack", string(err.Stack))
 	s.abort(err, "internal error")

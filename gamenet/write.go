@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -16,27 +15,25 @@ const (
 	maxWrite  = 256 << 10 // bytes in one write
 )
 
-// flush writes what is queued, without waiting. What cannot be written so is left
-// to a goroutine. The caller holds the right to write.
+// flush writes what was claimed, and what is queued meanwhile, without waiting.
+// What cannot be written so is left to a goroutine.
 func (s *Session) flush() {
 	if !s.inline {
 		go s.write()
 		return
 	}
 	const mostRounds = 4 // others may queue as fast as this goroutine writes
-	bytes, packets := 0, 0
-	for round := 0; s.next(bytes, packets); round++ {
-		if round == mostRounds {
-			go s.write()
-			return
-		}
+	for round := 0; ; round++ {
 		n, err := s.direct.write(s.out.current, s.out.offset)
 		if err != nil {
 			s.cut(fmt.Errorf("%w: %w", ErrLost, err))
 			s.stopWriting()
 			return
 		}
-		if packets, bytes = s.advance(n), n; n == 0 {
+		if n > 0 && !s.next(n, s.advance(n)) {
+			return
+		}
+		if n == 0 || round == mostRounds {
 			go s.write()
 			return
 		}
@@ -47,16 +44,16 @@ func (s *Session) flush() {
 func (s *Session) write() {
 	v := vectors.Get().(*vector)
 	defer vectors.Put(v)
-	bytes, packets := 0, 0
-	for s.next(bytes, packets) {
+	for more := true; more; {
 		n, err := s.writeSome(v)
 		if err != nil {
 			s.cut(err)
 			s.stopWriting()
 			return
 		}
-		packets, bytes = s.advance(n), n
+		packets := s.advance(n)
 		s.sent(n)
+		more = s.next(n, packets)
 	}
 }
 
@@ -68,9 +65,7 @@ func (s *Session) sent(n int) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			err := &PanicError{v, debug.Stack()}
-			s.service.cfg.Log.Error("callback panicked", "session", s.id, "panic", v, "stack", string(err.Stack))
-			s.cut(err)
+			s.panicked(v)
 		}
 	}()
 	h.OnSent(s, n)
