@@ -13,9 +13,9 @@ import (
 	"unsafe"
 )
 
-// On Linux, on the processors that servers have, plain TCP connections are read and written with system calls that do
-// not wait, and Go's poller is asked only to wait: a packet that is answered costs
-// one read and one write.
+// On Linux, on the processors that servers have, plain TCP connections are read
+// and written with system calls that do not wait, and Go's poller is asked only to
+// wait: a packet that is answered costs one read and one write.
 //
 // The calls go past the scheduler's bookkeeping (RawSyscall): on a socket that does
 // not block they take microseconds, and on most of them the bookkeeping would cost
