@@ -24,7 +24,8 @@ const (
 	restSize = smallestFrame
 )
 
-// borrow receives n bytes in somebody's memory, until settle.
+// borrow uses the memory of somebody who needs it back after the read: settle keeps
+// what is left elsewhere.
 func (in *inbox) borrow(memory []byte) { in.memory, in.start, in.end = memory, 0, 0 }
 
 // space is where to read to: at least half of least, usually more.
