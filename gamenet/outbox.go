@@ -57,19 +57,30 @@ func (o *outbox) open() bool {
 func (o *outbox) end() error {
 	o.mu.Lock()
 	o.state = outboxEnded
-	if o.writing {
-		stopped := make(chan struct{})
-		o.stopped = stopped
-		o.mu.Unlock()
+	o.mu.Unlock()
+	if stopped := o.whenStopped(); stopped != nil {
 		<-stopped
-		o.mu.Lock()
 	}
+	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, f := range append(o.current, o.frames...) {
 		f.Release()
 	}
 	o.current, o.frames, o.spare, o.bytes, o.packets = nil, nil, nil, 0, 0
 	return o.cause
+}
+
+// whenStopped is closed when nobody writes any more; nil if nobody does.
+func (o *outbox) whenStopped() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.writing {
+		return nil
+	}
+	if o.stopped == nil {
+		o.stopped = make(chan struct{})
+	}
+	return o.stopped
 }
 
 // wake tells those who wait for place to look again.

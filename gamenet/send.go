@@ -293,7 +293,9 @@ func (s *Session) finishWriting() {
 	default:
 		o.writing = true
 		o.mu.Unlock()
-		s.next(0, 0)
+		if s.next(0, 0) { // left by a write that failed
+			s.flush()
+		}
 	}
 }
 

@@ -163,6 +163,7 @@ func (s *service) newSession(conn Conn, done func()) (*Session, bool) {
 	session := &Session{service: s, conn: conn, id: s.lastID.Add(1), done: done}
 	session.direct = newDirect(conn)
 	session.inline = session.direct.possible()
+	session.writer = session.write
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {

@@ -38,6 +38,7 @@ type Session struct {
 
 	id     uint64
 	conn   Conn
+	writer func()          // write; kept, because making a func value of a method allocates
 	done   func()          // called when the place is free; nil for none
 	linger clockwork.Timer // cuts a session that was disconnected; guarded by out.mu
 	bye    string          // the reason that the other side gave; of the reading goroutine
@@ -180,7 +181,30 @@ func (s *Session) run(ctx context.Context) {
 		s.handler.OnConnected(s)
 	})
 	defer s.startDatagrams()()
-	s.cut(s.ending(s.read()))
+	err := s.read()
+	cause := s.ending(err)
+	if errors.Is(err, io.EOF) && !s.severed.Load() {
+		s.drain(cause)
+	}
+	s.cut(cause)
+}
+
+// drain writes what is queued for a side that has ended its own stream and may
+// still read, for as long as Disconnect would.
+func (s *Session) drain(cause error) {
+	s.over.Store(true)
+	s.beginClosing(cause, "")
+	s.finishWriting()
+	stopped := s.out.whenStopped()
+	if stopped == nil {
+		return
+	}
+	limit := s.service.cfg.Clock.NewTimer(s.service.cfg.CloseTimeout)
+	defer limit.Stop()
+	select {
+	case <-stopped: // also when the session is cut
+	case <-limit.Chan():
+	}
 }
 
 // handshakeFailed names the cause when a handshake has failed.

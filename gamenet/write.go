@@ -19,7 +19,7 @@ const (
 // What cannot be written so is left to a goroutine.
 func (s *Session) flush() {
 	if !s.inline {
-		go s.write()
+		go s.writer()
 		return
 	}
 	const mostRounds = 4 // others may queue as fast as this goroutine writes
@@ -34,7 +34,7 @@ func (s *Session) flush() {
 			return
 		}
 		if n == 0 || round == mostRounds {
-			go s.write()
+			go s.writer()
 			return
 		}
 	}
