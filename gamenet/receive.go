@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"time"
 )
 
 // An inbox holds what was received and is not a whole packet yet. Its memory is
@@ -202,7 +201,7 @@ func (s *Session) readDatagrams(ctx context.Context, conn DatagramConn) {
 // else is dropped: anybody's datagrams get lost.
 func (s *Session) receivedDatagram(b []byte) {
 	s.bytesIn.Add(uint64(len(b)))
-	s.watched.heard.Store(true)
+	mark(&s.watched.heard)
 	if len(b) == 0 {
 		return
 	}
@@ -216,20 +215,14 @@ func (s *Session) receivedDatagram(b []byte) {
 		if s.over.Load() {
 			return
 		}
-		began := s.stopwatch()
-		s.watched.started.Store(true)
+		mark(&s.watched.started)
 		s.packetsIn.Add(1)
-		s.handler.OnPacket(s, p)
-		if cfg.Metrics != nil {
-			cfg.Metrics.Received(len(b), 1, cfg.Clock.Since(began))
+		if cfg.Metrics == nil {
+			s.handler.OnPacket(s, p)
+			return
 		}
+		began := cfg.Clock.Now()
+		s.handler.OnPacket(s, p)
+		cfg.Metrics.Received(len(b), 1, cfg.Clock.Since(began))
 	})
-}
-
-// stopwatch is the time, if somebody measures.
-func (s *Session) stopwatch() time.Time {
-	if s.service.cfg.Metrics == nil {
-		return time.Time{}
-	}
-	return s.service.cfg.Clock.Now()
 }

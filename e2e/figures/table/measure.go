@@ -9,10 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/muster-gg/muster/e2e/machine"
 )
 
 // build makes the program of the benchmarks in a directory.
@@ -80,59 +80,11 @@ func (t *table) execute(ctx context.Context, program string, r run, to io.Writer
 // about says what is measured, on what, and how, in lines that benchstat takes
 // for the configuration of the benchmarks.
 func (t *table) about(ctx context.Context) (string, error) {
-	before := load()
+	before := machine.Load()
 	disk, err := diskProbe()
 	if err != nil {
 		return "", fmt.Errorf("probing the disk: %w", err)
 	}
 	return fmt.Sprintf("command: make bench\ndate: %s\ncommit: %s\nrounds: %d\nmachine: %s\nload: %s\nmemory: %s\ndisk: %s\n",
-		time.Now().Format("2 January 2006, 15:04"), t.commit(ctx), t.rounds, machine(ctx), before, memoryProbe(), disk), nil
-}
-
-// commit names the state of the sources.
-func (t *table) commit(ctx context.Context) string {
-	command := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty=, changed")
-	command.Dir = t.root
-	text, err := command.Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(text))
-}
-
-// machine names processors, memory and system, as far as they can be found out.
-func machine(ctx context.Context) string {
-	parts := []string{fmt.Sprintf("%d × %s", runtime.NumCPU(), fileMember("/proc/cpuinfo", "model name", runtime.GOARCH))}
-	if kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(fileMember("/proc/meminfo", "MemTotal", ""), " kB"), 64); err == nil {
-		parts = append(parts, fmt.Sprintf("%.0f GB", kilobytes/(1<<20)))
-	}
-	system := runtime.GOOS
-	if text, err := exec.CommandContext(ctx, "uname", "-sr").Output(); err == nil {
-		system, _, _ = strings.Cut(strings.TrimSpace(string(text)), "-") // what follows is the build's own name
-	}
-	return strings.Join(append(parts, system, runtime.Version()), ", ")
-}
-
-// load is the load average of the last minute.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	minute, _, _ := strings.Cut(string(text), " ")
-	return minute
-}
-
-// fileMember is the value of the first line "name: value" of a file.
-func fileMember(path, name, otherwise string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return otherwise
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return otherwise
+		time.Now().Format("2 January 2006, 15:04"), machine.Commit(ctx, t.root), t.rounds, machine.Describe(ctx), before, memoryProbe(), disk), nil
 }
