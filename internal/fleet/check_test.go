@@ -108,6 +108,9 @@ func (c *checker) session(g *GameSession) {
 	if (g.Status == Activating) != (g.ActivateBy != 0) {
 		c.fail("game session %d is %s and has to be active by %d", g.Ordinal, g.Status, g.ActivateBy)
 	}
+	if g.HandOverBy != 0 && (g.Status == Terminating || g.Over() || slices.ContainsFunc(g.PlayerSessions(), func(p *PlayerSession) bool { return p.Status == InGame })) {
+		c.fail("game session %d is %s and waits to be handed over", g.Ordinal, g.Status)
+	}
 	if g.Over() {
 		c.over = append(c.over, overEntry{g.Ended, g.Ordinal})
 		if len(g.Seated) > 0 || g.Ended == 0 {

@@ -118,6 +118,8 @@ func (e *GameSessionCreated) ReadCBOR(data []byte) (rest []byte, ok bool) {
 			e.At = readTime(&r)
 		case 16:
 			e.ActivateBy = readTime(&r)
+		case 17:
+			e.HandOverBy = readTime(&r)
 		default:
 			r.Fail()
 		}
@@ -308,6 +310,8 @@ func (g *GameSession) readRest(r *event.MapReader, key uint64) {
 		g.Seated = readPlayerSessions(r)
 	case 22:
 		g.Gone = readPlayerSessions(r)
+	case 23:
+		g.HandOverBy = readTime(r)
 	default:
 		r.Fail()
 	}

@@ -59,6 +59,7 @@ func (e *GameSessionCreated) AppendCBOR(dst []byte) []byte {
 	w.OptBytes(14, e.Fingerprint)
 	w.Int(15, int64(e.At))
 	w.Int(16, int64(e.ActivateBy))
+	w.OptInt(17, int64(e.HandOverBy))
 	return w.End()
 }
 
@@ -146,6 +147,7 @@ func (g *GameSession) AppendCBOR(dst []byte) []byte {
 	w.OptBytes(20, g.Fingerprint)
 	event.WriteOptList(&w, 21, g.Seated, appendPlayerSession)
 	event.WriteOptList(&w, 22, g.Gone, appendPlayerSession)
+	w.OptInt(23, int64(g.HandOverBy))
 	return w.End()
 }
 

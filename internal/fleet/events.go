@@ -29,6 +29,7 @@ var Events = []event.Entry{
 	{Number: 122, Type: (*PlayersTimedOut)(nil)},
 	{Number: 123, Type: (*Noted)(nil)},
 	{Number: 124, Type: (*NotesDropped)(nil)},
+	{Number: 125, Type: (*GameSessionHandedOver)(nil)},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
@@ -141,12 +142,19 @@ type GameSessionCreated struct {
 	Fingerprint    []byte     `cbor:"14,keyasint,omitempty"`
 	At             event.Time `cbor:"15,keyasint"`
 	ActivateBy     event.Time `cbor:"16,keyasint"`
+	HandOverBy     event.Time `cbor:"17,keyasint,omitempty"`
 }
 
 // GameSessionActivated makes a game session ACTIVE.
 type GameSessionActivated struct {
 	Ordinal uint64     `cbor:"1,keyasint"`
 	At      event.Time `cbor:"2,keyasint"`
+}
+
+// GameSessionHandedOver says that somebody knows of the game session for whom it
+// was created.
+type GameSessionHandedOver struct {
+	Ordinal uint64 `cbor:"1,keyasint"`
 }
 
 // GameSessionUpdated changes what is present.

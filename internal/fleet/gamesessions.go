@@ -28,6 +28,7 @@ type CreateGameSession struct {
 	Fingerprint       []byte        // of everything that the caller asked for
 	ActivationTimeout time.Duration // from the fleet's runtime configuration
 	MaxActivations    int           // per compute, from the fleet's runtime configuration
+	HandOverWithin    time.Duration // see handover.go; 0 for a game session that stays without
 }
 
 func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
@@ -49,12 +50,16 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	if _, last, ok := r.sessions.Max(); ok { // the order of creation is the order in time, also when the clock was put back
 		created = max(now, last.Created)
 	}
-	return []any{&GameSessionCreated{
+	e := &GameSessionCreated{
 		Ordinal: r.header.Sessions + 1, ID: c.ID, Name: c.Name, CreatorID: c.CreatorID, Data: c.Data, MatchmakerData: c.MatchmakerData,
 		Properties: c.Properties, Maximum: c.Maximum, Protection: c.Protection, Fingerprint: c.Fingerprint,
 		Host: p.ProcessKey, IPAddress: compute.IPAddress, DNSName: compute.DNSName, Port: p.Port,
 		At: created, ActivateBy: now.Add(c.ActivationTimeout),
-	}}, nil
+	}
+	if c.HandOverWithin > 0 {
+		e.HandOverBy = now.Add(c.HandOverWithin)
+	}
+	return []any{e}, nil
 }
 
 // answer is the *GameSession.
@@ -67,6 +72,7 @@ func (r *Room) applyGameSessionCreated(e *GameSessionCreated) {
 		Ordinal: e.Ordinal, ID: e.ID, Name: e.Name, CreatorID: e.CreatorID, Data: e.Data, MatchmakerData: e.MatchmakerData,
 		Properties: e.Properties, Maximum: e.Maximum, Policy: AcceptAll, Protection: e.Protection, Status: Activating,
 		Created: e.At, ActivateBy: e.ActivateBy, Host: e.Host, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port, Fingerprint: e.Fingerprint,
+		HandOverBy: e.HandOverBy,
 	})
 	r.changeProcess(e.Host, func(p *Process) { p.Status, p.Session = ProcessHosting, e.Ordinal })
 }
@@ -192,17 +198,22 @@ func (c TerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	case g.Status == Terminating:
 		return nil, nil
 	}
+	return r.terminate(g, now), nil
+}
+
+// terminate gives the events that ask for the end of a game session.
+func (r *Room) terminate(g *GameSession, now event.Time) []any {
 	return []any{
 		&GameSessionTerminating{Ordinal: g.Ordinal, At: now},
 		&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
-	}, nil
+	}
 }
 
 // answer is the *GameSession.
 func (c TerminateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
 func (r *Room) applyGameSessionTerminating(e *GameSessionTerminating) {
-	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy = Terminating, 0 })
+	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy, g.HandOverBy = Terminating, 0, 0 })
 }
 
 // endSession gives the event that makes a game session TERMINATED.
@@ -216,7 +227,7 @@ func endSession(g *GameSession, now event.Time) *GameSessionEnded {
 
 func (r *Room) applyGameSessionEnded(e *GameSessionEnded) {
 	r.changeSession(e.Ordinal, func(g *GameSession) {
-		g.Status, g.StatusReason, g.Ended, g.ActivateBy = Terminated, e.Reason, e.At, 0
+		g.Status, g.StatusReason, g.Ended, g.ActivateBy, g.HandOverBy = Terminated, e.Reason, e.At, 0, 0
 		for _, p := range g.Seated {
 			status := Completed
 			if p.Status == Reserved {
@@ -237,6 +248,9 @@ func (r *Room) expireSession(g *GameSession, now event.Time) []any {
 			endSession(g, now),
 			&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
 		}
+	}
+	if by := g.handOverDeadline(); by != 0 && by <= now {
+		return r.terminate(g, now)
 	}
 	return expireReservations(g, now)
 }

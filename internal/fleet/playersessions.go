@@ -108,6 +108,7 @@ func (AcceptPlayer) answer(*Room) any { return nil }
 
 func (r *Room) applyPlayerAccepted(e *PlayerAccepted) {
 	r.changeSession(e.Session, func(g *GameSession) {
+		g.HandOverBy = 0 // who has come knows of it
 		if i, ok := g.seat(e.Index); ok {
 			next := *g.Seated[i]
 			next.Status, next.Expires = InGame, 0

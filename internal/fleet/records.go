@@ -153,6 +153,7 @@ type GameSession struct {
 	Fingerprint    []byte            `cbor:"20,keyasint,omitempty"` // of the request that made it
 	Seated         []*PlayerSession  `cbor:"21,keyasint,omitempty"` // RESERVED and ACTIVE, by index
 	Gone           []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went
+	HandOverBy     event.Time        `cbor:"23,keyasint,omitempty"` // see handover.go
 
 	ownership
 }
@@ -187,15 +188,18 @@ func (g *GameSession) PlayerSession(id PlayerSessionID) (*PlayerSession, bool) {
 }
 
 // wake is the earliest deadline of the game session and its players, or zero.
-func (g *GameSession) wake() event.Time { return earliestExpiry(g.ActivateBy, g.Seated) }
+func (g *GameSession) wake() event.Time {
+	return earliestExpiry(earliest(g.ActivateBy, g.handOverDeadline()), g.Seated)
+}
 
 // newDeadline is the earliest deadline that came since old (nil: all came), or
-// zero. Only players who are added bring one; all other changes take away.
+// zero. Players who are added bring one, and the last who leaves may bring back
+// that of the handing over; all other changes take away.
 func (g *GameSession) newDeadline(old *GameSession) event.Time {
 	if old == nil {
 		return g.wake()
 	}
-	return earliestExpiry(0, g.Seated[min(len(old.Seated), len(g.Seated)):])
+	return earliestExpiry(g.handOverDeadline(), g.Seated[min(len(old.Seated), len(g.Seated)):])
 }
 
 // earliestExpiry is the smallest of at and the ends of reservations, as far as they are set.

@@ -107,6 +107,8 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"RemovePlayerSession":   func(a *arguments) Command { return RemovePlayer{a.process(), a.word(1), a.player(2)} },
 	"CreatePlayerSessions":  func(a *arguments) Command { return a.newPlayers() },
 	"CreateGameSession":     func(a *arguments) Command { return a.newGameSession() },
+	"HandOverGameSession":   func(a *arguments) Command { return HandOverGameSession{a.word(0)} },
+	"ClaimGameSession":      func(a *arguments) Command { return a.claim() },
 	"UpdateMaximumPlayers":  func(a *arguments) Command { n := a.number(1); return UpdateGameSession{ID: a.word(0), Maximum: &n} },
 	"ConnectProcess":        func(a *arguments) Command { return a.connect() },
 	"UpdateGameSessionName": func(a *arguments) Command { return UpdateGameSession{ID: a.word(0), Name: a.word(1)} },
@@ -165,8 +167,25 @@ func (a *arguments) newGameSession() Command {
 	if timeout := a.named["timeout"]; timeout != "" {
 		c.ActivationTimeout = a.duration(timeout)
 	}
+	if within := a.named["handover"]; within != "" {
+		c.HandOverWithin = a.duration(within)
+	}
 	c.Fingerprint = fmt.Append(nil, c.Maximum)
 	return c
+}
+
+// claim labels the player session that it makes as newPlayers does, in whichever
+// game session that will be.
+func (a *arguments) claim() Command {
+	random := a.random()
+	for ordinal := range a.room.header.Sessions {
+		id, label := newPlayerSessionID(a.room.address, ordinal+1, random), fmt.Sprint("ps-", a.randoms)
+		a.labels[id] = label
+		if g, ok := a.room.sessions.Get(ordinal + 1); ok && g.Status == Active && len(g.Seated) == 0 && a.players[label] == (PlayerSessionID{}) {
+			a.players[label] = id
+		}
+	}
+	return ClaimGameSession{Name: a.word(0), Maximum: 2, Player: NewPlayer{PlayerID: a.word(1), Random: random}}
 }
 
 // newPlayers labels the new player sessions in the order in which they are asked for.

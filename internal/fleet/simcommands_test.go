@@ -86,7 +86,14 @@ func (s *simulation) connect(k ProcessKey) ConnectProcess {
 }
 
 func (s *simulation) sessionCommand() Command {
-	switch s.rng.IntN(16) {
+	switch s.rng.IntN(18) {
+	case 16:
+		return HandOverGameSession{ID: s.sessionID()}
+	case 17:
+		return ClaimGameSession{
+			Name: "claimed", Maximum: s.rng.Int32N(6) + 1, Properties: s.properties(),
+			Player: NewPlayer{PlayerID: fmt.Sprint("player-", s.rng.IntN(20)), Random: s.random()},
+		}
 	case 0:
 		return TerminateGameSession{ID: s.sessionID()}
 	case 1:
@@ -102,6 +109,9 @@ func (s *simulation) sessionCommand() Command {
 		}
 		if s.chance(20) {
 			c.ID = s.sessionID()
+		}
+		if s.chance(30) {
+			c.HandOverWithin = time.Duration(s.rng.IntN(120)+1) * time.Second
 		}
 		c.Fingerprint = []byte(c.ID)
 		if s.chance(5) {
@@ -221,10 +231,15 @@ func (s *simulation) playerOf(g *GameSession) PlayerSessionID {
 func (s *simulation) newPlayers() []NewPlayer {
 	players := make([]NewPlayer, s.rng.IntN(4))
 	for i := range players {
-		s.serial++
-		players[i] = NewPlayer{PlayerID: fmt.Sprint("player-", s.rng.IntN(20)), Data: "skin=2", Random: [8]byte{byte(s.serial >> 8), byte(s.serial)}}
+		players[i] = NewPlayer{PlayerID: fmt.Sprint("player-", s.rng.IntN(20)), Data: "skin=2", Random: s.random()}
 	}
 	return players
+}
+
+// random is what no other player session has.
+func (s *simulation) random() [8]byte {
+	s.serial++
+	return [8]byte{byte(s.serial >> 8), byte(s.serial)}
 }
 
 func (s *simulation) properties() []Property {

@@ -1,0 +1,72 @@
+package fleet
+
+import (
+	"slices"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/search"
+)
+
+// ClaimGameSession takes an ACTIVE game session that is empty and lets players
+// in, gives it a new name and maximum, and reserves the first place. It is one
+// command, so that two who want the same game session never both get it.
+type ClaimGameSession struct {
+	Name       string
+	Maximum    int32
+	Properties []Property // merged into those that are there
+	Player     NewPlayer
+}
+
+// empty is the filter for game sessions that nobody is in.
+var empty = must(search.ParseFilter("playerSessionCount=0"))
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err) // a mistake in the program: the text is a constant
+	}
+	return v
+}
+
+func (c ClaimGameSession) decide(r *Room, now event.Time) ([]any, error) {
+	g := r.claimable(c)
+	if g == nil {
+		return nil, fault.New(fault.NotFound, "Fleet %s has no empty game session in location %s", r.id.Fleet, r.id.Location)
+	}
+	updated := &GameSessionUpdated{Ordinal: g.Ordinal, Name: c.Name, Maximum: &c.Maximum}
+	if len(c.Properties) > 0 {
+		updated.Properties = mergeProperties(g.Properties, c.Properties)
+	}
+	return []any{updated, &PlayersReserved{
+		Session: g.Ordinal, At: now, Expires: now.Add(r.settings.Reservation),
+		Players: []Seat{{ID: newPlayerSessionID(r.address, g.Ordinal, c.Player.Random), PlayerID: c.Player.PlayerID, Data: c.Player.Data}},
+	}}, nil
+}
+
+// claimable is the oldest game session that can be claimed, or nil. One that waits
+// to be handed over has somebody who waits for it.
+func (r *Room) claimable(c ClaimGameSession) *GameSession {
+	for _, hit := range r.index.Search(search.Query{Filter: empty, Sort: oldestFirst, Limit: r.index.Len()}) {
+		g, ok := r.sessions.Get(hit.Doc.Key)
+		if ok && g.Policy != DenyAll && g.HandOverBy == 0 && len(mergeProperties(g.Properties, c.Properties)) <= MaxProperties {
+			return g
+		}
+	}
+	return nil
+}
+
+var oldestFirst = must(search.ParseSort("creationTimeMillis ASC"))
+
+// answer is the Reservation.
+func (c ClaimGameSession) answer(r *Room) any {
+	for _, ordinal := range slices.Backward(r.byPlayer.appendTo(nil, c.Player.PlayerID)) {
+		g, ok := r.sessions.Get(ordinal)
+		if !ok {
+			continue
+		}
+		if p, ok := g.find(newPlayerSessionID(r.address, ordinal, c.Player.Random)); ok {
+			return Reservation{GameSession: g.withoutPlayers(), Players: []*PlayerSession{p}}
+		}
+	}
+	return Reservation{}
+}
