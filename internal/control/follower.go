@@ -20,6 +20,7 @@ type follower struct {
 	rooms map[uint32]fleet.RoomID // by number; the commit goroutine's own
 
 	recovered chan struct{} // holds one when the open sockets have to be announced again
+	watches   watches
 
 	mu       sync.RWMutex
 	links    map[linkKey]*link    // the primary socket of each process
@@ -51,9 +52,13 @@ func (f *follower) observe(c shard.Commit[*region.Machine]) {
 	}
 	if c.Recovered {
 		f.begin(c.View)
+		f.watches.tellAll()
 	}
 	for _, fact := range c.Facts {
 		f.dispatch(fact)
+		if f.watches.any() {
+			f.watches.tell(f.rooms[fact.Room], fact.Body)
+		}
 	}
 	if f.plane.cfg.Observe != nil {
 		f.plane.cfg.Observe(f.shard, c.Facts)

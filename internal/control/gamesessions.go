@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -29,6 +30,16 @@ const maxPlayers = 200
 // gave before. So does a retry of the AWS SDKs: they repeat a call with the
 // same invocation id when its answer got lost.
 func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessionInput) (*wire.CreateGameSessionOutput, error) {
+	g, err := p.startGameSession(ctx, in, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreateGameSessionOutput{GameSession: g}, nil
+}
+
+// startGameSession creates a game session, which is to be handed over within the
+// given time if that is not 0.
+func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput, handOver time.Duration) (*wire.GameSession, error) {
 	f, room, err := p.placeGameSession(in)
 	if err != nil {
 		return nil, err
@@ -40,7 +51,7 @@ func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessio
 	command := fleet.CreateGameSession{
 		ID: id, Name: in.Name, CreatorID: in.CreatorId, Data: in.GameSessionData, Maximum: in.MaximumPlayerSessionCount.Or(0),
 		Protection:        string(f.ProtectionPolicy),
-		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()),
+		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()), HandOverWithin: handOver,
 	}
 	if command.Properties, err = propertiesFrom(in.GameProperties); err != nil {
 		return nil, err
@@ -56,7 +67,7 @@ func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessio
 	if err != nil {
 		return nil, err
 	}
-	return &wire.CreateGameSessionOutput{GameSession: p.gameSession(room, g)}, nil
+	return p.gameSession(room, g), nil
 }
 
 // placeGameSession finds the fleet and the location of a new game session.

@@ -16,6 +16,11 @@ func (p *Plane) shardOf(id fleet.RoomID) *regionShard {
 	return p.shards[region.ShardOf(id, len(p.shards))]
 }
 
+// followerOf is the follower of that shard.
+func (p *Plane) followerOf(id fleet.RoomID) *follower {
+	return p.follow[region.ShardOf(id, len(p.follow))]
+}
+
 // ask has a room carry out a command and returns its answer, which is durable.
 func ask[A any](ctx context.Context, p *Plane, c region.RoomCommand) (A, error) {
 	answer, err := p.shardOf(c.Room).Do(ctx, c)

@@ -157,6 +157,30 @@ type GameSessionHandedOver struct {
 	Ordinal uint64 `cbor:"1,keyasint"`
 }
 
+// ChangedGameSession is the ordinal of the game session that callers of the API
+// see changed after an event; 0 if the event changes none.
+func ChangedGameSession(event any) uint64 {
+	switch e := event.(type) {
+	case *GameSessionActivated:
+		return e.Ordinal
+	case *GameSessionUpdated:
+		return e.Ordinal
+	case *GameSessionTerminating:
+		return e.Ordinal
+	case *GameSessionEnded:
+		return e.Ordinal
+	case *PlayersReserved:
+		return e.Session
+	case *PlayerAccepted:
+		return e.Session
+	case *PlayerRemoved:
+		return e.Session
+	case *PlayersTimedOut:
+		return e.Session
+	}
+	return 0
+}
+
 // GameSessionUpdated changes what is present.
 type GameSessionUpdated struct {
 	Ordinal    uint64     `cbor:"1,keyasint"`

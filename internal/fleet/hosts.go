@@ -84,6 +84,16 @@ func (r *Room) free(maxActivations int) (*Process, bool) {
 	return r.process(ProcessKey{best.compute, entry.id})
 }
 
+// Waiting is how many processes wait for a game session and can be told of one.
+// It is for the writer's own goroutine.
+func (r *Room) Waiting() (n int) {
+	r.available.Scan(func(best rank) bool {
+		n += r.hosts[best.compute].idle.Len()
+		return true
+	})
+	return n
+}
+
 // canHost reports whether a process waits for a game session and can be told of one.
 func (p *Process) canHost() bool {
 	return p.Status == ProcessIdle && p.Connected && p.TerminateBy == 0

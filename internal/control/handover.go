@@ -1,0 +1,121 @@
+package control
+
+import (
+	"context"
+	"crypto/rand"
+	"math"
+	"time"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// This file holds what the session gateway asks for beyond the API.
+
+// CreateGameSessionFor is CreateGameSession for somebody who waits for the
+// answer: unless HandOverGameSession is called by the given time, or a player has
+// come in, the game session is asked to end, as soon as nobody holds a reservation.
+func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time) (*wire.GameSession, error) {
+	within := by.Sub(p.cfg.Clock.Now())
+	if within <= 0 {
+		return nil, context.DeadlineExceeded
+	}
+	return p.startGameSession(ctx, in, within)
+}
+
+// HandOverGameSession says that the answer that names the game session was sent.
+// It does not wait, and one that does not exist is no failure.
+func (p *Plane) HandOverGameSession(gameSessionArn string) {
+	if room, id, err := p.gameSessionPlace(gameSessionArn); err == nil {
+		p.shardOf(room).Tell(region.RoomCommand{Room: room, Command: fleet.HandOverGameSession{ID: id}})
+	}
+}
+
+// A Claim asks for an empty game session; see fleet.ClaimGameSession.
+type Claim struct {
+	FleetID, AliasID string // exactly one
+	Location         string // "" for any
+	Name             string
+	Maximum          int32 // 1 to 200
+	Properties       []wire.GameProperty
+	PlayerID         string
+}
+
+// ClaimGameSession takes an empty game session of a fleet for a player: in one
+// step, so that nobody else gets the same one. NotFoundException: there is none.
+func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSession, *wire.PlayerSession, error) {
+	f, err := p.target(c.FleetID, c.AliasID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Maximum < 1 || c.Maximum > maxPlayers {
+		return nil, nil, fault.New(fault.InvalidRequest, "MaximumPlayerSessionCount is %d; it must be 1 to %d", c.Maximum, maxPlayers)
+	}
+	command := fleet.ClaimGameSession{Name: c.Name, Maximum: c.Maximum, Player: fleet.NewPlayer{PlayerID: c.PlayerID}}
+	if command.Properties, err = propertiesFrom(c.Properties); err != nil {
+		return nil, nil, err
+	}
+	rand.Read(command.Player.Random[:])
+	for _, l := range p.placesOf(f, c.Location) {
+		r, err := ask[fleet.Reservation](ctx, p, region.RoomCommand{Room: l, Command: command})
+		switch {
+		case fault.Is(err, fault.NotFound):
+			continue
+		case err != nil:
+			return nil, nil, err
+		}
+		g := p.gameSession(l, r.GameSession)
+		g.CurrentPlayerSessionCount = wire.Some(int32(len(r.Players))) // it was empty
+		s := r.Players[0]
+		player := playerSession(s.ID.String(), g.GameSessionId, g.FleetArn, l, r.GameSession, s)
+		return g, &player, nil
+	}
+	return nil, nil, fault.New(fault.NotFound, "Fleet %s has no empty game session", f.ID)
+}
+
+// placesOf are the rooms of a fleet's locations, or of one of them.
+func (p *Plane) placesOf(f *catalog.Fleet, location string) []fleet.RoomID {
+	var rooms []fleet.RoomID
+	for _, l := range p.catalog().FleetLocations(f.ID) {
+		if l.Status != catalog.StatusDeleting && (location == "" || l.Location == location) {
+			rooms = append(rooms, fleet.RoomID{Fleet: fleet.ID(f.ID), Location: l.Location})
+		}
+	}
+	return rooms
+}
+
+// IdleProcesses counts the server processes of a fleet, given by its id or an
+// alias, that wait for a game session, by location.
+func (p *Plane) IdleProcesses(ctx context.Context, fleetID, aliasID string) (map[string]int, error) {
+	f, err := p.target(fleetID, aliasID)
+	if err != nil {
+		return nil, err
+	}
+	idle := map[string]int{}
+	for _, room := range p.placesOf(f, "") {
+		n := 0
+		if _, err := p.read(ctx, room, func(r *fleet.Room) { n = r.Waiting() }); err != nil {
+			return nil, err
+		}
+		idle[room.Location] = n
+	}
+	return idle, nil
+}
+
+// FirstActiveFleet is the id of the oldest fleet that is ACTIVE.
+func (p *Plane) FirstActiveFleet() (string, error) {
+	fleets, _ := p.catalog().Fleets("", math.MaxInt)
+	var first *catalog.Fleet
+	for _, f := range fleets {
+		if f.Status == catalog.StatusActive && (first == nil || f.Created < first.Created) {
+			first = f
+		}
+	}
+	if first == nil {
+		return "", fault.New(fault.NotFound, "There is no ACTIVE fleet")
+	}
+	return first.ID, nil
+}

@@ -1,0 +1,185 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// owned creates a game session that has to be handed over within 20 s.
+func (w *world) owned(fleet string) string {
+	w.t.Helper()
+	g, err := w.CreateGameSessionFor(w.ctx, &wire.CreateGameSessionInput{
+		FleetId: fleet, Location: "custom-a", MaximumPlayerSessionCount: wire.Some[int32](2),
+	}, w.clock.Now().Add(20*time.Second))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return g.GameSessionId
+}
+
+func (w *world) activateOn(s *socket, gameSession string) {
+	w.t.Helper()
+	if start, ok := s.next().(CreateGameSessionPush); !ok || start.GameSessionID != gameSession {
+		w.t.Fatalf("the process was not asked to start %s", gameSession)
+	}
+	s.ok(s.activate(gameSession))
+}
+
+// A gateway that is killed leaves nothing behind, across a restart of the service.
+func TestGameSessionsThatAreNotHandedOverEnd(t *testing.T) {
+	w := newWorld(t)
+	fleet, sockets := w.host(2)
+	known, unknown := w.owned(fleet), w.owned(fleet)
+	for _, s := range sockets {
+		start := s.next().(CreateGameSessionPush)
+		s.ok(s.activate(start.GameSessionID))
+	}
+	w.HandOverGameSession(known)
+	w.HandOverGameSession("no ARN at all")
+	w.status(known) // the word of it is durable
+	w.restart()
+	w.advance("the end of the one that nobody knows of", time.Second, func() bool { return w.status(unknown) == "TERMINATING" })
+	if got := w.status(known); got != "ACTIVE" {
+		t.Errorf("the one that was handed over is %s", got)
+	}
+}
+
+func TestAwaitGameSession(t *testing.T) {
+	w := newWorld(t)
+	fleet, sockets := w.host(1)
+	id := w.owned(fleet)
+	arrived := make(chan *wire.GameSession, 1)
+	go func() {
+		g, err := w.AwaitGameSession(w.ctx, id)
+		if err != nil {
+			t.Error(err)
+		}
+		arrived <- g
+	}()
+	w.await("somebody who watches", w.followerOf(w.room(fleet, "custom-a")).watches.any)
+	w.activateOn(sockets[0], id)
+	if g := <-arrived; g == nil || g.Status != wire.GameSessionStatusActive {
+		t.Fatalf("got %+v", g)
+	}
+	w.await("nobody who watches", func() bool { return !w.followerOf(w.room(fleet, "custom-a")).watches.any() })
+
+	if g, err := w.AwaitGameSession(w.ctx, id); err != nil || g.Status != wire.GameSessionStatusActive {
+		t.Errorf("one that is ACTIVE already: %+v, %v", g, err)
+	}
+	if _, err := w.AwaitGameSession(w.ctx, id+"x"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("an unknown one: %v", err)
+	}
+}
+
+// A watch sees the last state of everything that changes, and ends with the game
+// session, with its context and with its own wish.
+func TestWatchGameSession(t *testing.T) {
+	w := newWorld(t)
+	fleet, sockets := w.host(1)
+	id := w.owned(fleet)
+	seen := make(chan wire.GameSession)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- w.WatchGameSession(w.ctx, id, func(g *wire.GameSession) error {
+			seen <- *g
+			return nil
+		})
+	}()
+	until := func(what string, ok func(wire.GameSession) bool) {
+		t.Helper()
+		for {
+			select {
+			case g := <-seen:
+				if ok(g) {
+					return
+				}
+			case <-w.ctx.Done():
+				t.Fatal("did not see", what)
+			}
+		}
+	}
+	until("ACTIVATING", func(g wire.GameSession) bool { return g.Status == wire.GameSessionStatusActivating })
+	w.activateOn(sockets[0], id)
+	until("ACTIVE", func(g wire.GameSession) bool { return g.Status == wire.GameSessionStatusActive })
+	w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "ada"})
+	until("a player", func(g wire.GameSession) bool { return g.CurrentPlayerSessionCount.Or(0) == 1 })
+	w.must("UpdateGameSession", object{"GameSessionId": id, "Name": "renamed"})
+	until("the new name", func(g wire.GameSession) bool { return g.Name == "renamed" })
+	go func() {
+		if err := sockets[0].end(); err != nil {
+			t.Error(err)
+		}
+	}()
+	until("TERMINATED", func(g wire.GameSession) bool { return g.Status == wire.GameSessionStatusTerminated })
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	enough := errors.New("enough")
+	if err := w.WatchGameSession(w.ctx, id, func(*wire.GameSession) error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	other := w.process(fleet, "c1", w.token(fleet, "c1"), "later")
+	id = w.owned(fleet)
+	w.activateOn(other, id)
+	ctx, cancel := context.WithCancel(w.ctx)
+	if err := w.WatchGameSession(ctx, id, func(*wire.GameSession) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestClaimGameSession(t *testing.T) {
+	w := newWorld(t)
+	fleet, sockets := w.host(2)
+	claim := Claim{FleetID: fleet, Name: "again", Maximum: 3, PlayerID: "ada", Properties: []wire.GameProperty{{Key: "map", Value: "harbour"}}}
+	if _, _, err := w.ClaimGameSession(w.ctx, claim); !fault.Is(err, fault.NotFound) {
+		t.Fatalf("with no game session: %v", err)
+	}
+	id := w.active(fleet, nil, sockets...)
+	g, player, err := w.ClaimGameSession(w.ctx, claim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.GameSessionId != id || g.Name != "again" || g.MaximumPlayerSessionCount.Or(0) != 3 || g.CurrentPlayerSessionCount.Or(0) != 1 || len(g.GameProperties) != 1 {
+		t.Errorf("the game session is %+v", g)
+	}
+	described := w.must("DescribePlayerSessions", object{"PlayerSessionId": player.PlayerSessionId})
+	if player.PlayerId != "ada" || player.Status != wire.PlayerSessionStatusReserved || text(described, "PlayerSessions", 0, "GameSessionId") != id {
+		t.Errorf("the player session is %+v, described as %v", player, described)
+	}
+	if _, _, err := w.ClaimGameSession(w.ctx, claim); !fault.Is(err, fault.NotFound) {
+		t.Errorf("claimed twice: %v", err)
+	}
+	for _, maximum := range []int32{0, 201} {
+		claim.Maximum = maximum
+		if _, _, err := w.ClaimGameSession(w.ctx, claim); !fault.Is(err, fault.InvalidRequest) {
+			t.Errorf("a maximum of %d: %v", maximum, err)
+		}
+	}
+}
+
+func TestIdleProcesses(t *testing.T) {
+	w := newWorld(t)
+	if _, err := w.FirstActiveFleet(); !fault.Is(err, fault.NotFound) {
+		t.Errorf("without a fleet: %v", err)
+	}
+	fleet := w.fleetAt("custom-a", "custom-b")
+	token := w.compute(fleet, "custom-b", "c1")
+	w.process(fleet, "c1", token, "p1")
+	w.process(fleet, "c1", token, "p2")
+	w.must("CreateGameSession", object{"FleetId": fleet, "Location": "custom-b", "MaximumPlayerSessionCount": 2})
+	idle, err := w.IdleProcesses(w.ctx, fleet, "")
+	if err != nil || len(idle) != 2 || idle["custom-a"] != 0 || idle["custom-b"] != 1 {
+		t.Errorf("got %v, %v", idle, err)
+	}
+	w.elapse(time.Second)
+	w.fleetAt("custom-a")
+	if first, err := w.FirstActiveFleet(); err != nil || first != fleet {
+		t.Errorf("the first fleet is %s, %v; want %s", first, err, fleet)
+	}
+}
