@@ -1,0 +1,118 @@
+package handshake
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/muster-gg/muster/gamenet"
+)
+
+// A caller is a Conn as its session calls it: first the handshake, then the game's
+// handler.
+type caller struct {
+	*Conn
+	cfg     Config
+	nonce   uint64
+	handler gamenet.Handler // the game's; nil before it is the game's turn
+	over    bool            // answered is closed
+}
+
+// OnConnected implements gamenet.Handler.
+func (c *caller) OnConnected(s *gamenet.Session) {
+	c.session = s
+	hello := Hello{Version: c.cfg.Version, Nonce: c.nonce, Ticket: c.cfg.Ticket, Data: c.cfg.Data}
+	err := s.Send(gamenet.Packet{ID: IDHello, Payload: appendHello(nil, hello)})
+	if err != nil && !errors.Is(err, gamenet.ErrClosed) { // of which OnDisconnected tells
+		c.fail(s, fmt.Errorf("handshake: Hello: %w", err))
+	}
+}
+
+// OnPacket implements gamenet.Handler.
+func (c *caller) OnPacket(s *gamenet.Session, p gamenet.Packet) {
+	switch handshake := ours(p.ID); {
+	case c.handler != nil && handshake:
+		s.Disconnect(errOver)
+	case c.handler != nil:
+		c.handler.OnPacket(s, p)
+	case handshake && !c.over:
+		if err := c.answer(s, p); err != nil {
+			c.fail(s, err)
+		}
+	}
+}
+
+// answer takes the answer of the server.
+func (c *caller) answer(s *gamenet.Session, p gamenet.Packet) error {
+	switch p.ID {
+	case IDWelcome:
+		return c.welcome(s, p.Payload)
+	case IDRefusal:
+		refusal, err := readRefusal(p.Payload)
+		if err != nil {
+			return err
+		}
+		return refusal
+	default:
+		return fmt.Errorf("%w: a server does not send packets of id %#x", ErrInvalid, p.ID)
+	}
+}
+
+// welcome lets the game begin.
+func (c *caller) welcome(s *gamenet.Session, payload []byte) error {
+	nonce, data, err := readWelcome(payload)
+	if err != nil {
+		return err
+	}
+	if nonce != c.nonce {
+		return fmt.Errorf("%w: Welcome is for somebody else", ErrInvalid)
+	}
+	handler, err := c.cfg.handlerFor(s, data)
+	if err != nil {
+		return err
+	}
+	c.data, c.handler = data, handler
+	handler.OnConnected(s)
+	c.settle(nil)
+	return nil
+}
+
+// fail ends a session that has come to nothing.
+func (c *caller) fail(s *gamenet.Session, why error) {
+	c.settle(why)
+	s.Disconnect("")
+}
+
+// settle lets Dial return; the first time counts.
+func (c *caller) settle(verdict error) {
+	if !c.over {
+		c.over, c.verdict = true, verdict
+		close(c.answered)
+	}
+}
+
+// OnClosing implements gamenet.ClosingHandler.
+func (c *caller) OnClosing(s *gamenet.Session) {
+	if closing, ok := c.handler.(gamenet.ClosingHandler); ok {
+		closing.OnClosing(s)
+	}
+}
+
+// OnDisconnected implements gamenet.Handler.
+func (c *caller) OnDisconnected(s *gamenet.Session, cause error) {
+	defer func() {
+		c.settle(unanswered(cause))
+		c.cause = cause
+		close(c.done)
+	}()
+	if c.handler != nil {
+		c.handler.OnDisconnected(s, cause)
+	}
+}
+
+// unanswered is the error of a handshake whose session has ended first.
+func unanswered(cause error) error {
+	if told, ok := errors.AsType[*gamenet.PeerError](cause); ok {
+		return &RefusedError{Code: Other, Text: clean(told.Reason)}
+	}
+	return fmt.Errorf("handshake: ended without an answer: %w", cause)
+}

@@ -1,0 +1,170 @@
+package handshake
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/muster-gg/muster/gamenet"
+)
+
+// The packets of the handshake. Games leave the ids from FirstID to LastID alone,
+// in both directions and also after the handshake: a session in which one comes
+// then ends.
+const (
+	FirstID uint16 = 0xFFE0
+	LastID  uint16 = 0xFFEF
+
+	IDHello   uint16 = 0xFFE0 // player → server
+	IDWelcome uint16 = 0xFFE1 // server → player
+	IDRefusal uint16 = 0xFFE2 // server → player
+)
+
+// The limits of what a packet holds, in bytes. With them the largest one, a Hello,
+// has 785 bytes, the header of gamenet.U16 included: MaxPacket must not be less.
+const (
+	MaxTicket = 255
+	MaxData   = 512 // of Hello and of Welcome
+	MaxText   = 255 // of a refusal
+)
+
+// format is the format of the handshake's own packets.
+const format = 1
+
+// ErrInvalid says that what was received is not a packet of the handshake, or not
+// the one that was to come. It is wrapped with what is wrong.
+var ErrInvalid = errors.New("handshake: invalid packet")
+
+// A Hello asks to be let into the game.
+type Hello struct {
+	Version uint32 // of the game's own protocol
+	Nonce   uint64 // comes back in Welcome
+	Ticket  string // the player session id; "" without one. UTF-8 without control characters, at most MaxTicket bytes
+	Data    []byte // the game's own, a name or a team say: at most MaxData bytes
+}
+
+var order = binary.LittleEndian
+
+// helloHead is the number of bytes that all Hellos have, of whatever format and
+// version.
+const helloHead = 1 + 4
+
+// appendHello adds the payload of a Hello whose ticket and data are valid.
+func appendHello(dst []byte, h Hello) []byte {
+	dst = order.AppendUint32(append(dst, format), h.Version)
+	dst = order.AppendUint64(dst, h.Nonce)
+	dst = append(append(dst, byte(len(h.Ticket))), h.Ticket...)
+	return append(dst, h.Data...)
+}
+
+// readHello reads a Hello. It looks at the versions first, so that one who speaks
+// another can be told so whatever follows: that is a *RefusedError. Other errors
+// wrap ErrInvalid. The Hello does not refer to the packet.
+func readHello(p gamenet.Packet, version uint32) (Hello, error) {
+	b := p.Payload
+	if p.ID != IDHello || len(b) < helloHead {
+		return Hello{}, fmt.Errorf("%w: the first one must be Hello", ErrInvalid)
+	}
+	h := Hello{Version: order.Uint32(b[1:])}
+	switch {
+	case h.Version != version:
+		return h, refusedf(VersionMismatch, "this server speaks version %d of the protocol, not %d", version, h.Version)
+	case b[0] != format:
+		return h, refusedf(VersionMismatch, "this server speaks format %d of the handshake, not %d", format, b[0])
+	}
+	if b = b[helloHead:]; len(b) < 8+1 {
+		return h, fmt.Errorf("%w: Hello is too short", ErrInvalid)
+	}
+	h.Nonce, b = order.Uint64(b), b[8:]
+	n := int(b[0])
+	if b = b[1:]; len(b) < n {
+		return h, fmt.Errorf("%w: Hello is too short for its ticket", ErrInvalid)
+	}
+	h.Ticket, h.Data = string(b[:n]), bytes.Clone(b[n:])
+	if !validTicket(h.Ticket) {
+		return h, fmt.Errorf("%w: the ticket is not UTF-8, or has control characters", ErrInvalid)
+	}
+	return h, checkData("Hello", h.Data)
+}
+
+// validTicket says whether a Hello may have a ticket.
+func validTicket(ticket string) bool { return len(ticket) <= MaxTicket && plain(ticket) }
+
+// checkData refuses data that is too long for a packet.
+func checkData(packet string, data []byte) error {
+	if len(data) > MaxData {
+		return fmt.Errorf("%w: the data of %s has %d bytes, at most %d are allowed", ErrInvalid, packet, len(data), MaxData)
+	}
+	return nil
+}
+
+// appendWelcome adds the payload of a Welcome.
+func appendWelcome(dst []byte, nonce uint64, data []byte) []byte {
+	return append(order.AppendUint64(dst, nonce), data...)
+}
+
+// readWelcome reads a Welcome. An error wraps ErrInvalid. The data is a copy.
+func readWelcome(payload []byte) (nonce uint64, data []byte, err error) {
+	if len(payload) < 8 {
+		return 0, nil, fmt.Errorf("%w: Welcome is too short", ErrInvalid)
+	}
+	data = payload[8:]
+	if err := checkData("Welcome", data); err != nil {
+		return 0, nil, err
+	}
+	return order.Uint64(payload), bytes.Clone(data), nil
+}
+
+// appendRefusal adds the payload of a refusal.
+func appendRefusal(dst []byte, r *RefusedError) []byte {
+	return append(append(dst, byte(r.Code)), clean(r.Text)...)
+}
+
+// readRefusal reads a refusal. An error wraps ErrInvalid. A code that this side
+// does not know is Other.
+func readRefusal(payload []byte) (*RefusedError, error) {
+	if len(payload) == 0 {
+		return nil, fmt.Errorf("%w: the refusal is empty", ErrInvalid)
+	}
+	r := &RefusedError{Code: Code(payload[0]), Text: string(payload[1:])}
+	if !r.Code.known() {
+		r.Code = Other
+	}
+	if len(r.Text) > MaxText || !plain(r.Text) {
+		return nil, fmt.Errorf("%w: the refusal's text is too long, not UTF-8, or has control characters", ErrInvalid)
+	}
+	return r, nil
+}
+
+// plain says whether a text may be shown to people as it is.
+func plain(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// clean makes a text one that a refusal may have: what may not be in it is left
+// out, and the end is cut off if it is too long.
+func clean(text string) string {
+	if !plain(text) {
+		text = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(text, ""))
+	}
+	if len(text) <= MaxText {
+		return text
+	}
+	end := MaxText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+// ours says whether a packet id belongs to the handshake.
+func ours(id uint16) bool { return FirstID <= id && id <= LastID }
