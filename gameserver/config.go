@@ -57,7 +57,7 @@ func (c *Config) fill() {
 type Message struct {
 	Sent   bool     // sent to the service; else received from it
 	Remote net.Addr // of the service
-	Text   string   // JSON; an auth token in it is replaced by "***"
+	Text   string   // JSON; auth tokens and secret keys in it are replaced by "***"
 }
 
 // trust is the TLS configuration to use.
@@ -173,6 +173,10 @@ type ProcessParameters struct {
 	// whether the process is well. A process without it counts as healthy as long
 	// as it runs, as with the C++ SDK (the official Go SDK reports the opposite).
 	OnHealthCheck func() bool
+
+	// inOrder runs the callbacks about the game session one after the other, as a
+	// Host wants them; nil for a goroutine each. It must not wait.
+	inOrder func(callback func())
 }
 
 // validate says what cannot be right.

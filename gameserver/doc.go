@@ -24,6 +24,17 @@
 // as long as the game server runs, repeats the requests that have no reply yet
 // under the same request id, and the service carries on where it was.
 //
+// # Two ways to use it
+//
+// A Server is the calls of the official SDKs and nothing more. A Host is on top of
+// it: it hosts the game session, asks the game at each step (SessionCallbacks),
+// keeps account of the players who are in, and ends the process in order, once,
+// for whatever reason. Begin with a Host, unless the game has its own idea of any
+// of this.
+//
+// Both can ask a matchmaker for more players: StartMatchBackfill, with the data of
+// ParseMatchmakerData.
+//
 // Container credentials (the metadata endpoints of Amazon ECS) are not fetched;
 // give the keys in ServerParameters or the environment.
 package gameserver

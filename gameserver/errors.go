@@ -15,6 +15,20 @@ var (
 	ErrTimeout       = errors.New("no reply in time")
 	ErrConnectionEnd = errors.New("the connection is lost for good")
 	ErrInvalid       = errors.New("invalid parameter")
+	ErrNoFleetRole   = errors.New("the fleet has no role that it gives credentials of")
+)
+
+// ErrMatchmakerData is for a game session without matchmaker data that can be
+// used: it was not made by a matchmaker, or the data is damaged.
+var ErrMatchmakerData = errors.New("no valid matchmaker data")
+
+// Why a Host does not let a player join, or does not do what it is asked.
+var (
+	ErrEnding          = errors.New("the game server is ending")
+	ErrNoTicket        = errors.New("the player session id is empty")
+	ErrConnectionInUse = errors.New("the connection id is registered already")
+	ErrTicketInUse     = errors.New("the player session is in use by another connection")
+	ErrPlayerLeft      = errors.New("the player has left meanwhile")
 )
 
 // An Error is a failed call. All errors of this package are of this type.

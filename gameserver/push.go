@@ -14,7 +14,13 @@ type inbound struct {
 	RequestId    string
 	StatusCode   int
 	ErrorMessage string
-	AuthToken    string // of RefreshConnection
+	secrets
+}
+
+// secrets are the members of messages that nobody may see.
+type secrets struct {
+	AuthToken                     string // of RefreshConnection
+	SecretAccessKey, SessionToken string // of GetFleetRoleCredentials
 }
 
 // receive takes one message of the service. It never waits.
@@ -24,11 +30,7 @@ func (s *Server) receive(sock *socket, data []byte) {
 		s.log.Warn("message ignored", "reason", "not the JSON of a reply or a push", "bytes", len(data))
 		return
 	}
-	text := string(data)
-	if m.AuthToken != "" {
-		text = strings.ReplaceAll(text, m.AuthToken, "***")
-	}
-	s.cfg.Trace(Message{Remote: sock.ws.RemoteAddr(), Text: text})
+	s.cfg.Trace(Message{Remote: sock.ws.RemoteAddr(), Text: redact(data, m.secrets)})
 	if m.RequestId != "" {
 		s.deliver(m, data)
 		return
@@ -36,6 +38,30 @@ func (s *Server) receive(sock *socket, data []byte) {
 	if err := s.pushed(m.Action, data); err != nil {
 		s.log.Warn("message ignored", "action", m.Action, "reason", err)
 	}
+}
+
+// redact is the text of a message without its secrets. They are found by their
+// names: in the text they may be written with escapes.
+func redact(data []byte, s secrets) string {
+	if s == (secrets{}) {
+		return string(data)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return "{}"
+	}
+	for name := range members {
+		for _, secret := range []string{"AuthToken", "SecretAccessKey", "SessionToken"} {
+			if strings.EqualFold(name, secret) {
+				members[name] = json.RawMessage(`"***"`)
+			}
+		}
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return "{}"
+	}
+	return string(text)
 }
 
 // deliver hands a reply to the call that waits for it. A second reply, or one
@@ -133,7 +159,7 @@ func (s *Server) gameSessionCreated(p createPush) {
 	s.session = gs.GameSessionID
 	start := s.process.OnStartGameSession
 	s.log.Info("game session received", "game_session", gs.GameSessionID)
-	s.callbacks.Go(func() { start(gs) })
+	s.schedule(func() { start(gs) })
 }
 
 func (s *Server) gameSessionUpdated(p updatePush) {
@@ -143,7 +169,16 @@ func (s *Server) gameSessionUpdated(p updatePush) {
 		return
 	}
 	update := s.process.OnUpdateGameSession
-	s.callbacks.Go(func() { update(GameSessionUpdate{p.GameSession.session(), p.UpdateReason, p.BackfillTicketId}) })
+	s.schedule(func() { update(GameSessionUpdate{p.GameSession.session(), p.UpdateReason, p.BackfillTicketId}) })
+}
+
+// schedule runs a callback about the game session. The lock is held.
+func (s *Server) schedule(callback func()) {
+	if s.process.inOrder != nil {
+		s.process.inOrder(callback)
+		return
+	}
+	s.callbacks.Go(callback)
 }
 
 // terminateOrdered notes that the process is to end. Repeats may move the time.

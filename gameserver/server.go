@@ -36,6 +36,9 @@ type Server struct {
 	session  string
 	ordered  bool      // to terminate
 	deadline time.Time // for terminating
+
+	credentials map[string]FleetRoleCredentials // by role
+	roleless    bool                            // the fleet has no role
 }
 
 // New makes a Server that is not connected. It starts nothing.

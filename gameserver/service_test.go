@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,9 @@ type service struct {
 	queries  []url.Values               // of all handshakes
 	notify   chan struct{}              // has one when something came
 	ids      map[string]map[string]bool // request ids by action
+	bodies   map[string][]string        // the requests by action, with "ID" for their ids
+	respond  map[string]func(body string) string
+	events   []string // the requests but heartbeats, and what note has added, in order
 }
 
 // A conn is one socket of the service.
@@ -55,7 +59,8 @@ func (c *conn) write(text string) error {
 func newService(t *testing.T) *service {
 	s := &service{
 		t: t, conns: make(chan *conn, 64), replies: map[string]string{}, mute: map[string]bool{}, requests: map[string]int{},
-		notify: make(chan struct{}, 1), ids: map[string]map[string]bool{},
+		notify: make(chan struct{}, 1), ids: map[string]map[string]bool{}, bodies: map[string][]string{},
+		respond: map[string]func(string) string{},
 	}
 	s.http = httptest.NewServer(s)
 	t.Cleanup(s.http.Close)
@@ -105,7 +110,15 @@ func (s *service) answer(c *conn, data []byte) {
 		s.ids[m.Action] = map[string]bool{}
 	}
 	s.ids[m.Action][m.RequestId] = true
+	body := strings.Replace(string(data), m.RequestId, "ID", 1)
+	s.bodies[m.Action] = append(s.bodies[m.Action], body)
+	if m.Action != "HeartbeatServerProcess" {
+		s.events = append(s.events, m.Action)
+	}
 	more, given := s.replies[m.Action]
+	if respond := s.respond[m.Action]; respond != nil {
+		more, given = respond(body), true
+	}
 	mute := s.mute[m.Action]
 	s.mu.Unlock()
 	s.wake()
@@ -123,6 +136,36 @@ func (s *service) wake() {
 	case s.notify <- struct{}{}:
 	default:
 	}
+}
+
+// sent is the requests of an action so far, with "ID" for their ids.
+func (s *service) sent(action string) (bodies []string) {
+	s.set(func() { bodies = slices.Clone(s.bodies[action]) })
+	return bodies
+}
+
+// note adds to the events, beside the requests.
+func (s *service) note(event string) {
+	s.set(func() { s.events = append(s.events, event) })
+	s.wake()
+}
+
+// happened counts an event.
+func (s *service) happened(event string) (n int) {
+	s.set(func() {
+		for _, e := range s.events {
+			if e == event {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// has reports whether an event has happened. It is for await and advance, under
+// the lock.
+func (s *service) has(event string) func() bool {
+	return func() bool { return slices.Contains(s.events, event) }
 }
 
 func (s *service) set(f func()) {

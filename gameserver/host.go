@@ -1,0 +1,170 @@
+package gameserver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// HostConfig is how a Host works. The zero value is ready to use.
+type HostConfig struct {
+	Config // of the connection to the service
+	// KeepWhenEmpty keeps the process when its last player has left. By default it
+	// ends then, as O3DE does with sv_terminateOnPlayerExit.
+	KeepWhenEmpty bool
+	// DestroyLimit is how long OnDestroySessionBegin may take, and likewise
+	// OnDestroySessionEnd; 0 for 30 s.
+	DestroyLimit time.Duration
+	// DrainLimit is how long the end may take to give the player sessions of those
+	// who are still in back to the service; 0 for 10 s.
+	DrainLimit time.Duration
+}
+
+const (
+	destroyLimit = 30 * time.Second
+	drainLimit   = 10 * time.Second
+)
+
+// A Host is the session interface of a game server: it hosts the one game session
+// of the process, by callbacks and in a fixed order, and sees to the end.
+//
+//	host := gameserver.NewHost(gameserver.HostConfig{})
+//	host.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: load, OnDestroySessionBegin: save})
+//	if err := host.Init(ctx, params); err != nil {
+//		return err
+//	}
+//	if err := host.NotifyProcessReady(ctx, 7777); err != nil {
+//		return err
+//	}
+//	err := host.Wait() // for the end
+//
+// Its Server has the calls that are not here. A Host needs the calls about the
+// process and its game session for itself: ProcessReady, ActivateGameSession,
+// ProcessEnding and Close. The methods may be called at the same time, and from
+// callbacks unless they say otherwise.
+//
+// # The end
+//
+// The process ends once, for the first of these reasons: the service asks for it,
+// the process or its game session could not be made ready, OnCreateSessionBegin
+// said false, the last player has left (see HostConfig.KeepWhenEmpty; a
+// reservation whose player never comes does not count), the connection is lost
+// for good, HandleDestroySession, or Close. Then, in this order: no more players
+// are let in, OnDestroySessionBegin, the player sessions of those who are still
+// in are given back, the service is told that the process ends,
+// OnDestroySessionEnd, the connection is closed, Done. Each step has a limit, so
+// that the end comes whatever a callback does.
+// Source: O3DE AWSGameLift Gem, AWSGameLiftServerManager, in which
+// OnDestroySessionBegin can stop the end altogether.
+type Host struct {
+	cfg       HostConfig
+	log       *slog.Logger
+	clock     clockwork.Clock
+	server    *Server
+	players   *roster
+	callbacks sequence
+	ending    context.Context // done when the end begins
+	beginEnd  context.CancelFunc
+	running   sync.WaitGroup
+	done      chan struct{}
+
+	mu          sync.Mutex
+	initialized bool
+	subscribers []*SessionCallbacks
+	session     *GameSession // nil before there is one
+	status      SessionStatus
+	err         error // why the end was not orderly
+}
+
+// NewHost makes a Host that is not connected. It starts nothing.
+func NewHost(cfg HostConfig) *Host {
+	cfg.fill()
+	cfg.DestroyLimit = cmp.Or(max(cfg.DestroyLimit, 0), destroyLimit)
+	cfg.DrainLimit = cmp.Or(max(cfg.DrainLimit, 0), drainLimit)
+	ending, beginEnd := context.WithCancel(context.Background())
+	return &Host{
+		cfg: cfg, log: cfg.Log, clock: cfg.Clock, server: New(cfg.Config), players: newRoster(), ending: ending, beginEnd: beginEnd,
+		done: make(chan struct{}), status: SessionNotSet,
+	}
+}
+
+// Server is the connection beneath, for what the Host does not offer.
+func (h *Host) Server() *Server { return h.server }
+
+// Init connects the process to the service (InitSDK in the official SDKs), as
+// Server.Connect does. A second Init is refused with ErrConnected. After a failure
+// make a new Host.
+func (h *Host) Init(ctx context.Context, params ServerParameters) error {
+	if err := h.server.Connect(ctx, params); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.isEnding() {
+		return failed(connectAction, ErrEnding)
+	}
+	h.initialized = true
+	h.running.Go(func() {
+		<-h.server.Done()
+		h.terminate("the connection is closed")
+	})
+	return nil
+}
+
+// NotifyProcessReady tells the service that the process can host a game session,
+// whose players connect to the port. The callbacks may be called before it
+// returns. Before Init it fails with ErrNotConnected and has no effect, and so it
+// does when it has succeeded before, with ErrReady. Any other failure ends the
+// process.
+func (h *Host) NotifyProcessReady(ctx context.Context, port int, logPaths ...string) error {
+	if !h.isInitialized() {
+		return failed(activateProcess, ErrNotConnected)
+	}
+	err := h.server.ProcessReady(ctx, ProcessParameters{
+		Port: port, LogPaths: logPaths,
+		OnStartGameSession:  h.create,
+		OnUpdateGameSession: h.update,
+		OnHealthCheck:       h.healthy,
+		OnProcessTerminate:  func() { h.terminate("the service asks for it") },
+		inOrder:             h.callbacks.add,
+	})
+	if err != nil && !errors.Is(err, ErrReady) {
+		h.terminate("the process could not be made ready")
+	}
+	return err
+}
+
+// healthy is what the service is told about once a minute.
+func (h *Host) healthy() bool { return h.isInitialized() && h.sessionHealthCheck() }
+
+func (h *Host) isInitialized() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.initialized
+}
+
+// SessionConfig is the game session as it is now; false before there is one.
+func (h *Host) SessionConfig() (SessionConfig, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.session == nil {
+		return SessionConfig{Status: SessionNotSet, StatusReason: ReasonNotSet}, false
+	}
+	return sessionConfig(*h.session, h.status), true
+}
+
+// CertificatePath is the file with the certificate that the players' connections
+// are to be encrypted with; "" if the compute has none.
+func (h *Host) CertificatePath(ctx context.Context) (string, error) {
+	c, err := h.server.GetComputeCertificate(ctx)
+	return c.CertificatePath, err
+}
+
+// InternalCertificatePath is the file with the certificate for connections among
+// game servers. The service has no such thing: it is "".
+func (h *Host) InternalCertificatePath() string { return "" }

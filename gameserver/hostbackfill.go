@@ -1,0 +1,92 @@
+package gameserver
+
+import (
+	"context"
+	"errors"
+)
+
+// backfillPage is how many player sessions are asked for at a time.
+// Source: O3DE AWSGameLift Gem, AWSGameLiftDescribePlayerSessionsPageSize.
+const backfillPage = 30
+
+// StartMatchBackfill asks the matchmaker that has made the game session for more
+// players, and returns the id of the ticket, which the service chooses if ticketID
+// is "". Without players, those of the match who are in the game session now are
+// asked for: the ACTIVE player sessions, with the teams and attributes of the
+// matchmaker data, and without latencies. A player who has come without the
+// matchmaker is left out.
+//
+// It fails with ErrNotConnected before Init, and with ErrMatchmakerData when the
+// game session was not made by a matchmaker.
+// Source: O3DE AWSGameLift Gem, StartMatchBackfill.
+func (h *Host) StartMatchBackfill(ctx context.Context, ticketID string, players []Player) (string, error) {
+	session, data, err := h.match(startBackfill)
+	if err != nil {
+		return "", err
+	}
+	if len(players) == 0 {
+		if players, err = h.activePlayers(ctx, session, data); err != nil {
+			return "", err
+		}
+	}
+	return h.server.StartMatchBackfill(ctx, MatchBackfill{
+		MatchmakingConfigurationARN: data.MatchmakingConfigurationARN, TicketID: ticketID, Players: players,
+	})
+}
+
+// StopMatchBackfill cancels the backfill of a ticket. It fails as
+// StartMatchBackfill does.
+func (h *Host) StopMatchBackfill(ctx context.Context, ticketID string) error {
+	_, data, err := h.match(stopBackfill)
+	if err != nil {
+		return err
+	}
+	return h.server.StopMatchBackfill(ctx, MatchBackfill{
+		MatchmakingConfigurationARN: data.MatchmakingConfigurationARN, TicketID: ticketID,
+	})
+}
+
+// match is the game session with its matchmaker data.
+func (h *Host) match(action string) (session string, data MatchmakerData, err error) {
+	if !h.isInitialized() {
+		return "", data, failed(action, ErrNotConnected)
+	}
+	config, ok := h.SessionConfig()
+	if !ok {
+		return "", data, failed(action, ErrNoGameSession)
+	}
+	if data, err = ParseMatchmakerData(config.MatchmakingData); err != nil {
+		return "", data, failed(action, err)
+	}
+	return config.SessionID, data, nil
+}
+
+// activePlayers are the players of the match who are in the game session now.
+func (h *Host) activePlayers(ctx context.Context, session string, data MatchmakerData) ([]Player, error) {
+	var players []Player
+	query := PlayerSessionQuery{GameSessionID: session, Status: PlayerSessionActive, Limit: backfillPage}
+	for {
+		page, err := h.server.DescribePlayerSessions(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, ps := range page.PlayerSessions {
+			if p, ok := data.Player(ps.PlayerID); ok {
+				players = append(players, p)
+			}
+		}
+		if page.NextToken == "" {
+			break
+		}
+		if page.NextToken == query.NextToken {
+			return nil, failed(describePlayers, errSamePage)
+		}
+		query.NextToken = page.NextToken
+	}
+	if len(players) == 0 {
+		return nil, invalid(startBackfill, "no player of the match is in the game session: name the players")
+	}
+	return players, nil
+}
+
+var errSamePage = errors.New("the service gives the same page again and again")

@@ -1,0 +1,116 @@
+package gameserver_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/muster-gg/muster/gameserver"
+)
+
+// TestSubscribers are called in order, all of them, whatever one says.
+func TestSubscribers(t *testing.T) {
+	s := newService(t)
+	h := newHost(t, s, nil)
+	h.Subscribe(noting(s, "a"))
+	h.Subscribe(gameserver.SessionCallbacks{
+		OnCreateSessionBegin:  func(gameserver.SessionConfig) bool { panic("no such level") },
+		OnDestroySessionBegin: func() bool { return true },
+	})
+	unsubscribe := h.Subscribe(noting(s, "b"))
+	unsubscribe()
+	unsubscribe()
+	h.Subscribe(noting(s, "c"))
+	h.Subscribe(gameserver.SessionCallbacks{})
+	h.ready().push(create)
+	if err := h.Wait(); err != nil {
+		t.Error(err)
+	}
+	h.wantEvents("ActivateServerProcess", "aCreateBegin", "cCreateBegin", "aDestroyBegin", "cDestroyBegin", "TerminateServerProcess", "aDestroyEnd", "cDestroyEnd")
+	h.log.mu.Lock()
+	defer h.log.mu.Unlock()
+	if log := h.log.String(); !strings.Contains(log, "no such level") || !strings.Contains(log, "OnCreateSessionBegin") {
+		t.Errorf("the panic is not logged:\n%s", log)
+	}
+}
+
+// TestUpdates come in order, and only new matchmaking data is kept.
+func TestUpdates(t *testing.T) {
+	s := newService(t)
+	h := newHost(t, s, nil)
+	type seen struct {
+		reason       gameserver.UpdateReason
+		told, before string // matchmaking data
+		status       gameserver.SessionStatus
+	}
+	var got []seen
+	data := func() string {
+		config, _ := h.SessionConfig()
+		return config.MatchmakingData
+	}
+	var after []string
+	h.Subscribe(gameserver.SessionCallbacks{
+		OnUpdateSessionBegin: func(c gameserver.SessionConfig, reason gameserver.UpdateReason) {
+			got = append(got, seen{reason, c.MatchmakingData, data(), c.Status})
+		},
+		OnUpdateSessionEnd: func() {
+			after = append(after, data())
+			s.note("UpdateEnd " + data())
+		},
+	})
+	h.push(`{"Action":"UpdateGameSession","GameSession":{},"UpdateReason":"BACKFILL_FAILED"}`) // too early
+	h.active()
+	update := func(id, data, reason string) {
+		h.push(`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + id + `","Name":"duel","Status":"ACTIVE","MatchmakerData":"` + data +
+			`"},"UpdateReason":"` + reason + `"}`)
+	}
+	update(session, "m1", "MATCHMAKING_DATA_UPDATED")
+	update(session, "m2", "BACKFILL_TIMED_OUT")
+	update("another", "m3", "MATCHMAKING_DATA_UPDATED")
+	update("", "m4", "MATCHMAKING_DATA_UPDATED")
+	s.await("the last update", s.has("UpdateEnd m4"))
+	want := []seen{
+		{gameserver.MatchmakingDataUpdated, "m1", "", gameserver.SessionActive},
+		{gameserver.BackfillTimedOut, "m2", "m1", gameserver.SessionActive},
+		{gameserver.MatchmakingDataUpdated, "m4", "m1", gameserver.SessionActive},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("updates\n got  %+v\n want %+v", got, want)
+	}
+	if !slices.Equal(after, []string{"m1", "m1", "m4"}) {
+		t.Errorf("data after the updates: %q", after)
+	}
+	if config, _ := h.SessionConfig(); config.SessionID != session {
+		t.Errorf("the game session is now %q", config.SessionID)
+	}
+}
+
+// TestHostHealth asks all subscribers; one no is a no, none asked is a yes.
+func TestHostHealth(t *testing.T) {
+	s := newService(t)
+	h := newHost(t, s, nil)
+	const longest = 70 * time.Second // between two reports
+	reported := func(number int, want bool) {
+		t.Helper()
+		s.await("a health report", func() bool { return len(s.bodies["HeartbeatServerProcess"]) >= number })
+		s.set(func() {
+			if got := strings.Contains(s.bodies["HeartbeatServerProcess"][number-1], `"HealthStatus":true`); got != want {
+				t.Errorf("report %d says %t", number, got)
+			}
+		})
+	}
+	h.ready()
+	reported(1, true)
+	asked := make(chan struct{}, 100)
+	h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { return true }})
+	sick := h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { panic("ill") }})
+	h.Subscribe(gameserver.SessionCallbacks{OnSessionHealthCheck: func() bool { asked <- struct{}{}; return true }})
+	h.clock.Advance(longest)
+	reported(2, false)
+	receive(t, "the subscriber after the one that panics", asked)
+	sick()
+	h.clock.Advance(longest)
+	reported(3, true)
+}

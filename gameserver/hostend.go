@@ -1,0 +1,141 @@
+package gameserver
+
+import (
+	"context"
+	"time"
+)
+
+// HandleDestroySession begins the end of the process and returns at once. It is
+// what the network layer calls when it shuts down, and anybody else who wants the
+// process to end. When the end has begun before, it does nothing.
+func (h *Host) HandleDestroySession() { h.terminate("the game server asks for it") }
+
+// Close begins the end of the process, unless it has begun, and waits for it. It
+// returns Err, or the error of ctx if that is done before; the end then goes on.
+// It must not be called from a callback, which it would wait for.
+func (h *Host) Close(ctx context.Context) error {
+	h.terminate("the game server closes")
+	select {
+	case <-h.done:
+		return h.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Wait waits for the end of the process and returns Err. It must not be called
+// from a callback.
+func (h *Host) Wait() error {
+	<-h.done
+	return h.Err()
+}
+
+// Ending is closed when the end of the process begins.
+func (h *Host) Ending() <-chan struct{} { return h.ending.Done() }
+
+// Done is closed when the process has ended for the service and the Host has
+// nothing more to do. A callback may still be running if it took longer than its
+// limit.
+func (h *Host) Done() <-chan struct{} { return h.done }
+
+// Err is nil until Done is closed, and after an orderly end. Else it says why the
+// service was not told that the process ends.
+func (h *Host) Err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// ExitCode is what the process is to exit with: 0, or 1 if Err is not nil.
+func (h *Host) ExitCode() int {
+	if h.Err() != nil {
+		return 1
+	}
+	return 0
+}
+
+func (h *Host) isEnding() bool { return h.ending.Err() != nil }
+
+// terminate begins the end, the first time that it is called. It never waits.
+func (h *Host) terminate(reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.isEnding() {
+		return
+	}
+	h.beginEnd()
+	h.status = SessionTerminating
+	go h.end(reason, h.initialized) // done is closed by it, which Wait waits for
+}
+
+// end is the end of the process, step by step.
+func (h *Host) end(reason string, initialized bool) {
+	defer close(h.done)
+	planned, ordered := h.server.TerminationTime()
+	if !ordered {
+		planned = h.clock.Now()
+	}
+	h.log.Info("game server is ending", "reason", reason, "planned", planned.UTC().Format(time.RFC3339))
+	h.players.shut()
+	var err error
+	if initialized {
+		h.destroyBegin()
+		h.drain()
+		err = h.sayGoodbye()
+		h.destroyEnd()
+	}
+	h.server.Close()
+	h.running.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err, h.status = err, SessionTerminated
+}
+
+// destroyBegin lets the game server prepare for the end. The other callbacks get
+// the same time to come to theirs.
+func (h *Host) destroyBegin() {
+	limit, cancel := within(context.Background(), h.clock, h.cfg.DestroyLimit)
+	defer cancel(nil)
+	if !h.await(limit, "OnDestroySessionBegin", h.destroySessionBegin) {
+		<-limit.Done()
+	}
+	select {
+	case <-h.callbacks.idle():
+	case <-limit.Done():
+		h.log.Warn("a callback still runs: the end goes on without it")
+	}
+}
+
+func (h *Host) destroyEnd() {
+	limit, cancel := within(context.Background(), h.clock, h.cfg.DestroyLimit)
+	defer cancel(nil)
+	h.await(limit, "OnDestroySessionEnd", func() bool {
+		h.destroySessionEnd()
+		return true
+	})
+}
+
+// await calls and waits for the answer, which is no if it does not come in time.
+func (h *Host) await(limit context.Context, callback string, call func() bool) bool {
+	answer := make(chan bool, 1)
+	go func() { answer <- call() }() // one that hangs is left behind
+	select {
+	case yes := <-answer:
+		return yes
+	case <-limit.Done():
+		h.log.Warn("callback took too long: the end goes on without it", "callback", callback, "limit", h.cfg.DestroyLimit)
+		return false
+	}
+}
+
+// sayGoodbye tells the service that the process ends.
+func (h *Host) sayGoodbye() error {
+	err := h.server.ProcessEnding(context.Background()) // which has a limit of its own
+	if lost := h.server.Err(); err != nil && lost != nil {
+		err = lost // says more than that the Server is closed
+	}
+	if err != nil {
+		h.log.Error("telling the service that the process ends failed", "error", err)
+	}
+	return err
+}

@@ -1,0 +1,114 @@
+package gameserver
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// removers is how many player sessions are given back at the same time.
+	removers = 8
+	// giveBackLimit is how long giving back a player session may take whose
+	// acceptance has failed without an answer.
+	giveBackLimit = 5 * time.Second
+)
+
+// ValidatePlayerJoinSession decides whether a player may join who has shown a
+// player session id: nil if so. It refuses an empty id (ErrNoTicket), a connection
+// id that is registered (ErrConnectionInUse), and a player session that another
+// connection uses (ErrTicketInUse), and then asks the service, whose refusal has
+// Error.Code 404 or 409. Who is refused is forgotten: disconnect this player, and
+// no other.
+//
+// After a nil, call HandlePlayerLeaveSession when the connection ends. It may be
+// called before this returns, which then is ErrPlayerLeft.
+// Source: O3DE AWSGameLift Gem, ValidatePlayerJoinSession.
+func (h *Host) ValidatePlayerJoinSession(ctx context.Context, c PlayerConnection) error {
+	asking, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	v, err := h.players.enter(c, giveUp)
+	if err != nil {
+		return failed(acceptPlayer, err)
+	}
+	err = h.server.AcceptPlayerSession(asking, c.PlayerSessionID)
+	if over := h.players.answer(v, err == nil, err == nil || unanswered(err)); over != nil {
+		return failed(acceptPlayer, over)
+	}
+	if err != nil && h.players.refuse(v) {
+		h.forget(ctx, v)
+	}
+	return err
+}
+
+// unanswered reports whether nobody knows what the service has made of a request.
+func unanswered(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == 0 && !errors.Is(err, ErrNoGameSession) && !errors.Is(err, ErrNotConnected)
+}
+
+// forget ends the visit of a player who was refused. Without an answer, the
+// service may have accepted them: they are given back, to be sure.
+func (h *Host) forget(ctx context.Context, v *visit) {
+	ctx, cancel := within(context.WithoutCancel(ctx), h.clock, giveBackLimit)
+	defer cancel(nil)
+	_ = h.giveBack(ctx, v) // whoever has asked gets the error of asking
+}
+
+// HandlePlayerLeaveSession tells the service that a player has left, so that the
+// place is free again. Only the connection id counts. A connection that is not
+// registered is ignored: it was refused, or has left already. So the service is
+// told once, however often and by whomever this is called.
+// Source: O3DE AWSGameLift Gem, HandlePlayerLeaveSession.
+func (h *Host) HandlePlayerLeaveSession(ctx context.Context, c PlayerConnection) error {
+	v := h.players.leave(c.ConnectionID)
+	if v == nil {
+		return nil
+	}
+	return h.giveBack(ctx, v)
+}
+
+// giveBack ends a visit that the caller has taken.
+func (h *Host) giveBack(ctx context.Context, v *visit) error {
+	<-v.answered // soon: the question was given up
+	var err error
+	if v.held {
+		err = h.server.RemovePlayerSession(ctx, v.PlayerSessionID)
+	}
+	if err != nil {
+		h.log.Warn("giving back a player session failed", "player_session", v.PlayerSessionID, "error", err)
+	}
+	if h.players.settle(v) && !h.cfg.KeepWhenEmpty {
+		h.terminate("the last player has left")
+	}
+	return err
+}
+
+// drain gives back the player sessions of all who are still in, and waits for
+// those on the way out.
+func (h *Host) drain() {
+	limit, cancel := within(context.Background(), h.clock, h.cfg.DrainLimit)
+	defer cancel(nil)
+	taken, leaving := h.players.clear()
+	next := make(chan *visit)
+	var working sync.WaitGroup
+	for range min(removers, len(taken)) {
+		working.Go(func() {
+			for v := range next {
+				_ = h.giveBack(limit, v) // it logs the error; ending the process frees the place too
+			}
+		})
+	}
+	for _, v := range taken {
+		next <- v
+	}
+	close(next)
+	working.Wait()
+	for _, v := range leaving {
+		select {
+		case <-v.gone:
+		case <-limit.Done():
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package gameserver
+
+import "cmp"
+
+// create begins the game session. It is a job of the callbacks' sequence.
+func (h *Host) create(gs GameSession) {
+	config, ok := h.begin(gs)
+	if !ok {
+		return
+	}
+	if !h.createSessionBegin(config) {
+		h.terminate("OnCreateSessionBegin said no")
+		return
+	}
+	if err := h.server.ActivateGameSession(h.ending); err != nil {
+		if !h.isEnding() {
+			h.log.Error("game session not activated", "game_session", gs.GameSessionID, "error", err)
+		}
+		h.terminate("the game session could not be activated")
+		return
+	}
+	if h.activated() {
+		h.createSessionEnd()
+	}
+}
+
+// begin notes the game session; false if it is too late for one.
+func (h *Host) begin(gs GameSession) (SessionConfig, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.isEnding() {
+		return SessionConfig{}, false
+	}
+	gs.Status = "" // from here on this side knows better
+	h.session, h.status = &gs, SessionActivating
+	return sessionConfig(gs, h.status), true
+}
+
+// activated notes that players may come; false if the process ends.
+func (h *Host) activated() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.isEnding() {
+		return false
+	}
+	h.status = SessionActive
+	return true
+}
+
+// update tells of a change of the game session. It is a job of the callbacks'
+// sequence, so that the newest data stays.
+func (h *Host) update(u GameSessionUpdate) {
+	config, ok := h.changed(&u)
+	if !ok {
+		return
+	}
+	h.updateSessionBegin(config, u.Reason)
+	if u.Reason == MatchmakingDataUpdated {
+		h.refresh(u.GameSession)
+	}
+	h.updateSessionEnd()
+}
+
+// changed is the game session as the update has it; false if the update comes at
+// the wrong time or is not for this process.
+func (h *Host) changed(u *GameSessionUpdate) (SessionConfig, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.isEnding() || h.session == nil {
+		return SessionConfig{}, false
+	}
+	gs := &u.GameSession
+	gs.GameSessionID = cmp.Or(gs.GameSessionID, h.session.GameSessionID)
+	if gs.GameSessionID != h.session.GameSessionID {
+		h.log.Warn("update ignored: it is for another game session", "game_session", gs.GameSessionID)
+		return SessionConfig{}, false
+	}
+	return sessionConfig(*gs, h.status), true
+}
+
+// refresh replaces the data of the game session. Its status stays what this side
+// knows.
+func (h *Host) refresh(gs GameSession) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	gs.Status = ""
+	h.session = &gs
+}

@@ -1,0 +1,136 @@
+package gameserver
+
+import (
+	"context"
+	"sync"
+)
+
+// A PlayerConnection is a player as the network layer knows them.
+type PlayerConnection struct {
+	ConnectionID    uint32 // the network layer's number for the connection
+	PlayerSessionID string // what the player has shown, the ticket
+}
+
+// A visit is a player's way through the game server: from when they ask to come
+// in until the service knows that they are out. Whoever takes it out of the
+// roster's connections gives the player session back, so that this happens once.
+type visit struct {
+	PlayerConnection
+	giveUp context.CancelFunc // of the question whether the service accepts the player
+	// answered is closed when that question is.
+	answered chan struct{}
+	// held says, once answered is closed, that the player session may be ACTIVE.
+	held bool
+	// gone is closed when the player session was given back, or need not be.
+	gone chan struct{}
+}
+
+// A roster knows who is in, or on the way in or out.
+type roster struct {
+	mu          sync.Mutex
+	closed      bool              // nobody is let in any more
+	visited     bool              // somebody has been in
+	connections map[uint32]*visit // those who are in or on the way in
+	tickets     map[string]*visit // those, and who is on the way out
+}
+
+func newRoster() *roster {
+	return &roster{connections: make(map[uint32]*visit), tickets: make(map[string]*visit)}
+}
+
+// enter begins a visit, or says why there can be none.
+func (r *roster) enter(c PlayerConnection, giveUp context.CancelFunc) (*visit, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case c.PlayerSessionID == "":
+		return nil, ErrNoTicket
+	case r.closed:
+		return nil, ErrEnding
+	case r.connections[c.ConnectionID] != nil:
+		return nil, ErrConnectionInUse
+	case r.tickets[c.PlayerSessionID] != nil:
+		return nil, ErrTicketInUse
+	}
+	v := &visit{PlayerConnection: c, giveUp: giveUp, answered: make(chan struct{}), gone: make(chan struct{})}
+	r.connections[c.ConnectionID], r.tickets[c.PlayerSessionID] = v, v
+	return v, nil
+}
+
+// answer notes what the service said: whether the player is accepted, and whether
+// the player session may be ACTIVE, which is unknown if the service did not
+// answer. It returns ErrPlayerLeft or ErrEnding if the visit is over already; it
+// then belongs to somebody else.
+func (r *roster) answer(v *visit, accepted, held bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.visited = r.visited || accepted
+	v.held = held
+	close(v.answered)
+	switch {
+	case r.connections[v.ConnectionID] == v:
+		return nil
+	case r.closed:
+		return ErrEnding
+	}
+	return ErrPlayerLeft
+}
+
+// leave takes the visit of a connection; nil if there is none, or somebody else
+// has taken it.
+func (r *roster) leave(connection uint32) *visit {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.connections[connection]
+	if v != nil {
+		delete(r.connections, connection)
+		v.giveUp()
+	}
+	return v
+}
+
+// refuse takes a visit that its own question has ended; false if somebody else has
+// taken it.
+func (r *roster) refuse(v *visit) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	mine := r.connections[v.ConnectionID] == v
+	if mine {
+		delete(r.connections, v.ConnectionID)
+	}
+	return mine
+}
+
+// settle ends a visit. It reports whether that was the last one, and somebody has
+// been in.
+func (r *roster) settle(v *visit) (empty bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.tickets, v.PlayerSessionID)
+	close(v.gone)
+	return r.visited && len(r.tickets) == 0
+}
+
+// shut lets nobody in any more.
+func (r *roster) shut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+}
+
+// clear takes all visits that nobody has taken. Those on the way out are in
+// leaving.
+func (r *roster) clear() (taken, leaving []*visit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, v := range r.tickets {
+		if r.connections[v.ConnectionID] == v {
+			v.giveUp()
+			taken = append(taken, v)
+		} else {
+			leaving = append(leaving, v)
+		}
+	}
+	clear(r.connections)
+	return taken, leaving
+}

@@ -1,0 +1,138 @@
+package gameserver
+
+import (
+	"runtime/debug"
+	"slices"
+)
+
+// SessionCallbacks are what a subscriber of a Host wants to hear. Each is
+// optional: nil is as if it did nothing and said true.
+//
+// All subscribers are called, one after the other in the order of subscription. A
+// question is answered with true if all of them say so; one that says false does
+// not keep the others from being called. A callback that panics has said false,
+// and the panic is logged.
+//
+// No callback runs under a lock, so all may call the Host. Those about creation
+// and updates come in the order of this list and never overlap. The health check
+// and those about the end may run at the same time as the others: the end does
+// not wait for a level to be loaded. After OnDestroySessionBegin has been called,
+// no further creation or update begins; what is running then is left to finish.
+// Source: O3DE, AzFramework SessionNotifications; the order is that of the
+// AWSGameLift Gem.
+type SessionCallbacks struct {
+	// OnCreateSessionBegin is called once, with the game session to host. Load the
+	// level, listen for players on the port, and say true: the Host then activates
+	// the game session. false ends the process. The service waits for a limited
+	// time, which is set with the fleet.
+	OnCreateSessionBegin func(SessionConfig) bool
+	// OnCreateSessionEnd is called when the game session is ACTIVE. The first
+	// players may have come already.
+	OnCreateSessionEnd func()
+	// OnUpdateSessionBegin is called when the service has changed the game session.
+	// Host.SessionConfig has the new state from after this callback on, and only
+	// for MatchmakingDataUpdated; for the other reasons, it stays as it is.
+	OnUpdateSessionBegin func(SessionConfig, UpdateReason)
+	// OnUpdateSessionEnd follows each OnUpdateSessionBegin.
+	OnUpdateSessionEnd func()
+	// OnSessionHealthCheck is called about once a minute from NotifyProcessReady
+	// on, and says within 50 s whether all is well. The service ends a process that
+	// is not, after some reports in a row.
+	OnSessionHealthCheck func() bool
+	// OnDestroySessionBegin is called once, when the process is to end, also when
+	// no game session was created. Save what is to be kept and send the players
+	// away. It may take HostConfig.DestroyLimit, after which the end goes on. false
+	// means not yet: the end goes on when that limit has passed.
+	OnDestroySessionBegin func() bool
+	// OnDestroySessionEnd is called once, after the service was told that the
+	// process ends; also if that failed, see Host.Err. Release what is left.
+	OnDestroySessionEnd func()
+}
+
+// Subscribe adds a subscriber. It is called from the next callback on, until
+// unsubscribe is called, which does not wait for a call under way; calling it
+// twice does nothing.
+func (h *Host) Subscribe(c SessionCallbacks) (unsubscribe func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	added := &c
+	h.subscribers = append(h.subscribers, added)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.subscribers = slices.DeleteFunc(h.subscribers, func(s *SessionCallbacks) bool { return s == added })
+	}
+}
+
+// ask calls all subscribers; call returns what one says. It reports whether all
+// said true.
+func (h *Host) ask(callback string, call func(*SessionCallbacks) bool) bool {
+	h.mu.Lock()
+	subscribers := slices.Clone(h.subscribers)
+	h.mu.Unlock()
+	all := true
+	for _, s := range subscribers {
+		all = h.askOne(callback, s, call) && all
+	}
+	return all
+}
+
+// askOne calls one subscriber. A panic is a no.
+func (h *Host) askOne(callback string, s *SessionCallbacks, call func(*SessionCallbacks) bool) (ok bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			h.log.Error("callback panicked", "callback", callback, "panic", reason, "stack", string(debug.Stack()))
+			ok = false
+		}
+	}()
+	return call(s)
+}
+
+// tell calls one callback of all subscribers, which has no answer.
+func (h *Host) tell(callback string, which func(*SessionCallbacks) func()) {
+	h.ask(callback, func(s *SessionCallbacks) bool {
+		if f := which(s); f != nil {
+			f()
+		}
+		return true
+	})
+}
+
+func (h *Host) createSessionBegin(c SessionConfig) bool {
+	return h.ask("OnCreateSessionBegin", func(s *SessionCallbacks) bool {
+		return s.OnCreateSessionBegin == nil || s.OnCreateSessionBegin(c)
+	})
+}
+
+func (h *Host) createSessionEnd() {
+	h.tell("OnCreateSessionEnd", func(s *SessionCallbacks) func() { return s.OnCreateSessionEnd })
+}
+
+func (h *Host) updateSessionBegin(c SessionConfig, reason UpdateReason) {
+	h.ask("OnUpdateSessionBegin", func(s *SessionCallbacks) bool {
+		if s.OnUpdateSessionBegin != nil {
+			s.OnUpdateSessionBegin(c, reason)
+		}
+		return true
+	})
+}
+
+func (h *Host) updateSessionEnd() {
+	h.tell("OnUpdateSessionEnd", func(s *SessionCallbacks) func() { return s.OnUpdateSessionEnd })
+}
+
+func (h *Host) sessionHealthCheck() bool {
+	return h.ask("OnSessionHealthCheck", func(s *SessionCallbacks) bool {
+		return s.OnSessionHealthCheck == nil || s.OnSessionHealthCheck()
+	})
+}
+
+func (h *Host) destroySessionBegin() bool {
+	return h.ask("OnDestroySessionBegin", func(s *SessionCallbacks) bool {
+		return s.OnDestroySessionBegin == nil || s.OnDestroySessionBegin()
+	})
+}
+
+func (h *Host) destroySessionEnd() {
+	h.tell("OnDestroySessionEnd", func(s *SessionCallbacks) func() { return s.OnDestroySessionEnd })
+}
