@@ -1,6 +1,7 @@
 package gameserver
 
 import (
+	"encoding/json"
 	"net/url"
 	"reflect"
 	"strings"
@@ -16,6 +17,10 @@ func TestParseArgs(t *testing.T) {
 		err  string
 	}{
 		{"-authtoken=t-1 -hostid=DesktopPC -fleetid=fleet-1 -websocketurl=wss://x -port 7777", full, ""},
+		{ // as the walk-through starts a game server
+			"-log -authtoken=t-1 -hostid=DesktopPC -fleetid=fleet-1 -websocketurl=wss://x -port 7777",
+			Args{ServerParameters: full.ServerParameters, Port: 7777, HasPort: true, Rest: []string{"-log"}}, "",
+		},
 		{"--AuthToken t-1 -HOSTID DesktopPC --fleetId=fleet-1 -WebSocketUrl wss://x -PORT=7777", full, ""},
 		{"-log map1 -port 1 --linger -x=y", Args{Port: 1, HasPort: true, Rest: []string{"-log", "map1", "--linger", "-x=y"}}, ""},
 		{"-port=1 -port=2 -processid=p", Args{ServerParameters: ServerParameters{ProcessID: "p"}, Port: 2, HasPort: true}, ""},
@@ -54,6 +59,31 @@ func TestSign(t *testing.T) {
 	if q.Has("X-Amz-Security-Token") {
 		t.Error("an empty session token is sent")
 	}
+}
+
+// FuzzRedact finds no message that is a secret's and shows it.
+func FuzzRedact(f *testing.F) {
+	for _, seed := range []string{
+		`{"Action":"RefreshConnection","AuthToken":"t\u002d1"}`, `{"authTOKEN":"a","AuthToken":"b"}`, `{"SecretAccessKey":"x\/y","SessionToken":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var m inbound
+		if json.Unmarshal(data, &m) != nil || m.secrets == (secrets{}) {
+			return
+		}
+		var seen struct{ AuthToken, SecretAccessKey, SessionToken any }
+		text := redact(data, m.secrets)
+		if err := json.Unmarshal([]byte(text), &seen); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		for _, secret := range []any{seen.AuthToken, seen.SecretAccessKey, seen.SessionToken} {
+			if secret != nil && secret != "***" {
+				t.Errorf("%q shows %v", text, secret)
+			}
+		}
+	})
 }
 
 func FuzzReceive(f *testing.F) {

@@ -36,7 +36,7 @@ func (s *Server) ProcessReady(ctx context.Context, p ProcessParameters) error {
 		Port                        int
 		LogPaths                    []string
 	}{
-		sdkVersion, sdkLanguage, s.cfg.Getenv("GAMELIFT_SDK_TOOL_NAME"), s.cfg.Getenv("GAMELIFT_SDK_TOOL_VERSION"),
+		SDKVersion, sdkLanguage, s.cfg.Getenv("GAMELIFT_SDK_TOOL_NAME"), s.cfg.Getenv("GAMELIFT_SDK_TOOL_VERSION"),
 		p.Port, append([]string{}, p.LogPaths...),
 	})
 	s.mu.Lock()

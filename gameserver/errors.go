@@ -16,6 +16,7 @@ var (
 	ErrConnectionEnd = errors.New("the connection is lost for good")
 	ErrInvalid       = errors.New("invalid parameter")
 	ErrNoFleetRole   = errors.New("the fleet has no role that it gives credentials of")
+	ErrNoContainer   = errors.New("the compute is no container: GAMELIFT_COMPUTE_TYPE is not CONTAINER")
 )
 
 // ErrMatchmakerData is for a game session without matchmaker data that can be

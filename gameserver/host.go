@@ -18,7 +18,8 @@ type HostConfig struct {
 	// ends then, as O3DE does with sv_terminateOnPlayerExit.
 	KeepWhenEmpty bool
 	// DestroyLimit is how long OnDestroySessionBegin may take, and likewise
-	// OnDestroySessionEnd; 0 for 30 s.
+	// OnDestroySessionEnd; 0 for 30 s. The service waits some minutes for all of the
+	// end, five on AWS, before it kills the process.
 	DestroyLimit time.Duration
 	// DrainLimit is how long the end may take to give the player sessions of those
 	// who are still in back to the service; 0 for 10 s.

@@ -243,6 +243,21 @@ func TestOtherCallbacksHang(t *testing.T) {
 	}
 }
 
+// TestEndWhileBeginning does not activate what has been loaded in vain.
+func TestEndWhileBeginning(t *testing.T) {
+	h := newHost(t, newService(t), nil)
+	h.Subscribe(noting(h.s, ""))
+	h.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: func(gameserver.SessionConfig) bool {
+		<-h.Ending() // as a game does that stops loading
+		return true
+	}})
+	h.ready().push(create)
+	h.s.await("OnCreateSessionBegin", h.s.has("CreateBegin"))
+	h.push(terminate)
+	h.ends()
+	h.wantEvents("ActivateServerProcess", "CreateBegin", "DestroyBegin", "TerminateServerProcess", "DestroyEnd")
+}
+
 // TestEndDuringActivation activates nothing and tells nobody that it has.
 func TestEndDuringActivation(t *testing.T) {
 	h := newHost(t, newService(t), nil)

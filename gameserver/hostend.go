@@ -46,7 +46,8 @@ func (h *Host) Err() error {
 	return h.err
 }
 
-// ExitCode is what the process is to exit with: 0, or 1 if Err is not nil.
+// ExitCode is what the process is to exit with when Done is closed: 0, or 1 if Err
+// is not nil.
 func (h *Host) ExitCode() int {
 	if h.Err() != nil {
 		return 1

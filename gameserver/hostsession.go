@@ -12,6 +12,9 @@ func (h *Host) create(gs GameSession) {
 		h.terminate("OnCreateSessionBegin said no")
 		return
 	}
+	if h.isEnding() {
+		return
+	}
 	if err := h.server.ActivateGameSession(h.ending); err != nil {
 		if !h.isEnding() {
 			h.log.Error("game session not activated", "game_session", gs.GameSessionID, "error", err)

@@ -13,7 +13,7 @@ type GameSession struct {
 	DNSName                   string            // "" if the compute has none
 	GameProperties            map[string]string // never nil
 	GameSessionData           string
-	MatchmakerData            string // JSON; "" without matchmaking
+	MatchmakerData            string // JSON, see ParseMatchmakerData; "" without matchmaking
 
 	// Known in updates only, and only to some services.
 	Location, Status, StatusReason string

@@ -78,6 +78,10 @@
 //     Admit took.
 //   - Players see the text of a *RefusedError, and never that of another error.
 //
+// ServerService.Sessions and Broadcast know those too who have not come in yet.
+// What only players shall hear goes to a gamenet.Group, which OnConnected adds them
+// to.
+//
 // # On the wire
 //
 // Three packets with ids of their own, which need a codec that has ids. The numbers

@@ -40,9 +40,10 @@ type ServerConfig struct {
 	// AdmitLimit is the time after which Admit's context is done; default 10 s.
 	// gamenet.Config.IdleTimeout should be longer: nothing is received meanwhile.
 	AdmitLimit time.Duration
-	// Refused is told of each session that has not got in, once: with what Admit
-	// has returned, or another *RefusedError or ErrInvalid, or the session's cause
-	// if that has ended first. It runs in the session's goroutine. nil for nobody.
+	// Refused hears of each session that has not got in, once, for the log say: why
+	// is or wraps what Admit has returned, another *RefusedError or ErrInvalid, or
+	// the session's cause if that came first. It never overlaps Admit or the
+	// callbacks of the same session. nil for nobody.
 	Refused func(s *gamenet.Session, why error)
 	// Clock drives Limit; nil for the real one.
 	Clock clockwork.Clock
@@ -52,7 +53,8 @@ type ServerConfig struct {
 type Admission struct {
 	// Handler hears of the session from now on: OnConnected, when Welcome is queued,
 	// then OnPacket for each packet that follows Hello, OnClosing if it is a
-	// gamenet.ClosingHandler, and OnDisconnected. OnSent is not called. Required.
+	// gamenet.ClosingHandler, and OnDisconnected. OnSent is not called, and
+	// Session.Handler is not this one. Required.
 	Handler gamenet.Handler
 	// Data goes to the player with Welcome: at most MaxData bytes.
 	Data []byte

@@ -129,22 +129,12 @@ func TestTicketInUse(t *testing.T) {
 // eventuallyFree waits until nobody has a ticket.
 func eventuallyFree(t *testing.T, h *host, ticket string) {
 	t.Helper()
-	free := func() bool {
+	eventually(t, "a free ticket", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		_, taken := h.tickets[ticket]
 		return !taken
-	}
-	limit := time.After(patience)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !free() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("ticket %q is never given back", ticket)
-		}
-	}
+	})
 }
 
 // TestSameMoment uses one ticket many times at once: one is let in, and Admit
@@ -235,7 +225,9 @@ func TestRefusedHearsAll(t *testing.T) {
 	if why := await(t, "Refused", h.refused); !errors.Is(why, secret) {
 		t.Errorf("Refused heard %v", why)
 	}
-	h.raw().cut()
+	r := h.raw()
+	eventually(t, "a second session", func() bool { _, there := h.net.Session(2); return there })
+	r.cut()
 	if why := await(t, "Refused", h.refused); !errors.Is(why, gamenet.ErrPeerClosed) && !errors.Is(why, gamenet.ErrLost) {
 		t.Errorf("Refused heard %v", why)
 	}
@@ -428,7 +420,7 @@ func TestStopAdmitting(t *testing.T) {
 	if err := c.Session().Send(gamenet.Packet{ID: 1, Payload: []byte("still here")}); err != nil {
 		t.Error(err)
 	}
-	await(t, "a session", silent.session)
+	eventually(t, "both sessions", func() bool { return len(slices.Collect(h.net.Sessions())) == 2 })
 	closeWithin(t, h.net)
 	silent.hears(Ending, text)
 	await(t, "the end", c.Done())

@@ -6,14 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
+	"github.com/muster-gg/muster/gamenet/handshake"
 )
 
 const (
@@ -29,27 +28,27 @@ type Config struct {
 	Transport     gamenet.Transport // nil for TCP
 	PlayerSession string            // the ticket; "" for servers that let anybody in
 	Name          string            // for the other players; may be ""
-	// Observe is called with each message of the server from Welcome on, one at a
-	// time, and must return quickly; nil for none. World has taken it in already.
+	// Welcomed is called when the server has let the bot in, before Observe; nil for
+	// none.
+	Welcomed func(protocol.Welcome)
+	// Observe is called with each message of the server, one at a time, and must
+	// return quickly; nil for none. World has taken it in already.
 	Observe func(protocol.Message)
 }
 
 // A RefusedError says that the server has not let the bot in.
-type RefusedError struct{ Reason string }
+type RefusedError struct {
+	Code   handshake.Code
+	Reason string
+}
 
 func (e *RefusedError) Error() string { return "refused: " + e.Reason }
 
 // A Bot is a player who has joined. Its methods may be called from any goroutine.
 type Bot struct {
-	observe  func(protocol.Message)
-	join     protocol.Join
-	client   *gamenet.ClientService
-	session  *gamenet.Session // set by OnConnected, before welcome or ended is closed
-	welcome  chan struct{}    // closed when the bot is in
-	ended    chan struct{}    // closed when the connection has ended, because of cause
-	cause    error
-	number   uint32
-	tickRate int
+	cfg     Config
+	conn    *handshake.Conn
+	welcome protocol.Welcome
 
 	sequence atomic.Uint32
 	rtt      atomic.Int64 // nanoseconds
@@ -62,76 +61,44 @@ type Bot struct {
 // Join connects to a server and joins. It fails with a *RefusedError when the
 // server says no. Whoever has joined must Leave.
 func Join(ctx context.Context, cfg Config) (*Bot, error) {
-	b := &Bot{
-		observe: cfg.Observe,
-		join:    protocol.Join{Version: protocol.Version, Nonce: rand.Uint64(), PlayerSession: cfg.PlayerSession, Name: cfg.Name},
-		welcome: make(chan struct{}), ended: make(chan struct{}), changed: make(chan struct{}),
-		world: World{Players: make(map[uint32]Player)},
-	}
-	var err error
-	b.client, err = gamenet.NewClient(gamenet.ClientConfig{Config: gamenet.Config{
-		Address:      cmp.Or(cfg.Server, "127.0.0.1:7777"),
-		Transport:    cfg.Transport,
-		NewHandler:   func(*gamenet.Session) gamenet.Handler { return handler{b} },
-		MaxPacket:    protocol.MaxPacket,
-		PingInterval: pingEvery, IdleTimeout: idleLimit,
-	}})
-	if err != nil {
-		return nil, err
-	}
+	b := &Bot{cfg: cfg, changed: make(chan struct{}), world: World{Players: make(map[uint32]Player)}}
 	ctx, cancel := context.WithTimeout(ctx, joinLimit)
 	defer cancel()
-	if err := b.client.Start(ctx); err != nil {
-		return nil, err
+	var err error
+	b.conn, err = handshake.Dial(ctx, handshake.Config{
+		Config: gamenet.Config{
+			Address:      cmp.Or(cfg.Server, "127.0.0.1:7777"),
+			Transport:    cfg.Transport,
+			MaxPacket:    protocol.MaxPacket,
+			PingInterval: pingEvery, IdleTimeout: idleLimit,
+		},
+		Version: protocol.Version, Ticket: cfg.PlayerSession, Data: protocol.Join{Name: cfg.Name}.Append(nil),
+		Welcomed: b.welcomed,
+	})
+	if refused, ok := errors.AsType[*handshake.RefusedError](err); ok {
+		return nil, &RefusedError{refused.Code, refused.Text}
 	}
-	if err := b.admitted(ctx); err != nil {
-		return nil, errors.Join(err, b.close())
+	if err != nil {
+		return nil, err
 	}
 	return b, nil
 }
 
-// admitted waits for the answer to Join.
-func (b *Bot) admitted(ctx context.Context) error {
-	select {
-	case <-b.welcome:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("no answer: %w", ctx.Err())
-	case <-b.ended:
-	}
-	select {
-	case <-b.welcome: // before it was disconnected
-		return nil
-	default:
-	}
-	if refused, ok := errors.AsType[*gamenet.PeerError](b.cause); ok {
-		return &RefusedError{refused.Reason}
-	}
-	return fmt.Errorf("disconnected without an answer: %w", b.cause)
-}
-
 // Number is the bot's number among the players.
-func (b *Bot) Number() uint32 { return b.number }
+func (b *Bot) Number() uint32 { return b.welcome.Number }
 
 // TickRate is the number of the server's ticks in a second.
-func (b *Bot) TickRate() int { return b.tickRate }
+func (b *Bot) TickRate() int { return int(b.welcome.TickRate) }
 
 // RTT is how long the last probe took there and back; 0 before the first. Run
 // probes once a second.
 func (b *Bot) RTT() time.Duration { return time.Duration(b.rtt.Load()) }
 
 // Done is closed when the connection has ended; Err says why.
-func (b *Bot) Done() <-chan struct{} { return b.ended }
+func (b *Bot) Done() <-chan struct{} { return b.conn.Done() }
 
 // Err is why the connection has ended; nil before Done is closed.
-func (b *Bot) Err() error {
-	select {
-	case <-b.ended:
-		return b.cause
-	default:
-		return nil
-	}
-}
+func (b *Bot) Err() error { return b.conn.Err() }
 
 // Say says something to everybody, as far as texts may: see protocol.Clean. An
 // empty text is not said.
@@ -146,26 +113,21 @@ func (b *Bot) Say(text string) error {
 // speed.
 func (b *Bot) Steer(x, y int8) error {
 	m := protocol.Input{Sequence: b.sequence.Add(1), X: x, Y: y}
-	return b.session.SendDatagram(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
+	return b.conn.Session().SendDatagram(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
 }
 
 // probe asks for an Echo.
 func (b *Bot) probe() error { return b.send(protocol.Probe{Value: uint64(time.Now().UnixNano())}) }
 
 func (b *Bot) send(m protocol.Message) error {
-	return b.session.Send(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
+	return b.conn.Session().Send(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
 }
 
 // Leave says goodbye and hangs up. It returns when everything that belongs to the
 // bot has ended. Leaving twice does nothing.
 func (b *Bot) Leave() error {
 	_ = b.send(protocol.Leave{}) // without a connection it has left
-	return b.close()
-}
-
-// close hangs up.
-func (b *Bot) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)
 	defer cancel()
-	return b.client.Close(ctx)
+	return b.conn.Close(ctx)
 }

@@ -12,24 +12,21 @@ import (
 
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
+	"github.com/muster-gg/muster/gamenet/handshake"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const patience = 20 * time.Second
 
-// A script is a server that answers Join with some packets.
-type script func(join protocol.Join) []protocol.Message
+// A script is a server that lets everybody in and then sends some packets; nil is
+// the end.
+type script []protocol.Message
 
-func (script) OnConnected(*gamenet.Session)           {}
-func (script) OnDisconnected(*gamenet.Session, error) {}
-func (answer script) OnPacket(s *gamenet.Session, p gamenet.Packet) {
-	m, err := protocol.FromPlayer(p.ID, p.Payload)
-	join, ok := m.(protocol.Join)
-	if err != nil || !ok {
-		return
-	}
-	for _, m := range answer(join) {
+func (script) OnPacket(*gamenet.Session, gamenet.Packet) {}
+func (script) OnDisconnected(*gamenet.Session, error)    {}
+func (messages script) OnConnected(s *gamenet.Session) {
+	for _, m := range messages {
 		if m == nil {
 			s.Disconnect("that is all")
 			return
@@ -38,12 +35,30 @@ func (answer script) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	}
 }
 
-// serve runs a server until the end of the test.
-func serve(t *testing.T, answer script) (address string) {
+// seven welcomes player 7.
+var seven = protocol.Welcome{Number: 7, TickRate: 30}
+
+// play7 runs a script for player 7 until the end of the test.
+func play7(t *testing.T, messages ...protocol.Message) (address string) {
 	t.Helper()
-	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{
-		Address: "127.0.0.1:0", NewHandler: func(*gamenet.Session) gamenet.Handler { return answer },
-	}})
+	return serve(t, func(context.Context) (handshake.Admission, error) {
+		return handshake.Admission{Handler: script(messages), Data: seven.Append(nil)}, nil
+	})
+}
+
+// serve runs a server that answers everybody alike, until the end of the test.
+func serve(t *testing.T, answer func(context.Context) (handshake.Admission, error)) (address string) {
+	t.Helper()
+	entry, err := handshake.NewServer(handshake.ServerConfig{
+		Version: protocol.Version, Unticketed: true,
+		Admit: func(ctx context.Context, _ *gamenet.Session, _ handshake.Hello) (handshake.Admission, error) {
+			return answer(ctx)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: entry.NewHandler}})
 	if err == nil {
 		err = server.Start(t.Context())
 	}
@@ -51,6 +66,7 @@ func serve(t *testing.T, answer script) (address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		entry.StopAdmitting()
 		if err := server.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
@@ -58,26 +74,19 @@ func serve(t *testing.T, answer script) (address string) {
 	return server.Addr().String()
 }
 
-func welcome(join protocol.Join) protocol.Message {
-	return protocol.Welcome{Nonce: join.Nonce, Number: 7, TickRate: 30}
-}
-
 func TestWorld(t *testing.T) {
-	address := serve(t, func(join protocol.Join) []protocol.Message {
-		return []protocol.Message{
-			welcome(join),
-			protocol.State{Tick: 8, Places: []protocol.Place{{Number: 2, X: 1, Y: 1}}}, // before Joined: not there yet
-			protocol.Joined{Number: 2, Name: "bob"},
-			protocol.State{Tick: 10, Places: []protocol.Place{{Number: 2, X: 5, Y: 5}}},
-			protocol.State{Tick: 10, Places: []protocol.Place{{Number: 3, X: 5, Y: 5}}}, // the other part; nobody is 3
-			protocol.State{Tick: 9, Places: []protocol.Place{{Number: 2, X: 4, Y: 4}}},  // overtaken
-			protocol.Said{Number: 2, Text: "hi"},
-			protocol.Joined{Number: 4},
-			protocol.Left{Number: 4},
-			protocol.State{Tick: 11, Places: []protocol.Place{{Number: 4}}}, // left already
-			protocol.Notice{Text: "closing time"},
-		}
-	})
+	address := play7(t,
+		protocol.State{Tick: 8, Places: []protocol.Place{{Number: 2, X: 1, Y: 1}}}, // before Joined: not there yet
+		protocol.Joined{Number: 2, Name: "bob"},
+		protocol.State{Tick: 10, Places: []protocol.Place{{Number: 2, X: 5, Y: 5}}},
+		protocol.State{Tick: 10, Places: []protocol.Place{{Number: 3, X: 5, Y: 5}}}, // the other part; nobody is 3
+		protocol.State{Tick: 9, Places: []protocol.Place{{Number: 2, X: 4, Y: 4}}},  // overtaken
+		protocol.Said{Number: 2, Text: "hi"},
+		protocol.Joined{Number: 4},
+		protocol.Left{Number: 4},
+		protocol.State{Tick: 11, Places: []protocol.Place{{Number: 4}}}, // left already
+		protocol.Notice{Text: "closing time"},
+	)
 	var mu sync.Mutex
 	observed := 0
 	b, err := Join(t.Context(), Config{Server: address, Name: "ada", Observe: func(protocol.Message) {
@@ -102,7 +111,7 @@ func TestWorld(t *testing.T) {
 	if err := errors.Join(b.Leave(), b.Leave()); err != nil {
 		t.Error(err)
 	}
-	if b.Err() == nil || observed != 11 {
+	if b.Err() == nil || observed != 10 {
 		t.Errorf("after the end: %v, %d messages observed", b.Err(), observed)
 	}
 	if err := b.Run(t.Context()); err == nil {
@@ -113,22 +122,23 @@ func TestWorld(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		answer  script
+		answer  handshake.Admission
+		err     error
 		refused bool
 		what    string
 	}{
-		{"refused", func(protocol.Join) []protocol.Message { return []protocol.Message{nil} }, true, "that is all"},
-		{"welcomed as somebody else", func(j protocol.Join) []protocol.Message {
-			return []protocol.Message{protocol.Welcome{Nonce: j.Nonce + 1, Number: 1, TickRate: 30}}
-		}, false, "somebody else"},
-		{"welcomed as nobody", func(j protocol.Join) []protocol.Message {
-			return []protocol.Message{protocol.Welcome{Nonce: j.Nonce, TickRate: 30}}
-		}, false, "nobody"},
-		{"a message of players", func(j protocol.Join) []protocol.Message { return []protocol.Message{protocol.Leave{}} }, false, "does not send packets of id 4"},
+		{"refused", handshake.Admission{}, &handshake.RefusedError{Code: handshake.Full, Text: "the game is full"}, true, "refused: the game is full"},
+		{"welcomed as nobody", handshake.Admission{Handler: script{}, Data: protocol.Welcome{TickRate: 30}.Append(nil)}, nil, false, "it welcomes nobody"},
+		{"welcomed to another game", handshake.Admission{Handler: script{}, Data: []byte("chess")}, nil, false, "invalid message: Welcome"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Join(t.Context(), Config{Server: serve(t, test.answer)})
-			if _, refused := errors.AsType[*RefusedError](err); err == nil || refused != test.refused || !strings.Contains(err.Error(), test.what) {
+			address := serve(t, func(context.Context) (handshake.Admission, error) { return test.answer, test.err })
+			_, err := Join(t.Context(), Config{Server: address})
+			if err == nil {
+				t.Fatal("the bot has joined")
+			}
+			refused, ok := errors.AsType[*RefusedError](err)
+			if ok != test.refused || ok && refused.Code != handshake.Full || !strings.Contains(err.Error(), test.what) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -137,9 +147,7 @@ func TestRefused(t *testing.T) {
 
 // TestDisconnected joins and is disconnected at once: whoever waits hears why.
 func TestDisconnected(t *testing.T) {
-	b, err := Join(t.Context(), Config{Server: serve(t, func(join protocol.Join) []protocol.Message {
-		return []protocol.Message{welcome(join), nil}
-	})})
+	b, err := Join(t.Context(), Config{Server: play7(t, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,11 +160,29 @@ func TestDisconnected(t *testing.T) {
 	}
 }
 
+// TestNonsense hears what no server of this game says.
+func TestNonsense(t *testing.T) {
+	b, err := Join(t.Context(), Config{Server: play7(t, protocol.Leave{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-b.Done()
+	if err := b.Err(); !errors.Is(err, gamenet.ErrDisconnected) || !strings.Contains(err.Error(), "does not send packets of id 4") {
+		t.Errorf("ended because of %v", err)
+	}
+	if err := b.Leave(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNoAnswer(t *testing.T) {
-	address := serve(t, func(protocol.Join) []protocol.Message { return nil })
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := Join(ctx, Config{Server: address}); !errors.Is(err, context.DeadlineExceeded) {
+	ctx, cancel := context.WithCancel(t.Context())
+	address := serve(t, func(ctx context.Context) (handshake.Admission, error) {
+		cancel()
+		<-ctx.Done()
+		return handshake.Admission{}, ctx.Err()
+	})
+	if _, err := Join(ctx, Config{Server: address}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -164,8 +190,8 @@ func TestNoAnswer(t *testing.T) {
 func TestReporter(t *testing.T) {
 	var out strings.Builder
 	r := &reporter{to: &out}
+	r.welcomed(protocol.Welcome{Number: 1, TickRate: 2})
 	for _, m := range []protocol.Message{
-		protocol.Welcome{Number: 1, TickRate: 2},
 		protocol.Joined{Number: 1}, protocol.Joined{Number: 2},
 		protocol.State{Tick: 1, Places: []protocol.Place{{Number: 1}, {Number: 2, X: 150, Y: -1}}},
 		protocol.State{Tick: 2, Places: []protocol.Place{{Number: 1}, {Number: 2, X: 200}}},

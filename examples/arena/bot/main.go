@@ -81,7 +81,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 // play joins, plays for as long as wanted, and leaves.
 func play(ctx context.Context, o options, stdin io.Reader, stdout io.Writer) (err error) {
 	out := &reporter{to: stdout, quiet: o.quiet}
-	o.Observe = out.observe
+	o.Welcomed, o.Observe = out.welcomed, out.observe
 	b, err := Join(ctx, o.Config)
 	if err != nil {
 		return err

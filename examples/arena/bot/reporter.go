@@ -22,12 +22,15 @@ type reporter struct {
 	from, at time.Time // of the first and the last tick
 }
 
+// welcomed takes that the bot is in.
+func (r *reporter) welcomed(m protocol.Welcome) {
+	r.number, r.rate, r.here = m.Number, uint32(m.TickRate), make(map[uint32]uint32)
+	r.line("joined as player %d", m.Number)
+}
+
 // observe takes a message.
 func (r *reporter) observe(m protocol.Message) {
 	switch m := m.(type) {
-	case protocol.Welcome:
-		r.number, r.rate, r.here = m.Number, uint32(m.TickRate), make(map[uint32]uint32)
-		r.line("joined as player %d", m.Number)
 	case protocol.Joined:
 		if m.Number != r.number {
 			r.here[m.Number] = 0

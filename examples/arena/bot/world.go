@@ -52,11 +52,11 @@ func (b *Bot) Until(ctx context.Context, wanted func(World) bool) error {
 		}
 		select {
 		case <-changed:
-		case <-b.ended:
+		case <-b.Done():
 			select {
 			case <-changed: // before the end
 			default:
-				return b.cause
+				return b.Err()
 			}
 		case <-ctx.Done():
 			return ctx.Err()

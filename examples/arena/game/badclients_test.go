@@ -9,6 +9,7 @@ import (
 	"github.com/muster-gg/muster/examples/arena/link"
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
+	"github.com/muster-gg/muster/gamenet/handshake"
 )
 
 // A gossip is a connection that says what a test wants.
@@ -72,9 +73,15 @@ func packet(m protocol.Message) gamenet.Packet {
 	return gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)}
 }
 
-// join is a Join of some version of the protocol.
-func join(version uint16, ticket string) gamenet.Packet {
-	return packet(protocol.Join{Version: version, PlayerSession: ticket})
+// hello is a Hello of somebody without a name.
+func hello(version byte, ticket string) gamenet.Packet {
+	return helloWith(version, ticket, string(protocol.Join{}.Append(nil)))
+}
+
+// helloWith is a Hello: format 1, version, nonce, ticket and data.
+func helloWith(version byte, ticket, data string) gamenet.Packet {
+	head := []byte{1, version, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, byte(len(ticket))}
+	return gamenet.Packet{ID: handshake.IDHello, Payload: append(head, ticket+data...)}
 }
 
 // TestBadClients sends what no player should: each is told why it is
@@ -88,42 +95,48 @@ func TestBadClients(t *testing.T) {
 			packets []gamenet.Packet
 			reason  string
 		}{
-			{"wrong version", []gamenet.Packet{join(2, "psess-2")}, "this server speaks version 1 of the protocol, not 2"},
-			{"no Join first", []gamenet.Packet{packet(protocol.Say{Text: "hi"})}, "invalid message: the first one must be Join"},
-			{"half a Join", []gamenet.Packet{{ID: protocol.IDJoin, Payload: []byte{1, 0, 1}}}, "invalid message: packet 1: too short"},
-			{"a message of servers", []gamenet.Packet{packet(protocol.Left{Number: 1})}, "invalid message: a player does not send packets of id 19"},
-			{"too large", []gamenet.Packet{{ID: protocol.IDJoin, Payload: make([]byte, protocol.MaxPacket)}}, "invalid packet"},
+			{"wrong version", []gamenet.Packet{hello(protocol.Version+1, "psess-2")}, "this server speaks version 2 of the protocol, not 3"},
+			{"no Hello first", []gamenet.Packet{packet(protocol.Say{Text: "hi"})}, "handshake: invalid packet: the first one must be Hello"},
+			{"half a Hello", []gamenet.Packet{{ID: handshake.IDHello, Payload: []byte{1, 2, 0, 0, 0, 1}}}, "handshake: invalid packet: Hello is too short"},
+			{"half a name", []gamenet.Packet{helloWith(protocol.Version, "psess-2", "\x05hi")}, "invalid message: Join: too short"},
+			{"too large", []gamenet.Packet{{ID: handshake.IDHello, Payload: make([]byte, protocol.MaxPacket)}}, "invalid packet"},
 		} {
 			t.Log(test.name)
 			m.connect(test.packets...).hearsWhy(test.reason)
 		}
 		if n := m.count("accept psess-2"); n != 0 {
-			t.Error("a wrong version has used up the reservation")
+			t.Error("somebody who was not let in has used up the reservation")
 		}
 		bob := m.join("psess-2")
 		bob.sees(1, true)
 		ada.goesOn()
-		m.connect(join(1, "psess-2")).hearsWhy("this player session is in use")
+		m.connect(hello(protocol.Version, "psess-2")).hearsWhy("this player session is in use")
 		bob.goesOn()
 	})
 }
 
-// TestJoinTwice sends a second Join on one connection, which ends it: the player
-// has left.
-func TestJoinTwice(t *testing.T) {
-	t.Parallel()
-	m := begin(t, newService(), link.TCP).ready()
-	m.connect(join(1, "psess-1"), join(1, "psess-2")).hearsWhy("invalid message: Join was sent before")
-	m.endWell()
+// TestBadPlayers lets players in who then send what no player should: that is the
+// end of the connection, and the player has left.
+func TestBadPlayers(t *testing.T) {
+	for _, test := range []struct {
+		second gamenet.Packet
+		reason string
+	}{
+		{hello(protocol.Version, "psess-2"), "the handshake is over"},
+		{packet(protocol.Left{Number: 1}), "invalid message: a player does not send packets of id 19"},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			t.Parallel()
+			m := begin(t, newService(), link.TCP).ready()
+			m.connect(hello(protocol.Version, "psess-1"), test.second).hearsWhy(test.reason)
+			m.endWell()
+		})
+	}
 }
 
-// TestSilentConnection waits the five seconds that a connection may be silent.
+// TestSilentConnection waits for as long as a connection may be silent.
 func TestSilentConnection(t *testing.T) {
 	t.Parallel()
-	m := begin(t, newService(), link.TCP).ready()
-	began := time.Now()
-	m.connect().hearsWhy("no first packet in time")
-	if d := time.Since(began); d < protocol.JoinLimit {
-		t.Errorf("disconnected after %v", d)
-	}
+	m := beginWith(t, newService(), link.TCP, 50*time.Millisecond).ready()
+	m.connect().hearsWhy("no Hello within 50ms")
 }

@@ -68,11 +68,11 @@ func (p *program) ends(t *testing.T, want int) {
 
 func TestClient(t *testing.T) {
 	overAll(t, func(t *testing.T, transport string) {
-		m := begin(t, newService(), transport).ready()
+		m := begin(t, newService(), transport, "-tickrate=10").ready() // that a busy machine keeps up with
 		ada := m.client(strings.NewReader("is anybody here?\n\n"), "-playersession=psess-1", "-Player", "ada", "-say", "hello")
 		ada.prints(t, "joined as player 1")
 		ada.prints(t, `player 1 says: is anybody here\?`)
-		bob := m.client(nil, "-playersession=psess-2", "-quiet", "-seconds=1.5")
+		bob := m.client(nil, "-playersession=psess-2", "-quiet", "-seconds=2")
 		bob.prints(t, "player 1 says: hello")
 		m.client(nil, "-playersession=psess-9").ends(t, bot.ExitRefused)
 		ada.prints(t, `sees player 2 at -?\d+\.\d\d,-?\d+\.\d\d`)
@@ -82,7 +82,7 @@ func TestClient(t *testing.T) {
 		ada.prints(t, "player 2 left")
 		ada.interrupt()
 		ada.ends(t, bot.ExitOK)
-		ada.prints(t, `received ([5-9]|[12]\d|3[01])\.\d ticks/s, round trip \d+\.\d\d ms`)
+		ada.prints(t, `received ([2-9]|10)\.\d ticks/s, round trip \d+\.\d\d ms`)
 		if strings.Contains(bob.out.String(), "sees") {
 			t.Error("-quiet prints where the others are")
 		}

@@ -7,13 +7,14 @@
 //
 // # Who does what where
 //
-// The callbacks of a player's session (guest) run in that session's own goroutine,
-// one after the other. Whatever may take long happens there: asking the service
-// whether a player session is good, and telling it that a player has left. It
-// delays that player and nobody else, and because OnDisconnected comes after the
-// callback that let the player in, a player who hangs up meanwhile is taken back
-// in order. Everything that players share belongs to the executor (do), whose
-// jobs are short: joining, steering, talking, leaving, and the tick.
+// Package gamenet/handshake hears who wants to come in, and asks admit, which runs
+// in the session's own goroutine, as the callbacks of the player (guest) do after
+// it. Whatever may take long happens there: asking the service whether a player
+// session is good, and telling it that a player has left. It delays that player
+// and nobody else, and because OnDisconnected comes after the admission, a player
+// who hangs up meanwhile is taken back in order. Everything that players share
+// belongs to the executor (do), whose jobs are short: joining, steering, talking,
+// leaving, and the tick.
 //
 // # What players hear
 //
@@ -27,19 +28,13 @@ package game
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/examples/arena/room"
 	"github.com/muster-gg/muster/gamenet"
+	"github.com/muster-gg/muster/gamenet/handshake"
 	"github.com/muster-gg/muster/gameserver"
-)
-
-const (
-	acceptLimit = 10 * time.Second // for the service to accept a player session
-	removeLimit = 5 * time.Second  // for telling the service of a player who left
 )
 
 // A game is the one game session of the process.
@@ -47,11 +42,11 @@ type game struct {
 	options options
 	out     *printer
 	server  *gameserver.Server
+	entry   *handshake.Server
 	net     *gamenet.ServerService
 	players *gamenet.Group // those who are in the room
 	turn    *gamenet.Executor
-	over    chan struct{}   // closed when the last player has left, unless the process lingers
-	playing context.Context // done when the process is about to end
+	over    chan struct{} // closed when the last player has left, unless the process lingers
 
 	// Of the executor.
 	room  *room.Room
@@ -60,11 +55,11 @@ type game struct {
 	bytes []byte
 }
 
-func newGame(playing context.Context, o options, out *printer, server *gameserver.Server, turn *gamenet.Executor) *game {
+func newGame(o options, out *printer, server *gameserver.Server, turn *gamenet.Executor) *game {
 	return &game{
-		options: o, out: out, server: server, players: gamenet.NewGroup(), turn: turn, over: make(chan struct{}), playing: playing,
+		options: o, out: out, server: server, players: gamenet.NewGroup(), turn: turn, over: make(chan struct{}),
 		room: room.New(o.tickRate),
-		door: door{unticketed: o.allowUnticketed, places: o.maxPlayers, strict: o.maxPlayers > 0, tickets: make(map[string]bool)},
+		door: door{unticketed: o.allowUnticketed, places: o.maxPlayers, strict: o.maxPlayers > 0},
 	}
 }
 
@@ -105,44 +100,10 @@ func (g *game) end() {
 	}
 }
 
-// accept asks the service whether a ticket is good, which it then is no more.
-func (g *game) accept(ticket string) error {
-	if ticket == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(g.playing, acceptLimit)
-	defer cancel()
-	err := g.server.AcceptPlayerSession(ctx, ticket)
-	if err == nil {
-		return nil
-	}
-	if e, ok := errors.AsType[*gameserver.Error](err); ok && e.Code != 0 {
-		return errors.New(e.Message)
-	}
-	// Without an answer nobody knows whether the player session is ACTIVE now.
-	g.remove(ticket)
-	if g.playing.Err() != nil {
-		return errEnding
-	}
-	return errors.New("the player session could not be checked")
-}
-
-// remove gives an accepted player session back, also when the process is ending.
-func (g *game) remove(ticket string) {
-	if ticket == "" {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.playing), removeLimit)
-	defer cancel()
-	if err := g.server.RemovePlayerSession(ctx, ticket); err != nil {
-		g.out.line("[error] Removing a player session failed: %v", err)
-	}
-}
-
-// settle gives a ticket back. The last one ends the game session.
-func (g *game) settle(ticket string) {
+// settle ends a visit. The last one ends the game session.
+func (g *game) settle() {
 	_ = g.do(func() {
-		if g.door.settle(ticket) && !g.options.linger {
+		if g.door.settle() && !g.options.linger {
 			g.out.line("LogGameState: The last player has left")
 			g.end()
 		}
@@ -191,22 +152,19 @@ func (g *game) packet(m protocol.Message) gamenet.Packet {
 	return gamenet.Packet{ID: m.ID(), Payload: g.bytes}
 }
 
-// join lets a player into the room, who hears Welcome first and then who is there.
-// It is a job of the executor.
-func (g *game) join(s *gamenet.Session, m protocol.Join) (number uint32) {
-	present := g.room.Present()
-	number = g.room.Join(m.Name)
-	g.door.visited = true
-	if number == 1 {
-		g.out.line("LogGameState: Match State Changed from WaitingToStart to InProgress")
-	}
+// join lets a player into the room, who hears who is there. It is a job of the
+// executor.
+func (g *game) join(s *gamenet.Session, p *guest) {
 	frame := g.net.NewFrame()
 	defer frame.Release()
-	g.add(frame, protocol.Welcome{Nonce: m.Nonce, Number: number, TickRate: uint16(g.options.tickRate)})
-	for _, other := range present {
+	for _, other := range g.room.Present() {
 		g.add(frame, other)
 	}
+	if !g.door.visited {
+		g.door.visited = true
+		g.out.line("LogGameState: Match State Changed from WaitingToStart to InProgress")
+	}
+	g.room.Join(p.number, p.name)
 	_ = s.SendFrame(frame) // fails when the player has hung up: OnDisconnected follows
 	g.players.Add(s)
-	return number
 }

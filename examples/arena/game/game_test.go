@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-gg/muster/examples/arena/bot"
 	"github.com/muster-gg/muster/examples/arena/link"
+	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/control"
@@ -131,6 +132,7 @@ func TestUnticketedPlayersAndInterrupt(t *testing.T) {
 		t.Errorf("%d ticks/s", ada.TickRate())
 	}
 	m.refused("", "the game is full")
+	ada.sees(bob.Number(), true)
 	bob.leave()
 	ada.sees(bob.Number(), false)
 	m.join("").sees(ada.Number(), true)
@@ -180,7 +182,7 @@ func TestAcceptanceTakesLong(t *testing.T) {
 		}
 		m := begin(t, s, transport).ready()
 		ada := m.join("psess-1")
-		g := m.connect(join(1, "psess-2"))
+		g := m.connect(hello(protocol.Version, "psess-2"))
 		m.await(t, "accept psess-2")
 		ada.goesOn()
 		now, cancel := context.WithCancel(t.Context())
@@ -203,7 +205,7 @@ func TestEndWhileAccepting(t *testing.T) {
 	s := newService()
 	s.answer = func(string, func()) {}
 	m := begin(t, s, link.TCP).ready()
-	g := m.connect(join(1, "psess-1"))
+	g := m.connect(hello(protocol.Version, "psess-1"))
 	m.await(t, "accept psess-1")
 	m.cancel()
 	m.endWell()

@@ -51,6 +51,12 @@ type match struct {
 // begin runs the server against a real door of the service.
 func begin(t *testing.T, s *service, transport string, more ...string) *match {
 	t.Helper()
+	return beginWith(t, s, transport, 0, more...)
+}
+
+// beginWith is begin with a limit for players' first word; 0 for the default.
+func beginWith(t *testing.T, s *service, transport string, helloLimit time.Duration, more ...string) *match {
+	t.Helper()
 	door := serversdk.New(serversdk.Config{Servers: s, Log: slog.New(slog.DiscardHandler)})
 	server := httptest.NewServer(door)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -62,7 +68,12 @@ func begin(t *testing.T, s *service, transport string, more ...string) *match {
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		m.result <- Run(ctx, args, &m.out)
+		o, err := parse(args)
+		if err == nil {
+			o.helloLimit = helloLimit
+			err = o.run(ctx, args, &m.out)
+		}
+		m.result <- err
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -195,11 +206,12 @@ func (p *player) sees(other uint32, there bool) {
 	})
 }
 
-// goesOn waits until a player has heard of another second.
+// goesOn waits until a player has heard of some more ticks.
 func (p *player) goesOn() {
 	p.t.Helper()
+	const more = 10
 	now := p.World().Ticks
-	p.until("another second has gone by", func(w bot.World) bool { return w.Ticks >= now+p.TickRate() })
+	p.until("the game has gone on", func(w bot.World) bool { return w.Ticks >= now+more })
 }
 
 func (p *player) hears(number uint32, text string) {

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/muster-gg/muster/examples/arena/cmdline"
 	"github.com/muster-gg/muster/examples/arena/link"
@@ -46,6 +47,7 @@ type options struct {
 	linger          bool
 	log             bool
 	logSecrets      bool
+	helloLimit      time.Duration // no flag: 0 for the default of the handshake
 }
 
 // parse reads the command line.

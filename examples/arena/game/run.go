@@ -38,6 +38,11 @@ func Run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return o.run(ctx, args, stdout)
+}
+
+// run is Run with the options that args stand for.
+func (o options) run(ctx context.Context, args []string, stdout io.Writer) error {
 	out := &printer{to: stdout, quiet: !o.log}
 	out.line("LogInit: Command Line: %s", o.commandLine(args))
 	out.line("LogSampleGame: Initializing the GameLift Server")
@@ -55,9 +60,7 @@ func serve(ctx context.Context, o options, out *printer) (err error) {
 	turn := gamenet.NewExecutor(gamenet.ExecutorConfig{})
 	defer func() { err = errors.Join(err, turn.Close(context.WithoutCancel(ctx))) }()
 	server := gameserver.New(gameserver.Config{Trace: out.message})
-	playing, stop := context.WithCancel(ctx)
-	defer stop()
-	g := newGame(playing, o, out, server, turn)
+	g := newGame(o, out, server, turn)
 	if err := g.listen(ctx); err != nil {
 		return err
 	}
@@ -76,7 +79,6 @@ func serve(ctx context.Context, o options, out *printer) (err error) {
 	if err := g.host(ctx); err != nil {
 		return err
 	}
-	stop()
 	return errors.Join(g.drain(ctx), g.goodbye(ctx))
 }
 
@@ -86,14 +88,17 @@ func (g *game) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if g.entry, err = g.newEntry(); err != nil {
+		return err
+	}
 	g.net, err = gamenet.NewServer(gamenet.ServerConfig{
 		Config: gamenet.Config{
 			Address:      net.JoinHostPort(g.options.address, strconv.Itoa(g.options.Port)),
 			Transport:    playerPorts{transport},
-			NewHandler:   func(*gamenet.Session) gamenet.Handler { return &guest{game: g} },
+			NewHandler:   g.newHandler,
 			MaxPacket:    protocol.MaxPacket,
 			QueuePackets: queuePackets, QueueBytes: queueBytes, WhenFull: gamenet.Disconnect,
-			FirstPacketTimeout: protocol.JoinLimit, PingInterval: pingInterval, IdleTimeout: idleLimit,
+			PingInterval: pingInterval, IdleTimeout: idleLimit,
 		},
 		MaxSessions: max(1000, g.options.maxPlayers+visitors),
 	})
@@ -152,6 +157,7 @@ func (g *game) host(ctx context.Context) error {
 // drain disconnects the players and gives their player sessions back. When it
 // returns nobody is there and nobody can come.
 func (g *game) drain(ctx context.Context) error {
+	g.entry.StopAdmitting()
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
 	defer cancel()
 	err := g.net.Close(draining)

@@ -9,14 +9,30 @@ import (
 // its sender may send.
 var ErrInvalid = errors.New("invalid message")
 
+// ReadJoin reads the data of a player's Hello. An error wraps ErrInvalid.
+func ReadJoin(data []byte) (Join, error) {
+	r := reader{rest: data}
+	m := Join{r.text(0, MaxName)}
+	return m, r.data("Join")
+}
+
+// ReadWelcome reads the data of the server's Welcome: a player who is somebody, and
+// a server that ticks. An error wraps ErrInvalid.
+func ReadWelcome(data []byte) (Welcome, error) {
+	r := reader{rest: data}
+	m := Welcome{Number: r.u32(), TickRate: r.u16()}
+	if m.Number == 0 || m.TickRate == 0 {
+		r.fail("it welcomes nobody")
+	}
+	return m, r.data("Welcome")
+}
+
 // FromPlayer reads what a player has sent. The message does not refer to the
 // payload. An error wraps ErrInvalid.
 func FromPlayer(id uint16, payload []byte) (Message, error) {
 	r := reader{rest: payload}
 	var m Message
 	switch id {
-	case IDJoin:
-		m = r.join()
 	case IDInput:
 		m = Input{Sequence: r.u32(), X: int8(r.u8()), Y: int8(r.u8())}
 	case IDSay:
@@ -28,7 +44,7 @@ func FromPlayer(id uint16, payload []byte) (Message, error) {
 	default:
 		return nil, fmt.Errorf("%w: a player does not send packets of id %d", ErrInvalid, id)
 	}
-	return r.end(id, m)
+	return r.message(id, m)
 }
 
 // FromServer reads what a server has sent. The message does not refer to the
@@ -37,8 +53,6 @@ func FromServer(id uint16, payload []byte) (Message, error) {
 	r := reader{rest: payload}
 	var m Message
 	switch id {
-	case IDWelcome:
-		m = Welcome{Nonce: r.u64(), Number: r.u32(), TickRate: r.u16()}
 	case IDJoined:
 		m = Joined{Number: r.u32(), Name: r.text(0, MaxName)}
 	case IDLeft:
@@ -54,23 +68,13 @@ func FromServer(id uint16, payload []byte) (Message, error) {
 	default:
 		return nil, fmt.Errorf("%w: a server does not send packets of id %d", ErrInvalid, id)
 	}
-	return r.end(id, m)
+	return r.message(id, m)
 }
 
 // A reader takes a payload apart. What lacks is read as zero, and noted.
 type reader struct {
 	rest []byte
 	bad  string // what is wrong; "" if nothing is
-}
-
-func (r *reader) join() Join {
-	m := Join{Version: r.u16()}
-	if m.Version != Version {
-		r.rest = nil // only its own kind can read it
-		return m
-	}
-	m.Nonce, m.PlayerSession, m.Name = r.u64(), r.text(0, MaxTicket), r.text(0, MaxName)
-	return m
 }
 
 func (r *reader) state() State {
@@ -151,13 +155,26 @@ func (r *reader) fail(why string) {
 	r.rest = nil
 }
 
-// end is the message, if all of the payload was good for it.
-func (r *reader) end(id uint16, m Message) (Message, error) {
-	if len(r.rest) > 0 {
-		r.fail("too long")
-	}
-	if r.bad != "" {
+// message is the message, if all of the payload was good for it.
+func (r *reader) message(id uint16, m Message) (Message, error) {
+	if !r.good() {
 		return nil, fmt.Errorf("%w: packet %d: %s", ErrInvalid, id, r.bad)
 	}
 	return m, nil
+}
+
+// data refuses the data of a packet of the handshake, unless all of it was good.
+func (r *reader) data(packet string) error {
+	if !r.good() {
+		return fmt.Errorf("%w: %s: %s", ErrInvalid, packet, r.bad)
+	}
+	return nil
+}
+
+// good says whether there was what was read, and nothing else.
+func (r *reader) good() bool {
+	if len(r.rest) > 0 {
+		r.fail("too long")
+	}
+	return r.bad == ""
 }

@@ -11,31 +11,30 @@
 //
 // # Joining
 //
-// A player connects and sends Join within five seconds (JoinLimit). The server
-// looks at the version first, then at the player session, which it lets the
-// service accept, and answers with Welcome, or ends the connection with a reason
-// (gamenet.Session.Disconnect), which is a *gamenet.PeerError at the player's end.
+// A player joins as package gamenet/handshake does it, with this package's Version
+// and the player session as the ticket, which the server lets the service accept.
+// Hello and Welcome carry data of this protocol:
+//
+//	packet   data
+//	Hello    Join: text name (0–32)
+//	Welcome  Welcome: u32 number, u16 ticks per second
+//
+// The packets that follow are these:
 //
 //	player → server
 //	 id  message  bytes
-//	  1  Join     u16 version, u64 nonce, text player session (0–255), text name (0–32)
 //	  2  Input    u32 sequence, i8 x, i8 y
 //	  3  Say      text (1–200)
 //	  4  Leave    –
 //	  5  Probe    u64 value
 //
 //	server → player
-//	 17  Welcome  u64 nonce, u32 number, u16 ticks per second
 //	 18  Joined   u32 number, text name (0–32)
 //	 19  Left     u32 number
 //	 20  Said     u32 number, text (1–200)
 //	 21  State    u32 tick, then for each player: u32 number, i16 x, i16 y
 //	 22  Notice   text (1–200)
 //	 23  Echo     u64 value
-//
-// The version is the first thing in Join in all versions of the protocol, so that
-// every server can say which one it speaks. Everything else may change with the
-// version.
 //
 // # Playing
 //
@@ -48,7 +47,7 @@
 // State and Input may travel as datagrams, where the transport has them: they may
 // then be lost, come twice, or overtake one another. The receiver keeps to the
 // newest: an older tick or sequence is ignored. Both fit into a datagram of 1,024
-// bytes, header included. They may arrive before Welcome.
+// bytes, header included. They may arrive before Welcome, and are not looked at then.
 //
 // A player walks at the server's pace: Input is the direction, and a full turn of
 // the stick is MaxInput. It holds until the next one, for a second at most. A

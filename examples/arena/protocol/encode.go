@@ -9,10 +9,12 @@ import (
 
 var order = binary.LittleEndian
 
-// Append implements Message.
-func (m Join) Append(dst []byte) []byte {
-	dst = order.AppendUint64(order.AppendUint16(dst, m.Version), m.Nonce)
-	return appendText(appendText(dst, m.PlayerSession, MaxTicket), m.Name, MaxName)
+// Append adds the bytes of the data to dst. The name is cut to what it may have.
+func (m Join) Append(dst []byte) []byte { return appendText(dst, m.Name, MaxName) }
+
+// Append adds the bytes of the data to dst.
+func (m Welcome) Append(dst []byte) []byte {
+	return order.AppendUint16(order.AppendUint32(dst, m.Number), m.TickRate)
 }
 
 // Append implements Message.
@@ -28,11 +30,6 @@ func (Leave) Append(dst []byte) []byte { return dst }
 
 // Append implements Message.
 func (m Probe) Append(dst []byte) []byte { return order.AppendUint64(dst, m.Value) }
-
-// Append implements Message.
-func (m Welcome) Append(dst []byte) []byte {
-	return order.AppendUint16(order.AppendUint32(order.AppendUint64(dst, m.Nonce), m.Number), m.TickRate)
-}
 
 // Append implements Message.
 func (m Joined) Append(dst []byte) []byte {

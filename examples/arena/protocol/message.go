@@ -1,18 +1,12 @@
 package protocol
 
-import "time"
-
 // Version is the version of the protocol that this package speaks.
-const Version = 1
-
-// JoinLimit is how long a server waits for a new connection's Join.
-const JoinLimit = 5 * time.Second
+const Version = 2
 
 // The limits of texts in bytes.
 const (
-	MaxTicket = 255 // of a player session id
-	MaxName   = 32
-	MaxText   = 200 // of Say, Said and Notice
+	MaxName = 32
+	MaxText = 200 // of Say, Said and Notice
 )
 
 // MaxInput is the largest value of an Input's direction: full speed.
@@ -22,42 +16,43 @@ const MaxInput = 127
 // 1,008 bytes with its header, so it fits into a datagram.
 const MaxPlaces = 125
 
-// MaxPacket is the size of the largest packet of the protocol in bytes, header
-// included, with room for what a later version may add to Join.
+// MaxPacket is the size of the largest packet in bytes, header included: of the
+// protocol, and of the handshake before it.
 const MaxPacket = 1024
 
 // The packet ids.
 const (
-	IDJoin  uint16 = 1
 	IDInput uint16 = 2
 	IDSay   uint16 = 3
 	IDLeave uint16 = 4
 	IDProbe uint16 = 5
 
-	IDWelcome uint16 = 17
-	IDJoined  uint16 = 18
-	IDLeft    uint16 = 19
-	IDSaid    uint16 = 20
-	IDState   uint16 = 21
-	IDNotice  uint16 = 22
-	IDEcho    uint16 = 23
+	IDJoined uint16 = 18
+	IDLeft   uint16 = 19
+	IDSaid   uint16 = 20
+	IDState  uint16 = 21
+	IDNotice uint16 = 22
+	IDEcho   uint16 = 23
 )
 
-// A Message is one of this package's message types.
+// Join is the data of a player's Hello: see package handshake.
+type Join struct {
+	Name string // for the other players; may be ""
+}
+
+// Welcome is the data of the server's Welcome: see package handshake.
+type Welcome struct {
+	Number   uint32 // the player's
+	TickRate uint16 // ticks per second
+}
+
+// A Message is what goes in a packet of its own.
 type Message interface {
 	// ID is the id of the message's packet.
 	ID() uint16
 	// Append adds the packet's payload to dst. Texts are cut to what they may have,
 	// and what may not be in them is left out, so that a payload is always valid.
 	Append(dst []byte) []byte
-}
-
-// Join asks to be let in.
-type Join struct {
-	Version       uint16 // see Version; if it is another, the rest is not known
-	Nonce         uint64 // comes back in Welcome
-	PlayerSession string // the ticket; "" if the server lets anybody in
-	Name          string // for the other players; may be ""
 }
 
 // Input is where the player steers.
@@ -74,13 +69,6 @@ type Leave struct{}
 
 // Probe asks for an Echo.
 type Probe struct{ Value uint64 }
-
-// Welcome lets a player in.
-type Welcome struct {
-	Nonce    uint64 // that of the Join
-	Number   uint32 // the player's
-	TickRate uint16 // ticks per second
-}
 
 // Joined says that a player is there.
 type Joined struct {
@@ -116,9 +104,6 @@ type Notice struct{ Text string }
 type Echo struct{ Value uint64 }
 
 // ID implements Message.
-func (Join) ID() uint16 { return IDJoin }
-
-// ID implements Message.
 func (Input) ID() uint16 { return IDInput }
 
 // ID implements Message.
@@ -129,9 +114,6 @@ func (Leave) ID() uint16 { return IDLeave }
 
 // ID implements Message.
 func (Probe) ID() uint16 { return IDProbe }
-
-// ID implements Message.
-func (Welcome) ID() uint16 { return IDWelcome }
 
 // ID implements Message.
 func (Joined) ID() uint16 { return IDJoined }

@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/muster-gg/muster/gamenet/handshake"
 )
 
 // A decoder is FromPlayer or FromServer.
 type decoder func(uint16, []byte) (Message, error)
 
 var fromPlayer = []Message{
-	Join{Version: Version, Nonce: 0x0123456789abcdef, PlayerSession: "psess-1", Name: "ada"},
-	Join{Version: Version},
-	Join{Version: Version + 1},
 	Input{Sequence: 7, X: -127, Y: 127},
 	Say{"hello, wörld"},
 	Leave{},
@@ -23,7 +22,6 @@ var fromPlayer = []Message{
 }
 
 var fromServer = []Message{
-	Welcome{Nonce: 1 << 63, Number: 3, TickRate: 30},
 	Joined{Number: 3, Name: "ada"}, Joined{Number: 4},
 	Left{3},
 	Said{Number: 3, Text: "hello"},
@@ -56,9 +54,7 @@ func TestBytes(t *testing.T) {
 		message Message
 		want    string
 	}{
-		{Join{Version: 1, Nonce: 2, PlayerSession: "ab", Name: "c"}, "\x01\x00\x02\x00\x00\x00\x00\x00\x00\x00\x02ab\x01c"},
 		{Input{Sequence: 258, X: 1, Y: -1}, "\x02\x01\x00\x00\x01\xff"},
-		{Welcome{Nonce: 1, Number: 2, TickRate: 30}, "\x01\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x1e\x00"},
 		{State{Tick: 1, Places: []Place{{2, -2, 3}}}, "\x01\x00\x00\x00\x02\x00\x00\x00\xfe\xff\x03\x00"},
 	} {
 		if got := string(test.message.Append(nil)); got != test.want {
@@ -74,10 +70,10 @@ func TestInvalid(t *testing.T) {
 		id      uint16
 		payload string
 	}{
-		{"no id of a player", FromPlayer, IDWelcome, ""},
-		{"no id of a server", FromServer, IDJoin, ""},
-		{"no version", FromPlayer, IDJoin, "\x01"},
-		{"nothing after the version", FromPlayer, IDJoin, "\x01\x00"},
+		{"no id of a player", FromPlayer, IDEcho, ""},
+		{"no id of a server", FromServer, IDLeave, ""},
+		{"a packet of the handshake", FromPlayer, handshake.IDHello, "\x01"},
+		{"nothing where a number is", FromServer, IDLeft, "\x01\x00"},
 		{"a text without its bytes", FromPlayer, IDSay, "\x05hi"},
 		{"an empty text", FromPlayer, IDSay, "\x00"},
 		{"a text that is too long", FromPlayer, IDSay, "\xc9" + strings.Repeat("x", 201)},
@@ -90,6 +86,34 @@ func TestInvalid(t *testing.T) {
 	} {
 		if m, err := test.decode(test.id, []byte(test.payload)); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: got %+v, %v", test.name, m, err)
+		}
+	}
+}
+
+// TestJoining sends the data of Hello and Welcome.
+func TestJoining(t *testing.T) {
+	for _, test := range []struct {
+		join Join
+		want string
+	}{{Join{}, "\x00"}, {Join{"ada"}, "\x03ada"}, {Join{strings.Repeat("x", MaxName)}, " " + strings.Repeat("x", MaxName)}} {
+		data := test.join.Append(nil)
+		if got, err := ReadJoin(data); string(data) != test.want || got != test.join || err != nil {
+			t.Errorf("%+v is %q and became %+v, %v", test.join, data, got, err)
+		}
+	}
+	want := Welcome{Number: 2, TickRate: 30}
+	data := want.Append(nil)
+	if got, err := ReadWelcome(data); string(data) != "\x02\x00\x00\x00\x1e\x00" || got != want || err != nil {
+		t.Errorf("%+v is %q and became %+v, %v", want, data, got, err)
+	}
+	for _, data := range []string{"", "\x04ada", "\x03adam", "\x01\n", "\x21" + strings.Repeat("x", MaxName+1)} {
+		if got, err := ReadJoin([]byte(data)); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q became %+v, %v", data, got, err)
+		}
+	}
+	for _, data := range []string{"", "\x02\x00\x00\x00\x1e", "\x00\x00\x00\x00\x1e\x00", "\x02\x00\x00\x00\x00\x00", "\x02\x00\x00\x00\x1e\x00\x00"} {
+		if got, err := ReadWelcome([]byte(data)); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q became %+v, %v", data, got, err)
 		}
 	}
 }
@@ -122,11 +146,22 @@ func fuzz(f *testing.F, decode decoder, seeds []Message) {
 			return
 		}
 		again := m.Append(nil)
-		if join, ok := m.(Join); ok && join.Version != Version {
-			return // of which the version alone is read
-		}
 		if m.ID() != id || !bytes.Equal(again, payload) {
 			t.Errorf("%q is %+v, which is %q", payload, m, again)
+		}
+	})
+}
+
+// FuzzJoining decodes anything as the data of Hello and Welcome.
+func FuzzJoining(f *testing.F) {
+	f.Add(Join{"ada"}.Append(nil))
+	f.Add(Welcome{Number: 2, TickRate: 30}.Append(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if m, err := ReadJoin(data); err == nil && !bytes.Equal(m.Append(nil), data) {
+			t.Errorf("%q is %+v", data, m)
+		}
+		if m, err := ReadWelcome(data); err == nil && !bytes.Equal(m.Append(nil), data) {
+			t.Errorf("%q is %+v", data, m)
 		}
 	})
 }

@@ -61,15 +61,20 @@ func New(rate int) *Room { return &Room{rate: max(rate, 1)} }
 // Len is the number of players.
 func (r *Room) Len() int { return len(r.players) }
 
-// Join lets a player in and gives them a number, which is no other player's ever.
-func (r *Room) Join(name string) uint32 {
+// NextNumber is a number for a player, from 1, which no other player ever gets.
+func (r *Room) NextNumber() uint32 {
 	r.last++
-	angle := float64(r.last) * math.Pi * (3 - math.Sqrt(5)) // the golden angle: no two begin at one place
-	r.players = append(r.players, &player{
-		number: r.last, name: name, x: apart * math.Cos(angle), y: apart * math.Sin(angle), breath: burst * r.rate,
-	})
-	r.news = append(r.news, protocol.Joined{Number: r.last, Name: name})
 	return r.last
+}
+
+// Join lets a player in, who has a number and is not there.
+func (r *Room) Join(number uint32, name string) {
+	i, _ := r.find(number)
+	angle := float64(number) * math.Pi * (3 - math.Sqrt(5)) // the golden angle: no two begin at one place
+	r.players = slices.Insert(r.players, i, &player{
+		number: number, name: name, x: apart * math.Cos(angle), y: apart * math.Sin(angle), breath: burst * r.rate,
+	})
+	r.news = append(r.news, protocol.Joined{Number: number, Name: name})
 }
 
 // Leave takes a player out. One who is not there is ignored, here and in the

@@ -12,6 +12,13 @@ import (
 
 const rate = 30
 
+// join lets a player in.
+func join(r *Room, name string) uint32 {
+	n := r.NextNumber()
+	r.Join(n, name)
+	return n
+}
+
 // place is where a player is after the next tick, in metres.
 func place(t *testing.T, r *Room, number uint32) (x, y float64) {
 	t.Helper()
@@ -26,7 +33,7 @@ func place(t *testing.T, r *Room, number uint32) (x, y float64) {
 
 func TestNews(t *testing.T) {
 	r := New(rate)
-	if ada, bob := r.Join("ada"), r.Join("bob"); ada != 1 || bob != 2 {
+	if ada, bob := join(r, "ada"), join(r, "bob"); ada != 1 || bob != 2 {
 		t.Fatalf("the numbers are %d and %d", ada, bob)
 	}
 	if err := r.Say(2, "hello"); err != nil {
@@ -37,7 +44,7 @@ func TestNews(t *testing.T) {
 	if err := r.Say(1, "still here?"); err != nil {
 		t.Fatal(err)
 	}
-	if carl := r.Join("carl"); carl != 3 {
+	if carl := join(r, "carl"); carl != 3 {
 		t.Errorf("the third player is number %d", carl)
 	}
 	got := r.Tick()
@@ -59,9 +66,21 @@ func TestNews(t *testing.T) {
 	}
 }
 
+// TestJoinInAnyOrder lets players in who got their numbers in another order.
+func TestJoinInAnyOrder(t *testing.T) {
+	r := New(rate)
+	ada, bob, carl := r.NextNumber(), r.NextNumber(), r.NextNumber()
+	r.Join(carl, "carl")
+	r.Join(ada, "ada")
+	r.Join(bob, "bob")
+	if present := r.Present(); !reflect.DeepEqual(present, []protocol.Joined{{Number: 1, Name: "ada"}, {Number: 2, Name: "bob"}, {Number: 3, Name: "carl"}}) {
+		t.Errorf("present: %v", present)
+	}
+}
+
 func TestWalk(t *testing.T) {
 	r := New(rate)
-	n := r.Join("")
+	n := join(r, "")
 	x0, y0 := place(t, r, n)
 	r.Steer(n, protocol.Input{Sequence: 1, X: protocol.MaxInput})
 	for range rate - 1 {
@@ -83,7 +102,7 @@ func TestWalk(t *testing.T) {
 
 func TestInputsWrapAround(t *testing.T) {
 	r := New(rate)
-	n := r.Join("")
+	n := join(r, "")
 	x0, _ := place(t, r, n)
 	r.Steer(n, protocol.Input{Sequence: math.MaxUint32, X: 0})
 	r.Steer(n, protocol.Input{Sequence: 0, X: protocol.MaxInput})
@@ -95,7 +114,7 @@ func TestInputsWrapAround(t *testing.T) {
 // TestWalls steers at random: nobody is faster than allowed or leaves the arena.
 func TestWalls(t *testing.T) {
 	r := New(2) // quick to the wall
-	numbers := []uint32{r.Join(""), r.Join(""), r.Join("")}
+	numbers := []uint32{join(r, ""), join(r, ""), join(r, "")}
 	was := r.Tick()
 	before := append([]protocol.Place(nil), was.Places...)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -119,7 +138,7 @@ func TestWalls(t *testing.T) {
 
 func TestTalkative(t *testing.T) {
 	r := New(rate)
-	n := r.Join("")
+	n := join(r, "")
 	said := func() (count int) {
 		for r.Say(n, "and") == nil {
 			count++

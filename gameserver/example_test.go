@@ -1,0 +1,53 @@
+package gameserver_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/muster-gg/muster/gameserver"
+)
+
+// A game server with a Host: the game is in the callbacks, and main waits for the
+// end.
+func ExampleHost() {
+	run := func(ctx context.Context) error {
+		flags, err := gameserver.ParseArgs(os.Args[1:])
+		if err != nil {
+			return err
+		}
+		host := gameserver.NewHost(gameserver.HostConfig{})
+		host.Subscribe(gameserver.SessionCallbacks{
+			OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
+				fmt.Println("loading", c.SessionProperties["level"])
+				return true
+			},
+			OnDestroySessionBegin: func() bool {
+				fmt.Println("sending the players home")
+				return true
+			},
+		})
+		if err := host.Init(ctx, flags.ServerParameters); err != nil {
+			return err
+		}
+		if err := host.NotifyProcessReady(ctx, flags.Port, "game.log"); err != nil {
+			return err
+		}
+		defer context.AfterFunc(ctx, host.HandleDestroySession)() // Ctrl+C, say
+		return host.Wait()
+	}
+	_ = run // with the context of signal.NotifyContext
+}
+
+// The network layer asks about each player who shows a player session id.
+func ExampleHost_ValidatePlayerJoinSession() {
+	var host *gameserver.Host // see the example of Host
+	joins := func(ctx context.Context, connection uint32, ticket string) (leaves func(), err error) {
+		c := gameserver.PlayerConnection{ConnectionID: connection, PlayerSessionID: ticket}
+		if err := host.ValidatePlayerJoinSession(ctx, c); err != nil {
+			return nil, err // disconnect this player
+		}
+		return func() { _ = host.HandlePlayerLeaveSession(context.WithoutCancel(ctx), c) }, nil
+	}
+	_ = joins
+}
