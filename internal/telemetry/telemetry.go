@@ -109,6 +109,9 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
+// Registerer takes the metrics of parts that keep their own.
+func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }
+
 // Call counts an answered API call; exception is "" for success.
 func (m *Metrics) Call(operation, exception string, took float64, bytesIn, bytesOut int) {
 	m.calls.WithLabelValues(operation, exception).Inc()

@@ -1,0 +1,36 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// bodyTime is how long the body of a request may take to arrive.
+const bodyTime = 10 * time.Second
+
+// body reads the whole body of a request.
+func (c *call) body() ([]byte, *failure) {
+	conn := http.NewResponseController(c.w)
+	// A writer that knows no deadlines belongs to a server that sets its own.
+	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))
+	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.g.maxBody))
+	if err == nil {
+		return body, nil
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fail(BodyTooLarge, "The body of the request has more than %d bytes.", c.g.maxBody)
+	}
+	return nil, &failure{code: InvalidRequest, text: "The body of the request did not arrive in whole.", err: err}
+}
+
+// object reads the body of a request as a JSON object, whatever its Content-Type.
+func (c *call) object() (*object, *failure) {
+	body, f := c.body()
+	if f != nil {
+		return nil, f
+	}
+	return parseObject(body)
+}

@@ -1,0 +1,247 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// Server-sent events. Source: WHATWG HTML, "Server-sent events".
+
+const (
+	heartbeat = 15 * time.Second // proxies cut connections that are silent for a minute or so
+	reconnect = 3 * time.Second  // what clients are told to wait before they connect again
+
+	// writeTime is how long a client may take to receive one event.
+	writeTime = 10 * time.Second
+)
+
+// A change is one event of a stream.
+type change struct {
+	name string // of the event
+	data any
+	last bool // nothing follows
+}
+
+// watchSession answers GET /v1/sessions/{id}/events.
+func watchSession(c *call) (answer, error) {
+	id, f := c.sessionID()
+	if f != nil {
+		return answer{}, f
+	}
+	return c.stream(func(ctx context.Context, changed func(change) error) error {
+		return c.g.service.WatchGameSession(ctx, id, func(s *wire.GameSession) error {
+			view := viewSession(s)
+			ended := s.Status == wire.GameSessionStatusTerminated || s.Status == wire.GameSessionStatusError
+			if err := changed(change{name: "session", data: view}); err != nil || !ended {
+				return err
+			}
+			return changed(change{name: "end", data: view, last: true})
+		})
+	}, SessionNotFound)
+}
+
+// watchTicket answers GET /v1/tickets/{id}/events.
+func watchTicket(c *call) (answer, error) {
+	m, f := c.matchmaking()
+	if f != nil {
+		return answer{}, f
+	}
+	if _, f := c.ticket(m); f != nil {
+		return answer{}, f
+	}
+	subject := c.g.subject(c.r)
+	return c.stream(func(ctx context.Context, changed func(change) error) error {
+		return m.WatchTicket(ctx, c.id, func(t *wire.MatchmakingTicket) error {
+			view := viewTicket(t, subject)
+			if err := changed(change{name: "ticket", data: view}); err != nil || !finished(t) {
+				return err
+			}
+			return changed(change{name: "end", data: view, last: true})
+		})
+	}, TicketNotFound)
+}
+
+// errStreamEnded ends a watch whose stream has ended.
+var errStreamEnded = errors.New("the stream has ended")
+
+// A watch calls changed until there is nothing more to follow.
+type watch func(ctx context.Context, changed func(change) error) error
+
+// stream writes the changes of a watch as events, until the last one, the client
+// has gone, or the gateway closes. What fails before the first change is an answer
+// like others.
+func (c *call) stream(follow watch, notFound Code) (answer, error) {
+	select {
+	case c.g.streams <- struct{}{}:
+		defer func() { <-c.g.streams }()
+	default:
+		return answer{}, &failure{code: TooManyStreams}
+	}
+	ctx, cancel := context.WithCancel(c.r.Context())
+	changes, done := make(chan change), make(chan error, 1)
+	go func() {
+		defer close(changes)
+		done <- c.watch(ctx, follow, changes)
+	}()
+	first, ok, f := c.firstChange(changes, done, notFound)
+	s := &eventStream{c: c, control: http.NewResponseController(c.w), id: lastEventID(c.r)}
+	if ok {
+		s.run(first, changes, done, notFound)
+	}
+	cancel()
+	for range changes { // the watch has ended when this is closed
+	}
+	if f != nil {
+		return answer{}, f
+	}
+	return answer{streamed: true}, nil
+}
+
+// watch hands the changes over one by one. A panic ends this stream alone.
+func (c *call) watch(ctx context.Context, follow watch, changes chan<- change) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicked(v)
+		}
+	}()
+	return follow(ctx, func(ch change) error {
+		select {
+		case changes <- ch:
+			if ch.last {
+				return errStreamEnded
+			}
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+}
+
+// firstChange waits for the first change, which every watch begins with.
+func (c *call) firstChange(changes <-chan change, done <-chan error, notFound Code) (change, bool, *failure) {
+	select {
+	case first, ok := <-changes:
+		if ok {
+			return first, true, nil
+		}
+		return change{}, false, watchFailure(c.ctx, <-done, notFound)
+	case <-c.ctx.Done():
+		return change{}, false, ended(c.ctx, c.ctx.Err())
+	case <-c.g.closing:
+		return change{}, false, &failure{code: Stopping}
+	}
+}
+
+// watchFailure is why a watch ended before its last change.
+func watchFailure(ctx context.Context, err error, notFound Code) *failure {
+	if err == nil {
+		err = errors.New("the service stopped to follow the changes")
+	}
+	return failed(ctx, err, notFound, Internal)
+}
+
+// lastEventID is the id that a client has seen last; 0 for none. Streams begin with
+// how things are, so nothing of before is needed.
+func lastEventID(r *http.Request) uint64 {
+	id, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 63)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
+// An eventStream writes the events of one request.
+type eventStream struct {
+	c       *call
+	control *http.ResponseController
+	id      uint64 // of the event written last
+	buffer  bytes.Buffer
+}
+
+// run writes until the end.
+func (s *eventStream) run(first change, changes <-chan change, done <-chan error, notFound Code) {
+	h := s.c.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // for proxies that would keep events back
+	s.c.w.WriteHeader(http.StatusOK)
+	s.buffer.WriteString("retry: " + strconv.FormatInt(reconnect.Milliseconds(), 10) + "\n")
+	tick := s.c.g.clock.NewTicker(heartbeat)
+	defer tick.Stop()
+	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
+	for next, ok := first, true; ok && s.event(next); {
+		next, ok = s.next(changes, done, tick.Chan(), notFound)
+	}
+}
+
+// next waits for the next event and keeps the connection alive until then; false
+// when there is none any more.
+func (s *eventStream) next(changes <-chan change, done <-chan error, tick <-chan time.Time, notFound Code) (change, bool) {
+	for {
+		select {
+		case next, ok := <-changes:
+			if !ok {
+				return s.broken(<-done, notFound)
+			}
+			return next, true
+		case <-tick:
+			s.buffer.WriteString(": still here\n\n")
+			if !s.flush() {
+				return change{}, false
+			}
+		case <-s.c.r.Context().Done():
+			s.c.seen.Code = ClientGone
+			return change{}, false
+		case <-s.c.g.closing:
+			return change{}, false
+		}
+	}
+}
+
+// broken is the last event of a watch that has ended before its time; none if it
+// ended in time.
+func (s *eventStream) broken(err error, notFound Code) (change, bool) {
+	if errors.Is(err, errStreamEnded) {
+		return change{}, false
+	}
+	f := watchFailure(s.c.r.Context(), err, notFound)
+	s.c.seen.Code = f.code
+	s.c.logFailure(f)
+	text := f.shown(s.c.g.development)
+	if text == "" {
+		text = meanings[f.code].text
+	}
+	return change{name: "error", data: errorBody{text, f.code, requestID(s.c.w)}, last: true}, true
+}
+
+// event writes one event; false when no other can follow.
+func (s *eventStream) event(ch change) bool {
+	data, err := json.Marshal(ch.data) // without line breaks
+	if err != nil {
+		return false // views have a JSON form
+	}
+	s.id++
+	s.buffer.WriteString("id: " + strconv.FormatUint(s.id, 10) + "\nevent: " + ch.name + "\ndata: ")
+	s.buffer.Write(data)
+	s.buffer.WriteString("\n\n")
+	return s.flush() && !ch.last
+}
+
+// flush sends what is written; false when the client has gone.
+func (s *eventStream) flush() bool {
+	defer s.buffer.Reset()
+	// A writer that knows no deadlines leaves it to the connection to notice.
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
+	if _, err := s.c.w.Write(s.buffer.Bytes()); err != nil {
+		s.c.seen.Code = ClientGone
+		return false
+	}
+	return s.control.Flush() == nil
+}

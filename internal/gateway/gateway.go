@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// A Gateway answers the clients of games. Close ends it.
+type Gateway struct {
+	service     Service
+	queues      Queues
+	matchmaking Matchmaking
+
+	routes map[int32]Target
+	def    Target
+	fixed  []Target
+	first  *firstFleet
+
+	deadline    time.Duration
+	fields      Fields
+	buildCheck  BuildCheck
+	reuse       bool
+	findLimit   int
+	compat      bool
+	development bool
+	allowTarget bool
+	maxBody     int64
+	legacyIDs   bool
+	localFleet  string
+	region      string
+	secret      []byte
+	marks       bool // some game sessions carry the marker
+
+	clock   clockwork.Clock
+	log     *slog.Logger
+	subject func(*http.Request) string
+	limit   func(player string) (time.Duration, bool)
+	observe func(Observation)
+
+	flights flights
+	streams chan struct{} // holds one element for each open event stream
+
+	base     context.Context // of the work that outlives its request
+	stop     context.CancelCauseFunc
+	closing  chan struct{} // closed when no request is taken any more
+	mu       sync.Mutex
+	closed   bool           // guarded by mu
+	work     sync.WaitGroup // requests and flights; Add needs mu, or work under way
+	inFlight atomic.Int64
+}
+
+// New makes a gateway. It starts nothing. The error names every field of the
+// configuration that cannot be right.
+func New(c Config) (*Gateway, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	g := &Gateway{
+		service: c.Service, queues: c.Queues, matchmaking: c.Matchmaking,
+		routes: c.Routes, def: c.Default, fixed: fixedTargets(&c),
+		deadline: cmp.Or(c.Deadline, DefaultDeadline), fields: cmp.Or(c.Fields, FieldsFull), buildCheck: cmp.Or(c.BuildCheck, BuildOff),
+		reuse: c.Reuse, findLimit: cmp.Or(c.FindLimit, DefaultFindLimit), compat: c.CompatErrors, development: c.Development,
+		allowTarget: c.AllowTarget, maxBody: cmp.Or(c.MaxBody, DefaultMaxBody),
+		legacyIDs: c.LegacyIDs, localFleet: cmp.Or(c.LocalFleet, DefaultLocalFleet), region: c.Region, secret: c.Secret,
+		clock: c.Clock, log: c.Log, subject: c.Subject, limit: c.Limit, observe: c.Observe,
+		marks:   c.Reuse || c.Queues != nil,
+		streams: make(chan struct{}, cmp.Or(c.MaxStreams, DefaultMaxStreams)), closing: make(chan struct{}),
+	}
+	if g.clock == nil {
+		g.clock = clockwork.NewRealClock()
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	if g.subject == nil {
+		g.subject = playerOf
+	}
+	if g.limit == nil {
+		g.limit = func(string) (time.Duration, bool) { return 0, true }
+	}
+	if g.observe == nil {
+		g.observe = func(Observation) {}
+	}
+	g.first = &firstFleet{clock: g.clock, ask: c.Service.Fleet}
+	g.base, g.stop = context.WithCancelCause(context.Background())
+	return g, nil
+}
+
+// InFlight is the number of requests that are being answered, streams included.
+func (g *Gateway) InFlight() int { return int(g.inFlight.Load()) }
+
+// enter takes a request on; false when the gateway is closing.
+func (g *Gateway) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.work.Add(1)
+	g.inFlight.Add(1)
+	return true
+}
+
+func (g *Gateway) leave() {
+	g.inFlight.Add(-1)
+	g.work.Done()
+}
+
+// Close refuses new requests, ends the event streams, and waits for the requests
+// and creations that are under way. When ctx is over they are cancelled; creations
+// then still end the game sessions that they leave behind, for which Close waits
+// as well, at most undoTime. The error is ctx's if it had to cancel. It may be
+// called again.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.mu.Lock()
+	if !g.closed {
+		g.closed = true
+		close(g.closing)
+	}
+	g.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.work.Wait()
+	}()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	g.stop(errStopping)
+	<-done
+	return err
+}

@@ -1,0 +1,109 @@
+package guard
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// An authenticator says who calls.
+type authenticator struct {
+	keys   keyRing
+	tokens *verifier // nil: none are taken
+}
+
+func newAuthenticator(cfg *Config) *authenticator {
+	a := &authenticator{keys: newKeyRing(cfg.Keys)}
+	if cfg.Tokens != nil {
+		a.tokens = newVerifier(cfg.Tokens, cfg.Clock, cfg.Log)
+	}
+	return a
+}
+
+func (a *authenticator) close() {
+	if a.tokens != nil {
+		a.tokens.keys.close()
+	}
+}
+
+var (
+	errNoCredentials  = errors.New("the request carries no credentials")
+	errBadCredentials = errors.New("the request carries credentials of more than one kind, or ones that cannot be read")
+	errUnknownKey     = errors.New("the API key is unknown")
+)
+
+// check finds out who calls and notes it in v. The error says why that is nobody.
+func (a *authenticator) check(r *http.Request, v *visit) error {
+	key, token, err := a.credentials(r)
+	if err != nil {
+		return err
+	}
+	if a.tokens != nil && strings.Count(token, ".") == 2 {
+		v.subject, err = a.tokens.verify(r.Context(), token)
+		return err
+	}
+	name, ok := a.keys.find(key + token) // one of them is empty
+	if !ok {
+		return errUnknownKey
+	}
+	v.key = name
+	return nil
+}
+
+// credentials are an API key or a bearer token, never both: who sends two is not
+// clear about who it is. Where no keys are taken, the key's header is not ours: it
+// may be for a proxy.
+func (a *authenticator) credentials(r *http.Request) (key, token string, err error) {
+	keys, authorizations := r.Header.Values(apiKeyHeader), r.Header.Values("Authorization")
+	if len(a.keys) == 0 {
+		keys = nil
+	}
+	switch {
+	case len(keys)+len(authorizations) == 0:
+		return "", "", errNoCredentials
+	case len(keys)+len(authorizations) > 1:
+		return "", "", errBadCredentials
+	case len(keys) == 1:
+		return keys[0], "", nil
+	}
+	scheme, token, ok := strings.Cut(authorizations[0], " ")
+	if token = strings.TrimSpace(token); !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", "", errBadCredentials
+	}
+	return "", token, nil
+}
+
+// authenticate passes on requests of known callers only, if there are to be any.
+func (g *Guard) authenticate(next http.Handler) http.Handler {
+	if len(g.callers.keys) == 0 && g.callers.tokens == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := g.callers.check(r, of(r.Context())); err != nil {
+			g.refuseCaller(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuseCaller answers as RFC 6750, section 3, has it: without an error code when
+// there was no attempt, and with status 403 only when it is clear who calls.
+func (g *Guard) refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
+	g.cfg.Log.Debug("caller refused", "request", RequestID(r.Context()), "reason", err)
+	const challenge = `Bearer realm="muster"`
+	switch {
+	case errors.Is(err, errNoKeys):
+		g.refuseFor(w, r, "no_token_keys", unavailable, 2*time.Second)
+	case errors.Is(err, errScope):
+		w.Header().Set("WWW-Authenticate", challenge+`, error="insufficient_scope"`)
+		g.refuse(w, r, "forbidden", forbidden)
+	case errors.Is(err, errNoCredentials):
+		w.Header().Set("WWW-Authenticate", challenge)
+		g.refuse(w, r, "no_credentials", unauthenticated)
+	default:
+		w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
+		g.refuse(w, r, "bad_credentials", unauthenticated)
+	}
+}

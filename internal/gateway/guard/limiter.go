@@ -1,0 +1,119 @@
+package guard
+
+import (
+	"container/list"
+	"hash/maphash"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"golang.org/x/time/rate"
+)
+
+// maxTracked is how many keys a Limiter remembers. The one that was not seen for
+// the longest time is forgotten, and so starts anew.
+const maxTracked = 100_000
+
+// A Rate is how often something may happen. The zero Rate is no limit.
+type Rate struct {
+	PerSecond float64
+	Burst     int // at once; 0 is what two seconds allow, at least one
+}
+
+func (r Rate) burst() int {
+	if r.Burst > 0 {
+		return r.Burst
+	}
+	return max(1, int(math.Ceil(2*r.PerSecond)))
+}
+
+// A Limiter holds each of many keys, players for example, to one rate. It may be
+// used by several goroutines; a nil Limiter allows everything.
+type Limiter struct {
+	rate  Rate
+	full  time.Duration // after which an unused bucket is full, and so like a new one
+	limit int           // of keys
+	clock clockwork.Clock
+	seed  maphash.Seed
+
+	mu      sync.Mutex
+	buckets map[uint64]*list.Element // by the hash of the key: keys can be long
+	recent  *list.List               // of *bucket, the latest first
+}
+
+type bucket struct {
+	key  uint64
+	seen time.Time
+	left *rate.Limiter
+}
+
+// NewLimiter makes a limiter; nil for the zero rate. A nil clock is the real one.
+func NewLimiter(r Rate, clock clockwork.Clock) *Limiter {
+	if r.PerSecond <= 0 {
+		return nil
+	}
+	if clock == nil {
+		clock = clockwork.NewRealClock()
+	}
+	return &Limiter{
+		rate: r, full: time.Duration(float64(r.burst()) / r.PerSecond * float64(time.Second)), limit: maxTracked,
+		clock: clock, seed: maphash.MakeSeed(), buckets: make(map[uint64]*list.Element), recent: list.New(),
+	}
+}
+
+// Allow reports whether key may go on now, and counts it if so.
+func (l *Limiter) Allow(key string) bool {
+	_, ok := l.Take(key)
+	return ok
+}
+
+// Take is Allow, and says how long to wait when key may not go on.
+func (l *Limiter) Take(key string) (wait time.Duration, ok bool) {
+	if l == nil {
+		return 0, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	l.forget(now)
+	reservation := l.bucket(maphash.String(l.seed, key), now).left.ReserveN(now, 1)
+	if wait = reservation.DelayFrom(now); wait > 0 {
+		reservation.CancelAt(now)
+		return wait, false
+	}
+	return 0, true
+}
+
+// bucket is the key's, as the latest.
+func (l *Limiter) bucket(key uint64, now time.Time) *bucket {
+	if e, ok := l.buckets[key]; ok {
+		b := e.Value.(*bucket)
+		b.seen = now
+		l.recent.MoveToFront(e)
+		return b
+	}
+	if l.recent.Len() >= l.limit {
+		l.drop(l.recent.Back())
+	}
+	b := &bucket{key: key, seen: now, left: rate.NewLimiter(rate.Limit(l.rate.PerSecond), l.rate.burst())}
+	l.buckets[key] = l.recent.PushFront(b)
+	return b
+}
+
+// forget drops buckets that are full again, a few at a time, so that no call pays
+// for many.
+func (l *Limiter) forget(now time.Time) {
+	for range 4 {
+		oldest := l.recent.Back()
+		if oldest == nil || now.Sub(oldest.Value.(*bucket).seen) < l.full {
+			return
+		}
+		l.drop(oldest)
+	}
+}
+
+func (l *Limiter) drop(e *list.Element) {
+	delete(l.buckets, e.Value.(*bucket).key)
+	l.recent.Remove(e)
+}

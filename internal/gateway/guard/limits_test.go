@@ -1,0 +1,201 @@
+package guard
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+func TestRatesOfAddresses(t *testing.T) {
+	g := guard(t, Config{AddressRate: Rate{PerSecond: 1, Burst: 2}}, nil)
+	from := func(address string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = address
+		return g.do(r)
+	}
+	for range 2 {
+		if w := from("192.0.2.1:1000"); w.Code != http.StatusOK {
+			t.Fatal(w.Code)
+		}
+	}
+	w := from("192.0.2.1:2000") // another port is the same address
+	g.refused(w, http.StatusTooManyRequests, "rate_limited")
+	if w.Header().Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
+	}
+	if w := from("192.0.2.2:1000"); w.Code != http.StatusOK {
+		t.Errorf("another address got %d", w.Code)
+	}
+	g.clock.Advance(time.Second)
+	if w := from("192.0.2.1:1000"); w.Code != http.StatusOK {
+		t.Errorf("a second later: %d", w.Code)
+	}
+	for i := range 3 { // one /64 is one address
+		if w := from(fmt.Sprintf("[2001:db8::%d]:1", i)); (w.Code == http.StatusOK) != (i < 2) {
+			t.Errorf("request %d of a network got %d", i, w.Code)
+		}
+	}
+	if w := from("[2001:db8:0:1::1]:1"); w.Code != http.StatusOK {
+		t.Errorf("another network got %d", w.Code)
+	}
+	for i := range 3 { // who has no address shares with others
+		if w := from("@"); (w.Code == http.StatusOK) != (i < 2) {
+			t.Errorf("request %d from nowhere got %d", i, w.Code)
+		}
+	}
+}
+
+func TestRatesOfPlayers(t *testing.T) {
+	g := guard(t, Config{
+		PlayerRate: Rate{PerSecond: 0.1},
+		Player:     func(r *http.Request) string { return r.Header.Get("Player") },
+	}, nil)
+	if w := g.get("/", "Player: ada"); w.Code != http.StatusOK {
+		t.Error(w.Code)
+	}
+	w := g.get("/", "Player: ada")
+	g.refused(w, http.StatusTooManyRequests, "rate_limited")
+	if w.Header().Get("Retry-After") != "10" {
+		t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
+	}
+	for range 3 {
+		if w := g.get("/"); w.Code != http.StatusOK {
+			t.Errorf("a request for no player got %d", w.Code)
+		}
+	}
+	if g.Players().Allow("ada") || !g.Players().Allow("bob") {
+		t.Error("the handler sees other limits than the guard")
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(epoch)
+	l := NewLimiter(Rate{PerSecond: 2, Burst: 4}, clock)
+	for i := range 6 {
+		if l.Allow("ada") != (i < 4) {
+			t.Errorf("request %d", i)
+		}
+	}
+	clock.Advance(500 * time.Millisecond)
+	if !l.Allow("ada") || l.Allow("ada") {
+		t.Error("half a second is one request")
+	}
+	var none *Limiter
+	if NewLimiter(Rate{}, nil) != none || !none.Allow("ada") {
+		t.Error("no rate is a limit")
+	}
+	if r := (Rate{PerSecond: 0.2}); r.burst() != 1 {
+		t.Errorf("the burst of a slow rate is %d", r.burst())
+	}
+}
+
+func TestLimiterForgets(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(epoch)
+	l := NewLimiter(Rate{PerSecond: 1, Burst: 2}, clock)
+	l.limit = 10
+	for i := range 100 {
+		l.Allow(fmt.Sprint("player-", i))
+	}
+	if n := len(l.buckets); n != 10 || l.recent.Len() != 10 {
+		t.Errorf("%d keys are remembered", n)
+	}
+	clock.Advance(2 * time.Second) // all are full again
+	for range 5 {
+		l.Allow("ada")
+	}
+	if n := len(l.buckets); n != 1 {
+		t.Errorf("%d keys are remembered after they do not matter any more", n)
+	}
+}
+
+func TestLimiterTogether(t *testing.T) {
+	l := NewLimiter(Rate{PerSecond: 1, Burst: 50}, clockwork.NewFakeClockAt(epoch))
+	var allowed atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 20 {
+				if l.Allow("ada") {
+					allowed.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := allowed.Load(); n != 50 {
+		t.Errorf("%d were allowed, want 50", n)
+	}
+}
+
+func networks(t testing.TB, list ...string) (n []netip.Prefix) {
+	for _, s := range list {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = append(n, p)
+	}
+	return n
+}
+
+func TestClientAddress(t *testing.T) {
+	trusted := networks(t, "10.0.0.0/8", "2001:db8:ffff::/48")
+	for _, tt := range []struct {
+		name, remote string
+		forwarded    []string
+		want         string
+	}{
+		{"direct", "192.0.2.1:99", nil, "192.0.2.1"},
+		{"direct, pretending", "192.0.2.1:99", []string{"203.0.113.9"}, "192.0.2.1"},
+		{"one proxy", "10.0.0.1:99", []string{"203.0.113.9"}, "203.0.113.9"},
+		{"pretending behind a proxy", "10.0.0.1:99", []string{"198.51.100.1, 203.0.113.9"}, "203.0.113.9"},
+		{"two proxies", "10.0.0.1:99", []string{"198.51.100.1, 203.0.113.9, 10.0.0.2"}, "203.0.113.9"},
+		{"several lines", "10.0.0.1:99", []string{"198.51.100.1", "203.0.113.9", "10.0.0.2"}, "203.0.113.9"},
+		{"proxies only", "10.0.0.1:99", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		{"nothing said", "10.0.0.1:99", nil, "10.0.0.1"},
+		{"nonsense", "10.0.0.1:99", []string{"203.0.113.9, unknown, 10.0.0.2"}, "10.0.0.2"},
+		{"empty entries", "10.0.0.1:99", []string{"203.0.113.9,,"}, "10.0.0.1"},
+		{"ports", "10.0.0.1:99", []string{"203.0.113.9:4711"}, "203.0.113.9"},
+		{"IPv6", "[2001:db8:ffff::1]:99", []string{"[2001:db8::7]:4711"}, "2001:db8::7"},
+		{"IPv6 without port", "[2001:db8:ffff::1]:99", []string{"2001:db8::7"}, "2001:db8::7"},
+		{"IPv4 in IPv6", "[::ffff:10.0.0.1]:99", []string{"::ffff:203.0.113.9"}, "203.0.113.9"},
+		{"no address", "@", []string{"203.0.113.9"}, "invalid IP"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = tt.remote
+		r.Header["X-Forwarded-For"] = tt.forwarded
+		if got := clientAddress(r, trusted).String(); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// FuzzClientAddress: whatever a client writes before them, what the proxies have
+// added decides.
+func FuzzClientAddress(f *testing.F) {
+	for _, seed := range []string{"", "1.2.3.4", "10.0.0.9", ",", "a, b", "[::1]:2", "%", ", 10.0.0.3:1,"} {
+		f.Add(seed)
+	}
+	trusted := networks(f, "10.0.0.0/8")
+	f.Fuzz(func(t *testing.T, claimed string) {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = "10.0.0.1:99"
+		r.Header["X-Forwarded-For"] = []string{claimed, "203.0.113.9, 10.0.0.2"}
+		if got := clientAddress(r, trusted).String(); got != "203.0.113.9" {
+			t.Errorf("%q made it %s", claimed, got)
+		}
+		r.Header["X-Forwarded-For"] = []string{claimed}
+		if !clientAddress(r, trusted).IsValid() {
+			t.Errorf("%q left no address", claimed)
+		}
+		r.RemoteAddr = claimed
+		_ = clientAddress(r, trusted)
+	})
+}

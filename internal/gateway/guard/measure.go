@@ -1,0 +1,73 @@
+package guard
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// measure counts requests and writes the access log.
+func (g *Guard) measure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec, route, begun := recording(w), g.routes.of(r), g.cfg.Clock.Now()
+		g.metrics.begin()
+		defer func() { // also when the connection is being cut
+			took := g.cfg.Clock.Since(begun)
+			g.metrics.end(route, rec.status, took)
+			if g.cfg.AccessLog {
+				g.logAccess(r, rec, route, took)
+			}
+		}()
+		next.ServeHTTP(rec, r)
+	})
+}
+
+// logAccess logs one request: neither its body nor its credentials. Probes come
+// every few seconds, and are for those who look closely.
+func (g *Guard) logAccess(r *http.Request, rec *recorder, route string, took time.Duration) {
+	v := of(r.Context())
+	attrs := []slog.Attr{
+		slog.String("method", r.Method), slog.String("route", route), slog.Int("status", rec.status), slog.Int64("bytes", rec.bytes),
+		slog.Duration("duration", took), slog.String("request", v.id), slog.String("address", v.address.String()),
+	}
+	if v.subject != "" {
+		attrs = append(attrs, slog.String("subject", v.subject))
+	}
+	if v.key != "" {
+		attrs = append(attrs, slog.String("key", v.key))
+	}
+	level := slog.LevelInfo
+	if slices.Contains(probes, route) {
+		level = slog.LevelDebug
+	}
+	g.cfg.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// unknownRoute labels requests for what the handler does not have.
+const unknownRoute = "unknown"
+
+// routes says which operation a request is for, out of a closed set.
+type routes struct{ mux *http.ServeMux }
+
+// newRoutes takes patterns of http.ServeMux.
+func newRoutes(patterns []string) (r *routes, err error) {
+	defer func() {
+		if p := recover(); p != nil { // a ServeMux's way to say so
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	r = &routes{http.NewServeMux()}
+	for _, p := range slices.Concat(probes, patterns) {
+		r.mux.Handle(p, http.NotFoundHandler())
+	}
+	return r, nil
+}
+
+func (r *routes) of(request *http.Request) string {
+	if _, pattern := r.mux.Handler(request); pattern != "" {
+		return pattern
+	}
+	return unknownRoute
+}

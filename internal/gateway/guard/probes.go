@@ -1,0 +1,50 @@
+package guard
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// readyLimit is how long Config.Ready may take.
+const readyLimit = 5 * time.Second
+
+// probes are the routes that a guard answers itself.
+var probes = []string{"GET /healthz", "GET /readyz", "GET /metrics"}
+
+// answerProbes answers what an orchestrator and a scraper ask. They have no
+// credentials, and must not be limited along with others.
+func (g *Guard) answerProbes(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		switch path := r.URL.Path; {
+		case path == "/healthz":
+			writeJSON(w, http.StatusOK, status{"ok"})
+		case path == "/readyz":
+			g.ready(w, r)
+		case path == "/metrics" && g.cfg.Scrape != nil:
+			g.cfg.Scrape.ServeHTTP(w, r)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+type status struct {
+	Status string `json:"status"`
+}
+
+// ready says whether the handler can be expected to work, but not why it cannot.
+func (g *Guard) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), readyLimit)
+	defer cancel()
+	if err := g.cfg.Ready(ctx); err != nil {
+		g.cfg.Log.Warn("not ready", "error", err)
+		writeJSON(w, http.StatusServiceUnavailable, status{"not ready"})
+		return
+	}
+	writeJSON(w, http.StatusOK, status{"ok"})
+}

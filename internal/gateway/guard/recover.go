@@ -1,0 +1,33 @@
+package guard
+
+import (
+	"fmt"
+	"net/http"
+	"runtime/debug"
+)
+
+// recoverPanics answers for a handler that panicked. When a part of its answer is
+// out already, the connection is cut, so that nobody takes it for the whole.
+func (g *Guard) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := recording(w)
+		defer func() {
+			p := recover()
+			switch {
+			case p == nil:
+				return
+			case p == http.ErrAbortHandler: // meant to cut the connection
+				panic(p)
+			}
+			g.cfg.Log.Error("handler panicked", "panic", fmt.Sprint(p), "request", RequestID(r.Context()), "stack", string(debug.Stack()))
+			if rec.status != 0 {
+				panic(http.ErrAbortHandler)
+			}
+			for _, name := range []string{"Content-Length", "Content-Encoding", "Etag"} { // of the answer that did not come
+				rec.Header().Del(name)
+			}
+			g.refuse(rec, r, "panic", panicked)
+		}()
+		next.ServeHTTP(rec, r)
+	})
+}

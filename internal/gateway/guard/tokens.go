@@ -1,0 +1,158 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/jonboulle/clockwork"
+)
+
+// DefaultSkew is how far the issuer's clock may be from ours.
+const DefaultSkew = time.Minute
+
+// maxToken is how long a token may be.
+const maxToken = 16 << 10
+
+// algorithms are those with a public key. The symmetric ones and "none" are not
+// among them: with those, whoever can check a token can make one.
+var algorithms = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+}
+
+// Tokens says which bearer tokens, as JSON Web Tokens, are taken. Every token needs
+// exp and sub.
+type Tokens struct {
+	// Issuer is what iss must say. Required.
+	Issuer string
+	// KeysURL is where the issuer's keys (JWKS) are; "" asks the issuer (OpenID
+	// Connect Discovery) when the first token comes.
+	KeysURL string
+	// Audience is one that aud must name; "" for any.
+	Audience string
+	// Scope is one that scope must name, or the answer has status 403; "" for any.
+	Scope string
+	// Skew is how far clocks may be apart; 0 is DefaultSkew.
+	Skew time.Duration
+	// HTTP asks for the keys; nil for one of the guard's own.
+	HTTP *http.Client
+}
+
+// validate reports every field that cannot be right.
+func (t *Tokens) validate() error {
+	var errs []error
+	if t.Issuer == "" {
+		errs = append(errs, errors.New("Tokens.Issuer is missing: name who makes the tokens"))
+	}
+	if t.KeysURL == "" && t.Issuer != "" && !webURL(t.Issuer) {
+		errs = append(errs, fmt.Errorf("Tokens.Issuer %q is no URL that could be asked for its keys: set Tokens.KeysURL", t.Issuer))
+	}
+	if t.KeysURL != "" && !webURL(t.KeysURL) {
+		errs = append(errs, fmt.Errorf("Tokens.KeysURL %q is no URL with http or https", t.KeysURL))
+	}
+	if t.Skew < 0 {
+		errs = append(errs, errors.New("Tokens.Skew must not be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+func webURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// A verifier checks tokens.
+type verifier struct {
+	want  Tokens
+	keys  *keySet
+	clock clockwork.Clock
+}
+
+func newVerifier(t *Tokens, clock clockwork.Clock, log *slog.Logger) *verifier {
+	want := *t
+	want.Skew = cmp.Or(want.Skew, DefaultSkew)
+	return &verifier{want: want, keys: newKeySet(&want, clock, log), clock: clock}
+}
+
+// Why a token is not taken.
+var (
+	errToken = errors.New("the token is not valid")
+	errScope = errors.New("the token does not have the scope")
+)
+
+// claims are those that are looked at.
+type claims struct {
+	jwt.Claims
+
+	Scope string `json:"scope"`
+}
+
+// verify returns the subject of a token. The error is errNoKeys when that could not
+// be found out, errScope, or errToken with the reason.
+func (v *verifier) verify(ctx context.Context, token string) (subject string, err error) {
+	if len(token) > maxToken {
+		return "", fmt.Errorf("%w: it is longer than %d bytes", errToken, maxToken)
+	}
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errToken, err)
+	}
+	if len(parsed.Headers) != 1 {
+		return "", fmt.Errorf("%w: it has %d signatures", errToken, len(parsed.Headers))
+	}
+	c, err := v.open(ctx, parsed)
+	if err != nil {
+		return "", err
+	}
+	if err := v.judge(c); err != nil {
+		return "", fmt.Errorf("%w: %w", errToken, err)
+	}
+	if v.want.Scope != "" && !slices.Contains(strings.Fields(c.Scope), v.want.Scope) {
+		return "", errScope
+	}
+	return c.Subject, nil
+}
+
+// open checks the signature with a key of the token's key id and algorithm.
+func (v *verifier) open(ctx context.Context, token *jwt.JSONWebToken) (*claims, error) {
+	head := token.Headers[0]
+	keys, err := v.keys.find(ctx, head.KeyID)
+	if err != nil {
+		return nil, err
+	}
+	err = errors.New("no key has its key id")
+	for i := range keys {
+		if a := keys[i].Algorithm; a != "" && a != head.Algorithm {
+			continue
+		}
+		c := &claims{}
+		if err = token.Claims(keys[i].Key, c); err == nil {
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: %w", errToken, err)
+}
+
+// judge checks what a genuine token says.
+func (v *verifier) judge(c *claims) error {
+	switch {
+	case c.Expiry == nil:
+		return errors.New("it has no exp")
+	case c.Subject == "":
+		return errors.New("it has no sub")
+	}
+	expected := jwt.Expected{Issuer: v.want.Issuer, Time: v.clock.Now()}
+	if v.want.Audience != "" {
+		expected.AnyAudience = jwt.Audience{v.want.Audience}
+	}
+	return c.ValidateWithLeeway(expected, v.want.Skew)
+}

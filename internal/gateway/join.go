@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// A newPlayer is one who wants a place.
+type newPlayer struct{ id, data string }
+
+// reserve reserves places in a game session, all or none, in the order of players.
+func (g *Gateway) reserve(ctx context.Context, id string, players []newPlayer) ([]wire.PlayerSession, *failure) {
+	in := &wire.CreatePlayerSessionsInput{GameSessionId: id, PlayerIds: make([]string, len(players))}
+	for i, p := range players {
+		in.PlayerIds[i] = p.id
+		if p.data != "" {
+			if in.PlayerDataMap == nil {
+				in.PlayerDataMap = make(map[string]string)
+			}
+			in.PlayerDataMap[p.id] = p.data
+		}
+	}
+	out, err := g.service.CreatePlayerSessions(ctx, in)
+	if err != nil {
+		f := failed(ctx, err, SessionNotFound, SessionNotJoinable)
+		_, f.players = errors.AsType[*fault.Error](err)
+		return nil, f
+	}
+	return inOrder(out.PlayerSessions, players)
+}
+
+// inOrder puts player sessions in the order of the players, and checks that each
+// is there and says where to connect.
+func inOrder(got []wire.PlayerSession, players []newPlayer) ([]wire.PlayerSession, *failure) {
+	byPlayer := make(map[string]*wire.PlayerSession, len(got))
+	for i := range got {
+		byPlayer[got[i].PlayerId] = &got[i]
+	}
+	list := make([]wire.PlayerSession, len(players))
+	for i, p := range players {
+		s := byPlayer[p.id]
+		if bad := incomplete(s); bad != nil {
+			return nil, bad
+		}
+		list[i] = *s
+	}
+	return list, nil
+}
+
+// incomplete refuses a player session that clients could do nothing with: the
+// older ones would wait forever.
+func incomplete(p *wire.PlayerSession) *failure {
+	if p == nil || p.PlayerSessionId == "" || p.IpAddress == "" || p.Port.Or(0) <= 0 {
+		return &failure{code: Internal, err: errors.New("the service gave a player session without an id, an address or a port")}
+	}
+	return nil
+}
+
+// checkBuild applies the BuildCheck to a client that wants to join.
+func (c *call) checkBuild(id string, build wire.Opt[int32]) *failure {
+	if !build.IsSet() || c.g.buildCheck == BuildOff {
+		return nil
+	}
+	s, err := c.g.service.DescribeGameSession(c.ctx, id)
+	if err != nil {
+		return failed(c.ctx, err, SessionNotFound, Internal)
+	}
+	of, ok := buildOf(s)
+	if !ok || of == build {
+		return nil
+	}
+	if c.g.buildCheck == BuildWarn {
+		c.g.log.Warn("a client joins a game session of another build", "build", build.Or(0), "game_session_build", of.Or(0))
+		return nil
+	}
+	return fail(BuildMismatch, "The game session is for build %d, the client is build %d.", of.Or(0), build.Or(0))
+}

@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// Which fleet is the first is asked once in a while, and again when it fails.
+func TestFirstFleetIsRemembered(t *testing.T) {
+	w, clock := newWorld(), clockwork.NewFakeClock()
+	w.idle[testFleet]["custom-lab"] = 9
+	d := open1(t, w, func(c *Config) { c.Clock = clock })
+	create := func(name string) reply {
+		return d.ask(http.MethodPost, "/create_session", createBody(name, "ada", 2))
+	}
+	for i := range 3 {
+		create(fmt.Sprint("n", i)).wantStatus(t, 200)
+	}
+	if n := w.count("Fleet"); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	clock.Advance(firstFleetTime)
+	create("later").wantStatus(t, 200)
+	if n := w.count("Fleet"); n != 2 {
+		t.Errorf("asked %d times when that was long ago", n)
+	}
+	w.do(func() {
+		w.fails["CreateGameSession"] = fault.New(fault.InvalidFleetStatus, "the fleet is being deleted")
+	})
+	create("gone").wantCode(t, NoCapacity)
+	create("gone").wantCode(t, NoCapacity)
+	if n := w.count("Fleet"); n != 3 {
+		t.Errorf("asked %d times when the fleet was gone", n)
+	}
+}
+
+// A request's key says where a text ends: two players cannot make up the same.
+func TestKeysDoNotMeet(t *testing.T) {
+	texts := []string{"", "a", "b", "ab", "a b", "1 a", " ", "\x00"}
+	seen := map[string]string{}
+	for _, player := range texts {
+		for _, name := range texts {
+			for _, c := range []*creation{{player: player, name: name}, {player: player, key: name + "k"}} {
+				key, what := c.flightKey(), fmt.Sprintf("%q %q %q", player, c.name, c.key)
+				if seen[key] != "" {
+					t.Errorf("%s and %s have the same key", seen[key], what)
+				}
+				seen[key] = what
+			}
+		}
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	mux := http.NewServeMux()
+	for _, p := range Patterns() {
+		mux.Handle(p, http.NotFoundHandler()) // panics if it is none
+	}
+}

@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// Limits of the list.
+const (
+	defaultPage = 20
+	maxPage     = 100
+	maxFilter   = 900 // the API's 1024, and room for what the gateway adds
+	maxSort     = 1024
+	maxCursor   = 4096
+)
+
+// A listing is a request for a page of game sessions.
+type listing struct {
+	filter, sort string
+	open         bool
+	limit        int
+	cursor       string
+}
+
+// listSessions answers GET /v1/sessions.
+func listSessions(c *call) (answer, error) {
+	in, f := c.listing()
+	if f != nil {
+		return answer{}, f
+	}
+	sessions, next, f := c.g.list(c.ctx, in)
+	if f != nil {
+		return answer{}, f
+	}
+	body := struct {
+		Sessions []*sessionView `json:"sessions"`
+		Cursor   string         `json:"cursor,omitempty"`
+	}{make([]*sessionView, len(sessions)), next}
+	for i := range sessions {
+		body.Sessions[i] = viewSession(&sessions[i])
+	}
+	return answer{body: body}, nil
+}
+
+// listing reads and checks the query string.
+func (c *call) listing() (*listing, *failure) {
+	q, f := c.query()
+	if f != nil {
+		return nil, f
+	}
+	in := &listing{
+		filter: q.text("filter", maxFilter), sort: q.text("sort", maxSort), open: q.boolean("open", true),
+		limit: int(q.integer("limit", 1, maxPage).Or(defaultPage)), cursor: q.text("cursor", maxCursor),
+	}
+	build := q.integer("buildId", minBuild, maxBuild)
+	if q.problem != nil {
+		return nil, q.problem
+	}
+	if in.filter != "" {
+		in.filter = "(" + in.filter + ")"
+	}
+	if n, ok := build.Get(); ok {
+		in.and(buildFilter(n))
+	}
+	if in.open {
+		in.and(openFilter)
+	}
+	if in.sort == "" {
+		in.sort = oldestFirst
+	}
+	return in, nil
+}
+
+func (l *listing) and(filter string) {
+	if l.filter != "" {
+		filter = l.filter + " AND " + filter
+	}
+	l.filter = filter
+}
+
+// A cursor is where the next page begins.
+type cursor struct {
+	Of     []byte `json:"q"`           // which listing it is of
+	Target int    `json:"t"`           // the index of the target
+	Next   string `json:"n,omitempty"` // the service's own token there
+}
+
+// of tells listings apart that a cursor must not be carried over between.
+func (l *listing) of(targets []Target) []byte {
+	text, _ := json.Marshal([]any{l.filter, l.sort, l.open, targets}) // texts have a JSON form
+	sum := sha256.Sum256(text)
+	return sum[:9]
+}
+
+// start is where the page begins.
+func (l *listing) start(targets []Target) (cursor, *failure) {
+	at := cursor{Of: l.of(targets)}
+	if l.cursor == "" {
+		return at, nil
+	}
+	var given cursor
+	text, err := base64.RawURLEncoding.DecodeString(l.cursor)
+	if err != nil || json.Unmarshal(text, &given) != nil || given.Target < 0 || given.Target >= len(targets) || string(given.Of) != string(at.Of) {
+		return at, invalid("The parameter cursor is not one of this list: begin again without it.")
+	}
+	return given, nil
+}
+
+func (c cursor) String() string {
+	text, _ := json.Marshal(c) // texts and numbers have a JSON form
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// list finds the game sessions of a page. next is "" behind the last.
+func (g *Gateway) list(ctx context.Context, l *listing) (found []wire.GameSession, next string, bad *failure) {
+	targets, bad := g.searched(ctx)
+	if bad != nil {
+		return nil, "", bad
+	}
+	at, bad := l.start(targets)
+	if bad != nil {
+		return nil, "", bad
+	}
+	for at.Target < len(targets) && len(found) < l.limit {
+		out, err := g.service.SearchGameSessions(ctx, searchInput(targets[at.Target], l.filter, l.sort, l.limit-len(found), at.Next))
+		if err != nil {
+			return nil, "", failed(ctx, err, NoFleet, Internal)
+		}
+		for _, s := range out.GameSessions {
+			if !l.open || open(&s) {
+				found = append(found, s)
+			}
+		}
+		if at.Next = out.NextToken; at.Next == "" {
+			at.Target++
+		}
+	}
+	if at.Target < len(targets) {
+		next = at.String()
+	}
+	return found, next, nil
+}
