@@ -96,6 +96,9 @@ type Config struct {
 	// asked to. Default: 5m. Source: server SDK reference, OnProcessTerminate.
 	TerminationGrace time.Duration
 
+	// Gateway is the session gateway for game clients.
+	Gateway GatewayConfig
+
 	// LogLevel is the least level logged: debug, info, warn or error. Default: info.
 	LogLevel string
 	// LogFormat is text or json. Default: text.
@@ -124,6 +127,7 @@ type Endpoints struct {
 	AccessKey string // id of the first access key
 	SecretKey string // its secret; "" when it is no longer known
 	Region    string
+	Gateway   string // base URL of the session gateway; "" when it is off
 	Pprof     string // base URL of Go's profiler; "" when it is off
 }
 
@@ -151,6 +155,8 @@ func DefaultConfig() Config {
 		HealthInterval:     time.Minute,
 		HealthMisses:       3,
 		TerminationGrace:   5 * time.Minute,
+
+		Gateway: DefaultGatewayConfig(),
 
 		LogLevel:        "info",
 		LogFormat:       "text",

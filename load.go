@@ -24,19 +24,32 @@ type Sources struct {
 	Environ []string
 	// Flags holds the settings that were given as flags, by name.
 	Flags map[string]string
+	// Elsewhere are names of settings of other programs, which may stand in the same
+	// file and environment and mean nothing here.
+	Elsewhere []string
 }
 
 // Origins says for each setting where its value came from: "default",
 // "file PATH", "environment NAME" or "flag --name".
 type Origins map[string]string
 
+// Settable is a pointer to a struct whose fields are settings: *Config and
+// *StandaloneGateway.
+type Settable[C any] interface {
+	*C
+	// Settings lists the settings, which stay bound to the struct.
+	Settings() []Setting
+	// Validate reports what cannot be used, as joined *SettingErrors.
+	Validate() error
+}
+
 // Load changes defaults to what the sources say and validates the result. A
 // name that no setting has is an error in every source, and so is a value of
 // the wrong form; the error joins all that was wrong.
-func Load(defaults Config, from Sources) (Config, Origins, error) {
-	l := loader{byName: map[string]Setting{}, origins: Origins{}}
-	config := defaults
-	for _, s := range config.Settings() {
+func Load[C any, P Settable[C]](defaults C, from Sources) (C, Origins, error) {
+	l := loader{byName: map[string]Setting{}, origins: Origins{}, elsewhere: from.Elsewhere}
+	config, none := defaults, *new(C)
+	for _, s := range P(&config).Settings() {
 		l.byName[s.Name] = s
 		l.origins[s.Name] = "default"
 	}
@@ -46,18 +59,19 @@ func Load(defaults Config, from Sources) (Config, Origins, error) {
 		l.set(name, "flag --"+name, from.Flags[name])
 	}
 	if len(l.errs) > 0 {
-		return Config{}, nil, errors.Join(l.errs...)
+		return none, nil, errors.Join(l.errs...)
 	}
-	if err := l.validate(&config); err != nil {
-		return Config{}, nil, err
+	if err := l.validate(P(&config)); err != nil {
+		return none, nil, err
 	}
 	return config, l.origins, nil
 }
 
 type loader struct {
-	byName  map[string]Setting
-	origins Origins
-	errs    []error
+	byName    map[string]Setting
+	origins   Origins
+	elsewhere []string
+	errs      []error
 }
 
 func (l *loader) set(name, origin, text string) {
@@ -97,6 +111,9 @@ func (l *loader) file(path string) {
 	origin := "file " + path
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		s, known := l.byName[name]
+		if !known && slices.Contains(l.elsewhere, name) {
+			continue
+		}
 		text, err := fromTOML(values[name], s.kind)
 		if known && err != nil {
 			l.errs = append(l.errs, &SettingError{Setting: name, Origin: origin, Problem: err.Error()})
@@ -147,7 +164,7 @@ func joinTOML(items []any) (string, error) {
 // notSettings are the variables with our prefix that tell other programs how to
 // reach a service (see muster dev), and the one that names the file.
 var notSettings = []string{
-	"MUSTER_CONFIG", "MUSTER_HTTP_URL", "MUSTER_WS_URL", "MUSTER_WSS_URL", "MUSTER_CA_FILE", "MUSTER_PPROF_URL",
+	"MUSTER_CONFIG", "MUSTER_HTTP_URL", "MUSTER_WS_URL", "MUSTER_WSS_URL", "MUSTER_CA_FILE", "MUSTER_PPROF_URL", "MUSTER_GATEWAY_URL",
 	"MUSTER_SAMPLE_FLEET_ID",
 }
 
@@ -160,7 +177,9 @@ func (l *loader) environment(environ []string) {
 		}
 		name := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, envPrefix), "_", "-"))
 		origin := "environment " + variable
-		if _, ok := l.byName[name]; !ok {
+		if _, ok := l.byName[name]; !ok && slices.Contains(l.elsewhere, name) {
+			continue
+		} else if !ok {
 			l.unknown("environment", name, func(name string) string { return Setting{Name: name}.Env() })
 			continue
 		}
@@ -176,7 +195,7 @@ func injected(variable string) bool {
 }
 
 // validate is Config.Validate with the origins filled in.
-func (l *loader) validate(c *Config) error {
+func (l *loader) validate(c interface{ Validate() error }) error {
 	err := c.Validate()
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

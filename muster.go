@@ -25,6 +25,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/gateway/local"
 	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
@@ -83,11 +84,14 @@ type service struct {
 	engine   *jetstream.Engine
 	metrics  *telemetry.Metrics
 	plane    *control.Plane
+	secret   []byte      // the region's
+	tls      *tls.Config // of every port
 	listener net.Listener
 	caFile   string
 	servers  *serversdk.Door
 	calls    *http1.Server
 	http     *http.Server    // for what is no plain API call
+	gateway  *sessionGateway // nil when it is off
 	ready    chan struct{}   // closed when all shards have served for the first time
 	stopping <-chan struct{} // closed when the service begins to stop
 	profiler *http.Server    // nil when it is off
@@ -96,22 +100,37 @@ type service struct {
 
 // open makes the parts; none of them works yet.
 func (s *service) open(ctx context.Context) error {
-	tlsConfig, err := s.certificate()
-	if err != nil {
+	var err error
+	if s.tls, err = s.certificate(); err != nil {
 		return err
 	}
 	port, err := net.Listen("tcp", s.cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	s.listener = listen.New(port, listen.Config{TLS: tlsConfig, RefusePlain: s.cfg.Plaintext == "refuse"})
+	s.listener = listen.New(port, s.listening())
 	if err := s.openPlane(ctx); err != nil {
 		return errors.Join(err, s.listener.Close())
 	}
-	if err := errors.Join(s.openDoors(), s.openProfiler()); err != nil {
-		return errors.Join(err, s.listener.Close())
+	if err := errors.Join(s.openDoors(), s.openGateway(ctx), s.openProfiler()); err != nil {
+		return errors.Join(err, s.listener.Close(), s.gateway.close(ctx))
 	}
 	return nil
+}
+
+// listening is what every port answers.
+func (s *service) listening() listen.Config {
+	return listen.Config{TLS: s.tls, RefusePlain: s.cfg.Plaintext == "refuse"}
+}
+
+// openGateway makes the session gateway, if it is wanted.
+func (s *service) openGateway(ctx context.Context) (err error) {
+	s.gateway, err = openGateway(ctx, &s.cfg.Gateway, gatewayParts{
+		service: local.Service{Plane: s.plane}, region: s.cfg.Region, secret: gatewaySecret(s.secret), tls: s.listening(),
+		metrics: s.metrics.Registerer(), scrape: s.metrics.Handler(), begun: s.awaitReady, ready: local.Service{Plane: s.plane}.Ready,
+		clock: s.cfg.Clock, log: s.cfg.Log,
+	})
+	return err
 }
 
 // certificate is the one that was given, or one of the local authority.
@@ -141,8 +160,8 @@ func (c *Config) certificateNames() []string {
 }
 
 func (s *service) openPlane(ctx context.Context) error {
-	secret, err := loadSecret(filepath.Join(s.cfg.Data, "region.secret"))
-	if err != nil {
+	var err error
+	if s.secret, err = loadSecret(filepath.Join(s.cfg.Data, "region.secret")); err != nil {
 		return err
 	}
 	history, err := s.engine.History(ctx)
@@ -157,7 +176,7 @@ func (s *service) openPlane(ctx context.Context) error {
 	}
 	endpoint := s.cfg.ServerEndpoint(s.listener.Addr())
 	s.plane, err = control.New(control.Config{
-		Region: s.cfg.Region, Account: s.cfg.Account, Secret: secret, Journals: journals, History: history, Settings: s.cfg.settings(),
+		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret, Journals: journals, History: history, Settings: s.cfg.settings(),
 		SDKEndpoint: endpoint, AgentEndpoint: endpoint, ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.metrics.Facts, Metrics: s.metrics.Shard(),
@@ -306,6 +325,9 @@ func (s *service) run(ctx context.Context) error {
 		}
 		return nil
 	})
+	if s.gateway != nil {
+		group.Go(s.gateway.run)
+	}
 	if s.profiler != nil {
 		group.Go(func() error { return s.serveProfiler(ctx) })
 	}
@@ -329,7 +351,7 @@ func (s *service) announce(ctx context.Context) error {
 		return err
 	}
 	e := s.endpoints(key)
-	s.cfg.Log.Info("muster is ready", "http", e.HTTP, "region", e.Region, "access_key", e.AccessKey, "access_key_is_new", created)
+	s.cfg.Log.Info("muster is ready", "http", e.HTTP, "gateway", e.Gateway, "region", e.Region, "access_key", e.AccessKey, "access_key_is_new", created)
 	if s.cfg.Ready != nil {
 		s.cfg.Ready(e)
 	}
@@ -341,6 +363,7 @@ func (s *service) endpoints(key control.AccessKey) Endpoints {
 	e := Endpoints{
 		HTTP: "http://" + host, WS: "ws://" + host, WSS: "wss://" + host,
 		CAFile: s.caFile, AccessKey: key.ID, SecretKey: key.Secret, Region: s.cfg.Region,
+		Gateway: s.gateway.url(s.cfg.Plaintext != "refuse"),
 	}
 	if s.cfg.Plaintext == "refuse" {
 		e.HTTP, e.WS = "https://"+host, ""
@@ -352,11 +375,15 @@ func (s *service) endpoints(key control.AccessKey) Endpoints {
 }
 
 // closeDoors lets requests that are under way finish and cuts the sockets of
-// the server processes, which then connect again elsewhere or later.
+// the server processes, which then connect again elsewhere or later. The session
+// gateway comes first and has half of the time: its requests wait for server
+// processes.
 func (s *service) closeDoors() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
-	err := s.servers.Close(ctx)
+	first, cancelFirst := context.WithTimeout(ctx, s.cfg.ShutdownTimeout/2)
+	defer cancelFirst()
+	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx))
 	var stopping errgroup.Group
 	for _, server := range []interface {
 		Shutdown(context.Context) error

@@ -3,6 +3,7 @@ package muster
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func (c *Config) Settings() []Setting {
 		servers = "Game servers"
 		running = "Running"
 	)
-	return []Setting{
+	return slices.Concat([]Setting{
 		{"data", storage, "directory that holds everything the service keeps; made when it does not exist", text(&c.Data, notEmpty)},
 		{"shards", storage, "number of shards; fixed when the data directory is created", number(&c.Shards, 1, 256)},
 		{"snapshot-every", storage, "journal records that a shard writes between two snapshots of its state", number(&c.SnapshotEvery, 100, 10_000_000)},
@@ -86,11 +87,11 @@ func (c *Config) Settings() []Setting {
 		{"health-interval", servers, "how often a server process is expected to report its health", duration(&c.HealthInterval, time.Second, time.Hour)},
 		{"health-misses", servers, "health reports in a row that may be missing or bad before a server process is ended", number(&c.HealthMisses, 1, 1000)},
 		{"termination-grace", servers, "how long a server process may take to end after it was asked to", duration(&c.TerminationGrace, time.Second, day)},
-
+	}, c.Gateway.Settings(), []Setting{
 		{"log-level", running, "least level that is logged", choice(&c.LogLevel, "debug", "info", "warn", "error")},
 		{"log-format", running, "form of the log", choice(&c.LogFormat, "text", "json")},
 		{"shutdown-timeout", running, "how long a stop waits for requests under way", duration(&c.ShutdownTimeout, 0, time.Hour)},
-	}
+	})
 }
 
 // A SettingError says which setting cannot be used, and why.
@@ -111,12 +112,7 @@ func (e *SettingError) Error() string {
 // Validate reports every setting that a service could not run with, as joined
 // *SettingErrors.
 func (c *Config) Validate() error {
-	var errs []error
-	for _, s := range c.Settings() {
-		if err := s.check(); err != nil {
-			errs = append(errs, &SettingError{Setting: s.Name, Problem: err.Error()})
-		}
-	}
+	errs := append(check(c.Settings()), c.Gateway.conflicts()...)
 	switch {
 	case c.TLSCert != "" && c.TLSKey == "":
 		errs = append(errs, &SettingError{Setting: "tls-key", Problem: "is missing, and tls-cert is set: give both or neither"})

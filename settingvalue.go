@@ -102,8 +102,19 @@ func duration(field *time.Duration, least, most time.Duration) value {
 	}
 }
 
-// list holds host names; in a flag and in the environment commas separate them.
-func list(field *[]string) value {
+// list holds host names; see listOf.
+func list(field *[]string) value { return listOf(field, hostName) }
+
+func hostName(s string) error {
+	if strings.ContainsAny(s, " /:@") && net.ParseIP(s) == nil {
+		return fmt.Errorf("%q is neither a host name nor an IP address", s)
+	}
+	return nil
+}
+
+// listOf holds texts that pass a check; in a flag and in the environment commas
+// separate them.
+func listOf(field *[]string, check func(string) error) value {
 	return value{
 		kind:  "list",
 		text:  func() string { return strings.Join(*field, ",") },
@@ -119,9 +130,9 @@ func list(field *[]string) value {
 			return nil
 		},
 		check: func() error {
-			for _, name := range *field {
-				if strings.ContainsAny(name, " /:@") && net.ParseIP(name) == nil {
-					return fmt.Errorf("%q is neither a host name nor an IP address", name)
+			for _, item := range *field {
+				if err := check(item); err != nil {
+					return err
 				}
 			}
 			return nil

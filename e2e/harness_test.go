@@ -56,7 +56,7 @@ func start(t *testing.T, change ...func(*muster.Config)) *service {
 func testConfig(t *testing.T) muster.Config {
 	config := muster.DefaultConfig()
 	config.Data = t.TempDir()
-	config.Listen = "127.0.0.1:0"
+	config.Listen, config.Gateway.Listen = "127.0.0.1:0", "127.0.0.1:0"
 	config.Region, config.Account = testRegion, testAccount
 	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	return config

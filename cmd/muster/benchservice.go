@@ -39,7 +39,7 @@ func startBenchService(ctx context.Context, log io.Writer, pprof string) (s *ben
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it must outlive the end of ctx, to tidy up
 	s.cancel = cancel
-	s.command = exec.CommandContext(life, program, "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--log-level", "warn", "--pprof-listen", pprof)
+	s.command = exec.CommandContext(life, program, "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--gateway-listen", "", "--log-level", "warn", "--pprof-listen", pprof)
 	apart(s.command)
 	s.command.Env = withoutSettings(os.Environ())
 	s.command.Stderr = log

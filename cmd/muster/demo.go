@@ -47,7 +47,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, demoLimit)
 	defer cancel()
 	config := muster.DefaultConfig()
-	config.Listen, config.LogLevel = "127.0.0.1:0", "warn"
+	config.Listen, config.Gateway.Listen, config.LogLevel = "127.0.0.1:0", "127.0.0.1:0", "warn"
 	config.Log = config.Logger(a.stderr)
 	if config.Data, err = os.MkdirTemp("", "muster-demo-"); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,9 @@ func (a *app) devCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Run a local service for development, ready to use",
 		Long: `Run a service on this machine until Ctrl-C, with an access key, a fleet of one
-location and a sample game server, so that game sessions can be created at
-once. What was created is kept for the next start.
+location and a few sample game servers, so that game sessions can be created at
+once: with AWS tools, or by game clients at the session gateway. What was created
+is kept for the next start.
 
 It is ready when it has written muster.env in its data directory: a file of
 export lines for a shell, which is gone when the service has stopped. The same
@@ -32,11 +34,15 @@ with the profile "muster".`,
 		Args: cobra.NoArgs,
 	}
 	load := a.addSettings(command, devDefaults())
-	command.Flags().BoolVar(&d.noSample, "no-sample", false, "make no fleet and start no sample game server")
+	command.Flags().BoolVar(&d.noSample, "no-sample", false, "make no fleet and start no sample game servers")
+	command.Flags().IntVar(&d.samples, "sample-servers", 3, "sample game servers that are kept waiting or playing")
 	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
 	command.RunE = func(command *cobra.Command, _ []string) (err error) {
 		if d.config, _, err = load(); err != nil {
 			return err
+		}
+		if d.samples < 1 || d.samples > maxSamples {
+			return &misuseError{fmt.Errorf("--sample-servers is %d; it must be 1 to %d, or use --no-sample", d.samples, maxSamples)}
 		}
 		if d.envFile == "" {
 			d.envFile = filepath.Join(d.config.Data, envFile)
@@ -53,7 +59,8 @@ with the profile "muster".`,
 // user's cache and a quiet log.
 func devDefaults() muster.Config {
 	config := muster.DefaultConfig()
-	config.Listen = "127.0.0.1:9080"
+	config.Listen, config.Gateway.Listen = "127.0.0.1:9080", "127.0.0.1:3000"
+	config.Gateway.Messages = "api"
 	config.LogLevel = "warn"
 	config.Data = "" // refused with a sentence when nothing else names one
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -68,6 +75,7 @@ type development struct {
 	config   muster.Config
 	envFile  string
 	noSample bool
+	samples  int // sample game servers
 }
 
 // run takes the data directory and serves until ctx ends. A muster.env that a
@@ -92,7 +100,7 @@ func (d *development) run(ctx context.Context) (err error) {
 }
 
 // serveUntil serves until ctx ends. What was started last stops first: the sample
-// game server says goodbye to a service that still answers.
+// game servers say goodbye to a service that still answers.
 func (d *development) serveUntil(ctx context.Context) error {
 	service, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -119,7 +127,7 @@ func (d *development) serveUntil(ctx context.Context) error {
 }
 
 // offer hands the ready service over to its users and keeps the sample game
-// server running, until ctx ends.
+// servers running, until ctx ends.
 func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
 	if d.noSample {
 		if err := d.announce(e, ""); err != nil {
@@ -144,11 +152,11 @@ func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
 		s.keepRunning(ctx)
 	}()
 	defer func() { stop(); <-stopped }()
-	if err := s.awaitServer(ctx); err != nil {
+	if err := s.awaitServers(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil
 		}
-		fmt.Fprintln(d.stderr, "muster: the sample game server is not ready:", err)
+		fmt.Fprintln(d.stderr, "muster: the sample game servers are not ready:", err)
 	}
 	if err := d.announce(e, s.fleet); err != nil {
 		return err
@@ -178,6 +186,7 @@ Muster is ready. Ctrl-C stops it.
 
   AWS API        %s
   game servers   %s  %s
+  game clients   %s
   access key     %s
   authority      %s
   data           %s
@@ -190,9 +199,12 @@ In another terminal, either of
 and then
 
   aws gamelift list-fleets
-`, e.HTTP, e.WS, e.WSS, e.AccessKey, e.CAFile, d.config.Data, shellQuote(d.envFile), shellQuote(profile))
+`, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data, shellQuote(d.envFile), shellQuote(profile))
 	if fleet != "" {
 		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s --maximum-player-session-count 4\n", fleet, sampleLocation)
+	}
+	if fleet != "" && e.Gateway != "" {
+		text += fmt.Sprintf("\nor, as a game client does\n\n  curl -s %s/create_session -d '{\"session_name\":\"S\",\"build_id\":1,\"uuid\":\"p1\",\"num_connections\":4}'\n", e.Gateway)
 	}
 	return text + "\n"
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,10 +22,11 @@ const (
 	sampleFleet    = "LocalFleet"
 	sampleCompute  = "LocalCompute"
 
-	serverPatience = 15 * time.Second // for the first sample game server to be ready
+	serverPatience = 15 * time.Second // for the sample game servers to be ready
+	maxSamples     = 50               // server processes that a compute may have
 )
 
-// sampleSetup is the fleet with one game server that muster dev offers. It is made
+// sampleSetup is the fleet with its game servers that muster dev offers. It is made
 // through the public API, as a user would.
 type sampleSetup struct {
 	*development
@@ -127,25 +129,29 @@ func (s *sampleSetup) environment(ctx context.Context) ([]string, error) {
 	), nil
 }
 
-// keepRunning starts a sample game server and, when it ends, the next, until
-// ctx ends and the last one has ended.
+// keepRunning starts the sample game servers and, when one ends, the next, until
+// ctx ends and the last ones have ended.
 func (s *sampleSetup) keepRunning(ctx context.Context) {
-	k := keeper{
-		program:     s.program,
-		args:        []string{"sample-server", untilEOF, "-port=0"},
-		environment: s.environment,
-		output:      s.stderr,
-		log:         s.config.Log.With("process", "sample game server"),
+	var keepers sync.WaitGroup
+	for range s.samples {
+		k := keeper{
+			program:     s.program,
+			args:        []string{"sample-server", untilEOF, "-port=0"},
+			environment: s.environment,
+			output:      s.stderr,
+			log:         s.config.Log.With("process", "sample game server"),
+		}
+		keepers.Go(func() { k.run(ctx) })
 	}
-	k.run(ctx)
+	keepers.Wait()
 }
 
-// awaitServer waits until a sample game server can take a game session.
-func (s *sampleSetup) awaitServer(ctx context.Context) error {
+// awaitServers waits until the sample game servers can take game sessions.
+func (s *sampleSetup) awaitServers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	return until(ctx, func() (bool, error) {
 		out, err := s.client.DescribeFleetUtilization(ctx, &gamelift.DescribeFleetUtilizationInput{FleetIds: []string{s.fleet}})
-		return err == nil && len(out.FleetUtilization) == 1 && aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount) > 0, err
+		return err == nil && len(out.FleetUtilization) == 1 && int(aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount)) >= s.samples, err
 	})
 }

@@ -51,7 +51,9 @@ func withDev(t *testing.T, data string, use func(ctx context.Context, env map[st
 	stdout, stderr := &lockedBuffer{}, &lockedBuffer{}
 	a := &app{environ: os.Environ(), stdout: stdout, stderr: stderr, serve: muster.Run}
 	status := make(chan int, 1)
-	go func() { status <- a.run(ctx, []string{"dev", "--data", data, "--listen", "127.0.0.1:0"}) }()
+	go func() {
+		status <- a.run(ctx, []string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"})
+	}()
 	path := filepath.Join(data, envFile)
 	eventually(t, ctx, func() bool {
 		_, err := os.Stat(path)

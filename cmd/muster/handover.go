@@ -36,6 +36,9 @@ func environment(e muster.Endpoints) []variable {
 		{"MUSTER_WSS_URL", e.WSS},
 		{"MUSTER_CA_FILE", e.CAFile},
 	}
+	if e.Gateway != "" {
+		variables = append(variables, variable{"MUSTER_GATEWAY_URL", e.Gateway})
+	}
 	if e.Pprof != "" {
 		variables = append(variables, variable{"MUSTER_PPROF_URL", e.Pprof})
 	}

@@ -8,22 +8,44 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addSettings gives a subcommand a flag for every setting, and --config. The
-// function that it returns loads the settings; call it when the subcommand runs.
+// addSettings gives a subcommand of the service a flag for every setting, and
+// --config. The function that it returns loads the settings; call it when the
+// subcommand runs.
 func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func() (muster.Config, muster.Origins, error) {
+	load := addSettings(a, command, defaults, settingNames(muster.StandaloneGateway{}))
+	return func() (config muster.Config, origins muster.Origins, err error) {
+		if config, origins, err = load(); err == nil {
+			config.Data, err = filepath.Abs(config.Data)
+		}
+		return config, origins, err
+	}
+}
+
+// settingNames are the names of settings that a file and the environment may hold
+// for another subcommand.
+func settingNames[C any, P muster.Settable[C]](config C) (names []string) {
+	for _, s := range P(&config).Settings() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// addSettings is app.addSettings for any struct of settings.
+func addSettings[C any, P muster.Settable[C]](a *app, command *cobra.Command, defaults C, elsewhere []string) func() (C, muster.Origins, error) {
 	given := map[string]string{}
-	for _, s := range defaults.Settings() {
+	for _, s := range P(&defaults).Settings() {
 		command.Flags().Var(&settingFlag{Setting: s, given: given}, s.Name, s.Usage)
 	}
+	command.Flags().BoolFunc("compat-errors", "the same as --gateway-compat-errors on", func(string) error {
+		given["gateway-compat-errors"] = "on"
+		return nil
+	})
 	var file string
 	command.Flags().StringVar(&file, "config", a.getenv("MUSTER_CONFIG"), "TOML file with settings (environment MUSTER_CONFIG)")
-	return func() (muster.Config, muster.Origins, error) {
-		config, origins, err := muster.Load(defaults, muster.Sources{File: file, Environ: a.environ, Flags: given})
+	return func() (C, muster.Origins, error) {
+		config, origins, err := muster.Load[C, P](defaults, muster.Sources{File: file, Environ: a.environ, Flags: given, Elsewhere: elsewhere})
 		if err != nil {
-			return muster.Config{}, nil, &misuseError{err}
-		}
-		if config.Data, err = filepath.Abs(config.Data); err != nil {
-			return muster.Config{}, nil, err
+			return config, nil, &misuseError{err}
 		}
 		return config, origins, nil
 	}

@@ -94,7 +94,7 @@ func (s *service) refuse(ctx context.Context, words string) {
 // launch runs the service.
 func (s *service) launch() {
 	s.t.Helper()
-	s.command = exec.Command(s.binary, append([]string{"dev", "--no-sample", "--data", s.data, "--listen", s.address}, s.options...)...)
+	s.command = exec.Command(s.binary, append([]string{"dev", "--no-sample", "--data", s.data, "--listen", s.address, "--gateway-listen", ""}, s.options...)...)
 	stderr, err := s.command.StderrPipe()
 	if err != nil {
 		s.t.Fatal(err)

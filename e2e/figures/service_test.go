@@ -42,7 +42,7 @@ func start(tb testing.TB, dir string) (e muster.Endpoints, stop func()) {
 // figureConfig is how a service runs that is measured: nothing runs out meanwhile.
 func figureConfig() muster.Config {
 	config := muster.DefaultConfig()
-	config.Listen = "127.0.0.1:0"
+	config.Listen, config.Gateway.Listen = "127.0.0.1:0", ""
 	config.Region, config.Account, config.Shards = testRegion, testAccount, shards
 	config.ProcessGrace, config.ReservationTimeout = long, long
 	return config

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func serve(t *testing.T) muster.Endpoints {
 	t.Helper()
 	config := muster.DefaultConfig()
-	config.Data, config.Listen = t.TempDir(), "127.0.0.1:0"
+	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", ""
 	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
 	config.Ready = func(e muster.Endpoints) { ready <- e }

@@ -38,7 +38,7 @@ Durations are in seconds, sizes in bytes. Labels hold names of operations, excep
 | metric | kind | labels | what it is |
 |---|---|---|---|
 `)
-	for _, d := range m.Definitions() {
+	for _, d := range append(m.Definitions(), gatewayMetrics()...) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Kind, strings.Join(d.Labels, ", "), d.Help)
 	}
 	return b.Bytes()

@@ -1,0 +1,221 @@
+package muster
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/muster-gg/muster/internal/gateway"
+	"github.com/muster-gg/muster/internal/gateway/guard"
+	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/telemetry"
+)
+
+// A gatewayHandler is the session gateway without a port.
+type gatewayHandler struct {
+	http.Handler
+	door  *gateway.Gateway
+	guard *guard.Guard
+}
+
+// A sessionGateway is the session gateway on its port, in a service or alone.
+type sessionGateway struct {
+	*gatewayHandler
+	listener net.Listener
+	server   *http.Server
+}
+
+// gatewayParts are what a session gateway is made of besides its settings.
+type gatewayParts struct {
+	service     gateway.Service
+	queues      gateway.Queues      // nil: none
+	matchmaking gateway.Matchmaking // nil: none
+	region      string
+	secret      []byte
+	legacy      bool          // the service gives ids in the style of the local paths itself
+	tls         listen.Config // TLS nil: plain text only
+	metrics     prometheus.Registerer
+	scrape      http.Handler               // answers /metrics
+	begun       func(context.Context) bool // waits until requests can be answered; nil: at once
+	ready       func(context.Context) error
+	clock       clockwork.Clock
+	log         *slog.Logger
+}
+
+// newGatewayHandler makes a session gateway that has no port yet. Nothing works yet.
+func newGatewayHandler(c *GatewayConfig, p *gatewayParts) (*gatewayHandler, error) {
+	g := &gatewayHandler{}
+	var err error
+	if g.guard, err = newGuard(c, p); err != nil {
+		return nil, fmt.Errorf("session gateway: %w", err)
+	}
+	counters, err := telemetry.NewGateway(p.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("session gateway: %w", err)
+	}
+	if g.door, err = newGatewayDoor(c, p, counters); err != nil {
+		return nil, fmt.Errorf("session gateway: %w", err)
+	}
+	g.Handler = g.guard.Wrap(whenReady(p.begun, forPlayer(g.door.Handler())))
+	return g, nil
+}
+
+// openGateway makes a session gateway and takes its port; nil when it is off.
+func openGateway(ctx context.Context, c *GatewayConfig, p gatewayParts) (*sessionGateway, error) {
+	if c.Listen == "" {
+		return nil, nil
+	}
+	handler, err := newGatewayHandler(c, &p)
+	if err != nil {
+		return nil, err
+	}
+	var listening net.ListenConfig
+	port, err := listening.Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("gateway-listen: %w", err)
+	}
+	if len(c.Keys) == 0 && c.KeysFile == "" && c.JWTIssuer == "" && !isLoopback(port.Addr()) {
+		p.log.Warn("the session gateway asks nobody for credentials", "listen", port.Addr().String(), "fix", "gateway-keys-file or gateway-jwt-issuer")
+	}
+	g := &sessionGateway{gatewayHandler: handler, listener: port}
+	if p.tls.TLS != nil {
+		g.listener = listen.New(port, p.tls)
+	}
+	g.server = &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 20 * time.Second,
+		ReadTimeout:       30 * time.Second, // bodies are small
+		IdleTimeout:       2 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), // what strangers send is not worth more
+	}
+	return g, nil
+}
+
+// newGuard makes what stands before the door.
+func newGuard(c *GatewayConfig, p *gatewayParts) (*guard.Guard, error) {
+	keys, err := c.apiKeys()
+	if err != nil {
+		return nil, err
+	}
+	config := guard.Config{
+		Keys: keys, AddressRate: guard.Rate{PerSecond: float64(c.AddressRate)}, Origins: c.Origins, Routes: gateway.Patterns(),
+		Registerer: p.metrics, Scrape: p.scrape, Ready: p.ready, AccessLog: c.AccessLog == on, Log: p.log, Clock: p.clock,
+		Refuse: func(w http.ResponseWriter, _ *http.Request, f guard.Refusal) {
+			gateway.WriteError(w, gateway.Code(f.Code), f.Message)
+		},
+	}
+	if c.JWTIssuer != "" {
+		config.Tokens = &guard.Tokens{Issuer: c.JWTIssuer, KeysURL: c.JWTKeys, Audience: c.JWTAudience}
+	}
+	for _, text := range c.TrustedProxies {
+		if network, err := parseNetwork(text); err == nil {
+			config.TrustedProxies = append(config.TrustedProxies, network)
+		}
+	}
+	return guard.New(config)
+}
+
+// whenReady holds requests until they can be answered. Before that the service
+// would say that fleets and sessions do not exist.
+func whenReady(begun func(context.Context) bool, next http.Handler) http.Handler {
+	if begun == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !begun(r.Context()) {
+			gateway.WriteError(w, gateway.Unavailable, "The service is starting. Try again.")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// forPlayer tells the door which player a token is for.
+func forPlayer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subject := guard.Subject(r.Context()); subject != "" {
+			r = r.WithContext(gateway.WithPlayer(r.Context(), subject))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isLoopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// newGatewayDoor makes what answers the clients.
+func newGatewayDoor(c *GatewayConfig, p *gatewayParts, counters *telemetry.Gateway) (*gateway.Gateway, error) {
+	config := gateway.Config{
+		Service: p.service, Queues: p.queues, Matchmaking: p.matchmaking,
+		Routes: c.routes(), Default: c.target(), LegacyIDs: !p.legacy, LocalFleet: c.LocalFleet, Region: p.region,
+		Deadline: c.Deadline, Fields: gateway.Fields(c.Fields), BuildCheck: gateway.BuildCheck(c.BuildCheck), Reuse: c.Reuse == on,
+		FindLimit: c.FindLimit, CompatErrors: c.CompatErrors == on, Development: c.Messages == "api", AllowTarget: c.AllowTarget == on,
+		Secret: p.secret, Limit: guard.NewLimiter(guard.Rate{PerSecond: float64(c.PlayerRate)}, p.clock).Take, Clock: p.clock, Log: p.log,
+		Observe: func(o gateway.Observation) { counters.Answered(o.Waited, o.Retries, o.Replayed || o.Shared) },
+	}
+	for _, name := range c.Search {
+		config.Search = append(config.Search, targetOf(name))
+	}
+	return gateway.New(config)
+}
+
+// gatewaySecret keys the hashes in the ids of the gateway's game sessions. It is
+// derived, so that every gateway of a region has the same.
+func gatewaySecret(regionSecret []byte) []byte {
+	mac := hmac.New(sha256.New, regionSecret)
+	mac.Write([]byte("session gateway"))
+	return mac.Sum(nil)
+}
+
+// run serves until the gateway is closed.
+func (g *sessionGateway) run() error {
+	if err := g.server.Serve(g.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("session gateway: %w", err)
+	}
+	return nil
+}
+
+// close lets requests that are under way finish, until ctx is done, and cuts the
+// rest.
+func (g *sessionGateway) close(ctx context.Context) error {
+	if g == nil {
+		return nil
+	}
+	err := g.gatewayHandler.close(ctx)
+	if g.server.Shutdown(ctx) != nil {
+		return errors.Join(err, g.server.Close())
+	}
+	return err
+}
+
+// close ends the work behind the handler, which answers no more.
+func (g *gatewayHandler) close(ctx context.Context) error {
+	err := g.door.Close(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // it had the time that it may take
+	}
+	return errors.Join(err, g.guard.Close())
+}
+
+// url is the base URL of the gateway; "" when it is off.
+func (g *sessionGateway) url(plaintext bool) string {
+	switch {
+	case g == nil:
+		return ""
+	case plaintext:
+		return "http://" + dialable(g.listener.Addr())
+	default:
+		return "https://" + dialable(g.listener.Addr())
+	}
+}

@@ -1,0 +1,56 @@
+package remote
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+)
+
+type option = func(*gamelift.Options)
+
+// legacyAPI are the operations that GameLift Local has and this package uses.
+// Source: GameLift Local 1.0.5, its list of supported operations.
+type legacyAPI interface {
+	CreateGameSession(context.Context, *gamelift.CreateGameSessionInput, ...option) (*gamelift.CreateGameSessionOutput, error)
+	CreatePlayerSessions(context.Context, *gamelift.CreatePlayerSessionsInput, ...option) (*gamelift.CreatePlayerSessionsOutput, error)
+	DescribeGameSessions(context.Context, *gamelift.DescribeGameSessionsInput, ...option) (*gamelift.DescribeGameSessionsOutput, error)
+	DescribePlayerSessions(context.Context, *gamelift.DescribePlayerSessionsInput, ...option) (*gamelift.DescribePlayerSessionsOutput, error)
+}
+
+// An api is what this package uses of the SDK's client.
+type api interface {
+	legacyAPI
+
+	DescribeFleetAttributes(context.Context, *gamelift.DescribeFleetAttributesInput, ...option) (*gamelift.DescribeFleetAttributesOutput, error)
+	DescribeFleetLocationAttributes(context.Context, *gamelift.DescribeFleetLocationAttributesInput, ...option) (*gamelift.DescribeFleetLocationAttributesOutput, error)
+	DescribeFleetLocationUtilization(context.Context, *gamelift.DescribeFleetLocationUtilizationInput, ...option) (*gamelift.DescribeFleetLocationUtilizationOutput, error)
+	ListFleets(context.Context, *gamelift.ListFleetsInput, ...option) (*gamelift.ListFleetsOutput, error)
+	ResolveAlias(context.Context, *gamelift.ResolveAliasInput, ...option) (*gamelift.ResolveAliasOutput, error)
+
+	SearchGameSessions(context.Context, *gamelift.SearchGameSessionsInput, ...option) (*gamelift.SearchGameSessionsOutput, error)
+	UpdateGameSession(context.Context, *gamelift.UpdateGameSessionInput, ...option) (*gamelift.UpdateGameSessionOutput, error)
+	TerminateGameSession(context.Context, *gamelift.TerminateGameSessionInput, ...option) (*gamelift.TerminateGameSessionOutput, error)
+
+	StartGameSessionPlacement(context.Context, *gamelift.StartGameSessionPlacementInput, ...option) (*gamelift.StartGameSessionPlacementOutput, error)
+	StopGameSessionPlacement(context.Context, *gamelift.StopGameSessionPlacementInput, ...option) (*gamelift.StopGameSessionPlacementOutput, error)
+	DescribeGameSessionPlacement(context.Context, *gamelift.DescribeGameSessionPlacementInput, ...option) (*gamelift.DescribeGameSessionPlacementOutput, error)
+
+	StartMatchmaking(context.Context, *gamelift.StartMatchmakingInput, ...option) (*gamelift.StartMatchmakingOutput, error)
+	StopMatchmaking(context.Context, *gamelift.StopMatchmakingInput, ...option) (*gamelift.StopMatchmakingOutput, error)
+	AcceptMatch(context.Context, *gamelift.AcceptMatchInput, ...option) (*gamelift.AcceptMatchOutput, error)
+	DescribeMatchmaking(context.Context, *gamelift.DescribeMatchmakingInput, ...option) (*gamelift.DescribeMatchmakingOutput, error)
+}
+
+// once has the client make a call without repeating it: whoever asks again and
+// again has its own pauses, and wants to hear of throttling.
+func once(o *gamelift.Options) { o.Retryer = aws.NopRetryer{} }
+
+// a call makes one call of the API and turns its error into a fault.
+func call[I, O any](ctx context.Context, name string, op func(context.Context, *I, ...option) (*O, error), in *I, options ...option) (*O, error) {
+	out, err := op(ctx, in, options...)
+	if err != nil {
+		return nil, convertError(ctx, name, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,127 @@
+package remote
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/gateway"
+)
+
+// maxPages is how many pages of a list are read.
+const maxPages = 50
+
+// Fleet implements gateway.Service. The answer is kept for 10 s.
+func (s *Service) Fleet(ctx context.Context) (string, error) {
+	return s.fleets.get(ctx, "", s.firstFleet)
+}
+
+func (s *Service) firstFleet(ctx context.Context) (string, error) {
+	in := &gamelift.DescribeFleetAttributesInput{}
+	for range maxPages {
+		out, err := call(ctx, "DescribeFleetAttributes", s.api.DescribeFleetAttributes, in)
+		if err != nil {
+			return "", err
+		}
+		active := func(f types.FleetAttributes) bool { return f.Status == types.FleetStatusActive }
+		if i := slices.IndexFunc(out.FleetAttributes, active); i >= 0 {
+			return aws.ToString(out.FleetAttributes[i].FleetId), nil
+		}
+		if in.NextToken = out.NextToken; in.NextToken == nil {
+			break
+		}
+	}
+	return "", fault.New(fault.NotFound, "no fleet of the region is ACTIVE")
+}
+
+// Locations implements gateway.Service: the ACTIVE locations of the fleet, in the
+// service's order. The API does not count the game sessions that are ACTIVATING,
+// so that Idle may be too large by those. The answer is kept for two seconds.
+func (s *Service) Locations(ctx context.Context, t gateway.Target) ([]gateway.Location, error) {
+	fleet, err := s.fleetOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.locations.get(ctx, fleet, func(ctx context.Context) ([]gateway.Location, error) { return s.describeLocations(ctx, fleet) })
+	if err != nil {
+		return nil, err
+	}
+	if t.Location == "" {
+		return slices.Clone(all), nil
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(l gateway.Location) bool { return l.Name != t.Location }), nil
+}
+
+// fleetOf is the id of the target's fleet.
+func (s *Service) fleetOf(ctx context.Context, t gateway.Target) (string, error) {
+	switch {
+	case t.FleetID != "":
+		return t.FleetID, nil
+	case t.AliasID == "":
+		return "", fault.New(fault.InvalidRequest, "locations are those of a fleet or an alias, not of a queue")
+	}
+	return s.fleets.get(ctx, t.AliasID, func(ctx context.Context) (string, error) {
+		out, err := call(ctx, "ResolveAlias", s.api.ResolveAlias, &gamelift.ResolveAliasInput{AliasId: &t.AliasID})
+		if err != nil {
+			return "", err
+		}
+		return aws.ToString(out.FleetId), nil
+	})
+}
+
+func (s *Service) describeLocations(ctx context.Context, fleet string) ([]gateway.Location, error) {
+	names, err := s.activeLocations(ctx, fleet)
+	if err != nil {
+		return nil, err
+	}
+	locations := make([]gateway.Location, len(names))
+	var calls errgroup.Group
+	calls.SetLimit(4)
+	for i, name := range names {
+		calls.Go(func() error {
+			locations[i] = gateway.Location{Name: name, Idle: s.idle(ctx, fleet, name)}
+			return nil
+		})
+	}
+	_ = calls.Wait() // nothing in it fails
+	return locations, ctx.Err()
+}
+
+func (s *Service) activeLocations(ctx context.Context, fleet string) (names []string, err error) {
+	in := &gamelift.DescribeFleetLocationAttributesInput{FleetId: &fleet}
+	for range maxPages {
+		out, err := call(ctx, "DescribeFleetLocationAttributes", s.api.DescribeFleetLocationAttributes, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range out.LocationAttributes {
+			if l.LocationState != nil && l.LocationState.Status == types.FleetStatusActive {
+				names = append(names, aws.ToString(l.LocationState.Location))
+			}
+		}
+		if in.NextToken = out.NextToken; in.NextToken == nil {
+			break
+		}
+	}
+	return names, nil
+}
+
+// idle is how many processes wait at a location; -1 when the service does not say
+// so, for want of permission, say: then a location is as good as any other.
+func (s *Service) idle(ctx context.Context, fleet, location string) int {
+	out, err := call(ctx, "DescribeFleetLocationUtilization", s.api.DescribeFleetLocationUtilization,
+		&gamelift.DescribeFleetLocationUtilizationInput{FleetId: &fleet, Location: &location}, once)
+	if err != nil || out.FleetUtilization == nil {
+		return -1
+	}
+	u := out.FleetUtilization
+	if u.ActiveServerProcessCount == nil || u.ActiveGameSessionCount == nil {
+		return -1
+	}
+	return max(0, int(*u.ActiveServerProcessCount-*u.ActiveGameSessionCount))
+}

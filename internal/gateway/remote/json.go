@@ -1,0 +1,176 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/aws/smithy-go"
+)
+
+// maxAnswer is how much of an answer is read. GameSessionData and MatchmakerData
+// of a page of game sessions are the most that there can be.
+const maxAnswer = 32 << 20
+
+// unsigned stands where GameLift Local wants to see a signature, which it does not
+// verify. Source: AWS Signature Version 4, the form of the header.
+const unsigned = "AWS4-HMAC-SHA256 Credential=local/20150101/local/gamelift/aws4_request, SignedHeaders=host, Signature=0"
+
+// A jsonClient speaks AWS JSON 1.1, which is all that GameLift Local knows; the
+// SDK speaks CBOR. Its shapes are the SDK's.
+type jsonClient struct {
+	endpoint string
+	http     aws.HTTPClient
+}
+
+// CreateGameSession implements legacyAPI.
+func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput, _ ...option) (*gamelift.CreateGameSessionOutput, error) {
+	var out struct{ GameSession *jsonGameSession }
+	if err := c.call(ctx, "CreateGameSession", in, &out); err != nil {
+		return nil, err
+	}
+	return &gamelift.CreateGameSessionOutput{GameSession: maybe(out.GameSession, (*jsonGameSession).shape)}, nil
+}
+
+// DescribeGameSessions implements legacyAPI.
+func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.DescribeGameSessionsInput, _ ...option) (*gamelift.DescribeGameSessionsOutput, error) {
+	var out struct {
+		GameSessions []jsonGameSession
+		NextToken    *string
+	}
+	if err := c.call(ctx, "DescribeGameSessions", in, &out); err != nil {
+		return nil, err
+	}
+	return &gamelift.DescribeGameSessionsOutput{GameSessions: each(out.GameSessions, (*jsonGameSession).shape), NextToken: out.NextToken}, nil
+}
+
+// CreatePlayerSessions implements legacyAPI.
+func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.CreatePlayerSessionsInput, _ ...option) (*gamelift.CreatePlayerSessionsOutput, error) {
+	var out struct{ PlayerSessions []jsonPlayerSession }
+	if err := c.call(ctx, "CreatePlayerSessions", in, &out); err != nil {
+		return nil, err
+	}
+	return &gamelift.CreatePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, (*jsonPlayerSession).shape)}, nil
+}
+
+// DescribePlayerSessions implements legacyAPI.
+func (c *jsonClient) DescribePlayerSessions(ctx context.Context, in *gamelift.DescribePlayerSessionsInput, _ ...option) (*gamelift.DescribePlayerSessionsOutput, error) {
+	var out struct {
+		PlayerSessions []jsonPlayerSession
+		NextToken      *string
+	}
+	if err := c.call(ctx, "DescribePlayerSessions", in, &out); err != nil {
+		return nil, err
+	}
+	return &gamelift.DescribePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, (*jsonPlayerSession).shape), NextToken: out.NextToken}, nil
+}
+
+// call makes one call. An exception is a *smithy.GenericAPIError, as the SDK's are.
+func (c *jsonClient) call(ctx context.Context, operation string, in, out any) error {
+	body, err := encode(in)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.1")
+	request.Header.Set("X-Amz-Target", "GameLift."+operation)
+	request.Header.Set("Authorization", unsigned)
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close() //nolint:errcheck // what was read is what counts
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return exception(answer.StatusCode, body)
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("the answer is no JSON of the API: %w", err)
+	}
+	return nil
+}
+
+// encode writes an input without its absent members: the SDK's shapes have them
+// as null, which older services do not take.
+func encode(in any) ([]byte, error) {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(members, func(_ string, value json.RawMessage) bool {
+		return string(value) == "null" || string(value) == `""`
+	})
+	return json.Marshal(members)
+}
+
+// exception reads the body of an error. Source: Smithy specification, AWS JSON 1.1,
+// "Operation error serialization".
+func exception(status int, body []byte) error {
+	var e struct {
+		Type    string `json:"__type"`
+		Message string
+	}
+	if err := json.Unmarshal(body, &e); err != nil || e.Type == "" {
+		return fmt.Errorf("the endpoint answered with status %d", status)
+	}
+	name := e.Type[strings.LastIndexByte(e.Type, '#')+1:]
+	name, _, _ = strings.Cut(name, ":")
+	return &smithy.GenericAPIError{Code: name, Message: e.Message}
+}
+
+// jsonGameSession is types.GameSession but for its timestamps.
+type jsonGameSession struct {
+	types.GameSession
+
+	CreationTime, TerminationTime *epochSeconds
+}
+
+func (g *jsonGameSession) shape() types.GameSession {
+	s := g.GameSession
+	s.CreationTime, s.TerminationTime = g.CreationTime.time(), g.TerminationTime.time()
+	return s
+}
+
+// jsonPlayerSession is types.PlayerSession but for its timestamps.
+type jsonPlayerSession struct {
+	types.PlayerSession
+
+	CreationTime, TerminationTime *epochSeconds
+}
+
+func (p *jsonPlayerSession) shape() types.PlayerSession {
+	s := p.PlayerSession
+	s.CreationTime, s.TerminationTime = p.CreationTime.time(), p.TerminationTime.time()
+	return s
+}
+
+// epochSeconds is a timestamp as AWS JSON 1.1 writes it.
+type epochSeconds float64
+
+func (e *epochSeconds) time() *time.Time {
+	if e == nil {
+		return nil
+	}
+	t := time.UnixMilli(int64(math.Round(float64(*e) * 1000))).UTC()
+	return &t
+}
