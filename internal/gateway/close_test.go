@@ -24,7 +24,7 @@ func beginCreation(t *testing.T, w *world, d *door) <-chan reply {
 func TestCloseLetsCreationsFinish(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := open1(t, w)
+	d := openDoor(t, w)
 	done := beginCreation(t, w, d)
 	closed := make(chan error, 1)
 	go func() { closed <- d.g.Close(t.Context()) }()
@@ -43,7 +43,7 @@ func TestCloseLetsCreationsFinish(t *testing.T) {
 func TestCloseCancelsInTheEnd(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := open1(t, w)
+	d := openDoor(t, w)
 	done := beginCreation(t, w, d)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -86,7 +86,7 @@ func TestObserve(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet] = map[string]int{"custom-a": 9, "custom-b": 1}
 	seen := make(chan Observation, 10)
-	d := open1(t, w, func(c *Config) { c.Observe = func(o Observation) { seen <- o } })
+	d := openDoor(t, w, func(c *Config) { c.Observe = func(o Observation) { seen <- o } })
 	tests := []struct {
 		method, path, body string
 		want               Observation

@@ -194,20 +194,19 @@ func (g *Gateway) createAt(ctx context.Context, f *flight, in *creation, t Targe
 // is no failure if it is gone already.
 func (g *Gateway) abandon(ctx context.Context, id string) {
 	s, err := g.service.DescribeGameSession(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return
-	}
 	if err == nil {
 		if over(s) || s.CurrentPlayerSessionCount.Or(0) > 0 {
 			return
 		}
 		err = g.terminate(ctx, id)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		g.log.Info("game session ended", "game_session", id, "reason", "its creation was not completed")
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.InvalidGameSessionStatus): // it has ended by itself
+	default:
 		g.log.Warn("game session left behind", "game_session", id, "error", err)
-		return
 	}
-	g.log.Info("game session ended", "game_session", id, "reason", "its creation was not completed")
 }
 
 // terminate ends a game session: in order, or else by force, because the server

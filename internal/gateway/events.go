@@ -172,6 +172,8 @@ func (s *eventStream) run(first change, changes <-chan change, done <-chan error
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // for proxies that would keep events back
 	s.c.w.WriteHeader(http.StatusOK)
+	// A server's limit on reading a request would end a stream: nothing more is read.
+	_ = s.control.SetReadDeadline(time.Time{})
 	s.buffer.WriteString("retry: " + strconv.FormatInt(reconnect.Milliseconds(), 10) + "\n")
 	tick := s.c.g.clock.NewTicker(heartbeat)
 	defer tick.Stop()

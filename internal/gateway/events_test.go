@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jonboulle/clockwork"
 
@@ -70,7 +72,7 @@ func (l *listener) want(begin, part string) {
 
 func TestSessionEvents(t *testing.T) {
 	w := newWorld()
-	d := open1(t, w)
+	d := openDoor(t, w)
 	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantStatus(t, 201).field("session", "id")
 	l := d.listen("/v1/sessions/"+escape(id)+"/events", "Last-Event-ID", "41")
 	l.want("retry: 3000\nid: 42\nevent: session\ndata: {", `"players":0`)
@@ -90,7 +92,7 @@ func TestSessionEvents(t *testing.T) {
 
 func TestTicketEvents(t *testing.T) {
 	w := newWorld()
-	d := open1(t, w, func(c *Config) { c.Matchmaking = w })
+	d := openDoor(t, w, func(c *Config) { c.Matchmaking = w })
 	d.ask("POST", "/v1/tickets", `{"id":"t","configuration":"duel","players":[{"id":"ada"}]}`).wantStatus(t, 201)
 	l := d.listen("/v1/tickets/t/events", "Last-Event-ID", "none of ours")
 	l.want("retry: 3000\nid: 1\nevent: ticket\n", `"status":"QUEUED"`)
@@ -103,7 +105,7 @@ func TestTicketEvents(t *testing.T) {
 
 func TestHeartbeat(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
-	d := open1(t, w, func(c *Config) { c.Clock = clock })
+	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
 	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantStatus(t, 201).field("session", "id")
 	l := d.listen("/v1/sessions/" + escape(id) + "/events")
 	l.want("retry", "session")
@@ -116,7 +118,7 @@ func TestHeartbeat(t *testing.T) {
 func TestStreamsEnd(t *testing.T) {
 	w := newWorld()
 	seen := make(chan Observation, 100)
-	d := open1(t, w, func(c *Config) {
+	d := openDoor(t, w, func(c *Config) {
 		c.MaxStreams, c.Observe = 1, func(o Observation) {
 			if strings.HasSuffix(o.Route, "/events") {
 				seen <- o
@@ -147,6 +149,55 @@ func TestStreamsEnd(t *testing.T) {
 	}
 }
 
+// deadlines is a writer that remembers what a server's would be told.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read, write []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error  { d.read = append(d.read, at); return nil }
+func (d *deadlines) SetWriteDeadline(at time.Time) error { d.write = append(d.write, at); return nil }
+
+// A server's limits on requests do not end a stream, and those of the stream do
+// not outlive it.
+func TestStreamDeadlines(t *testing.T) {
+	w := newWorld()
+	w.do(func() { w.begin("arn:x", testFleet, "custom-lab").Status = wire.GameSessionStatusTerminated })
+	g, rec := newGateway(t, w), &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	g.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/v1/sessions/arn%3Ax/events", nil))
+	if !strings.Contains(rec.Body.String(), "event: end\n") || !rec.Flushed {
+		t.Fatalf("stream %q", rec.Body)
+	}
+	if len(rec.read) != 1 || !rec.read[0].IsZero() {
+		t.Errorf("read deadlines %v", rec.read)
+	}
+	if n := len(rec.write); n != 3 || rec.write[0].IsZero() || !rec.write[n-1].IsZero() {
+		t.Errorf("write deadlines %v", rec.write)
+	}
+}
+
+// A watch that says nothing does not hold its client up.
+func TestStreamThatDoesNotBegin(t *testing.T) {
+	w, clock := newWorld(), clockwork.NewFakeClock()
+	w.hangs = "WatchGameSession"
+	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
+	done := make(chan reply, 2)
+	ask := func(n int) {
+		go func() { done <- d.ask("GET", "/v1/sessions/arn%3Ax/events", "") }()
+		if err := w.await(t.Context(), func() bool { return w.calls["WatchGameSession"] == n }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(1)
+	clock.Advance(DefaultDeadline)
+	(<-done).wantCode(t, Timeout)
+	ask(2)
+	if err := d.g.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	(<-done).wantCode(t, Stopping)
+}
+
 // brokenWatch follows a game session until fails says otherwise.
 type brokenWatch struct {
 	*world
@@ -174,7 +225,7 @@ func (b *brokenWatch) WatchGameSession(ctx context.Context, id string, changed f
 
 func TestWatchBreaks(t *testing.T) {
 	w := &brokenWatch{newWorld(), make(chan error, 1)}
-	d := open1(t, w.world, func(c *Config) { c.Service = w })
+	d := openDoor(t, w.world, func(c *Config) { c.Service = w })
 	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantStatus(t, 201).field("session", "id")
 	for _, tt := range []struct {
 		err  error

@@ -44,6 +44,7 @@ type door struct {
 	client *http.Client
 }
 
+// serve puts a gateway behind a socket.
 func serve(t *testing.T, g *Gateway) *door {
 	t.Helper()
 	s := httptest.NewServer(g.Handler())
@@ -53,7 +54,8 @@ func serve(t *testing.T, g *Gateway) *door {
 	return &door{t, g, s, &http.Client{Transport: transport}}
 }
 
-func open1(t *testing.T, w *world, change ...func(*Config)) *door {
+// openDoor makes a gateway over a world, behind a socket.
+func openDoor(t *testing.T, w *world, change ...func(*Config)) *door {
 	t.Helper()
 	return serve(t, newGateway(t, w, change...))
 }

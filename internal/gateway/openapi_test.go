@@ -96,7 +96,7 @@ func TestDescription(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 99
 	all := func(c *Config) { c.Queues, c.Matchmaking, c.AllowTarget = w, w, true }
-	d := describe(t, open1(t, w, all))
+	d := describe(t, openDoor(t, w, all))
 
 	made := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"buildId":4711,"properties":{"mode":"duel"},"player":{"id":"ada","data":"x"}}`).wantStatus(t, 201)
 	id := made.field("session", "id")
@@ -140,7 +140,7 @@ func TestDescription(t *testing.T) {
 		d.ask("POST", "/join_session"+local, joinBody("none", "fay")).wantStatus(t, 404)
 	}
 
-	none := describe(t, open1(t, w))
+	none := describe(t, openDoor(t, w))
 	none.ask("GET", "/v1/tickets/x", "").wantStatus(t, 501)
 	none.ask("GET", "/v1/placements/x", "").wantStatus(t, 501)
 	none.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"target":{"fleetId":"`+testFleet+`"}}`).wantStatus(t, 403)

@@ -14,7 +14,7 @@ import (
 func TestFirstFleetIsRemembered(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.idle[testFleet]["custom-lab"] = 9
-	d := open1(t, w, func(c *Config) { c.Clock = clock })
+	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
 	create := func(name string) reply {
 		return d.ask(http.MethodPost, "/create_session", createBody(name, "ada", 2))
 	}

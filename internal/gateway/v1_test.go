@@ -31,7 +31,7 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.idle[testFleet]["custom-b"] = 9
-			open := func() *door { return open1(t, w, func(c *Config) { c.Queues = w }, config) }
+			open := func() *door { return openDoor(t, w, func(c *Config) { c.Queues = w }, config) }
 			d := open()
 			const body = `{"name":"n","maxPlayers":2,"buildId":7}`
 			ask := func(d *door, body string) reply {
@@ -66,7 +66,7 @@ func TestIdempotencyKeyLater(t *testing.T) {
 
 func idempotencyKeyLater(t *testing.T, target Target) {
 	w := newWorld()
-	d := open1(t, w, func(c *Config) { c.Queues, c.Default = w, target })
+	d := openDoor(t, w, func(c *Config) { c.Queues, c.Default = w, target })
 	ask := func() reply {
 		return d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2,"player":{"id":"ada"}}`, "Idempotency-Key", "k")
 	}
@@ -90,7 +90,7 @@ func idempotencyKeyLater(t *testing.T, target Target) {
 func TestIdempotencyKeyWhileActivating(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	one, two := open1(t, w), open1(t, w)
+	one, two := openDoor(t, w), openDoor(t, w)
 	answers := make(chan reply, 2)
 	for i, d := range []*door{one, two} {
 		go func() {
@@ -111,7 +111,7 @@ func TestListPages(t *testing.T) {
 	const other = "fleet-33333333-3333-4333-8333-333333333333"
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"], w.idle[other], w.pageSize = 9, map[string]int{"custom-lab": 9}, 2
-	d := open1(t, w, func(c *Config) {
+	d := openDoor(t, w, func(c *Config) {
 		c.Default, c.Routes = Target{FleetID: testFleet}, map[int32]Target{1: {FleetID: other}}
 	})
 	for i := range 7 {
@@ -144,7 +144,7 @@ func TestListPages(t *testing.T) {
 // an answer shows no other's tickets.
 func TestOwnPlayerOnly(t *testing.T) {
 	w := newWorld()
-	d := as(open1(t, w, func(c *Config) { c.Queues, c.Matchmaking = w, w }))
+	d := as(openDoor(t, w, func(c *Config) { c.Queues, c.Matchmaking = w, w }))
 	ada := func(method, path, body string) reply { return d.ask(method, path, body, "X-Player", "ada") }
 	ada("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"player":{"id":"bob"}}`).wantCode(t, WrongPlayer)
 	ada("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantCode(t, WrongPlayer)
@@ -179,9 +179,29 @@ func TestOwnPlayerOnly(t *testing.T) {
 	}
 }
 
+func TestPlayerLimit(t *testing.T) {
+	w := newWorld()
+	d := openDoor(t, w, func(c *Config) {
+		c.Limit = func(player string) (time.Duration, bool) { return 1500 * time.Millisecond, player != "eager" }
+	})
+	id := d.ask("POST", "/create_session", createBody("n", "ada", 5)).wantStatus(t, 200).field("GameSessionId")
+	for _, r := range []reply{
+		d.ask("POST", "/create_session", createBody("n", "eager", 5)), d.ask("POST", "/join_session", joinBody(id, "eager")),
+		d.ask("POST", "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"bob"},{"id":"eager"}]}`),
+	} {
+		r.wantCode(t, RateLimited)
+		if got := r.header.Get("Retry-After"); got != "2" {
+			t.Errorf("Retry-After: %s", got)
+		}
+	}
+	if w.count("CreatePlayerSessions") != 1 {
+		t.Errorf("calls %v", w.calls)
+	}
+}
+
 func TestTickets(t *testing.T) {
 	w := newWorld()
-	d := open1(t, w, func(c *Config) { c.Matchmaking = w })
+	d := openDoor(t, w, func(c *Config) { c.Matchmaking = w })
 	r := d.ask("POST", "/v1/tickets", `{"id":"t-1","configuration":"duel","players":[{"id":"ada","team":"red","attributes":{"skill":23,"map":"lab","modes":["a","b"],"crew":{"x":1.5}},"latencies":{"eu-west-1":20}}]}`).wantStatus(t, 201)
 	if r.header.Get("Location") != "/v1/tickets/t-1" || r.field("status") != "QUEUED" {
 		t.Errorf("started %s", r.text)
@@ -238,7 +258,7 @@ func members(n int, format string) string {
 
 func TestCreateRequests(t *testing.T) {
 	w := newWorld()
-	d := open1(t, w, func(c *Config) { c.AllowTarget = true })
+	d := openDoor(t, w, func(c *Config) { c.AllowTarget = true })
 	for body, names := range map[string]string{
 		`{"maxPlayers":2}`: "name",
 		`{"name":"n"}`:     "maxPlayers",
@@ -279,7 +299,7 @@ func TestCreateRequests(t *testing.T) {
 
 func TestJoinRequests(t *testing.T) {
 	w := newWorld()
-	d := open1(t, w, func(c *Config) { c.BuildCheck = BuildEnforce })
+	d := openDoor(t, w, func(c *Config) { c.BuildCheck = BuildEnforce })
 	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"buildId":3}`).wantStatus(t, 201).field("session", "id")
 	path := "/v1/sessions/" + escape(id) + "/players"
 	d.ask("POST", path, `{"players":[{"id":"a"}],"buildId":4}`).wantCode(t, BuildMismatch)
@@ -302,7 +322,7 @@ func TestJoinRequests(t *testing.T) {
 func TestQueueDeadline(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.behaves = lingers
-	d := open1(t, w, func(c *Config) { c.Queues, c.Default, c.Clock = w, Target{Queue: testQueue}, clock })
+	d := openDoor(t, w, func(c *Config) { c.Queues, c.Default, c.Clock = w, Target{Queue: testQueue}, clock })
 	done := make(chan reply, 1)
 	go func() { done <- d.ask("POST", "/create_session", createBody("n", "ada", 2)) }()
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitPlacement"] == 1 }); err != nil {
@@ -324,15 +344,15 @@ func TestQueueFailures(t *testing.T) {
 	}
 	w := newWorld()
 	w.behaves = breaks
-	open1(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoCapacity)
+	openDoor(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoCapacity)
 
 	w = newWorld()
 	w.fails["StartGameSessionPlacement"] = fault.New(fault.NotFound, "no queue")
-	open1(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoFleet)
+	openDoor(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoFleet)
 
 	// A placed game session has an id that is not ours; the repetition finds it.
 	w = newWorld()
-	d := open1(t, w, queue(w))
+	d := openDoor(t, w, queue(w))
 	first := d.ask("POST", "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	if again := d.ask("POST", "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200); again.text != first.text {
 		t.Errorf("repeated: %s, first %s", again.text, first.text)
@@ -346,7 +366,7 @@ func TestQueueFailures(t *testing.T) {
 func TestQueueStoppedTooLate(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.behaves = lingers
-	d := open1(t, w, func(c *Config) {
+	d := openDoor(t, w, func(c *Config) {
 		c.Queues, c.Default, c.Clock = w, Target{Queue: testQueue}, clock
 	})
 	done := make(chan reply, 1)

@@ -27,7 +27,7 @@ import (
 func TestActivationIsAwaitedNotPolled(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := open1(t, w)
+	d := openDoor(t, w)
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitGameSession"] == 1 }); err != nil {
@@ -65,7 +65,7 @@ func TestTargetIsConfigured(t *testing.T) {
 			if tt.asked == 0 {
 				w.idle[other] = map[string]int{"custom-lab": 1}
 			}
-			d := open1(t, w, func(c *Config) { c.Queues = w; tt.config(c) })
+			d := openDoor(t, w, func(c *Config) { c.Queues = w; tt.config(c) })
 			r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 			if r.field("FleetId") != tt.fleet || w.count("Fleet") != tt.asked {
 				t.Errorf("fleet %s, asked %d times for the first", r.field("FleetId"), w.count("Fleet"))
@@ -96,7 +96,7 @@ func TestLocationIsChosen(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld()
 			w.idle[testFleet], w.unknown = tt.idle, tt.unknown
-			d := open1(t, w, func(c *Config) { c.Default = Target{FleetID: testFleet, Location: tt.explicit} })
+			d := openDoor(t, w, func(c *Config) { c.Default = Target{FleetID: testFleet, Location: tt.explicit} })
 			r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2))
 			if tt.code != "" {
 				r.wantCode(t, tt.code)
@@ -120,7 +120,7 @@ func TestBuildIsChecked(t *testing.T) {
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		}
 	}
-	enforce, warn, off := open1(t, w, config(BuildEnforce)), open1(t, w, config(BuildWarn)), open1(t, w, config(BuildOff))
+	enforce, warn, off := openDoor(t, w, config(BuildEnforce)), openDoor(t, w, config(BuildWarn)), openDoor(t, w, config(BuildOff))
 	r := enforce.ask(http.MethodPost, "/create_session", createBody("n", "ada", 3)).wantStatus(t, 200)
 	if got := w.alive()[0].GameProperties; !slices.Contains(got, wire.GameProperty{Key: "build_id", Value: "4711"}) {
 		t.Errorf("game properties %v", got)
@@ -145,7 +145,7 @@ func TestBuildIsChecked(t *testing.T) {
 
 func TestFindByBuild(t *testing.T) {
 	w := newWorld()
-	d := open1(t, w)
+	d := openDoor(t, w)
 	d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 3)).wantStatus(t, 200)
 	for query, want := range map[string]int{"": 1, "?build_id=4711": 1, "?build_id=1": 0} {
 		if got := d.ask(http.MethodGet, "/find_session"+query, "").wantStatus(t, 200).list(t); len(got) != want {
@@ -162,14 +162,14 @@ func TestMessagesStayInside(t *testing.T) {
 	w := newWorld()
 	w.fails["CreatePlayerSessions"] = fault.New(fault.InternalService, "secret detail of fleet-9")
 	var log bytes.Buffer
-	d := open1(t, w, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	d := openDoor(t, w, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2))
 	r.wantCode(t, Internal)
 	_ = d.g.Close(t.Context()) // what is cleaned up is logged, too
 	if strings.Contains(r.text, "secret") || !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), r.field("requestId")) {
 		t.Errorf("answer %s, log %s", r.text, log.String())
 	}
-	dev := open1(t, w, func(c *Config) { c.Development = true })
+	dev := openDoor(t, w, func(c *Config) { c.Development = true })
 	if r := dev.ask(http.MethodPost, "/create_session", createBody("m", "ada", 2)); !strings.Contains(r.field("error"), "secret detail") {
 		t.Errorf("in development: %s", r.text)
 	}
@@ -180,7 +180,7 @@ func TestMessagesStayInside(t *testing.T) {
 func TestDeadlineEndsTheGameSession(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.behaves = lingers
-	d := open1(t, w, func(c *Config) { c.Clock = clock })
+	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitGameSession"] == 1 }); err != nil {
@@ -211,7 +211,7 @@ func TestEveryStepHasTheDeadline(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			w, clock := newWorld(), clockwork.NewFakeClock()
 			w.hangs = call
-			d := open1(t, w, func(c *Config) { c.Clock = clock })
+			d := openDoor(t, w, func(c *Config) { c.Clock = clock })
 			done := make(chan reply, 1)
 			go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
 			if err := w.await(t.Context(), func() bool { return w.calls[call] == 1 }); err != nil {
@@ -232,7 +232,7 @@ func TestEveryStepHasTheDeadline(t *testing.T) {
 func TestFindHasTheDeadline(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.hangs = "SearchGameSessions"
-	d := open1(t, w, func(c *Config) { c.Clock = clock })
+	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodGet, "/find_session", "") }()
 	if err := w.await(t.Context(), func() bool { return w.calls["SearchGameSessions"] == 1 }); err != nil {
@@ -249,7 +249,7 @@ func TestReuseIsOneStep(t *testing.T) {
 		s := w.begin("arn:aws:gamelift:eu-west-1::gamesession/"+testFleet+"/custom-lab/empty", testFleet, "custom-lab")
 		s.Status, s.MaximumPlayerSessionCount = wire.GameSessionStatusActive, wire.Some[int32](9)
 	})
-	d := open1(t, w, func(c *Config) { c.Reuse = true })
+	d := openDoor(t, w, func(c *Config) { c.Reuse = true })
 	first := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	if lastPart(first.field("GameSessionId")) != "empty" || w.count("CreateGameSession") != 0 || w.sessions[0].Name != "n" {
 		t.Fatalf("took %s", first.text)
@@ -273,7 +273,7 @@ func TestReuseIsOneStep(t *testing.T) {
 
 func TestReuseIsOffByDefault(t *testing.T) {
 	w := newWorld()
-	open1(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
+	openDoor(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	if w.count("ClaimGameSession") != 0 {
 		t.Error("a game session was claimed")
 	}
@@ -283,7 +283,7 @@ func TestReuseIsOffByDefault(t *testing.T) {
 func TestFindFiltersAlike(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 9
-	d := open1(t, w)
+	d := openDoor(t, w)
 	for i, name := range []string{"open", "full", "closed", "over", "starting"} {
 		d.ask(http.MethodPost, "/create_session", createBody(name, "p", 1+1/(i+1))).wantStatus(t, 200)
 	}
@@ -303,7 +303,7 @@ func TestFindFiltersAlike(t *testing.T) {
 // 9: it showed everything of a game session.
 func TestFields(t *testing.T) {
 	w := newWorld()
-	d, minimal := open1(t, w), open1(t, w, func(c *Config) { c.Fields = FieldsMinimal })
+	d, minimal := openDoor(t, w), openDoor(t, w, func(c *Config) { c.Fields = FieldsMinimal })
 	d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	w.do(func() { w.sessions[0].GameSessionData, w.sessions[0].MatchmakerData = "d", "m" })
 	full := d.ask(http.MethodGet, "/find_session", "").list(t)[0].(map[string]any)
@@ -327,7 +327,7 @@ func TestFields(t *testing.T) {
 func TestFindFollowsPages(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"], w.pageSize = 100, 3
-	d, capped := open1(t, w), open1(t, w, func(c *Config) { c.FindLimit = 5 })
+	d, capped := openDoor(t, w), openDoor(t, w, func(c *Config) { c.FindLimit = 5 })
 	for i := range 8 {
 		d.ask(http.MethodPost, "/create_session", createBody(fmt.Sprint("n", i), "ada", 2)).wantStatus(t, 200)
 	}
@@ -343,7 +343,7 @@ func TestFindLooksAtAllTargets(t *testing.T) {
 	const other = "fleet-33333333-3333-4333-8333-333333333333"
 	w := newWorld()
 	w.idle[other] = map[string]int{"custom-lab": 2}
-	d := open1(t, w, func(c *Config) {
+	d := openDoor(t, w, func(c *Config) {
 		c.Queues = w
 		c.Routes = map[int32]Target{1: {FleetID: other}, 2: {FleetID: other}, 3: {Queue: testQueue}, 4: {AliasID: testAlias}}
 		c.Default, c.Search = Target{FleetID: testFleet}, []Target{{FleetID: other}}
@@ -359,14 +359,14 @@ func TestFindLooksAtAllTargets(t *testing.T) {
 
 // 11: anybody could send anything of any size.
 func TestBodyIsLimited(t *testing.T) {
-	d := open1(t, newWorld())
+	d := openDoor(t, newWorld())
 	d.ask(http.MethodPost, "/create_session", `{"session_name":"`+strings.Repeat("x", DefaultMaxBody)+`"}`).wantCode(t, BodyTooLarge)
 }
 
 // 12: private places are part of num_connections.
 func TestPlacesAreTheSum(t *testing.T) {
 	w := newWorld()
-	d := open1(t, w)
+	d := openDoor(t, w)
 	d.ask(http.MethodPost, "/create_session", `{"session_name":"n","build_id":1,"uuid":"ada","num_connections":7.0}`).wantStatus(t, 200)
 	if got := w.alive()[0].MaximumPlayerSessionCount.Or(0); got != 7 {
 		t.Errorf("%d places", got)
@@ -383,11 +383,11 @@ func TestOneErrorPath(t *testing.T) {
 		for _, call := range []string{"Fleet", "Locations", "CreateGameSession", "AwaitGameSession", "CreatePlayerSessions", "DescribePlayerSessions"} {
 			w := newWorld()
 			w.fails[call] = fault.New(kind, "as the test wants")
-			open1(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, code)
+			openDoor(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, code)
 		}
 		w := newWorld()
 		w.fails["SearchGameSessions"] = fault.New(kind, "as the test wants")
-		d := open1(t, w)
+		d := openDoor(t, w)
 		d.ask(http.MethodGet, "/find_session", "").wantCode(t, code)
 		d.ask(http.MethodGet, "/find_session_local", "").wantCode(t, code)
 		w.fails["CreatePlayerSessions"] = w.fails["SearchGameSessions"]
@@ -395,14 +395,14 @@ func TestOneErrorPath(t *testing.T) {
 	}
 	w := newWorld()
 	w.fails["SearchGameSessions"] = errors.New("broken")
-	open1(t, w).ask(http.MethodGet, "/find_session", "").wantCode(t, Internal)
+	openDoor(t, w).ask(http.MethodGet, "/find_session", "").wantCode(t, Internal)
 }
 
 // 14: a game session that ended before it was active counted as ready.
 func TestOnlyActiveIsReady(t *testing.T) {
 	w := newWorld()
 	w.behaves = breaks
-	d := open1(t, w)
+	d := openDoor(t, w)
 	d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, ActivationFailed)
 	_ = d.g.Close(t.Context())
 	if w.count("CreatePlayerSessions") != 0 || w.count("TerminateGameSession") != 0 {
@@ -417,7 +417,7 @@ func TestFailureEndsTheGameSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.fails["CreatePlayerSessions"] = err
-			d := open1(t, w)
+			d := openDoor(t, w)
 			if r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)); r.status < 400 {
 				t.Fatalf("answer %s", r.text)
 			}
@@ -429,11 +429,27 @@ func TestFailureEndsTheGameSession(t *testing.T) {
 	}
 }
 
+// What could not be cleaned up is worth a line; what has gone by itself is not.
+func TestLeftBehindIsLogged(t *testing.T) {
+	for kind, warns := range map[fault.Kind]bool{fault.Throttling: true, fault.NotFound: false, fault.InvalidGameSessionStatus: false} {
+		w := newWorld()
+		w.fails["CreatePlayerSessions"] = fault.New(fault.LimitExceeded, "no")
+		w.fails["TerminateGameSession"] = fault.New(kind, "as the test wants")
+		var log bytes.Buffer
+		d := openDoor(t, w, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, LimitExceeded)
+		_ = d.g.Close(t.Context())
+		if got := strings.Contains(log.String(), "left behind"); got != warns {
+			t.Errorf("%s: log %q", kind, log.String())
+		}
+	}
+}
+
 func TestGameSessionWithPlayersStays(t *testing.T) {
 	w := newWorld()
 	w.fails["CreatePlayerSessions"] = fault.New(fault.InternalService, "too late")
 	w.behaves = lingers
-	d := open1(t, w)
+	d := openDoor(t, w)
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitGameSession"] == 1 }); err != nil {
@@ -454,7 +470,7 @@ func TestGameSessionWithPlayersStays(t *testing.T) {
 func TestSingleFlight(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := open1(t, w)
+	d := openDoor(t, w)
 	var ready, wait sync.WaitGroup
 	answers := make([]reply, 100)
 	for i := range answers {
@@ -485,7 +501,7 @@ func TestSingleFlight(t *testing.T) {
 func TestReplay(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"], w.pageSize = 20, 2
-	d := open1(t, w)
+	d := openDoor(t, w)
 	body := createBody("n", "ada", 2)
 	// The player holds many other places, some in game sessions of the same name.
 	for i := range 3 {
@@ -496,11 +512,11 @@ func TestReplay(t *testing.T) {
 	if again := d.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200); again.text != first.text {
 		t.Errorf("repeated: %s, first %s", again.text, first.text)
 	}
-	restarted := open1(t, w)
+	restarted := openDoor(t, w)
 	if again := restarted.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200); again.text != first.text {
 		t.Errorf("repeated after a restart: %s, first %s", again.text, first.text)
 	}
-	keyed := open1(t, w, func(c *Config) { c.Secret = []byte("of this gateway") })
+	keyed := openDoor(t, w, func(c *Config) { c.Secret = []byte("of this gateway") })
 	if other := keyed.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200); other.text == first.text {
 		t.Error("the secret has no effect on the token")
 	}
@@ -534,7 +550,7 @@ func TestReplay(t *testing.T) {
 
 func TestHandedOverBehindTheAnswer(t *testing.T) {
 	w := newWorld()
-	d := open1(t, w)
+	d := openDoor(t, w)
 	r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	_ = d.g.Close(t.Context())
 	if len(w.handed) != 1 || w.handed[0] != r.field("GameSessionId") {
@@ -546,7 +562,7 @@ func TestHandedOverBehindTheAnswer(t *testing.T) {
 func TestClientGoneAndBack(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := open1(t, w)
+	d := openDoor(t, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
@@ -573,7 +589,7 @@ func TestClientGoneAndBack(t *testing.T) {
 
 // 17: it checked nothing.
 func TestRequestsAreChecked(t *testing.T) {
-	d := open1(t, newWorld())
+	d := openDoor(t, newWorld())
 	long := strings.Repeat("é", 1025)
 	create := func(change ...string) string {
 		return strings.NewReplacer(change...).Replace(`{"session_name":"n","build_id":1,"uuid":"ada","num_connections":2}`)
@@ -624,7 +640,7 @@ func TestRequestsAreChecked(t *testing.T) {
 func TestRequestsAreTakenAsTheyCome(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 9
-	d := open1(t, w)
+	d := openDoor(t, w)
 	for i, body := range []string{
 		`{"session_name":"n","build_id":-2147483648,"uuid":"ada","num_connections":4.0}`,
 		`{"session_name":"n","build_id":4.0,"uuid":"ada","num_connections":4e0,"more":{"a":[1]},"\u006d":null}`,
