@@ -1,0 +1,270 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/muster-gg/muster/session"
+	"github.com/muster-gg/muster/session/sessiontest"
+)
+
+func TestCreateSearchJoinLeave(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	create := session.CreateSessionRequest{FleetID: "fleet-1", MaxPlayer: 2, IdempotencyToken: "once"}
+	id, err := w.CreateSession(ctx, create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := w.CreateSession(ctx, create); err != nil || again != id {
+		t.Fatalf("the same token gives %q, %v instead of %q", again, err, id)
+	}
+	page, err := w.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+	if err != nil || len(page.SessionConfigs) != 1 || page.SessionConfigs[0].SessionID != id {
+		t.Fatalf("found %v, %v", page, err)
+	}
+	if err := w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := await[session.Reserved](t, w.heard, 1); r.Op == 0 || r.Reservation.SessionID != id {
+		t.Errorf("Reserved is %+v", r)
+	}
+	if place, ok := w.Current(); !ok || place.SessionID != id || w.Connection() == nil {
+		t.Errorf("after JoinSession the player is in %v, %v", place, ok)
+	}
+	for range 2 { // the second time there is nothing to leave
+		if err := w.LeaveSession(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, ok := w.Current(); ok || w.Connection() != nil || len(w.service.Places()) != 0 {
+		t.Error("the player is still there")
+	}
+}
+
+func TestCreateOnQueue(t *testing.T) {
+	w := newWorld(t)
+	id, err := w.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{QueueName: "queue", PlacementID: "p-1", MaxPlayer: 2})
+	if err != nil || id != "p-1" {
+		t.Fatal(id, err)
+	}
+	p, err := w.Placement(t.Context(), id)
+	if err != nil || p.Status != "FULFILLED" || p.SessionID == "" {
+		t.Fatalf("placement is %+v, %v", p, err)
+	}
+}
+
+// Each call as a function that does not wait, with the error that it has and the
+// events that complete it.
+type asyncCall struct {
+	name  string
+	start func(context.Context, *session.Client) (id session.OpID, done <-chan struct{}, err func() error)
+	ended func(session.Event) (session.Completion, bool)
+}
+
+func async[T any, E session.Event](name string, start func(context.Context, *session.Client) *session.Op[T], completion func(E) session.Completion) asyncCall {
+	return asyncCall{
+		name,
+		func(ctx context.Context, c *session.Client) (session.OpID, <-chan struct{}, func() error) {
+			op := start(ctx, c)
+			return op.ID(), op.Done(), op.Err
+		},
+		func(e session.Event) (done session.Completion, ok bool) {
+			if e, ok := e.(E); ok {
+				return completion(e), true
+			}
+			return done, false
+		},
+	}
+}
+
+// calls are all calls of the service: valid decides about their requests.
+func calls(sessionID string, valid bool) []asyncCall {
+	id := func(id string) string {
+		if valid {
+			return id
+		}
+		return ""
+	}
+	return []asyncCall{
+		async("CreateSession", func(ctx context.Context, c *session.Client) *session.Op[string] {
+			return c.CreateSessionAsync(ctx, session.CreateSessionRequest{FleetID: id("fleet-1"), MaxPlayer: 2})
+		}, func(e session.CreateSessionComplete) session.Completion { return e.Completion }),
+		async("CreateSessionOnQueue", func(ctx context.Context, c *session.Client) *session.Op[string] {
+			return c.CreateSessionOnQueueAsync(ctx, session.CreateSessionOnQueueRequest{QueueName: id("queue"), PlacementID: "p-9", MaxPlayer: 2})
+		}, func(e session.CreateSessionComplete) session.Completion { return e.Completion }),
+		async("Placement", func(ctx context.Context, c *session.Client) *session.Op[session.Placement] {
+			return c.PlacementAsync(ctx, id("p-1"))
+		}, func(e session.PlacementComplete) session.Completion { return e.Completion }),
+		async("SearchSessions", func(ctx context.Context, c *session.Client) *session.Op[session.SearchSessionsResponse] {
+			return c.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: id("fleet-1")})
+		}, func(e session.SearchSessionsComplete) session.Completion { return e.Completion }),
+		async("JoinSession", func(ctx context.Context, c *session.Client) *session.Op[struct{}] {
+			return c.JoinSessionAsync(ctx, session.JoinSessionRequest{SessionID: id(sessionID), PlayerID: "ada"})
+		}, func(e session.JoinSessionComplete) session.Completion { return e.Completion }),
+		async("StartMatchmaking", func(ctx context.Context, c *session.Client) *session.Op[string] {
+			return c.StartMatchmakingAsync(ctx, session.StartMatchmakingRequest{ConfigurationName: id("duel"), Players: []session.Player{{PlayerID: "ada"}}})
+		}, func(e session.StartMatchmakingComplete) session.Completion { return e.Completion }),
+		async("AcceptMatch", func(ctx context.Context, c *session.Client) *session.Op[struct{}] {
+			return c.AcceptMatchAsync(ctx, session.AcceptMatchRequest{TicketID: id("t-1"), PlayerIDs: []string{"ada"}, AcceptMatch: true})
+		}, func(e session.AcceptMatchComplete) session.Completion { return e.Completion }),
+		async("StopMatchmaking", func(ctx context.Context, c *session.Client) *session.Op[struct{}] {
+			return c.StopMatchmakingAsync(ctx, session.StopMatchmakingRequest{TicketID: id("t-1")})
+		}, func(e session.StopMatchmakingComplete) session.Completion { return e.Completion }),
+	}
+}
+
+// providerOp is what the provider calls a call.
+func providerOp(name string) string {
+	if name == "JoinSession" {
+		return "Reserve"
+	}
+	return name
+}
+
+// completions counts the events that complete a call.
+func completions(events []session.Event, k asyncCall, id session.OpID) (found []session.Completion) {
+	for _, e := range events {
+		if done, ok := k.ended(e); ok && done.Op == id {
+			found = append(found, done)
+		}
+	}
+	return found
+}
+
+// Every Async call completes once, with the error that its Op has.
+func TestAsyncCompletesOnce(t *testing.T) {
+	boom := session.Errorf("Test", session.ErrUnavailable, "not today")
+	for name, test := range map[string]struct {
+		prepare func(*world, asyncCall)
+		valid   bool
+		want    error
+	}{
+		"success":       {func(*world, asyncCall) {}, true, nil},
+		"refused":       {func(w *world, k asyncCall) { w.service.Fail(providerOp(k.name), boom) }, true, session.ErrUnavailable},
+		"foreign error": {func(w *world, k asyncCall) { w.service.Fail(providerOp(k.name), errors.New("boom")) }, true, session.ErrTransport},
+		"invalid":       {func(*world, asyncCall) {}, false, session.ErrInvalid},
+		"not configured": {func(w *world, _ asyncCall) {
+			w.Client = session.New(session.Config{Remote: w.service})
+			w.Subscribe(w.heard.hear)
+		}, true, session.ErrNotConfigured},
+		"no service": {func(w *world, _ asyncCall) { w.Client = session.New(session.Config{}); w.Subscribe(w.heard.hear) }, true, session.ErrUnsupported},
+	} {
+		for i := range calls("", true) {
+			t.Run(name+"/"+calls("", true)[i].name, func(t *testing.T) {
+				w := newWorld(t)
+				sessionID := w.active(t)
+				if err := errors.Join(ticketToAccept(t, w), queued(t, w)); err != nil {
+					t.Fatal(err)
+				}
+				k := calls(sessionID, test.valid)[i]
+				test.prepare(w, k)
+				id, done, err := k.start(t.Context(), w.Client)
+				if test.want == session.ErrInvalid || test.want == session.ErrNotConfigured {
+					select {
+					case <-done:
+					default:
+						t.Fatal("a call that is refused is not complete at once")
+					}
+				}
+				waitFor(t, done)
+				if !errors.Is(err(), test.want) {
+					t.Fatalf("got %v, want %v", err(), test.want)
+				}
+				if err := w.Close(context.Background()); err != nil { // all events are heard
+					t.Fatal(err)
+				}
+				events, _ := w.heard.all()
+				if got := completions(events, k, id); len(got) != 1 || got[0].Err != err() {
+					t.Errorf("completions are %v, the error is %v", got, err())
+				}
+			})
+		}
+	}
+}
+
+// ticketToAccept makes the ticket t-1 that waits for ada.
+func ticketToAccept(t *testing.T, w *world) error {
+	_, err := w.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{
+		ConfigurationName: "duel", TicketID: "t-1", Players: []session.Player{{PlayerID: "ada"}, {PlayerID: "bob"}},
+	})
+	if err == nil {
+		_, err = w.service.Propose("t-1")
+	}
+	return err
+}
+
+func queued(t *testing.T, w *world) error {
+	_, err := w.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{QueueName: "queue", PlacementID: "p-1", MaxPlayer: 2})
+	return err
+}
+
+// A context that is over ends every call, with the kind that tells how.
+func TestContextsThatAreOver(t *testing.T) {
+	why := errors.New("the game has ended")
+	for name, test := range map[string]struct {
+		over  func(context.Context) (context.Context, context.CancelFunc)
+		wants []error
+	}{
+		"canceled": {context.WithCancel, []error{session.ErrCanceled, context.Canceled}},
+		"with a cause": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			return ctx, func() { cancel(why) }
+		}, []error{session.ErrCanceled, context.Canceled, why}},
+		"past its deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 0)
+		}, []error{session.ErrTimeout, context.DeadlineExceeded}},
+	} {
+		for i, k := range calls("", true) {
+			t.Run(name+"/"+k.name, func(t *testing.T) {
+				w := newWorld(t)
+				k := calls(w.active(t), true)[i]
+				ctx, cancel := test.over(t.Context())
+				cancel()
+				_, done, err := k.start(ctx, w.Client)
+				waitFor(t, done)
+				for _, want := range test.wants {
+					if !errors.Is(err(), want) {
+						t.Errorf("the error is %v, which should be %v", err(), want)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestConfigure(t *testing.T) {
+	var service sessiontest.Service
+	c := session.New(session.Config{Remote: &service, DefaultRegion: "eu-west-1"})
+	defer c.Close(t.Context())
+	for region, want := range map[string]string{"": "eu-west-1", "us-east-1": "us-east-1"} {
+		if _, err := settled(t, c.ConfigureAsync(t.Context(), region)); err != nil || service.Region() != want {
+			t.Errorf("Configure(%q) leads to %q, %v", region, service.Region(), err)
+		}
+	}
+	service.Fail("Configure", session.Errorf("Configure", session.ErrInvalid, "there is no region"))
+	if err := c.Configure(t.Context(), ""); !errors.Is(err, session.ErrInvalid) {
+		t.Error(err)
+	}
+	if _, err := c.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: "fleet-1"}); err != nil {
+		t.Error("after a Configure that has failed the one from before does not hold:", err)
+	}
+}
+
+func TestCreatePlayerID(t *testing.T) {
+	c := session.New(session.Config{})
+	for _, test := range []struct {
+		braces, dashes bool
+		length         int
+	}{{false, false, 32}, {false, true, 36}, {true, false, 34}, {true, true, 38}} {
+		id := c.CreatePlayerID(test.braces, test.dashes)
+		if len(id) != test.length || strings.HasPrefix(id, "{") != test.braces || strings.HasSuffix(id, "}") != test.braces || strings.Contains(id, "-") != test.dashes {
+			t.Errorf("CreatePlayerID(%v, %v) is %q", test.braces, test.dashes, id)
+		}
+	}
+	if first, second := c.CreatePlayerID(false, true), c.CreatePlayerID(false, true); first == second {
+		t.Error("two players have the same id")
+	}
+}

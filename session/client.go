@@ -1,0 +1,125 @@
+package session
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A Client is the player's side of sessions. Its methods may be called from any
+// goroutine, also from subscribers; only Close must not be called from one,
+// because it waits for them.
+//
+// Each call that asks something of others comes in two forms. The plain one waits,
+// and returns when the call is complete or its context done; it publishes no
+// completion. The one whose name ends in Async returns at once, with an Op, and
+// publishes one completion event. A call that is refused, because of its request or
+// the state of things, is complete when Async returns. The context of an Async call
+// is that of the whole call: canceling it interrupts the call. Whatever has been
+// taken for a call that fails is given back.
+//
+// The errors are of the kinds that this package lists.
+type Client struct {
+	cfg        Config
+	life       *life
+	events     dispatcher
+	ids        atomic.Uint64
+	configured atomic.Bool
+	seat       seat
+	tickets    tickets
+	named      NamedSessions
+}
+
+// New makes a client. It starts nothing; Close ends what its calls have started.
+func New(cfg Config) *Client {
+	cfg.fill()
+	c := &Client{cfg: cfg, life: newLife()}
+	c.events.log = cfg.Log
+	c.tickets.client = c
+	c.named.init(c)
+	return c
+}
+
+// Subscribe lets hear have every event that is published from now on, in order.
+// All subscribers are called from one goroutine, one after the other, and under no
+// lock. A subscriber that takes long delays the events, its own and those of
+// others, but no call and no event is lost. unsubscribe may be called from hear;
+// it does not wait for a call of hear that is under way.
+func (c *Client) Subscribe(hear func(Event)) (unsubscribe func()) { return c.events.subscribe(hear) }
+
+// Named is the client's named sessions.
+func (c *Client) Named() *NamedSessions { return &c.named }
+
+// PlayerID is who the player is in named sessions: Config.PlayerID, or the one
+// that was made for it.
+func (c *Client) PlayerID() string { return c.cfg.PlayerID }
+
+// CreatePlayerID makes a random id for a player: a UUID, with braces around it
+// and dashes in it if wanted.
+func (c *Client) CreatePlayerID(braces, dashes bool) string {
+	id := uuid.New()
+	text := id.String()
+	if !dashes {
+		text = text[:8] + text[9:13] + text[14:18] + text[19:23] + text[24:]
+	}
+	if braces {
+		text = "{" + text + "}"
+	}
+	return text
+}
+
+func newPlayerID() string { return uuid.NewString() }
+
+// Close ends everything: calls that are under way return ErrClosed, and complete
+// as always; tracking stops; the player leaves, named sessions are destroyed
+// without a completion, connections are closed, or cut when ctx is done. It returns
+// when subscribers have heard all events and nothing of the client is running. If
+// ctx is done while calls or subscribers are still busy, Close returns ErrTimeout,
+// and another Close goes on from there. Calls after Close return ErrClosed; their
+// Async forms publish nothing.
+func (c *Client) Close(ctx context.Context) error {
+	if err := c.life.close(ctx); err != nil {
+		return &Error{Op: "Close", Kind: ErrTimeout, Message: "calls are still under way", Err: err}
+	}
+	c.named.closeAll(ctx)
+	now, first := c.seat.rise()
+	if err := c.seat.free(ctx, now, first); err != nil {
+		c.cfg.Log.Warn("connection closed badly", "error", err)
+	}
+	if err := c.events.wait(ctx); err != nil {
+		return &Error{Op: "Close", Kind: ErrTimeout, Message: "a subscriber is still busy", Err: err}
+	}
+	return nil
+}
+
+func (c *Client) newID() OpID { return OpID(c.ids.Add(1)) }
+
+// ready refuses calls that need the service while there is none, or Configure has
+// not been called.
+func (c *Client) ready(op string) error {
+	switch {
+	case c.cfg.Remote == nil:
+		return Errorf(op, ErrUnsupported, "there is no session service: set Config.Remote")
+	case !c.configured.Load():
+		return Errorf(op, ErrNotConfigured, "call Configure first")
+	}
+	return nil
+}
+
+// cleanup returns a context for giving back what was taken for a call, whose own
+// context may be over.
+func (c *Client) cleanup(ctx context.Context) (context.Context, func()) {
+	return c.limit(context.WithoutCancel(ctx), c.cfg.CleanupTimeout)
+}
+
+// limit is context.WithTimeout by the client's clock.
+func (c *Client) limit(ctx context.Context, d time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := c.cfg.Clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
+}

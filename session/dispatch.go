@@ -1,0 +1,134 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
+
+// A dispatcher tells subscribers of events, in order, in one goroutine, which
+// exists while there is something to tell.
+//
+// Its queue has no limit: an event answers a call of the game's own, or tells of
+// a ticket's few changes, so that the game itself limits them; and a completion
+// that is dropped would leave the game waiting for ever.
+type dispatcher struct {
+	log *slog.Logger
+
+	mu          sync.Mutex
+	queue       []queued
+	published   uint64 // events so far
+	subscribers []*subscriber
+	idle        chan struct{} // closed when the goroutine ends; nil while there is none
+}
+
+type queued struct {
+	event  Event
+	number uint64
+}
+
+type subscriber struct {
+	hear func(Event)
+	from uint64 // number of the first event to hear
+	gone bool
+}
+
+// subscribe lets hear have all events from now on.
+func (d *dispatcher) subscribe(hear func(Event)) (unsubscribe func()) {
+	s := &subscriber{hear: hear}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s.from = d.published
+	d.subscribers = append(d.subscribers, s)
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		s.gone = true
+		d.subscribers = slices.DeleteFunc(d.subscribers, func(other *subscriber) bool { return other == s })
+	}
+}
+
+// publish queues an event.
+func (d *dispatcher) publish(e Event) { d.complete(e, func() {}) }
+
+// complete queues an event and calls done, which must be quick, before anybody can
+// hear of it.
+func (d *dispatcher) complete(e Event, done func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue = append(d.queue, queued{e, d.published})
+	d.published++
+	done()
+	if d.idle == nil {
+		d.idle = make(chan struct{})
+		go d.run(d.idle)
+	}
+}
+
+// run tells of the events that wait.
+func (d *dispatcher) run(idle chan struct{}) {
+	defer close(idle)
+	for {
+		e, subscribers, ok := d.take()
+		if !ok {
+			return
+		}
+		d.tell(e, subscribers)
+	}
+}
+
+// take takes the first event and those who may hear it.
+func (d *dispatcher) take() (first queued, _ []*subscriber, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.queue) == 0 {
+		d.queue, d.idle = nil, nil
+		return first, nil, false
+	}
+	first = d.queue[0]
+	d.queue = d.queue[1:]
+	return first, slices.Clone(d.subscribers), true
+}
+
+// tell tells the subscribers of one event.
+func (d *dispatcher) tell(e queued, subscribers []*subscriber) {
+	for _, s := range subscribers {
+		if e.number >= s.from && d.present(s) {
+			d.call(s, e.event)
+		}
+	}
+}
+
+func (d *dispatcher) present(s *subscriber) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !s.gone
+}
+
+// call calls a subscriber. One that panics misses this event and no other.
+func (d *dispatcher) call(s *subscriber, e Event) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.log.Error("subscriber panicked", "event", e, "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	s.hear(e)
+}
+
+// wait waits until all events have been told, or ctx is done.
+func (d *dispatcher) wait(ctx context.Context) error {
+	d.mu.Lock()
+	idle := d.idle
+	d.mu.Unlock()
+	if idle == nil {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

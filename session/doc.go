@@ -1,0 +1,73 @@
+// Package session is the game client's side of a session service: it creates,
+// finds, joins and leaves sessions, over a service or on the local network, and
+// takes the player to their game servers.
+//
+// This is a whole client: it joins a session of the fleet that has a free place,
+// or makes one, and plays.
+//
+//	func play(ctx context.Context, cfg session.Config, fleet string, game func(context.Context, session.Connection) error) (err error) {
+//		client := session.New(cfg) // Remote: direct.New(…), Connector: session.Gamenet{…}
+//		defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
+//		if err := client.Configure(ctx, "us-east-1"); err != nil {
+//			return err
+//		}
+//		page, err := client.SearchSessions(ctx, session.SearchSessionsRequest{
+//			FleetID: fleet, FilterExpression: "hasAvailablePlayerSessions=true",
+//		})
+//		if err != nil {
+//			return err
+//		}
+//		var id string
+//		if len(page.SessionConfigs) > 0 {
+//			id = page.SessionConfigs[0].SessionID
+//		} else if id, err = client.CreateSession(ctx, session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 4}); err != nil {
+//			return err
+//		}
+//		if err := client.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: client.PlayerID()}); err != nil {
+//			return err // a session that was just created may take a moment until it can be joined
+//		}
+//		return game(ctx, client.Connection()) // Close, above, leaves the session
+//	}
+//
+// # Two interfaces
+//
+// [Client] has the calls of O3DE's session interface, by their names: sessions by
+// their ids, placements, matchmaking. [NamedSessions], which Client.Named returns,
+// are in the manner of Unreal's: sessions by names of the game's choice, with states
+// and settings, at the service or on the local network alike.
+//
+// # What does the work
+//
+// A [Provider] reaches the service: package session/direct by the API of Amazon
+// GameLift Servers, which Muster speaks, and package session/gateway by its HTTP
+// gateway, which needs no AWS credentials. A [LAN] announces and finds sessions on
+// the local network: package session/lan. A [Connector] takes the player to the game
+// server: [Gamenet], or one for the game's own protocol. Package session/sessiontest
+// has all of them in memory, for tests.
+//
+// # Waiting, and not
+//
+// A call waits, with a context, and has a form that does not: CreateSessionAsync
+// returns an [Op] at once, and publishes one [Event] when it is complete, successful
+// or not, also for a request that is refused. Client.Subscribe hears them:
+//
+//	client.Subscribe(func(e session.Event) {
+//		switch e := e.(type) {
+//		case session.CreateSessionComplete:
+//			log.Info("created", "session", e.ID, "error", e.Err)
+//		case session.MatchAcceptance:
+//			client.AcceptMatchAsync(ctx, session.AcceptMatchRequest{…})
+//		}
+//	})
+//
+// Events come in order, in a goroutine of their own, under no lock, so that a
+// subscriber may make any call. One that waits in there holds up the other events;
+// the Async forms do not.
+//
+// # Errors
+//
+// Every error is of one kind for errors.Is: [ErrInvalid], [ErrFull], [ErrDenied] and
+// so on. An *[Error] has the service's own words for it, and a *[StateError] tells
+// in what state a call was not possible. A call that fails, or whose context is
+// done, leaves nothing behind: no place, no connection, no named session.
+package session

@@ -1,0 +1,61 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The kinds of failures. Every error of this package and its providers is one of
+// them for errors.Is.
+var (
+	ErrNotConfigured = errors.New("not configured: call Configure first")
+	ErrInvalid       = errors.New("invalid request")
+	ErrExists        = errors.New("a session of this name exists")
+	ErrNotFound      = errors.New("not found")
+	ErrState         = errors.New("not in this state")
+	ErrSearchBusy    = errors.New("a search is running")
+	ErrFull          = errors.New("the session is full")
+	ErrDenied        = errors.New("denied")
+	ErrTimeout       = errors.New("no answer in time")
+	ErrTransport     = errors.New("the service could not be reached")
+	ErrUnavailable   = errors.New("no capacity at the moment") // no free game server, too many requests
+	ErrUnsupported   = errors.New("not supported")
+	ErrCanceled      = errors.New("canceled") // by the caller's context, or by a later call
+	ErrClosed        = errors.New("closed")
+)
+
+// An Error is a failed operation.
+type Error struct {
+	// Op is the operation, by its name in this package: "CreateSession", "Join".
+	Op string
+	// Kind is one of this package's kinds, which errors.Is finds.
+	Kind error
+	// Message says what was wrong and, if there is something, what to do.
+	Message string
+	// Code is the service's own name for it, for example
+	// "GameSessionFullException"; "" if it did not come from a service.
+	Code string
+	// Err is the cause: a network's error, a context's; nil if there is none.
+	Err error
+}
+
+// Error is the operation with the message.
+func (e *Error) Error() string {
+	if e.Code != "" {
+		return fmt.Sprintf("%s: %s: %s", e.Op, e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s", e.Op, e.Message)
+}
+
+// Unwrap returns the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// Errorf makes an Error without code and cause. It is for providers.
+func Errorf(op string, kind error, format string, args ...any) *Error {
+	return &Error{Op: op, Kind: kind, Message: fmt.Sprintf(format, args...)}
+}

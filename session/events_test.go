@@ -1,0 +1,155 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// Subscribers hear all events, in the same order, also while one of them is busy.
+func TestSubscribersHearEverythingInOrder(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	var second heard
+	second.changed = make(chan struct{})
+	busy, free := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w.Subscribe(func(e session.Event) {
+		once.Do(func() { close(busy); <-free })
+		second.hear(e)
+	})
+	const calls = 50
+	op := w.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+	waitFor(t, busy)
+	var ids []session.OpID
+	for range calls { // a subscriber that is busy does not hold up calls
+		op := w.SearchSessionsAsync(ctx, session.SearchSessionsRequest{})
+		waitFor(t, op.Done())
+		ids = append(ids, op.ID())
+	}
+	close(free)
+	if err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	events, _ := second.all()
+	var order []session.OpID
+	for _, e := range only[session.SearchSessionsComplete](events) {
+		order = append(order, e.Op)
+	}
+	if !slices.Equal(order, append([]session.OpID{op.ID()}, ids...)) {
+		t.Errorf("events of calls %v came as %v", ids, order)
+	}
+	if first, _ := w.heard.all(); len(first) != len(events) {
+		t.Errorf("one has heard %d events, another %d", len(first), len(events))
+	}
+}
+
+// A subscriber may make calls, leave, subscribe others, and panic.
+func TestSubscriberMayDoAnything(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	id := w.active(t)
+	times := 0
+	var unsubscribe func()
+	subscribed := make(chan struct{})
+	unsubscribe = w.Subscribe(func(e session.Event) {
+		<-subscribed
+		times++
+		if e, ok := e.(session.SearchSessionsComplete); ok && e.Err == nil {
+			if err := w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"}); err != nil {
+				t.Error(err)
+			}
+			w.LeaveSessionAsync(ctx)
+		}
+		unsubscribe()
+		panic("at the end of a subscriber")
+	})
+	close(subscribed)
+	w.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+	if e := await[session.LeaveSessionComplete](t, w.heard, 1); e.Err != nil {
+		t.Error(e.Err)
+	}
+	if err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if times != 1 {
+		t.Errorf("who has unsubscribed was called %d times", times)
+	}
+}
+
+func TestClose(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	id := w.active(t)
+	if err := w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	must(t, w.Named().Create(ctx, "one", onLAN()))
+	must(t, w.Named().Create(ctx, "two", small))
+	must(t, w.Named().Start(ctx, "two"))
+	held := w.service.Hold("SearchSessions")
+	search := w.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+	waitFor(t, held.Reached())
+	waiting := make(chan error)
+	go func() {
+		_, err := w.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+		waiting <- err
+	}()
+	w.end(t)
+	if err := <-waiting; !errors.Is(err, session.ErrClosed) {
+		t.Error("a call that waits gets", err)
+	}
+	if _, err := settled(t, search); !errors.Is(err, session.ErrClosed) {
+		t.Error("a call that nobody waits for gets", err)
+	}
+	late := w.CreateSessionAsync(ctx, session.CreateSessionRequest{FleetID: "fleet-1"})
+	if _, err := settled(t, late); !errors.Is(err, session.ErrClosed) {
+		t.Error("a call after Close gets", err)
+	}
+	if err := w.StartTracking("t", "ada"); !errors.Is(err, session.ErrClosed) {
+		t.Error("StartTracking after Close gets", err)
+	}
+	events, _ := w.heard.all()
+	if n := len(only[session.SearchSessionsComplete](events)); n != 1 {
+		t.Errorf("the search has %d completions", n)
+	}
+	if w.Named().Count() != 0 {
+		t.Error("named sessions are left")
+	}
+}
+
+// A Close that has no time says so, and another one waits for the rest.
+func TestCloseWithoutTime(t *testing.T) {
+	w := newWorld(t)
+	busy, free := make(chan struct{}), make(chan struct{})
+	w.Subscribe(func(session.Event) { close(busy); <-free })
+	w.SearchSessionsAsync(t.Context(), session.SearchSessionsRequest{})
+	waitFor(t, busy)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Close(over); !errors.Is(err, session.ErrTimeout) || !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(free)
+	must(t, w.Close(t.Context()))
+}
+
+func TestOpWait(t *testing.T) {
+	w := newWorld(t)
+	held := w.service.Hold("CreateSession")
+	op := w.CreateSessionAsync(t.Context(), session.CreateSessionRequest{FleetID: "fleet-1"})
+	waitFor(t, held.Reached())
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := op.Wait(over); !errors.Is(err, context.Canceled) || op.Err() != nil || op.Result() != "" {
+		t.Error("an Op that goes on has a result:", err, op.Err(), op.Result())
+	}
+	held.Release()
+	if id, err := op.Wait(t.Context()); err != nil || id != op.Result() || id == "" {
+		t.Error(id, err)
+	}
+}

@@ -1,0 +1,131 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"testing"
+
+	"github.com/muster-gg/muster/gamenet"
+	"github.com/muster-gg/muster/gamenet/handshake"
+	"github.com/muster-gg/muster/session"
+)
+
+// silent is a game that says nothing.
+type silent struct{}
+
+func (silent) OnConnected(*gamenet.Session)              {}
+func (silent) OnPacket(*gamenet.Session, gamenet.Packet) {}
+func (silent) OnDisconnected(*gamenet.Session, error)    {}
+
+// speaking is a connector of a game whose protocol has this version.
+func speaking(version uint32) session.Gamenet {
+	newHandler := func(*gamenet.Session) gamenet.Handler { return silent{} }
+	return session.Gamenet{Config: handshake.Config{Config: gamenet.Config{NewHandler: newHandler}, Version: version}}
+}
+
+type admit = func(context.Context, *gamenet.Session, handshake.Hello) (handshake.Admission, error)
+
+// gameServer runs a game server until the end of the test, or close. It returns a
+// place in its game.
+func gameServer(t *testing.T, admit admit) (place session.Reservation, closeServer func()) {
+	t.Helper()
+	door, err := handshake.NewServer(handshake.ServerConfig{Version: 1, Admit: admit})
+	must(t, err)
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: door.NewHandler}})
+	must(t, err)
+	must(t, server.Start(t.Context()))
+	closeServer = func() {
+		door.StopAdmitting()
+		must(t, server.Close(context.Background()))
+	}
+	t.Cleanup(closeServer)
+	return reservationAt(t, server.Addr()), closeServer
+}
+
+func reservationAt(t *testing.T, a net.Addr) session.Reservation {
+	t.Helper()
+	host, text, err := net.SplitHostPort(a.String())
+	must(t, err)
+	port, err := strconv.Atoi(text)
+	must(t, err)
+	return session.Reservation{SessionID: "s", PlayerID: "ada", PlayerSessionID: "psess-1", IPAddress: host, Port: port}
+}
+
+func TestGamenetConnects(t *testing.T) {
+	tickets := make(chan string, 1)
+	place, closeServer := gameServer(t, func(_ context.Context, _ *gamenet.Session, hello handshake.Hello) (handshake.Admission, error) {
+		tickets <- hello.Ticket
+		return handshake.Admission{Handler: silent{}}, nil
+	})
+	conn, err := speaking(1).Connect(t.Context(), place)
+	must(t, err)
+	if ticket := <-tickets; ticket != "psess-1" {
+		t.Errorf("the server has seen ticket %q", ticket)
+	}
+	if conn.Err() != nil || conn.(session.GamenetConnection).Session() == nil {
+		t.Error("a connection that is open has ended:", conn.Err())
+	}
+	must(t, conn.Close(t.Context()))
+	waitFor(t, conn.Done())
+	if err := conn.Err(); err != nil {
+		t.Error("after Close:", err)
+	}
+
+	place.PlayerSessionID = "psess-2" // the server may not have heard of the end of the other one
+	conn, err = speaking(1).Connect(t.Context(), place)
+	must(t, err)
+	<-tickets
+	closeServer()
+	waitFor(t, conn.Done())
+	if conn.Err() == nil {
+		t.Error("the server has gone, and the connection has no error")
+	}
+	must(t, conn.Close(t.Context()))
+}
+
+// What a server says to a player who may not come in.
+func TestGamenetRefusals(t *testing.T) {
+	for code, want := range map[handshake.Code]error{
+		handshake.Full: session.ErrFull, handshake.NoSession: session.ErrUnavailable, handshake.Ending: session.ErrUnavailable,
+		handshake.Unavailable: session.ErrUnavailable, handshake.TicketRefused: session.ErrDenied, handshake.Other: session.ErrDenied,
+		handshake.Timeout: session.ErrTimeout,
+	} {
+		t.Run(code.String(), func(t *testing.T) {
+			place, _ := gameServer(t, func(context.Context, *gamenet.Session, handshake.Hello) (handshake.Admission, error) {
+				return handshake.Admission{}, &handshake.RefusedError{Code: code, Text: "no"}
+			})
+			_, err := speaking(1).Connect(t.Context(), place)
+			ours, ok := errors.AsType[*session.Error](err)
+			if !ok || !errors.Is(err, want) || ours.Code != code.String() || ours.Message != "no" {
+				t.Errorf("the error is %#v", err)
+			}
+		})
+	}
+}
+
+func TestGamenetFailures(t *testing.T) {
+	entered := make(chan struct{}, 1)
+	place, closeServer := gameServer(t, func(ctx context.Context, _ *gamenet.Session, _ handshake.Hello) (handshake.Admission, error) {
+		entered <- struct{}{}
+		<-ctx.Done()
+		return handshake.Admission{}, ctx.Err()
+	})
+	if _, err := speaking(2).Connect(t.Context(), place); !errors.Is(err, session.ErrDenied) {
+		t.Error("another version:", err)
+	}
+	if _, err := (session.Gamenet{}).Connect(t.Context(), place); !errors.Is(err, session.ErrInvalid) {
+		t.Error("no handler:", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-entered; cancel() }()
+	if _, err := speaking(1).Connect(ctx, place); !errors.Is(err, session.ErrCanceled) {
+		t.Error("canceled:", err)
+	}
+	nobody := place
+	closeServer()
+	if _, err := speaking(1).Connect(t.Context(), nobody); !errors.Is(err, session.ErrTransport) {
+		t.Error("nobody there:", err)
+	}
+}

@@ -1,0 +1,174 @@
+package lan
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+)
+
+// MaxPacket is the size of the largest packet in bytes. Source: Unreal LAN beacon.
+const MaxPacket = 1024
+
+// The layout that the package comment describes.
+const (
+	magic      = "MLAN"
+	version    = 1
+	kindQuery  = 'Q'
+	kindReply  = 'R'
+	headerSize = 24
+	leastQuery = headerSize + 4
+	fixedReply = headerSize + 27 // up to the texts
+
+	atKind, atSize, atApp, atNonce, atSequence, atBody = 5, 6, 8, 12, 20, headerSize
+
+	textsOfReply = 4 // session id, owner id, owner name, name
+)
+
+// Why a packet is ignored. They are made once: a hostile packet costs no memory.
+var (
+	errMalformed = errors.New("the packet does not follow the protocol")
+	errForeign   = errors.New("the packet is of another application or version")
+)
+
+// A header is what both packets begin with.
+type header struct {
+	app      uint32
+	nonce    uint64
+	sequence uint32
+}
+
+// putHeader writes a header for a packet of the size of b.
+func putHeader(b []byte, kind byte, h header) {
+	copy(b, magic)
+	b[4], b[atKind] = version, kind
+	binary.BigEndian.PutUint16(b[atSize:], uint16(len(b)))
+	binary.BigEndian.PutUint32(b[atApp:], h.app)
+	binary.BigEndian.PutUint64(b[atNonce:], h.nonce)
+	binary.BigEndian.PutUint32(b[atSequence:], h.sequence)
+}
+
+// parseHeader reads the header of a packet of a kind, an application and a least
+// size.
+func parseHeader(b []byte, kind byte, app uint32, least int) (header, error) {
+	if len(b) < headerSize || len(b) > MaxPacket || string(b[:4]) != magic {
+		return header{}, errMalformed
+	}
+	if b[4] != version || binary.BigEndian.Uint32(b[atApp:]) != app {
+		return header{}, errForeign
+	}
+	if b[atKind] != kind || len(b) < least || int(binary.BigEndian.Uint16(b[atSize:])) != len(b) {
+		return header{}, errMalformed
+	}
+	return header{app, binary.BigEndian.Uint64(b[atNonce:]), binary.BigEndian.Uint32(b[atSequence:])}, nil
+}
+
+// A query asks hosts for their sessions.
+type query struct {
+	header
+	build int32
+}
+
+// encodeQuery writes a query of full size.
+func encodeQuery(b *[MaxPacket]byte, q query) {
+	*b = [MaxPacket]byte{}
+	putHeader(b[:], kindQuery, q.header)
+	binary.BigEndian.PutUint32(b[atBody:], uint32(q.build))
+}
+
+func parseQuery(b []byte, app uint32) (query, error) {
+	h, err := parseHeader(b, kindQuery, app, leastQuery)
+	if err != nil {
+		return query{}, err
+	}
+	for _, padding := range b[leastQuery:] {
+		if padding != 0 {
+			return query{}, errMalformed
+		}
+	}
+	return query{h, int32(binary.BigEndian.Uint32(b[atBody:]))}, nil
+}
+
+// A reply tells of a session. Its texts lie in the packet that it was read from.
+type reply struct {
+	header
+	instance    instanceID
+	build       int32
+	port        uint16
+	places      uint16
+	free        uint16
+	texts       [textsOfReply][]byte
+	properties  []byte // as in the packet, checked
+	propertyNum int
+}
+
+// parseReply reads and checks a whole reply without allocating.
+func parseReply(b []byte, app uint32, mostProperties int) (reply, error) {
+	h, err := parseHeader(b, kindReply, app, fixedReply+textsOfReply)
+	if err != nil {
+		return reply{}, err
+	}
+	r := reply{
+		header:      h,
+		instance:    instanceID(b[24:40]),
+		build:       int32(binary.BigEndian.Uint32(b[40:])),
+		port:        binary.BigEndian.Uint16(b[44:]),
+		places:      binary.BigEndian.Uint16(b[46:]),
+		free:        binary.BigEndian.Uint16(b[48:]),
+		propertyNum: int(b[50]),
+	}
+	if r.port == 0 || r.free == 0 || r.free > r.places || r.propertyNum > mostProperties {
+		return reply{}, errMalformed
+	}
+	rest, ok := b[fixedReply:], false
+	for i := range r.texts {
+		if r.texts[i], rest, ok = cutText(rest); !ok {
+			return reply{}, errMalformed
+		}
+	}
+	if !plain(r.texts[0]) || !plain(r.texts[1]) || !validProperties(rest, r.propertyNum) {
+		return reply{}, errMalformed
+	}
+	r.properties = rest
+	return r, nil
+}
+
+// cutText takes a text from the beginning of b.
+func cutText(b []byte) (text, rest []byte, ok bool) {
+	if len(b) == 0 || len(b) < 1+int(b[0]) {
+		return nil, nil, false
+	}
+	end := 1 + int(b[0])
+	return b[1:end], b[end:], true
+}
+
+// validProperties says whether b is so many properties and nothing else.
+func validProperties(b []byte, count int) bool {
+	var last []byte
+	for i := range count {
+		key, rest, ok := cutText(b)
+		if !ok || !plain(key) || i > 0 && bytes.Compare(last, key) >= 0 {
+			return false
+		}
+		value, rest, ok := cutText(rest)
+		if !ok || !plain(value) {
+			return false
+		}
+		last, b = key, rest
+	}
+	return len(b) == 0
+}
+
+// propertyMap makes the map of the properties; nil if there are none.
+func (r *reply) propertyMap() map[string]string {
+	if r.propertyNum == 0 {
+		return nil
+	}
+	properties := make(map[string]string, r.propertyNum)
+	for rest := r.properties; len(rest) > 0; {
+		var key, value []byte
+		key, rest, _ = cutText(rest)
+		value, rest, _ = cutText(rest)
+		properties[string(key)] = string(value)
+	}
+	return properties
+}

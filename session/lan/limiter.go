@@ -1,0 +1,48 @@
+package lan
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// askerSlots is the number of token buckets for addresses. Addresses share a bucket
+// when their hashes fall together, so that the number of addresses, which a
+// stranger can make up, does not matter for memory.
+const askerSlots = 1024
+
+// A limiter decides which queries of an announced session are answered.
+type limiter struct {
+	perAsker int
+	seed     maphash.Seed
+	all      *rate.Limiter
+
+	mu     sync.Mutex
+	askers [askerSlots]*rate.Limiter // nil until somebody asks
+}
+
+func newLimiter(l Limits) *limiter {
+	return &limiter{perAsker: l.RepliesPerAsker, seed: maphash.MakeSeed(), all: bucket(l.Replies)}
+}
+
+// bucket gives so many tokens a second, and twice as many at a time.
+func bucket(perSecond int) *rate.Limiter { return rate.NewLimiter(rate.Limit(perSecond), 2*perSecond) }
+
+// allow takes a token of the asker and one of all. The asker's comes first: one who
+// asks too often does not take what is meant for others.
+func (l *limiter) allow(asker netip.Addr, now time.Time) bool {
+	return l.of(asker).AllowN(now, 1) && l.all.AllowN(now, 1)
+}
+
+func (l *limiter) of(asker netip.Addr) *rate.Limiter {
+	slot := maphash.Comparable(l.seed, asker) % askerSlots
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.askers[slot] == nil {
+		l.askers[slot] = bucket(l.perAsker)
+	}
+	return l.askers[slot]
+}

@@ -1,0 +1,19 @@
+//go:build unix && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
+
+package lan
+
+import (
+	"errors"
+	"syscall"
+)
+
+// reuse lets several hosts of one machine bind the same port, so that each hears
+// what is sent to all. Linux gives multicast and broadcast to all sockets that have
+// SO_REUSEADDR, and unicast to one of them.
+func reuse(_, _ string, c syscall.RawConn) error {
+	var failed error
+	err := c.Control(func(fd uintptr) {
+		failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+	})
+	return errors.Join(err, failed)
+}

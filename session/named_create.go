@@ -1,0 +1,101 @@
+package session
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+)
+
+// Create makes a session that the player owns, in state Pending. At the service
+// nothing happens before Start. On the local network it is announced until it is
+// destroyed.
+func (n *NamedSessions) Create(ctx context.Context, name string, settings Settings) error {
+	_, err := n.create(name, settings).run(ctx, n.client)
+	return err
+}
+
+// CreateAsync is Create without waiting.
+func (n *NamedSessions) CreateAsync(ctx context.Context, name string, settings Settings) *Op[struct{}] {
+	return n.create(name, settings).start(ctx, n.client)
+}
+
+func (n *NamedSessions) create(name string, settings Settings) call[none] {
+	const op = "Create"
+	cfg := &n.client.cfg
+	r := &record{name: name, ownerID: cfg.PlayerID, ownerName: cfg.PlayerName, hosting: true, settings: settings.clone()}
+	var w *work
+	return call[none]{
+		op: op,
+		check: func() (err error) {
+			err = firstError(func() error { return checkName(op, name) }, func() error { return settings.check(op) })
+			if err == nil && settings.IsLANMatch {
+				err = n.lan(op)
+			}
+			if err != nil {
+				return err
+			}
+			r.open()
+			if w, err = n.add(op, r, Creating); err != nil || settings.IsLANMatch {
+				return err
+			}
+			defer close(w.done)
+			return n.settle(w, Pending, nil, func(*record) {})
+		},
+		do: func(ctx context.Context, _ OpID) (none, error) {
+			if !settings.IsLANMatch {
+				return none{}, nil
+			}
+			defer close(w.done)
+			return none{}, n.announce(ctx, op, w, Pending)
+		},
+		event: func(done Completion, _ none) Event { return NamedCreateComplete{done, name} },
+	}
+}
+
+// lan refuses calls that need the local network while there is none.
+func (n *NamedSessions) lan(op string) error {
+	if n.client.cfg.LAN == nil {
+		return Errorf(op, ErrUnsupported, "there is no local network: set Config.LAN")
+	}
+	return nil
+}
+
+// announce makes this program the host of a session on the local network and
+// settles the work.
+func (n *NamedSessions) announce(ctx context.Context, op string, w *work, to State) error {
+	ctx, release := until(ctx, w.over)
+	defer release()
+	r := w.record
+	cfg := &n.client.cfg
+	here := line{place: Reservation{SessionID: uuid.NewString(), PlayerID: r.ownerID, IPAddress: cfg.ListenIP, Port: cfg.ListenPort}}
+
+	n.mu.Lock()
+	advert := r.advert()
+	n.mu.Unlock()
+	advert.SessionID, advert.Port = here.place.SessionID, here.place.Port
+	beacon, err := cfg.LAN.Announce(ctx, advert)
+	if err == nil {
+		r.beacon.set(beacon)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = interruption(ctx, op)
+	}
+	var before line
+	err = n.settle(w, to, failure(ctx, op, err), func(r *record) {
+		before, r.line, r.settings.IsLANMatch = r.line, here, true
+	})
+	if err != nil {
+		n.silence(r)
+		return err
+	}
+	n.advertise(r) // what has changed meanwhile
+	n.client.hangUp(ctx, before)
+	return nil
+}
+
+// silence ends the announcement of a session, if there is one.
+func (n *NamedSessions) silence(r *record) {
+	if err := r.beacon.close(); err != nil {
+		n.client.cfg.Log.Warn("announcement closed badly", "session", r.name, "error", err)
+	}
+}

@@ -1,0 +1,186 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+)
+
+// Start begins the game of a session. For one at the service, a game session is
+// made and the player connected to it: InProgress is the end of that, and a
+// failure leads back to the state before. On the local network this program is the
+// game server, and the session InProgress at once; so is one that was joined and
+// has ended, whose connection stays.
+//
+// The event Reserved comes before the player connects.
+func (n *NamedSessions) Start(ctx context.Context, name string) error {
+	_, err := n.startGame(name).run(ctx, n.client)
+	return err
+}
+
+// StartAsync is Start without waiting.
+func (n *NamedSessions) StartAsync(ctx context.Context, name string) *Op[struct{}] {
+	return n.startGame(name).start(ctx, n.client)
+}
+
+func (n *NamedSessions) startGame(name string) call[none] {
+	const op = "Start"
+	var r *record
+	var w *work // nil for a session that starts at once
+	return call[none]{
+		op: op,
+		check: func() (err error) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if r, err = n.enter(op, name); err != nil {
+				return err
+			}
+			if r.settings.IsLANMatch || !r.hosting {
+				r.move(Starting)
+				r.move(InProgress)
+				return nil
+			}
+			err = firstError(func() error { return n.client.ready(op) }, func() error { return n.client.connector(op) })
+			if err == nil {
+				w = r.begin(Starting)
+			}
+			return err
+		},
+		do: func(ctx context.Context, id OpID) (none, error) {
+			if w == nil {
+				n.advertise(r)
+				return none{}, nil
+			}
+			defer close(w.done)
+			return none{}, n.host(ctx, id, op, w)
+		},
+		event: func(done Completion, _ none) Event { return NamedStartComplete{done, name} },
+	}
+}
+
+// host has the service make a game session, connects the player and settles the
+// work.
+func (n *NamedSessions) host(ctx context.Context, id OpID, op string, w *work) error {
+	ctx, release := until(ctx, w.over)
+	defer release()
+	n.mu.Lock()
+	request := w.record.hostRequest()
+	n.mu.Unlock()
+	l, err := n.client.connect(ctx, id, op, func(ctx context.Context) (Reservation, error) {
+		return n.client.cfg.Remote.Host(ctx, request)
+	})
+	if n.fallback(ctx, err) {
+		n.client.cfg.Log.Warn("session goes to the local network", "session", w.record.name, "error", err)
+		return n.announce(ctx, op, w, InProgress)
+	}
+	return n.settleLine(ctx, w, l, err)
+}
+
+// settleLine settles a work that has taken the player to a game.
+func (n *NamedSessions) settleLine(ctx context.Context, w *work, l line, err error) error {
+	var before line
+	err = n.settle(w, InProgress, err, func(r *record) { before, r.line = r.line, l })
+	if err != nil {
+		n.client.hangUp(ctx, l)
+		return err
+	}
+	n.client.hangUp(ctx, before)
+	return nil
+}
+
+// hostRequest is what the service is asked for.
+func (r *record) hostRequest() HostRequest {
+	s := r.settings
+	return HostRequest{
+		SessionName: s.title(), OwnerID: r.ownerID, BuildID: s.BuildUniqueID,
+		Connections: s.connections(), Properties: s.published(),
+	}
+}
+
+// fallback reports whether a failure at the service leads to the local network.
+func (n *NamedSessions) fallback(ctx context.Context, err error) bool {
+	cfg := &n.client.cfg
+	if !cfg.FallbackToLAN || cfg.LAN == nil || ctx.Err() != nil {
+		return false
+	}
+	return slices.ContainsFunc([]error{ErrTransport, ErrTimeout, ErrUnavailable}, func(kind error) bool { return errors.Is(err, kind) })
+}
+
+// Join takes the player to a session that Find has found, under a name that is
+// free here. The session is InProgress when the game server has let the player in;
+// a failure leaves nothing behind. The event Reserved comes before the player
+// connects.
+func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResult) error {
+	_, err := n.join(name, found).run(ctx, n.client)
+	return err
+}
+
+// JoinAsync is Join without waiting.
+func (n *NamedSessions) JoinAsync(ctx context.Context, name string, found SearchResult) *Op[struct{}] {
+	return n.join(name, found).start(ctx, n.client)
+}
+
+func (n *NamedSessions) join(name string, found SearchResult) call[none] {
+	const op = "Join"
+	var w *work
+	return call[none]{
+		op: op,
+		check: func() (err error) {
+			err = firstError(func() error { return checkName(op, name) }, func() error { return found.check(op) },
+				func() error { return n.client.connector(op) })
+			if err == nil && !found.LAN {
+				err = n.client.ready(op)
+			}
+			if err == nil {
+				w, err = n.add(op, found.record(name), Starting)
+			}
+			return err
+		},
+		do: func(ctx context.Context, id OpID) (none, error) {
+			defer close(w.done)
+			ctx, release := until(ctx, w.over)
+			defer release()
+			l, err := n.client.connect(ctx, id, op, func(ctx context.Context) (Reservation, error) { return n.reserve(ctx, found) })
+			return none{}, n.settleLine(ctx, w, l, err)
+		},
+		event: func(done Completion, _ none) Event { return NamedJoinComplete{done, name} },
+	}
+}
+
+// reserve takes a place in a session that was found. Hosts on the local network
+// keep no places: they let a player in or not.
+func (n *NamedSessions) reserve(ctx context.Context, found SearchResult) (Reservation, error) {
+	player := n.client.cfg.PlayerID
+	if found.LAN {
+		return Reservation{SessionID: found.SessionID, PlayerID: player, IPAddress: found.IPAddress, Port: found.Port}, nil
+	}
+	return n.client.cfg.Remote.Reserve(ctx, JoinSessionRequest{SessionID: found.SessionID, PlayerID: player})
+}
+
+func (s SearchResult) check(op string) error {
+	c := checker{op: op}
+	c.given("SessionID", s.SessionID)
+	if s.LAN {
+		c.given("IPAddress", s.IPAddress)
+		c.between("Port", s.Port, 1, 65535)
+	}
+	return c.err
+}
+
+// record is what is known of a session that was found.
+func (s SearchResult) record(name string) *record {
+	settings := Settings{
+		NumPublicConnections: max(0, s.Connections), IsLANMatch: s.LAN, ShouldAdvertise: true,
+		BuildUniqueID: s.BuildID, Properties: make(map[string]string),
+	}
+	maps.Copy(settings.Properties, s.Properties)
+	if s.Name != "" {
+		settings.Properties[PropertyName] = s.Name
+	}
+	open := min(max(0, s.OpenConnections), settings.NumPublicConnections)
+	return &record{
+		name: name, ownerID: s.OwnerID, ownerName: s.OwnerName, settings: settings,
+		openPublic: open, others: settings.NumPublicConnections - open,
+	}
+}

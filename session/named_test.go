@@ -1,0 +1,351 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/muster-gg/muster/session"
+)
+
+func TestNamedSessionAtTheService(t *testing.T) {
+	w := newWorld(t)
+	n, ctx := w.Named(), t.Context()
+	settings := small
+	settings.Properties = map[string]string{session.PropertyName: "Duel"}
+	settings.BuildUniqueID = 7
+	must(t, n.Create(ctx, "game", settings))
+	if w.service.Calls("Host") != 0 {
+		t.Error("Create asks the service")
+	}
+	if _, err := n.ConnectString("game", session.GamePort); !errors.Is(err, session.ErrState) {
+		t.Error("a session without a server has an address:", err)
+	}
+	must(t, n.Start(ctx, "game"))
+	s, _ := n.Get("game")
+	if s.State != session.InProgress || !s.Hosting || s.OwnerID != "ada" || s.OwnerName != "Ada" || s.Place.PlayerSessionID == "" {
+		t.Errorf("the session is %+v", s)
+	}
+	if got := w.service.Sessions()[0]; got.SessionName != "Duel" || got.SessionProperties != nil || got.MaxPlayer != 2 || got.CreatorID != "ada" {
+		t.Errorf("the service has %+v", got)
+	}
+	for port, want := range map[session.PortType]string{session.GamePort: "127.0.0.1:7777", session.BeaconPort: "127.0.0.1:15000"} {
+		if got, err := n.ConnectString("game", port); err != nil || got != want {
+			t.Errorf("the address is %s, %v, not %s", got, err, want)
+		}
+	}
+	if n.Connection("game") == nil || n.Count() != 1 {
+		t.Error("the player is not connected")
+	}
+	must(t, n.End(ctx, "game"))
+	must(t, n.Start(ctx, "game")) // a new game session; the connection to the old one is closed
+	if w.connector.Open() != 1 || len(w.service.Places()) != 1 {
+		t.Errorf("%d connections, places %v", w.connector.Open(), w.service.Places())
+	}
+	must(t, n.Destroy(ctx, "game"))
+	if n.Count() != 0 || w.connector.Open() != 0 {
+		t.Error("something is left")
+	}
+}
+
+func TestNamedSessionOnTheLAN(t *testing.T) {
+	host := newWorld(t)
+	guest := newWorld(t, func(c *session.Config) { c.LAN, c.PlayerID, c.Remote = host.lan, "bob", nil })
+	ctx := t.Context()
+	must(t, host.Named().Create(ctx, "game", onLAN()))
+	if got, err := host.Named().ConnectString("game", session.GamePort); err != nil || got != "10.0.0.1:7777" {
+		t.Error("the host is at", got, err)
+	}
+	results, err := guest.Named().Find(ctx, session.FindQuery{LAN: true})
+	if err != nil || len(results) != 1 || !results[0].LAN || results[0].OwnerName != "Ada" {
+		t.Fatal(results, err)
+	}
+	must(t, guest.Named().Join(ctx, "theirs", results[0]))
+	if s, _ := guest.Named().Get("theirs"); s.Hosting || s.OwnerID != "ada" || s.Settings.Properties[session.PropertyName] != results[0].Name || s.OpenPublic != 1 {
+		t.Errorf("the guest has %+v", s)
+	}
+	if got, err := guest.Named().ConnectString("theirs", session.GamePort); err != nil || got != "127.0.0.1:7777" {
+		t.Error("the guest goes to", got, err)
+	}
+	must(t, host.Named().RegisterPlayer(ctx, "game", "bob")) // the last public place
+	if host.lan.Adverts()[0].Joinable {
+		t.Error("a full session can be joined")
+	}
+	must(t, host.Named().UnregisterPlayer(ctx, "game", "bob"))
+	must(t, host.Named().Start(ctx, "game"))
+	if a := host.lan.Adverts()[0]; a.Joinable {
+		t.Error("a session in progress can be joined, though its settings say no")
+	}
+	settings := onLAN()
+	settings.AllowJoinInProgress, settings.NumPublicConnections = true, 3
+	must(t, host.Named().Update(ctx, "game", settings))
+	if a := host.lan.Adverts()[0]; !a.Joinable || a.OpenConnections != 3 {
+		t.Errorf("after Update the advert is %+v", a)
+	}
+	if s, _ := host.Named().Get("game"); s.State != session.InProgress || host.service.Calls("Host") != 0 {
+		t.Errorf("the session is %s, and the service was asked %d times", s.State, host.service.Calls("Host"))
+	}
+	must(t, guest.Named().End(ctx, "theirs"))
+	must(t, guest.Named().Start(ctx, "theirs")) // it was joined: no other session is made
+	must(t, guest.Named().Destroy(ctx, "theirs"))
+}
+
+func TestUpdateThatCannotBeAnnounced(t *testing.T) {
+	w := newWorld(t)
+	must(t, w.Named().Create(t.Context(), "game", onLAN()))
+	w.lan.Fail("Update", session.Errorf("Update", session.ErrInvalid, "too long"))
+	settings := onLAN()
+	settings.NumPublicConnections = 9
+	if err := w.Named().Update(t.Context(), "game", settings); !errors.Is(err, session.ErrInvalid) {
+		t.Error(err)
+	}
+	if s, _ := w.Named().Get("game"); s.Settings.NumPublicConnections != 1 || s.OpenPublic != 1 {
+		t.Errorf("the settings have changed: %+v", s)
+	}
+	settings.IsLANMatch = false
+	if err := w.Named().Update(t.Context(), "game", settings); !errors.Is(err, session.ErrInvalid) {
+		t.Error("a session has moved from the local network:", err)
+	}
+}
+
+func TestFallbackToLAN(t *testing.T) {
+	w := newWorld(t, func(c *session.Config) { c.FallbackToLAN = true })
+	ctx := t.Context()
+	must(t, w.Named().Create(ctx, "game", small))
+	w.service.Fail("Host", session.Errorf("Host", session.ErrDenied, "banned"))
+	if err := w.Named().Start(ctx, "game"); !errors.Is(err, session.ErrDenied) {
+		t.Error("a refusal leads to the local network:", err)
+	}
+	w.service.Fail("Host", session.Errorf("Host", session.ErrTransport, "no route"))
+	must(t, w.Named().Start(ctx, "game"))
+	if s, _ := w.Named().Get("game"); s.State != session.InProgress || !s.Settings.IsLANMatch || len(w.lan.Adverts()) != 1 {
+		t.Errorf("the session is %+v", s)
+	}
+	must(t, w.Named().End(ctx, "game"))
+	w.service.Fail("Find", session.Errorf("Find", session.ErrTransport, "no route"))
+	if results, err := w.Named().Find(ctx, session.FindQuery{}); err != nil || len(results) != 1 || !results[0].LAN {
+		t.Error(results, err)
+	}
+}
+
+// What fails goes back to the state before, with nothing taken.
+func TestFailureGoesBack(t *testing.T) {
+	refusal := session.Errorf("Test", session.ErrFull, "no")
+	for name, test := range map[string]struct {
+		fail func(*world)
+		call func(context.Context, *world, session.SearchResult) error
+		want session.State
+	}{
+		"create": {
+			func(w *world) { w.lan.Fail("Announce", refusal) },
+			func(ctx context.Context, w *world, _ session.SearchResult) error {
+				return w.Named().Create(ctx, "game", onLAN())
+			},
+			session.NoSession,
+		},
+		"start: host": {
+			func(w *world) { w.service.Fail("Host", refusal) },
+			func(ctx context.Context, w *world, _ session.SearchResult) error {
+				return errors.Join(w.Named().Create(ctx, "game", small), w.Named().Start(ctx, "game"))
+			},
+			session.Pending,
+		},
+		"start: connect": {
+			func(w *world) { w.connector.Fail("Connect", refusal) },
+			func(ctx context.Context, w *world, _ session.SearchResult) error {
+				return errors.Join(w.Named().Create(ctx, "game", small), w.Named().Start(ctx, "game"))
+			},
+			session.Pending,
+		},
+		"join: reserve": {
+			func(w *world) { w.service.Fail("Reserve", refusal) },
+			func(ctx context.Context, w *world, found session.SearchResult) error {
+				return w.Named().Join(ctx, "game", found)
+			},
+			session.NoSession,
+		},
+		"join: connect": {
+			func(w *world) { w.connector.Fail("Connect", refusal) },
+			func(ctx context.Context, w *world, found session.SearchResult) error {
+				return w.Named().Join(ctx, "game", found)
+			},
+			session.NoSession,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			found := w.found(t)
+			test.fail(w)
+			if err := test.call(t.Context(), w, found); !errors.Is(err, session.ErrFull) {
+				t.Fatal(err)
+			}
+			if s, _ := w.Named().Get("game"); s.State != test.want {
+				t.Errorf("the session is %s, not %s", s.State, test.want)
+			}
+			if len(w.service.Places()) != 0 || len(w.lan.Adverts()) != 0 || w.connector.Open() != 0 {
+				t.Error("something is left")
+			}
+		})
+	}
+}
+
+// Whatever is under way when a session is destroyed, or the call canceled, ends
+// without a trace.
+func TestInterruption(t *testing.T) {
+	ends := map[string]func(*world, context.CancelFunc) error{
+		"destroyed": func(w *world, _ context.CancelFunc) error { return w.Named().Destroy(context.Background(), "game") },
+		"canceled":  func(_ *world, cancel context.CancelFunc) error { cancel(); return nil },
+		"closed":    func(w *world, _ context.CancelFunc) error { return w.Close(context.Background()) },
+	}
+	holds := map[string]struct {
+		hold  func(*world) (reached <-chan struct{})
+		begin func(context.Context, *world, session.SearchResult) *session.Op[struct{}]
+		back  session.State // where a canceled call leads
+	}{
+		"announcing": {
+			func(w *world) <-chan struct{} { return w.lan.Hold("Announce").Reached() },
+			func(ctx context.Context, w *world, _ session.SearchResult) *session.Op[struct{}] {
+				return w.Named().CreateAsync(ctx, "game", onLAN())
+			}, session.NoSession,
+		},
+		"hosting": {
+			func(w *world) <-chan struct{} { return w.service.Hold("Host").Reached() }, startAsync, session.Pending,
+		},
+		"connecting": {
+			func(w *world) <-chan struct{} { return w.connector.Hold("Connect").Reached() }, startAsync, session.Pending,
+		},
+		"reserving": {
+			func(w *world) <-chan struct{} { return w.service.Hold("Reserve").Reached() }, joinAsync, session.NoSession,
+		},
+		"joining": {
+			func(w *world) <-chan struct{} { return w.connector.Hold("Connect").Reached() }, joinAsync, session.NoSession,
+		},
+	}
+	for where, h := range holds {
+		for how, end := range ends {
+			t.Run(where+"/"+how, func(t *testing.T) {
+				w := newWorld(t)
+				moves := watchMoves(w.Client)
+				found := w.found(t)
+				reached := h.hold(w)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				op := h.begin(ctx, w, found)
+				waitFor(t, reached)
+				must(t, end(w, cancel))
+				_, err := settled(t, op)
+				want, back := session.ErrCanceled, h.back
+				if how == "closed" {
+					want = session.ErrClosed
+				}
+				if how != "canceled" {
+					back = session.NoSession
+				}
+				if !errors.Is(err, want) {
+					t.Errorf("the error is %v", err)
+				}
+				if s, _ := w.Named().Get("game"); s.State != back {
+					t.Errorf("the session is %s, not %s", s.State, back)
+				}
+				w.end(t)
+				moves.check(t)
+			})
+		}
+	}
+}
+
+func startAsync(ctx context.Context, w *world, _ session.SearchResult) *session.Op[struct{}] {
+	w.Named().CreateAsync(ctx, "game", small)
+	return w.Named().StartAsync(ctx, "game")
+}
+
+func joinAsync(ctx context.Context, w *world, found session.SearchResult) *session.Op[struct{}] {
+	return w.Named().JoinAsync(ctx, "game", found)
+}
+
+func TestRegisterPlayers(t *testing.T) {
+	w := newWorld(t)
+	n, ctx := w.Named(), t.Context()
+	must(t, n.Create(ctx, "game", session.Settings{NumPublicConnections: 2, NumPrivateConnections: 1}))
+	for _, step := range []struct {
+		call            func(context.Context, string, string) error
+		player          string
+		want            error
+		public, private int
+	}{
+		{n.RegisterPlayer, "a", nil, 1, 1},
+		{n.RegisterPlayer, "a", nil, 1, 1}, // has one
+		{n.RegisterPlayer, "b", nil, 0, 1},
+		{n.RegisterPlayer, "c", nil, 0, 0},
+		{n.RegisterPlayer, "d", session.ErrFull, 0, 0},
+		{n.RegisterPlayer, "", session.ErrInvalid, 0, 0},
+		{n.UnregisterPlayer, "d", session.ErrNotFound, 0, 0},
+		{n.UnregisterPlayer, "a", nil, 1, 0},
+		{n.UnregisterPlayer, "b", nil, 2, 0},
+		{n.UnregisterPlayer, "c", nil, 2, 1},
+		{n.UnregisterPlayer, "c", session.ErrNotFound, 2, 1},
+	} {
+		if err := step.call(ctx, "game", step.player); !errors.Is(err, step.want) {
+			t.Errorf("player %q: %v, want %v", step.player, err, step.want)
+		}
+		if s, _ := n.Get("game"); s.OpenPublic != step.public || s.OpenPrivate != step.private {
+			t.Errorf("after player %q %d and %d are open, not %d and %d", step.player, s.OpenPublic, s.OpenPrivate, step.public, step.private)
+		}
+	}
+}
+
+// Fewer places than players: none is open before enough of them have gone.
+func TestUpdateBelowPlayers(t *testing.T) {
+	w := newWorld(t)
+	n, ctx := w.Named(), t.Context()
+	must(t, n.Create(ctx, "game", session.Settings{NumPublicConnections: 3}))
+	for _, player := range []string{"a", "b", "c"} {
+		must(t, n.RegisterPlayer(ctx, "game", player))
+	}
+	must(t, n.Update(ctx, "game", session.Settings{NumPublicConnections: 2}))
+	for i, player := range []string{"a", "b", "c"} {
+		must(t, n.UnregisterPlayer(ctx, "game", player))
+		if s, _ := n.Get("game"); s.OpenPublic != i {
+			t.Errorf("after %d have gone %d are open", i+1, s.OpenPublic)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	w := newWorld(t)
+	n, ctx := w.Named(), t.Context()
+	w.active(t)
+	held := w.service.Hold("Find")
+	search := n.FindAsync(ctx, session.FindQuery{})
+	waitFor(t, held.Reached())
+	if _, err := n.Find(ctx, session.FindQuery{LAN: true}); !errors.Is(err, session.ErrSearchBusy) {
+		t.Error("two searches at a time:", err)
+	}
+	must(t, n.CancelFind(ctx))
+	if _, err := settled(t, search); !errors.Is(err, session.ErrCanceled) {
+		t.Error(err)
+	}
+	var state *session.StateError
+	if err := n.CancelFind(ctx); !errors.As(err, &state) || state.State != session.NotSearching {
+		t.Error(err)
+	}
+	held.Release()
+	w.service.Fail("Find", errors.New("boom"))
+	if _, err := n.Find(ctx, session.FindQuery{}); !errors.Is(err, session.ErrTransport) {
+		t.Error(err)
+	}
+	again := make(chan error, 1) // a search from the event of the one before
+	unsubscribe := w.Subscribe(func(e session.Event) {
+		if _, ok := e.(session.FindComplete); ok {
+			_, err := n.Find(ctx, session.FindQuery{})
+			again <- err
+		}
+	})
+	defer unsubscribe()
+	if results, err := settled(t, n.FindAsync(ctx, session.FindQuery{})); err != nil || len(results) != 1 || results[0].LAN {
+		t.Error(results, err)
+	}
+	if err := <-again; err != nil {
+		t.Error("no search after a search:", err)
+	}
+}

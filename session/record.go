@@ -1,0 +1,177 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// graph is where a named session may go from each state.
+var graph = map[State][]State{
+	NoSession:  {Creating, Starting},
+	Creating:   {Pending, NoSession, Destroying},
+	Pending:    {Starting, Destroying},
+	Starting:   {InProgress, Pending, Ended, NoSession, Destroying},
+	InProgress: {Ending, Destroying},
+	Ending:     {Ended, Destroying},
+	Ended:      {Starting, Destroying},
+	Destroying: {NoSession},
+}
+
+// allowed is in which states a call for a named session is possible.
+var allowed = map[string][]State{
+	"Create":           {NoSession},
+	"Join":             {NoSession},
+	"Start":            {Pending, Ended},
+	"Update":           {Pending, InProgress},
+	"End":              {InProgress},
+	"Destroy":          {Creating, Pending, Starting, InProgress, Ending, Ended},
+	"RegisterPlayer":   {Creating, Pending, Starting, InProgress, Ending, Ended},
+	"UnregisterPlayer": {Creating, Pending, Starting, InProgress, Ending, Ended},
+}
+
+// permit refuses a call that is not possible in a state.
+func permit(op, name string, state State) error {
+	switch {
+	case slices.Contains(allowed[op], state):
+		return nil
+	case state == NoSession:
+		return &StateError{op, name, state, ErrNotFound}
+	case op == "Create", op == "Join":
+		return &StateError{op, name, state, ErrExists}
+	default:
+		return &StateError{Op: op, Name: name, State: state}
+	}
+}
+
+// A record is a named session. It is guarded by NamedSessions.mu, apart from what
+// never changes.
+type record struct {
+	name      string
+	ownerID   string
+	ownerName string
+	hosting   bool // it was created here, not joined
+
+	state       State
+	settings    Settings
+	openPublic  int
+	openPrivate int
+	players     map[string]bool // registered
+	others      int             // places that were taken when the player joined
+	moved       func(name string, from, to State)
+	line        line          // to the game; its place is the address of a host on a LAN too
+	work        *work         // what is under way; nil if nothing is
+	beacon      *announcement // with a lock of its own
+}
+
+// A work is a call that takes its time in a state of passage.
+type work struct {
+	record *record
+	back   State           // where the session goes when it fails
+	over   context.Context // done when it is to end
+	end    context.CancelCauseFunc
+	done   chan struct{} // closed when nothing of it is left
+}
+
+// begin moves to a state of passage.
+func (r *record) begin(through State) *work {
+	w := &work{record: r, back: r.state, done: make(chan struct{})}
+	w.over, w.end = context.WithCancelCause(context.Background())
+	r.work = w
+	r.move(through)
+	return w
+}
+
+// move moves to a state.
+func (r *record) move(to State) {
+	if r.moved != nil {
+		r.moved(r.name, r.state, to)
+	}
+	r.state = to
+}
+
+// open sets how many places are free, when as many players as are registered have
+// taken public ones first.
+func (r *record) open() {
+	free := r.free()
+	r.openPrivate = min(free, r.settings.NumPrivateConnections)
+	r.openPublic = free - r.openPrivate
+}
+
+// free is how many places nobody has.
+func (r *record) free() int { return max(0, r.settings.connections()-len(r.players)-r.others) }
+
+// replace replaces the settings.
+func (r *record) replace(settings Settings) {
+	r.settings = settings
+	r.open()
+}
+
+// register takes a place for a player, a public one if there is one. A player who
+// is registered has one.
+func (r *record) register(playerID string) error {
+	switch {
+	case r.players[playerID]:
+		return nil
+	case r.openPublic > 0:
+		r.openPublic--
+	case r.openPrivate > 0:
+		r.openPrivate--
+	default:
+		return Errorf("RegisterPlayer", ErrFull, "session %q has no open connection", r.name)
+	}
+	r.players[playerID] = true
+	return nil
+}
+
+// unregister frees a player's place, a public one if one is taken.
+func (r *record) unregister(playerID string) error {
+	if !r.players[playerID] {
+		return Errorf("UnregisterPlayer", ErrNotFound, "player %q is not registered in session %q", playerID, r.name)
+	}
+	delete(r.players, playerID)
+	switch {
+	case r.openPublic+r.openPrivate >= r.free(): // Update has left fewer places than players
+	case r.openPublic < r.settings.NumPublicConnections:
+		r.openPublic++
+	case r.openPrivate < r.settings.NumPrivateConnections:
+		r.openPrivate++
+	}
+	return nil
+}
+
+// advert is what a host tells searchers. Source of Joinable: Unreal,
+// FOnlineSessionNull::IsSessionJoinable.
+func (r *record) advert() Advert {
+	return Advert{
+		SessionID: r.line.place.SessionID, OwnerID: r.ownerID, OwnerName: r.ownerName, Name: r.settings.title(),
+		Port: r.line.place.Port, BuildID: r.settings.BuildUniqueID,
+		Connections: r.settings.NumPublicConnections, OpenConnections: r.openPublic,
+		Joinable:   r.openPublic > 0 && (r.state != InProgress || r.settings.AllowJoinInProgress),
+		Properties: r.settings.published(),
+	}
+}
+
+// NamedSession is a named session as it is at one moment.
+type NamedSession struct {
+	Name               string
+	State              State
+	Settings           Settings
+	OwnerID, OwnerName string // of whoever created it; "" if that is not known
+	Hosting            bool   // it was created here, not joined
+	// OpenPublic and OpenPrivate are the places that no player is registered for.
+	OpenPublic, OpenPrivate int
+	Players                 []string // registered, sorted
+	// Place is the session's id and address, and the player's place in it. At the
+	// service it is known from InProgress on.
+	Place Reservation
+}
+
+func (r *record) snapshot() NamedSession {
+	return NamedSession{
+		Name: r.name, State: r.state, Settings: r.settings.clone(),
+		OwnerID: r.ownerID, OwnerName: r.ownerName, Hosting: r.hosting,
+		OpenPublic: r.openPublic, OpenPrivate: r.openPrivate,
+		Players: slices.Sorted(maps.Keys(r.players)), Place: r.line.place,
+	}
+}

@@ -1,0 +1,95 @@
+package session
+
+import "encoding/json"
+
+// The limits of requests, checked before anything is sent.
+// Source: API reference, CreateGameSession, CreatePlayerSession,
+// SearchGameSessions, StartMatchmaking, StartGameSessionPlacement.
+const (
+	MaxIdempotencyToken = 48   // characters, letters, digits and "-"; of placement ids too
+	MaxProperties       = 16   // of a session
+	MaxPropertyKey      = 32   // characters
+	MaxPropertyValue    = 96   // characters
+	MaxPlayers          = 200  // of a session
+	MaxPlayerData       = 2048 // characters
+	MaxPage             = 20   // of a search
+	MaxTicketPlayers    = 10   // of a matchmaking ticket
+)
+
+// CreateSessionRequest asks for a session on a fleet, which FleetID or AliasID
+// must name.
+type CreateSessionRequest struct {
+	CreatorID         string            // who counts it against the fleet's creation policy; ""
+	SessionName       string            // for the list; ""
+	SessionProperties map[string]string // for the game server and for searches
+	MaxPlayer         int               // 0 to MaxPlayers
+
+	FleetID, AliasID string
+	Location         string // "" if the fleet has exactly one
+	// IdempotencyToken makes the request repeatable: the same token gives the same
+	// session. "" for none.
+	IdempotencyToken string
+}
+
+// CreateSessionOnQueueRequest asks for a session wherever a queue finds a place.
+type CreateSessionOnQueueRequest struct {
+	SessionName       string
+	SessionProperties map[string]string
+	MaxPlayer         int // 1 to MaxPlayers
+
+	QueueName   string // name or ARN
+	PlacementID string // chosen by the caller, unique; at most MaxIdempotencyToken
+}
+
+// SearchSessionsRequest asks for the ACTIVE sessions of a fleet, which FleetID or
+// AliasID must name.
+type SearchSessionsRequest struct {
+	FilterExpression string // for example "hasAvailablePlayerSessions=true"; "" for all
+	SortExpression   string // for example "creationTimeMillis ASC"; "" for any order
+	MaxResult        int    // of a page, at most MaxPage; 0 for the service's choice
+	NextToken        string // of the page before; "" for the first
+
+	FleetID, AliasID string
+	Location         string // "" for all
+}
+
+// SearchSessionsResponse is one page of sessions.
+type SearchSessionsResponse struct {
+	SessionConfigs []SessionConfig
+	NextToken      string // "" on the last page
+}
+
+// JoinSessionRequest asks for a place in a session. Both ids must be given.
+type JoinSessionRequest struct {
+	SessionID  string
+	PlayerID   string
+	PlayerData string // for the game server; at most MaxPlayerData
+}
+
+// StartMatchmakingRequest asks for a match.
+type StartMatchmakingRequest struct {
+	ConfigurationName string
+	Players           []Player // 1 to MaxTicketPlayers
+	TicketID          string   // "" for one of the service's choice
+}
+
+// A Player is one of a matchmaking ticket.
+type Player struct {
+	PlayerID string
+	Team     string // "" for any
+	// LatencyInMS is by region.
+	LatencyInMS map[string]int
+	// PlayerAttributes are by name, each an object with exactly one of the keys S,
+	// N, SL and SDM: {"N": 23}.
+	PlayerAttributes map[string]json.RawMessage
+}
+
+// StopMatchmakingRequest takes a ticket back.
+type StopMatchmakingRequest struct{ TicketID string }
+
+// AcceptMatchRequest accepts or rejects a proposed match for players.
+type AcceptMatchRequest struct {
+	TicketID    string
+	PlayerIDs   []string
+	AcceptMatch bool
+}

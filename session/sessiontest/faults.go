@@ -1,0 +1,123 @@
+package sessiontest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// Faults makes calls fail or wait. The operations are the names of the methods:
+// "CreateSession", "Connect", "Announce" and so on; "Close" is that of a
+// connection, "Update" that of a beacon.
+type Faults struct {
+	mu    sync.Mutex
+	fails map[string][]error
+	holds map[string]*Held
+	calls map[string]int
+}
+
+// Fail lets the next call of the operation that no earlier Fail is for return err,
+// without doing anything.
+func (f *Faults) Fail(op string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.fails == nil {
+		f.fails = make(map[string][]error)
+	}
+	f.fails[op] = append(f.fails[op], err)
+}
+
+// Calls is how often the operation has been called.
+func (f *Faults) Calls(op string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[op]
+}
+
+// Held stops the calls of an operation.
+type Held struct {
+	reached chan struct{}
+	release chan struct{}
+	once    sync.Once
+	let     func()
+}
+
+// Hold stops the calls of the operation before they do anything, until Release or
+// until their context is done.
+func (f *Faults) Hold(op string) *Held {
+	h := &Held{reached: make(chan struct{}), release: make(chan struct{})}
+	h.let = func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.holds[op] == h {
+			delete(f.holds, op)
+		}
+		close(h.release)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.holds == nil {
+		f.holds = make(map[string]*Held)
+	}
+	f.holds[op] = h
+	return h
+}
+
+// Reached is closed when a call has come.
+func (h *Held) Reached() <-chan struct{} { return h.reached }
+
+// Release lets the calls go on.
+func (h *Held) Release() { h.once.Do(h.let) }
+
+// enter is the beginning of each call.
+func (f *Faults) enter(ctx context.Context, op string) error {
+	h := f.count(op)
+	if h != nil {
+		select {
+		case <-h.release:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil {
+		return interrupted(ctx, op)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.fails[op]) == 0 {
+		return nil
+	}
+	err := f.fails[op][0]
+	f.fails[op] = f.fails[op][1:]
+	return err
+}
+
+// interrupted is the error of a call whose context is over.
+func interrupted(ctx context.Context, op string) error {
+	kind := session.ErrCanceled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		kind = session.ErrTimeout
+	}
+	return &session.Error{Op: op, Kind: kind, Message: "its context is over", Err: ctx.Err()}
+}
+
+// count counts a call and tells what holds it, if anything does.
+func (f *Faults) count(op string) *Held {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.calls == nil {
+		f.calls = make(map[string]int)
+	}
+	f.calls[op]++
+	h := f.holds[op]
+	if h == nil {
+		return nil
+	}
+	select {
+	case <-h.reached:
+	default:
+		close(h.reached)
+	}
+	return h
+}

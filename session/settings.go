@@ -1,0 +1,77 @@
+package session
+
+import (
+	"cmp"
+	"maps"
+)
+
+// Settings are what its owner says of a named session.
+type Settings struct {
+	// NumPublicConnections are the places for everybody, NumPrivateConnections those
+	// for invited players: together 1 to MaxPlayers.
+	NumPublicConnections, NumPrivateConnections int
+	ShouldAdvertise                             bool // searches may find it
+	AllowJoinInProgress                         bool // searches find it while the game is on too
+	// IsLANMatch keeps the session on the local network: it is found there, and this
+	// program is its game server. It cannot be changed afterwards.
+	IsLANMatch bool
+	// BuildUniqueID is the build of the game; others do not find the session.
+	BuildUniqueID int32
+	// BeaconPort is what ConnectString tells for BeaconPort; 0 for 15000.
+	BeaconPort int
+
+	// The following are kept for the game, and nothing else is done with them.
+	IsDedicated          bool
+	UsesPresence         bool
+	UseLobbies           bool
+	AllowInvites         bool
+	AllowJoinViaPresence bool
+
+	// Properties are the game's own; within the limits of a session's. The property
+	// PropertyName is the session's name in lists.
+	Properties map[string]string
+}
+
+// PropertyName is the property with a session's name for lists, where it is
+// SearchResult.Name and not among the properties; without it the name is
+// "<user>'s Session", of the user of the operating system.
+const PropertyName = "Name"
+
+// beaconPort is where Unreal's beacons listen. Source: Unreal, AOnlineBeaconHost.
+const beaconPort = 15000
+
+func (s Settings) check(op string) error {
+	c := checker{op: op}
+	c.between("NumPublicConnections", s.NumPublicConnections, 0, MaxPlayers)
+	c.between("NumPrivateConnections", s.NumPrivateConnections, 0, MaxPlayers)
+	c.between("the number of connections", s.connections(), 1, MaxPlayers)
+	c.between("BeaconPort", s.BeaconPort, 0, 65535)
+	c.properties(s.Properties)
+	return c.err
+}
+
+func (s Settings) connections() int { return s.NumPublicConnections + s.NumPrivateConnections }
+
+// title is the session's name in lists.
+func (s Settings) title() string {
+	return cmp.Or(s.Properties[PropertyName], userName()+"'s Session")
+}
+
+// beacon is where Unreal's beacon listens.
+func (s Settings) beacon() int { return cmp.Or(s.BeaconPort, beaconPort) }
+
+// published are the properties that others see beside the title.
+func (s Settings) published() map[string]string {
+	p := maps.Clone(s.Properties)
+	delete(p, PropertyName)
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+// clone is a copy that shares nothing.
+func (s Settings) clone() Settings {
+	s.Properties = maps.Clone(s.Properties)
+	return s
+}

@@ -1,0 +1,55 @@
+package session
+
+import "fmt"
+
+// A State is where something of a Client is in its life: a named session, the
+// player's seat in a game, a search, or the tracker of a ticket.
+type State string
+
+// The states of named sessions. Source: Unreal, EOnlineSessionState; Creating and
+// Destroying are seen while others are waited for.
+const (
+	NoSession  State = "NoSession"  // there is none of this name
+	Creating   State = "Creating"   // it is being announced
+	Pending    State = "Pending"    // created, and not started
+	Starting   State = "Starting"   // the service is asked, the player connects
+	InProgress State = "InProgress" // the game is on
+	Ending     State = "Ending"     // the game is about to be over
+	Ended      State = "Ended"      // the game is over; it may be started again
+	Destroying State = "Destroying" // everything of it is being given back
+)
+
+// The other states that a StateError can have.
+const (
+	Joining      State = "Joining"      // JoinSession or a match is taking the player to a game
+	Joined       State = "Joined"       // the player is in a game
+	Leaving      State = "Leaving"      // the player's connection is being closed
+	Tracking     State = "Tracking"     // a ticket is being tracked
+	NotSearching State = "NotSearching" // no search is running
+)
+
+// A StateError is a call that is not possible in the state that its object is in.
+// Nothing has happened. For errors.Is it is ErrState, and also ErrNotFound for a
+// named session that does not exist, or ErrExists for one that should not.
+type StateError struct {
+	Op    string // the call
+	Name  string // of the named session; otherwise the id of the session or ticket, or ""
+	State State
+	kind  error // ErrNotFound, ErrExists or nil
+}
+
+// Error names the call and the state.
+func (e *StateError) Error() string {
+	if e.Name == "" {
+		return fmt.Sprintf("%s: not possible in state %s", e.Op, e.State)
+	}
+	return fmt.Sprintf("%s %q: not possible in state %s", e.Op, e.Name, e.State)
+}
+
+// Unwrap returns the kinds.
+func (e *StateError) Unwrap() []error {
+	if e.kind == nil {
+		return []error{ErrState}
+	}
+	return []error{ErrState, e.kind}
+}

@@ -1,0 +1,228 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// StartTracking follows a ticket until it is over, and takes the player into the
+// match: to the events MatchAcceptance, MatchComplete, MatchFailure and
+// MatchError. It returns at once. One ticket is tracked at a time: while another
+// is, StartTracking is a *StateError.
+//
+// Where the provider is a TicketWatcher it tells of changes; otherwise the ticket
+// is looked at every Config.PollInterval, the first time at once. Failures that
+// may pass are told with MatchError, and it is tried again; those that will not,
+// such as a ticket that does not exist, end the tracking.
+func (c *Client) StartTracking(ticketID, playerID string) error {
+	return c.tickets.start(ticketID, playerID)
+}
+
+// StopTracking ends the tracking, if there is any, and returns when nothing of it
+// is left, the connection to a match that was being made included. It does not
+// take the ticket back: StopMatchmaking does, and a player who is in a match
+// stays. Events from before may still be under way.
+func (c *Client) StopTracking(ctx context.Context) error { return c.tickets.stop(ctx) }
+
+// tickets tracks one ticket.
+type tickets struct {
+	client *Client
+	mu     sync.Mutex
+	now    *tracker // nil while no ticket is tracked
+}
+
+// A tracker follows a ticket.
+type tracker struct {
+	*tickets
+	matchmaker Matchmaker
+	watch      bool // the provider tells of changes
+	ticketID   string
+	playerID   string
+	proposal   proposal
+	stopped    context.Context
+	stop       context.CancelCauseFunc
+	ended      chan struct{} // closed when nothing of it is running
+}
+
+// A proposal is a match that players were asked to accept.
+type proposal struct {
+	open    bool // the ticket waits for their answers
+	matchID string
+}
+
+func (t *tickets) start(ticketID, playerID string) error {
+	const op = "StartTracking"
+	check := checker{op: op}
+	check.given("the ticket's id", ticketID)
+	check.player("the player's id", playerID)
+	m, err := t.client.matchmaker(op)
+	switch {
+	case err != nil:
+		return err
+	case check.err != nil:
+		return check.err
+	}
+	ctx, leave, err := t.client.life.enter(context.Background(), op)
+	if err != nil {
+		return err
+	}
+	now, err := t.begin(m, ticketID, playerID)
+	if err != nil {
+		leave()
+		return err
+	}
+	go func() {
+		defer leave()
+		defer close(now.ended)
+		now.run(ctx)
+	}()
+	return nil
+}
+
+// begin makes the tracker, if there is none.
+func (t *tickets) begin(m Matchmaker, ticketID, playerID string) (*tracker, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.now != nil {
+		return nil, &StateError{Op: "StartTracking", Name: ticketID, State: Tracking}
+	}
+	_, watch := m.(TicketWatcher)
+	now := &tracker{tickets: t, matchmaker: m, watch: watch, ticketID: ticketID, playerID: playerID, ended: make(chan struct{})}
+	now.stopped, now.stop = context.WithCancelCause(context.Background())
+	t.now = now
+	return now, nil
+}
+
+func (t *tickets) stop(ctx context.Context) error {
+	t.mu.Lock()
+	now := t.now
+	t.mu.Unlock()
+	if now == nil {
+		return nil
+	}
+	now.stop(errStopped)
+	select {
+	case <-now.ended:
+		return nil
+	case <-ctx.Done():
+		return failure(ctx, "StopTracking", ctx.Err())
+	}
+}
+
+// run follows the ticket to its end.
+func (t *tracker) run(ctx context.Context) {
+	ctx, release := until(ctx, t.stopped)
+	defer release()
+	for {
+		ticket, err := t.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			t.finish(nil)
+			return
+		case err == nil && ticket.Status.Over():
+			t.over(ctx, ticket)
+			return
+		case permanent(err):
+			t.finish(MatchError{t.ticketID, err, true})
+			return
+		case err != nil:
+			t.client.events.publish(MatchError{t.ticketID, err, false})
+		}
+		t.pause(ctx)
+	}
+}
+
+// pause waits until it is time to look again.
+func (t *tracker) pause(ctx context.Context) {
+	timer := t.client.cfg.Clock.NewTimer(t.client.cfg.PollInterval)
+	defer timer.Stop()
+	select {
+	case <-timer.Chan():
+	case <-ctx.Done():
+	}
+}
+
+// look returns the ticket as it is; from a provider that tells of changes, as it
+// is when it is over.
+func (t *tracker) look(ctx context.Context) (last Ticket, err error) {
+	if t.watch {
+		err = t.matchmaker.(TicketWatcher).WatchTicket(ctx, t.ticketID, func(ticket Ticket) {
+			last = ticket
+			t.propose(ticket)
+		})
+		if !errors.Is(err, ErrUnsupported) {
+			return last, failure(ctx, "WatchTicket", err)
+		}
+		t.watch = false
+	}
+	if last, err = t.matchmaker.Ticket(ctx, t.ticketID); err == nil {
+		t.propose(last)
+	}
+	return last, failure(ctx, "Ticket", err)
+}
+
+// propose tells of a match that has to be accepted, once.
+func (t *tracker) propose(ticket Ticket) {
+	now := proposal{ticket.Status == TicketRequiresAcceptance, ticket.MatchID}
+	if now.open && now != t.proposal {
+		t.client.events.publish(MatchAcceptance{ticket})
+	}
+	t.proposal = now
+}
+
+// permanent reports whether an error will stay.
+func permanent(err error) bool {
+	return slices.ContainsFunc([]error{ErrNotFound, ErrInvalid, ErrDenied, ErrUnsupported, ErrNotConfigured, ErrClosed}, func(kind error) bool {
+		return errors.Is(err, kind)
+	})
+}
+
+// over takes the player into the match, if there is one.
+func (t *tracker) over(ctx context.Context, ticket Ticket) {
+	if ticket.Status != TicketCompleted {
+		t.finish(MatchFailure{ticket})
+		return
+	}
+	place, err := t.enter(ctx, ticket)
+	switch {
+	case err == nil:
+		t.finish(MatchComplete{ticket, place})
+	case ctx.Err() != nil:
+		t.finish(nil)
+	default:
+		t.finish(MatchError{t.ticketID, err, true})
+	}
+}
+
+// enter takes the player's place in the match.
+func (t *tracker) enter(ctx context.Context, ticket Ticket) (Reservation, error) {
+	const op = "StartTracking"
+	place, ok := ticket.Reservations[t.playerID]
+	if !ok {
+		return place, Errorf(op, ErrNotFound, "player %s is not in the match of ticket %s", t.playerID, t.ticketID)
+	}
+	var now *sitting
+	err := t.client.connector(op)
+	if err == nil {
+		now, err = t.client.seat.take(op, t.ticketID)
+	}
+	if err != nil {
+		t.client.release(ctx, place)
+		return place, err
+	}
+	return place, t.client.sit(ctx, now, 0, op, func(context.Context) (Reservation, error) { return place, nil })
+}
+
+// finish ends the tracking and tells why, unless e is nil. Whoever hears it may
+// start to track another ticket.
+func (t *tracker) finish(e Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.now = nil
+	t.stop(nil)
+	if e != nil {
+		t.client.events.publish(e)
+	}
+}
