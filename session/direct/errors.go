@@ -1,0 +1,167 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// kinds are the session errors behind the exceptions of the API.
+// Source: API reference, the Errors of each operation, and Common Errors.
+var kinds = map[string]error{
+	"GameSessionFullException": session.ErrFull,
+
+	"NotFoundException": session.ErrNotFound,
+
+	"UnauthorizedException":               session.ErrDenied,
+	"AccessDenied":                        session.ErrDenied,
+	"AccessDeniedException":               session.ErrDenied,
+	"ExpiredToken":                        session.ErrDenied,
+	"ExpiredTokenException":               session.ErrDenied,
+	"IncompleteSignature":                 session.ErrDenied,
+	"InvalidClientTokenId":                session.ErrDenied,
+	"InvalidSignatureException":           session.ErrDenied,
+	"MissingAuthenticationToken":          session.ErrDenied,
+	"MissingAuthenticationTokenException": session.ErrDenied,
+	"NotAuthorized":                       session.ErrDenied,
+	"OptInRequired":                       session.ErrDenied,
+	"SignatureDoesNotMatch":               session.ErrDenied,
+	"UnrecognizedClientException":         session.ErrDenied,
+
+	"FleetCapacityExceededException": session.ErrUnavailable,
+	"InternalFailure":                session.ErrUnavailable,
+	"InternalServiceException":       session.ErrUnavailable,
+	"LimitExceededException":         session.ErrUnavailable,
+	"NotReadyException":              session.ErrUnavailable,
+	"OutOfCapacityException":         session.ErrUnavailable,
+	"ServiceUnavailable":             session.ErrUnavailable,
+	// Throttling of every name is in throttled.
+
+	"IdempotentParameterMismatchException": session.ErrInvalid,
+	"InvalidRequestException":              session.ErrInvalid,
+	"TaggingFailedException":               session.ErrInvalid,
+	"ValidationError":                      session.ErrInvalid,
+	"ValidationException":                  session.ErrInvalid,
+
+	"ConflictException":                 session.ErrState,
+	"InvalidFleetStatusException":       session.ErrState,
+	"InvalidGameSessionStatusException": session.ErrState,
+	"TerminalRoutingStrategyException":  session.ErrState,
+
+	"UnknownOperationException":     session.ErrUnsupported,
+	"UnsupportedOperation":          session.ErrUnsupported,
+	"UnsupportedOperationException": session.ErrUnsupported,
+	"UnsupportedRegionException":    session.ErrUnsupported,
+}
+
+// failure makes a session's error of one of the SDK's. A context that is over is
+// the cause of whatever failed.
+func failure(ctx context.Context, op string, err error) error {
+	if _, ours := errors.AsType[*session.Error](err); ours || err == nil {
+		return err
+	}
+	if cause := ended(ctx, err); cause != nil {
+		return &session.Error{Op: op, Kind: endKind(cause), Message: "gave up waiting for the service: " + cause.Error(), Err: cause}
+	}
+	if e, ok := errors.AsType[*credentialsError](err); ok {
+		return &session.Error{Op: op, Kind: session.ErrDenied, Message: "no credentials: " + e.Error(), Err: e.err}
+	}
+	if e, ok := errors.AsType[smithy.APIError](err); ok {
+		return &session.Error{Op: op, Kind: kind(e.ErrorCode(), err), Message: e.ErrorMessage(), Code: e.ErrorCode(), Err: err}
+	}
+	if e, ok := errors.AsType[smithy.InvalidParamsError](err); ok {
+		return &session.Error{Op: op, Kind: session.ErrInvalid, Message: e.Error(), Err: err}
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		return &session.Error{Op: op, Kind: session.ErrTimeout, Message: "the service did not answer in time", Err: err}
+	}
+	return &session.Error{Op: op, Kind: statusKind(err), Message: err.Error(), Err: err}
+}
+
+// ended is the context's error that a call failed with, if it did.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		// An HTTP client's own timeout says it is a deadline as well.
+		if _, network := errors.AsType[net.Error](err); !network && errors.Is(err, end) {
+			return end
+		}
+	}
+	return nil
+}
+
+func endKind(cause error) error {
+	if errors.Is(cause, context.Canceled) {
+		return session.ErrCanceled
+	}
+	return session.ErrTimeout
+}
+
+// kind is the kind of the service's error. One that this package does not know
+// goes by its HTTP status.
+func kind(code string, err error) error {
+	if k, known := kinds[code]; known {
+		return k
+	}
+	if throttled(err) {
+		return session.ErrUnavailable
+	}
+	return statusKind(err)
+}
+
+// statusKind is the kind of a failed answer by its HTTP status; ErrTransport if
+// there was none, or it was a success that could not be read.
+func statusKind(err error) error {
+	answer, ok := errors.AsType[*awshttp.ResponseError](err)
+	if !ok {
+		return session.ErrTransport
+	}
+	switch status := answer.HTTPStatusCode(); {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return session.ErrDenied
+	case status == http.StatusTooManyRequests || status >= 500:
+		return session.ErrUnavailable
+	case status >= 400:
+		return session.ErrInvalid
+	}
+	return session.ErrTransport
+}
+
+// throttles are the codes with which AWS asks for fewer calls. GameLift's
+// LimitExceededException is none of them: it is about limits of a fleet or an
+// account, which do not pass by waiting a little.
+var throttles = func() map[string]struct{} {
+	codes := maps.Clone(retry.DefaultThrottleErrorCodes)
+	delete(codes, "LimitExceededException")
+	return codes
+}()
+
+// throttled reports whether the service wants fewer calls.
+func throttled(err error) bool {
+	e, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		return false
+	}
+	_, ok = throttles[e.ErrorCode()]
+	return ok
+}
+
+// unknown reports whether the service may have done what a failed call asked for:
+// it has not refused it, and the call may have been sent.
+func unknown(err error) bool {
+	if errors.Is(err, session.ErrDenied) || errors.Is(err, session.ErrInvalid) {
+		return false
+	}
+	answer, ok := errors.AsType[*awshttp.ResponseError](err)
+	return !ok || answer.HTTPStatusCode() < 400 || answer.HTTPStatusCode() >= 500
+}

@@ -1,0 +1,119 @@
+package direct
+
+import (
+	"context"
+	"maps"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// Host implements session.Provider: it makes a session on the target, waits until
+// it is ACTIVE, and takes a place for the owner. A build id other than 0 becomes
+// the game property "build_id". When it fails or ctx ends on the way, the session
+// it has made is ended, unless somebody else has come in; that may take a few
+// seconds more.
+func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
+	const op = "Host"
+	api, err := p.configured(op)
+	if err != nil {
+		return session.Reservation{}, err
+	}
+	if err := p.cfg.Target.check(op); err != nil {
+		return session.Reservation{}, err
+	}
+	props, err := hostProperties(op, r)
+	if err != nil {
+		return session.Reservation{}, err
+	}
+	id, err := p.begin(ctx, api, op, r, props)
+	if err != nil {
+		return session.Reservation{}, err
+	}
+	place, err := p.enter(ctx, api, op, session.JoinSessionRequest{SessionID: id, PlayerID: r.OwnerID})
+	if err != nil {
+		p.discard(ctx, api, id, r.OwnerID)
+		return session.Reservation{}, err
+	}
+	return place, nil
+}
+
+// hostProperties are the session's properties with the build id.
+func hostProperties(op string, r session.HostRequest) (map[string]string, error) {
+	if r.BuildID == 0 {
+		return r.Properties, nil
+	}
+	props := maps.Clone(r.Properties)
+	if props == nil {
+		props = map[string]string{}
+	}
+	props[buildProperty] = strconv.Itoa(int(r.BuildID))
+	if len(props) > session.MaxProperties {
+		return nil, session.Errorf(op, session.ErrInvalid, "Properties: at most %d beside the build id, which is one as well; there are %d",
+			session.MaxProperties-1, len(r.Properties))
+	}
+	return props, nil
+}
+
+// begin makes the session, which need not be ACTIVE yet. It cleans up after itself.
+func (p *Provider) begin(ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (id string, err error) {
+	t := p.cfg.Target
+	if t.QueueName != "" {
+		return p.beginOnQueue(ctx, api, op, r, props)
+	}
+	id, err = p.create(ctx, api, op, &gamelift.CreateGameSessionInput{
+		FleetId: text(t.FleetID), AliasId: text(t.AliasID), Location: text(t.Location),
+		CreatorId: text(r.OwnerID), Name: text(r.SessionName), GameProperties: properties(props),
+		MaximumPlayerSessionCount: aws.Int32(int32(r.Connections)), IdempotencyToken: aws.String(newToken()),
+	})
+	return id, err
+}
+
+func (p *Provider) beginOnQueue(ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (id string, err error) {
+	placement, err := p.place(ctx, api, op, &gamelift.StartGameSessionPlacementInput{
+		GameSessionQueueName: &p.cfg.Target.QueueName, PlacementId: aws.String(uuid.NewString()), GameSessionName: text(r.SessionName),
+		MaximumPlayerSessionCount: aws.Int32(int32(r.Connections)), GameProperties: properties(props),
+	})
+	if err != nil {
+		return "", err
+	}
+	id, err = p.awaitPlacement(ctx, api, op, placement)
+	if err != nil {
+		p.abandon(ctx, api, placement)
+	}
+	return id, err
+}
+
+// enter takes a place in a session as soon as it is ACTIVE.
+func (p *Provider) enter(ctx context.Context, api *api, op string, r session.JoinSessionRequest) (session.Reservation, error) {
+	err := p.poll(ctx, op, func() (bool, error) { return isActive(ctx, api, op, r.SessionID) })
+	if err != nil {
+		return session.Reservation{}, failure(ctx, op, err)
+	}
+	return reserve(ctx, api, op, r)
+}
+
+// isActive reports whether a session that was ACTIVATING has become ACTIVE. It is
+// an error if it never will.
+func isActive(ctx context.Context, api *api, op, id string) (bool, error) {
+	out, err := api.DescribeGameSessions(ctx, &gamelift.DescribeGameSessionsInput{GameSessionId: &id})
+	if err != nil {
+		return false, err
+	}
+	if len(out.GameSessions) == 0 {
+		return false, session.Errorf(op, session.ErrNotFound, "the session %s has vanished", id)
+	}
+	switch s := out.GameSessions[0].Status; s {
+	case types.GameSessionStatusActive:
+		return true, nil
+	case types.GameSessionStatusActivating:
+		return false, nil
+	default:
+		return false, session.Errorf(op, session.ErrUnavailable, "the game server did not start the session: it is %s", s)
+	}
+}

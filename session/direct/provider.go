@@ -1,0 +1,111 @@
+package direct
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// A Provider reaches sessions through the AWS API. It is a session.Provider and a
+// session.Matchmaker. Its methods may be called at the same time.
+type Provider struct {
+	cfg   Config
+	clock clockwork.Clock
+	log   *slog.Logger
+
+	mu  sync.Mutex
+	api *api // nil before Configure
+
+	proposals proposals
+}
+
+var (
+	_ session.Provider   = (*Provider)(nil)
+	_ session.Matchmaker = (*Provider)(nil)
+)
+
+// New makes a provider that is not configured. It starts nothing.
+func New(cfg Config) *Provider {
+	p := &Provider{cfg: cfg, clock: cfg.Clock, log: cfg.Log}
+	if p.clock == nil {
+		p.clock = clockwork.NewRealClock()
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	return p
+}
+
+// Configure implements session.Provider. It reads the environment as far as the
+// Config leaves something open, and fetches credentials, but sends nothing to the
+// service. After a failure the provider works as before.
+func (p *Provider) Configure(ctx context.Context, region string) error {
+	const op = "Configure"
+	cfg, err := config.LoadDefaultConfig(ctx, p.options(region)...)
+	if err != nil {
+		return &session.Error{Op: op, Kind: session.ErrInvalid, Message: "the AWS configuration cannot be read: " + err.Error(), Err: err}
+	}
+	if cfg.Region == "" {
+		return session.Errorf(op, session.ErrInvalid, "no region: give one, such as us-east-1, or set Config.Region or AWS_REGION")
+	}
+	if cfg.Credentials == nil {
+		return session.Errorf(op, session.ErrDenied, "no credentials: set Config.Credentials or the environment's")
+	}
+	cfg.Credentials = aws.NewCredentialsCache(namedCredentials{cfg.Credentials})
+	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		return failure(ctx, op, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.api = newAPI(cfg, p.cfg.Endpoint)
+	return nil
+}
+
+// options are the parts of the SDK's configuration that are given.
+func (p *Provider) options(region string) (options []func(*config.LoadOptions) error) {
+	if r := cmp.Or(region, p.cfg.Region); r != "" {
+		options = append(options, config.WithRegion(r))
+	}
+	if p.cfg.Credentials != nil {
+		options = append(options, config.WithCredentialsProvider(p.cfg.Credentials))
+	}
+	if p.cfg.HTTPClient != nil {
+		options = append(options, config.WithHTTPClient(p.cfg.HTTPClient))
+	}
+	return options
+}
+
+// configured returns what Configure has made.
+func (p *Provider) configured(op string) (*api, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.api == nil {
+		return nil, &session.Error{Op: op, Kind: session.ErrNotConfigured, Message: session.ErrNotConfigured.Error()}
+	}
+	return p.api, nil
+}
+
+// namedCredentials makes failures to get credentials known as such: the SDK
+// returns them from any call.
+type namedCredentials struct{ aws.CredentialsProvider }
+
+// Retrieve implements aws.CredentialsProvider.
+func (c namedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	keys, err := c.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		return keys, &credentialsError{err}
+	}
+	return keys, nil
+}
+
+type credentialsError struct{ err error }
+
+func (e *credentialsError) Error() string { return e.err.Error() }
+func (e *credentialsError) Unwrap() error { return e.err }

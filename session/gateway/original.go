@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// This file has the three original calls. Source: the session gateway of the
+// AWS-SAMUEL project: handlers create_session, find_session and join_session.
+
+// A creation is the body of create_session.
+type creation struct {
+	SessionName    string `json:"session_name"`
+	BuildID        int32  `json:"build_id"`
+	UUID           string `json:"uuid"`
+	NumConnections int    `json:"num_connections"`
+}
+
+// Host implements session.Provider with create_session; with properties, which
+// that cannot carry, with /v1/sessions. The gateway waits until the session is
+// active, and ends it when the caller has gone meanwhile.
+func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
+	const op = "Host"
+	if len(r.Properties) > 0 {
+		return p.hostWithProperties(ctx, op, r)
+	}
+	return p.place(ctx, op, p.cfg.CreateURI, creation{r.SessionName, r.BuildID, r.OwnerID, r.Connections})
+}
+
+// A joining is the body of join_session.
+type joining struct {
+	GameSessionID string `json:"GameSessionId"`
+	UUID          string `json:"uuid"`
+}
+
+// Reserve implements session.Provider with join_session; with data for the game
+// server, which that cannot carry, with /v1/sessions/{id}/players.
+func (p *Provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
+	const op = "Reserve"
+	if r.PlayerData != "" {
+		return p.reserveWithData(ctx, op, r)
+	}
+	return p.place(ctx, op, p.cfg.JoinURI, joining{r.SessionID, r.PlayerID})
+}
+
+// A playerSession is what the original calls answer, as far as it is used.
+type playerSession struct {
+	PlayerSessionID string `json:"PlayerSessionId"`
+	PlayerID        string `json:"PlayerId"`
+	GameSessionID   string `json:"GameSessionId"`
+	IPAddress       string `json:"IpAddress"`
+	DNSName         string `json:"DnsName"`
+	Port            number
+}
+
+// place makes a call that answers a player session.
+func (p *Provider) place(ctx context.Context, op, uri string, body any) (session.Reservation, error) {
+	got, err := do(ctx, p, request{op: op, method: http.MethodPost, uri: uri, body: body}, decodeObject[playerSession])
+	if err != nil {
+		return session.Reservation{}, err
+	}
+	return complete(op, session.Reservation{
+		SessionID: got.GameSessionID, PlayerID: got.PlayerID, PlayerSessionID: got.PlayerSessionID,
+		DNSName: got.DNSName, IPAddress: got.IPAddress, Port: int(got.Port),
+	})
+}
+
+// complete checks that a reservation can be used: a success that lacks one of
+// these is none.
+func complete(op string, r session.Reservation) (session.Reservation, error) {
+	switch {
+	case r.PlayerSessionID == "":
+		return session.Reservation{}, incomplete(op, "a player session id")
+	case r.IPAddress == "":
+		return session.Reservation{}, incomplete(op, "an IP address")
+	case r.Port < 1 || r.Port > 65535:
+		return session.Reservation{}, incomplete(op, "a valid port")
+	}
+	return r, nil
+}
+
+// A gameSession is what find_session lists, as far as it is used.
+type gameSession struct {
+	GameSessionID  string `json:"GameSessionId"`
+	Name           string
+	Status         string
+	Current        number `json:"CurrentPlayerSessionCount"`
+	Maximum        number `json:"MaximumPlayerSessionCount"`
+	GameProperties []struct{ Key, Value string }
+	IPAddress      string `json:"IpAddress"`
+	Port           number
+	Policy         string `json:"PlayerSessionCreationPolicy"`
+}
+
+// defaultFound is how many sessions Find returns without a limit.
+const defaultFound = 100
+
+// Find implements session.Provider with find_session. What cannot be joined, or is
+// known to be of another build, is left out: the original calls do not do that.
+func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
+	const op = "Find"
+	uri, err := findURI(p.cfg.FindURI, r.BuildID)
+	if err != nil {
+		return nil, &session.Error{Op: op, Kind: session.ErrInvalid, Message: "Config.FindURI: " + err.Error(), Err: err}
+	}
+	list, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: uri}, decodeList[gameSession])
+	if err != nil {
+		return nil, err
+	}
+	var found []session.SearchResult
+	for _, g := range list {
+		result := g.result()
+		other := r.BuildID != 0 && result.BuildID != 0 && result.BuildID != r.BuildID
+		if !g.joinable() || other || len(found) == cmp.Or(r.Limit, defaultFound) {
+			continue
+		}
+		found = append(found, result)
+	}
+	return found, nil
+}
+
+// findURI is the path with the build that is looked for, 0 for any.
+func findURI(uri string, build int32) (string, error) {
+	if build == 0 {
+		return uri, nil
+	}
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "", err
+	}
+	query := u.Query()
+	query.Set("build_id", strconv.Itoa(int(build)))
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+// joinable reports whether a session lets players in, as far as it tells.
+func (g gameSession) joinable() bool {
+	return g.GameSessionID != "" && g.Current < g.Maximum && (g.Status == "" || g.Status == "ACTIVE") && g.Policy != "DENY_ALL"
+}
+
+// buildProperty is the game property that holds the build id.
+const buildProperty = "build_id"
+
+func (g gameSession) result() session.SearchResult {
+	out := session.SearchResult{
+		SessionID: g.GameSessionID, Name: g.Name, IPAddress: g.IPAddress, Port: int(g.Port),
+		Connections: int(g.Maximum), OpenConnections: int(max(g.Maximum-g.Current, 0)),
+	}
+	for _, property := range g.GameProperties {
+		if build, err := strconv.ParseInt(property.Value, 10, 32); err == nil && property.Key == buildProperty {
+			out.BuildID = int32(build)
+			continue
+		}
+		if out.Properties == nil {
+			out.Properties = map[string]string{}
+		}
+		out.Properties[property.Key] = property.Value
+	}
+	return out
+}
+
+// number is a whole number that may come as text, or as 4.0: the clients of the
+// original gateway take all of them.
+type number int32
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *number) UnmarshalJSON(data []byte) error {
+	var s string
+	if json.Unmarshal(data, &s) != nil {
+		s = string(data)
+	}
+	if s == "null" || s == "" {
+		return nil
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f != float64(int32(f)) {
+		return fmt.Errorf("%s is no whole number", s)
+	}
+	*n = number(f)
+	return nil
+}

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// A Provider reaches sessions through a gateway. It is a session.Provider and a
+// session.TicketWatcher. Its methods may be called at the same time. It repeats no
+// calls by itself.
+type Provider struct {
+	cfg   Config
+	clock clockwork.Clock
+	http  *http.Client
+
+	mu   sync.Mutex
+	base string // URL without a slash at the end; "" before Configure
+}
+
+var (
+	_ session.Provider      = (*Provider)(nil)
+	_ session.TicketWatcher = (*Provider)(nil)
+)
+
+// New makes a provider that is not configured. It starts nothing.
+func New(cfg Config) *Provider {
+	cfg.CreateURI = cmp.Or(cfg.CreateURI, DefaultCreateURI)
+	cfg.FindURI = cmp.Or(cfg.FindURI, DefaultFindURI)
+	cfg.JoinURI = cmp.Or(cfg.JoinURI, DefaultJoinURI)
+	client := *cmp.Or(cfg.HTTPClient, http.DefaultClient)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	p := &Provider{cfg: cfg, clock: cfg.Clock, http: &client}
+	if p.clock == nil {
+		p.clock = clockwork.NewRealClock()
+	}
+	return p
+}
+
+// Configure implements session.Provider. It sends nothing. A gateway stands for
+// one region, so any region will do; a Config that cannot work is ErrInvalid.
+func (p *Provider) Configure(_ context.Context, _ string) error {
+	const op = "Configure"
+	base, err := url.Parse(p.cfg.URL)
+	switch {
+	case err != nil:
+		return &session.Error{Op: op, Kind: session.ErrInvalid, Message: "Config.URL: " + err.Error(), Err: err}
+	case base.Scheme != "http" && base.Scheme != "https", base.Host == "":
+		return session.Errorf(op, session.ErrInvalid, "Config.URL %q: want a URL such as http://127.0.0.1:3000", p.cfg.URL)
+	case base.RawQuery != "" || base.Fragment != "":
+		return session.Errorf(op, session.ErrInvalid, "Config.URL %q: it must end with its path", p.cfg.URL)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.base = strings.TrimRight(p.cfg.URL, "/")
+	return nil
+}
+
+// url is the address of a call.
+func (p *Provider) url(op, uri string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.base == "" {
+		return "", &session.Error{Op: op, Kind: session.ErrNotConfigured, Message: session.ErrNotConfigured.Error()}
+	}
+	return p.base + "/" + strings.TrimLeft(uri, "/"), nil
+}

@@ -1,0 +1,213 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// A sessionCreation is the body of POST /v1/sessions.
+type sessionCreation struct {
+	Name       string            `json:"name"`
+	MaxPlayers int               `json:"maxPlayers"`
+	BuildID    int32             `json:"buildId,omitzero"`
+	Properties map[string]string `json:"properties,omitempty"`
+	Player     *newPlayer        `json:"player,omitempty"`
+	Target     *target           `json:"target,omitempty"`
+	Wait       *bool             `json:"wait,omitempty"`
+}
+
+type newPlayer struct {
+	ID   string `json:"id"`
+	Data string `json:"data,omitempty"`
+}
+
+type target struct {
+	FleetID  string `json:"fleetId,omitempty"`
+	AliasID  string `json:"aliasId,omitempty"`
+	Queue    string `json:"queue,omitempty"`
+	Location string `json:"location,omitempty"`
+}
+
+// noName is the name of a session that has none: the gateway wants one.
+const noName = "Session"
+
+// A sessionObject is a session, a playerObject a place, an endpoint where it is.
+type (
+	sessionObject struct {
+		ID           string            `json:"id"`
+		Name         string            `json:"name"`
+		Status       string            `json:"status"`
+		StatusReason string            `json:"statusReason"`
+		Players      number            `json:"players"`
+		MaxPlayers   number            `json:"maxPlayers"`
+		Properties   map[string]string `json:"properties"`
+		FleetID      string            `json:"fleetId"`
+		Location     string            `json:"location"`
+		CreatedAt    time.Time         `json:"createdAt"`
+		EndedAt      time.Time         `json:"endedAt"`
+	}
+	playerObject struct {
+		ID        string   `json:"id"`
+		PlayerID  string   `json:"playerId"`
+		SessionID string   `json:"sessionId"`
+		Endpoint  endpoint `json:"endpoint"`
+	}
+	endpoint struct {
+		IPAddress string `json:"ipAddress"`
+		DNSName   string `json:"dnsName"`
+		Port      number `json:"port"`
+	}
+)
+
+func (o playerObject) reservation(op string) (session.Reservation, error) {
+	return complete(op, session.Reservation{
+		SessionID: o.SessionID, PlayerID: o.PlayerID, PlayerSessionID: o.ID,
+		DNSName: o.Endpoint.DNSName, IPAddress: o.Endpoint.IPAddress, Port: int(o.Endpoint.Port),
+	})
+}
+
+// A created is the answer to a sessionCreation.
+type created struct {
+	Session   sessionObject   `json:"session"`
+	Player    playerObject    `json:"player"`
+	Placement placementObject `json:"placement"`
+}
+
+func (p *Provider) create(ctx context.Context, op, key string, body sessionCreation) (created, error) {
+	return do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/sessions", body: body, key: key}, decodeObject[created])
+}
+
+// CreateSession implements session.Provider. The gateway must allow that callers
+// choose the fleet. Its answer comes when the session is ACTIVE, which is later than the
+// interface asks for. The creator is not sent: a gateway knows its callers by
+// their credentials.
+func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
+	const op = "CreateSession"
+	got, err := p.create(ctx, op, r.IdempotencyToken, sessionCreation{
+		Name: cmp.Or(r.SessionName, noName), MaxPlayers: r.MaxPlayer, Properties: r.SessionProperties,
+		Target: &target{FleetID: r.FleetID, AliasID: r.AliasID, Location: r.Location},
+	})
+	if err == nil && got.Session.ID == "" {
+		err = incomplete(op, "a session id")
+	}
+	return got.Session.ID, err
+}
+
+// CreateSessionOnQueue implements session.Provider. The gateway must allow that
+// callers choose the queue. It chooses the placement's id, too: the one that is
+// asked for makes the request repeatable.
+func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
+	const op = "CreateSessionOnQueue"
+	got, err := p.create(ctx, op, r.PlacementID, sessionCreation{
+		Name: cmp.Or(r.SessionName, noName), MaxPlayers: r.MaxPlayer, Properties: r.SessionProperties,
+		Target: &target{Queue: r.QueueName}, Wait: new(bool),
+	})
+	if err == nil && got.Placement.ID == "" {
+		err = incomplete(op, "a placement id")
+	}
+	return got.Placement.ID, err
+}
+
+func (p *Provider) hostWithProperties(ctx context.Context, op string, r session.HostRequest) (session.Reservation, error) {
+	got, err := p.create(ctx, op, "", sessionCreation{
+		Name: r.SessionName, MaxPlayers: r.Connections, BuildID: r.BuildID, Properties: r.Properties, Player: &newPlayer{ID: r.OwnerID},
+	})
+	if err != nil {
+		return session.Reservation{}, err
+	}
+	return got.Player.reservation(op)
+}
+
+func (p *Provider) reserveWithData(ctx context.Context, op string, r session.JoinSessionRequest) (session.Reservation, error) {
+	type players[T any] struct {
+		Players []T `json:"players"`
+	}
+	got, err := do(ctx, p, request{
+		op: op, method: http.MethodPost, uri: "/v1/sessions/" + url.PathEscape(r.SessionID) + "/players",
+		body: players[newPlayer]{[]newPlayer{{r.PlayerID, r.PlayerData}}},
+	}, decodeObject[players[playerObject]])
+	if err != nil {
+		return session.Reservation{}, err
+	}
+	if len(got.Players) == 0 {
+		return session.Reservation{}, incomplete(op, "the player's place")
+	}
+	return got.Players[0].reservation(op)
+}
+
+// SearchSessions implements session.Provider. The gateway searches the fleets that
+// it makes sessions on; those of other fleets and locations than the request's
+// are left out, so that a page may be empty and yet not the last. Addresses are
+// not told: a gateway gives them to those who have a place.
+func (p *Provider) SearchSessions(ctx context.Context, r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
+	const op = "SearchSessions"
+	if r.FleetID == "" {
+		return session.SearchSessionsResponse{}, session.Errorf(op, session.ErrUnsupported, "gateways cannot search by alias: give a FleetID")
+	}
+	type page struct {
+		Sessions []sessionObject `json:"sessions"`
+		Cursor   string          `json:"cursor"`
+	}
+	got, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: "/v1/sessions?" + searchQuery(r).Encode()}, decodeObject[page])
+	if err != nil {
+		return session.SearchSessionsResponse{}, err
+	}
+	answer := session.SearchSessionsResponse{NextToken: got.Cursor}
+	for _, s := range got.Sessions {
+		fleet := r.FleetID == s.FleetID || strings.HasSuffix(r.FleetID, "fleet/"+s.FleetID)
+		if s.ID != "" && fleet && (r.Location == "" || r.Location == s.Location) {
+			answer.SessionConfigs = append(answer.SessionConfigs, s.config())
+		}
+	}
+	return answer, nil
+}
+
+func searchQuery(r session.SearchSessionsRequest) url.Values {
+	query := url.Values{"open": {"false"}}
+	for name, value := range map[string]string{"filter": r.FilterExpression, "sort": r.SortExpression, "cursor": r.NextToken} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if r.MaxResult > 0 {
+		query.Set("limit", strconv.Itoa(r.MaxResult))
+	}
+	return query
+}
+
+// statuses are the gateway's words in those of the session interface.
+var statuses = map[string]session.Status{
+	"ACTIVATING": session.StatusActivating, "ACTIVE": session.StatusActive, "TERMINATING": session.StatusTerminating,
+	"TERMINATED": session.StatusTerminated, "ERROR": session.StatusError,
+}
+
+// reasons are the words of the service that have one of their own in the session
+// interface. Source: O3DE AWSGameLift Gem, status reasons.
+var reasons = map[string]string{"": "NotSet", "INTERRUPTED": "Interrupted"}
+
+func (o sessionObject) config() session.SessionConfig {
+	status, known := statuses[o.Status]
+	if !known {
+		status = session.StatusNotSet
+	}
+	reason, known := reasons[o.StatusReason]
+	if !known {
+		reason = o.StatusReason
+	}
+	return session.SessionConfig{
+		SessionID: o.ID, SessionName: o.Name, SessionProperties: o.Properties, CreationTime: o.CreatedAt, TerminationTime: o.EndedAt,
+		MaxPlayer: int(o.MaxPlayers), CurrentPlayer: int(o.Players), Status: status, StatusReason: reason, Location: o.Location, FleetID: o.FleetID,
+	}
+}
+
+// incomplete is the failure of a call whose answer lacks what it is for.
+func incomplete(op, what string) error {
+	return session.Errorf(op, session.ErrTransport, "the gateway's answer lacks %s", what)
+}

@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"net/url"
+
+	"github.com/muster-gg/muster/session"
+)
+
+// A ticketStart is the body of POST /v1/tickets.
+type ticketStart struct {
+	ID            string         `json:"id,omitempty"`
+	Configuration string         `json:"configuration"`
+	Players       []ticketPlayer `json:"players"`
+}
+
+type ticketPlayer struct {
+	ID         string         `json:"id"`
+	Team       string         `json:"team,omitempty"`
+	Attributes map[string]any `json:"attributes,omitempty"`
+	Latencies  map[string]int `json:"latencies,omitempty"`
+}
+
+// A ticketObject is a ticket.
+type ticketObject struct {
+	ID            string `json:"id"`
+	Status        string `json:"status"`
+	StatusReason  string `json:"statusReason"`
+	StatusMessage string `json:"statusMessage"`
+	Players       []struct {
+		Team string `json:"team"`
+	} `json:"players"`
+	Match match `json:"match"`
+}
+
+// StartMatchmaking implements session.Matchmaker.
+func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
+	const op = "StartMatchmaking"
+	body := ticketStart{ID: r.TicketID, Configuration: r.ConfigurationName}
+	for _, player := range r.Players {
+		attributes, err := plainAttributes(op, player)
+		if err != nil {
+			return "", err
+		}
+		body.Players = append(body.Players, ticketPlayer{player.PlayerID, player.Team, attributes, player.LatencyInMS})
+	}
+	got, err := do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/tickets", body: body}, decodeObject[ticketObject])
+	if err == nil && got.ID == "" {
+		err = incomplete(op, "a ticket id")
+	}
+	return got.ID, err
+}
+
+// StopMatchmaking implements session.Matchmaker.
+func (p *Provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
+	_, err := do(ctx, p, request{op: "StopMatchmaking", method: http.MethodDelete, uri: ticketURI(r.TicketID, "")}, ignore)
+	return err
+}
+
+// AcceptMatch implements session.Matchmaker.
+func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
+	body := struct {
+		Accept  bool     `json:"accept"`
+		Players []string `json:"players"`
+	}{r.AcceptMatch, r.PlayerIDs}
+	_, err := do(ctx, p, request{op: "AcceptMatch", method: http.MethodPost, uri: ticketURI(r.TicketID, "/acceptance"), body: body}, ignore)
+	return err
+}
+
+// Ticket implements session.Matchmaker. See WatchTicket for its MatchID.
+func (p *Provider) Ticket(ctx context.Context, ticketID string) (session.Ticket, error) {
+	const op = "Ticket"
+	got, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: ticketURI(ticketID, "")}, decodeObject[ticketObject])
+	if err != nil {
+		return session.Ticket{}, err
+	}
+	return got.ticket(op, ticketID)
+}
+
+func ticketURI(id, after string) string { return "/v1/tickets/" + url.PathEscape(id) + after }
+
+func (o ticketObject) ticket(op, id string) (session.Ticket, error) {
+	if o.Status == "" {
+		return session.Ticket{}, incomplete(op, "the ticket's status")
+	}
+	t := session.Ticket{
+		TicketID: id, Status: session.TicketStatus(o.Status), StatusReason: o.StatusReason, StatusMessage: o.StatusMessage, MatchID: o.matchID(id),
+	}
+	for _, player := range o.Match.Players {
+		place, err := complete(op, session.Reservation{
+			SessionID: o.Match.SessionID, PlayerID: player.ID, PlayerSessionID: player.PlayerSessionID,
+			DNSName: o.Match.Endpoint.DNSName, IPAddress: o.Match.Endpoint.IPAddress, Port: int(o.Match.Endpoint.Port),
+		})
+		if err != nil {
+			return session.Ticket{}, err
+		}
+		if t.Reservations == nil {
+			t.Reservations = map[string]session.Reservation{}
+		}
+		t.Reservations[player.ID] = place
+	}
+	return t, nil
+}
+
+// matchID names a proposed match. The service tells no ids of matches, so it is
+// made of what differs between proposals: why the last one failed, and the teams.
+func (o ticketObject) matchID(id string) string {
+	if session.TicketStatus(o.Status) != session.TicketRequiresAcceptance {
+		return ""
+	}
+	sum := fnv.New32a()
+	fmt.Fprintf(sum, "%q %q", o.StatusReason, o.StatusMessage)
+	for _, player := range o.Players {
+		fmt.Fprintf(sum, " %q", player.Team)
+	}
+	return fmt.Sprintf("%s/%08x", id, sum.Sum32())
+}
