@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/gamenet"
+	"github.com/muster-gg/muster/gamenet/handshake"
+	"github.com/muster-gg/muster/gameserver"
+)
+
+// host starts the game server on a compute of the service, and gives the address
+// for its players.
+func (s *service) host(args ...string) (*program, string) {
+	s.t.Helper()
+	p := s.compute("Desktop")
+	server := launch(s.t, append([]string{
+		"-log", "-authtoken=" + p.AuthToken, "-hostid=" + p.HostID, "-fleetid=" + p.FleetID, "-websocketurl=" + p.WebSocketURL, "-port", "0",
+	}, args...)...)
+	_, port, err := net.SplitHostPort(server.prints(`ready players=(\S+)`))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return server, net.JoinHostPort("127.0.0.1", port)
+}
+
+// An ear hears what the players say.
+type ear struct{ heard chan string }
+
+func (e ear) OnConnected(*gamenet.Session)                  {}
+func (e ear) OnPacket(_ *gamenet.Session, p gamenet.Packet) { e.heard <- string(p.Payload) }
+func (e ear) OnDisconnected(*gamenet.Session, error)        {}
+
+// join connects with a player session.
+func join(t *testing.T, address, ticket string) (*handshake.Conn, ear, error) {
+	e := ear{make(chan string, 16)}
+	conn, err := handshake.Dial(t.Context(), handshake.Config{
+		Config:  gamenet.Config{Address: address, NewHandler: func(*gamenet.Session) gamenet.Handler { return e }},
+		Version: 1, Ticket: ticket,
+	})
+	if err == nil {
+		t.Cleanup(func() { leave(t, conn) })
+	}
+	return conn, e, err
+}
+
+func leave(t *testing.T, conn *handshake.Conn) {
+	if err := conn.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEvening plays a whole game session of real processes: two players with
+// player sessions and two without, a talk, and the end with the last player.
+func TestEvening(t *testing.T) {
+	s := start(t, nil)
+	server, address := s.host()
+	session := s.session()
+	server.prints(`game session begins.* name=Evening level=harbour players=4`)
+	tickets := call(t, s.CreatePlayerSessions, &gamelift.CreatePlayerSessionsInput{
+		GameSessionId: session, PlayerIds: []string{"ada", "bob", "eve"},
+	}).PlayerSessions
+
+	ada, _, err := join(t, address, *tickets[0].PlayerSessionId)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bob, heard, err := join(t, address, *tickets[1].PlayerSessionId)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ticket := range []string{"psess-00000000-0000-4000-8000-000000000000", *tickets[0].PlayerSessionId} {
+		_, _, err := join(t, address, ticket)
+		if _, refused := errors.AsType[*handshake.RefusedError](err); !refused {
+			t.Errorf("joined with %s: %v", ticket, err)
+		}
+	}
+	if err := ada.Session().Send(gamenet.Packet{ID: 1, Payload: []byte("hello")}); err != nil {
+		t.Fatal(err)
+	}
+	if said := <-heard.heard; said != "hello" {
+		t.Errorf("heard %q", said)
+	}
+	for player, status := range map[string]types.PlayerSessionStatus{
+		"ada": types.PlayerSessionStatusActive, "bob": types.PlayerSessionStatusActive, "eve": types.PlayerSessionStatusReserved,
+	} {
+		if got := s.players(session)[player].Status; got != status {
+			t.Errorf("%s is %s, want %s", player, got, status)
+		}
+	}
+
+	leave(t, ada)
+	eventually(t, "ada has left", func() bool { return s.players(session)["ada"].Status == types.PlayerSessionStatusCompleted })
+	leave(t, bob) // eve's reservation does not keep the process
+	server.ends(0)
+	s.awaitStatus(session, types.GameSessionStatusTerminated)
+	if got := s.players(session)["bob"].Status; got != types.PlayerSessionStatusCompleted {
+		t.Errorf("bob is %s", got)
+	}
+	if strings.Contains(server.text(), "level=ERROR") {
+		t.Error("the game server complains")
+	}
+}
+
+// TestInterrupt sends the players away and says goodbye to the service.
+func TestInterrupt(t *testing.T) {
+	s := start(t, nil)
+	server, address := s.host()
+	session := s.session()
+	ticket := call(t, s.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{GameSessionId: session, PlayerId: new("ada")}).PlayerSession
+	ada, _, err := join(t, address, *ticket.PlayerSessionId)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-ada.Done()
+	server.ends(0)
+	s.awaitStatus(session, types.GameSessionStatusTerminated)
+}
+
+// TestWrongToken ends with an exit status that says so.
+func TestWrongToken(t *testing.T) {
+	s := start(t, nil)
+	p := s.compute("Desktop")
+	launch(t, "-authtoken=wrong", "-hostid="+p.HostID, "-fleetid="+p.FleetID, "-websocketurl="+p.WebSocketURL, "-port=0").ends(1)
+	launch(t, "-port").ends(1)
+}
+
+// TestUnhealthy is ended by the service after three bad reports in a row, in
+// order.
+func TestUnhealthy(t *testing.T) {
+	clock := clockwork.NewFakeClockAt(time.Now())
+	s := start(t, func(c *muster.Config) { c.Clock, c.ClockSkew = clock, 24*time.Hour })
+	var ill, ended atomic.Bool
+	var reports atomic.Int32
+	host := gameserver.NewHost(gameserver.HostConfig{Config: gameserver.Config{
+		Clock: clock, Getenv: func(string) string { return "" }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Trace: func(m gameserver.Message) {
+			if !m.Sent && strings.Contains(m.Text, "HeartbeatServerProcess") {
+				reports.Add(1)
+			}
+		},
+	}})
+	host.Subscribe(gameserver.SessionCallbacks{
+		OnSessionHealthCheck: func() bool { return !ill.Load() },
+		OnDestroySessionEnd:  func() { ended.Store(true) },
+	})
+	if err := host.Init(t.Context(), s.compute("Desktop")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = host.Close(context.Background()) })
+	if err := host.NotifyProcessReady(t.Context(), 7777); err != nil {
+		t.Fatal(err)
+	}
+	session := s.session()
+	reported := func(n int32) {
+		t.Helper()
+		eventually(t, "a health report", func() bool {
+			if reports.Load() >= n {
+				return true
+			}
+			clock.Advance(5 * time.Second)
+			return false
+		})
+	}
+	reported(5)
+	select {
+	case <-host.Ending():
+		t.Fatal("a healthy process is to end")
+	default:
+	}
+	ill.Store(true)
+	eventually(t, "the end", func() bool { // after three more reports, or four if one was on its way
+		select {
+		case <-host.Ending():
+			return true
+		default:
+			clock.Advance(5 * time.Second)
+			return false
+		}
+	})
+	s.awaitStatus(session, types.GameSessionStatusTerminated)
+	if err := host.Wait(); err != nil || !ended.Load() || host.ExitCode() != 0 {
+		t.Errorf("ended with %v", err)
+	}
+}
