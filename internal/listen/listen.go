@@ -7,6 +7,7 @@
 package listen
 
 import (
+	"container/list"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -28,7 +29,9 @@ type Config struct {
 	FirstByte time.Duration
 
 	// MaxPending bounds the connections that have not yet said anything or that
-	// Accept has not yet taken; 0 is 1024. More wait in the system's queue.
+	// Accept has not yet taken; 0 is 1024. When there are as many, the one that has
+	// been silent for longest is closed for each new one, so that strangers who say
+	// nothing keep nobody out.
 	MaxPending int
 }
 
@@ -47,7 +50,8 @@ type Listener struct {
 
 	mu      sync.Mutex
 	closed  bool
-	pending map[net.Conn]struct{}
+	pending map[net.Conn]*list.Element // in silent; nil when it has spoken
+	silent  *list.List                 // of net.Conn, the oldest first
 }
 
 // accepted is one answer of Accept.
@@ -60,7 +64,7 @@ type accepted struct {
 func New(inner net.Listener, c Config) *Listener {
 	l := &Listener{
 		inner: inner, tls: c.TLS.Clone(), refusePlain: c.RefusePlain, firstByte: c.FirstByte,
-		accepted: make(chan accepted), stop: make(chan struct{}), pending: map[net.Conn]struct{}{},
+		accepted: make(chan accepted), stop: make(chan struct{}), pending: map[net.Conn]*list.Element{}, silent: list.New(),
 	}
 	l.tls.MinVersion = max(l.tls.MinVersion, tls.VersionTLS12)
 	l.tls.NextProtos = []string{"http/1.1"}
@@ -118,20 +122,14 @@ func (l *Listener) Close() error {
 // goroutine of its own until its kind is known.
 func (l *Listener) run() {
 	for {
-		select {
-		case l.slots <- struct{}{}:
-		case <-l.stop:
-			return
-		}
 		conn, err := l.inner.Accept()
 		if err != nil {
-			<-l.slots
 			if !l.offer(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
 				return
 			}
 			continue
 		}
-		if !l.track(conn) {
+		if !l.makeRoom() || !l.track(conn) {
 			_ = conn.Close()
 			return
 		}
@@ -139,6 +137,34 @@ func (l *Listener) run() {
 			defer func() { <-l.slots }()
 			l.admit(conn)
 		})
+	}
+}
+
+// makeRoom takes a slot for one more pending connection, if need be that of the
+// one that has been silent for longest. It reports false when the listener was
+// closed.
+func (l *Listener) makeRoom() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	default:
+		l.dropSilent()
+	}
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-l.stop:
+		return false
+	}
+}
+
+// dropSilent closes the connection that has been silent for longest, if there is
+// one.
+func (l *Listener) dropSilent() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if oldest := l.silent.Front(); oldest != nil {
+		_ = l.silent.Remove(oldest).(net.Conn).Close() // its goroutine does the rest
 	}
 }
 
@@ -158,14 +184,22 @@ func (l *Listener) track(c net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
-		l.pending[c] = struct{}{}
+		l.pending[c] = l.silent.PushBack(c)
 	}
 	return !l.closed
+}
+
+// spoken notes that a connection has said something.
+func (l *Listener) spoken(c net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silent.Remove(l.pending[c]) // does nothing if it was dropped
 }
 
 // admit waits for the first byte and offers the connection that it announces.
 func (l *Listener) admit(raw net.Conn) {
 	conn := l.identify(raw)
+	l.spoken(raw)
 	if conn != nil && !l.offer(accepted{conn: conn}) {
 		conn = nil
 	}

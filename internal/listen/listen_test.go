@@ -128,18 +128,24 @@ func TestSilentClientIsDropped(t *testing.T) {
 	}
 }
 
-// With one pending place, a client waits for the silent one before it, and no
-// longer.
-func TestPendingIsBounded(t *testing.T) {
-	l, _ := newListener(t, listen.Config{FirstByte: 100 * time.Millisecond, MaxPending: 1})
+// Those who say nothing are closed for those who come, the oldest first.
+func TestSilentClientsKeepNobodyOut(t *testing.T) {
+	l, _ := newListener(t, listen.Config{FirstByte: time.Hour, MaxPending: 2})
 	serve(t, l)
-	start := time.Now()
-	dial(t, l)
-	if got := post(t, "http://"+l.Addr().String(), "", nil); got != "plain HTTP/1.1 " {
-		t.Errorf("got %q", got)
-	}
-	if waited := time.Since(start); waited < 100*time.Millisecond {
-		t.Errorf("two connections were pending: the second one waited %v", waited)
+	for range 3 {
+		oldest, younger := dial(t, l), dial(t, l)
+		if got := post(t, "http://"+l.Addr().String(), "", nil); got != "plain HTTP/1.1 " {
+			t.Errorf("got %q", got)
+		}
+		for _, silent := range []net.Conn{oldest, younger} {
+			if _, err := io.WriteString(silent, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); silent == younger && err != nil {
+				t.Error(err)
+			}
+			answer, err := io.ReadAll(silent)
+			if kept := err == nil && len(answer) > 0; kept != (silent == younger) {
+				t.Errorf("the answer is %q, %v", answer, err)
+			}
+		}
 	}
 }
 
