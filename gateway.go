@@ -93,7 +93,8 @@ func openGateway(ctx context.Context, c *GatewayConfig, p gatewayParts) (*sessio
 	g.server = &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 20 * time.Second,
-		ReadTimeout:       30 * time.Second, // bodies are small
+		ReadTimeout:       30 * time.Second,         // bodies are small
+		WriteTimeout:      c.Deadline + time.Minute, // streams have their own limits
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), // what strangers send is not worth more
 	}
@@ -149,6 +150,14 @@ func forPlayer(next http.Handler) http.Handler {
 	})
 }
 
+// caller tells apart who calls: a player by the token, others by their address.
+func caller(r *http.Request) string {
+	if subject := guard.Subject(r.Context()); subject != "" {
+		return "player " + subject
+	}
+	return guard.Address(r.Context()).String()
+}
+
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
@@ -156,12 +165,16 @@ func isLoopback(a net.Addr) bool {
 
 // newGatewayDoor makes what answers the clients.
 func newGatewayDoor(c *GatewayConfig, p *gatewayParts, counters *telemetry.Gateway) (*gateway.Gateway, error) {
+	secret, err := c.secret(p.secret)
+	if err != nil {
+		return nil, err
+	}
 	config := gateway.Config{
 		Service: p.service, Queues: p.queues, Matchmaking: p.matchmaking,
 		Routes: c.routes(), Default: c.target(), LegacyIDs: !p.legacy, LocalFleet: c.LocalFleet, Region: p.region,
 		Deadline: c.Deadline, Fields: gateway.Fields(c.Fields), BuildCheck: gateway.BuildCheck(c.BuildCheck), Reuse: c.Reuse == on,
 		FindLimit: c.FindLimit, CompatErrors: c.CompatErrors == on, Development: c.Messages == "api", AllowTarget: c.AllowTarget == on,
-		Secret: p.secret, Limit: guard.NewLimiter(guard.Rate{PerSecond: float64(c.PlayerRate)}, p.clock).Take, Clock: p.clock, Log: p.log,
+		Secret: secret, Caller: caller, Limit: guard.NewLimiter(guard.Rate{PerSecond: float64(c.PlayerRate)}, p.clock).Take, Clock: p.clock, Log: p.log,
 		Observe: func(o gateway.Observation) { counters.Answered(o.Waited, o.Retries, o.Replayed || o.Shared) },
 	}
 	for _, name := range c.Search {
@@ -192,6 +205,9 @@ func (g *sessionGateway) close(ctx context.Context) error {
 	if g == nil {
 		return nil
 	}
+	// Whoever takes no answer is cut: the door waits for all that it has begun.
+	cut := context.AfterFunc(ctx, func() { _ = g.server.Close() })
+	defer cut()
 	err := g.gatewayHandler.close(ctx)
 	if g.server.Shutdown(ctx) != nil {
 		return errors.Join(err, g.server.Close())

@@ -1,6 +1,7 @@
 package muster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,6 +68,11 @@ type GatewayConfig struct {
 	// Keys are further API keys, by name. For programs: it is no setting, because
 	// settings are printed.
 	Keys map[string]string
+	// SecretFile names a file whose contents key the hashes in the ids of game
+	// sessions. All gateways in front of a service should have the same. "" is a
+	// secret of the service's own; a gateway that stands alone then has none, and who
+	// knows a player's id can tell which game sessions that player has created.
+	SecretFile string
 	// JWTIssuer is the issuer of the bearer tokens that requests must carry; the
 	// uuid of a request must then be the token's subject. "" asks for none.
 	JWTIssuer string
@@ -121,6 +127,7 @@ func (c *GatewayConfig) Settings() []Setting {
 		{"gateway-compat-errors", section, "whether failures are answered in the form of the gateway of Python functions that this one replaces", choice(&c.CompatErrors, off, on)},
 		{"gateway-messages", section, "whether clients see the API's own text of a failure, or a generic one", choice(&c.Messages, "generic", "api")},
 		{"gateway-keys-file", section, "file of API keys, one name:key a line, one of which a request must carry; empty asks for none", text(&c.KeysFile, nil)},
+		{"gateway-secret-file", section, "file that keys the hashes in the ids of game sessions, the same for all gateways of a service; empty uses the service's own", text(&c.SecretFile, nil)},
 		{"gateway-jwt-issuer", section, "issuer of the bearer tokens that requests must carry; empty asks for none", text(&c.JWTIssuer, optional(webURL))},
 		{"gateway-jwt-keys", section, "URL of the issuer's keys (JWKS); empty asks the issuer for it", text(&c.JWTKeys, optional(webURL))},
 		{"gateway-jwt-audience", section, "audience that bearer tokens must be for; empty for any", text(&c.JWTAudience, nil)},
@@ -245,6 +252,21 @@ func (c *GatewayConfig) apiKeys() (map[string]string, error) {
 		return nil, errors.New("gateway-keys-file: the file holds no key, so that no request could be answered")
 	}
 	return keys, nil
+}
+
+// secret is that of the file, or else the given one.
+func (c *GatewayConfig) secret(own []byte) ([]byte, error) {
+	if c.SecretFile == "" {
+		return own, nil
+	}
+	data, err := os.ReadFile(c.SecretFile)
+	if err != nil {
+		return nil, fmt.Errorf("gateway-secret-file: %w", err)
+	}
+	if data = bytes.TrimSpace(data); len(data) < minKey {
+		return nil, fmt.Errorf("gateway-secret-file: the file has %d characters; use at least %d random ones", len(data), minKey)
+	}
+	return data, nil
 }
 
 // minKey is the length of a key that cannot be guessed by trying.

@@ -45,9 +45,7 @@ type StandaloneGateway struct {
 	LogLevel, LogFormat string
 	ShutdownTimeout     time.Duration
 
-	// Secret keys the hashes in the ids of game sessions; all gateways in front of a
-	// service should have the same. Without one, who knows a player's id can tell
-	// which game sessions that player has created.
+	// Secret is what Gateway.SecretFile holds, for programs.
 	Secret []byte
 	// Log takes the log; nil discards it.
 	Log *slog.Logger

@@ -30,16 +30,21 @@ const maxPlayers = 200
 // gave before. So does a retry of the AWS SDKs: they repeat a call with the
 // same invocation id when its answer got lost.
 func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessionInput) (*wire.CreateGameSessionOutput, error) {
-	g, err := p.startGameSession(ctx, in, 0)
+	g, err := p.startGameSession(ctx, in, start{})
 	if err != nil {
 		return nil, err
 	}
 	return &wire.CreateGameSessionOutput{GameSession: g}, nil
 }
 
-// startGameSession creates a game session, which is to be handed over within the
-// given time if that is not 0.
-func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput, handOver time.Duration) (*wire.GameSession, error) {
+// start is what a creation is besides its request.
+type start struct {
+	handOver time.Duration // within which the game session is to be handed over; 0: it stays without
+	fresh    bool          // the token was drawn for this request
+}
+
+// startGameSession creates a game session.
+func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput, how start) (*wire.GameSession, error) {
 	f, room, err := p.placeGameSession(in)
 	if err != nil {
 		return nil, err
@@ -51,14 +56,14 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	command := fleet.CreateGameSession{
 		ID: id, Name: in.Name, CreatorID: in.CreatorId, Data: in.GameSessionData, Maximum: in.MaximumPlayerSessionCount.Or(0),
 		Protection:        string(f.ProtectionPolicy),
-		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()), HandOverWithin: handOver,
+		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()), HandOverWithin: how.handOver,
 	}
 	if command.Properties, err = propertiesFrom(in.GameProperties); err != nil {
 		return nil, err
 	}
 	command.Fingerprint = fingerprint(command)
 	var g *fleet.GameSession
-	if token || f.CreationLimit != nil { // else the room finds it all the same
+	if token && !how.fresh || f.CreationLimit != nil { // else the room finds it all the same
 		g, err = p.createdBefore(ctx, room, command, token)
 	}
 	if g == nil && err == nil {

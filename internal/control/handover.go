@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"math"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
@@ -18,12 +21,41 @@ import (
 // CreateGameSessionFor is CreateGameSession for somebody who waits for the
 // answer: unless HandOverGameSession is called by the given time, or a player has
 // come in, the game session is asked to end, as soon as nobody holds a reservation.
-func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time) (*wire.GameSession, error) {
+// fresh says that the request's token was drawn for it, and so stands for nothing yet.
+func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time, fresh bool) (*wire.GameSession, error) {
 	within := by.Sub(p.cfg.Clock.Now())
 	if within <= 0 {
 		return nil, context.DeadlineExceeded
 	}
-	return p.startGameSession(ctx, in, within)
+	return p.startGameSession(ctx, in, start{handOver: within, fresh: fresh})
+}
+
+// ReservedPlayerSessions are a player's player sessions that are RESERVED, in all
+// fleets. There are none in the history.
+func (p *Plane) ReservedPlayerSessions(ctx context.Context, player string) ([]wire.PlayerSession, error) {
+	found := make([][]wire.PlayerSession, len(p.shards))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, s := range p.shards {
+		group.Go(func() error {
+			var reserved []wire.PlayerSession
+			err := s.Read(ctx, func(m *region.Machine) {
+				for _, r := range m.Rooms() {
+					r.PlayerSessionsOf(player, func(g *fleet.GameSession, s *fleet.PlayerSession) bool {
+						if s.Status == fleet.Reserved {
+							reserved = append(reserved, p.describe(r.ID(), g, s))
+						}
+						return true
+					})
+				}
+			})
+			if err == nil { // else the read may still be going on
+				found[i] = reserved
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return slices.Concat(found...), err
 }
 
 // HandOverGameSession says that the answer that names the game session was sent.

@@ -15,7 +15,7 @@ func (w *world) owned(fleet string) string {
 	w.t.Helper()
 	g, err := w.CreateGameSessionFor(w.ctx, &wire.CreateGameSessionInput{
 		FleetId: fleet, Location: "custom-a", MaximumPlayerSessionCount: wire.Some[int32](2),
-	}, w.clock.Now().Add(20*time.Second))
+	}, w.clock.Now().Add(20*time.Second), false)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -181,5 +181,29 @@ func TestIdleProcesses(t *testing.T) {
 	w.fleetAt("custom-a")
 	if first, err := w.FirstActiveFleet(); err != nil || first != fleet {
 		t.Errorf("the first fleet is %s, %v; want %s", first, err, fleet)
+	}
+}
+
+func TestReservedPlayerSessions(t *testing.T) {
+	w := newWorld(t)
+	fleet, sockets := w.host(2)
+	var held []string
+	for range 2 {
+		id := w.active(fleet, nil, sockets...)
+		out := w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "ada"})
+		held = append(held, text(out, "PlayerSession", "PlayerSessionId"))
+		w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "bob"})
+		sockets = sockets[1:]
+	}
+	reserved, err := w.ReservedPlayerSessions(w.ctx, "ada")
+	if err != nil || len(reserved) != 2 || reserved[0].PlayerSessionId != held[0] || reserved[1].PlayerSessionId != held[1] {
+		t.Errorf("got %+v, %v", reserved, err)
+	}
+	w.advance("the end of the reservations", time.Second, func() bool {
+		reserved, err = w.ReservedPlayerSessions(w.ctx, "ada")
+		return err != nil || len(reserved) == 0
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

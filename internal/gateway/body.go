@@ -14,17 +14,22 @@ const bodyTime = 10 * time.Second
 func (c *call) body() ([]byte, *failure) {
 	conn := http.NewResponseController(c.w)
 	// A writer that knows no deadlines belongs to a server that sets its own.
-	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))
-	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
+	_ = conn.SetReadDeadline(time.Now().Add(c.g.bodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.g.maxBody))
 	if err == nil {
+		_ = conn.SetReadDeadline(time.Time{})
 		return body, nil
 	}
+	c.refuseBody()
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, fail(BodyTooLarge, "The body of the request has more than %d bytes.", c.g.maxBody)
 	}
 	return nil, &failure{code: InvalidRequest, text: "The body of the request did not arrive in whole.", err: err}
 }
+
+// refuseBody has the connection closed behind the answer. Else the server would
+// wait for the rest of the body before it sends the answer.
+func (c *call) refuseBody() { c.w.Header().Set("Connection", "close") }
 
 // object reads the body of a request as a JSON object, whatever its Content-Type.
 func (c *call) object() (*object, *failure) {

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/jonboulle/clockwork"
 )
 
 // A call is one request on its way through the gateway.
@@ -51,7 +49,7 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer calls the handler and writes what it has.
 func (c *call) answer() {
-	ctx, cancel := clockwork.WithTimeout(c.r.Context(), c.g.clock, c.g.deadline)
+	ctx, cancel := WithTimeout(c.r.Context(), c.g.clock, c.g.deadline)
 	defer cancel()
 	c.ctx = ctx
 	a, err := c.handle()
@@ -142,10 +140,13 @@ func (f *failure) shown(development bool) string {
 }
 
 // logFailure writes one line. What the service did wrong is worth a warning; what
-// clients do wrong shows in the metrics.
+// clients do wrong, and that all is taken, shows in the metrics.
 func (c *call) logFailure(f *failure) {
 	level := slog.LevelDebug
-	if f.code.Status() >= http.StatusInternalServerError {
+	switch {
+	case f.code == NoCapacity, f.code == TooManyStreams, f.code == Stopping, f.code == NotSupported:
+		level = slog.LevelInfo
+	case f.code.Status() >= http.StatusInternalServerError:
 		level = slog.LevelWarn
 	}
 	if !c.g.log.Enabled(c.r.Context(), level) {

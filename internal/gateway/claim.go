@@ -28,7 +28,7 @@ func (g *Gateway) claim(ctx context.Context, f *flight, in *creation, t Target, 
 			return &created{sessionID: s.GameSessionId, session: s, player: p}, nil
 		case fault.Is(err, fault.Conflict):
 			f.retries++
-		case expired(ctx):
+		case ctx.Err() != nil:
 			return nil, failed(ctx, err, NoCapacity, NoCapacity)
 		default: // there is none, or the service has no such thing: create one
 			return nil, nil

@@ -15,11 +15,12 @@ import (
 
 // What a Config's zero values stand for.
 const (
-	DefaultDeadline   = 12 * time.Second // the first gateway of this interface gave up after 15
-	DefaultFindLimit  = 100
-	DefaultMaxBody    = 64 << 10
-	DefaultMaxStreams = 1000
-	DefaultLocalFleet = "fleet-123" // as in the local test tool's documentation
+	DefaultDeadline      = 12 * time.Second // the first gateway of this interface gave up after 15
+	DefaultFindLimit     = 100
+	DefaultMaxBody       = 64 << 10
+	DefaultMaxStreams    = 10_000
+	DefaultCallerStreams = 100
+	DefaultLocalFleet    = "fleet-123" // as in the local test tool's documentation
 )
 
 // Fields says how much of a game session the older interface's find shows.
@@ -65,16 +66,17 @@ type Config struct {
 	LegacyIDs  bool
 	LocalFleet string
 
-	Deadline     time.Duration // for one request, activation included; 0 is DefaultDeadline
-	Fields       Fields        // "" is FieldsFull
-	BuildCheck   BuildCheck    // "" is BuildOff
-	Reuse        bool          // create takes over an empty game session, if there is one
-	FindLimit    int           // game sessions in an answer of the older find; 0 is DefaultFindLimit
-	CompatErrors bool          // the older interface's errors, byte for byte, on its paths
-	Development  bool          // clients see the service's own error messages
-	AllowTarget  bool          // clients of /v1/ may choose where to create
-	MaxBody      int64         // bytes; 0 is DefaultMaxBody
-	MaxStreams   int           // event streams at the same time; 0 is DefaultMaxStreams
+	Deadline      time.Duration // for one request, activation included; 0 is DefaultDeadline
+	Fields        Fields        // "" is FieldsFull
+	BuildCheck    BuildCheck    // "" is BuildOff
+	Reuse         bool          // create takes over an empty game session, if there is one
+	FindLimit     int           // game sessions in an answer of the older find; 0 is DefaultFindLimit
+	CompatErrors  bool          // the older interface's errors, byte for byte, on its paths
+	Development   bool          // clients see the service's own error messages
+	AllowTarget   bool          // clients of /v1/ may choose where to create
+	MaxBody       int64         // bytes; 0 is DefaultMaxBody
+	MaxStreams    int           // event streams at the same time; 0 is DefaultMaxStreams
+	CallerStreams int           // event streams of one caller; 0 is DefaultCallerStreams
 
 	// Secret keys the hash of player and name that stands in the ids of game
 	// sessions. With the same one, all gateways and their successors recognise what
@@ -84,6 +86,9 @@ type Config struct {
 	// Subject is the authenticated player of a request, "" for none. nil is Player
 	// of the request's context.
 	Subject func(*http.Request) string
+	// Caller tells callers apart, for CallerStreams. nil is the address of the
+	// connection, without the port.
+	Caller func(*http.Request) string
 	// Limit says whether a request for a player may go on, and how long to wait if
 	// not. nil: all may.
 	Limit func(player string) (wait time.Duration, ok bool)
@@ -117,7 +122,7 @@ func (c *Config) validate() error {
 		}
 	}
 	add(c.Service == nil, "Service is missing")
-	add(c.Deadline < 0 || c.FindLimit < 0 || c.MaxBody < 0 || c.MaxStreams < 0, "Deadline, FindLimit, MaxBody and MaxStreams must not be negative")
+	add(c.Deadline < 0 || c.FindLimit < 0 || c.MaxBody < 0 || c.MaxStreams < 0 || c.CallerStreams < 0, "Deadline, FindLimit, MaxBody, MaxStreams and CallerStreams must not be negative")
 	add(c.Fields != "" && c.Fields != FieldsFull && c.Fields != FieldsMinimal, "Fields is %q; use %q or %q", c.Fields, FieldsFull, FieldsMinimal)
 	add(c.BuildCheck != "" && c.BuildCheck != BuildOff && c.BuildCheck != BuildWarn && c.BuildCheck != BuildEnforce,
 		"BuildCheck is %q; use %q, %q or %q", c.BuildCheck, BuildOff, BuildWarn, BuildEnforce)

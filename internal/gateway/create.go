@@ -180,11 +180,11 @@ func (g *Gateway) createAt(ctx context.Context, f *flight, in *creation, t Targe
 	if deadline, ok := ctx.Deadline(); ok {
 		by = deadline.Add(handOverGrace)
 	}
-	s, err := g.service.CreateGameSession(ctx, Creation{Input: input, HandOverBy: by})
+	s, err := g.service.CreateGameSession(ctx, Creation{Input: input, HandOverBy: by, Fresh: in.key == ""})
 	if err == nil {
 		return s, nil
 	}
-	if fleet, ok := arn.ParseFleet(t.FleetID); ok && expired(ctx) {
+	if fleet, ok := arn.ParseFleet(t.FleetID); ok && ctx.Err() != nil {
 		f.undo = append(f.undo, func(ctx context.Context) { g.abandon(ctx, arn.GameSession(g.region, fleet, location, tok.String())) })
 	}
 	return nil, err

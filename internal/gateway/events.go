@@ -78,12 +78,15 @@ type watch func(ctx context.Context, changed func(change) error) error
 // has gone, or the gateway closes. What fails before the first change is an answer
 // like others.
 func (c *call) stream(follow watch, notFound Code) (answer, error) {
-	select {
-	case c.g.streams <- struct{}{}:
-		defer func() { <-c.g.streams }()
-	default:
+	if c.r.ContentLength != 0 {
+		c.refuseBody()
+		return answer{}, invalid("The request must not have a body.")
+	}
+	caller := c.g.caller(c.r)
+	if !c.g.streams.take(caller) {
 		return answer{}, &failure{code: TooManyStreams}
 	}
+	defer c.g.streams.release(caller)
 	ctx, cancel := context.WithCancel(c.r.Context())
 	changes, done := make(chan change), make(chan error, 1)
 	go func() {

@@ -76,7 +76,7 @@ func failed(ctx context.Context, err error, notFound, conflict Code) *failure {
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return &failure{code: codeOf(f.Kind, notFound, conflict), err: f}
 	}
-	if expired(ctx) {
+	if ctx.Err() != nil {
 		return ended(ctx, err)
 	}
 	if _, ok := errors.AsType[net.Error](err); ok {
@@ -87,17 +87,6 @@ func failed(ctx context.Context, err error, notFound, conflict Code) *failure {
 
 // errStopping is the cause of contexts that end with the gateway.
 var errStopping = errors.New("the gateway is going down")
-
-// expired reports whether a context is over. Its Err would say so too, but that of
-// a fake clock's context waits.
-func expired(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return true
-	default:
-		return false
-	}
-}
 
 // ended is the failure of a request whose context is over.
 func ended(ctx context.Context, err error) *failure {

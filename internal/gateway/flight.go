@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"sync"
 	"time"
-
-	"github.com/jonboulle/clockwork"
 )
 
 // Flights are the creations under way. Of those with the same key one is carried
@@ -77,7 +75,7 @@ func (g *Gateway) board(in *creation) (f *flight, first bool, bad *failure) {
 // fly carries a creation out within the deadline, tells those who wait, and then
 // cleans up behind a failure.
 func (g *Gateway) fly(f *flight, in *creation, key string) {
-	ctx, cancel := clockwork.WithTimeout(g.base, g.clock, g.deadline)
+	ctx, cancel := WithTimeout(g.base, g.clock, g.deadline)
 	defer cancel()
 	f.out, f.err = g.tryCreate(ctx, f, in)
 	g.land(f, key)
@@ -111,7 +109,7 @@ const undoTime = 5 * time.Second
 
 // undo cleans up. It has a context of its own: the creation's is over, as a rule.
 func (g *Gateway) undo(steps []func(context.Context)) {
-	ctx, cancel := clockwork.WithTimeout(context.Background(), g.clock, undoTime)
+	ctx, cancel := WithTimeout(context.Background(), g.clock, undoTime)
 	defer cancel()
 	for _, step := range steps {
 		step(ctx)

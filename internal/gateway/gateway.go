@@ -32,6 +32,7 @@ type Gateway struct {
 	development bool
 	allowTarget bool
 	maxBody     int64
+	bodyTime    time.Duration // in real time: it is the network's
 	legacyIDs   bool
 	localFleet  string
 	region      string
@@ -41,11 +42,12 @@ type Gateway struct {
 	clock   clockwork.Clock
 	log     *slog.Logger
 	subject func(*http.Request) string
+	caller  func(*http.Request) string
 	limit   func(player string) (time.Duration, bool)
 	observe func(Observation)
 
 	flights flights
-	streams chan struct{} // holds one element for each open event stream
+	streams streams
 
 	base     context.Context // of the work that outlives its request
 	stop     context.CancelCauseFunc
@@ -67,11 +69,12 @@ func New(c Config) (*Gateway, error) {
 		routes: c.Routes, def: c.Default, fixed: fixedTargets(&c),
 		deadline: cmp.Or(c.Deadline, DefaultDeadline), fields: cmp.Or(c.Fields, FieldsFull), buildCheck: cmp.Or(c.BuildCheck, BuildOff),
 		reuse: c.Reuse, findLimit: cmp.Or(c.FindLimit, DefaultFindLimit), compat: c.CompatErrors, development: c.Development,
-		allowTarget: c.AllowTarget, maxBody: cmp.Or(c.MaxBody, DefaultMaxBody),
+		allowTarget: c.AllowTarget, maxBody: cmp.Or(c.MaxBody, DefaultMaxBody), bodyTime: bodyTime,
 		legacyIDs: c.LegacyIDs, localFleet: cmp.Or(c.LocalFleet, DefaultLocalFleet), region: c.Region, secret: c.Secret,
-		clock: c.Clock, log: c.Log, subject: c.Subject, limit: c.Limit, observe: c.Observe,
+		clock: c.Clock, log: c.Log, subject: c.Subject, caller: c.Caller, limit: c.Limit, observe: c.Observe,
 		marks:   c.Reuse || c.Queues != nil,
-		streams: make(chan struct{}, cmp.Or(c.MaxStreams, DefaultMaxStreams)), closing: make(chan struct{}),
+		streams: streams{most: cmp.Or(c.MaxStreams, DefaultMaxStreams), mostEach: cmp.Or(c.CallerStreams, DefaultCallerStreams)},
+		closing: make(chan struct{}),
 	}
 	if g.clock == nil {
 		g.clock = clockwork.NewRealClock()
@@ -81,6 +84,9 @@ func New(c Config) (*Gateway, error) {
 	}
 	if g.subject == nil {
 		g.subject = playerOf
+	}
+	if g.caller == nil {
+		g.caller = hostOf
 	}
 	if g.limit == nil {
 		g.limit = func(string) (time.Duration, bool) { return 0, true }
@@ -116,7 +122,8 @@ func (g *Gateway) leave() {
 // Close refuses new requests, ends the event streams, and waits for the requests
 // and creations that are under way. When ctx is over they are cancelled; creations
 // then still end the game sessions that they leave behind, for which Close waits
-// as well, at most undoTime. The error is ctx's if it had to cancel. It may be
+// as well, at most undoTime. The error is ctx's if it had to cancel. A client that
+// takes no answer holds its handler, and so Close: the server must cut it. It may be
 // called again.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()

@@ -89,6 +89,9 @@ type Creation struct {
 	// then neither HandedOver was called for it nor any player has come in. So what a
 	// gateway leaves behind when it is killed goes away. Zero for never.
 	HandOverBy time.Time
+	// Fresh says that nobody can have used the IdempotencyToken before, so that there
+	// is no need to look for what it stands for.
+	Fresh bool
 }
 
 // A Claim is an empty game session that the gateway wants for a player.

@@ -10,8 +10,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/jonboulle/clockwork"
-
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -72,7 +70,7 @@ const viewTime = 2 * time.Second
 
 // createdView shows what was created, with the game session as it is now.
 func (c *call) createdView(out *created) (*createdView, *failure) {
-	ctx, cancel := clockwork.WithTimeout(c.r.Context(), c.g.clock, viewTime)
+	ctx, cancel := WithTimeout(c.r.Context(), c.g.clock, viewTime)
 	defer cancel()
 	s, err := c.g.service.DescribeGameSession(ctx, out.sessionID)
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
-
-	"github.com/jonboulle/clockwork"
 )
 
 // How a state that the service is to reach is looked at: soon at first, then
@@ -70,5 +68,10 @@ func (p *Provider) outlast(ctx context.Context) (context.Context, context.Cancel
 // cleanup returns a context for undoing what a call has done, whatever has become
 // of its own.
 func (p *Provider) cleanup(ctx context.Context) (context.Context, context.CancelFunc) {
-	return clockwork.WithTimeout(context.WithoutCancel(ctx), p.clock, grace)
+	undoing, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	timer := p.clock.AfterFunc(grace, func() { cancel(context.DeadlineExceeded) })
+	return undoing, func() {
+		timer.Stop()
+		cancel(nil)
+	}
 }

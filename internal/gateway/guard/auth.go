@@ -39,16 +39,15 @@ func (a *authenticator) check(r *http.Request, v *visit) error {
 	if err != nil {
 		return err
 	}
+	if name, ok := a.keys.find(key + token); ok { // one of them is empty
+		v.key = name
+		return nil
+	}
 	if a.tokens != nil && strings.Count(token, ".") == 2 {
 		v.subject, err = a.tokens.verify(r.Context(), token)
 		return err
 	}
-	name, ok := a.keys.find(key + token) // one of them is empty
-	if !ok {
-		return errUnknownKey
-	}
-	v.key = name
-	return nil
+	return errUnknownKey
 }
 
 // credentials are an API key or a bearer token, never both: who sends two is not

@@ -362,7 +362,7 @@ func TestIssuerFails(t *testing.T) {
 func TestAPIKeys(t *testing.T) {
 	i := newIssuer(t)
 	i.publish("ec-1")
-	cfg := Config{Keys: map[string]string{"old": "old-0123456789abcdef", "new": "new-0123456789abcdef"}}
+	cfg := Config{Keys: map[string]string{"old": "old-0123456789abcdef", "new": "new-0123456789abcdef", "dotted": "0123456789abcdef.a.b"}}
 	either := cfg
 	either.Tokens = &Tokens{Issuer: i.URL}
 	onlyTokens := Config{Tokens: either.Tokens}
@@ -387,6 +387,7 @@ func TestAPIKeys(t *testing.T) {
 		{"key or token", either, []string{"X-Api-Key: old-0123456789abcdef"}, "/old"},
 		{"token or key", either, []string{token}, "ada/"},
 		{"key as bearer, beside tokens", either, []string{"Authorization: Bearer old-0123456789abcdef"}, "/old"},
+		{"key that looks like a token", either, []string{"Authorization: Bearer 0123456789abcdef.a.b"}, "/dotted"},
 		{"a key that is API Gateway's affair", onlyTokens, []string{token, "X-Api-Key: of-a-usage-plan"}, "ada/"},
 		{"such a key alone", onlyTokens, []string{"X-Api-Key: of-a-usage-plan"}, ""},
 		{"both", either, []string{"X-Api-Key: old-0123456789abcdef", token}, ""},

@@ -39,7 +39,17 @@ func (s Service) CreateGameSession(ctx context.Context, c gateway.Creation) (*wi
 		}
 		return out.GameSession, nil
 	}
-	return s.CreateGameSessionFor(ctx, c.Input, c.HandOverBy)
+	return s.CreateGameSessionFor(ctx, c.Input, c.HandOverBy, c.Fresh)
+}
+
+// DescribePlayerSessions answers the question that the gateway asks with each
+// request, which places a player has reserved, without the history.
+func (s Service) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+	if in.PlayerId == "" || in.PlayerSessionStatusFilter != string(wire.PlayerSessionStatusReserved) {
+		return s.Plane.DescribePlayerSessions(ctx, in)
+	}
+	reserved, err := s.ReservedPlayerSessions(ctx, in.PlayerId)
+	return &wire.DescribePlayerSessionsOutput{PlayerSessions: reserved}, err
 }
 
 // ClaimGameSession takes an empty game session, in one step.

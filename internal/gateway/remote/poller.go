@@ -11,6 +11,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/gateway"
 )
 
 const (
@@ -250,7 +251,7 @@ func (p *poller[V]) ask(ctx context.Context, batch []*entry[V]) {
 	for i, e := range batch {
 		ids[i] = e.id
 	}
-	limited, cancel := clockwork.WithTimeout(ctx, p.clock, fetchLimit)
+	limited, cancel := gateway.WithTimeout(ctx, p.clock, fetchLimit)
 	defer cancel()
 	results, err := p.fetch(limited, ids)
 	if ctx.Err() != nil {
