@@ -22,7 +22,10 @@ const roleVariable = "FIGURES_ROLE"
 // line, and ends when there are no more.
 type role func(orders *json.Decoder, answer func(any) error) error
 
-var roles = map[string]role{"service": serveMuster, "bare": serveBare, "generator": generate}
+var roles = map[string]role{
+	"service": serveMuster, "bare": serveBare, "generator": generate,
+	"gateway": serveGateway, "polling": servePolling, "callers": callGateways,
+}
 
 func TestMain(m *testing.M) {
 	gcpace.Keep(gcpace.Headroom) // as muster serve does; the peers get the same

@@ -17,7 +17,17 @@ import (
 // serveMuster plays the service. Its only order is the data directory; it
 // answers with its endpoints.
 func serveMuster(orders *json.Decoder, answer func(any) error) error {
+	return serveConfigured(figureConfig(), orders, answer)
+}
+
+// serveGateway plays the service with its session gateway.
+func serveGateway(orders *json.Decoder, answer func(any) error) error {
 	config := figureConfig()
+	config.Gateway.Listen, config.Gateway.AccessLog = "127.0.0.1:0", "off"
+	return serveConfigured(config, orders, answer)
+}
+
+func serveConfigured(config muster.Config, orders *json.Decoder, answer func(any) error) error {
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if err := orders.Decode(&config.Data); err != nil {
 		return err
