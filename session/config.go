@@ -35,7 +35,7 @@ type Config struct {
 	ListenPort int
 	// FallbackToLAN lets a named session go to the local network, and a search too,
 	// when the service cannot be reached, has no capacity or does not answer in
-	// time. Off, those failures are the answer.
+	// time. A session that went there stays there. Off, those failures are the answer.
 	FallbackToLAN bool
 
 	// FindTimeout limits a search for named sessions at the service; default 15 s.

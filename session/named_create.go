@@ -82,6 +82,7 @@ func (n *NamedSessions) announce(ctx context.Context, op string, w *work, to Sta
 	}
 	var before line
 	err = n.settle(w, to, failure(ctx, op, err), func(r *record) {
+		r.fellBack = r.fellBack || !r.settings.IsLANMatch
 		before, r.line, r.settings.IsLANMatch = r.line, here, true
 	})
 	if err != nil {

@@ -27,7 +27,7 @@ func (n *NamedSessions) update(name string, settings Settings) call[none] {
 			}
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			if r, err = n.enter(op, name); err == nil && settings.IsLANMatch != r.settings.IsLANMatch {
+			if r, err = n.enter(op, name); err == nil && !r.mayBe(settings.IsLANMatch) {
 				err = Errorf(op, ErrInvalid, "IsLANMatch cannot be changed: destroy session %q and create it again", name)
 			}
 			return err

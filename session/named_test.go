@@ -349,3 +349,19 @@ func TestFind(t *testing.T) {
 		t.Error("no search after a search:", err)
 	}
 }
+
+// TestUpdateAfterFallback takes the settings that the game knows: it was not the
+// game that moved the session.
+func TestUpdateAfterFallback(t *testing.T) {
+	w := newWorld(t, func(c *session.Config) { c.FallbackToLAN = true })
+	must(t, w.Named().Create(t.Context(), "game", small))
+	w.service.Fail("Host", session.Errorf("Host", session.ErrUnavailable, "down"))
+	must(t, w.Named().Start(t.Context(), "game"))
+	larger := small
+	larger.NumPublicConnections = 3
+	must(t, w.Named().Update(t.Context(), "game", larger))
+	got, _ := w.Named().Get("game")
+	if !got.Settings.IsLANMatch || got.OpenPublic != 3 {
+		t.Errorf("the session is %+v", got)
+	}
+}

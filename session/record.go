@@ -62,6 +62,7 @@ type record struct {
 	line        line          // to the game; its place is the address of a host on a LAN too
 	work        *work         // what is under way; nil if nothing is
 	beacon      *announcement // with a lock of its own
+	fellBack    bool          // it is on the local network because of Config.FallbackToLAN
 }
 
 // A work is a call that takes its time in a state of passage.
@@ -101,8 +102,13 @@ func (r *record) open() {
 // free is how many places nobody has.
 func (r *record) free() int { return max(0, r.settings.connections()-len(r.players)-r.others) }
 
-// replace replaces the settings.
+// mayBe reports whether new settings may say that the session is on the local
+// network, or is not. The game need not know that one has fallen back.
+func (r *record) mayBe(onLAN bool) bool { return onLAN == r.settings.IsLANMatch || r.fellBack }
+
+// replace replaces the settings. Where the session is stays as it is.
 func (r *record) replace(settings Settings) {
+	settings.IsLANMatch = r.settings.IsLANMatch
 	r.settings = settings
 	r.open()
 }

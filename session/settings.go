@@ -10,8 +10,10 @@ type Settings struct {
 	// NumPublicConnections are the places for everybody, NumPrivateConnections those
 	// for invited players: together 1 to MaxPlayers.
 	NumPublicConnections, NumPrivateConnections int
-	ShouldAdvertise                             bool // searches may find it
-	AllowJoinInProgress                         bool // searches find it while the game is on too
+	// ShouldAdvertise is kept for the game: the local network announces every session,
+	// as Unreal's does, and the service lists all.
+	ShouldAdvertise     bool
+	AllowJoinInProgress bool // searches on the local network find it while the game is on too
 	// IsLANMatch keeps the session on the local network: it is found there, and this
 	// program is its game server. It cannot be changed afterwards.
 	IsLANMatch bool

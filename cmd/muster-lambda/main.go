@@ -6,8 +6,9 @@
 // Give it a timeout of 15 s, and route everything to it ($default, or /{proxy+}).
 // Its role needs, of GameLift, CreateGameSession, DescribeGameSessions,
 // SearchGameSessions, TerminateGameSession, CreatePlayerSessions and
-// DescribePlayerSessions; DescribeFleetAttributes, DescribeFleetLocationAttributes,
-// DescribeFleetLocationUtilization and ResolveAlias to choose fleet and location;
+// DescribePlayerSessions; ListFleets, DescribeFleetAttributes,
+// DescribeFleetLocationAttributes, DescribeFleetLocationUtilization and ResolveAlias to
+// choose fleet and location and for /readyz;
 // UpdateGameSession with MUSTER_GATEWAY_REUSE; and the operations of placements or
 // matchmaking where those are used.
 //

@@ -20,7 +20,7 @@ Credentials are those of the AWS SDK's usual sources: AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the role of the machine.`,
 		Example: `  muster gateway --gateway-endpoint http://10.0.0.5:9080 --region us-west-2
   muster gateway --gateway-alias alias-1 --gateway-jwt-issuer https://id.example.com
-  muster gateway --gateway-endpoint http://127.0.0.1:9870 --gateway-legacy on`,
+  muster gateway --gateway-endpoint http://127.0.0.1:9870 --gateway-legacy on --region us-west-2`,
 		Args: cobra.NoArgs,
 	}
 	load := addSettings(a, command, muster.DefaultStandaloneGateway(), settingNames(muster.DefaultConfig()))

@@ -58,12 +58,15 @@ func (p *Plane) ReservedPlayerSessions(ctx context.Context, player string) ([]wi
 	return slices.Concat(found...), err
 }
 
-// HandOverGameSession says that the answer that names the game session was sent.
-// It does not wait, and one that does not exist is no failure.
-func (p *Plane) HandOverGameSession(gameSessionArn string) {
-	if room, id, err := p.gameSessionPlace(gameSessionArn); err == nil {
-		p.shardOf(room).Tell(region.RoomCommand{Room: room, Command: fleet.HandOverGameSession{ID: id}})
+// HandOverGameSession says that somebody is told of a game session. It returns when
+// that is durable. One that does not exist, any more say, is no failure.
+func (p *Plane) HandOverGameSession(ctx context.Context, gameSessionArn string) error {
+	room, id, err := p.gameSessionPlace(gameSessionArn)
+	if err != nil {
+		return err
 	}
+	_, err = ask[any](ctx, p, region.RoomCommand{Room: room, Command: fleet.HandOverGameSession{ID: id}})
+	return err
 }
 
 // A Claim asks for an empty game session; see fleet.ClaimGameSession.

@@ -39,9 +39,12 @@ func TestGameSessionsThatAreNotHandedOverEnd(t *testing.T) {
 		start := s.next().(CreateGameSessionPush)
 		s.ok(s.activate(start.GameSessionID))
 	}
-	w.HandOverGameSession(known)
-	w.HandOverGameSession("no ARN at all")
-	w.status(known) // the word of it is durable
+	if err := w.HandOverGameSession(w.ctx, known); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.HandOverGameSession(w.ctx, "no ARN at all"); !fault.Is(err, fault.InvalidRequest) {
+		t.Errorf("no ARN: %v", err)
+	}
 	w.restart()
 	w.advance("the end of the one that nobody knows of", time.Second, func() bool { return w.status(unknown) == "TERMINATING" })
 	if got := w.status(known); got != "ACTIVE" {

@@ -18,6 +18,9 @@ func (g *Gateway) claim(ctx context.Context, f *flight, in *creation, t Target, 
 		Target: t, PlayerID: in.player, Name: in.name, Maximum: in.maximum,
 		Properties: append(in.gameProperties(), wire.GameProperty{Key: marker, Value: tok.mark()}),
 	}
+	if !in.build.IsSet() { // the build of whoever had it before must not stay
+		claim.Properties = append(claim.Properties, wire.GameProperty{Key: buildProperty})
+	}
 	for range maxClaims {
 		s, p, err := g.service.ClaimGameSession(ctx, claim)
 		switch {

@@ -97,7 +97,10 @@ func (g *Gateway) start(ctx context.Context, f *flight, in *creation, t Target, 
 		return nil, bad
 	}
 	out := &created{sessionID: id, session: s, waited: g.clock.Since(began)}
-	if in.player == "" {
+	if in.player == "" { // no place that is reserved keeps it until the answer has come
+		if err := g.service.HandOver(ctx, id); err != nil {
+			return nil, failed(ctx, err, Internal, Internal)
+		}
 		return out, nil
 	}
 	players, bad := g.reserve(ctx, id, []newPlayer{{id: in.player, data: in.playerData}})

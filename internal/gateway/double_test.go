@@ -239,7 +239,10 @@ func (w *world) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSessio
 	for _, s := range w.sessions {
 		if s.FleetId == fleet && open(s) && s.CurrentPlayerSessionCount.Or(0) == 0 {
 			s.Name, s.MaximumPlayerSessionCount = c.Name, wire.Some(c.Maximum)
-			s.GameProperties = append(s.GameProperties, c.Properties...)
+			for _, p := range c.Properties {
+				s.GameProperties = slices.DeleteFunc(slices.Clone(s.GameProperties), func(old wire.GameProperty) bool { return old.Key == p.Key })
+				s.GameProperties = append(s.GameProperties, p)
+			}
 			return copyOf(s), w.admit(s, c.PlayerID, ""), nil
 		}
 	}
@@ -297,7 +300,10 @@ func (w *world) WatchGameSession(ctx context.Context, id string, changed func(*w
 	return err
 }
 
-func (w *world) HandedOver(id string) { w.do(func() { w.handed = append(w.handed, id) }) }
+func (w *world) HandOver(_ context.Context, id string) error {
+	w.do(func() { w.handed = append(w.handed, id) })
+	return nil
+}
 
 func (w *world) Ready(context.Context) error { return nil }
 
@@ -318,7 +324,11 @@ func (w *world) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 	from, _ := strconv.Atoi(in.NextToken)
 	out := &wire.SearchGameSessionsOutput{GameSessions: []wire.GameSession{}}
 	size := min(w.pageSize, int(in.Limit.Or(pageSize)))
-	for i, s := range w.sessions {
+	sorted := slices.Clone(w.sessions)
+	if in.SortExpression == newestFirst {
+		slices.Reverse(sorted)
+	}
+	for i, s := range sorted {
 		if i < from || s.FleetId != fleet || in.Location != "" && s.Location != in.Location || s.Status != wire.GameSessionStatusActive || !filter.Match(docOf(s)) {
 			continue
 		}

@@ -104,6 +104,19 @@ func (g *Gateway) tryCreate(ctx context.Context, f *flight, in *creation) (out *
 	return g.carryOut(ctx, f, in)
 }
 
+// handOver tells the service that the answer which names a game session was
+// written, beside the requests: nobody waits for it. A service that is killed
+// meanwhile ends the game session when the place in it was not taken either.
+func (g *Gateway) handOver(id string) {
+	g.work.Go(func() {
+		ctx, cancel := WithTimeout(context.WithoutCancel(g.base), g.clock, undoTime)
+		defer cancel()
+		if err := g.service.HandOver(ctx, id); err != nil {
+			g.log.Warn("game session not handed over", "game_session", id, "error", err)
+		}
+	})
+}
+
 // undoTime is how long it may take to clean up behind a creation that failed.
 const undoTime = 5 * time.Second
 

@@ -47,6 +47,7 @@ type Gateway struct {
 	observe func(Observation)
 
 	flights flights
+	joins   turns
 	streams streams
 
 	base     context.Context // of the work that outlives its request

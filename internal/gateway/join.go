@@ -32,6 +32,44 @@ func (g *Gateway) reserve(ctx context.Context, id string, players []newPlayer) (
 	return inOrder(out.PlayerSessions, players)
 }
 
+// join reserves a place for one player, or gives the one that is RESERVED already:
+// a request that is repeated must not take a second place, not even while the first
+// is being answered.
+func (g *Gateway) join(ctx context.Context, id string, player newPlayer) (*wire.PlayerSession, *failure) {
+	release, err := g.joins.take(ctx, id+"\x00"+player.id)
+	if err != nil {
+		return nil, ended(ctx, err)
+	}
+	defer release()
+	places, bad := g.reserved(ctx, player.id)
+	if bad != nil {
+		return nil, bad
+	}
+	for i := range places {
+		if places[i].GameSessionId == id && incomplete(&places[i]) == nil {
+			return &places[i], nil
+		}
+	}
+	made, bad := g.reserve(ctx, id, []newPlayer{player})
+	if bad != nil {
+		return nil, bad
+	}
+	return &made[0], nil
+}
+
+// joinAll is join for one player. Several are one reservation, all or none, each
+// time that it is asked for.
+func (g *Gateway) joinAll(ctx context.Context, id string, players []newPlayer) ([]wire.PlayerSession, *failure) {
+	if len(players) > 1 {
+		return g.reserve(ctx, id, players)
+	}
+	place, bad := g.join(ctx, id, players[0])
+	if bad != nil {
+		return nil, bad
+	}
+	return []wire.PlayerSession{*place}, nil
+}
+
 // inOrder puts player sessions in the order of the players, and checks that each
 // is there and says where to connect.
 func inOrder(got []wire.PlayerSession, players []newPlayer) ([]wire.PlayerSession, *failure) {

@@ -46,7 +46,7 @@ func pluginCreate(c *call) (answer, error) {
 	if f != nil {
 		return answer{}, f
 	}
-	return answer{body: c.playerObject(out.player), written: func() { c.g.service.HandedOver(out.sessionID) }}, nil
+	return answer{body: c.playerObject(out.player), written: func() { c.g.handOver(out.sessionID) }}, nil
 }
 
 // pluginJoin answers POST /join_session.
@@ -74,11 +74,11 @@ func pluginJoin(c *call) (answer, error) {
 	if f := c.checkBuild(id, build); f != nil {
 		return answer{}, f
 	}
-	players, f := c.g.reserve(c.ctx, id, []newPlayer{{id: player}})
+	place, f := c.g.join(c.ctx, id, newPlayer{id: player})
 	if f != nil {
 		return answer{}, f
 	}
-	return answer{body: c.playerObject(&players[0])}, nil
+	return answer{body: c.playerObject(place)}, nil
 }
 
 // pluginFind answers GET /find_session.

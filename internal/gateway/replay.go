@@ -70,8 +70,8 @@ func (g *Gateway) reserved(ctx context.Context, player string) ([]wire.PlayerSes
 }
 
 // createdFor gives the game session if it was created for the request of a token
-// and is ACTIVE; else nil. Its id says so or, where the id was not ours to choose,
-// its marker.
+// and is ACTIVE; else nil. Its marker says so if it has one: then the id was not ours
+// to choose, or another request has taken the game session over since.
 func (g *Gateway) createdFor(ctx context.Context, tok token, id string) (*wire.GameSession, *failure) {
 	owned := tok.owns(id)
 	if !owned && !g.marks {
@@ -84,8 +84,10 @@ func (g *Gateway) createdFor(ctx context.Context, tok token, id string) (*wire.G
 	if err != nil {
 		return nil, failed(ctx, err, Internal, Internal)
 	}
-	mark, _ := propertyOf(s, marker)
-	if s.Status != wire.GameSessionStatusActive || !owned && mark != tok.mark() {
+	if mark, marked := propertyOf(s, marker); marked {
+		owned = mark == tok.mark()
+	}
+	if s.Status != wire.GameSessionStatusActive || !owned {
 		return nil, nil
 	}
 	return s, nil

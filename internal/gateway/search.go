@@ -16,6 +16,7 @@ const (
 	openFilter = "hasAvailablePlayerSessions=true"
 
 	oldestFirst = "creationTimeMillis ASC"
+	newestFirst = "creationTimeMillis DESC"
 )
 
 // buildFilter is the filter for game sessions of a build.
@@ -24,7 +25,8 @@ func buildFilter(build int32) string {
 }
 
 // openSessions are the game sessions that a client can join: on all targets, up to
-// the limit. A target that does not answer fails the whole: half a list would say
+// the limit, the newest of each first. So those that nobody comes to any more hide
+// no others. A target that does not answer fails the whole: half a list would say
 // that the rest does not exist.
 func (g *Gateway) openSessions(ctx context.Context, build wire.Opt[int32]) ([]wire.GameSession, *failure) {
 	targets, bad := g.searched(ctx)
@@ -39,7 +41,7 @@ func (g *Gateway) openSessions(ctx context.Context, build wire.Opt[int32]) ([]wi
 	seen := make(map[string]bool)
 	for _, t := range targets {
 		for next := ""; len(found) < g.findLimit; {
-			out, err := g.service.SearchGameSessions(ctx, searchInput(t, filter, oldestFirst, g.findLimit-len(found), next))
+			out, err := g.service.SearchGameSessions(ctx, searchInput(t, filter, newestFirst, g.findLimit-len(found), next))
 			if err != nil {
 				return nil, failed(ctx, err, NoFleet, Internal)
 			}

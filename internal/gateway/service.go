@@ -33,9 +33,9 @@ type Service interface {
 	// is done, or changed reports an error, which it returns. Changes that follow
 	// quickly may come as one.
 	WatchGameSession(ctx context.Context, gameSessionID string, changed func(*wire.GameSession) error) error
-	// HandedOver says that the answer that names a new game session was written. It
-	// does not wait.
-	HandedOver(gameSessionID string)
+	// HandOver says that somebody is told of a new game session, and returns when that
+	// will not be forgotten.
+	HandOver(ctx context.Context, gameSessionID string) error
 
 	SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error)
 	TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error)
@@ -86,7 +86,7 @@ type Location struct {
 type Creation struct {
 	Input *wire.CreateGameSessionInput
 	// HandOverBy: a Service that can, ends the game session by itself when until
-	// then neither HandedOver was called for it nor any player has come in. So what a
+	// then neither HandOver was called for it nor any player has come in. So what a
 	// gateway leaves behind when it is killed goes away. Zero for never.
 	HandOverBy time.Time
 	// Fresh says that nobody can have used the IdempotencyToken before, so that there

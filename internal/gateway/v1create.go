@@ -58,10 +58,11 @@ func createSession(c *call) (answer, error) {
 	if out.replayed {
 		status = http.StatusOK
 	}
-	return answer{
-		status: status, body: view, location: "/v1/sessions/" + url.PathEscape(out.sessionID),
-		written: func() { c.g.service.HandedOver(out.sessionID) },
-	}, nil
+	a := answer{status: status, body: view, location: "/v1/sessions/" + url.PathEscape(out.sessionID)}
+	if in.player != "" { // else it was handed over before
+		a.written = func() { c.g.handOver(out.sessionID) }
+	}
+	return a, nil
 }
 
 // viewTime is how long it may take to look at a game session that was created: the

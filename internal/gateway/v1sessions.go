@@ -47,7 +47,7 @@ func joinSession(c *call) (answer, error) {
 	if f := c.checkBuild(id, build); f != nil {
 		return answer{}, f
 	}
-	reserved, f := c.g.reserve(c.ctx, id, players)
+	reserved, f := c.g.joinAll(c.ctx, id, players)
 	if f != nil {
 		return answer{}, f
 	}

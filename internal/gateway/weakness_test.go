@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -648,5 +649,72 @@ func TestRequestsAreTakenAsTheyCome(t *testing.T) {
 	} {
 		r := d.ask(http.MethodPost, "/create_session", body, "Content-Type", []string{"application/json", "text/plain", ""}[i])
 		r.wantStatus(t, 200)
+	}
+}
+
+// TestHandedOverBeforeTheAnswer keeps a game session without a player, which no
+// place that is reserved keeps, through a crash behind the answer.
+func TestHandedOverBeforeTheAnswer(t *testing.T) {
+	w := newWorld()
+	d := openDoor(t, w)
+	r := d.ask(http.MethodPost, "/v1/sessions", `{"name":"n","maxPlayers":2}`).wantStatus(t, 201)
+	if len(w.handed) != 1 || w.handed[0] != r.field("session", "id") {
+		t.Errorf("handed over: %v", w.handed)
+	}
+}
+
+// TestJoinRepeated takes one place, however often and at once it is asked for.
+func TestJoinRepeated(t *testing.T) {
+	w := newWorld()
+	d := openDoor(t, w)
+	id := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 3)).wantStatus(t, 200).field("GameSessionId")
+	answers := make(chan reply, 20)
+	for range cap(answers) {
+		go func() { answers <- d.ask(http.MethodPost, "/join_session", joinBody(id, "bob")) }()
+	}
+	places := make(map[string]bool)
+	for range cap(answers) {
+		r := <-answers
+		places[r.wantStatus(t, 200).field("PlayerSessionId")] = true
+	}
+	again := d.ask(http.MethodPost, "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"bob"}]}`).wantStatus(t, 201)
+	if len(places) != 1 || !strings.Contains(again.text, slices.Collect(maps.Keys(places))[0]) {
+		t.Errorf("bob has the places %v, and %s", places, again.text)
+	}
+	d.ask(http.MethodPost, "/join_session", joinBody(id, "cid")).wantStatus(t, 200)
+}
+
+// TestReplayOfAClaimedSession does not give the first creator a place in what
+// somebody else has taken over since, nor does its build stay.
+func TestReplayOfAClaimedSession(t *testing.T) {
+	w := newWorld()
+	d := openDoor(t, w, func(c *Config) { c.Reuse = true })
+	first := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 4)).wantStatus(t, 200)
+	w.do(func() { // ada's reservation lapses
+		w.players[0].Status = wire.PlayerSessionStatusTimedout
+		w.session(first.field("GameSessionId")).CurrentPlayerSessionCount = wire.Some[int32](0)
+	})
+	taken := d.ask(http.MethodPost, "/v1/sessions", `{"name":"m","maxPlayers":2,"player":{"id":"bob"}}`).wantStatus(t, 201)
+	if taken.field("session", "id") != first.field("GameSessionId") || strings.Contains(taken.text, "4711") {
+		t.Fatalf("bob took %s", taken.text)
+	}
+	d.ask(http.MethodPost, "/join_session", joinBody(first.field("GameSessionId"), "ada")).wantStatus(t, 200)
+	again := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 4)).wantStatus(t, 200)
+	if again.field("GameSessionId") == first.field("GameSessionId") {
+		t.Errorf("ada creates again and is in bob's: %s", again.text)
+	}
+}
+
+// TestFindShowsTheNewest where not all can be shown.
+func TestFindShowsTheNewest(t *testing.T) {
+	w := newWorld()
+	w.idle[testFleet]["custom-lab"] = 100
+	d := openDoor(t, w, func(c *Config) { c.FindLimit = 2 })
+	for i := range 4 {
+		d.ask(http.MethodPost, "/create_session", createBody(fmt.Sprint("n", i), "ada", 2)).wantStatus(t, 200)
+	}
+	got := d.ask(http.MethodGet, "/find_session", "")
+	if !strings.Contains(got.text, `"n3"`) || !strings.Contains(got.text, `"n2"`) {
+		t.Errorf("found %s", got.text)
 	}
 }

@@ -60,8 +60,10 @@ func (s Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (*wire.G
 	})
 }
 
-// HandedOver says that an answer was written.
-func (s Service) HandedOver(gameSessionID string) { s.HandOverGameSession(gameSessionID) }
+// HandOver says that somebody is told of a game session.
+func (s Service) HandOver(ctx context.Context, gameSessionID string) error {
+	return s.HandOverGameSession(ctx, gameSessionID)
+}
 
 // Ready reports whether all shards serve.
 func (s Service) Ready(context.Context) error {

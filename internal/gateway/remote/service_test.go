@@ -42,7 +42,9 @@ func TestAgainstMuster(t *testing.T) {
 	if err != nil || g.Status != wire.GameSessionStatusActivating {
 		t.Fatalf("%+v, %v", g, err)
 	}
-	w.HandedOver(g.GameSessionId)
+	if err := w.HandOver(t.Context(), g.GameSessionId); err != nil {
+		t.Error(err)
+	}
 	together(5, func(int) {
 		if g, err := w.AwaitGameSession(t.Context(), g.GameSessionId); err != nil || g.Status != wire.GameSessionStatusActive || g.Port.Or(0) != 7777 {
 			t.Errorf("%+v, %v", g, err)

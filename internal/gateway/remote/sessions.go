@@ -92,8 +92,8 @@ func copied[V any](v *V) *V {
 	return &c
 }
 
-// HandedOver implements gateway.Service. A remote service is not told.
-func (s *sessions) HandedOver(string) {}
+// HandOver implements gateway.Service. A remote service is not told.
+func (s *sessions) HandOver(context.Context, string) error { return nil }
 
 func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput) (*wire.GameSession, error) {
 	out, err := call(ctx, "CreateGameSession", s.api.CreateGameSession, in)
