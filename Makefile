@@ -7,7 +7,7 @@ GO ?= go
 
 # These packages hold goroutines that meet: their tests run under the race
 # detector. The rest is single-threaded, and quicker without it.
-RACE := ./internal/shard/... ./internal/journal/... ./internal/control/... ./internal/api/... ./internal/http1/... ./internal/serversdk/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/...
+RACE := ./internal/shard/... ./internal/journal/... ./internal/control/... ./internal/api/... ./internal/http1/... ./internal/serversdk/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/... ./e2e/sessions/...
 
 # Tests of one package may take this long before they count as stuck.
 TIMEOUT := 8m
@@ -45,6 +45,10 @@ race: clients ## run every test under the race detector (slow)
 .PHONY: e2e
 e2e: clients ## run only the end-to-end tests with the real clients
 	$(GO) test -count=1 -timeout $(TIMEOUT) ./e2e/...
+
+.PHONY: walkthrough
+walkthrough: ## go a game client's ways to a session, item by item, and print the list with its marks
+	cd e2e/sessions && $(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestWalkthrough' -args -list-marks
 
 KILLS ?= 50
 .PHONY: crash
