@@ -22,6 +22,7 @@ const (
 	sampleFleet    = "LocalFleet"
 	sampleCompute  = "LocalCompute"
 
+	samplePatience = "-patience=2m"   // with a game session to which nobody comes: others want one
 	serverPatience = 15 * time.Second // for the sample game servers to be ready
 	maxSamples     = 50               // server processes that a compute may have
 )
@@ -136,7 +137,7 @@ func (s *sampleSetup) keepRunning(ctx context.Context) {
 	for range s.samples {
 		k := keeper{
 			program:     s.program,
-			args:        []string{"sample-server", untilEOF, "-port=0"},
+			args:        []string{"sample-server", untilEOF, "-port=0", samplePatience},
 			environment: s.environment,
 			output:      s.stderr,
 			log:         s.config.Log.With("process", "sample game server"),

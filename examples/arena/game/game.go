@@ -89,7 +89,25 @@ func (g *game) start(ctx context.Context, gs gameserver.GameSession) {
 	if err := g.server.ActivateGameSession(ctx); err != nil {
 		g.out.line("[error] Activating the game session failed: %v", err)
 		_ = g.do(g.end) // the process's one game session is lost
+		return
 	}
+	if g.options.patience > 0 {
+		_ = g.do(g.awaitFirst)
+	}
+}
+
+// awaitFirst ends a game session to which nobody comes. It is a job of the executor.
+func (g *game) awaitFirst() {
+	g.turn.After(g.options.patience, func() {
+		switch {
+		case g.door.visited:
+		case g.door.visits > 0: // somebody is on the way in
+			g.awaitFirst()
+		default:
+			g.out.line("LogGameState: Nobody has come")
+			g.end()
+		}
+	})
 }
 
 // end lets the process end. It is a job of the executor.

@@ -140,6 +140,16 @@ func TestUnticketedPlayersAndInterrupt(t *testing.T) {
 	m.endWell()
 }
 
+// TestNobodyComes ends a game session that waits in vain.
+func TestNobodyComes(t *testing.T) {
+	t.Parallel()
+	m := begin(t, newService(), link.TCP, "-patience=20ms").ready()
+	m.endWell()
+	if !strings.Contains(m.out.String(), "Nobody has come") {
+		t.Error("the log does not say why")
+	}
+}
+
 func TestNoGameSessionYet(t *testing.T) {
 	t.Parallel()
 	s := newService()

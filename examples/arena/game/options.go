@@ -33,6 +33,8 @@ const Usage = `flags, in any case and with one dash or two:
                      whose player sessions the service counts
   -allowunticketed   admits players without a player session
   -linger            stays when the last player has left
+  -patience=TIME     how long to wait for the first player of a game session, such
+                     as 2m, before the process ends; default: for ever
   -log               prints what happens
   -logsecrets        prints tokens in full`
 
@@ -45,6 +47,7 @@ type options struct {
 	maxPlayers      int
 	allowUnticketed bool
 	linger          bool
+	patience        time.Duration // 0: without end
 	log             bool
 	logSecrets      bool
 	helloLimit      time.Duration // no flag: 0 for the default of the handshake
@@ -76,6 +79,7 @@ func parseFlags(args []string) (o options, err error) {
 	flags.IntVar(&o.maxPlayers, "maxplayers", 0, "")
 	flags.BoolVar(&o.allowUnticketed, "allowunticketed", false, "")
 	flags.BoolVar(&o.linger, "linger", false, "")
+	flags.DurationVar(&o.patience, "patience", 0, "")
 	flags.BoolVar(&o.log, "log", false, "")
 	flags.BoolVar(&o.logSecrets, "logsecrets", false, "")
 	if err := cmdline.Parse(flags, o.Rest); err != nil {
@@ -83,6 +87,9 @@ func parseFlags(args []string) (o options, err error) {
 	}
 	if o.tickRate < 1 || o.tickRate > maxTickRate {
 		return o, fmt.Errorf("flag -tickrate: %d is not 1 to %d", o.tickRate, maxTickRate)
+	}
+	if o.patience < 0 {
+		return o, fmt.Errorf("flag -patience: %v is negative", o.patience)
 	}
 	if o.maxPlayers < 0 || o.maxPlayers > maxPlayers {
 		return o, fmt.Errorf("flag -maxplayers: %d is not 0 to %d", o.maxPlayers, maxPlayers)

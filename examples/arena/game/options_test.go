@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 	if err != nil || o.Port != 0 || o.ProcessID == "" || o.address != "127.0.0.1" || o.link.Transport != link.TCP || o.tickRate != 30 {
 		t.Errorf("parsed %+v, %v", o, err)
 	}
-	for _, line := range []string{"-unknown", "map", "log", "-port=x", "-log=x", "-tickrate=0", "-tickrate 121", "-maxplayers=-1", "-transport=udp", "-cert=c.pem"} {
+	for _, line := range []string{"-unknown", "map", "log", "-port=x", "-log=x", "-tickrate=0", "-tickrate 121", "-maxplayers=-1", "-patience=-1s", "-patience=2", "-transport=udp", "-cert=c.pem"} {
 		if _, err := parse(strings.Fields(line)); err == nil || !strings.Contains(err.Error(), "flags, in any case") {
 			t.Errorf("%s: %v", line, err)
 		}
