@@ -4,22 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/gamelift"
-	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster"
-	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/gateway/lambda/lambdatest"
+	"github.com/muster-gg/muster/internal/mustertest"
 )
 
 func TestMain(m *testing.M) {
@@ -38,8 +33,8 @@ const (
 // TestFunction runs the program as Lambda does, in front of a real service with a
 // real game server.
 func TestFunction(t *testing.T) {
-	service := startMuster(t)
-	launch(t, service)
+	service := mustertest.Start(t, func(c *muster.Config) { c.Region = "eu-central-1" })
+	service.Launch(service.Compute(service.Fleet(location), location, "pc"), 7777)
 	f := &function{T: t, Runtime: lambdatest.New(t)}
 	f.Start(t, []string{
 		"AWS_ACCESS_KEY_ID=" + service.AccessKey, "AWS_SECRET_ACCESS_KEY=" + service.SecretKey, "AWS_REGION=" + service.Region,
@@ -110,65 +105,4 @@ func (f *function) failed(answer events.APIGatewayProxyResponse, status int, cod
 	if o := f.object(answer, status); o["code"] != code || o["error"] == "" || o["requestId"] != "request-1" || len(o) != 3 {
 		f.Errorf("got %v, want the code %s", o, code)
 	}
-}
-
-// startMuster runs the service until the test ends.
-func startMuster(t *testing.T) muster.Endpoints {
-	t.Helper()
-	config := muster.DefaultConfig()
-	config.Data, config.Listen, config.Region, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", "eu-central-1", ""
-	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
-	config.Ready = func(e muster.Endpoints) { ready <- e }
-	ctx, stop := context.WithCancel(context.Background())
-	go func() { ended <- muster.Run(ctx, config) }()
-	select {
-	case e := <-ready:
-		t.Cleanup(func() {
-			stop()
-			if err := <-ended; err != nil {
-				t.Error("Muster ended with: ", err)
-			}
-		})
-		return e
-	case err := <-ended:
-		stop()
-		t.Fatal("Muster did not start: ", err)
-		return muster.Endpoints{}
-	}
-}
-
-// launch makes a fleet with one game server.
-func launch(t *testing.T, e muster.Endpoints) {
-	t.Helper()
-	web := &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(web.CloseIdleConnections)
-	client := gamelift.New(gamelift.Options{
-		Region: e.Region, BaseEndpoint: &e.HTTP, HTTPClient: web, Credentials: credentials.NewStaticCredentialsProvider(e.AccessKey, e.SecretKey, ""),
-	})
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, compute := t.Context(), "pc"
-	_, err := client.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: aws.String(location)})
-	check(err)
-	fleet, err := client.CreateFleet(ctx, &gamelift.CreateFleetInput{
-		Name: aws.String("Arena"), ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: aws.String(location)}},
-	})
-	check(err)
-	id := fleet.FleetAttributes.FleetId
-	_, err = client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: id, Location: aws.String(location), ComputeName: &compute, IpAddress: aws.String("127.0.0.1")})
-	check(err)
-	token, err := client.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{FleetId: id, ComputeName: &compute})
-	check(err)
-	server := gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})
-	t.Cleanup(func() { server.Close(); server.Wait() })
-	check(server.Connect(ctx, gameserver.ServerParameters{WebSocketURL: e.WS, HostID: compute, FleetID: *id, AuthToken: *token.AuthToken}))
-	check(server.ProcessReady(ctx, gameserver.ProcessParameters{
-		Port:               7777,
-		OnStartGameSession: func(gameserver.GameSession) { _ = server.ActivateGameSession(context.Background()) },
-	}))
 }

@@ -3,25 +3,24 @@ package sessions
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/internal/mustertest"
 )
 
 const (
 	home     = "custom-home"
-	patience = time.Minute // for what must happen, on a busy machine
+	patience = mustertest.Patience
 )
 
 // A world is a service in this process, with one Anywhere fleet, and stands until
@@ -29,6 +28,7 @@ const (
 type world struct {
 	*testing.T
 	muster.Endpoints
+	service  *mustertest.Service
 	admin    *gamelift.Client
 	http     *http.Client
 	fleet    string
@@ -39,44 +39,15 @@ type world struct {
 func newWorld(t *testing.T, change ...func(*muster.Config)) *world {
 	t.Helper()
 	w := newEmptyWorld(t, change...)
-	call(t, w.admin.CreateLocation, &gamelift.CreateLocationInput{LocationName: new(home)})
-	w.fleet = *call(t, w.admin.CreateFleet, &gamelift.CreateFleetInput{
-		Name: new("Arena"), ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: new(home)}},
-	}).FleetAttributes.FleetId
+	w.fleet = w.service.Fleet(home)
 	return w
 }
 
 // newEmptyWorld starts a service that has nothing.
 func newEmptyWorld(t *testing.T, change ...func(*muster.Config)) *world {
 	t.Helper()
-	config := muster.DefaultConfig()
-	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
-	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
-	config.Ready = func(e muster.Endpoints) { ready <- e }
-	for _, f := range change {
-		f(&config)
-	}
-	w := &world{T: t, computes: new(atomic.Int32), http: &http.Client{Transport: &http.Transport{}}}
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() { ended <- muster.Run(ctx, config) }()
-	t.Cleanup(func() {
-		w.http.CloseIdleConnections()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the service ended with: %v", err)
-		}
-	})
-	select {
-	case w.Endpoints = <-ready:
-	case err := <-ended:
-		ended <- nil
-		t.Fatalf("the service did not start: %v", err)
-	}
-	w.admin = gamelift.New(gamelift.Options{
-		Region: w.Region, BaseEndpoint: &w.HTTP, Retryer: aws.NopRetryer{}, HTTPClient: w.http, Credentials: w.keys(),
-	})
-	return w
+	s := mustertest.Start(t, change...)
+	return &world{T: t, Endpoints: s.Endpoints, service: s, admin: s.Client, http: s.Web, computes: new(atomic.Int32)}
 }
 
 // fakeTime makes the service go by a clock that the test moves. Clients sign with
@@ -85,26 +56,20 @@ func fakeTime(clock *clockwork.FakeClock) func(*muster.Config) {
 	return func(c *muster.Config) { c.Clock, c.ClockSkew = clock, 24*time.Hour }
 }
 
-func (w *world) keys() aws.CredentialsProvider {
-	return credentials.NewStaticCredentialsProvider(w.AccessKey, w.SecretKey, "")
-}
+func (w *world) keys() aws.CredentialsProvider { return w.service.AWS.Credentials }
 
 // in is the same world for a subtest.
 func (w *world) in(t *testing.T) *world {
-	other := *w
-	other.T = t
+	other, service := *w, *w.service
+	service.TB = t
+	other.T, other.service = t, &service
 	return &other
 }
 
 // compute registers another compute and gives what its game server connects with.
 func (w *world) compute() gameserver.ServerParameters {
 	w.Helper()
-	name := fmt.Sprintf("Host-%d", w.computes.Add(1))
-	call(w.T, w.admin.RegisterCompute, &gamelift.RegisterComputeInput{
-		FleetId: &w.fleet, Location: new(home), ComputeName: &name, IpAddress: new("127.0.0.1"),
-	})
-	token := call(w.T, w.admin.GetComputeAuthToken, &gamelift.GetComputeAuthTokenInput{FleetId: &w.fleet, ComputeName: &name})
-	return gameserver.ServerParameters{WebSocketURL: w.WS, HostID: name, FleetID: w.fleet, AuthToken: *token.AuthToken}
+	return w.service.Compute(w.fleet, home, fmt.Sprintf("Host-%d", w.computes.Add(1)))
 }
 
 // sessions are all game sessions of the fleet.
@@ -178,20 +143,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	limit, tick := time.NewTimer(patience), time.NewTicker(10*time.Millisecond)
-	defer limit.Stop()
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = mustertest.Eventually
 
 // receive takes the next value of a channel.
 func receive[T any](t *testing.T, what string, from <-chan T) (value T) {

@@ -1,11 +1,8 @@
 package main_test
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,18 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
-	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/mustertest"
 )
 
-const (
-	patience = time.Minute // for what must happen, on a busy machine
-	home     = "custom-home"
-)
+const home = "custom-home"
 
 // programs is the directory with the compiled client and its game server.
 var programs string
@@ -57,54 +49,23 @@ func compileAndRun(m *testing.M) (code int, err error) {
 type service struct {
 	*gamelift.Client
 	t     *testing.T
-	at    muster.Endpoints
+	at    *mustertest.Service
 	fleet string
 }
 
 // start runs a service until the test ends.
 func start(t *testing.T) *service {
 	t.Helper()
-	config := muster.DefaultConfig()
-	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
-	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
-	config.Ready = func(e muster.Endpoints) { ready <- e }
-	ctx, cancel := context.WithCancel(context.Background())
-	connections := &http.Client{Transport: &http.Transport{}}
-	go func() { ended <- muster.Run(ctx, config) }()
-	t.Cleanup(func() {
-		connections.CloseIdleConnections()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the service ended with: %v", err)
-		}
-	})
-	s := &service{t: t}
-	select {
-	case s.at = <-ready:
-	case err := <-ended:
-		ended <- nil
-		t.Fatalf("the service did not start: %v", err)
-	}
-	s.Client = gamelift.New(gamelift.Options{
-		Region: s.at.Region, BaseEndpoint: &s.at.HTTP, Retryer: aws.NopRetryer{}, HTTPClient: connections,
-		Credentials: credentials.NewStaticCredentialsProvider(s.at.AccessKey, s.at.SecretKey, ""),
-	})
-	call(t, s.CreateLocation, &gamelift.CreateLocationInput{LocationName: new(home)})
-	s.fleet = *call(t, s.CreateFleet, &gamelift.CreateFleetInput{
-		Name: new("Rooms"), ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: new(home)}},
-	}).FleetAttributes.FleetId
-	return s
+	at := mustertest.Start(t)
+	return &service{at.Client, t, at, at.Fleet(home)}
 }
 
 // host starts the game server and waits until it has a free process.
 func (s *service) host() *program {
 	s.t.Helper()
-	call(s.t, s.RegisterCompute, &gamelift.RegisterComputeInput{
-		FleetId: &s.fleet, Location: new(home), ComputeName: new("desk"), IpAddress: new("127.0.0.1"),
-	})
-	token := *call(s.t, s.GetComputeAuthToken, &gamelift.GetComputeAuthTokenInput{FleetId: &s.fleet, ComputeName: new("desk")}).AuthToken
-	server := launch(s.t, "sessionserver", "-authtoken="+token, "-hostid=desk", "-fleetid="+s.fleet, "-websocketurl="+s.at.WS, "-port=0")
+	desk := s.at.Compute(s.fleet, home, "desk")
+	server := launch(s.t, "sessionserver",
+		"-authtoken="+desk.AuthToken, "-hostid="+desk.HostID, "-fleetid="+desk.FleetID, "-websocketurl="+desk.WebSocketURL, "-port=0")
 	server.prints(`ready players=`)
 	return server
 }
@@ -121,43 +82,19 @@ func (s *service) player(name string) *program {
 // player.
 func (s *service) statuses() map[string]types.PlayerSessionStatus {
 	s.t.Helper()
-	sessions := call(s.t, s.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &s.fleet}).GameSessions
+	sessions := mustertest.Call(s.t, s.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &s.fleet}).GameSessions
 	if len(sessions) != 1 {
 		s.t.Fatalf("there are %d game sessions", len(sessions))
 	}
 	all := make(map[string]types.PlayerSessionStatus)
 	in := &gamelift.DescribePlayerSessionsInput{GameSessionId: sessions[0].GameSessionId}
-	for _, p := range call(s.t, s.DescribePlayerSessions, in).PlayerSessions {
+	for _, p := range mustertest.Call(s.t, s.DescribePlayerSessions, in).PlayerSessions {
 		all[*p.PlayerId] = p.Status
 	}
 	return all
 }
 
-// call makes a call that must succeed.
-func call[I, O any](t *testing.T, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) *O {
-	t.Helper()
-	out, err := operation(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = mustertest.Eventually
 
 // A program is one of the two as a process.
 type program struct {
@@ -241,7 +178,7 @@ func (p *program) ends(want int) {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(patience):
+	case <-time.After(mustertest.Patience):
 		p.t.Fatal("the program does not end")
 	}
 	if got := p.command.ProcessState.ExitCode(); got != want {

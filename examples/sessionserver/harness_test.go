@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,14 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/internal/mustertest"
 )
 
 // asGameServer makes the test's binary be the game server.
@@ -33,65 +30,32 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const patience = time.Minute // for what must happen, on a busy machine
+const home = "custom-home"
 
 // A service is Muster in this process.
 type service struct {
 	*gamelift.Client
 	t     *testing.T
-	at    muster.Endpoints
+	at    *mustertest.Service
 	fleet string
 }
 
-// start runs a service with one fleet until the test ends.
+// start runs a service with one fleet until the test ends. A nil change leaves the
+// settings as they are.
 func start(t *testing.T, change func(*muster.Config)) *service {
 	t.Helper()
-	config := muster.DefaultConfig()
-	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", ""
-	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	if change != nil {
-		change(&config)
-	}
-	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
-	config.Ready = func(e muster.Endpoints) { ready <- e }
-	ctx, cancel := context.WithCancel(context.Background())
-	connections := &http.Client{Transport: &http.Transport{}}
-	go func() { ended <- muster.Run(ctx, config) }()
-	t.Cleanup(func() {
-		connections.CloseIdleConnections()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the service ended with: %v", err)
+	at := mustertest.Start(t, func(c *muster.Config) {
+		if change != nil {
+			change(c)
 		}
 	})
-	s := &service{t: t}
-	select {
-	case s.at = <-ready:
-	case err := <-ended:
-		ended <- nil
-		t.Fatalf("the service did not start: %v", err)
-	}
-	s.Client = gamelift.New(gamelift.Options{
-		Region: s.at.Region, BaseEndpoint: &s.at.HTTP, Retryer: aws.NopRetryer{}, HTTPClient: connections,
-		Credentials: credentials.NewStaticCredentialsProvider(s.at.AccessKey, s.at.SecretKey, ""),
-	})
-	call(t, s.CreateLocation, &gamelift.CreateLocationInput{LocationName: new(home)})
-	s.fleet = *call(t, s.CreateFleet, &gamelift.CreateFleetInput{
-		Name: new("Rooms"), ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: new(home)}},
-	}).FleetAttributes.FleetId
-	return s
+	return &service{at.Client, t, at, at.Fleet(home)}
 }
-
-const home = "custom-home"
 
 // compute registers a compute and gives what its game servers connect with.
 func (s *service) compute(name string) gameserver.ServerParameters {
 	s.t.Helper()
-	call(s.t, s.RegisterCompute, &gamelift.RegisterComputeInput{
-		FleetId: &s.fleet, Location: new(home), ComputeName: &name, IpAddress: new("127.0.0.1"),
-	})
-	token := call(s.t, s.GetComputeAuthToken, &gamelift.GetComputeAuthTokenInput{FleetId: &s.fleet, ComputeName: &name})
-	return gameserver.ServerParameters{WebSocketURL: s.at.WS, HostID: name, FleetID: s.fleet, AuthToken: *token.AuthToken}
+	return s.at.Compute(s.fleet, home, name)
 }
 
 // session creates a game session and waits until players can come.
@@ -133,21 +97,7 @@ func call[I, O any](t *testing.T, operation func(context.Context, *I, ...func(*g
 	return out
 }
 
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	limit := time.NewTimer(patience)
-	defer limit.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			t.Fatalf("never happened: %s", what)
-		}
-	}
-}
+var eventually = mustertest.Eventually
 
 // A program is the game server as a process.
 type program struct {
@@ -218,7 +168,7 @@ func (p *program) ends(want int) {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(patience):
+	case <-time.After(mustertest.Patience):
 		p.t.Fatal("the game server does not end")
 	}
 	if got := p.command.ProcessState.ExitCode(); got != want {

@@ -3,48 +3,20 @@ package bench_test
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/mustertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// serve runs a service in this process until the end of the test.
-func serve(t *testing.T) muster.Endpoints {
-	t.Helper()
-	config := muster.DefaultConfig()
-	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", ""
-	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
-	config.Ready = func(e muster.Endpoints) { ready <- e }
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() { ended <- muster.Run(ctx, config) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case e := <-ready:
-		return e
-	case err := <-ended:
-		ended <- nil
-		t.Fatal(err)
-		return muster.Endpoints{}
-	}
-}
 
 func configFor(t *testing.T, e muster.Endpoints) bench.Config {
 	config := bench.DefaultConfig()
@@ -57,11 +29,11 @@ func configFor(t *testing.T, e muster.Endpoints) bench.Config {
 
 // Each profile works, in a closed and in an open loop, and leaves nothing behind.
 func TestProfiles(t *testing.T) {
-	e := serve(t)
+	s := mustertest.Start(t)
 	for _, p := range bench.Profiles() {
 		for loop, rate := range map[string]float64{"closed": 0, "open": 50} {
 			t.Run(p.Name+"/"+loop, func(t *testing.T) {
-				config := configFor(t, e)
+				config := configFor(t, s.Endpoints)
 				config.Rate = rate
 				r, err := bench.Run(t.Context(), p, config)
 				if err != nil {
@@ -71,12 +43,7 @@ func TestProfiles(t *testing.T) {
 			})
 		}
 	}
-	client := http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	checkNothingIsLeft(t, gamelift.New(gamelift.Options{
-		Region: e.Region, BaseEndpoint: &e.HTTP, HTTPClient: &client,
-		Credentials: credentials.NewStaticCredentialsProvider(e.AccessKey, e.SecretKey, ""),
-	}))
+	checkNothingIsLeft(t, s.Client)
 }
 
 func judge(t *testing.T, r *bench.Result) {
@@ -125,7 +92,7 @@ func checkNothingIsLeft(t *testing.T, client *gamelift.Client) {
 
 // A run that is cut short says what it has measured, and tidies up.
 func TestInterruption(t *testing.T) {
-	e := serve(t)
+	e := mustertest.Start(t).Endpoints
 	config := configFor(t, e)
 	config.Duration = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
@@ -148,7 +115,7 @@ func TestInterruption(t *testing.T) {
 
 // Rounds share what was prepared.
 func TestRounds(t *testing.T) {
-	config := configFor(t, serve(t))
+	config := configFor(t, mustertest.Start(t).Endpoints)
 	config.Duration = time.Minute
 	for _, name := range []string{"sessions", "accept", "lives"} {
 		p, _ := bench.Lookup(name)
@@ -168,7 +135,7 @@ func TestRounds(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	e := serve(t)
+	e := mustertest.Start(t).Endpoints
 	p, _ := bench.Lookup("player")
 	for want, change := range map[string]func(*bench.Config){
 		"without a path":              func(c *bench.Config) { c.Endpoint = "localhost" },

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
-	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/direct"
 )
@@ -24,58 +20,16 @@ const home = "custom-home"
 
 // A service is Muster in this process with one Anywhere fleet.
 type service struct {
-	testing.TB
-	muster.Endpoints
-	admin *gamelift.Client
+	*mustertest.Service
 	fleet string
+	host  gameserver.ServerParameters // of its only compute
 }
 
 func startMuster(t testing.TB) *service {
 	t.Helper()
-	config := muster.DefaultConfig()
-	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
-	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
-	config.Ready = func(e muster.Endpoints) { ready <- e }
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() { ended <- muster.Run(ctx, config) }()
-	s := &service{TB: t}
-	select {
-	case s.Endpoints = <-ready:
-	case err := <-ended:
-		cancel()
-		t.Fatalf("the service did not start: %v", err)
-	}
-	client := &http.Client{Transport: &http.Transport{}}
-	t.Cleanup(func() {
-		client.CloseIdleConnections()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the service ended with: %v", err)
-		}
-	})
-	s.admin = gamelift.New(gamelift.Options{Region: s.Region, BaseEndpoint: &s.HTTP, HTTPClient: client, Credentials: s.keys()})
-	s.newFleet()
-	return s
-}
-
-func (s *service) keys() aws.CredentialsProvider {
-	return credentials.NewStaticCredentialsProvider(s.AccessKey, s.SecretKey, "")
-}
-
-func (s *service) newFleet() {
-	s.Helper()
-	_, err := s.admin.CreateLocation(s.Context(), &gamelift.CreateLocationInput{LocationName: new(home)})
-	s.check(err)
-	made, err := s.admin.CreateFleet(s.Context(), &gamelift.CreateFleetInput{
-		Name: new("Arena"), ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: new(home)}},
-	})
-	s.check(err)
-	s.fleet = *made.FleetAttributes.FleetId
-	_, err = s.admin.RegisterCompute(s.Context(), &gamelift.RegisterComputeInput{
-		FleetId: &s.fleet, Location: new(home), ComputeName: new("host-1"), IpAddress: new("127.0.0.1"), DnsName: new("host-1.example.com"),
-	})
-	s.check(err)
+	s := mustertest.Start(t)
+	fleet := s.Fleet(home)
+	return &service{s, fleet, s.Compute(fleet, home, "host-1", func(in *gamelift.RegisterComputeInput) { in.DnsName = new("host-1.example.com") })}
 }
 
 func (s *service) check(err error) {
@@ -89,59 +43,37 @@ func (s *service) check(err error) {
 // activates those that it should.
 func (s *service) launch(port int, activate bool) <-chan gameserver.GameSession {
 	s.Helper()
-	token, err := s.admin.GetComputeAuthToken(s.Context(), &gamelift.GetComputeAuthTokenInput{FleetId: &s.fleet, ComputeName: new("host-1")})
-	s.check(err)
 	server := gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})
 	s.Cleanup(func() { server.Close(); server.Wait() })
-	s.check(server.Connect(s.Context(), gameserver.ServerParameters{
-		WebSocketURL: s.WS, HostID: "host-1", FleetID: s.fleet, AuthToken: *token.AuthToken,
-	}))
+	s.check(server.Connect(s.Context(), s.host))
 	started := make(chan gameserver.GameSession, 1)
 	s.check(server.ProcessReady(s.Context(), gameserver.ProcessParameters{
 		Port: port,
 		OnStartGameSession: func(g gameserver.GameSession) {
 			if activate {
-				s.report(server.ActivateGameSession(context.Background()))
+				s.Report(server.ActivateGameSession(context.Background()))
 			}
 			started <- g
 		},
-		OnProcessTerminate: func() { s.report(server.ProcessEnding(context.Background())) },
+		OnProcessTerminate: func() { s.Report(server.ProcessEnding(context.Background())) },
 	}))
 	return started
-}
-
-// report fails the test when a game server's call failed, unless the test is over.
-func (s *service) report(err error) {
-	if err != nil && !errors.Is(err, gameserver.ErrClosed) {
-		s.Error(err)
-	}
 }
 
 func (s *service) provider() *direct.Provider {
 	s.Helper()
 	return newProvider(s, direct.Config{
-		Endpoint: s.HTTP, Region: s.Region, Credentials: s.keys(), Target: direct.Target{FleetID: s.fleet},
+		Endpoint: s.HTTP, Region: s.Region, Credentials: s.AWS.Credentials, Target: direct.Target{FleetID: s.fleet},
 	})
 }
 
 // awaitStatus waits until a game session has a status.
 func (s *service) awaitStatus(id string, want types.GameSessionStatus) {
 	s.Helper()
-	limit, tick := time.NewTimer(patience), time.NewTicker(10*time.Millisecond)
-	defer limit.Stop()
-	defer tick.Stop()
-	for {
-		out, err := s.admin.DescribeGameSessions(s.Context(), &gamelift.DescribeGameSessionsInput{GameSessionId: &id})
-		s.check(err)
-		if out.GameSessions[0].Status == want {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			s.Fatalf("the game session is still %s", out.GameSessions[0].Status)
-		}
-	}
+	mustertest.Eventually(s, "the game session is "+string(want), func() bool {
+		in := &gamelift.DescribeGameSessionsInput{GameSessionId: &id}
+		return mustertest.Call(s, s.Client.DescribeGameSessions, in).GameSessions[0].Status == want
+	})
 }
 
 // TestCreateSearchReserve goes the way of the session interface: a session is made

@@ -1,77 +1,28 @@
 package gateway_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/gamelift"
-	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/gateway"
 )
 
 // A service is Muster in this process, with its gateway and one Anywhere fleet.
 type service struct {
-	testing.TB
-	muster.Endpoints
-	admin *gamelift.Client
-	http  *http.Client
+	*mustertest.Service
 	fleet string
+	host  gameserver.ServerParameters // of its only compute
 }
 
 func startMuster(t testing.TB, change func(*muster.Config)) *service {
 	t.Helper()
-	config := muster.DefaultConfig()
-	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
-	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
-	change(&config)
-	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
-	config.Ready = func(e muster.Endpoints) { ready <- e }
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() { ended <- muster.Run(ctx, config) }()
-	s := &service{TB: t, http: &http.Client{Transport: &http.Transport{}}}
-	select {
-	case s.Endpoints = <-ready:
-	case err := <-ended:
-		cancel()
-		t.Fatalf("the service did not start: %v", err)
-	}
-	t.Cleanup(func() {
-		s.http.CloseIdleConnections()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the service ended with: %v", err)
-		}
-	})
-	s.admin = gamelift.New(gamelift.Options{
-		Region: s.Region, BaseEndpoint: &s.HTTP, HTTPClient: s.http, Credentials: credentials.NewStaticCredentialsProvider(s.AccessKey, s.SecretKey, ""),
-	})
-	s.newFleet()
-	return s
-}
-
-func (s *service) newFleet() {
-	s.Helper()
-	home := "custom-home"
-	_, err := s.admin.CreateLocation(s.Context(), &gamelift.CreateLocationInput{LocationName: &home})
-	s.check(err)
-	made, err := s.admin.CreateFleet(s.Context(), &gamelift.CreateFleetInput{
-		Name: new("Arena"), ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: &home}},
-	})
-	s.check(err)
-	s.fleet = *made.FleetAttributes.FleetId
-	_, err = s.admin.RegisterCompute(s.Context(), &gamelift.RegisterComputeInput{
-		FleetId: &s.fleet, Location: &home, ComputeName: new("host-1"), IpAddress: new("127.0.0.1"),
-	})
-	s.check(err)
+	s := mustertest.Start(t, change)
+	fleet := s.Fleet("custom-home")
+	return &service{s, fleet, s.Compute(fleet, "custom-home", "host-1")}
 }
 
 func (s *service) check(err error) {
@@ -84,26 +35,12 @@ func (s *service) check(err error) {
 // launch starts a game server that activates its session at once.
 func (s *service) launch(port int) {
 	s.Helper()
-	token, err := s.admin.GetComputeAuthToken(s.Context(), &gamelift.GetComputeAuthTokenInput{FleetId: &s.fleet, ComputeName: new("host-1")})
-	s.check(err)
-	server := gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})
-	s.Cleanup(func() { server.Close(); server.Wait() })
-	s.check(server.Connect(s.Context(), gameserver.ServerParameters{WebSocketURL: s.WS, HostID: "host-1", FleetID: s.fleet, AuthToken: *token.AuthToken}))
-	report := func(err error) {
-		if err != nil && !errors.Is(err, gameserver.ErrClosed) {
-			s.Error(err)
-		}
-	}
-	s.check(server.ProcessReady(s.Context(), gameserver.ProcessParameters{
-		Port:               port,
-		OnStartGameSession: func(gameserver.GameSession) { report(server.ActivateGameSession(context.Background())) },
-		OnProcessTerminate: func() { report(server.ProcessEnding(context.Background())) },
-	}))
+	s.Launch(s.host, port)
 }
 
 func (s *service) provider(change ...func(*gateway.Config)) *gateway.Provider {
 	s.Helper()
-	cfg := gateway.Config{URL: s.Gateway, HTTPClient: s.http}
+	cfg := gateway.Config{URL: s.Gateway, HTTPClient: s.Web}
 	for _, f := range change {
 		f(&cfg)
 	}

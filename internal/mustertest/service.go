@@ -1,0 +1,104 @@
+// Package mustertest is what tests share that need a whole service: Muster in the
+// test's process, the client of the AWS SDK for Go, fleets and game servers. All of
+// it ends with the test, in order, and leaves no goroutine or connection behind.
+//
+// What goes wrong ends the test with Fatal, so that only the test's own goroutine may
+// call these functions, Report aside.
+package mustertest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+
+	"github.com/muster-gg/muster"
+)
+
+// Patience is how long a test waits for what must happen, on a busy machine.
+const Patience = time.Minute
+
+// A Service is Muster in this process, on ports of its own.
+type Service struct {
+	testing.TB
+	muster.Endpoints
+
+	Web    *http.Client     // has a transport of its own, whose idle connections are closed with the test
+	AWS    aws.Config       // for clients that a test makes itself: the first access key, over Web
+	Client *gamelift.Client // of that, without retries: a refusal arrives as it was given
+}
+
+// Start runs a service and returns when it is ready. Its data is in a directory of
+// the test, its session gateway is on, and its log has errors only. Each change may
+// alter the settings, except Ready. If the service ends with an error, the test
+// fails.
+func Start(t testing.TB, change ...func(*muster.Config)) *Service {
+	t.Helper()
+	config := muster.DefaultConfig()
+	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
+	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	for _, f := range change {
+		f(&config)
+	}
+	s := &Service{TB: t, Web: &http.Client{Transport: &http.Transport{}}}
+	s.run(config)
+	s.AWS = aws.Config{
+		Region: s.Region, BaseEndpoint: &s.HTTP, HTTPClient: s.Web,
+		Credentials: credentials.NewStaticCredentialsProvider(s.AccessKey, s.SecretKey, ""),
+	}
+	s.Client = gamelift.NewFromConfig(s.AWS, func(o *gamelift.Options) { o.Retryer = aws.NopRetryer{} })
+	return s
+}
+
+func (s *Service) run(config muster.Config) {
+	s.Helper()
+	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
+	config.Ready = func(e muster.Endpoints) { ready <- e }
+	// Not the test's context, which ends before what the test has to clean up.
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { ended <- muster.Run(ctx, config) }()
+	select {
+	case s.Endpoints = <-ready:
+	case err := <-ended:
+		cancel()
+		s.Fatalf("the service did not start: %v", err)
+	}
+	s.Cleanup(func() {
+		s.Web.CloseIdleConnections()
+		cancel()
+		if err := <-ended; err != nil {
+			s.Errorf("the service ended with: %v", err)
+		}
+	})
+}
+
+// Call makes a call of the API that must succeed.
+func Call[I, O any](t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) *O {
+	t.Helper()
+	out, err := operation(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Eventually waits until a condition holds, for as long as Patience. It says what
+// did not happen otherwise.
+func Eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	limit, tick := time.NewTimer(Patience), time.NewTicker(5*time.Millisecond)
+	defer limit.Stop()
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
