@@ -109,12 +109,22 @@ func searched(work, benchmark string, limit float64) row {
 	}
 }
 
+// created is a row of create_session of the session gateway, by one of its quantiles.
+func created(work, benchmark, quantile string) row {
+	ratio := "of-polling-by-" + quantile
+	return row{
+		work: work + ", " + quantile, benchmark: "Gateway/" + benchmark, figure: ms(quantile + "-ms"), goals: []goal{{ratioTo(ratio), true, 1}},
+		allocs: "allocations/op", cpu: "cpu-µs/op",
+		peers: []peer{{"gateway that polls the API, as the original", ms("polling-" + quantile + "-ms"), ratio, "of-polling-by-cpu", "polling-allocations/op", "polling-cpu-µs/op"}},
+	}
+}
+
 // alone is a row without a peer.
 func alone(work, benchmark, cpu string, g goal) row {
 	return row{work: work, benchmark: benchmark, figure: g.of, goals: []goal{g}, cpu: cpu}
 }
 
-// runs is the table. The runs are made one after the other, in about nine minutes.
+// runs is the table. The runs are made one after the other, in about eleven minutes.
 var runs = []run{
 	{
 		name: "player sessions over HTTP", pattern: "Reservations", operations: 60_000, rows: []row{
@@ -142,6 +152,17 @@ var runs = []run{
 	{
 		name: "acceptances", pattern: "Sockets/accept", operations: 200_000, rows: []row{
 			sockets("AcceptPlayerSession over WebSocket, 64 × 8 in flight", "accept", goal{rate("rate/s", 1), true, 50_000}),
+		},
+	},
+	{
+		name: "session gateway at 200/s", pattern: "Gateway/offered", operations: 6000, rows: []row{
+			created("create_session → player session, 200/s", "offered", "p50"),
+			created("create_session → player session, 200/s", "offered", "p99"),
+		},
+	},
+	{
+		name: "session gateway, one after the other", pattern: "Gateway/alone", operations: 1200, rows: []row{
+			created("create_session → player session, one after the other", "alone", "p50"),
 		},
 	},
 	{
