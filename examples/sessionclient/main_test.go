@@ -17,10 +17,8 @@ func TestEvening(t *testing.T) {
 	server := s.host()
 	ada := s.player("ada")
 	bob := s.player("bob")
-	ada.types("hello")
-	bob.prints(`(?m)^ada: hello$`)
-	bob.types("good evening")
-	ada.prints(`(?m)^bob: good evening$`)
+	talk(t, ada, bob, "hello", "ada: hello\n")
+	talk(t, bob, ada, "good evening", "bob: good evening\n")
 	if strings.Contains(ada.text(), "ada: hello") {
 		t.Error("ada hears herself")
 	}
@@ -32,6 +30,16 @@ func TestEvening(t *testing.T) {
 	eventually(t, "ada's place is free", func() bool { return s.statuses()["ada"] == types.PlayerSessionStatusCompleted })
 	bob.leaves()
 	server.ends(0) // with its last player
+}
+
+// talk has one player say something until another one hears it: who has just been
+// let in may not be among those who are told yet.
+func talk(t *testing.T, from, to *program, words, heard string) {
+	t.Helper()
+	eventually(t, heard, func() bool {
+		from.types(words)
+		return strings.Contains(to.text(), heard)
+	})
 }
 
 // TestServerGone ends with an error that says so.

@@ -34,8 +34,9 @@
 //	}
 //
 // The player's handler is one like any other. Its OnConnected runs when Welcome is
-// queued, so what it sends comes after; its OnDisconnected gives back what Admit
-// has taken:
+// queued, so what it sends comes after; the player may have read Welcome by then,
+// and what others are told meanwhile is not told to who joins a group only there.
+// Its OnDisconnected gives back what Admit has taken:
 //
 //	func (p player) OnConnected(s *gamenet.Session)                   { players.Add(s) }
 //	func (p player) OnPacket(_ *gamenet.Session, said gamenet.Packet) { _ = players.Broadcast(said) }
