@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
@@ -15,9 +16,11 @@ import (
 )
 
 // runService runs the service as the program that it is: it paces the garbage
-// collector, which is nothing for muster.Run to do inside of another program.
+// collector and keeps to the memory of its container, which is nothing for muster.Run
+// to do inside of another program.
 func runService(ctx context.Context, config muster.Config) error {
-	defer gcpace.Keep(gcpace.Headroom)()
+	_, _ = memlimit.Set() // that of the container; an error says that there is none to find
+	defer gcpace.Keep(gcpace.Serve)()
 	return muster.Run(ctx, config)
 }
 

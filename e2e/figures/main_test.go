@@ -28,7 +28,7 @@ var roles = map[string]role{
 }
 
 func TestMain(m *testing.M) {
-	gcpace.Keep(gcpace.Headroom) // as muster serve does; the peers get the same
+	gcpace.Keep(gcpace.Serve) // as muster serve does; the peers get the same
 	name := os.Getenv(roleVariable)
 	if name == "" {
 		os.Exit(m.Run())

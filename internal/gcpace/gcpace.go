@@ -6,6 +6,10 @@
 // and spends a fifth of its time on that. Here a collection begins after a
 // headroom, or after as much as is alive where that is more: large services are
 // paced as usual.
+//
+// What a collection costs grows with what is alive: at 20,000 sockets it takes half
+// a second of processor time, and whoever calls meanwhile notices. So the headroom
+// grows too, and the share of the time that collections take stays the same.
 package gcpace
 
 import (
@@ -19,18 +23,26 @@ import (
 // usual is Go's own pace: what GOGC is when nobody sets it.
 const usual = 100
 
-// Headroom is that of muster serve, in bytes. At full load a service of two
-// processors allocates some 500 MB a second; more headroom brought little.
-const Headroom = 128 << 20
+// share is the headroom between the bounds, in bytes for a byte that is alive.
+const share = 4
+
+// A Headroom is how many bytes are allocated between two collections: four for each
+// byte that is alive, within these bounds.
+type Headroom struct{ Least, Most uint64 }
+
+// Serve is the headroom of muster serve. At full load a service of two processors
+// allocates some 500 MB a second; a small one gains little from more than the least.
+var Serve = Headroom{Least: 128 << 20, Most: 512 << 20}
 
 // Keep paces the collector of this process until stop is called, which brings
-// back the pace of before. Headroom is in bytes. When the operator has set GOGC,
-// that stays as it is. Two at a time would undo each other's work.
-func Keep(headroom uint64) (stop func()) {
+// back the pace of before. When the operator has set GOGC, that stays as it is, and
+// a memory limit (GOMEMLIMIT) goes before the headroom. Two at a time would undo each
+// other's work.
+func Keep(h Headroom) (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	p := &pacer{headroom: headroom}
+	p := &pacer{headroom: h}
 	before := p.pace()
 	p.arm()
 	return func() { p.stop(before) }
@@ -38,7 +50,7 @@ func Keep(headroom uint64) (stop func()) {
 
 // A pacer looks at the live memory after each collection.
 type pacer struct {
-	headroom uint64
+	headroom Headroom
 
 	mu      sync.Mutex
 	percent int // the pace at this time
@@ -82,8 +94,10 @@ func (p *pacer) pace() (before int) {
 	return before
 }
 
-// percent is the pace, in percent of what is alive, that gives a headroom.
-func percent(headroom, live uint64) int {
-	const least = 1 << 20 // of live memory: before the first collection there is none
-	return max(usual, int(100*headroom/max(live, least)))
+// percent is the pace, in percent of what is alive, that gives a headroom. The runtime
+// takes no less than 4 MB for alive.
+func percent(h Headroom, live uint64) int {
+	live = max(live, 4<<20)
+	headroom := min(max(share*live, h.Least), h.Most)
+	return max(usual, int(100*headroom/live))
 }

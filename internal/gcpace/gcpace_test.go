@@ -9,18 +9,24 @@ import (
 func TestPercent(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
-		headroom, live uint64
-		want           int
+		live uint64
+		want int
 	}{
-		{128 * mib, 0, 12_800},
-		{128 * mib, 16 * mib, 800},
-		{128 * mib, 128 * mib, 100},
-		{128 * mib, 4096 * mib, 100},
-		{0, 16 * mib, 100},
+		{0, 3200},
+		{16 * mib, 800},
+		{32 * mib, 400},
+		{64 * mib, 400},
+		{128 * mib, 400},
+		{256 * mib, 200},
+		{512 * mib, 100},
+		{4096 * mib, 100},
 	} {
-		if got := percent(c.headroom, c.live); got != c.want {
-			t.Errorf("percent(%d, %d) = %d, want %d", c.headroom, c.live, got, c.want)
+		if got := percent(Headroom{128 * mib, 512 * mib}, c.live); got != c.want {
+			t.Errorf("with %d bytes alive the pace is %d, want %d", c.live, got, c.want)
 		}
+	}
+	if got := percent(Headroom{}, 16*mib); got != 100 {
+		t.Errorf("without headroom the pace is %d", got)
 	}
 }
 
@@ -29,7 +35,7 @@ func TestKeep(t *testing.T) {
 	t.Setenv("GOGC", "")
 	runtime.GC() // without what other tests have left
 	before := pace()
-	stop := Keep(64 << 20)
+	stop := Keep(Headroom{64 << 20, 64 << 20})
 	if pace() <= usual {
 		t.Errorf("with little memory the pace is %d", pace())
 	}
@@ -47,7 +53,7 @@ func TestKeep(t *testing.T) {
 func TestOperatorsChoice(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	before := pace()
-	defer Keep(64 << 20)()
+	defer Keep(Headroom{64 << 20, 64 << 20})()
 	if pace() != before {
 		t.Errorf("the pace is %d, not the operator's %d", pace(), before)
 	}
