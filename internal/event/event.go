@@ -69,7 +69,9 @@ func NewSet(groups ...[]Entry) *Set {
 }
 
 var (
-	encMode = must(cbor.EncOptions{Sort: cbor.SortNone, ShortestFloat: cbor.ShortestFloat16}.UserBufferEncMode())
+	// Sorted, so that the same fact has the same bytes: fields stand in the order of
+	// their keys all the same, maps would not.
+	encMode = must(cbor.EncOptions{Sort: cbor.SortBytewiseLexical, ShortestFloat: cbor.ShortestFloat16}.UserBufferEncMode())
 	decMode = must(cbor.DecOptions{
 		MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24, DupMapKey: cbor.DupMapKeyQuiet,
 		UTF8: cbor.UTF8DecodeInvalid, // what a peer was allowed to send must be readable for ever

@@ -73,6 +73,9 @@ func (r *MapReader) Int() int64 {
 	return int64(v)
 }
 
+// Time reads a moment.
+func (r *MapReader) Time() Time { return Time(r.Int()) }
+
 // True reads a boolean that is true.
 func (r *MapReader) True() bool {
 	if len(r.data) == 0 || r.data[0] != cborTrue {

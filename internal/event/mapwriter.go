@@ -1,19 +1,26 @@
 package event
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // A MapWriter appends the fields of an event, for types that encode themselves
 // because they are written often. The bytes are those that the cbor library
 // makes of the `cbor:"N,keyasint"` tags: fields in the order of the struct, and
 // each in its shortest form. A differential test holds them to that.
 type MapWriter struct {
-	buf  []byte
-	head int // where the map begins
+	buf    []byte
+	head   int // where the map begins
+	fields int
 }
 
-// maxFields is how many fields a MapWriter can write: their number and their
-// keys stand in one byte each.
-const maxFields = 23
+// maxFields is how many fields a MapWriter can write: their number and their keys
+// are numbers of one byte.
+const maxFields = 255
+
+// oneByte is the largest number that stands in the first byte of an item.
+const oneByte = 23
 
 // The major types of CBOR, in the upper three bits of an item's first byte.
 // Source: RFC 8949, section 3.1.
@@ -35,11 +42,18 @@ func WriteMap(dst []byte) MapWriter {
 }
 
 // End returns the bytes with the whole map.
-func (w *MapWriter) End() []byte { return w.buf }
+func (w *MapWriter) End() []byte {
+	if w.fields <= oneByte {
+		w.buf[w.head] = majorMap | byte(w.fields)
+		return w.buf
+	}
+	w.buf[w.head] = majorMap | oneByte + 1 // the number stands in the next byte
+	return slices.Insert(w.buf, w.head+1, byte(w.fields))
+}
 
 func (w *MapWriter) key(n byte) {
-	w.buf[w.head]++
-	w.buf = append(w.buf, n)
+	w.fields++
+	w.buf = appendHead(w.buf, majorUint, uint64(n))
 }
 
 // Uint writes a number.
@@ -106,16 +120,18 @@ func (w *MapWriter) OptBytes(key byte, b []byte) {
 	}
 }
 
+// Texts writes a list of texts; nil is null.
+func (w *MapWriter) Texts(key byte, texts []string) {
+	WriteList(w, key, texts, appendText)
+}
+
 // OptTexts writes a list of texts if there are any.
 func (w *MapWriter) OptTexts(key byte, texts []string) {
-	if len(texts) == 0 {
-		return
-	}
-	w.key(key)
-	w.buf = appendHead(w.buf, majorArray, uint64(len(texts)))
-	for _, s := range texts {
-		w.buf = append(appendHead(w.buf, majorText, uint64(len(s))), s...)
-	}
+	WriteOptList(w, key, texts, appendText)
+}
+
+func appendText(dst []byte, s *string) []byte {
+	return append(appendHead(dst, majorText, uint64(len(*s))), *s...)
 }
 
 // WriteItem writes what write appends.
