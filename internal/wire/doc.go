@@ -16,7 +16,7 @@
 // the members; the exceptions are not here but in package fault. A field says by
 // itself whether its member is present:
 //
-//	string                 string; "" is absent
+//	string                 string; "" is absent. Opt where an update may set it to ""
 //	enumeration            a string type with constants, such as FleetStatusActive; "" is absent
 //	number, boolean        Opt; the zero Opt is absent
 //	timestamp              time.Time in UTC, kept to the millisecond; the zero time is absent

@@ -78,6 +78,14 @@ func (op Operation[I, O]) Decode(p Protocol, body []byte) (*I, error) {
 	return in, nil
 }
 
+// Check checks an input against the model that did not come as a request's body.
+// The error is a *fault.Error with fault.InvalidRequest.
+func (op Operation[I, O]) Check(in *I) error {
+	var c checker
+	op.input(in).validate(&c)
+	return c.verdict()
+}
+
 // Append appends the body of a successful answer to dst and returns the extended
 // slice; a nil out is an empty structure. An operation without output has an
 // empty body.

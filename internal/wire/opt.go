@@ -1,7 +1,7 @@
 package wire
 
-// An Opt is a number or a boolean that may be absent. The zero value is absent,
-// which differs from a value that is present and zero.
+// An Opt is a number, a boolean, or a string of an update, that may be absent. The zero value is absent,
+// which differs from a value that is present and zero or empty.
 type Opt[T comparable] struct {
 	value T
 	set   bool

@@ -37,6 +37,8 @@ func (m *maker) set(v reflect.Value, optional bool) {
 		*p = Some(m.float())
 	case *Opt[bool]:
 		*p = Some(m.IntN(2) == 0)
+	case *Opt[string]:
+		*p = Some(m.text())
 	case *time.Time:
 		*p = time.UnixMilli(m.Int64N(4e12) - 1e12).UTC()
 	case *[]byte:

@@ -292,6 +292,9 @@ func toClient(dst, src reflect.Value) {
 	case Opt[bool]:
 		copyOpt(dst, v)
 		return
+	case Opt[string]:
+		copyOpt(dst, v)
+		return
 	case time.Time:
 		if !v.IsZero() {
 			dst.Set(reflect.ValueOf(&v))

@@ -7538,9 +7538,9 @@ func (v *UpdateGameSessionQueueInput) decodeCBOR(d *cborReader) {
 			v.PriorityConfiguration.decodeCBOR(d)
 			d.leave()
 		case "CustomEventData":
-			v.CustomEventData = d.text("customEventData", &ruleQueueCustomEventData)
+			v.CustomEventData = Some(d.text("customEventData", &ruleQueueCustomEventData))
 		case "NotificationTarget":
-			v.NotificationTarget = d.text("notificationTarget", &ruleQueueSnsArnStringModel)
+			v.NotificationTarget = Some(d.text("notificationTarget", &ruleQueueSnsArnStringModel))
 		default:
 			d.skip()
 		}
@@ -7586,11 +7586,11 @@ func (v *UpdateMatchmakingConfigurationInput) decodeCBOR(d *cborReader) {
 		case "RuleSetName":
 			v.RuleSetName = d.text("ruleSetName", &ruleMatchmakingRuleSetName)
 		case "NotificationTarget":
-			v.NotificationTarget = d.text("notificationTarget", &ruleSnsArnStringModel)
+			v.NotificationTarget = Some(d.text("notificationTarget", &ruleSnsArnStringModel))
 		case "AdditionalPlayerCount":
 			v.AdditionalPlayerCount = Some(d.int32("additionalPlayerCount"))
 		case "CustomEventData":
-			v.CustomEventData = d.text("customEventData", &ruleCustomEventData)
+			v.CustomEventData = Some(d.text("customEventData", &ruleCustomEventData))
 		case "GameProperties":
 			d.enter("gameProperties")
 			v.GameProperties = d.readGamePropertyList()

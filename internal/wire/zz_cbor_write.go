@@ -7106,12 +7106,12 @@ func (v *UpdateGameSessionQueueInput) appendCBOR(b []byte) []byte {
 		b = v.PriorityConfiguration.appendCBOR(append(b, "\x75"+"PriorityConfiguration"...))
 		pairs++
 	}
-	if v.CustomEventData != "" {
-		b = appendCBORText(append(b, "\x6f"+"CustomEventData"...), v.CustomEventData)
+	if x, ok := v.CustomEventData.Get(); ok {
+		b = appendCBORText(append(b, "\x6f"+"CustomEventData"...), x)
 		pairs++
 	}
-	if v.NotificationTarget != "" {
-		b = appendCBORText(append(b, "\x72"+"NotificationTarget"...), v.NotificationTarget)
+	if x, ok := v.NotificationTarget.Get(); ok {
+		b = appendCBORText(append(b, "\x72"+"NotificationTarget"...), x)
 		pairs++
 	}
 	return closeCBORMap(b, start, pairs)
@@ -7160,16 +7160,16 @@ func (v *UpdateMatchmakingConfigurationInput) appendCBOR(b []byte) []byte {
 		b = appendCBORText(append(b, "\x6b"+"RuleSetName"...), v.RuleSetName)
 		pairs++
 	}
-	if v.NotificationTarget != "" {
-		b = appendCBORText(append(b, "\x72"+"NotificationTarget"...), v.NotificationTarget)
+	if x, ok := v.NotificationTarget.Get(); ok {
+		b = appendCBORText(append(b, "\x72"+"NotificationTarget"...), x)
 		pairs++
 	}
 	if x, ok := v.AdditionalPlayerCount.Get(); ok {
 		b = appendCBORInt(append(b, "\x75"+"AdditionalPlayerCount"...), int64(x))
 		pairs++
 	}
-	if v.CustomEventData != "" {
-		b = appendCBORText(append(b, "\x6f"+"CustomEventData"...), v.CustomEventData)
+	if x, ok := v.CustomEventData.Get(); ok {
+		b = appendCBORText(append(b, "\x6f"+"CustomEventData"...), x)
 		pairs++
 	}
 	if v.GameProperties != nil {

@@ -5429,11 +5429,11 @@ func (v *UpdateGameSessionQueueInput) appendJSON(b []byte) []byte {
 	if v.PriorityConfiguration != nil {
 		b = v.PriorityConfiguration.appendJSON(append(b, `,"PriorityConfiguration":`...))
 	}
-	if v.CustomEventData != "" {
-		b = appendJSONText(append(b, `,"CustomEventData":`...), v.CustomEventData)
+	if x, ok := v.CustomEventData.Get(); ok {
+		b = appendJSONText(append(b, `,"CustomEventData":`...), x)
 	}
-	if v.NotificationTarget != "" {
-		b = appendJSONText(append(b, `,"NotificationTarget":`...), v.NotificationTarget)
+	if x, ok := v.NotificationTarget.Get(); ok {
+		b = appendJSONText(append(b, `,"NotificationTarget":`...), x)
 	}
 	return closeJSON(b, start, '{', '}')
 }
@@ -5469,14 +5469,14 @@ func (v *UpdateMatchmakingConfigurationInput) appendJSON(b []byte) []byte {
 	if v.RuleSetName != "" {
 		b = appendJSONText(append(b, `,"RuleSetName":`...), v.RuleSetName)
 	}
-	if v.NotificationTarget != "" {
-		b = appendJSONText(append(b, `,"NotificationTarget":`...), v.NotificationTarget)
+	if x, ok := v.NotificationTarget.Get(); ok {
+		b = appendJSONText(append(b, `,"NotificationTarget":`...), x)
 	}
 	if x, ok := v.AdditionalPlayerCount.Get(); ok {
 		b = strconv.AppendInt(append(b, `,"AdditionalPlayerCount":`...), int64(x), 10)
 	}
-	if v.CustomEventData != "" {
-		b = appendJSONText(append(b, `,"CustomEventData":`...), v.CustomEventData)
+	if x, ok := v.CustomEventData.Get(); ok {
+		b = appendJSONText(append(b, `,"CustomEventData":`...), x)
 	}
 	if v.GameProperties != nil {
 		b = appendJSONGamePropertyList(append(b, `,"GameProperties":`...), v.GameProperties)

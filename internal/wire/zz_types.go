@@ -2342,8 +2342,8 @@ type UpdateGameSessionQueueInput struct {
 	Destinations          []GameSessionQueueDestination
 	FilterConfiguration   *FilterConfiguration
 	PriorityConfiguration *PriorityConfiguration
-	CustomEventData       string // 0 to 256 characters, ^[\s\S]*$, sensitive
-	NotificationTarget    string // 0 to 300 characters, ^[a-zA-Z0-9:_-]*(\.fifo)?$
+	CustomEventData       Opt[string] // 0 to 256 characters, ^[\s\S]*$, sensitive
+	NotificationTarget    Opt[string] // 0 to 300 characters, ^[a-zA-Z0-9:_-]*(\.fifo)?$
 }
 
 // UpdateGameSessionQueueOutput is the output of UpdateGameSessionQueue.
@@ -2360,9 +2360,9 @@ type UpdateMatchmakingConfigurationInput struct {
 	AcceptanceTimeoutSeconds Opt[int32] // 1 to 600
 	AcceptanceRequired       Opt[bool]
 	RuleSetName              string         // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
-	NotificationTarget       string         // 0 to 300 characters, ^[a-zA-Z0-9:_/-]*(\.fifo)?$
+	NotificationTarget       Opt[string]    // 0 to 300 characters, ^[a-zA-Z0-9:_/-]*(\.fifo)?$
 	AdditionalPlayerCount    Opt[int32]     // at least 0
-	CustomEventData          string         // 0 to 256 characters, sensitive
+	CustomEventData          Opt[string]    // 0 to 256 characters, sensitive
 	GameProperties           []GameProperty // at most 16 elements
 	GameSessionData          string         // 1 to 4096 characters, sensitive
 	BackfillMode             BackfillMode

@@ -1746,8 +1746,8 @@ func (v *UpdateGameSessionQueueInput) validate(c *checker) {
 		v.PriorityConfiguration.validate(c)
 		c.leave()
 	}
-	c.text("customEventData", v.CustomEventData, &ruleQueueCustomEventData)
-	c.text("notificationTarget", v.NotificationTarget, &ruleQueueSnsArnStringModel)
+	c.text("customEventData", v.CustomEventData.Or(""), &ruleQueueCustomEventData)
+	c.text("notificationTarget", v.NotificationTarget.Or(""), &ruleQueueSnsArnStringModel)
 }
 
 func (v *UpdateMatchmakingConfigurationInput) validate(c *checker) {
@@ -1759,9 +1759,9 @@ func (v *UpdateMatchmakingConfigurationInput) validate(c *checker) {
 	number(c, "requestTimeoutSeconds", v.RequestTimeoutSeconds, &ruleMatchmakingRequestTimeoutInteger)
 	number(c, "acceptanceTimeoutSeconds", v.AcceptanceTimeoutSeconds, &ruleMatchmakingAcceptanceTimeoutInteger)
 	c.text("ruleSetName", v.RuleSetName, &ruleMatchmakingRuleSetName)
-	c.text("notificationTarget", v.NotificationTarget, &ruleSnsArnStringModel)
+	c.text("notificationTarget", v.NotificationTarget.Or(""), &ruleSnsArnStringModel)
 	number(c, "additionalPlayerCount", v.AdditionalPlayerCount, &ruleWholeNumber)
-	c.text("customEventData", v.CustomEventData, &ruleCustomEventData)
+	c.text("customEventData", v.CustomEventData.Or(""), &ruleCustomEventData)
 	if len(v.GameProperties) > 0 {
 		c.checkGamePropertyList("gameProperties", v.GameProperties)
 	}

@@ -84,7 +84,7 @@ func (c codec) structReader(m *model, s *source, shape *shape) {
 	s.p("switch %s {", c.name)
 	for _, mem := range shape.Members {
 		s.p("case %q:", mem.name)
-		c.readMember(m, s, mem)
+		c.readMember(m, s, shape, mem)
 		if i := slices.Index(shape.Required, mem.name); i >= 0 {
 			s.p("seen |= 1 << %d", i)
 		}
@@ -100,9 +100,13 @@ func (c codec) structReader(m *model, s *source, shape *shape) {
 	s.p("}")
 }
 
-func (c codec) readMember(m *model, s *source, mem member) {
+func (c codec) readMember(m *model, s *source, holder *shape, mem member) {
 	target := m.shapes[mem.shape]
 	field, name := "v."+mem.name, lower(mem.name)
+	if m.clearable(holder, mem) {
+		s.p("%s = Some(%s)", field, m.readScalar(mem.shape, name))
+		return
+	}
 	switch target.Type {
 	case "structure":
 		s.p("d.enter(%q)\n%s = new(%s)\n%s.decode%s(d)\nd.leave()", name, field, mem.shape, field, c.protocol)
@@ -222,8 +226,11 @@ func (c codec) writeMember(m *model, s *source, holder *shape, mem member) {
 	switch target.Type {
 	case "string":
 		condition = field + ` != ""`
-		if holder.requires(mem.name) && takesEmpty(target) {
+		switch {
+		case holder.requires(mem.name) && takesEmpty(target):
 			condition = ""
+		case m.clearable(holder, mem):
+			condition, value = "x, ok := "+field+".Get(); ok", "x"
 		}
 	case "timestamp":
 		condition = "!" + field + ".IsZero()"

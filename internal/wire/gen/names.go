@@ -50,9 +50,12 @@ func (m *model) elementType(name string) string {
 }
 
 // fieldType is the Go type of a structure's member.
-func (m *model) fieldType(name string) string {
-	t := m.elementType(name)
-	switch m.shapes[name].Type {
+func (m *model) fieldType(holder *shape, mem member) string {
+	t := m.elementType(mem.shape)
+	if m.clearable(holder, mem) {
+		return "Opt[" + t + "]"
+	}
+	switch m.shapes[mem.shape].Type {
 	case "structure":
 		return "*" + t
 	case "integer", "long", "float", "double", "boolean":
@@ -60,4 +63,12 @@ func (m *model) fieldType(name string) string {
 	default:
 		return t
 	}
+}
+
+// clearable reports whether a member is a string that an update may set to the
+// empty one, which differs from leaving it as it is.
+func (m *model) clearable(holder *shape, mem member) bool {
+	target := m.shapes[mem.shape]
+	return strings.HasPrefix(holder.name, "Update") && strings.HasSuffix(holder.name, "Input") &&
+		target.Type == "string" && !holder.requires(mem.name) && takesEmpty(target)
 }

@@ -15,7 +15,7 @@ func writeTypes(m *model, s *source) error {
 		s.p("\n// %s is %s.", shape.name, roles[shape.name])
 		s.p("type %s struct {", shape.name)
 		for _, mem := range shape.Members {
-			s.p("%s %s%s", mem.name, m.fieldType(mem.shape), m.remark(shape, mem))
+			s.p("%s %s%s", mem.name, m.fieldType(shape, mem), m.remark(shape, mem))
 		}
 		s.p("}")
 	}

@@ -55,6 +55,9 @@ func (m *model) writeMemberCheck(s *source, holder *shape, mem member) {
 	field, name := "v."+mem.name, lower(mem.name)
 	switch target.Type {
 	case "string":
+		if m.clearable(holder, mem) {
+			field += `.Or("")`
+		}
 		s.p("c.text(%q, %s, &rule%s)", name, m.asString(mem.shape, field), mem.shape)
 	case "structure":
 		s.p("if %s != nil {\nc.enter(%q)\n%s.validate(c)\nc.leave()\n}", field, name, field)
