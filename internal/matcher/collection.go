@@ -1,0 +1,348 @@
+package matcher
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/muster-gg/muster/internal/ruleset"
+)
+
+// A span is the bounds of a count, both inclusive.
+type span struct{ least, most int }
+
+func (r *rule) span() span {
+	s := span{0, math.MaxInt}
+	if r.MinCount != nil {
+		s.least = *r.MinCount
+	}
+	if r.MaxCount != nil {
+		s.most = *r.MaxCount
+	}
+	return s
+}
+
+// holds reports whether n is in the bounds, and whether that is final when n
+// changes so.
+func (s span) holds(n int, t trend) (ok, final bool) {
+	ok = n >= s.least && n <= s.most
+	switch t {
+	case fixed:
+		final = true
+	case rising:
+		final = n > s.most || ok && s.most == math.MaxInt
+	case falling:
+		final = n < s.least || ok && s.least <= 0
+	case free:
+	}
+	return ok, final
+}
+
+// check is the answer for a count that stands for the whole rule.
+func (s span) check(n int, t trend) (truth, bool) {
+	ok, final := s.holds(n, t)
+	if ok {
+		return yes, final
+	}
+	return no, final
+}
+
+func (s span) String() string {
+	switch {
+	case s.most == math.MaxInt:
+		return fmt.Sprintf("at least %d", s.least)
+	case s.least <= 0:
+		return fmt.Sprintf("at most %d", s.most)
+	default:
+		return fmt.Sprintf("%d to %d", s.least, s.most)
+	}
+}
+
+func (c compiler) collection(made *rule) {
+	measured := make([]texts, len(made.Measurements))
+	for i, e := range made.Measurements {
+		measured[i] = c.strings(e)
+	}
+	switch made.Operation {
+	case "contains":
+		c.occurrences(made, measured)
+	case "intersection":
+		c.inCommon(made, measured)
+	default:
+		c.inReference(made, measured)
+	}
+}
+
+// occurrences counts the collections that contain the reference.
+func (c compiler) occurrences(made *rule, measured []texts) {
+	reference, bounds, direction := c.pool.strings.number(*made.Reference.Text), made.span(), rising
+	if !allPermanent(measured) {
+		direction = free
+	}
+	count := func(t *trial) (n int) {
+		all, _ := t.leaves(measured)
+		for _, s := range all {
+			if s == reference {
+				n++
+			}
+		}
+		return n
+	}
+	made.check = func(t *trial) (truth, bool) { return bounds.check(count(t), direction) }
+	made.figures = func(t *trial) string {
+		return fmt.Sprintf("%d have %q, need %v", count(t), *made.Reference.Text, bounds)
+	}
+}
+
+// A quota is a number of players of whom a rule wants a value. It is no rule: it sees
+// at a glance that nobody has it.
+type quota struct {
+	least     int
+	reference int32
+	column    int
+	list      bool // the column is one of lists; else of texts
+}
+
+// count is how often a ticket has the value at most.
+func (q *quota) count(e *entry) (n int) {
+	if !q.list {
+		for _, s := range e.texts[q.column] {
+			if s == q.reference {
+				n++
+			}
+		}
+		return n
+	}
+	for _, list := range e.lists[q.column] {
+		if contains(list, q.reference) {
+			n++
+		}
+	}
+	return n
+}
+
+// quota finds the one of a rule that counts players.
+func (c compiler) quota(made *rule) (q quota, ok bool) {
+	if made.Type != ruleset.Collection || made.Operation != "contains" || made.Operand || len(made.Measurements) != 1 {
+		return q, false
+	}
+	e := made.Measurements[0]
+	for e.Func == "flatten" {
+		e = e.Arg
+	}
+	if e.Func != "" || e.Path.Of != ruleset.OfAttribute {
+		return q, false
+	}
+	q = quota{least: made.span().least, reference: c.pool.strings.number(*made.Reference.Text), list: c.isList(e.Path)}
+	if q.list {
+		q.column = c.pool.columns.list(e.Path.Slot, c.fold.of(ruleset.StringList))
+	} else {
+		q.column = c.pool.columns.text(e.Path.Slot)
+	}
+	return q, q.least > 0
+}
+
+// inCommon counts the values that all collections have.
+func (c compiler) inCommon(made *rule, measured []texts) {
+	bounds, direction := made.span(), falling
+	for _, m := range measured {
+		switch {
+		case m.trend == fixed, m.trend == falling:
+		case m.trend == rising && len(measured) == 1 && m.depth == 1:
+			direction = rising
+		default:
+			direction = free
+		}
+	}
+	count := func(t *trial) (n int, ok bool) {
+		common, ok := t.common(t.collections(measured))
+		return len(common), ok
+	}
+	made.check = func(t *trial) (truth, bool) {
+		n, ok := count(t)
+		if !ok {
+			return unknown, false
+		}
+		return bounds.check(n, direction)
+	}
+	made.figures = func(t *trial) string {
+		n, _ := count(t)
+		return fmt.Sprintf("%d values in common, need %v", n, bounds)
+	}
+}
+
+// collections are the innermost lists of the measurements that have a value.
+func (t *trial) collections(measured []texts) []nested {
+	t.scratch()
+	all := t.lists[:0]
+	for i := range measured {
+		if v, ok := measured[i].get(t); ok {
+			all = v.innermost(measured[i].depth, all)
+		}
+	}
+	t.lists = all[:0]
+	return all
+}
+
+// inReference counts for each collection how many of its values are in the reference.
+func (c compiler) inReference(made *rule, measured []texts) {
+	bounds, reference := made.span(), c.listReference(made.Reference)
+	const there, counted = 1, 2
+	mark := func(t *trial, among []int32) {
+		t.marks.begin(len(t.pool.strings.strings), counted+1)
+		for _, item := range among {
+			t.marks.set(item, there)
+		}
+	}
+	count := func(t *trial, items []int32) (n int) { // of those that are marked
+		for _, item := range items {
+			if t.marks.of(item) == there {
+				t.marks.set(item, counted)
+				n++
+			}
+		}
+		for _, item := range items { // for the next list
+			if t.marks.of(item) == counted {
+				t.marks.set(item, there)
+			}
+		}
+		return n
+	}
+	made.check = func(t *trial) (truth, bool) {
+		t.scratch()
+		among, ok := reference.get(t)
+		if !ok {
+			return unknown, false
+		}
+		is, final := yes, true
+		for i := range measured {
+			m := &measured[i]
+			v, known := m.get(t)
+			mark(t, among.items) // get may mark, too
+			t.lists = t.lists[:0]
+			if known {
+				t.lists = v.innermost(m.depth, t.lists)
+			}
+			if len(t.lists) == 0 {
+				final = false
+				if is == yes {
+					is = unknown
+				}
+			}
+			direction := both(m.trend, reference.trend)
+			final = final && m.depth == 1
+			for _, list := range t.lists {
+				switch ok, stays := bounds.holds(count(t, list.items), direction); {
+				case !ok && stays:
+					return no, true
+				case !ok:
+					is, final = no, false
+				case !stays:
+					final = false
+				}
+			}
+		}
+		return is, final && is == yes
+	}
+	made.figures = func(t *trial) string {
+		t.scratch()
+		among, _ := reference.get(t)
+		for i := range measured {
+			v, _ := measured[i].get(t)
+			mark(t, among.items)
+			for _, list := range v.innermost(measured[i].depth, nil) {
+				n := count(t, list.items)
+				if ok, _ := bounds.holds(n, free); !ok {
+					return fmt.Sprintf("%d values are in the reference, need %v", n, bounds)
+				}
+			}
+		}
+		return ""
+	}
+}
+
+// both is how the number of common items changes when both lists do.
+func both(a, b trend) trend {
+	switch {
+	case a == fixed:
+		return b
+	case b == fixed, a == b:
+		return a
+	default:
+		return free
+	}
+}
+
+// listReference is a list that collections are compared with.
+func (c compiler) listReference(r *ruleset.Reference) texts {
+	if r.Expr != nil {
+		return c.strings(r.Expr)
+	}
+	var items []int32
+	for _, s := range r.List {
+		items = append(items, c.pool.strings.number(s))
+	}
+	return texts{depth: 1, trend: fixed, get: func(*trial) (nested, bool) { return nested{items: items}, true }}
+}
+
+// compound is a statement over the rules of the level. What operands are not yet known, or may
+// still change, the statement does not depend on when its answer is final.
+func compound(s *ruleset.Statement) check {
+	return func(t *trial) (truth, bool) {
+		now, ever := t.statement(s)
+		if ever != unknown {
+			return ever, true
+		}
+		return now, false
+	}
+}
+
+// statement evaluates a statement as things stand, and by final answers alone.
+func (t *trial) statement(s *ruleset.Statement) (now, ever truth) {
+	if s.Op == "" {
+		is, final := t.holds(s.Rule)
+		if final {
+			return is, is
+		}
+		return is, unknown
+	}
+	var counts, finals tally
+	for _, arg := range s.Args {
+		is, stays := t.statement(arg)
+		counts[is]++
+		finals[stays]++
+	}
+	return counts.combine(s.Op), finals.combine(s.Op)
+}
+
+// A tally counts operands by their truth.
+type tally [3]int
+
+// combine is three-valued logic: unknown when the unknown operands decide.
+func (n tally) combine(op string) truth {
+	switch {
+	case op == "not":
+		return [...]truth{unknown: unknown, yes: no, no: yes}[n.first()]
+	case op == "and" && n[no] > 0, op == "xor" && n[yes] > 1:
+		return no
+	case op == "or" && n[yes] > 0:
+		return yes
+	case n[unknown] > 0:
+		return unknown
+	case op == "and", op == "xor" && n[yes] == 1:
+		return yes
+	default:
+		return no
+	}
+}
+
+// first is the truth of the only operand.
+func (n tally) first() truth {
+	switch {
+	case n[yes] > 0:
+		return yes
+	case n[no] > 0:
+		return no
+	default:
+		return unknown
+	}
+}

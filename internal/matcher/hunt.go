@@ -1,0 +1,526 @@
+package matcher
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/muster-gg/muster/internal/ruleset"
+)
+
+// A hunt looks for a match with one ticket, the key, at one level. Its slices are used again
+// and again.
+type hunt struct {
+	pool       *Pool
+	candidates []candidate // tickets that can go with the key, as they are tried
+	ranks      []rank
+	lines      []candidate // the same and the key, in the order of the band
+	subset     []candidate
+	rest       []int // by candidate: the players from it on
+	apt        int   // the last candidate that has the age of the level; -1: none
+
+	best    []seated // the match that was found, and its players
+	players int
+
+	work  int  // done since it was last set to 0
+	depth int  // what searches in depth may do yet for the key
+	left  int  // the same of the present pass
+	cut   bool // not everything was tried
+	once  bool // one pass, without going back
+
+	partial int    // players of the largest partial match; -1: nobody wants to know
+	lacks   string // what that lacks
+
+	found     []spot
+	backfills bool // there is a backfill ticket among the candidates
+}
+
+// A candidate is a ticket that can go with the key, as far as a look at the two can tell.
+type candidate struct {
+	*entry
+	mask mask // locations that it has in common with the key
+	rank int  // index of its first rank
+}
+
+func (h *hunt) init(p *Pool) { h.pool, h.partial = p, -1 }
+
+// search looks for a match of the key at a level.
+func (h *hunt) search(key *entry, l int) (found bool) {
+	p := h.pool
+	level := p.levels[l]
+	h.best, h.players = h.best[:0], 0
+	if !key.alone.has(l) || !level.room(key) {
+		return false
+	}
+	players, apt := h.gather(key, l, p.few)
+	if len(h.candidates) == p.few && p.few < p.options.Batch-1 {
+		if players >= level.least() && apt && h.glance(key, level) {
+			return true
+		}
+		players, apt = h.gather(key, l, p.options.Batch-1)
+	}
+	if players < level.least() || !apt {
+		return false
+	}
+	spots := h.spots(key, l)
+	if len(spots) == 0 || !h.quotas(key, level) {
+		return false
+	}
+	h.order(key, level)
+	h.once, h.left = true, math.MaxInt
+	if h.pass(key, level, h.candidates) {
+		return true
+	}
+	h.once = false
+	h.classify()
+	h.byLikeness(key)
+	h.left = h.depth
+	before := h.left
+	for _, s := range spots {
+		if h.left <= 0 {
+			h.cut = true
+			break
+		}
+		if found = h.pass(key, level, h.within(s)); found {
+			break
+		}
+	}
+	h.depth = h.left
+	p.credit = max(0, p.credit-(before-h.left))
+	return found
+}
+
+// quotas reports whether there are enough players with each value of which the rules want
+// some.
+func (h *hunt) quotas(key *entry, l *level) bool {
+	for _, q := range l.quotas {
+		n := q.count(key)
+		for i := 0; i < len(h.candidates) && n < q.least; i++ {
+			n += q.count(h.candidates[i].entry)
+		}
+		if n < q.least {
+			return false
+		}
+	}
+	return true
+}
+
+// byLikeness sorts the candidates for a search in depth, which tries the first ones in all
+// ways before it comes to the last: those that are like the key first. Sort rules come
+// before.
+func (h *hunt) byLikeness(key *entry) {
+	if h.pool.like < 0 || h.pool.band != nil || len(h.pool.sorts) > 0 {
+		return
+	}
+	slices.SortStableFunc(h.candidates, func(a, b candidate) int {
+		return cmp.Compare(math.Abs(a.value-key.value), math.Abs(b.value-key.value))
+	})
+}
+
+// glance tries the pass with the first few tickets of the batch. In a crowded pool they
+// are enough for a full match, which is as good as any.
+func (h *hunt) glance(key *entry, level *level) (found bool) {
+	h.order(key, level)
+	h.once, h.left = true, math.MaxInt
+	if h.pass(key, level, h.candidates) && h.players == level.most() {
+		return true
+	}
+	h.best, h.players = h.best[:0], 0
+	return false
+}
+
+// most is how many players a match has at most, without a backfill ticket.
+func (l *level) most() (n int) {
+	for _, s := range l.teams {
+		n += s.max
+	}
+	return n
+}
+
+// least is how many players a match has at least.
+func (l *level) least() int {
+	n := 0
+	for _, s := range l.teams {
+		n += s.min
+	}
+	return max(1, n)
+}
+
+// gather collects tickets that can go with the key, at most so many. It returns the
+// players of all of them and the key, and whether one has the age of the level.
+func (h *hunt) gather(key *entry, l, most int) (players int, apt bool) {
+	p := h.pool
+	h.candidates, h.backfills = h.candidates[:0], false
+	players, apt = key.players(), key.level == l
+	own, reach := ^mask(0), -1
+	if p.reach >= 0 {
+		reach = l*p.reachesPerLevel + p.reach
+		own = key.masks[reach]
+	}
+	oldest := p.set.Algorithm.OldestAge
+	looked := 0
+	p.around(key, l, func(e *entry) bool {
+		if looked++; looked > lookFactor*p.options.Batch || len(h.candidates) >= most {
+			h.cut = h.cut || len(h.candidates) < most || most == p.options.Batch-1
+			return false
+		}
+		if e == key || oldest && e.level > l || !oldest && e.level < l || !e.alone.has(l) || e.ticket.Backfill && key.ticket.Backfill {
+			return true
+		}
+		common := own
+		if reach >= 0 {
+			if common &= e.masks[reach]; common == 0 {
+				return true
+			}
+		}
+		h.candidates = append(h.candidates, candidate{entry: e, mask: common})
+		players += e.players()
+		h.backfills = h.backfills || e.ticket.Backfill
+		apt = apt || e.level == l
+		return true
+	})
+	h.work += len(h.candidates) + looked/lookFactor
+	return players, apt
+}
+
+// around visits the tickets of the key's group that are in the band with it, until visit
+// returns false: all of them when they are few; else those that are nearest to the key, or
+// without any order, and when those were tried in vain, some random ones.
+func (p *Pool) around(key *entry, l int, visit func(*entry) bool) {
+	order := key.group.order
+	switch {
+	case p.band != nil:
+		p.aroundBand(key, p.band.width[l], order.Len() > p.options.Batch, visit)
+	case order.Len() <= p.options.Batch:
+		order.Scan(visit)
+	case key.retry == 0 && (p.like >= 0 || p.set.Algorithm.Sorted):
+		p.nearest(key, visit)
+	default:
+		from, _ := order.GetAt(p.next(order.Len()))
+		stopped := false
+		order.Ascend(from, func(e *entry) bool {
+			stopped = !visit(e)
+			return !stopped
+		})
+		if !stopped {
+			order.Scan(func(e *entry) bool { return e != from && visit(e) })
+		}
+	}
+}
+
+// nearest visits the tickets before the key until there is half a batch of them, then
+// those behind it, and then the others.
+func (p *Pool) nearest(key *entry, visit func(*entry) bool) {
+	order, looked := key.group.order, 0
+	var left *entry // where the first half ends
+	order.Descend(key, func(e *entry) bool {
+		looked++
+		if looked > lookFactor*p.options.Batch/2 || len(p.hunt.candidates) >= (p.options.Batch-1)/2 {
+			left = e
+			return false
+		}
+		return visit(e)
+	})
+	stopped := false
+	order.Ascend(key, func(e *entry) bool {
+		stopped = !visit(e)
+		return !stopped
+	})
+	if left != nil && !stopped {
+		order.Descend(left, visit)
+	}
+}
+
+// aroundBand visits the tickets in the band of the key.
+func (p *Pool) aroundBand(key *entry, width float64, many bool, visit func(*entry) bool) {
+	first := &entry{start: math.MinInt64}
+	// Rounding may bring in a ticket that is a hair too far, never leave one out: the look
+	// at the difference is the same as the rule's.
+	first.value = key.value - width - math.Abs(key.value)*1e-9 - math.Abs(width)*1e-9
+	begin := first
+	if many {
+		begin = &entry{start: math.MinInt64}
+		begin.value = key.value - width*float64(p.next(1024))/1024
+	}
+	stopped := false
+	inBand := func(e *entry) bool {
+		if math.Abs(e.value-key.value) > width {
+			return e.value < key.value
+		}
+		stopped = !visit(e)
+		return !stopped
+	}
+	order := key.group.order
+	order.Ascend(begin, inBand)
+	if begin == first || stopped {
+		return
+	}
+	order.Ascend(first, func(e *entry) bool { return p.nearer(e, begin) && inBand(e) })
+}
+
+// A spot is where the players for a match are: a part of the band as wide as a match may
+// be, and a location.
+type spot struct {
+	low, high float64
+	mask      mask
+}
+
+// spots are those with enough players for the teams' minimum. Without a band and without
+// latencies there is one, which holds everybody.
+func (h *hunt) spots(key *entry, l int) []spot {
+	p := h.pool
+	everywhere := spot{math.Inf(-1), math.Inf(1), ^mask(0)}
+	if p.band == nil && p.reach < 0 {
+		return append(h.found[:0], everywhere)
+	}
+	h.found = h.found[:0]
+	own := ^mask(0)
+	if p.reach >= 0 {
+		own = key.masks[l*p.reachesPerLevel+p.reach]
+	}
+	h.lines = append(append(h.lines[:0], h.candidates...), candidate{entry: key, mask: own})
+	width, banded := math.Inf(1), p.band != nil
+	if banded {
+		width = p.band.width[l]
+		slices.SortFunc(h.lines, func(a, b candidate) int {
+			switch {
+			case a.value < b.value:
+				return -1
+			case a.value > b.value:
+				return 1
+			default:
+				return 0
+			}
+		})
+	}
+	need := p.levels[l].least()
+	var there [64]int
+	players, end := 0, 0
+	for i := range h.lines {
+		low := h.lines[i].value
+		if banded && low > key.value {
+			break
+		}
+		before := end
+		for ; end < len(h.lines) && h.lines[end].value-low <= width; end++ {
+			players += count64(&there, h.lines[end], 1)
+		}
+		if end > before && players >= need {
+			h.addSpots(spot{low, h.lines[end-1].value, 0}, own, &there, need)
+		}
+		players += count64(&there, h.lines[i], -1)
+	}
+	return h.found
+}
+
+// count64 adds a candidate's players to those of its locations, or takes them away.
+func count64(there *[64]int, c candidate, sign int) (players int) {
+	players = sign * c.players()
+	if c.mask == ^mask(0) {
+		return players
+	}
+	for m := c.mask; m != 0; m &= m - 1 {
+		there[bits.TrailingZeros64(uint64(m))] += players
+	}
+	return players
+}
+
+// addSpots adds the locations of a part of the band that have enough players.
+func (h *hunt) addSpots(s spot, own mask, there *[64]int, need int) {
+	if own == ^mask(0) {
+		s.mask = own
+		h.found = append(h.found, s)
+		return
+	}
+	for m := own; m != 0; m &= m - 1 {
+		if there[bits.TrailingZeros64(uint64(m))] >= need {
+			s.mask = m & -m
+			h.found = append(h.found, s)
+		}
+	}
+}
+
+// within are the candidates at a spot.
+func (h *hunt) within(s spot) []candidate {
+	h.subset = h.subset[:0]
+	banded := h.pool.band != nil
+	for _, c := range h.candidates {
+		if c.mask&s.mask != 0 && (!banded || c.value >= s.low && c.value <= s.high) {
+			h.subset = append(h.subset, c)
+		}
+	}
+	return h.subset
+}
+
+// pass tries the candidates in their order beside the key, in each team.
+func (h *hunt) pass(key *entry, l *level, candidates []candidate) bool {
+	t := h.pool.trial
+	t.clear(l)
+	h.rest = append(h.rest[:0], make([]int, len(candidates)+1)...)
+	h.apt = -1
+	for i := len(candidates) - 1; i >= 0; i-- {
+		h.rest[i] = h.rest[i+1] + candidates[i].players()
+		if h.apt < 0 && h.pool.levels[candidates[i].level] == l {
+			h.apt = i
+		}
+	}
+	done := h.place(key, candidates, -1)
+	t.clear(l)
+	return done && len(h.best) > 0
+}
+
+// place puts a ticket into one team after the other and goes on with the candidates behind
+// it. It reports whether the search is over.
+func (h *hunt) place(e *entry, candidates []candidate, at int) (over bool) {
+	t := h.pool.trial
+	var tried teamSet
+	for range t.teams {
+		team := h.nextTeam(e, tried)
+		if team < 0 {
+			return false
+		}
+		tried |= 1 << team
+		h.work++
+		h.left--
+		t.add(e, team)
+		veto, good := t.judge()
+		if veto < 0 {
+			if h.partial >= 0 {
+				h.note(good)
+			}
+			if t.complete() {
+				h.keep(good)
+			}
+			if h.onward(candidates, at+1) {
+				return true
+			}
+		}
+		t.drop()
+		if h.left <= 0 {
+			h.cut = true
+			return true
+		}
+		if e.ticket.Backfill {
+			return false
+		}
+	}
+	return false
+}
+
+// keep takes note of a trial that has all its players: it is a match when all rules hold.
+func (h *hunt) keep(good bool) {
+	t := h.pool.trial
+	switch {
+	case good && t.players > h.players:
+		h.best, h.players = append(h.best[:0], t.tickets...), t.players
+	case !good && !t.silent:
+		t.fail()
+	}
+}
+
+// onward tries the candidates from one on. The first way down takes whatever fits: it is
+// the one pass through the batch of the guide, and the match is the largest that it came
+// by. Only when it came by none the search goes back and tries other ways.
+func (h *hunt) onward(candidates []candidate, from int) (over bool) {
+	t := h.pool.trial
+	low := h.pool.set.Algorithm.BackfillPriority == ruleset.LowPriority
+	if !h.full() {
+		var vain bitset
+		for i := from; i < len(candidates); i++ {
+			if h.partial < 0 && h.players == 0 && (h.rest[i] < t.missing() || t.apt == 0 && i > h.apt) {
+				break
+			}
+			e := candidates[i].entry
+			if low && e.ticket.Backfill && h.players > 0 || !h.once && vain.has(e.class) {
+				continue
+			}
+			if h.place(e, candidates, i) {
+				return true
+			}
+			vain.add(e.class) // whoever is alike would be tried in vain too
+		}
+	}
+	return h.once || h.players > 0
+}
+
+// A teamSet is a set of teams by index. Small matches have at most 40 players, so no more
+// teams.
+type teamSet uint64
+
+// nextTeam is the team for a ticket among those not tried: first those that lack players, then
+// the one with the fewest; -1 when no other has room. Of empty teams that are all the same to
+// the rules one try is enough.
+func (h *hunt) nextTeam(e *entry, tried teamSet) int {
+	t := h.pool.trial
+	if e.ticket.Backfill {
+		if tried == 0 && t.fits(e) {
+			return 0
+		}
+		return -1
+	}
+	best, lacks := -1, false
+	alike := t.backfill || !h.backfills // a backfill ticket that comes later knows twins apart
+	var empty teamSet                   // twins that were tried empty
+	for i, s := range h.sizes() {
+		n := t.teams[i].players
+		twin := teamSet(1) << t.level.twins[i]
+		if tried&(1<<i) != 0 {
+			if n == 0 && alike {
+				empty |= twin
+			}
+			continue
+		}
+		if n+e.players() > s.max || n == 0 && empty&twin != 0 {
+			continue
+		}
+		short := n < s.min
+		if best < 0 || short && !lacks || short == lacks && n < t.teams[best].players {
+			best, lacks = i, short
+		}
+	}
+	return best
+}
+
+// sizes are those of the teams while the search is under way. A search in depth gives new
+// tickets the places of a backfill ticket that may come after them.
+func (h *hunt) sizes() []size {
+	t := h.pool.trial
+	return t.level.of(t.backfill || h.backfills && !h.once)
+}
+
+// full reports whether no place is free.
+func (h *hunt) full() bool {
+	for i, s := range h.sizes() {
+		if h.pool.trial.teams[i].players < s.max {
+			return false
+		}
+	}
+	return true
+}
+
+// classify numbers the candidates so that those have one number that rules cannot tell apart.
+func (h *hunt) classify() {
+	h.lines = append(h.lines[:0], h.candidates...)
+	slices.SortFunc(h.lines, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.alike, b.alike), cmp.Compare(a.level, b.level))
+	})
+	class := 0
+	for i, c := range h.lines {
+		if i > 0 && (c.alike == 0 || c.alike != h.lines[i-1].alike || c.level != h.lines[i-1].level) {
+			class++
+		}
+		c.class = class
+	}
+}
+
+// A bitset is a set of small numbers; those that are too large for it are not in it.
+type bitset [2]uint64
+
+func (s *bitset) has(n int) bool { return n < 128 && s[n>>6]&(1<<(n&63)) != 0 }
+
+func (s *bitset) add(n int) {
+	if n < 128 {
+		s[n>>6] |= 1 << (n & 63)
+	}
+}

@@ -1,0 +1,89 @@
+package matcher
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A cellKey says what the tickets of a cell have in common.
+type cellKey struct {
+	texts    string // the numbers of the strings that batchDistance rules want equal
+	location int32
+}
+
+// A cell is the tickets that can play together as far as strings and locations go.
+type cell struct {
+	key       cellKey
+	members   []*member // new tickets, by value
+	backfills []*member // oldest first
+	fresh     []*member // those that no attempt has seen yet
+	stirred   bool      // in Pool.stirred
+	dead      int       // members that left the pool since the last sweep
+	live      int       // players who are in the pool, those of backfill tickets included
+	home      int       // of them, those whose fastest location this is
+	players   []int     // of new tickets, by the level whose latency rules they pass
+}
+
+// A member is an entry in a cell.
+type member struct {
+	*entry
+	place
+	cell  *cell
+	value float64 // what the first batchDistance rule on a number looks at; without one the average of the balanced attribute
+	fresh bool
+}
+
+// byAge orders members, the oldest first.
+func byAge(a, b *member) int {
+	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.seq, b.seq))
+}
+
+// byAverage orders members by the balanced attribute.
+func byAverage(a, b *member) int { return cmp.Or(cmp.Compare(a.average, b.average), byAge(a, b)) }
+
+func byValue(a, b *member) int { return cmp.Or(cmp.Compare(a.value, b.value), byAge(a, b)) }
+
+func (c *cell) insert(m *member) {
+	list, order := &c.members, byValue
+	if m.ticket.Backfill {
+		list, order = &c.backfills, byAge
+	}
+	at, _ := slices.BinarySearchFunc(*list, m, order)
+	*list = slices.Insert(*list, at, m)
+}
+
+// count adds the players of a member to the sums, or takes them off (sign -1).
+func (c *cell) count(m *member, levels []bounds, sign int) {
+	n := sign * m.entry.players()
+	c.live += n
+	if m.rank == 0 {
+		c.home += n
+	}
+	for k, b := range levels {
+		if !m.ticket.Backfill && m.passes(b) {
+			c.players[k] += n
+		}
+	}
+}
+
+// sweep drops the members that left the pool, when they are many: so that a match of
+// 200 does not go through the lists 200 times, nor a pool of 100,000 for each match.
+func (c *cell) sweep() {
+	if c.dead == 0 || 4*c.dead < len(c.members)+len(c.backfills) {
+		return
+	}
+	gone := func(m *member) bool { return m.gone }
+	c.members = slices.DeleteFunc(c.members, gone)
+	c.backfills = slices.DeleteFunc(c.backfills, gone)
+	c.fresh = slices.DeleteFunc(c.fresh, gone)
+	c.dead = 0
+}
+
+// settle notes that everything was tried.
+func (c *cell) settle() {
+	for _, m := range c.fresh {
+		m.fresh = false
+	}
+	clear(c.fresh)
+	c.fresh = c.fresh[:0]
+}

@@ -1,0 +1,152 @@
+package matcher
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/muster-gg/muster/internal/ruleset"
+)
+
+// findSorts registers what batches are sorted by.
+func (p *Pool) findSorts() {
+	for _, slot := range p.set.Algorithm.SortBy {
+		if p.set.Attributes[slot].Type == ruleset.Number { // or a text: a rule set may name no other
+			p.sortedBy = append(p.sortedBy, p.columns.number(slot, ruleset.FoldAvg))
+		} else {
+			p.sortedBy = append(p.sortedBy, p.columns.text(slot))
+		}
+	}
+	for i, r := range p.set.Rules {
+		if r.Type != ruleset.AbsoluteSort && r.Type != ruleset.DistanceSort {
+			continue
+		}
+		p.sorts = append(p.sorts, i)
+		switch p.set.Attributes[r.Attribute].Type {
+		case ruleset.Number:
+			for _, l := range p.levels {
+				p.columns.number(r.Attribute, l.set.Rules[i].Fold)
+			}
+		case ruleset.String:
+			p.columns.text(r.Attribute)
+		default:
+		}
+	}
+}
+
+// order sorts the candidates of a key as they are tried: by the priority of backfill
+// tickets, by the sort rules, and by age.
+func (h *hunt) order(key *entry, l *level) {
+	p := h.pool
+	anchor := key
+	for i := range h.candidates {
+		if e := h.candidates[i].entry; older(e, anchor) {
+			anchor = e
+		}
+	}
+	h.ranks = h.ranks[:0]
+	for i := range h.candidates {
+		h.candidates[i].rank = len(h.ranks)
+		for _, r := range p.sorts {
+			h.ranks = append(h.ranks, p.rank(&l.set.Rules[r], h.candidates[i].entry, anchor))
+		}
+	}
+	priority := p.set.Algorithm.BackfillPriority
+	slices.SortFunc(h.candidates, func(a, b candidate) int {
+		if priority != ruleset.NormalPriority && a.ticket.Backfill != b.ticket.Backfill {
+			if a.ticket.Backfill == (priority == ruleset.HighPriority) {
+				return -1
+			}
+			return 1
+		}
+		for i, r := range p.sorts {
+			if c := h.ranks[a.rank+i].compare(h.ranks[b.rank+i], l.set.Rules[r].Descending); c != 0 {
+				return c
+			}
+		}
+		if older(a.entry, b.entry) {
+			return -1
+		}
+		return 1
+	})
+}
+
+// A rank is where a sort rule puts a ticket: by number, then by text. Missing ones stand
+// last, whichever way the rest is sorted.
+type rank struct {
+	number  float64
+	text    string
+	missing bool
+}
+
+func (a rank) compare(b rank, descending bool) int {
+	if a.missing != b.missing {
+		if a.missing {
+			return 1
+		}
+		return -1
+	}
+	c := cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.text, b.text))
+	if descending {
+		return -c
+	}
+	return c
+}
+
+// rank evaluates a sort rule for a ticket.
+func (p *Pool) rank(r *ruleset.Rule, e, anchor *entry) rank {
+	switch p.set.Attributes[r.Attribute].Type {
+	case ruleset.Number:
+		column := p.columns.number(r.Attribute, r.Fold)
+		v := e.numbers[column][0]
+		if r.Type == ruleset.DistanceSort {
+			v = math.Abs(v - anchor.numbers[column][0])
+		}
+		return rank{number: v}
+	case ruleset.String:
+		return rank{text: p.strings.text(e.texts[p.columns.text(r.Attribute)][0])}
+	default:
+		return p.rankByMap(r, e, anchor)
+	}
+}
+
+// rankByMap goes by the key that has the highest or the lowest number in the anchor's map.
+func (p *Pool) rankByMap(r *ruleset.Rule, e, anchor *entry) rank {
+	chosen := p.foldMap(r, anchor)
+	key, best, found := "", 0.0, false
+	for _, k := range slices.Sorted(maps.Keys(chosen)) {
+		v := chosen[k]
+		if !found || r.MapKey == ruleset.MaxValue && v > best || r.MapKey == ruleset.MinValue && v < best {
+			key, best, found = k, v, true
+		}
+	}
+	v, ok := p.foldMap(r, e)[key]
+	if !ok || !found {
+		return rank{missing: true}
+	}
+	if r.Type == ruleset.DistanceSort {
+		v = math.Abs(v - best)
+	}
+	return rank{number: v}
+}
+
+// foldMap is the map of a party: each number folded over the players who have the key.
+func (p *Pool) foldMap(r *ruleset.Rule, e *entry) map[string]float64 {
+	each := map[string][]float64{}
+	a := p.set.Attributes[r.Attribute]
+	for _, player := range e.ticket.Players {
+		v, ok := player.Attributes[a.Name]
+		if !ok {
+			v = a.Default
+		}
+		for k, n := range v.SDM {
+			each[k] = append(each[k], n)
+		}
+	}
+	folded := make(map[string]float64, len(each))
+	for k, numbers := range each {
+		folded[k] = foldNumber(numbers, r.Fold)
+	}
+	return folded
+}
