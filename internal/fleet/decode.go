@@ -8,8 +8,6 @@ import (
 
 // What encodes itself also decodes itself, because a restart reads it most.
 
-func readTime(r *event.MapReader) event.Time { return event.Time(r.Int()) }
-
 func readIndex(r *event.MapReader) uint32 { return uint32(r.Uint(math.MaxUint32)) }
 
 // ReadCBOR reads the event.
@@ -20,16 +18,20 @@ func (e *PlayersReserved) ReadCBOR(data []byte) (rest []byte, ok bool) {
 		case 1:
 			e.Session = r.Uint(math.MaxUint64)
 		case 2:
-			e.Players = event.ReadList(&r, func(s *Seat) { s.read(&r) })
+			e.Players = readSeats(&r)
 		case 3:
-			e.At = readTime(&r)
+			e.At = r.Time()
 		case 4:
-			e.Expires = readTime(&r)
+			e.Expires = r.Time()
 		default:
 			r.Fail()
 		}
 	})
 	return r.End()
+}
+
+func readSeats(r *event.MapReader) []Seat {
+	return event.ReadList(r, func(s *Seat) { s.read(r) })
 }
 
 func (s *Seat) read(r *event.MapReader) {
@@ -73,7 +75,7 @@ func (e *PlayerRemoved) ReadCBOR(data []byte) (rest []byte, ok bool) {
 		case 2:
 			e.Index = readIndex(&r)
 		case 3:
-			e.At = readTime(&r)
+			e.At = r.Time()
 		default:
 			r.Fail()
 		}
@@ -115,11 +117,17 @@ func (e *GameSessionCreated) ReadCBOR(data []byte) (rest []byte, ok bool) {
 		case 14:
 			e.Fingerprint = r.Bytes()
 		case 15:
-			e.At = readTime(&r)
+			e.At = r.Time()
 		case 16:
-			e.ActivateBy = readTime(&r)
+			e.ActivateBy = r.Time()
 		case 17:
-			e.HandOverBy = readTime(&r)
+			e.HandOverBy = r.Time()
+		case 18:
+			e.Placement = r.Text()
+		case 19:
+			e.Attempt = r.Int32()
+		case 20:
+			e.Desired = readSeats(&r)
 		default:
 			r.Fail()
 		}
@@ -163,7 +171,11 @@ func (e *GameSessionActivated) ReadCBOR(data []byte) (rest []byte, ok bool) {
 		case 1:
 			e.Ordinal = r.Uint(math.MaxUint64)
 		case 2:
-			e.At = readTime(&r)
+			e.At = r.Time()
+		case 3:
+			e.Expires = r.Time()
+		case 4:
+			e.Seats = readSeats(&r)
 		default:
 			r.Fail()
 		}
@@ -183,7 +195,7 @@ func (e *HealthReported) ReadCBOR(data []byte) (rest []byte, ok bool) {
 		case 3:
 			e.Healthy = r.True()
 		case 4:
-			e.HealthBy = readTime(&r)
+			e.HealthBy = r.Time()
 		default:
 			r.Fail()
 		}
@@ -226,11 +238,11 @@ func (p *Process) ReadCBOR(data []byte) (rest []byte, ok bool) {
 func (p *Process) readTimes(r *event.MapReader, key uint64) {
 	switch key {
 	case 11:
-		p.Created = readTime(r)
+		p.Created = r.Time()
 	case 12:
-		p.Ready = readTime(r)
+		p.Ready = r.Time()
 	case 13:
-		p.Ended = readTime(r)
+		p.Ended = r.Time()
 	case 14:
 		p.End = EndReason(r.Uint(math.MaxUint8))
 	case 15:
@@ -238,15 +250,15 @@ func (p *Process) readTimes(r *event.MapReader, key uint64) {
 	case 16:
 		p.Unhealthy = int(r.Int32())
 	case 17:
-		p.ReadyBy = readTime(r)
+		p.ReadyBy = r.Time()
 	case 18:
-		p.BackBy = readTime(r)
+		p.BackBy = r.Time()
 	case 19:
-		p.HealthBy = readTime(r)
+		p.HealthBy = r.Time()
 	case 20:
-		p.TerminateBy = readTime(r)
+		p.TerminateBy = r.Time()
 	case 21:
-		p.ForgetAt = readTime(r)
+		p.ForgetAt = r.Time()
 	default:
 		r.Fail()
 	}
@@ -291,11 +303,11 @@ func (g *GameSession) ReadCBOR(data []byte) (rest []byte, ok bool) {
 func (g *GameSession) readRest(r *event.MapReader, key uint64) {
 	switch key {
 	case 13:
-		g.Created = readTime(r)
+		g.Created = r.Time()
 	case 14:
-		g.Ended = readTime(r)
+		g.Ended = r.Time()
 	case 15:
-		g.ActivateBy = readTime(r)
+		g.ActivateBy = r.Time()
 	case 16:
 		g.Host.read(r)
 	case 17:
@@ -311,7 +323,24 @@ func (g *GameSession) readRest(r *event.MapReader, key uint64) {
 	case 22:
 		g.Gone = readPlayerSessions(r)
 	case 23:
-		g.HandOverBy = readTime(r)
+		g.HandOverBy = r.Time()
+	default:
+		g.readPlaced(r, key)
+	}
+}
+
+func (g *GameSession) readPlaced(r *event.MapReader, key uint64) {
+	switch key {
+	case 24:
+		g.Placement = r.Text()
+	case 25:
+		g.Attempt = r.Int32()
+	case 26:
+		g.Desired = readSeats(r)
+	case 27:
+		g.Activated = r.Time()
+	case 28:
+		g.Filled = r.Text()
 	default:
 		r.Fail()
 	}
@@ -344,11 +373,11 @@ func (p *PlayerSession) read(r *event.MapReader) {
 		case 5:
 			p.Status = event.TextOf(r, InGame, Reserved, Completed, TimedOut)
 		case 6:
-			p.Created = readTime(r)
+			p.Created = r.Time()
 		case 7:
-			p.Expires = readTime(r)
+			p.Expires = r.Time()
 		case 8:
-			p.Ended = readTime(r)
+			p.Ended = r.Time()
 		default:
 			r.Fail()
 		}

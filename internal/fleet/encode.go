@@ -60,6 +60,9 @@ func (e *GameSessionCreated) AppendCBOR(dst []byte) []byte {
 	w.Int(15, int64(e.At))
 	w.Int(16, int64(e.ActivateBy))
 	w.OptInt(17, int64(e.HandOverBy))
+	w.OptText(18, e.Placement)
+	w.OptInt(19, int64(e.Attempt))
+	event.WriteOptList(&w, 20, e.Desired, appendSeat)
 	return w.End()
 }
 
@@ -82,6 +85,8 @@ func (e *GameSessionActivated) AppendCBOR(dst []byte) []byte {
 	w := event.WriteMap(dst)
 	w.Uint(1, e.Ordinal)
 	w.Int(2, int64(e.At))
+	w.OptInt(3, int64(e.Expires))
+	event.WriteOptList(&w, 4, e.Seats, appendSeat)
 	return w.End()
 }
 
@@ -148,6 +153,11 @@ func (g *GameSession) AppendCBOR(dst []byte) []byte {
 	event.WriteOptList(&w, 21, g.Seated, appendPlayerSession)
 	event.WriteOptList(&w, 22, g.Gone, appendPlayerSession)
 	w.OptInt(23, int64(g.HandOverBy))
+	w.OptText(24, g.Placement)
+	w.OptInt(25, int64(g.Attempt))
+	event.WriteOptList(&w, 26, g.Desired, appendSeat)
+	w.OptInt(27, int64(g.Activated))
+	w.OptText(28, g.Filled)
 	return w.End()
 }
 

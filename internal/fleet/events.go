@@ -30,6 +30,7 @@ var Events = []event.Entry{
 	{Number: 123, Type: (*Noted)(nil)},
 	{Number: 124, Type: (*NotesDropped)(nil)},
 	{Number: 125, Type: (*GameSessionHandedOver)(nil)},
+	{Number: 126, Type: (*GameSessionBackfilled)(nil)},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
@@ -143,12 +144,27 @@ type GameSessionCreated struct {
 	At             event.Time `cbor:"15,keyasint"`
 	ActivateBy     event.Time `cbor:"16,keyasint"`
 	HandOverBy     event.Time `cbor:"17,keyasint,omitempty"`
+	Placement      string     `cbor:"18,keyasint,omitempty"`
+	Attempt        int32      `cbor:"19,keyasint,omitempty"`
+	Desired        []Seat     `cbor:"20,keyasint,omitempty"`
 }
 
 // GameSessionActivated makes a game session ACTIVE.
 type GameSessionActivated struct {
 	Ordinal uint64     `cbor:"1,keyasint"`
 	At      event.Time `cbor:"2,keyasint"`
+	Expires event.Time `cbor:"3,keyasint,omitempty"` // with Seats
+	Seats   []Seat     `cbor:"4,keyasint,omitempty"` // of the players it was created for: RESERVED
+}
+
+// GameSessionBackfilled lets the players of a match into a game session.
+type GameSessionBackfilled struct {
+	Ordinal        uint64     `cbor:"1,keyasint"`
+	Match          string     `cbor:"2,keyasint"`
+	MatchmakerData string     `cbor:"3,keyasint,omitempty"`
+	Seats          []Seat     `cbor:"4,keyasint,omitempty"`
+	At             event.Time `cbor:"5,keyasint"`
+	Expires        event.Time `cbor:"6,keyasint"`
 }
 
 // GameSessionHandedOver says that somebody knows of the game session for whom it
@@ -162,6 +178,8 @@ type GameSessionHandedOver struct {
 func ChangedGameSession(event any) uint64 {
 	switch e := event.(type) {
 	case *GameSessionActivated:
+		return e.Ordinal
+	case *GameSessionBackfilled:
 		return e.Ordinal
 	case *GameSessionUpdated:
 		return e.Ordinal

@@ -29,6 +29,9 @@ type CreateGameSession struct {
 	ActivationTimeout time.Duration // from the fleet's runtime configuration
 	MaxActivations    int           // per compute, from the fleet's runtime configuration
 	HandOverWithin    time.Duration // see handover.go; 0 for a game session that stays without
+	Placement         string        // whose attempt it is, see placed.go; "" for none
+	Attempt           int32         // its number
+	Desired           []NewPlayer   // who get player sessions when it is ACTIVE
 }
 
 func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
@@ -37,6 +40,9 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 			return nil, fault.New(fault.IdempotentParameterMismatch, "A game session with the id %s exists already and was created with other parameters", c.ID)
 		}
 		return nil, nil
+	}
+	if len(c.Desired) > int(c.Maximum) {
+		return nil, fault.New(fault.InvalidRequest, "The game session is for %d players, and MaximumPlayerSessionCount is %d", len(c.Desired), c.Maximum)
 	}
 	p, ok := r.free(c.MaxActivations)
 	if !ok {
@@ -55,6 +61,7 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 		Properties: c.Properties, Maximum: c.Maximum, Protection: c.Protection, Fingerprint: c.Fingerprint,
 		Host: p.ProcessKey, IPAddress: compute.IPAddress, DNSName: compute.DNSName, Port: p.Port,
 		At: created, ActivateBy: now.Add(c.ActivationTimeout),
+		Placement: c.Placement, Attempt: c.Attempt, Desired: r.desired(c.Desired, r.header.Sessions+1),
 	}
 	if c.HandOverWithin > 0 {
 		e.HandOverBy = now.Add(c.HandOverWithin)
@@ -72,7 +79,7 @@ func (r *Room) applyGameSessionCreated(e *GameSessionCreated) {
 		Ordinal: e.Ordinal, ID: e.ID, Name: e.Name, CreatorID: e.CreatorID, Data: e.Data, MatchmakerData: e.MatchmakerData,
 		Properties: e.Properties, Maximum: e.Maximum, Policy: AcceptAll, Protection: e.Protection, Status: Activating,
 		Created: e.At, ActivateBy: e.ActivateBy, Host: e.Host, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port, Fingerprint: e.Fingerprint,
-		HandOverBy: e.HandOverBy,
+		HandOverBy: e.HandOverBy, Placement: e.Placement, Attempt: e.Attempt, Desired: e.Desired,
 	})
 	r.changeProcess(e.Host, func(p *Process) { p.Status, p.Session = ProcessHosting, e.Ordinal })
 }
@@ -91,7 +98,7 @@ func (c ActivateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	}
 	switch g.Status {
 	case Activating:
-		return []any{&GameSessionActivated{Ordinal: g.Ordinal, At: now}}, nil
+		return []any{r.activate(g, now)}, nil
 	case Active:
 		return nil, nil
 	default:
@@ -102,7 +109,13 @@ func (c ActivateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 func (c ActivateGameSession) answer(r *Room) any { return r.sessionOrNil(c.GameSession) }
 
 func (r *Room) applyGameSessionActivated(e *GameSessionActivated) {
-	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy = Active, 0 })
+	r.changeSession(e.Ordinal, func(g *GameSession) {
+		g.Status, g.Activated, g.ActivateBy, g.Desired = Active, e.At, 0, nil
+		if len(e.Seats) > 0 {
+			r.admit(g, newPlayerSessions(g, e.Seats, e.At, e.Expires))
+		}
+	})
+	r.indexPlayers(e.Seats, e.Ordinal)
 }
 
 // UpdateGameSession changes what is present. Properties are merged: an existing

@@ -3,15 +3,12 @@ package fleet
 import (
 	"bytes"
 	"encoding/binary"
-	"flag"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/eventtest"
 )
-
-var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 // start is the moment at which every test begins.
 var start = event.At(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
@@ -94,7 +91,7 @@ func (w *world) keep(events []any) {
 func (w *world) replay() *Room {
 	w.t.Helper()
 	r := NewRoom(w.room.id, w.room.address, &w.settings)
-	for _, f := range factsIn(w.t, w.journal.Bytes()) {
+	for _, f := range eventtest.Facts(w.t, types, w.journal.Bytes()) {
 		r.Apply(f.Body)
 	}
 	return r
@@ -207,25 +204,12 @@ func snapshotOf(t testing.TB, r *Room) []byte {
 func restored(t testing.TB, settings *Settings, id RoomID, at Address, snapshot []byte) *Room {
 	t.Helper()
 	r := NewRoom(id, at, settings)
-	for _, f := range factsIn(t, snapshot) {
+	for _, f := range eventtest.Facts(t, types, snapshot) {
 		if err := r.Restore(f.Body); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return r
-}
-
-func factsIn(t testing.TB, data []byte) []event.Fact {
-	t.Helper()
-	var facts []event.Fact
-	for len(data) > 0 {
-		f, rest, err := types.Next(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		facts, data = append(facts, f), rest
-	}
-	return facts
 }
 
 // names are the types of events without their package.
@@ -235,28 +219,4 @@ func names(events []any) []string {
 		names = append(names, types.Name(e))
 	}
 	return names
-}
-
-// golden compares got with a file in testdata, or writes it with -update.
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if want := readFile(t, path); got != want {
-		t.Errorf("%s differs; after a wanted change run go test -update\n--- got\n%s--- want\n%s", path, got, want)
-	}
-}
-
-// readFile is a text file with the line ends that git may have changed undone.
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	return string(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 }

@@ -15,8 +15,8 @@ type ID string
 
 // RoomID names one location of one fleet.
 type RoomID struct {
-	Fleet    ID
-	Location string
+	Fleet    ID     `cbor:"1,keyasint,omitempty"`
+	Location string `cbor:"2,keyasint,omitempty"`
 }
 
 // An Address says where in the region a Room lives. It stands in the bits of

@@ -30,11 +30,9 @@ func (c ReservePlayers) decide(r *Room, now event.Time) ([]any, error) {
 	case int(g.Free()) < len(c.Players):
 		return nil, fault.New(fault.GameSessionFull, "Game session %s has %d free player slots of %d; %d were asked for", g.ID, g.Free(), g.Maximum, len(c.Players))
 	}
-	e := &PlayersReserved{Session: g.Ordinal, Players: make([]Seat, len(c.Players)), At: now, Expires: now.Add(r.settings.Reservation)}
-	for i, p := range c.Players {
-		e.Players[i] = Seat{ID: newPlayerSessionID(r.address, g.Ordinal, p.Random), PlayerID: p.PlayerID, Data: p.Data}
-	}
-	return []any{e}, nil
+	return []any{&PlayersReserved{
+		Session: g.Ordinal, Players: r.seats(c.Players, g.Ordinal), At: now, Expires: now.Add(r.settings.Reservation),
+	}}, nil
 }
 
 // answer is a Reservation.
@@ -52,16 +50,7 @@ type Reservation struct {
 
 func (r *Room) applyPlayersReserved(e *PlayersReserved) {
 	r.changeSession(e.Session, func(g *GameSession) {
-		players := make([]PlayerSession, len(e.Players)) // one allocation for all
-		next := uint32(len(g.Seated) + len(g.Gone))
-		for i := range e.Players {
-			s := &e.Players[i]
-			players[i] = PlayerSession{
-				ID: s.ID, Index: next + uint32(i), PlayerID: s.PlayerID, Data: s.Data,
-				Status: Reserved, Created: e.At, Expires: e.Expires,
-			}
-		}
-		r.admit(g, players)
+		r.admit(g, newPlayerSessions(g, e.Players, e.At, e.Expires))
 	})
 	r.indexPlayers(e.Players, e.Session)
 }

@@ -154,6 +154,11 @@ type GameSession struct {
 	Seated         []*PlayerSession  `cbor:"21,keyasint,omitempty"` // RESERVED and ACTIVE, by index
 	Gone           []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went
 	HandOverBy     event.Time        `cbor:"23,keyasint,omitempty"` // see handover.go
+	Placement      string            `cbor:"24,keyasint,omitempty"` // see placed.go
+	Attempt        int32             `cbor:"25,keyasint,omitempty"` // of the placement
+	Desired        []Seat            `cbor:"26,keyasint,omitempty"` // while ACTIVATING
+	Activated      event.Time        `cbor:"27,keyasint,omitempty"` // 0: it never was ACTIVE
+	Filled         string            `cbor:"28,keyasint,omitempty"` // the match whose players were let in last
 
 	ownership
 }

@@ -221,6 +221,8 @@ func (r *Room) Apply(e any) {
 		r.applyGameSessionCreated(e)
 	case *GameSessionActivated:
 		r.applyGameSessionActivated(e)
+	case *GameSessionBackfilled:
+		r.applyGameSessionBackfilled(e)
 	case *GameSessionHandedOver:
 		r.applyGameSessionHandedOver(e)
 	case *GameSessionUpdated:

@@ -86,7 +86,11 @@ func (s *simulation) connect(k ProcessKey) ConnectProcess {
 }
 
 func (s *simulation) sessionCommand() Command {
-	switch s.rng.IntN(18) {
+	switch s.rng.IntN(20) {
+	case 18, 19:
+		return BackfillGameSession{
+			GameSession: s.sessionID(), Match: fmt.Sprint("match-", s.rng.IntN(20)), MatchmakerData: "{}", Players: s.newPlayers(),
+		}
 	case 16:
 		return HandOverGameSession{ID: s.sessionID()}
 	case 17:
@@ -109,6 +113,9 @@ func (s *simulation) sessionCommand() Command {
 		}
 		if s.chance(20) {
 			c.ID = s.sessionID()
+		}
+		if s.chance(30) {
+			c.Placement, c.Attempt, c.Desired = fmt.Sprint("placement-", s.serial), 1, s.newPlayers()
 		}
 		if s.chance(30) {
 			c.HandOverWithin = time.Duration(s.rng.IntN(120)+1) * time.Second

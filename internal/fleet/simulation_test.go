@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/eventtest"
 	"github.com/muster-gg/muster/internal/fault"
 )
 
@@ -323,7 +324,7 @@ func (s *simulation) recovered() *Room {
 	if s.snapshot != nil {
 		r = restored(s.t, &s.settings, testRoomID, r.address, s.snapshot)
 	}
-	for _, f := range factsIn(s.t, s.journal.Bytes()[s.tail:]) {
+	for _, f := range eventtest.Facts(s.t, types, s.journal.Bytes()[s.tail:]) {
 		r.Apply(f.Body)
 	}
 	return r
@@ -335,7 +336,7 @@ func (s *simulation) replayed() error {
 	s.commit()
 	live := snapshotOf(s.t, s.room)
 	whole := s.empty()
-	for _, f := range factsIn(s.t, s.journal.Bytes()) {
+	for _, f := range eventtest.Facts(s.t, types, s.journal.Bytes()) {
 		whole.Apply(f.Body)
 	}
 	for name, r := range map[string]*Room{
