@@ -1,0 +1,154 @@
+package placement
+
+import (
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+)
+
+// Begin begins attempt Number, the next one, of a placement that is PENDING without a
+// running attempt. After the deadline the placement is TIMED_OUT instead. In any other
+// case nothing changes: the answer shows what is. NotFound, as for all commands below.
+type Begin struct {
+	ID         string
+	Number     int
+	Room       fleet.RoomID
+	Candidates []Considered
+	Omitted    int
+}
+
+func (c Begin) decide(s *State, now event.Time) ([]any, error) {
+	p, err := s.find(c.ID)
+	if err != nil || !p.waits() || c.Number != p.nextAttempt() {
+		return nil, err
+	}
+	if now >= p.Deadline {
+		return []any{p.timedOut(now)}, nil
+	}
+	candidates, omitted := bounded(c.Candidates, c.Omitted)
+	return []any{&AttemptBegun{ID: c.ID, Number: c.Number, Room: c.Room, At: now, Candidates: candidates, Omitted: omitted}}, nil
+}
+
+func (c Begin) answer(s *State) any { return s.shown(c.ID) }
+
+func (s *State) applyAttemptBegun(e *AttemptBegun) {
+	p, ok := s.placements.Get(e.ID)
+	if !ok || !p.waits() {
+		return
+	}
+	next := *p
+	next.Trail.Candidates, next.Trail.Omitted = e.Candidates, e.Omitted
+	next.begin(e.Number, e.Room, e.At)
+	s.put(&next)
+}
+
+// begin notes a new attempt in a placement that nobody has seen yet.
+func (p *Placement) begin(number int, room fleet.RoomID, at event.Time) {
+	p.Attempt = &Attempt{Number: number, Room: room, Running: true}
+	p.Trail.add(Step{At: at, Kind: StepAttempt, Room: room})
+}
+
+// Refused ends attempt Number, in which no game session was created. After the
+// deadline the placement is TIMED_OUT. An attempt that does not run is left alone,
+// as it is by Ended and Fulfil.
+type Refused struct {
+	ID     string
+	Number int
+	Text   string
+}
+
+func (c Refused) decide(s *State, now event.Time) ([]any, error) {
+	p, err := s.find(c.ID)
+	if err != nil || !p.runs(c.Number) {
+		return nil, err
+	}
+	return p.attemptOver(now, StepRefused, c.Text), nil
+}
+
+func (c Refused) answer(s *State) any { return s.shown(c.ID) }
+
+// Ended ends attempt Number, whose game session ended before it was ACTIVE. A
+// game session that somebody terminated ends the placement: FAILED.
+type Ended struct {
+	ID         string
+	Number     int
+	Terminated bool
+	Text       string
+}
+
+// Source: API reference, GameSessionPlacement.Status: FAILED when the game session was
+// terminated before the placement process could complete.
+func (c Ended) decide(s *State, now event.Time) ([]any, error) {
+	p, err := s.find(c.ID)
+	if err != nil || !p.runs(c.Number) {
+		return nil, err
+	}
+	if c.Terminated {
+		text := clip(c.Text)
+		return []any{&AttemptOver{ID: p.ID, At: now, Kind: StepEnded, Text: text}, p.ended(now, Failed, text)}, nil
+	}
+	return p.attemptOver(now, StepEnded, c.Text), nil
+}
+
+func (c Ended) answer(s *State) any { return s.shown(c.ID) }
+
+// runs reports whether the attempt of that number runs.
+func (p *Placement) runs(number int) bool { return p.Trying() && p.Attempt.Number == number }
+
+// attemptOver ends the running attempt, and the placement if there is no time left.
+func (p *Placement) attemptOver(now event.Time, kind StepKind, text string) []any {
+	over := &AttemptOver{ID: p.ID, At: now, Kind: kind, Text: clip(text)}
+	if now >= p.Deadline {
+		return []any{over, p.timedOut(now)}
+	}
+	return []any{over}
+}
+
+func (s *State) applyAttemptOver(e *AttemptOver) {
+	p, ok := s.placements.Get(e.ID)
+	if !ok || !p.Trying() {
+		return
+	}
+	next := *p
+	next.stopTrying()
+	next.Trail.add(Step{At: e.At, Kind: e.Kind, Room: p.Attempt.Room, Text: e.Text})
+	s.put(&next)
+}
+
+// stopTrying ends the running attempt, if there is one, of a copy.
+func (p *Placement) stopTrying() {
+	if p.Attempt != nil && p.Attempt.Running {
+		last := *p.Attempt
+		last.Running = false
+		p.Attempt = &last
+	}
+}
+
+// Fulfil ends attempt Number, whose game session is ACTIVE. That it became so counts,
+// not when it is told: the deadline does not matter here.
+type Fulfil struct {
+	ID      string
+	Number  int
+	Session Session
+}
+
+func (c Fulfil) decide(s *State, now event.Time) ([]any, error) {
+	p, err := s.find(c.ID)
+	if err != nil || !p.runs(c.Number) {
+		return nil, err
+	}
+	return []any{&PlacementFulfilled{ID: p.ID, At: now, Session: c.Session}}, nil
+}
+
+func (c Fulfil) answer(s *State) any { return s.shown(c.ID) }
+
+func (s *State) applyPlacementFulfilled(e *PlacementFulfilled) {
+	p, ok := s.placements.Get(e.ID)
+	if !ok || p.Over() {
+		return
+	}
+	next := *p
+	next.Status, next.Ended, next.Session = Fulfilled, e.At, &e.Session
+	next.stopTrying()
+	next.Trail.add(Step{At: e.At, Kind: StepFulfilled, Room: e.Session.Room})
+	s.conclude(&next)
+}

@@ -1,0 +1,87 @@
+package placement
+
+import (
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+)
+
+// Events lists the types that stand in journals (301–349) and the records that
+// stand in snapshots (350–399). Numbers are for ever; see package event.
+var Events = []event.Entry{
+	{Number: 301, Type: (*PlacementStarted)(nil)},
+	{Number: 302, Type: (*AttemptBegun)(nil)},
+	{Number: 303, Type: (*AttemptOver)(nil)},
+	{Number: 304, Type: (*PlacementFulfilled)(nil)},
+	{Number: 305, Type: (*PlacementEnded)(nil)},
+	{Number: 306, Type: (*PlacementsForgotten)(nil)},
+	{Number: 307, Type: (*AnnouncementsTrimmed)(nil)},
+	{Number: 350, Type: (*Header)(nil)},
+	{Number: 351, Type: (*Placement)(nil)},
+	{Number: 352, Type: (*Announcement)(nil)},
+}
+
+// PlacementStarted begins a placement; with Room, its first attempt runs.
+type PlacementStarted struct { //nolint:revive // as PlacementFulfilled and PlacementEnded
+	Request    `cbor:"1,keyasint"`
+	At         event.Time    `cbor:"2,keyasint"`
+	Deadline   event.Time    `cbor:"3,keyasint"`
+	Room       *fleet.RoomID `cbor:"4,keyasint,omitempty"`
+	Candidates []Considered  `cbor:"5,keyasint,omitempty"`
+	Omitted    int           `cbor:"6,keyasint,omitempty"`
+}
+
+// AttemptBegun begins an attempt.
+type AttemptBegun struct {
+	ID         string       `cbor:"1,keyasint"`
+	Number     int          `cbor:"2,keyasint"`
+	Room       fleet.RoomID `cbor:"3,keyasint"`
+	At         event.Time   `cbor:"4,keyasint"`
+	Candidates []Considered `cbor:"5,keyasint,omitempty"`
+	Omitted    int          `cbor:"6,keyasint,omitempty"`
+}
+
+// AttemptOver says that an attempt came to nothing: the placement searches on,
+// unless PlacementEnded follows.
+type AttemptOver struct {
+	ID   string     `cbor:"1,keyasint"`
+	At   event.Time `cbor:"2,keyasint"`
+	Kind StepKind   `cbor:"3,keyasint"` // StepRefused or StepEnded
+	Text string     `cbor:"4,keyasint,omitempty"`
+}
+
+// PlacementFulfilled ends a placement well.
+type PlacementFulfilled struct { //nolint:revive // Fulfilled is a status
+	ID      string     `cbor:"1,keyasint"`
+	At      event.Time `cbor:"2,keyasint"`
+	Session Session    `cbor:"3,keyasint"`
+}
+
+// PlacementEnded ends a placement without a game session.
+type PlacementEnded struct { //nolint:revive // Ended is a command
+	ID     string     `cbor:"1,keyasint"`
+	At     event.Time `cbor:"2,keyasint"`
+	Status Status     `cbor:"3,keyasint"` // Cancelled, TimedOut or Failed
+	Reason string     `cbor:"4,keyasint,omitempty"`
+}
+
+// PlacementsForgotten removes placements that are kept in the history.
+type PlacementsForgotten struct {
+	IDs []string `cbor:"1,keyasint"`
+}
+
+// AnnouncementsTrimmed removes announcements that were published.
+type AnnouncementsTrimmed struct {
+	Through uint64 `cbor:"1,keyasint"`
+}
+
+// Header is the first record of a snapshot.
+type Header struct {
+	Announced uint64 `cbor:"1,keyasint,omitempty"` // the number of the newest announcement
+}
+
+// An Announcement is a placement that ended, until it is published in the event
+// feed. Placement is as it was then.
+type Announcement struct {
+	Seq       uint64     `cbor:"1,keyasint"`
+	Placement *Placement `cbor:"2,keyasint"`
+}

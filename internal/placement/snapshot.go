@@ -1,0 +1,58 @@
+package placement
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Snapshot writes the State as records; Restore takes them back in that order.
+func (s *State) Snapshot(write func(record any) error) (err error) {
+	header := s.header
+	if err := write(&header); err != nil {
+		return err
+	}
+	s.placements.Scan(func(_ string, p *Placement) bool {
+		err = write(p)
+		return err == nil
+	})
+	for _, a := range s.outbox {
+		if err != nil {
+			break
+		}
+		err = write(a)
+	}
+	return err
+}
+
+// Restore takes back one record of a snapshot.
+func (s *State) Restore(record any) error {
+	s.frozen = nil
+	switch v := record.(type) {
+	case *Header:
+		return s.restoreHeader(v)
+	case *Placement:
+		s.put(v)
+	case *Announcement:
+		return s.restoreAnnouncement(v)
+	default:
+		return fmt.Errorf("placement: a snapshot holds no %T", record)
+	}
+	return nil
+}
+
+func (s *State) restoreHeader(h *Header) error {
+	if s.placements.Len() > 0 || len(s.outbox) > 0 {
+		return errors.New("placement: the header of a snapshot is not its first record")
+	}
+	s.header = *h
+	return nil
+}
+
+// restoreAnnouncement refuses one that is out of order: Trim counts on it.
+func (s *State) restoreAnnouncement(a *Announcement) error {
+	if n := len(s.outbox); a.Placement == nil || a.Seq > s.header.Announced || n > 0 && a.Seq <= s.outbox[n-1].Seq {
+		return fmt.Errorf("placement: announcement %d is out of order or empty", a.Seq)
+	}
+	s.outbox = append(s.outbox, a)
+	return nil
+}

@@ -1,0 +1,75 @@
+package placement
+
+import (
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+)
+
+// Start begins a placement, with its first attempt if Room is given. The same id
+// from the same Call, or for the same Match, answers with the placement that exists;
+// from anybody else it is an InvalidRequestException.
+type Start struct {
+	Request Request
+	Timeout int32 // seconds
+	Room    *fleet.RoomID
+	Trail   Trail // Candidates and Omitted
+}
+
+func (c Start) decide(s *State, now event.Time) ([]any, error) {
+	if p, ok := s.placements.Get(c.Request.ID); ok {
+		if p.MadeBy(&c.Request) {
+			return nil, nil
+		}
+		return nil, fault.New(fault.InvalidRequest, "Placement %s exists already: a PlacementId is used once, so choose another one", p.ID)
+	}
+	if bytes := c.Request.weight(); bytes > maxWeight {
+		return nil, fault.New(fault.InvalidRequest, "The request takes about %d bytes with all latencies and players; a placement may have %d", bytes, maxWeight)
+	}
+	candidates, omitted := bounded(c.Trail.Candidates, c.Trail.Omitted)
+	return []any{&PlacementStarted{
+		Request: c.Request, At: now, Deadline: now.Add(time.Duration(c.Timeout) * time.Second),
+		Room: c.Room, Candidates: candidates, Omitted: omitted,
+	}}, nil
+}
+
+func (c Start) answer(s *State) any { return s.shown(c.Request.ID) }
+
+// maxWeight is how many bytes a request may take, about: it has to fit in a record of
+// the journal.
+const maxWeight = 3 << 20
+
+func (r *Request) weight() (bytes int) {
+	const each = 16
+	bytes = len(r.Name) + len(r.Data) + len(r.MatchmakerData)
+	for i := range r.Latencies {
+		bytes += each + len(r.Latencies[i].PlayerID) + len(r.Latencies[i].Location)
+	}
+	for i := range r.Players {
+		bytes += each + len(r.Players[i].PlayerID) + len(r.Players[i].Data)
+	}
+	return bytes
+}
+
+// MadeBy reports whether r is the request of the placement once more.
+func (p *Placement) MadeBy(r *Request) bool {
+	return r.Call != "" && p.Call == r.Call || r.Match != "" && p.Match == r.Match
+}
+
+func (s *State) applyPlacementStarted(e *PlacementStarted) {
+	if _, ok := s.placements.Get(e.ID); ok {
+		return
+	}
+	p := &Placement{
+		Request: e.Request, Status: Pending, Started: e.At, Deadline: e.Deadline,
+		Trail: Trail{Candidates: e.Candidates, Omitted: e.Omitted, Steps: make([]Step, 0, usualSteps)},
+	}
+	if e.Room != nil {
+		p.begin(1, *e.Room, e.At)
+	} else {
+		p.Trail.add(Step{At: e.At, Kind: StepWaiting, Text: waitText(e.Candidates)})
+	}
+	s.put(p)
+}
