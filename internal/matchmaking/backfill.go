@@ -1,0 +1,138 @@
+package matchmaking
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/event"
+)
+
+// SessionOver says that a game session has ended: its backfill tickets are
+// CANCELLED, also one whose match is being filled in; the other tickets of that match
+// search again. No automatic ticket follows. It has no answer.
+//
+// The State does not know which game sessions are running. Whoever sees a backfill
+// ticket begin for one that is over already says SessionOver once more.
+type SessionOver struct{ GameSession string }
+
+func (c SessionOver) decide(s *State, now event.Time) ([]any, error) {
+	t, ok := s.tickets.Get(s.sessions[c.GameSession])
+	if !ok {
+		return nil, nil
+	}
+	if m, ok := s.matches.Get(t.Match); ok {
+		return s.dropBackfill(m, sessionOver, now), nil
+	}
+	return []any{ended(t, sessionOver, now)}, nil
+}
+
+func (SessionOver) answer(*State) any { return nil }
+
+// dropBackfill gives the events that drop a match because nobody can join the game
+// session that it fills.
+func (s *State) dropBackfill(m *Match, how outcome, now event.Time) []any {
+	return s.drop(m, MatchDropped{At: now, Reason: ReasonBackfill, Message: MessageBackfill}, func(t *Ticket) *outcome {
+		if t.Backfill {
+			return &how
+		}
+		return nil
+	})
+}
+
+// AutomaticTicket is the id of the first backfill ticket that a match is followed by.
+func AutomaticTicket(match string) string { return "auto-backfill-" + match }
+
+// automaticTicket is the id of the n-th one, from 0: each that times out is followed
+// by another one.
+func automaticTicket(match string, n int) string {
+	if n == 0 {
+		return AutomaticTicket(match)
+	}
+	return fmt.Sprintf("%s-%d", AutomaticTicket(match), n+1)
+}
+
+// AutomaticAfter is the id of the backfill ticket that will follow a match when it
+// is placed or filled in, for the MatchmakerData of its game session; ok is false
+// when none will: automatic backfill is off, all places are taken, or the match
+// fills a game session by a ticket of somebody's own.
+func (s *State) AutomaticAfter(m *Match) (id string, ok bool) {
+	if !m.Terms.AutomaticBackfill || m.Terms.Standalone || m.players() >= int(m.Terms.Capacity) {
+		return "", false
+	}
+	if t := s.backfillOf(m); t != nil && !t.Automatic {
+		return "", false
+	}
+	id, _ = s.freeAutomatic(m.ID, 0)
+	return id, true
+}
+
+// players counts the players of a match, those of a backfill ticket included.
+func (m *Match) players() int {
+	n := 0
+	for _, t := range m.Teams {
+		n += len(t.Players)
+	}
+	return n
+}
+
+// freeAutomatic is the first id from the n-th on that no ticket has.
+func (s *State) freeAutomatic(match string, n int) (id string, number int) {
+	for ; ; n++ {
+		id := automaticTicket(match, n)
+		if _, taken := s.tickets.Get(id); !taken {
+			return id, n
+		}
+	}
+}
+
+// follow gives the event that opens the automatic backfill ticket of a match that
+// ends well. All its players were in the match, so that they stand in no other
+// active ticket. A backfill ticket of somebody's own that is open already stays.
+func (s *State) follow(m *Match, c *Connection, now event.Time) []any {
+	if _, ok := s.AutomaticAfter(m); !ok {
+		return nil
+	}
+	if id, ok := s.sessions[c.GameSession]; ok && !slices.Contains(m.Tickets, id) {
+		return nil
+	}
+	id, number := s.freeAutomatic(m.ID, 0)
+	e := &TicketStarted{
+		ID: id, Configuration: m.Terms.Configuration, Backfill: true, Automatic: true, GameSession: c.GameSession,
+		At: now, Deadline: now.Add(time.Duration(m.Terms.RequestTimeout) * time.Second), Follows: m.ID, Number: number,
+	}
+	for _, t := range s.ticketsOf(m) {
+		e.Players = append(e.Players, t.Players...)
+	}
+	_, _, location, _, _ := arn.ParseGameSession(c.GameSession)
+	for i := range e.Players {
+		e.Players[i].Latencies = e.Players[i].latencyAt(location)
+	}
+	return []any{e}
+}
+
+// latencyAt is the player's latency to one location, as far as it is known. A game
+// session that runs has one location, and a backfill ticket must not be matched for
+// another one.
+func (p *Player) latencyAt(location string) []Latency {
+	i := slices.IndexFunc(p.Latencies, func(l Latency) bool { return l.Location == location })
+	if i < 0 {
+		return nil
+	}
+	return p.Latencies[i : i+1 : i+1]
+}
+
+// reissue gives the event that opens the next automatic backfill ticket after one
+// that has timed out; of other tickets there is none.
+func (s *State) reissue(t *Ticket, now event.Time) []any {
+	if !t.Automatic {
+		return nil
+	}
+	id, number := s.freeAutomatic(t.Follows, t.Number+1)
+	timeout := max(t.Deadline.Sub(t.Started), time.Second) // it must not be due at once
+	return []any{&TicketStarted{
+		ID: id, Configuration: t.Configuration, Players: t.Players, Backfill: true, Automatic: true, GameSession: t.GameSession,
+		At: now, Deadline: now.Add(timeout), Follows: t.Follows, Number: number,
+	}}
+}

@@ -1,0 +1,274 @@
+package matchmaking
+
+import (
+	"slices"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+)
+
+// Propose says that tickets make a match. It is taken if all of them are
+// SEARCHING in the given rounds and of the same configuration, and among them are a
+// new one and at most one backfill ticket; else nothing changes. The answer is the
+// *Match, or nil: not taken, or (STANDALONE without acceptance) over. Proposed again,
+// a match that is under way is the answer.
+type Propose struct {
+	ID      string // of the match: a UUID
+	Terms   Terms
+	Tickets []Proposed // a backfill ticket stands first
+	Teams   []Team
+	Metrics []Metric
+}
+
+// Proposed is a ticket of a proposal.
+type Proposed struct {
+	ID    string
+	Round int
+}
+
+func (c Propose) decide(s *State, now event.Time) ([]any, error) {
+	backfill, fits := c.fits(s)
+	if _, known := s.matches.Get(c.ID); known || !fits {
+		return nil, nil
+	}
+	e := &MatchProposed{ID: c.ID, Terms: c.Terms, Teams: c.Teams, Metrics: c.Metrics, At: now, Tickets: make([]string, len(c.Tickets))}
+	for i, p := range c.Tickets {
+		e.Tickets[i] = p.ID
+	}
+	if backfill != nil {
+		e.Backfill = backfill.GameSession
+	}
+	if c.Terms.Acceptance > 0 {
+		e.AcceptBy = now.Add(time.Duration(c.Terms.Acceptance) * time.Second)
+		return []any{e}, nil
+	}
+	return []any{e, accepted(c.ID, &c.Terms, backfill, false, now)}, nil
+}
+
+// answer is the *Match.
+func (c Propose) answer(s *State) any {
+	m, _ := s.matches.Get(c.ID)
+	return m
+}
+
+// fits reports whether the tickets of a proposal can make a match now, and which of
+// them is a backfill ticket, if any.
+func (c Propose) fits(s *State) (backfill *Ticket, ok bool) {
+	for i, p := range c.Tickets {
+		t, known := s.tickets.Get(p.ID)
+		if !known || t.Status != Searching || t.Round != p.Round || t.Configuration.ID != c.Terms.Configuration.ID {
+			return nil, false
+		}
+		if t.Backfill {
+			if i > 0 {
+				return nil, false
+			}
+			backfill = t
+		}
+		if slices.ContainsFunc(c.Tickets[:i], func(other Proposed) bool { return other.ID == p.ID }) {
+			return nil, false
+		}
+	}
+	if backfill != nil {
+		return backfill, len(c.Tickets) > 1
+	}
+	return nil, len(c.Tickets) > 0
+}
+
+func (s *State) applyMatchProposed(e *MatchProposed) {
+	m := &Match{ID: e.ID, Terms: e.Terms, Tickets: e.Tickets, Teams: e.Teams, Metrics: e.Metrics, AcceptBy: e.AcceptBy, Backfill: e.Backfill}
+	status := Placing
+	if e.AcceptBy != 0 {
+		m.Stage, status = StageAcceptance, RequiresAcceptance
+	}
+	s.storeMatch(m)
+	teams := teamsOf(e.Teams)
+	tickets := make([]*Ticket, 0, len(e.Tickets))
+	for _, id := range e.Tickets {
+		if t, ok := s.tickets.Get(id); ok && t.Status == Searching {
+			t = t.matched(m, status, teams)
+			s.storeTicket(t)
+			tickets = append(tickets, t)
+		}
+	}
+	s.announce(&Announcement{At: e.At, Type: PotentialMatchCreated, Configuration: e.Terms.Configuration, Tickets: tickets, Match: m})
+}
+
+// teamsOf maps players to teams.
+func teamsOf(teams []Team) map[string]string {
+	of := map[string]string{}
+	for _, t := range teams {
+		for _, p := range t.Players {
+			of[p] = t.Name
+		}
+	}
+	return of
+}
+
+// matched is the ticket in a match. The players of a backfill ticket have their
+// teams already.
+func (t *Ticket) matched(m *Match, status Status, teams map[string]string) *Ticket {
+	next := *t
+	next.Status, next.Match, next.Metrics, next.Reason, next.Message = status, m.ID, m.Metrics, "", ""
+	if !t.Backfill {
+		next.Players = slices.Clone(t.Players)
+		for i := range next.Players {
+			next.Players[i].Team = teams[next.Players[i].ID]
+		}
+	}
+	return &next
+}
+
+// returned is the ticket in its pool again.
+func (t *Ticket) returned(reason, message string) *Ticket {
+	next := *t
+	next.Status, next.Match, next.Reason, next.Message = Searching, "", reason, message
+	next.Round++
+	if !t.Backfill {
+		next.Players = slices.Clone(t.Players)
+		for i := range next.Players {
+			next.Players[i].Team = ""
+		}
+	}
+	return &next
+}
+
+// accepted gives the event that takes a match on after its acceptance, or without one.
+func accepted(id string, terms *Terms, backfill *Ticket, asked bool, now event.Time) any {
+	switch {
+	case terms.Standalone:
+		return &MatchCompleted{ID: id, At: now, Asked: asked}
+	case backfill != nil:
+		return &MatchAccepted{ID: id, Stage: StageFilling, At: now, Asked: asked}
+	default:
+		return &MatchAccepted{ID: id, Stage: StagePlacing, At: now, Asked: asked}
+	}
+}
+
+func (s *State) applyMatchAccepted(e *MatchAccepted) {
+	m, ok := s.matches.Get(e.ID)
+	if !ok {
+		return
+	}
+	if e.Asked {
+		s.announceAcceptance(m, AcceptedAcceptance, e.At)
+	}
+	next := *m
+	next.Stage, next.AcceptBy = e.Stage, 0
+	s.storeMatch(&next)
+	for _, t := range s.ticketsOf(m) {
+		if t.Status != Placing {
+			placing := *t
+			placing.Status = Placing
+			s.storeTicket(&placing)
+		}
+	}
+}
+
+// drop gives the events that end a match without a game. ends says how a ticket
+// ends with it. If that is nil it searches on, unless its own time is over.
+func (s *State) drop(m *Match, e MatchDropped, ends func(*Ticket) *outcome) []any {
+	e.ID = m.ID
+	events := []any{&e}
+	for _, t := range s.ticketsOf(m) {
+		how := ends(t)
+		if how == nil && t.Deadline <= e.At {
+			how = &timedOut
+			events = append(events, s.reissue(t, e.At)...)
+		}
+		if how != nil {
+			e.Ended = append(e.Ended, Ending{t.ID, how.status, how.reason, how.message})
+		}
+	}
+	return events
+}
+
+func (s *State) applyMatchDropped(e *MatchDropped) {
+	m, ok := s.removeMatch(e.ID)
+	if !ok {
+		return
+	}
+	if e.Acceptance != "" {
+		s.announceAcceptance(m, e.Acceptance, e.At)
+	}
+	for _, t := range s.ticketsOf(m) {
+		if i := slices.IndexFunc(e.Ended, func(how Ending) bool { return how.ID == t.ID }); i >= 0 {
+			s.end(t, m, e.Ended[i], e.At)
+			continue
+		}
+		t = t.returned(e.Reason, e.Message)
+		s.storeTicket(t)
+		s.announceSearching(t, e.At)
+	}
+}
+
+func (s *State) applyMatchCompleted(e *MatchCompleted) {
+	m, ok := s.removeMatch(e.ID)
+	if !ok {
+		return
+	}
+	if e.Asked {
+		s.announceAcceptance(m, AcceptedAcceptance, e.At)
+	}
+	seats := seatsOf(e.Connection)
+	tickets := s.ticketsOf(m)
+	for i, t := range tickets {
+		tickets[i] = t.completed(e, seats)
+		s.storeTicket(tickets[i])
+		s.learnWait(tickets[i])
+	}
+	s.announce(&Announcement{
+		At: e.At, Type: MatchmakingSucceeded, Configuration: m.Terms.Configuration, Tickets: tickets, Match: m, Connection: e.Connection,
+	})
+}
+
+// seatsOf maps players to their player sessions.
+func seatsOf(c *Connection) map[string]MatchedPlayer {
+	seats := map[string]MatchedPlayer{}
+	if c != nil {
+		for _, p := range c.Players {
+			seats[p.PlayerID] = p
+		}
+	}
+	return seats
+}
+
+// completed is the ticket after a good end. It shows the player sessions of its own
+// players.
+func (t *Ticket) completed(e *MatchCompleted, seats map[string]MatchedPlayer) *Ticket {
+	next := *t
+	next.Status, next.Ended = Completed, e.At
+	if e.Connection != nil {
+		own := *e.Connection
+		own.Players = nil
+		for i := range t.Players {
+			if seat, ok := seats[t.Players[i].ID]; ok {
+				own.Players = append(own.Players, seat)
+			}
+		}
+		next.Connection = &own
+	}
+	return &next
+}
+
+// ticketsOf lists the tickets of a match, in a slice of its own.
+func (s *State) ticketsOf(m *Match) []*Ticket {
+	tickets := make([]*Ticket, 0, len(m.Tickets))
+	for _, id := range m.Tickets {
+		if t, ok := s.tickets.Get(id); ok && t.Match == m.ID && !t.Over() {
+			tickets = append(tickets, t)
+		}
+	}
+	return tickets
+}
+
+// backfillOf is the backfill ticket of a match, or nil.
+func (s *State) backfillOf(m *Match) *Ticket {
+	if len(m.Tickets) == 0 {
+		return nil
+	}
+	if t, ok := s.tickets.Get(m.Tickets[0]); ok && t.Backfill {
+		return t
+	}
+	return nil
+}
