@@ -50,10 +50,40 @@ func TestContract(t *testing.T) {
 				}
 				return h
 			},
+			Feed: func() journal.Feed {
+				f, err := e.Feed(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return f
+			},
 			Restart: func() {
 				mustClose(t, e)
 				e = open(t, dir)
 			},
 		}
 	})
+}
+
+// What follows the feed leaves nothing in the server when it ends, or clients that
+// come and go would pile consumers up.
+func TestFollowersLeaveNothing(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	e := open(t, t.TempDir())
+	defer mustClose(t, e)
+	f, err := e.Feed(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Append(t.Context(), "one", []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := f.Follow(t.Context(), 0, func(uint64, []byte) bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := jetstream.Consumers(t, e, "MUSTER_FEED"); n != 0 {
+		t.Errorf("%d consumers are left", n)
+	}
 }

@@ -23,6 +23,8 @@ type Fixture struct {
 	Journal func() journal.Journal
 	// History opens a handle on the one history of the fixture.
 	History func() journal.History
+	// Feed opens a handle on the one feed of the fixture.
+	Feed func() journal.Feed
 	// Restart ends the process, as far as the implementation can tell, and starts
 	// it anew. Handles from before are not used any more.
 	Restart func()
@@ -52,6 +54,9 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"HistoryList", testHistoryList},
 		{"HistorySubjects", testHistorySubjects},
 		{"HistorySurvivesRestart", testHistoryRestart},
+		{"Feed", testFeed},
+		{"FeedWaits", testFeedWaits},
+		{"FeedSurvivesRestart", testFeedRestart},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { test.test(t, fixture(t)) })

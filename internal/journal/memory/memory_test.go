@@ -17,8 +17,10 @@ func TestContract(t *testing.T) {
 	journaltest.Run(t, func(*testing.T) journaltest.Fixture {
 		j := memory.New(memory.Config{MaxRecord: 1 << 20})
 		h := memory.NewHistory(clockwork.NewRealClock(), 0)
+		f := memory.NewFeed()
 		return journaltest.Fixture{
 			Journal: func() journal.Journal { return j.Reopen() },
+			Feed:    func() journal.Feed { return f },
 			History: func() journal.History { return h },
 			Restart: func() {},
 		}

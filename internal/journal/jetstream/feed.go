@@ -1,0 +1,179 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// feedStream is the name of the stream. It also holds the positions of readers,
+// each as the one message of a subject: a position is worth nothing without the
+// records, and is kept as long.
+const (
+	feedStream    = "MUSTER_FEED"
+	feedRecords   = "muster.feed.records"
+	feedPositions = "muster.feed.position."
+)
+
+// forgetTime is how long the server is given to delete a consumer.
+const forgetTime = 2 * time.Second
+
+type feed struct {
+	engine *Engine
+	stream jetstream.Stream
+}
+
+// Feed opens the feed, and makes it when there is none.
+func (e *Engine) Feed(ctx context.Context) (journal.Feed, error) {
+	stream, err := e.stream(ctx, jetstream.StreamConfig{
+		Name:        feedStream,
+		Subjects:    []string{feedRecords, feedPositions + "*"},
+		Storage:     jetstream.FileStorage,
+		Retention:   jetstream.LimitsPolicy,
+		MaxAge:      e.cfg.HistoryAge,
+		AllowDirect: true,
+		AllowRollup: true, // a new position replaces the old one
+		Replicas:    1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &feed{engine: e, stream: stream}, nil
+}
+
+// Append publishes a record. The server knows ids for two minutes.
+func (f *feed) Append(ctx context.Context, id string, data []byte) (uint64, error) {
+	if len(data) > maxRecord {
+		return 0, fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), maxRecord)
+	}
+	ack, err := f.engine.publish(ctx, &nats.Msg{Subject: feedRecords, Data: data}, jetstream.WithMsgID(id))
+	if err != nil {
+		return 0, fmt.Errorf("publish: %w", err)
+	}
+	return ack.Sequence, nil
+}
+
+// Read gets the messages one by one, as the history does.
+func (f *feed) Read(ctx context.Context, after uint64, visit func(uint64, []byte) bool) error {
+	last, err := f.Last(ctx)
+	if err != nil {
+		return err
+	}
+	for after < last {
+		msg, err := f.stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(feedRecords))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("get message after %d: %w", after, err)
+		}
+		if msg.Sequence > last || !visit(msg.Sequence, msg.Data) {
+			return nil
+		}
+		after = msg.Sequence
+	}
+	return nil
+}
+
+// Follow reads through an ordered consumer, which begins anew by itself when a
+// message was lost on the way.
+func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []byte) bool) error {
+	consumer, err := f.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{feedRecords}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	})
+	if err != nil {
+		return fmt.Errorf("follow: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return fmt.Errorf("follow: %w", errors.Join(err, context.Cause(ctx)))
+	}
+	defer func() {
+		messages.Stop()
+		f.forget(ctx, consumer)
+	}()
+	for {
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("follow: %w", err)
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return fmt.Errorf("follow: %w", err)
+		}
+		if !visit(meta.Sequence.Stream, msg.Data()) {
+			return nil
+		}
+	}
+}
+
+// forget deletes a consumer, which would stay for minutes after it was stopped.
+func (f *feed) forget(ctx context.Context, consumer jetstream.Consumer) {
+	info := consumer.CachedInfo()
+	if info == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
+	defer cancel()
+	_ = f.stream.DeleteConsumer(ctx, info.Name)
+}
+
+// Last looks for the newest record; the stream's own last message may be a position.
+func (f *feed) Last(ctx context.Context) (uint64, error) {
+	msg, err := f.stream.GetLastMsgForSubject(ctx, feedRecords)
+	if errors.Is(err, jetstream.ErrMsgNotFound) { // none, or none any more
+		info, err := f.stream.Info(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("stream info: %w", err)
+		}
+		return info.State.LastSeq, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("get message: %w", err)
+	}
+	return msg.Sequence, nil
+}
+
+// Keep replaces the one message of the reader's subject.
+func (f *feed) Keep(ctx context.Context, reader string, seq uint64) error {
+	if err := journal.CheckSubject(reader); err != nil {
+		return err
+	}
+	msg := nats.NewMsg(feedPositions + reader)
+	msg.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	msg.Data = binary.BigEndian.AppendUint64(nil, seq)
+	if _, err := f.engine.publish(ctx, msg); err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	return nil
+}
+
+// Position reads it. A position behind the newest record is of records that are
+// lost: the reader goes on with the next one.
+func (f *feed) Position(ctx context.Context, reader string) (seq uint64, ok bool, err error) {
+	if err := journal.CheckSubject(reader); err != nil {
+		return 0, false, err
+	}
+	msg, err := f.stream.GetLastMsgForSubject(ctx, feedPositions+reader)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("get message: %w", err)
+	}
+	if len(msg.Data) != 8 {
+		return 0, false, fmt.Errorf("the position of reader %s is damaged", reader)
+	}
+	last, err := f.Last(ctx)
+	return min(binary.BigEndian.Uint64(msg.Data), last), true, err
+}
