@@ -37,6 +37,9 @@ type State struct {
 	tags           *btree.Map[string, *ResourceTags] // by resource key
 	accessKeys     *btree.Map[string, *AccessKey]
 	creators       *btree.Map[string, *CreatorWindow] // by fleet, creator
+	queues         *btree.Map[string, *Queue]
+	configurations *btree.Map[string, *MatchmakingConfiguration]
+	ruleSets       *btree.Map[string, *RuleSet]
 
 	// Derived from the records above, never written down.
 	liveFleets int                          // fleets that are not TERMINATED
@@ -57,6 +60,9 @@ func New(limits Limits) *State {
 		tags:           new(btree.Map[string, *ResourceTags]),
 		accessKeys:     new(btree.Map[string, *AccessKey]),
 		creators:       new(btree.Map[string, *CreatorWindow]),
+		queues:         new(btree.Map[string, *Queue]),
+		configurations: new(btree.Map[string, *MatchmakingConfiguration]),
+		ruleSets:       new(btree.Map[string, *RuleSet]),
 		tallies:        new(btree.Map[string, tally]),
 		dues:           new(btree.Map[string, struct{}]),
 	}
@@ -76,6 +82,9 @@ func (s *State) Copy() *State {
 	c.tags = s.tags.Copy()
 	c.accessKeys = s.accessKeys.Copy()
 	c.creators = s.creators.Copy()
+	c.queues = s.queues.Copy()
+	c.configurations = s.configurations.Copy()
+	c.ruleSets = s.ruleSets.Copy()
 	c.tallies = s.tallies.Copy()
 	c.dues = s.dues.Copy()
 	return &c
@@ -93,13 +102,14 @@ func (s *State) Decide(now event.Time, c Command) ([]Event, error) {
 // catalog keeps parts of it.
 func (s *State) Apply(e Event) { e.apply(s) }
 
-// Snapshot hands the whole catalog to write as records (numbers 50 to 99 of
-// Events), always in the same order, and stops at write's first error. Restore
+// Snapshot hands the whole catalog to write as records (see Events for their
+// numbers), always in the same order, and stops at write's first error. Restore
 // of the same records into an empty catalog makes an equal one.
 func (s *State) Snapshot(write func(body any) error) error {
 	for _, family := range []func(func(any) error) error{
 		records(s.locations), records(s.fleets), records(s.fleetLocations), records(s.fleetEvents), records(s.computes),
 		records(s.aliases), records(s.tags), records(s.accessKeys), records(s.creators),
+		records(s.queues), records(s.configurations), records(s.ruleSets),
 	} {
 		if err := family(write); err != nil {
 			return err
@@ -141,6 +151,12 @@ func (s *State) Restore(body any) error {
 		s.accessKeys.Set(r.ID, r)
 	case *CreatorWindow:
 		s.putCreator(r)
+	case *Queue:
+		s.queues.Set(r.Name, r)
+	case *MatchmakingConfiguration:
+		s.configurations.Set(r.Name, r)
+	case *RuleSet:
+		s.ruleSets.Set(r.Name, r)
 	default:
 		return fmt.Errorf("%T is not a record of the catalog", body)
 	}

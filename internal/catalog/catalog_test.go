@@ -71,6 +71,7 @@ func wantFault(t *testing.T, err error, kind fault.Kind, text string) {
 func smallLimits() Limits {
 	return Limits{
 		Locations: 3, Fleets: 2, LocationsPerFleet: 2, ComputesPerFleet: 2, Aliases: 2, TagsPerResource: 3,
+		Queues: 2, MatchmakingConfigurations: 2, RuleSets: 2,
 		SessionsPerCreator: 10, CreatorPeriodMinutes: 60,
 	}
 }
@@ -253,6 +254,12 @@ func TestCopyIsApart(t *testing.T) {
 		t.Error("the copy changed with the original")
 	}
 	checkDerived(t, frozen)
+	do(t, s, t0, CreateQueue{Queue: Queue{Name: "harbor", Timeout: 60}})
+	do(t, s, t0, CreateRuleSet{Name: "duel"})
+	do(t, s, t0, CreateMatchmakingConfiguration{MatchmakingConfiguration: MatchmakingConfiguration{Name: "ladder", RuleSet: "duel", Standalone: true}})
+	if !bytes.Equal(before, encode(t, frozen)) {
+		t.Error("the copy grew with the original")
+	}
 	do(t, frozen, t0, DeleteLocation{Name: "custom-a"})
 	if _, ok := s.Location("custom-a"); !ok {
 		t.Error("the original changed with the copy")

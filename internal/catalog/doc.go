@@ -1,8 +1,9 @@
 // Package catalog holds what a region knows of its resources apart from what
 // runs on them: custom locations, Anywhere fleets with their locations, runtime
-// configurations and event logs, the names of computes, aliases, tags, access
-// keys, and what each creator may still start. It is small, rarely written, and
-// the same on every node.
+// configurations and event logs, the names of computes, aliases, game session
+// queues, matchmaking configurations and rule sets, tags, access keys, and what
+// each creator may still start. It is small, rarely written, and the same on every
+// node.
 //
 // The package is a pure state machine. Decide looks at a command and answers
 // with events, Apply carries events out and cannot refuse, Expire looks for what
@@ -32,6 +33,10 @@
 //     kept; a lifted one forgets it.
 //   - Tags, compute names and counted creations end with their resource. Aliases
 //     outlive the fleet that they lead to.
+//   - A queue outlives the fleets and aliases that it leads to, and a matchmaking
+//     configuration its queues; destinations and queues must exist when they are
+//     set. A rule set cannot be deleted while a configuration uses it. Each has an
+//     id besides its name, which tells it from a later one of the same name.
 //   - A fleet keeps its newest 1000 events, each for Retention at most.
 //   - Limits are configuration. They are looked at when something is added and are
 //     no part of the events.
@@ -39,8 +44,9 @@
 // # Format
 //
 // The numbers of the event types and snapshot records stand in Events: the
-// catalog's are 1 to 99, records from 50. In a snapshot the records come family
-// by family in the order of their numbers, and within one sorted by their keys.
-// Fields are numbered within their type; the fields of Attributes are 20 to 25 in
-// every type that embeds them. Numbers, once released, keep their meaning.
+// catalog's are 1 to 99, of which 50 to 59 and 80 to 89 are records. In a snapshot
+// the records come family by family in the order of their numbers, and within one
+// sorted by their keys. Fields are numbered within their type; the fields of
+// Attributes are 20 to 25 in every type that embeds them, and events that embed a
+// record have its numbers. Numbers, once released, keep their meaning.
 package catalog

@@ -3,7 +3,8 @@ package catalog
 import "github.com/muster-gg/muster/internal/event"
 
 // Events are the types of the catalog with their numbers in the file format:
-// events below 50, records of snapshots from 50.
+// events below 50 and from 60 to 79, records of snapshots from 50 to 59 and from
+// 80 to 89.
 var Events = []event.Entry{
 	{Number: 1, Type: (*LocationCreated)(nil)},
 	{Number: 2, Type: (*LocationDeleted)(nil)},
@@ -46,4 +47,19 @@ var Events = []event.Entry{
 	{Number: 56, Type: (*ResourceTags)(nil)},
 	{Number: 57, Type: (*AccessKey)(nil)},
 	{Number: 58, Type: (*CreatorWindow)(nil)},
+
+	{Number: 60, Type: (*QueueCreated)(nil)},
+	{Number: 61, Type: (*QueueUpdated)(nil)},
+	{Number: 62, Type: (*QueueDeleted)(nil)},
+
+	{Number: 65, Type: (*MatchmakingConfigurationCreated)(nil)},
+	{Number: 66, Type: (*MatchmakingConfigurationUpdated)(nil)},
+	{Number: 67, Type: (*MatchmakingConfigurationDeleted)(nil)},
+
+	{Number: 70, Type: (*RuleSetCreated)(nil)},
+	{Number: 71, Type: (*RuleSetDeleted)(nil)},
+
+	{Number: 80, Type: (*Queue)(nil)},
+	{Number: 81, Type: (*MatchmakingConfiguration)(nil)},
+	{Number: 82, Type: (*RuleSet)(nil)},
 }

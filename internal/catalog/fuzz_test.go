@@ -59,6 +59,9 @@ func readAll(s *State) {
 	s.Locations("", 1)
 	s.Aliases(AliasFilter{}, "", 1)
 	s.AccessKeys("", 1)
+	s.Queues("", 1)
+	s.MatchmakingConfigurations("duel", "", 1)
+	s.RuleSets("", 1)
 	fleets, _ := s.Fleets("", 5)
 	for _, f := range fleets {
 		f.ActivationTimeout()
@@ -72,6 +75,7 @@ func readAll(s *State) {
 		TagResource{"fleet/fleet-1", []Tag{{"stage", ""}}}, UntagResource{"fleet/fleet-1", []string{"stage"}},
 		RecordFleetEvent{Fleet: "fleet-1", ID: "x"}, FinishFleetDeletion{"fleet-1", "x"}, DeleteFleet{"fleet-1"},
 		UpdateFleetAttributes{Fleet: "fleet-1"}, RemoveFleetLocations{"fleet-1", []string{"custom-office"}, []string{"x"}},
+		UpdateQueue{Name: "harbor"}, DeleteQueue{"harbor"}, UpdateMatchmakingConfiguration{Name: "ladder"}, DeleteRuleSet{"duel"},
 	} {
 		_, _ = s.Decide(t0, c)
 	}

@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/goldenfile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // examples has one value of each type of Events, with every field set.
 func examples() []any {
@@ -30,6 +27,20 @@ func examples() []any {
 	routing := Routing{Type: RoutingSimple, Fleet: "fleet-1", Message: "closed"}
 	tags := []Tag{{"stage", "beta"}, {"team", "red"}}
 	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word", t0, 2}
+	queue := Queue{
+		ID: "queue-1", Name: "harbor", Timeout: 300, Destinations: []string{"arn:aws:gamelift:us-west-2::fleet/fleet-1"},
+		LatencyPolicies: []LatencyPolicy{{50, 120}, {200, 0}}, AllowedLocations: []string{"custom-office"},
+		PriorityOrder: []string{"LOCATION", "COST"}, LocationOrder: []string{"custom-office"},
+		CustomEventData: "blue", NotificationTarget: "arn:aws:sns:us-west-2:111122223333:topic", Created: t0, Updated: t0 + day,
+	}
+	// Queues and STANDALONE at once, too.
+	configuration := MatchmakingConfiguration{
+		ID: "configuration-1", Name: "ladder", Description: "what players want", RuleSet: "duel", Queues: []string{"arn:aws:gamelift:us-west-2::gamesessionqueue/harbor"},
+		Standalone: true, RequestTimeout: 600, AcceptanceRequired: true, AcceptanceTimeout: 30, AdditionalPlayers: 2, AutomaticBackfill: true,
+		Properties: []Property{{"mode", "duel"}}, Data: "data", CustomEventData: "blue", NotificationTarget: "arn:aws:sns:us-west-2:111122223333:topic",
+		Created: t0, Updated: t0 + day,
+	}
+	ruleSet := RuleSet{ID: "set-1", Name: "duel", Body: `{"ruleLanguageVersion":"1.0"}`, Created: t0}
 	return []any{
 		&LocationCreated{"custom-office", t0},
 		&LocationDeleted{"custom-office"},
@@ -65,6 +76,17 @@ func examples() []any {
 		&ResourceTags{"fleet/fleet-1", tags},
 		&AccessKey{"AKIAEXAMPLE", []byte{0, 1, 254, 255}, "first key", t0},
 		&CreatorWindow{"fleet-1", "ada", []event.Time{t0, t0, t0 + 1}},
+		&QueueCreated{queue},
+		&QueueUpdated{queue},
+		&QueueDeleted{"harbor"},
+		&MatchmakingConfigurationCreated{configuration},
+		&MatchmakingConfigurationUpdated{configuration},
+		&MatchmakingConfigurationDeleted{"ladder"},
+		&RuleSetCreated{ruleSet},
+		&RuleSetDeleted{"duel"},
+		&queue,
+		&configuration,
+		&ruleSet,
 	}
 }
 
@@ -85,18 +107,7 @@ func TestGolden(t *testing.T) {
 			wantFull(t, reflect.ValueOf(body).Elem(), name)
 			text, encoded := golden(t, body)
 			path := filepath.Join("testdata", "events", name+".golden")
-			if *update {
-				if err := os.WriteFile(path, text, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(text, bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))) {
-				t.Errorf("the format has changed: events written by former releases would be lost\ngot\n%swant\n%s", text, want)
-			}
+			goldenfile.Compare(t, path, text)
 			f, rest, err := types.Next(encoded)
 			if err != nil || len(rest) != 0 || !reflect.DeepEqual(f.Body, body) {
 				t.Errorf("read back as %+v, rest %x, %v", f.Body, rest, err)
@@ -106,7 +117,7 @@ func TestGolden(t *testing.T) {
 }
 
 // golden returns what a golden file holds, and the encoded fact alone.
-func golden(t *testing.T, body any) (text, encoded []byte) {
+func golden(t *testing.T, body any) (text string, encoded []byte) {
 	t.Helper()
 	var buf bytes.Buffer
 	if err := types.Append(&buf, event.Fact{Body: body}); err != nil {
@@ -116,7 +127,7 @@ func golden(t *testing.T, body any) (text, encoded []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Appendf(nil, "%s\n%s\n", hex.EncodeToString(buf.Bytes()), readable), buf.Bytes()
+	return fmt.Sprintf("%x\n%s\n", buf.Bytes(), readable), buf.Bytes()
 }
 
 // wantFull fails for an example that leaves a field out: its number would not

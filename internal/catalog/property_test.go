@@ -153,6 +153,21 @@ func checkInvariants(t *testing.T, s *State) {
 		}
 		return true
 	})
+	if s.queues.Len() > l.Queues || s.configurations.Len() > l.MatchmakingConfigurations || s.ruleSets.Len() > l.RuleSets {
+		t.Errorf("over a limit: %d queues, %d configurations, %d rule sets", s.queues.Len(), s.configurations.Len(), s.ruleSets.Len())
+	}
+	s.queues.Scan(func(name string, q *Queue) bool {
+		if err := q.check(); err != nil || q.Name != name || q.Created > q.Updated {
+			t.Errorf("queue %s: %v", name, err)
+		}
+		return true
+	})
+	s.configurations.Scan(func(name string, m *MatchmakingConfiguration) bool {
+		if err := m.check(s, nil); err != nil || m.Name != name || m.Created > m.Updated { // so its rule set exists
+			t.Errorf("configuration %s: %v", name, err)
+		}
+		return true
+	})
 	s.creators.Scan(func(_ string, w *CreatorWindow) bool {
 		if f, err := s.LiveFleet(w.Fleet); err != nil || f.CreationLimit == nil || len(w.At) == 0 {
 			t.Errorf("window %+v: %v", w, err)
@@ -198,6 +213,56 @@ func (w *world) some(prefix string, n int) string { return fmt.Sprint(prefix, w.
 func (w *world) fleet() string                    { return w.some("fleet-", 5) }
 func (w *world) location() string                 { return w.some("custom-", 4) }
 
+func (w *world) queue() string         { return w.some("queue-", 3) }
+func (w *world) configuration() string { return w.some("configuration-", 3) }
+func (w *world) ruleSet() string       { return w.some("set-", 3) }
+
+// destinations are ARNs, and the keys that must exist for them.
+func (w *world) destinations() (arns, keys []string) {
+	for range w.r.IntN(3) {
+		key := fleetKind + w.fleet()
+		arns, keys = append(arns, "arn:aws:gamelift:us-west-2::"+key), append(keys, key)
+	}
+	return arns, keys
+}
+
+// queues are as destinations, of a matchmaking configuration.
+func (w *world) queues() (arns, keys []string) {
+	if w.r.IntN(2) == 0 {
+		return []string{}, nil
+	}
+	key := queueKind + w.queue()
+	return []string{"arn:aws:gamelift:us-west-2::" + key}, []string{key}
+}
+
+// matchmakingCommand is about a queue, a configuration or a rule set.
+func (w *world) matchmakingCommand() Command {
+	switch w.r.IntN(10) {
+	case 0, 1:
+		arns, keys := w.destinations()
+		return CreateQueue{Queue: Queue{ID: w.id(), Name: w.queue(), Timeout: w.r.Int32N(700), Destinations: arns}, Refers: keys, Tags: w.tags()}
+	case 2:
+		arns, keys := w.destinations()
+		return UpdateQueue{Name: w.queue(), Timeout: ptr(w.r.Int32N(700)), Destinations: arns, Refers: keys,
+			LatencyPolicies: []LatencyPolicy{{w.r.Int32N(99), 0}, {w.r.Int32N(99), 0}}}
+	case 3:
+		return DeleteQueue{w.queue()}
+	case 4, 5:
+		arns, keys := w.queues()
+		m := MatchmakingConfiguration{ID: w.id(), Name: w.configuration(), RuleSet: w.ruleSet(), Queues: arns, Standalone: w.r.IntN(2) == 0, RequestTimeout: 60}
+		return CreateMatchmakingConfiguration{MatchmakingConfiguration: m, Refers: keys, Tags: w.tags()}
+	case 6:
+		arns, keys := w.queues()
+		return UpdateMatchmakingConfiguration{Name: w.configuration(), RuleSet: ptr(w.ruleSet()), Queues: arns, Refers: keys, Standalone: ptr(w.r.IntN(2) == 0)}
+	case 7:
+		return DeleteMatchmakingConfiguration{w.configuration()}
+	case 8:
+		return CreateRuleSet{ID: w.id(), Name: w.ruleSet(), Body: "{}", Tags: w.tags()}
+	default:
+		return DeleteRuleSet{w.ruleSet()}
+	}
+}
+
 func (w *world) id() string {
 	w.ids++
 	return fmt.Sprint("event-", w.ids)
@@ -242,11 +307,14 @@ func (w *world) routing() Routing {
 }
 
 func (w *world) resource() string {
-	return [...]string{fleetKind + w.fleet(), locationKind + w.location(), aliasKind + w.some("alias-", 3)}[w.r.IntN(3)]
+	return [...]string{
+		fleetKind + w.fleet(), locationKind + w.location(), aliasKind + w.some("alias-", 3),
+		queueKind + w.queue(), configurationKind + w.configuration(), ruleSetKind + w.ruleSet(),
+	}[w.r.IntN(6)]
 }
 
 func (w *world) command() Command {
-	switch w.r.IntN(26) {
+	switch w.r.IntN(36) {
 	case 0, 1, 2:
 		return CreateLocation{w.location(), w.tags()}
 	case 3:
@@ -293,6 +361,8 @@ func (w *world) command() Command {
 			return DeleteAccessKey{w.some("AKIA", 3)}
 		}
 		return PutAccessKey{w.some("AKIA", 3), []byte{1}, "k", w.now}
+	case 26, 27, 28, 29, 30, 31, 32, 33, 34, 35:
+		return w.matchmakingCommand()
 	case 24:
 		return ReleaseCreation{w.fleet(), w.some("creator-", 2), w.now - event.Time(w.r.Int64N(3))}
 	default:

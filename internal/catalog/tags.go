@@ -12,9 +12,12 @@ import (
 // The kinds of resources that have tags. A resource key is the kind and the
 // resource's id or name: the last part of its ARN.
 const (
-	aliasKind    = "alias/"
-	fleetKind    = "fleet/"
-	locationKind = "location/"
+	aliasKind         = "alias/"
+	configurationKind = "matchmakingconfiguration/"
+	fleetKind         = "fleet/"
+	locationKind      = "location/"
+	queueKind         = "gamesessionqueue/"
+	ruleSetKind       = "matchmakingruleset/"
 )
 
 // The sizes of a tag in characters. Source: API model, TagKey and TagValue.
@@ -31,7 +34,7 @@ type Tag struct {
 
 // ResourceTags are the tags of one resource, sorted by key.
 type ResourceTags struct {
-	Resource string `cbor:"1,keyasint,omitempty"` // "fleet/…", "location/…" or "alias/…"
+	Resource string `cbor:"1,keyasint,omitempty"` // a resource key, such as "fleet/fleet-…"
 	Tags     []Tag  `cbor:"2,keyasint,omitempty"`
 }
 
@@ -168,6 +171,12 @@ func (s *State) Taggable(resource string) bool {
 		_, ok = s.locations.Get(id)
 	case aliasKind:
 		_, ok = s.aliases.Get(id)
+	case queueKind:
+		_, ok = s.queues.Get(id)
+	case configurationKind:
+		_, ok = s.configurations.Get(id)
+	case ruleSetKind:
+		_, ok = s.ruleSets.Get(id)
 	}
 	return ok
 }

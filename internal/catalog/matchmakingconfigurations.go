@@ -1,0 +1,224 @@
+package catalog
+
+import (
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// DefaultAcceptanceTimeout is how many seconds players have to accept a match
+// when the configuration does not say. The API reference states no default.
+const DefaultAcceptanceTimeout = 300
+
+// A MatchmakingConfiguration says how tickets are matched and where they play.
+type MatchmakingConfiguration struct {
+	ID                 string     `cbor:"1,keyasint,omitempty"` // a UUID, which tells it from a later one of that name
+	Name               string     `cbor:"2,keyasint,omitempty"`
+	Description        string     `cbor:"3,keyasint,omitempty"`
+	RuleSet            string     `cbor:"4,keyasint,omitempty"` // its name
+	Queues             []string   `cbor:"5,keyasint,omitempty"` // ARNs, as given
+	Standalone         bool       `cbor:"6,keyasint,omitempty"` // FlexMatchMode
+	RequestTimeout     int32      `cbor:"7,keyasint,omitempty"` // seconds
+	AcceptanceRequired bool       `cbor:"8,keyasint,omitempty"`
+	AcceptanceTimeout  int32      `cbor:"9,keyasint,omitempty"` // seconds; 0: not given
+	AdditionalPlayers  int32      `cbor:"10,keyasint,omitempty"`
+	AutomaticBackfill  bool       `cbor:"11,keyasint,omitempty"`
+	Properties         []Property `cbor:"12,keyasint,omitempty"`
+	Data               string     `cbor:"13,keyasint,omitempty"` // GameSessionData
+	CustomEventData    string     `cbor:"14,keyasint,omitempty"`
+	NotificationTarget string     `cbor:"15,keyasint,omitempty"`
+	Created            event.Time `cbor:"16,keyasint,omitempty"`
+	Updated            event.Time `cbor:"17,keyasint,omitempty"`
+}
+
+// A Property is a game property of the game sessions that a match gets.
+type Property struct {
+	Key   string `cbor:"1,keyasint,omitempty"`
+	Value string `cbor:"2,keyasint,omitempty"`
+}
+
+// CreateMatchmakingConfiguration makes a matchmaking configuration.
+// InvalidRequest when the name is taken (the API models no Conflict here) and for
+// a configuration that cannot be; NotFound for the rule set and for a queue;
+// LimitExceeded, TaggingFailed.
+type CreateMatchmakingConfiguration struct {
+	MatchmakingConfiguration          // Created and Updated are of the event
+	Refers                   []string // resource keys of the queues in this Region, such as "gamesessionqueue/…": all must exist
+	Tags                     []Tag
+}
+
+// UpdateMatchmakingConfiguration changes what is given; nil leaves it as it is,
+// and an empty list takes away what was there. NotFound for the configuration,
+// the rule set and a queue; InvalidRequest for a configuration that cannot be.
+type UpdateMatchmakingConfiguration struct {
+	Name               string
+	Description        *string
+	RuleSet            *string
+	Queues             []string
+	Refers             []string // as in CreateMatchmakingConfiguration
+	Standalone         *bool
+	RequestTimeout     *int32
+	AcceptanceRequired *bool
+	AcceptanceTimeout  *int32
+	AdditionalPlayers  *int32
+	AutomaticBackfill  *bool
+	Properties         []Property
+	Data               *string
+	CustomEventData    *string
+	NotificationTarget *string
+}
+
+// DeleteMatchmakingConfiguration deletes a matchmaking configuration. NotFound.
+type DeleteMatchmakingConfiguration struct {
+	Name string
+}
+
+// MatchmakingConfigurationCreated follows CreateMatchmakingConfiguration; its
+// tags follow as ResourceTagged.
+type MatchmakingConfigurationCreated struct{ MatchmakingConfiguration }
+
+// MatchmakingConfigurationUpdated follows UpdateMatchmakingConfiguration; it
+// holds the configuration as it is now.
+type MatchmakingConfigurationUpdated struct{ MatchmakingConfiguration }
+
+// MatchmakingConfigurationDeleted follows DeleteMatchmakingConfiguration. The
+// configuration's tags go with it.
+type MatchmakingConfigurationDeleted struct {
+	Name string `cbor:"1,keyasint,omitempty"`
+}
+
+func (c CreateMatchmakingConfiguration) decide(s *State, now event.Time) ([]Event, error) {
+	if _, ok := s.configurations.Get(c.Name); ok {
+		return nil, fault.New(fault.InvalidRequest, "Matchmaking configuration %s already exists", c.Name)
+	}
+	if c.Name == "" {
+		return nil, errNoName
+	}
+	m := c.normal()
+	m.Created, m.Updated = now, now
+	if err := m.check(s, c.Refers); err != nil {
+		return nil, err
+	}
+	if s.configurations.Len() >= s.limits.MatchmakingConfigurations {
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d matchmaking configurations is reached", s.limits.MatchmakingConfigurations)
+	}
+	tagged, err := s.tagNew(configurationKind+c.Name, c.Tags)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Event{&MatchmakingConfigurationCreated{m}}, tagged...), nil
+}
+
+func (c UpdateMatchmakingConfiguration) decide(s *State, now event.Time) ([]Event, error) {
+	old, ok := s.configurations.Get(c.Name)
+	if !ok {
+		return nil, configurationNotFound(c.Name)
+	}
+	m := c.over(*old).normal()
+	m.Updated = now
+	if err := m.check(s, c.Refers); err != nil {
+		return nil, err
+	}
+	return []Event{&MatchmakingConfigurationUpdated{m}}, nil
+}
+
+// over returns m with what c gives in its place.
+func (c UpdateMatchmakingConfiguration) over(m MatchmakingConfiguration) MatchmakingConfiguration {
+	set(&m.Description, c.Description)
+	set(&m.RuleSet, c.RuleSet)
+	setList(&m.Queues, c.Queues)
+	set(&m.Standalone, c.Standalone)
+	set(&m.RequestTimeout, c.RequestTimeout)
+	set(&m.AcceptanceRequired, c.AcceptanceRequired)
+	set(&m.AcceptanceTimeout, c.AcceptanceTimeout)
+	set(&m.AdditionalPlayers, c.AdditionalPlayers)
+	set(&m.AutomaticBackfill, c.AutomaticBackfill)
+	setList(&m.Properties, c.Properties)
+	set(&m.Data, c.Data)
+	set(&m.CustomEventData, c.CustomEventData)
+	set(&m.NotificationTarget, c.NotificationTarget)
+	return m
+}
+
+// normal returns a copy that shares no list with m.
+func (m MatchmakingConfiguration) normal() MatchmakingConfiguration {
+	m.Queues, m.Properties = listOf(m.Queues), listOf(m.Properties)
+	return m
+}
+
+// check refuses a configuration that cannot be, and one that refers to what does
+// not exist.
+func (m MatchmakingConfiguration) check(s *State, refers []string) error {
+	switch {
+	case m.Standalone && len(m.Queues) > 0:
+		return fault.New(fault.InvalidRequest, "GameSessionQueueArns must not be set when FlexMatchMode is STANDALONE. Send an empty list to clear it.")
+	case m.Standalone && m.AutomaticBackfill:
+		return fault.New(fault.InvalidRequest, "BackfillMode AUTOMATIC is not available when FlexMatchMode is STANDALONE. Set it to MANUAL.")
+	case !m.Standalone && len(m.Queues) == 0:
+		return fault.New(fault.InvalidRequest, "GameSessionQueueArns needs a queue when FlexMatchMode is WITH_QUEUE")
+	}
+	if err := checkListed("GameSessionQueueArns", len(m.Queues)); err != nil {
+		return err
+	}
+	if queue, ok := repeated(m.Queues); ok {
+		return fault.New(fault.InvalidRequest, "GameSessionQueueArns has %s twice. Name each one once.", queue)
+	}
+	keys := make([]string, len(m.Properties))
+	for i, p := range m.Properties {
+		keys[i] = p.Key
+	}
+	if key, ok := repeated(keys); ok {
+		return fault.New(fault.InvalidRequest, "GameProperties holds the key %s twice", key)
+	}
+	if _, ok := s.ruleSets.Get(m.RuleSet); !ok {
+		return ruleSetNotFound(m.RuleSet)
+	}
+	return s.mustExist(refers)
+}
+
+func (c DeleteMatchmakingConfiguration) decide(s *State, _ event.Time) ([]Event, error) {
+	if _, ok := s.configurations.Get(c.Name); !ok {
+		return nil, configurationNotFound(c.Name)
+	}
+	return []Event{&MatchmakingConfigurationDeleted{Name: c.Name}}, nil
+}
+
+func (e *MatchmakingConfigurationCreated) apply(s *State) {
+	s.configurations.Set(e.Name, &e.MatchmakingConfiguration)
+}
+
+func (e *MatchmakingConfigurationUpdated) apply(s *State) {
+	if _, ok := s.configurations.Get(e.Name); ok {
+		s.configurations.Set(e.Name, &e.MatchmakingConfiguration)
+	}
+}
+
+func (e *MatchmakingConfigurationDeleted) apply(s *State) {
+	s.configurations.Delete(e.Name)
+	s.tags.Delete(configurationKind + e.Name)
+}
+
+func configurationNotFound(name string) error {
+	return fault.New(fault.NotFound, "Matchmaking configuration %s not found", name)
+}
+
+// AcceptanceSeconds is how many seconds players have to accept a match.
+func (m *MatchmakingConfiguration) AcceptanceSeconds() int32 {
+	if m.AcceptanceTimeout == 0 {
+		return DefaultAcceptanceTimeout
+	}
+	return m.AcceptanceTimeout
+}
+
+// MatchmakingConfiguration returns the matchmaking configuration of that name.
+func (s *State) MatchmakingConfiguration(name string) (*MatchmakingConfiguration, bool) {
+	return s.configurations.Get(name)
+}
+
+// MatchmakingConfigurations returns the matchmaking configurations that use a
+// rule set ("" is any) and whose names come after the given one, in order. A
+// limit below 1 is none; more reports that further ones wait.
+func (s *State) MatchmakingConfigurations(ruleSet, after string, limit int) (configurations []*MatchmakingConfiguration, more bool) {
+	return page(s.configurations, "", after, limit, func(m *MatchmakingConfiguration) bool {
+		return ruleSet == "" || ruleSet == m.RuleSet
+	})
+}
