@@ -1,17 +1,17 @@
 package region
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/eventtest"
+	"github.com/muster-gg/muster/internal/goldenfile"
 )
 
 // own are the types of this package, with an example each. Those of the rooms
@@ -32,26 +32,13 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join("testdata", "golden", fmt.Sprintf("%d_%s.txt", number, Events.Name(body)))
-			got := fmt.Sprintf("%x\n%s\n", data, text)
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			file, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatalf("%v (go test -update writes it)", err)
-			}
-			want := string(bytes.ReplaceAll(file, []byte("\r\n"), []byte("\n")))
-			if got != want {
-				t.Errorf("%s differs; after a wanted change run go test -update\n--- got\n%s--- want\n%s", path, got, want)
-			}
-			first, _, _ := strings.Cut(want, "\n")
+			goldenfile.Compare(t, path, fmt.Sprintf("%x\n%s\n", data, text))
+			first, _, _ := strings.Cut(goldenfile.Read(t, path), "\n")
 			kept, err := hex.DecodeString(first)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if f := factsIn(t, kept)[0]; !reflect.DeepEqual(f, event.Fact{Room: 7, Body: body}) {
+			if f := eventtest.Facts(t, Events, kept)[0]; !reflect.DeepEqual(f, event.Fact{Room: 7, Body: body}) {
 				t.Errorf("%s is read as %+v", path, f)
 			}
 		})
@@ -69,6 +56,10 @@ func TestEveryTypeHasAPlace(t *testing.T) {
 			want = "catalog"
 		case number < 200:
 			want = "fleet"
+		case number >= 400:
+			want = "matchmaking"
+		case number >= 300:
+			want = "placement"
 		default:
 			want = "region"
 			if own[number] == nil || reflect.TypeOf(own[number]) != kind {

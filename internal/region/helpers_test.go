@@ -2,17 +2,15 @@ package region
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/eventtest"
 	"github.com/muster-gg/muster/internal/fleet"
 )
-
-var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 // start is the moment at which every test begins.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -55,19 +53,6 @@ func encode(t testing.TB, facts []event.Fact) []byte {
 	return buf.Bytes()
 }
 
-func factsIn(t testing.TB, data []byte) []event.Fact {
-	t.Helper()
-	var facts []event.Fact
-	for len(data) > 0 {
-		f, rest, err := Events.Next(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		facts, data = append(facts, f), rest
-	}
-	return facts
-}
-
 // snapshotOf is the state of a machine in bytes.
 func snapshotOf(t testing.TB, m *Machine) []byte {
 	t.Helper()
@@ -82,12 +67,12 @@ func snapshotOf(t testing.TB, m *Machine) []byte {
 func restored(t testing.TB, shard int, s *Settings, snapshot, journal []byte) *Machine {
 	t.Helper()
 	m := New(shard, s)
-	for _, f := range factsIn(t, snapshot) {
+	for _, f := range eventtest.Facts(t, Events, snapshot) {
 		if err := m.Restore(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, f := range factsIn(t, journal) {
+	for _, f := range eventtest.Facts(t, Events, journal) {
 		m.Apply(f)
 	}
 	return m

@@ -11,6 +11,8 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
 )
 
 // MaxShards is how many shards a region may have: a shard is one byte in the
@@ -30,7 +32,7 @@ func ShardOf(id fleet.RoomID, n int) int {
 }
 
 // Events are the types of facts in the journals and snapshots of a region.
-var Events = event.NewSet(catalog.Events, fleet.Events, []event.Entry{
+var Events = event.NewSet(catalog.Events, fleet.Events, placement.Events, matchmaking.Events, []event.Entry{
 	{Number: 201, Type: (*RoomOpened)(nil)},
 	{Number: 202, Type: (*RoomClosed)(nil)},
 	{Number: 250, Type: (*Header)(nil)},
@@ -54,6 +56,7 @@ type Header struct {
 type Settings struct {
 	Fleet   fleet.Settings
 	Catalog catalog.Limits
+	Shards  int // of the region; 0 is one
 }
 
 // A Machine is the state of one shard. It implements the Machine of package shard.
@@ -64,6 +67,10 @@ type Machine struct {
 	header   Header
 	rooms    map[uint16]*fleet.Room
 	numbers  map[fleet.RoomID]uint16
+
+	placements  *placement.State
+	matchmaking *matchmaking.State // nil on all shards but MatchmakingShard
+	parts       []part             // the two, as far as they are there
 
 	*live // nil in a frozen copy
 }
@@ -77,10 +84,16 @@ func New(shard int, settings *Settings) *Machine {
 	if shard == CatalogShard {
 		m.catalog = catalog.New(settings.Catalog)
 	}
+	if shard == MatchmakingShard(settings.Shards) {
+		m.setParts(placement.New(), matchmaking.New())
+	} else {
+		m.setParts(placement.New(), nil)
+	}
 	return m
 }
 
-// A Command asks a shard for something: a CatalogCommand or a RoomCommand.
+// A Command asks a shard for something: a CatalogCommand, a RoomCommand, or one of
+// parts.go.
 type Command interface {
 	handle(m *Machine, now event.Time) ([]event.Fact, any, error)
 }
@@ -176,9 +189,13 @@ func (m *Machine) dropRoom(number uint16) {
 }
 
 func roomFacts(facts []event.Fact, number uint16, events []any) []event.Fact {
+	return partFacts(facts, uint32(number), events)
+}
+
+func partFacts(facts []event.Fact, room uint32, events []any) []event.Fact {
 	facts = slices.Grow(facts, len(events))
 	for _, e := range events {
-		facts = append(facts, event.Fact{Room: uint32(number), Body: e})
+		facts = append(facts, event.Fact{Room: room, Body: e})
 	}
 	return facts
 }
@@ -193,6 +210,10 @@ func (m *Machine) Handle(now time.Time, c Command) ([]event.Fact, any, error) {
 func (m *Machine) Apply(f event.Fact) {
 	if f.Room == 0 {
 		m.catalog.Apply(f.Body.(catalog.Event))
+		return
+	}
+	if p, ok := m.part(f.Room); ok {
+		p.state.Apply(f.Body)
 		return
 	}
 	number := uint16(f.Room)
@@ -213,14 +234,23 @@ func (m *Machine) Deadline() time.Time {
 	if m.catalog != nil {
 		first = m.catalog.Deadline()
 	}
-	if at := m.earliest(); at != 0 && (first == 0 || at < first) {
-		first = at
+	first = earlier(first, m.earliest())
+	for _, p := range m.parts {
+		first = earlier(first, p.state.Deadline())
 	}
 	return first.Time()
 }
 
-// Expire decides and applies what is due in the catalog and in the room that
-// has waited for longest. One room at a time bounds the record.
+// earlier is the smaller of two moments, as far as they are set.
+func earlier(a, b event.Time) event.Time {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// Expire decides and applies what is due in the catalog, in the other parts and in
+// the room that has waited for longest. One room at a time bounds the record.
 func (m *Machine) Expire(now time.Time) []event.Fact {
 	at := event.At(now)
 	var facts []event.Fact
@@ -228,6 +258,11 @@ func (m *Machine) Expire(now time.Time) []event.Fact {
 		for _, e := range m.catalog.Expire(at) {
 			m.catalog.Apply(e)
 			facts = append(facts, event.Fact{Body: e})
+		}
+	}
+	for _, p := range m.parts {
+		if due := p.state.Deadline(); due != 0 && due <= at {
+			facts = partFacts(facts, p.room, p.state.Expire(at))
 		}
 	}
 	number, ok := m.due(at)
@@ -259,6 +294,11 @@ func (m *Machine) Freeze() *Machine {
 	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, numbers: maps.Clone(m.numbers), rooms: make(map[uint16]*fleet.Room, len(m.rooms))}
 	if m.catalog != nil {
 		c.catalog = m.catalog.Copy()
+	}
+	if m.matchmaking != nil {
+		c.setParts(m.placements.Freeze(), m.matchmaking.Freeze())
+	} else {
+		c.setParts(m.placements.Freeze(), nil)
 	}
 	for number, room := range m.rooms {
 		c.rooms[number] = m.frozenRoom(number, room)

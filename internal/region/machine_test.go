@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/eventtest"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 )
@@ -120,7 +121,7 @@ func TestOnlyTheFirstShardHoldsTheCatalog(t *testing.T) {
 	snapshot := snapshotOf(t, first)
 	other := New(1, settings())
 	var err error
-	for _, f := range factsIn(t, snapshot) {
+	for _, f := range eventtest.Facts(t, Events, snapshot) {
 		err = errors.Join(err, other.Restore(f))
 	}
 	if err == nil {
@@ -245,7 +246,7 @@ func TestSnapshotReportsEveryError(t *testing.T) {
 	do(t, m, start, CatalogCommand{catalog.CreateLocation{Name: "custom-home"}})
 	do(t, m, start, register(roomID(1)))
 	full := errors.New("disk full")
-	records := len(factsIn(t, snapshotOf(t, m)))
+	records := len(eventtest.Facts(t, Events, snapshotOf(t, m)))
 	for n := range records {
 		written := 0
 		err := m.Snapshot(func(event.Fact) error {

@@ -18,6 +18,11 @@ func (m *Machine) Snapshot(write func(event.Fact) error) error {
 			return err
 		}
 	}
+	for _, p := range m.parts {
+		if err := p.state.Snapshot(func(record any) error { return write(event.Fact{Room: p.room, Body: record}) }); err != nil {
+			return err
+		}
+	}
 	for _, number := range m.roomNumbers() {
 		if err := m.snapshotRoom(number, write); err != nil {
 			return err
@@ -51,6 +56,9 @@ func (m *Machine) Restore(f event.Fact) error {
 			return fmt.Errorf("shard %d holds no catalog, and its snapshot has a record of one", m.shard)
 		}
 		return m.catalog.Restore(f.Body)
+	}
+	if p, ok := m.part(f.Room); ok {
+		return p.state.Restore(f.Body)
 	}
 	room, ok := m.rooms[uint16(f.Room)]
 	if !ok {

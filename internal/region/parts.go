@@ -1,0 +1,90 @@
+package region
+
+import (
+	"fmt"
+	"hash/fnv"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
+)
+
+// The rooms that the facts of placements and of matchmaking carry. Those of fleet
+// locations are numbers of 16 bits.
+const (
+	PlacementsRoom  = 1 << 16
+	MatchmakingRoom = 1<<16 + 1
+)
+
+// PlacementShardOf says which of n shards a placement lives in.
+func PlacementShardOf(id string, n int) int {
+	h := fnv.New64a()
+	h.Write([]byte(id))
+	return int(h.Sum64() % uint64(n))
+}
+
+// MatchmakingShard says which of n shards holds all tickets of the region. It is
+// the one that is farthest from the catalog's.
+func MatchmakingShard(n int) int { return max(n, 1) - 1 }
+
+// PlacementCommand asks the placements of the shard.
+type PlacementCommand struct{ Command placement.Command }
+
+func (c PlacementCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
+	events, answer, err := m.placements.Handle(now, c.Command)
+	if err != nil {
+		return nil, nil, err
+	}
+	return partFacts(nil, PlacementsRoom, events), answer, nil
+}
+
+// MatchmakingCommand asks the tickets and matches of the region.
+type MatchmakingCommand struct{ Command matchmaking.Command }
+
+func (c MatchmakingCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
+	if m.matchmaking == nil {
+		return nil, nil, fmt.Errorf("shard %d holds no tickets", m.shard)
+	}
+	events, answer, err := m.matchmaking.Handle(now, c.Command)
+	if err != nil {
+		return nil, nil, err
+	}
+	return partFacts(nil, MatchmakingRoom, events), answer, nil
+}
+
+// Placements are the placements of this shard.
+func (m *Machine) Placements() *placement.State { return m.placements }
+
+// Matchmaking is the tickets and matches of the region; nil on all shards but one.
+func (m *Machine) Matchmaking() *matchmaking.State { return m.matchmaking }
+
+// A part is a state of the shard that is no room of a fleet location.
+type part struct {
+	room  uint32
+	state interface {
+		Deadline() event.Time
+		Expire(now event.Time) []any
+		Apply(e any)
+		Snapshot(write func(record any) error) error
+		Restore(record any) error
+	}
+}
+
+// setParts lists the parts of this shard.
+func (m *Machine) setParts(placements *placement.State, tickets *matchmaking.State) {
+	m.placements, m.matchmaking = placements, tickets
+	m.parts = []part{{PlacementsRoom, placements}}
+	if tickets != nil {
+		m.parts = append(m.parts, part{MatchmakingRoom, tickets})
+	}
+}
+
+// part finds the part that a fact is of.
+func (m *Machine) part(room uint32) (part, bool) {
+	for _, p := range m.parts {
+		if p.room == room {
+			return p, true
+		}
+	}
+	return part{}, false
+}
