@@ -83,6 +83,25 @@ func (s *Shard[C, M]) Tell(cmd C) {
 	s.queue.push(request[C, M]{cmd: cmd, done: func(any, error) {}})
 }
 
+// Follow is Submit for what follows from something that has happened already: like
+// Tell it is not refused when the queue is full.
+func (s *Shard[C, M]) Follow(cmd C, done func(answer any, err error)) {
+	s.follow(request[C, M]{cmd: cmd, done: done})
+}
+
+// Peek is Read without waiting, for those who Follow: done is called exactly once,
+// with what Read would return, by the shard's goroutines or, when the shard has
+// stopped, before Peek returns.
+func (s *Shard[C, M]) Peek(read func(m M), done func(err error)) {
+	s.follow(request[C, M]{read: read, done: func(_ any, err error) { done(err) }})
+}
+
+func (s *Shard[C, M]) follow(r request[C, M]) {
+	if !s.queue.push(r) {
+		r.done(nil, errStopped())
+	}
+}
+
 // Queued is how many requests wait for the loop at this moment.
 func (s *Shard[C, M]) Queued() int { return s.queue.len() }
 

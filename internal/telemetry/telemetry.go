@@ -55,6 +55,7 @@ type Metrics struct {
 	actionSeconds *prometheus.HistogramVec
 	pushes        *prometheus.CounterVec
 	slow          prometheus.Counter
+	webhooks      *prometheus.CounterVec
 }
 
 // Levels are the numbers of the whole region at one moment.
@@ -102,6 +103,7 @@ func (m *Metrics) makeSockets() {
 	m.actionSeconds = m.histograms("muster_server_process_action_seconds", "Time to answer a request of a server process.", seconds, "action")
 	m.pushes = m.counters("muster_server_process_pushes_total", "Messages sent to server processes unasked.", "action")
 	m.slow = m.counter("muster_server_process_slow_total", "Sockets that were cut because their reader fell behind.")
+	m.webhooks = m.counters("muster_webhook_tries_total", "Tries to deliver an event to a webhook.", "outcome")
 }
 
 // Handler serves the metrics as text.
@@ -152,6 +154,9 @@ func outcome(err error) string {
 	}
 	return "done"
 }
+
+// Webhook counts a try to deliver an event.
+func (m *Metrics) Webhook(outcome string) { m.webhooks.WithLabelValues(outcome).Inc() }
 
 // Sockets are the hooks of the door of the server processes.
 func (m *Metrics) Sockets() serversdk.Metrics {
