@@ -27,6 +27,28 @@ func (p *Plane) elsewhere(nameOrArn string) bool {
 	return ok && a.Region != p.cfg.Region
 }
 
+// nameHere takes the name out of a name or an ARN, by the parser of its kind. ok is
+// false when that is no name of this Region.
+func (p *Plane) nameHere(nameOrArn string, parse func(string) (string, bool)) (name string, ok bool) {
+	if p.elsewhere(nameOrArn) {
+		return "", false
+	}
+	return parse(nameOrArn)
+}
+
+// named finds what a request names and leaves out what does not exist.
+func named[R any](names []string, find func(nameOrArn string) (R, error)) (found []R, err error) {
+	if len(names) > maxIDs {
+		return nil, fault.New(fault.InvalidRequest, "Names has %d elements; the maximum is %d", len(names), maxIDs)
+	}
+	for _, name := range names {
+		if r, err := find(name); err == nil {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
+
 // liveFleet finds the fleet that an id or an ARN names and that is not TERMINATED.
 func (p *Plane) liveFleet(idOrArn string) (*catalog.Fleet, error) {
 	return p.catalog().LiveFleet(fleetID(idOrArn))

@@ -24,6 +24,10 @@ func pageSize(limit wire.Opt[int32]) int {
 	return min(int(limit.Or(defaultPage)), maxPage)
 }
 
+// pageOf is the number of results on a page of an operation whose pages have at
+// most so many.
+func pageOf(limit wire.Opt[int32], most int32) int { return int(min(limit.Or(most), most)) }
+
 // enumsText is the text of a list of values of an enumeration.
 func enumsText[E ~string](values []E) []string {
 	text := make([]string, len(values))
@@ -39,6 +43,15 @@ func optional[T ~string](s T) *T {
 		return nil
 	}
 	return &s
+}
+
+// given is a pointer to a value that was given, nil for one that was not.
+func given[T comparable](o wire.Opt[T]) *T {
+	v, ok := o.Get()
+	if !ok {
+		return nil
+	}
+	return &v
 }
 
 // present is a number that was set, absent for zero.

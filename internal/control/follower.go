@@ -19,12 +19,15 @@ type follower struct {
 	shard int
 	rooms map[uint32]fleet.RoomID // by number; the commit goroutine's own
 
-	recovered chan struct{} // holds one when the open sockets have to be announced again
-	watches   watches
+	recovered chan struct{}     // holds one when the open sockets have to be announced again
+	watches   watches[watchKey] // of game sessions
+	trials    trials            // the commit goroutine's own
+	searching []*pending        // placements whose attempts are over; the commit goroutine's own
 
 	mu       sync.RWMutex
-	links    map[linkKey]*link    // the primary socket of each process
-	expected map[linkKey]expected // links that are being opened
+	links    map[linkKey]*link                   // the primary socket of each process
+	missed   map[linkKey][]UpdateGameSessionPush // by processes without a socket
+	expected map[linkKey]expected                // links that are being opened
 }
 
 // expected are the links of a process that are being opened.
@@ -40,8 +43,8 @@ type linkKey struct {
 
 func newFollower(p *Plane, shard int) *follower {
 	return &follower{
-		plane: p, shard: shard, rooms: map[uint32]fleet.RoomID{}, recovered: make(chan struct{}, 1), links: map[linkKey]*link{},
-		expected: map[linkKey]expected{},
+		plane: p, shard: shard, rooms: map[uint32]fleet.RoomID{}, trials: trials{}, recovered: make(chan struct{}, 1), links: map[linkKey]*link{},
+		expected: map[linkKey]expected{}, missed: map[linkKey][]UpdateGameSessionPush{},
 	}
 }
 
@@ -49,16 +52,26 @@ func newFollower(p *Plane, shard int) *follower {
 func (f *follower) observe(c shard.Commit[*region.Machine]) {
 	if c.HasView && f.shard == region.CatalogShard {
 		f.plane.view.Store(c.View.Catalog())
+		f.plane.placing.catalogChanged()
 	}
 	if c.Recovered {
 		f.begin(c.View)
+		f.beginPlacing(c.View)
 		f.watches.tellAll()
 	}
 	for _, fact := range c.Facts {
+		f.placingFact(fact)
 		f.dispatch(fact)
 		if f.watches.any() {
-			f.watches.tell(f.rooms[fact.Room], fact.Body)
+			if ordinal := fleet.ChangedGameSession(fact.Body); ordinal != 0 {
+				f.watches.tell(watchKey{f.rooms[fact.Room], ordinal})
+			}
 		}
+	}
+	f.placingCommitted()
+	f.plane.matching.observe(f, c)
+	if c.Recovered || announces(c.Facts) {
+		wake(f.plane.publisher.news)
 	}
 	if f.plane.cfg.Observe != nil {
 		f.plane.cfg.Observe(f.shard, c.Facts)
@@ -95,6 +108,7 @@ func (f *follower) dispatch(fact event.Fact) {
 			l.terminate(e.By)
 		}
 	case *fleet.ProcessHasEnded:
+		f.forgetUpdates(linkKey{f.rooms[fact.Room], e.ProcessKey})
 		if l, room, ok := f.linkOf(fact.Room, e.ProcessKey); ok {
 			f.drop(linkKey{room, e.ProcessKey}, l)
 			l.ended(e)

@@ -22,6 +22,10 @@ type ServerLink interface {
 	RemovePlayerSession(gameSession, playerSession string, done func(error))
 	UpdatePlayerSessionCreationPolicy(gameSession, policy string, done func(error))
 	DescribePlayerSessions(query PlayerSessionQuery, done func(PlayerSessionPage, error))
+	// StartMatchBackfill opens a backfill ticket for the process's game session, and
+	// gives its id; StopMatchBackfill cancels it.
+	StartMatchBackfill(b MatchBackfill, done func(ticket string, err error))
+	StopMatchBackfill(gameSessionArn, configurationArn, ticket string, done func(error))
 	// ComputeCertificate names the certificate file given when the compute was
 	// registered, or "", and the compute.
 	ComputeCertificate(done func(path, compute string, err error))

@@ -36,27 +36,28 @@ func (p *Plane) Handlers() []wire.Handler {
 type Family struct {
 	Name   string
 	Offers []Offer
+	Shapes []Shape // of their inputs and outputs, where the table goes down to these
 }
 
 // Families is the table of all operations by family. The compatibility table of
 // the documentation is made from it.
 func (p *Plane) Families() []Family {
 	return []Family{
-		{"Locations", p.offerLocations()},
-		{"Fleets", p.offerFleets()},
-		{"Capacity, utilization and ports", p.offerCapacity()},
-		{"Computes", p.offerComputes()},
-		{"Game sessions", p.offerGameSessions()},
-		{"Player sessions", p.offerPlayerSessions()},
-		{"Aliases", p.offerAliases()},
-		{"Tags", p.offerTags()},
-		{"Queues and placements", offerQueues()},
-		{"Matchmaking", offerMatchmaking()},
-		{"Builds and scripts", offerBuilds()},
-		{"Container fleets", offerContainers()},
-		{"FleetIQ game servers", offerFleetIQ()},
-		{"VPC peering", offerVPC()},
-		{"Remote access", offerRemote()},
+		{Name: "Locations", Offers: p.offerLocations()},
+		{Name: "Fleets", Offers: p.offerFleets()},
+		{Name: "Capacity, utilization and ports", Offers: p.offerCapacity()},
+		{Name: "Computes", Offers: p.offerComputes()},
+		{Name: "Game sessions", Offers: p.offerGameSessions()},
+		{Name: "Player sessions", Offers: p.offerPlayerSessions()},
+		{Name: "Aliases", Offers: p.offerAliases()},
+		{Name: "Tags", Offers: p.offerTags()},
+		{Name: "Queues and placements", Offers: p.offerQueues(), Shapes: queueShapes()},
+		{Name: "Matchmaking", Offers: p.offerMatchmaking(), Shapes: matchmakingShapes()},
+		{Name: "Builds and scripts", Offers: offerBuilds()},
+		{Name: "Container fleets", Offers: offerContainers()},
+		{Name: "FleetIQ game servers", Offers: offerFleetIQ()},
+		{Name: "VPC peering", Offers: offerVPC()},
+		{Name: "Remote access", Offers: offerRemote()},
 	}
 }
 
@@ -183,35 +184,36 @@ func (p *Plane) offerTags() []Offer {
 	}
 }
 
-func offerQueues() []Offer {
-	const why = "Game session queues are not part of this release. Use CreateGameSession on a fleet location."
+// inOneRegion is what queues and matchmaking configurations lack.
+const inOneRegion = "Nothing is placed in other Regions. Events go to a feed and to webhooks instead of SNS."
+
+func (p *Plane) offerQueues() []Offer {
 	return []Offer{
-		absent(wire.OpCreateGameSessionQueue, why),
-		absent(wire.OpDescribeGameSessionQueues, why),
-		absent(wire.OpUpdateGameSessionQueue, why),
-		absent(wire.OpDeleteGameSessionQueue, why),
-		absent(wire.OpStartGameSessionPlacement, why),
-		absent(wire.OpDescribeGameSessionPlacement, why),
-		absent(wire.OpStopGameSessionPlacement, why),
+		partly(wire.OpCreateGameSessionQueue.Handle(p.CreateGameSessionQueue), inOneRegion),
+		full(wire.OpDescribeGameSessionQueues.Handle(p.DescribeGameSessionQueues)),
+		partly(wire.OpUpdateGameSessionQueue.Handle(p.UpdateGameSessionQueue), inOneRegion),
+		full(wire.OpDeleteGameSessionQueue.HandleEmpty(p.DeleteGameSessionQueue)),
+		full(wire.OpStartGameSessionPlacement.Handle(p.StartGameSessionPlacement)),
+		full(wire.OpDescribeGameSessionPlacement.Handle(p.DescribeGameSessionPlacement)),
+		full(wire.OpStopGameSessionPlacement.Handle(p.StopGameSessionPlacement)),
 	}
 }
 
-func offerMatchmaking() []Offer {
-	const why = "FlexMatch is not part of this release."
+func (p *Plane) offerMatchmaking() []Offer {
 	return []Offer{
-		absent(wire.OpCreateMatchmakingConfiguration, why),
-		absent(wire.OpDescribeMatchmakingConfigurations, why),
-		absent(wire.OpUpdateMatchmakingConfiguration, why),
-		absent(wire.OpDeleteMatchmakingConfiguration, why),
-		absent(wire.OpCreateMatchmakingRuleSet, why),
-		absent(wire.OpDescribeMatchmakingRuleSets, why),
-		absent(wire.OpDeleteMatchmakingRuleSet, why),
-		absent(wire.OpValidateMatchmakingRuleSet, why),
-		absent(wire.OpStartMatchmaking, why),
-		absent(wire.OpDescribeMatchmaking, why),
-		absent(wire.OpStopMatchmaking, why),
-		absent(wire.OpAcceptMatch, why),
-		absent(wire.OpStartMatchBackfill, why),
+		partly(wire.OpCreateMatchmakingConfiguration.Handle(p.CreateMatchmakingConfiguration), inOneRegion),
+		full(wire.OpDescribeMatchmakingConfigurations.Handle(p.DescribeMatchmakingConfigurations)),
+		partly(wire.OpUpdateMatchmakingConfiguration.Handle(p.UpdateMatchmakingConfiguration), inOneRegion),
+		full(wire.OpDeleteMatchmakingConfiguration.HandleEmpty(p.DeleteMatchmakingConfiguration)),
+		full(wire.OpCreateMatchmakingRuleSet.Handle(p.CreateMatchmakingRuleSet)),
+		full(wire.OpDescribeMatchmakingRuleSets.Handle(p.DescribeMatchmakingRuleSets)),
+		full(wire.OpDeleteMatchmakingRuleSet.HandleEmpty(p.DeleteMatchmakingRuleSet)),
+		full(wire.OpValidateMatchmakingRuleSet.Handle(p.ValidateMatchmakingRuleSet)),
+		full(wire.OpStartMatchmaking.Handle(p.StartMatchmaking)),
+		full(wire.OpDescribeMatchmaking.Handle(p.DescribeMatchmaking)),
+		full(wire.OpStopMatchmaking.HandleEmpty(p.StopMatchmaking)),
+		full(wire.OpAcceptMatch.HandleEmpty(p.AcceptMatch)),
+		full(wire.OpStartMatchBackfill.Handle(p.StartMatchBackfill)),
 	}
 }
 

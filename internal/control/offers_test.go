@@ -61,7 +61,7 @@ func TestRefusedOperationsAnswerWithAModelledException(t *testing.T) {
 			t.Errorf("%s: got %v, want %s because %s", o.Info.Name, err, o.Refusal, o.Note)
 		}
 	}
-	w.refused(fault.UnsupportedRegion, "CreateMatchmakingRuleSet", `{"Name":"r","RuleSetBody":"{}"}`)
+	w.refused(fault.UnsupportedRegion, "CreateContainerFleet", `{"FleetRoleArn":"arn:aws:iam::111122223333:role/r"}`)
 	w.refused(fault.InvalidRequest, "DescribeInstances", `{"FleetId":"fleet-1"}`)
 	w.refused(fault.NotFound, "DeleteScalingPolicy", `{"FleetId":"fleet-1","Name":"p"}`)
 }

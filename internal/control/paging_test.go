@@ -61,6 +61,12 @@ func manyOfAll(t *testing.T) (w *world, fleet, session string) {
 		s.ok(s.activate(session))
 		w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "anna"})
 	}
+	for i := range 5 {
+		name := fmt.Sprint("m", i)
+		w.queueOf(name)
+		w.ruleSetOf(name)
+		w.must("CreateMatchmakingConfiguration", `{"Name":"`+name+`",`+strings.Replace(standalone, "duel", "m0", 1)+`}`)
+	}
 	for i := range 4 {
 		w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": fmt.Sprint("b", i)})
 	}
@@ -88,6 +94,9 @@ func TestPaging(t *testing.T) {
 		{"DescribeGameSessionDetails", "GameSessionDetails", "", object{"FleetId": fleet}, 5, object{"FleetId": fleet, "Location": "custom-0"}},
 		{"SearchGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet, "SortExpression": "creationTimeMillis DESC"}, 5, object{"FleetId": fleet}},
 		{"DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"GameSessionId": session}, 5, object{"GameSessionId": session, "PlayerSessionStatusFilter": "RESERVED"}},
+		{"DescribeGameSessionQueues", "GameSessionQueues", "Name", object{}, 5, nil},
+		{"DescribeMatchmakingRuleSets", "RuleSets", "RuleSetName", object{}, 5, nil},
+		{"DescribeMatchmakingConfigurations", "Configurations", "Name", object{"RuleSetName": "m0"}, 5, object{}},
 		{"DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna"}, 5, object{"PlayerId": "b1"}},
 	} {
 		in := clone(c.in)
@@ -174,6 +183,31 @@ func count(list []string, s string) (n int) {
 		}
 	}
 	return n
+}
+
+// Queues, configurations and rule sets have small pages, whatever the caller asks for.
+func TestSmallPages(t *testing.T) {
+	w := newWorld(t, withShards(1))
+	w.ruleSetOf("m0")
+	for i := range 51 {
+		w.queueOf(fmt.Sprint("m", i))
+	}
+	for i := range 11 {
+		w.must("CreateMatchmakingConfiguration", fmt.Sprintf(`{"Name":"m%d",%s}`, i, strings.Replace(standalone, "duel", "m0", 1)))
+	}
+	for _, limit := range []any{nil, 1000} {
+		in := object{}
+		if limit != nil {
+			in["Limit"] = limit
+		}
+		for operation, want := range map[string][]int{"DescribeGameSessionQueues": {50, 1}, "DescribeMatchmakingConfigurations": {10, 1}} {
+			list := map[string]string{"DescribeGameSessionQueues": "GameSessionQueues", "DescribeMatchmakingConfigurations": "Configurations"}[operation]
+			pages := w.pagesOf(operation, list, "Name", in)
+			if len(pages) != 2 || len(pages[0]) != want[0] || len(pages[1]) != want[1] {
+				t.Errorf("%s with limit %v: %d pages, the first of %d", operation, limit, len(pages), len(pages[0]))
+			}
+		}
+	}
 }
 
 // Searches have pages of 20 at most, whatever the caller asks for.

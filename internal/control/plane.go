@@ -31,6 +31,7 @@ type Config struct {
 	Secret   []byte            // SecretSize bytes: everything secret is derived from it
 	Journals []journal.Journal // one per shard
 	History  journal.History   // of game sessions that are over
+	Feed     journal.Feed      // of events; nil: they are published nowhere
 	Settings region.Settings
 
 	SDKEndpoint   string        // wss://…: where server processes connect
@@ -67,6 +68,11 @@ type Plane struct {
 
 	verifier, csharpVerifier *sigv4.Verifier // of server processes that sign their request
 
+	placing  *placing  // drives placements
+	matching *matching // drives matchmaking
+
+	publisher *publisher // of events
+
 	work      tasks      // that answer server processes
 	finishing sync.Mutex // held by whoever finishes a deletion
 }
@@ -85,11 +91,15 @@ func New(cfg Config) (*Plane, error) {
 		return nil, fmt.Errorf("%d shards: a region has 1 to %d", len(cfg.Journals), region.MaxShards)
 	}
 	cfg.Settings.Fleet.Region = cfg.Region
+	cfg.Settings.Shards = len(cfg.Journals)
 	p := &Plane{cfg: cfg, secrets: secrets}
 	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})
 	p.csharpVerifier = sigv4.New(sigv4.Config{
 		Keys: p, Skew: cfg.ClockSkew, ServerProcessSkew: widestZone + cmp.Or(cfg.ClockSkew, sigv4.DefaultSkew),
 	})
+	p.placing = newPlacing(p)
+	p.matching = newMatching(p)
+	p.publisher = newPublisher(p, len(cfg.Journals))
 	p.view.Store(catalog.New(cfg.Settings.Catalog))
 	for i, j := range cfg.Journals {
 		p.follow = append(p.follow, newFollower(p, i))
@@ -126,6 +136,7 @@ func viewWhen(shard int) func([]event.Fact) bool {
 // ends for good.
 func (p *Plane) Run(ctx context.Context) error {
 	defer p.work.stop()
+	defer close(p.matching.ended)
 	if err := p.settle(ctx); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
@@ -138,7 +149,7 @@ func (p *Plane) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	parts := []func(context.Context) error{p.tidy}
+	parts := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.attend, p.placing.resolve}
 	for _, f := range p.follow {
 		parts = append(parts, f.resumeLinks)
 	}

@@ -156,6 +156,9 @@ func (l *link) catchUp(ctx context.Context) error {
 	if session != nil && session.Status == fleet.Activating {
 		l.startGameSession(l.plane.sessionPush(l.key.room, session))
 	}
+	for _, update := range l.follower.missedUpdates(l) {
+		l.push(update)
+	}
 	if process.TerminateBy != 0 {
 		l.terminate(process.TerminateBy)
 	}

@@ -8,19 +8,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
 var errDisk = errors.New("disk full")
 
-// recovered waits until the shard answers again and knows of the sockets. The
-// wait before a recovery is on the fake clock, which moves meanwhile.
-func (w *world) recovered(sockets ...*socket) {
-	w.t.Helper()
-	done, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
+// ticking lets the fake clock run, until the returned function is called.
+func ticking(clock *clockwork.FakeClock) (stop func()) {
+	done := make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() {
 		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -28,11 +28,18 @@ func (w *world) recovered(sockets ...*socket) {
 			case <-done:
 				return
 			case <-tick.C:
-				w.clock.Advance(50 * time.Millisecond)
+				clock.Advance(10 * time.Millisecond)
 			}
 		}
-	}()
-	defer func() { close(done); <-stopped }()
+	})
+	return func() { close(done); running.Wait() }
+}
+
+// recovered waits until the shard answers again and knows of the sockets. The
+// wait before a recovery is on the fake clock, which moves meanwhile.
+func (w *world) recovered(sockets ...*socket) {
+	w.t.Helper()
+	defer ticking(w.clock)()
 	if _, err := w.read(w.ctx, fleet.RoomID{}, func(*fleet.Room) {}); err != nil {
 		w.t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -211,6 +212,96 @@ var playerSessionRefusals = []refusal{
 	{"over", "GetPlayerConnectionDetails", `{"GameSessionId":"OVER","PlayerIds":["x"]}`, fault.InvalidGameSessionStatus},
 }
 
+// standalone are the members that a matchmaking configuration needs beside its name.
+const standalone = `"RuleSetName":"duel","AcceptanceRequired":false,"RequestTimeoutSeconds":60,"FlexMatchMode":"STANDALONE"`
+
+var queueRefusals = []refusal{
+	{"no name", "CreateGameSessionQueue", `{}`, fault.InvalidRequest},
+	{"bad name", "CreateGameSessionQueue", `{"Name":"a.b"}`, fault.InvalidRequest},
+	{"long name", "CreateGameSessionQueue", `{"Name":"` + strings.Repeat("q", 129) + `"}`, fault.InvalidRequest},
+	{"exists", "CreateGameSessionQueue", `{"Name":"harbor"}`, fault.InvalidRequest},
+	{"timeout 0", "CreateGameSessionQueue", `{"Name":"q","TimeoutInSeconds":0}`, fault.InvalidRequest},
+	{"timeout 9", "CreateGameSessionQueue", `{"Name":"q","TimeoutInSeconds":9}`, fault.InvalidRequest},
+	{"timeout 601", "CreateGameSessionQueue", `{"Name":"q","TimeoutInSeconds":601}`, fault.InvalidRequest},
+	{"destination without ARN", "CreateGameSessionQueue", `{"Name":"q","Destinations":[{}]}`, fault.InvalidRequest},
+	{"destination by id", "CreateGameSessionQueue", `{"Name":"q","Destinations":[{"DestinationArn":"FLEET"}]}`, fault.InvalidRequest},
+	{"destination of another kind", "CreateGameSessionQueue", `{"Name":"q","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::location/custom-a"}]}`, fault.InvalidRequest},
+	{"unknown fleet", "CreateGameSessionQueue", `{"Name":"q","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/fleet-unknown"}]}`, fault.NotFound},
+	{"terminated fleet", "CreateGameSessionQueue", `{"Name":"q","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/DEAD"}]}`, fault.NotFound},
+	{"unknown alias", "CreateGameSessionQueue", `{"Name":"q","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::alias/alias-unknown"}]}`, fault.NotFound},
+	{"destination twice", "CreateGameSessionQueue", `{"Name":"q","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/FLEET"},{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/FLEET"}]}`, fault.InvalidRequest},
+	{"policy without cap", "CreateGameSessionQueue", `{"Name":"q","PlayerLatencyPolicies":[{"PolicyDurationSeconds":1}]}`, fault.InvalidRequest},
+	{"policy below 0", "CreateGameSessionQueue", `{"Name":"q","PlayerLatencyPolicies":[{"MaximumIndividualPlayerLatencyMilliseconds":-1}]}`, fault.InvalidRequest},
+	{"101 policies", "CreateGameSessionQueue", `{"Name":"q","PlayerLatencyPolicies":[` + strings.Repeat(`{"MaximumIndividualPlayerLatencyMilliseconds":1},`, 100) + `{"MaximumIndividualPlayerLatencyMilliseconds":1}]}`, fault.InvalidRequest},
+	{"101 locations", "CreateGameSessionQueue", `{"Name":"q","FilterConfiguration":{"AllowedLocations":[` + strings.Repeat(`"custom-a",`, 100) + `"custom-a"]}}`, fault.InvalidRequest},
+	{"bad location", "CreateGameSessionQueue", `{"Name":"q","FilterConfiguration":{"AllowedLocations":["a b"]}}`, fault.InvalidRequest},
+	{"unknown priority", "CreateGameSessionQueue", `{"Name":"q","PriorityConfiguration":{"PriorityOrder":["LUCK"]}}`, fault.InvalidRequest},
+	{"priority twice", "CreateGameSessionQueue", `{"Name":"q","PriorityConfiguration":{"PriorityOrder":["COST","COST"]}}`, fault.InvalidRequest},
+	{"location twice", "CreateGameSessionQueue", `{"Name":"q","PriorityConfiguration":{"LocationOrder":["custom-a","custom-a"]}}`, fault.InvalidRequest},
+	{"long event data", "CreateGameSessionQueue", `{"Name":"q","CustomEventData":"` + strings.Repeat("x", 257) + `"}`, fault.InvalidRequest},
+	{"URL as target", "CreateGameSessionQueue", `{"Name":"q","NotificationTarget":"https://example.com"}`, fault.InvalidRequest},
+	{"bad tag", "CreateGameSessionQueue", `{"Name":"q","Tags":[{"Key":"aws:x","Value":""}]}`, fault.TaggingFailed},
+	{"unknown", "UpdateGameSessionQueue", `{"Name":"unknown"}`, fault.NotFound},
+	{"of another Region", "UpdateGameSessionQueue", `{"Name":"arn:aws:gamelift:eu-west-1::gamesessionqueue/harbor"}`, fault.NotFound},
+	{"of another service", "UpdateGameSessionQueue", `{"Name":"arn:aws:other:us-west-2::gamesessionqueue/harbor"}`, fault.NotFound},
+	{"timeout 0", "UpdateGameSessionQueue", `{"Name":"harbor","TimeoutInSeconds":0}`, fault.InvalidRequest},
+	{"destination by id", "UpdateGameSessionQueue", `{"Name":"harbor","Destinations":[{"DestinationArn":"FLEET"}]}`, fault.InvalidRequest},
+	{"unknown fleet", "UpdateGameSessionQueue", `{"Name":"harbor","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/fleet-unknown"}]}`, fault.NotFound},
+	{"policy without cap", "UpdateGameSessionQueue", `{"Name":"harbor","PlayerLatencyPolicies":[{}]}`, fault.InvalidRequest},
+	{"too many names", "DescribeGameSessionQueues", `{"Names":[` + strings.Repeat(`"a",`, 100) + `"a"]}`, fault.InvalidRequest},
+	{"garbled token", "DescribeGameSessionQueues", `{"NextToken":"x"}`, fault.InvalidRequest},
+	{"unknown", "DeleteGameSessionQueue", `{"Name":"unknown"}`, fault.NotFound},
+}
+
+var matchmakingRefusals = []refusal{
+	{"empty name", "CreateMatchmakingRuleSet", `{"Name":"","RuleSetBody":RULES}`, fault.InvalidRequest},
+	{"bad name", "CreateMatchmakingRuleSet", `{"Name":"a b","RuleSetBody":RULES}`, fault.InvalidRequest},
+	{"exists", "CreateMatchmakingRuleSet", `{"Name":"duel","RuleSetBody":RULES}`, fault.InvalidRequest},
+	{"no body", "CreateMatchmakingRuleSet", `{"Name":"r"}`, fault.InvalidRequest},
+	{"empty body", "CreateMatchmakingRuleSet", `{"Name":"r","RuleSetBody":""}`, fault.InvalidRequest},
+	{"long body", "CreateMatchmakingRuleSet", `{"Name":"r","RuleSetBody":"` + strings.Repeat(" ", 65536) + `"}`, fault.InvalidRequest},
+	{"invalid body", "CreateMatchmakingRuleSet", `{"Name":"r","RuleSetBody":"{}"}`, fault.InvalidRequest},
+	{"bad tag", "CreateMatchmakingRuleSet", `{"Name":"r","RuleSetBody":RULES,"Tags":[{"Key":"aws:x","Value":""}]}`, fault.TaggingFailed},
+	{"invalid body", "ValidateMatchmakingRuleSet", `{"RuleSetBody":"{}"}`, fault.InvalidRequest},
+	{"unknown", "DescribeMatchmakingRuleSets", `{"Names":["duel","unknown"]}`, fault.NotFound},
+	{"of another Region", "DescribeMatchmakingRuleSets", `{"Names":["arn:aws:gamelift:eu-west-1::matchmakingruleset/duel"]}`, fault.NotFound},
+	{"11 names", "DescribeMatchmakingRuleSets", `{"Names":[` + strings.Repeat(`"duel",`, 10) + `"duel"]}`, fault.InvalidRequest},
+	{"page too large", "DescribeMatchmakingRuleSets", `{"Limit":11}`, fault.InvalidRequest},
+	{"unknown", "DeleteMatchmakingRuleSet", `{"Name":"unknown"}`, fault.NotFound},
+	{"in use", "DeleteMatchmakingRuleSet", `{"Name":"duel"}`, fault.InvalidRequest},
+	{"empty name", "CreateMatchmakingConfiguration", `{"Name":"",` + standalone + `}`, fault.InvalidRequest},
+	{"exists", "CreateMatchmakingConfiguration", `{"Name":"ladder",` + standalone + `}`, fault.InvalidRequest},
+	{"no acceptance", "CreateMatchmakingConfiguration", `{"Name":"m","RuleSetName":"duel","RequestTimeoutSeconds":60,"FlexMatchMode":"STANDALONE"}`, fault.InvalidRequest},
+	{"no timeout", "CreateMatchmakingConfiguration", `{"Name":"m","RuleSetName":"duel","AcceptanceRequired":false,"FlexMatchMode":"STANDALONE"}`, fault.InvalidRequest},
+	{"no rule set", "CreateMatchmakingConfiguration", `{"Name":"m","AcceptanceRequired":false,"RequestTimeoutSeconds":60,"FlexMatchMode":"STANDALONE"}`, fault.InvalidRequest},
+	{"timeout 0", "CreateMatchmakingConfiguration", `{"Name":"m",` + strings.Replace(standalone, ":60", ":0", 1) + `}`, fault.InvalidRequest},
+	{"timeout 43201", "CreateMatchmakingConfiguration", `{"Name":"m",` + strings.Replace(standalone, ":60", ":43201", 1) + `}`, fault.InvalidRequest},
+	{"acceptance 601", "CreateMatchmakingConfiguration", `{"Name":"m","AcceptanceTimeoutSeconds":601,` + standalone + `}`, fault.InvalidRequest},
+	{"unknown rule set", "CreateMatchmakingConfiguration", `{"Name":"m",` + strings.Replace(standalone, "duel", "unknown", 1) + `}`, fault.NotFound},
+	{"rule set of another Region", "CreateMatchmakingConfiguration", `{"Name":"m",` + strings.Replace(standalone, "duel", "arn:aws:gamelift:eu-west-1::matchmakingruleset/duel", 1) + `}`, fault.NotFound},
+	{"standalone with a queue", "CreateMatchmakingConfiguration", `{"Name":"m","GameSessionQueueArns":["arn:aws:gamelift:us-west-2::gamesessionqueue/harbor"],` + standalone + `}`, fault.InvalidRequest},
+	{"standalone that fills up", "CreateMatchmakingConfiguration", `{"Name":"m","BackfillMode":"AUTOMATIC",` + standalone + `}`, fault.InvalidRequest},
+	{"no queue", "CreateMatchmakingConfiguration", `{"Name":"m",` + strings.Replace(standalone, "STANDALONE", "WITH_QUEUE", 1) + `}`, fault.InvalidRequest},
+	{"queue by name", "CreateMatchmakingConfiguration", `{"Name":"m","GameSessionQueueArns":["harbor"],` + strings.Replace(standalone, "STANDALONE", "WITH_QUEUE", 1) + `}`, fault.InvalidRequest},
+	{"unknown queue", "CreateMatchmakingConfiguration", `{"Name":"m","GameSessionQueueArns":["arn:aws:gamelift:us-west-2::gamesessionqueue/unknown"],` + strings.Replace(standalone, "STANDALONE", "WITH_QUEUE", 1) + `}`, fault.NotFound},
+	{"property twice", "CreateMatchmakingConfiguration", `{"Name":"m","GameProperties":[{"Key":"k","Value":"1"},{"Key":"k","Value":"2"}],` + standalone + `}`, fault.InvalidRequest},
+	{"long data", "CreateMatchmakingConfiguration", `{"Name":"m","GameSessionData":"` + strings.Repeat("x", 4097) + `",` + standalone + `}`, fault.InvalidRequest},
+	{"bad tag", "CreateMatchmakingConfiguration", `{"Name":"m","Tags":[{"Key":"aws:x","Value":""}],` + standalone + `}`, fault.TaggingFailed},
+	{"unknown", "UpdateMatchmakingConfiguration", `{"Name":"unknown"}`, fault.NotFound},
+	{"of another Region", "UpdateMatchmakingConfiguration", `{"Name":"arn:aws:gamelift:eu-west-1::matchmakingconfiguration/ladder"}`, fault.NotFound},
+	{"unknown rule set", "UpdateMatchmakingConfiguration", `{"Name":"ladder","RuleSetName":"unknown"}`, fault.NotFound},
+	{"unknown queue", "UpdateMatchmakingConfiguration", `{"Name":"ladder","FlexMatchMode":"WITH_QUEUE","GameSessionQueueArns":["arn:aws:gamelift:us-west-2::gamesessionqueue/unknown"]}`, fault.NotFound},
+	{"queue by name", "UpdateMatchmakingConfiguration", `{"Name":"ladder","GameSessionQueueArns":["harbor"]}`, fault.InvalidRequest},
+	{"standalone with a queue", "UpdateMatchmakingConfiguration", `{"Name":"ladder","GameSessionQueueArns":["arn:aws:gamelift:us-west-2::gamesessionqueue/harbor"]}`, fault.InvalidRequest},
+	{"no queue", "UpdateMatchmakingConfiguration", `{"Name":"ladder","FlexMatchMode":"WITH_QUEUE"}`, fault.InvalidRequest},
+	{"too many names", "DescribeMatchmakingConfigurations", `{"Names":[` + strings.Repeat(`"a",`, 100) + `"a"]}`, fault.InvalidRequest},
+	{"garbled token", "DescribeMatchmakingConfigurations", `{"NextToken":"x"}`, fault.InvalidRequest},
+	{"unknown", "DeleteMatchmakingConfiguration", `{"Name":"unknown"}`, fault.NotFound},
+	{"unknown queue", "TagResource", `{"ResourceARN":"arn:aws:gamelift:us-west-2::gamesessionqueue/unknown","Tags":[{"Key":"k","Value":"v"}]}`, fault.NotFound},
+	{"unknown configuration", "TagResource", `{"ResourceARN":"arn:aws:gamelift:us-west-2::matchmakingconfiguration/unknown","Tags":[{"Key":"k","Value":"v"}]}`, fault.NotFound},
+	{"unknown rule set", "ListTagsForResource", `{"ResourceARN":"arn:aws:gamelift:us-west-2::matchmakingruleset/unknown"}`, fault.NotFound},
+}
+
 // refusalWorld makes what the tables of refusals speak of.
 func refusalWorld(t *testing.T) (*world, *strings.Replacer) {
 	w := newWorld(t)
@@ -246,6 +337,10 @@ func refusalWorld(t *testing.T) (*world, *strings.Replacer) {
 	w.process(id, "c1", token, "p-starting")
 	starting := w.create(id, nil)
 
+	w.queueOf("harbor", arnOf("fleet/"+id))
+	w.ruleSetOf("duel")
+	w.must("CreateMatchmakingConfiguration", `{"Name":"ladder",`+standalone+`}`)
+
 	tags := make([]string, 51)
 	for i := range tags {
 		tags[i] = `{"Key":"k` + string(rune('0'+i/10)) + string(rune('0'+i%10)) + `","Value":"v"}`
@@ -255,7 +350,7 @@ func refusalWorld(t *testing.T) (*world, *strings.Replacer) {
 		"ALIAS", alias(object{"Type": "SIMPLE", "FleetId": id}), "STALE", stale, "CLOSED", alias(object{"Type": "TERMINAL", "Message": "Closed for today"}),
 		"FULL", full, "OVER", overID, "DENYING", denying, "STARTING", starting,
 		"UNKNOWN", strings.Replace(full, "/full", "/gsess-unknown", 1), "ELSEWHERE", strings.Replace(full, "us-west-2", "eu-west-1", 1),
-		"MANYTAGS", strings.Join(tags, ","),
+		"RULES", strconv.Quote(smallestRuleSet), "MANYTAGS", strings.Join(tags, ","),
 	)
 }
 
@@ -265,7 +360,8 @@ func refusalWorld(t *testing.T) (*world, *strings.Replacer) {
 func TestRefusals(t *testing.T) {
 	w, names := refusalWorld(t)
 	before := w.state()
-	for _, r := range slices.Concat(locationRefusals, fleetRefusals, computeRefusals, aliasAndTagRefusals, gameSessionRefusals, playerSessionRefusals) {
+	for _, r := range slices.Concat(locationRefusals, fleetRefusals, computeRefusals, aliasAndTagRefusals, gameSessionRefusals, playerSessionRefusals,
+		queueRefusals, matchmakingRefusals) {
 		info := w.handlers[r.operation].Info
 		_, err := w.call(r.operation, names.Replace(r.body))
 		f := fault.Of(err)

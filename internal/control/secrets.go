@@ -24,7 +24,7 @@ import (
 type secrets struct {
 	tokenKey []byte      // auth tokens of computes
 	pageKey  []byte      // paging tokens
-	callKey  []byte      // ids of game sessions that a repeated call must find again
+	callKey  []byte      // ids that a repetition must find again: of game sessions, of events
 	seal     cipher.AEAD // access keys
 }
 

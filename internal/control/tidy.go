@@ -26,9 +26,13 @@ func (p *Plane) tidy(ctx context.Context) error {
 			failed = failed || err != nil
 			p.unsettled = p.unsettled || failed
 			p.logUnless(err == nil || ctx.Err() != nil, "finished game sessions not moved to the history; trying again later", "err", err)
+			err = p.archivePlacements(ctx, s)
+			p.logUnless(err == nil || ctx.Err() != nil, "finished placements not moved to the history; trying again later", "err", err)
 			err = p.closeRooms(ctx, s)
 			p.logUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err", err)
 		}
+		err := p.archiveTickets(ctx)
+		p.logUnless(err == nil || ctx.Err() != nil, "finished tickets not moved to the history; trying again later", "err", err)
 		p.unsettled = failed
 		select {
 		case <-ctx.Done():

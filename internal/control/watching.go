@@ -10,14 +10,14 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// watches are the callers that wait for changes of the game sessions of one
-// shard. They hear that something has changed and then look what: so a slow one
-// misses the steps in between and never the last one.
-type watches struct {
+// watches are the callers that wait for changes of things that keys name. They
+// hear that something has changed and then look what: so a slow one misses the
+// steps in between and never the last one.
+type watches[K comparable] struct {
 	watched atomic.Int64 // how many there are
 
 	mu sync.Mutex
-	of map[watchKey]map[chan struct{}]struct{}
+	of map[K]map[chan struct{}]struct{}
 }
 
 // watchKey is a game session.
@@ -26,14 +26,14 @@ type watchKey struct {
 	ordinal uint64
 }
 
-// add begins a watch: the channel holds one when the game session has changed.
+// add begins a watch: the channel holds one when what the key names has changed.
 // The caller ends it.
-func (w *watches) add(key watchKey) (changed <-chan struct{}, end func()) {
+func (w *watches[K]) add(key K) (changed <-chan struct{}, end func()) {
 	c := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
-		w.of = make(map[watchKey]map[chan struct{}]struct{})
+		w.of = make(map[K]map[chan struct{}]struct{})
 	}
 	if w.of[key] == nil {
 		w.of[key] = make(map[chan struct{}]struct{}, 1)
@@ -51,24 +51,20 @@ func (w *watches) add(key watchKey) (changed <-chan struct{}, end func()) {
 }
 
 // any reports whether somebody watches. Without, an event costs no more than this.
-func (w *watches) any() bool { return w.watched.Load() > 0 }
+func (w *watches[K]) any() bool { return w.watched.Load() > 0 }
 
-// tell wakes those who watch the game session that the event is about.
-func (w *watches) tell(room fleet.RoomID, body any) {
-	ordinal := fleet.ChangedGameSession(body)
-	if ordinal == 0 {
-		return
-	}
+// tell wakes those who watch what the key names.
+func (w *watches[K]) tell(key K) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for c := range w.of[watchKey{room, ordinal}] {
+	for c := range w.of[key] {
 		wake(c)
 	}
 }
 
 // tellAll wakes everybody: the shard was recovered, and what happened meanwhile
 // is not told one by one.
-func (w *watches) tellAll() {
+func (w *watches[K]) tellAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, watches := range w.of {

@@ -165,8 +165,11 @@ func (c *call) logFailure(f *failure) {
 // mayActFor refuses a request that speaks for another player than its own, or too
 // often for one.
 func (c *call) mayActFor(player string) *failure {
-	if subject := c.g.subject(c.r); subject != "" && subject != player {
-		return &failure{code: WrongPlayer}
+	if subject := c.g.subject(c.r); subject != "" {
+		if subject != player {
+			return &failure{code: WrongPlayer}
+		}
+		return nil
 	}
 	if wait, ok := c.g.limit(player); !ok {
 		c.w.Header().Set(retryAfterHeader, strconv.Itoa(int((wait+time.Second-1)/time.Second)))

@@ -90,7 +90,8 @@ type Config struct {
 	// connection, without the port.
 	Caller func(*http.Request) string
 	// Limit says whether a request for a player may go on, and how long to wait if
-	// not. nil: all may.
+	// not. It is asked about players whom only the request names; whoever found out
+	// a Subject has counted the request already. nil: all may.
 	Limit func(player string) (wait time.Duration, ok bool)
 	// Observe is told of every answer, from several goroutines. nil: nobody is told.
 	Observe func(Observation)

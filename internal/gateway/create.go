@@ -130,7 +130,7 @@ func notActive(ctx context.Context, s *wire.GameSession, err error) *failure {
 // createSomewhere creates the game session in the first of the target's locations
 // that has a server process for it.
 func (g *Gateway) createSomewhere(ctx context.Context, f *flight, in *creation, t Target, tok token) (*wire.GameSession, *failure) {
-	names, bad := g.candidates(ctx, t)
+	names, bad := g.candidates(ctx, in, t)
 	if bad != nil {
 		return nil, bad
 	}
@@ -140,7 +140,7 @@ func (g *Gateway) createSomewhere(ctx context.Context, f *flight, in *creation, 
 		if err == nil {
 			return s, nil
 		}
-		if last = failed(ctx, err, NoFleet, RequestConflict); last.code != NoCapacity {
+		if last = in.failed(ctx, err, RequestConflict); last.code != NoCapacity {
 			break
 		}
 		f.retries++
@@ -151,17 +151,26 @@ func (g *Gateway) createSomewhere(ctx context.Context, f *flight, in *creation, 
 	return nil, last
 }
 
+// failed is the function of that name for an error of the call that creates. A
+// target that is missing is the client's mistake if the client has named it.
+func (c *creation) failed(ctx context.Context, err error, conflict Code) *failure {
+	if c.target != (Target{}) && fault.Is(err, fault.NotFound) {
+		return invalid("target: there is no such fleet, alias or queue.")
+	}
+	return failed(ctx, err, NoFleet, conflict)
+}
+
 // candidates are the locations to try, the best first: the configured one alone;
 // else those with most server processes that wait, and then those that do not say
 // how many do.
-func (g *Gateway) candidates(ctx context.Context, t Target) ([]string, *failure) {
+func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]string, *failure) {
 	if t.Location != "" {
 		return []string{t.Location}, nil
 	}
 	locations, err := g.service.Locations(ctx, t)
 	if err != nil {
 		g.first.forget()
-		return nil, failed(ctx, err, NoFleet, Internal)
+		return nil, in.failed(ctx, err, Internal)
 	}
 	locations = slices.DeleteFunc(slices.Clone(locations), func(l Location) bool { return l.Idle == 0 })
 	slices.SortFunc(locations, func(a, b Location) int { return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(a.Name, b.Name)) })

@@ -63,7 +63,7 @@ func (g *Gateway) startPlacement(ctx context.Context, in *creation, t Target, to
 	}
 	out, err := g.queues.StartGameSessionPlacement(ctx, placementInput(in, t, tok))
 	if err != nil {
-		return nil, false, failed(ctx, err, NoFleet, RequestConflict)
+		return nil, false, in.failed(ctx, err, RequestConflict)
 	}
 	return out.GameSessionPlacement, false, nil
 }

@@ -350,6 +350,12 @@ func TestQueueFailures(t *testing.T) {
 	w.fails["StartGameSessionPlacement"] = fault.New(fault.NotFound, "no queue")
 	openDoor(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoFleet)
 
+	// A target that the client has named is the client's to mend.
+	chosen := openDoor(t, w, queue(w), func(c *Config) { c.AllowTarget = true })
+	for _, target := range []string{`{"queue":"gone"}`, `{"fleetId":"fleet-gone"}`, `{"fleetId":"fleet-gone","location":"custom-lab"}`} {
+		chosen.ask("POST", "/v1/sessions", `{"name":"chosen","maxPlayers":2,"target":`+target+`}`).wantCode(t, InvalidRequest)
+	}
+
 	// A placed game session has an id that is not ours; the repetition finds it.
 	w = newWorld()
 	d := openDoor(t, w, queue(w))

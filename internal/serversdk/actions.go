@@ -69,8 +69,10 @@ func (s *socket) carryOut(r *request, x *exchange) {
 		s.answer(x, nil, noCredentials{})
 	case "TerminateServerProcess":
 		s.link.Terminate(func(err error) { s.terminateDone(x, err) })
-	case "StartMatchBackfill", "StopMatchBackfill":
-		done(fault.New(fault.NotFound, "there is no matchmaking configuration here: this service does not offer matchmaking"))
+	case "StartMatchBackfill":
+		s.link.StartMatchBackfill(r.matchBackfill(), func(ticket string, err error) { s.answer(x, err, backfillTicket(ticket)) })
+	case "StopMatchBackfill":
+		s.link.StopMatchBackfill(r.GameSessionArn, r.ConfigurationArn, r.TicketID, done)
 	default:
 		done(fault.New(fault.InvalidRequest, "there is no action %q", r.Action))
 	}
@@ -81,23 +83,38 @@ func (r *request) problem() error {
 	if r.misfit != "" {
 		return fault.New(fault.InvalidRequest, "%s has a value of the wrong type", r.misfit)
 	}
-	var missing string
+	if missing := r.missing(); missing != "" {
+		return fault.New(fault.InvalidRequest, "%s must be given", missing)
+	}
+	return nil
+}
+
+// missing is the first field that the action needs and that is not given.
+func (r *request) missing() string {
 	switch r.Action {
 	case "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession", "UpdatePlayerSessionCreationPolicy":
 		if r.GameSessionID == "" {
-			missing = "GameSessionId"
+			return "GameSessionId"
+		}
+	case "StartMatchBackfill", "StopMatchBackfill":
+		switch {
+		case r.GameSessionArn == "":
+			return "GameSessionArn"
+		case r.ConfigurationArn == "":
+			return "MatchmakingConfigurationArn"
 		}
 	}
 	switch r.Action {
 	case "AcceptPlayerSession", "RemovePlayerSession":
 		if r.PlayerSessionID == "" {
-			missing = "PlayerSessionId"
+			return "PlayerSessionId"
+		}
+	case "StopMatchBackfill":
+		if r.TicketID == "" {
+			return "TicketId"
 		}
 	}
-	if missing != "" {
-		return fault.New(fault.InvalidRequest, "%s must be given", missing)
-	}
-	return nil
+	return ""
 }
 
 // ready is what an ActivateServerProcess request says.
@@ -172,11 +189,11 @@ func (s *socket) reply(r reply, res result) {
 func classify(action string) (label string, changes bool) {
 	switch action {
 	case "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession",
-		"UpdatePlayerSessionCreationPolicy", "TerminateServerProcess":
+		"UpdatePlayerSessionCreationPolicy", "TerminateServerProcess", "StopMatchBackfill":
 		return action, true
 	case "ActivateServerProcess", // a process that asks again is told again what it ignored before
 		"HeartbeatServerProcess", "DescribePlayerSessions", "GetComputeCertificate", "GetFleetRoleCredentials",
-		"StartMatchBackfill", "StopMatchBackfill":
+		"StartMatchBackfill": // which gives the same ticket to the same request
 		return action, false
 	}
 	return "unknown", false

@@ -40,12 +40,14 @@ func TestSigV4Query(t *testing.T) {
 type plain struct {
 	Action, RequestId, SdkVersion, SdkLanguage, SdkToolName, SdkToolVersion                             string
 	GameSessionId, PlayerSessionId, PlayerId, PlayerSessionPolicy, PlayerSessionStatusFilter, NextToken string
+	GameSessionArn, MatchmakingConfigurationArn, TicketId                                               string
 	HealthStatus                                                                                        bool
 }
 
 func FuzzDecodeRequest(f *testing.F) {
 	for _, seed := range []string{
 		accept, heartbeat, `{}`, `{"Action":null,"LogPaths":[null,"a",3],"Port":1e400,"Limit":-1}`, `{"action":"é","x":{"y":[{}]}}`,
+		`{"Players":[{"PlayerId":"p","LatencyInMS":{"l":40.0},"PlayerAttributes":{"a":{"attrType":"DOUBLE","N":1}}}],"TicketId":null}`, `{"players":[{"LatencyInMs":{"l":1.5}}]}`, `{"Players":[[]]}`,
 		`{"LogPaths":{},"Port":"7777","HealthStatus":1,"Action":"A"}`, `{"Action":"\ud800","RequestId":"\u0000"}`, `{"a":tru}`, `{"a":1,}`, `{"a" 1}`, `[1]`,
 	} {
 		f.Add([]byte(seed))
@@ -64,7 +66,8 @@ func FuzzDecodeRequest(f *testing.F) {
 		}
 		got := plain{
 			r.Action, r.RequestID, r.SDKVersion, r.SDKLanguage, r.SDKToolName, r.SDKToolVersion, r.GameSessionID, r.PlayerSessionID, r.PlayerID,
-			r.PlayerSessionPolicy, r.PlayerSessionStatusFilter, r.NextToken, r.HealthStatus,
+			r.PlayerSessionPolicy, r.PlayerSessionStatusFilter, r.NextToken,
+			r.GameSessionArn, r.ConfigurationArn, r.TicketID, r.HealthStatus,
 		}
 		if got != p {
 			t.Fatalf("%q\n decoded as %+v\n instead of  %+v", data, got, p)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/mailru/easyjson/jlexer"
+
+	"github.com/muster-gg/muster/internal/wire"
 )
 
 // A request is one message of a server process: the envelope and the fields of
@@ -16,10 +18,12 @@ type request struct {
 
 	SDKVersion, SDKLanguage, SDKToolName, SDKToolVersion      string
 	GameSessionID, PlayerSessionID, PlayerID                  string
+	GameSessionArn, ConfigurationArn, TicketID                string
 	PlayerSessionPolicy, PlayerSessionStatusFilter, NextToken string
 	LogPaths                                                  []string
 	Port, Limit                                               int32
 	HealthStatus                                              bool
+	Players                                                   []wire.Player
 
 	hosted string // see decodeRequest
 	misfit string // the first field with a value of the wrong type; "" if none
@@ -55,6 +59,7 @@ func decodeRequest(data []byte, hosted string) (request, error) {
 var fieldNames = []string{
 	"Action", "RequestId", "SdkVersion", "SdkLanguage", "SdkToolName", "SdkToolVersion", "GameSessionId", "PlayerSessionId",
 	"PlayerId", "PlayerSessionPolicy", "PlayerSessionStatusFilter", "NextToken", "LogPaths", "Port", "Limit", "HealthStatus",
+	"GameSessionArn", "MatchmakingConfigurationArn", "TicketId", "Players",
 }
 
 // actions are those that game servers ask for most.
@@ -109,6 +114,14 @@ func (r *request) field(name string, l *jlexer.Lexer) bool {
 		r.number(&r.Limit, "Limit", l)
 	case "HealthStatus":
 		r.truth(&r.HealthStatus, "HealthStatus", l)
+	case "GameSessionArn":
+		r.known(&r.GameSessionArn, "GameSessionArn", l, r.hosted)
+	case "MatchmakingConfigurationArn":
+		r.text(&r.ConfigurationArn, "MatchmakingConfigurationArn", l)
+	case "TicketId":
+		r.text(&r.TicketID, "TicketId", l)
+	case "Players":
+		r.players(l)
 	default:
 		return false
 	}

@@ -64,6 +64,11 @@ func (c certificate) appendTo(w *object) {
 	w.text("ComputeName", c.compute)
 }
 
+// backfillTicket answers StartMatchBackfill with the id of the ticket.
+type backfillTicket string
+
+func (t backfillTicket) appendTo(w *object) { w.text("TicketId", string(t)) }
+
 // noCredentials answers GetFleetRoleCredentials: an Anywhere fleet has no role.
 // An empty AccessKeyId is how the SDKs learn that and ask no more.
 type noCredentials struct{}

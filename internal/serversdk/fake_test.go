@@ -116,5 +116,16 @@ func (l *fakeLink) DescribePlayerSessions(q control.PlayerSessionQuery, done fun
 func (l *fakeLink) ComputeCertificate(done func(path, compute string, err error)) {
 	l.servers.note("Certificate", func(err error) { done("/certs/host-1.pem", "host-1", err) })
 }
+func (l *fakeLink) StartMatchBackfill(b control.MatchBackfill, done func(string, error)) {
+	var players []string
+	for _, p := range b.Players {
+		players = append(players, fmt.Sprintf(" %s/%s %+v %v", p.PlayerId, p.Team, p.PlayerAttributes, p.LatencyInMs))
+	}
+	call := fmt.Sprintf("StartMatchBackfill %s %s %q %s:%s", b.GameSessionArn, b.ConfigurationArn, b.TicketID, b.Request, strings.Join(players, ";"))
+	l.servers.note(call, func(err error) { done("ticket-1", err) })
+}
+func (l *fakeLink) StopMatchBackfill(gs, configuration, ticket string, done func(error)) {
+	l.servers.note("StopMatchBackfill "+gs+" "+configuration+" "+ticket, done)
+}
 func (l *fakeLink) Terminate(done func(error)) { l.servers.note("Terminate", done) }
 func (l *fakeLink) Disconnected()              { close(l.gone) }

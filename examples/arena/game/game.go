@@ -80,6 +80,7 @@ func (g *game) do(job func()) error {
 // start begins the game session.
 func (g *game) start(ctx context.Context, gs gameserver.GameSession) {
 	g.out.line("LogSampleGame: GameSession Initializing : %s", gs.GameSessionID)
+	g.printTeams(gs)
 	_ = g.do(func() { // before the service sends the first player
 		g.door.open = true
 		if g.options.maxPlayers == 0 {

@@ -120,8 +120,9 @@ func (g *game) host(ctx context.Context) error {
 	terminate := make(chan struct{})
 	g.out.line("Calling ProcessReady")
 	err := g.server.ProcessReady(ctx, gameserver.ProcessParameters{
-		Port:               portOf(g.net.Addr()),
-		OnStartGameSession: func(gs gameserver.GameSession) { g.start(ctx, gs) },
+		Port:                portOf(g.net.Addr()),
+		OnStartGameSession:  func(gs gameserver.GameSession) { g.start(ctx, gs) },
+		OnUpdateGameSession: g.updated,
 		OnProcessTerminate: func() {
 			g.out.line("LogSampleGame: Game Server Process is terminating")
 			if at, ok := g.server.TerminationTime(); ok {

@@ -71,6 +71,14 @@ func (s *service) Activate(r control.ProcessReady, done func(error)) {
 	}
 }
 
+func (s *service) StartMatchBackfill(_ control.MatchBackfill, done func(string, error)) {
+	done("", fault.New(fault.UnsupportedRegion, "there is no matchmaking"))
+}
+
+func (s *service) StopMatchBackfill(_, _, _ string, done func(error)) {
+	done(fault.New(fault.UnsupportedRegion, "there is no matchmaking"))
+}
+
 func (s *service) Heartbeat(healthy bool, done func(error)) { done(nil); s.note("healthy %t", healthy) }
 
 func (s *service) ActivateGameSession(gs string, done func(error)) {

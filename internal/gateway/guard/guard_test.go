@@ -54,7 +54,7 @@ func TestRequestIDs(t *testing.T) {
 			t.Errorf("%q became %q for the client and %q for the handler", id, got, seen)
 		}
 	}
-	if RequestID(context.Background()) != "" || Subject(context.Background()) != "" || KeyName(context.Background()) != "" || Address(context.Background()).IsValid() {
+	if RequestID(context.Background()) != "" || Subject(context.Background()) != "" || of(context.Background()).key != "" || Address(context.Background()).IsValid() {
 		t.Error("there is something outside of a guard")
 	}
 }

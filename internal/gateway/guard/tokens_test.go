@@ -148,7 +148,7 @@ func (i *issuer) set(broken bool) {
 
 // whoami is a handler that says who calls.
 func whoami(w http.ResponseWriter, r *http.Request) {
-	_, _ = fmt.Fprintf(w, "%s/%s", Subject(r.Context()), KeyName(r.Context()))
+	_, _ = fmt.Fprintf(w, "%s/%s", Subject(r.Context()), of(r.Context()).key)
 }
 
 func TestTokens(t *testing.T) {

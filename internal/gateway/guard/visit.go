@@ -43,9 +43,6 @@ func Address(ctx context.Context) netip.Addr { return of(ctx).address }
 // Subject is the subject of the bearer token that the request carried; "" for none.
 func Subject(ctx context.Context) string { return of(ctx).subject }
 
-// KeyName is the name of the API key that the request carried; "" for none.
-func KeyName(ctx context.Context) string { return of(ctx).key }
-
 // admit begins a visit.
 func (g *Guard) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

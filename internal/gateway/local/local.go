@@ -14,7 +14,11 @@ import (
 // A Service is the gateway.Service of a control plane.
 type Service struct{ *control.Plane }
 
-var _ gateway.Service = Service{}
+var (
+	_ gateway.Service     = Service{}
+	_ gateway.Matchmaking = Service{}
+	_ gateway.Queues      = Service{}
+)
 
 // Fleet names the oldest fleet that is ACTIVE.
 func (s Service) Fleet(context.Context) (string, error) { return s.FirstActiveFleet() }

@@ -1,0 +1,232 @@
+package control
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// configurationPage is how many matchmaking configurations one page has at most.
+// Source: API reference, DescribeMatchmakingConfigurations.
+const configurationPage = 10
+
+// CreateMatchmakingConfiguration makes a matchmaking configuration.
+func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.CreateMatchmakingConfigurationInput) (*wire.CreateMatchmakingConfigurationOutput, error) {
+	ruleSet, err := p.ruleSet(in.RuleSetName)
+	if err != nil {
+		return nil, err
+	}
+	queues, refers, err := p.queuesFrom(in.GameSessionQueueArns)
+	if err != nil {
+		return nil, err
+	}
+	err = p.change(ctx, catalog.CreateMatchmakingConfiguration{
+		MatchmakingConfiguration: catalog.MatchmakingConfiguration{
+			ID: uuid.NewString(), Name: in.Name, Description: in.Description, RuleSet: ruleSet.Name, Queues: queues,
+			Standalone: in.FlexMatchMode == wire.FlexMatchModeStandalone, RequestTimeout: in.RequestTimeoutSeconds.Or(0),
+			AcceptanceRequired: in.AcceptanceRequired.Or(false), AcceptanceTimeout: in.AcceptanceTimeoutSeconds.Or(0),
+			AdditionalPlayers: in.AdditionalPlayerCount.Or(0), AutomaticBackfill: in.BackfillMode == wire.BackfillModeAutomatic,
+			Properties: matchPropertiesFrom(in.GameProperties), Data: in.GameSessionData,
+			CustomEventData: in.CustomEventData, NotificationTarget: in.NotificationTarget,
+		},
+		Refers: refers, Tags: tagsFrom(in.Tags),
+	})
+	if err != nil {
+		return nil, err
+	}
+	configuration, err := p.describedConfiguration(in.Name)
+	return &wire.CreateMatchmakingConfigurationOutput{Configuration: configuration}, err
+}
+
+// queuesFrom reads the ARNs of queues and says which resources of this Region
+// they are. A configuration may also name queues of other Regions, in which
+// nothing is placed.
+func (p *Plane) queuesFrom(in []string) (arns, refers []string, err error) {
+	for i, queue := range in {
+		a, ok := arn.Parse(queue)
+		if !ok || a.Kind != arn.KindQueue {
+			return nil, nil, fault.New(fault.InvalidRequest, "GameSessionQueueArns[%d] is not the ARN of a game session queue", i)
+		}
+		if a.Region == p.cfg.Region {
+			refers = append(refers, string(a.Kind)+"/"+a.ID)
+		}
+	}
+	return in, refers, nil
+}
+
+// matchPropertiesFrom is nil for properties that are not given.
+func matchPropertiesFrom(in []wire.GameProperty) []catalog.Property {
+	if in == nil {
+		return nil
+	}
+	properties := make([]catalog.Property, len(in))
+	for i, property := range in {
+		properties[i] = catalog.Property{Key: property.Key, Value: property.Value}
+	}
+	return properties
+}
+
+// UpdateMatchmakingConfiguration changes what is given, for matches that are made
+// from now on. Lists are replaced whole, empty ones take away what was there.
+func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context, in *wire.UpdateMatchmakingConfigurationInput) (*wire.UpdateMatchmakingConfigurationOutput, error) {
+	m, err := p.matchmakingConfiguration(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	command := catalog.UpdateMatchmakingConfiguration{
+		Name: m.Name, Description: optional(in.Description), RequestTimeout: given(in.RequestTimeoutSeconds),
+		AcceptanceRequired: given(in.AcceptanceRequired), AcceptanceTimeout: given(in.AcceptanceTimeoutSeconds),
+		AdditionalPlayers: given(in.AdditionalPlayerCount), Properties: matchPropertiesFrom(in.GameProperties), Data: optional(in.GameSessionData),
+		CustomEventData: given(in.CustomEventData), NotificationTarget: given(in.NotificationTarget),
+		Standalone:        is(in.FlexMatchMode, wire.FlexMatchModeStandalone),
+		AutomaticBackfill: is(in.BackfillMode, wire.BackfillModeAutomatic),
+	}
+	if in.RuleSetName != "" {
+		ruleSet, err := p.ruleSet(in.RuleSetName)
+		if err != nil {
+			return nil, err
+		}
+		command.RuleSet = &ruleSet.Name
+	}
+	if command.Queues, command.Refers, err = p.queuesFrom(in.GameSessionQueueArns); err != nil {
+		return nil, err
+	}
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	configuration, err := p.describedConfiguration(m.Name)
+	return &wire.UpdateMatchmakingConfigurationOutput{Configuration: configuration}, err
+}
+
+// is reports whether a mode that was given is a certain one; nil for none given.
+func is[E ~string](mode, certain E) *bool {
+	if mode == "" {
+		return nil
+	}
+	same := mode == certain
+	return &same
+}
+
+// DescribeMatchmakingConfigurations describes the configurations that are named
+// and exist, or a page of all, by name; of both kinds only those that use the
+// given rule set.
+func (p *Plane) DescribeMatchmakingConfigurations(_ context.Context, in *wire.DescribeMatchmakingConfigurationsInput) (*wire.DescribeMatchmakingConfigurationsOutput, error) {
+	configurations, next, err := p.configurationsPage(in)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.DescribeMatchmakingConfigurationsOutput{Configurations: []wire.MatchmakingConfiguration{}, NextToken: next}
+	for _, m := range configurations {
+		out.Configurations = append(out.Configurations, *p.configurationTo(m))
+	}
+	return out, nil
+}
+
+func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInput) (page []*catalog.MatchmakingConfiguration, next string, err error) {
+	ruleSet, ok := "", true
+	if in.RuleSetName != "" {
+		ruleSet, ok = p.nameHere(in.RuleSetName, arn.ParseMatchmakingRuleSet)
+	}
+	switch {
+	case !ok: // of another Region: nothing here uses it
+		return nil, "", nil
+	case len(in.Names) > 0:
+		page, err = named(in.Names, func(name string) (*catalog.MatchmakingConfiguration, error) {
+			m, err := p.matchmakingConfiguration(name)
+			if err == nil && ruleSet != "" && m.RuleSet != ruleSet {
+				err = fault.New(fault.NotFound, "Matchmaking configuration %s uses another rule set", name)
+			}
+			return m, err
+		})
+		return page, "", err
+	}
+	pages := p.secrets.pages("DescribeMatchmakingConfigurations", ruleSet)
+	var after string
+	if err := pages.read(in.NextToken, &after); err != nil {
+		return nil, "", err
+	}
+	page, more := p.catalog().MatchmakingConfigurations(ruleSet, after, pageOf(in.Limit, configurationPage))
+	if more {
+		next = pages.token(page[len(page)-1].Name)
+	}
+	return page, next, nil
+}
+
+// DeleteMatchmakingConfiguration deletes a matchmaking configuration that no
+// active ticket uses. A ticket that starts at the same moment fails.
+func (p *Plane) DeleteMatchmakingConfiguration(ctx context.Context, in *wire.DeleteMatchmakingConfigurationInput) error {
+	m, err := p.matchmakingConfiguration(in.Name)
+	if err != nil {
+		return err
+	}
+	active, err := p.activeTickets(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	if active > 0 {
+		return fault.New(fault.InvalidRequest, "Matchmaking configuration %s has %d active tickets. Stop them, or delete it when they are over.", m.Name, active)
+	}
+	return p.change(ctx, catalog.DeleteMatchmakingConfiguration{Name: m.Name})
+}
+
+// activeTickets counts the tickets of a configuration that are not over.
+func (p *Plane) activeTickets(ctx context.Context, configurationID string) (int, error) {
+	active := make(chan int, 1) // after an error the reading may still be running
+	err := p.ticketShard().Read(ctx, func(m *region.Machine) { active <- m.Matchmaking().ActiveOf(configurationID) })
+	if err != nil {
+		return 0, err
+	}
+	return <-active, nil
+}
+
+// matchmakingConfiguration finds the configuration that a name or an ARN names,
+// or NotFound.
+func (p *Plane) matchmakingConfiguration(nameOrArn string) (*catalog.MatchmakingConfiguration, error) {
+	name, _ := p.nameHere(nameOrArn, arn.ParseMatchmakingConfiguration)
+	if m, ok := p.catalog().MatchmakingConfiguration(name); ok {
+		return m, nil
+	}
+	return nil, fault.New(fault.NotFound, "Matchmaking configuration %s not found", nameOrArn)
+}
+
+// describedConfiguration is a configuration that a change has just left, as the
+// API shows it.
+func (p *Plane) describedConfiguration(name string) (*wire.MatchmakingConfiguration, error) {
+	m, err := p.matchmakingConfiguration(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.configurationTo(m), nil
+}
+
+func (p *Plane) configurationTo(m *catalog.MatchmakingConfiguration) *wire.MatchmakingConfiguration {
+	out := &wire.MatchmakingConfiguration{
+		Name: m.Name, ConfigurationArn: p.configurationArn(m.Name), Description: m.Description,
+		GameSessionQueueArns: append([]string{}, m.Queues...), RequestTimeoutSeconds: wire.Some(m.RequestTimeout),
+		AcceptanceTimeoutSeconds: present(m.AcceptanceTimeout), AcceptanceRequired: wire.Some(m.AcceptanceRequired),
+		RuleSetName: m.RuleSet, RuleSetArn: p.ruleSetArn(m.RuleSet), NotificationTarget: m.NotificationTarget,
+		AdditionalPlayerCount: wire.Some(m.AdditionalPlayers), CustomEventData: m.CustomEventData, CreationTime: m.Created.Time(),
+		GameProperties: []wire.GameProperty{}, GameSessionData: m.Data,
+		BackfillMode: wire.BackfillModeManual, FlexMatchMode: wire.FlexMatchModeWithQueue,
+	}
+	for _, property := range m.Properties {
+		out.GameProperties = append(out.GameProperties, wire.GameProperty{Key: property.Key, Value: property.Value})
+	}
+	if m.AutomaticBackfill {
+		out.BackfillMode = wire.BackfillModeAutomatic
+	}
+	if m.Standalone {
+		out.FlexMatchMode = wire.FlexMatchModeStandalone
+	}
+	return out
+}
+
+func (p *Plane) configurationArn(name string) string {
+	return arn.MatchmakingConfiguration(p.cfg.Region, p.cfg.Account, name)
+}

@@ -1,0 +1,137 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// A PlacementTrail is a placement with how it came to be where it is.
+type PlacementTrail struct {
+	PlacementID string           `json:"placementId"`
+	Queue       string           `json:"gameSessionQueueName"`
+	Match       string           `json:"matchId,omitempty"` // the match that is placed
+	Status      placement.Status `json:"status"`
+	StartTime   time.Time        `json:"startTime"`
+	Deadline    time.Time        `json:"deadline"` // when it is TIMED_OUT
+	EndTime     *time.Time       `json:"endTime,omitempty"`
+	Reason      string           `json:"reason,omitempty"` // why it FAILED
+	// GameSessionArn is the game session of a FULFILLED placement, or of the attempt that
+	// runs, which there may not be yet.
+	GameSessionArn string `json:"gameSessionArn,omitempty"`
+	// Candidates are the fleet locations of the newest look: those where it can be placed,
+	// best first, then those that were left out, with why.
+	Candidates        []PlacementCandidate `json:"candidates"`
+	OmittedCandidates int                  `json:"omittedCandidates,omitempty"` // of which nothing is kept
+	Steps             []PlacementStep      `json:"steps"`                       // oldest first
+	EarlierSteps      int                  `json:"earlierSteps,omitempty"`      // before them, of which nothing is kept
+	Waiting           *PlacementWait       `json:"waiting,omitempty"`           // of one that is PENDING without an attempt
+}
+
+// A PlacementCandidate is a fleet location that was looked at.
+type PlacementCandidate struct {
+	FleetID          string  `json:"fleetId,omitempty"`
+	Location         string  `json:"location,omitempty"`
+	AverageLatencyMS float64 `json:"averageLatencyMs,omitempty"` // of all players, if they gave any
+	CostPerHour      float64 `json:"costPerHour,omitempty"`
+	Dropped          string  `json:"dropped,omitempty"` // why nothing is placed there
+}
+
+// A PlacementStep is something that happened to a placement.
+type PlacementStep struct {
+	Time     time.Time          `json:"time"`
+	Kind     placement.StepKind `json:"kind"`
+	FleetID  string             `json:"fleetId,omitempty"`
+	Location string             `json:"location,omitempty"`
+	Text     string             `json:"text,omitempty"`
+}
+
+// A PlacementWait is what a placement waits for.
+type PlacementWait struct {
+	Lines []PlacementLine `json:"lines"` // where it is served if a server process comes free; none: no location can take it as things are
+	// NextChoice is when the candidates change by themselves, by the queue's next
+	// latency policy.
+	NextChoice *time.Time `json:"nextChoice,omitempty"`
+}
+
+// A PlacementLine is the line for one fleet location.
+type PlacementLine struct {
+	FleetID  string `json:"fleetId"`
+	Location string `json:"location"`
+	Position int    `json:"position"` // 1: served next
+	Length   int    `json:"length"`   // of the line
+}
+
+// PlacementTrail explains a placement, also one in the history. NotFound.
+func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail, error) {
+	if err := wire.OpDescribeGameSessionPlacement.Check(&wire.DescribeGameSessionPlacementInput{PlacementId: id}); err != nil {
+		return nil, err
+	}
+	r, err := p.findPlacement(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	t := &PlacementTrail{
+		PlacementID: r.ID, Queue: r.Queue, Match: r.Match, Status: r.Status, StartTime: r.Started.Time(), Deadline: r.Deadline.Time(),
+		EndTime: momentTo(r.Ended), Reason: r.Reason, Candidates: []PlacementCandidate{}, Steps: []PlacementStep{},
+		OmittedCandidates: r.Trail.Omitted, EarlierSteps: r.Trail.Earlier,
+	}
+	switch {
+	case r.Session != nil:
+		t.GameSessionArn = p.gameSessionArn(r.Session.Room, r.Session.ID)
+	case r.Trying():
+		t.GameSessionArn = p.gameSessionArn(r.Attempt.Room, placement.SessionID(r.ID, r.Attempt.Number))
+	case !r.Over():
+		t.Waiting = p.placing.wait(id)
+	}
+	for _, c := range r.Trail.Candidates {
+		t.Candidates = append(t.Candidates, PlacementCandidate{
+			FleetID: string(c.Room.Fleet), Location: c.Room.Location, AverageLatencyMS: c.Latency, CostPerHour: c.Cost, Dropped: c.Dropped,
+		})
+	}
+	for _, s := range r.Trail.Steps {
+		t.Steps = append(t.Steps, PlacementStep{
+			Time: s.At.Time(), Kind: s.Kind, FleetID: string(s.Room.Fleet), Location: s.Room.Location, Text: s.Text,
+		})
+	}
+	return t, nil
+}
+
+// momentTo is a moment that was set; nil for zero.
+func momentTo(t event.Time) *time.Time {
+	if t == 0 {
+		return nil
+	}
+	at := t.Time()
+	return &at
+}
+
+// wait is what a placement waits for; nil when it does not wait any more.
+func (d *placing) wait(id string) *PlacementWait {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := d.placements[id]
+	if p == nil || p.stage != waiting {
+		return nil
+	}
+	w := &PlacementWait{Lines: []PlacementLine{}, NextChoice: momentTo(p.step)}
+	for _, l := range p.lines {
+		w.Lines = append(w.Lines, l.show(p))
+	}
+	return w
+}
+
+func (l *line) show(p *pending) PlacementLine {
+	shown := PlacementLine{FleetID: string(l.room.Fleet), Location: l.room.Location, Position: 1, Length: l.waiting.Len()}
+	l.waiting.Scan(func(other *pending) bool {
+		if other == p {
+			return false
+		}
+		shown.Position++
+		return true
+	})
+	return shown
+}

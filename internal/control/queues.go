@@ -1,0 +1,205 @@
+package control
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// queuePage is how many queues one page has at most.
+// Source: API reference, DescribeGameSessionQueues.
+const queuePage = 50
+
+// CreateGameSessionQueue makes a game session queue.
+func (p *Plane) CreateGameSessionQueue(ctx context.Context, in *wire.CreateGameSessionQueueInput) (*wire.CreateGameSessionQueueOutput, error) {
+	command := catalog.CreateQueue{
+		Queue: catalog.Queue{
+			ID: uuid.NewString(), Name: in.Name, Timeout: in.TimeoutInSeconds.Or(catalog.DefaultQueueTimeout),
+			AllowedLocations: allowedFrom(in.FilterConfiguration), CustomEventData: in.CustomEventData, NotificationTarget: in.NotificationTarget,
+		},
+		Tags: tagsFrom(in.Tags),
+	}
+	var err error
+	if command.Destinations, command.Refers, err = p.destinationsFrom(in.Destinations); err != nil {
+		return nil, err
+	}
+	if command.LatencyPolicies, err = policiesFrom(in.PlayerLatencyPolicies); err != nil {
+		return nil, err
+	}
+	if priority := priorityFrom(in.PriorityConfiguration); priority != nil {
+		command.PriorityOrder, command.LocationOrder = priority.Order, priority.Locations
+	}
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	queue, err := p.describedQueue(in.Name)
+	return &wire.CreateGameSessionQueueOutput{GameSessionQueue: queue}, err
+}
+
+// destinationsFrom reads destinations and says which resources of this Region
+// they are. A queue may also lead to other Regions, where nothing is placed.
+func (p *Plane) destinationsFrom(in []wire.GameSessionQueueDestination) (arns, refers []string, err error) {
+	if in == nil {
+		return nil, nil, nil
+	}
+	arns = []string{}
+	for i, d := range in {
+		a, ok := arn.Parse(d.DestinationArn)
+		if !ok || !slices.Contains([]arn.Kind{arn.KindFleet, arn.KindContainerFleet, arn.KindAlias}, a.Kind) {
+			return nil, nil, fault.New(fault.InvalidRequest, "Destinations[%d] needs the ARN of a fleet or of an alias as its DestinationArn", i)
+		}
+		arns = append(arns, d.DestinationArn)
+		if a.Region == p.cfg.Region {
+			refers = append(refers, string(a.Kind)+"/"+a.ID)
+		}
+	}
+	return arns, refers, nil
+}
+
+func policiesFrom(in []wire.PlayerLatencyPolicy) ([]catalog.LatencyPolicy, error) {
+	if in == nil {
+		return nil, nil
+	}
+	policies := []catalog.LatencyPolicy{}
+	for i, policy := range in {
+		limit, ok := policy.MaximumIndividualPlayerLatencyMilliseconds.Get()
+		if !ok {
+			return nil, fault.New(fault.InvalidRequest, "PlayerLatencyPolicies[%d] needs a MaximumIndividualPlayerLatencyMilliseconds", i)
+		}
+		policies = append(policies, catalog.LatencyPolicy{Cap: limit, Seconds: policy.PolicyDurationSeconds.Or(0)})
+	}
+	return policies, nil
+}
+
+// allowedFrom is nil for a filter that is not given, and empty for one that
+// allows every location.
+func allowedFrom(filter *wire.FilterConfiguration) []string {
+	if filter == nil {
+		return nil
+	}
+	return append([]string{}, filter.AllowedLocations...)
+}
+
+func priorityFrom(in *wire.PriorityConfiguration) *catalog.Priority {
+	if in == nil {
+		return nil
+	}
+	return &catalog.Priority{Order: enumsText(in.PriorityOrder), Locations: in.LocationOrder}
+}
+
+// UpdateGameSessionQueue changes what is given. Lists and configurations are
+// replaced whole, empty ones take away what was there.
+func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameSessionQueueInput) (*wire.UpdateGameSessionQueueOutput, error) {
+	q, err := p.queue(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	command := catalog.UpdateQueue{
+		Name: q.Name, Timeout: given(in.TimeoutInSeconds),
+		AllowedLocations: allowedFrom(in.FilterConfiguration), Priority: priorityFrom(in.PriorityConfiguration),
+		CustomEventData: given(in.CustomEventData), NotificationTarget: given(in.NotificationTarget),
+	}
+	if command.Destinations, command.Refers, err = p.destinationsFrom(in.Destinations); err != nil {
+		return nil, err
+	}
+	if command.LatencyPolicies, err = policiesFrom(in.PlayerLatencyPolicies); err != nil {
+		return nil, err
+	}
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	queue, err := p.describedQueue(q.Name)
+	return &wire.UpdateGameSessionQueueOutput{GameSessionQueue: queue}, err
+}
+
+// DescribeGameSessionQueues describes the queues that are named and exist, or a
+// page of all, by name.
+func (p *Plane) DescribeGameSessionQueues(_ context.Context, in *wire.DescribeGameSessionQueuesInput) (*wire.DescribeGameSessionQueuesOutput, error) {
+	queues, next, err := p.queuesPage(in)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.DescribeGameSessionQueuesOutput{GameSessionQueues: []wire.GameSessionQueue{}, NextToken: next}
+	for _, q := range queues {
+		out.GameSessionQueues = append(out.GameSessionQueues, *p.queueTo(q))
+	}
+	return out, nil
+}
+
+func (p *Plane) queuesPage(in *wire.DescribeGameSessionQueuesInput) (queues []*catalog.Queue, next string, err error) {
+	if len(in.Names) > 0 {
+		queues, err = named(in.Names, p.queue)
+		return queues, "", err
+	}
+	pages := p.secrets.pages("DescribeGameSessionQueues")
+	var after string
+	if err := pages.read(in.NextToken, &after); err != nil {
+		return nil, "", err
+	}
+	queues, more := p.catalog().Queues(after, pageOf(in.Limit, queuePage))
+	if more {
+		next = pages.token(queues[len(queues)-1].Name)
+	}
+	return queues, next, nil
+}
+
+// DeleteGameSessionQueue deletes a queue. What waits to be placed in it fails.
+func (p *Plane) DeleteGameSessionQueue(ctx context.Context, in *wire.DeleteGameSessionQueueInput) error {
+	q, err := p.queue(in.Name)
+	if err != nil {
+		return err
+	}
+	return p.change(ctx, catalog.DeleteQueue{Name: q.Name})
+}
+
+// queue finds the queue that a name or an ARN names, or NotFound.
+func (p *Plane) queue(nameOrArn string) (*catalog.Queue, error) {
+	name, _ := p.nameHere(nameOrArn, arn.ParseQueue)
+	if q, ok := p.catalog().Queue(name); ok {
+		return q, nil
+	}
+	return nil, fault.New(fault.NotFound, "Game session queue %s not found", nameOrArn)
+}
+
+// describedQueue is a queue that a change has just left, as the API shows it.
+func (p *Plane) describedQueue(name string) (*wire.GameSessionQueue, error) {
+	q, err := p.queue(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.queueTo(q), nil
+}
+
+func (p *Plane) queueTo(q *catalog.Queue) *wire.GameSessionQueue {
+	out := &wire.GameSessionQueue{
+		Name: q.Name, GameSessionQueueArn: p.queueArn(q.Name), TimeoutInSeconds: wire.Some(q.Timeout),
+		Destinations: []wire.GameSessionQueueDestination{}, PlayerLatencyPolicies: []wire.PlayerLatencyPolicy{},
+		CustomEventData: q.CustomEventData, NotificationTarget: q.NotificationTarget,
+	}
+	for _, d := range q.Destinations {
+		out.Destinations = append(out.Destinations, wire.GameSessionQueueDestination{DestinationArn: d})
+	}
+	for _, policy := range q.LatencyPolicies {
+		out.PlayerLatencyPolicies = append(out.PlayerLatencyPolicies, wire.PlayerLatencyPolicy{
+			MaximumIndividualPlayerLatencyMilliseconds: wire.Some(policy.Cap), PolicyDurationSeconds: present(policy.Seconds),
+		})
+	}
+	if len(q.AllowedLocations) > 0 {
+		out.FilterConfiguration = &wire.FilterConfiguration{AllowedLocations: q.AllowedLocations}
+	}
+	if len(q.PriorityOrder)+len(q.LocationOrder) > 0 {
+		out.PriorityConfiguration = &wire.PriorityConfiguration{LocationOrder: q.LocationOrder}
+		for _, criterion := range q.PriorityOrder {
+			out.PriorityConfiguration.PriorityOrder = append(out.PriorityConfiguration.PriorityOrder, wire.PriorityType(criterion))
+		}
+	}
+	return out
+}
+
+func (p *Plane) queueArn(name string) string { return arn.Queue(p.cfg.Region, p.cfg.Account, name) }

@@ -1,0 +1,113 @@
+package control
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// ruleSetPage is how many rule sets one page has at most.
+// Source: API reference, DescribeMatchmakingRuleSets.
+const ruleSetPage = 10
+
+// CreateMatchmakingRuleSet keeps a rule set that is valid.
+func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context, in *wire.CreateMatchmakingRuleSetInput) (*wire.CreateMatchmakingRuleSetOutput, error) {
+	if err := checkRuleSet(in.RuleSetBody); err != nil {
+		return nil, err
+	}
+	command := catalog.CreateRuleSet{ID: uuid.NewString(), Name: in.Name, Body: in.RuleSetBody, Tags: tagsFrom(in.Tags)}
+	if err := p.change(ctx, command); err != nil {
+		return nil, err
+	}
+	r, err := p.ruleSet(in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &wire.CreateMatchmakingRuleSetOutput{RuleSet: p.ruleSetTo(r)}, nil
+}
+
+// checkRuleSet refuses a rule set that is not valid, and says where.
+func checkRuleSet(body string) error {
+	if _, err := ruleset.Parse(body); err != nil {
+		return fault.New(fault.InvalidRequest, "RuleSetBody: %v", err)
+	}
+	return nil
+}
+
+// ValidateMatchmakingRuleSet answers that a rule set is valid, or refuses the
+// request with what is wrong, which says more than "not valid".
+func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateMatchmakingRuleSetInput) (*wire.ValidateMatchmakingRuleSetOutput, error) {
+	if err := checkRuleSet(in.RuleSetBody); err != nil {
+		return nil, err
+	}
+	return &wire.ValidateMatchmakingRuleSetOutput{Valid: wire.Some(true)}, nil
+}
+
+// DescribeMatchmakingRuleSets describes the rule sets that are named, which must
+// exist, or a page of all, by name.
+func (p *Plane) DescribeMatchmakingRuleSets(_ context.Context, in *wire.DescribeMatchmakingRuleSetsInput) (*wire.DescribeMatchmakingRuleSetsOutput, error) {
+	ruleSets, next, err := p.ruleSetsPage(in)
+	if err != nil {
+		return nil, err
+	}
+	out := &wire.DescribeMatchmakingRuleSetsOutput{RuleSets: []wire.MatchmakingRuleSet{}, NextToken: next}
+	for _, r := range ruleSets {
+		out.RuleSets = append(out.RuleSets, *p.ruleSetTo(r))
+	}
+	return out, nil
+}
+
+func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (page []*catalog.RuleSet, next string, err error) {
+	if len(in.Names) > 0 {
+		for _, name := range in.Names {
+			r, err := p.ruleSet(name)
+			if err != nil {
+				return nil, "", err
+			}
+			page = append(page, r)
+		}
+		return page, "", nil
+	}
+	pages := p.secrets.pages("DescribeMatchmakingRuleSets")
+	var after string
+	if err := pages.read(in.NextToken, &after); err != nil {
+		return nil, "", err
+	}
+	page, more := p.catalog().RuleSets(after, pageOf(in.Limit, ruleSetPage))
+	if more {
+		next = pages.token(page[len(page)-1].Name)
+	}
+	return page, next, nil
+}
+
+// DeleteMatchmakingRuleSet deletes a rule set that no configuration uses.
+func (p *Plane) DeleteMatchmakingRuleSet(ctx context.Context, in *wire.DeleteMatchmakingRuleSetInput) error {
+	r, err := p.ruleSet(in.Name)
+	if err != nil {
+		return err
+	}
+	return p.change(ctx, catalog.DeleteRuleSet{Name: r.Name})
+}
+
+// ruleSet finds the rule set that a name or an ARN names, or NotFound.
+func (p *Plane) ruleSet(nameOrArn string) (*catalog.RuleSet, error) {
+	name, _ := p.nameHere(nameOrArn, arn.ParseMatchmakingRuleSet)
+	if r, ok := p.catalog().RuleSet(name); ok {
+		return r, nil
+	}
+	return nil, fault.New(fault.NotFound, "Matchmaking rule set %s not found", nameOrArn)
+}
+
+func (p *Plane) ruleSetTo(r *catalog.RuleSet) *wire.MatchmakingRuleSet {
+	return &wire.MatchmakingRuleSet{RuleSetName: r.Name, RuleSetArn: p.ruleSetArn(r.Name), RuleSetBody: r.Body, CreationTime: r.Created.Time()}
+}
+
+func (p *Plane) ruleSetArn(name string) string {
+	return arn.MatchmakingRuleSet(p.cfg.Region, p.cfg.Account, name)
+}

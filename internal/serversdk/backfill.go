@@ -1,0 +1,106 @@
+package serversdk
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+
+	"github.com/mailru/easyjson/jlexer"
+
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// A sdkPlayer is a player of a backfill request. Names match in any case: the C#
+// edition writes LatencyInMS and attrType.
+type sdkPlayer struct {
+	PlayerID         string `json:"PlayerId"`
+	Team             string
+	PlayerAttributes map[string]sdkAttribute
+	LatencyInMs      map[string]wholeNumber
+}
+
+// A sdkAttribute is an attribute of a player. The C# edition sends all four values
+// and says with the type which one counts; the others leave out an empty one.
+// Source: server SDK 5, AttributeValue.
+type sdkAttribute struct {
+	AttrType string
+	S        *string
+	N        *float64
+	SL       []string
+	SDM      map[string]float64
+}
+
+// A wholeNumber may be written with a fraction of zero.
+type wholeNumber int32
+
+// UnmarshalJSON reads a number that fits.
+func (n *wholeNumber) UnmarshalJSON(data []byte) error {
+	var f float64
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	if f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
+		return errors.New("not a whole number")
+	}
+	*n = wholeNumber(f)
+	return nil
+}
+
+// players reads the players of a backfill request.
+func (r *request) players(l *jlexer.Lexer) {
+	var players []sdkPlayer
+	if data := l.Raw(); l.Error() == nil && json.Unmarshal(data, &players) != nil {
+		if r.misfit == "" {
+			r.misfit = "Players"
+		}
+		return
+	}
+	r.Players = make([]wire.Player, len(players))
+	for i, p := range players {
+		r.Players[i] = p.wire()
+	}
+}
+
+func (p *sdkPlayer) wire() wire.Player {
+	out := wire.Player{PlayerId: p.PlayerID, Team: p.Team, LatencyInMs: make(map[string]int32, len(p.LatencyInMs))}
+	for location, ms := range p.LatencyInMs {
+		out.LatencyInMs[location] = int32(ms)
+	}
+	if len(p.PlayerAttributes) > 0 {
+		out.PlayerAttributes = make(map[string]wire.AttributeValue, len(p.PlayerAttributes))
+	}
+	for name, a := range p.PlayerAttributes {
+		out.PlayerAttributes[name] = a.wire()
+	}
+	return out
+}
+
+func (a *sdkAttribute) wire() (v wire.AttributeValue) {
+	is := func(name string, given bool) bool { return a.AttrType == name || a.AttrType == "" && given }
+	switch {
+	case is("STRING", a.S != nil) && a.S != nil:
+		v.S = *a.S
+	case is("STRING_LIST", a.SL != nil):
+		v.SL = append([]string{}, a.SL...)
+	case is("STRING_DOUBLE_MAP", a.SDM != nil):
+		v.SDM = a.SDM
+		if v.SDM == nil {
+			v.SDM = map[string]float64{}
+		}
+	case is("DOUBLE", a.N != nil):
+		n := 0.0
+		if a.N != nil {
+			n = *a.N
+		}
+		v.N = wire.Some(n)
+	}
+	return v
+}
+
+// matchBackfill is what a StartMatchBackfill request asks.
+func (r *request) matchBackfill() control.MatchBackfill {
+	return control.MatchBackfill{
+		GameSessionArn: r.GameSessionArn, ConfigurationArn: r.ConfigurationArn, TicketID: r.TicketID, Players: r.Players, Request: r.RequestID,
+	}
+}
