@@ -96,6 +96,15 @@ type Config struct {
 	// asked to. Default: 5m. Source: server SDK reference, OnProcessTerminate.
 	TerminationGrace time.Duration
 
+	// Webhooks are where the events of queues and matchmaking are delivered: each
+	// "TOPIC=URL", with the ARN that queues and configurations name as their
+	// NotificationTarget, or a URL alone, which gets all events. Default: none.
+	Webhooks []string
+	// WebhookSecretFile names a file with the secret that deliveries are signed
+	// with, as the Standard Webhooks specification writes it: whsec_ and base64. ""
+	// leaves them unsigned.
+	WebhookSecretFile string
+
 	// Gateway is the session gateway for game clients.
 	Gateway GatewayConfig
 

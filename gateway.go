@@ -62,7 +62,7 @@ func newGatewayHandler(c *GatewayConfig, p *gatewayParts) (*gatewayHandler, erro
 	if err != nil {
 		return nil, fmt.Errorf("session gateway: %w", err)
 	}
-	if g.door, err = newGatewayDoor(c, p, counters); err != nil {
+	if g.door, err = newGatewayDoor(c, p, g.guard, counters); err != nil {
 		return nil, fmt.Errorf("session gateway: %w", err)
 	}
 	g.Handler = g.guard.Wrap(whenReady(p.begun, forPlayer(g.door.Handler())))
@@ -108,14 +108,14 @@ func newGuard(c *GatewayConfig, p *gatewayParts) (*guard.Guard, error) {
 		return nil, err
 	}
 	config := guard.Config{
-		Keys: keys, AddressRate: guard.Rate{PerSecond: float64(c.AddressRate)}, Origins: c.Origins, Routes: gateway.Patterns(),
+		Keys: keys, AddressRate: guard.Rate{PerSecond: float64(c.AddressRate)}, PlayerRate: guard.Rate{PerSecond: float64(c.PlayerRate)}, Origins: c.Origins, Routes: gateway.Patterns(),
 		Registerer: p.metrics, Scrape: p.scrape, Ready: p.ready, AccessLog: c.AccessLog == on, Log: p.log, Clock: p.clock,
 		Refuse: func(w http.ResponseWriter, _ *http.Request, f guard.Refusal) {
 			gateway.WriteError(w, gateway.Code(f.Code), f.Message)
 		},
 	}
 	if c.JWTIssuer != "" {
-		config.Tokens = &guard.Tokens{Issuer: c.JWTIssuer, KeysURL: c.JWTKeys, Audience: c.JWTAudience}
+		config.Tokens = &guard.Tokens{Issuer: c.JWTIssuer, KeysURL: c.JWTKeys, Audience: c.JWTAudience, Scope: c.JWTScope}
 	}
 	for _, text := range c.TrustedProxies {
 		if network, err := parseNetwork(text); err == nil {
@@ -164,7 +164,7 @@ func isLoopback(a net.Addr) bool {
 }
 
 // newGatewayDoor makes what answers the clients.
-func newGatewayDoor(c *GatewayConfig, p *gatewayParts, counters *telemetry.Gateway) (*gateway.Gateway, error) {
+func newGatewayDoor(c *GatewayConfig, p *gatewayParts, before *guard.Guard, counters *telemetry.Gateway) (*gateway.Gateway, error) {
 	secret, err := c.secret(p.secret)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func newGatewayDoor(c *GatewayConfig, p *gatewayParts, counters *telemetry.Gatew
 		Routes: c.routes(), Default: c.target(), LegacyIDs: !p.legacy, LocalFleet: c.LocalFleet, Region: p.region,
 		Deadline: c.Deadline, Fields: gateway.Fields(c.Fields), BuildCheck: gateway.BuildCheck(c.BuildCheck), Reuse: c.Reuse == on,
 		FindLimit: c.FindLimit, CompatErrors: c.CompatErrors == on, Development: c.Messages == "api", AllowTarget: c.AllowTarget == on,
-		Secret: secret, Caller: caller, Limit: guard.NewLimiter(guard.Rate{PerSecond: float64(c.PlayerRate)}, p.clock).Take, Clock: p.clock, Log: p.log,
+		Secret: secret, Caller: caller, Limit: before.Players().Take, Clock: p.clock, Log: p.log,
 		Observe: func(o gateway.Observation) { counters.Answered(o.Waited, o.Retries, o.Replayed || o.Shared) },
 	}
 	for _, name := range c.Search {

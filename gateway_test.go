@@ -2,17 +2,32 @@ package muster
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/jonboulle/clockwork"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
+	"github.com/muster-gg/muster/internal/wire"
 )
 
 // startGateway runs a service with a session gateway. stop ends it and waits.
@@ -35,6 +50,72 @@ func startGateway(t *testing.T, change func(*Config)) (e Endpoints, stop func() 
 		cancel()
 		return <-ended
 	}
+}
+
+// TestGatewayPlayerRate counts every request of a player once, whether the request
+// names the player or only its token does.
+func TestGatewayPlayerRate(t *testing.T) {
+	issuer, token := tokenIssuer(t, "ada")
+	c := DefaultConfig().Gateway
+	c.JWTIssuer, c.JWTKeys, c.PlayerRate = issuer, issuer, 2
+	clock := clockwork.NewFakeClock()
+	g, err := newGatewayHandler(&c, &gatewayParts{
+		service: nowhere{}, region: "us-west-2", secret: []byte("secret"), metrics: prometheus.NewRegistry(), clock: clock, log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := g.close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	for path, method := range map[string]string{"/find_session": http.MethodGet, "/create_session": http.MethodPost} {
+		var codes []int
+		for range 5 {
+			r := httptest.NewRequest(method, path, strings.NewReader(`{"session_name":"S","build_id":1,"uuid":"ada","num_connections":4}`))
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			g.ServeHTTP(w, r)
+			codes = append(codes, w.Code)
+		}
+		if taken := slices.Index(codes, http.StatusTooManyRequests); taken != 4 || slices.Contains(codes, http.StatusForbidden) {
+			t.Errorf("%s: %v, want 4 to be taken, which is two seconds' worth", path, codes)
+		}
+		clock.Advance(time.Minute)
+	}
+}
+
+// tokenIssuer publishes a key and returns a token of a player, signed with it.
+func tokenIssuer(t *testing.T, player string) (issuer, token string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: private.Public(), KeyID: "k", Algorithm: string(jose.ES256), Use: "sig"}}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(keys) }))
+	t.Cleanup(server.Close)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: private}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err = jwt.Signed(signer).Claims(jwt.Claims{Issuer: server.URL, Subject: player, Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour * 24 * 365 * 100))}).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server.URL, token
+}
+
+// nowhere is a service without fleets.
+type nowhere struct{ gateway.Service }
+
+func (nowhere) Fleet(context.Context) (string, error) {
+	return "", fault.New(fault.NotFound, "no fleet")
+}
+func (nowhere) Ready(context.Context) error { return nil }
+func (nowhere) DescribePlayerSessions(context.Context, *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+	return &wire.DescribePlayerSessionsOutput{}, nil
 }
 
 // TestGatewayStopsThoughNobodyReads ends a service whose client takes no answer.
@@ -72,6 +153,7 @@ func TestGatewaySettings(t *testing.T) {
 		{func(c *GatewayConfig) { c.Location = "custom-home" }, "gateway-location"},
 		{func(c *GatewayConfig) { c.Fleet, c.Location = "fleet-1", "custom-home" }, ""},
 		{func(c *GatewayConfig) { c.JWTAudience = "arena" }, "gateway-jwt-issuer"},
+		{func(c *GatewayConfig) { c.JWTScope = "play" }, "gateway-jwt-issuer"},
 		{func(c *GatewayConfig) { c.JWTIssuer = "ftp://id.example.com" }, "gateway-jwt-issuer"},
 		{func(c *GatewayConfig) { c.Builds = []string{"1234"} }, "gateway-builds"},
 		{func(c *GatewayConfig) { c.Builds = []string{"12345678901=fleet-1"} }, "gateway-builds"},

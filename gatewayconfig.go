@@ -81,6 +81,8 @@ type GatewayConfig struct {
 	JWTKeys string
 	// JWTAudience is the audience that tokens must be for; "" for any.
 	JWTAudience string
+	// JWTScope is a scope that tokens must have, or the answer has status 403; "" for any.
+	JWTScope string
 
 	// AddressRate and PlayerRate are requests a second from one address and for one
 	// player; 0 sets no limit. Default: 0.
@@ -131,6 +133,7 @@ func (c *GatewayConfig) Settings() []Setting {
 		{"gateway-jwt-issuer", section, "issuer of the bearer tokens that requests must carry; empty asks for none", text(&c.JWTIssuer, optional(webURL))},
 		{"gateway-jwt-keys", section, "URL of the issuer's keys (JWKS); empty asks the issuer for it", text(&c.JWTKeys, optional(webURL))},
 		{"gateway-jwt-audience", section, "audience that bearer tokens must be for; empty for any", text(&c.JWTAudience, nil)},
+		{"gateway-jwt-scope", section, "scope that bearer tokens must have; empty for any", text(&c.JWTScope, nil)},
 		{"gateway-address-rate", section, "requests a second that the gateway takes from one address; 0 sets no limit", number(&c.AddressRate, 0, 1_000_000)},
 		{"gateway-player-rate", section, "requests a second that the gateway takes for one player; 0 sets no limit", number(&c.PlayerRate, 0, 1_000_000)},
 		{"gateway-trusted-proxies", section, "networks (CIDR) of proxies whose X-Forwarded-For is believed", listOf(&c.TrustedProxies, network)},
@@ -152,8 +155,8 @@ func (c *GatewayConfig) conflicts() (errs []error) {
 	if c.Location != "" && c.Fleet == "" && c.Alias == "" {
 		errs = append(errs, &SettingError{Setting: "gateway-location", Problem: "needs gateway-fleet or gateway-alias beside it"})
 	}
-	if c.JWTIssuer == "" && (c.JWTKeys != "" || c.JWTAudience != "") {
-		errs = append(errs, &SettingError{Setting: "gateway-jwt-issuer", Problem: "is missing, and gateway-jwt-keys or gateway-jwt-audience is set"})
+	if c.JWTIssuer == "" && (c.JWTKeys != "" || c.JWTAudience != "" || c.JWTScope != "") {
+		errs = append(errs, &SettingError{Setting: "gateway-jwt-issuer", Problem: "is missing, and gateway-jwt-keys, gateway-jwt-audience or gateway-jwt-scope is set"})
 	}
 	return errs
 }

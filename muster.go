@@ -31,10 +31,13 @@ import (
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/localca"
+	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/telemetry"
+	"github.com/muster-gg/muster/internal/webhook"
 )
 
 // Run runs a service until ctx is done or it cannot go on. It opens its parts
@@ -88,7 +91,10 @@ type service struct {
 	tls      *tls.Config // of every port
 	listener net.Listener
 	caFile   string
+	feed     journal.Feed
+	webhooks *webhook.Config // nil: there are none
 	servers  *serversdk.Door
+	operator *operator.Door
 	calls    *http1.Server
 	http     *http.Server    // for what is no plain API call
 	gateway  *sessionGateway // nil when it is off
@@ -125,9 +131,10 @@ func (s *service) listening() listen.Config {
 
 // openGateway makes the session gateway, if it is wanted.
 func (s *service) openGateway(ctx context.Context) (err error) {
+	plane := local.Service{Plane: s.plane}
 	s.gateway, err = openGateway(ctx, &s.cfg.Gateway, gatewayParts{
-		service: local.Service{Plane: s.plane}, region: s.cfg.Region, secret: gatewaySecret(s.secret), tls: s.listening(),
-		metrics: s.metrics.Registerer(), scrape: s.metrics.Handler(), begun: s.awaitReady, ready: local.Service{Plane: s.plane}.Ready,
+		service: plane, queues: plane, matchmaking: plane, region: s.cfg.Region, secret: gatewaySecret(s.secret), tls: s.listening(),
+		metrics: s.metrics.Registerer(), scrape: s.metrics.Handler(), begun: s.awaitReady, ready: plane.Ready,
 		clock: s.cfg.Clock, log: s.cfg.Log,
 	})
 	return err
@@ -168,6 +175,9 @@ func (s *service) openPlane(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
+	if s.feed, err = s.engine.Feed(ctx); err != nil {
+		return fmt.Errorf("event feed: %w", err)
+	}
 	journals := make([]journal.Journal, s.cfg.Shards)
 	for i := range journals {
 		if journals[i], err = s.engine.Journal(ctx, i); err != nil {
@@ -176,7 +186,7 @@ func (s *service) openPlane(ctx context.Context) error {
 	}
 	endpoint := s.cfg.ServerEndpoint(s.listener.Addr())
 	s.plane, err = control.New(control.Config{
-		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret, Journals: journals, History: history, Settings: s.cfg.settings(),
+		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret, Journals: journals, History: history, Feed: s.feed, Settings: s.cfg.settings(),
 		SDKEndpoint: endpoint, AgentEndpoint: endpoint, ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.metrics.Facts, Metrics: s.metrics.Shard(),
@@ -215,6 +225,13 @@ func (s *service) openDoors() error {
 	s.servers = serversdk.New(serversdk.Config{
 		Servers: s.plane, Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(), ProcessMemory: s.cfg.ProcessMemory,
 	})
+	s.operator = operator.New(operator.Config{
+		Region: s.plane, Feed: s.feed, Verify: sigv4.New(sigv4.Config{Keys: s.plane, Skew: s.cfg.ClockSkew}),
+		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+	})
+	if s.webhooks, err = openWebhooks(&s.cfg, s.feed, s.metrics.Webhook); err != nil {
+		return err
+	}
 	s.calls = http1.New(http1.Config{Handler: door, Log: s.cfg.Log})
 	s.http = &http.Server{
 		Handler:           s.routes(door),
@@ -254,6 +271,8 @@ func (s *service) routes(calls http.Handler) http.Handler {
 		switch {
 		case ok && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			page.ServeHTTP(w, r)
+		case operator.Matches(r):
+			s.operator.ServeHTTP(w, r)
 		case !serversdk.Matches(r):
 			calls.ServeHTTP(w, r)
 		case !s.awaitReady(r.Context()):
@@ -325,6 +344,9 @@ func (s *service) run(ctx context.Context) error {
 		}
 		return nil
 	})
+	if s.webhooks != nil {
+		group.Go(func() error { return webhook.Run(ctx, *s.webhooks) })
+	}
 	if s.gateway != nil {
 		group.Go(s.gateway.run)
 	}
@@ -383,6 +405,7 @@ func (s *service) closeDoors() error {
 	defer cancel()
 	first, cancelFirst := context.WithTimeout(ctx, s.cfg.ShutdownTimeout/2)
 	defer cancelFirst()
+	s.operator.Stop()
 	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx))
 	var stopping errgroup.Group
 	for _, server := range []interface {

@@ -56,6 +56,7 @@ func (c *Config) Settings() []Setting {
 		network = "Network"
 		aws     = "AWS API"
 		servers = "Game servers"
+		events  = "Events"
 		running = "Running"
 	)
 	return slices.Concat([]Setting{
@@ -87,6 +88,9 @@ func (c *Config) Settings() []Setting {
 		{"health-interval", servers, "how often a server process is expected to report its health", duration(&c.HealthInterval, time.Second, time.Hour)},
 		{"health-misses", servers, "health reports in a row that may be missing or bad before a server process is ended", number(&c.HealthMisses, 1, 1000)},
 		{"termination-grace", servers, "how long a server process may take to end after it was asked to", duration(&c.TerminationGrace, time.Second, day)},
+
+		{"webhooks", events, "where events of queues and matchmaking are delivered: TOPIC=URL for those whose NotificationTarget is TOPIC, or a URL for all", listOf(&c.Webhooks, webhookTarget)},
+		{"webhook-secret-file", events, "file with the secret that deliveries are signed with (whsec_ and base64); empty leaves them unsigned", text(&c.WebhookSecretFile, nil)},
 	}, c.Gateway.Settings(), []Setting{
 		{"log-level", running, "least level that is logged", choice(&c.LogLevel, "debug", "info", "warn", "error")},
 		{"log-format", running, "form of the log", choice(&c.LogFormat, "text", "json")},

@@ -1,0 +1,171 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// defaultEvents is how many events an answer has when the request does not say.
+const defaultEvents = 1000
+
+// writeTime is how long the events of a record may take to be written.
+const writeTime = 30 * time.Second
+
+// A query is what GET /v1/events asks for.
+type query struct {
+	after  position
+	limit  int
+	follow bool // wait for new events until the client goes
+}
+
+// A position names an event: the number of its record in the feed, and its place
+// in the record, from 1. The place 0 is before the first event.
+type position struct {
+	record uint64
+	place  int
+}
+
+func (p position) String() string { return fmt.Sprintf("%d.%d", p.record, p.place) }
+
+func parsePosition(text string) (p position, ok bool) {
+	record, place, _ := strings.Cut(text, ".")
+	var err1, err2 error
+	p.record, err1 = strconv.ParseUint(record, 10, 63)
+	p.place, err2 = math.MaxInt, nil // a record alone means all of it
+	if place != "" {
+		p.place, err2 = strconv.Atoi(place)
+	}
+	return p, err1 == nil && err2 == nil && p.place >= 0
+}
+
+func parseQuery(values url.Values) (q query, err error) {
+	q.limit = defaultEvents
+	for name, list := range values {
+		ok, known := q.set(name, list[0])
+		switch {
+		case !known:
+			return q, fault.New(fault.InvalidRequest, "There is no parameter %.100q: there are after, limit and follow.", name)
+		case !ok || len(list) > 1:
+			return q, fault.New(fault.InvalidRequest, "Parameter %s is %.100q. after is a position that an earlier answer gave, limit a number from 1, follow true or false; each once.", name, list)
+		}
+	}
+	if q.follow && !values.Has("limit") {
+		q.limit = math.MaxInt
+	}
+	return q, nil
+}
+
+// set takes a parameter over, if it is one that can be read.
+func (q *query) set(name, value string) (ok, known bool) {
+	var err error
+	switch name {
+	case "after":
+		q.after, ok = parsePosition(value)
+		return ok, true
+	case "limit":
+		q.limit, err = strconv.Atoi(value)
+		return err == nil && q.limit >= 1, true
+	case "follow":
+		q.follow, err = strconv.ParseBool(value)
+		return err == nil, true
+	}
+	return false, false
+}
+
+// events writes the events after a position, oldest first.
+func (d *Door) events(w http.ResponseWriter, r *http.Request) {
+	q, err := parseQuery(r.URL.Query())
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	s := &stream{w: w, query: q, control: http.NewResponseController(w)}
+	if q.follow {
+		err = d.follow(r.Context(), s)
+	} else {
+		err = d.Feed.Read(r.Context(), q.after.before(), s.record)
+	}
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		s.flushed()
+		_ = s.control.SetWriteDeadline(time.Time{}) // the connection may bring another request
+	case s.wrote == 0 && !q.follow:
+		d.fail(w, err)
+	default:
+		d.Log.Warn("event stream broken off", "err", err)
+		panic(http.ErrAbortHandler) // or the client would take it for the end
+	}
+}
+
+// follow streams until the client goes or the door stops.
+func (d *Door) follow(ctx context.Context, s *stream) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-d.stopped:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	s.flushed() // the client sees that the stream has begun
+	return d.Feed.Follow(ctx, s.query.after.before(), s.record)
+}
+
+// before is the number of the record before that of the position, which may have
+// more events.
+func (p position) before() uint64 { return max(p.record, 1) - 1 }
+
+// A stream writes lines.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	query   query
+	wrote   int
+	line    []byte // scratch
+}
+
+// record writes the events of a record that are asked for, and reports whether
+// there is a need for more.
+func (s *stream) record(number uint64, data []byte) bool {
+	if number < s.query.after.record {
+		return true
+	}
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // a client that does not read must not hold it for ever
+	place := 0
+	for text := range bytes.Lines(data) {
+		place++
+		if number == s.query.after.record && place <= s.query.after.place {
+			continue
+		}
+		if !s.write(position{number, place}, text) {
+			return false
+		}
+		if s.wrote++; s.wrote == s.query.limit {
+			return false
+		}
+	}
+	return !s.query.follow || s.flushed()
+}
+
+func (s *stream) flushed() bool { return s.control.Flush() == nil }
+
+// write writes one event: the line of the feed (see control.Publication), which is a
+// JSON object, with its position, which an after takes that goes on behind it.
+func (s *stream) write(at position, line []byte) (ok bool) {
+	s.line = fmt.Appendf(s.line[:0], `{"position":"%s",`, at)
+	s.line = append(s.line, bytes.TrimPrefix(line, []byte("{"))...)
+	_, err := s.w.Write(s.line)
+	return err == nil
+}

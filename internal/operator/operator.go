@@ -1,0 +1,151 @@
+// Package operator is the door for what operators ask beyond the GameLift API, on
+// the port of the API:
+//
+//	GET /v1/placements/{id}        a placement with its trail: what was considered, and why
+//	GET /v1/tickets/{id}/explain   why a matchmaking ticket waits
+//	GET /v1/events                 the event feed
+//
+// Requests are signed like those of the API (Signature Version 4, service
+// gamelift). Answers are JSON, those of the feed a line of JSON for each event. A
+// failure is {"error":"NotFoundException","message":"…"}.
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/matcher"
+	"github.com/muster-gg/muster/internal/sigv4"
+)
+
+// A Region is what the door asks. The control plane implements it.
+type Region interface {
+	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
+	ExplainTicket(ctx context.Context, id string) (matcher.Explanation, error)
+}
+
+// A Feed is the event feed: see journal.Feed.
+type Feed interface {
+	Read(ctx context.Context, after uint64, visit func(seq uint64, data []byte) (more bool)) error
+	Follow(ctx context.Context, after uint64, visit func(seq uint64, data []byte) (more bool)) error
+}
+
+// Config says what a door is of. All fields are required.
+type Config struct {
+	Region Region
+	Feed   Feed
+	Verify *sigv4.Verifier
+	Ready  func(context.Context) bool // waits until requests can be answered
+	Clock  clockwork.Clock
+	Log    *slog.Logger
+}
+
+// prefix is what all paths of the door begin with.
+const prefix = "/v1/"
+
+// Matches reports whether a request is for this door.
+func Matches(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, prefix) }
+
+// A Door answers operators. It is an http.Handler.
+type Door struct {
+	Config
+	routes  *http.ServeMux
+	stopped chan struct{} // ends the streams that follow
+	stop    sync.Once
+}
+
+// New makes a door.
+func New(c Config) *Door {
+	d := &Door{Config: c, routes: http.NewServeMux(), stopped: make(chan struct{})}
+	d.routes.HandleFunc("GET /v1/placements/{id}", d.placement)
+	d.routes.HandleFunc("GET /v1/tickets/{id}/explain", d.ticket)
+	d.routes.HandleFunc("GET /v1/events", d.events)
+	d.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		d.fail(w, fault.New(fault.UnknownOperation, "There is no %s %.200s. See GET /v1/placements/{id}, /v1/tickets/{id}/explain and /v1/events.", r.Method, r.URL.Path))
+	})
+	return d
+}
+
+// Stop ends the streams that follow the feed, which have no other end.
+func (d *Door) Stop() { d.stop.Do(func() { close(d.stopped) }) }
+
+// ServeHTTP checks the signature and answers.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !d.Ready(r.Context()) {
+		d.fail(w, fault.New(fault.ServiceUnavailable, "The service is starting or recovering. Try again."))
+		return
+	}
+	if r.ContentLength != 0 {
+		d.fail(w, fault.New(fault.InvalidRequest, "The request must have no body."))
+		return
+	}
+	request := http1.Of(r)
+	if _, err := d.Verify.Verify(&request, sha256.Sum256(nil), d.Clock.Now()); err != nil {
+		d.fail(w, err)
+		return
+	}
+	d.routes.ServeHTTP(w, r)
+}
+
+func (d *Door) placement(w http.ResponseWriter, r *http.Request) {
+	trail, err := d.Region.PlacementTrail(r.Context(), r.PathValue("id"))
+	d.answer(w, trail, err)
+}
+
+func (d *Door) ticket(w http.ResponseWriter, r *http.Request) {
+	explanation, err := d.Region.ExplainTicket(r.Context(), r.PathValue("id"))
+	d.answer(w, explanation, err)
+}
+
+func (d *Door) answer(w http.ResponseWriter, body any, err error) {
+	if err != nil {
+		d.fail(w, err)
+		return
+	}
+	d.write(w, http.StatusOK, body)
+}
+
+// A failure is the body of an answer that is none.
+type failure struct {
+	Error   fault.Kind `json:"error"`
+	Message string     `json:"message"`
+}
+
+func (d *Door) fail(w http.ResponseWriter, err error) {
+	f := fault.Of(err)
+	if f.Err != nil {
+		d.Log.Warn("operator's request failed", "err", f)
+	}
+	d.write(w, status(f.Kind), failure{f.Kind, f.Message})
+}
+
+// status is the HTTP status for an exception. This door is not bound to the API's,
+// in which nearly all are 400.
+func status(k fault.Kind) int {
+	switch k {
+	case fault.NotFound, fault.UnknownOperation:
+		return http.StatusNotFound
+	case fault.AccessDenied, fault.ExpiredToken, fault.IncompleteSignature, fault.InvalidSignature, fault.MissingAuthenticationToken, fault.UnrecognizedClient:
+		return http.StatusForbidden
+	default:
+		return k.HTTPStatus()
+	}
+}
+
+func (d *Door) write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(body); err != nil { // the client has gone
+		d.Log.Debug("answer not written", "err", err)
+	}
+}

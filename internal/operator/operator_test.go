@@ -1,0 +1,270 @@
+package operator
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/jonboulle/clockwork"
+	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/journal/memory"
+	"github.com/muster-gg/muster/internal/matcher"
+	"github.com/muster-gg/muster/internal/sigv4"
+)
+
+// A region knows placement p and ticket t.
+type region struct{}
+
+func (region) PlacementTrail(_ context.Context, id string) (*control.PlacementTrail, error) {
+	switch id {
+	case "p":
+		return &control.PlacementTrail{PlacementID: "p", Candidates: []control.PlacementCandidate{}, Steps: []control.PlacementStep{}}, nil
+	case "broken":
+		return nil, errors.New("a secret cause")
+	}
+	return nil, fault.New(fault.NotFound, "Placement %s not found", id)
+}
+
+func (region) ExplainTicket(_ context.Context, id string) (matcher.Explanation, error) {
+	if id != "t" {
+		return matcher.Explanation{}, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is COMPLETED", id)
+	}
+	return matcher.Explanation{Ticket: "t", Pool: 3}, nil
+}
+
+type keys struct{}
+
+func (keys) Secret(id string) (sigv4.Credential, bool) {
+	return sigv4.Credential{Secret: "secret", Principal: "root"}, id == "AKID"
+}
+
+type world struct {
+	t     *testing.T
+	feed  *failingFeed
+	door  *Door
+	clock clockwork.Clock
+	ready bool
+	*httptest.Server
+}
+
+// A failingFeed fails to read behind some records, if it is told to.
+type failingFeed struct {
+	*memory.Feed
+	fails  bool
+	behind uint64
+}
+
+func (f *failingFeed) Read(ctx context.Context, after uint64, visit func(uint64, []byte) bool) error {
+	if !f.fails {
+		return f.Feed.Read(ctx, after, visit)
+	}
+	err := f.Feed.Read(ctx, after, func(seq uint64, data []byte) bool { return seq <= f.behind && visit(seq, data) })
+	return errors.Join(err, errors.New("the disk is gone"))
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, feed: &failingFeed{Feed: memory.NewFeed()}, clock: clockwork.NewFakeClock(), ready: true}
+	w.door = New(Config{
+		Region: region{}, Feed: w.feed, Verify: sigv4.New(sigv4.Config{Keys: keys{}}), Clock: w.clock, Log: slog.New(slog.DiscardHandler),
+		Ready: func(context.Context) bool { return w.ready },
+	})
+	w.Server = httptest.NewServer(w.door)
+	t.Cleanup(w.Close)
+	return w
+}
+
+// request signs a request.
+func (w *world) request(ctx context.Context, method, path, key string) *http.Response {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, method, w.URL+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if key != "" {
+		const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+		c := aws.Credentials{AccessKeyID: key, SecretAccessKey: "secret"}
+		if err := v4.NewSigner().SignHTTP(ctx, c, r, emptyHash, "gamelift", "us-west-2", w.clock.Now()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	answer, err := w.Client().Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return answer
+}
+
+// get is the status and the body of an answer.
+func (w *world) get(path string) (int, string) {
+	w.t.Helper()
+	return w.ask(http.MethodGet, path, "AKID")
+}
+
+func (w *world) ask(method, path, key string) (int, string) {
+	w.t.Helper()
+	answer := w.request(w.t.Context(), method, path, key)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+func TestAnswers(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct {
+		method, path, key string
+		status            int
+		body              string // part of it
+	}{
+		{"GET", "/v1/placements/p", "AKID", 200, `{"placementId":"p",`},
+		{"GET", "/v1/placements/q", "AKID", 404, `{"error":"NotFoundException","message":"Placement q not found"}`},
+		{"GET", "/v1/placements/broken", "AKID", 500, `{"error":"InternalServiceException","message":"The service could not complete the request. Try again."}`},
+		{"GET", "/v1/tickets/t/explain", "AKID", 200, `"poolSize":3`},
+		{"GET", "/v1/tickets/u/explain", "AKID", 400, `COMPLETED`},
+		{"GET", "/v1/tickets/t", "AKID", 404, `UnknownOperationException`},
+		{"POST", "/v1/placements/p", "AKID", 404, `UnknownOperationException`},
+		{"GET", "/v1/placements/p", "", 403, `MissingAuthenticationTokenException`},
+		{"GET", "/v1/placements/p", "AKOTHER", 403, `UnrecognizedClientException`},
+		{"GET", "/v1/events?after=x", "AKID", 400, `Parameter after`},
+		{"GET", "/v1/events?limit=0", "AKID", 400, `Parameter limit`},
+		{"GET", "/v1/events?follow=perhaps", "AKID", 400, `Parameter follow`},
+		{"GET", "/v1/events?limit=1&limit=2", "AKID", 400, `Parameter limit`},
+		{"GET", "/v1/events?since=1", "AKID", 400, `There is no parameter`},
+		{"GET", "/v1/events", "AKID", 200, ``},
+	} {
+		status, body := w.ask(c.method, c.path, c.key)
+		if status != c.status || !strings.Contains(body, c.body) {
+			t.Errorf("%s %s: %d %s; want %d with %s", c.method, c.path, status, body, c.status, c.body)
+		}
+	}
+	w.ready = false
+	if status, body := w.get("/v1/placements/p"); status != 503 || !strings.Contains(body, "ServiceUnavailableException") {
+		t.Errorf("while it starts: %d %s", status, body)
+	}
+}
+
+// publish appends a record with one event for each id.
+func (w *world) publish(ids ...string) {
+	w.t.Helper()
+	var record strings.Builder
+	for _, id := range ids {
+		fmt.Fprintf(&record, `{"target":"topic","event":{"id":%q}}`+"\n", id)
+	}
+	if _, err := w.feed.Append(w.t.Context(), ids[0], []byte(record.String())); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// events are the ids in a stream of lines, with the last position.
+func events(t *testing.T, body string) (ids, last string) {
+	t.Helper()
+	for line := range strings.Lines(body) {
+		var l struct {
+			Position, Target string
+			Event            struct{ ID string }
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Target != "topic" {
+			t.Fatalf("%s: %v", line, err)
+		}
+		ids, last = ids+l.Event.ID, l.Position
+	}
+	return ids, last
+}
+
+// TestEventPages reads the feed in pages of every size; no event is left out or
+// comes twice, also where a page ends within a record.
+func TestEventPages(t *testing.T) {
+	w := newWorld(t)
+	w.publish("a", "b", "c")
+	w.publish("d")
+	w.publish("e", "f")
+	for limit := 1; limit <= 7; limit++ {
+		all, after := "", "0"
+		for {
+			status, body := w.get(fmt.Sprintf("/v1/events?limit=%d&after=%s", limit, after))
+			ids, last := events(t, body)
+			if status != 200 || len(ids) > limit {
+				t.Fatalf("%d events of %d, status %d", len(ids), limit, status)
+			}
+			if ids == "" {
+				break
+			}
+			all, after = all+ids, last
+		}
+		if all != "abcdef" {
+			t.Errorf("pages of %d: %s", limit, all)
+		}
+	}
+	if _, body := w.get("/v1/events?after=1"); !strings.HasPrefix(body, `{"position":"2.1",`) {
+		t.Errorf("after a whole record comes %s", body)
+	}
+}
+
+// TestEventsOfABrokenFeed are no short answer: nothing is an error, and a part is cut off.
+func TestEventsOfABrokenFeed(t *testing.T) {
+	w := newWorld(t)
+	w.publish(strings.Fields(strings.Repeat("a ", 1000))...) // more than is kept back
+	w.publish("b")
+	w.feed.fails = true
+	if status, body := w.get("/v1/events"); status != 500 || !strings.Contains(body, "InternalServiceException") {
+		t.Errorf("nothing can be read: %d %s", status, body)
+	}
+	w.feed.behind = 1
+	answer := w.request(t.Context(), http.MethodGet, "/v1/events", "AKID")
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); err == nil {
+		t.Errorf("cut off: %d %s", answer.StatusCode, body)
+	}
+}
+
+// TestStop ends a stream that follows, though its client stays.
+func TestStop(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	w := newWorld(t)
+	defer w.Close()
+	answer := w.request(t.Context(), http.MethodGet, "/v1/events?follow=true", "AKID")
+	defer answer.Body.Close()
+	w.door.Stop()
+	w.door.Stop()
+	if body, err := io.ReadAll(answer.Body); err != nil || len(body) > 0 {
+		t.Errorf("got %s, %v", body, err)
+	}
+}
+
+// TestFollow gets events as they come, until the client goes.
+func TestFollow(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	w := newWorld(t)
+	defer w.Close()
+	w.publish("a", "b")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	answer := w.request(ctx, http.MethodGet, "/v1/events?follow=true&after=1.1", "AKID")
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for _, want := range []string{"b", "c", "d"} {
+		if !lines.Scan() {
+			t.Fatal(lines.Err())
+		}
+		if got, _ := events(t, lines.Text()); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		w.publish(string(rune(want[0] + 1)))
+	}
+}
