@@ -25,6 +25,7 @@ type Config struct {
 	Filter      string        // of SearchGameSessions; "" for none
 	Sort        string        // of SearchGameSessions; "" for none
 	Limit       int           // game sessions on a page of SearchGameSessions
+	Waiting     int           // tickets that wait when the work of profile matchmaking begins
 
 	// Note takes what is being done, for people; nil for nobody.
 	Note func(text string)
@@ -37,7 +38,7 @@ type Config struct {
 // DefaultConfig is a run of ten seconds on an unknown service.
 func DefaultConfig() Config {
 	return Config{
-		Connections: 64, InFlight: 1, Duration: 10 * time.Second, Batch: 25, Locations: 1, Limit: 20,
+		Connections: 64, InFlight: 1, Duration: 10 * time.Second, Batch: 25, Locations: 1, Limit: 20, Waiting: 10_000,
 		Filter: "hasAvailablePlayerSessions=true", Sort: "creationTimeMillis ASC",
 	}
 }
@@ -47,6 +48,7 @@ func (c Config) fill(p Profile) Config {
 	if c.Pool == 0 {
 		c.Pool = p.Pool
 	}
+	c.Locations = max(c.Locations, p.Locations)
 	c.Pool = max(c.Pool, c.Locations)
 	if p.Name != acceptProfile.Name {
 		c.InFlight = 1

@@ -297,6 +297,11 @@ func (p *process) end(ctx context.Context) error {
 // startPool starts processes that wait, each for one game session, which it
 // activates at once.
 func (s *site) startPool(ctx context.Context, n int) error {
+	return s.startPoolFor(ctx, n, func(session string) string { return session })
+}
+
+// startPoolFor is startPool with what the arrival of a game session is found by.
+func (s *site) startPoolFor(ctx context.Context, n int, key func(session string) string) error {
 	if limit := openFiles(); uint64(n)+spareFiles > limit {
 		return fmt.Errorf("%d server processes need as many open files, and this program may have %d: raise the limit (ulimit -n) or use a smaller pool", n, limit)
 	}
@@ -310,7 +315,7 @@ func (s *site) startPool(ctx context.Context, n int) error {
 		s.processes = append(s.processes, p)
 		s.mu.Unlock()
 		return p.ready(ctx, func(session string) {
-			p.request(activateGameSession, func(err error) { s.arrivals.find(session).settle(p, err) }, p.inSession)
+			p.request(activateGameSession, func(err error) { s.arrivals.find(key(session)).settle(p, err) }, p.inSession)
 		})
 	})
 }

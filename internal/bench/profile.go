@@ -7,10 +7,11 @@ import (
 
 // A Profile is one kind of work.
 type Profile struct {
-	Name    string
-	Summary string // one line, for help
-	Unit    string // what an operation makes, in the plural
-	Pool    int    // default of Config.Pool; 0: the profile needs no pool
+	Name      string
+	Summary   string // one line, for help
+	Unit      string // what an operation makes, in the plural
+	Pool      int    // default of Config.Pool; 0: the profile needs no pool
+	Locations int    // that the fleet has at least
 
 	// prepare makes what the work needs and says how a worker works.
 	prepare func(context.Context, *site) (func(worker int) operation, error)
@@ -18,7 +19,7 @@ type Profile struct {
 
 // Profiles are all profiles, in the order in which they are run.
 func Profiles() []Profile {
-	return []Profile{playersProfile, playerProfile, sessionsProfile, livesProfile, acceptProfile, searchProfile}
+	return []Profile{playersProfile, playerProfile, sessionsProfile, placementsProfile, livesProfile, acceptProfile, searchProfile, matchmakingProfile}
 }
 
 // Lookup finds a profile by its name.

@@ -23,6 +23,7 @@ func configFor(t *testing.T, e muster.Endpoints) bench.Config {
 	config.Endpoint, config.WebSocketURL, config.MetricsURL = e.HTTP, e.WS, e.HTTP+"/metrics"
 	config.Credentials = bench.Credentials{AccessKey: e.AccessKey, SecretKey: e.SecretKey, Region: e.Region}
 	config.Connections, config.Duration, config.Pool, config.Locations = 4, 200*time.Millisecond, 6, 2
+	config.Waiting = 20
 	config.Note = func(text string) { t.Log(text) }
 	return config
 }
@@ -62,6 +63,9 @@ func judge(t *testing.T, r *bench.Result) {
 	}
 	if r.Profile == "sessions" && r.OfferedRate == 0 && (r.Units != 6 || !r.Exhausted) {
 		t.Errorf("%d game sessions from a pool of 6", r.Units)
+	}
+	if m := r.Matchmaking; r.Profile == "matchmaking" && (m == nil || r.OfferedRate == 0 && m.Matches == 0 || m.Matches > 0 && m.Latency.P50 <= 0 || 10*int(m.Matches) > m.WaitingBefore+int(r.Operations)) {
+		t.Errorf("%d tickets, %+v", r.Operations, m)
 	}
 	if _, err := json.Marshal(r); err != nil {
 		t.Error(err)

@@ -33,6 +33,16 @@ type Result struct {
 	Errors  map[string]int64 `json:"errors,omitempty"`
 	Client  Cost             `json:"client"`
 	Server  *Cost            `json:"server,omitempty"` // nil: the service shows no metrics
+
+	Matchmaking *Matchmaking `json:"matchmaking,omitempty"` // of profile matchmaking
+}
+
+// Matchmaking is what the event feed has shown of the tickets.
+type Matchmaking struct {
+	Matches       int64   `json:"matches"`
+	Latency       Latency `json:"latency_seconds"` // from the call that completed a match, when it was sent, to PotentialMatchCreated
+	WaitingBefore int     `json:"waiting_before"`  // tickets without a match at the beginning of the work
+	WaitingAfter  int     `json:"waiting_after"`   // at its end, those under way included
 }
 
 // Latency holds quantiles, in seconds. In an open loop they count from the time
@@ -85,11 +95,15 @@ func newResult(p Profile, cfg Config, began time.Time, o outcome, meters []*mete
 	if r.Seconds > 0 {
 		r.UnitsRate = float64(r.Units) / r.Seconds
 	}
-	r.Latency = Latency{
-		P50: times.quantile(0.5).Seconds(), P90: times.quantile(0.9).Seconds(), P99: times.quantile(0.99).Seconds(),
-		P999: times.quantile(0.999).Seconds(), Max: times.max.Seconds(),
-	}
+	r.Latency = latencyOf(&times)
 	return r
+}
+
+func latencyOf(h *histogram) Latency {
+	return Latency{
+		P50: h.quantile(0.5).Seconds(), P90: h.quantile(0.9).Seconds(), P99: h.quantile(0.99).Seconds(),
+		P999: h.quantile(0.999).Seconds(), Max: h.max.Seconds(),
+	}
 }
 
 // Failures is the number of operations that failed.
@@ -136,6 +150,10 @@ func (r *Result) remarks() []string {
 	}
 	if r.InFlight > 1 {
 		remarks = append(remarks, fmt.Sprintf("each connection had %d requests in flight", r.InFlight))
+	}
+	if m := r.Matchmaking; m != nil {
+		remarks = append(remarks, fmt.Sprintf("%d matches, each in the event feed behind the call that completed it by p50 %s, p99 %s, at most %s; %d tickets waited before, %d after",
+			m.Matches, milliseconds(m.Latency.P50), milliseconds(m.Latency.P99), milliseconds(m.Latency.Max), m.WaitingBefore, m.WaitingAfter))
 	}
 	if r.Unsent > 0 {
 		remarks = append(remarks, fmt.Sprintf("%d operations that were due found no free connection: the offered rate was not reached", r.Unsent))

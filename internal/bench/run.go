@@ -68,7 +68,13 @@ func (b *Bench) prepare(ctx context.Context) error {
 // the configuration gives; 0 operations stand for any number. What the profile
 // has prepared is for all rounds together. The end of ctx ends a round early.
 func (b *Bench) Round(ctx context.Context, operations int64) *Result {
-	return measure(ctx, b.profile, b.cfg, operations, b.workers)
+	finish := func(context.Context, *Result) {}
+	if b.site.observe != nil {
+		finish = b.site.observe()
+	}
+	r := measure(ctx, b.profile, b.cfg, operations, b.workers)
+	finish(ctx, r)
+	return r
 }
 
 // Close takes away what was made. The end of ctx does not keep it from that.
@@ -95,8 +101,8 @@ func (c Config) check() error {
 		return errors.New("there must be at least one location")
 	case c.Duration <= 0:
 		return errors.New("the duration must be above zero")
-	case c.Rate < 0 || c.Pool < 0 || c.Limit < 0:
-		return errors.New("rate, pool and limit must not be negative")
+	case c.Rate < 0 || c.Pool < 0 || c.Limit < 0 || c.Waiting < 0:
+		return errors.New("rate, pool, limit and waiting must not be negative")
 	}
 	return nil
 }

@@ -107,10 +107,37 @@ func (s *signer) appendSignature(dst []byte, headers, operation string, body []b
 	t = append(t, headers...)
 	t = append(t, '\n')
 	sum := sha256.Sum256(body)
-	t = hex.AppendEncode(t, sum[:])
+	s.text = hex.AppendEncode(t, sum[:])
+	return s.appendSealed(dst)
+}
 
-	sum = sha256.Sum256(t)
-	t = append(t[:0], algorithm+"\n"...)
+// appendGet appends a whole HTTP request without a body, signed now. The query
+// must be in canonical form.
+func (s *signer) appendGet(dst []byte, now time.Time, path, query string) []byte {
+	s.at(now)
+	headers, token := "host;x-amz-date", ""
+	if s.credentials.SessionToken != "" {
+		headers, token = headers+";x-amz-security-token", s.credentials.SessionToken
+	}
+	t := append(s.text[:0], "GET\n"+path+"\n"+query+"\nhost:"+s.host+"\nx-amz-date:"+s.stamp...)
+	if token != "" {
+		t = append(t, "\nx-amz-security-token:"+token...)
+	}
+	t = append(t, "\n\n"+headers+"\n"...)
+	sum := sha256.Sum256(nil)
+	s.text = hex.AppendEncode(t, sum[:])
+	dst = append(dst, "GET "+path+"?"+query+" HTTP/1.1\r\nHost: "+s.host+"\r\nUser-Agent: muster-bench\r\nX-Amz-Date: "+s.stamp...)
+	if token != "" {
+		dst = append(dst, "\r\nX-Amz-Security-Token: "+token...)
+	}
+	dst = append(dst, "\r\nAuthorization: "+algorithm+" Credential="+s.credentials.AccessKey+"/"+s.scope+", SignedHeaders="+headers+", Signature="...)
+	return append(s.appendSealed(dst), "\r\n\r\n"...)
+}
+
+// appendSealed appends the signature of the canonical request in s.text, in hex.
+func (s *signer) appendSealed(dst []byte) []byte {
+	sum := sha256.Sum256(s.text)
+	t := append(s.text[:0], algorithm+"\n"...)
 	t = append(t, s.stamp...)
 	t = append(t, '\n')
 	t = append(t, s.scope...)

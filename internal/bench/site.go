@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,9 +29,17 @@ type site struct {
 	name     string // unlike that of any other run
 
 	fleet     string
+	fleetArn  string
+	queue     string // "" for none
+	queueArn  string
 	locations []string
 	socketURL string
 	arrivals  arrivals
+
+	// observe, if set, is called before a round, and what it returns after it, with
+	// the result to which it adds.
+	observe func() func(context.Context, *Result)
+	undo    []func(context.Context, *conn) error // what a profile has to take away, the last first
 
 	mu        sync.Mutex
 	computes  map[computeKey]*compute
@@ -72,21 +81,28 @@ func (s *site) makeFleet(ctx context.Context) error {
 		s.locations = append(s.locations, name)
 		places = append(places, map[string]string{"Location": name})
 	}
-	var out struct{ FleetAttributes struct{ FleetId string } }
+	var out struct {
+		FleetAttributes struct{ FleetId, FleetArn string }
+	}
 	err := c.ask(ctx, "CreateFleet", map[string]any{
 		"Name": s.name, "ComputeType": "ANYWHERE", "Locations": places, "AnywhereConfiguration": map[string]string{"Cost": "1"},
 	}, &out)
-	s.fleet = out.FleetAttributes.FleetId
+	s.fleet, s.fleetArn = out.FleetAttributes.FleetId, out.FleetAttributes.FleetArn
 	return err
 }
 
 // newConn makes a connection that is closed with the site.
 func (s *site) newConn() *conn {
-	c := &conn{endpoint: s.endpoint, signer: signer{credentials: s.cfg.Credentials, host: s.endpoint.host}}
+	c := s.unownedConn()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conns = append(s.conns, c)
 	return c
+}
+
+// unownedConn makes a connection that the caller closes.
+func (s *site) unownedConn() *conn {
+	return &conn{endpoint: s.endpoint, signer: signer{credentials: s.cfg.Credentials, host: s.endpoint.host}}
 }
 
 // ask makes a call that is not measured, with any encoding that is easy.
@@ -182,9 +198,16 @@ func (s *site) close(ctx context.Context) error {
 		c.close()
 	}
 	s.conns = nil
-	errs := []error{s.endProcesses(ctx), s.deregister(ctx)}
 	c := s.newConn()
 	defer c.close()
+	var errs []error
+	for _, undo := range slices.Backward(s.undo) {
+		errs = append(errs, undo(ctx, c))
+	}
+	errs = append(errs, s.endProcesses(ctx), s.deregister(ctx))
+	if s.queue != "" {
+		errs = append(errs, c.ask(ctx, "DeleteGameSessionQueue", map[string]any{"Name": s.queue}, nil))
+	}
 	if s.fleet != "" {
 		errs = append(errs, c.ask(ctx, "DeleteFleet", map[string]any{"FleetId": s.fleet}, nil))
 	}

@@ -1,0 +1,202 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A lobby is the tickets of a run that are in no match yet, and the matches that
+// have no game session yet. It hears of them from the event feed.
+type lobby struct {
+	mu      sync.Mutex
+	waiting map[string]*seeker // by id
+	unheard int                // of those waiting that the feed has not shown
+	placing map[string]bool    // matches by id
+	times   histogram          // of the matches
+	heard   time.Time          // when something has changed last
+	failure error              // of the feed
+}
+
+// A seeker is a ticket that waits for a match.
+type seeker struct {
+	sent  time.Time // when its call was
+	heard bool      // the feed has shown it
+}
+
+func newLobby() *lobby {
+	return &lobby{waiting: map[string]*seeker{}, placing: map[string]bool{}}
+}
+
+// enter notes a ticket whose call is about to be sent.
+func (l *lobby) enter(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting[id] = &seeker{sent: time.Now()}
+	l.unheard++
+}
+
+// leave forgets a ticket.
+func (l *lobby) leave(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(id)
+}
+
+// remove reports when the call of the ticket was sent; false if it is not here.
+func (l *lobby) remove(id string) (sent time.Time, was bool) {
+	t, was := l.waiting[id]
+	if !was {
+		return time.Time{}, false
+	}
+	delete(l.waiting, id)
+	if !t.heard {
+		l.unheard--
+	}
+	return t.sent, true
+}
+
+// The events that tell a lobby something.
+// Source: FlexMatch developer guide, FlexMatch matchmaking events.
+var (
+	ticketSearches = []byte(`"type":"MatchmakingSearching"`)
+	matchMade      = []byte(`"type":"PotentialMatchCreated"`)
+	matchPlaced    = []byte(`"type":"MatchmakingSucceeded"`)
+)
+
+// hear takes an event of the feed. Those of tickets that are not here are of
+// other runs.
+func (l *lobby) hear(line []byte) {
+	now := time.Now()
+	switch {
+	case bytes.Contains(line, ticketSearches):
+		l.searches(textMember(line, "ticketId"))
+	case bytes.Contains(line, matchPlaced):
+		l.placed(textMember(line, "matchId"))
+	case bytes.Contains(line, matchMade):
+		l.made(now, line)
+	}
+}
+
+// made notes a match. It became possible with its newest ticket.
+func (l *lobby) made(now time.Time, line []byte) {
+	var match struct {
+		Event struct {
+			Detail struct {
+				MatchID string
+				Tickets []struct{ TicketID string }
+			}
+		}
+	}
+	if err := json.Unmarshal(line, &match); err != nil {
+		l.fail(err)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var newest time.Time
+	for _, t := range match.Event.Detail.Tickets {
+		if sent, was := l.remove(t.TicketID); was && sent.After(newest) {
+			newest = sent
+		}
+	}
+	if !newest.IsZero() {
+		l.times.record(now.Sub(newest))
+		l.placing[match.Event.Detail.MatchID] = true
+		l.heard = now
+	}
+}
+
+func (l *lobby) searches(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t, ok := l.waiting[id]; ok && !t.heard {
+		t.heard = true
+		l.unheard--
+		l.heard = time.Now()
+	}
+}
+
+func (l *lobby) placed(match string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.placing[match] {
+		delete(l.placing, match)
+		l.heard = time.Now()
+	}
+}
+
+// fail notes that the feed tells nothing any more. The first reason stays.
+func (l *lobby) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure == nil {
+		l.failure = err
+	}
+}
+
+// tickets are the ids of those that wait.
+func (l *lobby) tickets() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := make([]string, 0, len(l.waiting))
+	for id := range l.waiting {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// observe begins a round, and finishes it when all that it led to has been heard.
+func (l *lobby) observe() func(context.Context, *Result) {
+	before := len(l.tickets())
+	l.mu.Lock()
+	l.times = histogram{}
+	l.mu.Unlock()
+	return func(ctx context.Context, r *Result) {
+		m := &Matchmaking{WaitingBefore: before, WaitingAfter: len(l.tickets())}
+		if err := l.settle(ctx); err != nil {
+			r.Errors[err.Error()]++
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		m.Matches, m.Latency = int64(l.times.total), latencyOf(&l.times)
+		r.Matchmaking = m
+	}
+}
+
+const (
+	settleLimit = 20 * time.Second       // for what is under way to end
+	quietTime   = 100 * time.Millisecond // after which nothing more is expected
+)
+
+// errUnsettled says that the feed lacks what must have happened.
+var errUnsettled = errors.New("tickets or placements are not in the event feed in time")
+
+// settle waits until the feed has shown all tickets, every match is placed, and no
+// further one is made.
+func (l *lobby) settle(ctx context.Context) error {
+	limit, look := time.NewTimer(settleLimit), time.NewTicker(quietTime/10)
+	defer limit.Stop()
+	defer look.Stop()
+	for {
+		if quiet, err := l.quiet(); quiet || err != nil {
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-limit.C:
+			return errUnsettled
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (l *lobby) quiet() (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unheard == 0 && len(l.placing) == 0 && time.Since(l.heard) > quietTime, l.failure
+}
