@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +41,7 @@ Profiles (all of them, if none is named):
 ` + profileList(),
 		Example: `  muster bench players --duration 30s
   muster bench sessions --pool 10000 --rate 1000 --json sessions.json
+  muster bench matchmaking --rate 2000 --waiting 10000
   source ~/.cache/muster/dev/muster.env; muster bench search --pool 500
   muster bench lives --endpoint https://games.example.com:9080 --access-key AKIA… --secret-key …`,
 		ValidArgs: profileNames(),
@@ -103,6 +102,7 @@ func (b *benchmark) addFlags(command *cobra.Command) {
 	f.StringVar(&c.Filter, "filter", c.Filter, "filter expression of profile search")
 	f.StringVar(&c.Sort, "sort", c.Sort, "sort expression of profile search")
 	f.IntVar(&c.Limit, "limit", c.Limit, "game sessions on a page of profile search")
+	f.IntVar(&c.Waiting, "waiting", c.Waiting, "tickets that wait when the work of profile matchmaking begins")
 	f.StringVar(&b.jsonFile, "json", "", "file for the results as JSON")
 	f.StringVar(&b.pprof, "pprof-listen", "", "TCP address of Go's profiler in the service that is started")
 }
@@ -111,7 +111,7 @@ func (b *benchmark) addFlags(command *cobra.Command) {
 func (b *benchmark) complete() (err error) {
 	c := &b.config
 	if c.Endpoint == "" {
-		c.Endpoint = cmp.Or(b.getenv("AWS_ENDPOINT_URL_GAMELIFT"), b.getenv("AWS_ENDPOINT_URL"))
+		c.Endpoint = b.endpoint()
 		c.WebSocketURL = cmp.Or(c.WebSocketURL, b.getenv("MUSTER_WS_URL"))
 	}
 	if c.Endpoint == "" {
@@ -120,38 +120,12 @@ func (b *benchmark) complete() (err error) {
 	if b.pprof != "" {
 		return errors.New("--pprof-listen is for a service that is started here; this one is at " + c.Endpoint)
 	}
-	k := &c.Credentials
-	if k.AccessKey == "" {
-		k.AccessKey, k.SessionToken = b.getenv("AWS_ACCESS_KEY_ID"), b.getenv("AWS_SESSION_TOKEN")
-	}
-	k.SecretKey = cmp.Or(k.SecretKey, b.getenv("AWS_SECRET_ACCESS_KEY"))
-	k.Region = cmp.Or(k.Region, b.getenv("AWS_REGION"), b.getenv("AWS_DEFAULT_REGION"))
-	if k.AccessKey == "" || k.SecretKey == "" || k.Region == "" {
-		return errors.New("an endpoint needs an access key, its secret and a region: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION")
+	if err := b.credentials(&c.Credentials); err != nil {
+		return err
 	}
 	c.MetricsURL = cmp.Or(c.MetricsURL, strings.TrimSuffix(c.Endpoint, "/")+"/metrics")
-	c.TLS, err = trustedBy(cmp.Or(b.caFile, b.getenv("MUSTER_CA_FILE"), b.getenv("AWS_CA_BUNDLE")))
+	c.TLS, err = b.trusted(b.caFile)
 	return err
-}
-
-// trustedBy is a TLS configuration that trusts the system's authorities and
-// those in a PEM file; nil without a file.
-func trustedBy(caFile string) (*tls.Config, error) {
-	if caFile == "" {
-		return nil, nil
-	}
-	authority, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, err
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool() // a system without authorities of its own
-	}
-	if !roots.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("%s holds no certificate", caFile)
-	}
-	return &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }
 
 // run runs the profiles, against a service of its own if there is no other.
@@ -241,7 +215,7 @@ func profileNames() []string {
 func profileList() string {
 	var list strings.Builder
 	for _, p := range bench.Profiles() {
-		fmt.Fprintf(&list, "  %-10s %s\n", p.Name, p.Summary)
+		fmt.Fprintf(&list, "  %-11s %s\n", p.Name, p.Summary)
 	}
 	return strings.TrimSuffix(list.String(), "\n")
 }
