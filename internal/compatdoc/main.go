@@ -37,7 +37,7 @@ func write(path string) error {
 //go:embed page.md.tmpl
 var pageText string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"cell": cell, "exceptions": exceptions}).Parse(pageText))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"cell": cell, "exceptions": exceptions, "title": title}).Parse(pageText))
 
 // A count is how many operations are offered to one degree.
 type count struct{ Full, Partly, No int }
@@ -90,4 +90,16 @@ func exceptions(o control.Offer) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// title says what a structure is: the request or the answer of an operation, or
+// a part of these.
+func title(shape string) string {
+	if operation, ok := strings.CutSuffix(shape, "Input"); ok {
+		return operation + ", request"
+	}
+	if operation, ok := strings.CutSuffix(shape, "Output"); ok {
+		return operation + ", answer"
+	}
+	return shape
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -45,5 +46,34 @@ func TestReferenceListsEveryOperationOnce(t *testing.T) {
 			t.Errorf("line %d has another number of cells than the table's first: %s", i+1, line)
 		}
 		cells = n
+	}
+}
+
+// Each field of the families that go down to fields has a row under its structure.
+func TestReferenceListsEveryField(t *testing.T) {
+	text, err := reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := 0
+	for _, f := range new(control.Plane).Families() {
+		for _, shape := range f.Shapes {
+			_, rows, ok := strings.Cut(string(text), "\n| **"+title(shape.Type.Name())+"** | | |\n")
+			if !ok {
+				t.Errorf("%s is missing", shape.Type.Name())
+				continue
+			}
+			for _, field := range shape.Fields {
+				row, rest, _ := strings.Cut(rows, "\n")
+				if want := "| `" + field.Name + "` | " + string(field.Support) + " | " + cell(field.Note) + " |"; row != want {
+					t.Errorf("%s: got %s, want %s", shape.Type.Name(), row, want)
+				}
+				rows = rest
+				listed++
+			}
+		}
+	}
+	if listed < 150 {
+		t.Errorf("%d fields are listed", listed)
 	}
 }
