@@ -29,6 +29,8 @@ func TestTypedExceptions(t *testing.T) {
 	terminal := call(t, c.CreateAlias, &gamelift.CreateAliasInput{
 		Name: new("closed"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal, Message: new("Come back tomorrow.")},
 	}).Alias.AliasId
+	s.newMatchmaker(t, fleet, types.BackfillModeManual)
+	s.seek(t, "taken")
 	const noFleet = "fleet-00000000-0000-4000-8000-000000000000"
 	locations := func(names ...string) (list []types.LocationConfiguration) {
 		for _, n := range names {
@@ -138,6 +140,95 @@ func TestTypedExceptions(t *testing.T) {
 			_, err := c.ListTagsForResource(ctx, &gamelift.ListTagsForResourceInput{ResourceARN: new("arn:aws:gamelift:" + testRegion + "::alias/alias-00000000-0000-4000-8000-000000000000")})
 			return err
 		}, isA[*types.NotFoundException], "alias-00000000"},
+		{"queue twice", func() error {
+			_, err := c.CreateGameSessionQueue(ctx, &gamelift.CreateGameSessionQueueInput{Name: new("duel")})
+			return err
+		}, isA[*types.InvalidRequestException], "duel"},
+		{"queue of an unknown fleet", func() error {
+			_, err := c.CreateGameSessionQueue(ctx, &gamelift.CreateGameSessionQueueInput{
+				Name: new("new"), Destinations: []types.GameSessionQueueDestination{{DestinationArn: new(arnPrefix + "fleet/" + noFleet)}},
+			})
+			return err
+		}, isA[*types.NotFoundException], noFleet},
+		{"queue with a time-out of a second", func() error {
+			_, err := c.CreateGameSessionQueue(ctx, &gamelift.CreateGameSessionQueueInput{Name: new("new"), TimeoutInSeconds: new(int32(1))})
+			return err
+		}, isA[*types.InvalidRequestException], "TimeoutInSeconds"},
+		{"placement in an unknown queue", func() error {
+			_, err := c.StartGameSessionPlacement(ctx, &gamelift.StartGameSessionPlacementInput{
+				PlacementId: new("new"), GameSessionQueueName: new("nowhere"), MaximumPlayerSessionCount: new(int32(2)),
+			})
+			return err
+		}, isA[*types.NotFoundException], "nowhere"},
+		{"placement with more players than places", func() error {
+			_, err := c.StartGameSessionPlacement(ctx, &gamelift.StartGameSessionPlacementInput{
+				PlacementId: new("new"), GameSessionQueueName: new("duel"), MaximumPlayerSessionCount: new(int32(1)),
+				DesiredPlayerSessions: []types.DesiredPlayerSession{{PlayerId: new("ada")}, {PlayerId: new("bob")}},
+			})
+			return err
+		}, isA[*types.InvalidRequestException], "DesiredPlayerSessions"},
+		{"placement with latencies and an override", func() error {
+			_, err := c.StartGameSessionPlacement(ctx, &gamelift.StartGameSessionPlacementInput{
+				PlacementId: new("new"), GameSessionQueueName: new("duel"), MaximumPlayerSessionCount: new(int32(1)),
+				PlayerLatencies:               []types.PlayerLatency{{PlayerId: new("ada"), RegionIdentifier: new(home), LatencyInMilliseconds: new(float32(1))}},
+				PriorityConfigurationOverride: &types.PriorityConfigurationOverride{LocationOrder: []string{home}},
+			})
+			return err
+		}, isA[*types.InvalidRequestException], "PriorityConfigurationOverride"},
+		{"placement that nobody has started", func() error {
+			_, err := c.StopGameSessionPlacement(ctx, &gamelift.StopGameSessionPlacementInput{PlacementId: new("nothing")})
+			return err
+		}, isA[*types.NotFoundException], "nothing"},
+		{"rule set with a team of nobody", func() error {
+			_, err := c.CreateMatchmakingRuleSet(ctx, &gamelift.CreateMatchmakingRuleSetInput{
+				Name: new("new"), RuleSetBody: new(`{"ruleLanguageVersion":"1.0","teams":[{"name":"red","minPlayers":0,"maxPlayers":0}]}`),
+			})
+			return err
+		}, isA[*types.InvalidRequestException], "maxPlayers"},
+		{"rule set that is in use", func() error {
+			_, err := c.DeleteMatchmakingRuleSet(ctx, &gamelift.DeleteMatchmakingRuleSetInput{Name: new("duel")})
+			return err
+		}, isA[*types.InvalidRequestException], "duel"},
+		{"unknown rule set", func() error {
+			_, err := c.DescribeMatchmakingRuleSets(ctx, &gamelift.DescribeMatchmakingRuleSetsInput{Names: []string{"nothing"}})
+			return err
+		}, isA[*types.NotFoundException], "nothing"},
+		{"matchmaking configuration without a queue", func() error {
+			_, err := c.CreateMatchmakingConfiguration(ctx, &gamelift.CreateMatchmakingConfigurationInput{
+				Name: new("new"), RuleSetName: new("duel"), AcceptanceRequired: new(false), RequestTimeoutSeconds: new(int32(60)),
+			})
+			return err
+		}, isA[*types.InvalidRequestException], "GameSessionQueueArns"},
+		{"matchmaking configuration with a ticket", func() error {
+			_, err := c.DeleteMatchmakingConfiguration(ctx, &gamelift.DeleteMatchmakingConfigurationInput{Name: new("duel")})
+			return err
+		}, isA[*types.InvalidRequestException], "duel"},
+		{"ticket twice", func() error {
+			_, err := c.StartMatchmaking(ctx, &gamelift.StartMatchmakingInput{
+				ConfigurationName: new("duel"), TicketId: new("taken"), Players: []types.Player{{PlayerId: new("bob")}},
+			})
+			return err
+		}, isA[*types.InvalidRequestException], "taken"},
+		{"ticket with an attribute of the wrong type", func() error {
+			_, err := c.StartMatchmaking(ctx, &gamelift.StartMatchmakingInput{ConfigurationName: new("duel"), Players: []types.Player{{
+				PlayerId: new("bob"), PlayerAttributes: map[string]types.AttributeValue{"skill": {S: new("high")}},
+			}}})
+			return err
+		}, isA[*types.InvalidRequestException], "skill"},
+		{"ticket of an unknown configuration", func() error {
+			_, err := c.StartMatchmaking(ctx, &gamelift.StartMatchmakingInput{ConfigurationName: new("nothing"), Players: []types.Player{{PlayerId: new("bob")}}})
+			return err
+		}, isA[*types.NotFoundException], "nothing"},
+		{"match that is not proposed", func() error {
+			_, err := c.AcceptMatch(ctx, &gamelift.AcceptMatchInput{TicketId: new("taken"), PlayerIds: []string{"taken"}, AcceptanceType: types.AcceptanceTypeAccept})
+			return err
+		}, isA[*types.InvalidRequestException], "SEARCHING"},
+		{"backfill of a game session without a match", func() error {
+			_, err := c.StartMatchBackfill(ctx, &gamelift.StartMatchBackfillInput{
+				ConfigurationName: new("duel"), GameSessionArn: &session, Players: []types.Player{{PlayerId: new("ada"), Team: new("red")}},
+			})
+			return err
+		}, isA[*types.InvalidRequestException], ""},
 		{"operation of a later release", func() error {
 			_, err := c.CreateBuild(ctx, &gamelift.CreateBuildInput{Name: new("build")})
 			return err

@@ -40,11 +40,15 @@ func (s *service) newCompute(t testing.TB, fleet, location, name string) gameser
 	return gameserver.ServerParameters{WebSocketURL: s.WS, HostID: name, FleetID: fleet, AuthToken: *token.AuthToken}
 }
 
+// maxUpdates is how often the game session of a process may change in a test.
+const maxUpdates = 16
+
 // A process is a game server of a test.
 type process struct {
 	*gameserver.Server
 	started   chan gameserver.GameSession // game sessions that it was given
-	terminate chan struct{}               // closed when it is asked to end
+	updated   chan gameserver.GameSessionUpdate
+	terminate chan struct{} // closed when it is asked to end
 }
 
 // A behaviour changes how a process behaves. The zero value of everything is a
@@ -61,7 +65,10 @@ type behaviour struct {
 func (s *service) launch(t testing.TB, params gameserver.ServerParameters, b behaviour) *process {
 	t.Helper()
 	b.config.Getenv = func(string) string { return "" }
-	p := &process{Server: gameserver.New(b.config), started: make(chan gameserver.GameSession, 1), terminate: make(chan struct{})}
+	p := &process{
+		Server: gameserver.New(b.config), started: make(chan gameserver.GameSession, 1),
+		updated: make(chan gameserver.GameSessionUpdate, maxUpdates), terminate: make(chan struct{}),
+	}
 	t.Cleanup(func() { p.Close(); p.Wait() })
 	if err := p.Connect(t.Context(), params); err != nil {
 		t.Fatal(err)
@@ -77,6 +84,7 @@ func (s *service) launch(t testing.TB, params gameserver.ServerParameters, b beh
 			}
 			p.started <- g
 		},
+		OnUpdateGameSession: func(u gameserver.GameSessionUpdate) { p.updated <- u },
 		OnProcessTerminate: func() {
 			close(p.terminate)
 			if !b.stubborn {

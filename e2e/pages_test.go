@@ -159,6 +159,45 @@ func TestPaginatorsOfSessions(t *testing.T) {
 		gamelift.NewDescribePlayerSessionsPaginator(c, &gamelift.DescribePlayerSessionsInput{PlayerId: new("ada"), Limit: new(int32(2))}), playerIDs), mine)
 }
 
+func TestPaginatorsOfMatchmaking(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := s.client()
+	s.newMatchmaker(t, s.newFleet(t), types.BackfillModeManual)
+	queues, ruleSets, configurations := names("queue", 23), names("rules", 23), names("configuration", 23)
+	for i := range queues {
+		call(t, c.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{Name: &queues[i]})
+		call(t, c.CreateMatchmakingRuleSet, &gamelift.CreateMatchmakingRuleSetInput{Name: &ruleSets[i], RuleSetBody: new(duelRules)})
+		call(t, c.CreateMatchmakingConfiguration, &gamelift.CreateMatchmakingConfigurationInput{
+			Name: &configurations[i], RuleSetName: new("duel"), FlexMatchMode: types.FlexMatchModeStandalone,
+			RequestTimeoutSeconds: new(int32(60)), AcceptanceRequired: new(false),
+		})
+	}
+	size := new(int32(7))
+	expectSame(t, "queues", all(t, 7, gamelift.NewDescribeGameSessionQueuesPaginator(c, &gamelift.DescribeGameSessionQueuesInput{Limit: size}),
+		func(o *gamelift.DescribeGameSessionQueuesOutput) (found []string) {
+			for _, q := range o.GameSessionQueues {
+				found = append(found, *q.Name)
+			}
+			return found
+		}), append(queues, "duel"))
+	expectSame(t, "rule sets", all(t, 7, gamelift.NewDescribeMatchmakingRuleSetsPaginator(c, &gamelift.DescribeMatchmakingRuleSetsInput{Limit: size}),
+		func(o *gamelift.DescribeMatchmakingRuleSetsOutput) (found []string) {
+			for _, r := range o.RuleSets {
+				found = append(found, *r.RuleSetName)
+			}
+			return found
+		}), append(ruleSets, "duel"))
+	expectSame(t, "configurations", all(t, 7,
+		gamelift.NewDescribeMatchmakingConfigurationsPaginator(c, &gamelift.DescribeMatchmakingConfigurationsInput{Limit: size, RuleSetName: new("duel")}),
+		func(o *gamelift.DescribeMatchmakingConfigurationsOutput) (found []string) {
+			for _, m := range o.Configurations {
+				found = append(found, *m.Name)
+			}
+			return found
+		}), append(configurations, "duel"))
+}
+
 func TestPaginatorOfFleetEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t, fakeTime)

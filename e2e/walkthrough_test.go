@@ -11,18 +11,21 @@ import (
 	"github.com/muster-gg/muster/e2e/clients"
 )
 
+// everyClient is the clients that people use, over both protocols.
+var everyClient = map[string]func(*testing.T, *service) clients.Caller{
+	"Go":         func(t *testing.T, s *service) clients.Caller { return goSDK{t.Context(), s.client()} },
+	"bytes":      func(t *testing.T, s *service) clients.Caller { return botocore{t, s} },
+	"AWS CLI":    func(t *testing.T, s *service) clients.Caller { return clients.AWSCLI(t, s.environ()) },
+	"boto3":      func(t *testing.T, s *service) clients.Caller { return clients.Boto3(t, s.environ()) },
+	"JavaScript": func(t *testing.T, s *service) clients.Caller { return clients.JavaScript(t, s.environ()) },
+}
+
 // TestWalkThrough follows, with every client, what guides to Anywhere fleets tell
 // their readers to do: a location, a fleet, a compute, a game server started on
 // the command line, a game session and player sessions.
 func TestWalkThrough(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(*testing.T, *service) clients.Caller{
-		"Go":         func(t *testing.T, s *service) clients.Caller { return goSDK{t.Context(), s.client()} },
-		"bytes":      func(t *testing.T, s *service) clients.Caller { return botocore{t, s} },
-		"AWS CLI":    func(t *testing.T, s *service) clients.Caller { return clients.AWSCLI(t, s.environ()) },
-		"boto3":      func(t *testing.T, s *service) clients.Caller { return clients.Boto3(t, s.environ()) },
-		"JavaScript": func(t *testing.T, s *service) clients.Caller { return clients.JavaScript(t, s.environ()) },
-	} {
+	for name, open := range everyClient {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, fakeTime)

@@ -47,12 +47,12 @@ const (
 func newRush(t *testing.T, options ...string) *rush {
 	random := draw(t)
 	gateway := freeAddress(t, random)
+	service := newService(t, random, append([]string{"--gateway-listen", gateway, "--log-level", "warn"}, options...)) // may build it first
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	r := &rush{
-		t: t, ctx: ctx, gateway: "http://" + gateway,
-		service: newService(t, random, append([]string{"--gateway-listen", gateway, "--log-level", "warn"}, options...)),
-		http:    &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rushPlayers}},
+		t: t, ctx: ctx, gateway: "http://" + gateway, service: service,
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rushPlayers}},
 	}
 	t.Cleanup(r.http.CloseIdleConnections)
 	r.service.start(ctx)

@@ -62,7 +62,7 @@ var clientItems = []item{
 	},
 	{
 		51, "a session on a queue",
-		"CreateSessionOnQueue: the placement's id; FULFILLED; its session is found and joined (the queue is a double)",
+		"CreateSessionOnQueue: the placement's id; FULFILLED; its session is found and joined",
 		checkQueue,
 	},
 	{
@@ -72,7 +72,7 @@ var clientItems = []item{
 	},
 	{
 		53, "matchmaking",
-		"matchmaking: ticket's id; acceptance, completion, failure as events; accept, reject; stop: CANCELLED (a double too)",
+		"matchmaking: ticket's id; acceptance, completion, failure as events; accept, reject; stop: CANCELLED",
 		checkMatchmaking,
 	},
 	{

@@ -2,8 +2,11 @@ package sessions
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster"
@@ -11,11 +14,18 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
+// The names of the queue and the matchmaking configuration.
+const (
+	queue         = "Evening"
+	configuration = "Duels"
+)
+
 func checkQueue(t *testing.T) {
 	w := newWorld(t)
 	w.arena()
 	w.arena()
-	p := w.apiPlayer(w.double().URL, "ada")
+	w.addQueue()
+	p := w.apiPlayer(w.HTTP, "ada")
 	for name, create := range map[string]func(session.CreateSessionOnQueueRequest) (string, error){
 		"waited-for": func(r session.CreateSessionOnQueueRequest) (string, error) {
 			return p.CreateSessionOnQueue(t.Context(), r)
@@ -35,6 +45,17 @@ func checkQueue(t *testing.T) {
 	}
 	_, err := p.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{QueueName: "Morning", PlacementID: "p", MaxPlayer: 2})
 	wantKind(t, "an unknown queue", err, session.ErrNotFound)
+}
+
+// addQueue makes a queue that leads to the fleet.
+func (w *world) addQueue() {
+	w.Helper()
+	fleets, err := w.admin.DescribeFleetAttributes(w.Context(), &gamelift.DescribeFleetAttributesInput{FleetIds: []string{w.fleet}})
+	must(w.T, err)
+	_, err = w.admin.CreateGameSessionQueue(w.Context(), &gamelift.CreateGameSessionQueueInput{
+		Name: aws.String(queue), Destinations: []types.GameSessionQueueDestination{{DestinationArn: fleets.FleetAttributes[0].FleetArn}},
+	})
+	must(w.T, err)
 }
 
 // wantPlaced waits until a placement is FULFILLED, finds its session by the name,
@@ -63,40 +84,68 @@ func (w *world) wantPlaced(p *player, name string) {
 }
 
 func checkMatchmaking(t *testing.T) {
-	for name, check := range map[string]func(*testing.T, *double, *player){
+	for name, check := range map[string]func(*testing.T, *world, *player){
 		"accepted": checkAccepted, "rejected": checkRejected, "failed": checkFailed, "stopped": checkStopped,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			d := w.double()
-			check(t, d, w.apiPlayer(d.URL, "ada"))
+			w.addQueue()
+			check(t, w, w.apiPlayer(w.HTTP, "ada"))
 		})
 	}
 }
 
+// A matchmaker is a matchmaking configuration of a test.
+type matchmaker struct {
+	players int32 // of a match
+	accept  bool
+	timeout int32  // of a ticket, in seconds
+	queue   string // ARN; "" for that of addQueue
+}
+
+// add makes the configuration, with a rule set of its own.
+func (m matchmaker) add(w *world) {
+	w.Helper()
+	rules := fmt.Sprintf(`{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number","default":1}],
+		"teams":[{"name":"red","minPlayers":%d,"maxPlayers":%[1]d}]}`, m.players)
+	_, err := w.admin.CreateMatchmakingRuleSet(w.Context(), &gamelift.CreateMatchmakingRuleSetInput{Name: aws.String(configuration), RuleSetBody: &rules})
+	must(w.T, err)
+	if m.queue == "" {
+		queues, err := w.admin.DescribeGameSessionQueues(w.Context(), &gamelift.DescribeGameSessionQueuesInput{Names: []string{queue}})
+		must(w.T, err)
+		m.queue = *queues.GameSessionQueues[0].GameSessionQueueArn
+	}
+	_, err = w.admin.CreateMatchmakingConfiguration(w.Context(), &gamelift.CreateMatchmakingConfigurationInput{
+		Name: aws.String(configuration), RuleSetName: aws.String(configuration), GameSessionQueueArns: []string{m.queue},
+		RequestTimeoutSeconds: aws.Int32(m.timeout), AcceptanceRequired: aws.Bool(m.accept),
+	})
+	must(w.T, err)
+}
+
 // seek starts matchmaking for ada and bob, and tracks their ticket.
-func (d *double) seek(p *player) (ticket string) {
-	d.Helper()
-	ticket, err := p.StartMatchmaking(d.Context(), session.StartMatchmakingRequest{ConfigurationName: configuration, Players: []session.Player{
-		{PlayerID: "ada", Team: "red", LatencyInMS: map[string]int{"us-west-2": 20}, PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(`{"N": 23}`)}},
+func (w *world) seek(p *player) (ticket string) {
+	w.Helper()
+	ticket, err := p.StartMatchmaking(w.Context(), session.StartMatchmakingRequest{ConfigurationName: configuration, Players: []session.Player{
+		{PlayerID: "ada", LatencyInMS: map[string]int{home: 20}, PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(`{"N": 23}`)}},
 		{PlayerID: "bob"},
 	}})
 	if err != nil || ticket == "" {
-		d.Fatalf("the ticket is %q, %v", ticket, err)
+		w.Fatalf("the ticket is %q, %v", ticket, err)
 	}
-	must(d.T, p.StartTracking(ticket, "ada"))
+	must(w.T, p.StartTracking(ticket, "ada"))
 	return ticket
 }
 
-func checkAccepted(t *testing.T, d *double, p *player) {
-	d.arena()
-	ticket := d.seek(p)
-	if ada := d.ticket(ticket).Players[0]; *ada.Team != "red" || ada.LatencyInMs["us-west-2"] != 20 || *ada.PlayerAttributes["skill"].N != 23 {
-		t.Errorf("the service hears of %+v", ada)
-	}
-	d.set(ticket, types.MatchmakingConfigurationStatusRequiresAcceptance)
+func checkAccepted(t *testing.T, w *world, p *player) {
+	matchmaker{players: 2, accept: true, timeout: 60}.add(w)
+	w.arena()
+	ticket := w.seek(p)
 	if e := heardOf[session.MatchAcceptance](p); e.Ticket.TicketID != ticket || e.Ticket.Status != session.TicketRequiresAcceptance {
 		t.Errorf("accepted shall be %+v", e.Ticket)
+	}
+	out := call(t, w.admin.DescribeMatchmaking, &gamelift.DescribeMatchmakingInput{TicketIds: []string{ticket}})
+	if ada := out.TicketList[0].Players[0]; *ada.Team != "red" || ada.LatencyInMs[home] != 20 || *ada.PlayerAttributes["skill"].N != 23 {
+		t.Errorf("the service knows of %+v", ada)
 	}
 	looks := p.wire.count("DescribeMatchmaking")
 	eventually(t, "two more looks at the ticket", func() bool { return p.wire.count("DescribeMatchmaking") > looks+2 })
@@ -108,58 +157,63 @@ func checkAccepted(t *testing.T, d *double, p *player) {
 	if e.Ticket.TicketID != ticket || e.Ticket.Status != session.TicketCompleted || e.Reservation.PlayerID != "ada" {
 		t.Errorf("the match is %+v", e)
 	}
-	d.wantIn(p, e.Reservation.SessionID, "ada")
+	w.wantIn(p, e.Reservation.SessionID, "ada")
 	seat := e.Ticket.Reservations["bob"]
 	bob, err := bot.Join(t.Context(), bot.Config{Server: seat.Address(), PlayerSession: seat.PlayerSessionID})
 	must(t, err)
-	d.wantPlayer(seat.PlayerSessionID, types.PlayerSessionStatusActive)
+	w.wantPlayer(seat.PlayerSessionID, types.PlayerSessionStatusActive)
 	must(t, bob.Leave())
 	p.close()
 	wantOutcome(t, p, 1, 1, 0)
 }
 
-func checkRejected(t *testing.T, d *double, p *player) {
-	ticket := d.seek(p)
-	d.set(ticket, types.MatchmakingConfigurationStatusRequiresAcceptance)
+func checkRejected(t *testing.T, w *world, p *player) {
+	matchmaker{players: 2, accept: true, timeout: 60}.add(w)
+	ticket := w.seek(p)
 	heardOf[session.MatchAcceptance](p)
 	must(t, p.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: ticket, PlayerIDs: []string{"ada"}}))
-	d.wantFailure(p, ticket, session.TicketCancelled)
+	w.wantFailure(p, ticket, session.TicketCancelled)
 	p.close()
 	wantOutcome(t, p, 1, 0, 1)
 }
 
-func checkFailed(t *testing.T, d *double, p *player) {
-	statuses := []types.MatchmakingConfigurationStatus{types.MatchmakingConfigurationStatusFailed, types.MatchmakingConfigurationStatusTimedOut}
-	for _, status := range statuses {
-		ticket := d.seek(p)
-		d.set(ticket, types.MatchmakingConfigurationStatusSearching)
-		d.set(ticket, status)
-		d.wantFailure(p, ticket, session.TicketStatus(status))
-	}
+// checkFailed hears of a match that no queue can place, and of a time-out.
+func checkFailed(t *testing.T, w *world, p *player) {
+	matchmaker{players: 2, timeout: 60, queue: "arn:aws:gamelift:eu-west-1::gamesessionqueue/Far"}.add(w)
+	w.wantFailure(p, w.seek(p), session.TicketFailed)
+	rules := `{"ruleLanguageVersion":"1.0","teams":[{"name":"red","minPlayers":3,"maxPlayers":3}]}`
+	_, err := w.admin.CreateMatchmakingRuleSet(t.Context(), &gamelift.CreateMatchmakingRuleSetInput{Name: aws.String("Three"), RuleSetBody: &rules})
+	must(t, err)
+	_, err = w.admin.UpdateMatchmakingConfiguration(t.Context(), &gamelift.UpdateMatchmakingConfigurationInput{
+		Name: aws.String(configuration), RuleSetName: aws.String("Three"), RequestTimeoutSeconds: aws.Int32(1),
+	})
+	must(t, err)
+	w.wantFailure(p, w.seek(p), session.TicketTimedOut)
 	p.close()
-	wantOutcome(t, p, 0, 0, len(statuses))
+	wantOutcome(t, p, 0, 0, 2)
 }
 
-func checkStopped(t *testing.T, d *double, p *player) {
-	ticket := d.seek(p)
+func checkStopped(t *testing.T, w *world, p *player) {
+	matchmaker{players: 3, timeout: 60}.add(w)
+	ticket := w.seek(p)
 	must(t, p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: ticket}))
-	d.wantFailure(p, ticket, session.TicketCancelled)
-	ticket = d.seek(p)
+	w.wantFailure(p, ticket, session.TicketCancelled)
+	ticket = w.seek(p)
 	op := p.StopMatchmakingAsync(t.Context(), session.StopMatchmakingRequest{TicketID: ticket})
 	must(t, wait[session.StopMatchmakingComplete](p, op).Err)
-	d.wantFailure(p, ticket, session.TicketCancelled)
+	w.wantFailure(p, ticket, session.TicketCancelled)
 	p.close()
 	wantOutcome(t, p, 0, 0, 2)
 }
 
 // wantFailure waits for the event of a ticket that has come to nothing.
-func (d *double) wantFailure(p *player, ticket string, status session.TicketStatus) {
-	d.Helper()
-	eventually(d.T, "the failure of the ticket", func() bool {
+func (w *world) wantFailure(p *player, ticket string, status session.TicketStatus) {
+	w.Helper()
+	eventually(w.T, "the failure of the ticket", func() bool {
 		for _, e := range p.events() {
 			if failure, ok := e.(session.MatchFailure); ok && failure.Ticket.TicketID == ticket {
 				if failure.Ticket.Status != status {
-					d.Errorf("the ticket is %s, want %s", failure.Ticket.Status, status)
+					w.Errorf("the ticket is %s, want %s", failure.Ticket.Status, status)
 				}
 				return true
 			}
@@ -177,24 +231,22 @@ func wantOutcome(t *testing.T, p *player, acceptances, complete, failures int) {
 	}
 }
 
-// TestNoQueuesYet hears from the service itself that it has no queues and no
-// matchmaking, in the API and in the gateway.
-func TestNoQueuesYet(t *testing.T) {
+// TestUnknownTickets hears from the service itself, in the API and in the gateway, what
+// it does not know.
+func TestUnknownTickets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *muster.Config) { c.Gateway.AllowTarget = "on" })
 	for name, p := range map[string]*player{"API": w.apiPlayer(w.HTTP, "ada"), "gateway": w.gatewayPlayer("ada")} {
 		t.Run(name, func(t *testing.T) {
-			id, err := p.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{QueueName: queue, PlacementID: "placement-1", MaxPlayer: 2})
-			wantKind(t, "CreateSessionOnQueue", err, session.ErrUnsupported)
 			ticket, err := p.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{
 				ConfigurationName: configuration, Players: []session.Player{{PlayerID: "ada"}},
 			})
-			wantKind(t, "StartMatchmaking", err, session.ErrUnsupported)
-			wantKind(t, "StopMatchmaking", p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: "ticket-1"}), session.ErrUnsupported)
+			wantKind(t, "StartMatchmaking", err, session.ErrNotFound)
+			wantKind(t, "StopMatchmaking", p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: "ticket-1"}), session.ErrNotFound)
 			answer := session.AcceptMatchRequest{TicketID: "ticket-1", PlayerIDs: []string{"ada"}}
-			wantKind(t, "AcceptMatch", p.AcceptMatch(t.Context(), answer), session.ErrUnsupported)
-			if id != "" || ticket != "" {
-				t.Errorf("there are a placement %q and a ticket %q", id, ticket)
+			wantKind(t, "AcceptMatch", p.AcceptMatch(t.Context(), answer), session.ErrNotFound)
+			if ticket != "" {
+				t.Errorf("there is a ticket %q", ticket)
 			}
 		})
 	}
