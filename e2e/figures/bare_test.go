@@ -29,6 +29,7 @@ type bare struct {
 	upgrader websocket.Upgrader
 	idle     chan *bareSocket // those whose processes wait for a game session
 	created  atomic.Uint64    // game sessions
+	feed     bareFeed
 }
 
 // mostIdle is how many sockets may wait.
@@ -45,7 +46,7 @@ func serveBare(orders *json.Decoder, answer func(any) error) error {
 	if err != nil {
 		return err
 	}
-	p := &bare{idle: make(chan *bareSocket, mostIdle)}
+	p := &bare{idle: make(chan *bareSocket, mostIdle), feed: bareFeed{wake: make(chan struct{}, 1)}}
 	p.upgrader.ReadBufferSize, p.upgrader.WriteBufferPool = 512, &sync.Pool{} // as the service's door has it
 	server := &http.Server{Handler: p}
 	ended := make(chan error, 1)
@@ -71,6 +72,8 @@ func (p *bare) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.call(w, r)
 	case r.URL.Path == "/metrics":
 		promhttp.Handler().ServeHTTP(w, r)
+	case r.URL.Path == "/v1/events":
+		p.feed.follow(w, r)
 	default:
 		p.socket(w, r)
 	}
@@ -102,6 +105,12 @@ func (p *bare) answer(operation string, body []byte) ([]byte, error) {
 		return reservation{wire.JSON, 1}.echo(nil, body, bareSession(0))
 	case wire.OpCreatePlayerSessions.Name:
 		return reservation{wire.JSON, 25}.echo(nil, body, bareSession(0))
+	case wire.OpStartGameSessionPlacement.Name:
+		return p.startPlacement(body)
+	case wire.OpDescribeGameSessionPlacement.Name:
+		return p.describePlacement(body)
+	case wire.OpStartMatchmaking.Name:
+		return p.startMatchmaking(body)
 	case wire.OpCreateFleet.Name:
 		return []byte(`{"FleetAttributes":{"FleetId":"` + stepFleet + `"}}`), nil
 	case wire.OpGetComputeAuthToken.Name:

@@ -58,6 +58,7 @@ type assignment struct {
 	Connections int
 	InFlight    int // on each connection
 	Pool        int
+	Waiting     int // tickets, of profile matchmaking
 	Rate        float64
 	Progress    bool
 }
@@ -109,6 +110,7 @@ func (a *assignment) config(rounds *bool) bench.Config {
 	c.Endpoint, c.WebSocketURL, c.MetricsURL = e.HTTP, e.WS, e.HTTP+"/metrics"
 	c.Credentials = bench.Credentials{AccessKey: e.AccessKey, SecretKey: e.SecretKey, Region: e.Region}
 	c.Connections, c.InFlight, c.Pool, c.Rate, c.Duration = a.Connections, a.InFlight, a.Pool, a.Rate, roundLimit
+	c.Waiting = a.Waiting
 	if a.Progress {
 		c.Note = func(text string) {
 			if !*rounds {

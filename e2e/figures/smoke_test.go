@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/internal/bench"
 )
 
 // TestReservations runs the code of BenchmarkReservations with a few calls.
@@ -58,6 +60,35 @@ func TestSockets(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMatchmaking runs the code of BenchmarkMatchmaking with a few tickets.
+func TestMatchmaking(t *testing.T) {
+	w := matchmakingWork
+	w.connections, w.warm, w.waiting, w.rate = 4, 4, 50, 0
+	s := w.open(t, 60)
+	service, peer := s.turns(60)
+	s.end()
+	for of, r := range map[string]*bench.Result{"service": service, "peer": peer} {
+		if got := matchesOf(r); got.rate <= 0 || got.p50 <= 0 || got.p99 < got.p50 || got.errors != 0 || r.Matchmaking.Matches == 0 {
+			t.Errorf("%s: got %+v, %+v, errors %v", of, got, r.Matchmaking, r.Errors)
+		}
+	}
+}
+
+// TestMatcher runs the code of BenchmarkMatcher with a few tickets.
+func TestMatcher(t *testing.T) {
+	for _, w := range matcherWorks {
+		w.waiting /= 10
+		if w.refill {
+			w.waiting = 2500 // fewer of them make no match of 200
+		}
+		r := w.open(t)
+		own, peer := r.round(w.waiting/10), r.ask(1)
+		if own.matches == 0 || own.players != own.matches*w.players || peer.players != peer.matches*w.players || len(r.all) != r.pool.Len() {
+			t.Errorf("%s: %d matches of %d players, naively %d of %d; %d tickets of %d", w.name, own.matches, own.players, peer.matches, peer.players, len(r.all), r.pool.Len())
+		}
 	}
 }
 

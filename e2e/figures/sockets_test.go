@@ -15,12 +15,15 @@ type socketWork struct {
 	inFlight    int     // requests under way at the same time on each
 	warm        int     // operations before the measure
 	rate        float64 // operations a second that are offered; 0: as many as are answered
+	waiting     int     // tickets of profile matchmaking that wait when the work begins
 	pool        func(operations, connections int) int
 }
 
 var socketWorks = []socketWork{
 	{name: "sessions", profile: "sessions", connections: 128, inFlight: 1, warm: 2 * warm, pool: oneEach},
 	{name: "sessions-at-1000", profile: "sessions", connections: 64, inFlight: 1, warm: warm, rate: 1000, pool: oneEach},
+	{name: "placements", profile: "placements", connections: 256, inFlight: 1, warm: 2 * warm, pool: oneEach},
+	{name: "placements-at-1000", profile: "placements", connections: 64, inFlight: 1, warm: warm, rate: 1000, pool: oneEach},
 	{name: "lives", profile: "lives", connections: 64, inFlight: 1, warm: 2 * warm, pool: none},
 	{name: "accept", profile: "accept", connections: 64, inFlight: 8, warm: 10 * warm, pool: seatEach},
 }
@@ -76,7 +79,7 @@ func (w socketWork) open(tb testing.TB, operations int) *sides {
 func (w socketWork) side(tb testing.TB, role string, order any, pool int) side {
 	tb.Helper()
 	s := side{server: play(tb, role), generator: play(tb, "generator")}
-	a := assignment{Of: w.name + ", " + role, Profile: w.profile, Connections: w.connections, InFlight: w.inFlight, Pool: pool, Rate: w.rate, Progress: *progress}
+	a := assignment{Of: w.name + ", " + role, Profile: w.profile, Connections: w.connections, InFlight: w.inFlight, Pool: pool, Waiting: w.waiting, Rate: w.rate, Progress: *progress}
 	s.server.order(order, &a.Endpoints)
 	s.generator.turn(a)
 	return s
@@ -94,7 +97,12 @@ func (p *player) turn(order any) *bench.Result {
 
 // round makes n operations at each side.
 func (s *sides) round(n int) (service, peer sample) {
-	return sampleOf(s.service.generator.turn(n)), sampleOf(s.peer.generator.turn(n))
+	own, others := s.turns(n)
+	return sampleOf(own), sampleOf(others)
+}
+
+func (s *sides) turns(n int) (service, peer *bench.Result) {
+	return s.service.generator.turn(n), s.peer.generator.turn(n)
 }
 
 func sampleOf(r *bench.Result) sample {

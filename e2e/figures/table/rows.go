@@ -119,12 +119,20 @@ func created(work, benchmark, quantile string) row {
 	}
 }
 
+// matcherAlone is a row of package matcher by itself.
+func matcherAlone(work, benchmark string, figure, peerFigure value, goals ...goal) row {
+	return row{
+		work: work, benchmark: "Matcher/" + benchmark, figure: figure, goals: goals, allocs: "allocations/match", cpu: "cpu-µs/match",
+		peers: []peer{{"naive matcher of the tests", peerFigure, "of-naive", "", "naive-allocations/match", "naive-cpu-µs/match"}},
+	}
+}
+
 // alone is a row without a peer.
 func alone(work, benchmark, cpu string, g goal) row {
 	return row{work: work, benchmark: benchmark, figure: g.of, goals: []goal{g}, cpu: cpu}
 }
 
-// runs is the table. The runs are made one after the other, in about eleven minutes.
+// runs is the table. The runs are made one after the other, in about fourteen minutes.
 var runs = []run{
 	{
 		name: "player sessions over HTTP", pattern: "Reservations", operations: 60_000, rows: []row{
@@ -145,6 +153,16 @@ var runs = []run{
 		},
 	},
 	{
+		name: "placements at saturation", pattern: "Sockets/placements$", operations: idlePool, rows: []row{
+			sockets("StartGameSessionPlacement → FULFILLED, 19,000 idle processes, saturation", "placements", goal{rate("rate/s", 1), true, 5000}),
+		},
+	},
+	{
+		name: "placements at 1,000/s", pattern: "Sockets/placements-at-1000", operations: idlePool, rows: []row{
+			sockets("StartGameSessionPlacement → FULFILLED, 19,000 idle processes, 1,000/s, p99", "placements-at-1000", goal{ms("p99-ms"), false, 15}),
+		},
+	},
+	{
 		name: "whole lives", pattern: "Sockets/lives", operations: 20_000, rows: []row{
 			sockets("whole process lives", "lives", goal{rate("rate/s", 1), true, 1500}),
 		},
@@ -152,6 +170,25 @@ var runs = []run{
 	{
 		name: "acceptances", pattern: "Sockets/accept", operations: 200_000, rows: []row{
 			sockets("AcceptPlayerSession over WebSocket, 64 × 8 in flight", "accept", goal{rate("rate/s", 1), true, 50_000}),
+		},
+	},
+	{
+		name: "matchmaking at 2,000/s", pattern: "Matchmaking/fives", operations: 60_000, rows: []row{{
+			work: "match possible → PLACING, 2 × 5 players, 10,000 tickets wait, 2,000/s come, p99", benchmark: "Matchmaking/fives", figure: ms("p99-ms"),
+			goals:  []goal{{ms("p99-ms"), false, 50}, {scaled("backlog-ratio", 1, backlog), false, 1.05}},
+			allocs: "allocations/op", cpu: "cpu-µs/op",
+			peers: []peer{bare("net/http server, same frames, any ten tickets are a match", ms("bare-p99-ms"), "of-bare-by-p99")},
+		}},
+	},
+	{
+		name: "matcher, 2 × 5 players", pattern: "Matcher/fives", operations: 120_000, rows: []row{
+			matcherAlone("tickets matched in a CPU second, 2 × 5 players, 10,000 tickets wait", "fives", rate("rate/s", 1), rate("naive-rate/s", 1)),
+		},
+	},
+	{
+		name: "matcher, 200 players", pattern: "Matcher/large", operations: 600, rows: []row{
+			matcherAlone("a match of 200 players out of 5,000 tickets, CPU", "large", scaled("cpu-µs/match", 1e-3, milliseconds), scaled("naive-cpu-µs/match", 1e-3, milliseconds),
+				goal{scaled("cpu-µs/match", 1e-3, milliseconds), false, 100}),
 		},
 	},
 	{

@@ -127,6 +127,8 @@ func microseconds(n float64) string {
 	return short(n) + " µs"
 }
 
+func backlog(n float64) string { return fmt.Sprintf("%.2f × the backlog", n) }
+
 func timesOf(n float64) string {
 	if n >= 10 {
 		return thousands(n) + " ×"
