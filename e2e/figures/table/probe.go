@@ -5,11 +5,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
 // Of a shared host the load average says nothing: others' work shows in how long
-// memory and disk take. Both are measured before the first run.
+// memory and disk take, which is measured before the first run, and in how much of
+// the processors' time the host gives to others, which is measured beside each.
 
 // memoryProbe is what a load from a random place in memory takes, of an amount
 // that no cache holds.
@@ -56,4 +59,42 @@ func diskProbe() (string, error) {
 	}
 	slices.Sort(took)
 	return fmt.Sprintf("fsync p50 %s, p99 %s", took[appends/2].Round(10*time.Microsecond), took[appends*99/100].Round(10*time.Microsecond)), nil
+}
+
+// A processorTime is what the processors of this machine have done so far, in ticks.
+type processorTime struct{ stolen, all uint64 }
+
+// processors reads their time; zero where the system does not tell it, which is
+// anywhere but on Linux.
+func processors() processorTime {
+	text, _ := os.ReadFile("/proc/stat")
+	return processorsIn(string(text))
+}
+
+// processorsIn takes their time from the text of /proc/stat. Source: proc_stat(5).
+func processorsIn(text string) (t processorTime) {
+	const steal, guest = 7, 8 // fields; guests' time is in that of user and nice already
+	line, _, _ := strings.Cut(text, "\n")
+	fields := strings.Fields(line)
+	if len(fields) <= guest || fields[0] != "cpu" {
+		return processorTime{}
+	}
+	for i, field := range fields[1 : guest+1] {
+		ticks, err := strconv.ParseUint(field, 10, 64)
+		if err != nil {
+			return processorTime{}
+		}
+		if t.all += ticks; i == steal {
+			t.stolen = ticks
+		}
+	}
+	return t
+}
+
+// since is the share of the processors' time that the host gave to others: 0 to 1.
+func (t processorTime) since(begin processorTime) float64 {
+	if t.all <= begin.all {
+		return 0
+	}
+	return float64(t.stolen-begin.stolen) / float64(t.all-begin.all)
 }

@@ -96,8 +96,12 @@ func writeText(w io.Writer, rows []row, r results) error {
 // markdown is the table for the documentation, with what it was measured on.
 func markdown(r results) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s. %s, commit %s, `%s`. Before it: load average %s, memory %s, %s. Medians of %s rounds.\n\n",
+	fmt.Fprintf(&b, "%s. %s, commit %s, `%s`. Before it: load average %s, memory %s, %s. Medians of %s rounds.",
 		r.about["machine"], r.about["date"], r.about["commit"], r.about["command"], r.about["load"], r.about["memory"], r.about["disk"], r.about["rounds"])
+	if stolen := r.about["stolen"]; stolen != "" {
+		fmt.Fprintf(&b, " The host gave others at most %s of the processors.", stolen)
+	}
+	b.WriteString("\n\n")
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	line(columns)
 	fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(columns)))

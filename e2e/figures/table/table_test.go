@@ -176,3 +176,18 @@ func TestDocumentation(t *testing.T) {
 		t.Error(fmt.Errorf("the committed results are not whole: %v", missing))
 	}
 }
+
+func TestProcessors(t *testing.T) {
+	begin := processorsIn("cpu  100 0 50 300 5 1 4 40 7 0\ncpu0 1 2 3\n")
+	if want := (processorTime{stolen: 40, all: 500}); begin != want {
+		t.Errorf("got %+v, want %+v", begin, want)
+	}
+	if got := processorsIn("cpu  150 0 50 320 5 1 4 70 9 0\n").since(begin); got != 0.3 {
+		t.Errorf("stolen is %v of 100 ticks, want 30", got)
+	}
+	for _, text := range []string{"", "cpu", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8 9", "cpu a b c d e f g h i j"} {
+		if got := processorsIn(text).since(processorTime{}); got != 0 {
+			t.Errorf("%q: %v was stolen", text, got)
+		}
+	}
+}
