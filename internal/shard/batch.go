@@ -120,8 +120,17 @@ func (b *batch[M]) add(events *event.Set, owner uint64, limit int, facts []event
 // open begins the first record.
 func (b *batch[M]) open(owner uint64) {
 	if b.buf.Len() == 0 {
-		appendRecordHeader(&b.buf, owner)
+		b.begin(owner)
 	}
+}
+
+// begin begins a further record.
+func (b *batch[M]) begin(owner uint64) {
+	version := byte(ordinaryRecord)
+	if b.recovered {
+		version = openingRecord
+	}
+	appendRecordHeader(&b.buf, version, owner)
 }
 
 // split begins a new record at mark when the last one has become too large.
@@ -139,7 +148,7 @@ func (b *batch[M]) split(owner uint64, limit, mark int) error {
 	tail := slices.Clone(b.buf.Bytes()[mark:])
 	b.buf.Truncate(mark)
 	b.ends = append(b.ends, mark)
-	appendRecordHeader(&b.buf, owner)
+	b.begin(owner)
 	b.buf.Write(tail)
 	return nil
 }

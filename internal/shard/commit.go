@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/muster-gg/muster/internal/journal"
@@ -11,10 +12,12 @@ import (
 // A committer is the commit goroutine's part of a term: it makes batches durable
 // in order, shows them to the observer and answers those who wait.
 type committer[C any, M Machine[C, M]] struct {
-	cfg  *Config[C, M]
-	in   chan *batch[M]
-	out  chan committed[M] // buffered for the one batch that can be under way
-	last uint64            // the newest record; the loop reads it when no batch is under way
+	cfg     *Config[C, M]
+	owner   uint64
+	durable *atomic.Uint64 // follows last
+	in      chan *batch[M]
+	out     chan committed[M] // buffered for the one batch that can be under way
+	last    uint64            // the newest record; the loop reads it when no batch is under way
 }
 
 // committed is a batch that has been through the committer.
@@ -23,8 +26,10 @@ type committed[M any] struct {
 	err   error // not nil: the term is over, and who is still in the batch is to be told
 }
 
-func newCommitter[C any, M Machine[C, M]](cfg *Config[C, M], last uint64) *committer[C, M] {
-	return &committer[C, M]{cfg: cfg, in: make(chan *batch[M], 1), out: make(chan committed[M], 1), last: last}
+func newCommitter[C any, M Machine[C, M]](r *runner[C, M], last uint64) *committer[C, M] {
+	return &committer[C, M]{
+		cfg: r.cfg, owner: r.owner, durable: &r.s.durable, in: make(chan *batch[M], 1), out: make(chan committed[M], 1), last: last,
+	}
 }
 
 // run commits what comes, until in is closed.
@@ -35,6 +40,9 @@ func (c *committer[C, M]) run() {
 }
 
 func (c *committer[C, M]) commit(b *batch[M]) error {
+	if b.records() == 0 && c.cfg.Holds != nil && !c.cfg.Holds() {
+		b.open(c.owner)
+	}
 	took, err := c.append(b)
 	if err != nil {
 		return err // the loop tells those who wait
@@ -75,6 +83,7 @@ func (c *committer[C, M]) appendRecord(data []byte) error {
 		return fmt.Errorf("append after record %d: %w: it became record %d", c.last, journal.ErrMissing, seq)
 	}
 	c.last = seq
+	c.durable.Store(seq)
 	return nil
 }
 

@@ -29,13 +29,15 @@
 // own record landed (it goes on) or another owner was there (it steps down).
 //
 // What fences is an append. An owner that was replaced and has nothing to append
-// does not know it yet, and answers reads from what it knew: who may own a shard
-// is for a lease to say, and Run's context ends with the lease.
+// does not know it yet. So who may own a shard is for a lease to say: Run's context
+// ends with it, and a batch that appends nothing is answered while it holds
+// (Config.Holds). Without it an empty record has to prove first that nobody else
+// has written.
 //
 // # Formats
 //
-// A record is one byte, the version 1; eight bytes, the owner, big endian; and
-// the facts of one or more commands, as package event writes them. All facts of
+// A record is one byte, the version: 1, or 2 for those with which an owner opens;
+// eight bytes, the owner, big endian; and the facts of one or more commands, as package event writes them. All facts of
 // one command stand in one record.
 //
 // A snapshot is the four bytes "MSS\x01", then frames, each a uvarint length and

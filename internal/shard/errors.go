@@ -39,8 +39,12 @@ func errFull() error {
 	return &fault.Error{Kind: fault.Throttling, Message: "Too many requests are waiting. Try again later.", Err: ErrNotDone}
 }
 
+// ErrStopped is in the chain, besides ErrNotDone, of the error of a request to a
+// shard that has stopped.
+var ErrStopped = errors.New("the shard has stopped")
+
 func errStopped() error {
-	return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is stopping. Try again.", Err: ErrNotDone}
+	return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is stopping. Try again.", Err: fmt.Errorf("%w: %w", ErrNotDone, ErrStopped)}
 }
 
 // refusal is what the command is told that broke the machine: it has not

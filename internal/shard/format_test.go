@@ -109,11 +109,11 @@ func TestBatchIsUnchangedByWhatItRefuses(t *testing.T) {
 		t.Errorf("got %v, %d bytes, %d facts", err, b.buf.Len(), len(b.facts))
 	}
 	for i := range b.records() {
-		owner, facts, err := recordOwner(b.record(i))
-		if err != nil || owner != 1 || len(b.record(i)) > 100 {
-			t.Errorf("record %d of %d bytes: owner %d, %v", i, len(b.record(i)), owner, err)
+		record, err := ReadRecord(b.record(i))
+		if err != nil || record.Owner != 1 || record.Opening || len(b.record(i)) > 100 {
+			t.Errorf("record %d of %d bytes: owner %d, %v", i, len(b.record(i)), record.Owner, err)
 		}
-		if err := eachFact(notes, facts, func(event.Fact) error { return nil }); err != nil {
+		if err := record.Each(notes, func(event.Fact) error { return nil }); err != nil {
 			t.Errorf("record %d: %v", i, err)
 		}
 	}
@@ -146,12 +146,13 @@ func FuzzRecord(f *testing.F) {
 	f.Add(bytes.Clone(b.record(0)))
 	f.Add([]byte{})
 	f.Add([]byte{2, 0, 0, 0, 0, 0, 0, 0, 0})
+	f.Add([]byte{3, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, facts, err := recordOwner(data)
+		record, err := ReadRecord(data)
 		if err != nil {
 			return
 		}
-		_ = eachFact(notes, facts, func(fact event.Fact) error {
+		_ = record.Each(notes, func(fact event.Fact) error {
 			if _, ok := fact.Body.(*note); !ok {
 				t.Errorf("a fact is a %T", fact.Body)
 			}

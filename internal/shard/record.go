@@ -8,27 +8,45 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
+// The versions of a record: the first byte of it.
 const (
-	recordVersion = 1
-	recordHeader  = 1 + 8 // the version, the owner
+	ordinaryRecord = 1
+	openingRecord  = 2 // the same; the first ones of an owner after a recovery
 )
 
-func appendRecordHeader(buf *bytes.Buffer, owner uint64) {
+const recordHeader = 1 + 8 // the version, the owner
+
+func appendRecordHeader(buf *bytes.Buffer, version byte, owner uint64) {
 	var header [recordHeader]byte
-	header[0] = recordVersion
+	header[0] = version
 	binary.BigEndian.PutUint64(header[1:], owner)
 	buf.Write(header[:])
 }
 
-// recordOwner splits a record into its owner and its facts.
-func recordOwner(data []byte) (owner uint64, facts []byte, err error) {
+// A Record is a journal record taken apart.
+type Record struct {
+	Owner   uint64 // the number that the owner drew who wrote it
+	Opening bool   // an owner began with it, after a start or a failure
+	facts   []byte
+}
+
+// ReadRecord takes a journal record apart. What it returns refers to data.
+func ReadRecord(data []byte) (Record, error) {
 	if len(data) < recordHeader {
-		return 0, nil, fmt.Errorf("record of %d bytes has no header", len(data))
+		return Record{}, fmt.Errorf("record of %d bytes has no header", len(data))
 	}
-	if data[0] != recordVersion {
-		return 0, nil, fmt.Errorf("record version %d is unknown: a newer release wrote it", data[0])
+	version := data[0]
+	if version != ordinaryRecord && version != openingRecord {
+		return Record{}, fmt.Errorf("record version %d is unknown: a newer release wrote it", version)
 	}
-	return binary.BigEndian.Uint64(data[1:recordHeader]), data[recordHeader:], nil
+	return Record{
+		Owner: binary.BigEndian.Uint64(data[1:recordHeader]), Opening: version == openingRecord, facts: data[recordHeader:],
+	}, nil
+}
+
+// Each calls apply with the facts of the record, in order, and stops with its error.
+func (r Record) Each(events *event.Set, apply func(event.Fact) error) error {
+	return eachFact(events, r.facts, apply)
 }
 
 // eachFact calls apply with the facts that stand in data, one behind the other.

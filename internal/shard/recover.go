@@ -32,8 +32,7 @@ func (r *runner[C, M]) recover(ctx context.Context) (t *term[C, M], err error) {
 	v := &recovery[C, M]{runner: r}
 	defer func() { v.report(begin, err) }()
 	defer catch("machine's recovery", &err)
-	v.machine = r.cfg.NewMachine()
-	if err := v.load(ctx); err != nil {
+	if err := v.begin(ctx); err != nil {
 		return nil, err
 	}
 	if err := v.replay(ctx); err != nil {
@@ -46,24 +45,42 @@ func (r *runner[C, M]) recover(ctx context.Context) (t *term[C, M], err error) {
 	return t, nil
 }
 
-// load restores the newest snapshot.
-func (v *recovery[C, M]) load(ctx context.Context) (err error) {
-	seq, reader, err := v.cfg.Journal.LoadSnapshot(ctx)
-	if err != nil {
-		return fmt.Errorf("load snapshot: %w", err)
-	}
-	if reader == nil {
+// begin takes the state that was handed in, the first time, and else the newest
+// snapshot.
+func (v *recovery[C, M]) begin(ctx context.Context) error {
+	if start := v.start; start != nil {
+		v.start = nil
+		v.machine, v.last = start.Machine, start.Seq
 		return nil
 	}
-	defer func() { err = errors.Join(err, reader.Close()) }()
+	v.machine = v.cfg.NewMachine()
+	seq, err := RestoreSnapshot(ctx, v.cfg.Journal, v.cfg.Events, v.machine.Restore)
+	if err != nil {
+		return err
+	}
 	if v.everServed && seq > v.known {
 		return fmt.Errorf("%w: it wrote a snapshot of record %d", journal.ErrFenced, seq)
 	}
-	if err := readSnapshot(reader, v.cfg.Events, v.machine.Restore); err != nil {
-		return fmt.Errorf("read snapshot of record %d: %w", seq, err)
-	}
 	v.snapshot, v.last = seq, seq
 	return nil
+}
+
+// RestoreSnapshot calls restore with the facts of the newest snapshot of a journal,
+// and returns the number of the record that it is the state after: 0 when there is
+// none.
+func RestoreSnapshot(ctx context.Context, j journal.Journal, events *event.Set, restore func(event.Fact) error) (seq uint64, err error) {
+	seq, reader, err := j.LoadSnapshot(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("load snapshot: %w", err)
+	}
+	if reader == nil {
+		return 0, nil
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	if err := readSnapshot(reader, events, restore); err != nil {
+		return 0, fmt.Errorf("read snapshot of record %d: %w", seq, err)
+	}
+	return seq, nil
 }
 
 // replay applies the records behind the snapshot.
@@ -82,14 +99,14 @@ func (v *recovery[C, M]) apply(seq uint64, data []byte) error {
 	if seq != v.last+1 {
 		return fmt.Errorf("%w: record %d follows record %d", journal.ErrMissing, seq, v.last)
 	}
-	owner, facts, err := recordOwner(data)
+	record, err := ReadRecord(data)
 	if err != nil {
 		return fmt.Errorf("%w: record %d: %w", errUnreadable, seq, err)
 	}
-	if v.everServed && seq > v.known && owner != v.owner {
+	if v.everServed && seq > v.known && record.Owner != v.owner {
 		return fmt.Errorf("%w: it wrote record %d", journal.ErrFenced, seq)
 	}
-	err = eachFact(v.cfg.Events, facts, func(f event.Fact) error {
+	err = record.Each(v.cfg.Events, func(f event.Fact) error {
 		v.machine.Apply(f)
 		return nil
 	})

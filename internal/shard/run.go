@@ -58,7 +58,8 @@ func stopError(served bool, err error) error {
 type runner[C any, M Machine[C, M]] struct {
 	s         *Shard[C, M]
 	cfg       *Config[C, M]
-	owner     uint64 // drawn for this Run; stands in each record
+	owner     uint64    // drawn for this Run; stands in each record
+	start     *State[M] // what the first recovery begins with; nil: what is stored
 	snapshots *snapshotter[C, M]
 	backoff   backoff
 
@@ -73,7 +74,7 @@ func newRunner[C any, M Machine[C, M]](s *Shard[C, M]) *runner[C, M] {
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // never fails
 	return &runner[C, M]{
-		s: s, cfg: &s.cfg, owner: binary.BigEndian.Uint64(seed[:]),
+		s: s, cfg: &s.cfg, owner: binary.BigEndian.Uint64(seed[:]), start: s.cfg.Start,
 		snapshots: newSnapshotter(&s.cfg), backoff: backoff{Backoff: s.cfg.Backoff},
 	}
 }

@@ -20,6 +20,16 @@ type Config[C any, M Machine[C, M]] struct {
 	Clock      clockwork.Clock
 	Log        *slog.Logger // nil: silent
 
+	// Start, if set, is the state that the first recovery begins with, instead of
+	// the newest snapshot: that of a replica which has followed the journal. The
+	// shard takes the machine over.
+	Start *State[M]
+
+	// Holds, if set, reports whether this owner's lease holds at this moment. A batch
+	// that appends nothing is answered only if it does, or if an empty record, which
+	// is appended then, proves that nobody else has written. Nil: it always holds.
+	Holds func() bool
+
 	// Queue is how many requests may wait for the loop. Default 8192. When it is
 	// full Submit refuses and Do waits; Tell goes beyond it. Up to as many again may be in the loop's
 	// hands, taken and not yet handled.
@@ -64,6 +74,12 @@ type Config[C any, M Machine[C, M]] struct {
 	Metrics Metrics
 }
 
+// State is a machine that has applied the records up to Seq and nothing else.
+type State[M any] struct {
+	Machine M
+	Seq     uint64
+}
+
 // SnapshotEvery is the distance between two snapshots: whichever of the two is
 // reached first. After a failed one the next is tried after as much again.
 type SnapshotEvery struct {
@@ -101,6 +117,8 @@ type Shard[C any, M Machine[C, M]] struct {
 	queue   *queue[C, M]
 	ready   chan struct{}
 	serving atomic.Bool
+	durable atomic.Uint64
+	rest    *State[M] // what Run left; nil when the machine is not to be used
 }
 
 // New makes a shard. It serves when Run runs; requests that come before wait.
@@ -139,6 +157,16 @@ func orDefault[T comparable](v *T, def T) {
 // opening record is durable. It stays closed when the shard later recovers
 // again; Serving tells the state of the moment.
 func (s *Shard[C, M]) Ready() <-chan struct{} { return s.ready }
+
+// Durable is the number of the newest record that this owner knows to be durable.
+// Whoever is answered finds there a record not older than any that the answer may
+// have seen.
+func (s *Shard[C, M]) Durable() uint64 { return s.durable.Load() }
+
+// Rest is the machine after Run has returned nil, with everything in it durable;
+// the caller takes it over. It is nil when the end was no graceful one, or came
+// before the shard served.
+func (s *Shard[C, M]) Rest() *State[M] { return s.rest }
 
 // Serving reports whether the shard handles requests at this moment: it is false
 // before the first recovery, during each further one, and after Run has

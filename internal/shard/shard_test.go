@@ -757,7 +757,7 @@ func TestStopWhileTheJournalIsDown(t *testing.T) {
 func TestUnreadableJournal(t *testing.T) {
 	for name, data := range map[string]string{
 		"no header":     "x",
-		"a new version": "\x0212345678",
+		"a new version": "\x0312345678",
 		"a new fact":    "\x0112345678\x83\x18\x63\x00\xa0",
 		"no fact":       "\x0112345678?",
 	} {

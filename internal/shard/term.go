@@ -31,7 +31,7 @@ type term[C any, M Machine[C, M]] struct {
 
 func newTerm[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint64, since progress) *term[C, M] {
 	return &term[C, M]{
-		runner: r, machine: machine, committer: newCommitter(r.cfg, last),
+		runner: r, machine: machine, committer: newCommitter(r, last),
 		gathering: &batch[M]{}, spare: &batch[M]{}, since: since, expiry: expiry{clock: r.cfg.Clock},
 	}
 }
@@ -74,6 +74,9 @@ func (t *term[C, M]) run(ctx context.Context) error {
 	t.expiry.stop()
 	if t.failure == nil && t.cfg.FinalSnapshot && t.since.records > 0 {
 		t.saveFinal()
+	}
+	if t.failure == nil {
+		t.s.rest = &State[M]{Machine: t.machine, Seq: t.committer.last}
 	}
 	return t.failure
 }
