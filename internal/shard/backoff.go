@@ -7,22 +7,22 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// A backoff is the wait between a failure and the next recovery.
-type backoff struct {
+// A Retry is the wait between a failure and the next attempt.
+type Retry struct {
 	Backoff
 	next time.Duration
 }
 
-// served notes how long the shard has served since the last wait. When that was
+// Served notes how long the shard has served since the last wait. When that was
 // long the next wait is a short one again.
-func (b *backoff) served(d time.Duration) {
+func (b *Retry) Served(d time.Duration) {
 	if d >= 2*b.Max {
 		b.next = 0
 	}
 }
 
-// wait waits, longer than the last time. It reports false when ctx is done.
-func (b *backoff) wait(ctx context.Context, clock clockwork.Clock) bool {
+// Wait waits, longer than the last time. It reports false when ctx is done.
+func (b *Retry) Wait(ctx context.Context, clock clockwork.Clock) bool {
 	b.next = min(max(b.Min, 2*b.next), b.Max)
 	timer := clock.NewTimer(b.next)
 	defer timer.Stop()

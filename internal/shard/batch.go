@@ -18,6 +18,7 @@ type batch[M any] struct {
 	facts     []event.Fact
 	answers   []answer
 	recovered bool // the opening batch of an owner
+	reminder  bool // the observer is to be shown the state behind it
 
 	view       M    // frozen when the batch was closed, if one of these two asks for it
 	showView   bool // to the observer
@@ -60,7 +61,7 @@ func (b *batch[M]) reset() {
 	b.facts = emptied(b.facts)
 	b.answers = emptied(b.answers)
 	var none M
-	b.recovered, b.view, b.showView, b.isSnapshot = false, none, false, false
+	b.recovered, b.reminder, b.view, b.showView, b.isSnapshot = false, false, none, false, false
 }
 
 func emptied[T any](s []T) []T {
@@ -68,7 +69,7 @@ func emptied[T any](s []T) []T {
 	return s[:0]
 }
 
-func (b *batch[M]) empty() bool { return len(b.answers) == 0 && b.buf.Len() == 0 }
+func (b *batch[M]) empty() bool { return len(b.answers) == 0 && b.buf.Len() == 0 && !b.reminder }
 
 // records is how many journal records the batch is.
 func (b *batch[M]) records() int {

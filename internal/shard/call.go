@@ -98,9 +98,13 @@ func (s *Shard[C, M]) Peek(read func(m M), done func(err error)) {
 
 func (s *Shard[C, M]) follow(r request[C, M]) {
 	if !s.queue.push(r) {
-		r.done(nil, errStopped())
+		r.done(nil, Stopped())
 	}
 }
+
+// Remind shows the observer the state once more, when everything in it is durable: for
+// an observer that begins anew. When the shard recovers meanwhile, that shows it.
+func (s *Shard[C, M]) Remind() { s.queue.push(request[C, M]{remind: true}) }
 
 // Queued is how many requests wait for the loop at this moment.
 func (s *Shard[C, M]) Queued() int { return s.queue.len() }

@@ -90,14 +90,19 @@ func (c *committer[C, M]) appendRecord(data []byte) error {
 // observe shows a durable batch to the observer. When that panics the shard
 // recovers, and the observer begins anew from the recovered state.
 func (c *committer[C, M]) observe(b *batch[M]) (err error) {
-	if c.cfg.Observe == nil || b.records() == 0 {
+	if c.cfg.Observe == nil {
 		return nil
 	}
-	defer catch("observer", &err)
-	commit := Commit[M]{Seq: c.last, Facts: b.facts, Recovered: b.recovered}
-	if b.showView {
-		commit.View, commit.HasView = b.view, true
+	defer Catch("observer", &err)
+	if b.records() > 0 {
+		commit := Commit[M]{Seq: c.last, Facts: b.facts, Recovered: b.recovered}
+		if b.showView {
+			commit.View, commit.HasView = b.view, true
+		}
+		c.cfg.Observe(commit)
 	}
-	c.cfg.Observe(commit)
+	if b.reminder {
+		c.cfg.Observe(Commit[M]{Seq: c.last, View: b.view, HasView: true, Reminder: true})
+	}
 	return nil
 }

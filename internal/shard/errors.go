@@ -27,15 +27,16 @@ func notDone(cause error) error { return fault.Internal(fmt.Errorf("%w: %w", Err
 // in no record.
 var errTooLarge = errors.New("the facts of one command are larger than a journal record")
 
-// errUnreadable is in the chain of the error of bytes that no further attempt
+// ErrUnreadable is in the chain of the error of bytes that no further attempt
 // will read: another release wrote them, or they are damaged.
-var errUnreadable = errors.New("the stored state cannot be read")
+var ErrUnreadable = errors.New("the stored state cannot be read")
 
 // errRaced says that somebody appended between our replay and our opening
 // record: the previous owner, or an append of our own that came late.
 var errRaced = errors.New("another record came before the opening record")
 
-func errFull() error {
+// Full is the error of a request that found the queue full.
+func Full() error {
 	return &fault.Error{Kind: fault.Throttling, Message: "Too many requests are waiting. Try again later.", Err: ErrNotDone}
 }
 
@@ -43,7 +44,8 @@ func errFull() error {
 // shard that has stopped.
 var ErrStopped = errors.New("the shard has stopped")
 
-func errStopped() error {
+// Stopped is the error of a request to a shard that has stopped.
+func Stopped() error {
 	return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is stopping. Try again.", Err: fmt.Errorf("%w: %w", ErrNotDone, ErrStopped)}
 }
 
@@ -66,8 +68,8 @@ type panicError struct {
 	stack []byte
 }
 
-// catch turns a panic into an error. It is to be deferred.
-func catch(where string, err *error) {
+// Catch turns a panic into an error. It is to be deferred.
+func Catch(where string, err *error) {
 	if p := recover(); p != nil {
 		*err = &panicError{where: where, value: p, stack: debug.Stack()}
 	}

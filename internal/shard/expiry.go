@@ -12,7 +12,7 @@ func (t *term[C, M]) expire(now time.Time) (worked bool, err error) {
 	if t.stopping {
 		return false, nil // what is due stays due, for the next owner
 	}
-	defer catch("machine", &err)
+	defer Catch("machine", &err)
 	before := t.machine.Deadline()
 	if t.expiry.isDue(before, now) {
 		facts := t.machine.Expire(now)

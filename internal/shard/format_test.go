@@ -72,7 +72,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 func TestSnapshotThatIsDamaged(t *testing.T) {
 	whole := snapshotOf(t, "a", "b")
 	for n := range whole {
-		if _, err := textsOf(bytes.NewReader(whole[:n])); !errors.Is(err, errUnreadable) {
+		if _, err := textsOf(bytes.NewReader(whole[:n])); !errors.Is(err, ErrUnreadable) {
 			t.Errorf("%d of %d bytes give %v", n, len(whole), err)
 		}
 	}
@@ -83,12 +83,12 @@ func TestSnapshotThatIsDamaged(t *testing.T) {
 		"a lie":         "MSS\x01\xff\xff\xff\x0fabc",
 		"no fact":       "MSS\x01\x03abc\x00\x01",
 	} {
-		if _, err := textsOf(strings.NewReader(data)); !errors.Is(err, errUnreadable) {
+		if _, err := textsOf(strings.NewReader(data)); !errors.Is(err, ErrUnreadable) {
 			t.Errorf("%s gives %v", what, err)
 		}
 	}
 	broken := errors.New("broken")
-	if _, err := textsOf(iotest.ErrReader(broken)); !errors.Is(err, broken) || errors.Is(err, errUnreadable) {
+	if _, err := textsOf(iotest.ErrReader(broken)); !errors.Is(err, broken) || errors.Is(err, ErrUnreadable) {
 		t.Errorf("a reader that fails gives %v", err)
 	}
 }

@@ -2,6 +2,8 @@ package shard_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -111,5 +113,30 @@ func TestStartFromAMachine(t *testing.T) {
 		}
 		mustDo(t, again, command{Name: "a", N: 1}, 6) // from the journal, not from what it began with
 		mustStop(t, stopAgain)
+	})
+}
+
+// Who asks is shown the state behind everything that happened, beside the facts.
+func TestRemind(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		j := memory.New(memory.Config{})
+		var seen []string
+		s, stop := run(t, toyConfig{Journal: j, Observe: func(c shard.Commit[*toy]) {
+			if c.Reminder {
+				seen = append(seen, fmt.Sprintf("%v %d facts, record %d, %v", c.View, len(c.Facts), c.Seq, c.HasView))
+			}
+		}})
+		mustDo(t, s, command{Name: "a", N: 3}, 3)
+		s.Remind()
+		synctest.Wait()
+		mustDo(t, s, command{Name: "a", N: 1}, 4)
+		s.Remind()
+		synctest.Wait()
+		mustStop(t, stop)
+		s.Remind() // in vain
+		want := []string{"[a=3] 0 facts, record 2, true", "[a=4] 0 facts, record 3, true"}
+		if !slices.Equal(seen, want) {
+			t.Errorf("the observer was reminded of %q, want %q", seen, want)
+		}
 	})
 }

@@ -3,12 +3,13 @@ package shard
 import "sync"
 
 // A request is a command, or a read of the machine, and who waits for it:
-// exactly one of done and call is set.
+// exactly one of done and call is set. Or it is a reminder, and nothing is.
 type request[C, M any] struct {
-	cmd  C
-	read func(M) // set: a read, and cmd is empty
-	done func(answer any, err error)
-	call *call
+	cmd    C
+	read   func(M) // set: a read, and cmd is empty
+	done   func(answer any, err error)
+	call   *call
+	remind bool
 }
 
 // A queue is the bounded row of requests before the loop. The loop takes all
@@ -34,12 +35,12 @@ func (q *queue[C, M]) put(r request[C, M], wait bool) (room <-chan struct{}, err
 	defer q.mu.Unlock()
 	switch {
 	case q.closed:
-		return nil, errStopped()
+		return nil, Stopped()
 	case len(q.waiting) < q.limit:
 		q.add(r)
 		return nil, nil
 	case !wait:
-		return nil, errFull()
+		return nil, Full()
 	}
 	if q.room == nil {
 		q.room = make(chan struct{})

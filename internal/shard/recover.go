@@ -31,7 +31,7 @@ func (r *runner[C, M]) recover(ctx context.Context) (t *term[C, M], err error) {
 	begin := r.cfg.Clock.Now()
 	v := &recovery[C, M]{runner: r}
 	defer func() { v.report(begin, err) }()
-	defer catch("machine's recovery", &err)
+	defer Catch("machine's recovery", &err)
 	if err := v.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (v *recovery[C, M]) apply(seq uint64, data []byte) error {
 	}
 	record, err := ReadRecord(data)
 	if err != nil {
-		return fmt.Errorf("%w: record %d: %w", errUnreadable, seq, err)
+		return fmt.Errorf("%w: record %d: %w", ErrUnreadable, seq, err)
 	}
 	if v.everServed && seq > v.known && record.Owner != v.owner {
 		return fmt.Errorf("%w: it wrote record %d", journal.ErrFenced, seq)
@@ -111,7 +111,7 @@ func (v *recovery[C, M]) apply(seq uint64, data []byte) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w: record %d: %w", errUnreadable, seq, err)
+		return fmt.Errorf("%w: record %d: %w", ErrUnreadable, seq, err)
 	}
 	v.last = seq
 	v.replayed.records++

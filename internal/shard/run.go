@@ -33,7 +33,7 @@ func (s *Shard[C, M]) Run(ctx context.Context) error {
 			return stopError(served, err)
 		}
 		r.report(err)
-		if !r.backoff.wait(ctx, s.cfg.Clock) {
+		if !r.retry.Wait(ctx, s.cfg.Clock) {
 			return nil
 		}
 	}
@@ -41,7 +41,7 @@ func (s *Shard[C, M]) Run(ctx context.Context) error {
 
 // isFinal reports whether no further attempt can succeed.
 func isFinal(err error, served bool) bool {
-	return errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrBroken) || errors.Is(err, errUnreadable) ||
+	return errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrBroken) || errors.Is(err, ErrUnreadable) ||
 		!served && errors.Is(err, journal.ErrMissing)
 }
 
@@ -61,7 +61,7 @@ type runner[C any, M Machine[C, M]] struct {
 	owner     uint64    // drawn for this Run; stands in each record
 	start     *State[M] // what the first recovery begins with; nil: what is stored
 	snapshots *snapshotter[C, M]
-	backoff   backoff
+	retry     Retry
 
 	taken []request[C, M] // from the queue
 	next  int             // the first one of taken that is not handled
@@ -75,7 +75,7 @@ func newRunner[C any, M Machine[C, M]](s *Shard[C, M]) *runner[C, M] {
 	_, _ = rand.Read(seed[:]) // never fails
 	return &runner[C, M]{
 		s: s, cfg: &s.cfg, owner: binary.BigEndian.Uint64(seed[:]), start: s.cfg.Start,
-		snapshots: newSnapshotter(&s.cfg), backoff: backoff{Backoff: s.cfg.Backoff},
+		snapshots: newSnapshotter(&s.cfg), retry: Retry{Backoff: s.cfg.Backoff},
 	}
 }
 
@@ -94,7 +94,7 @@ func (r *runner[C, M]) serve(ctx context.Context) (served bool, err error) {
 	r.s.serving.Store(true)
 	defer func() {
 		r.s.serving.Store(false)
-		r.backoff.served(r.cfg.Clock.Since(begin))
+		r.retry.Served(r.cfg.Clock.Since(begin))
 	}()
 	return true, t.run(ctx)
 }
@@ -125,9 +125,9 @@ func (r *runner[C, M]) request() (req request[C, M], ok bool) {
 func (r *runner[C, M]) refuseRest() {
 	r.s.queue.close()
 	for req, ok := r.request(); ok; req, ok = r.request() {
-		if req.claim() {
+		if !req.remind && req.claim() {
 			a := answer{done: req.done, call: req.call}
-			a.give(r.cfg.Log, nil, errStopped())
+			a.give(r.cfg.Log, nil, Stopped())
 		}
 	}
 }

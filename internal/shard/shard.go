@@ -108,6 +108,10 @@ type Commit[M any] struct {
 	// become durable without a commit. They begin anew from View. Facts holds
 	// what Machine.Recovered gave and may be empty.
 	Recovered bool
+
+	// Reminder marks a commit that shows the state because Remind asked for it, and
+	// holds no facts.
+	Reminder bool
 }
 
 // A Shard runs one machine against one journal. All methods may be called by
@@ -123,11 +127,12 @@ type Shard[C any, M Machine[C, M]] struct {
 
 // New makes a shard. It serves when Run runs; requests that come before wait.
 func New[C any, M Machine[C, M]](cfg Config[C, M]) *Shard[C, M] {
-	cfg.setDefaults()
+	cfg.SetDefaults()
 	return &Shard[C, M]{cfg: cfg, queue: newQueue[C, M](cfg.Queue), ready: make(chan struct{})}
 }
 
-func (c *Config[C, M]) setDefaults() {
+// SetDefaults replaces zero values by the defaults.
+func (c *Config[C, M]) SetDefaults() {
 	if c.Clock == nil {
 		c.Clock = clockwork.NewRealClock()
 	}

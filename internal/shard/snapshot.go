@@ -63,7 +63,7 @@ func writeFrame(w io.Writer, frame []byte) error {
 	return err
 }
 
-// readSnapshot calls restore with each fact. The error has errUnreadable in its
+// readSnapshot calls restore with each fact. The error has ErrUnreadable in its
 // chain, unless the reader failed.
 func readSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) error) error {
 	r := bufio.NewReaderSize(from, frameSize)
@@ -72,7 +72,7 @@ func readSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) er
 		return readError("beginning", err)
 	}
 	if string(magic) != snapshotMagic {
-		return fmt.Errorf("%w: snapshot begins with %q", errUnreadable, magic)
+		return fmt.Errorf("%w: snapshot begins with %q", ErrUnreadable, magic)
 	}
 	var frame bytes.Buffer
 	count := uint64(0)
@@ -85,7 +85,7 @@ func readSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) er
 			return checkCount(r, count)
 		}
 		if size > maxFrame {
-			return fmt.Errorf("%w: snapshot frame of %d bytes", errUnreadable, size)
+			return fmt.Errorf("%w: snapshot frame of %d bytes", ErrUnreadable, size)
 		}
 		frame.Reset()
 		if _, err := io.CopyN(&frame, r, int64(size)); err != nil { // grows with what is there, whatever the length says
@@ -96,7 +96,7 @@ func readSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) er
 			return restore(f)
 		})
 		if err != nil {
-			return fmt.Errorf("%w: %w", errUnreadable, err)
+			return fmt.Errorf("%w: %w", ErrUnreadable, err)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func checkCount(r io.ByteReader, have uint64) error {
 		return readError("count", err)
 	}
 	if want != have {
-		return fmt.Errorf("%w: snapshot holds %d facts and says %d", errUnreadable, have, want)
+		return fmt.Errorf("%w: snapshot holds %d facts and says %d", ErrUnreadable, have, want)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func checkCount(r io.ByteReader, have uint64) error {
 // readError tells a snapshot that ends too early from a reader that failed.
 func readError(what string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: snapshot ends in its %s", errUnreadable, what)
+		return fmt.Errorf("%w: snapshot ends in its %s", ErrUnreadable, what)
 	}
 	return fmt.Errorf("snapshot %s: %w", what, err)
 }

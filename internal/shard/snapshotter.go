@@ -66,10 +66,10 @@ func (s *snapshotter[C, M]) save(ctx context.Context, seq uint64, view M) {
 }
 
 func (s *snapshotter[C, M]) write(ctx context.Context, seq uint64, view M) (size int64, err error) {
-	defer catch("machine's snapshot", &err)
+	defer Catch("machine's snapshot", &err)
 	counter := &countingWriter{}
 	err = s.cfg.Journal.SaveSnapshot(ctx, seq, func(w io.Writer) (err error) {
-		defer catch("machine's snapshot", &err) // before the journal's own frames: it has to clean up
+		defer Catch("machine's snapshot", &err) // before the journal's own frames: it has to clean up
 		counter.w = w
 		buffered := bufio.NewWriterSize(counter, frameSize)
 		if err := writeSnapshot(buffered, s.cfg.Events, view.Snapshot); err != nil {

@@ -85,7 +85,7 @@ func (t *term[C, M]) run(ctx context.Context) error {
 // that it would have held is durable already.
 func (t *term[C, M]) saveFinal() {
 	freeze := func() (view M, err error) {
-		defer catch("machine's freeze", &err)
+		defer Catch("machine's freeze", &err)
 		return t.machine.Freeze(), nil
 	}
 	view, err := freeze()
@@ -217,6 +217,10 @@ func (t *term[C, M]) handleSome(now time.Time) (any bool, err error) {
 // handle lets the machine answer one request; the answer waits in the batch. An
 // error means that the machine is broken; the request is answered then.
 func (t *term[C, M]) handle(now time.Time, req *request[C, M]) error {
+	if req.remind {
+		t.gathering.reminder = true
+		return nil
+	}
 	if !req.claim() {
 		return nil
 	}
@@ -237,7 +241,7 @@ func (t *term[C, M]) handle(now time.Time, req *request[C, M]) error {
 
 // decide lets the machine handle a command and puts its facts into the batch.
 func (t *term[C, M]) decide(now time.Time, cmd C, a *answer) (err error) {
-	defer catch("machine", &err)
+	defer Catch("machine", &err)
 	var facts []event.Fact
 	facts, a.answer, a.err = t.machine.Handle(now, cmd)
 	if a.err != nil {
@@ -254,7 +258,7 @@ func (t *term[C, M]) read(read func(M)) (err error) {
 			err = notDone(err)
 		}
 	}()
-	defer catch("caller's read", &err)
+	defer Catch("caller's read", &err)
 	read(t.machine)
 	return nil
 }
@@ -279,18 +283,21 @@ func (t *term[C, M]) handOver() {
 // freeze adds a view of the machine to a batch when somebody wants it. The
 // machine is at this moment exactly what the batch makes durable.
 func (t *term[C, M]) freeze(b *batch[M]) (err error) {
-	if t.failure != nil || b.records() == 0 {
+	if t.failure != nil {
+		b.reminder = false
+	}
+	if t.failure != nil || b.records() == 0 && !b.reminder {
 		return nil // broken: the recovery's commit brings the view
 	}
 	defer func() {
 		if err != nil {
-			b.showView, b.isSnapshot = false, false
+			b.showView, b.isSnapshot, b.reminder = false, false, false
 		}
 	}()
-	defer catch("machine's freeze", &err)
+	defer Catch("machine's freeze", &err)
 	b.showView = t.cfg.ViewWhen != nil && t.cfg.ViewWhen(b.facts)
 	b.isSnapshot = t.snapshotDue(b)
-	if b.showView || b.isSnapshot {
+	if b.showView || b.isSnapshot || b.reminder {
 		b.view = t.machine.Freeze()
 	}
 	return nil
