@@ -36,8 +36,8 @@ var ErrBroken = errors.New("the journal cannot write any more")
 // A Journal keeps the records of one shard in order, numbered from 1 without
 // gaps.
 //
-// Append is called by one goroutine at a time. SaveSnapshot may run beside
-// Append, Replay and LoadSnapshot, but not beside another SaveSnapshot.
+// Append is called by one goroutine at a time. Follow may run beside everything,
+// SaveSnapshot beside all but another SaveSnapshot.
 type Journal interface {
 	// Append makes data durable as the record after last, and returns that
 	// record's number, last+1. The journal does not keep data after the return.
@@ -54,6 +54,14 @@ type Journal interface {
 	// returns. The error is ErrMissing when the record behind after is gone, or
 	// when the journal ends before after.
 	Replay(ctx context.Context, after uint64, apply func(seq uint64, data []byte) error) error
+
+	// Follow is Replay that goes on: it calls apply with every record after the given
+	// one (0: from the first), oldest first, and with those that come, until apply
+	// returns an error (returned as it is) or ctx is done (its cause). The error is
+	// ErrMissing as for Replay, also when records that it has not come to yet are
+	// forgotten behind a snapshot. It is shown no record that could still be taken
+	// back.
+	Follow(ctx context.Context, after uint64, apply func(seq uint64, data []byte) error) error
 
 	// SaveSnapshot stores what write writes as the state after record seq. It is
 	// whole or not there: one that failed or was interrupted while it was written

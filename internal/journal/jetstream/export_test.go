@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -116,3 +117,15 @@ func NewestObject(t *testing.T, e *Engine, bucket string) []byte {
 
 // Say has the server say something, as an error.
 func Say(e *Engine, format string, v ...any) { e.log.Errorf(format, v...) }
+
+// MakeEarlierJournal makes the stream of a shard's journal as it was before
+// journals could be followed.
+func MakeEarlierJournal(t *testing.T, e *Engine, shard int) {
+	t.Helper()
+	_, err := e.js.CreateStream(t.Context(), jetstream.StreamConfig{
+		Name: fmt.Sprintf("MUSTER_SHARD_%d", shard), Subjects: []string{fmt.Sprintf("muster.shard.%d", shard)}, Replicas: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"errors"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -85,5 +86,28 @@ func TestFollowersLeaveNothing(t *testing.T) {
 	}
 	if n := jetstream.Consumers(t, e, "MUSTER_FEED"); n != 0 {
 		t.Errorf("%d consumers are left", n)
+	}
+}
+
+// A journal of an earlier release told nobody of its records.
+func TestFollowJournalOfEarlierRelease(t *testing.T) {
+	e := open(t, t.TempDir())
+	defer mustClose(t, e)
+	jetstream.MakeEarlierJournal(t, e, 0)
+	j := shardJournal(t, e, 0)
+	for last := range uint64(3) {
+		if _, err := j.Append(t.Context(), last, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enough := errors.New("enough")
+	err := j.Follow(t.Context(), 0, func(seq uint64, _ []byte) error {
+		if seq < 3 {
+			return nil
+		}
+		return enough
+	})
+	if !errors.Is(err, enough) {
+		t.Error(err)
 	}
 }

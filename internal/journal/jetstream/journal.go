@@ -29,6 +29,8 @@ type shardJournal struct {
 	stream    jetstream.Stream
 	mark      *mark
 	subject   string
+	told      string // the subject of what is committed
+	questions string // the subject of questions for single messages
 	snapshots snapshots
 }
 
@@ -36,12 +38,15 @@ type shardJournal struct {
 func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error) {
 	subject := fmt.Sprintf("muster.shard.%d", shard)
 	name := fmt.Sprintf("MUSTER_SHARD_%d", shard)
+	told := fmt.Sprintf("muster.told.shard.%d", shard)
 	stream, err := e.stream(ctx, jetstream.StreamConfig{
-		Name:      name,
-		Subjects:  []string{subject},
-		Storage:   jetstream.FileStorage,
-		Retention: jetstream.LimitsPolicy,
-		Replicas:  1,
+		Name:        name,
+		Subjects:    []string{subject},
+		Storage:     jetstream.FileStorage,
+		Retention:   jetstream.LimitsPolicy,
+		AllowDirect: true, // for followers, with what follows
+		RePublish:   &jetstream.RePublish{Source: subject, Destination: told, HeadersOnly: true},
+		Replicas:    1,
 	})
 	if err != nil {
 		return nil, err
@@ -56,7 +61,7 @@ func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error
 		return nil, err
 	}
 	return &shardJournal{
-		engine: e, stream: stream, subject: subject, mark: appended,
+		engine: e, stream: stream, subject: subject, mark: appended, told: told, questions: "$JS.API.DIRECT.GET." + name,
 		snapshots: snapshots{engine: e, bucket: bucket, mark: saved},
 	}, nil
 }

@@ -53,6 +53,42 @@ func (j *Journal) AwaitHeld(ctx context.Context, n int) error {
 	}
 }
 
+// Lag makes those who follow this handle see no further record until catchUp is
+// called: as a replica that is late.
+func (j *Journal) Lag() (catchUp func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.lagging != nil {
+		return func() {}
+	}
+	lagging := make(chan struct{})
+	j.lagging = lagging
+	return func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		if j.lagging == lagging {
+			close(lagging)
+			j.lagging = nil
+		}
+	}
+}
+
+// awaitFollowing waits while the followers of this handle lag.
+func (j *Journal) awaitFollowing(ctx context.Context) error {
+	j.mu.Lock()
+	lagging := j.lagging
+	j.mu.Unlock()
+	if lagging == nil {
+		return nil
+	}
+	select {
+	case <-lagging:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // A heldAppend waits for release.
 type heldAppend struct {
 	last uint64

@@ -34,6 +34,7 @@ type Journal struct {
 	held     []*heldAppend
 	holding  bool
 	arrived  chan struct{} // closed and replaced when an append begins to wait
+	lagging  chan struct{} // closed when followers may go on; nil: they need not wait
 	cut      bool
 	pauses   func() // called while a snapshot is half written
 }
@@ -48,7 +49,7 @@ func New(cfg Config) *Journal {
 	if cfg.MaxRecord == 0 {
 		cfg.MaxRecord = DefaultMaxRecord
 	}
-	return &Journal{store: &store{}, max: cfg.MaxRecord, arrived: make(chan struct{})}
+	return &Journal{store: &store{changed: make(chan struct{})}, max: cfg.MaxRecord, arrived: make(chan struct{})}
 }
 
 // Reopen gives a new handle on the same records, without the faults of this one:
@@ -98,6 +99,11 @@ func (j *Journal) Replay(ctx context.Context, after uint64, apply func(uint64, [
 	if err != nil {
 		return err
 	}
+	return each(ctx, after, records, apply)
+}
+
+// each applies the records that follow the given one.
+func each(ctx context.Context, after uint64, records [][]byte, apply func(uint64, []byte) error) error {
 	for i, data := range records {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -107,6 +113,29 @@ func (j *Journal) Replay(ctx context.Context, after uint64, apply func(uint64, [
 		}
 	}
 	return nil
+}
+
+// Follow calls apply with the records after the given one, and with those that
+// come.
+func (j *Journal) Follow(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
+	for {
+		if err := j.awaitFollowing(ctx); err != nil {
+			return err
+		}
+		records, changed, err := j.store.behind(after)
+		if err != nil {
+			return err
+		}
+		if err := each(ctx, after, records, apply); err != nil {
+			return err
+		}
+		after += uint64(len(records))
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // SaveSnapshot keeps what write writes.

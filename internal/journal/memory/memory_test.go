@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,6 +80,37 @@ func TestHeldAppendLandsLate(t *testing.T) {
 	release()
 	if got := records(t, j); got != 1 {
 		t.Errorf("%d records after the release", got)
+	}
+}
+
+// A follower that lags sees what came meanwhile when it catches up, another
+// handle's sees it at once.
+func TestLag(t *testing.T) {
+	j := memory.New(memory.Config{})
+	catchUp := j.Lag()
+	var followers sync.WaitGroup
+	defer followers.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	follow := func(j journal.Journal) <-chan uint64 {
+		seen := make(chan uint64, 2)
+		followers.Go(func() {
+			_ = j.Follow(ctx, 0, func(seq uint64, _ []byte) error { seen <- seq; return nil })
+		})
+		return seen
+	}
+	late, prompt := follow(j), follow(j.Reopen())
+	if _, err := j.Append(t.Context(), 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-prompt
+	if len(late) > 0 {
+		t.Error("a follower that lags has seen a record")
+	}
+	catchUp()
+	catchUp() // again does no harm
+	if seq := <-late; seq != 1 {
+		t.Errorf("record %d", seq)
 	}
 }
 
