@@ -90,7 +90,7 @@ func New(cfg Config) (*Plane, error) {
 	case len(cfg.Journals) == 0 || len(cfg.Journals) > region.MaxShards:
 		return nil, fmt.Errorf("%d shards: a region has 1 to %d", len(cfg.Journals), region.MaxShards)
 	}
-	cfg.Settings.Fleet.Region = cfg.Region
+	cfg.Settings.Fleet.Region, cfg.Settings.Fleet.TokenSerial = cfg.Region, secrets.tokenSerial
 	cfg.Settings.Shards = len(cfg.Journals)
 	p := &Plane{cfg: cfg, secrets: secrets}
 	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})

@@ -25,16 +25,21 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s. Call RegisterCompute.", c.ComputeName, c.FleetID)
 	}
 	room := fleet.RoomID{Fleet: fleet.ID(fleetID(c.FleetID)), Location: location}
-	check, err := p.authenticate(room, c)
-	if err != nil {
-		return nil, err
+	signed := c.Authorization == "SigV4"
+	if signed {
+		if err := p.checkSignature(c); err != nil {
+			return nil, err
+		}
 	}
 	l := &link{
-		plane: p, follower: p.follow[region.ShardOf(room, len(p.shards))], push: c.Push, replaced: c.Replaced, signed: check == nil,
+		plane: p, follower: p.follow[region.ShardOf(room, len(p.shards))], push: c.Push, replaced: c.Replaced, signed: signed,
 		key: linkKey{room, fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID}},
 	}
 	l.connect = fleet.ConnectProcess{
-		ProcessKey: l.key.process, Check: check, Idempotency: c.IdempotencyToken, SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
+		ProcessKey: l.key.process, Idempotency: c.IdempotencyToken, SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
+	}
+	if !signed { // its token is checked by the room, which knows the compute
+		l.connect.Proof = c.Authorization
 	}
 	return l.open(ctx)
 }
@@ -65,18 +70,6 @@ func (l *link) open(ctx context.Context) (ServerLink, error) {
 		return nil, err
 	}
 	return l, nil
-}
-
-// authenticate checks the signature of a server process, and gives nil, or gives
-// the check of its token. That is made by the room, which knows the compute.
-func (p *Plane) authenticate(room fleet.RoomID, c ServerConnect) (check func(*fleet.Compute) (uint64, bool), err error) {
-	if c.Authorization == "SigV4" {
-		return nil, p.checkSignature(c)
-	}
-	token := c.Authorization
-	return func(compute *fleet.Compute) (serial uint64, ok bool) {
-		return p.secrets.tokenSerial(room, compute, token)
-	}, nil
 }
 
 // checkSignature checks the signature that a server process may send instead

@@ -15,7 +15,7 @@ import (
 type ConnectProcess struct {
 	ProcessKey
 	Token                   uint64
-	Check                   func(*Compute) (token uint64, ok bool) // if set, tells Token, or that the proof is no good; it must be pure
+	Proof                   string // the text of a token: if set, it tells Token
 	Idempotency             string
 	SDKVersion, SDKLanguage string
 }
@@ -25,8 +25,8 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 	if !ok {
 		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s", c.Compute, r.id.Fleet)
 	}
-	if c.Check != nil {
-		if c.Token, ok = c.Check(compute); !ok {
+	if c.Proof != "" {
+		if c.Token, ok = r.settings.TokenSerial(r.id, compute, c.Proof); !ok {
 			return nil, badToken(c.Compute)
 		}
 	}

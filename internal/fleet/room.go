@@ -25,6 +25,10 @@ type Settings struct {
 	ProcessMemory    time.Duration // how long the id of an ended process stays taken
 	NoteMemory       time.Duration // how long fleet events are kept
 	Processes        int           // per compute
+
+	// TokenSerial finds the token of a compute that has the given text. It must be
+	// pure, and the same on all nodes of a region.
+	TokenSerial func(room RoomID, compute *Compute, text string) (serial uint64, ok bool)
 }
 
 // DefaultSettings are those of the managed service where they are known.
