@@ -61,6 +61,7 @@ func announces(facts []event.Fact) bool {
 // shards announce at a time shares one record, and the disk's time.
 type publisher struct {
 	plane   *Plane
+	shards  int
 	news    chan struct{} // holds one when there may be something to publish
 	boxes   []*outbox
 	trimmed time.Time // when the outboxes were last told
@@ -83,14 +84,20 @@ type announcement struct {
 }
 
 func newPublisher(p *Plane, shards int) *publisher {
-	b := &publisher{plane: p, news: make(chan struct{}, 1)}
-	for i := range shards {
-		b.boxes = append(b.boxes, p.placementBox(i))
-		if i == region.MatchmakingShard(shards) {
-			b.boxes = append(b.boxes, p.matchmakingBox(i))
+	b := &publisher{plane: p, shards: shards, news: make(chan struct{}, 1)}
+	b.begin()
+	return b
+}
+
+// begin makes the outboxes anew: what of them is published is for their shards to say.
+func (b *publisher) begin() {
+	b.boxes = nil
+	for i := range b.shards {
+		b.boxes = append(b.boxes, b.plane.placementBox(i))
+		if i == region.MatchmakingShard(b.shards) {
+			b.boxes = append(b.boxes, b.plane.matchmakingBox(i))
 		}
 	}
-	return b
 }
 
 func (p *Plane) placementBox(shard int) *outbox {

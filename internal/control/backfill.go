@@ -210,22 +210,26 @@ func (m *matching) tellProcess(ctx context.Context, gameSessionArn, ticket, reas
 
 // updateProcess tells the process of a game session about a backfill ticket.
 func (m *matching) updateProcess(room fleet.RoomID, g *fleet.GameSession, ticket, reason string) {
-	m.plane.followerOf(room).update(linkKey{room, g.Host}, UpdateGameSessionPush{
+	key, update := linkKey{room, g.Host}, UpdateGameSessionPush{
 		GameSession: m.plane.sessionPush(room, g), FleetID: string(room.Fleet), Location: room.Location,
 		Status: string(g.Status), StatusReason: g.StatusReason, UpdateReason: reason, BackfillTicketID: ticket,
-	})
+	}
+	if !m.plane.followerOf(room).update(key, update) {
+		m.plane.tellNodes(key, update)
+	}
 }
 
 // update pushes what has become of a game session, or keeps it until the process
-// has connected again.
-func (f *follower) update(key linkKey, push UpdateGameSessionPush) {
+// has connected again. (When that is to another node, resumed forgets it here.) It reports whether the process has its socket here.
+func (f *follower) update(key linkKey, push UpdateGameSessionPush) (here bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if l := f.links[key]; l != nil {
 		l.push(push)
-		return
+		return true
 	}
 	f.missed[key] = append(f.missed[key], push)
+	return false
 }
 
 // missedUpdates are the updates that a process has yet to be told, which l tells it.

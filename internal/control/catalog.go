@@ -14,9 +14,13 @@ import (
 func (p *Plane) catalog() *catalog.State { return p.view.Load() }
 
 // change has the catalog carry out a command. When it returns without an
-// error the view holds the outcome.
+// error the view holds the outcome, on all nodes: a caller may go on with any of them.
 func (p *Plane) change(ctx context.Context, c catalog.Command) error {
-	_, err := p.shards[region.CatalogShard].Do(ctx, region.CatalogCommand{Command: c})
+	shard := p.shards[region.CatalogShard]
+	_, err := shard.Do(ctx, region.CatalogCommand{Command: c})
+	if err == nil && p.cfg.Cluster != nil {
+		p.cfg.Cluster.Spread(ctx, region.CatalogShard, shard.Newest())
+	}
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
 )
@@ -18,6 +19,7 @@ type follower struct {
 	plane *Plane
 	shard int
 	rooms map[uint32]fleet.RoomID // by number; the commit goroutine's own
+	led   uint64                  // the leading for which the drivers have begun with this shard; the commit goroutine's own
 
 	recovered chan struct{}     // holds one when the open sockets have to be announced again
 	watches   watches[watchKey] // of game sessions
@@ -56,25 +58,58 @@ func (f *follower) observe(c shard.Commit[*region.Machine]) {
 	}
 	if c.Recovered {
 		f.begin(c.View)
-		f.beginPlacing(c.View)
 		f.watches.tellAll()
+		f.plane.placing.watches.tellAll()
+		f.plane.matching.watches.tellAll()
 	}
+	drives := f.drives(c)
 	for _, fact := range c.Facts {
-		f.placingFact(fact)
+		if drives {
+			f.placingFact(fact)
+		}
 		f.dispatch(fact)
+		f.tellWatches(fact, drives)
 		if f.watches.any() {
 			if ordinal := fleet.ChangedGameSession(fact.Body); ordinal != 0 {
 				f.watches.tell(watchKey{f.rooms[fact.Room], ordinal})
 			}
 		}
 	}
-	f.placingCommitted()
-	f.plane.matching.observe(f, c)
-	if c.Recovered || announces(c.Facts) {
-		wake(f.plane.publisher.news)
+	if drives {
+		f.placingCommitted()
+		f.plane.matching.observe(f, c)
+		if c.HasView || announces(c.Facts) {
+			wake(f.plane.publisher.news)
+		}
 	}
 	if f.plane.cfg.Observe != nil {
 		f.plane.cfg.Observe(f.shard, c.Facts)
+	}
+}
+
+// drives reports whether the facts of a commit are for the drivers: when this node
+// leads, from a commit on that shows the state, with which they begin.
+func (f *follower) drives(c shard.Commit[*region.Machine]) bool {
+	leading := f.plane.leader.number.Load()
+	if leading != 0 && (c.Recovered || c.Reminder) {
+		f.led = leading
+		f.beginPlacing(c.View)
+	}
+	return leading != 0 && f.led == leading
+}
+
+// tellWatches wakes those who wait for what becomes of placements and tickets. The
+// driver of matchmaking, if it runs here, tells whom it concerns by itself.
+func (f *follower) tellWatches(fact event.Fact, drives bool) {
+	switch e := fact.Body.(type) {
+	case *placement.PlacementFulfilled:
+		f.plane.placing.watches.tellIfAny(e.ID)
+	case *placement.PlacementEnded:
+		f.plane.placing.watches.tellIfAny(e.ID)
+	default:
+		if fact.Room == region.MatchmakingRoom && !drives && f.plane.matching.watches.any() {
+			f.plane.matching.watches.tellAll()
+		}
 	}
 }
 
@@ -99,6 +134,8 @@ func (f *follower) dispatch(fact event.Fact) {
 		delete(f.rooms, fact.Room)
 	case *fleet.ProcessConnected:
 		f.connected(linkKey{f.rooms[fact.Room], e.ProcessKey})
+	case *fleet.ProcessResumed:
+		f.resumed(linkKey{f.rooms[fact.Room], e.ProcessKey})
 	case *fleet.GameSessionCreated:
 		if l, room, ok := f.linkOf(fact.Room, e.Host); ok {
 			l.startGameSession(f.plane.startPush(room, e))
@@ -159,6 +196,16 @@ func (f *follower) connected(key linkKey) {
 	defer f.mu.Unlock()
 	if l := f.expected[key].first; l != nil && f.links[key] == nil {
 		f.links[key] = l
+	}
+}
+
+// resumed forgets what a process has missed that has connected to another node: there
+// it hears it.
+func (f *follower) resumed(key linkKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.expected[key].number == 0 && f.links[key] == nil {
+		delete(f.missed, key)
 	}
 }
 

@@ -38,7 +38,6 @@ type matching struct {
 	sessions filledSessions
 	carried  matchSet       // matches that a goroutine sees to
 	working  sync.WaitGroup // goroutines of matches and configurations
-	ended    chan struct{}  // closed when the plane runs no more
 	inbox    inbox
 
 	tickets map[string]*seeker     // those that are not over
@@ -55,9 +54,17 @@ type seeker struct {
 }
 
 func newMatching(p *Plane) *matching {
-	m := &matching{plane: p, ended: make(chan struct{}), inbox: inbox{wake: make(chan struct{}, 1)}, makers: map[string]*matchmaker{}}
-	m.forget()
+	m := &matching{plane: p, inbox: inbox{wake: make(chan struct{}, 1)}}
+	m.begin()
 	return m
+}
+
+// begin forgets everything, before driving begins on this node.
+func (m *matching) begin() {
+	m.forget()
+	m.makers = map[string]*matchmaker{}
+	m.sessions.all()
+	m.inbox.take()
 }
 
 // forget empties what is known of tickets.
@@ -108,7 +115,7 @@ func (i *inbox) take() []any {
 // observe notes what has become durable in a shard. It runs on the shard's commit
 // goroutine.
 func (m *matching) observe(f *follower, c shard.Commit[*region.Machine]) {
-	if c.Recovered {
+	if c.Recovered || c.Reminder {
 		if f.shard == region.MatchmakingShard(len(m.plane.follow)) {
 			m.inbox.put(ticketsBegin{c.View.Matchmaking()})
 		}
@@ -198,7 +205,6 @@ func (m *matching) recover(ctx context.Context, s *matchmaking.State) {
 		return true
 	})
 	m.discard(ctx)
-	m.watches.tellAll()
 }
 
 // tellMissed tells game servers of backfill tickets that ended unnoticed.

@@ -430,14 +430,18 @@ func (p *Plane) ExplainTicket(ctx context.Context, id string) (matcher.Explanati
 	case t.Status != matchmaking.Searching:
 		return matcher.Explanation{}, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is %s; only one that is SEARCHING waits for a match", id, t.Status)
 	}
+	ended := p.leader.ended()
+	if ended == nil {
+		return p.explainElsewhere(ctx, id)
+	}
 	// In the inbox the question stands behind the fact that the ticket searches.
 	q := question{ticket: id, configuration: t.Configuration.ID, answer: make(chan explained, 1)}
 	p.matching.inbox.put(q)
 	select {
 	case a := <-q.answer:
 		return a.explanation, a.err
-	case <-p.matching.ended:
-		return matcher.Explanation{}, fault.New(fault.ServiceUnavailable, "The service is stopping. Try again.")
+	case <-ended:
+		return matcher.Explanation{}, fault.New(fault.ServiceUnavailable, "Matchmaking is changing hands. Try again.")
 	case <-ctx.Done():
 		return matcher.Explanation{}, ctx.Err()
 	}

@@ -32,6 +32,7 @@ type placing struct {
 	recovered chan struct{}   // holds one when resolve has
 
 	mu         sync.Mutex
+	driving    bool                // on this node
 	placements map[string]*pending // that are PENDING, by id
 	lines      map[fleet.RoomID]*line
 	queues     map[string]*servedQueue // by name
@@ -86,12 +87,20 @@ func (a *pending) stepsBefore(b *pending) bool {
 }
 
 func newPlacing(p *Plane) *placing {
-	return &placing{
-		plane: p, news: make(chan struct{}, 1), recovered: make(chan struct{}, 1),
-		placements: map[string]*pending{}, lines: map[fleet.RoomID]*line{}, queues: map[string]*servedQueue{},
-		steps:      btree.NewBTreeGOptions((*pending).stepsBefore, btree.Options{NoLocks: true}),
-		unresolved: map[int]bool{},
-	}
+	d := &placing{plane: p, news: make(chan struct{}, 1), recovered: make(chan struct{}, 1)}
+	d.forgetAll(false)
+	return d
+}
+
+// forgetAll forgets everything, at the beginning and the end of driving on this node.
+// Whatever is still under way finds nothing any more that it belongs to.
+func (d *placing) forgetAll(driving bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.driving = driving
+	d.placements, d.lines, d.queues = map[string]*pending{}, map[fleet.RoomID]*line{}, map[string]*servedQueue{}
+	d.steps = btree.NewBTreeGOptions((*pending).stepsBefore, btree.Options{NoLocks: true})
+	d.posts, d.unresolved, d.suspects, d.revised = nil, map[int]bool{}, nil, false
 }
 
 // A post is a request to a shard: a command, or a read.
@@ -143,6 +152,9 @@ func (d *placing) unlock() {
 func (d *placing) hasStarted(shard int, e *placement.PlacementStarted) {
 	d.mu.Lock()
 	defer d.unlock()
+	if !d.driving {
+		return
+	}
 	p := &pending{request: &e.Request, shard: shard, started: e.At, deadline: e.Deadline}
 	d.placements[e.ID] = p
 	if e.Room == nil {
@@ -196,9 +208,6 @@ func (d *placing) search(list []*pending) {
 // isOver forgets a placement. When it was given up in the middle of an attempt, the
 // attempt's game session must not stay.
 func (d *placing) isOver(id string, inVain bool) {
-	if d.watches.any() {
-		d.watches.tell(id)
-	}
 	d.mu.Lock()
 	defer d.unlock()
 	p := d.placements[id]

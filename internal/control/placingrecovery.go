@@ -22,6 +22,9 @@ import (
 func (d *placing) recover(shard int, view *placement.State) {
 	d.mu.Lock()
 	defer d.unlock()
+	if !d.driving {
+		return
+	}
 	for _, p := range d.placements {
 		if p.shard == shard {
 			d.drop(p)
@@ -45,7 +48,6 @@ func (d *placing) recover(shard int, view *placement.State) {
 	}
 	d.unresolved[shard] = true
 	wake(d.recovered)
-	d.watches.tellAll()
 }
 
 // A suspect is a game session of a placement that may not want it.

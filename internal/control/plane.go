@@ -19,6 +19,7 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/replica"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
@@ -32,6 +33,7 @@ type Config struct {
 	Journals []journal.Journal // one per shard
 	History  journal.History   // of game sessions that are over
 	Feed     journal.Feed      // of events; nil: they are published nowhere
+	Cluster  Cluster           // nil: this process owns all shards
 	Settings region.Settings
 
 	SDKEndpoint   string        // wss://…: where server processes connect
@@ -50,8 +52,9 @@ type Config struct {
 	Metrics shard.Metrics // hooks of all shards; may be zero
 }
 
-// regionShard is a shard that runs the machine of package region.
-type regionShard = shard.Shard[region.Command, *region.Machine]
+// regionShard is a shard that runs the machine of package region, on this node or
+// another.
+type regionShard = replica.Replica[region.Command, *region.Machine]
 
 // A Plane is the control plane of one region.
 type Plane struct {
@@ -68,9 +71,9 @@ type Plane struct {
 
 	verifier, csharpVerifier *sigv4.Verifier // of server processes that sign their request
 
-	placing  *placing  // drives placements
-	matching *matching // drives matchmaking
-
+	leader    leader     // whether the drivers run on this node
+	placing   *placing   // drives placements
+	matching  *matching  // drives matchmaking
 	publisher *publisher // of events
 
 	work      tasks      // that answer server processes
@@ -103,7 +106,7 @@ func New(cfg Config) (*Plane, error) {
 	p.view.Store(catalog.New(cfg.Settings.Catalog))
 	for i, j := range cfg.Journals {
 		p.follow = append(p.follow, newFollower(p, i))
-		p.shards = append(p.shards, shard.New(shard.Config[region.Command, *region.Machine]{
+		p.shards = append(p.shards, p.newShard(i, shard.Config[region.Command, *region.Machine]{
 			Journal: j, Events: region.Events, NewMachine: func() *region.Machine { return region.New(i, &p.cfg.Settings) },
 			Clock: cfg.Clock, Log: cfg.Log.With("shard", i),
 			SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot,
@@ -112,6 +115,19 @@ func New(cfg Config) (*Plane, error) {
 	}
 	return p, nil
 }
+
+// newShard makes the replica of a shard.
+func (p *Plane) newShard(i int, cfg shard.Config[region.Command, *region.Machine]) *regionShard {
+	if p.cfg.Cluster == nil {
+		return replica.New(replica.Config[region.Command, *region.Machine]{Shard: cfg})
+	}
+	return replica.New(replica.Config[region.Command, *region.Machine]{
+		Shard: cfg, Tenures: p.cfg.Cluster.Tenures(i), Peer: p.cfg.Cluster.Peer(i),
+	})
+}
+
+// Shard is the replica of a shard, for those whom other nodes ask.
+func (p *Plane) Shard(i int) *replica.Replica[region.Command, *region.Machine] { return p.shards[i] }
 
 // widestZone is the largest offset of a time zone. The server SDK for C# signs
 // with local time that it calls UTC.
@@ -136,7 +152,6 @@ func viewWhen(shard int) func([]event.Fact) bool {
 // ends for good.
 func (p *Plane) Run(ctx context.Context) error {
 	defer p.work.stop()
-	defer close(p.matching.ended)
 	if err := p.settle(ctx); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
@@ -149,7 +164,7 @@ func (p *Plane) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	parts := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.attend, p.placing.resolve}
+	parts := []func(context.Context) error{p.lead}
 	for _, f := range p.follow {
 		parts = append(parts, f.resumeLinks)
 	}

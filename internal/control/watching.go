@@ -62,6 +62,13 @@ func (w *watches[K]) tell(key K) {
 	}
 }
 
+// tellIfAny is tell, when somebody watches anything.
+func (w *watches[K]) tellIfAny(key K) {
+	if w.any() {
+		w.tell(key)
+	}
+}
+
 // tellAll wakes everybody: the shard was recovered, and what happened meanwhile
 // is not told one by one.
 func (w *watches[K]) tellAll() {

@@ -1,0 +1,212 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matcher"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/replica"
+)
+
+// Of some things there must be one in a region: what drives placements and matchmaking,
+// publishes events and tidies up. The node that owns the shard of the catalog leads: it
+// runs them. They begin with the state of all shards, which they are reminded of, and
+// everything they do can be done twice: so nothing is lost or doubled when the lead
+// changes hands, nor when two nodes believe to lead for a while.
+
+// A Cluster is what a control plane needs of the nodes that it shares its shards with.
+type Cluster interface {
+	// Tenures is where the times come from for which this node owns a shard.
+	Tenures(shard int) <-chan replica.Tenure
+
+	// Peer reaches the owner of a shard.
+	Peer(shard int) replica.Peer[region.Command]
+
+	// Spread waits until every other node that lives has applied a record of a shard,
+	// as long as it takes to know that one does not live.
+	Spread(ctx context.Context, shard int, seq uint64)
+
+	// Tell sends a message to all other nodes, to Plane.Hear, at most once.
+	Tell(message []byte)
+
+	// AskLead has the Plane.Answer of the node that leads answer a question.
+	AskLead(ctx context.Context, question []byte) (answer []byte, err error)
+}
+
+// A leader says whether this node leads.
+type leader struct {
+	number atomic.Uint64 // not 0 while it does; another one each time
+
+	mu   sync.Mutex
+	last uint64
+	over chan struct{} // while it does: closed at the end
+}
+
+// ended is closed when this node does not lead any more; nil when it does not.
+func (l *leader) ended() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
+}
+
+func (l *leader) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	l.over = make(chan struct{})
+	l.number.Store(l.last)
+}
+
+func (l *leader) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number.Store(0)
+	close(l.over)
+	l.over = nil
+}
+
+// lead runs the drivers whenever this node leads, until ctx is done.
+func (p *Plane) lead(ctx context.Context) error {
+	catalog := p.shards[region.CatalogShard]
+	for ctx.Err() == nil {
+		if !catalog.Owned() {
+			select {
+			case <-catalog.Roles():
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if err := p.leadOnce(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leadOnce leads until another node does, or ctx is done.
+func (p *Plane) leadOnce(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := p.settle(ctx); err != nil && ctx.Err() == nil {
+		p.cfg.Log.Warn("the history does not answer; listings may show what is moved there twice", "err", err)
+	}
+	p.unsettled = false
+	p.placing.forgetAll(true)
+	p.matching.begin()
+	p.publisher.begin()
+	p.leader.begin()
+	defer func() {
+		p.leader.end()
+		p.placing.forgetAll(false)
+	}()
+	for _, s := range p.shards {
+		s.Remind()
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.attend, p.placing.resolve} {
+		group.Go(func() error { return run(ctx) })
+	}
+	group.Go(func() error {
+		defer cancel()
+		p.awaitSuccessor(ctx)
+		return nil
+	})
+	return group.Wait()
+}
+
+// awaitSuccessor returns when this node does not own the catalog any more.
+func (p *Plane) awaitSuccessor(ctx context.Context) {
+	catalog := p.shards[region.CatalogShard]
+	for catalog.Owned() {
+		select {
+		case <-catalog.Roles():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// A message is what the plane of one node tells those of all others.
+type message struct {
+	Location string                `json:"location"`
+	Fleet    fleet.ID              `json:"fleet"`
+	Compute  string                `json:"compute"`
+	Process  string                `json:"process"`
+	Update   UpdateGameSessionPush `json:"update"`
+}
+
+// Hear takes a message of another node.
+func (p *Plane) Hear(data []byte) {
+	var m message
+	if err := json.Unmarshal(data, &m); err != nil {
+		p.cfg.Log.Warn("a message of another node cannot be read", "err", err)
+		return
+	}
+	key := linkKey{fleet.RoomID{Fleet: m.Fleet, Location: m.Location}, fleet.ProcessKey{Compute: m.Compute, ID: m.Process}}
+	p.followerOf(key.room).update(key, m.Update)
+}
+
+// tellNodes tells the other nodes of an update, for the one that has the socket.
+func (p *Plane) tellNodes(key linkKey, update UpdateGameSessionPush) {
+	if p.cfg.Cluster == nil {
+		return
+	}
+	data, err := json.Marshal(message{
+		Fleet: key.room.Fleet, Location: key.room.Location, Compute: key.process.Compute, Process: key.process.ID, Update: update,
+	})
+	if err != nil {
+		p.cfg.Log.Error("an update cannot be written", "err", err)
+		return
+	}
+	p.cfg.Cluster.Tell(data)
+}
+
+// An explanationAnswer is the answer to the one question that nodes have: why a ticket
+// waits. The question is its id.
+type explanationAnswer struct {
+	Explanation matcher.Explanation `json:"explanation"`
+	Fault       fault.Kind          `json:"fault,omitempty"` // with Message: there is none
+	Message     string              `json:"message,omitempty"`
+}
+
+// explainElsewhere asks the node that leads why a ticket waits.
+func (p *Plane) explainElsewhere(ctx context.Context, ticket string) (matcher.Explanation, error) {
+	away := fault.New(fault.ServiceUnavailable, "Matchmaking is changing hands. Try again.")
+	if p.cfg.Cluster == nil {
+		return matcher.Explanation{}, away
+	}
+	data, err := p.cfg.Cluster.AskLead(ctx, []byte(ticket))
+	if err != nil {
+		return matcher.Explanation{}, away
+	}
+	var a explanationAnswer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return matcher.Explanation{}, fault.Internal(err)
+	}
+	if a.Fault != "" {
+		return matcher.Explanation{}, fault.New(a.Fault, "%s", a.Message)
+	}
+	return a.Explanation, nil
+}
+
+// Answer answers a question of another node, if this one leads.
+func (p *Plane) Answer(ctx context.Context, question []byte) (answer []byte, ok bool) {
+	if p.leader.ended() == nil {
+		return nil, false
+	}
+	var a explanationAnswer
+	var err error
+	if a.Explanation, err = p.ExplainTicket(ctx, string(question)); err != nil {
+		f := fault.Of(err)
+		a.Fault, a.Message = f.Kind, f.Message
+	}
+	answer, err = json.Marshal(a)
+	return answer, err == nil
+}

@@ -1,0 +1,63 @@
+package replica
+
+import (
+	"errors"
+
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// A barrier gathers reads: those that came before the owner was asked share its
+// answer, those that come meanwhile the next one.
+type barrier[M any] struct {
+	next   []pendingRead[M]
+	asking bool
+}
+
+// A pendingRead is a read that does not know yet for which record it has to wait.
+type pendingRead[M any] struct {
+	read func(M)
+	done func(err error)
+}
+
+func (b *barrier[M]) take() []pendingRead[M] {
+	taken := b.next
+	b.next = nil
+	return taken
+}
+
+// peek reads here, behind a barrier.
+func (r *Replica[C, M]) peek(read func(M), done func(err error)) {
+	r.mu.Lock()
+	r.barrier.next = append(r.barrier.next, pendingRead[M]{read, done})
+	r.mu.Unlock()
+	r.raise()
+}
+
+// raise asks the owner, if somebody waits and nobody has asked.
+func (r *Replica[C, M]) raise() {
+	r.mu.Lock()
+	if r.barrier.asking || len(r.barrier.next) == 0 {
+		r.mu.Unlock()
+		return
+	}
+	r.barrier.asking = true
+	reads := r.barrier.take()
+	r.mu.Unlock()
+	r.cfg.Peer.Barrier(func(seq uint64, err error) {
+		r.mu.Lock()
+		r.barrier.asking = false
+		if errors.Is(err, shard.ErrOutcomeUnknown) && !r.ended {
+			r.barrier.next = append(reads, r.barrier.next...) // its owner has failed: the next one is asked
+			reads = nil
+		}
+		r.mu.Unlock()
+		r.raise()
+		for _, read := range reads {
+			if err != nil {
+				read.done(failure(err))
+				continue
+			}
+			r.await(waiter[M]{seq: seq, read: read.read, done: read.done})
+		}
+	})
+}

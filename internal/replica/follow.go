@@ -1,0 +1,183 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// follow applies what becomes durable, until ctx is done. An error is final.
+func (r *Replica[C, M]) follow(ctx context.Context) error {
+	wait := shard.Retry{Backoff: r.cfg.Shard.Backoff}
+	for {
+		begin := r.cfg.Shard.Clock.Now()
+		err := r.followOnce(ctx)
+		wait.Served(r.cfg.Shard.Clock.Since(begin))
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case isFinal(err):
+			return fmt.Errorf("follow: %w", err)
+		}
+		r.cfg.Shard.Log.Warn("the shard's journal cannot be followed; trying again", "error", err)
+		if !wait.Wait(ctx, r.cfg.Shard.Clock) {
+			return nil
+		}
+	}
+}
+
+// followOnce follows from where the machine stands; from the newest snapshot when
+// there is none that can be used.
+func (r *Replica[C, M]) followOnce(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errLost) {
+			r.mu.Lock()
+			r.dropMachine()
+			r.mu.Unlock()
+		}
+	}()
+	defer shard.Catch("machine of a replica", &err)
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	after, apply := r.applied, r.apply
+	if err := r.cfg.Shard.Journal.Replay(ctx, after, apply); err != nil {
+		return r.lost(err)
+	}
+	r.loadedOnce()
+	return r.lost(r.cfg.Shard.Journal.Follow(ctx, r.applied, apply))
+}
+
+// errLost says that records could not be read, and the machine is as good as before.
+var errLost = errors.New("the journal was lost sight of")
+
+// lost tells errors that leave the machine as it is from others.
+func (r *Replica[C, M]) lost(err error) error {
+	if err == nil || errors.Is(err, journal.ErrMissing) || errors.Is(err, shard.ErrUnreadable) || errors.Is(err, errNotApplied) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errLost, err)
+}
+
+// load reads the newest snapshot, unless the machine can be used, and shows the
+// observer where it begins.
+func (r *Replica[C, M]) load(ctx context.Context) error {
+	if r.usable { // only this goroutine changes it
+		return nil
+	}
+	machine := r.cfg.Shard.NewMachine()
+	seq, err := shard.RestoreSnapshot(ctx, r.cfg.Shard.Journal, r.cfg.Shard.Events, machine.Restore)
+	if err != nil {
+		return err
+	}
+	r.showing.Lock()
+	defer r.showing.Unlock()
+	r.mu.Lock()
+	r.machine, r.usable, r.applied = machine, true, seq
+	commit := shard.Commit[M]{Seq: seq, Recovered: true, HasView: true, View: machine.Freeze()}
+	r.mu.Unlock()
+	return r.show(commit)
+}
+
+func (r *Replica[C, M]) loadedOnce() {
+	select {
+	case <-r.loaded:
+	default:
+		close(r.loaded)
+	}
+}
+
+// errNotApplied says that the machine is not to be used any more.
+var errNotApplied = errors.New("a record was not applied")
+
+// apply applies one record.
+func (r *Replica[C, M]) apply(seq uint64, data []byte) error {
+	r.showing.Lock()
+	defer r.showing.Unlock()
+	commit, err := r.advance(seq, data)
+	if err == nil {
+		err = r.show(commit)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: record %d: %w", errNotApplied, seq, err)
+	}
+	return nil
+}
+
+// Remind is shard.Shard.Remind.
+func (r *Replica[C, M]) Remind() {
+	if s := r.shard(); s != nil {
+		s.Remind()
+		return
+	}
+	r.showing.Lock()
+	defer r.showing.Unlock()
+	r.mu.Lock()
+	if !r.usable { // the observer is about to be shown the state
+		r.mu.Unlock()
+		return
+	}
+	commit := shard.Commit[M]{Seq: r.applied, HasView: true, View: r.machine.Freeze(), Reminder: true}
+	r.mu.Unlock()
+	if err := r.show(commit); err != nil {
+		r.cfg.Shard.Log.Error("a reminder failed", "error", err)
+	}
+}
+
+// advance brings the machine to a record.
+func (r *Replica[C, M]) advance(seq uint64, data []byte) (commit shard.Commit[M], err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer shard.Catch("machine of a replica", &err)
+	if seq != r.applied+1 {
+		return commit, fmt.Errorf("%w: it follows record %d", journal.ErrMissing, r.applied)
+	}
+	record, err := shard.ReadRecord(data)
+	if err != nil {
+		return commit, fmt.Errorf("%w: %w", shard.ErrUnreadable, err)
+	}
+	commit.Seq = seq
+	err = record.Each(r.cfg.Shard.Events, func(f event.Fact) error {
+		r.machine.Apply(f)
+		commit.Facts = append(commit.Facts, f)
+		return nil
+	})
+	if err != nil {
+		return commit, fmt.Errorf("%w: %w", shard.ErrUnreadable, err)
+	}
+	r.applied = seq
+	when := r.cfg.Shard.ViewWhen
+	commit.Recovered = record.Opening
+	if commit.HasView = record.Opening || when != nil && when(commit.Facts); commit.HasView {
+		commit.View = r.machine.Freeze()
+	}
+	return commit, nil
+}
+
+// show shows a commit to the observer, and answers those who have waited for it.
+func (r *Replica[C, M]) show(commit shard.Commit[M]) (err error) {
+	if r.cfg.Shard.Observe != nil {
+		defer shard.Catch("observer", &err)
+		r.cfg.Shard.Observe(commit)
+	}
+	r.mu.Lock()
+	r.observed = commit.Seq
+	r.mu.Unlock()
+	r.giveDue()
+	return nil
+}
+
+// awaitReady closes ready when the first read was answered.
+func (r *Replica[C, M]) awaitReady(ctx context.Context) {
+	wait := shard.Retry{Backoff: r.cfg.Shard.Backoff}
+	for r.Read(ctx, func(M) {}) != nil {
+		if !wait.Wait(ctx, r.cfg.Shard.Clock) {
+			return
+		}
+	}
+	close(r.ready)
+}

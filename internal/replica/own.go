@@ -1,0 +1,137 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// own runs the shard for a tenure. An error is final.
+func (r *Replica[C, M]) own(ctx context.Context, t Tenure) error {
+	defer t.Ended()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := r.begin(t)
+	stepDown := make(chan struct{})
+	go func() {
+		defer close(stepDown)
+		select {
+		case <-t.Done:
+		case <-ctx.Done():
+		}
+		r.setOwner(s, nil) // first: what comes now is for the next owner
+		cancel()
+	}()
+	err := s.Run(ctx)
+	cancel()
+	<-stepDown
+	r.takeBack(s.Rest())
+	switch {
+	case err == nil:
+		return nil
+	case isFinal(err):
+		return err
+	case errors.Is(err, journal.ErrFenced):
+		r.cfg.Shard.Log.Info("another node owns the shard now", "reason", err)
+	default:
+		r.cfg.Shard.Log.Warn("the shard ended and is followed now", "reason", err)
+	}
+	return nil
+}
+
+// isFinal reports whether this process can do nothing for the shard any more.
+func isFinal(err error) bool {
+	return errors.Is(err, shard.ErrUnreadable) || errors.Is(err, journal.ErrBroken)
+}
+
+// begin makes the shard of a tenure, from the machine of the replica if that can be
+// used. Whoever waits for a record waits for the shard from now on.
+func (r *Replica[C, M]) begin(t Tenure) *shard.Shard[C, M] {
+	cfg := r.cfg.Shard
+	cfg.Holds = t.Holds
+	r.mu.Lock()
+	if r.usable {
+		cfg.Start = &shard.State[M]{Machine: r.machine, Seq: r.applied}
+	}
+	r.dropMachine()
+	s := shard.New(cfg)
+	r.setOwner(nil, s)
+	waiting := r.waiting.takeAll()
+	r.mu.Unlock()
+	for i := range waiting {
+		r.ask(s, waiting[i])
+	}
+	return s
+}
+
+// takeBack goes on with the machine that a shard left, if it left one.
+func (r *Replica[C, M]) takeBack(rest *shard.State[M]) {
+	if rest == nil {
+		return // it is read anew
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.machine, r.usable, r.applied, r.observed = rest.Machine, true, rest.Seq, rest.Seq
+}
+
+// dropMachine forgets the machine. mu is held.
+func (r *Replica[C, M]) dropMachine() {
+	var none M
+	r.machine, r.usable, r.applied, r.observed = none, false, 0, 0
+}
+
+// ask has the shard answer one who waits: when it serves everything is applied.
+func (r *Replica[C, M]) ask(s *shard.Shard[C, M], w waiter[M]) {
+	read := w.read
+	if read == nil {
+		read = func(M) {}
+	}
+	s.Peek(read, func(err error) {
+		if errors.Is(err, shard.ErrStopped) {
+			r.setOwner(s, nil)
+			r.await(w)
+			return
+		}
+		w.give(err)
+	})
+}
+
+// Serve handles a command that came from another node: done is called exactly once,
+// with what Peer.Send is to give there. The error has ErrNotOwner in its chain when
+// this process does not own the shard, and has not handled the command.
+func (r *Replica[C, M]) Serve(cmd C, done func(answer any, seq uint64, err error)) {
+	s := r.shard()
+	if s == nil {
+		done(nil, 0, ErrNotOwner)
+		return
+	}
+	s.Follow(cmd, func(answer any, err error) {
+		if errors.Is(err, shard.ErrStopped) {
+			done(nil, 0, ErrNotOwner)
+			return
+		}
+		done(answer, s.Durable(), err)
+	})
+}
+
+// ServeBarrier answers a Peer's Barrier of another node.
+func (r *Replica[C, M]) ServeBarrier(done func(seq uint64, err error)) {
+	s := r.shard()
+	if s == nil {
+		done(0, ErrNotOwner)
+		return
+	}
+	s.Peek(func(M) {}, func(err error) {
+		if errors.Is(err, shard.ErrStopped) {
+			err = ErrNotOwner
+		}
+		done(s.Durable(), err)
+	})
+}
+
+// ErrNotOwner says that this process does not own the shard. What was asked for was
+// not done.
+var ErrNotOwner = fmt.Errorf("%w: this node does not own the shard", shard.ErrNotDone)
