@@ -63,22 +63,22 @@ func float16(v float64) (half uint16, ok bool) {
 // Float reads a floating-point number.
 func (r *MapReader) Float() float64 {
 	size, number := 0, func([]byte) float64 { return 0 }
+	data := r.data[r.at:]
 	switch {
-	case len(r.data) == 0:
-	case r.data[0] == cborFloat16:
+	case len(data) == 0:
+	case data[0] == cborFloat16:
 		size, number = 2, func(b []byte) float64 { return fromFloat16(binary.BigEndian.Uint16(b)) }
-	case r.data[0] == cborFloat32:
+	case data[0] == cborFloat32:
 		size, number = 4, func(b []byte) float64 { return float64(math.Float32frombits(binary.BigEndian.Uint32(b))) }
-	case r.data[0] == cborFloat64:
+	case data[0] == cborFloat64:
 		size, number = 8, func(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
 	}
-	if r.failed || size == 0 || len(r.data) <= size {
+	if r.failed || size == 0 || len(data) <= size {
 		r.failed = true
 		return 0
 	}
-	v := number(r.data[1:])
-	r.data = r.data[1+size:]
-	return v
+	r.at += 1 + size
+	return number(data[1:])
 }
 
 // fromFloat16 is a number of 16 bits.

@@ -12,6 +12,7 @@ import (
 // from its beginning. So there is one meaning of the bytes, and one set of errors.
 type MapReader struct {
 	data   []byte
+	at     int // what is before it has been read
 	failed bool
 }
 
@@ -20,7 +21,7 @@ func ReadMap(data []byte) MapReader { return MapReader{data: data} }
 
 // End returns what is behind that which was read; it is not ok when the cbor
 // library has to read it, because something is different.
-func (r *MapReader) End() (rest []byte, ok bool) { return r.data, !r.failed }
+func (r *MapReader) End() (rest []byte, ok bool) { return r.data[r.at:], !r.failed }
 
 // Fields calls field with the key of each field of a map, which reads the value.
 func (r *MapReader) Fields(field func(key uint64)) {
@@ -60,7 +61,7 @@ func (r *MapReader) Int32() int32 {
 // Int reads a number that may be negative.
 func (r *MapReader) Int() int64 {
 	major := byte(majorUint)
-	if len(r.data) > 0 && r.data[0]&0xe0 == majorInt {
+	if r.at < len(r.data) && r.data[r.at]&0xe0 == majorInt {
 		major = majorInt
 	}
 	v := r.head(major)
@@ -78,11 +79,11 @@ func (r *MapReader) Time() Time { return Time(r.Int()) }
 
 // True reads a boolean that is true.
 func (r *MapReader) True() bool {
-	if len(r.data) == 0 || r.data[0] != cborTrue {
+	if r.at == len(r.data) || r.data[r.at] != cborTrue {
 		r.failed = true
 		return false
 	}
-	r.data = r.data[1:]
+	r.at++
 	return true
 }
 
@@ -120,12 +121,12 @@ func (r *MapReader) Texts() []string {
 
 // ReadList reads a list of what read reads.
 func ReadList[T any](r *MapReader, read func(v *T)) []T {
-	if len(r.data) > 0 && r.data[0] == cborNull {
-		r.data = r.data[1:]
+	if r.at < len(r.data) && r.data[r.at] == cborNull {
+		r.at++
 		return nil
 	}
 	n := r.head(majorArray)
-	if n > uint64(len(r.data)) { // an item is a byte or more
+	if n > r.left() { // an item is a byte or more
 		r.failed = true
 	}
 	if r.failed {
@@ -143,25 +144,34 @@ func ReadList[T any](r *MapReader, read func(v *T)) []T {
 // view reads bytes or a text without a copy.
 func (r *MapReader) view(major byte) []byte {
 	n := r.head(major)
-	if n > uint64(len(r.data)) {
+	if n > r.left() {
 		r.failed = true
 	}
 	if r.failed {
 		return nil
 	}
-	b := r.data[:n]
-	r.data = r.data[n:]
-	return b
+	from := r.at
+	r.at += int(n)
+	return r.data[from:r.at]
 }
+
+// left is the number of bytes that have not been read.
+func (r *MapReader) left() uint64 { return uint64(len(r.data) - r.at) }
 
 // head reads the head of an item of the major type: its number.
 func (r *MapReader) head(major byte) uint64 {
-	n, rest, ok := readHead(r.data, major)
+	if r.at < len(r.data) && !r.failed {
+		if n := r.data[r.at] ^ major; n <= oneByte { // as most are
+			r.at++
+			return uint64(n)
+		}
+	}
+	n, rest, ok := readHead(r.data[r.at:], major)
 	if !ok || r.failed {
 		r.failed = true
 		return 0
 	}
-	r.data = rest
+	r.at = len(r.data) - len(rest)
 	return n
 }
 

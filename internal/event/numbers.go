@@ -23,7 +23,7 @@ func (w *MapWriter) OptNumbers(key byte, numbers map[string]float64) {
 // library: one may stand there twice.
 func (r *MapReader) Numbers() map[string]float64 {
 	n := r.head(majorMap)
-	if n > uint64(len(r.data)) { // an item is a byte or more
+	if n > r.left() { // an item is a byte or more
 		r.failed = true
 	}
 	if r.failed {
