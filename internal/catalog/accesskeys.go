@@ -18,15 +18,15 @@ type AccessKey struct {
 
 // PutAccessKey stores a key, in the place of one with the same id.
 type PutAccessKey struct {
-	ID           string
-	SealedSecret []byte
-	Name         string
-	Created      event.Time
+	ID           string     `cbor:"1,keyasint,omitzero"`
+	SealedSecret []byte     `cbor:"2,keyasint,omitzero"`
+	Name         string     `cbor:"3,keyasint,omitzero"`
+	Created      event.Time `cbor:"4,keyasint,omitzero"`
 }
 
 // DeleteAccessKey deletes a key. NotFound.
 type DeleteAccessKey struct {
-	ID string
+	ID string `cbor:"1,keyasint,omitzero"`
 }
 
 // AccessKeyPut follows PutAccessKey.

@@ -38,23 +38,26 @@ type Alias struct {
 // a routing that is mixed, incomplete or leads to an unknown fleet (the API
 // models no NotFound here), LimitExceeded, TaggingFailed.
 type CreateAlias struct {
-	ID, Name, Description string
-	Routing               Routing
-	Tags                  []Tag
+	ID          string  `cbor:"1,keyasint,omitzero"`
+	Name        string  `cbor:"2,keyasint,omitzero"`
+	Description string  `cbor:"3,keyasint,omitzero"`
+	Routing     Routing `cbor:"4,keyasint"`
+	Tags        []Tag   `cbor:"5,keyasint,omitzero"`
 }
 
 // UpdateAlias changes what is given; nil leaves it as it is. A routing is
 // replaced whole. NotFound for the alias and for the fleet, InvalidRequest for a
 // routing that is mixed or incomplete.
 type UpdateAlias struct {
-	ID                string
-	Name, Description *string
-	Routing           *Routing
+	ID          string   `cbor:"1,keyasint,omitzero"`
+	Name        *string  `cbor:"2,keyasint,omitzero"`
+	Description *string  `cbor:"3,keyasint,omitzero"`
+	Routing     *Routing `cbor:"4,keyasint,omitzero"`
 }
 
 // DeleteAlias deletes an alias. NotFound.
 type DeleteAlias struct {
-	ID string
+	ID string `cbor:"1,keyasint,omitzero"`
 }
 
 // AliasCreated follows CreateAlias; its tags follow as ResourceTagged.

@@ -43,14 +43,14 @@ type Attributes struct {
 // it is. NotFound, InvalidFleetStatus unless the fleet is ACTIVE,
 // InvalidRequest, LimitExceeded.
 type UpdateFleetAttributes struct {
-	Fleet            string
-	Name             *string
-	Description      *string
-	Cost             *string
-	ProtectionPolicy *ProtectionPolicy // for game sessions created from now on
-	CreationLimit    *CreationLimit    // zero in both numbers lifts the limit
-	MetricGroups     []string          // empty: as it is
-	EventID          string            // for the fleet event of a changed protection policy
+	Fleet            string            `cbor:"1,keyasint,omitzero"`
+	Name             *string           `cbor:"2,keyasint,omitzero"`
+	Description      *string           `cbor:"3,keyasint,omitzero"`
+	Cost             *string           `cbor:"4,keyasint,omitzero"`
+	ProtectionPolicy *ProtectionPolicy `cbor:"5,keyasint,omitzero"` // for game sessions created from now on
+	CreationLimit    *CreationLimit    `cbor:"6,keyasint,omitzero"` // zero in both numbers lifts the limit
+	MetricGroups     []string          `cbor:"7,keyasint,omitzero"` // empty: as it is
+	EventID          string            `cbor:"8,keyasint,omitzero"` // for the fleet event of a changed protection policy
 }
 
 // FleetAttributesUpdated follows UpdateFleetAttributes; it holds all attributes

@@ -20,12 +20,15 @@ type ComputeClaim struct {
 // Conflict when the name is taken at another location; InvalidRequest for a
 // location that the fleet does not have ACTIVE; LimitExceeded.
 type ClaimCompute struct {
-	Fleet, Name, Location string
+	Fleet    string `cbor:"1,keyasint,omitzero"`
+	Name     string `cbor:"2,keyasint,omitzero"`
+	Location string `cbor:"3,keyasint,omitzero"`
 }
 
 // ReleaseCompute gives a name back. A name that is not claimed changes nothing.
 type ReleaseCompute struct {
-	Fleet, Name string
+	Fleet string `cbor:"1,keyasint,omitzero"`
+	Name  string `cbor:"2,keyasint,omitzero"`
 }
 
 // ComputeClaimed follows ClaimCompute.

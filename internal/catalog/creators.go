@@ -22,15 +22,17 @@ type CreatorWindow struct {
 // where there is a policy; LimitExceeded.
 // Source: API reference, ResourceCreationLimitPolicy.
 type ClaimCreation struct {
-	Fleet, Creator string
-	At             event.Time
+	Fleet   string     `cbor:"1,keyasint,omitzero"`
+	Creator string     `cbor:"2,keyasint,omitzero"`
+	At      event.Time `cbor:"3,keyasint,omitzero"`
 }
 
 // ReleaseCreation takes back a ClaimCreation whose game session did not come
 // about. What is not counted (any more) changes nothing.
 type ReleaseCreation struct {
-	Fleet, Creator string
-	At             event.Time // that of the claim
+	Fleet   string     `cbor:"1,keyasint,omitzero"`
+	Creator string     `cbor:"2,keyasint,omitzero"`
+	At      event.Time `cbor:"3,keyasint,omitzero"` // that of the claim
 }
 
 // CreationClaimed follows ClaimCreation.

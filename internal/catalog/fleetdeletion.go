@@ -8,7 +8,7 @@ import (
 // DeleteFleet begins the end of a fleet: it becomes DELETING and takes no new
 // locations and computes. NotFound; InvalidFleetStatus when it is DELETING.
 type DeleteFleet struct {
-	Fleet string
+	Fleet string `cbor:"1,keyasint,omitzero"`
 }
 
 // FinishFleetDeletion makes a DELETING fleet TERMINATED once its computes and
@@ -16,8 +16,8 @@ type DeleteFleet struct {
 // creators. Aliases that point to it stay. Repeating it changes nothing.
 // NotFound; InvalidFleetStatus for a fleet that is not being deleted.
 type FinishFleetDeletion struct {
-	Fleet   string
-	EventID string // for FLEET_DELETED
+	Fleet   string `cbor:"1,keyasint,omitzero"`
+	EventID string `cbor:"2,keyasint,omitzero"` // for FLEET_DELETED
 }
 
 // FleetDeletionStarted follows DeleteFleet.

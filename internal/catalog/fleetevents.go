@@ -45,10 +45,12 @@ type FleetEvent struct {
 // the catalog: a crashed server process, an activation that took too long. An id
 // that the log holds changes nothing. NotFound.
 type RecordFleetEvent struct {
-	Fleet, ID     string
-	Code, Message string
-	At            event.Time // zero: now
-	Count         int32      // 1 to 101; 0: once
+	Fleet   string     `cbor:"1,keyasint,omitzero"`
+	ID      string     `cbor:"2,keyasint,omitzero"`
+	Code    string     `cbor:"3,keyasint,omitzero"`
+	Message string     `cbor:"4,keyasint,omitzero"`
+	At      event.Time `cbor:"5,keyasint,omitzero"` // zero: now
+	Count   int32      `cbor:"6,keyasint,omitzero"` // 1 to 101; 0: once
 }
 
 // FleetEventRecorded follows RecordFleetEvent, and the commands that change a

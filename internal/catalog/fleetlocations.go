@@ -25,9 +25,9 @@ type FleetLocation struct {
 // InvalidFleetStatus, Conflict for a location that the fleet has, InvalidRequest
 // for repeated or non-custom names, LimitExceeded.
 type AddFleetLocations struct {
-	Fleet     string
-	Locations []string
-	EventIDs  []string // for the fleet events: one per location
+	Fleet     string   `cbor:"1,keyasint,omitzero"`
+	Locations []string `cbor:"2,keyasint,omitzero"`
+	EventIDs  []string `cbor:"3,keyasint,omitzero"` // for the fleet events: one per location
 }
 
 // RemoveFleetLocations begins to remove locations from an ACTIVE fleet: they
@@ -36,9 +36,9 @@ type AddFleetLocations struct {
 // location that it does not have, InvalidFleetStatus, InvalidRequest for
 // repeated names.
 type RemoveFleetLocations struct {
-	Fleet     string
-	Locations []string
-	EventIDs  []string // for the fleet events: one per location
+	Fleet     string   `cbor:"1,keyasint,omitzero"`
+	Locations []string `cbor:"2,keyasint,omitzero"`
+	EventIDs  []string `cbor:"3,keyasint,omitzero"` // for the fleet events: one per location
 }
 
 // FinishFleetLocationRemoval ends the removal of a location once its computes
@@ -46,8 +46,9 @@ type RemoveFleetLocations struct {
 // nothing. NotFound for the fleet; InvalidRequest for a location that is not
 // being removed.
 type FinishFleetLocationRemoval struct {
-	Fleet, Location string
-	EventID         string // for LOCATION_STATE_DELETED
+	Fleet    string `cbor:"1,keyasint,omitzero"`
+	Location string `cbor:"2,keyasint,omitzero"`
+	EventID  string `cbor:"3,keyasint,omitzero"` // for LOCATION_STATE_DELETED
 }
 
 // FleetLocationsAdded follows AddFleetLocations.

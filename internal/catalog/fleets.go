@@ -39,13 +39,13 @@ type Fleet struct {
 // bad attributes; NotFound for a location that does not exist; Conflict when the
 // id is taken; LimitExceeded, TaggingFailed.
 type CreateFleet struct {
-	ID          string
-	ComputeType string // "ANYWHERE"; "" means EC2, as in the API
-	Attributes         // protection policy and metric groups have defaults
-	Locations   []string
-	Runtime     *RuntimeConfiguration // nil: none
-	Tags        []Tag
-	EventIDs    []string // for the fleet events: EventCount of them
+	ID          string                `cbor:"1,keyasint,omitzero"`
+	ComputeType string                `cbor:"2,keyasint,omitzero"` // "ANYWHERE"; "" means EC2, as in the API
+	Attributes                        // protection policy and metric groups have defaults
+	Locations   []string              `cbor:"3,keyasint,omitzero"`
+	Runtime     *RuntimeConfiguration `cbor:"4,keyasint,omitzero"` // nil: none
+	Tags        []Tag                 `cbor:"5,keyasint,omitzero"`
+	EventIDs    []string              `cbor:"6,keyasint,omitzero"` // for the fleet events: EventCount of them
 }
 
 // EventCount is the number of fleet events that carrying out c records:

@@ -14,15 +14,15 @@ type Location struct {
 // CreateLocation makes a custom location. Conflict when it exists,
 // LimitExceeded, TaggingFailed.
 type CreateLocation struct {
-	Name string // "custom-…", 8 to 64 characters; validated by the caller
-	Tags []Tag
+	Name string `cbor:"1,keyasint,omitzero"` // "custom-…", 8 to 64 characters; validated by the caller
+	Tags []Tag  `cbor:"2,keyasint,omitzero"`
 }
 
 // DeleteLocation deletes a custom location. It is allowed while fleets refer to
 // it: these show it as NOT_FOUND and take no new computes there, until a
 // location of that name is created again. NotFound when there is none.
 type DeleteLocation struct {
-	Name string
+	Name string `cbor:"1,keyasint,omitzero"`
 }
 
 // LocationCreated follows CreateLocation; its tags follow as ResourceTagged.

@@ -42,34 +42,34 @@ type Property struct {
 // LimitExceeded, TaggingFailed.
 type CreateMatchmakingConfiguration struct {
 	MatchmakingConfiguration          // Created and Updated are of the event
-	Refers                   []string // resource keys of the queues in this Region, such as "gamesessionqueue/…": all must exist
-	Tags                     []Tag
+	Refers                   []string `cbor:"101,keyasint,omitzero"` // resource keys of the queues in this Region, such as "gamesessionqueue/…": all must exist
+	Tags                     []Tag    `cbor:"102,keyasint,omitzero"`
 }
 
 // UpdateMatchmakingConfiguration changes what is given; nil leaves it as it is,
 // and an empty list takes away what was there. NotFound for the configuration,
 // the rule set and a queue; InvalidRequest for a configuration that cannot be.
 type UpdateMatchmakingConfiguration struct {
-	Name               string
-	Description        *string
-	RuleSet            *string
-	Queues             []string
-	Refers             []string // as in CreateMatchmakingConfiguration
-	Standalone         *bool
-	RequestTimeout     *int32
-	AcceptanceRequired *bool
-	AcceptanceTimeout  *int32
-	AdditionalPlayers  *int32
-	AutomaticBackfill  *bool
-	Properties         []Property
-	Data               *string
-	CustomEventData    *string
-	NotificationTarget *string
+	Name               string     `cbor:"1,keyasint,omitzero"`
+	Description        *string    `cbor:"2,keyasint,omitzero"`
+	RuleSet            *string    `cbor:"3,keyasint,omitzero"`
+	Queues             []string   `cbor:"4,keyasint,omitzero"`
+	Refers             []string   `cbor:"5,keyasint,omitzero"` // as in CreateMatchmakingConfiguration
+	Standalone         *bool      `cbor:"6,keyasint,omitzero"`
+	RequestTimeout     *int32     `cbor:"7,keyasint,omitzero"`
+	AcceptanceRequired *bool      `cbor:"8,keyasint,omitzero"`
+	AcceptanceTimeout  *int32     `cbor:"9,keyasint,omitzero"`
+	AdditionalPlayers  *int32     `cbor:"10,keyasint,omitzero"`
+	AutomaticBackfill  *bool      `cbor:"11,keyasint,omitzero"`
+	Properties         []Property `cbor:"12,keyasint,omitzero"`
+	Data               *string    `cbor:"13,keyasint,omitzero"`
+	CustomEventData    *string    `cbor:"14,keyasint,omitzero"`
+	NotificationTarget *string    `cbor:"15,keyasint,omitzero"`
 }
 
 // DeleteMatchmakingConfiguration deletes a matchmaking configuration. NotFound.
 type DeleteMatchmakingConfiguration struct {
-	Name string
+	Name string `cbor:"1,keyasint,omitzero"`
 }
 
 // MatchmakingConfigurationCreated follows CreateMatchmakingConfiguration; its

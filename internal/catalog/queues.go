@@ -48,35 +48,35 @@ type LatencyPolicy struct {
 // a destination; LimitExceeded, TaggingFailed.
 type CreateQueue struct {
 	Queue           // Created and Updated are of the event
-	Refers []string // resource keys of the destinations in this Region, such as "fleet/fleet-…": all must exist
-	Tags   []Tag
+	Refers []string `cbor:"101,keyasint,omitzero"` // resource keys of the destinations in this Region, such as "fleet/fleet-…": all must exist
+	Tags   []Tag    `cbor:"102,keyasint,omitzero"`
 }
 
 // UpdateQueue changes what is given; nil leaves it as it is, and an empty list
 // takes away what was there. NotFound for the queue and for a destination,
 // InvalidRequest for a queue that cannot be.
 type UpdateQueue struct {
-	Name               string
-	Timeout            *int32
-	Destinations       []string
-	Refers             []string // as in CreateQueue
-	LatencyPolicies    []LatencyPolicy
-	AllowedLocations   []string
-	Priority           *Priority // replaced whole
-	CustomEventData    *string
-	NotificationTarget *string
+	Name               string          `cbor:"1,keyasint,omitzero"`
+	Timeout            *int32          `cbor:"2,keyasint,omitzero"`
+	Destinations       []string        `cbor:"3,keyasint,omitzero"`
+	Refers             []string        `cbor:"4,keyasint,omitzero"` // as in CreateQueue
+	LatencyPolicies    []LatencyPolicy `cbor:"5,keyasint,omitzero"`
+	AllowedLocations   []string        `cbor:"6,keyasint,omitzero"`
+	Priority           *Priority       `cbor:"7,keyasint,omitzero"` // replaced whole
+	CustomEventData    *string         `cbor:"8,keyasint,omitzero"`
+	NotificationTarget *string         `cbor:"9,keyasint,omitzero"`
 }
 
 // Priority is a queue's PriorityConfiguration.
 type Priority struct {
-	Order     []string // of LATENCY, COST, DESTINATION, LOCATION
-	Locations []string
+	Order     []string `cbor:"1,keyasint,omitzero"` // of LATENCY, COST, DESTINATION, LOCATION
+	Locations []string `cbor:"2,keyasint,omitzero"`
 }
 
 // DeleteQueue deletes a queue. Matchmaking configurations may go on naming it.
 // NotFound.
 type DeleteQueue struct {
-	Name string
+	Name string `cbor:"1,keyasint,omitzero"`
 }
 
 // QueueCreated follows CreateQueue; its tags follow as ResourceTagged.

@@ -16,14 +16,16 @@ type RuleSet struct {
 // CreateRuleSet makes a matchmaking rule set. InvalidRequest when the name is
 // taken (the API models no Conflict here), LimitExceeded, TaggingFailed.
 type CreateRuleSet struct {
-	ID, Name, Body string
-	Tags           []Tag
+	ID   string `cbor:"1,keyasint,omitzero"`
+	Name string `cbor:"2,keyasint,omitzero"`
+	Body string `cbor:"3,keyasint,omitzero"`
+	Tags []Tag  `cbor:"4,keyasint,omitzero"`
 }
 
 // DeleteRuleSet deletes a matchmaking rule set. NotFound; InvalidRequest while a
 // matchmaking configuration uses it.
 type DeleteRuleSet struct {
-	Name string
+	Name string `cbor:"1,keyasint,omitzero"`
 }
 
 // RuleSetCreated follows CreateRuleSet; its tags follow as ResourceTagged.

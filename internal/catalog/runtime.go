@@ -36,8 +36,8 @@ type ServerProcess struct {
 // whatever the fleet's status. NotFound; InvalidRequest for more than 50 server
 // processes.
 type UpdateRuntimeConfiguration struct {
-	Fleet   string
-	Runtime RuntimeConfiguration
+	Fleet   string               `cbor:"1,keyasint,omitzero"`
+	Runtime RuntimeConfiguration `cbor:"2,keyasint"`
 }
 
 // RuntimeConfigurationUpdated follows UpdateRuntimeConfiguration.

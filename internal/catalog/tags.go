@@ -41,15 +41,15 @@ type ResourceTags struct {
 // TagResource adds tags and replaces those with the same keys. NotFound for the
 // resource; TaggingFailed for bad or repeated keys and too many tags.
 type TagResource struct {
-	Resource string // a resource key, such as "fleet/fleet-…"
-	Tags     []Tag
+	Resource string `cbor:"1,keyasint,omitzero"` // a resource key, such as "fleet/fleet-…"
+	Tags     []Tag  `cbor:"2,keyasint,omitzero"`
 }
 
 // UntagResource removes tags; keys that the resource does not have are no error.
 // NotFound for the resource.
 type UntagResource struct {
-	Resource string // a resource key, such as "fleet/fleet-…"
-	Keys     []string
+	Resource string   `cbor:"1,keyasint,omitzero"` // a resource key, such as "fleet/fleet-…"
+	Keys     []string `cbor:"2,keyasint,omitzero"`
 }
 
 // ResourceTagged follows TagResource and the creation of a resource with tags.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -75,6 +76,9 @@ func newWorld(t testing.TB, options ...option) *world {
 		SDKEndpoint: "wss://127.0.0.1:9080", AgentEndpoint: "wss://127.0.0.1:9080", SessionMemory: time.Hour,
 		Clock: w.clock, Log: slog.New(slog.DiscardHandler),
 	}
+	if *throughBytes {
+		w.config.Settings.Around = w.throughBytes
+	}
 	for _, o := range options {
 		o(w)
 	}
@@ -87,6 +91,30 @@ func newWorld(t testing.TB, options ...option) *world {
 	w.start()
 	t.Cleanup(func() { w.stop() })
 	return w
+}
+
+var throughBytes = flag.Bool("bytes", true, "send commands and answers through their bytes, as between nodes")
+
+// throughBytes stands around the handling of each command, as if it had come from
+// another node and its answer had to go there.
+func (w *world) throughBytes(c region.Command, handle func(region.Command) ([]event.Fact, any, error)) ([]event.Fact, any, error) {
+	data, err := region.AppendCommand(nil, c)
+	if err == nil {
+		c, err = region.DecodeCommand(data)
+	}
+	if err != nil {
+		w.t.Errorf("%+v: %v", c, err)
+		return nil, nil, err
+	}
+	facts, answer, refused := handle(c)
+	data, err = region.AppendAnswer(nil, answer, refused)
+	if err == nil {
+		answer, refused, err = region.DecodeAnswer(data)
+	}
+	if err != nil {
+		w.t.Errorf("%+v: %v", c, err)
+	}
+	return facts, answer, refused
 }
 
 // start runs a new plane on the world's journals.

@@ -10,6 +10,9 @@
 // reused, because events outlive the code that wrote them. A decoder ignores
 // fields that it does not know. A golden file per type guards all of this.
 //
+// Commands and answers, which nodes send each other, are values: an array of two, without
+// a room. They are numbered in the same way, in Sets of their own.
+//
 // The cbor library does it by the tags. Types of which there are many do the same
 // on their own, with a MapWriter and a MapReader, in a fraction of the time.
 package event

@@ -160,6 +160,13 @@ func WriteOptList[T any](w *MapWriter, key byte, list []T, write func(dst []byte
 	}
 }
 
+// WriteNonNil writes a list as WriteList does, if it is not nil. An empty one is kept.
+func WriteNonNil[T any](w *MapWriter, key byte, list []T, write func(dst []byte, v *T) []byte) {
+	if list != nil {
+		WriteList(w, key, list, write)
+	}
+}
+
 // appendHead appends the head of an item: its major type and its number, which
 // is a value or a length, in the shortest form.
 func appendHead(dst []byte, major byte, n uint64) []byte {

@@ -109,6 +109,14 @@ type drawer struct {
 	words []string
 }
 
+// Drawn is a pointer to a random value of a type: much of it is zero, empty, or at a
+// limit. Interfaces are left nil.
+func Drawn(rng *rand.Rand, t reflect.Type, words ...string) any {
+	v := reflect.New(t)
+	drawer{rng, append(words, "")}.draw(v.Elem(), 0)
+	return v.Interface()
+}
+
 // draw sets v, which is within lists of that many levels.
 func (d drawer) draw(v reflect.Value, lists int) {
 	if d.IntN(4) == 0 {
@@ -138,6 +146,7 @@ func (d drawer) draw(v reflect.Value, lists int) {
 				d.draw(v.Field(i), lists)
 			}
 		}
+	case reflect.Interface:
 	default:
 		d.drawNumber(v)
 	}

@@ -120,6 +120,7 @@ func (f *Format) fillParts(v reflect.Value, n *int) {
 				f.fill(v.Field(i), n)
 			}
 		}
+	case reflect.Interface: // nil
 	default:
 		panic("no example of " + v.Type().String())
 	}

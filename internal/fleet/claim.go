@@ -12,10 +12,10 @@ import (
 // in, gives it a new name and maximum, and reserves the first place. It is one
 // command, so that two who want the same game session never both get it.
 type ClaimGameSession struct {
-	Name       string
-	Maximum    int32
-	Properties []Property // merged into those that are there
-	Player     NewPlayer
+	Name       string     `cbor:"1,keyasint,omitzero"`
+	Maximum    int32      `cbor:"2,keyasint,omitzero"`
+	Properties []Property `cbor:"3,keyasint,omitzero"` // merged into those that are there
+	Player     NewPlayer  `cbor:"4,keyasint"`
 }
 
 // empty is the filter for game sessions that nobody is in.

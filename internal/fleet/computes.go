@@ -12,7 +12,10 @@ import (
 // exists, so that an agent may restart; a taken name with other facts is a
 // ConflictException.
 type RegisterCompute struct {
-	Name, IPAddress, DNSName, CertificatePath string
+	Name            string `cbor:"1,keyasint,omitzero"`
+	IPAddress       string `cbor:"2,keyasint,omitzero"`
+	DNSName         string `cbor:"3,keyasint,omitzero"`
+	CertificatePath string `cbor:"4,keyasint,omitzero"`
 }
 
 func (c RegisterCompute) decide(r *Room, now event.Time) ([]any, error) {
@@ -38,7 +41,9 @@ func (r *Room) applyComputeRegistered(e *ComputeRegistered) {
 
 // DeregisterCompute removes a compute. Its processes end, and with them their
 // game sessions; its tokens are worth nothing from then on.
-type DeregisterCompute struct{ Name string }
+type DeregisterCompute struct {
+	Name string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c DeregisterCompute) decide(r *Room, now event.Time) ([]any, error) {
 	if _, ok := r.computes.Get(c.Name); !ok {
@@ -100,7 +105,9 @@ const keptTokens = 2
 
 // IssueToken gives the compute's auth token: the newest one until 15 minutes
 // of it are left, then a fresh one.
-type IssueToken struct{ Compute string }
+type IssueToken struct {
+	Compute string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c IssueToken) decide(r *Room, now event.Time) ([]any, error) {
 	compute, ok := r.computes.Get(c.Compute)
@@ -123,8 +130,8 @@ func (c IssueToken) answer(r *Room) any {
 
 // A TokenGrant is the answer to IssueToken.
 type TokenGrant struct {
-	Compute *Compute
-	Token   Token
+	Compute *Compute `cbor:"1,keyasint,omitzero"`
+	Token   Token    `cbor:"2,keyasint"`
 }
 
 func (r *Room) applyTokenIssued(e *TokenIssued) {

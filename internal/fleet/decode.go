@@ -267,6 +267,11 @@ func (p *Process) readTimes(r *event.MapReader, key uint64) {
 // ReadCBOR reads the record.
 func (g *GameSession) ReadCBOR(data []byte) (rest []byte, ok bool) {
 	r := event.ReadMap(data)
+	g.read(&r)
+	return r.End()
+}
+
+func (g *GameSession) read(r *event.MapReader) {
 	r.Fields(func(key uint64) {
 		switch key {
 		case 1:
@@ -282,22 +287,21 @@ func (g *GameSession) ReadCBOR(data []byte) (rest []byte, ok bool) {
 		case 6:
 			g.MatchmakerData = r.Text()
 		case 7:
-			g.Properties = readProperties(&r)
+			g.Properties = readProperties(r)
 		case 8:
 			g.Maximum = r.Int32()
 		case 9:
-			g.Policy = event.TextOf(&r, AcceptAll, DenyAll)
+			g.Policy = event.TextOf(r, AcceptAll, DenyAll)
 		case 10:
 			g.Protection = r.Text()
 		case 11:
-			g.Status = event.TextOf(&r, Active, Activating, Terminating, Terminated)
+			g.Status = event.TextOf(r, Active, Activating, Terminating, Terminated)
 		case 12:
 			g.StatusReason = r.Text()
 		default:
-			g.readRest(&r, key)
+			g.readRest(r, key)
 		}
 	})
-	return r.End()
 }
 
 func (g *GameSession) readRest(r *event.MapReader, key uint64) {

@@ -116,3 +116,15 @@ func BenchmarkCodec(b *testing.B) {
 		})
 	}
 }
+
+// asked is what this package promises of the commands and the answer that encode
+// themselves.
+var asked = eventtest.Format{
+	Entries: append([]event.Entry{{Number: 1, Type: (*Reservation)(nil)}}, Commands...), Quick: 7,
+	Words: []string{"ACTIVE", "RESERVED", "DENY_ALL"},
+}
+
+func TestCommandCodec(t *testing.T) { asked.TestCodec(t) }
+
+// FuzzCommandCodec reads any bytes as the library does, or leaves them to it.
+func FuzzCommandCodec(f *testing.F) { asked.FuzzCodec(f) }

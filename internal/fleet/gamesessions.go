@@ -18,20 +18,21 @@ const MaxProperties = 16
 // the same fingerprint gives the game session that exists, whatever has become
 // of it; with another one it is an IdempotentParameterMismatchException.
 type CreateGameSession struct {
-	ID                string // the last segment of the ARN
-	Name, CreatorID   string
-	Data              string
-	MatchmakerData    string
-	Properties        []Property
-	Maximum           int32
-	Protection        string        // of new game sessions in this fleet
-	Fingerprint       []byte        // of everything that the caller asked for
-	ActivationTimeout time.Duration // from the fleet's runtime configuration
-	MaxActivations    int           // per compute, from the fleet's runtime configuration
-	HandOverWithin    time.Duration // see handover.go; 0 for a game session that stays without
-	Placement         string        // whose attempt it is, see placed.go; "" for none
-	Attempt           int32         // its number
-	Desired           []NewPlayer   // who get player sessions when it is ACTIVE
+	ID                string        `cbor:"1,keyasint,omitzero"` // the last segment of the ARN
+	Name              string        `cbor:"2,keyasint,omitzero"`
+	CreatorID         string        `cbor:"3,keyasint,omitzero"`
+	Data              string        `cbor:"4,keyasint,omitzero"`
+	MatchmakerData    string        `cbor:"5,keyasint,omitzero"`
+	Properties        []Property    `cbor:"6,keyasint,omitzero"`
+	Maximum           int32         `cbor:"7,keyasint,omitzero"`
+	Protection        string        `cbor:"8,keyasint,omitzero"`  // of new game sessions in this fleet
+	Fingerprint       []byte        `cbor:"9,keyasint,omitzero"`  // of everything that the caller asked for
+	ActivationTimeout time.Duration `cbor:"10,keyasint,omitzero"` // from the fleet's runtime configuration
+	MaxActivations    int           `cbor:"11,keyasint,omitzero"` // per compute, from the fleet's runtime configuration
+	HandOverWithin    time.Duration `cbor:"12,keyasint,omitzero"` // see handover.go; 0 for a game session that stays without
+	Placement         string        `cbor:"13,keyasint,omitzero"` // whose attempt it is, see placed.go; "" for none
+	Attempt           int32         `cbor:"14,keyasint,omitzero"` // its number
+	Desired           []NewPlayer   `cbor:"15,keyasint,omitzero"` // who get player sessions when it is ACTIVE
 }
 
 func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
@@ -88,7 +89,7 @@ func (r *Room) applyGameSessionCreated(e *GameSessionCreated) {
 // players. Repeating it changes nothing.
 type ActivateGameSession struct {
 	ProcessKey
-	GameSession string
+	GameSession string `cbor:"3,keyasint,omitzero"`
 }
 
 func (c ActivateGameSession) decide(r *Room, now event.Time) ([]any, error) {
@@ -121,12 +122,12 @@ func (r *Room) applyGameSessionActivated(e *GameSessionActivated) {
 // UpdateGameSession changes what is present. Properties are merged: an existing
 // key is overwritten, none is removed.
 type UpdateGameSession struct {
-	ID         string
-	Name       string
-	Maximum    *int32
-	Policy     Policy
-	Protection string
-	Properties []Property
+	ID         string     `cbor:"1,keyasint,omitzero"`
+	Name       string     `cbor:"2,keyasint,omitzero"`
+	Maximum    *int32     `cbor:"3,keyasint,omitzero"`
+	Policy     Policy     `cbor:"4,keyasint,omitzero"`
+	Protection string     `cbor:"5,keyasint,omitzero"`
+	Properties []Property `cbor:"6,keyasint,omitzero"`
 }
 
 func (c UpdateGameSession) decide(r *Room, _ event.Time) ([]any, error) {
@@ -176,8 +177,8 @@ func (r *Room) applyGameSessionUpdated(e *GameSessionUpdated) {
 // SetPolicy is UpdatePlayerSessionCreationPolicy of the process.
 type SetPolicy struct {
 	ProcessKey
-	GameSession string
-	Policy      Policy
+	GameSession string `cbor:"3,keyasint,omitzero"`
+	Policy      Policy `cbor:"4,keyasint,omitzero"`
 }
 
 func (c SetPolicy) decide(r *Room, _ event.Time) ([]any, error) {
@@ -199,7 +200,9 @@ func (SetPolicy) answer(*Room) any { return nil }
 
 // TerminateGameSession asks the process to end the game session. Asking again
 // while it is TERMINATING changes nothing.
-type TerminateGameSession struct{ ID string }
+type TerminateGameSession struct {
+	ID string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c TerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	g, ok := r.session(c.ID)
@@ -270,7 +273,9 @@ func (r *Room) expireSession(g *GameSession, now event.Time) []any {
 
 // ForgetGameSessions removes game sessions that are kept in the history.
 // Those that are not over stay.
-type ForgetGameSessions struct{ Ordinals []uint64 }
+type ForgetGameSessions struct {
+	Ordinals []uint64 `cbor:"1,keyasint,omitzero"`
+}
 
 func (c ForgetGameSessions) decide(r *Room, _ event.Time) ([]any, error) {
 	var forget []uint64

@@ -12,7 +12,9 @@ import "github.com/muster-gg/muster/internal/event"
 
 // HandOverGameSession says that the answer which names the game session was sent.
 // Saying it again, or of one that is over, changes nothing.
-type HandOverGameSession struct{ ID string }
+type HandOverGameSession struct {
+	ID string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c HandOverGameSession) decide(r *Room, _ event.Time) ([]any, error) {
 	g, ok := r.session(c.ID)

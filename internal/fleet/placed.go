@@ -57,10 +57,10 @@ func newPlayerSessions(g *GameSession, seats []Seat, at, expires event.Time) []P
 // begun, and gives it the matchmaker data of all its players. Repeating it for the
 // same match changes nothing and gives the same answer.
 type BackfillGameSession struct {
-	GameSession    string
-	Match          string // its id
-	MatchmakerData string
-	Players        []NewPlayer
+	GameSession    string      `cbor:"1,keyasint,omitzero"`
+	Match          string      `cbor:"2,keyasint,omitzero"` // its id
+	MatchmakerData string      `cbor:"3,keyasint,omitzero"`
+	Players        []NewPlayer `cbor:"4,keyasint,omitzero"`
 }
 
 func (c BackfillGameSession) decide(r *Room, now event.Time) ([]any, error) {

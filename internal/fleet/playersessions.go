@@ -9,15 +9,15 @@ import (
 
 // ReservePlayers takes places in an ACTIVE game session: all of them or none.
 type ReservePlayers struct {
-	GameSession string
-	Players     []NewPlayer
+	GameSession string      `cbor:"1,keyasint,omitzero"`
+	Players     []NewPlayer `cbor:"2,keyasint,omitzero"`
 }
 
 // A NewPlayer is one player of ReservePlayers.
 type NewPlayer struct {
-	PlayerID string
-	Data     string
-	Random   [8]byte // makes the id a ticket that cannot be guessed
+	PlayerID string  `cbor:"1,keyasint,omitzero"`
+	Data     string  `cbor:"2,keyasint,omitzero"`
+	Random   [8]byte `cbor:"3,keyasint,omitzero"` // makes the id a ticket that cannot be guessed
 }
 
 func (c ReservePlayers) decide(r *Room, now event.Time) ([]any, error) {
@@ -44,8 +44,8 @@ func (c ReservePlayers) answer(r *Room) any {
 // A Reservation is the answer to ReservePlayers: the game session, without the
 // lists of its players, and the new player sessions, in the order of the command.
 type Reservation struct {
-	GameSession *GameSession
-	Players     []*PlayerSession
+	GameSession *GameSession     `cbor:"1,keyasint,omitzero"`
+	Players     []*PlayerSession `cbor:"2,keyasint,omitzero"`
 }
 
 func (r *Room) applyPlayersReserved(e *PlayersReserved) {
@@ -74,8 +74,8 @@ func (r *Room) indexPlayers(players []Seat, ordinal uint64) {
 // come. Repeating it changes nothing.
 type AcceptPlayer struct {
 	ProcessKey
-	GameSession   string
-	PlayerSession PlayerSessionID
+	GameSession   string          `cbor:"3,keyasint,omitzero"`
+	PlayerSession PlayerSessionID `cbor:"4,keyasint,omitzero"`
 }
 
 func (c AcceptPlayer) decide(r *Room, _ event.Time) ([]any, error) {
@@ -111,8 +111,8 @@ func (r *Room) applyPlayerAccepted(e *PlayerAccepted) {
 // at once. Repeating it changes nothing.
 type RemovePlayer struct {
 	ProcessKey
-	GameSession   string
-	PlayerSession PlayerSessionID
+	GameSession   string          `cbor:"3,keyasint,omitzero"`
+	PlayerSession PlayerSessionID `cbor:"4,keyasint,omitzero"`
 }
 
 func (c RemovePlayer) decide(r *Room, now event.Time) ([]any, error) {

@@ -14,10 +14,11 @@ import (
 // by themselves.
 type ConnectProcess struct {
 	ProcessKey
-	Token                   uint64
-	Proof                   string // the text of a token: if set, it tells Token
-	Idempotency             string
-	SDKVersion, SDKLanguage string
+	Token       uint64 `cbor:"3,keyasint,omitzero"`
+	Proof       string `cbor:"4,keyasint,omitzero"` // the text of a token: if set, it tells Token
+	Idempotency string `cbor:"5,keyasint,omitzero"`
+	SDKVersion  string `cbor:"6,keyasint,omitzero"`
+	SDKLanguage string `cbor:"7,keyasint,omitzero"`
 }
 
 func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -162,8 +163,8 @@ func (r *Room) applySocketsLost(e *SocketsLost) {
 // changes nothing.
 type ReadyProcess struct {
 	ProcessKey
-	Port     int32
-	LogPaths []string
+	Port     int32    `cbor:"3,keyasint,omitzero"`
+	LogPaths []string `cbor:"4,keyasint,omitzero"`
 }
 
 func (c ReadyProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -193,7 +194,7 @@ func (r *Room) applyProcessBecameReady(e *ProcessBecameReady) {
 // ReportHealth is a heartbeat. Too many bad ones in a row end the process.
 type ReportHealth struct {
 	ProcessKey
-	Healthy bool
+	Healthy bool `cbor:"3,keyasint,omitzero"`
 }
 
 func (c ReportHealth) decide(r *Room, now event.Time) ([]any, error) {

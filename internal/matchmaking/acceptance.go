@@ -23,9 +23,9 @@ const (
 // backfill ticket (its players play already, nobody asks them), or a player is not of
 // it or has answered otherwise. The answer is the *Ticket.
 type Accept struct {
-	ID      string
-	Players []string
-	Accept  bool
+	ID      string   `cbor:"1,keyasint,omitzero"`
+	Players []string `cbor:"2,keyasint,omitzero"`
+	Accept  bool     `cbor:"3,keyasint,omitzero"`
 }
 
 func (c Accept) decide(s *State, now event.Time) ([]any, error) {

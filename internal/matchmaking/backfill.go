@@ -15,7 +15,9 @@ import (
 //
 // The State does not know which game sessions are running. Whoever sees a backfill
 // ticket begin for one that is over already says SessionOver once more.
-type SessionOver struct{ GameSession string }
+type SessionOver struct {
+	GameSession string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c SessionOver) decide(s *State, now event.Time) ([]any, error) {
 	t, ok := s.tickets.Get(s.sessions[c.GameSession])

@@ -10,8 +10,8 @@ import (
 // player sessions (all of them stand in Connection). A match that is gone is left
 // alone, as it is by all commands of this file. They have no answer.
 type Placed struct {
-	Match      string
-	Connection Connection
+	Match      string     `cbor:"1,keyasint,omitzero"`
+	Connection Connection `cbor:"2,keyasint"`
 }
 
 func (c Placed) decide(s *State, now event.Time) ([]any, error) {
@@ -22,8 +22,8 @@ func (Placed) answer(*State) any { return nil }
 
 // Filled says that the players of a match are in the game session that it fills.
 type Filled struct {
-	Match      string
-	Connection Connection // with the player sessions of the new players
+	Match      string     `cbor:"1,keyasint,omitzero"`
+	Connection Connection `cbor:"2,keyasint"` // with the player sessions of the new players
 }
 
 func (c Filled) decide(s *State, now event.Time) ([]any, error) {
@@ -44,7 +44,9 @@ func (s *State) finish(id string, stage Stage, c Connection, now event.Time) ([]
 
 // PlacementTimedOut says that the placement of a match has timed out or was
 // cancelled: its tickets search again.
-type PlacementTimedOut struct{ Match string }
+type PlacementTimedOut struct {
+	Match string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c PlacementTimedOut) decide(s *State, now event.Time) ([]any, error) {
 	m, ok := s.inStage(c.Match, StagePlacing)
@@ -62,8 +64,8 @@ func spare(*Ticket) *outcome { return nil }
 // PlacementFailed says that the placement of a match has failed, or that there is no
 // queue to place it in: its tickets are FAILED.
 type PlacementFailed struct {
-	Match   string
-	Message string // for those who look at the ticket; "" for the usual one
+	Match   string `cbor:"1,keyasint,omitzero"`
+	Message string `cbor:"2,keyasint,omitzero"` // for those who look at the ticket; "" for the usual one
 }
 
 func (c PlacementFailed) decide(s *State, now event.Time) ([]any, error) {
@@ -81,8 +83,8 @@ func (PlacementFailed) answer(*State) any { return nil }
 // in: the backfill ticket is FAILED, the others search again. No automatic ticket
 // follows.
 type FillFailed struct {
-	Match   string
-	Message string // for those who look at the backfill ticket; "" for the usual one
+	Match   string `cbor:"1,keyasint,omitzero"`
+	Message string `cbor:"2,keyasint,omitzero"` // for those who look at the backfill ticket; "" for the usual one
 }
 
 func (c FillFailed) decide(s *State, now event.Time) ([]any, error) {

@@ -13,17 +13,17 @@ import (
 // *Match, or nil: not taken, or (STANDALONE without acceptance) over. Proposed again,
 // a match that is under way is the answer.
 type Propose struct {
-	ID      string // of the match: a UUID
-	Terms   Terms
-	Tickets []Proposed // a backfill ticket stands first
-	Teams   []Team
-	Metrics []Metric
+	ID      string     `cbor:"1,keyasint,omitzero"` // of the match: a UUID
+	Terms   Terms      `cbor:"2,keyasint"`
+	Tickets []Proposed `cbor:"3,keyasint,omitzero"` // a backfill ticket stands first
+	Teams   []Team     `cbor:"4,keyasint,omitzero"`
+	Metrics []Metric   `cbor:"5,keyasint,omitzero"`
 }
 
 // Proposed is a ticket of a proposal.
 type Proposed struct {
-	ID    string
-	Round int
+	ID    string `cbor:"1,keyasint,omitzero"`
+	Round int    `cbor:"2,keyasint,omitzero"`
 }
 
 func (c Propose) decide(s *State, now event.Time) ([]any, error) {

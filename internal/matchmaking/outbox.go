@@ -82,7 +82,9 @@ func (s *State) Announcements(after uint64, limit int) []*Announcement {
 }
 
 // Trim removes announcements up to Through, which were published. It has no answer.
-type Trim struct{ Through uint64 }
+type Trim struct {
+	Through uint64 `cbor:"1,keyasint,omitzero"`
+}
 
 func (c Trim) decide(s *State, _ event.Time) ([]any, error) {
 	if first, _, ok := s.outbox.Min(); !ok || first > c.Through {

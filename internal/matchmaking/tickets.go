@@ -20,13 +20,13 @@ import (
 // game. Source: API reference and FlexMatch guide, StartMatchmaking; the refusal is
 // our choice.
 type Start struct {
-	ID            string
-	Configuration Configuration
-	Players       []Player
-	Timeout       int32 // seconds
-	Backfill      bool
-	GameSession   string // ARN, of a backfill ticket; "" for a standalone one
-	Call          string
+	ID            string        `cbor:"1,keyasint,omitzero"`
+	Configuration Configuration `cbor:"2,keyasint"`
+	Players       []Player      `cbor:"3,keyasint,omitzero"`
+	Timeout       int32         `cbor:"4,keyasint,omitzero"` // seconds
+	Backfill      bool          `cbor:"5,keyasint,omitzero"`
+	GameSession   string        `cbor:"6,keyasint,omitzero"` // ARN, of a backfill ticket; "" for a standalone one
+	Call          string        `cbor:"7,keyasint,omitzero"`
 }
 
 func (c Start) decide(s *State, now event.Time) ([]any, error) {
@@ -126,7 +126,9 @@ func (s *State) breakUp(m *Match, cancel []string, now event.Time) []any {
 // automatic backfill for its game session. A match in REQUIRES_ACCEPTANCE breaks up.
 // NotFound; InvalidRequest, with the text that clients know, in PLACING and in a
 // final status. The answer is the *Ticket.
-type Stop struct{ ID string }
+type Stop struct {
+	ID string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 	t, err := s.ticket(c.ID)
@@ -150,7 +152,9 @@ func (c Stop) answer(s *State) any { return s.ticketOrNil(c.ID) }
 // PLACING go on to their game; if they come back to search, Discard is due again. A
 // command ends a bounded number of tickets: the answer, a bool, is whether there
 // are more.
-type Discard struct{ Configuration Configuration }
+type Discard struct {
+	Configuration Configuration `cbor:"1,keyasint"`
+}
 
 func (c Discard) decide(s *State, now event.Time) ([]any, error) {
 	gone := outcome{Failed, ReasonUnexpected, "The matchmaking configuration " + c.Configuration.Name + " was deleted."}
@@ -191,7 +195,9 @@ func (c Discard) answer(s *State) any {
 }
 
 // Forget removes tickets that are over and kept in the history. Others stay.
-type Forget struct{ IDs []string }
+type Forget struct {
+	IDs []string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c Forget) decide(s *State, _ event.Time) ([]any, error) {
 	var forget []string

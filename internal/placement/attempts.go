@@ -9,11 +9,11 @@ import (
 // running attempt. After the deadline the placement is TIMED_OUT instead. In any other
 // case nothing changes: the answer shows what is. NotFound, as for all commands below.
 type Begin struct {
-	ID         string
-	Number     int
-	Room       fleet.RoomID
-	Candidates []Considered
-	Omitted    int
+	ID         string       `cbor:"1,keyasint,omitzero"`
+	Number     int          `cbor:"2,keyasint,omitzero"`
+	Room       fleet.RoomID `cbor:"3,keyasint"`
+	Candidates []Considered `cbor:"4,keyasint,omitzero"`
+	Omitted    int          `cbor:"5,keyasint,omitzero"`
 }
 
 func (c Begin) decide(s *State, now event.Time) ([]any, error) {
@@ -51,9 +51,9 @@ func (p *Placement) begin(number int, room fleet.RoomID, at event.Time) {
 // deadline the placement is TIMED_OUT. An attempt that does not run is left alone,
 // as it is by Ended and Fulfil.
 type Refused struct {
-	ID     string
-	Number int
-	Text   string
+	ID     string `cbor:"1,keyasint,omitzero"`
+	Number int    `cbor:"2,keyasint,omitzero"`
+	Text   string `cbor:"3,keyasint,omitzero"`
 }
 
 func (c Refused) decide(s *State, now event.Time) ([]any, error) {
@@ -69,10 +69,10 @@ func (c Refused) answer(s *State) any { return s.shown(c.ID) }
 // Ended ends attempt Number, whose game session ended before it was ACTIVE. A
 // game session that somebody terminated ends the placement: FAILED.
 type Ended struct {
-	ID         string
-	Number     int
-	Terminated bool
-	Text       string
+	ID         string `cbor:"1,keyasint,omitzero"`
+	Number     int    `cbor:"2,keyasint,omitzero"`
+	Terminated bool   `cbor:"3,keyasint,omitzero"`
+	Text       string `cbor:"4,keyasint,omitzero"`
 }
 
 // Source: API reference, GameSessionPlacement.Status: FAILED when the game session was
@@ -126,9 +126,9 @@ func (p *Placement) stopTrying() {
 // Fulfil ends attempt Number, whose game session is ACTIVE. That it became so counts,
 // not when it is told: the deadline does not matter here.
 type Fulfil struct {
-	ID      string
-	Number  int
-	Session Session
+	ID      string  `cbor:"1,keyasint,omitzero"`
+	Number  int     `cbor:"2,keyasint,omitzero"`
+	Session Session `cbor:"3,keyasint"`
 }
 
 func (c Fulfil) decide(s *State, now event.Time) ([]any, error) {

@@ -9,7 +9,9 @@ import (
 
 // Stop is StopGameSessionPlacement. NotFound; InvalidRequest when the placement is
 // over or an attempt runs.
-type Stop struct{ ID string }
+type Stop struct {
+	ID string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 	p, err := s.find(c.ID)
@@ -29,8 +31,8 @@ func (c Stop) answer(s *State) any { return s.shown(c.ID) }
 // Fail ends a PENDING placement that cannot go on: its queue is gone. A running
 // attempt is given up: the caller ends its game session. One that is over stays.
 type Fail struct {
-	ID     string
-	Reason string
+	ID     string `cbor:"1,keyasint,omitzero"`
+	Reason string `cbor:"2,keyasint,omitzero"`
 }
 
 func (c Fail) decide(s *State, now event.Time) ([]any, error) {

@@ -8,7 +8,9 @@ import (
 
 // Forget removes placements that are over and kept in the history. Others stay. It has
 // no answer.
-type Forget struct{ IDs []string }
+type Forget struct {
+	IDs []string `cbor:"1,keyasint,omitzero"`
+}
 
 func (c Forget) decide(s *State, _ event.Time) ([]any, error) {
 	var ids []string
@@ -35,7 +37,9 @@ func (s *State) applyPlacementsForgotten(e *PlacementsForgotten) {
 }
 
 // Trim removes announcements up to Through, which were published. It has no answer.
-type Trim struct{ Through uint64 }
+type Trim struct {
+	Through uint64 `cbor:"1,keyasint,omitzero"`
+}
 
 func (c Trim) decide(s *State, _ event.Time) ([]any, error) {
 	if len(s.outbox) == 0 || c.Through < s.outbox[0].Seq {

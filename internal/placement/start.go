@@ -12,10 +12,10 @@ import (
 // from the same Call, or for the same Match, answers with the placement that exists;
 // from anybody else it is an InvalidRequestException.
 type Start struct {
-	Request Request
-	Timeout int32 // seconds
-	Room    *fleet.RoomID
-	Trail   Trail // Candidates and Omitted
+	Request Request       `cbor:"1,keyasint"`
+	Timeout int32         `cbor:"2,keyasint,omitzero"` // seconds
+	Room    *fleet.RoomID `cbor:"3,keyasint,omitzero"`
+	Trail   Trail         `cbor:"4,keyasint"` // Candidates and Omitted
 }
 
 func (c Start) decide(s *State, now event.Time) ([]any, error) {

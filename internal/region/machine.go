@@ -57,6 +57,10 @@ type Settings struct {
 	Fleet   fleet.Settings
 	Catalog catalog.Limits
 	Shards  int // of the region; 0 is one
+
+	// Around, if set, stands around the handling of a command: tests send commands and
+	// answers through their bytes with it.
+	Around func(c Command, handle func(Command) ([]event.Fact, any, error)) ([]event.Fact, any, error)
 }
 
 // A Machine is the state of one shard. It implements the Machine of package shard.
@@ -100,7 +104,9 @@ type Command interface {
 
 // CatalogCommand asks the catalog, which shard 0 holds. It has no answer: the
 // catalog's view shows what became of it.
-type CatalogCommand struct{ Command catalog.Command }
+type CatalogCommand struct {
+	Command catalog.Command `cbor:"-"`
+}
 
 func (c CatalogCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
 	if m.catalog == nil {
@@ -120,9 +126,9 @@ func (c CatalogCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, e
 
 // RoomCommand asks the room of a fleet location.
 type RoomCommand struct {
-	Room    fleet.RoomID
-	Command fleet.Command
-	Open    bool // make the room if there is none; else that is a NotFoundException
+	Room    fleet.RoomID  `cbor:"1,keyasint"`
+	Command fleet.Command `cbor:"-"`
+	Open    bool          `cbor:"2,keyasint,omitzero"` // make the room if there is none; else that is a NotFoundException
 }
 
 func (c RoomCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
@@ -171,7 +177,9 @@ func (m *Machine) keepRoom(number uint16, room *fleet.Room) {
 
 // CloseRoom removes the room of a location that has left its fleet, once
 // nothing is in it.
-type CloseRoom struct{ Room fleet.RoomID }
+type CloseRoom struct {
+	Room fleet.RoomID `cbor:"1,keyasint"`
+}
 
 func (c CloseRoom) handle(m *Machine, _ event.Time) ([]event.Fact, any, error) {
 	number, ok := m.numbers[c.Room]
@@ -202,6 +210,9 @@ func partFacts(facts []event.Fact, room uint32, events []any) []event.Fact {
 
 // Handle decides a command, applies its facts and answers.
 func (m *Machine) Handle(now time.Time, c Command) ([]event.Fact, any, error) {
+	if m.settings.Around != nil {
+		return m.settings.Around(c, func(c Command) ([]event.Fact, any, error) { return c.handle(m, event.At(now)) })
+	}
 	return c.handle(m, event.At(now))
 }
 

@@ -28,7 +28,9 @@ func PlacementShardOf(id string, n int) int {
 func MatchmakingShard(n int) int { return max(n, 1) - 1 }
 
 // PlacementCommand asks the placements of the shard.
-type PlacementCommand struct{ Command placement.Command }
+type PlacementCommand struct {
+	Command placement.Command `cbor:"-"`
+}
 
 func (c PlacementCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
 	events, answer, err := m.placements.Handle(now, c.Command)
@@ -39,7 +41,9 @@ func (c PlacementCommand) handle(m *Machine, now event.Time) ([]event.Fact, any,
 }
 
 // MatchmakingCommand asks the tickets and matches of the region.
-type MatchmakingCommand struct{ Command matchmaking.Command }
+type MatchmakingCommand struct {
+	Command matchmaking.Command `cbor:"-"`
+}
 
 func (c MatchmakingCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
 	if m.matchmaking == nil {

@@ -153,7 +153,11 @@ func (s *simulation) handle(c Command) error {
 	if s.twin == nil {
 		return nil
 	}
-	twins, _, twinErr := s.twin.Handle(s.now, c)
+	sent, unread := DecodeCommand(appendedCommand(s.t, c)) // the twin is on another node
+	if unread != nil {
+		return unread
+	}
+	twins, _, twinErr := s.twin.Handle(s.now, sent)
 	return s.same(facts, twins, (err == nil) == (twinErr == nil))
 }
 

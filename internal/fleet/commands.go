@@ -1,0 +1,30 @@
+package fleet
+
+import "github.com/muster-gg/muster/internal/event"
+
+// Commands lists the types that a Room can be asked (101–199). Their numbers are for
+// ever, and have nothing to do with those of events; see package event.
+var Commands = []event.Entry{
+	{Number: 101, Type: (*AcceptPlayer)(nil)},
+	{Number: 102, Type: (*ActivateGameSession)(nil)},
+	{Number: 103, Type: (*BackfillGameSession)(nil)},
+	{Number: 104, Type: (*ClaimGameSession)(nil)},
+	{Number: 105, Type: (*Clear)(nil)},
+	{Number: 106, Type: (*ConnectProcess)(nil)},
+	{Number: 107, Type: (*CreateGameSession)(nil)},
+	{Number: 108, Type: (*DeregisterCompute)(nil)},
+	{Number: 109, Type: (*EndProcess)(nil)},
+	{Number: 110, Type: (*ForgetGameSessions)(nil)},
+	{Number: 111, Type: (*HandOverGameSession)(nil)},
+	{Number: 112, Type: (*IssueToken)(nil)},
+	{Number: 113, Type: (*LoseProcess)(nil)},
+	{Number: 114, Type: (*LoseSockets)(nil)},
+	{Number: 115, Type: (*ReadyProcess)(nil)},
+	{Number: 116, Type: (*RegisterCompute)(nil)},
+	{Number: 117, Type: (*RemovePlayer)(nil)},
+	{Number: 118, Type: (*ReportHealth)(nil)},
+	{Number: 119, Type: (*ReservePlayers)(nil)},
+	{Number: 120, Type: (*SetPolicy)(nil)},
+	{Number: 121, Type: (*TerminateGameSession)(nil)},
+	{Number: 122, Type: (*UpdateGameSession)(nil)},
+}

@@ -1,0 +1,17 @@
+package placement
+
+import "github.com/muster-gg/muster/internal/event"
+
+// Commands lists the types that a State can be asked (301–399). Their numbers are for
+// ever, and have nothing to do with those of events; see package event.
+var Commands = []event.Entry{
+	{Number: 301, Type: (*Begin)(nil)},
+	{Number: 302, Type: (*Ended)(nil)},
+	{Number: 303, Type: (*Fail)(nil)},
+	{Number: 304, Type: (*Forget)(nil)},
+	{Number: 305, Type: (*Fulfil)(nil)},
+	{Number: 306, Type: (*Refused)(nil)},
+	{Number: 307, Type: (*Start)(nil)},
+	{Number: 308, Type: (*Stop)(nil)},
+	{Number: 309, Type: (*Trim)(nil)},
+}

@@ -1,0 +1,157 @@
+package region
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
+)
+
+// Answers are the types of answers to commands. Their numbers have nothing to do
+// with those of events and commands.
+var Answers = event.NewSet([]event.Entry{
+	{Number: 1, Type: (*refusal)(nil)},
+	{Number: 2, Type: (*nothing)(nil)},
+	{Number: 3, Type: (*number)(nil)},
+	{Number: 4, Type: (*truth)(nil)},
+	{Number: 101, Type: (*fleet.Compute)(nil)},
+	{Number: 102, Type: (*fleet.TokenGrant)(nil)},
+	{Number: 103, Type: (*fleet.Process)(nil)},
+	{Number: 104, Type: (*fleet.GameSession)(nil)},
+	{Number: 105, Type: (*fleet.Reservation)(nil)},
+	{Number: 301, Type: (*placement.Placement)(nil)},
+	{Number: 401, Type: (*matchmaking.Ticket)(nil)},
+	{Number: 402, Type: (*matchmaking.Match)(nil)},
+})
+
+// A refusal is an error of the machine: a fault, or one without a Kind.
+type refusal struct {
+	Kind    fault.Kind `cbor:"1,keyasint,omitzero"`
+	Message string     `cbor:"2,keyasint,omitzero"`
+	Cause   string     `cbor:"3,keyasint,omitzero"` // of a fault, for the log
+}
+
+// What is no struct stands in one, so that a later release may add to it.
+type (
+	nothing struct{}
+	number  struct {
+		Number int `cbor:"1,keyasint,omitzero"`
+	}
+	truth struct {
+		Truth bool `cbor:"1,keyasint,omitzero"`
+	}
+)
+
+// AppendAnswer appends the bytes of what Handle returned for a command behind dst. Of
+// an error it keeps the fault in its chain, if there is one, with the text of its cause,
+// and else its text. It fails for a type that is not one of Answers.
+func AppendAnswer(dst []byte, answer any, refused error) ([]byte, error) {
+	if refused != nil {
+		return Answers.AppendValue(dst, refusalOf(refused))
+	}
+	switch a := answer.(type) {
+	case nil:
+		answer = nothing{}
+	case int:
+		answer = number{a}
+	case bool:
+		answer = truth{a}
+	}
+	return Answers.AppendValue(dst, answer)
+}
+
+func refusalOf(err error) refusal {
+	f, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case !ok:
+		return refusal{Message: err.Error()}
+	case f.Err != nil:
+		return refusal{f.Kind, f.Message, f.Err.Error()}
+	default:
+		return refusal{Kind: f.Kind, Message: f.Message}
+	}
+}
+
+func (r refusal) err() error {
+	switch {
+	case r.Kind == "":
+		return errors.New(r.Message)
+	case r.Cause != "":
+		return &fault.Error{Kind: r.Kind, Message: r.Message, Err: errors.New(r.Cause)}
+	default:
+		return &fault.Error{Kind: r.Kind, Message: r.Message}
+	}
+}
+
+// DecodeAnswer reads what AppendAnswer wrote, in this release or in one next to it;
+// fields that are not known are ignored. It keeps nothing of data. The answer is of the
+// type that Handle returned, also when it is nil. An err means that the bytes are no
+// answer, or, with event.ErrUnknown in its chain, none of this release: what became of
+// the command is not known then.
+func DecodeAnswer(data []byte) (answer any, refused, err error) {
+	v, rest, err := Answers.NextValue(data)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%d bytes too many", len(rest))
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("answer: %w", err)
+	}
+	switch v.(type) {
+	case *refusal, *nothing, *number, *truth, *fleet.TokenGrant, *fleet.Reservation: // Handle returns no pointers to these
+		value, ok := event.Pointed(v)
+		if !ok {
+			return nil, nil, fmt.Errorf("answer: %T is null", v)
+		}
+		answer, refused = unwrapped(value)
+		return answer, refused, nil
+	default:
+		return v, nil, nil
+	}
+}
+
+// unwrapped is what Handle returned.
+func unwrapped(v any) (answer any, refused error) {
+	switch v := v.(type) {
+	case refusal:
+		return nil, v.err()
+	case nothing:
+		return nil, nil
+	case number:
+		return v.Number, nil
+	case truth:
+		return v.Truth, nil
+	default:
+		return v, nil
+	}
+}
+
+// AppendCBOR appends the refusal.
+func (r refusal) AppendCBOR(dst []byte) []byte {
+	w := event.WriteMap(dst)
+	w.OptText(1, string(r.Kind))
+	w.OptText(2, r.Message)
+	w.OptText(3, r.Cause)
+	return w.End()
+}
+
+// ReadCBOR reads what AppendCBOR appends.
+func (r *refusal) ReadCBOR(data []byte) (rest []byte, ok bool) {
+	m := event.ReadMap(data)
+	m.Fields(func(key uint64) {
+		switch key {
+		case 1:
+			r.Kind = fault.Kind(m.Text())
+		case 2:
+			r.Message = m.Text()
+		case 3:
+			r.Cause = m.Text()
+		default:
+			m.Fail()
+		}
+	})
+	return m.End()
+}
