@@ -66,3 +66,11 @@ func TestCodecLeavesTheUnusual(t *testing.T) {
 		t.Errorf("got %+v, %v", f.Body, err)
 	}
 }
+
+// asked is what this package promises of the commands that encode themselves.
+var asked = eventtest.Format{Entries: Commands, Quick: 3, Words: format.Words}
+
+func TestCommandCodec(t *testing.T) { asked.TestCodec(t) }
+
+// FuzzCommandCodec reads any bytes as the library does, or leaves them to it.
+func FuzzCommandCodec(f *testing.F) { asked.FuzzCodec(f) }

@@ -29,3 +29,11 @@ func TestCodec(t *testing.T) { format.TestCodec(t) }
 
 // FuzzCodec reads any bytes as the library does, or leaves them to it.
 func FuzzCodec(f *testing.F) { format.FuzzCodec(f) }
+
+// asked is what this package promises of the commands that encode themselves.
+var asked = eventtest.Format{Entries: Commands, Quick: 3, Words: format.Words}
+
+func TestCommandCodec(t *testing.T) { asked.TestCodec(t) }
+
+// FuzzCommandCodec reads any bytes as the library does, or leaves them to it.
+func FuzzCommandCodec(f *testing.F) { asked.FuzzCodec(f) }
