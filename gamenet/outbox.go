@@ -38,7 +38,7 @@ const (
 	outboxNew     outboxState = iota
 	outboxOpen                // takes packets
 	outboxClosing             // takes none, writes what it has
-	outboxEnded
+	outboxEnded               // takes none, and writes nothing more
 )
 
 // open lets packets in. It fails if the session is closing already.

@@ -293,9 +293,7 @@ func (s *Session) finishWriting() {
 	default:
 		o.writing = true
 		o.mu.Unlock()
-		if s.next(0, 0) { // left by a write that failed
-			s.flush()
-		}
+		s.next(0, 0) // nothing is left but to say so
 	}
 }
 

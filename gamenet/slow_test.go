@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -318,6 +319,64 @@ func TestInvalidPacketCostsNothing(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		})
+	}
+}
+
+// A breaker is a Conn that gives one packet to read, and whose write takes one byte
+// and fails when the test says so. It counts writes.
+type breaker struct {
+	*gate
+	packet []byte
+	fail   chan struct{}
+	tried  atomic.Int32
+}
+
+func (c *breaker) Read(b []byte) (int, error) {
+	if n := copy(b, c.packet); n > 0 {
+		c.packet = nil
+		return n, nil
+	}
+	return c.gate.Read(b)
+}
+
+func (c *breaker) Write([]byte) (int, error) {
+	c.tried.Add(1)
+	<-c.fail
+	return 1, io.ErrUnexpectedEOF
+}
+
+// TestFailedWriteIsTheLast: a callback that is under way when a write fails, or a
+// delay that ends then, writes nothing more, although something is queued.
+func TestFailedWriteIsTheLast(t *testing.T) {
+	seen := newDiary()
+	entered, leave := make(chan *Session), make(chan struct{})
+	h := &script{packet: func(s *Session, _ Packet) { entered <- s; <-leave }, disconnected: seen.OnDisconnected}
+	server, err := NewServer(ServerConfig{Config: Config{NewHandler: always(h)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeWithin(t, server) })
+	conn := &breaker{gate: newGate(), packet: encode(t, Packet{ID: 1}), fail: make(chan struct{})}
+	done := make(chan struct{})
+	go func() { defer close(done); live(t, server, conn) }()
+	s := await(t, "OnPacket", entered)
+	if err := s.Send(Packet{ID: 1, Payload: make([]byte, 100)}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a write", func() bool { return conn.tried.Load() == 1 })
+	if err := s.Send(number(1)); err != nil {
+		t.Fatal(err)
+	}
+	close(conn.fail)
+	eventually(t, "the write to have failed", func() bool { return s.out.whenStopped() == nil })
+	s.flushDelayed()  // as the delay would
+	s.flushGathered() // as the reader would after several packets
+	s.finishWriting() // as it would at the end of the stream
+	close(leave)
+	wantCause(t, await(t, "the end", seen.onClose), ErrLost)
+	<-done
+	if got := conn.tried.Load(); got != 1 {
+		t.Errorf("%d writes, want the failed one alone", got)
 	}
 }
 

@@ -26,8 +26,7 @@ func (s *Session) flush() {
 	for round := 0; ; round++ {
 		n, err := s.direct.write(s.out.current, s.out.offset)
 		if err != nil {
-			s.cut(fmt.Errorf("%w: %w", ErrLost, err))
-			s.stopWriting()
+			s.failWriting(fmt.Errorf("%w: %w", ErrLost, err))
 			return
 		}
 		if n > 0 && !s.next(n, s.advance(n)) {
@@ -47,8 +46,7 @@ func (s *Session) write() {
 	for more := true; more; {
 		n, err := s.writeSome(v)
 		if err != nil {
-			s.cut(err)
-			s.stopWriting()
+			s.failWriting(err)
 			return
 		}
 		packets := s.advance(n)
@@ -139,6 +137,17 @@ func (o *outbox) release() {
 		close(o.stopped)
 		o.stopped = nil
 	}
+}
+
+// failWriting gives the right to write back after a write that has failed, and ends
+// the session. Nobody gets the right again: what is queued does not follow what the
+// stream has, and a callback or a delay that is under way might still flush it.
+func (s *Session) failWriting(cause error) {
+	s.cut(cause)
+	s.out.mu.Lock()
+	s.out.state = outboxEnded
+	s.out.release()
+	s.out.mu.Unlock()
 }
 
 func (s *Session) stopWriting() {
