@@ -73,7 +73,13 @@ func openPlane(tb testing.TB, dir string, every shard.SnapshotEvery) *plane {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
+	starting, started := context.WithCancelCause(tb.Context())
+	defer started(nil)
+	go func() {
+		err := p.Run(ctx)
+		started(err) // else it would be waited for
+		ended <- err
+	}()
 	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := errors.Join(<-ended, engine.Close()); err != nil {
@@ -81,8 +87,8 @@ func openPlane(tb testing.TB, dir string, every shard.SnapshotEvery) *plane {
 		}
 	})
 	tb.Cleanup(stop)
-	if err := p.WaitReady(tb.Context()); err != nil {
-		tb.Fatal(err)
+	if err := p.WaitReady(starting); err != nil {
+		tb.Fatal(errors.Join(err, context.Cause(starting)))
 	}
 	return &plane{p, stop}
 }
@@ -110,7 +116,7 @@ func patient() region.Settings {
 	f := fleet.DefaultSettings(testRegion)
 	f.ProcessGrace, f.HealthInterval, f.Reservation, f.ReadyTimeout = long, long, long, long
 	f.Processes = 1 << 20
-	return region.Settings{Fleet: f, Catalog: catalog.DefaultLimits()}
+	return region.Settings{Fleet: f, Catalog: catalog.DefaultLimits(), Shards: shards}
 }
 
 // hall is a fleet location that is full of ACTIVE game sessions. What a game
