@@ -54,7 +54,7 @@ func serveBare(orders *json.Decoder, answer func(any) error) error {
 	address := listener.Addr().String()
 	err = answer(muster.Endpoints{HTTP: "http://" + address, WS: "ws://" + address, AccessKey: stepKey, SecretKey: stepSecret, Region: testRegion})
 	if err == nil {
-		err = untilNoMore(orders)
+		err = untilNoMoreFootprints(orders, answer)
 	}
 	return errors.Join(err, server.Close(), ignoring(<-ended, http.ErrServerClosed))
 }

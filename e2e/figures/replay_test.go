@@ -3,11 +3,13 @@ package figures
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
@@ -21,7 +23,7 @@ func BenchmarkReplay(b *testing.B) {
 	j := recorded(b, sessions)
 	b.ReportAllocs()
 	for b.Loop() {
-		replay(b, j)
+		must(b, replay(b.Context(), j, 1))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*sessions*seats), "ns/player")
 }
@@ -29,17 +31,20 @@ func BenchmarkReplay(b *testing.B) {
 // recordSize is about how large the records are: those of a busy service are.
 const recordSize = 32 << 10
 
+// recordHeader is what stands before the facts of a record: version and owner.
+const recordHeader = 1 + 8
+
 // recorded is a journal of game sessions that are full.
 func recorded(tb testing.TB, sessions int) *memory.Journal {
 	tb.Helper()
 	j := memory.New(memory.Config{})
-	record, last := make([]byte, 9), uint64(0)
+	record, last := make([]byte, recordHeader), uint64(0)
 	record[0] = 1
 	flush := func() {
 		var err error
 		last, err = j.Append(tb.Context(), last, record)
 		must(tb, err)
-		record = record[:9]
+		record = record[:recordHeader]
 	}
 	r := newRegister(tb, fleet.RoomID{Fleet: stepFleet, Location: location})
 	r.record = func(facts []event.Fact) {
@@ -66,28 +71,30 @@ func recorded(tb testing.TB, sessions int) *memory.Journal {
 }
 
 // replay starts and stops a shard on a journal, which stays as it is.
-func replay(tb testing.TB, j *memory.Journal) {
-	tb.Helper()
+func replay(ctx context.Context, j journal.Journal, number int) error {
 	settings := patient()
 	s := shard.New(shard.Config[region.Command, *region.Machine]{
-		Journal: readOnly{j}, Events: region.Events, NewMachine: func() *region.Machine { return region.New(1, &settings) },
+		Journal: readOnly{j}, Events: region.Events, NewMachine: func() *region.Machine { return region.New(number, &settings) },
 		SnapshotEvery: never,
 	})
-	ctx, cancel := context.WithCancel(tb.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	select {
 	case <-s.Ready():
 		cancel()
-		must(tb, <-ended)
+		return <-ended
 	case err := <-ended:
-		tb.Fatal(err)
+		return errors.Join(err, errNotReady)
 	}
 }
 
+// errNotReady says that a shard ended before it served.
+var errNotReady = errors.New("the shard did not get ready")
+
 // readOnly is a journal that takes appends for done and forgets them.
-type readOnly struct{ *memory.Journal }
+type readOnly struct{ journal.Journal }
 
 func (readOnly) Append(_ context.Context, last uint64, _ []byte) (uint64, error) {
 	return last + 1, nil

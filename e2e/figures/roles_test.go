@@ -41,7 +41,7 @@ func serveConfigured(config muster.Config, orders *json.Decoder, answer func(any
 	case e := <-ready:
 		err := answer(e)
 		if err == nil {
-			err = untilNoMore(orders)
+			err = untilNoMoreFootprints(orders, answer)
 		}
 		cancel()
 		return errors.Join(err, <-ended)

@@ -63,6 +63,18 @@ func TestSockets(t *testing.T) {
 	}
 }
 
+// TestIdleSockets runs the code of BenchmarkIdleSockets with a few sockets, each of
+// which has one heartbeat.
+func TestIdleSockets(t *testing.T) {
+	const sockets = 20
+	s := openIdle(t, sockets)
+	r := s.round(sockets)
+	s.end()
+	if r.lost != 0 || r.heartbeats <= 0 || r.service.goroutines < 0.5 || r.peer.goroutines < 0.5 {
+		t.Errorf("got %+v", r)
+	}
+}
+
 // TestMatchmaking runs the code of BenchmarkMatchmaking with a few tickets.
 func TestMatchmaking(t *testing.T) {
 	w := matchmakingWork
@@ -107,6 +119,6 @@ func TestSteps(t *testing.T) {
 func TestReplay(t *testing.T) {
 	j := recorded(t, 2)
 	for range 2 {
-		replay(t, j)
+		must(t, replay(t.Context(), j, 1))
 	}
 }

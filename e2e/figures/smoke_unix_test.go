@@ -16,6 +16,13 @@ func TestRestart(t *testing.T) {
 		c.memory()
 		c.kill()
 	}
+	r := openRecovery(t, dir)
+	o, err := r.round()
+	must(t, err)
+	must(t, r.engine.Close())
+	if players := 5 * seats; o.events < players || o.bytes < players || o.replayed <= 0 || o.decoded <= 0 || o.read <= 0 {
+		t.Errorf("the recovery came to %+v", o)
+	}
 	if diskUsage(t, dir) == 0 {
 		t.Error("nothing is on disk")
 	}

@@ -127,12 +127,21 @@ func matcherAlone(work, benchmark string, figure, peerFigure value, goals ...goa
 	}
 }
 
+// idleSocket is a row of the memory that a socket without work takes.
+func idleSocket(work, unit, ratio string) row {
+	figure := scaled(unit, 1, kibibytes)
+	return row{
+		work: work, benchmark: "IdleSockets/19000", figure: figure, goals: []goal{{figure, false, 16}}, cpu: "cpu-µs/op",
+		peers: []peer{{name: "WebSocket and net/http server, the same sockets", figure: scaled("bare-"+unit, 1, kibibytes), ratio: ratio}},
+	}
+}
+
 // alone is a row without a peer.
 func alone(work, benchmark, cpu string, g goal) row {
 	return row{work: work, benchmark: benchmark, figure: g.of, goals: []goal{g}, cpu: cpu}
 }
 
-// runs is the table. The runs are made one after the other, in about fourteen minutes.
+// runs is the table. The runs are made one after the other, in about seventeen minutes.
 var runs = []run{
 	{
 		name: "player sessions over HTTP", pattern: "Reservations", operations: 60_000, rows: []row{
@@ -160,6 +169,12 @@ var runs = []run{
 	{
 		name: "placements at 1,000/s", pattern: "Sockets/placements-at-1000", operations: idlePool, rows: []row{
 			sockets("StartGameSessionPlacement → FULFILLED, 19,000 idle processes, 1,000/s, p99", "placements-at-1000", goal{ms("p99-ms"), false, 15}),
+		},
+	},
+	{
+		name: "idle sockets", pattern: "IdleSockets", operations: idlePool, rows: []row{
+			idleSocket("idle server process socket, of 19,000 that report their health: resident memory", "resident-KiB", "of-bare"),
+			idleSocket("the same: heap and stacks in use", "heap-KiB", "of-bare-by-heap"),
 		},
 	},
 	{
@@ -218,6 +233,14 @@ var runs = []run{
 	{
 		name: "restarts", pattern: "Restart", rows: []row{
 			alone("restart, 1,000,000 players, journal alone", "Restart/journal", "cpu-µs/op", goal{ms("ready-ms"), false, 5000}),
+			{
+				work: "restart, 1,000,000 players: events replayed", benchmark: "Restart/replay", figure: rate("rate/s", 1),
+				goals: []goal{{rate("rate/s", 1), true, 500_000}}, cpu: "cpu-µs/op",
+				peers: []peer{
+					{name: "the same records, read and decoded", figure: rate("decoded-rate/s", 1), ratio: "of-decoded"},
+					{name: "the same records, read", figure: rate("read-rate/s", 1), ratio: "of-read"},
+				},
+			},
 			alone("restart, 1,000,000 players, snapshot", "Restart/snapshot", "cpu-µs/op", goal{ms("ready-ms"), false, 5000}),
 		},
 	},

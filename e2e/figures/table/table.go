@@ -45,9 +45,13 @@ func (r results) show(benchmark string, v value) string {
 	return v.show(n * v.times)
 }
 
-// costs are what an operation costs, and the peer's.
+// costs are what an operation costs, and the peer's where that is measured.
 func (r results) costs(benchmark string, own, peer value) string {
-	return r.show(benchmark, own) + " (" + r.show(benchmark, peer) + ")"
+	text := r.show(benchmark, own)
+	if peer.unit != "" {
+		text += " (" + r.show(benchmark, peer) + ")"
+	}
+	return text
 }
 
 // goalCell says what is to be reached, and whether it was.
@@ -93,13 +97,17 @@ func writeText(w io.Writer, rows []row, r results) error {
 	return t.Flush()
 }
 
-// markdown is the table for the documentation, with what it was measured on.
+// markdown is the table for the documentation, with what it was measured on, and
+// with the note of committed results that were not all made in one go.
 func markdown(r results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. %s, commit %s, `%s`. Before it: load average %s, memory %s, %s. Medians of %s rounds.",
 		r.about["machine"], r.about["date"], r.about["commit"], r.about["command"], r.about["load"], r.about["memory"], r.about["disk"], r.about["rounds"])
 	if stolen := r.about["stolen"]; stolen != "" {
 		fmt.Fprintf(&b, " The host gave others at most %s of the processors.", stolen)
+	}
+	if note := r.about["note"]; note != "" {
+		b.WriteString(" " + note)
 	}
 	b.WriteString("\n\n")
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
@@ -119,6 +127,7 @@ func spent(unit string) value { return scaled(unit, 1, microseconds) }
 func perSecond(n float64) string    { return thousands(n) + "/s" }
 func milliseconds(n float64) string { return microseconds(1000 * n) }
 func megabytes(n float64) string    { return short(n) + " MB" }
+func kibibytes(n float64) string    { return short(n) + " KiB" }
 
 // microseconds has the unit that makes it short.
 func microseconds(n float64) string {

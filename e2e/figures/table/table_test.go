@@ -20,6 +20,8 @@ BenchmarkSockets/lives-2 	 3000	 11 allocations/op	 5 bare-allocations/op	 2 err
 BenchmarkSockets/sessions-at-1000-2
 --- FAIL: BenchmarkSockets/sessions-at-1000-2
 BenchmarkStart 	 1	 250 ready-ms	 61 idle-MiB
+BenchmarkIdleSockets/19000-2	 3166	 11.5 resident-KiB	 18.6 bare-resident-KiB	 1.62 of-bare	 10 heap-KiB	 220 cpu-µs/op	 3 errors
+BenchmarkRestart/replay-2	 1	 490000 rate/s	 0.74 cpu-µs/op	 4000000 decoded-rate/s	 0.12 of-decoded
 PASS
 `
 
@@ -68,6 +70,8 @@ func TestGoals(t *testing.T) {
 		"whole process lives":                {"1,600/s", "≥ 1,500/s ✓, 2 ERRORS", "3,000/s", "0.53 ×", "10.5 (5)"},
 		"start to ready":                     {"250 ms", "≤ 300 ms ✓"},
 		"idle memory":                        {"61 MB", "≤ 60 MB ✗"},
+		"idle server process socket":         {"11.5 KiB", "≤ 16 KiB ✓, 3 ERRORS", "18.6 KiB", "1.62 ×", "  220 µs  "},
+		"restart, 1,000,000 players: events": {"490,000/s", "≥ 500,000/s ✗", "4,000,000/s", "0.12 ×"},
 		"AcceptPlayerSession over WebSocket": {"FAILED"},
 	} {
 		lines := strings.Split(text.String(), "\n")
