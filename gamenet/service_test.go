@@ -230,8 +230,9 @@ func TestReconnectGivesUp(t *testing.T) {
 	seen := newDiary()
 	dials := &dialCounter{}
 	client := startClient(t, server, ClientConfig{
-		Config:    Config{NewHandler: always(seen), Transport: dials},
-		Reconnect: &Backoff{Initial: time.Millisecond, Max: time.Millisecond, Attempts: 3},
+		Config: Config{NewHandler: always(seen), Transport: dials},
+		// A session that lasts for Max counts as taken, so Max is long.
+		Reconnect: &Backoff{Initial: time.Millisecond, Max: time.Minute, Attempts: 3},
 	})
 	await(t, "a connection", seen.onOpen)
 	closeWithin(t, server)
