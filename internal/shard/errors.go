@@ -35,6 +35,9 @@ var ErrUnreadable = errors.New("the stored state cannot be read")
 // record: the previous owner, or an append of our own that came late.
 var errRaced = errors.New("another record came before the opening record")
 
+// errNoLease says that the lease ended before the opening record.
+var errNoLease = errors.New("the lease does not hold")
+
 // Full is the error of a request that found the queue full.
 func Full() error {
 	return &fault.Error{Kind: fault.Throttling, Message: "Too many requests are waiting. Try again later.", Err: ErrNotDone}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
@@ -80,6 +81,38 @@ func TestReadsWithoutLeaseAreProvedByAnAppend(t *testing.T) {
 		}
 		if old.Rest() != nil {
 			t.Error("an owner that was replaced left its machine")
+		}
+	})
+}
+
+// An owner that was slow to begin, and lost its lease meanwhile, must not fence the
+// one that has it: that one would go on to answer reads from what it knew.
+func TestNobodyBeginsWithoutLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var holds atomic.Bool
+		holds.Store(true)
+		j := memory.New(memory.Config{})
+		mine := j.Reopen()
+		release := mine.Hold() // the opening record takes its time
+		late, stopLate := run(t, toyConfig{Journal: mine, Holds: holds.Load})
+		synctest.Wait()
+		holds.Store(false)
+		next, stopNext := run(t, toyConfig{Journal: j, Holds: func() bool { return true }})
+		mustDo(t, next, command{Name: "a", N: 1}, 1)
+		release()
+		time.Sleep(time.Minute)
+		if late.Serving() {
+			t.Error("an owner serves that has no lease")
+		}
+		mustDo(t, next, command{Name: "a", N: 1}, 2)
+		if n := len(recordsOf(t, j)); n != 3 {
+			t.Errorf("%d records are stored, want those of the one owner, 3", n)
+		}
+		holds.Store(true) // it gets the lease after all
+		mustDo(t, late, command{Name: "a"}, 2)
+		mustStop(t, stopLate)
+		if err := stopNext(); err != nil && !errors.Is(err, journal.ErrFenced) {
+			t.Error(err)
 		}
 	})
 }

@@ -27,7 +27,8 @@ type Config[C any, M Machine[C, M]] struct {
 
 	// Holds, if set, reports whether this owner's lease holds at this moment. A batch
 	// that appends nothing is answered only if it does, or if an empty record, which
-	// is appended then, proves that nobody else has written. Nil: it always holds.
+	// is appended then, proves that nobody else has written. And a recovery ends only
+	// while it does: its opening record fences everyone else. Nil: it always holds.
 	Holds func() bool
 
 	// Queue is how many requests may wait for the loop. Default 8192. When it is

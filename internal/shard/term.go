@@ -36,8 +36,13 @@ func newTerm[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint64, si
 	}
 }
 
-// open makes the opening record durable: from then on the journal is ours.
+// open makes the opening record durable: from then on the journal is ours. Without
+// the lease it must not be: whoever holds it now would be fenced, and would go on
+// to answer reads.
 func (t *term[C, M]) open() error {
+	if t.cfg.Holds != nil && !t.cfg.Holds() {
+		return errNoLease
+	}
 	b := t.gathering
 	b.recovered, b.showView = true, true
 	b.open(t.owner)
