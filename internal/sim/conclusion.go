@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/region"
+)
+
+// calm is how long everything has to come to an end when all faults have ended. It
+// is longer than any deadline but those that tidy up.
+const calm = 8 * time.Minute
+
+// conclude ends all faults, and holds the world to what must be true when nothing
+// goes wrong any more.
+func (w *world) conclusion() {
+	if w.err != nil {
+		return
+	}
+	w.trace.add(w.step, "all faults end")
+	w.rates = rates{}
+	for _, n := range w.nodes {
+		n.paused = time.Time{}
+		n.clock.skew.Store(0)
+	}
+	const rounds = 16
+	for range rounds {
+		w.pass(calm / rounds)
+		w.sweep()
+		w.poke()
+	}
+	w.pass(patience)
+	for _, s := range w.shards {
+		if w.err == nil {
+			w.checkEnd(s)
+		}
+	}
+}
+
+// poke asks each shard something, so that it looks at its clock.
+func (w *world) poke() {
+	for _, s := range w.shards {
+		w.ask(&question{shard: s.number, room: region.PlacementsRoom, read: func(*region.Machine) {}})
+	}
+}
+
+func (w *world) checkEnd(s *shardWorld) {
+	m := s.mirror
+	if at := w.deadline(m); !at.IsZero() && at.Before(time.Now().Add(-time.Second)) {
+		w.fail("shard %d: what was due at %s is not done at %s", s.number, at, time.Now())
+	}
+	w.checkOutcomes(m.machine)
+	if again, err := m.replayed(w.settings); err != nil || !bytes.Equal(snapshotOf(again), snapshotOf(m.machine)) {
+		w.fail("shard %d: a replay of all records gives another state (%v)", s.number, err)
+	}
+	w.checkHolder(s)
+}
+
+// checkOutcomes: no placement and no match is left without one when its time is over.
+// The clock by which it began may have been ahead.
+func (w *world) checkOutcomes(m *region.Machine) {
+	late := event.At(time.Now().Add(-2 * time.Minute))
+	m.Placements().Pending(func(p *placement.Placement) bool {
+		if p.Deadline < late {
+			w.fail("placement %s has come to nothing: %s", p.ID, described{p})
+		}
+		return w.err == nil
+	})
+	if m.Matchmaking() == nil {
+		return
+	}
+	m.Matchmaking().Matches(func(match *matchmaking.Match) bool {
+		p, ok := w.placement(match.ID)
+		if match.Stage == matchmaking.StagePlacing && (!ok || p.Over()) {
+			w.fail("match %s has heard of no game session: %s, its placement is %s", match.ID, described{match}, described{p})
+		}
+		return w.err == nil
+	})
+}
+
+// checkHolder holds the last owner's state to the truth, and to all that was
+// acknowledged.
+func (w *world) checkHolder(s *shardWorld) {
+	var view *region.Machine
+	if s.holder == nil {
+		w.fail("shard %d has no owner at the end", s.number)
+		return
+	}
+	var seq uint64
+	for range 10 {
+		s.holder.runs.Peek(func(m *machine) { view = m.Freeze().Machine }, func(error) {})
+		if seq = s.mirror.seq; s.holder != nil && w.err == nil {
+			w.settle()
+		}
+		if view != nil && seq == s.mirror.seq {
+			break
+		}
+		w.pass(time.Second)
+	}
+	switch {
+	case w.err != nil:
+	case view == nil || s.holder == nil:
+		w.fail("the owner of shard %d does not answer at the end", s.number)
+	case !bytes.Equal(snapshotOf(view), snapshotOf(s.mirror.machine)):
+		w.fail("owner %d of shard %d has another state than the records at the end", s.holder.n, s.number)
+	default:
+		w.ledger.check(w, s.number, view)
+	}
+}
+
+// deadline is when a machine next has work that has the state of a mirror. The
+// mirror's own may look up earlier, for what has been put off since.
+func (w *world) deadline(m *mirror) time.Time {
+	fresh := region.New(m.shard, w.settings)
+	restore(fresh, snapshotOf(m.machine))
+	return fresh.Deadline()
+}

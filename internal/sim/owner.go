@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// A node is a process that may own shards.
+type node struct {
+	name    int
+	clock   *nodeClock
+	release release
+	paused  time.Time // it does nothing before
+}
+
+// A shardWorld is one shard with its journal and those who own it or believe so.
+type shardWorld struct {
+	number int
+	mirror *mirror
+	holder *owner // who has the lease; nil: nobody
+}
+
+// An owner is one tenure of a shard on a node.
+type owner struct {
+	world  *world
+	n      int // in the order of their beginnings
+	shard  *shardWorld
+	node   *node
+	disk   *disk
+	runs   *shard.Shard[region.Command, *machine]
+	cancel context.CancelFunc
+	dead   bool // its process crashed: nothing of it is heard any more
+
+	mu     sync.Mutex
+	lease  time.Time // when it ends; zero: it is renewed for ever
+	outbox []output
+	ended  bool
+}
+
+// An output is what an owner has to say.
+type output struct {
+	commit *shard.Commit[*machine]
+	reply  *reply
+	ended  bool
+	err    error
+	broken string // a rule that the machine saw broken
+}
+
+// begin makes a node the owner of a shard.
+func (w *world) begin(s *shardWorld, n *node) {
+	o := &owner{world: w, n: len(w.owners) + 1, shard: s, node: n}
+	o.disk = &disk{world: w, owner: o, journal: s.mirror.journal.Reopen()}
+	cfg := shard.Config[region.Command, *machine]{
+		Journal: o.disk, Events: region.Events, Clock: n.clock, NewMachine: o.machine, Holds: o.holds,
+		SnapshotEvery: shard.SnapshotEvery{Records: 3 + w.rng.IntN(40)}, FinalSnapshot: w.chance(50),
+		Backoff: shard.Backoff{Min: 20 * time.Millisecond, Max: 500 * time.Millisecond},
+		Observe: func(c shard.Commit[*machine]) { o.put(output{commit: &c}) }, ViewWhen: func([]event.Fact) bool { return true },
+	}
+	if w.bug.noLease {
+		cfg.Holds = nil
+	}
+	if w.chance(30) && w.bug.name == "" {
+		cfg.Start = o.replica()
+	}
+	o.runs = shard.New(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	o.cancel = cancel
+	w.owners = append(w.owners, o)
+	s.holder = o
+	w.trace.add(w.step, "node %d owns shard %d: owner %d, release %d", n.name, s.number, o.n, n.release)
+	go func() {
+		err := o.runs.Run(ctx)
+		o.put(output{ended: true, err: err})
+	}()
+}
+
+func (o *owner) machine() *machine {
+	return &machine{Machine: region.New(o.shard.number, o.world.settings), bug: o.world.bug, report: func(format string, args ...any) {
+		o.put(output{broken: sprintf(format, args...)})
+	}}
+}
+
+// replica is a machine as a node has it that has followed the journal.
+func (o *owner) replica() *shard.State[*machine] {
+	m := o.machine()
+	mirror := o.shard.mirror
+	restore(m.Machine, snapshotOf(mirror.machine))
+	return &shard.State[*machine]{Machine: m, Seq: mirror.seq}
+}
+
+// holds is what the owner believes about its lease.
+func (o *owner) holds() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lease.IsZero() || time.Now().Before(o.lease)
+}
+
+func (o *owner) setLease(until time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lease = until
+}
+
+// put adds to what the world is yet to hear.
+func (o *owner) put(out output) {
+	o.mu.Lock()
+	o.outbox = append(o.outbox, out)
+	o.mu.Unlock()
+	o.world.stir()
+}
+
+func (o *owner) take() []output {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := o.outbox
+	o.outbox = nil
+	return out
+}
+
+// crash ends the owner's process, as far as this shard is concerned: nothing of
+// it is heard any more. What it has asked its disk for may still be done.
+func (o *owner) crash(when string) {
+	if o.dead {
+		return
+	}
+	w := o.world
+	w.trace.add(w.step, "owner %d of shard %d crashes %s", o.n, o.shard.number, when)
+	w.seen["crash"]++
+	o.dead = true
+	for _, op := range w.operations {
+		if op.disk == o.disk {
+			if w.chance(50) {
+				op.fate = fails
+			}
+			op.finish(errDead)
+		}
+	}
+	o.disk.kill()
+	o.cancel()
+	o.gone()
+}
+
+// gone lets another node take over, some time after the owner is no more.
+func (o *owner) gone() {
+	if o.shard.holder != o {
+		return
+	}
+	o.shard.holder = nil
+	o.world.in(o.world.between(100*time.Millisecond, 5*time.Second), o.shard.takeOver)
+}
+
+// takeOver gives a shard that has no owner to a node.
+func (s *shardWorld) takeOver(w *world) {
+	if s.holder == nil && !w.over {
+		w.begin(s, w.nodes[w.rng.IntN(len(w.nodes))])
+	}
+}
+
+// steal lets another node take the shard over while the owner goes on: it has not
+// been able to renew its lease, and notices late or never.
+func (s *shardWorld) steal(w *world) {
+	old := s.holder
+	if old == nil {
+		return
+	}
+	w.seen["stolen lease"]++
+	w.trace.add(w.step, "owner %d of shard %d is cut off from its lease", old.n, s.number)
+	expires := time.Now().Add(w.between(2*time.Second, 3*time.Second))
+	old.setLease(expires)
+	s.holder = nil
+	w.at(expires.Add(w.between(time.Millisecond, 2*time.Second)), s.takeOver)
+	if w.chance(60) { // else it finds out by a fence
+		w.at(expires.Add(w.between(0, 60*time.Second)), func(*world) { old.cancel() })
+	}
+}
+
+// move hands the shard over to another node, gracefully.
+func (s *shardWorld) move(w *world) {
+	if s.holder != nil {
+		w.seen["graceful move"]++
+		w.trace.add(w.step, "owner %d of shard %d is asked to hand over", s.holder.n, s.number)
+		s.holder.cancel()
+	}
+}
+
+// hasEnded takes note of the end of Run.
+func (o *owner) hasEnded(err error) {
+	w := o.world
+	w.trace.add(w.step, "owner %d of shard %d has ended: %v", o.n, o.shard.number, err)
+	o.ended = true
+	if errors.Is(err, shard.ErrUnreadable) || errors.Is(err, journal.ErrMissing) && w.bug.name != "" {
+		w.fail("owner %d of shard %d cannot read what is stored: %v", o.n, o.shard.number, err)
+	}
+	if errors.Is(err, journal.ErrFenced) {
+		w.seen["fenced"]++
+	}
+	o.gone()
+}

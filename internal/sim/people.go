@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/region"
+)
+
+// create is an operator, or a backend, who wants a game session, and asks again
+// with the same id until there is an answer.
+func (w *world) create() {
+	w.createAs(w.rooms[w.rng.IntN(len(w.rooms))], fleet.CreateGameSession{
+		ID: w.id("game"), Maximum: int32(1 + w.rng.IntN(6)), ActivationTimeout: w.between(20*time.Second, 2*time.Minute), MaxActivations: 1 + w.rng.IntN(3),
+		Fingerprint: []byte("as asked"),
+	}, 4)
+}
+
+func (w *world) createAs(room fleet.RoomID, c fleet.CreateGameSession, tries int) {
+	w.askRoom(room, c, true, func(_ any, err error) {
+		if undecided(err) && tries > 0 {
+			w.in(w.between(0, 3*time.Second), func(*world) { w.createAs(room, c, tries-1) })
+		}
+	})
+}
+
+// someSession draws a game session.
+func (w *world) someSession(status fleet.GameSessionStatus) (room fleet.RoomID, found *fleet.GameSession) {
+	n := 0
+	for _, id := range w.rooms {
+		r, ok := w.shards[w.shardOf(id)].mirror.machine.Room(id)
+		if !ok {
+			continue
+		}
+		r.GameSessions(0, func(g *fleet.GameSession) bool {
+			if g.Status == status {
+				if n++; w.rng.IntN(n) == 0 {
+					room, found = id, g
+				}
+			}
+			return true
+		})
+	}
+	return room, found
+}
+
+// join is a player, or some, who wants a place in a game session.
+func (w *world) join() {
+	room, g := w.someSession(fleet.Active)
+	if g == nil {
+		return
+	}
+	c := fleet.ReservePlayers{GameSession: g.ID}
+	for range 1 + w.rng.IntN(3) {
+		c.Players = append(c.Players, fleet.NewPlayer{PlayerID: w.id("player"), Random: w.random()})
+	}
+	w.askRoom(room, c, false, func(answer any, err error) {
+		if r, ok := answer.(fleet.Reservation); ok && err == nil {
+			w.come(room, r.GameSession.Host, r.GameSession.ID, r.Players)
+		}
+	})
+}
+
+// come lets players come to the server, each in time or not.
+func (w *world) come(room fleet.RoomID, host fleet.ProcessKey, session string, players []*fleet.PlayerSession) {
+	for _, p := range players {
+		w.visit(room, host, session, p.ID)
+	}
+}
+
+func (w *world) visit(room fleet.RoomID, host fleet.ProcessKey, session string, p fleet.PlayerSessionID) {
+	if w.chance(15) {
+		return // the player never comes
+	}
+	w.in(w.between(0, 70*time.Second), func(*world) {
+		if s := w.byKey[serverKey{room, host}]; s != nil {
+			s.accept(session, p)
+		}
+	})
+}
+
+// terminate is an operator who ends a game session.
+func (w *world) terminate() {
+	if room, g := w.someSession([]fleet.GameSessionStatus{fleet.Active, fleet.Activating}[w.rng.IntN(2)]); g != nil {
+		w.askRoom(room, fleet.TerminateGameSession{ID: g.ID}, true, nil)
+	}
+}
+
+// update is an operator who changes a game session.
+func (w *world) update() {
+	room, g := w.someSession(fleet.Active)
+	if g == nil {
+		return
+	}
+	maximum := g.Players() + int32(w.rng.IntN(4))
+	w.askRoom(room, fleet.UpdateGameSession{ID: g.ID, Maximum: &maximum}, true, nil)
+}
+
+// administer is an operator at the catalog, and with the computes.
+func (w *world) administer() {
+	if w.chance(20) {
+		room := w.rooms[w.rng.IntN(len(w.rooms))]
+		w.askRoom(room, fleet.DeregisterCompute{Name: sprintf("host-%d", w.rng.IntN(3))}, true, nil)
+		return
+	}
+	var c catalog.Command = catalog.CreateLocation{Name: sprintf("custom-%d", w.rng.IntN(5))}
+	if w.chance(40) {
+		c = catalog.DeleteLocation{Name: sprintf("custom-%d", w.rng.IntN(5))}
+	}
+	w.ask(&question{shard: region.CatalogShard, cmd: region.CatalogCommand{Command: c}})
+}
+
+// place is a backend that starts a placement.
+func (w *world) place() {
+	id := w.id("placement")
+	r := placement.Request{ID: id, Queue: "harbor", Maximum: int32(2 + w.rng.IntN(4)), Call: "call-" + id}
+	for range w.rng.IntN(3) {
+		r.Players = append(r.Players, placement.Player{PlayerID: w.id("player")})
+	}
+	w.startPlacement(r, 5)
+}
+
+func (w *world) startPlacement(r placement.Request, tries int) {
+	c := placement.Start{Request: r, Timeout: int32(10 + w.rng.IntN(110))}
+	if w.chance(70) {
+		c.Room = &w.rooms[w.rng.IntN(len(w.rooms))]
+	}
+	w.askPlacement(r.ID, c, func(_ any, err error) {
+		if undecided(err) && tries > 0 {
+			w.in(w.between(0, 3*time.Second), func(*world) { w.startPlacement(r, tries-1) })
+		}
+	})
+}
+
+// stopPlacement is a backend that changes its mind.
+func (w *world) stopPlacement() {
+	if ids := w.pendingIDs(); len(ids) > 0 {
+		id := ids[w.rng.IntN(len(ids))]
+		w.askPlacement(id, placement.Stop{ID: id}, nil)
+	}
+}
+
+// tickets are the players who want a match.
+func (w *world) startTicket() {
+	id := w.id("ticket")
+	c := matchmaking.Start{ID: id, Configuration: ladder, Timeout: int32(10 + w.rng.IntN(200)), Call: "call-" + id}
+	for range 1 + w.rng.IntN(2) {
+		c.Players = append(c.Players, matchmaking.Player{ID: sprintf("seeker-%d", w.rng.IntN(25))})
+	}
+	w.askTickets(c, true, nil)
+}
+
+var ladder = matchmaking.Configuration{Name: "ladder", ID: "ladder-1"}
+
+// someTicket draws a ticket that is not over.
+func (w *world) someTicket(status matchmaking.Status) (found *matchmaking.Ticket) {
+	n := 0
+	w.tickets().Matches(func(m *matchmaking.Match) bool {
+		for _, id := range m.Tickets {
+			if t, ok := w.tickets().Ticket(id); ok && t.Status == status {
+				if n++; w.rng.IntN(n) == 0 {
+					found = t
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// answerMatch is players who accept a match, or reject it.
+func (w *world) answerMatch() {
+	t := w.someTicket(matchmaking.RequiresAcceptance)
+	if t == nil {
+		return
+	}
+	c := matchmaking.Accept{ID: t.ID, Accept: w.chance(93)}
+	for _, p := range t.Players {
+		c.Players = append(c.Players, p.ID)
+	}
+	w.askTickets(c, true, nil)
+}
+
+// stopTicket is a player who changes his mind.
+func (w *world) stopTicket() {
+	var open *matchmaking.Ticket
+	w.tickets().Open(func(t *matchmaking.Ticket) bool { open = t; return !w.chance(30) })
+	if open != nil {
+		w.askTickets(matchmaking.Stop{ID: open.ID}, true, nil)
+	}
+}
+
+func (w *world) askPlacement(id string, c placement.Command, answered func(any, error)) {
+	w.ask(&question{
+		shard: region.PlacementShardOf(id, len(w.shards)), cmd: region.PlacementCommand{Command: c}, repeat: true, answered: answered,
+	})
+}
+
+func (w *world) askTickets(c matchmaking.Command, repeat bool, answered func(any, error)) {
+	w.ask(&question{shard: region.MatchmakingShard(len(w.shards)), cmd: region.MatchmakingCommand{Command: c}, repeat: repeat, answered: answered})
+}
+
+// tickets is the truth about them.
+func (w *world) tickets() *matchmaking.State {
+	return w.shards[region.MatchmakingShard(len(w.shards))].mirror.machine.Matchmaking()
+}
+
+// tidy moves what has been over for a while into the history, as package control does.
+func (w *world) tidy() {
+	before := event.At(time.Now().Add(-2 * time.Minute))
+	for _, id := range w.rooms {
+		r, ok := w.shards[w.shardOf(id)].mirror.machine.Room(id)
+		if !ok {
+			continue
+		}
+		var ordinals []uint64
+		for _, g := range r.Over(before, 20) {
+			ordinals = append(ordinals, g.Ordinal)
+		}
+		if len(ordinals) > 0 {
+			w.askRoom(id, fleet.ForgetGameSessions{Ordinals: ordinals}, true, nil)
+		}
+	}
+	for i, s := range w.shards {
+		state := s.mirror.machine.Placements()
+		var ids []string
+		for _, p := range state.Over(before, 20) {
+			ids = append(ids, p.ID)
+		}
+		if len(ids) > 0 {
+			w.ask(&question{shard: i, cmd: region.PlacementCommand{Command: placement.Forget{IDs: ids}}, repeat: true})
+		}
+		if all := state.Announcements(0, 100); len(all) > 0 {
+			w.ask(&question{shard: i, cmd: region.PlacementCommand{Command: placement.Trim{Through: all[len(all)-1].Seq}}, repeat: true})
+		}
+	}
+	var ids []string
+	for _, t := range w.tickets().Over(before, 20) {
+		ids = append(ids, t.ID)
+	}
+	if len(ids) > 0 {
+		w.askTickets(matchmaking.Forget{IDs: ids}, true, nil)
+	}
+	if all := w.tickets().Announcements(0, 100); len(all) > 0 {
+		w.askTickets(matchmaking.Trim{Through: all[len(all)-1].Seq}, true, nil)
+	}
+}
+
+// curious is anybody who reads.
+func (w *world) curious() {
+	i := w.rng.IntN(len(w.shards))
+	part := []uint32{region.PlacementsRoom, 0}[w.rng.IntN(2)]
+	if w.chance(70) {
+		room := w.rooms[w.rng.IntN(len(w.rooms))]
+		i, part = w.shardOf(room), w.numberOf(room)
+		if part == 0 {
+			return
+		}
+	}
+	w.ask(&question{shard: i, room: part, read: func(*region.Machine) {}})
+}
