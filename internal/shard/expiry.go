@@ -43,14 +43,21 @@ type expiry struct {
 const stallPause = time.Second
 
 func (e *expiry) isDue(deadline, now time.Time) bool {
-	return !deadline.IsZero() && !deadline.After(now) && !e.stalled.After(now)
+	return !deadline.IsZero() && !deadline.After(now) && !e.stalls(now)
 }
 
 func (e *expiry) stall(now time.Time) { e.stalled = now.Add(stallPause) }
 
+// stalls reports whether the pause is still on. When the clock was set back since, it
+// is not.
+func (e *expiry) stalls(now time.Time) bool {
+	left := e.stalled.Sub(now)
+	return left > 0 && left <= stallPause
+}
+
 // set arms the timer for the deadline.
 func (e *expiry) set(deadline, now time.Time) {
-	if !deadline.IsZero() && deadline.Before(e.stalled) {
+	if !deadline.IsZero() && e.stalls(now) && deadline.Before(e.stalled) {
 		deadline = e.stalled
 	}
 	if deadline.Equal(e.armed) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jonboulle/clockwork"
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/event"
@@ -607,6 +608,40 @@ func TestStuckDeadline(t *testing.T) {
 		mustDo(t, s, command{Name: "x", Alarm: time.Second}, nil)
 		time.Sleep(time.Minute)
 		mustDo(t, s, command{Name: "a", N: 1}, 1)
+		mustStop(t, stop)
+	})
+}
+
+// A clock that can be set.
+type settableClock struct {
+	clockwork.Clock
+	ahead atomic.Int64
+}
+
+func (c *settableClock) Now() time.Time {
+	return c.Clock.Now().Add(time.Duration(c.ahead.Load())).Round(0)
+}
+
+// The pause after a deadline about which nothing was done is a second, not as long
+// as the clock was ahead when it began.
+func TestClockIsSetBackAfterAStuckDeadline(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		machine := newToy()
+		machine.stuck = true
+		clock := &settableClock{Clock: clockwork.NewRealClock()}
+		clock.ahead.Store(int64(time.Hour))
+		s, stop := run(t, toyConfig{Journal: memory.New(memory.Config{}), Clock: clock, NewMachine: func() *toy { return machine }})
+		mustDo(t, s, command{Name: "x", Alarm: time.Second}, nil)
+		time.Sleep(5 * time.Second)
+		clock.ahead.Store(0)
+		if err := s.Read(t.Context(), func(m *toy) { m.stuck = false }); err != nil {
+			t.Fatal(err)
+		}
+		mustDo(t, s, command{Name: "y", Alarm: time.Second}, nil)
+		time.Sleep(5 * time.Second)
+		if n, _ := mustView(t, s).rings.Get("y"); n != 1 {
+			t.Errorf("the alarm rang %d times", n)
+		}
 		mustStop(t, stop)
 	})
 }
