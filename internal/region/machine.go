@@ -261,7 +261,8 @@ func earlier(a, b event.Time) event.Time {
 }
 
 // Expire decides and applies what is due in the catalog, in the other parts and in
-// the room that has waited for longest. One room at a time bounds the record.
+// the room that has waited for longest. One room at a time bounds the record. Rooms
+// that look up early, and find that their deadline has moved on, do not count.
 func (m *Machine) Expire(now time.Time) []event.Fact {
 	at := event.At(now)
 	var facts []event.Fact
@@ -276,13 +277,17 @@ func (m *Machine) Expire(now time.Time) []event.Fact {
 			facts = partFacts(facts, p.room, p.state.Expire(at))
 		}
 	}
-	number, ok := m.due(at)
-	if !ok {
-		return facts
+	for {
+		number, ok := m.due(at)
+		if !ok {
+			return facts
+		}
+		events := m.rooms[number].Expire(at)
+		m.changed(number)
+		if len(events) > 0 {
+			return roomFacts(facts, number, events)
+		}
 	}
-	events := m.rooms[number].Expire(at)
-	m.changed(number)
-	return roomFacts(facts, number, events)
 }
 
 // Recovered notes that a new owner has no sockets yet.

@@ -157,6 +157,28 @@ func TestCatalogExpires(t *testing.T) {
 	}
 }
 
+// A room may look up for a deadline that has moved on. When two do so at the same
+// moment, the first must not pass for a deadline about which nothing is done.
+func TestRoomsThatLookUpForNothing(t *testing.T) {
+	m := New(1, settings())
+	for i := range 2 {
+		do(t, m, start, register(roomID(i)))
+		do(t, m, start, connect(roomID(i), "a"))
+	}
+	due := m.Deadline()
+	for i := range 2 {
+		key := fleet.ProcessKey{Compute: "host-1", ID: "a"}
+		do(t, m, start, RoomCommand{Room: roomID(i), Command: fleet.ReadyProcess{ProcessKey: key, Port: 7777}})
+		do(t, m, due.Add(-time.Second), RoomCommand{Room: roomID(i), Command: fleet.ReportHealth{ProcessKey: key, Healthy: true}})
+	}
+	for !m.Deadline().IsZero() && !m.Deadline().After(due) {
+		before := m.Deadline()
+		if facts := m.Expire(due); len(facts) > 0 || m.Deadline().Equal(before) {
+			t.Fatalf("%d facts at %v, and the deadline is %v", len(facts), due, m.Deadline())
+		}
+	}
+}
+
 // TestTheRoomThatWaitedLongestExpiresFirst, one at a time.
 func TestTheRoomThatWaitedLongestExpiresFirst(t *testing.T) {
 	m := New(1, settings())
