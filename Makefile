@@ -50,6 +50,11 @@ e2e: clients ## run only the end-to-end tests with the real clients
 walkthrough: ## go a game client's ways to a session, item by item, and print the list with its marks
 	cd e2e/sessions && $(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestWalkthrough' -args -list-marks
 
+SEEDS ?= 10000
+.PHONY: sim
+sim: ## simulate a region and all that can go wrong around it under SEEDS (10000) seeds; SEED=n runs that one and prints all of it
+	$(GO) test -count=1 -timeout 60m ./internal/sim -run '^TestSim$$' $(if $(SEED),-v -seed $(SEED),-seeds $(SEEDS))
+
 KILLS ?= 50
 .PHONY: crash
 crash: ## kill the service under load, KILLS (50) times and more, and fill its disk; nothing may be lost

@@ -1,19 +1,25 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
 )
 
 // A bug is a mistake that is planted from outside: around the journal of an owner,
 // or around its machine. The zero bug is none.
 type bug struct {
 	name string
+	says string // what the simulation has to find: a part of the failure's text; "" for any
 
-	append           func(d *disk, ctx context.Context, last uint64, data []byte) (uint64, error)
+	append           func(ctx context.Context, d *disk, last uint64, data []byte) (uint64, error)
 	handle           func(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error)
 	skips            func(event.Fact) bool // facts that a replay does not apply
 	misses           func(event.Fact) bool // records that a snapshot does not have
@@ -21,6 +27,27 @@ type bug struct {
 	twice            bool                  // what is due is done twice
 	forgetsDeadlines bool                  // after a snapshot
 	noLease          bool                  // reads are answered without a look at the lease
+}
+
+// bugs are all that can be planted.
+var bugs = []bug{
+	{name: "the fence is off", append: appendAnywhere},
+	{name: "answers come before the commit", append: appendLater},
+	{name: "the records of a command are not whole", append: appendHalf},
+	{name: "an append is repeated after a failure", append: appendTwice},
+	{name: "what is due is done twice", twice: true},
+	{name: "deadlines are lost with a snapshot", forgetsDeadlines: true},
+	{name: "reads are answered without a lease", noLease: true, says: "answered a read"},
+	{name: "a replay leaves out a fact", skips: func(f event.Fact) bool { _, ok := f.Body.(*fleet.PlayerAccepted); return ok }},
+	{name: "a replay leaves out a ticket", skips: func(f event.Fact) bool { _, ok := f.Body.(*matchmaking.MatchProposed); return ok }},
+	{name: "a snapshot misses records", misses: func(f event.Fact) bool { _, ok := f.Body.(*fleet.Process); return ok }},
+	{name: "a snapshot is newer than it says", snapshotSeq: func(seq uint64) uint64 { return max(seq, 2) - 1 }},
+	{name: "a snapshot is older than it says", snapshotSeq: func(seq uint64) uint64 { return seq + 1 }},
+	{name: "a refused command changes something", handle: changesRefused},
+	{name: "reservations are not counted", handle: overfills},
+	{name: "a process is used twice", handle: reusesProcess},
+	{name: "a repetition is not recognised", handle: repeats},
+	{name: "an answer says more than is stored", handle: promisesTooMuch},
 }
 
 func bugNamed(name string) *bug {
@@ -31,7 +58,7 @@ func bugNamed(name string) *bug {
 		}
 	}
 	if b.append == nil {
-		b.append = func(d *disk, ctx context.Context, last uint64, data []byte) (uint64, error) {
+		b.append = func(ctx context.Context, d *disk, last uint64, data []byte) (uint64, error) {
 			return d.journal.Append(ctx, last, data)
 		}
 	}
@@ -43,4 +70,171 @@ func bugNamed(name string) *bug {
 	return &b
 }
 
-var bugs []bug
+// appendAnywhere stores a record behind the newest one, whatever its writer knows of.
+func appendAnywhere(ctx context.Context, d *disk, last uint64, data []byte) (uint64, error) {
+	if _, err := d.journal.Append(ctx, d.owner.shard.mirror.seq, data); err != nil {
+		return 0, err
+	}
+	return last + 1, nil
+}
+
+// appendLater says that a record is stored, and stores it with the next one, unless
+// the owner is gone by then.
+func appendLater(ctx context.Context, d *disk, last uint64, data []byte) (uint64, error) {
+	if d.later != nil {
+		if _, err := d.journal.Append(ctx, last-1, d.later); err != nil {
+			return 0, err
+		}
+	}
+	d.later = bytes.Clone(data)
+	return last + 1, nil
+}
+
+// appendHalf stores the facts of one record in two, and crashes now and then
+// between the two.
+func appendHalf(ctx context.Context, d *disk, last uint64, data []byte) (uint64, error) {
+	record, err := shard.ReadRecord(data)
+	if err != nil {
+		return 0, err
+	}
+	var ends []int
+	at := recordHeader
+	err = record.Each(region.Events, func(f event.Fact) error {
+		var buf bytes.Buffer
+		mustWrite(region.Events.Append(&buf, f))
+		at += buf.Len()
+		ends = append(ends, at)
+		return nil
+	})
+	if err != nil || len(ends) < 2 || !d.world.chance(10) {
+		return d.journal.Append(ctx, last, data)
+	}
+	if _, err := d.journal.Append(ctx, last, data[:ends[len(ends)-2]]); err != nil {
+		return 0, err
+	}
+	d.owner.crash("between two parts of a record")
+	return 0, errDead
+}
+
+// appendTwice repeats an append that has failed, which the contract forbids: the
+// first one may have been stored.
+func appendTwice(ctx context.Context, d *disk, last uint64, data []byte) (uint64, error) {
+	seq, err := d.journal.Append(ctx, last, data)
+	if err == nil {
+		return seq, nil
+	}
+	d.owner.shard.mirror.follow(d.world)
+	newest := d.owner.shard.mirror.seq
+	if newest != last+1 {
+		return d.journal.Append(ctx, last, data)
+	}
+	if _, err := d.journal.Append(ctx, newest, data); err != nil {
+		return 0, err
+	}
+	return last + 1, nil
+}
+
+// decideAnyway applies facts that the machine did not decide on.
+func decideAnyway(m *region.Machine, room fleet.RoomID, bodies ...any) []event.Fact {
+	r, _ := m.Room(room)
+	var facts []event.Fact
+	for _, body := range bodies {
+		f := event.Fact{Room: uint32(r.Address().Room), Body: body}
+		m.Apply(f)
+		facts = append(facts, f)
+	}
+	return facts
+}
+
+// changesRefused changes the policy of a game session whose end it refuses.
+func changesRefused(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error) {
+	facts, answer, err := m.Handle(now, c)
+	room, ok := c.(region.RoomCommand)
+	if err == nil || !ok {
+		return facts, answer, err
+	}
+	if reserve, ok := room.Command.(fleet.ReservePlayers); ok && fault.Is(err, fault.GameSessionFull) {
+		r, _ := m.Room(room.Room)
+		g, _ := r.GameSession(reserve.GameSession)
+		decideAnyway(m, room.Room, &fleet.GameSessionUpdated{Ordinal: g.Ordinal, Name: "full"})
+	}
+	return facts, answer, err
+}
+
+// overfills gives places that are not there.
+func overfills(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error) {
+	facts, answer, err := m.Handle(now, c)
+	room, ok := c.(region.RoomCommand)
+	if !ok || !fault.Is(err, fault.GameSessionFull) {
+		return facts, answer, err
+	}
+	reserve := room.Command.(fleet.ReservePlayers)
+	r, _ := m.Room(room.Room)
+	g, _ := r.GameSession(reserve.GameSession)
+	e := &fleet.PlayersReserved{Session: g.Ordinal, At: event.At(now), Expires: event.At(now.Add(time.Minute))}
+	for _, p := range reserve.Players {
+		e.Players = append(e.Players, fleet.Seat{ID: fleet.PlayerSessionID(append(make([]byte, 8), p.Random[:]...)), PlayerID: p.PlayerID})
+	}
+	return decideAnyway(m, room.Room, e), nil, nil
+}
+
+// reusesProcess puts a game session on a process that hosts one when none is free.
+func reusesProcess(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error) {
+	facts, answer, err := m.Handle(now, c)
+	room, ok := c.(region.RoomCommand)
+	if !ok || !fault.Is(err, fault.FleetCapacityExceeded) {
+		return facts, answer, err
+	}
+	create := room.Command.(fleet.CreateGameSession)
+	r, _ := m.Room(room.Room)
+	var busy *fleet.Process
+	r.Processes(func(p *fleet.Process) bool {
+		if p.Status == fleet.ProcessHosting {
+			busy = p
+		}
+		return busy == nil
+	})
+	if busy == nil {
+		return facts, answer, err
+	}
+	facts = decideAnyway(m, room.Room, &fleet.GameSessionCreated{
+		Ordinal: lastOrdinal(r) + 1, ID: create.ID, Maximum: create.Maximum, Host: busy.ProcessKey, Port: busy.Port, At: event.At(now),
+		ActivateBy: event.At(now.Add(time.Minute)), Placement: create.Placement, Attempt: create.Attempt,
+	})
+	g, _ := r.GameSession(create.ID)
+	return facts, g, nil
+}
+
+func lastOrdinal(r *fleet.Room) (last uint64) {
+	r.GameSessions(0, func(g *fleet.GameSession) bool { last = g.Ordinal; return true })
+	return last
+}
+
+// repeats creates a second game session when the same one is asked for again.
+func repeats(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error) {
+	room, ok := c.(region.RoomCommand)
+	if !ok {
+		return m.Handle(now, c)
+	}
+	create, ok := room.Command.(fleet.CreateGameSession)
+	r, open := m.Room(room.Room)
+	if !ok || !open {
+		return m.Handle(now, c)
+	}
+	if _, known := r.GameSession(create.ID); known {
+		create.ID += "-again"
+		room.Command = create
+	}
+	return m.Handle(now, room)
+}
+
+// promisesTooMuch answers that a game session is ACTIVE before it is.
+func promisesTooMuch(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error) {
+	facts, answer, err := m.Handle(now, c)
+	if g, ok := answer.(*fleet.GameSession); ok && g != nil && g.Status == fleet.Activating {
+		early := *g
+		early.Status = fleet.Active
+		answer = &early
+	}
+	return facts, answer, err
+}

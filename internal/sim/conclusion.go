@@ -73,6 +73,9 @@ func (w *world) checkOutcomes(m *region.Machine) {
 		return
 	}
 	m.Matchmaking().Matches(func(match *matchmaking.Match) bool {
+		if match.Stage == matchmaking.StageFilling {
+			w.fail("match %s fills nothing: %s", match.ID, described{match})
+		}
 		p, ok := w.placement(match.ID)
 		if match.Stage == matchmaking.StagePlacing && (!ok || p.Over()) {
 			w.fail("match %s has heard of no game session: %s, its placement is %s", match.ID, described{match}, described{p})
@@ -89,21 +92,17 @@ func (w *world) checkHolder(s *shardWorld) {
 		w.fail("shard %d has no owner at the end", s.number)
 		return
 	}
-	var seq uint64
-	for range 10 {
-		s.holder.runs.Peek(func(m *machine) { view = m.Freeze().Machine }, func(error) {})
-		if seq = s.mirror.seq; s.holder != nil && w.err == nil {
-			w.settle()
+	for answered := false; !answered && w.err == nil; {
+		seq := s.mirror.seq
+		s.holder.runs.Peek(func(m *machine) { view = m.Freeze().Machine }, func(error) { answered = true })
+		w.settle()
+		answered = answered && seq == s.mirror.seq // else something happened meanwhile
+		if !answered {
+			w.pass(time.Second)
 		}
-		if view != nil && seq == s.mirror.seq {
-			break
-		}
-		w.pass(time.Second)
 	}
 	switch {
 	case w.err != nil:
-	case view == nil || s.holder == nil:
-		w.fail("the owner of shard %d does not answer at the end", s.number)
 	case !bytes.Equal(snapshotOf(view), snapshotOf(s.mirror.machine)):
 		w.fail("owner %d of shard %d has another state than the records at the end", s.holder.n, s.number)
 	default:

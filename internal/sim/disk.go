@@ -23,6 +23,8 @@ type disk struct {
 	mu     sync.Mutex
 	parked []*operation
 	dead   bool
+
+	later []byte // for a planted bug: a record that is yet to be stored
 }
 
 type operationKind string
@@ -42,9 +44,8 @@ type operation struct {
 	seq  uint64
 	data []byte
 
-	due   time.Time // when the world carries it out
-	fate  fate
-	taken bool // the world has drawn due and fate
+	due  time.Time // when the world carries it out
+	fate fate
 
 	over    bool          // the owner has been told
 	done    chan struct{} // closed when the rest is there
@@ -214,7 +215,7 @@ func (op *operation) append(ctx context.Context) {
 		return
 	}
 	data := d.owner.node.release.record(op.data)
-	seq, err := d.world.bug.append(d, ctx, op.last, data)
+	seq, err := d.world.bug.append(ctx, d, op.last, data)
 	op.seq = seq
 	d.owner.shard.mirror.follow(d.world)
 	if op.fate == crashAfter {

@@ -21,6 +21,7 @@ import (
 type pendingPlacement struct {
 	request placement.Request
 	asking  int  // the attempt whose game session is asked for; 0: none
+	over    int  // the newest attempt that is known to have come to nothing
 	planned bool // it will be looked at again
 }
 
@@ -126,7 +127,7 @@ func (w *world) tryAgain(id string) {
 
 // attempt asks a room for the game session of an attempt.
 func (w *world) attempt(p *pendingPlacement, number int, room fleet.RoomID, deadline event.Time) {
-	if p.asking == number {
+	if p.asking == number || number <= p.over {
 		return
 	}
 	p.asking = number
@@ -173,6 +174,7 @@ func (w *world) refused(p *pendingPlacement, number int, session sessionKey, tex
 			return
 		}
 		p.heard(number)
+		p.over = max(p.over, number)
 		w.tryLater(p)
 	})
 }
@@ -340,6 +342,7 @@ func (w *world) sweep() {
 		w.carry(m.ID)
 		return true
 	})
+	w.endBackfills()
 }
 
 // match proposes matches of the tickets that wait.
@@ -350,6 +353,9 @@ func (w *world) match() {
 		shard: region.MatchmakingShard(len(w.shards)), room: region.MatchmakingRoom,
 		read: func(m *region.Machine) {
 			m.Matchmaking().Open(func(t *matchmaking.Ticket) bool {
+				if t.Backfill && len(open) > 0 {
+					return true // it has to stand first
+				}
 				open = append(open, matchmaking.Proposed{ID: t.ID, Round: t.Round})
 				for _, p := range t.Players {
 					ids = append(ids, p.ID)
@@ -363,7 +369,10 @@ func (w *world) match() {
 			}
 			w.askTickets(matchmaking.Propose{
 				ID: w.id("match"), Tickets: open, Teams: []matchmaking.Team{{Name: "all", Players: ids}},
-				Terms: matchmaking.Terms{Configuration: ladder, Acceptance: int32(w.rng.IntN(2) * 30), Capacity: int32(len(ids) + 1), RequestTimeout: 60},
+				Terms: matchmaking.Terms{
+					Configuration: ladder, Acceptance: int32(w.rng.IntN(2) * 30), Capacity: int32(len(ids) + 1), RequestTimeout: 60,
+					AutomaticBackfill: w.chance(30),
+				},
 			}, true, nil)
 		},
 	})
@@ -375,10 +384,14 @@ func (w *world) matchHappened(body any) {
 	}
 }
 
-// carry has a match placed that was accepted.
+// carry has a match placed that was accepted, or filled in.
 func (w *world) carry(id string) {
 	m, ok := w.tickets().Match(id)
-	if !ok || m.Stage != matchmaking.StagePlacing {
+	switch {
+	case ok && m.Stage == matchmaking.StageFilling:
+		w.fill(m)
+		return
+	case !ok || m.Stage != matchmaking.StagePlacing:
 		return
 	}
 	w.settleMatch(id)
@@ -393,6 +406,64 @@ func (w *world) carry(id string) {
 		}
 	}
 	w.startPlacement(r, 1000)
+}
+
+// fill lets the new players of a match into the game session that it fills.
+func (w *world) fill(m *matchmaking.Match) {
+	room, id := sessionOf(m.Backfill)
+	c := fleet.BackfillGameSession{GameSession: id, Match: m.ID, MatchmakerData: "{}"}
+	for _, ticket := range m.Tickets {
+		if t, ok := w.tickets().Ticket(ticket); ok && !t.Backfill {
+			for _, p := range t.Players {
+				c.Players = append(c.Players, fleet.NewPlayer{PlayerID: p.ID, Random: w.random()})
+			}
+		}
+	}
+	w.askRoom(room, c, true, func(answer any, err error) {
+		r, ok := answer.(fleet.Reservation)
+		switch {
+		case undecided(err): // the next sweep sees to it
+		case err != nil || !ok:
+			w.askTickets(matchmaking.FillFailed{Match: m.ID}, true, nil)
+		default:
+			connection := matchmaking.Connection{GameSession: m.Backfill, Port: r.GameSession.Port}
+			for _, p := range r.Players {
+				connection.Players = append(connection.Players, matchmaking.MatchedPlayer{PlayerID: p.PlayerID, PlayerSession: p.ID})
+			}
+			w.askTickets(matchmaking.Filled{Match: m.ID, Connection: connection}, true, nil)
+			w.come(room, r.GameSession.Host, id, r.Players)
+		}
+	})
+}
+
+// sessionOf takes the ARN of a game session apart.
+func sessionOf(text string) (fleet.RoomID, string) {
+	_, fleetID, location, id, _ := arn.ParseGameSession(text)
+	return fleet.RoomID{Fleet: fleet.ID(fleetID), Location: location}, id
+}
+
+// endBackfills ends the backfill tickets of game sessions that are over.
+func (w *world) endBackfills() {
+	look := func(t *matchmaking.Ticket) {
+		if t.GameSession == "" {
+			return
+		}
+		room, id := sessionOf(t.GameSession)
+		r, ok := w.shards[w.shardOf(room)].mirror.machine.Room(room)
+		if !ok {
+			return
+		}
+		if g, ok := r.GameSession(id); !ok || g.Over() {
+			w.askTickets(matchmaking.SessionOver{GameSession: t.GameSession}, true, nil)
+		}
+	}
+	w.tickets().Open(func(t *matchmaking.Ticket) bool { look(t); return true })
+	w.tickets().Matches(func(m *matchmaking.Match) bool {
+		if t, ok := w.tickets().Ticket(m.Tickets[0]); ok {
+			look(t)
+		}
+		return true
+	})
 }
 
 // settleMatch tells a match what has become of its placement.

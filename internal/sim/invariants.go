@@ -77,7 +77,7 @@ func checkPlacements(s *placement.State) (broken string) {
 		}
 	}
 	s.Pending(func(p *placement.Placement) bool { look(p); return broken == "" })
-	for _, p := range s.Over(1<<62, 1<<30) {
+	for _, p := range s.Over(endless, 1<<30) {
 		look(p)
 	}
 	return broken
@@ -110,8 +110,12 @@ func (w *world) checkTickets(s *matchmaking.State) (broken string) {
 		}
 		return broken == ""
 	})
-	for _, t := range s.Over(1<<62, 1<<30) {
-		if t.Status == matchmaking.Completed && t.Connection != nil && len(w.placed.active[t.Match]) == 0 {
+	for _, t := range s.Over(endless, 1<<30) {
+		if t.Status != matchmaking.Completed || t.Connection == nil {
+			continue
+		}
+		room, id := sessionOf(t.Connection.GameSession)
+		if !w.active[sessionKey{room, id}] {
 			broken = sprintf("ticket %s is COMPLETED with game session %s, which never was ACTIVE", t.ID, t.Connection.GameSession)
 		}
 	}

@@ -180,6 +180,7 @@ func (w *world) activationLaw(r *fleet.Room, g fleet.GameSession, e *fleet.GameS
 	if g.Status != fleet.Activating {
 		return fmt.Sprintf("the game session is %s", g.Status)
 	}
+	w.active[sessionKey{r.ID(), g.ID}] = true
 	if g.Placement != "" {
 		if broken := w.placed.activated(g.Placement, r.ID(), g.ID); broken != "" {
 			return broken

@@ -75,7 +75,7 @@ func roomPromises(c region.RoomCommand, answer any) []entry {
 	switch answer := answer.(type) {
 	case *fleet.GameSession:
 		if answer != nil {
-			return []entry{sessionPromise(c.Room, *answer)}
+			return []entry{answersQuestion(c.Command, answer.ID), sessionPromise(c.Room, *answer)}
 		}
 	case *fleet.Process:
 		if answer != nil {
@@ -95,6 +95,15 @@ func roomPromises(c region.RoomCommand, answer any) []entry {
 		return []entry{playerPromise(c.Room, remove.GameSession, fleet.PlayerSession{ID: remove.PlayerSession, Status: fleet.Completed})}
 	}
 	return nil
+}
+
+// answersQuestion: whoever asks for a game session by its id is told of that one,
+// however often it is asked for.
+func answersQuestion(c fleet.Command, id string) entry {
+	return func(*world, *region.Machine) string {
+		create, ok := c.(fleet.CreateGameSession)
+		return unless(!ok || create.ID == id, "the answer is game session %s", id)
+	}
 }
 
 // sessionRank says how far a game session is in its life.

@@ -86,15 +86,6 @@ func (m *mirror) note(room uint32) {
 	m.parts[room] = append(m.parts[room], version{m.seq, partDigest(m.machine, room)})
 }
 
-// now is the digest of a part.
-func (m *mirror) now(room uint32) uint64 {
-	versions := m.parts[room]
-	if len(versions) == 0 {
-		return 0
-	}
-	return versions[len(versions)-1].digest
-}
-
 // at is the digest of a part after a record.
 func (m *mirror) at(room uint32, seq uint64) uint64 {
 	versions := m.parts[room]

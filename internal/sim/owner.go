@@ -195,7 +195,7 @@ func (o *owner) hasEnded(err error) {
 	w := o.world
 	w.trace.add(w.step, "owner %d of shard %d has ended: %v", o.n, o.shard.number, err)
 	o.ended = true
-	if errors.Is(err, shard.ErrUnreadable) || errors.Is(err, journal.ErrMissing) && w.bug.name != "" {
+	if errors.Is(err, shard.ErrUnreadable) {
 		w.fail("owner %d of shard %d cannot read what is stored: %v", o.n, o.shard.number, err)
 	}
 	if errors.Is(err, journal.ErrFenced) {

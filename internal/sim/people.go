@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
+	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
@@ -16,14 +18,17 @@ import (
 func (w *world) create() {
 	w.createAs(w.rooms[w.rng.IntN(len(w.rooms))], fleet.CreateGameSession{
 		ID: w.id("game"), Maximum: int32(1 + w.rng.IntN(6)), ActivationTimeout: w.between(20*time.Second, 2*time.Minute), MaxActivations: 1 + w.rng.IntN(3),
-		Fingerprint: []byte("as asked"),
+		Fingerprint: []byte("as asked"), HandOverWithin: []time.Duration{0, time.Minute}[w.rng.IntN(2)],
 	}, 4)
 }
 
 func (w *world) createAs(room fleet.RoomID, c fleet.CreateGameSession, tries int) {
 	w.askRoom(room, c, true, func(_ any, err error) {
-		if undecided(err) && tries > 0 {
+		switch {
+		case undecided(err) && tries > 0:
 			w.in(w.between(0, 3*time.Second), func(*world) { w.createAs(room, c, tries-1) })
+		case err == nil && c.HandOverWithin > 0 && w.chance(70):
+			w.in(w.between(0, time.Minute), func(*world) { w.askRoom(room, fleet.HandOverGameSession{ID: c.ID}, true, nil) })
 		}
 	})
 }
@@ -63,6 +68,37 @@ func (w *world) join() {
 			w.come(room, r.GameSession.Host, r.GameSession.ID, r.Players)
 		}
 	})
+}
+
+// claim is a player who wants a game session that nobody is in.
+func (w *world) claim() {
+	room := w.rooms[w.rng.IntN(len(w.rooms))]
+	w.askRoom(room, fleet.ClaimGameSession{
+		Name: "claimed", Maximum: int32(1 + w.rng.IntN(5)), Player: fleet.NewPlayer{PlayerID: w.id("player"), Random: w.random()},
+	}, false, func(answer any, err error) {
+		if r, ok := answer.(fleet.Reservation); ok && err == nil {
+			w.come(room, r.GameSession.Host, r.GameSession.ID, r.Players)
+		}
+	})
+}
+
+// backfill is a game server that wants more players for its game session.
+func (w *world) backfill() {
+	room, g := w.someSession(fleet.Active)
+	if g == nil || len(g.Seated) == 0 {
+		return
+	}
+	c := matchmaking.Start{
+		ID: w.id("backfill"), Configuration: ladder, Timeout: int32(10 + w.rng.IntN(100)), Backfill: true,
+		GameSession: arn.GameSession("us-west-2", string(room.Fleet), room.Location, g.ID),
+	}
+	c.Call = "call-" + c.ID
+	for _, p := range g.Seated {
+		if !slices.ContainsFunc(c.Players, func(o matchmaking.Player) bool { return o.ID == p.PlayerID }) {
+			c.Players = append(c.Players, matchmaking.Player{ID: p.PlayerID})
+		}
+	}
+	w.askTickets(c, true, nil)
 }
 
 // come lets players come to the server, each in time or not.
@@ -209,44 +245,56 @@ func (w *world) tickets() *matchmaking.State {
 	return w.shards[region.MatchmakingShard(len(w.shards))].mirror.machine.Matchmaking()
 }
 
-// tidy moves what has been over for a while into the history, as package control does.
+// forgetAfter is how long what is over stays in memory. It is longer than any message
+// about it can be on its way: package control looks into the history then.
+const forgetAfter = 3 * time.Minute
+
+// tidy moves what is over into the history, some time later, as package control does.
 func (w *world) tidy() {
-	before := event.At(time.Now().Add(-2 * time.Minute))
 	for _, id := range w.rooms {
 		r, ok := w.shards[w.shardOf(id)].mirror.machine.Room(id)
 		if !ok {
 			continue
 		}
 		var ordinals []uint64
-		for _, g := range r.Over(before, 20) {
+		for _, g := range r.Over(endless, 20) {
 			ordinals = append(ordinals, g.Ordinal)
 		}
 		if len(ordinals) > 0 {
-			w.askRoom(id, fleet.ForgetGameSessions{Ordinals: ordinals}, true, nil)
+			w.in(forgetAfter, func(*world) { w.askRoom(id, fleet.ForgetGameSessions{Ordinals: ordinals}, true, nil) })
 		}
 	}
 	for i, s := range w.shards {
-		state := s.mirror.machine.Placements()
-		var ids []string
-		for _, p := range state.Over(before, 20) {
-			ids = append(ids, p.ID)
-		}
-		if len(ids) > 0 {
-			w.ask(&question{shard: i, cmd: region.PlacementCommand{Command: placement.Forget{IDs: ids}}, repeat: true})
-		}
-		if all := state.Announcements(0, 100); len(all) > 0 {
-			w.ask(&question{shard: i, cmd: region.PlacementCommand{Command: placement.Trim{Through: all[len(all)-1].Seq}}, repeat: true})
-		}
+		w.tidyPlacements(i, s.mirror.machine.Placements())
 	}
 	var ids []string
-	for _, t := range w.tickets().Over(before, 20) {
+	for _, t := range w.tickets().Over(endless, 20) {
 		ids = append(ids, t.ID)
 	}
 	if len(ids) > 0 {
-		w.askTickets(matchmaking.Forget{IDs: ids}, true, nil)
+		w.in(forgetAfter, func(*world) { w.askTickets(matchmaking.Forget{IDs: ids}, true, nil) })
 	}
 	if all := w.tickets().Announcements(0, 100); len(all) > 0 {
 		w.askTickets(matchmaking.Trim{Through: all[len(all)-1].Seq}, true, nil)
+	}
+}
+
+// endless is after all moments.
+const endless = event.Time(1 << 62)
+
+func (w *world) tidyPlacements(number int, s *placement.State) {
+	ask := func(c placement.Command) {
+		w.ask(&question{shard: number, cmd: region.PlacementCommand{Command: c}, repeat: true})
+	}
+	var ids []string
+	for _, p := range s.Over(endless, 20) {
+		ids = append(ids, p.ID)
+	}
+	if len(ids) > 0 {
+		w.in(forgetAfter, func(*world) { ask(placement.Forget{IDs: ids}) })
+	}
+	if all := s.Announcements(0, 100); len(all) > 0 {
+		ask(placement.Trim{Through: all[len(all)-1].Seq})
 	}
 }
 

@@ -59,6 +59,8 @@ var actions = []action{
 	{"stop a placement", 1, (*world).stopPlacement},
 	{"start a ticket", 14, (*world).startTicket},
 	{"answer a match", 10, (*world).answerMatch},
+	{"claim", 3, (*world).claim},
+	{"backfill", 5, (*world).backfill},
 	{"stop a ticket", 1, (*world).stopTicket},
 	{"match", 12, (*world).match},
 	{"sweep", 4, (*world).sweep},
@@ -139,7 +141,7 @@ func (w *world) pause() {
 	n.paused = time.Now().Add(w.between(0, 30*time.Second))
 	w.trace.add(w.step, "node %d is paused", n.name)
 	for _, s := range w.shards {
-		if s.holder != nil && s.holder.node == n && n.paused.Sub(time.Now()) > 3*time.Second {
+		if s.holder != nil && s.holder.node == n && time.Until(n.paused) > 3*time.Second {
 			s.steal(w)
 		}
 	}

@@ -3,7 +3,6 @@ package sim
 import (
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 )
@@ -20,9 +19,7 @@ type server struct {
 	hung  bool // it reports no health and does not end when asked
 
 	session string // that it was told to start
-	over    bool   // and that it has ended
-	ending  bool
-	asking  bool // it is about to announce a socket
+	asking  bool   // it is about to announce a socket
 }
 
 type serverKey struct {
@@ -93,6 +90,7 @@ func (s *server) getReady() {
 			return
 		}
 		s.ready = err == nil
+		s.ask(fleet.IssueToken{Compute: s.key.Compute}, nil)
 	})
 }
 
@@ -297,9 +295,4 @@ func (w *world) capacity() {
 			}
 		},
 	})
-}
-
-// isFull reports whether a fault says that nothing is free.
-func isFull(err error) bool {
-	return fault.Is(err, fault.FleetCapacityExceeded) || fault.Is(err, fault.NotFound)
 }

@@ -8,6 +8,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/region"
 )
 
 var (
@@ -28,22 +34,29 @@ func TestSim(t *testing.T) {
 		return
 	}
 	var mu sync.Mutex
-	seen := Seen{}
+	seen, failed := Seen{}, 0
 	t.Run("seeds", func(t *testing.T) {
 		for n := range uint64(*seeds) {
 			t.Run(fmt.Sprintf("seed=%d", n+1), func(t *testing.T) {
 				t.Parallel()
 				r := Run(t, n+1, Options{})
-				if r.Err != nil {
-					t.Errorf("seed %d: %v\n%s", n+1, r.Err, strings.Join(r.Trace, "\n"))
-				}
 				mu.Lock()
 				defer mu.Unlock()
 				seen.Add(r.Seen)
+				if r.Err == nil {
+					return
+				}
+				t.Errorf("seed %d: %v\nSee all of it: SEED=%d make sim", n+1, r.Err, n+1)
+				if failed++; failed <= 3 {
+					t.Logf("the last that happened:\n%s", strings.Join(r.Trace, "\n"))
+				}
 			})
 		}
 	})
 	t.Log(seen)
+	if *seeds >= 200 { // a few need not meet everything
+		meetsEverything(t, seen)
+	}
 }
 
 // TestSameSeedSameRun: a seed gives the same run to the byte, whatever the
@@ -62,5 +75,47 @@ func TestSameSeedSameRun(t *testing.T) {
 				t.Errorf("%d lines, and then %d", len(first.Trace), len(second.Trace))
 			}
 		})
+	}
+}
+
+// boundOfBugs is within how many seeds each planted bug has to be found.
+const boundOfBugs = 40
+
+// TestPlantedBugs: what the simulation is there for.
+func TestPlantedBugs(t *testing.T) {
+	for _, b := range bugs {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			for n := range uint64(boundOfBugs) {
+				r := Run(t, n+1, Options{Bug: b.name})
+				if r.Err != nil && strings.Contains(r.Err.Error(), b.says) {
+					t.Logf("found by seed %d: %.300s", n+1, r.Err)
+					return
+				}
+			}
+			t.Errorf("%d seeds did not find it", boundOfBugs)
+		})
+	}
+}
+
+// meetsEverything: all seeds together draw what leads to each fact, and each thing
+// that can go wrong.
+func meetsEverything(t *testing.T, seen Seen) {
+	for _, entries := range [][]event.Entry{fleet.Events, placement.Events, matchmaking.Events} {
+		for _, e := range entries {
+			name := region.Events.Name(e.Type)
+			if e.Number%100 < 50 && seen[name] < 5 && name != "NotesDropped" && name != "ConfigurationDiscarded" {
+				t.Errorf("all simulations together gave %d facts %s", seen[name], name)
+			}
+		}
+	}
+	for _, name := range []string{
+		"append fails", "append is stored and fails", "append the owner crashes after it", "append the owner crashes before it", "save snapshot is cut short",
+		"crash", "recovery", "fenced", "graceful move", "stolen lease", "to an old owner", "duplicate", "lost message", "lost answer", "dropped socket", "read",
+		"do pause", "do set a clock", "do upgrade",
+	} {
+		if seen[name] < 50 {
+			t.Errorf("all simulations together met %q %d times", name, seen[name])
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing/synctest"
 	"time"
 
@@ -47,12 +46,12 @@ type world struct {
 	serial  int
 	ledger  ledger
 	placed  placed
+	active  map[sessionKey]bool // game sessions that ever were
 	past    past
 
 	refusedSeats map[[8]byte]bool // player sessions that an owner said will never be
 	givenSeats   map[[8]byte]bool // those that are stored
 
-	mu   sync.Mutex
 	wake chan struct{} // holds one when an owner has done something
 }
 
@@ -74,7 +73,7 @@ func newWorld(seed uint64, opts Options) *world {
 	w := &world{
 		rng: rand.New(rand.NewPCG(seed, 20)), opts: opts, bug: bugNamed(opts.Bug), seen: Seen{}, trace: trace{whole: opts.Trace, start: time.Now()},
 		byKey: map[serverKey]*server{}, placing: map[string]*pendingPlacement{}, carried: map[string]bool{},
-		placed: newPlaced(), ledger: ledger{}, refusedSeats: map[[8]byte]bool{}, givenSeats: map[[8]byte]bool{}, wake: make(chan struct{}, 1),
+		placed: newPlaced(), active: map[sessionKey]bool{}, ledger: ledger{}, refusedSeats: map[[8]byte]bool{}, givenSeats: map[[8]byte]bool{}, wake: make(chan struct{}, 1),
 		past: past{map[sessionKey]*fleet.GameSession{}, map[string]*placement.Placement{}, map[string]bool{}, map[string]bool{}},
 	}
 	w.settings = &region.Settings{Fleet: fleet.DefaultSettings("us-west-2"), Catalog: catalog.DefaultLimits(), Shards: 1 + w.rng.IntN(4)}
