@@ -2,6 +2,8 @@ package sim
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/muster-gg/muster/internal/region"
@@ -140,7 +142,7 @@ func (w *world) committed(o *owner, c *shard.Commit[*machine]) {
 			parts[room] = true
 		}
 	}
-	for room := range parts {
+	for _, room := range slices.Sorted(maps.Keys(parts)) {
 		if got, want := partDigest(c.View.Machine, room), mirror.at(room, c.Seq); got != want {
 			w.fail("owner %d of shard %d: after record %d %s is not what the records say", o.n, o.shard.number, c.Seq, partName(room))
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,12 +62,16 @@ func (w *world) begin(s *shardWorld, n *node) {
 		Journal: o.disk, Events: region.Events, Clock: n.clock, NewMachine: o.machine, Holds: o.holds,
 		SnapshotEvery: shard.SnapshotEvery{Records: 3 + w.rng.IntN(40)}, FinalSnapshot: w.chance(50),
 		Backoff: shard.Backoff{Min: 20 * time.Millisecond, Max: 500 * time.Millisecond},
-		Observe: func(c shard.Commit[*machine]) { o.put(output{commit: &c}) }, ViewWhen: func([]event.Fact) bool { return true },
+		Observe: func(c shard.Commit[*machine]) {
+			c.Facts = slices.Clone(c.Facts) // they are ours until we return
+			o.put(output{commit: &c})
+		},
+		ViewWhen: func([]event.Fact) bool { return true },
 	}
 	if w.bug.noLease {
 		cfg.Holds = nil
 	}
-	if w.chance(30) && w.bug.name == "" {
+	if w.chance(30) && w.bug.name == "" { // a bug is planted in the way that goes through the journal
 		cfg.Start = o.replica()
 	}
 	o.runs = shard.New(cfg)
