@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
@@ -33,6 +34,8 @@ func (w *world) conclusion() {
 		w.poke()
 	}
 	w.pass(patience)
+	w.poke() // a timer that was set before the clock was runs late, until somebody asks
+	w.pass(time.Second)
 	for _, s := range w.shards {
 		if w.err == nil {
 			w.checkEnd(s)
@@ -64,7 +67,7 @@ func (w *world) checkEnd(s *shardWorld) {
 func (w *world) checkOutcomes(m *region.Machine) {
 	late := event.At(time.Now().Add(-2 * time.Minute))
 	m.Placements().Pending(func(p *placement.Placement) bool {
-		if p.Deadline < late {
+		if p.Deadline < late && !w.activating(p) {
 			w.fail("placement %s has come to nothing: %s", p.ID, described{p})
 		}
 		return w.err == nil
@@ -82,6 +85,20 @@ func (w *world) checkOutcomes(m *region.Machine) {
 		}
 		return w.err == nil
 	})
+}
+
+// activating reports whether the game session of a placement's attempt has time to
+// become ACTIVE, by the clock that was ahead when it was created.
+func (w *world) activating(p *placement.Placement) bool {
+	if !p.Trying() {
+		return false
+	}
+	r, ok := w.shards[w.shardOf(p.Attempt.Room)].mirror.machine.Room(p.Attempt.Room)
+	if !ok {
+		return false
+	}
+	g, ok := r.GameSession(placement.SessionID(p.ID, p.Attempt.Number))
+	return ok && g.Status == fleet.Activating && g.ActivateBy > event.At(time.Now())
 }
 
 // checkHolder holds the last owner's state to the truth, and to all that was

@@ -81,8 +81,7 @@ func (w *world) happened(shardNumber int, f event.Fact) {
 func (w *world) placementHappened(body any) {
 	switch e := body.(type) {
 	case *placement.PlacementStarted:
-		p := &pendingPlacement{request: e.Request}
-		w.placing[e.ID] = p
+		p := w.know(e.Request)
 		if e.Room != nil {
 			w.attempt(p, 1, *e.Room, e.Deadline)
 		} else {
@@ -94,7 +93,7 @@ func (w *world) placementHappened(body any) {
 		}
 	case *placement.AttemptOver:
 		if p := w.placing[e.ID]; p != nil {
-			p.asking = 0
+			p.over, p.asking = max(p.over, p.asking), 0
 			w.tryLater(p)
 		}
 	case *placement.PlacementFulfilled:
@@ -104,6 +103,16 @@ func (w *world) placementHappened(body any) {
 		delete(w.placing, e.ID)
 		w.settleMatch(e.ID)
 	}
+}
+
+// know is what the driver has of a placement, from now on.
+func (w *world) know(r placement.Request) *pendingPlacement {
+	p := w.placing[r.ID]
+	if p == nil {
+		p = &pendingPlacement{request: r}
+		w.placing[r.ID] = p
+	}
+	return p
 }
 
 // tryLater has a placement looked at after a while.
@@ -323,9 +332,7 @@ func (w *world) pendingIDs() []string {
 func (w *world) sweep() {
 	for _, s := range w.shards {
 		s.mirror.machine.Placements().Pending(func(p *placement.Placement) bool {
-			if w.placing[p.ID] == nil {
-				w.placing[p.ID] = &pendingPlacement{request: p.Request}
-			}
+			w.know(p.Request)
 			w.review(p.ID)
 			return true
 		})
