@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -46,15 +47,23 @@ func (e *Engine) breakDown(why string) {
 }
 
 // publish publishes a message. It ends with ctx, or when the engine breaks: the
-// server does not answer a message that it could not write.
+// server does not answer a message that it could not write. When there is nobody
+// to take the message, which the server says, it waits for somebody: in a cluster
+// that is the time of an election. The client's own attempts are off.
 func (e *Engine) publish(ctx context.Context, msg *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	if err := context.Cause(e.broken); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(e.broken, func() { cancel(context.Cause(e.broken)) })()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ctx, breaking := context.WithCancelCause(ctx)
+	defer breaking(nil)
+	defer context.AfterFunc(e.broken, func() { breaking(context.Cause(e.broken)) })()
+	options = append(options, jetstream.WithRetryAttempts(0))
 	ack, err := e.js.PublishMsg(ctx, msg, options...)
+	for e.cfg.clustered() && errors.Is(err, jetstream.ErrNoStreamResponse) && pause(ctx, patiencePause) == nil {
+		ack, err = e.js.PublishMsg(ctx, msg, options...)
+	}
 	if err != nil && e.broken.Err() != nil {
 		return nil, fmt.Errorf("%w (%w)", context.Cause(e.broken), err)
 	}

@@ -13,17 +13,19 @@ import (
 // newest record that was acknowledged. It says in the log what is missing, or
 // fails with ErrMissing when the rest gives no state.
 func (j *shardJournal) checkEnd(ctx context.Context, snapshot uint64) error {
-	info, err := j.stream.Info(ctx)
+	state, err := j.state(ctx)
 	if err != nil {
-		return fmt.Errorf("stream info: %w", err)
+		return err
 	}
-	name, first, end, acknowledged := info.Config.Name, info.State.FirstSeq, info.State.LastSeq, j.mark.last()
+	name, first, end, acknowledged := j.name, state.FirstSeq, state.LastSeq, j.mark.last()
 	log := j.engine.cfg.Log.With("stream", name)
 	switch {
 	case snapshot == 0 && end > 0 && first > 1:
 		return fmt.Errorf("%w: no snapshot is whole, and the journal %s begins with record %d", journal.ErrMissing, name, first)
 	case snapshot == 0 && end == 0 && acknowledged > 0:
 		return fmt.Errorf("%w: nothing is left of the %d records of the journal %s", journal.ErrMissing, acknowledged, name)
+	case end < snapshot && j.engine.cfg.clustered(): // what a majority has is never behind a snapshot
+		return fmt.Errorf("%w: the journal %s ends with record %d, and the newest snapshot is the state after record %d", journal.ErrMissing, name, end, snapshot)
 	case end < snapshot:
 		log.Error("the end of the journal is missing: the newest snapshot is newer, and the journal goes on from there",
 			"journal_end", end, "snapshot_seq", snapshot)

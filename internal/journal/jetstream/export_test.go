@@ -129,3 +129,13 @@ func MakeEarlierJournal(t *testing.T, e *Engine, shard int) {
 		t.Fatal(err)
 	}
 }
+
+// Leader is the node that leads a stream.
+func Leader(t *testing.T, e *Engine, stream string) string {
+	t.Helper()
+	group, err := e.group(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group.Leader
+}

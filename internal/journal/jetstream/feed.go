@@ -25,6 +25,14 @@ const (
 // forgetTime is how long the server is given to delete a consumer.
 const forgetTime = 2 * time.Second
 
+// followExpiry is how long the server keeps a request for records, followHeartbeat
+// how often it says that it is still there: when it does not, the consumer is made
+// anew, elsewhere.
+const (
+	followExpiry    = 30 * time.Second
+	followHeartbeat = time.Second
+)
+
 type feed struct {
 	engine *Engine
 	stream jetstream.Stream
@@ -38,9 +46,8 @@ func (e *Engine) Feed(ctx context.Context) (journal.Feed, error) {
 		Storage:     jetstream.FileStorage,
 		Retention:   jetstream.LimitsPolicy,
 		MaxAge:      e.cfg.HistoryAge,
-		AllowDirect: true,
+		AllowDirect: e.directly(),
 		AllowRollup: true, // a new position replaces the old one
-		Replicas:    1,
 	})
 	if err != nil {
 		return nil, err
@@ -67,7 +74,7 @@ func (f *feed) Read(ctx context.Context, after uint64, visit func(uint64, []byte
 		return err
 	}
 	for after < last {
-		msg, err := f.stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(feedRecords))
+		msg, err := f.engine.message(ctx, f.stream, after+1, jetstream.WithGetMsgSubject(feedRecords))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
@@ -91,7 +98,7 @@ func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []by
 	if err != nil {
 		return fmt.Errorf("follow: %w", errors.Join(err, context.Cause(ctx)))
 	}
-	messages, err := consumer.Messages()
+	messages, err := consumer.Messages(jetstream.PullExpiry(followExpiry), jetstream.PullHeartbeat(followHeartbeat))
 	if err != nil {
 		return fmt.Errorf("follow: %w", errors.Join(err, context.Cause(ctx)))
 	}
@@ -130,9 +137,9 @@ func (f *feed) forget(ctx context.Context, consumer jetstream.Consumer) {
 
 // Last looks for the newest record; the stream's own last message may be a position.
 func (f *feed) Last(ctx context.Context) (uint64, error) {
-	msg, err := f.stream.GetLastMsgForSubject(ctx, feedRecords)
+	msg, err := f.engine.newest(ctx, f.stream, feedRecords)
 	if errors.Is(err, jetstream.ErrMsgNotFound) { // none, or none any more
-		info, err := f.stream.Info(ctx)
+		info, err := f.engine.info(ctx, f.stream)
 		if err != nil {
 			return 0, fmt.Errorf("stream info: %w", err)
 		}
@@ -164,7 +171,7 @@ func (f *feed) Position(ctx context.Context, reader string) (seq uint64, ok bool
 	if err := journal.CheckSubject(reader); err != nil {
 		return 0, false, err
 	}
-	msg, err := f.stream.GetLastMsgForSubject(ctx, feedPositions+reader)
+	msg, err := f.engine.newest(ctx, f.stream, feedPositions+reader)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, false, nil
 	}

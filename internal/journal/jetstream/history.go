@@ -35,8 +35,7 @@ func (e *Engine) History(ctx context.Context) (journal.History, error) {
 		Retention:         jetstream.LimitsPolicy,
 		MaxAge:            e.cfg.HistoryAge,
 		MaxMsgsPerSubject: 1,
-		AllowDirect:       true,
-		Replicas:          1,
+		AllowDirect:       e.directly(),
 	})
 	if err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func (h *history) Get(ctx context.Context, subject string) ([]byte, bool, error)
 	if err := journal.CheckSubject(subject); err != nil {
 		return nil, false, err
 	}
-	msg, err := h.stream.GetLastMsgForSubject(ctx, historyPrefix+subject)
+	msg, err := h.engine.newest(ctx, h.stream, historyPrefix+subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, false, nil
 	}
@@ -102,12 +101,12 @@ func (h *history) List(ctx context.Context, filter string, after uint64, visit f
 	if err := journal.CheckFilter(filter); err != nil {
 		return err
 	}
-	info, err := h.stream.Info(ctx)
+	info, err := h.engine.info(ctx, h.stream)
 	if err != nil {
 		return fmt.Errorf("stream info: %w", err)
 	}
 	for after < info.State.LastSeq {
-		msg, err := h.stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(historyPrefix+filter))
+		msg, err := h.engine.message(ctx, h.stream, after+1, jetstream.WithGetMsgSubject(historyPrefix+filter))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
@@ -127,7 +126,7 @@ func (h *history) List(ctx context.Context, filter string, after uint64, visit f
 
 // Last is the stream's last sequence.
 func (h *history) Last(ctx context.Context) (uint64, error) {
-	info, err := h.stream.Info(ctx)
+	info, err := h.engine.info(ctx, h.stream)
 	if err != nil {
 		return 0, fmt.Errorf("stream info: %w", err)
 	}

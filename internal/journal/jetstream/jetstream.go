@@ -1,6 +1,8 @@
 // Package jetstream keeps journals, snapshots and histories in NATS JetStream,
 // embedded in the program: file storage in one directory, synced to disk on
-// every write, no port, no signal handlers.
+// every write, no port, no signal handlers. The server may be one node of a
+// cluster (Cluster), which keeps each stream on three nodes and has one port, for
+// the other nodes; or a NATS that runs elsewhere takes its place (External).
 //
 // # What is stored
 //
@@ -16,13 +18,17 @@
 //
 // When a write fails, above all because the disk is full, the server gives the
 // stream up for good. Then the engine is broken: every call fails at once, and
-// only another process goes on. See Engine.Broken.
+// only another process goes on. See Engine.Broken. A node of a cluster stops its
+// server, so that the others go on without it.
 //
 // After a crash the server reads its files anew, and cuts each at the first
 // message that is not whole. When acknowledged records are missing thereafter,
 // LoadSnapshot says which in the log, and the journal goes on from what is there;
 // it fails with journal.ErrMissing when that gives no state. A snapshot that is
 // damaged is named in the log and left out.
+//
+// In a cluster, what one node has lost it gets from the others. What a majority
+// has lost is missing for all, and that is what the above is about then.
 package jetstream
 
 import (
@@ -63,11 +69,14 @@ var ErrInUse = errors.New("the journal directory is in use by another process")
 // errClosed is what ends the calls of an engine that was closed.
 var errClosed = errors.New("the journal engine is closed")
 
-// Config says where the engine keeps its files, and for how long.
+// Config says where the engine keeps its files, and for how long. With neither
+// Cluster nor External it is alone.
 type Config struct {
 	Dir        string        // made when it does not exist; one process at a time
 	Log        *slog.Logger  // gets what the server says, at debug and warn; nil: silent
 	HistoryAge time.Duration // how long histories are kept; default 30 days
+	Cluster    *Cluster      // makes the embedded server a node of a cluster
+	External   *External     // takes the place of the embedded server; Dir holds marks alone
 }
 
 // An Engine is an embedded JetStream server and the connection to it. Its
@@ -80,6 +89,9 @@ type Engine struct {
 	js     jetstream.JetStream
 	log    *logger // of the server
 
+	password  string // of the users of a node's server
+	elections func() // ends the watch over elections, and waits for it
+
 	broken    context.Context // done when the engine can no longer write
 	breakWith context.CancelCauseFunc
 
@@ -88,7 +100,9 @@ type Engine struct {
 }
 
 // Open starts the engine on its directory. The error is ErrInUse when another
-// process, or another engine of this one, has it open.
+// process, or another engine of this one, has it open, ErrAlone or ErrClustered
+// when it belongs to another kind of node. A node of a cluster does not wait for
+// the others here; what makes a stream does.
 func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -97,6 +111,7 @@ func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 		cfg.HistoryAge = 30 * 24 * time.Hour
 	}
 	e = &Engine{cfg: cfg, marks: map[string]*mark{}}
+	e.log = &logger{log: cfg.Log, broken: e.breakDown}
 	e.broken, e.breakWith = context.WithCancelCause(context.Background())
 	defer func() {
 		if err != nil {
@@ -107,21 +122,39 @@ func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 	if err := e.lockDir(); err != nil {
 		return e, err
 	}
-	if err := e.dropIndexes(); err != nil {
-		return e, fmt.Errorf("open journal directory %s: %w", cfg.Dir, err)
-	}
-	if err := e.start(ctx); err != nil {
-		return e, fmt.Errorf("start journal engine in %s: %w", cfg.Dir, err)
+	if cfg.External == nil {
+		if err := e.startOwn(ctx); err != nil {
+			return e, err
+		}
 	}
 	if err := e.connect(); err != nil {
 		return e, fmt.Errorf("connect to journal engine: %w", err)
 	}
+	if cfg.Cluster != nil {
+		if err := e.watchElections(); err != nil {
+			return e, fmt.Errorf("connect to journal engine: %w", err)
+		}
+	}
 	return e, nil
+}
+
+// startOwn starts the embedded server.
+func (e *Engine) startOwn(ctx context.Context) error {
+	if err := errors.Join(e.checkDir(), e.dropIndexes()); err != nil {
+		return fmt.Errorf("open journal directory %s: %w", e.cfg.Dir, err)
+	}
+	if err := e.start(ctx); err != nil {
+		return fmt.Errorf("start journal engine in %s: %w", e.cfg.Dir, err)
+	}
+	return nil
 }
 
 // Close stops the engine and waits for its end. What was acknowledged is on
 // disk, with or without Close.
 func (e *Engine) Close() error {
+	if e.elections != nil {
+		e.elections()
+	}
 	if e.conn != nil {
 		e.conn.Close()
 	}
@@ -164,7 +197,7 @@ func (e *Engine) start(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	s, err := server.NewServer(&server.Options{
+	options := &server.Options{
 		ServerName:             "muster",
 		DontListen:             true,
 		NoSigs:                 true,
@@ -174,34 +207,45 @@ func (e *Engine) start(ctx context.Context) error {
 		JetStreamMaxStore:      maxStore,
 		MaxPayload:             maxPayload,
 		DisableJetStreamBanner: true,
-	})
+	}
+	if err := e.clusterOptions(options); err != nil {
+		return err
+	}
+	s, err := server.NewServer(options)
 	if err != nil {
 		return err
 	}
 	e.server = s
-	log := &logger{log: e.cfg.Log, broken: e.breakDown}
-	e.log = log
-	s.SetLoggerV2(log, true, false, false)
+	s.SetLoggerV2(e.log, true, false, false)
 	s.Start()
-	if err := log.fatal(); err != nil {
+	if err := e.log.fatal(); err != nil {
 		return err
 	}
 	if !s.ReadyForConnections(readyTimeout) {
 		return errors.New("the server did not get ready")
 	}
-	log.begun()
+	e.log.begun()
 	return nil
 }
 
-// connect makes the in-process connection. It buffers nothing while it is down:
-// what would be sent later could land after its caller was told that it failed.
+// connect makes the connection and its JetStream.
 func (e *Engine) connect() (err error) {
+	if e.conn, err = e.dial(plainUser); err != nil {
+		return err
+	}
+	e.js, err = jetstream.New(e.conn)
+	return err
+}
+
+// dial makes a connection to the server, within the process when that is
+// embedded. It buffers nothing while it is down: what would be sent later could
+// land after its caller was told that it failed.
+func (e *Engine) dial(user string) (*nats.Conn, error) {
 	log := e.cfg.Log
-	e.conn, err = nats.Connect("",
-		nats.InProcessServer(e.server),
+	options := []nats.Option{
 		nats.Name("muster"),
 		nats.MaxReconnects(-1),
-		nats.ReconnectWait(50*time.Millisecond),
+		nats.ReconnectWait(50 * time.Millisecond),
 		nats.ReconnectBufSize(-1),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			log.Warn("the journal connection reports an error", "error", err)
@@ -211,26 +255,41 @@ func (e *Engine) connect() (err error) {
 				log.Warn("the journal connection is down", "error", err)
 			}
 		}),
-	)
-	if err != nil {
-		return err
 	}
-	e.js, err = jetstream.New(e.conn)
-	return err
+	external := e.cfg.External
+	if external == nil {
+		return nats.Connect("", append(options, nats.InProcessServer(e.server), nats.UserInfo(user, e.password))...)
+	}
+	if external.Creds != "" {
+		options = append(options, nats.UserCredentials(external.Creds))
+	}
+	if external.TLS != nil {
+		options = append(options, nats.Secure(external.TLS))
+	}
+	return nats.Connect(external.URLs, options...)
 }
 
 // makeTimeout bounds the making of a stream.
 const makeTimeout = 30 * time.Second
 
-// stream gives the stream with this configuration, made or changed as needed. It
-// finishes what it has begun also when ctx ends: a server that is shut down while
-// it makes a stream leaves goroutines behind.
+// stream gives the stream with this configuration and the engine's number of
+// replicas, made or changed as needed. In a cluster it waits until that has
+// gathered. Alone it finishes what it has begun also when ctx ends: a server that
+// is shut down while it makes a stream leaves goroutines behind.
 func (e *Engine) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
+	cfg.Replicas = e.cfg.replicas()
+	if e.cfg.clustered() {
+		return gather(ctx, e, "stream "+cfg.Name, func(ctx context.Context) (jetstream.Stream, error) { return e.makeStream(ctx, cfg) })
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTimeout)
 	defer cancel()
+	return e.makeStream(ctx, cfg)
+}
+
+func (e *Engine) makeStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := e.js.CreateStream(ctx, cfg) // succeeds, too, when an equal one is there
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		s, err = e.js.UpdateStream(ctx, cfg)

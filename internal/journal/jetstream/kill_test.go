@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, appendForever(context.Background(), dir))
 		os.Exit(1)
 	}
+	if config := os.Getenv(childNode); config != "" {
+		fmt.Fprintln(os.Stderr, beNode(context.Background(), config))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

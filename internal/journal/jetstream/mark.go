@@ -19,6 +19,9 @@ import (
 // It is written behind each message, in place and without a sync: a process that
 // is killed leaves it right, and a machine that loses its power may leave it
 // behind, never ahead of what was synced.
+//
+// In a cluster it names what was acknowledged to this node, and is compared with what
+// the stream's leader has: a node that is behind the others has lost nothing.
 type mark struct {
 	log  *slog.Logger
 	path string

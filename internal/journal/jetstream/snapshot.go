@@ -32,7 +32,9 @@ const seqKey = "seq"
 // snapshots is the object store of one shard. It is made with the first
 // snapshot. Objects have the layout of every NATS object store, so that its tools
 // can read them; they are written and read chunk by chunk here, which bounds what
-// is under way and tells a chunk that is not there from one that is late.
+// is under way and tells a chunk that is not there from one that is late. In a
+// cluster all is read from the leader: a consumer may read from a replica that is
+// behind, and would miss the newest snapshot.
 type snapshots struct {
 	engine *Engine
 	bucket string
@@ -48,10 +50,7 @@ type snapshot struct {
 // SaveSnapshot writes an object under a new name. Then it removes the objects
 // that are too many or not whole, and the records that no object needs.
 func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
-	_, err := j.engine.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: j.snapshots.bucket, Storage: jetstream.FileStorage, Replicas: 1,
-	})
-	if err != nil {
+	if err := j.snapshots.make(ctx); err != nil {
 		return fmt.Errorf("open object store: %w", err)
 	}
 	if err := j.snapshots.put(ctx, seq, write); err != nil {
@@ -68,6 +67,25 @@ func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(
 		return fmt.Errorf("purge up to record %d: %w", older, err)
 	}
 	return nil
+}
+
+// make makes the object store when there is none, as the client's own would, but
+// for the replicas and where single messages come from.
+func (s snapshots) make(ctx context.Context) error {
+	_, err := s.stream(ctx)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	_, err = s.engine.stream(ctx, jetstream.StreamConfig{
+		Name:        "OBJ_" + s.bucket,
+		Subjects:    []string{"$O." + s.bucket + ".C.>", "$O." + s.bucket + ".M.>"},
+		Storage:     jetstream.FileStorage,
+		Discard:     jetstream.DiscardNew,
+		MaxBytes:    -1,
+		AllowRollup: true,
+		AllowDirect: s.engine.directly(),
+	})
+	return err
 }
 
 // put stores what write writes as an object. Its chunks are published one by
@@ -157,46 +175,62 @@ func (s snapshots) clean(ctx context.Context) (older uint64, err error) {
 }
 
 func (s snapshots) stream(ctx context.Context) (jetstream.Stream, error) {
-	return s.engine.js.Stream(ctx, "OBJ_"+s.bucket)
+	return patiently(ctx, s.engine, func(ctx context.Context) (jetstream.Stream, error) { return s.engine.js.Stream(ctx, "OBJ_"+s.bucket) })
 }
 
 // chunks is the subject of an object's chunks, meta that of its metadata.
 func (s snapshots) chunks(n snapshot) string { return "$O." + s.bucket + ".C." + n.NUID }
 
+func (s snapshots) metas() string { return "$O." + s.bucket + ".M." }
+
 func (s snapshots) meta(n snapshot) string {
-	return "$O." + s.bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(n.Name))
+	return s.metas() + base64.URLEncoding.EncodeToString([]byte(n.Name))
 }
 
 // list gives the snapshots whose chunks are all there, oldest first, and how
 // many messages each subject of the object store has.
 func (s snapshots) list(ctx context.Context, stream jetstream.Stream) ([]snapshot, map[string]uint64, error) {
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter("$O."+s.bucket+".>"))
+	info, err := s.engine.info(ctx, stream, jetstream.WithSubjectFilter("$O."+s.bucket+".>"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("stream info: %w", err)
 	}
-	store, err := s.engine.js.ObjectStore(ctx, s.bucket)
-	if err != nil {
-		return nil, nil, err
-	}
-	objects, err := store.List(ctx)
-	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return nil, nil, fmt.Errorf("list objects: %w", err)
-	}
 	var all []snapshot
-	for _, o := range objects {
-		seq, err := strconv.ParseUint(o.Metadata[seqKey], 10, 64)
-		n := snapshot{o, seq}
-		if err != nil {
-			continue // not one of ours
+	for subject := range info.State.Subjects {
+		if !strings.HasPrefix(subject, s.metas()) {
+			continue
 		}
-		if chunks := info.State.Subjects[s.chunks(n)]; chunks != uint64(o.Chunks) {
-			s.damaged(n, fmt.Errorf("%w: it has %d of %d chunks", errDamaged, chunks, o.Chunks))
+		n, ok, err := s.object(ctx, stream, subject)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok {
+			continue
+		}
+		if chunks := info.State.Subjects[s.chunks(n)]; chunks != uint64(n.Chunks) {
+			s.damaged(n, fmt.Errorf("%w: it has %d of %d chunks", errDamaged, chunks, n.Chunks))
 			continue
 		}
 		all = append(all, n)
 	}
 	slices.SortFunc(all, func(a, b snapshot) int { return strings.Compare(a.Name, b.Name) })
 	return all, info.State.Subjects, nil
+}
+
+// object gets an object's metadata; ok is false when it is none of ours, or gone.
+func (s snapshots) object(ctx context.Context, stream jetstream.Stream, subject string) (n snapshot, ok bool, err error) {
+	msg, err := s.engine.newest(ctx, stream, subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return n, false, nil
+	}
+	if err != nil {
+		return n, false, fmt.Errorf("get metadata: %w", err)
+	}
+	info := &jetstream.ObjectInfo{}
+	if json.Unmarshal(msg.Data, info) != nil || info.Deleted {
+		return n, false, nil
+	}
+	seq, err := strconv.ParseUint(info.Metadata[seqKey], 10, 64)
+	return snapshot{info, seq}, err == nil, nil
 }
 
 // damaged says in the log what is wrong with a snapshot that is left out.
@@ -261,7 +295,7 @@ func (j *shardJournal) newestSnapshot(ctx context.Context) (uint64, io.ReadClose
 
 func (s snapshots) open(ctx context.Context, stream jetstream.Stream, n snapshot) *objectReader {
 	return &objectReader{info: n.ObjectInfo, digest: sha256.New(), get: func(from uint64) (*jetstream.RawStreamMsg, error) {
-		return stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(s.chunks(n)))
+		return s.engine.message(ctx, stream, from, jetstream.WithGetMsgSubject(s.chunks(n)))
 	}}
 }
 

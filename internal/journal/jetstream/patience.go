@@ -1,0 +1,72 @@
+package jetstream
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// patience is how long a call waits for a leader, or for its answer. In a cluster
+	// an election takes less.
+	patience = 5 * time.Second
+
+	// patiencePause lies between two attempts.
+	patiencePause = 20 * time.Millisecond
+
+	// answerTime is how long the next part of an answer takes at most: who was asked may
+	// be gone, and another one in his place.
+	answerTime = time.Second
+)
+
+// patiently asks a stream's leader for something. In a cluster it asks again for as
+// long as an election takes: there may be no leader just now, and whoever has
+// asked one that was lost gets no answer.
+func patiently[T any](ctx context.Context, e *Engine, ask func(context.Context) (T, error)) (T, error) {
+	if !e.cfg.clustered() {
+		return ask(ctx)
+	}
+	for limit := time.Now().Add(patience); ; {
+		asking, cancel := context.WithTimeout(ctx, answerTime)
+		answer, err := ask(asking)
+		cancel()
+		switch {
+		case err == nil:
+			return answer, nil
+		case ctx.Err() != nil:
+			return answer, context.Cause(ctx)
+		case !passes(err) || time.Now().After(limit) || pause(ctx, patiencePause) != nil:
+			return answer, err
+		}
+	}
+}
+
+// info asks a stream's leader about the stream.
+func (e *Engine) info(ctx context.Context, s jetstream.Stream, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	return patiently(ctx, e, func(ctx context.Context) (*jetstream.StreamInfo, error) { return s.Info(ctx, options...) })
+}
+
+// message gets a message.
+func (e *Engine) message(ctx context.Context, s jetstream.Stream, seq uint64, options ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
+	return patiently(ctx, e, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return s.GetMsg(ctx, seq, options...) })
+}
+
+// newest gets the newest message of a subject.
+func (e *Engine) newest(ctx context.Context, s jetstream.Stream, subject string) (*jetstream.RawStreamMsg, error) {
+	return patiently(ctx, e, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return s.GetLastMsgForSubject(ctx, subject)
+	})
+}
+
+// pause waits.
+func pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,238 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+const (
+	// readRecords and readBytes are how much one question asks for; the last record
+	// may exceed the bytes.
+	readRecords = 1000
+	readBytes   = maxRecord
+
+	// pendingBytes is how much may wait to be applied. It is more than an answer has.
+	pendingBytes = 4 * maxRecord
+)
+
+// A reader reads records without a consumer in the server. It asks the replica
+// that is nearest, which answers with many records at a time, and where that one
+// has a hole, or is behind, the stream's leader. So it needs no leader as long as
+// it finds what it asks for.
+type reader struct {
+	j       *shardJournal
+	answers *nats.Subscription // to questions, each on a subject of its own
+	asked   int
+}
+
+func (j *shardJournal) newReader() (*reader, error) {
+	answers, err := j.subscribe(j.engine.conn.NewInbox() + ".*")
+	if err != nil {
+		return nil, err
+	}
+	return &reader{j: j, answers: answers}, nil
+}
+
+// subscribe keeps a bounded number of bytes; what exceeds it is dropped.
+func (j *shardJournal) subscribe(subject string) (*nats.Subscription, error) {
+	s, err := j.engine.conn.SubscribeSync(subject)
+	if err == nil {
+		err = s.SetPendingLimits(-1, pendingBytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("subscribe to %s: %w", subject, err)
+	}
+	return s, nil
+}
+
+// close fails only when the connection is closed, and then there is nothing to do.
+func (r *reader) close() { _ = r.answers.Unsubscribe() }
+
+// read applies records behind the given one, at most up to the newest, as many as
+// one answer has. It returns the last one that it applied. A replica that has none
+// may be behind: that is no error, and errHole is, when it has later ones.
+func (r *reader) read(ctx context.Context, after, newest uint64, apply func(uint64, []byte) error) (uint64, error) {
+	err := r.ask(ctx, question{Seq: after + 1, Batch: min(readRecords, newest-after), MaxBytes: readBytes}, func(seq uint64, data []byte) error {
+		if seq != after+1 {
+			return errHole
+		}
+		after = seq
+		return apply(seq, data)
+	})
+	return after, err
+}
+
+// errHole says that a replica has a later record and not the next one.
+var errHole = errors.New("a replica of the journal has a hole")
+
+// readMore is read for records that are there: it applies at least one.
+func (r *reader) readMore(ctx context.Context, after, newest uint64, apply func(uint64, []byte) error) (uint64, error) {
+	last, err := r.read(ctx, after, newest, apply)
+	if last > after || err != nil && !errors.Is(err, errHole) {
+		if errors.Is(err, errHole) {
+			err = nil // the next call sees to it
+		}
+		return last, err
+	}
+	return r.readOne(ctx, after, apply)
+}
+
+// readOne applies the next record as the leader has it. The error is ErrMissing
+// when it has none.
+func (r *reader) readOne(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
+	data, err := r.j.get(ctx, after+1)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return after, r.j.missing(ctx, after)
+	}
+	if err != nil {
+		return after, err
+	}
+	return after + 1, apply(after+1, data)
+}
+
+// missing is why the leader has no record behind the given one.
+func (j *shardJournal) missing(ctx context.Context, after uint64) error {
+	state, err := j.state(ctx)
+	if err != nil {
+		return err
+	}
+	if err := checkRange(state, after); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: record %d is damaged", journal.ErrMissing, after+1)
+}
+
+// get asks the stream's leader for a record. The error is ErrMsgNotFound when
+// there is none. Source: NATS JetStream API, $JS.API.STREAM.MSG.GET.
+func (j *shardJournal) get(ctx context.Context, seq uint64) ([]byte, error) {
+	request, err := json.Marshal(question{Seq: seq})
+	if err != nil {
+		return nil, err
+	}
+	data, err := patiently(ctx, j.engine, func(ctx context.Context) ([]byte, error) {
+		msg, err := j.engine.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+j.name, request)
+		if err != nil {
+			return nil, err
+		}
+		return decodeRecord(msg.Data)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("get record %d: %w", seq, err)
+	}
+	return data, nil
+}
+
+// decodeRecord takes the record out of an answer. Source: NATS JetStream API,
+// stream_msg_get_response.
+func decodeRecord(text []byte) ([]byte, error) {
+	var answer struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message struct {
+			Data []byte `json:"data"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Error == nil {
+		return answer.Message.Data, nil
+	}
+	if answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+		return nil, jetstream.ErrMsgNotFound
+	}
+	return nil, answer.Error
+}
+
+// A question asks for messages of a stream. Source: NATS ADR-31.
+type question struct {
+	Seq      uint64 `json:"seq"`
+	Batch    uint64 `json:"batch,omitempty"`
+	MaxBytes int    `json:"max_bytes,omitempty"`
+}
+
+// ask calls visit with the records of an answer, with none when nobody answers.
+func (r *reader) ask(ctx context.Context, q question, visit func(uint64, []byte) error) error {
+	request, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	r.asked++
+	reply := r.answers.Subject[:len(r.answers.Subject)-1] + strconv.Itoa(r.asked)
+	err = r.j.engine.conn.PublishRequest("$JS.API.DIRECT.GET."+r.j.name, reply, request)
+	if errors.Is(err, nats.ErrReconnectBufExceeded) { // the connection is down
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("ask for records: %w", err)
+	}
+	for {
+		msg, err := r.answer(ctx, reply)
+		if err != nil || msg == nil {
+			return err
+		}
+		seq, err := sequence(msg)
+		if err != nil {
+			return err
+		}
+		if err := visit(seq, msg.Data); err != nil {
+			return err
+		}
+	}
+}
+
+// answer is the next message in the answer to a question, nil at its end, or when
+// it does not come.
+func (r *reader) answer(ctx context.Context, reply string) (*nats.Msg, error) {
+	for {
+		msg, err := next(ctx, r.answers, answerTime)
+		if err != nil || msg == nil {
+			return nil, err
+		}
+		if msg.Subject != reply { // of a question that was given up
+			continue
+		}
+		switch status := msg.Header.Get("Status"); status {
+		case "":
+			return msg, nil
+		case "204", "404": // the end of the answer; there is no message
+			return nil, nil
+		default:
+			return nil, fmt.Errorf("ask for records: the server answers %s %s", status, msg.Header.Get("Description"))
+		}
+	}
+}
+
+// next waits for a message, at most for a time: then it is nil, as when some were
+// dropped, or the message says that nobody is there to answer.
+func next(ctx context.Context, s *nats.Subscription, wait time.Duration) (*nats.Msg, error) {
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	msg, err := s.NextMsgWithContext(waiting)
+	switch {
+	case err == nil:
+		return msg, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrSlowConsumer), errors.Is(err, nats.ErrNoResponders):
+		return nil, nil
+	}
+	return nil, err
+}
+
+// sequence is the number of the record that a message holds.
+func sequence(msg *nats.Msg) (uint64, error) {
+	seq, err := strconv.ParseUint(msg.Header.Get(jetstream.SequenceHeader), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the number of a record: %w", err)
+	}
+	return seq, nil
+}
