@@ -1,0 +1,432 @@
+package lease
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// A Machine is one node's part. Moments are durations since a beginning of the
+// node's own, by a clock that only goes forward. It is not for several goroutines.
+type Machine struct {
+	cfg     Config
+	self    Life
+	nodes   map[string]*node
+	shards  []shard
+	waiting map[Key]attempt
+
+	ready, leaving, departing bool
+
+	established bool                     // our heartbeat's key names our life
+	beats       uint64                   // heartbeats sent in this life
+	sent        map[uint64]time.Duration // when those were sent that may yet be seen
+	held        time.Duration            // when the newest one was sent that was seen
+	steady      time.Duration            // since when heartbeats of ours are written without a gap
+	nextBeat    time.Duration
+	said        flags // by the newest heartbeat sent
+	strangers   int   // changes that another process made to our heartbeat's key
+
+	assigned []string // by shard; nil: to be computed
+}
+
+// node is what was seen of a heartbeat.
+type node struct {
+	revision uint64
+	value    Value
+	seen     time.Duration // when it changed last
+}
+
+func (n *node) lives() bool { return n.revision > 0 && !n.value.Gone }
+
+type flags struct{ ready, leaving bool }
+
+// attempt is a write: still under way, or failed and not to be tried again before.
+type attempt struct {
+	underWay bool
+	again    time.Duration
+}
+
+type shard struct {
+	revision uint64
+	value    Value
+	state    state
+	tenure   uint64 // the revision of the key under which our newest tenure began
+	giving   bool   // with state ending: to let another have it
+}
+
+type state uint8
+
+const (
+	vacant state = iota // no tenure of ours
+	active
+	ending // told to end, and not yet ended
+)
+
+// New makes a Machine that has seen nothing.
+func New(cfg Config) *Machine {
+	return &Machine{
+		cfg: cfg, self: cfg.Self, nodes: map[string]*node{}, shards: make([]shard, cfg.Shards),
+		waiting: map[Key]attempt{}, sent: map[uint64]time.Duration{},
+	}
+}
+
+// Self is the present life of this node.
+func (m *Machine) Self() Life { return m.self }
+
+// Ready lets shards be moved to this node.
+func (m *Machine) Ready() { m.ready = true }
+
+// Leave begins to give away all that this node owns.
+func (m *Machine) Leave() { m.leaving = true }
+
+// HandedOver reports, after Leave, whether no shard is left: others own all of
+// them, or there is nobody else.
+func (m *Machine) HandedOver() bool {
+	alone := !m.others()
+	for i := range m.shards {
+		s := &m.shards[i]
+		if s.state != vacant || !alone && s.value.Life == m.self {
+			return false
+		}
+	}
+	return true
+}
+
+// Depart ends the life of this node, and all its tenures.
+func (m *Machine) Depart() { m.departing = true }
+
+// Departed reports, after Depart, whether others know that this node is gone.
+func (m *Machine) Departed() bool { return m.departing && !m.established }
+
+// Contested reports whether another process lives under the same name.
+func (m *Machine) Contested() bool { return m.strangers > 3 }
+
+// HoldsUntil is the moment from which on the present life holds nothing, unless a
+// newer heartbeat is seen. It is negative when it holds nothing yet. What an earlier life held is
+// never held again.
+func (m *Machine) HoldsUntil() time.Duration {
+	if !m.established || m.held < 0 {
+		return -1
+	}
+	return m.held + m.cfg.Hold
+}
+
+func (m *Machine) holds(now time.Duration) bool { return now < m.HoldsUntil() }
+
+// Owner is who owns a shard, and since which change, as far as this node has seen; not
+// ok when nobody does.
+func (m *Machine) Owner(shard int) (owner Life, epoch uint64, ok bool) {
+	s := &m.shards[shard]
+	n := m.nodes[s.value.Life.Node]
+	if s.revision == 0 || n == nil || !n.lives() || n.value.Life != s.value.Life {
+		return Life{}, 0, false
+	}
+	return s.value.Life, s.value.Epoch, true
+}
+
+// Members are the heartbeats of those that are not gone, by name.
+func (m *Machine) Members() []Value {
+	var members []Value
+	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+		if n := m.nodes[name]; n.lives() {
+			members = append(members, n.value)
+		}
+	}
+	return members
+}
+
+// Seen takes notice of an entry. Entries may come late, several times and in any
+// order.
+func (m *Machine) Seen(now time.Duration, e Entry) {
+	if e.Key.Node != "" {
+		m.seenNode(now, e)
+		return
+	}
+	if e.Key.Shard < 0 || e.Key.Shard >= len(m.shards) {
+		return
+	}
+	if s := &m.shards[e.Key.Shard]; e.Revision > s.revision {
+		s.revision, s.value = e.Revision, e.Value
+		m.mayWrite(e.Key)
+	}
+}
+
+func (m *Machine) seenNode(now time.Duration, e Entry) {
+	n := m.nodes[e.Key.Node]
+	if n == nil {
+		n = &node{}
+		m.nodes[e.Key.Node] = n
+	}
+	if e.Revision <= n.revision {
+		return
+	}
+	n.revision, n.value, n.seen = e.Revision, e.Value, now
+	m.assigned = nil
+	m.mayWrite(e.Key)
+	if e.Key.Node == m.self.Node {
+		m.seenSelf(now, e.Value)
+	}
+}
+
+// seenSelf takes notice of our own heartbeat's key.
+func (m *Machine) seenSelf(now time.Duration, v Value) {
+	if v.Life != m.self || v.Gone {
+		if v.Life.Process != m.self.Process {
+			m.strangers++
+		}
+		if m.established {
+			m.die()
+		}
+		return
+	}
+	m.strangers = 0
+	at, ok := m.sent[v.Beat]
+	if !ok {
+		return
+	}
+	if !m.established || at-m.held > m.cfg.Renew*3/2 {
+		m.steady = now
+	}
+	if !m.established || at > m.held {
+		m.held = at
+	}
+	m.established = true
+	maps.DeleteFunc(m.sent, func(beat uint64, _ time.Duration) bool { return beat <= v.Beat })
+}
+
+// die ends this life: somebody declared it gone. The next one has nothing.
+func (m *Machine) die() {
+	m.self.Number++
+	m.established, m.held, m.beats, m.nextBeat, m.said = false, -1, 0, 0, flags{}
+	clear(m.sent)
+}
+
+// mayWrite lets a key be written again at once: it has changed.
+func (m *Machine) mayWrite(k Key) {
+	if a, ok := m.waiting[k]; ok && !a.underWay {
+		delete(m.waiting, k)
+	}
+}
+
+// Written says that a write is no longer under way. What it wrote, if it did, is
+// told by Seen, before.
+func (m *Machine) Written(now time.Duration, k Key, ok bool) {
+	delete(m.waiting, k)
+	if !ok {
+		m.waiting[k] = attempt{again: now + m.cfg.Retry}
+	}
+}
+
+// Ended says that nothing is left of a tenure that was to end.
+func (m *Machine) Ended(shard int) { m.shards[shard].state = vacant }
+
+// Step gives what is to be done now. It is called after each of the other
+// methods, and often enough besides: several times for each Renew. Heartbeats among the writes are sent
+// after now.
+func (m *Machine) Step(now time.Duration) Actions {
+	var a Actions
+	m.beat(now, &a)
+	m.bury(now, &a)
+	if m.assigned == nil {
+		m.assigned = Assign(m.candidates(), len(m.shards))
+	}
+	moving := m.moving()
+	for i := range m.shards {
+		m.tend(now, i, &moving, &a)
+	}
+	return a
+}
+
+// write adds a write, unless one to this key is under way or has just failed.
+func (m *Machine) write(now time.Duration, a *Actions, w Write) bool {
+	if p, ok := m.waiting[w.Key]; ok && (p.underWay || now < p.again) {
+		return false
+	}
+	m.waiting[w.Key] = attempt{underWay: true}
+	a.Writes = append(a.Writes, w)
+	return true
+}
+
+// beat writes our heartbeat.
+func (m *Machine) beat(now time.Duration, a *Actions) {
+	mine := m.node(m.self.Node)
+	if m.departing {
+		if m.established && m.allEnded() {
+			m.write(now, a, Write{m.key(), mine.revision, Value{Life: m.self, Gone: true}})
+		}
+		return
+	}
+	if !m.established && mine.lives() && mine.value.Life.Process != m.self.Process && now-mine.seen < m.cfg.Lease {
+		return // a former process of our name may still hold what it owns
+	}
+	say := flags{m.ready, m.leaving}
+	if m.established && now < m.nextBeat && say == m.said {
+		return
+	}
+	v := Value{Life: m.self, Beat: m.beats + 1, Ready: m.ready, Leaving: m.leaving}
+	if m.write(now, a, Write{m.key(), mine.revision, v}) {
+		m.beats++
+		m.sent[m.beats] = now
+		m.nextBeat, m.said = now+m.cfg.Renew, say
+	}
+}
+
+func (m *Machine) key() Key { return Key{Node: m.self.Node} }
+
+var unseen node
+
+// node gives what was seen of a heartbeat; it is not to be changed.
+func (m *Machine) node(name string) *node {
+	if n := m.nodes[name]; n != nil {
+		return n
+	}
+	return &unseen
+}
+
+// bury declares those gone whose heartbeats have ended. When the store was away, for
+// us at least, it leaves the others the time to be heard again.
+func (m *Machine) bury(now time.Duration, a *Actions) {
+	if !m.holds(now) || now-m.steady < m.cfg.Renew+2*m.cfg.Retry {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+		if n := m.nodes[name]; name != m.self.Node && n.lives() && now-n.seen >= m.cfg.Lease {
+			m.write(now, a, Write{Key{Node: name}, n.revision, Value{Life: n.value.Life, Gone: true}})
+		}
+	}
+}
+
+// candidates are those who should own shards: who is ready, else who stays, else
+// who there is.
+func (m *Machine) candidates() []string {
+	var all, staying, ready []string
+	for name, n := range m.nodes {
+		if !n.lives() {
+			continue
+		}
+		all = append(all, name)
+		if !n.value.Leaving {
+			staying = append(staying, name)
+			if n.value.Ready {
+				ready = append(ready, name)
+			}
+		}
+	}
+	for _, names := range [][]string{ready, staying} {
+		if len(names) > 0 {
+			return names
+		}
+	}
+	return all
+}
+
+// others reports whether there is somebody who can take shards.
+func (m *Machine) others() bool {
+	for name, n := range m.nodes {
+		if name != m.self.Node && n.lives() && !n.value.Leaving {
+			return true
+		}
+	}
+	return false
+}
+
+// allEnded reports whether no tenure is left.
+func (m *Machine) allEnded() bool {
+	return !slices.ContainsFunc(m.shards, func(s shard) bool { return s.state != vacant })
+}
+
+// moving is how many shards are on their way from us to another.
+func (m *Machine) moving() int {
+	n := 0
+	for i := range m.shards {
+		if s := &m.shards[i]; s.state == ending && s.giving || s.state == vacant && m.spent(s) {
+			n++
+		}
+	}
+	return n
+}
+
+// ours reports whether a shard's key names us.
+func (m *Machine) ours(s *shard) bool { return s.revision > 0 && s.value.Life == m.self }
+
+// spent reports whether our tenure under the present revision of the key has
+// begun and ended.
+func (m *Machine) spent(s *shard) bool { return m.ours(s) && s.tenure == s.revision }
+
+// tend does what there is to do for one shard.
+func (m *Machine) tend(now time.Duration, i int, moving *int, a *Actions) {
+	s := &m.shards[i]
+	switch {
+	case s.state == active:
+		m.tendActive(now, i, moving, a)
+	case s.state == ending, m.departing, !m.holds(now):
+	case m.ours(s) && s.revision != s.tenure && !m.leaving:
+		s.state, s.tenure = active, s.revision
+		a.Begin = append(a.Begin, i)
+	case m.ours(s):
+		if to, ok := m.heir(now, i); ok {
+			m.assignTo(now, i, to, a)
+		}
+	case m.orphan(now, s, a) && m.wants(i):
+		m.assignTo(now, i, m.self, a)
+	}
+}
+
+// tendActive ends a tenure when it is over or another shall have the shard.
+func (m *Machine) tendActive(now time.Duration, i int, moving *int, a *Actions) {
+	s := &m.shards[i]
+	over := s.revision != s.tenure || !m.ours(s) || m.departing || m.leaving && !m.others() ||
+		now >= m.HoldsUntil()+m.cfg.Linger
+	give := !over && *moving < m.cfg.Moves && m.shouldGive(now, i)
+	if !over && !give {
+		return
+	}
+	if give {
+		*moving++
+	}
+	s.state, s.giving = ending, give
+	a.End = append(a.End, i)
+}
+
+// shouldGive reports whether another should have a shard that we hold.
+func (m *Machine) shouldGive(now time.Duration, i int) bool {
+	to, ok := m.heir(now, i)
+	return ok && to != m.self && (m.ready || m.leaving) && m.holds(now)
+}
+
+// heir is who shall have a shard after a tenure of ours: who should own it, if he
+// shows life; else we, unless we leave.
+func (m *Machine) heir(now time.Duration, i int) (Life, bool) {
+	if n := m.node(m.assigned[i]); m.assigned[i] != m.self.Node && now-n.seen < m.cfg.Lease*2/3 {
+		return n.value.Life, true
+	}
+	return m.self, !m.leaving
+}
+
+// wants reports whether we should have a shard that nobody owns.
+func (m *Machine) wants(i int) bool { return !m.leaving && m.assigned[i] == m.self.Node }
+
+// orphan reports whether a shard has no owner any more, for good. Where the proof
+// of it is older than the shard's key, it has the proof written again.
+func (m *Machine) orphan(now time.Duration, s *shard, a *Actions) bool {
+	if s.revision == 0 {
+		return true
+	}
+	owner := s.value.Life
+	n := m.node(owner.Node)
+	switch {
+	case n.lives() && n.value.Life == owner:
+		return false
+	case n.revision > s.revision:
+		return true
+	case !n.lives():
+		m.write(now, a, Write{Key{Node: owner.Node}, n.revision, Value{Life: owner, Gone: true}})
+	}
+	return false
+}
+
+// assignTo writes the key of a shard.
+func (m *Machine) assignTo(now time.Duration, i int, to Life, a *Actions) {
+	s := &m.shards[i]
+	m.write(now, a, Write{Key{Shard: i}, s.revision, Value{Life: to, Epoch: s.value.Epoch + 1}})
+}

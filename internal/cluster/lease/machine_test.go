@@ -1,0 +1,180 @@
+package lease_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/muster-gg/muster/internal/cluster/lease"
+)
+
+// quiet starts a world without faults in which all nodes have found their place.
+func quiet(t *testing.T, names ...string) *world {
+	t.Helper()
+	w := newWorld(1, faults{})
+	for i, name := range names {
+		w.join(name, i, true)
+	}
+	w.runUntil(20 * time.Second)
+	if s := w.settled(); s != "" {
+		t.Fatal(s)
+	}
+	return w
+}
+
+func (w *world) held(names ...string) error {
+	for i := range config("", 0).Shards {
+		n := 0
+		for _, node := range w.nodes {
+			for _, name := range names {
+				if node.m.Self().Node == name && node.holds(i) {
+					n++
+				}
+			}
+		}
+		if n != 1 {
+			return fmt.Errorf("%v: shard %d is held by %d of %v", w.now, i, n, names)
+		}
+	}
+	return nil
+}
+
+func TestDeadNodeIsReplacedAfterTheLease(t *testing.T) {
+	w := quiet(t, "n1", "n2", "n3")
+	w.nodes[1].dead = true
+	w.runUntil(w.now + 3500*ms) // the lease, 5 % of drift, and some messages
+	if err := w.held("n1", "n3"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRestartedNodeDoesNotInherit(t *testing.T) {
+	w := quiet(t, "n1")
+	w.nodes[0].dead = true
+	w.join("n1", 7, true)
+	w.runUntil(w.now + 2500*ms)
+	if err := w.held("n1"); err == nil {
+		t.Error("the new process holds what the former one may still hold")
+	}
+	w.runUntil(w.now + time.Second)
+	if err := w.held("n1"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLeavingNodeHandsOver(t *testing.T) {
+	w := quiet(t, "n1", "n2", "n3")
+	begin := w.now
+	w.nodes[0].do(w.nodes[0].m.Leave)
+	w.nodes[0].goWhenHandedOver()
+	w.runUntil(begin + 500*ms)
+	if err := w.held("n2", "n3"); err != nil {
+		t.Error(err)
+	}
+	if !w.nodes[0].m.Departed() {
+		t.Error("the node has not gone")
+	}
+}
+
+func TestLastNodeLeaves(t *testing.T) {
+	w := quiet(t, "n1")
+	w.nodes[0].do(w.nodes[0].m.Leave)
+	w.nodes[0].goWhenHandedOver()
+	w.runUntil(w.now + 500*ms)
+	if !w.nodes[0].m.Departed() || len(w.nodes[0].tenures) != 0 {
+		t.Error("the node has not gone")
+	}
+	begin := w.now
+	w.join("n1", 7, true)
+	w.runUntil(begin + 500*ms)
+	if err := w.held("n1"); err != nil {
+		t.Error("after a graceful stop nobody need wait:", err)
+	}
+}
+
+func TestNewNodeGetsItsShareWhenReady(t *testing.T) {
+	w := quiet(t, "n1", "n2")
+	n := w.join("n3", 2, false)
+	w.runUntil(w.now + 10*time.Second)
+	if len(n.tenures) != 0 {
+		t.Error("shards were moved to a node that is not ready")
+	}
+	n.do(n.m.Ready)
+	w.runUntil(w.now + 500*ms)
+	if s := w.held("n1", "n2", "n3"); s != nil || len(n.tenures) == 0 {
+		t.Error(s, len(n.tenures))
+	}
+}
+
+// A store that is away for a moment costs no tenure, but nothing is held meanwhile.
+func TestStoreAway(t *testing.T) {
+	w := quiet(t, "n1", "n2", "n3")
+	moved := w.lastMoved
+	w.down = true
+	w.runUntil(w.now + 4*time.Second)
+	for _, n := range w.nodes {
+		for i := range n.tenures {
+			if n.holds(i) {
+				t.Errorf("%v holds shard %d without a store", n.m.Self(), i)
+			}
+		}
+	}
+	w.down = false
+	w.runUntil(w.now + 2*time.Second)
+	if err := w.held("n1", "n2", "n3"); err != nil || w.lastMoved != moved {
+		t.Error(err, w.lastMoved, moved)
+	}
+	w.down = true
+	w.runUntil(w.now + 12*time.Second)
+	for _, n := range w.nodes {
+		if len(n.tenures) != 0 {
+			t.Errorf("%v still has tenures", n.m.Self())
+		}
+	}
+}
+
+func TestTwoProcessesOfOneName(t *testing.T) {
+	w := quiet(t, "n1", "n2")
+	second := w.join("n1", 9, true)
+	w.runUntil(w.now + 10*time.Second)
+	if !second.m.Contested() || w.nodes[0].m.Contested() || len(second.tenures) != 0 {
+		t.Error("the second process has not noticed")
+	}
+}
+
+func TestAssign(t *testing.T) {
+	if lease.Assign(nil, 4) != nil {
+		t.Error("nobody was assigned something")
+	}
+	moved := func(a, b []string) (n int) {
+		for i := range a {
+			if a[i] != b[i] {
+				n++
+			}
+		}
+		return n
+	}
+	for shards := 1; shards <= 64; shards *= 2 {
+		for n := 1; n <= 7; n++ {
+			var names []string
+			for i := range n {
+				names = append(names, fmt.Sprint("node-", i))
+			}
+			owners := lease.Assign(names, shards)
+			load := map[string]int{}
+			for _, o := range owners {
+				load[o]++
+			}
+			for name, l := range load {
+				if most := (shards + n - 1) / n; l > most {
+					t.Errorf("%s has %d of %d shards among %d", name, l, shards, n)
+				}
+			}
+			// Who comes takes his share, and lets some of the others change places.
+			more := lease.Assign(append(names, "other"), shards)
+			if m := moved(owners, more); m > 2*(shards/(n+1)+2) {
+				t.Errorf("%d of %d shards move from %d to %d nodes", m, shards, n, n+1)
+			}
+		}
+	}
+}
