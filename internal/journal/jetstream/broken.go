@@ -60,6 +60,10 @@ func (e *Engine) publish(ctx context.Context, msg *nats.Msg, options ...jetstrea
 	defer breaking(nil)
 	defer context.AfterFunc(e.broken, func() { breaking(context.Cause(e.broken)) })()
 	options = append(options, jetstream.WithRetryAttempts(0))
+	if err := e.gate.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer e.gate.leave()
 	ack, err := e.js.PublishMsg(ctx, msg, options...)
 	for e.cfg.clustered() && errors.Is(err, jetstream.ErrNoStreamResponse) && pause(ctx, patiencePause) == nil {
 		ack, err = e.js.PublishMsg(ctx, msg, options...)

@@ -139,3 +139,12 @@ func Leader(t *testing.T, e *Engine, stream string) string {
 	}
 	return group.Leader
 }
+
+// Enter is like publishing something, until leave is called.
+func Enter(t *testing.T, e *Engine) (leave func()) {
+	t.Helper()
+	if err := e.gate.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e.gate.leave
+}

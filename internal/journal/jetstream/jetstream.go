@@ -39,6 +39,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -77,6 +78,10 @@ type Config struct {
 	HistoryAge time.Duration // how long histories are kept; default 30 days
 	Cluster    *Cluster      // makes the embedded server a node of a cluster
 	External   *External     // takes the place of the embedded server; Dir holds marks alone
+
+	// Bulk leaves it to the system when what is written reaches the disk. It is for
+	// who fills a directory that nobody depends on yet, and syncs it at the end.
+	Bulk bool
 }
 
 // An Engine is an embedded JetStream server and the connection to it. Its
@@ -91,6 +96,10 @@ type Engine struct {
 
 	password  string // of the users of a node's server
 	elections func() // ends the watch over elections, and waits for it
+
+	gate    gate         // of all that is published
+	tidy    sync.RWMutex // held by an open cut: snapshots and records are forgotten by those who hold it for reading
+	cutting atomic.Bool  // a cut is open
 
 	broken    context.Context // done when the engine can no longer write
 	breakWith context.CancelCauseFunc
@@ -203,7 +212,7 @@ func (e *Engine) start(ctx context.Context) error {
 		NoSigs:                 true,
 		JetStream:              true,
 		StoreDir:               e.cfg.Dir,
-		SyncAlways:             true,
+		SyncAlways:             !e.cfg.Bulk,
 		JetStreamMaxStore:      maxStore,
 		MaxPayload:             maxPayload,
 		DisableJetStreamBanner: true,

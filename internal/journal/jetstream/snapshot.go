@@ -56,6 +56,10 @@ func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(
 	if err := j.snapshots.put(ctx, seq, write); err != nil {
 		return fmt.Errorf("put object: %w", err)
 	}
+	if !j.engine.tidy.TryRLock() {
+		return nil // a cut is open: the next snapshot makes up for it
+	}
+	defer j.engine.tidy.RUnlock()
 	older, err := j.snapshots.clean(ctx)
 	if err != nil {
 		return fmt.Errorf("remove old objects: %w", err)

@@ -1,0 +1,326 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// A cut is the ends of all streams, read while nothing was being published. What
+// comes later stands behind them.
+type cut struct {
+	engine *Engine
+	taken  time.Time
+	shards []end
+	// both may have no stream
+	history, feed end
+}
+
+// An end is a stream as it was: its first and last number. Stream is nil when there
+// was none.
+type end struct {
+	stream      jetstream.Stream
+	first, last uint64
+}
+
+// Cut holds what there is of a region with this many shards. There is one at
+// a time; else the error has journal.ErrCut in its chain. Whoever writes waits for the moments
+// that it takes.
+func (e *Engine) Cut(ctx context.Context, shards int) (journal.Cut, error) {
+	if !e.cutting.CompareAndSwap(false, true) {
+		return nil, journal.ErrCut
+	}
+	e.tidy.Lock()
+	c := &cut{engine: e, shards: make([]end, shards)}
+	if err := c.open(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *cut) open(ctx context.Context) error {
+	all := map[string]*end{historyStream: &c.history, feedStream: &c.feed}
+	for i := range c.shards {
+		all[shardStream(i)] = &c.shards[i]
+	}
+	for name, e := range all {
+		if err := e.find(ctx, c.engine, name); err != nil {
+			return err
+		}
+	}
+	release, err := c.engine.Hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	c.taken = time.Now()
+	for name, e := range all {
+		if err := e.look(ctx); err != nil {
+			return fmt.Errorf("stream %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func shardStream(shard int) string { return fmt.Sprintf("MUSTER_SHARD_%d", shard) }
+
+// find looks the stream up, if there is one.
+func (d *end) find(ctx context.Context, e *Engine, name string) (err error) {
+	d.stream, err = e.js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		d.stream = nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	return nil
+}
+
+// look notes where the stream begins and ends.
+func (d *end) look(ctx context.Context) error {
+	if d.stream == nil {
+		return nil
+	}
+	info, err := d.stream.Info(ctx)
+	if err != nil {
+		return err
+	}
+	d.first, d.last = info.State.FirstSeq, info.State.LastSeq
+	return nil
+}
+
+// Close lets snapshots and records be forgotten again.
+func (c *cut) Close() {
+	c.engine.tidy.Unlock()
+	c.engine.cutting.Store(false)
+}
+
+func (c *cut) Taken() time.Time  { return c.taken }
+func (c *cut) LastEntry() uint64 { return c.history.last }
+func (c *cut) LastEvent() uint64 { return c.feed.last }
+
+// Held lists the whole snapshots up to the end, by what their metadata says.
+func (c *cut) Held(ctx context.Context, shard int) (h journal.Held, err error) {
+	s := c.shards[shard]
+	h.First, h.Last = max(s.first, 1), s.last
+	_, all, err := c.snapshots(ctx, shard, s.last)
+	for _, n := range all {
+		h.Snapshots = append(h.Snapshots, n.seq)
+	}
+	return h, err
+}
+
+// snapshots lists those that are the state after a record up to newest.
+func (c *cut) snapshots(ctx context.Context, shard int, newest uint64) (stream jetstream.Stream, all []snapshot, err error) {
+	s := c.store(shard)
+	if stream, err = s.stream(ctx); errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("open object store: %w", err)
+	}
+	if all, _, err = s.list(ctx, stream); err != nil {
+		return nil, nil, err
+	}
+	return stream, slices.DeleteFunc(all, func(n snapshot) bool { return n.seq > newest }), nil
+}
+
+func (c *cut) store(shard int) snapshots {
+	return snapshots{engine: c.engine, bucket: fmt.Sprintf("muster-shard-%d", shard)}
+}
+
+// Snapshot reads each candidate once, as LoadSnapshot does.
+func (c *cut) Snapshot(ctx context.Context, shard int, newest uint64) (uint64, io.ReadCloser, error) {
+	stream, all, err := c.snapshots(ctx, shard, min(newest, c.shards[shard].last))
+	if err != nil {
+		return 0, nil, err
+	}
+	s := c.store(shard)
+	for _, n := range slices.Backward(all) {
+		_, err := io.Copy(io.Discard, s.open(ctx, stream, n))
+		if err == nil {
+			return n.seq, s.open(ctx, stream, n), nil
+		}
+		if !errors.Is(err, errDamaged) {
+			return 0, nil, fmt.Errorf("read object %s: %w", n.Name, err)
+		}
+		s.damaged(n, err)
+	}
+	return 0, nil, nil
+}
+
+// Records walks the journal; there are no gaps in it.
+func (c *cut) Records(ctx context.Context, shard int, after uint64, visit func(journal.Stored) error) error {
+	s := c.shards[shard]
+	if after > s.last || after+1 < s.first {
+		return fmt.Errorf("%w: asked for those of shard %d after %d, there are %d to %d", journal.ErrMissing, shard, after, s.first, s.last)
+	}
+	err := c.walk(ctx, s, ">", after, func(r journal.Stored) error {
+		if r.Seq != after+1 {
+			return fmt.Errorf("%w: record %d of shard %d follows record %d", journal.ErrMissing, r.Seq, shard, after)
+		}
+		after++
+		r.Subject = ""
+		return visit(r)
+	})
+	if err == nil && after < s.last {
+		return fmt.Errorf("%w: those of shard %d end with %d instead of %d", journal.ErrMissing, shard, after, s.last)
+	}
+	return err
+}
+
+func (c *cut) History(ctx context.Context, visit func(journal.Stored) error) error {
+	return c.walk(ctx, c.history, historyPrefix+">", 0, func(r journal.Stored) error {
+		r.Subject = strings.TrimPrefix(r.Subject, historyPrefix)
+		return visit(r)
+	})
+}
+
+func (c *cut) Feed(ctx context.Context, visit func(journal.Stored) error) error {
+	return c.walk(ctx, c.feed, feedRecords, 0, func(r journal.Stored) error {
+		r.Subject = ""
+		return visit(r)
+	})
+}
+
+// Positions looks at them now: a reader that has come farther than the cut has come
+// to its end.
+func (c *cut) Positions(ctx context.Context) (map[string]uint64, error) {
+	positions := map[string]uint64{}
+	if c.feed.stream == nil {
+		return positions, nil
+	}
+	info, err := c.feed.stream.Info(ctx, jetstream.WithSubjectFilter(feedPositions+"*"))
+	if err != nil {
+		return nil, fmt.Errorf("stream info: %w", err)
+	}
+	for subject := range info.State.Subjects {
+		reader := strings.TrimPrefix(subject, feedPositions)
+		msg, err := c.feed.stream.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("get message: %w", err)
+		}
+		if len(msg.Data) != 8 {
+			return nil, fmt.Errorf("the position of reader %s is damaged", reader)
+		}
+		positions[reader] = min(binary.BigEndian.Uint64(msg.Data), c.feed.last)
+	}
+	return positions, nil
+}
+
+// walk visits the messages of a stream behind the given one, up to its end. A consumer
+// reads ahead, and does not say that no more will come; so whenever it seems to have
+// come to the end, the stream is asked for the next message.
+func (c *cut) walk(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
+	for after < s.last {
+		msg, err := s.stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("get message after %d: %w", after, err)
+		}
+		if msg.Sequence > s.last {
+			return nil
+		}
+		if err := visit(journal.Stored{Seq: msg.Sequence, Time: msg.Time, Subject: msg.Subject, Data: msg.Data}); err != nil {
+			return err
+		}
+		if after, err = c.readAhead(ctx, s, subject, msg.Sequence, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// aheadBytes is how much of a stream is read ahead. It is more than any message has.
+	aheadBytes = 4 * maxRecord
+
+	// aheadPause is how long the next message may take, before it is asked for by its number.
+	aheadPause = 2 * time.Second
+)
+
+// readAhead visits messages until nothing is pending, or nothing comes. It returns
+// the number of the last one.
+func (c *cut) readAhead(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) (uint64, error) {
+	if after >= s.last {
+		return after, nil
+	}
+	consumer, err := s.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subject}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	})
+	if err != nil {
+		return after, fmt.Errorf("open consumer: %w", err)
+	}
+	defer forgetConsumer(ctx, s.stream, consumer)
+	if info := consumer.CachedInfo(); info != nil && info.NumPending == 0 {
+		return after, nil
+	}
+	messages, err := consumer.Messages(jetstream.PullMaxBytes(aheadBytes))
+	if err != nil {
+		return after, fmt.Errorf("consume: %w", err)
+	}
+	defer messages.Stop()
+	for {
+		msg, ok, err := nextMessage(ctx, messages)
+		if err != nil || !ok {
+			return after, err
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return after, fmt.Errorf("message after %d: %w", after, err)
+		}
+		if meta.Sequence.Stream > s.last {
+			return s.last, nil
+		}
+		after = meta.Sequence.Stream
+		if err := visit(journal.Stored{Seq: after, Time: meta.Timestamp, Subject: msg.Subject(), Data: msg.Data()}); err != nil {
+			return after, err
+		}
+		if after == s.last || meta.NumPending == 0 {
+			return after, nil
+		}
+	}
+}
+
+// nextMessage waits for a message; it is not ok when none came for a while.
+func nextMessage(ctx context.Context, messages jetstream.MessagesContext) (msg jetstream.Msg, ok bool, err error) {
+	wait, cancel := context.WithTimeout(ctx, aheadPause)
+	defer cancel()
+	msg, err = messages.Next(jetstream.NextContext(wait))
+	switch {
+	case err == nil:
+		return msg, true, nil
+	case ctx.Err() != nil:
+		return nil, false, context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, false, nil
+	}
+	return nil, false, fmt.Errorf("next message: %w", err)
+}
+
+// forgetConsumer deletes a consumer, which would stay for minutes after it was stopped.
+func forgetConsumer(ctx context.Context, stream jetstream.Stream, consumer jetstream.Consumer) {
+	info := consumer.CachedInfo()
+	if info == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
+	defer cancel()
+	_ = stream.DeleteConsumer(ctx, info.Name)
+}

@@ -1,0 +1,220 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// How much of what a Row was given may be under way, so that memory stays bounded.
+const (
+	underwayMessages = 256
+	underwayBytes    = 2 * maxPayload
+)
+
+// filler is the subject, behind a stream's prefix, of messages that take up a number
+// which nothing has any more. Each replaces the one before.
+const filler = "-"
+
+// A filling fills the engine.
+type filling struct {
+	engine *Engine
+	js     jetstream.JetStream // with room for what is under way
+}
+
+// Filling gives what fills the engine, which must be empty. An engine of a
+// Bulk configuration leaves it to the caller to sync its directory when it is closed.
+func (e *Engine) Filling() (journal.Filling, error) {
+	js, err := jetstream.New(e.conn, jetstream.WithPublishAsyncMaxPending(underwayMessages))
+	if err != nil {
+		return nil, err
+	}
+	return &filling{engine: e, js: js}, nil
+}
+
+func (f *filling) Shard(ctx context.Context, shard int, seq uint64, snapshot io.Reader) (journal.Row, error) {
+	opened, err := f.engine.Journal(ctx, shard)
+	if err != nil {
+		return nil, err
+	}
+	j := opened.(*shardJournal)
+	r, err := f.row(ctx, j.stream, func(journal.Stored) string { return j.subject }, "")
+	if err != nil {
+		return nil, err
+	}
+	r.mark = j.mark
+	if snapshot == nil {
+		return r, nil
+	}
+	copied := func(w io.Writer) error {
+		_, err := io.Copy(w, snapshot)
+		return err
+	}
+	if err := j.SaveSnapshot(ctx, seq, copied); err != nil {
+		return nil, err
+	}
+	return r, r.skip(ctx, seq)
+}
+
+func (f *filling) History(ctx context.Context) (journal.Row, error) {
+	opened, err := f.engine.History(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := opened.(*history)
+	r, err := f.row(ctx, h.stream, func(s journal.Stored) string { return historyPrefix + s.Subject }, historyPrefix+filler)
+	if err != nil {
+		return nil, err
+	}
+	r.mark = h.mark
+	return r, nil
+}
+
+func (f *filling) Feed(ctx context.Context) (journal.Row, error) {
+	opened, err := f.engine.Feed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.row(ctx, opened.(*feed).stream, func(journal.Stored) string { return feedRecords }, feedPositions+filler)
+}
+
+func (f *filling) Keep(ctx context.Context, reader string, seq uint64) error {
+	opened, err := f.engine.Feed(ctx)
+	if err != nil {
+		return err
+	}
+	return opened.Keep(ctx, reader, seq)
+}
+
+// row begins a stream, which must have no message.
+func (f *filling) row(ctx context.Context, stream jetstream.Stream, subject func(journal.Stored) string, filler string) (*row, error) {
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("stream info: %w", err)
+	}
+	if info.State.LastSeq > 0 {
+		return nil, fmt.Errorf("stream %s is not empty: it has had %d messages", info.Config.Name, info.State.LastSeq)
+	}
+	return &row{filling: f, stream: stream, subject: subject, filler: filler}, nil
+}
+
+// A row is a stream that is filled. Messages are published without waiting for each;
+// the server takes them in their order.
+type row struct {
+	*filling
+	stream  jetstream.Stream
+	mark    *mark // nil: it has none
+	subject func(journal.Stored) string
+	filler  string // "": there are no gaps
+
+	last     uint64 // the number of the last message that was published
+	begun    bool   // one was
+	filled   bool   // with at least one filler
+	underway []jetstream.PubAckFuture
+	bytes    int // under way
+}
+
+// Put publishes a message, behind fillers for the numbers before it that are gone.
+func (r *row) Put(ctx context.Context, s journal.Stored) error {
+	if len(s.Data) > maxRecord {
+		return fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(s.Data), maxRecord)
+	}
+	if s.Subject != "" {
+		if err := journal.CheckSubject(s.Subject); err != nil {
+			return err
+		}
+	}
+	if s.Seq <= r.last {
+		return fmt.Errorf("number %d comes behind number %d", s.Seq, r.last)
+	}
+	if err := r.skip(ctx, s.Seq-1); err != nil {
+		return err
+	}
+	return r.publish(ctx, &nats.Msg{Subject: r.subject(s), Data: s.Data})
+}
+
+// skip makes the given number the last one that was used.
+func (r *row) skip(ctx context.Context, last uint64) error {
+	switch {
+	case r.last >= last:
+		return nil
+	case !r.begun:
+		if err := r.stream.Purge(ctx, jetstream.WithPurgeSequence(last+1)); err != nil {
+			return fmt.Errorf("begin behind number %d: %w", last, err)
+		}
+		r.last = last
+		return nil
+	case r.filler == "":
+		return fmt.Errorf("%w: number %d is to follow number %d", journal.ErrMissing, last+1, r.last)
+	}
+	r.filled = true
+	for r.last < last {
+		msg := nats.NewMsg(r.filler)
+		msg.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+		if r.filler == historyPrefix+filler {
+			msg.Header.Del(jetstream.MsgRollup) // the stream keeps one message of a subject by itself
+		}
+		if err := r.publish(ctx, msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *row) publish(ctx context.Context, msg *nats.Msg) error {
+	if r.bytes+len(msg.Data) > underwayBytes || len(r.underway) >= underwayMessages {
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+	}
+	if msg.Header == nil {
+		msg.Header = nats.Header{}
+	}
+	ack, err := r.js.PublishMsgAsync(msg, jetstream.WithExpectLastSequence(r.last), jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return fmt.Errorf("publish number %d: %w", r.last+1, err)
+	}
+	r.begun = true
+	r.last++
+	r.underway, r.bytes = append(r.underway, ack), r.bytes+len(msg.Data)
+	return nil
+}
+
+// settle waits for what is under way.
+func (r *row) settle(ctx context.Context) error {
+	for _, ack := range r.underway {
+		select {
+		case <-ack.Ok():
+		case err := <-ack.Err():
+			return fmt.Errorf("publish: %w", errors.Join(err, r.engine.log.full()))
+		case <-r.engine.broken.Done():
+			return context.Cause(r.engine.broken)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	r.underway, r.bytes = r.underway[:0], 0
+	return nil
+}
+
+// End removes the last filler, and moves the end to where it was.
+func (r *row) End(ctx context.Context, last uint64) error {
+	if err := errors.Join(r.skip(ctx, last), r.settle(ctx)); err != nil {
+		return err
+	}
+	if r.filled {
+		if err := r.stream.Purge(ctx, jetstream.WithPurgeSubject(r.filler)); err != nil {
+			return fmt.Errorf("purge: %w", err)
+		}
+	}
+	if r.mark != nil {
+		return r.mark.settle(r.last)
+	}
+	return nil
+}
