@@ -1,0 +1,185 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// Write writes a backup of what a cut holds, with some files of the data directory. The
+// header's Taken is the cut's. It writes in small pieces as it reads; a slow
+// writer slows nothing but this.
+func Write(ctx context.Context, to io.Writer, h Header, files []File, cut journal.Cut) (err error) {
+	w, err := newWriter(to)
+	if err != nil {
+		return err
+	}
+	h.Taken = cut.Taken().UTC()
+	if err := w.all(ctx, h, files, cut); err != nil {
+		return errors.Join(err, w.compressed.Close())
+	}
+	return w.close()
+}
+
+// A writer writes frames. The first error stays.
+type writer struct {
+	compressed *zstd.Encoder
+	sum        hash.Hash // of all
+	section    uint32    // sum of the frames of the section
+	frames     uint64    // of the section
+	head       []byte
+	err        error
+}
+
+func newWriter(to io.Writer) (*writer, error) {
+	// One goroutine and a small window: the service beside it has better things to do.
+	compressed, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.WriteString(to, magic); err != nil {
+		return nil, err
+	}
+	compressed.Reset(to)
+	w := &writer{compressed: compressed, sum: sha256.New()}
+	_, _ = io.WriteString(w.sum, magic) // never fails
+	return w, nil
+}
+
+func (w *writer) all(ctx context.Context, h Header, files []File, cut journal.Cut) error {
+	w.frame(kindHeader, h)
+	w.frame(kindFiles, empty{})
+	for _, f := range files {
+		w.frame(kindFile, f)
+	}
+	_ = w.end() // the first error stays
+	for i := range h.Shards {
+		if err := w.shard(ctx, i, cut); err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
+		}
+	}
+	if err := w.history(ctx, cut); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	if err := w.feed(ctx, cut); err != nil {
+		return fmt.Errorf("event feed: %w", err)
+	}
+	return w.err
+}
+
+func (w *writer) shard(ctx context.Context, number int, cut journal.Cut) (err error) {
+	held, err := cut.Held(ctx, number)
+	if err != nil {
+		return err
+	}
+	seq, snapshot, err := cut.Snapshot(ctx, number, held.Last)
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	w.frame(kindShard, Shard{Number: number, Snapshot: seq, Last: held.Last})
+	if snapshot != nil {
+		err := w.chunks(snapshot)
+		if err = errors.Join(err, snapshot.Close()); err != nil {
+			return fmt.Errorf("snapshot of record %d: %w", seq, err)
+		}
+	}
+	if err := cut.Records(ctx, number, seq, w.putter(kindRecord)); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+func (w *writer) chunks(snapshot io.Reader) error {
+	chunk := make([]byte, chunkSize)
+	for {
+		n, err := io.ReadFull(snapshot, chunk)
+		if n > 0 {
+			w.raw(kindChunk, chunk[:n])
+		}
+		switch {
+		case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+			return w.err
+		case err != nil:
+			return err
+		case w.err != nil:
+			return w.err
+		}
+	}
+}
+
+func (w *writer) history(ctx context.Context, cut journal.Cut) error {
+	w.frame(kindHistory, ends{cut.LastEntry()})
+	if err := cut.History(ctx, w.putter(kindEntry)); err != nil {
+		return err
+	}
+	return w.end()
+}
+
+func (w *writer) feed(ctx context.Context, cut journal.Cut) error {
+	w.frame(kindFeed, ends{cut.LastEvent()})
+	if err := cut.Feed(ctx, w.putter(kindEvent)); err != nil {
+		return err
+	}
+	positions, err := cut.Positions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, reader := range slices.Sorted(maps.Keys(positions)) {
+		w.frame(kindPosition, Position{reader, positions[reader]})
+	}
+	return w.end()
+}
+
+func (w *writer) putter(k kind) func(journal.Stored) error {
+	return func(s journal.Stored) error {
+		w.frame(k, toStored(s))
+		return w.err
+	}
+}
+
+// frame writes a frame.
+func (w *writer) frame(k kind, body any) {
+	data, err := encoding.Marshal(body)
+	if err != nil {
+		w.err = errors.Join(w.err, fmt.Errorf("encode %T: %w", body, err))
+	}
+	w.raw(k, data)
+}
+
+func (w *writer) raw(k kind, body []byte) {
+	if len(body) > maxFrame {
+		w.err = errors.Join(w.err, fmt.Errorf("a frame of %d bytes is larger than %d", len(body), maxFrame))
+	}
+	w.head = binary.AppendUvarint(append(w.head[:0], byte(k)), uint64(len(body)))
+	for _, part := range [][]byte{w.head, body} {
+		_, _ = w.sum.Write(part) // never fails
+		w.section = crc32.Update(w.section, castagnoli, part)
+		if w.err == nil {
+			_, w.err = w.compressed.Write(part)
+		}
+	}
+	w.frames++
+}
+
+// end ends a section. What stands before the first one belongs to it.
+func (w *writer) end() error {
+	w.frame(kindEnd, end{Frames: w.frames, Sum: w.section})
+	w.frames, w.section = 0, 0
+	return w.err
+}
+
+func (w *writer) close() error {
+	w.frame(kindTrailer, trailer{w.sum.Sum(nil)})
+	return errors.Join(w.err, w.compressed.Close())
+}
