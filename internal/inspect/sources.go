@@ -1,0 +1,129 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/muster-gg/muster/internal/backup"
+	"github.com/muster-gg/muster/internal/journal"
+)
+
+// OfCut looks at what an engine holds.
+func OfCut(r Region, c journal.Cut) Source { return &cutSource{r, c} }
+
+type cutSource struct {
+	region Region
+	journal.Cut
+}
+
+func (c *cutSource) Region() Region { return c.region }
+
+func (c *cutSource) Snapshot(ctx context.Context, shard int, newest uint64, read func(uint64, io.Reader) error) error {
+	seq, r, err := c.Cut.Snapshot(ctx, shard, newest)
+	if err != nil {
+		return err
+	}
+	if r == nil {
+		return read(0, nil)
+	}
+	return errors.Join(read(seq, r), r.Close())
+}
+
+// OfFile looks at a backup, once all of it is checked. A file is read from its
+// beginning for each question.
+func OfFile(path string) (Source, error) {
+	f := &fileSource{path: path}
+	if err := f.read(backup.Visitor{}, &f.summary); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+type fileSource struct {
+	path    string
+	summary backup.Summary
+}
+
+func (f *fileSource) read(v backup.Visitor, sum *backup.Summary) error {
+	from, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // it was only read
+	*sum, err = backup.Read(from, v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+	return nil
+}
+
+func (f *fileSource) Region() Region {
+	h := f.summary.Header
+	return Region{h.Region, h.Account, h.Shards}
+}
+
+func (f *fileSource) Held(_ context.Context, shard int) (journal.Held, error) {
+	s := f.summary.Shards[shard]
+	h := journal.Held{First: s.Snapshot + 1, Last: s.Last}
+	if s.Snapshot > 0 {
+		h.Snapshots = []uint64{s.Snapshot}
+	}
+	return h, nil
+}
+
+func (f *fileSource) Snapshot(_ context.Context, shard int, newest uint64, read func(uint64, io.Reader) error) error {
+	s := f.summary.Shards[shard]
+	if s.Snapshot == 0 || s.Snapshot > newest {
+		return read(0, nil)
+	}
+	var sum backup.Summary
+	err := f.read(backup.Visitor{Shard: func(s backup.Shard, snapshot io.Reader) error {
+		if s.Number != shard {
+			return nil
+		}
+		if err := read(s.Snapshot, snapshot); err != nil {
+			return err
+		}
+		return errFound
+	}}, &sum)
+	if errors.Is(err, errFound) {
+		return nil
+	}
+	return err
+}
+
+// errFound ends the reading of a file that had what was looked for.
+var errFound = errors.New("found")
+
+func (f *fileSource) Records(ctx context.Context, shard int, after uint64, visit func(journal.Stored) error) error {
+	if s := f.summary.Shards[shard]; after < s.Snapshot {
+		return fmt.Errorf("%w: those of shard %d begin with %d", journal.ErrMissing, shard, s.Snapshot+1)
+	}
+	number := -1
+	var sum backup.Summary
+	err := f.read(backup.Visitor{
+		Shard: func(s backup.Shard, _ io.Reader) error {
+			number = s.Number
+			return ctx.Err()
+		},
+		Record: func(s journal.Stored) error {
+			if number != shard || s.Seq <= after {
+				return nil
+			}
+			return visit(s)
+		},
+		EndShard: func() error {
+			if number == shard {
+				return errFound
+			}
+			return nil
+		},
+	}, &sum)
+	if errors.Is(err, errFound) {
+		return nil
+	}
+	return err
+}
