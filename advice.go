@@ -18,7 +18,7 @@ func advise(err error, data string) error {
 	case errors.Is(err, journal.ErrBroken):
 		return fmt.Errorf("the disk under %s fails: look after it and start again: %w", data, err)
 	case errors.Is(err, journal.ErrMissing):
-		return fmt.Errorf("what is stored in %s is damaged and gives no state: restore the directory from a backup, or move it away to begin with nothing: %w", data, err)
+		return fmt.Errorf("what is stored in %s is damaged and gives no state: move it away, and restore a backup in its place (muster restore) or begin with nothing: %w", data, err)
 	}
 	return err
 }

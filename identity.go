@@ -20,10 +20,16 @@ type identity struct {
 
 const layoutVersion = 1
 
+// What a data directory has in it, besides what backup.go lists.
+const (
+	identityFile = "region.json"
+	journalDir   = "journal"
+)
+
 // checkIdentity compares the settings with the data directory, and writes them
 // down in a new one.
 func checkIdentity(cfg Config) error {
-	path := filepath.Join(cfg.Data, "region.json")
+	path := filepath.Join(cfg.Data, identityFile)
 	wanted := identity{Version: layoutVersion, Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -63,7 +63,7 @@ func run(ctx context.Context, cfg Config) (err error) {
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	engine, err := jetstream.Open(ctx, jetstream.Config{Dir: filepath.Join(cfg.Data, "journal"), Log: cfg.Log, HistoryAge: cfg.History})
+	engine, err := jetstream.Open(ctx, jetstream.Config{Dir: filepath.Join(cfg.Data, journalDir), Log: cfg.Log, HistoryAge: cfg.History})
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
@@ -226,7 +226,7 @@ func (s *service) openDoors() error {
 		Servers: s.plane, Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(), ProcessMemory: s.cfg.ProcessMemory,
 	})
 	s.operator = operator.New(operator.Config{
-		Region: s.plane, Feed: s.feed, Verify: sigv4.New(sigv4.Config{Keys: s.plane, Skew: s.cfg.ClockSkew}),
+		Region: s.plane, Feed: s.feed, Backup: s.backup, Verify: sigv4.New(sigv4.Config{Keys: s.plane, Skew: s.cfg.ClockSkew}),
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if s.webhooks, err = openWebhooks(&s.cfg, s.feed, s.metrics.Webhook); err != nil {

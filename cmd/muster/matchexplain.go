@@ -3,27 +3,20 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/spf13/cobra"
 
-	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/matcher"
 )
 
 func (a *app) matchExplainCommand() *cobra.Command {
-	e := &explaining{app: a}
+	e := &operatorCall{app: a}
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "explain TICKET",
@@ -42,7 +35,7 @@ file to source.`,
 			if err := e.complete(); err != nil {
 				return &misuseError{err}
 			}
-			body, err := e.ask(command.Context(), args[0])
+			body, err := e.explain(command.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -57,70 +50,25 @@ file to source.`,
 			return writeExplanation(a.stdout, &explanation)
 		},
 	}
-	f := command.Flags()
-	f.StringVar(&e.service, "endpoint", "", "base URL of the API (environment AWS_ENDPOINT_URL_GAMELIFT or AWS_ENDPOINT_URL)")
-	f.StringVar(&e.keys.AccessKey, "access-key", "", "access key (environment AWS_ACCESS_KEY_ID)")
-	f.StringVar(&e.keys.SecretKey, "secret-key", "", "its secret; better in the environment (AWS_SECRET_ACCESS_KEY)")
-	f.StringVar(&e.keys.Region, "region", "", "region that the call is signed for (environment AWS_REGION)")
-	f.StringVar(&e.caFile, "ca-file", "", "PEM file of the authority to trust (environment MUSTER_CA_FILE)")
-	f.BoolVar(&asJSON, "json", false, "print the answer as JSON")
+	e.addFlags(command)
+	command.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON")
 	return command
-}
-
-// explaining is a call of the operator's door.
-type explaining struct {
-	*app
-	service, caFile string
-	keys            bench.Credentials
-	tls             *tls.Config
-}
-
-// complete takes from the environment what no flag gives.
-func (e *explaining) complete() (err error) {
-	if e.service = cmp.Or(e.service, e.endpoint()); e.service == "" {
-		return errors.New("there is no endpoint: set AWS_ENDPOINT_URL")
-	}
-	if err := e.credentials(&e.keys); err != nil {
-		return err
-	}
-	e.tls, err = e.trusted(e.caFile)
-	return err
 }
 
 const (
 	explainTimeout = 30 * time.Second
-	maxExplanation = 16 << 20                                                           // bytes
-	emptyBody      = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // its SHA-256
+	maxExplanation = 16 << 20 // bytes
 )
 
-// ask makes the call and returns the body of the answer.
-func (e *explaining) ask(ctx context.Context, ticket string) ([]byte, error) {
+// explain asks the service and returns the body of the answer.
+func (o *operatorCall) explain(ctx context.Context, ticket string) (body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	address := strings.TrimSuffix(e.service, "/") + "/v1/tickets/" + url.PathEscape(ticket) + "/explain"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return nil, err
-	}
-	keys := aws.Credentials{AccessKeyID: e.keys.AccessKey, SecretAccessKey: e.keys.SecretKey, SessionToken: e.keys.SessionToken}
-	if err := v4.NewSigner().SignHTTP(ctx, keys, request, emptyBody, "gamelift", e.keys.Region, time.Now()); err != nil {
-		return nil, err
-	}
-	transport := &http.Transport{TLSClientConfig: e.tls, Proxy: http.ProxyFromEnvironment}
-	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxExplanation))
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, refusal(response.Status, body)
-	}
-	return body, nil
+	err = o.get(ctx, "/v1/tickets/"+url.PathEscape(ticket)+"/explain", func(from io.Reader) (err error) {
+		body, err = io.ReadAll(io.LimitReader(from, maxExplanation))
+		return err
+	})
+	return body, err
 }
 
 // refusal makes an error of the answer of a door that refuses.

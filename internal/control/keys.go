@@ -47,3 +47,9 @@ func (p *Plane) RootKey(ctx context.Context) (key AccessKey, created bool, err e
 	}
 	return key, true, nil
 }
+
+// IsRootKey reports whether an access key is the one that the region was born with.
+func (p *Plane) IsRootKey(id string) bool {
+	record, ok := p.catalog().AccessKey(id)
+	return ok && record.Name == RootKeyName
+}

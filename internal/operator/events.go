@@ -110,8 +110,15 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request) {
 
 // follow streams until the client goes or the door stops.
 func (d *Door) follow(ctx context.Context, s *stream) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := d.untilStopped(ctx)
 	defer cancel()
+	s.flushed() // the client sees that the stream has begun
+	return d.Feed.Follow(ctx, s.query.after.before(), s.record)
+}
+
+// untilStopped ends a context when the door stops.
+func (d *Door) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
 		case <-d.stopped:
@@ -119,8 +126,7 @@ func (d *Door) follow(ctx context.Context, s *stream) error {
 		case <-ctx.Done():
 		}
 	}()
-	s.flushed() // the client sees that the stream has begun
-	return d.Feed.Follow(ctx, s.query.after.before(), s.record)
+	return ctx, cancel
 }
 
 // before is the number of the record before that of the position, which may have

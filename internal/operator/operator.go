@@ -4,9 +4,10 @@
 //	GET /v1/placements/{id}        a placement with its trail: what was considered, and why
 //	GET /v1/tickets/{id}/explain   why a matchmaking ticket waits
 //	GET /v1/events                 the event feed
+//	GET /v1/backup                 the whole region as one file; with the root key alone
 //
 // Requests are signed like those of the API (Signature Version 4, service
-// gamelift). Answers are JSON, those of the feed a line of JSON for each event. A
+// gamelift). Answers are JSON, those of the feed a line of JSON for each event, and a backup is as package backup writes it. A
 // failure is {"error":"NotFoundException","message":"…"}.
 package operator
 
@@ -14,6 +15,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -32,6 +34,7 @@ import (
 type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
 	ExplainTicket(ctx context.Context, id string) (matcher.Explanation, error)
+	IsRootKey(id string) bool
 }
 
 // A Feed is the event feed: see journal.Feed.
@@ -44,6 +47,7 @@ type Feed interface {
 type Config struct {
 	Region Region
 	Feed   Feed
+	Backup func(ctx context.Context, to io.Writer) error // writes all of the region
 	Verify *sigv4.Verifier
 	Ready  func(context.Context) bool // waits until requests can be answered
 	Clock  clockwork.Clock
@@ -60,7 +64,7 @@ func Matches(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, prefix
 type Door struct {
 	Config
 	routes  *http.ServeMux
-	stopped chan struct{} // ends the streams that follow
+	stopped chan struct{} // ends the streams that follow, and backups
 	stop    sync.Once
 }
 
@@ -70,13 +74,14 @@ func New(c Config) *Door {
 	d.routes.HandleFunc("GET /v1/placements/{id}", d.placement)
 	d.routes.HandleFunc("GET /v1/tickets/{id}/explain", d.ticket)
 	d.routes.HandleFunc("GET /v1/events", d.events)
+	d.routes.HandleFunc("GET /v1/backup", d.backup)
 	d.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		d.fail(w, fault.New(fault.UnknownOperation, "There is no %s %.200s. See GET /v1/placements/{id}, /v1/tickets/{id}/explain and /v1/events.", r.Method, r.URL.Path))
+		d.fail(w, fault.New(fault.UnknownOperation, "There is no %s %.200s. See GET /v1/placements/{id}, /v1/tickets/{id}/explain, /v1/events and /v1/backup.", r.Method, r.URL.Path))
 	})
 	return d
 }
 
-// Stop ends the streams that follow the feed, which have no other end.
+// Stop ends the streams that follow the feed, which have no other end, and backups.
 func (d *Door) Stop() { d.stop.Do(func() { close(d.stopped) }) }
 
 // ServeHTTP checks the signature and answers.
@@ -90,12 +95,16 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	request := http1.Of(r)
-	if _, err := d.Verify.Verify(&request, sha256.Sum256(nil), d.Clock.Now()); err != nil {
+	caller, err := d.Verify.Verify(&request, sha256.Sum256(nil), d.Clock.Now())
+	if err != nil {
 		d.fail(w, err)
 		return
 	}
-	d.routes.ServeHTTP(w, r)
+	d.routes.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 }
+
+// callerKey is where a request's context holds who signed it, a sigv4.Caller.
+type callerKey struct{}
 
 func (d *Door) placement(w http.ResponseWriter, r *http.Request) {
 	trail, err := d.Region.PlacementTrail(r.Context(), r.PathValue("id"))
@@ -137,6 +146,8 @@ func status(k fault.Kind) int {
 		return http.StatusNotFound
 	case fault.AccessDenied, fault.ExpiredToken, fault.IncompleteSignature, fault.InvalidSignature, fault.MissingAuthenticationToken, fault.UnrecognizedClient:
 		return http.StatusForbidden
+	case fault.Conflict:
+		return http.StatusConflict
 	default:
 		return k.HTTPStatus()
 	}

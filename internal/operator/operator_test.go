@@ -46,10 +46,12 @@ func (region) ExplainTicket(_ context.Context, id string) (matcher.Explanation, 
 	return matcher.Explanation{Ticket: "t", Pool: 3}, nil
 }
 
+func (region) IsRootKey(id string) bool { return id == "AKID" }
+
 type keys struct{}
 
 func (keys) Secret(id string) (sigv4.Credential, bool) {
-	return sigv4.Credential{Secret: "secret", Principal: "root"}, id == "AKID"
+	return sigv4.Credential{Secret: "secret", Principal: "root"}, id == "AKID" || id == "AKGUEST"
 }
 
 type world struct {
@@ -58,6 +60,7 @@ type world struct {
 	door  *Door
 	clock clockwork.Clock
 	ready bool
+	taken func(context.Context, io.Writer) error // what a backup does
 	*httptest.Server
 }
 
@@ -80,7 +83,8 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, feed: &failingFeed{Feed: memory.NewFeed()}, clock: clockwork.NewFakeClock(), ready: true}
 	w.door = New(Config{
 		Region: region{}, Feed: w.feed, Verify: sigv4.New(sigv4.Config{Keys: keys{}}), Clock: w.clock, Log: slog.New(slog.DiscardHandler),
-		Ready: func(context.Context) bool { return w.ready },
+		Ready:  func(context.Context) bool { return w.ready },
+		Backup: func(ctx context.Context, to io.Writer) error { return w.taken(ctx, to) },
 	})
 	w.Server = httptest.NewServer(w.door)
 	t.Cleanup(w.Close)

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+
+	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/mustertest"
+)
+
+// names lists a directory.
+func names(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// expect runs a command line, and looks for parts of what is printed.
+func expect(t *testing.T, environ []string, status int, args []string, parts ...string) result {
+	t.Helper()
+	got := execute(t, environ, args...)
+	if got.status != status {
+		t.Errorf("%v: status %d: %s", args, got.status, got.stderr)
+	}
+	for _, part := range parts {
+		if !strings.Contains(got.stdout+got.stderr, part) {
+			t.Errorf("%v: no %q in %s%s", args, part, got.stdout, got.stderr)
+		}
+	}
+	return got
+}
+
+// takeBackup takes one of a service with three locations, and returns where its data was.
+func takeBackup(t *testing.T, file string) (data string) {
+	t.Helper()
+	data = t.TempDir()
+	t.Run("service", func(t *testing.T) {
+		s := mustertest.Start(t, func(c *muster.Config) { c.Data, c.Shards = data, 2 })
+		for i := range 3 {
+			mustertest.Call(t, s.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: new(fmt.Sprint("custom-", i))})
+		}
+		environ := []string{"AWS_ENDPOINT_URL=" + s.HTTP, "AWS_ACCESS_KEY_ID=" + s.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s.SecretKey, "AWS_REGION=" + s.Region}
+		expect(t, environ, exitOK, []string{"backup", file}, file+" holds region us-west-2 of account 111122223333 as it was at ", "2 shards")
+		expect(t, environ, exitFailure, []string{"backup", file}, "exists already")
+		expect(t, environ, exitFailure, []string{"backup", file + ".2", "--secret-key", "wrong"}, "InvalidSignatureException")
+		expect(t, environ, exitFailure, []string{"inspect", "--data", data}, "a service runs on this data directory")
+	})
+	return data
+}
+
+func TestBackupRestoreInspect(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "region.backup")
+	data := takeBackup(t, file)
+	if got := names(t, dir); !slices.Equal(got, []string{"region.backup"}) {
+		t.Fatalf("there are %v", got)
+	}
+	if about, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && about.Mode().Perm() != 0o600 {
+		t.Errorf("others may read it: %v, %v", about.Mode(), err)
+	}
+	restored := filepath.Join(t.TempDir(), "new", "data")
+	expect(t, nil, exitOK, []string{"restore", "--data", restored, file}, "2 shards", "muster serve --data "+restored+" --region us-west-2 --account 111122223333 --shards 2")
+	if got := names(t, filepath.Dir(restored)); !slices.Equal(got, []string{"data"}) {
+		t.Errorf("there are %v", got)
+	}
+	for _, name := range []string{"region.json", "region.secret", filepath.Join("tls", "ca.pem"), filepath.Join("tls", "ca.key")} {
+		was, err1 := os.ReadFile(filepath.Join(data, name))
+		is, err2 := os.ReadFile(filepath.Join(restored, name))
+		if err1 != nil || err2 != nil || string(was) != string(is) {
+			t.Errorf("%s was %q, is %q: %v, %v", name, was, is, err1, err2)
+		}
+	}
+	expect(t, nil, exitFailure, []string{"restore", "--data", restored, file}, "is not empty")
+	for _, from := range [][]string{{"--backup", file}, {"--data", restored}} {
+		inspectAll(t, append([]string{"inspect"}, from...))
+	}
+	expect(t, nil, exitOK, []string{"inspect", "--data", data, "--shard", "0", "--at", "end"}, "Location  catalog", "custom-2")
+}
+
+// inspectAll asks for lists, events and states.
+func inspectAll(t *testing.T, inspect []string) {
+	t.Helper()
+	with := func(args ...string) []string { return append(slices.Clone(inspect), args...) }
+	expect(t, nil, exitOK, with(), "region us-west-2, account 111122223333", "SHARD", "0..")
+	list := expect(t, nil, exitOK, with("--json"))
+	var shard struct{ LastEvent uint64 }
+	if err := json.NewDecoder(strings.NewReader(list.stdout)).Decode(&shard); err != nil || shard.LastEvent < 5 || strings.Count(list.stdout, "\n") != 2 {
+		t.Fatalf("%v: %s", err, list.stdout)
+	}
+	last := fmt.Sprint(shard.LastEvent)
+	all := expect(t, nil, exitOK, with("--shard", "0"), "1  2", "owner ", "AccessKeyPut  catalog", `"Name":"custom-0"`, "custom-2")
+	events := expect(t, nil, exitOK, with("--shard", "0", "--events", "1..", "--json"), `"seq":1,`, `"seq":`+last+`,`)
+	seqs := 0
+	var created uint64 // the record of the second location
+	for line := range strings.Lines(events.stdout) {
+		var r struct {
+			Seq    uint64
+			Events []struct{ Type, In string }
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Seq != uint64(seqs+1) {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if seqs++; strings.Contains(line, "custom-1") {
+			created = r.Seq
+		}
+	}
+	if fmt.Sprint(seqs) != last || created == 0 {
+		t.Errorf("%d records of %s: %s", seqs, last, all.stdout)
+	}
+	at := func(seq uint64) string {
+		return expect(t, nil, exitOK, with("--shard", "0", "--at", fmt.Sprint(seq)), fmt.Sprintf("shard 0 after record %d: ", seq)).stdout
+	}
+	if before, after := at(created-1), at(created); strings.Contains(before, "custom-1") || !strings.Contains(after, "custom-1") || strings.Contains(after, "custom-2") {
+		t.Errorf("before record %d:\n%s\nand after it:\n%s", created, before, after)
+	}
+	at(0)
+	expect(t, nil, exitOK, with("--shard", "0", "--at", "end", "--json"), `"type":"`, `"custom-2"`)
+	one := expect(t, nil, exitOK, with("--shard", "0", "--events", fmt.Sprint(created)), "custom-1")
+	if strings.Contains(one.stdout, "custom-0") {
+		t.Errorf("one record: %s", one.stdout)
+	}
+	expect(t, nil, exitFailure, with("--shard", "0", "--events", "1..1000000"), "1.."+last+" are held")
+	expect(t, nil, exitFailure, with("--shard", "0", "--at", "1000000"), "has come to record "+last)
+	expect(t, nil, exitMisuse, with("--shard", "2"), "shards 0 to 1")
+	expect(t, nil, exitMisuse, with("--shard", "0", "--at", "1", "--events", "1"), "do not go together")
+	expect(t, nil, exitMisuse, with("--at", "1"), "need a --shard")
+	expect(t, nil, exitMisuse, with("--shard", "0", "--at", "now"), "number of a record")
+	expect(t, nil, exitMisuse, with("--shard", "0", "--events", "1..x"), "number of a record")
+}
+
+// TestDamagedBackup writes nothing, whatever is wrong, and names it.
+func TestDamagedBackup(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "region.backup")
+	takeBackup(t, file)
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var damaged []byte
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(damaged) }))
+	defer service.Close()
+	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=r"}
+	flip := func(at int) []byte {
+		data := slices.Clone(whole)
+		data[at] ^= 0x40
+		return data
+	}
+	target := filepath.Join(t.TempDir(), "data")
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{
+		"nothing":   {nil, "no backup"},
+		"another":   {[]byte("PK\x03\x04 and so on, for some time"), "no backup"},
+		"beginning": {whole[:100], "damaged"}, "half": {whole[:len(whole)/2], "damaged"}, "all but the end": {whole[:len(whole)-1], "damaged"},
+		"first bytes": {flip(40), "damaged"}, "middle": {flip(len(whole) / 2), "damaged"}, "last bytes": {flip(len(whole) - 3), "damaged"},
+		"behind": {append(slices.Clone(whole), 1), "damaged"},
+	} {
+		damaged = c.data
+		if err := os.WriteFile(file, c.data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, nil, exitFailure, []string{"restore", "--data", target, file}, c.want, file)
+		expect(t, nil, exitFailure, []string{"inspect", "--backup", file}, c.want, file)
+		expect(t, environ, exitFailure, []string{"backup", file + ".2"}, c.want)
+		if got := names(t, filepath.Dir(target)); len(got) > 0 {
+			t.Errorf("%s: restore has left %v", name, got)
+		}
+		if got := names(t, dir); len(got) != 1 {
+			t.Errorf("%s: backup has left %v", name, got)
+		}
+	}
+}
+
+func TestBackupMisuse(t *testing.T) {
+	expect(t, nil, exitMisuse, []string{"backup"}, "accepts 1 arg(s)")
+	expect(t, nil, exitMisuse, []string{"backup", "f"}, "there is no endpoint")
+	expect(t, nil, exitMisuse, []string{"restore", "f"}, "--data is missing")
+	expect(t, nil, exitMisuse, []string{"inspect"}, "one of --data and --backup")
+	expect(t, nil, exitFailure, []string{"restore", "--data", filepath.Join(t.TempDir(), "d"), "absent.backup"}, "absent.backup")
+	expect(t, nil, exitFailure, []string{"inspect", "--backup", "absent.backup"}, "absent.backup")
+	expect(t, nil, exitFailure, []string{"inspect", "--data", t.TempDir()}, "is no data directory")
+}
+
+// TestPlainTextIsNamed warns of a secret that others may read.
+func TestPlainTextIsNamed(t *testing.T) {
+	for address, want := range map[string]bool{
+		"http://games.example.com:9080": true, "http://192.0.2.1": true, "https://games.example.com": false,
+		"http://localhost:9080": false, "http://127.0.0.1:9080": false, "http://[::1]:9080": false,
+	} {
+		if got := (&operatorCall{service: address}).inTheClear(); got != want {
+			t.Errorf("%s: %t", address, got)
+		}
+	}
+}

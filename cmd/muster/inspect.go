@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/inspect"
+)
+
+// An inspection is one run of muster inspect.
+type inspection struct {
+	*app
+	data, backup string
+	shard        int
+	at, events   string
+	asJSON       bool
+}
+
+func (a *app) inspectCommand() *cobra.Command {
+	i := &inspection{app: a}
+	command := &cobra.Command{
+		Use:   "inspect",
+		Short: "Show the events of a shard, and its state at any of them",
+		Long: `Show what a backup holds, or the data directory of a service that does not run: the
+shards with the records that they have; the events of one shard; its state after any
+record that can still be reached. Records are numbered from 1, and a data directory keeps
+those behind the older of its two newest snapshots. Of a service that runs, take a backup.
+
+Events are printed with the sequence number of their record, its time, the number of the
+shard's owner, the fleet location or part that they are about, their type and what
+they say. A state is printed as a snapshot of it would be. --json prints a line of
+JSON for each shard, each record with its events, or each record of the state.`,
+		Example: `  muster inspect --backup region.backup
+  muster inspect --backup region.backup --shard 0 --events 1200..1250
+  muster inspect --data /var/lib/muster --shard 0 --at 1234 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error { return i.run(command.Context()) },
+	}
+	f := command.Flags()
+	f.StringVar(&i.data, "data", "", "data directory of a service that does not run")
+	f.StringVar(&i.backup, "backup", "", "file of a backup")
+	f.IntVar(&i.shard, "shard", -1, "shard to show, from 0; without it: the list of the shards")
+	f.StringVar(&i.at, "at", "", "show the state after this record (end: the newest)")
+	f.StringVar(&i.events, "events", "", "show the events of these records: FROM..TO, FROM.., ..TO or a number (default, without --at: all that are held)")
+	f.BoolVar(&i.asJSON, "json", false, "print lines of JSON")
+	return command
+}
+
+func (i *inspection) run(ctx context.Context) (err error) {
+	if err := i.check(); err != nil {
+		return &misuseError{err}
+	}
+	from, closeSource, err := i.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeSource()) }()
+	if n := from.Region().Shards; i.shard >= n {
+		return &misuseError{fmt.Errorf("--shard is %d; the region has shards 0 to %d", i.shard, n-1)}
+	}
+	out := bufio.NewWriter(i.stdout)
+	defer func() { err = errors.Join(err, out.Flush()) }()
+	switch {
+	case i.shard < 0:
+		return i.list(ctx, out, from)
+	case i.at != "":
+		return i.state(ctx, out, from)
+	default:
+		return i.show(ctx, out, from)
+	}
+}
+
+func (i *inspection) check() error {
+	switch {
+	case (i.data == "") == (i.backup == ""):
+		return errors.New("name one of --data and --backup")
+	case i.at != "" && i.events != "":
+		return errors.New("--at and --events do not go together: one shows a state, the other events")
+	case i.shard < 0 && (i.at != "" || i.events != ""):
+		return errors.New("--at and --events need a --shard")
+	}
+	if _, _, err := parseRange(i.events, 1, 1); err != nil {
+		return err
+	}
+	_, err := parseSeq("--at", i.at, 0)
+	return err
+}
+
+func (i *inspection) open(ctx context.Context) (from inspect.Source, closeSource func() error, err error) {
+	if i.data != "" {
+		return muster.OpenData(ctx, i.data, nil)
+	}
+	from, err = inspect.OfFile(i.backup)
+	return from, func() error { return nil }, err
+}
+
+// parseSeq reads the number of a record; "" and "end" are the last one.
+func parseSeq(flag, text string, last uint64) (uint64, error) {
+	if text == "" || text == "end" {
+		return last, nil
+	}
+	seq, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s is %q; give the number of a record", flag, text)
+	}
+	return seq, nil
+}
+
+// parseRange reads FROM..TO, of which one may be missing, or one number.
+func parseRange(text string, first, last uint64) (from, to uint64, err error) {
+	low, high, ok := strings.Cut(text, "..")
+	if !ok {
+		high = low
+	}
+	if from, to = first, last; low != "" {
+		from, err = parseSeq("--events", low, last)
+	}
+	if err == nil && high != "" {
+		to, err = parseSeq("--events", high, last)
+	}
+	return from, to, err
+}
+
+// list prints the shards.
+func (i *inspection) list(ctx context.Context, out io.Writer, from inspect.Source) error {
+	shards, err := inspect.Shards(ctx, from)
+	if err != nil {
+		return err
+	}
+	if i.asJSON {
+		return jsonLines(out, shards)
+	}
+	r := from.Region()
+	fmt.Fprintf(out, "region %s, account %s\n\n", r.Region, r.Account)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SHARD\tSTATES\tEVENTS\tFROM\tTO\tSNAPSHOTS")
+	for _, s := range shards {
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", s.Number, states(s), events(s), moment(s.FirstTime), moment(s.LastTime), strings.Trim(fmt.Sprint(s.Snapshots), "[]"))
+	}
+	return t.Flush()
+}
+
+func jsonLines[T any](out io.Writer, all []T) error {
+	lines := json.NewEncoder(out)
+	for _, one := range all {
+		if err := lines.Encode(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func states(s inspect.Shard) string {
+	if s.FirstAt == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%d..%d", *s.FirstAt, s.Last)
+}
+
+func events(s inspect.Shard) string {
+	if s.First == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d..%d", s.First, s.Last)
+}
+
+func moment(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// show prints events.
+func (i *inspection) show(ctx context.Context, out io.Writer, from inspect.Source) error {
+	held, err := from.Held(ctx, i.shard)
+	if err != nil {
+		return err
+	}
+	first, last, err := parseRange(i.events, max(1, held.First), held.Last)
+	if err != nil {
+		return err
+	}
+	if i.events == "" && first > last {
+		return nil // there are none
+	}
+	lines := json.NewEncoder(out)
+	return inspect.Events(ctx, from, i.shard, first, last, func(r inspect.Record) error {
+		if i.asJSON {
+			return lines.Encode(r)
+		}
+		opening := ""
+		if r.Opening {
+			opening = "  opening"
+		}
+		fmt.Fprintf(out, "%d  %s  owner %s%s\n", r.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), r.Owner, opening)
+		return writeFacts(out, r.Facts...)
+	})
+}
+
+func writeFacts(out io.Writer, facts ...inspect.Fact) error {
+	for _, f := range facts {
+		body, err := json.Marshal(f.Body)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "    %s  %s  %s\n", f.Type, f.In, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// state prints a state.
+func (i *inspection) state(ctx context.Context, out io.Writer, from inspect.Source) error {
+	held, err := from.Held(ctx, i.shard)
+	if err != nil {
+		return err
+	}
+	at, err := parseSeq("--at", i.at, held.Last)
+	if err != nil {
+		return err
+	}
+	s, err := inspect.StateAt(ctx, from, i.shard, at)
+	if err != nil {
+		return err
+	}
+	if i.asJSON {
+		lines := json.NewEncoder(out)
+		return s.Each(func(f inspect.Fact) error { return lines.Encode(f) })
+	}
+	fmt.Fprintf(out, "shard %d after record %d: the snapshot after record %d, and %s behind it\n", s.Shard, s.At, s.Snapshot, counted(int(s.Replayed), "record"))
+	return s.Each(func(f inspect.Fact) error { return writeFacts(out, f) })
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/spf13/cobra"
+
+	"github.com/muster-gg/muster/internal/bench"
+)
+
+// An operatorCall is a call of the operator's door of a running service.
+type operatorCall struct {
+	*app
+	service, caFile string
+	keys            bench.Credentials
+	tls             *tls.Config
+}
+
+// addFlags adds what says where the service is.
+func (o *operatorCall) addFlags(command *cobra.Command) {
+	f := command.Flags()
+	f.StringVar(&o.service, "endpoint", "", "base URL of the API (environment AWS_ENDPOINT_URL_GAMELIFT or AWS_ENDPOINT_URL)")
+	f.StringVar(&o.keys.AccessKey, "access-key", "", "access key (environment AWS_ACCESS_KEY_ID)")
+	f.StringVar(&o.keys.SecretKey, "secret-key", "", "its secret; better in the environment (AWS_SECRET_ACCESS_KEY)")
+	f.StringVar(&o.keys.Region, "region", "", "region that the call is signed for (environment AWS_REGION)")
+	f.StringVar(&o.caFile, "ca-file", "", "PEM file of the authority to trust (environment MUSTER_CA_FILE)")
+}
+
+// complete takes from the environment what no flag gives.
+func (o *operatorCall) complete() (err error) {
+	if o.service = cmp.Or(o.service, o.endpoint()); o.service == "" {
+		return errors.New("there is no endpoint: set AWS_ENDPOINT_URL")
+	}
+	if err := o.credentials(&o.keys); err != nil {
+		return err
+	}
+	o.tls, err = o.trusted(o.caFile)
+	return err
+}
+
+const (
+	emptyBody  = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // its SHA-256
+	maxRefusal = 1 << 20                                                            // bytes
+)
+
+// get makes the call and hands the body of the answer to read.
+func (o *operatorCall) get(ctx context.Context, path string, read func(io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(o.service, "/")+path, nil)
+	if err != nil {
+		return err
+	}
+	keys := aws.Credentials{AccessKeyID: o.keys.AccessKey, SecretAccessKey: o.keys.SecretKey, SessionToken: o.keys.SessionToken}
+	if err := v4.NewSigner().SignHTTP(ctx, keys, request, emptyBody, "gamelift", o.keys.Region, time.Now()); err != nil {
+		return err
+	}
+	transport := &http.Transport{TLSClientConfig: o.tls, Proxy: http.ProxyFromEnvironment}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was only read
+	if response.StatusCode == http.StatusOK {
+		return read(response.Body)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
+	if err != nil {
+		return fmt.Errorf("%s: %w", response.Status, err)
+	}
+	return refusal(response.Status, body)
+}

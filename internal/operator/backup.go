@@ -1,0 +1,53 @@
+package operator
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/sigv4"
+)
+
+// backup streams a backup. It holds the region's secret, so it is for the root key
+// alone.
+func (d *Door) backup(w http.ResponseWriter, r *http.Request) {
+	caller, _ := r.Context().Value(callerKey{}).(sigv4.Caller)
+	if !d.Region.IsRootKey(caller.AccessKeyID) {
+		d.fail(w, fault.New(fault.AccessDenied, "A backup holds the region's secret. Take it with the access key that the region was born with."))
+		return
+	}
+	ctx, cancel := d.untilStopped(r.Context())
+	defer cancel()
+	begin := time.Now()
+	to := &backupWriter{ResponseWriter: w, control: http.NewResponseController(w)}
+	err := d.Backup(ctx, to)
+	switch {
+	case err == nil:
+		_ = to.control.SetWriteDeadline(time.Time{}) // the connection may bring another request
+		d.Log.Info("a backup was taken", "access_key", caller.AccessKeyID, "bytes", to.wrote, "duration", time.Since(begin))
+	case to.wrote == 0:
+		d.fail(w, err)
+	default:
+		d.Log.Warn("backup broken off", "bytes", to.wrote, "err", err)
+		panic(http.ErrAbortHandler) // or the client would take it for the end
+	}
+}
+
+// A backupWriter writes the body of an answer, to a client that must not stop reading: while a
+// backup is under way the journal forgets nothing, and grows.
+type backupWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	wrote   int64
+}
+
+func (w *backupWriter) Write(p []byte) (int, error) {
+	if w.wrote == 0 {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	_ = w.control.SetWriteDeadline(time.Now().Add(writeTime))
+	n, err := w.ResponseWriter.Write(p)
+	w.wrote += int64(n)
+	return n, err
+}

@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+func TestBackup(t *testing.T) {
+	w := newWorld(t)
+	w.taken = func(_ context.Context, to io.Writer) error {
+		_, err := io.WriteString(to, "all of it")
+		return err
+	}
+	if status, body := w.get("/v1/backup"); status != 200 || body != "all of it" {
+		t.Errorf("%d %s", status, body)
+	}
+	for _, c := range []struct {
+		method, key string
+		status      int
+		body        string
+	}{
+		{"GET", "AKGUEST", 403, "AccessDeniedException"},
+		{"GET", "", 403, "MissingAuthenticationTokenException"},
+		{"POST", "AKID", 404, "UnknownOperationException"},
+	} {
+		if status, body := w.ask(c.method, "/v1/backup", c.key); status != c.status || !strings.Contains(body, c.body) {
+			t.Errorf("%s with key %q: %d %s", c.method, c.key, status, body)
+		}
+	}
+}
+
+// TestBackupFails is an answer with an error before anything was written, and is cut
+// off after that.
+func TestBackupFails(t *testing.T) {
+	w := newWorld(t)
+	w.taken = func(context.Context, io.Writer) error { return fault.New(fault.Conflict, "there is one") }
+	if status, body := w.get("/v1/backup"); status != 409 || !strings.Contains(body, "there is one") {
+		t.Errorf("%d %s", status, body)
+	}
+	w.taken = func(_ context.Context, to io.Writer) error {
+		_, err := to.Write(make([]byte, 100_000)) // more than is kept back
+		return errors.Join(err, errors.New("the disk is gone"))
+	}
+	answer := w.request(t.Context(), http.MethodGet, "/v1/backup", "AKID")
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); err == nil {
+		t.Errorf("cut off, and the client took %d bytes for all", len(body))
+	}
+}
+
+// TestStopEndsBackup does not wait for a backup that takes long.
+func TestStopEndsBackup(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	w := newWorld(t)
+	defer w.Close()
+	begun := make(chan struct{})
+	w.taken = func(ctx context.Context, to io.Writer) error {
+		_, err := to.Write(bytes.Repeat([]byte("x"), 100_000))
+		close(begun)
+		<-ctx.Done()
+		return errors.Join(err, context.Cause(ctx))
+	}
+	answer := w.request(t.Context(), http.MethodGet, "/v1/backup", "AKID")
+	defer answer.Body.Close()
+	<-begun
+	w.door.Stop()
+	if _, err := io.ReadAll(answer.Body); err == nil {
+		t.Error("the client took a part for all")
+	}
+}
