@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// calls is the transport of the AWS calls, and notes how they end.
-type calls struct {
+// watchedCalls is the transport of the AWS calls, and notes how they end.
+type watchedCalls struct {
 	http.RoundTripper
 
 	mu      sync.Mutex
@@ -19,7 +19,7 @@ type calls struct {
 }
 
 // RoundTrip makes a call.
-func (c *calls) RoundTrip(request *http.Request) (*http.Response, error) {
+func (c *watchedCalls) RoundTrip(request *http.Request) (*http.Response, error) {
 	begin := time.Now()
 	response, err := c.RoundTripper.RoundTrip(request)
 	c.mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+
+	"github.com/muster-gg/muster/e2e/calls"
 )
 
 // An operator is a worker that changes what an operator sets up. Its names are
@@ -56,11 +58,11 @@ func (o *operator) write(r *registers, kind, name, value string, call func() err
 		return err
 	})
 	switch result {
-	case acknowledged:
+	case calls.Acknowledged:
 		o.ledger.acknowledge(kind)
-	case refused:
+	case calls.Refused:
 		o.found.lost("%s: %s was refused with %s: %v", kind, name, fault, err)
-	case unanswered:
+	case calls.Unanswered:
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+
+	"github.com/muster-gg/muster/e2e/damage"
 )
 
 // What the service says about damage.
@@ -56,20 +58,20 @@ func (w *wreck) make(n int) {
 // makeUntil makes aliases until so many snapshots are whole, and a few more.
 func (w *wreck) makeUntil(snapshots int) {
 	w.t.Helper()
-	for w.service.log.snapshotsWritten() < snapshots {
+	for w.service.Log.Counted() < snapshots {
 		w.make(1)
 	}
 	w.make(3)
 }
 
 // damaged copies the directory, damages the copy, and gives a service for it.
-func (w *wreck) damaged(t *testing.T, damage func(store)) *service {
+func (w *wreck) damaged(t *testing.T, harm func(store)) *service {
 	t.Helper()
 	s := newService(t, w.random, w.service.options)
 	if err := os.CopyFS(s.data, os.DirFS(w.service.data)); err != nil {
 		t.Fatal(err)
 	}
-	damage(store{t, s.data})
+	harm(store{damage.Store{T: t, Dir: s.data}})
 	return s
 }
 
@@ -99,19 +101,19 @@ func TestCutJournal(t *testing.T) {
 	t.Parallel()
 	w := newWreck(t, 1000)
 	w.make(20)
-	w.service.kill()
+	w.service.Kill()
 	for name, c := range map[string]struct {
 		records int // that are cut, the first of them in part
-		at      func(m message) int
+		at      func(m damage.Message) int
 	}{
 		"not":                        {},
-		"in the last length":         {1, func(message) int { return 2 }},
-		"in the last head":           {1, func(message) int { return messageHead - 1 }},
-		"in the last record":         {1, func(m message) int { return m.size / 2 }},
-		"before the last byte":       {1, func(m message) int { return m.size - 1 }},
-		"between two records":        {1, func(message) int { return 0 }},
-		"in the third last record":   {3, func(m message) int { return m.size / 3 }},
-		"in the tenth last record":   {10, func(m message) int { return m.size - 8 }},
+		"in the last length":         {1, func(damage.Message) int { return 2 }},
+		"in the last head":           {1, func(damage.Message) int { return damage.MessageHead - 1 }},
+		"in the last record":         {1, func(m damage.Message) int { return m.Size / 2 }},
+		"before the last byte":       {1, func(m damage.Message) int { return m.Size - 1 }},
+		"between two records":        {1, func(damage.Message) int { return 0 }},
+		"in the third last record":   {3, func(m damage.Message) int { return m.Size / 3 }},
+		"in the tenth last record":   {10, func(m damage.Message) int { return m.Size - 8 }},
 		"garbled in the fifth last":  {5, nil},
 		"garbled in the second last": {2, nil},
 	} {
@@ -119,13 +121,13 @@ func TestCutJournal(t *testing.T) {
 			var first, last uint64
 			s := w.damaged(t, func(s store) {
 				if c.records > 0 {
-					s.change(records, func(data []byte, all []message) []byte {
+					s.Change(records, func(data []byte, all []damage.Message) []byte {
 						m := all[len(all)-c.records]
-						first, last = m.seq, all[len(all)-1].seq
+						first, last = m.Seq, all[len(all)-1].Seq
 						if c.at != nil {
-							return data[:m.offset+c.at(m)]
+							return data[:m.Offset+c.at(m)]
 						}
-						data[m.offset+m.size/2]++
+						data[m.Offset+m.Size/2]++
 						return data
 					})
 				}
@@ -133,25 +135,25 @@ func TestCutJournal(t *testing.T) {
 			if n := w.kept(t, s); n != w.made-c.records {
 				t.Errorf("%d aliases of %d are there, %d records were damaged", n, w.made, c.records)
 			}
-			told := s.log.says("level=ERROR", recordsAreMissing, fmt.Sprintf("first_missing=%d last_missing=%d", first, last))
-			if told != (c.records > 0) || told != s.log.says(recordsAreMissing) {
-				t.Errorf("the log is wrong about records %d to %d\n%s", first, last, s.log.tail())
+			told := s.Log.Says("level=ERROR", recordsAreMissing, fmt.Sprintf("first_missing=%d last_missing=%d", first, last))
+			if told != (c.records > 0) || told != s.Log.Says(recordsAreMissing) {
+				t.Errorf("the log is wrong about records %d to %d\n%s", first, last, s.Log.Tail())
 			}
-			s.kill()
-			if n := w.kept(t, s); n != w.made-c.records || s.log.says(recordsAreMissing) {
-				t.Errorf("%d aliases of %d are there at the second start, and the log says\n%s", n, w.made-c.records, s.log.tail())
+			s.Kill()
+			if n := w.kept(t, s); n != w.made-c.records || s.Log.Says(recordsAreMissing) {
+				t.Errorf("%d aliases of %d are there at the second start, and the log says\n%s", n, w.made-c.records, s.Log.Tail())
 			}
-			s.kill()
+			s.Kill()
 		})
 	}
 	t.Run("everything", func(t *testing.T) {
 		w.damaged(t, func(s store) {
-			s.change(records, func([]byte, []message) []byte { return nil })
+			s.Change(records, func([]byte, []damage.Message) []byte { return nil })
 		}).refuse(w.ctx, givesNoState)
 	})
 	t.Run("the file", func(t *testing.T) {
 		w.damaged(t, func(s store) {
-			if err := os.Remove(s.newestBlock(records)); err != nil {
+			if err := os.Remove(s.NewestBlock(records)); err != nil {
 				t.Fatal(err)
 			}
 		}).refuse(w.ctx, givesNoState)
@@ -164,16 +166,16 @@ func TestDamagedSnapshot(t *testing.T) {
 	t.Parallel()
 	w := newWreck(t, 100)
 	w.makeUntil(1)
-	if n := w.service.log.snapshotsWritten(); n != 1 {
+	if n := w.service.Log.Counted(); n != 1 {
 		t.Fatalf("%d snapshots were written", n)
 	}
-	w.service.kill()
+	w.service.Kill()
 	t.Run("the only one", func(t *testing.T) {
 		w.whole(t, func(s store) { s.garble(1) })
 	})
 	w.service.start(w.ctx)
 	w.makeUntil(3)
-	w.service.kill()
+	w.service.Kill()
 	t.Run("the newest one is garbled", func(t *testing.T) {
 		w.whole(t, func(s store) { s.garble(1) })
 	})
@@ -185,19 +187,19 @@ func TestDamagedSnapshot(t *testing.T) {
 	})
 	t.Run("the journal ends before it", func(t *testing.T) {
 		s := w.damaged(t, func(s store) {
-			s.change(records, func(data []byte, all []message) []byte { return data[:all[len(all)-60].offset] })
+			s.Change(records, func(data []byte, all []damage.Message) []byte { return data[:all[len(all)-60].Offset] })
 		})
-		if n := w.kept(t, s); n >= w.made || !s.log.says("level=ERROR", endIsMissing) || !s.log.says("level=ERROR", recordsAreMissing) {
-			t.Errorf("%d aliases of %d are there\n%s", n, w.made, s.log.tail())
+		if n := w.kept(t, s); n >= w.made || !s.Log.Says("level=ERROR", endIsMissing) || !s.Log.Says("level=ERROR", recordsAreMissing) {
+			t.Errorf("%d aliases of %d are there\n%s", n, w.made, s.Log.Tail())
 		}
-		s.kill()
-		if n := w.kept(t, s); n >= w.made || s.log.says(recordsAreMissing) {
-			t.Errorf("%d aliases of %d are there at the second start\n%s", n, w.made, s.log.tail())
+		s.Kill()
+		if n := w.kept(t, s); n >= w.made || s.Log.Says(recordsAreMissing) {
+			t.Errorf("%d aliases of %d are there at the second start\n%s", n, w.made, s.Log.Tail())
 		}
-		s.kill()
+		s.Kill()
 	})
 	w.service.start(w.ctx)
-	w.service.signal()
+	w.service.Stop()
 	w.service.awaitEnd() // now the engine takes its files for right
 	t.Run("after a stop", func(t *testing.T) {
 		w.whole(t, func(s store) { s.garble(1) })
@@ -209,14 +211,14 @@ func TestDamagedSnapshot(t *testing.T) {
 
 // whole damages a snapshot: everything must be there, and the log must say what
 // was wrong.
-func (w *wreck) whole(t *testing.T, damage func(store)) {
+func (w *wreck) whole(t *testing.T, harm func(store)) {
 	t.Helper()
-	s := w.damaged(t, damage)
+	s := w.damaged(t, harm)
 	if n := w.kept(t, s); n != w.made {
 		t.Errorf("%d aliases of %d are there", n, w.made)
 	}
-	if !s.log.says("level=ERROR", snapshotIsDamaged) || s.log.says(recordsAreMissing) {
-		t.Errorf("the log does not say what was wrong\n%s", s.log.tail())
+	if !s.Log.Says("level=ERROR", snapshotIsDamaged) || s.Log.Says(recordsAreMissing) {
+		t.Errorf("the log does not say what was wrong\n%s", s.Log.Tail())
 	}
-	s.kill()
+	s.Kill()
 }

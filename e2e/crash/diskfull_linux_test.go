@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/muster-gg/muster/e2e/damage"
 )
 
 const (
@@ -17,6 +19,12 @@ const (
 
 	diskIsFull = "the disk is full: free some space"
 )
+
+// diskSize is the size of a small disk, in MiB.
+const diskSize = 64
+
+// A fullDisk is a small disk that is full from time to time.
+type fullDisk struct{ *damage.SmallDisk }
 
 // A service whose disk fills up under load tells its callers, stops, and says
 // why; it does not start as long as there is no space; then it goes on with
@@ -29,10 +37,10 @@ func TestDiskFull(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			disk := newSmallDisk(t)
-			p.end = disk.strike
+			disk := damage.NewSmallDisk(t, diskSize)
+			p.end = fullDisk{disk}.strike
 			trial := newTrial(t, p)
-			trial.service.data = filepath.Join(disk.path, "data")
+			trial.service.data = filepath.Join(disk.Path, "data")
 			trial.run()
 		})
 	}
@@ -40,12 +48,12 @@ func TestDiskFull(t *testing.T) {
 
 // strike leaves little space, waits for the end of the service, tries to start
 // it in vain, and makes space.
-func (d *smallDisk) strike(t *trial, closeGate func()) string {
+func (d fullDisk) strike(t *trial, closeGate func()) string {
 	defer closeGate()
 	t.calls.reset()
 	begin := time.Now()
-	d.fill(rand.Int64N(256 << 10))
-	t.service.awaitFailure(t.ctx, diskIsFull)
+	d.Fill(rand.Int64N(256 << 10))
+	t.service.AwaitFailure(t.ctx, diskIsFull)
 	ended := time.Since(begin)
 	longest, failed, cut := t.calls.sofar()
 	if failed+cut == 0 { // those that wait are answered; who comes later finds no service
@@ -54,15 +62,15 @@ func (d *smallDisk) strike(t *trial, closeGate func()) string {
 	if longest > patience {
 		t.found.lost("a call took %s when the disk was full", longest)
 	}
-	d.full()
+	d.Full()
 	t.service.refuse(t.ctx, "no space left")
-	d.free()
+	d.Free()
 	return fmt.Sprintf(", the disk was full: stopped %d ms later, %d calls were answered 500 or 503 and %d cut, the longest took %d ms, no start without space",
 		ended.Milliseconds(), failed, cut, longest.Milliseconds())
 }
 
 // reset begins anew.
-func (c *calls) reset() {
+func (c *watchedCalls) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.longest, c.failed, c.cut = 0, 0, 0
@@ -70,7 +78,7 @@ func (c *calls) reset() {
 
 // sofar is how long the longest call took, and how many failed in which way, since
 // the reset.
-func (c *calls) sofar() (longest time.Duration, failed, cut int) {
+func (c *watchedCalls) sofar() (longest time.Duration, failed, cut int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.longest, c.failed, c.cut

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+
+	"github.com/muster-gg/muster/e2e/calls"
+	"github.com/muster-gg/muster/e2e/child"
 )
 
 // doorCompute is the compute of the processes that knock at a starting service.
@@ -21,7 +24,7 @@ const doorCompute = "knocker"
 // that a key or a token is wrong. The function that it returns waits until the
 // service has let both in.
 func (t *trial) watchDoor() (wait func()) {
-	ctx, cancel := context.WithTimeout(t.ctx, startLimit)
+	ctx, cancel := context.WithTimeout(t.ctx, child.StartLimit)
 	var knocking sync.WaitGroup
 	for name, knock := range map[string]func(context.Context) error{"call": t.knockWithCall, "socket": t.knockWithSocket} {
 		knocking.Go(func() {
@@ -29,10 +32,10 @@ func (t *trial) watchDoor() (wait func()) {
 			defer pause.Stop()
 			for ; ctx.Err() == nil; <-pause.C {
 				err := knock(ctx)
-				if result, _ := outcomeOf(err); result == refused {
+				if result, _ := calls.OutcomeOf(err); result == calls.Refused {
 					t.found.lost("a %s was refused while the service started: %v", name, err)
 					return
-				} else if result == acknowledged {
+				} else if result == calls.Acknowledged {
 					return
 				}
 			}
@@ -48,11 +51,6 @@ func (t *trial) knockWithCall(ctx context.Context) error {
 	_, err := t.client.DescribeFleetAttributes(ctx, &gamelift.DescribeFleetAttributesInput{FleetIds: []string{t.fleet}})
 	return err
 }
-
-// A doorError is an answer to a request for a socket.
-type doorError struct{ status int }
-
-func (e *doorError) Error() string { return http.StatusText(e.status) }
 
 // knockWithSocket asks for a socket, and closes the one that it gets.
 func (t *trial) knockWithSocket(ctx context.Context) error {
@@ -75,7 +73,7 @@ func (t *trial) knockWithSocket(ctx context.Context) error {
 		return err
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols {
-		return &doorError{response.StatusCode}
+		return &calls.DoorError{Status: response.StatusCode}
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
+	"github.com/muster-gg/muster/e2e/child"
 	"github.com/muster-gg/muster/gameserver"
 )
 
@@ -46,7 +47,7 @@ const (
 // newRush starts a service, and as many server processes as there will be players.
 func newRush(t *testing.T, options ...string) *rush {
 	random := draw(t)
-	gateway := freeAddress(t, random)
+	gateway := child.FreeAddress(t, random)
 	service := newService(t, random, append([]string{"--gateway-listen", gateway, "--log-level", "warn"}, options...)) // may build it first
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -283,7 +284,7 @@ func TestGatewayKilled(t *testing.T) {
 	go func() {
 		defer close(killed)
 		<-enough
-		r.service.kill()
+		r.service.Kill()
 	}()
 	answers, failed := r.all(func(int, answered) {
 		if received.Add(1) == rushPlayers/5 {
@@ -365,7 +366,7 @@ func (r *rush) settled(answers map[int]answered) {
 	for _, a := range answers {
 		known[a.GameSessionId] = true
 	}
-	r.service.await(r.ctx, func() bool { return len(r.living()) <= len(known) })
+	r.service.Await(r.ctx, func() bool { return len(r.living()) <= len(known) })
 	living := r.living()
 	for id := range known {
 		if living[id].Status != types.GameSessionStatusActive {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
+	"github.com/muster-gg/muster/e2e/calls"
 	"github.com/muster-gg/muster/gameserver"
 )
 
@@ -59,7 +60,7 @@ func (g *gamer) create() {
 	g.createIn(location, g.random.IntN(2) == 0)
 }
 
-func (t *trial) createIn(location string, byAlias bool) outcome {
+func (t *trial) createIn(location string, byAlias bool) calls.Outcome {
 	n := t.ledger.number()
 	token := fmt.Sprintf("match-%d", n)
 	in := &gamelift.CreateGameSessionInput{
@@ -72,14 +73,14 @@ func (t *trial) createIn(location string, byAlias bool) outcome {
 		in.FleetId = aws.String(t.fleet)
 	}
 	out, err := t.client.CreateGameSession(t.ctx, in)
-	result, fault := outcomeOf(err)
+	result, fault := calls.OutcomeOf(err)
 	switch result {
-	case acknowledged:
+	case calls.Acknowledged:
 		t.ledger.confirm(out.GameSession, location)
 		t.ledger.acknowledge("game sessions created")
-	case refused:
+	case calls.Refused:
 		t.expect("CreateGameSession", err, fault, "FleetCapacityExceededException")
-	case unanswered:
+	case calls.Unanswered:
 		t.ledger.mu.Lock()
 		defer t.ledger.mu.Unlock()
 		t.ledger.pending = append(t.ledger.pending, creation{in, location, token})
@@ -88,7 +89,7 @@ func (t *trial) createIn(location string, byAlias bool) outcome {
 }
 
 // reserve takes places for n players who have never been seen before.
-func (t *trial) reserve(s *session, n int) outcome {
+func (t *trial) reserve(s *session, n int) calls.Outcome {
 	ids := make([]string, n)
 	data := map[string]string{}
 	for i := range ids {
@@ -110,13 +111,13 @@ func (t *trial) reserve(s *session, n int) outcome {
 			sessions = out.PlayerSessions
 		}
 	}
-	result, fault := outcomeOf(err)
+	result, fault := calls.OutcomeOf(err)
 	switch result {
-	case acknowledged:
+	case calls.Acknowledged:
 		t.ledger.reserve(s, sessions, kind)
-	case refused:
+	case calls.Refused:
 		t.expect("CreatePlayerSessions", err, fault, "GameSessionFullException", "InvalidGameSessionStatusException")
-	case unanswered:
+	case calls.Unanswered:
 		t.ledger.change(s.arn, func(s *session) { s.pending = append(s.pending, ids) })
 	}
 	return result
@@ -148,11 +149,11 @@ func (t *trial) remove(s *session, p *process, n int) (removed int) {
 // sent reports whether a game server's request was acknowledged. One that is not
 // ending must not be refused.
 func (t *trial) sent(p *process, action string, err error) bool {
-	result, _ := outcomeOf(err)
-	if result == refused && !p.isEnding() {
+	result, _ := calls.OutcomeOf(err)
+	if result == calls.Refused && !p.isEnding() {
 		t.found.lost("%s of process %s was refused: %v", action, p.name(), err)
 	}
-	return result == acknowledged
+	return result == calls.Acknowledged
 }
 
 // update changes a game session: by a call, or as its game server.
@@ -210,11 +211,11 @@ func (t *trial) widen(s *session) {
 	}))
 }
 
-func (t *trial) updated(result outcome, fault string) {
+func (t *trial) updated(result calls.Outcome, fault string) {
 	switch result {
-	case acknowledged:
+	case calls.Acknowledged:
 		t.ledger.acknowledge("game sessions updated")
-	case refused:
+	case calls.Refused:
 		t.expect("UpdateGameSession", nil, fault, "InvalidGameSessionStatusException")
 	}
 }
@@ -226,7 +227,7 @@ func (t *trial) setPolicy(s *session, p *process, policy gameserver.PlayerSessio
 		return err
 	})
 	t.sent(p, "UpdatePlayerSessionCreationPolicy", err)
-	if result == acknowledged {
+	if result == calls.Acknowledged {
 		t.ledger.acknowledge("policies set")
 	}
 }
@@ -235,13 +236,13 @@ func (t *trial) setPolicy(s *session, p *process, policy gameserver.PlayerSessio
 func (t *trial) terminate(s *session) {
 	t.ledger.change(s.arn, func(s *session) { s.ask(terminated) }) // the process ends as soon as it hears
 	_, err := t.client.TerminateGameSession(t.ctx, &gamelift.TerminateGameSessionInput{GameSessionId: &s.arn, TerminationMode: types.TerminationModeTriggerOnProcessTerminate})
-	switch result, fault := outcomeOf(err); result {
-	case acknowledged:
+	switch result, fault := calls.OutcomeOf(err); result {
+	case calls.Acknowledged:
 		t.ledger.change(s.arn, func(s *session) { s.acknowledge(terminating) })
 		t.ledger.acknowledge("game sessions terminated")
-	case refused:
+	case calls.Refused:
 		t.expect("TerminateGameSession", err, fault, "InvalidGameSessionStatusException")
-	case unanswered:
+	case calls.Unanswered:
 	}
 }
 

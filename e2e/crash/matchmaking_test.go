@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
+	"github.com/muster-gg/muster/e2e/calls"
 	"github.com/muster-gg/muster/gameserver"
 )
 
@@ -72,11 +73,11 @@ func (c *crowd) arn(resource string) string {
 // the id is taken is one: an earlier call has come through.
 func (c *crowd) call(start func(context.Context) error) {
 	for c.ctx.Err() == nil {
-		switch result, fault := outcomeOf(start(c.ctx)); {
-		case result == acknowledged || result == refused && fault == "InvalidRequestException":
+		switch result, fault := calls.OutcomeOf(start(c.ctx)); {
+		case result == calls.Acknowledged || result == calls.Refused && fault == "InvalidRequestException":
 			c.acknowledged.Add(1)
 			return
-		case result == refused:
+		case result == calls.Refused:
 			c.t.Errorf("a call was refused: %s", fault)
 			return
 		}
@@ -137,9 +138,9 @@ func TestMatchmakingKilled(t *testing.T) {
 	wait := c.start()
 	const calls = crowdPlacements + crowdTickets
 	for _, after := range []int32{rand.Int32N(calls / 3), calls/3 + rand.Int32N(calls/2)} {
-		c.service.await(c.ctx, func() bool { return c.acknowledged.Load() >= after })
+		c.service.Await(c.ctx, func() bool { return c.acknowledged.Load() >= after })
 		t.Logf("killed after %d answers", c.acknowledged.Load())
-		c.service.kill()
+		c.service.Kill()
 		c.service.start(c.ctx)
 	}
 	wait()
@@ -161,7 +162,7 @@ func (c *crowd) checkPlacements(known map[string]types.GameSessionPlacement, end
 
 func (c *crowd) checkPlacement(id string, known map[string]types.GameSessionPlacement, ended map[string]bool) {
 	var p types.GameSessionPlacement
-	c.service.await(c.ctx, func() bool {
+	c.service.Await(c.ctx, func() bool {
 		out, err := c.client.DescribeGameSessionPlacement(c.ctx, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
 		if err != nil {
 			c.t.Errorf("placement %s, which was acknowledged: %v", id, err)
@@ -208,7 +209,7 @@ func (c *crowd) checkTickets(known map[string]types.GameSessionPlacement, ended 
 }
 
 func (c *crowd) awaitTicket(id string) (t types.MatchmakingTicket) {
-	c.service.await(c.ctx, func() bool {
+	c.service.Await(c.ctx, func() bool {
 		out, err := c.client.DescribeMatchmaking(c.ctx, &gamelift.DescribeMatchmakingInput{TicketIds: []string{id}})
 		if err != nil || len(out.TicketList) != 1 {
 			c.t.Errorf("ticket %s, which was acknowledged: %d found, %v", id, len(out.TicketList), err)
@@ -295,7 +296,7 @@ type told struct {
 // checkEvents waits until the feed has everything that must be told, and checks that
 // each end is told once, if events are told apart by their ids.
 func (c *crowd) checkEvents(ended map[string]bool) {
-	c.service.await(c.ctx, func() bool {
+	c.service.Await(c.ctx, func() bool {
 		missing := 0
 		found := c.events()
 		for what := range ended {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-gg/muster/e2e/calls"
 	"github.com/muster-gg/muster/gameserver"
 )
 
@@ -112,7 +113,7 @@ func (p *process) start(ctx context.Context) error {
 func untilAnswered(ctx context.Context, request func() error) error {
 	for {
 		err := request()
-		if result, _ := outcomeOf(err); result != unanswered || ctx.Err() != nil || errors.Is(err, gameserver.ErrClosed) {
+		if result, _ := calls.OutcomeOf(err); result != calls.Unanswered || ctx.Err() != nil || errors.Is(err, gameserver.ErrClosed) {
 			return err
 		}
 	}
@@ -165,8 +166,8 @@ func (p *process) end() {
 	}
 	begin := time.Now()
 	err := p.ProcessEnding(t.ctx)
-	switch result, _ := outcomeOf(err); {
-	case result == acknowledged:
+	switch result, _ := calls.OutcomeOf(err); {
+	case result == calls.Acknowledged:
 		if arn == "" {
 			arn = p.GameSessionID() // it came at the same moment
 		}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/muster-gg/muster/e2e/calls"
 )
 
 // Registers are things with one value each, such as an alias and its
@@ -19,14 +21,14 @@ type registers struct {
 }
 
 // write makes a call that sets a register.
-func (r *registers) write(name, value string, call func() error) (outcome, string) {
+func (r *registers) write(name, value string, call func() error) (calls.Outcome, string) {
 	before := r.values(name)
 	r.set(name, append(slices.Clone(before), value)...)
-	result, fault := outcomeOf(call())
+	result, fault := calls.OutcomeOf(call())
 	switch result {
-	case acknowledged:
+	case calls.Acknowledged:
 		r.set(name, value)
-	case refused:
+	case calls.Refused:
 		r.set(name, before...)
 	}
 	return result, fault

@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+
+	"github.com/muster-gg/muster/e2e/child"
 )
 
 const (
@@ -47,7 +49,7 @@ type trial struct {
 	random  *rand.Rand
 	service *service
 	http    *http.Transport
-	calls   *calls
+	calls   *watchedCalls
 	client  *gamelift.Client // makes each call once
 	reader  *gamelift.Client // repeats calls, for those that can be repeated
 	ctx     context.Context  // ends with the load
@@ -82,7 +84,7 @@ func newTrial(t *testing.T, p plan) *trial {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	return &trial{
-		plan: p, t: t, random: random, service: newService(t, random, options), http: transport, calls: &calls{RoundTripper: transport},
+		plan: p, t: t, random: random, service: newService(t, random, options), http: transport, calls: &watchedCalls{RoundTripper: transport},
 		ledger: newLedger(), found: &findings{}, tokens: map[string]string{},
 	}
 }
@@ -120,7 +122,7 @@ func (t *trial) run() {
 	t.report(time.Since(begin))
 	cancel()
 	servers.Wait()
-	t.service.signal()
+	t.service.Stop()
 	t.service.awaitEnd()
 }
 
@@ -236,7 +238,7 @@ func (t *trial) kill(closeGate func()) string {
 		t.service.killInArchiving(t.ctx)
 		return ", while game sessions moved to the history"
 	case !t.snapshots:
-		t.service.kill()
+		t.service.Kill()
 		return ""
 	case t.service.killInSnapshot(t.ctx):
 		return ", a snapshot was cut short"
@@ -247,7 +249,7 @@ func (t *trial) kill(closeGate func()) string {
 // stop has the service stop by itself, in the same way.
 func (t *trial) stop(closeGate func()) string {
 	begin := time.Now()
-	t.service.signal()
+	t.service.Stop()
 	closeGate()
 	t.service.awaitEnd()
 	return fmt.Sprintf(", stopped in %d ms", time.Since(begin).Milliseconds())
@@ -259,10 +261,10 @@ func (t *trial) strike(n int, kind string, end func(closeGate func()) string) {
 	t.t.Helper()
 	select {
 	case <-t.ledger.after(1 + t.random.IntN(2**interval)):
-	case <-time.After(startLimit):
+	case <-time.After(child.StartLimit):
 		t.t.Fatal("the load makes no headway")
 	}
-	peak := t.service.peakMemory()
+	peak := t.service.PeakMemory()
 	still := make(chan struct{})
 	defer func() {
 		if t.t.Failed() {

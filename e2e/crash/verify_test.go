@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/muster-gg/muster/e2e/calls"
 	"github.com/muster-gg/muster/gameserver"
 )
 
@@ -257,7 +258,7 @@ func (t *trial) comparePlayer(s *session, ps types.PlayerSession, over bool) {
 func (t *trial) exercise() (accepted int) {
 	t.t.Helper()
 	for _, location := range t.locations {
-		for t.createIn(location, false) != refused {
+		for t.createIn(location, false) != calls.Refused {
 		}
 	}
 	t.repeat()
@@ -271,7 +272,7 @@ func (t *trial) exercise() (accepted int) {
 		}
 		t.setPolicy(s, p, gameserver.AcceptAll)
 		t.widen(s)
-		for result := unanswered; result == unanswered; {
+		for result := calls.Unanswered; result == calls.Unanswered; {
 			result = t.reserve(s, 1)
 		}
 		if t.accept(s, p, 1) == 1 && t.remove(s, p, 1) == 1 {

@@ -4,11 +4,9 @@ package soak
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -28,6 +26,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/e2e/binary"
+	"github.com/muster-gg/muster/e2e/calls"
+	"github.com/muster-gg/muster/e2e/child"
 )
 
 // binaryDir holds the binary for all tests of this package.
@@ -133,7 +133,7 @@ func (s *service) awaitReady() {
 		text, err := os.ReadFile(filepath.Join(s.data, "muster.env"))
 		switch {
 		case err == nil:
-			s.env = variables(string(text))
+			s.env = child.Variables(string(text))
 			return
 		case !errors.Is(err, fs.ErrNotExist):
 			s.t.Fatal(err)
@@ -147,16 +147,6 @@ func (s *service) awaitReady() {
 			s.t.Fatal("the service did not get ready")
 		}
 	}
-}
-
-// variables reads export lines.
-func variables(text string) map[string]string {
-	all := map[string]string{}
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
-		all[name] = strings.Trim(value, "'")
-	}
-	return all
 }
 
 // stop asks the service to end, which it must do well.
@@ -181,28 +171,8 @@ func (s *service) client(change ...func(*gamelift.Options)) *gamelift.Client {
 	return gamelift.New(gamelift.Options{
 		Region: s.env["AWS_REGION"], BaseEndpoint: aws.String(s.env["AWS_ENDPOINT_URL_GAMELIFT"]),
 		Credentials: credentials.NewStaticCredentialsProvider(s.env["AWS_ACCESS_KEY_ID"], s.env["AWS_SECRET_ACCESS_KEY"], ""),
-		HTTPClient:  &http.Client{Transport: wholeBodies{s.http}, Timeout: 30 * time.Second}, Retryer: aws.NopRetryer{},
+		HTTPClient:  &http.Client{Transport: calls.WholeBodies{RoundTripper: s.http}, Timeout: 30 * time.Second}, Retryer: aws.NopRetryer{},
 	}, change...)
-}
-
-// wholeBodies sends requests whose bodies are never closed. The AWS SDK closes the
-// body as soon as it has the answer; when the service is quicker than the
-// transport, which then still looks for the body's end, that takes it for a
-// failure and cuts the connection, and with it an answer that is being read.
-type wholeBodies struct{ transport *http.Transport }
-
-// RoundTrip makes a call.
-func (w wholeBodies) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.Body.Close(); err != nil {
-		return nil, err
-	}
-	r = r.Clone(r.Context())
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return w.transport.RoundTrip(r)
 }
 
 // metrics reads what the service says in Prometheus' text format, by name and

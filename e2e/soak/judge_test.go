@@ -112,17 +112,6 @@ func TestSlope(t *testing.T) {
 	}
 }
 
-func TestWithBlock(t *testing.T) {
-	const before = "a\n<!-- soak: begin -->\nold\n<!-- soak: end -->\nb\n"
-	got, ok := withBlock([]byte(before), "soak", "new\ntext\n\n")
-	if want := "a\n<!-- soak: begin -->\nnew\ntext\n<!-- soak: end -->\nb\n"; !ok || string(got) != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if _, ok := withBlock([]byte("a\nb\n"), "soak", "new"); ok {
-		t.Error("a text without marks was changed")
-	}
-}
-
 func TestShortNumber(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.25: "0.25", 1: "1", 2.5: "2.5", 10: "10", 12.34: "12.3", 123.4: "123", -3.1: "-3.1"} {
 		if got := shortNumber(v); got != want {

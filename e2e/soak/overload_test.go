@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
+	"github.com/muster-gg/muster/e2e/report"
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/bench"
 )
@@ -315,8 +316,8 @@ func (r *record) problems() (all []string) {
 }
 
 // table is the outcome.
-func (r *record) table() table {
-	t := table{{"", "offered/s", "accepted/s", "throttled/s", "other errors", "p50 of accepted", "p99 of accepted", "journal's append", "processors: service", "load"}}
+func (r *record) table() report.Table {
+	t := report.Table{{"", "offered/s", "accepted/s", "throttled/s", "other errors", "p50 of accepted", "p99 of accepted", "journal's append", "processors: service", "load"}}
 	for _, phase := range []struct {
 		name string
 		*measure
@@ -343,7 +344,7 @@ func (r *record) inWords() string {
 // conditions are those that a run was measured under.
 func (s *siege) conditions() string {
 	return fmt.Sprintf("%s; the service may use %s of the processors. Capacity over %d connections, overload for %s over %d, beside %d game servers",
-		machine(), os.Getenv("GOMAXPROCS"), s.usual, s.assault.storm, s.connections, len(s.hosts)+patients)
+		report.Machine(), os.Getenv("GOMAXPROCS"), s.usual, s.assault.storm, s.connections, len(s.hosts)+patients)
 }
 
 // snapshot is what the game servers have done so far.
@@ -353,9 +354,9 @@ func (s *siege) snapshot() map[string]int {
 }
 
 // write puts the outcome into the documents.
-func (s *siege) write(r *record, outcome table, during map[string]int) {
+func (s *siege) write(r *record, outcome report.Table, during map[string]int) {
 	s.t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.\n\n%s\n%s. Game servers meanwhile: %d health reports, %d whole lives, nothing refused, no socket lost.\n", s.conditions(), outcome, r.inWords(), during["health reports"], during["lives"])
-	replaceBlock(s.t, filepath.Join(*docs, "benchmarks.md"), "overload", b.String())
+	report.ReplaceBlock(s.t, filepath.Join(*docs, "benchmarks.md"), "overload", b.String())
 }

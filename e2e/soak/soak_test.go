@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/muster-gg/muster/e2e/report"
 )
 
 var (
@@ -72,7 +74,7 @@ func TestSoak(t *testing.T) {
 		t.Fatalf("%d samples are too few", len(prof.times))
 	}
 	outcome := verdictTable(verdicts, p.judged)
-	t.Logf("%s\n%s", machine(), outcome)
+	t.Logf("%s\n%s", report.Machine(), outcome)
 	check(t, prof, verdicts, p.judged)
 	if *docs != "" {
 		write(t, prof, p, outcome, counts)
@@ -126,15 +128,15 @@ func check(t *testing.T, prof *profile, verdicts []verdict, judged bool) {
 }
 
 // write puts the outcome into the documents.
-func write(t *testing.T, prof *profile, p plan, outcome table, counts map[string]int) {
+func write(t *testing.T, prof *profile, p plan, outcome report.Table, counts map[string]int) {
 	t.Helper()
 	title := fmt.Sprintf("make soak: %s after a warm-up of %s (grey), %d lives of server processes a second", shortTime(p.duration), shortTime(p.warmUp), *lives)
 	if err := os.WriteFile(filepath.Join(*docs, "soak.svg"), []byte(prof.svg(title)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s after a warm-up of %s; %s. %d lives of server processes in all, with %d game sessions found by search.\n\n", shortTime(p.duration), shortTime(p.warmUp), machine(), counts["lives"], counts["game sessions found"])
+	fmt.Fprintf(&b, "%s after a warm-up of %s; %s. %d lives of server processes in all, with %d game sessions found by search.\n\n", shortTime(p.duration), shortTime(p.warmUp), report.Machine(), counts["lives"], counts["game sessions found"])
 	b.WriteString(outcome.String())
 	b.WriteString("\n![course of the run](soak.svg)\n")
-	replaceBlock(t, filepath.Join(*docs, "benchmarks.md"), "soak", b.String())
+	report.ReplaceBlock(t, filepath.Join(*docs, "benchmarks.md"), "soak", b.String())
 }

@@ -1,0 +1,206 @@
+// Package child runs a program as a process of its own, run after run, for the tests
+// that kill it, stop it, or damage what it keeps.
+//
+// What goes wrong ends the test with Fatal, so that only the test's own goroutine may
+// call these functions, unless they say otherwise.
+package child
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// StartLimit is how long a program may take to be ready, or to end.
+const StartLimit = 60 * time.Second
+
+// A Process is a program over all its runs.
+type Process struct {
+	T    testing.TB
+	Name string // in errors
+	Path string // of the binary
+	Log  *Log   // of all runs
+
+	command *exec.Cmd     // of the present run
+	ended   chan struct{} // closed when the present run has ended, and its log has been read
+	err     error         // how it has ended
+}
+
+// New gives a program that does not run yet. What runs at the end of the test is
+// killed then, and its log is shown if the test has failed.
+func New(t testing.TB, name, path string) *Process {
+	p := &Process{T: t, Name: name, Path: path, Log: &Log{}, ended: make(chan struct{})}
+	close(p.ended)
+	t.Cleanup(func() {
+		if p.Running() {
+			p.Kill()
+		}
+		if t.Failed() {
+			t.Logf("the end of the log of %s:\n%s", name, p.Log.Tail())
+		}
+	})
+	return p
+}
+
+// Launch runs the program; standard error is its log.
+func (p *Process) Launch(args ...string) {
+	p.T.Helper()
+	p.command = exec.Command(p.Path, args...)
+	stderr, err := p.command.StderrPipe()
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	p.Log.begin()
+	if err := p.command.Start(); err != nil {
+		p.T.Fatal(err)
+	}
+	p.ended = make(chan struct{})
+	go func(command *exec.Cmd, ended chan struct{}) {
+		p.Log.follow(stderr)
+		p.err = command.Wait()
+		close(ended)
+	}(p.command, p.ended)
+}
+
+// PID is the number of the present run's process.
+func (p *Process) PID() int { return p.command.Process.Pid }
+
+// Running reports whether the present run has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Ended is closed when the present run has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Err is how the present run has ended.
+func (p *Process) Err() error {
+	<-p.ended
+	return p.err
+}
+
+// AwaitFailure waits until the program ends by itself, which must be with a failure and
+// these words.
+func (p *Process) AwaitFailure(ctx context.Context, words string) {
+	p.T.Helper()
+	ctx, cancel := context.WithTimeout(ctx, StartLimit)
+	defer cancel()
+	select {
+	case <-p.ended:
+		if exit, ok := errors.AsType[*exec.ExitError](p.err); !ok || exit.ExitCode() != 1 {
+			p.T.Fatalf("%s ended with %v; want the exit status of a failure\n%s", p.Name, p.err, p.Log.Tail())
+		}
+		if !p.Log.Says(words) {
+			p.T.Fatalf("%s ended and did not say %q\n%s", p.Name, words, p.Log.Tail())
+		}
+	case <-ctx.Done():
+		p.T.Fatalf("%s does not end\n%s", p.Name, p.Log.Tail())
+	}
+}
+
+// Await waits for a condition on the running program.
+func (p *Process) Await(ctx context.Context, condition func() bool) {
+	p.T.Helper()
+	ctx, cancel := context.WithTimeout(ctx, StartLimit)
+	defer cancel()
+	tick := time.NewTicker(500 * time.Microsecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-p.ended:
+			p.T.Fatalf("%s ended by itself: %v\n%s", p.Name, p.err, p.Log.Tail())
+		case <-ctx.Done():
+			p.T.Fatalf("still waiting for %s\n%s", p.Name, p.Log.Tail())
+		}
+	}
+}
+
+// Kill ends the program at once, as kill -9 does.
+func (p *Process) Kill() {
+	p.T.Helper()
+	if err := p.command.Process.Kill(); err != nil {
+		p.T.Errorf("kill %s: %v", p.Name, err)
+	}
+	if p.Err() == nil {
+		p.T.Errorf("%s had stopped by itself before it was killed", p.Name)
+	}
+}
+
+// Stop asks the program to stop.
+func (p *Process) Stop() {
+	p.T.Helper()
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		p.T.Errorf("stop %s: %v", p.Name, err)
+	}
+}
+
+// AwaitEnd waits until the program has stopped gracefully.
+func (p *Process) AwaitEnd() {
+	p.T.Helper()
+	limit := time.NewTimer(StartLimit)
+	defer limit.Stop()
+	select {
+	case <-p.ended:
+		if p.err != nil {
+			p.T.Errorf("a graceful stop of %s ended with %v\n%s", p.Name, p.err, p.Log.Tail())
+		}
+	case <-limit.C:
+		p.T.Errorf("a graceful stop of %s took more than %s", p.Name, StartLimit)
+		p.Kill()
+	}
+}
+
+// PeakMemory is the most memory that the present run has had, in MiB; 0 where the
+// system does not tell. What wait4 reports would count the test's own memory.
+func (p *Process) PeakMemory() (mib int) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		var kib int
+		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kib); n == 1 {
+			return kib >> 10
+		}
+	}
+	return 0
+}
+
+// FreeAddress finds a port of this host below those that systems give to outgoing
+// connections, which would else take it while the program does not run.
+func FreeAddress(t testing.TB, random *rand.Rand) string {
+	t.Helper()
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+random.IntN(10000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// Variables reads the lines of a shell's environment: export NAME='value'.
+func Variables(text string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
+		all[name] = strings.Trim(value, "'")
+	}
+	return all
+}
