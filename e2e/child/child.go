@@ -50,7 +50,7 @@ func New(t testing.TB, name, path string) *Process {
 	return p
 }
 
-// Launch runs the program; standard error is its log.
+// Launch runs the program. What it writes is its log.
 func (p *Process) Launch(args ...string) {
 	p.T.Helper()
 	p.command = exec.Command(p.Path, args...)
@@ -58,6 +58,7 @@ func (p *Process) Launch(args ...string) {
 	if err != nil {
 		p.T.Fatal(err)
 	}
+	p.command.Stdout = p.command.Stderr
 	p.Log.begin()
 	if err := p.command.Start(); err != nil {
 		p.T.Fatal(err)

@@ -61,7 +61,7 @@ func (o *operator) write(r *registers, kind, name, value string, call func() err
 	case calls.Acknowledged:
 		o.ledger.acknowledge(kind)
 	case calls.Refused:
-		o.found.lost("%s: %s was refused with %s: %v", kind, name, fault, err)
+		o.found.Lost("%s: %s was refused with %s: %v", kind, name, fault, err)
 	case calls.Unanswered:
 	}
 }

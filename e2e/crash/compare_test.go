@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
+	"github.com/muster-gg/muster/e2e/report"
 	"github.com/muster-gg/muster/gameserver"
 )
 
@@ -36,13 +37,13 @@ func TestRegisters(t *testing.T) {
 			for i, call := range c.calls {
 				r.write("thing", string(rune('a'+i)), call)
 			}
-			seen, found := sightings{}, &findings{}
+			seen, found := sightings{}, &report.Findings{}
 			if c.seen != "" {
 				seen.add("thing", "thing", c.seen, found)
 			}
 			r.compare("thing", seen, found)
-			if len(found.lostThings) != c.lost || len(found.extraThings) != c.doubled {
-				t.Errorf("lost %q, doubled %q", found.lostThings, found.extraThings)
+			if lost, doubled := found.Counts(); lost != c.lost || doubled != c.doubled {
+				t.Errorf("%d lost, %d doubled", lost, doubled)
 			}
 			if len(c.calls) > 0 && c.lost == 0 && !r.is("thing", c.seen) {
 				t.Errorf("taken for %q afterwards", r.values("thing"))
@@ -68,11 +69,11 @@ func TestComparePlayer(t *testing.T) {
 		"playing in what is over":       {known: inGame, asked: inGame, status: types.PlayerSessionStatusActive, over: true, wrong: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			trial := &trial{found: &findings{}}
+			trial := &trial{found: &report.Findings{}}
 			s := &session{players: map[string]*player{"psess": {id: "psess", playerID: "p", progress: progress{c.known, c.asked}}}}
 			trial.comparePlayer(s, types.PlayerSession{PlayerSessionId: aws.String("psess"), PlayerId: aws.String("p"), PlayerData: aws.String("data of p"), Status: c.status}, c.over)
-			if wrong := len(trial.found.lostThings) > 0; wrong != c.wrong {
-				t.Errorf("found %q", trial.found.lostThings)
+			if lost, _ := trial.found.Counts(); lost > 0 != c.wrong {
+				t.Errorf("%d findings", lost)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster/e2e/damage"
+	"github.com/muster-gg/muster/e2e/report"
 )
 
 // What the service says about damage.
@@ -80,7 +81,7 @@ func (w *wreck) damaged(t *testing.T, harm func(store)) *service {
 func (w *wreck) kept(t *testing.T, s *service) int {
 	t.Helper()
 	s.start(w.ctx)
-	u := &trial{t: t, ctx: w.ctx, service: s, http: w.http, calls: w.calls, found: &findings{}}
+	u := &trial{t: t, ctx: w.ctx, service: s, http: w.http, calls: w.calls, found: &report.Findings{}}
 	u.connect()
 	names := slices.Sorted(maps.Keys(u.seeAliases()))
 	for i, name := range names {

@@ -57,10 +57,10 @@ func (d fullDisk) strike(t *trial, closeGate func()) string {
 	ended := time.Since(begin)
 	longest, failed, cut := t.calls.sofar()
 	if failed+cut == 0 { // those that wait are answered; who comes later finds no service
-		t.found.lost("no caller was told that something is wrong")
+		t.found.Lost("no caller was told that something is wrong")
 	}
 	if longest > patience {
-		t.found.lost("a call took %s when the disk was full", longest)
+		t.found.Lost("a call took %s when the disk was full", longest)
 	}
 	d.Full()
 	t.service.refuse(t.ctx, "no space left")

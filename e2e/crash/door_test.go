@@ -33,7 +33,7 @@ func (t *trial) watchDoor() (wait func()) {
 			for ; ctx.Err() == nil; <-pause.C {
 				err := knock(ctx)
 				if result, _ := calls.OutcomeOf(err); result == calls.Refused {
-					t.found.lost("a %s was refused while the service started: %v", name, err)
+					t.found.Lost("a %s was refused while the service started: %v", name, err)
 					return
 				} else if result == calls.Acknowledged {
 					return

@@ -151,7 +151,7 @@ func (t *trial) remove(s *session, p *process, n int) (removed int) {
 func (t *trial) sent(p *process, action string, err error) bool {
 	result, _ := calls.OutcomeOf(err)
 	if result == calls.Refused && !p.isEnding() {
-		t.found.lost("%s of process %s was refused: %v", action, p.name(), err)
+		t.found.Lost("%s of process %s was refused: %v", action, p.name(), err)
 	}
 	return result == calls.Acknowledged
 }
@@ -249,6 +249,6 @@ func (t *trial) terminate(s *session) {
 // expect notes a refusal that cannot be right.
 func (t *trial) expect(action string, err error, fault string, allowed ...string) {
 	if !slices.Contains(allowed, fault) {
-		t.found.lost("%s was refused with %s: %v", action, fault, err)
+		t.found.Lost("%s was refused with %s: %v", action, fault, err)
 	}
 }

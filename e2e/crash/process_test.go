@@ -54,7 +54,7 @@ func (s *slot) run(ctx context.Context) {
 		select {
 		case <-p.Done():
 			if err := p.Err(); err != nil && ctx.Err() == nil {
-				s.trial.found.lost("the socket of process %s: %v", p.name(), err)
+				s.trial.found.Lost("the socket of process %s: %v", p.name(), err)
 			}
 		case <-ctx.Done():
 		}
@@ -127,7 +127,7 @@ func (p *process) host(g gameserver.GameSession) {
 	p.mu.Unlock()
 	t.ledger.change(p.arn, func(s *session) {
 		if s.process != nil {
-			t.found.doubled("game session %s was given to processes %s and %s", s.arn, s.process.name(), p.name())
+			t.found.Doubled("game session %s was given to processes %s and %s", s.arn, s.process.name(), p.name())
 		}
 		s.process = p
 		s.ask(active)
@@ -136,7 +136,7 @@ func (p *process) host(g gameserver.GameSession) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if t.ctx.Err() == nil && !p.ending {
-			t.found.lost("process %s could not activate game session %s: %v", p.name(), p.arn, err)
+			t.found.Lost("process %s could not activate game session %s: %v", p.name(), p.arn, err)
 		}
 		return
 	}

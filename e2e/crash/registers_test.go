@@ -3,12 +3,12 @@
 package crash
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
 	"github.com/muster-gg/muster/e2e/calls"
+	"github.com/muster-gg/muster/e2e/report"
 )
 
 // Registers are things with one value each, such as an alias and its
@@ -64,19 +64,19 @@ func (r *registers) set(name string, values ...string) {
 
 // compare checks what the service says against what it may say, and takes it
 // over: after a restart nothing is unknown.
-func (r *registers) compare(kind string, seen map[string]string, found *findings) {
+func (r *registers) compare(kind string, seen map[string]string, found *report.Findings) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(r.possible)) {
 		if !slices.Contains(r.possible[name], seen[name]) {
-			found.lost("%s %s is %q; it was acknowledged as %q", kind, name, seen[name], r.possible[name])
+			found.Lost("%s %s is %q; it was acknowledged as %q", kind, name, seen[name], r.possible[name])
 			continue
 		}
 		r.possible[name] = []string{seen[name]}
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		if _, known := r.possible[name]; !known {
-			found.doubled("%s %s is %q; nobody asked for it", kind, name, seen[name])
+			found.Doubled("%s %s is %q; nobody asked for it", kind, name, seen[name])
 		}
 	}
 }
@@ -85,27 +85,9 @@ func (r *registers) compare(kind string, seen map[string]string, found *findings
 type sightings map[string]string
 
 // add notes a value. A name that was seen before is there twice.
-func (s sightings) add(kind, name, value string, found *findings) {
+func (s sightings) add(kind, name, value string, found *report.Findings) {
 	if old, twice := s[name]; twice {
-		found.doubled("%s %s is there twice: %q and %q", kind, name, old, value)
+		found.Doubled("%s %s is there twice: %q and %q", kind, name, old, value)
 	}
 	s[name] = value
-}
-
-// Findings are what is wrong with a service.
-type findings struct {
-	mu                      sync.Mutex
-	lostThings, extraThings []string
-}
-
-func (f *findings) lost(format string, args ...any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lostThings = append(f.lostThings, fmt.Sprintf(format, args...))
-}
-
-func (f *findings) doubled(format string, args ...any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.extraThings = append(f.extraThings, fmt.Sprintf(format, args...))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster/e2e/child"
+	"github.com/muster-gg/muster/e2e/report"
 )
 
 const (
@@ -55,7 +56,7 @@ type trial struct {
 	ctx     context.Context  // ends with the load
 	cancel  context.CancelFunc
 	ledger  *ledger
-	found   *findings
+	found   *report.Findings
 
 	fleet, fleetARN, alias string
 	locations              []string
@@ -85,7 +86,7 @@ func newTrial(t *testing.T, p plan) *trial {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	return &trial{
 		plan: p, t: t, random: random, service: newService(t, random, options), http: transport, calls: &watchedCalls{RoundTripper: transport},
-		ledger: newLedger(), found: &findings{}, tokens: map[string]string{},
+		ledger: newLedger(), found: &report.Findings{}, tokens: map[string]string{},
 	}
 }
 
@@ -318,7 +319,7 @@ func (t *trial) stillThere(before []*process) (resumed int) {
 		if now, _ := p.slot.now(); now == p {
 			resumed++
 		} else if !p.isEnding() {
-			t.found.lost("process %s has gone: %v", p.name(), p.Err())
+			t.found.Lost("process %s has gone: %v", p.name(), p.Err())
 		}
 	}
 	t.resumed += resumed
@@ -336,7 +337,7 @@ func (t *trial) settle() (settled []*process) {
 		waiting.Go(func() {
 			p, err := s.settle(ctx)
 			if err != nil {
-				t.found.lost("a socket was not resumed: %v", err)
+				t.found.Lost("a socket was not resumed: %v", err)
 			}
 			settled[i] = p
 		})
@@ -349,14 +350,7 @@ func (t *trial) settle() (settled []*process) {
 // complain ends the test when something is wrong.
 func (t *trial) complain() {
 	t.t.Helper()
-	t.found.mu.Lock()
-	defer t.found.mu.Unlock()
-	const most = 10
-	for kind, all := range map[string][]string{"lost": t.found.lostThings, "doubled": t.found.extraThings} {
-		for _, what := range all[:min(most, len(all))] {
-			t.t.Errorf("%s: %s", kind, what)
-		}
-	}
+	t.found.Tell(t.t)
 	if t.t.Failed() {
 		t.t.FailNow()
 	}
@@ -364,9 +358,10 @@ func (t *trial) complain() {
 
 // report says what came of the trial.
 func (t *trial) report(took time.Duration) {
+	lost, doubled := t.found.Counts()
 	total, kinds := t.ledger.acknowledgements()
 	t.t.Log(kinds)
-	noteTotals(totals{total, len(t.found.lostThings), len(t.found.extraThings), t.resumed})
+	noteTotals(totals{total, lost, doubled, t.resumed})
 	t.t.Logf("%d times %s, %d stops, %d acknowledged, %d lost, %d doubled, %d sockets resumed, in %.0f s",
-		t.kills, t.kind(), t.stops, total, len(t.found.lostThings), len(t.found.extraThings), t.resumed, took.Seconds())
+		t.kills, t.kind(), t.stops, total, lost, doubled, t.resumed, took.Seconds())
 }

@@ -54,7 +54,7 @@ func (t *trial) repeatCreation(c creation) {
 	t.must(err)
 	g := again.GameSession
 	if before != nil && (*g.GameSessionId != *before.GameSessionId || hostOf(g) != hostOf(before) || !g.CreationTime.Equal(*before.CreationTime)) {
-		t.found.doubled("the repetition of a creation gave %s on %s, and the first call %s on %s", *g.GameSessionId, hostOf(g), arn, hostOf(before))
+		t.found.Doubled("the repetition of a creation gave %s on %s, and the first call %s on %s", *g.GameSessionId, hostOf(g), arn, hostOf(before))
 	}
 	t.ledger.confirm(g, c.location)
 	t.ledger.acknowledge("game sessions created")
@@ -90,14 +90,14 @@ func (t *trial) lookUpPlayers() {
 		t.must(err)
 		switch n := len(out.PlayerSessions); {
 		case n == 0:
-			t.found.lost("player %s has no player session", p.playerID)
+			t.found.Lost("player %s has no player session", p.playerID)
 		case n > 1 || *out.PlayerSessions[0].PlayerSessionId != p.id:
-			t.found.doubled("player %s has %d player sessions; %s was acknowledged", p.playerID, n, p.id)
+			t.found.Doubled("player %s has %d player sessions; %s was acknowledged", p.playerID, n, p.id)
 		}
 		out, err = t.reader.DescribePlayerSessions(t.ctx, &gamelift.DescribePlayerSessionsInput{PlayerSessionId: &p.id})
 		t.must(err)
 		if len(out.PlayerSessions) != 1 || *out.PlayerSessions[0].PlayerId != p.playerID {
-			t.found.lost("player session %s is not found by its id", p.id)
+			t.found.Lost("player session %s is not found by its id", p.id)
 		}
 	}
 }
@@ -122,12 +122,12 @@ func (t *trial) seeGameSessions() (all []types.GameSession) {
 	defer t.ledger.mu.Unlock()
 	for _, arn := range slices.Sorted(maps.Keys(t.ledger.created)) {
 		if _, there := seen[arn]; !there {
-			t.found.lost("game session %s", arn)
+			t.found.Lost("game session %s", arn)
 		}
 	}
 	for _, g := range all {
 		if !t.ledger.created[*g.GameSessionId] {
-			t.found.doubled("game session %s is there; nobody asked for it", *g.GameSessionId)
+			t.found.Doubled("game session %s is there; nobody asked for it", *g.GameSessionId)
 			continue
 		}
 		t.compareSession(t.ledger.sessions[*g.GameSessionId], g)
@@ -144,15 +144,15 @@ func (t *trial) compareSession(s *session, g types.GameSession) {
 	}[g.Status]
 	switch {
 	case at < s.known:
-		t.found.lost("game session %s is %s; stage %d was acknowledged", s.arn, g.Status, s.known)
+		t.found.Lost("game session %s is %s; stage %d was acknowledged", s.arn, g.Status, s.known)
 	case at > s.asked:
-		t.found.lost("game session %s is %s (%s); nobody asked for more than stage %d", s.arn, g.Status, g.StatusReason, s.asked)
+		t.found.Lost("game session %s is %s (%s); nobody asked for more than stage %d", s.arn, g.Status, g.StatusReason, s.asked)
 	case s.host != hostOf(&g):
-		t.found.lost("game session %s has moved from %s to %s", s.arn, s.host, hostOf(&g))
+		t.found.Lost("game session %s has moved from %s to %s", s.arn, s.host, hostOf(&g))
 	case s.process != nil && s.process.name() != s.host:
-		t.found.doubled("game session %s is on %s and was given to %s", s.arn, s.host, s.process.name())
+		t.found.Doubled("game session %s is on %s and was given to %s", s.arn, s.host, s.process.name())
 	case *g.CurrentPlayerSessionCount > *g.MaximumPlayerSessionCount:
-		t.found.doubled("game session %s has %d players and room for %d", s.arn, *g.CurrentPlayerSessionCount, *g.MaximumPlayerSessionCount)
+		t.found.Doubled("game session %s has %d players and room for %d", s.arn, *g.CurrentPlayerSessionCount, *g.MaximumPlayerSessionCount)
 	}
 	s.acknowledge(at)
 	if at == active { // what got no answer before never happened
@@ -180,18 +180,18 @@ func (t *trial) checkPlayers(s *session, g types.GameSession) error {
 			playing++
 		}
 		if seen[*ps.PlayerSessionId] {
-			t.found.doubled("player session %s is listed twice", *ps.PlayerSessionId)
+			t.found.Doubled("player session %s is listed twice", *ps.PlayerSessionId)
 		}
 		seen[*ps.PlayerSessionId] = true
 		t.comparePlayer(s, ps, g.Status == types.GameSessionStatusTerminated)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.players)) {
 		if !seen[id] {
-			t.found.lost("player session %s of %s", id, s.arn)
+			t.found.Lost("player session %s of %s", id, s.arn)
 		}
 	}
 	if playing != *g.CurrentPlayerSessionCount {
-		t.found.lost("game session %s counts %d players; %d are listed as RESERVED or ACTIVE", s.arn, *g.CurrentPlayerSessionCount, playing)
+		t.found.Lost("game session %s counts %d players; %d are listed as RESERVED or ACTIVE", s.arn, *g.CurrentPlayerSessionCount, playing)
 	}
 	s.settled = g.Status == types.GameSessionStatusTerminated
 	return nil
@@ -203,13 +203,13 @@ func (t *trial) adopt(s *session, all []types.PlayerSession) {
 	times := map[string]int{}
 	for _, ps := range all {
 		if times[*ps.PlayerId]++; times[*ps.PlayerId] > 1 {
-			t.found.doubled("player %s is in game session %s %d times", *ps.PlayerId, s.arn, times[*ps.PlayerId])
+			t.found.Doubled("player %s is in game session %s %d times", *ps.PlayerId, s.arn, times[*ps.PlayerId])
 		}
 	}
 	for _, ids := range s.pending {
 		there := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return times[id] == 0 })
 		if len(there) != 0 && len(there) != len(ids) {
-			t.found.lost("of %d players that were reserved together, %d are there", len(ids), len(there))
+			t.found.Lost("of %d players that were reserved together, %d are there", len(ids), len(there))
 		}
 		for _, ps := range all {
 			if slices.Contains(there, *ps.PlayerId) {
@@ -224,7 +224,7 @@ func (t *trial) adopt(s *session, all []types.PlayerSession) {
 func (t *trial) comparePlayer(s *session, ps types.PlayerSession, over bool) {
 	p := s.players[*ps.PlayerSessionId]
 	if p == nil {
-		t.found.doubled("player session %s of %s is there; nobody asked for it", *ps.PlayerSessionId, *ps.PlayerId)
+		t.found.Doubled("player session %s of %s is there; nobody asked for it", *ps.PlayerSessionId, *ps.PlayerId)
 		return
 	}
 	at, right := gone, false
@@ -242,10 +242,10 @@ func (t *trial) comparePlayer(s *session, ps types.PlayerSession, over bool) {
 		right = false
 	}
 	if !right {
-		t.found.lost("player session %s is %s; stage %d was acknowledged and %d asked for", p.id, ps.Status, p.known, p.asked)
+		t.found.Lost("player session %s is %s; stage %d was acknowledged and %d asked for", p.id, ps.Status, p.known, p.asked)
 	}
 	if *ps.PlayerId != p.playerID || !strings.HasSuffix(aws.ToString(ps.PlayerData), p.playerID) {
-		t.found.lost("player session %s is of %s with %q; it was of %s", p.id, *ps.PlayerId, aws.ToString(ps.PlayerData), p.playerID)
+		t.found.Lost("player session %s is of %s with %q; it was of %s", p.id, *ps.PlayerId, aws.ToString(ps.PlayerData), p.playerID)
 	}
 	p.acknowledge(at)
 	if at < gone {
@@ -267,7 +267,7 @@ func (t *trial) exercise() (accepted int) {
 		s := t.ledger.sessions[p.GameSessionID()]
 		t.ledger.mu.Unlock()
 		if s == nil {
-			t.found.lost("process %s got no game session, though the fleet is said to be full", p.name())
+			t.found.Lost("process %s got no game session, though the fleet is said to be full", p.name())
 			continue
 		}
 		t.setPolicy(s, p, gameserver.AcceptAll)
@@ -278,7 +278,7 @@ func (t *trial) exercise() (accepted int) {
 		if t.accept(s, p, 1) == 1 && t.remove(s, p, 1) == 1 {
 			accepted++
 		} else {
-			t.found.lost("no player could come to game session %s and leave", s.arn)
+			t.found.Lost("no player could come to game session %s and leave", s.arn)
 		}
 	}
 	t.complain()
