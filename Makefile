@@ -7,7 +7,7 @@ GO ?= go
 
 # These packages hold goroutines that meet: their tests run under the race
 # detector. The rest is single-threaded, and quicker without it.
-RACE := ./internal/shard/... ./internal/replica/... ./internal/journal/... ./internal/cluster ./internal/control/... ./internal/api/... ./internal/http1/... ./internal/serversdk/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/... ./e2e/sessions/...
+RACE := ./internal/shard/... ./internal/replica/... ./internal/journal/... ./internal/cluster ./internal/control/... ./internal/api/... ./internal/http1/... ./internal/serversdk/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/... ./e2e/sessions/... ./e2e/history/... ./e2e/netcut/...
 
 # Tests of one package may take this long before they count as stuck.
 TIMEOUT := 8m
@@ -59,6 +59,12 @@ KILLS ?= 50
 .PHONY: crash
 crash: ## kill the service under load, KILLS (50) times and more, and fill its disk; nothing may be lost
 	$(GO) test -count=1 -v -timeout 20m -tags diskfull ./e2e/crash -kills $(KILLS)
+
+NODES  ?= 1
+STRICT ?= true
+.PHONY: fault
+fault: ## kill, stop, cut off and fill up NODES (1) nodes under load; nothing may be lost. Writes docs/faults.md
+	$(GO) test -count=1 -v -timeout 30m -tags diskfull ./e2e/fault -full -nodes $(NODES) -lasts 30s -arenas 2 -strict=$(STRICT) -docs ../../docs
 
 SOAK ?= 10m
 .PHONY: soak

@@ -13,6 +13,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -54,21 +55,28 @@ func New(t testing.TB, name, path string) *Process {
 func (p *Process) Launch(args ...string) {
 	p.T.Helper()
 	p.command = exec.Command(p.Path, args...)
-	stderr, err := p.command.StderrPipe()
+	bind(p.command)
+	output, err := p.command.StderrPipe()
 	if err != nil {
 		p.T.Fatal(err)
 	}
 	p.command.Stdout = p.command.Stderr
 	p.Log.begin()
-	if err := p.command.Start(); err != nil {
-		p.T.Fatal(err)
-	}
 	p.ended = make(chan struct{})
+	begun := make(chan error)
 	go func(command *exec.Cmd, ended chan struct{}) {
-		p.Log.follow(stderr)
-		p.err = command.Wait()
+		runtime.LockOSThread() // which the process is bound to
+		begin := command.Start()
+		begun <- begin
+		if begin == nil {
+			p.Log.follow(output)
+			p.err = command.Wait()
+		}
 		close(ended)
 	}(p.command, p.ended)
+	if err := <-begun; err != nil {
+		p.T.Fatal(err)
+	}
 }
 
 // PID is the number of the present run's process.

@@ -31,7 +31,8 @@ func newService(t *testing.T, random *rand.Rand, options []string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{Process: child.New(t, "the service", binary), data: filepath.Join(t.TempDir(), "data"), address: child.FreeAddress(t, random), options: options}
+	data := filepath.Join(t.TempDir(), "data") // is removed after the service has been killed
+	s := &service{Process: child.New(t, "the service", binary), data: data, address: child.FreeAddress(t, random), options: options}
 	s.Log.Count(snapshotWritten)
 	return s
 }

@@ -86,7 +86,7 @@ func New() *Recorder { return &Recorder{begin: time.Now()} }
 func (r *Recorder) Begin(o Operation) *Operation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o.Call, o.Return = time.Since(r.begin), Pending
+	o.Call, o.Return = r.Now(), Pending
 	r.all = append(r.all, &o)
 	return &o
 }
@@ -95,11 +95,23 @@ func (r *Recorder) Begin(o Operation) *Operation {
 func (r *Recorder) End(o *Operation, fill func(*Operation)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o.Return = time.Since(r.begin)
+	o.Return = r.Now()
 	fill(o)
 }
 
-// Operations are those so far, in the order in which they began.
+// Now is the time.
+func (r *Recorder) Now() time.Duration { return time.Since(r.begin) }
+
+// Add notes an operation afterwards: it began at o.Call, or at any time if that is 0, and
+// is answered now.
+func (r *Recorder) Add(o Operation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o.Return = r.Now()
+	r.all = append(r.all, &o)
+}
+
+// Operations are those so far, in the order in which they were noted.
 func (r *Recorder) Operations() []Operation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
