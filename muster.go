@@ -232,7 +232,7 @@ func (s *service) openDoors() error {
 	if s.webhooks, err = openWebhooks(&s.cfg, s.feed, s.metrics.Webhook); err != nil {
 		return err
 	}
-	s.calls = http1.New(http1.Config{Handler: door, Log: s.cfg.Log})
+	s.calls = http1.New(http1.Config{Handler: door, Linger: lastCalls, Log: s.cfg.Log})
 	s.http = &http.Server{
 		Handler:           s.routes(door),
 		ReadHeaderTimeout: 20 * time.Second,
@@ -241,6 +241,10 @@ func (s *service) openDoors() error {
 	}
 	return nil
 }
+
+// lastCalls is how long a service that stops answers what comes over connections that
+// clients keep: they hear that it stops by an answer, and not by a call that fails.
+const lastCalls = 500 * time.Millisecond
 
 // scrapeLimit is how long a scrape of the metrics waits for the shards.
 const scrapeLimit = 5 * time.Second

@@ -100,7 +100,9 @@ func (c *conn) handshake(ctx context.Context) fate {
 // receive waits for a request.
 func (c *conn) receive() fate {
 	if len(c.buf) == 0 {
-		c.until(nextRequest)
+		if c.until(nextRequest); c.server.stopping.Load() {
+			c.lingers() // Shutdown may have looked before
+		}
 		if err := c.read(); err != nil {
 			return end
 		}
@@ -191,7 +193,7 @@ func (c *conn) respond(ctx context.Context) fate {
 	if c.consume(); len(c.buf) > 0 {
 		return more
 	}
-	if c.state.Store(waitsForRequest); c.server.stopping.Load() {
+	if c.state.Store(waitsForRequest); c.server.stopping.Load() && c.server.linger == 0 {
 		return end // Shutdown may have looked before
 	}
 	return more
@@ -224,12 +226,21 @@ func (c *conn) pass() {
 	}
 }
 
-// closeIfIdle closes the connection if it waits for a request.
-func (c *conn) closeIfIdle() {
+// closeSoon closes the connection if it waits for a request, or has it do so.
+func (c *conn) closeSoon() {
+	if c.server.linger > 0 {
+		if c.state.Load() == waitsForRequest {
+			c.lingers()
+		}
+		return
+	}
 	if c.state.CompareAndSwap(waitsForRequest, closed) {
 		_ = c.nc.Close()
 	}
 }
+
+// lingers waits for a request no longer than the server lingers.
+func (c *conn) lingers() { _ = c.nc.SetReadDeadline(time.Now().Add(c.server.linger)) }
 
 // abort closes the connection and cancels its request.
 func (c *conn) abort() {

@@ -61,6 +61,7 @@ type Handler interface {
 type Config struct {
 	Handler Handler
 	Idle    time.Duration // how long a connection may wait for its next request; 0 is DefaultIdle
+	Linger  time.Duration // how long Shutdown leaves those open that wait; 0 closes them at once
 	Log     *slog.Logger  // nil: nothing is logged
 }
 
@@ -68,6 +69,7 @@ type Config struct {
 type Server struct {
 	handler Handler
 	idle    time.Duration
+	linger  time.Duration
 	log     *slog.Logger
 	rest    *rest
 
@@ -82,7 +84,7 @@ type Server struct {
 
 // New makes a server.
 func New(c Config) *Server {
-	s := &Server{handler: c.Handler, idle: c.Idle, log: c.Log, stopped: make(chan struct{}), conns: map[*conn]struct{}{}}
+	s := &Server{handler: c.Handler, idle: c.Idle, linger: c.Linger, log: c.Log, stopped: make(chan struct{}), conns: map[*conn]struct{}{}}
 	if s.idle == 0 {
 		s.idle = DefaultIdle
 	}
@@ -164,12 +166,15 @@ func (s *Server) forget(c *conn) {
 	s.mu.Unlock()
 }
 
-// Shutdown stops accepting, closes connections that wait for a request, and
-// returns when all others have been answered or passed on, or with ctx's error.
+// Shutdown stops accepting and closes connections that wait for a request, after
+// Config.Linger: one that comes meanwhile is answered, and told that it is the last.
+// A connection that is closed at once may have a request on its way, whose client
+// cannot know whether it was heard. Shutdown returns when all others have been
+// answered or passed on, or with ctx's error.
 // Then [Server.Close] cuts what is left. The server of Rest is to be shut down
 // by itself, before or after.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.stop((*conn).closeIfIdle)
+	s.stop((*conn).closeSoon)
 	done := make(chan struct{})
 	go func() {
 		s.running.Wait()

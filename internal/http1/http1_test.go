@@ -280,6 +280,37 @@ func TestShutdown(t *testing.T) {
 	stopped.Wait()
 }
 
+// With Linger it leaves idle connections open for that time: a request that was on its way
+// is answered, and told that it is the last one.
+func TestShutdownLingers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startInBubble(t, echo)
+		p.linger = time.Second
+		idle, late := p.dial(t), p.dial(t)
+		idle.expect(post("/", ""), "http1", "POST / h:9080 ")
+		synctest.Wait()
+		begin := time.Now()
+		done := make(chan error)
+		go func() { done <- p.Shutdown(t.Context()) }()
+		synctest.Wait()
+		time.Sleep(p.linger / 2)
+		late.send(post("/", ""))
+		r, err := http.ReadResponse(late.in, nil)
+		if err != nil || !r.Close || r.StatusCode != http.StatusOK {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		late.ended()
+		idle.ended()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took != p.linger {
+			t.Errorf("it took %s, want %s", took, p.linger)
+		}
+	})
+}
+
 func TestShutdownGivesUp(t *testing.T) {
 	running := make(chan struct{})
 	p := start(t, func(ctx context.Context, _ *Request, _ *Answer) {
