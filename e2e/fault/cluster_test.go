@@ -17,6 +17,7 @@ import (
 
 	"github.com/muster-gg/muster/e2e/child"
 	"github.com/muster-gg/muster/e2e/netcut"
+	"github.com/muster-gg/muster/internal/control"
 )
 
 // A node is one muster serve with its data directory, over all its runs.
@@ -96,7 +97,7 @@ func (c *cluster) arguments(n *node) []string {
 // share gives all nodes what they have in common before their first start.
 func (c *cluster) share() {
 	c.t.Helper()
-	secret := make([]byte, 32)
+	secret := make([]byte, control.SecretSize)
 	_, _ = rand.Read(secret) // never fails
 	for _, n := range c.nodes {
 		if err := os.MkdirAll(n.data, 0o700); err != nil {

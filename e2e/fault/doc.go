@@ -12,7 +12,7 @@
 // process hosts two game sessions, every game server has come back by itself, and package
 // history finds that the answers of the whole trial, of all nodes, are those of one service.
 //
-// The files: cluster.go has the nodes and the network between them, trial.go a trial's way
-// from begin to end, load.go and servers.go the load, arena.go the arenas, judge.go what is
-// checked, faults.go the faults.
+// The files: cluster_test.go has the nodes and the network between them, trial_test.go a trial's way
+// from begin to end, load_test.go and servers_test.go the load, arena_test.go the arenas, judge_test.go what is
+// checked, faults_test.go the faults.
 package fault
