@@ -105,30 +105,43 @@ func (w *writer) longest(records int, disturb func()) (longest time.Duration) {
 	return longest
 }
 
-// electionLimit is how long a journal may be without a leader. The server's own
-// elections begin after 4 to 9 seconds.
+// electionLimit is below what the server's own elections take: they begin after 4 to
+// 9 seconds.
 const electionLimit = 3500 * time.Millisecond
 
-// The journals that a killed node has led go on soon.
+// killings is how often a leader is killed at most. A host that stands still for
+// seconds may make one election late, and is not what this is about.
+const killings = 3
+
+// The journals that a killed node has led go on soon: without the watch over
+// elections, none of several comes below the limit.
 func TestClusterLeaderIsKilled(t *testing.T) {
 	defer goleak.VerifyNone(t, serverLeaks...)
-	t.Run("nodes", func(t *testing.T) {
-		c := newCluster(t)
-		c.start(0)
-		c.start(1)
-		child := c.child(2)
-		w := &writer{t: t, j: c.journal(0, 0)}
-		f := follow(t, c.journal(1, 0), 0)
-		defer f.end()
-		longest := w.longest(50, func() {
-			if err := child.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		})
-		f.await(w.last)
-		t.Logf("%v without a leader", longest.Round(time.Millisecond))
-		if longest > electionLimit {
-			t.Errorf("an append has waited for %v", longest)
+	for range killings {
+		var longest time.Duration
+		t.Run("nodes", func(t *testing.T) { longest = withoutLeader(t) })
+		if longest <= electionLimit {
+			return
+		}
+	}
+	t.Errorf("%d times an append has waited for longer than %v", killings, electionLimit)
+}
+
+// withoutLeader kills the leader of a journal, and returns the longest wait for an append.
+func withoutLeader(t *testing.T) time.Duration {
+	c := newCluster(t)
+	c.start(0)
+	c.start(1)
+	child := c.child(2)
+	w := &writer{t: t, j: c.journal(0, 0)}
+	f := follow(t, c.journal(1, 0), 0)
+	defer f.end()
+	longest := w.longest(50, func() {
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
 		}
 	})
+	f.await(w.last)
+	t.Logf("%v without a leader", longest.Round(time.Millisecond))
+	return longest
 }
