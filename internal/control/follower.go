@@ -21,6 +21,7 @@ type follower struct {
 	rooms map[uint32]fleet.RoomID // by number; the commit goroutine's own
 	led   uint64                  // the leading for which the drivers have begun with this shard; the commit goroutine's own
 
+	begun     sync.Once         // hasBegun
 	recovered chan struct{}     // holds one when the open sockets have to be announced again
 	watches   watches[watchKey] // of game sessions
 	trials    trials            // the commit goroutine's own
@@ -81,6 +82,7 @@ func (f *follower) observe(c shard.Commit[*region.Machine]) {
 		if c.HasView || announces(c.Facts) {
 			wake(f.plane.publisher.news)
 		}
+		f.begun.Do(f.hasBegun)
 	}
 	if f.plane.cfg.Observe != nil {
 		f.plane.cfg.Observe(f.shard, c.Facts)
@@ -110,6 +112,13 @@ func (f *follower) tellWatches(fact event.Fact, drives bool) {
 		if fact.Room == region.MatchmakingRoom && !drives && f.plane.matching.watches.any() {
 			f.plane.matching.watches.tellAll()
 		}
+	}
+}
+
+// hasBegun notes that the drivers have begun with this shard.
+func (f *follower) hasBegun() {
+	if int(f.plane.leader.shards.Add(1)) == len(f.plane.follow) {
+		close(f.plane.leader.begun)
 	}
 }
 

@@ -44,6 +44,9 @@ type Cluster interface {
 type leader struct {
 	number atomic.Uint64 // not 0 while it does; another one each time
 
+	begun  chan struct{} // closed when the drivers have begun with all shards for the first time
+	shards atomic.Int64  // with how many they have
+
 	mu   sync.Mutex
 	last uint64
 	over chan struct{} // while it does: closed at the end

@@ -96,6 +96,7 @@ func New(cfg Config) (*Plane, error) {
 	cfg.Settings.Fleet.Region, cfg.Settings.Fleet.TokenSerial = cfg.Region, secrets.tokenSerial
 	cfg.Settings.Shards = len(cfg.Journals)
 	p := &Plane{cfg: cfg, secrets: secrets}
+	p.leader.begun = make(chan struct{})
 	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})
 	p.csharpVerifier = sigv4.New(sigv4.Config{
 		Keys: p, Skew: cfg.ClockSkew, ServerProcessSkew: widestZone + cmp.Or(cfg.ClockSkew, sigv4.DefaultSkew),
@@ -170,7 +171,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	}
 	for _, run := range parts {
 		group.Go(func() error {
-			if err := p.WaitReady(ctx); err != nil {
+			if err := p.waitShards(ctx); err != nil {
 				return nil // stopped before it began
 			}
 			return run(ctx)
@@ -183,8 +184,22 @@ func (p *Plane) Run(ctx context.Context) error {
 	return err
 }
 
-// WaitReady returns when all shards serve, or with ctx's error.
+// WaitReady returns when all shards serve and, where this node owns all of them, the
+// drivers have begun; or with ctx's error.
 func (p *Plane) WaitReady(ctx context.Context) error {
+	if err := p.waitShards(ctx); err != nil || p.cfg.Cluster != nil {
+		return err
+	}
+	select {
+	case <-p.leader.begun:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waitShards returns when all shards serve, or with ctx's error.
+func (p *Plane) waitShards(ctx context.Context) error {
 	for _, s := range p.shards {
 		select {
 		case <-s.Ready():
