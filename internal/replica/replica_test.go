@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -367,11 +368,14 @@ func TestUsurpedOwner(t *testing.T) {
 		c := newCluster(t, 2)
 		old, next := c.nodes[0], c.nodes[1]
 		ended := make(chan struct{})
+		var holds atomic.Bool
+		holds.Store(true)
 		old.tenures <- replica.Tenure{
-			Done: make(chan struct{}), Holds: func() bool { return false }, Ended: func() { close(ended) },
+			Done: make(chan struct{}), Holds: holds.Load, Ended: func() { close(ended) },
 		} // it never hears of its end
 		c.route(old)
 		old.mustAdd(t, "a", 1, 1)
+		holds.Store(false)
 		next.own(always)
 		next.mustAdd(t, "a", 1, 2)
 		if err := old.Read(t.Context(), func(*counter) {}); err != nil && !errors.Is(err, shard.ErrOutcomeUnknown) {
