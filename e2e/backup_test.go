@@ -171,11 +171,16 @@ func (l *backupLoad) repeat(ctx context.Context, worker int, do func(context.Con
 			l.mu.Lock()
 			*list = append(*list, id)
 			l.mu.Unlock()
-		case ctx.Err() == nil && !errors.As(err, new(*types.GameSessionFullException)):
+		case ctx.Err() == nil && !full(err):
 			l.Errorf("load: %v", err)
 			return
 		}
 	}
+}
+
+// full reports whether there is no room for more: a quick machine gets there.
+func full(err error) bool {
+	return errors.As(err, new(*types.GameSessionFullException)) || errors.As(err, new(*types.LimitExceededException))
 }
 
 func (l *backupLoad) join(ctx context.Context, name string) (string, *[]string, error) {
