@@ -1,0 +1,281 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/replica"
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// A net is some worlds whose planes share their shards, without a network between them.
+// The test says who owns what.
+type net struct {
+	worlds []*world
+	shards []*sharedShard
+	over   chan struct{}
+}
+
+type sharedShard struct {
+	mu     sync.Mutex
+	owner  int // -1: nobody
+	end    func()
+	ended  chan struct{}
+	offers []chan replica.Tenure // by node
+}
+
+// newNet makes nodes of which the first one owns everything.
+func newNet(t *testing.T, nodes int) *net {
+	n := &net{over: make(chan struct{})}
+	for range 3 {
+		s := &sharedShard{owner: -1}
+		for range nodes {
+			s.offers = append(s.offers, make(chan replica.Tenure, 1))
+		}
+		n.shards = append(n.shards, s)
+	}
+	for i := range n.shards {
+		n.give(i, 0)
+	}
+	for i := range nodes {
+		newWorld(t, n.join(i))
+	}
+	t.Cleanup(func() { close(n.over) }) // before the planes are stopped
+	return n
+}
+
+// join makes a world one of the nodes.
+func (n *net) join(node int) option {
+	return func(w *world) {
+		n.worlds = append(n.worlds, w)
+		w.config.Cluster = netNode{n, node}
+		first := n.worlds[0]
+		w.clock, w.config.Clock = first.clock, first.clock
+		w.history, w.config.History = first.history, first.history
+		next := 0
+		w.wrap = func(own journal.Journal) journal.Journal {
+			if node > 0 {
+				own = first.journals[next].Reopen()
+				next++
+			}
+			return own
+		}
+	}
+}
+
+// give gives a shard to a node, when its owner has stepped down.
+func (n *net) give(shard, node int) {
+	s := n.shards[shard]
+	s.mu.Lock()
+	end, ended := s.end, s.ended
+	s.owner = -1
+	s.mu.Unlock()
+	if end != nil {
+		end()
+		<-ended
+	}
+	done, stepped := make(chan struct{}), make(chan struct{})
+	s.offers[node] <- replica.Tenure{Done: done, Holds: func() bool { return true }, Ended: func() { close(stepped) }}
+	s.mu.Lock()
+	s.owner, s.end, s.ended = node, func() { close(done) }, stepped
+	s.mu.Unlock()
+}
+
+// A netNode is what one plane sees of the others.
+type netNode struct {
+	*net
+	node int
+}
+
+func (n netNode) Tenures(shard int) <-chan replica.Tenure { return n.shards[shard].offers[n.node] }
+
+func (n netNode) Peer(shard int) replica.Peer[region.Command] { return netPeer{n.net, shard} }
+
+func (n netNode) Spread(ctx context.Context, shard int, seq uint64) {
+	for i, w := range n.worlds {
+		if i == n.node {
+			continue
+		}
+		applied := make(chan struct{})
+		w.Shard(shard).Await(seq, func(error) { close(applied) })
+		select {
+		case <-applied:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (n netNode) Tell(message []byte) {
+	for i, w := range n.worlds {
+		if i != n.node {
+			w.Hear(message)
+		}
+	}
+}
+
+func (n netNode) AskLead(ctx context.Context, question []byte) ([]byte, error) {
+	for _, w := range n.worlds {
+		if answer, ok := w.Answer(ctx, question); ok {
+			return answer, nil
+		}
+	}
+	return nil, errors.New("nobody leads")
+}
+
+// A netPeer reaches the owner of a shard.
+type netPeer struct {
+	net   *net
+	shard int
+}
+
+// owner calls f with the owner's replica, and again whenever f reports that it was none.
+func (p netPeer) owner(f func(s *regionShard, again func()), over func()) {
+	s := p.net.shards[p.shard]
+	s.mu.Lock()
+	owner := s.owner
+	s.mu.Unlock()
+	again := func() {
+		select {
+		case <-p.net.over:
+			over()
+		default:
+			time.AfterFunc(time.Millisecond, func() { p.owner(f, over) })
+		}
+	}
+	if owner < 0 || p.net.worlds[owner].Plane == nil {
+		again()
+		return
+	}
+	f(p.net.worlds[owner].Shard(p.shard), again)
+}
+
+func (p netPeer) Send(cmd region.Command, done func(any, uint64, error)) {
+	p.owner(func(s *regionShard, again func()) {
+		s.Serve(cmd, func(answer any, seq uint64, err error) {
+			if errors.Is(err, replica.ErrNotOwner) {
+				again()
+				return
+			}
+			done(answer, seq, err)
+		})
+	}, func() { done(nil, 0, shard.ErrNotDone) })
+}
+
+func (p netPeer) Barrier(done func(uint64, error)) {
+	p.owner(func(s *regionShard, again func()) {
+		s.ServeBarrier(func(seq uint64, err error) {
+			if errors.Is(err, replica.ErrNotOwner) {
+				again()
+				return
+			}
+			done(seq, err)
+		})
+	}, func() { done(0, shard.ErrNotDone) })
+}
+
+// Whichever node a caller or a server process is connected to, and whichever owns what:
+// everything works, and what was answered on one node is there on all.
+func TestNodes(t *testing.T) {
+	n := newNet(t, 3)
+	a, b, c := n.worlds[0], n.worlds[1], n.worlds[2]
+	p := b.poolAt("", 4, "custom-a") // its sockets are at b
+	c.addQueue("q", nil, p)
+	sockets := p.all()
+
+	play := func(round int) {
+		t.Helper()
+		for i, w := range n.worlds {
+			id := fmt.Sprintf("p-%d-%d", round, i)
+			w.startPlace(id, nil)
+			n.worlds[(i+1)%3].placed(id, "FULFILLED")
+		}
+		session := c.create(p.fleet, object{"Location": "custom-a"})
+		c.await("the game session to be ACTIVE on all nodes", func() bool {
+			return a.status(session) == "ACTIVE" && b.status(session) == "ACTIVE" && c.status(session) == "ACTIVE"
+		})
+		a.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "ada"})
+		for i, w := range n.worlds {
+			if found := w.must("DescribePlayerSessions", object{"GameSessionId": session})["PlayerSessions"]; len(found.([]any)) != 1 {
+				t.Errorf("node %d: %v", i, found)
+			}
+		}
+	}
+	for round := range 3 {
+		if round > 0 { // all shards move, the lead with them, and the sockets stay where they are
+			for i := range n.shards {
+				n.give(i, round)
+			}
+			b.await("the sockets to be announced to the new owner", func() bool { return b.connected(p) == 4*round })
+			sockets = nil
+			for range 4 {
+				sockets = append(sockets, p.add("custom-a"))
+			}
+		}
+		stop := b.serveAll(sockets...)
+		play(round)
+		stop()
+	}
+	if a.leader.ended() != nil || b.leader.ended() != nil || c.leader.ended() == nil {
+		t.Error("the last node does not lead alone")
+	}
+}
+
+// connected counts the processes that have a socket, as this node knows it.
+func (w *world) connected(p *pool) (n int) {
+	w.t.Helper()
+	for i := range p.sockets["custom-a"] {
+		key := fleet.ProcessKey{Compute: "custom-a", ID: fmt.Sprint("custom-a-", i)}
+		_, err := w.read(w.ctx, w.room(p.fleet, "custom-a"), func(r *fleet.Room) {
+			if process, ok := r.Process(key); ok && process.Connected {
+				n++
+			}
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// The catalog is the same on all nodes as soon as a change is answered.
+func TestNodesKnowTheCatalog(t *testing.T) {
+	n := newNet(t, 2)
+	for i := range 20 {
+		w, other := n.worlds[i%2], n.worlds[(i+1)%2]
+		name := fmt.Sprintf("custom-%d", i)
+		w.must("CreateLocation", object{"LocationName": name})
+		if _, err := other.call("CreateLocation", object{"LocationName": name}); !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s: got %v, want a conflict", name, err)
+		}
+		if found := other.must("ListLocations", object{})["Locations"].([]any); len(found) != i+1 {
+			t.Errorf("%d locations after %d", len(found), i+1)
+		}
+	}
+}
+
+// Why a ticket waits is known where matchmaking is driven, and told everywhere.
+func TestExplainElsewhere(t *testing.T) {
+	n := newNet(t, 2)
+	lead, other := &arcade{world: n.worlds[0]}, &arcade{world: n.worlds[1]}
+	lead.configure("m", duelRules, object{"FlexMatchMode": "STANDALONE", "RequestTimeoutSeconds": 600})
+	other.must("StartMatchmaking", object{"ConfigurationName": "m", "TicketId": "t", "Players": players("ada")})
+	e, err := other.ExplainTicket(other.ctx, "t")
+	if err != nil || e.Ticket != "t" || e.Pool != 1 {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	if _, err := other.ExplainTicket(other.ctx, "none"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("got %v", err)
+	}
+	found, want := n.worlds[1].state(), n.worlds[0].state()
+	if found != want {
+		t.Error("the nodes' states differ")
+	}
+}
