@@ -49,13 +49,16 @@ func (e *Engine) breakDown(why string) {
 // publish publishes a message. It ends with ctx, or when the engine breaks: the
 // server does not answer a message that it could not write. When there is nobody
 // to take the message, which the server says, it waits for somebody: in a cluster
-// that is the time of an election. The client's own attempts are off.
+// that is the time of an election, and bounded. The client's own attempts are off.
 func (e *Engine) publish(ctx context.Context, msg *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	if err := context.Cause(e.broken); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	if e.cfg.clustered() {
+		patient, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		ctx = patient
+	}
 	ctx, breaking := context.WithCancelCause(ctx)
 	defer breaking(nil)
 	defer context.AfterFunc(e.broken, func() { breaking(context.Cause(e.broken)) })()
