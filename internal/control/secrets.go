@@ -20,7 +20,8 @@ import (
 )
 
 // secrets derives everything secret from the region's one secret, so that the
-// journal, its backups and its copies hold nothing that opens a door.
+// journal and its copies hold nothing that opens a door. (A backup of the region
+// holds the secret beside the journal, and says so.)
 type secrets struct {
 	tokenKey []byte      // auth tokens of computes
 	pageKey  []byte      // paging tokens
