@@ -51,7 +51,7 @@ func isFinal(err error) bool {
 // used. Whoever waits for a record waits for the shard from now on.
 func (r *Replica[C, M]) begin(t Tenure) *shard.Shard[C, M] {
 	cfg := r.cfg.Shard
-	cfg.Holds = t.Holds
+	cfg.Holds, cfg.Observe = t.Holds, r.serially(cfg.Observe)
 	r.mu.Lock()
 	if r.usable {
 		cfg.Start = &shard.State[M]{Machine: r.machine, Seq: r.applied}
@@ -65,6 +65,19 @@ func (r *Replica[C, M]) begin(t Tenure) *shard.Shard[C, M] {
 		r.ask(s, waiting[i])
 	}
 	return s
+}
+
+// serially keeps the commits of an owner apart from a reminder of the replica that it
+// was a moment ago.
+func (r *Replica[C, M]) serially(observe func(shard.Commit[M])) func(shard.Commit[M]) {
+	if observe == nil {
+		return nil
+	}
+	return func(c shard.Commit[M]) {
+		r.showing.Lock()
+		defer r.showing.Unlock()
+		observe(c)
+	}
 }
 
 // takeBack goes on with the machine that a shard left, if it left one.
