@@ -220,15 +220,24 @@ func (t *trial) updated(result calls.Outcome, fault string) {
 	}
 }
 
+// setPolicy sets a game session's policy as its game server. A request that the
+// kill crossed is sent again: refused because the game session ends by now, it may
+// have been done the first time, so either policy may be there.
 func (t *trial) setPolicy(s *session, p *process, policy gameserver.PlayerSessionCreationPolicy) {
 	var err error
-	result, _ := t.ledger.values.write(policyOf(s.arn), string(policy), func() error {
+	name := policyOf(s.arn)
+	before := t.ledger.values.values(name)
+	result, _ := t.ledger.values.write(name, string(policy), func() error {
 		err = p.UpdatePlayerSessionCreationPolicy(t.ctx, policy)
 		return err
 	})
 	t.sent(p, "UpdatePlayerSessionCreationPolicy", err)
-	if result == calls.Acknowledged {
+	switch result {
+	case calls.Acknowledged:
 		t.ledger.acknowledge("policies set")
+	case calls.Refused:
+		t.ledger.values.set(name, append(slices.Clone(before), string(policy))...)
+	case calls.Unanswered:
 	}
 }
 
