@@ -1,6 +1,7 @@
 package localca
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -49,37 +50,53 @@ func (d directory) found(now time.Time) (*x509.Certificate, error) {
 	return x509.ParseCertificate(der)
 }
 
+// A signer is the authority with its key.
+type signer struct {
+	authority *x509.Certificate
+	key       crypto.PrivateKey
+}
+
+func (d directory) signer() (signer, error) {
+	pair, err := tls.LoadX509KeyPair(d.path(caCert), d.path(caKey))
+	if err == nil && !pair.Leaf.IsCA {
+		err = errors.New("not the certificate of an authority")
+	}
+	return signer{pair.Leaf, pair.PrivateKey}, err
+}
+
+// sign makes a certificate, which says what the template does, with a key.
+func (s signer) sign(template *x509.Certificate, now time.Time) (certPEM, keyPEM []byte, err error) {
+	key, keyPEM, err := newKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	if template.SerialNumber, err = newSerial(); err != nil {
+		return nil, nil, err
+	}
+	template.NotBefore, template.NotAfter = now.Add(-backdate), now.Add(leafLife)
+	if template.NotAfter.After(s.authority.NotAfter) {
+		template.NotAfter = s.authority.NotAfter
+	}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	der, err := x509.CreateCertificate(rand.Reader, template, s.authority, key.Public(), s.key)
+	return certificatePEM(der), keyPEM, err
+}
+
 // issue makes the server's certificate.
-func (d directory) issue(authority *x509.Certificate, names []string, now time.Time) (tls.Certificate, error) {
-	signer, err := tls.LoadX509KeyPair(d.path(caCert), d.path(caKey))
+func (d directory) issue(names []string, now time.Time) (tls.Certificate, error) {
+	signer, err := d.signer()
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("the authority's key: %w: restore %s, or delete %s to make a new authority", err, d.path(caKey), d.path(caCert))
 	}
-	key, keyPEM, err := newKey()
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	serial, err := newSerial()
-	if err != nil {
-		return tls.Certificate{}, err
-	}
 	template := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{Organization: []string{"Muster"}, CommonName: "localhost"},
-		NotBefore:    now.Add(-backdate),
-		NotAfter:     now.Add(serverLife),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	if template.NotAfter.After(authority.NotAfter) {
-		template.NotAfter = authority.NotAfter
+		Subject:     pkix.Name{Organization: []string{"Muster"}, CommonName: "localhost"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	setNames(template, names)
-	der, err := x509.CreateCertificate(rand.Reader, template, authority, key.Public(), signer.PrivateKey)
+	certPEM, keyPEM, err := signer.sign(template, now)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	certPEM := certificatePEM(der)
 	if err := d.write(serverKey, keyPEM, 0o600); err != nil {
 		return tls.Certificate{}, err
 	}

@@ -6,6 +6,9 @@
 // server.key; keys are ECDSA P-256, which clients that end at TLS 1.2 know too,
 // and are readable by their owner alone where the system has file modes.
 //
+// The nodes of a cluster have the same authority, and meet with certificates of it that
+// are kept nowhere.
+//
 // The authority stays the same for ten years, so that clients need to be told
 // of it once. The server's certificate is made anew whenever its names change or
 // its end is near.
@@ -24,7 +27,7 @@ import (
 
 const (
 	authorityLife = 10 * 365 * 24 * time.Hour
-	serverLife    = 365 * 24 * time.Hour // clients of some systems refuse more than 825 days
+	leafLife      = 365 * 24 * time.Hour // clients of some systems refuse more than 825 days
 	renewBefore   = 30 * 24 * time.Hour
 	backdate      = 24 * time.Hour // clients' clocks may be slow
 )
@@ -38,6 +41,22 @@ type Server struct {
 // TLSConfig is a configuration that answers with the certificate, from TLS 1.2 on.
 func (s Server) TLSConfig() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{s.Certificate}, MinVersion: tls.VersionTLS12}
+}
+
+// Found makes an authority in dir, directory included, where there is none.
+func Found(dir string, now time.Time) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("local CA: %w", err)
+	}
+	d := directory(dir)
+	_, err := os.Stat(d.path(caCert))
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = d.found(now)
+	}
+	if err != nil {
+		return fmt.Errorf("local CA: %w", err)
+	}
+	return nil
 }
 
 // Load returns the server certificate kept in dir and makes, directory
@@ -66,7 +85,7 @@ func load(dir string, wanted []string, now time.Time) (Server, error) {
 	}
 	cert, ok := d.server(authority, wanted, now)
 	if !ok {
-		if cert, err = d.issue(authority, wanted, now); err != nil {
+		if cert, err = d.issue(wanted, now); err != nil {
 			return Server{}, fmt.Errorf("local CA: issue a server certificate: %w", err)
 		}
 	}
@@ -103,7 +122,7 @@ func (d directory) authority(now time.Time) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: restore it, or delete it to make a new authority", d.path(caCert), err)
 	}
-	if authority.NotAfter.Sub(now) < renewBefore {
+	if endsSoon(authority, now) {
 		return d.found(now)
 	}
 	return authority, nil
@@ -119,5 +138,8 @@ func (d directory) server(authority *x509.Certificate, wanted []string, now time
 	if err != nil || leaf.CheckSignatureFrom(authority) != nil || !sameNames(leaf, wanted) {
 		return tls.Certificate{}, false
 	}
-	return cert, !now.Before(leaf.NotBefore) && leaf.NotAfter.Sub(now) >= renewBefore
+	return cert, !now.Before(leaf.NotBefore) && !endsSoon(leaf, now)
 }
+
+// endsSoon reports whether it is time for a new certificate.
+func endsSoon(c *x509.Certificate, now time.Time) bool { return c.NotAfter.Sub(now) < renewBefore }

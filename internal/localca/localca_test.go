@@ -94,7 +94,7 @@ func TestEveryAddressOfTheHostIsNamed(t *testing.T) {
 func TestKeptFiles(t *testing.T) {
 	dir := t.TempDir()
 	first := leaf(t, dir, []string{"a.example.com"}, now)
-	for _, at := range []time.Time{now, now.Add(time.Hour), now.Add(serverLife - renewBefore)} {
+	for _, at := range []time.Time{now, now.Add(time.Hour), now.Add(leafLife - renewBefore)} {
 		if !leaf(t, dir, []string{"A.example.com", "a.example.com"}, at).Equal(first) {
 			t.Errorf("a new certificate at %v", at)
 		}
@@ -127,13 +127,13 @@ func TestReissue(t *testing.T) {
 	}{
 		"one more name":   {names: []string{"a.example.com", "b.example.com"}},
 		"a name less":     {},
-		"end is near":     {names: []string{"a.example.com"}, late: serverLife - renewBefore + time.Second},
-		"long over":       {names: []string{"a.example.com"}, late: 2 * serverLife},
+		"end is near":     {names: []string{"a.example.com"}, late: leafLife - renewBefore + time.Second},
+		"long over":       {names: []string{"a.example.com"}, late: 2 * leafLife},
 		"clock set back":  {names: []string{"a.example.com"}, late: -2 * backdate},
 		"file lost":       {names: []string{"a.example.com"}, change: func(dir string) error { return os.Remove(filepath.Join(dir, serverCert)) }},
 		"key lost":        {names: []string{"a.example.com"}, change: func(dir string) error { return os.Remove(filepath.Join(dir, serverKey)) }},
 		"file cut short":  {names: []string{"a.example.com"}, change: func(dir string) error { return os.Truncate(filepath.Join(dir, serverCert), 99) }},
-		"foreign key":     {names: []string{"a.example.com"}, change: foreignServerKey},
+		"foreign key":     {names: []string{"a.example.com"}, change: foreignKey(serverKey)},
 		"authority ended": {names: []string{"a.example.com"}, late: authorityLife - renewBefore + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,12 +174,15 @@ func TestReissue(t *testing.T) {
 	}
 }
 
-func foreignServerKey(dir string) error {
-	_, key, err := newKey()
-	if err != nil {
-		return err
+// foreignKey puts another key into a file.
+func foreignKey(name string) func(dir string) error {
+	return func(dir string) error {
+		_, key, err := newKey()
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name), key, 0o600)
 	}
-	return os.WriteFile(filepath.Join(dir, serverKey), key, 0o600)
 }
 
 // The key of the authority is needed only to issue, and its loss never makes a
