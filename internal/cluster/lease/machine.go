@@ -174,7 +174,7 @@ func (m *Machine) seenSelf(now time.Duration, v Value) {
 		if v.Life.Process != m.self.Process {
 			m.strangers++
 		}
-		if m.established {
+		if m.established || v.Life == m.self { // it may be gone before we saw its first heartbeat
 			m.die()
 		}
 		return

@@ -178,3 +178,15 @@ func TestAssign(t *testing.T) {
 		}
 	}
 }
+
+// A life does not come back, though it was declared gone before it saw its first heartbeat.
+func TestGoneBeforeItBegan(t *testing.T) {
+	m := lease.New(config("n1", 0))
+	life := m.Self()
+	first := m.Step(0).Writes[0]
+	m.Written(0, first.Key, false) // it was written, and the answer lost
+	m.Seen(0, lease.Entry{Key: first.Key, Revision: 2, Value: lease.Value{Life: life, Gone: true}})
+	if a := m.Step(0); len(a.Writes) != 1 || a.Writes[0].Expect != 2 || a.Writes[0].Value.Life == life {
+		t.Error(a)
+	}
+}
