@@ -203,6 +203,7 @@ func (n *Node) watchOnce(ctx context.Context) error {
 				return errors.New("the watch has ended")
 			}
 			if e == nil { // all that was there has come
+				n.post(n.machine.Informed)
 				continue
 			}
 			silence.Reset(2 * n.cfg.Renew)

@@ -15,7 +15,7 @@ type Machine struct {
 	shards  []shard
 	waiting map[Key]attempt
 
-	ready, leaving, departing bool
+	informed, ready, leaving, departing bool
 
 	established bool                     // our heartbeat's key names our life
 	beats       uint64                   // heartbeats sent in this life
@@ -72,6 +72,10 @@ func New(cfg Config) *Machine {
 
 // Self is the present life of this node.
 func (m *Machine) Self() Life { return m.self }
+
+// Informed says that everything was shown that stood in the store at some moment since the
+// machine was made. Before, it takes no shard that nobody owns: it cannot know who else should.
+func (m *Machine) Informed() { m.informed = true }
 
 // Ready lets shards be moved to this node.
 func (m *Machine) Ready() { m.ready = true }
@@ -367,7 +371,7 @@ func (m *Machine) tend(now time.Duration, i int, moving *int, a *Actions) {
 		if to, ok := m.heir(now, i); ok {
 			m.assignTo(now, i, to, a)
 		}
-	case m.orphan(now, s, a) && m.wants(i):
+	case m.wants(i) && m.orphan(now, s, a):
 		m.assignTo(now, i, m.self, a)
 	}
 }
@@ -404,7 +408,9 @@ func (m *Machine) heir(now time.Duration, i int) (Life, bool) {
 }
 
 // wants reports whether we should have a shard that nobody owns.
-func (m *Machine) wants(i int) bool { return !m.leaving && m.assigned[i] == m.self.Node }
+func (m *Machine) wants(i int) bool {
+	return m.informed && !m.leaving && m.assigned[i] == m.self.Node
+}
 
 // orphan reports whether a shard has no owner any more, for good. Where the proof
 // of it is older than the shard's key, it has the proof written again.

@@ -190,3 +190,27 @@ func TestGoneBeforeItBegan(t *testing.T) {
 		t.Error(a)
 	}
 }
+
+// established makes a machine whose first heartbeat is in the store.
+func established(t *testing.T) *lease.Machine {
+	t.Helper()
+	m := lease.New(config("n1", 0))
+	a := m.Step(0)
+	if len(a.Writes) != 1 || a.Writes[0].Key.Node != "n1" {
+		t.Fatal(a)
+	}
+	m.Seen(0, lease.Entry{Key: a.Writes[0].Key, Revision: 1, Value: a.Writes[0].Value})
+	m.Written(0, a.Writes[0].Key, true)
+	return m
+}
+
+func TestNothingIsTakenBeforeAllWasSeen(t *testing.T) {
+	m := established(t)
+	if a := m.Step(0); !a.None() {
+		t.Error(a)
+	}
+	m.Informed()
+	if a := m.Step(0); len(a.Writes) != config("", 0).Shards {
+		t.Error(a)
+	}
+}

@@ -169,6 +169,7 @@ func (w *world) join(name string, start int, ready bool) *simulated {
 		w.after(time.Duration(w.rnd.Int64N(int64(2*time.Second))), func() { n.do(n.m.Ready) })
 	}
 	n.snapshot()
+	w.after(20*ms, func() { n.do(n.m.Informed) })
 	n.tick()
 	return n
 }
