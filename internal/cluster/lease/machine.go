@@ -43,6 +43,7 @@ type flags struct{ ready, leaving bool }
 // attempt is a write: still under way, or failed and not to be tried again before.
 type attempt struct {
 	underWay bool
+	expect   uint64
 	again    time.Duration
 }
 
@@ -213,12 +214,22 @@ func (m *Machine) mayWrite(k Key) {
 }
 
 // Written says that a write is no longer under way. What it wrote, if it did, is
-// told by Seen, before.
+// told by Seen, before. One that failed is not tried again at once, unless the key is known to have
+// changed meanwhile.
 func (m *Machine) Written(now time.Duration, k Key, ok bool) {
+	failed := m.waiting[k]
 	delete(m.waiting, k)
-	if !ok {
+	if !ok && m.revision(k) == failed.expect {
 		m.waiting[k] = attempt{again: now + m.cfg.Retry}
 	}
+}
+
+// revision is the newest that was seen of a key.
+func (m *Machine) revision(k Key) uint64 {
+	if k.Node != "" {
+		return m.node(k.Node).revision
+	}
+	return m.shards[k.Shard].revision
 }
 
 // Ended says that nothing is left of a tenure that was to end.
@@ -246,7 +257,7 @@ func (m *Machine) write(now time.Duration, a *Actions, w Write) bool {
 	if p, ok := m.waiting[w.Key]; ok && (p.underWay || now < p.again) {
 		return false
 	}
-	m.waiting[w.Key] = attempt{underWay: true}
+	m.waiting[w.Key] = attempt{underWay: true, expect: w.Expect}
 	a.Writes = append(a.Writes, w)
 	return true
 }

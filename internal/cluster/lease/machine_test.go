@@ -214,3 +214,20 @@ func TestNothingIsTakenBeforeAllWasSeen(t *testing.T) {
 		t.Error(a)
 	}
 }
+
+// A write that failed because the key had changed is not in the way of the next.
+func TestWriteAfterAChange(t *testing.T) {
+	m := established(t)
+	m.Informed()
+	shard := m.Step(0).Writes[0].Key
+	m.Seen(0, lease.Entry{Key: shard, Revision: 2, Value: lease.Value{Life: lease.Life{Node: "n0"}}})
+	m.Seen(0, lease.Entry{Key: lease.Key{Node: "n0"}, Revision: 3, Value: lease.Value{Gone: true}})
+	m.Written(0, shard, false)
+	if a := m.Step(0); len(a.Writes) != 1 || a.Writes[0].Key != shard || a.Writes[0].Expect != 2 {
+		t.Error(a)
+	}
+	m.Written(0, shard, false)
+	if a := m.Step(0); !a.None() {
+		t.Error("it is tried again at once:", a)
+	}
+}
