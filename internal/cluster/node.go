@@ -207,7 +207,7 @@ func (n *Node) loop(ctx, inside context.Context) error {
 	for {
 		n.step(inside)
 		switch {
-		case n.machine.Departed():
+		case n.machine.Departed(n.elapsed()):
 			return nil
 		case n.machine.Contested():
 			return fmt.Errorf("%w: %s", ErrNameInUse, n.cfg.Node)

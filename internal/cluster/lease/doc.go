@@ -30,14 +30,17 @@
 //
 // A holder that gives a shard away first ends its tenure, and writes the key of
 // the shard when nothing of that tenure is left. It does not begin another one under
-// the same revision of the key: its writing may still be on the way.
+// the same revision of the key: its writing may still be on the way. Nor does one that
+// has never begun a tenure under it, once it has given the shard away.
 //
 // # Who should own what
 //
 // Assign gives shards to the members that are ready, by rendezvous hashing with
 // an upper bound for each. Members are those whose heartbeat's key does not say that they
 // are gone: all nodes read that from the same keys, so they come to the same
-// result, and nothing moves back and forth.
+// result, and nothing moves back and forth. While nobody is ready and stays, those who
+// are ready and leave go on with what they own, and take what others leave behind: when
+// all nodes leave at once, the last one owns everything in the end.
 package lease
 
 import "time"

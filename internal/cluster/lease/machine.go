@@ -51,7 +51,7 @@ type shard struct {
 	revision uint64
 	value    Value
 	state    state
-	tenure   uint64 // the revision of the key under which our newest tenure began
+	tenure   uint64 // the revision of the key under which no tenure of ours begins any more
 	giving   bool   // with state ending: to let another have it
 }
 
@@ -81,16 +81,23 @@ func (m *Machine) Informed() { m.informed = true }
 // Ready lets shards be moved to this node.
 func (m *Machine) Ready() { m.ready = true }
 
-// Leave begins to give away all that this node owns.
+// Leave begins to give away all that this node owns, to others that are ready and
+// stay. While there are none it goes on as if it stayed, until Depart.
 func (m *Machine) Leave() { m.leaving = true }
 
-// HandedOver reports, after Leave, whether no shard is left: others own all of
-// them, or there is nobody else.
+// HandedOver reports whether this node leaves and has given away all that it owned. It
+// is true, too, while there is nobody to give it to, whatever this node owns then: everyone else is
+// gone, leaves, or is not ready. That may change.
 func (m *Machine) HandedOver() bool {
-	alone := !m.others()
+	if !m.yields() {
+		return m.leaving
+	}
+	if m.established && !m.node(m.self.Node).value.Leaving {
+		return false // others cannot know yet, and may give us something
+	}
 	for i := range m.shards {
 		s := &m.shards[i]
-		if s.state != vacant || !alone && s.value.Life == m.self {
+		if s.state != vacant || m.ours(s) || m.waiting[Key{Shard: i}].underWay {
 			return false
 		}
 	}
@@ -100,8 +107,11 @@ func (m *Machine) HandedOver() bool {
 // Depart ends the life of this node, and all its tenures.
 func (m *Machine) Depart() { m.departing = true }
 
-// Departed reports, after Depart, whether others know that this node is gone.
-func (m *Machine) Departed() bool { return m.departing && !m.established }
+// Departed reports, after Depart, whether no tenure is left and others know that this node is
+// gone. When the store is away, they will find out: it is enough then that what it held has run out.
+func (m *Machine) Departed(now time.Duration) bool {
+	return m.departing && m.allEnded() && !m.holds(now)
+}
 
 // Contested reports whether another process lives under the same name.
 func (m *Machine) Contested() bool { return m.strangers > 3 }
@@ -311,34 +321,45 @@ func (m *Machine) bury(now time.Duration, a *Actions) {
 	}
 }
 
-// candidates are those who should own shards: who is ready, else who stays, else
-// who there is.
-func (m *Machine) candidates() []string {
-	var all, staying, ready []string
-	for name, n := range m.nodes {
-		if !n.lives() {
-			continue
-		}
-		all = append(all, name)
-		if !n.value.Leaving {
-			staying = append(staying, name)
-			if n.value.Ready {
-				ready = append(ready, name)
-			}
-		}
+// standing says who should own shards rather than others: the lowest. One who leaves and is
+// ready still does better than one who stays and does not know yet what the shards hold.
+func (n *node) standing() int {
+	switch {
+	case n.value.Ready && !n.value.Leaving:
+		return 0
+	case n.value.Ready:
+		return 1
+	case !n.value.Leaving:
+		return 2
+	default:
+		return 3
 	}
-	for _, names := range [][]string{ready, staying} {
-		if len(names) > 0 {
-			return names
-		}
-	}
-	return all
 }
 
-// others reports whether there is somebody who can take shards.
-func (m *Machine) others() bool {
+// candidates are those who should own shards: the living of the best standing.
+func (m *Machine) candidates() []string {
+	var names [4][]string
 	for name, n := range m.nodes {
-		if name != m.self.Node && n.lives() && !n.value.Leaving {
+		if n.lives() {
+			names[n.standing()] = append(names[n.standing()], name)
+		}
+	}
+	for _, best := range names {
+		if len(best) > 0 {
+			return best
+		}
+	}
+	return nil
+}
+
+// yields reports whether this node leaves, and another is ready and stays: then it begins no
+// tenure any more.
+func (m *Machine) yields() bool {
+	if !m.leaving {
+		return false
+	}
+	for name, n := range m.nodes {
+		if name != m.self.Node && n.lives() && n.standing() == 0 {
 			return true
 		}
 	}
@@ -364,8 +385,8 @@ func (m *Machine) moving() int {
 // ours reports whether a shard's key names us.
 func (m *Machine) ours(s *shard) bool { return s.revision > 0 && s.value.Life == m.self }
 
-// spent reports whether our tenure under the present revision of the key has
-// begun and ended.
+// spent reports whether our tenure under the present revision of the key has begun and
+// ended, or we have given the shard away without one.
 func (m *Machine) spent(s *shard) bool { return m.ours(s) && s.tenure == s.revision }
 
 // tend does what there is to do for one shard.
@@ -375,7 +396,7 @@ func (m *Machine) tend(now time.Duration, i int, moving *int, a *Actions) {
 	case s.state == active:
 		m.tendActive(now, i, moving, a)
 	case s.state == ending, m.departing, !m.holds(now):
-	case m.ours(s) && s.revision != s.tenure && !m.leaving:
+	case m.ours(s) && s.revision != s.tenure && !m.yields():
 		s.state, s.tenure = active, s.revision
 		a.Begin = append(a.Begin, i)
 	case m.ours(s):
@@ -390,8 +411,7 @@ func (m *Machine) tend(now time.Duration, i int, moving *int, a *Actions) {
 // tendActive ends a tenure when it is over or another shall have the shard.
 func (m *Machine) tendActive(now time.Duration, i int, moving *int, a *Actions) {
 	s := &m.shards[i]
-	over := s.revision != s.tenure || !m.ours(s) || m.departing || m.leaving && !m.others() ||
-		now >= m.HoldsUntil()+m.cfg.Linger
+	over := s.revision != s.tenure || !m.ours(s) || m.departing || now >= m.HoldsUntil()+m.cfg.Linger
 	give := !over && *moving < m.cfg.Moves && m.shouldGive(now, i)
 	if !over && !give {
 		return
@@ -410,17 +430,18 @@ func (m *Machine) shouldGive(now time.Duration, i int) bool {
 }
 
 // heir is who shall have a shard after a tenure of ours: who should own it, if he
-// shows life; else we, unless we leave.
+// stays and shows life; else we, unless another is there to have it.
 func (m *Machine) heir(now time.Duration, i int) (Life, bool) {
-	if n := m.node(m.assigned[i]); m.assigned[i] != m.self.Node && now-n.seen < m.cfg.Lease*2/3 {
+	n := m.node(m.assigned[i])
+	if m.assigned[i] != m.self.Node && !n.value.Leaving && now-n.seen < m.cfg.Lease*2/3 {
 		return n.value.Life, true
 	}
-	return m.self, !m.leaving
+	return m.self, !m.yields()
 }
 
 // wants reports whether we should have a shard that nobody owns.
 func (m *Machine) wants(i int) bool {
-	return m.informed && !m.leaving && m.assigned[i] == m.self.Node
+	return m.informed && !m.yields() && m.assigned[i] == m.self.Node
 }
 
 // orphan reports whether a shard has no owner any more, for good. Where the proof
@@ -442,8 +463,11 @@ func (m *Machine) orphan(now time.Duration, s *shard, a *Actions) bool {
 	return false
 }
 
-// assignTo writes the key of a shard.
+// assignTo writes the key of a shard. From then on no tenure may begin under its present
+// revision.
 func (m *Machine) assignTo(now time.Duration, i int, to Life, a *Actions) {
 	s := &m.shards[i]
-	m.write(now, a, Write{Key{Shard: i}, s.revision, Value{Life: to, Epoch: s.value.Epoch + 1}})
+	if m.write(now, a, Write{Key{Shard: i}, s.revision, Value{Life: to, Epoch: s.value.Epoch + 1}}) {
+		s.tenure = s.revision
+	}
 }

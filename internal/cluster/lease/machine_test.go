@@ -71,7 +71,7 @@ func TestLeavingNodeHandsOver(t *testing.T) {
 	if err := w.held("n2", "n3"); err != nil {
 		t.Error(err)
 	}
-	if !w.nodes[0].m.Departed() {
+	if !w.nodes[0].m.Departed(w.nodes[0].clock()) {
 		t.Error("the node has not gone")
 	}
 }
@@ -81,7 +81,7 @@ func TestLastNodeLeaves(t *testing.T) {
 	w.nodes[0].do(w.nodes[0].m.Leave)
 	w.nodes[0].goWhenHandedOver()
 	w.runUntil(w.now + 500*ms)
-	if !w.nodes[0].m.Departed() || len(w.nodes[0].tenures) != 0 {
+	if !w.nodes[0].m.Departed(w.nodes[0].clock()) || len(w.nodes[0].tenures) != 0 {
 		t.Error("the node has not gone")
 	}
 	begin := w.now
@@ -179,15 +179,69 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// A life does not come back, though it was declared gone before it saw its first heartbeat.
-func TestGoneBeforeItBegan(t *testing.T) {
-	m := lease.New(config("n1", 0))
-	life := m.Self()
-	first := m.Step(0).Writes[0]
-	m.Written(0, first.Key, false) // it was written, and the answer lost
-	m.Seen(0, lease.Entry{Key: first.Key, Revision: 2, Value: lease.Value{Life: life, Gone: true}})
-	if a := m.Step(0); len(a.Writes) != 1 || a.Writes[0].Expect != 2 || a.Writes[0].Value.Life == life {
-		t.Error(a)
+func TestLeavingNodeTakesNothingBack(t *testing.T) {
+	w := quiet(t, "n1", "n2", "n3")
+	w.nodes[0].do(w.nodes[0].m.Leave)
+	w.runUntil(w.now + 500*ms)
+	w.nodes[1].dead = true
+	w.runUntil(w.now + 5*time.Second)
+	if err := w.held("n3"); err != nil || len(w.nodes[0].tenures) != 0 || !w.nodes[0].m.HandedOver() {
+		t.Error(err, len(w.nodes[0].tenures))
+	}
+	w.nodes[2].dead = true
+	w.runUntil(w.now + 5*time.Second)
+	if err := w.held("n1"); err != nil {
+		t.Error("nobody else can take the shards:", err)
+	}
+}
+
+func TestAllLeaveAtOnce(t *testing.T) {
+	w := quiet(t, "n1", "n2", "n3")
+	for _, n := range w.nodes {
+		n.do(n.m.Leave)
+	}
+	w.runUntil(w.now + 500*ms)
+	if err := w.held("n1", "n2", "n3"); err != nil {
+		t.Error(err)
+	}
+	for i, n := range w.nodes {
+		if !n.m.HandedOver() {
+			t.Errorf("%v waits for what cannot come", n.m.Self())
+		}
+		n.goWhenHandedOver()
+		w.runUntil(w.now + 500*ms)
+		if !n.m.Departed(n.clock()) {
+			t.Errorf("%v has not gone", n.m.Self())
+		}
+		if err := w.held("n1", "n2", "n3"); err != nil && i < 2 {
+			t.Error("those who are still there serve:", err)
+		}
+	}
+}
+
+func TestLeavingNodeWaitsForOneThatIsReady(t *testing.T) {
+	w := quiet(t, "n1")
+	second := w.join("n2", 1, false)
+	w.nodes[0].do(w.nodes[0].m.Leave)
+	w.runUntil(w.now + 5*time.Second)
+	if err := w.held("n1"); err != nil || !w.nodes[0].m.HandedOver() {
+		t.Error(err)
+	}
+	second.do(second.m.Ready)
+	w.runUntil(w.now + 500*ms)
+	if err := w.held("n2"); err != nil || !w.nodes[0].m.HandedOver() {
+		t.Error(err)
+	}
+}
+
+func TestLastNodeLeavesWithoutStore(t *testing.T) {
+	w := quiet(t, "n1")
+	w.down = true
+	w.nodes[0].do(w.nodes[0].m.Leave)
+	w.nodes[0].goWhenHandedOver()
+	w.runUntil(w.now + 3*time.Second)
+	if !w.nodes[0].m.Departed(w.nodes[0].clock()) {
+		t.Error("the node has not gone")
 	}
 }
 
@@ -211,6 +265,18 @@ func TestNothingIsTakenBeforeAllWasSeen(t *testing.T) {
 	}
 	m.Informed()
 	if a := m.Step(0); len(a.Writes) != config("", 0).Shards {
+		t.Error(a)
+	}
+}
+
+// A life does not come back, though it was declared gone before it saw its first heartbeat.
+func TestGoneBeforeItBegan(t *testing.T) {
+	m := lease.New(config("n1", 0))
+	life := m.Self()
+	first := m.Step(0).Writes[0]
+	m.Written(0, first.Key, false) // it was written, and the answer lost
+	m.Seen(0, lease.Entry{Key: first.Key, Revision: 2, Value: lease.Value{Life: life, Gone: true}})
+	if a := m.Step(0); len(a.Writes) != 1 || a.Writes[0].Expect != 2 || a.Writes[0].Value.Life == life {
 		t.Error(a)
 	}
 }

@@ -326,20 +326,32 @@ func (w *world) trouble(end time.Duration) {
 		name, start := n.m.Self().Node, len(w.nodes)
 		w.after(long, func() { w.join(name, start, true) })
 	case 4:
-		w.note("%v leaves", n.m.Self())
-		n.going = true
-		name, start := n.m.Self().Node, len(w.nodes)
-		n.do(n.m.Leave)
-		n.goWhenHandedOver()
-		w.after(20*time.Second+long, func() {
-			n.dead = true
-			w.join(name, start, true)
-		})
+		n.leave(long)
+		if w.rnd.IntN(2) == 0 {
+			for _, n := range w.nodes {
+				w.after(time.Duration(w.rnd.Int64N(int64(40*ms))), func() { n.leave(long) })
+			}
+		}
 	}
 }
 
+// leave lets a node hand over, go on for a while, and depart. Another start of it comes later.
+func (n *simulated) leave(drain time.Duration) {
+	if n.dead || n.going {
+		return
+	}
+	n.w.note("%v leaves", n.m.Self())
+	n.going = true
+	n.do(n.m.Leave)
+	n.w.after(drain, n.goWhenHandedOver)
+	n.w.after(20*time.Second+drain, func() {
+		n.dead = true
+		n.w.join(n.m.Self().Node, len(n.w.nodes), true)
+	})
+}
+
 func (n *simulated) goWhenHandedOver() {
-	if n.dead || n.m.Departed() {
+	if n.dead || n.m.Departed(n.clock()) {
 		return
 	}
 	if n.m.HandedOver() {
