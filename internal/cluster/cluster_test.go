@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	shards = 6
+	shards = 12
 	soon   = 20 * time.Second // until a test gives up
 )
 
@@ -59,6 +59,26 @@ type ledger struct {
 	tenure [shards]int
 	done   [shards][]string
 	held   [shards][]*tenant
+
+	vacated [shards]time.Time // when the last tenure ended
+	vacancy time.Duration     // the longest time between two
+}
+
+// began gives a tenure its number.
+func (l *ledger) began(shard int) (turn int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.vacated[shard].IsZero() {
+		l.vacancy = max(l.vacancy, time.Since(l.vacated[shard]))
+	}
+	l.tenure[shard]++
+	return l.tenure[shard]
+}
+
+func (l *ledger) ended(shard int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.vacated[shard] = time.Now()
 }
 
 // tenant runs one shard on one node, while it has a tenure.
@@ -76,16 +96,13 @@ func (l *tenant) run(ctx context.Context, tenures <-chan Tenure) {
 	for {
 		select {
 		case t := <-tenures:
-			l.ledger.mu.Lock()
-			l.ledger.tenure[l.shard]++
-			turn := l.ledger.tenure[l.shard]
-			l.ledger.mu.Unlock()
-			l.set(turn, t.Holds)
+			l.set(l.ledger.began(l.shard), t.Holds)
 			select {
 			case <-t.Done:
 			case <-ctx.Done():
 			}
 			l.set(0, func() bool { return false })
+			l.ledger.ended(l.shard)
 			t.Ended()
 		case <-ctx.Done():
 			return

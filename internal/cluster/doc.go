@@ -16,6 +16,14 @@
 // rests on clocks that do not stop: when a whole machine is suspended and resumed, its monotonic
 // clock may have stood still, and for the rest of its hold it may answer reads that are out of date.
 //
+// # Leaving
+//
+// A node that shall end first hands over (Node.HandOver): others own all shards then, and it
+// still forwards what its own clients send, for as long as they need to go elsewhere. Then it
+// leaves (Node.Leave). A shard is without an owner from the end of one tenure to the
+// beginning of the next: one write and one message, and what the owners themselves need. Commands wait
+// meanwhile.
+//
 // # Forwarding
 //
 // Commands travel over links (package link) from each node to each owner: once and in order, or

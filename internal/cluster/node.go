@@ -40,8 +40,7 @@ type Node struct {
 
 	posted  chan func() // for the loop
 	stopped chan struct{}
-	leaving chan struct{} // closed by Leave
-	leave   func()
+	handed  chan struct{} // closed when nothing is left to be handed over
 	workers sync.WaitGroup
 
 	owning []atomic.Bool // by shard: a tenure of ours has begun, and was not told to end
@@ -59,7 +58,9 @@ type Node struct {
 	grant   *grant
 	life    lease.Life // that grant is for
 
-	handedOver time.Duration // when, while it leaves, others had taken everything
+	handedOver time.Duration // since when everything is; 0: it is not
+	departing  bool          // Leave was called
+	sayHanded  func()        // closes handed
 }
 
 // view is what others see of the machine.
@@ -81,11 +82,11 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, process: nuid.Next(), bucket: bucket, begun: cfg.Clock.Now(),
-		posted: make(chan func(), 256), stopped: make(chan struct{}), leaving: make(chan struct{}),
+		posted: make(chan func(), 256), stopped: make(chan struct{}), handed: make(chan struct{}),
 		owning: make([]atomic.Bool, cfg.Shards), offers: make([]chan Tenure, cfg.Shards), tenures: make([]*tenure, cfg.Shards),
 		grant: &grant{},
 	}
-	n.leave = sync.OnceFunc(func() { close(n.leaving) })
+	n.sayHanded = sync.OnceFunc(func() { close(n.handed) })
 	n.life = lease.Life{Node: cfg.Node, Process: n.process, Number: 1}
 	n.machine = lease.New(lease.Config{
 		Self: n.life, Shards: cfg.Shards, Lease: cfg.Lease, Hold: cfg.Lease * 5 / 6, Renew: cfg.Renew,
@@ -117,10 +118,33 @@ func (n *Node) Members() []Member { return slices.Clone(n.view.Load().members) }
 // then it takes only what nobody else can take.
 func (n *Node) Ready() { n.post(n.machine.Ready) }
 
-// Leave gives all shards to the other nodes and ends Run. It returns when that is
-// done, or with the cause of ctx: the node goes on leaving then.
+// HandOver gives all shards to other nodes that are ready and stay, and takes none back while
+// there are any. It returns when they own everything, or with the cause of ctx: the node goes on
+// handing over then. It remains a member and forwards what is sent through it, until Leave.
+//
+// While there is no such other node, there is nothing to wait for: HandOver returns, and this
+// node keeps what it owns until Leave. So the last node serves its clients to the end, as does
+// each node of a cluster that stops as a whole. If another node becomes ready before, it is
+// given the shards.
+func (n *Node) HandOver(ctx context.Context) error {
+	n.post(n.machine.Leave)
+	select {
+	case <-n.handed:
+	case <-n.stopped:
+	case <-ctx.Done():
+		return fmt.Errorf("hand over the shards: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// Leave hands over, as far as HandOver has not, and ends Run. It returns when that is done, or
+// with the cause of ctx: the node goes on leaving then. What was sent through this node and is
+// not answered yet fails.
 func (n *Node) Leave(ctx context.Context) error {
-	n.leave()
+	n.post(func() {
+		n.machine.Leave()
+		n.departing = true
+	})
 	select {
 	case <-n.stopped:
 		return nil
@@ -203,7 +227,6 @@ func (n *Node) subscribe() (unsubscribe func(), err error) {
 func (n *Node) loop(ctx, inside context.Context) error {
 	ticker := n.cfg.Clock.NewTicker(n.cfg.Renew / 20)
 	defer ticker.Stop()
-	leaving := n.leaving
 	for {
 		n.step(inside)
 		switch {
@@ -211,37 +234,34 @@ func (n *Node) loop(ctx, inside context.Context) error {
 			return nil
 		case n.machine.Contested():
 			return fmt.Errorf("%w: %s", ErrNameInUse, n.cfg.Node)
-		case leaving == nil:
-			n.depart(inside)
 		}
+		n.depart(inside)
 		select {
 		case f := <-n.posted:
 			f()
 			n.drain()
 		case <-ticker.Chan():
-		case <-leaving:
-			leaving = nil
-			n.machine.Leave()
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// farewellAfter is how long a node that leaves still refuses, one by one, what is sent by
-// those who have not heard yet that others own its shards.
+// farewellAfter is how long a node that has handed over still refuses, one by one, what is sent
+// by those who have not heard yet that others own its shards.
 const farewellAfter = 100 * time.Millisecond
 
-// depart goes, when everything is handed over and everyone knows it.
+// depart goes, when everything is handed over, everyone knows it, and Leave was called.
 func (n *Node) depart(inside context.Context) {
 	if !n.machine.HandedOver() {
 		n.handedOver = 0
 		return
 	}
+	n.sayHanded()
 	if n.handedOver == 0 {
 		n.handedOver = n.elapsed()
 	}
-	if len(n.view.Load().members) > 1 && n.elapsed()-n.handedOver < farewellAfter {
+	if !n.departing || len(n.view.Load().members) > 1 && n.elapsed()-n.handedOver < farewellAfter {
 		return
 	}
 	if n.serve.part(); n.serve.idle() {

@@ -48,7 +48,7 @@ func (n *Node) end(shard int) {
 	t.stop()
 	select {
 	case <-n.offers[shard]:
-		n.finish(shard)
+		n.workers.Go(t.ended) // not at once: the loop takes the next step when it hears of it
 	default:
 	}
 }
