@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/muster-gg/muster/internal/cluster/lease"
+	"github.com/muster-gg/muster/internal/cluster/link"
 )
 
 // ErrNameInUse says that another process lives in the cluster under the same name.
@@ -248,8 +249,9 @@ func (n *Node) loop(ctx, inside context.Context) error {
 }
 
 // farewellAfter is how long a node that has handed over still refuses, one by one, what is sent
-// by those who have not heard yet that others own its shards.
-const farewellAfter = 100 * time.Millisecond
+// by those who have not heard yet that others own its shards. A packet that gets lost can be
+// sent again meanwhile, twice: what has not arrived when this node goes is of unknown outcome.
+const farewellAfter = 2*link.Retransmit + 100*time.Millisecond
 
 // depart goes, when everything is handed over, everyone knows it, and Leave was called.
 func (n *Node) depart(inside context.Context) {

@@ -185,14 +185,14 @@ func (ses *session) part() {
 	}
 }
 
-// idle reports whether every member has got all answers and the farewell.
+// idle reports whether every member that shows life has got all answers and the farewell.
 func (s *server) idle() bool {
-	v := s.n.view.Load()
+	v, now := s.n.view.Load(), s.n.elapsed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for process, ses := range s.sessions {
 		ses.mu.Lock()
-		idle := ses.parted && ses.stream.Idle()
+		idle := ses.parted && (ses.stream.Idle() || ses.stream.Stalled(now) > s.n.cfg.Lease)
 		ses.mu.Unlock()
 		if !idle && v.has(process) {
 			return false
