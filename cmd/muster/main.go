@@ -96,6 +96,6 @@ tools work against it.`,
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.AddCommand(a.demoCommand(), a.devCommand(), a.serveCommand(), a.gatewayCommand(), a.matchCommand(), a.backupCommand(), a.restoreCommand(), a.inspectCommand(), a.benchCommand(), a.sampleServerCommand(), a.configCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.devCommand(), a.serveCommand(), a.gatewayCommand(), a.matchCommand(), a.clusterCommand(), a.backupCommand(), a.restoreCommand(), a.inspectCommand(), a.benchCommand(), a.sampleServerCommand(), a.configCommand(), a.versionCommand())
 	return root
 }
