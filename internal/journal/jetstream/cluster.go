@@ -31,6 +31,11 @@ type Cluster struct {
 	Listen string   // host:port where the other nodes connect
 	Peers  []string // host:port of the other nodes, at least one; this node may be among them
 
+	// Advertise is the host:port under which the other nodes tell each other of this
+	// one, so that each connects to it that has been told of one of them alone. "":
+	// the address that Listen and the connection show.
+	Advertise string
+
 	// TLS holds the certificate with which this node meets the others, on both
 	// sides, and the authority (RootCAs) that has signed theirs. Who has no such
 	// certificate is refused. Nil: plain text, for whoever can reach Listen.
@@ -125,7 +130,7 @@ func (e *Engine) clusterOptions(o *server.Options) error {
 	// for nobody: it is bound to the loopback interface, and asks for the password.
 	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
 	o.Cluster = server.ClusterOpts{
-		Name: c.Name, Host: host, Port: port, NoAdvertise: true,
+		Name: c.Name, Host: host, Port: port, NoAdvertise: true, Advertise: c.Advertise,
 		PingInterval: routePing, MaxPingsOut: routePings, TLSConfig: routeTLS(c.TLS), TLSTimeout: routeHandshake.Seconds(), AuthTimeout: routeHandshake.Seconds(),
 	}
 	if o.Cluster.Name == "" {
@@ -295,3 +300,33 @@ func (e *Engine) JetStream() jetstream.JetStream { return e.js }
 
 // Replicas is on how many nodes each stream of the engine is kept.
 func (e *Engine) Replicas() int { return e.cfg.replicas() }
+
+// agreement is the bucket of what the nodes agree on.
+const agreement = "muster-region"
+
+// Agree gives what the first caller in the cluster has said about a subject: the value of
+// this call, if that is the first. It waits until the cluster has gathered.
+func (e *Engine) Agree(ctx context.Context, subject string, value []byte) ([]byte, error) {
+	return gather(ctx, e, "bucket "+agreement, func(ctx context.Context) ([]byte, error) {
+		bucket, err := e.js.KeyValue(ctx, agreement)
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			bucket, err = e.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+				Bucket: agreement, Description: "what all nodes agree on", Replicas: e.cfg.replicas(),
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, err = bucket.Create(ctx, subject, value); !errors.Is(err, jetstream.ErrKeyExists) {
+			return value, err
+		}
+		said, err := bucket.Get(ctx, subject)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			return nil, fmt.Errorf("%w: a replica that is behind was asked (%w)", nats.ErrTimeout, err) // it is asked again
+		}
+		if err != nil {
+			return nil, err
+		}
+		return said.Value(), nil
+	})
+}
