@@ -58,11 +58,16 @@ func (e *Engine) watchElections() error {
 	if err != nil {
 		return err
 	}
+	ear := newEar(e.cfg.Cluster.Node)
+	if _, err := system.Subscribe(helloSubject+"*", func(m *nats.Msg) { ear.hear(m.Subject, m.Data, time.Now()) }); err != nil {
+		system.Close()
+		return err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		e.lookAfter(ctx, system)
+		e.lookAfter(ctx, system, ear)
 	}()
 	e.elections = func() {
 		cancel()
@@ -72,7 +77,7 @@ func (e *Engine) watchElections() error {
 	return nil
 }
 
-func (e *Engine) lookAfter(ctx context.Context, system *nats.Conn) {
+func (e *Engine) lookAfter(ctx context.Context, system *nats.Conn, ear *ear) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	watched, last := map[string]*watch{}, time.Now()
@@ -91,14 +96,17 @@ func (e *Engine) lookAfter(ctx context.Context, system *nats.Conn) {
 			clear(watched)
 			continue
 		}
-		e.look(watched, system)
+		if err := system.Publish(helloSubject+e.cfg.Cluster.Node, ear.hello(last)); err != nil {
+			e.cfg.Log.Debug("the other nodes cannot be greeted", "error", err)
+		}
+		e.look(watched, system, ear.reaches(e.connected(), last))
 	}
 }
 
 // look looks at all groups once: that of the servers is in the system account, those
-// of streams are in the one that everything of ours is in.
-func (e *Engine) look(watched map[string]*watch, system *nats.Conn) {
-	connected := e.connected()
+// of streams are in the one that everything of ours is in. reached are the nodes that
+// this one hears and that hear it.
+func (e *Engine) look(watched map[string]*watch, system *nats.Conn, reached []string) {
 	for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
 		status := e.server.Raftz(&server.RaftzOptions{AccountFilter: account})
 		if status == nil {
@@ -110,7 +118,7 @@ func (e *Engine) look(watched map[string]*watch, system *nats.Conn) {
 				w = &watch{}
 				watched[name] = w
 			}
-			if w.due(&group, connected) {
+			if w.due(&group, reached) {
 				e.elect(system, name, &group)
 			}
 		}
@@ -126,11 +134,11 @@ func (e *Engine) elect(system *nats.Conn, name string, g *server.RaftzGroup) {
 }
 
 // due reports whether it is time for an election.
-func (w *watch) due(g *server.RaftzGroup, connected []string) bool {
+func (w *watch) due(g *server.RaftzGroup, reached []string) bool {
 	if g.Term != w.term { // there was one just now
 		w.term, w.missed = g.Term, 0
 	}
-	if !missesLeader(g, connected) || !hasQuorum(g, connected) {
+	if !missesLeader(g, reached) || !hasQuorum(g, reached) {
 		w.missed = 0
 		return false
 	}
@@ -138,9 +146,9 @@ func (w *watch) due(g *server.RaftzGroup, connected []string) bool {
 	return w.missed == missedLooks && g.Leader != "" || w.missed >= electionLooks
 }
 
-// missesLeader reports whether a group has no leader that is heard of. A group
+// missesLeader reports whether a group has no leader that is reached. A group
 // without records has not begun, and begins by itself.
-func missesLeader(g *server.RaftzGroup, connected []string) bool {
+func missesLeader(g *server.RaftzGroup, reached []string) bool {
 	if g.State == server.Leader.String() || g.PTerm == 0 || g.Observer || g.Paused {
 		return false
 	}
@@ -149,14 +157,14 @@ func missesLeader(g *server.RaftzGroup, connected []string) bool {
 		return g.Leader == ""
 	}
 	heard, err := time.ParseDuration(leader.LastSeen)
-	return !slices.Contains(connected, leader.Name) || err == nil && heard > silence
+	return !slices.Contains(reached, leader.Name) || err == nil && heard > silence
 }
 
 // hasQuorum reports whether there are enough members to elect a leader.
-func hasQuorum(g *server.RaftzGroup, connected []string) bool {
+func hasQuorum(g *server.RaftzGroup, reached []string) bool {
 	members := 1
 	for _, peer := range g.Peers {
-		if slices.Contains(connected, peer.Name) {
+		if slices.Contains(reached, peer.Name) {
 			members++
 		}
 	}
