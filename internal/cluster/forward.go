@@ -26,6 +26,7 @@ const (
 var (
 	errNoOwner = errors.New("nobody owns the shard")
 	errLost    = errors.New("the link to the owner of the shard broke")
+	errAway    = errors.New("the node does not reach the others")
 )
 
 func notDone(cause error) error {
@@ -73,6 +74,7 @@ type forwarder struct {
 
 	mu         sync.Mutex
 	closed     bool
+	away       bool // nothing is sent
 	view       *view
 	lanes      []lane
 	clients    map[string]*client
@@ -233,7 +235,7 @@ func (f *forwarder) sendAll(l *lane, cl *client) {
 // ownerOf is who owns a shard, and the link to it; nil when nobody does.
 func (f *forwarder) ownerOf(shard int) (owner, *client) {
 	life := f.view.owners[shard]
-	if f.closed || life == (lease.Life{}) {
+	if f.closed || f.away || life == (lease.Life{}) {
 		return owner{}, nil
 	}
 	cl := f.clients[life.Process]
@@ -411,13 +413,18 @@ func (f *forwarder) tick(ctx context.Context) {
 	}
 }
 
-// look fails what has waited too long, and tries the rest again.
+// look fails what has waited too long, and tries the rest again. For longer than a lease
+// nobody waits at a node that is away: callers can ask another one.
 func (f *forwarder) look() {
 	var told outcomes
 	defer func() { told.tell() }()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.n.elapsed()
+	if f.away = f.n.Away() > f.n.cfg.Lease; f.away {
+		f.giveUp(errAway, &told)
+		return
+	}
 	for i := range f.lanes {
 		l := &f.lanes[i]
 		f.expire(l, now-f.n.cfg.Patience, &told)
@@ -455,15 +462,20 @@ func (f *forwarder) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
+	f.giveUp(errStopped, &told)
+}
+
+// giveUp breaks all links, and fails all that waits.
+func (f *forwarder) giveUp(why error, told *outcomes) {
 	for _, cl := range slices.Collect(maps.Values(f.clients)) {
-		f.breakOff(cl, f.n.elapsed(), &told)
+		f.breakOff(cl, f.n.elapsed(), told)
 	}
 	for i := range f.lanes {
 		l := &f.lanes[i]
 		for _, c := range l.waiting {
-			told.fail(c, notDone(errStopped))
+			told.fail(c, notDone(why))
 		}
-		told.failAll(l.askers, notDone(errStopped))
+		told.failAll(l.askers, notDone(why))
 		l.waiting, l.askers = nil, nil
 	}
 }

@@ -44,6 +44,7 @@ type Node struct {
 	handed  chan struct{} // closed when nothing is left to be handed over
 	workers sync.WaitGroup
 
+	held   atomic.Int64  // until when others know that this node lives, in nanoseconds since begun
 	owning []atomic.Bool // by shard: a tenure of ours has begun, and was not told to end
 	offers []chan Tenure
 	view   atomic.Pointer[view]
@@ -114,6 +115,10 @@ func (n *Node) Owner(shard int) (node string, ok bool) {
 
 // Members are the nodes of the cluster, by name, as far as this one knows.
 func (n *Node) Members() []Member { return slices.Clone(n.view.Load().members) }
+
+// Away is for how long the others may have taken this node for dead: 0 while they
+// cannot. A node that is away does not know what they do.
+func (n *Node) Away() time.Duration { return max(0, n.elapsed()-time.Duration(n.held.Load())) }
 
 // Ready says that shards may be moved to this node: its replicas are up to date. Until
 // then it takes only what nobody else can take.
@@ -293,6 +298,7 @@ func (n *Node) step(ctx context.Context) {
 		n.grant, n.life = &grant{}, life
 	}
 	n.grant.until.Store(int64(n.machine.HoldsUntil()))
+	n.held.Store(int64(n.machine.HoldsUntil()))
 	n.look()
 	for _, shard := range a.End {
 		n.end(shard)
