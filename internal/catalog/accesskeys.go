@@ -16,7 +16,8 @@ type AccessKey struct {
 	Created      event.Time `cbor:"4,keyasint,omitempty"`
 }
 
-// PutAccessKey stores a key, in the place of one with the same id.
+// PutAccessKey stores a key, in the place of one with the same id. Another one must not
+// have its name.
 type PutAccessKey struct {
 	ID           string     `cbor:"1,keyasint,omitzero"`
 	SealedSecret []byte     `cbor:"2,keyasint,omitzero"`
@@ -42,7 +43,11 @@ type AccessKeyDeleted struct {
 	ID string `cbor:"1,keyasint,omitempty"`
 }
 
-func (c PutAccessKey) decide(*State, event.Time) ([]Event, error) {
+func (c PutAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
+	taken := func(k *AccessKey) bool { return c.Name != "" && k.Name == c.Name && k.ID != c.ID }
+	if others, _ := page(s.accessKeys, "", "", 1, taken); len(others) > 0 {
+		return nil, fault.New(fault.Conflict, "An access key with the name %s exists", c.Name)
+	}
 	return []Event{&AccessKeyPut{ID: c.ID, SealedSecret: slices.Clone(c.SealedSecret), Name: c.Name, Created: c.Created}}, nil
 }
 

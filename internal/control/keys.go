@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
@@ -33,19 +34,32 @@ const RootKeyName = "root"
 // RootKey returns the access key that the region was born with, and makes it
 // at the first call ever. The plane must be ready.
 func (p *Plane) RootKey(ctx context.Context) (key AccessKey, created bool, err error) {
+	if key, found, err := p.findRootKey(); found || err != nil {
+		return key, false, err
+	}
+	key = newAccessKey()
+	put := catalog.PutAccessKey{ID: key.ID, SealedSecret: p.secrets.sealKey(key), Name: RootKeyName, Created: p.now()}
+	err = p.change(ctx, put)
+	if fault.Is(err, fault.Conflict) { // another node was quicker
+		if key, found, err := p.findRootKey(); found || err != nil {
+			return key, false, err
+		}
+	}
+	if err != nil {
+		return AccessKey{}, false, fmt.Errorf("make the first access key: %w", err)
+	}
+	return key, true, nil
+}
+
+func (p *Plane) findRootKey() (key AccessKey, found bool, err error) {
 	keys, _ := p.catalog().AccessKeys("", 1000)
 	for _, k := range keys {
 		if k.Name == RootKeyName {
 			key, err = p.secrets.openKey(k.ID, k.SealedSecret)
-			return key, false, err
+			return key, true, err
 		}
 	}
-	key = newAccessKey()
-	put := catalog.PutAccessKey{ID: key.ID, SealedSecret: p.secrets.sealKey(key), Name: RootKeyName, Created: p.now()}
-	if err := p.change(ctx, put); err != nil {
-		return AccessKey{}, false, fmt.Errorf("make the first access key: %w", err)
-	}
-	return key, true, nil
+	return AccessKey{}, false, nil
 }
 
 // IsRootKey reports whether an access key is the one that the region was born with.
