@@ -113,7 +113,8 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 		s.Remind()
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.attend, p.placing.resolve} {
+	drivers := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.attend, p.placing.resolve}
+	for _, run := range append(drivers, p.cfg.Drivers...) {
 		group.Go(func() error { return run(ctx) })
 	}
 	group.Go(func() error {

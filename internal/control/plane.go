@@ -46,6 +46,10 @@ type Config struct {
 	Clock         clockwork.Clock
 	Log           *slog.Logger
 
+	// Drivers are run beside those of the plane, on the one node that leads. They return
+	// when ctx is done, and can begin again.
+	Drivers []func(ctx context.Context) error
+
 	// Observe, if set, is called with what has become durable in a shard, in
 	// order, on the shard's own goroutine: it must be quick.
 	Observe func(shard int, facts []event.Fact)
