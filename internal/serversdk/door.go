@@ -3,7 +3,9 @@ package serversdk
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -170,19 +172,24 @@ func (d *Door) remove(s *socket) {
 	delete(d.sockets, s)
 }
 
+// Cut cuts all sockets without a Close frame, so that the processes come back, to
+// another node if they are led there.
+func (d *Door) Cut() {
+	d.mu.Lock()
+	open := slices.Collect(maps.Keys(d.sockets))
+	d.mu.Unlock()
+	for _, s := range open {
+		s.cut()
+	}
+}
+
 // Close lets nobody in any more, cuts all sockets without a Close frame, so that
 // the processes come back, and waits until nothing runs. The error is ctx's.
 func (d *Door) Close(ctx context.Context) error {
 	d.mu.Lock()
 	d.closed = true
-	open := make([]*socket, 0, len(d.sockets))
-	for s := range d.sockets {
-		open = append(open, s)
-	}
 	d.mu.Unlock()
-	for _, s := range open {
-		s.cut()
-	}
+	d.Cut()
 	ended := make(chan struct{})
 	go func() {
 		d.running.Wait()

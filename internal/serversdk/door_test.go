@@ -142,6 +142,18 @@ func TestCloseCutsSocketsAndRefusesOthers(t *testing.T) {
 	}
 }
 
+func TestCutSocketsMayComeBack(t *testing.T) {
+	servers := newFakeServers()
+	h := newHarness(t, servers, Metrics{})
+	socket := h.dial(t, goQuery)
+	link := servers.next(t)
+	h.door.Cut()
+	socket.expectCut()
+	gone(t, link)
+	h.dial(t, goQuery)
+	servers.next(t)
+}
+
 func TestOverTLS(t *testing.T) {
 	h := newHarness(t, newFakeServers(), Metrics{})
 	secure := httptest.NewTLSServer(h.door)

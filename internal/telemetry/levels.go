@@ -1,6 +1,10 @@
 package telemetry
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // levels asks for the region's numbers at each scrape, once for all of them.
 type levels struct {
@@ -48,4 +52,47 @@ func (l *levels) Collect(to chan<- prometheus.Metric) {
 	for i, d := range l.descs {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(l.of[i](now)))
 	}
+}
+
+// A Place is what one node is in its cluster.
+type Place struct {
+	Owned   []bool // by shard: this node owns it
+	Members int    // nodes of the cluster that live, this one included
+}
+
+// place asks for the node's place at each scrape.
+type place struct {
+	ask            func() Place
+	owned, members *prometheus.Desc
+}
+
+// Place adds the gauges of what this node is in its cluster. ask must not wait.
+func (m *Metrics) Place(ask func() Place) {
+	p := &place{ask: ask}
+	describe := func(name, help string, labels ...string) *prometheus.Desc {
+		m.definitions = append(m.definitions, Definition{Name: name, Kind: "gauge", Help: help, Labels: labels})
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	p.owned = describe("muster_shard_owned", "1 when this node owns the shard, 0 when another one does.", "shard")
+	p.members = describe("muster_cluster_nodes", "Nodes of the cluster that live, as this one knows them; 1 without a cluster.")
+	m.registry.MustRegister(p)
+}
+
+// Describe lists the gauges.
+func (p *place) Describe(to chan<- *prometheus.Desc) {
+	to <- p.owned
+	to <- p.members
+}
+
+// Collect asks and sends the values.
+func (p *place) Collect(to chan<- prometheus.Metric) {
+	now := p.ask()
+	for i, owned := range now.Owned {
+		value := 0.0
+		if owned {
+			value = 1
+		}
+		to <- prometheus.MustNewConstMetric(p.owned, prometheus.GaugeValue, value, strconv.Itoa(i))
+	}
+	to <- prometheus.MustNewConstMetric(p.members, prometheus.GaugeValue, float64(now.Members))
 }
