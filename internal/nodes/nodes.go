@@ -1,0 +1,225 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-gg/muster/internal/cluster"
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/replica"
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// Config says which node this is. All fields are required.
+type Config struct {
+	Node     string // its name; see cluster.Config
+	Shards   int
+	Conn     *nats.Conn
+	Replicas int           // of the bucket of leases
+	Lease    time.Duration // see cluster.Config
+
+	// Lead brings what a shard's owner writes to this node, as far as it can be had
+	// before ctx ends. See jetstream.Engine.Lead.
+	Lead func(ctx context.Context, shard int) error
+
+	Clock clockwork.Clock
+	Log   *slog.Logger
+}
+
+// leadLimit bounds how long a new owner waits for the leader of what it writes to
+// come to this node. The shard has no owner meanwhile.
+const leadLimit = 300 * time.Millisecond
+
+// Nodes is this process's part in the region. It is a control.Cluster. Its methods may
+// be called by many goroutines at the same time, Run once.
+type Nodes struct {
+	cfg     Config
+	node    *cluster.Node
+	plane   *control.Plane
+	tenures []chan replica.Tenure
+	open    atomic.Bool // callers are answered by this node
+}
+
+// Join finds the other nodes. It waits until a majority of those that keep the bucket of
+// leases is there, or ctx is done. The node takes part while Run runs.
+func Join(ctx context.Context, cfg Config) (*Nodes, error) {
+	n := &Nodes{cfg: cfg, tenures: make([]chan replica.Tenure, cfg.Shards)}
+	for i := range n.tenures {
+		n.tenures[i] = make(chan replica.Tenure)
+	}
+	var err error
+	n.node, err = cluster.Join(ctx, cluster.Config{
+		Node: cfg.Node, Shards: cfg.Shards, Conn: cfg.Conn, Replicas: cfg.Replicas, Lease: cfg.Lease,
+		Clock: cfg.Clock, Log: cfg.Log, Serve: n.serve, Barrier: n.barrier,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// Attach says whose shards the nodes share, before Run.
+func (n *Nodes) Attach(p *control.Plane) { n.plane = p }
+
+// Run takes part in the region until Leave or the end of ctx; see cluster.Node.Run. The
+// plane must run meanwhile.
+func (n *Nodes) Run(ctx context.Context) error {
+	unsubscribe, err := n.subscribe()
+	if err != nil {
+		return err
+	}
+	defer unsubscribe()
+	inside, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var handing sync.WaitGroup
+	defer handing.Wait()
+	for i := range n.tenures {
+		handing.Go(func() { n.handOn(inside, i) })
+	}
+	var group errgroup.Group
+	group.Go(func() error {
+		defer cancel()
+		return n.node.Run(ctx)
+	})
+	group.Go(func() error {
+		if n.loaded(inside) {
+			n.node.Ready()
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// loaded waits until all replicas have read what was stored; false when ctx is done first.
+func (n *Nodes) loaded(ctx context.Context) bool {
+	for i := range n.cfg.Shards {
+		select {
+		case <-n.plane.Shard(i).Loaded():
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// handOn gives the tenures of a shard to its replica.
+func (n *Nodes) handOn(ctx context.Context, shard int) {
+	for {
+		select {
+		case t := <-n.node.Tenures(shard):
+			n.take(ctx, shard, t)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (n *Nodes) take(ctx context.Context, shard int, t cluster.Tenure) {
+	n.lead(ctx, shard, t)
+	select {
+	case n.tenures[shard] <- replica.Tenure{Done: t.Done, Holds: t.Holds, Ended: t.Ended}:
+	case <-t.Done:
+		t.Ended()
+	case <-ctx.Done():
+		t.Ended()
+	}
+}
+
+// lead tries to have what the owner writes led by this node.
+func (n *Nodes) lead(ctx context.Context, shard int, t cluster.Tenure) {
+	ctx, cancel := context.WithTimeout(ctx, leadLimit)
+	defer cancel()
+	go func() {
+		select {
+		case <-t.Done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := n.cfg.Lead(ctx, shard); err != nil {
+		n.cfg.Log.Debug("another node leads what the owner of a shard writes", "shard", shard, "reason", err)
+	}
+}
+
+// Open says that callers are about to be answered by this node: what others change in the
+// catalog waits for it from now on. It returns when this node knows all that was
+// changed before.
+func (n *Nodes) Open(ctx context.Context) error {
+	n.open.Store(true)
+	return n.plane.Shard(region.CatalogShard).Read(ctx, func(*region.Machine) {})
+}
+
+// HandOver gives all shards to other nodes; see cluster.Node.HandOver.
+func (n *Nodes) HandOver(ctx context.Context) error { return n.node.HandOver(ctx) }
+
+// Leave ends Run, when all shards are handed over; see cluster.Node.Leave.
+func (n *Nodes) Leave(ctx context.Context) error { return n.node.Leave(ctx) }
+
+// Members are the nodes of the region, as far as this one knows.
+func (n *Nodes) Members() []cluster.Member { return n.node.Members() }
+
+// Tenures is where the replica of a shard gets its tenures from.
+func (n *Nodes) Tenures(shard int) <-chan replica.Tenure { return n.tenures[shard] }
+
+// Peer reaches the owner of a shard.
+func (n *Nodes) Peer(shard int) replica.Peer[region.Command] { return peer{n, shard} }
+
+type peer struct {
+	*Nodes
+	shard int
+}
+
+// Send has the owner handle a command.
+func (p peer) Send(cmd region.Command, done func(answer any, seq uint64, err error)) {
+	data, err := region.AppendCommand(nil, cmd)
+	if err != nil {
+		done(nil, 0, fault.Internal(fmt.Errorf("%w: %w", shard.ErrNotDone, err)))
+		return
+	}
+	p.node.Send(p.shard, data, func(answer []byte, err error) {
+		if err != nil {
+			done(nil, 0, err)
+			return
+		}
+		done(decodeOutcome(answer))
+	})
+}
+
+// Barrier asks the owner for the newest record that is durable.
+func (p peer) Barrier(done func(seq uint64, err error)) { p.node.Ask(p.shard, done) }
+
+// serve handles a command of another node.
+func (n *Nodes) serve(i int, data []byte, done func(answer []byte, err error)) {
+	cmd, err := region.DecodeCommand(data)
+	if err != nil { // one of the next release: no owner of this one will read it
+		n.cfg.Log.Error("a command of another node cannot be read", "shard", i, "error", err)
+		done(appendOutcome(nil, nil, 0, fault.Internal(fmt.Errorf("%w: %w", shard.ErrNotDone, err))), nil)
+		return
+	}
+	n.plane.Shard(i).Serve(cmd, func(answer any, seq uint64, err error) {
+		if errors.Is(err, replica.ErrNotOwner) {
+			done(nil, err)
+			return
+		}
+		done(appendOutcome(nil, answer, seq, err), nil)
+	})
+}
+
+func (n *Nodes) barrier(shard int, done func(seq uint64, err error)) {
+	n.plane.Shard(shard).ServeBarrier(done)
+}
+
+// Away is for how long the others may have taken this node for dead; see
+// cluster.Node.Away.
+func (n *Nodes) Away() time.Duration { return n.node.Away() }
