@@ -22,7 +22,8 @@ type Config struct {
 	// when it does not exist. One process may use it at a time. Default: muster-data.
 	Data string
 	// Shards is how many shards the region has. It is fixed when the data
-	// directory is created and must stay the same afterwards. Default: 4.
+	// directory is created and must stay the same afterwards. 0 is what the directory
+	// has, and in a new one 4, or 12 for a node of a cluster. Default: 0.
 	Shards int
 	// SnapshotEvery is how many journal records a shard writes before it saves
 	// its state, so that a restart replays no more than these. Default: 50000.
@@ -108,6 +109,9 @@ type Config struct {
 	// Gateway is the session gateway for game clients.
 	Gateway GatewayConfig
 
+	// Cluster makes the service one node of several.
+	Cluster ClusterConfig
+
 	// LogLevel is the least level logged: debug, info, warn or error. Default: info.
 	LogLevel string
 	// LogFormat is text or json. Default: text.
@@ -144,7 +148,6 @@ type Endpoints struct {
 func DefaultConfig() Config {
 	return Config{
 		Data:          "muster-data",
-		Shards:        4,
 		SnapshotEvery: 50_000,
 		SessionMemory: 10 * time.Minute,
 		History:       30 * day,
@@ -166,6 +169,7 @@ func DefaultConfig() Config {
 		TerminationGrace:   5 * time.Minute,
 
 		Gateway: DefaultGatewayConfig(),
+		Cluster: DefaultClusterConfig(),
 
 		LogLevel:        "info",
 		LogFormat:       "text",

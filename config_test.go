@@ -23,10 +23,11 @@ func TestEverySettingHasAFieldAndANameOfItsOwn(t *testing.T) {
 	config := DefaultConfig()
 	fields := reflect.TypeFor[Config]()
 	configurable := reflect.TypeFor[GatewayConfig]().NumField() - 1 // Keys, which is for programs
+	configurable += reflect.TypeFor[ClusterConfig]().NumField()
 	for i := range fields.NumField() {
 		switch fields.Field(i).Name {
 		case "Clock", "Log", "Ready": // for programs, not for operators
-		case "Gateway": // counted
+		case "Gateway", "Cluster": // counted
 		default:
 			configurable++
 		}
@@ -74,7 +75,7 @@ func TestLoadPrecedence(t *testing.T) {
 		want       int
 		wantOrigin string
 	}{
-		{"default", "", nil, nil, 4, "default"},
+		{"default", "", nil, nil, 0, "default"},
 		{"file over default", "shards = 5", nil, nil, 5, fileOrigin},
 		{"environment over file", "shards = 5", []string{"MUSTER_SHARDS=6"}, nil, 6, envOrigin},
 		{"flag over environment", "shards = 5", []string{"MUSTER_SHARDS=6"}, map[string]string{"shards": "7"}, 7, flagOrigin},
@@ -138,7 +139,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"text for a number", "", "MUSTER_SHARDS=many", nil, []string{"setting shards (environment MUSTER_SHARDS)", "whole number"}},
 		{"list of numbers", `tls-names = [1]`, "", nil, []string{"setting tls-names", "strings in its list"}},
 		{"duration without a unit", "", "MUSTER_HISTORY=30", nil, []string{"setting history", "30d"}},
-		{"out of range", "", "", map[string]string{"shards": "0"}, []string{"setting shards (flag --shards)", "between 1 and 256"}},
+		{"out of range", "", "", map[string]string{"shards": "257"}, []string{"setting shards (flag --shards)", "between 0 and 256"}},
 		{"duration out of range", "", "", map[string]string{"clock-skew": "2d"}, []string{"setting clock-skew", "between 1s and 1d"}},
 		{"choice", "", "MUSTER_PLAINTEXT=maybe", nil, []string{"setting plaintext", "allow, refuse"}},
 		{"region", "", "MUSTER_REGION=Seoul", nil, []string{"setting region", "us-west-2"}},
@@ -152,6 +153,18 @@ func TestLoadRefuses(t *testing.T) {
 		{"public URL too long", "", "MUSTER_PUBLIC_URL=wss://" + strings.Repeat("x", 130), nil, []string{"setting public-url", "128"}},
 		{"plain public URL where plain text is refused", `plaintext = "refuse"`, "MUSTER_PUBLIC_URL=ws://x", nil, []string{"setting public-url", "refuse"}},
 		{"name for the certificate", "", "MUSTER_TLS_NAMES=a b", nil, []string{"setting tls-names", "host name"}},
+		{"peers without a name", "", "MUSTER_PEER=a:1,b:2", nil, []string{"setting node", "peer is set"}},
+		{"NATS without a name", "", "MUSTER_NATS=nats://a:4222", nil, []string{"setting node", "nats is set"}},
+		{"a node without peers", "", "MUSTER_NODE=n1", nil, []string{"setting peer", "node is set"}},
+		{"a node's name with a dot", `peer = ["a:1"]`, "MUSTER_NODE=n.1", nil, []string{"setting node", "letters"}},
+		{"a peer without a port", `node = "n1"`, "MUSTER_PEER=a", nil, []string{"setting peer", "host:port"}},
+		{"a cluster's port that nobody knows", "", "MUSTER_CLUSTER_LISTEN=:0", nil, []string{"setting cluster-listen", "port 0"}},
+		{"peers and NATS", "node = 'n1'\npeer = ['a:1']", "MUSTER_NATS=nats://a:4222", nil, []string{"setting peer", "nats"}},
+		{"half a certificate for nodes", "", "MUSTER_CLUSTER_CERT=c.pem", nil, []string{"setting cluster-cert", "or none"}},
+		{"an even number of replicas", "", "MUSTER_CLUSTER_REPLICAS=2", nil, []string{"setting cluster-replicas", "1, 3 or 5"}},
+		{"no URL of a NATS", `node = "n1"`, "MUSTER_NATS=a:4222", nil, []string{"setting nats", "nats://"}},
+		{"credentials for no NATS", "", "MUSTER_NATS_CREDS=f", nil, []string{"setting nats", "nats-creds"}},
+		{"a lease too short", "", "MUSTER_CLUSTER_LEASE=10ms", nil, []string{"setting cluster-lease", "1s"}},
 		{"all at once", "shrads = 3", "MUSTER_SHARDS=many", map[string]string{"history": "x"}, []string{"shrads", "setting shards", "setting history"}},
 	}
 	for _, test := range tests {

@@ -24,6 +24,7 @@ import (
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/gateway/local"
 	"github.com/muster-gg/muster/internal/http1"
@@ -31,6 +32,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/localca"
+	"github.com/muster-gg/muster/internal/nodes"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/serversdk"
@@ -63,16 +65,21 @@ func run(ctx context.Context, cfg Config) (err error) {
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
-	engine, err := jetstream.Open(ctx, jetstream.Config{Dir: filepath.Join(cfg.Data, journalDir), Log: cfg.Log, HistoryAge: cfg.History})
+	journals, err := cfg.engineConfig()
+	if err != nil {
+		return err
+	}
+	engine, err := jetstream.Open(ctx, journals)
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	defer closing(&err, engine.Close)
-	if err := checkIdentity(cfg); err != nil {
+	own, err := identify(&cfg)
+	if err != nil {
 		return err
 	}
 	s := &service{cfg: cfg, engine: engine, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{})}
-	if err := s.open(ctx); err != nil {
+	if err := s.open(ctx, own); err != nil {
 		return err
 	}
 	return s.run(ctx)
@@ -86,13 +93,14 @@ type service struct {
 	cfg      Config
 	engine   *jetstream.Engine
 	metrics  *telemetry.Metrics
+	nodes    *nodes.Nodes // nil: this service is alone
 	plane    *control.Plane
 	secret   []byte      // the region's
 	tls      *tls.Config // of every port
 	listener net.Listener
 	caFile   string
+	history  journal.History
 	feed     journal.Feed
-	webhooks *webhook.Config // nil: there are none
 	servers  *serversdk.Door
 	operator *operator.Door
 	calls    *http1.Server
@@ -105,17 +113,21 @@ type service struct {
 }
 
 // open makes the parts; none of them works yet.
-func (s *service) open(ctx context.Context) error {
+func (s *service) open(ctx context.Context, own identity) error {
 	var err error
 	if s.tls, err = s.certificate(); err != nil {
 		return err
 	}
-	port, err := net.Listen("tcp", s.cfg.Listen)
+	journals, err := s.openJournals(ctx, own)
+	if err != nil {
+		return err
+	}
+	port, err := net.Listen("tcp", s.cfg.Listen) // not before: who connects to a node that waits for others would wait, too
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	s.listener = listen.New(port, s.listening())
-	if err := s.openPlane(ctx); err != nil {
+	if err := s.openPlane(journals); err != nil {
 		return errors.Join(err, s.listener.Close())
 	}
 	if err := errors.Join(s.openDoors(), s.openGateway(ctx), s.openProfiler()); err != nil {
@@ -149,7 +161,7 @@ func (s *service) certificate() (*tls.Config, error) {
 		}
 		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 	}
-	local, err := localca.Load(filepath.Join(s.cfg.Data, "tls"), s.cfg.certificateNames(), s.cfg.Clock.Now())
+	local, err := localca.Load(filepath.Join(s.cfg.Data, tlsDir), s.cfg.certificateNames(), s.cfg.Clock.Now())
 	if err != nil {
 		return nil, fmt.Errorf("local certificate authority: %w", err)
 	}
@@ -166,32 +178,79 @@ func (c *Config) certificateNames() []string {
 	return c.TLSNames
 }
 
-func (s *service) openPlane(ctx context.Context) error {
-	var err error
-	if s.secret, err = loadSecret(filepath.Join(s.cfg.Data, "region.secret")); err != nil {
-		return err
-	}
-	history, err := s.engine.History(ctx)
+// openJournals opens what is stored. A node of a cluster waits here until a majority of
+// the nodes is there.
+func (s *service) openJournals(ctx context.Context, own identity) ([]journal.Journal, error) {
+	err := s.openSecret(ctx, own)
 	if err != nil {
-		return fmt.Errorf("history: %w", err)
+		return nil, err
+	}
+	if s.history, err = s.engine.History(ctx); err != nil {
+		return nil, fmt.Errorf("history: %w", err)
 	}
 	if s.feed, err = s.engine.Feed(ctx); err != nil {
-		return fmt.Errorf("event feed: %w", err)
+		return nil, fmt.Errorf("event feed: %w", err)
 	}
 	journals := make([]journal.Journal, s.cfg.Shards)
 	for i := range journals {
 		if journals[i], err = s.engine.Journal(ctx, i); err != nil {
-			return fmt.Errorf("journal of shard %d: %w", i, err)
+			return nil, fmt.Errorf("journal of shard %d: %w", i, err)
 		}
 	}
+	return journals, s.joinNodes(ctx)
+}
+
+func (s *service) openPlane(journals []journal.Journal) (err error) {
 	endpoint := s.cfg.ServerEndpoint(s.listener.Addr())
-	s.plane, err = control.New(control.Config{
-		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret, Journals: journals, History: history, Feed: s.feed, Settings: s.cfg.settings(),
+	config := control.Config{
+		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret, Journals: journals, History: s.history, Feed: s.feed, Settings: s.cfg.settings(),
 		SDKEndpoint: endpoint, AgentEndpoint: endpoint, ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
 		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
-		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.metrics.Facts, Metrics: s.metrics.Shard(),
-	})
-	return err
+		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
+	}
+	webhooks, err := openWebhooks(&s.cfg, s.feed, s.metrics.Webhook)
+	if err != nil {
+		return err
+	}
+	if webhooks != nil {
+		config.Drivers = append(config.Drivers, func(ctx context.Context) error { return webhook.Run(ctx, *webhooks) })
+	}
+	if s.nodes != nil {
+		config.Cluster = s.nodes
+	}
+	if s.plane, err = control.New(config); err != nil {
+		return err
+	}
+	if s.nodes != nil {
+		s.nodes.Attach(s.plane)
+	}
+	return nil
+}
+
+// openSecret gets the region's secret, which other nodes have too if there are any.
+func (s *service) openSecret(ctx context.Context, own identity) (err error) {
+	path := filepath.Join(s.cfg.Data, "region.secret")
+	if s.cfg.Cluster.alone() {
+		s.secret, err = loadSecret(path)
+		return err
+	}
+	if s.secret, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s, which all nodes have in common: make the data directories of all nodes with muster cluster init", path)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.agree(ctx, own); err != nil {
+		return fmt.Errorf("agree with the other nodes: %w", err)
+	}
+	return nil
+}
+
+// count counts what has become durable: each fact on the one node that owns its shard.
+func (s *service) count(shard int, facts []event.Fact) {
+	if s.plane.Shard(shard).Owned() {
+		s.metrics.Facts(shard, facts)
+	}
 }
 
 // settings are what the core goes by.
@@ -222,6 +281,7 @@ func (s *service) openDoors() error {
 		return err
 	}
 	s.metrics.Levels(s.levels)
+	s.metrics.Place(s.place)
 	s.servers = serversdk.New(serversdk.Config{
 		Servers: s.plane, Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(), ProcessMemory: s.cfg.ProcessMemory,
 	})
@@ -229,9 +289,6 @@ func (s *service) openDoors() error {
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Verify: sigv4.New(sigv4.Config{Keys: s.plane, Skew: s.cfg.ClockSkew}),
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
-	if s.webhooks, err = openWebhooks(&s.cfg, s.feed, s.metrics.Webhook); err != nil {
-		return err
-	}
 	s.calls = http1.New(http1.Config{Handler: door, Linger: lastCalls, Log: s.cfg.Log})
 	s.http = &http.Server{
 		Handler:           s.routes(door),
@@ -294,18 +351,18 @@ const startLimit = 15 * time.Second
 
 // awaitReady holds a request until the service knows its state. Before that it
 // would tell its callers that their keys, tokens and fleets do not exist, which
-// they take for final.
+// they take for final. A node that has lost the others knows it no more.
 func (s *service) awaitReady(ctx context.Context) bool {
 	select {
 	case <-s.ready:
-		return true
+		return s.present(ctx)
 	default:
 	}
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	select {
 	case <-s.ready:
-		return true
+		return s.present(ctx)
 	case <-s.stopping: // it will not get ready any more
 		return false
 	case <-ctx.Done():
@@ -313,22 +370,35 @@ func (s *service) awaitReady(ctx context.Context) bool {
 	}
 }
 
+// readiness says whether requests are to be sent here. A node that stops says no before
+// it does.
 func (s *service) readiness(w http.ResponseWriter, _ *http.Request) {
-	if !s.plane.Serving() {
+	select {
+	case <-s.stopping:
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+		return
+	default:
+	}
+	if !s.plane.Serving() || s.nodes != nil && !s.inCluster() {
 		http.Error(w, "recovering", http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ready")
 }
 
-// run starts the parts, says when they answer, and stops them: first the doors,
-// then the plane, whose last batch answers the last callers.
+// run starts the parts, says when they answer, and stops them: other nodes take the
+// shards, then the doors are closed, then the node leaves, and the plane, whose last
+// batch answers the last callers, ends.
 func (s *service) run(ctx context.Context) error {
 	planeCtx, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPlane()
 	group, ctx := errgroup.WithContext(ctx)
 	s.stopping = ctx.Done()
 	group.Go(func() error { return s.plane.Run(planeCtx) })
+	if s.nodes != nil {
+		group.Go(func() error { return s.nodes.Run(planeCtx) })
+		group.Go(func() error { return s.watchPresence(ctx) })
+	}
 	group.Go(func() error {
 		err := s.engine.Broken(ctx)
 		if err != nil {
@@ -348,9 +418,6 @@ func (s *service) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	if s.webhooks != nil {
-		group.Go(func() error { return webhook.Run(ctx, *s.webhooks) })
-	}
 	if s.gateway != nil {
 		group.Go(s.gateway.run)
 	}
@@ -361,7 +428,10 @@ func (s *service) run(ctx context.Context) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		defer stopPlane()
-		return s.closeDoors()
+		s.handOver()
+		err := s.closeDoors()
+		s.leave()
+		return err
 	})
 	return group.Wait()
 }
@@ -370,6 +440,9 @@ func (s *service) run(ctx context.Context) error {
 func (s *service) announce(ctx context.Context) error {
 	if s.plane.WaitReady(ctx) != nil {
 		return nil // stopped before
+	}
+	if s.nodes != nil && s.nodes.Open(ctx) != nil {
+		return nil // stopped before, or the owner of the catalog has
 	}
 	close(s.ready)
 	key, created, err := s.plane.RootKey(ctx)

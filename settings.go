@@ -61,7 +61,7 @@ func (c *Config) Settings() []Setting {
 	)
 	return slices.Concat([]Setting{
 		{"data", storage, "directory that holds everything the service keeps; made when it does not exist", text(&c.Data, notEmpty)},
-		{"shards", storage, "number of shards; fixed when the data directory is created", number(&c.Shards, 1, 256)},
+		{"shards", storage, "number of shards, which is fixed when the data directory is created; 0 is what that has, and in a new one 4, or 12 for a node of a cluster", number(&c.Shards, 0, 256)},
 		{"snapshot-every", storage, "journal records that a shard writes between two snapshots of its state", number(&c.SnapshotEvery, 100, 10_000_000)},
 		{"session-memory", storage, "how long an ended game session stays in memory before only the history has it", duration(&c.SessionMemory, 0, 30*day)},
 		{"history", storage, "how long ended game sessions can still be described", duration(&c.History, time.Minute, 3650*day)},
@@ -91,7 +91,7 @@ func (c *Config) Settings() []Setting {
 
 		{"webhooks", events, "where events of queues and matchmaking are delivered: TOPIC=URL for those whose NotificationTarget is TOPIC, or a URL for all", listOf(&c.Webhooks, webhookTarget)},
 		{"webhook-secret-file", events, "file with the secret that deliveries are signed with (whsec_ and base64); empty leaves them unsigned", text(&c.WebhookSecretFile, nil)},
-	}, c.Gateway.Settings(), []Setting{
+	}, c.Gateway.Settings(), c.Cluster.Settings(), []Setting{
 		{"log-level", running, "least level that is logged", choice(&c.LogLevel, "debug", "info", "warn", "error")},
 		{"log-format", running, "form of the log", choice(&c.LogFormat, "text", "json")},
 		{"shutdown-timeout", running, "how long a stop waits for requests under way", duration(&c.ShutdownTimeout, 0, time.Hour)},
@@ -116,7 +116,7 @@ func (e *SettingError) Error() string {
 // Validate reports every setting that a service could not run with, as joined
 // *SettingErrors.
 func (c *Config) Validate() error {
-	errs := append(check(c.Settings()), c.Gateway.conflicts()...)
+	errs := slices.Concat(check(c.Settings()), c.Gateway.conflicts(), c.Cluster.conflicts())
 	switch {
 	case c.TLSCert != "" && c.TLSKey == "":
 		errs = append(errs, &SettingError{Setting: "tls-key", Problem: "is missing, and tls-cert is set: give both or neither"})

@@ -63,7 +63,7 @@ func TestMisuse(t *testing.T) {
 		{"flag without its value", nil, []string{"dev", "--listen"}, []string{"--listen"}},
 		{"malformed value", nil, []string{"serve", "--shards", "many"}, []string{"setting shards (flag --shards)", "whole number"}},
 		{"unknown variable", []string{"MUSTER_LISSTEN=:1"}, []string{"serve"}, []string{"MUSTER_LISSTEN", "nearest is MUSTER_LISTEN"}},
-		{"invalid settings for config too", []string{"MUSTER_SHARDS=0"}, []string{"config"}, []string{"setting shards (environment MUSTER_SHARDS)"}},
+		{"invalid settings for config too", []string{"MUSTER_SHARDS=257"}, []string{"config"}, []string{"setting shards (environment MUSTER_SHARDS)"}},
 		{"file that is not there", nil, []string{"serve", "--config", "none.toml"}, []string{"none.toml"}},
 		{"file named by the environment", []string{"MUSTER_CONFIG=absent.toml"}, []string{"serve"}, []string{"absent.toml"}},
 	}

@@ -1,0 +1,199 @@
+package muster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/localca"
+	"github.com/muster-gg/muster/internal/nodes"
+	"github.com/muster-gg/muster/internal/telemetry"
+)
+
+// engineConfig says what the journals are kept in.
+func (c *Config) engineConfig() (jetstream.Config, error) {
+	config := jetstream.Config{Dir: filepath.Join(c.Data, journalDir), Log: c.Log, HistoryAge: c.History}
+	switch {
+	case c.Cluster.alone():
+	case len(c.Cluster.NATS) > 0:
+		config.External = &jetstream.External{URLs: strings.Join(c.Cluster.NATS, ","), Creds: c.Cluster.NATSCreds, Replicas: c.Cluster.Replicas}
+	default:
+		routes, err := c.routes()
+		if err != nil {
+			return config, fmt.Errorf("certificate of the node: %w", err)
+		}
+		config.Cluster = &jetstream.Cluster{
+			Node: c.Cluster.Node, Listen: c.Cluster.Listen, Advertise: c.Cluster.Advertise, Peers: c.Cluster.Peers,
+			TLS: routes, Replicas: c.Cluster.Replicas,
+		}
+	}
+	return config, nil
+}
+
+// routes is how this node meets the others.
+func (c *Config) routes() (*tls.Config, error) {
+	if c.Cluster.Cert == "" {
+		return localca.Node(filepath.Join(c.Data, tlsDir), c.Clock.Now)
+	}
+	pair, err := tls.LoadX509KeyPair(c.Cluster.Cert, c.Cluster.Key)
+	if err != nil {
+		return nil, fmt.Errorf("cluster-cert: %w", err)
+	}
+	authority, err := os.ReadFile(c.Cluster.CA)
+	if err != nil {
+		return nil, fmt.Errorf("cluster-ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("cluster-ca: %s holds no certificate", c.Cluster.CA)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS12}, nil
+}
+
+// agree compares what this node's data directory is of with what the others' are.
+func (s *service) agree(ctx context.Context, own identity) error {
+	own.Secret = fingerprint(s.secret)
+	mine, err := json.Marshal(own)
+	if err != nil {
+		return err
+	}
+	said, err := s.engine.Agree(ctx, "identity", mine)
+	if err != nil {
+		return err
+	}
+	var theirs identity
+	if err := json.Unmarshal(said, &theirs); err != nil {
+		return fmt.Errorf("what the other nodes say cannot be read: %w", err)
+	}
+	if own.Secret != theirs.Secret {
+		return errors.New("this node has another region.secret than the others: make the data directories of all nodes with muster cluster init")
+	}
+	return theirs.disagrees(own)
+}
+
+// joinNodes makes this service one node of its region.
+func (s *service) joinNodes(ctx context.Context) error {
+	if s.cfg.Cluster.alone() {
+		return nil
+	}
+	joined, err := nodes.Join(ctx, nodes.Config{
+		Node: s.cfg.Cluster.Node, Shards: s.cfg.Shards, Conn: s.engine.Conn(), Replicas: s.engine.Replicas(), Lease: s.cfg.Cluster.Lease,
+		Lead: s.engine.Lead, Clock: s.cfg.Clock, Log: s.cfg.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("join the cluster: %w", err)
+	}
+	s.nodes = joined
+	return nil
+}
+
+// place is what this node is in its cluster.
+func (s *service) place() telemetry.Place {
+	p := telemetry.Place{Members: 1, Owned: make([]bool, s.cfg.Shards)}
+	for i := range p.Owned {
+		p.Owned[i] = s.plane.Shard(i).Owned()
+	}
+	if s.nodes != nil {
+		p.Members = len(s.nodes.Members())
+	}
+	return p
+}
+
+// handOverLimit bounds how long a node that stops waits for others to take its shards.
+// They take what is left when its lease has run out.
+const handOverLimit = 5 * time.Second
+
+// handOver gives this node's shards to the others.
+func (s *service) handOver() {
+	if s.nodes == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handOverLimit)
+	defer cancel()
+	begin := s.cfg.Clock.Now()
+	if err := s.nodes.HandOver(ctx); err != nil {
+		s.cfg.Log.Warn("not all shards could be handed over", "reason", err)
+		return
+	}
+	s.cfg.Log.Info("all shards are handed over", "took", s.cfg.Clock.Since(begin))
+}
+
+// leave ends this node's part in the cluster.
+func (s *service) leave() {
+	if s.nodes == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handOverLimit)
+	defer cancel()
+	if err := s.nodes.Leave(ctx); err != nil {
+		s.cfg.Log.Warn("the node did not leave in order", "reason", err)
+	}
+}
+
+// present waits until the other nodes know that this one lives, for as long as they may not
+// have noticed otherwise. Until then nothing is answered here: what this node knows may be
+// out of date.
+func (s *service) present(ctx context.Context) bool {
+	if s.nodes == nil {
+		return true
+	}
+	for {
+		switch away := s.nodes.Away(); {
+		case away == 0:
+			return true
+		case away > s.cfg.Cluster.Lease:
+			return false
+		}
+		select {
+		case <-s.cfg.Clock.After(presencePause):
+		case <-s.stopping:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// presencePause lies between two looks.
+const presencePause = 20 * time.Millisecond
+
+// inCluster reports whether requests are to be sent to this node. A shard without an
+// owner is no reason against it: all nodes wait for the next one.
+func (s *service) inCluster() bool {
+	select {
+	case <-s.ready:
+		return s.nodes.Away() <= s.cfg.Cluster.Lease
+	default:
+		return false
+	}
+}
+
+// watchPresence cuts the sockets of a node that the others do not hear any more: its server
+// processes then find another one, if load balancers believe /readyz.
+func (s *service) watchPresence(ctx context.Context) error {
+	look := s.cfg.Clock.NewTicker(s.cfg.Cluster.Lease / 4)
+	defer look.Stop()
+	gone := false
+	for {
+		select {
+		case <-look.Chan():
+		case <-ctx.Done():
+			return nil
+		}
+		was := gone
+		if gone = s.nodes.Away() > s.cfg.Cluster.Lease; gone && !was {
+			s.cfg.Log.Error("the node does not reach the others: it answers nothing, and server processes are sent away")
+			s.servers.Cut()
+		} else if was && !gone {
+			s.cfg.Log.Info("the node reaches the others again")
+		}
+	}
+}
