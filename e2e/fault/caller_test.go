@@ -98,9 +98,9 @@ func (m *meter) answer(place string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.answers[place]++
-	if m.begun {
+	if last, measured := m.last[place]; m.begun && measured {
 		now := time.Now()
-		m.longest = max(m.longest, now.Sub(m.last[place]))
+		m.longest = max(m.longest, now.Sub(last))
 		m.last[place] = now
 	}
 }
@@ -111,13 +111,13 @@ func (m *meter) fail(kind string) {
 	m.failures[kind]++
 }
 
-// begin begins to measure, at the places that have been heard of.
-func (m *meter) begin() {
+// begin begins to measure, at places that are called all the time.
+func (m *meter) begin(places []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.begun, m.last, m.longest = true, map[string]time.Time{}, 0
 	clear(m.failures)
-	for place := range m.answers {
+	for _, place := range places {
 		m.last[place] = time.Now()
 	}
 }

@@ -4,9 +4,8 @@ package fault
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/child"
 	"github.com/muster-gg/muster/e2e/netcut"
-	"github.com/muster-gg/muster/internal/control"
 )
 
 // A node is one muster serve with its data directory, over all its runs.
@@ -45,9 +44,9 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, shards: 4, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}}
+	c := &cluster{t: t, shards: 12, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}}
 	dir := t.TempDir() // is removed after the nodes have been killed
-	random := mathrand.New(mathrand.NewPCG(mathrand.Uint64(), 0))
+	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	taken := map[string]bool{}
 	free := func() string {
 		for {
@@ -97,16 +96,19 @@ func (c *cluster) arguments(n *node) []string {
 // share gives all nodes what they have in common before their first start.
 func (c *cluster) share() {
 	c.t.Helper()
-	secret := make([]byte, control.SecretSize)
-	_, _ = rand.Read(secret) // never fails
+	var names []string
 	for _, n := range c.nodes {
-		if err := os.MkdirAll(n.data, 0o700); err != nil {
-			c.t.Fatal(err)
-		}
-		if len(c.nodes) == 1 {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(n.data, "region.secret"), secret, 0o600); err != nil {
+		names = append(names, n.name)
+	}
+	if len(names) == 1 {
+		return
+	}
+	prepared := c.t.TempDir()
+	if _, err := muster.InitCluster(prepared, names, time.Now()); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, n := range c.nodes {
+		if err := os.CopyFS(n.data, os.DirFS(filepath.Join(prepared, n.name))); err != nil {
 			c.t.Fatal(err)
 		}
 	}

@@ -147,7 +147,7 @@ func (t *trial) strike(f fault) row {
 	t.awaitAnswers(warm)
 	t.await("the game sessions that stay begin", func() bool { return len(t.residents()) == len(playLocations)+1 })
 	before := t.living()
-	t.meter.begin()
+	t.meter.begin(loaded())
 	f.strike(t)
 	t.awaitAnswers(further)
 	r := row{fault: f.name, nodes: len(t.cluster.nodes)}
@@ -244,6 +244,9 @@ func locationOf(arn string) string {
 	return parts[len(parts)-2]
 }
 
+// loaded are the locations of the load.
+func loaded() []string { return append(slices.Clone(playLocations), queueLocation) }
+
 // newCaller makes a caller who begins at a node, counted around.
 func (t *trial) newCaller(node int) caller {
 	return caller{trial: t, node: node % len(t.clients), random: rand.New(rand.NewPCG(rand.Uint64(), 0))}
@@ -251,7 +254,7 @@ func (t *trial) newCaller(node int) caller {
 
 // startLoad starts gamers and doormen.
 func (t *trial) startLoad(ctx context.Context, running *sync.WaitGroup) {
-	for _, location := range append(slices.Clone(playLocations), queueLocation) {
+	for _, location := range loaded() {
 		for n := range gamersEach { // of a location, at different nodes
 			g := &gamer{caller: t.newCaller(n), location: location, place: location == queueLocation}
 			running.Go(func() { inSteps(ctx, gamerStep, g.step) })
@@ -269,7 +272,7 @@ func (t *trial) awaitAnswers(n int) {
 	before := t.meter.counts()
 	t.await("further answers", func() bool {
 		now := t.meter.counts()
-		for _, location := range append(slices.Clone(playLocations), queueLocation) {
+		for _, location := range loaded() {
 			if now[location] < before[location]+n {
 				return false
 			}
