@@ -293,7 +293,9 @@ func (n *Node) drain() {
 func (n *Node) step(ctx context.Context) {
 	a := n.machine.Step(n.elapsed())
 	if life := n.machine.Self(); life != n.life {
-		n.cfg.Log.Warn("the cluster has given this node up: it begins anew", "node", n.cfg.Node)
+		if !n.departing {
+			n.cfg.Log.Warn("the cluster has given this node up: it begins anew", "node", n.cfg.Node)
+		}
 		n.grant.until.Store(-1)
 		n.grant, n.life = &grant{}, life
 	}
