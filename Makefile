@@ -60,10 +60,10 @@ KILLS ?= 50
 crash: ## kill the service under load, KILLS (50) times and more, and fill its disk; nothing may be lost
 	$(GO) test -count=1 -v -timeout 20m -tags diskfull ./e2e/crash -kills $(KILLS)
 
-NODES  ?= 1
+NODES  ?= 3
 STRICT ?= true
 .PHONY: fault
-fault: ## kill, stop, cut off and fill up NODES (1) nodes under load; nothing may be lost. Writes docs/faults.md
+fault: ## kill, stop, cut off and fill up NODES (3) nodes under load; nothing may be lost. Writes docs/faults.md
 	$(GO) test -count=1 -v -timeout 30m -tags diskfull ./e2e/fault -full -nodes $(NODES) -lasts 30s -arenas 2 -strict=$(STRICT) -docs ../../docs
 
 SOAK ?= 10m
