@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/muster-gg/muster/e2e/clients"
 	"github.com/muster-gg/muster/gameserver"
 )
 
@@ -20,21 +21,7 @@ func TestQueuesAndMatchmaking(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t)
-			m := &matchWalk{walk: &walk{T: t, service: s, client: open(t, s)}}
-			m.fleetID = s.newFleet(t)
-			compute := s.newCompute(t, m.fleetID, home, "pc")
-			for range 2 {
-				m.hosts = append(m.hosts, s.launch(t, compute, behaviour{}))
-			}
-			m.queues()
-			m.placements()
-			m.ruleSets()
-			m.configurations()
-			m.match()
-			m.backfill()
-			m.withoutCapacity()
-			m.rejection()
-			m.deletions()
+			newMatchWalk(t, s, open(t, s)).whole()
 		})
 	}
 }
@@ -45,6 +32,30 @@ type matchWalk struct {
 	hosts []*process
 	game  string // the game session of the match
 	host  *process
+}
+
+// newMatchWalk makes a fleet with two game servers to walk with.
+func newMatchWalk(t *testing.T, s *service, client clients.Caller) *matchWalk {
+	m := &matchWalk{walk: &walk{T: t, service: s, client: client}}
+	m.fleetID = s.newFleet(t)
+	compute := s.newCompute(t, m.fleetID, home, "pc")
+	for range 2 {
+		m.hosts = append(m.hosts, s.launch(t, compute, behaviour{}))
+	}
+	return m
+}
+
+// whole is the walk from its begin to its end.
+func (m *matchWalk) whole() {
+	m.queues()
+	m.placements()
+	m.ruleSets()
+	m.configurations()
+	m.match()
+	m.backfill()
+	m.withoutCapacity()
+	m.rejection()
+	m.deletions()
 }
 
 const (
