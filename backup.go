@@ -29,7 +29,7 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cut, err := s.engine.Cut(ctx, s.cfg.Shards)
+	cut, err := s.engine.Cut(ctx, s.cfg.Shards, s.engine)
 	if errors.Is(err, journal.ErrCut) {
 		return fault.New(fault.Conflict, "A backup is being taken already. There is one at a time; try again when it has ended.")
 	}

@@ -39,7 +39,7 @@ func OpenData(ctx context.Context, data string, log *slog.Logger) (_ inspect.Sou
 	if err != nil {
 		return nil, nil, fmt.Errorf("journal: %w", err)
 	}
-	cut, err := engine.Cut(ctx, of.Shards)
+	cut, err := engine.Cut(ctx, of.Shards, engine)
 	if err != nil {
 		return nil, nil, errors.Join(err, engine.Close())
 	}

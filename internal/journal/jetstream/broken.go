@@ -74,5 +74,8 @@ func (e *Engine) publish(ctx context.Context, msg *nats.Msg, options ...jetstrea
 	if err != nil && e.broken.Err() != nil {
 		return nil, fmt.Errorf("%w (%w)", context.Cause(e.broken), err)
 	}
+	if err == nil {
+		e.acknowledged.note(ack.Stream, ack.Sequence)
+	}
 	return ack, err
 }

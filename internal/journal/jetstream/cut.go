@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster/internal/journal"
 )
@@ -18,9 +19,10 @@ import (
 // A cut is the ends of all streams, read while nothing was being published. What
 // comes later stands behind them.
 type cut struct {
-	engine *Engine
-	taken  time.Time
-	shards []end
+	engine  *Engine
+	release func()
+	taken   time.Time
+	shards  []end
 	// both may have no stream
 	history, feed end
 }
@@ -29,82 +31,109 @@ type cut struct {
 // was none.
 type end struct {
 	stream      jetstream.Stream
+	name        string
 	first, last uint64
 }
 
-// Cut holds what there is of a region with this many shards. There is one at
-// a time; else the error has journal.ErrCut in its chain. Whoever writes waits for the moments
-// that it takes.
-func (e *Engine) Cut(ctx context.Context, shards int) (journal.Cut, error) {
-	if !e.cutting.CompareAndSwap(false, true) {
-		return nil, journal.ErrCut
+// Cut holds what there is of a region with this many shards, while region keeps
+// everyone still who writes. There is one at a time; else the error has journal.ErrCut in its chain.
+// Whoever writes waits for the moments that it takes.
+func (e *Engine) Cut(ctx context.Context, shards int, region Region) (journal.Cut, error) {
+	release, err := region.Keep(ctx)
+	if err != nil {
+		return nil, err
 	}
-	e.tidy.Lock()
-	c := &cut{engine: e, shards: make([]end, shards)}
-	if err := c.open(ctx); err != nil {
+	c := &cut{engine: e, release: release, shards: make([]end, shards)}
+	if err := c.open(ctx, region); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *cut) open(ctx context.Context) error {
-	all := map[string]*end{historyStream: &c.history, feedStream: &c.feed}
+func (c *cut) open(ctx context.Context, region Region) error {
+	c.history.name, c.feed.name = historyStream, feedStream
+	common := []*end{&c.history, &c.feed}
+	var own []*end
 	for i := range c.shards {
-		all[shardStream(i)] = &c.shards[i]
+		c.shards[i].name = streamName(i)
+		own = append(own, &c.shards[i])
 	}
-	for name, e := range all {
-		if err := e.find(ctx, c.engine, name); err != nil {
+	for _, d := range slices.Concat(common, own) {
+		if err := d.find(ctx, c.engine); err != nil {
 			return err
 		}
 	}
-	release, err := c.engine.Hold(ctx)
+	begun := time.Now()
+	acknowledged, release, err := region.Hold(ctx)
 	if err != nil {
 		return err
 	}
-	defer release()
 	c.taken = time.Now()
-	for name, e := range all {
-		if err := e.look(ctx); err != nil {
-			return fmt.Errorf("stream %s: %w", name, err)
+	err = c.look(ctx, acknowledged, common, own)
+	if err := errors.Join(err, release()); err != nil {
+		return err
+	}
+	c.engine.cfg.Log.Info("all writing stood still for a cut of the journals", "duration", time.Since(begun))
+	return nil
+}
+
+// lookTimeout bounds how long the ends of the streams are looked for, while everyone waits.
+const lookTimeout = time.Second
+
+// look notes the ends: first of what all shards write to, because somebody whom nobody can hold
+// may still write there of what stands in a shard already.
+func (c *cut) look(ctx context.Context, acknowledged map[string]uint64, steps ...[]*end) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	for _, ends := range steps {
+		group, ctx := errgroup.WithContext(ctx)
+		for _, d := range ends {
+			group.Go(func() error { return d.look(ctx, c.engine, acknowledged[d.name]) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func shardStream(shard int) string { return fmt.Sprintf("MUSTER_SHARD_%d", shard) }
-
 // find looks the stream up, if there is one.
-func (d *end) find(ctx context.Context, e *Engine, name string) (err error) {
-	d.stream, err = e.js.Stream(ctx, name)
+func (d *end) find(ctx context.Context, e *Engine) (err error) {
+	d.stream, err = patiently(ctx, e, func(ctx context.Context) (jetstream.Stream, error) { return e.js.Stream(ctx, d.name) })
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		d.stream = nil
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("stream %s: %w", name, err)
+		return fmt.Errorf("stream %s: %w", d.name, err)
 	}
 	return nil
 }
 
-// look notes where the stream begins and ends.
-func (d *end) look(ctx context.Context) error {
+// look notes where the stream begins and ends. A leader that was replaced and has not
+// heard of it answers, too: with less than was acknowledged.
+func (d *end) look(ctx context.Context, e *Engine, acknowledged uint64) error {
 	if d.stream == nil {
 		return nil
 	}
-	info, err := d.stream.Info(ctx)
-	if err != nil {
-		return err
+	var behind error
+	for {
+		info, err := e.info(ctx, d.stream)
+		if err != nil {
+			return fmt.Errorf("stream %s: %w", d.name, errors.Join(behind, err))
+		}
+		d.first, d.last = info.State.FirstSeq, info.State.LastSeq
+		if d.last >= acknowledged {
+			return nil
+		}
+		behind = fmt.Errorf("it ends with message %d, and message %d was acknowledged", d.last, acknowledged)
+		_ = pause(ctx, patiencePause) // its end is noticed above
 	}
-	d.first, d.last = info.State.FirstSeq, info.State.LastSeq
-	return nil
 }
 
 // Close lets snapshots and records be forgotten again.
-func (c *cut) Close() {
-	c.engine.tidy.Unlock()
-	c.engine.cutting.Store(false)
-}
+func (c *cut) Close() { c.release() }
 
 func (c *cut) Taken() time.Time  { return c.taken }
 func (c *cut) LastEntry() uint64 { return c.history.last }
@@ -201,13 +230,13 @@ func (c *cut) Positions(ctx context.Context) (map[string]uint64, error) {
 	if c.feed.stream == nil {
 		return positions, nil
 	}
-	info, err := c.feed.stream.Info(ctx, jetstream.WithSubjectFilter(feedPositions+"*"))
+	info, err := c.engine.info(ctx, c.feed.stream, jetstream.WithSubjectFilter(feedPositions+"*"))
 	if err != nil {
 		return nil, fmt.Errorf("stream info: %w", err)
 	}
 	for subject := range info.State.Subjects {
 		reader := strings.TrimPrefix(subject, feedPositions)
-		msg, err := c.feed.stream.GetLastMsgForSubject(ctx, subject)
+		msg, err := c.engine.newest(ctx, c.feed.stream, subject)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			continue
 		}
@@ -226,25 +255,93 @@ func (c *cut) Positions(ctx context.Context) (map[string]uint64, error) {
 // reads ahead, and does not say that no more will come; so whenever it seems to have
 // come to the end, the stream is asked for the next message.
 func (c *cut) walk(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
+	if c.engine.cfg.clustered() {
+		return c.walkLeader(ctx, s, subject, after, visit)
+	}
 	for after < s.last {
-		msg, err := s.stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(subject))
+		msg, err := c.engine.fromLeader(ctx, s.name, question{Seq: after + 1, Subject: subject})
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("get message after %d: %w", after, err)
 		}
-		if msg.Sequence > s.last {
+		if msg.Seq > s.last {
 			return nil
 		}
-		if err := visit(journal.Stored{Seq: msg.Sequence, Time: msg.Time, Subject: msg.Subject, Data: msg.Data}); err != nil {
+		if err := visit(msg); err != nil {
 			return err
 		}
-		if after, err = c.readAhead(ctx, s, subject, msg.Sequence, visit); err != nil {
+		if after, err = c.readAhead(ctx, s, subject, msg.Seq, visit); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+const (
+	// leaderRequests is how many messages a leader is asked for at the same time, and
+	// leaderBytes from what size of the answers on fewer are asked for.
+	leaderRequests = 64
+	leaderBytes    = 1 << 20
+)
+
+// walkLeader is walk without a consumer. That may read from a replica that is behind or has a
+// hole; and on another node it may never get the first request.
+func (c *cut) walkLeader(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
+	for requests := 1; after < s.last; {
+		found, err := c.askLeader(ctx, s, subject, after, requests)
+		if err != nil && requests > 1 && passes(err) && ctx.Err() == nil {
+			requests = 1 // they may have been too large for the time that answers have
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("get message after %d: %w", after, err)
+		}
+		size := 0
+		for _, r := range found {
+			if r.Seq > s.last {
+				return nil
+			}
+			if err := visit(r); err != nil {
+				return err
+			}
+			after, size = r.Seq, size+len(r.Data)
+		}
+		switch {
+		case len(found) == 0:
+			return nil
+		case size >= leaderBytes || len(found) < requests/4: // large ones, or gaps
+			requests = max(requests/2, 1)
+		default:
+			requests = min(2*requests, leaderRequests)
+		}
+	}
+	return nil
+}
+
+// askLeader asks for the messages with the next numbers, and instead of the last of these for the first one that has
+// it or a later one. So no message before the last one that it returns is left out.
+func (c *cut) askLeader(ctx context.Context, s end, subject string, after uint64, requests int) ([]journal.Stored, error) {
+	found := make([]journal.Stored, requests)
+	group, ctx := errgroup.WithContext(ctx)
+	for i := range found {
+		q := question{Seq: after + 1 + uint64(i)}
+		if i == requests-1 {
+			q.Subject = subject
+		}
+		group.Go(func() (err error) {
+			found[i], err = c.engine.fromLeader(ctx, s.name, q)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				return nil
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return slices.DeleteFunc(found, func(r journal.Stored) bool {
+		return r.Seq == 0 || !strings.HasPrefix(r.Subject, strings.TrimSuffix(subject, ">"))
+	}), err
 }
 
 const (

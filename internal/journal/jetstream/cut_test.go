@@ -17,7 +17,7 @@ import (
 
 func openCut(t *testing.T, e *jetstream.Engine, shards int) journal.Cut {
 	t.Helper()
-	c, err := e.Cut(t.Context(), shards)
+	c, err := e.Cut(t.Context(), shards, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestCut(t *testing.T) {
 			t.Errorf("%q is not in\n%s", part, want)
 		}
 	}
-	if _, err := e.Cut(t.Context(), 1); !errors.Is(err, journal.ErrCut) {
+	if _, err := e.Cut(t.Context(), 1, e); !errors.Is(err, journal.ErrCut) {
 		t.Errorf("a second cut: %v", err)
 	}
 	a := shardJournal(t, e, 0)
@@ -164,8 +164,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestCutIsConsistent cuts while a chain of records goes from shard to shard: each
-// record is appended when the one before it is durable. A cut holds a beginning of the chain.
+// TestCutIsConsistent cuts while a chain of records goes from shard to shard. A cut holds
+// a beginning of the chain.
 func TestCutIsConsistent(t *testing.T) {
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
@@ -176,23 +176,11 @@ func TestCutIsConsistent(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() {
-		var err error
-		for n := 0; err == nil; n++ {
-			_, err = journals[n%shards].Append(ctx, uint64(n/shards), []byte("."))
-		}
-		done <- err
-	}()
+	go func() { done <- chain(ctx, journals) }()
 	for range 200 {
 		c := openCut(t, e, shards)
-		var ends []uint64
-		for i := range shards {
-			ends = append(ends, must(c.Held(t.Context(), i))(t).Last)
-		}
+		checkChain(t, c, shards)
 		c.Close()
-		if !slices.IsSortedFunc(ends, func(a, b uint64) int { return int(b) - int(a) }) || ends[0]-ends[shards-1] > 1 {
-			t.Fatalf("the ends are %v", ends)
-		}
 	}
 	stop()
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -200,18 +188,73 @@ func TestCutIsConsistent(t *testing.T) {
 	}
 }
 
+// chain appends records to one journal after the other, each when the one before it is durable.
+func chain(ctx context.Context, journals []journal.Journal) (err error) {
+	for n := 0; err == nil; n++ {
+		_, err = journals[n%len(journals)].Append(ctx, uint64(n/len(journals)), []byte("."))
+	}
+	return err
+}
+
+// checkChain checks that a cut holds a beginning of a chain.
+func checkChain(t *testing.T, c journal.Cut, shards int) {
+	t.Helper()
+	var ends []uint64
+	for i := range shards {
+		ends = append(ends, must(c.Held(t.Context(), i))(t).Last)
+	}
+	if !slices.IsSortedFunc(ends, func(a, b uint64) int { return int(b) - int(a) }) || ends[0]-ends[shards-1] > 1 {
+		t.Fatalf("the ends are %v", ends)
+	}
+}
+
+// A restless region is a node alone that somebody else writes to.
+type restless struct {
+	*jetstream.Engine
+	acknowledged map[string]uint64 // elsewhere
+	released     error
+}
+
+func (r *restless) Hold(ctx context.Context) (map[string]uint64, func() error, error) {
+	_, release, err := r.Engine.Hold(ctx)
+	return r.acknowledged, func() error { return errors.Join(release(), r.released) }, err
+}
+
+// TestCutRefused makes no cut of a stream that ends before what was acknowledged, nor when
+// somebody may have published meanwhile; and nobody is held after that.
+func TestCutRefused(t *testing.T) {
+	e := open(t, t.TempDir())
+	defer mustClose(t, e)
+	j := shardJournal(t, e, 0)
+	appendRecords(t, j, 1, 3)
+	early := errors.New("released too early")
+	for _, c := range []struct {
+		region *restless
+		want   string
+	}{
+		{&restless{e, map[string]uint64{"MUSTER_SHARD_0": 4}, nil}, "message 4 was acknowledged"},
+		{&restless{e, nil, early}, early.Error()},
+	} {
+		if _, err := e.Cut(t.Context(), 1, c.region); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+	appendRecords(t, j, 4, 4)
+	openCut(t, e, 1).Close()
+}
+
 // TestHold waits for what is under way, and keeps others out.
 func TestHold(t *testing.T) {
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
 	j := shardJournal(t, e, 0)
-	release := must(e.Hold(t.Context()))(t)
+	release := hold(t, e)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := j.Append(ctx, 0, []byte("not let in")); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := e.Hold(t.Context()); err == nil {
+	if _, _, err := e.Hold(t.Context()); err == nil {
 		t.Error("two hold it")
 	}
 	appended := make(chan error)
@@ -219,15 +262,22 @@ func TestHold(t *testing.T) {
 		_, err := j.Append(t.Context(), 0, []byte("waits"))
 		appended <- err
 	}()
-	release()
-	release()
+	check(t, release())
+	check(t, release())
 	check(t, <-appended)
 	leave := jetstream.Enter(t, e)
-	if _, err := e.Hold(ctx); !errors.Is(err, context.Canceled) {
+	if _, _, err := e.Hold(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	leave()
-	must(e.Hold(t.Context()))(t)()
+	check(t, hold(t, e)())
+}
+
+func hold(t *testing.T, e *jetstream.Engine) (release func() error) {
+	t.Helper()
+	_, release, err := e.Hold(t.Context())
+	check(t, err)
+	return release
 }
 
 // fill copies a cut into an empty engine.

@@ -39,7 +39,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -97,9 +96,9 @@ type Engine struct {
 	password  string // of the users of a node's server
 	elections func() // ends the watch over elections, and waits for it
 
-	gate    gate         // of all that is published
-	tidy    sync.RWMutex // held by an open cut: snapshots and records are forgotten by those who hold it for reading
-	cutting atomic.Bool  // a cut is open
+	gate         gate // of all that is published
+	tidy         gate // of those who forget snapshots and records
+	acknowledged acknowledged
 
 	broken    context.Context // done when the engine can no longer write
 	breakWith context.CancelCauseFunc

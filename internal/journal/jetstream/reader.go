@@ -112,49 +112,59 @@ func (j *shardJournal) missing(ctx context.Context, after uint64) error {
 }
 
 // get asks the stream's leader for a record. The error is ErrMsgNotFound when
-// there is none. Source: NATS JetStream API, $JS.API.STREAM.MSG.GET.
+// there is none.
 func (j *shardJournal) get(ctx context.Context, seq uint64) ([]byte, error) {
-	request, err := json.Marshal(question{Seq: seq})
-	if err != nil {
-		return nil, err
-	}
-	data, err := patiently(ctx, j.engine, func(ctx context.Context) ([]byte, error) {
-		msg, err := j.engine.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+j.name, request)
-		if err != nil {
-			return nil, err
-		}
-		return decodeRecord(msg.Data)
-	})
+	r, err := j.engine.fromLeader(ctx, j.name, question{Seq: seq})
 	if err != nil {
 		return nil, fmt.Errorf("get record %d: %w", seq, err)
 	}
-	return data, nil
+	return r.Data, nil
 }
 
-// decodeRecord takes the record out of an answer. Source: NATS JetStream API,
+// fromLeader asks the leader of a stream for a message. Source: NATS JetStream API,
+// $JS.API.STREAM.MSG.GET.
+func (e *Engine) fromLeader(ctx context.Context, stream string, q question) (journal.Stored, error) {
+	request, err := json.Marshal(q)
+	if err != nil {
+		return journal.Stored{}, err
+	}
+	return patiently(ctx, e, func(ctx context.Context) (journal.Stored, error) {
+		msg, err := e.conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+stream, request)
+		if err != nil {
+			return journal.Stored{}, err
+		}
+		return decodeStored(msg.Data)
+	})
+}
+
+// decodeStored takes the message out of an answer. Source: NATS JetStream API,
 // stream_msg_get_response.
-func decodeRecord(text []byte) ([]byte, error) {
+func decodeStored(text []byte) (journal.Stored, error) {
 	var answer struct {
 		Error   *jetstream.APIError `json:"error"`
 		Message struct {
-			Data []byte `json:"data"`
+			Seq     uint64    `json:"seq"`
+			Time    time.Time `json:"time"`
+			Subject string    `json:"subject"`
+			Data    []byte    `json:"data"`
 		} `json:"message"`
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
-		return nil, err
+		return journal.Stored{}, err
 	}
 	if answer.Error == nil {
-		return answer.Message.Data, nil
+		return journal.Stored(answer.Message), nil
 	}
 	if answer.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
-		return nil, jetstream.ErrMsgNotFound
+		return journal.Stored{}, jetstream.ErrMsgNotFound
 	}
-	return nil, answer.Error
+	return journal.Stored{}, answer.Error
 }
 
 // A question asks for messages of a stream. Source: NATS ADR-31.
 type question struct {
 	Seq      uint64 `json:"seq"`
+	Subject  string `json:"next_by_subj,omitempty"` // the first one of this subject at Seq or behind it
 	Batch    uint64 `json:"batch,omitempty"`
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }

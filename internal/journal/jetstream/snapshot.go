@@ -56,10 +56,10 @@ func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(
 	if err := j.snapshots.put(ctx, seq, write); err != nil {
 		return fmt.Errorf("put object: %w", err)
 	}
-	if !j.engine.tidy.TryRLock() {
+	if !j.engine.tidy.tryEnter() {
 		return nil // a cut is open: the next snapshot makes up for it
 	}
-	defer j.engine.tidy.RUnlock()
+	defer j.engine.tidy.leave()
 	older, err := j.snapshots.clean(ctx)
 	if err != nil {
 		return fmt.Errorf("remove old objects: %w", err)

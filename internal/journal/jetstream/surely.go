@@ -36,6 +36,7 @@ func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []by
 		case isFence(err):
 			if stored, known := j.stored(ctx, last+1, data); known {
 				if stored {
+					j.engine.acknowledged.note(j.name, last+1)
 					return last + 1, nil
 				}
 				return 0, err
