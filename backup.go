@@ -15,6 +15,7 @@ import (
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
 
 // backedUp are the files of a data directory that a backup holds, besides the
@@ -29,7 +30,7 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cut, err := s.engine.Cut(ctx, s.cfg.Shards, s.engine)
+	cut, err := s.engine.Cut(ctx, s.cfg.Shards, s.writers())
 	if errors.Is(err, journal.ErrCut) {
 		return fault.New(fault.Conflict, "A backup is being taken already. There is one at a time; try again when it has ended.")
 	}
@@ -39,6 +40,14 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 	defer cut.Close()
 	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutVersion, Release: release()}
 	return backup.Write(ctx, to, h, files, cut)
+}
+
+// writers is who brings all that writes into the journals to rest.
+func (s *service) writers() jetstream.Region {
+	if s.nodes == nil {
+		return s.engine
+	}
+	return s.nodes.Standstill()
 }
 
 // release is the version of this program, as far as it was built with one.

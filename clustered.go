@@ -86,7 +86,7 @@ func (s *service) joinNodes(ctx context.Context) error {
 	}
 	joined, err := nodes.Join(ctx, nodes.Config{
 		Node: s.cfg.Cluster.Node, Shards: s.cfg.Shards, Conn: s.engine.Conn(), Replicas: s.engine.Replicas(), Lease: s.cfg.Cluster.Lease,
-		Lead: s.engine.Lead, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Lead: s.engine.Lead, Journal: s.engine, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("join the cluster: %w", err)

@@ -145,6 +145,7 @@ func readFile(t testing.TB, path string) string {
 // A backupLoad does what services do, and remembers what was acknowledged.
 type backupLoad struct {
 	*service
+	name    string // of what it makes
 	session string // that players join
 
 	mu                           sync.Mutex
@@ -165,7 +166,7 @@ func (l *backupLoad) run(ctx context.Context) {
 // repeat makes calls until they fail, which they may when ctx is done.
 func (l *backupLoad) repeat(ctx context.Context, worker int, do func(context.Context, string) (string, *[]string, error)) {
 	for i := 0; ctx.Err() == nil; i++ {
-		id, list, err := do(ctx, fmt.Sprintf("%d-%d", worker, i))
+		id, list, err := do(ctx, fmt.Sprintf("%s-%d-%d", l.name, worker, i))
 		switch {
 		case err == nil:
 			l.mu.Lock()
@@ -223,36 +224,66 @@ func (l *backupLoad) acknowledged() (players, placements, aliases []string) {
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(c *muster.Config) { c.SnapshotEvery = 100 })
-	fleet := s.newFleet(t)
-	s.newMatchmaker(t, fleet, types.BackfillModeManual)
-	params := s.newCompute(t, fleet, home, "pc")
-	for range 12 {
-		s.launch(t, params, behaviour{})
-	}
-	l := &backupLoad{service: s, session: *call(t, s.client().CreateGameSession, &gamelift.CreateGameSessionInput{
-		FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(200)),
-	}).GameSession.GameSessionId}
-	s.awaitStatus(t, l.session, types.GameSessionStatusActive)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		l.run(ctx)
-	}()
+	loads := newBackupLoads(t, s)
 	for least := 40; least <= 160; least += 60 {
-		eventually(t, "more is acknowledged", func() bool {
-			players, placements, aliases := l.acknowledged()
-			return min(len(players), len(placements), len(aliases)) >= least
-		})
-		players, placements, aliases := l.acknowledged()
+		players, placements, aliases := loads.await(t, least)
 		file := s.backup(t)
 		restored := start(t, func(c *muster.Config) { c.Data = restore(t, file) })
 		restored.AccessKey, restored.SecretKey = s.AccessKey, s.SecretKey
 		restored.holds(t, players, placements, aliases)
 		restored.stop()
 	}
-	stop()
-	<-ended
+	loads.stop()
+}
+
+// backupLoads are loads on all nodes of a region.
+type backupLoads struct {
+	all  []*backupLoad
+	stop func()
+}
+
+// newBackupLoads begins a load on each node, with game servers on the first.
+func newBackupLoads(t *testing.T, nodes ...*service) *backupLoads {
+	t.Helper()
+	s := nodes[0]
+	fleet := s.newFleet(t)
+	s.newMatchmaker(t, fleet, types.BackfillModeManual)
+	params := s.newCompute(t, fleet, home, "pc")
+	for range 12 {
+		s.launch(t, params, behaviour{})
+	}
+	session := *call(t, s.client().CreateGameSession, &gamelift.CreateGameSessionInput{
+		FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(200)),
+	}).GameSession.GameSessionId
+	s.awaitStatus(t, session, types.GameSessionStatusActive)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	loads := &backupLoads{stop: func() {
+		cancel()
+		running.Wait()
+	}}
+	for i, s := range nodes {
+		l := &backupLoad{service: s, name: fmt.Sprint("node-", i), session: session}
+		loads.all = append(loads.all, l)
+		running.Go(func() { l.run(ctx) })
+	}
+	return loads
+}
+
+// await waits until each load has so much of everything, and returns what was acknowledged until now.
+func (l *backupLoads) await(t *testing.T, least int) (players, placements, aliases []string) {
+	t.Helper()
+	for _, load := range l.all {
+		eventually(t, "more is acknowledged", func() bool {
+			players, placements, aliases := load.acknowledged()
+			return min(len(players), len(placements), len(aliases)) >= least
+		})
+	}
+	for _, load := range l.all {
+		p, q, a := load.acknowledged()
+		players, placements, aliases = append(players, p...), append(placements, q...), append(aliases, a...)
+	}
+	return players, placements, aliases
 }
 
 // holds looks for what was acknowledged, and for what it led to.

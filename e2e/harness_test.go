@@ -40,12 +40,18 @@ type service struct {
 // start runs a service and waits until it answers.
 func start(t *testing.T, change ...func(*muster.Config)) *service {
 	t.Helper()
-	s := &service{T: t, config: testConfig(t), http: &http.Client{Transport: &http.Transport{}}}
+	s := newService(t, change...)
+	s.run()
+	return s
+}
+
+// newService configures a service that does not run yet.
+func newService(t *testing.T, change ...func(*muster.Config)) *service {
+	s := &service{T: t, config: testConfig(t), http: &http.Client{Transport: &http.Transport{}}, stop: func() {}}
 	for _, f := range change {
 		f(&s.config)
 	}
 	s.clock, _ = s.config.Clock.(*clockwork.FakeClock)
-	s.run()
 	t.Cleanup(func() {
 		s.http.CloseIdleConnections()
 		s.stop()
@@ -73,6 +79,11 @@ func fakeTime(c *muster.Config) {
 // on the same port.
 func (s *service) run() {
 	s.Helper()
+	s.begin()()
+}
+
+// begin starts the service; await waits until it answers.
+func (s *service) begin() (await func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
 	s.config.Ready = func(e muster.Endpoints) { ready <- e }
@@ -83,13 +94,16 @@ func (s *service) run() {
 			s.Errorf("the service ended with: %v", err)
 		}
 	})
-	select {
-	case s.Endpoints = <-ready:
-		s.config.Listen = strings.TrimPrefix(s.HTTP, "http://")
-	case err := <-ended:
-		cancel()
-		s.stop = func() {}
-		s.Fatalf("the service did not start: %v", err)
+	return func() {
+		s.Helper()
+		select {
+		case s.Endpoints = <-ready:
+			s.config.Listen = strings.TrimPrefix(s.HTTP, "http://")
+		case err := <-ended:
+			cancel()
+			s.stop = func() {}
+			s.Fatalf("the service did not start: %v", err)
+		}
 	}
 }
 

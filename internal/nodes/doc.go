@@ -5,5 +5,6 @@
 //
 // Messages travel as plain NATS messages, on subjects that begin with "muster":
 // muster.applied.NODE asks whether a node has applied a record, muster.tell.NODE is
-// what a node tells all others, muster.ask.NODE is a question to the node that leads.
+// what a node tells all others, muster.ask.NODE is a question to the node that leads,
+// muster.standstill.NODE tells a node to stand still for a backup.
 package nodes

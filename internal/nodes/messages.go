@@ -37,16 +37,20 @@ const (
 func (n *Nodes) subscribe() (unsubscribe func(), err error) {
 	var working sync.WaitGroup
 	var subs []*nats.Subscription
+	ctx, cancel := context.WithCancel(context.Background())
 	unsubscribe = func() {
+		cancel()
 		for _, s := range subs {
 			_ = s.Unsubscribe() // fails when the connection is closed, which ends it, too
 		}
 		working.Wait()
+		n.stander.end("")
 	}
 	for subject, handle := range map[string]nats.MsgHandler{
-		appliedSubject + n.cfg.Node: n.applied,
-		tellSubject + "*":           n.told,
-		askSubject + n.cfg.Node:     func(m *nats.Msg) { working.Go(func() { n.asked(m) }) },
+		appliedSubject + n.cfg.Node:    n.applied,
+		standstillSubject + n.cfg.Node: func(m *nats.Msg) { n.stander.told(ctx, m) },
+		tellSubject + "*":              n.told,
+		askSubject + n.cfg.Node:        func(m *nats.Msg) { working.Go(func() { n.asked(m) }) },
 	} {
 		s, err := n.cfg.Conn.Subscribe(subject, handle)
 		if err != nil {

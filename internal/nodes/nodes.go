@@ -33,6 +33,8 @@ type Config struct {
 	// before ctx ends. See jetstream.Engine.Lead.
 	Lead func(ctx context.Context, shard int) error
 
+	Journal Journal // what this node writes into
+
 	Clock clockwork.Clock
 	Log   *slog.Logger
 }
@@ -47,6 +49,7 @@ type Nodes struct {
 	cfg     Config
 	node    *cluster.Node
 	plane   *control.Plane
+	stander *stander
 	tenures []chan replica.Tenure
 	open    atomic.Bool // callers are answered by this node
 }
@@ -65,6 +68,10 @@ func Join(ctx context.Context, cfg Config) (*Nodes, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	n.stander = &stander{
+		node: cfg.Node, shards: cfg.Shards, conn: cfg.Conn, clock: cfg.Clock, log: cfg.Log, journal: cfg.Journal,
+		members: n.node.Members, owns: func(shard int) bool { return n.plane.Shard(shard).Holds() },
 	}
 	return n, nil
 }

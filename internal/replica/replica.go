@@ -129,6 +129,14 @@ func (r *Replica[C, M]) setOwner(old, s *shard.Shard[C, M]) {
 // Owned reports whether this process owns the shard at this moment, as far as it knows.
 func (r *Replica[C, M]) Owned() bool { return r.shard() != nil }
 
+// Holds reports whether this process owns the shard at this moment, for certain: nobody else
+// can append. What it has appended stands behind everything of those who owned it before, and
+// its lease has not run out.
+func (r *Replica[C, M]) Holds() bool {
+	s := r.shard()
+	return s != nil && s.Holds()
+}
+
 // Queued is how many requests wait at this moment.
 func (r *Replica[C, M]) Queued() int {
 	if s := r.shard(); s != nil {

@@ -178,3 +178,6 @@ func (s *Shard[C, M]) Rest() *State[M] { return s.rest }
 // before the first recovery, during each further one, and after Run has
 // returned. Requests that come during a recovery wait for its end.
 func (s *Shard[C, M]) Serving() bool { return s.serving.Load() }
+
+// Holds reports whether the shard serves and its owner's lease holds at this moment.
+func (s *Shard[C, M]) Holds() bool { return s.Serving() && (s.cfg.Holds == nil || s.cfg.Holds()) }

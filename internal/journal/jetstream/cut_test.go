@@ -169,7 +169,7 @@ func TestCut(t *testing.T) {
 func TestCutIsConsistent(t *testing.T) {
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
-	const shards = 3
+	const shards = 12
 	var journals []journal.Journal
 	for i := range shards {
 		journals = append(journals, shardJournal(t, e, i))

@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/muster-gg/muster"
+)
+
+// startNodes runs a region on the nodes of a cluster, each on its data directory in dir, and
+// waits until all of them answer.
+func startNodes(t *testing.T, dir string, names ...string) (nodes []*service) {
+	t.Helper()
+	peers := freeAddresses(t, len(names))
+	for i, name := range names {
+		nodes = append(nodes, newService(t, func(c *muster.Config) {
+			c.Data, c.Shards, c.SnapshotEvery = filepath.Join(dir, name), 0, 100
+			c.Cluster.Node, c.Cluster.Listen, c.Cluster.Peers = name, peers[i], peers
+		}))
+	}
+	var ready []func()
+	for _, s := range nodes {
+		ready = append(ready, s.begin())
+	}
+	t.Cleanup(func() { stopNodes(nodes) })
+	for _, await := range ready {
+		await()
+	}
+	return nodes
+}
+
+// stopNodes stops all nodes at once.
+func stopNodes(nodes []*service) {
+	var stopping sync.WaitGroup
+	for _, s := range nodes {
+		stopping.Go(s.stop)
+	}
+	stopping.Wait()
+}
+
+// freeAddresses are some on which nobody listens.
+func freeAddresses(t *testing.T, n int) (free []string) {
+	t.Helper()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		free = append(free, l.Addr().String())
+	}
+	return free
+}
