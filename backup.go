@@ -92,9 +92,10 @@ func writeBackedUp(data string, f backup.File) error {
 	return os.Chmod(path, fs.FileMode(f.Mode).Perm()&0o755) // whatever the mask says
 }
 
-// writeIdentity writes what a data directory is of.
-func writeIdentity(data string, h backup.Header) error {
-	text, err := json.MarshalIndent(identity{Version: h.Layout, Region: h.Region, Account: h.Account, Shards: h.Shards}, "", "  ")
+// writeIdentity writes what a data directory is of. restoration is that of a cluster, or "".
+func writeIdentity(data string, h backup.Header, restoration string) error {
+	of := identity{Version: h.Layout, Region: h.Region, Account: h.Account, Shards: h.Shards, Restoration: restoration}
+	text, err := json.MarshalIndent(of, "", "  ")
 	if err != nil {
 		return err
 	}

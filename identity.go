@@ -19,6 +19,10 @@ type identity struct {
 	Account string `json:"account"`
 	Shards  int    `json:"shards"`
 	Secret  string `json:"secret,omitempty"` // a hash of region.secret; not in the file
+
+	// Restoration names that by which the region of a cluster came from a backup; see
+	// RestoreCluster. Nobody compares it here.
+	Restoration string `json:"restoration,omitempty"`
 }
 
 const layoutVersion = 1

@@ -185,6 +185,9 @@ func (s *service) openJournals(ctx context.Context, own identity) ([]journal.Jou
 	if err != nil {
 		return nil, err
 	}
+	if err := s.restore(ctx, own.Restoration); err != nil {
+		return nil, fmt.Errorf("restore the cluster: %w", err)
+	}
 	if s.history, err = s.engine.History(ctx); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}

@@ -31,6 +31,11 @@ type Restored struct {
 // anything is written; the directory is there when all of it is, and on disk. log may
 // be nil.
 func Restore(ctx context.Context, data, file string, log *slog.Logger) (Restored, error) {
+	return restoreFrom(file, data, func(partial string, from io.Reader) error { return fillData(ctx, partial, from, log) })
+}
+
+// restoreFrom checks a backup, and makes a directory of it. fill fills one beside it.
+func restoreFrom(file, data string, fill func(partial string, from io.Reader) error) (Restored, error) {
 	if err := checkEmpty(data); err != nil {
 		return Restored{}, err
 	}
@@ -46,7 +51,7 @@ func Restore(ctx context.Context, data, file string, log *slog.Logger) (Restored
 	if _, err := from.Seek(0, io.SeekStart); err != nil {
 		return Restored{}, err
 	}
-	return checked, makeData(ctx, data, from, log)
+	return checked, makeData(data, func(partial string) error { return fill(partial, from) })
 }
 
 // CheckBackup reads all of a backup, and says what it holds. The error says what is
@@ -85,8 +90,8 @@ func checkEmpty(data string) error {
 	return nil
 }
 
-// makeData fills a directory beside data, and gives it that name.
-func makeData(ctx context.Context, data string, from io.Reader, log *slog.Logger) (err error) {
+// makeData has a directory beside data filled, and gives it that name.
+func makeData(data string, fill func(partial string) error) (err error) {
 	data, err = filepath.Abs(data)
 	if err != nil {
 		return err
@@ -103,7 +108,7 @@ func makeData(ctx context.Context, data string, from io.Reader, log *slog.Logger
 			err = errors.Join(err, os.RemoveAll(partial))
 		}
 	}()
-	if err := fillData(ctx, partial, from, log); err != nil {
+	if err := fill(partial); err != nil {
 		return err
 	}
 	if err := syncTree(partial); err != nil {
@@ -132,7 +137,7 @@ func fillData(ctx context.Context, data string, from io.Reader, log *slog.Logger
 	if err != nil {
 		return fmt.Errorf("fill the journal: %w", err)
 	}
-	return writeIdentity(data, sum.Header)
+	return writeIdentity(data, sum.Header, "")
 }
 
 // syncTree puts a directory with all that is in it on disk.

@@ -9,9 +9,8 @@ import (
 	"github.com/muster-gg/muster"
 )
 
-// startNodes runs a region on the nodes of a cluster, each on its data directory in dir, and
-// waits until all of them answer.
-func startNodes(t *testing.T, dir string, names ...string) (nodes []*service) {
+// newNodes configures the nodes of a cluster, each with its data directory in dir.
+func newNodes(t *testing.T, dir string, names ...string) (nodes []*service) {
 	t.Helper()
 	peers := freeAddresses(t, len(names))
 	for i, name := range names {
@@ -20,18 +19,23 @@ func startNodes(t *testing.T, dir string, names ...string) (nodes []*service) {
 			c.Cluster.Node, c.Cluster.Listen, c.Cluster.Peers = name, peers[i], peers
 		}))
 	}
+	t.Cleanup(func() { stopNodes(nodes) })
+	return nodes
+}
+
+// runNodes starts nodes at once, and waits until all of them answer.
+func runNodes(t *testing.T, nodes []*service) {
+	t.Helper()
 	var ready []func()
 	for _, s := range nodes {
 		ready = append(ready, s.begin())
 	}
-	t.Cleanup(func() { stopNodes(nodes) })
 	for _, await := range ready {
 		await()
 	}
-	return nodes
 }
 
-// stopNodes stops all nodes at once.
+// stopNodes stops nodes at once.
 func stopNodes(nodes []*service) {
 	var stopping sync.WaitGroup
 	for _, s := range nodes {

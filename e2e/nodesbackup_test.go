@@ -1,6 +1,11 @@
 package e2e
 
 import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +19,8 @@ func TestClusterBackupUnderLoad(t *testing.T) {
 	if _, err := muster.InitCluster(dir, names, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	nodes := startNodes(t, dir, names...)
+	nodes := newNodes(t, dir, names...)
+	runNodes(t, nodes)
 	loads := newBackupLoads(t, nodes...)
 	for i, asked := range nodes[1:] {
 		players, placements, aliases := loads.await(t, 10*(1+i))
@@ -25,4 +31,84 @@ func TestClusterBackupUnderLoad(t *testing.T) {
 		restored.stop()
 	}
 	loads.stop()
+}
+
+// TestRestoreToCluster makes a cluster of the backup of a service alone, though the node that
+// fills it is stopped once, and a service alone of the cluster's backup.
+func TestRestoreToCluster(t *testing.T) {
+	s := start(t)
+	fleet := s.newFleet(t, home, "custom-east")
+	p := s.launch(t, s.newCompute(t, fleet, home, "pc"), behaviour{})
+	session := s.newActiveSession(t, fleet, home)
+	report(t, "accept", p.AcceptPlayerSession(t.Context(), s.join(t, session, "ada")))
+	before := s.everywhere(t, fleet)
+	file := s.backup(t)
+	s.stop()
+
+	dir, names := filepath.Join(t.TempDir(), "cluster"), []string{"n1", "n2", "n3"}
+	if _, err := muster.RestoreCluster(dir, names, file, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	alone := s.config
+	alone.Data = filepath.Join(dir, "n1")
+	if err := muster.Run(t.Context(), alone); err == nil || !strings.Contains(err.Error(), "of a node of a cluster") {
+		t.Errorf("a node's directory, alone: %v", err)
+	}
+	nodes := newNodes(t, dir, names...)
+	others := []func(){nodes[1].begin(), nodes[2].begin()}
+	nodes[0].stopWhen(t, "the region is being filled")
+	nodes[0].run()
+	for _, await := range others {
+		await()
+	}
+	for _, n := range nodes {
+		if after := n.everywhere(t, fleet); after != before || n.AccessKey != s.AccessKey {
+			t.Errorf("before the backup\n%s\non node %s\n%s", before, n.config.Cluster.Node, after)
+		}
+	}
+	nodes[2].join(t, session, "bob")
+	before = nodes[0].everywhere(t, fleet)
+	file = nodes[1].backup(t)
+	stopNodes(nodes)
+	s.config.Data = restore(t, file)
+	s.run()
+	if after := s.everywhere(t, fleet); after != before {
+		t.Errorf("in the cluster\n%s\nalone\n%s", before, after)
+	}
+}
+
+// everywhere is everything, but for the service's own address.
+func (s *service) everywhere(t *testing.T, fleet string) string {
+	return strings.ReplaceAll(s.everything(t, fleet), strings.TrimPrefix(s.HTTP, "http://"), "HOST")
+}
+
+// stopWhen runs the service until it says something that begins so in its log.
+func (s *service) stopWhen(t *testing.T, begins string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	config := s.config
+	var said sync.Once
+	stop := func(line string) {
+		if strings.HasPrefix(line, begins) {
+			said.Do(cancel)
+		}
+	}
+	config.Log = slog.New(&lineHandler{Handler: config.Log.Handler(), heard: stop})
+	if err := muster.Run(ctx, config); ctx.Err() == nil {
+		t.Fatalf("it has ended by itself: %v", err)
+	}
+}
+
+// A lineHandler tells of each message that is logged.
+type lineHandler struct {
+	slog.Handler
+	heard func(message string)
+}
+
+func (h *lineHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
+	h.heard(r.Message)
+	return nil
 }

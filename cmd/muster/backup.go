@@ -24,7 +24,7 @@ func (a *app) backupCommand() *cobra.Command {
 		Short: "Take a backup of a running service",
 		Long: `Take a backup of a whole region into one file, while its service runs. The file shows
 the region as it was at one moment: all that was acknowledged before the command began
-is in it. "muster restore" makes a data directory of it.
+is in it. "muster restore" makes a data directory of it. Of a cluster, ask any node.
 
 The file is checked before it gets its name, and must not exist. It holds the region's
 secret: whoever has it can make access keys and tokens that open the service. Keep it as
@@ -135,7 +135,10 @@ and not before. All of the file is checked first.
 
 Then "muster serve --data DIR" goes on from where the region was, with the same access
 keys, tokens and certificate authority; its region, account and number of shards must be
-those of the backup. The service that the backup was taken of must not run any more.`,
+those of the backup. The service that the backup was taken of must not run any more.
+
+The service runs alone, also when the backup is of a cluster. "muster cluster init --backup"
+makes the data directories of a cluster.`,
 		Example: `  muster restore --data /var/lib/muster region.backup`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -80,17 +80,53 @@ func TestBackupRestoreInspect(t *testing.T) {
 		t.Errorf("there are %v", got)
 	}
 	for _, name := range []string{"region.json", "region.secret", filepath.Join("tls", "ca.pem"), filepath.Join("tls", "ca.key")} {
-		was, err1 := os.ReadFile(filepath.Join(data, name))
-		is, err2 := os.ReadFile(filepath.Join(restored, name))
-		if err1 != nil || err2 != nil || string(was) != string(is) {
-			t.Errorf("%s was %q, is %q: %v, %v", name, was, is, err1, err2)
-		}
+		sameFile(t, filepath.Join(restored, name), filepath.Join(data, name))
 	}
 	expect(t, nil, exitFailure, []string{"restore", "--data", restored, file}, "is not empty")
+	initFromBackup(t, file, data)
 	for _, from := range [][]string{{"--backup", file}, {"--data", restored}} {
 		inspectAll(t, append([]string{"inspect"}, from...))
 	}
 	expect(t, nil, exitOK, []string{"inspect", "--data", data, "--shard", "0", "--at", "end"}, "Location  catalog", "custom-2")
+}
+
+// initFromBackup prepares a cluster that is to begin with a backup of the service that had this data.
+func initFromBackup(t *testing.T, file, data string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "new", "cluster")
+	args := []string{"cluster", "init", "--out", out, "--backup", file, "n1", "n2", "n3"}
+	made := expect(t, nil, exitOK, args, "n1 holds region us-west-2 of account 111122223333", "--region us-west-2 --account 111122223333", "n1 fills the region")
+	if want := filepath.Join(out, "n1") + "\n" + filepath.Join(out, "n2") + "\n" + filepath.Join(out, "n3") + "\n"; made.stdout != want {
+		t.Errorf("made %s", made.stdout)
+	}
+	if got := names(t, filepath.Dir(out)); !slices.Equal(got, []string{"cluster"}) {
+		t.Errorf("there are %v", got)
+	}
+	if got, want := names(t, filepath.Join(out, "n1")), []string{"aws-profile", "region.json", "region.secret", "restore.backup", "tls"}; !slices.Equal(got, want) && !slices.Equal(got, want[1:]) {
+		t.Errorf("the first node has %v", got)
+	}
+	if got := names(t, filepath.Join(out, "n3")); !slices.Equal(got, []string{"region.json", "region.secret", "tls"}) {
+		t.Errorf("another node has %v", got)
+	}
+	sameFile(t, filepath.Join(out, "n1", "restore.backup"), file)
+	for _, node := range []string{"n1", "n2", "n3"} {
+		sameFile(t, filepath.Join(out, node, "region.json"), filepath.Join(out, "n1", "region.json"))
+		for _, name := range []string{"region.secret", filepath.Join("tls", "ca.pem"), filepath.Join("tls", "ca.key")} {
+			sameFile(t, filepath.Join(out, node, name), filepath.Join(data, name))
+		}
+	}
+	expect(t, nil, exitFailure, args, "is not empty")
+	expect(t, nil, exitFailure, []string{"cluster", "init", "--out", out + "2", "--backup", file, "n1", "n1"}, "named twice")
+}
+
+// sameFile compares two files.
+func sameFile(t *testing.T, one, other string) {
+	t.Helper()
+	is, err1 := os.ReadFile(one)
+	want, err2 := os.ReadFile(other)
+	if err1 != nil || err2 != nil || string(is) != string(want) {
+		t.Errorf("%s and %s differ: %v, %v", one, other, err1, err2)
+	}
 }
 
 // inspectAll asks for lists, events and states.
@@ -178,6 +214,7 @@ func TestDamagedBackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		expect(t, nil, exitFailure, []string{"restore", "--data", target, file}, c.want, file)
+		expect(t, nil, exitFailure, []string{"cluster", "init", "--out", target, "--backup", file, "n1"}, c.want, file)
 		expect(t, nil, exitFailure, []string{"inspect", "--backup", file}, c.want, file)
 		expect(t, environ, exitFailure, []string{"backup", file + ".2"}, c.want)
 		if got := names(t, filepath.Dir(target)); len(got) > 0 {

@@ -54,7 +54,7 @@ type External struct {
 
 // Errors of a directory that is opened as what it is not.
 var (
-	ErrAlone     = errors.New("the data directory is that of a node that ran alone: make a backup of it with that configuration, and restore it to the cluster")
+	ErrAlone     = errors.New("the data directory is that of a node that ran alone: make a backup of it with that configuration, and begin the cluster with it (muster cluster init --backup)")
 	ErrClustered = errors.New("the data directory is that of a node of a cluster, and holds nothing that is whole without the others")
 )
 
@@ -304,20 +304,29 @@ func (e *Engine) Replicas() int { return e.cfg.replicas() }
 // agreement is the bucket of what the nodes agree on.
 const agreement = "muster-region"
 
-// Agree gives what the first caller in the cluster has said about a subject: the value of
-// this call, if that is the first. It waits until the cluster has gathered.
-func (e *Engine) Agree(ctx context.Context, subject string, value []byte) ([]byte, error) {
-	return gather(ctx, e, "bucket "+agreement, func(ctx context.Context) ([]byte, error) {
+// Agreement is where the nodes say what all of them must know. A value that is read there may
+// be older than the newest. It waits until the cluster has gathered.
+func (e *Engine) Agreement(ctx context.Context) (jetstream.KeyValue, error) {
+	return gather(ctx, e, "bucket "+agreement, func(ctx context.Context) (jetstream.KeyValue, error) {
 		bucket, err := e.js.KeyValue(ctx, agreement)
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			bucket, err = e.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 				Bucket: agreement, Description: "what all nodes agree on", Replicas: e.cfg.replicas(),
 			})
 		}
-		if err != nil {
-			return nil, err
-		}
-		if _, err = bucket.Create(ctx, subject, value); !errors.Is(err, jetstream.ErrKeyExists) {
+		return bucket, err
+	})
+}
+
+// Agree gives what the first caller in the cluster has said about a subject: the value of
+// this call, if that is the first.
+func (e *Engine) Agree(ctx context.Context, subject string, value []byte) ([]byte, error) {
+	bucket, err := e.Agreement(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return gather(ctx, e, subject, func(ctx context.Context) ([]byte, error) {
+		if _, err := bucket.Create(ctx, subject, value); !errors.Is(err, jetstream.ErrKeyExists) {
 			return value, err
 		}
 		said, err := bucket.Get(ctx, subject)

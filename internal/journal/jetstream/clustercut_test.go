@@ -73,7 +73,13 @@ func TestClusterCut(t *testing.T) {
 		if got := contents(t, c, inFillRegion); got != want {
 			t.Errorf("it has become\n%s, and was\n%s", got, want)
 		}
-		fill(t, to.nodes[0], c, inFillRegion)
+		fill(t, to.nodes[0], c, inFillRegion) // by a node that is lost then
+		if err := to.nodes[1].CheckEmpty(t.Context(), inFillRegion); err == nil {
+			t.Error("what was filled is empty")
+		}
+		check(t, to.nodes[1].Clear(t.Context(), inFillRegion))
+		check(t, to.nodes[1].CheckEmpty(t.Context(), inFillRegion))
+		fill(t, to.nodes[1], c, inFillRegion)
 		c.Close()
 		saveSnapshot(t, j, 12)
 		if n := jetstream.Messages(t, from.nodes[0], "MUSTER_SHARD_0"); n != 0 {

@@ -166,7 +166,7 @@ func (c *cut) snapshots(ctx context.Context, shard int, newest uint64) (stream j
 }
 
 func (c *cut) store(shard int) snapshots {
-	return snapshots{engine: c.engine, bucket: fmt.Sprintf("muster-shard-%d", shard)}
+	return snapshots{engine: c.engine, bucket: bucketName(shard)}
 }
 
 // Snapshot reads each candidate once, as LoadSnapshot does.

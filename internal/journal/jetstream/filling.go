@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -36,6 +38,47 @@ func (e *Engine) Filling() (journal.Filling, error) {
 		return nil, err
 	}
 	return &filling{engine: e, js: js}, nil
+}
+
+// regionStreams are all streams of a region.
+func regionStreams(shards int) []string {
+	names := []string{historyStream, feedStream}
+	for i := range shards {
+		names = append(names, streamName(i), "OBJ_"+bucketName(i))
+	}
+	return names
+}
+
+// CheckEmpty checks that there is nothing of a region with this many shards.
+func (e *Engine) CheckEmpty(ctx context.Context, shards int) error {
+	for _, name := range regionStreams(shards) {
+		d := end{name: name}
+		if err := d.find(ctx, e); err != nil {
+			return err
+		}
+		if err := d.look(ctx, e, 0); err != nil {
+			return err
+		}
+		if d.last > 0 {
+			return fmt.Errorf("the journals hold a region already: stream %s has had %d messages", name, d.last)
+		}
+	}
+	return nil
+}
+
+// Clear removes all that there is of a region with this many shards. No journal of it may be
+// open.
+func (e *Engine) Clear(ctx context.Context, shards int) error {
+	for _, name := range regionStreams(shards) {
+		_, err := patiently(ctx, e, func(ctx context.Context) (none struct{}, err error) { return none, e.js.DeleteStream(ctx, name) })
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("remove stream %s: %w", name, err)
+		}
+		if err := os.Remove(e.markFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 func (f *filling) Shard(ctx context.Context, shard int, seq uint64, snapshot io.Reader) (journal.Row, error) {

@@ -28,6 +28,9 @@ type shardJournal struct {
 
 func streamName(shard int) string { return fmt.Sprintf("MUSTER_SHARD_%d", shard) }
 
+// bucketName is the object store of a shard's snapshots.
+func bucketName(shard int) string { return fmt.Sprintf("muster-shard-%d", shard) }
+
 // Journal opens the journal of a shard, and makes it when there is none.
 func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error) {
 	subject := fmt.Sprintf("muster.shard.%d", shard)
@@ -48,7 +51,7 @@ func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error
 	if err != nil {
 		return nil, err
 	}
-	bucket := fmt.Sprintf("muster-shard-%d", shard)
+	bucket := bucketName(shard)
 	saved, err := e.mark("OBJ_" + bucket)
 	if err != nil {
 		return nil, err

@@ -45,13 +45,15 @@ func (e *Engine) mark(stream string) (*mark, error) {
 	if m := e.marks[stream]; m != nil {
 		return m, nil
 	}
-	m := &mark{log: e.cfg.Log, path: filepath.Join(e.cfg.Dir, stream+".last")}
+	m := &mark{log: e.cfg.Log, path: e.markFile(stream)}
 	if err := m.open(); err != nil {
 		return nil, fmt.Errorf("open the mark of stream %s: %w", stream, err)
 	}
 	e.marks[stream] = m
 	return m, nil
 }
+
+func (e *Engine) markFile(stream string) string { return filepath.Join(e.cfg.Dir, stream+".last") }
 
 func (m *mark) open() (err error) {
 	if m.file, err = os.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
