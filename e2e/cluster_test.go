@@ -1,14 +1,10 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,87 +12,45 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster"
-	"github.com/muster-gg/muster/e2e/child"
 )
 
 // startCluster runs three nodes in this process, behind a balancer that sends every
 // request, and every socket, to the next one. Whoever uses the service uses all of them.
 func startCluster(t *testing.T, change ...func(*muster.Config)) *service {
 	t.Helper()
-	return startNodes(t, clusterConfigs(t, 3, change...))
-}
-
-func startNodes(t *testing.T, configs []muster.Config) *service {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	group, ctx := errgroup.WithContext(ctx)
-	ready := make(chan muster.Endpoints, len(configs))
-	for _, c := range configs {
-		c.Ready = func(e muster.Endpoints) { ready <- e }
-		group.Go(func() error { return muster.Run(ctx, c) })
-	}
-	stop := sync.OnceFunc(func() {
-		cancel()
-		if err := group.Wait(); err != nil {
-			t.Errorf("a node ended with: %v", err)
-		}
-	})
-	t.Cleanup(stop)
-	var nodes []*url.URL
-	s := &service{T: t, config: configs[0], http: &http.Client{Transport: &http.Transport{}}, stop: stop}
-	for range configs {
-		s.Endpoints = receive(t, "a node gets ready", ready)
-		node, err := url.Parse(s.HTTP)
-		if err != nil {
-			t.Fatal(err)
-		}
-		nodes = append(nodes, node)
-	}
+	nodes := initNodes(t, 3, change...)
+	runNodes(t, nodes)
+	s := *nodes[0]
 	s.HTTP = balance(t, nodes)
-	s.WS = "ws" + s.HTTP[len("http"):]
-	t.Cleanup(s.http.CloseIdleConnections)
-	return s
+	s.WS = "ws" + strings.TrimPrefix(s.HTTP, "http")
+	return &s
 }
 
-// clusterConfigs are the settings of some nodes.
-func clusterConfigs(t *testing.T, nodes int, change ...func(*muster.Config)) (configs []muster.Config) {
+// initNodes prepares nodes that do not run yet.
+func initNodes(t *testing.T, n int, change ...func(*muster.Config)) []*service {
 	t.Helper()
-	dir, random := t.TempDir(), rand.New(rand.NewPCG(rand.Uint64(), 0))
+	dir := t.TempDir()
 	var names []string
-	for i := range nodes {
+	for i := range n {
 		names = append(names, fmt.Sprint("n", i+1))
 	}
 	if _, err := muster.InitCluster(dir, names, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	var routes []string
-	for _, name := range names {
-		c := testConfig(t)
-		c.Data, c.Cluster.Node, c.Cluster.Listen, c.Shards = filepath.Join(dir, name), name, child.FreeAddress(t, random), 0
-		routes = append(routes, c.Cluster.Listen)
-		for _, f := range change {
-			f(&c)
-		}
-		configs = append(configs, c)
-	}
-	for i := range configs {
-		configs[i].Cluster.Peers = routes
-	}
-	return configs
+	return newNodes(t, dir, names, change...)
 }
 
 // balance sends requests to nodes in turn. What was signed for the balancer stays so.
-func balance(t *testing.T, nodes []*url.URL) (address string) {
+func balance(t *testing.T, nodes []*service) (address string) {
 	var next atomic.Uint64
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
 			node := nodes[next.Add(1)%uint64(len(nodes))]
-			r.Out.URL.Scheme, r.Out.URL.Host = node.Scheme, node.Host
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", strings.TrimPrefix(node.HTTP, "http://")
 			r.Out.Host = r.In.Host
 		},
 	})
@@ -162,12 +116,12 @@ func TestClusterExplains(t *testing.T) {
 // A node whose directory is of another region is not let in.
 func TestClusterRefusesStrangers(t *testing.T) {
 	t.Parallel()
-	configs := clusterConfigs(t, 4)
-	stranger := configs[3]
-	for i := range configs { // who begins a cluster waits for all that it names
-		configs[i].Cluster.Peers = configs[i].Cluster.Peers[:3]
+	nodes := initNodes(t, 4)
+	for _, n := range nodes[:3] { // who begins a cluster waits for all that it names
+		n.config.Cluster.Peers = n.config.Cluster.Peers[:3]
 	}
-	startNodes(t, configs[:3])
+	runNodes(t, nodes[:3])
+	stranger := nodes[3].config
 	stranger.Region = "eu-west-1"
 	if err := muster.Run(t.Context(), stranger); err == nil || !strings.Contains(err.Error(), testRegion) || !strings.Contains(err.Error(), "eu-west-1") {
 		t.Errorf("got %v", err)

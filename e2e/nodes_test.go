@@ -10,14 +10,14 @@ import (
 )
 
 // newNodes configures the nodes of a cluster, each with its data directory in dir.
-func newNodes(t *testing.T, dir string, names ...string) (nodes []*service) {
+func newNodes(t *testing.T, dir string, names []string, change ...func(*muster.Config)) (nodes []*service) {
 	t.Helper()
 	peers := freeAddresses(t, len(names))
 	for i, name := range names {
-		nodes = append(nodes, newService(t, func(c *muster.Config) {
+		nodes = append(nodes, newService(t, append([]func(*muster.Config){func(c *muster.Config) {
 			c.Data, c.Shards, c.SnapshotEvery = filepath.Join(dir, name), 0, 100
 			c.Cluster.Node, c.Cluster.Listen, c.Cluster.Peers = name, peers[i], peers
-		}))
+		}}, change...)...))
 	}
 	t.Cleanup(func() { stopNodes(nodes) })
 	return nodes

@@ -19,7 +19,7 @@ func TestClusterBackupUnderLoad(t *testing.T) {
 	if _, err := muster.InitCluster(dir, names, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	nodes := newNodes(t, dir, names...)
+	nodes := newNodes(t, dir, names)
 	runNodes(t, nodes)
 	loads := newBackupLoads(t, nodes...)
 	for i, asked := range nodes[1:] {
@@ -54,7 +54,7 @@ func TestRestoreToCluster(t *testing.T) {
 	if err := muster.Run(t.Context(), alone); err == nil || !strings.Contains(err.Error(), "of a node of a cluster") {
 		t.Errorf("a node's directory, alone: %v", err)
 	}
-	nodes := newNodes(t, dir, names...)
+	nodes := newNodes(t, dir, names)
 	others := []func(){nodes[1].begin(), nodes[2].begin()}
 	nodes[0].stopWhen(t, "the region is being filled")
 	nodes[0].run()
