@@ -14,11 +14,13 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -31,10 +33,18 @@ const connections = 64
 type load struct {
 	protocol          wire.Protocol
 	operation         string
-	address           string // host:port
+	addresses         []string // host:port of each node; the connections are spread over them
 	accessKey, secret string
 	body              func(dst []byte, call int) []byte // appends the body of a call
 	first             int                               // the number of the first call of the next run
+}
+
+// reach has the load go to the nodes of a region.
+func (l *load) reach(nodes ...muster.Endpoints) {
+	l.accessKey, l.secret, l.addresses = nodes[0].AccessKey, nodes[0].SecretKey, nil
+	for _, e := range nodes {
+		l.addresses = append(l.addresses, strings.TrimPrefix(e.HTTP, "http://"))
+	}
 }
 
 // A measure is what a load came to.
@@ -78,12 +88,13 @@ func (l *load) over(tb testing.TB, connections, n int) measure {
 	times := make([]time.Duration, n)
 	all := make([]*client, connections)
 	for i := range all {
-		conn, err := net.Dial("tcp", l.address)
+		address := l.addresses[i%len(l.addresses)]
+		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		defer conn.Close()
-		all[i] = l.newClient(conn)
+		all[i] = l.newClient(address, conn)
 	}
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -116,6 +127,7 @@ func (l *load) over(tb testing.TB, connections, n int) measure {
 // A client makes one call after the other over one connection.
 type client struct {
 	*load
+	address string
 	conn    net.Conn
 	read    *bufio.Reader
 	mac     hash.Hash // keyed for today
@@ -129,11 +141,11 @@ type client struct {
 	scope   string
 }
 
-// newClient makes a client of a connection, or without one a client that only
-// composes requests.
-func (l *load) newClient(conn net.Conn) *client {
+// newClient makes a client of a connection to an address, or without one a client that
+// only composes requests.
+func (l *load) newClient(address string, conn net.Conn) *client {
 	now := time.Now().UTC()
-	c := &client{load: l, conn: conn, sha: sha256.New(), date: now.Format("20060102T150405Z")}
+	c := &client{load: l, address: address, conn: conn, sha: sha256.New(), date: now.Format("20060102T150405Z")}
 	if conn != nil {
 		c.read = bufio.NewReaderSize(conn, 16<<10)
 	}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -96,10 +95,10 @@ func (r reservation) open(tb testing.TB, n int) *contest {
 	dir := tb.TempDir()
 	l, sessions := r.prepare(tb, dir, n)
 	e, stop := start(tb, dir)
-	l.address, l.accessKey, l.secret = strings.TrimPrefix(e.HTTP, "http://"), e.AccessKey, e.SecretKey
+	l.reach(e)
 	peer := *l
-	var stopBare func()
-	peer.address, stopBare = r.startBare(tb, sessions[0])
+	address, stopBare := r.startBare(tb, sessions[0])
+	peer.addresses = []string{address}
 	l.run(tb, warm) // derives the signing keys and fills the pools
 	peer.run(tb, warm)
 	l.first = warm

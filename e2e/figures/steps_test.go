@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -56,12 +55,12 @@ func (r reservation) alone(b *testing.B) {
 	dir := b.TempDir()
 	l, sessions := r.prepare(b, dir, b.N)
 	e, stop := start(b, dir)
-	l.address, l.accessKey, l.secret = strings.TrimPrefix(e.HTTP, "http://"), e.AccessKey, e.SecretKey
+	l.reach(e)
 	l.over(b, 1, warm)
 	l.first = warm
 	peer := *l
-	var stopBare func()
-	peer.address, stopBare = r.startBare(b, sessions[0])
+	address, stopBare := r.startBare(b, sessions[0])
+	peer.addresses = []string{address}
 	defer stopBare()
 	b.StartTimer()
 	m := l.over(b, 1, b.N)
@@ -90,9 +89,9 @@ const (
 // them need a control plane with so many game sessions, 8 calls of 25 for each.
 func (r reservation) steps(tb testing.TB, sessions int) []step {
 	session := arn.GameSession(testRegion, stepFleet, location, stepSession)
-	l := &load{protocol: r.protocol, operation: r.operation(), address: "127.0.0.1:9080", accessKey: stepKey, secret: stepSecret}
+	l := &load{protocol: r.protocol, operation: r.operation(), accessKey: stepKey, secret: stepSecret}
 	l.body = func(dst []byte, call int) []byte { return r.appendBody(dst, session, call) }
-	c := l.newClient(nil)
+	c := l.newClient("127.0.0.1:9080", nil)
 	c.compose(0)
 	body := c.payload
 	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.request)))
