@@ -80,7 +80,7 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 	tools/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: ## measure the figures beside their ceilings, in about 17 minutes, and say what moved; see docs/benchmarks.md
+bench: ## measure the figures beside their ceilings, in about 19 minutes, and say what moved; see docs/benchmarks.md
 	$(GO) run ./e2e/figures/table $(BENCHFLAGS)
 
 .PHONY: bench-accept

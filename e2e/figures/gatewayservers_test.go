@@ -46,10 +46,15 @@ func openGameServers(ctx context.Context, e muster.Endpoints, n int) (*gameServe
 	if err := s.openFleet(ctx, api); err != nil {
 		return nil, err
 	}
+	return s, s.addTo(ctx, api, location, n)
+}
+
+// addTo has n game servers wait in a location of the fleet.
+func (s *gameServers) addTo(ctx context.Context, api *gamelift.Client, location string, n int) error {
 	var group errgroup.Group
 	for i := range (n + perHost - 1) / perHost {
 		group.Go(func() error {
-			on, err := s.register(ctx, api, computeName(i))
+			on, err := s.register(ctx, api, location, location+"-"+computeName(i))
 			for range min(perHost, n-i*perHost) {
 				if err == nil {
 					err = s.add(ctx, on)
@@ -58,7 +63,7 @@ func openGameServers(ctx context.Context, e muster.Endpoints, n int) (*gameServe
 			return err
 		})
 	}
-	return s, group.Wait()
+	return group.Wait()
 }
 
 func (s *gameServers) openFleet(ctx context.Context, api *gamelift.Client) error {
@@ -75,7 +80,7 @@ func (s *gameServers) openFleet(ctx context.Context, api *gamelift.Client) error
 	return err
 }
 
-func (s *gameServers) register(ctx context.Context, api *gamelift.Client, name string) (on hostCompute, err error) {
+func (s *gameServers) register(ctx context.Context, api *gamelift.Client, location, name string) (on hostCompute, err error) {
 	_, err = api.RegisterCompute(ctx, &gamelift.RegisterComputeInput{
 		FleetId: &s.fleet, ComputeName: &name, Location: aws.String(location), IpAddress: aws.String("127.0.0.1"),
 	})

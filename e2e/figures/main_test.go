@@ -24,7 +24,7 @@ type role func(orders *json.Decoder, answer func(any) error) error
 
 var roles = map[string]role{
 	"service": serveMuster, "bare": serveBare, "generator": generate,
-	"gateway": serveGateway, "polling": servePolling, "callers": callGateways,
+	"node": serveNode, "gateway": serveGateway, "polling": servePolling, "callers": callGateways,
 }
 
 func TestMain(m *testing.M) {
@@ -80,19 +80,41 @@ func play(tb testing.TB, name string) *player {
 // order gives an order and reads the answer.
 func (p *player) order(order, answer any) {
 	p.tb.Helper()
+	p.tell(order)
+	p.hear(answer)
+}
+
+// tell gives an order, whose answer is to be heard.
+func (p *player) tell(order any) {
+	p.tb.Helper()
 	line, err := json.Marshal(order)
 	if err == nil {
 		_, err = p.orders.Write(append(line, '\n'))
 	}
-	if err == nil {
-		line, err = p.answers.ReadBytes('\n')
+	if err != nil {
+		p.tb.Fatal(err)
 	}
+}
+
+// hear reads the answer to an order.
+func (p *player) hear(answer any) {
+	p.tb.Helper()
+	line, err := p.answers.ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, answer)
 	}
 	if err != nil {
 		p.tb.Fatal(err)
 	}
+}
+
+// kill ends the process at once.
+func (p *player) kill() {
+	p.tb.Helper()
+	if err := p.command.Process.Kill(); err != nil {
+		p.tb.Error(err)
+	}
+	_ = p.command.Wait() // says that it was killed
 }
 
 // end ends the process and waits until it has tidied up.

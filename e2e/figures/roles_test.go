@@ -17,26 +17,41 @@ import (
 // serveMuster plays the service. Its only order is the data directory; it
 // answers with its endpoints.
 func serveMuster(orders *json.Decoder, answer func(any) error) error {
-	return serveConfigured(figureConfig(), orders, answer)
+	config := figureConfig()
+	return serveConfigured(&config, &config.Data, orders, answer)
 }
 
 // serveGateway plays the service with its session gateway.
 func serveGateway(orders *json.Decoder, answer func(any) error) error {
 	config := figureConfig()
 	config.Gateway.Listen, config.Gateway.AccessLog = "127.0.0.1:0", "off"
-	return serveConfigured(config, orders, answer)
+	return serveConfigured(&config, &config.Data, orders, answer)
 }
 
-func serveConfigured(config muster.Config, orders *json.Decoder, answer func(any) error) error {
+// A nodeOrder says which node of a region a service is, or that it is alone.
+type nodeOrder struct {
+	Data    *string
+	Cluster *muster.ClusterConfig
+}
+
+// serveNode plays a node of a region. It answers its only order with its endpoints.
+func serveNode(orders *json.Decoder, answer func(any) error) error {
+	config := figureConfig()
+	config.Shards = nodeShards
+	return serveConfigured(&config, &nodeOrder{&config.Data, &config.Cluster}, orders, answer)
+}
+
+// serveConfigured plays a service. Its only order fills in what the configuration lacks.
+func serveConfigured(config *muster.Config, lacking any, orders *json.Decoder, answer func(any) error) error {
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if err := orders.Decode(&config.Data); err != nil {
+	if err := orders.Decode(lacking); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ready, ended := make(chan muster.Endpoints, 1), make(chan error, 1)
 	config.Ready = func(e muster.Endpoints) { ready <- e }
-	go func() { ended <- muster.Run(ctx, config) }()
+	go func() { ended <- muster.Run(ctx, *config) }()
 	select {
 	case e := <-ready:
 		err := answer(e)

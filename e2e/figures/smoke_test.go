@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/wire"
 )
 
 // TestReservations runs the code of BenchmarkReservations with a few calls.
@@ -120,5 +121,20 @@ func TestReplay(t *testing.T) {
 	j := recorded(t, 2)
 	for range 2 {
 		must(t, replay(t.Context(), j, 1))
+	}
+}
+
+// TestNodes runs the code of BenchmarkNodes with a few calls.
+func TestNodes(t *testing.T) {
+	const calls = 30
+	r := openRegions(t)
+	defer r.end()
+	r.prepare(reservation{wire.JSON, 1}, 3*calls, r.three.shards(nodeShards/3))
+	three, one := r.together(calls)
+	other, owner, alone := r.forwarded(calls)
+	for of, got := range map[string]nodesSample{"three": three, "one": one, "other": other, "owner": owner, "alone": alone} {
+		if got.rate <= 0 || got.cpu <= 0 || got.allocs <= 0 || got.p50 <= 0 || got.p99 < got.p50 || got.perRecord <= 0 {
+			t.Errorf("%s: got %+v", of, got)
+		}
 	}
 }

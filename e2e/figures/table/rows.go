@@ -89,6 +89,20 @@ func reservations(work, benchmark string, players float64, goals ...goal) row {
 	}
 }
 
+// threeNodes is a row of calls that three nodes of one region answer.
+func threeNodes(work, benchmark string) row {
+	return row{
+		work: work, benchmark: "Nodes/together/" + benchmark, figure: rate("rate/s", 25), goals: []goal{{ratioTo("of-one"), true, 0.3}},
+		allocs: "allocations/op", cpu: "cpu-µs/op",
+		peers: []peer{oneNode(rate("one-rate/s", 25))},
+	}
+}
+
+// oneNode is the peer that serves a region alone.
+func oneNode(figure value) peer {
+	return peer{"one node, the same calls", figure, "of-one", "of-one-by-cpu", "one-allocations/op", "one-cpu-µs/op"}
+}
+
 // sockets is a row over the sockets of server processes.
 func sockets(work, benchmark string, g goal) row {
 	peerFigure, ratio := rate("bare-rate/s", 1), "of-bare"
@@ -141,7 +155,7 @@ func alone(work, benchmark, cpu string, g goal) row {
 	return row{work: work, benchmark: benchmark, figure: g.of, goals: []goal{g}, cpu: cpu}
 }
 
-// runs is the table. The runs are made one after the other, in about seventeen minutes.
+// runs is the table. The runs are made one after the other, in about nineteen minutes.
 var runs = []run{
 	{
 		name: "player sessions over HTTP", pattern: "Reservations", operations: 60_000, rows: []row{
@@ -150,6 +164,22 @@ var runs = []run{
 			reservations("CreatePlayerSession, JSON", "CreatePlayerSession/json", 1),
 			reservations("CreatePlayerSession, CBOR", "CreatePlayerSession/cbor", 1),
 		},
+	},
+	{
+		name: "three nodes", pattern: "Nodes/together", operations: 18_000, rows: []row{
+			threeNodes("three nodes on the same cores: CreatePlayerSessions, 25 players, in 3 shards", "3"),
+			threeNodes("three nodes on the same cores: CreatePlayerSessions, 25 players, in 12 shards", "12"),
+		},
+	},
+	{
+		name: "a call across nodes", pattern: "Nodes/forwarded", operations: 3000, rows: []row{{
+			work: "CreatePlayerSession of a node that does not own the shard, one after the other, p50", benchmark: "Nodes/forwarded", figure: ms("p50-ms"),
+			allocs: "allocations/op", cpu: "cpu-µs/op",
+			peers: []peer{
+				{"the node that owns it", ms("owner-p50-ms"), "of-owner", "of-owner-by-cpu", "owner-allocations/op", "owner-cpu-µs/op"},
+				oneNode(ms("one-p50-ms")),
+			},
+		}},
 	},
 	{
 		name: "game sessions at saturation", pattern: "Sockets/sessions$", operations: idlePool, rows: []row{
