@@ -43,6 +43,14 @@ func (c *CLI) Run(args ...string) ([]byte, error) {
 	return stdout.Bytes(), nil
 }
 
+// Bash makes a process of bash that runs a script in which the command aws is this CLI.
+func (c *CLI) Bash(ctx context.Context, script string) *exec.Cmd {
+	aws := fmt.Sprintf("aws() { %q -m awscli \"$@\"; }\n", c.program)
+	command := exec.CommandContext(ctx, "bash", "-c", aws+script)
+	command.Env = c.environ
+	return command
+}
+
 // Call implements Caller. It asks for one page, as the other clients do.
 func (c *CLI) Call(operation string, params, result any) error {
 	request := []byte("{}")
