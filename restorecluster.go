@@ -11,9 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	natsjs "github.com/nats-io/nats.go/jetstream"
-
 	"github.com/muster-gg/muster/internal/backup"
+	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
 
 // backupFile is the backup in the data directory of the node that fills its cluster with it.
@@ -91,7 +90,7 @@ func (s *service) restore(ctx context.Context, id string) error {
 		}
 		return nil
 	}
-	bucket, err := s.engine.Agreement(ctx)
+	agreed, err := s.engine.Agreement(ctx)
 	if err != nil {
 		return err
 	}
@@ -101,7 +100,7 @@ func (s *service) restore(ctx context.Context, id string) error {
 	}
 	var reported time.Time
 	for {
-		now, revision, err := s.restoration(ctx, bucket)
+		now, revision, err := s.restoration(ctx, agreed)
 		switch {
 		case err != nil: // no leader, perhaps
 		case id == "" && (revision == 0 || now.Done):
@@ -111,7 +110,7 @@ func (s *service) restore(ctx context.Context, id string) error {
 		case id != "" && revision > 0 && id != now.ID:
 			return errors.New("the cluster was restored in another way than this node's data directory was made for: prepare all nodes together, on new directories")
 		case has && (revision == 0 || now.Node == s.cfg.Cluster.Node):
-			return s.fill(ctx, bucket, revision, restoration{ID: id, Node: s.cfg.Cluster.Node})
+			return s.fill(ctx, agreed, revision, restoration{ID: id, Node: s.cfg.Cluster.Node})
 		}
 		if s.cfg.Clock.Since(reported) >= restoreReport {
 			reported = s.cfg.Clock.Now()
@@ -126,24 +125,22 @@ func (s *service) restore(ctx context.Context, id string) error {
 }
 
 // restoration looks how far it has come. The revision is 0 when it has not begun.
-func (s *service) restoration(ctx context.Context, bucket natsjs.KeyValue) (now restoration, revision uint64, err error) {
-	entry, err := bucket.Get(ctx, restorationKey)
-	if errors.Is(err, natsjs.ErrKeyNotFound) {
-		return now, 0, nil
-	}
-	if err != nil {
+func (s *service) restoration(ctx context.Context, agreed *jetstream.Agreement) (now restoration, revision uint64, err error) {
+	text, revision, err := agreed.Read(ctx, restorationKey)
+	if err != nil || revision == 0 {
 		return now, 0, err
 	}
-	return now, entry.Revision(), json.Unmarshal(entry.Value(), &now)
+	err = json.Unmarshal(text, &now)
+	return now, revision, err
 }
 
 // fill fills the region, from the beginning also when an earlier attempt was interrupted.
-func (s *service) fill(ctx context.Context, bucket natsjs.KeyValue, revision uint64, r restoration) (err error) {
+func (s *service) fill(ctx context.Context, agreed *jetstream.Agreement, revision uint64, r restoration) (err error) {
 	begun, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if revision, err = s.beginFilling(ctx, bucket, revision, begun); err != nil {
+	if revision, err = s.beginFilling(ctx, agreed, revision, begun); err != nil {
 		return err
 	}
 	s.cfg.Log.Info("the region is being filled from the backup; the other nodes wait")
@@ -156,7 +153,7 @@ func (s *service) fill(ctx context.Context, bucket natsjs.KeyValue, revision uin
 	if err != nil {
 		return err
 	}
-	if _, err := bucket.Update(ctx, restorationKey, done, revision); err != nil {
+	if _, err := agreed.Write(ctx, restorationKey, done, revision); err != nil {
 		return err
 	}
 	s.cfg.Log.Info("the region is filled from the backup", "taken", sum.Header.Taken, "records", sum.Records, "history", sum.Entries, "events", sum.Events)
@@ -164,14 +161,14 @@ func (s *service) fill(ctx context.Context, bucket natsjs.KeyValue, revision uin
 }
 
 // beginFilling makes the region empty, and nobody else fill it.
-func (s *service) beginFilling(ctx context.Context, bucket natsjs.KeyValue, revision uint64, begun []byte) (uint64, error) {
+func (s *service) beginFilling(ctx context.Context, agreed *jetstream.Agreement, revision uint64, begun []byte) (uint64, error) {
 	if revision == 0 {
 		if err := s.engine.CheckEmpty(ctx, s.cfg.Shards); err != nil {
 			return 0, err
 		}
-		return bucket.Create(ctx, restorationKey, begun)
+		return agreed.Write(ctx, restorationKey, begun, 0)
 	}
-	revision, err := bucket.Update(ctx, restorationKey, begun, revision) // what was read may be old: it may be done
+	revision, err := agreed.Write(ctx, restorationKey, begun, revision) // what was read may be old: it may be done
 	if err != nil {
 		return 0, err
 	}

@@ -171,9 +171,32 @@ func withSelf(peers []string, host, listen string) []string {
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		_, port, _ := net.SplitHostPort(listen) // was parsed before
+		if slices.ContainsFunc(peers, func(peer string) bool { return isHere(peer, port) }) {
+			return peers
+		}
 		listen = net.JoinHostPort("127.0.0.1", port)
 	}
 	return append(slices.Clone(peers), listen)
+}
+
+// isHere reports whether an address is this port of this host, as far as names tell.
+func isHere(address, port string) bool {
+	host, p, err := net.SplitHostPort(address)
+	if err != nil || p != port {
+		return false
+	}
+	ips, err := net.LookupIP(host)
+	if err != nil {
+		return false
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && slices.ContainsFunc(ips, n.IP.Equal)
+	})
 }
 
 // routeTLS is the configuration of both sides of a connection between nodes.
@@ -300,42 +323,3 @@ func (e *Engine) JetStream() jetstream.JetStream { return e.js }
 
 // Replicas is on how many nodes each stream of the engine is kept.
 func (e *Engine) Replicas() int { return e.cfg.replicas() }
-
-// agreement is the bucket of what the nodes agree on.
-const agreement = "muster-region"
-
-// Agreement is where the nodes say what all of them must know. A value that is read there may
-// be older than the newest. It waits until the cluster has gathered.
-func (e *Engine) Agreement(ctx context.Context) (jetstream.KeyValue, error) {
-	return gather(ctx, e, "bucket "+agreement, func(ctx context.Context) (jetstream.KeyValue, error) {
-		bucket, err := e.js.KeyValue(ctx, agreement)
-		if errors.Is(err, jetstream.ErrBucketNotFound) {
-			bucket, err = e.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-				Bucket: agreement, Description: "what all nodes agree on", Replicas: e.cfg.replicas(),
-			})
-		}
-		return bucket, err
-	})
-}
-
-// Agree gives what the first caller in the cluster has said about a subject: the value of
-// this call, if that is the first.
-func (e *Engine) Agree(ctx context.Context, subject string, value []byte) ([]byte, error) {
-	bucket, err := e.Agreement(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return gather(ctx, e, subject, func(ctx context.Context) ([]byte, error) {
-		if _, err := bucket.Create(ctx, subject, value); !errors.Is(err, jetstream.ErrKeyExists) {
-			return value, err
-		}
-		said, err := bucket.Get(ctx, subject)
-		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			return nil, fmt.Errorf("%w: a replica that is behind was asked (%w)", nats.ErrTimeout, err) // it is asked again
-		}
-		if err != nil {
-			return nil, err
-		}
-		return said.Value(), nil
-	})
-}
