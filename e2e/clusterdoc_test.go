@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,9 +28,11 @@ func TestClusterDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	const root, ports, nodePorts = "/tmp/muster-walk", "127.0.0.1:908", "127.0.0.1:922"
-	elsewhere := strings.NewReplacer(root, t.TempDir(), ports, freePorts(t, 2000), nodePorts, freePorts(t, 2500))
+	dir := t.TempDir()
+	elsewhere := strings.NewReplacer(root, dir, ports, freePorts(t, 2000), nodePorts, freePorts(t, 2500))
 	steps := typed(string(text))
 	printed, err := typeAll(t, steps, elsewhere)
+	defer showLogs(t, dir)
 	for i, s := range steps {
 		switch {
 		case i >= len(printed):
@@ -39,6 +42,18 @@ func TestClusterDocument(t *testing.T) {
 		case !s.shows.MatchString(printed[i]):
 			t.Errorf("this\n%s\nprinted\n%s\nwhich is not what the document shows", s.commands, printed[i])
 		}
+	}
+}
+
+// showLogs shows the ends of the nodes' logs when the test has failed.
+func showLogs(t *testing.T, dir string) {
+	if !t.Failed() {
+		return
+	}
+	logs, _ := filepath.Glob(filepath.Join(dir, "cluster", "*.log"))
+	for _, log := range logs {
+		text, err := os.ReadFile(log)
+		t.Logf("%s (%v) ends with:\n%s", filepath.Base(log), err, text[max(0, len(text)-4000):])
 	}
 }
 
@@ -82,8 +97,8 @@ func typeAll(t *testing.T, steps []step, elsewhere *strings.Replacer) (printed [
 	defer cancel()
 	command := clients.AWSCLI(t, nil).Bash(ctx, script)
 	command.Dir = ".."
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it ends what it has started
-	command.WaitDelay = 20 * time.Second
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) } // with all that it has started
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	err = command.Run()
