@@ -48,7 +48,7 @@ func (r *Replica[C, M]) followOnce(ctx context.Context) (err error) {
 	if err := r.cfg.Shard.Journal.Replay(ctx, after, apply); err != nil {
 		return r.lost(err)
 	}
-	r.loadedOnce()
+	r.isLoaded()
 	return r.lost(r.cfg.Shard.Journal.Follow(ctx, r.applied, apply))
 }
 
@@ -81,14 +81,6 @@ func (r *Replica[C, M]) load(ctx context.Context) error {
 	commit := shard.Commit[M]{Seq: seq, Recovered: true, HasView: true, View: machine.Freeze()}
 	r.mu.Unlock()
 	return r.show(commit)
-}
-
-func (r *Replica[C, M]) loadedOnce() {
-	select {
-	case <-r.loaded:
-	default:
-		close(r.loaded)
-	}
 }
 
 // errNotApplied says that the machine is not to be used any more.

@@ -25,6 +25,13 @@ func (r *Replica[C, M]) own(ctx context.Context, t Tenure) error {
 		r.setOwner(s, nil) // first: what comes now is for the next owner
 		cancel()
 	}()
+	go func() { // a tenure may come before all was read: then the shard reads it
+		select {
+		case <-s.Ready():
+			r.isLoaded()
+		case <-ctx.Done():
+		}
+	}()
 	err := s.Run(ctx)
 	cancel()
 	<-stepDown

@@ -51,12 +51,13 @@ type Config[C any, M shard.Machine[C, M]] struct {
 // shard.Shard and promise the same. All may be called by many goroutines at the same
 // time, Run once.
 type Replica[C any, M shard.Machine[C, M]] struct {
-	cfg    Config[C, M]
-	alone  *shard.Shard[C, M]                // without tenures: the shard
-	owned  atomic.Pointer[shard.Shard[C, M]] // while this process is the owner
-	sent   *semaphore.Weighted               // commands that are on their way
-	ready  chan struct{}                     // closed by the first read that was answered
-	loaded chan struct{}                     // closed when the state has been read for the first time
+	cfg      Config[C, M]
+	alone    *shard.Shard[C, M]                // without tenures: the shard
+	owned    atomic.Pointer[shard.Shard[C, M]] // while this process is the owner
+	sent     *semaphore.Weighted               // commands that are on their way
+	ready    chan struct{}                     // closed by the first read that was answered
+	loaded   chan struct{}                     // closed when the state has been read for the first time
+	isLoaded func()                            // closes it
 
 	showing sync.Mutex    // held while a commit is applied and shown; before mu
 	roles   chan struct{} // holds one when the role has changed
@@ -78,9 +79,11 @@ func New[C any, M shard.Machine[C, M]](cfg Config[C, M]) *Replica[C, M] {
 	}
 	cfg.Shard.FinalSnapshot = false // the others have the state; a hand-over does not wait for a snapshot
 	cfg.Shard.SetDefaults()
-	return &Replica[C, M]{
+	r := &Replica[C, M]{
 		cfg: cfg, sent: semaphore.NewWeighted(int64(cfg.Shard.Queue)), ready: make(chan struct{}), loaded: make(chan struct{}), roles: make(chan struct{}, 1),
 	}
+	r.isLoaded = sync.OnceFunc(func() { close(r.loaded) })
+	return r
 }
 
 // Ready is closed when the replica has answered for the first time: the state is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/replica"
 	"github.com/muster-gg/muster/internal/shard"
@@ -122,10 +124,16 @@ func newCluster(t *testing.T, size int) *cluster {
 
 // join starts a node.
 func (c *cluster) join(t *testing.T) *node {
-	n := &node{cluster: c, journal: c.journal.Reopen(), tenures: make(chan replica.Tenure), observed: newCounter()}
+	own := c.journal.Reopen()
+	return c.joinWith(t, own, own)
+}
+
+// joinWith starts a node that uses its journal as it is seen.
+func (c *cluster) joinWith(t *testing.T, own *memory.Journal, seen journal.Journal) *node {
+	n := &node{cluster: c, journal: own, tenures: make(chan replica.Tenure), observed: newCounter()}
 	n.counterReplica = replica.New(replica.Config[add, *counter]{
 		Shard: shard.Config[add, *counter]{
-			Journal: n.journal, Events: events, NewMachine: newCounter, Observe: n.observe, Queue: 64,
+			Journal: seen, Events: events, NewMachine: newCounter, Observe: n.observe, Queue: 64,
 		},
 		Tenures: n.tenures, Peer: peer{n},
 	})
@@ -415,6 +423,33 @@ func TestLateReplica(t *testing.T) {
 		if err := first.Read(t.Context(), func(*counter) {}); !fault.Is(err, fault.ServiceUnavailable) {
 			t.Errorf("a node that has stopped gives %v", err)
 		}
+	})
+}
+
+// A slowStart is a journal whose first reader waits until he gives up.
+type slowStart struct {
+	journal.Journal
+	first sync.Once
+}
+
+func (j *slowStart) LoadSnapshot(ctx context.Context) (uint64, io.ReadCloser, error) {
+	j.first.Do(func() { <-ctx.Done() })
+	if err := ctx.Err(); err != nil {
+		return 0, nil, err
+	}
+	return j.Journal.LoadSnapshot(ctx)
+}
+
+// A replica that owns the shard before it has read anything is loaded when it serves.
+func TestTenureBeforeLoading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 0)
+		own := c.journal.Reopen()
+		n := c.joinWith(t, own, &slowStart{Journal: own})
+		synctest.Wait()
+		n.own(always)
+		n.mustAdd(t, "a", 1, 1)
+		<-n.Loaded()
 	})
 }
 

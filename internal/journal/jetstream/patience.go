@@ -2,8 +2,11 @@ package jetstream
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -42,9 +45,16 @@ func patiently[T any](ctx context.Context, e *Engine, ask func(context.Context) 
 	}
 }
 
-// info asks a stream's leader about the stream.
+// info asks a stream's leader about the stream. A node that has not heard yet that another
+// one has made the stream says that there is none.
 func (e *Engine) info(ctx context.Context, s jetstream.Stream, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
-	return patiently(ctx, e, func(ctx context.Context) (*jetstream.StreamInfo, error) { return s.Info(ctx, options...) })
+	return patiently(ctx, e, func(ctx context.Context) (*jetstream.StreamInfo, error) {
+		info, err := s.Info(ctx, options...)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil, fmt.Errorf("%w: %w", nats.ErrTimeout, err)
+		}
+		return info, err
+	})
 }
 
 // message gets a message.
