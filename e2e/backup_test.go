@@ -21,18 +21,25 @@ import (
 	"github.com/muster-gg/muster/internal/inspect"
 )
 
-// backup takes a backup into a file.
+// backup takes a backup into a file, again while shards are changing hands.
 func (s *service) backup(t testing.TB) (file string) {
 	t.Helper()
-	answer := s.operate(t, "/v1/backup", s.SecretKey)
-	data, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %v, %.500s", answer.Status, err, data)
-	}
 	file = filepath.Join(t.TempDir(), "region.backup")
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "a backup is taken", func() bool {
+		answer := s.operate(t, "/v1/backup", s.SecretKey)
+		data, err := io.ReadAll(answer.Body)
+		if answer.StatusCode == http.StatusServiceUnavailable {
+			t.Logf("no backup: %s", data)
+			return false
+		}
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %v, %.500s", answer.Status, err, data)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return true
+	})
 	return file
 }
 
@@ -145,7 +152,6 @@ func readFile(t testing.TB, path string) string {
 // A backupLoad does what services do, and remembers what was acknowledged.
 type backupLoad struct {
 	*service
-	name    string // of what it makes
 	session string // that players join
 
 	mu                           sync.Mutex
@@ -166,7 +172,7 @@ func (l *backupLoad) run(ctx context.Context) {
 // repeat makes calls until they fail, which they may when ctx is done.
 func (l *backupLoad) repeat(ctx context.Context, worker int, do func(context.Context, string) (string, *[]string, error)) {
 	for i := 0; ctx.Err() == nil; i++ {
-		id, list, err := do(ctx, fmt.Sprintf("%s-%d-%d", l.name, worker, i))
+		id, list, err := do(ctx, fmt.Sprintf("%d-%d", worker, i))
 		switch {
 		case err == nil:
 			l.mu.Lock()
@@ -223,67 +229,43 @@ func (l *backupLoad) acknowledged() (players, placements, aliases []string) {
 // there.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(c *muster.Config) { c.SnapshotEvery = 100 })
-	loads := newBackupLoads(t, s)
-	for least := 40; least <= 160; least += 60 {
-		players, placements, aliases := loads.await(t, least)
-		file := s.backup(t)
-		restored := start(t, func(c *muster.Config) { c.Data = restore(t, file) })
-		restored.AccessKey, restored.SecretKey = s.AccessKey, s.SecretKey
-		restored.holds(t, players, placements, aliases)
-		restored.stop()
-	}
-	loads.stop()
+	backUpUnderLoad(t, start(t, oftenSnapshots), 40, 100, 160)
 }
 
-// backupLoads are loads on all nodes of a region.
-type backupLoads struct {
-	all  []*backupLoad
-	stop func()
-}
+func oftenSnapshots(c *muster.Config) { c.SnapshotEvery = 100 }
 
-// newBackupLoads begins a load on each node, with game servers on the first.
-func newBackupLoads(t *testing.T, nodes ...*service) *backupLoads {
-	t.Helper()
-	s := nodes[0]
+// backUpUnderLoad takes backups whenever so many calls of each kind were acknowledged.
+func backUpUnderLoad(t *testing.T, s *service, calls ...int) {
 	fleet := s.newFleet(t)
 	s.newMatchmaker(t, fleet, types.BackfillModeManual)
 	params := s.newCompute(t, fleet, home, "pc")
 	for range 12 {
 		s.launch(t, params, behaviour{})
 	}
-	session := *call(t, s.client().CreateGameSession, &gamelift.CreateGameSessionInput{
+	l := &backupLoad{service: s, session: *call(t, s.client().CreateGameSession, &gamelift.CreateGameSessionInput{
 		FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(200)),
-	}).GameSession.GameSessionId
-	s.awaitStatus(t, session, types.GameSessionStatusActive)
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	loads := &backupLoads{stop: func() {
-		cancel()
-		running.Wait()
-	}}
-	for i, s := range nodes {
-		l := &backupLoad{service: s, name: fmt.Sprint("node-", i), session: session}
-		loads.all = append(loads.all, l)
-		running.Go(func() { l.run(ctx) })
-	}
-	return loads
-}
-
-// await waits until each load has so much of everything, and returns what was acknowledged until now.
-func (l *backupLoads) await(t *testing.T, least int) (players, placements, aliases []string) {
-	t.Helper()
-	for _, load := range l.all {
+	}).GameSession.GameSessionId}
+	s.awaitStatus(t, l.session, types.GameSessionStatusActive)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.run(ctx)
+	}()
+	for _, least := range calls {
 		eventually(t, "more is acknowledged", func() bool {
-			players, placements, aliases := load.acknowledged()
+			players, placements, aliases := l.acknowledged()
 			return min(len(players), len(placements), len(aliases)) >= least
 		})
+		players, placements, aliases := l.acknowledged()
+		file := s.backup(t)
+		restored := start(t, func(c *muster.Config) { c.Data, c.Shards = restore(t, file), 0 })
+		restored.AccessKey, restored.SecretKey = s.AccessKey, s.SecretKey
+		restored.holds(t, players, placements, aliases)
+		restored.stop()
 	}
-	for _, load := range l.all {
-		p, q, a := load.acknowledged()
-		players, placements, aliases = append(players, p...), append(placements, q...), append(aliases, a...)
-	}
-	return players, placements, aliases
+	stop()
+	<-ended
 }
 
 // holds looks for what was acknowledged, and for what it led to.

@@ -12,30 +12,17 @@ import (
 	"github.com/muster-gg/muster"
 )
 
-// TestClusterBackupUnderLoad takes backups of a cluster, from one node and another, while clients
-// work through all nodes. It is TestBackupUnderLoad otherwise.
+// TestClusterBackupUnderLoad is TestBackupUnderLoad with three nodes: each call, and each
+// backup, asks another one.
 func TestClusterBackupUnderLoad(t *testing.T) {
-	dir, names := t.TempDir(), []string{"n1", "n2", "n3"}
-	if _, err := muster.InitCluster(dir, names, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	nodes := newNodes(t, dir, names)
-	runNodes(t, nodes)
-	loads := newBackupLoads(t, nodes...)
-	for i, asked := range nodes[1:] {
-		players, placements, aliases := loads.await(t, 10*(1+i))
-		file := asked.backup(t)
-		restored := start(t, func(c *muster.Config) { c.Data, c.Shards = restore(t, file), 0 })
-		restored.AccessKey, restored.SecretKey = asked.AccessKey, asked.SecretKey
-		restored.holds(t, players, placements, aliases)
-		restored.stop()
-	}
-	loads.stop()
+	t.Parallel()
+	backUpUnderLoad(t, startCluster(t), 20, 40)
 }
 
 // TestRestoreToCluster makes a cluster of the backup of a service alone, though the node that
 // fills it is stopped once, and a service alone of the cluster's backup.
 func TestRestoreToCluster(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	fleet := s.newFleet(t, home, "custom-east")
 	p := s.launch(t, s.newCompute(t, fleet, home, "pc"), behaviour{})
