@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/fault"
@@ -30,7 +31,7 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cut, err := s.engine.Cut(ctx, s.cfg.Shards, s.writers())
+	cut, err := s.cut(ctx)
 	if errors.Is(err, journal.ErrCut) {
 		return fault.New(fault.Conflict, "A backup is being taken already. There is one at a time; try again when it has ended.")
 	}
@@ -40,6 +41,28 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 	defer cut.Close()
 	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutVersion, Release: release()}
 	return backup.Write(ctx, to, h, files, cut)
+}
+
+// A cluster in which shards are just moving, or a node was just lost, is soon at rest.
+const (
+	cutTries = 20
+	cutPause = 500 * time.Millisecond
+)
+
+// cut holds the region as it is at a moment soon.
+func (s *service) cut(ctx context.Context) (journal.Cut, error) {
+	for tries := 1; ; tries++ {
+		cut, err := s.engine.Cut(ctx, s.cfg.Shards, s.writers())
+		if !fault.Is(err, fault.ServiceUnavailable) || tries == cutTries {
+			return cut, err
+		}
+		s.cfg.Log.Debug("the region is not at rest for a backup; trying again", "reason", err)
+		select {
+		case <-s.cfg.Clock.After(cutPause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }
 
 // writers is who brings all that writes into the journals to rest.

@@ -15,6 +15,7 @@ import (
 // judge compares what every node says with everything that was acknowledged.
 func (t *trial) judge() {
 	t.t.Helper()
+	t.awaitNodes()
 	t.settle()
 	t.repeat()
 	t.settle()
@@ -23,6 +24,18 @@ func (t *trial) judge() {
 		seen := j.gameSessions()
 		j.players(seen)
 		j.placed(seen)
+	}
+}
+
+// awaitNodes waits until every node answers: one that was cut off shortly may be ready all
+// the time, and answer only when it has found the others again.
+func (t *trial) awaitNodes() {
+	t.t.Helper()
+	for i, client := range t.clients {
+		t.await("an answer of "+t.cluster.nodes[i].name, func() bool {
+			_, err := client.ListFleets(t.ctx, &gamelift.ListFleetsInput{})
+			return err == nil
+		})
 	}
 }
 
