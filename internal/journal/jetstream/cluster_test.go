@@ -28,6 +28,13 @@ var serverLeaks = []goleak.Option{
 	goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"),
 }
 
+// noLeaks begins a check that a test leaves no goroutine behind. What the servers of
+// clusters before it have left is not its own.
+func noLeaks(t *testing.T) (check func()) {
+	before := goleak.IgnoreCurrent()
+	return func() { goleak.VerifyNone(t, before) }
+}
+
 // A testCluster is three engines in this process, which meet on the loopback
 // interface.
 type testCluster struct {

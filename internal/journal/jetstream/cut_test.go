@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
@@ -111,7 +109,7 @@ const inFillRegion = 4 // shards
 // TestCut holds one moment: what is written afterwards, snapshots that would have
 // records forgotten included, changes nothing of it.
 func TestCut(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer noLeaks(t)()
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
 	empty := openCut(t, e, 2)
@@ -309,7 +307,7 @@ func fill(t *testing.T, e *jetstream.Engine, c journal.Cut, shards int) {
 // TestFilling gives another engine that holds the same, with the same numbers, also
 // when it is opened anew; and that goes on.
 func TestFilling(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer noLeaks(t)()
 	from := open(t, t.TempDir())
 	defer mustClose(t, from)
 	fillRegion(t, from)

@@ -14,15 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/journal/journaltest"
 )
 
 func TestDirectoryHasOneEngine(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer noLeaks(t)()
 	dir := t.TempDir()
 	e := open(t, dir)
 	if _, err := jetstream.Open(t.Context(), jetstream.Config{Dir: dir}); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), dir) {
@@ -33,7 +31,7 @@ func TestDirectoryHasOneEngine(t *testing.T) {
 }
 
 func TestDirectoryThatCannotBe(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer noLeaks(t)()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
@@ -34,7 +33,7 @@ func startNATS(t *testing.T) *server.Server {
 
 // The contract holds with a NATS elsewhere. A restart is one of this process.
 func TestExternalContract(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer noLeaks(t)()
 	journaltest.Run(t, func(t *testing.T) journaltest.Fixture {
 		cfg := jetstream.Config{Dir: t.TempDir(), External: &jetstream.External{URLs: startNATS(t).ClientURL(), Replicas: 1}}
 		e := must(jetstream.Open(t.Context(), cfg))(t)

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/journal/journaltest"
@@ -37,7 +35,7 @@ func shardJournal(t testing.TB, e *jetstream.Engine, shard int) journal.Journal 
 }
 
 func TestContract(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer noLeaks(t)()
 	journaltest.Run(t, func(t *testing.T) journaltest.Fixture {
 		dir := t.TempDir()
 		e := open(t, dir)
@@ -69,7 +67,7 @@ func TestContract(t *testing.T) {
 // What follows the feed leaves nothing in the server when it ends, or clients that
 // come and go would pile consumers up.
 func TestFollowersLeaveNothing(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer noLeaks(t)()
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
 	f, err := e.Feed(t.Context())
