@@ -4,6 +4,8 @@ package fault
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
@@ -175,9 +177,20 @@ func (j *judge) placed(seen map[string]types.GameSession) {
 	}
 	for arn := range seen {
 		if locationOf(arn) == queueLocation && given[arn] == "" && !j.comesToBe(arn) {
-			j.doubled("game session %s belongs to no placement", arn)
+			j.doubled("game session %s belongs to no placement; it is %s", arn, j.placementOf(arn))
 		}
 	}
+}
+
+// placementOf describes the placement whose name a game session has.
+func (j *judge) placementOf(arn string) string {
+	id := arn[strings.LastIndex(arn, "/")+1:]
+	out, err := j.clients[j.node].DescribeGameSessionPlacement(j.ctx, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
+	if err != nil {
+		return err.Error()
+	}
+	p := out.GameSessionPlacement
+	return fmt.Sprintf("%s, begun %v, ended %v, of %q", p.Status, p.StartTime, p.EndTime, aws.ToString(p.GameSessionArn))
 }
 
 // comesToBe waits for a placement to hear of its game session, which is a step later than
