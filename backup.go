@@ -44,16 +44,18 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 }
 
 // A cluster in which shards are just moving, or a node was just lost, is soon at rest.
+// Each attempt may hold all writing up, so they are bounded by time.
 const (
-	cutTries = 20
+	cutLimit = 10 * time.Second
 	cutPause = 500 * time.Millisecond
 )
 
 // cut holds the region as it is at a moment soon.
 func (s *service) cut(ctx context.Context) (journal.Cut, error) {
-	for tries := 1; ; tries++ {
+	begun := s.cfg.Clock.Now()
+	for {
 		cut, err := s.engine.Cut(ctx, s.cfg.Shards, s.writers())
-		if !fault.Is(err, fault.ServiceUnavailable) || tries == cutTries {
+		if !fault.Is(err, fault.ServiceUnavailable) || s.cfg.Clock.Since(begun) >= cutLimit {
 			return cut, err
 		}
 		s.cfg.Log.Debug("the region is not at rest for a backup; trying again", "reason", err)
