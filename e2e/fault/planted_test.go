@@ -27,11 +27,11 @@ func TestPlanted(t *testing.T) {
 			}
 		})
 		ghost := t.arn(playLocations[0], nobody)
-		t.games.change(ghost, func(k *game) { k.answered, k.ending = true, true })                               // a lost game session
-		t.games.change(real.arn, func(k *game) { // a lost player session, for whom nobody does anything
+		t.games.change(ghost, func(k *game) { k.answered, k.ending = true, true }) // a lost game session
+		t.games.change(real.arn, func(k *game) {                                   // a lost player session, for whom nobody does anything
 			k.seats = append(k.seats, &seat{id: nobody, player: nobody, stage: leaving})
 		})
-		t.placements.set(nobody, true)                                                                           // a lost placement
+		t.placements.set(nobody, true) // a lost placement
 		t.history.Add(history.Operation{Session: real.arn, Action: history.Reserve, Players: []string{nobody}, Call: t.history.Now()})
 	}})
 	if r.lost != 3 || r.doubled != 0 {
