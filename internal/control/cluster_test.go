@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/replica"
 	"github.com/muster-gg/muster/internal/shard"
@@ -22,6 +24,10 @@ type net struct {
 	worlds []*world
 	shards []*sharedShard
 	over   chan struct{}
+
+	// loses, if set, says whether a command that was sent to another node, or its answer, gets
+	// lost. Its sender hears that the outcome is unknown.
+	loses func(cmd region.Command) (command, answer bool)
 }
 
 type sharedShard struct {
@@ -158,6 +164,22 @@ func (p netPeer) owner(f func(s *regionShard, again func()), over func()) {
 }
 
 func (p netPeer) Send(cmd region.Command, done func(any, uint64, error)) {
+	if p.net.loses != nil {
+		command, answer := p.net.loses(cmd)
+		unknown := func() { done(nil, 0, fault.Internal(shard.ErrOutcomeUnknown)) }
+		switch {
+		case command:
+			unknown()
+			return
+		case answer:
+			p.send(cmd, func(any, uint64, error) { unknown() })
+			return
+		}
+	}
+	p.send(cmd, done)
+}
+
+func (p netPeer) send(cmd region.Command, done func(any, uint64, error)) {
 	p.owner(func(s *regionShard, again func()) {
 		s.Serve(cmd, func(answer any, seq uint64, err error) {
 			if errors.Is(err, replica.ErrNotOwner) {
@@ -243,6 +265,55 @@ func (w *world) connected(p *pool) (n int) {
 		}
 	}
 	return n
+}
+
+// A placement gets its game session although what its driver says to another node gets
+// lost, or what that answers, and no shard recovers thereafter: the owner may have begun
+// before its predecessor was given up.
+func TestLostBetweenNodes(t *testing.T) {
+	for name, tt := range map[string]struct{ command, answer bool }{"commands": {command: true}, "answers": {answer: true}} {
+		t.Run(name, func(t *testing.T) {
+			n := newNet(t, 2)
+			lead, other := n.worlds[0], n.worlds[1]
+			for i := range n.shards {
+				if i != region.CatalogShard {
+					n.give(i, 1)
+				}
+			}
+			p := other.poolAt("", 8, "custom-a")
+			lead.addQueue("q", nil, p)
+			defer other.serveAll(p.all()...)()
+			var mu sync.Mutex
+			lost := map[string]bool{}
+			n.loses = func(cmd region.Command) (bool, bool) {
+				kind := ""
+				switch c := cmd.(type) {
+				case region.RoomCommand:
+					if _, creates := c.Command.(fleet.CreateGameSession); creates {
+						kind = "create"
+					}
+				case region.PlacementCommand:
+					kind = fmt.Sprintf("%T", c.Command)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if kind == "" || lost[kind] || strings.HasSuffix(kind, ".Start") {
+					return false, false
+				}
+				lost[kind] = true // each kind once
+				return tt.command, tt.answer
+			}
+			for i := range 4 {
+				lead.startPlace(fmt.Sprint("p-", i), nil)
+			}
+			for i := range 4 {
+				lead.advance("the placement to be FULFILLED", 100*time.Millisecond, func() bool {
+					return lead.record(fmt.Sprint("p-", i)).Status == placement.Fulfilled
+				})
+			}
+			t.Logf("lost: %v", lost)
+		})
+	}
 }
 
 // The catalog is the same on all nodes as soon as a change is answered.

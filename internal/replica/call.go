@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/shard"
@@ -85,16 +86,39 @@ func (r *Replica[C, M]) Submit(cmd C, done func(answer any, err error)) {
 	}
 }
 
-// Follow is shard.Shard.Follow, wherever the owner is.
+// Follow is shard.Shard.Follow, wherever the owner is. When nobody knows what became of the
+// command, or it was not done, the observer is reminded a little later: of a shard here it would
+// hear when that recovers, but the next owner elsewhere may have begun before his
+// predecessor was given up.
 func (r *Replica[C, M]) Follow(cmd C, done func(answer any, err error)) {
 	s := r.shard()
-	switch {
-	case r.alone != nil:
+	if r.alone != nil {
 		s.Follow(cmd, done)
-	case s != nil:
-		s.Follow(cmd, r.orSend(cmd, done))
-	default:
-		r.send(cmd, done)
+		return
+	}
+	told := func(answer any, err error) {
+		done(answer, err)
+		if errors.Is(err, shard.ErrNotDone) || errors.Is(err, shard.ErrOutcomeUnknown) {
+			r.remindLater()
+		}
+	}
+	if s != nil {
+		s.Follow(cmd, r.orSend(cmd, told))
+		return
+	}
+	r.send(cmd, told)
+}
+
+// remindAfter is how long a reminder waits for others that failed at the same time, and
+// for this node to learn who owns the shard.
+const remindAfter = time.Second
+
+func (r *Replica[C, M]) remindLater() {
+	if r.reminding.CompareAndSwap(false, true) {
+		r.cfg.Shard.Clock.AfterFunc(remindAfter, func() {
+			r.reminding.Store(false)
+			r.Remind()
+		})
 	}
 }
 

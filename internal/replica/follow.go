@@ -109,7 +109,7 @@ func (r *Replica[C, M]) Remind() {
 	r.showing.Lock()
 	defer r.showing.Unlock()
 	r.mu.Lock()
-	if !r.usable { // the observer is about to be shown the state
+	if !r.usable || r.ended { // the observer is about to be shown the state, or nothing any more
 		r.mu.Unlock()
 		return
 	}

@@ -59,6 +59,8 @@ type Replica[C any, M shard.Machine[C, M]] struct {
 	loaded   chan struct{}                     // closed when the state has been read for the first time
 	isLoaded func()                            // closes it
 
+	reminding atomic.Bool // a reminder is to come
+
 	showing sync.Mutex    // held while a commit is applied and shown; before mu
 	roles   chan struct{} // holds one when the role has changed
 
