@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/muster-gg/muster/internal/cluster"
 )
 
 // ClusterConfig makes the service one node of several that serve a region together.
@@ -52,7 +54,7 @@ func DefaultClusterConfig() ClusterConfig {
 func (c *ClusterConfig) Settings() []Setting {
 	const section = "Cluster"
 	return []Setting{
-		{"node", section, "name of this node in a cluster, another one for each node and always the same; empty makes the service the only one of its region", text(&c.Node, optional(matching(nodeForm, "1 to 64 letters, digits, - and _")))},
+		{"node", section, "name of this node in a cluster, another one for each node and always the same; empty makes the service the only one of its region", text(&c.Node, optional(matching(cluster.NameForm, "1 to 64 letters, digits, - and _")))},
 		{"cluster-listen", section, "TCP address where the other nodes connect", text(&c.Listen, fixedAddress)},
 		{"cluster-advertise", section, "host:port under which nodes tell each other of this one; empty is the address that its connections come from", text(&c.Advertise, optional(hostPort))},
 		{"peer", section, "host:port of the other nodes; this node may be among them", listOf(&c.Peers, hostPort)},

@@ -7,15 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
+	"github.com/muster-gg/muster/internal/cluster"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/localca"
 )
-
-var nodeForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // InitCluster prepares the data directory out/NODE of each node of a cluster: all get
 // the same secret and the same certificate authority. Directories that have these,
@@ -55,7 +53,7 @@ func checkNodes(nodes []string) error {
 	}
 	for i, node := range nodes {
 		switch {
-		case !nodeForm.MatchString(node):
+		case !cluster.NameForm.MatchString(node):
 			return fmt.Errorf("the name of a node is %q: use 1 to 64 letters, digits, - and _", node)
 		case slices.Contains(nodes[:i], node):
 			return fmt.Errorf("node %s is named twice: each node has a name of its own", node)

@@ -1,18 +1,23 @@
 package e2e
 
 import (
-	"net"
+	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/e2e/child"
 )
 
 // newNodes configures the nodes of a cluster, each with its data directory in dir.
 func newNodes(t *testing.T, dir string, names []string, change ...func(*muster.Config)) (nodes []*service) {
 	t.Helper()
-	peers := freeAddresses(t, len(names))
+	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	var peers []string
+	for range names {
+		peers = append(peers, child.FreeAddress(t, random))
+	}
 	for i, name := range names {
 		nodes = append(nodes, newService(t, append([]func(*muster.Config){func(c *muster.Config) {
 			c.Data, c.Shards, c.SnapshotEvery = filepath.Join(dir, name), 0, 100
@@ -42,18 +47,4 @@ func stopNodes(nodes []*service) {
 		stopping.Go(s.stop)
 	}
 	stopping.Wait()
-}
-
-// freeAddresses are some on which nobody listens.
-func freeAddresses(t *testing.T, n int) (free []string) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		free = append(free, l.Addr().String())
-	}
-	return free
 }

@@ -54,14 +54,15 @@ type Config struct {
 	Barrier func(shard int, done func(seq uint64, err error))
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// NameForm is the form of the names of nodes and clusters: they stand in subjects and keys.
+var NameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (c *Config) complete() error {
 	orDefault(&c.Name, "muster")
 	switch {
-	case !nameForm.MatchString(c.Node):
+	case !NameForm.MatchString(c.Node):
 		return fmt.Errorf("the name of the node is %q: it must have 1 to 64 letters, digits, - and _", c.Node)
-	case !nameForm.MatchString(c.Name):
+	case !NameForm.MatchString(c.Name):
 		return fmt.Errorf("the name of the cluster is %q: it must have 1 to 64 letters, digits, - and _", c.Name)
 	case c.Shards < 1 || c.Conn == nil || c.Serve == nil || c.Barrier == nil:
 		return errors.New("cluster: Shards, Conn, Serve and Barrier are required")

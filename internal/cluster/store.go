@@ -64,7 +64,7 @@ func keyName(k lease.Key) string {
 
 func parseKey(name string) (k lease.Key, ok bool) {
 	if node, ok := strings.CutPrefix(name, nodePrefix); ok {
-		return lease.Key{Node: node}, nameForm.MatchString(node)
+		return lease.Key{Node: node}, NameForm.MatchString(node)
 	}
 	number, ok := strings.CutPrefix(name, shardPrefix)
 	shard, err := strconv.Atoi(number)
