@@ -3,6 +3,7 @@ package e2e
 import (
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -15,8 +16,10 @@ func newNodes(t *testing.T, dir string, names []string, change ...func(*muster.C
 	t.Helper()
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	var peers []string
-	for range names {
-		peers = append(peers, child.FreeAddress(t, random))
+	for len(peers) < len(names) {
+		if free := child.FreeAddress(t, random); !slices.Contains(peers, free) {
+			peers = append(peers, free)
+		}
 	}
 	for i, name := range names {
 		nodes = append(nodes, newService(t, append([]func(*muster.Config){func(c *muster.Config) {
