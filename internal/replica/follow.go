@@ -30,8 +30,8 @@ func (r *Replica[C, M]) follow(ctx context.Context) error {
 	}
 }
 
-// followOnce follows from where the machine stands; from the newest snapshot when
-// there is none that can be used.
+// followOnce follows from where the machine stands; from what is stored when there is none
+// that can be used.
 func (r *Replica[C, M]) followOnce(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil && !errors.Is(err, errLost) {
@@ -44,12 +44,11 @@ func (r *Replica[C, M]) followOnce(ctx context.Context) (err error) {
 	if err := r.load(ctx); err != nil {
 		return err
 	}
-	after, apply := r.applied, r.apply
-	if err := r.cfg.Shard.Journal.Replay(ctx, after, apply); err != nil {
+	if err := r.cfg.Shard.Journal.Replay(ctx, r.applied, r.apply); err != nil {
 		return r.lost(err)
 	}
 	r.isLoaded()
-	return r.lost(r.cfg.Shard.Journal.Follow(ctx, r.applied, apply))
+	return r.lost(r.cfg.Shard.Journal.Follow(ctx, r.applied, r.apply))
 }
 
 // errLost says that records could not be read, and the machine is as good as before.
@@ -63,22 +62,37 @@ func (r *Replica[C, M]) lost(err error) error {
 	return fmt.Errorf("%w: %w", errLost, err)
 }
 
-// load reads the newest snapshot, unless the machine can be used, and shows the
-// observer where it begins.
+// load reads all that is stored, unless the machine can be used, and shows the observer
+// the state at its end: one that is older than what it was shown before would take away
+// what callers were answered.
 func (r *Replica[C, M]) load(ctx context.Context) error {
 	if r.usable { // only this goroutine changes it
 		return nil
 	}
 	machine := r.cfg.Shard.NewMachine()
-	seq, err := shard.RestoreSnapshot(ctx, r.cfg.Shard.Journal, r.cfg.Shard.Events, machine.Restore)
+	applied, err := shard.RestoreSnapshot(ctx, r.cfg.Shard.Journal, r.cfg.Shard.Events, machine.Restore)
 	if err != nil {
 		return err
 	}
+	err = r.cfg.Shard.Journal.Replay(ctx, applied, func(seq uint64, data []byte) error {
+		_, err := r.applyTo(machine, applied, seq, data)
+		if err != nil {
+			return fmt.Errorf("%w: record %d: %w", errNotApplied, seq, err)
+		}
+		applied = seq
+		return nil
+	})
+	if err != nil {
+		return r.lost(err)
+	}
 	r.showing.Lock()
 	defer r.showing.Unlock()
+	if applied < r.shown {
+		return r.lost(fmt.Errorf("what can be read ends with record %d, and record %d was shown before", applied, r.shown))
+	}
 	r.mu.Lock()
-	r.machine, r.usable, r.applied = machine, true, seq
-	commit := shard.Commit[M]{Seq: seq, Recovered: true, HasView: true, View: machine.Freeze()}
+	r.machine, r.usable, r.applied = machine, true, applied
+	commit := shard.Commit[M]{Seq: applied, Recovered: true, HasView: true, View: machine.Freeze()}
 	r.mu.Unlock()
 	return r.show(commit)
 }
@@ -125,37 +139,46 @@ func (r *Replica[C, M]) advance(seq uint64, data []byte) (commit shard.Commit[M]
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer shard.Catch("machine of a replica", &err)
-	if seq != r.applied+1 {
-		return commit, fmt.Errorf("%w: it follows record %d", journal.ErrMissing, r.applied)
+	if commit, err = r.applyTo(r.machine, r.applied, seq, data); err != nil {
+		return commit, err
+	}
+	r.applied = seq
+	when := r.cfg.Shard.ViewWhen
+	if commit.HasView = commit.Recovered || when != nil && when(commit.Facts); commit.HasView {
+		commit.View = r.machine.Freeze()
+	}
+	return commit, nil
+}
+
+// applyTo applies a record to a machine that has come to the one before it.
+func (r *Replica[C, M]) applyTo(machine M, applied, seq uint64, data []byte) (commit shard.Commit[M], err error) {
+	if seq != applied+1 {
+		return commit, fmt.Errorf("%w: it follows record %d", journal.ErrMissing, applied)
 	}
 	record, err := shard.ReadRecord(data)
 	if err != nil {
 		return commit, fmt.Errorf("%w: %w", shard.ErrUnreadable, err)
 	}
-	commit.Seq = seq
+	commit.Seq, commit.Recovered = seq, record.Opening
 	err = record.Each(r.cfg.Shard.Events, func(f event.Fact) error {
-		r.machine.Apply(f)
+		machine.Apply(f)
 		commit.Facts = append(commit.Facts, f)
 		return nil
 	})
 	if err != nil {
 		return commit, fmt.Errorf("%w: %w", shard.ErrUnreadable, err)
 	}
-	r.applied = seq
-	when := r.cfg.Shard.ViewWhen
-	commit.Recovered = record.Opening
-	if commit.HasView = record.Opening || when != nil && when(commit.Facts); commit.HasView {
-		commit.View = r.machine.Freeze()
-	}
 	return commit, nil
 }
 
-// show shows a commit to the observer, and answers those who have waited for it.
+// show shows a commit to the observer, and answers those who have waited for it. showing is
+// held.
 func (r *Replica[C, M]) show(commit shard.Commit[M]) (err error) {
 	if r.cfg.Shard.Observe != nil {
 		defer shard.Catch("observer", &err)
 		r.cfg.Shard.Observe(commit)
 	}
+	r.shown = commit.Seq
 	r.mu.Lock()
 	r.observed = commit.Seq
 	r.mu.Unlock()

@@ -84,6 +84,7 @@ func (r *Replica[C, M]) serially(observe func(shard.Commit[M])) func(shard.Commi
 		r.showing.Lock()
 		defer r.showing.Unlock()
 		observe(c)
+		r.shown = c.Seq
 	}
 }
 

@@ -62,6 +62,7 @@ type Replica[C any, M shard.Machine[C, M]] struct {
 	reminding atomic.Bool // a reminder is to come
 
 	showing sync.Mutex    // held while a commit is applied and shown; before mu
+	shown   uint64        // the newest record that the observer has ever seen; showing is held
 	roles   chan struct{} // holds one when the role has changed
 
 	mu       sync.Mutex

@@ -426,6 +426,73 @@ func TestLateReplica(t *testing.T) {
 	})
 }
 
+// A lossy journal can be told to miss a record, and then to be behind for a while: what is
+// read anew ends too early.
+type lossy struct {
+	journal.Journal
+	miss   chan struct{} // given: whoever follows misses a record
+	missed atomic.Bool
+	behind atomic.Int32 // how often what is read ends too early
+}
+
+func (j *lossy) Follow(ctx context.Context, after uint64, f func(uint64, []byte) error) error {
+	if j.missed.Load() {
+		return j.Journal.Follow(ctx, after, f)
+	}
+	select {
+	case <-j.miss:
+		j.missed.Store(true)
+		return journal.ErrMissing
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (j *lossy) Replay(ctx context.Context, after uint64, f func(uint64, []byte) error) error {
+	if !j.missed.Load() || j.behind.Add(-1) < 0 {
+		return j.Journal.Replay(ctx, after, f)
+	}
+	return j.Journal.Replay(ctx, after, func(seq uint64, data []byte) error {
+		if seq > after+2 {
+			return nil
+		}
+		return f(seq, data)
+	})
+}
+
+// A replica that has to read everything anew shows its observer nothing that is older than
+// what it has shown before: callers were answered from that.
+func TestReloadShowsNothingOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		c.nodes[0].own(always)
+		for i := range 10 {
+			c.nodes[0].mustAdd(t, "a", 1, i+1)
+		}
+		own := c.journal.Reopen()
+		seen := &lossy{Journal: own, miss: make(chan struct{})}
+		seen.behind.Store(2)
+		n := c.joinWith(t, own, seen)
+		<-n.Loaded()
+		shown := n.Newest()
+		seen.miss <- struct{}{}
+		c.nodes[0].mustAdd(t, "a", 1, 11)
+		n.mustHave(t, "a", 11)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		var last uint64
+		for _, commit := range n.commits {
+			if commit.Seq < last {
+				t.Errorf("record %d was shown after record %d", commit.Seq, last)
+			}
+			last = commit.Seq
+		}
+		if shown < 10 || n.recovered != 2 {
+			t.Errorf("shown to record %d, read anew %d times; want 10 or more, and 2", shown, n.recovered)
+		}
+	})
+}
+
 // A slowStart is a journal whose first reader waits until he gives up.
 type slowStart struct {
 	journal.Journal
