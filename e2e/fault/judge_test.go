@@ -58,7 +58,7 @@ func (t *trial) repeat() {
 		}
 	}
 	for _, id := range t.placements.ids(false) {
-		c.startPlacement(id)
+		t.await("an answer to the repetition of placement "+id, func() bool { return c.startPlacement(id) != calls.Unanswered })
 	}
 }
 

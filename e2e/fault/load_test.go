@@ -147,7 +147,7 @@ func (c *caller) noteAt(op *history.Operation, outcome calls.Outcome, fault stri
 }
 
 // startPlacement starts a placement. That its id is taken is an answer too: it was started.
-func (c *caller) startPlacement(id string) {
+func (c *caller) startPlacement(id string) calls.Outcome {
 	outcome, fault := c.call(queueLocation, func(ctx context.Context, client *gamelift.Client) error {
 		_, err := client.StartGameSessionPlacement(ctx, &gamelift.StartGameSessionPlacementInput{
 			PlacementId: &id, GameSessionQueueName: aws.String(queue), MaximumPlayerSessionCount: aws.Int32(places),
@@ -162,6 +162,7 @@ func (c *caller) startPlacement(id string) {
 	default:
 		c.placements.set(id, true)
 	}
+	return outcome
 }
 
 // reserve takes places for players who have never been seen before.
