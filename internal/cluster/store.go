@@ -127,34 +127,57 @@ func entry(name string, revision uint64, value []byte, deleted bool) (lease.Entr
 	return e, nil
 }
 
-// news is the message that tells all nodes of an entry.
+// news is the message that tells all nodes of an entry, or of a heartbeat that is about to be
+// written.
 type news struct {
 	Key      string          `json:"key"`
-	Revision uint64          `json:"revision"`
+	Revision uint64          `json:"revision"` // 0: it is not written yet
 	Value    json.RawMessage `json:"value"`
 }
 
 func (n *Node) newsSubject() string { return n.cfg.Name + ".leases" }
 
-// write carries out a write and tells everyone.
+// write carries out a write and tells everyone. Of a heartbeat it tells before, too: see
+// lease.Machine.Announced.
 func (n *Node) write(ctx context.Context, w lease.Write) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Renew)
 	defer cancel()
 	value := encodeValue(w.Value)
+	if w.Key.Node != "" && !w.Value.Gone {
+		n.tell(news{Key: keyName(w.Key), Value: value})
+	}
 	revision, err := n.bucket.Update(ctx, keyName(w.Key), value, w.Expect)
 	if err != nil {
 		n.cfg.Log.Debug("a lease was not written", "key", keyName(w.Key), "error", err)
+		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			n.reread(ctx, w.Key)
+		}
 		n.post(func() { n.machine.Written(n.elapsed(), w.Key, false) })
 		return
 	}
-	data, _ := json.Marshal(news{keyName(w.Key), revision, value}) // cannot fail
-	if err := n.cfg.Conn.Publish(n.newsSubject(), data); err != nil {
-		n.cfg.Log.Debug("a lease could not be told to the others", "error", err)
-	}
+	n.tell(news{keyName(w.Key), revision, value})
 	n.post(func() {
 		n.machine.Seen(n.elapsed(), lease.Entry{Key: w.Key, Revision: revision, Value: w.Value})
 		n.machine.Written(n.elapsed(), w.Key, true)
 	})
+}
+
+// reread reads a key of which this node has not seen what others know: the watch may have
+// fallen silent.
+func (n *Node) reread(ctx context.Context, k lease.Key) {
+	e, err := n.bucket.Get(ctx, keyName(k))
+	if err != nil {
+		n.cfg.Log.Debug("a lease cannot be read", "key", keyName(k), "error", err)
+		return
+	}
+	n.see(e)
+}
+
+func (n *Node) tell(what news) {
+	data, _ := json.Marshal(what) // cannot fail
+	if err := n.cfg.Conn.Publish(n.newsSubject(), data); err != nil {
+		n.cfg.Log.Debug("a lease could not be told to the others", "error", err)
+	}
 }
 
 // hear takes notice of what another node tells.
@@ -164,11 +187,19 @@ func (n *Node) hear(m *nats.Msg) {
 	if err == nil {
 		var e lease.Entry
 		if e, err = entry(told.Key, told.Revision, told.Value, false); err == nil {
-			n.post(func() { n.machine.Seen(n.elapsed(), e) })
+			n.post(func() { n.heard(e) })
 			return
 		}
 	}
 	n.cfg.Log.Warn("a message about leases cannot be read", "error", err)
+}
+
+func (n *Node) heard(e lease.Entry) {
+	if e.Revision == 0 {
+		n.machine.Announced(n.elapsed(), e.Value)
+		return
+	}
+	n.machine.Seen(n.elapsed(), e)
 }
 
 // watch shows the machine what stands in the bucket, until ctx is done.

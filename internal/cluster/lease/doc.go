@@ -28,6 +28,10 @@
 // newer than that of the shard's key. Lives do not come back, so that is for good. What
 // is old or lost on the way to a node can therefore delay it, and never mislead it.
 //
+// A node announces each heartbeat to the others just before it sends it. Who sees a heartbeat
+// that he has heard announced counts from the announcement: its node has counted from before
+// that, and the store may show it late, when it has elected a leader.
+//
 // A holder that gives a shard away first ends its tenure, and writes the key of
 // the shard when nothing of that tenure is left. It does not begin another one under
 // the same revision of the key: its writing may still be on the way. Nor does one that

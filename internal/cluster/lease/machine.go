@@ -31,10 +31,22 @@ type Machine struct {
 
 // node is what was seen of a heartbeat.
 type node struct {
-	revision uint64
-	value    Value
-	seen     time.Duration // when it changed last
+	revision  uint64
+	value     Value
+	seen      time.Duration // when it changed last or, earlier, when that was announced
+	announced []announced   // the newest ones
 }
+
+// announced is a heartbeat that was about to be written.
+type announced struct {
+	life Life
+	beat uint64
+	at   time.Duration // when that was heard
+}
+
+// maxAnnounced is how many of them are remembered of a node: more than it tries to write
+// while the store elects a leader.
+const maxAnnounced = 16
 
 func (n *node) lives() bool { return n.revision > 0 && !n.value.Gone }
 
@@ -166,6 +178,31 @@ func (m *Machine) Seen(now time.Duration, e Entry) {
 	}
 }
 
+// Announced says that a heartbeat is about to be written: its node counts how long that lets
+// it hold from a moment before. So it counts as seen from now on, once it is seen. A node that
+// hears nobody may write one that the others do not see before they have elected another
+// leader of the store, and would count from then.
+func (m *Machine) Announced(now time.Duration, v Value) {
+	n := m.nodes[v.Life.Node]
+	if n == nil {
+		return
+	}
+	n.announced = append(n.announced, announced{v.Life, v.Beat, now})
+	if len(n.announced) > maxAnnounced {
+		n.announced = slices.Delete(n.announced, 0, 1)
+	}
+}
+
+// begun is when a heartbeat began to be written, at the latest.
+func (n *node) begun(v Value, now time.Duration) time.Duration {
+	for _, a := range n.announced {
+		if a.life == v.Life && a.beat == v.Beat {
+			return a.at
+		}
+	}
+	return now
+}
+
 func (m *Machine) seenNode(now time.Duration, e Entry) {
 	n := m.nodes[e.Key.Node]
 	if n == nil {
@@ -175,7 +212,7 @@ func (m *Machine) seenNode(now time.Duration, e Entry) {
 	if e.Revision <= n.revision {
 		return
 	}
-	n.revision, n.value, n.seen = e.Revision, e.Value, now
+	n.revision, n.value, n.seen = e.Revision, e.Value, n.begun(e.Value, now)
 	m.assigned = nil
 	m.mayWrite(e.Key)
 	if e.Key.Node == m.self.Node {

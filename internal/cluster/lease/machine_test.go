@@ -297,3 +297,50 @@ func TestWriteAfterAChange(t *testing.T) {
 		t.Error("it is tried again at once:", a)
 	}
 }
+
+// A heartbeat counts from when it was announced, however late it is seen: from then on its
+// node's lease runs.
+func TestAnnouncedHeartbeat(t *testing.T) {
+	beat := func(process string, n uint64) lease.Value {
+		return lease.Value{Life: lease.Life{Node: "n2", Process: process, Number: 1}, Beat: n}
+	}
+	for name, c := range map[string]struct {
+		announced lease.Value
+		gone      time.Duration
+	}{
+		"announced":                  {beat("a", 2), 3500 * ms},
+		"not announced":              {beat("a", 0), 5000 * ms},
+		"the next one was":           {beat("a", 3), 5000 * ms},
+		"one of another process was": {beat("b", 2), 5000 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := established(t)
+			m.Seen(0, lease.Entry{Key: lease.Key{Node: "n2"}, Revision: 2, Value: beat("a", 1)})
+			m.Announced(500*ms, c.announced)
+			for at := time.Duration(0); ; at += 50 * ms {
+				if at == 2*time.Second {
+					m.Seen(at, lease.Entry{Key: lease.Key{Node: "n2"}, Revision: 3, Value: beat("a", 2)})
+				}
+				if gone := writesGone(m, at); gone != (at >= c.gone) {
+					t.Fatalf("at %v: declared gone: %v; want it at %v", at, gone, c.gone)
+				} else if gone {
+					return
+				}
+			}
+		})
+	}
+}
+
+// writesGone takes a step in which the machine's own heartbeat is written, if it is due. It
+// reports whether a node is declared gone.
+func writesGone(m *lease.Machine, now time.Duration) (gone bool) {
+	for _, w := range m.Step(now).Writes {
+		if w.Value.Gone {
+			gone = true
+			continue
+		}
+		m.Seen(now, lease.Entry{Key: w.Key, Revision: 100 + uint64(now/ms), Value: w.Value})
+		m.Written(now, w.Key, true)
+	}
+	return gone
+}

@@ -34,6 +34,7 @@ type faults struct {
 	hold     time.Duration // planted: a node holds for longer than it may
 	blindly  bool          // planted: the store does not compare the revision of heartbeats
 	inherits bool          // planted: a tenure of an earlier life is held by a later one
+	early    bool          // planted: a heartbeat is announced long before it is sent
 }
 
 // A world is a store and nodes around it, under one true time.
@@ -62,6 +63,7 @@ type simulated struct {
 	rate    float64
 	paused  bool
 	cut     bool
+	deaf    bool // it talks and hears nobody
 	dead    bool
 	going   bool // it leaves, and another start is on its way
 	inbox   []func()
@@ -146,12 +148,20 @@ func (w *world) delay() time.Duration {
 	return time.Duration(w.rnd.Int64N(int64(20 * ms)))
 }
 
-// send lets something happen after the delay of the network, unless it is lost.
+// send lets something happen that a node asks for, after the delay of the network, unless it
+// is lost.
 func (w *world) send(n *simulated, do func()) {
 	if n.cut || w.rnd.Float64() < w.faults.lose {
 		return
 	}
 	w.after(w.delay(), do)
+}
+
+// tell lets a node hear of something, in the same way.
+func (w *world) tell(n *simulated, do func()) {
+	if !n.deaf {
+		w.send(n, do)
+	}
 }
 
 func (w *world) join(name string, start int, ready bool) *simulated {
@@ -201,7 +211,7 @@ func (n *simulated) snapshot() {
 		return
 	}
 	for _, e := range n.w.sorted() {
-		n.w.send(n, func() { n.seen(e) })
+		n.w.tell(n, func() { n.seen(e) })
 	}
 	n.w.after(2*time.Second, n.snapshot)
 }
@@ -237,7 +247,24 @@ func (n *simulated) step() {
 		})
 	}
 	for _, wr := range a.Writes {
+		n.announce(wr)
 		n.write(wr)
+	}
+}
+
+// announce tells the other nodes of a heartbeat that is about to be written.
+func (n *simulated) announce(wr lease.Write) {
+	if wr.Key.Node == "" || wr.Value.Gone {
+		return
+	}
+	v := wr.Value
+	if n.w.faults.early {
+		v.Beat++
+	}
+	for _, other := range n.w.nodes {
+		if other != n {
+			n.w.send(n, func() { n.w.tell(other, func() { other.do(func() { other.m.Announced(other.clock(), v) }) }) })
+		}
 	}
 }
 
@@ -256,7 +283,7 @@ func (n *simulated) write(wr lease.Write) {
 	w.after(time.Second, func() { answer(func() { n.m.Written(n.clock(), wr.Key, false) }) })
 	w.send(n, func() {
 		e, ok := w.compareAndSet(wr)
-		w.send(n, func() {
+		w.tell(n, func() {
 			answer(func() {
 				if ok {
 					n.m.Seen(n.clock(), e)
@@ -282,7 +309,7 @@ func (w *world) compareAndSet(wr lease.Write) (lease.Entry, bool) {
 		w.note("%v = %v in %d", wr.Key, wr.Value, w.revision)
 	}
 	for _, n := range w.nodes {
-		w.send(n, func() { n.seen(e) })
+		w.tell(n, func() { n.seen(e) })
 	}
 	return e, true
 }
@@ -307,7 +334,7 @@ func (w *world) trouble(end time.Duration) {
 	if n.dead || n.going {
 		return
 	}
-	switch w.rnd.IntN(5) {
+	switch w.rnd.IntN(6) {
 	case 0:
 		w.note("%v pauses for %v", n.m.Self(), long)
 		n.paused = true
@@ -326,6 +353,10 @@ func (w *world) trouble(end time.Duration) {
 		name, start := n.m.Self().Node, len(w.nodes)
 		w.after(long, func() { w.join(name, start, true) })
 	case 4:
+		w.note("%v is deaf for %v", n.m.Self(), long)
+		n.deaf = true
+		w.after(long, func() { n.deaf = false })
+	case 5:
 		n.leave(long)
 		if w.rnd.IntN(2) == 0 {
 			for _, n := range w.nodes {
@@ -429,6 +460,7 @@ func TestSimulationFindsMistakes(t *testing.T) {
 	kinds := map[string]faults{
 		"held too long":                          {pauses: true, hold: 6 * time.Second},
 		"heartbeats without compare":             {lose: 0.05, slow: 0.05, pauses: true, blindly: true},
+		"heartbeats announced too early":         {lose: 0.05, slow: 0.05, pauses: true, early: true},
 		"a later life holds what an earlier had": {lose: 0.05, slow: 0.2, pauses: true, inherits: true},
 	}
 	for name, f := range kinds {

@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	"testing"
+
+	"github.com/muster-gg/muster/internal/cluster/lease"
+)
+
+// A node whose write fails because it has not seen what others have written reads that, though
+// the watch tells it nothing: else it would try the same again.
+func TestConflictIsReread(t *testing.T) {
+	n, err := Join(t.Context(), Config{ // it does not run, and so hears nothing
+		Node: "n1", Shards: shards, Conn: connect(t, engine(t)),
+		Serve: func(int, []byte, func([]byte, error)) {}, Barrier: func(int, func(uint64, error)) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := lease.Value{Life: lease.Life{Node: "n2", Process: "a", Number: 1}}
+	key := lease.Key{Node: "n2"}
+	put := func() uint64 {
+		other.Beat++
+		revision, err := n.bucket.Put(t.Context(), keyName(key), encodeValue(other))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return revision
+	}
+	first := put()
+	n.machine.Seen(0, lease.Entry{Key: key, Revision: first, Value: other})
+	put()
+	n.write(t.Context(), lease.Write{Key: key, Expect: first, Value: lease.Value{Life: other.Life, Gone: true}})
+	n.drain()
+	if seen := n.machine.Members(); len(seen) != 1 || seen[0] != other {
+		t.Errorf("the node sees %+v, want %+v", seen, other)
+	}
+}
