@@ -86,6 +86,10 @@ func (c *Config) complete() error {
 	return nil
 }
 
+// writing is how long a lease may take to be written. The store's leader may be lost, and
+// then nobody answers; his successor is to be asked soon.
+func (c *Config) writing() time.Duration { return c.Renew / 2 }
+
 func orDefault[T comparable](v *T, def T) {
 	var zero T
 	if *v == zero {

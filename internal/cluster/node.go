@@ -92,7 +92,7 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 	n.life = lease.Life{Node: cfg.Node, Process: n.process, Number: 1}
 	n.machine = lease.New(lease.Config{
 		Self: n.life, Shards: cfg.Shards, Lease: cfg.Lease, Hold: cfg.Lease * 5 / 6, Renew: cfg.Renew,
-		Retry: cfg.Renew / 4, Linger: cfg.Linger, Moves: cfg.Moves,
+		Retry: cfg.Renew / 4, Write: cfg.writing(), Linger: cfg.Linger, Moves: cfg.Moves,
 	})
 	for i := range n.offers {
 		n.offers[i] = make(chan Tenure, 1)

@@ -140,7 +140,7 @@ func (n *Node) newsSubject() string { return n.cfg.Name + ".leases" }
 // write carries out a write and tells everyone. Of a heartbeat it tells before, too: see
 // lease.Machine.Announced.
 func (n *Node) write(ctx context.Context, w lease.Write) {
-	ctx, cancel := context.WithTimeout(ctx, n.cfg.Renew)
+	ctx, cancel := context.WithTimeout(ctx, n.cfg.writing())
 	defer cancel()
 	value := encodeValue(w.Value)
 	if w.Key.Node != "" && !w.Value.Gone {

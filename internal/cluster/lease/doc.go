@@ -100,6 +100,7 @@ type Config struct {
 	Hold  time.Duration // how long a heartbeat lets its node hold what it owns; shorter than Lease
 	Renew time.Duration // from one heartbeat to the next
 	Retry time.Duration // from a write that failed to the next attempt
+	Write time.Duration // how long a write waits for its answer, at most; then it has failed
 
 	// Linger is how long a tenure outlives its Hold, without holding, while nobody
 	// else has taken the shard: the store may be away for a moment.

@@ -236,7 +236,7 @@ func (m *Machine) seenSelf(now time.Duration, v Value) {
 	if !ok {
 		return
 	}
-	if !m.established || at-m.held > m.cfg.Renew*3/2 {
+	if !m.established || m.late(at-m.held) {
 		m.steady = now
 	}
 	if !m.established || at > m.held {
@@ -245,6 +245,9 @@ func (m *Machine) seenSelf(now time.Duration, v Value) {
 	m.established = true
 	maps.DeleteFunc(m.sent, func(beat uint64, _ time.Duration) bool { return beat <= v.Beat })
 }
+
+// late reports whether this is too long from one heartbeat of ours that was written to the next.
+func (m *Machine) late(gap time.Duration) bool { return gap > m.cfg.Renew+m.cfg.Write }
 
 // die ends this life: somebody declared it gone. The next one has nothing.
 func (m *Machine) die() {
@@ -345,10 +348,10 @@ func (m *Machine) node(name string) *node {
 	return &unseen
 }
 
-// bury declares those gone whose heartbeats have ended. When the store was away, for
-// us at least, it leaves the others the time to be heard again.
+// bury declares those gone whose heartbeats have ended, while the store takes ours. When it was
+// away, for us at least, the others have the time to be heard again.
 func (m *Machine) bury(now time.Duration, a *Actions) {
-	if !m.holds(now) || now-m.steady < m.cfg.Renew+2*m.cfg.Retry {
+	if !m.holds(now) || m.late(now-m.held) || now-m.steady < m.cfg.Write+2*m.cfg.Retry {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {

@@ -344,3 +344,24 @@ func writesGone(m *lease.Machine, now time.Duration) (gone bool) {
 	}
 	return gone
 }
+
+// A node whose own heartbeats are not taken declares nobody gone: those of others may not be
+// either.
+func TestNobodyIsBuriedWhileTheStoreIsAway(t *testing.T) {
+	m := established(t)
+	m.Seen(200*ms, lease.Entry{Key: lease.Key{Node: "n2"}, Revision: 2, Value: lease.Value{Life: lease.Life{Node: "n2"}, Beat: 1}})
+	for at := time.Duration(0); at <= time.Second; at += 50 * ms {
+		writesGone(m, at)
+	}
+	if m.HoldsUntil() != 3500*ms {
+		t.Fatalf("holds until %v", m.HoldsUntil())
+	}
+	for at := 1050 * ms; at < 3500*ms; at += 50 * ms {
+		for _, w := range m.Step(at).Writes {
+			if w.Value.Gone {
+				t.Fatalf("at %v: %+v", at, w)
+			}
+			m.Written(at, w.Key, false)
+		}
+	}
+}

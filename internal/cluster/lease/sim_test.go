@@ -22,7 +22,7 @@ const (
 func config(name string, start int) lease.Config {
 	return lease.Config{
 		Self:   lease.Life{Node: name, Process: fmt.Sprint(name, "-", start), Number: 1},
-		Shards: 8, Lease: 3 * time.Second, Hold: 2500 * ms, Renew: time.Second, Retry: 250 * ms, Linger: 6 * time.Second, Moves: 2,
+		Shards: 8, Lease: 3 * time.Second, Hold: 2500 * ms, Renew: time.Second, Retry: 250 * ms, Write: 500 * ms, Linger: 6 * time.Second, Moves: 2,
 	}
 }
 
@@ -268,8 +268,7 @@ func (n *simulated) announce(wr lease.Write) {
 	}
 }
 
-// write is a compare-and-set with all that can happen to it. The node waits a
-// second for the answer.
+// write is a compare-and-set with all that can happen to it. The node does not wait for ever.
 func (n *simulated) write(wr lease.Write) {
 	w, answered := n.w, false
 	answer := func(f func()) {
@@ -280,7 +279,7 @@ func (n *simulated) write(wr lease.Write) {
 			}
 		})
 	}
-	w.after(time.Second, func() { answer(func() { n.m.Written(n.clock(), wr.Key, false) }) })
+	w.after(config("", 0).Write, func() { answer(func() { n.m.Written(n.clock(), wr.Key, false) }) })
 	w.send(n, func() {
 		e, ok := w.compareAndSet(wr)
 		w.tell(n, func() {

@@ -37,8 +37,13 @@ const (
 	// to him may come back at once.
 	missedLooks = 2
 
-	// electionLooks is how long an election has, before there is another one.
+	// electionLooks is how long an election has, before there is another one. Each
+	// member waits for 0.8 s at most before it stands.
 	electionLooks = 6
+
+	// splitLooks is how long one stands who does not get the votes, before there is
+	// another election: two have stood at the same time, and would wait for seconds.
+	splitLooks = 3
 )
 
 // candidate is the id of who asks for votes. Those of servers are hashes in other
@@ -49,6 +54,7 @@ const candidate = "-muster-"
 type watch struct {
 	term   uint64
 	missed int // looks without a leader
+	stands int // looks at which this node has stood for election
 }
 
 // watchElections begins to look after the leaders of this node's groups, and stops
@@ -136,14 +142,17 @@ func (e *Engine) elect(system *nats.Conn, name string, g *server.RaftzGroup) {
 // due reports whether it is time for an election.
 func (w *watch) due(g *server.RaftzGroup, reached []string) bool {
 	if g.Term != w.term { // there was one just now
-		w.term, w.missed = g.Term, 0
+		*w = watch{term: g.Term}
 	}
 	if !missesLeader(g, reached) || !hasQuorum(g, reached) {
-		w.missed = 0
+		*w = watch{term: g.Term}
 		return false
 	}
 	w.missed++
-	return w.missed == missedLooks && g.Leader != "" || w.missed >= electionLooks
+	if g.State == server.Candidate.String() {
+		w.stands++
+	}
+	return w.missed == missedLooks && g.Leader != "" || w.missed >= electionLooks || w.stands == splitLooks
 }
 
 // missesLeader reports whether a group has no leader that is reached. A group
