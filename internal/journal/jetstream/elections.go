@@ -53,8 +53,9 @@ const candidate = "-muster-"
 // A watch is what a node remembers of one group between two looks.
 type watch struct {
 	term   uint64
-	missed int // looks without a leader
-	stands int // looks at which this node has stood for election
+	missed int  // looks without a leader
+	stands int  // looks at which this node has stood for election
+	backed bool // this node leads it, with a majority when it looked last
 }
 
 // watchElections begins to look after the leaders of this node's groups, and stops
@@ -113,6 +114,7 @@ func (e *Engine) lookAfter(ctx context.Context, system *nats.Conn, ear *ear) {
 // of streams are in the one that everything of ours is in. reached are the nodes that
 // this one hears and that hear it.
 func (e *Engine) look(watched map[string]*watch, system *nats.Conn, reached []string) {
+	var alone []string
 	for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
 		status := e.server.Raftz(&server.RaftzOptions{AccountFilter: account})
 		if status == nil {
@@ -127,9 +129,47 @@ func (e *Engine) look(watched map[string]*watch, system *nats.Conn, reached []st
 			if w.due(&group, reached) {
 				e.elect(system, name, &group)
 			}
+			if w.isAlone(&group, reached) {
+				alone = append(alone, name)
+			}
+		}
+	}
+	if len(alone) > 0 {
+		e.resign(system, alone)
+	}
+}
+
+// resign lets this node lead groups no more that do not hear it, or that it does not hear. One
+// who is not heard has no followers anyway. But one who is heard and hears nobody keeps them from
+// electing another: whatever comes from a leader, of a term that is long over, too, lets a
+// follower wait anew (raft.processAppendEntry in nats-server 2.15). When he resigns he asks one of
+// them to take his place.
+func (e *Engine) resign(system *nats.Conn, groups []string) {
+	e.cfg.Log.Info("this node leads groups of replicas and reaches no majority: it resigns", "groups", len(groups))
+	if slices.Contains(groups, metaGroupName) {
+		if err := system.PublishRequest(server.JSApiLeaderStepDown, nats.NewInbox(), nil); err != nil {
+			e.cfg.Log.Warn("this node cannot resign", "group", metaGroupName, "error", err)
+		}
+	}
+	here, err := e.server.Jsz(&server.JSzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Streams: true, RaftGroups: true})
+	if err != nil {
+		e.cfg.Log.Warn("this node cannot resign", "error", err)
+		return
+	}
+	for _, account := range here.AccountDetails {
+		for _, s := range account.Streams {
+			if !slices.Contains(groups, s.RaftGroup) {
+				continue
+			}
+			if err := e.server.JetStreamStepdownStream(account.Name, s.Name); err != nil {
+				e.cfg.Log.Warn("this node cannot resign", "stream", s.Name, "error", err)
+			}
 		}
 	}
 }
+
+// metaGroupName is the group of all nodes.
+const metaGroupName = "_meta_"
 
 // elect calls for an election in a group.
 func (e *Engine) elect(system *nats.Conn, name string, g *server.RaftzGroup) {
@@ -142,10 +182,10 @@ func (e *Engine) elect(system *nats.Conn, name string, g *server.RaftzGroup) {
 // due reports whether it is time for an election.
 func (w *watch) due(g *server.RaftzGroup, reached []string) bool {
 	if g.Term != w.term { // there was one just now
-		*w = watch{term: g.Term}
+		w.term, w.missed, w.stands = g.Term, 0, 0
 	}
 	if !missesLeader(g, reached) || !hasQuorum(g, reached) {
-		*w = watch{term: g.Term}
+		w.missed, w.stands = 0, 0
 		return false
 	}
 	w.missed++
@@ -153,6 +193,15 @@ func (w *watch) due(g *server.RaftzGroup, reached []string) bool {
 		w.stands++
 	}
 	return w.missed == missedLooks && g.Leader != "" || w.missed >= electionLooks || w.stands == splitLooks
+}
+
+// isAlone reports whether it is time to resign: at once, before the others call for an election
+// and do not listen any more. Who has not had a majority here has just begun.
+func (w *watch) isAlone(g *server.RaftzGroup, reached []string) bool {
+	leads := g.State == server.Leader.String()
+	had := w.backed
+	w.backed = leads && hasQuorum(g, reached)
+	return leads && had && !w.backed
 }
 
 // missesLeader reports whether a group has no leader that is reached. A group

@@ -51,3 +51,36 @@ func TestElectionIsDue(t *testing.T) {
 		})
 	}
 }
+
+// A leader resigns who had a majority and has none any more.
+func TestLeaderIsAlone(t *testing.T) {
+	group := func(state server.RaftState) *server.RaftzGroup {
+		return &server.RaftzGroup{State: state.String(), QuorumNeeded: 2, Peers: map[string]server.RaftzGroupPeer{"B": {Name: "b"}, "C": {Name: "c"}}}
+	}
+	both, one, none := []string{"b", "c"}, []string{"b"}, []string(nil)
+	for _, tt := range []struct {
+		name    string
+		state   server.RaftState
+		reached [][]string
+		want    int // the look at which it does, counted from 1; 0: never
+	}{
+		{"all are reached", server.Leader, [][]string{both, both, both}, 0},
+		{"one of two is", server.Leader, [][]string{both, one, one, one}, 0},
+		{"nobody is", server.Leader, [][]string{both, both, none, none}, 3},
+		{"nobody was yet", server.Leader, [][]string{none, none, none}, 0},
+		{"a follower", server.Follower, [][]string{both, none, none, none}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var w watch
+			got := 0
+			for i, reached := range tt.reached {
+				if w.isAlone(group(tt.state), reached) && got == 0 {
+					got = i + 1
+				}
+			}
+			if got != tt.want {
+				t.Errorf("resigns at look %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
