@@ -19,7 +19,12 @@ import (
 // operate asks for a page of operators, signed with a secret key.
 func (s *service) operate(t testing.TB, path, secret string) *http.Response {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.HTTP+path, nil)
+	return s.operateWith(t, http.MethodGet, path, secret)
+}
+
+func (s *service) operateWith(t testing.TB, method, path, secret string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.HTTP+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +44,11 @@ func (s *service) operate(t testing.TB, path, secret string) *http.Response {
 // inspect reads a page of operators.
 func (s *service) inspect(t testing.TB, path string) (status int, body string) {
 	t.Helper()
-	answer := s.operate(t, path, s.SecretKey)
+	return read(t, s.operate(t, path, s.SecretKey))
+}
+
+func read(t testing.TB, answer *http.Response) (status int, body string) {
+	t.Helper()
 	data, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)

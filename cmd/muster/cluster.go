@@ -14,12 +14,13 @@ import (
 func (a *app) clusterCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "cluster",
-		Short: "Prepare the nodes of a cluster",
+		Short: "Prepare the nodes of a cluster, list and remove them",
 		Long: `Prepare what the nodes of a cluster need before they start: several services that
-run one region together.`,
-		Example: `  muster cluster init --out cluster n1 n2 n3`,
+run one region together. List those of a running one, and remove one that is gone for good.`,
+		Example: `  muster cluster init --out cluster n1 n2 n3
+  muster cluster nodes`,
 	}
-	command.AddCommand(a.clusterInitCommand())
+	command.AddCommand(a.clusterInitCommand(), a.clusterNodesCommand(), a.clusterRemoveCommand())
 	return command
 }
 

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,4 +36,32 @@ func TestClusterInit(t *testing.T) {
 	run(exitMisuse, nil, "requires at least 1 arg(s)")
 	expect(t, nil, exitMisuse, []string{"cluster", "init", "n1"}, "--out is missing")
 	expect(t, nil, exitOK, []string{"cluster"}, "Usage:", "init", "muster cluster init --out cluster n1 n2 n3")
+}
+
+func TestClusterNodes(t *testing.T) {
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method + " " + r.URL.Path {
+		case "GET /v1/nodes":
+			fmt.Fprint(w, `{"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":29,"behind":0},{"node":"n2","up":true,"leaving":true},{"node":"n4","up":false,"copies":7,"behind":7}]}`)
+		case "DELETE /v1/nodes/n4":
+			fmt.Fprint(w, `{"removed":"n4"}`)
+		default:
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"error":"ConflictException","message":"Node n1 is up."}`)
+		}
+	}))
+	defer service.Close()
+	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION=us-west-2"}
+	const table = `NODE  UP       READY  SHARDS  COPIES  BEHIND
+n1    yes      yes    12      29      0
+n2    leaving  no     0       0       0
+n4    no       no     0       7       7
+`
+	if got := expect(t, environ, exitOK, []string{"cluster", "nodes"}); got.stdout != table {
+		t.Errorf("printed %s", got.stdout)
+	}
+	expect(t, environ, exitOK, []string{"cluster", "remove", "n4"}, "n4 is removed.")
+	expect(t, environ, exitFailure, []string{"cluster", "remove", "n1"}, "remove node n1: ConflictException: Node n1 is up.")
+	expect(t, environ, exitMisuse, []string{"cluster", "remove"}, "accepts 1 arg(s)")
+	expect(t, nil, exitMisuse, []string{"cluster", "nodes"}, "there is no endpoint")
 }

@@ -53,9 +53,14 @@ const (
 	maxRefusal = 1 << 20                                                            // bytes
 )
 
-// get makes the call and hands the body of the answer to read.
+// get asks for something and hands the body of the answer to read.
 func (o *operatorCall) get(ctx context.Context, path string, read func(io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(o.service, "/")+path, nil)
+	return o.call(ctx, http.MethodGet, path, read)
+}
+
+// call makes the call and hands the body of the answer to read.
+func (o *operatorCall) call(ctx context.Context, method, path string, read func(io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.service, "/")+path, nil)
 	if err != nil {
 		return err
 	}

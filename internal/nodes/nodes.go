@@ -176,6 +176,17 @@ func (n *Nodes) Leave(ctx context.Context) error { return n.node.Leave(ctx) }
 // Members are the nodes of the region, as far as this one knows.
 func (n *Nodes) Members() []cluster.Member { return n.node.Members() }
 
+// Owned is how many shards each node owns, as far as this one knows.
+func (n *Nodes) Owned() map[string]int {
+	owned := map[string]int{}
+	for i := range n.cfg.Shards {
+		if owner, ok := n.node.Owner(i); ok {
+			owned[owner]++
+		}
+	}
+	return owned
+}
+
 // Tenures is where the replica of a shard gets its tenures from.
 func (n *Nodes) Tenures(shard int) <-chan replica.Tenure { return n.tenures[shard] }
 

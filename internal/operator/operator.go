@@ -5,6 +5,8 @@
 //	GET /v1/tickets/{id}/explain   why a matchmaking ticket waits
 //	GET /v1/events                 the event feed
 //	GET /v1/backup                 the whole region as one file; with the root key alone
+//	GET /v1/nodes                  the nodes of a cluster
+//	DELETE /v1/nodes/{node}        removes one that is gone for good; with the root key alone
 //
 // Requests are signed like those of the API (Signature Version 4, service
 // gamelift). Answers are JSON, those of the feed a line of JSON for each event, and a backup is as package backup writes it. A
@@ -48,6 +50,7 @@ type Config struct {
 	Region Region
 	Feed   Feed
 	Backup func(ctx context.Context, to io.Writer) error // writes all of the region
+	Nodes  Nodes
 	Verify *sigv4.Verifier
 	Ready  func(context.Context) bool // waits until requests can be answered
 	Clock  clockwork.Clock
@@ -75,8 +78,10 @@ func New(c Config) *Door {
 	d.routes.HandleFunc("GET /v1/tickets/{id}/explain", d.ticket)
 	d.routes.HandleFunc("GET /v1/events", d.events)
 	d.routes.HandleFunc("GET /v1/backup", d.backup)
+	d.routes.HandleFunc("GET /v1/nodes", d.listNodes)
+	d.routes.HandleFunc("DELETE /v1/nodes/{node}", d.removeNode)
 	d.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		d.fail(w, fault.New(fault.UnknownOperation, "There is no %s %.200s. See GET /v1/placements/{id}, /v1/tickets/{id}/explain, /v1/events and /v1/backup.", r.Method, r.URL.Path))
+		d.fail(w, fault.New(fault.UnknownOperation, "There is no %s %.200s. See GET /v1/placements/{id}, /v1/tickets/{id}/explain, /v1/events, /v1/backup and /v1/nodes.", r.Method, r.URL.Path))
 	})
 	return d
 }

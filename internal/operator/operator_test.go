@@ -61,6 +61,7 @@ type world struct {
 	clock clockwork.Clock
 	ready bool
 	taken func(context.Context, io.Writer) error // what a backup does
+	nodes *nodes
 	*httptest.Server
 }
 
@@ -80,11 +81,12 @@ func (f *failingFeed) Read(ctx context.Context, after uint64, visit func(uint64,
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, feed: &failingFeed{Feed: memory.NewFeed()}, clock: clockwork.NewFakeClock(), ready: true}
+	w := &world{t: t, feed: &failingFeed{Feed: memory.NewFeed()}, clock: clockwork.NewFakeClock(), ready: true, nodes: &nodes{}}
 	w.door = New(Config{
 		Region: region{}, Feed: w.feed, Verify: sigv4.New(sigv4.Config{Keys: keys{}}), Clock: w.clock, Log: slog.New(slog.DiscardHandler),
 		Ready:  func(context.Context) bool { return w.ready },
 		Backup: func(ctx context.Context, to io.Writer) error { return w.taken(ctx, to) },
+		Nodes:  w.nodes,
 	})
 	w.Server = httptest.NewServer(w.door)
 	t.Cleanup(w.Close)

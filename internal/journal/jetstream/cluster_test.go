@@ -35,8 +35,7 @@ func noLeaks(t *testing.T) (check func()) {
 	return func() { goleak.VerifyNone(t, before) }
 }
 
-// A testCluster is three engines in this process, which meet on the loopback
-// interface.
+// A testCluster is some engines in this process, which meet on the loopback interface.
 type testCluster struct {
 	t       *testing.T
 	configs []jetstream.Config
@@ -58,10 +57,12 @@ func addresses(t testing.TB, n int) (free []string) {
 }
 
 // newCluster configures three nodes and starts none.
-func newCluster(t *testing.T) *testCluster {
+func newCluster(t *testing.T) *testCluster { return newClusterOf(t, 3) }
+
+func newClusterOf(t *testing.T, nodes int) *testCluster {
 	t.Helper()
-	c := &testCluster{t: t, nodes: make([]*jetstream.Engine, 3)}
-	peers, log := addresses(t, 3), slog.New(slog.DiscardHandler)
+	c := &testCluster{t: t, nodes: make([]*jetstream.Engine, nodes)}
+	peers, log := addresses(t, nodes), slog.New(slog.DiscardHandler)
 	if os.Getenv("MUSTER_TEST_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}

@@ -148,3 +148,16 @@ func Enter(t *testing.T, e *Engine) (leave func()) {
 	}
 	return e.gate.leave
 }
+
+// Streams are the names of all streams.
+func Streams(t *testing.T, e *Engine) (names []string) {
+	t.Helper()
+	list := e.js.StreamNames(t.Context())
+	for name := range list.Name() {
+		names = append(names, name)
+	}
+	if err := list.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}

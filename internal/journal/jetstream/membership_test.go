@@ -1,0 +1,96 @@
+package jetstream_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/internal/journal/jetstream"
+)
+
+// members waits until the nodes are these, and none of them lacks a copy.
+func (c *testCluster) members(i, copies int, names ...string) {
+	c.t.Helper()
+	var members map[string]jetstream.Member
+	c.await("copies are complete", func() bool {
+		var err error
+		members, err = c.nodes[i].Members(c.t.Context())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		kept := 0
+		for _, m := range members {
+			kept += m.Copies - m.Behind
+		}
+		return kept == copies && slices.Equal(slices.Sorted(maps.Keys(members)), names)
+	}, func() any { return members })
+}
+
+// missed waits until a node is known to be away.
+func (c *testCluster) missed(i int, name string) {
+	c.t.Helper()
+	var members map[string]jetstream.Member
+	c.await(name+" is missed", func() bool {
+		var err error
+		members, err = c.nodes[i].Members(c.t.Context())
+		return err == nil && !members[name].Connected && members[name].Copies == members[name].Behind
+	}, func() any { return members })
+}
+
+func (c *testCluster) await(what string, ok func() bool, show func() any) {
+	c.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) { // between two looks at a condition
+		if time.Now().After(deadline) {
+			c.t.Fatalf("in vain waited for: %s: %+v", what, show())
+		}
+	}
+}
+
+// A node that is removed does not count any more, and others keep what it kept.
+func TestClusterRemovesNode(t *testing.T) {
+	defer goleak.VerifyNone(t, serverLeaks...)
+	t.Run("nodes", func(t *testing.T) {
+		const shards = 6
+		c := newClusterOf(t, 4)
+		c.startAll()
+		var writers []*writer
+		for i := range shards {
+			w := &writer{t: t, j: c.journal(0, i)}
+			w.append()
+			writers = append(writers, w)
+		}
+		copies := 3 * len(jetstream.Streams(t, c.nodes[0]))
+		c.members(0, copies, "n1", "n2", "n3", "n4")
+		for name, want := range map[string]error{"n1": jetstream.ErrNodeIsUp, "n4": jetstream.ErrNodeIsUp, "n5": jetstream.ErrNotMember} {
+			if err := c.nodes[0].Remove(t.Context(), name); !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", name, err, want)
+			}
+		}
+
+		c.stop(3)
+		c.missed(0, "n4")
+		if err := c.nodes[0].Remove(t.Context(), "n4"); err != nil {
+			t.Fatal(err)
+		}
+		c.members(0, copies, "n1", "n2", "n3")
+		if err := c.nodes[0].Remove(t.Context(), "n3"); !errors.Is(err, jetstream.ErrNodeIsUp) {
+			t.Errorf("n3: got %v", err)
+		}
+		c.stop(2)
+		c.missed(0, "n3")
+		if err := c.nodes[0].Remove(t.Context(), "n3"); !errors.Is(err, jetstream.ErrTooFew) {
+			t.Errorf("n3: got %v", err)
+		}
+
+		c.stop(0) // two of three are a majority, of four they would not be
+		c.start(0)
+		for i, w := range writers {
+			w.j = c.journal(0, i)
+			w.append()
+		}
+	})
+}

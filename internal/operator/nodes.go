@@ -1,0 +1,57 @@
+package operator
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/sigv4"
+)
+
+// A Node is one node of a region, as the one that is asked sees it.
+type Node struct {
+	Name    string `json:"node"`
+	Up      bool   `json:"up"`                // the others hear it
+	Ready   bool   `json:"ready"`             // it has read all of the region: shards may be moved to it
+	Leaving bool   `json:"leaving,omitempty"` // it stops, and hands over
+	Shards  int    `json:"shards"`            // that it owns
+	Copies  int    `json:"copies"`            // of journals, snapshots and the like, which it is to keep
+	Behind  int    `json:"behind"`            // how many of them are not complete
+}
+
+// Nodes are what the door asks about nodes. Errors are faults.
+type Nodes interface {
+	// List gives those that are up, and those that count in majorities, by name.
+	List(ctx context.Context) ([]Node, error)
+
+	// Remove lets a node that is gone for good not count any more.
+	Remove(ctx context.Context, node string) error
+}
+
+type nodeList struct {
+	Nodes []Node `json:"nodes"`
+}
+
+func (d *Door) listNodes(w http.ResponseWriter, r *http.Request) {
+	nodes, err := d.Nodes.List(r.Context())
+	d.answer(w, nodeList{nodes}, err)
+}
+
+type removed struct {
+	Removed string `json:"removed"`
+}
+
+// removeNode is for the root key alone: who removes a node that will be back takes copies away.
+func (d *Door) removeNode(w http.ResponseWriter, r *http.Request) {
+	caller, _ := r.Context().Value(callerKey{}).(sigv4.Caller)
+	if !d.Region.IsRootKey(caller.AccessKeyID) {
+		d.fail(w, fault.New(fault.AccessDenied, "Nodes are removed with the access key that the region was born with."))
+		return
+	}
+	node := r.PathValue("node")
+	err := d.Nodes.Remove(r.Context(), node)
+	if err == nil {
+		d.Log.Info("a node was removed", "removed", node, "access_key", caller.AccessKeyID)
+	}
+	d.answer(w, removed{node}, err)
+}

@@ -1,0 +1,49 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/muster-gg/muster/internal/fault"
+)
+
+// nodes are n1, which is up, and n4, which can be removed.
+type nodes struct{ removed []string }
+
+func (n *nodes) List(context.Context) ([]Node, error) {
+	return []Node{{Name: "n1", Up: true, Ready: true, Shards: 12, Copies: 3}, {Name: "n4", Copies: 2, Behind: 2}}, nil
+}
+
+func (n *nodes) Remove(_ context.Context, node string) error {
+	if node != "n4" {
+		return fault.New(fault.Conflict, "Node %s is up", node)
+	}
+	n.removed = append(n.removed, node)
+	return nil
+}
+
+func TestNodes(t *testing.T) {
+	w := newWorld(t)
+	const list = `{"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":3,"behind":0},{"node":"n4","up":false,"ready":false,"shards":0,"copies":2,"behind":2}]}`
+	for _, c := range []struct {
+		method, path, key string
+		status            int
+		body              string
+	}{
+		{"GET", "/v1/nodes", "AKGUEST", 200, list},
+		{"GET", "/v1/nodes", "", 403, "MissingAuthenticationTokenException"},
+		{"DELETE", "/v1/nodes/n4", "AKGUEST", 403, "AccessDeniedException"},
+		{"DELETE", "/v1/nodes/n1", "AKID", 409, "Node n1 is up"},
+		{"DELETE", "/v1/nodes/n4", "AKID", 200, `{"removed":"n4"}`},
+		{"DELETE", "/v1/nodes/", "AKID", 404, "UnknownOperationException"},
+		{"POST", "/v1/nodes", "AKID", 404, "UnknownOperationException"},
+	} {
+		if status, body := w.ask(c.method, c.path, c.key); status != c.status || !strings.Contains(body, c.body) {
+			t.Errorf("%s %s with key %q: %d %s", c.method, c.path, c.key, status, body)
+		}
+	}
+	if len(w.nodes.removed) != 1 {
+		t.Errorf("removed %q", w.nodes.removed)
+	}
+}
