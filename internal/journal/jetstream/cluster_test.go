@@ -331,6 +331,46 @@ func TestClusterLosesNodes(t *testing.T) {
 	})
 }
 
+// A leader who has not applied all that he has shows an end that is too early. Who knows of more
+// waits for it.
+func TestClusterWaitsForTheEnd(t *testing.T) {
+	defer goleak.VerifyNone(t, serverLeaks...)
+	t.Run("nodes", func(t *testing.T) {
+		c := newCluster(t)
+		log := &listener{Handler: slog.DiscardHandler, message: "acknowledged records are missing", heard: make(chan struct{})}
+		c.configs[1].Log = slog.New(log)
+		c.startAll()
+		w := &writer{t: t, j: c.journal(0, 0)}
+		w.append()
+		mark := filepath.Join(c.configs[1].Dir, "MUSTER_SHARD_0.last")
+		if err := os.WriteFile(mark, fmt.Appendf(nil, "%020d\n", 2), 0o600); err != nil { // as if the second had been acknowledged here
+			t.Fatal(err)
+		}
+		j := c.journal(1, 0)
+		done := make(chan error, 2)
+		go func() {
+			_, _, err := j.LoadSnapshot(t.Context())
+			done <- err
+		}()
+		go func() { done <- j.Replay(t.Context(), 2, func(uint64, []byte) error { return nil }) }()
+		f := follow(t, j, 2)
+		w.append()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		w.append()
+		f.await(3)
+		f.end()
+		select {
+		case <-log.heard:
+			t.Error("the log says that records are missing")
+		default:
+		}
+	})
+}
+
 // Without a majority nothing is acknowledged; with one again, it goes on.
 func TestClusterWithoutMajority(t *testing.T) {
 	defer goleak.VerifyNone(t, serverLeaks...)

@@ -13,11 +13,12 @@ import (
 // newest record that was acknowledged. It says in the log what is missing, or
 // fails with ErrMissing when the rest gives no state.
 func (j *shardJournal) checkEnd(ctx context.Context, snapshot uint64) error {
-	state, err := j.state(ctx)
+	acknowledged := j.mark.last()
+	state, err := j.stateWith(ctx, max(snapshot, acknowledged))
 	if err != nil {
 		return err
 	}
-	name, first, end, acknowledged := j.name, state.FirstSeq, state.LastSeq, j.mark.last()
+	name, first, end := j.name, state.FirstSeq, state.LastSeq
 	log := j.engine.cfg.Log.With("stream", name)
 	switch {
 	case snapshot == 0 && end > 0 && first > 1:

@@ -56,7 +56,7 @@ func (j *shardJournal) Follow(ctx context.Context, after uint64, apply func(uint
 // begin says whether the records after the given one are there.
 func (f *follower) begin(ctx context.Context, after uint64) error {
 	for {
-		state, err := f.j.state(ctx)
+		state, err := f.j.stateWith(ctx, after)
 		if err == nil {
 			return checkRange(state, after)
 		}

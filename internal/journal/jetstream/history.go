@@ -53,11 +53,13 @@ func (e *Engine) History(ctx context.Context) (journal.History, error) {
 
 // checkEnd says in the log when entries are missing that were acknowledged.
 func (h *history) checkEnd(ctx context.Context) error {
-	end, err := h.Last(ctx)
+	last := h.mark.last()
+	state, err := h.engine.stateWith(ctx, h.stream, last)
 	if err != nil {
 		return err
 	}
-	if last := h.mark.last(); end < last {
+	end := state.LastSeq
+	if end < last {
 		h.engine.cfg.Log.Error("the end of the history is missing: game sessions that were over are no longer found. "+
 			"To get them back, stop the service and restore the data directory from a backup", "first_missing", end+1, "last_missing", last)
 	}
@@ -126,9 +128,6 @@ func (h *history) List(ctx context.Context, filter string, after uint64, visit f
 
 // Last is the stream's last sequence.
 func (h *history) Last(ctx context.Context) (uint64, error) {
-	info, err := h.engine.info(ctx, h.stream)
-	if err != nil {
-		return 0, fmt.Errorf("stream info: %w", err)
-	}
-	return info.State.LastSeq, nil
+	state, err := h.engine.stateWith(ctx, h.stream, 0)
+	return state.LastSeq, err
 }

@@ -101,7 +101,7 @@ func isFence(err error) bool {
 
 // Replay reads up to where the stream's leader says that it ends.
 func (j *shardJournal) Replay(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
-	state, err := j.state(ctx)
+	state, err := j.stateWith(ctx, after)
 	if err != nil {
 		return err
 	}
@@ -123,11 +123,12 @@ func (j *shardJournal) Replay(ctx context.Context, after uint64, apply func(uint
 
 // state asks the stream's leader what there is.
 func (j *shardJournal) state(ctx context.Context) (jetstream.StreamState, error) {
-	info, err := j.engine.info(ctx, j.stream)
-	if err != nil {
-		return jetstream.StreamState{}, fmt.Errorf("stream info: %w", err)
-	}
-	return info.State, nil
+	return j.stateWith(ctx, 0)
+}
+
+// stateWith is state with a record that was acknowledged.
+func (j *shardJournal) stateWith(ctx context.Context, seq uint64) (jetstream.StreamState, error) {
+	return j.engine.stateWith(ctx, j.stream, seq)
 }
 
 // checkRange says whether a replay after this record can be complete.

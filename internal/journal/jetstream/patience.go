@@ -57,6 +57,21 @@ func (e *Engine) info(ctx context.Context, s jetstream.Stream, options ...jetstr
 	})
 }
 
+// stateWith asks a stream's leader what there is. When that ends before a message that was
+// acknowledged, the leader of a cluster is asked again, for as long as patience goes: one who was elected just
+// now has not applied yet all that he has.
+func (e *Engine) stateWith(ctx context.Context, s jetstream.Stream, seq uint64) (jetstream.StreamState, error) {
+	for limit := time.Now().Add(patience); ; {
+		info, err := e.info(ctx, s)
+		if err != nil {
+			return jetstream.StreamState{}, fmt.Errorf("stream info: %w", err)
+		}
+		if info.State.LastSeq >= seq || !e.cfg.clustered() || time.Now().After(limit) || pause(ctx, patiencePause) != nil {
+			return info.State, nil
+		}
+	}
+}
+
 // message gets a message.
 func (e *Engine) message(ctx context.Context, s jetstream.Stream, seq uint64, options ...jetstream.GetMsgOpt) (*jetstream.RawStreamMsg, error) {
 	return patiently(ctx, e, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return s.GetMsg(ctx, seq, options...) })

@@ -91,7 +91,7 @@ func (r *reader) readMore(ctx context.Context, after, newest uint64, apply func(
 func (r *reader) readOne(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
 	data, err := r.j.get(ctx, after+1)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return after, r.j.missing(ctx, after)
+		data, err = r.j.getAgain(ctx, after)
 	}
 	if err != nil {
 		return after, err
@@ -99,16 +99,21 @@ func (r *reader) readOne(ctx context.Context, after uint64, apply func(uint64, [
 	return after + 1, apply(after+1, data)
 }
 
-// missing is why the leader has no record behind the given one.
-func (j *shardJournal) missing(ctx context.Context, after uint64) error {
-	state, err := j.state(ctx)
+// getAgain gets the record behind the given one, of which the leader has said that there is
+// none, when he has had the time to apply it; or it says why there is none.
+func (j *shardJournal) getAgain(ctx context.Context, after uint64) ([]byte, error) {
+	state, err := j.stateWith(ctx, after+1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkRange(state, after); err != nil {
-		return err
+		return nil, err
 	}
-	return fmt.Errorf("%w: record %d is damaged", journal.ErrMissing, after+1)
+	data, err := j.get(ctx, after+1)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		err = fmt.Errorf("%w: record %d is damaged", journal.ErrMissing, after+1)
+	}
+	return data, err
 }
 
 // get asks the stream's leader for a record. The error is ErrMsgNotFound when
