@@ -86,7 +86,7 @@ func (s *service) joinNodes(ctx context.Context) error {
 	}
 	joined, err := nodes.Join(ctx, nodes.Config{
 		Node: s.cfg.Cluster.Node, Shards: s.cfg.Shards, Conn: s.engine.Conn(), Replicas: s.engine.Replicas(), Lease: s.cfg.Cluster.Lease,
-		Lead: s.engine.Lead, Journal: s.engine, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Lead: s.engine.Lead, Settle: s.awaitCopies, Journal: s.engine, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("join the cluster: %w", err)
@@ -165,11 +165,42 @@ func (s *service) present(ctx context.Context) bool {
 // presencePause lies between two looks.
 const presencePause = 20 * time.Millisecond
 
+// copiesLimit is how long a node that starts is not ready for lack of what it is to keep. One
+// whose disk is new may take hours.
+const (
+	copiesLimit = 20 * time.Second
+	copiesPause = 50 * time.Millisecond
+)
+
+// awaitCopies waits until this node keeps all that the others have stored meanwhile: then it can
+// lead it. A leader who makes way for one that cannot leaves nobody, for a second or two. And who restarts
+// one node after the other, as each is ready, stops the next one when there is a majority without it.
+func (s *service) awaitCopies(ctx context.Context) {
+	defer close(s.complete)
+	begun := s.cfg.Clock.Now()
+	for {
+		reason := s.engine.Incomplete()
+		if reason == "" {
+			s.cfg.Log.Debug("this node's copies are complete", "took", s.cfg.Clock.Since(begun))
+			return
+		}
+		if s.cfg.Clock.Since(begun) >= copiesLimit {
+			s.cfg.Log.Warn("this node's copies are not complete yet, and it serves all the same: do not stop another one before; see muster cluster nodes", "reason", reason)
+			return
+		}
+		select {
+		case <-s.cfg.Clock.After(copiesPause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // inCluster reports whether requests are to be sent to this node. A shard without an
 // owner is no reason against it: all nodes wait for the next one.
 func (s *service) inCluster() bool {
 	select {
-	case <-s.ready:
+	case <-s.complete:
 		return s.nodes.Away() <= s.cfg.Cluster.Lease
 	default:
 		return false

@@ -78,7 +78,7 @@ func run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &service{cfg: cfg, engine: engine, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{})}
+	s := &service{cfg: cfg, engine: engine, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}), complete: make(chan struct{})}
 	if err := s.open(ctx, own); err != nil {
 		return err
 	}
@@ -107,6 +107,7 @@ type service struct {
 	http     *http.Server    // for what is no plain API call
 	gateway  *sessionGateway // nil when it is off
 	ready    chan struct{}   // closed when all shards have served for the first time
+	complete chan struct{}   // closed when this node's copies are, or may be some time coming
 	stopping <-chan struct{} // closed when the service begins to stop
 	profiler *http.Server    // nil when it is off
 	pprof    net.Listener    // the profiler's

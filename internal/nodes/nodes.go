@@ -33,6 +33,10 @@ type Config struct {
 	// before ctx ends. See jetstream.Engine.Lead.
 	Lead func(ctx context.Context, shard int) error
 
+	// Settle returns when this node may lead what the owner of a shard writes, or ctx is
+	// done: no shard is moved to it before.
+	Settle func(ctx context.Context)
+
 	Journal Journal // what this node writes into
 
 	Clock clockwork.Clock
@@ -101,6 +105,7 @@ func (n *Nodes) Run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		if n.loaded(inside) {
+			n.cfg.Settle(inside)
 			n.node.Ready()
 		}
 		return nil

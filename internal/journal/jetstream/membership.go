@@ -102,6 +102,15 @@ func count(members map[string]Member, kept *jetstream.ClusterInfo) {
 	}
 }
 
+// Incomplete says what this node is to keep and has not got yet; "" when it has all, and for a
+// node alone.
+func (e *Engine) Incomplete() (reason string) {
+	if e.cfg.Cluster == nil {
+		return ""
+	}
+	return e.server.Healthz(&server.HealthzOptions{}).Error
+}
+
 // Remove takes a node that is gone for good out of the cluster: it does not count any more, and
 // what it kept is copied from the others to nodes that have no copy of it, as far as there are
 // any. It returns when the nodes have agreed; the copying takes as long as it takes. A node
