@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -110,28 +111,38 @@ func (e *Engine) lookAfter(ctx context.Context, system *nats.Conn, ear *ear) {
 	}
 }
 
-// look looks at all groups once: that of the servers is in the system account, those
-// of streams are in the one that everything of ours is in. reached are the nodes that
-// this one hears and that hear it.
+// groups are all groups of replicas that this node is in, by name: that of the servers is in
+// the system account, those of streams are in the one that everything of ours is in.
+func (e *Engine) groups() iter.Seq2[string, server.RaftzGroup] {
+	return func(yield func(string, server.RaftzGroup) bool) {
+		for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
+			status := e.server.Raftz(&server.RaftzOptions{AccountFilter: account})
+			if status == nil {
+				continue
+			}
+			for name, group := range (*status)[account] {
+				if !yield(name, group) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// look looks at all groups once. reached are the nodes that this one hears and that hear it.
 func (e *Engine) look(watched map[string]*watch, system *nats.Conn, reached []string) {
 	var alone []string
-	for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
-		status := e.server.Raftz(&server.RaftzOptions{AccountFilter: account})
-		if status == nil {
-			continue
+	for name, group := range e.groups() {
+		w := watched[name]
+		if w == nil {
+			w = &watch{}
+			watched[name] = w
 		}
-		for name, group := range (*status)[account] {
-			w := watched[name]
-			if w == nil {
-				w = &watch{}
-				watched[name] = w
-			}
-			if w.due(&group, reached) {
-				e.elect(system, name, &group)
-			}
-			if w.isAlone(&group, reached) {
-				alone = append(alone, name)
-			}
+		if w.due(&group, reached) {
+			e.elect(system, name, &group)
+		}
+		if w.isAlone(&group, reached) {
+			alone = append(alone, name)
 		}
 	}
 	if len(alone) > 0 {

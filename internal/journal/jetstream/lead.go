@@ -7,13 +7,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
 	// leadPause lies between two looks at who leads, leadAgain between two requests.
-	leadPause = 10 * time.Millisecond
+	leadPause = 5 * time.Millisecond
 	leadAgain = 500 * time.Millisecond
+
+	// leadAsk is how long the leader has to answer. There may be none just now.
+	leadAsk = 100 * time.Millisecond
 )
 
 // Lead moves the leader of a shard's stream to this node, and waits until it is
@@ -36,14 +40,20 @@ func (e *Engine) Lead(ctx context.Context, shard int) error {
 
 func (e *Engine) lead(ctx context.Context, stream string) error {
 	var asked time.Time
-	for {
-		group, err := e.group(ctx, stream)
-		if err != nil || group.Leader == e.cfg.Cluster.Node {
-			return err
-		}
-		if e.mayLead(group) && time.Since(asked) > leadAgain {
-			asked = time.Now()
-			if err := e.stepDown(ctx, stream); err != nil {
+	for !e.server.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+		if time.Since(asked) > leadAgain {
+			group, err := e.group(ctx, stream)
+			if err != nil {
+				return err
+			}
+			if e.mayLead(group) {
+				asked = time.Now()
+				err = e.stepDown(ctx, stream)
+			}
+			switch {
+			case passes(err) && ctx.Err() == nil: // there is another one now, or nobody
+				asked = time.Time{}
+			case err != nil:
 				return err
 			}
 		}
@@ -51,6 +61,7 @@ func (e *Engine) lead(ctx context.Context, stream string) error {
 			return err
 		}
 	}
+	return nil
 }
 
 // mayLead reports whether this node is ready to lead a group. It is not when it
@@ -63,7 +74,9 @@ func (e *Engine) mayLead(group *jetstream.ClusterInfo) bool {
 
 // group is who keeps a stream, without a leader while there is none.
 func (e *Engine) group(ctx context.Context, stream string) (*jetstream.ClusterInfo, error) {
-	s, err := e.js.Stream(ctx, stream)
+	asking, cancel := context.WithTimeout(ctx, leadAsk)
+	defer cancel()
+	s, err := e.js.Stream(asking, stream)
 	if passes(err) && ctx.Err() == nil {
 		return &jetstream.ClusterInfo{}, nil
 	}
@@ -88,6 +101,8 @@ func (e *Engine) stepDown(ctx context.Context, stream string) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, leadAsk)
+	defer cancel()
 	answer, err := e.conn.RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, request)
 	if err != nil {
 		return fmt.Errorf("ask the leader to step down: %w", err)
@@ -98,7 +113,7 @@ func (e *Engine) stepDown(ctx context.Context, stream string) error {
 	if err := json.Unmarshal(answer.Data, &said); err != nil {
 		return fmt.Errorf("ask the leader to step down: %w", err)
 	}
-	if said.Error != nil && !passes(said.Error) {
+	if said.Error != nil {
 		return fmt.Errorf("ask the leader to step down: %w", said.Error)
 	}
 	return nil

@@ -108,6 +108,11 @@ func (e *Engine) Incomplete() (reason string) {
 	if e.cfg.Cluster == nil {
 		return ""
 	}
+	for name, group := range e.groups() {
+		if group.Leader == "" { // who has not heard of him yet does not know what he has missed
+			return "the group " + name + " has not heard of its leader"
+		}
+	}
 	return e.server.Healthz(&server.HealthzOptions{}).Error
 }
 
