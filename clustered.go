@@ -199,9 +199,13 @@ func (s *service) awaitCopies(ctx context.Context) {
 // inCluster reports whether requests are to be sent to this node. A shard without an
 // owner is no reason against it: all nodes wait for the next one.
 func (s *service) inCluster() bool {
+	return isClosed(s.ready) && isClosed(s.complete) && s.nodes.Away() <= s.cfg.Cluster.Lease
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-s.complete:
-		return s.nodes.Away() <= s.cfg.Cluster.Lease
+	case <-c:
+		return true
 	default:
 		return false
 	}

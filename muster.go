@@ -107,7 +107,7 @@ type service struct {
 	http     *http.Server    // for what is no plain API call
 	gateway  *sessionGateway // nil when it is off
 	ready    chan struct{}   // closed when all shards have served for the first time
-	complete chan struct{}   // closed when this node's copies are, or may be some time coming
+	complete chan struct{}   // closed when this node has what it is to keep, or has waited for it long enough
 	stopping <-chan struct{} // closed when the service begins to stop
 	profiler *http.Server    // nil when it is off
 	pprof    net.Listener    // the profiler's

@@ -27,8 +27,8 @@ func (o operatedNodes) List(ctx context.Context) ([]operator.Node, error) {
 		return nil, &fault.Error{Kind: fault.ServiceUnavailable, Message: "The nodes do not say what they keep. Try again.", Err: err}
 	}
 	all := map[string]*operator.Node{}
-	for name, m := range kept {
-		all[name] = &operator.Node{Name: name, Copies: m.Copies, Behind: m.Behind}
+	for _, m := range kept {
+		all[m.Name] = &operator.Node{Name: m.Name, Copies: m.Copies, Behind: m.Behind}
 	}
 	owned := o.nodes.Owned()
 	for _, m := range o.nodes.Members() {
@@ -65,6 +65,8 @@ func (o operatedNodes) Remove(ctx context.Context, node string) error {
 		return fault.New(fault.NotFound, "There is no node %s. GET /v1/nodes lists them.", node)
 	case errors.Is(err, jetstream.ErrTooFew):
 		return fault.New(fault.Conflict, "Everything is kept on %d nodes, and without %s there would be fewer. Add another node first, or let another machine take its name.", o.engine.Replicas(), node)
+	case errors.Is(err, jetstream.ErrNeeded):
+		return fault.New(fault.Conflict, "Some of what %s keeps is not complete on the other nodes that keep it. Wait until GET /v1/nodes shows nobody else behind. If that cannot be any more, restore a backup.", node)
 	case errors.Is(err, jetstream.ErrNoCluster):
 		return fault.New(fault.InvalidRequest, "Nodes keep nothing themselves with a NATS that runs elsewhere: one that is stopped is gone.")
 	default:

@@ -53,7 +53,7 @@ func showLogs(t *testing.T, dir string) {
 	logs, _ := filepath.Glob(filepath.Join(dir, "cluster", "*.log"))
 	for _, log := range logs {
 		text, err := os.ReadFile(log)
-		t.Logf("%s (%v) ends with:\n%s", filepath.Base(log), err, text)
+		t.Logf("%s (%v) ends with:\n%s", filepath.Base(log), err, text[max(0, len(text)-4000):])
 	}
 }
 

@@ -22,7 +22,7 @@ func (a *app) clusterNodesCommand() *cobra.Command {
 		Long: `List the nodes of a running cluster, as any of them sees it:
 
   UP        the others hear it
-  READY     it has read all of the region, and may own shards
+  READY     it has read all of the region and keeps what it is to keep, or has tried for 20 s
   SHARDS    how many it owns
   COPIES    how many journals, snapshots and the like it is to keep
   BEHIND    how many of those copies are not complete; all of them, of a node that is away
@@ -80,8 +80,9 @@ func (a *app) clusterRemoveCommand() *cobra.Command {
 		Short: "Remove a node from a cluster for good",
 		Long: `Remove a node that is stopped, or lost, and will not be back: it does not count any more when
 a majority is needed, and what it kept is copied to other nodes. "muster cluster nodes"
-says when that is done. As many nodes must be left as there are copies
-(cluster-replicas). Delete the node's data directory: a node that starts again joins again.
+says when that is done: wait for it before you remove or stop another one. As many nodes must be
+left as there are copies (cluster-replicas), and those must be complete. Delete the node's data
+directory: a node that starts again joins again, after some minutes.
 
 Endpoint and credentials are those of the AWS CLI's environment; the access key must be the
 one that the region made at its first start.`,

@@ -48,7 +48,7 @@ var faults = []fault{
 		for _, n := range t.cluster.nodes {
 			n.Stop()
 			n.AwaitEnd()
-			t.cluster.start(t.ctx, n) // which /readyz ends, as operators are told
+			t.cluster.start(t.ctx, n) // until /readyz says so: operators are told to wait for no more
 		}
 	}},
 	{name: "corrupted tail of a stream", nodes: 1, strike: corruptTail},

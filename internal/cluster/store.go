@@ -163,7 +163,7 @@ func (n *Node) write(ctx context.Context, w lease.Write) {
 }
 
 // reread reads a key of which this node has not seen what others know: the watch may have
-// fallen silent.
+// fallen silent. The copy that is read may be behind for a moment; the next attempt reads it again.
 func (n *Node) reread(ctx context.Context, k lease.Key) {
 	e, err := n.bucket.Get(ctx, keyName(k))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 type Node struct {
 	Name    string `json:"node"`
 	Up      bool   `json:"up"`                // the others hear it
-	Ready   bool   `json:"ready"`             // it has read all of the region: shards may be moved to it
+	Ready   bool   `json:"ready"`             // it has caught up, or tried for a while: shards may be moved to it
 	Leaving bool   `json:"leaving,omitempty"` // it stops, and hands over
 	Shards  int    `json:"shards"`            // that it owns
 	Copies  int    `json:"copies"`            // of journals, snapshots and the like, which it is to keep

@@ -56,7 +56,7 @@ type watch struct {
 	term   uint64
 	missed int  // looks without a leader
 	stands int  // looks at which this node has stood for election
-	backed bool // this node leads it, with a majority when it looked last
+	backed bool // this node leads it, and has had a majority since it does
 }
 
 // watchElections begins to look after the leaders of this node's groups, and stops
@@ -209,10 +209,9 @@ func (w *watch) due(g *server.RaftzGroup, reached []string) bool {
 // isAlone reports whether it is time to resign: at once, before the others call for an election
 // and do not listen any more. Who has not had a majority here has just begun.
 func (w *watch) isAlone(g *server.RaftzGroup, reached []string) bool {
-	leads := g.State == server.Leader.String()
-	had := w.backed
-	w.backed = leads && hasQuorum(g, reached)
-	return leads && had && !w.backed
+	leads, backed := g.State == server.Leader.String(), hasQuorum(g, reached)
+	w.backed = leads && (w.backed || backed)
+	return w.backed && !backed
 }
 
 // missesLeader reports whether a group has no leader that is reached. A group

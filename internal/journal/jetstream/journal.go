@@ -99,9 +99,10 @@ func isFence(err error) bool {
 	return ok && api.ErrorCode == wrongLastSequence
 }
 
-// Replay reads up to where the stream's leader says that it ends.
+// Replay reads up to where the stream's leader says that it ends, and at least to the newest
+// record that was acknowledged to this node.
 func (j *shardJournal) Replay(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
-	state, err := j.stateWith(ctx, after)
+	state, err := j.stateWith(ctx, max(after, j.mark.last()))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 const (
 	// leadPause lies between two looks at who leads, leadAgain between two requests.
-	leadPause = 5 * time.Millisecond
+	leadPause = 10 * time.Millisecond
 	leadAgain = 500 * time.Millisecond
 
 	// leadAsk is how long the leader has to answer. There may be none just now.
@@ -48,13 +48,9 @@ func (e *Engine) lead(ctx context.Context, stream string) error {
 			}
 			if e.mayLead(group) {
 				asked = time.Now()
-				err = e.stepDown(ctx, stream)
-			}
-			switch {
-			case passes(err) && ctx.Err() == nil: // there is another one now, or nobody
-				asked = time.Time{}
-			case err != nil:
-				return err
+				if err := e.stepDown(ctx, stream); err != nil && (!passes(err) || ctx.Err() != nil) {
+					return err
+				}
 			}
 		}
 		if err := pause(ctx, leadPause); err != nil {

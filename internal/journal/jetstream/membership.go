@@ -1,14 +1,17 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -18,6 +21,7 @@ var (
 	ErrNotMember = errors.New("there is no such node")
 	ErrNodeIsUp  = errors.New("the node is up")
 	ErrTooFew    = errors.New("too few nodes would be left")
+	ErrNeeded    = errors.New("what the node keeps is not complete elsewhere")
 )
 
 // removeTime bounds the removal of a node: the group of all nodes agrees on it.
@@ -26,40 +30,70 @@ const removeTime = 5 * time.Second
 // A Member is a node that counts in the majorities of the engine's cluster: it has joined once
 // and was not removed.
 type Member struct {
-	Connected bool // to this node, or is it
-	Copies    int  // of streams, which it is to keep
-	Behind    int  // how many of them are not complete, or cannot be reached
+	Name   string // its number in the engine when nobody has seen it since this process began
+	Copies int    // of streams, which it is to keep
+	Behind int    // how many of them are not complete, or cannot be reached
 }
 
-// Members are the nodes that count, by name. One that has not been here since this process
-// began is called by its number in the engine. The error is ErrNoCluster for a node alone and for an
-// external NATS.
-func (e *Engine) Members(ctx context.Context) (map[string]Member, error) {
+// Members are the nodes that count, by their numbers in the engine. The error is ErrNoCluster for
+// a node alone and for an external NATS.
+func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 	if e.cfg.Cluster == nil {
 		return nil, ErrNoCluster
 	}
-	members := map[string]Member{e.cfg.Cluster.Node: {Connected: true}}
+	members := map[string]*Member{nodeID(e.cfg.Cluster.Node): {Name: e.cfg.Cluster.Node}}
 	for id, peer := range e.metaGroup().Peers {
-		name := peer.Name
-		if name == "" {
-			name = id
-		}
-		members[name] = Member{}
+		members[id] = &Member{Name: cmp.Or(peer.Name, id)}
 	}
-	for _, name := range e.connected() {
-		if m, ok := members[name]; ok {
-			m.Connected = true
-			members[name] = m
+	here := e.connected()
+	copies, err := e.copies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range copies {
+		m := members[c.node]
+		if m == nil {
+			continue // it was removed just now
+		}
+		m.Copies++
+		if !c.whole || m.Name != e.cfg.Cluster.Node && !slices.Contains(here, m.Name) {
+			m.Behind++
 		}
 	}
+	return members, nil
+}
+
+// A held is a copy of a stream that a node is to keep.
+type held struct {
+	stream string
+	node   string // its number in the engine
+	whole  bool
+}
+
+// copies asks the leaders of all streams where these are kept.
+func (e *Engine) copies(ctx context.Context) (all []held, err error) {
 	streams, err := patiently(ctx, e, e.streams)
 	if err != nil {
 		return nil, fmt.Errorf("ask where copies are: %w", err)
 	}
 	for _, s := range streams {
-		count(members, s.Cluster)
+		if s.Cluster == nil {
+			continue
+		}
+		all = append(all, held{s.Config.Name, nodeID(s.Cluster.Leader), true})
+		for _, r := range s.Cluster.Replicas {
+			all = append(all, held{s.Config.Name, r.Peer, r.Current && !r.Offline})
+		}
+		if s.Cluster.Desired == nil {
+			continue
+		}
+		for _, r := range s.Cluster.Desired.Replicas { // planned, and not begun
+			if !slices.ContainsFunc(all, func(h held) bool { return h.stream == s.Config.Name && h.node == r.Peer }) {
+				all = append(all, held{s.Config.Name, r.Peer, false})
+			}
+		}
 	}
-	return members, nil
+	return all, nil
 }
 
 // metaGroup is the group of all nodes.
@@ -71,35 +105,20 @@ func (e *Engine) metaGroup() server.RaftzGroup {
 	return (*status)[server.DEFAULT_SYSTEM_ACCOUNT][metaGroupName]
 }
 
-// streams are all streams of the cluster, each as its leader knows it.
+// streams are all streams of the cluster, each as its leader knows it. It fails when one has none.
 func (e *Engine) streams(ctx context.Context) (all []*jetstream.StreamInfo, err error) {
-	list := e.js.ListStreams(ctx)
+	list, led := e.js.ListStreams(ctx), map[string]bool{}
 	for s := range list.Info() {
 		all = append(all, s)
+		led[s.Config.Name] = s.Cluster == nil || s.Cluster.Leader != ""
 	}
-	return all, list.Err()
-}
-
-// count counts the copies of a stream.
-func count(members map[string]Member, kept *jetstream.ClusterInfo) {
-	if kept == nil {
-		return
-	}
-	add := func(node string, whole bool) {
-		m, ok := members[node]
-		if !ok {
-			return
+	names := e.js.StreamNames(ctx)
+	for name := range names.Name() {
+		if !led[name] {
+			err = fmt.Errorf("%w: stream %s has no leader", nats.ErrTimeout, name)
 		}
-		m.Copies++
-		if !whole {
-			m.Behind++
-		}
-		members[node] = m
 	}
-	add(kept.Leader, true)
-	for _, r := range kept.Replicas {
-		add(r.Name, r.Current && !r.Offline)
-	}
+	return all, errors.Join(list.Err(), names.Err(), err)
 }
 
 // Incomplete says what this node is to keep and has not got yet; "" when it has all, and for a
@@ -119,13 +138,17 @@ func (e *Engine) Incomplete() (reason string) {
 // Remove takes a node that is gone for good out of the cluster: it does not count any more, and
 // what it kept is copied from the others to nodes that have no copy of it, as far as there are
 // any. It returns when the nodes have agreed; the copying takes as long as it takes. A node
-// that starts again joins again.
+// that starts again joins again, after some minutes.
 //
 // The error is ErrNoCluster, ErrNotMember, ErrNodeIsUp, ErrTooFew when fewer nodes would be left than
-// each stream has copies, or another one, after which the node may be removed all the same.
+// each stream has copies, ErrNeeded when the others that keep what it keeps have not all of it, or another
+// one, after which the node may be removed all the same.
 func (e *Engine) Remove(ctx context.Context, node string) error {
 	id, err := e.removable(node)
 	if err != nil {
+		return err
+	}
+	if err := e.spare(ctx, id); err != nil {
 		return err
 	}
 	request, err := json.Marshal(server.JSApiMetaServerRemoveRequest{Server: node, Peer: id})
@@ -170,15 +193,32 @@ func (e *Engine) removable(node string) (id string, err error) {
 	if !ok {
 		return "", ErrNotMember
 	}
-	for _, name := range e.connected() {
-		if name == peer.Name {
-			return "", ErrNodeIsUp
-		}
+	if slices.Contains(e.connected(), peer.Name) {
+		return "", ErrNodeIsUp
 	}
 	if len(peers) < e.Replicas() { // this node counts, and is none of them
 		return "", ErrTooFew
 	}
 	return id, nil
+}
+
+// spare says whether nothing is lost with a node. The engine would lead a stream from any copy that is
+// left, complete or not, when the others were removed.
+func (e *Engine) spare(ctx context.Context, id string) error {
+	copies, err := e.copies(ctx)
+	if err != nil {
+		return err
+	}
+	keeps := map[string]bool{}
+	for _, c := range copies {
+		keeps[c.stream] = keeps[c.stream] || c.node == id
+	}
+	for _, c := range copies {
+		if keeps[c.stream] && c.node != id && !c.whole {
+			return fmt.Errorf("%w: stream %s", ErrNeeded, c.stream)
+		}
+	}
+	return nil
 }
 
 // nodeID is the number that the engine has for a node. Source: getHash in events.go of

@@ -66,8 +66,11 @@ func (e *Engine) stateWith(ctx context.Context, s jetstream.Stream, seq uint64) 
 		if err != nil {
 			return jetstream.StreamState{}, fmt.Errorf("stream info: %w", err)
 		}
-		if info.State.LastSeq >= seq || !e.cfg.clustered() || time.Now().After(limit) || pause(ctx, patiencePause) != nil {
+		if info.State.LastSeq >= seq || !e.cfg.clustered() || time.Now().After(limit) {
 			return info.State, nil
+		}
+		if err := pause(ctx, patiencePause); err != nil { // the state may be short: nobody is to judge by it
+			return jetstream.StreamState{}, fmt.Errorf("stream info: %w", err)
 		}
 	}
 }
