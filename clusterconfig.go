@@ -34,11 +34,12 @@ type ClusterConfig struct {
 	// Cert, Key and CA are PEM files with this node's certificate for connections
 	// between nodes, its key, and the authority of all nodes' certificates: all or
 	// none. "" uses certificates of the local authority in the data directory,
-	// which all nodes must have in common: see InitCluster.
+	// which all nodes must have in common: see InitCluster. With NATS they are for that:
+	// the authority of its certificate, and a certificate by which it knows this node.
 	Cert, Key, CA string
 
 	// NATS are the URLs of a NATS with JetStream that runs elsewhere, in place of the
-	// embedded one; Listen, Advertise, Peers and the certificates mean nothing then.
+	// embedded one; Listen, Advertise and Peers mean nothing then.
 	// Default: none.
 	NATS []string
 	// NATSCreds is a file with the credentials for NATS. Default: "".
@@ -60,9 +61,9 @@ func (c *ClusterConfig) Settings() []Setting {
 		{"peer", section, "host:port of the other nodes; this node may be among them", listOf(&c.Peers, hostPort)},
 		{"cluster-replicas", section, "on how many nodes everything is kept: 1, 3 or 5", number(&c.Replicas, 1, 5)},
 		{"cluster-lease", section, "after how long without a sign of life a node's shards go to others", duration(&c.Lease, time.Second, time.Minute)},
-		{"cluster-cert", section, "PEM file with the certificate by which nodes know this one; empty uses one of the local authority in the data directory", text(&c.Cert, nil)},
+		{"cluster-cert", section, "PEM file with the certificate by which other nodes, or nats, know this one; for nodes, empty uses one of the local authority in the data directory", text(&c.Cert, nil)},
 		{"cluster-key", section, "PEM file with the key of cluster-cert", text(&c.Key, nil)},
-		{"cluster-ca", section, "PEM file with the authority of all nodes' certificates", text(&c.CA, nil)},
+		{"cluster-ca", section, "PEM file with the authority of all nodes' certificates, or of that of nats", text(&c.CA, nil)},
 		{"nats", section, "URLs of a NATS with JetStream that runs elsewhere; empty embeds one", listOf(&c.NATS, natsURL)},
 		{"nats-creds", section, "file with the credentials for nats", text(&c.NATSCreds, nil)},
 	}
@@ -83,7 +84,10 @@ func (c *ClusterConfig) conflicts() (errs []error) {
 	case len(c.Peers) > 0 && len(c.NATS) > 0:
 		complain("peer", "has no meaning with nats, where the nodes meet: give one of them")
 	}
-	if given := len(nonEmpty(c.Cert, c.Key, c.CA)); given != 0 && given != 3 {
+	switch given := len(nonEmpty(c.Cert, c.Key, c.CA)); {
+	case len(c.NATS) > 0 && (c.Cert == "") != (c.Key == ""):
+		complain("cluster-cert", "give cluster-cert and cluster-key, or none of them")
+	case len(c.NATS) == 0 && given != 0 && given != 3:
 		complain("cluster-cert", "give cluster-cert, cluster-key and cluster-ca, or none of them")
 	}
 	if c.NATSCreds != "" && len(c.NATS) == 0 {

@@ -24,7 +24,11 @@ func (c *Config) engineConfig() (jetstream.Config, error) {
 	switch {
 	case c.Cluster.alone():
 	case len(c.Cluster.NATS) > 0:
-		config.External = &jetstream.External{URLs: strings.Join(c.Cluster.NATS, ","), Creds: c.Cluster.NATSCreds, Replicas: c.Cluster.Replicas}
+		given, err := c.Cluster.certificates()
+		if err != nil {
+			return config, err
+		}
+		config.External = &jetstream.External{URLs: strings.Join(c.Cluster.NATS, ","), Creds: c.Cluster.NATSCreds, TLS: given, Replicas: c.Cluster.Replicas}
 	default:
 		routes, err := c.routes()
 		if err != nil {
@@ -43,19 +47,33 @@ func (c *Config) routes() (*tls.Config, error) {
 	if c.Cluster.Cert == "" {
 		return localca.Node(filepath.Join(c.Data, tlsDir), c.Clock.Now)
 	}
-	pair, err := tls.LoadX509KeyPair(c.Cluster.Cert, c.Cluster.Key)
-	if err != nil {
-		return nil, fmt.Errorf("cluster-cert: %w", err)
+	return c.Cluster.certificates()
+}
+
+// certificates are those that were given, of this node and of the authority; nil when none was.
+func (c *ClusterConfig) certificates() (*tls.Config, error) {
+	if c.Cert == "" && c.CA == "" {
+		return nil, nil
 	}
-	authority, err := os.ReadFile(c.Cluster.CA)
-	if err != nil {
-		return nil, fmt.Errorf("cluster-ca: %w", err)
+	given := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+		if err != nil {
+			return nil, fmt.Errorf("cluster-cert: %w", err)
+		}
+		given.Certificates = []tls.Certificate{pair}
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("cluster-ca: %s holds no certificate", c.Cluster.CA)
+	if c.CA != "" {
+		authority, err := os.ReadFile(c.CA)
+		if err != nil {
+			return nil, fmt.Errorf("cluster-ca: %w", err)
+		}
+		given.RootCAs = x509.NewCertPool()
+		if !given.RootCAs.AppendCertsFromPEM(authority) {
+			return nil, fmt.Errorf("cluster-ca: %s holds no certificate", c.CA)
+		}
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS12}, nil
+	return given, nil
 }
 
 // agree compares what this node's data directory is of with what the others' are.

@@ -161,6 +161,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"a cluster's port that nobody knows", "", "MUSTER_CLUSTER_LISTEN=:0", nil, []string{"setting cluster-listen", "port 0"}},
 		{"peers and NATS", "node = 'n1'\npeer = ['a:1']", "MUSTER_NATS=nats://a:4222", nil, []string{"setting peer", "nats"}},
 		{"half a certificate for nodes", "", "MUSTER_CLUSTER_CERT=c.pem", nil, []string{"setting cluster-cert", "or none"}},
+		{"half a certificate for NATS", "", "MUSTER_CLUSTER_CERT=c.pem", map[string]string{"node": "n1", "nats": "tls://127.0.0.1:4222"}, []string{"setting cluster-cert", "cluster-cert and cluster-key, or none"}},
 		{"an even number of replicas", "", "MUSTER_CLUSTER_REPLICAS=2", nil, []string{"setting cluster-replicas", "1, 3 or 5"}},
 		{"no URL of a NATS", `node = "n1"`, "MUSTER_NATS=a:4222", nil, []string{"setting nats", "nats://"}},
 		{"credentials for no NATS", "", "MUSTER_NATS_CREDS=f", nil, []string{"setting nats", "nats-creds"}},

@@ -138,6 +138,10 @@ func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 	if err := e.connect(); err != nil {
 		return e, fmt.Errorf("connect to journal engine: %w", err)
 	}
+	if takes := e.conn.MaxPayload(); takes < maxPayload {
+		return e, fmt.Errorf("the NATS at %s takes messages of %d bytes at most, and they may have %d: set max_payload to %dMB on all its servers",
+			e.conn.ConnectedUrlRedacted(), takes, maxPayload, maxPayload>>20)
+	}
 	if cfg.Cluster != nil {
 		if err := e.watchElections(); err != nil {
 			return e, fmt.Errorf("connect to journal engine: %w", err)
