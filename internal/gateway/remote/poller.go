@@ -185,7 +185,7 @@ func (p *poller[V]) loop(ctx context.Context, r *run) {
 	defer calls.Wait()
 	slots := make(chan struct{}, maxFetches)
 	for {
-		batch, pause := p.due()
+		batch, pause := p.due(r)
 		if len(batch) == 0 {
 			if !p.rest(ctx, r, pause) {
 				return
@@ -224,10 +224,14 @@ func (p *poller[V]) rest(ctx context.Context, r *run, pause time.Duration) bool 
 }
 
 // due takes the entries for the next call, or says how long there is none; 0 if
-// that is for a result to say.
-func (p *poller[V]) due() (batch []*entry[V], pause time.Duration) {
+// that is for a result to say. A run that is about to be stopped takes none: they are
+// those of the next one.
+func (p *poller[V]) due(r *run) (batch []*entry[V], pause time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.run != r {
+		return nil, 0
+	}
 	now := p.clock.Now()
 	for _, e := range p.entries {
 		wait := e.due.Sub(now)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
@@ -328,6 +329,20 @@ func TestTicketsSufferOnlyForThemselves(t *testing.T) {
 			t.Errorf("got %v for an unknown ticket", err)
 		}
 	})
+}
+
+// A run that has lost its last waiter and is not stopped yet takes nothing from the next one:
+// nobody would be told what it brings.
+func TestStoppingRunTakesNothing(t *testing.T) {
+	old, next := &run{}, &run{wake: make(chan struct{}, 1)}
+	p := &poller[int]{clock: clockwork.NewFakeClock(), batch: 1, run: next}
+	e := p.join("a")
+	if batch, _ := p.due(old); len(batch) > 0 || e.busy {
+		t.Errorf("the old run took %v", batch)
+	}
+	if batch, _ := p.due(next); len(batch) != 1 {
+		t.Errorf("the new run took %v", batch)
+	}
 }
 
 func TestDescribeTicketUsesWhatIsWatched(t *testing.T) {
