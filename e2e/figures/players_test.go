@@ -42,7 +42,7 @@ func (r reservation) String() string {
 
 var reservations = []reservation{{wire.JSON, 25}, {wire.CBOR, 25}, {wire.JSON, 1}, {wire.CBOR, 1}}
 
-// BenchmarkReservations makes calls that reserve places, over 128 connections, to
+// BenchmarkReservations makes calls that reserve places, over 256 connections, to
 // the whole service, then to a bare net/http handler with the same codec; then
 // it appends the bytes of the same events to a bare journal, in records as large
 // as those that the service came to.
