@@ -35,12 +35,7 @@ explain"; the access key must be the one that the service made at its first star
 		Example: `  muster backup "muster-$(date +%F).backup"
   muster backup region.backup --endpoint https://games.example.com:9080 --ca-file ca.pem`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := b.complete(); err != nil {
-				return &misuseError{err}
-			}
-			return b.backup(command.Context(), args[0])
-		},
+		RunE: b.run(func(ctx context.Context, args []string) error { return b.backup(ctx, args[0]) }),
 	}
 	b.addFlags(command)
 	return command

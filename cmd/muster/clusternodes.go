@@ -32,18 +32,13 @@ All that are listed count when a majority is needed, also those that are gone, u
 		Example: `  muster cluster nodes
   muster cluster nodes --endpoint https://games.example.com:9080 --ca-file ca.pem`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if err := o.complete(); err != nil {
-				return &misuseError{err}
-			}
-			return o.listNodes(command.Context())
-		},
+		RunE: o.run(o.listNodes),
 	}
 	o.addFlags(command)
 	return command
 }
 
-func (o *operatorCall) listNodes(ctx context.Context) error {
+func (o *operatorCall) listNodes(ctx context.Context, _ []string) error {
 	var list struct{ Nodes []operator.Node }
 	err := o.get(ctx, "/v1/nodes", func(from io.Reader) error { return json.NewDecoder(from).Decode(&list) })
 	if err != nil {
@@ -88,18 +83,14 @@ Endpoint and credentials are those of the AWS CLI's environment; the access key 
 one that the region made at its first start.`,
 		Example: `  muster cluster remove n4`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := o.complete(); err != nil {
-				return &misuseError{err}
-			}
-			return o.removeNode(command.Context(), args[0])
-		},
+		RunE:    o.run(o.removeNode),
 	}
 	o.addFlags(command)
 	return command
 }
 
-func (o *operatorCall) removeNode(ctx context.Context, node string) error {
+func (o *operatorCall) removeNode(ctx context.Context, args []string) error {
+	node := args[0]
 	err := o.call(ctx, http.MethodDelete, "/v1/nodes/"+url.PathEscape(node), func(io.Reader) error { return nil })
 	if err != nil {
 		return fmt.Errorf("remove node %s: %w", node, err)

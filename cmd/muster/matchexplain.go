@@ -31,11 +31,8 @@ file to source.`,
 		Example: `  source ~/.cache/muster/dev/muster.env; muster match explain t-1234
   muster match explain t-1234 --endpoint https://games.example.com:9080 --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := e.complete(); err != nil {
-				return &misuseError{err}
-			}
-			body, err := e.explain(command.Context(), args[0])
+		RunE: e.run(func(ctx context.Context, args []string) error {
+			body, err := e.explain(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -48,7 +45,7 @@ file to source.`,
 				return fmt.Errorf("the answer cannot be read: %w", err)
 			}
 			return writeExplanation(a.stdout, &explanation)
-		},
+		}),
 	}
 	e.addFlags(command)
 	command.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON")

@@ -48,6 +48,16 @@ func (o *operatorCall) complete() (err error) {
 	return err
 }
 
+// run makes the call with what the command line and the environment say.
+func (o *operatorCall) run(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		if err := o.complete(); err != nil {
+			return &misuseError{err}
+		}
+		return do(command.Context(), args)
+	}
+}
+
 const (
 	emptyBody  = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // its SHA-256
 	maxRefusal = 1 << 20                                                            // bytes

@@ -45,7 +45,6 @@ func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 	for id, peer := range e.metaGroup().Peers {
 		members[id] = &Member{Name: cmp.Or(peer.Name, id)}
 	}
-	here := e.connected()
 	copies, err := e.copies(ctx)
 	if err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 			continue // it was removed just now
 		}
 		m.Copies++
-		if !c.whole || m.Name != e.cfg.Cluster.Node && !slices.Contains(here, m.Name) {
+		if !c.whole {
 			m.Behind++
 		}
 	}
@@ -67,14 +66,19 @@ func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 type held struct {
 	stream string
 	node   string // its number in the engine
-	whole  bool
+	whole  bool   // and can be reached
 }
 
-// copies asks the leaders of all streams where these are kept.
+// copies asks the leaders of all streams where these are kept. A leader takes a node for up to
+// date for a while that is lost; this node knows sooner.
 func (e *Engine) copies(ctx context.Context) (all []held, err error) {
 	streams, err := patiently(ctx, e, e.streams)
 	if err != nil {
 		return nil, fmt.Errorf("ask where copies are: %w", err)
+	}
+	here := map[string]bool{nodeID(e.cfg.Cluster.Node): true}
+	for _, name := range e.connected() {
+		here[nodeID(name)] = true
 	}
 	for _, s := range streams {
 		if s.Cluster == nil {
@@ -82,7 +86,7 @@ func (e *Engine) copies(ctx context.Context) (all []held, err error) {
 		}
 		all = append(all, held{s.Config.Name, nodeID(s.Cluster.Leader), true})
 		for _, r := range s.Cluster.Replicas {
-			all = append(all, held{s.Config.Name, r.Peer, r.Current && !r.Offline})
+			all = append(all, held{s.Config.Name, r.Peer, r.Current && !r.Offline && here[r.Peer]})
 		}
 		if s.Cluster.Desired == nil {
 			continue
