@@ -102,11 +102,12 @@ func (e *Engine) checkDir() error {
 	return nil
 }
 
-// Users of the embedded server when it is a node: it keeps its system account for
-// who has a password, and this process has.
+// Users of the embedded server when it is a node. All of them may connect within
+// this process alone, and two need its password; the third may do nothing.
 const (
 	plainUser  = "muster"
 	systemUser = "system"
+	nobody     = "nobody"
 )
 
 // clusterOptions makes the server one node of its cluster.
@@ -127,7 +128,7 @@ func (e *Engine) clusterOptions(o *server.Options) error {
 	}
 	o.ServerName = c.Node
 	// Without a port for clients the server opens none for nodes either. This one is
-	// for nobody: it is bound to the loopback interface, and asks for the password.
+	// bound to the loopback interface, and no user may connect there.
 	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
 	o.Cluster = server.ClusterOpts{
 		Name: c.Name, Host: host, Port: port, NoAdvertise: true, Advertise: c.Advertise,
@@ -143,13 +144,23 @@ func (e *Engine) clusterOptions(o *server.Options) error {
 		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: peer})
 	}
 	e.password = rand.Text()
-	system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
-	o.Accounts, o.SystemAccount = []*server.Account{system}, system.Name
-	o.Users = []*server.User{
-		{Username: plainUser, Password: e.password},
-		{Username: systemUser, Password: e.password, Account: system},
-	}
+	e.users(o)
 	return nil
+}
+
+// users says who may connect to the server as a client. Without a user for those who
+// give no credentials the server would make one, which may do everything: see
+// configureAccounts in server.go of nats-server 2.15.
+func (e *Engine) users(o *server.Options) {
+	system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
+	here := map[string]struct{}{"IN_PROCESS": {}} // NATS's name of connections that use no socket
+	nothing := &server.SubjectPermission{Deny: []string{">"}}
+	o.Accounts, o.SystemAccount, o.NoAuthUser = []*server.Account{system}, system.Name, nobody
+	o.Users = []*server.User{
+		{Username: plainUser, Password: e.password, AllowedConnectionTypes: here},
+		{Username: systemUser, Password: e.password, AllowedConnectionTypes: here, Account: system},
+		{Username: nobody, AllowedConnectionTypes: here, Permissions: &server.Permissions{Publish: nothing, Subscribe: nothing}},
+	}
 }
 
 const (

@@ -161,3 +161,38 @@ func Streams(t *testing.T, e *Engine) (names []string) {
 	}
 	return names
 }
+
+// Password is that of the users of a node's server.
+func Password(e *Engine) string { return e.password }
+
+// ClientAddress is where a node's server listens for clients.
+func ClientAddress(e *Engine) string { return e.server.Addr().String() }
+
+// Ports are the hosts on which the server listens, by what for.
+func Ports(t *testing.T, e *Engine) map[string]string {
+	t.Helper()
+	v, err := e.server.Varz(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := map[string]string{}
+	if a := e.server.Addr(); a != nil {
+		open["client"] = v.Host
+	}
+	if a := e.server.ProfilerAddr(); a != nil {
+		open["profiles"] = a.IP.String()
+	}
+	for kind, at := range map[string]struct {
+		port int
+		host string
+	}{
+		"nodes": {v.Cluster.Port, v.Cluster.Host}, "gateways": {v.Gateway.Port, v.Gateway.Host}, "leaf nodes": {v.LeafNode.Port, v.LeafNode.Host},
+		"mqtt": {v.MQTT.Port, v.MQTT.Host}, "websocket": {v.Websocket.Port, v.Websocket.Host},
+		"monitoring": {v.HTTPPort, v.HTTPHost}, "monitoring over TLS": {v.HTTPSPort, v.HTTPHost},
+	} {
+		if at.port != 0 {
+			open[kind] = at.host
+		}
+	}
+	return open
+}
