@@ -28,7 +28,11 @@ func InitCluster(out string, nodes []string, now time.Time) (made []string, err 
 	}
 	var dirs []string
 	for _, node := range nodes {
-		dirs = append(dirs, filepath.Join(out, node))
+		dir := filepath.Join(out, node)
+		if err := CheckData(dir); err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, dir)
 	}
 	secret, authority := sharedSecret(), sharedAuthority(now)
 	if err := errors.Join(secret.find(dirs), authority.find(dirs)); err != nil {

@@ -2,12 +2,9 @@ package muster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 
 	"github.com/muster-gg/muster/internal/inspect"
@@ -20,17 +17,12 @@ var ErrRunning = errors.New("a service runs on this data directory: stop it, or 
 // OpenData opens the data directory of a service that does not run, to look at what
 // is in it. The caller calls closeData. log may be nil.
 func OpenData(ctx context.Context, data string, log *slog.Logger) (_ inspect.Source, closeData func() error, err error) {
-	path := filepath.Join(data, identityFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s is no data directory: it has no %s", data, identityFile)
-	}
+	of, found, err := readIdentity(data) // before the journal is opened, which changes files
 	if err != nil {
 		return nil, nil, err
 	}
-	var of identity
-	if err := json.Unmarshal(text, &of); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	if !found {
+		return nil, nil, fmt.Errorf("%s is no data directory: it has no %s", data, identityFile)
 	}
 	engine, err := jetstream.Open(ctx, jetstream.Config{Dir: filepath.Join(data, journalDir), Log: log})
 	if errors.Is(err, jetstream.ErrInUse) {

@@ -1,6 +1,7 @@
 package muster
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -42,38 +43,85 @@ const (
 	shardsOfCluster = 12
 )
 
-// identify compares the settings with the data directory, and writes them down in a new
-// one. It sets the number of shards that the settings leave open.
-func identify(cfg *Config) (identity, error) {
-	path := filepath.Join(cfg.Data, identityFile)
-	wanted := identity{Version: layoutVersion, Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
-	data, err := os.ReadFile(path)
+// ErrNewer is in the chain of the error for a data directory, or a backup of one, that
+// this release does not know the layout of.
+var ErrNewer = errors.New("written by a newer Muster")
+
+// CheckData reports whether this release can open a data directory: ErrNewer is in the
+// chain of the error when a newer one wrote it. A directory that has not been used yet is
+// fine. Nothing in the directory is opened for writing, made or changed.
+func CheckData(data string) error {
+	_, _, err := readIdentity(data)
+	return err
+}
+
+// readIdentity reads what a data directory is of. found is false when it has not been
+// used yet. It must come before anything that may change the directory.
+func readIdentity(data string) (of identity, found bool, err error) {
+	path := filepath.Join(data, identityFile)
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		switch {
-		case wanted.Shards > 0:
-		case cfg.Cluster.alone():
-			wanted.Shards = shardsAlone
-		default:
-			wanted.Shards = shardsOfCluster
-		}
-		cfg.Shards = wanted.Shards
-		text, err := json.MarshalIndent(wanted, "", "  ")
-		if err != nil {
-			return wanted, err
-		}
-		return wanted, writeDurably(path, append(text, '\n'))
+		return of, false, nil
 	}
 	if err != nil {
-		return wanted, err
+		return of, false, err
 	}
-	var kept identity
-	if err := json.Unmarshal(data, &kept); err != nil {
-		return kept, fmt.Errorf("%s: %w", path, err)
+	var layout struct { // first and alone: a newer layout may have other fields
+		Version int `json:"version"`
 	}
-	if wanted.Shards == 0 {
-		cfg.Shards, wanted.Shards = kept.Shards, kept.Shards
+	if err := json.Unmarshal(text, &layout); err != nil {
+		return of, false, fmt.Errorf("%s: %w", path, err)
 	}
-	return kept, kept.differs(wanted, path)
+	if err := checkLayout(data, layout.Version); err != nil {
+		return of, false, err
+	}
+	if err := json.Unmarshal(text, &of); err != nil {
+		return of, false, fmt.Errorf("%s: %w", path, err)
+	}
+	return of, true, nil
+}
+
+// checkLayout refuses the layout of a newer release. name is what has that layout.
+func checkLayout(name string, version int) error {
+	if version <= layoutVersion {
+		return nil
+	}
+	return fmt.Errorf("%s was %w: its layout has version %d, and this Muster knows version %d (release %s). Use the release that wrote it, or a later one",
+		name, ErrNewer, version, layoutVersion, cmp.Or(release(), "unknown"))
+}
+
+// checkIdentity compares the settings with the data directory, and sets the number of
+// shards that the settings leave open. It changes nothing. found is false for a new
+// directory.
+func checkIdentity(cfg *Config) (kept identity, found bool, err error) {
+	kept, found, err = readIdentity(cfg.Data)
+	if err != nil || !found {
+		return kept, found, err
+	}
+	cfg.Shards = cmp.Or(cfg.Shards, kept.Shards)
+	wanted := identity{Version: layoutVersion, Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
+	return kept, true, kept.differs(wanted, filepath.Join(cfg.Data, identityFile))
+}
+
+// identify is checkIdentity that writes the settings down in a new directory.
+func identify(cfg *Config) (identity, error) {
+	kept, found, err := checkIdentity(cfg)
+	if err != nil || found {
+		return kept, err
+	}
+	switch {
+	case cfg.Shards > 0:
+	case cfg.Cluster.alone():
+		cfg.Shards = shardsAlone
+	default:
+		cfg.Shards = shardsOfCluster
+	}
+	own := identity{Version: layoutVersion, Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
+	text, err := json.MarshalIndent(own, "", "  ")
+	if err != nil {
+		return own, err
+	}
+	return own, writeDurably(filepath.Join(cfg.Data, identityFile), append(text, '\n'))
 }
 
 // differs says what the settings want otherwise than the data directory has it.

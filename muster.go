@@ -65,6 +65,9 @@ func run(ctx context.Context, cfg Config) (err error) {
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("data directory: %w", err)
 	}
+	if _, _, err := checkIdentity(&cfg); err != nil { // before the journal is opened, which changes files
+		return err
+	}
 	journals, err := cfg.engineConfig()
 	if err != nil {
 		return err

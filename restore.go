@@ -67,6 +67,9 @@ func CheckBackup(from io.Reader) (Restored, error) {
 
 // checkHeader refuses what a service could not run on.
 func checkHeader(h backup.Header) error {
+	if err := checkLayout("the backup", h.Layout); err != nil {
+		return err
+	}
 	switch {
 	case h.Layout != layoutVersion:
 		return fmt.Errorf("the backup is of a data directory with layout version %d, and this release knows version %d", h.Layout, layoutVersion)

@@ -81,6 +81,9 @@ type development struct {
 // run takes the data directory and serves until ctx ends. A muster.env that a
 // killed run has left goes first: whoever waits for the file must not find that.
 func (d *development) run(ctx context.Context) (err error) {
+	if err := muster.CheckData(d.config.Data); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,24 @@ func TestDevLeavesAnotherRunAlone(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNewerDataDirectory: no subcommand makes or changes a file in a data directory that a
+// newer release wrote.
+func TestNewerDataDirectory(t *testing.T) {
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "region.json"), []byte(`{"version":1000}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"dev", "--data", data}, {"serve", "--data", data, "--listen", "127.0.0.1:0"}, {"inspect", "--data", data}} {
+		got := executeWith(t, muster.Run, nil, args...)
+		if got.status != exitFailure || !strings.Contains(got.stderr, "written by a newer Muster: its layout has version 1000") {
+			t.Errorf("%s: %+v", args[0], got)
+		}
+		if left := names(t, data); !slices.Equal(left, []string{"region.json"}) {
+			t.Fatalf("%s leaves %v", args[0], left)
+		}
 	}
 }
 
