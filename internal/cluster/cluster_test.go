@@ -518,6 +518,13 @@ func TestSilentOwner(t *testing.T) {
 		}
 	}
 	silent.Store(false)
+	book.mu.Lock()
+	for i := range shards {
+		if n := len(book.done[i]); n > 1 {
+			t.Errorf("shard %d has done the command %d times", i, n)
+		}
+	}
+	book.mu.Unlock()
 	for i := range shards {
 		await(t, "the owner to be heard", func() bool { _, err := members[0].askFor(i); return err == nil })
 		if r := members[0].do(i, "y"); r.err != nil {

@@ -30,7 +30,7 @@ func (n *Node) convey(mu *sync.Mutex, to string, head link.Packet, lost func()) 
 		piece = min(piece, limit)
 	}
 	c := &conveyor{
-		stream: link.NewStream(int(piece)), generation: head.Generation,
+		stream: link.NewStream(int(piece), n.cfg.Patience), generation: head.Generation,
 		wake: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
 	n.workers.Go(func() { c.run(n, mu, n.subjectOf(to), head, lost) })
@@ -45,8 +45,12 @@ func (c *conveyor) signal() {
 	}
 }
 
-// close ends the goroutine.
-func (c *conveyor) close() { close(c.gone) }
+// close ends the goroutine, and lets nothing more be sent. The owner's lock is held: whoever
+// closes goes by what was sent until then.
+func (c *conveyor) close() {
+	c.stream.Close()
+	close(c.gone)
+}
 
 func (c *conveyor) run(n *Node, mu *sync.Mutex, subject string, head link.Packet, lost func()) {
 	timer := n.cfg.Clock.NewTimer(time.Hour)
@@ -60,8 +64,8 @@ func (c *conveyor) run(n *Node, mu *sync.Mutex, subject string, head link.Packet
 			runtime.Gosched() // those who are about to send come along
 		case <-timer.Chan():
 		}
-		due, stalled := c.sendAll(n, mu, subject, head, &buf)
-		if stalled >= n.cfg.Patience {
+		due, givenUp := c.sendAll(n, mu, subject, head, &buf)
+		if givenUp {
 			lost()
 			return
 		}
@@ -70,19 +74,19 @@ func (c *conveyor) run(n *Node, mu *sync.Mutex, subject string, head link.Packet
 }
 
 // sendAll sends all that is due. It returns after how long to look again, at the latest.
-func (c *conveyor) sendAll(n *Node, mu *sync.Mutex, subject string, head link.Packet, buf *[]byte) (due, stalled time.Duration) {
+func (c *conveyor) sendAll(n *Node, mu *sync.Mutex, subject string, head link.Packet, buf *[]byte) (due time.Duration, givenUp bool) {
 	for {
 		now := n.elapsed()
 		mu.Lock()
 		p, ok := c.stream.Next(now)
 		if !ok {
 			at, waits := c.stream.Due()
-			stalled = c.stream.Stalled(now)
+			givenUp = c.stream.GivenUp(now)
 			mu.Unlock()
 			if !waits {
-				return time.Hour, 0
+				return time.Hour, false
 			}
-			return max(at-now, time.Millisecond), stalled
+			return max(at-now, time.Millisecond), givenUp
 		}
 		p.Kind, p.From, p.Generation = head.Kind, head.From, head.Generation
 		*buf = link.AppendPacket((*buf)[:0], p)

@@ -31,7 +31,9 @@
 // again to the owner when that is known; until then, and while a former owner still has
 // commands of the shard unanswered, further ones wait behind it, so that their order
 // is kept. A command fails with shard.ErrOutcomeUnknown when the link to its owner broke after it was
-// sent: the owner is gone, or was not heard for Config.Patience.
+// sent: the owner is gone, or was not heard for Config.Patience. It may have been carried out,
+// or may yet be, but not twice: a link that was given up sends nothing more, and an owner that has
+// dropped a link never opens it again. Whether the command may be repeated is for the caller to know.
 //
 // A barrier asks the owner up to which record everything is durable that it has
 // handled. All that wait for the same shard share one; it changes nothing and is

@@ -19,6 +19,7 @@ type server struct {
 	closed   bool
 	parting  bool // no request is taken any more
 	sessions map[string]*session
+	opened   link.Generations // of all sessions that there were
 }
 
 // session is the link from one process.
@@ -67,7 +68,8 @@ func (s *server) receive(p link.Packet) {
 }
 
 // session gives the session that a packet belongs to, a new one with the first packet of a
-// link; nil when there is nothing to be done with it.
+// link; nil when there is nothing to be done with it. A link that was dropped is not opened again:
+// its first packet, which the client sends until it hears of it, may have been carried out.
 func (s *server) session(p link.Packet) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,8 +83,11 @@ func (s *server) session(p link.Packet) *session {
 		}
 		return ses
 	case p.Number == 1:
+		if !s.opened.Open(p.From, p.Generation, s.n.elapsed()) {
+			return nil
+		}
 		if ses != nil {
-			ses.close()
+			ses.end()
 		}
 		ses = &session{srv: s, process: p.From, refused: map[uint64]uint64{}}
 		ses.conveyor = s.n.convey(&ses.mu, p.From, link.Packet{Kind: link.FromServer, Generation: p.Generation}, func() { s.drop(ses) })
@@ -106,8 +111,15 @@ func (s *server) drop(ses *session) {
 	defer s.mu.Unlock()
 	if s.sessions[ses.process] == ses {
 		delete(s.sessions, ses.process)
-		ses.close()
+		ses.end()
 	}
+}
+
+// end closes the link. What was handed on is still carried out, and nobody is answered.
+func (ses *session) end() {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.close()
 }
 
 // handle carries out one request.
@@ -212,9 +224,10 @@ func (s *server) moved(v *view) {
 		ses.mu.Unlock()
 		if !v.has(process) && silent > forget {
 			delete(s.sessions, process)
-			ses.close()
+			ses.end()
 		}
 	}
+	s.opened.Forget(now, v.has)
 }
 
 func (s *server) stop() {
@@ -223,6 +236,6 @@ func (s *server) stop() {
 	s.closed = true
 	for process, ses := range s.sessions {
 		delete(s.sessions, process)
-		ses.close()
+		ses.end()
 	}
 }

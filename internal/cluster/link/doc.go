@@ -12,6 +12,10 @@
 // numbered from 1; one that only acknowledges has the number 0. What is not acknowledged
 // is sent again.
 //
+// A packet with the number 1 opens a link, once: its receiver remembers the newest generation of
+// each process (Generations), because the sender repeats the packet until it hears of it, and
+// may do so when the receiver has given the link up. A process has a new name with each start.
+//
 // # Frames
 //
 // The stream is frames, each a uvarint with the length of what follows, a byte with its kind,

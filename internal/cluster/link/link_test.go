@@ -27,7 +27,7 @@ type pair struct {
 func newPair(seed uint64, maxPiece int, lose float64) *pair {
 	return &pair{
 		rnd: rand.New(rand.NewPCG(seed, 2)), lose: lose,
-		ends: [2]*link.Stream{link.NewStream(maxPiece), link.NewStream(maxPiece)},
+		ends: [2]*link.Stream{link.NewStream(maxPiece, time.Hour), link.NewStream(maxPiece, time.Hour)},
 	}
 }
 
@@ -119,7 +119,7 @@ func TestFramesGather(t *testing.T) {
 }
 
 func TestStalled(t *testing.T) {
-	s := link.NewStream(100)
+	s := link.NewStream(100, time.Hour)
 	if _, ok := s.Due(); ok {
 		t.Error("an idle stream waits for something")
 	}
@@ -137,8 +137,57 @@ func TestStalled(t *testing.T) {
 	}
 }
 
+// A stream that gives up sends nothing more: the other end may have given up before it.
+func TestGivenUp(t *testing.T) {
+	const patience = 10 * time.Second
+	s := link.NewStream(100, patience)
+	s.Write(link.Frame{Kind: link.Command, ID: 1})
+	last := time.Duration(-1)
+	for now := time.Duration(0); now < 2*patience; now += 10 * time.Millisecond {
+		if _, ok := s.Next(now); ok {
+			last = now
+		}
+		if s.GivenUp(now) != (now >= patience) {
+			t.Fatalf("after %v it has given up: %v", now, s.GivenUp(now))
+		}
+	}
+	if last < patience-2*link.Retransmit || last >= patience {
+		t.Errorf("sent the last packet after %v, want it before %v", last, patience)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	s := link.NewStream(100, time.Hour)
+	s.Write(link.Frame{Kind: link.Command, ID: 1})
+	s.Close()
+	if p, ok := s.Next(0); ok || s.Packed() != 0 {
+		t.Errorf("a closed stream sends %+v", p)
+	}
+}
+
+func TestGenerations(t *testing.T) {
+	var g link.Generations
+	open := func(process string, generation uint64, now time.Duration, want bool) {
+		t.Helper()
+		if g.Open(process, generation, now) != want {
+			t.Errorf("generation %d of %s after %v: want %v", generation, process, now, want)
+		}
+	}
+	open("a", 3, 0, true)
+	open("a", 3, 0, false)
+	open("a", 2, 0, false)
+	open("b", 2, 0, true)
+	member := func(process string) bool { return process == "a" }
+	g.Forget(2*time.Hour, member)
+	open("a", 3, 2*time.Hour, false) // while it is a member, for ever
+	open("b", 2, 2*time.Hour, true)  // forgotten: no packet is on its way for so long
+	g.Forget(2*time.Hour+59*time.Minute, func(string) bool { return false })
+	open("a", 3, 3*time.Hour, false)
+	open("a", 4, 3*time.Hour, true)
+}
+
 func TestMalformed(t *testing.T) {
-	s := link.NewStream(100)
+	s := link.NewStream(100, time.Hour)
 	for name, p := range map[string]link.Packet{
 		"acknowledges what was never sent": {Received: 1},
 		"frame of no kind":                 {Number: 1, Piece: []byte{2, 99, 1}},
@@ -148,7 +197,7 @@ func TestMalformed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if p.Number > 0 {
-				s, p.Number = link.NewStream(100), 1
+				s, p.Number = link.NewStream(100, time.Hour), 1
 			}
 			if err := s.Receive(0, p, func(link.Frame) { t.Error("a frame came") }); name != "huge frame" && !errors.Is(err, link.ErrMalformed) {
 				t.Errorf("got %v, want ErrMalformed", err)
@@ -189,7 +238,7 @@ func FuzzReceive(f *testing.F) {
 		}
 		// Cut in two or as a whole, a stream is the same frames.
 		read := func(pieces ...[]byte) string {
-			s, out := link.NewStream(10), ""
+			s, out := link.NewStream(10, time.Hour), ""
 			for i, piece := range pieces {
 				err = s.Receive(0, link.Packet{Number: uint64(i + 1), Piece: piece}, func(f link.Frame) { out += fmt.Sprintf("%+v;", f) })
 				if err != nil {
@@ -207,7 +256,7 @@ func FuzzReceive(f *testing.F) {
 }
 
 func BenchmarkStream(b *testing.B) {
-	s, r := link.NewStream(1<<20), link.NewStream(1<<20)
+	s, r := link.NewStream(1<<20, time.Hour), link.NewStream(1<<20, time.Hour)
 	body := make([]byte, 200)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -9,6 +9,8 @@ import (
 // durations since any beginning. It is not for several goroutines.
 type Stream struct {
 	maxPiece int
+	patience time.Duration
+	closed   bool
 
 	gathered []byte // not yet in a packet
 	packed   uint64 // bytes that were put into packets
@@ -32,8 +34,14 @@ type sentPiece struct {
 	at     time.Duration
 }
 
-// NewStream makes a stream whose packets carry at most maxPiece bytes.
-func NewStream(maxPiece int) *Stream { return &Stream{maxPiece: maxPiece} }
+// NewStream makes a stream whose packets carry at most maxPiece bytes, and which gives up
+// when it has stalled for patience: from then on Next sends nothing.
+func NewStream(maxPiece int, patience time.Duration) *Stream {
+	return &Stream{maxPiece: maxPiece, patience: patience}
+}
+
+// Close ends the stream: Next returns nothing any more, and Packed does not grow.
+func (s *Stream) Close() { s.closed = true }
 
 // Write adds a frame. It returns where it begins: Packed is beyond that from the moment
 // on when it may reach the other end.
@@ -64,10 +72,17 @@ func (s *Stream) Stalled(now time.Duration) time.Duration {
 	return now - s.progress
 }
 
+// GivenUp reports whether the stream has stalled for as long as it has patience. Nothing may be
+// sent then, not even again: the other end may have given up, too, and begun anew.
+func (s *Stream) GivenUp(now time.Duration) bool { return s.Stalled(now) >= s.patience }
+
 // Next gives a packet to be sent now, of which kind, sender and generation are the
 // caller's to fill in; not ok when there is none. The piece is the stream's, until the
 // next call of any method.
 func (s *Stream) Next(now time.Duration) (p Packet, ok bool) {
+	if s.closed || s.GivenUp(now) {
+		return Packet{}, false
+	}
 	if s.resend == 0 && len(s.sent) > 0 && now-s.sent[0].at >= Retransmit {
 		s.resend, s.resent = min(again, len(s.sent)), 0
 	}
