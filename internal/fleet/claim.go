@@ -10,7 +10,8 @@ import (
 
 // ClaimGameSession takes an ACTIVE game session that is empty and lets players
 // in, gives it a new name and maximum, and reserves the first place. It is one
-// command, so that two who want the same game session never both get it.
+// command, so that two who want the same game session never both get it. Repeating it changes
+// nothing and gives the same answer.
 type ClaimGameSession struct {
 	Name       string     `cbor:"1,keyasint,omitzero"`
 	Maximum    int32      `cbor:"2,keyasint,omitzero"`
@@ -29,6 +30,9 @@ func must[T any](v T, err error) T {
 }
 
 func (c ClaimGameSession) decide(r *Room, now event.Time) ([]any, error) {
+	if _, p := c.claimed(r); p != nil {
+		return nil, nil
+	}
 	g := r.claimable(c)
 	if g == nil {
 		return nil, fault.New(fault.NotFound, "Fleet %s has no empty game session in location %s", r.id.Fleet, r.id.Location)
@@ -59,14 +63,21 @@ var oldestFirst = must(search.ParseSort("creationTimeMillis ASC"))
 
 // answer is the Reservation.
 func (c ClaimGameSession) answer(r *Room) any {
+	g, p := c.claimed(r)
+	return Reservation{GameSession: g.withoutPlayers(), Players: []*PlayerSession{p}}
+}
+
+// claimed finds the game session that this command has claimed, and the player session in it; nil
+// when it has not.
+func (c ClaimGameSession) claimed(r *Room) (*GameSession, *PlayerSession) {
 	for _, ordinal := range slices.Backward(r.byPlayer.appendTo(nil, c.Player.PlayerID)) {
 		g, ok := r.sessions.Get(ordinal)
 		if !ok {
 			continue
 		}
 		if p, ok := g.find(newPlayerSessionID(r.address, ordinal, c.Player.Random)); ok {
-			return Reservation{GameSession: g.withoutPlayers(), Players: []*PlayerSession{p}}
+			return g, p
 		}
 	}
-	return Reservation{}
+	return nil, nil
 }

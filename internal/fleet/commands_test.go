@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -355,6 +356,17 @@ func TestReservePlayers(t *testing.T) {
 		return when(c)
 	}
 	two := func(w *world) { playing(w); w.reserve("game", "ada", "bob") }
+	before := func(w *world) []PlayerSessionID {
+		playing(w)
+		return w.reservation(reserve(2)(w))
+	}
+	others := func(change func([]NewPlayer)) func(*world) Command {
+		return func(w *world) Command {
+			c := reserve(2)(w).(ReservePlayers)
+			change(c.Players)
+			return c
+		}
+	}
 	one, none := int32(1), int32(0)
 	runCases(t, []commandCase{
 		{"in an unknown game session", nil, reserve(1), "", fault.NotFound, "Game session game not found"},
@@ -373,7 +385,51 @@ func TestReservePlayers(t *testing.T) {
 			ids := w.reserve("game", "ada", "bob", "cid")
 			w.do(RemovePlayer{key("a"), "game", ids[1]})
 		}, reserve(1), "PlayersReserved", "", ""},
+		{"once more", func(w *world) { before(w) }, reserve(2), "", "", ""},
+		{"once more in a game session that is over", func(w *world) {
+			before(w)
+			w.do(EndProcess{key("a")})
+		}, reserve(2), "", "", ""},
+		{"once more when they have left", func(w *world) {
+			ids := before(w)
+			w.do(AcceptPlayer{key("a"), "game", ids[0]})
+			w.do(RemovePlayer{key("a"), "game", ids[1]})
+			w.do(RemovePlayer{key("a"), "game", ids[0]})
+			w.wait(repeatedWithin)
+		}, reserve(2), "", "", ""},
+		{"an id that is another player's", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[0].PlayerID = "eve" }), "", fault.Conflict, "exists already"},
+		{"an id in use beside a new one", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[1].Random = [8]byte{9} }), "", fault.Conflict, "exists already"},
+		{"a new id beside one in use", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[0].Random = [8]byte{9} }), "", fault.Conflict, "exists already"},
 	})
+}
+
+// What became of a reservation or a claim may not have been heard: whoever asks once more gets the same
+// player sessions.
+func TestReservedOnceMore(t *testing.T) {
+	w := newWorld(t)
+	w.active("game", key("a"))
+	w.reserve("game", "zoe")
+	c := ReservePlayers{GameSession: "game", Players: []NewPlayer{{PlayerID: "ada", Random: w.random()}, {PlayerID: "bob", Random: w.random()}}}
+	ids := w.reservation(c)
+	if again := w.reservation(c); !slices.Equal(ids, again) {
+		t.Errorf("got %v, want %v", again, ids)
+	}
+	w.do(RemovePlayer{key("a"), "game", ids[0]})
+	w.reserve("game", "cid")
+	r := w.do(c).(Reservation)
+	if r.Players[0].ID != ids[0] || r.Players[0].Status != Completed || r.Players[1].ID != ids[1] || r.Players[1].Status != Reserved {
+		t.Errorf("got %+v and %+v", r.Players[0], r.Players[1])
+	}
+
+	w.active("other", key("b"))
+	w.active("third", key("c"))
+	claim := ClaimGameSession{Name: "claimed", Maximum: 3, Player: NewPlayer{PlayerID: "eve", Random: w.random()}}
+	first := w.do(claim).(Reservation)
+	events, answer, err := w.try(claim)
+	again, _ := answer.(Reservation)
+	if err != nil || len(events) > 0 || len(again.Players) != 1 || again.Players[0].ID != first.Players[0].ID || again.GameSession.ID != first.GameSession.ID {
+		t.Errorf("got %v, %+v, %v", events, answer, err)
+	}
 }
 
 // players is a game with ada who has come, bob who has not, and cid who has left.

@@ -144,7 +144,12 @@ func (w *world) reserve(session string, players ...string) []PlayerSessionID {
 	for _, p := range players {
 		c.Players = append(c.Players, NewPlayer{PlayerID: p, Random: w.random()})
 	}
-	var ids []PlayerSessionID
+	return w.reservation(c)
+}
+
+// reservation has a reservation carried out and returns the ids of its player sessions.
+func (w *world) reservation(c Command) (ids []PlayerSessionID) {
+	w.t.Helper()
 	for _, p := range w.do(c).(Reservation).Players {
 		ids = append(ids, p.ID)
 	}

@@ -2,12 +2,14 @@ package fleet
 
 import (
 	"slices"
+	"time"
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// ReservePlayers takes places in an ACTIVE game session: all of them or none.
+// ReservePlayers takes places in an ACTIVE game session: all of them or none. Repeating it
+// changes nothing and gives the same player sessions, whatever has become of them.
 type ReservePlayers struct {
 	GameSession string      `cbor:"1,keyasint,omitzero"`
 	Players     []NewPlayer `cbor:"2,keyasint,omitzero"`
@@ -21,24 +23,85 @@ type NewPlayer struct {
 }
 
 func (c ReservePlayers) decide(r *Room, now event.Time) ([]any, error) {
-	g, err := r.activeSession(c.GameSession)
+	g, ok := r.session(c.GameSession)
+	if !ok {
+		return nil, r.noSession(c.GameSession)
+	}
+	seats := r.seats(c.Players, g.Ordinal)
+	again, err := g.given(seats, now)
 	switch {
-	case err != nil:
+	case err != nil || again:
 		return nil, err
+	case g.Status != Active:
+		return nil, wrongStatus(g)
 	case g.Policy == DenyAll:
 		return nil, fault.New(fault.InvalidGameSessionStatus, "Game session %s does not accept new players: its player session creation policy is DENY_ALL", g.ID)
 	case int(g.Free()) < len(c.Players):
 		return nil, fault.New(fault.GameSessionFull, "Game session %s has %d free player slots of %d; %d were asked for", g.ID, g.Free(), g.Maximum, len(c.Players))
 	}
 	return []any{&PlayersReserved{
-		Session: g.Ordinal, Players: r.seats(c.Players, g.Ordinal), At: now, Expires: now.Add(r.settings.Reservation),
+		Session: g.Ordinal, Players: seats, At: now, Expires: now.Add(r.settings.Reservation),
 	}}, nil
+}
+
+// repeatedWithin is how long after a command its repetition may come: longer than callers, and
+// the nodes between them and the owner, wait for an answer.
+const repeatedWithin = 10 * time.Minute
+
+// given reports whether these seats are those of a command that was carried out before. All seats
+// of a command are given at once, so the first one tells. Ids that are in use otherwise are refused.
+func (g *GameSession) given(seats []Seat, now event.Time) (again bool, err error) {
+	if again = len(seats) > 0 && g.gaveLately(seats[0].ID, now); !again {
+		for i := range seats {
+			if slices.Contains(g.tickets, seats[i].ID.ticket()) {
+				return false, takenID(seats[i].ID)
+			}
+		}
+		return false, nil
+	}
+	for i := range seats {
+		if p, ok := g.find(seats[i].ID); !ok || p.PlayerID != seats[i].PlayerID {
+			return false, takenID(seats[0].ID)
+		}
+	}
+	return true, nil
+}
+
+func takenID(id PlayerSessionID) error {
+	return fault.New(fault.Conflict, "Player session %s exists already and was created with other players", id)
+}
+
+// gaveLately reports whether a player session has been created that was not over long ago: many
+// may be in the long life of a game session.
+func (g *GameSession) gaveLately(id PlayerSessionID, now event.Time) bool {
+	if slices.Contains(g.tickets, id.ticket()) {
+		return true
+	}
+	for _, p := range slices.Backward(g.Gone) { // in the order they went
+		if p.Ended < now.Add(-repeatedWithin) {
+			return false
+		}
+		if p.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // answer is a Reservation.
 func (c ReservePlayers) answer(r *Room) any {
 	g, _ := r.session(c.GameSession)
-	return Reservation{GameSession: g.withoutPlayers(), Players: slices.Clone(g.Seated[len(g.Seated)-len(c.Players):])}
+	answer := Reservation{GameSession: g.withoutPlayers(), Players: make([]*PlayerSession, len(c.Players))}
+	newest := g.Seated[max(0, len(g.Seated)-len(c.Players)):]
+	for i, p := range c.Players {
+		id := newPlayerSessionID(r.address, g.Ordinal, p.Random)
+		if i < len(newest) && newest[i].ID == id {
+			answer.Players[i] = newest[i]
+		} else { // a repetition
+			answer.Players[i], _ = g.find(id)
+		}
+	}
+	return answer
 }
 
 // A Reservation is the answer to ReservePlayers: the game session, without the

@@ -47,6 +47,7 @@ var bugs = []bug{
 	{name: "reservations are not counted", handle: overfills},
 	{name: "a process is used twice", handle: reusesProcess},
 	{name: "a repetition is not recognised", handle: repeats},
+	{name: "a reservation is carried out twice", handle: reservesTwice, says: "is there already"},
 	{name: "an answer says more than is stored", handle: promisesTooMuch},
 }
 
@@ -226,6 +227,29 @@ func repeats(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, 
 		room.Command = create
 	}
 	return m.Handle(now, room)
+}
+
+// reservesTwice gives player sessions that exist a second place.
+func reservesTwice(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error) {
+	facts, answer, err := m.Handle(now, c)
+	room, ok := c.(region.RoomCommand)
+	if !ok || err != nil || len(facts) > 0 {
+		return facts, answer, err
+	}
+	reserve, ok := room.Command.(fleet.ReservePlayers)
+	r, _ := m.Room(room.Room)
+	if !ok {
+		return facts, answer, err
+	}
+	g, _ := r.GameSession(reserve.GameSession)
+	if g.Status != fleet.Active || int(g.Free()) < len(reserve.Players) {
+		return facts, answer, err
+	}
+	e := &fleet.PlayersReserved{Session: g.Ordinal, At: event.At(now), Expires: event.At(now.Add(time.Minute))}
+	for _, p := range answer.(fleet.Reservation).Players {
+		e.Players = append(e.Players, fleet.Seat{ID: p.ID, PlayerID: p.PlayerID})
+	}
+	return decideAnyway(m, room.Room, e), answer, nil
 }
 
 // promisesTooMuch answers that a game session is ACTIVE before it is.

@@ -189,12 +189,16 @@ func (w *world) activationLaw(r *fleet.Room, g fleet.GameSession, e *fleet.GameS
 	return w.seatLaw(g, e.Seats)
 }
 
-// seatLaw: no place is given twice, and to nobody who was told that he has none.
+// seatLaw: no place and no player session is given twice, and none to anybody who was told that he
+// has none.
 func (w *world) seatLaw(g fleet.GameSession, seats []fleet.Seat) string {
 	if len(seats) > int(g.Free()) {
 		return fmt.Sprintf("the game session has %d players and room for %d", g.Players(), g.Maximum)
 	}
 	for _, s := range seats {
+		if _, ok := g.PlayerSession(s.ID); ok {
+			return fmt.Sprintf("player session %s is there already", s.ID)
+		}
 		if w.refusedSeats[ticketOf(s.ID)] {
 			return fmt.Sprintf("the owner said that player session %s will never be", s.ID)
 		}

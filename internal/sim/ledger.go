@@ -36,10 +36,11 @@ func (l ledger) check(w *world, shardNumber int, m *region.Machine) {
 	}
 }
 
-// refusedForGood notes that what a command asked for will never be.
+// refusedForGood notes that what a command asked for will never be. When it is sent twice, the other
+// one may be carried out.
 func (w *world) refusedForGood(q *question) {
 	room, ok := q.cmd.(region.RoomCommand)
-	if !ok {
+	if !ok || q.repeat {
 		return
 	}
 	c, ok := room.Command.(fleet.ReservePlayers)

@@ -63,7 +63,7 @@ func (w *world) join() {
 	for range 1 + w.rng.IntN(3) {
 		c.Players = append(c.Players, fleet.NewPlayer{PlayerID: w.id("player"), Random: w.random()})
 	}
-	w.askRoom(room, c, false, func(answer any, err error) {
+	w.askRoom(room, c, w.chance(50), func(answer any, err error) {
 		if r, ok := answer.(fleet.Reservation); ok && err == nil {
 			w.come(room, r.GameSession.Host, r.GameSession.ID, r.Players)
 		}
@@ -75,7 +75,7 @@ func (w *world) claim() {
 	room := w.rooms[w.rng.IntN(len(w.rooms))]
 	w.askRoom(room, fleet.ClaimGameSession{
 		Name: "claimed", Maximum: int32(1 + w.rng.IntN(5)), Player: fleet.NewPlayer{PlayerID: w.id("player"), Random: w.random()},
-	}, false, func(answer any, err error) {
+	}, true, func(answer any, err error) {
 		if r, ok := answer.(fleet.Reservation); ok && err == nil {
 			w.come(room, r.GameSession.Host, r.GameSession.ID, r.Players)
 		}
