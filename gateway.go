@@ -79,13 +79,11 @@ func openGateway(ctx context.Context, c *GatewayConfig, p gatewayParts) (*sessio
 		return nil, err
 	}
 	var listening net.ListenConfig
-	port, err := listening.Listen(ctx, "tcp", c.Listen)
+	port, err := listening.Listen(ctx, "tcp", c.listenAddress())
 	if err != nil {
 		return nil, fmt.Errorf("gateway-listen: %w", err)
 	}
-	if len(c.Keys) == 0 && c.KeysFile == "" && c.JWTIssuer == "" && !isLoopback(port.Addr()) {
-		p.log.Warn("the session gateway asks nobody for credentials", "listen", port.Addr().String(), "fix", "gateway-keys-file or gateway-jwt-issuer")
-	}
+	c.reportOpenness(port.Addr(), p.log)
 	g := &sessionGateway{gatewayHandler: handler, listener: port}
 	if p.tls.TLS != nil {
 		g.listener = listen.New(port, p.tls)
@@ -99,6 +97,18 @@ func openGateway(ctx context.Context, c *GatewayConfig, p gatewayParts) (*sessio
 		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), // what strangers send is not worth more
 	}
 	return g, nil
+}
+
+// reportOpenness logs what a gateway without authentication means for its address.
+func (c *GatewayConfig) reportOpenness(listening net.Addr, log *slog.Logger) {
+	switch {
+	case c.authenticates():
+	case !isLoopback(listening):
+		log.Warn("session gateway runs without authentication", "listen", listening.String(), "fix", "gateway-keys-file or gateway-jwt-issuer")
+	case c.Listen == autoListen:
+		log.Info("session gateway listens on loopback only", "listen", listening.String(),
+			"reason", "it has no keys and no issuer", "to_open_it", "gateway-keys-file, gateway-jwt-issuer or gateway-listen")
+	}
 }
 
 // newGuard makes what stands before the door.
@@ -150,14 +160,6 @@ func forPlayer(next http.Handler) http.Handler {
 	})
 }
 
-// caller tells apart who calls: a player by the token, others by their address.
-func caller(r *http.Request) string {
-	if subject := guard.Subject(r.Context()); subject != "" {
-		return "player " + subject
-	}
-	return guard.Address(r.Context()).String()
-}
-
 func isLoopback(a net.Addr) bool {
 	tcp, ok := a.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
@@ -174,7 +176,8 @@ func newGatewayDoor(c *GatewayConfig, p *gatewayParts, before *guard.Guard, coun
 		Routes: c.routes(), Default: c.target(), LegacyIDs: !p.legacy, LocalFleet: c.LocalFleet, Region: p.region,
 		Deadline: c.Deadline, Fields: gateway.Fields(c.Fields), BuildCheck: gateway.BuildCheck(c.BuildCheck), Reuse: c.Reuse == on,
 		FindLimit: c.FindLimit, CompatErrors: c.CompatErrors == on, Development: c.Messages == "api", AllowTarget: c.AllowTarget == on,
-		Secret: secret, Caller: caller, Limit: before.Players().Take, Clock: p.clock, Log: p.log,
+		Secret: secret, MaxUnused: c.MaxUnused, Caller: func(r *http.Request) string { return guard.Caller(r.Context()) },
+		Limit: before.Players().Take, Clock: p.clock, Log: p.log,
 		Observe: func(o gateway.Observation) { counters.Answered(o.Waited, o.Retries, o.Replayed || o.Shared) },
 	}
 	for _, name := range c.Search {

@@ -120,7 +120,7 @@ func (nowhere) DescribePlayerSessions(context.Context, *wire.DescribePlayerSessi
 
 // TestGatewayStopsThoughNobodyReads ends a service whose client takes no answer.
 func TestGatewayStopsThoughNobodyReads(t *testing.T) {
-	e, stop := startGateway(t, func(c *Config) { c.ShutdownTimeout = 200 * time.Millisecond })
+	e, stop := startGateway(t, func(c *Config) { c.ShutdownTimeout, c.Gateway.AddressRate = 200*time.Millisecond, 0 })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(e.Gateway, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -219,5 +219,57 @@ func TestGatewayFiles(t *testing.T) {
 	}
 	if got, err := (&GatewayConfig{}).secret([]byte("own")); err != nil || string(got) != "own" {
 		t.Errorf("without a file: %q, %v", got, err)
+	}
+}
+
+// TestGatewayDefaults holds a gateway that nobody configured to this machine, and its
+// callers to rates.
+func TestGatewayDefaults(t *testing.T) {
+	c := DefaultGatewayConfig()
+	if c.listenAddress() != "127.0.0.1:3000" || c.AddressRate == 0 || c.PlayerRate == 0 || c.MaxUnused == 0 {
+		t.Errorf("without authentication: %q, rates %d and %d, %d unused", c.listenAddress(), c.AddressRate, c.PlayerRate, c.MaxUnused)
+	}
+	for _, change := range []func(*GatewayConfig){
+		func(c *GatewayConfig) { c.KeysFile = "keys" },
+		func(c *GatewayConfig) { c.Keys = map[string]string{"game": "0123456789abcdef"} },
+		func(c *GatewayConfig) { c.JWTIssuer = "https://id.example.com" },
+	} {
+		c := DefaultGatewayConfig()
+		if change(&c); c.listenAddress() != ":3000" {
+			t.Errorf("with authentication: %q", c.listenAddress())
+		}
+	}
+	c.Listen = "0.0.0.0:3000"
+	if err := c.Validate(); err != nil || c.listenAddress() != "0.0.0.0:3000" {
+		t.Errorf("told otherwise: %q, %v", c.listenAddress(), err)
+	}
+}
+
+// TestGatewayOpennessIsLogged says at the start who can reach a gateway that
+// authenticates nobody, and what to set.
+func TestGatewayOpennessIsLogged(t *testing.T) {
+	at := func(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 3000} }
+	for _, c := range []struct {
+		change func(*GatewayConfig)
+		at     net.Addr
+		want   []string // in the line; none: nothing is logged
+	}{
+		{func(*GatewayConfig) {}, at("127.0.0.1"), []string{"INFO", "listens on loopback only", "gateway-keys-file, gateway-jwt-issuer or gateway-listen"}},
+		{func(c *GatewayConfig) { c.Listen = ":3000" }, at("::"), []string{"WARN", "without authentication", "gateway-keys-file or gateway-jwt-issuer"}},
+		{func(c *GatewayConfig) { c.Listen = "127.0.0.1:3000" }, at("127.0.0.1"), nil},
+		{func(c *GatewayConfig) { c.JWTIssuer = "https://id.example.com" }, at("::"), nil},
+	} {
+		config := DefaultGatewayConfig()
+		c.change(&config)
+		var log strings.Builder
+		config.reportOpenness(c.at, slog.New(slog.NewTextHandler(&log, nil)))
+		for _, want := range c.want {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%q at %v logs %q, want %q", config.Listen, c.at, log.String(), want)
+			}
+		}
+		if c.want == nil && log.Len() > 0 {
+			t.Errorf("%q at %v logs %q", config.Listen, c.at, log.String())
+		}
 	}
 }

@@ -20,8 +20,10 @@ import (
 // GatewayConfig says how the session gateway works: the HTTP interface through
 // which game clients without AWS credentials create, find and join game sessions.
 type GatewayConfig struct {
-	// Listen is the TCP address of the gateway, plain text and TLS on the same port;
-	// "" switches it off. Default: :3000.
+	// Listen is the TCP address of the gateway, unencrypted and TLS on the same port;
+	// "" switches it off. "auto" is :3000 with API keys or an issuer of tokens, and
+	// 127.0.0.1:3000 without, so that a gateway that authenticates nobody is not
+	// reachable from elsewhere unless an address says so. Default: auto.
 	Listen string
 
 	// Fleet, Alias and Queue name where game sessions are created: one of them, or
@@ -84,9 +86,13 @@ type GatewayConfig struct {
 	// JWTScope is a scope that tokens must have, or the answer has status 403; "" for any.
 	JWTScope string
 
-	// AddressRate and PlayerRate are requests a second from one address and for one
-	// player; 0 sets no limit. Default: 0.
+	// AddressRate and PlayerRate are requests a second from one address (of IPv6: one
+	// /64 network) and for one player; 0 sets no limit. Default: 50 and 10.
 	AddressRate, PlayerRate int
+	// MaxUnused is how many game sessions that no player has entered one caller may
+	// have created: the player of a token, an API key at one address, or else an
+	// address. 0 sets no limit. Default: 4.
+	MaxUnused int
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
 	TrustedProxies []string
 	// Origins are the web origins that may call the gateway (CORS).
@@ -98,21 +104,48 @@ type GatewayConfig struct {
 // DefaultGatewayConfig returns the settings of a gateway that nobody configured.
 func DefaultGatewayConfig() GatewayConfig {
 	return GatewayConfig{
-		Listen: ":3000", AllowTarget: off, BuildCheck: "off", Reuse: off, Deadline: 12 * time.Second, Fields: "full", FindLimit: 100,
-		LocalFleet: "fleet-123", CompatErrors: off, Messages: "generic", AccessLog: on,
+		Listen: autoListen, AllowTarget: off, BuildCheck: "off", Reuse: off, Deadline: 12 * time.Second, Fields: "full", FindLimit: 100,
+		LocalFleet: "fleet-123", CompatErrors: off, Messages: "generic", AddressRate: 50, PlayerRate: 10, MaxUnused: 4, AccessLog: on,
 	}
 }
 
 const (
 	on  = "on"
 	off = "off"
+
+	autoListen = "auto" // GatewayConfig.Listen
 )
+
+// authenticates reports whether requests must carry credentials.
+func (c *GatewayConfig) authenticates() bool {
+	return len(c.Keys) > 0 || c.KeysFile != "" || c.JWTIssuer != ""
+}
+
+// listenAddress is Listen with a real address in place of auto.
+func (c *GatewayConfig) listenAddress() string {
+	switch {
+	case c.Listen != autoListen:
+		return c.Listen
+	case c.authenticates():
+		return ":3000"
+	default:
+		return "127.0.0.1:3000"
+	}
+}
+
+// gatewayAddress checks Listen.
+func gatewayAddress(s string) error {
+	if s == "" || s == autoListen {
+		return nil
+	}
+	return address(s)
+}
 
 // Settings lists the gateway's settings. They stay bound to c.
 func (c *GatewayConfig) Settings() []Setting {
 	const section = "Session gateway"
 	return []Setting{
-		{"gateway-listen", section, "TCP address of the session gateway for game clients; empty switches it off", text(&c.Listen, optional(address))},
+		{"gateway-listen", section, "TCP address of the session gateway for game clients; auto is :3000 with keys or an issuer and 127.0.0.1:3000 without; empty switches it off", text(&c.Listen, gatewayAddress)},
 		{"gateway-fleet", section, "fleet in which the gateway creates game sessions; without fleet, alias and queue the first one that is ACTIVE", text(&c.Fleet, nil)},
 		{"gateway-alias", section, "alias of that fleet", text(&c.Alias, nil)},
 		{"gateway-queue", section, "queue that places the gateway's game sessions", text(&c.Queue, nil)},
@@ -136,6 +169,7 @@ func (c *GatewayConfig) Settings() []Setting {
 		{"gateway-jwt-scope", section, "scope that bearer tokens must have; empty for any", text(&c.JWTScope, nil)},
 		{"gateway-address-rate", section, "requests a second that the gateway takes from one address; 0 sets no limit", number(&c.AddressRate, 0, 1_000_000)},
 		{"gateway-player-rate", section, "requests a second that the gateway takes for one player; 0 sets no limit", number(&c.PlayerRate, 0, 1_000_000)},
+		{"gateway-max-unused-sessions", section, "game sessions that one caller may have created without a player ever entering them; 0 sets no limit", number(&c.MaxUnused, 0, 10_000)},
 		{"gateway-trusted-proxies", section, "networks (CIDR) of proxies whose X-Forwarded-For is believed", listOf(&c.TrustedProxies, network)},
 		{"gateway-origins", section, "web origins that may call the gateway (CORS)", listOf(&c.Origins, origin)},
 		{"gateway-access-log", section, "whether every request to the gateway is logged", choice(&c.AccessLog, on, off)},

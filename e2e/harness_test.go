@@ -63,6 +63,7 @@ func testConfig(t *testing.T) muster.Config {
 	config := muster.DefaultConfig()
 	config.Data = t.TempDir()
 	config.Listen, config.Gateway.Listen = "127.0.0.1:0", "127.0.0.1:0"
+	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0 // tests share one address
 	config.Region, config.Account, config.Shards = testRegion, testAccount, 4
 	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	return config

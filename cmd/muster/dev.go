@@ -61,6 +61,7 @@ func devDefaults() muster.Config {
 	config := muster.DefaultConfig()
 	config.Listen, config.Gateway.Listen = "127.0.0.1:9080", "127.0.0.1:3000"
 	config.Gateway.Messages = "api"
+	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0 // all clients share one address
 	config.LogLevel = "warn"
 	config.Data = "" // refused with a sentence when nothing else names one
 	if cache, err := os.UserCacheDir(); err == nil {

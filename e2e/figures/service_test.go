@@ -43,6 +43,7 @@ func start(tb testing.TB, dir string) (e muster.Endpoints, stop func()) {
 func figureConfig() muster.Config {
 	config := muster.DefaultConfig()
 	config.Listen, config.Gateway.Listen = "127.0.0.1:0", ""
+	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0 // tests share one address
 	config.Region, config.Account, config.Shards = testRegion, testAccount, shards
 	config.ProcessGrace, config.ReservationTimeout = long, long
 	return config

@@ -45,8 +45,9 @@ A flag goes before the environment, the environment before the file, the file be
 Durations are numbers with units: ` + "`200s`, `5m`, `3h`, `30d`, `1d12h`" + `. In a file, text, durations and choices stand in quotes,
 numbers do not, and a list is ` + "`[\"a\", \"b\"]`; in flags and variables commas separate its items: `a,b`." + `
 
-` + "`muster dev`" + ` differs in five defaults: ` + "`listen` is `127.0.0.1:9080`, `gateway-listen` is `127.0.0.1:3000`, `gateway-messages` is `api`, `data`" + ` is a
-directory of the user's cache, and ` + "`log-level` is `warn`" + `.
+` + "`muster dev`" + ` differs in these defaults: ` + "`listen` is `127.0.0.1:9080`, `gateway-listen` is `127.0.0.1:3000`, `gateway-messages` is `api`, `data`" + ` is a
+directory of the user's cache, ` + "`log-level` is `warn`" + `, and the session gateway has no limits: ` + "`gateway-address-rate`" + `,
+` + "`gateway-player-rate` and `gateway-max-unused-sessions`" + ` are 0.
 `
 
 // reference is the page, in Markdown.

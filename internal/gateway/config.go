@@ -77,6 +77,9 @@ type Config struct {
 	MaxBody       int64         // bytes; 0 is DefaultMaxBody
 	MaxStreams    int           // event streams at the same time; 0 is DefaultMaxStreams
 	CallerStreams int           // event streams of one caller; 0 is DefaultCallerStreams
+	// MaxUnused is how many game sessions that no player has entered one caller may
+	// have created; 0 sets no bound.
+	MaxUnused int
 
 	// Secret keys the hash of player and name that stands in the ids of game
 	// sessions. With the same one, all gateways and their successors recognise what
@@ -86,8 +89,8 @@ type Config struct {
 	// Subject is the authenticated player of a request, "" for none. nil is Player
 	// of the request's context.
 	Subject func(*http.Request) string
-	// Caller tells callers apart, for CallerStreams. nil is the address of the
-	// connection, without the port.
+	// Caller tells callers apart, for CallerStreams and MaxUnused. nil is the address of
+	// the connection, without the port.
 	Caller func(*http.Request) string
 	// Limit says whether a request for a player may go on, and how long to wait if
 	// not. It is asked about players whom only the request names; whoever found out
@@ -123,7 +126,8 @@ func (c *Config) validate() error {
 		}
 	}
 	add(c.Service == nil, "Service is missing")
-	add(c.Deadline < 0 || c.FindLimit < 0 || c.MaxBody < 0 || c.MaxStreams < 0 || c.CallerStreams < 0, "Deadline, FindLimit, MaxBody, MaxStreams and CallerStreams must not be negative")
+	add(c.Deadline < 0 || c.FindLimit < 0 || c.MaxBody < 0 || c.MaxStreams < 0 || c.CallerStreams < 0 || c.MaxUnused < 0,
+		"Deadline, FindLimit, MaxBody, MaxStreams, CallerStreams and MaxUnused must not be negative")
 	add(c.Fields != "" && c.Fields != FieldsFull && c.Fields != FieldsMinimal, "Fields is %q; use %q or %q", c.Fields, FieldsFull, FieldsMinimal)
 	add(c.BuildCheck != "" && c.BuildCheck != BuildOff && c.BuildCheck != BuildWarn && c.BuildCheck != BuildEnforce,
 		"BuildCheck is %q; use %q, %q or %q", c.BuildCheck, BuildOff, BuildWarn, BuildEnforce)

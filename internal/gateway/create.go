@@ -33,6 +33,7 @@ type creation struct {
 	target     Target // zero: as configured
 	key        string // the Idempotency-Key; "" for none
 	async      bool   // the placement is wanted, not the game session
+	caller     string // who asks, for the bound of unused game sessions
 }
 
 // repeatable reports whether the gateway can tell that a request is one that it
@@ -68,11 +69,14 @@ func (g *Gateway) carryOut(ctx context.Context, f *flight, in *creation) (*creat
 	if out, bad := g.replay(ctx, in, t, tok); out != nil || bad != nil {
 		return out, bad
 	}
+	if t.Queue == "" && in.async {
+		return nil, invalid("wait must be true: only a queue answers before the game session is there.")
+	}
+	if f.held, bad = g.hold(ctx, in.caller); bad != nil {
+		return nil, bad
+	}
 	if t.Queue != "" {
 		return g.place(ctx, f, in, t, tok)
-	}
-	if in.async {
-		return nil, invalid("wait must be true: only a queue answers before the game session is there.")
 	}
 	if g.reuse && in.player != "" && in.key == "" && in.data == "" { // what is claimed has neither the key's id nor data
 		if out, bad := g.claim(ctx, f, in, t, tok); out != nil || bad != nil {

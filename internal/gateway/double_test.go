@@ -412,6 +412,7 @@ func (w *world) DescribePlayerSessions(ctx context.Context, in *wire.DescribePla
 	from, _ := strconv.Atoi(in.NextToken)
 	for i, p := range w.players {
 		if i < from || in.PlayerId != "" && p.PlayerId != in.PlayerId || in.PlayerSessionId != "" && p.PlayerSessionId != in.PlayerSessionId ||
+			in.GameSessionId != "" && p.GameSessionId != in.GameSessionId ||
 			in.PlayerSessionStatusFilter != "" && string(p.Status) != in.PlayerSessionStatusFilter {
 			continue
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"container/list"
 	"context"
 	"crypto/sha256"
 	"sync"
@@ -20,6 +21,7 @@ type flight struct {
 	contents [sha256.Size]byte
 	undo     []func(context.Context) // what to do when it has failed
 	retries  int                     // what was tried in vain
+	held     *list.Element           // of Gateway.unused; nil: nothing is counted
 
 	done chan struct{} // closed when what follows is set
 	out  *created
@@ -28,6 +30,7 @@ type flight struct {
 
 // create carries out a creation, or waits for the one under way.
 func (c *call) create(in *creation) (*created, *failure) {
+	in.caller = c.g.caller(c.r)
 	f, first, bad := c.g.board(in)
 	if bad != nil {
 		return nil, bad
@@ -78,10 +81,14 @@ func (g *Gateway) fly(f *flight, in *creation, key string) {
 	ctx, cancel := WithTimeout(g.base, g.clock, g.deadline)
 	defer cancel()
 	f.out, f.err = g.tryCreate(ctx, f, in)
+	if f.err == nil {
+		g.unused.settle(f.held, f.out)
+	}
 	g.land(f, key)
 	close(f.done)
 	if f.err != nil {
 		g.undo(f.undo)
+		g.unused.release(f.held)
 	}
 }
 

@@ -48,6 +48,7 @@ type Gateway struct {
 
 	flights flights
 	joins   turns
+	unused  *unused
 	streams streams
 
 	base     context.Context // of the work that outlives its request
@@ -75,6 +76,7 @@ func New(c Config) (*Gateway, error) {
 		clock: c.Clock, log: c.Log, subject: c.Subject, caller: c.Caller, limit: c.Limit, observe: c.Observe,
 		marks:   c.Reuse || c.Queues != nil,
 		streams: streams{most: cmp.Or(c.MaxStreams, DefaultMaxStreams), mostEach: cmp.Or(c.CallerStreams, DefaultCallerStreams)},
+		unused:  newUnused(c.MaxUnused),
 		closing: make(chan struct{}),
 	}
 	if g.clock == nil {

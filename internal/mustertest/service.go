@@ -34,13 +34,14 @@ type Service struct {
 }
 
 // Start runs a service and returns when it is ready. Its data is in a directory of
-// the test, its session gateway is on, and its log has errors only. Each change may
+// the test, its session gateway is on and has no limits, and its log has errors only. Each change may
 // alter the settings, except Ready. If the service ends with an error, the test
 // fails.
 func Start(t testing.TB, change ...func(*muster.Config)) *Service {
 	t.Helper()
 	config := muster.DefaultConfig()
 	config.Data, config.Listen, config.Gateway.Listen = t.TempDir(), "127.0.0.1:0", "127.0.0.1:0"
+	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0 // tests share one address
 	config.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	for _, f := range change {
 		f(&config)

@@ -199,3 +199,20 @@ func FuzzClientAddress(f *testing.F) {
 		_ = clientAddress(r, trusted)
 	})
 }
+
+// TestCallers tells apart who calls: a key in a game is shared by all its players, so
+// its bearers differ by their addresses.
+func TestCallers(t *testing.T) {
+	var got string
+	g := guard(t, Config{Keys: map[string]string{"game": "0123456789abcdef"}}, func(_ http.ResponseWriter, r *http.Request) { got = Caller(r.Context()) })
+	for address, want := range map[string]string{
+		"192.0.2.1:1000": "key game 192.0.2.1", "192.0.2.2:1000": "key game 192.0.2.2", "[2001:db8::7]:1000": "key game 2001:db8::/64",
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = address
+		r.Header.Set("X-Api-Key", "0123456789abcdef")
+		if w := g.do(r); w.Code != http.StatusOK || got != want {
+			t.Errorf("%s: %d, caller %q, want %q", address, w.Code, got, want)
+		}
+	}
+}

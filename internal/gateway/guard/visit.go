@@ -43,6 +43,20 @@ func Address(ctx context.Context) netip.Addr { return of(ctx).address }
 // Subject is the subject of the bearer token that the request carried; "" for none.
 func Subject(ctx context.Context) string { return of(ctx).subject }
 
+// Caller tells callers apart: a player by the token; the bearer of an API key by the
+// key and the address, because a key in a game is shared by all its players; others by
+// their address, of which an IPv6 /64 network counts as one.
+func Caller(ctx context.Context) string {
+	switch v := of(ctx); {
+	case v.subject != "":
+		return "player " + v.subject
+	case v.key != "":
+		return "key " + v.key + " " + networkOf(v.address)
+	default:
+		return networkOf(v.address)
+	}
+}
+
 // admit begins a visit.
 func (g *Guard) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

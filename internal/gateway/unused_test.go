@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// byHeader tells callers apart by a header of the test's, as the guard does by keys
+// and addresses.
+func byHeader(c *Config) {
+	c.Caller = func(r *http.Request) string { return cmp.Or(r.Header.Get("From"), "nobody") }
+}
+
+// TestUnusedGameSessionsAreBounded creates game sessions that nobody enters.
+func TestUnusedGameSessionsAreBounded(t *testing.T) {
+	w := newWorld()
+	w.idle[testFleet]["custom-lab"] = 100
+	d := openDoor(t, w, byHeader, func(c *Config) { c.MaxUnused = 2 })
+	create := func(from, player string) reply {
+		return d.ask(http.MethodPost, "/create_session", createBody("n", player, 4), "From", from)
+	}
+	first := create("here", "ada").wantStatus(t, 200)
+	create("here", "bob").wantStatus(t, 200)
+	refused := create("here", "cid")
+	refused.wantCode(t, LimitExceeded)
+	if !strings.Contains(refused.field("error"), "2 game sessions that no player has entered") {
+		t.Errorf("the answer %s does not say which limit", refused.text)
+	}
+	if again := create("here", "ada").wantStatus(t, 200); again.field("PlayerSessionId") != first.field("PlayerSessionId") {
+		t.Errorf("a repeat got another slot: %s", again.text)
+	}
+	create("there", "dan").wantStatus(t, 200)
+
+	// A player enters one and leaves it: it is used for good.
+	w.do(func() {
+		for _, p := range w.players {
+			if p.PlayerId == "ada" {
+				p.Status = wire.PlayerSessionStatusCompleted
+			}
+		}
+	})
+	create("here", "cid").wantStatus(t, 200)
+	create("here", "eve").wantCode(t, LimitExceeded)
+
+	// One ends.
+	w.do(func() {
+		for _, s := range w.sessions {
+			if p := w.players[len(w.players)-1]; s.GameSessionId == p.GameSessionId {
+				s.Status = wire.GameSessionStatusTerminated
+			}
+		}
+	})
+	create("here", "eve").wantStatus(t, 200)
+	create("here", "fay").wantCode(t, LimitExceeded)
+}
+
+// TestFailedCreationIsNotHeld creates more often in vain than game sessions may be held.
+func TestFailedCreationIsNotHeld(t *testing.T) {
+	w := newWorld()
+	d := openDoor(t, w, byHeader, func(c *Config) { c.MaxUnused = 1 })
+	w.fails["CreatePlayerSessions"] = fault.Internal(errors.New("as the test wants"))
+	for range 3 {
+		d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 4)).wantCode(t, Internal)
+		if err := w.await(t.Context(), func() bool { return d.g.unused.all.Len() == 0 }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPlacementsAreBounded counts what a queue places, also where nobody waits for it.
+func TestPlacementsAreBounded(t *testing.T) {
+	w := newWorld()
+	w.idle[testFleet]["custom-lab"] = 100
+	d := openDoor(t, w, func(c *Config) { c.MaxUnused, c.Queues, c.Default = 2, w, Target{Queue: testQueue} })
+	for _, wait := range []string{"true", "false"} {
+		d.ask(http.MethodPost, "/v1/sessions", `{"name":"n","maxPlayers":2,"wait":`+wait+`}`)
+	}
+	d.ask(http.MethodPost, "/v1/sessions", `{"name":"n","maxPlayers":2,"wait":false}`).wantCode(t, LimitExceeded)
+	w.do(func() {
+		for _, s := range w.sessions {
+			s.Status = wire.GameSessionStatusTerminated
+		}
+	})
+	for range 2 {
+		d.ask(http.MethodPost, "/v1/sessions", `{"name":"n","maxPlayers":2,"wait":false}`).wantStatus(t, 202)
+	}
+}
