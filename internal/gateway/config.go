@@ -89,8 +89,8 @@ type Config struct {
 	// Subject is the authenticated player of a request, "" for none. nil is Player
 	// of the request's context.
 	Subject func(*http.Request) string
-	// Caller tells callers apart, for CallerStreams and MaxUnused. nil is the address of
-	// the connection, without the port.
+	// Caller tells callers apart, for CallerStreams and MaxUnused, and where a player's
+	// id names nobody. nil is the address of the connection, without the port.
 	Caller func(*http.Request) string
 	// Limit says whether a request for a player may go on, and how long to wait if
 	// not. It is asked about players whom only the request names; whoever found out

@@ -34,6 +34,7 @@ type creation struct {
 	key        string // the Idempotency-Key; "" for none
 	async      bool   // the placement is wanted, not the game session
 	caller     string // who asks, for the bound of unused game sessions
+	origin     string // where the request came from, if the player's id names nobody; see call.origin
 }
 
 // repeatable reports whether the gateway can tell that a request is one that it

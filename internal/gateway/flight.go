@@ -30,7 +30,7 @@ type flight struct {
 
 // create carries out a creation, or waits for the one under way.
 func (c *call) create(in *creation) (*created, *failure) {
-	in.caller = c.g.caller(c.r)
+	in.caller, in.origin = c.g.caller(c.r), c.origin(in.player)
 	f, first, bad := c.g.board(in)
 	if bad != nil {
 		return nil, bad

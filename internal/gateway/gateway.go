@@ -48,6 +48,7 @@ type Gateway struct {
 
 	flights flights
 	joins   turns
+	given   given
 	unused  *unused
 	streams streams
 

@@ -9,7 +9,10 @@ import (
 )
 
 // A newPlayer is one who wants a place.
-type newPlayer struct{ id, data string }
+type newPlayer struct {
+	id, data string
+	origin   string // where the request came from, if id names nobody; see call.origin
+}
 
 // reserve reserves places in a game session, all or none, in the order of players.
 func (g *Gateway) reserve(ctx context.Context, id string, players []newPlayer) ([]wire.PlayerSession, *failure) {
@@ -34,7 +37,8 @@ func (g *Gateway) reserve(ctx context.Context, id string, players []newPlayer) (
 
 // join reserves a place for one player, or gives the one that is RESERVED already:
 // a request that is repeated must not take a second place, not even while the first
-// is being answered.
+// is being answered. Where the player's id names nobody, the slot must have been given
+// to the same origin.
 func (g *Gateway) join(ctx context.Context, id string, player newPlayer) (*wire.PlayerSession, *failure) {
 	release, err := g.joins.take(ctx, id+"\x00"+player.id)
 	if err != nil {
@@ -46,13 +50,18 @@ func (g *Gateway) join(ctx context.Context, id string, player newPlayer) (*wire.
 		return nil, bad
 	}
 	for i := range places {
-		if places[i].GameSessionId == id && incomplete(&places[i]) == nil {
-			return &places[i], nil
+		p := &places[i]
+		own := player.origin == "" || g.given.was(p.PlayerSessionId, player.origin)
+		if p.GameSessionId == id && own && incomplete(p) == nil {
+			return p, nil
 		}
 	}
 	made, bad := g.reserve(ctx, id, []newPlayer{player})
 	if bad != nil {
 		return nil, bad
+	}
+	if player.origin != "" {
+		g.given.note(made[0].PlayerSessionId, player.origin)
 	}
 	return &made[0], nil
 }

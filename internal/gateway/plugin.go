@@ -74,7 +74,7 @@ func pluginJoin(c *call) (answer, error) {
 	if f := c.checkBuild(id, build); f != nil {
 		return answer{}, f
 	}
-	place, f := c.g.join(c.ctx, id, newPlayer{id: player})
+	place, f := c.g.join(c.ctx, id, newPlayer{id: player, origin: c.origin(player)})
 	if f != nil {
 		return answer{}, f
 	}

@@ -15,7 +15,8 @@ import (
 // A game session that the gateway creates has a token of its own as the last part
 // of its id: "gsess-" and a UUID of version 8 (RFC 9562).
 //
-//	bytes 0–7    the key: who asked, and for which name (60 bits of a keyed hash)
+//	bytes 0–7    the key: who asked, for a player's id that names nobody from where,
+//	             and for which name (60 bits of a keyed hash)
 //	bytes 8, 9   the contents of the request (14 bits of a hash)
 //	bytes 10–15  random
 //
@@ -70,7 +71,11 @@ func (c *creation) flightKey() string {
 	if c.key != "" {
 		kind, name = "key", c.key
 	}
-	return kind + " " + strconv.Itoa(len(c.player)) + " " + c.player + name
+	key := kind + " " + strconv.Itoa(len(c.player)) + " " + c.player + name
+	if c.key == "" && c.origin != "" { // a key is the client's own, wherever it is
+		key = "from " + strconv.Itoa(len(c.origin)) + " " + c.origin + key
+	}
+	return key
 }
 
 // contents is a hash of what a request asks for; requests with the same key must

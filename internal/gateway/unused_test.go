@@ -91,3 +91,29 @@ func TestPlacementsAreBounded(t *testing.T) {
 		d.ask(http.MethodPost, "/v1/sessions", `{"name":"n","maxPlayers":2,"wait":false}`).wantStatus(t, 202)
 	}
 }
+
+// TestPlayerIndexIsNobody has two machines send the id that the plug-in sends for a
+// player without an identity, and the same name of a session.
+func TestPlayerIndexIsNobody(t *testing.T) {
+	w := newWorld()
+	d := openDoor(t, w, byHeader)
+	create := func(from, player string) reply {
+		return d.ask(http.MethodPost, "/create_session", createBody("Player's Session", player, 4), "From", from).wantStatus(t, 200)
+	}
+	mine, again, other := create("a", "0"), create("a", "0"), create("b", "0")
+	if again.field("PlayerSessionId") != mine.field("PlayerSessionId") {
+		t.Errorf("a repeat from the same address got another slot")
+	}
+	if other.field("PlayerSessionId") == mine.field("PlayerSessionId") {
+		t.Errorf("two machines were given one slot: %s", other.text)
+	}
+	join := func(from string) string {
+		return d.ask(http.MethodPost, "/join_session", joinBody(mine.field("GameSessionId"), "0"), "From", from).wantStatus(t, 200).field("PlayerSessionId")
+	}
+	if b := join("b"); b == mine.field("PlayerSessionId") || b != join("b") || b == join("c") {
+		t.Errorf("two machines were given one slot, or a repeat another one")
+	}
+	if named := create("a", "ada"); named.field("PlayerSessionId") != create("b", "ada").field("PlayerSessionId") {
+		t.Errorf("a player with an identity who moved was given a second slot")
+	}
+}

@@ -39,10 +39,12 @@ func joinSession(c *call) (answer, error) {
 	if *o.problem != nil {
 		return answer{}, *o.problem
 	}
-	for _, p := range players {
+	for i := range players {
+		p := &players[i]
 		if f := c.mayActFor(p.id); f != nil {
 			return answer{}, f
 		}
+		p.origin = c.origin(p.id)
 	}
 	if f := c.checkBuild(id, build); f != nil {
 		return answer{}, f
