@@ -18,14 +18,19 @@
 //     a location in common. Indexes find them without a look at everybody.
 //  2. Look whether there are enough: for the teams, at one location and in a part of
 //     the band as wide as a match may be, and for the quotas of collection rules.
-//  3. Put them in order: backfill tickets by their priority, sort rules by the oldest
-//     ticket of the batch, age.
+//  3. Put them in order: sort rules by the oldest ticket of the batch, age.
 //  4. One pass: each is added to a team, the one that lacks players first, and taken
 //     out again when a rule is broken that no later ticket can mend. The largest match
 //     on the way is the result.
 //  5. If there was none, search in depth: all ways to add the tickets, until there is
 //     a match or the budget is used up. The budget comes with arrivals and time; a
 //     key whose search was cut short is tried again later.
+//
+// A backfill ticket is never a candidate: its players are in their teams before the first new
+// ticket is added, so that this one takes an open slot. With backfillPriority high, all keys
+// are tried with the backfill tickets before one is tried with new tickets alone; with low it
+// is the other way round. Normally new tickets that could go to a backfill ticket do so if
+// that one is older than the whole match that they would form.
 //
 // So whenever a match is possible among the tickets of a batch (100, unless Options say
 // otherwise) and the budget suffices, one is found. A rule answers in three ways, as long as

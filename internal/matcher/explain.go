@@ -164,9 +164,16 @@ func (h *hunt) explore(key *entry, l int) {
 	}
 	h.best, h.players = h.best[:0], 0
 	h.gather(key, l, h.pool.options.Batch-1)
-	h.order(key, level)
+	h.order(level, key)
 	h.once, h.left = true, math.MaxInt
-	h.pass(key, level, h.candidates)
+	h.pass(nil, key, level, h.candidates)
+	if key.ticket.Backfill || !h.gatherBackfills(key, l) {
+		return
+	}
+	for _, b := range h.openings {
+		h.left = math.MaxInt
+		h.pass(b.entry, key, level, h.candidates)
+	}
 }
 
 // note keeps a partial match that is larger than those before.

@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/muster-gg/muster/internal/ruleset"
 )
 
 // A hunt looks for a match with one ticket, the key, at one level. Its slices are used again
@@ -32,8 +30,9 @@ type hunt struct {
 	partial int    // players of the largest partial match; -1: nobody wants to know
 	lacks   string // what that lacks
 
-	found     []spot
-	backfills bool // there is a backfill ticket among the candidates
+	found    []spot
+	openings []candidate // backfill tickets that can go with the key
+	elder    *entry      // of the match that was found: only older backfill tickets are wanted; nil: all are
 }
 
 // A candidate is a ticket that can go with the key, as far as a look at the two can tell.
@@ -45,7 +44,7 @@ type candidate struct {
 
 func (h *hunt) init(p *Pool) { h.pool, h.partial = p, -1 }
 
-// search looks for a match of the key at a level.
+// search looks for a match of the key and new tickets at a level.
 func (h *hunt) search(key *entry, l int) (found bool) {
 	p := h.pool
 	level := p.levels[l]
@@ -67,9 +66,9 @@ func (h *hunt) search(key *entry, l int) (found bool) {
 	if len(spots) == 0 || !h.quotas(key, level) {
 		return false
 	}
-	h.order(key, level)
+	h.order(level, key)
 	h.once, h.left = true, math.MaxInt
-	if h.pass(key, level, h.candidates) {
+	if h.pass(nil, key, level, h.candidates) {
 		return true
 	}
 	h.once = false
@@ -82,13 +81,81 @@ func (h *hunt) search(key *entry, l int) (found bool) {
 			h.cut = true
 			break
 		}
-		if found = h.pass(key, level, h.within(s)); found {
+		if found = h.pass(nil, key, level, h.within(s)); found {
 			break
 		}
 	}
 	h.depth = h.left
 	p.credit = max(0, p.credit-(before-h.left))
 	return found
+}
+
+// refill looks for a match of the key and a backfill ticket at a level, the oldest backfill ticket first. Its players are
+// in their teams before the key takes an open slot. Each has its share of the work that may be done.
+func (h *hunt) refill(key *entry, l int) (found bool) {
+	p := h.pool
+	level := p.levels[l]
+	h.best, h.players = h.best[:0], 0
+	if !key.alone.has(l) || !level.room(key) || !h.gatherBackfills(key, l) {
+		return false
+	}
+	h.gather(key, l, p.options.Batch-1)
+	h.once = false
+	left := max(minDepth, h.depth)
+	for i := 0; i < len(h.openings) && !found; i++ {
+		b := h.openings[i].entry
+		if i == 0 || len(p.sorts) > 0 {
+			h.order(level, b, key)
+			h.classify()
+			h.byLikeness(key)
+		}
+		share := max(leastShare, left/(len(h.openings)-i))
+		h.left = share
+		found = h.pass(b, key, level, h.candidates)
+		left -= share - h.left
+		p.credit = max(0, p.credit-(share-h.left))
+	}
+	h.depth = max(0, min(h.depth, left))
+	return found
+}
+
+// gatherBackfills collects the backfill tickets that can go with a new ticket, and reports whether there are any.
+func (h *hunt) gatherBackfills(key *entry, l int) bool {
+	p := h.pool
+	h.openings = h.openings[:0]
+	own := h.locations(key, l)
+	looked := 0
+	key.group.backfills.Scan(func(e *entry) bool {
+		if h.elder != nil && !older(e, h.elder) {
+			return false
+		}
+		if looked++; looked > lookFactor*p.options.Batch || len(h.openings) == p.options.Batch-1 {
+			h.cut = true
+			return false
+		}
+		if common := own & h.locations(e, l); common != 0 && h.mayBeAt(e, l) && p.inBand(key, e, l) {
+			h.openings = append(h.openings, candidate{entry: e, mask: common})
+		}
+		return true
+	})
+	h.work += len(h.openings) + looked/lookFactor
+	return len(h.openings) > 0
+}
+
+// mayBeAt reports whether a match of the level may have a ticket beside others.
+func (h *hunt) mayBeAt(e *entry, l int) bool {
+	if h.pool.set.Algorithm.OldestAge {
+		return e.level <= l && e.alone.has(l)
+	}
+	return e.level >= l && e.alone.has(l)
+}
+
+// locations are the locations of a ticket at a level.
+func (h *hunt) locations(e *entry, l int) mask {
+	if h.pool.reach < 0 {
+		return ^mask(0)
+	}
+	return e.masks[l*h.pool.reachesPerLevel+h.pool.reach]
 }
 
 // quotas reports whether there are enough players with each value of which the rules want
@@ -121,9 +188,9 @@ func (h *hunt) byLikeness(key *entry) {
 // glance tries the pass with the first few tickets of the batch. In a crowded pool they
 // are enough for a full match, which is as good as any.
 func (h *hunt) glance(key *entry, level *level) (found bool) {
-	h.order(key, level)
+	h.order(level, key)
 	h.once, h.left = true, math.MaxInt
-	if h.pass(key, level, h.candidates) && h.players == level.most() {
+	if h.pass(nil, key, level, h.candidates) && h.players == level.most() {
 		return true
 	}
 	h.best, h.players = h.best[:0], 0
@@ -151,32 +218,24 @@ func (l *level) least() int {
 // players of all of them and the key, and whether one has the age of the level.
 func (h *hunt) gather(key *entry, l, most int) (players int, apt bool) {
 	p := h.pool
-	h.candidates, h.backfills = h.candidates[:0], false
+	h.candidates = h.candidates[:0]
 	players, apt = key.players(), key.level == l
-	own, reach := ^mask(0), -1
-	if p.reach >= 0 {
-		reach = l*p.reachesPerLevel + p.reach
-		own = key.masks[reach]
-	}
-	oldest := p.set.Algorithm.OldestAge
+	own := h.locations(key, l)
 	looked := 0
 	p.around(key, l, func(e *entry) bool {
 		if looked++; looked > lookFactor*p.options.Batch || len(h.candidates) >= most {
 			h.cut = h.cut || len(h.candidates) < most || most == p.options.Batch-1
 			return false
 		}
-		if e == key || oldest && e.level > l || !oldest && e.level < l || !e.alone.has(l) || e.ticket.Backfill && key.ticket.Backfill {
+		if e == key || !h.mayBeAt(e, l) {
 			return true
 		}
-		common := own
-		if reach >= 0 {
-			if common &= e.masks[reach]; common == 0 {
-				return true
-			}
+		common := own & h.locations(e, l)
+		if common == 0 {
+			return true
 		}
 		h.candidates = append(h.candidates, candidate{entry: e, mask: common})
 		players += e.players()
-		h.backfills = h.backfills || e.ticket.Backfill
 		apt = apt || e.level == l
 		return true
 	})
@@ -184,7 +243,7 @@ func (h *hunt) gather(key *entry, l, most int) (players int, apt bool) {
 	return players, apt
 }
 
-// around visits the tickets of the key's group that are in the band with it, until visit
+// around visits the new tickets of the key's group that are in the band with it, until visit
 // returns false: all of them when they are few; else those that are nearest to the key, or
 // without any order, and when those were tried in vain, some random ones.
 func (p *Pool) around(key *entry, l int, visit func(*entry) bool) {
@@ -275,10 +334,7 @@ func (h *hunt) spots(key *entry, l int) []spot {
 		return append(h.found[:0], everywhere)
 	}
 	h.found = h.found[:0]
-	own := ^mask(0)
-	if p.reach >= 0 {
-		own = key.masks[l*p.reachesPerLevel+p.reach]
-	}
+	own := h.locations(key, l)
 	h.lines = append(append(h.lines[:0], h.candidates...), candidate{entry: key, mask: own})
 	width, banded := math.Inf(1), p.band != nil
 	if banded {
@@ -353,10 +409,14 @@ func (h *hunt) within(s spot) []candidate {
 	return h.subset
 }
 
-// pass tries the candidates in their order beside the key, in each team.
-func (h *hunt) pass(key *entry, l *level, candidates []candidate) bool {
+// pass tries the candidates in their order beside the key, in each team. The players of a backfill ticket, if there is
+// one, are in their teams before.
+func (h *hunt) pass(backfill, key *entry, l *level, candidates []candidate) bool {
 	t := h.pool.trial
 	t.clear(l)
+	if backfill != nil {
+		t.add(backfill, 0)
+	}
 	h.rest = append(h.rest[:0], make([]int, len(candidates)+1)...)
 	h.apt = -1
 	for i := len(candidates) - 1; i >= 0; i-- {
@@ -424,7 +484,6 @@ func (h *hunt) keep(good bool) {
 // by. Only when it came by none the search goes back and tries other ways.
 func (h *hunt) onward(candidates []candidate, from int) (over bool) {
 	t := h.pool.trial
-	low := h.pool.set.Algorithm.BackfillPriority == ruleset.LowPriority
 	if !h.full() {
 		var vain bitset
 		for i := from; i < len(candidates); i++ {
@@ -432,7 +491,7 @@ func (h *hunt) onward(candidates []candidate, from int) (over bool) {
 				break
 			}
 			e := candidates[i].entry
-			if low && e.ticket.Backfill && h.players > 0 || !h.once && vain.has(e.class) {
+			if !h.once && vain.has(e.class) {
 				continue
 			}
 			if h.place(e, candidates, i) {
@@ -460,13 +519,12 @@ func (h *hunt) nextTeam(e *entry, tried teamSet) int {
 		return -1
 	}
 	best, lacks := -1, false
-	alike := t.backfill || !h.backfills // a backfill ticket that comes later knows twins apart
-	var empty teamSet                   // twins that were tried empty
-	for i, s := range h.sizes() {
+	var empty teamSet // twins that were tried empty
+	for i, s := range t.sizes() {
 		n := t.teams[i].players
 		twin := teamSet(1) << t.level.twins[i]
 		if tried&(1<<i) != 0 {
-			if n == 0 && alike {
+			if n == 0 {
 				empty |= twin
 			}
 			continue
@@ -482,17 +540,11 @@ func (h *hunt) nextTeam(e *entry, tried teamSet) int {
 	return best
 }
 
-// sizes are those of the teams while the search is under way. A search in depth gives new
-// tickets the places of a backfill ticket that may come after them.
-func (h *hunt) sizes() []size {
-	t := h.pool.trial
-	return t.level.of(t.backfill || h.backfills && !h.once)
-}
-
 // full reports whether no place is free.
 func (h *hunt) full() bool {
-	for i, s := range h.sizes() {
-		if h.pool.trial.teams[i].players < s.max {
+	t := h.pool.trial
+	for i, s := range t.sizes() {
+		if t.teams[i].players < s.max {
 			return false
 		}
 	}

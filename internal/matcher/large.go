@@ -208,6 +208,7 @@ func (p *Pool) stir(m *member) {
 		m.fresh = true
 		c.fresh = append(c.fresh, m)
 	}
+	c.refilled = false
 	if !c.stirred {
 		c.stirred = true
 		p.stirred = append(p.stirred, c)
@@ -268,15 +269,20 @@ func (p *Pool) matchLarge(now time.Time) (*Match, bool, bool) {
 		return nil, false, false
 	}
 	p.tally = p.noMetrics()
-	if s := p.tryCell(c); s != nil {
+	refill := c.refills()
+	if s := p.tryCell(c, refill); s != nil {
 		s.balance()
 		for _, m := range s.members {
 			p.Remove(m.ticket.ID)
 		}
 		return s.match(p.tally), true, true
 	}
-	c.settle()
-	p.calm()
+	if refill {
+		c.refilled = true
+	} else {
+		c.settle()
+		p.calm()
+	}
 	return nil, false, len(p.stirred) > 0
 }
 
@@ -332,13 +338,14 @@ func (p *Pool) calm() {
 	})
 }
 
-// moreUrgent orders cells: those with backfill tickets stand first, as these have
-// priority in large matches, then those where most players are. With fastestRegion
+// moreUrgent orders cells: those with backfill tickets to try come first, as these have
+// priority in large matches: a ticket that could join one may be in several cells, and no
+// new match takes it. Then come those where most players are. With fastestRegion
 // only players count whose fastest location this is, and the cell of those who play
 // anywhere is the last resort.
 func (p *Pool) moreUrgent(a, b *cell) int {
 	return cmp.Or(
-		asInt(len(b.backfills) > 0)-asInt(len(a.backfills) > 0),
+		asInt(b.refills())-asInt(a.refills()),
 		asInt(a.key.location == anywhere)-asInt(b.key.location == anywhere),
 		p.population(b)-p.population(a),
 		cmp.Compare(a.key.location, b.key.location),
@@ -361,11 +368,11 @@ func (p *Pool) population(c *cell) int {
 	return c.live
 }
 
-// tryCell looks for a match in a cell: with a backfill ticket first, then of new
-// tickets alone. Levels go from strict to relaxed when the newest ticket decides, so
-// that a match among all comes before one among the old. When the oldest decides it
-// is the other way round: with it everybody is judged by its level.
-func (p *Pool) tryCell(c *cell) *seating {
+// tryCell looks for a match in a cell: with a backfill ticket, or of new tickets alone.
+// Levels go from strict to relaxed when the newest ticket decides, so that a match among
+// all comes before one among the old. When the oldest decides it is the other way round:
+// with it everybody is judged by its level.
+func (p *Pool) tryCell(c *cell, refill bool) *seating {
 	attempts := make([]*attempt, len(p.levels))
 	for k := range attempts {
 		attempts[k] = &attempt{Pool: p, cell: c, level: k}
@@ -373,12 +380,15 @@ func (p *Pool) tryCell(c *cell) *seating {
 	if p.set.Algorithm.OldestAge {
 		slices.Reverse(attempts)
 	}
-	for _, b := range c.backfills {
-		for _, a := range attempts {
-			if s := a.refill(b); s != nil {
-				return s
+	if refill {
+		for _, b := range c.backfills {
+			for _, a := range attempts {
+				if s := a.refill(b); s != nil {
+					return s
+				}
 			}
 		}
+		return nil
 	}
 	for _, a := range attempts {
 		if c.players[a.level] < p.bounds[a.level].need {

@@ -18,6 +18,7 @@ type cell struct {
 	backfills []*member // oldest first
 	fresh     []*member // those that no attempt has seen yet
 	stirred   bool      // in Pool.stirred
+	refilled  bool      // its backfill tickets were tried with the fresh ones
 	dead      int       // members that left the pool since the last sweep
 	live      int       // players who are in the pool, those of backfill tickets included
 	home      int       // of them, those whose fastest location this is
@@ -78,6 +79,9 @@ func (c *cell) sweep() {
 	c.fresh = slices.DeleteFunc(c.fresh, gone)
 	c.dead = 0
 }
+
+// refills reports whether backfill tickets are to be tried before a match of new tickets.
+func (c *cell) refills() bool { return len(c.backfills) > 0 && !c.refilled }
 
 // settle notes that everything was tried.
 func (c *cell) settle() {

@@ -19,6 +19,8 @@ type world struct {
 	teams []string // all names that expressions can use
 	names []string // of rules that may stand in a compound rule
 	doc   map[string]any
+	back  int  // percent of the tickets that are for backfill
+	large bool // those are of large game sessions, and other tickets are of one player
 }
 
 type object = map[string]any
@@ -219,9 +221,12 @@ func (w *world) statement(depth int) string {
 // ticket makes a ticket that came in the last half minute.
 func (w *world) ticket(id string, set *ruleset.Set) *matcher.Ticket {
 	t := &matcher.Ticket{ID: id, Start: noon.Add(-time.Duration(w.IntN(35)) * time.Second)}
-	t.Backfill = w.chance(15)
+	t.Backfill = w.chance(w.back)
 	n := 1
-	if w.chance(30) {
+	switch {
+	case w.large && t.Backfill:
+		n = set.MaxPlayers() - 1 - w.IntN(3)
+	case !w.large && w.chance(30):
 		n = 2
 	}
 	for i := range n {
@@ -246,6 +251,12 @@ func (w *world) ticket(id string, set *ruleset.Set) *matcher.Ticket {
 		if t.Backfill {
 			p.Team = set.Teams[w.IntN(len(set.Teams))].Name
 		}
+		if w.large && t.Backfill { // its players are many, and no rule may keep them apart
+			p.Team = set.Teams[i%len(set.Teams)].Name
+			if i > 0 {
+				p.Attributes, p.Latency = t.Players[0].Attributes, t.Players[0].Latency
+			}
+		}
 		t.Players = append(t.Players, p)
 	}
 	return t
@@ -264,8 +275,8 @@ func seats(m *matcher.Match) []naive.Seat {
 }
 
 // TestOracle compares the pool with trying everything, on random small pools: every match
-// it makes is one, and while there is one it makes one. Tickets come and go in between,
-// and time passes.
+// it makes is one, backfillPriority puts no other before it, and while there is one it makes
+// one. Tickets come and go in between, and time passes.
 func TestOracle(t *testing.T) {
 	pools := 2000
 	if testing.Short() {
@@ -273,9 +284,58 @@ func TestOracle(t *testing.T) {
 	}
 	found := 0
 	for seed := range pools {
-		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 6))}
+		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 6)), back: []int{15, 40}[seed%2]}
 		set, body := w.valid()
 		found += w.compare(t, seed, set, body)
+		if t.Failed() {
+			return
+		}
+	}
+	if found < pools/2 {
+		t.Errorf("only %d matches in %d pools: the test has lost its teeth", found, pools)
+	}
+}
+
+// largeSet makes a rule set for large matches, of which a few players are enough for one.
+func (w *world) largeSet() string {
+	team := func(name string) object {
+		return object{"name": name, "minPlayers": 1 + w.IntN(2), "maxPlayers": 21 + w.IntN(2)}
+	}
+	rules := []any{object{"name": "near", "type": "latency", "maxLatency": 50 + 10*w.IntN(4), "partyAggregation": w.one("avg", "min", "max")}}
+	if w.chance(50) {
+		rules = append(rules, object{"name": "band", "type": "batchDistance", "batchAttribute": "skill", "maxDistance": w.IntN(4)})
+	}
+	if w.chance(50) {
+		rules = append(rules, object{"name": "mode", "type": "batchDistance", "batchAttribute": "mode"})
+	}
+	body, _ := json.Marshal(object{
+		"ruleLanguageVersion": "1.0",
+		"playerAttributes": []any{
+			object{"name": "skill", "type": "number", "default": 3}, object{"name": "mode", "type": "string"},
+			object{"name": "tags", "type": "string_list", "default": []string{"a"}},
+		},
+		"algorithm": object{
+			"strategy": "balanced", "balancedAttribute": "skill", "expansionAgeSelection": w.one("newest", "oldest"),
+			"batchingPreference": w.one("largestPopulation", "fastestRegion"),
+		},
+		"teams": []any{team("p"), team("q")}, "rules": rules,
+		"expansions": []any{object{"target": "rules[near].maxLatency", "steps": []any{object{"waitTimeSeconds": 10, "value": 80}}}},
+	})
+	return string(body)
+}
+
+// TestLargeOracle is TestOracle for large matches of few tickets, some of which are for backfill and leave few slots
+// open. Its new tickets are single players: for parties the order of the guide need not find a match.
+func TestLargeOracle(t *testing.T) {
+	pools := 500
+	if testing.Short() {
+		pools = 350
+	}
+	found := 0
+	for seed := range pools {
+		w := &world{Rand: rand.New(rand.NewPCG(uint64(seed), 7)), back: 30, large: true}
+		body := w.largeSet()
+		found += w.compare(t, seed, parse(t, body), body)
 		if t.Failed() {
 			return
 		}
@@ -312,6 +372,10 @@ func (w *world) compare(t *testing.T, seed int, set *ruleset.Set, body string) (
 			made := seats(m)
 			if err := naive.Check(set, additional, now, made); err != nil {
 				t.Errorf("seed %d: a match of %s is none: %v\n%s", seed, describe(made, set), err, body)
+				return found
+			}
+			if prior := naive.Prior(set, additional, now, made, waiting); prior != nil {
+				t.Errorf("seed %d: a match of %s was formed before one of %s\n%s", seed, describe(made, set), describe(prior, set), body)
 				return found
 			}
 			for _, ticket := range m.Tickets {

@@ -152,6 +152,45 @@ func TestBackfillPriority(t *testing.T) {
 	}
 }
 
+// TestBackfillComesFirst: a ticket that could play in a new match or in the open slot of a game
+// session goes where the priority says, or normally to the older of the two, also when that slot
+// is not in the first team that lacks players.
+func TestBackfillComesFirst(t *testing.T) {
+	const body = `{"ruleLanguageVersion":"1.0","algorithm":{"backfillPriority":"PRIORITY"},
+		"teams":[{"name":"red","minPlayers":1,"maxPlayers":2},{"name":"blue","minPlayers":1,"maxPlayers":2}]}`
+	tests := []struct {
+		priority        string
+		session, waiter int // ages, seconds
+		want            string
+	}{
+		{"high", 5, 9, "back new"}, {"high", 9, 5, "back new"},
+		{"normal", 9, 5, "back new"}, {"normal", 5, 9, "new old"},
+		{"low", 9, 5, "new old"}, {"low", 5, 9, "new old"},
+	}
+	for _, tt := range tests {
+		for _, stepwise := range []bool{true, false} { // all at once, or tried in vain before the new ticket comes
+			back := aged(party("back", nil, nil, nil), tt.session)
+			back.Backfill = true
+			for i, team := range []string{"red", "red", "blue"} {
+				back.Players[i].Team = team
+			}
+			// A party of two and the new ticket are a match in which the open slot has no part.
+			p := pool(t, strings.Replace(body, "PRIORITY", tt.priority, 1), matcher.Options{}, back, aged(party("old", nil, nil), tt.waiter))
+			if stepwise && search(p, noon) != nil {
+				t.Fatalf("%+v: a match without the new ticket", tt)
+			}
+			p.Add(solo("new", nil))
+			m := search(p, noon)
+			if m == nil {
+				t.Fatalf("%+v, stepwise %t: no match", tt, stepwise)
+			}
+			if got, _ := matched(m); got != tt.want {
+				t.Errorf("%+v, stepwise %t: match of %s", tt, stepwise, got)
+			}
+		}
+	}
+}
+
 func TestUnmatchable(t *testing.T) {
 	wrong := pit("a", 100)
 	wrong.Players[0].Attributes["rank"] = text("high")

@@ -31,7 +31,8 @@ type search struct {
 	groups          map[shared]*group
 	few             int                    // candidates that may do instead of all of a batch
 	nearer          func(a, b *entry) bool // the order of a group
-	fresh           *btree.BTreeG[*entry]  // to try as keys, oldest first
+	fresh           *btree.BTreeG[*entry]  // to try as keys, in the order of urgent
+	backfills       int                    // backfill tickets that some match may have
 	due             *btree.BTreeG[*entry]  // by what happens next
 	ages            []int                  // entries by level
 	trial           *trial
@@ -48,6 +49,7 @@ const (
 	stepsOfCall = 500             // entries that come to another level
 	maxDepth    = 6_000           // of one search in depth
 	minDepth    = 100             // even without credit
+	leastShare  = 16              // of each backfill ticket that is tried with a key
 	fullCredit  = 1_000_000       // what a quiet pool saves
 	perArrival  = 250             // credit for each ticket that comes
 	perSecond   = 100_000         // and for time that passes
@@ -63,7 +65,18 @@ const (
 type shared [3]int32
 
 // A group is tickets that have the shared strings in common.
-type group struct{ order *btree.BTreeG[*entry] }
+type group struct {
+	order     *btree.BTreeG[*entry] // new tickets, by neighbours
+	backfills *btree.BTreeG[*entry] // backfill tickets, oldest first
+}
+
+// of is where a ticket is kept.
+func (g *group) of(e *entry) *btree.BTreeG[*entry] {
+	if e.ticket.Backfill {
+		return g.backfills
+	}
+	return g.order
+}
 
 // searching is what the search keeps of an entry.
 type searching struct {
@@ -77,6 +90,8 @@ type searching struct {
 	fresh   bool
 	whole   bool // not only a step made it fresh
 	from    int  // fresh by a step: the first level that was not tried
+	second  bool // fresh, and tried in vain in the matches that backfillPriority puts first
+	cut     bool // not everything was tried then
 	due     time.Duration
 	retry   time.Duration // how long it was left alone the last time
 	retryAt time.Duration // never: not at all
@@ -91,7 +106,7 @@ func (p *Pool) newSearch() {
 	p.credit = fullCredit
 	p.random = uint64(p.options.Seed) //nolint:gosec // all bits are as good
 	p.groups = map[shared]*group{}
-	p.fresh = ordered(older)
+	p.fresh = ordered(p.urgent)
 	p.due = ordered(func(a, b *entry) bool {
 		if a.due != b.due {
 			return a.due < b.due
@@ -182,10 +197,11 @@ func (p *Pool) addSmall(e *entry) {
 	}
 	e.group = p.groups[key]
 	if e.group == nil {
-		e.group = &group{order: ordered(p.nearer)}
+		e.group = &group{order: ordered(p.nearer), backfills: ordered(older)}
 		p.groups[key] = e.group
 	}
-	e.group.order.Set(e)
+	e.group.of(e).Set(e)
+	p.backfills += asInt(e.ticket.Backfill)
 	p.ages[e.level]++
 	p.credit = min(fullCredit, p.credit+perArrival)
 	p.schedule(e)
@@ -193,8 +209,9 @@ func (p *Pool) addSmall(e *entry) {
 }
 
 func (p *Pool) removeSmall(e *entry) {
-	e.group.order.Delete(e)
-	if e.group.order.Len() == 0 {
+	e.group.of(e).Delete(e)
+	p.backfills -= asInt(e.ticket.Backfill)
+	if e.group.order.Len()+e.group.backfills.Len() == 0 {
 		var key shared
 		for i, column := range p.shared {
 			key[i] = e.texts[column][0] + 1
@@ -213,11 +230,47 @@ func (p *Pool) removeSmall(e *entry) {
 // refresh has an entry tried as a key: at all levels, or at those from one on.
 func (p *Pool) refresh(e *entry, whole bool, from int) {
 	if !e.fresh {
-		p.fresh.Set(e)
-		e.fresh, e.whole, e.from = true, false, from
+		e.whole, e.from = false, from
 	}
 	e.whole = e.whole || whole
 	e.from = min(e.from, from)
+	p.enqueue(e, false)
+}
+
+// enqueue has an entry tried as a key in its first or its second turn.
+func (p *Pool) enqueue(e *entry, second bool) {
+	if e.fresh && e.second == second {
+		return
+	}
+	if e.fresh {
+		p.fresh.Delete(e)
+	}
+	e.fresh, e.second, e.cut = true, second, second && e.cut
+	p.fresh.Set(e)
+}
+
+// urgent orders keys. With a priority all keys are tried in the matches that it puts first before one is tried in others:
+// high puts those with a backfill ticket first, low those without one. Then older keys come first.
+func (p *Pool) urgent(a, b *entry) bool {
+	if a.second != b.second {
+		return b.second
+	}
+	if c := p.byPriority(a, b); c != 0 {
+		return c < 0
+	}
+	return older(a, b)
+}
+
+// byPriority orders entries by backfillPriority.
+func (p *Pool) byPriority(a, b *entry) int {
+	switch p.set.Algorithm.BackfillPriority {
+	case ruleset.HighPriority:
+		return asInt(b.ticket.Backfill) - asInt(a.ticket.Backfill)
+	case ruleset.LowPriority:
+		return asInt(a.ticket.Backfill) - asInt(b.ticket.Backfill)
+	default:
+		return 0
+	}
 }
 
 // schedule sets when something happens to an entry: its next level, or a retry.
@@ -315,32 +368,78 @@ func (p *Pool) matchSmall(now time.Time) (m *Match, ok, more bool) {
 	return nil, false, more || p.fresh.Len() > 0
 }
 
-// try searches a match with a key at the levels that the match can have: that of its newest
-// ticket, or of its oldest one.
+// try searches a match with a key. The matches that backfillPriority puts last are left to a second turn of the key.
 func (p *Pool) try(key *entry) (found bool) {
 	h := &p.hunt
-	h.cut, h.depth = false, max(minDepth, min(maxDepth, p.credit))
+	h.cut, h.depth = key.cut, max(minDepth, min(maxDepth, p.credit))
+	priority := p.set.Algorithm.BackfillPriority
+	switch {
+	case p.backfills == 0 || key.ticket.Backfill:
+		found = p.tryLevels(key, h.search)
+	case priority == ruleset.NormalPriority:
+		found = p.tryByAge(key)
+	case key.second == (priority == ruleset.LowPriority):
+		found = p.tryLevels(key, h.refill)
+	default:
+		found = p.tryLevels(key, h.search)
+	}
+	switch {
+	case found:
+	case p.backfills > 0 && priority != ruleset.NormalPriority && !key.second && !key.ticket.Backfill:
+		key.cut = h.cut
+		p.enqueue(key, true)
+	case h.cut:
+		key.retry = min(lastRetry, max(firstRetry, 4*key.retry))
+		key.retryAt = p.now + key.retry
+		p.schedule(key)
+	}
+	return found
+}
+
+// tryByAge searches a match of new tickets, and prefers one with a backfill ticket that is older than all of these.
+func (p *Pool) tryByAge(key *entry) (found bool) {
+	h := &p.hunt
+	defer func() { h.elder = nil }()
+	if !p.tryLevels(key, h.search) {
+		return p.tryLevels(key, h.refill)
+	}
+	best, players := slices.Clone(h.best), h.players
+	for _, e := range best {
+		if h.elder == nil || older(e.entry, h.elder) {
+			h.elder = e.entry
+		}
+	}
+	for _, e := range best {
+		if (e.entry == key || e.fresh) && p.tryLevels(e.entry, h.refill) {
+			if !slices.ContainsFunc(h.best, func(s seated) bool { return s.entry == key }) {
+				p.enqueue(key, false)
+			}
+			return true
+		}
+	}
+	h.best, h.players = best, players
+	return true
+}
+
+// tryLevels searches a match with a key at the levels that the match can have: that of its newest
+// ticket, or of its oldest one.
+func (p *Pool) tryLevels(key *entry, search func(key *entry, level int) bool) (found bool) {
 	if p.set.Algorithm.OldestAge {
 		last := key.level
 		if key.whole {
 			last = len(p.levels) - 1
 		}
 		for l := key.level; l <= last && !found; l++ {
-			found = p.ages[l] > 0 && h.search(key, l)
+			found = p.ages[l] > 0 && search(key, l)
 		}
-	} else {
-		first := key.from
-		if key.whole {
-			first = 0
-		}
-		for l := key.level; l >= first && !found; l-- {
-			found = p.ages[l] > 0 && h.search(key, l)
-		}
+		return found
 	}
-	if !found && h.cut {
-		key.retry = min(lastRetry, max(firstRetry, 4*key.retry))
-		key.retryAt = p.now + key.retry
-		p.schedule(key)
+	first := key.from
+	if key.whole {
+		first = 0
+	}
+	for l := key.level; l >= first && !found; l-- {
+		found = p.ages[l] > 0 && search(key, l)
 	}
 	return found
 }

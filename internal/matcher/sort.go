@@ -35,11 +35,15 @@ func (p *Pool) findSorts() {
 	}
 }
 
-// order sorts the candidates of a key as they are tried: by the priority of backfill
-// tickets, by the sort rules, and by age.
-func (h *hunt) order(key *entry, l *level) {
+// order sorts the candidates of a match with these tickets as they are tried: by the sort rules, and by age.
+func (h *hunt) order(l *level, with ...*entry) {
 	p := h.pool
-	anchor := key
+	anchor := with[0]
+	for _, e := range with[1:] {
+		if older(e, anchor) {
+			anchor = e
+		}
+	}
 	for i := range h.candidates {
 		if e := h.candidates[i].entry; older(e, anchor) {
 			anchor = e
@@ -52,14 +56,7 @@ func (h *hunt) order(key *entry, l *level) {
 			h.ranks = append(h.ranks, p.rank(&l.set.Rules[r], h.candidates[i].entry, anchor))
 		}
 	}
-	priority := p.set.Algorithm.BackfillPriority
 	slices.SortFunc(h.candidates, func(a, b candidate) int {
-		if priority != ruleset.NormalPriority && a.ticket.Backfill != b.ticket.Backfill {
-			if a.ticket.Backfill == (priority == ruleset.HighPriority) {
-				return -1
-			}
-			return 1
-		}
 		for i, r := range p.sorts {
 			if c := h.ranks[a.rank+i].compare(h.ranks[b.rank+i], l.set.Rules[r].Descending); c != 0 {
 				return c

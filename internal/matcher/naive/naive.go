@@ -40,13 +40,55 @@ func Check(set *ruleset.Set, additional int, now time.Time, seats []Seat) error 
 
 // Find tries all tickets in all teams, and gives the first match; nil when there is none.
 func Find(set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ticket) []Seat {
+	return find(set, additional, now, tickets, func([]Seat) bool { return true })
+}
+
+// Prior returns a match of the waiting tickets that backfillPriority puts before one that was formed of them; nil: there
+// is none. With high every match with a backfill ticket comes before one without. With low it is the other way round.
+// With normal a backfill ticket comes before the new tickets that are all younger, if it can be matched with some of
+// these: the oldest ticket is the anchor of a match, whatever its kind. Large matches have no priority but high.
+func Prior(set *ruleset.Set, additional int, now time.Time, formed []Seat, waiting []*matcher.Ticket) []Seat {
+	refills := func(s []Seat) bool { return slices.ContainsFunc(s, Seat.backfill) }
+	priority := set.Algorithm.BackfillPriority
+	if set.Large() {
+		priority = ruleset.HighPriority
+	}
+	switch {
+	case priority == ruleset.HighPriority && !refills(formed):
+		return find(set, additional, now, waiting, refills)
+	case priority == ruleset.LowPriority && refills(formed):
+		return Find(set, additional, now, slices.DeleteFunc(slices.Clone(waiting), func(t *matcher.Ticket) bool { return t.Backfill }))
+	case priority == ruleset.NormalPriority && !refills(formed):
+		for _, t := range waiting {
+			if !t.Backfill || slices.ContainsFunc(formed, func(s Seat) bool { return !t.Start.Before(s.Ticket.Start) }) {
+				continue
+			}
+			if prior := find(set, additional, now, append(ticketsOf(formed), t), refills); prior != nil {
+				return prior
+			}
+		}
+	}
+	return nil
+}
+
+func (s Seat) backfill() bool { return s.Ticket.Backfill }
+
+func ticketsOf(seats []Seat) (tickets []*matcher.Ticket) {
+	for _, s := range seats {
+		tickets = append(tickets, s.Ticket)
+	}
+	return tickets
+}
+
+// find is Find for the matches that a caller wants.
+func find(set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ticket, wanted func([]Seat) bool) []Seat {
 	var seats []Seat
 	most := largest(set)
 	players := make([]int, len(set.Teams))
 	var try func(i int) bool
 	try = func(i int) bool {
 		if i == len(tickets) {
-			return len(seats) > 0 && Check(set, additional, now, seats) == nil
+			return len(seats) > 0 && wanted(seats) && Check(set, additional, now, seats) == nil
 		}
 		n := len(tickets[i].Players)
 		for team := range set.Teams {
