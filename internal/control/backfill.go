@@ -79,10 +79,10 @@ func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfigura
 		return err
 	}
 	switch {
+	case host != nil && (g == nil || !host.hosts(room, g)): // it does not hear what exists elsewhere
+		return notHosted(gameSessionArn, host)
 	case g == nil:
 		return closedSession(fault.NotFound, id)
-	case host != nil && !host.hosts(room, g):
-		return notHosted(gameSessionArn, host)
 	case g.Status != fleet.Active:
 		return closedSession(fault.InvalidRequest, id)
 	case g.MatchmakerData == "":

@@ -279,6 +279,9 @@ func TestBackfillByTheServer(t *testing.T) {
 	b.Request = "r5"
 	_, err = start(other, b)
 	wantKind(t, "another process", err, fault.InvalidRequest)
+	b.GameSessionArn, b.Request = session+"0", "r6"
+	_, err = start(other, b) // whether it exists is not for this process to know
+	wantKind(t, "a game session that does not exist", err, fault.InvalidRequest)
 }
 
 func startOf(c *catalog.MatchmakingConfiguration, list []matchmaking.Player, session string) matchmaking.Start {

@@ -110,5 +110,9 @@ func (p *Plane) findSession(ctx context.Context, gameSessionArn string) (fleet.R
 	if g, err = p.pastGameSession(ctx, room, id); err != nil || g != nil {
 		return room, g, err
 	}
-	return room, nil, fault.New(fault.NotFound, "Game session %s not found", gameSessionArn)
+	return room, nil, noGameSession(gameSessionArn)
+}
+
+func noGameSession(gameSessionArn string) error {
+	return fault.New(fault.NotFound, "Game session %s not found", gameSessionArn)
 }

@@ -189,14 +189,18 @@ func (p *Plane) pastPlace(ctx context.Context, at fleet.Address, ordinal uint64)
 }
 
 // playerInPast lists player sessions of a player that are in the history.
-func (p *Plane) playerInPast(ctx context.Context, player string, at playerPosition, limit int) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
+func (p *Plane) playerInPast(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
 	type entry struct {
 		seq     uint64
 		subject string
 	}
 	var entries []entry
 	prefix := playerSubject(player)
-	err = p.cfg.History.List(ctx, prefix+".>", at.Seq, func(seq uint64, subject string, _ []byte) bool {
+	filter := prefix + ".>"
+	if within != allFleets {
+		filter = prefix + "." + string(within) + ".>"
+	}
+	err = p.cfg.History.List(ctx, filter, at.Seq, func(seq uint64, subject string, _ []byte) bool {
 		entries = append(entries, entry{seq, "s" + strings.TrimPrefix(subject, prefix)})
 		return len(entries) <= limit
 	})

@@ -83,6 +83,15 @@ func idTexts(players []*fleet.PlayerSession) string {
 // DescribePlayerSessions describes player sessions by exactly one of the three
 // ids, those in the history included.
 func (p *Plane) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+	return p.describePlayerSessions(ctx, in, allFleets)
+}
+
+// allFleets is no limit to describePlayerSessions.
+const allFleets fleet.ID = ""
+
+// describePlayerSessions is DescribePlayerSessions within one fleet, or within all: those of
+// other fleets are answered as if they did not exist.
+func (p *Plane) describePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
 	if given := one(in.GameSessionId) + one(in.PlayerId) + one(in.PlayerSessionId); given != 1 {
 		return nil, fault.New(fault.InvalidRequest, "Give exactly one of GameSessionId, PlayerId and PlayerSessionId")
 	}
@@ -93,16 +102,16 @@ func (p *Plane) DescribePlayerSessions(ctx context.Context, in *wire.DescribePla
 	}
 	switch {
 	case in.PlayerSessionId != "":
-		return p.describePlayerSession(ctx, in.PlayerSessionId)
+		return p.describePlayerSession(ctx, in.PlayerSessionId, within)
 	case in.GameSessionId != "":
-		return p.describePlayersIn(ctx, in)
+		return p.describePlayersIn(ctx, in, within)
 	default:
-		return p.describePlayer(ctx, in)
+		return p.describePlayer(ctx, in, within)
 	}
 }
 
 // describePlayerSession finds one player session; its id says where it is.
-func (p *Plane) describePlayerSession(ctx context.Context, text string) (*wire.DescribePlayerSessionsOutput, error) {
+func (p *Plane) describePlayerSession(ctx context.Context, text string, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
 	notFound := fault.New(fault.NotFound, "Player session %s not found", text)
 	id, err := fleet.ParsePlayerSessionID(text)
 	if err != nil {
@@ -126,12 +135,17 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string) (*wire.D
 	if err != nil {
 		return nil, err
 	}
-	if g != nil {
+	if g != nil && covers(within, room) {
 		if s, ok := g.PlayerSession(id); ok {
 			return &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{p.describe(room, g, s)}}, nil
 		}
 	}
 	return nil, notFound
+}
+
+// covers reports whether a room is of a fleet, or the fleet is all of them.
+func covers(within fleet.ID, room fleet.RoomID) bool {
+	return within == allFleets || within == room.Fleet
 }
 
 func (p *Plane) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
@@ -140,15 +154,18 @@ func (p *Plane) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.Playe
 
 // describePlayersIn lists the player sessions of a game session in the order of
 // their creation.
-func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
 	pages := p.secrets.pages("DescribePlayerSessions", in.GameSessionId, in.PlayerSessionStatusFilter)
 	var next uint32 // the index to begin with
 	if err := pages.read(in.NextToken, &next); err != nil {
 		return nil, err
 	}
 	room, g, err := p.findSession(ctx, in.GameSessionId)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case !covers(within, room):
+		return nil, noGameSession(in.GameSessionId)
 	}
 	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{}}
 	for _, s := range g.PlayerSessions() {
@@ -181,10 +198,10 @@ func (a playerPosition) before(b playerPosition) bool {
 	return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Room, b.Room), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Index, b.Index)) < 0
 }
 
-// describePlayer lists the player sessions of a player in all fleets. It is the
-// one question without an id of ours, so every shard is asked.
-func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
-	pages := p.secrets.pages("DescribePlayerSessions", "player", in.PlayerId)
+// describePlayer lists the player sessions of a player. It is the one question without an
+// id of ours, so every shard is asked.
+func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+	pages := p.secrets.pages("DescribePlayerSessions", "player"+string(within), in.PlayerId)
 	var at playerPosition
 	if err := pages.read(in.NextToken, &at); err != nil {
 		return nil, err
@@ -192,7 +209,7 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 	limit := pageSize(in.Limit)
 	found := []wire.PlayerSession{}
 	if !at.Past {
-		inMemory, last, more, err := p.playerInMemory(ctx, in.PlayerId, at, limit)
+		inMemory, last, more, err := p.playerInMemory(ctx, in.PlayerId, within, at, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +218,7 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 		}
 		found, at = append(found, inMemory...), playerPosition{Past: true}
 	}
-	past, next, more, err := p.playerInPast(ctx, in.PlayerId, at, limit-len(found))
+	past, next, more, err := p.playerInPast(ctx, in.PlayerId, within, at, limit-len(found))
 	if err != nil {
 		return nil, err
 	}
@@ -217,13 +234,16 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 
 // playerInMemory lists player sessions of a player behind a position; more says
 // that there are further ones than a page holds.
-func (p *Plane) playerInMemory(ctx context.Context, player string, at playerPosition, limit int) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
+func (p *Plane) playerInMemory(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
 	for _, s := range p.shards[min(int(at.Shard), len(p.shards)):] {
 		view, err := s.View(ctx)
 		if err != nil {
 			return nil, last, false, err
 		}
 		for _, r := range view.Rooms() {
+			if !covers(within, r.ID()) {
+				continue
+			}
 			r.PlayerSessionsOf(player, func(g *fleet.GameSession, s *fleet.PlayerSession) bool {
 				here := playerPosition{Shard: r.Address().Shard, Room: r.Address().Room, Session: g.Ordinal, Index: s.Index}
 				if !at.before(here) {

@@ -317,6 +317,8 @@ const processCall = 15 * time.Second
 // process: the Unreal build of the server SDK keeps no more.
 const defaultProcessPage = 50
 
+// DescribePlayerSessions shows a process what is in its own fleet: the id of a player session
+// is a ticket, and the player's data are the player's.
 func (l *link) DescribePlayerSessions(q PlayerSessionQuery, done func(PlayerSessionPage, error)) {
 	in := &wire.DescribePlayerSessionsInput{
 		GameSessionId: q.GameSessionID, PlayerSessionId: q.PlayerSessionID, PlayerId: q.PlayerID,
@@ -326,7 +328,7 @@ func (l *link) DescribePlayerSessions(q PlayerSessionQuery, done func(PlayerSess
 		in.Limit = wire.Some(int32(min(q.Limit, defaultProcessPage)))
 	}
 	l.beside(func(ctx context.Context) {
-		out, err := l.plane.DescribePlayerSessions(ctx, in)
+		out, err := l.plane.describePlayerSessions(ctx, in, l.key.room.Fleet)
 		if err != nil {
 			done(PlayerSessionPage{}, err)
 			return

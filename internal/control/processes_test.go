@@ -496,3 +496,75 @@ func TestNewRefusesBadConfigs(t *testing.T) {
 		}
 	}
 }
+
+// A server process sees player sessions of its own fleet alone: their ids are tickets. What is in
+// another fleet looks as if it did not exist, also when it is in the history.
+func TestOtherFleetsPlayers(t *testing.T) {
+	w := newWorld(t, withFleet(func(s *fleet.Settings) { s.ProcessGrace, s.HealthInterval = 24*time.Hour, 24*time.Hour }))
+	ownFleet, own := w.host(1)
+	session := w.active(ownFleet, nil, own...)
+	otherFleet := w.fleetAt("custom-a")
+	other := w.process(otherFleet, "c1", w.compute(otherFleet, "custom-a", "c1"), "p0")
+	foreign := w.active(otherFleet, nil, other)
+	past := w.process(otherFleet, "c1", w.token(otherFleet, "c1"), "p1")
+	over := w.active(otherFleet, nil, past)
+	reserve := func(session string) string {
+		out := w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "ada", "PlayerData": "secret"})
+		return text(out, "PlayerSession", "PlayerSessionId")
+	}
+	mine, theirs, theirPast := reserve(session), reserve(foreign), reserve(over)
+	s := own[0]
+	unknown := func(id string) string { // another ticket
+		if last := len(id) - 1; id[last] != '0' {
+			return id[:last] + "0"
+		}
+		return id[:len(id)-1] + "1"
+	}
+
+	see := func() {
+		t.Helper()
+		for what, queries := range map[string][2]PlayerSessionQuery{
+			"game session":        {{GameSessionID: foreign}, {GameSessionID: foreign + "0"}},
+			"ended game session":  {{GameSessionID: over}, {GameSessionID: over + "0"}},
+			"player session":      {{PlayerSessionID: theirs}, {PlayerSessionID: unknown(theirs)}},
+			"past player session": {{PlayerSessionID: theirPast}, {PlayerSessionID: unknown(theirPast)}},
+		} {
+			_, err := s.describe(queries[0])
+			_, none := s.describe(queries[1])
+			if !fault.Is(err, fault.NotFound) || !fault.Is(none, fault.NotFound) {
+				t.Errorf("%s of another fleet: %v, one that does not exist: %v", what, err, none)
+				continue
+			}
+			got := strings.NewReplacer(queries[0].GameSessionID+queries[0].PlayerSessionID, "X").Replace(fault.Of(err).Message)
+			want := strings.NewReplacer(queries[1].GameSessionID+queries[1].PlayerSessionID, "X").Replace(fault.Of(none).Message)
+			if got != want {
+				t.Errorf("%s of another fleet: %q, one that does not exist: %q", what, got, want)
+			}
+		}
+		page, err := s.describe(PlayerSessionQuery{PlayerID: "ada", Limit: 1})
+		s.ok(err)
+		if len(page.PlayerSessions) != 1 || page.PlayerSessions[0].PlayerSessionID != mine || page.NextToken != "" {
+			t.Errorf("the player's sessions are %+v", page)
+		}
+	}
+	see()
+	for _, q := range []PlayerSessionQuery{{GameSessionID: session}, {PlayerSessionID: mine}} {
+		page, err := s.describe(q)
+		s.ok(err)
+		if len(page.PlayerSessions) != 1 || page.PlayerSessions[0].PlayerData != "secret" {
+			t.Errorf("its own: %+v", page)
+		}
+	}
+	past.ok(past.end())
+	w.archived(over)
+	see()
+
+	for what, err := range map[string]error{
+		"accept": s.accept(foreign, theirs), "accept in its own": s.accept(session, theirs), "remove": s.remove(foreign, theirs), "policy": s.policy(foreign, "DENY_ALL"),
+		"activate": s.activate(foreign),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
+}
