@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,11 @@ func TestCutSocketsMayComeBack(t *testing.T) {
 	h := newHarness(t, servers, Metrics{})
 	socket := h.dial(t, goQuery)
 	link := servers.next(t)
+	for open := 0; open == 0; runtime.Gosched() { // the client hears of it a little earlier than the door
+		h.door.mu.Lock()
+		open = len(h.door.sockets)
+		h.door.mu.Unlock()
+	}
 	h.door.Cut()
 	socket.expectCut()
 	gone(t, link)
