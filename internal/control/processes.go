@@ -59,7 +59,11 @@ func (l *link) open(ctx context.Context) (ServerLink, error) {
 	case err != nil:
 		return nil, err
 	case process.Status == fleet.ProcessEnded: // it came back for an answer that got lost
-		l.replacedOnce()
+		if process.Idempotency == l.connect.Idempotency {
+			l.replacedOnce()
+		} else { // or is a new one with the same id
+			l.setEarly(true)
+		}
 		return l, nil
 	}
 	if old := l.follower.install(l); old != nil {
@@ -104,6 +108,8 @@ type link struct {
 	own     ownSession // the last one that was named
 	started string     // the game session that was pushed; never push one twice over a socket
 	ending  bool       // TerminateProcess was pushed
+	early   bool       // no process yet: the one with its id has ended, and this may be that one
+	gone    bool       // the socket is
 	over    sync.Once
 }
 
@@ -219,6 +225,44 @@ func (l *link) refresh() {
 // Activate is asked again by a process that lost the answer. Until it has one
 // its SDK ignores what is pushed, so that is pushed again.
 func (l *link) Activate(ready ProcessReady, done func(error)) {
+	if !l.setEarly(false) {
+		l.activate(ready, done)
+		return
+	}
+	l.beside(func(ctx context.Context) {
+		if err := l.beginRun(ctx); err != nil {
+			l.setEarly(true)
+			done(err)
+			return
+		}
+		l.activate(ready, done)
+	}, done)
+}
+
+// setEarly notes whether the link has no process yet, and returns what it was.
+func (l *link) setEarly(early bool) (was bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was, l.early = l.early, early
+	return was
+}
+
+// beginRun makes the link that of a new process, which has the id of one that has ended.
+func (l *link) beginRun(ctx context.Context) error {
+	l.connect.NewRun = true
+	if _, err := l.open(ctx); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	gone := l.gone
+	l.mu.Unlock()
+	if gone { // meanwhile
+		l.follower.lose(l)
+	}
+	return nil
+}
+
+func (l *link) activate(ready ProcessReady, done func(error)) {
 	l.mu.Lock()
 	again := l.started != "" || l.ending
 	l.started, l.ending = "", false
@@ -374,7 +418,12 @@ func (l *link) Terminate(done func(error)) {
 	l.submit(fleet.EndProcess{ProcessKey: l.key.process}, done)
 }
 
-func (l *link) Disconnected() { l.follower.lose(l) }
+func (l *link) Disconnected() {
+	l.mu.Lock()
+	l.gone = true
+	l.mu.Unlock()
+	l.follower.lose(l)
+}
 
 // noteLost cannot be refused: when the network fails, more sockets than fit into
 // the queue may be lost at once.

@@ -225,7 +225,7 @@ func TestReusedProcessID(t *testing.T) {
 	w.do(ReportHealth{key("a"), false})
 	w.do(EndProcess{key("a")})
 	w.wait(6 * time.Minute)
-	p := w.do(ConnectProcess{ProcessKey: key("a"), Idempotency: "run-2"}).(*Process)
+	p := w.do(ConnectProcess{ProcessKey: key("a"), Idempotency: "run-2", NewRun: true}).(*Process)
 	want := &Process{ProcessKey: key("a"), Status: ProcessInitializing, Connected: true, Idempotency: "run-2", Created: w.now, ReadyBy: w.now.Add(5 * time.Minute)}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("got %+v, want %+v", *p, *want)

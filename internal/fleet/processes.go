@@ -12,6 +12,11 @@ import (
 // process needs a token that has not expired; a living one may return with the
 // token that it has used before, because the server SDKs never fetch a new one
 // by themselves.
+//
+// One that has ended itself comes back when the answer got lost, the editions for C# and
+// C++ with a new idempotency token. So a socket with its id changes nothing: it gets the answer. That it
+// is of a new process, which was given the same id, shows when it says that it is ready:
+// then it is connected with NewRun.
 type ConnectProcess struct {
 	ProcessKey
 	Token       uint64 `cbor:"3,keyasint,omitzero"`
@@ -19,6 +24,7 @@ type ConnectProcess struct {
 	Idempotency string `cbor:"5,keyasint,omitzero"`
 	SDKVersion  string `cbor:"6,keyasint,omitzero"`
 	SDKLanguage string `cbor:"7,keyasint,omitzero"`
+	NewRun      bool   `cbor:"8,keyasint,omitzero"` // it is not the process that has ended itself
 }
 
 func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -32,7 +38,7 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		}
 	}
 	old, known := r.process(c.ProcessKey)
-	if known && c.wantsFarewell(old, now) && tokenHolds(compute, c.Token, now, true) {
+	if known && !c.NewRun && c.mayWantFarewell(old, now) && tokenHolds(compute, c.Token, now, true) {
 		return nil, nil
 	}
 	if known && old.Status == ProcessEnded && c.returnsFromTheDead(old) {
@@ -59,16 +65,16 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 	}}, nil
 }
 
-// farewell is how long a process that has ended itself may come back for the
-// answer to its TerminateServerProcess, which may have got lost.
+// farewell is how long a process that has ended itself may come back with the same
+// idempotency token for the answer to its TerminateServerProcess, which may have got lost.
 const farewell = time.Minute
 
-// wantsFarewell reports whether a process that has just ended itself comes back
-// for the answer. The server SDKs would else try for minutes before they let
+// mayWantFarewell reports whether the socket may be that of a process that has ended itself, and comes
+// back for the answer. The server SDKs would else try for minutes before they let
 // the game server exit.
-func (c ConnectProcess) wantsFarewell(old *Process, now event.Time) bool {
-	return old.Status == ProcessEnded && old.End == EndedItself && now < old.Ended.Add(farewell) &&
-		c.Idempotency != "" && c.Idempotency == old.Idempotency
+func (c ConnectProcess) mayWantFarewell(old *Process, now event.Time) bool {
+	return old.Status == ProcessEnded && old.End == EndedItself && c.Idempotency != "" &&
+		(c.Idempotency != old.Idempotency || now < old.Ended.Add(farewell))
 }
 
 // returnsFromTheDead tells a process that has ended and tries again from a new

@@ -73,7 +73,8 @@ func (s *simulation) processCommand() Command {
 }
 
 func (s *simulation) connect(k ProcessKey) ConnectProcess {
-	c := ConnectProcess{ProcessKey: k, Idempotency: fmt.Sprint("run-", s.rng.IntN(3)), SDKLanguage: "Go"}
+	run := s.rng.IntN(3)
+	c := ConnectProcess{ProcessKey: k, Idempotency: fmt.Sprint("run-", run), SDKLanguage: "Go", NewRun: run < 2}
 	compute, ok := s.room.Compute(k.Compute)
 	if !ok || s.chance(40) {
 		return c
