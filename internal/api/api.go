@@ -23,6 +23,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -90,6 +91,7 @@ type Door struct {
 	verifier *sigv4.Verifier
 	clock    clockwork.Clock
 	log      *slog.Logger
+	lines    *loglimit.Limiter // of the log, for unauthenticated callers
 	ready    func(context.Context) bool
 	attach   func(context.Context, Call) context.Context
 	allow    func(operation, principal string) bool
@@ -124,6 +126,7 @@ func (d *Door) setDefaults() {
 	if d.clock == nil {
 		d.clock = clockwork.NewRealClock()
 	}
+	d.lines = loglimit.New(d.clock)
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}

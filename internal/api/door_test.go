@@ -58,7 +58,10 @@ func sign(t testing.TB, r *http.Request, body []byte) {
 // newDoor makes a door whose clock stands at now.
 func newDoor(t testing.TB, c api.Config) *api.Door {
 	t.Helper()
-	c.Keys, c.Clock = keys, clockwork.NewFakeClockAt(now)
+	c.Keys = keys
+	if c.Clock == nil {
+		c.Clock = clockwork.NewFakeClockAt(now)
+	}
 	if c.Handlers == nil {
 		c.Handlers = handlers()
 	}
@@ -468,5 +471,26 @@ func TestNew(t *testing.T) {
 	}
 	if _, err := api.New(api.Config{Keys: keys, Handlers: append(handlers(), handlers()...)}); err == nil {
 		t.Error("two handlers for an operation")
+	}
+}
+
+// TestUnauthenticatedCallsDoNotFillTheLog answers calls that nobody signed while the
+// service starts.
+func TestUnauthenticatedCallsDoNotFillTheLog(t *testing.T) {
+	var log bytes.Buffer
+	clock := clockwork.NewFakeClock()
+	door := newDoor(t, api.Config{
+		Clock: clock, Log: slog.New(slog.NewTextHandler(&log, nil)), Ready: func(context.Context) bool { return false },
+	})
+	flood := func(count int) {
+		for range count {
+			do(door, newRequest(wire.JSON, "http://h/", "ListFleets", []byte(`{}`)))
+		}
+	}
+	flood(50)
+	clock.Advance(time.Second)
+	flood(1)
+	if lines := strings.Count(log.String(), "\n"); lines != 2 || !strings.Contains(log.String(), "suppressed=49") {
+		t.Errorf("%d lines:\n%.500s", lines, &log)
 	}
 }

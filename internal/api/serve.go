@@ -90,7 +90,8 @@ func faultOf(ctx context.Context, err error) *fault.Error {
 	return fault.Of(err)
 }
 
-// report logs and counts one answer.
+// report logs and counts one answer. What unauthenticated callers cause is logged once
+// a second at most.
 func (d *Door) report(ctx context.Context, c *call, f *fault.Error, took time.Duration, bytesOut int) {
 	level, message := slog.LevelDebug, "request answered"
 	var exception string
@@ -108,10 +109,20 @@ func (d *Door) report(ctx context.Context, c *call, f *fault.Error, took time.Du
 	if !d.log.Enabled(ctx, level) {
 		return
 	}
+	var suppressed int
+	if c.principal == "" && level > slog.LevelDebug {
+		var ok bool
+		if suppressed, ok = d.lines.Allow(message); !ok {
+			return
+		}
+	}
 	attrs := []slog.Attr{
 		slog.String("request_id", c.requestID), slog.String("operation", c.operation()), slog.String("protocol", c.protocol.String()),
 		slog.String("principal", c.principal), slog.String("exception", exception), slog.Duration("took", took),
 		slog.Int("bytes_in", c.bytesIn), slog.Int("bytes_out", bytesOut),
+	}
+	if suppressed > 0 {
+		attrs = append(attrs, slog.Int("suppressed", suppressed))
 	}
 	if cause != nil {
 		attrs = append(attrs, slog.Any("error", cause))

@@ -18,6 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/replica"
 	"github.com/muster-gg/muster/internal/shard"
@@ -71,7 +72,8 @@ type Plane struct {
 	settled   atomic.Uint64 // the history up to this entry has left memory
 	unsettled bool          // an entry behind it may not have; tidy's own
 
-	keys sync.Map // access keys that were opened: *catalog.AccessKey → sigv4.Credential
+	keys  sync.Map          // access keys that were opened: *catalog.AccessKey → sigv4.Credential
+	lines *loglimit.Limiter // of the log, for callers that are not authenticated yet
 
 	verifier, csharpVerifier *sigv4.Verifier // of server processes that sign their request
 
@@ -99,7 +101,7 @@ func New(cfg Config) (*Plane, error) {
 	}
 	cfg.Settings.Fleet.Region, cfg.Settings.Fleet.TokenSerial = cfg.Region, secrets.tokenSerial
 	cfg.Settings.Shards = len(cfg.Journals)
-	p := &Plane{cfg: cfg, secrets: secrets}
+	p := &Plane{cfg: cfg, secrets: secrets, lines: loglimit.New(cfg.Clock)}
 	p.leader.begun = make(chan struct{})
 	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})
 	p.csharpVerifier = sigv4.New(sigv4.Config{

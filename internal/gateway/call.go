@@ -139,7 +139,7 @@ func (f *failure) shown(development bool) string {
 	return f.text
 }
 
-// logFailure writes one line. What the service did wrong is worth a warning; what
+// logFailure writes one line, of each code one a second at most. What the service did wrong is worth a warning; what
 // clients do wrong, and that all is taken, shows in the metrics.
 func (c *call) logFailure(f *failure) {
 	level := slog.LevelDebug
@@ -152,7 +152,11 @@ func (c *call) logFailure(f *failure) {
 	if !c.g.log.Enabled(c.r.Context(), level) {
 		return
 	}
-	args := []any{"route", c.seen.Route, "code", string(f.code), "request", requestID(c.w)}
+	suppressed, ok := c.g.lines.Allow("failure " + string(f.code))
+	if !ok {
+		return
+	}
+	args := []any{"route", c.seen.Route, "code", string(f.code), "request", requestID(c.w), "suppressed", suppressed}
 	if f.text != "" {
 		args = append(args, "text", f.text)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/loglimit"
 )
 
 // A Gateway answers the clients of games. Close ends it.
@@ -50,6 +52,7 @@ type Gateway struct {
 	joins   turns
 	given   given
 	unused  *unused
+	lines   *loglimit.Limiter // of the log: clients need not be authenticated
 	streams streams
 
 	base     context.Context // of the work that outlives its request
@@ -83,6 +86,7 @@ func New(c Config) (*Gateway, error) {
 	if g.clock == nil {
 		g.clock = clockwork.NewRealClock()
 	}
+	g.lines = loglimit.New(g.clock)
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}

@@ -120,7 +120,10 @@ func (c *call) checkBuild(id string, build wire.Opt[int32]) *failure {
 		return nil
 	}
 	if c.g.buildCheck == BuildWarn {
-		c.g.log.Warn("a client joins a game session of another build", "build", build.Or(0), "game_session_build", of.Or(0))
+		if suppressed, ok := c.g.lines.Allow("other build"); ok {
+			c.g.log.Warn("a client joins a game session of another build",
+				"build", build.Or(0), "game_session_build", of.Or(0), "suppressed", suppressed)
+		}
 		return nil
 	}
 	return fail(BuildMismatch, "The game session is for build %d, the client is build %d.", of.Or(0), build.Or(0))

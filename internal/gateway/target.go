@@ -119,7 +119,9 @@ func (g *Gateway) checkRoute(c *creation) *failure {
 	}
 	build, given := c.build.Get()
 	if g.buildCheck == BuildWarn {
-		g.log.Warn("no route for the client's build", "build", build, "given", given)
+		if suppressed, ok := g.lines.Allow("no route"); ok {
+			g.log.Warn("no route for the client's build", "build", build, "given", given, "suppressed", suppressed)
+		}
 		return nil
 	}
 	return fail(BuildMismatch, "There is no fleet for the client's build. Update the game.")

@@ -28,6 +28,7 @@ import (
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
@@ -67,13 +68,14 @@ func Matches(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, prefix
 type Door struct {
 	Config
 	routes  *http.ServeMux
-	stopped chan struct{} // ends the streams that follow, and backups
+	lines   *loglimit.Limiter // of the log: some callers are not authenticated
+	stopped chan struct{}     // ends the streams that follow, and backups
 	stop    sync.Once
 }
 
 // New makes a door.
 func New(c Config) *Door {
-	d := &Door{Config: c, routes: http.NewServeMux(), stopped: make(chan struct{})}
+	d := &Door{Config: c, routes: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{})}
 	d.routes.HandleFunc("GET /v1/placements/{id}", d.placement)
 	d.routes.HandleFunc("GET /v1/tickets/{id}/explain", d.ticket)
 	d.routes.HandleFunc("GET /v1/events", d.events)
@@ -138,7 +140,9 @@ type failure struct {
 func (d *Door) fail(w http.ResponseWriter, err error) {
 	f := fault.Of(err)
 	if f.Err != nil {
-		d.Log.Warn("operator's request failed", "err", f)
+		if suppressed, ok := d.lines.Allow("failed"); ok {
+			d.Log.Warn("operator's request failed", "err", f, "suppressed", suppressed)
+		}
 	}
 	d.write(w, status(f.Kind), failure{f.Kind, f.Message})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/loglimit"
 )
 
 const (
@@ -45,6 +46,7 @@ type Door struct {
 	servers   control.ServerConnector
 	clock     clockwork.Clock
 	log       *slog.Logger
+	refusals  *loglimit.Limiter // of the log
 	metrics   Metrics
 	upgrader  websocket.Upgrader
 	processes registry
@@ -67,7 +69,7 @@ func New(cfg Config) *Door {
 		keep = min(keep, cfg.ProcessMemory)
 	}
 	d := &Door{
-		servers: cfg.Servers, clock: cfg.Clock, log: cfg.Log, metrics: cfg.Metrics,
+		servers: cfg.Servers, clock: cfg.Clock, log: cfg.Log, metrics: cfg.Metrics, refusals: loglimit.New(cfg.Clock),
 		processes: registry{clock: cfg.Clock, keep: keep, known: make(map[processKey]*process)},
 		sockets:   make(map[*socket]struct{}),
 	}

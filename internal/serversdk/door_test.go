@@ -184,3 +184,23 @@ func TestOverTLS(t *testing.T) {
 		conn.Close()
 	}
 }
+
+// TestRefusalsDoNotFillTheLog refuses many handshakes of clients that nobody knows.
+func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	h := newHarness(t, refuseWith(fault.New(fault.AccessDenied, "token expired")), Metrics{})
+	flood := func(count int) {
+		for range count {
+			long := strings.Repeat("x", 4000)
+			r := httptest.NewRequest(http.MethodGet, "/?pID="+long+"&FleetId="+long+"&ComputeId="+long, nil)
+			r.Header = upgradeHeader()
+			h.door.ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	flood(50)
+	h.clock.Advance(time.Second)
+	flood(1)
+	lines := strings.Split(strings.TrimSpace(h.log.String()), "\n")
+	if len(lines) != 2 || !strings.Contains(lines[1], "suppressed=49") || len(lines[0]) > 1000 {
+		t.Errorf("%d lines of %d bytes, the last one %.300q", len(lines), len(lines[0]), lines[len(lines)-1])
+	}
+}

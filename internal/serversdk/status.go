@@ -1,9 +1,12 @@
 package serversdk
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/loglimit"
 )
 
 // statusOf is the status of a reply or a refused handshake. The SDKs tell these
@@ -32,17 +35,30 @@ func statusOf(kind fault.Kind) int {
 // connectAction stands for action and request in the body of a refused handshake.
 const connectAction = "$connect"
 
-// refuseFault answers a handshake with an error. What the service is to blame
-// for is logged as an error, with its cause.
+// refuseFault answers a handshake with an error. The log has a line a second at most,
+// because the client is not authenticated; a failure of the service is logged as an
+// error, with its cause.
 func (d *Door) refuseFault(w http.ResponseWriter, s *socket, err error) {
 	f := fault.Of(err)
 	status := statusOf(f.Kind)
 	if status >= http.StatusInternalServerError {
-		s.logger().Error("server process not let in", "error", err)
+		d.logRefusal(slog.LevelError, "server process not accepted", s.process, slog.Any("error", err))
 	} else {
-		s.logger().Warn("server process refused", "status", status, "reason", f.Message)
+		d.logRefusal(slog.LevelWarn, "server process refused", s.process, slog.Int("status", status), slog.String("reason", loglimit.Clip(f.Message)))
 	}
 	d.refuse(w, status, errorMessage(f))
+}
+
+// logRefusal logs a refused handshake. Its ids are the client's, and of any length.
+func (d *Door) logRefusal(level slog.Level, message string, p processKey, details ...slog.Attr) {
+	suppressed, ok := d.refusals.Allow(message)
+	if !ok {
+		return
+	}
+	d.log.LogAttrs(context.Background(), level, message, append([]slog.Attr{
+		slog.String("fleet", loglimit.Clip(p.fleet)), slog.String("compute", loglimit.Clip(p.compute)),
+		slog.String("process", loglimit.Clip(p.id)), slog.Int("suppressed", suppressed),
+	}, details...)...)
 }
 
 // refuse answers a handshake with the body that the service sends in this case.

@@ -5,12 +5,15 @@ import (
 	"net/http"
 
 	"github.com/rs/cors"
+
+	"github.com/muster-gg/muster/internal/loglimit"
 )
 
 // A Guard stands before a handler. It may be used by several goroutines.
 type Guard struct {
 	cfg     Config
 	routes  *routes
+	lines   *loglimit.Limiter // of the log, for unauthenticated clients
 	metrics *metrics
 	callers *authenticator
 	address *Limiter
@@ -28,7 +31,7 @@ func New(cfg Config) (*Guard, error) {
 	g := &Guard{
 		cfg:     cfg,
 		address: NewLimiter(cfg.AddressRate, cfg.Clock), player: NewLimiter(cfg.PlayerRate, cfg.Clock),
-		callers: newAuthenticator(&cfg), cors: newCORS(cfg.Origins),
+		callers: newAuthenticator(&cfg), cors: newCORS(cfg.Origins), lines: loglimit.New(cfg.Clock),
 	}
 	var err error
 	if g.routes, err = newRoutes(cfg.Routes); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -264,5 +265,34 @@ func TestRefuseHasItsOwnForm(t *testing.T) {
 	}, nil)
 	if w := g.get("/"); w.Code != http.StatusUnauthorized || w.Body.String() != "refused: unauthenticated" || w.Header().Get("WWW-Authenticate") == "" {
 		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
+	}
+}
+
+// TestRefusedRequestsDoNotFillTheLog refuses many requests, and says so once a second.
+func TestRefusedRequestsDoNotFillTheLog(t *testing.T) {
+	g := guard(t, Config{
+		Keys: map[string]string{"studio": "0123456789abcdef"}, AccessLog: true, Routes: []string{"GET /known"},
+		Ready: func(context.Context) error { return errors.New("no service") },
+	}, nil)
+	count := func(level, message string) int {
+		return strings.Count(g.log.String(), `"level":"`+level+`","msg":"`+message+`"`)
+	}
+	for range 50 {
+		g.get("/known") // without credentials
+		g.get("/other")
+		g.get("/readyz")
+	}
+	g.clock.Advance(time.Second)
+	g.get("/known")
+	if requests, ready := count("INFO", "request"), count("WARN", "not ready"); requests != 2 || ready != 1 || !strings.Contains(g.log.String(), `"suppressed":`) {
+		t.Errorf("%d requests and %d probes are logged:\n%.2000s", requests, ready, g.log)
+	}
+	g.get("/known", "X-Api-Key: 0123456789abcdef")
+	before := count("INFO", "request")
+	for range 5 {
+		g.get("/known", "X-Api-Key: 0123456789abcdef")
+	}
+	if got := count("INFO", "request") - before; got != 5 {
+		t.Errorf("%d of 5 requests with credentials are logged", got)
 	}
 }

@@ -25,7 +25,8 @@ func (g *Guard) measure(next http.Handler) http.Handler {
 }
 
 // logAccess logs one request: neither its body nor its credentials. Probes come
-// every few seconds, and are for those who look closely.
+// every few seconds, and are for those who look closely. Refused requests, and those of
+// unauthenticated clients for an unknown route, are logged once a second at most.
 func (g *Guard) logAccess(r *http.Request, rec *recorder, route string, took time.Duration) {
 	v := of(r.Context())
 	attrs := []slog.Attr{
@@ -39,8 +40,15 @@ func (g *Guard) logAccess(r *http.Request, rec *recorder, route string, took tim
 		attrs = append(attrs, slog.String("key", v.key))
 	}
 	level := slog.LevelInfo
-	if slices.Contains(probes, route) {
+	switch anonymous := v.subject == "" && v.key == ""; {
+	case slices.Contains(probes, route):
 		level = slog.LevelDebug
+	case v.refused || anonymous && route == unknownRoute:
+		suppressed, ok := g.lines.Allow("request")
+		if !ok {
+			return
+		}
+		attrs = append(attrs, slog.Int("suppressed", suppressed))
 	}
 	g.cfg.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }

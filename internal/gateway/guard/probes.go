@@ -42,7 +42,9 @@ func (g *Guard) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyLimit)
 	defer cancel()
 	if err := g.cfg.Ready(ctx); err != nil {
-		g.cfg.Log.Warn("not ready", "error", err)
+		if suppressed, ok := g.lines.Allow("not ready"); ok {
+			g.cfg.Log.Warn("not ready", "error", err, "suppressed", suppressed)
+		}
 		writeJSON(w, http.StatusServiceUnavailable, status{"not ready"})
 		return
 	}

@@ -19,7 +19,10 @@ func (g *Guard) recoverPanics(next http.Handler) http.Handler {
 			case p == http.ErrAbortHandler: // meant to cut the connection
 				panic(p)
 			}
-			g.cfg.Log.Error("handler panicked", "panic", fmt.Sprint(p), "request", RequestID(r.Context()), "stack", string(debug.Stack()))
+			if suppressed, ok := g.lines.Allow("panic"); ok {
+				g.cfg.Log.Error("handler panicked", "panic", fmt.Sprint(p), "request", RequestID(r.Context()),
+					"suppressed", suppressed, "stack", string(debug.Stack()))
+			}
 			if rec.status != 0 {
 				panic(http.ErrAbortHandler)
 			}

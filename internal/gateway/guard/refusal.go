@@ -27,6 +27,7 @@ var (
 // refuse answers a request and counts why.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, reason string, f Refusal) {
 	g.metrics.refused(reason)
+	of(r.Context()).refused = true
 	g.cfg.Refuse(w, r, f)
 }
 

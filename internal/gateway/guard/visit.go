@@ -21,6 +21,7 @@ type visit struct {
 	address netip.Addr // not valid: unknown
 	subject string
 	key     string
+	refused bool
 }
 
 type visitKey struct{}

@@ -45,6 +45,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/muster-gg/muster/internal/loglimit"
 )
 
 const (
@@ -119,7 +121,7 @@ func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 		cfg.HistoryAge = 30 * 24 * time.Hour
 	}
 	e = &Engine{cfg: cfg, marks: map[string]*mark{}}
-	e.log = &logger{log: cfg.Log, broken: e.breakDown}
+	e.log = &logger{log: cfg.Log, broken: e.breakDown, lines: loglimit.New(nil)}
 	e.broken, e.breakWith = context.WithCancelCause(context.Background())
 	defer func() {
 		if err != nil {

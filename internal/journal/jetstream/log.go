@@ -7,12 +7,15 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/muster-gg/muster/internal/loglimit"
 )
 
 // A logger takes what the server has to say.
 type logger struct {
 	log    *slog.Logger
 	broken func(text string) // is told when the server gives a stream up
+	lines  *loglimit.Limiter // for what clients without a certificate can cause
 
 	mu      sync.Mutex
 	first   error // the first thing that the server called fatal
@@ -34,6 +37,12 @@ func (l *logger) Errorf(format string, v ...any) {
 	if saysBroken(text) {
 		l.log.Error(said, "text", text)
 		l.broken(text)
+		return
+	}
+	if strings.Contains(text, "handshake error") { // anybody who reaches the cluster's port can cause it
+		if suppressed, ok := l.lines.Allow("handshake"); ok {
+			l.log.Warn(said, "text", text, "suppressed", suppressed)
+		}
 		return
 	}
 	l.log.Warn(said, "text", text)
