@@ -301,6 +301,7 @@ func (s *service) openDoors() error {
 		Handler:           s.routes(door),
 		ReadHeaderTimeout: 20 * time.Second,
 		IdleTimeout:       http1.DefaultIdle,
+		ConnContext:       serversdk.ConnContext,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // what strangers send is not worth more
 	}
 	return nil

@@ -51,6 +51,7 @@ type ServerConnect struct {
 	IdempotencyToken                string     // optional
 	Authorization                   string     // the compute's auth token, or "SigV4"
 	SigV4                           SigV4Query // with Authorization "SigV4"
+	Endpoint                        string     // URL that the process has dialed, without the query; "" if that is unknown
 	Push                            func(Push) // takes what the service has to say; must not block
 	Replaced                        func()     // called once, when a newer socket of the same process took over or the process ended
 }

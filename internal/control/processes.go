@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -33,7 +34,8 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 	}
 	l := &link{
 		plane: p, follower: p.follow[region.ShardOf(room, len(p.shards))], push: c.Push, replaced: c.Replaced, signed: signed,
-		key: linkKey{room, fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID}},
+		endpoint: cmp.Or(c.Endpoint, p.cfg.SDKEndpoint),
+		key:      linkKey{room, fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID}},
 	}
 	l.connect = fleet.ConnectProcess{
 		ProcessKey: l.key.process, Idempotency: c.IdempotencyToken, SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
@@ -101,6 +103,7 @@ type link struct {
 	key      linkKey
 	connect  fleet.ConnectProcess // what announced it
 	signed   bool                 // it has no token, and is to be given one
+	endpoint string               // where it connects again with that
 	push     func(Push)
 	replaced func()
 
@@ -110,6 +113,7 @@ type link struct {
 	ending  bool       // TerminateProcess was pushed
 	early   bool       // no process yet: the one with its id has ended, and this may be that one
 	gone    bool       // the socket is
+	renewed time.Time  // when RefreshConnection was pushed last; zero: never
 	over    sync.Once
 }
 
@@ -207,19 +211,39 @@ func (l *link) ended(e *fleet.ProcessHasEnded) {
 
 func (l *link) replacedOnce() { l.over.Do(l.replaced) }
 
+// refreshPause is the least time between two RefreshConnection pushes over one socket.
+// The server SDKs report their health right after the activation and then once a
+// minute, and expect the push again with a report as long as they have not moved.
+const refreshPause = 30 * time.Second
+
 // refresh gives a process that signed its request a token, because the server
-// SDKs do not sign again when they reconnect.
+// SDKs do not sign again when they reconnect. The process moves to the URL that it has
+// dialed itself: it may not be able to use another one, such as wss:// with a certificate
+// that it does not know.
 func (l *link) refresh() {
-	if !l.signed {
+	if !l.signed || !l.refreshDue() {
 		return
 	}
 	command := l.command(fleet.IssueToken{Compute: l.key.process.Compute})
 	l.plane.shardOf(l.key.room).Submit(command, func(answer any, err error) {
 		if grant, ok := answer.(fleet.TokenGrant); ok && err == nil {
 			token := l.plane.secrets.authToken(l.key.room, grant.Compute.Name, grant.Token.Serial)
-			l.push(RefreshConnectionPush{Endpoint: l.plane.cfg.SDKEndpoint, AuthToken: token})
+			l.push(RefreshConnectionPush{Endpoint: l.endpoint, AuthToken: token})
 		}
 	})
+}
+
+// refreshDue reports whether the process has not been asked to move lately, and notes
+// that it is asked now.
+func (l *link) refreshDue() bool {
+	now := l.plane.cfg.Clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.renewed.IsZero() && now.Sub(l.renewed) < refreshPause {
+		return false
+	}
+	l.renewed = now
+	return true
 }
 
 // Activate is asked again by a process that lost the answer. Until it has one

@@ -424,13 +424,17 @@ func TestSignedConnections(t *testing.T) {
 	_, err = w.dial(moved)
 	wantKind(t, "signed for another process", err, fault.AccessDenied)
 
+	c.Endpoint = "ws://10.0.0.5:9080"
 	s := w.mustDial(sign(c, key, now))
 	s.quiet()
 	s.ok(s.ready(7777))
 	refresh := s.next().(RefreshConnectionPush)
-	if refresh.Endpoint != w.config.SDKEndpoint || refresh.AuthToken == "" {
+	if refresh.Endpoint != c.Endpoint || refresh.AuthToken == "" {
 		t.Errorf("pushed %+v", refresh)
 	}
+	s.ok(s.heartbeat(true)) // the SDKs send it right behind the activation
+	s.quiet()
+	w.clock.Advance(time.Minute)
 	s.ok(s.heartbeat(true))
 	if again := s.next().(RefreshConnectionPush); again != refresh { // until it has switched
 		t.Errorf("then pushed %+v", again)

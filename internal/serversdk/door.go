@@ -106,6 +106,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer d.running.Done()
 
 	about := parseQuery(r.URL.RawQuery).connect()
+	about.Endpoint = dialed(r)
 	s := &socket{door: d, process: processKey{about.FleetID, about.ComputeName, about.ProcessID}}
 	if err := incomplete(r, s.process); err != nil {
 		d.refuseFault(w, s, err)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 func upgradeHeader() http.Header {
@@ -203,4 +205,61 @@ func TestRefusalsDoNotFillTheLog(t *testing.T) {
 	if len(lines) != 2 || !strings.Contains(lines[1], "suppressed=49") || len(lines[0]) > 1000 {
 		t.Errorf("%d lines of %d bytes, the last one %.300q", len(lines), len(lines[0]), lines[len(lines)-1])
 	}
+}
+
+// TestDialedURL keeps what a process has dialed: it may be sent back there.
+func TestDialedURL(t *testing.T) {
+	for _, c := range []struct {
+		path      string
+		encrypted bool
+		forwarded string
+		want      string
+	}{
+		{"/", false, "", "ws://"},
+		{"//", false, "", "ws://"}, // the C++ edition
+		{"/base/", false, "", "ws:///base"},
+		{"/", true, "", "wss://"},
+		{"/", false, "https", "wss://"}, // a proxy has ended TLS
+		{"/", false, "http", "ws://"},
+	} {
+		h := newHarness(t, newFakeServers(), Metrics{})
+		server := httptest.NewUnstartedServer(h.door)
+		server.Config.ConnContext = ConnContext
+		inner := server.Listener
+		server.Listener = replaying{inner}
+		if c.encrypted {
+			certified := httptest.NewTLSServer(h.door) // for its certificate
+			certified.Close()
+			server.Listener = replaying{tls.NewListener(inner, certified.TLS)}
+		}
+		server.Start()
+		defer server.Close()
+		header := http.Header{}
+		if c.forwarded != "" {
+			header.Set("X-Forwarded-Proto", c.forwarded)
+		}
+		host := inner.Addr().String()
+		scheme := map[bool]string{false: "ws://", true: "wss://"}[c.encrypted]
+		dialer := websocket.Dialer{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+		conn, _, err := dialer.Dial(scheme+host+c.path+"?"+goQuery, header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		want := strings.Replace(c.want, "://", "://"+host, 1)
+		if got := h.servers.next(t).about.Endpoint; got != want {
+			t.Errorf("%s, forwarded as %q: %q, want %q", c.path, c.forwarded, got, want)
+		}
+	}
+}
+
+// A replaying listener hides a connection's type, as a server does that has read from it.
+type replaying struct{ net.Listener }
+
+func (l replaying) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return listen.Replay(c, nil), nil
 }
