@@ -302,6 +302,9 @@ func (m *matching) drop(ctx context.Context, e *matchmaking.MatchDropped) {
 			m.enter(ctx, &next)
 		}
 	}
+	if e.Cancel {
+		m.carry(ctx, e.ID, matchmaking.StageCancelling)
+	}
 }
 
 func (m *matching) complete(match string) {

@@ -16,32 +16,38 @@ import (
 )
 
 // A goroutine sees to each match that is accepted, until the machine has heard
-// where it is played, or that it is not. It may stop at any point and be begun
-// anew after a recovery: the placement has the id of the match, and a game session
-// knows the match that filled it last.
+// where it is played, or that it is not. When tickets of it time out meanwhile, another
+// goroutine cancels its placement, which ends the first one too. Both may stop at any
+// point and be begun anew after a recovery: the placement has the id of the match, and a
+// game session knows the match that filled it last.
 
-// matchSet is the matches that a goroutine sees to.
+// matchSet is the matches that a goroutine sees to, each with its stage.
 type matchSet struct {
 	mu sync.Mutex
-	in map[string]bool
+	in map[stagedMatch]bool
+}
+
+type stagedMatch struct {
+	id    string
+	stage matchmaking.Stage
 }
 
 // enter reports whether the match was not there yet.
-func (s *matchSet) enter(id string) bool {
+func (s *matchSet) enter(m stagedMatch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.in == nil {
-		s.in = map[string]bool{}
+		s.in = map[stagedMatch]bool{}
 	}
-	was := s.in[id]
-	s.in[id] = true
+	was := s.in[m]
+	s.in[m] = true
 	return !was
 }
 
-func (s *matchSet) leave(id string) {
+func (s *matchSet) leave(m stagedMatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.in, id)
+	delete(s.in, m)
 }
 
 // carry sees to a match that is accepted, beside the caller.
@@ -51,20 +57,23 @@ func (m *matching) carry(ctx context.Context, id string, stage matchmaking.Stage
 	case matchmaking.StagePlacing:
 	case matchmaking.StageFilling:
 		settle = m.fill
+	case matchmaking.StageCancelling:
+		settle = m.cancel
 	default:
 		return
 	}
-	if !m.carried.enter(id) {
+	staged := stagedMatch{id, stage}
+	if !m.carried.enter(staged) {
 		return
 	}
 	m.working.Go(func() {
-		defer m.carried.leave(id)
+		defer m.carried.leave(staged)
 		for {
-			err := m.settle(ctx, id, settle)
+			err := m.settle(ctx, staged, settle)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
-			m.plane.cfg.Log.Warn("a match has no game session yet; trying again", "match", id, "err", err)
+			m.plane.cfg.Log.Warn("match not settled; trying again", "match", id, "err", err)
 			if !m.plane.pause(ctx, again) {
 				return
 			}
@@ -80,15 +89,16 @@ type game struct {
 	automatic     string // the backfill ticket that will follow; "": none
 }
 
-// settle finds the game session of a match and tells the machine. An error is one
-// that may pass.
-func (m *matching) settle(ctx context.Context, id string, find func(context.Context, *game) (matchmaking.Command, error)) error {
+// settle finds the game session of a match and tells the machine. A match that has left
+// the stage is left alone. An error is one that may pass.
+func (m *matching) settle(ctx context.Context, match stagedMatch, find func(context.Context, *game) (matchmaking.Command, error)) error {
 	g := &game{}
 	err := m.plane.ticketShard().Read(ctx, func(machine *region.Machine) {
-		var ok bool
-		if g.Match, ok = machine.Matchmaking().Match(id); !ok {
+		found, ok := machine.Matchmaking().Match(match.id)
+		if !ok || found.Stage != match.stage {
 			return
 		}
+		g.Match = found
 		for _, ticket := range g.Match.Tickets {
 			if t, ok := machine.Matchmaking().Ticket(ticket); ok {
 				g.tickets = append(g.tickets, t)
@@ -100,7 +110,7 @@ func (m *matching) settle(ctx context.Context, id string, find func(context.Cont
 		return err
 	}
 	var known bool
-	if g.configuration, known = m.configuration(g.Terms.Configuration); !known {
+	if g.configuration, known = m.configuration(g.Terms.Configuration); !known && g.Stage != matchmaking.StageCancelling {
 		m.insist(ctx, g.failed("The matchmaking configuration "+g.Terms.Configuration.Name+" was deleted."))
 		return nil
 	}
@@ -141,6 +151,37 @@ func (m *matching) place(ctx context.Context, g *game) (matchmaking.Command, err
 		return g.failed(fault.Of(err).Message), nil
 	}
 	return nil, err
+}
+
+// cancel cancels the placement of a match whose tickets have left it. If the placement
+// was fulfilled before, its game session is terminated: no ticket leads its players there.
+func (m *matching) cancel(ctx context.Context, g *game) (matchmaking.Command, error) {
+	p, err := m.plane.pastPlacement(ctx, g.ID)
+	if err == nil && p == nil {
+		p, err = askPlacement(ctx, m.plane, g.ID, placement.Cancel{Request: m.cancelled(g)})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.Status == placement.Fulfilled {
+		terminate := region.RoomCommand{Room: p.Session.Room, Command: fleet.TerminateGameSession{ID: p.Session.ID}}
+		_, err := ask[any](ctx, m.plane, terminate)
+		if err != nil && !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.InvalidGameSessionStatus) { // else it has ended
+			return nil, err
+		}
+	}
+	return matchmaking.PlacementTimedOut{Match: g.ID}, nil
+}
+
+// cancelled is the request of a placement that may not have been started.
+func (m *matching) cancelled(g *game) placement.Request {
+	r := placement.Request{ID: g.ID, Match: g.ID}
+	if g.configuration != nil {
+		if queue, ok := m.queueOf(g.configuration); ok {
+			r.Queue, r.QueueID = queue.Name, queue.ID
+		}
+	}
+	return r
 }
 
 // queueOf is the first queue of a configuration that exists in this Region.

@@ -7,9 +7,13 @@
 // proposes them, and the State takes a proposal only if every ticket of it is
 // SEARCHING still, in the round that the proposer saw.
 //
-// A ticket has one deadline, that of its request, and it counts while the ticket is
-// SEARCHING. A match that has begun may finish: its acceptance, its placement. When it
-// comes to nothing, a ticket whose time is over is TIMED_OUT instead of searching on.
+// A ticket has one deadline, that of its request, in every status: at that moment a
+// ticket in SEARCHING, REQUIRES_ACCEPTANCE or PLACING is TIMED_OUT. A match with such a
+// ticket is dropped, and its other tickets search again until their own deadlines. If it
+// was being placed, it stays in StageCancelling, without tickets, until its placement is
+// cancelled, so that no game session is left over. The exception is a match that fills a
+// game session: one command to a room decides about it, and the deadline counts again
+// when that command has failed.
 //
 // The State announces what the event feed shows in an outbox of its own, which
 // follows from the events and costs no bytes of the journal. Who publishes it says

@@ -75,7 +75,8 @@ type MatchAccepted struct {
 }
 
 // MatchDropped ends a match without a game. Of its tickets those in Ended end, all
-// others return to their pool.
+// others return to their pool. With Cancel the match stays in StageCancelling until a
+// second MatchDropped.
 type MatchDropped struct {
 	ID         string     `cbor:"1,keyasint"`
 	At         event.Time `cbor:"2,keyasint"`
@@ -83,6 +84,7 @@ type MatchDropped struct {
 	Reason     string     `cbor:"4,keyasint,omitempty"` // of tickets that search again
 	Message    string     `cbor:"5,keyasint,omitempty"`
 	Ended      []Ending   `cbor:"6,keyasint,omitempty"`
+	Cancel     bool       `cbor:"7,keyasint,omitempty"` // its placement is to be cancelled
 }
 
 // An Ending is how a ticket ends with its match.

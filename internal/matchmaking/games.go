@@ -38,22 +38,28 @@ func (s *State) finish(id string, stage Stage, c Connection, now event.Time) ([]
 	if !ok {
 		return nil, nil
 	}
+	if due := s.deadlineOf(m); due != 0 && due <= now {
+		return s.expired(m, now), nil // Expire has not come to it yet
+	}
 	events := []any{&MatchCompleted{ID: id, At: now, Connection: &c}}
 	return append(events, s.follow(m, &c, now)...), nil
 }
 
 // PlacementTimedOut says that the placement of a match has timed out or was
-// cancelled: its tickets search again.
+// cancelled: its tickets search again. A match in StageCancelling is over by that.
 type PlacementTimedOut struct {
 	Match string `cbor:"1,keyasint,omitzero"`
 }
 
 func (c PlacementTimedOut) decide(s *State, now event.Time) ([]any, error) {
-	m, ok := s.inStage(c.Match, StagePlacing)
-	if !ok {
-		return nil, nil
+	m, ok := s.matches.Get(c.Match)
+	switch {
+	case ok && m.Stage == StagePlacing:
+		return s.drop(m, MatchDropped{At: now, Reason: ReasonPlacement, Message: MessagePlacement}, spare), nil
+	case ok && m.Stage == StageCancelling:
+		return []any{&MatchDropped{ID: m.ID, At: now}}, nil
 	}
-	return s.drop(m, MatchDropped{At: now, Reason: ReasonPlacement, Message: MessagePlacement}, spare), nil
+	return nil, nil
 }
 
 func (PlacementTimedOut) answer(*State) any { return nil }

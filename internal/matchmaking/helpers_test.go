@@ -314,8 +314,14 @@ func check(s *State) error {
 		return err
 	}
 	s.matches.Scan(func(id string, m *Match) bool {
-		if m.Stage == StageAcceptance {
+		if at := s.deadlineOf(m); at != s.due[id] {
+			return fail("match %s in stage %d is due at %d, its timer is at %d", id, m.Stage, at, s.due[id])
+		}
+		if m.Stage == StageAcceptance || m.Stage == StagePlacing {
 			timers++
+		}
+		if (m.Stage == StageCancelling) != (len(m.Tickets) == 0) {
+			return fail("match %s in stage %d has %d tickets", id, m.Stage, len(m.Tickets))
 		}
 		if (m.Stage == StageAcceptance) != (m.AcceptBy != 0) || m.Stage == 0 {
 			return fail("match %s is in stage %d and has until %d", id, m.Stage, m.AcceptBy)

@@ -191,6 +191,9 @@ func (s *State) applyMatchDropped(e *MatchDropped) {
 	if e.Acceptance != "" {
 		s.announceAcceptance(m, e.Acceptance, e.At)
 	}
+	if e.Cancel {
+		s.storeMatch(&Match{ID: m.ID, Terms: m.Terms, Stage: StageCancelling})
+	}
 	for _, t := range s.ticketsOf(m) {
 		if i := slices.IndexFunc(e.Ended, func(how Ending) bool { return how.ID == t.ID }); i >= 0 {
 			s.end(t, m, e.Ended[i], e.At)

@@ -42,6 +42,7 @@ const (
 	MessageBroken      = "Another ticket of the proposed match was cancelled."
 	MessagePlacement   = "No game session could be placed for the match in time."
 	MessageBackfill    = "The game session to be backfilled takes no players any more."
+	MessageExpired     = "Another ticket of the match timed out."
 )
 
 // A Configuration is what a ticket and its match take from their matchmaking
@@ -142,6 +143,7 @@ const (
 	StageAcceptance Stage = iota + 1 // its players' answers
 	StagePlacing                     // a placement with its id
 	StageFilling                     // the game session that it is added to
+	StageCancelling                  // the end of its placement; its tickets have left it
 )
 
 // Terms are what the configuration says about a match when it is proposed.

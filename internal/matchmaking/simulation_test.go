@@ -222,6 +222,8 @@ func (s *simulation) outcome() Command {
 	}
 	where := Connection{GameSession: s.arena()}
 	switch n := s.rng.IntN(10); {
+	case m.Stage == StageCancelling && s.chance(70):
+		return PlacementTimedOut{m.ID}
 	case n == 0:
 		return SessionOver{s.arena()}
 	case n == 1:
@@ -288,7 +290,7 @@ func (s *simulation) pass(d time.Duration) error {
 	for rounds := 0; ; rounds++ {
 		at := s.state.Deadline()
 		if at == 0 || at > s.now {
-			return s.happened(nil)
+			return errors.Join(s.happened(nil), s.nobodyIsLate())
 		}
 		if rounds > 100 {
 			return fmt.Errorf("deadline %d stays before %d", at, s.now)
@@ -303,6 +305,18 @@ func (s *simulation) pass(d time.Duration) error {
 			return err
 		}
 	}
+}
+
+// nobodyIsLate: no ticket outlives its deadline, unless its match fills a game session.
+func (s *simulation) nobodyIsLate() (err error) {
+	s.state.tickets.Scan(func(id string, t *Ticket) bool {
+		m, ok := s.state.Match(t.Match)
+		if !t.Over() && t.Deadline <= s.now && !(ok && m.Stage == StageFilling) {
+			err = fmt.Errorf("ticket %s is %s at %d and had time until %d", id, t.Status, s.now, t.Deadline)
+		}
+		return err == nil
+	})
+	return err
 }
 
 // happened writes events down and checks everything that must hold between two steps.
@@ -327,7 +341,9 @@ func (s *simulation) matchesEndOnce(events []any) error {
 			}
 			s.over[e.ID] = false
 		case *MatchDropped:
-			id = e.ID
+			if !e.Cancel { // else its placement is yet to end
+				id = e.ID
+			}
 		case *MatchCompleted:
 			id = e.ID
 		}

@@ -30,6 +30,7 @@ type live struct {
 	sessions map[string]string     // the active backfill ticket of a game session, by its ARN
 	over     *btree.BTreeG[moment] // tickets that are over, by their end
 	timers   *btree.BTreeG[timer]
+	due      map[string]event.Time // of the matches that have a timer
 }
 
 // A moment orders tickets by a time, then by id.
@@ -55,6 +56,7 @@ func New() *State {
 			sessions: map[string]string{},
 			over:     btree.NewBTreeGOptions(moment.before, options),
 			timers:   btree.NewBTreeGOptions(timer.before, options),
+			due:      map[string]event.Time{},
 		},
 	}
 }
@@ -201,23 +203,26 @@ func (s *State) leave(t *Ticket) {
 
 // storeMatch keeps a match, a new one or the next state of one.
 func (s *State) storeMatch(m *Match) {
-	old, _ := s.matches.Set(m.ID, m)
-	s.unschedule(old)
-	if m.Stage == StageAcceptance {
-		s.timers.Set(timer{m.AcceptBy, true, m.ID})
-	}
+	s.matches.Set(m.ID, m)
+	s.schedule(m.ID, s.deadlineOf(m))
 }
 
 // removeMatch removes a match and returns it.
 func (s *State) removeMatch(id string) (*Match, bool) {
 	m, ok := s.matches.Delete(id)
-	s.unschedule(m)
+	s.schedule(id, 0)
 	return m, ok
 }
 
-func (s *State) unschedule(m *Match) {
-	if m != nil && m.Stage == StageAcceptance {
-		s.timers.Delete(timer{m.AcceptBy, true, m.ID})
+// schedule sets the timer of a match; 0: it has none.
+func (s *State) schedule(id string, at event.Time) {
+	if old, ok := s.due[id]; ok {
+		s.timers.Delete(timer{old, true, id})
+		delete(s.due, id)
+	}
+	if at != 0 {
+		s.timers.Set(timer{at, true, id})
+		s.due[id] = at
 	}
 }
 

@@ -2,9 +2,8 @@ package matchmaking
 
 import "github.com/muster-gg/muster/internal/event"
 
-// A timer is the deadline of a ticket that is SEARCHING, or of a match whose players
-// are asked. In any other state neither has one: a ticket outlives its deadline
-// until its match has come to something, and is then TIMED_OUT if it would search on.
+// A timer is the deadline of a ticket that is SEARCHING, or of a match: that of its
+// acceptance, or the first one of its tickets. See deadlineOf.
 type timer struct {
 	at    event.Time
 	match bool
@@ -103,8 +102,40 @@ func (s *State) Expire(now event.Time) (all []any) {
 func (s *State) expire(due timer, now event.Time) []any {
 	if due.match {
 		m, _ := s.matches.Get(due.id)
-		return s.unaccepted(m, TimedOutAcceptance, now)
+		if m.AcceptBy == due.at {
+			return s.unaccepted(m, TimedOutAcceptance, now)
+		}
+		return s.expired(m, now)
 	}
 	t, _ := s.tickets.Get(due.id)
 	return append([]any{ended(t, timedOut, now)}, s.reissue(t, now)...)
+}
+
+// deadlineOf is when a match ends by itself; 0: never. An acceptance that ends at the
+// deadline of a ticket ends first. A match that fills a game session has no deadline:
+// its players may be in that game session already.
+func (s *State) deadlineOf(m *Match) (first event.Time) {
+	switch m.Stage {
+	case StageAcceptance:
+		first = m.AcceptBy
+	case StagePlacing:
+	default:
+		return 0
+	}
+	for _, id := range m.Tickets {
+		if t, ok := s.tickets.Get(id); ok && (first == 0 || t.Deadline < first) {
+			first = t.Deadline
+		}
+	}
+	return first
+}
+
+// expired gives the events that drop a match at the deadline of a ticket, which is
+// TIMED_OUT. Whoever places the match has to cancel its placement.
+func (s *State) expired(m *Match, now event.Time) []any {
+	e := MatchDropped{At: now, Reason: ReasonAcceptance, Message: MessageExpired}
+	if m.Stage == StagePlacing {
+		e.Reason, e.Cancel = ReasonPlacement, true
+	}
+	return s.drop(m, e, spare)
 }

@@ -82,7 +82,7 @@ var transitions = []struct {
 	{"other stopped", handle(Stop{"t2"}), [9]string{"!", "SEARCHING", "SEARCHING", "!", "!", "!", "!", "!", "!"}},
 	{"other rejects", handle(Accept{"t2", []string{"p2"}, false}), [9]string{"!", "!", "CANCELLED", "!", "!", "!", "!", "!", "!"}},
 	{"30 seconds", func(w *world) { w.wait(30 * time.Second) }, [9]string{"=", "=", "CANCELLED", "=", "=", "=", "=", "=", "="}},
-	{"60 seconds", func(w *world) { w.wait(60 * time.Second) }, [9]string{"=", "TIMED_OUT", "CANCELLED", "=", "=", "=", "=", "=", "="}},
+	{"60 seconds", func(w *world) { w.wait(60 * time.Second) }, [9]string{"=", "TIMED_OUT", "CANCELLED", "TIMED_OUT", "=", "=", "=", "=", "="}},
 }
 
 func handle(c Command) func(*world) {

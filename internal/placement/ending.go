@@ -45,6 +45,28 @@ func (c Fail) decide(s *State, now event.Time) ([]any, error) {
 
 func (c Fail) answer(s *State) any { return s.shown(c.ID) }
 
+// Cancel ends the PENDING placement of a match that wants no game session any more:
+// CANCELLED. A running attempt is given up: the caller ends its game session. One that
+// is over stays as it is. If there is none with the id, it is made and CANCELLED: a
+// Start for the match that arrives later finds it.
+type Cancel struct {
+	Request Request `cbor:"1,keyasint"` // ID, Match, and what is known of the queue
+}
+
+func (c Cancel) decide(s *State, now event.Time) ([]any, error) {
+	p, ok := s.placements.Get(c.Request.ID)
+	switch {
+	case !ok:
+		p = &Placement{Request: c.Request}
+		return []any{&PlacementStarted{Request: c.Request, At: now, Deadline: now}, p.ended(now, Cancelled, "")}, nil
+	case p.Over():
+		return nil, nil
+	}
+	return []any{p.ended(now, Cancelled, "")}, nil
+}
+
+func (c Cancel) answer(s *State) any { return s.shown(c.Request.ID) }
+
 // ended is the event that ends the placement without a game session.
 func (p *Placement) ended(now event.Time, status Status, reason string) *PlacementEnded {
 	return &PlacementEnded{ID: p.ID, At: now, Status: status, Reason: reason}

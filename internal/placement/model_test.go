@@ -45,7 +45,7 @@ func (m *model) apply(e any) error {
 		}
 		return m.end(e.ID, Fulfilled)
 	case *PlacementEnded:
-		if l := m.lives[e.ID]; l != nil && l.running && e.Status != Failed {
+		if l := m.lives[e.ID]; l != nil && l.running && e.Status == TimedOut {
 			return fmt.Errorf("placement %s is %s and an attempt runs", e.ID, e.Status)
 		}
 		return m.end(e.ID, e.Status)

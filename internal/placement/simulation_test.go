@@ -273,8 +273,10 @@ func (s *simulation) command() Command {
 		return Fulfil{id, number, Session{Room: s.room(), ID: SessionID(id, number), Port: 7777}}
 	case n < 78:
 		return Stop{id}
-	case n < 82:
+	case n < 80:
 		return Fail{id, "its queue was deleted"}
+	case n < 82:
+		return Cancel{Request{ID: id, Queue: "harbor", Match: id}}
 	case n < 91:
 		return s.forget(id)
 	default:

@@ -85,6 +85,7 @@ var transitionCommands = []struct {
 	{"Fulfil 2", Fulfil{"place-1", 2, session("place-1-2")}},
 	{"Stop", Stop{"place-1"}},
 	{"Fail", Fail{"place-1", "its queue was deleted"}},
+	{"Cancel", Cancel{Request{ID: "place-1", Queue: "harbor", Match: "match-1"}}},
 	{"Forget", Forget{[]string{"place-1"}}},
 	{"Trim", Trim{1}},
 }

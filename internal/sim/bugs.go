@@ -9,6 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
 )
@@ -49,6 +50,7 @@ var bugs = []bug{
 	{name: "a repetition is not recognised", handle: repeats},
 	{name: "a reservation is carried out twice", handle: reservesTwice, says: "is there already"},
 	{name: "an answer says more than is stored", handle: promisesTooMuch},
+	{name: "a placement is not cancelled", handle: cancelsNothing},
 }
 
 func bugNamed(name string) *bug {
@@ -250,6 +252,16 @@ func reservesTwice(m *region.Machine, now time.Time, c region.Command) ([]event.
 		e.Players = append(e.Players, fleet.Seat{ID: p.ID, PlayerID: p.PlayerID})
 	}
 	return decideAnyway(m, room.Room, e), answer, nil
+}
+
+// cancelsNothing answers that a placement is CANCELLED, and lets it go on.
+func cancelsNothing(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error) {
+	if p, ok := c.(region.PlacementCommand); ok {
+		if cancel, ok := p.Command.(placement.Cancel); ok {
+			return nil, &placement.Placement{Request: cancel.Request, Status: placement.Cancelled}, nil
+		}
+	}
+	return m.Handle(now, c)
 }
 
 // promisesTooMuch answers that a game session is ACTIVE before it is.

@@ -79,6 +79,9 @@ func (w *world) checkOutcomes(m *region.Machine) {
 		if match.Stage == matchmaking.StageFilling {
 			w.fail("match %s fills nothing: %s", match.ID, described{match})
 		}
+		if match.Stage == matchmaking.StageCancelling {
+			w.fail("the placement of match %s is not cancelled", match.ID)
+		}
 		p, ok := w.placement(match.ID)
 		if match.Stage == matchmaking.StagePlacing && (!ok || p.Over()) {
 			w.fail("match %s has heard of no game session: %s, its placement is %s", match.ID, described{match}, described{p})

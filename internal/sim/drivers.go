@@ -386,17 +386,24 @@ func (w *world) match() {
 }
 
 func (w *world) matchHappened(body any) {
-	if e, ok := body.(*matchmaking.MatchAccepted); ok {
+	switch e := body.(type) {
+	case *matchmaking.MatchAccepted:
+		w.carry(e.ID)
+	case *matchmaking.MatchDropped:
 		w.carry(e.ID)
 	}
 }
 
-// carry has a match placed that was accepted, or filled in.
+// carry has a match placed that was accepted, or filled in, and the placement
+// cancelled of one whose tickets have left it.
 func (w *world) carry(id string) {
 	m, ok := w.tickets().Match(id)
 	switch {
 	case ok && m.Stage == matchmaking.StageFilling:
 		w.fill(m)
+		return
+	case ok && m.Stage == matchmaking.StageCancelling:
+		w.cancelPlacement(id)
 		return
 	case !ok || m.Stage != matchmaking.StagePlacing:
 		return
@@ -413,6 +420,34 @@ func (w *world) carry(id string) {
 		}
 	}
 	w.startPlacement(r, 1000)
+}
+
+// cancelPlacement ends the placement of a match, or its game session, and then the
+// match. What fails the next sweep does again.
+func (w *world) cancelPlacement(id string) {
+	over := func() { w.askTickets(matchmaking.PlacementTimedOut{Match: id}, true, nil) }
+	cancelled := func(p *placement.Placement) {
+		if p.Status != placement.Fulfilled {
+			over()
+			return
+		}
+		w.seen["placement fulfilled too late"]++
+		w.askRoom(p.Session.Room, fleet.TerminateGameSession{ID: p.Session.ID}, true, func(_ any, err error) {
+			if !undecided(err) {
+				over()
+			}
+		})
+	}
+	if p, ok := w.past.placements[id]; ok {
+		cancelled(p)
+		return
+	}
+	w.askPlacement(id, placement.Cancel{Request: placement.Request{ID: id, Match: id, Queue: "harbor"}}, func(answer any, err error) {
+		if p, ok := answer.(*placement.Placement); ok && err == nil {
+			w.seen["placement cancelled"]++
+			cancelled(p)
+		}
+	})
 }
 
 // fill lets the new players of a match into the game session that it fills.
@@ -466,6 +501,9 @@ func (w *world) endBackfills() {
 	}
 	w.tickets().Open(func(t *matchmaking.Ticket) bool { look(t); return true })
 	w.tickets().Matches(func(m *matchmaking.Match) bool {
+		if m.Backfill == "" {
+			return true
+		}
 		if t, ok := w.tickets().Ticket(m.Tickets[0]); ok {
 			look(t)
 		}

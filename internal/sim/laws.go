@@ -233,6 +233,24 @@ func timeoutLaw(g fleet.GameSession, e *fleet.PlayersTimedOut) string {
 	return ""
 }
 
+// leftOver: a match that ends without a game leaves no placement that goes on, and no
+// game session.
+func (w *world) leftOver(match string) string {
+	p, ok := w.placement(match)
+	switch {
+	case !ok || !p.Over():
+		return sprintf("left over is %s", described{p})
+	case p.Session == nil:
+		return ""
+	}
+	r, ok := w.shards[w.shardOf(p.Session.Room)].mirror.machine.Room(p.Session.Room)
+	if !ok {
+		return ""
+	}
+	g, ok := r.GameSession(p.Session.ID)
+	return unless(!ok || g.Status == fleet.Terminating || g.Over(), "left over is %s", described{g})
+}
+
 // forgetSessions keeps what the history would, and holds it to being over.
 func (w *world) forgetSessions(r *fleet.Room, e *fleet.GameSessionsForgotten) string {
 	for _, ordinal := range e.Ordinals {
@@ -325,12 +343,20 @@ func (w *world) ticketLaw(s *matchmaking.State, e any) string {
 		m, ok := match(e.ID)
 		return unless(ok && (m.Stage == matchmaking.StageAcceptance || m.Stage == 0), "the match is in stage %d", m.Stage)
 	case *matchmaking.MatchDropped:
-		_, ok := match(e.ID)
+		m, ok := match(e.ID)
 		w.past.matches[e.ID] = true
+		if placed := m.Stage == matchmaking.StagePlacing || m.Stage == matchmaking.StageCancelling; placed && !e.Cancel {
+			return w.leftOver(e.ID)
+		}
 		return unless(ok, "there is no such match")
 	case *matchmaking.MatchCompleted:
-		_, ok := match(e.ID)
+		m, ok := match(e.ID)
 		w.past.matches[e.ID] = true
+		for _, id := range m.Tickets {
+			if t := ticket(id); m.Stage == matchmaking.StagePlacing && t.Deadline <= e.At {
+				return fmt.Sprintf("ticket %s had time until %d", id, t.Deadline)
+			}
+		}
 		return unless(ok, "there is no such match")
 	case *matchmaking.TicketsForgotten:
 		for _, id := range e.IDs {

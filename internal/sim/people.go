@@ -184,6 +184,9 @@ func (w *world) stopPlacement() {
 func (w *world) startTicket() {
 	id := w.id("ticket")
 	c := matchmaking.Start{ID: id, Configuration: ladder, Timeout: int32(10 + w.rng.IntN(200)), Call: "call-" + id}
+	if w.chance(15) { // shorter than many placements take
+		c.Timeout = int32(1 + w.rng.IntN(15))
+	}
 	for range 1 + w.rng.IntN(2) {
 		c.Players = append(c.Players, matchmaking.Player{ID: sprintf("seeker-%d", w.rng.IntN(25))})
 	}
