@@ -112,6 +112,13 @@ func TestMatchExplain(t *testing.T) {
 			"rejections":[{"rule":"Near","candidates":2,"example":"t-2: distance 51, at most 50"},{"rule":"","candidates":1}],
 			"nextExpansion":{"inSeconds":7.5,"changes":[{"target":"rules[Near].maxDistance","from":"50","to":"150"}],"admits":1}}`,
 		"/v1/tickets/t-2/explain": `{"ticketId":"t-2","ageSeconds":1,"poolSize":1,"unmatchable":"player p has no value for arena, which has no default","rejections":[]}`,
+		"/v1/tickets/t-3/explain": `{"ticketId":"t-3","status":"REQUIRES_ACCEPTANCE","ageSeconds":4,"timeoutInSeconds":56,
+			"match":{"matchId":"m-1","tickets":["t-3","t-4"],"acceptanceTimeoutInSeconds":25.5,"accepted":["p3"],"unanswered":["p4","p5"]}}`,
+		"/v1/tickets/t-5/explain": `{"ticketId":"t-5","status":"PLACING","ageSeconds":4,"timeoutInSeconds":56,"match":{"matchId":"m-2","tickets":["t-5"]},
+			"placement":{"placementId":"m-2","gameSessionQueueName":"games","status":"PENDING","candidates":[{"fleetId":"fleet-2","location":"custom-b","dropped":"not in AllowedLocations"}],
+			"steps":[{"kind":"REFUSED","fleetId":"fleet-1","location":"custom-a","text":"no process is free"}],"waiting":{"lines":[{"fleetId":"fleet-1","location":"custom-a","position":2,"length":3}]}}}`,
+		"/v1/tickets/t-6/explain": `{"ticketId":"t-6","status":"SEARCHING","ageSeconds":1,"poolSize":9,"largestMatch":4,"missing":"rule FairTeams does not hold: distance 51, at most 50","candidates":8,
+			"rejections":[],"failures":[{"rule":"FairTeams","matches":120,"example":"distance 51, at most 50"}]}`,
 		"/v1/tickets/odd/explain": `<html>`,
 	}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -143,6 +150,14 @@ func TestMatchExplain(t *testing.T) {
 		}},
 		{[]string{"t-1", "--json"}, exitOK, []string{`"poolSize":3`}},
 		{[]string{"t-2"}, exitOK, []string{"no match can ever have it: player p has no value for arena"}},
+		{[]string{"t-3"}, exitOK, []string{
+			"ticket t-3 is REQUIRES_ACCEPTANCE after 4.0 s; it times out in 56.0 s", "match m-1 of 2 tickets: t-3, t-4", "accepted by p3", "no answer from p4, p5 for 25.5 s more",
+		}},
+		{[]string{"t-5"}, exitOK, []string{
+			"ticket t-5 is PLACING", "match m-2 of 1 ticket: t-5", "its placement in the queue games is PENDING", "left out fleet-2 custom-b not in AllowedLocations",
+			"REFUSED fleet-1 custom-a no process is free", "in line fleet-1 custom-a 2 of 3",
+		}},
+		{[]string{"t-6"}, exitOK, []string{"of the larger matches tried with it 120 turned away by FairTeams distance 51, at most 50"}},
 		{[]string{"t-9"}, exitFailure, []string{"NotFoundException: Ticket t-9 does not exist."}},
 		{[]string{"odd"}, exitFailure, []string{"the service answered 502 Bad Gateway"}},
 	} {

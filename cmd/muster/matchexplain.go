@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/matcher"
 )
 
@@ -20,10 +22,11 @@ func (a *app) matchExplainCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "explain TICKET",
-		Short: "Ask a running service why a ticket waits",
-		Long: `Ask a running service why a matchmaking ticket waits: how large a match was found
-with it and what that lacks, which rules turned the other tickets away, and what the
-next step of an expansion changes.
+		Short: "Ask a running service what a ticket waits for",
+		Long: `Ask a running service what a matchmaking ticket waits for. While it is SEARCHING: how
+large a match was found with it and what that lacks, which rules turned away other
+tickets and larger matches, and what the next step of an expansion changes. In
+REQUIRES_ACCEPTANCE: who has yet to answer. In PLACING: the placement of its match.
 
 Endpoint and credentials are those of the AWS CLI's environment: AWS_ENDPOINT_URL,
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION; "muster dev" writes them to a
@@ -40,7 +43,7 @@ file to source.`,
 				_, err := a.stdout.Write(body)
 				return err
 			}
-			var explanation matcher.Explanation
+			var explanation control.TicketExplanation
 			if err := json.Unmarshal(body, &explanation); err != nil {
 				return fmt.Errorf("the answer cannot be read: %w", err)
 			}
@@ -78,12 +81,29 @@ func refusal(status string, body []byte) error {
 }
 
 // writeExplanation writes it for people.
-func writeExplanation(to io.Writer, e *matcher.Explanation) error {
+func writeExplanation(to io.Writer, x *control.TicketExplanation) error {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "ticket %s has waited for %.1f s, in a pool of %s\n", e.Ticket, e.AgeSeconds, counted(e.Pool, "ticket"))
+	switch {
+	case x.Explanation != nil:
+		fmt.Fprintf(t, "ticket %s has waited for %.1f s, in a pool of %s\n", x.Ticket, x.AgeSeconds, counted(x.Pool, "ticket"))
+		writeSearch(t, x.Explanation)
+	default:
+		fmt.Fprintf(t, "ticket %s is %s after %.1f s; it times out in %.1f s\n", x.Ticket, x.Status, x.AgeSeconds, x.TimeoutSeconds)
+		if x.Match != nil {
+			writeMatch(t, x.Match)
+		}
+		if x.Placement != nil {
+			writePlacement(t, x.Placement)
+		}
+	}
+	return t.Flush()
+}
+
+// writeSearch writes why no match was found.
+func writeSearch(t io.Writer, e *matcher.Explanation) {
 	if e.Unmatchable != "" {
 		fmt.Fprintf(t, "\nno match can ever have it: %s\n", e.Unmatchable)
-		return t.Flush()
+		return
 	}
 	fmt.Fprintf(t, "the largest match found with it has %s", counted(e.Largest, "player"))
 	if e.Missing != "" {
@@ -93,11 +113,49 @@ func writeExplanation(to io.Writer, e *matcher.Explanation) error {
 	for _, r := range e.Rejections {
 		fmt.Fprintf(t, "  %d\tturned away by\t%s\t%s\n", r.Candidates, cmp.Or(r.Rule, "the sizes of the teams"), r.Example)
 	}
+	if len(e.Failures) > 0 {
+		fmt.Fprint(t, "\nof the larger matches tried with it\n")
+	}
+	for _, f := range e.Failures {
+		fmt.Fprintf(t, "  %d\tturned away by\t%s\t%s\n", f.Matches, f.Rule, f.Example)
+	}
 	if e.Next != nil {
 		fmt.Fprintf(t, "\nin %.1f s, which admits %s\n", e.Next.Seconds, counted(e.Next.Admits, "more candidate"))
 		for _, c := range e.Next.Changes {
 			fmt.Fprintf(t, "  %s\tfrom %s to %s\n", c.Target, cmp.Or(c.From, "none"), c.To)
 		}
 	}
-	return t.Flush()
+}
+
+// writeMatch writes the match that a ticket is in.
+func writeMatch(t io.Writer, m *control.MatchExplanation) {
+	fmt.Fprintf(t, "\nmatch %s of %s: %s\n", m.ID, counted(len(m.Tickets), "ticket"), strings.Join(m.Tickets, ", "))
+	if m.GameSessionArn != "" {
+		fmt.Fprintf(t, "  fills\t%s\n", m.GameSessionArn)
+	}
+	if len(m.Accepted) > 0 {
+		fmt.Fprintf(t, "  accepted by\t%s\n", strings.Join(m.Accepted, ", "))
+	}
+	if len(m.Unanswered) > 0 {
+		fmt.Fprintf(t, "  no answer from\t%s\tfor %.1f s more\n", strings.Join(m.Unanswered, ", "), m.AcceptanceSeconds)
+	}
+}
+
+// writePlacement writes what became of a placement.
+func writePlacement(t io.Writer, p *control.PlacementTrail) {
+	fmt.Fprintf(t, "\nits placement in the queue %s is %s\n", p.Queue, p.Status)
+	for _, c := range p.Candidates {
+		if c.Dropped != "" {
+			fmt.Fprintf(t, "  left out\t%s %s\t%s\n", c.FleetID, c.Location, c.Dropped)
+		}
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(t, "  %s\t%s %s\t%s\n", s.Kind, s.FleetID, s.Location, s.Text)
+	}
+	if p.Waiting == nil {
+		return
+	}
+	for _, l := range p.Waiting.Lines {
+		fmt.Fprintf(t, "  in line\t%s %s\t%d of %d\n", l.FleetID, l.Location, l.Position, l.Length)
+	}
 }

@@ -206,10 +206,15 @@ func (p *Plane) Answer(ctx context.Context, question []byte) (answer []byte, ok 
 		return nil, false
 	}
 	var a explanationAnswer
-	var err error
-	if a.Explanation, err = p.ExplainTicket(ctx, string(question)); err != nil {
+	x, err := p.ExplainTicket(ctx, string(question))
+	if err == nil && x.Explanation == nil {
+		err = justMatched(x.Ticket)
+	}
+	if err != nil {
 		f := fault.Of(err)
 		a.Fault, a.Message = f.Kind, f.Message
+	} else {
+		a.Explanation = *x.Explanation
 	}
 	answer, err = json.Marshal(a)
 	return answer, err == nil

@@ -19,7 +19,6 @@ import (
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/ruleset"
-	"github.com/muster-gg/muster/internal/wire"
 )
 
 // afterPanic is how long a configuration whose matching panicked rests. The tickets
@@ -400,9 +399,14 @@ func (k *matchmaker) explainAll() {
 		if ok {
 			q.answer <- explained{explanation: e}
 		} else {
-			q.answer <- explained{err: fault.New(fault.InvalidRequest, "Matchmaking ticket %s has just been matched", q.ticket)}
+			q.answer <- explained{err: justMatched(q.ticket)}
 		}
 	}
+}
+
+// justMatched says that a ticket has left its pool since it was looked at.
+func justMatched(ticket string) error {
+	return fault.New(fault.InvalidRequest, "Matchmaking ticket %s has just been matched", ticket)
 }
 
 // pass hands a question to the matchmaker of its configuration.
@@ -412,39 +416,6 @@ func (m *matching) pass(q question) {
 		return
 	}
 	q.answer <- explained{err: fault.New(fault.InvalidRequest, "The configuration of matchmaking ticket %s is gone", q.ticket)}
-}
-
-// ExplainTicket says why a ticket waits. InvalidRequestException: it does not.
-func (p *Plane) ExplainTicket(ctx context.Context, id string) (matcher.Explanation, error) {
-	if err := wire.OpDescribeMatchmaking.Check(&wire.DescribeMatchmakingInput{TicketIds: []string{id}}); err != nil {
-		return matcher.Explanation{}, err
-	}
-	found, err := p.findTickets(ctx, []string{id})
-	if err != nil {
-		return matcher.Explanation{}, err
-	}
-	t := found[0].ticket
-	switch {
-	case t == nil:
-		return matcher.Explanation{}, ticketNotFound(id)
-	case t.Status != matchmaking.Searching:
-		return matcher.Explanation{}, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is %s; only one that is SEARCHING waits for a match", id, t.Status)
-	}
-	ended := p.leader.ended()
-	if ended == nil {
-		return p.explainElsewhere(ctx, id)
-	}
-	// In the inbox the question stands behind the fact that the ticket searches.
-	q := question{ticket: id, configuration: t.Configuration.ID, answer: make(chan explained, 1)}
-	p.matching.inbox.put(q)
-	select {
-	case a := <-q.answer:
-		return a.explanation, a.err
-	case <-ended:
-		return matcher.Explanation{}, fault.New(fault.ServiceUnavailable, "Matchmaking is changing hands. Try again.")
-	case <-ctx.Done():
-		return matcher.Explanation{}, ctx.Err()
-	}
 }
 
 // ruleSets are the rule sets that are in use, read and checked.

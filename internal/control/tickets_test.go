@@ -1,7 +1,10 @@
 package control
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -217,4 +220,37 @@ func TestExplainTicket(t *testing.T) {
 	}
 	_, err = a.ExplainTicket(a.ctx, "none")
 	wantKind(t, "no ticket", err, fault.NotFound)
+}
+
+// A ticket that is asked to accept, or that is being placed, is explained by its match
+// and the placement behind it.
+func TestExplainTicketInMatch(t *testing.T) {
+	a := careful(t, 0)
+	a.must("UpdateGameSessionQueue", object{"Name": "games", "Destinations": []object{}})
+	a.seek("careful", "t1", "p1")
+	a.elapse(20 * time.Second)
+	a.seek("careful", "t2", "p2")
+	a.becomes("REQUIRES_ACCEPTANCE", "t1", "t2")
+	a.answer("t1", "ACCEPT", "p1")
+	e, err := a.ExplainTicket(a.ctx, "t1")
+	if err != nil || e.Status != matchmaking.RequiresAcceptance || e.Explanation != nil || e.AgeSeconds != 20 || e.TimeoutSeconds != 40 {
+		t.Fatalf("the explanation is %+v, %v", e, err)
+	}
+	if m := e.Match; m == nil || !slices.Equal(m.Accepted, []string{"p1"}) || !slices.Equal(m.Unanswered, []string{"p2"}) || m.AcceptanceSeconds != 30 {
+		t.Errorf("the match is %+v", m)
+	}
+	a.answer("t2", "ACCEPT", "p2")
+	a.becomes("PLACING", "t1", "t2")
+	a.placed("t1")
+	e, err = a.ExplainTicket(a.ctx, "t2")
+	if err != nil || e.Status != matchmaking.Placing || e.Match == nil || !slices.Contains(e.Match.Tickets, "t1") {
+		t.Fatalf("the explanation is %+v, %v", e, err)
+	}
+	if p := e.Placement; p == nil || p.Match != e.Match.ID || p.Steps[0].Text != "the queue has no destinations" {
+		t.Errorf("the placement is %+v", p)
+	}
+	shown, err := json.Marshal(e)
+	if err != nil || bytes.Contains(shown, []byte("poolSize")) || !bytes.Contains(shown, []byte(`"placementId"`)) {
+		t.Errorf("it is shown as %s, %v", shown, err)
+	}
 }

@@ -147,16 +147,25 @@ func (l *level) twinOfAll() bool {
 // largest finds the largest partial match with the ticket, at the levels at which it can be.
 func (p *Pool) largest(e *entry, x *Explanation) {
 	h := &p.hunt
-	h.partial, h.lacks = 0, ""
+	h.partial, h.lacks, h.failures = 0, "", nil
 	for l := range p.levels {
 		if l == e.level || p.ages[l] > 0 && (l > e.level) == p.set.Algorithm.OldestAge {
 			h.explore(e, l)
 		}
 	}
 	h.partial, x.Largest, x.Missing = -1, max(h.partial, e.players()), h.lacks
+	x.Failures = h.failures
+	slices.SortStableFunc(x.Failures, func(a, b Failure) int {
+		return cmp.Or(cmp.Compare(b.Matches, a.Matches), cmp.Compare(a.Rule, b.Rule))
+	})
 }
 
-// explore makes the one pass, and keeps what the largest partial match lacks.
+// depthExplained is how many tickets Explain tries in matches, at each level, besides the
+// one pass.
+const depthExplained = 5_000
+
+// explore makes the one pass and then a short search in depth. It keeps what the largest
+// partial match lacks, and what rules turned away.
 func (h *hunt) explore(key *entry, l int) {
 	level := h.pool.levels[l]
 	if !key.alone.has(l) || !level.room(key) {
@@ -167,22 +176,45 @@ func (h *hunt) explore(key *entry, l int) {
 	h.order(level, key)
 	h.once, h.left = true, math.MaxInt
 	h.pass(nil, key, level, h.candidates)
-	if key.ticket.Backfill || !h.gatherBackfills(key, l) {
-		return
+	if !key.ticket.Backfill && h.gatherBackfills(key, l) {
+		for _, b := range h.openings {
+			h.left = math.MaxInt
+			h.pass(b.entry, key, level, h.candidates)
+		}
 	}
-	for _, b := range h.openings {
-		h.left = math.MaxInt
-		h.pass(b.entry, key, level, h.candidates)
+	h.once, h.left = false, depthExplained
+	h.classify()
+	h.pass(nil, key, level, h.candidates)
+}
+
+// note keeps a partial match that is larger than those before, and counts what a rule
+// turned away. Two tickets that a rule keeps apart are among the rejections, and what the
+// one pass tries the search in depth tries again.
+func (h *hunt) note(veto int, good bool) {
+	t := h.pool.trial
+	switch {
+	case h.once:
+	case veto >= 0 && len(t.tickets) > 2:
+		h.failed(veto)
+	case veto < 0 && !good && t.complete():
+		for _, rule := range t.open {
+			h.failed(rule)
+		}
+	}
+	if veto < 0 && t.players > h.partial {
+		h.partial, h.lacks = t.players, t.lacks(good)
 	}
 }
 
-// note keeps a partial match that is larger than those before.
-func (h *hunt) note(good bool) {
-	t := h.pool.trial
-	if t.players <= h.partial {
-		return
+// failed counts the trial as turned away by a rule.
+func (h *hunt) failed(rule int) {
+	name := h.pool.set.Rules[rule].Name
+	i := slices.IndexFunc(h.failures, func(f Failure) bool { return f.Rule == name })
+	if i < 0 {
+		i = len(h.failures)
+		h.failures = append(h.failures, Failure{Rule: name, Example: h.pool.trial.figures(rule)})
 	}
-	h.partial, h.lacks = t.players, t.lacks(good)
+	h.failures[i].Matches++
 }
 
 // lacks says why a trial is no match yet.

@@ -27,8 +27,9 @@ type hunt struct {
 	cut   bool // not everything was tried
 	once  bool // one pass, without going back
 
-	partial int    // players of the largest partial match; -1: nobody wants to know
-	lacks   string // what that lacks
+	partial  int       // players of the largest partial match; -1: nobody wants to know
+	lacks    string    // what that lacks
+	failures []Failure // by rules, of matches that were tried meanwhile
 
 	found    []spot
 	openings []candidate // backfill tickets that can go with the key
@@ -445,10 +446,10 @@ func (h *hunt) place(e *entry, candidates []candidate, at int) (over bool) {
 		h.left--
 		t.add(e, team)
 		veto, good := t.judge()
+		if h.partial >= 0 {
+			h.note(veto, good)
+		}
 		if veto < 0 {
-			if h.partial >= 0 {
-				h.note(good)
-			}
 			if t.complete() {
 				h.keep(good)
 			}

@@ -218,6 +218,7 @@ type Explanation struct {
 	Missing     string        `json:"missing,omitempty"`     // what that match lacks: "team north has 0 of at least 1 players"
 	Candidates  int           `json:"candidates"`            // tickets that were tried beside it
 	Rejections  []Rejection   `json:"rejections"`            // by rule, most first; of the candidates that were tried alone beside it
+	Failures    []Failure     `json:"failures,omitempty"`    // by rule, most first; of the larger matches that were tried with it
 	Next        *Expansion    `json:"nextExpansion,omitempty"`
 }
 
@@ -226,6 +227,14 @@ type Rejection struct {
 	Rule       string `json:"rule"` // "" for the sizes of the teams
 	Candidates int    `json:"candidates"`
 	Example    string `json:"example,omitempty"` // a ticket that was turned away, with the figures: "t-9: distance 51, at most 50"
+}
+
+// A Failure is how many matches a rule turned away that had all their players, or more
+// than two tickets. Not for large matches.
+type Failure struct {
+	Rule    string `json:"rule"`
+	Matches int    `json:"matches"`
+	Example string `json:"example,omitempty"` // the figures of one of them: "distance 51, at most 50"
 }
 
 // An Expansion is the next step of the rule set that concerns this ticket.

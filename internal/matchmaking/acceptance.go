@@ -100,6 +100,23 @@ func (t *Ticket) accepts(m *Match) bool {
 	})
 }
 
+// Answers lists the players of a match who have accepted, and those who are yet to
+// answer. Players of a backfill ticket are not asked.
+func (s *State) Answers(m *Match) (accepted, unanswered []string) {
+	for _, t := range s.ticketsOf(m) {
+		for i := range t.Players {
+			switch a, ok := m.answer(t.Players[i].ID); {
+			case t.Backfill:
+			case !ok:
+				unanswered = append(unanswered, t.Players[i].ID)
+			case a.Accepted:
+				accepted = append(accepted, t.Players[i].ID)
+			}
+		}
+	}
+	return accepted, unanswered
+}
+
 // unaccepted gives the events that drop a match that a player rejected, or that not
 // all players have accepted in time.
 func (s *State) unaccepted(m *Match, how string, now event.Time) []any {

@@ -2,7 +2,7 @@
 // the port of the API:
 //
 //	GET /v1/placements/{id}        a placement with its trail: what was considered, and why
-//	GET /v1/tickets/{id}/explain   why a matchmaking ticket waits
+//	GET /v1/tickets/{id}/explain   what a matchmaking ticket waits for
 //	GET /v1/events                 the event feed
 //	GET /v1/backup                 the whole region as one file; with the root key alone
 //	GET /v1/nodes                  the nodes of a cluster
@@ -29,14 +29,13 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/loglimit"
-	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // A Region is what the door asks. The control plane implements it.
 type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
-	ExplainTicket(ctx context.Context, id string) (matcher.Explanation, error)
+	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
 	IsRootKey(id string) bool
 }
 

@@ -39,11 +39,11 @@ func (region) PlacementTrail(_ context.Context, id string) (*control.PlacementTr
 	return nil, fault.New(fault.NotFound, "Placement %s not found", id)
 }
 
-func (region) ExplainTicket(_ context.Context, id string) (matcher.Explanation, error) {
+func (region) ExplainTicket(_ context.Context, id string) (*control.TicketExplanation, error) {
 	if id != "t" {
-		return matcher.Explanation{}, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is COMPLETED", id)
+		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is COMPLETED", id)
 	}
-	return matcher.Explanation{Ticket: "t", Pool: 3}, nil
+	return &control.TicketExplanation{Ticket: "t", Explanation: &matcher.Explanation{Pool: 3}}, nil
 }
 
 func (region) IsRootKey(id string) bool { return id == "AKID" }

@@ -285,7 +285,7 @@ func (s *simulation) command() Command {
 }
 
 func (s *simulation) start(id string) Start {
-	c := Start{Timeout: int32(s.rng.IntN(120)), Trail: Trail{Candidates: s.candidates()}}
+	c := Start{Timeout: int32(1 + s.rng.IntN(120)), Trail: Trail{Candidates: s.candidates()}}
 	c.Request = Request{ID: id, Queue: "harbor", Call: []string{"", "call-1", "call-2"}[s.rng.IntN(3)]}
 	if s.rng.IntN(3) == 0 {
 		c.Request.Match = id

@@ -66,9 +66,10 @@ func (s *State) applyPlacementStarted(e *PlacementStarted) {
 		Request: e.Request, Status: Pending, Started: e.At, Deadline: e.Deadline,
 		Trail: Trail{Candidates: e.Candidates, Omitted: e.Omitted, Steps: make([]Step, 0, usualSteps)},
 	}
-	if e.Room != nil {
+	switch {
+	case e.Room != nil:
 		p.begin(1, *e.Room, e.At)
-	} else {
+	case e.Deadline > e.At: // else it is CANCELLED at once: see Cancel
 		p.Trail.add(Step{At: e.At, Kind: StepWaiting, Text: waitText(e.Candidates)})
 	}
 	s.put(p)

@@ -267,7 +267,8 @@ func TestWaitingSaysWhatFor(t *testing.T) {
 		candidates []Considered
 		want       string
 	}{
-		{nil, "no fleet location can take it as things are"},
+		{nil, "the queue has no destinations"},
+		{[]Considered{{Dropped: "Fleet f is DELETING"}}, "no fleet location can take it as things are"},
 		{[]Considered{{Room: roomA, Dropped: "not in AllowedLocations"}}, "no fleet location can take it as things are"},
 		{[]Considered{{Room: roomA}, {Room: roomB, Dropped: "not in AllowedLocations"}}, "waits for a free server process"},
 	} {

@@ -33,7 +33,10 @@ func bounded(candidates []Considered, omitted int) (kept []Considered, left int)
 // waitText says what a placement waits for that begins without an attempt. The
 // candidates that were not dropped stand first.
 func waitText(candidates []Considered) string {
-	if len(candidates) == 0 || candidates[0].Dropped != "" {
+	switch {
+	case len(candidates) == 0: // each destination is considered, if only to be dropped
+		return "the queue has no destinations"
+	case candidates[0].Dropped != "":
 		return "no fleet location can take it as things are"
 	}
 	return "waits for a free server process"

@@ -1,0 +1,121 @@
+package control
+
+import (
+	"context"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/matcher"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// A TicketExplanation says what a matchmaking ticket waits for.
+type TicketExplanation struct {
+	Ticket         string             `json:"ticketId"`
+	Status         matchmaking.Status `json:"status"`
+	AgeSeconds     float64            `json:"ageSeconds"`
+	TimeoutSeconds float64            `json:"timeoutInSeconds"` // until it is TIMED_OUT
+	// The members of the explanation stand beside those above. It is nil unless the ticket
+	// is SEARCHING.
+	*matcher.Explanation
+	Match     *MatchExplanation `json:"match,omitempty"`     // that the ticket is in
+	Placement *PlacementTrail   `json:"placement,omitempty"` // of a match in PLACING, as soon as it has begun
+}
+
+// A MatchExplanation is a match that is under way. It has no more than one of the last
+// two groups of members: those of REQUIRES_ACCEPTANCE, and that of a match with a
+// backfill ticket.
+type MatchExplanation struct {
+	ID      string   `json:"matchId"`
+	Tickets []string `json:"tickets"`
+	// AcceptanceSeconds are left to accept; Accepted are the players who did, and
+	// Unanswered those who are waited for.
+	AcceptanceSeconds float64  `json:"acceptanceTimeoutInSeconds,omitempty"`
+	Accepted          []string `json:"accepted,omitempty"`
+	Unanswered        []string `json:"unanswered,omitempty"`
+	GameSessionArn    string   `json:"gameSessionArn,omitempty"` // that the match fills
+}
+
+// ExplainTicket says what a ticket waits for. InvalidRequestException: it is over.
+func (p *Plane) ExplainTicket(ctx context.Context, id string) (*TicketExplanation, error) {
+	if err := wire.OpDescribeMatchmaking.Check(&wire.DescribeMatchmakingInput{TicketIds: []string{id}}); err != nil {
+		return nil, err
+	}
+	t, m, err := p.ticketInMatch(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == nil:
+		return nil, ticketNotFound(id)
+	case t.Over():
+		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is %s; only one that still waits can be explained", id, t.Status)
+	}
+	now := p.now()
+	x := &TicketExplanation{
+		Ticket: id, Status: t.Status, AgeSeconds: now.Sub(t.Started).Seconds(), TimeoutSeconds: max(0, t.Deadline.Sub(now).Seconds()), Match: m,
+	}
+	switch t.Status {
+	case matchmaking.Searching:
+		found, err := p.explainSearch(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		x.Explanation = &found
+	case matchmaking.Placing:
+		x.Placement, err = p.PlacementTrail(ctx, t.Match)
+		if err != nil && !fault.Is(err, fault.NotFound) { // there is none yet, or the match fills a game session
+			return nil, err
+		}
+	}
+	return x, nil
+}
+
+// ticketInMatch finds a ticket, also in the history, and the match that it is in.
+func (p *Plane) ticketInMatch(ctx context.Context, id string) (t *matchmaking.Ticket, m *MatchExplanation, err error) {
+	err = p.ticketShard().Read(ctx, func(machine *region.Machine) {
+		var ok bool
+		if t, ok = machine.Matchmaking().Ticket(id); !ok {
+			return
+		}
+		if match, ok := machine.Matchmaking().Match(t.Match); ok {
+			m = explainMatch(machine.Matchmaking(), match, p.now())
+		}
+	})
+	if err == nil && t == nil {
+		t, err = p.pastTicket(ctx, id)
+	}
+	if err != nil {
+		return nil, nil, err // the read may still be going on
+	}
+	return t, m, nil
+}
+
+func explainMatch(s *matchmaking.State, m *matchmaking.Match, now event.Time) *MatchExplanation {
+	x := &MatchExplanation{ID: m.ID, Tickets: m.Tickets, GameSessionArn: m.Backfill}
+	if m.Stage == matchmaking.StageAcceptance {
+		x.AcceptanceSeconds = max(0, m.AcceptBy.Sub(now).Seconds())
+		x.Accepted, x.Unanswered = s.Answers(m)
+	}
+	return x
+}
+
+// explainSearch asks the matchmaker of a ticket that is SEARCHING, on the node that leads.
+func (p *Plane) explainSearch(ctx context.Context, t *matchmaking.Ticket) (matcher.Explanation, error) {
+	ended := p.leader.ended()
+	if ended == nil {
+		return p.explainElsewhere(ctx, t.ID)
+	}
+	// In the inbox the question stands behind the fact that the ticket searches.
+	q := question{ticket: t.ID, configuration: t.Configuration.ID, answer: make(chan explained, 1)}
+	p.matching.inbox.put(q)
+	select {
+	case a := <-q.answer:
+		return a.explanation, a.err
+	case <-ended:
+		return matcher.Explanation{}, fault.New(fault.ServiceUnavailable, "Matchmaking is changing hands. Try again.")
+	case <-ctx.Done():
+		return matcher.Explanation{}, ctx.Err()
+	}
+}
