@@ -35,17 +35,25 @@ func (c *Replayed) NetConn() net.Conn { return c.Conn }
 // SyscallConn gives the system's side of the connection, for writing: what was
 // read is not there to be read.
 func (c *Replayed) SyscallConn() (syscall.RawConn, error) {
-	conn, ok := c.Conn.(syscall.Conn)
+	return syscallConn(c.Conn)
+}
+
+// CloseWrite ends the sending half, which http.Server does before it closes a
+// connection whose request it has not read to the end.
+func (c *Replayed) CloseWrite() error { return closeWrite(c.Conn) }
+
+// syscallConn is the system's side of a connection, if it has one.
+func syscallConn(c net.Conn) (syscall.RawConn, error) {
+	conn, ok := c.(syscall.Conn)
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
 	return conn.SyscallConn()
 }
 
-// CloseWrite ends the sending half, which http.Server does before it closes a
-// connection whose request it has not read to the end.
-func (c *Replayed) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+// closeWrite ends the sending half of a connection that has halves.
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return nil
