@@ -52,6 +52,18 @@ type Config struct {
 	// authority shall name besides localhost, this host's name and the host of
 	// PublicURL. Default: none.
 	TLSNames []string
+	// MaxConnections is how many connections may be open at the same time, over all
+	// ports; further ones are closed at once. 0 derives it from the limit of open files
+	// of the process, of which some are kept for the journal; no more than that are
+	// allowed in any case. Default: 0.
+	MaxConnections int
+	// MaxConnectionsPerAddress is how many of them may come from one address: an IPv4
+	// address, or the first 64 bits of an IPv6 address. 0 is half of MaxConnections.
+	// Default: 0.
+	MaxConnectionsPerAddress int
+	// MaxBodyMemory is how many MiB the bodies of API requests may take in memory at the
+	// same time; who sends more is answered with ThrottlingException. Default: 128.
+	MaxBodyMemory int
 	// PprofListen is a TCP address for Go's profiler, which has no
 	// authentication. "" switches it off. Default: "".
 	PprofListen string
@@ -152,8 +164,9 @@ func DefaultConfig() Config {
 		SessionMemory: 10 * time.Minute,
 		History:       30 * day,
 
-		Listen:    ":9080",
-		Plaintext: "allow",
+		Listen:        ":9080",
+		Plaintext:     "allow",
+		MaxBodyMemory: 128,
 
 		Region:    "us-west-2",
 		Account:   "111122223333",

@@ -43,6 +43,7 @@ type gatewayParts struct {
 	secret      []byte
 	legacy      bool          // the service gives ids in the style of the local paths itself
 	tls         listen.Config // TLS nil: plain text only
+	limits      *listen.Limits
 	metrics     prometheus.Registerer
 	scrape      http.Handler               // answers /metrics
 	begun       func(context.Context) bool // waits until requests can be answered; nil: at once
@@ -84,18 +85,13 @@ func openGateway(ctx context.Context, c *GatewayConfig, p gatewayParts) (*sessio
 		return nil, fmt.Errorf("gateway-listen: %w", err)
 	}
 	c.reportOpenness(port.Addr(), p.log)
-	g := &sessionGateway{gatewayHandler: handler, listener: port}
+	g := &sessionGateway{gatewayHandler: handler, listener: p.limits.Listen(port), server: newServer(handler, p.log)}
 	if p.tls.TLS != nil {
-		g.listener = listen.New(port, p.tls)
+		g.listener = listen.New(g.listener, p.tls)
 	}
-	g.server = &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 20 * time.Second,
-		ReadTimeout:       30 * time.Second,         // bodies are small
-		WriteTimeout:      c.Deadline + time.Minute, // streams have their own limits
-		IdleTimeout:       2 * time.Minute,
-		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelDebug), // what strangers send is not worth more
-	}
+	g.server.ReadTimeout = c.Deadline + 30*time.Second // bodies are small
+	g.server.WriteTimeout = c.Deadline + time.Minute
+	g.server.IdleTimeout = 2 * time.Minute
 	return g, nil
 }
 
@@ -196,7 +192,7 @@ func gatewaySecret(regionSecret []byte) []byte {
 
 // run serves until the gateway is closed.
 func (g *sessionGateway) run() error {
-	if err := g.server.Serve(g.listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := g.server.Serve(listen.Unambiguous(g.server, g.listener)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("session gateway: %w", err)
 	}
 	return nil

@@ -100,6 +100,7 @@ type service struct {
 	plane    *control.Plane
 	secret   []byte      // the region's
 	tls      *tls.Config // of every port
+	limits   *listen.Limits
 	listener net.Listener
 	caFile   string
 	history  journal.History
@@ -130,7 +131,8 @@ func (s *service) open(ctx context.Context, own identity) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	s.listener = listen.New(port, s.listening())
+	s.limits = connectionLimits(s.cfg.MaxConnections, s.cfg.MaxConnectionsPerAddress, openFiles(), keptFiles+keptPerShard*s.cfg.Shards, s.cfg.Log)
+	s.listener = listen.New(s.limits.Listen(port), s.listening())
 	if err := s.openPlane(journals); err != nil {
 		return errors.Join(err, s.listener.Close())
 	}
@@ -149,7 +151,7 @@ func (s *service) listening() listen.Config {
 func (s *service) openGateway(ctx context.Context) (err error) {
 	plane := local.Service{Plane: s.plane}
 	s.gateway, err = openGateway(ctx, &s.cfg.Gateway, gatewayParts{
-		service: plane, queues: plane, matchmaking: plane, region: s.cfg.Region, secret: gatewaySecret(s.secret), tls: s.listening(),
+		service: plane, queues: plane, matchmaking: plane, region: s.cfg.Region, secret: gatewaySecret(s.secret), tls: s.listening(), limits: s.limits,
 		metrics: s.metrics.Registerer(), scrape: s.metrics.Handler(), begun: s.awaitReady, ready: plane.Ready,
 		clock: s.cfg.Clock, log: s.cfg.Log,
 	})
@@ -276,13 +278,14 @@ func (c *Config) settings() region.Settings {
 
 func (s *service) openDoors() error {
 	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
+	bodies := http1.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
 	door, err := api.New(api.Config{
 		Handlers: s.plane.Handlers(), Keys: s.plane, Skew: s.cfg.ClockSkew, Clock: s.cfg.Clock, Log: s.cfg.Log,
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
 			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
 		},
-		Allow: newThrottle(s.cfg.Throttle, s.cfg.Clock).allow, Enter: calls.enter, Leave: calls.leave, Observe: s.metrics.Call,
+		Allow: newThrottle(s.cfg.Throttle, s.cfg.Clock).allow, Enter: calls.enter, Leave: calls.leave, Bodies: bodies, Observe: s.metrics.Call,
 	})
 	if err != nil {
 		return err
@@ -296,14 +299,9 @@ func (s *service) openDoors() error {
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Verify: sigv4.New(sigv4.Config{Keys: s.plane, Skew: s.cfg.ClockSkew}),
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
-	s.calls = http1.New(http1.Config{Handler: door, Linger: lastCalls, Log: s.cfg.Log})
-	s.http = &http.Server{
-		Handler:           s.routes(door),
-		ReadHeaderTimeout: 20 * time.Second,
-		IdleTimeout:       http1.DefaultIdle,
-		ConnContext:       serversdk.ConnContext,
-		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // what strangers send is not worth more
-	}
+	s.calls = http1.New(http1.Config{Handler: door, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log})
+	s.http = newServer(s.routes(door), s.cfg.Log)
+	s.http.ConnContext = serversdk.ConnContext
 	return nil
 }
 
@@ -421,7 +419,7 @@ func (s *service) run(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
-		if err := s.http.Serve(s.calls.Rest()); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(listen.Unambiguous(s.http, s.calls.Rest())); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil
@@ -507,6 +505,9 @@ func (s *service) closeDoors() error {
 	return errors.Join(err, stopping.Wait())
 }
 
+// profileTime is how long a profile may take.
+const profileTime = 10 * time.Minute
+
 // openProfiler makes Go's profiler, if it is wanted.
 func (s *service) openProfiler() (err error) {
 	if s.cfg.PprofListen == "" {
@@ -520,7 +521,8 @@ func (s *service) openProfiler() (err error) {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	s.profiler = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.profiler = newServer(mux, s.cfg.Log)
+	s.profiler.ReadTimeout, s.profiler.WriteTimeout = profileTime, profileTime
 	return nil
 }
 
@@ -528,7 +530,7 @@ func (s *service) openProfiler() (err error) {
 func (s *service) serveProfiler(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.profiler.Close() })
 	defer stop()
-	if err := s.profiler.Serve(s.pprof); !errors.Is(err, http.ErrServerClosed) {
+	if err := s.profiler.Serve(listen.Unambiguous(s.profiler, s.pprof)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("profiler: %w", err)
 	}
 	return nil

@@ -48,6 +48,12 @@ func (s Setting) Set(text string) error { return s.set(text) }
 // choices, and the bounds.
 func (s Setting) Kind() string { return s.kind }
 
+// Usage of settings that the session gateway alone has, too.
+const (
+	connectionsUsage = "connections open at the same time, over all ports; 0 derives it from the limit of open files, which bounds it in any case"
+	perAddressUsage  = "connections from one IPv4 address, or IPv6 network of 64 bits, open at the same time; 0 is half of max-connections"
+)
+
 // Settings lists the settings of c in the order of the reference. They stay
 // bound to c: Set changes c.
 func (c *Config) Settings() []Setting {
@@ -72,6 +78,9 @@ func (c *Config) Settings() []Setting {
 		{"tls-cert", network, "PEM file with the certificate chain; empty uses one of a local authority in the data directory", text(&c.TLSCert, nil)},
 		{"tls-key", network, "PEM file with the key of tls-cert", text(&c.TLSKey, nil)},
 		{"tls-names", network, "further host names and IP addresses in the local authority's certificate", list(&c.TLSNames)},
+		{"max-connections", network, connectionsUsage, number(&c.MaxConnections, 0, mostConnections)},
+		{"max-connections-per-address", network, perAddressUsage, number(&c.MaxConnectionsPerAddress, 0, mostConnections)},
+		{"max-body-memory", network, "MiB that bodies of API requests may take in memory at the same time, before further ones are throttled", number(&c.MaxBodyMemory, 11, 1<<20)},
 		{"pprof-listen", network, "TCP address of Go's profiler, which asks for no credentials; empty switches it off", text(&c.PprofListen, optional(address))},
 
 		{"region", aws, "AWS region that the service stands for; part of every ARN", text(&c.Region, matching(regionName, "a region such as us-west-2"))},

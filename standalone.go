@@ -41,9 +41,12 @@ type StandaloneGateway struct {
 	TLSCert, TLSKey string
 	// Plaintext is allow or refuse, where there is a certificate. Default: allow.
 	Plaintext string
-	// LogLevel, LogFormat and ShutdownTimeout are those of Config.
-	LogLevel, LogFormat string
-	ShutdownTimeout     time.Duration
+	// MaxConnections, MaxConnectionsPerAddress, LogLevel, LogFormat and ShutdownTimeout
+	// are those of Config.
+	MaxConnections           int
+	MaxConnectionsPerAddress int
+	LogLevel, LogFormat      string
+	ShutdownTimeout          time.Duration
 
 	// Secret is what Gateway.SecretFile holds, for programs.
 	Secret []byte
@@ -78,6 +81,8 @@ func (c *StandaloneGateway) Settings() []Setting {
 		{"plaintext", running, "whether requests without TLS are answered where there is a certificate", choice(&c.Plaintext, "allow", "refuse")},
 		{"tls-cert", running, "PEM file with the certificate chain; empty speaks plain text", text(&c.TLSCert, nil)},
 		{"tls-key", running, "PEM file with the key of tls-cert", text(&c.TLSKey, nil)},
+		{"max-connections", running, connectionsUsage, number(&c.MaxConnections, 0, mostConnections)},
+		{"max-connections-per-address", running, perAddressUsage, number(&c.MaxConnectionsPerAddress, 0, mostConnections)},
 		{"log-level", running, "least level that is logged", choice(&c.LogLevel, "debug", "info", "warn", "error")},
 		{"log-format", running, "form of the log", choice(&c.LogFormat, "text", "json")},
 		{"shutdown-timeout", running, "how long a stop waits for requests under way", duration(&c.ShutdownTimeout, 0, time.Hour)},
@@ -175,6 +180,8 @@ func (c *StandaloneGateway) parts(ctx context.Context) (gatewayParts, error) {
 	}
 	p.queues, _ = service.(gateway.Queues)
 	p.matchmaking, _ = service.(gateway.Matchmaking)
+	files := openFiles()
+	p.limits = connectionLimits(c.MaxConnections, c.MaxConnectionsPerAddress, files, files/2, c.Log) // a request needs two connections
 	if c.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {

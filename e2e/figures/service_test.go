@@ -46,6 +46,7 @@ func figureConfig() muster.Config {
 	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0 // tests share one address
 	config.Region, config.Account, config.Shards = testRegion, testAccount, shards
 	config.ProcessGrace, config.ReservationTimeout = long, long
+	config.MaxConnectionsPerAddress = 1_000_000 // all come from this one
 	return config
 }
 

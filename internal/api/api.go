@@ -23,6 +23,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
@@ -66,6 +67,10 @@ type Config struct {
 	Enter func() bool
 	Leave func()
 
+	// Bodies is the memory for bodies that are read here, beyond which the answer is a
+	// ThrottlingException. nil: without limit.
+	Bodies *http1.Budget
+
 	// Observe is told of every answer. operation is the name of one that has a
 	// handler, or Unknown; exception is a fault's kind, or "" for success; bytes
 	// are those of the bodies. nil: nobody is told.
@@ -97,6 +102,7 @@ type Door struct {
 	allow    func(operation, principal string) bool
 	enter    func() bool
 	leave    func()
+	bodies   *http1.Budget
 	observe  func(operation, exception string, seconds float64, bytesIn, bytesOut int)
 	lastDate atomic.Pointer[writtenDate]
 }
@@ -110,7 +116,8 @@ func New(c Config) (*Door, error) {
 	d := &Door{
 		handlers: make(map[string]wire.Handler, len(c.Handlers)),
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew}),
-		clock:    c.Clock, log: c.Log, ready: c.Ready, attach: c.Attach, allow: c.Allow, enter: c.Enter, leave: c.Leave, observe: c.Observe,
+		clock:    c.Clock, log: c.Log, ready: c.Ready, attach: c.Attach, allow: c.Allow, enter: c.Enter, leave: c.Leave,
+		bodies: c.Bodies, observe: c.Observe,
 	}
 	for _, h := range c.Handlers {
 		if _, twice := d.handlers[h.Info.Name]; twice {

@@ -295,8 +295,8 @@ func TestBodyLimit(t *testing.T) {
 	}{
 		"largest":              {api.MaxBody, false, fault.UnrecognizedClient},
 		"larger":               {api.MaxBody + 1, false, fault.InvalidRequest},
-		"largest, no length":   {api.MaxBody, true, fault.UnrecognizedClient},
-		"larger, no length":    {api.MaxBody + 1, true, fault.InvalidRequest},
+		"largest, no length":   {http1.MaxBody, true, fault.UnrecognizedClient},
+		"larger, no length":    {http1.MaxBody + 1, true, fault.InvalidRequest},
 		"much larger, chunked": {2 * api.MaxBody, true, fault.InvalidRequest},
 	} {
 		for _, p := range []wire.Protocol{wire.JSON, wire.CBOR} {
@@ -319,6 +319,71 @@ func TestBodyLimit(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A large body comes into memory only when its head names a known key, and the time is
+// near.
+func TestLargeBodyNeedsKnownKey(t *testing.T) {
+	read := -1
+	door := newDoor(t, api.Config{Observe: func(_, _ string, _ float64, in, _ int) { read = in }})
+	for name, tt := range map[string]struct {
+		size      int
+		key, date string
+		want      fault.Kind
+		read      bool
+	}{
+		"unknown key, large body": {http1.MaxBody + 1, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient, false},
+		"old, large body":         {http1.MaxBody + 1, accessKey, "20260304T040607Z", fault.InvalidSignature, false},
+		"known key, large body":   {http1.MaxBody + 1, accessKey, "20260304T050607Z", fault.InvalidSignature, true},
+		"unknown key, small body": {http1.MaxBody, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient, true},
+	} {
+		r := newRequest(wire.JSON, "http://h", "ListFleets", make([]byte, tt.size))
+		r.Header.Set("X-Amz-Date", tt.date)
+		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+tt.key+"/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0")
+		w := do(door, r)
+		if got, _ := exception(t, w); got != string(tt.want) || (read > 0) != tt.read {
+			t.Errorf("%s: %s, %d bytes read", name, got, read)
+		}
+		if n, _ := r.Body.Read(make([]byte, 1)); n != 0 {
+			t.Errorf("%s: something of the body is left, and the client does not see the answer", name)
+		}
+	}
+}
+
+// Bodies have a budget together; who comes when it is spent is throttled, and nothing
+// stays spent.
+func TestBodiesInMemory(t *testing.T) {
+	bodies := http1.NewBudget(1 << 20)
+	door := newDoor(t, api.Config{Bodies: bodies})
+	call := func(size int) string {
+		body := append(bytes.Repeat([]byte(" "), size), "{}"...)
+		r := newRequest(wire.JSON, "http://h", "ListFleets", body)
+		sign(t, r, body)
+		w := do(door, r)
+		if w.Code == http.StatusOK {
+			return ""
+		}
+		name, _ := exception(t, w)
+		return name
+	}
+	for range 3 {
+		if got := call(900_000); got != "" {
+			t.Errorf("900 kB: %s", got)
+		}
+		if got := call(1 << 20); got != string(fault.Throttling) {
+			t.Errorf("more than the budget: %s", got)
+		}
+	}
+	if !bodies.Take(1 << 20) {
+		t.Fatal("a body that was answered is still in the budget")
+	}
+	if got := call(10_000); got != string(fault.Throttling) {
+		t.Errorf("nothing left: %s", got)
+	}
+	bodies.Give(1 << 20)
+	if got := call(900_000); got != "" {
+		t.Errorf("afterwards: %s", got)
 	}
 }
 

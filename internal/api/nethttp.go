@@ -12,18 +12,32 @@ import (
 	"github.com/muster-gg/muster/internal/http1"
 )
 
-// bodyTime is how long the body of a request may take to arrive.
-const bodyTime = 20 * time.Second
+const (
+	// bodyTime is how long the body of a request may take to arrive.
+	bodyTime = 20 * time.Second
+
+	// writeTime is how long an answer may take to be written.
+	writeTime = 30 * time.Second
+
+	// largeBody is the size of a body, in bytes, beyond which a request has to say how
+	// large it is, and to name an access key, before the body is read.
+	largeBody = http1.MaxBody
+)
 
 // A buffer holds the body of a request.
-type buffer struct{ in []byte }
+type buffer struct {
+	in      []byte
+	bodies  *http1.Budget
+	charged int // in bodies
+}
 
 var buffers = sync.Pool{New: func() any { return &buffer{in: make([]byte, 0, 4<<10)} }}
 
 // release gives the buffer back for another request, unless it has grown large.
 func (b *buffer) release() {
-	const large = 256 << 10
-	if cap(b.in) <= large {
+	b.bodies.Give(b.charged)
+	b.bodies, b.charged = nil, 0
+	if cap(b.in) <= largeBody {
 		b.in = b.in[:0]
 		buffers.Put(b)
 	}
@@ -32,11 +46,14 @@ func (b *buffer) release() {
 // ServeHTTP answers one AWS call that was read by net/http.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in, a := buffers.Get().(*buffer), http1.TakeAnswer()
+	in.bodies = d.bodies
 	defer in.release()
 	defer a.Release()
 	request := http1.Of(r)
+	// A writer that knows no deadlines belongs to a server that sets its own.
+	conn := http.NewResponseController(w)
 	d.call(r.Context(), &request, func() ([]byte, error) {
-		err := in.readBody(w, r)
+		err := d.readBody(in, conn, r, &request)
 		return in.in, err
 	}, a)
 	h := w.Header()
@@ -44,53 +61,91 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h[f.Name] = []string{f.Value}
 	}
 	h["Content-Length"] = []string{strconv.Itoa(len(a.Body()))}
+	_ = conn.SetWriteDeadline(time.Now().Add(writeTime))
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body()) // a client that has gone needs no answer
 }
 
-// readBody reads the whole body into b.in.
-func (b *buffer) readBody(w http.ResponseWriter, r *http.Request) error {
+// readBody reads the whole body into b. What is left of a body that is not wanted is
+// discarded, within the same time: a client that is still sending when the connection
+// closes would not see the answer.
+func (d *Door) readBody(b *buffer, conn *http.ResponseController, r *http.Request, request *http1.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	conn := http.NewResponseController(w)
-	// A writer that knows no deadlines belongs to a server that sets its own.
 	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))
-	defer func() { _ = conn.SetReadDeadline(time.Time{}) }()
-	if r.ContentLength > MaxBody {
-		return tooLarge(r)
+	err := d.checkBody(request)
+	if err == nil {
+		err = b.fill(r.Body, request.ContentLength)
 	}
-	if err := b.fill(r.Body); err != nil {
-		return &fault.Error{Kind: fault.Serialization, Message: "The body of the request did not arrive in whole.", Err: err}
+	if err != nil {
+		_, _ = io.CopyN(io.Discard, r.Body, MaxBody)
+		return err
 	}
-	if len(b.in) > MaxBody {
-		return tooLarge(r)
-	}
+	_ = conn.SetReadDeadline(time.Time{})
 	return nil
 }
 
-// fill reads from r until its end, or just beyond MaxBody. Memory grows with
-// what arrives, not with what is announced.
-func (b *buffer) fill(r io.Reader) error {
-	for len(b.in) <= MaxBody {
-		if len(b.in) == cap(b.in) {
-			b.in = append(b.in, 0)[:len(b.in)]
+// checkBody refuses a body by the head of its request.
+func (d *Door) checkBody(r *http1.Request) error {
+	switch {
+	case r.ContentLength > MaxBody:
+		return tooLarge(MaxBody)
+	case r.ContentLength > largeBody:
+		return d.verifier.Check(r, d.clock.Now())
+	default:
+		return nil
+	}
+}
+
+// fill reads from r until its end, but not far beyond size, which is -1 when it is not
+// known. Memory grows with what arrives, not with what is announced, and within the
+// budget.
+func (b *buffer) fill(r io.Reader, size int64) error {
+	most := int(size)
+	if size < 0 {
+		most = largeBody
+	}
+	for {
+		if !b.grow(most + 1) {
+			return fault.New(fault.Throttling, "The service is sent more large requests than it has memory for. Try again later.")
 		}
-		n, err := r.Read(b.in[len(b.in):min(cap(b.in), MaxBody+1)])
+		n, err := r.Read(b.in[len(b.in):min(cap(b.in), most+1)])
 		b.in = b.in[:len(b.in)+n]
-		if errors.Is(err, io.EOF) {
+		switch {
+		case len(b.in) > most:
+			return tooLarge(most)
+		case errors.Is(err, io.EOF):
 			return nil
-		}
-		if err != nil {
-			return err
+		case err != nil:
+			return &fault.Error{Kind: fault.Serialization, Message: "The body of the request did not arrive in whole.", Err: err}
 		}
 	}
-	return nil
 }
 
-// tooLarge refuses a body. It takes in as much again: a client that is still
-// sending when the connection closes would not see the answer.
-func tooLarge(r *http.Request) error {
-	_, _ = io.CopyN(io.Discard, r.Body, MaxBody)
-	return fault.New(fault.InvalidRequest, "The body of the request is larger than %d bytes.", MaxBody)
+// grow makes room for another read, of most bytes in all, and reports false when the
+// budget has none.
+func (b *buffer) grow(most int) bool {
+	size := cap(b.in)
+	if len(b.in) == size {
+		size = min(2*size, most)
+	}
+	if more := size - b.charged; more > 0 {
+		if !b.bodies.Take(more) {
+			return false
+		}
+		b.charged = size
+	}
+	if size > cap(b.in) {
+		b.in = append(make([]byte, 0, size), b.in...)
+	}
+	return true
+}
+
+// tooLarge refuses a body of more than most bytes.
+func tooLarge(most int) error {
+	if most < MaxBody {
+		return fault.New(fault.InvalidRequest, "The body of the request is larger than %d bytes, and has no Content-Length header.", most)
+	}
+	return fault.New(fault.InvalidRequest, "The body of the request is larger than %d bytes.", most)
 }

@@ -25,6 +25,9 @@ type conn struct {
 	wait waiting  // what the deadline of reads is for
 	set  time.Time
 
+	charged int       // bytes of buf that count in the server's budget
+	writeBy time.Time // the deadline of writes
+
 	request Request
 	watch   watch
 }
@@ -60,6 +63,7 @@ func (c *conn) serve(ctx context.Context) {
 	defer c.cancel()
 	defer c.recover()
 	defer c.server.forget(c)
+	defer c.discharge() // who reads on has a buffer that counts
 	fate := c.handshake(ctx)
 	for fate == more {
 		if fate = c.receive(); fate == whole {
@@ -103,7 +107,7 @@ func (c *conn) receive() fate {
 		if c.until(nextRequest); c.server.stopping.Load() {
 			c.lingers() // Shutdown may have looked before
 		}
-		if err := c.read(); err != nil {
+		if !c.grow() || c.read() != nil {
 			return end
 		}
 		if !c.state.CompareAndSwap(waitsForRequest, works) {
@@ -113,7 +117,7 @@ func (c *conn) receive() fate {
 	fate := c.look()
 	for fate == more {
 		c.until(restOfRequest)
-		if err := c.read(); err != nil {
+		if !c.grow() || c.read() != nil {
 			return passOn // which knows what to say to half a request
 		}
 		fate = c.look()
@@ -145,20 +149,44 @@ func (c *conn) look() fate {
 // size is that of the request, head and body.
 func (c *conn) size() int { return c.head + int(c.request.ContentLength) }
 
-// read waits for bytes and appends them to c.buf, which grows with what arrives,
-// not with what is announced.
-func (c *conn) read() error {
-	if len(c.buf) == cap(c.buf) {
-		grown := make([]byte, len(c.buf), max(firstBuffer, 2*cap(c.buf)))
-		copy(grown, c.buf)
-		c.buf = grown
+// grow makes room in c.buf, which grows with what arrives, not with what is announced.
+// It reports false when the budget for bodies has no more. A head counts in no budget.
+func (c *conn) grow() bool {
+	if len(c.buf) < cap(c.buf) {
+		return true
 	}
+	size := max(firstBuffer, 2*cap(c.buf))
+	if c.head > 0 {
+		size = min(size, max(mostKept, c.size()))
+	}
+	if more := size - mostKept - c.charged; more > 0 {
+		if !c.server.bodies.Take(more) {
+			return false
+		}
+		c.charged += more
+	}
+	grown := make([]byte, len(c.buf), size)
+	copy(grown, c.buf)
+	c.buf = grown
+	return true
+}
+
+// read waits for bytes and appends them to c.buf, which has room.
+func (c *conn) read() error {
 	n, err := c.nc.Read(c.buf[len(c.buf):cap(c.buf)])
 	c.buf = c.buf[:len(c.buf)+n]
 	if n > 0 {
 		return nil // an error will come again
 	}
 	return err
+}
+
+// discharge gives back what the budget for bodies has given.
+func (c *conn) discharge() {
+	if c.charged > 0 {
+		c.server.bodies.Give(c.charged)
+		c.charged = 0
+	}
 }
 
 // until sets the deadline of reads. It costs something, so that of a connection
@@ -186,6 +214,7 @@ func (c *conn) respond(ctx context.Context) fate {
 	c.watch.begin(c)
 	c.server.handler.Answer(ctx, &c.request, a)
 	c.watch.end(c)
+	c.limitWrite()
 	last := c.server.stopping.Load()
 	if _, err := c.nc.Write(a.wire(last)); err != nil || last {
 		return end
@@ -199,12 +228,21 @@ func (c *conn) respond(ctx context.Context) fate {
 	return more
 }
 
+// limitWrite sets the deadline of writes, which costs something, so it moves in steps.
+func (c *conn) limitWrite() {
+	if now := time.Now(); c.writeBy.Sub(now) < writeTime*2/3 {
+		c.writeBy = now.Add(writeTime)
+		_ = c.nc.SetWriteDeadline(c.writeBy)
+	}
+}
+
 // consume takes the request out of c.buf. What lies behind it is the next one,
 // of a client that does not wait for answers.
 func (c *conn) consume() {
 	left := c.buf[c.size():]
 	if cap(c.buf) > mostKept && len(left) <= firstBuffer {
 		c.buf = append(make([]byte, 0, firstBuffer), left...)
+		c.discharge()
 	} else {
 		c.buf = c.buf[:copy(c.buf, left)]
 	}
@@ -216,7 +254,7 @@ func (c *conn) consume() {
 
 // pass hands the connection to the other server, unless either stops.
 func (c *conn) pass() {
-	_ = c.nc.SetReadDeadline(time.Time{})
+	_ = c.nc.SetDeadline(time.Time{})
 	select {
 	case c.server.rest.conns <- listen.Replay(c.nc, c.buf):
 	case <-c.server.rest.closed:

@@ -65,10 +65,15 @@ func freePort(t testing.TB) net.Listener {
 func startOn(t testing.TB, h handle, l net.Listener) *pair {
 	t.Helper()
 	addr := l.Addr().String()
-	p := &pair{
-		Server: New(Config{Handler: h}), behind: &http.Server{Handler: http.HandlerFunc(echoHTTP), ReadHeaderTimeout: time.Minute},
-		connect: func() (net.Conn, error) { return net.Dial("tcp", addr) },
-	}
+	p := &pair{connect: func() (net.Conn, error) { return net.Dial("tcp", addr) }}
+	p.start(t, Config{Handler: h}, l)
+	return p
+}
+
+// start serves on l until the test ends.
+func (p *pair) start(t testing.TB, c Config, l net.Listener) {
+	t.Helper()
+	p.Server, p.behind = New(c), &http.Server{Handler: http.HandlerFunc(echoHTTP), ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := p.Serve(l); err != nil {
@@ -85,7 +90,6 @@ func startOn(t testing.TB, h handle, l net.Listener) *pair {
 		_ = p.Close()
 		serving.Wait()
 	})
-	return p
 }
 
 // A pipes is a listener of connections that are no sockets, so that a bubble of

@@ -40,8 +40,12 @@ const (
 
 	// patience is how long a plain request may take to arrive, and a handshake of
 	// TLS patientHandshake.
-	patience          = 2 * time.Second
-	patientHandshake  = 20 * time.Second
+	patience         = 2 * time.Second
+	patientHandshake = 20 * time.Second
+
+	// writeTime is how long an answer may take to be written, and at most a third
+	// less. It is longer than a client on a slow line needs.
+	writeTime         = 30 * time.Second
 	watchAfter        = 100 * time.Millisecond // see watch
 	firstBuffer       = 4 << 10                // of a connection that has sent the P of POST
 	mostKept          = 16 << 10               // of a connection's buffer between requests
@@ -62,6 +66,7 @@ type Config struct {
 	Handler Handler
 	Idle    time.Duration // how long a connection may wait for its next request; 0 is DefaultIdle
 	Linger  time.Duration // how long Shutdown leaves those open that wait; 0 closes them at once
+	Bodies  *Budget       // of memory for bodies; nil: without limit
 	Log     *slog.Logger  // nil: nothing is logged
 }
 
@@ -70,6 +75,7 @@ type Server struct {
 	handler Handler
 	idle    time.Duration
 	linger  time.Duration
+	bodies  *Budget
 	log     *slog.Logger
 	rest    *rest
 
@@ -84,7 +90,7 @@ type Server struct {
 
 // New makes a server.
 func New(c Config) *Server {
-	s := &Server{handler: c.Handler, idle: c.Idle, linger: c.Linger, log: c.Log, stopped: make(chan struct{}), conns: map[*conn]struct{}{}}
+	s := &Server{handler: c.Handler, idle: c.Idle, linger: c.Linger, bodies: c.Bodies, log: c.Log, stopped: make(chan struct{}), conns: map[*conn]struct{}{}}
 	if s.idle == 0 {
 		s.idle = DefaultIdle
 	}

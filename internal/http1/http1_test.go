@@ -435,3 +435,41 @@ func TestAcceptErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A client that does not read its answer is cut, however many it has read before.
+func TestAnswerThatNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := startInBubble(t, echo).dial(t)
+		for range 5 {
+			c.expect(post("/", ""), "http1", "POST / h:9080 ")
+			time.Sleep(writeTime / 3)
+		}
+		c.send(post("/", ""))
+		time.Sleep(2 * writeTime)
+		c.ended()
+	})
+}
+
+// Memory for bodies is bounded over all connections; what it has no room for is
+// net/http's.
+func TestBodiesInMemory(t *testing.T) {
+	large := strings.Repeat("x", MaxBody)
+	request := post("/", large)
+	bodies := NewBudget(MaxBody)
+	l := freePort(t)
+	p := &pair{connect: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
+	p.start(t, Config{Handler: handle(echo), Bodies: bodies}, l)
+	for range 3 { // nothing is held between requests
+		c := p.dial(t)
+		c.expect(request, "http1", "POST / h:9080 "+large)
+		c.expect(post("/", "x"), "http1", "POST / h:9080 x")
+	}
+	if !bodies.Take(MaxBody) {
+		t.Fatal("connections that have been answered hold memory")
+	}
+	c := p.dial(t)
+	c.expect(post("/", strings.Repeat("x", 10_000)), "http1", "POST / h:9080 "+strings.Repeat("x", 10_000))
+	c.expect(request, "net/http", "POST / h:9080 "+large)
+	bodies.Give(MaxBody)
+	p.dial(t).expect(request, "http1", "POST / h:9080 "+large)
+}

@@ -4,6 +4,9 @@
 //
 // Accept gives a *tls.Conn for a client that speaks TLS, so that http.Server
 // sets Request.TLS, and any other net.Conn for one that speaks plain text.
+//
+// Limits bounds the connections of all ports together, and Unambiguous has http.Server
+// refuse requests whose length can be read in two ways.
 package listen
 
 import (

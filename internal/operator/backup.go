@@ -23,7 +23,6 @@ func (d *Door) backup(w http.ResponseWriter, r *http.Request) {
 	err := d.Backup(ctx, to)
 	switch {
 	case err == nil:
-		_ = to.control.SetWriteDeadline(time.Time{}) // the connection may bring another request
 		d.Log.Info("a backup was taken", "access_key", caller.AccessKeyID, "bytes", to.wrote, "duration", time.Since(begin))
 	case to.wrote == 0:
 		d.fail(w, err)

@@ -99,7 +99,6 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		s.flushed()
-		_ = s.control.SetWriteDeadline(time.Time{}) // the connection may bring another request
 	case s.wrote == 0 && !q.follow:
 		d.fail(w, err)
 	default:

@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jonboulle/clockwork"
 
@@ -100,6 +101,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, fault.New(fault.InvalidRequest, "The request must have no body."))
 		return
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // there is nothing to read, and streams take their time
 	request := http1.Of(r)
 	caller, err := d.Verify.Verify(&request, sha256.Sum256(nil), d.Clock.Now())
 	if err != nil {

@@ -97,18 +97,8 @@ func New(c Config) *Verifier {
 // taken as it was sent: target, Host and headers. The error is a *fault.Error of kind MissingAuthenticationToken,
 // IncompleteSignature, InvalidSignature, UnrecognizedClient or ExpiredToken.
 func (v *Verifier) Verify(r *http1.Request, body [sha256.Size]byte, now time.Time) (Caller, error) {
-	claim, err := claimOf(r)
+	claim, cred, err := v.claim(r, now)
 	if err != nil {
-		return Caller{}, err
-	}
-	if err := claim.covers(r.Header); err != nil {
-		return Caller{}, err
-	}
-	cred, err := v.credential(&claim, now)
-	if err != nil {
-		return Caller{}, err
-	}
-	if err := v.checkTime(&claim, v.skew, now); err != nil {
 		return Caller{}, err
 	}
 	payload, err := payloadHash(&claim, r.Header, body)
@@ -124,6 +114,29 @@ func (v *Verifier) Verify(r *http1.Request, body [sha256.Size]byte, now time.Tim
 		return Caller{}, err
 	}
 	return Caller{AccessKeyID: claim.accessKeyID, Principal: cred.Principal, Region: claim.scope.region}, nil
+}
+
+// Check says what is wrong with the signature of r as far as the head alone tells: whether the access
+// key exists, and the time is near. Errors are those of [Verifier.Verify].
+func (v *Verifier) Check(r *http1.Request, now time.Time) error {
+	_, _, err := v.claim(r, now)
+	return err
+}
+
+// claim is what r says of its signature, with the credential of the key that it names.
+func (v *Verifier) claim(r *http1.Request, now time.Time) (claim, Credential, error) {
+	c, err := claimOf(r)
+	if err != nil {
+		return c, Credential{}, err
+	}
+	if err := c.covers(r.Header); err != nil {
+		return c, Credential{}, err
+	}
+	cred, err := v.credential(&c, now)
+	if err != nil {
+		return c, cred, err
+	}
+	return c, cred, v.checkTime(&c, v.skew, now)
 }
 
 // checkSignature checks the signature over r with this path.
