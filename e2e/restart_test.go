@@ -122,8 +122,8 @@ func TestRestartKeepsOrders(t *testing.T) {
 	s.awaitStatus(t, session, types.GameSessionStatusTerminated)
 }
 
-// TestDeadlinesPassWhileStopped lets a reservation run out while there is no service.
-func TestDeadlinesPassWhileStopped(t *testing.T) {
+// TestReservationOutlivesAnOutage: no game server can accept a player while there is no service.
+func TestReservationOutlivesAnOutage(t *testing.T) {
 	t.Parallel()
 	s := start(t, fakeTime)
 	fleet := s.newFleet(t)
@@ -131,8 +131,12 @@ func TestDeadlinesPassWhileStopped(t *testing.T) {
 	late := s.join(t, s.newActiveSession(t, fleet, home), "ada")
 	s.stop()
 	s.http.CloseIdleConnections()
-	s.advance(2 * time.Minute)
+	s.clock.Advance(2 * time.Minute)
 	s.run()
+	if got := s.player(t, late).Status; got != types.PlayerSessionStatusReserved {
+		t.Errorf("after the outage: %s", got)
+	}
+	s.advance(s.config.ProcessGrace)
 	s.awaitPlayer(t, late, types.PlayerSessionStatusTimedout)
 }
 

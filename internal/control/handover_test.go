@@ -46,6 +46,9 @@ func TestGameSessionsThatAreNotHandedOverEnd(t *testing.T) {
 		t.Errorf("no ARN: %v", err)
 	}
 	w.restart()
+	for _, s := range sockets {
+		w.mustDial(s.connect)
+	}
 	w.advance("the end of the one that nobody knows of", time.Second, func() bool { return w.status(unknown) == "TERMINATING" })
 	if got := w.status(known); got != "ACTIVE" {
 		t.Errorf("the one that was handed over is %s", got)

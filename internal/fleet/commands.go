@@ -18,7 +18,7 @@ var Commands = []event.Entry{
 	{Number: 111, Type: (*HandOverGameSession)(nil)},
 	{Number: 112, Type: (*IssueToken)(nil)},
 	{Number: 113, Type: (*LoseProcess)(nil)},
-	{Number: 114, Type: (*LoseSockets)(nil)},
+	{Number: 114, Type: (*Interrupt)(nil)},
 	{Number: 115, Type: (*ReadyProcess)(nil)},
 	{Number: 116, Type: (*RegisterCompute)(nil)},
 	{Number: 117, Type: (*RemovePlayer)(nil)},

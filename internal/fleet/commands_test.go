@@ -199,12 +199,12 @@ func TestLoseProcess(t *testing.T) {
 	})
 }
 
-func TestLoseSockets(t *testing.T) {
+func TestInterrupt(t *testing.T) {
 	runCases(t, []commandCase{
-		{"without processes", host1, when(LoseSockets{}), "", "", ""},
-		{"with one", started, when(LoseSockets{}), "SocketsLost", "", ""},
-		{"with one that has ended", over, when(LoseSockets{}), "", "", ""},
-		{"with one that is lost already", func(w *world) { started(w); w.do(LoseProcess{key("a")}) }, when(LoseSockets{}), "SocketsLost", "", ""},
+		{"without processes", host1, when(Interrupt{}), "", "", ""},
+		{"with one", started, when(Interrupt{}), "Interrupted", "", ""},
+		{"with one that has ended", over, when(Interrupt{}), "", "", ""},
+		{"with one that is lost already", func(w *world) { started(w); w.do(LoseProcess{key("a")}) }, when(Interrupt{}), "Interrupted", "", ""},
 	})
 }
 

@@ -240,18 +240,18 @@ func TestReusedProcessID(t *testing.T) {
 	}
 }
 
-// TestSocketsLost: after a restart each process has the whole grace period,
+// TestNewOwner: after a restart each process has the whole grace period,
 // also one that had lost its socket before.
-func TestSocketsLost(t *testing.T) {
+func TestNewOwner(t *testing.T) {
 	w := newWorld(t)
 	w.compute("host-1")
 	w.ready(key("a"))
 	w.ready(key("b"))
 	w.do(LoseProcess{key("a")})
 	w.wait(190 * time.Second)
-	w.do(LoseSockets{})
+	w.do(Interrupt{})
 	w.wait(20 * time.Second)
-	w.do(LoseSockets{})
+	w.do(Interrupt{})
 	w.do(ConnectProcess{ProcessKey: key("b"), Idempotency: "run-b"})
 	w.wait(100 * time.Second)
 	w.do(ReportHealth{key("b"), true})

@@ -1,6 +1,10 @@
 package fleet
 
-import "github.com/muster-gg/muster/internal/event"
+import (
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+)
 
 // Events lists the types that stand in journals (101–149) and the records that
 // stand in snapshots (150–199). Numbers are for ever; see package event.
@@ -16,7 +20,7 @@ var Events = []event.Entry{
 	{Number: 109, Type: (*ProcessAskedToEnd)(nil)},
 	{Number: 110, Type: (*ProcessHasEnded)(nil)},
 	{Number: 111, Type: (*ProcessForgotten)(nil)},
-	{Number: 112, Type: (*SocketsLost)(nil)},
+	{Number: 112, Type: (*Interrupted)(nil)},
 	{Number: 113, Type: (*GameSessionCreated)(nil)},
 	{Number: 114, Type: (*GameSessionActivated)(nil)},
 	{Number: 115, Type: (*GameSessionUpdated)(nil)},
@@ -119,10 +123,17 @@ type ProcessForgotten struct {
 	ProcessKey
 }
 
-// SocketsLost notes that all sockets are gone, because the service restarted
-// or the shard moved. No process has to be back earlier.
-type SocketsLost struct {
-	BackBy event.Time `cbor:"1,keyasint"`
+// Interrupted notes that game servers could not reach the shard for a while, and gives them
+// time to make up for it. Without a Pause the shard has a new owner, which has no sockets:
+// no process has to be back earlier than BackBy. With one the owner stood still, or its
+// clock was set, and the sockets remain: the deadlines move by Pause. Either way no deadline
+// for a game server comes earlier than BackBy.
+//
+// A release that does not know Pause takes it for a new owner. It may do so: it only follows
+// the shard, and when it becomes the owner it has no sockets.
+type Interrupted struct {
+	BackBy event.Time    `cbor:"1,keyasint"`
+	Pause  time.Duration `cbor:"2,keyasint,omitempty"` // negative: the clock was set back
 }
 
 // GameSessionCreated puts a game session on a process, in ACTIVATING.

@@ -51,7 +51,7 @@ func churn(w *world) {
 		w.wait(90 * time.Second)
 		w.do(IssueToken{"host-0"})
 	}
-	w.do(LoseSockets{})
+	w.do(Interrupt{})
 	w.wait(5 * time.Minute)
 	w.do(Clear{})
 }

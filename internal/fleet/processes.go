@@ -138,33 +138,6 @@ func (r *Room) applyProcessLost(e *ProcessLost) {
 	r.changeProcess(e.ProcessKey, func(p *Process) { p.Connected, p.BackBy, p.HealthBy = false, e.BackBy, 0 })
 }
 
-// LoseSockets notes that no process has a socket any more: a new owner of the
-// shard begins with it. Processes that had lost theirs before get the whole
-// grace period again, because while there was no owner none could come back.
-type LoseSockets struct{}
-
-func (LoseSockets) decide(r *Room, now event.Time) ([]any, error) {
-	if len(r.hosts) == 0 { // no process lives
-		return nil, nil
-	}
-	return []any{&SocketsLost{BackBy: now.Add(r.settings.ProcessGrace)}}, nil
-}
-
-func (LoseSockets) answer(*Room) any { return nil }
-
-func (r *Room) applySocketsLost(e *SocketsLost) {
-	var living []*Process
-	r.processes.Scan(func(entry processEntry) bool {
-		if entry.process.Status != ProcessEnded {
-			living = append(living, entry.process)
-		}
-		return true
-	})
-	for _, p := range living {
-		r.applyProcessLost(&ProcessLost{ProcessKey: p.ProcessKey, BackBy: max(p.BackBy, e.BackBy)})
-	}
-}
-
 // ReadyProcess says that a process can host a game session. Repeating it
 // changes nothing.
 type ReadyProcess struct {

@@ -219,8 +219,8 @@ func (r *Room) Apply(e any) {
 		r.applyProcessHasEnded(e)
 	case *ProcessForgotten:
 		r.applyProcessForgotten(e)
-	case *SocketsLost:
-		r.applySocketsLost(e)
+	case *Interrupted:
+		r.applyInterrupted(e)
 	case *GameSessionCreated:
 		r.applyGameSessionCreated(e)
 	case *GameSessionActivated:

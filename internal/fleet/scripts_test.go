@@ -96,7 +96,7 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"DeregisterCompute":     func(a *arguments) Command { return DeregisterCompute{a.word(0)} },
 	"IssueToken":            func(a *arguments) Command { return IssueToken{a.word(0)} },
 	"LoseProcess":           func(a *arguments) Command { return LoseProcess{a.process()} },
-	"LoseSockets":           func(*arguments) Command { return LoseSockets{} },
+	"Interrupt":             func(*arguments) Command { return Interrupt{} },
 	"ReadyProcess":          func(a *arguments) Command { return ReadyProcess{ProcessKey: a.process(), Port: 7777} },
 	"EndProcess":            func(a *arguments) Command { return EndProcess{a.process()} },
 	"ReportHealth":          func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },

@@ -64,7 +64,7 @@ func (s *simulation) processCommand() Command {
 		return EndProcess{ProcessKey: k}
 	case 19:
 		if s.chance(5) {
-			return LoseSockets{}
+			return Interrupt{Pause: []time.Duration{0, 10 * time.Second, 5 * time.Minute, -time.Minute}[s.rng.IntN(4)]}
 		}
 		return ReportHealth{ProcessKey: s.processKey()}
 	default:

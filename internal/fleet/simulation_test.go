@@ -315,7 +315,7 @@ func (s *simulation) crash() error {
 		s.lowered[g.Ordinal] = g.Players() > g.Maximum
 		return true
 	})
-	return s.handle(LoseSockets{})
+	return s.handle(Interrupt{})
 }
 
 // recovered makes a Room of the newest snapshot and the journal behind it.

@@ -291,12 +291,21 @@ func (m *Machine) Expire(now time.Time) []event.Fact {
 }
 
 // Recovered notes that a new owner has no sockets yet.
-func (m *Machine) Recovered(now time.Time) []event.Fact {
+func (m *Machine) Recovered(now time.Time) []event.Fact { return m.interrupt(now, fleet.Interrupt{}) }
+
+// Paused gives game servers the time back that a pause took from them. Placements, tickets
+// and what the catalog keeps are not delayed: people wait for those, and have given up when
+// their time is over, whoever was to blame.
+func (m *Machine) Paused(now time.Time, by time.Duration) []event.Fact {
+	return m.interrupt(now, fleet.Interrupt{Pause: by})
+}
+
+func (m *Machine) interrupt(now time.Time, c fleet.Interrupt) []event.Fact {
 	var facts []event.Fact
 	for _, number := range m.roomNumbers() {
-		events, _, err := m.rooms[number].Handle(event.At(now), fleet.LoseSockets{})
+		events, _, err := m.rooms[number].Handle(event.At(now), c)
 		if err != nil {
-			panic(err) // LoseSockets refuses nothing
+			panic(err) // Interrupt refuses nothing
 		}
 		m.changed(number)
 		facts = roomFacts(facts, number, events)

@@ -270,9 +270,9 @@ func (w *world) roomHappened(room fleet.RoomID, body any) {
 		if s := find(e.ProcessKey); s != nil && s.alive && s.open {
 			s.connect()
 		}
-	case *fleet.SocketsLost:
+	case *fleet.Interrupted:
 		for _, s := range w.servers {
-			if s.room == room && s.alive && s.open {
+			if e.Pause == 0 && s.room == room && s.alive && s.open {
 				w.in(w.between(0, 2*time.Second), func(*world) { s.connect() })
 			}
 		}
