@@ -536,9 +536,10 @@ func TestSilentOwner(t *testing.T) {
 // An owner that refuses for ever: the caller hears after Config.Patience that nothing was done.
 func TestNobodyServes(t *testing.T) {
 	clock := clockwork.NewFakeClock()
+	begun := clock.Now()
 	var book ledger
 	m := start(t, connect(t, engine(t)), &book, "n1", func(c *Config) {
-		c.Clock = clock
+		c.Clock, c.Elapsed = clock, func() time.Duration { return clock.Since(begun) }
 		c.Serve = func(_ int, _ []byte, done func([]byte, error)) { done(nil, errNotOwner) }
 		c.Barrier = func(_ int, done func(uint64, error)) { done(0, errNotOwner) }
 		c.Waiting = 3

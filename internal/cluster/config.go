@@ -9,6 +9,8 @@ import (
 
 	"github.com/jonboulle/clockwork"
 	"github.com/nats-io/nats.go"
+
+	"github.com/muster-gg/muster/internal/boottime"
 )
 
 // Config says who a node is and what it shares. Node, Shards, Conn, Serve and
@@ -37,7 +39,12 @@ type Config struct {
 	Waiting int
 
 	Clock clockwork.Clock
-	Log   *slog.Logger // nil: silent
+
+	// Elapsed is the clock of leases: the time since some moment. It must not be set, nor stand
+	// still while the machine is suspended. Nil: package boottime.
+	Elapsed func() time.Duration
+
+	Log *slog.Logger // nil: silent
 
 	// Serve handles a command that another node sent, while this one owns the shard. It must
 	// not block; done is called exactly once, in any goroutine. An error says that the command was not
@@ -76,6 +83,9 @@ func (c *Config) complete() error {
 	orDefault(&c.Waiting, 8192)
 	if c.Clock == nil {
 		c.Clock = clockwork.NewRealClock()
+	}
+	if c.Elapsed == nil {
+		c.Elapsed = boottime.Now
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -13,8 +13,9 @@
 // A tenure guards two things differently. What is written is fenced by the journal: an owner that was
 // replaced cannot append, whatever it believes. What is only read is guarded by
 // Tenure.Holds. Package lease says why no two nodes hold a shard at the same moment; it
-// rests on clocks that do not stop: when a whole machine is suspended and resumed, its monotonic
-// clock may have stood still, and for the rest of its hold it may answer reads that are out of date.
+// rests on clocks that do not stop, also while a machine is suspended: see package boottime. Only a
+// hypervisor that stops a whole virtual machine can stop that clock too, unseen from within; for the rest
+// of its hold such a node may answer reads that are out of date.
 //
 // # Leaving
 //

@@ -37,7 +37,7 @@ type Node struct {
 	cfg     Config
 	process string
 	bucket  jetstream.KeyValue
-	begun   time.Time
+	begun   time.Duration // by cfg.Elapsed
 
 	posted  chan func() // for the loop
 	stopped chan struct{}
@@ -83,7 +83,7 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, process: nuid.Next(), bucket: bucket, begun: cfg.Clock.Now(),
+		cfg: cfg, process: nuid.Next(), bucket: bucket, begun: cfg.Elapsed(),
 		posted: make(chan func(), 256), stopped: make(chan struct{}), handed: make(chan struct{}),
 		owning: make([]atomic.Bool, cfg.Shards), offers: make([]chan Tenure, cfg.Shards), tenures: make([]*tenure, cfg.Shards),
 		grant: &grant{},
@@ -159,8 +159,9 @@ func (n *Node) Leave(ctx context.Context) error {
 	}
 }
 
-// elapsed is the time by which the machine lives. It is monotonic.
-func (n *Node) elapsed() time.Duration { return n.cfg.Clock.Since(n.begun) }
+// elapsed is the time by which the machine lives. It only goes forward, also while the computer
+// is suspended.
+func (n *Node) elapsed() time.Duration { return n.cfg.Elapsed() - n.begun }
 
 // post lets the loop do something. It does not happen when the loop has ended.
 func (n *Node) post(f func()) {

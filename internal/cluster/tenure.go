@@ -9,7 +9,7 @@ import (
 // A Tenure is the time for which this process owns a shard.
 type Tenure struct {
 	Done  <-chan struct{} // closed when it is over: the owner finishes what it has and steps down
-	Holds func() bool     // whether the lease holds at this moment by the monotonic clock: asked before anything is answered that no append has fenced
+	Holds func() bool     // whether the lease holds at this moment by Config.Elapsed: asked before anything is answered that no append has fenced
 	Ended func()          // called once when the owner has stepped down: nothing is answered by it any more
 }
 

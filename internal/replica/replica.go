@@ -16,8 +16,8 @@ type Tenure struct {
 	// steps down.
 	Done <-chan struct{}
 
-	// Holds reports whether the lease holds at this moment, by a clock that does not
-	// jump. See shard.Config.Holds.
+	// Holds reports whether the lease holds at this moment, by a clock that nobody
+	// sets and that goes on while the machine is suspended. See shard.Config.Holds.
 	Holds func() bool
 
 	// Ended is called once, when this process has answered for the last time as the

@@ -7,7 +7,8 @@ import (
 )
 
 // A Machine is one node's part. Moments are durations since a beginning of the
-// node's own, by a clock that only goes forward. It is not for several goroutines.
+// node's own, by a clock that only goes forward, also while the computer is suspended. It is
+// not for several goroutines.
 type Machine struct {
 	cfg     Config
 	self    Life
