@@ -3,8 +3,10 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,11 +15,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"github.com/jonboulle/clockwork"
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/e2e/clients"
+	"github.com/muster-gg/muster/internal/region"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -121,8 +125,37 @@ func (s *service) environ() []string {
 	return clients.Environ(s.HTTP, s.Region, s.AccessKey, s.SecretKey)
 }
 
-// advance moves the service's clock.
-func (s *service) advance(d time.Duration) { s.clock.Advance(d) }
+// advance lets time go by for the service: it moves its clock in steps that no shard takes
+// for a pause, after which game servers would be given more time.
+func (s *service) advance(d time.Duration) {
+	s.Helper()
+	const step, deadlines = 5 * time.Second, 11 * time.Minute
+	if d > deadlines { // what waits for a game server ends in the time that is left
+		s.clock.Advance(d - deadlines)
+		s.look()
+		d = deadlines
+	}
+	for ; d > step; d -= step {
+		s.clock.Advance(step)
+		s.look()
+	}
+	s.clock.Advance(d)
+}
+
+// look has every shard look at its clock.
+func (s *service) look() {
+	s.Helper()
+	seen := make([]bool, s.config.Shards)
+	for i := 0; slices.Contains(seen, false); i++ {
+		id := fmt.Sprint("nobody-", i)
+		shard := region.PlacementShardOf(id, s.config.Shards)
+		if seen[shard] {
+			continue
+		}
+		seen[shard] = true
+		refuse[*types.NotFoundException](s, s.client().DescribeGameSessionPlacement, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
+	}
+}
 
 // patience is how long a test waits for what must happen, on a busy machine.
 const patience = 60 * time.Second

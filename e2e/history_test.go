@@ -67,12 +67,12 @@ func TestHistory(t *testing.T) {
 	}
 	moved := func() bool { return s.metric(t, `muster_events_total{event="GameSessionsForgotten"}`) == 1 }
 	check("in memory")
-	s.advance(s.config.SessionMemory - 2*time.Minute) // that of the first three is over
+	s.clock.Advance(s.config.SessionMemory - 2*time.Minute) // at once, so that the first three leave together
 	eventually(t, "three game sessions have left memory", moved)
 	check("in part in the history")
 	s.stop()
 	s.http.CloseIdleConnections()
-	s.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	s.run()
 	eventually(t, "the rest has left memory", moved)
 	check("after a restart")

@@ -59,10 +59,11 @@ func (c *counter) Apply(f event.Fact) {
 	}
 }
 
-func (c *counter) Deadline() time.Time           { return time.Time{} }
-func (c *counter) Expire(time.Time) []event.Fact { return nil }
-func (c *counter) Freeze() *counter              { return &counter{maps.Clone(c.n)} }
-func (c *counter) Restore(f event.Fact) error    { c.Apply(f); return nil }
+func (c *counter) Deadline() time.Time                          { return time.Time{} }
+func (c *counter) Expire(time.Time) []event.Fact                { return nil }
+func (c *counter) Freeze() *counter                             { return &counter{maps.Clone(c.n)} }
+func (c *counter) Restore(f event.Fact) error                   { c.Apply(f); return nil }
+func (c *counter) Paused(time.Time, time.Duration) []event.Fact { return nil }
 func (c *counter) Recovered(time.Time) []event.Fact {
 	return []event.Fact{{Body: &opened{}}}
 }

@@ -34,6 +34,15 @@
 // (Config.Holds). Without it an empty record has to prove first that nobody else
 // has written.
 //
+// # Pauses
+//
+// Nobody is served while the program is stopped, the machine is suspended, or the disk or the
+// processor are not to be had; and when the clock is set, it looks as if nobody had been. What
+// was sent in time is then read after the deadlines have passed. So a shard looks at the
+// clock again and again while there is a deadline. When it has gone too far since the
+// last look, the shard notes the pause (Machine.Paused) before anything expires. A pause is
+// therefore no different from a recovery: grace first, then deadlines.
+//
 // # Formats
 //
 // A record is one byte, the version: 1, or 2 for those with which an owner opens;

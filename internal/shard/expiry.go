@@ -1,9 +1,12 @@
 package shard
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/event"
 )
 
 // expire lets the machine do a bounded part of what is due. It reports whether
@@ -13,6 +16,10 @@ func (t *term[C, M]) expire(now time.Time) (worked bool, err error) {
 		return false, nil // what is due stays due, for the next owner
 	}
 	defer Catch("machine", &err)
+	worked, err = t.makeUpFor(t.expiry.pause(now), now)
+	if err != nil {
+		return true, err
+	}
 	before := t.machine.Deadline()
 	if t.expiry.isDue(before, now) {
 		facts := t.machine.Expire(now)
@@ -29,12 +36,50 @@ func (t *term[C, M]) expire(now time.Time) (worked bool, err error) {
 	return worked, nil
 }
 
-// expiry is the one timer of a shard, set for the machine's deadline.
+// makeUpFor lets the machine note a pause; zero is none.
+func (t *term[C, M]) makeUpFor(pause time.Duration, now time.Time) (worked bool, err error) {
+	if pause == 0 {
+		return false, nil
+	}
+	t.cfg.Log.Warn("shard was paused or its clock was set: deadlines for game servers are moved", "by", pause)
+	for _, f := range t.machine.Paused(now, pause) {
+		if err := t.add([]event.Fact{f}); err != nil {
+			return true, fmt.Errorf("pause: %w", err)
+		}
+	}
+	return true, nil
+}
+
+// expiry is the one timer of a shard, set for the machine's deadline, and for the next
+// look at the clock.
 type expiry struct {
 	clock   clockwork.Clock
 	timer   clockwork.Timer // nil before the first deadline
 	armed   time.Time       // what the timer is set for; zero: it is not
 	stalled time.Time       // before it, nothing is due
+	looked  time.Time       // when the deadline was last compared with the clock; zero: there was none
+}
+
+const (
+	// lookEvery is how often a shard that has a deadline looks at the clock, at least.
+	lookEvery = 2 * time.Second
+
+	// longestLook is how far the clock may go between two looks of a shard that runs. It is
+	// less than what deadlines allow for a slow machine: a heartbeat may be 10 s late.
+	longestLook = 5 * time.Second
+)
+
+// pause reports how far the clock has gone since the last look, when that is too far for a
+// shard that runs, and negative when it was set back; else zero. It goes by the time of day,
+// as deadlines do: that counts also while a machine is suspended.
+func (e *expiry) pause(now time.Time) time.Duration {
+	now = now.Round(0) // without the monotonic reading
+	last := e.looked
+	e.looked = now
+	if by := now.Sub(last); !last.IsZero() && (by > longestLook || by < -longestLook) {
+		return by
+	}
+	return 0
 }
 
 // stallPause is how long a machine is left alone that did nothing about a
@@ -55,23 +100,28 @@ func (e *expiry) stalls(now time.Time) bool {
 	return left > 0 && left <= stallPause
 }
 
-// set arms the timer for the deadline.
+// set arms the timer for the deadline, or for the next look when that comes first.
 func (e *expiry) set(deadline, now time.Time) {
-	if !deadline.IsZero() && e.stalls(now) && deadline.Before(e.stalled) {
-		deadline = e.stalled
-	}
-	if deadline.Equal(e.armed) {
+	if deadline.IsZero() {
+		e.armed, e.looked = deadline, deadline
+		e.stop()
 		return
 	}
-	e.armed = deadline
-	switch {
-	case deadline.IsZero():
-		e.stop()
-	case e.timer == nil:
-		e.timer = e.clock.NewTimer(deadline.Sub(now))
-	default:
-		e.timer.Reset(deadline.Sub(now))
+	if e.stalls(now) && deadline.Before(e.stalled) {
+		deadline = e.stalled
 	}
+	if next := now.Add(lookEvery); next.Before(deadline) {
+		deadline = next
+	}
+	if !e.armed.IsZero() && !deadline.Before(e.armed) {
+		return // it looks in time, and then sets the timer again
+	}
+	e.armed = deadline
+	if e.timer == nil {
+		e.timer = e.clock.NewTimer(deadline.Sub(now))
+		return
+	}
+	e.timer.Reset(deadline.Sub(now))
 }
 
 // due is where the timer reports; nil when there is none yet.

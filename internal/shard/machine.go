@@ -48,4 +48,11 @@ type Machine[C, M any] interface {
 	// that all sockets are gone, and returns its facts. They may stand in several
 	// records: when a crash keeps only some of them the next owner is asked again.
 	Recovered(now time.Time) []event.Fact
+
+	// Paused decides and applies what follows from a pause, and returns its facts,
+	// under the same rules: the clock has gone on by so much since the machine was
+	// last asked for what is due, and nothing was handled meanwhile; by is negative
+	// when the clock was set back. It is called before Expire, so that nothing ends
+	// early. See package documentation.
+	Paused(now time.Time, by time.Duration) []event.Fact
 }

@@ -34,6 +34,9 @@ type (
 		Name string `cbor:"1,keyasint"`
 		N    int    `cbor:"2,keyasint"`
 	}
+	paused struct {
+		By time.Duration `cbor:"1,keyasint"`
+	}
 	unnumbered struct{}
 )
 
@@ -43,6 +46,7 @@ var events = event.NewSet([]event.Entry{
 	{Number: 3, Type: (*rang)(nil)},
 	{Number: 4, Type: (*owned)(nil)},
 	{Number: 5, Type: (*counter)(nil)},
+	{Number: 6, Type: (*paused)(nil)},
 })
 
 // A command of the toy machine; exactly one field but Name and N is set.
@@ -123,6 +127,12 @@ func (m *toy) Apply(f event.Fact) {
 		m.rings.Set(first.name, n+1)
 	case *owned:
 		m.owners++
+	case *paused:
+		old := m.alarms.Items()
+		m.alarms.Clear()
+		for _, a := range old {
+			m.alarms.Set(alarm{a.at.Add(b.By), a.name})
+		}
 	case *counter:
 		m.counters.Set(b.Name, b.N)
 	}
@@ -181,6 +191,13 @@ func (m *toy) Recovered(time.Time) []event.Fact {
 		return nil
 	}
 	return m.do(&owned{})
+}
+
+func (m *toy) Paused(_ time.Time, by time.Duration) []event.Fact {
+	if m.alarms.Len() == 0 {
+		return nil
+	}
+	return m.do(&paused{by})
 }
 
 // bytes is the whole state, without the number of its owners.

@@ -46,7 +46,9 @@ func (t *term[C, M]) open() error {
 	b := t.gathering
 	b.recovered, b.showView = true, true
 	b.open(t.owner)
-	facts := t.machine.Recovered(t.cfg.Clock.Now())
+	now := t.cfg.Clock.Now()
+	t.expiry.pause(now) // the machine is about to give time from this moment on
+	facts := t.machine.Recovered(now)
 	for i := range facts {
 		if err := t.add(facts[i : i+1]); err != nil {
 			return fmt.Errorf("opening record: %w", err)

@@ -28,6 +28,8 @@ type bug struct {
 	twice            bool                  // what is due is done twice
 	forgetsDeadlines bool                  // after a snapshot
 	noLease          bool                  // reads are answered without a look at the lease
+	noPause          bool                  // a pause gives nobody time
+	socketGrace      bool                  // a new owner gives time to sockets alone
 }
 
 // bugs are all that can be planted.
@@ -39,6 +41,8 @@ var bugs = []bug{
 	{name: "what is due is done twice", twice: true},
 	{name: "deadlines are lost with a snapshot", forgetsDeadlines: true},
 	{name: "reads are answered without a lease", noLease: true, says: "answered a read"},
+	{name: "a pause ends what was waited for", noPause: true, says: "the clock jumped"},
+	{name: "only sockets get grace from a new owner", socketGrace: true, says: "nobody owned the shard"},
 	{name: "a replay leaves out a fact", skips: func(f event.Fact) bool { _, ok := f.Body.(*fleet.PlayerAccepted); return ok }},
 	{name: "a replay leaves out a ticket", skips: func(f event.Fact) bool { _, ok := f.Body.(*matchmaking.MatchProposed); return ok }},
 	{name: "a snapshot misses records", misses: func(f event.Fact) bool { _, ok := f.Body.(*fleet.Process); return ok }},
@@ -206,6 +210,21 @@ func reusesProcess(m *region.Machine, now time.Time, c region.Command) ([]event.
 	})
 	g, _ := r.GameSession(create.ID)
 	return facts, g, nil
+}
+
+// loseSockets gives each process that has a socket time to come back, and nobody anything else.
+func loseSockets(m *region.Machine, now time.Time) (facts []event.Fact) {
+	for _, r := range m.Rooms() {
+		var lost []any
+		r.Processes(func(p *fleet.Process) bool {
+			if p.Connected {
+				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey, BackBy: event.At(now.Add(200 * time.Second))})
+			}
+			return true
+		})
+		facts = append(facts, decideAnyway(m, r.ID(), lost...)...)
+	}
+	return facts
 }
 
 func lastOrdinal(r *fleet.Room) (last uint64) {

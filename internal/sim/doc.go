@@ -27,6 +27,8 @@
 //   - Laws: each fact must be possible in the mirror's state: no process gets a second
 //     game session, no place is given twice, nothing times out early or twice, a status
 //     only goes where it may (laws.go).
+//   - By the true time, which no node knows, nobody is ended because a clock jumped or because
+//     nobody owned the shard: each deadline for a game server gives it its time (waits.go).
 //   - After each step the rooms, placements and tickets that have changed hold
 //     together (invariants.go).
 //   - What an owner commits is what the mirror has: so replay gives the same state

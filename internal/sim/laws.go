@@ -85,7 +85,8 @@ func (w *world) roomLaw(r *fleet.Room, e any) string {
 		p := status(e.ProcessKey)
 		return unless(p.Status == fleet.ProcessIdle || p.Status == fleet.ProcessHosting, "the process does not run")
 	case *fleet.ProcessHasEnded:
-		return processEndLaw(r, status(e.ProcessKey), e)
+		p := status(e.ProcessKey)
+		return processEndLaw(r, p, e) + w.endLaw(r.ID(), p, e.Reason)
 	case *fleet.ProcessForgotten:
 		return unless(status(e.ProcessKey).Status == fleet.ProcessEnded, "the process has not ended")
 	case *fleet.GameSessionCreated:
@@ -168,7 +169,7 @@ func (w *world) sessionLaw(r *fleet.Room, e any) string {
 		p := seated(session(e.Session), e.Index)
 		return unless(p.Status == fleet.Reserved || p.Status == fleet.InGame, "the player session is %q", p.Status)
 	case *fleet.PlayersTimedOut:
-		return timeoutLaw(session(e.Session), e)
+		return w.timeoutLaw(r, session(e.Session), e)
 	}
 	return ""
 }
@@ -221,13 +222,17 @@ func seated(g fleet.GameSession, index uint32) fleet.PlayerSession {
 }
 
 // timeoutLaw: who has not come in time loses the place, once and not before.
-func timeoutLaw(g fleet.GameSession, e *fleet.PlayersTimedOut) string {
+func (w *world) timeoutLaw(r *fleet.Room, g fleet.GameSession, e *fleet.PlayersTimedOut) string {
 	if len(e.Indexes) == 0 {
 		return "nobody has timed out"
 	}
 	for _, index := range e.Indexes {
 		if p := seated(g, index); p.Status != fleet.Reserved || !due(p.Expires, e.At) {
 			return fmt.Sprintf("player session %d is %q and has time until %d", index, p.Status, p.Expires)
+		}
+		since := w.waits.reserved[seatKey{r.ID(), g.Ordinal, index}]
+		if broken := w.waitLaw(r.ID(), since, w.settings.Fleet.Reservation); broken != "" {
+			return broken
 		}
 	}
 	return ""

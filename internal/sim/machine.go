@@ -54,6 +54,22 @@ func (m *machine) Expire(now time.Time) []event.Fact {
 	return facts
 }
 
+// Recovered notes what a new owner must.
+func (m *machine) Recovered(now time.Time) []event.Fact {
+	if m.bug.socketGrace {
+		return loseSockets(m.Machine, now)
+	}
+	return m.Machine.Recovered(now)
+}
+
+// Paused notes a pause.
+func (m *machine) Paused(now time.Time, by time.Duration) []event.Fact {
+	if m.bug.noPause {
+		return nil
+	}
+	return m.Machine.Paused(now, by)
+}
+
 // Deadline is when Expire has work.
 func (m *machine) Deadline() time.Time {
 	if m.bug.forgetsDeadlines && m.restored {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
@@ -60,6 +61,9 @@ func (m *mirror) apply(w *world, data []byte) error {
 	if _, known := m.writers[record.Owner]; !known {
 		m.writers[record.Owner] = len(m.writers) + 1
 	}
+	if record.Opening {
+		w.waits.owner(m.machine)
+	}
 	var facts []event.Fact
 	err = record.Each(region.Events, func(f event.Fact) error {
 		if err := m.lawful(w, f); err != nil {
@@ -67,12 +71,18 @@ func (m *mirror) apply(w *world, data []byte) error {
 		}
 		m.machine.Apply(f)
 		m.note(f.Room)
+		if r, ok := m.machine.RoomAt(uint16(f.Room)); ok && f.Room < 1<<16 {
+			w.waits.begin(r, f.Body)
+		}
 		facts = append(facts, f)
 		return nil
 	})
 	w.trace.add(w.step, "shard %d: record %d of writer %d: %s", m.shard, m.seq, m.writers[record.Owner], describedFacts{facts})
 	for _, f := range facts {
 		w.seen[region.Events.Name(f.Body)]++
+		if e, ok := f.Body.(*fleet.Interrupted); ok && e.Pause != 0 {
+			w.seen["pause"]++
+		}
 	}
 	if err == nil {
 		w.tell(m.shard, facts)

@@ -112,7 +112,7 @@ func meetsEverything(t *testing.T, seen Seen) {
 	for _, name := range []string{
 		"append fails", "append is stored and fails", "append the owner crashes after it", "append the owner crashes before it", "save snapshot is cut short",
 		"crash", "recovery", "fenced", "graceful move", "stolen lease", "to an old owner", "duplicate", "lost message", "lost answer", "dropped socket", "read",
-		"placement cancelled", "do pause", "do set a clock", "do upgrade",
+		"placement cancelled", "pause", "do pause", "do set a clock", "do upgrade",
 	} {
 		if seen[name] < 50 {
 			t.Errorf("all simulations together met %q %d times", name, seen[name])

@@ -48,6 +48,7 @@ type world struct {
 	placed  placed
 	active  map[sessionKey]bool // game sessions that ever were
 	past    past
+	waits   waits
 
 	refusedSeats map[[8]byte]bool // player sessions that an owner said will never be
 	givenSeats   map[[8]byte]bool // those that are stored
@@ -74,7 +75,8 @@ func newWorld(seed uint64, opts Options) *world {
 		rng: rand.New(rand.NewPCG(seed, 20)), opts: opts, bug: bugNamed(opts.Bug), seen: Seen{}, trace: trace{whole: opts.Trace, start: time.Now()},
 		byKey: map[serverKey]*server{}, placing: map[string]*pendingPlacement{}, carried: map[string]bool{},
 		placed: newPlaced(), active: map[sessionKey]bool{}, ledger: ledger{}, refusedSeats: map[[8]byte]bool{}, givenSeats: map[[8]byte]bool{}, wake: make(chan struct{}, 1),
-		past: past{map[sessionKey]*fleet.GameSession{}, map[string]*placement.Placement{}, map[string]bool{}, map[string]bool{}},
+		waits: newWaits(),
+		past:  past{map[sessionKey]*fleet.GameSession{}, map[string]*placement.Placement{}, map[string]bool{}, map[string]bool{}},
 	}
 	w.settings = &region.Settings{Fleet: fleet.DefaultSettings("us-west-2"), Catalog: catalog.DefaultLimits(), Shards: 1 + w.rng.IntN(4)}
 	w.rates = rates{
