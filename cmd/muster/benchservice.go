@@ -63,8 +63,8 @@ func withoutSettings(environ []string) []string {
 	return kept
 }
 
-// start starts the process and waits for the first key, which it prints when it
-// answers and has written the AWS profile.
+// start starts the process and waits for the id of the first key, which it prints when
+// it answers and has written the AWS profile.
 func (s *benchService) start(ctx context.Context) error {
 	output, err := s.command.StdoutPipe()
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *benchService) start(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.cancel)()
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), "AWS_SECRET_ACCESS_KEY=") {
+		if strings.Contains(lines.Text(), "AWS_ACCESS_KEY_ID=") {
 			return s.readProfile()
 		}
 	}

@@ -26,7 +26,8 @@ is kept for the next start.
 
 It is ready when it has written muster.env in its data directory: a file of
 export lines for a shell, which is gone when the service has stopped. The same
-lines go to standard output. aws-profile beside it is an AWS configuration file
+lines go to standard output, the secret only if that is a terminal. aws-profile
+beside it is an AWS configuration file
 with the profile "muster".`,
 		Example: `  muster dev
   source ~/.cache/muster/dev/muster.env; aws gamelift list-fleets
@@ -36,6 +37,7 @@ with the profile "muster".`,
 	load := a.addSettings(command, devDefaults())
 	command.Flags().BoolVar(&d.noSample, "no-sample", false, "make no fleet and start no sample game servers")
 	command.Flags().IntVar(&d.samples, "sample-servers", 3, "sample game servers that are kept waiting or playing")
+	d.printSecret = addPrintSecret(command)
 	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
 	command.RunE = func(command *cobra.Command, _ []string) (err error) {
 		if d.config, _, err = load(); err != nil {
@@ -77,6 +79,8 @@ type development struct {
 	envFile  string
 	noSample bool
 	samples  int // sample game servers
+
+	printSecret *bool
 }
 
 // run takes the data directory and serves until ctx ends. A muster.env that a
@@ -179,7 +183,7 @@ func (d *development) announce(e muster.Endpoints, fleet string) error {
 	if err := writeFile(profile, awsProfile(e)); err != nil {
 		return err
 	}
-	fmt.Fprint(d.stdout, exports(variables))
+	fmt.Fprint(d.stdout, exports(d.printable(variables, *d.printSecret)))
 	fmt.Fprint(d.stderr, d.welcome(e, fleet, profile))
 	return writeFile(d.envFile, exports(variables)) // last: this file says that all is ready
 }

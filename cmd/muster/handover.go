@@ -28,7 +28,7 @@ func environment(e muster.Endpoints) []variable {
 	variables := []variable{
 		{"AWS_ENDPOINT_URL_GAMELIFT", e.HTTP},
 		{"AWS_ACCESS_KEY_ID", e.AccessKey},
-		{"AWS_SECRET_ACCESS_KEY", e.SecretKey},
+		{secretKey, e.SecretKey},
 		{"AWS_REGION", e.Region},
 		{"AWS_DEFAULT_REGION", e.Region}, // what boto3 and version 1 of the AWS CLI read
 		{"MUSTER_HTTP_URL", e.HTTP},

@@ -198,17 +198,31 @@ func TestServe(t *testing.T) {
 	}
 	args := []string{"serve", "--data", data, "--shards", "2"}
 	first := executeWith(t, serve, nil, args...)
-	if want := "export AWS_ACCESS_KEY_ID=AKIDEXAMPLE\nexport AWS_SECRET_ACCESS_KEY='top secret'\n"; first.status != exitOK || first.stdout != want {
+	if want := "export AWS_ACCESS_KEY_ID=AKIDEXAMPLE\n"; first.status != exitOK || first.stdout != want {
 		t.Errorf("the first start gave %+v", first)
 	}
 	if strings.Contains(first.stderr, e.SecretKey) || !strings.Contains(first.stderr, "wrote an AWS profile") {
 		t.Errorf("log: %s", first.stderr)
 	}
-	if _, err := os.Stat(filepath.Join(data, profileFile)); err != nil {
-		t.Error(err)
+	profile, err := os.ReadFile(filepath.Join(data, profileFile))
+	if err != nil || !strings.Contains(string(profile), e.SecretKey) {
+		t.Errorf("the profile is %q, %v", profile, err)
 	}
 	if second := executeWith(t, serve, nil, args...); second.status != exitOK || second.stdout != "" {
 		t.Errorf("the second start gave %+v", second)
+	}
+}
+
+// TestServePrintsTheSecret does so only if it is told to where standard output is no
+// terminal.
+func TestServePrintsTheSecret(t *testing.T) {
+	serve := func(_ context.Context, config muster.Config) error {
+		config.Ready(testEndpoints())
+		return nil
+	}
+	got := executeWith(t, serve, nil, "serve", "--data", t.TempDir(), "--print-secret")
+	if want := "export AWS_ACCESS_KEY_ID=AKIDEXAMPLE\nexport AWS_SECRET_ACCESS_KEY='top secret'\n"; got.status != exitOK || got.stdout != want {
+		t.Errorf("got %+v", got)
 	}
 }
 

@@ -33,9 +33,10 @@ ends it at once). It runs without any setting. A setting can be a flag, a
 variable MUSTER_NAME or a key of the file that --config names; see
 "muster config". A setting that does not exist is an error.
 
-The first start makes an access key, prints it once on standard output and
-writes it to aws-profile in the data directory, where AWS tools can use it:
-AWS_CONFIG_FILE=…/aws-profile AWS_PROFILE=muster aws gamelift list-fleets`,
+The first start makes an access key and writes it to aws-profile in the data
+directory, where AWS tools can use it:
+AWS_CONFIG_FILE=…/aws-profile AWS_PROFILE=muster aws gamelift list-fleets
+It prints the key once on standard output, with its secret only to a terminal.`,
 		Example: `  muster serve
   muster serve --config /etc/muster.toml
   muster serve --data /var/lib/muster --public-url wss://games.example.com:9080
@@ -43,13 +44,14 @@ AWS_CONFIG_FILE=…/aws-profile AWS_PROFILE=muster aws gamelift list-fleets`,
 		Args: cobra.NoArgs,
 	}
 	load := a.addSettings(command, muster.DefaultConfig())
+	printSecret := addPrintSecret(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		config, _, err := load()
 		if err != nil {
 			return err
 		}
 		config.Log = config.Logger(a.stderr)
-		config.Ready = func(e muster.Endpoints) { a.serving(config, e) }
+		config.Ready = func(e muster.Endpoints) { a.serving(config, e, *printSecret) }
 		return a.serve(command.Context(), config)
 	}
 	return command
@@ -57,7 +59,7 @@ AWS_CONFIG_FILE=…/aws-profile AWS_PROFILE=muster aws gamelift list-fleets`,
 
 // serving tells the operator of the first key. Where the service is stands in
 // its log.
-func (a *app) serving(config muster.Config, e muster.Endpoints) {
+func (a *app) serving(config muster.Config, e muster.Endpoints, printSecret bool) {
 	profile := filepath.Join(config.Data, profileFile)
 	fresh, err := keepProfile(profile, e)
 	if err != nil {
@@ -66,7 +68,7 @@ func (a *app) serving(config muster.Config, e muster.Endpoints) {
 	}
 	if fresh {
 		config.Log.Info("wrote an AWS profile with the first access key", "file", profile)
-		fmt.Fprint(a.stdout, exports([]variable{{"AWS_ACCESS_KEY_ID", e.AccessKey}, {"AWS_SECRET_ACCESS_KEY", e.SecretKey}}))
+		fmt.Fprint(a.stdout, exports(a.printable([]variable{{"AWS_ACCESS_KEY_ID", e.AccessKey}, {secretKey, e.SecretKey}}, printSecret)))
 	}
 }
 
