@@ -2,9 +2,23 @@ package guard
 
 import (
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/rs/cors"
 )
+
+// sameOrigin reports whether a request comes from no web page, or from one of its own
+// host. Behind a proxy the scheme that the browser sees is not known, so it is not
+// compared.
+func sameOrigin(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	u, err := url.Parse(origins[0])
+	return len(origins) == 1 && err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
 
 // newCORS makes the rules for web origins; nil without any. Cookies are never
 // allowed: credentials come in headers.
@@ -21,9 +35,19 @@ func newCORS(origins []string) *cors.Cors {
 	})
 }
 
+// answerCORS answers what browsers ask, and refuses requests of web pages of foreign
+// origins that are not among Config.Origins: the browser would keep the answer from
+// the page, but the request would have had its effect.
 func (g *Guard) answerCORS(next http.Handler) http.Handler {
+	checked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !sameOrigin(r) && (g.cors == nil || !g.cors.OriginAllowed(r)) {
+			g.refuse(w, r, "origin", foreign)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 	if g.cors == nil {
-		return next
+		return checked
 	}
-	return g.cors.Handler(next)
+	return g.cors.Handler(checked)
 }

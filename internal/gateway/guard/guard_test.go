@@ -165,7 +165,7 @@ func TestCORS(t *testing.T) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	w = guard(t, Config{Keys: keys}, nil).do(options(), preflight...)
-	if w.Code != http.StatusUnauthorized || w.Header().Get("Access-Control-Allow-Origin") != "" {
+	if w.Code != http.StatusForbidden || w.Header().Get("Access-Control-Allow-Origin") != "" {
 		t.Errorf("CORS is on by itself: %d %v", w.Code, w.Header())
 	}
 }
@@ -294,5 +294,42 @@ func TestRefusedRequestsDoNotFillTheLog(t *testing.T) {
 	}
 	if got := count("INFO", "request") - before; got != 5 {
 		t.Errorf("%d of 5 requests with credentials are logged", got)
+	}
+}
+
+// TestForeignOriginsAreRefused keeps web pages of other hosts from having an effect, of
+// which they would only not see the answer.
+func TestForeignOriginsAreRefused(t *testing.T) {
+	called := false
+	handler := func(http.ResponseWriter, *http.Request) { called = true }
+	for _, c := range []struct {
+		allowed []string
+		origin  string // "": none is sent
+		want    bool   // the request passes
+	}{
+		{nil, "", true},
+		{nil, "http://example.com", true}, // the host of the requests
+		{nil, "https://EXAMPLE.com", true},
+		{nil, "https://evil.example.com", false},
+		{nil, "http://example.com:8080", false},
+		{nil, "null", false},
+		{[]string{"https://play.example.com"}, "https://play.example.com", true},
+		{[]string{"https://play.example.com"}, "https://evil.example.com", false},
+		{[]string{"https://play.example.com"}, "http://example.com", true},
+		{[]string{"*"}, "https://evil.example.com", true},
+	} {
+		g := guard(t, Config{Origins: c.allowed}, handler)
+		called = false
+		r := httptest.NewRequest(http.MethodPost, "/create_session", nil)
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		w := g.do(r)
+		if called != c.want {
+			t.Errorf("origin %q with %v: passed is %t", c.origin, c.allowed, called)
+		}
+		if !c.want {
+			g.refused(w, http.StatusForbidden, "forbidden")
+		}
 	}
 }
