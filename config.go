@@ -64,6 +64,10 @@ type Config struct {
 	// MaxBodyMemory is how many MiB the bodies of API requests may take in memory at the
 	// same time; who sends more is answered with ThrottlingException. Default: 128.
 	MaxBodyMemory int
+	// MetricsListen is a TCP address that answers /metrics, unencrypted and without
+	// authentication. "" answers it on Listen and on the session gateway's address, to
+	// clients on this machine alone. Default: "".
+	MetricsListen string
 	// PprofListen is a TCP address for Go's profiler, which has no
 	// authentication. "" switches it off. Default: "".
 	PprofListen string
@@ -153,6 +157,7 @@ type Endpoints struct {
 	SecretKey string // its secret; "" when it is no longer known
 	Region    string
 	Gateway   string // base URL of the session gateway; "" when it is off
+	Metrics   string // URL of the metrics on their own address; "" when they have none
 	Pprof     string // base URL of Go's profiler; "" when it is off
 }
 

@@ -45,7 +45,7 @@ type gatewayParts struct {
 	tls         listen.Config // TLS nil: plain text only
 	limits      *listen.Limits
 	metrics     prometheus.Registerer
-	scrape      http.Handler               // answers /metrics
+	scrape      http.Handler               // answers /metrics to this machine; nil: it is answered elsewhere
 	begun       func(context.Context) bool // waits until requests can be answered; nil: at once
 	ready       func(context.Context) error
 	clock       clockwork.Clock

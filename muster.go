@@ -115,6 +115,7 @@ type service struct {
 	stopping <-chan struct{} // closed when the service begins to stop
 	profiler *http.Server    // nil when it is off
 	pprof    net.Listener    // the profiler's
+	scrapes  *metricsServer  // nil: the metrics have no address of their own
 }
 
 // open makes the parts; none of them works yet.
@@ -136,8 +137,11 @@ func (s *service) open(ctx context.Context, own identity) error {
 	if err := s.openPlane(journals); err != nil {
 		return errors.Join(err, s.listener.Close())
 	}
+	if s.scrapes, err = openMetrics(ctx, s.cfg.MetricsListen, s.limits, s.metrics.Handler(), s.cfg.Log); err != nil {
+		return errors.Join(err, s.listener.Close())
+	}
 	if err := errors.Join(s.openDoors(), s.openGateway(ctx), s.openProfiler()); err != nil {
-		return errors.Join(err, s.listener.Close(), s.gateway.close(ctx))
+		return errors.Join(err, s.listener.Close(), s.scrapes.close(), s.gateway.close(ctx))
 	}
 	return nil
 }
@@ -150,9 +154,13 @@ func (s *service) listening() listen.Config {
 // openGateway makes the session gateway, if it is wanted.
 func (s *service) openGateway(ctx context.Context) (err error) {
 	plane := local.Service{Plane: s.plane}
+	var scrape http.Handler
+	if s.scrapes == nil {
+		scrape = s.metrics.Handler()
+	}
 	s.gateway, err = openGateway(ctx, &s.cfg.Gateway, gatewayParts{
 		service: plane, queues: plane, matchmaking: plane, region: s.cfg.Region, secret: gatewaySecret(s.secret), tls: s.listening(), limits: s.limits,
-		metrics: s.metrics.Registerer(), scrape: s.metrics.Handler(), begun: s.awaitReady, ready: plane.Ready,
+		metrics: s.metrics.Registerer(), scrape: scrape, begun: s.awaitReady, ready: plane.Ready,
 		clock: s.cfg.Clock, log: s.cfg.Log,
 	})
 	return err
@@ -329,9 +337,12 @@ func (s *service) levels() (telemetry.Levels, bool) {
 // to whatever URL it was given, and follows no redirects.
 func (s *service) routes(calls http.Handler) http.Handler {
 	pages := map[string]http.Handler{
-		"/metrics": s.metrics.Handler(),
+		"/metrics": localMetrics(s.metrics.Handler()),
 		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
 		"/readyz":  http.HandlerFunc(s.readiness),
+	}
+	if s.scrapes != nil {
+		delete(pages, "/metrics")
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := pages[r.URL.Path]
@@ -427,6 +438,9 @@ func (s *service) run(ctx context.Context) error {
 	if s.gateway != nil {
 		group.Go(s.gateway.run)
 	}
+	if s.scrapes != nil {
+		group.Go(func() error { return s.scrapes.run(ctx) })
+	}
 	if s.profiler != nil {
 		group.Go(func() error { return s.serveProfiler(ctx) })
 	}
@@ -468,7 +482,7 @@ func (s *service) endpoints(key control.AccessKey) Endpoints {
 	e := Endpoints{
 		HTTP: "http://" + host, WS: "ws://" + host, WSS: "wss://" + host,
 		CAFile: s.caFile, AccessKey: key.ID, SecretKey: key.Secret, Region: s.cfg.Region,
-		Gateway: s.gateway.url(s.cfg.Plaintext != "refuse"),
+		Gateway: s.gateway.url(s.cfg.Plaintext != "refuse"), Metrics: s.scrapes.url(),
 	}
 	if s.cfg.Plaintext == "refuse" {
 		e.HTTP, e.WS = "https://"+host, ""

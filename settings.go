@@ -81,6 +81,7 @@ func (c *Config) Settings() []Setting {
 		{"max-connections", network, connectionsUsage, number(&c.MaxConnections, 0, mostConnections)},
 		{"max-connections-per-address", network, perAddressUsage, number(&c.MaxConnectionsPerAddress, 0, mostConnections)},
 		{"max-body-memory", network, "MiB that bodies of API requests may take in memory at the same time, before further ones are throttled", number(&c.MaxBodyMemory, 11, 1<<20)},
+		{"metrics-listen", network, "TCP address that answers /metrics, without authentication; empty answers it on the other addresses to this machine alone", text(&c.MetricsListen, optional(address))},
 		{"pprof-listen", network, "TCP address of Go's profiler, which asks for no credentials; empty switches it off", text(&c.PprofListen, optional(address))},
 
 		{"region", aws, "AWS region that the service stands for; part of every ARN", text(&c.Region, matching(regionName, "a region such as us-west-2"))},

@@ -41,8 +41,9 @@ type StandaloneGateway struct {
 	TLSCert, TLSKey string
 	// Plaintext is allow or refuse, where there is a certificate. Default: allow.
 	Plaintext string
-	// MaxConnections, MaxConnectionsPerAddress, LogLevel, LogFormat and ShutdownTimeout
-	// are those of Config.
+	// MetricsListen, MaxConnections, MaxConnectionsPerAddress, LogLevel, LogFormat and
+	// ShutdownTimeout are those of Config.
+	MetricsListen            string
 	MaxConnections           int
 	MaxConnectionsPerAddress int
 	LogLevel, LogFormat      string
@@ -83,6 +84,7 @@ func (c *StandaloneGateway) Settings() []Setting {
 		{"tls-key", running, "PEM file with the key of tls-cert", text(&c.TLSKey, nil)},
 		{"max-connections", running, connectionsUsage, number(&c.MaxConnections, 0, mostConnections)},
 		{"max-connections-per-address", running, perAddressUsage, number(&c.MaxConnectionsPerAddress, 0, mostConnections)},
+		{"metrics-listen", running, "TCP address that answers /metrics, without authentication; empty answers it on the gateway's address to this machine alone", text(&c.MetricsListen, optional(address))},
 		{"log-level", running, "least level that is logged", choice(&c.LogLevel, "debug", "info", "warn", "error")},
 		{"log-format", running, "form of the log", choice(&c.LogFormat, "text", "json")},
 		{"shutdown-timeout", running, "how long a stop waits for requests under way", duration(&c.ShutdownTimeout, 0, time.Hour)},
@@ -110,12 +112,22 @@ func RunGateway(ctx context.Context, c StandaloneGateway) error {
 	if err != nil {
 		return err
 	}
-	g, err := openGateway(ctx, &c.Gateway, parts)
+	scrapes, err := openMetrics(ctx, c.MetricsListen, parts.limits, parts.scrape, parts.log)
 	if err != nil {
 		return err
 	}
+	if scrapes != nil {
+		parts.scrape = nil
+	}
+	g, err := openGateway(ctx, &c.Gateway, parts)
+	if err != nil {
+		return errors.Join(err, scrapes.close())
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(g.run)
+	if scrapes != nil {
+		group.Go(func() error { return scrapes.run(ctx) })
+	}
 	group.Go(func() error {
 		<-ctx.Done()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.ShutdownTimeout)

@@ -64,7 +64,7 @@ func reference() []byte {
 const standalone = `
 # Settings of muster gateway alone
 
-The session gateway in front of a service elsewhere has the settings of the section "Session gateway" above, ` + "`tls-cert`, `tls-key`, `plaintext`," + `
+The session gateway in front of a service elsewhere has the settings of the section "Session gateway" above, ` + "`tls-cert`, `tls-key`, `plaintext`, `metrics-listen`," + `
 ` + "`log-level`, `log-format` and `shutdown-timeout`" + `, and those below. Settings of the service are ignored, so that both can share a file.
 `
 

@@ -31,8 +31,9 @@ func reference() []byte {
 
 # Metrics
 
-` + "`GET /metrics`" + ` on the service's port answers in the text format of Prometheus, without authentication. Besides these there are the
-usual metrics of the Go runtime and the process.
+` + "`GET /metrics`" + ` answers in the text format of Prometheus, without authentication: at the address ` + "`metrics-listen`" + `, or, without that
+setting, on the service's port and the session gateway's to clients on the same machine alone. Besides these there are the usual metrics
+of the Go runtime and the process.
 
 Of a cluster, each node counts its own calls and sockets, and the events of the shards that it owns: their sum is the region's. What there is of
 computes, server processes, game sessions and player sessions each node says of the whole region.

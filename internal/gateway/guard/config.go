@@ -37,7 +37,8 @@ type Config struct {
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
-	// Origins are the web origins that may call, "*" for all; none switches CORS off.
+	// Origins are the web origins that may call besides that of the host itself, "*" for
+	// all; none switches CORS off. Requests of other origins are refused.
 	Origins []string
 	// MaxBody is in bytes; 0 is DefaultMaxBody, less is no limit.
 	MaxBody int64
@@ -47,7 +48,8 @@ type Config struct {
 	Routes []string
 	// Registerer takes the metrics; nil for none.
 	Registerer prometheus.Registerer
-	// Scrape answers /metrics; without it that path is the handler's.
+	// Scrape answers /metrics to clients on this machine; for others, and without it, that
+	// path is the handler's.
 	Scrape http.Handler
 	// Ready says whether requests can be expected to work; nil for always. It has
 	// five seconds.

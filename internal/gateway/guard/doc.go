@@ -8,8 +8,8 @@
 //	security headers
 //	access log, metrics
 //	panics                    become an answer with status 500
-//	/healthz /readyz /metrics answered here, without what follows
-//	CORS                      off without origins
+//	/healthz /readyz          answered here, without what follows, and /metrics to this machine
+//	CORS                      web pages of foreign origins are refused
 //	rate by address
 //	authentication            bearer tokens or API keys, off without either
 //	rate by player

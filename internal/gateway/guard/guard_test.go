@@ -107,11 +107,20 @@ func TestProbes(t *testing.T) {
 		Scrape: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "figures") }),
 	}, nil)
 	for range 3 { // without keys and limits
-		for path, want := range map[string]string{"/healthz": `{"status":"ok"}`, "/readyz": `{"status":"ok"}`, "/metrics": "figures"} {
+		for path, want := range map[string]string{"/healthz": `{"status":"ok"}`, "/readyz": `{"status":"ok"}`} {
 			if w := g.get(path); w.Code != http.StatusOK || w.Body.String() != want {
 				t.Errorf("%s: %d %s", path, w.Code, w.Body)
 			}
 		}
+	}
+	for _, from := range []string{"127.0.0.1:1000", "[::1]:1000"} {
+		if w := g.scrape(from); w.Code != http.StatusOK || w.Body.String() != "figures" {
+			t.Errorf("the metrics from %s: %d %s", from, w.Code, w.Body)
+		}
+	}
+	g.refused(g.scrape("192.0.2.77:1000"), http.StatusUnauthorized, "unauthenticated") // not the metrics' answer
+	if w := g.scrape("127.0.0.1:1000", "X-Forwarded-For: 192.0.2.2", "X-Api-Key: 0123456789abcdef"); strings.Contains(w.Body.String(), "figures") {
+		t.Error("a proxy on this machine shows the metrics to strangers")
 	}
 	broken = errors.New("the database of the bank is gone")
 	if w := g.get("/readyz"); w.Code != http.StatusServiceUnavailable || w.Body.String() != `{"status":"not ready"}` {
@@ -214,7 +223,7 @@ func TestMetrics(t *testing.T) {
 // counted checks that /metrics has these lines.
 func (g *guarded) counted(want ...string) {
 	g.Helper()
-	figures := g.get("/metrics").Body.String()
+	figures := g.scrape("127.0.0.1:1").Body.String()
 	for _, line := range want {
 		if !strings.Contains(figures, line+"\n") {
 			g.Errorf("no %s in\n%s", line, figures)

@@ -52,6 +52,13 @@ func (g *guarded) get(path string, headers ...string) *httptest.ResponseRecorder
 	return g.do(httptest.NewRequest(http.MethodGet, path, nil), headers...)
 }
 
+// scrape asks for the metrics from an address.
+func (g *guarded) scrape(from string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.RemoteAddr = from
+	return g.do(r, headers...)
+}
+
 func (g *guarded) do(r *http.Request, headers ...string) *httptest.ResponseRecorder {
 	g.Helper()
 	for _, h := range headers {

@@ -25,12 +25,23 @@ func (g *Guard) answerProbes(next http.Handler) http.Handler {
 			writeJSON(w, http.StatusOK, status{"ok"})
 		case path == "/readyz":
 			g.ready(w, r)
-		case path == "/metrics" && g.cfg.Scrape != nil:
+		case path == "/metrics" && g.cfg.Scrape != nil && Local(r):
 			g.cfg.Scrape.ServeHTTP(w, r)
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// Local reports whether a request comes from this machine, and no proxy says that it
+// passes it on.
+func Local(r *http.Request) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return false
+		}
+	}
+	return parseAddress(r.RemoteAddr).IsLoopback()
 }
 
 type status struct {
