@@ -143,6 +143,7 @@ func (s *service) open(ctx context.Context, own identity) error {
 	if err := errors.Join(s.openDoors(), s.openGateway(ctx), s.openProfiler()); err != nil {
 		return errors.Join(err, s.listener.Close(), s.scrapes.close(), s.gateway.close(ctx))
 	}
+	s.reportExposure()
 	return nil
 }
 

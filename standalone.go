@@ -123,9 +123,11 @@ func RunGateway(ctx context.Context, c StandaloneGateway) error {
 	if err != nil {
 		return errors.Join(err, scrapes.close())
 	}
+	reportUnencrypted(parts.log, "gateway-listen", g.listener.Addr(), parts.tls)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(g.run)
 	if scrapes != nil {
+		reportOpen(parts.log, "metrics-listen", scrapes.listener.Addr())
 		group.Go(func() error { return scrapes.run(ctx) })
 	}
 	group.Go(func() error {
