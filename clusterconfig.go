@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/cluster"
+	"github.com/muster-gg/muster/internal/webhook"
 )
 
 // ClusterConfig makes the service one node of several that serve a region together.
@@ -64,7 +65,7 @@ func (c *ClusterConfig) Settings() []Setting {
 		{"cluster-cert", section, "PEM file with the certificate by which other nodes, or nats, know this one; for nodes, empty uses one of the local authority in the data directory", text(&c.Cert, nil)},
 		{"cluster-key", section, "PEM file with the key of cluster-cert", text(&c.Key, nil)},
 		{"cluster-ca", section, "PEM file with the authority of all nodes' certificates, or of that of nats", text(&c.CA, nil)},
-		{"nats", section, "URLs of a NATS with JetStream that runs elsewhere; empty embeds one", listOf(&c.NATS, natsURL)},
+		{"nats", section, "URLs of a NATS with JetStream that runs elsewhere; empty embeds one", listOf(&c.NATS, natsURL).hiding(webhook.ShownURL)},
 		{"nats-creds", section, "file with the credentials for nats", text(&c.NATSCreds, nil)},
 	}
 }
@@ -137,7 +138,7 @@ func hostPort(s string) error {
 func natsURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-		return fmt.Errorf("%q is not of the form nats://host:port or tls://host:port", s)
+		return fmt.Errorf("%q is not of the form nats://host:port or tls://host:port", webhook.ShownURL(s))
 	}
 	return nil
 }

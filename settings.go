@@ -35,6 +35,22 @@ func (s Setting) TOML() (string, error) {
 	return strings.TrimSpace(string(line)), nil
 }
 
+// Redacted is the setting as others may see it: without the user and the query of URLs.
+// It is for printing; the field that it is bound to stays as it is.
+func (s Setting) Redacted() Setting {
+	if s.shown == nil {
+		return s
+	}
+	items, _ := s.plain().([]string)
+	shown := make([]string, len(items))
+	for i, item := range items {
+		shown[i] = s.value.shown(item)
+	}
+	s.plain = func() any { return shown }
+	s.text = func() string { return strings.Join(shown, ",") }
+	return s
+}
+
 // Plain is the present value as a string, an int or a []string, for encoders.
 func (s Setting) Plain() any { return s.plain() }
 
@@ -99,7 +115,7 @@ func (c *Config) Settings() []Setting {
 		{"health-misses", servers, "health reports in a row that may be missing or bad before a server process is ended", number(&c.HealthMisses, 1, 1000)},
 		{"termination-grace", servers, "how long a server process may take to end after it was asked to", duration(&c.TerminationGrace, time.Second, day)},
 
-		{"webhooks", events, "where events of queues and matchmaking are delivered: TOPIC=URL for those whose NotificationTarget is TOPIC, or a URL for all", listOf(&c.Webhooks, webhookTarget)},
+		{"webhooks", events, "where events of queues and matchmaking are delivered: TOPIC=URL for those whose NotificationTarget is TOPIC, or a URL for all", listOf(&c.Webhooks, webhookTarget).hiding(shownWebhook)},
 		{"webhook-secret-file", events, "file with the secret that deliveries are signed with (whsec_ and base64); empty leaves them unsigned", text(&c.WebhookSecretFile, nil)},
 	}, c.Gateway.Settings(), c.Cluster.Settings(), []Setting{
 		{"log-level", running, "least level that is logged", choice(&c.LogLevel, "debug", "info", "warn", "error")},

@@ -28,7 +28,8 @@ type value struct {
 	text  func() string
 	plain func() any
 	set   func(string) error
-	check func() error // whether the field's present value is allowed
+	check func() error        // whether the field's present value is allowed
+	shown func(string) string // an item of a list without its secrets; nil: it has none
 }
 
 func text(field *string, check func(string) error) value {
@@ -138,6 +139,12 @@ func listOf(field *[]string, check func(string) error) value {
 			return nil
 		},
 	}
+}
+
+// hiding is a list whose items may hold secrets; shown returns one without them.
+func (v value) hiding(shown func(string) string) value {
+	v.shown = shown
+	return v
 }
 
 // parseDuration reads Go's syntax, with whole days before it: 30d, 1d12h, 90s.

@@ -51,5 +51,20 @@ func webhookTarget(text string) error {
 	if t.Topic == "" {
 		return errors.New("an entry has no topic before its equals sign: write TOPIC=URL, or a URL alone")
 	}
-	return webURL(t.URL)
+	if webURL(t.URL) != nil { // whose error shows the URL
+		return fmt.Errorf("%q is not a URL such as https://backend.example.com/events", webhook.ShownURL(t.URL))
+	}
+	if strings.HasSuffix(t.URL, "?"+webhook.Hidden) {
+		return fmt.Errorf("%q has a query that muster config has hidden: write the query itself", t.URL)
+	}
+	return nil
+}
+
+// shownWebhook is an entry as it may be shown.
+func shownWebhook(text string) string {
+	t := parseWebhook(text)
+	if t.Topic == webhook.Everything {
+		return webhook.ShownURL(t.URL)
+	}
+	return t.Topic + "=" + webhook.ShownURL(t.URL)
 }

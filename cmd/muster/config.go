@@ -10,37 +10,46 @@ import (
 )
 
 func (a *app) configCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, showSecrets bool
 	command := &cobra.Command{
 		Use:   "config",
 		Short: "Print every setting and where its value came from",
 		Long: `Print the settings that "muster serve" would run with, given the same flags,
 environment and file. The output has the form of a settings file; a comment
-behind each value says where it came from. Nothing is started or changed.`,
+behind each value says where it came from. Users and queries of URLs may be
+secrets and are shown as ***, unless --show-secrets is given. Nothing is started
+or changed.`,
 		Example: `  muster config
   MUSTER_SHARDS=8 muster config --config muster.toml --listen :80
-  muster config > muster.toml
+  muster config --show-secrets > muster.toml
   muster config --json`,
 		Args: cobra.NoArgs,
 	}
 	load := a.addSettings(command, muster.DefaultConfig())
 	command.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	command.Flags().BoolVar(&showSecrets, "show-secrets", false, "print URLs with user and query")
 	command.RunE = func(*cobra.Command, []string) error {
 		config, origins, err := load()
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return a.printSettingsJSON(config, origins)
+		settings := config.Settings()
+		if !showSecrets {
+			for i := range settings {
+				settings[i] = settings[i].Redacted()
+			}
 		}
-		return a.printSettings(config, origins)
+		if asJSON {
+			return a.printSettingsJSON(settings, origins)
+		}
+		return a.printSettings(settings, origins)
 	}
 	return command
 }
 
-func (a *app) printSettings(config muster.Config, origins muster.Origins) error {
+func (a *app) printSettings(settings []muster.Setting, origins muster.Origins) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 1, ' ', 0)
-	for _, s := range config.Settings() {
+	for _, s := range settings {
 		line, err := s.TOML()
 		if err != nil {
 			return err
@@ -50,14 +59,14 @@ func (a *app) printSettings(config muster.Config, origins muster.Origins) error 
 	return table.Flush()
 }
 
-func (a *app) printSettingsJSON(config muster.Config, origins muster.Origins) error {
+func (a *app) printSettingsJSON(settings []muster.Setting, origins muster.Origins) error {
 	type entry struct {
 		Name   string `json:"name"`
 		Value  any    `json:"value"`
 		Origin string `json:"origin"`
 	}
 	var entries []entry
-	for _, s := range config.Settings() {
+	for _, s := range settings {
 		entries = append(entries, entry{s.Name, s.Plain(), origins[s.Name]})
 	}
 	encoder := json.NewEncoder(a.stdout)

@@ -134,7 +134,7 @@ func (s *sender) run(ctx context.Context) {
 			err = s.follow(ctx, after)
 		}
 		if ctx.Err() == nil {
-			s.Log.Warn("webhook: the feed cannot be read; trying again", "url", s.target.URL, "err", err)
+			s.Log.Warn("webhook: the feed cannot be read; trying again", "url", ShownURL(s.target.URL), "err", err)
 			s.pause(ctx, firstPause)
 		}
 	}
@@ -167,7 +167,7 @@ func (s *sender) follow(ctx context.Context, after uint64) error {
 		done = seq
 		if now := s.Clock.Now(); now.Sub(s.kept) >= keepEvery {
 			if err := s.Feed.Keep(ctx, s.target.name(), seq); err != nil {
-				s.Log.Warn("webhook: position not kept; events may come again after a restart", "url", s.target.URL, "err", err)
+				s.Log.Warn("webhook: position not kept; events may come again after a restart", "url", ShownURL(s.target.URL), "err", err)
 			}
 			s.kept = now
 		}
@@ -220,11 +220,11 @@ func (s *sender) insist(ctx context.Context, id string, body []byte) error {
 			return ctx.Err()
 		case patience == 0 || s.Clock.Since(began) >= giveUp || !refused.IsZero() && s.Clock.Since(refused) >= refusal:
 			s.Observe(s.target, Dropped)
-			s.Log.Error("webhook: event dropped", "url", s.target.URL, "event", id, "err", err)
+			s.Log.Error("webhook: event dropped", "url", ShownURL(s.target.URL), "event", id, "err", err)
 			return nil
 		}
 		s.Observe(s.target, Retried)
-		s.Log.Debug("webhook: event not taken; trying again", "url", s.target.URL, "event", id, "err", err)
+		s.Log.Debug("webhook: event not taken; trying again", "url", ShownURL(s.target.URL), "event", id, "err", err)
 		s.pause(ctx, max(pause, wait))
 		pause = min(2*pause, longPause)
 	}
@@ -237,14 +237,14 @@ func (s *sender) try(ctx context.Context, id string, body []byte) (wait, patienc
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.target.URL, bytes.NewReader(body))
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, withoutURL(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "muster-webhook")
 	s.sign(r.Header, id, body)
 	answer, err := s.HTTP.Do(r)
 	if err != nil {
-		return 0, giveUp, err
+		return 0, giveUp, withoutURL(err)
 	}
 	defer answer.Body.Close()                        //nolint:errcheck // what the status says is what counts
 	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be used again

@@ -84,6 +84,7 @@ type world struct {
 	clock *clockwork.FakeClock
 	tried chan Outcome
 	n     int
+	log   strings.Builder
 }
 
 func newWorld(t *testing.T) *world {
@@ -110,7 +111,9 @@ func (w *world) run(targets ...Target) (stop func()) {
 	client := &http.Client{Transport: &http.Transport{}}
 	go func() {
 		ended <- Run(ctx, Config{
-			Feed: w.feed, Targets: targets, Secret: []byte("0123456789abcdef01234567"), HTTP: client, Clock: w.clock, Log: slog.New(slog.DiscardHandler),
+			Feed: w.feed, Targets: targets, Secret: []byte("0123456789abcdef01234567"), HTTP: client, Clock: w.clock,
+			Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), // read when it has stopped
+
 			Observe: func(_ Target, how Outcome) { w.tried <- how },
 		})
 	}()
@@ -300,5 +303,22 @@ func TestSecret(t *testing.T) {
 		if _, err := ParseSecret(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
+	}
+}
+
+// TestLogHidesSecrets keeps the query of a URL out of the log, whatever goes wrong.
+func TestLogHidesSecrets(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	w, refuses, gone := newWorld(t), newEndpoint(t, 410), newEndpoint(t)
+	gone.Close() // nothing answers there
+	defer refuses.Close()
+	stop := w.run(Target{"a", refuses.URL + "/hook?token=sesame"}, Target{"b", gone.URL + "/hook?token=sesame"})
+	w.publish("a", "a")
+	w.want(Dropped)
+	w.publish("b", "b")
+	w.want(Retried)
+	stop()
+	if log := w.log.String(); strings.Contains(log, "sesame") || strings.Count(log, "/hook?***") < 2 {
+		t.Errorf("the log is\n%s", log)
 	}
 }
