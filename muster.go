@@ -37,7 +37,6 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/shard"
-	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/telemetry"
 	"github.com/muster-gg/muster/internal/webhook"
 )
@@ -305,7 +304,7 @@ func (s *service) openDoors() error {
 		Servers: s.plane, Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(), ProcessMemory: s.cfg.ProcessMemory,
 	})
 	s.operator = operator.New(operator.Config{
-		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Verify: sigv4.New(sigv4.Config{Keys: s.plane, Skew: s.cfg.ClockSkew}),
+		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	s.calls = http1.New(http1.Config{Handler: door, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log})

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,7 +74,8 @@ type Plane struct {
 	keys  sync.Map          // access keys that were opened: *catalog.AccessKey → sigv4.Credential
 	lines *loglimit.Limiter // of the log, for callers that are not authenticated yet
 
-	verifier, csharpVerifier *sigv4.Verifier // of server processes that sign their request
+	verifier   *sigv4.Verifier // of server processes that sign their request
+	signatures usedSignatures
 
 	leader    leader     // whether the drivers run on this node
 	placing   *placing   // drives placements
@@ -104,9 +104,6 @@ func New(cfg Config) (*Plane, error) {
 	p := &Plane{cfg: cfg, secrets: secrets, lines: loglimit.New(cfg.Clock)}
 	p.leader.begun = make(chan struct{})
 	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})
-	p.csharpVerifier = sigv4.New(sigv4.Config{
-		Keys: p, Skew: cfg.ClockSkew, ServerProcessSkew: widestZone + cmp.Or(cfg.ClockSkew, sigv4.DefaultSkew),
-	})
 	p.placing = newPlacing(p)
 	p.matching = newMatching(p)
 	p.publisher = newPublisher(p, len(cfg.Journals))
@@ -135,10 +132,6 @@ func (p *Plane) newShard(i int, cfg shard.Config[region.Command, *region.Machine
 
 // Shard is the replica of a shard, for those whom other nodes ask.
 func (p *Plane) Shard(i int) *replica.Replica[region.Command, *region.Machine] { return p.shards[i] }
-
-// widestZone is the largest offset of a time zone. The server SDK for C# signs
-// with local time that it calls UTC.
-const widestZone = 14 * time.Hour
 
 // viewWhen asks for a view whenever the catalog has changed.
 func viewWhen(shard int) func([]event.Fact) bool {

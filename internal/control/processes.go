@@ -27,8 +27,10 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 	}
 	room := fleet.RoomID{Fleet: fleet.ID(fleetID(c.FleetID)), Location: location}
 	signed := c.Authorization == "SigV4"
+	var once string // a signature that is good for one connection
 	if signed {
-		if err := p.checkSignature(c); err != nil {
+		var err error
+		if once, err = p.checkSignature(ctx, &c, room); err != nil {
 			return nil, err
 		}
 	}
@@ -43,7 +45,11 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 	if !signed { // its token is checked by the room, which knows the compute
 		l.connect.Proof = c.Authorization
 	}
-	return l.open(ctx)
+	opened, err := l.open(ctx)
+	if err != nil && once != "" {
+		p.signatures.forget(once)
+	}
+	return opened, err
 }
 
 // open announces a new socket and makes it the primary one of its process.
@@ -79,21 +85,41 @@ func (l *link) open(ctx context.Context) (ServerLink, error) {
 }
 
 // checkSignature checks the signature that a server process may send instead
-// of a token.
-func (p *Plane) checkSignature(c ServerConnect) error {
-	verifier := p.verifier
-	if c.SDKLanguage == "CSharp" {
-		verifier = p.csharpVerifier
-	}
-	_, err := verifier.VerifyServerProcess(sigv4.ServerProcessQuery{
+// of a token. once is the signature if it is good for this connection alone.
+func (p *Plane) checkSignature(ctx context.Context, c *ServerConnect, room fleet.RoomID) (once string, err error) {
+	query := sigv4.ServerProcessQuery{
 		ComputeID: c.ComputeName, FleetID: c.FleetID, ProcessID: c.ProcessID,
 		Algorithm: c.SigV4.Algorithm, Credential: c.SigV4.Credential, Date: c.SigV4.Date,
 		SecurityToken: c.SigV4.SecurityToken, Signature: c.SigV4.Signature,
-	}, p.cfg.Clock.Now())
-	if err != nil {
-		return &fault.Error{Kind: fault.AccessDenied, Message: fault.Of(err).Message, Err: err}
 	}
-	return nil
+	now, ahead := p.cfg.Clock.Now(), time.Duration(0)
+	if c.SDKLanguage == "CSharp" {
+		_, ahead, err = p.verifier.VerifyLocalServerProcess(query, now)
+	} else {
+		_, err = p.verifier.VerifyServerProcess(query, now)
+	}
+	if err != nil {
+		return "", &fault.Error{Kind: fault.AccessDenied, Message: fault.Of(err).Message, Err: err}
+	}
+	if ahead == 0 {
+		return "", p.signatures.check(c.SigV4.Signature) // it may have been ahead before
+	}
+	return c.SigV4.Signature, p.useOnce(ctx, c, room, now)
+}
+
+// useOnce takes a signature that is good for one connection. A process that is known has used
+// it, perhaps on another node or before a restart: it is signed for that process.
+func (p *Plane) useOnce(ctx context.Context, c *ServerConnect, room fleet.RoomID, now time.Time) error {
+	known := false
+	if _, err := p.read(ctx, room, func(r *fleet.Room) {
+		_, known = r.Process(fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID})
+	}); err != nil {
+		return err
+	}
+	if known {
+		return errUsed()
+	}
+	return p.signatures.use(c.SigV4.Signature, sigv4.LocalSignatureEnd(c.SigV4.Date, p.cfg.skew()), now)
 }
 
 // A link is one socket of one server process. It implements ServerLink.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -451,6 +452,78 @@ func TestSignedConnections(t *testing.T) {
 	}
 	_, err = w.dial(sign(c, key, now.Add(15*time.Hour)))
 	wantKind(t, "beyond all zones", err, fault.AccessDenied)
+	_, err = w.dial(sign(c, key, now.Add(13*time.Hour+7*time.Minute)))
+	wantKind(t, "no zone", err, fault.AccessDenied)
+}
+
+// A local time that is called UTC makes a signature good at many moments of a day. It is
+// taken once, also after a restart, and when the process has been forgotten.
+func TestLocalSignatureIsTakenOnce(t *testing.T) {
+	w := newWorld(t)
+	key, _, err := w.RootKey(w.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := w.fleetAt("custom-a")
+	w.compute(id, "custom-a", "c1")
+	c := sign(ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", SDKLanguage: "CSharp"}, key, w.clock.Now().Add(9*time.Hour))
+	refused := func(when string) {
+		t.Helper()
+		_, err := w.dial(c)
+		wantKind(t, when, err, fault.AccessDenied)
+		if err != nil && !strings.Contains(err.Error(), "has been used") {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	unregistered := c
+	unregistered.ComputeName = "c2"
+	_, err = w.dial(unregistered)
+	wantKind(t, "the compute is not registered yet", err, fault.AccessDenied)
+
+	s := w.mustDial(c)
+	refused("at once")
+	s.ok(s.ready(7777))
+	s.next() // the token by which it goes on
+	w.restart()
+	refused("after a restart")
+
+	other := sign(ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p2", SDKLanguage: "CSharp"}, key, w.clock.Now().Add(9*time.Hour))
+	s = w.mustDial(other)
+	c = other
+	s.ok(s.ready(7778))
+	s.next()
+	s.ok(s.end())
+	for range 9 * 4 { // at each moment at which a zone would make it near
+		w.elapse(15 * time.Minute)
+		refused("later, the process has ended")
+	}
+	c.SDKLanguage = "Go" // which is not signed
+	refused("when its date is near without a zone")
+
+	utc := sign(ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p3", SDKLanguage: "CSharp"}, key, w.clock.Now())
+	w.mustDial(utc)
+	w.mustDial(utc) // it comes back within minutes, as the other SDKs may
+}
+
+// What is remembered of signatures is bounded, and ends with them.
+func TestUsedSignatures(t *testing.T) {
+	var u usedSignatures
+	now := time.Unix(0, 0)
+	if err := u.use("a", now.Add(time.Minute), now); err != nil {
+		t.Error(err)
+	}
+	wantKind(t, "twice", u.use("a", now.Add(time.Minute), now), fault.AccessDenied)
+	u.forget("a")
+	for i := range mostSignatures {
+		if err := u.use(strconv.Itoa(i), now.Add(time.Minute), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantKind(t, "too many", u.use("a", now.Add(time.Minute), now), fault.AccessDenied)
+	now = now.Add(sweepPause)
+	if err := u.use("a", now.Add(time.Minute), now); err != nil || len(u.ends) != 1 {
+		t.Errorf("%d are remembered: %v", len(u.ends), err)
+	}
 }
 
 func TestRootKey(t *testing.T) {

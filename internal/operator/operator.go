@@ -9,7 +9,7 @@
 //	DELETE /v1/nodes/{node}        removes one that is gone for good; with the root key alone
 //
 // Requests are signed like those of the API (Signature Version 4, service
-// gamelift). Answers are JSON, those of the feed a line of JSON for each event, and a backup is as package backup writes it. A
+// gamelift); a presigned URL is good for 5 minutes at most. Answers are JSON, those of the feed a line of JSON for each event, and a backup is as package backup writes it. A
 // failure is {"error":"NotFoundException","message":"…"}.
 package operator
 
@@ -46,17 +46,22 @@ type Feed interface {
 	Follow(ctx context.Context, after uint64, visit func(seq uint64, data []byte) (more bool)) error
 }
 
-// Config says what a door is of. All fields are required.
+// Config says what a door is of. All fields but Skew are required.
 type Config struct {
 	Region Region
 	Feed   Feed
 	Backup func(ctx context.Context, to io.Writer) error // writes all of the region
 	Nodes  Nodes
-	Verify *sigv4.Verifier
+	Keys   sigv4.Keys
+	Skew   time.Duration              // allowed distance of clients' clocks; 0 is sigv4.DefaultSkew
 	Ready  func(context.Context) bool // waits until requests can be answered
 	Clock  clockwork.Clock
 	Log    *slog.Logger
 }
+
+// maxExpires bounds the life of presigned URLs, whatever they say: they stand in logs and
+// histories, and some give all secrets of a region.
+const maxExpires = 5 * time.Minute
 
 // prefix is what all paths of the door begin with.
 const prefix = "/v1/"
@@ -67,15 +72,19 @@ func Matches(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, prefix
 // A Door answers operators. It is an http.Handler.
 type Door struct {
 	Config
-	routes  *http.ServeMux
-	lines   *loglimit.Limiter // of the log: some callers are not authenticated
-	stopped chan struct{}     // ends the streams that follow, and backups
-	stop    sync.Once
+	verifier *sigv4.Verifier
+	routes   *http.ServeMux
+	lines    *loglimit.Limiter // of the log: some callers are not authenticated
+	stopped  chan struct{}     // ends the streams that follow, and backups
+	stop     sync.Once
 }
 
 // New makes a door.
 func New(c Config) *Door {
-	d := &Door{Config: c, routes: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{})}
+	d := &Door{
+		Config: c, routes: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),
+		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, MaxExpires: maxExpires}),
+	}
 	d.routes.HandleFunc("GET /v1/placements/{id}", d.placement)
 	d.routes.HandleFunc("GET /v1/tickets/{id}/explain", d.ticket)
 	d.routes.HandleFunc("GET /v1/events", d.events)
@@ -103,7 +112,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // there is nothing to read, and streams take their time
 	request := http1.Of(r)
-	caller, err := d.Verify.Verify(&request, sha256.Sum256(nil), d.Clock.Now())
+	caller, err := d.verifier.Verify(&request, sha256.Sum256(nil), d.Clock.Now())
 	if err != nil {
 		d.fail(w, err)
 		return

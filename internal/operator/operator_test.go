@@ -58,7 +58,8 @@ type world struct {
 	t     *testing.T
 	feed  *failingFeed
 	door  *Door
-	clock clockwork.Clock
+	clock *clockwork.FakeClock
+	begun time.Time
 	ready bool
 	taken func(context.Context, io.Writer) error // what a backup does
 	nodes *nodes
@@ -82,8 +83,9 @@ func (f *failingFeed) Read(ctx context.Context, after uint64, visit func(uint64,
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, feed: &failingFeed{Feed: memory.NewFeed()}, clock: clockwork.NewFakeClock(), ready: true, nodes: &nodes{}}
+	w.begun = w.clock.Now()
 	w.door = New(Config{
-		Region: region{}, Feed: w.feed, Verify: sigv4.New(sigv4.Config{Keys: keys{}}), Clock: w.clock, Log: slog.New(slog.DiscardHandler),
+		Region: region{}, Feed: w.feed, Keys: keys{}, Clock: w.clock, Log: slog.New(slog.DiscardHandler),
 		Ready:  func(context.Context) bool { return w.ready },
 		Backup: func(ctx context.Context, to io.Writer) error { return w.taken(ctx, to) },
 		Nodes:  w.nodes,
@@ -93,6 +95,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 // request signs a request.
 func (w *world) request(ctx context.Context, method, path, key string) *http.Response {
 	w.t.Helper()
@@ -101,7 +105,6 @@ func (w *world) request(ctx context.Context, method, path, key string) *http.Res
 		w.t.Fatal(err)
 	}
 	if key != "" {
-		const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 		c := aws.Credentials{AccessKeyID: key, SecretAccessKey: "secret"}
 		if err := v4.NewSigner().SignHTTP(ctx, c, r, emptyHash, "gamelift", "us-west-2", w.clock.Now()); err != nil {
 			w.t.Fatal(err)
@@ -162,6 +165,31 @@ func TestAnswers(t *testing.T) {
 	w.ready = false
 	if status, body := w.get("/v1/placements/p"); status != 503 || !strings.Contains(body, "ServiceUnavailableException") {
 		t.Errorf("while it starts: %d %s", status, body)
+	}
+}
+
+// A presigned URL is good for five minutes, whatever it says.
+func TestPresignedURLsAreShort(t *testing.T) {
+	w := newWorld(t)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/v1/placements/p?X-Amz-Expires=604800", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := aws.Credentials{AccessKeyID: "AKID", SecretAccessKey: "secret"}
+	signed, _, err := v4.NewSigner().PresignHTTP(t.Context(), c, r, emptyHash, "gamelift", "us-west-2", w.clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{200, 403} {
+		answer, err := w.Client().Get(signed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("after %s: %s, want %d", w.clock.Since(w.begun), answer.Status, want)
+		}
+		w.clock.Advance(maxExpires + time.Second)
 	}
 }
 

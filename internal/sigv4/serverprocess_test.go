@@ -70,9 +70,38 @@ func TestVerifyServerProcessRefusals(t *testing.T) {
 	}
 }
 
-func TestServerProcessSkew(t *testing.T) {
-	v := New(Config{Keys: keys, ServerProcessSkew: 14 * time.Hour})
-	if _, err := v.VerifyServerProcess(signedProcess, signedAt.Add(13*time.Hour)); err != nil {
-		t.Error(err)
+// A local time that is called UTC is a whole number of quarters of an hour away, within the
+// zones that there are.
+func TestVerifyLocalServerProcess(t *testing.T) {
+	v := newVerifier()
+	for _, tt := range []struct {
+		zone, off time.Duration // off: how wrong the clock is
+		good      bool
+	}{
+		{0, 0, true},
+		{0, 5 * time.Minute, true},
+		{0, 6 * time.Minute, false},
+		{2 * time.Hour, 0, true},
+		{5*time.Hour + 45*time.Minute, -5 * time.Minute, true},
+		{5*time.Hour + 45*time.Minute, 5 * time.Minute, true},
+		{5*time.Hour + 45*time.Minute, 7 * time.Minute, false},
+		{-3*time.Hour - 30*time.Minute, 0, true},
+		{14 * time.Hour, 5 * time.Minute, true},
+		{14 * time.Hour, 6 * time.Minute, false},
+		{14*time.Hour + 15*time.Minute, 0, false},
+		{-12 * time.Hour, -5 * time.Minute, true},
+		{-12 * time.Hour, -6 * time.Minute, false},
+		{-12*time.Hour - 15*time.Minute, 0, false},
+		{1000 * time.Hour, 0, false},
+	} {
+		caller, ahead, err := v.VerifyLocalServerProcess(signedProcess, signedAt.Add(-tt.zone-tt.off))
+		if (err == nil) != tt.good || tt.good && (ahead != tt.zone || caller.Principal != "alice") {
+			t.Errorf("%+v: %v, %v, %v", tt, caller, ahead, err)
+		}
+		if end := LocalSignatureEnd(signedProcess.Date, DefaultSkew); tt.good && signedAt.Add(-tt.zone-tt.off).After(end) {
+			t.Errorf("%+v: good after %s", tt, end)
+		}
 	}
+	_, _, err := v.VerifyLocalServerProcess(ServerProcessQuery{Date: "yesterday"}, signedAt)
+	wantKind(t, err, fault.IncompleteSignature, "")
 }

@@ -62,33 +62,31 @@ type Config struct {
 	Service string        // the service that signatures must name; "" is "gamelift"
 	Skew    time.Duration // allowed distance of clocks; 0 is DefaultSkew
 
-	// ServerProcessSkew is the allowed distance of clocks for the signatures of
-	// server processes; 0 is Skew. The C# server SDK labels local time as UTC,
-	// so that hosts outside UTC need a window as wide as their offset.
-	// Source: server SDK 5 for C#, which signs with DateTime.Now.
-	ServerProcessSkew time.Duration
+	// MaxExpires bounds the life of presigned requests, whatever they say; 0 is the
+	// constant of this name.
+	MaxExpires time.Duration
 }
 
 // A Verifier verifies signatures. It may be used by many goroutines at once.
 type Verifier struct {
-	keys              Keys
-	service           string
-	skew              time.Duration
-	serverProcessSkew time.Duration
-	signingKeys       keyCache
+	keys        Keys
+	service     string
+	skew        time.Duration
+	maxExpires  time.Duration
+	signingKeys keyCache
 }
 
 // New makes a verifier.
 func New(c Config) *Verifier {
-	v := &Verifier{keys: c.Keys, service: c.Service, skew: c.Skew, serverProcessSkew: c.ServerProcessSkew}
+	v := &Verifier{keys: c.Keys, service: c.Service, skew: c.Skew, maxExpires: c.MaxExpires}
 	if v.service == "" {
 		v.service = "gamelift"
 	}
 	if v.skew == 0 {
 		v.skew = DefaultSkew
 	}
-	if v.serverProcessSkew == 0 {
-		v.serverProcessSkew = v.skew
+	if v.maxExpires == 0 {
+		v.maxExpires = MaxExpires
 	}
 	return v
 }
@@ -136,7 +134,7 @@ func (v *Verifier) claim(r *http1.Request, now time.Time) (claim, Credential, er
 	if err != nil {
 		return c, cred, err
 	}
-	return c, cred, v.checkTime(&c, v.skew, now)
+	return c, cred, v.checkTime(&c, now)
 }
 
 // checkSignature checks the signature over r with this path.
@@ -169,21 +167,21 @@ func (v *Verifier) credential(c *claim, now time.Time) (Credential, error) {
 }
 
 // checkTime refuses a signature that is too old, or from the future.
-func (v *Verifier) checkTime(c *claim, skew time.Duration, now time.Time) error {
+func (v *Verifier) checkTime(c *claim, now time.Time) error {
 	if c.scope.date != c.date[:len(dateLayout)] {
 		return fault.New(fault.InvalidSignature, "Date in Credential scope is not the date of the signature: it must be '%s'.", c.date[:len(dateLayout)])
 	}
-	window, unit := skew, int(skew/time.Minute)
+	window := v.skew
 	if c.presigned {
-		window, unit = c.expires, int(c.expires/time.Minute)
+		window = min(c.expires, v.maxExpires)
 	}
 	if earliest := now.Add(-window); c.time.Before(earliest) {
 		return fault.New(fault.InvalidSignature, "Signature expired: %s is now earlier than %s (%s - %d min.)",
-			c.date, stamp(earliest), stamp(now), unit)
+			c.date, stamp(earliest), stamp(now), int(window/time.Minute))
 	}
-	if latest := now.Add(skew); c.time.After(latest) {
+	if latest := now.Add(v.skew); c.time.After(latest) {
 		return fault.New(fault.InvalidSignature, "Signature not yet current: %s is still later than %s (%s + %d min.)",
-			c.date, stamp(latest), stamp(now), int(skew/time.Minute))
+			c.date, stamp(latest), stamp(now), int(v.skew/time.Minute))
 	}
 	return nil
 }
