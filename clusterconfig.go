@@ -62,7 +62,7 @@ func (c *ClusterConfig) Settings() []Setting {
 		{"peer", section, "host:port of the other nodes; this node may be among them", listOf(&c.Peers, hostPort)},
 		{"cluster-replicas", section, "on how many nodes everything is kept: 1, 3 or 5", number(&c.Replicas, 1, 5)},
 		{"cluster-lease", section, "after how long without a sign of life a node's shards go to others", duration(&c.Lease, time.Second, time.Minute)},
-		{"cluster-cert", section, "PEM file with the certificate by which other nodes, or nats, know this one; for nodes, empty uses one of the local authority in the data directory", text(&c.Cert, nil)},
+		{"cluster-cert", section, "PEM file with the certificate by which other nodes, or nats, know this one, read again when it changes; for nodes, empty uses one of the local authority in the data directory", text(&c.Cert, nil)},
 		{"cluster-key", section, "PEM file with the key of cluster-cert", text(&c.Key, nil)},
 		{"cluster-ca", section, "PEM file with the authority of all nodes' certificates, or of that of nats", text(&c.CA, nil)},
 		{"nats", section, "URLs of a NATS with JetStream that runs elsewhere; empty embeds one", listOf(&c.NATS, natsURL).hiding(webhook.ShownURL)},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/localca"
 	"github.com/muster-gg/muster/internal/nodes"
 	"github.com/muster-gg/muster/internal/telemetry"
@@ -24,7 +25,7 @@ func (c *Config) engineConfig() (jetstream.Config, error) {
 	switch {
 	case c.Cluster.alone():
 	case len(c.Cluster.NATS) > 0:
-		given, err := c.Cluster.certificates()
+		given, err := c.certificates()
 		if err != nil {
 			return config, err
 		}
@@ -47,30 +48,31 @@ func (c *Config) routes() (*tls.Config, error) {
 	if c.Cluster.Cert == "" {
 		return localca.Node(filepath.Join(c.Data, tlsDir), c.Clock.Now)
 	}
-	return c.Cluster.certificates()
+	return c.certificates()
 }
 
 // certificates are those that were given, of this node and of the authority; nil when none was.
-func (c *ClusterConfig) certificates() (*tls.Config, error) {
-	if c.Cert == "" && c.CA == "" {
+func (c *Config) certificates() (*tls.Config, error) {
+	files := &c.Cluster
+	if files.Cert == "" && files.CA == "" {
 		return nil, nil
 	}
 	given := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+	if files.Cert != "" {
+		pair, err := listen.LoadCertificate(files.Cert, files.Key, c.Clock.Now, c.Log)
 		if err != nil {
 			return nil, fmt.Errorf("cluster-cert: %w", err)
 		}
-		given.Certificates = []tls.Certificate{pair}
+		given = pair.Both()
 	}
-	if c.CA != "" {
-		authority, err := os.ReadFile(c.CA)
+	if files.CA != "" {
+		authority, err := os.ReadFile(files.CA)
 		if err != nil {
 			return nil, fmt.Errorf("cluster-ca: %w", err)
 		}
 		given.RootCAs = x509.NewCertPool()
 		if !given.RootCAs.AppendCertsFromPEM(authority) {
-			return nil, fmt.Errorf("cluster-ca: %s holds no certificate", c.CA)
+			return nil, fmt.Errorf("cluster-ca: %s holds no certificate", files.CA)
 		}
 	}
 	return given, nil

@@ -45,7 +45,7 @@ type Config struct {
 	// Plaintext is "allow", or "refuse" to answer TLS alone. Default: allow.
 	Plaintext string
 	// TLSCert and TLSKey are PEM files with the certificate chain and its key;
-	// both or neither. "" uses a certificate of a local authority that is made in
+	// both or neither. They are read again when they change. "" uses a certificate of a local authority that is made in
 	// the data directory at the first start. Default: "".
 	TLSCert, TLSKey string
 	// TLSNames are host names and IP addresses that the certificate of the local

@@ -169,11 +169,11 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 // certificate is the one that was given, or one of the local authority.
 func (s *service) certificate() (*tls.Config, error) {
 	if s.cfg.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(s.cfg.TLSCert, s.cfg.TLSKey)
+		given, err := listen.LoadCertificate(s.cfg.TLSCert, s.cfg.TLSKey, s.cfg.Clock.Now, s.cfg.Log)
 		if err != nil {
 			return nil, fmt.Errorf("tls-cert: %w", err)
 		}
-		return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+		return given.Server(), nil
 	}
 	local, err := localca.Load(filepath.Join(s.cfg.Data, tlsDir), s.cfg.certificateNames(), s.cfg.Clock.Now())
 	if err != nil {

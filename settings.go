@@ -91,7 +91,7 @@ func (c *Config) Settings() []Setting {
 		{"listen", network, "TCP address of the one port for HTTP, HTTPS, ws and wss; port 0 means any free one", text(&c.Listen, address)},
 		{"public-url", network, "ws:// or wss:// URL under which game servers reach the service; empty derives it from the listen address", text(&c.PublicURL, optional(webSocketURL))},
 		{"plaintext", network, "whether requests without TLS are answered", choice(&c.Plaintext, "allow", "refuse")},
-		{"tls-cert", network, "PEM file with the certificate chain; empty uses one of a local authority in the data directory", text(&c.TLSCert, nil)},
+		{"tls-cert", network, "PEM file with the certificate chain, which is read again when it changes; empty uses one of a local authority in the data directory", text(&c.TLSCert, nil)},
 		{"tls-key", network, "PEM file with the key of tls-cert", text(&c.TLSKey, nil)},
 		{"tls-names", network, "further host names and IP addresses in the local authority's certificate", list(&c.TLSNames)},
 		{"max-connections", network, connectionsUsage, number(&c.MaxConnections, 0, mostConnections)},

@@ -2,7 +2,6 @@ package muster
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,7 +79,7 @@ func (c *StandaloneGateway) Settings() []Setting {
 		{"gateway-legacy", service, "whether the endpoint is a GameLift Local, which has no locations and no search", choice(&c.Legacy, off, on)},
 		{"region", service, "AWS region of the service; empty for that of the AWS SDK's usual sources", text(&c.Region, nil)},
 		{"plaintext", running, "whether requests without TLS are answered where there is a certificate", choice(&c.Plaintext, "allow", "refuse")},
-		{"tls-cert", running, "PEM file with the certificate chain; empty speaks plain text", text(&c.TLSCert, nil)},
+		{"tls-cert", running, "PEM file with the certificate chain, which is read again when it changes; empty speaks plain text", text(&c.TLSCert, nil)},
 		{"tls-key", running, "PEM file with the key of tls-cert", text(&c.TLSKey, nil)},
 		{"max-connections", running, connectionsUsage, number(&c.MaxConnections, 0, mostConnections)},
 		{"max-connections-per-address", running, perAddressUsage, number(&c.MaxConnectionsPerAddress, 0, mostConnections)},
@@ -197,14 +196,11 @@ func (c *StandaloneGateway) parts(ctx context.Context) (gatewayParts, error) {
 	files := openFiles()
 	p.limits = connectionLimits(c.MaxConnections, c.MaxConnectionsPerAddress, files, files/2, c.Log) // a request needs two connections
 	if c.TLSCert != "" {
-		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+		given, err := listen.LoadCertificate(c.TLSCert, c.TLSKey, c.Clock.Now, c.Log)
 		if err != nil {
 			return gatewayParts{}, fmt.Errorf("tls-cert: %w", err)
 		}
-		p.tls = listen.Config{
-			TLS:         &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
-			RefusePlain: c.Plaintext == "refuse",
-		}
+		p.tls = listen.Config{TLS: given.Server(), RefusePlain: c.Plaintext == "refuse"}
 	}
 	return p, nil
 }
