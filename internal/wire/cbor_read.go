@@ -139,7 +139,10 @@ func (d *cborReader) nextMember(left *int) bool {
 			d.wrong("", "member names that are text strings")
 			return false
 		}
-		d.name = d.chunks()
+		if d.name = d.chunks(); !utf8.Valid(d.name) {
+			d.fail("", "keys in UTF-8", "other bytes")
+			return false
+		}
 		if !d.null() {
 			return true
 		}
@@ -165,12 +168,19 @@ func (d *cborReader) nextItem(left *int) bool {
 	}
 }
 
-// skip passes over an item of any kind. It nests no deeper than the item does.
+// skip passes over an item of any kind, the text in which has to be good all the same. It
+// nests no deeper than the item does.
 func (d *cborReader) skip() {
+	if d.is(cborText) {
+		if !utf8.Valid(d.chunks()) {
+			d.fail("", "text in UTF-8", "other bytes")
+		}
+		return
+	}
 	first, arg := d.head()
 	items := uint64(0)
 	switch first & majorBits {
-	case cborBytes, cborText:
+	case cborBytes:
 		d.pos += int(arg)
 	case cborArray:
 		items = arg
@@ -208,13 +218,7 @@ func (d *cborReader) chunks() []byte {
 }
 
 // key is the name of the map entry at hand, as a string of its own.
-func (d *cborReader) key() string {
-	if !utf8.Valid(d.name) {
-		d.fail("", "keys in UTF-8", "other bytes")
-		return ""
-	}
-	return string(d.name)
-}
+func (d *cborReader) key() string { return string(d.name) }
 
 // text reads a string.
 func (d *cborReader) text(name string, rule *textRule) string {

@@ -112,17 +112,15 @@ func TestReadCBOR(t *testing.T) {
 		{"time not a number", "a1" + when + "c1 f9 7e00", "years 1 to 9999"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			var got *fault.Error // of a structure that has the member
 			for _, v := range []shape{&ListLocationsInput{}, &CreateBuildInput{}, &CreateScriptInput{}, &Event{}, &AttributeValue{}, &PlayerLatency{}, &CreateMatchmakingConfigurationInput{}} {
-				f := readCBOR(new(cborReader), unhex(t, c.body), v)
-				if f == nil {
-					continue // the member is not one of this structure
+				if f := readCBOR(new(cborReader), unhex(t, c.body), v); f != nil {
+					if got = f; f.Kind == fault.Serialization && strings.Contains(f.Message, c.want) {
+						return
+					}
 				}
-				if f.Kind != fault.Serialization || !strings.Contains(f.Message, c.want) {
-					t.Errorf("got %v, want %q", f, c.want)
-				}
-				return
 			}
-			t.Error("passes")
+			t.Errorf("got %v, want %q", got, c.want)
 		})
 	}
 }
@@ -208,5 +206,40 @@ func TestSecondsOf(t *testing.T) {
 func TestCBORText(t *testing.T) {
 	if got := string(appendCBORText(nil, "a\xffb")); got != "\x65a\uFFFDb" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestCBORTextIsChecked holds that text which is not UTF-8 is refused wherever it stands, by
+// all shapes: also in members that they do not have, and that are null.
+func TestCBORTextIsChecked(t *testing.T) {
+	const unknown = "62 5a7a" // "Zz", which no shape has
+	for name, body := range map[string]string{
+		"value":            "a1" + unknown + "61 ff",
+		"value in chunks":  "a1" + unknown + "7f 61 61 61 ff ff",
+		"tagged value":     "a1" + unknown + "c0 61 ff",
+		"element":          "a1" + unknown + "82 01 61 ff",
+		"element of many":  "a1" + unknown + "9f 61 ff ff",
+		"value in a map":   "a1" + unknown + "a1 61 61 61 ff",
+		"key in a map":     "a1" + unknown + "a1 61 ff 01",
+		"key of many":      "a1" + unknown + "bf 61 ff 01 ff",
+		"name":             "a1 62 5aff 01",
+		"name in chunks":   "a1 7f 61 5a 61 ff ff 01",
+		"name of a null":   "a1 62 5aff f6",
+		"surrogate":        "a1" + unknown + "63 eda080",
+		"behind good text": "a2" + unknown + "61 61" + unknown + "62 c3 28",
+	} {
+		body := unhex(t, body)
+		for shapeName, empty := range shapes {
+			f := readCBOR(new(cborReader), body, empty())
+			if f == nil || f.Kind != fault.Serialization || !strings.Contains(f.Message, "UTF-8") {
+				t.Errorf("%s: %s: %v", shapeName, name, f)
+			}
+		}
+	}
+	good := unhex(t, "a3"+unknown+"63 e282ac"+unknown+"7f 62 e282 61 ac ff 63 e282ac f6")
+	for shapeName, empty := range shapes {
+		if f := readCBOR(new(cborReader), good, empty()); f != nil && strings.Contains(f.Message, "UTF-8") {
+			t.Errorf("%s: %v", shapeName, f)
+		}
 	}
 }
