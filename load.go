@@ -165,7 +165,7 @@ func joinTOML(items []any) (string, error) {
 // reach a service (see muster dev), and the one that names the file.
 var notSettings = []string{
 	"MUSTER_CONFIG", "MUSTER_HTTP_URL", "MUSTER_WS_URL", "MUSTER_WSS_URL", "MUSTER_CA_FILE", "MUSTER_PPROF_URL", "MUSTER_GATEWAY_URL",
-	"MUSTER_SAMPLE_FLEET_ID",
+	"MUSTER_SAMPLE_FLEET_ID", "MUSTER_PID",
 }
 
 func (l *loader) environment(environ []string) {

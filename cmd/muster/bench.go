@@ -42,7 +42,7 @@ Profiles (all of them, if none is named):
 		Example: `  muster bench players --duration 30s
   muster bench sessions --pool 10000 --rate 1000 --json sessions.json
   muster bench matchmaking --rate 2000 --waiting 10000
-  source ~/.cache/muster/dev/muster.env; muster bench search --pool 500
+  ` + sourceDev() + `; muster bench search --pool 500
   muster bench lives --endpoint https://games.example.com:9080 --access-key AKIA… --secret-key …`,
 		ValidArgs: profileNames(),
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ lines go to standard output, the secret only if that is a terminal. aws-profile
 beside it is an AWS configuration file
 with the profile "muster".`,
 		Example: `  muster dev
-  source ~/.cache/muster/dev/muster.env; aws gamelift list-fleets
+  ` + sourceDev() + `; aws gamelift list-fleets
   muster dev --data /tmp/match --listen 127.0.0.1:0 --no-sample`,
 		Args: cobra.NoArgs,
 	}
@@ -71,6 +72,10 @@ func devDefaults() muster.Config {
 	}
 	return config
 }
+
+// sourceDev is the shell command that takes over muster.env from where muster dev
+// writes it on this system.
+func sourceDev() string { return "source " + shellQuote(filepath.Join(devDefaults().Data, envFile)) }
 
 // development is one run of muster dev.
 type development struct {
@@ -179,6 +184,7 @@ func (d *development) announce(e muster.Endpoints, fleet string) error {
 	if fleet != "" {
 		variables = append(variables, variable{"MUSTER_SAMPLE_FLEET_ID", fleet})
 	}
+	variables = append(variables, variable{"MUSTER_PID", strconv.Itoa(os.Getpid())})
 	profile := filepath.Join(d.config.Data, profileFile)
 	if err := writeFile(profile, awsProfile(e)); err != nil {
 		return err
@@ -198,6 +204,7 @@ Muster is ready. Ctrl-C stops it.
   access key     %s
   authority      %s
   data           %s
+  process        %d ("kill -9 %d" crashes it; the next start has everything that was answered)
 
 In another terminal, either of
 
@@ -207,7 +214,7 @@ In another terminal, either of
 and then
 
   aws gamelift list-fleets
-`, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data, shellQuote(d.envFile), shellQuote(profile))
+`, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data, os.Getpid(), os.Getpid(), shellQuote(d.envFile), shellQuote(profile))
 	if fleet != "" {
 		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s --maximum-player-session-count 4\n", fleet, sampleLocation)
 	}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,7 +25,7 @@ func testEndpoints() muster.Endpoints {
 	}
 }
 
-const testExports = `export AWS_ENDPOINT_URL_GAMELIFT=http://127.0.0.1:9080
+var testExports = fmt.Sprintf(`export AWS_ENDPOINT_URL_GAMELIFT=http://127.0.0.1:9080
 export AWS_ACCESS_KEY_ID=AKIDEXAMPLE
 export AWS_SECRET_ACCESS_KEY='top secret'
 export AWS_REGION=us-west-2
@@ -32,7 +34,8 @@ export MUSTER_HTTP_URL=http://127.0.0.1:9080
 export MUSTER_WS_URL=ws://127.0.0.1:9080
 export MUSTER_WSS_URL=wss://127.0.0.1:9080
 export MUSTER_CA_FILE='/data/it'\''s mine/ca.pem'
-`
+export MUSTER_PID=%d
+`, os.Getpid())
 
 // TestDevHandsOver follows muster.env through a run: a stale one goes when the
 // directory is ours, before the service starts; a new one comes when the service is ready, and none is left.
@@ -65,7 +68,7 @@ func TestDevHandsOver(t *testing.T) {
 	if want := strings.Replace(testExports, "export AWS_SECRET_ACCESS_KEY='top secret'\n", "", 1); stdout.String() != want {
 		t.Errorf("standard output:\n%s", stdout)
 	}
-	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", "source " + path, "aws gamelift list-fleets"} {
+	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", "source " + path, "aws gamelift list-fleets", "kill -9 " + strconv.Itoa(os.Getpid())} {
 		if !strings.Contains(stderr.String(), part) {
 			t.Errorf("standard error lacks %q:\n%s", part, stderr)
 		}
@@ -73,6 +76,17 @@ func TestDevHandsOver(t *testing.T) {
 	left, err := os.ReadDir(data)
 	if err != nil || len(left) != 2 || left[0].Name() != profileFile || left[1].Name() != "dev.lock" {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// The next muster of a shell that took over muster.env knows its variables.
+func TestDevExportsAreKnown(t *testing.T) {
+	var environ []string
+	for line := range strings.Lines(testExports) {
+		environ = append(environ, strings.TrimSpace(strings.TrimPrefix(line, "export ")))
+	}
+	if got := execute(t, environ, "config", "--data", t.TempDir()); got.status != exitOK {
+		t.Errorf("status %d: %s", got.status, got.stderr)
 	}
 }
 

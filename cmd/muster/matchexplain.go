@@ -31,7 +31,7 @@ REQUIRES_ACCEPTANCE: who has yet to answer. In PLACING: the placement of its mat
 Endpoint and credentials are those of the AWS CLI's environment: AWS_ENDPOINT_URL,
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION; "muster dev" writes them to a
 file to source.`,
-		Example: `  source ~/.cache/muster/dev/muster.env; muster match explain t-1234
+		Example: `  ` + sourceDev() + `; muster match explain t-1234
   muster match explain t-1234 --endpoint https://games.example.com:9080 --json`,
 		Args: cobra.ExactArgs(1),
 		RunE: e.run(func(ctx context.Context, args []string) error {
