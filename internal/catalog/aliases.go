@@ -84,8 +84,8 @@ type AliasDeleted struct {
 }
 
 func (c CreateAlias) decide(s *State, now event.Time) ([]Event, error) {
-	if _, ok := s.aliases.Get(c.ID); ok {
-		return nil, fault.New(fault.Conflict, "Alias %s already exists", c.ID)
+	if _, ok := s.aliases.Get(c.ID); ok { // the id is drawn for the request: it comes again
+		return nil, nil
 	}
 	if err := s.checkRouting(c.Routing, fault.InvalidRequest); err != nil {
 		return nil, err

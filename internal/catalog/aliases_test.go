@@ -28,7 +28,7 @@ func TestCreateAlias(t *testing.T) {
 		{name: "terminal without message", when: alias(Routing{Type: RoutingTerminal}), fault: fault.InvalidRequest},
 		{name: "terminal with fleet", given: fleet, when: alias(Routing{RoutingTerminal, "fleet-1", "closed"}), fault: fault.InvalidRequest},
 		{name: "no type", given: fleet, when: alias(Routing{Fleet: "fleet-1"}), fault: fault.InvalidRequest},
-		{name: "the id is taken", given: []Event{made(terminal)}, when: alias(terminal), fault: fault.Conflict},
+		{name: "the same once more", given: []Event{made(terminal)}, when: alias(terminal)},
 		{name: "over the limit", given: []Event{&AliasCreated{ID: "alias-2"}, &AliasCreated{ID: "alias-3"}}, when: alias(terminal),
 			fault: fault.LimitExceeded, text: "The limit of 2 aliases is reached"},
 		{name: "bad tags", when: CreateAlias{ID: "alias-1", Routing: terminal, Tags: []Tag{{"", ""}}}, fault: fault.TaggingFailed},

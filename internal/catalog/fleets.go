@@ -62,11 +62,11 @@ type FleetCreated struct {
 }
 
 func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
+	if _, ok := s.fleets.Get(c.ID); ok { // the id is drawn for the request: it comes again
+		return nil, nil
+	}
 	if err := c.checkRequest(s); err != nil {
 		return nil, err
-	}
-	if _, ok := s.fleets.Get(c.ID); ok {
-		return nil, fault.New(fault.Conflict, "Fleet %s already exists", c.ID)
 	}
 	if s.liveFleets >= s.limits.Fleets {
 		return nil, fault.New(fault.LimitExceeded, "The limit of %d Anywhere fleets is reached", s.limits.Fleets)

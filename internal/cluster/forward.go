@@ -26,7 +26,7 @@ const (
 var (
 	errNoOwner = errors.New("nobody owns the shard")
 	errLost    = errors.New("the link to the owner of the shard broke")
-	errAway    = errors.New("the node does not reach the others")
+	errAway    = shard.ErrAway
 )
 
 func notDone(cause error) error {

@@ -17,7 +17,7 @@ func (p *Plane) catalog() *catalog.State { return p.view.Load() }
 // error the view holds the outcome, on all nodes: a caller may go on with any of them.
 func (p *Plane) change(ctx context.Context, c catalog.Command) error {
 	shard := p.shards[region.CatalogShard]
-	_, err := shard.Do(ctx, region.CatalogCommand{Command: c})
+	_, err := p.do(ctx, shard, region.CatalogCommand{Command: c})
 	if err == nil && p.cfg.Cluster != nil {
 		p.cfg.Cluster.Spread(ctx, region.CatalogShard, shard.Newest())
 	}

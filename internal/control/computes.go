@@ -39,7 +39,7 @@ func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInp
 		return nil, err
 	}
 	if _, claimed := p.catalog().ComputeLocation(id, in.ComputeName); !claimed { // its fleet or location was deleted meanwhile
-		_, err := p.shardOf(room).Do(ctx, region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: in.ComputeName}})
+		_, err := p.do(ctx, p.shardOf(room), region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: in.ComputeName}})
 		return nil, cmp.Or(err, noCompute(id, in.ComputeName))
 	}
 	return &wire.RegisterComputeOutput{Compute: p.compute(room, compute)}, nil
@@ -105,7 +105,7 @@ func (p *Plane) DeregisterCompute(ctx context.Context, in *wire.DeregisterComput
 	if err != nil {
 		return err
 	}
-	_, err = p.shardOf(room).Do(ctx, region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: name}})
+	_, err = p.do(ctx, p.shardOf(room), region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: name}})
 	if err != nil && !fault.Is(err, fault.NotFound) { // not found: an earlier call stopped half way
 		return err
 	}

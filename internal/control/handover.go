@@ -38,7 +38,8 @@ func (p *Plane) ReservedPlayerSessions(ctx context.Context, player string) ([]wi
 	for i, s := range p.shards {
 		group.Go(func() error {
 			var reserved []wire.PlayerSession
-			err := s.Read(ctx, func(m *region.Machine) {
+			err := p.look(ctx, s, func(m *region.Machine) {
+				reserved = nil
 				for _, r := range m.Rooms() {
 					r.PlayerSessionsOf(player, func(g *fleet.GameSession, s *fleet.PlayerSession) bool {
 						if s.Status == fleet.Reserved {

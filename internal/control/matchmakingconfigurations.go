@@ -177,12 +177,12 @@ func (p *Plane) DeleteMatchmakingConfiguration(ctx context.Context, in *wire.Del
 
 // activeTickets counts the tickets of a configuration that are not over.
 func (p *Plane) activeTickets(ctx context.Context, configurationID string) (int, error) {
-	active := make(chan int, 1) // after an error the reading may still be running
-	err := p.ticketShard().Read(ctx, func(m *region.Machine) { active <- m.Matchmaking().ActiveOf(configurationID) })
-	if err != nil {
+	active := 0
+	err := p.look(ctx, p.ticketShard(), func(m *region.Machine) { active = m.Matchmaking().ActiveOf(configurationID) })
+	if err != nil { // the reading may still be running
 		return 0, err
 	}
-	return <-active, nil
+	return active, nil
 }
 
 // matchmakingConfiguration finds the configuration that a name or an ARN names,

@@ -142,7 +142,7 @@ func (p *Plane) placementShard(id string) *regionShard {
 // askPlacement has the shard of a placement carry out a command, and returns the
 // placement as it is then.
 func askPlacement(ctx context.Context, p *Plane, id string, c placement.Command) (*placement.Placement, error) {
-	answer, err := p.placementShard(id).Do(ctx, region.PlacementCommand{Command: c})
+	answer, err := p.do(ctx, p.placementShard(id), region.PlacementCommand{Command: c})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func askPlacement(ctx context.Context, p *Plane, id string, c placement.Command)
 // findPlacement finds a placement in memory or in the history.
 func (p *Plane) findPlacement(ctx context.Context, id string) (*placement.Placement, error) {
 	var found *placement.Placement
-	err := p.placementShard(id).Read(ctx, func(m *region.Machine) { found, _ = m.Placements().Placement(id) })
+	err := p.look(ctx, p.placementShard(id), func(m *region.Machine) { found, _ = m.Placements().Placement(id) })
 	if err == nil && found == nil {
 		found, err = p.pastPlacement(ctx, id)
 	}

@@ -123,7 +123,8 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string, within f
 	}
 	var room fleet.RoomID
 	var g *fleet.GameSession
-	err = p.shards[at.Shard].Read(ctx, func(m *region.Machine) {
+	err = p.look(ctx, p.shards[at.Shard], func(m *region.Machine) {
+		room, g = fleet.RoomID{}, nil
 		if r, ok := m.RoomAt(at.Room); ok {
 			room = r.ID()
 			g, _ = r.GameSessionAt(ordinal)
@@ -236,7 +237,7 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 // that there are further ones than a page holds.
 func (p *Plane) playerInMemory(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
 	for _, s := range p.shards[min(int(at.Shard), len(p.shards)):] {
-		view, err := s.View(ctx)
+		view, err := p.viewOf(ctx, s)
 		if err != nil {
 			return nil, last, false, err
 		}

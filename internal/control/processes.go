@@ -149,7 +149,7 @@ func (l *link) command(c fleet.Command) region.RoomCommand {
 
 // submit has the room carry out a command without waiting.
 func (l *link) submit(c fleet.Command, done func(error)) {
-	l.plane.shardOf(l.key.room).Submit(l.command(c), func(_ any, err error) { done(err) })
+	l.plane.submit(l.plane.shardOf(l.key.room), l.command(c), func(_ any, err error) { done(err) })
 }
 
 // announce tells the room that the process has this socket, and catches up.

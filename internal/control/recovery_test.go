@@ -53,6 +53,12 @@ func (w *world) recovered(sockets ...*socket) {
 	})
 }
 
+// meanwhile lets the fake clock run while f does something: the service waits before it makes an attempt again.
+func (w *world) meanwhile(f func()) {
+	defer ticking(w.clock)()
+	f()
+}
+
 func wantInternal(t *testing.T, what string, err error) {
 	t.Helper()
 	if f := fault.Of(err); f == nil || f.Kind != fault.InternalService {
@@ -65,14 +71,13 @@ func wantInternal(t *testing.T, what string, err error) {
 func TestRecoveryWithOpenSockets(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	fleetID, sockets := w.host(3)
-	active := w.active(fleetID, nil, sockets...)
+	active := w.active(fleetID, object{"MaximumPlayerSessionCount": 4}, sockets...)
 	for range 3 {
 		w.journals[0].FailAppend(errDisk)
-		_, err := w.call("CreatePlayerSession", object{"GameSessionId": active, "PlayerId": "x"})
-		wantInternal(t, "CreatePlayerSession", err)
+		w.meanwhile(func() { w.must("CreatePlayerSession", object{"GameSessionId": active, "PlayerId": "x"}) })
 		w.recovered(sockets...)
 	}
-	same(t, at(w.must("DescribeGameSessions", object{"GameSessionId": active}), "GameSessions", 0, "CurrentPlayerSessionCount"), `0`)
+	same(t, at(w.must("DescribeGameSessions", object{"GameSessionId": active}), "GameSessions", 0, "CurrentPlayerSessionCount"), `3`)
 	w.active(fleetID, nil, sockets...)
 	for _, s := range sockets {
 		s.ok(s.heartbeat(true))
@@ -84,8 +89,8 @@ func TestRecoveryWithOpenSockets(t *testing.T) {
 	w.must("CreateLocation", `{"LocationName":"custom-new"}`) // the catalog's view goes on, too
 }
 
-// A record may be durable though its append seemed to fail. The caller who
-// repeats the call finds what it made, and the process is asked to start it.
+// A record may be durable though its append seemed to fail. The service repeats the call, and so may
+// the caller: both find what it made, and the process is asked to start it.
 func TestRecoveryWithALostAnswer(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	fleetID, sockets := w.host(1)
@@ -93,11 +98,14 @@ func TestRecoveryWithALostAnswer(t *testing.T) {
 	ctx := WithCall(w.ctx, Call{Principal: "AKIA1", Invocation: "0001"})
 	in := object{"FleetId": fleetID, "MaximumPlayerSessionCount": 1}
 	w.journals[0].LoseAnswer(errDisk)
-	_, err := w.callAs(ctx, "CreateGameSession", in)
-	wantInternal(t, "CreateGameSession", err)
-	w.recovered(s)
-	session := s.next().(CreateGameSessionPush).GameSessionID
-	out, err := w.callAs(ctx, "CreateGameSession", in)
+	var out object
+	var err error
+	w.meanwhile(func() { out, err = w.callAs(ctx, "CreateGameSession", in) })
+	session := text(out, "GameSession", "GameSessionId")
+	if err != nil || s.next().(CreateGameSessionPush).GameSessionID != session {
+		t.Errorf("the call gave %v, %v", out, err)
+	}
+	out, err = w.callAs(ctx, "CreateGameSession", in)
 	if err != nil || text(out, "GameSession", "GameSessionId") != session {
 		t.Errorf("the repeated call gave %v, %v, want %s", out, err, session)
 	}
@@ -108,9 +116,8 @@ func TestRecoveryWithALostAnswer(t *testing.T) {
 	s.quiet()
 
 	w.journals[0].LoseAnswer(errDisk)
-	wantInternal(t, "end", s.end())
-	w.recovered(s)
-	s.wasReplaced() // the end is durable, though nobody was told
+	w.meanwhile(func() { s.ok(s.end()) })
+	s.wasReplaced()
 	if w.status(session) != "TERMINATED" {
 		t.Errorf("the game session is %s", w.status(session))
 	}
@@ -149,22 +156,22 @@ func TestSocketClosesDuringRecovery(t *testing.T) {
 	})
 }
 
-// A connection whose outcome is not known leaves no socket behind.
+// A connection of which nobody knew whether it was noted is noted once more.
 func TestConnectWithALostAnswer(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	id := w.fleetAt("custom-a")
 	token := w.compute(id, "custom-a", "c1")
 	c := ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i"}
 	w.journals[0].LoseAnswer(errDisk)
-	s, err := w.dial(c)
-	wantInternal(t, "connect", err)
-	w.recovered()
-	if p := s.inRoom(); p == nil || p.Connected {
+	var s *socket
+	w.meanwhile(func() { s = w.mustDial(c) })
+	if p := s.inRoom(); p == nil || !p.Connected {
 		t.Errorf("after the recovery: %+v", p)
 	}
-	w.mustDial(c) // the SDK tries again
-	if p := s.inRoom(); !p.Connected {
-		t.Error("the second attempt did not connect")
+	s.ok(s.ready(7777))
+	session := w.create(id, nil)
+	if push := s.next().(CreateGameSessionPush); push.GameSessionID != session {
+		t.Errorf("pushed %+v", push)
 	}
 }
 

@@ -23,7 +23,7 @@ func (p *Plane) followerOf(id fleet.RoomID) *follower {
 
 // ask has a room carry out a command and returns its answer, which is durable.
 func ask[A any](ctx context.Context, p *Plane, c region.RoomCommand) (A, error) {
-	answer, err := p.shardOf(c.Room).Do(ctx, c)
+	answer, err := p.do(ctx, p.shardOf(c.Room), c)
 	if err != nil {
 		var none A
 		return none, err
@@ -32,11 +32,12 @@ func ask[A any](ctx context.Context, p *Plane, c region.RoomCommand) (A, error) 
 	return a, nil
 }
 
-// read calls look with a room, on the room's own loop: it must be quick. After
+// read calls look with a room, on the room's own loop: it must be quick. It may be called
+// several times, and sets what it found anew. After
 // an error look may still be running, so what it stores must not be read.
 func (p *Plane) read(ctx context.Context, id fleet.RoomID, look func(*fleet.Room)) (bool, error) {
 	found := false
-	err := p.shardOf(id).Read(ctx, func(m *region.Machine) {
+	err := p.look(ctx, p.shardOf(id), func(m *region.Machine) {
 		var room *fleet.Room
 		if room, found = m.Room(id); found {
 			look(room)
@@ -58,7 +59,7 @@ func (p *Plane) rooms(ctx context.Context, id, location string) ([]*fleet.Room, 
 	}
 	var rooms []*fleet.Room
 	for _, s := range shards {
-		view, err := s.View(ctx)
+		view, err := p.viewOf(ctx, s)
 		if err != nil {
 			return nil, err
 		}

@@ -85,7 +85,7 @@ func (p *Plane) startedTicket(t *matchmaking.Ticket) *wire.MatchmakingTicket {
 // askTickets has the tickets' machine carry out a command and returns its answer,
 // which is durable.
 func askTickets[A any](ctx context.Context, p *Plane, c matchmaking.Command) (A, error) {
-	answer, err := p.ticketShard().Do(ctx, region.MatchmakingCommand{Command: c})
+	answer, err := p.do(ctx, p.ticketShard(), region.MatchmakingCommand{Command: c})
 	if err != nil {
 		var none A
 		return none, err
@@ -177,7 +177,8 @@ type foundTicket struct {
 // findTickets looks tickets up, in the order of their ids.
 func (p *Plane) findTickets(ctx context.Context, ids []string) ([]foundTicket, error) {
 	found := make([]foundTicket, len(ids))
-	err := p.ticketShard().Read(ctx, func(m *region.Machine) {
+	err := p.look(ctx, p.ticketShard(), func(m *region.Machine) {
+		clear(found)
 		for i, id := range ids {
 			t, ok := m.Matchmaking().Ticket(id)
 			if !ok {

@@ -53,6 +53,9 @@ func (r *Request) weight() (bytes int) {
 	return bytes
 }
 
+// MadeAgain reports whether the request is recognised when it comes again.
+func (r *Request) MadeAgain() bool { return r.Call != "" || r.Match != "" }
+
 // MadeBy reports whether r is the request of the placement once more.
 func (p *Placement) MadeBy(r *Request) bool {
 	return r.Call != "" && p.Call == r.Call || r.Match != "" && p.Match == r.Match

@@ -23,6 +23,24 @@ func unknown(cause error) error {
 
 func notDone(cause error) error { return fault.Internal(fmt.Errorf("%w: %w", ErrNotDone, cause)) }
 
+// interrupted is the error of requests that have not happened because the shard failed before they
+// were stored. It recovers, or another owner begins.
+func interrupted(cause error) error {
+	return &fault.Error{
+		Kind: fault.ServiceUnavailable, Message: "The service is recovering. Try again.", Err: fmt.Errorf("%w: %w", ErrNotDone, cause),
+	}
+}
+
+// ErrAway is in the chain, besides ErrNotDone, of the error of a request at a node that does not
+// reach the others: another node may carry it out.
+var ErrAway = errors.New("this node does not reach the others")
+
+// Passes reports whether err says that a request has not happened for a reason that passes soon: the shard
+// has failed, or has no owner at this moment. The same request may be made again, whatever it is.
+func Passes(err error) bool {
+	return errors.Is(err, ErrNotDone) && fault.Is(err, fault.ServiceUnavailable) && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrAway)
+}
+
 // errTooLarge is why the machine is thrown away after a command whose facts fit
 // in no record.
 var errTooLarge = errors.New("the facts of one command are larger than a journal record")

@@ -330,7 +330,7 @@ func (t *term[C, M]) settled(c committed[M]) {
 	t.failure = c.err
 	c.batch.fail(t.cfg.Log, unknown(c.err))
 	c.batch.reset()
-	t.gathering.fail(t.cfg.Log, notDone(c.err))
+	t.gathering.fail(t.cfg.Log, interrupted(c.err))
 	t.gathering.reset()
 }
 

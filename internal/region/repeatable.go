@@ -1,0 +1,40 @@
+package region
+
+import (
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/placement"
+)
+
+// Repeatable reports whether a command may be sent once more when nobody knows whether it was
+// carried out: it names what it makes by an id, or asks for a state from which nothing leads back, so that its
+// second time changes nothing and is answered as the first.
+func Repeatable(c Command) bool {
+	switch c := c.(type) {
+	case RoomCommand:
+		return repeatableInRoom(c.Command)
+	case CatalogCommand:
+		switch c.Command.(type) {
+		case catalog.CreateFleet, catalog.CreateAlias, catalog.ClaimCompute:
+			return true
+		}
+	case PlacementCommand:
+		start, ok := c.Command.(placement.Start)
+		return ok && start.Request.MadeAgain()
+	case MatchmakingCommand:
+		start, ok := c.Command.(matchmaking.Start)
+		return ok && start.Call != ""
+	}
+	return false
+}
+
+func repeatableInRoom(c fleet.Command) bool {
+	switch c.(type) {
+	case fleet.RegisterCompute, fleet.IssueToken, fleet.ConnectProcess, fleet.ReadyProcess, fleet.EndProcess,
+		fleet.CreateGameSession, fleet.ActivateGameSession, fleet.TerminateGameSession, fleet.HandOverGameSession,
+		fleet.ReservePlayers, fleet.ClaimGameSession, fleet.BackfillGameSession, fleet.AcceptPlayer, fleet.RemovePlayer:
+		return true
+	}
+	return false
+}
