@@ -20,9 +20,8 @@ const (
 )
 
 // do has a shard carry out a command, and again when it was not carried out because the shard failed
-// or had no owner. When nobody knows whether it was, a command is repeated that
-// changes nothing the second time. The error has shard.ErrOutcomeUnknown in its chain when it may have been
-// carried out.
+// or had no owner. When that is unknown, it repeats the command if its second time changes nothing. The error
+// has shard.ErrOutcomeUnknown in its chain when the command may have been carried out.
 func (p *Plane) do(ctx context.Context, s *regionShard, c region.Command) (answer any, err error) {
 	err = p.persist(ctx, region.Repeatable(c), func() (err error) {
 		answer, err = s.Do(ctx, c)
@@ -31,8 +30,8 @@ func (p *Plane) do(ctx context.Context, s *regionShard, c region.Command) (answe
 	return answer, err
 }
 
-// look calls read with the machine of a shard, as Replica.Read does, and again when that failed: read may be called
-// several times, and must set what it found anew.
+// look calls read with the machine of a shard, as Replica.Read does, and again when that failed: read may
+// be called several times, and must set what it found anew.
 func (p *Plane) look(ctx context.Context, s *regionShard, read func(*region.Machine)) error {
 	return p.persist(ctx, true, func() error { return s.Read(ctx, read) })
 }
@@ -46,8 +45,8 @@ func (p *Plane) viewOf(ctx context.Context, s *regionShard) (view *region.Machin
 	return view, err
 }
 
-// submit is do without waiting: done is called once, by a goroutine that must not be held up. What is repeated may be
-// overtaken by what was submitted later.
+// submit is do without waiting: done is called once, by a goroutine that must not be held up. A command that
+// is repeated may be overtaken by those submitted later.
 func (p *Plane) submit(s *regionShard, c region.Command, done func(answer any, err error)) {
 	s.Submit(c, func(answer any, err error) {
 		if err != nil && mayRepeat(err, region.Repeatable(c)) && p.work.start(func() { p.resubmit(s, c, err, done) }) {
@@ -76,8 +75,8 @@ func mayRepeat(err error, repeatable bool) bool {
 	return shard.Passes(err) || repeatable && errors.Is(err, shard.ErrOutcomeUnknown)
 }
 
-// persist makes attempts until one succeeds, or fails for a reason of its own. Attempts of which nobody knows
-// what became are repeated only if that is harmless.
+// persist makes attempts until one succeeds, or fails for a reason of its own. After one with an unknown
+// outcome it makes another only if the command is repeatable.
 func (p *Plane) persist(ctx context.Context, repeatable bool, attempt func() error) error {
 	began := p.cfg.Clock.Now()
 	var unknown error // of an attempt

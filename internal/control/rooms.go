@@ -33,8 +33,8 @@ func ask[A any](ctx context.Context, p *Plane, c region.RoomCommand) (A, error) 
 }
 
 // read calls look with a room, on the room's own loop: it must be quick. It may be called
-// several times, and sets what it found anew. After
-// an error look may still be running, so what it stores must not be read.
+// several times, and must set what it found anew. After an error look may still be running, so
+// what it stores must not be read.
 func (p *Plane) read(ctx context.Context, id fleet.RoomID, look func(*fleet.Room)) (bool, error) {
 	found := false
 	err := p.look(ctx, p.shardOf(id), func(m *region.Machine) {

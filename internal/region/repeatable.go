@@ -7,9 +7,9 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// Repeatable reports whether a command may be sent once more when nobody knows whether it was
-// carried out: it names what it makes by an id, or asks for a state from which nothing leads back, so that its
-// second time changes nothing and is answered as the first.
+// Repeatable reports whether a command may be sent once more when its outcome is unknown: it names what
+// it makes by an id, or asks for a state from which nothing leads back, so that its second time changes
+// nothing and is answered as the first.
 func Repeatable(c Command) bool {
 	switch c := c.(type) {
 	case RoomCommand:
