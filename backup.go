@@ -2,7 +2,6 @@ package muster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +38,11 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 		return err
 	}
 	defer cut.Close()
-	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutVersion, Release: release()}
+	level, err := s.levelInForce(ctx) // after the cut: nothing in that is above it
+	if err != nil {
+		return err
+	}
+	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutOf(level), Release: release(), Level: level}
 	return backup.Write(ctx, to, h, files, cut)
 }
 
@@ -120,9 +123,6 @@ func writeBackedUp(data string, f backup.File) error {
 // writeIdentity writes what a data directory is of. restoration is that of a cluster, or "".
 func writeIdentity(data string, h backup.Header, restoration string) error {
 	of := identity{Version: h.Layout, Region: h.Region, Account: h.Account, Shards: h.Shards, Restoration: restoration}
-	text, err := json.MarshalIndent(of, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeDurably(filepath.Join(data, identityFile), append(text, '\n'))
+	of.Level = h.Level
+	return of.write(data)
 }

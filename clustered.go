@@ -16,6 +16,7 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/localca"
 	"github.com/muster-gg/muster/internal/nodes"
+	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/telemetry"
 )
 
@@ -78,25 +79,51 @@ func (c *Config) certificates() (*tls.Config, error) {
 	return given, nil
 }
 
-// agree compares what this node's data directory is of with what the others' are.
+// agree compares what this node's data directory is of with what the others' are, and notes which
+// feature level this node reads. It refuses a node that does not read the level in force, before
+// that takes part.
 func (s *service) agree(ctx context.Context, own identity) error {
-	own.Secret = fingerprint(s.secret)
-	mine, err := json.Marshal(own)
+	agreed, err := s.amend(ctx, func(all *identity) error {
+		if all.Region == "" { // the first node
+			*all = own
+			all.Secret = fingerprint(s.secret)
+		}
+		if all.Secret != fingerprint(s.secret) {
+			return errors.New("this node has another region.secret than the others: make the data directories of all nodes with muster cluster init")
+		}
+		if err := all.disagrees(own); err != nil {
+			return err
+		}
+		return all.Join(s.cfg.Cluster.Node, region.MaxLevel)
+	})
 	if err != nil {
 		return err
 	}
-	said, err := s.engine.Agree(ctx, "identity", mine)
-	if err != nil {
-		return err
-	}
-	var theirs identity
-	if err := json.Unmarshal(said, &theirs); err != nil {
-		return fmt.Errorf("what the other nodes say cannot be read: %w", err)
-	}
-	if own.Secret != theirs.Secret {
-		return errors.New("this node has another region.secret than the others: make the data directories of all nodes with muster cluster init")
-	}
-	return theirs.disagrees(own)
+	return own.raise(s.cfg.Data, agreed.InForce())
+}
+
+// identityKey is where the nodes of a cluster find what all of them are of.
+const identityKey = "identity"
+
+// amend changes what all nodes are of, and returns it. change may be called several times.
+func (s *service) amend(ctx context.Context, change func(all *identity) error) (agreed identity, err error) {
+	err = s.engine.Amend(ctx, identityKey, func(value []byte) ([]byte, error) {
+		agreed = identity{}
+		if len(value) > 0 {
+			if err := json.Unmarshal(value, &agreed); err != nil {
+				return nil, fmt.Errorf("what the other nodes say cannot be read: %w", err)
+			}
+			if err := checkFormat("the region", agreed.Version, agreed.Level); err != nil {
+				return nil, err
+			}
+		}
+		if err := change(&agreed); err != nil {
+			return nil, err
+		}
+		agreed.Version = layoutOf(agreed.InForce())
+		return json.Marshal(agreed)
+	})
+	return agreed, err
 }
 
 // joinNodes makes this service one node of its region.
@@ -106,7 +133,7 @@ func (s *service) joinNodes(ctx context.Context) error {
 	}
 	joined, err := nodes.Join(ctx, nodes.Config{
 		Node: s.cfg.Cluster.Node, Shards: s.cfg.Shards, Conn: s.engine.Conn(), Replicas: s.engine.Replicas(), Lease: s.cfg.Cluster.Lease,
-		Lead: s.engine.Lead, Settle: s.awaitCopies, Journal: s.engine, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Lead: s.engine.Lead, Settle: s.awaitCopies, Journal: s.engine, Level: s.raiseLevel, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("join the cluster: %w", err)

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/muster-gg/muster/internal/region"
 )
 
 // identity is what a data directory is of. It is fixed at the first start: ids
@@ -24,9 +26,23 @@ type identity struct {
 	// Restoration names that by which the region of a cluster came from a backup; see
 	// RestoreCluster. Nobody compares it here.
 	Restoration string `json:"restoration,omitempty"`
+
+	// Levels are the feature levels: in a data directory the one that was in force when the node last
+	// looked, and no nodes; among the nodes of a cluster all of it.
+	region.Levels
 }
 
-const layoutVersion = 1
+// layoutVersion is the newest version of the data directory's layout. Version 2 is version 1 with a
+// feature level above 1 in force: releases that know no levels refuse it by its number.
+const layoutVersion = 2
+
+// layoutOf returns the version of the layout at a feature level.
+func layoutOf(level int) int {
+	if level > 1 {
+		return 2
+	}
+	return 1
+}
 
 // What a data directory has in it, besides what backup.go lists.
 const (
@@ -78,7 +94,40 @@ func readIdentity(data string) (of identity, found bool, err error) {
 	if err := json.Unmarshal(text, &of); err != nil {
 		return of, false, fmt.Errorf("%s: %w", path, err)
 	}
+	if err := checkFormat(data, of.Version, of.Level); err != nil {
+		return of, false, err
+	}
 	return of, true, nil
+}
+
+// checkFormat refuses the layout and the feature level of a newer release. name is what has them.
+func checkFormat(name string, layout, level int) error {
+	if err := checkLayout(name, layout); err != nil {
+		return err
+	}
+	if err := region.CheckLevel(level); err != nil {
+		return fmt.Errorf("%s was %w: %w", name, ErrNewer, err)
+	}
+	return nil
+}
+
+// write writes the file of a data directory.
+func (kept identity) write(data string) error {
+	text, err := json.MarshalIndent(kept, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeDurably(filepath.Join(data, identityFile), append(text, '\n'))
+}
+
+// raise notes in a data directory that a level is in force, before anything of that level is written
+// into it: an older release then refuses the directory before it opens the journals.
+func (kept identity) raise(data string, level int) error {
+	if level <= kept.InForce() {
+		return nil
+	}
+	kept.Level, kept.Version = level, layoutOf(level)
+	return kept.write(data)
 }
 
 // checkLayout refuses the layout of a newer release. name is what has that layout.
@@ -99,7 +148,7 @@ func checkIdentity(cfg *Config) (kept identity, found bool, err error) {
 		return kept, found, err
 	}
 	cfg.Shards = cmp.Or(cfg.Shards, kept.Shards)
-	wanted := identity{Version: layoutVersion, Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
+	wanted := identity{Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
 	return kept, true, kept.differs(wanted, filepath.Join(cfg.Data, identityFile))
 }
 
@@ -116,12 +165,8 @@ func identify(cfg *Config) (identity, error) {
 	default:
 		cfg.Shards = shardsOfCluster
 	}
-	own := identity{Version: layoutVersion, Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
-	text, err := json.MarshalIndent(own, "", "  ")
-	if err != nil {
-		return own, err
-	}
-	return own, writeDurably(filepath.Join(cfg.Data, identityFile), append(text, '\n'))
+	own := identity{Version: layoutOf(1), Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
+	return own, own.write(cfg.Data)
 }
 
 // differs says what the settings want otherwise than the data directory has it.
@@ -145,7 +190,6 @@ func (kept identity) difference(wanted identity) (setting string, has, want any)
 		setting      string
 		kept, wanted any
 	}{
-		{"layout version", kept.Version, wanted.Version},
 		{"region", kept.Region, wanted.Region},
 		{"account", kept.Account, wanted.Account},
 		{"shards", kept.Shards, wanted.Shards},

@@ -214,6 +214,9 @@ func (s *service) openJournals(ctx context.Context, own identity) ([]journal.Jou
 			return nil, fmt.Errorf("journal of shard %d: %w", i, err)
 		}
 	}
+	if s.cfg.Cluster.alone() {
+		return journals, own.raise(s.cfg.Data, region.MaxLevel) // the shards follow when they begin
+	}
 	return journals, s.joinNodes(ctx)
 }
 

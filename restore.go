@@ -67,12 +67,10 @@ func CheckBackup(from io.Reader) (Restored, error) {
 
 // checkHeader refuses what a service could not run on.
 func checkHeader(h backup.Header) error {
-	if err := checkLayout("the backup", h.Layout); err != nil {
+	if err := checkFormat("the backup", h.Layout, h.Level); err != nil {
 		return err
 	}
 	switch {
-	case h.Layout != layoutVersion:
-		return fmt.Errorf("the backup is of a data directory with layout version %d, and this release knows version %d", h.Layout, layoutVersion)
 	case h.Shards > region.MaxShards:
 		return fmt.Errorf("the backup has %d shards, and this release allows %d", h.Shards, region.MaxShards)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/operator"
+	"github.com/muster-gg/muster/internal/region"
 )
 
 // removeNode asks a node to remove another.
@@ -37,7 +38,7 @@ func TestNodesAreRemoved(t *testing.T) {
 	eventually(t, "four nodes with three copies", func() bool {
 		copies, shards := 0, 0
 		for _, n := range s.listNodes(t) {
-			if !n.Up || !n.Ready || n.Behind > 0 {
+			if !n.Up || !n.Ready || n.Behind > 0 || n.Level != region.MaxLevel {
 				return false
 			}
 			copies += n.Copies

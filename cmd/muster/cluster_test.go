@@ -42,7 +42,7 @@ func TestClusterNodes(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {
 		case "GET /v1/nodes":
-			fmt.Fprint(w, `{"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":29,"behind":0},{"node":"n2","up":true,"leaving":true},{"node":"n4","up":false,"copies":7,"behind":7}]}`)
+			fmt.Fprint(w, `{"level":1,"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":29,"behind":0,"level":2},{"node":"n2","up":true,"leaving":true,"level":12},{"node":"n4","up":false,"copies":7,"behind":7}]}`)
 		case "DELETE /v1/nodes/n4":
 			fmt.Fprint(w, `{"removed":"n4"}`)
 		default:
@@ -52,10 +52,12 @@ func TestClusterNodes(t *testing.T) {
 	}))
 	defer service.Close()
 	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION=us-west-2"}
-	const table = `NODE  UP       READY  SHARDS  COPIES  BEHIND
-n1    yes      yes    12      29      0
-n2    leaving  no     0       0       0
-n4    no       no     0       7       7
+	const table = `NODE  UP       READY  SHARDS  COPIES  BEHIND  LEVEL
+n1    yes      yes    12      29      0       2
+n2    leaving  no     0       0       0       12
+n4    no       no     0       7       7       -
+
+feature level in force: 1
 `
 	if got := expect(t, environ, exitOK, []string{"cluster", "nodes"}); got.stdout != table {
 		t.Errorf("printed %s", got.stdout)

@@ -26,9 +26,11 @@ func (a *app) clusterNodesCommand() *cobra.Command {
   SHARDS    how many it owns
   COPIES    how many journals, snapshots and the like it is to keep
   BEHIND    how many of those copies are not complete; all of them, of a node that is away
+  LEVEL     highest feature level that its release reads; - if it announced none
 
 All that are listed count when a majority is needed, also those that are gone, until
-"muster cluster remove". Endpoint and credentials are those of the AWS CLI's environment.`,
+"muster cluster remove". The feature level in force is the lowest of all of them: new
+features begin when the last node is upgraded, and older releases then do not start. Endpoint and credentials are those of the AWS CLI's environment.`,
 		Example: `  muster cluster nodes
   muster cluster nodes --endpoint https://games.example.com:9080 --ca-file ca.pem`,
 		Args: cobra.NoArgs,
@@ -39,26 +41,34 @@ All that are listed count when a majority is needed, also those that are gone, u
 }
 
 func (o *operatorCall) listNodes(ctx context.Context, _ []string) error {
-	var list struct{ Nodes []operator.Node }
+	var list operator.NodeList
 	err := o.get(ctx, "/v1/nodes", func(from io.Reader) error { return json.NewDecoder(from).Decode(&list) })
 	if err != nil {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
-	return writeNodes(o.stdout, list.Nodes)
+	return writeNodes(o.stdout, list)
 }
 
 // writeNodes writes them for people.
-func writeNodes(to io.Writer, nodes []operator.Node) error {
+func writeNodes(to io.Writer, list operator.NodeList) error {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tUP\tREADY\tSHARDS\tCOPIES\tBEHIND")
-	for _, n := range nodes {
+	fmt.Fprintln(t, "NODE\tUP\tREADY\tSHARDS\tCOPIES\tBEHIND\tLEVEL")
+	for _, n := range list.Nodes {
 		up := yesNo(n.Up)
 		if n.Leaving {
 			up = "leaving"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\n", n.Name, up, yesNo(n.Ready), n.Shards, n.Copies, n.Behind)
+		level := "-"
+		if n.Level > 0 {
+			level = fmt.Sprint(n.Level)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", n.Name, up, yesNo(n.Ready), n.Shards, n.Copies, n.Behind, level)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(to, "\nfeature level in force: %d\n", list.Level)
+	return err
 }
 
 func yesNo(b bool) string {

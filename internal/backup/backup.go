@@ -39,6 +39,9 @@ type Header struct {
 	Layout  int       `cbor:"4,keyasint"` // version of the data directory's layout
 	Taken   time.Time `cbor:"5,keyasint"` // the moment that it shows
 	Release string    `cbor:"6,keyasint"` // that wrote it, for people
+
+	// Level is the feature level that was in force: a release that reads less cannot restore the backup.
+	Level int `cbor:"7,keyasint,omitempty"`
 }
 
 // A File is a small file of the data directory.

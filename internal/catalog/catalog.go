@@ -26,6 +26,8 @@ type Event interface {
 // State is the catalog. It has one writer; a copy made with Copy may be read
 // beside it by any number of goroutines.
 type State struct {
+	event.Gate // which events may be written; the shard raises it
+
 	limits Limits
 
 	locations      *btree.Map[string, *Location]

@@ -18,6 +18,7 @@ import (
 type Config struct {
 	Node   string // its name in the cluster: letters, digits, - and _, at most 64
 	Shards int    // the same for all nodes
+	Level  int    // the highest feature level that this node reads, which the others see in Member; may be 0
 
 	Conn     *nats.Conn
 	Name     string // of the cluster: bucket and subjects begin with it. Default "muster"

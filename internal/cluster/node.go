@@ -29,6 +29,8 @@ type Member struct {
 	Process string // unique for each start
 	Ready   bool   // shards are moved to it
 	Leaving bool   // and away from it
+	Gone    bool   // it is stopped or lost: only Known lists it
+	Level   int    // the Config.Level of its last run; 0: that announced none
 }
 
 // A Node is this process's part in the cluster. Its methods may be called by
@@ -70,6 +72,7 @@ type view struct {
 	owners  []lease.Life // by shard; zero: nobody
 	epochs  []uint64
 	members []Member
+	known   []Member
 }
 
 // Join makes a node. It waits until the bucket of leases is there, or ctx is done. The
@@ -91,7 +94,7 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 	n.sayHanded = sync.OnceFunc(func() { close(n.handed) })
 	n.life = lease.Life{Node: cfg.Node, Process: n.process, Number: 1}
 	n.machine = lease.New(lease.Config{
-		Self: n.life, Shards: cfg.Shards, Lease: cfg.Lease, Hold: cfg.Lease * 5 / 6, Renew: cfg.Renew,
+		Self: n.life, Level: cfg.Level, Shards: cfg.Shards, Lease: cfg.Lease, Hold: cfg.Lease * 5 / 6, Renew: cfg.Renew,
 		Retry: cfg.Renew / 4, Write: cfg.writing(), Linger: cfg.Linger, Moves: cfg.Moves,
 	})
 	for i := range n.offers {
@@ -115,6 +118,26 @@ func (n *Node) Owner(shard int) (node string, ok bool) {
 
 // Members are the nodes of the cluster, by name, as far as this one knows.
 func (n *Node) Members() []Member { return slices.Clone(n.view.Load().members) }
+
+// Known are the nodes that have ever been members, by name, except those that were forgotten.
+func (n *Node) Known() []Member { return slices.Clone(n.view.Load().known) }
+
+// Forget removes a node that is gone from those that are known, and reports whether it was one. It is
+// known again when it starts again.
+func (n *Node) Forget(ctx context.Context, node string) (bool, error) {
+	key := keyName(lease.Key{Node: node})
+	e, err := n.bucket.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return false, nil
+	}
+	if err == nil {
+		err = n.bucket.Delete(ctx, key, jetstream.LastRevision(e.Revision()))
+	}
+	if err != nil {
+		return false, fmt.Errorf("forget node %s: %w", node, err)
+	}
+	return true, nil
+}
 
 // Away is for how long the others may have taken this node for dead: 0 while they
 // cannot. A node that is away does not know what they do.
@@ -321,10 +344,14 @@ func (n *Node) look() {
 	for i := range v.owners {
 		v.owners[i], v.epochs[i], _ = n.machine.Owner(i)
 	}
-	for _, m := range n.machine.Members() {
-		v.members = append(v.members, Member{Node: m.Life.Node, Process: m.Life.Process, Ready: m.Ready, Leaving: m.Leaving})
+	for _, m := range n.machine.Known() {
+		member := Member{Node: m.Life.Node, Process: m.Life.Process, Ready: m.Ready, Leaving: m.Leaving, Gone: m.Gone, Level: m.Level}
+		v.known = append(v.known, member)
+		if !m.Gone {
+			v.members = append(v.members, member)
+		}
 	}
-	if slices.Equal(old.owners, v.owners) && slices.Equal(old.epochs, v.epochs) && slices.Equal(old.members, v.members) {
+	if slices.Equal(old.owners, v.owners) && slices.Equal(old.epochs, v.epochs) && slices.Equal(old.known, v.known) {
 		return
 	}
 	n.view.Store(v)

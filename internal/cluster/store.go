@@ -80,13 +80,14 @@ type stored struct {
 	Beat    uint64 `json:"beat,omitempty"`
 	Ready   bool   `json:"ready,omitempty"`
 	Leaving bool   `json:"leaving,omitempty"`
+	Level   int    `json:"level,omitempty"`
 	Epoch   uint64 `json:"epoch,omitempty"`
 }
 
 func encodeValue(v lease.Value) []byte {
 	data, _ := json.Marshal(stored{ // cannot fail
 		Node: v.Life.Node, Process: v.Life.Process, Life: v.Life.Number,
-		Gone: v.Gone, Beat: v.Beat, Ready: v.Ready, Leaving: v.Leaving, Epoch: v.Epoch,
+		Gone: v.Gone, Beat: v.Beat, Ready: v.Ready, Leaving: v.Leaving, Level: v.Level, Epoch: v.Epoch,
 	})
 	return data
 }
@@ -101,7 +102,7 @@ func decodeValue(data []byte) (lease.Value, error) {
 	}
 	return lease.Value{
 		Life: lease.Life{Node: s.Node, Process: s.Process, Number: s.Life},
-		Gone: s.Gone, Beat: s.Beat, Ready: s.Ready, Leaving: s.Leaving, Epoch: s.Epoch,
+		Gone: s.Gone, Beat: s.Beat, Ready: s.Ready, Leaving: s.Leaving, Level: s.Level, Epoch: s.Epoch,
 	}, nil
 }
 

@@ -31,7 +31,7 @@ func TestConflictIsReread(t *testing.T) {
 	put()
 	n.write(t.Context(), lease.Write{Key: key, Expect: first, Value: lease.Value{Life: other.Life, Gone: true}})
 	n.drain()
-	if seen := n.machine.Members(); len(seen) != 1 || seen[0] != other {
+	if seen := n.machine.Known(); len(seen) != 1 || seen[0] != other {
 		t.Errorf("the node sees %+v, want %+v", seen, other)
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
@@ -28,6 +31,11 @@ type net struct {
 	// loses, if set, says whether a command that was sent to another node, or its answer, gets
 	// lost. Its sender hears that the outcome is unknown.
 	loses func(cmd region.Command) (command, answer bool)
+
+	levelMu sync.Mutex
+	levels  region.Levels  // what the nodes have agreed on
+	reads   map[string]int // the feature level that each one announces, by number
+	above   atomic.Int64   // how often a node read a fact above the level that it announces
 }
 
 type sharedShard struct {
@@ -40,7 +48,20 @@ type sharedShard struct {
 
 // newNet makes nodes of which the first one owns everything.
 func newNet(t *testing.T, nodes int) *net {
-	n := &net{over: make(chan struct{})}
+	reads := make([]int, nodes)
+	for i := range reads {
+		reads[i] = region.MaxLevel
+	}
+	return newNetOf(t, reads...)
+}
+
+// newNetOf makes nodes that read these feature levels.
+func newNetOf(t *testing.T, reads ...int) *net {
+	nodes := len(reads)
+	n := &net{over: make(chan struct{}), reads: map[string]int{}}
+	for i, level := range reads {
+		n.reads[strconv.Itoa(i)] = level
+	}
 	for range 3 {
 		s := &sharedShard{owner: -1}
 		for range nodes {
@@ -63,6 +84,13 @@ func (n *net) join(node int) option {
 	return func(w *world) {
 		n.worlds = append(n.worlds, w)
 		w.config.Cluster = netNode{n, node}
+		w.config.Observe = func(_ int, facts []event.Fact) {
+			for _, f := range facts {
+				if region.Events.Level(f.Body) > n.readsOf(node) {
+					n.above.Add(1)
+				}
+			}
+		}
 		first := n.worlds[0]
 		w.clock, w.config.Clock = first.clock, first.clock
 		w.history, w.config.History = first.history, first.history
@@ -75,6 +103,13 @@ func (n *net) join(node int) option {
 			return own
 		}
 	}
+}
+
+// readsOf is the feature level that a node announces.
+func (n *net) readsOf(node int) int {
+	n.levelMu.Lock()
+	defer n.levelMu.Unlock()
+	return n.reads[strconv.Itoa(node)]
 }
 
 // give gives a shard to a node, when its owner has stepped down.
@@ -125,6 +160,13 @@ func (n netNode) Tell(message []byte) {
 			w.Hear(message)
 		}
 	}
+}
+
+func (n netNode) Level(context.Context) (int, error) {
+	n.levelMu.Lock()
+	defer n.levelMu.Unlock()
+	n.levels.Raise(n.reads)
+	return n.levels.InForce(), nil
 }
 
 func (n netNode) AskLead(ctx context.Context, question []byte) ([]byte, error) {

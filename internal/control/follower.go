@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,6 +23,7 @@ type follower struct {
 	led   uint64                  // the leading for which the drivers have begun with this shard; the commit goroutine's own
 
 	begun     sync.Once         // hasBegun
+	level     atomic.Int64      // of features: that of the shard
 	recovered chan struct{}     // holds one when the open sockets have to be announced again
 	watches   watches[watchKey] // of game sessions
 	trials    trials            // the commit goroutine's own
@@ -125,6 +127,7 @@ func (f *follower) hasBegun() {
 // begin takes the rooms from a view. The sockets that are open have to be
 // announced again, because a new owner of the shard knows of none.
 func (f *follower) begin(m *region.Machine) {
+	f.level.Store(int64(m.Level()))
 	clear(f.rooms)
 	for _, r := range m.Rooms() {
 		f.rooms[uint32(r.Address().Room)] = r.ID()
@@ -141,6 +144,8 @@ func (f *follower) dispatch(fact event.Fact) {
 		f.rooms[fact.Room] = fleet.RoomID{Fleet: e.Fleet, Location: e.Location}
 	case *region.RoomClosed:
 		delete(f.rooms, fact.Room)
+	case *region.LevelRaised:
+		f.level.Store(int64(e.Level))
 	case *fleet.ProcessConnected:
 		f.connected(linkKey{f.rooms[fact.Room], e.ProcessKey})
 	case *fleet.ProcessResumed:

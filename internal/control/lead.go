@@ -36,6 +36,10 @@ type Cluster interface {
 	// Tell sends a message to all other nodes, to Plane.Hear, at most once.
 	Tell(message []byte)
 
+	// Level raises the feature level in force as far as all members of the region read it, and returns
+	// it. The node that leads calls it.
+	Level(ctx context.Context) (int, error)
+
 	// AskLead has the Plane.Answer of the node that leads answer a question.
 	AskLead(ctx context.Context, question []byte) (answer []byte, err error)
 }
@@ -113,7 +117,7 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 		s.Remind()
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	drivers := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.attend, p.placing.resolve}
+	drivers := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.attend, p.placing.resolve, p.raiseLevel}
 	for _, run := range append(drivers, p.cfg.Drivers...) {
 		group.Go(func() error { return run(ctx) })
 	}

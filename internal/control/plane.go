@@ -101,6 +101,9 @@ func New(cfg Config) (*Plane, error) {
 	}
 	cfg.Settings.Fleet.Region, cfg.Settings.Fleet.TokenSerial = cfg.Region, secrets.tokenSerial
 	cfg.Settings.Shards = len(cfg.Journals)
+	if cfg.Cluster == nil {
+		cfg.Settings.Level = region.MaxLevel // there is nobody who would have to read it, too
+	}
 	p := &Plane{cfg: cfg, secrets: secrets, lines: loglimit.New(cfg.Clock)}
 	p.leader.begun = make(chan struct{})
 	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})

@@ -39,18 +39,21 @@ type Set struct {
 	types   map[uint64]reflect.Type
 	numbers map[reflect.Type]uint64
 	names   map[uint64]string
+	levels  map[uint64]int // of those above 1
 }
 
-// Entry is one type of a Set: its number, and a nil pointer to the type.
+// Entry is one type of a Set: its number, a nil pointer to the type, and the feature level
+// from which on it may be written: 0 means 1, the level of all releases.
 type Entry struct {
 	Number uint64
 	Type   any
+	Level  int
 }
 
 // NewSet makes a Set of the given entries. It panics when a number or a type
 // stands twice: that is a mistake in the program, not in its input.
 func NewSet(groups ...[]Entry) *Set {
-	s := &Set{types: map[uint64]reflect.Type{}, numbers: map[reflect.Type]uint64{}, names: map[uint64]string{}}
+	s := &Set{types: map[uint64]reflect.Type{}, numbers: map[reflect.Type]uint64{}, names: map[uint64]string{}, levels: map[uint64]int{}}
 	for _, entries := range groups {
 		for _, e := range entries {
 			t := reflect.TypeOf(e.Type)
@@ -66,6 +69,9 @@ func NewSet(groups ...[]Entry) *Set {
 			s.types[e.Number] = t
 			s.numbers[t] = e.Number
 			s.names[e.Number] = t.Elem().Name()
+			if e.Level > 1 {
+				s.levels[e.Number] = e.Level
+			}
 		}
 	}
 	return s

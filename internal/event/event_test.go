@@ -32,7 +32,7 @@ type other struct {
 	Number float64 `cbor:"1,keyasint"`
 }
 
-var samples = NewSet([]Entry{{1, (*sample)(nil)}}, []Entry{{300, (*other)(nil)}})
+var samples = NewSet([]Entry{{Number: 1, Type: (*sample)(nil)}}, []Entry{{Number: 300, Type: (*other)(nil)}})
 
 func encoded(t testing.TB, facts ...Fact) []byte {
 	t.Helper()
@@ -110,7 +110,7 @@ func TestAppendRefusesUnknownTypes(t *testing.T) {
 }
 
 func TestNextNamesUnknownTypes(t *testing.T) {
-	newer := NewSet([]Entry{{2, (*sample)(nil)}})
+	newer := NewSet([]Entry{{Number: 2, Type: (*sample)(nil)}})
 	var buf bytes.Buffer
 	if err := newer.Append(&buf, Fact{Room: 1, Body: &sample{}}); err != nil {
 		t.Fatal(err)
@@ -156,11 +156,11 @@ func TestNextRefusesGarbage(t *testing.T) {
 
 func TestNewSetRefusesMistakes(t *testing.T) {
 	for name, entries := range map[string][]Entry{
-		"number twice":  {{1, (*sample)(nil)}, {1, (*other)(nil)}},
-		"type twice":    {{1, (*sample)(nil)}, {2, (*sample)(nil)}},
-		"no pointer":    {{1, sample{}}},
-		"no struct":     {{1, new(int)}},
-		"pointer twice": {{1, new(*sample)}},
+		"number twice":  {{Number: 1, Type: (*sample)(nil)}, {Number: 1, Type: (*other)(nil)}},
+		"type twice":    {{Number: 1, Type: (*sample)(nil)}, {Number: 2, Type: (*sample)(nil)}},
+		"no pointer":    {{Number: 1, Type: sample{}}},
+		"no struct":     {{Number: 1, Type: new(int)}},
+		"pointer twice": {{Number: 1, Type: new(*sample)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -67,6 +67,8 @@ const maxNotes = 1000
 
 // A Room is the state of one fleet location.
 type Room struct {
+	event.Gate // which events may be written; the shard raises it
+
 	id       RoomID
 	address  Address
 	settings *Settings

@@ -282,7 +282,7 @@ func newMachine(r Region, number int) *region.Machine {
 // roomNames says what rooms are.
 type roomNames map[uint32]string
 
-// note takes notice of rooms that are opened. A number is never given twice.
+// note takes notice of rooms that are opened. A number that is given again has the newest name.
 func (n roomNames) note(f event.Fact) {
 	if opened, ok := f.Body.(*region.RoomOpened); ok {
 		n[f.Room] = string(opened.Fleet) + "/" + opened.Location
@@ -304,6 +304,8 @@ func (n roomNames) name(f event.Fact) string {
 		return "placements"
 	case region.MatchmakingRoom:
 		return "matchmaking"
+	case region.ShardRoom:
+		return "shard"
 	}
 	return n[f.Room]
 }

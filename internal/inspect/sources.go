@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/region"
 )
 
 // OfCut looks at what an engine holds.
@@ -36,7 +37,8 @@ func (c *cutSource) Snapshot(ctx context.Context, shard int, newest uint64, read
 // beginning for each question.
 func OfFile(path string) (Source, error) {
 	f := &fileSource{path: path}
-	if err := f.read(backup.Visitor{}, &f.summary); err != nil {
+	check := func(h backup.Header) error { return region.CheckLevel(h.Level) }
+	if err := f.read(backup.Visitor{Header: check}, &f.summary); err != nil {
 		return nil, err
 	}
 	return f, nil

@@ -11,6 +11,8 @@ import (
 // A State is the tickets and matches of a region. It has one writer; a frozen copy
 // may be read beside it. Its records never change: a change makes a new one.
 type State struct {
+	event.Gate // which events may be written; the shard raises it
+
 	tickets   *btree.Map[string, *Ticket]
 	matches   *btree.Map[string, *Match]
 	outbox    *btree.Map[uint64, *Announcement]

@@ -39,6 +39,10 @@ type Config struct {
 
 	Journal Journal // what this node writes into
 
+	// Level raises the feature level in force of the region as far as all members read it, and
+	// returns it. known are the nodes that have ever been members.
+	Level func(ctx context.Context, known []cluster.Member) (int, error)
+
 	Clock clockwork.Clock
 	Log   *slog.Logger
 }
@@ -67,7 +71,7 @@ func Join(ctx context.Context, cfg Config) (*Nodes, error) {
 	}
 	var err error
 	n.node, err = cluster.Join(ctx, cluster.Config{
-		Node: cfg.Node, Shards: cfg.Shards, Conn: cfg.Conn, Replicas: cfg.Replicas, Lease: cfg.Lease,
+		Node: cfg.Node, Shards: cfg.Shards, Level: region.MaxLevel, Conn: cfg.Conn, Replicas: cfg.Replicas, Lease: cfg.Lease,
 		Clock: cfg.Clock, Log: cfg.Log, Serve: n.serve, Barrier: n.barrier,
 	})
 	if err != nil {
@@ -181,6 +185,17 @@ func (n *Nodes) Leave(ctx context.Context) error { return n.node.Leave(ctx) }
 // Members are the nodes of the region, as far as this one knows.
 func (n *Nodes) Members() []cluster.Member { return n.node.Members() }
 
+// Known are the nodes that have ever been members; see cluster.Node.Known.
+func (n *Nodes) Known() []cluster.Member { return n.node.Known() }
+
+// Forget removes a node that is gone from those that are known; see cluster.Node.Forget.
+func (n *Nodes) Forget(ctx context.Context, node string) (bool, error) {
+	return n.node.Forget(ctx, node)
+}
+
+// Level is that of control.Cluster.
+func (n *Nodes) Level(ctx context.Context) (int, error) { return n.cfg.Level(ctx, n.node.Known()) }
+
 // Owned is how many shards each node owns, as far as this one knows.
 func (n *Nodes) Owned() map[string]int {
 	owned := map[string]int{}
@@ -205,6 +220,10 @@ type peer struct {
 
 // Send has the owner handle a command.
 func (p peer) Send(cmd region.Command, done func(answer any, seq uint64, err error)) {
+	if err := region.CheckCommand(cmd, p.plane.Level(p.shard)); err != nil { // the owner may not be able to read it
+		done(nil, 0, because(err, shard.ErrNotDone))
+		return
+	}
 	data, err := region.AppendCommand(nil, cmd)
 	if err != nil {
 		done(nil, 0, fault.Internal(fmt.Errorf("%w: %w", shard.ErrNotDone, err)))

@@ -17,24 +17,28 @@ type Node struct {
 	Shards  int    `json:"shards"`            // that it owns
 	Copies  int    `json:"copies"`            // of journals, snapshots and the like, which it is to keep
 	Behind  int    `json:"behind"`            // how many of them are not complete
+	Level   int    `json:"level,omitempty"`   // the highest feature level that its last run read; 0: not known
+}
+
+// A NodeList is the nodes of a region, by name, and the feature level that is in force: the lowest of
+// theirs, or a lower one that is about to rise.
+type NodeList struct {
+	Level int    `json:"level"`
+	Nodes []Node `json:"nodes"`
 }
 
 // Nodes are what the door asks about nodes. Errors are faults.
 type Nodes interface {
-	// List gives those that are up, and those that count in majorities, by name.
-	List(ctx context.Context) ([]Node, error)
+	// List gives those that are up, and those that count: in majorities, or for the feature level.
+	List(ctx context.Context) (NodeList, error)
 
 	// Remove lets a node that is gone for good not count any more.
 	Remove(ctx context.Context, node string) error
 }
 
-type nodeList struct {
-	Nodes []Node `json:"nodes"`
-}
-
 func (d *Door) listNodes(w http.ResponseWriter, r *http.Request) {
 	nodes, err := d.Nodes.List(r.Context())
-	d.answer(w, nodeList{nodes}, err)
+	d.answer(w, nodes, err)
 }
 
 type removed struct {

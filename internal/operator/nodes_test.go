@@ -11,8 +11,8 @@ import (
 // nodes are n1, which is up, and n4, which can be removed.
 type nodes struct{ removed []string }
 
-func (n *nodes) List(context.Context) ([]Node, error) {
-	return []Node{{Name: "n1", Up: true, Ready: true, Shards: 12, Copies: 3}, {Name: "n4", Copies: 2, Behind: 2}}, nil
+func (n *nodes) List(context.Context) (NodeList, error) {
+	return NodeList{1, []Node{{Name: "n1", Up: true, Ready: true, Shards: 12, Copies: 3, Level: 2}, {Name: "n4", Copies: 2, Behind: 2}}}, nil
 }
 
 func (n *nodes) Remove(_ context.Context, node string) error {
@@ -25,7 +25,7 @@ func (n *nodes) Remove(_ context.Context, node string) error {
 
 func TestNodes(t *testing.T) {
 	w := newWorld(t)
-	const list = `{"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":3,"behind":0},{"node":"n4","up":false,"ready":false,"shards":0,"copies":2,"behind":2}]}`
+	const list = `{"level":1,"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":3,"behind":0,"level":2},{"node":"n4","up":false,"ready":false,"shards":0,"copies":2,"behind":2}]}`
 	for _, c := range []struct {
 		method, path, key string
 		status            int

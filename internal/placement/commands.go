@@ -14,5 +14,5 @@ var Commands = []event.Entry{
 	{Number: 307, Type: (*Start)(nil)},
 	{Number: 308, Type: (*Stop)(nil)},
 	{Number: 309, Type: (*Trim)(nil)},
-	{Number: 310, Type: (*Cancel)(nil)},
+	{Number: 310, Type: (*Cancel)(nil), Level: 2},
 }

@@ -14,6 +14,8 @@ import (
 // A State is the placements of one shard. It has one writer; a frozen copy may be
 // read beside it. Records are never changed: a change stores a changed copy.
 type State struct {
+	event.Gate // which events may be written; the shard raises it
+
 	header     Header
 	placements btree.Map[string, *Placement]
 	pending    *btree.BTreeG[moment] // PENDING placements by their start

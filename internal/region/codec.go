@@ -22,6 +22,7 @@ var Commands = event.NewSet(catalog.Commands, fleet.Commands, placement.Commands
 	{Number: 203, Type: (*CatalogCommand)(nil)},
 	{Number: 204, Type: (*PlacementCommand)(nil)},
 	{Number: 205, Type: (*MatchmakingCommand)(nil)},
+	{Number: 206, Type: (*RaiseLevel)(nil), Level: 2},
 })
 
 // AppendCommand appends the bytes of a command behind dst. It fails for a type that

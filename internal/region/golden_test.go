@@ -19,6 +19,7 @@ import (
 var own = map[uint64]any{
 	201: &RoomOpened{Fleet: "fleet-1", Location: "custom-home"},
 	202: &RoomClosed{},
+	203: &LevelRaised{Level: 2},
 	250: &Header{Rooms: 7},
 }
 

@@ -35,6 +35,7 @@ func ShardOf(id fleet.RoomID, n int) int {
 var Events = event.NewSet(catalog.Events, fleet.Events, placement.Events, matchmaking.Events, []event.Entry{
 	{Number: 201, Type: (*RoomOpened)(nil)},
 	{Number: 202, Type: (*RoomClosed)(nil)},
+	{Number: 203, Type: (*LevelRaised)(nil), Level: 2},
 	{Number: 250, Type: (*Header)(nil)},
 })
 
@@ -58,6 +59,10 @@ type Settings struct {
 	Catalog catalog.Limits
 	Shards  int // of the region; 0 is one
 
+	// Level is the feature level that a shard has at least when an owner begins with it. 0: the one
+	// in its journal, which RaiseLevel raises.
+	Level int
+
 	// Around, if set, stands around the handling of a command: tests send commands and
 	// answers through their bytes with it.
 	Around func(c Command, handle func(Command) ([]event.Fact, any, error)) ([]event.Fact, any, error)
@@ -69,6 +74,7 @@ type Machine struct {
 	settings *Settings
 	catalog  *catalog.State // nil on all shards but the first
 	header   Header
+	level    int // of features; see LevelRaised
 	rooms    map[uint16]*fleet.Room
 	numbers  map[fleet.RoomID]uint16
 
@@ -93,6 +99,7 @@ func New(shard int, settings *Settings) *Machine {
 	} else {
 		m.setParts(placement.New(), nil)
 	}
+	m.setLevel(1)
 	return m
 }
 
@@ -165,7 +172,9 @@ func (m *Machine) openAndHandle(c RoomCommand, now event.Time) ([]event.Fact, an
 }
 
 func (m *Machine) newRoom(number uint16, id fleet.RoomID) *fleet.Room {
-	return fleet.NewRoom(id, fleet.Address{Shard: m.shard, Room: number}, &m.settings.Fleet)
+	room := fleet.NewRoom(id, fleet.Address{Shard: m.shard, Room: number}, &m.settings.Fleet)
+	room.Raise(m.level)
+	return room
 }
 
 func (m *Machine) keepRoom(number uint16, room *fleet.Room) {
@@ -208,19 +217,33 @@ func partFacts(facts []event.Fact, room uint32, events []any) []event.Fact {
 	return facts
 }
 
-// Handle decides a command, applies its facts and answers.
+// Handle decides a command, applies its facts and answers. A command above the feature level of
+// the shard is refused.
 func (m *Machine) Handle(now time.Time, c Command) ([]event.Fact, any, error) {
 	if m.settings.Around != nil {
-		return m.settings.Around(c, func(c Command) ([]event.Fact, any, error) { return c.handle(m, event.At(now)) })
+		return m.settings.Around(c, func(c Command) ([]event.Fact, any, error) { return m.decide(now, c) })
 	}
-	return c.handle(m, event.At(now))
+	return m.decide(now, c)
+}
+
+func (m *Machine) decide(now time.Time, c Command) ([]event.Fact, any, error) {
+	if err := CheckCommand(c, m.level); err != nil {
+		return nil, nil, err
+	}
+	facts, answer, err := c.handle(m, event.At(now))
+	m.checkFacts(facts)
+	return facts, answer, err
 }
 
 // Apply repeats a fact. A fact of a room that does not exist is a mistake in
 // the program and panics.
 func (m *Machine) Apply(f event.Fact) {
-	if f.Room == 0 {
+	switch f.Room {
+	case 0:
 		m.catalog.Apply(f.Body.(catalog.Event))
+		return
+	case ShardRoom:
+		m.applyLevelRaised(f.Body.(*LevelRaised))
 		return
 	}
 	if p, ok := m.part(f.Room); ok {
@@ -264,7 +287,12 @@ func earlier(a, b event.Time) event.Time {
 // the room that has waited for longest. One room at a time bounds the record. Rooms
 // that look up early, and find that their deadline has moved on, do not count.
 func (m *Machine) Expire(now time.Time) []event.Fact {
-	at := event.At(now)
+	facts := m.expire(event.At(now))
+	m.checkFacts(facts)
+	return facts
+}
+
+func (m *Machine) expire(at event.Time) []event.Fact {
 	var facts []event.Fact
 	if m.catalog != nil {
 		for _, e := range m.catalog.Expire(at) {
@@ -290,8 +318,11 @@ func (m *Machine) Expire(now time.Time) []event.Fact {
 	}
 }
 
-// Recovered notes that a new owner has no sockets yet.
-func (m *Machine) Recovered(now time.Time) []event.Fact { return m.interrupt(now, fleet.Interrupt{}) }
+// Recovered raises the feature level to that of the settings, and notes that a new owner has no
+// sockets yet.
+func (m *Machine) Recovered(now time.Time) []event.Fact {
+	return append(m.raise(m.settings.Level), m.interrupt(now, fleet.Interrupt{})...)
+}
 
 // Paused gives game servers the time back that a pause took from them. Placements, tickets
 // and what the catalog keeps are not delayed: people wait for those, and have given up when
@@ -310,13 +341,14 @@ func (m *Machine) interrupt(now time.Time, c fleet.Interrupt) []event.Fact {
 		m.changed(number)
 		facts = roomFacts(facts, number, events)
 	}
+	m.checkFacts(facts)
 	return facts
 }
 
 // Freeze returns a read-only copy. It takes the time of a few small allocations
 // for each room that has changed since the last one, and a map entry for the rest.
 func (m *Machine) Freeze() *Machine {
-	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, numbers: maps.Clone(m.numbers), rooms: make(map[uint16]*fleet.Room, len(m.rooms))}
+	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, level: m.level, numbers: maps.Clone(m.numbers), rooms: make(map[uint16]*fleet.Room, len(m.rooms))}
 	if m.catalog != nil {
 		c.catalog = m.catalog.Copy()
 	}

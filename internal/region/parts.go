@@ -9,11 +9,12 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// The rooms that the facts of placements and of matchmaking carry. Those of fleet
+// The rooms that the facts of placements, of matchmaking and of the shard carry. Those of fleet
 // locations are numbers of 16 bits.
 const (
 	PlacementsRoom  = 1 << 16
 	MatchmakingRoom = 1<<16 + 1
+	ShardRoom       = 1<<16 + 2 // of facts about the shard itself
 )
 
 // PlacementShardOf says which of n shards a placement lives in.
@@ -69,6 +70,7 @@ type part struct {
 		Deadline() event.Time
 		Expire(now event.Time) []any
 		Apply(e any)
+		Raise(level int)
 		Snapshot(write func(record any) error) error
 		Restore(record any) error
 	}

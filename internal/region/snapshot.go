@@ -13,6 +13,11 @@ func (m *Machine) Snapshot(write func(event.Fact) error) error {
 	if err := write(event.Fact{Body: &header}); err != nil {
 		return err
 	}
+	if m.level > 1 {
+		if err := write(m.levelFact(m.level)); err != nil {
+			return err
+		}
+	}
 	if m.catalog != nil {
 		if err := m.catalog.Snapshot(func(record any) error { return write(event.Fact{Body: record}) }); err != nil {
 			return err
@@ -45,6 +50,9 @@ func (m *Machine) Restore(f event.Fact) error {
 	switch body := f.Body.(type) {
 	case *Header:
 		m.header = *body
+		return nil
+	case *LevelRaised:
+		m.setLevel(body.Level)
 		return nil
 	case *RoomOpened:
 		number := uint16(f.Room)

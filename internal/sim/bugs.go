@@ -55,6 +55,7 @@ var bugs = []bug{
 	{name: "a reservation is carried out twice", handle: reservesTwice, says: "is there already"},
 	{name: "an answer says more than is stored", handle: promisesTooMuch},
 	{name: "a placement is not cancelled", handle: cancelsNothing},
+	{name: "a fact is above the level in force", handle: raisesAlone, says: "reads level 1 at most"},
 }
 
 func bugNamed(name string) *bug {
@@ -292,4 +293,14 @@ func promisesTooMuch(m *region.Machine, now time.Time, c region.Command) ([]even
 		answer = &early
 	}
 	return facts, answer, err
+}
+
+// raisesAlone raises the feature level of a shard as soon as it is asked anything.
+func raisesAlone(m *region.Machine, now time.Time, c region.Command) ([]event.Fact, any, error) {
+	facts, answer, err := m.Handle(now, c)
+	if err != nil || m.Level() == region.MaxLevel {
+		return facts, answer, err
+	}
+	raised, _, err := m.Handle(now, region.RaiseLevel{Level: region.MaxLevel})
+	return append(facts, raised...), answer, err
 }

@@ -26,10 +26,12 @@ func (w *world) conclusion() {
 	for _, n := range w.nodes {
 		n.paused = time.Time{}
 		n.clock.skew.Store(0)
+		n.release = max(n.release, currentRelease) // the last node is upgraded: what waits for that goes on
 	}
 	const rounds = 16
 	for range rounds {
 		w.pass(calm / rounds)
+		w.raiseLevel()
 		w.sweep()
 		w.poke()
 	}

@@ -107,6 +107,8 @@ func partName(room uint32) string {
 		return "the placements"
 	case region.MatchmakingRoom:
 		return "the tickets"
+	case region.ShardRoom:
+		return "the shard"
 	default:
 		return fmt.Sprint("room ", room)
 	}

@@ -63,7 +63,7 @@ func (p *placed) fulfilled(e *placement.PlacementFulfilled) string {
 // happened is told of each fact, in the order of its shard.
 func (w *world) happened(shardNumber int, f event.Fact) {
 	switch f.Room {
-	case 0:
+	case 0, region.ShardRoom:
 	case region.PlacementsRoom:
 		w.placementHappened(f.Body)
 	case region.MatchmakingRoom:

@@ -17,7 +17,7 @@ func (w *world) inspect() {
 		for _, room := range slices.Sorted(maps.Keys(m.changed)) {
 			var broken string
 			switch room {
-			case 0:
+			case 0, region.ShardRoom:
 			case region.PlacementsRoom:
 				broken = checkPlacements(m.machine.Placements())
 			case region.MatchmakingRoom:

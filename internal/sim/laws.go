@@ -24,7 +24,13 @@ func (m *mirror) lawful(w *world, f event.Fact) error {
 		if r, open := m.machine.RoomAt(uint16(f.Room)); !open || !r.Empty() {
 			broken = "the room is not empty"
 		}
+	case *region.LevelRaised:
+		broken = w.raiseLaw(m.machine, body)
 	default:
+		if level := region.Events.Level(body); level > m.machine.Level() {
+			broken = sprintf("it is of feature level %d, and the shard is at %d", level, m.machine.Level())
+			break
+		}
 		switch f.Room {
 		case 0:
 			return nil
@@ -44,6 +50,16 @@ func (m *mirror) lawful(w *world, f event.Fact) error {
 		return fmt.Errorf("%s cannot have happened: %s", described{f.Body}, broken)
 	}
 	return nil
+}
+
+// raiseLaw: the feature level rises to what all nodes read.
+func (w *world) raiseLaw(m *region.Machine, e *region.LevelRaised) string {
+	for _, n := range w.nodes {
+		if level := n.release.level(); e.Level > level {
+			return sprintf("node %d reads level %d at most", n.name, level)
+		}
+	}
+	return unless(e.Level > m.Level(), "the level is %d already", m.Level())
 }
 
 // unless is a broken law, when the condition does not hold.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/muster-gg/muster/internal/region"
 )
 
 // A release is the version of the program that a node runs. During an upgrade the
@@ -11,12 +13,20 @@ import (
 type release int8
 
 const (
-	olderRelease   release = -1 // marks no record as the first one of an owner
+	olderRelease   release = -1 // marks no record as the first one of an owner, and reads feature level 1
 	currentRelease release = 0
 	newerRelease   release = 1 // knows a field of each fact that we do not know
 )
 
 const recordHeader = 1 + 8 // the version, the owner; see package shard
+
+// level is the highest feature level that a release reads.
+func (r release) level() int {
+	if r == olderRelease {
+		return 1
+	}
+	return region.MaxLevel
+}
 
 // laterField is the number of the field that only the newer release knows.
 const laterField = 9999

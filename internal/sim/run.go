@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/muster-gg/muster/internal/region"
 )
 
 // Run runs one seed.
@@ -74,6 +76,7 @@ var actions = []action{
 	{"pause", 2, (*world).pause},
 	{"set a clock", 2, (*world).setClock},
 	{"upgrade", 2, (*world).upgrade},
+	{"raise the level", 3, (*world).raiseLevel},
 	{"wait", 2, (*world).wait},
 }
 
@@ -159,14 +162,35 @@ func (w *world) setClock() {
 	n.clock.jump(d)
 }
 
-// upgrade gives a node the next release, or the one before: for its next tenures.
+// upgrade gives a node the next release, or the one before: for its next tenures. One that does not
+// read the level in force does not start.
 func (w *world) upgrade() {
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
-	n.release = release(w.rng.IntN(3) - 1)
+	to := release(w.rng.IntN(3) - 1)
+	if to.level() < w.level {
+		w.seen["refused release"]++
+		return
+	}
+	n.release = to
 	w.trace.add(w.step, "node %d runs release %d", n.name, n.release)
 	for _, s := range w.shards {
 		if s.holder != nil && s.holder.node == n {
 			s.move(w)
+		}
+	}
+}
+
+// raiseLevel raises the level in force to what all nodes read, and then that of the shards.
+func (w *world) raiseLevel() {
+	lowest := region.MaxLevel
+	for _, n := range w.nodes {
+		lowest = min(lowest, n.release.level())
+	}
+	w.level = max(w.level, lowest)
+	w.trace.add(w.step, "level %d is in force", w.level)
+	for _, s := range w.shards {
+		if s.mirror.machine.Level() < w.level {
+			w.ask(&question{shard: s.number, cmd: region.RaiseLevel{Level: w.level}, repeat: true})
 		}
 	}
 }

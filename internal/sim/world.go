@@ -32,6 +32,7 @@ type world struct {
 	err      error
 	over     bool // the run ends: nobody begins anything any more
 
+	level      int // of features, in force: no release that reads less is started
 	nodes      []*node
 	shards     []*shardWorld
 	owners     []*owner

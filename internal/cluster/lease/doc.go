@@ -72,6 +72,7 @@ type Value struct {
 	Beat    uint64 // grows with each heartbeat of a life
 	Ready   bool   // shards may be moved to it
 	Leaving bool   // shards shall be moved away from it
+	Level   int    // the highest feature level that its node reads, also when it is gone; 0: it announced none
 
 	// Of shards:
 	Epoch uint64 // grows with each change
@@ -94,6 +95,7 @@ type Write struct {
 // Config is the constants of a Machine. All are required.
 type Config struct {
 	Self   Life
+	Level  int // see Value; may be 0
 	Shards int
 
 	Lease time.Duration // how long a heartbeat must not have changed before its life is declared gone

@@ -152,15 +152,16 @@ func (m *Machine) Owner(shard int) (owner Life, epoch uint64, ok bool) {
 	return s.value.Life, s.value.Epoch, true
 }
 
-// Members are the heartbeats of those that are not gone, by name.
-func (m *Machine) Members() []Value {
-	var members []Value
+// Known are the heartbeats of all nodes that have a key, by name: also of those that are gone, for as
+// long as nobody deletes the key.
+func (m *Machine) Known() []Value {
+	var known []Value
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
-		if n := m.nodes[name]; n.lives() {
-			members = append(members, n.value)
+		if n := m.nodes[name]; n.revision > 0 && n.value.Life.Node == name {
+			known = append(known, n.value)
 		}
 	}
-	return members
+	return known
 }
 
 // Seen takes notice of an entry. Entries may come late, several times and in any
@@ -318,7 +319,7 @@ func (m *Machine) beat(now time.Duration, a *Actions) {
 	mine := m.node(m.self.Node)
 	if m.departing {
 		if m.established && m.allEnded() {
-			m.write(now, a, Write{m.key(), mine.revision, Value{Life: m.self, Gone: true}})
+			m.write(now, a, Write{m.key(), mine.revision, Value{Life: m.self, Gone: true, Level: m.cfg.Level}})
 		}
 		return
 	}
@@ -329,7 +330,7 @@ func (m *Machine) beat(now time.Duration, a *Actions) {
 	if m.established && now < m.nextBeat && say == m.said {
 		return
 	}
-	v := Value{Life: m.self, Beat: m.beats + 1, Ready: m.ready, Leaving: m.leaving}
+	v := Value{Life: m.self, Beat: m.beats + 1, Ready: m.ready, Leaving: m.leaving, Level: m.cfg.Level}
 	if m.write(now, a, Write{m.key(), mine.revision, v}) {
 		m.beats++
 		m.sent[m.beats] = now
@@ -357,7 +358,7 @@ func (m *Machine) bury(now time.Duration, a *Actions) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 		if n := m.nodes[name]; name != m.self.Node && n.lives() && now-n.seen >= m.cfg.Lease {
-			m.write(now, a, Write{Key{Node: name}, n.revision, Value{Life: n.value.Life, Gone: true}})
+			m.write(now, a, Write{Key{Node: name}, n.revision, Value{Life: n.value.Life, Gone: true, Level: n.value.Level}})
 		}
 	}
 }
@@ -499,7 +500,7 @@ func (m *Machine) orphan(now time.Duration, s *shard, a *Actions) bool {
 	case n.revision > s.revision:
 		return true
 	case !n.lives():
-		m.write(now, a, Write{Key{Node: owner.Node}, n.revision, Value{Life: owner, Gone: true}})
+		m.write(now, a, Write{Key{Node: owner.Node}, n.revision, Value{Life: owner, Gone: true, Level: n.value.Level}})
 	}
 	return false
 }

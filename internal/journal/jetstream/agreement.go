@@ -50,21 +50,28 @@ func (a *Agreement) Write(ctx context.Context, subject string, value []byte, rev
 	return a.bucket.Update(ctx, subject, value, revision)
 }
 
-// Agree gives what the first caller in the cluster has said about a subject: the value of
-// this call, if that is the first.
-func (e *Engine) Agree(ctx context.Context, subject string, value []byte) ([]byte, error) {
+// Amend changes the value of a subject. change gets the present value, nil when there is none, and
+// returns the new one; it is called again when another node has written meanwhile, and its error ends
+// the call. What change saw last was the newest value at some moment of the call, also if it changed
+// nothing. Amend waits until the cluster has gathered.
+func (e *Engine) Amend(ctx context.Context, subject string, change func(value []byte) ([]byte, error)) error {
 	a, err := e.Agreement(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return gather(ctx, e, subject, func(ctx context.Context) ([]byte, error) {
-		if _, err := a.Write(ctx, subject, value, 0); !errors.Is(err, jetstream.ErrKeyExists) {
-			return value, err
+	_, err = gather(ctx, e, subject, func(ctx context.Context) (struct{}, error) {
+		value, revision, err := a.Read(ctx, subject)
+		if err != nil {
+			return struct{}{}, err
 		}
-		said, revision, err := a.Read(ctx, subject)
-		if err == nil && revision == 0 {
-			return nil, fmt.Errorf("%w: a replica that is behind was asked", nats.ErrTimeout) // it is asked again
+		if value, err = change(value); err != nil {
+			return struct{}{}, err
 		}
-		return said, err
+		_, err = a.Write(ctx, subject, value, revision)
+		if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+			err = fmt.Errorf("%w: another node has written", nats.ErrTimeout) // it is tried again
+		}
+		return struct{}{}, err
 	})
+	return err
 }

@@ -41,9 +41,10 @@ func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 	if e.cfg.Cluster == nil {
 		return nil, ErrNoCluster
 	}
-	members := map[string]*Member{nodeID(e.cfg.Cluster.Node): {Name: e.cfg.Cluster.Node}}
-	for id, peer := range e.metaGroup().Peers {
-		members[id] = &Member{Name: cmp.Or(peer.Name, id)}
+	peers, _ := e.Peers()
+	members := map[string]*Member{}
+	for id, name := range peers {
+		members[id] = &Member{Name: cmp.Or(name, id)}
 	}
 	copies, err := e.copies(ctx)
 	if err != nil {
@@ -62,6 +63,20 @@ func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 	return members, nil
 }
 
+// Peers are the nodes that count, by their numbers in the engine (see NodeID), with their names, which
+// are empty of those that nobody has seen since this process began; not ok for a node alone and for
+// an external NATS.
+func (e *Engine) Peers() (names map[string]string, ok bool) {
+	if e.cfg.Cluster == nil {
+		return nil, false
+	}
+	names = map[string]string{NodeID(e.cfg.Cluster.Node): e.cfg.Cluster.Node}
+	for id, peer := range e.metaGroup().Peers {
+		names[id] = peer.Name
+	}
+	return names, true
+}
+
 // A held is a copy of a stream that a node is to keep.
 type held struct {
 	stream string
@@ -76,15 +91,15 @@ func (e *Engine) copies(ctx context.Context) (all []held, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("ask where copies are: %w", err)
 	}
-	here := map[string]bool{nodeID(e.cfg.Cluster.Node): true}
+	here := map[string]bool{NodeID(e.cfg.Cluster.Node): true}
 	for _, name := range e.connected() {
-		here[nodeID(name)] = true
+		here[NodeID(name)] = true
 	}
 	for _, s := range streams {
 		if s.Cluster == nil {
 			continue
 		}
-		all = append(all, held{s.Config.Name, nodeID(s.Cluster.Leader), true})
+		all = append(all, held{s.Config.Name, NodeID(s.Cluster.Leader), true})
 		for _, r := range s.Cluster.Replicas {
 			all = append(all, held{s.Config.Name, r.Peer, r.Current && !r.Offline && here[r.Peer]})
 		}
@@ -189,7 +204,7 @@ func (e *Engine) removable(node string) (id string, err error) {
 		return "", ErrNodeIsUp
 	}
 	peers := e.metaGroup().Peers
-	id = nodeID(node)
+	id = NodeID(node)
 	if _, ok := peers[id]; !ok {
 		id = node
 	}
@@ -225,9 +240,9 @@ func (e *Engine) spare(ctx context.Context, id string) error {
 	return nil
 }
 
-// nodeID is the number that the engine has for a node. Source: getHash in events.go of
+// NodeID is the number that the engine has for a node. Source: getHash in events.go of
 // nats-server 2.15. A test holds that it is so.
-func nodeID(name string) string {
+func NodeID(name string) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	sum := sha256.Sum256([]byte(name))
 	id := sum[:8]

@@ -1,0 +1,28 @@
+package event
+
+// Level returns the feature level from which on values of v's type may be written, whether v is a
+// pointer or not. It is 1 for the types of all releases, and for a type outside the Set.
+func (s *Set) Level(v any) int {
+	number, _, _ := s.numberOf(v)
+	return max(1, s.levels[number])
+}
+
+// MaxLevel returns the highest level of the Set's types: a program with this Set reads facts up to it.
+func (s *Set) MaxLevel() int {
+	highest := 1
+	for _, level := range s.levels {
+		highest = max(highest, level)
+	}
+	return highest
+}
+
+// A Gate limits which types of facts a state writes. States embed it and ask it before they decide on
+// a fact of a newer type; below that type's level they behave as before the type existed. The zero Gate
+// has no limit.
+type Gate struct{ level int }
+
+// Allows reports whether facts of a feature level may be written.
+func (g Gate) Allows(level int) bool { return g.level == 0 || level <= g.level }
+
+// Raise sets the highest level that may be written.
+func (g *Gate) Raise(level int) { g.level = level }
