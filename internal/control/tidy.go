@@ -1,9 +1,12 @@
 package control
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 )
@@ -42,24 +45,46 @@ func (p *Plane) tidy(ctx context.Context) error {
 	}
 }
 
+// closable returns the rooms of locations that have left their fleets and in which nothing is any more.
+// Those with fleet events stay, because these can be asked for when the fleet is deleted. When
+// there are more than limit rooms, those whose newest event is oldest are closed as well: otherwise the
+// shard could run out of room numbers for the sake of deleted fleets.
+func closable(rooms []*fleet.Room, left func(fleet.RoomID) bool, limit int) (ids []fleet.RoomID) {
+	type remembered struct {
+		id     fleet.RoomID
+		newest event.Time
+	}
+	var eventful []remembered
+	for _, r := range rooms {
+		if !r.Empty() || !left(r.ID()) {
+			continue
+		}
+		if notes := r.Notes(0, 0); len(notes) > 0 {
+			eventful = append(eventful, remembered{r.ID(), notes[0].At})
+		} else {
+			ids = append(ids, r.ID())
+		}
+	}
+	slices.SortStableFunc(eventful, func(a, b remembered) int { return cmp.Compare(a.newest, b.newest) })
+	for _, r := range eventful[:min(len(eventful), max(0, len(rooms)-len(ids)-limit))] {
+		ids = append(ids, r.id)
+	}
+	return ids
+}
+
 // closeRooms removes the rooms of locations that have left their fleets, when
 // nothing is in them any more, and no fleet event that can yet be asked for.
 func (p *Plane) closeRooms(ctx context.Context, s *regionShard) error {
 	var empty []fleet.RoomID
-	err := s.Read(ctx, func(m *region.Machine) {
-		for _, r := range m.Rooms() {
-			if r.Empty() && len(r.Notes(0, 0)) == 0 {
-				empty = append(empty, r.ID())
-			}
-		}
-	})
+	left := func(id fleet.RoomID) bool {
+		_, ok := p.catalog().FleetLocation(string(id.Fleet), id.Location)
+		return !ok
+	}
+	err := s.Read(ctx, func(m *region.Machine) { empty = closable(m.Rooms(), left, region.MaxRooms/2) })
 	if err != nil {
 		return err
 	}
 	for _, room := range empty {
-		if _, ok := p.catalog().FleetLocation(string(room.Fleet), room.Location); ok {
-			continue
-		}
 		if _, err := s.Do(ctx, region.CloseRoom{Room: room}); err != nil {
 			return err
 		}

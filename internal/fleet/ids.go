@@ -88,9 +88,10 @@ func ParsePlayerSessionID(s string) (PlayerSessionID, error) {
 	return id, nil
 }
 
-// eventID is the id of the n-th fleet event of a Room, a version 8 UUID.
-func eventID(a Address, n uint64) string {
-	id := newPlayerSessionID(a, 0, [8]byte{})
+// eventID is the id of the n-th fleet event of a Room, a version 8 UUID. after tells the Room from
+// an earlier one with its address.
+func eventID(a Address, after, n uint64) string {
+	id := newPlayerSessionID(a, after, [8]byte{})
 	binary.BigEndian.PutUint64(id[8:], n)
 	id[8] = id[8]&0x3f | 0x80
 	return uuid.UUID(id).String()

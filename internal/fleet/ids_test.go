@@ -77,8 +77,9 @@ func TestPlayerSessionIDsDiffer(t *testing.T) {
 func TestEventIDsDiffer(t *testing.T) {
 	seen := map[string]bool{}
 	for _, at := range []Address{{0, 1}, {0, 2}, {1, 1}} {
-		for n := range uint64(100) {
-			id := eventID(at, n)
+		for n := range uint64(300) {
+			after := n / 100 // what tells it from an earlier room there
+			id := eventID(at, after, n%100)
 			if _, err := uuid.Parse(id); err != nil || seen[id] {
 				t.Errorf("event %d of %v has the id %s (%v)", n, at, id, err)
 			}

@@ -23,7 +23,7 @@ func note(now event.Time, code, format string, args ...any) *Noted {
 func (r *Room) applyNoted(e *Noted) {
 	r.header.Notes++
 	n := r.header.Notes
-	r.notes.Set(n, &Note{Number: n, ID: eventID(r.address, n), Code: e.Code, Message: e.Message, At: e.At})
+	r.notes.Set(n, &Note{Number: n, ID: eventID(r.address, r.after, n), Code: e.Code, Message: e.Message, At: e.At})
 	if r.notes.Len() > maxNotes {
 		r.notes.PopMin()
 	}

@@ -75,6 +75,7 @@ type Room struct {
 	prefix   string // of the game sessions' ARNs
 
 	header    Header
+	after     uint64 // its first game session has the next number
 	computes  btree.Map[string, *Compute]
 	processes *btree.BTreeG[processEntry]
 	sessions  btree.Map[uint64, *GameSession]
@@ -151,6 +152,16 @@ func NewRoom(id RoomID, at Address, settings *Settings) *Room {
 	}
 	return r
 }
+
+// NumberAfter makes an empty Room number its game sessions from after+1. Without it they begin with 1.
+func (r *Room) NumberAfter(after uint64) { r.after, r.header.Sessions = after, after }
+
+// FirstNumber returns the number of the first game session that the Room has or will have.
+func (r *Room) FirstNumber() uint64 { return r.after + 1 }
+
+// LastNumber returns the number of the last game session that the Room has had; FirstNumber()-1 when it
+// has had none.
+func (r *Room) LastNumber() uint64 { return r.header.Sessions }
 
 // ID is the fleet and location that the Room is of.
 func (r *Room) ID() RoomID { return r.id }

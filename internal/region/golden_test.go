@@ -17,10 +17,10 @@ import (
 // own are the types of this package, with an example each. Those of the rooms
 // and of the catalog have their golden files in their packages.
 var own = map[uint64]any{
-	201: &RoomOpened{Fleet: "fleet-1", Location: "custom-home"},
+	201: &RoomOpened{Fleet: "fleet-1", Location: "custom-home", After: 9},
 	202: &RoomClosed{},
 	203: &LevelRaised{Level: 2},
-	250: &Header{Rooms: 7},
+	250: &Header{Rooms: 7, After: 8},
 }
 
 // TestGolden holds the bytes of every type to its file, in both directions.

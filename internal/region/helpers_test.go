@@ -93,7 +93,7 @@ func check(m *Machine) error {
 		if _, queued := m.queue.Get(deadline{at, number}); queued != (at != 0) || m.deadlines[number] != at {
 			return fmt.Errorf("room %d has the deadline %d and stands at %d", number, at, m.deadlines[number])
 		}
-		if m.numbers[room.ID()] != number || room.Address() != (fleet.Address{Shard: m.shard, Room: number}) || number > m.header.Rooms {
+		if m.numbers[room.ID()] != number || room.Address() != (fleet.Address{Shard: m.shard, Room: number}) || m.level < reuseLevel && number > m.header.Rooms {
 			return fmt.Errorf("room %d is at %v, found as %d, and the last number is %d", number, room.Address(), m.numbers[room.ID()], m.header.Rooms)
 		}
 	}

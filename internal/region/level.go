@@ -118,7 +118,13 @@ func (m *Machine) levelFact(level int) event.Fact {
 	return event.Fact{Room: ShardRoom, Body: &LevelRaised{Level: level}}
 }
 
-func (m *Machine) applyLevelRaised(e *LevelRaised) { m.setLevel(e.Level) }
+func (m *Machine) applyLevelRaised(e *LevelRaised) {
+	before := m.level
+	m.setLevel(e.Level)
+	if before < reuseLevel && m.level >= reuseLevel {
+		m.beginReuse()
+	}
+}
 
 // setLevel sets the level of the shard and of all that is in it.
 func (m *Machine) setLevel(level int) {

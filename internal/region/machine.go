@@ -43,6 +43,7 @@ var Events = event.NewSet(catalog.Events, fleet.Events, placement.Events, matchm
 type RoomOpened struct {
 	Fleet    fleet.ID `cbor:"1,keyasint"`
 	Location string   `cbor:"2,keyasint"`
+	After    uint64   `cbor:"3,keyasint,omitempty"` // its game sessions are numbered from After+1; 0 below feature level 2
 }
 
 // RoomClosed removes an empty room.
@@ -51,6 +52,7 @@ type RoomClosed struct{}
 // Header is the first record of a shard's snapshot.
 type Header struct {
 	Rooms uint16 `cbor:"1,keyasint,omitempty"` // the last room number that was given
+	After uint64 `cbor:"2,keyasint,omitempty"` // all closed rooms have numbered their game sessions up to here, at most
 }
 
 // Settings are what the rooms and the catalog go by.
@@ -157,28 +159,30 @@ func (c RoomCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, erro
 // openAndHandle lets a new room decide before it is kept, so that a refused
 // command leaves no room behind.
 func (m *Machine) openAndHandle(c RoomCommand, now event.Time) ([]event.Fact, any, error) {
-	if m.header.Rooms == 1<<16-1 {
-		return nil, nil, fault.New(fault.LimitExceeded, "This shard has numbered all the fleet locations that it can")
+	number, err := m.freeNumber()
+	if err != nil {
+		return nil, nil, err
 	}
-	number := m.header.Rooms + 1
-	room := m.newRoom(number, c.Room)
+	opened := &RoomOpened{Fleet: c.Room.Fleet, Location: c.Room.Location, After: m.header.After}
+	room := m.newRoom(number, opened)
 	events, answer, err := room.Handle(now, c.Command)
 	if err != nil {
 		return nil, nil, err
 	}
+	m.header.Rooms = number
 	m.keepRoom(number, room)
-	opened := []event.Fact{{Room: uint32(number), Body: &RoomOpened{Fleet: c.Room.Fleet, Location: c.Room.Location}}}
-	return roomFacts(opened, number, events), answer, nil
+	return roomFacts([]event.Fact{{Room: uint32(number), Body: opened}}, number, events), answer, nil
 }
 
-func (m *Machine) newRoom(number uint16, id fleet.RoomID) *fleet.Room {
+func (m *Machine) newRoom(number uint16, opened *RoomOpened) *fleet.Room {
+	id := fleet.RoomID{Fleet: opened.Fleet, Location: opened.Location}
 	room := fleet.NewRoom(id, fleet.Address{Shard: m.shard, Room: number}, &m.settings.Fleet)
+	room.NumberAfter(opened.After)
 	room.Raise(m.level)
 	return room
 }
 
 func (m *Machine) keepRoom(number uint16, room *fleet.Room) {
-	m.header.Rooms = max(m.header.Rooms, number)
 	m.rooms[number] = room
 	m.numbers[room.ID()] = number
 	m.changed(number)
@@ -200,6 +204,9 @@ func (c CloseRoom) handle(m *Machine, _ event.Time) ([]event.Fact, any, error) {
 }
 
 func (m *Machine) dropRoom(number uint16) {
+	if m.level >= reuseLevel {
+		m.header.After = max(m.header.After, m.rooms[number].LastNumber()) + 1
+	}
 	delete(m.numbers, m.rooms[number].ID())
 	delete(m.rooms, number)
 	m.forget(number)
@@ -253,7 +260,8 @@ func (m *Machine) Apply(f event.Fact) {
 	number := uint16(f.Room)
 	switch body := f.Body.(type) {
 	case *RoomOpened:
-		m.keepRoom(number, m.newRoom(number, fleet.RoomID{Fleet: body.Fleet, Location: body.Location}))
+		m.header.Rooms = number
+		m.keepRoom(number, m.newRoom(number, body))
 	case *RoomClosed:
 		m.dropRoom(number)
 	default:

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fleet"
 )
 
 // Snapshot writes the state as facts, always in the same order.
@@ -38,7 +37,7 @@ func (m *Machine) Snapshot(write func(event.Fact) error) error {
 
 func (m *Machine) snapshotRoom(number uint16, write func(event.Fact) error) error {
 	room := m.rooms[number]
-	opened := &RoomOpened{Fleet: room.ID().Fleet, Location: room.ID().Location}
+	opened := &RoomOpened{Fleet: room.ID().Fleet, Location: room.ID().Location, After: room.FirstNumber() - 1}
 	if err := write(event.Fact{Room: uint32(number), Body: opened}); err != nil {
 		return err
 	}
@@ -56,7 +55,7 @@ func (m *Machine) Restore(f event.Fact) error {
 		return nil
 	case *RoomOpened:
 		number := uint16(f.Room)
-		m.keepRoom(number, m.newRoom(number, fleet.RoomID{Fleet: body.Fleet, Location: body.Location}))
+		m.keepRoom(number, m.newRoom(number, body))
 		return nil
 	}
 	if f.Room == 0 {

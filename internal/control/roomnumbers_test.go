@@ -1,0 +1,122 @@
+package control
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+)
+
+// lastNumber restarts the plane when a number has been the last that its only shard gave to a room.
+func (w *world) lastNumber(number uint32) {
+	w.t.Helper()
+	w.stop()
+	journal, last := w.journals[0].Reopen(), uint64(0)
+	if err := journal.Replay(w.ctx, 0, func(seq uint64, _ []byte) error { last = seq; return nil }); err != nil {
+		w.t.Fatal(err)
+	}
+	record := bytes.NewBuffer([]byte{1, 0, 0, 0, 0, 0, 0, 0, 1}) // an ordinary one of owner 1; see package shard
+	for _, body := range []any{&region.RoomOpened{Fleet: "fleet-between", Location: "custom-a"}, &region.RoomClosed{}} {
+		if err := region.Events.Append(record, event.Fact{Room: number, Body: body}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if _, err := journal.Append(w.ctx, last, record.Bytes()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.restart()
+}
+
+// hostOn is like host with one process, on a location whose room has this number.
+func (w *world) hostOn(number uint16) (id string, s *socket) {
+	w.t.Helper()
+	id, sockets := w.host(1)
+	if _, err := w.read(w.ctx, w.room(id, "custom-a"), func(r *fleet.Room) {
+		if r.Address().Room != number {
+			w.t.Errorf("the room has number %d, want %d", r.Address().Room, number)
+		}
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return id, sockets[0]
+}
+
+// The number of a deleted location's room is given again. The ids of the player sessions that it had lead to
+// them as long as the history keeps them, and then to nobody: never to a player of the later location.
+func TestOldPlayerSessionsOfAReusedNumber(t *testing.T) {
+	w := newWorld(t, func(w *world) { w.journals = w.journals[:1] })
+	before, s := w.hostOn(1)
+	old := w.active(before, nil, s)
+	x := text(w.must("CreatePlayerSession", object{"GameSessionId": old, "PlayerId": "x"}), "PlayerSession", "PlayerSessionId")
+	s.ok(s.accept(old, x))
+	s.ok(s.end())
+	w.archived(old)
+	described := fmt.Sprint(w.must("DescribePlayerSessions", object{"PlayerSessionId": x}))
+	w.must("DeleteFleet", object{"FleetId": before})
+	w.advance("the room to be closed", time.Minute, func() bool {
+		found, err := w.read(w.ctx, w.room(before, "custom-a"), func(*fleet.Room) {})
+		return err == nil && !found
+	})
+	w.lastNumber(region.MaxRooms)
+
+	later, s := w.hostOn(1)
+	session := w.active(later, nil, s)
+	y := text(w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "y"}), "PlayerSession", "PlayerSessionId")
+	if err := s.accept(session, x); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the later location accepted the former one's player: %v", err)
+	}
+	for range 2 { // in memory and in the history
+		if got := fmt.Sprint(w.must("DescribePlayerSessions", object{"PlayerSessionId": x})); got != described {
+			t.Errorf("the former player session is %s, and was %s", got, described)
+		}
+		if got := text(w.must("DescribePlayerSessions", object{"PlayerSessionId": y}), "PlayerSessions", 0, "GameSessionId"); got != session {
+			t.Errorf("the later player session is in %s, not %s", got, session)
+		}
+		if w.status(session) == "ACTIVE" {
+			s.ok(s.end())
+			w.archived(session)
+		}
+	}
+	w.elapse(30*24*time.Hour + time.Hour)
+	w.refused(fault.NotFound, "DescribePlayerSessions", object{"PlayerSessionId": x})
+}
+
+// Fleet events of deleted fleets keep their rooms, but not so many that numbers run out.
+func TestClosable(t *testing.T) {
+	settings := fleet.DefaultSettings(testRegion)
+	now := event.At(birth)
+	room := func(name string, computes int, events ...time.Duration) *fleet.Room {
+		r := fleet.NewRoom(fleet.RoomID{Fleet: fleet.ID(name)}, fleet.Address{}, &settings)
+		for i := range computes {
+			if _, _, err := r.Handle(now, fleet.RegisterCompute{Name: fmt.Sprint(i), IPAddress: "10.0.0.1"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, at := range events {
+			r.Apply(&fleet.Noted{At: now.Add(at)})
+		}
+		return r
+	}
+	rooms := []*fleet.Room{
+		room("used", 1), room("empty", 0), room("recent", 0, time.Hour, 9*time.Hour), room("old", 0, 2*time.Hour), room("kept", 0, time.Hour),
+		room("used-with-events", 1, time.Hour), room("middle", 0, 3*time.Hour),
+	}
+	left := func(id fleet.RoomID) bool { return id.Fleet != "kept" }
+	for limit, want := range map[int][]string{
+		9: {"empty"}, 6: {"empty"}, 5: {"empty", "old"}, 4: {"empty", "old", "middle"}, 3: {"empty", "old", "middle", "recent"}, 0: {"empty", "old", "middle", "recent"},
+	} {
+		var got []string
+		for _, id := range closable(rooms, left, limit) {
+			got = append(got, string(id.Fleet))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("of at most %d rooms, %v are closed, want %v", limit, got, want)
+		}
+	}
+}
