@@ -51,6 +51,19 @@ func TestDeadlineWithAcceptance(t *testing.T) {
 
 func (t *Terms) timeout() time.Duration { return time.Duration(t.RequestTimeout) * time.Second }
 
+// While a node of an older release may own the tickets, a match that is being placed has
+// no deadline: that release would leave its placement behind.
+func TestDeadlineBelowItsLevel(t *testing.T) {
+	w := newWorld(t)
+	w.state.Raise(cancelLevel - 1)
+	w.apart(unasked())
+	w.wait(20 * time.Second)
+	w.want("below the level", w.statuses("t1", "t2"), "t1 PLACING, t2 PLACING")
+	w.state.Raise(cancelLevel)
+	w.wait(0)
+	w.want("at the level", w.statuses("t1", "t2"), "t1 TIMED_OUT, t2 SEARCHING")
+}
+
 // A ticket in PLACING ends at its deadline, the others of its match search again, and
 // the match stays until its placement is known to be over.
 func TestDeadlineWhilePlacing(t *testing.T) {

@@ -317,7 +317,7 @@ func check(s *State) error {
 		if at := s.deadlineOf(m); at != s.due[id] {
 			return fail("match %s in stage %d is due at %d, its timer is at %d", id, m.Stage, at, s.due[id])
 		}
-		if m.Stage == StageAcceptance || m.Stage == StagePlacing {
+		if s.deadlineOf(m) != 0 {
 			timers++
 		}
 		if (m.Stage == StageCancelling) != (len(m.Tickets) == 0) {

@@ -111,6 +111,20 @@ func (s *State) expire(due timer, now event.Time) []any {
 	return append([]any{ended(t, timedOut, now)}, s.reissue(t, now)...)
 }
 
+// cancelLevel is the feature level from which a match that is being placed may end: a
+// release below it would drop the match and leave its placement behind.
+const cancelLevel = 2
+
+// Raise sets the highest feature level that may be written. Matches that are being
+// placed have a deadline from cancelLevel on.
+func (s *State) Raise(level int) {
+	s.Gate.Raise(level)
+	s.matches.Scan(func(id string, m *Match) bool {
+		s.schedule(id, s.deadlineOf(m))
+		return true
+	})
+}
+
 // deadlineOf is when a match ends by itself; 0: never. An acceptance that ends at the
 // deadline of a ticket ends first. A match that fills a game session has no deadline:
 // its players may be in that game session already.
@@ -119,6 +133,9 @@ func (s *State) deadlineOf(m *Match) (first event.Time) {
 	case StageAcceptance:
 		first = m.AcceptBy
 	case StagePlacing:
+		if !s.Allows(cancelLevel) {
+			return 0
+		}
 	default:
 		return 0
 	}
