@@ -62,7 +62,7 @@ var actions = []action{
 	{"start a ticket", 14, (*world).startTicket},
 	{"answer a match", 10, (*world).answerMatch},
 	{"claim", 3, (*world).claim},
-	{"backfill", 5, (*world).backfill},
+	{"backfill", 8, (*world).backfill},
 	{"stop a ticket", 1, (*world).stopTicket},
 	{"match", 12, (*world).match},
 	{"sweep", 4, (*world).sweep},
