@@ -13,7 +13,8 @@ import (
 type History interface {
 	// Put stores an entry and is durable when it returns. Putting a subject again
 	// replaces the entry and makes it the newest; that is why repeating a Put
-	// whose fate is unknown does no harm.
+	// whose fate is unknown does no harm. The error is ErrTooLarge for more than
+	// MaxEntry bytes.
 	Put(ctx context.Context, subject string, data []byte) error
 
 	// Get returns the entry with this subject; ok is false when there is none, or
@@ -31,6 +32,9 @@ type History interface {
 	// 0 when there never was one. Every later one has a larger number.
 	Last(ctx context.Context) (seq uint64, err error)
 }
+
+// MaxEntry is the largest entry of a history, in bytes.
+const MaxEntry = 4 << 20
 
 // maxSubject is the longest subject in bytes. The engine stores the length of a
 // subject in 16 bits and puts a prefix before it.

@@ -22,7 +22,8 @@ import (
 // longer the owner of the journal, and its record was not stored.
 var ErrFenced = errors.New("another writer owns the journal")
 
-// ErrTooLarge says that a record is larger than MaxRecord. It was not stored.
+// ErrTooLarge says that a record is larger than MaxRecord, or an entry of a history than
+// MaxEntry. It was not stored.
 var ErrTooLarge = errors.New("record is too large")
 
 // ErrMissing says that records which should be there are not: they were

@@ -71,8 +71,8 @@ func (h *history) Put(ctx context.Context, subject string, data []byte) error {
 	if err := journal.CheckSubject(subject); err != nil {
 		return err
 	}
-	if len(data) > maxRecord {
-		return fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), maxRecord)
+	if len(data) > journal.MaxEntry {
+		return fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), journal.MaxEntry)
 	}
 	ack, err := h.engine.publish(ctx, &nats.Msg{Subject: historyPrefix + subject, Data: data})
 	if err != nil {

@@ -50,7 +50,7 @@ import (
 )
 
 const (
-	// maxRecord is what a journal offers. The server takes twice as much, so that
+	// maxRecord is what a journal offers, and no less than journal.MaxEntry. The server takes twice as much, so that
 	// headers and subjects never make a difference.
 	maxRecord  = 4 << 20
 	maxPayload = 2 * maxRecord

@@ -2,8 +2,10 @@ package journaltest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/muster-gg/muster/internal/journal"
@@ -118,6 +120,31 @@ func testHistorySubjects(t *testing.T, f Fixture) {
 		mustPut(t, h, good, good)
 		wantEntry(t, h, good, good, true)
 	}
+}
+
+// testHistoryLargest: an entry that is too large is refused as such, and changes nothing.
+func testHistoryLargest(t *testing.T, f Fixture) {
+	h := f.History()
+	largest := strings.Repeat("x", journal.MaxEntry)
+	mustPut(t, h, "a.b", largest)
+	wantLargest := func() {
+		t.Helper()
+		if got, ok, err := f.History().Get(t.Context(), "a.b"); string(got) != largest || !ok || err != nil {
+			t.Errorf("the entry is read as %d bytes, %v, %v", len(got), ok, err)
+		}
+		wantEntry(t, h, "a.c", "", false)
+		wantLast(t, h, 1)
+	}
+	wantLargest()
+	for _, subject := range []string{"a.b", "a.c"} {
+		if err := h.Put(t.Context(), subject, []byte(largest+"x")); !errors.Is(err, journal.ErrTooLarge) {
+			t.Errorf("an entry of %d bytes gives %v, want ErrTooLarge", journal.MaxEntry+1, err)
+		}
+	}
+	wantLargest()
+	f.Restart()
+	h = f.History()
+	wantLargest()
 }
 
 func testHistoryRestart(t *testing.T, f Fixture) {

@@ -58,6 +58,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"HistoryPutAndGet", testHistory},
 		{"HistoryList", testHistoryList},
 		{"HistorySubjects", testHistorySubjects},
+		{"HistoryOfTheLargestEntry", testHistoryLargest},
 		{"HistorySurvivesRestart", testHistoryRestart},
 		{"Feed", testFeed},
 		{"FeedWaits", testFeedWaits},
