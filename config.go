@@ -29,9 +29,11 @@ type Config struct {
 	// its state, so that a restart replays no more than these. Default: 50000.
 	SnapshotEvery int
 	// SessionMemory is how long an ended game session, with its player sessions,
-	// stays in memory; after that it is read from the history. Default: 10m.
+	// stays in memory; after that it is read from the history. So are ended player
+	// sessions of a game session that goes on and has more than 256. Default: 10m.
 	SessionMemory time.Duration
-	// History is how long ended game sessions can still be described.
+	// History is how long ended game sessions, and player sessions that ended before
+	// their game session, can still be described.
 	// Default: 30d. Source: API reference, DescribeGameSessions.
 	History time.Duration
 

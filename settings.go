@@ -85,8 +85,8 @@ func (c *Config) Settings() []Setting {
 		{"data", storage, "directory that holds everything the service keeps; made when it does not exist", text(&c.Data, notEmpty)},
 		{"shards", storage, "number of shards, which is fixed when the data directory is created; 0 is what that has, and in a new one 4, or 12 for a node of a cluster", number(&c.Shards, 0, 256)},
 		{"snapshot-every", storage, "journal records that a shard writes between two snapshots of its state", number(&c.SnapshotEvery, 100, 10_000_000)},
-		{"session-memory", storage, "how long an ended game session stays in memory before only the history has it", duration(&c.SessionMemory, 0, 30*day)},
-		{"history", storage, "how long ended game sessions can still be described", duration(&c.History, time.Minute, 3650*day)},
+		{"session-memory", storage, "how long ended game sessions, and most ended player sessions, stay in memory before only the history has them", duration(&c.SessionMemory, 0, 30*day)},
+		{"history", storage, "how long ended game sessions and player sessions can still be described", duration(&c.History, time.Minute, 3650*day)},
 
 		{"listen", network, "TCP address of the one port for HTTP, HTTPS, ws and wss; port 0 means any free one", text(&c.Listen, address)},
 		{"public-url", network, "ws:// or wss:// URL under which game servers reach the service; empty derives it from the listen address", text(&c.PublicURL, optional(webSocketURL))},

@@ -6,11 +6,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -21,7 +25,8 @@ import (
 //	s.<fleet>.<location>.<id>.<place>         the game session and its player sessions
 //	p.<player>.<fleet>.<location>.<id>.<place>  that a player was in it; no data
 //
-// <place> is shard, room and ordinal, as the ids of its player sessions have
+// Player sessions that left memory before their game session have entries of their own;
+// see departed.go. <place> is shard, room and ordinal, as the ids of its player sessions have
 // them; <player> is a hash of the player id, which may hold any character.
 
 func sessionSubject(room fleet.RoomID, id, place string) string {
@@ -47,15 +52,25 @@ type finished struct {
 	sessions []*fleet.GameSession
 }
 
-// archive moves game sessions of a shard that have been over for long enough
-// into the history: first they are durable there, then the room forgets them.
+// archive moves what a shard has to give to the history: first it is durable there, then
+// the rooms forget it.
 func (p *Plane) archive(ctx context.Context, s *regionShard) error {
+	return errors.Join(p.archiveDeparted(ctx, s), p.archiveOver(ctx, s))
+}
+
+// archiveOver moves game sessions of a shard that have been over for long enough.
+// Those that the history refuses stay in memory, and keep no other one there.
+func (p *Plane) archiveOver(ctx context.Context, s *regionShard) error {
+	refused := map[string]bool{} // by place
 	for {
 		var batches []finished
 		before := event.At(p.cfg.Clock.Now().Add(-p.cfg.SessionMemory))
 		err := s.Read(ctx, func(m *region.Machine) {
 			for _, r := range m.Rooms() {
-				if over := r.Over(before, archiveBatch); len(over) > 0 {
+				over := slices.DeleteFunc(r.Over(before, archiveBatch+len(refused)), func(g *fleet.GameSession) bool {
+					return refused[place(r.Address(), g.Ordinal)]
+				})
+				if len(over) > 0 {
 					batches = append(batches, finished{r.ID(), r.Address(), over})
 				}
 			}
@@ -64,25 +79,68 @@ func (p *Plane) archive(ctx context.Context, s *regionShard) error {
 			return err
 		}
 		for _, b := range batches {
-			if err := p.archiveBatch(ctx, s, b); err != nil {
+			if err := p.archiveBatch(ctx, s, b, refused); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (p *Plane) archiveBatch(ctx context.Context, s *regionShard, b finished) error {
+// endless is after all moments.
+const endless = event.Time(math.MaxInt64)
+
+// archiveBatch moves game sessions of one room, and notes those that the history refuses.
+func (p *Plane) archiveBatch(ctx context.Context, s *regionShard, b finished, refused map[string]bool) error {
 	forget := fleet.ForgetGameSessions{}
-	for _, g := range b.sessions {
-		if err := p.remember(ctx, b, g); err != nil {
+	for _, over := range b.sessions {
+		g, err := p.drain(ctx, s, b, over, endless)
+		if err == nil && g != nil { // else another node has moved it
+			err = p.remember(ctx, b, g)
+		}
+		switch {
+		case err == nil:
+			forget.Ordinals = append(forget.Ordinals, over.Ordinal)
+		case p.refused(err, over.ID):
+			refused[place(b.at, over.Ordinal)] = true
+		default:
 			return err
 		}
-		forget.Ordinals = append(forget.Ordinals, g.Ordinal)
+	}
+	if len(forget.Ordinals) == 0 {
+		return nil
 	}
 	if _, err := s.Do(ctx, region.RoomCommand{Room: b.room, Command: forget}); err != nil {
 		return err
 	}
 	return p.settle(ctx)
+}
+
+// refused reports whether the history will never take an entry, and says so in the log.
+// What it is of stays in memory, and must not keep the rest there.
+func (p *Plane) refused(err error, id string) bool {
+	refused := errors.Is(err, journal.ErrTooLarge)
+	p.logUnless(!refused, "an entry is too large for the history; what it is of stays in memory", "id", id, "err", err)
+	return refused
+}
+
+// rememberAll writes what is over into the history, and returns the ids of what it has
+// then. It leaves out what was refused, and notes what the history refuses.
+func rememberAll[T any](p *Plane, over []T, refused map[string]bool, idOf func(T) string, remember func(T) error) (ids []string, err error) {
+	for _, one := range over {
+		id := idOf(one)
+		if refused[id] {
+			continue
+		}
+		switch err := remember(one); {
+		case err == nil:
+			ids = append(ids, id)
+		case p.refused(err, id):
+			refused[id] = true
+		default:
+			return nil, err
+		}
+	}
+	return ids, nil
 }
 
 // settle notes that everything in the history has left memory. A batch that
@@ -121,7 +179,7 @@ func (p *Plane) remember(ctx context.Context, b finished, g *fleet.GameSession) 
 	return nil
 }
 
-// A pastEntry is one game session of the history.
+// A pastEntry is one game session of the history, or a player session of one.
 type pastEntry struct {
 	seq     uint64
 	room    fleet.RoomID
@@ -161,7 +219,10 @@ func readPast(seq uint64, subject string, data []byte) (pastEntry, error) {
 		return pastEntry{}, fmt.Errorf("history entry %s: %w", subject, err)
 	}
 	g, ok := fact.Body.(*fleet.GameSession)
-	if !ok || len(parts) != 5 {
+	switch {
+	case ok && len(parts) == 5:
+	case ok && len(parts) == 6 && len(g.Gone) == 1: // one player session of it
+	default:
 		return pastEntry{}, fmt.Errorf("history entry %s is not a game session", subject)
 	}
 	return pastEntry{seq: seq, room: fleet.RoomID{Fleet: fleet.ID(parts[1]), Location: parts[2]}, session: g}, nil
@@ -201,7 +262,11 @@ func (p *Plane) playerInPast(ctx context.Context, player string, within fleet.ID
 		filter = prefix + "." + string(within) + ".>"
 	}
 	err = p.cfg.History.List(ctx, filter, at.Seq, func(seq uint64, subject string, _ []byte) bool {
-		entries = append(entries, entry{seq, "s" + strings.TrimPrefix(subject, prefix)})
+		of, kind := strings.TrimPrefix(subject, prefix), "s"
+		if strings.Count(of, ".") == 5 { // it names a player session
+			kind = "d"
+		}
+		entries = append(entries, entry{seq, kind + of})
 		return len(entries) <= limit
 	})
 	next = playerPosition{Past: true, Seq: at.Seq, Of: at.Of}
@@ -233,8 +298,11 @@ func (p *Plane) playerInEntry(ctx context.Context, subject, player string) ([]wi
 	if err != nil {
 		return nil, err
 	}
-	var held bool // the game session is on its way out of memory, and was listed from there
-	if _, err := p.read(ctx, e.room, func(r *fleet.Room) { _, held = r.GameSession(e.session.ID) }); err != nil || held {
+	var held bool // it is on its way out of memory, and was listed from there
+	if _, err := p.read(ctx, e.room, func(r *fleet.Room) {
+		g, ok := r.GameSession(e.session.ID)
+		held = ok && (subject[0] == 's' || g.Archived <= e.session.Archived)
+	}); err != nil || held {
 		return nil, err
 	}
 	var sessions []wire.PlayerSession

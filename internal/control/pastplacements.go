@@ -18,21 +18,20 @@ func placementSubject(id string) string { return "q." + id }
 // archivePlacements moves placements of a shard that have been over for long enough
 // into the history: first they are durable there, then the shard forgets them.
 func (p *Plane) archivePlacements(ctx context.Context, s *regionShard) error {
+	refused := map[string]bool{}
 	for {
 		var over []*placement.Placement
 		before := event.At(p.cfg.Clock.Now().Add(-p.cfg.SessionMemory))
-		err := s.Read(ctx, func(m *region.Machine) { over = m.Placements().Over(before, archiveBatch) })
-		if err != nil || len(over) == 0 {
+		err := s.Read(ctx, func(m *region.Machine) { over = m.Placements().Over(before, archiveBatch+len(refused)) })
+		if err != nil {
 			return err
 		}
-		forget := placement.Forget{IDs: make([]string, len(over))}
-		for i, r := range over {
-			if err := p.rememberPlacement(ctx, r); err != nil {
-				return err
-			}
-			forget.IDs[i] = r.ID
+		ids, err := rememberAll(p, over, refused, func(r *placement.Placement) string { return r.ID },
+			func(r *placement.Placement) error { return p.rememberPlacement(ctx, r) })
+		if err != nil || len(ids) == 0 {
+			return err
 		}
-		if _, err := s.Do(ctx, region.PlacementCommand{Command: forget}); err != nil {
+		if _, err := s.Do(ctx, region.PlacementCommand{Command: placement.Forget{IDs: ids}}); err != nil {
 			return err
 		}
 	}

@@ -21,21 +21,20 @@ func ticketSubject(id string) string { return "t." + strings.ReplaceAll(id, ".",
 // archiveTickets moves tickets that have been over for long enough into the
 // history: first they are durable there, then the machine forgets them.
 func (p *Plane) archiveTickets(ctx context.Context) error {
+	refused := map[string]bool{}
 	for {
 		var over []*matchmaking.Ticket
 		before := event.At(p.cfg.Clock.Now().Add(-p.cfg.SessionMemory))
-		err := p.ticketShard().Read(ctx, func(m *region.Machine) { over = m.Matchmaking().Over(before, archiveBatch) })
-		if err != nil || len(over) == 0 {
+		err := p.ticketShard().Read(ctx, func(m *region.Machine) { over = m.Matchmaking().Over(before, archiveBatch+len(refused)) })
+		if err != nil {
 			return err
 		}
-		forget := matchmaking.Forget{IDs: make([]string, len(over))}
-		for i, t := range over {
-			if err := p.rememberTicket(ctx, t); err != nil {
-				return err
-			}
-			forget.IDs[i] = t.ID
+		ids, err := rememberAll(p, over, refused, func(t *matchmaking.Ticket) string { return t.ID },
+			func(t *matchmaking.Ticket) error { return p.rememberTicket(ctx, t) })
+		if err != nil || len(ids) == 0 {
+			return err
 		}
-		if _, err := askTickets[any](ctx, p, forget); err != nil {
+		if _, err := askTickets[any](ctx, p, matchmaking.Forget{IDs: ids}); err != nil {
 			return err
 		}
 	}

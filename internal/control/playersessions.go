@@ -136,12 +136,19 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string, within f
 	if err != nil {
 		return nil, err
 	}
-	if g != nil && covers(within, room) {
-		if s, ok := g.PlayerSession(id); ok {
-			return &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{p.describe(room, g, s)}}, nil
+	if g == nil || !covers(within, room) {
+		return nil, notFound
+	}
+	s, ok := g.PlayerSession(id)
+	if !ok {
+		if s, ok, err = p.pastPlayerSession(ctx, room, g, id); err != nil {
+			return nil, err
 		}
 	}
-	return nil, notFound
+	if !ok {
+		return nil, notFound
+	}
+	return &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{p.describe(room, g, s)}}, nil
 }
 
 // covers reports whether a room is of a fleet, or the fleet is all of them.
@@ -151,35 +158,6 @@ func covers(within fleet.ID, room fleet.RoomID) bool {
 
 func (p *Plane) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
 	return playerSession(s.ID.String(), p.gameSessionArn(room, g.ID), p.fleetArn(string(room.Fleet)), room, g, s)
-}
-
-// describePlayersIn lists the player sessions of a game session in the order of
-// their creation.
-func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
-	pages := p.secrets.pages("DescribePlayerSessions", in.GameSessionId, in.PlayerSessionStatusFilter)
-	var next uint32 // the index to begin with
-	if err := pages.read(in.NextToken, &next); err != nil {
-		return nil, err
-	}
-	room, g, err := p.findSession(ctx, in.GameSessionId)
-	switch {
-	case err != nil:
-		return nil, err
-	case !covers(within, room):
-		return nil, noGameSession(in.GameSessionId)
-	}
-	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{}}
-	for _, s := range g.PlayerSessions() {
-		if s.Index < next || in.PlayerSessionStatusFilter != "" && string(s.Status) != in.PlayerSessionStatusFilter {
-			continue
-		}
-		if len(out.PlayerSessions) == pageSize(in.Limit) {
-			out.NextToken = pages.token(s.Index)
-			break
-		}
-		out.PlayerSessions = append(out.PlayerSessions, p.describe(room, g, s))
-	}
-	return out, nil
 }
 
 // playerPosition is the last player session of a page: those in memory by their

@@ -194,8 +194,18 @@ func (c *checker) seats(g *GameSession) {
 			c.fail("game session %d: %+v has left", g.Ordinal, *p)
 		}
 	}
-	if n := len(g.Seated) + len(g.Gone); len(indexes) != n || n > 0 && !indexes[uint32(n-1)] {
-		c.fail("game session %d: the indexes of its %d players are %v", g.Ordinal, n, slices.Sorted(maps.Keys(indexes)))
+	n := len(g.Seated) + len(g.Gone)
+	last := g.Archived + uint32(n) - 1
+	for index := range indexes {
+		if index > last {
+			c.fail("game session %d: player session %d is beyond the last one %d", g.Ordinal, index, last)
+		}
+	}
+	if len(indexes) != n || n > 0 && g.Archived == 0 && !indexes[last] {
+		c.fail("game session %d: the indexes of its %d players and %d in the history are %v", g.Ordinal, n, g.Archived, slices.Sorted(maps.Keys(indexes)))
+	}
+	if c.room.crowded.Contains(g.Ordinal) != (len(g.Gone) > keptPlayers) {
+		c.fail("game session %d: %d player sessions have ended, and it is listed as crowded: %v", g.Ordinal, len(g.Gone), c.room.crowded.Contains(g.Ordinal))
 	}
 	for _, p := range slices.Concat(g.Seated, g.Gone) {
 		if at, ordinal := p.ID.Place(); at != c.room.address || ordinal != g.Ordinal {

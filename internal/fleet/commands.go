@@ -27,4 +27,5 @@ var Commands = []event.Entry{
 	{Number: 120, Type: (*SetPolicy)(nil)},
 	{Number: 121, Type: (*TerminateGameSession)(nil)},
 	{Number: 122, Type: (*UpdateGameSession)(nil)},
+	{Number: 123, Type: (*ForgetPlayers)(nil), Level: DepartedLevel},
 }

@@ -402,7 +402,7 @@ func TestReservePlayers(t *testing.T) {
 			w.do(AcceptPlayer{key("a"), "game", ids[0]})
 			w.do(RemovePlayer{key("a"), "game", ids[1]})
 			w.do(RemovePlayer{key("a"), "game", ids[0]})
-			w.wait(repeatedWithin)
+			w.wait(RepeatedWithin)
 		}, reserve(2), "", "", ""},
 		{"an id that is another player's", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[0].PlayerID = "eve" }), "", fault.Conflict, "exists already"},
 		{"an id in use beside a new one", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[1].Random = [8]byte{9} }), "", fault.Conflict, "exists already"},

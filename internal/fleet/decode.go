@@ -345,9 +345,29 @@ func (g *GameSession) readPlaced(r *event.MapReader, key uint64) {
 		g.Activated = r.Time()
 	case 28:
 		g.Filled = r.Text()
+	case 29:
+		g.Archived = readIndex(r)
 	default:
 		r.Fail()
 	}
+}
+
+// ReadCBOR reads the record.
+func (m *MorePlayers) ReadCBOR(data []byte) (rest []byte, ok bool) {
+	r := event.ReadMap(data)
+	r.Fields(func(key uint64) {
+		switch key {
+		case 1:
+			m.Session = r.Uint(math.MaxUint64)
+		case 2:
+			m.Seated = readPlayerSessions(&r)
+		case 3:
+			m.Gone = readPlayerSessions(&r)
+		default:
+			r.Fail()
+		}
+	})
+	return r.End()
 }
 
 // readPlayerSessions reads the records into one piece of memory.

@@ -158,6 +158,16 @@ func (g *GameSession) AppendCBOR(dst []byte) []byte {
 	event.WriteOptList(&w, 26, g.Desired, appendSeat)
 	w.OptInt(27, int64(g.Activated))
 	w.OptText(28, g.Filled)
+	w.OptUint(29, uint64(g.Archived))
+	return w.End()
+}
+
+// AppendCBOR appends the record.
+func (m *MorePlayers) AppendCBOR(dst []byte) []byte {
+	w := event.WriteMap(dst)
+	w.Uint(1, m.Session)
+	event.WriteOptList(&w, 2, m.Seated, appendPlayerSession)
+	event.WriteOptList(&w, 3, m.Gone, appendPlayerSession)
 	return w.End()
 }
 

@@ -35,11 +35,13 @@ var Events = []event.Entry{
 	{Number: 124, Type: (*NotesDropped)(nil)},
 	{Number: 125, Type: (*GameSessionHandedOver)(nil)},
 	{Number: 126, Type: (*GameSessionBackfilled)(nil)},
+	{Number: 127, Type: (*PlayersForgotten)(nil), Level: DepartedLevel},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
 	{Number: 153, Type: (*GameSession)(nil)},
 	{Number: 154, Type: (*Note)(nil)},
+	{Number: 155, Type: (*MorePlayers)(nil), Level: DepartedLevel},
 }
 
 // ComputeRegistered adds a compute.
@@ -272,6 +274,13 @@ type PlayersTimedOut struct {
 	Session uint64     `cbor:"1,keyasint"`
 	Indexes []uint32   `cbor:"2,keyasint"`
 	At      event.Time `cbor:"3,keyasint"`
+}
+
+// PlayersForgotten removes player sessions that have ended and are in the history: the
+// first ones of the game session that ended, so many in all since its beginning.
+type PlayersForgotten struct {
+	Session uint64 `cbor:"1,keyasint"`
+	Through uint32 `cbor:"2,keyasint"`
 }
 
 // Noted adds a fleet event, which DescribeFleetEvents shows.

@@ -12,7 +12,7 @@ import (
 
 // format is what this package promises of its types.
 var format = eventtest.Format{
-	Set: types, Entries: Events, First: 101, Records: 150, Last: 199, IsRecord: isRecord, Quick: 8,
+	Set: types, Entries: Events, First: 101, Records: 150, Last: 199, IsRecord: isRecord, Quick: 9,
 	Words: []string{"ACTIVE", "RESERVED", "DENY_ALL", "TERMINATED"},
 	Fill: func(n int) []any {
 		return []any{newPlayerSessionID(Address{Shard: 3, Room: 7}, 42, [8]byte{0: 1, 7: byte(n)})}
@@ -21,7 +21,7 @@ var format = eventtest.Format{
 
 func isRecord(v any) bool {
 	switch v.(type) {
-	case *Header, *Compute, *Process, *GameSession, *Note:
+	case *Header, *Compute, *Process, *GameSession, *MorePlayers, *Note:
 		return true
 	default:
 		return false

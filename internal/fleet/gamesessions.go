@@ -300,6 +300,7 @@ func (r *Room) applyGameSessionsForgotten(e *GameSessionsForgotten) {
 		}
 		r.byID.remove(g.ID, ordinal)
 		r.over.Delete(overEntry{g.Ended, ordinal})
+		r.crowded.Delete(ordinal)
 		for _, p := range g.Gone {
 			r.byPlayer.remove(p.PlayerID, ordinal)
 		}

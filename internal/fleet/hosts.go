@@ -153,6 +153,7 @@ func (r *Room) keepUp(old, g *GameSession) {
 		r.rerank(g.Host.Compute, h)
 	}
 	r.indexSession(old, g)
+	r.indexCrowded(g)
 	r.timers.schedule(timerKey{session: g.Ordinal}, g.newDeadline(old))
 }
 

@@ -42,7 +42,7 @@ func (r *Room) activate(g *GameSession, now event.Time) *GameSessionActivated {
 // newPlayerSessions are the records of seats that were just taken.
 func newPlayerSessions(g *GameSession, seats []Seat, at, expires event.Time) []PlayerSession {
 	players := make([]PlayerSession, len(seats)) // one allocation for all
-	next := uint32(len(g.Seated) + len(g.Gone))
+	next := g.Archived + uint32(len(g.Seated)+len(g.Gone))
 	for i := range seats {
 		s := &seats[i]
 		players[i] = PlayerSession{

@@ -44,9 +44,9 @@ func (c ReservePlayers) decide(r *Room, now event.Time) ([]any, error) {
 	}}, nil
 }
 
-// repeatedWithin is how long after a command its repetition may come: longer than callers, and
+// RepeatedWithin is how long after a command its repetition may come: longer than callers, and
 // the nodes between them and the owner, wait for an answer.
-const repeatedWithin = 10 * time.Minute
+const RepeatedWithin = 10 * time.Minute
 
 // given reports whether these seats are those of a command that was carried out before. All seats
 // of a command are given at once, so the first one tells. Ids that are in use otherwise are refused.
@@ -78,7 +78,7 @@ func (g *GameSession) gaveLately(id PlayerSessionID, now event.Time) bool {
 		return true
 	}
 	for _, p := range slices.Backward(g.Gone) { // in the order they went
-		if p.Ended < now.Add(-repeatedWithin) {
+		if p.Ended < now.Add(-RepeatedWithin) {
 			return false
 		}
 		if p.ID == id {
@@ -227,16 +227,18 @@ func (r *Room) admit(g *GameSession, players []PlayerSession) {
 	}
 }
 
-// unseat takes players off their places.
+// unseat takes players off their places: those with the given indexes, which ascend.
 func (r *Room) unseat(g *GameSession, status PlayerSessionStatus, at event.Time, indexes ...uint32) {
 	r.ownSeats(g)
 	left := 0
 	for i, p := range g.Seated {
-		if slices.Contains(indexes, p.Index) {
+		if _, leaves := slices.BinarySearch(indexes, p.Index); leaves {
 			g.Gone = append(g.Gone, p.gone(status, at))
 			continue
 		}
-		g.Seated[left], g.tickets[left] = p, g.tickets[i]
+		if left != i { // for a full game session, most stay where they are
+			g.Seated[left], g.tickets[left] = p, g.tickets[i]
+		}
 		left++
 	}
 	clear(g.Seated[left:])

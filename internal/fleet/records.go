@@ -152,13 +152,14 @@ type GameSession struct {
 	Port           int32             `cbor:"19,keyasint"`
 	Fingerprint    []byte            `cbor:"20,keyasint,omitempty"` // of the request that made it
 	Seated         []*PlayerSession  `cbor:"21,keyasint,omitempty"` // RESERVED and ACTIVE, by index
-	Gone           []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went
+	Gone           []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went; see departed.go
 	HandOverBy     event.Time        `cbor:"23,keyasint,omitempty"` // see handover.go
 	Placement      string            `cbor:"24,keyasint,omitempty"` // see placed.go
 	Attempt        int32             `cbor:"25,keyasint,omitempty"` // of the placement
 	Desired        []Seat            `cbor:"26,keyasint,omitempty"` // while ACTIVATING
 	Activated      event.Time        `cbor:"27,keyasint,omitempty"` // 0: it never was ACTIVE
 	Filled         string            `cbor:"28,keyasint,omitempty"` // the match whose players were let in last
+	Archived       uint32            `cbor:"29,keyasint,omitempty"` // player sessions that ended before those of Gone: the history has them
 
 	ownership
 }
@@ -173,14 +174,15 @@ func (g *GameSession) Players() int32 { return int32(len(g.Seated)) }
 // the players that are in.
 func (g *GameSession) Free() int32 { return max(0, g.Maximum-g.Players()) }
 
-// PlayerSessions lists all player sessions in the order of their creation.
+// PlayerSessions lists the player sessions in the order of their creation, without those
+// that only the history has.
 func (g *GameSession) PlayerSessions() []*PlayerSession {
 	all := slices.Concat(g.Seated, g.Gone)
 	slices.SortFunc(all, func(a, b *PlayerSession) int { return int(a.Index) - int(b.Index) })
 	return all
 }
 
-// PlayerSession finds a player session by its id.
+// PlayerSession finds a player session by its id, unless only the history has it.
 func (g *GameSession) PlayerSession(id PlayerSessionID) (*PlayerSession, bool) {
 	for _, list := range [][]*PlayerSession{g.Seated, g.Gone} {
 		for _, p := range list {

@@ -95,6 +95,7 @@ type live struct {
 	available  *btree.BTreeG[rank]
 	timers     timers
 	over       *btree.BTreeG[overEntry] // TERMINATED game sessions in the order of their end
+	crowded    btree.Set[uint64]        // game sessions with more in Gone than they keep; see departed.go
 	generation uint64                   // from 1; changes with each frozen copy; see ownership
 }
 
@@ -258,6 +259,8 @@ func (r *Room) Apply(e any) {
 		r.applyPlayerRemoved(e)
 	case *PlayersTimedOut:
 		r.applyPlayersTimedOut(e)
+	case *PlayersForgotten:
+		r.applyPlayersForgotten(e)
 	case *Noted:
 		r.applyNoted(e)
 	case *NotesDropped:

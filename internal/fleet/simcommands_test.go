@@ -102,6 +102,9 @@ func (s *simulation) sessionCommand() Command {
 	case 0:
 		return TerminateGameSession{ID: s.sessionID()}
 	case 1:
+		if s.chance(50) {
+			return s.forgetPlayers()
+		}
 		return ForgetGameSessions{Ordinals: s.overOrdinals()}
 	case 2, 3:
 		return s.updateCommand()
@@ -127,6 +130,15 @@ func (s *simulation) sessionCommand() Command {
 		}
 		return c
 	}
+}
+
+// forgetPlayers names some, or all, of those that have ended, or too many.
+func (s *simulation) forgetPlayers() Command {
+	g, ok := s.room.session(s.sessionID())
+	if !ok {
+		return ForgetPlayers{Session: 1 << 30, Through: 1}
+	}
+	return ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(s.rng.IntN(len(g.Gone)+2))}
 }
 
 func (s *simulation) updateCommand() Command {

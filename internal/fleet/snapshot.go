@@ -23,7 +23,7 @@ func (r *Room) Snapshot(write func(record any) error) (err error) {
 		r.processes.Scan(func(e processEntry) bool { return keep(e.process) })
 	}
 	if err == nil {
-		r.sessions.Scan(func(_ uint64, g *GameSession) bool { return keep(g) })
+		r.sessions.Scan(func(_ uint64, g *GameSession) bool { return r.snapshotSession(g, keep) })
 	}
 	if err == nil {
 		r.notes.Scan(func(_ uint64, n *Note) bool { return keep(n) })
@@ -44,6 +44,11 @@ func (r *Room) Restore(record any) error {
 		r.keepUpWith(nil, v)
 	case *GameSession:
 		r.restoreSession(v)
+	case *MorePlayers:
+		if _, ok := r.sessions.Get(v.Session); !ok {
+			return fmt.Errorf("fleet: a snapshot holds players of game session %d and not the game session", v.Session)
+		}
+		r.restorePlayers(v)
 	case *Note:
 		r.notes.Set(v.Number, v)
 	default:

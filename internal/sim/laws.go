@@ -175,6 +175,8 @@ func (w *world) sessionLaw(r *fleet.Room, e any) string {
 		return unless(!ptr(session(e.Ordinal)).Over(), "the game session is over")
 	case *fleet.GameSessionsForgotten:
 		return w.forgetSessions(r, e)
+	case *fleet.PlayersForgotten:
+		return w.forgetPlayers(session(e.Session), e)
 	case *fleet.PlayersReserved:
 		g := session(e.Session)
 		return unless(g.Status == fleet.Active, "the game session is %s", g.Status) + w.seatLaw(g, e.Players)
@@ -280,6 +282,17 @@ func (w *world) forgetSessions(r *fleet.Room, e *fleet.GameSessionsForgotten) st
 			return fmt.Sprintf("game session %d is not over", ordinal)
 		}
 		w.past.sessions[sessionKey{r.ID(), g.ID}] = g
+	}
+	return ""
+}
+
+// forgetPlayers keeps what the history would, and holds it to having ended.
+func (w *world) forgetPlayers(g fleet.GameSession, e *fleet.PlayersForgotten) string {
+	if e.Through <= g.Archived || int(e.Through-g.Archived) > len(g.Gone) {
+		return fmt.Sprintf("%d player sessions have ended in memory, behind %d in the history", len(g.Gone), g.Archived)
+	}
+	for _, p := range g.Gone[:e.Through-g.Archived] {
+		w.past.players[p.ID] = p
 	}
 	return ""
 }

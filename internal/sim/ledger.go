@@ -152,6 +152,9 @@ func playerPromise(id fleet.RoomID, session string, was fleet.PlayerSession) ent
 		}
 		p, ok := g.PlayerSession(was.ID)
 		if !ok {
+			p, ok = w.past.players[was.ID]
+		}
+		if !ok {
 			return sprintf("player session %s is gone", was.ID)
 		}
 		return unless(playerRank(p.Status) >= playerRank(was.Status) && (was.Status != fleet.InGame || p.Status != fleet.TimedOut),

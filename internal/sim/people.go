@@ -259,6 +259,7 @@ func (w *world) tidy() {
 		if !ok {
 			continue
 		}
+		w.tidyPlayers(id, r)
 		var ordinals []uint64
 		for _, g := range r.Over(endless, 20) {
 			ordinals = append(ordinals, g.Ordinal)
@@ -280,6 +281,30 @@ func (w *world) tidy() {
 	if all := w.tickets().Announcements(0, 100); len(all) > 0 {
 		w.askTickets(matchmaking.Trim{Through: all[len(all)-1].Seq}, true, nil)
 	}
+}
+
+// tidyPlayers moves player sessions that have ended into the history before their game
+// session: all of them, and not only those that are too many.
+func (w *world) tidyPlayers(id fleet.RoomID, r *fleet.Room) {
+	r.GameSessions(0, func(g *fleet.GameSession) bool {
+		c := fleet.ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(len(g.Gone))}
+		if len(g.Gone) > 0 {
+			w.in(forgetAfter, func(*world) {
+				if !w.awaited(g) {
+					w.askRoom(id, c, true, nil)
+				}
+			})
+		}
+		return true
+	})
+}
+
+// awaited reports whether a driver may still read the player sessions of a game session, as
+// package control does.
+func (w *world) awaited(g *fleet.GameSession) bool {
+	_, filling := w.tickets().Match(g.Filled)
+	p, ok := w.shards[region.PlacementShardOf(g.Placement, len(w.shards))].mirror.machine.Placements().Placement(g.Placement)
+	return filling || ok && !p.Over()
 }
 
 // endless is after all moments.

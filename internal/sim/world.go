@@ -60,6 +60,7 @@ type world struct {
 // past is what the history would have.
 type past struct {
 	sessions   map[sessionKey]*fleet.GameSession
+	players    map[fleet.PlayerSessionID]*fleet.PlayerSession // that left memory before their game session
 	placements map[string]*placement.Placement
 	tickets    map[string]bool
 	matches    map[string]bool // that are over
@@ -77,7 +78,7 @@ func newWorld(seed uint64, opts Options) *world {
 		byKey: map[serverKey]*server{}, placing: map[string]*pendingPlacement{}, carried: map[string]bool{},
 		placed: newPlaced(), active: map[sessionKey]bool{}, ledger: ledger{}, refusedSeats: map[[8]byte]bool{}, givenSeats: map[[8]byte]bool{}, wake: make(chan struct{}, 1),
 		waits: newWaits(),
-		past:  past{map[sessionKey]*fleet.GameSession{}, map[string]*placement.Placement{}, map[string]bool{}, map[string]bool{}},
+		past:  past{map[sessionKey]*fleet.GameSession{}, map[fleet.PlayerSessionID]*fleet.PlayerSession{}, map[string]*placement.Placement{}, map[string]bool{}, map[string]bool{}},
 	}
 	w.settings = &region.Settings{Fleet: fleet.DefaultSettings("us-west-2"), Catalog: catalog.DefaultLimits(), Shards: 1 + w.rng.IntN(4)}
 	w.rates = rates{
