@@ -105,11 +105,18 @@ func (a *app) matchGenerateCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "generate",
 		Short: "Make up tickets for a rule set",
-		Long: `Make up a plausible population for a rule set, one ticket a line, as "muster match
-simulate" reads it: numbers around their default on the scale of the rules'
-distances, strings that the rules speak of, parties of friends who resemble each
-other, a home location with the least latency, arrivals at random moments. The same
-seed gives the same tickets.`,
+		Long: `Make up a population that a rule set can mostly match, one ticket a line, as "muster
+match simulate" reads it.
+
+Numbers lie around their default on the scale of the rules' distances, or are those
+that rules want them to equal, as often as the teams have slots for them. Strings are
+those that the rules name; one that a rule counts is as frequent as the middle of its
+minCount and maxCount. Friends in a party resemble each other, each player has a home
+location with the least latency, and tickets arrive at random moments. The same seed
+gives the same tickets. Rules that compare attributes with each other have no effect.
+
+Misfits have numbers far from all others, strings of their own, and the values of
+which the rules want few, so that hardly any match can have them.`,
 		Example: `  muster match generate --rules rules.json --tickets 100000 --rate 500 > tickets.ndjson`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -129,6 +136,7 @@ seed gives the same tickets.`,
 	f.Uint64Var(&p.Seed, "seed", p.Seed, "seed of all that is random")
 	f.Float64Var(&p.Rate, "rate", p.Rate, "tickets that come in a second, on average")
 	f.Float64Var(&p.Parties, "parties", p.Parties, "share of the tickets with several players, from 0 to 1")
+	f.Float64Var(&p.Misfits, "misfits", 0, "share of the tickets that go with hardly anybody, from 0 to 1")
 	f.StringSliceVar(&p.Locations, "locations", p.Locations, "locations to which players report latencies; neighbours in the list are near each other")
 	return command
 }
@@ -152,7 +160,7 @@ type matchSimulation struct {
 	*app
 	rules, tickets, matches string
 	clock                   string
-	asJSON                  bool
+	asJSON, progress        bool
 	options                 matchsim.Options
 }
 
@@ -173,7 +181,7 @@ describe-matchmaking prints it. ConfigurationName and TicketId may be left out:
   {"At":0.5,"TicketId":"t-1","Players":[{"PlayerId":"p-1",
    "PlayerAttributes":{"skill":{"N":23}},"LatencyInMs":{"us-east-1":40}}]}
 
-The report goes to standard output.`,
+The report goes to standard output, progress to standard error if that is a terminal.`,
 		Example: `  muster match simulate --rules rules.json --tickets tickets.ndjson
   muster match simulate --rules rules.json --tickets tickets.ndjson --request-timeout 2m --matches matches.ndjson --json
   muster match generate --rules rules.json | muster match simulate --rules rules.json --tickets -`,
@@ -190,6 +198,7 @@ The report goes to standard output.`,
 	f.Int64Var(&o.Matcher.Seed, "seed", 1, "seed of the random batches")
 	f.StringVar(&s.matches, "matches", "", "file for the matches, one a line of JSON")
 	f.BoolVar(&s.asJSON, "json", false, "print the report as JSON")
+	f.BoolVar(&s.progress, "progress", false, "print progress to standard error although it is not a terminal")
 	return command
 }
 
@@ -275,6 +284,8 @@ func (s *matchSimulation) simulate(ctx context.Context, set *ruleset.Set, ticket
 		bar := &progressBar{to: s.stderr}
 		o.Progress = bar.show
 		defer bar.clear()
+	} else if s.progress {
+		o.Progress = (&progressLines{to: s.stderr}).show
 	}
 	return matchsim.Run(ctx, set, tickets, o)
 }
@@ -301,13 +312,28 @@ const (
 )
 
 func (b *progressBar) show(p matchsim.Progress) {
-	if p.Arrived < p.Total && time.Since(b.last) < barEvery {
+	if time.Since(b.last) < barEvery {
 		return
 	}
 	b.last = time.Now()
 	done := barWidth * p.Arrived / max(1, p.Total)
 	fmt.Fprintf(b.to, "\r[%s%s] %3d %%  %d of %d tickets, %d matches, %d waiting, at %s\x1b[K", strings.Repeat("#", done), strings.Repeat(" ", barWidth-done),
 		100*p.Arrived/max(1, p.Total), p.Arrived, p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
+}
+
+// progressLines is a line each second, and at the end.
+type progressLines struct {
+	to   io.Writer
+	last time.Time
+}
+
+func (l *progressLines) show(p matchsim.Progress) {
+	ended := p.Arrived == p.Total && p.Waiting == 0
+	if !ended && time.Since(l.last) < time.Second {
+		return
+	}
+	l.last = time.Now()
+	fmt.Fprintf(l.to, "%d of %d tickets arrived, %d matches, %d waiting, at %s\n", p.Arrived, p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
 }
 
 // clear wipes the line.

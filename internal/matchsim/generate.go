@@ -2,6 +2,7 @@ package matchsim
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ type Population struct {
 	Seed      uint64
 	Rate      float64  // tickets a second, on average
 	Parties   float64  // share of the tickets with several players
+	Misfits   float64  // share of the tickets that the rules let go with hardly anybody
 	Locations []string // to which players report latencies; the nearest to the first are those beside it
 }
 
@@ -37,16 +39,23 @@ func (p Population) Check() error {
 		return fmt.Errorf("at %v tickets a second %d take more than a year; raise the rate", p.Rate, p.Tickets)
 	case !(p.Parties >= 0 && p.Parties <= 1):
 		return fmt.Errorf("the share of parties is %v; it is a number from 0 to 1", p.Parties)
+	case !(p.Misfits >= 0 && p.Misfits <= 1):
+		return fmt.Errorf("the share of misfits is %v; it is a number from 0 to 1", p.Misfits)
 	default:
 		return nil
 	}
 }
 
-// Generate writes the tickets of a plausible population for a rule set, as ReadTickets
-// reads them: numbers around their default on the scale of the rules' distances,
-// strings that the rules speak of, parties of friends who resemble each other, a home
-// location with the least latency, arrivals at random moments. The same population and
-// set give the same tickets.
+// Generate writes the tickets of a population that can mostly be matched by a rule set, as
+// ReadTickets reads them. Numbers lie around their default on the scale of the rules'
+// distances, or are those that rules compare with, as often as the teams have slots for them.
+// Strings are those that the rules name; a value that a rule counts is as frequent as the
+// middle of its bounds. Friends in a party resemble each other, each player has a home
+// location with the least latency, and tickets arrive at random moments. The same
+// population and set give the same tickets.
+//
+// Misfits have numbers far from all others, strings that nobody else has, and the values of
+// which the rules want few.
 func Generate(to io.Writer, set *ruleset.Set, p Population) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -85,9 +94,13 @@ type generator struct {
 	set    *ruleset.Set
 	party  int
 	makers []maker // by slot
+	misfit bool    // the present ticket is one
+	size   int     // players of the present ticket
+	made   int     // tickets
 }
 
-// A maker makes the value of an attribute for a player; near is that of a friend.
+// A maker makes the value of an attribute for a player; near is that of a friend, nil for
+// the first player of a ticket.
 type maker func(near *written) written
 
 // written is a value in the API's form.
@@ -116,6 +129,7 @@ func (g *generator) ticket(n int, at float64) writtenTicket {
 	if g.party > 1 && g.Float64() < g.Parties {
 		size = 2 + g.IntN(g.party-1)
 	}
+	g.size, g.made, g.misfit = size, n, g.Misfits > 0 && g.Float64() < g.Misfits
 	home := 0
 	if len(g.Locations) > 0 {
 		home = g.IntN(len(g.Locations))
@@ -150,32 +164,111 @@ func (g *generator) makerOf(slot int, a ruleset.Attribute) maker {
 	hints := hintsOf(g.set, slot)
 	switch a.Type {
 	case ruleset.Number:
+		if len(hints.choices) > 0 {
+			return g.chosen(hints)
+		}
 		return g.numbers(a.Default, hints)
 	case ruleset.String:
-		words := hints.words(a.Default.S)
-		return func(near *written) written {
-			if near != nil {
-				return *near // friends want to play the same
-			}
-			return written{S: words[g.IntN(len(words))]}
-		}
+		return g.strings(hints, hints.words(a.Default.S))
 	case ruleset.StringList:
-		words := hints.words(a.Default.SL...)
-		return func(*written) written { return written{SL: g.some(words)} }
+		return g.lists(hints, hints.words(a.Default.SL...))
 	default:
-		keys := []string{"map-1", "map-2", "map-3"}
-		for key := range a.Default.SDM {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
-		return func(*written) written {
-			votes := map[string]float64{}
-			for _, key := range g.some(keys) {
-				votes[key] = float64(1 + g.IntN(10))
-			}
-			return written{SDM: votes}
-		}
+		return g.maps(a.Default)
 	}
+}
+
+// strings are the same for friends, who want to play the same.
+func (g *generator) strings(h hints, words []string) maker {
+	return func(near *written) written {
+		switch {
+		case near != nil:
+			return *near
+		case g.misfit && h.read:
+			return written{S: g.own()}
+		}
+		for _, c := range h.counted {
+			if g.Float64() < c.share {
+				return written{S: c.word}
+			}
+		}
+		return written{S: words[g.IntN(len(words))]}
+	}
+}
+
+// lists hold the counted words as often as the rules want them, and some of the others.
+func (g *generator) lists(h hints, words []string) maker {
+	return func(*written) written {
+		if g.misfit && h.read && len(h.counted) == 0 {
+			return written{SL: []string{g.own()}}
+		}
+		list := g.some(words)
+		for _, c := range h.counted {
+			if g.misfit && c.most || !g.misfit && g.Float64() < c.share {
+				list = append(list, c.word)
+			}
+		}
+		return written{SL: list}
+	}
+}
+
+// own is a word that no other ticket has.
+func (g *generator) own() string { return fmt.Sprintf("only-%d", g.made+1) }
+
+func (g *generator) maps(fallback ruleset.Value) maker {
+	keys := []string{"map-1", "map-2", "map-3"}
+	for key := range fallback.SDM {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return func(*written) written {
+		votes := map[string]float64{}
+		for _, key := range g.some(keys) {
+			votes[key] = float64(1 + g.IntN(10))
+		}
+		return written{SDM: votes}
+	}
+}
+
+// chosen are the numbers that rules want to be equal, by the slots of the teams that they
+// want them in. Friends have the same, and one for which there is room in a team.
+func (g *generator) chosen(h hints) maker {
+	rarest := slices.MinFunc(h.choices, func(a, b choice) int { return cmp.Compare(a.slots, b.slots) })
+	return func(near *written) written {
+		switch {
+		case near != nil:
+			return *near
+		case g.misfit:
+			return written{N: &rarest.number}
+		}
+		slots := 0.0
+		for _, c := range h.choices {
+			slots += g.weight(c)
+		}
+		at, v := g.Float64()*slots, rarest.number
+		for _, c := range h.choices {
+			if at -= g.weight(c); at < 0 {
+				v = c.number
+				break
+			}
+		}
+		return written{N: &v}
+	}
+}
+
+// weight is how often a choice is taken by a ticket of the present size. A choice for which parties are too large comes
+// from single players the more often, so that of all players as many have it as there are slots.
+func (g *generator) weight(c choice) float64 {
+	if g.size > c.largest {
+		return 0
+	}
+	players := func(largest int) float64 {
+		n := 1 - g.Parties
+		for size := 2; size <= min(largest, g.party); size++ {
+			n += g.Parties * float64(size) / float64(g.party-1)
+		}
+		return n
+	}
+	return c.slots * players(g.party) / players(c.largest)
 }
 
 // numbers are normally distributed. Friends are half as far from one another as others.
@@ -193,8 +286,11 @@ func (g *generator) numbers(fallback ruleset.Value, h hints) maker {
 	}
 	return func(near *written) written {
 		v := middle + deviation*g.NormFloat64()
-		if near != nil {
+		switch {
+		case near != nil:
 			v = *near.N + deviation/2*g.NormFloat64()
+		case g.misfit && h.read:
+			v = middle + deviation*float64(g.Tickets)*g.Float64()
 		}
 		if middle > 0 {
 			v = max(0, v)
@@ -212,61 +308,4 @@ func (g *generator) some(words []string) []string {
 		chosen[i] = words[j]
 	}
 	return chosen
-}
-
-// hints are what the rules say of an attribute.
-type hints struct {
-	distance float64  // the largest that a rule allows
-	number   float64  // that values are compared with
-	texts    []string // that values are compared with
-}
-
-func hintsOf(set *ruleset.Set, slot int) (h hints) {
-	for i := range set.Rules {
-		r := &set.Rules[i]
-		if !reads(r, slot) {
-			continue
-		}
-		if r.MaxDistance != nil {
-			h.distance = max(h.distance, *r.MaxDistance)
-		}
-		if r.Reference == nil {
-			continue
-		}
-		if r.Reference.Number != nil {
-			h.number = *r.Reference.Number
-		}
-		if r.Reference.Text != nil {
-			h.texts = append(h.texts, *r.Reference.Text)
-		}
-		h.texts = append(h.texts, r.Reference.List...)
-	}
-	return h
-}
-
-// reads reports whether a rule looks at an attribute.
-func reads(r *ruleset.Rule, slot int) bool {
-	if r.Type == ruleset.BatchDistance {
-		return r.Attribute == slot
-	}
-	return slices.ContainsFunc(r.Measurements, func(e *ruleset.Expr) bool { return readsSlot(e, slot) })
-}
-
-func readsSlot(e *ruleset.Expr, slot int) bool {
-	for e.Func != "" {
-		e = e.Arg
-	}
-	return e.Path != nil && e.Path.Of == ruleset.OfAttribute && e.Path.Slot == slot
-}
-
-// words are what values are made of: those of the default and of the rules, or if these
-// speak of none then three.
-func (h hints) words(defaults ...string) []string {
-	words := append(slices.Clone(defaults), h.texts...)
-	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
-	if len(h.texts) == 0 || len(words) == 0 {
-		words = append(words, "alpha", "beta", "gamma")
-	}
-	slices.Sort(words)
-	return slices.Compact(words)
 }

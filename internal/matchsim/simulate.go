@@ -26,22 +26,23 @@ type Progress struct {
 	Matches        int
 }
 
-// progressEach is how many tickets arrive between two reports of progress.
+// progressEach is how many calls of the matcher are made between two reports of progress: a few milliseconds of work,
+// whether tickets arrive or not.
 const progressEach = 500
 
 // A simulation is one run.
 type simulation struct {
 	Options
-	set      *ruleset.Set
-	pool     *matcher.Pool
-	tickets  []*matcher.Ticket // by start
-	origin   time.Time         // the start of the first
-	began    time.Time         // on the wall
-	arrived  int               // of tickets
-	expired  int               // of tickets: those before it are over or past their time-out
-	open     map[string]bool   // ids in the pool
-	reported int               // arrived at the last report of progress
-	report   *collector
+	set     *ruleset.Set
+	pool    *matcher.Pool
+	tickets []*matcher.Ticket // by start
+	origin  time.Time         // the start of the first
+	began   time.Time         // on the wall
+	arrived int               // of tickets
+	expired int               // of tickets: those before it are over or past their time-out
+	open    map[string]bool   // ids in the pool
+	calls   int               // of the matcher, since the last report of progress
+	report  *collector
 }
 
 // Run lets the tickets, which are ordered by their start, come to a pool and matches
@@ -97,7 +98,6 @@ func (s *simulation) run(ctx context.Context) (now time.Duration, err error) {
 		if err := s.match(now); err != nil {
 			return now, err
 		}
-		s.progress(now, false)
 	}
 }
 
@@ -191,6 +191,8 @@ func (s *simulation) arrive(now time.Duration) {
 func (s *simulation) match(now time.Duration) error {
 	for more := true; more; {
 		m, ok, again := s.pool.Match(s.origin.Add(now))
+		s.calls++
+		s.progress(now, false)
 		more = ok || again
 		if !ok {
 			continue
@@ -210,10 +212,10 @@ func (s *simulation) match(now time.Duration) error {
 }
 
 func (s *simulation) progress(now time.Duration, last bool) {
-	if s.Progress == nil || !last && s.arrived < s.reported+progressEach {
+	if s.Progress == nil || !last && s.calls < progressEach {
 		return
 	}
-	s.reported = s.arrived
+	s.calls = 0
 	s.Progress(Progress{At: now, Arrived: s.arrived, Total: len(s.tickets), Waiting: len(s.open), Matches: s.report.Matches})
 }
 

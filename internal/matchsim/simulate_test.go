@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -173,6 +174,52 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
+// Populations for the examples of the guide can mostly be matched; of misfits hardly any can, where rules are about more
+// than latencies and players' ids.
+func TestGenerateForExamples(t *testing.T) {
+	few := map[string]bool{"three-teams": true, "explicit-sorting": true, "same-and-different": true, "compound": true, "uneven-teams": true}
+	for _, name := range []string{
+		"even-teams", "uneven-teams", "three-teams", "explicit-sorting", "preferred-opponents", "same-and-different", "compound", "block-list",
+	} {
+		body, err := os.ReadFile("../ruleset/testdata/guide/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := parsed(t, string(body))
+		for _, misfits := range []float64{0, 0.9} {
+			p := DefaultPopulation()
+			p.Tickets, p.Rate, p.Misfits = 700, 50, misfits
+			var text bytes.Buffer
+			if err := Generate(&text, set, p); err != nil {
+				t.Fatal(err)
+			}
+			tickets, err := ReadTickets(&text, set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := Run(t.Context(), set, tickets, Options{Timeout: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := report.Tickets; misfits == 0 && got.Matched < 3*got.Total/5 || misfits > 0 && few[name] && got.Matched > got.Total/2 {
+				t.Errorf("%s, share of misfits %v: %+v", name, misfits, got)
+			}
+		}
+	}
+}
+
+// Progress is reported while matches are looked for, and not only when tickets come.
+func TestProgressWithoutArrivals(t *testing.T) {
+	var lines []string
+	for i := range 2000 {
+		lines = append(lines, duellist(fmt.Sprint("d", i), 0, 100*i))
+	}
+	calls := 0
+	if _, err := Run(t.Context(), parsed(t, pit), read(t, lines...), Options{Timeout: time.Minute, Progress: func(Progress) { calls++ }}); err != nil || calls < 2 {
+		t.Errorf("%d reports, %v", calls, err)
+	}
+}
+
 func TestGenerateParties(t *testing.T) {
 	set := parsed(t, strings.ReplaceAll(pit, `"maxPlayers":1`, `"maxPlayers":3`))
 	p := DefaultPopulation()
@@ -198,6 +245,7 @@ func TestPopulationCheck(t *testing.T) {
 		"rate":             func(p *Population) { p.Rate = 0 },
 		"more than a year": func(p *Population) { p.Rate = 1e-6 },
 		"share of parties": func(p *Population) { p.Parties = 1.5 },
+		"share of misfits": func(p *Population) { p.Misfits = -1 },
 	} {
 		p := DefaultPopulation()
 		spoil(&p)
