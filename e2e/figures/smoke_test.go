@@ -105,6 +105,17 @@ func TestMatcher(t *testing.T) {
 	}
 }
 
+// TestExamples runs the code of BenchmarkExamples with a few tickets.
+func TestExamples(t *testing.T) {
+	for _, e := range examples(t) {
+		e.waiting = 400
+		q := e.open(t)
+		if _, matched := q.pass(100); matched == 0 && e.misfits == 0 && !e.set.Large() || q.pool.Len() > e.waiting {
+			t.Errorf("%s: %d tickets matched, %d wait", e.name, matched, q.pool.Len())
+		}
+	}
+}
+
 // TestSteps makes each step of BenchmarkSteps a few times.
 func TestSteps(t *testing.T) {
 	for _, r := range reservations[:3] {

@@ -78,7 +78,11 @@ func (c compiler) occurrences(made *rule, measured []texts) {
 	if !allPermanent(measured) {
 		direction = free
 	}
+	k, teams, simple := c.kindOf(made, reference)
 	count := func(t *trial) (n int) {
+		if simple {
+			return k.in(t, teams)
+		}
 		all, _ := t.leaves(measured)
 		for _, s := range all {
 			if s == reference {
@@ -93,52 +97,93 @@ func (c compiler) occurrences(made *rule, measured []texts) {
 	}
 }
 
-// A quota is a number of players of whom a rule wants a value. It is no rule: it sees
-// at a glance that nobody has it.
-type quota struct {
-	least     int
+// A kind is the players whom some rule counts: those who have a value, or those who do not.
+type kind struct {
 	reference int32
 	column    int
 	list      bool // the column is one of lists; else of texts
+	without   bool
 }
 
-// count is how often a ticket has the value at most.
-func (q *quota) count(e *entry) (n int) {
-	if !q.list {
-		for _, s := range e.texts[q.column] {
-			if s == q.reference {
-				n++
-			}
+// A quota is how many players of a kind a match has at least. It is no rule: it shows quickly that there are not enough of
+// them, and the tickets that have some are kept apart, since they may be few.
+type quota struct {
+	kind  int // index in Pool.kinds
+	least int
+}
+
+// of counts the players of the kind in a ticket.
+func (k *kind) of(e *entry) (n int) {
+	for i := range e.ticket.Players {
+		has := false
+		if k.list {
+			has = contains(e.lists[k.column][i], k.reference)
+		} else {
+			has = e.texts[k.column][i] == k.reference
 		}
-		return n
-	}
-	for _, list := range e.lists[q.column] {
-		if contains(list, q.reference) {
+		if has != k.without {
 			n++
 		}
 	}
 	return n
 }
 
-// quota finds the one of a rule that counts players.
-func (c compiler) quota(made *rule) (q quota, ok bool) {
-	if made.Type != ruleset.Collection || made.Operation != "contains" || made.Operand || len(made.Measurements) != 1 {
-		return q, false
+// in counts the players of some teams of a trial who have the value.
+func (k *kind) in(t *trial, teams []int) (n int) {
+	for _, i := range teams {
+		if !k.list {
+			for _, s := range t.teams[i].texts[k.column] {
+				n += asInt(s == k.reference)
+			}
+			continue
+		}
+		for _, list := range t.teams[i].lists[k.column] {
+			n += asInt(contains(list.items, k.reference))
+		}
 	}
+	return n
+}
+
+// kindOf is what a rule counts in the only measurement that it has, and in which teams; ok is false when it is not players.
+func (c compiler) kindOf(made *rule, reference int32) (k kind, teams []int, ok bool) {
 	e := made.Measurements[0]
 	for e.Func == "flatten" {
 		e = e.Arg
 	}
-	if e.Func != "" || e.Path.Of != ruleset.OfAttribute {
-		return q, false
+	if len(made.Measurements) != 1 || e.Func != "" || e.Path.Of != ruleset.OfAttribute {
+		return k, nil, false
 	}
-	q = quota{least: made.span().least, reference: c.pool.strings.number(*made.Reference.Text), list: c.isList(e.Path)}
-	if q.list {
-		q.column = c.pool.columns.list(e.Path.Slot, c.fold.of(ruleset.StringList))
+	k = kind{reference: reference, list: c.isList(e.Path)}
+	if k.list {
+		k.column = c.pool.columns.list(e.Path.Slot, c.fold.of(ruleset.StringList))
 	} else {
-		q.column = c.pool.columns.text(e.Path.Slot)
+		k.column = c.pool.columns.text(e.Path.Slot)
 	}
-	return q, q.least > 0
+	return k, e.Path.Teams, true
+}
+
+// quotas finds those of a rule that counts players: minCount of them have a value, and of all that the teams need at most
+// maxCount, so that the others do not.
+func (c compiler) quotas(l *level, made *rule) (all []quota) {
+	if made.Type != ruleset.Collection || made.Operation != "contains" || made.Operand {
+		return nil
+	}
+	k, teams, ok := c.kindOf(made, c.pool.strings.number(*made.Reference.Text))
+	if !ok {
+		return nil
+	}
+	bounds, need := made.span(), 0
+	for _, i := range teams {
+		need += l.teams[i].min
+	}
+	if bounds.least > 0 {
+		all = append(all, quota{find(&c.pool.kinds, k), bounds.least})
+	}
+	if need > bounds.most {
+		k.without = true
+		all = append(all, quota{find(&c.pool.kinds, k), need - bounds.most})
+	}
+	return all
 }
 
 // inCommon counts the values that all collections have.

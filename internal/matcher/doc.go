@@ -15,7 +15,8 @@
 //
 //  1. Gather a batch of tickets that can go with the key, as far as two of them can
 //     tell: those with the strings that a match shares, near to it in a number, with
-//     a location in common. Indexes find them without a look at everybody.
+//     a location in common, and that pass the tests of two tickets. Indexes find them
+//     without a look at everybody, the rare ones of quotas first.
 //  2. Look whether there are enough: for the teams, at one location and in a part of
 //     the band as wide as a match may be, and for the quotas of collection rules.
 //  3. Put them in order: sort rules by the oldest ticket of the batch, age.
@@ -24,7 +25,8 @@
 //     on the way is the result.
 //  5. If there was none, search in depth: all ways to add the tickets, until there is
 //     a match or the budget is used up. The budget comes with arrivals and time; a
-//     key whose search was cut short is tried again later.
+//     key whose search was cut short is tried again later. When the budget is used up
+//     so is a key that comes to another level, within 80 seconds: see retry.
 //
 // A backfill ticket is never a candidate: its players are in their teams before the first new
 // ticket is added, so that this one takes an open slot. With backfillPriority high, all keys

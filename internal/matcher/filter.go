@@ -210,11 +210,6 @@ func (p *Pool) sorted(a, b *entry) int {
 	return 0
 }
 
-// inBand reports whether the band lets two tickets be in one match.
-func (p *Pool) inBand(a, b *entry, l int) bool {
-	return p.band == nil || math.Abs(a.value-b.value) <= p.band.width[l]
-}
-
 // likeness is a hash of all that rules can see of a ticket.
 func (p *Pool) likeness(e *entry) uint64 {
 	if p.columns.ids || e.ticket.Backfill {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/tidwall/btree"
 )
 
 // A hunt looks for a match with one ticket, the key, at one level. Its slices are used again
@@ -50,26 +52,24 @@ func (h *hunt) search(key *entry, l int) (found bool) {
 	p := h.pool
 	level := p.levels[l]
 	h.best, h.players = h.best[:0], 0
-	if !key.alone.has(l) || !level.room(key) {
+	if !key.alone.has(l) || !level.room(key) || !key.group.fills(p.kinds, level.quotas, key) {
 		return false
 	}
-	players, apt := h.gather(key, l, p.few)
-	if len(h.candidates) == p.few && p.few < p.options.Batch-1 {
-		if players >= level.least() && apt && h.glance(key, level) {
-			return true
-		}
-		players, apt = h.gather(key, l, p.options.Batch-1)
+	if !key.group.vain && p.few < p.options.Batch-1 && h.glance(key, l) {
+		return true
 	}
+	players, apt := h.gather(key, l, p.options.Batch-1)
 	if players < level.least() || !apt {
 		return false
 	}
-	spots := h.spots(key, l)
-	if len(spots) == 0 || !h.quotas(key, level) {
+	spots := slices.DeleteFunc(h.spots(key, l), func(s spot) bool { return !h.quotas(key, level, s) })
+	if len(spots) == 0 {
 		return false
 	}
 	h.order(level, key)
 	h.once, h.left = true, math.MaxInt
 	if h.pass(nil, key, level, h.candidates) {
+		key.group.vain = false
 		return true
 	}
 	h.once = false
@@ -88,6 +88,7 @@ func (h *hunt) search(key *entry, l int) (found bool) {
 	}
 	h.depth = h.left
 	p.credit = max(0, p.credit-(before-h.left))
+	key.group.vain = !found
 	return found
 }
 
@@ -134,7 +135,7 @@ func (h *hunt) gatherBackfills(key *entry, l int) bool {
 			h.cut = true
 			return false
 		}
-		if common := own & h.locations(e, l); common != 0 && h.mayBeAt(e, l) && p.inBand(key, e, l) {
+		if common := own & h.locations(e, l); common != 0 && h.mayBeAt(e, l) && p.levels[l].mayMeet(key, e) {
 			h.openings = append(h.openings, candidate{entry: e, mask: common})
 		}
 		return true
@@ -159,13 +160,16 @@ func (h *hunt) locations(e *entry, l int) mask {
 	return e.masks[l*h.pool.reachesPerLevel+h.pool.reach]
 }
 
-// quotas reports whether there are enough players with each value of which the rules want
-// some.
-func (h *hunt) quotas(key *entry, l *level) bool {
+// quotas reports whether there are enough players of each kind among the key and those of the candidates that are at a
+// spot.
+func (h *hunt) quotas(key *entry, l *level, s spot) bool {
 	for _, q := range l.quotas {
-		n := q.count(key)
+		k := &h.pool.kinds[q.kind]
+		n := k.of(key)
 		for i := 0; i < len(h.candidates) && n < q.least; i++ {
-			n += q.count(h.candidates[i].entry)
+			if h.at(s, h.candidates[i]) {
+				n += k.of(h.candidates[i].entry)
+			}
 		}
 		if n < q.least {
 			return false
@@ -188,7 +192,12 @@ func (h *hunt) byLikeness(key *entry) {
 
 // glance tries the pass with the first few tickets of the batch. In a crowded pool they
 // are enough for a full match, which is as good as any.
-func (h *hunt) glance(key *entry, level *level) (found bool) {
+func (h *hunt) glance(key *entry, l int) (found bool) {
+	level := h.pool.levels[l]
+	players, apt := h.gather(key, l, h.pool.few)
+	if len(h.candidates) < h.pool.few || players < level.least() || !apt || !h.quotas(key, level, everywhere) {
+		return false
+	}
 	h.order(level, key)
 	h.once, h.left = true, math.MaxInt
 	if h.pass(nil, key, level, h.candidates) && h.players == level.most() {
@@ -215,47 +224,73 @@ func (l *level) least() int {
 	return max(1, n)
 }
 
-// gather collects tickets that can go with the key, at most so many. It returns the
-// players of all of them and the key, and whether one has the age of the level.
+// gather collects tickets that can go with the key, at most so many: first those of the kinds that quotas want and that are
+// the fewer, then any. It returns the players of all of them and the key, and whether one has the age of the level.
 func (h *hunt) gather(key *entry, l, most int) (players int, apt bool) {
-	p := h.pool
+	p, level := h.pool, h.pool.levels[l]
 	h.candidates = h.candidates[:0]
-	players, apt = key.players(), key.level == l
-	own := h.locations(key, l)
-	looked := 0
-	p.around(key, l, func(e *entry) bool {
-		if looked++; looked > lookFactor*p.options.Batch || len(h.candidates) >= most {
-			h.cut = h.cut || len(h.candidates) < most || most == p.options.Batch-1
-			return false
+	p.round++
+	key.round = p.round
+	g := gathering{hunt: h, key: key, level: l, own: h.locations(key, l), players: key.players(), apt: key.level == l}
+	for _, q := range level.quotas {
+		k := &key.group.kinds[q.kind]
+		if 2*k.order.Len() < key.group.order.Len() {
+			g.from(k.order, len(h.candidates)+most/(1+len(level.quotas)))
 		}
-		if e == key || !h.mayBeAt(e, l) {
-			return true
-		}
-		common := own & h.locations(e, l)
-		if common == 0 {
-			return true
-		}
-		h.candidates = append(h.candidates, candidate{entry: e, mask: common})
-		players += e.players()
-		apt = apt || e.level == l
-		return true
-	})
-	h.work += len(h.candidates) + looked/lookFactor
-	return players, apt
+	}
+	if g.from(key.group.order, most) {
+		h.cut = h.cut || most == p.options.Batch-1
+	}
+	return g.players, g.apt
 }
 
-// around visits the new tickets of the key's group that are in the band with it, until visit
-// returns false: all of them when they are few; else those that are nearest to the key, or
-// without any order, and when those were tried in vain, some random ones.
-func (p *Pool) around(key *entry, l int, visit func(*entry) bool) {
-	order := key.group.order
+// A gathering is one collection of candidates.
+type gathering struct {
+	*hunt
+	key     *entry
+	level   int
+	own     mask // locations of the key
+	players int  // of the key and the candidates
+	apt     bool // one of them has the age of the level
+}
+
+// from takes tickets of an order until there are so many; cut reports that it did not look at all of them.
+func (g *gathering) from(order *btree.BTreeG[*entry], most int) (cut bool) {
+	p, looked := g.pool, 0
+	level := p.levels[g.level]
+	p.around(g.key, g.level, order, func(e *entry) bool {
+		if looked++; looked > lookFactor*p.options.Batch || len(g.candidates) >= most {
+			cut = true
+			return false
+		}
+		if e.round == p.round || !g.mayBeAt(e, g.level) {
+			return true
+		}
+		common := g.own & g.locations(e, g.level)
+		if common == 0 || !level.mayMeet(g.key, e) {
+			return true
+		}
+		e.round = p.round
+		g.candidates = append(g.candidates, candidate{entry: e, mask: common})
+		g.players += e.players()
+		g.apt = g.apt || e.level == g.level
+		return true
+	})
+	g.work += looked / lookFactor
+	return cut
+}
+
+// around visits the new tickets of an order of the key's group that are in the band with it, until visit returns false:
+// all of them when they are few; else those that are nearest to the key, or without any order, and when those were tried
+// in vain, some random ones.
+func (p *Pool) around(key *entry, l int, order *btree.BTreeG[*entry], visit func(*entry) bool) {
 	switch {
 	case p.band != nil:
-		p.aroundBand(key, p.band.width[l], order.Len() > p.options.Batch, visit)
+		p.aroundBand(key, order, p.band.width[l], visit)
 	case order.Len() <= p.options.Batch:
 		order.Scan(visit)
 	case key.retry == 0 && (p.like >= 0 || p.set.Algorithm.Sorted):
-		p.nearest(key, visit)
+		p.nearest(key, order, visit)
 	default:
 		from, _ := order.GetAt(p.next(order.Len()))
 		stopped := false
@@ -271,12 +306,12 @@ func (p *Pool) around(key *entry, l int, visit func(*entry) bool) {
 
 // nearest visits the tickets before the key until there is half a batch of them, then
 // those behind it, and then the others.
-func (p *Pool) nearest(key *entry, visit func(*entry) bool) {
-	order, looked := key.group.order, 0
+func (p *Pool) nearest(key *entry, order *btree.BTreeG[*entry], visit func(*entry) bool) {
+	looked, from := 0, len(p.hunt.candidates)
 	var left *entry // where the first half ends
 	order.Descend(key, func(e *entry) bool {
 		looked++
-		if looked > lookFactor*p.options.Batch/2 || len(p.hunt.candidates) >= (p.options.Batch-1)/2 {
+		if looked > lookFactor*p.options.Batch/2 || len(p.hunt.candidates) >= from+(p.options.Batch-1-from)/2 {
 			left = e
 			return false
 		}
@@ -293,13 +328,13 @@ func (p *Pool) nearest(key *entry, visit func(*entry) bool) {
 }
 
 // aroundBand visits the tickets in the band of the key.
-func (p *Pool) aroundBand(key *entry, width float64, many bool, visit func(*entry) bool) {
+func (p *Pool) aroundBand(key *entry, order *btree.BTreeG[*entry], width float64, visit func(*entry) bool) {
 	first := &entry{start: math.MinInt64}
 	// Rounding may bring in a ticket that is a hair too far, never leave one out: the look
 	// at the difference is the same as the rule's.
 	first.value = key.value - width - math.Abs(key.value)*1e-9 - math.Abs(width)*1e-9
 	begin := first
-	if many {
+	if order.Len() > p.options.Batch {
 		begin = &entry{start: math.MinInt64}
 		begin.value = key.value - width*float64(p.next(1024))/1024
 	}
@@ -311,7 +346,6 @@ func (p *Pool) aroundBand(key *entry, width float64, many bool, visit func(*entr
 		stopped = !visit(e)
 		return !stopped
 	}
-	order := key.group.order
 	order.Ascend(begin, inBand)
 	if begin == first || stopped {
 		return
@@ -326,11 +360,12 @@ type spot struct {
 	mask      mask
 }
 
+var everywhere = spot{math.Inf(-1), math.Inf(1), ^mask(0)}
+
 // spots are those with enough players for the teams' minimum. Without a band and without
 // latencies there is one, which holds everybody.
 func (h *hunt) spots(key *entry, l int) []spot {
 	p := h.pool
-	everywhere := spot{math.Inf(-1), math.Inf(1), ^mask(0)}
 	if p.band == nil && p.reach < 0 {
 		return append(h.found[:0], everywhere)
 	}
@@ -401,13 +436,17 @@ func (h *hunt) addSpots(s spot, own mask, there *[64]int, need int) {
 // within are the candidates at a spot.
 func (h *hunt) within(s spot) []candidate {
 	h.subset = h.subset[:0]
-	banded := h.pool.band != nil
 	for _, c := range h.candidates {
-		if c.mask&s.mask != 0 && (!banded || c.value >= s.low && c.value <= s.high) {
+		if h.at(s, c) {
 			h.subset = append(h.subset, c)
 		}
 	}
 	return h.subset
+}
+
+// at reports whether a candidate is at a spot.
+func (h *hunt) at(s spot, c candidate) bool {
+	return c.mask&s.mask != 0 && (h.pool.band == nil || c.value >= s.low && c.value <= s.high)
 }
 
 // pass tries the candidates in their order beside the key, in each team. The players of a backfill ticket, if there is
@@ -462,8 +501,8 @@ func (h *hunt) place(e *entry, candidates []candidate, at int) (over bool) {
 			h.cut = true
 			return true
 		}
-		if e.ticket.Backfill {
-			return false
+		if e.ticket.Backfill || veto >= 0 && t.level.rules[veto].anyTeam {
+			return false // no other team would do
 		}
 	}
 	return false

@@ -188,7 +188,10 @@ func (at place) passes(b bounds) bool {
 func (p *Pool) join(key cellKey, at place, e *entry) {
 	c := p.cells[key]
 	if c == nil {
-		c = &cell{key: key, players: make([]int, len(p.levels))}
+		c = &cell{key: key, players: make([]int, len(p.levels)), boxes: make([]map[box]int, len(p.levels))}
+		for level := range c.boxes {
+			c.boxes[level] = map[box]int{}
+		}
 		p.cells[key] = c
 	}
 	m := &member{entry: e, place: at, cell: c, value: e.average}
@@ -198,6 +201,7 @@ func (p *Pool) join(key cellKey, at place, e *entry) {
 	e.members = append(e.members, m)
 	c.insert(m)
 	c.count(m, p.bounds, 1)
+	p.enterBoxes(m)
 	p.stir(m)
 }
 
@@ -209,7 +213,7 @@ func (p *Pool) stir(m *member) {
 		c.fresh = append(c.fresh, m)
 	}
 	c.refilled = false
-	if !c.stirred {
+	if !c.stirred && !p.within(c) {
 		c.stirred = true
 		p.stirred = append(p.stirred, c)
 	}
@@ -219,6 +223,7 @@ func (p *Pool) removeLarge(e *entry) {
 	e.gone = true
 	for _, m := range e.members {
 		m.cell.count(m, p.bounds, -1)
+		p.leaveBoxes(m)
 		m.cell.dead++
 		if m.cell.live == 0 {
 			delete(p.cells, m.cell.key)
@@ -271,6 +276,7 @@ func (p *Pool) matchLarge(now time.Time) (*Match, bool, bool) {
 	p.tally = p.noMetrics()
 	refill := c.refills()
 	if s := p.tryCell(c, refill); s != nil {
+		s = p.faster(c, refill, s)
 		s.balance()
 		for _, m := range s.members {
 			p.Remove(m.ticket.ID)
@@ -280,6 +286,14 @@ func (p *Pool) matchLarge(now time.Time) (*Match, bool, bool) {
 	if refill {
 		c.refilled = true
 	} else {
+		for _, m := range c.fresh {
+			for _, other := range m.members {
+				if other.cell != c && p.within(other.cell) {
+					other.cell.settle()
+					other.cell.sweep()
+				}
+			}
+		}
 		c.settle()
 		p.calm()
 	}
@@ -288,18 +302,20 @@ func (p *Pool) matchLarge(now time.Time) (*Match, bool, bool) {
 
 // grow makes those tickets fresh that have reached a level since the last look.
 func (p *Pool) grow(now time.Duration) {
+	before := p.now
+	p.now = now
 	for _, l := range p.levels[1:] {
-		p.waiting.Ascend(startedBy(p.now-l.from), func(e *entry) bool {
+		p.waiting.Ascend(startedBy(before-l.from), func(e *entry) bool {
 			if e.age(now) < l.from {
 				return false
 			}
 			for _, m := range e.members {
+				p.enterBoxes(m)
 				p.stir(m)
 			}
 			return true
 		})
 	}
-	p.now = now
 }
 
 // startedBy stands in the order of age behind all that began at that moment or before.
@@ -359,6 +375,30 @@ func asInt(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// within reports whether a cell is only a preference: without a latency rule, fastestRegion looks for a match in the cell
+// of those who play anywhere, which holds the tickets of all locations, and when there is one then for a faster one.
+func (p *Pool) within(c *cell) bool {
+	return c.key.location != anywhere && p.set.Algorithm.FastestRegion && len(p.pingRules) == 0
+}
+
+// faster is a match at one location instead of one anywhere, if there is such a match.
+func (p *Pool) faster(c *cell, refill bool, found *seating) *seating {
+	var cells []*cell
+	for key, other := range p.cells {
+		if key.texts == c.key.texts && p.within(other) {
+			cells = append(cells, other)
+		}
+	}
+	slices.SortFunc(cells, p.moreUrgent)
+	for _, other := range cells {
+		other.sweep()
+		if s := p.tryCell(other, refill); s != nil {
+			return s
+		}
+	}
+	return found
 }
 
 func (p *Pool) population(c *cell) int {

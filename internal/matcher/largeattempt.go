@@ -19,9 +19,7 @@ const maxGroups = 32
 
 func (a *attempt) bound() *bounds { return &a.bounds[a.level] }
 
-// eligible reports whether a ticket may be in a match of this level. When the newest
-// ticket's age decides, all have reached the level; when the oldest's does, none has
-// reached the next.
+// eligible reports whether a ticket may be in a match of this level.
 func (a *attempt) eligible(m *member) bool {
 	if m.gone {
 		return false
@@ -33,17 +31,19 @@ func (a *attempt) eligible(m *member) bool {
 			return false
 		}
 	}
-	if a.set.Algorithm.OldestAge {
-		return a.level+1 == len(a.levels) || m.age(a.now) < a.levels[a.level+1].from
-	}
-	return a.level == 0 || m.age(a.now) >= a.levels[a.level].from
+	return a.ofAge(m)
 }
 
 // candidates are the new tickets of the cell that may be in the match.
 func (a *attempt) candidates() []*member {
 	few := len(a.cell.fresh) <= fewFresh
 	near := func(m *member) bool {
-		return slices.ContainsFunc(a.cell.fresh, func(f *member) bool { return a.apart(m.entry, f.entry) < 0 })
+		for _, f := range a.cell.fresh {
+			if a.apart(m.entry, f.entry) < 0 {
+				return true
+			}
+		}
+		return false
 	}
 	from := a.cell.members
 	if few {
@@ -98,6 +98,9 @@ func (l limit) of(e *entry) float64 { return e.numbers[l.column][0] }
 
 // form looks for a match of new tickets.
 func (a *attempt) form() (found *seating) {
+	if !a.promising() {
+		return nil
+	}
 	if found = a.formNear(); found != nil {
 		return found
 	}

@@ -14,15 +14,16 @@ type cellKey struct {
 // A cell is the tickets that can play together as far as strings and locations go.
 type cell struct {
 	key       cellKey
-	members   []*member // new tickets, by value
-	backfills []*member // oldest first
-	fresh     []*member // those that no attempt has seen yet
-	stirred   bool      // in Pool.stirred
-	refilled  bool      // its backfill tickets were tried with the fresh ones
-	dead      int       // members that left the pool since the last sweep
-	live      int       // players who are in the pool, those of backfill tickets included
-	home      int       // of them, those whose fastest location this is
-	players   []int     // of new tickets, by the level whose latency rules they pass
+	members   []*member     // new tickets, by value
+	backfills []*member     // oldest first
+	fresh     []*member     // those that no attempt has seen yet
+	stirred   bool          // in Pool.stirred
+	refilled  bool          // its backfill tickets were tried with the fresh ones
+	dead      int           // members that left the pool since the last sweep
+	live      int           // players who are in the pool, those of backfill tickets included
+	home      int           // of them, those whose fastest location this is
+	players   []int         // of new tickets, by the level whose latency rules they pass
+	boxes     []map[box]int // the same of those of the level's age, by what batchDistance rules look at
 }
 
 // A member is an entry in a cell.
@@ -32,6 +33,7 @@ type member struct {
 	cell  *cell
 	value float64 // what the first batchDistance rule on a number looks at; without one the average of the balanced attribute
 	fresh bool
+	boxes int // levels of the cell's boxes in which it is counted
 }
 
 // byAge orders members, the oldest first.

@@ -54,22 +54,31 @@ type window struct {
 	tried     bool
 }
 
+// valued is a ticket with the value that a rule looks at.
+type valued struct {
+	*member
+	of float64
+}
+
 // windows are the widest ranges of values with enough players for a match, one of
 // them fresh. They are ordered, by low and by high alike.
 func (a *attempt) windows(candidates []*member, band int) []*window {
 	limit := a.bound().bands[band]
-	value := func(m *member) float64 { return limit.of(m.entry) }
-	sorted := slices.SortedFunc(slices.Values(candidates), func(m, o *member) int { return cmp.Compare(value(m), value(o)) })
+	sorted := make([]valued, len(candidates))
+	for i, m := range candidates {
+		sorted[i] = valued{m, limit.of(m.entry)}
+	}
+	slices.SortFunc(sorted, func(m, o valued) int { return cmp.Compare(m.of, o.of) })
 	var windows []*window
 	end, covered, players, fresh := 0, 0, 0, 0
 	for _, first := range sorted {
-		for end < len(sorted) && value(sorted[end])-value(first) <= limit.most {
+		for end < len(sorted) && sorted[end].of-first.of <= limit.most {
 			players += sorted[end].entry.players()
 			fresh += asInt(sorted[end].fresh)
 			end++
 		}
 		if end > covered && players >= a.bound().need && fresh > 0 {
-			windows = append(windows, &window{low: value(first), high: value(sorted[end-1]), players: players})
+			windows = append(windows, &window{low: first.of, high: sorted[end-1].of, players: players})
 		}
 		covered = end
 		players -= first.entry.players()

@@ -11,12 +11,13 @@ import (
 type level struct {
 	from   time.Duration
 	set    *ruleset.Set
-	teams  []size  // of a match without a backfill ticket: AdditionalPlayerCount stays open
-	full   []size  // of one with it
-	twins  []int   // by team: teams with the same number are all the same to the rules
-	quotas []quota // that some candidates have to fill
-	rules  []rule  // of small matches: one for each of the set, in its order
-	top    []int   // the rules that stand for themselves, in the order of the set
+	teams  []size     // of a match without a backfill ticket: AdditionalPlayerCount stays open
+	full   []size     // of one with it
+	twins  []int      // by team: teams with the same number are all the same to the rules
+	quotas []quota    // that some candidates have to fill
+	pairs  []pairTest // of two tickets
+	rules  []rule     // of small matches: one for each of the set, in its order
+	top    []int      // the rules that stand for themselves, in the order of the set
 }
 
 // A size is how many players a team may have.
@@ -107,6 +108,7 @@ func (p *Pool) compile(additional int) {
 			continue
 		}
 		l.compileRules(p)
+		l.findPairs(p)
 		l.findTwins()
 	}
 }

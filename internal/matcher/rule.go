@@ -28,6 +28,7 @@ type rule struct {
 	*ruleset.Rule
 	check   check
 	figures func(t *trial) string // for people: what a failed check saw; nil: nothing to see
+	anyTeam bool                  // the teams in which the players are make no difference
 }
 
 func (l *level) compileRules(p *Pool) {
@@ -35,9 +36,8 @@ func (l *level) compileRules(p *Pool) {
 		r := &l.set.Rules[i]
 		c := compiler{p, fold(r.Fold)}
 		compiled := c.rule(r)
-		if q, ok := c.quota(&compiled); ok {
-			l.quotas = append(l.quotas, q)
-		}
+		compiled.anyTeam = p.anyTeam(r)
+		l.quotas = append(l.quotas, c.quotas(l, &compiled)...)
 		l.rules = append(l.rules, compiled)
 		if compiled.check != nil && !r.Operand {
 			l.top = append(l.top, i)

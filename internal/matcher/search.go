@@ -22,12 +22,14 @@ import (
 type search struct {
 	reaches         []reach // latency rules of all levels
 	reachesPerLevel int
-	reach           int   // index in a level's reaches of the rule that every match obeys; -1: none
-	band            *band // nil: no attribute keeps tickets apart
-	like            int   // column of the number that tickets go by; -1: none
-	shared          []int // columns of strings of which a match has one
-	sorts           []int // rules that sort
-	sortedBy        []int // columns of sortByAttributes, of numbers or texts
+	reach           int    // index in a level's reaches of the rule that every match obeys; -1: none
+	band            *band  // nil: no attribute keeps tickets apart
+	like            int    // column of the number that tickets go by; -1: none
+	shared          []int  // columns of strings of which a match has one
+	kinds           []kind // that quotas of some level count
+	round           uint64 // of gather, to take each ticket once
+	sorts           []int  // rules that sort
+	sortedBy        []int  // columns of sortByAttributes, of numbers or texts
 	groups          map[shared]*group
 	few             int                    // candidates that may do instead of all of a batch
 	nearer          func(a, b *entry) bool // the order of a group
@@ -48,13 +50,13 @@ const (
 	workOfKey   = 5               // for a key that nobody can go with
 	stepsOfCall = 500             // entries that come to another level
 	maxDepth    = 6_000           // of one search in depth
-	minDepth    = 100             // even without credit
+	minDepth    = 30              // even without credit
 	leastShare  = 16              // of each backfill ticket that is tried with a key
-	fullCredit  = 1_000_000       // what a quiet pool saves
-	perArrival  = 250             // credit for each ticket that comes
-	perSecond   = 100_000         // and for time that passes
+	fullCredit  = 200_000         // what a quiet pool saves
+	perArrival  = 60              // credit for each ticket that comes
+	perSecond   = 25_000          // and for time that passes
 	lookFactor  = 8               // tickets looked at, for each of a batch
-	firstRetry  = 2 * time.Second // of a key for which not everything was tried
+	firstRetry  = 4 * time.Second // of a key for which not everything was tried
 	lastRetry   = time.Minute     // it grows fourfold up to here
 	jitter      = time.Second     // a clock that goes back by less stands still
 	farthest    = 140 * 365 * 24 * time.Hour
@@ -68,6 +70,38 @@ type shared [3]int32
 type group struct {
 	order     *btree.BTreeG[*entry] // new tickets, by neighbours
 	backfills *btree.BTreeG[*entry] // backfill tickets, oldest first
+	kinds     []members             // of the new tickets, by kind
+	vain      bool                  // the last search in depth found nothing
+}
+
+// Members are the tickets of a group that have players of a kind.
+type members struct {
+	order   *btree.BTreeG[*entry] // as that of the group
+	players int                   // of the kind
+}
+
+func (p *Pool) newGroup() *group {
+	g := &group{order: ordered(p.nearer), backfills: ordered(older), kinds: make([]members, len(p.kinds))}
+	for k := range g.kinds {
+		g.kinds[k].order = ordered(p.nearer)
+	}
+	return g
+}
+
+// count adds a new ticket to its kinds, or takes it out of them (sign -1).
+func (g *group) count(kinds []kind, e *entry, sign int) {
+	for k := range kinds {
+		n := kinds[k].of(e)
+		switch {
+		case n == 0 || e.ticket.Backfill:
+			continue
+		case sign > 0:
+			g.kinds[k].order.Set(e)
+		default:
+			g.kinds[k].order.Delete(e)
+		}
+		g.kinds[k].players += sign * n
+	}
 }
 
 // of is where a ticket is kept.
@@ -86,12 +120,14 @@ type searching struct {
 	alike   uint64  // equal for tickets that rules cannot tell apart; 0: none is alike
 	group   *group
 	class   int     // of the hunt: equal for candidates that are alike
+	round   uint64  // of the hunt: of the gathering that saw it last
 	counts  []count // by rule
 	fresh   bool
 	whole   bool // not only a step made it fresh
 	from    int  // fresh by a step: the first level that was not tried
 	second  bool // fresh, and tried in vain in the matches that backfillPriority puts first
 	cut     bool // not everything was tried then
+	tried   bool // as a key, since it came
 	due     time.Duration
 	retry   time.Duration // how long it was left alone the last time
 	retryAt time.Duration // never: not at all
@@ -124,6 +160,20 @@ func (p *Pool) newSearch() {
 	}
 	p.trial = newTrial(p)
 	p.hunt.init(p)
+}
+
+// fills reports whether the group has the players that quotas want, with those of a key.
+func (g *group) fills(kinds []kind, quotas []quota, key *entry) bool {
+	for _, q := range quotas {
+		n := g.kinds[q.kind].players
+		if key.ticket.Backfill { // other keys are among them
+			n += kinds[q.kind].of(key)
+		}
+		if n < q.least {
+			return false
+		}
+	}
+	return true
 }
 
 // epoch is when the clocks of pools begin.
@@ -197,10 +247,11 @@ func (p *Pool) addSmall(e *entry) {
 	}
 	e.group = p.groups[key]
 	if e.group == nil {
-		e.group = &group{order: ordered(p.nearer), backfills: ordered(older)}
+		e.group = p.newGroup()
 		p.groups[key] = e.group
 	}
 	e.group.of(e).Set(e)
+	e.group.count(p.kinds, e, 1)
 	p.backfills += asInt(e.ticket.Backfill)
 	p.ages[e.level]++
 	p.credit = min(fullCredit, p.credit+perArrival)
@@ -210,6 +261,7 @@ func (p *Pool) addSmall(e *entry) {
 
 func (p *Pool) removeSmall(e *entry) {
 	e.group.of(e).Delete(e)
+	e.group.count(p.kinds, e, -1)
 	p.backfills -= asInt(e.ticket.Backfill)
 	if e.group.order.Len()+e.group.backfills.Len() == 0 {
 		var key shared
@@ -371,6 +423,10 @@ func (p *Pool) matchSmall(now time.Time) (m *Match, ok, more bool) {
 // try searches a match with a key. The matches that backfillPriority puts last are left to a second turn of the key.
 func (p *Pool) try(key *entry) (found bool) {
 	h := &p.hunt
+	if key.tried && p.credit == 0 && key.retry < lastRetry {
+		p.retry(key)
+		return false
+	}
 	h.cut, h.depth = key.cut, max(minDepth, min(maxDepth, p.credit))
 	priority := p.set.Algorithm.BackfillPriority
 	switch {
@@ -388,12 +444,23 @@ func (p *Pool) try(key *entry) (found bool) {
 	case p.backfills > 0 && priority != ruleset.NormalPriority && !key.second && !key.ticket.Backfill:
 		key.cut = h.cut
 		p.enqueue(key, true)
+		return false
 	case h.cut:
-		key.retry = min(lastRetry, max(firstRetry, 4*key.retry))
-		key.retryAt = p.now + key.retry
-		p.schedule(key)
+		p.retry(key)
 	}
+	if key.tried && !found {
+		p.credit = max(0, p.credit-h.work)
+	}
+	key.tried = true
 	return found
+}
+
+// retry leaves a key alone for a while. While there is no credit, what comes to another level or was not tried completely
+// waits for its turn, but not for ever: after lastRetry each is tried all the same.
+func (p *Pool) retry(key *entry) {
+	key.retry = min(lastRetry, max(firstRetry, 4*key.retry))
+	key.retryAt = p.now + key.retry
+	p.schedule(key)
 }
 
 // tryByAge searches a match of new tickets, and prefers one with a backfill ticket that is older than all of these.

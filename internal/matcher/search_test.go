@@ -13,7 +13,12 @@ var morning = time.Date(2031, 4, 5, 9, 0, 0, 0, time.UTC)
 
 func newPool(t *testing.T, name string) *Pool {
 	t.Helper()
-	body, err := os.ReadFile("../ruleset/testdata/sets/" + name + ".json")
+	return poolOf(t, "sets/"+name)
+}
+
+func poolOf(t *testing.T, file string) *Pool {
+	t.Helper()
+	body, err := os.ReadFile("../ruleset/testdata/" + file + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +79,60 @@ func TestHopelessTicketsCostNothing(t *testing.T) {
 	}
 	if work := tried(t, p, morning.Add(21*time.Second)); work != 0 {
 		t.Errorf("%d of work when nothing has changed", work)
+	}
+}
+
+// TestHopelessArrivals: a ticket that comes to a pool in which hardly anybody can be matched costs little, also over the steps
+// of its expansions, since the index shows that it has nobody to go with.
+func TestHopelessArrivals(t *testing.T) {
+	healer := map[string]ruleset.Value{"character": {Type: ruleset.StringList, SL: []string{"healer"}}}
+	tests := []struct {
+		set        string
+		attributes func(i int) map[string]ruleset.Value
+		most       int // work for each ticket
+	}{
+		{"three-teams", func(int) map[string]ruleset.Value { return healer }, 20}, // at most 5 of at least 9 players are healers
+		{"explicit-sorting", func(i int) map[string]ruleset.Value {
+			return map[string]ruleset.Value{"modes": {Type: ruleset.StringList, SL: []string{fmt.Sprint("mode-", i)}}}
+		}, 250},
+		{"compound", func(i int) map[string]ruleset.Value {
+			v := float64(1000 * i)
+			return map[string]ruleset.Value{
+				"league": {Type: ruleset.Number, N: v}, "skill": {Type: ruleset.Number, N: v},
+				"map": {Type: ruleset.String, S: "harbour"}, "mode": {Type: ruleset.String, S: fmt.Sprint("mode-", i)},
+			}
+		}, 350},
+	}
+	for _, tt := range tests {
+		const arrivals = 3000
+		p, now := poolOf(t, "guide/"+tt.set), morning
+		for i := range arrivals {
+			now = now.Add(10 * time.Millisecond)
+			id := fmt.Sprint("t", i)
+			p.Add(&Ticket{ID: id, Start: now, Players: []Player{{ID: id, Attributes: tt.attributes(i), Latency: map[string]int{"us-east-1": 20}}}})
+			tried(t, p, now)
+		}
+		if each := p.worked / arrivals; each > tt.most {
+			t.Errorf("%s: %d of work for each ticket that comes, want at most %d", tt.set, each, tt.most)
+		}
+	}
+}
+
+// TestNoCreditNoStarvation: a ticket that comes to another level while no credit is left is tried all the same, within two
+// times the longest wait.
+func TestNoCreditNoStarvation(t *testing.T) {
+	p := newPool(t, "A")
+	p.Add(duelist(0, 100))
+	p.Add(duelist(3, 240)) // of the same arena; 150 apart are allowed after 20 s
+	tried(t, p, morning)
+	var found bool
+	for now := morning; !found && now.Before(morning.Add(20*time.Second+2*lastRetry)); now = now.Add(time.Second) {
+		p.tick(now)
+		p.credit = 0
+		_, found, _ = p.Match(now)
+	}
+	if !found {
+		t.Error("no match")
 	}
 }
 

@@ -141,6 +141,18 @@ func matcherAlone(work, benchmark string, figure, peerFigure value, goals ...goa
 	}
 }
 
+// exampleRows are those of rule sets after the examples of the FlexMatch guide: of a pool of 20,000 tickets that can be matched,
+// and of one of which most cannot.
+func exampleRows(sets ...string) (rows []row) {
+	for _, set := range sets {
+		for _, population := range []struct{ name, words string }{{"fit", "20,000 tickets wait"}, {"misfits", "20,000 wait, 9 in 10 without a match"}} {
+			rows = append(rows, alone("tickets taken in a CPU second, example "+set+", "+population.words,
+				"Examples/"+set+"/"+population.name, "cpu-µs/op", goal{rate("tickets/s", 1), true, 5000}))
+		}
+	}
+	return rows
+}
+
 // idleSocket is a row of the memory that a socket without work takes.
 func idleSocket(work, unit, ratio string) row {
 	figure := scaled(unit, 1, kibibytes)
@@ -235,6 +247,12 @@ var runs = []run{
 			matcherAlone("a match of 200 players out of 5,000 tickets, CPU", "large", scaled("cpu-µs/match", 1e-3, milliseconds), scaled("naive-cpu-µs/match", 1e-3, milliseconds),
 				goal{scaled("cpu-µs/match", 1e-3, milliseconds), false, 100}),
 		},
+	},
+	{
+		name: "matcher, example rule sets", pattern: "^BenchmarkExamples$", operations: 12_000, rows: exampleRows(
+			"even-teams", "uneven-teams", "three-teams", "explicit-sorting", "preferred-opponents", "same-and-different",
+			"large", "large-teams", "large-alike", "compound", "block-list",
+		),
 	},
 	{
 		name: "session gateway at 200/s", pattern: "Gateway/offered", operations: 6000, rows: []row{
