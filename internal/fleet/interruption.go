@@ -79,7 +79,10 @@ func (e *Interrupted) interruptProcess(p *Process) {
 }
 
 func (r *Room) interruptSession(g *GameSession, e *Interrupted) {
-	g.ActivateBy, g.HandOverBy = e.later(g.ActivateBy), e.later(g.HandOverBy)
+	g.ActivateBy = e.later(g.ActivateBy)
+	if e.Pause != 0 { // a gateway does not outlive the process that it is in, and one elsewhere waits no longer
+		g.HandOverBy = e.later(g.HandOverBy)
+	}
 	for i, p := range g.Seated {
 		if p.Expires != 0 {
 			next := *p
