@@ -277,7 +277,7 @@ func TestGatewayRush(t *testing.T) {
 // received holds afterwards, whoever asks again gets one session, and the sessions
 // that nobody was told of go away.
 func TestGatewayKilled(t *testing.T) {
-	r := newRush(t, "--reservation-timeout", "15s", "--gateway-deadline", "4s")
+	r := newRush(t, "--reservation-timeout", "15s", "--process-grace", "30s", "--gateway-deadline", "4s") // reservations outlast an outage by the grace
 	var received atomic.Int32
 	enough := make(chan struct{})
 	killed := make(chan struct{})
