@@ -251,16 +251,18 @@ func (p *Pool) metricsLarge(e *entry) []Metric {
 
 // evaluated counts that a rule was asked about a ticket.
 func (p *Pool) evaluated(e *entry, rule int, passed bool) {
+	p.evaluations(e, rule, asInt(passed), asInt(!passed))
+}
+
+// evaluations counts how often a rule was asked about a ticket.
+func (p *Pool) evaluations(e *entry, rule, passed, failed int) {
 	if p.silent {
 		return
 	}
-	if passed {
-		p.tally[rule].Passed++
-		e.tally[rule].Passed++
-	} else {
-		p.tally[rule].Failed++
-		e.tally[rule].Failed++
-	}
+	p.tally[rule].Passed += passed
+	p.tally[rule].Failed += failed
+	e.tally[rule].Passed += passed
+	e.tally[rule].Failed += failed
 }
 
 // matchLarge looks at one cell, so each call does a bounded amount of work.

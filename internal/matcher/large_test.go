@@ -571,6 +571,80 @@ func (c *crowd) countable(set *ruleset.Set, with *Ticket, group []*Ticket, rule 
 	return false
 }
 
+// The count in parts never leaves out a window, and the evaluations of all windows are those of one after the other.
+func TestLargeWindows(t *testing.T) {
+	dense, sparse := 0, 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		most := []float64{0, 0.3, 1, 2.5, 40, math.Inf(1)}[r.IntN(6)]
+		a := &attempt{Pool: &Pool{}, scratch: make([][]valued, 1)}
+		a.bounds = []bounds{{need: 10 + r.IntN(50), bands: []limit{{most: most}}}}
+		a.bandRules, a.tally = []int{0}, make([]Metric, 1)
+		scale := min(100, max(most, 0.1))
+		var candidates []valued
+		for i := range 20 + r.IntN(30) {
+			e := &entry{seq: uint64(i), start: time.Duration(r.IntN(5)), numbers: [][]float64{{scale * float64(r.IntN(20)) / 8}}}
+			e.tally = make([]Metric, 1)
+			candidates = append(candidates, valued{member: &member{entry: e, fresh: r.IntN(3) > 0}, players: 1 + r.IntN(2)})
+		}
+		values := a.valuesOf(candidates, 0)
+		enough := a.dense(values, 0)
+		windows := a.windows(values, 0)
+		if !enough && len(windows) > 0 {
+			t.Fatalf("seed %d: %d windows have enough players, and none was expected", seed, len(windows))
+		}
+		dense, sparse = dense+asInt(enough), sparse+asInt(!enough)
+		want := make([]Metric, len(values))
+		for _, w := range windows {
+			if w.tried = r.IntN(2) == 0; !w.tried {
+				continue
+			}
+			for i := range values {
+				want[i].Passed += asInt(w.from <= i && i < w.to)
+				want[i].Failed += asInt(i < w.from || w.to <= i)
+			}
+		}
+		a.asked(0, values, windows)
+		for i, v := range values {
+			if v.tally[0] != want[i] {
+				t.Fatalf("seed %d: candidate %d of %d was counted %+v, want %+v", seed, i, len(values), v.tally[0], want[i])
+			}
+		}
+	}
+	if dense < 500 || sparse < 500 {
+		t.Errorf("%d pools with enough players and %d without: the test is too easy", dense, sparse)
+	}
+}
+
+// A cell has its tickets by value, whenever they came and it was looked at.
+func TestLargeOrdered(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	c := &cell{}
+	var want []*member
+	for i := range 3 * manyLate {
+		m := &member{entry: &entry{ticket: &Ticket{}, seq: uint64(i)}, value: float64(r.IntN(50))}
+		c.insert(m)
+		want = append(want, m)
+		if len(c.late) >= manyLate {
+			t.Fatalf("%d tickets are not in order", len(c.late))
+		}
+		if r.IntN(20) == 0 || i == 3*manyLate-1 {
+			slices.SortFunc(want, byValue)
+			if got := c.ordered(); !slices.Equal(got, want) {
+				t.Fatalf("after %d tickets they are not ordered", i+1)
+			}
+		}
+		if i == manyLate {
+			for range 10 { // some leave
+				want[0].gone = true
+				want = want[1:]
+			}
+			c.dead = 4 * len(c.members)
+			c.sweep()
+		}
+	}
+}
+
 // Balancing brings the totals nearer, and keeps sizes.
 func TestLineupEven(t *testing.T) {
 	for seed := range uint64(100) {

@@ -8,9 +8,11 @@ import (
 // An attempt is the search for a match in a cell by the rules of a level.
 type attempt struct {
 	*Pool
-	cell   *cell
-	level  int
-	groups int // that were tried
+	cell    *cell
+	level   int
+	groups  int        // that were tried
+	scratch [][]valued // of split, by rule
+	parts   []int      // scratch of dense
 }
 
 // maxGroups is how many groups of one cell and level are tried for a match. Filling
@@ -45,7 +47,7 @@ func (a *attempt) candidates() []*member {
 		}
 		return false
 	}
-	from := a.cell.members
+	from := a.cell.ordered()
 	if few {
 		from = a.around(a.cell.fresh...)
 	}
@@ -65,7 +67,7 @@ const fewFresh = 8
 // around are the new tickets that the first batchDistance rule on a number allows in
 // one match with some of these.
 func (a *attempt) around(some ...*member) []*member {
-	all := a.cell.members
+	all := a.cell.ordered()
 	if len(a.bandRules) == 0 || len(some) == 0 || a.bound().bands[0].column != a.bounds[0].bands[0].column {
 		return all
 	}
@@ -104,7 +106,11 @@ func (a *attempt) form() (found *seating) {
 	if found = a.formNear(); found != nil {
 		return found
 	}
-	a.split(a.candidates(), 0, func(group []*member) bool {
+	candidates := a.candidates()
+	if playersOf(candidates) < a.bound().need {
+		return nil
+	}
+	a.split(candidates, func(group []*member) bool {
 		a.groups++
 		found = a.assemble(nil, group)
 		return found == nil && a.groups < maxGroups
@@ -118,7 +124,8 @@ const manyMembers = 1000
 // formNear looks for a match among those around the oldest ticket alone, which are
 // asked first anyhow. It gives up where that is not so simple.
 func (a *attempt) formNear() *seating {
-	if len(a.cell.members) < manyMembers || len(a.bandRules) > 0 || a.set.Algorithm.FastestRegion {
+	members := a.cell.ordered()
+	if len(members) < manyMembers || len(a.bandRules) > 0 || a.set.Algorithm.FastestRegion {
 		return nil
 	}
 	anchor := a.oldest()
@@ -126,20 +133,20 @@ func (a *attempt) formNear() *seating {
 		return nil
 	}
 	enough := 2 * a.set.MaxPlayers()
-	up, _ := slices.BinarySearchFunc(a.cell.members, anchor, byValue)
+	up, _ := slices.BinarySearchFunc(members, anchor, byValue)
 	from, to := up, up
-	for n := 0; n < enough && (from > 0 || to < len(a.cell.members)); {
-		if to < len(a.cell.members) {
-			n += a.cell.members[to].entry.players()
+	for n := 0; n < enough && (from > 0 || to < len(members)); {
+		if to < len(members) {
+			n += members[to].entry.players()
 			to++
 		}
 		if from > 0 {
 			from--
-			n += a.cell.members[from].entry.players()
+			n += members[from].entry.players()
 		}
 	}
 	var group []*member
-	for _, m := range a.cell.members[from:to] {
+	for _, m := range members[from:to] {
 		if a.eligible(m) {
 			group = append(group, m)
 		}

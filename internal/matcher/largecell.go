@@ -15,6 +15,7 @@ type cellKey struct {
 type cell struct {
 	key       cellKey
 	members   []*member     // new tickets, by value
+	late      []*member     // new tickets that ordered will put among the members
 	backfills []*member     // oldest first
 	fresh     []*member     // those that no attempt has seen yet
 	stirred   bool          // in Pool.stirred
@@ -47,12 +48,34 @@ func byAverage(a, b *member) int { return cmp.Or(cmp.Compare(a.average, b.averag
 func byValue(a, b *member) int { return cmp.Or(cmp.Compare(a.value, b.value), byAge(a, b)) }
 
 func (c *cell) insert(m *member) {
-	list, order := &c.members, byValue
-	if m.ticket.Backfill {
-		list, order = &c.backfills, byAge
+	if !m.ticket.Backfill {
+		if c.late = append(c.late, m); len(c.late) == manyLate {
+			c.ordered()
+		}
+		return
 	}
-	at, _ := slices.BinarySearchFunc(*list, m, order)
-	*list = slices.Insert(*list, at, m)
+	at, _ := slices.BinarySearchFunc(c.backfills, m, byAge)
+	c.backfills = slices.Insert(c.backfills, at, m)
+}
+
+// manyLate are so many that to put them in order later would hold up a match.
+const manyLate = 256
+
+// ordered are the new tickets, by value. Those that came since the last look are put in order together, as each of them
+// would move half of the others.
+func (c *cell) ordered() []*member {
+	slices.SortFunc(c.late, byValue)
+	end := len(c.members)
+	c.members = append(c.members, c.late...)
+	for i, m := range slices.Backward(c.late) {
+		at, _ := slices.BinarySearchFunc(c.members[:end], m, byValue)
+		copy(c.members[at+i+1:], c.members[at:end])
+		c.members[at+i] = m
+		end = at
+	}
+	clear(c.late)
+	c.late = c.late[:0]
+	return c.members
 }
 
 // count adds the players of a member to the sums, or takes them off (sign -1).
@@ -72,11 +95,12 @@ func (c *cell) count(m *member, levels []bounds, sign int) {
 // sweep drops the members that left the pool, when they are many: so that a match of
 // 200 does not go through the lists 200 times, nor a pool of 100,000 for each match.
 func (c *cell) sweep() {
-	if c.dead == 0 || 4*c.dead < len(c.members)+len(c.backfills) {
+	if c.dead == 0 || 4*c.dead < len(c.members)+len(c.late)+len(c.backfills) {
 		return
 	}
 	gone := func(m *member) bool { return m.gone }
 	c.members = slices.DeleteFunc(c.members, gone)
+	c.late = slices.DeleteFunc(c.late, gone)
 	c.backfills = slices.DeleteFunc(c.backfills, gone)
 	c.fresh = slices.DeleteFunc(c.fresh, gone)
 	c.dead = 0
