@@ -66,17 +66,24 @@ func (p *Plane) archiveDeparted(ctx context.Context, s *regionShard) error {
 
 // awaited reports whether a driver may still have to read the player sessions that a
 // placement or a match made in a game session. After a crash it does so late.
-func (p *Plane) awaited(ctx context.Context, g *fleet.GameSession) (awaited bool, err error) {
+func (p *Plane) awaited(ctx context.Context, g *fleet.GameSession) (bool, error) {
+	awaited := false // not to be read after an error: the reading may still be running
 	if g.Placement != "" {
-		err = p.placementShard(g.Placement).Read(ctx, func(m *region.Machine) {
+		err := p.placementShard(g.Placement).Read(ctx, func(m *region.Machine) {
 			r, ok := m.Placements().Placement(g.Placement)
 			awaited = ok && !r.Over()
 		})
+		if err != nil || awaited {
+			return err == nil, err
+		}
 	}
-	if err == nil && g.Filled != "" && !awaited {
-		err = p.ticketShard().Read(ctx, func(m *region.Machine) { _, awaited = m.Matchmaking().Match(g.Filled) })
+	if g.Filled != "" {
+		err := p.ticketShard().Read(ctx, func(m *region.Machine) { _, awaited = m.Matchmaking().Match(g.Filled) })
+		if err != nil {
+			return false, err
+		}
 	}
-	return awaited, err
+	return awaited, nil
 }
 
 // drain moves what a game session has in excess into the history, and returns the game
@@ -107,8 +114,11 @@ func (p *Plane) drain(ctx context.Context, s *regionShard, b finished, g *fleet.
 				next, _ = r.GameSessionAt(g.Ordinal)
 			}
 		})
-		if err != nil || next != nil && next.Archived == g.Archived { // the owner's clock is behind: later
-			return next, err
+		if err != nil { // the reading may still be running
+			return nil, err
+		}
+		if next != nil && next.Archived == g.Archived { // the owner's clock is behind: later
+			return next, nil
 		}
 		g = next
 	}
