@@ -67,7 +67,8 @@ func TestFailedCreationIsNotHeld(t *testing.T) {
 	w.fails["CreatePlayerSessions"] = fault.Internal(errors.New("as the test wants"))
 	for range 3 {
 		d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 4)).wantCode(t, Internal)
-		if err := w.await(t.Context(), func() bool { return d.g.unused.all.Len() == 0 }); err != nil {
+		held := func() bool { return len(d.g.unused.of("nobody")) > 0 }
+		if err := w.await(t.Context(), func() bool { return !held() }); err != nil {
 			t.Fatal(err)
 		}
 	}
