@@ -19,6 +19,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/inspect"
+	"github.com/muster-gg/muster/internal/server"
 )
 
 // backup takes a backup into a file, again while shards are changing hands.
@@ -81,7 +82,7 @@ func stateAt(t testing.TB, from inspect.Source, shard int, at uint64) string {
 // openData looks at a data directory.
 func openData(t testing.TB, data string) (from inspect.Source, closeData func()) {
 	t.Helper()
-	from, closed, err := muster.OpenData(t.Context(), data, nil)
+	from, closed, err := server.OpenData(t.Context(), data, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +310,7 @@ func TestInspect(t *testing.T) {
 		call(t, s.client().CreateLocation, &gamelift.CreateLocationInput{LocationName: new(fmt.Sprint("custom-", i))})
 	}
 	file := s.backup(t)
-	if _, _, err := muster.OpenData(t.Context(), s.config.Data, nil); !errors.Is(err, muster.ErrRunning) {
+	if _, _, err := server.OpenData(t.Context(), s.config.Data, nil); !errors.Is(err, server.ErrRunning) {
 		t.Errorf("the directory of a service that runs was opened: %v", err)
 	}
 	s.stop()

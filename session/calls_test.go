@@ -56,63 +56,50 @@ func TestCreateOnQueue(t *testing.T) {
 	}
 }
 
-// Each call as a function that does not wait, with the error that it has and the
-// events that complete it.
-type asyncCall struct {
-	name  string
-	start func(context.Context, *session.Client) (id session.OpID, done <-chan struct{}, err func() error)
-	ended func(session.Event) (session.Completion, bool)
-}
-
-func async[T any, E session.Event](name string, start func(context.Context, *session.Client) *session.Op[T], completion func(E) session.Completion) asyncCall {
-	return asyncCall{
-		name,
-		func(ctx context.Context, c *session.Client) (session.OpID, <-chan struct{}, func() error) {
-			op := start(ctx, c)
-			return op.ID(), op.Done(), op.Err
-		},
-		func(e session.Event) (done session.Completion, ok bool) {
-			if e, ok := e.(E); ok {
-				return completion(e), true
-			}
-			return done, false
-		},
-	}
+// A namedCall is a call of the client, by its method.
+type namedCall struct {
+	name string
+	call func(context.Context, *session.Client) error
 }
 
 // calls are all calls of the service: valid decides about their requests.
-func calls(sessionID string, valid bool) []asyncCall {
+func calls(sessionID string, valid bool) []namedCall {
 	id := func(id string) string {
 		if valid {
 			return id
 		}
 		return ""
 	}
-	return []asyncCall{
-		async("CreateSession", func(ctx context.Context, c *session.Client) *session.Op[string] {
-			return c.CreateSessionAsync(ctx, session.CreateSessionRequest{FleetID: id("fleet-1"), MaxPlayer: 2})
-		}, func(e session.CreateSessionComplete) session.Completion { return e.Completion }),
-		async("CreateSessionOnQueue", func(ctx context.Context, c *session.Client) *session.Op[string] {
-			return c.CreateSessionOnQueueAsync(ctx, session.CreateSessionOnQueueRequest{QueueName: id("queue"), PlacementID: "p-9", MaxPlayer: 2})
-		}, func(e session.CreateSessionComplete) session.Completion { return e.Completion }),
-		async("Placement", func(ctx context.Context, c *session.Client) *session.Op[session.Placement] {
-			return c.PlacementAsync(ctx, id("p-1"))
-		}, func(e session.PlacementComplete) session.Completion { return e.Completion }),
-		async("SearchSessions", func(ctx context.Context, c *session.Client) *session.Op[session.SearchSessionsResponse] {
-			return c.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: id("fleet-1")})
-		}, func(e session.SearchSessionsComplete) session.Completion { return e.Completion }),
-		async("JoinSession", func(ctx context.Context, c *session.Client) *session.Op[struct{}] {
-			return c.JoinSessionAsync(ctx, session.JoinSessionRequest{SessionID: id(sessionID), PlayerID: "ada"})
-		}, func(e session.JoinSessionComplete) session.Completion { return e.Completion }),
-		async("StartMatchmaking", func(ctx context.Context, c *session.Client) *session.Op[string] {
-			return c.StartMatchmakingAsync(ctx, session.StartMatchmakingRequest{ConfigurationName: id("duel"), Players: []session.Player{{PlayerID: "ada"}}})
-		}, func(e session.StartMatchmakingComplete) session.Completion { return e.Completion }),
-		async("AcceptMatch", func(ctx context.Context, c *session.Client) *session.Op[struct{}] {
-			return c.AcceptMatchAsync(ctx, session.AcceptMatchRequest{TicketID: id("t-1"), PlayerIDs: []string{"ada"}, AcceptMatch: true})
-		}, func(e session.AcceptMatchComplete) session.Completion { return e.Completion }),
-		async("StopMatchmaking", func(ctx context.Context, c *session.Client) *session.Op[struct{}] {
-			return c.StopMatchmakingAsync(ctx, session.StopMatchmakingRequest{TicketID: id("t-1")})
-		}, func(e session.StopMatchmakingComplete) session.Completion { return e.Completion }),
+	return []namedCall{
+		{"CreateSession", func(ctx context.Context, c *session.Client) error {
+			_, err := c.CreateSession(ctx, session.CreateSessionRequest{FleetID: id("fleet-1"), MaxPlayer: 2})
+			return err
+		}},
+		{"CreateSessionOnQueue", func(ctx context.Context, c *session.Client) error {
+			_, err := c.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: id("queue"), PlacementID: "p-9", MaxPlayer: 2})
+			return err
+		}},
+		{"Placement", func(ctx context.Context, c *session.Client) error {
+			_, err := c.Placement(ctx, id("p-1"))
+			return err
+		}},
+		{"SearchSessions", func(ctx context.Context, c *session.Client) error {
+			_, err := c.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: id("fleet-1")})
+			return err
+		}},
+		{"JoinSession", func(ctx context.Context, c *session.Client) error {
+			return c.JoinSession(ctx, session.JoinSessionRequest{SessionID: id(sessionID), PlayerID: "ada"})
+		}},
+		{"StartMatchmaking", func(ctx context.Context, c *session.Client) error {
+			_, err := c.StartMatchmaking(ctx, session.StartMatchmakingRequest{ConfigurationName: id("duel"), Players: []session.Player{{PlayerID: "ada"}}})
+			return err
+		}},
+		{"AcceptMatch", func(ctx context.Context, c *session.Client) error {
+			return c.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: id("t-1"), PlayerIDs: []string{"ada"}, AcceptMatch: true})
+		}},
+		{"StopMatchmaking", func(ctx context.Context, c *session.Client) error {
+			return c.StopMatchmaking(ctx, session.StopMatchmakingRequest{TicketID: id("t-1")})
+		}},
 	}
 }
 
@@ -124,33 +111,23 @@ func providerOp(name string) string {
 	return name
 }
 
-// completions counts the events that complete a call.
-func completions(events []session.Event, k asyncCall, id session.OpID) (found []session.Completion) {
-	for _, e := range events {
-		if done, ok := k.ended(e); ok && done.Op == id {
-			found = append(found, done)
-		}
-	}
-	return found
-}
-
 // Every Async call completes once, with the error that its Op has.
 func TestAsyncCompletesOnce(t *testing.T) {
 	boom := session.Errorf("Test", session.ErrUnavailable, "not today")
 	for name, test := range map[string]struct {
-		prepare func(*world, asyncCall)
+		prepare func(*world, namedCall)
 		valid   bool
 		want    error
 	}{
-		"success":       {func(*world, asyncCall) {}, true, nil},
-		"refused":       {func(w *world, k asyncCall) { w.service.Fail(providerOp(k.name), boom) }, true, session.ErrUnavailable},
-		"foreign error": {func(w *world, k asyncCall) { w.service.Fail(providerOp(k.name), errors.New("boom")) }, true, session.ErrTransport},
-		"invalid":       {func(*world, asyncCall) {}, false, session.ErrInvalid},
-		"not configured": {func(w *world, _ asyncCall) {
+		"success":       {func(*world, namedCall) {}, true, nil},
+		"refused":       {func(w *world, k namedCall) { w.service.Fail(providerOp(k.name), boom) }, true, session.ErrUnavailable},
+		"foreign error": {func(w *world, k namedCall) { w.service.Fail(providerOp(k.name), errors.New("boom")) }, true, session.ErrTransport},
+		"invalid":       {func(*world, namedCall) {}, false, session.ErrInvalid},
+		"not configured": {func(w *world, _ namedCall) {
 			w.Client = session.New(session.Config{Remote: w.service})
 			w.Subscribe(w.heard.hear)
 		}, true, session.ErrNotConfigured},
-		"no service": {func(w *world, _ asyncCall) { w.Client = session.New(session.Config{}); w.Subscribe(w.heard.hear) }, true, session.ErrUnsupported},
+		"no service": {func(w *world, _ namedCall) { w.Client = session.New(session.Config{}); w.Subscribe(w.heard.hear) }, true, session.ErrUnsupported},
 	} {
 		for i := range calls("", true) {
 			t.Run(name+"/"+calls("", true)[i].name, func(t *testing.T) {
@@ -161,24 +138,23 @@ func TestAsyncCompletesOnce(t *testing.T) {
 				}
 				k := calls(sessionID, test.valid)[i]
 				test.prepare(w, k)
-				id, done, err := k.start(t.Context(), w.Client)
+				op := w.Async(t.Context(), func(ctx context.Context) error { return k.call(ctx, w.Client) })
 				if test.want == session.ErrInvalid || test.want == session.ErrNotConfigured {
 					select {
-					case <-done:
+					case <-op.Done():
 					default:
 						t.Fatal("a call that is refused is not complete at once")
 					}
 				}
-				waitFor(t, done)
-				if !errors.Is(err(), test.want) {
-					t.Fatalf("got %v, want %v", err(), test.want)
+				if err := settled(t, op); !errors.Is(err, test.want) {
+					t.Fatalf("got %v, want %v", err, test.want)
 				}
 				if err := w.Close(context.Background()); err != nil { // all events are heard
 					t.Fatal(err)
 				}
 				events, _ := w.heard.all()
-				if got := completions(events, k, id); len(got) != 1 || got[0].Err != err() {
-					t.Errorf("completions are %v, the error is %v", got, err())
+				if got := completions(events, k.name); len(got) != 1 || got[0].Op != op.ID() || got[0].Err != op.Err() {
+					t.Errorf("completions are %v, the error is %v", got, op.Err())
 				}
 			})
 		}
@@ -223,11 +199,10 @@ func TestContextsThatAreOver(t *testing.T) {
 				k := calls(w.active(t), true)[i]
 				ctx, cancel := test.over(t.Context())
 				cancel()
-				_, done, err := k.start(ctx, w.Client)
-				waitFor(t, done)
+				err := settled(t, w.Async(ctx, func(ctx context.Context) error { return k.call(ctx, w.Client) }))
 				for _, want := range test.wants {
-					if !errors.Is(err(), want) {
-						t.Errorf("the error is %v, which should be %v", err(), want)
+					if !errors.Is(err, want) {
+						t.Errorf("the error is %v, which should be %v", err, want)
 					}
 				}
 			})
@@ -240,7 +215,7 @@ func TestConfigure(t *testing.T) {
 	c := session.New(session.Config{Remote: &service, DefaultRegion: "eu-west-1"})
 	defer c.Close(t.Context())
 	for region, want := range map[string]string{"": "eu-west-1", "us-east-1": "us-east-1"} {
-		if _, err := settled(t, c.ConfigureAsync(t.Context(), region)); err != nil || service.Region() != want {
+		if err := settled(t, c.Async(t.Context(), func(ctx context.Context) error { return c.Configure(ctx, region) })); err != nil || service.Region() != want {
 			t.Errorf("Configure(%q) leads to %q, %v", region, service.Region(), err)
 		}
 	}

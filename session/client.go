@@ -12,13 +12,9 @@ import (
 // goroutine, also from subscribers; only Close must not be called from one,
 // because it waits for them.
 //
-// Each call that asks something of others comes in two forms. The plain one waits,
-// and returns when the call is complete or its context done; it publishes no
-// completion. The one whose name ends in Async returns at once, with an Op, and
-// publishes one completion event. A call that is refused, because of its request or
-// the state of things, is complete when Async returns. The context of an Async call
-// is that of the whole call: canceling it interrupts the call. Whatever has been
-// taken for a call that fails is given back.
+// Each call waits, and returns when it is complete or its context is done. Async makes
+// a call without waiting, and publishes its completion. A call that fails releases
+// everything that it has reserved.
 //
 // The errors are of the kinds that this package lists.
 type Client struct {
@@ -27,7 +23,7 @@ type Client struct {
 	events     dispatcher
 	ids        atomic.Uint64
 	configured atomic.Bool
-	seat       seat
+	game       *machine // of JoinSession and matches
 	tickets    tickets
 	named      NamedSessions
 }
@@ -38,7 +34,7 @@ func New(cfg Config) *Client {
 	c := &Client{cfg: cfg, life: newLife()}
 	c.events.log = cfg.Log
 	c.tickets.client = c
-	c.named.init(c)
+	c.game, c.named.machine = newMachine(c), newMachine(c)
 	return c
 }
 
@@ -77,17 +73,14 @@ func newPlayerID() string { return uuid.NewString() }
 // without a completion, connections are closed, or cut when ctx is done. It returns
 // when subscribers have heard all events and nothing of the client is running. If
 // ctx is done while calls or subscribers are still busy, Close returns ErrTimeout,
-// and another Close goes on from there. Calls after Close return ErrClosed; their
-// Async forms publish nothing.
+// and another Close goes on from there. Calls after Close return ErrClosed, and Async
+// publishes nothing.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.life.close(ctx); err != nil {
 		return &Error{Op: "Close", Kind: ErrTimeout, Message: "calls are still under way", Err: err}
 	}
-	c.named.closeAll(ctx)
-	now, first := c.seat.rise()
-	if err := c.seat.free(ctx, now, first); err != nil {
-		c.cfg.Log.Warn("connection closed badly", "error", err)
-	}
+	c.named.close(ctx)
+	c.game.close(ctx)
 	if err := c.events.wait(ctx); err != nil {
 		return &Error{Op: "Close", Kind: ErrTimeout, Message: "a subscriber is still busy", Err: err}
 	}

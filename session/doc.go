@@ -45,24 +45,25 @@
 // server: [Gamenet], or one for the game's own protocol. Package session/sessiontest
 // has all of them in memory, for tests.
 //
-// # Waiting, and not
+// # Without waiting
 //
-// A call waits, with a context, and has a form that does not: CreateSessionAsync
-// returns an [Op] at once, and publishes one [Event] when it is complete, successful
-// or not, also for a request that is refused. Client.Subscribe hears them:
+// A call waits, with a context. Client.Async makes it without waiting: it returns an
+// [Op] at once, and publishes one [Complete] when the call is complete, also when it is
+// rejected. Client.Subscribe receives the events:
 //
 //	client.Subscribe(func(e session.Event) {
 //		switch e := e.(type) {
-//		case session.CreateSessionComplete:
-//			log.Info("created", "session", e.ID, "error", e.Err)
+//		case session.Complete:
+//			log.Info("complete", "call", e.Call, "result", e.Result, "error", e.Err)
 //		case session.MatchAcceptance:
-//			client.AcceptMatchAsync(ctx, session.AcceptMatchRequest{…})
+//			client.Async(ctx, func(ctx context.Context) error {
+//				return client.AcceptMatch(ctx, session.AcceptMatchRequest{…})
+//			})
 //		}
 //	})
 //
-// Events come in order, in a goroutine of their own, under no lock, so that a
-// subscriber may make any call. One that waits in there holds up the other events;
-// the Async forms do not.
+// Events are in order, from one goroutine that holds no lock, so a subscriber may make
+// any call. A call that waits delays the other events; Async does not.
 //
 // # Errors
 //

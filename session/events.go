@@ -1,59 +1,22 @@
 package session
 
-// An Event is something that a Client tells its subscribers: the completion of an
-// Async call (CreateSessionComplete and so on, exactly one for each), a step on
-// the way of a call (Reserved), or what becomes of the ticket that is tracked.
-// The types of this package whose names end in Complete, and Reserved,
-// MatchAcceptance, MatchError and MatchFailure are all that there are.
+// An Event is published to the subscribers of a Client: Complete, Reserved, and
+// MatchAcceptance, MatchComplete, MatchFailure and MatchError of the tracked ticket.
 type Event interface{ event() }
 
-// A Completion says which call is complete, and how. It is part of each
-// completion event.
-type Completion struct {
-	Op  OpID
-	Err error // nil: it was successful
+// Complete reports that a call of Client.Async has completed. There is exactly one for
+// each.
+type Complete struct {
+	Op   OpID
+	Call string // the method that was called: "CreateSession", or "Create" of NamedSessions
+	Name string // of the named session; "" for other calls
+	// Result is what the method has returned besides its error: the id of
+	// CreateSession, the []SearchResult of Find; nil after a failure, or without one.
+	Result any
+	Err    error // nil after success
 }
 
-func (Completion) event() {}
-
-// Outcome is the completion itself, for a subscriber that does not mind of which
-// call: every completion event, and no other, has this method.
-func (c Completion) Outcome() Completion { return c }
-
-// The completions of calls to the service. Results are zero after a failure.
-type (
-	// ConfigureComplete completes ConfigureAsync.
-	ConfigureComplete struct{ Completion }
-	// CreateSessionComplete completes CreateSessionAsync, with the session's id, and
-	// CreateSessionOnQueueAsync, with the placement's.
-	CreateSessionComplete struct {
-		Completion
-		ID string
-	}
-	// PlacementComplete completes PlacementAsync.
-	PlacementComplete struct {
-		Completion
-		Placement Placement
-	}
-	// SearchSessionsComplete completes SearchSessionsAsync.
-	SearchSessionsComplete struct {
-		Completion
-		Response SearchSessionsResponse
-	}
-	// JoinSessionComplete completes JoinSessionAsync: the player is in the game.
-	JoinSessionComplete struct{ Completion }
-	// LeaveSessionComplete completes LeaveSessionAsync.
-	LeaveSessionComplete struct{ Completion }
-	// StartMatchmakingComplete completes StartMatchmakingAsync.
-	StartMatchmakingComplete struct {
-		Completion
-		TicketID string
-	}
-	// StopMatchmakingComplete completes StopMatchmakingAsync.
-	StopMatchmakingComplete struct{ Completion }
-	// AcceptMatchComplete completes AcceptMatchAsync.
-	AcceptMatchComplete struct{ Completion }
-)
+func (Complete) event() {}
 
 // Reserved tells that a place in a game has been reserved for the player, who now
 // connects: in JoinSession, in the Start or Join of a named session at the
@@ -94,54 +57,3 @@ func (MatchAcceptance) event() {}
 func (MatchComplete) event()   {}
 func (MatchFailure) event()    {}
 func (MatchError) event()      {}
-
-// The completions of calls for named sessions.
-type (
-	// NamedCreateComplete completes NamedSessions.CreateAsync.
-	NamedCreateComplete struct {
-		Completion
-		Name string
-	}
-	// NamedStartComplete completes NamedSessions.StartAsync.
-	NamedStartComplete struct {
-		Completion
-		Name string
-	}
-	// NamedJoinComplete completes NamedSessions.JoinAsync.
-	NamedJoinComplete struct {
-		Completion
-		Name string
-	}
-	// NamedUpdateComplete completes NamedSessions.UpdateAsync.
-	NamedUpdateComplete struct {
-		Completion
-		Name string
-	}
-	// NamedEndComplete completes NamedSessions.EndAsync.
-	NamedEndComplete struct {
-		Completion
-		Name string
-	}
-	// NamedDestroyComplete completes NamedSessions.DestroyAsync.
-	NamedDestroyComplete struct {
-		Completion
-		Name string
-	}
-	// RegisterPlayerComplete completes NamedSessions.RegisterPlayerAsync.
-	RegisterPlayerComplete struct {
-		Completion
-		Name, PlayerID string
-	}
-	// UnregisterPlayerComplete completes NamedSessions.UnregisterPlayerAsync.
-	UnregisterPlayerComplete struct {
-		Completion
-		Name, PlayerID string
-	}
-	// FindComplete completes NamedSessions.FindAsync.
-	FindComplete struct {
-		Completion
-		Results []SearchResult
-	}
-	// CancelFindComplete completes NamedSessions.CancelFindAsync.
-	CancelFindComplete struct{ Completion }
-)

@@ -23,11 +23,17 @@ func TestSubscribersHearEverythingInOrder(t *testing.T) {
 		second.hear(e)
 	})
 	const calls = 50
-	op := w.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+	op := w.Async(ctx, func(ctx context.Context) error {
+		_, err := w.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+		return err
+	})
 	waitFor(t, busy)
 	var ids []session.OpID
 	for range calls { // a subscriber that is busy does not hold up calls
-		op := w.SearchSessionsAsync(ctx, session.SearchSessionsRequest{})
+		op := w.Async(ctx, func(ctx context.Context) error {
+			_, err := w.SearchSessions(ctx, session.SearchSessionsRequest{})
+			return err
+		})
 		waitFor(t, op.Done())
 		ids = append(ids, op.ID())
 	}
@@ -37,7 +43,7 @@ func TestSubscribersHearEverythingInOrder(t *testing.T) {
 	}
 	events, _ := second.all()
 	var order []session.OpID
-	for _, e := range only[session.SearchSessionsComplete](events) {
+	for _, e := range completions(events, "SearchSessions") {
 		order = append(order, e.Op)
 	}
 	if !slices.Equal(order, append([]session.OpID{op.ID()}, ids...)) {
@@ -59,18 +65,21 @@ func TestSubscriberMayDoAnything(t *testing.T) {
 	unsubscribe = w.Subscribe(func(e session.Event) {
 		<-subscribed
 		times++
-		if e, ok := e.(session.SearchSessionsComplete); ok && e.Err == nil {
+		if e, ok := e.(session.Complete); ok && e.Call == "SearchSessions" && e.Err == nil {
 			if err := w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"}); err != nil {
 				t.Error(err)
 			}
-			w.LeaveSessionAsync(ctx)
+			w.Async(ctx, w.LeaveSession)
 		}
 		unsubscribe()
 		panic("at the end of a subscriber")
 	})
 	close(subscribed)
-	w.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
-	if e := await[session.LeaveSessionComplete](t, w.heard, 1); e.Err != nil {
+	w.Async(ctx, func(ctx context.Context) error {
+		_, err := w.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+		return err
+	})
+	if e := completed(t, w.heard, "LeaveSession", 1); e.Err != nil {
 		t.Error(e.Err)
 	}
 	if err := w.Close(context.Background()); err != nil {
@@ -92,7 +101,10 @@ func TestClose(t *testing.T) {
 	must(t, w.Named().Create(ctx, "two", small))
 	must(t, w.Named().Start(ctx, "two"))
 	held := w.service.Hold("SearchSessions")
-	search := w.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+	search := w.Async(ctx, func(ctx context.Context) error {
+		_, err := w.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
+		return err
+	})
 	waitFor(t, held.Reached())
 	waiting := make(chan error)
 	go func() {
@@ -103,18 +115,21 @@ func TestClose(t *testing.T) {
 	if err := <-waiting; !errors.Is(err, session.ErrClosed) {
 		t.Error("a call that waits gets", err)
 	}
-	if _, err := settled(t, search); !errors.Is(err, session.ErrClosed) {
+	if err := settled(t, search); !errors.Is(err, session.ErrClosed) {
 		t.Error("a call that nobody waits for gets", err)
 	}
-	late := w.CreateSessionAsync(ctx, session.CreateSessionRequest{FleetID: "fleet-1"})
-	if _, err := settled(t, late); !errors.Is(err, session.ErrClosed) {
+	late := w.Async(ctx, func(ctx context.Context) error {
+		_, err := w.CreateSession(ctx, session.CreateSessionRequest{FleetID: "fleet-1"})
+		return err
+	})
+	if err := settled(t, late); !errors.Is(err, session.ErrClosed) {
 		t.Error("a call after Close gets", err)
 	}
 	if err := w.StartTracking("t", "ada"); !errors.Is(err, session.ErrClosed) {
 		t.Error("StartTracking after Close gets", err)
 	}
 	events, _ := w.heard.all()
-	if n := len(only[session.SearchSessionsComplete](events)); n != 1 {
+	if n := len(completions(events, "SearchSessions")); n != 1 {
 		t.Errorf("the search has %d completions", n)
 	}
 	if w.Named().Count() != 0 {
@@ -127,7 +142,10 @@ func TestCloseWithoutTime(t *testing.T) {
 	w := newWorld(t)
 	busy, free := make(chan struct{}), make(chan struct{})
 	w.Subscribe(func(session.Event) { close(busy); <-free })
-	w.SearchSessionsAsync(t.Context(), session.SearchSessionsRequest{})
+	w.Async(t.Context(), func(ctx context.Context) error {
+		_, err := w.SearchSessions(ctx, session.SearchSessionsRequest{})
+		return err
+	})
 	waitFor(t, busy)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -141,15 +159,22 @@ func TestCloseWithoutTime(t *testing.T) {
 func TestOpWait(t *testing.T) {
 	w := newWorld(t)
 	held := w.service.Hold("CreateSession")
-	op := w.CreateSessionAsync(t.Context(), session.CreateSessionRequest{FleetID: "fleet-1"})
+	var id string
+	op := w.Async(t.Context(), func(ctx context.Context) (err error) {
+		id, err = w.CreateSession(ctx, session.CreateSessionRequest{FleetID: "fleet-1"})
+		return err
+	})
 	waitFor(t, held.Reached())
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := op.Wait(over); !errors.Is(err, context.Canceled) || op.Err() != nil || op.Result() != "" {
-		t.Error("an Op that goes on has a result:", err, op.Err(), op.Result())
+	if err := op.Wait(over); !errors.Is(err, context.Canceled) || op.Err() != nil {
+		t.Error("an Op in progress has a result:", err, op.Err())
 	}
 	held.Release()
-	if id, err := op.Wait(t.Context()); err != nil || id != op.Result() || id == "" {
+	if err := op.Wait(t.Context()); err != nil || id == "" {
 		t.Error(id, err)
+	}
+	if done := completed(t, w.heard, "CreateSession", 1); done.Result != id || done.Op != op.ID() {
+		t.Errorf("the completion is %+v", done)
 	}
 }

@@ -51,7 +51,9 @@ func ExampleClient_StartTracking() {
 		switch e := e.(type) {
 		case session.MatchAcceptance:
 			fmt.Println("accept?")
-			client.AcceptMatchAsync(ctx, session.AcceptMatchRequest{TicketID: e.Ticket.TicketID, PlayerIDs: []string{"ada"}, AcceptMatch: true})
+			client.Async(ctx, func(ctx context.Context) error {
+				return client.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: e.Ticket.TicketID, PlayerIDs: []string{"ada"}, AcceptMatch: true})
+			})
 		case session.MatchComplete:
 			fmt.Println("playing in", e.Reservation.SessionID)
 			close(over)

@@ -2,8 +2,8 @@ package session
 
 import "time"
 
-// OnMove lets a test see every move of a named session. It is called under a lock.
-func (c *Client) OnMove(moved func(name string, from, to State)) { c.named.moved = moved }
+// StateChanged is the log message of a state change, with the attributes session, from and to.
+const StateChanged = stateChanged
 
 // Graph is where a named session may go from each state.
 var Graph = graph

@@ -26,15 +26,6 @@ type search struct {
 // and on the local network until its own timeout. One search runs at a time; a
 // second one is ErrSearchBusy.
 func (n *NamedSessions) Find(ctx context.Context, q FindQuery) ([]SearchResult, error) {
-	return n.find(q).run(ctx, n.client)
-}
-
-// FindAsync is Find without waiting.
-func (n *NamedSessions) FindAsync(ctx context.Context, q FindQuery) *Op[[]SearchResult] {
-	return n.find(q).start(ctx, n.client)
-}
-
-func (n *NamedSessions) find(q FindQuery) call[[]SearchResult] {
 	const op = "Find"
 	var s *search
 	return call[[]SearchResult]{
@@ -58,8 +49,7 @@ func (n *NamedSessions) find(q FindQuery) call[[]SearchResult] {
 			found, err := n.look(ctx, q)
 			return found, failure(ctx, op, err)
 		},
-		event: func(done Completion, found []SearchResult) Event { return FindComplete{done, found} },
-	}
+	}.run(ctx, n.client)
 }
 
 func (q FindQuery) check(op string) error {
@@ -145,16 +135,6 @@ func cut(found []SearchResult, limit int) []SearchResult {
 // CancelFind ends the search that is running, whose Find then returns ErrCanceled,
 // and returns when it has ended. Without one it is a *StateError.
 func (n *NamedSessions) CancelFind(ctx context.Context) error {
-	_, err := n.cancelFind().run(ctx, n.client)
-	return err
-}
-
-// CancelFindAsync is CancelFind without waiting.
-func (n *NamedSessions) CancelFindAsync(ctx context.Context) *Op[struct{}] {
-	return n.cancelFind().start(ctx, n.client)
-}
-
-func (n *NamedSessions) cancelFind() call[none] {
 	const op = "CancelFind"
 	var s *search
 	return call[none]{
@@ -176,6 +156,5 @@ func (n *NamedSessions) cancelFind() call[none] {
 				return none{}, ctx.Err()
 			}
 		},
-		event: func(done Completion, _ none) Event { return CancelFindComplete{done} },
-	}
+	}.runErr(ctx, n.client)
 }

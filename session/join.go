@@ -2,24 +2,14 @@ package session
 
 import "context"
 
-// JoinSession takes a place in a session and the player into its game: it returns
-// when the game server has let the player in. The event Reserved comes before.
-// Afterwards Connection is the player's line to the game. A client is in one game
-// at a time: with another one, JoinSession is a *StateError, unless the connection
-// to that has ended.
+// JoinSession creates a player session and connects the player to the game: it returns
+// when the game server has accepted the player. The event Reserved comes before.
+// Afterwards Connection returns the player's connection. A client is in one game at a
+// time: in another one, JoinSession returns a *StateError, unless its connection has
+// ended.
 func (c *Client) JoinSession(ctx context.Context, r JoinSessionRequest) error {
-	_, err := c.joinSession(r).run(ctx, c)
-	return err
-}
-
-// JoinSessionAsync is JoinSession without waiting.
-func (c *Client) JoinSessionAsync(ctx context.Context, r JoinSessionRequest) *Op[struct{}] {
-	return c.joinSession(r).start(ctx, c)
-}
-
-func (c *Client) joinSession(r JoinSessionRequest) call[none] {
 	const op = "JoinSession"
-	var now *sitting
+	var w *work
 	return call[none]{
 		op: op,
 		check: func() (err error) {
@@ -27,60 +17,109 @@ func (c *Client) joinSession(r JoinSessionRequest) call[none] {
 			if err != nil {
 				return err
 			}
-			now, err = c.seat.take(op, r.SessionID)
+			w, err = c.beginGame(op, r.SessionID)
 			return err
 		},
 		do: func(ctx context.Context, id OpID) (none, error) {
-			return none{}, c.sit(ctx, now, id, op, func(ctx context.Context) (Reservation, error) { return c.cfg.Remote.Reserve(ctx, r) })
+			return none{}, c.enterGame(ctx, w, id, op, func(ctx context.Context) (Reservation, error) { return c.cfg.Remote.Reserve(ctx, r) })
 		},
-		event: func(done Completion, _ none) Event { return JoinSessionComplete{done} },
+	}.runErr(ctx, c)
+}
+
+// beginGame begins to connect the player to a game, unless it is in one already.
+// enterGame must follow.
+func (c *Client) beginGame(op, name string) (*work, error) {
+	c.game.mu.Lock()
+	defer c.game.mu.Unlock()
+	r := &record{name: name}
+	if last, ok := c.game.records[""]; ok && last.lost() {
+		last.move(Destroying)
+		last.move(NoSession)
+		delete(c.game.records, "")
+		close(last.gone)
+		r.line = last.line
+	}
+	return c.game.add(op, "", r, Starting)
+}
+
+// lost reports whether the connection to the game has ended by itself.
+func (r *record) lost() bool {
+	if r.state != InProgress {
+		return false
+	}
+	select {
+	case <-r.line.conn.Done():
+		return true
+	default:
+		return false
 	}
 }
 
-// sit takes the player to a game, for the seat that was taken.
-func (c *Client) sit(ctx context.Context, now *sitting, id OpID, op string, reserve func(context.Context) (Reservation, error)) error {
-	ctx, release := until(ctx, now.left)
+// enterGame connects the player to a game and settles w.
+func (c *Client) enterGame(ctx context.Context, w *work, id OpID, op string, reserve func(context.Context) (Reservation, error)) error {
+	defer close(w.done)
+	ctx, release := until(ctx, w.over)
 	defer release()
-	c.hangUp(ctx, now.before)
+	c.game.mu.Lock()
+	lost := w.record.line
+	w.record.line = line{}
+	c.game.mu.Unlock()
+	c.hangUp(ctx, lost)
 	l, err := c.connect(ctx, id, op, reserve)
-	return failure(ctx, op, c.seat.settle(now, l, err))
+	return failure(ctx, op, c.game.settleLine(ctx, w, l, err))
 }
 
 // LeaveSession closes the connection that JoinSession or a match has made, or
-// interrupts JoinSession, and returns when nothing of it is left. Without one it
-// does nothing. When ctx is done before, the connection is cut.
+// interrupts JoinSession, and returns when everything is released. Without one it does
+// nothing. If ctx is done before, the connection is cut.
 func (c *Client) LeaveSession(ctx context.Context) error {
-	_, err := c.leaveSession().run(ctx, c)
-	return err
-}
-
-// LeaveSessionAsync is LeaveSession without waiting.
-func (c *Client) LeaveSessionAsync(ctx context.Context) *Op[struct{}] {
-	return c.leaveSession().start(ctx, c)
-}
-
-func (c *Client) leaveSession() call[none] {
-	var now *sitting
-	var first bool
+	var r *record // nil: the player is in no game
+	var w *work
+	first := false
 	return call[none]{
 		op: "LeaveSession",
 		check: func() error {
-			now, first = c.seat.rise()
+			c.game.mu.Lock()
+			defer c.game.mu.Unlock()
+			if r = c.game.records[""]; r != nil && r.state != Destroying {
+				first, w = true, c.game.doom(r, errLeft)
+			}
 			return nil
 		},
-		do:    func(ctx context.Context, _ OpID) (none, error) { return none{}, c.seat.free(ctx, now, first) },
-		event: func(done Completion, _ none) Event { return LeaveSessionComplete{done} },
-	}
+		do: func(ctx context.Context, _ OpID) (none, error) {
+			switch {
+			case r == nil:
+				return none{}, nil
+			case first:
+				return none{}, c.game.demolish(ctx, r, w)
+			}
+			select { // another LeaveSession is in progress
+			case <-r.gone:
+				return none{}, nil
+			case <-ctx.Done():
+				return none{}, ctx.Err()
+			}
+		},
+	}.runErr(ctx, c)
 }
 
-// Connection is the player's line to the game that JoinSession or a match has led
-// to; nil without one. The connector has made it: a type assertion gives its type
-// back.
-func (c *Client) Connection() Connection { return c.seat.line().conn }
+// Connection returns the player's connection to the game of JoinSession or a match; nil
+// without one. The Connector has made it: a type assertion returns its own type.
+func (c *Client) Connection() Connection { return c.line().conn }
 
-// Current is the place in the game that the player is in; false while there is
-// none.
+// Current returns the player session of the game that the player is in; false without
+// one.
 func (c *Client) Current() (Reservation, bool) {
-	l := c.seat.line()
+	l := c.line()
 	return l.place, l.conn != nil
+}
+
+// line returns the player's connection to its game; the zero line without one.
+func (c *Client) line() line {
+	c.game.mu.Lock()
+	defer c.game.mu.Unlock()
+	if r, ok := c.game.records[""]; ok && r.state == InProgress {
+		return r.line
+	}
+	return line{}
 }

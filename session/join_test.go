@@ -16,23 +16,23 @@ func TestOneGameAtATime(t *testing.T) {
 	ctx := t.Context()
 	join := session.JoinSessionRequest{SessionID: w.active(t), PlayerID: "ada"}
 	held := w.connector.Hold("Connect")
-	op := w.JoinSessionAsync(ctx, join)
+	op := w.Async(ctx, func(ctx context.Context) error { return w.JoinSession(ctx, join) })
 	waitFor(t, held.Reached())
-	inState(t, w.JoinSession(ctx, join), session.Joining)
+	inState(t, w.JoinSession(ctx, join), session.Starting)
 	held.Release()
-	if _, err := settled(t, op); err != nil {
+	if err := settled(t, op); err != nil {
 		t.Fatal(err)
 	}
-	inState(t, w.JoinSession(ctx, join), session.Joined)
+	inState(t, w.JoinSession(ctx, join), session.InProgress)
 
 	held = w.connector.Hold("Close")
-	leave := w.LeaveSessionAsync(ctx)
+	leave := w.Async(ctx, w.LeaveSession)
 	waitFor(t, held.Reached())
-	inState(t, w.JoinSession(ctx, join), session.Leaving)
-	also := w.LeaveSessionAsync(ctx)
+	inState(t, w.JoinSession(ctx, join), session.Destroying)
+	also := w.Async(ctx, w.LeaveSession)
 	held.Release()
-	for _, op := range []*session.Op[struct{}]{leave, also} {
-		if _, err := settled(t, op); err != nil {
+	for _, op := range []*session.Op{leave, also} {
+		if err := settled(t, op); err != nil {
 			t.Error(err)
 		}
 	}
@@ -78,10 +78,10 @@ func TestLeaveWhileJoining(t *testing.T) {
 				held := hold(w)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				op := w.JoinSessionAsync(ctx, join)
+				op := w.Async(ctx, func(ctx context.Context) error { return w.JoinSession(ctx, join) })
 				waitFor(t, held.Reached())
 				must(t, end(w, cancel))
-				if _, err := settled(t, op); !errors.Is(err, session.ErrCanceled) {
+				if err := settled(t, op); !errors.Is(err, session.ErrCanceled) {
 					t.Error(err)
 				}
 				if len(w.service.Places()) != 0 || w.connector.Open() != 0 {
@@ -102,11 +102,13 @@ func TestPlaceIsGivenBackAfterALateReserve(t *testing.T) {
 	id, err := w.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: "fleet-1", MaxPlayer: 2})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	op := w.JoinSessionAsync(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
+	op := w.Async(ctx, func(ctx context.Context) error {
+		return w.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
+	})
 	waitFor(t, late.reserved)
 	cancel()
 	close(late.answer)
-	if _, err := settled(t, op); !errors.Is(err, session.ErrCanceled) {
+	if err := settled(t, op); !errors.Is(err, session.ErrCanceled) {
 		t.Error(err)
 	}
 	if places := late.Places(); len(places) != 0 {
@@ -142,21 +144,27 @@ func (c *lateConnector) Connect(ctx context.Context, r session.Reservation) (ses
 // A connection that comes too late is closed, and brings nothing back.
 func TestLateConnectionIsClosed(t *testing.T) {
 	for name, test := range map[string]struct {
-		call func(context.Context, *world) *session.Op[struct{}]
-		end  func(context.Context, *world) *session.Op[struct{}]
+		call func(context.Context, *world) *session.Op
+		end  func(context.Context, *world) *session.Op
 	}{
 		"destroyed": {
-			func(ctx context.Context, w *world) *session.Op[struct{}] {
-				w.Named().CreateAsync(ctx, "game", small)
-				return w.Named().StartAsync(ctx, "game")
+			func(ctx context.Context, w *world) *session.Op {
+				w.Async(ctx, func(ctx context.Context) error { return w.Named().Create(ctx, "game", small) })
+				return w.Async(ctx, func(ctx context.Context) error { return w.Named().Start(ctx, "game") })
 			},
-			func(ctx context.Context, w *world) *session.Op[struct{}] { return w.Named().DestroyAsync(ctx, "game") },
+			func(ctx context.Context, w *world) *session.Op {
+				return w.Async(ctx, func(ctx context.Context) error { return w.Named().Destroy(ctx, "game") })
+			},
 		},
 		"left": {
-			func(ctx context.Context, w *world) *session.Op[struct{}] {
-				return w.JoinSessionAsync(ctx, session.JoinSessionRequest{SessionID: "session-1", PlayerID: "ada"})
+			func(ctx context.Context, w *world) *session.Op {
+				return w.Async(ctx, func(ctx context.Context) error {
+					return w.JoinSession(ctx, session.JoinSessionRequest{SessionID: "session-1", PlayerID: "ada"})
+				})
 			},
-			func(ctx context.Context, w *world) *session.Op[struct{}] { return w.LeaveSessionAsync(ctx) },
+			func(ctx context.Context, w *world) *session.Op {
+				return w.Async(ctx, w.LeaveSession)
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,10 +178,10 @@ func TestLateConnectionIsClosed(t *testing.T) {
 			waitFor(t, late.reached)
 			end := test.end(t.Context(), w)
 			close(late.answer)
-			if _, err := settled(t, op); !errors.Is(err, session.ErrCanceled) {
+			if err := settled(t, op); !errors.Is(err, session.ErrCanceled) {
 				t.Error("the call that was interrupted:", err)
 			}
-			if _, err := settled(t, end); err != nil {
+			if err := settled(t, end); err != nil {
 				t.Error("the call that interrupts:", err)
 			}
 			if w.connector.Open() != 0 || w.Connection() != nil || w.Named().Count() != 0 || len(w.service.Places()) != 0 {
@@ -212,10 +220,10 @@ func TestFindTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	w := newWorld(t, func(c *session.Config) { c.Clock = clock })
 	held := w.service.Hold("Find")
-	op := w.Named().FindAsync(t.Context(), session.FindQuery{})
+	op := w.Async(t.Context(), func(ctx context.Context) error { _, err := w.Named().Find(ctx, session.FindQuery{}); return err })
 	waitFor(t, held.Reached())
 	clock.Advance(w.FindTimeout())
-	if _, err := settled(t, op); !errors.Is(err, session.ErrTimeout) {
+	if err := settled(t, op); !errors.Is(err, session.ErrTimeout) {
 		t.Error(err)
 	}
 }

@@ -115,10 +115,32 @@ func waitFor(t *testing.T, c <-chan struct{}) {
 }
 
 // settled waits for an Op.
-func settled[T any](t *testing.T, op *session.Op[T]) (T, error) {
+func settled(t *testing.T, op *session.Op) error {
 	t.Helper()
 	waitFor(t, op.Done())
-	return op.Result(), op.Err()
+	return op.Err()
+}
+
+// completed waits for the n-th event of calls of a method, from 1.
+func completed(t *testing.T, h *heard, method string, n int) session.Complete {
+	t.Helper()
+	for {
+		events, changed := h.all()
+		if found := completions(events, method); len(found) >= n {
+			return found[n-1]
+		}
+		waitFor(t, changed)
+	}
+}
+
+// completions picks the completions of calls of a method.
+func completions(events []session.Event, method string) (found []session.Complete) {
+	for _, e := range only[session.Complete](events) {
+		if e.Call == method {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // active makes a session that can be joined.

@@ -5,56 +5,24 @@ import "context"
 // StartMatchmaking asks for a match and returns the id of the ticket, which
 // StartTracking follows.
 func (c *Client) StartMatchmaking(ctx context.Context, r StartMatchmakingRequest) (ticketID string, err error) {
-	return c.startMatchmaking(r).run(ctx, c)
-}
-
-// StartMatchmakingAsync is StartMatchmaking without waiting.
-func (c *Client) StartMatchmakingAsync(ctx context.Context, r StartMatchmakingRequest) *Op[string] {
-	return c.startMatchmaking(r).start(ctx, c)
-}
-
-func (c *Client) startMatchmaking(r StartMatchmakingRequest) call[string] {
 	return matchmaking(c, "StartMatchmaking", r.check,
-		func(ctx context.Context, m Matchmaker) (string, error) { return m.StartMatchmaking(ctx, r) },
-		func(done Completion, id string) Event { return StartMatchmakingComplete{done, id} })
+		func(ctx context.Context, m Matchmaker) (string, error) { return m.StartMatchmaking(ctx, r) }).run(ctx, c)
 }
 
 // StopMatchmaking takes a ticket back. Whoever tracks it hears MatchFailure.
 func (c *Client) StopMatchmaking(ctx context.Context, r StopMatchmakingRequest) error {
-	_, err := c.stopMatchmaking(r).run(ctx, c)
-	return err
-}
-
-// StopMatchmakingAsync is StopMatchmaking without waiting.
-func (c *Client) StopMatchmakingAsync(ctx context.Context, r StopMatchmakingRequest) *Op[struct{}] {
-	return c.stopMatchmaking(r).start(ctx, c)
-}
-
-func (c *Client) stopMatchmaking(r StopMatchmakingRequest) call[none] {
 	return matchmaking(c, "StopMatchmaking", r.check,
-		func(ctx context.Context, m Matchmaker) (none, error) { return none{}, m.StopMatchmaking(ctx, r) },
-		func(done Completion, _ none) Event { return StopMatchmakingComplete{done} })
+		func(ctx context.Context, m Matchmaker) (none, error) { return none{}, m.StopMatchmaking(ctx, r) }).runErr(ctx, c)
 }
 
 // AcceptMatch accepts or rejects a match that was proposed: see MatchAcceptance.
 func (c *Client) AcceptMatch(ctx context.Context, r AcceptMatchRequest) error {
-	_, err := c.acceptMatch(r).run(ctx, c)
-	return err
-}
-
-// AcceptMatchAsync is AcceptMatch without waiting.
-func (c *Client) AcceptMatchAsync(ctx context.Context, r AcceptMatchRequest) *Op[struct{}] {
-	return c.acceptMatch(r).start(ctx, c)
-}
-
-func (c *Client) acceptMatch(r AcceptMatchRequest) call[none] {
 	return matchmaking(c, "AcceptMatch", r.check,
-		func(ctx context.Context, m Matchmaker) (none, error) { return none{}, m.AcceptMatch(ctx, r) },
-		func(done Completion, _ none) Event { return AcceptMatchComplete{done} })
+		func(ctx context.Context, m Matchmaker) (none, error) { return none{}, m.AcceptMatch(ctx, r) }).runErr(ctx, c)
 }
 
 // matchmaking is a call of the service's matchmaker.
-func matchmaking[T any](c *Client, op string, check func() error, do func(context.Context, Matchmaker) (T, error), event func(Completion, T) Event) call[T] {
+func matchmaking[T any](c *Client, op string, check func() error, do func(context.Context, Matchmaker) (T, error)) call[T] {
 	return call[T]{
 		op: op,
 		check: func() error {
@@ -70,7 +38,6 @@ func matchmaking[T any](c *Client, op string, check func() error, do func(contex
 			}
 			return do(ctx, m)
 		},
-		event: event,
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"sync"
 )
 
 // NamedSessions are the sessions of a game by the names that the game gives them,
@@ -25,18 +24,10 @@ import (
 // *StateError and changes nothing. Destroy interrupts what is under way; whatever
 // comes of that later is given back.
 //
-// As with Client, every call has an Async form with one completion event.
+// Client.Async makes the calls without waiting.
 type NamedSessions struct {
-	client *Client
-
-	mu      sync.Mutex
-	records map[string]*record
-	search  *search                           // nil while none is running
-	moved   func(name string, from, to State) // for tests; nil
-}
-
-func (n *NamedSessions) init(c *Client) {
-	n.client, n.records = c, make(map[string]*record)
+	*machine
+	search *search // nil while none is running; guarded by mu
 }
 
 // Get returns the session of that name; false if there is none.
@@ -109,54 +100,6 @@ func (n *NamedSessions) ConnectString(name string, port PortType) (string, error
 		return "", &Error{Op: "ConnectString", Kind: ErrInvalid, Message: "the address " + address + " is none", Err: err}
 	}
 	return net.JoinHostPort(host, strconv.Itoa(r.settings.beacon())), nil
-}
-
-// enter begins a call for the session of that name. n.mu is held.
-func (n *NamedSessions) enter(op, name string) (*record, error) {
-	r, ok := n.records[name]
-	if !ok {
-		return nil, permit(op, name, NoSession)
-	}
-	return r, permit(op, name, r.state)
-}
-
-// add makes a session in a state of passage.
-func (n *NamedSessions) add(op string, r *record, through State) (*work, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if there, ok := n.records[r.name]; ok {
-		return nil, permit(op, r.name, there.state)
-	}
-	r.state, r.moved, r.players, r.beacon = NoSession, n.moved, make(map[string]bool), new(announcement)
-	n.records[r.name] = r
-	return r.begin(through), nil
-}
-
-// settle ends a work, with success or not, and returns the error of its call. A
-// work that Destroy has interrupted does not touch anything: what it has taken is
-// still its own.
-func (n *NamedSessions) settle(w *work, to State, err error, apply func(*record)) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	r := w.record
-	switch {
-	case r.work != w && err == nil:
-		return errDestroyed
-	case r.work != w:
-		return err
-	}
-	r.work = nil
-	w.end(nil)
-	if err == nil {
-		apply(r)
-		r.move(to)
-		return nil
-	}
-	r.move(w.back)
-	if w.back == NoSession {
-		delete(n.records, r.name)
-	}
-	return err
 }
 
 // advertise announces a session as it is, if it is announced.

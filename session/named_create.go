@@ -10,22 +10,12 @@ import (
 // nothing happens before Start. On the local network it is announced until it is
 // destroyed.
 func (n *NamedSessions) Create(ctx context.Context, name string, settings Settings) error {
-	_, err := n.create(name, settings).run(ctx, n.client)
-	return err
-}
-
-// CreateAsync is Create without waiting.
-func (n *NamedSessions) CreateAsync(ctx context.Context, name string, settings Settings) *Op[struct{}] {
-	return n.create(name, settings).start(ctx, n.client)
-}
-
-func (n *NamedSessions) create(name string, settings Settings) call[none] {
 	const op = "Create"
 	cfg := &n.client.cfg
 	r := &record{name: name, ownerID: cfg.PlayerID, ownerName: cfg.PlayerName, hosting: true, settings: settings.clone()}
 	var w *work
 	return call[none]{
-		op: op,
+		op: op, name: name,
 		check: func() (err error) {
 			err = firstError(func() error { return checkName(op, name) }, func() error { return settings.check(op) })
 			if err == nil && settings.IsLANMatch {
@@ -35,7 +25,10 @@ func (n *NamedSessions) create(name string, settings Settings) call[none] {
 				return err
 			}
 			r.open()
-			if w, err = n.add(op, r, Creating); err != nil || settings.IsLANMatch {
+			n.mu.Lock()
+			w, err = n.add(op, name, r, Creating)
+			n.mu.Unlock()
+			if err != nil || settings.IsLANMatch {
 				return err
 			}
 			defer close(w.done)
@@ -48,8 +41,7 @@ func (n *NamedSessions) create(name string, settings Settings) call[none] {
 			defer close(w.done)
 			return none{}, n.announce(ctx, op, w, Pending)
 		},
-		event: func(done Completion, _ none) Event { return NamedCreateComplete{done, name} },
-	}
+	}.runErr(ctx, n.client)
 }
 
 // lan refuses calls that need the local network while there is none.
@@ -92,11 +84,4 @@ func (n *NamedSessions) announce(ctx context.Context, op string, w *work, to Sta
 	n.advertise(r) // what has changed meanwhile
 	n.client.hangUp(ctx, before)
 	return nil
-}
-
-// silence ends the announcement of a session, if there is one.
-func (n *NamedSessions) silence(r *record) {
-	if err := r.beacon.close(); err != nil {
-		n.client.cfg.Log.Warn("announcement closed badly", "session", r.name, "error", err)
-	}
 }

@@ -15,21 +15,11 @@ import (
 //
 // The event Reserved comes before the player connects.
 func (n *NamedSessions) Start(ctx context.Context, name string) error {
-	_, err := n.startGame(name).run(ctx, n.client)
-	return err
-}
-
-// StartAsync is Start without waiting.
-func (n *NamedSessions) StartAsync(ctx context.Context, name string) *Op[struct{}] {
-	return n.startGame(name).start(ctx, n.client)
-}
-
-func (n *NamedSessions) startGame(name string) call[none] {
 	const op = "Start"
 	var r *record
 	var w *work // nil for a session that starts at once
 	return call[none]{
-		op: op,
+		op: op, name: name,
 		check: func() (err error) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
@@ -55,8 +45,7 @@ func (n *NamedSessions) startGame(name string) call[none] {
 			defer close(w.done)
 			return none{}, n.host(ctx, id, op, w)
 		},
-		event: func(done Completion, _ none) Event { return NamedStartComplete{done, name} },
-	}
+	}.runErr(ctx, n.client)
 }
 
 // host has the service make a game session, connects the player and settles the
@@ -75,18 +64,6 @@ func (n *NamedSessions) host(ctx context.Context, id OpID, op string, w *work) e
 		return n.announce(ctx, op, w, InProgress)
 	}
 	return n.settleLine(ctx, w, l, err)
-}
-
-// settleLine settles a work that has taken the player to a game.
-func (n *NamedSessions) settleLine(ctx context.Context, w *work, l line, err error) error {
-	var before line
-	err = n.settle(w, InProgress, err, func(r *record) { before, r.line = r.line, l })
-	if err != nil {
-		n.client.hangUp(ctx, l)
-		return err
-	}
-	n.client.hangUp(ctx, before)
-	return nil
 }
 
 // hostRequest is what the service is asked for.
@@ -112,29 +89,22 @@ func (n *NamedSessions) fallback(ctx context.Context, err error) bool {
 // a failure leaves nothing behind. The event Reserved comes before the player
 // connects.
 func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResult) error {
-	_, err := n.join(name, found).run(ctx, n.client)
-	return err
-}
-
-// JoinAsync is Join without waiting.
-func (n *NamedSessions) JoinAsync(ctx context.Context, name string, found SearchResult) *Op[struct{}] {
-	return n.join(name, found).start(ctx, n.client)
-}
-
-func (n *NamedSessions) join(name string, found SearchResult) call[none] {
 	const op = "Join"
 	var w *work
 	return call[none]{
-		op: op,
+		op: op, name: name,
 		check: func() (err error) {
 			err = firstError(func() error { return checkName(op, name) }, func() error { return found.check(op) },
 				func() error { return n.client.connector(op) })
 			if err == nil && !found.LAN {
 				err = n.client.ready(op)
 			}
-			if err == nil {
-				w, err = n.add(op, found.record(name), Starting)
+			if err != nil {
+				return err
 			}
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			w, err = n.add(op, name, found.record(name), Starting)
 			return err
 		},
 		do: func(ctx context.Context, id OpID) (none, error) {
@@ -144,8 +114,7 @@ func (n *NamedSessions) join(name string, found SearchResult) call[none] {
 			l, err := n.client.connect(ctx, id, op, func(ctx context.Context) (Reservation, error) { return n.reserve(ctx, found) })
 			return none{}, n.settleLine(ctx, w, l, err)
 		},
-		event: func(done Completion, _ none) Event { return NamedJoinComplete{done, name} },
-	}
+	}.runErr(ctx, n.client)
 }
 
 // reserve takes a place in a session that was found. Hosts on the local network

@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -39,7 +40,7 @@ var ways = map[session.State]func(t *testing.T, w *world) (release func()){
 	session.NoSession: func(*testing.T, *world) func() { return func() {} },
 	session.Creating: func(t *testing.T, w *world) func() {
 		held := w.lan.Hold("Announce")
-		op := w.Named().CreateAsync(t.Context(), "game", onLAN())
+		op := w.Async(t.Context(), func(ctx context.Context) error { return w.Named().Create(ctx, "game", onLAN()) })
 		waitFor(t, held.Reached())
 		return func() { held.Release(); waitFor(t, op.Done()) }
 	},
@@ -50,7 +51,7 @@ var ways = map[session.State]func(t *testing.T, w *world) (release func()){
 	session.Starting: func(t *testing.T, w *world) func() {
 		must(t, w.Named().Create(t.Context(), "game", small))
 		held := w.service.Hold("Host")
-		op := w.Named().StartAsync(t.Context(), "game")
+		op := w.Async(t.Context(), func(ctx context.Context) error { return w.Named().Start(ctx, "game") })
 		waitFor(t, held.Reached())
 		return func() { held.Release(); waitFor(t, op.Done()) }
 	},
@@ -63,7 +64,7 @@ var ways = map[session.State]func(t *testing.T, w *world) (release func()){
 		must(t, w.Named().Create(t.Context(), "game", onLAN()))
 		must(t, w.Named().Start(t.Context(), "game"))
 		held := w.lan.Hold("Update")
-		op := w.Named().EndAsync(t.Context(), "game")
+		op := w.Async(t.Context(), func(ctx context.Context) error { return w.Named().End(ctx, "game") })
 		waitFor(t, held.Reached())
 		return func() { held.Release(); waitFor(t, op.Done()) }
 	},
@@ -77,7 +78,7 @@ var ways = map[session.State]func(t *testing.T, w *world) (release func()){
 		must(t, w.Named().Create(t.Context(), "game", small))
 		must(t, w.Named().Start(t.Context(), "game"))
 		held := w.connector.Hold("Close")
-		op := w.Named().DestroyAsync(t.Context(), "game")
+		op := w.Async(t.Context(), func(ctx context.Context) error { return w.Named().Destroy(ctx, "game") })
 		waitFor(t, held.Reached())
 		return func() { held.Release(); waitFor(t, op.Done()) }
 	},
@@ -91,33 +92,33 @@ func must(t *testing.T, err error) {
 }
 
 // namedCalls are all calls for a session called "game".
-func namedCalls(found session.SearchResult, lan bool) map[string]func(context.Context, *session.NamedSessions) *session.Op[struct{}] {
+func namedCalls(found session.SearchResult, lan bool) map[string]func(context.Context, *session.NamedSessions) error {
 	settings := small
 	settings.IsLANMatch = lan
-	return map[string]func(context.Context, *session.NamedSessions) *session.Op[struct{}]{
-		"Create": func(ctx context.Context, n *session.NamedSessions) *session.Op[struct{}] {
-			return n.CreateAsync(ctx, "game", settings)
+	return map[string]func(context.Context, *session.NamedSessions) error{
+		"Create": func(ctx context.Context, n *session.NamedSessions) error {
+			return n.Create(ctx, "game", settings)
 		},
-		"Start": func(ctx context.Context, n *session.NamedSessions) *session.Op[struct{}] {
-			return n.StartAsync(ctx, "game")
+		"Start": func(ctx context.Context, n *session.NamedSessions) error {
+			return n.Start(ctx, "game")
 		},
-		"Join": func(ctx context.Context, n *session.NamedSessions) *session.Op[struct{}] {
-			return n.JoinAsync(ctx, "game", found)
+		"Join": func(ctx context.Context, n *session.NamedSessions) error {
+			return n.Join(ctx, "game", found)
 		},
-		"Update": func(ctx context.Context, n *session.NamedSessions) *session.Op[struct{}] {
-			return n.UpdateAsync(ctx, "game", settings)
+		"Update": func(ctx context.Context, n *session.NamedSessions) error {
+			return n.Update(ctx, "game", settings)
 		},
-		"End": func(ctx context.Context, n *session.NamedSessions) *session.Op[struct{}] {
-			return n.EndAsync(ctx, "game")
+		"End": func(ctx context.Context, n *session.NamedSessions) error {
+			return n.End(ctx, "game")
 		},
-		"Destroy": func(ctx context.Context, n *session.NamedSessions) *session.Op[struct{}] {
-			return n.DestroyAsync(ctx, "game")
+		"Destroy": func(ctx context.Context, n *session.NamedSessions) error {
+			return n.Destroy(ctx, "game")
 		},
-		"RegisterPlayer": func(ctx context.Context, n *session.NamedSessions) *session.Op[struct{}] {
-			return n.RegisterPlayerAsync(ctx, "game", "bob")
+		"RegisterPlayer": func(ctx context.Context, n *session.NamedSessions) error {
+			return n.RegisterPlayer(ctx, "game", "bob")
 		},
-		"UnregisterPlayer": func(ctx context.Context, n *session.NamedSessions) *session.Op[struct{}] {
-			return n.UnregisterPlayerAsync(ctx, "game", "bob")
+		"UnregisterPlayer": func(ctx context.Context, n *session.NamedSessions) error {
+			return n.UnregisterPlayer(ctx, "game", "bob")
 		},
 	}
 }
@@ -142,7 +143,8 @@ func TestEveryCallInEveryState(t *testing.T) {
 				if before.State != state {
 					t.Fatalf("the session is %s", before.State)
 				}
-				op := namedCalls(result, before.Settings.IsLANMatch)[name](t.Context(), w.Named())
+				call := namedCalls(result, before.Settings.IsLANMatch)[name]
+				op := w.Async(t.Context(), func(ctx context.Context) error { return call(ctx, w.Named()) })
 				if slices.Contains(session.Calls[name], state) {
 					release()
 					permitted(t, w, name, op)
@@ -155,9 +157,9 @@ func TestEveryCallInEveryState(t *testing.T) {
 }
 
 // permitted checks a call that was possible.
-func permitted(t *testing.T, w *world, name string, op *session.Op[struct{}]) {
+func permitted(t *testing.T, w *world, name string, op *session.Op) {
 	t.Helper()
-	_, err := settled(t, op)
+	err := settled(t, op)
 	if name == "UnregisterPlayer" && errors.Is(err, session.ErrNotFound) && !errors.Is(err, session.ErrState) {
 		return // nobody is registered
 	}
@@ -171,7 +173,7 @@ func permitted(t *testing.T, w *world, name string, op *session.Op[struct{}]) {
 }
 
 // refusedIn checks a call that was not possible.
-func refusedIn(t *testing.T, w *world, name string, before session.NamedSession, op *session.Op[struct{}]) {
+func refusedIn(t *testing.T, w *world, name string, before session.NamedSession, op *session.Op) {
 	t.Helper()
 	select {
 	case <-op.Done():
@@ -200,22 +202,37 @@ type moves struct {
 	now   map[string]session.State
 }
 
-func watchMoves(c *session.Client) *moves {
-	m := &moves{now: make(map[string]session.State)}
-	c.OnMove(func(name string, from, to session.State) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		was, ok := m.now[name]
-		if !ok {
-			was = session.NoSession
-		}
-		if was != from || !slices.Contains(session.Graph[from], to) {
-			m.wrong = append(m.wrong, string(was)+": "+string(from)+" → "+string(to))
-		}
-		m.now[name] = to
-	})
-	return m
+// watchMoves makes m the log of a client, which has a line for each move.
+func watchMoves(m *moves) func(*session.Config) {
+	m.now = make(map[string]session.State)
+	return func(c *session.Config) { c.Log = slog.New(m) }
 }
+
+// Enabled, Handle, WithAttrs and WithGroup implement slog.Handler.
+func (m *moves) Enabled(context.Context, slog.Level) bool { return true }
+
+func (m *moves) Handle(_ context.Context, line slog.Record) error {
+	if line.Message != session.StateChanged {
+		return nil
+	}
+	attrs := make(map[string]string)
+	line.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value.String(); return true })
+	name, from, to := attrs["session"], session.State(attrs["from"]), session.State(attrs["to"])
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	was, ok := m.now[name]
+	if !ok {
+		was = session.NoSession
+	}
+	if was != from || !slices.Contains(session.Graph[from], to) {
+		m.wrong = append(m.wrong, name+", "+string(was)+": "+string(from)+" → "+string(to))
+	}
+	m.now[name] = to
+	return nil
+}
+
+func (m *moves) WithAttrs([]slog.Attr) slog.Handler { return m }
+func (m *moves) WithGroup(string) slog.Handler      { return m }
 
 func (m *moves) check(t *testing.T) {
 	t.Helper()

@@ -199,13 +199,13 @@ func TestInterruption(t *testing.T) {
 	}
 	holds := map[string]struct {
 		hold  func(*world) (reached <-chan struct{})
-		begin func(context.Context, *world, session.SearchResult) *session.Op[struct{}]
+		begin func(context.Context, *world, session.SearchResult) *session.Op
 		back  session.State // where a canceled call leads
 	}{
 		"announcing": {
 			func(w *world) <-chan struct{} { return w.lan.Hold("Announce").Reached() },
-			func(ctx context.Context, w *world, _ session.SearchResult) *session.Op[struct{}] {
-				return w.Named().CreateAsync(ctx, "game", onLAN())
+			func(ctx context.Context, w *world, _ session.SearchResult) *session.Op {
+				return w.Async(ctx, func(ctx context.Context) error { return w.Named().Create(ctx, "game", onLAN()) })
 			}, session.NoSession,
 		},
 		"hosting": {
@@ -224,8 +224,8 @@ func TestInterruption(t *testing.T) {
 	for where, h := range holds {
 		for how, end := range ends {
 			t.Run(where+"/"+how, func(t *testing.T) {
-				w := newWorld(t)
-				moves := watchMoves(w.Client)
+				var moves moves
+				w := newWorld(t, watchMoves(&moves))
 				found := w.found(t)
 				reached := h.hold(w)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -233,7 +233,7 @@ func TestInterruption(t *testing.T) {
 				op := h.begin(ctx, w, found)
 				waitFor(t, reached)
 				must(t, end(w, cancel))
-				_, err := settled(t, op)
+				err := settled(t, op)
 				want, back := session.ErrCanceled, h.back
 				if how == "closed" {
 					want = session.ErrClosed
@@ -254,13 +254,13 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-func startAsync(ctx context.Context, w *world, _ session.SearchResult) *session.Op[struct{}] {
-	w.Named().CreateAsync(ctx, "game", small)
-	return w.Named().StartAsync(ctx, "game")
+func startAsync(ctx context.Context, w *world, _ session.SearchResult) *session.Op {
+	w.Async(ctx, func(ctx context.Context) error { return w.Named().Create(ctx, "game", small) })
+	return w.Async(ctx, func(ctx context.Context) error { return w.Named().Start(ctx, "game") })
 }
 
-func joinAsync(ctx context.Context, w *world, found session.SearchResult) *session.Op[struct{}] {
-	return w.Named().JoinAsync(ctx, "game", found)
+func joinAsync(ctx context.Context, w *world, found session.SearchResult) *session.Op {
+	return w.Async(ctx, func(ctx context.Context) error { return w.Named().Join(ctx, "game", found) })
 }
 
 func TestRegisterPlayers(t *testing.T) {
@@ -316,13 +316,13 @@ func TestFind(t *testing.T) {
 	n, ctx := w.Named(), t.Context()
 	w.active(t)
 	held := w.service.Hold("Find")
-	search := n.FindAsync(ctx, session.FindQuery{})
+	search := w.Async(ctx, func(ctx context.Context) error { _, err := n.Find(ctx, session.FindQuery{}); return err })
 	waitFor(t, held.Reached())
 	if _, err := n.Find(ctx, session.FindQuery{LAN: true}); !errors.Is(err, session.ErrSearchBusy) {
 		t.Error("two searches at a time:", err)
 	}
 	must(t, n.CancelFind(ctx))
-	if _, err := settled(t, search); !errors.Is(err, session.ErrCanceled) {
+	if err := settled(t, search); !errors.Is(err, session.ErrCanceled) {
 		t.Error(err)
 	}
 	var state *session.StateError
@@ -336,13 +336,15 @@ func TestFind(t *testing.T) {
 	}
 	again := make(chan error, 1) // a search from the event of the one before
 	unsubscribe := w.Subscribe(func(e session.Event) {
-		if _, ok := e.(session.FindComplete); ok {
+		if done, ok := e.(session.Complete); ok && done.Call == "Find" {
 			_, err := n.Find(ctx, session.FindQuery{})
 			again <- err
 		}
 	})
 	defer unsubscribe()
-	if results, err := settled(t, n.FindAsync(ctx, session.FindQuery{})); err != nil || len(results) != 1 || results[0].LAN {
+	var results []session.SearchResult
+	search = w.Async(ctx, func(ctx context.Context) (err error) { results, err = n.Find(ctx, session.FindQuery{}); return err })
+	if err := settled(t, search); err != nil || len(results) != 1 || results[0].LAN {
 		t.Error(results, err)
 	}
 	if err := <-again; err != nil {

@@ -1,53 +1,18 @@
 package session
 
 import (
-	"context"
+	"log/slog"
 	"maps"
 	"slices"
 )
 
-// graph is where a named session may go from each state.
-var graph = map[State][]State{
-	NoSession:  {Creating, Starting},
-	Creating:   {Pending, NoSession, Destroying},
-	Pending:    {Starting, Destroying},
-	Starting:   {InProgress, Pending, Ended, NoSession, Destroying},
-	InProgress: {Ending, Destroying},
-	Ending:     {Ended, Destroying},
-	Ended:      {Starting, Destroying},
-	Destroying: {NoSession},
-}
-
-// allowed is in which states a call for a named session is possible.
-var allowed = map[string][]State{
-	"Create":           {NoSession},
-	"Join":             {NoSession},
-	"Start":            {Pending, Ended},
-	"Update":           {Pending, InProgress},
-	"End":              {InProgress},
-	"Destroy":          {Creating, Pending, Starting, InProgress, Ending, Ended},
-	"RegisterPlayer":   {Creating, Pending, Starting, InProgress, Ending, Ended},
-	"UnregisterPlayer": {Creating, Pending, Starting, InProgress, Ending, Ended},
-}
-
-// permit refuses a call that is not possible in a state.
-func permit(op, name string, state State) error {
-	switch {
-	case slices.Contains(allowed[op], state):
-		return nil
-	case state == NoSession:
-		return &StateError{op, name, state, ErrNotFound}
-	case op == "Create", op == "Join":
-		return &StateError{op, name, state, ErrExists}
-	default:
-		return &StateError{Op: op, Name: name, State: state}
-	}
-}
-
-// A record is a named session. It is guarded by NamedSessions.mu, apart from what
-// never changes.
+// A record is a session of a machine, whose mu guards it, apart from what never
+// changes.
 type record struct {
-	name      string
+	key       string // in machine.records
+	name      string // for errors and the log
+	log       *slog.Logger
+	gone      chan struct{} // closed when the session was destroyed
 	ownerID   string
 	ownerName string
 	hosting   bool // it was created here, not joined
@@ -58,37 +23,10 @@ type record struct {
 	openPrivate int
 	players     map[string]bool // registered
 	others      int             // places that were taken when the player joined
-	moved       func(name string, from, to State)
-	line        line          // to the game; its place is the address of a host on a LAN too
-	work        *work         // what is under way; nil if nothing is
-	beacon      *announcement // with a lock of its own
-	fellBack    bool          // it is on the local network because of Config.FallbackToLAN
-}
-
-// A work is a call that takes its time in a state of passage.
-type work struct {
-	record *record
-	back   State           // where the session goes when it fails
-	over   context.Context // done when it is to end
-	end    context.CancelCauseFunc
-	done   chan struct{} // closed when nothing of it is left
-}
-
-// begin moves to a state of passage.
-func (r *record) begin(through State) *work {
-	w := &work{record: r, back: r.state, done: make(chan struct{})}
-	w.over, w.end = context.WithCancelCause(context.Background())
-	r.work = w
-	r.move(through)
-	return w
-}
-
-// move moves to a state.
-func (r *record) move(to State) {
-	if r.moved != nil {
-		r.moved(r.name, r.state, to)
-	}
-	r.state = to
+	line        line            // to the game; its place is the address of a host on a LAN too
+	work        *work           // the call in progress; nil without one
+	beacon      *announcement   // with a lock of its own
+	fellBack    bool            // it is on the local network because of Config.FallbackToLAN
 }
 
 // open sets how many places are free, when as many players as are registered have

@@ -2,12 +2,13 @@ package session
 
 import "fmt"
 
-// A State is where something of a Client is in its life: a named session, the
-// player's seat in a game, a search, or the tracker of a ticket.
+// A State is the state of a named session, of the game that the player is in, of a
+// search, or of the tracker of a ticket.
 type State string
 
-// The states of named sessions. Source: Unreal, EOnlineSessionState; Creating and
-// Destroying are seen while others are waited for.
+// The states of named sessions; the game of JoinSession and of matches is Starting,
+// InProgress or Destroying. Source: Unreal, EOnlineSessionState, which has no Creating
+// and Destroying.
 const (
 	NoSession  State = "NoSession"  // there is none of this name
 	Creating   State = "Creating"   // it is being announced
@@ -21,9 +22,6 @@ const (
 
 // The other states that a StateError can have.
 const (
-	Joining      State = "Joining"      // JoinSession or a match is taking the player to a game
-	Joined       State = "Joined"       // the player is in a game
-	Leaving      State = "Leaving"      // the player's connection is being closed
 	Tracking     State = "Tracking"     // a ticket is being tracked
 	NotSearching State = "NotSearching" // no search is running
 )

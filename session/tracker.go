@@ -203,16 +203,16 @@ func (t *tracker) enter(ctx context.Context, ticket Ticket) (Reservation, error)
 	if !ok {
 		return place, Errorf(op, ErrNotFound, "player %s is not in the match of ticket %s", t.playerID, t.ticketID)
 	}
-	var now *sitting
+	var w *work
 	err := t.client.connector(op)
 	if err == nil {
-		now, err = t.client.seat.take(op, t.ticketID)
+		w, err = t.client.beginGame(op, t.ticketID)
 	}
 	if err != nil {
 		t.client.release(ctx, place)
 		return place, err
 	}
-	return place, t.client.sit(ctx, now, 0, op, func(context.Context) (Reservation, error) { return place, nil })
+	return place, t.client.enterGame(ctx, w, 0, op, func(context.Context) (Reservation, error) { return place, nil })
 }
 
 // finish ends the tracking and tells why, unless e is nil. Whoever hears it may

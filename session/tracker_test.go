@@ -178,7 +178,7 @@ func TestMatchWhileInAGame(t *testing.T) {
 	if e := await[session.MatchError](t, w.heard, 1); !e.Final {
 		t.Errorf("the event is %+v", e)
 	} else {
-		inState(t, e.Err, session.Joined)
+		inState(t, e.Err, session.InProgress)
 	}
 	for _, place := range w.service.Places() {
 		if current, _ := w.Current(); place != current {

@@ -34,6 +34,7 @@ import (
 	runtime "github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/gateway/lambda"
 )
@@ -58,7 +59,7 @@ func run(ctx context.Context, environ []string) error {
 
 // newFunction makes the gateway. It calls nobody.
 func newFunction(ctx context.Context, environ []string, log io.Writer) (*lambda.Handler, error) {
-	config, _, err := muster.Load(muster.DefaultStandaloneGateway(), muster.Sources{
+	config, _, err := config.Load(config.DefaultStandaloneGateway(), config.Sources{
 		Environ: environ, Elsewhere: []string{"gateway-keys", "gateway-secret", "gateway-base-path"},
 	})
 	if err != nil {
@@ -68,7 +69,8 @@ func newFunction(ctx context.Context, environ []string, log io.Writer) (*lambda.
 		return nil, err
 	}
 	config.Secret = []byte(variable(environ, "MUSTER_GATEWAY_SECRET"))
-	config.Log = (&muster.Config{LogLevel: config.LogLevel, LogFormat: "json"}).Logger(log) // which CloudWatch can search
+	config.LogFormat = "json" // which CloudWatch can search
+	config.Log = config.Logger(log)
 	door, err := muster.NewGatewayHandler(ctx, config)
 	if err != nil {
 		return nil, err

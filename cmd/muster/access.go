@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // What subcommands that call a service take from the environment when no flag gives
@@ -20,7 +20,7 @@ func (a *app) endpoint() string {
 }
 
 // credentials fills in what is missing.
-func (a *app) credentials(k *bench.Credentials) error {
+func (a *app) credentials(k *sigv4.ClientCredentials) error {
 	if k.AccessKey == "" {
 		k.AccessKey, k.SessionToken = a.getenv("AWS_ACCESS_KEY_ID"), a.getenv("AWS_SESSION_TOKEN")
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/server"
 )
 
 func (a *app) backupCommand() *cobra.Command {
@@ -93,7 +94,7 @@ func checkFile(f *os.File) (muster.Restored, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return muster.Restored{}, err
 	}
-	return muster.CheckBackup(f)
+	return server.CheckBackup(f)
 }
 
 // inTheClear reports whether others may listen to the call.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // Without an endpoint the service is a process of its own, which is gone at the
@@ -72,7 +73,7 @@ func TestBenchTakesTheEnvironment(t *testing.T) {
 	}
 	c := b.config
 	if c.Endpoint != "http://127.0.0.1:9080" || c.WebSocketURL != "ws://127.0.0.1:9080" || c.MetricsURL != "http://127.0.0.1:9080/metrics" ||
-		c.Credentials != (bench.Credentials{AccessKey: "AKID", SecretKey: "s", Region: "eu-west-1"}) {
+		c.Credentials != (sigv4.ClientCredentials{AccessKey: "AKID", SecretKey: "s", Region: "eu-west-1"}) {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // benchStop is how long a service of muster bench may take to stop.
@@ -103,7 +104,7 @@ func (s *benchService) aim(c *bench.Config) {
 	c.Endpoint = s.profile["endpoint_url"]
 	c.WebSocketURL = "ws" + strings.TrimPrefix(c.Endpoint, "http")
 	c.MetricsURL = c.Endpoint + "/metrics"
-	c.Credentials = bench.Credentials{
+	c.Credentials = sigv4.ClientCredentials{
 		AccessKey: s.profile["aws_access_key_id"], SecretKey: s.profile["aws_secret_access_key"], Region: s.profile["region"],
 	}
 }

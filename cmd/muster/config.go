@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/config"
 	"github.com/spf13/cobra"
 )
 
@@ -47,7 +48,7 @@ or changed.`,
 	return command
 }
 
-func (a *app) printSettings(settings []muster.Setting, origins muster.Origins) error {
+func (a *app) printSettings(settings []config.Setting, origins config.Origins) error {
 	table := tabwriter.NewWriter(a.stdout, 0, 0, 1, ' ', 0)
 	for _, s := range settings {
 		line, err := s.TOML()
@@ -59,7 +60,7 @@ func (a *app) printSettings(settings []muster.Setting, origins muster.Origins) e
 	return table.Flush()
 }
 
-func (a *app) printSettingsJSON(settings []muster.Setting, origins muster.Origins) error {
+func (a *app) printSettingsJSON(settings []config.Setting, origins config.Origins) error {
 	type entry struct {
 		Name   string `json:"name"`
 		Value  any    `json:"value"`

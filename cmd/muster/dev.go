@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/server"
 )
 
 func (a *app) devCommand() *cobra.Command {
@@ -91,7 +92,7 @@ type development struct {
 // run takes the data directory and serves until ctx ends. A muster.env that a
 // killed run has left goes first: whoever waits for the file must not find that.
 func (d *development) run(ctx context.Context) (err error) {
-	if err := muster.CheckData(d.config.Data); err != nil {
+	if err := server.CheckData(d.config.Data); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(d.config.Data, 0o700); err != nil {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/inspect"
+	"github.com/muster-gg/muster/internal/server"
 )
 
 // An inspection is one run of muster inspect.
@@ -99,7 +99,7 @@ func (i *inspection) check() error {
 
 func (i *inspection) open(ctx context.Context) (from inspect.Source, closeSource func() error, err error) {
 	if i.data != "" {
-		return muster.OpenData(ctx, i.data, nil)
+		return server.OpenData(ctx, i.data, nil)
 	}
 	from, err = inspect.OfFile(i.backup)
 	return from, func() error { return nil }, err

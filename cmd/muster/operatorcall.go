@@ -15,14 +15,14 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/spf13/cobra"
 
-	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // An operatorCall is a call of the operator's door of a running service.
 type operatorCall struct {
 	*app
 	service, caFile string
-	keys            bench.Credentials
+	keys            sigv4.ClientCredentials
 	tls             *tls.Config
 }
 

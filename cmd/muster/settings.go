@@ -5,15 +5,16 @@ import (
 	"strings"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/config"
 	"github.com/spf13/cobra"
 )
 
 // addSettings gives a subcommand of the service a flag for every setting, and
 // --config. The function that it returns loads the settings; call it when the
 // subcommand runs.
-func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func() (muster.Config, muster.Origins, error) {
+func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func() (muster.Config, config.Origins, error) {
 	load := addSettings(a, command, defaults, settingNames(muster.StandaloneGateway{}))
-	return func() (config muster.Config, origins muster.Origins, err error) {
+	return func() (config muster.Config, origins config.Origins, err error) {
 		if config, origins, err = load(); err == nil {
 			config.Data, err = filepath.Abs(config.Data)
 		}
@@ -23,7 +24,7 @@ func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func()
 
 // settingNames are the names of settings that a file and the environment may hold
 // for another subcommand.
-func settingNames[C any, P muster.Settable[C]](config C) (names []string) {
+func settingNames[C any, P config.Settable[C]](config C) (names []string) {
 	for _, s := range P(&config).Settings() {
 		names = append(names, s.Name)
 	}
@@ -31,7 +32,7 @@ func settingNames[C any, P muster.Settable[C]](config C) (names []string) {
 }
 
 // addSettings is app.addSettings for any struct of settings.
-func addSettings[C any, P muster.Settable[C]](a *app, command *cobra.Command, defaults C, elsewhere []string) func() (C, muster.Origins, error) {
+func addSettings[C any, P config.Settable[C]](a *app, command *cobra.Command, defaults C, elsewhere []string) func() (C, config.Origins, error) {
 	given := map[string]string{}
 	for _, s := range P(&defaults).Settings() {
 		command.Flags().Var(&settingFlag{Setting: s, given: given}, s.Name, s.Usage)
@@ -42,8 +43,8 @@ func addSettings[C any, P muster.Settable[C]](a *app, command *cobra.Command, de
 	})
 	var file string
 	command.Flags().StringVar(&file, "config", a.getenv("MUSTER_CONFIG"), "TOML file with settings (environment MUSTER_CONFIG)")
-	return func() (C, muster.Origins, error) {
-		config, origins, err := muster.Load[C, P](defaults, muster.Sources{File: file, Environ: a.environ, Flags: given, Elsewhere: elsewhere})
+	return func() (C, config.Origins, error) {
+		config, origins, err := config.Load[C, P](defaults, config.Sources{File: file, Environ: a.environ, Flags: given, Elsewhere: elsewhere})
 		if err != nil {
 			return config, nil, &misuseError{err}
 		}
@@ -64,7 +65,7 @@ func (a *app) getenv(name string) string {
 // settingFlag is a setting as a flag. It only notes what was given: muster.Load
 // decides between the sources and judges the values.
 type settingFlag struct {
-	muster.Setting
+	config.Setting
 	given map[string]string
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	callLimit = 5 * time.Second       // of one call
+	callLimit = 20 * time.Second      // of one call: a node repeats for 15 s what meets an election
 	roundWait = 20 * time.Millisecond // when no node takes a connection
 )
 

@@ -13,7 +13,7 @@ import (
 
 // The budgets of a cluster.
 const (
-	takeOver = 5 * time.Second        // from the loss of an owner to the next one's answers
+	takeOver = 12 * time.Second       // from the loss of an owner to the next one's answers: decision 36 has the sum
 	handOver = 500 * time.Millisecond // when an owner leaves in order
 )
 

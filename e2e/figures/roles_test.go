@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // serveMuster plays the service. Its only order is the data directory; it
@@ -123,7 +124,7 @@ func (a *assignment) config(rounds *bool) bench.Config {
 	c := bench.DefaultConfig()
 	e := a.Endpoints
 	c.Endpoint, c.WebSocketURL, c.MetricsURL = e.HTTP, e.WS, e.HTTP+"/metrics"
-	c.Credentials = bench.Credentials{AccessKey: e.AccessKey, SecretKey: e.SecretKey, Region: e.Region}
+	c.Credentials = sigv4.ClientCredentials{AccessKey: e.AccessKey, SecretKey: e.SecretKey, Region: e.Region}
 	c.Connections, c.InFlight, c.Pool, c.Rate, c.Duration = a.Connections, a.InFlight, a.Pool, a.Rate, roundLimit
 	c.Waiting = a.Waiting
 	if a.Progress {

@@ -105,7 +105,7 @@ func checkConfigure(t *testing.T) {
 	p := w.stranger(w.HTTP, "ada")
 	w.wantNotConfigured(p)
 	wantKind(t, "Configure without a region", p.Configure(t.Context(), ""), session.ErrInvalid)
-	if done := wait[session.ConfigureComplete](p, p.ConfigureAsync(t.Context(), "")); !errors.Is(done.Err, session.ErrInvalid) {
+	if done := p.complete(t.Context(), func(ctx context.Context) error { return p.Configure(ctx, "") }); !errors.Is(done.Err, session.ErrInvalid) {
 		t.Errorf("ConfigureAsync without a region: %v", done.Err)
 	}
 	w.wantNotConfigured(p)
@@ -115,7 +115,7 @@ func checkConfigure(t *testing.T) {
 		t.Errorf("SearchSessions: %+v, %v", page, err)
 	}
 	other := w.stranger(w.HTTP, "bob")
-	if done := wait[session.ConfigureComplete](other, other.ConfigureAsync(t.Context(), "us-east-1")); done.Err != nil {
+	if done := other.complete(t.Context(), func(ctx context.Context) error { return other.Configure(ctx, "us-east-1") }); done.Err != nil {
 		t.Errorf("ConfigureAsync: %v", done.Err)
 	}
 }
@@ -139,12 +139,17 @@ func (w *world) wantNotConfigured(p *player) {
 	w.wantNothing("AcceptMatch", "", p.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: "t", PlayerIDs: []string{"ada"}}))
 	w.wantNothing("StartTracking", "", p.StartTracking("t", "ada"))
 
-	created := wait[session.CreateSessionComplete](p, p.CreateSessionAsync(ctx, w.request("token-1")))
-	w.wantNothing("CreateSessionAsync", created.ID, created.Err)
-	found := wait[session.SearchSessionsComplete](p, p.SearchSessionsAsync(ctx, session.SearchSessionsRequest{FleetID: w.fleet}))
-	w.wantNothing("SearchSessionsAsync", found.Response, found.Err)
-	joined := wait[session.JoinSessionComplete](p, p.JoinSessionAsync(ctx, session.JoinSessionRequest{SessionID: w.nobody(), PlayerID: "ada"}))
-	w.wantNothing("JoinSessionAsync", "", joined.Err)
+	created := p.complete(ctx, func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request("token-1")); return err })
+	w.wantNothing("CreateSession of Async", created.Result, created.Err)
+	found := p.complete(ctx, func(ctx context.Context) error {
+		_, err := p.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: w.fleet})
+		return err
+	})
+	w.wantNothing("SearchSessions of Async", found.Result, found.Err)
+	joined := p.complete(ctx, func(ctx context.Context) error {
+		return p.JoinSession(ctx, session.JoinSessionRequest{SessionID: w.nobody(), PlayerID: "ada"})
+	})
+	w.wantNothing("JoinSession of Async", joined.Result, joined.Err)
 }
 
 // wantNothing checks that a call has failed because Configure was not called, and
@@ -152,7 +157,7 @@ func (w *world) wantNotConfigured(p *player) {
 func (w *world) wantNothing(what string, result any, err error) {
 	w.Helper()
 	wantKind(w.T, what, err, session.ErrNotConfigured)
-	if !reflect.ValueOf(result).IsZero() {
+	if result != nil && !reflect.ValueOf(result).IsZero() {
 		w.Errorf("%s gives %+v", what, result)
 	}
 }
@@ -171,14 +176,16 @@ func checkCreateSession(t *testing.T) {
 	if err != nil || again != id {
 		t.Errorf("the same token gives %q, %v, want %s", again, err, id)
 	}
-	op := p.CreateSessionAsync(t.Context(), w.request("evening-1"))
-	if done := wait[session.CreateSessionComplete](p, op); done.Err != nil || done.ID != id || op.Result() != id {
-		t.Errorf("the event is %+v, the result %q, want %s", done, op.Result(), id)
+	create := func(token string) session.Complete {
+		return p.complete(t.Context(), func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request(token)); return err })
+	}
+	if done := create("evening-1"); done.Err != nil || done.Result != id {
+		t.Errorf("the event is %+v, want %s", done, id)
 	}
 	if all := w.sessions(); len(all) != 1 {
 		t.Errorf("there are %d sessions", len(all))
 	}
-	if done := wait[session.CreateSessionComplete](p, p.CreateSessionAsync(t.Context(), w.request("evening-2"))); done.Err != nil || done.ID == id || done.ID == "" {
+	if done := create("evening-2"); done.Err != nil || done.Result == id || done.Result == "" {
 		t.Errorf("another token gives %+v", done)
 	}
 }
@@ -251,9 +258,13 @@ func checkSearch(t *testing.T) {
 	if !slices.Equal(first, []string{"solo", "duo"}) || !slices.Equal(second, []string{"trio"}) || token == "" || end != "" {
 		t.Errorf("two pages are %q and %q, then %q", first, second, end)
 	}
-	done := wait[session.SearchSessionsComplete](p, p.SearchSessionsAsync(t.Context(), session.SearchSessionsRequest{FleetID: w.fleet, SortExpression: sorted}))
-	if names := namesOf(done.Response); done.Err != nil || !slices.Equal(names, []string{"solo", "duo", "trio"}) {
-		t.Errorf("the event has %q, %v", names, done.Err)
+	done := p.complete(t.Context(), func(ctx context.Context) error {
+		_, err := p.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: w.fleet, SortExpression: sorted})
+		return err
+	})
+	must(t, done.Err)
+	if names := namesOf(done.Result.(session.SearchSessionsResponse)); !slices.Equal(names, []string{"solo", "duo", "trio"}) {
+		t.Errorf("the event has %q", names)
 	}
 }
 
@@ -291,14 +302,16 @@ func checkJoinSession(t *testing.T) {
 	ada, bob, eve := w.apiPlayer(w.HTTP, "ada"), w.apiPlayer(w.HTTP, "bob"), w.apiPlayer(w.HTTP, "eve")
 	unknown := session.JoinSessionRequest{SessionID: w.nobody(), PlayerID: "ada"}
 	wantKind(t, "an unknown session", ada.JoinSession(t.Context(), unknown), session.ErrNotFound)
-	if done := wait[session.JoinSessionComplete](ada, ada.JoinSessionAsync(t.Context(), unknown)); !errors.Is(done.Err, session.ErrNotFound) {
+	if done := ada.complete(t.Context(), func(ctx context.Context) error { return ada.JoinSession(ctx, unknown) }); !errors.Is(done.Err, session.ErrNotFound) {
 		t.Errorf("JoinSessionAsync into an unknown session: %v", done.Err)
 	}
 	must(t, ada.JoinSession(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "ada"}))
 	w.wantIn(ada, id, "ada")
 
-	op := bob.JoinSessionAsync(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "bob"})
-	if done := wait[session.JoinSessionComplete](bob, op); done.Err != nil {
+	op := bob.Async(t.Context(), func(ctx context.Context) error {
+		return bob.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "bob"})
+	})
+	if done := bob.wait(op); done.Err != nil {
 		t.Fatalf("JoinSessionAsync: %v", done.Err)
 	}
 	w.wantIn(bob, id, "bob")
@@ -308,7 +321,7 @@ func checkJoinSession(t *testing.T) {
 
 	full := session.JoinSessionRequest{SessionID: id, PlayerID: "eve"}
 	wantKind(t, "a full session", eve.JoinSession(t.Context(), full), session.ErrFull)
-	if done := wait[session.JoinSessionComplete](eve, eve.JoinSessionAsync(t.Context(), full)); !errors.Is(done.Err, session.ErrFull) {
+	if done := eve.complete(t.Context(), func(ctx context.Context) error { return eve.JoinSession(ctx, full) }); !errors.Is(done.Err, session.ErrFull) {
 		t.Errorf("JoinSessionAsync into a full session: %v", done.Err)
 	}
 	if eve.Connection() != nil || len(w.players(id)) != 2 {
@@ -337,7 +350,7 @@ func checkLeaveSession(t *testing.T) {
 	must(t, bob.JoinSession(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "bob"}))
 	w.wantLeft(id, "ada", func(p *player) error { return p.LeaveSession(t.Context()) })
 	w.wantLeft(id, "eve", func(p *player) error {
-		return wait[session.LeaveSessionComplete](p, p.LeaveSessionAsync(t.Context())).Err
+		return p.complete(t.Context(), p.LeaveSession).Err
 	})
 	w.wantIn(bob, id, "bob")
 }
@@ -470,24 +483,42 @@ func checkNotifications(t *testing.T) {
 	w := newWorld(t)
 	w.arena()
 	p := w.apiPlayer(w.HTTP, "ada")
-	create := p.CreateSessionAsync(t.Context(), w.request("evening-1"))
-	id, err := create.Wait(t.Context())
-	must(t, err)
+	create := p.Async(t.Context(), func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request("evening-1")); return err })
+	created := p.wait(create)
+	must(t, created.Err)
+	id := created.Result.(string)
 	w.awaitSession(id, types.GameSessionStatusActive)
-	search := p.SearchSessionsAsync(t.Context(), session.SearchSessionsRequest{FleetID: w.fleet})
+	search := p.Async(t.Context(), func(ctx context.Context) error {
+		_, err := p.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: w.fleet})
+		return err
+	})
 	receive(t, "the end of the search", search.Done())
-	join := p.JoinSessionAsync(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
+	join := p.Async(t.Context(), func(ctx context.Context) error {
+		return p.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
+	})
 	receive(t, "the end of the join", join.Done())
-	leave := p.LeaveSessionAsync(t.Context())
+	leave := p.Async(t.Context(), p.LeaveSession)
 	receive(t, "the end of the leave", leave.Done())
 
-	badCreate := p.CreateSessionAsync(t.Context(), session.CreateSessionRequest{MaxPlayer: 2})
-	badToken := p.CreateSessionAsync(t.Context(), w.request("no token"))
-	badSearch := p.SearchSessionsAsync(t.Context(), session.SearchSessionsRequest{})
-	badJoin := p.JoinSessionAsync(t.Context(), session.JoinSessionRequest{SessionID: id})
-	badQueue := p.CreateSessionOnQueueAsync(t.Context(), session.CreateSessionOnQueueRequest{QueueName: queue, MaxPlayer: 2})
-	badMatch := p.StartMatchmakingAsync(t.Context(), session.StartMatchmakingRequest{ConfigurationName: configuration})
-	noLeave := p.LeaveSessionAsync(t.Context()) // from nowhere, which is no failure
+	badCreate := p.Async(t.Context(), func(ctx context.Context) error {
+		_, err := p.CreateSession(ctx, session.CreateSessionRequest{MaxPlayer: 2})
+		return err
+	})
+	badToken := p.Async(t.Context(), func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request("no token")); return err })
+	badSearch := p.Async(t.Context(), func(ctx context.Context) error {
+		_, err := p.SearchSessions(ctx, session.SearchSessionsRequest{})
+		return err
+	})
+	badJoin := p.Async(t.Context(), func(ctx context.Context) error { return p.JoinSession(ctx, session.JoinSessionRequest{SessionID: id}) })
+	badQueue := p.Async(t.Context(), func(ctx context.Context) error {
+		_, err := p.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: queue, MaxPlayer: 2})
+		return err
+	})
+	badMatch := p.Async(t.Context(), func(ctx context.Context) error {
+		_, err := p.StartMatchmaking(ctx, session.StartMatchmakingRequest{ConfigurationName: configuration})
+		return err
+	})
+	noLeave := p.Async(t.Context(), p.LeaveSession) // from nowhere, which is no failure
 	for name, done := range map[string]<-chan struct{}{
 		"create": badCreate.Done(), "token": badToken.Done(), "search": badSearch.Done(), "join": badJoin.Done(),
 		"queue": badQueue.Done(), "match": badMatch.Done(),

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -34,11 +35,11 @@ func checkNamed(t *testing.T) {
 	p := w.gatewayPlayer("ada")
 	settings := session.Settings{NumPublicConnections: 3, NumPrivateConnections: 1, ShouldAdvertise: true, BuildUniqueID: 7}
 
-	if done := wait[session.NamedCreateComplete](p, p.Named().CreateAsync(t.Context(), gameName, settings)); done.Err != nil || done.Name != gameName {
+	if done := p.complete(t.Context(), func(ctx context.Context) error { return p.Named().Create(ctx, gameName, settings) }); done.Err != nil || done.Name != gameName {
 		t.Errorf("Create: %+v", done)
 	}
 	p.wantState(gameName, session.Pending)
-	done := wait[session.NamedCreateComplete](p, p.Named().CreateAsync(t.Context(), gameName, settings))
+	done := p.complete(t.Context(), func(ctx context.Context) error { return p.Named().Create(ctx, gameName, settings) })
 	if !errors.Is(done.Err, session.ErrExists) {
 		t.Errorf("Create again: %v", done.Err)
 	}
@@ -47,11 +48,11 @@ func checkNamed(t *testing.T) {
 
 	arrived, goOn := make(chan struct{}), make(chan struct{})
 	p.wire.holdUp(func() { close(arrived); <-goOn })
-	op := p.Named().StartAsync(t.Context(), gameName)
+	op := p.Async(t.Context(), func(ctx context.Context) error { return p.Named().Start(ctx, gameName) })
 	receive(t, "the request of Start", arrived)
 	p.wantState(gameName, session.Starting)
 	close(goOn)
-	if done := wait[session.NamedStartComplete](p, op); done.Err != nil || done.Name != gameName {
+	if done := p.wait(op); done.Err != nil || done.Name != gameName {
 		t.Fatalf("Start: %+v", done)
 	}
 	p.wire.want(t, "POST /create_session")
@@ -91,19 +92,18 @@ func checkStates(t *testing.T) {
 	must(t, p.Named().Start(t.Context(), gameName))
 	must(t, p.Named().Create(t.Context(), "Later", settings))
 
-	type none = struct{}
 	for _, c := range []struct {
 		name  string
 		state session.State
-		call  func() *session.Op[none]
+		call  func(ctx context.Context, name string) error
 		kind  error
 	}{
-		{gameName, session.InProgress, func() *session.Op[none] { return p.Named().StartAsync(t.Context(), gameName) }, session.ErrState},
-		{"Later", session.Pending, func() *session.Op[none] { return p.Named().EndAsync(t.Context(), "Later") }, session.ErrState},
-		{"Nobody", session.NoSession, func() *session.Op[none] { return p.Named().DestroyAsync(t.Context(), "Nobody") }, session.ErrNotFound},
+		{gameName, session.InProgress, p.Named().Start, session.ErrState},
+		{"Later", session.Pending, p.Named().End, session.ErrState},
+		{"Nobody", session.NoSession, p.Named().Destroy, session.ErrNotFound},
 	} {
-		op := c.call()
-		_, err := op.Wait(t.Context())
+		op := p.Async(t.Context(), func(ctx context.Context) error { return c.call(ctx, c.name) })
+		err := op.Wait(t.Context())
 		wantStateError(t, err, c.name, c.state)
 		if !errors.Is(err, c.kind) {
 			t.Errorf("%v is not %v", err, c.kind)
@@ -118,7 +118,7 @@ func checkStates(t *testing.T) {
 		t.Error("the player is not in the game any more")
 	}
 	p.close()
-	if n := count[session.NamedStartComplete](p) + count[session.NamedEndComplete](p) + count[session.NamedDestroyComplete](p); n != 3 {
+	if n := count[session.Complete](p); n != 3 {
 		t.Errorf("three calls have %d completions", n)
 	}
 }

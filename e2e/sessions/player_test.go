@@ -139,15 +139,20 @@ func count[E session.Event](p *player) (n int) {
 	return n
 }
 
-// wait waits for a call that was not waited for, and returns its one event.
-func wait[E session.Event, T any](p *player, op *session.Op[T]) (event E) {
+// complete makes a call without waiting and returns its one event.
+func (p *player) complete(ctx context.Context, call func(context.Context) error) session.Complete {
+	p.t.Helper()
+	return p.wait(p.Async(ctx, call))
+}
+
+// wait waits for a call of Async and returns its one event.
+func (p *player) wait(op *session.Op) (event session.Complete) {
 	p.t.Helper()
 	receive(p.t, "the end of a call", op.Done())
-	eventually(p.t, fmt.Sprintf("the event %T of a call", event), func() bool {
+	eventually(p.t, "the event of a call", func() bool {
 		for _, e := range p.events() {
-			of, ok := e.(E)
-			if done, isOne := e.(interface{ Outcome() session.Completion }); ok && isOne && done.Outcome().Op == op.ID() {
-				event = of
+			if done, ok := e.(session.Complete); ok && done.Op == op.ID() {
+				event = done
 				return true
 			}
 		}
@@ -159,8 +164,8 @@ func wait[E session.Event, T any](p *player, op *session.Op[T]) (event E) {
 // completions are how the call with an id was completed.
 func (p *player) completions(id session.OpID) (all []error) {
 	for _, e := range p.events() {
-		if done, ok := e.(interface{ Outcome() session.Completion }); ok && done.Outcome().Op == id {
-			all = append(all, done.Outcome().Err)
+		if done, ok := e.(session.Complete); ok && done.Op == id {
+			all = append(all, done.Err)
 		}
 	}
 	return all

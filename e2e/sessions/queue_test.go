@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -31,8 +32,9 @@ func checkQueue(t *testing.T) {
 			return p.CreateSessionOnQueue(t.Context(), r)
 		},
 		"async": func(r session.CreateSessionOnQueueRequest) (string, error) {
-			done := wait[session.CreateSessionComplete](p, p.CreateSessionOnQueueAsync(t.Context(), r))
-			return done.ID, done.Err
+			done := p.complete(t.Context(), func(ctx context.Context) error { _, err := p.CreateSessionOnQueue(ctx, r); return err })
+			id, _ := done.Result.(string)
+			return id, done.Err
 		},
 	} {
 		id, err := create(session.CreateSessionOnQueueRequest{
@@ -150,8 +152,10 @@ func checkAccepted(t *testing.T, w *world, p *player) {
 	looks := p.wire.count("DescribeMatchmaking")
 	eventually(t, "two more looks at the ticket", func() bool { return p.wire.count("DescribeMatchmaking") > looks+2 })
 	for _, player := range []string{"ada", "bob"} {
-		op := p.AcceptMatchAsync(t.Context(), session.AcceptMatchRequest{TicketID: ticket, AcceptMatch: true, PlayerIDs: []string{player}})
-		must(t, wait[session.AcceptMatchComplete](p, op).Err)
+		op := p.Async(t.Context(), func(ctx context.Context) error {
+			return p.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: ticket, AcceptMatch: true, PlayerIDs: []string{player}})
+		})
+		must(t, p.wait(op).Err)
 	}
 	e := heardOf[session.MatchComplete](p)
 	if e.Ticket.TicketID != ticket || e.Ticket.Status != session.TicketCompleted || e.Reservation.PlayerID != "ada" {
@@ -199,8 +203,10 @@ func checkStopped(t *testing.T, w *world, p *player) {
 	must(t, p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: ticket}))
 	w.wantFailure(p, ticket, session.TicketCancelled)
 	ticket = w.seek(p)
-	op := p.StopMatchmakingAsync(t.Context(), session.StopMatchmakingRequest{TicketID: ticket})
-	must(t, wait[session.StopMatchmakingComplete](p, op).Err)
+	op := p.Async(t.Context(), func(ctx context.Context) error {
+		return p.StopMatchmaking(ctx, session.StopMatchmakingRequest{TicketID: ticket})
+	})
+	must(t, p.wait(op).Err)
 	w.wantFailure(p, ticket, session.TicketCancelled)
 	p.close()
 	wantOutcome(t, p, 0, 0, 2)

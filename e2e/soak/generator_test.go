@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // throttling is the exception that every AWS client takes for "later".
@@ -34,7 +35,7 @@ func newGenerator(t *testing.T, w *world, games []string, connections int) *gene
 	env := w.service.env
 	g := &generator{fleet: w.fleet, games: games}
 	for range connections {
-		caller, err := bench.NewCaller(env["MUSTER_HTTP_URL"], nil, bench.Credentials{
+		caller, err := bench.NewCaller(env["MUSTER_HTTP_URL"], nil, sigv4.ClientCredentials{
 			AccessKey: env["AWS_ACCESS_KEY_ID"], SecretKey: env["AWS_SECRET_ACCESS_KEY"], Region: env["AWS_REGION"],
 		})
 		w.must(err)

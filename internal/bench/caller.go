@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"crypto/tls"
+
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // A Caller makes signed calls over one HTTP connection, one after the other. It
@@ -14,7 +16,7 @@ type Caller struct{ conn conn }
 // NewCaller makes a caller of the API at a base URL; it connects with its first
 // call. trust says whose certificates are good, nil: those of the system's
 // authorities.
-func NewCaller(baseURL string, trust *tls.Config, credentials Credentials) (*Caller, error) {
+func NewCaller(baseURL string, trust *tls.Config, credentials sigv4.ClientCredentials) (*Caller, error) {
 	e, err := parseEndpoint(baseURL, trust)
 	if err != nil {
 		return nil, err

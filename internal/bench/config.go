@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // A Config says what to work on, and how hard.
@@ -13,7 +15,7 @@ type Config struct {
 	WebSocketURL string      // for game servers; "" uses what RegisterCompute answers
 	MetricsURL   string      // of the service's Prometheus metrics; "" measures nothing of the service
 	TLS          *tls.Config // whom to trust; nil: the system's authorities
-	Credentials  Credentials
+	Credentials  sigv4.ClientCredentials
 
 	Connections int           // workers; each has an HTTP connection of its own
 	InFlight    int           // requests that a game server has under way at the same time, in profile accept

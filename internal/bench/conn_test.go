@@ -17,7 +17,7 @@ import (
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
-var testCredentials = Credentials{AccessKey: "AKIDBENCH", SecretKey: "secret", Region: "eu-west-1"}
+var testCredentials = sigv4.ClientCredentials{AccessKey: "AKIDBENCH", SecretKey: "secret", Region: "eu-west-1"}
 
 func dialing(t *testing.T, url string) *conn {
 	t.Helper()
@@ -123,7 +123,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-type oneKey Credentials
+type oneKey sigv4.ClientCredentials
 
 func (k oneKey) Secret(id string) (sigv4.Credential, bool) {
 	return sigv4.Credential{Secret: k.SecretKey, SessionToken: k.SessionToken, Principal: "p"}, id == k.AccessKey
@@ -133,7 +133,7 @@ func (k oneKey) Secret(id string) (sigv4.Credential, bool) {
 func TestSignatures(t *testing.T) {
 	temporary := testCredentials
 	temporary.SessionToken = "token+/="
-	for _, credentials := range []Credentials{testCredentials, temporary} {
+	for _, credentials := range []sigv4.ClientCredentials{testCredentials, temporary} {
 		s := signer{credentials: credentials, host: "localhost:9080"}
 		verifier := sigv4.New(sigv4.Config{Keys: oneKey(credentials)})
 		now := time.Date(2026, 2, 28, 23, 59, 59, 999e6, time.UTC)

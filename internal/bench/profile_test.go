@@ -14,6 +14,7 @@ import (
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func configFor(t *testing.T, e muster.Endpoints) bench.Config {
 	config := bench.DefaultConfig()
 	config.Endpoint, config.WebSocketURL, config.MetricsURL = e.HTTP, e.WS, e.HTTP+"/metrics"
-	config.Credentials = bench.Credentials{AccessKey: e.AccessKey, SecretKey: e.SecretKey, Region: e.Region}
+	config.Credentials = sigv4.ClientCredentials{AccessKey: e.AccessKey, SecretKey: e.SecretKey, Region: e.Region}
 	config.Connections, config.Duration, config.Pool, config.Locations = 4, 200*time.Millisecond, 6, 2
 	config.Waiting = 20
 	config.Note = func(text string) { t.Log(text) }

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"hash"
 	"time"
+
+	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 const (
@@ -17,20 +19,13 @@ const (
 	dayLength     = len("20060102")
 )
 
-// Credentials sign calls.
-type Credentials struct {
-	AccessKey, SecretKey string
-	SessionToken         string // of temporary credentials; else ""
-	Region               string
-}
-
 // A signer writes signed requests of AWS JSON 1.1. It derives its key once a day
 // and formats the time once a second. It is not for use by several goroutines at
 // once.
 // Source: AWS Identity and Access Management user guide, "Signature Version 4
 // signing process".
 type signer struct {
-	credentials Credentials
+	credentials sigv4.ClientCredentials
 	host        string
 
 	second int64 // that stamp says

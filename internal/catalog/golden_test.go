@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/eventtest"
 	"github.com/muster-gg/muster/internal/goldenfile"
 )
 
@@ -128,6 +130,12 @@ func golden(t *testing.T, body any) (text string, encoded []byte) {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%x\n%s\n", buf.Bytes(), readable), buf.Bytes()
+}
+
+// TestCodec holds the bytes of all types to those of the library.
+func TestCodec(t *testing.T) {
+	format := eventtest.Format{Entries: slices.Concat(Events, Commands), Words: []string{"TERMINATED"}}
+	format.TestCodec(t)
 }
 
 // wantFull fails for an example that leaves a field out: its number would not

@@ -12,7 +12,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"github.com/muster-gg/muster/internal/cluster/link"
+	"github.com/muster-gg/muster/internal/cluster/channel"
 	"github.com/muster-gg/muster/internal/shard"
 )
 
@@ -81,6 +81,9 @@ func TestAway(t *testing.T) {
 			t.Errorf("shard %d: a barrier got %v", i, err)
 		}
 	}
+	if !away.CutOff() {
+		t.Error("the node does not know that it is cut off")
+	}
 
 	line.set(false)
 	spread(t, members...)
@@ -92,6 +95,30 @@ func TestAway(t *testing.T) {
 	}
 }
 
+// A node that is connected to a majority, and cannot renew its lease, is not cut off before Patience is over: the
+// bucket may be electing a leader.
+func TestElectionIsNoCut(t *testing.T) {
+	var book ledger
+	line := &cable{server: engine(t)}
+	conn, err := nats.Connect("", nats.InProcessServer(line), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectBufSize(-1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	change := func(c *Config) { c.Patience, c.Connected = 3*time.Second, func() bool { return true } }
+	m := start(t, conn, &book, "n1", change, nil)
+	await(t, "a lease", func() bool { return m.Away() == 0 })
+	line.set(true)
+	for m.Away() <= m.cfg.Lease+2*tick || !m.CutOff() {
+		if cut, away := m.CutOff(), m.Away(); cut && away <= m.cfg.Patience {
+			t.Fatalf("cut off after %v", away)
+		}
+		time.Sleep(time.Millisecond) // between two looks at a condition
+	}
+	line.set(false)
+	await(t, "the node to be back", func() bool { return !m.CutOff() })
+}
+
 // Packets from the owner to the asker get lost for longer than both have patience. The asker
 // has sent the first packet of its link again and again meanwhile, and one of these comes when the
 // owner has dropped the link: what it carries is not carried out again.
@@ -100,9 +127,9 @@ func TestDroppedLinkStaysDropped(t *testing.T) {
 	var book ledger
 	owner := start(t, connect(t, engine(t)), &book, "n1", func(c *Config) { c.Clock, c.Lease = clock, time.Hour }, nil)
 	await(t, "an owner", func() bool { _, ok := owner.Owner(0); return ok })
-	packet := link.Packet{
-		Kind: link.FromClient, From: "asker", Generation: 1, Number: 1,
-		Piece: link.AppendFrame(nil, link.Frame{Kind: link.Command, ID: 1, Body: []byte("once")}),
+	packet := channel.Packet{
+		Kind: channel.FromClient, From: "asker", Generation: 1, Number: 1,
+		Piece: channel.AppendFrame(nil, channel.Frame{Kind: channel.Command, ID: 1, Body: []byte("once")}),
 	}
 	sessions := func() int {
 		owner.Node.serve.mu.Lock()
@@ -112,7 +139,7 @@ func TestDroppedLinkStaysDropped(t *testing.T) {
 	drop := func() { // nobody acknowledges the answer
 		t.Helper()
 		await(t, "the link to be dropped", func() bool {
-			clock.Advance(link.Retransmit)
+			clock.Advance(channel.Retransmit)
 			return sessions() == 0
 		})
 	}

@@ -53,26 +53,26 @@ func connect(t testing.TB, s *natsserver.Server) *nats.Conn {
 }
 
 // ledger is what all shards of a cluster have done, fenced as a journal is: the
-// newest tenure writes.
+// newest term writes.
 type ledger struct {
-	mu     sync.Mutex
-	tenure [shards]int
-	done   [shards][]string
-	held   [shards][]*tenant
+	mu   sync.Mutex
+	term [shards]int
+	done [shards][]string
+	held [shards][]*tenant
 
-	vacated [shards]time.Time // when the last tenure ended
+	vacated [shards]time.Time // when the last term ended
 	vacancy time.Duration     // the longest time between two
 }
 
-// began gives a tenure its number.
+// began gives a term its number.
 func (l *ledger) began(shard int) (turn int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.vacated[shard].IsZero() {
 		l.vacancy = max(l.vacancy, time.Since(l.vacated[shard]))
 	}
-	l.tenure[shard]++
-	return l.tenure[shard]
+	l.term[shard]++
+	return l.term[shard]
 }
 
 func (l *ledger) ended(shard int) {
@@ -81,7 +81,7 @@ func (l *ledger) ended(shard int) {
 	l.vacated[shard] = time.Now()
 }
 
-// tenant runs one shard on one node, while it has a tenure.
+// tenant runs one shard on one node, while it has a term.
 type tenant struct {
 	node   string
 	ledger *ledger
@@ -92,10 +92,10 @@ type tenant struct {
 	holds func() bool
 }
 
-func (l *tenant) run(ctx context.Context, tenures <-chan Tenure) {
+func (l *tenant) run(ctx context.Context, terms <-chan Term) {
 	for {
 		select {
-		case t := <-tenures:
+		case t := <-terms:
 			l.set(l.ledger.began(l.shard), t.Holds)
 			select {
 			case <-t.Done:
@@ -123,7 +123,7 @@ func (l *tenant) serve(cmd []byte, done func([]byte, error)) {
 	defer l.mu.Unlock()
 	l.ledger.mu.Lock()
 	defer l.ledger.mu.Unlock()
-	if l.turn == 0 || l.turn != l.ledger.tenure[l.shard] {
+	if l.turn == 0 || l.turn != l.ledger.term[l.shard] {
 		done(nil, errNotOwner)
 		return
 	}
@@ -148,11 +148,11 @@ type member struct {
 	*Node
 	cfg     Config
 	tenants []*tenant
-	stop    context.CancelFunc // as a crash would: nothing is handed over
+	stop    context.CancelFunc // as a crash would: nothing is transferred over
 	result  chan error
 }
 
-func start(t testing.TB, conn *nats.Conn, l *ledger, name string, change func(*Config), tamper func(string, []byte) error) *member {
+func start(t testing.TB, conn *nats.Conn, l *ledger, name string, change func(*Config), packets publisher) *member {
 	t.Helper()
 	m := &member{result: make(chan error, 1)}
 	for i := range shards {
@@ -172,17 +172,25 @@ func start(t testing.TB, conn *nats.Conn, l *ledger, name string, change func(*C
 	if m.Node, err = Join(t.Context(), m.cfg); err != nil {
 		t.Fatal(err)
 	}
-	m.tamper = tamper
+	if packets != nil {
+		m.packets = packets
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for i, tn := range m.tenants {
-		running.Go(func() { tn.run(ctx, m.Tenures(i)) })
+		running.Go(func() { tn.run(ctx, m.Terms(i)) })
 	}
 	running.Go(func() { m.result <- m.Run(ctx) })
 	m.stop = func() { cancel(); running.Wait() }
 	t.Cleanup(m.stop)
 	return m
 }
+
+// A publishFunc is a publisher with faults.
+type publishFunc func(subject string, data []byte) error
+
+// Publish implements publisher.
+func (f publishFunc) Publish(subject string, data []byte) error { return f(subject, data) }
 
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
@@ -344,10 +352,10 @@ func (l *load) verify(t testing.TB, book *ledger) {
 	t.Logf("%s: %d answered, %d unknown, %d not done, longest gap %v", l.m.cfg.Node, len(l.all), len(l.unknown), len(l.notDone), time.Duration(l.gap.Load()))
 }
 
-func three(t testing.TB, book *ledger, change func(*Config), tamper func(string, []byte) error) (s *natsserver.Server, members []*member) {
+func three(t testing.TB, book *ledger, change func(*Config), packets publisher) (s *natsserver.Server, members []*member) {
 	s = engine(t)
 	for i := range 3 {
-		members = append(members, start(t, connect(t, s), book, fmt.Sprint("n", i+1), change, tamper))
+		members = append(members, start(t, connect(t, s), book, fmt.Sprint("n", i+1), change, packets))
 	}
 	for _, m := range members {
 		m.Ready()
@@ -445,7 +453,7 @@ func TestBadNetwork(t *testing.T) {
 	var members []*member
 	var mu sync.Mutex
 	conns := map[string]*nats.Conn{}
-	tamper := func(subject string, data []byte) error {
+	badNetwork := publishFunc(func(subject string, data []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
 		conn := conns["any"]
@@ -463,11 +471,11 @@ func TestBadNetwork(t *testing.T) {
 			_ = conn.Publish(subject, data)
 		}
 		return conn.Publish(subject, data)
-	}
+	})
 	s := engine(t)
 	conns["any"] = connect(t, s)
 	for i := range 3 {
-		members = append(members, start(t, connect(t, s), &book, fmt.Sprint("n", i+1), nil, tamper))
+		members = append(members, start(t, connect(t, s), &book, fmt.Sprint("n", i+1), nil, badNetwork))
 		members[i].Ready()
 	}
 	spread(t, members...)
@@ -494,12 +502,12 @@ func TestSilentOwner(t *testing.T) {
 	c := connect(t, s)
 	members := []*member{
 		start(t, connect(t, s), &book, "n1", func(c *Config) { c.Patience = time.Second }, nil),
-		start(t, connect(t, s), &book, "n2", func(c *Config) { c.Patience = time.Second }, func(subject string, data []byte) error {
+		start(t, connect(t, s), &book, "n2", func(c *Config) { c.Patience = time.Second }, publishFunc(func(subject string, data []byte) error {
 			if silent.Load() {
 				return nil
 			}
 			return c.Publish(subject, data)
-		}),
+		})),
 	}
 	for _, m := range members {
 		m.Ready()

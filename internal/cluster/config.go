@@ -13,8 +13,8 @@ import (
 	"github.com/muster-gg/muster/internal/boottime"
 )
 
-// Config says who a node is and what it shares. Node, Shards, Conn, Serve and
-// Barrier are required; every other zero value means the default.
+// Config configures a node. Node, Shards, Conn, Serve and Barrier are required; the zero value of every other field
+// means the default.
 type Config struct {
 	Node   string // its name in the cluster: letters, digits, - and _, at most 64
 	Shards int    // the same for all nodes
@@ -22,47 +22,49 @@ type Config struct {
 
 	Conn     *nats.Conn
 	Name     string // of the cluster: bucket and subjects begin with it. Default "muster"
-	Replicas int    // of the bucket, when it is made. Default 1
+	Replicas int    // of the bucket, when it is created. Default 1
 
-	// Lease is after how long without a sign of life a node's shards go to others. Default 3 s.
-	// A node holds its shards for five sixths of that from its last sign of life.
+	// Lease is the time without a heartbeat after which a node's shards go to others. Default 3 s. A node holds its
+	// shards for five sixths of that after its last heartbeat.
 	Lease time.Duration
-	// Renew is the time between two signs of life. Default a third of Lease.
+	// Renew is the interval of heartbeats. Default a third of Lease.
 	Renew time.Duration
-	// Linger is how long a tenure goes on while the bucket is away, without holding. Default three times Lease.
+	// Linger is how long a term goes on while the bucket is unavailable, without holding. Default three times
+	// Lease, and at least Patience: the bucket may be electing a leader.
 	Linger time.Duration
-	// Moves is how many shards a node gives away at a time. Default 2.
+	// Moves is how many shards a node transfers at a time. Default 2.
 	Moves int
-	// Patience is how long a command or a barrier waits for an owner, and an owner that
-	// still seems to be there is not heard before a link to it is given up. Default 10 s.
+	// Patience is how long a command or a barrier waits for an owner, and how long nothing may be received from an
+	// owner before the channel to it is closed. Default 10 s.
 	Patience time.Duration
+	// Connected reports whether this node is connected to a majority of the nodes: then the bucket may be electing a
+	// leader if no lease can be renewed. See Node.CutOff. Nil: never.
+	Connected func() bool
 	// Waiting is how many commands of one shard may wait for an owner. Default 8192.
 	Waiting int
 
 	Clock clockwork.Clock
 
-	// Elapsed is the clock of leases: the time since some moment. It must not be set, nor stand
-	// still while the machine is suspended. Nil: package boottime.
+	// Elapsed is the clock of leases: the time since some moment. It must never be set, and must include the time
+	// that the machine is suspended. Nil: package boottime.
 	Elapsed func() time.Duration
 
-	Log *slog.Logger // nil: silent
+	Log *slog.Logger // nil: discard
 
-	// Serve handles a command that another node sent, while this one owns the shard. It must
-	// not block; done is called exactly once, in any goroutine. An error says that the command was not
-	// carried out and will not be: then it is sent again to whoever owns the shard
-	// next. Every other outcome is an answer. cmd is Serve's to keep.
+	// Serve executes a command of another node while this one owns the shard. It must not block; done is called
+	// exactly once, in any goroutine. An error means that the command was not executed and will not be: then it is
+	// sent again to the shard's next owner. Every other outcome is an answer. Serve owns cmd.
 	//
-	// Commands of one sender come in the order in which he sent them. When one is refused with an
-	// error, those must be, too, that were served after it in the same tenure.
+	// Commands of one sender are served in the order of their Send calls. If one is refused with an error, those
+	// served after it in the same term must be refused, too.
 	Serve func(shard int, cmd []byte, done func(answer []byte, err error))
 
-	// Barrier answers with a record's number: everything that the shard had handled
-	// before the call is durable up to there. It is under the same rules; it must
-	// give an error when the tenure does not hold at the end.
+	// Barrier answers with the number of a record up to which everything is durable that the shard had executed
+	// before the call. The rules of Serve apply; it must fail if the term does not hold at its end.
 	Barrier func(shard int, done func(seq uint64, err error))
 }
 
-// NameForm is the form of the names of nodes and clusters: they stand in subjects and keys.
+// NameForm is the form of the names of nodes and clusters, which are parts of subjects and keys.
 var NameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func (c *Config) complete() error {
@@ -78,10 +80,13 @@ func (c *Config) complete() error {
 	orDefault(&c.Replicas, 1)
 	orDefault(&c.Lease, 3*time.Second)
 	orDefault(&c.Renew, c.Lease/3)
-	orDefault(&c.Linger, 3*c.Lease)
 	orDefault(&c.Moves, 2)
 	orDefault(&c.Patience, 10*time.Second)
+	orDefault(&c.Linger, max(3*c.Lease, c.Patience))
 	orDefault(&c.Waiting, 8192)
+	if c.Connected == nil {
+		c.Connected = func() bool { return false }
+	}
 	if c.Clock == nil {
 		c.Clock = clockwork.NewRealClock()
 	}
@@ -92,13 +97,13 @@ func (c *Config) complete() error {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Renew > c.Lease/2 {
-		return fmt.Errorf("cluster: signs of life every %v are too few for a lease of %v", c.Renew, c.Lease)
+		return fmt.Errorf("cluster: signs of run every %v are too few for a lease of %v", c.Renew, c.Lease)
 	}
 	return nil
 }
 
-// writing is how long a lease may take to be written. The store's leader may be lost, and
-// then nobody answers; his successor is to be asked soon.
+// writing is the timeout for writing a lease. A lost leader of the bucket does not answer, so its successor should be
+// asked soon.
 func (c *Config) writing() time.Duration { return c.Renew / 2 }
 
 func orDefault[T comparable](v *T, def T) {

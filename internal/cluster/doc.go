@@ -1,42 +1,36 @@
-// Package cluster lets several processes share the shards of a region: it knows
-// who is there, who owns which shard, and how a command comes to the owner. It runs on
-// NATS and knows no domain: commands and answers are bytes.
+// Package cluster lets several processes share the shards of a region: it knows the members and the owners of shards,
+// and forwards commands to the owners. It runs on NATS and knows no domain: commands and answers are bytes.
 //
 // # Ownership
 //
-// Package lease decides; this package shows it the keys of a JetStream bucket, writes
-// what it wants to be written, and hands tenures to whoever runs the shards
-// (Node.Tenures). Every key that was written is told to all nodes at once by a plain
-// message; a watch of the bucket, begun anew when it falls silent, brings what
-// such messages missed.
+// Package lease decides; this package passes it the keys of a JetStream bucket, executes its writes, and offers
+// terms to the owners of shards in this process (Node.Terms). Every written key is also published to all nodes in
+// a NATS message. A watch of the bucket delivers what such messages missed, and is restarted when it delivers
+// nothing.
 //
-// A tenure guards two things differently. What is written is fenced by the journal: an owner that was
-// replaced cannot append, whatever it believes. What is only read is guarded by
-// Tenure.Holds. Package lease says why no two nodes hold a shard at the same moment; it
-// rests on clocks that do not stop, also while a machine is suspended: see package boottime. Only a
-// hypervisor that stops a whole virtual machine can stop that clock too, unseen from within; for the rest
-// of its hold such a node may answer reads that are out of date.
+// A term protects writes and reads differently. Writes are fenced by the journal: an owner that was replaced cannot
+// append, whatever it believes. Reads are protected by Term.Holds. Package lease explains why no two nodes hold a
+// shard at the same moment. That requires clocks that do not stop, even while a machine is suspended: see package
+// boottime. Only a hypervisor that stops a whole virtual machine can stop that clock unnoticed; such a node may
+// answer outdated reads for the rest of its hold.
 //
 // # Leaving
 //
-// A node that shall end first hands over (Node.HandOver): others own all shards then, and it
-// still forwards what its own clients send, for as long as they need to go elsewhere. Then it
-// leaves (Node.Leave). A shard is without an owner from the end of one tenure to the
-// beginning of the next: one write and one message, and what the owners themselves need. Commands wait
-// meanwhile.
+// A node that is about to stop first transfers its shards (Node.Transfer). Then others own all shards, and it still
+// forwards requests of its own clients while they move to other nodes. Then it leaves (Node.Leave). A shard has no
+// owner from the end of one term to the beginning of the next: one write and one message, and what the owners
+// themselves need. Commands wait meanwhile.
 //
 // # Forwarding
 //
-// Commands travel over links (package link) from each node to each owner: once and in order, or
-// the link breaks. A node that does not own the shard refuses, and the command is sent
-// again to the owner when that is known; until then, and while a former owner still has
-// commands of the shard unanswered, further ones wait behind it, so that their order
-// is kept. A command fails with shard.ErrOutcomeUnknown when the link to its owner broke after it was
-// sent: the owner is gone, or was not heard for Config.Patience. It may have been carried out,
-// or may yet be, but not twice: a link that was given up sends nothing more, and an owner that has
-// dropped a link never opens it again. Whether the command may be repeated is for the caller to know.
+// Commands travel over channels (package channel) from each node to each owner: once and in order, or the channel
+// breaks. A node that does not own the shard refuses a command, which is sent again to the owner once that is known.
+// Until then, and while a former owner still has unanswered commands of the shard, later ones wait, so that their
+// order is kept. A command fails with shard.ErrOutcomeUnknown if the channel to its owner broke after it was sent:
+// the owner is gone, or nothing was received from it for Config.Patience. The command may have been executed, or may
+// yet be, but not twice: a closed channel sends nothing more, and an owner that has dropped a channel never opens it
+// again. The caller knows whether the command may be repeated.
 //
-// A barrier asks the owner up to which record everything is durable that it has
-// handled. All that wait for the same shard share one; it changes nothing and is
-// asked again when it gets lost.
+// A barrier asks the owner for the record up to which everything that it has executed is durable. All that wait for
+// the same shard share one; it changes nothing and is repeated when it is lost.
 package cluster

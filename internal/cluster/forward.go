@@ -9,23 +9,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/muster-gg/muster/internal/cluster/channel"
 	"github.com/muster-gg/muster/internal/cluster/lease"
-	"github.com/muster-gg/muster/internal/cluster/link"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/shard"
 )
 
 const (
-	// tick is how often what waits is looked at.
+	// tick is the interval of checks of waiting requests.
 	tick = 20 * time.Millisecond
 
-	// MaxCommand is the length of the longest command, and of the longest answer.
-	MaxCommand = link.MaxFrame - 64
+	// MaxCommand is the maximum size of a command, and of an answer, in bytes.
+	MaxCommand = channel.MaxFrame - 64
 )
 
 var (
-	errNoOwner = errors.New("nobody owns the shard")
-	errLost    = errors.New("the link to the owner of the shard broke")
+	errNoOwner = errors.New("the shard has no owner")
+	errLost    = errors.New("the channel to the owner of the shard broke")
 	errAway    = shard.ErrAway
 )
 
@@ -44,10 +44,9 @@ func errFull() error {
 	return &fault.Error{Kind: fault.Throttling, Message: "Too many requests are waiting. Try again later.", Err: shard.ErrNotDone}
 }
 
-// Send sends a command to the owner of a shard. Commands of one shard come to it in the order
-// of the calls. done is called exactly once, in any goroutine, maybe before Send
-// returns, and must not block. The error has shard.ErrNotDone or shard.ErrOutcomeUnknown in its chain. cmd
-// must not be changed any more.
+// Send sends a command to the owner of a shard. Commands of one shard arrive in the order of the calls. done is
+// called exactly once, in any goroutine, possibly before Send returns, and must not block. Its error has
+// shard.ErrNotDone or shard.ErrOutcomeUnknown in its chain. cmd must not be changed any more.
 func (n *Node) Send(shard int, cmd []byte, done func(answer []byte, err error)) {
 	if len(cmd) > MaxCommand {
 		done(nil, notDone(fmt.Errorf("the command has %d bytes, more than %d", len(cmd), MaxCommand)))
@@ -58,23 +57,20 @@ func (n *Node) Send(shard int, cmd []byte, done func(answer []byte, err error)) 
 	}
 }
 
-// Ask asks the owner of a shard up to which record everything is durable that it had
-// handled before now. done is under the same rules as for Send; the error always has
-// shard.ErrNotDone in its chain.
+// Ask asks the owner of a shard for the record up to which everything is durable that it had executed before now. The
+// rules of Send apply to done; its error always has shard.ErrNotDone in its chain.
 func (n *Node) Ask(shard int, done func(seq uint64, err error)) {
 	if err := n.forward.ask(shard, asker{done: done}); err != nil {
 		done(0, err)
 	}
 }
 
-// A forwarder is the asking side: lanes, one for each shard, which lead to clients, one for
-// each process that owns some.
+// A forwarder sends requests: a lane for each shard, and a client for each process that owns some.
 type forwarder struct {
 	n *Node
 
 	mu         sync.Mutex
 	closed     bool
-	away       bool // nothing is sent
 	view       *view
 	lanes      []lane
 	clients    map[string]*client
@@ -82,31 +78,31 @@ type forwarder struct {
 	id         uint64 // of the newest request
 }
 
-// owner is one tenure, as the view names it.
+// owner is one term, as in the view.
 type owner struct {
-	life  lease.Life
+	run   lease.Run
 	epoch uint64
 }
 
-// lane is what is under way to one shard.
+// lane holds the unanswered and waiting requests of one shard.
 type lane struct {
 	shard int
 
-	// Commands: first those sent, then those that wait.
+	// Commands: sent ones, then waiting ones.
 	sent       []*call
 	unanswered int // of sent
 	refused    bool
-	to         *client // that sent went to
+	to         *client // receiver of sent
 	waiting    []*call
 	try        uint64
 
-	// Barriers: those who share the one that was sent, and those who wait for the next.
+	// Barriers: callers that share the one that was sent, and callers that wait for the next.
 	asked  *barrier
 	askers []asker
 
-	lastOwner owner         // that something was last sent to
-	refuser   owner         // who refused last,
-	again     time.Duration // and when he may be asked again
+	lastOwner owner         // last receiver of a request
+	refuser   owner         // the last one to refuse,
+	again     time.Duration // and when it may be asked again
 }
 
 type call struct {
@@ -130,19 +126,19 @@ type asker struct {
 	since time.Duration
 }
 
-// client is the link to one process.
+// client is the channel to one process.
 type client struct {
-	*conveyor
-	process string
-	calls   map[uint64]*call
-	asked   map[uint64]*barrier
-	parted  bool // it takes nothing any more
+	*sender
+	process  string
+	calls    map[uint64]*call
+	asked    map[uint64]*barrier
+	finished bool // it accepts no more requests
 }
 
-// outcomes are what callers are to be told when the lock is free.
+// outcomes are calls of callers' functions, for when the lock is released.
 type outcomes []func()
 
-func (o outcomes) tell() {
+func (o outcomes) run() {
 	for _, f := range o {
 		f()
 	}
@@ -192,8 +188,8 @@ func (f *forwarder) ask(shard int, a asker) error {
 	return nil
 }
 
-// advance sends what may be sent: commands when those before them have been answered, or
-// went to the same owner and may still be answered by it.
+// advance sends what may be sent: commands once those before them are answered, or if those went to the same owner,
+// which may still answer them.
 func (f *forwarder) advance(l *lane, now time.Duration) {
 	commands := len(l.waiting) > 0 && !l.refused
 	barriers := len(l.askers) > 0 && l.asked == nil
@@ -213,7 +209,7 @@ func (f *forwarder) advance(l *lane, now time.Duration) {
 		l.asked = &barrier{id: f.id, lane: l, to: cl, askers: l.askers}
 		l.askers = nil
 		cl.asked[f.id] = l.asked
-		cl.stream.Write(link.Frame{Kind: link.Barrier, ID: f.id, Shard: uint64(l.shard)})
+		cl.stream.Write(channel.Frame{Kind: channel.Barrier, ID: f.id, Shard: uint64(l.shard)})
 	}
 	cl.signal()
 }
@@ -222,7 +218,7 @@ func (f *forwarder) sendAll(l *lane, cl *client) {
 	l.to = cl
 	for _, c := range l.waiting {
 		f.id++
-		c.position = cl.stream.Write(link.Frame{Kind: link.Command, ID: f.id, Shard: uint64(l.shard), Try: l.try, Body: c.cmd})
+		c.position = cl.stream.Write(channel.Frame{Kind: channel.Command, ID: f.id, Shard: uint64(l.shard), Try: l.try, Body: c.cmd})
 		cl.calls[f.id] = c
 		c.settled = false
 		l.sent = append(l.sent, c)
@@ -232,29 +228,29 @@ func (f *forwarder) sendAll(l *lane, cl *client) {
 	l.waiting = l.waiting[:0]
 }
 
-// ownerOf is who owns a shard, and the link to it; nil when nobody does.
+// ownerOf returns the owner of a shard, and the channel to it; nil if there is none.
 func (f *forwarder) ownerOf(shard int) (owner, *client) {
-	life := f.view.owners[shard]
-	if f.closed || f.away || life == (lease.Life{}) {
+	run := f.view.owners[shard]
+	if f.closed || f.n.CutOff() || run == (lease.Run{}) {
 		return owner{}, nil
 	}
-	cl := f.clients[life.Process]
+	cl := f.clients[run.Process]
 	if cl == nil {
 		f.generation++
-		cl = &client{process: life.Process, calls: map[uint64]*call{}, asked: map[uint64]*barrier{}}
-		cl.conveyor = f.n.convey(&f.mu, life.Process, link.Packet{Kind: link.FromClient, Generation: f.generation}, func() { f.lose(cl) })
-		f.clients[life.Process] = cl
+		cl = &client{process: run.Process, calls: map[uint64]*call{}, asked: map[uint64]*barrier{}}
+		cl.sender = f.n.newSender(&f.mu, run.Process, channel.Packet{Kind: channel.FromClient, Generation: f.generation}, func() { f.lose(cl) })
+		f.clients[run.Process] = cl
 	}
-	if cl.parted {
+	if cl.finished {
 		return owner{}, nil
 	}
-	return owner{life, f.view.epochs[shard]}, cl
+	return owner{run, f.view.epochs[shard]}, cl
 }
 
-// receive takes a packet of a server.
-func (f *forwarder) receive(p link.Packet) {
-	var told outcomes
-	defer func() { told.tell() }()
+// receive processes a packet of a server.
+func (f *forwarder) receive(p channel.Packet) {
+	var after outcomes
+	defer func() { after.run() }()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	cl := f.clients[p.From]
@@ -262,44 +258,44 @@ func (f *forwarder) receive(p link.Packet) {
 		return
 	}
 	now := f.n.elapsed()
-	if p.Kind == link.Broken {
-		if cl.stream.Heard() { // else it has only lost our first packet
-			f.breakOff(cl, now, &told)
+	if p.Kind == channel.Broken {
+		if cl.stream.Acknowledged() { // else it has only missed the first packet
+			f.breakOff(cl, now, &after)
 		}
 		return
 	}
-	err := cl.stream.Receive(now, p, func(r link.Frame) { f.answered(cl, r, now, &told) })
+	err := cl.stream.Receive(now, p, func(r channel.Frame) { f.answered(cl, r, now, &after) })
 	if err != nil {
-		f.n.cfg.Log.Error("an answer of another node cannot be read", "process", p.From, "error", err)
-		f.breakOff(cl, now, &told)
+		f.n.cfg.Log.Error("malformed answer of another node", "process", p.From, "error", err)
+		f.breakOff(cl, now, &after)
 		return
 	}
 	cl.signal()
 }
 
-// answered takes one answer.
-func (f *forwarder) answered(cl *client, r link.Frame, now time.Duration, told *outcomes) {
-	if r.Kind == link.Farewell {
-		cl.parted = true
-		f.release(cl, 0, now, told)
+// answered processes one response.
+func (f *forwarder) answered(cl *client, r channel.Frame, now time.Duration, after *outcomes) {
+	if r.Kind == channel.Farewell {
+		cl.finished = true
+		f.release(cl, 0, now, after)
 		return
 	}
 	if c := cl.calls[r.ID]; c != nil {
 		delete(cl.calls, r.ID)
-		if r.Kind == link.Answer {
+		if r.Kind == channel.Answer {
 			body := r.Body
-			*told = append(*told, func() { c.done(body, nil) })
+			*after = append(*after, func() { c.done(body, nil) })
 		}
-		f.settle(c, r.Kind != link.Answer, now)
+		f.settle(c, r.Kind != channel.Answer, now)
 		return
 	}
 	if b := cl.asked[r.ID]; b != nil {
 		delete(cl.asked, r.ID)
 		l := b.lane
 		l.asked = nil
-		if r.Kind == link.Sequence {
+		if r.Kind == channel.Sequence {
 			for _, a := range b.askers {
-				*told = append(*told, func() { a.done(r.Sequence, nil) })
+				*after = append(*after, func() { a.done(r.Sequence, nil) })
 			}
 		} else {
 			l.askers = append(b.askers, l.askers...)
@@ -309,8 +305,8 @@ func (f *forwarder) answered(cl *client, r link.Frame, now time.Duration, told *
 	}
 }
 
-// settle notes that a command was answered, or refused. When all that were sent are
-// settled, those refused are sent again, in their order and before all others.
+// settle records that a command was answered or refused. When all sent ones are settled, the refused ones are sent
+// again, in their order and before all others.
 func (f *forwarder) settle(c *call, refused bool, now time.Duration) {
 	l := c.lane
 	l.unanswered--
@@ -338,27 +334,27 @@ func (f *forwarder) settle(c *call, refused bool, now time.Duration) {
 	f.advance(l, now)
 }
 
-// lose gives up a link on which nothing is heard any more.
+// lose closes a channel on which nothing is received any more.
 func (f *forwarder) lose(cl *client) {
-	var told outcomes
-	defer func() { told.tell() }()
+	var after outcomes
+	defer func() { after.run() }()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.clients[cl.process] == cl {
-		f.breakOff(cl, f.n.elapsed(), &told)
+		f.breakOff(cl, f.n.elapsed(), &after)
 	}
 }
 
-// breakOff ends a link. What was not sent yet is sent to whoever owns the shard now.
-func (f *forwarder) breakOff(cl *client, now time.Duration, told *outcomes) {
+// breakOff closes a channel. Requests that were not sent yet are sent to the present owner of the shard.
+func (f *forwarder) breakOff(cl *client, now time.Duration, after *outcomes) {
 	delete(f.clients, cl.process)
 	cl.close()
-	f.release(cl, cl.stream.Packed(), now, told)
+	f.release(cl, cl.stream.Packed(), now, after)
 }
 
-// release gives up all requests of a link: commands that stand in its stream before the
-// given position may have been carried out, the others are sent again elsewhere.
-func (f *forwarder) release(cl *client, unsent uint64, now time.Duration, told *outcomes) {
+// release ends all requests of a channel: commands before the given position of its stream may have been executed,
+// the others are sent again elsewhere.
+func (f *forwarder) release(cl *client, unsent uint64, now time.Duration, after *outcomes) {
 	calls, asked := cl.calls, cl.asked
 	cl.calls, cl.asked = map[uint64]*call{}, map[uint64]*barrier{}
 	for _, b := range asked {
@@ -368,7 +364,7 @@ func (f *forwarder) release(cl *client, unsent uint64, now time.Duration, told *
 	for _, id := range slices.Sorted(maps.Keys(calls)) {
 		c := calls[id]
 		if c.position < unsent {
-			told.fail(c, unknown(errLost))
+			after.fail(c, unknown(errLost))
 		}
 		f.settle(c, c.position >= unsent, now)
 	}
@@ -377,17 +373,17 @@ func (f *forwarder) release(cl *client, unsent uint64, now time.Duration, told *
 	}
 }
 
-// moved takes notice of who is there and owns what.
+// moved processes a change of members or owners.
 func (f *forwarder) moved(v *view) {
-	var told outcomes
-	defer func() { told.tell() }()
+	var after outcomes
+	defer func() { after.run() }()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.view = v
 	now := f.n.elapsed()
 	for _, cl := range slices.Collect(maps.Values(f.clients)) {
 		if !v.has(cl.process) {
-			f.breakOff(cl, now, &told)
+			f.breakOff(cl, now, &after)
 		}
 	}
 	for i := range f.lanes {
@@ -399,7 +395,7 @@ func (v *view) has(process string) bool {
 	return slices.ContainsFunc(v.members, func(m Member) bool { return m.Process == process })
 }
 
-// tick looks at what waits, until ctx is done.
+// tick checks waiting requests periodically, until ctx is done.
 func (f *forwarder) tick(ctx context.Context) {
 	ticker := f.n.cfg.Clock.NewTicker(tick)
 	defer ticker.Stop()
@@ -413,36 +409,36 @@ func (f *forwarder) tick(ctx context.Context) {
 	}
 }
 
-// look fails what has waited too long, and tries the rest again. For longer than a lease
-// nobody waits at a node that is away: callers can ask another one.
+// look fails requests that have waited too long, or wait at a node that is cut off, and tries to send the rest.
 func (f *forwarder) look() {
-	var told outcomes
-	defer func() { told.tell() }()
+	var after outcomes
+	defer func() { after.run() }()
+	f.n.updateCutOff()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.n.elapsed()
-	if f.away = f.n.Away() > f.n.cfg.Lease; f.away {
-		f.giveUp(errAway, &told)
+	if f.n.CutOff() {
+		f.giveUp(errAway, &after)
 		return
 	}
 	for i := range f.lanes {
 		l := &f.lanes[i]
-		f.expire(l, now-f.n.cfg.Patience, &told)
+		f.expire(l, now-f.n.cfg.Patience, &after)
 		f.advance(l, now)
 	}
 }
 
-// expire fails what waits since before the given moment.
-func (f *forwarder) expire(l *lane, before time.Duration, told *outcomes) {
+// expire fails requests that have been waiting since before the given moment.
+func (f *forwarder) expire(l *lane, before time.Duration, after *outcomes) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(c *call) bool {
 		if c.since < before {
-			told.fail(c, notDone(errNoOwner))
+			after.fail(c, notDone(errNoOwner))
 		}
 		return c.since < before
 	})
 	late := func(a asker) bool {
 		if a.since < before {
-			told.failAll([]asker{a}, notDone(errNoOwner))
+			after.failAll([]asker{a}, notDone(errNoOwner))
 		}
 		return a.since < before
 	}
@@ -455,27 +451,27 @@ func (f *forwarder) expire(l *lane, before time.Duration, told *outcomes) {
 	}
 }
 
-// stop answers everyone and refuses what comes.
+// stop fails all requests, and refuses new ones.
 func (f *forwarder) stop() {
-	var told outcomes
-	defer func() { told.tell() }()
+	var after outcomes
+	defer func() { after.run() }()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
-	f.giveUp(errStopped, &told)
+	f.giveUp(errStopped, &after)
 }
 
-// giveUp breaks all links, and fails all that waits.
-func (f *forwarder) giveUp(why error, told *outcomes) {
+// giveUp closes all channels, and fails all waiting requests.
+func (f *forwarder) giveUp(why error, after *outcomes) {
 	for _, cl := range slices.Collect(maps.Values(f.clients)) {
-		f.breakOff(cl, f.n.elapsed(), told)
+		f.breakOff(cl, f.n.elapsed(), after)
 	}
 	for i := range f.lanes {
 		l := &f.lanes[i]
 		for _, c := range l.waiting {
-			told.fail(c, notDone(why))
+			after.fail(c, notDone(why))
 		}
-		told.failAll(l.askers, notDone(why))
+		after.failAll(l.askers, notDone(why))
 		l.waiting, l.askers = nil, nil
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"github.com/muster-gg/muster/internal/cluster/channel"
 	"github.com/muster-gg/muster/internal/cluster/lease"
-	"github.com/muster-gg/muster/internal/cluster/link"
 )
 
-// ErrNameInUse says that another process lives in the cluster under the same name.
+// ErrNameInUse reports that another process runs in the cluster under the same name.
 var ErrNameInUse = errors.New("another process of the cluster has the same name")
 
-// errStopped is why nothing is forwarded any more.
+// errStopped is the error of requests at a node that has left.
 var errStopped = errors.New("the node has left the cluster")
 
 // A Member is a node of the cluster as this one sees it.
@@ -28,55 +28,60 @@ type Member struct {
 	Node    string
 	Process string // unique for each start
 	Ready   bool   // shards are moved to it
-	Leaving bool   // and away from it
+	Leaving bool   // shards are moved away from it
 	Gone    bool   // it is stopped or lost: only Known lists it
 	Level   int    // the Config.Level of its last run; 0: that announced none
 }
 
-// A Node is this process's part in the cluster. Its methods may be called by
-// many goroutines at the same time, Run once.
+// A Node is this process's part in the cluster. Its methods are safe for concurrent use; Run is called once.
 type Node struct {
 	cfg     Config
 	process string
 	bucket  jetstream.KeyValue
 	begun   time.Duration // by cfg.Elapsed
 
-	posted  chan func() // for the loop
-	stopped chan struct{}
-	handed  chan struct{} // closed when nothing is left to be handed over
-	workers sync.WaitGroup
+	posted      chan func() // for the loop
+	stopped     chan struct{}
+	transferred chan struct{} // closed when all shards are transferred
+	workers     sync.WaitGroup
 
-	held   atomic.Int64  // until when others know that this node lives, in nanoseconds since begun
-	owning []atomic.Bool // by shard: a tenure of ours has begun, and was not told to end
-	offers []chan Tenure
+	held   atomic.Int64  // end of the validity of this node's leases, in nanoseconds since begun
+	cutOff atomic.Bool   // see CutOff
+	owning []atomic.Bool // by shard: a term has begun here, and need not end yet
+	offers []chan Term
 	view   atomic.Pointer[view]
 
-	tamper func(subject string, data []byte) error // nil, except in tests: instead of publishing a packet
+	packets publisher // to other nodes: cfg.Conn
 
 	forward *forwarder
 	serve   *server
 
-	// These belong to the loop.
+	// The loop owns these.
 	machine *lease.Machine
-	tenures []*tenure
+	terms   []*term
 	grant   *grant
-	life    lease.Life // that grant is for
+	run     lease.Run // of grant
 
-	handedOver time.Duration // since when everything is; 0: it is not
-	departing  bool          // Leave was called
-	sayHanded  func()        // closes handed
+	transferredAt    time.Duration // since when all shards are transferred; 0: they are not
+	departing        bool          // Leave was called
+	closeTransferred func()        // closes transferred
 }
 
-// view is what others see of the machine.
+// A publisher sends packets, at most once each.
+type publisher interface {
+	Publish(subject string, data []byte) error
+}
+
+// view is the machine's state for other goroutines.
 type view struct {
-	owners  []lease.Life // by shard; zero: nobody
+	owners  []lease.Run // by shard; zero: nobody
 	epochs  []uint64
 	members []Member
 	known   []Member
 }
 
-// Join makes a node. It waits until the bucket of leases is there, or ctx is done. The
-// node is part of the cluster while Run runs.
+// Join creates a node. It waits until the bucket of leases is available, or ctx is done. The node is a part of the
+// cluster while Run runs.
 func Join(ctx context.Context, cfg Config) (*Node, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -86,44 +91,44 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, process: nuid.Next(), bucket: bucket, begun: cfg.Elapsed(),
-		posted: make(chan func(), 256), stopped: make(chan struct{}), handed: make(chan struct{}),
-		owning: make([]atomic.Bool, cfg.Shards), offers: make([]chan Tenure, cfg.Shards), tenures: make([]*tenure, cfg.Shards),
+		cfg: cfg, process: nuid.Next(), bucket: bucket, begun: cfg.Elapsed(), packets: cfg.Conn,
+		posted: make(chan func(), 256), stopped: make(chan struct{}), transferred: make(chan struct{}),
+		owning: make([]atomic.Bool, cfg.Shards), offers: make([]chan Term, cfg.Shards), terms: make([]*term, cfg.Shards),
 		grant: &grant{},
 	}
-	n.sayHanded = sync.OnceFunc(func() { close(n.handed) })
-	n.life = lease.Life{Node: cfg.Node, Process: n.process, Number: 1}
+	n.closeTransferred = sync.OnceFunc(func() { close(n.transferred) })
+	n.run = lease.Run{Node: cfg.Node, Process: n.process, Number: 1}
 	n.machine = lease.New(lease.Config{
-		Self: n.life, Level: cfg.Level, Shards: cfg.Shards, Lease: cfg.Lease, Hold: cfg.Lease * 5 / 6, Renew: cfg.Renew,
+		Self: n.run, Level: cfg.Level, Shards: cfg.Shards, Lease: cfg.Lease, Hold: cfg.Lease * 5 / 6, Renew: cfg.Renew,
 		Retry: cfg.Renew / 4, Write: cfg.writing(), Linger: cfg.Linger, Moves: cfg.Moves,
 	})
 	for i := range n.offers {
-		n.offers[i] = make(chan Tenure, 1)
+		n.offers[i] = make(chan Term, 1)
 	}
-	n.view.Store(&view{owners: make([]lease.Life, cfg.Shards), epochs: make([]uint64, cfg.Shards)})
+	n.view.Store(&view{owners: make([]lease.Run, cfg.Shards), epochs: make([]uint64, cfg.Shards)})
 	n.forward = newForwarder(n)
 	n.serve = newServer(n)
 	return n, nil
 }
 
-// Tenures gives, one after the other, the tenures of a shard: the next one comes when
-// Ended of the one before was called. Somebody must take them.
-func (n *Node) Tenures(shard int) <-chan Tenure { return n.offers[shard] }
+// Terms returns the channel of a shard's terms: the next one is sent after Ended of the one before was called.
+// The caller must receive them.
+func (n *Node) Terms(shard int) <-chan Term { return n.offers[shard] }
 
-// Owner is which node owns a shard, as far as this one knows; not ok when none.
+// Owner returns the name of the node that owns a shard, as far as this one knows; ok is false if there is none.
 func (n *Node) Owner(shard int) (node string, ok bool) {
 	owner := n.view.Load().owners[shard]
-	return owner.Node, owner != lease.Life{}
+	return owner.Node, owner != lease.Run{}
 }
 
-// Members are the nodes of the cluster, by name, as far as this one knows.
+// Members returns the nodes of the cluster, by name, as far as this one knows.
 func (n *Node) Members() []Member { return slices.Clone(n.view.Load().members) }
 
-// Known are the nodes that have ever been members, by name, except those that were forgotten.
+// Known returns the nodes that have ever been members, by name, except forgotten ones.
 func (n *Node) Known() []Member { return slices.Clone(n.view.Load().known) }
 
-// Forget removes a node that is gone from those that are known, and reports whether it was one. It is
-// known again when it starts again.
+// Forget deletes a node that is gone from Known, and reports whether it was there. It is known again after it starts
+// again.
 func (n *Node) Forget(ctx context.Context, node string) (bool, error) {
 	key := keyName(lease.Key{Node: node})
 	e, err := n.bucket.Get(ctx, key)
@@ -139,26 +144,38 @@ func (n *Node) Forget(ctx context.Context, node string) (bool, error) {
 	return true, nil
 }
 
-// Away is for how long the others may have taken this node for dead: 0 while they
-// cannot. A node that is away does not know what they do.
+// Away returns for how long the others may have considered this node dead: 0 while they cannot. A node that is away
+// does not know what they do.
 func (n *Node) Away() time.Duration { return max(0, n.elapsed()-time.Duration(n.held.Load())) }
 
-// Ready says that shards may be moved to this node: its replicas are up to date. Until
-// then it takes only what nobody else can take.
+// CutOff reports whether this node does not reach the others: it has been away for Lease, and is not connected to a
+// majority, or has been away for Patience. Until then the bucket of leases may be electing a leader. Requests at a
+// node that is cut off fail at once: callers can use another node.
+func (n *Node) CutOff() bool {
+	return n.cutOff.Load()
+}
+
+// updateCutOff sets what CutOff returns.
+func (n *Node) updateCutOff() {
+	away := n.Away()
+	n.cutOff.Store(away > n.cfg.Lease && (away > n.cfg.Patience || !n.cfg.Connected()))
+}
+
+// Ready allows moving shards to this node: its replicas are up to date. Before, it takes only shards that no other
+// node can take.
 func (n *Node) Ready() { n.post(n.machine.Ready) }
 
-// HandOver gives all shards to other nodes that are ready and stay, and takes none back while
-// there are any. It returns when they own everything, or with the cause of ctx: the node goes on
-// handing over then. It remains a member and forwards what is sent through it, until Leave.
+// Transfer transfers all shards to other nodes that are ready and stay, and takes none back while there are any. It
+// returns when they own all shards, or with the cause of ctx: the transfer goes on then. The node remains a member
+// and forwards requests of its clients, until Leave.
 //
-// While there is no such other node, there is nothing to wait for: HandOver returns, and this
-// node keeps what it owns until Leave. So the last node serves its clients to the end, as does
-// each node of a cluster that stops as a whole. If another node becomes ready before, it is
-// given the shards.
-func (n *Node) HandOver(ctx context.Context) error {
+// While there is no such other node, Transfer returns at once, and this node keeps its shards until Leave. So the
+// last node serves its clients to the end, as does each node of a cluster that stops as a whole. If another node
+// becomes ready before, it receives the shards.
+func (n *Node) Transfer(ctx context.Context) error {
 	n.post(n.machine.Leave)
 	select {
-	case <-n.handed:
+	case <-n.transferred:
 	case <-n.stopped:
 	case <-ctx.Done():
 		return fmt.Errorf("hand over the shards: %w", context.Cause(ctx))
@@ -166,9 +183,8 @@ func (n *Node) HandOver(ctx context.Context) error {
 	return nil
 }
 
-// Leave hands over, as far as HandOver has not, and ends Run. It returns when that is done, or
-// with the cause of ctx: the node goes on leaving then. What was sent through this node and is
-// not answered yet fails.
+// Leave transfers the remaining shards, and ends Run. It returns when that is done, or with the cause of ctx: leaving
+// goes on then. Unanswered requests of this node's clients fail.
 func (n *Node) Leave(ctx context.Context) error {
 	n.post(func() {
 		n.machine.Leave()
@@ -182,11 +198,10 @@ func (n *Node) Leave(ctx context.Context) error {
 	}
 }
 
-// elapsed is the time by which the machine lives. It only goes forward, also while the computer
-// is suspended.
+// elapsed is the machine's clock. It never goes back, and includes suspended time.
 func (n *Node) elapsed() time.Duration { return n.cfg.Elapsed() - n.begun }
 
-// post lets the loop do something. It does not happen when the loop has ended.
+// post executes f in the loop, unless the loop has ended.
 func (n *Node) post(f func()) {
 	select {
 	case n.posted <- f:
@@ -194,11 +209,9 @@ func (n *Node) post(f func()) {
 	}
 }
 
-// Run takes part in the cluster. It returns nil after Leave, or when ctx is done:
-// then all tenures end at once, and the others find out when the lease has run out. It fails with
-// ErrNameInUse. In any case it returns when nothing of it is running any more and
-// every request is answered; whoever runs the shards must take the tenures and call
-// Ended.
+// Run takes part in the cluster. It returns nil after Leave, or when ctx is done: then all terms end at once, and
+// the others notice when the lease has expired. It fails with ErrNameInUse. It returns when all goroutines have ended
+// and every request is answered; the caller must receive the terms and call Ended meanwhile.
 func (n *Node) Run(ctx context.Context) error {
 	inside, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -208,7 +221,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.workers.Go(func() { n.forward.tick(inside) })
 		err = n.loop(ctx, inside)
 	}
-	for i, t := range n.tenures {
+	for i, t := range n.terms {
 		n.owning[i].Store(false)
 		n.grant.until.Store(-1)
 		if t != nil {
@@ -224,19 +237,18 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// subscribe lets this node hear what is said. unsubscribe returns when nothing more
-// is heard.
+// subscribe subscribes to the messages of other nodes. unsubscribe returns when no more are processed.
 func (n *Node) subscribe() (unsubscribe func(), err error) {
 	var closed sync.WaitGroup
 	var subs []*nats.Subscription
 	unsubscribe = func() {
 		for _, s := range subs {
-			_ = s.Unsubscribe() // fails when the connection is closed, which ends it, too
+			_ = s.Unsubscribe() // fails if the connection is closed, which has the same effect
 		}
 		closed.Wait()
 	}
 	for subject, handle := range map[string]nats.MsgHandler{
-		n.newsSubject():        n.hear,
+		n.newsSubject():        n.receiveNews,
 		n.subjectOf(n.process): n.receive,
 	} {
 		s, err := n.cfg.Conn.Subscribe(subject, handle)
@@ -277,31 +289,31 @@ func (n *Node) loop(ctx, inside context.Context) error {
 	}
 }
 
-// farewellAfter is how long a node that has handed over still refuses, one by one, what is sent
-// by those who have not heard yet that others own its shards. A packet that gets lost can be
-// sent again meanwhile, twice: what has not arrived when this node goes is of unknown outcome.
-const farewellAfter = 2*link.Retransmit + 100*time.Millisecond
+// refuseAfterTransfer is how long a node that has transferred its shards still refuses, one by one, requests of nodes
+// that do not know the new owners yet. A lost packet can be sent again twice meanwhile; requests that arrive later
+// have an unknown outcome.
+const refuseAfterTransfer = 2*channel.Retransmit + 100*time.Millisecond
 
-// depart goes, when everything is handed over, everyone knows it, and Leave was called.
+// depart ends the run when all shards are transferred, the others know it, and Leave was called.
 func (n *Node) depart(inside context.Context) {
-	if !n.machine.HandedOver() {
-		n.handedOver = 0
+	if !n.machine.Transferred() {
+		n.transferredAt = 0
 		return
 	}
-	n.sayHanded()
-	if n.handedOver == 0 {
-		n.handedOver = n.elapsed()
+	n.closeTransferred()
+	if n.transferredAt == 0 {
+		n.transferredAt = n.elapsed()
 	}
-	if !n.departing || len(n.view.Load().members) > 1 && n.elapsed()-n.handedOver < farewellAfter {
+	if !n.departing || len(n.view.Load().members) > 1 && n.elapsed()-n.transferredAt < refuseAfterTransfer {
 		return
 	}
-	if n.serve.part(); n.serve.idle() {
+	if n.serve.finish(); n.serve.idle() {
 		n.machine.Depart()
 		n.step(inside)
 	}
 }
 
-// drain does all that was posted meanwhile: one step is enough for it.
+// drain executes all posted functions: one step is enough for all.
 func (n *Node) drain() {
 	for {
 		select {
@@ -313,15 +325,15 @@ func (n *Node) drain() {
 	}
 }
 
-// step lets the machine decide, and does what it wants.
+// step executes one step of the machine.
 func (n *Node) step(ctx context.Context) {
 	a := n.machine.Step(n.elapsed())
-	if life := n.machine.Self(); life != n.life {
+	if run := n.machine.Self(); run != n.run {
 		if !n.departing {
-			n.cfg.Log.Warn("the cluster has given this node up: it begins anew", "node", n.cfg.Node)
+			n.cfg.Log.Warn("node declared gone by the others, starting a new run", "node", n.cfg.Node)
 		}
 		n.grant.until.Store(-1)
-		n.grant, n.life = &grant{}, life
+		n.grant, n.run = &grant{}, run
 	}
 	n.grant.until.Store(int64(n.machine.HoldsUntil()))
 	n.held.Store(int64(n.machine.HoldsUntil()))
@@ -337,15 +349,15 @@ func (n *Node) step(ctx context.Context) {
 	}
 }
 
-// look shows others what the machine has seen, when that has changed.
+// look updates the view if the machine has seen a change.
 func (n *Node) look() {
 	old := n.view.Load()
-	v := &view{owners: make([]lease.Life, n.cfg.Shards), epochs: make([]uint64, n.cfg.Shards)}
+	v := &view{owners: make([]lease.Run, n.cfg.Shards), epochs: make([]uint64, n.cfg.Shards)}
 	for i := range v.owners {
 		v.owners[i], v.epochs[i], _ = n.machine.Owner(i)
 	}
 	for _, m := range n.machine.Known() {
-		member := Member{Node: m.Life.Node, Process: m.Life.Process, Ready: m.Ready, Leaving: m.Leaving, Gone: m.Gone, Level: m.Level}
+		member := Member{Node: m.Run.Node, Process: m.Run.Process, Ready: m.Ready, Leaving: m.Leaving, Gone: m.Gone, Level: m.Level}
 		v.known = append(v.known, member)
 		if !m.Gone {
 			v.members = append(v.members, member)

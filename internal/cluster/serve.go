@@ -4,52 +4,51 @@ import (
 	"sync"
 	"time"
 
-	"github.com/muster-gg/muster/internal/cluster/link"
+	"github.com/muster-gg/muster/internal/cluster/channel"
 )
 
-// forget is after how long without a word the link of a process that is no member
-// is forgotten.
+// forget is the time without packets after which the channel of a process that is no member is deleted.
 const forget = time.Minute
 
-// A server is the answering side: one session for each process that sends.
+// A server answers requests of other nodes: one session for each sending process.
 type server struct {
 	n *Node
 
-	mu       sync.Mutex
-	closed   bool
-	parting  bool // no request is taken any more
-	sessions map[string]*session
-	opened   link.Generations // of all sessions that there were
+	mu        sync.Mutex
+	closed    bool
+	finishing bool // no request is accepted any more
+	sessions  map[string]*session
+	opened    channel.Generations // of all sessions so far
 }
 
-// session is the link from one process.
+// session is the channel from one process.
 type session struct {
 	srv     *server
 	process string
-	*conveyor
+	*sender
 
 	mu         sync.Mutex
-	heard      time.Duration
+	receivedAt time.Duration
 	unanswered int
-	parted     bool              // the farewell was written
+	finished   bool              // the Farewell frame was written
 	refused    map[uint64]uint64 // by shard: commands of tries below are refused
-	frames     []link.Frame      // scratch of the receiving goroutine
+	frames     []channel.Frame   // scratch of the receiving goroutine
 }
 
 func newServer(n *Node) *server { return &server{n: n, sessions: map[string]*session{}} }
 
-// receive takes a packet of a client. It is called by one goroutine.
-func (s *server) receive(p link.Packet) {
+// receive processes a packet of a client. One goroutine calls it.
+func (s *server) receive(p channel.Packet) {
 	ses := s.session(p)
 	if ses == nil {
 		return
 	}
 	now := s.n.elapsed()
 	ses.mu.Lock()
-	ses.heard = now
+	ses.receivedAt = now
 	frames := ses.frames[:0]
-	err := ses.stream.Receive(now, p, func(f link.Frame) { frames = append(frames, f) })
-	if ses.parted {
+	err := ses.stream.Receive(now, p, func(f channel.Frame) { frames = append(frames, f) })
+	if ses.finished {
 		frames = frames[:0]
 	}
 	ses.unanswered += len(frames)
@@ -60,17 +59,17 @@ func (s *server) receive(p link.Packet) {
 	clear(frames)
 	ses.frames = frames
 	if err != nil {
-		s.n.cfg.Log.Error("a command of another node cannot be read", "process", p.From, "error", err)
+		s.n.cfg.Log.Error("malformed command of another node", "process", p.From, "error", err)
 		s.drop(ses)
 		return
 	}
 	ses.signal()
 }
 
-// session gives the session that a packet belongs to, a new one with the first packet of a
-// link; nil when there is nothing to be done with it. A link that was dropped is not opened again:
-// its first packet, which the client sends until it hears of it, may have been carried out.
-func (s *server) session(p link.Packet) *session {
+// session returns the session of a packet, and creates it with the first packet of a channel; nil if the packet must
+// be ignored. A dropped channel is not opened again: its first packet, which the client repeats until it is
+// acknowledged, may have been executed.
+func (s *server) session(p channel.Packet) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ses := s.sessions[p.From]
@@ -90,22 +89,22 @@ func (s *server) session(p link.Packet) *session {
 			ses.end()
 		}
 		ses = &session{srv: s, process: p.From, refused: map[uint64]uint64{}}
-		ses.conveyor = s.n.convey(&ses.mu, p.From, link.Packet{Kind: link.FromServer, Generation: p.Generation}, func() { s.drop(ses) })
+		ses.sender = s.n.newSender(&ses.mu, p.From, channel.Packet{Kind: channel.FromServer, Generation: p.Generation}, func() { s.drop(ses) })
 		s.sessions[p.From] = ses
-		if s.parting {
-			ses.part()
+		if s.finishing {
+			ses.finish()
 		}
 		return ses
 	case p.Number > 1:
-		broken := link.Packet{Kind: link.Broken, From: s.n.process, Generation: p.Generation}
-		if err := s.n.publish(s.n.subjectOf(p.From), link.AppendPacket(nil, broken)); err != nil {
-			s.n.cfg.Log.Debug("a packet for another node was not sent", "error", err)
+		broken := channel.Packet{Kind: channel.Broken, From: s.n.process, Generation: p.Generation}
+		if err := s.n.packets.Publish(s.n.subjectOf(p.From), channel.AppendPacket(nil, broken)); err != nil {
+			s.n.cfg.Log.Debug("packet not sent", "error", err)
 		}
 	}
 	return nil
 }
 
-// drop forgets a session. Its client learns that when it sends something.
+// drop deletes a session. Its client learns that with its next packet.
 func (s *server) drop(ses *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,59 +114,59 @@ func (s *server) drop(ses *session) {
 	}
 }
 
-// end closes the link. What was handed on is still carried out, and nobody is answered.
+// end closes the channel. Requests in progress are still executed, and not answered.
 func (ses *session) end() {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	ses.close()
 }
 
-// handle carries out one request.
-func (ses *session) handle(f link.Frame) {
+// handle executes one request.
+func (ses *session) handle(f channel.Frame) {
 	n := ses.srv.n
 	owning := f.Shard < uint64(len(n.owning)) && n.owning[f.Shard].Load()
 	switch {
-	case !owning || f.Kind == link.Command && ses.refuses(f):
+	case !owning || f.Kind == channel.Command && ses.refuses(f):
 		ses.refuse(f, errNoOwner)
-	case f.Kind == link.Command:
+	case f.Kind == channel.Command:
 		n.cfg.Serve(int(f.Shard), f.Body, func(answer []byte, err error) {
 			if err != nil {
 				ses.refuse(f, err)
 				return
 			}
-			ses.answer(link.Frame{Kind: link.Answer, ID: f.ID, Body: answer})
+			ses.answer(channel.Frame{Kind: channel.Answer, ID: f.ID, Body: answer})
 		})
-	case f.Kind == link.Barrier:
+	case f.Kind == channel.Barrier:
 		n.cfg.Barrier(int(f.Shard), func(seq uint64, err error) {
 			if err != nil {
 				ses.refuse(f, err)
 				return
 			}
-			ses.answer(link.Frame{Kind: link.Sequence, ID: f.ID, Sequence: seq})
+			ses.answer(channel.Frame{Kind: channel.Sequence, ID: f.ID, Sequence: seq})
 		})
 	default:
-		ses.refuse(f, link.ErrMalformed)
+		ses.refuse(f, channel.ErrMalformed)
 	}
 }
 
-// refuses reports whether a command before this one was refused: then this one must be, or
-// it would overtake.
-func (ses *session) refuses(f link.Frame) bool {
+// refuses reports whether a command before this one was refused: then this one must be, or it would overtake that
+// one.
+func (ses *session) refuses(f channel.Frame) bool {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	return ses.refused[f.Shard] > f.Try
 }
 
-func (ses *session) refuse(f link.Frame, why error) {
-	if f.Kind == link.Command {
+func (ses *session) refuse(f channel.Frame, why error) {
+	if f.Kind == channel.Command {
 		ses.mu.Lock()
 		ses.refused[f.Shard] = max(ses.refused[f.Shard], f.Try+1)
 		ses.mu.Unlock()
 	}
-	ses.answer(link.Frame{Kind: link.Refusal, ID: f.ID, Body: []byte(why.Error())})
+	ses.answer(channel.Frame{Kind: channel.Refusal, ID: f.ID, Body: []byte(why.Error())})
 }
 
-func (ses *session) answer(f link.Frame) {
+func (ses *session) answer(f channel.Frame) {
 	ses.mu.Lock()
 	ses.stream.Write(f)
 	ses.unanswered--
@@ -175,36 +174,35 @@ func (ses *session) answer(f link.Frame) {
 	ses.signal()
 }
 
-// part says to all clients that nothing is taken any more: what they sent and is
-// still on its way will not be carried out.
-func (s *server) part() {
+// part reports to all clients that no request is accepted any more: requests in transit will not be executed.
+func (s *server) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parting = true
+	s.finishing = true
 	for _, ses := range s.sessions {
-		ses.part()
+		ses.finish()
 	}
 }
 
-// part writes the farewell, when everything is answered.
-func (ses *session) part() {
+// part writes the Farewell frame once everything is answered.
+func (ses *session) finish() {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	if !ses.parted && ses.unanswered == 0 {
-		ses.parted = true
-		ses.stream.Write(link.Frame{Kind: link.Farewell})
+	if !ses.finished && ses.unanswered == 0 {
+		ses.finished = true
+		ses.stream.Write(channel.Frame{Kind: channel.Farewell})
 		ses.signal()
 	}
 }
 
-// idle reports whether every member that shows life has got all answers and the farewell.
+// idle reports whether all responsive members have received all responses and the Farewell frame.
 func (s *server) idle() bool {
 	v, now := s.n.view.Load(), s.n.elapsed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for process, ses := range s.sessions {
 		ses.mu.Lock()
-		idle := ses.parted && (ses.stream.Idle() || ses.stream.Stalled(now) > s.n.cfg.Lease)
+		idle := ses.finished && (ses.stream.Idle() || ses.stream.Stalled(now) > s.n.cfg.Lease)
 		ses.mu.Unlock()
 		if !idle && v.has(process) {
 			return false
@@ -213,14 +211,14 @@ func (s *server) idle() bool {
 	return true
 }
 
-// moved forgets those who are gone for long.
+// moved deletes sessions of processes that were lost long ago.
 func (s *server) moved(v *view) {
 	now := s.n.elapsed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for process, ses := range s.sessions {
 		ses.mu.Lock()
-		silent := now - ses.heard
+		silent := now - ses.receivedAt
 		ses.mu.Unlock()
 		if !v.has(process) && silent > forget {
 			delete(s.sessions, process)

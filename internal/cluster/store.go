@@ -15,14 +15,14 @@ import (
 	"github.com/muster-gg/muster/internal/cluster/lease"
 )
 
-// The bucket holds node.NAME and shard.NUMBER.
+// The bucket's keys are node.NAME and shard.NUMBER.
 const (
 	nodePrefix  = "node."
 	shardPrefix = "shard."
 )
 
-// openBucket gives the bucket, made as needed. It tries until ctx is done: a cluster that has
-// just begun needs a while before it can make anything.
+// openBucket opens the bucket, and creates it if needed. It retries until ctx is done: a new cluster cannot create
+// anything at first.
 func openBucket(ctx context.Context, cfg *Config) (jetstream.KeyValue, error) {
 	js, err := jetstream.New(cfg.Conn)
 	if err != nil {
@@ -33,7 +33,7 @@ func openBucket(ctx context.Context, cfg *Config) (jetstream.KeyValue, error) {
 		if err == nil {
 			return kv, nil
 		}
-		cfg.Log.Debug("the bucket of leases is not there yet", "error", err)
+		cfg.Log.Debug("bucket of leases not available yet", "error", err)
 		select {
 		case <-cfg.Clock.After(cfg.Renew / 4):
 		case <-ctx.Done():
@@ -71,11 +71,11 @@ func parseKey(name string) (k lease.Key, ok bool) {
 	return lease.Key{Shard: shard}, ok && err == nil && shard >= 0
 }
 
-// stored is the JSON of a value, which people can read with the nats tool.
+// stored is the JSON form of a value, readable with the nats tool.
 type stored struct {
 	Node    string `json:"node"`
 	Process string `json:"process"`
-	Life    uint64 `json:"life"`
+	Run     uint64 `json:"life"`
 	Gone    bool   `json:"gone,omitempty"`
 	Beat    uint64 `json:"beat,omitempty"`
 	Ready   bool   `json:"ready,omitempty"`
@@ -86,7 +86,7 @@ type stored struct {
 
 func encodeValue(v lease.Value) []byte {
 	data, _ := json.Marshal(stored{ // cannot fail
-		Node: v.Life.Node, Process: v.Life.Process, Life: v.Life.Number,
+		Node: v.Run.Node, Process: v.Run.Process, Run: v.Run.Number,
 		Gone: v.Gone, Beat: v.Beat, Ready: v.Ready, Leaving: v.Leaving, Level: v.Level, Epoch: v.Epoch,
 	})
 	return data
@@ -98,23 +98,22 @@ func decodeValue(data []byte) (lease.Value, error) {
 		return lease.Value{}, err
 	}
 	if len(s.Process) > maxProcess || strings.ContainsAny(s.Process, ".*> \t\r\n") {
-		return lease.Value{}, fmt.Errorf("%q names no process", s.Process)
+		return lease.Value{}, fmt.Errorf("invalid process %q", s.Process)
 	}
 	return lease.Value{
-		Life: lease.Life{Node: s.Node, Process: s.Process, Number: s.Life},
+		Run:  lease.Run{Node: s.Node, Process: s.Process, Number: s.Run},
 		Gone: s.Gone, Beat: s.Beat, Ready: s.Ready, Leaving: s.Leaving, Level: s.Level, Epoch: s.Epoch,
 	}, nil
 }
 
-// maxProcess is how long the name of a process may be.
+// maxProcess is the maximum length of the name of a process.
 const maxProcess = 64
 
-// entry reads what stands in the bucket. A key that somebody deleted is a node
-// that is gone, or a shard without owner.
+// entry decodes an entry of the bucket. A deleted key is a node that is gone, or a shard without owner.
 func entry(name string, revision uint64, value []byte, deleted bool) (lease.Entry, error) {
 	k, ok := parseKey(name)
 	if !ok {
-		return lease.Entry{}, fmt.Errorf("%q names nothing", name)
+		return lease.Entry{}, fmt.Errorf("invalid key %q", name)
 	}
 	e := lease.Entry{Key: k, Revision: revision, Value: lease.Value{Gone: true}}
 	if deleted {
@@ -128,74 +127,73 @@ func entry(name string, revision uint64, value []byte, deleted bool) (lease.Entr
 	return e, nil
 }
 
-// news is the message that tells all nodes of an entry, or of a heartbeat that is about to be
-// written.
+// news is the message to all nodes about an entry, or about a heartbeat that is about to be written.
 type news struct {
 	Key      string          `json:"key"`
-	Revision uint64          `json:"revision"` // 0: it is not written yet
+	Revision uint64          `json:"revision"` // 0: not written yet
 	Value    json.RawMessage `json:"value"`
 }
 
 func (n *Node) newsSubject() string { return n.cfg.Name + ".leases" }
 
-// write carries out a write and tells everyone. Of a heartbeat it tells before, too: see
+// write executes a write and publishes it. It publishes a heartbeat before the write, too: see
 // lease.Machine.Announced.
 func (n *Node) write(ctx context.Context, w lease.Write) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.writing())
 	defer cancel()
 	value := encodeValue(w.Value)
 	if w.Key.Node != "" && !w.Value.Gone {
-		n.tell(news{Key: keyName(w.Key), Value: value})
+		n.publishNews(news{Key: keyName(w.Key), Value: value})
 	}
 	revision, err := n.bucket.Update(ctx, keyName(w.Key), value, w.Expect)
 	if err != nil {
-		n.cfg.Log.Debug("a lease was not written", "key", keyName(w.Key), "error", err)
+		n.cfg.Log.Debug("lease not written", "key", keyName(w.Key), "error", err)
 		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 			n.reread(ctx, w.Key)
 		}
 		n.post(func() { n.machine.Written(n.elapsed(), w.Key, false) })
 		return
 	}
-	n.tell(news{keyName(w.Key), revision, value})
+	n.publishNews(news{keyName(w.Key), revision, value})
 	n.post(func() {
 		n.machine.Seen(n.elapsed(), lease.Entry{Key: w.Key, Revision: revision, Value: w.Value})
 		n.machine.Written(n.elapsed(), w.Key, true)
 	})
 }
 
-// reread reads a key of which this node has not seen what others know: the watch may have
-// fallen silent. The copy that is read may be behind for a moment; the next attempt reads it again.
+// reread reads a key that others have changed unnoticed by this node: the watch may have failed silently. The replica
+// that is read may be behind; the next attempt reads it again.
 func (n *Node) reread(ctx context.Context, k lease.Key) {
 	e, err := n.bucket.Get(ctx, keyName(k))
 	if err != nil {
-		n.cfg.Log.Debug("a lease cannot be read", "key", keyName(k), "error", err)
+		n.cfg.Log.Debug("lease unreadable", "key", keyName(k), "error", err)
 		return
 	}
 	n.see(e)
 }
 
-func (n *Node) tell(what news) {
+func (n *Node) publishNews(what news) {
 	data, _ := json.Marshal(what) // cannot fail
 	if err := n.cfg.Conn.Publish(n.newsSubject(), data); err != nil {
-		n.cfg.Log.Debug("a lease could not be told to the others", "error", err)
+		n.cfg.Log.Debug("lease not published", "error", err)
 	}
 }
 
-// hear takes notice of what another node tells.
-func (n *Node) hear(m *nats.Msg) {
-	var told news
-	err := json.Unmarshal(m.Data, &told)
+// receiveNews processes a message of another node.
+func (n *Node) receiveNews(m *nats.Msg) {
+	var received news
+	err := json.Unmarshal(m.Data, &received)
 	if err == nil {
 		var e lease.Entry
-		if e, err = entry(told.Key, told.Revision, told.Value, false); err == nil {
-			n.post(func() { n.heard(e) })
+		if e, err = entry(received.Key, received.Revision, received.Value, false); err == nil {
+			n.post(func() { n.seeNews(e) })
 			return
 		}
 	}
-	n.cfg.Log.Warn("a message about leases cannot be read", "error", err)
+	n.cfg.Log.Warn("malformed message about leases", "error", err)
 }
 
-func (n *Node) heard(e lease.Entry) {
+func (n *Node) seeNews(e lease.Entry) {
 	if e.Revision == 0 {
 		n.machine.Announced(n.elapsed(), e.Value)
 		return
@@ -203,11 +201,11 @@ func (n *Node) heard(e lease.Entry) {
 	n.machine.Seen(n.elapsed(), e)
 }
 
-// watch shows the machine what stands in the bucket, until ctx is done.
+// watch passes the entries of the bucket to the machine, until ctx is done.
 func (n *Node) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := n.watchOnce(ctx); err != nil && ctx.Err() == nil {
-			n.cfg.Log.Debug("the bucket of leases cannot be watched", "error", err)
+			n.cfg.Log.Debug("watch of leases failed", "error", err)
 			select {
 			case <-n.cfg.Clock.After(n.cfg.Renew / 4):
 			case <-ctx.Done():
@@ -216,8 +214,7 @@ func (n *Node) watch(ctx context.Context) {
 	}
 }
 
-// watchOnce watches until the watch falls silent. It always brings something: our own
-// heartbeats.
+// watchOnce watches until nothing is delivered for two renewals: this node's heartbeats always are.
 func (n *Node) watchOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -225,23 +222,23 @@ func (n *Node) watchOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = w.Stop() }() // what is left of it ends with ctx
+	defer func() { _ = w.Stop() }() // ctx ends the rest
 	silence := n.cfg.Clock.NewTimer(2 * n.cfg.Renew)
 	defer silence.Stop()
 	for {
 		select {
 		case e, ok := <-w.Updates():
 			if !ok {
-				return errors.New("the watch has ended")
+				return errors.New("the watch ended")
 			}
-			if e == nil { // all that was there has come
+			if e == nil { // end of the existing entries
 				n.post(n.machine.Informed)
 				continue
 			}
 			silence.Reset(2 * n.cfg.Renew)
 			n.see(e)
 		case <-silence.Chan():
-			return errors.New("the watch has fallen silent")
+			return errors.New("the watch delivers nothing")
 		case <-ctx.Done():
 			return nil
 		}
@@ -251,7 +248,7 @@ func (n *Node) watchOnce(ctx context.Context) error {
 func (n *Node) see(kv jetstream.KeyValueEntry) {
 	e, err := entry(kv.Key(), kv.Revision(), kv.Value(), kv.Operation() != jetstream.KeyValuePut)
 	if err != nil {
-		n.cfg.Log.Warn("a lease cannot be read", "error", err)
+		n.cfg.Log.Warn("lease unreadable", "error", err)
 		return
 	}
 	n.post(func() { n.machine.Seen(n.elapsed(), e) })

@@ -16,7 +16,7 @@ func TestConflictIsReread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := lease.Value{Life: lease.Life{Node: "n2", Process: "a", Number: 1}}
+	other := lease.Value{Run: lease.Run{Node: "n2", Process: "a", Number: 1}}
 	key := lease.Key{Node: "n2"}
 	put := func() uint64 {
 		other.Beat++
@@ -29,7 +29,7 @@ func TestConflictIsReread(t *testing.T) {
 	first := put()
 	n.machine.Seen(0, lease.Entry{Key: key, Revision: first, Value: other})
 	put()
-	n.write(t.Context(), lease.Write{Key: key, Expect: first, Value: lease.Value{Life: other.Life, Gone: true}})
+	n.write(t.Context(), lease.Write{Key: key, Expect: first, Value: lease.Value{Run: other.Run, Gone: true}})
 	n.drain()
 	if seen := n.machine.Known(); len(seen) != 1 || seen[0] != other {
 		t.Errorf("the node sees %+v, want %+v", seen, other)

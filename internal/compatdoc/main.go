@@ -4,6 +4,8 @@
 // Usage: compatdoc FILE
 package main
 
+//go:generate go run . ../../docs/reference/compatibility.md
+
 import (
 	"bytes"
 	_ "embed"

@@ -4,6 +4,8 @@
 // Usage: configdoc FILE
 package main
 
+//go:generate go run . ../../docs/reference/configuration.md
+
 import (
 	"bytes"
 	"fmt"
@@ -11,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/config"
 )
 
 func main() {
@@ -52,12 +54,12 @@ directory of the user's cache, ` + "`log-level` is `warn`" + `, and the session 
 
 // reference is the page, in Markdown.
 func reference() []byte {
-	config, alone := muster.DefaultConfig(), muster.DefaultStandaloneGateway()
+	service, alone := config.Default(), config.DefaultStandaloneGateway()
 	var page bytes.Buffer
 	page.WriteString(introduction)
-	table(&page, config.Settings())
+	table(&page, service.Settings())
 	page.WriteString(standalone)
-	table(&page, slices.DeleteFunc(alone.Settings(), func(s muster.Setting) bool { return s.Section != "Service" }))
+	table(&page, slices.DeleteFunc(alone.Settings(), func(s config.Setting) bool { return s.Group != "Service" }))
 	return page.Bytes()
 }
 
@@ -69,15 +71,15 @@ The session gateway in front of a service elsewhere has the settings of the sect
 `
 
 // table lists settings, section by section.
-func table(page *bytes.Buffer, settings []muster.Setting) {
+func table(page *bytes.Buffer, settings []config.Setting) {
 	section := ""
 	for _, s := range settings {
-		if s.Section != section {
-			section = s.Section
+		if s.Group != section {
+			section = s.Group
 			fmt.Fprintf(page, "\n## %s\n\n| setting | variable | default | value | meaning |\n|---|---|---|---|---|\n", section)
 		}
 		fallback := "empty"
-		if text := s.String(); text != "" {
+		if text := s.Default; text != "" {
 			fallback = "`" + text + "`"
 		}
 		fmt.Fprintf(page, "| `%s` | `%s` | %s | %s | %s |\n", s.Name, s.Env(), fallback, s.Kind(), escape(s.Usage))

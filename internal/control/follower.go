@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/placer"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
 )
@@ -26,8 +28,6 @@ type follower struct {
 	level     atomic.Int64      // of features: that of the shard
 	recovered chan struct{}     // holds one when the open sockets have to be announced again
 	watches   watches[watchKey] // of game sessions
-	trials    trials            // the commit goroutine's own
-	searching []*pending        // placements whose attempts are over; the commit goroutine's own
 
 	mu       sync.RWMutex
 	links    map[linkKey]*link                   // the primary socket of each process
@@ -48,7 +48,7 @@ type linkKey struct {
 
 func newFollower(p *Plane, shard int) *follower {
 	return &follower{
-		plane: p, shard: shard, rooms: map[uint32]fleet.RoomID{}, trials: trials{}, recovered: make(chan struct{}, 1), links: map[linkKey]*link{},
+		plane: p, shard: shard, rooms: map[uint32]fleet.RoomID{}, recovered: make(chan struct{}, 1), links: map[linkKey]*link{},
 		expected: map[linkKey]expected{}, missed: map[linkKey][]UpdateGameSessionPush{},
 	}
 }
@@ -57,7 +57,7 @@ func newFollower(p *Plane, shard int) *follower {
 func (f *follower) observe(c shard.Commit[*region.Machine]) {
 	if c.HasView && f.shard == region.CatalogShard {
 		f.plane.view.Store(c.View.Catalog())
-		f.plane.placing.catalogChanged()
+		f.plane.placing.step(func(m *placer.Machine) { m.SetCatalog(c.View.Catalog()) })
 	}
 	if c.Recovered {
 		f.begin(c.View)
@@ -67,9 +67,6 @@ func (f *follower) observe(c shard.Commit[*region.Machine]) {
 	}
 	drives := f.drives(c)
 	for _, fact := range c.Facts {
-		if drives {
-			f.placingFact(fact)
-		}
 		f.dispatch(fact)
 		f.tellWatches(fact, drives)
 		if f.watches.any() {
@@ -79,7 +76,9 @@ func (f *follower) observe(c shard.Commit[*region.Machine]) {
 		}
 	}
 	if drives {
-		f.placingCommitted()
+		if slices.ContainsFunc(c.Facts, placer.Concerns) {
+			f.plane.placing.step(func(m *placer.Machine) { m.Observe(f.shard, c.Facts) })
+		}
 		f.plane.matching.observe(f, c)
 		if c.HasView || announces(c.Facts) {
 			wake(f.plane.publisher.news)
@@ -97,7 +96,7 @@ func (f *follower) drives(c shard.Commit[*region.Machine]) bool {
 	leading := f.plane.leader.number.Load()
 	if leading != 0 && (c.Recovered || c.Reminder) {
 		f.led = leading
-		f.beginPlacing(c.View)
+		f.plane.placing.step(func(m *placer.Machine) { m.Recover(f.shard, c.View) })
 	}
 	return leading != 0 && f.led == leading
 }

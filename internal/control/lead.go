@@ -11,6 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matcher"
+	"github.com/muster-gg/muster/internal/placer"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/replica"
 )
@@ -105,19 +106,19 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 		p.cfg.Log.Warn("the history does not answer; listings may show what is moved there twice", "err", err)
 	}
 	p.unsettled = false
-	p.placing.forgetAll(true)
+	p.placing.step((*placer.Machine).Begin)
 	p.matching.begin()
 	p.publisher.begin()
 	p.leader.begin()
 	defer func() {
 		p.leader.end()
-		p.placing.forgetAll(false)
+		p.placing.step((*placer.Machine).End)
 	}()
 	for _, s := range p.shards {
 		s.Remind()
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	drivers := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.attend, p.placing.resolve, p.raiseLevel}
+	drivers := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.review, p.raiseLevel}
 	for _, run := range append(drivers, p.cfg.Drivers...) {
 		group.Go(func() error { return run(ctx) })
 	}

@@ -104,8 +104,8 @@ func latenciesFrom(in []wire.PlayerLatency) ([]placement.Latency, error) {
 // request names the queue. InvalidRequest: the id is taken, or the queue leaves no room
 // for the request's override.
 func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placement.Request) (*placement.Placement, error) {
-	served, pending := p.placing.admit(p.catalog(), q)
-	if err := placement.CheckOverride(served.resolved, &r); err != nil {
+	queue, pending := p.placing.admit(p.catalog(), q)
+	if err := queue.Check(&r); err != nil {
 		return nil, err
 	}
 	past, err := p.pastPlacement(ctx, r.ID)
@@ -120,18 +120,11 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placemen
 		return nil, fault.New(fault.Throttling, "%d placements wait for game sessions. Try again later, with fewer placements or more server processes.", pending)
 	}
 	r.Topic, r.EventData = q.NotificationTarget, q.CustomEventData // for its event, if the queue is deleted meanwhile
-	choice := served.choose(&r, 0)
+	choice := queue.Choose(&r, 0)
 	return askPlacement(ctx, p, r.ID, placement.Start{
 		Request: r, Timeout: q.Timeout, Room: p.placing.first(&choice),
 		Trail: placement.Trail{Candidates: choice.Considered, Omitted: choice.Omitted},
 	})
-}
-
-// admit is the queue for a new placement, and how many there are.
-func (d *placing) admit(view *catalog.State, q *catalog.Queue) (served *servedQueue, pending int) {
-	d.mu.Lock()
-	defer d.unlock()
-	return d.serve(view, q), len(d.placements)
 }
 
 // placementShard is the shard that holds a placement.

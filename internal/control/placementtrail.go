@@ -6,6 +6,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/placer"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -110,28 +111,18 @@ func momentTo(t event.Time) *time.Time {
 }
 
 // wait is what a placement waits for; nil when it does not wait any more.
-func (d *placing) wait(id string) *PlacementWait {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := d.placements[id]
-	if p == nil || p.stage != waiting {
-		return nil
-	}
-	w := &PlacementWait{Lines: []PlacementLine{}, NextChoice: momentTo(p.step)}
-	for _, l := range p.lines {
-		w.Lines = append(w.Lines, l.show(p))
-	}
-	return w
-}
-
-func (l *line) show(p *pending) PlacementLine {
-	shown := PlacementLine{FleetID: string(l.room.Fleet), Location: l.room.Location, Position: 1, Length: l.waiting.Len()}
-	l.waiting.Scan(func(other *pending) bool {
-		if other == p {
-			return false
+func (d *placing) wait(id string) (w *PlacementWait) {
+	d.step(func(m *placer.Machine) {
+		positions, next, ok := m.Waits(id)
+		if !ok {
+			return
 		}
-		shown.Position++
-		return true
+		w = &PlacementWait{Lines: []PlacementLine{}, NextChoice: momentTo(next)}
+		for _, at := range positions {
+			w.Lines = append(w.Lines, PlacementLine{
+				FleetID: string(at.Room.Fleet), Location: at.Room.Location, Position: at.Number, Length: at.Length,
+			})
+		}
 	})
-	return shown
+	return w
 }

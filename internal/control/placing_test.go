@@ -58,12 +58,7 @@ func (w *world) noneLeft() {
 	w.await("the driver to be at rest", func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		for _, l := range d.lines {
-			if l.underway != 0 || l.waiting.Len() != 0 || l.asking {
-				return false
-			}
-		}
-		return len(d.placements) == 0 && d.steps.Len() == 0
+		return d.machine.Idle()
 	})
 }
 
@@ -294,7 +289,8 @@ func TestFleetDeletedUnderPlacements(t *testing.T) {
 	w.await("the fleet to be no candidate", func() bool {
 		w.placing.mu.Lock()
 		defer w.placing.mu.Unlock()
-		return len(w.placing.placements["p"].lines) == 1
+		positions, _, _ := w.placing.machine.Waits("p")
+		return len(positions) == 1
 	})
 	other.add("custom-b").serve()
 	w.placed("p", "FULFILLED")

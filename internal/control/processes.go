@@ -36,13 +36,14 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 	}
 	l := &link{
 		plane: p, follower: p.follow[region.ShardOf(room, len(p.shards))], push: c.Push, replaced: c.Replaced, signed: signed,
-		endpoint: cmp.Or(c.Endpoint, p.cfg.SDKEndpoint),
-		key:      linkKey{room, fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID}},
+		key: linkKey{room, fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID}},
 	}
 	l.connect = fleet.ConnectProcess{
 		ProcessKey: l.key.process, Idempotency: c.IdempotencyToken, SDKVersion: c.SDKVersion, SDKLanguage: c.SDKLanguage,
 	}
-	if !signed { // its token is checked by the room, which knows the compute
+	if signed {
+		l.endpoint = cmp.Or(c.Endpoint, p.cfg.SDKEndpoint)
+	} else { // its token is checked by the room, which knows the compute
 		l.connect.Proof = c.Authorization
 	}
 	opened, err := l.open(ctx)
@@ -129,7 +130,7 @@ type link struct {
 	key      linkKey
 	connect  fleet.ConnectProcess // what announced it
 	signed   bool                 // it has no token, and is to be given one
-	endpoint string               // where it connects again with that
+	endpoint string               // where it connects again with that; only if signed
 	push     func(Push)
 	replaced func()
 
@@ -149,7 +150,7 @@ func (l *link) command(c fleet.Command) region.RoomCommand {
 
 // submit has the room carry out a command without waiting.
 func (l *link) submit(c fleet.Command, done func(error)) {
-	l.plane.submit(l.plane.shardOf(l.key.room), l.command(c), func(_ any, err error) { done(err) })
+	l.plane.submit(l.plane.shardOf(l.key.room), l.command(c), done)
 }
 
 // announce tells the room that the process has this socket, and catches up.

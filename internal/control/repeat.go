@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// repeatWithin is for how long after its beginning a call is attempted again. An attempt
-	// may take as long as a node waits for another one, 10 s, and callers wait for longer than both.
+	// repeatWithin is for how long after its beginning a call is attempted again: longer than a shard is without
+	// an owner, 12 s. An attempt may take as long as a node waits for another one, 10 s, and callers wait for
+	// longer than both.
 	repeatWithin = 15 * time.Second
 
 	// firstPause and longestPause bound the wait between two attempts, which doubles. There is none
@@ -45,29 +46,27 @@ func (p *Plane) viewOf(ctx context.Context, s *regionShard) (view *region.Machin
 	return view, err
 }
 
-// submit is do without waiting: done is called once, by a goroutine that must not be held up. A command that
-// is repeated may be overtaken by those submitted later.
-func (p *Plane) submit(s *regionShard, c region.Command, done func(answer any, err error)) {
-	s.Submit(c, func(answer any, err error) {
-		if err != nil && mayRepeat(err, region.Repeatable(c)) && p.work.start(func() { p.resubmit(s, c, err, done) }) {
+// submit is do without waiting and without the answer: done is called once, by a goroutine that must not be held up.
+// A command that is repeated may be overtaken by those submitted later.
+func (p *Plane) submit(s *regionShard, c region.Command, done func(error)) {
+	s.Submit(c, func(_ any, err error) {
+		if err != nil && mayRepeat(err, region.Repeatable(c)) && p.work.start(func() { done(p.resubmit(s, c, err)) }) {
 			return
 		}
-		done(answer, err)
+		done(err)
 	})
 }
 
 // resubmit goes on after the first attempt has failed.
-func (p *Plane) resubmit(s *regionShard, c region.Command, first error, done func(answer any, err error)) {
+func (p *Plane) resubmit(s *regionShard, c region.Command, first error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), processCall)
 	defer cancel()
-	var answer any
-	err := p.persist(ctx, region.Repeatable(c), func() (err error) {
+	return p.persist(ctx, region.Repeatable(c), func() (err error) {
 		if err, first = first, nil; err == nil {
-			answer, err = s.Do(ctx, c)
+			_, err = s.Do(ctx, c)
 		}
 		return err
 	})
-	done(answer, err)
 }
 
 // mayRepeat reports whether a command whose attempt failed may be sent again.

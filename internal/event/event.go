@@ -13,8 +13,8 @@
 // Commands and answers, which nodes send each other, are values: an array of two, without
 // a room. They are numbered in the same way, in Sets of their own.
 //
-// The cbor library does it by the tags. Types of which there are many do the same
-// on their own, with a MapWriter and a MapReader, in a fraction of the time.
+// A [Codec] per type follows from the tags. The cbor library decodes what a Codec does not
+// encode, such as a field of a later release.
 package event
 
 import (
@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -36,10 +37,16 @@ type Fact struct {
 // A Set knows the types of facts and their numbers. It is built at start and
 // then only read.
 type Set struct {
-	types   map[uint64]reflect.Type
-	numbers map[reflect.Type]uint64
-	names   map[uint64]string
-	levels  map[uint64]int // of those above 1
+	numbers map[uint64]*member
+	types   map[reflect.Type]*member // by the type and by the pointer to it
+}
+
+// A member is one type of a Set.
+type member struct {
+	Codec
+	number uint64
+	level  int
+	typ    reflect.Type // a struct
 }
 
 // Entry is one type of a Set: its number, a nil pointer to the type, and the feature level
@@ -53,39 +60,29 @@ type Entry struct {
 // NewSet makes a Set of the given entries. It panics when a number or a type
 // stands twice: that is a mistake in the program, not in its input.
 func NewSet(groups ...[]Entry) *Set {
-	s := &Set{types: map[uint64]reflect.Type{}, numbers: map[reflect.Type]uint64{}, names: map[uint64]string{}, levels: map[uint64]int{}}
-	for _, entries := range groups {
-		for _, e := range entries {
-			t := reflect.TypeOf(e.Type)
-			if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-				panic(fmt.Sprintf("event %d: %v is not a pointer to a struct", e.Number, t))
-			}
-			if _, ok := s.types[e.Number]; ok {
-				panic(fmt.Sprintf("event number %d stands twice", e.Number))
-			}
-			if _, ok := s.numbers[t]; ok {
-				panic(fmt.Sprintf("event type %v stands twice", t))
-			}
-			s.types[e.Number] = t
-			s.numbers[t] = e.Number
-			s.names[e.Number] = t.Elem().Name()
-			if e.Level > 1 {
-				s.levels[e.Number] = e.Level
-			}
+	s := &Set{numbers: map[uint64]*member{}, types: map[reflect.Type]*member{}}
+	for _, e := range slices.Concat(groups...) {
+		t := reflect.TypeOf(e.Type)
+		if t.Kind() != reflect.Pointer {
+			panic(fmt.Sprintf("event %d: %v is not a pointer to a struct", e.Number, t))
 		}
+		if s.numbers[e.Number] != nil {
+			panic(fmt.Sprintf("event number %d stands twice", e.Number))
+		}
+		if s.types[t] != nil {
+			panic(fmt.Sprintf("event type %v stands twice", t))
+		}
+		m := &member{Codec: *NewCodec(t.Elem()), number: e.Number, level: max(1, e.Level), typ: t.Elem()}
+		s.numbers[e.Number], s.types[t], s.types[t.Elem()] = m, m, m
 	}
 	return s
 }
 
-var (
-	// Sorted, so that the same fact has the same bytes: fields stand in the order of
-	// their keys all the same, maps would not.
-	encMode = must(cbor.EncOptions{Sort: cbor.SortBytewiseLexical, ShortestFloat: cbor.ShortestFloat16}.UserBufferEncMode())
-	decMode = must(cbor.DecOptions{
-		MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24, DupMapKey: cbor.DupMapKeyQuiet,
-		UTF8: cbor.UTF8DecodeInvalid, // what a peer was allowed to send must be readable for ever
-	}.DecMode())
-)
+// decMode decodes what a Codec does not accept.
+var decMode = must(cbor.DecOptions{
+	MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24, DupMapKey: cbor.DupMapKeyQuiet,
+	UTF8: cbor.UTF8DecodeInvalid, // what a peer was allowed to send must be readable for ever
+}.DecMode())
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -94,31 +91,17 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// A mapBody encodes and decodes itself, with a MapWriter and a MapReader.
-type mapBody interface {
-	AppendCBOR(dst []byte) []byte
-	// ReadCBOR reads the first item of data, and is not ok if that is not what
-	// AppendCBOR appends; the body is worth nothing then. It is called on a zero body.
-	ReadCBOR(data []byte) (rest []byte, ok bool)
-}
-
 // Append writes f behind buf. It fails for a type outside the Set.
 func (s *Set) Append(buf *bytes.Buffer, f Fact) error {
-	number, ok := s.numbers[reflect.TypeOf(f.Body)]
-	if !ok {
+	t := reflect.TypeOf(f.Body)
+	m := s.types[t]
+	if m == nil || t.Kind() != reflect.Pointer {
 		return fmt.Errorf("event type %T has no number", f.Body)
 	}
-	head := append(buf.AvailableBuffer(), majorArray|3)
-	head = appendHead(head, majorUint, number)
-	head = appendHead(head, majorUint, uint64(f.Room))
-	if body, ok := f.Body.(mapBody); ok {
-		buf.Write(body.AppendCBOR(head))
-		return nil
-	}
-	buf.Write(head)
-	if err := encMode.MarshalToBuffer(f.Body, buf); err != nil {
-		return fmt.Errorf("encode %s: %w", s.names[number], err)
-	}
+	dst := append(buf.AvailableBuffer(), majorArray|3)
+	dst = appendHead(dst, majorUint, m.number)
+	dst = appendHead(dst, majorUint, uint64(f.Room))
+	buf.Write(m.Codec.Append(dst, f.Body))
 	return nil
 }
 
@@ -131,42 +114,51 @@ func (s *Set) Next(data []byte) (Fact, []byte, error) {
 	if len(data) == 0 || data[0] != majorArray|3 {
 		return Fact{}, nil, errors.New("event does not begin with an array of three")
 	}
-	number, rest, ok := readHead(data[1:], majorUint)
-	if !ok {
+	number, at := readHead(data, 1, majorUint)
+	if at < 0 {
 		return Fact{}, nil, errors.New("event number: not a number")
 	}
-	room, rest, ok := readHead(rest, majorUint)
-	if !ok || room > math.MaxUint32 {
+	room, at := readHead(data, at, majorUint)
+	if at < 0 || room > math.MaxUint32 {
 		return Fact{}, nil, errors.New("event room: not a number of 32 bits")
 	}
-	t, ok := s.types[number]
-	if !ok {
+	m := s.numbers[number]
+	if m == nil {
 		return Fact{}, nil, fmt.Errorf("%w: number %d", ErrUnknown, number)
 	}
-	body, rest, err := readBody(t, rest)
+	body, rest, err := m.next(data[at:])
 	if err != nil {
-		return Fact{}, nil, fmt.Errorf("decode %s: %w", s.names[number], err)
+		return Fact{}, nil, err
 	}
 	return Fact{Room: uint32(room), Body: body}, rest, nil
 }
 
-// readBody reads the first body of data, which is of a pointer type.
-func readBody(t reflect.Type, data []byte) (body any, rest []byte, err error) {
-	body = reflect.New(t.Elem()).Interface()
-	if quick, ok := body.(mapBody); ok {
-		if rest, ok := quick.ReadCBOR(data); ok {
-			return body, rest, nil
-		}
-		body = reflect.New(t.Elem()).Interface() // without what has been read
+// next decodes the first body of data.
+func (m *member) next(data []byte) (body any, rest []byte, err error) {
+	body = reflect.New(m.typ).Interface()
+	if rest, ok := m.Read(data, body); ok {
+		return body, rest, nil
 	}
-	rest, err = decMode.UnmarshalFirst(data, body)
-	return body, rest, err
+	body = reflect.New(m.typ).Interface() // the first one may be half decoded
+	if rest, err = decMode.UnmarshalFirst(data, body); err != nil {
+		return nil, nil, fmt.Errorf("decode %s: %w", m.name, err)
+	}
+	return body, rest, nil
 }
 
 // Name is the name of the type of a fact's body, as logs and metrics show it.
 func (s *Set) Name(body any) string {
-	return s.names[s.numbers[reflect.TypeOf(body)]]
+	if m := s.types[reflect.TypeOf(body)]; m != nil {
+		return m.name
+	}
+	return ""
 }
 
 // Entries lists the Set's types by number, for tests that hold one golden file each.
-func (s *Set) Entries() map[uint64]reflect.Type { return s.types }
+func (s *Set) Entries() map[uint64]reflect.Type {
+	all := make(map[uint64]reflect.Type, len(s.numbers))
+	for number, m := range s.numbers {
+		all[number] = reflect.PointerTo(m.typ)
+	}
+	return all
+}

@@ -13,15 +13,15 @@ import (
 // sample has a field of each kind that the journals hold.
 type sample struct {
 	inner
-	Text   string            `cbor:"2,keyasint,omitempty"`
-	Count  int32             `cbor:"3,keyasint,omitempty"`
-	At     Time              `cbor:"4,keyasint,omitempty"`
-	Flag   bool              `cbor:"5,keyasint,omitempty"`
-	List   []inner           `cbor:"6,keyasint,omitempty"`
-	Maybe  *int32            `cbor:"7,keyasint,omitempty"`
-	Bytes  []byte            `cbor:"8,keyasint,omitempty"`
-	ID     [16]byte          `cbor:"9,keyasint"`
-	Labels map[string]string `cbor:"10,keyasint,omitempty"`
+	Text   string             `cbor:"2,keyasint,omitempty"`
+	Count  int32              `cbor:"3,keyasint,omitempty"`
+	At     Time               `cbor:"4,keyasint,omitempty"`
+	Flag   bool               `cbor:"5,keyasint,omitempty"`
+	List   []inner            `cbor:"6,keyasint,omitempty"`
+	Maybe  *int32             `cbor:"7,keyasint,omitempty"`
+	Bytes  []byte             `cbor:"8,keyasint,omitempty"`
+	ID     [16]byte           `cbor:"9,keyasint"`
+	Labels map[string]float64 `cbor:"10,keyasint,omitempty"`
 }
 
 type inner struct {
@@ -51,7 +51,7 @@ func someFacts() []Fact {
 		{Room: 0, Body: &sample{}},
 		{Room: 1<<32 - 1, Body: &sample{
 			inner: inner{"k"}, Text: "ünï", Count: -5, At: At(time.UnixMilli(1772366400123)), Flag: true,
-			List: []inner{{"a"}, {"b"}}, Maybe: &zero, Bytes: []byte{0, 1}, ID: [16]byte{1, 15: 2}, Labels: map[string]string{"x": "y"},
+			List: []inner{{"a"}, {"b"}}, Maybe: &zero, Bytes: []byte{0, 1}, ID: [16]byte{1, 15: 2}, Labels: map[string]float64{"x": 0.1},
 		}},
 		{Room: 7, Body: &other{Number: 0.1}},
 	}
@@ -161,6 +161,26 @@ func TestNewSetRefusesMistakes(t *testing.T) {
 		"no pointer":    {{Number: 1, Type: sample{}}},
 		"no struct":     {{Number: 1, Type: new(int)}},
 		"pointer twice": {{Number: 1, Type: new(*sample)}},
+		"one pointer": {{Number: 1, Type: (*struct {
+			A *int `cbor:"1,keyasint"`
+		})(nil)}},
+		"no tag": {{Number: 1, Type: (*struct{ A, B int })(nil)}},
+		"no number": {{Number: 1, Type: (*struct {
+			A int `cbor:"a,keyasint"`
+		})(nil)}},
+		"text for a key": {{Number: 1, Type: (*struct {
+			A int `cbor:"1"`
+		})(nil)}},
+		"number too large": {{Number: 1, Type: (*struct {
+			A int `cbor:"256,keyasint"`
+		})(nil)}},
+		"key twice": {{Number: 1, Type: (*struct {
+			A int `cbor:"1,keyasint"`
+			B int `cbor:"1,keyasint"`
+		})(nil)}},
+		"no codec": {{Number: 1, Type: (*struct {
+			A [3]int `cbor:"1,keyasint"`
+		})(nil)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -226,4 +246,57 @@ func FuzzNext(f *testing.F) {
 			t.Fatalf("%+v became %+v", fact.Body, again.Body)
 		}
 	})
+}
+
+// TestManyFields writes a map whose number of fields takes a byte of its own.
+func TestManyFields(t *testing.T) {
+	var fields []reflect.StructField
+	for i := range maxFields {
+		tag := reflect.StructTag(fmt.Sprintf(`cbor:"%d,keyasint,omitempty"`, i))
+		fields = append(fields, reflect.StructField{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[uint16](), Tag: tag})
+	}
+	kind := reflect.StructOf(fields)
+	codec := NewCodec(kind)
+	for n := range maxFields {
+		v := reflect.New(kind)
+		for i := range n {
+			v.Elem().Field(maxFields - 1 - i).SetUint(uint64(i + 1))
+		}
+		data := codec.Append(nil, v.Interface())
+		if want, err := library.Marshal(v.Interface()); err != nil || !bytes.Equal(data, want) {
+			t.Fatalf("%d fields are written as %x, by the library as %x, %v", n, data, want, err)
+		}
+		got := reflect.New(kind)
+		if rest, ok := codec.Read(data, got.Interface()); !ok || len(rest) > 0 || !got.Elem().Equal(v.Elem()) {
+			t.Fatalf("%d fields are read as %v", n, got)
+		}
+	}
+}
+
+// TestOften: a text that a field often holds takes no memory.
+func TestOften(t *testing.T) {
+	type shown struct {
+		Status string `cbor:"1,keyasint" often:"ACTIVE|ENDED"`
+	}
+	codec := NewCodec(reflect.TypeFor[shown]())
+	for status, want := range map[string]float64{"ACTIVE": 0, "ENDED": 0, "ACTIV": 1, "": 0} {
+		data, v := codec.Append(nil, shown{status}), new(shown)
+		allocs := testing.AllocsPerRun(10, func() {
+			if _, ok := codec.Read(data, v); !ok || v.Status != status {
+				t.Errorf("%q is read as %q", status, v.Status)
+			}
+		})
+		if allocs != want {
+			t.Errorf("%q takes %v pieces of memory", status, allocs)
+		}
+	}
+}
+
+// TestListsShareNothing: an append to a list that was read changes no other.
+func TestListsShareNothing(t *testing.T) {
+	want := &sample{List: []inner{{"a"}, {"b"}, {"c"}}}
+	got, _, err := samples.Next(encoded(t, Fact{Body: want}))
+	if list := got.Body.(*sample).List; err != nil || cap(list) != len(list) {
+		t.Errorf("a list of %d has room for %d, %v", len(list), cap(list), err)
+	}
 }

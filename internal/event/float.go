@@ -13,19 +13,6 @@ const (
 	cborFloat64 = 0xfb
 )
 
-// Float writes a floating-point number, in the fewest bytes that hold it.
-func (w *MapWriter) Float(key byte, v float64) {
-	w.key(key)
-	w.buf = appendFloat(w.buf, v)
-}
-
-// OptFloat writes a floating-point number that is not zero.
-func (w *MapWriter) OptFloat(key byte, v float64) {
-	if v != 0 {
-		w.Float(key, v)
-	}
-}
-
 func appendFloat(dst []byte, v float64) []byte {
 	if half, ok := float16(v); ok {
 		return binary.BigEndian.AppendUint16(append(dst, cborFloat16), half)
@@ -60,25 +47,21 @@ func float16(v float64) (half uint16, ok bool) {
 	}
 }
 
-// Float reads a floating-point number.
-func (r *MapReader) Float() float64 {
-	size, number := 0, func([]byte) float64 { return 0 }
-	data := r.data[r.at:]
-	switch {
-	case len(data) == 0:
-	case data[0] == cborFloat16:
-		size, number = 2, func(b []byte) float64 { return fromFloat16(binary.BigEndian.Uint16(b)) }
-	case data[0] == cborFloat32:
-		size, number = 4, func(b []byte) float64 { return float64(math.Float32frombits(binary.BigEndian.Uint32(b))) }
-	case data[0] == cborFloat64:
-		size, number = 8, func(b []byte) float64 { return math.Float64frombits(binary.BigEndian.Uint64(b)) }
+// readFloat reads a floating-point number.
+func readFloat(data []byte, at int) (v float64, next int) {
+	if uint(at) >= uint(len(data)) {
+		return 0, failed
 	}
-	if r.failed || size == 0 || len(data) <= size {
-		r.failed = true
-		return 0
+	number := data[at+1:]
+	switch first := data[at]; {
+	case first == cborFloat16 && len(number) >= 2:
+		return fromFloat16(binary.BigEndian.Uint16(number)), at + 3
+	case first == cborFloat32 && len(number) >= 4:
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(number))), at + 5
+	case first == cborFloat64 && len(number) >= 8:
+		return math.Float64frombits(binary.BigEndian.Uint64(number)), at + 9
 	}
-	r.at += 1 + size
-	return number(data[1:])
+	return 0, failed
 }
 
 // fromFloat16 is a number of 16 bits.

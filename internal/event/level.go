@@ -1,17 +1,21 @@
 package event
 
+import "reflect"
+
 // Level returns the feature level from which on values of v's type may be written, whether v is a
 // pointer or not. It is 1 for the types of all releases, and for a type outside the Set.
 func (s *Set) Level(v any) int {
-	number, _, _ := s.numberOf(v)
-	return max(1, s.levels[number])
+	if m := s.types[reflect.TypeOf(v)]; m != nil {
+		return m.level
+	}
+	return 1
 }
 
 // MaxLevel returns the highest level of the Set's types: a program with this Set reads facts up to it.
 func (s *Set) MaxLevel() int {
 	highest := 1
-	for _, level := range s.levels {
-		highest = max(highest, level)
+	for _, m := range s.numbers {
+		highest = max(highest, m.level)
 	}
 	return highest
 }

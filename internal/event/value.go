@@ -1,7 +1,6 @@
 package event
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -16,37 +15,15 @@ import (
 // AppendValue appends a value of one of the Set's types, or a pointer to one, behind
 // dst. It fails for a type outside the Set.
 func (s *Set) AppendValue(dst []byte, v any) ([]byte, error) {
-	number, null, ok := s.numberOf(v)
-	if !ok {
+	m := s.types[reflect.TypeOf(v)]
+	if m == nil {
 		return nil, fmt.Errorf("type %T has no number", v)
 	}
-	dst = appendHead(append(dst, majorArray|2), majorUint, number)
-	if null {
+	dst = appendHead(append(dst, majorArray|2), majorUint, m.number)
+	if dataWord(v) == nil {
 		return append(dst, cborNull), nil
 	}
-	if quick, ok := v.(interface{ AppendCBOR(dst []byte) []byte }); ok {
-		return quick.AppendCBOR(dst), nil
-	}
-	buf := bytes.NewBuffer(dst)
-	if err := encMode.MarshalToBuffer(v, buf); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", s.names[number], err)
-	}
-	return buf.Bytes(), nil
-}
-
-// numberOf is the number of a value's type, and whether the value is a nil pointer.
-func (s *Set) numberOf(v any) (number uint64, null, ok bool) {
-	t := reflect.TypeOf(v)
-	switch {
-	case t == nil:
-		return 0, false, false
-	case t.Kind() == reflect.Pointer:
-		null = reflect.ValueOf(v).IsNil()
-	default:
-		t = reflect.PointerTo(t)
-	}
-	number, ok = s.numbers[t]
-	return number, null, ok
+	return m.Append(dst, v), nil
 }
 
 // NextValue reads the first value of data, a pointer to its type, and returns the
@@ -55,22 +32,19 @@ func (s *Set) NextValue(data []byte) (v any, rest []byte, err error) {
 	if len(data) == 0 || data[0] != majorArray|2 {
 		return nil, nil, errors.New("value does not begin with an array of two")
 	}
-	number, rest, ok := readHead(data[1:], majorUint)
-	if !ok {
+	number, at := readHead(data, 1, majorUint)
+	if at < 0 {
 		return nil, nil, errors.New("value's number: not a number")
 	}
-	t, ok := s.types[number]
-	if !ok {
+	m := s.numbers[number]
+	if m == nil {
 		return nil, nil, fmt.Errorf("%w: value number %d", ErrUnknown, number)
 	}
+	rest = data[at:]
 	if len(rest) > 0 && rest[0] == cborNull {
-		return reflect.Zero(t).Interface(), rest[1:], nil
+		return reflect.Zero(reflect.PointerTo(m.typ)).Interface(), rest[1:], nil
 	}
-	v, rest, err = readBody(t, rest)
-	if err != nil {
-		return nil, nil, fmt.Errorf("decode %s: %w", s.names[number], err)
-	}
-	return v, rest, nil
+	return m.next(rest)
 }
 
 // Pointed is what a pointer that NextValue returned points to; ok is false for nil.

@@ -8,42 +8,25 @@ import (
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
+
+	"github.com/muster-gg/muster/internal/event"
 )
 
-// The modes are those of package event. The library knows nothing of the types'
-// own methods.
+// The modes are those that package event promises to agree with.
 var (
-	libraryEncoder, _ = cbor.EncOptions{Sort: cbor.SortNone, ShortestFloat: cbor.ShortestFloat16}.EncMode()
+	libraryEncoder, _ = cbor.EncOptions{Sort: cbor.SortBytewiseLexical, ShortestFloat: cbor.ShortestFloat16}.EncMode()
 	libraryDecoder, _ = cbor.DecOptions{
 		MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24, DupMapKey: cbor.DupMapKeyQuiet, UTF8: cbor.UTF8DecodeInvalid,
 	}.DecMode()
 )
 
-// A QuickType encodes and decodes itself.
-type QuickType interface {
-	AppendCBOR(dst []byte) []byte
-	ReadCBOR(data []byte) (rest []byte, ok bool)
-}
-
-func (f *Format) quickTypes() []reflect.Type {
-	var quick []reflect.Type
-	for _, e := range f.Entries {
-		if _, ok := e.Type.(QuickType); ok {
-			quick = append(quick, reflect.TypeOf(e.Type).Elem())
-		}
-	}
-	return quick
-}
-
-// TestCodec holds the types' own bytes to those of the library, and what they read
-// from them to what it reads.
+// TestCodec holds the types' bytes to those of the library, and what is read from them
+// to what it reads.
 func (f *Format) TestCodec(t *testing.T) {
-	if n := len(f.quickTypes()); n != f.Quick {
-		t.Errorf("%d types encode themselves, not %d", n, f.Quick)
-	}
-	for _, kind := range f.quickTypes() {
+	for _, e := range f.Entries {
+		kind := reflect.TypeOf(e.Type).Elem()
 		t.Run(kind.Name(), func(t *testing.T) {
-			d := drawer{rand.New(rand.NewPCG(1, 3)), f.Words}
+			d, codec := drawer{rand.New(rand.NewPCG(1, 3)), f.Words}, event.NewCodec(kind)
 			for range 1000 {
 				v := reflect.New(kind)
 				d.draw(v.Elem(), 0)
@@ -51,7 +34,7 @@ func (f *Format) TestCodec(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := v.Interface().(QuickType).AppendCBOR([]byte("x"))
+				got := codec.Append([]byte("x"), v.Interface())
 				if string(got) != "x"+string(want) {
 					t.Fatalf("%+v is encoded as %x, by the library as %x", v, got[1:], want)
 				}
@@ -65,36 +48,37 @@ func (f *Format) TestCodec(t *testing.T) {
 
 // FuzzCodec reads any bytes as the library does, or leaves them to it.
 func (f *Format) FuzzCodec(fuzz *testing.F) {
-	quick := f.quickTypes()
 	d := drawer{rand.New(rand.NewPCG(2, 4)), f.Words}
-	for i, kind := range quick {
+	for i, e := range f.Entries {
+		kind := reflect.TypeOf(e.Type).Elem()
 		for range 5 {
 			v := reflect.New(kind)
 			d.draw(v.Elem(), 0)
-			fuzz.Add(uint8(i), v.Interface().(QuickType).AppendCBOR(nil))
+			fuzz.Add(uint8(i), event.NewCodec(kind).Append(nil, v.Interface()))
 		}
 	}
-	fuzz.Fuzz(func(t *testing.T, kind uint8, data []byte) {
-		SameRead(t, quick[int(kind)%len(quick)], data)
+	fuzz.Fuzz(func(t *testing.T, i uint8, data []byte) {
+		SameRead(t, reflect.TypeOf(f.Entries[int(i)%len(f.Entries)].Type).Elem(), data)
 	})
 }
 
 // notANumber is what both write for any of them.
 var notANumber = []byte{0xf9, 0x7e, 0x00}
 
-// SameRead reads data with the type's own method, which may leave it to the
+// SameRead reads data with the codec of the type, which may leave it to the
 // library, and fails the test if what it reads is not what the library does.
 func SameRead(t *testing.T, kind reflect.Type, data []byte) (read bool) {
 	t.Helper()
-	quick, slow := reflect.New(kind).Interface().(QuickType), reflect.New(kind).Interface().(QuickType)
-	rest, ok := quick.ReadCBOR(data)
+	codec := event.NewCodec(kind)
+	quick, slow := reflect.New(kind).Interface(), reflect.New(kind).Interface()
+	rest, ok := codec.Read(data, quick)
 	if !ok {
 		return false
 	}
 	slowRest, err := libraryDecoder.UnmarshalFirst(data, slow)
 	same := reflect.DeepEqual(quick, slow)
-	if again := quick.AppendCBOR(nil); bytes.Contains(again, notANumber) { // which is not equal to itself
-		same = bytes.Equal(again, slow.AppendCBOR(nil))
+	if again := codec.Append(nil, quick); bytes.Contains(again, notANumber) { // which is not equal to itself
+		same = bytes.Equal(again, codec.Append(nil, slow))
 	}
 	if err != nil || !bytes.Equal(rest, slowRest) || !same {
 		t.Fatalf("%x is read as %+v, %x is left; by the library as %+v, %x, %v", data, quick, rest, slow, slowRest, err)

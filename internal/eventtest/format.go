@@ -1,6 +1,6 @@
 // Package eventtest holds the types of facts to what package event promises of them:
-// bytes that were written once can be read for ever, and types that encode
-// themselves write and read what the cbor library does.
+// bytes that were written once can be read for ever, and what is written and read is
+// what the cbor library does by the same tags.
 package eventtest
 
 import (
@@ -28,7 +28,6 @@ type Format struct {
 	First, Records, Last uint64            // numbers: of the first event, the first record, and the last that there can be
 	IsRecord             func(any) bool    // whether a value stands in snapshots
 	Fill                 func(n int) []any // values for fields of certain types that Filled would set otherwise; may be nil
-	Quick                int               // how many types encode themselves
 	Words                []string          // that stand in fields often
 }
 

@@ -52,12 +52,7 @@ const RepeatedWithin = 10 * time.Minute
 // of a command are given at once, so the first one tells. Ids that are in use otherwise are refused.
 func (g *GameSession) given(seats []Seat, now event.Time) (again bool, err error) {
 	if again = len(seats) > 0 && g.gaveLately(seats[0].ID, now); !again {
-		for i := range seats {
-			if slices.Contains(g.tickets, seats[i].ID.ticket()) {
-				return false, takenID(seats[i].ID)
-			}
-		}
-		return false, nil
+		return false, g.checkUnused(seats)
 	}
 	for i := range seats {
 		if p, ok := g.find(seats[i].ID); !ok || p.PlayerID != seats[i].PlayerID {
@@ -65,6 +60,26 @@ func (g *GameSession) given(seats []Seat, now event.Time) (again bool, err error
 		}
 	}
 	return true, nil
+}
+
+// checkUnused refuses seats with ids that are in use.
+func (g *GameSession) checkUnused(seats []Seat) error {
+	var lows [16]uint64 // a set of the lowest bits of the seats' tickets: it leaves few of the others to compare
+	for i := range seats {
+		n := seats[i].ID.ticket() % 1024
+		lows[n/64] |= 1 << (n % 64)
+	}
+	for _, t := range g.tickets {
+		if n := t % 1024; lows[n/64]&(1<<(n%64)) == 0 {
+			continue
+		}
+		for i := range seats {
+			if seats[i].ID.ticket() == t {
+				return takenID(seats[i].ID)
+			}
+		}
+	}
+	return nil
 }
 
 func takenID(id PlayerSessionID) error {

@@ -139,9 +139,9 @@ type GameSession struct {
 	MatchmakerData string            `cbor:"6,keyasint,omitempty"`
 	Properties     []Property        `cbor:"7,keyasint,omitempty"`
 	Maximum        int32             `cbor:"8,keyasint"`
-	Policy         Policy            `cbor:"9,keyasint"`
+	Policy         Policy            `cbor:"9,keyasint" often:"ACCEPT_ALL|DENY_ALL"`
 	Protection     string            `cbor:"10,keyasint,omitempty"`
-	Status         GameSessionStatus `cbor:"11,keyasint"`
+	Status         GameSessionStatus `cbor:"11,keyasint" often:"ACTIVE|ACTIVATING|TERMINATING|TERMINATED"`
 	StatusReason   string            `cbor:"12,keyasint,omitempty"`
 	Created        event.Time        `cbor:"13,keyasint"`
 	Ended          event.Time        `cbor:"14,keyasint,omitempty"`
@@ -243,7 +243,7 @@ type PlayerSession struct {
 	Index    uint32              `cbor:"2,keyasint"` // order of creation in the game session, from 0
 	PlayerID string              `cbor:"3,keyasint"`
 	Data     string              `cbor:"4,keyasint,omitempty"`
-	Status   PlayerSessionStatus `cbor:"5,keyasint"`
+	Status   PlayerSessionStatus `cbor:"5,keyasint" often:"ACTIVE|RESERVED|COMPLETED|TIMEDOUT"`
 	Created  event.Time          `cbor:"6,keyasint"`
 	Expires  event.Time          `cbor:"7,keyasint,omitempty"` // while RESERVED
 	Ended    event.Time          `cbor:"8,keyasint,omitempty"`

@@ -13,22 +13,21 @@ const (
 	retryAfterHeader = "Retry-After"
 )
 
-// retryAfter is how many seconds a client is told to wait with a 429 or 503. A
-// game server that has just ended its game is ready for the next in about that
-// time.
+// retryAfter is the Retry-After of answers with status 429 or 503, in seconds: about the
+// time that a game server needs between two game sessions.
 const retryAfter = 2
 
-// An answer is what a handler has for its client.
+// An answer is the result of a handler.
 type answer struct {
 	status   int      // 0 is 200
 	body     any      // an object or a list
 	location string   // the Location header; "" for none
 	written  func()   // called when the answer was sent; may be nil
 	raw      *rawBody // instead of body
-	streamed bool     // the handler has written everything itself
+	streamed bool     // the handler has written the answer itself
 }
 
-// A rawBody is an answer that is no JSON value.
+// A rawBody is an answer that is not JSON.
 type rawBody struct {
 	contentType string
 	text        []byte
@@ -41,12 +40,10 @@ type errorBody struct {
 	RequestID string `json:"requestId"`
 }
 
-// unknownRoute is the answer to a path or method that there is none for, in the
-// words of API Gateway.
+// unknownRoute is API Gateway's answer to an unknown path or method.
 const unknownRoute = `{"message": "Missing Authentication Token"}`
 
-// requestID is the id that the answer carries. One that was set by whoever handled
-// the request before stays.
+// requestID returns the id in the header of the answer, and sets one if there is none.
 func requestID(w http.ResponseWriter) string {
 	if id := w.Header().Get(requestIDHeader); id != "" {
 		return id
@@ -56,10 +53,9 @@ func requestID(w http.ResponseWriter) string {
 	return id
 }
 
-// WriteError answers a request with a failure, in the form of all failures of the
-// gateway. text is for the client; "" is the text that goes with the code. Headers
-// that w has already stay: X-Request-Id and Retry-After are set if they are not.
-// It is for handlers that stand before a Gateway's.
+// WriteError writes an error answer in the gateway's form. text is for the client; "" is
+// the text of the code. X-Request-Id and Retry-After are set unless w has them. It is for
+// handlers in front of a Gateway.
 func WriteError(w http.ResponseWriter, code Code, text string) {
 	if text == "" {
 		text = meanings[code].text
@@ -74,10 +70,10 @@ func setRetryAfter(w http.ResponseWriter, status int) {
 	}
 }
 
-// writeJSON writes a whole answer. A client that has gone needs none.
+// writeJSON writes an answer and ignores a client that has disconnected.
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	text, err := json.Marshal(body)
-	if err != nil { // no value that is handed in here can fail
+	if err != nil { // all bodies can be marshalled
 		status, text = http.StatusInternalServerError, []byte("{}")
 	}
 	writeBody(w, status, "application/json", text)

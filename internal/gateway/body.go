@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// bodyTime is how long the body of a request may take to arrive.
+// bodyTime limits how long reading a request's body takes.
 const bodyTime = 10 * time.Second
 
 // body reads the whole body of a request.
-func (c *call) body() ([]byte, *failure) {
+func (c *call) body() ([]byte, error) {
 	conn := http.NewResponseController(c.w)
-	// A writer that knows no deadlines belongs to a server that sets its own.
+	// A server whose writer has no deadlines sets its own.
 	_ = conn.SetReadDeadline(time.Now().Add(c.g.bodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.g.maxBody))
 	if err == nil {
@@ -27,15 +27,15 @@ func (c *call) body() ([]byte, *failure) {
 	return nil, &failure{code: InvalidRequest, text: "The body of the request did not arrive in whole.", err: err}
 }
 
-// refuseBody has the connection closed behind the answer. Else the server would
-// wait for the rest of the body before it sends the answer.
+// refuseBody closes the connection after the answer. Otherwise the server would read the
+// rest of the body before it sends the answer.
 func (c *call) refuseBody() { c.w.Header().Set("Connection", "close") }
 
 // object reads the body of a request as a JSON object, whatever its Content-Type.
-func (c *call) object() (*object, *failure) {
-	body, f := c.body()
-	if f != nil {
-		return nil, f
+func (c *call) object() (*object, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
 	}
 	return parseObject(body)
 }

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// A call is one request on its way through the gateway.
+// A call is one HTTP request.
 type call struct {
 	g     *Gateway
 	w     http.ResponseWriter
 	r     *http.Request
 	ctx   context.Context // of the request, with the deadline
-	id    string          // what stands for {id} in the path
+	id    string          // the value of {id} in the path
 	local bool            // one of the _local paths
-	route *route          // nil: there is none
-	allow []string        // the methods of the path, if it has none such
+	route *route          // nil if no route matches
+	allow []string        // the methods of the path, if it lacks the request's
 	seen  Observation
 }
 
-// Handler answers the paths of openapi.yaml; all others are refused.
+// Handler serves the paths of openapi.yaml and rejects all others.
 func (g *Gateway) Handler() http.Handler { return http.HandlerFunc(g.serveHTTP) }
 
 func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func (g *Gateway) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	c.answer()
 }
 
-// answer calls the handler and writes what it has.
+// answer calls the handler and writes its answer.
 func (c *call) answer() {
 	ctx, cancel := WithTimeout(c.r.Context(), c.g.clock, c.g.deadline)
 	defer cancel()
@@ -55,11 +55,7 @@ func (c *call) answer() {
 	a, err := c.handle()
 	switch {
 	case err != nil:
-		f, ok := errors.AsType[*failure](err)
-		if !ok {
-			f = failed(ctx, err, Internal, Internal)
-		}
-		c.fail(f)
+		c.fail(failed(ctx, err, Internal, Internal))
 		return
 	case a.streamed:
 		return
@@ -79,14 +75,14 @@ func (c *call) answer() {
 	}
 }
 
-// sent pushes the answer out and reports whether its client seems to be there.
+// sent flushes the answer and reports whether the client is still connected.
 func (c *call) sent() bool {
 	err := http.NewResponseController(c.w).Flush()
 	return (err == nil || errors.Is(err, http.ErrNotSupported)) && c.r.Context().Err() == nil
 }
 
-// handle calls the route's handler. A panic is a failure like others: the oldest
-// clients do not survive a connection that closes without an answer.
+// handle calls the route's handler. A panic becomes a failure, because the oldest clients
+// crash on a connection that closes without an answer.
 func (c *call) handle() (a answer, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -99,12 +95,12 @@ func (c *call) handle() (a answer, err error) {
 	return c.route.serve(c)
 }
 
-func panicked(v any) *failure {
+func panicked(v any) error {
 	return &failure{code: Internal, err: fmt.Errorf("panic: %v\n%s", v, debug.Stack())}
 }
 
-// unknown refuses a path or method that there is no route for.
-func (c *call) unknown() *failure {
+// unknown returns the failure of a path or method without a route.
+func (c *call) unknown() error {
 	switch {
 	case !strings.HasPrefix(c.r.URL.Path, "/v1/"):
 		return &failure{code: UnknownRoute}
@@ -116,8 +112,9 @@ func (c *call) unknown() *failure {
 	}
 }
 
-// fail answers with a failure and logs it.
-func (c *call) fail(f *failure) {
+// fail answers with the failure in err and logs it.
+func (c *call) fail(err error) {
+	f := asFailure(err)
 	c.seen.Code, c.seen.Status = f.code, f.code.Status()
 	c.logFailure(f)
 	switch {
@@ -130,8 +127,8 @@ func (c *call) fail(f *failure) {
 	}
 }
 
-// shown is the text of a failure that a client sees: in development the service's
-// own, if it has one; "" for the text that goes with the code.
+// shown returns the text of a failure for the client: in development the service's own,
+// if there is one; "" for the text of the code.
 func (f *failure) shown(development bool) string {
 	if development && f.text == "" && f.err != nil {
 		return f.err.Error()
@@ -139,8 +136,8 @@ func (f *failure) shown(development bool) string {
 	return f.text
 }
 
-// logFailure writes one line, of each code one a second at most. What the service did wrong is worth a warning; what
-// clients do wrong, and that all is taken, shows in the metrics.
+// logFailure logs a failure, at most one per code and second. Errors of the service are warnings; errors of clients
+// and a lack of capacity are in the metrics.
 func (c *call) logFailure(f *failure) {
 	level := slog.LevelDebug
 	switch {
@@ -166,9 +163,9 @@ func (c *call) logFailure(f *failure) {
 	c.g.log.Log(context.WithoutCancel(c.r.Context()), level, "request failed", args...)
 }
 
-// mayActFor refuses a request that speaks for another player than its own, or too
-// often for one.
-func (c *call) mayActFor(player string) *failure {
+// mayActFor rejects a request for another player than the authenticated one, or beyond
+// the player's rate.
+func (c *call) mayActFor(player string) error {
 	if subject := c.g.subject(c.r); subject != "" {
 		if subject != player {
 			return &failure{code: WrongPlayer}

@@ -11,7 +11,7 @@ import (
 )
 
 // beginCreation starts a creation that waits for its game server.
-func beginCreation(t *testing.T, w *world, d *door) <-chan reply {
+func beginCreation(t *testing.T, w *world, d *testGateway) <-chan reply {
 	t.Helper()
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
@@ -24,7 +24,7 @@ func beginCreation(t *testing.T, w *world, d *door) <-chan reply {
 func TestCloseLetsCreationsFinish(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	done := beginCreation(t, w, d)
 	closed := make(chan error, 1)
 	go func() { closed <- d.g.Close(t.Context()) }()
@@ -35,15 +35,15 @@ func TestCloseLetsCreationsFinish(t *testing.T) {
 	}
 	w.do(func() { w.sessions[0].Status = wire.GameSessionStatusActive })
 	(<-done).wantStatus(t, 200)
-	if err := <-closed; err != nil || len(w.alive()) != 1 || len(w.handed) != 1 {
-		t.Errorf("closed with %v, alive %d, handed over %d", err, len(w.alive()), len(w.handed))
+	if err := <-closed; err != nil || len(w.alive()) != 1 || len(w.confirmed) != 1 {
+		t.Errorf("closed with %v, alive %d, confirmed over %d", err, len(w.alive()), len(w.confirmed))
 	}
 }
 
 func TestCloseCancelsInTheEnd(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	done := beginCreation(t, w, d)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -86,7 +86,7 @@ func TestObserve(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet] = map[string]int{"custom-a": 9, "custom-b": 1}
 	seen := make(chan Observation, 10)
-	d := openDoor(t, w, func(c *Config) { c.Observe = func(o Observation) { seen <- o } })
+	d := openGateway(t, w, func(c *Config) { c.Observe = func(o Observation) { seen <- o } })
 	tests := []struct {
 		method, path, body string
 		want               Observation

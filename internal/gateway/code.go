@@ -2,11 +2,11 @@ package gateway
 
 import "net/http"
 
-// A Code names a kind of failure. Codes are stable: clients and dashboards compare
-// them, so one is added rather than renamed.
+// A Code names a kind of failure. Codes are stable, because clients and dashboards
+// compare them: add codes, never rename one.
 type Code string
 
-// The codes of all failures that a client can see.
+// The codes of error answers.
 const (
 	InvalidRequest        Code = "invalid_request"
 	Unauthenticated       Code = "unauthenticated"
@@ -38,21 +38,20 @@ const (
 	Timeout               Code = "timeout"
 )
 
-// Codes of answers that have no error object: only an Observation carries them.
+// Codes of answers without an error object; they are in Observations alone.
 const (
-	// UnknownRoute is a path or method outside of /v1/ that the gateway does not
-	// have; its answer has the form of the older interface.
+	// UnknownRoute is an unknown path or method outside of /v1/, answered in the form of
+	// the older interface.
 	UnknownRoute Code = "unknown_route"
-	// ClientGone is a request whose client did not wait for the answer.
+	// ClientGone is a request whose client disconnected before the answer.
 	ClientGone Code = "client_gone"
 )
 
-// statusClientGone is what proxies log for a client that has gone.
+// statusClientGone is the status that nginx logs for a client that disconnected.
 const statusClientGone = 499
 
-// meanings is the table of codes: the status that goes with each, and the text
-// that is sent where nothing more precise may be told. The table in openapi.yaml
-// says the same for readers; a test compares them.
+// meanings is the table of codes: the HTTP status and the default text of each. A test
+// compares it with the table in openapi.yaml.
 var meanings = map[Code]struct {
 	status int
 	text   string
@@ -90,8 +89,7 @@ var meanings = map[Code]struct {
 	ClientGone:   {statusClientGone, "The client has gone."},
 }
 
-// Status is the HTTP status that an answer with this code carries; 500 for a code
-// that is none of the constants.
+// Status returns the HTTP status of answers with the code; 500 for an unknown code.
 func (c Code) Status() int {
 	if m, ok := meanings[c]; ok {
 		return m.status

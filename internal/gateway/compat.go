@@ -9,10 +9,9 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// writeCompat answers a failure as the first gateway of this interface did, byte
-// for byte: a bare JSON string with the API's message when the API refused to
-// reserve a place, and API Gateway's own error in every other case. It returns
-// the status.
+// writeCompat writes a failure in the format of AWS-SAMUEL's gateway, byte for byte: a
+// JSON string with the API's message if the API rejected a player session, and API
+// Gateway's own error otherwise. It returns the status.
 func writeCompat(w http.ResponseWriter, f *failure) int {
 	status, text := http.StatusBadGateway, `{"message": "Internal server error"}`
 	if api := fault.Of(f.err); f.players && api != nil {
@@ -22,7 +21,7 @@ func writeCompat(w http.ResponseWriter, f *failure) int {
 	return status
 }
 
-// pythonString is a JSON string as Python's json.dumps writes it: ASCII alone.
+// pythonString returns a JSON string as Python's json.dumps writes it: ASCII alone.
 func pythonString(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

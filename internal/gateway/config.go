@@ -13,111 +13,110 @@ import (
 	"github.com/muster-gg/muster/internal/arn"
 )
 
-// What a Config's zero values stand for.
+// The defaults of a Config.
 const (
-	DefaultDeadline      = 12 * time.Second // the first gateway of this interface gave up after 15
+	DefaultDeadline      = 12 * time.Second // AWS-SAMUEL's gateway has a timeout of 15 s
 	DefaultFindLimit     = 100
 	DefaultMaxBody       = 64 << 10
 	DefaultMaxStreams    = 10_000
 	DefaultCallerStreams = 100
-	DefaultLocalFleet    = "fleet-123" // as in the local test tool's documentation
+	DefaultLocalFleet    = "fleet-123" // of GameLift Local's documentation
 )
 
-// Fields says how much of a game session the older interface's find shows.
+// Fields selects the members of game sessions in the older interface's find.
 type Fields string
 
 // The values of Fields.
 const (
-	FieldsFull    Fields = "full"    // the API's whole object
-	FieldsMinimal Fields = "minimal" // name, id and the two numbers of players: all that clients read
+	FieldsFull    Fields = "full"    // all members of the API
+	FieldsMinimal Fields = "minimal" // name, id and the two player counts: all that clients read
 )
 
-// BuildCheck says what the build of a client decides.
+// BuildCheck is how the gateway checks the build of a client.
 type BuildCheck string
 
 // The values of BuildCheck.
 const (
-	// BuildOff: the build chooses the target, if there is a route for it.
+	// BuildOff: the build selects the target, if it has a route.
 	BuildOff BuildCheck = "off"
-	// BuildWarn logs, besides, what BuildEnforce would refuse.
+	// BuildWarn also logs what BuildEnforce would reject.
 	BuildWarn BuildCheck = "warn"
-	// BuildEnforce refuses to create for a build that has no route, where there are
-	// routes, and to join a game session of another build. A game session that says
-	// no build fits all; so does a client that joins without saying one.
+	// BuildEnforce rejects creations for a build without a route, if there are routes,
+	// and joins of game sessions of another build. A game session or a joining client
+	// without a build matches all.
 	BuildEnforce BuildCheck = "enforce"
 )
 
-// Config is what a Gateway needs. Only Service and Region are required.
+// Config configures a Gateway. Only Service and Region are required.
 type Config struct {
 	Service     Service
-	Region      string      // of the service: ids of game sessions hold it
+	Region      string      // of the service; part of game session ids
 	Queues      Queues      // nil: targets must not be queues, and placements answer not_supported
 	Matchmaking Matchmaking // nil: tickets answer not_supported
 
-	Routes  map[int32]Target // where to create for a client's build
+	Routes  map[int32]Target // where to create, by the client's build
 	Default Target           // for other clients; zero is the service's first ACTIVE fleet
-	// Search are fleets and aliases where game sessions are looked for besides the
-	// targets of Routes and Default: those that a queue places on, as a rule, since a
-	// queue itself cannot be searched.
+	// Search are additional fleets and aliases to search, besides the targets of Routes
+	// and Default: usually the destinations of a queue, which itself cannot be searched.
 	Search []Target
 
-	// LegacyIDs has the _local paths answer with ids as the local test tool for
-	// game servers makes them, of the fleet LocalFleet ("" is DefaultLocalFleet).
+	// LegacyIDs: the _local paths answer with ids in the form of GameLift Local, of the
+	// fleet LocalFleet ("" is DefaultLocalFleet).
 	LegacyIDs  bool
 	LocalFleet string
 
 	Deadline      time.Duration // for one request, activation included; 0 is DefaultDeadline
 	Fields        Fields        // "" is FieldsFull
 	BuildCheck    BuildCheck    // "" is BuildOff
-	Reuse         bool          // create takes over an empty game session, if there is one
+	Reuse         bool          // create claims an empty game session, if there is one
 	FindLimit     int           // game sessions in an answer of the older find; 0 is DefaultFindLimit
-	CompatErrors  bool          // the older interface's errors, byte for byte, on its paths
+	CompatErrors  bool          // errors of the older interface in the format of AWS-SAMUEL's gateway
 	Development   bool          // clients see the service's own error messages
-	AllowTarget   bool          // clients of /v1/ may choose where to create
+	AllowTarget   bool          // clients of /v1/ may choose the target
 	MaxBody       int64         // bytes; 0 is DefaultMaxBody
-	MaxStreams    int           // event streams at the same time; 0 is DefaultMaxStreams
-	CallerStreams int           // event streams of one caller; 0 is DefaultCallerStreams
-	// MaxUnused is how many game sessions that no player has entered one caller may
-	// have created; 0 sets no bound.
+	MaxStreams    int           // concurrent event streams; 0 is DefaultMaxStreams
+	CallerStreams int           // concurrent event streams of one caller; 0 is DefaultCallerStreams
+	// MaxUnused limits the game sessions that one caller has created and no player has
+	// joined; 0 is no limit.
 	MaxUnused int
 
-	// Secret keys the hash of player and name that stands in the ids of game
-	// sessions. With the same one, all gateways and their successors recognise what
-	// they created; without it nobody is kept from guessing who created a game session.
+	// Secret is the key of the hash of player and name in game session ids. Gateways with
+	// the same secret recognise each other's game sessions; without one, anyone can
+	// compute who created a game session.
 	Secret []byte
 
-	// Subject is the authenticated player of a request, "" for none. nil is Player
+	// Subject returns the authenticated player of a request, "" for none. nil is Player
 	// of the request's context.
 	Subject func(*http.Request) string
-	// Caller tells callers apart, for CallerStreams and MaxUnused, and where a player's
-	// id names nobody. nil is the address of the connection, without the port.
+	// Caller identifies the caller, for CallerStreams and MaxUnused, and where the player
+	// id is not an identity. nil is the address of the connection, without the port.
 	Caller func(*http.Request) string
-	// Limit says whether a request for a player may go on, and how long to wait if
-	// not. It is asked about players whom only the request names; whoever found out
-	// a Subject has counted the request already. nil: all may.
+	// Limit reports whether a request for a player is within its rate, and the time to
+	// wait if not. It is called only for players without a Subject, whose requests are
+	// counted during authentication. nil is no limit.
 	Limit func(player string) (wait time.Duration, ok bool)
-	// Observe is told of every answer, from several goroutines. nil: nobody is told.
+	// Observe is called for every answer, by several goroutines. It may be nil.
 	Observe func(Observation)
 	Clock   clockwork.Clock // nil is the system's
 	Log     *slog.Logger    // nil: nothing is logged
 }
 
-// An Observation is what there is to count about one answered request.
+// An Observation describes one answered request, for metrics.
 type Observation struct {
 	Route    string        // "METHOD path" as in openapi.yaml, or "unknown"
 	Status   int           // HTTP status
 	Code     Code          // "" for success
 	Latency  time.Duration // until the answer was written; of a stream, until its end
 	Waited   time.Duration // for a new game session to become ACTIVE; 0 if there was none
-	Replayed bool          // the answer was given before
-	Shared   bool          // the answer was made for an equal request that came first
-	Retries  int           // locations and claims that were tried in vain
+	Replayed bool          // the request is a repeat of an answered one
+	Shared   bool          // the request joined an equal one in progress
+	Retries  int           // failed attempts at locations and claims
 }
 
-// localFleet is what the local test tool takes for a fleet id.
+// localFleet is the form of a fleet id in GameLift Local.
 var localFleet = regexp.MustCompile(`^fleet-\S+$`)
 
-// validate reports every field that cannot be right.
+// validate reports every invalid field.
 func (c *Config) validate() error {
 	var errs []error
 	add := func(bad bool, format string, args ...any) {

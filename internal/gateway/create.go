@@ -12,36 +12,35 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// buildProperty is the game property that holds the build a game session is for.
+// buildProperty is the game property with the build of a game session.
 const buildProperty = "build_id"
 
-// handOverGrace is how long after the deadline of its creation the service must
-// know that the answer was sent. While the player's place is reserved, a game
-// session that was not handed over lives on: the request may be repeated.
-const handOverGrace = 5 * time.Second
+// confirmGrace is the time after the deadline of a creation until which the gateway must
+// confirm that the answer was sent. An unconfirmed game session lives on while its player
+// session is RESERVED, because the client may repeat the request.
+const confirmGrace = 5 * time.Second
 
 // A creation is a request for a game session.
 type creation struct {
 	name       string
 	maximum    int32
 	build      wire.Opt[int32]
-	player     string // who gets the first place; "" for nobody
+	player     string // of the first player session; "" for none
 	playerData string
 	properties []wire.GameProperty // sorted by key, without the build
 	data       string
 	latencies  []wire.PlayerLatency
 	target     Target // zero: as configured
 	key        string // the Idempotency-Key; "" for none
-	async      bool   // the placement is wanted, not the game session
-	caller     string // who asks, for the bound of unused game sessions
-	origin     string // where the request came from, if the player's id names nobody; see call.origin
+	async      bool   // answer with the placement; do not wait for the game session
+	caller     string // counts against MaxUnused
+	origin     string // see call.origin
 }
 
-// repeatable reports whether the gateway can tell that a request is one that it
-// has seen before.
+// repeatable reports whether the gateway can recognise a repeat of the request.
 func (c *creation) repeatable() bool { return c.player != "" || c.key != "" }
 
-// gameProperties are those of the request and the build's.
+// gameProperties returns the properties of the request, and the build as a property.
 func (c *creation) gameProperties() []wire.GameProperty {
 	properties := slices.Clone(c.properties)
 	if build, ok := c.build.Get(); ok {
@@ -50,77 +49,74 @@ func (c *creation) gameProperties() []wire.GameProperty {
 	return properties
 }
 
-// Created is what a creation has come to.
+// created is the result of a creation.
 type created struct {
 	sessionID string
-	session   *wire.GameSession          // as it was when it was looked at last; nil if placed
-	player    *wire.PlayerSession        // nil if none was asked for
-	placement *wire.GameSessionPlacement // alone, of an asynchronous creation
+	session   *wire.GameSession          // its latest known state; nil if placed
+	player    *wire.PlayerSession        // nil if none was requested
+	placement *wire.GameSessionPlacement // the only field of an asynchronous creation
 	replayed  bool
 	waited    time.Duration // for ACTIVE
 }
 
-// carryOut does what a request asks for, unless that was done before.
-func (g *Gateway) carryOut(ctx context.Context, f *flight, in *creation) (*created, *failure) {
-	t, bad := g.target(ctx, in)
-	if bad != nil {
-		return nil, bad
+// carryOut executes a creation, unless it is the repeat of an earlier one.
+func (g *Gateway) carryOut(ctx context.Context, ic *inflightCall, in *creation) (*created, error) {
+	t, err := g.target(ctx, in)
+	if err != nil {
+		return nil, err
 	}
 	tok := g.newToken(in)
-	if out, bad := g.replay(ctx, in, t, tok); out != nil || bad != nil {
-		return out, bad
+	if out, err := g.replay(ctx, in, t, tok); out != nil || err != nil {
+		return out, err
 	}
 	if t.Queue == "" && in.async {
 		return nil, invalid("wait must be true: only a queue answers before the game session is there.")
 	}
-	if f.held, bad = g.hold(ctx, in.caller); bad != nil {
-		return nil, bad
+	if ic.held, err = g.hold(ctx, in.caller); err != nil {
+		return nil, err
 	}
 	if t.Queue != "" {
-		return g.place(ctx, f, in, t, tok)
+		return g.place(ctx, ic, in, t, tok)
 	}
-	if g.reuse && in.player != "" && in.key == "" && in.data == "" { // what is claimed has neither the key's id nor data
-		if out, bad := g.claim(ctx, f, in, t, tok); out != nil || bad != nil {
-			return out, bad
+	if g.reuse && in.player != "" && in.key == "" && in.data == "" { // a claim cannot set the id or the data
+		if out, err := g.claim(ctx, ic, in, t, tok); out != nil || err != nil {
+			return out, err
 		}
 	}
-	return g.start(ctx, f, in, t, tok)
+	return g.start(ctx, ic, in, t, tok)
 }
 
-// start creates a game session on a fleet, waits until it is ACTIVE, and reserves
-// the player's place.
-func (g *Gateway) start(ctx context.Context, f *flight, in *creation, t Target, tok token) (*created, *failure) {
+// start creates a game session on a fleet, waits until it is ACTIVE, and creates the
+// player session.
+func (g *Gateway) start(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (*created, error) {
 	began := g.clock.Now()
-	s, bad := g.createSomewhere(ctx, f, in, t, tok)
-	if bad != nil {
-		return nil, bad
+	s, err := g.createSomewhere(ctx, ic, in, t, tok)
+	if err != nil {
+		return nil, err
 	}
 	id := s.GameSessionId
-	f.undo = append(f.undo, func(ctx context.Context) { g.abandon(ctx, id) })
-	s, err := g.service.AwaitGameSession(ctx, id)
-	if bad := notActive(ctx, s, err); bad != nil {
-		return nil, bad
+	ic.undo = append(ic.undo, func(ctx context.Context) { g.abandon(ctx, id) })
+	s, err = g.service.AwaitGameSession(ctx, id)
+	if err = notActive(ctx, s, err); err != nil {
+		return nil, err
 	}
 	out := &created{sessionID: id, session: s, waited: g.clock.Since(began)}
-	if in.player == "" { // no place that is reserved keeps it until the answer has come
-		if err := g.service.HandOver(ctx, id); err != nil {
-			return nil, failed(ctx, err, Internal, Internal)
-		}
-		return out, nil
+	if in.player == "" { // no player session keeps the game session alive: confirm before the answer
+		return out, g.service.ConfirmGameSession(ctx, id)
 	}
-	players, bad := g.reserve(ctx, id, []newPlayer{{id: in.player, data: in.playerData}})
-	if bad != nil {
-		return nil, bad
+	players, err := g.reserve(ctx, id, []newPlayer{{id: in.player, data: in.playerData}})
+	if err != nil {
+		return nil, err
 	}
 	out.player = &players[0]
 	return out, nil
 }
 
-// notActive says why a game session that was waited for cannot be played.
-func notActive(ctx context.Context, s *wire.GameSession, err error) *failure {
+// notActive returns why a game session is not ACTIVE after the wait; nil if it is.
+func notActive(ctx context.Context, s *wire.GameSession, err error) error {
 	switch {
 	case err != nil:
-		f := failed(ctx, err, ActivationFailed, Internal)
+		f := asFailure(failed(ctx, err, ActivationFailed, Internal))
 		if f.code == Timeout {
 			f.code = ActivationTimeout
 		}
@@ -132,43 +128,42 @@ func notActive(ctx context.Context, s *wire.GameSession, err error) *failure {
 	}
 }
 
-// createSomewhere creates the game session in the first of the target's locations
-// that has a server process for it.
-func (g *Gateway) createSomewhere(ctx context.Context, f *flight, in *creation, t Target, tok token) (*wire.GameSession, *failure) {
-	names, bad := g.candidates(ctx, in, t)
-	if bad != nil {
-		return nil, bad
+// createSomewhere creates the game session in the first location of the target with a
+// free server process.
+func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (*wire.GameSession, error) {
+	names, err := g.candidates(ctx, in, t)
+	if err != nil {
+		return nil, err
 	}
-	last := &failure{code: NoCapacity}
+	var last error = &failure{code: NoCapacity}
 	for _, name := range names {
-		s, err := g.createAt(ctx, f, in, t, name, tok)
+		s, err := g.createAt(ctx, ic, in, t, name, tok)
 		if err == nil {
 			return s, nil
 		}
-		if last = in.failed(ctx, err, RequestConflict); last.code != NoCapacity {
+		if last = in.failed(ctx, err, RequestConflict); asFailure(last).code != NoCapacity {
 			break
 		}
-		f.retries++
+		ic.retries++
 	}
-	if last.code == NoFleet || last.code == NoCapacity {
+	if code := asFailure(last).code; code == NoFleet || code == NoCapacity {
 		g.first.forget() // another fleet may be the first by now
 	}
 	return nil, last
 }
 
-// failed is the function of that name for an error of the call that creates. A
-// target that is missing is the client's mistake if the client has named it.
-func (c *creation) failed(ctx context.Context, err error, conflict Code) *failure {
+// failed is the function of that name for the call that creates. A missing target is an
+// error of the client if the client has named it.
+func (c *creation) failed(ctx context.Context, err error, conflict Code) error {
 	if c.target != (Target{}) && fault.Is(err, fault.NotFound) {
 		return invalid("target: there is no such fleet, alias or queue.")
 	}
 	return failed(ctx, err, NoFleet, conflict)
 }
 
-// candidates are the locations to try, the best first: the configured one alone;
-// else those with most server processes that wait, and then those that do not say
-// how many do.
-func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]string, *failure) {
+// candidates returns the locations to try, the best first: the configured one alone, or
+// those with idle server processes in descending order, then those of unknown number.
+func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]string, error) {
 	if t.Location != "" {
 		return []string{t.Location}, nil
 	}
@@ -186,48 +181,48 @@ func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]str
 	return names, nil
 }
 
-// createAt creates the game session in one location. A call of which no answer
-// came may have had its effect all the same.
-func (g *Gateway) createAt(ctx context.Context, f *flight, in *creation, t Target, location string, tok token) (*wire.GameSession, error) {
+// createAt creates the game session in one location. A call that was cut off may have
+// succeeded, so its game session is on the undo list.
+func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, t Target, location string, tok token) (*wire.GameSession, error) {
 	input := &wire.CreateGameSessionInput{
 		FleetId: t.FleetID, AliasId: t.AliasID, Location: location, Name: in.name, MaximumPlayerSessionCount: wire.Some(in.maximum),
 		GameProperties: in.gameProperties(), GameSessionData: in.data, IdempotencyToken: tok.String(),
 	}
 	var by time.Time
 	if deadline, ok := ctx.Deadline(); ok {
-		by = deadline.Add(handOverGrace)
+		by = deadline.Add(confirmGrace)
 	}
-	s, err := g.service.CreateGameSession(ctx, Creation{Input: input, HandOverBy: by, Fresh: in.key == ""})
+	s, err := g.service.CreateGameSession(ctx, Creation{Input: input, ConfirmBy: by, Fresh: in.key == ""})
 	if err == nil {
 		return s, nil
 	}
 	if fleet, ok := arn.ParseFleet(t.FleetID); ok && ctx.Err() != nil {
-		f.undo = append(f.undo, func(ctx context.Context) { g.abandon(ctx, arn.GameSession(g.region, fleet, location, tok.String())) })
+		ic.undo = append(ic.undo, func(ctx context.Context) { g.abandon(ctx, arn.GameSession(g.region, fleet, location, tok.String())) })
 	}
 	return nil, err
 }
 
-// abandon ends a game session that no client knows of, if it has no player. It
-// is no failure if it is gone already.
+// abandon ends a game session that no client knows, unless it has a player. It may have
+// ended already.
 func (g *Gateway) abandon(ctx context.Context, id string) {
 	s, err := g.service.DescribeGameSession(ctx, id)
 	if err == nil {
-		if over(s) || s.CurrentPlayerSessionCount.Or(0) > 0 {
+		if ending(s) || s.CurrentPlayerSessionCount.Or(0) > 0 {
 			return
 		}
 		err = g.terminate(ctx, id)
 	}
 	switch {
 	case err == nil:
-		g.log.Info("game session ended", "game_session", id, "reason", "its creation was not completed")
-	case fault.Is(err, fault.NotFound), fault.Is(err, fault.InvalidGameSessionStatus): // it has ended by itself
+		g.log.Info("game session ended", "game_session", id, "reason", "creation failed")
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.InvalidGameSessionStatus): // it has ended
 	default:
-		g.log.Warn("game session left behind", "game_session", id, "error", err)
+		g.log.Warn("game session cleanup failed", "game_session", id, "error", err)
 	}
 }
 
-// terminate ends a game session: in order, or else by force, because the server
-// process of one that never became ACTIVE may not be able to be asked.
+// terminate ends a game session through its server process, or else by force, because
+// the process of one that never became ACTIVE may not respond.
 func (g *Gateway) terminate(ctx context.Context, id string) (err error) {
 	for _, mode := range []wire.TerminationMode{wire.TerminationModeTriggerOnProcessTerminate, wire.TerminationModeForceTerminate} {
 		_, err = g.service.TerminateGameSession(ctx, &wire.TerminateGameSessionInput{GameSessionId: id, TerminationMode: mode})
@@ -238,7 +233,7 @@ func (g *Gateway) terminate(ctx context.Context, id string) (err error) {
 	return err
 }
 
-// over reports whether a game session has ended or is about to.
-func over(s *wire.GameSession) bool {
+// ending reports whether a game session has ended or is TERMINATING.
+func ending(s *wire.GameSession) bool {
 	return s.Status != wire.GameSessionStatusActive && s.Status != wire.GameSessionStatusActivating
 }

@@ -39,21 +39,21 @@ const (
 type world struct {
 	clock clockwork.Clock
 
-	mu       sync.Mutex
-	changed  chan struct{}             // closed at every change
-	idle     map[string]map[string]int // by fleet and location
-	alias    map[string]string
-	sessions []*wire.GameSession
-	players  []*wire.PlayerSession
-	behaves  int
-	calls    map[string]int
-	fails    map[string]error // by call
-	panics   string           // the call that panics
-	hangs    string           // the call that answers when its context is over, and not before
-	handed   []string
-	handOver map[string]time.Time
-	pageSize int
-	unknown  bool // Locations does not tell what is idle
+	mu        sync.Mutex
+	changed   chan struct{}             // closed at every change
+	idle      map[string]map[string]int // by fleet and location
+	alias     map[string]string
+	sessions  []*wire.GameSession
+	players   []*wire.PlayerSession
+	behaves   int
+	calls     map[string]int
+	fails     map[string]error // by call
+	panics    string           // the call that panics
+	hangs     string           // the call that answers when its context is over, and not before
+	confirmed []string
+	confirmBy map[string]time.Time
+	pageSize  int
+	unknown   bool // Locations does not tell what is idle
 
 	placements map[string]*wire.GameSessionPlacement
 	tickets    map[string]*wire.MatchmakingTicket
@@ -64,7 +64,7 @@ type world struct {
 func newWorld() *world {
 	return &world{
 		clock: clockwork.NewRealClock(), changed: make(chan struct{}), idle: map[string]map[string]int{testFleet: {"custom-lab": 3}},
-		alias: map[string]string{testAlias: testFleet}, calls: map[string]int{}, fails: map[string]error{}, handOver: map[string]time.Time{},
+		alias: map[string]string{testAlias: testFleet}, calls: map[string]int{}, fails: map[string]error{}, confirmBy: map[string]time.Time{},
 		pageSize: pageSize, placements: map[string]*wire.GameSessionPlacement{}, tickets: map[string]*wire.MatchmakingTicket{},
 	}
 }
@@ -187,7 +187,7 @@ func (w *world) CreateGameSession(ctx context.Context, c Creation) (*wire.GameSe
 	w.idle[fleet][in.Location]--
 	s := w.begin(id, fleet, in.Location)
 	s.Name, s.MaximumPlayerSessionCount, s.GameProperties, s.GameSessionData = in.Name, in.MaximumPlayerSessionCount, slices.Clone(in.GameProperties), in.GameSessionData
-	w.handOver[id] = c.HandOverBy
+	w.confirmBy[id] = c.ConfirmBy
 	answer := copyOf(s)
 	w.settle(s)
 	return answer, nil
@@ -292,7 +292,7 @@ func (w *world) WatchGameSession(ctx context.Context, id string, changed func(*w
 			break
 		}
 		last = fmt.Sprint(*s)
-		if err = changed(s); err != nil || over(s) && s.Status != wire.GameSessionStatusTerminating {
+		if err = changed(s); err != nil || ending(s) && s.Status != wire.GameSessionStatusTerminating {
 			break
 		}
 		err = w.await(ctx, func() bool { return fmt.Sprint(*w.session(id)) != last })
@@ -300,8 +300,8 @@ func (w *world) WatchGameSession(ctx context.Context, id string, changed func(*w
 	return err
 }
 
-func (w *world) HandOver(_ context.Context, id string) error {
-	w.do(func() { w.handed = append(w.handed, id) })
+func (w *world) ConfirmGameSession(_ context.Context, id string) error {
+	w.do(func() { w.confirmed = append(w.confirmed, id) })
 	return nil
 }
 

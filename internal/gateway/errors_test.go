@@ -14,7 +14,7 @@ import (
 )
 
 func TestUnknownRoute(t *testing.T) {
-	d := openDoor(t, newWorld())
+	d := openGateway(t, newWorld())
 	for _, r := range [][2]string{
 		{"GET", "/"}, {"POST", "/find_session"}, {"GET", "/create_session"}, {"HEAD", "/nothing"}, {"PUT", "/join_session_local"}, {"POST", "/create_session/"},
 		{"GET", "/v1"}, {"OPTIONS", "/create_session"}, {"GET", "//find_session"}, {"GET", "/x/../find_session"},
@@ -74,14 +74,14 @@ func TestErrorContract(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld()
-			id := openDoor(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200).field("GameSessionId")
+			id := openGateway(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200).field("GameSessionId")
 			if tt.make != nil {
 				w.do(func() { tt.make(w) })
 			}
 			if tt.conf == nil {
 				tt.conf = func(*Config) {}
 			}
-			openDoor(t, w, tt.conf).ask(http.MethodPost, tt.path, tt.body(id)).wantCode(t, tt.code)
+			openGateway(t, w, tt.conf).ask(http.MethodPost, tt.path, tt.body(id)).wantCode(t, tt.code)
 		})
 	}
 }
@@ -89,7 +89,7 @@ func TestErrorContract(t *testing.T) {
 func TestNoFleetAtAll(t *testing.T) {
 	w := newWorld()
 	w.idle = map[string]map[string]int{}
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 1)).wantCode(t, NoFleet)
 	d.ask(http.MethodGet, "/find_session", "").wantCode(t, NoFleet)
 }
@@ -103,7 +103,7 @@ func TestIncompletePlayerSession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			d := openDoor(t, w)
+			d := openGateway(t, w)
 			id := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 5)).field("GameSessionId")
 			w.do(func() { spoil(w.sessions[0]) })
 			d.ask(http.MethodPost, "/join_session", joinBody(id, "bob")).wantCode(t, Internal)
@@ -115,7 +115,7 @@ func TestIncompletePlayerSession(t *testing.T) {
 // The older interface's own errors, byte for byte.
 func TestCompatErrors(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.CompatErrors = true })
+	d := openGateway(t, w, func(c *Config) { c.CompatErrors = true })
 	id := d.ask(http.MethodPost, "/create_session", createBody("“n”", "ada", 1)).wantStatus(t, 200).field("GameSessionId")
 	const broken = `{"message": "Internal server error"}`
 	tests := []struct {

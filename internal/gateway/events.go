@@ -16,9 +16,9 @@ import (
 
 const (
 	heartbeat = 15 * time.Second // proxies cut connections that are silent for a minute or so
-	reconnect = 3 * time.Second  // what clients are told to wait before they connect again
+	reconnect = 3 * time.Second  // the pause of clients before they reconnect
 
-	// writeTime is how long a client may take to receive one event.
+	// writeTime limits how long sending one event takes.
 	writeTime = 10 * time.Second
 )
 
@@ -26,14 +26,14 @@ const (
 type change struct {
 	name string // of the event
 	data any
-	last bool // nothing follows
+	last bool // no event follows
 }
 
 // watchSession answers GET /v1/sessions/{id}/events.
 func watchSession(c *call) (answer, error) {
-	id, f := c.sessionID()
-	if f != nil {
-		return answer{}, f
+	id, err := c.sessionID()
+	if err != nil {
+		return answer{}, err
 	}
 	return c.stream(func(ctx context.Context, changed func(change) error) error {
 		return c.g.service.WatchGameSession(ctx, id, func(s *wire.GameSession) error {
@@ -49,12 +49,12 @@ func watchSession(c *call) (answer, error) {
 
 // watchTicket answers GET /v1/tickets/{id}/events.
 func watchTicket(c *call) (answer, error) {
-	m, f := c.matchmaking()
-	if f != nil {
-		return answer{}, f
+	m, err := c.matchmaking()
+	if err != nil {
+		return answer{}, err
 	}
-	if _, f := c.ticket(m); f != nil {
-		return answer{}, f
+	if _, err := c.ticket(m); err != nil {
+		return answer{}, err
 	}
 	subject := c.g.subject(c.r)
 	return c.stream(func(ctx context.Context, changed func(change) error) error {
@@ -68,15 +68,15 @@ func watchTicket(c *call) (answer, error) {
 	}, TicketNotFound)
 }
 
-// errStreamEnded ends a watch whose stream has ended.
+// errStreamEnded stops a watch after the last event of its stream.
 var errStreamEnded = errors.New("the stream has ended")
 
-// A watch calls changed until there is nothing more to follow.
+// A watch calls changed with each state until the last one.
 type watch func(ctx context.Context, changed func(change) error) error
 
 // stream writes the changes of a watch as events, until the last one, the client
-// has gone, or the gateway closes. What fails before the first change is an answer
-// like others.
+// disconnects, or the gateway closes. A failure before the first change is an ordinary
+// error answer.
 func (c *call) stream(follow watch, notFound Code) (answer, error) {
 	if c.r.ContentLength != 0 {
 		c.refuseBody()
@@ -93,21 +93,18 @@ func (c *call) stream(follow watch, notFound Code) (answer, error) {
 		defer close(changes)
 		done <- c.watch(ctx, follow, changes)
 	}()
-	first, ok, f := c.firstChange(changes, done, notFound)
+	first, err := c.firstChange(changes, done, notFound)
 	s := &eventStream{c: c, control: http.NewResponseController(c.w), id: lastEventID(c.r)}
-	if ok {
+	if err == nil {
 		s.run(first, changes, done, notFound)
 	}
 	cancel()
-	for range changes { // the watch has ended when this is closed
+	for range changes { // closed when the watch has ended
 	}
-	if f != nil {
-		return answer{}, f
-	}
-	return answer{streamed: true}, nil
+	return answer{streamed: true}, err
 }
 
-// watch hands the changes over one by one. A panic ends this stream alone.
+// watch sends the changes one by one. A panic ends this stream alone.
 func (c *call) watch(ctx context.Context, follow watch, changes chan<- change) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -127,31 +124,31 @@ func (c *call) watch(ctx context.Context, follow watch, changes chan<- change) (
 	})
 }
 
-// firstChange waits for the first change, which every watch begins with.
-func (c *call) firstChange(changes <-chan change, done <-chan error, notFound Code) (change, bool, *failure) {
+// firstChange waits for the first change: the current state, sent by every watch.
+func (c *call) firstChange(changes <-chan change, done <-chan error, notFound Code) (change, error) {
 	select {
 	case first, ok := <-changes:
 		if ok {
-			return first, true, nil
+			return first, nil
 		}
-		return change{}, false, watchFailure(c.ctx, <-done, notFound)
+		return change{}, watchFailure(c.ctx, <-done, notFound)
 	case <-c.ctx.Done():
-		return change{}, false, ended(c.ctx, c.ctx.Err())
+		return change{}, ended(c.ctx, c.ctx.Err())
 	case <-c.g.closing:
-		return change{}, false, &failure{code: Stopping}
+		return change{}, &failure{code: Stopping}
 	}
 }
 
-// watchFailure is why a watch ended before its last change.
-func watchFailure(ctx context.Context, err error, notFound Code) *failure {
+// watchFailure returns why a watch ended before its last change.
+func watchFailure(ctx context.Context, err error, notFound Code) error {
 	if err == nil {
 		err = errors.New("the service stopped to follow the changes")
 	}
 	return failed(ctx, err, notFound, Internal)
 }
 
-// lastEventID is the id that a client has seen last; 0 for none. Streams begin with
-// how things are, so nothing of before is needed.
+// lastEventID returns the id of the last event that the client received; 0 for none.
+// Streams begin with the current state, so no event is repeated.
 func lastEventID(r *http.Request) uint64 {
 	id, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 63)
 	if err != nil {
@@ -164,18 +161,18 @@ func lastEventID(r *http.Request) uint64 {
 type eventStream struct {
 	c       *call
 	control *http.ResponseController
-	id      uint64 // of the event written last
+	id      uint64 // of the last event written
 	buffer  bytes.Buffer
 }
 
-// run writes until the end.
+// run writes events until the stream ends.
 func (s *eventStream) run(first change, changes <-chan change, done <-chan error, notFound Code) {
 	h := s.c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // for proxies that would keep events back
+	h.Set("X-Accel-Buffering", "no") // for proxies that would buffer events
 	s.c.w.WriteHeader(http.StatusOK)
-	// A server's limit on reading a request would end a stream: nothing more is read.
+	// The server's read deadline would end the stream.
 	_ = s.control.SetReadDeadline(time.Time{})
 	s.buffer.WriteString("retry: " + strconv.FormatInt(reconnect.Milliseconds(), 10) + "\n")
 	tick := s.c.g.clock.NewTicker(heartbeat)
@@ -186,8 +183,8 @@ func (s *eventStream) run(first change, changes <-chan change, done <-chan error
 	}
 }
 
-// next waits for the next event and keeps the connection alive until then; false
-// when there is none any more.
+// next waits for the next event and sends heartbeats until then; false at the end of the
+// stream.
 func (s *eventStream) next(changes <-chan change, done <-chan error, tick <-chan time.Time, notFound Code) (change, bool) {
 	for {
 		select {
@@ -210,13 +207,13 @@ func (s *eventStream) next(changes <-chan change, done <-chan error, tick <-chan
 	}
 }
 
-// broken is the last event of a watch that has ended before its time; none if it
-// ended in time.
+// broken returns an error event for a watch that ended before its last change; false if
+// it ended after it.
 func (s *eventStream) broken(err error, notFound Code) (change, bool) {
 	if errors.Is(err, errStreamEnded) {
 		return change{}, false
 	}
-	f := watchFailure(s.c.r.Context(), err, notFound)
+	f := asFailure(watchFailure(s.c.r.Context(), err, notFound))
 	s.c.seen.Code = f.code
 	s.c.logFailure(f)
 	text := f.shown(s.c.g.development)
@@ -226,11 +223,11 @@ func (s *eventStream) broken(err error, notFound Code) (change, bool) {
 	return change{name: "error", data: errorBody{text, f.code, requestID(s.c.w)}, last: true}, true
 }
 
-// event writes one event; false when no other can follow.
+// event writes one event; false if no other can follow.
 func (s *eventStream) event(ch change) bool {
 	data, err := json.Marshal(ch.data) // without line breaks
 	if err != nil {
-		return false // views have a JSON form
+		return false // all views can be marshalled
 	}
 	s.id++
 	s.buffer.WriteString("id: " + strconv.FormatUint(s.id, 10) + "\nevent: " + ch.name + "\ndata: ")
@@ -239,10 +236,10 @@ func (s *eventStream) event(ch change) bool {
 	return s.flush() && !ch.last
 }
 
-// flush sends what is written; false when the client has gone.
+// flush sends the buffer; false if the client has disconnected.
 func (s *eventStream) flush() bool {
 	defer s.buffer.Reset()
-	// A writer that knows no deadlines leaves it to the connection to notice.
+	// Without deadlines, the connection detects a client that does not read.
 	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime))
 	if _, err := s.c.w.Write(s.buffer.Bytes()); err != nil {
 		s.c.seen.Code = ClientGone

@@ -25,7 +25,7 @@ type listener struct {
 	cancel context.CancelFunc
 }
 
-func (d *door) listen(path string, header ...string) *listener {
+func (d *testGateway) listen(path string, header ...string) *listener {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(d.t.Context())
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, d.server.URL+path, nil)
@@ -72,7 +72,7 @@ func (l *listener) want(begin, part string) {
 
 func TestSessionEvents(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantStatus(t, 201).field("session", "id")
 	l := d.listen("/v1/sessions/"+escape(id)+"/events", "Last-Event-ID", "41")
 	l.want("retry: 3000\nid: 42\nevent: session\ndata: {", `"players":0`)
@@ -92,7 +92,7 @@ func TestSessionEvents(t *testing.T) {
 
 func TestTicketEvents(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.Matchmaking = w })
+	d := openGateway(t, w, func(c *Config) { c.Matchmaking = w })
 	d.ask("POST", "/v1/tickets", `{"id":"t","configuration":"duel","players":[{"id":"ada"}]}`).wantStatus(t, 201)
 	l := d.listen("/v1/tickets/t/events", "Last-Event-ID", "none of ours")
 	l.want("retry: 3000\nid: 1\nevent: ticket\n", `"status":"QUEUED"`)
@@ -105,7 +105,7 @@ func TestTicketEvents(t *testing.T) {
 
 func TestHeartbeat(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
-	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
+	d := openGateway(t, w, func(c *Config) { c.Clock = clock })
 	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantStatus(t, 201).field("session", "id")
 	l := d.listen("/v1/sessions/" + escape(id) + "/events")
 	l.want("retry", "session")
@@ -118,7 +118,7 @@ func TestHeartbeat(t *testing.T) {
 func TestStreamsEnd(t *testing.T) {
 	w := newWorld()
 	seen := make(chan Observation, 100)
-	d := openDoor(t, w, func(c *Config) {
+	d := openGateway(t, w, func(c *Config) {
 		c.MaxStreams, c.Observe = 1, func(o Observation) {
 			if strings.HasSuffix(o.Route, "/events") {
 				seen <- o
@@ -180,7 +180,7 @@ func TestStreamDeadlines(t *testing.T) {
 func TestStreamThatDoesNotBegin(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.hangs = "WatchGameSession"
-	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
+	d := openGateway(t, w, func(c *Config) { c.Clock = clock })
 	done := make(chan reply, 2)
 	ask := func(n int) {
 		go func() { done <- d.ask("GET", "/v1/sessions/arn%3Ax/events", "") }()
@@ -225,7 +225,7 @@ func (b *brokenWatch) WatchGameSession(ctx context.Context, id string, changed f
 
 func TestWatchBreaks(t *testing.T) {
 	w := &brokenWatch{newWorld(), make(chan error, 1)}
-	d := openDoor(t, w.world, func(c *Config) { c.Service = w })
+	d := openGateway(t, w.world, func(c *Config) { c.Service = w })
 	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantStatus(t, 201).field("session", "id")
 	for _, tt := range []struct {
 		err  error

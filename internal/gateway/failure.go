@@ -9,14 +9,14 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// A failure is why a request has no success.
+// A failure is the error answer to a request. Functions return it as an error; asFailure finds it where the answer
+// is written.
 type failure struct {
 	code Code
-	text string // for the client; "" for the text that goes with the code
+	text string // for the client; "" for the text of the code
 	err  error  // the cause, for the log and, in development, for the client; may be nil
 
-	// players: the service refused to reserve a place. The older interface had an
-	// answer of its own for that.
+	// players: the service rejected a player session, which compatible errors report differently.
 	players bool
 }
 
@@ -29,17 +29,24 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// fail makes a failure whose text the client sees.
-func fail(code Code, format string, args ...any) *failure {
+// asFailure returns the failure in err, which must not be nil; any other error is Internal.
+func asFailure(err error) *failure {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f
+	}
+	return &failure{code: Internal, err: err}
+}
+
+// fail returns a failure with a text for the client.
+func fail(code Code, format string, args ...any) error {
 	return &failure{code: code, text: fmt.Sprintf(format, args...)}
 }
 
-// invalid makes a failure that names a field or parameter.
-func invalid(format string, args ...any) *failure { return fail(InvalidRequest, format, args...) }
+// invalid returns a failure that names a field or parameter.
+func invalid(format string, args ...any) error { return fail(InvalidRequest, format, args...) }
 
-// codeOf says which failure an exception of the API is. What is not found, or in
-// the way, depends on what was asked for, so NotFoundException and
-// ConflictException are the caller's to name.
+// codeOf returns the code for an exception of the API. The codes of NotFoundException and ConflictException depend
+// on the call, so the caller gives them.
 func codeOf(kind fault.Kind, notFound, conflict Code) Code {
 	switch kind {
 	case fault.NotFound:
@@ -67,11 +74,11 @@ func codeOf(kind fault.Kind, notFound, conflict Code) Code {
 	}
 }
 
-// failed turns an error of the service into a failure. ctx is the one that the
-// service was called with: if it is over, that is the reason.
-func failed(ctx context.Context, err error, notFound, conflict Code) *failure {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return f
+// failed turns an error of the service into a failure. ctx is the context of the call: if it is done, that is the
+// reason, unless the service returned an exception.
+func failed(ctx context.Context, err error, notFound, conflict Code) error {
+	if _, ok := errors.AsType[*failure](err); ok {
+		return err
 	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return &failure{code: codeOf(f.Kind, notFound, conflict), err: f}
@@ -85,11 +92,11 @@ func failed(ctx context.Context, err error, notFound, conflict Code) *failure {
 	return &failure{code: Internal, err: err}
 }
 
-// errStopping is the cause of contexts that end with the gateway.
+// errStopping is the cause of contexts that are cancelled because the gateway closes.
 var errStopping = errors.New("the gateway is going down")
 
-// ended is the failure of a request whose context is over.
-func ended(ctx context.Context, err error) *failure {
+// ended returns the failure of a request whose context is done.
+func ended(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &failure{code: Timeout, err: err}

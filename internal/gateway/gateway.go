@@ -14,7 +14,7 @@ import (
 	"github.com/muster-gg/muster/internal/loglimit"
 )
 
-// A Gateway answers the clients of games. Close ends it.
+// A Gateway serves game clients. Close stops it.
 type Gateway struct {
 	service     Service
 	queues      Queues
@@ -34,12 +34,12 @@ type Gateway struct {
 	development bool
 	allowTarget bool
 	maxBody     int64
-	bodyTime    time.Duration // in real time: it is the network's
+	bodyTime    time.Duration // real time, not of clock
 	legacyIDs   bool
 	localFleet  string
 	region      string
 	secret      []byte
-	marks       bool // some game sessions carry the marker
+	marks       bool // some game sessions have the marker property
 
 	clock   clockwork.Clock
 	log     *slog.Logger
@@ -48,24 +48,24 @@ type Gateway struct {
 	limit   func(player string) (time.Duration, bool)
 	observe func(Observation)
 
-	flights flights
-	joins   turns
-	given   given
-	unused  *unused
-	lines   *loglimit.Limiter // of the log: clients need not be authenticated
-	streams streams
+	creations inflight
+	joins     keyLocks
+	slots     slotOrigins
+	unused    *unused
+	lines     *loglimit.Limiter // for log lines that unauthenticated clients can cause
+	streams   streams
 
-	base     context.Context // of the work that outlives its request
+	base     context.Context // of work that outlives its request
 	stop     context.CancelCauseFunc
-	closing  chan struct{} // closed when no request is taken any more
+	closing  chan struct{} // closed when requests are rejected
 	mu       sync.Mutex
 	closed   bool           // guarded by mu
-	work     sync.WaitGroup // requests and flights; Add needs mu, or work under way
+	work     sync.WaitGroup // requests and creations; Add needs mu, or a request that is counted
 	inFlight atomic.Int64
 }
 
-// New makes a gateway. It starts nothing. The error names every field of the
-// configuration that cannot be right.
+// New returns a gateway and starts nothing. The error names every invalid field of the
+// configuration.
 func New(c Config) (*Gateway, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -107,10 +107,10 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// InFlight is the number of requests that are being answered, streams included.
+// InFlight returns the number of requests in progress, streams included.
 func (g *Gateway) InFlight() int { return int(g.inFlight.Load()) }
 
-// enter takes a request on; false when the gateway is closing.
+// enter counts a request; it returns false when the gateway is closing.
 func (g *Gateway) enter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,12 +127,11 @@ func (g *Gateway) leave() {
 	g.work.Done()
 }
 
-// Close refuses new requests, ends the event streams, and waits for the requests
-// and creations that are under way. When ctx is over they are cancelled; creations
-// then still end the game sessions that they leave behind, for which Close waits
-// as well, at most undoTime. The error is ctx's if it had to cancel. A client that
-// takes no answer holds its handler, and so Close: the server must cut it. It may be
-// called again.
+// Close rejects new requests, ends the event streams, and waits for the requests and
+// creations in progress. When ctx is done, it cancels them and returns ctx's error;
+// cancelled creations still end their game sessions, for which Close waits at most
+// undoTime. A client that does not read its answer blocks Close until the server closes
+// its connection. Close may be called again.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.closed {

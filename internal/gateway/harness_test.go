@@ -36,26 +36,26 @@ func newGateway(t *testing.T, w *world, change ...func(*Config)) *Gateway {
 	return g
 }
 
-// A door is a gateway behind a real socket.
-type door struct {
+// A testGateway is a gateway with a real socket.
+type testGateway struct {
 	t      *testing.T
 	g      *Gateway
 	server *httptest.Server
 	client *http.Client
 }
 
-// serve puts a gateway behind a socket.
-func serve(t *testing.T, g *Gateway) *door {
+// serve serves a gateway on a socket.
+func serve(t *testing.T, g *Gateway) *testGateway {
 	t.Helper()
 	s := httptest.NewServer(g.Handler())
 	t.Cleanup(s.Close)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &door{t, g, s, &http.Client{Transport: transport}}
+	return &testGateway{t, g, s, &http.Client{Transport: transport}}
 }
 
-// openDoor makes a gateway over a world, behind a socket.
-func openDoor(t *testing.T, w *world, change ...func(*Config)) *door {
+// openGateway returns a gateway of a world, with a socket.
+func openGateway(t *testing.T, w *world, change ...func(*Config)) *testGateway {
 	t.Helper()
 	return serve(t, newGateway(t, w, change...))
 }
@@ -70,7 +70,7 @@ type reply struct {
 
 // ask sends a request; body may be "" for none. Every answer must be a JSON object
 // or list, and have a request id.
-func (d *door) ask(method, path, body string, header ...string) reply {
+func (d *testGateway) ask(method, path, body string, header ...string) reply {
 	d.t.Helper()
 	r := d.raw(method, path, body, header...)
 	if err := json.Unmarshal([]byte(r.text), &r.body); err != nil {
@@ -84,7 +84,7 @@ func (d *door) ask(method, path, body string, header ...string) reply {
 	return r
 }
 
-func (d *door) raw(method, path, body string, header ...string) reply {
+func (d *testGateway) raw(method, path, body string, header ...string) reply {
 	d.t.Helper()
 	req, err := http.NewRequestWithContext(d.t.Context(), method, d.server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -178,7 +178,7 @@ func (w *world) alive() []wire.GameSession {
 	defer w.mu.Unlock()
 	var list []wire.GameSession
 	for _, s := range w.sessions {
-		if !over(s) {
+		if !ending(s) {
 			list = append(list, *s)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // half sends the beginning of a request and reads the answer.
-func half(t *testing.T, d *door, request string) *http.Response {
+func half(t *testing.T, d *testGateway, request string) *http.Response {
 	t.Helper()
 	conn, err := net.Dial("tcp", d.server.Listener.Addr().String())
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// A newPlayer is one who wants a place.
+// A newPlayer is a request for a player session.
 type newPlayer struct {
 	id, data string
-	origin   string // where the request came from, if id names nobody; see call.origin
+	origin   string // see call.origin
 }
 
-// reserve reserves places in a game session, all or none, in the order of players.
-func (g *Gateway) reserve(ctx context.Context, id string, players []newPlayer) ([]wire.PlayerSession, *failure) {
+// reserve creates player sessions in a game session, all or none, in the order of players.
+func (g *Gateway) reserve(ctx context.Context, id string, players []newPlayer) ([]wire.PlayerSession, error) {
 	in := &wire.CreatePlayerSessionsInput{GameSessionId: id, PlayerIds: make([]string, len(players))}
 	for i, p := range players {
 		in.PlayerIds[i] = p.id
@@ -28,60 +28,59 @@ func (g *Gateway) reserve(ctx context.Context, id string, players []newPlayer) (
 	}
 	out, err := g.service.CreatePlayerSessions(ctx, in)
 	if err != nil {
-		f := failed(ctx, err, SessionNotFound, SessionNotJoinable)
+		f := asFailure(failed(ctx, err, SessionNotFound, SessionNotJoinable))
 		_, f.players = errors.AsType[*fault.Error](err)
 		return nil, f
 	}
 	return inOrder(out.PlayerSessions, players)
 }
 
-// join reserves a place for one player, or gives the one that is RESERVED already:
-// a request that is repeated must not take a second place, not even while the first
-// is being answered. Where the player's id names nobody, the slot must have been given
-// to the same origin.
-func (g *Gateway) join(ctx context.Context, id string, player newPlayer) (*wire.PlayerSession, *failure) {
-	release, err := g.joins.take(ctx, id+"\x00"+player.id)
+// join creates a player session for one player, or returns the one that is RESERVED
+// already: a repeated request must not take a second slot, even while the first one is in
+// progress. If the player id is not an identity, the slot must be of the same origin.
+func (g *Gateway) join(ctx context.Context, id string, player newPlayer) (*wire.PlayerSession, error) {
+	unlock, err := g.joins.lock(ctx, id+"\x00"+player.id)
 	if err != nil {
 		return nil, ended(ctx, err)
 	}
-	defer release()
-	places, bad := g.reserved(ctx, player.id)
-	if bad != nil {
-		return nil, bad
+	defer unlock()
+	slots, err := g.reserved(ctx, player.id)
+	if err != nil {
+		return nil, err
 	}
-	for i := range places {
-		p := &places[i]
-		own := player.origin == "" || g.given.was(p.PlayerSessionId, player.origin)
-		if p.GameSessionId == id && own && incomplete(p) == nil {
+	for i := range slots {
+		p := &slots[i]
+		same := player.origin == "" || g.slots.has(p.PlayerSessionId, player.origin)
+		if p.GameSessionId == id && same && incomplete(p) == nil {
 			return p, nil
 		}
 	}
-	made, bad := g.reserve(ctx, id, []newPlayer{player})
-	if bad != nil {
-		return nil, bad
+	made, err := g.reserve(ctx, id, []newPlayer{player})
+	if err != nil {
+		return nil, err
 	}
 	if player.origin != "" {
-		g.given.note(made[0].PlayerSessionId, player.origin)
+		g.slots.add(made[0].PlayerSessionId, player.origin)
 	}
 	return &made[0], nil
 }
 
-// joinAll is join for one player. Several are one reservation, all or none, each
-// time that it is asked for.
-func (g *Gateway) joinAll(ctx context.Context, id string, players []newPlayer) ([]wire.PlayerSession, *failure) {
+// joinAll is join for one player. Several players get new player sessions with every
+// request, all or none.
+func (g *Gateway) joinAll(ctx context.Context, id string, players []newPlayer) ([]wire.PlayerSession, error) {
 	if len(players) > 1 {
 		return g.reserve(ctx, id, players)
 	}
-	place, bad := g.join(ctx, id, players[0])
-	if bad != nil {
-		return nil, bad
+	slot, err := g.join(ctx, id, players[0])
+	if err != nil {
+		return nil, err
 	}
-	return []wire.PlayerSession{*place}, nil
+	return []wire.PlayerSession{*slot}, nil
 }
 
-// inOrder puts player sessions in the order of the players, and checks that each
-// is there and says where to connect.
-func inOrder(got []wire.PlayerSession, players []newPlayer) ([]wire.PlayerSession, *failure) {
+// inOrder returns player sessions in the order of the players. It fails if one is missing
+// or incomplete.
+func inOrder(got []wire.PlayerSession, players []newPlayer) ([]wire.PlayerSession, error) {
 	byPlayer := make(map[string]*wire.PlayerSession, len(got))
 	for i := range got {
 		byPlayer[got[i].PlayerId] = &got[i]
@@ -89,25 +88,25 @@ func inOrder(got []wire.PlayerSession, players []newPlayer) ([]wire.PlayerSessio
 	list := make([]wire.PlayerSession, len(players))
 	for i, p := range players {
 		s := byPlayer[p.id]
-		if bad := incomplete(s); bad != nil {
-			return nil, bad
+		if err := incomplete(s); err != nil {
+			return nil, err
 		}
 		list[i] = *s
 	}
 	return list, nil
 }
 
-// incomplete refuses a player session that clients could do nothing with: the
-// older ones would wait forever.
-func incomplete(p *wire.PlayerSession) *failure {
+// incomplete returns a failure for a player session without an id or an endpoint: the
+// oldest clients would wait for ever.
+func incomplete(p *wire.PlayerSession) error {
 	if p == nil || p.PlayerSessionId == "" || p.IpAddress == "" || p.Port.Or(0) <= 0 {
-		return &failure{code: Internal, err: errors.New("the service gave a player session without an id, an address or a port")}
+		return &failure{code: Internal, err: errors.New("the service returned a player session without an id, an address or a port")}
 	}
 	return nil
 }
 
-// checkBuild applies the BuildCheck to a client that wants to join.
-func (c *call) checkBuild(id string, build wire.Opt[int32]) *failure {
+// checkBuild applies the BuildCheck to a client that joins.
+func (c *call) checkBuild(id string, build wire.Opt[int32]) error {
 	if !build.IsSet() || c.g.buildCheck == BuildOff {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 
 func TestLocalIDs(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.LegacyIDs = true })
+	d := openGateway(t, w, func(c *Config) { c.LegacyIDs = true })
 	r := d.ask(http.MethodPost, "/create_session_local", createBody("n", "ada", 5)).wantStatus(t, 200)
 	id := r.field("GameSessionId")
 	if !strings.HasPrefix(id, "arn:aws:gamelift:local::gamesession/fleet-123/gsess-") || r.field("FleetId") != "fleet-123" || r.field("FleetArn") != "" {
@@ -36,7 +36,7 @@ func TestLocalIDs(t *testing.T) {
 
 func TestLocalPathsWithRealIDs(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	r := d.ask(http.MethodPost, "/create_session_local", createBody("n", "ada", 5)).wantStatus(t, 200)
 	if r.field("GameSessionId") != w.sessions[0].GameSessionId || r.field("FleetArn") == "" {
 		t.Fatalf("created %s", r.text)
@@ -46,7 +46,7 @@ func TestLocalPathsWithRealIDs(t *testing.T) {
 
 func TestLocalIDOnAlias(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.LegacyIDs, c.Default, c.LocalFleet = true, Target{AliasID: testAlias}, "fleet-mine" })
+	d := openGateway(t, w, func(c *Config) { c.LegacyIDs, c.Default, c.LocalFleet = true, Target{AliasID: testAlias}, "fleet-mine" })
 	id := d.ask(http.MethodPost, "/create_session_local", createBody("n", "ada", 5)).wantStatus(t, 200).field("GameSessionId")
 	if !strings.Contains(id, "/fleet-mine/") {
 		t.Errorf("id %s", id)

@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// The local test tool for game servers knew one fleet and no Region.
-// Source: GameLift Local, its answers.
+// GameLift Local has one fleet and no Region. Source: its answers.
 const localPrefix = "arn:aws:gamelift:local::gamesession/"
 
-// localSession is a game session's id of the local test tool. Its fleet is any.
+// localSession is the id of a game session in GameLift Local, of any fleet.
 var localSession = regexp.MustCompile(`^arn:aws:gamelift:local::gamesession/fleet-\S+/([a-zA-Z0-9-]+)$`)
 
-// localStyle says whether ids are to look like those of the local test tool.
+// localStyle reports whether answers have ids in the form of GameLift Local.
 func (c *call) localStyle() bool { return c.local && c.g.legacyIDs }
 
-// localID is the local form of a game session's id.
+// localID returns the local form of a game session's id.
 func (g *Gateway) localID(id string) string {
 	return localPrefix + g.localFleet + "/" + lastPart(id)
 }
 
-// lastPart is what stands behind the last slash of an id.
+// lastPart returns the part of an id after its last slash.
 func lastPart(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }
 
-// realID is the game session's id behind one that may have the local form.
-func (c *call) realID(id string) (string, *failure) {
+// realID resolves an id in the local form and returns any other unchanged.
+func (c *call) realID(id string) (string, error) {
 	if !strings.HasPrefix(id, localPrefix) {
 		return id, nil
 	}
@@ -32,9 +31,9 @@ func (c *call) realID(id string) (string, *failure) {
 	if m == nil {
 		return "", invalid("GameSessionId must be %s<fleet>/<id>, or the id of a game session.", localPrefix)
 	}
-	targets, f := c.g.searched(c.ctx)
-	if f != nil {
-		return "", f
+	targets, err := c.g.searched(c.ctx)
+	if err != nil {
+		return "", err
 	}
 	for _, t := range targets {
 		s, err := c.g.lookUp(c.ctx, t, m[1])

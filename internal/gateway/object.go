@@ -12,27 +12,26 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// An object is a JSON object of a request, read strictly: a key may come once, a
-// member has exactly the type that it is asked for, and null is absent. Members
-// that nobody asks for are ignored, for clients that know more than we do.
+// An object is a JSON object of a request, read strictly: keys must be unique, members
+// must have the type of the method that reads them, and null is absent. Unknown members
+// are ignored, for newer clients.
 //
-// The first problem is kept, and names the member; reading goes on with zero
-// values.
+// The first problem is kept, and names the member; reading continues with zero values.
 type object struct {
 	path    string // precedes the names of members: "player."
 	members map[string]json.RawMessage
-	problem **failure // shared with the objects inside
+	problem *error // shared with nested objects
 }
 
 // parseObject reads a whole body.
-func parseObject(body []byte) (*object, *failure) {
+func parseObject(body []byte) (*object, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, invalid("The body is empty; it must be a JSON object.")
 	}
 	if !utf8.Valid(body) {
 		return nil, invalid("The body is not UTF-8.")
 	}
-	o := &object{problem: new(*failure)}
+	o := &object{problem: new(error)}
 	o.read(body)
 	return o, *o.problem
 }
@@ -72,10 +71,10 @@ func (o *object) read(text []byte) {
 	}
 }
 
-// shown bounds how much of a client's own key stands in an error text.
+// shown limits the length of a client's key in an error text, in characters.
 const shown = 64
 
-// wrong notes the first problem. name is "" for the object itself.
+// wrong records the first problem. name is "" for the object itself.
 func (o *object) wrong(name, what string) {
 	if *o.problem != nil {
 		return
@@ -99,7 +98,7 @@ func (o *object) get(name string) (json.RawMessage, bool) {
 	return value, ok && string(value) != "null"
 }
 
-// need is get for a member that must be there.
+// need is get for a required member.
 func (o *object) need(name string) (json.RawMessage, bool) {
 	value, ok := o.get(name)
 	if !ok {
@@ -108,7 +107,7 @@ func (o *object) need(name string) (json.RawMessage, bool) {
 	return value, ok
 }
 
-// text reads a required text of the given number of characters.
+// text reads a required string; least and most limit its characters.
 func (o *object) text(name string, least, most int) string {
 	value, ok := o.need(name)
 	if !ok {
@@ -117,7 +116,7 @@ func (o *object) text(name string, least, most int) string {
 	return o.textOf(name, value, least, most)
 }
 
-// optionalText reads a text that may be absent.
+// optionalText reads a string that may be absent.
 func (o *object) optionalText(name string, least, most int) string {
 	value, ok := o.get(name)
 	if !ok {
@@ -139,8 +138,8 @@ func (o *object) textOf(name string, value json.RawMessage, least, most int) str
 	return s
 }
 
-// integer reads a required whole number; 4.0 is one, since clients that know
-// floating point numbers alone write it so.
+// integer reads a required integer. 4.0 is one, because some clients have floating point
+// numbers alone.
 func (o *object) integer(name string, least, most int32) int32 {
 	value, ok := o.need(name)
 	if !ok {
@@ -149,7 +148,7 @@ func (o *object) integer(name string, least, most int32) int32 {
 	return o.integerOf(name, value, least, most)
 }
 
-// optionalInteger reads a whole number that may be absent.
+// optionalInteger reads an integer that may be absent.
 func (o *object) optionalInteger(name string, least, most int32) wire.Opt[int32] {
 	value, ok := o.get(name)
 	if !ok {
@@ -203,7 +202,7 @@ func (o *object) booleanOf(name string, value json.RawMessage) bool {
 	return string(value) == "true"
 }
 
-// object reads an object that may be absent: nil then.
+// object reads an object; nil if it is absent.
 func (o *object) object(name string) *object {
 	value, ok := o.get(name)
 	if !ok {
@@ -218,7 +217,7 @@ func (o *object) objectOf(name string, value json.RawMessage) *object {
 	return inner
 }
 
-// list reads a required list of the given number of elements.
+// list reads a required list; least and most limit its elements.
 func (o *object) list(name string, least, most int) []json.RawMessage {
 	value, ok := o.need(name)
 	if !ok {
@@ -240,5 +239,5 @@ func (o *object) listOf(name string, value json.RawMessage, least, most int) []j
 	return list
 }
 
-// element is how a list's element is called in error texts.
+// element returns the name of a list's element for error texts.
 func element(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }

@@ -42,6 +42,32 @@ func TestObjectsAreTheAPIs(t *testing.T) {
 	}
 }
 
+// TestObjectTexts holds order and omission of members to the bytes.
+func TestObjectTexts(t *testing.T) {
+	full, minimal := &call{g: &Gateway{}}, &call{g: &Gateway{fields: FieldsMinimal}}
+	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &wire.GameSession{
+		GameSessionId: "id", Name: "<n>", FleetId: "f", CreationTime: at, MaximumPlayerSessionCount: wire.Some[int32](4),
+		Status: wire.GameSessionStatusActive, Port: wire.Some[int32](0), Location: "l",
+	}
+	p := &wire.PlayerSession{
+		PlayerSessionId: "p", GameSessionId: "id", CreationTime: at, DnsName: "d", Port: wire.Some[int32](7777),
+	}
+	for want, object := range map[string]any{
+		`{"GameSessionId":"id","Name":"\u003cn\u003e","FleetId":"f","CreationTime":"2025-01-01 00:00:00+00:00",` +
+			`"CurrentPlayerSessionCount":0,"MaximumPlayerSessionCount":4,"Status":"ACTIVE","GameProperties":[],` +
+			`"Location":"l"}`: full.sessionObject(s),
+		`{"GameSessionId":"id","Name":"\u003cn\u003e","CurrentPlayerSessionCount":0,` +
+			`"MaximumPlayerSessionCount":4}`: minimal.sessionObject(s),
+		`{"PlayerSessionId":"p","PlayerId":"","GameSessionId":"id","CreationTime":"2025-01-01 00:00:00+00:00",` +
+			`"IpAddress":"","DnsName":"d","Port":7777}`: full.playerObject(p),
+	} {
+		if got, err := json.Marshal(object); err != nil || string(got) != want {
+			t.Errorf("%s (%v), want %s", got, err, want)
+		}
+	}
+}
+
 // fill gives every field a value of its own.
 func fill(v reflect.Value) {
 	for i := range v.NumField() {
@@ -99,16 +125,16 @@ func TestErrorsNameNestedMembers(t *testing.T) {
 		`{"o":{"id":"a"},"l":[1,2,3]}`:               "l must have 1 to 2 elements.",
 		`{"o":{"id":"a"},"l":"x"}`:                   "l must be a list.",
 	} {
-		o, f := parseObject([]byte(text))
-		if f == nil {
+		o, err := parseObject([]byte(text))
+		if err == nil {
 			o.object("o").text("id", 1, 3)
 			for i, e := range o.list("l", 1, 2) {
 				o.objectOf(element("l", i), e).text("id", 1, 3)
 			}
-			f = *o.problem
+			err = *o.problem
 		}
-		if f == nil || f.text != want {
-			t.Errorf("%s: %v, want %s", text, f, want)
+		if err == nil || asFailure(err).text != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// A described door holds each request and answer to the description.
+// A described gateway compares each request and answer with the description.
 type described struct {
-	*door
+	*testGateway
 	router routers.Router
 	called map[string]bool // operation ids with a success
 }
 
-func describe(t *testing.T, d *door) *described {
+func describe(t *testing.T, d *testGateway) *described {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(openapi)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestDescription(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 99
 	all := func(c *Config) { c.Queues, c.Matchmaking, c.AllowTarget = w, w, true }
-	d := describe(t, openDoor(t, w, all))
+	d := describe(t, openGateway(t, w, all))
 
 	made := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"buildId":4711,"properties":{"mode":"duel"},"player":{"id":"ada","data":"x"}}`).wantStatus(t, 201)
 	id := made.field("session", "id")
@@ -140,7 +140,7 @@ func TestDescription(t *testing.T) {
 		d.ask("POST", "/join_session"+local, joinBody("none", "fay")).wantStatus(t, 404)
 	}
 
-	none := describe(t, openDoor(t, w))
+	none := describe(t, openGateway(t, w))
 	none.ask("GET", "/v1/tickets/x", "").wantStatus(t, 501)
 	none.ask("GET", "/v1/placements/x", "").wantStatus(t, 501)
 	none.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"target":{"fleetId":"`+testFleet+`"}}`).wantStatus(t, 403)

@@ -1,7 +1,7 @@
 package gateway
 
-// Patterns lists the operations as patterns of http.ServeMux, for what stands
-// before the gateway and has to know them.
+// Patterns returns the operations as patterns of http.ServeMux, for handlers in front of
+// the gateway.
 func Patterns() []string {
 	patterns := make([]string, len(routes))
 	for i := range routes {

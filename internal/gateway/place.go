@@ -7,39 +7,38 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// place has a queue place the game session, with the player in it.
-func (g *Gateway) place(ctx context.Context, f *flight, in *creation, t Target, tok token) (*created, *failure) {
+// place starts a placement of the game session and the player on a queue.
+func (g *Gateway) place(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (*created, error) {
 	began := g.clock.Now()
-	p, replayed, bad := g.startPlacement(ctx, in, t, tok)
-	if bad != nil {
-		return nil, bad
+	p, replayed, err := g.startPlacement(ctx, in, t, tok)
+	if err != nil {
+		return nil, err
 	}
 	if in.async {
 		return &created{placement: p, replayed: replayed}, nil
 	}
-	if !replayed { // another's placement is not ours to stop
-		f.undo = append(f.undo, func(ctx context.Context) { g.stopPlacement(ctx, tok.String()) })
+	if !replayed { // a placement of an earlier request is not stopped
+		ic.undo = append(ic.undo, func(ctx context.Context) { g.stopPlacement(ctx, tok.String()) })
 	}
-	p, err := g.queues.AwaitPlacement(ctx, tok.String())
+	p, err = g.queues.AwaitPlacement(ctx, tok.String())
 	if err != nil {
 		return nil, notActive(ctx, nil, err)
 	}
-	if bad := unplaced(p); bad != nil {
-		return nil, bad
+	if err := unplaced(p); err != nil {
+		return nil, err
 	}
 	if replayed {
 		return g.placedAgain(ctx, in, p)
 	}
 	out := &created{sessionID: p.GameSessionArn, waited: g.clock.Since(began)}
 	if in.player != "" {
-		out.player, bad = g.placedPlayer(ctx, p, in.player)
+		out.player, err = g.placedPlayer(ctx, p, in.player)
 	}
-	return out, bad
+	return out, err
 }
 
-// placedAgain is the answer to a request whose Idempotency-Key stands for a
-// placement.
-func (g *Gateway) placedAgain(ctx context.Context, in *creation, p *wire.GameSessionPlacement) (*created, *failure) {
+// placedAgain returns the result of an Idempotency-Key that identifies a placement.
+func (g *Gateway) placedAgain(ctx context.Context, in *creation, p *wire.GameSessionPlacement) (*created, error) {
 	s, err := g.service.DescribeGameSession(ctx, p.GameSessionArn)
 	if err != nil {
 		return nil, failed(ctx, err, RequestConflict, Internal)
@@ -47,9 +46,8 @@ func (g *Gateway) placedAgain(ctx context.Context, in *creation, p *wire.GameSes
 	return g.again(ctx, in, s)
 }
 
-// startPlacement starts the placement or, with an Idempotency-Key, finds the one
-// that the key stands for.
-func (g *Gateway) startPlacement(ctx context.Context, in *creation, t Target, tok token) (p *wire.GameSessionPlacement, replayed bool, bad *failure) {
+// startPlacement starts the placement, or finds the one of the Idempotency-Key.
+func (g *Gateway) startPlacement(ctx context.Context, in *creation, t Target, tok token) (p *wire.GameSessionPlacement, replayed bool, err error) {
 	if in.key != "" {
 		out, err := g.queues.DescribeGameSessionPlacement(ctx, &wire.DescribeGameSessionPlacementInput{PlacementId: tok.String()})
 		switch {
@@ -58,7 +56,7 @@ func (g *Gateway) startPlacement(ctx context.Context, in *creation, t Target, to
 		case err == nil:
 			return out.GameSessionPlacement, true, nil
 		case !fault.Is(err, fault.NotFound):
-			return nil, false, failed(ctx, err, Internal, Internal)
+			return nil, false, err
 		}
 	}
 	out, err := g.queues.StartGameSessionPlacement(ctx, placementInput(in, t, tok))
@@ -80,13 +78,13 @@ func placementInput(in *creation, t Target, tok token) *wire.StartGameSessionPla
 	return input
 }
 
-// samePlacement reports whether a placement is what a request asks for.
+// samePlacement reports whether a placement is of an equal request.
 func samePlacement(p *wire.GameSessionPlacement, in *creation) bool {
 	return p.GameSessionName == in.name && p.MaximumPlayerSessionCount.Or(0) == in.maximum
 }
 
-// unplaced says why a placement that is not PENDING any more has no game session.
-func unplaced(p *wire.GameSessionPlacement) *failure {
+// unplaced returns why a placement has no game session; nil if it is FULFILLED.
+func unplaced(p *wire.GameSessionPlacement) error {
 	switch p.Status {
 	case wire.GameSessionPlacementStateFulfilled:
 		return nil
@@ -97,15 +95,15 @@ func unplaced(p *wire.GameSessionPlacement) *failure {
 	}
 }
 
-// placedPlayer is the player session of a player whom a placement was made for.
-func (g *Gateway) placedPlayer(ctx context.Context, p *wire.GameSessionPlacement, player string) (*wire.PlayerSession, *failure) {
+// placedPlayer returns the player session of a player of a placement.
+func (g *Gateway) placedPlayer(ctx context.Context, p *wire.GameSessionPlacement, player string) (*wire.PlayerSession, error) {
 	for _, placed := range p.PlacedPlayerSessions {
 		if placed.PlayerId != player {
 			continue
 		}
 		out, err := g.service.DescribePlayerSessions(ctx, &wire.DescribePlayerSessionsInput{PlayerSessionId: placed.PlayerSessionId})
 		if err != nil {
-			return nil, failed(ctx, err, Internal, Internal)
+			return nil, err
 		}
 		if len(out.PlayerSessions) == 1 {
 			return &out.PlayerSessions[0], incomplete(&out.PlayerSessions[0])
@@ -114,8 +112,8 @@ func (g *Gateway) placedPlayer(ctx context.Context, p *wire.GameSessionPlacement
 	return nil, incomplete(nil)
 }
 
-// stopPlacement ends a placement of which no client knows, and the game session of
-// one that was fulfilled in the meantime, if it has no player.
+// stopPlacement cancels a placement that no client knows. If it has been FULFILLED, it
+// ends the game session, unless that has a player.
 func (g *Gateway) stopPlacement(ctx context.Context, id string) {
 	_, err := g.queues.StopGameSessionPlacement(ctx, &wire.StopGameSessionPlacementInput{PlacementId: id})
 	if err == nil {
@@ -123,7 +121,7 @@ func (g *Gateway) stopPlacement(ctx context.Context, id string) {
 	}
 	out, err := g.queues.DescribeGameSessionPlacement(ctx, &wire.DescribeGameSessionPlacementInput{PlacementId: id})
 	if err != nil {
-		g.log.Warn("placement left behind", "placement", id, "error", err)
+		g.log.Warn("placement cleanup failed", "placement", id, "error", err)
 		return
 	}
 	if p := out.GameSessionPlacement; p.Status == wire.GameSessionPlacementStateFulfilled && p.GameSessionArn != "" {

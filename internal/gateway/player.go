@@ -7,17 +7,17 @@ import (
 
 type playerKey struct{}
 
-// WithPlayer returns a context for a request whose player was authenticated. The
-// request may then speak for this player only. An empty id authenticates nobody.
+// WithPlayer returns a context for a request of an authenticated player, which may then
+// act for this player only. An empty id means no authentication.
 func WithPlayer(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, playerKey{}, id)
 }
 
-// Player is the authenticated player of a request's context; "" for none.
+// Player returns the authenticated player of a request's context; "" for none.
 func Player(ctx context.Context) string {
 	id, _ := ctx.Value(playerKey{}).(string)
 	return id
 }
 
-// playerOf is the Config.Subject that is used by default.
+// playerOf is the default Config.Subject.
 func playerOf(r *http.Request) string { return Player(r.Context()) }

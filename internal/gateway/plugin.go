@@ -15,10 +15,10 @@ const (
 	maxPlayerData = 2048
 )
 
-// sessionID is what the API takes for a game session's id.
+// sessionID is the form of a game session's id. Source: API reference.
 var sessionID = regexp.MustCompile(`^[a-zA-Z0-9:/-]{1,512}$`)
 
-// local makes the _local form of an operation.
+// local returns the _local form of an operation.
 func local(serve func(*call) (answer, error)) func(*call) (answer, error) {
 	return func(c *call) (answer, error) {
 		c.local = true
@@ -28,9 +28,9 @@ func local(serve func(*call) (answer, error)) func(*call) (answer, error) {
 
 // pluginCreate answers POST /create_session.
 func pluginCreate(c *call) (answer, error) {
-	o, f := c.object()
-	if f != nil {
-		return answer{}, f
+	o, err := c.object()
+	if err != nil {
+		return answer{}, err
 	}
 	in := &creation{
 		name: o.text("session_name", 1, maxName), player: o.text("uuid", 1, maxPlayerID),
@@ -39,61 +39,61 @@ func pluginCreate(c *call) (answer, error) {
 	if *o.problem != nil {
 		return answer{}, *o.problem
 	}
-	if f := c.mayActFor(in.player); f != nil {
-		return answer{}, f
+	if err := c.mayActFor(in.player); err != nil {
+		return answer{}, err
 	}
-	out, f := c.create(in)
-	if f != nil {
-		return answer{}, f
+	out, err := c.create(in)
+	if err != nil {
+		return answer{}, err
 	}
-	return answer{body: c.playerObject(out.player), written: func() { c.g.handOver(out.sessionID) }}, nil
+	return answer{body: c.playerObject(out.player), written: func() { c.g.confirm(out.sessionID) }}, nil
 }
 
 // pluginJoin answers POST /join_session.
 func pluginJoin(c *call) (answer, error) {
-	o, f := c.object()
-	if f != nil {
-		return answer{}, f
+	o, err := c.object()
+	if err != nil {
+		return answer{}, err
 	}
 	id, player := o.text("GameSessionId", 1, maxSessionID), o.text("uuid", 1, maxPlayerID)
 	build := o.optionalInteger("build_id", minBuild, maxBuild)
 	if *o.problem != nil {
 		return answer{}, *o.problem
 	}
-	if f := c.mayActFor(player); f != nil {
-		return answer{}, f
+	if err := c.mayActFor(player); err != nil {
+		return answer{}, err
 	}
 	if c.local {
-		if id, f = c.realID(id); f != nil {
-			return answer{}, f
+		if id, err = c.realID(id); err != nil {
+			return answer{}, err
 		}
 	}
 	if !sessionID.MatchString(id) {
 		return answer{}, invalid("GameSessionId may have letters, digits and :/- only.")
 	}
-	if f := c.checkBuild(id, build); f != nil {
-		return answer{}, f
+	if err := c.checkBuild(id, build); err != nil {
+		return answer{}, err
 	}
-	place, f := c.g.join(c.ctx, id, newPlayer{id: player, origin: c.origin(player)})
-	if f != nil {
-		return answer{}, f
+	slot, err := c.g.join(c.ctx, id, newPlayer{id: player, origin: c.origin(player)})
+	if err != nil {
+		return answer{}, err
 	}
-	return answer{body: c.playerObject(place)}, nil
+	return answer{body: c.playerObject(slot)}, nil
 }
 
 // pluginFind answers GET /find_session.
 func pluginFind(c *call) (answer, error) {
-	q, f := c.query()
-	if f != nil {
-		return answer{}, f
+	q, err := c.query()
+	if err != nil {
+		return answer{}, err
 	}
 	build := q.integer("build_id", minBuild, maxBuild)
 	if q.problem != nil {
 		return answer{}, q.problem
 	}
-	sessions, f := c.g.openSessions(c.ctx, build)
-	if f != nil {
-		return answer{}, f
+	sessions, err := c.g.openSessions(c.ctx, build)
+	if err != nil {
+		return answer{}, err
 	}
 	list := make([]any, len(sessions))
 	for i := range sessions {

@@ -9,7 +9,7 @@ func TestWalkThrough(t *testing.T) {
 	for _, suffix := range []string{"", "_local"} {
 		t.Run("suffix="+suffix, func(t *testing.T) {
 			w := newWorld()
-			d := openDoor(t, w, func(c *Config) { c.LegacyIDs = true })
+			d := openGateway(t, w, func(c *Config) { c.LegacyIDs = true })
 			if r := d.ask(http.MethodGet, "/find_session"+suffix, ""); r.status != 200 || r.text != "[]" {
 				t.Fatalf("find before all: %d %s", r.status, r.text)
 			}

@@ -1,13 +1,13 @@
 package gateway
 
 import (
+	"encoding/json"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/muster-gg/muster/internal/wire"
 )
-
-// The objects of the older interface are the API's, by the API's keys; of times
-// alone the form differs: the first gateway wrote them as Python does.
 
 // pythonTime is str(datetime) of Python for a time in UTC: with six decimals, or
 // none if they are all zero.
@@ -23,107 +23,78 @@ func (t pythonTime) MarshalText() ([]byte, error) {
 	return u.AppendFormat(nil, layout), nil
 }
 
-// MarshalJSON hides that of time.Time.
+// MarshalJSON replaces that of time.Time.
 func (t pythonTime) MarshalJSON() ([]byte, error) {
 	text, err := t.MarshalText()
 	return append(append([]byte{'"'}, text...), '"'), err
 }
 
-// timeText is nil for the zero time, which is absent.
-func timeText(t time.Time) *pythonTime {
-	if t.IsZero() {
-		return nil
-	}
-	return &pythonTime{t}
+// A pythonObject is a structure of the API in the JSON of AWS-SAMUEL's gateway: the
+// members of boto3, times as Python writes them. Members without a value are omitted,
+// except those in always.
+type pythonObject struct {
+	shape  any // a pointer to a structure of package wire
+	always []string
+	only   bool // omit all members but those in always
 }
 
-// A playerObject has the members of wire.PlayerSession.
-type playerObject struct {
-	PlayerSessionId string
-	PlayerId        string
-	GameSessionId   string
-	FleetId         string                   `json:",omitempty"`
-	FleetArn        string                   `json:",omitempty"`
-	CreationTime    *pythonTime              `json:",omitempty"`
-	TerminationTime *pythonTime              `json:",omitempty"`
-	Status          wire.PlayerSessionStatus `json:",omitempty"`
-	IpAddress       string
-	DnsName         string `json:",omitempty"`
-	Port            int32
-	PlayerData      string `json:",omitempty"`
+// MarshalJSON implements json.Marshaler.
+func (o pythonObject) MarshalJSON() ([]byte, error) {
+	text := []byte{'{'}
+	for field, value := range reflect.ValueOf(o.shape).Elem().Fields() {
+		member, present := pythonMember(value)
+		if required := slices.Contains(o.always, field.Name); !required && (o.only || !present) {
+			continue
+		}
+		data, err := json.Marshal(member)
+		if err != nil {
+			return nil, err
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		text = append(append(append(text, '"'), field.Name...), '"', ':')
+		text = append(text, data...)
+	}
+	return append(text, '}'), nil
 }
 
-// playerObject is a player session as the older interface shows it.
-func (c *call) playerObject(p *wire.PlayerSession) *playerObject {
-	o := &playerObject{
-		PlayerSessionId: p.PlayerSessionId, PlayerId: p.PlayerId, GameSessionId: p.GameSessionId, FleetId: p.FleetId, FleetArn: p.FleetArn,
-		CreationTime: timeText(p.CreationTime), TerminationTime: timeText(p.TerminationTime), Status: p.Status,
-		IpAddress: p.IpAddress, DnsName: p.DnsName, Port: p.Port.Or(0), PlayerData: p.PlayerData,
+// pythonMember returns the value of a member, and whether it has one.
+func pythonMember(v reflect.Value) (member any, present bool) {
+	switch m := v.Interface().(type) {
+	case time.Time:
+		return pythonTime{m}, !m.IsZero()
+	case wire.Opt[int32]:
+		return m.Or(0), m.Or(0) != 0
+	case []wire.GameProperty:
+		return append([]wire.GameProperty{}, m...), true // never null
+	default:
+		return m, !v.IsZero()
 	}
+}
+
+var (
+	playerMembers = []string{"PlayerSessionId", "PlayerId", "GameSessionId", "IpAddress", "Port"}
+	// sessionMembers are the members that clients of the older interface read.
+	sessionMembers = []string{"GameSessionId", "Name", "CurrentPlayerSessionCount", "MaximumPlayerSessionCount"}
+)
+
+// playerObject returns a player session for the older interface.
+func (c *call) playerObject(p *wire.PlayerSession) pythonObject {
 	if c.localStyle() {
-		o.GameSessionId, o.FleetId, o.FleetArn = c.g.localID(p.GameSessionId), c.g.localFleet, ""
+		local := *p
+		local.GameSessionId, local.FleetId, local.FleetArn = c.g.localID(p.GameSessionId), c.g.localFleet, ""
+		p = &local
 	}
-	return o
+	return pythonObject{shape: p, always: playerMembers}
 }
 
-// A gameSessionObject has the members of wire.GameSession.
-type gameSessionObject struct {
-	GameSessionId               string
-	Name                        string
-	FleetId                     string      `json:",omitempty"`
-	FleetArn                    string      `json:",omitempty"`
-	CreationTime                *pythonTime `json:",omitempty"`
-	TerminationTime             *pythonTime `json:",omitempty"`
-	CurrentPlayerSessionCount   int32
-	MaximumPlayerSessionCount   int32
-	Status                      wire.GameSessionStatus       `json:",omitempty"`
-	StatusReason                wire.GameSessionStatusReason `json:",omitempty"`
-	GameProperties              []gameProperty
-	IpAddress                   string                           `json:",omitempty"`
-	DnsName                     string                           `json:",omitempty"`
-	Port                        int32                            `json:",omitempty"`
-	PlayerSessionCreationPolicy wire.PlayerSessionCreationPolicy `json:",omitempty"`
-	CreatorId                   string                           `json:",omitempty"`
-	GameSessionData             string                           `json:",omitempty"`
-	MatchmakerData              string                           `json:",omitempty"`
-	Location                    string                           `json:",omitempty"`
-	ComputeName                 string                           `json:",omitempty"`
-	PlayerGatewayStatus         wire.PlayerGatewayStatus         `json:",omitempty"`
-}
-
-type gameProperty struct{ Key, Value string }
-
-// A minimalSession holds the members that clients of the older interface read.
-type minimalSession struct {
-	GameSessionId             string
-	Name                      string
-	CurrentPlayerSessionCount int32
-	MaximumPlayerSessionCount int32
-}
-
-// sessionObject is a game session as the older interface shows it.
-func (c *call) sessionObject(s *wire.GameSession) any {
-	id := s.GameSessionId
+// sessionObject returns a game session for the older interface.
+func (c *call) sessionObject(s *wire.GameSession) pythonObject {
 	if c.localStyle() {
-		id = c.g.localID(id)
+		local := *s
+		local.GameSessionId, local.FleetId, local.FleetArn = c.g.localID(s.GameSessionId), c.g.localFleet, ""
+		s = &local
 	}
-	if c.g.fields == FieldsMinimal {
-		return minimalSession{id, s.Name, s.CurrentPlayerSessionCount.Or(0), s.MaximumPlayerSessionCount.Or(0)}
-	}
-	o := &gameSessionObject{
-		GameSessionId: id, Name: s.Name, FleetId: s.FleetId, FleetArn: s.FleetArn,
-		CreationTime: timeText(s.CreationTime), TerminationTime: timeText(s.TerminationTime),
-		CurrentPlayerSessionCount: s.CurrentPlayerSessionCount.Or(0), MaximumPlayerSessionCount: s.MaximumPlayerSessionCount.Or(0),
-		Status: s.Status, StatusReason: s.StatusReason, GameProperties: make([]gameProperty, len(s.GameProperties)),
-		IpAddress: s.IpAddress, DnsName: s.DnsName, Port: s.Port.Or(0), PlayerSessionCreationPolicy: s.PlayerSessionCreationPolicy,
-		CreatorId: s.CreatorId, GameSessionData: s.GameSessionData, MatchmakerData: s.MatchmakerData,
-		Location: s.Location, ComputeName: s.ComputeName, PlayerGatewayStatus: s.PlayerGatewayStatus,
-	}
-	for i, p := range s.GameProperties {
-		o.GameProperties[i] = gameProperty(p)
-	}
-	if c.localStyle() {
-		o.FleetId, o.FleetArn = c.g.localFleet, ""
-	}
-	return o
+	return pythonObject{shape: s, always: sessionMembers, only: c.g.fields == FieldsMinimal}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // query reads the query string of a request.
-func (c *call) query() (*query, *failure) {
+func (c *call) query() (*query, error) {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
 		return nil, invalid("The query string is malformed.")
@@ -17,11 +17,11 @@ func (c *call) query() (*query, *failure) {
 	return &query{values: values}, nil
 }
 
-// A query is a query string, read strictly: a parameter may come once. The first
-// problem is kept.
+// A query is a query string, read strictly: parameters must be unique. The first problem
+// is kept.
 type query struct {
 	values  map[string][]string
-	problem *failure
+	problem error
 }
 
 func (q *query) get(name string) (string, bool) {

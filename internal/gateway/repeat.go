@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// playerIndex is a player id that names nobody: the AWS-SAMUEL plug-in sends the
-// index of the local player, "0" as a rule, when the player has no identity.
+// playerIndex is a player id that is not an identity: the AWS-SAMUEL plug-in sends the
+// index of the local player, usually "0", for a player without one.
 var playerIndex = regexp.MustCompile(`^[0-9]$`)
 
-// origin returns where a request for a player came from if the player's id alone does
-// not tell whether an equal request is a repeat; "" if it does. See
+// origin returns the caller of a request if the player id is not an identity, so that it
+// cannot show whether an equal request is a repeat; "" otherwise. See
 // docs/decisions/0033-player-ids-without-identity.md.
 func (c *call) origin(player string) string {
 	if c.g.subject(c.r) != "" || !playerIndex.MatchString(player) {
@@ -19,26 +19,25 @@ func (c *call) origin(player string) string {
 	return c.g.caller(c.r)
 }
 
-// given remembers which slots were given to which origin, so that a repeated request
-// to join is recognised where the player's id does not suffice. The zero value is
-// ready to use.
-type given struct {
+// slotOrigins remembers the origin of player sessions, so that a repeated join is
+// recognised if the player id is not an identity. The zero value is ready to use.
+type slotOrigins struct {
 	mu    sync.Mutex
 	to    map[string]string // player session id to origin
 	order []string          // player session ids, the oldest first
 }
 
-// maxGiven bounds the memory; the oldest is forgotten first. A slot stays reserved
-// for a minute, as a rule.
-const maxGiven = 10_000
+// maxSlotOrigins limits the memory; the oldest is removed first. A slot usually stays
+// reserved for one minute.
+const maxSlotOrigins = 10_000
 
-func (n *given) note(playerSession, origin string) {
+func (n *slotOrigins) add(playerSession, origin string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.to == nil {
 		n.to = make(map[string]string)
 	}
-	if len(n.order) >= maxGiven {
+	if len(n.order) >= maxSlotOrigins {
 		delete(n.to, n.order[0])
 		n.order = n.order[1:]
 	}
@@ -46,8 +45,8 @@ func (n *given) note(playerSession, origin string) {
 	n.order = append(n.order, playerSession)
 }
 
-// was reports whether a slot was given to an origin.
-func (n *given) was(playerSession, origin string) bool {
+// has reports whether a player session was created for an origin.
+func (n *slotOrigins) has(playerSession, origin string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.to[playerSession] == origin

@@ -9,9 +9,9 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// replay finds the answer that the same request was given before. Neither an
-// answer nor a failure means that there is none.
-func (g *Gateway) replay(ctx context.Context, in *creation, t Target, tok token) (*created, *failure) {
+// replay returns the result of an earlier equal request; nil and no error if there is
+// none.
+func (g *Gateway) replay(ctx context.Context, in *creation, t Target, tok token) (*created, error) {
 	switch {
 	case in.key != "" && t.Queue == "":
 		return g.replayKey(ctx, in, t, tok)
@@ -22,18 +22,18 @@ func (g *Gateway) replay(ctx context.Context, in *creation, t Target, tok token)
 	}
 }
 
-// replayPlayer looks for a place of the player that is still RESERVED, in a game
-// session that was created for this request.
-func (g *Gateway) replayPlayer(ctx context.Context, in *creation, tok token) (*created, *failure) {
-	places, bad := g.reserved(ctx, in.player)
-	if bad != nil {
-		return nil, bad
+// replayPlayer searches for a RESERVED player session of the player in a game session
+// that was created for this request.
+func (g *Gateway) replayPlayer(ctx context.Context, in *creation, tok token) (*created, error) {
+	slots, err := g.reserved(ctx, in.player)
+	if err != nil {
+		return nil, err
 	}
-	for i := range places {
-		p := &places[i]
-		s, bad := g.createdFor(ctx, tok, p.GameSessionId)
-		if bad != nil {
-			return nil, bad
+	for i := range slots {
+		p := &slots[i]
+		s, err := g.createdFor(ctx, tok, p.GameSessionId)
+		if err != nil {
+			return nil, err
 		}
 		if s != nil && incomplete(p) == nil {
 			return &created{sessionID: p.GameSessionId, session: s, player: p, replayed: true}, nil
@@ -42,23 +42,23 @@ func (g *Gateway) replayPlayer(ctx context.Context, in *creation, tok token) (*c
 	return nil, nil
 }
 
-// maxReservedPages is how many pages of a player's reservations are looked at; a
-// player has one or two, as a rule.
+// maxReservedPages limits the pages of a player's reservations; a player usually has one
+// or two reservations.
 const maxReservedPages = 5
 
-// reserved are the player sessions of a player that are RESERVED.
-func (g *Gateway) reserved(ctx context.Context, player string) ([]wire.PlayerSession, *failure) {
+// reserved returns the RESERVED player sessions of a player.
+func (g *Gateway) reserved(ctx context.Context, player string) ([]wire.PlayerSession, error) {
 	in := &wire.DescribePlayerSessionsInput{PlayerId: player, PlayerSessionStatusFilter: string(wire.PlayerSessionStatusReserved)}
 	var all []wire.PlayerSession
 	for range maxReservedPages {
 		out, err := g.service.DescribePlayerSessions(ctx, in)
-		if fault.Is(err, fault.NotFound) { // of a player that was never there
+		if fault.Is(err, fault.NotFound) { // the player has never had one
 			return all, nil
 		}
 		if err != nil {
-			return nil, failed(ctx, err, Internal, Internal)
+			return nil, err
 		}
-		// Whoever knows no filter, as the local test tool, sends all.
+		// A service without filters, such as GameLift Local, returns all.
 		all = append(all, slices.DeleteFunc(out.PlayerSessions, func(p wire.PlayerSession) bool {
 			return p.Status != wire.PlayerSessionStatusReserved || p.PlayerId != player
 		})...)
@@ -69,10 +69,10 @@ func (g *Gateway) reserved(ctx context.Context, player string) ([]wire.PlayerSes
 	return all, nil
 }
 
-// createdFor gives the game session if it was created for the request of a token
-// and is ACTIVE; else nil. Its marker says so if it has one: then the id was not ours
-// to choose, or another request has taken the game session over since.
-func (g *Gateway) createdFor(ctx context.Context, tok token, id string) (*wire.GameSession, *failure) {
+// createdFor returns the game session if it was created for the request of a token and is
+// ACTIVE; otherwise nil. A marker property takes precedence over the id: the gateway did
+// not choose the id, or another request has claimed the game session since.
+func (g *Gateway) createdFor(ctx context.Context, tok token, id string) (*wire.GameSession, error) {
 	owned := tok.owns(id)
 	if !owned && !g.marks {
 		return nil, nil
@@ -82,7 +82,7 @@ func (g *Gateway) createdFor(ctx context.Context, tok token, id string) (*wire.G
 		return nil, nil
 	}
 	if err != nil {
-		return nil, failed(ctx, err, Internal, Internal)
+		return nil, err
 	}
 	if mark, marked := propertyOf(s, marker); marked {
 		owned = mark == tok.mark()
@@ -93,9 +93,9 @@ func (g *Gateway) createdFor(ctx context.Context, tok token, id string) (*wire.G
 	return s, nil
 }
 
-// replayKey looks for the game session that an Idempotency-Key stands for. While
-// that is being activated, it is waited for.
-func (g *Gateway) replayKey(ctx context.Context, in *creation, t Target, tok token) (*created, *failure) {
+// replayKey searches for the game session of an Idempotency-Key and waits until it is
+// ACTIVE.
+func (g *Gateway) replayKey(ctx context.Context, in *creation, t Target, tok token) (*created, error) {
 	s, err := g.lookUp(ctx, t, tok.String())
 	if err != nil {
 		return nil, failed(ctx, err, NoFleet, Internal)
@@ -114,40 +114,40 @@ func (g *Gateway) replayKey(ctx context.Context, in *creation, t Target, tok tok
 	return g.again(ctx, in, s)
 }
 
-// again is the answer to a request whose Idempotency-Key stands for a game session.
-func (g *Gateway) again(ctx context.Context, in *creation, s *wire.GameSession) (*created, *failure) {
-	if over(s) {
+// again returns the result of an Idempotency-Key that identifies a game session.
+func (g *Gateway) again(ctx context.Context, in *creation, s *wire.GameSession) (*created, error) {
+	if ending(s) {
 		return nil, fail(RequestConflict, "The Idempotency-Key was used: the game session that it stands for is over. Use a new key.")
 	}
 	out := &created{sessionID: s.GameSessionId, session: s, replayed: true}
 	if in.player == "" {
 		return out, nil
 	}
-	return g.replayPlace(ctx, in, out)
+	return g.replaySlot(ctx, in, out)
 }
 
-// replayPlace finds the player's place in a game session that was created before,
-// or reserves it if the first request did not come so far.
-func (g *Gateway) replayPlace(ctx context.Context, in *creation, out *created) (*created, *failure) {
-	places, bad := g.reserved(ctx, in.player)
-	if bad != nil {
-		return nil, bad
+// replaySlot finds the player session in a game session of an earlier request, or creates
+// it if that request failed before.
+func (g *Gateway) replaySlot(ctx context.Context, in *creation, out *created) (*created, error) {
+	slots, err := g.reserved(ctx, in.player)
+	if err != nil {
+		return nil, err
 	}
-	for i := range places {
-		if places[i].GameSessionId == out.sessionID && incomplete(&places[i]) == nil {
-			out.player = &places[i]
+	for i := range slots {
+		if slots[i].GameSessionId == out.sessionID && incomplete(&slots[i]) == nil {
+			out.player = &slots[i]
 			return out, nil
 		}
 	}
-	players, bad := g.reserve(ctx, out.sessionID, []newPlayer{{id: in.player, data: in.playerData}})
-	if bad != nil {
-		return nil, bad
+	players, err := g.reserve(ctx, out.sessionID, []newPlayer{{id: in.player, data: in.playerData}})
+	if err != nil {
+		return nil, err
 	}
 	out.player = &players[0]
 	return out, nil
 }
 
-// sameRequest reports whether a game session is what a request asks for.
+// sameRequest reports whether a game session is of an equal request.
 func sameRequest(s *wire.GameSession, in *creation) bool {
 	want := in.gameProperties()
 	return s.Name == in.name && s.MaximumPlayerSessionCount.Or(0) == in.maximum &&
@@ -157,7 +157,7 @@ func sameRequest(s *wire.GameSession, in *creation) bool {
 	})
 }
 
-// propertyOf is the value of one of a game session's properties.
+// propertyOf returns the value of a game property.
 func propertyOf(s *wire.GameSession, key string) (string, bool) {
 	for _, p := range s.GameProperties {
 		if p.Key == key {
@@ -167,7 +167,7 @@ func propertyOf(s *wire.GameSession, key string) (string, bool) {
 	return "", false
 }
 
-// buildOf is the build that a game session is for, if it says one.
+// buildOf returns the build of a game session, if it has one.
 func buildOf(s *wire.GameSession) (wire.Opt[int32], bool) {
 	text, ok := propertyOf(s, buildProperty)
 	if !ok {

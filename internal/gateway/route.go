@@ -13,7 +13,7 @@ type route struct {
 	serve  func(*call) (answer, error)
 }
 
-// routes is the table of all operations; openapi.yaml describes each.
+// routes is the table of all operations, as in openapi.yaml.
 var routes = []route{
 	{http.MethodPost, "/create_session", pluginCreate},
 	{http.MethodPost, "/create_session_local", local(pluginCreate)},
@@ -36,11 +36,11 @@ var routes = []route{
 	{http.MethodGet, "/v1/openapi.yaml", getDescription},
 }
 
-// name is what an Observation calls the route.
+// name returns the route's name in an Observation.
 func (r *route) name() string { return r.method + " " + r.path }
 
-// match reports whether an escaped path is the route's, and what stands for {id}.
-// A wildcard is one segment; loose, it takes slashes too.
+// match reports whether an escaped path matches the route, and returns the value of {id}:
+// one segment, or with loose any number of them.
 func (r *route) match(escaped string, loose bool) (id string, ok bool) {
 	before, after, wild := strings.Cut(r.path, "{id}")
 	if !wild {
@@ -58,9 +58,9 @@ func (r *route) match(escaped string, loose bool) (id string, ok bool) {
 	return id, err == nil
 }
 
-// find returns the route of a request. Without one, allow are the methods that
-// the path does have. Some proxies decode a path before they pass it on, so that
-// the slashes of an id are slashes again: hence the second, loose look.
+// find returns the route of a request. If there is none, allow lists the methods of the
+// path. Some proxies decode a path before they forward it, with the slashes of an id:
+// hence the second, loose search.
 func find(r *http.Request) (found *route, id string, allow []string) {
 	for _, loose := range []bool{false, true} {
 		if found, id, allow = lookFor(r, loose); found != nil || allow != nil {
@@ -75,7 +75,7 @@ func lookFor(r *http.Request, loose bool) (found *route, id string, allow []stri
 	for i := range routes {
 		route := &routes[i]
 		matched, ok := route.match(escaped, loose)
-		if !ok || len(route.path) < len(best) { // the most precise path counts
+		if !ok || len(route.path) < len(best) { // the most specific path wins
 			continue
 		}
 		if len(route.path) > len(best) {

@@ -8,30 +8,28 @@ import (
 )
 
 const (
-	// pageSize is the most that the API gives at once.
-	// Source: API reference, SearchGameSessions.
+	// pageSize is the API's limit. Source: API reference, SearchGameSessions.
 	pageSize = 20
 
-	// openFilter is what the first gateway searched with.
+	// openFilter is the filter of AWS-SAMUEL's gateway.
 	openFilter = "hasAvailablePlayerSessions=true"
 
 	oldestFirst = "creationTimeMillis ASC"
 	newestFirst = "creationTimeMillis DESC"
 )
 
-// buildFilter is the filter for game sessions of a build.
+// buildFilter returns the filter for game sessions of a build.
 func buildFilter(build int32) string {
 	return "gameSessionProperties." + buildProperty + "='" + strconv.Itoa(int(build)) + "'"
 }
 
-// openSessions are the game sessions that a client can join: on all targets, up to
-// the limit, the newest of each first. So those that nobody comes to any more hide
-// no others. A target that does not answer fails the whole: half a list would say
-// that the rest does not exist.
-func (g *Gateway) openSessions(ctx context.Context, build wire.Opt[int32]) ([]wire.GameSession, *failure) {
-	targets, bad := g.searched(ctx)
-	if bad != nil {
-		return nil, bad
+// openSessions returns the game sessions that a client can join, of all targets, up to
+// the limit. The newest of each target come first, so that abandoned ones do not hide
+// others. It fails if one target fails, because a partial list would look complete.
+func (g *Gateway) openSessions(ctx context.Context, build wire.Opt[int32]) ([]wire.GameSession, error) {
+	targets, err := g.searched(ctx)
+	if err != nil {
+		return nil, err
 	}
 	filter := openFilter
 	if n, ok := build.Get(); ok {
@@ -59,7 +57,8 @@ func (g *Gateway) openSessions(ctx context.Context, build wire.Opt[int32]) ([]wi
 	return found, nil
 }
 
-// searchInput asks for the next page of a target, of at most limit game sessions.
+// searchInput returns the request for the next page of a target, of at most limit game
+// sessions.
 func searchInput(t Target, filter, sort string, limit int, next string) *wire.SearchGameSessionsInput {
 	return &wire.SearchGameSessionsInput{
 		FleetId: t.FleetID, AliasId: t.AliasID, Location: t.Location, FilterExpression: filter, SortExpression: sort,
@@ -67,7 +66,7 @@ func searchInput(t Target, filter, sort string, limit int, next string) *wire.Se
 	}
 }
 
-// open reports whether a game session takes another player.
+// open reports whether a game session accepts another player.
 func open(s *wire.GameSession) bool {
 	return s.Status == wire.GameSessionStatusActive &&
 		s.CurrentPlayerSessionCount.Or(0) < s.MaximumPlayerSessionCount.Or(0) &&

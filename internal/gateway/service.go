@@ -7,98 +7,95 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// A Service is what stands behind the gateway: the region of this process
-// (package local), or any GameLift endpoint (package remote). Its calls may run
-// at the same time. Errors are *fault.Error with the exception that the API would
-// answer; others, such as a context's, are this side's.
+// A Service manages the game sessions: the region of this process (package local), or any
+// GameLift endpoint (package remote). Its methods are safe for concurrent use. Exceptions
+// of the API are *fault.Error; all other errors, such as a context's, are local.
 type Service interface {
-	// Fleet names the fleet to use when none is configured: the first one that is
-	// ACTIVE. It is a NotFoundException when there is none.
+	// Fleet returns the fleet to use if none is configured: the first one that is ACTIVE.
+	// Without one it returns NotFoundException.
 	Fleet(ctx context.Context) (fleetID string, err error)
-	// Locations are those of a fleet, given by FleetID or AliasID, that can take game
-	// sessions.
+	// Locations returns the ACTIVE locations of a fleet, given by FleetID or AliasID.
 	Locations(ctx context.Context, t Target) ([]Location, error)
-	// CreateGameSession starts a game session. Its answer is ACTIVATING, as a rule.
+	// CreateGameSession starts a game session. The one it returns is usually ACTIVATING.
 	CreateGameSession(ctx context.Context, c Creation) (*wire.GameSession, error)
-	// ClaimGameSession takes a game session of the target that is ACTIVE, empty and
-	// open, gives it the new name and maximum, and reserves the first place, all at
-	// once: nobody else can have it. It is a NotFoundException when there is none.
+	// ClaimGameSession atomically selects a game session of the target that is ACTIVE,
+	// empty and open, changes its name and maximum, and creates the first player session.
+	// Without one it returns NotFoundException.
 	ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSession, *wire.PlayerSession, error)
-	// AwaitGameSession returns the game session when it is not ACTIVATING any more.
+	// AwaitGameSession returns the game session when it is no longer ACTIVATING.
 	AwaitGameSession(ctx context.Context, gameSessionID string) (*wire.GameSession, error)
-	// DescribeGameSession returns one game session, also one that is over.
+	// DescribeGameSession returns one game session; it may have ended.
 	DescribeGameSession(ctx context.Context, gameSessionID string) (*wire.GameSession, error)
-	// WatchGameSession calls changed with the game session as it is, and again
-	// whenever it has changed, its number of players included, until it is over, ctx
-	// is done, or changed reports an error, which it returns. Changes that follow
-	// quickly may come as one.
+	// WatchGameSession calls changed with the current game session, and again after each
+	// change, its number of players included, until it has ended, ctx is done, or changed
+	// returns an error, which it returns. It may skip intermediate states.
 	WatchGameSession(ctx context.Context, gameSessionID string, changed func(*wire.GameSession) error) error
-	// HandOver says that somebody is told of a new game session, and returns when that
-	// will not be forgotten.
-	HandOver(ctx context.Context, gameSessionID string) error
+	// ConfirmGameSession reports that a client knows a new game session. It returns when
+	// the confirmation is durable.
+	ConfirmGameSession(ctx context.Context, gameSessionID string) error
 
 	SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error)
 	TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error)
 	CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error)
 	DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error)
 
-	// Ready says whether calls can be expected to work; nil if so. It is quick.
+	// Ready returns nil if calls are expected to succeed. It is fast.
 	Ready(ctx context.Context) error
 }
 
-// Queues is a Service that places game sessions by queues.
+// Queues is a Service with queues.
 type Queues interface {
 	StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error)
 	StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error)
-	// AwaitPlacement returns the placement when it is not PENDING any more.
+	// AwaitPlacement returns the placement when it is no longer PENDING.
 	AwaitPlacement(ctx context.Context, placementID string) (*wire.GameSessionPlacement, error)
-	// DescribeGameSessionPlacement returns the placement as it is.
+	// DescribeGameSessionPlacement returns the current placement.
 	DescribeGameSessionPlacement(ctx context.Context, in *wire.DescribeGameSessionPlacementInput) (*wire.DescribeGameSessionPlacementOutput, error)
 }
 
-// Matchmaking is a Service that has FlexMatch.
+// Matchmaking is a Service with FlexMatch.
 type Matchmaking interface {
 	StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error)
 	StopMatchmaking(ctx context.Context, in *wire.StopMatchmakingInput) error
 	AcceptMatch(ctx context.Context, in *wire.AcceptMatchInput) error
-	// DescribeTicket returns one ticket; NotFoundException when there is none.
+	// DescribeTicket returns one ticket; NotFoundException if there is none.
 	DescribeTicket(ctx context.Context, ticketID string) (*wire.MatchmakingTicket, error)
-	// WatchTicket is to a ticket what WatchGameSession is to a game session.
+	// WatchTicket is WatchGameSession for tickets.
 	WatchTicket(ctx context.Context, ticketID string, changed func(*wire.MatchmakingTicket) error) error
 }
 
-// A Target is where game sessions are created and looked for: exactly one of
-// FleetID, AliasID and Queue.
+// A Target is where to create and search game sessions: exactly one of FleetID, AliasID
+// and Queue.
 type Target struct {
 	FleetID, AliasID, Queue string
 	Location                string // "" for any; of fleets and aliases
 }
 
-// A Location is one of a fleet's.
+// A Location is a location of a fleet.
 type Location struct {
 	Name string
-	// Idle is how many healthy server processes wait for a game session there; -1
-	// if the service does not tell.
+	// Idle is the number of healthy server processes without a game session; -1 if it is
+	// unknown.
 	Idle int
 }
 
-// A Creation is a game session that the gateway wants for a player.
+// A Creation is a request for a new game session.
 type Creation struct {
 	Input *wire.CreateGameSessionInput
-	// HandOverBy: a Service that can, ends the game session by itself when until
-	// then neither HandOver was called for it nor any player has come in. So what a
-	// gateway leaves behind when it is killed goes away. Zero for never.
-	HandOverBy time.Time
-	// Fresh says that nobody can have used the IdempotencyToken before, so that there
-	// is no need to look for what it stands for.
+	// ConfirmBy is the deadline of ConfirmGameSession. If the gateway does not call it by
+	// then, because it was killed, and no player has connected, the Service ends the game
+	// session. Zero is no deadline; package remote has none.
+	ConfirmBy time.Time
+	// Fresh means that the IdempotencyToken is new, so that no earlier game session can
+	// have it.
 	Fresh bool
 }
 
-// A Claim is an empty game session that the gateway wants for a player.
+// A Claim is a request for an empty game session.
 type Claim struct {
 	Target     Target
 	PlayerID   string
 	Name       string
 	Maximum    int32
-	Properties []wire.GameProperty // merged into those that are there
+	Properties []wire.GameProperty // merged into the existing ones
 }

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// streams counts the event streams that are open: each holds a connection and a
-// watch for as long as its client wants, so they are limited, in all and for each
-// caller.
+// streams limits the open event streams, in total and per caller: each holds a connection
+// and a watch until its client disconnects.
 type streams struct {
 	most, mostEach int
 
@@ -17,7 +16,7 @@ type streams struct {
 	by   map[string]int
 }
 
-// take takes a place for a stream; false when there is none.
+// take counts a stream; false if a limit is reached.
 func (s *streams) take(caller string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +31,7 @@ func (s *streams) take(caller string) bool {
 	return true
 }
 
-// release gives a place back.
+// release ends the counting of a stream.
 func (s *streams) release(caller string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +41,7 @@ func (s *streams) release(caller string) {
 	}
 }
 
-// hostOf is the Config.Caller that is used by default.
+// hostOf is the default Config.Caller.
 func hostOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// validate checks what a target names, not whether that exists.
+// validate checks the form of a target, not whether it exists.
 func (t Target) validate(queues bool) error {
 	given := 0
 	for _, s := range []string{t.FleetID, t.AliasID, t.Queue} {
@@ -46,10 +46,10 @@ func (t Target) validate(queues bool) error {
 	return nil
 }
 
-// firstFleetTime is how long the service's first fleet is remembered.
+// firstFleetTime is how long the service's first fleet is cached.
 const firstFleetTime = 5 * time.Second
 
-// A firstFleet remembers for a moment which fleet is the service's first.
+// A firstFleet caches the service's first fleet.
 type firstFleet struct {
 	clock clockwork.Clock
 	ask   func(context.Context) (string, error)
@@ -76,14 +76,14 @@ func (f *firstFleet) get(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// forget makes the next get ask again.
+// forget clears the cache.
 func (f *firstFleet) forget() {
 	f.mu.Lock()
 	f.id = ""
 	f.mu.Unlock()
 }
 
-// defaultTarget is where clients without a route create.
+// defaultTarget returns the target of clients without a route.
 func (g *Gateway) defaultTarget(ctx context.Context) (Target, error) {
 	if g.def != (Target{}) {
 		return g.def, nil
@@ -92,8 +92,8 @@ func (g *Gateway) defaultTarget(ctx context.Context) (Target, error) {
 	return Target{FleetID: id}, err
 }
 
-// target is where to create for a request.
-func (g *Gateway) target(ctx context.Context, c *creation) (Target, *failure) {
+// target returns the target of a creation.
+func (g *Gateway) target(ctx context.Context, c *creation) (Target, error) {
 	if c.target != (Target{}) {
 		return c.target, nil
 	}
@@ -102,8 +102,8 @@ func (g *Gateway) target(ctx context.Context, c *creation) (Target, *failure) {
 			return t, nil
 		}
 	}
-	if f := g.checkRoute(c); f != nil {
-		return Target{}, f
+	if err := g.checkRoute(c); err != nil {
+		return Target{}, err
 	}
 	t, err := g.defaultTarget(ctx)
 	if err != nil {
@@ -112,8 +112,8 @@ func (g *Gateway) target(ctx context.Context, c *creation) (Target, *failure) {
 	return t, nil
 }
 
-// checkRoute applies the BuildCheck to a creation that no route is for.
-func (g *Gateway) checkRoute(c *creation) *failure {
+// checkRoute applies the BuildCheck to a creation without a route.
+func (g *Gateway) checkRoute(c *creation) error {
 	if len(g.routes) == 0 || g.buildCheck == BuildOff {
 		return nil
 	}
@@ -127,9 +127,8 @@ func (g *Gateway) checkRoute(c *creation) *failure {
 	return fail(BuildMismatch, "There is no fleet for the client's build. Update the game.")
 }
 
-// searched are the targets where game sessions are looked for. Each stands there
-// once, and their order is always the same.
-func (g *Gateway) searched(ctx context.Context) ([]Target, *failure) {
+// searched returns the targets to search, without duplicates, in a stable order.
+func (g *Gateway) searched(ctx context.Context) ([]Target, error) {
 	targets := slices.Clone(g.fixed)
 	if g.def != (Target{}) && len(targets) > 0 {
 		return targets, nil
@@ -147,7 +146,7 @@ func (g *Gateway) searched(ctx context.Context) ([]Target, *failure) {
 	return nil, failed(ctx, err, NoFleet, Internal)
 }
 
-// fixedTargets are the fleets and aliases that a configuration names.
+// fixedTargets returns the fleets and aliases of a configuration.
 func fixedTargets(c *Config) []Target {
 	var targets []Target
 	add := func(t Target) {
@@ -170,8 +169,8 @@ func fixedTargets(c *Config) []Target {
 	return targets
 }
 
-// lookUp finds the game session of a target by the last part of its id. nil: the
-// target has none, or only one that is over and was on an alias's fleet.
+// lookUp finds the game session of a target by the last part of its id. It returns nil if
+// there is none, or if it has ended and the target is an alias.
 func (g *Gateway) lookUp(ctx context.Context, t Target, part string) (*wire.GameSession, error) {
 	fleet, err := g.fleetOf(ctx, t)
 	if err != nil || fleet == "" {
@@ -193,7 +192,7 @@ func (g *Gateway) lookUp(ctx context.Context, t Target, part string) (*wire.Game
 	return nil, nil
 }
 
-// locationsOf are the names of the locations where a target's game sessions can be.
+// locationsOf returns the names of the locations of a target.
 func (g *Gateway) locationsOf(ctx context.Context, t Target) ([]string, error) {
 	if t.Location != "" {
 		return []string{t.Location}, nil
@@ -209,8 +208,8 @@ func (g *Gateway) locationsOf(ctx context.Context, t Target) ([]string, error) {
 	return names, nil
 }
 
-// fleetOf is the id of a target's fleet. That of an alias is learned from one of
-// its game sessions; "" if it has none that is ACTIVE.
+// fleetOf returns the fleet of a target. For an alias it reads one of its game sessions;
+// "" if none is ACTIVE.
 func (g *Gateway) fleetOf(ctx context.Context, t Target) (string, error) {
 	if t.AliasID == "" {
 		id, _ := arn.ParseFleet(t.FleetID)

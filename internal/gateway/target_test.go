@@ -14,7 +14,7 @@ import (
 func TestFirstFleetIsRemembered(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.idle[testFleet]["custom-lab"] = 9
-	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
+	d := openGateway(t, w, func(c *Config) { c.Clock = clock })
 	create := func(name string) reply {
 		return d.ask(http.MethodPost, "/create_session", createBody(name, "ada", 2))
 	}
@@ -46,7 +46,7 @@ func TestKeysDoNotMeet(t *testing.T) {
 	for _, player := range texts {
 		for _, name := range texts {
 			for _, c := range []*creation{{player: player, name: name}, {player: player, key: name + "k"}} {
-				key, what := c.flightKey(), fmt.Sprintf("%q %q %q", player, c.name, c.key)
+				key, what := c.requestKey(), fmt.Sprintf("%q %q %q", player, c.name, c.key)
 				if seen[key] != "" {
 					t.Errorf("%s and %s have the same key", seen[key], what)
 				}

@@ -12,46 +12,46 @@ import (
 	"github.com/google/uuid"
 )
 
-// A game session that the gateway creates has a token of its own as the last part
-// of its id: "gsess-" and a UUID of version 8 (RFC 9562).
+// The id of a game session that the gateway creates ends in a token: "gsess-" and a UUID
+// of version 8 (RFC 9562).
 //
-//	bytes 0–7    the key: who asked, for a player's id that names nobody from where,
-//	             and for which name (60 bits of a keyed hash)
+//	bytes 0–7    the player, the name, and the origin of a player id that is not an
+//	             identity (60 bits of a keyed hash)
 //	bytes 8, 9   the contents of the request (14 bits of a hash)
 //	bytes 10–15  random
 //
-// So a gateway recognises the game session that it created for a request, also
-// after a restart and also if another gateway created it, and keeps no list.
+// So a gateway without stored state recognises the game session of a request, after a
+// restart too and if another gateway created it.
 
 const tokenPrefix = "gsess-"
 
-// marker is the game property that stands for the token where an id is not the
-// gateway's to choose: of game sessions that it took over, or had a queue place.
+// marker is the game property with the token of game sessions whose id the gateway does
+// not choose: claimed ones, and those of a queue.
 const marker = "gateway_request"
 
 // A token is those 16 bytes.
 type token uuid.UUID
 
-// newToken makes the token of a request. With an Idempotency-Key it is the same
-// every time, contents and all: whoever repeats the key gets what it stands for.
+// newToken returns the token of a request. With an Idempotency-Key it depends on the key
+// alone, so that a repeat finds the game session whatever its contents.
 func (g *Gateway) newToken(c *creation) token {
 	h := hmac.New(sha256.New, g.secret)
-	h.Write([]byte(c.flightKey()))
+	h.Write([]byte(c.requestKey()))
 	t := token(h.Sum(nil)[:16])
 	if c.key == "" {
 		contents := c.contents()
 		copy(t[8:10], contents[:])
-		_, _ = rand.Read(t[10:]) // it never fails
+		_, _ = rand.Read(t[10:]) // never fails
 	}
 	t[6] = t[6]&0x0f | 0x80
 	t[8] = t[8]&0x3f | 0x80
 	return t
 }
 
-// String is the last part of the game session's id.
+// String returns the last part of the game session's id.
 func (t token) String() string { return tokenPrefix + uuid.UUID(t).String() }
 
-// mark is the value of the marker: what is not random.
+// mark returns the value of the marker: the bytes that are not random.
 func (t token) mark() string { return hex.EncodeToString(t[:10]) }
 
 // owns reports whether a game session with this id was created for the request
@@ -65,25 +65,25 @@ func (t token) owns(gameSessionID string) bool {
 	return err == nil && [10]byte(id[:10]) == [10]byte(t[:10])
 }
 
-// flightKey tells requests apart of which only one is carried out at a time.
-func (c *creation) flightKey() string {
+// requestKey identifies requests that share one in-flight call.
+func (c *creation) requestKey() string {
 	kind, name := "name", c.name
 	if c.key != "" {
 		kind, name = "key", c.key
 	}
 	key := kind + " " + strconv.Itoa(len(c.player)) + " " + c.player + name
-	if c.key == "" && c.origin != "" { // a key is the client's own, wherever it is
+	if c.key == "" && c.origin != "" { // an Idempotency-Key identifies the client
 		key = "from " + strconv.Itoa(len(c.origin)) + " " + c.origin + key
 	}
 	return key
 }
 
-// contents is a hash of what a request asks for; requests with the same key must
-// have the same.
+// contents returns a hash of the request; requests with equal keys must have equal
+// contents.
 func (c *creation) contents() [sha256.Size]byte {
 	h := sha256.New()
 	text := func(s string) {
-		_ = binary.Write(h, binary.BigEndian, uint64(len(s))) // a hash takes everything
+		_ = binary.Write(h, binary.BigEndian, uint64(len(s))) // a hash never fails
 		_, _ = h.Write([]byte(s))
 	}
 	build, given := c.build.Get()

@@ -9,35 +9,34 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// unused bounds the game sessions that one caller holds unused: those that it
-// created and that no player has ever entered. Without the bound one caller could
-// occupy every game server. It is kept in memory: another gateway, or this one after
-// a restart, counts from zero.
+// unused limits the unused game sessions per caller: those that it created and no player
+// has joined. Without the limit one caller could occupy every game server. The counts are
+// in memory: each gateway counts for itself, from zero after a restart.
 type unused struct {
-	most int // of one caller; 0 sets no bound
+	most int // per caller; 0 is no limit
 
 	mu  sync.Mutex
 	all *list.List // of *holding, the oldest first
 	by  map[string][]*list.Element
 }
 
-// A holding is one game session that counts against its caller. A game session that
-// is being created counts too.
+// A holding is a game session that counts against its caller, from the begin of its
+// creation.
 type holding struct {
 	caller    string
 	session   string // "" until it is known
 	placement string // of an asynchronous creation; "" for others
 }
 
-// maxHoldings bounds the memory of all callers together. The oldest holding is
-// forgotten first: its game session was used or has ended, as a rule.
+// maxHoldings limits the memory of all callers together. The oldest holding is removed
+// first: its game session was usually used or has ended.
 const maxHoldings = 10_000
 
 func newUnused(most int) *unused {
 	return &unused{most: most, all: list.New(), by: make(map[string][]*list.Element)}
 }
 
-// take counts a new game session against its caller; nil when that has too many.
+// take counts a new game session against its caller; nil if the caller has too many.
 func (u *unused) take(caller string) *list.Element {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -52,7 +51,7 @@ func (u *unused) take(caller string) *list.Element {
 	return e
 }
 
-// release stops counting a holding. It may be called again, and with nil.
+// release removes a holding. The holding may be nil.
 func (u *unused) release(e *list.Element) {
 	if e == nil {
 		return
@@ -77,8 +76,8 @@ func (u *unused) remove(e *list.Element) {
 	u.all.Remove(e)
 }
 
-// settle notes what a creation came to. A game session that another request has
-// created is not counted again.
+// settle records the result of a creation. A game session of an earlier request is not
+// counted again.
 func (u *unused) settle(e *list.Element, out *created) {
 	if e == nil {
 		return
@@ -95,7 +94,7 @@ func (u *unused) settle(e *list.Element, out *created) {
 	}
 }
 
-// of returns the holdings of a caller, and a copy of each.
+// of returns copies of the holdings of a caller.
 func (u *unused) of(caller string) map[*list.Element]holding {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -106,19 +105,19 @@ func (u *unused) of(caller string) map[*list.Element]holding {
 	return all
 }
 
-// hold counts a new game session against its caller, or fails because the caller
-// has too many that no player has entered. The element is nil without a bound.
-func (g *Gateway) hold(ctx context.Context, caller string) (*list.Element, *failure) {
+// hold counts a new game session against its caller, or fails if the caller has too many
+// unused ones. The element is nil without a limit.
+func (g *Gateway) hold(ctx context.Context, caller string) (*list.Element, error) {
 	if g.unused.most == 0 {
 		return nil, nil
 	}
 	if e := g.unused.take(caller); e != nil {
 		return e, nil
 	}
-	for e, h := range g.unused.of(caller) { // only now: most callers never come so far
+	for e, h := range g.unused.of(caller) { // only at the limit, which most callers never reach
 		free, err := g.isFree(ctx, h)
 		if err != nil {
-			return nil, failed(ctx, err, Internal, Internal)
+			return nil, err
 		}
 		if free {
 			g.unused.release(e)
@@ -131,8 +130,8 @@ func (g *Gateway) hold(ctx context.Context, caller string) (*list.Element, *fail
 		"Have a player enter one, or wait until one ends.", g.unused.most)
 }
 
-// isFree reports whether a holding counts no longer: a player has entered its game
-// session, or it has ended.
+// isFree reports whether a holding no longer counts: a player has joined its game session,
+// or it has ended.
 func (g *Gateway) isFree(ctx context.Context, h holding) (bool, error) {
 	id := h.session
 	if h.placement != "" {
@@ -159,14 +158,14 @@ func (g *Gateway) isFree(ctx context.Context, h holding) (bool, error) {
 	if fault.Is(err, fault.NotFound) {
 		return true, nil
 	}
-	if err != nil || over(s) {
+	if err != nil || ending(s) {
 		return err == nil, err
 	}
 	return g.entered(ctx, id)
 }
 
-// entered reports whether a player is or has been in a game session. A reserved slot
-// is no player.
+// entered reports whether a player is or was connected to a game session. A RESERVED
+// player session does not count.
 func (g *Gateway) entered(ctx context.Context, id string) (bool, error) {
 	for _, status := range []wire.PlayerSessionStatus{wire.PlayerSessionStatusActive, wire.PlayerSessionStatusCompleted} {
 		out, err := g.service.DescribePlayerSessions(ctx, &wire.DescribePlayerSessionsInput{
@@ -178,7 +177,7 @@ func (g *Gateway) entered(ctx context.Context, id string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		for i := range out.PlayerSessions { // a service that knows no filter returns all
+		for i := range out.PlayerSessions { // a service without filters returns all
 			if out.PlayerSessions[i].Status == status {
 				return true, nil
 			}

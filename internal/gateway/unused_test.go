@@ -21,7 +21,7 @@ func byHeader(c *Config) {
 func TestUnusedGameSessionsAreBounded(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 100
-	d := openDoor(t, w, byHeader, func(c *Config) { c.MaxUnused = 2 })
+	d := openGateway(t, w, byHeader, func(c *Config) { c.MaxUnused = 2 })
 	create := func(from, player string) reply {
 		return d.ask(http.MethodPost, "/create_session", createBody("n", player, 4), "From", from)
 	}
@@ -63,7 +63,7 @@ func TestUnusedGameSessionsAreBounded(t *testing.T) {
 // TestFailedCreationIsNotHeld creates more often in vain than game sessions may be held.
 func TestFailedCreationIsNotHeld(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, byHeader, func(c *Config) { c.MaxUnused = 1 })
+	d := openGateway(t, w, byHeader, func(c *Config) { c.MaxUnused = 1 })
 	w.fails["CreatePlayerSessions"] = fault.Internal(errors.New("as the test wants"))
 	for range 3 {
 		d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 4)).wantCode(t, Internal)
@@ -78,7 +78,7 @@ func TestFailedCreationIsNotHeld(t *testing.T) {
 func TestPlacementsAreBounded(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 100
-	d := openDoor(t, w, func(c *Config) { c.MaxUnused, c.Queues, c.Default = 2, w, Target{Queue: testQueue} })
+	d := openGateway(t, w, func(c *Config) { c.MaxUnused, c.Queues, c.Default = 2, w, Target{Queue: testQueue} })
 	for _, wait := range []string{"true", "false"} {
 		d.ask(http.MethodPost, "/v1/sessions", `{"name":"n","maxPlayers":2,"wait":`+wait+`}`)
 	}
@@ -97,7 +97,7 @@ func TestPlacementsAreBounded(t *testing.T) {
 // player without an identity, and the same name of a session.
 func TestPlayerIndexIsNobody(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, byHeader)
+	d := openGateway(t, w, byHeader)
 	create := func(from, player string) reply {
 		return d.ask(http.MethodPost, "/create_session", createBody("Player's Session", player, 4), "From", from).wantStatus(t, 200)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // as authenticates the player that the request's X-Player names, as the guard does.
-func as(d *door) *door {
+func as(d *testGateway) *testGateway {
 	h := d.server.Config.Handler
 	d.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(WithPlayer(r.Context(), r.Header.Get("X-Player"))))
@@ -31,14 +31,14 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.idle[testFleet]["custom-b"] = 9
-			open := func() *door { return openDoor(t, w, func(c *Config) { c.Queues = w }, config) }
+			open := func() *testGateway { return openGateway(t, w, func(c *Config) { c.Queues = w }, config) }
 			d := open()
 			const body = `{"name":"n","maxPlayers":2,"buildId":7}`
-			ask := func(d *door, body string) reply {
+			ask := func(d *testGateway, body string) reply {
 				return d.ask("POST", "/v1/sessions", body, "Idempotency-Key", "k")
 			}
 			first := ask(d, body).wantStatus(t, 201)
-			for _, again := range []*door{d, open()} {
+			for _, again := range []*testGateway{d, open()} {
 				r := ask(again, body).wantStatus(t, 200)
 				if r.field("session", "id") != first.field("session", "id") || !r.body.(map[string]any)["replayed"].(bool) {
 					t.Errorf("repeated: %s, first %s", r.text, first.text)
@@ -66,7 +66,7 @@ func TestIdempotencyKeyLater(t *testing.T) {
 
 func idempotencyKeyLater(t *testing.T, target Target) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.Queues, c.Default = w, target })
+	d := openGateway(t, w, func(c *Config) { c.Queues, c.Default = w, target })
 	ask := func() reply {
 		return d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2,"player":{"id":"ada"}}`, "Idempotency-Key", "k")
 	}
@@ -90,9 +90,9 @@ func idempotencyKeyLater(t *testing.T, target Target) {
 func TestIdempotencyKeyWhileActivating(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	one, two := openDoor(t, w), openDoor(t, w)
+	one, two := openGateway(t, w), openGateway(t, w)
 	answers := make(chan reply, 2)
-	for i, d := range []*door{one, two} {
+	for i, d := range []*testGateway{one, two} {
 		go func() {
 			answers <- d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2}`, "Idempotency-Key", "k")
 		}()
@@ -111,7 +111,7 @@ func TestListPages(t *testing.T) {
 	const other = "fleet-33333333-3333-4333-8333-333333333333"
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"], w.idle[other], w.pageSize = 9, map[string]int{"custom-lab": 9}, 2
-	d := openDoor(t, w, func(c *Config) {
+	d := openGateway(t, w, func(c *Config) {
 		c.Default, c.Routes = Target{FleetID: testFleet}, map[int32]Target{1: {FleetID: other}}
 	})
 	for i := range 7 {
@@ -144,7 +144,7 @@ func TestListPages(t *testing.T) {
 // an answer shows no other's tickets.
 func TestOwnPlayerOnly(t *testing.T) {
 	w := newWorld()
-	d := as(openDoor(t, w, func(c *Config) { c.Queues, c.Matchmaking = w, w }))
+	d := as(openGateway(t, w, func(c *Config) { c.Queues, c.Matchmaking = w, w }))
 	ada := func(method, path, body string) reply { return d.ask(method, path, body, "X-Player", "ada") }
 	ada("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"player":{"id":"bob"}}`).wantCode(t, WrongPlayer)
 	ada("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantCode(t, WrongPlayer)
@@ -181,7 +181,7 @@ func TestOwnPlayerOnly(t *testing.T) {
 
 func TestPlayerLimit(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) {
+	d := openGateway(t, w, func(c *Config) {
 		c.Limit = func(player string) (time.Duration, bool) { return 1500 * time.Millisecond, player != "eager" }
 	})
 	id := d.ask("POST", "/create_session", createBody("n", "ada", 5)).wantStatus(t, 200).field("GameSessionId")
@@ -201,7 +201,7 @@ func TestPlayerLimit(t *testing.T) {
 
 func TestTickets(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.Matchmaking = w })
+	d := openGateway(t, w, func(c *Config) { c.Matchmaking = w })
 	r := d.ask("POST", "/v1/tickets", `{"id":"t-1","configuration":"duel","players":[{"id":"ada","team":"red","attributes":{"skill":23,"map":"lab","modes":["a","b"],"crew":{"x":1.5}},"latencies":{"eu-west-1":20}}]}`).wantStatus(t, 201)
 	if r.header.Get("Location") != "/v1/tickets/t-1" || r.field("status") != "QUEUED" {
 		t.Errorf("started %s", r.text)
@@ -258,7 +258,7 @@ func members(n int, format string) string {
 
 func TestCreateRequests(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.AllowTarget = true })
+	d := openGateway(t, w, func(c *Config) { c.AllowTarget = true })
 	for body, names := range map[string]string{
 		`{"maxPlayers":2}`: "name",
 		`{"name":"n"}`:     "maxPlayers",
@@ -299,7 +299,7 @@ func TestCreateRequests(t *testing.T) {
 
 func TestJoinRequests(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.BuildCheck = BuildEnforce })
+	d := openGateway(t, w, func(c *Config) { c.BuildCheck = BuildEnforce })
 	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"buildId":3}`).wantStatus(t, 201).field("session", "id")
 	path := "/v1/sessions/" + escape(id) + "/players"
 	d.ask("POST", path, `{"players":[{"id":"a"}],"buildId":4}`).wantCode(t, BuildMismatch)
@@ -322,7 +322,7 @@ func TestJoinRequests(t *testing.T) {
 func TestQueueDeadline(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.behaves = lingers
-	d := openDoor(t, w, func(c *Config) { c.Queues, c.Default, c.Clock = w, Target{Queue: testQueue}, clock })
+	d := openGateway(t, w, func(c *Config) { c.Queues, c.Default, c.Clock = w, Target{Queue: testQueue}, clock })
 	done := make(chan reply, 1)
 	go func() { done <- d.ask("POST", "/create_session", createBody("n", "ada", 2)) }()
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitPlacement"] == 1 }); err != nil {
@@ -344,21 +344,21 @@ func TestQueueFailures(t *testing.T) {
 	}
 	w := newWorld()
 	w.behaves = breaks
-	openDoor(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoCapacity)
+	openGateway(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoCapacity)
 
 	w = newWorld()
 	w.fails["StartGameSessionPlacement"] = fault.New(fault.NotFound, "no queue")
-	openDoor(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoFleet)
+	openGateway(t, w, queue(w)).ask("POST", "/create_session", createBody("n", "ada", 2)).wantCode(t, NoFleet)
 
 	// A target that the client has named is the client's to mend.
-	chosen := openDoor(t, w, queue(w), func(c *Config) { c.AllowTarget = true })
+	chosen := openGateway(t, w, queue(w), func(c *Config) { c.AllowTarget = true })
 	for _, target := range []string{`{"queue":"gone"}`, `{"fleetId":"fleet-gone"}`, `{"fleetId":"fleet-gone","location":"custom-lab"}`} {
 		chosen.ask("POST", "/v1/sessions", `{"name":"chosen","maxPlayers":2,"target":`+target+`}`).wantCode(t, InvalidRequest)
 	}
 
 	// A placed game session has an id that is not ours; the repetition finds it.
 	w = newWorld()
-	d := openDoor(t, w, queue(w))
+	d := openGateway(t, w, queue(w))
 	first := d.ask("POST", "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	if again := d.ask("POST", "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200); again.text != first.text {
 		t.Errorf("repeated: %s, first %s", again.text, first.text)
@@ -372,7 +372,7 @@ func TestQueueFailures(t *testing.T) {
 func TestQueueStoppedTooLate(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.behaves = lingers
-	d := openDoor(t, w, func(c *Config) {
+	d := openGateway(t, w, func(c *Config) {
 		c.Queues, c.Default, c.Clock = w, Target{Queue: testQueue}, clock
 	})
 	done := make(chan reply, 1)

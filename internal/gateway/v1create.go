@@ -13,8 +13,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// Limits of /v1/, where they are not the API's. Two of the API's sixteen game
-// properties are the gateway's own.
+// Limits of /v1/ that differ from the API's. The gateway reserves two of the API's
+// sixteen game properties.
 const (
 	maxProperties    = 14
 	maxPropertyKey   = 32
@@ -38,39 +38,39 @@ type createdView struct {
 
 // createSession answers POST /v1/sessions.
 func createSession(c *call) (answer, error) {
-	in, f := c.creation()
-	if f != nil {
-		return answer{}, f
+	in, err := c.creation()
+	if err != nil {
+		return answer{}, err
 	}
-	out, f := c.create(in)
-	if f != nil {
-		return answer{}, f
+	out, err := c.create(in)
+	if err != nil {
+		return answer{}, err
 	}
 	if out.placement != nil {
 		view := viewPlacement(out.placement, c.g.subject(c.r))
 		return answer{status: http.StatusAccepted, location: "/v1/placements/" + view.ID, body: map[string]any{"placement": view}}, nil
 	}
-	view, f := c.createdView(out)
-	if f != nil {
-		return answer{}, f
+	view, err := c.createdView(out)
+	if err != nil {
+		return answer{}, err
 	}
 	status := http.StatusCreated
 	if out.replayed {
 		status = http.StatusOK
 	}
 	a := answer{status: status, body: view, location: "/v1/sessions/" + url.PathEscape(out.sessionID)}
-	if in.player != "" { // else it was handed over before
-		a.written = func() { c.g.handOver(out.sessionID) }
+	if in.player != "" { // otherwise it is confirmed already
+		a.written = func() { c.g.confirm(out.sessionID) }
 	}
 	return a, nil
 }
 
-// viewTime is how long it may take to look at a game session that was created: the
-// deadline may be over by then.
+// viewTime limits the description of a created game session; the deadline of the request
+// may have passed.
 const viewTime = 2 * time.Second
 
-// createdView shows what was created, with the game session as it is now.
-func (c *call) createdView(out *created) (*createdView, *failure) {
+// createdView returns the answer for a creation, with the current game session.
+func (c *call) createdView(out *created) (*createdView, error) {
 	ctx, cancel := WithTimeout(c.r.Context(), c.g.clock, viewTime)
 	defer cancel()
 	s, err := c.g.service.DescribeGameSession(ctx, out.sessionID)
@@ -87,10 +87,10 @@ func (c *call) createdView(out *created) (*createdView, *failure) {
 }
 
 // creation reads and checks the request.
-func (c *call) creation() (*creation, *failure) {
-	o, f := c.object()
-	if f != nil {
-		return nil, f
+func (c *call) creation() (*creation, error) {
+	o, err := c.object()
+	if err != nil {
+		return nil, err
 	}
 	in := &creation{
 		name: o.text("name", 1, maxName), maximum: o.integer("maxPlayers", 1, maxPlayers), build: o.build(),
@@ -110,8 +110,8 @@ func (c *call) creation() (*creation, *failure) {
 	return in, *o.problem
 }
 
-// checkCreation checks what no single field tells.
-func (c *call) checkCreation(in *creation) *failure {
+// checkCreation checks the header and the combination of fields.
+func (c *call) checkCreation(in *creation) error {
 	if keys := c.r.Header.Values("Idempotency-Key"); len(keys) > 0 {
 		if in.key = keys[0]; len(keys) > 1 || in.key == "" || len(in.key) > maxKey || !utf8.ValidString(in.key) {
 			return invalid("Idempotency-Key must be one text of 1 to %d bytes.", maxKey)
@@ -131,7 +131,7 @@ func (c *call) checkCreation(in *creation) *failure {
 			return invalid("target: %v.", err)
 		}
 	}
-	if in.player == "" { // nobody may create for nobody where players are known
+	if in.player == "" { // an authenticated player must create for itself
 		if c.g.subject(c.r) != "" {
 			return fail(WrongPlayer, "player is missing: it must be the authenticated player.")
 		}
@@ -145,12 +145,12 @@ func (o *object) build() wire.Opt[int32] {
 	return o.optionalInteger("buildId", minBuild, maxBuild)
 }
 
-// newPlayer reads a player who wants a place.
+// newPlayer reads a player that joins.
 func (o *object) newPlayer() newPlayer {
 	return newPlayer{id: o.text("id", 1, maxPlayerID), data: o.optionalText("data", 1, maxPlayerData)}
 }
 
-// target reads where to create; Target.validate checks it.
+// target reads a target; Target.validate checks it.
 func (o *object) target() Target {
 	return Target{
 		FleetID: o.optionalText("fleetId", 1, maxTarget), AliasID: o.optionalText("aliasId", 1, maxTarget),
@@ -158,7 +158,7 @@ func (o *object) target() Target {
 	}
 }
 
-// properties reads game properties, in the order of their keys.
+// properties reads game properties and sorts them by key.
 func (o *object) properties(name string) []wire.GameProperty {
 	in := o.object(name)
 	if in == nil {
@@ -194,7 +194,7 @@ func (o *object) latencies(name string) map[string]int32 {
 	return all
 }
 
-// latenciesOf is a player's latencies as placements take them.
+// latenciesOf returns a player's latencies in the form of a placement.
 func latenciesOf(player string, all map[string]int32) []wire.PlayerLatency {
 	var list []wire.PlayerLatency
 	for place, ms := range all {

@@ -6,10 +6,9 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// The objects of /v1/, as openapi.yaml has them.
+// The objects of /v1/, as in openapi.yaml.
 
-// A sessionView is a game session. Where its server is, is told only to those who
-// have a place in it.
+// A sessionView is a game session. It has no endpoint, which only its players receive.
 type sessionView struct {
 	ID           string                       `json:"id"`
 	Name         string                       `json:"name"`
@@ -45,7 +44,7 @@ func viewSession(s *wire.GameSession) *sessionView {
 	return v
 }
 
-// moment is nil for the zero time, which is absent.
+// moment returns nil for the zero time.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -54,7 +53,7 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-// An endpointView is where a game server is.
+// An endpointView is the address of a game server.
 type endpointView struct {
 	IPAddress string `json:"ipAddress"`
 	DNSName   string `json:"dnsName,omitempty"`
@@ -79,7 +78,7 @@ func viewPlayer(p *wire.PlayerSession) *playerView {
 	}
 }
 
-// A matchView is where to play, and as whom.
+// A matchView is the game session of a match, and its player sessions.
 type matchView struct {
 	SessionID string          `json:"sessionId"`
 	Endpoint  endpointView    `json:"endpoint"`
@@ -91,8 +90,8 @@ type matchedPlayer struct {
 	PlayerSessionID string `json:"playerSessionId"`
 }
 
-// add puts a player into a match, if the answer's reader may see whom it is for:
-// a player session id is a ticket.
+// add adds a player to a match if subject may see its player session id, which admits to
+// the game.
 func (m *matchView) add(subject, player, playerSession string) {
 	if subject == "" || subject == player {
 		m.Players = append(m.Players, matchedPlayer{player, playerSession})
@@ -118,7 +117,7 @@ type ticketPlayer struct {
 	Team string `json:"team,omitempty"`
 }
 
-// viewTicket shows a ticket to subject; to anybody's server if that is "".
+// viewTicket returns a ticket for subject; with all players if that is "".
 func viewTicket(t *wire.MatchmakingTicket, subject string) *ticketView {
 	v := &ticketView{
 		ID: t.TicketId, Configuration: t.ConfigurationName, Status: t.Status, StatusReason: t.StatusReason, StatusMessage: t.StatusMessage,
@@ -149,7 +148,7 @@ type placementView struct {
 	Match     *matchView                     `json:"match,omitempty"`
 }
 
-// viewPlacement shows a placement to subject; to anybody's server if that is "".
+// viewPlacement returns a placement for subject; with all players if that is "".
 func viewPlacement(p *wire.GameSessionPlacement, subject string) *placementView {
 	v := &placementView{ID: p.PlacementId, Queue: p.GameSessionQueueName, Status: p.Status, StartedAt: moment(p.StartTime), EndedAt: moment(p.EndTime)}
 	if p.Status == wire.GameSessionPlacementStateFulfilled {

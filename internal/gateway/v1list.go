@@ -13,7 +13,7 @@ import (
 const (
 	defaultPage = 20
 	maxPage     = 100
-	maxFilter   = 900 // the API's 1024, and room for what the gateway adds
+	maxFilter   = 900 // the API's 1024, less the gateway's additions
 	maxSort     = 1024
 	maxCursor   = 4096
 )
@@ -28,13 +28,13 @@ type listing struct {
 
 // listSessions answers GET /v1/sessions.
 func listSessions(c *call) (answer, error) {
-	in, f := c.listing()
-	if f != nil {
-		return answer{}, f
+	in, err := c.listing()
+	if err != nil {
+		return answer{}, err
 	}
-	sessions, next, f := c.g.list(c.ctx, in)
-	if f != nil {
-		return answer{}, f
+	sessions, next, err := c.g.list(c.ctx, in)
+	if err != nil {
+		return answer{}, err
 	}
 	body := struct {
 		Sessions []*sessionView `json:"sessions"`
@@ -47,10 +47,10 @@ func listSessions(c *call) (answer, error) {
 }
 
 // listing reads and checks the query string.
-func (c *call) listing() (*listing, *failure) {
-	q, f := c.query()
-	if f != nil {
-		return nil, f
+func (c *call) listing() (*listing, error) {
+	q, err := c.query()
+	if err != nil {
+		return nil, err
 	}
 	in := &listing{
 		filter: q.text("filter", maxFilter), sort: q.text("sort", maxSort), open: q.boolean("open", true),
@@ -82,22 +82,22 @@ func (l *listing) and(filter string) {
 	l.filter = filter
 }
 
-// A cursor is where the next page begins.
+// A cursor is the position of the next page.
 type cursor struct {
-	Of     []byte `json:"q"`           // which listing it is of
+	Of     []byte `json:"q"`           // identifies the listing
 	Target int    `json:"t"`           // the index of the target
-	Next   string `json:"n,omitempty"` // the service's own token there
+	Next   string `json:"n,omitempty"` // the service's own token
 }
 
-// of tells listings apart that a cursor must not be carried over between.
+// of returns a hash that identifies the listing: a cursor is valid for one listing only.
 func (l *listing) of(targets []Target) []byte {
-	text, _ := json.Marshal([]any{l.filter, l.sort, l.open, targets}) // texts have a JSON form
+	text, _ := json.Marshal([]any{l.filter, l.sort, l.open, targets}) // never fails
 	sum := sha256.Sum256(text)
 	return sum[:9]
 }
 
-// start is where the page begins.
-func (l *listing) start(targets []Target) (cursor, *failure) {
+// start returns the position of the page.
+func (l *listing) start(targets []Target) (cursor, error) {
 	at := cursor{Of: l.of(targets)}
 	if l.cursor == "" {
 		return at, nil
@@ -111,19 +111,19 @@ func (l *listing) start(targets []Target) (cursor, *failure) {
 }
 
 func (c cursor) String() string {
-	text, _ := json.Marshal(c) // texts and numbers have a JSON form
+	text, _ := json.Marshal(c) // never fails
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// list finds the game sessions of a page. next is "" behind the last.
-func (g *Gateway) list(ctx context.Context, l *listing) (found []wire.GameSession, next string, bad *failure) {
-	targets, bad := g.searched(ctx)
-	if bad != nil {
-		return nil, "", bad
+// list returns the game sessions of a page; next is "" after the last one.
+func (g *Gateway) list(ctx context.Context, l *listing) (found []wire.GameSession, next string, err error) {
+	targets, err := g.searched(ctx)
+	if err != nil {
+		return nil, "", err
 	}
-	at, bad := l.start(targets)
-	if bad != nil {
-		return nil, "", bad
+	at, err := l.start(targets)
+	if err != nil {
+		return nil, "", err
 	}
 	for at.Target < len(targets) && len(found) < l.limit {
 		out, err := g.service.SearchGameSessions(ctx, searchInput(targets[at.Target], l.filter, l.sort, l.limit-len(found), at.Next))

@@ -6,7 +6,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// placementID is what the API takes for a placement's id.
+// placementID is the form of a placement's id. Source: API reference.
 var placementID = regexp.MustCompile(`^[a-zA-Z0-9-]{1,48}$`)
 
 // getPlacement answers GET /v1/placements/{id}.

@@ -5,7 +5,7 @@ import (
 )
 
 // sessionID checks the id in the path.
-func (c *call) sessionID() (string, *failure) {
+func (c *call) sessionID() (string, error) {
 	if !sessionID.MatchString(c.id) {
 		return "", invalid("The id of a game session has 1 to %d letters, digits and :/- only.", maxSessionID)
 	}
@@ -14,9 +14,9 @@ func (c *call) sessionID() (string, *failure) {
 
 // getSession answers GET /v1/sessions/{id}.
 func getSession(c *call) (answer, error) {
-	id, f := c.sessionID()
-	if f != nil {
-		return answer{}, f
+	id, err := c.sessionID()
+	if err != nil {
+		return answer{}, err
 	}
 	s, err := c.g.service.DescribeGameSession(c.ctx, id)
 	if err != nil {
@@ -27,13 +27,13 @@ func getSession(c *call) (answer, error) {
 
 // joinSession answers POST /v1/sessions/{id}/players.
 func joinSession(c *call) (answer, error) {
-	id, f := c.sessionID()
-	if f != nil {
-		return answer{}, f
+	id, err := c.sessionID()
+	if err != nil {
+		return answer{}, err
 	}
-	o, f := c.object()
-	if f != nil {
-		return answer{}, f
+	o, err := c.object()
+	if err != nil {
+		return answer{}, err
 	}
 	players, build := o.newPlayers("players", maxJoin), o.build()
 	if *o.problem != nil {
@@ -41,17 +41,17 @@ func joinSession(c *call) (answer, error) {
 	}
 	for i := range players {
 		p := &players[i]
-		if f := c.mayActFor(p.id); f != nil {
-			return answer{}, f
+		if err := c.mayActFor(p.id); err != nil {
+			return answer{}, err
 		}
 		p.origin = c.origin(p.id)
 	}
-	if f := c.checkBuild(id, build); f != nil {
-		return answer{}, f
+	if err := c.checkBuild(id, build); err != nil {
+		return answer{}, err
 	}
-	reserved, f := c.g.joinAll(c.ctx, id, players)
-	if f != nil {
-		return answer{}, f
+	reserved, err := c.g.joinAll(c.ctx, id, players)
+	if err != nil {
+		return answer{}, err
 	}
 	views := make([]*playerView, len(reserved))
 	for i := range reserved {

@@ -21,11 +21,11 @@ const (
 	maxAttributeMembers = 100
 )
 
-// ticketID is what the API takes for a ticket's id.
+// ticketID is the form of a ticket's id. Source: API reference.
 var ticketID = regexp.MustCompile(`^[a-zA-Z0-9.-]{1,128}$`)
 
-// matchmaking is what tickets are asked of.
-func (c *call) matchmaking() (Matchmaking, *failure) {
+// matchmaking returns the service of tickets, or a failure if there is none.
+func (c *call) matchmaking() (Matchmaking, error) {
 	if c.g.matchmaking == nil {
 		return nil, fail(NotSupported, "There is no matchmaking behind this gateway.")
 	}
@@ -34,13 +34,13 @@ func (c *call) matchmaking() (Matchmaking, *failure) {
 
 // startMatchmaking answers POST /v1/tickets.
 func startMatchmaking(c *call) (answer, error) {
-	m, f := c.matchmaking()
-	if f != nil {
-		return answer{}, f
+	m, err := c.matchmaking()
+	if err != nil {
+		return answer{}, err
 	}
-	in, f := c.startTicket()
-	if f != nil {
-		return answer{}, f
+	in, err := c.startTicket()
+	if err != nil {
+		return answer{}, err
 	}
 	out, err := m.StartMatchmaking(c.ctx, in)
 	if err != nil {
@@ -51,10 +51,10 @@ func startMatchmaking(c *call) (answer, error) {
 }
 
 // startTicket reads and checks the request.
-func (c *call) startTicket() (*wire.StartMatchmakingInput, *failure) {
-	o, f := c.object()
-	if f != nil {
-		return nil, f
+func (c *call) startTicket() (*wire.StartMatchmakingInput, error) {
+	o, err := c.object()
+	if err != nil {
+		return nil, err
 	}
 	in := &wire.StartMatchmakingInput{TicketId: o.optionalText("id", 1, 128), ConfigurationName: o.text("configuration", 1, maxConfiguration)}
 	if in.TicketId != "" && !ticketID.MatchString(in.TicketId) {
@@ -73,14 +73,14 @@ func (c *call) startTicket() (*wire.StartMatchmakingInput, *failure) {
 		return nil, *o.problem
 	}
 	for _, p := range in.Players {
-		if f := c.mayActFor(p.PlayerId); f != nil {
-			return nil, f
+		if err := c.mayActFor(p.PlayerId); err != nil {
+			return nil, err
 		}
 	}
 	return in, nil
 }
 
-// ticketPlayer reads a player who looks for a match.
+// ticketPlayer reads a player of a ticket.
 func (o *object) ticketPlayer() wire.Player {
 	p := wire.Player{PlayerId: o.text("id", 1, maxPlayerID), Team: o.optionalText("team", 1, maxTeam), LatencyInMs: o.latencies("latencies")}
 	in := o.object("attributes")
@@ -100,7 +100,7 @@ func (o *object) ticketPlayer() wire.Player {
 	return p
 }
 
-// attribute reads a text, a number, a list of texts, or numbers by name.
+// attribute reads a string, a number, a list of strings, or an object of numbers.
 func (o *object) attribute(name string, value json.RawMessage) (a wire.AttributeValue) {
 	switch value[0] {
 	case '"':
@@ -128,8 +128,8 @@ func (o *object) attribute(name string, value json.RawMessage) (a wire.Attribute
 	return a
 }
 
-// ticket finds the ticket of the path. Another player's is as good as none.
-func (c *call) ticket(m Matchmaking) (*wire.MatchmakingTicket, *failure) {
+// ticket returns the ticket of the path. A ticket of another player is not found.
+func (c *call) ticket(m Matchmaking) (*wire.MatchmakingTicket, error) {
 	if !ticketID.MatchString(c.id) {
 		return nil, invalid("The id of a ticket has 1 to 128 letters, digits and .- only.")
 	}
@@ -143,7 +143,7 @@ func (c *call) ticket(m Matchmaking) (*wire.MatchmakingTicket, *failure) {
 	return t, nil
 }
 
-// mine reports whether a player is on a ticket; "" is on every one.
+// mine reports whether a player is on a ticket; "" is on all tickets.
 func mine(t *wire.MatchmakingTicket, subject string) bool {
 	if subject == "" {
 		return true
@@ -158,26 +158,26 @@ func mine(t *wire.MatchmakingTicket, subject string) bool {
 
 // getTicket answers GET /v1/tickets/{id}.
 func getTicket(c *call) (answer, error) {
-	m, f := c.matchmaking()
-	if f != nil {
-		return answer{}, f
+	m, err := c.matchmaking()
+	if err != nil {
+		return answer{}, err
 	}
-	t, f := c.ticket(m)
-	if f != nil {
-		return answer{}, f
+	t, err := c.ticket(m)
+	if err != nil {
+		return answer{}, err
 	}
 	return answer{body: viewTicket(t, c.g.subject(c.r))}, nil
 }
 
 // stopMatchmaking answers DELETE /v1/tickets/{id}.
 func stopMatchmaking(c *call) (answer, error) {
-	m, f := c.matchmaking()
-	if f != nil {
-		return answer{}, f
+	m, err := c.matchmaking()
+	if err != nil {
+		return answer{}, err
 	}
-	t, f := c.ticket(m)
-	if f != nil {
-		return answer{}, f
+	t, err := c.ticket(m)
+	if err != nil {
+		return answer{}, err
 	}
 	if !finished(t) {
 		if err := m.StopMatchmaking(c.ctx, &wire.StopMatchmakingInput{TicketId: c.id}); err != nil {
@@ -189,13 +189,13 @@ func stopMatchmaking(c *call) (answer, error) {
 
 // acceptMatch answers POST /v1/tickets/{id}/acceptance.
 func acceptMatch(c *call) (answer, error) {
-	m, f := c.matchmaking()
-	if f != nil {
-		return answer{}, f
+	m, err := c.matchmaking()
+	if err != nil {
+		return answer{}, err
 	}
-	o, f := c.object()
-	if f != nil {
-		return answer{}, f
+	o, err := c.object()
+	if err != nil {
+		return answer{}, err
 	}
 	in := &wire.AcceptMatchInput{TicketId: c.id, AcceptanceType: wire.AcceptanceTypeReject}
 	if o.requiredBoolean("accept") {
@@ -208,12 +208,12 @@ func acceptMatch(c *call) (answer, error) {
 		return answer{}, *o.problem
 	}
 	for _, p := range in.PlayerIds {
-		if f := c.mayActFor(p); f != nil {
-			return answer{}, f
+		if err := c.mayActFor(p); err != nil {
+			return answer{}, err
 		}
 	}
-	if _, f := c.ticket(m); f != nil {
-		return answer{}, f
+	if _, err := c.ticket(m); err != nil {
+		return answer{}, err
 	}
 	if err := m.AcceptMatch(c.ctx, in); err != nil {
 		return answer{}, ticketFailure(c, err)
@@ -221,17 +221,17 @@ func acceptMatch(c *call) (answer, error) {
 	return getTicket(c)
 }
 
-// ticketFailure is why a ticket that is there was not changed: the API calls what
-// its state does not allow an invalid request.
-func ticketFailure(c *call, err error) *failure {
-	f := failed(c.ctx, err, TicketNotFound, TicketConflict)
+// ticketFailure returns why an existing ticket was not changed: the API rejects a change
+// that the ticket's status does not allow as an invalid request.
+func ticketFailure(c *call, err error) error {
+	f := asFailure(failed(c.ctx, err, TicketNotFound, TicketConflict))
 	if f.code == InvalidRequest {
 		f.code = TicketConflict
 	}
 	return f
 }
 
-// finished reports whether nothing more will come of a ticket.
+// finished reports whether a ticket's status is final.
 func finished(t *wire.MatchmakingTicket) bool {
 	switch t.Status {
 	case wire.MatchmakingConfigurationStatusCompleted, wire.MatchmakingConfigurationStatusFailed,

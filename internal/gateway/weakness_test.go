@@ -28,7 +28,7 @@ import (
 func TestActivationIsAwaitedNotPolled(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitGameSession"] == 1 }); err != nil {
@@ -66,7 +66,7 @@ func TestTargetIsConfigured(t *testing.T) {
 			if tt.asked == 0 {
 				w.idle[other] = map[string]int{"custom-lab": 1}
 			}
-			d := openDoor(t, w, func(c *Config) { c.Queues = w; tt.config(c) })
+			d := openGateway(t, w, func(c *Config) { c.Queues = w; tt.config(c) })
 			r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 			if r.field("FleetId") != tt.fleet || w.count("Fleet") != tt.asked {
 				t.Errorf("fleet %s, asked %d times for the first", r.field("FleetId"), w.count("Fleet"))
@@ -97,7 +97,7 @@ func TestLocationIsChosen(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld()
 			w.idle[testFleet], w.unknown = tt.idle, tt.unknown
-			d := openDoor(t, w, func(c *Config) { c.Default = Target{FleetID: testFleet, Location: tt.explicit} })
+			d := openGateway(t, w, func(c *Config) { c.Default = Target{FleetID: testFleet, Location: tt.explicit} })
 			r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2))
 			if tt.code != "" {
 				r.wantCode(t, tt.code)
@@ -121,7 +121,7 @@ func TestBuildIsChecked(t *testing.T) {
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		}
 	}
-	enforce, warn, off := openDoor(t, w, config(BuildEnforce)), openDoor(t, w, config(BuildWarn)), openDoor(t, w, config(BuildOff))
+	enforce, warn, off := openGateway(t, w, config(BuildEnforce)), openGateway(t, w, config(BuildWarn)), openGateway(t, w, config(BuildOff))
 	r := enforce.ask(http.MethodPost, "/create_session", createBody("n", "ada", 3)).wantStatus(t, 200)
 	if got := w.alive()[0].GameProperties; !slices.Contains(got, wire.GameProperty{Key: "build_id", Value: "4711"}) {
 		t.Errorf("game properties %v", got)
@@ -146,7 +146,7 @@ func TestBuildIsChecked(t *testing.T) {
 
 func TestFindByBuild(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 3)).wantStatus(t, 200)
 	for query, want := range map[string]int{"": 1, "?build_id=4711": 1, "?build_id=1": 0} {
 		if got := d.ask(http.MethodGet, "/find_session"+query, "").wantStatus(t, 200).list(t); len(got) != want {
@@ -163,14 +163,14 @@ func TestMessagesStayInside(t *testing.T) {
 	w := newWorld()
 	w.fails["CreatePlayerSessions"] = fault.New(fault.InternalService, "secret detail of fleet-9")
 	var log bytes.Buffer
-	d := openDoor(t, w, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	d := openGateway(t, w, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2))
 	r.wantCode(t, Internal)
 	_ = d.g.Close(t.Context()) // what is cleaned up is logged, too
 	if strings.Contains(r.text, "secret") || !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), r.field("requestId")) {
 		t.Errorf("answer %s, log %s", r.text, log.String())
 	}
-	dev := openDoor(t, w, func(c *Config) { c.Development = true })
+	dev := openGateway(t, w, func(c *Config) { c.Development = true })
 	if r := dev.ask(http.MethodPost, "/create_session", createBody("m", "ada", 2)); !strings.Contains(r.field("error"), "secret detail") {
 		t.Errorf("in development: %s", r.text)
 	}
@@ -181,7 +181,7 @@ func TestMessagesStayInside(t *testing.T) {
 func TestDeadlineEndsTheGameSession(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.behaves = lingers
-	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
+	d := openGateway(t, w, func(c *Config) { c.Clock = clock })
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitGameSession"] == 1 }); err != nil {
@@ -201,7 +201,7 @@ func TestDeadlineEndsTheGameSession(t *testing.T) {
 	if left := w.alive(); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	by := w.handOver[w.sessions[0].GameSessionId]
+	by := w.confirmBy[w.sessions[0].GameSessionId]
 	if want := clock.Now().Add(5 * time.Second); !by.Equal(want) {
 		t.Errorf("hand over by %v, want %v", by, want)
 	}
@@ -212,7 +212,7 @@ func TestEveryStepHasTheDeadline(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			w, clock := newWorld(), clockwork.NewFakeClock()
 			w.hangs = call
-			d := openDoor(t, w, func(c *Config) { c.Clock = clock })
+			d := openGateway(t, w, func(c *Config) { c.Clock = clock })
 			done := make(chan reply, 1)
 			go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
 			if err := w.await(t.Context(), func() bool { return w.calls[call] == 1 }); err != nil {
@@ -233,7 +233,7 @@ func TestEveryStepHasTheDeadline(t *testing.T) {
 func TestFindHasTheDeadline(t *testing.T) {
 	w, clock := newWorld(), clockwork.NewFakeClock()
 	w.hangs = "SearchGameSessions"
-	d := openDoor(t, w, func(c *Config) { c.Clock = clock })
+	d := openGateway(t, w, func(c *Config) { c.Clock = clock })
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodGet, "/find_session", "") }()
 	if err := w.await(t.Context(), func() bool { return w.calls["SearchGameSessions"] == 1 }); err != nil {
@@ -250,7 +250,7 @@ func TestReuseIsOneStep(t *testing.T) {
 		s := w.begin("arn:aws:gamelift:eu-west-1::gamesession/"+testFleet+"/custom-lab/empty", testFleet, "custom-lab")
 		s.Status, s.MaximumPlayerSessionCount = wire.GameSessionStatusActive, wire.Some[int32](9)
 	})
-	d := openDoor(t, w, func(c *Config) { c.Reuse = true })
+	d := openGateway(t, w, func(c *Config) { c.Reuse = true })
 	first := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	if lastPart(first.field("GameSessionId")) != "empty" || w.count("CreateGameSession") != 0 || w.sessions[0].Name != "n" {
 		t.Fatalf("took %s", first.text)
@@ -274,7 +274,7 @@ func TestReuseIsOneStep(t *testing.T) {
 
 func TestReuseIsOffByDefault(t *testing.T) {
 	w := newWorld()
-	openDoor(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
+	openGateway(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	if w.count("ClaimGameSession") != 0 {
 		t.Error("a game session was claimed")
 	}
@@ -284,7 +284,7 @@ func TestReuseIsOffByDefault(t *testing.T) {
 func TestFindFiltersAlike(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 9
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	for i, name := range []string{"open", "full", "closed", "over", "starting"} {
 		d.ask(http.MethodPost, "/create_session", createBody(name, "p", 1+1/(i+1))).wantStatus(t, 200)
 	}
@@ -304,7 +304,7 @@ func TestFindFiltersAlike(t *testing.T) {
 // 9: it showed everything of a game session.
 func TestFields(t *testing.T) {
 	w := newWorld()
-	d, minimal := openDoor(t, w), openDoor(t, w, func(c *Config) { c.Fields = FieldsMinimal })
+	d, minimal := openGateway(t, w), openGateway(t, w, func(c *Config) { c.Fields = FieldsMinimal })
 	d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	w.do(func() { w.sessions[0].GameSessionData, w.sessions[0].MatchmakerData = "d", "m" })
 	full := d.ask(http.MethodGet, "/find_session", "").list(t)[0].(map[string]any)
@@ -328,7 +328,7 @@ func TestFields(t *testing.T) {
 func TestFindFollowsPages(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"], w.pageSize = 100, 3
-	d, capped := openDoor(t, w), openDoor(t, w, func(c *Config) { c.FindLimit = 5 })
+	d, capped := openGateway(t, w), openGateway(t, w, func(c *Config) { c.FindLimit = 5 })
 	for i := range 8 {
 		d.ask(http.MethodPost, "/create_session", createBody(fmt.Sprint("n", i), "ada", 2)).wantStatus(t, 200)
 	}
@@ -344,7 +344,7 @@ func TestFindLooksAtAllTargets(t *testing.T) {
 	const other = "fleet-33333333-3333-4333-8333-333333333333"
 	w := newWorld()
 	w.idle[other] = map[string]int{"custom-lab": 2}
-	d := openDoor(t, w, func(c *Config) {
+	d := openGateway(t, w, func(c *Config) {
 		c.Queues = w
 		c.Routes = map[int32]Target{1: {FleetID: other}, 2: {FleetID: other}, 3: {Queue: testQueue}, 4: {AliasID: testAlias}}
 		c.Default, c.Search = Target{FleetID: testFleet}, []Target{{FleetID: other}}
@@ -360,14 +360,14 @@ func TestFindLooksAtAllTargets(t *testing.T) {
 
 // 11: anybody could send anything of any size.
 func TestBodyIsLimited(t *testing.T) {
-	d := openDoor(t, newWorld())
+	d := openGateway(t, newWorld())
 	d.ask(http.MethodPost, "/create_session", `{"session_name":"`+strings.Repeat("x", DefaultMaxBody)+`"}`).wantCode(t, BodyTooLarge)
 }
 
 // 12: private places are part of num_connections.
 func TestPlacesAreTheSum(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	d.ask(http.MethodPost, "/create_session", `{"session_name":"n","build_id":1,"uuid":"ada","num_connections":7.0}`).wantStatus(t, 200)
 	if got := w.alive()[0].MaximumPlayerSessionCount.Or(0); got != 7 {
 		t.Errorf("%d places", got)
@@ -384,11 +384,11 @@ func TestOneErrorPath(t *testing.T) {
 		for _, call := range []string{"Fleet", "Locations", "CreateGameSession", "AwaitGameSession", "CreatePlayerSessions", "DescribePlayerSessions"} {
 			w := newWorld()
 			w.fails[call] = fault.New(kind, "as the test wants")
-			openDoor(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, code)
+			openGateway(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, code)
 		}
 		w := newWorld()
 		w.fails["SearchGameSessions"] = fault.New(kind, "as the test wants")
-		d := openDoor(t, w)
+		d := openGateway(t, w)
 		d.ask(http.MethodGet, "/find_session", "").wantCode(t, code)
 		d.ask(http.MethodGet, "/find_session_local", "").wantCode(t, code)
 		w.fails["CreatePlayerSessions"] = w.fails["SearchGameSessions"]
@@ -396,14 +396,14 @@ func TestOneErrorPath(t *testing.T) {
 	}
 	w := newWorld()
 	w.fails["SearchGameSessions"] = errors.New("broken")
-	openDoor(t, w).ask(http.MethodGet, "/find_session", "").wantCode(t, Internal)
+	openGateway(t, w).ask(http.MethodGet, "/find_session", "").wantCode(t, Internal)
 }
 
 // 14: a game session that ended before it was active counted as ready.
 func TestOnlyActiveIsReady(t *testing.T) {
 	w := newWorld()
 	w.behaves = breaks
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, ActivationFailed)
 	_ = d.g.Close(t.Context())
 	if w.count("CreatePlayerSessions") != 0 || w.count("TerminateGameSession") != 0 {
@@ -418,7 +418,7 @@ func TestFailureEndsTheGameSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
 			w.fails["CreatePlayerSessions"] = err
-			d := openDoor(t, w)
+			d := openGateway(t, w)
 			if r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)); r.status < 400 {
 				t.Fatalf("answer %s", r.text)
 			}
@@ -430,17 +430,17 @@ func TestFailureEndsTheGameSession(t *testing.T) {
 	}
 }
 
-// What could not be cleaned up is worth a line; what has gone by itself is not.
+// A failed cleanup is logged, a game session that ended by itself is not.
 func TestLeftBehindIsLogged(t *testing.T) {
 	for kind, warns := range map[fault.Kind]bool{fault.Throttling: true, fault.NotFound: false, fault.InvalidGameSessionStatus: false} {
 		w := newWorld()
 		w.fails["CreatePlayerSessions"] = fault.New(fault.LimitExceeded, "no")
 		w.fails["TerminateGameSession"] = fault.New(kind, "as the test wants")
 		var log bytes.Buffer
-		d := openDoor(t, w, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+		d := openGateway(t, w, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 		d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, LimitExceeded)
 		_ = d.g.Close(t.Context())
-		if got := strings.Contains(log.String(), "left behind"); got != warns {
+		if got := strings.Contains(log.String(), "cleanup failed"); got != warns {
 			t.Errorf("%s: log %q", kind, log.String())
 		}
 	}
@@ -450,7 +450,7 @@ func TestGameSessionWithPlayersStays(t *testing.T) {
 	w := newWorld()
 	w.fails["CreatePlayerSessions"] = fault.New(fault.InternalService, "too late")
 	w.behaves = lingers
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	done := make(chan reply, 1)
 	go func() { done <- d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)) }()
 	if err := w.await(t.Context(), func() bool { return w.calls["AwaitGameSession"] == 1 }); err != nil {
@@ -471,7 +471,7 @@ func TestGameSessionWithPlayersStays(t *testing.T) {
 func TestSingleFlight(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	var ready, wait sync.WaitGroup
 	answers := make([]reply, 100)
 	for i := range answers {
@@ -502,7 +502,7 @@ func TestSingleFlight(t *testing.T) {
 func TestReplay(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"], w.pageSize = 20, 2
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	body := createBody("n", "ada", 2)
 	// The player holds many other places, some in game sessions of the same name.
 	for i := range 3 {
@@ -513,11 +513,11 @@ func TestReplay(t *testing.T) {
 	if again := d.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200); again.text != first.text {
 		t.Errorf("repeated: %s, first %s", again.text, first.text)
 	}
-	restarted := openDoor(t, w)
+	restarted := openGateway(t, w)
 	if again := restarted.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200); again.text != first.text {
 		t.Errorf("repeated after a restart: %s, first %s", again.text, first.text)
 	}
-	keyed := openDoor(t, w, func(c *Config) { c.Secret = []byte("of this gateway") })
+	keyed := openGateway(t, w, func(c *Config) { c.Secret = []byte("of this gateway") })
 	if other := keyed.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200); other.text == first.text {
 		t.Error("the secret has no effect on the token")
 	}
@@ -551,11 +551,11 @@ func TestReplay(t *testing.T) {
 
 func TestHandedOverBehindTheAnswer(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
 	_ = d.g.Close(t.Context())
-	if len(w.handed) != 1 || w.handed[0] != r.field("GameSessionId") {
-		t.Errorf("handed over: %v", w.handed)
+	if len(w.confirmed) != 1 || w.confirmed[0] != r.field("GameSessionId") {
+		t.Errorf("confirmed over: %v", w.confirmed)
 	}
 }
 
@@ -563,7 +563,7 @@ func TestHandedOverBehindTheAnswer(t *testing.T) {
 func TestClientGoneAndBack(t *testing.T) {
 	w := newWorld()
 	w.behaves = lingers
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
@@ -590,7 +590,7 @@ func TestClientGoneAndBack(t *testing.T) {
 
 // 17: it checked nothing.
 func TestRequestsAreChecked(t *testing.T) {
-	d := openDoor(t, newWorld())
+	d := openGateway(t, newWorld())
 	long := strings.Repeat("é", 1025)
 	create := func(change ...string) string {
 		return strings.NewReplacer(change...).Replace(`{"session_name":"n","build_id":1,"uuid":"ada","num_connections":2}`)
@@ -641,7 +641,7 @@ func TestRequestsAreChecked(t *testing.T) {
 func TestRequestsAreTakenAsTheyCome(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 9
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	for i, body := range []string{
 		`{"session_name":"n","build_id":-2147483648,"uuid":"ada","num_connections":4.0}`,
 		`{"session_name":"n","build_id":4.0,"uuid":"ada","num_connections":4e0,"more":{"a":[1]},"\u006d":null}`,
@@ -656,17 +656,17 @@ func TestRequestsAreTakenAsTheyCome(t *testing.T) {
 // place that is reserved keeps, through a crash behind the answer.
 func TestHandedOverBeforeTheAnswer(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	r := d.ask(http.MethodPost, "/v1/sessions", `{"name":"n","maxPlayers":2}`).wantStatus(t, 201)
-	if len(w.handed) != 1 || w.handed[0] != r.field("session", "id") {
-		t.Errorf("handed over: %v", w.handed)
+	if len(w.confirmed) != 1 || w.confirmed[0] != r.field("session", "id") {
+		t.Errorf("confirmed over: %v", w.confirmed)
 	}
 }
 
 // TestJoinRepeated takes one place, however often and at once it is asked for.
 func TestJoinRepeated(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w)
+	d := openGateway(t, w)
 	id := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 3)).wantStatus(t, 200).field("GameSessionId")
 	answers := make(chan reply, 20)
 	for range cap(answers) {
@@ -688,7 +688,7 @@ func TestJoinRepeated(t *testing.T) {
 // somebody else has taken over since, nor does its build stay.
 func TestReplayOfAClaimedSession(t *testing.T) {
 	w := newWorld()
-	d := openDoor(t, w, func(c *Config) { c.Reuse = true })
+	d := openGateway(t, w, func(c *Config) { c.Reuse = true })
 	first := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 4)).wantStatus(t, 200)
 	w.do(func() { // ada's reservation lapses
 		w.players[0].Status = wire.PlayerSessionStatusTimedout
@@ -709,7 +709,7 @@ func TestReplayOfAClaimedSession(t *testing.T) {
 func TestFindShowsTheNewest(t *testing.T) {
 	w := newWorld()
 	w.idle[testFleet]["custom-lab"] = 100
-	d := openDoor(t, w, func(c *Config) { c.FindLimit = 2 })
+	d := openGateway(t, w, func(c *Config) { c.FindLimit = 2 })
 	for i := range 4 {
 		d.ask(http.MethodPost, "/create_session", createBody(fmt.Sprint("n", i), "ada", 2)).wantStatus(t, 200)
 	}

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// ErrCut says that somebody else holds a cut of the engine: there is one at a time.
-var ErrCut = errors.New("a cut of the journal is open already")
+// ErrCut reports that another Cut of the engine is open: there is at most one at a time.
+var ErrCut = errors.New("another backup is reading the journals")
 
-// Stored is a record of a journal or of a feed, or an entry of a history, as an
-// engine keeps it.
+// Stored is a record of a journal or of a feed, or an entry of a history, as stored by an engine.
 type Stored struct {
 	Seq     uint64
 	Time    time.Time // when it was stored, by the engine's clock
@@ -19,72 +18,67 @@ type Stored struct {
 	Data    []byte
 }
 
-// Held is what an engine holds of a shard: states and records.
+// Held lists the snapshots and records of a shard.
 type Held struct {
-	Snapshots []uint64 // the records that they are the states after, oldest first
+	Snapshots []uint64 // the last record that each includes, oldest first
 	First     uint64   // the oldest record; Last+1 when there is none
-	Last      uint64   // the newest one, also when it is gone; 0 when there never was one
+	Last      uint64   // the newest record, even if it was deleted; 0: there never was one
 }
 
-// A Cut is all that an engine held at one moment, read while the engine goes on.
-// No record stood in one journal at that moment whose cause, in another journal,
-// was not yet there: nothing was being written. Until it is closed, the
-// engine forgets no record and no snapshot of a shard. It is one goroutine's.
+// A Cut is a consistent snapshot of all that an engine stored at one moment: nothing was being written then, so no
+// journal contains a record whose cause is missing in another journal. The engine goes on meanwhile, but deletes no
+// record and no snapshot of a shard until Close. A Cut is for one goroutine.
 //
-// What visit gets is its own until it returns. Its error ends the visits and is
-// returned as it is.
+// The data that visit receives is valid until it returns. An error of visit ends the call, which returns it
+// unchanged.
 type Cut interface {
-	// Taken is the moment.
+	// Taken returns the moment.
 	Taken() time.Time
 
-	// Held says what there was of a shard.
+	// Held returns what was stored of a shard.
 	Held(ctx context.Context, shard int) (Held, error)
 
-	// Snapshot opens the newest whole snapshot of a shard that is the state after the
-	// given record or an earlier one: seq 0 and a nil reader when there is none. The
-	// caller closes the reader.
+	// Snapshot opens the newest intact snapshot of a shard that includes no record after newest: seq 0 and a nil
+	// reader if there is none. The caller closes the reader.
 	Snapshot(ctx context.Context, shard int, newest uint64) (seq uint64, r io.ReadCloser, err error)
 
-	// Records visits all records of a shard after the given one, oldest first. The
-	// error is ErrMissing when one of them is gone.
+	// Records visits all records of a shard after the given one, oldest first. The error is ErrMissing if one of them
+	// was deleted.
 	Records(ctx context.Context, shard int, after uint64, visit func(Stored) error) error
 
-	// History visits the entries of the history, oldest first, but not those that were
-	// replaced or grew too old since; last is the number of the newest.
+	// History visits the entries of the history, oldest first, except those that were replaced or expired since.
+	// LastEntry returns the number of the newest.
 	History(ctx context.Context, visit func(Stored) error) error
 	LastEntry() (last uint64)
 
-	// Feed visits the records of the feed in the same way. Positions says how far each
-	// reader of the feed had come.
+	// Feed visits the records of the feed in the same way. Positions returns the position of each reader of the feed.
 	Feed(ctx context.Context, visit func(Stored) error) error
 	LastEvent() (last uint64)
 	Positions(ctx context.Context) (map[string]uint64, error)
 
-	// Close lets the engine forget again.
+	// Close lets the engine delete records and snapshots again.
 	Close()
 }
 
-// A Filling puts into an empty engine what a Cut of another held, with the same
-// numbers. What it was given is durable when it says so: see the engine's. One
-// goroutine uses it.
+// A Filling stores in an empty engine what a Cut of another engine contains, with the same numbers. One goroutine
+// uses it. The engine's documentation says when the data is durable.
 type Filling interface {
-	// Shard begins a shard with a snapshot (nil: none) that is the state after the
-	// record with this number (0: none), and returns what takes the records behind it.
+	// Shard starts a shard with a snapshot (nil: none) that includes the records up to this number (0: none), and
+	// returns the Row of the records after it.
 	Shard(ctx context.Context, shard int, seq uint64, snapshot io.Reader) (Row, error)
 
-	// History and Feed return what takes the entries, and the feed's records.
+	// History and Feed return the Row of the entries, and that of the feed's records.
 	History(ctx context.Context) (Row, error)
 	Feed(ctx context.Context) (Row, error)
 
-	// Keep notes how far a reader of the feed had come. It comes behind the feed.
+	// Keep stores the position of a reader of the feed. It is called after the feed is stored.
 	Keep(ctx context.Context, reader string, seq uint64) error
 }
 
-// A Row takes what has a number, in the order of the numbers. Time is the engine's own
-// choice.
+// A Row stores numbered records in order. The engine sets their time.
 type Row interface {
-	// Put stores one; there may be gaps before it.
+	// Put stores a record; numbers before it may be missing.
 	Put(ctx context.Context, s Stored) error
-	// End waits until all are stored. The next number will be larger than last.
+	// End waits until all records are stored. The next number will be larger than last.
 	End(ctx context.Context, last uint64) error
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -52,7 +53,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		}
 		from := origin(conn)
 		if l.limits.enter(from) {
-			return &counted{Conn: conn, leave: sync.OnceFunc(func() { l.limits.leave(from) })}, nil
+			return &counted{Conn: conn, limits: l.limits, from: from}, nil
 		}
 		_ = conn.Close()
 	}
@@ -102,12 +103,16 @@ func (l *Limits) leave(from netip.Prefix) {
 // A counted is a connection that counts until it is closed.
 type counted struct {
 	net.Conn
-	leave func()
+	limits *Limits
+	from   netip.Prefix
+	closed atomic.Bool
 }
 
 // Close closes the connection, after which another may come.
 func (c *counted) Close() error {
-	defer c.leave()
+	if !c.closed.Swap(true) {
+		defer c.limits.leave(c.from)
+	}
 	return c.Conn.Close()
 }
 

@@ -81,9 +81,9 @@ type Ticket struct {
 	Automatic     bool          `cbor:"5,keyasint,omitempty"` // a backfill ticket of our own
 	GameSession   string        `cbor:"6,keyasint,omitempty"` // ARN, of a backfill ticket
 	Call          string        `cbor:"7,keyasint,omitempty"` // names the call that made it, so that its repetition finds it
-	Status        Status        `cbor:"8,keyasint"`
-	Reason        string        `cbor:"9,keyasint,omitempty"`
-	Message       string        `cbor:"10,keyasint,omitempty"`
+	Status        Status        `cbor:"8,keyasint" often:"SEARCHING|COMPLETED|CANCELLED|TIMED_OUT"`
+	Reason        string        `cbor:"9,keyasint,omitempty" often:"TimedOut|Cancelled"`
+	Message       string        `cbor:"10,keyasint,omitempty" often:"Removed from matchmaking due to timing out.|Cancelled by request."`
 	Started       event.Time    `cbor:"11,keyasint"`
 	Deadline      event.Time    `cbor:"12,keyasint"` // of the request
 	Ended         event.Time    `cbor:"13,keyasint,omitempty"`

@@ -10,17 +10,16 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// What a node answers to a command that another one has sent: as a uvarint, the newest
-// record that the outcome may have seen, a byte that says what became of the command,
-// and the answer or the refusal as package region writes it.
+// The response to a command of another node: as a uvarint, the newest record that the outcome may depend on, a byte
+// for the outcome, and the answer or the refusal in the encoding of package region.
 const (
-	answered = iota // the machine answered, or refused
-	notDone         // it was not carried out
-	unknown         // it may have been
+	answered = iota // answered or refused by the machine
+	notDone         // not executed
+	unknown         // possibly executed
 )
 
-// appendOutcome appends what Replica.Serve gave. What cannot be written counts as
-// unknown: the command is done by then.
+// appendOutcome appends the result of Replica.Serve. If it cannot be encoded, the outcome is unknown: the command has
+// been executed by then.
 func appendOutcome(dst []byte, answer any, seq uint64, err error) []byte {
 	kind := byte(answered)
 	switch {
@@ -35,13 +34,13 @@ func appendOutcome(dst []byte, answer any, seq uint64, err error) []byte {
 		return data
 	}
 	dst[len(dst)-1] = unknown
-	data, _ = region.AppendAnswer(dst, nil, fault.Internal(failed)) // refusals can be written
+	data, _ = region.AppendAnswer(dst, nil, fault.Internal(failed)) // refusals can be encoded
 	return data
 }
 
-var errMalformed = errors.New("another node's answer cannot be read")
+var errMalformed = errors.New("malformed answer of another node")
 
-// decodeOutcome reads what appendOutcome wrote. The error is as Peer.Send is to give it.
+// decodeOutcome decodes the output of appendOutcome. The error is that of Peer.Send.
 func decodeOutcome(data []byte) (answer any, seq uint64, err error) {
 	seq, n := binary.Uvarint(data)
 	if n <= 0 || n == len(data) || data[n] > unknown {
@@ -61,12 +60,12 @@ func decodeOutcome(data []byte) (answer any, seq uint64, err error) {
 	return answer, seq, refused
 }
 
-// lost is the error of a command of which nobody knows what became.
+// lost is the error of a command with unknown outcome.
 func lost(cause error) error {
 	return fault.Internal(fmt.Errorf("%w: %w", shard.ErrOutcomeUnknown, cause))
 }
 
-// because puts what callers look for into the chain of another node's error.
+// because adds an error that callers look for to the chain of another node's error.
 func because(err, reason error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	switch {

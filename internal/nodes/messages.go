@@ -16,7 +16,7 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// The beginnings of the subjects; the name of a node follows.
+// Prefixes of subjects; the name of a node follows.
 const (
 	appliedSubject = "muster.applied."
 	tellSubject    = "muster.tell."
@@ -24,16 +24,15 @@ const (
 )
 
 const (
-	// askLimit is how long a node takes for an answer about itself, at most; whoever
-	// asks looks then whether it still lives.
+	// askLimit is the timeout of a question about a node, after which the caller checks whether it still is a member.
 	askLimit = 500 * time.Millisecond
 
-	// askPause lies between two questions to a node that does not hear.
+	// askPause is the time between two questions to a node that does not respond.
 	askPause = 20 * time.Millisecond
 )
 
-// subscribe lets this node hear what others say. unsubscribe returns when no message is
-// worked on any more.
+// subscribe subscribes to the messages of other nodes. unsubscribe returns when no message is being processed any
+// more.
 func (n *Nodes) subscribe() (unsubscribe func(), err error) {
 	var working sync.WaitGroup
 	var subs []*nats.Subscription
@@ -41,21 +40,21 @@ func (n *Nodes) subscribe() (unsubscribe func(), err error) {
 	unsubscribe = func() {
 		cancel()
 		for _, s := range subs {
-			_ = s.Unsubscribe() // fails when the connection is closed, which ends it, too
+			_ = s.Unsubscribe() // fails if the connection is closed, which has the same effect
 		}
 		working.Wait()
-		n.stander.end("")
+		n.pauser.end("")
 	}
 	for subject, handle := range map[string]nats.MsgHandler{
-		appliedSubject + n.cfg.Node:    n.applied,
-		standstillSubject + n.cfg.Node: func(m *nats.Msg) { n.stander.told(ctx, m) },
-		tellSubject + "*":              n.told,
-		askSubject + n.cfg.Node:        func(m *nats.Msg) { working.Go(func() { n.asked(m) }) },
+		appliedSubject + n.cfg.Node: n.applied,
+		pauseSubject + n.cfg.Node:   func(m *nats.Msg) { n.pauser.handle(ctx, m) },
+		tellSubject + "*":           n.receiveTell,
+		askSubject + n.cfg.Node:     func(m *nats.Msg) { working.Go(func() { n.asked(m) }) },
 	} {
 		s, err := n.cfg.Conn.Subscribe(subject, handle)
 		if err != nil {
 			unsubscribe()
-			return nil, fmt.Errorf("listen to the other nodes: %w", err)
+			return nil, fmt.Errorf("subscribe to the other nodes: %w", err)
 		}
 		working.Add(1)
 		s.SetClosedHandler(func(string) { working.Done() })
@@ -64,7 +63,7 @@ func (n *Nodes) subscribe() (unsubscribe func(), err error) {
 	return unsubscribe, nil
 }
 
-// Spread waits until every other node that lives has applied a record of a shard.
+// Spread waits until every other living node has applied a record of a shard.
 func (n *Nodes) Spread(ctx context.Context, shard int, seq uint64) {
 	var asking sync.WaitGroup
 	for _, m := range n.node.Members() {
@@ -92,17 +91,16 @@ func (n *Nodes) awaitApplied(ctx context.Context, m cluster.Member, shard int, s
 	}
 }
 
-// applied answers as soon as this node has applied a record; at once when nobody gets
-// answers from it yet.
+// applied responds as soon as this node has applied a record; at once if it answers no callers yet.
 func (n *Nodes) applied(m *nats.Msg) {
 	shard, size := binary.Uvarint(m.Data)
 	if size <= 0 || shard >= uint64(n.cfg.Shards) {
-		n.cfg.Log.Warn("a question of another node cannot be read", "subject", m.Subject)
+		n.cfg.Log.Warn("malformed question of another node", "subject", m.Subject)
 		return
 	}
 	seq, rest := binary.Uvarint(m.Data[size:])
 	if rest <= 0 {
-		n.cfg.Log.Warn("a question of another node cannot be read", "subject", m.Subject)
+		n.cfg.Log.Warn("malformed question of another node", "subject", m.Subject)
 		return
 	}
 	if !n.open.Load() {
@@ -118,32 +116,32 @@ func (n *Nodes) applied(m *nats.Msg) {
 
 func (n *Nodes) respond(m *nats.Msg, data []byte) {
 	if err := m.Respond(data); err != nil {
-		n.cfg.Log.Debug("an answer to another node was not sent", "subject", m.Subject, "error", err)
+		n.cfg.Log.Debug("response not sent", "subject", m.Subject, "error", err)
 	}
 }
 
 // Tell sends a message to all other nodes.
 func (n *Nodes) Tell(message []byte) {
 	if err := n.cfg.Conn.Publish(tellSubject+n.cfg.Node, message); err != nil {
-		n.cfg.Log.Debug("a message to the other nodes was not sent", "error", err)
+		n.cfg.Log.Debug("message not sent", "error", err)
 	}
 }
 
-func (n *Nodes) told(m *nats.Msg) {
+func (n *Nodes) receiveTell(m *nats.Msg) {
 	if strings.TrimPrefix(m.Subject, tellSubject) != n.cfg.Node {
 		n.plane.Hear(m.Data)
 	}
 }
 
-var errNobodyLeads = errors.New("no node leads at this moment")
+var errNobodyLeads = errors.New("no node leads now")
 
-// An answer to a question begins with one of these.
+// The first byte of a response to a question.
 const (
 	iLead  = '+'
 	iDoNot = '-'
 )
 
-// AskLead has the node that leads answer a question.
+// AskLead returns the leading node's answer to a question.
 func (n *Nodes) AskLead(ctx context.Context, question []byte) (answer []byte, err error) {
 	lead, ok := n.node.Owner(region.CatalogShard)
 	if !ok {
@@ -159,7 +157,7 @@ func (n *Nodes) AskLead(ctx context.Context, question []byte) (answer []byte, er
 	return m.Data[1:], nil
 }
 
-// asked answers a question, if this node leads.
+// asked answers a question if this node leads.
 func (n *Nodes) asked(m *nats.Msg) {
 	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
 	defer cancel()

@@ -21,7 +21,7 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// Config says which node this is. All fields are required.
+// Config configures a node. All fields are required.
 type Config struct {
 	Node     string // its name; see cluster.Config
 	Shards   int
@@ -29,66 +29,65 @@ type Config struct {
 	Replicas int           // of the bucket of leases
 	Lease    time.Duration // see cluster.Config
 
-	// Lead brings what a shard's owner writes to this node, as far as it can be had
-	// before ctx ends. See jetstream.Engine.Lead.
-	Lead func(ctx context.Context, shard int) error
+	// Lead makes this node the leader of a shard's journal, or fails at limit after there is a leader. See
+	// jetstream.Engine.Lead.
+	Lead func(ctx context.Context, shard int, limit time.Duration) error
 
-	// Settle returns when this node may lead what the owner of a shard writes, or ctx is
-	// done: no shard is moved to it before.
+	Connected func() bool // see cluster.Config
+
+	// Settle returns when this node can lead journals, or ctx is done: no shard is moved to it before.
 	Settle func(ctx context.Context)
 
-	Journal Journal // what this node writes into
+	Journal Journal // of this node
 
-	// Level raises the feature level in force of the region as far as all members read it, and
-	// returns it. known are the nodes that have ever been members.
+	// Level raises the feature level in force of the region as far as all members read it, and returns it. known are
+	// the nodes that have ever been members.
 	Level func(ctx context.Context, known []cluster.Member) (int, error)
 
 	Clock clockwork.Clock
 	Log   *slog.Logger
 }
 
-// leadLimit bounds how long a new owner waits for the leader of what it writes to
-// come to this node. The shard has no owner meanwhile.
+// leadLimit bounds how long a new owner waits for the leadership of its journal. The shard has no owner meanwhile.
 const leadLimit = 300 * time.Millisecond
 
-// Nodes is this process's part in the region. It is a control.Cluster. Its methods may
-// be called by many goroutines at the same time, Run once.
+// Nodes is this process's part in the region. It is a control.Cluster. Its methods are safe for concurrent use; Run
+// is called once.
 type Nodes struct {
-	cfg     Config
-	node    *cluster.Node
-	plane   *control.Plane
-	stander *stander
-	tenures []chan replica.Tenure
-	open    atomic.Bool // callers are answered by this node
+	cfg    Config
+	node   *cluster.Node
+	plane  *control.Plane
+	pauser *pauser
+	terms  []chan replica.Tenure
+	open   atomic.Bool // this node answers callers
 }
 
-// Join finds the other nodes. It waits until a majority of those that keep the bucket of
-// leases is there, or ctx is done. The node takes part while Run runs.
+// Join finds the other nodes. It waits until a majority of those that keep the bucket of leases is up, or ctx is
+// done. The node takes part while Run runs.
 func Join(ctx context.Context, cfg Config) (*Nodes, error) {
-	n := &Nodes{cfg: cfg, tenures: make([]chan replica.Tenure, cfg.Shards)}
-	for i := range n.tenures {
-		n.tenures[i] = make(chan replica.Tenure)
+	n := &Nodes{cfg: cfg, terms: make([]chan replica.Tenure, cfg.Shards)}
+	for i := range n.terms {
+		n.terms[i] = make(chan replica.Tenure)
 	}
 	var err error
 	n.node, err = cluster.Join(ctx, cluster.Config{
 		Node: cfg.Node, Shards: cfg.Shards, Level: region.MaxLevel, Conn: cfg.Conn, Replicas: cfg.Replicas, Lease: cfg.Lease,
-		Clock: cfg.Clock, Log: cfg.Log, Serve: n.serve, Barrier: n.barrier,
+		Connected: cfg.Connected, Clock: cfg.Clock, Log: cfg.Log, Serve: n.serve, Barrier: n.barrier,
 	})
 	if err != nil {
 		return nil, err
 	}
-	n.stander = &stander{
+	n.pauser = &pauser{
 		node: cfg.Node, shards: cfg.Shards, conn: cfg.Conn, clock: cfg.Clock, log: cfg.Log, journal: cfg.Journal,
 		members: n.node.Members, owns: func(shard int) bool { return n.plane.Shard(shard).Holds() },
 	}
 	return n, nil
 }
 
-// Attach says whose shards the nodes share, before Run.
+// Attach sets the plane whose shards the nodes share, before Run.
 func (n *Nodes) Attach(p *control.Plane) { n.plane = p }
 
-// Run takes part in the region until Leave or the end of ctx; see cluster.Node.Run. The
-// plane must run meanwhile.
+// Run takes part in the region until Leave or the end of ctx; see cluster.Node.Run. The plane must run meanwhile.
 func (n *Nodes) Run(ctx context.Context) error {
 	unsubscribe, err := n.subscribe()
 	if err != nil {
@@ -99,7 +98,7 @@ func (n *Nodes) Run(ctx context.Context) error {
 	defer cancel()
 	var handing sync.WaitGroup
 	defer handing.Wait()
-	for i := range n.tenures {
+	for i := range n.terms {
 		handing.Go(func() { n.handOn(inside, i) })
 	}
 	var group errgroup.Group
@@ -117,7 +116,7 @@ func (n *Nodes) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// loaded waits until all replicas have read what was stored; false when ctx is done first.
+// loaded waits until all replicas have loaded what was stored; false if ctx is done first.
 func (n *Nodes) loaded(ctx context.Context) bool {
 	for i := range n.cfg.Shards {
 		select {
@@ -129,11 +128,11 @@ func (n *Nodes) loaded(ctx context.Context) bool {
 	return true
 }
 
-// handOn gives the tenures of a shard to its replica.
+// handOn passes the terms of a shard to its replica.
 func (n *Nodes) handOn(ctx context.Context, shard int) {
 	for {
 		select {
-		case t := <-n.node.Tenures(shard):
+		case t := <-n.node.Terms(shard):
 			n.take(ctx, shard, t)
 		case <-ctx.Done():
 			return
@@ -141,10 +140,10 @@ func (n *Nodes) handOn(ctx context.Context, shard int) {
 	}
 }
 
-func (n *Nodes) take(ctx context.Context, shard int, t cluster.Tenure) {
+func (n *Nodes) take(ctx context.Context, shard int, t cluster.Term) {
 	n.lead(ctx, shard, t)
 	select {
-	case n.tenures[shard] <- replica.Tenure{Done: t.Done, Holds: t.Holds, Ended: t.Ended}:
+	case n.terms[shard] <- replica.Tenure{Done: t.Done, Holds: t.Holds, Ended: t.Ended}:
 	case <-t.Done:
 		t.Ended()
 	case <-ctx.Done():
@@ -152,9 +151,9 @@ func (n *Nodes) take(ctx context.Context, shard int, t cluster.Tenure) {
 	}
 }
 
-// lead tries to have what the owner writes led by this node.
-func (n *Nodes) lead(ctx context.Context, shard int, t cluster.Tenure) {
-	ctx, cancel := context.WithTimeout(ctx, leadLimit)
+// lead tries to make this node the leader of an owner's journal.
+func (n *Nodes) lead(ctx context.Context, shard int, t cluster.Term) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
@@ -163,40 +162,39 @@ func (n *Nodes) lead(ctx context.Context, shard int, t cluster.Tenure) {
 		case <-ctx.Done():
 		}
 	}()
-	if err := n.cfg.Lead(ctx, shard); err != nil {
-		n.cfg.Log.Debug("another node leads what the owner of a shard writes", "shard", shard, "reason", err)
+	if err := n.cfg.Lead(ctx, shard, leadLimit); err != nil {
+		n.cfg.Log.Debug("journal led by another node", "shard", shard, "reason", err)
 	}
 }
 
-// Open says that callers are about to be answered by this node: what others change in the
-// catalog waits for it from now on. It returns when this node knows all that was
-// changed before.
+// Open reports that this node is about to answer callers: from now on, changes of the catalog by other nodes wait for
+// it. It returns when this node knows all earlier changes.
 func (n *Nodes) Open(ctx context.Context) error {
 	n.open.Store(true)
 	return n.plane.Shard(region.CatalogShard).Read(ctx, func(*region.Machine) {})
 }
 
-// HandOver gives all shards to other nodes; see cluster.Node.HandOver.
-func (n *Nodes) HandOver(ctx context.Context) error { return n.node.HandOver(ctx) }
+// Transfer transfers all shards to other nodes; see cluster.Node.Transfer.
+func (n *Nodes) Transfer(ctx context.Context) error { return n.node.Transfer(ctx) }
 
-// Leave ends Run, when all shards are handed over; see cluster.Node.Leave.
+// Leave ends Run after the transfer of all shards; see cluster.Node.Leave.
 func (n *Nodes) Leave(ctx context.Context) error { return n.node.Leave(ctx) }
 
-// Members are the nodes of the region, as far as this one knows.
+// Members returns the nodes of the region, as far as this one knows.
 func (n *Nodes) Members() []cluster.Member { return n.node.Members() }
 
-// Known are the nodes that have ever been members; see cluster.Node.Known.
+// Known returns the nodes that have ever been members; see cluster.Node.Known.
 func (n *Nodes) Known() []cluster.Member { return n.node.Known() }
 
-// Forget removes a node that is gone from those that are known; see cluster.Node.Forget.
+// Forget deletes a node that is gone from Known; see cluster.Node.Forget.
 func (n *Nodes) Forget(ctx context.Context, node string) (bool, error) {
 	return n.node.Forget(ctx, node)
 }
 
-// Level is that of control.Cluster.
+// Level implements control.Cluster.
 func (n *Nodes) Level(ctx context.Context) (int, error) { return n.cfg.Level(ctx, n.node.Known()) }
 
-// Owned is how many shards each node owns, as far as this one knows.
+// Owned returns how many shards each node owns, as far as this one knows.
 func (n *Nodes) Owned() map[string]int {
 	owned := map[string]int{}
 	for i := range n.cfg.Shards {
@@ -207,10 +205,10 @@ func (n *Nodes) Owned() map[string]int {
 	return owned
 }
 
-// Tenures is where the replica of a shard gets its tenures from.
-func (n *Nodes) Tenures(shard int) <-chan replica.Tenure { return n.tenures[shard] }
+// Tenures returns the channel of terms for the replica of a shard.
+func (n *Nodes) Tenures(shard int) <-chan replica.Tenure { return n.terms[shard] }
 
-// Peer reaches the owner of a shard.
+// Peer returns the connection to the owner of a shard.
 func (n *Nodes) Peer(shard int) replica.Peer[region.Command] { return peer{n, shard} }
 
 type peer struct {
@@ -218,7 +216,7 @@ type peer struct {
 	shard int
 }
 
-// Send has the owner handle a command.
+// Send sends a command to the owner.
 func (p peer) Send(cmd region.Command, done func(answer any, seq uint64, err error)) {
 	if err := region.CheckCommand(cmd, p.plane.Level(p.shard)); err != nil { // the owner may not be able to read it
 		done(nil, 0, because(err, shard.ErrNotDone))
@@ -238,13 +236,13 @@ func (p peer) Send(cmd region.Command, done func(answer any, seq uint64, err err
 	})
 }
 
-// Barrier asks the owner for the newest record that is durable.
+// Barrier asks the owner for the newest durable record.
 func (p peer) Barrier(done func(seq uint64, err error)) { p.node.Ask(p.shard, done) }
 
-// serve handles a command of another node.
+// serve executes a command of another node.
 func (n *Nodes) serve(i int, data []byte, done func(answer []byte, err error)) {
 	cmd, err := region.DecodeCommand(data)
-	if err != nil { // one of the next release: no owner of this one will read it
+	if err != nil { // of the next release: no owner of this release can read it
 		n.cfg.Log.Error("a command of another node cannot be read", "shard", i, "error", err)
 		done(appendOutcome(nil, nil, 0, fault.Internal(fmt.Errorf("%w: %w", shard.ErrNotDone, err))), nil)
 		return
@@ -262,6 +260,8 @@ func (n *Nodes) barrier(shard int, done func(seq uint64, err error)) {
 	n.plane.Shard(shard).ServeBarrier(done)
 }
 
-// Away is for how long the others may have taken this node for dead; see
-// cluster.Node.Away.
+// Away returns for how long the others may have considered this node dead; see cluster.Node.Away.
 func (n *Nodes) Away() time.Duration { return n.node.Away() }
+
+// CutOff reports whether this node does not reach the others; see cluster.Node.CutOff.
+func (n *Nodes) CutOff() bool { return n.node.CutOff() }

@@ -45,7 +45,7 @@ type AttemptBegun struct {
 type AttemptOver struct {
 	ID   string     `cbor:"1,keyasint"`
 	At   event.Time `cbor:"2,keyasint"`
-	Kind StepKind   `cbor:"3,keyasint"` // StepRefused or StepEnded
+	Kind StepKind   `cbor:"3,keyasint" often:"REFUSED|ENDED"` // StepRefused or StepEnded
 	Text string     `cbor:"4,keyasint,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 
 // format is what this package promises of its types.
 var format = eventtest.Format{
-	Set: types, Entries: Events, First: 301, Records: 350, Last: 399, IsRecord: isRecord, Quick: 5,
+	Set: types, Entries: Events, First: 301, Records: 350, Last: 399, IsRecord: isRecord,
 	Words: []string{"PENDING", "FULFILLED", "ATTEMPT", "REFUSED"},
 	Fill:  func(n int) []any { return []any{fleet.PlayerSessionID{0: 1, 15: byte(n)}} },
 }
@@ -30,8 +30,8 @@ func TestCodec(t *testing.T) { format.TestCodec(t) }
 // FuzzCodec reads any bytes as the library does, or leaves them to it.
 func FuzzCodec(f *testing.F) { format.FuzzCodec(f) }
 
-// asked is what this package promises of the commands that encode themselves.
-var asked = eventtest.Format{Entries: Commands, Quick: 3, Words: format.Words}
+// asked is what this package promises of its commands.
+var asked = eventtest.Format{Entries: Commands, Words: format.Words}
 
 func TestCommandCodec(t *testing.T) { asked.TestCodec(t) }
 

@@ -62,7 +62,7 @@ type Override struct {
 // A Placement is one request and what became of it.
 type Placement struct {
 	Request  `cbor:"1,keyasint"`
-	Status   Status     `cbor:"2,keyasint"`
+	Status   Status     `cbor:"2,keyasint" often:"FULFILLED|PENDING|TIMED_OUT|CANCELLED|FAILED"`
 	Started  event.Time `cbor:"3,keyasint"`
 	Deadline event.Time `cbor:"4,keyasint"` // the queue's time-out
 	Ended    event.Time `cbor:"5,keyasint,omitempty"`
@@ -150,7 +150,7 @@ type Considered struct {
 // A Step is something that happened to a placement.
 type Step struct {
 	At   event.Time `cbor:"1,keyasint"`
-	Kind StepKind   `cbor:"2,keyasint"`
+	Kind StepKind   `cbor:"2,keyasint" often:"ATTEMPT|FULFILLED|WAITING|REFUSED|ENDED"`
 	// Room is that of the attempt.
 	Room fleet.RoomID `cbor:"3,keyasint,omitempty"`
 	Text string       `cbor:"4,keyasint,omitempty"` // in words, where the kind does not say all

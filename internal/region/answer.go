@@ -128,30 +128,3 @@ func unwrapped(v any) (answer any, refused error) {
 		return v, nil
 	}
 }
-
-// AppendCBOR appends the refusal.
-func (r refusal) AppendCBOR(dst []byte) []byte {
-	w := event.WriteMap(dst)
-	w.OptText(1, string(r.Kind))
-	w.OptText(2, r.Message)
-	w.OptText(3, r.Cause)
-	return w.End()
-}
-
-// ReadCBOR reads what AppendCBOR appends.
-func (r *refusal) ReadCBOR(data []byte) (rest []byte, ok bool) {
-	m := event.ReadMap(data)
-	m.Fields(func(key uint64) {
-		switch key {
-		case 1:
-			r.Kind = fault.Kind(m.Text())
-		case 2:
-			r.Message = m.Text()
-		case 3:
-			r.Cause = m.Text()
-		default:
-			m.Fail()
-		}
-	})
-	return m.End()
-}

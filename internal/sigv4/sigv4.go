@@ -49,6 +49,13 @@ type Credential struct {
 	Principal    string    // whom the key speaks for
 }
 
+// ClientCredentials are what a client signs its requests with.
+type ClientCredentials struct {
+	AccessKey, SecretKey string
+	SessionToken         string // of temporary credentials; "" for others
+	Region               string
+}
+
 // A Caller is who signed a request.
 type Caller struct {
 	AccessKeyID string

@@ -158,7 +158,7 @@ func (o *owner) gone() {
 		return
 	}
 	o.shard.holder = nil
-	o.world.in(o.world.between(100*time.Millisecond, 5*time.Second), o.shard.takeOver)
+	o.world.in(o.world.between(100*time.Millisecond, 12*time.Second), o.shard.takeOver) // 12 s: an election and what follows
 }
 
 // takeOver gives a shard that has no owner to a node.

@@ -52,7 +52,7 @@ func crowd() (*CreatePlayerSessionsInput, *CreatePlayerSessionsOutput) {
 // BenchmarkDecode reads the request, checks included, beside libraries that only read.
 func BenchmarkDecode(b *testing.B) {
 	in, _ := crowd()
-	text, binary := in.appendJSON(nil), in.appendCBOR(nil)
+	text, binary := written(JSON, in), written(CBOR, in)
 	run := func(name string, body []byte, read func([]byte) error) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))

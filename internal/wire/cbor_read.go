@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"math"
 	"time"
-	"unicode/utf8"
+	"unsafe"
 
 	"github.com/x448/float16"
+
+	"github.com/muster-gg/muster/internal/fault"
 )
 
 // A cborReader reads the members of structures from a body that checkCBOR has
@@ -15,14 +17,20 @@ type cborReader struct {
 	reader
 	data []byte
 	pos  int
-	name []byte // of the member at hand; points into the body unless it came in chunks
 }
 
-// reset makes the reader ready for a body.
-func (d *cborReader) reset(body []byte) {
-	d.clear()
-	d.failure, d.name = nil, nil
+func (d *cborReader) begin(body []byte) *fault.Error {
+	if len(body) == 0 {
+		body = emptyCBOR
+	}
 	d.data, d.pos = body, 0
+	return checkCBOR(body)
+}
+
+func (d *cborReader) end() {
+	d.clear()
+	d.failure, d.name = nil, ""
+	d.data = nil
 }
 
 // head reads the head of the next data item: its first byte and its argument,
@@ -85,7 +93,7 @@ func (d *cborReader) got() string {
 // wrong ends the reading at the next item.
 func (d *cborReader) wrong(name, want string) { d.fail(name, want, d.got()) }
 
-// null consumes a null or an undefined, if one is next.
+// null consumes an undefined, too.
 func (d *cborReader) null() bool {
 	if c := d.data[d.pos]; c != cborNull && c != cborUndefined {
 		return false
@@ -94,8 +102,6 @@ func (d *cborReader) null() bool {
 	return true
 }
 
-// openObject begins a map. The result goes to nextMember. A null reads as an
-// empty map, which only the body itself can be.
 func (d *cborReader) openObject() int {
 	if len(d.path) == 0 && d.null() {
 		return 0
@@ -103,8 +109,6 @@ func (d *cborReader) openObject() int {
 	return d.open(cborMap, "a map")
 }
 
-// openArray begins an array. left goes to nextItem, room is how many elements to
-// make room for; usual is that for an array that does not tell.
 func (d *cborReader) openArray(usual int) (left, room int) {
 	left = d.open(cborArray, "an array")
 	if left < 0 {
@@ -131,40 +135,39 @@ func (d *cborReader) open(major byte, want string) int {
 	return int(n)
 }
 
-// nextMember moves to the next member that is not null and puts its name in
-// d.name. It returns false when there is none.
-func (d *cborReader) nextMember(left *int) bool {
-	for d.nextItem(left) {
+func (d *cborReader) nextMember(left int) (int, bool) {
+	for {
+		var ok bool
+		if left, ok = d.nextItem(left); !ok {
+			return left, false
+		}
 		if !d.is(cborText) {
 			d.wrong("", "member names that are text strings")
-			return false
+			return 0, false
 		}
-		if d.name = d.chunks(); !utf8.Valid(d.name) {
+		name := d.chunks()
+		if !isUTF8(name) {
 			d.fail("", "keys in UTF-8", "other bytes")
-			return false
+			return 0, false
 		}
+		d.name = unsafe.String(unsafe.SliceData(name), len(name))
 		if !d.null() {
-			return true
+			return left, true
 		}
 	}
-	return false
 }
 
-// nextItem moves to the next element of an array or a map. It returns false when
-// there is none.
-func (d *cborReader) nextItem(left *int) bool {
+func (d *cborReader) nextItem(left int) (int, bool) {
 	switch {
-	case d.failure != nil || *left == 0:
-		return false
-	case *left > 0:
-		*left--
-		return true
+	case d.failure != nil || left == 0:
+		return 0, false
+	case left > 0:
+		return left - 1, true
 	case d.data[d.pos] == cborBreak:
 		d.pos++
-		*left = 0
-		return false
+		return 0, false
 	default:
-		return true
+		return left, true
 	}
 }
 
@@ -172,7 +175,7 @@ func (d *cborReader) nextItem(left *int) bool {
 // nests no deeper than the item does.
 func (d *cborReader) skip() {
 	if d.is(cborText) {
-		if !utf8.Valid(d.chunks()) {
+		if !isUTF8(d.chunks()) {
 			d.fail("", "text in UTF-8", "other bytes")
 		}
 		return
@@ -217,9 +220,6 @@ func (d *cborReader) chunks() []byte {
 	return whole
 }
 
-// key is the name of the map entry at hand, as a string of its own.
-func (d *cborReader) key() string { return string(d.name) }
-
 // text reads a string.
 func (d *cborReader) text(name string, rule *textRule) string {
 	if !d.is(cborText) {
@@ -227,7 +227,7 @@ func (d *cborReader) text(name string, rule *textRule) string {
 		return ""
 	}
 	b := d.chunks()
-	if !utf8.Valid(b) {
+	if !isUTF8(b) {
 		d.fail(name, "text in UTF-8", "other bytes")
 		return ""
 	}

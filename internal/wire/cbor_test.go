@@ -69,7 +69,7 @@ func TestReadCBOR(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := reflect.New(reflect.TypeOf(c.want).Elem()).Interface().(shape)
-			if f := readCBOR(new(cborReader), unhex(t, c.body), got); f != nil {
+			if f := readBody(CBOR, unhex(t, c.body), got); f != nil {
 				t.Fatal(f)
 			}
 			if !reflect.DeepEqual(got, c.want) {
@@ -114,7 +114,7 @@ func TestReadCBOR(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var got *fault.Error // of a structure that has the member
 			for _, v := range []shape{&ListLocationsInput{}, &CreateBuildInput{}, &CreateScriptInput{}, &Event{}, &AttributeValue{}, &PlayerLatency{}, &CreateMatchmakingConfigurationInput{}} {
-				if f := readCBOR(new(cborReader), unhex(t, c.body), v); f != nil {
+				if f := readBody(CBOR, unhex(t, c.body), v); f != nil {
 					if got = f; f.Kind == fault.Serialization && strings.Contains(f.Message, c.want) {
 						return
 					}
@@ -133,11 +133,11 @@ func TestMutations(t *testing.T) {
 		v := empty()
 		(&maker{Rand: rnd}).fill(v)
 		for range 60 {
-			text, binary := spoil(rnd, v.appendJSON(nil)), spoil(rnd, v.appendCBOR(nil))
-			if f := readJSON(new(jsonReader), text, empty()); f != nil && f.Kind != fault.Serialization {
+			text, binary := spoil(rnd, written(JSON, v)), spoil(rnd, written(CBOR, v))
+			if f := readBody(JSON, text, empty()); f != nil && f.Kind != fault.Serialization {
 				t.Errorf("%s: %v", name, f)
 			}
-			if f := readCBOR(new(cborReader), binary, empty()); f != nil && f.Kind != fault.Serialization {
+			if f := readBody(CBOR, binary, empty()); f != nil && f.Kind != fault.Serialization {
 				t.Errorf("%s: %v", name, f)
 			}
 		}
@@ -180,7 +180,7 @@ func TestCBORHeads(t *testing.T) {
 func TestLargeStructure(t *testing.T) {
 	v := new(FleetAttributes)
 	(&maker{Rand: rand.New(rand.NewPCG(1, 1)), full: true}).fill(v)
-	body := v.appendCBOR(nil)
+	body := written(CBOR, v)
 	if n := reflect.TypeFor[FleetAttributes]().NumField(); body[0] != 0xb8 || int(body[1]) != n {
 		t.Errorf("%d members begin with %x", n, body[:2])
 	}
@@ -230,7 +230,7 @@ func TestCBORTextIsChecked(t *testing.T) {
 	} {
 		body := unhex(t, body)
 		for shapeName, empty := range shapes {
-			f := readCBOR(new(cborReader), body, empty())
+			f := readBody(CBOR, body, empty())
 			if f == nil || f.Kind != fault.Serialization || !strings.Contains(f.Message, "UTF-8") {
 				t.Errorf("%s: %s: %v", shapeName, name, f)
 			}
@@ -238,7 +238,7 @@ func TestCBORTextIsChecked(t *testing.T) {
 	}
 	good := unhex(t, "a3"+unknown+"63 e282ac"+unknown+"7f 62 e282 61 ac ff 63 e282ac f6")
 	for shapeName, empty := range shapes {
-		if f := readCBOR(new(cborReader), good, empty()); f != nil && strings.Contains(f.Message, "UTF-8") {
+		if f := readBody(CBOR, good, empty()); f != nil && strings.Contains(f.Message, "UTF-8") {
 			t.Errorf("%s: %v", shapeName, f)
 		}
 	}

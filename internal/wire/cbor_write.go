@@ -6,7 +6,75 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 )
+
+// appendCBOR appends the structure at p.
+func (s *structure) appendCBOR(b []byte, p unsafe.Pointer) []byte {
+	start, pairs := len(b), 0
+	b = append(b, 0)
+	for i := range s.fields {
+		f := &s.fields[i]
+		if at := f.find(p); at != nil {
+			b = f.cbor.append(b)
+			if f.kind == kindText { // most are
+				b = appendCBORText(b, *(*string)(at))
+			} else {
+				b = f.appendCBORValue(b, at)
+			}
+			pairs++
+		}
+	}
+	return closeCBORMap(b, start, pairs)
+}
+
+// appendCBORValue appends the value at p.
+func (v *value) appendCBORValue(b []byte, p unsafe.Pointer) []byte {
+	switch v.kind {
+	case kindText:
+		return appendCBORText(b, *(*string)(p))
+	case kindInt32:
+		return appendCBORInt(b, int64(*(*int32)(p)))
+	case kindInt64:
+		return appendCBORInt(b, *(*int64)(p))
+	case kindFloat32:
+		return appendCBORFloat32(b, *(*float32)(p))
+	case kindFloat64:
+		return appendCBORFloat(b, *(*float64)(p))
+	case kindBool:
+		return appendCBORBool(b, *(*bool)(p))
+	case kindTime:
+		return appendCBORTime(b, *(*time.Time)(p))
+	case kindBlob:
+		return appendCBORBlob(b, *(*[]byte)(p))
+	case kindStruct:
+		return v.structure.appendCBOR(b, p)
+	case kindPointer:
+		return v.structure.appendCBOR(b, *(*unsafe.Pointer)(p))
+	case kindList:
+		return v.appendCBORList(b, (*slice)(p))
+	default:
+		return v.appendCBORMap(b, *(*unsafe.Pointer)(p))
+	}
+}
+
+func (v *value) appendCBORList(b []byte, list *slice) []byte {
+	b = appendCBORHead(b, cborArray, uint64(list.len))
+	for i := range list.len {
+		b = v.element.appendCBORValue(b, list.at(i, v.element.width))
+	}
+	return b
+}
+
+func (v *value) appendCBORMap(b []byte, m unsafe.Pointer) []byte {
+	entries, size, value := v.entries.sorted(m)
+	b = appendCBORHead(b, cborMap, uint64(entries.len))
+	for i := range entries.len {
+		at := entries.at(i, size)
+		b = v.element.appendCBORValue(appendCBORText(b, *(*string)(at)), unsafe.Add(at, value))
+	}
+	return b
+}
 
 // appendCBORHead appends the head of a data item: its major type and the smallest
 // form of its argument.
@@ -41,7 +109,7 @@ func closeCBORMap(b []byte, start, pairs int) []byte {
 
 // appendCBORText appends a text string. Bytes that are not UTF-8 become U+FFFD.
 func appendCBORText(b []byte, s string) []byte {
-	if !utf8.ValidString(s) {
+	if !isASCII(s) && !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
 	return append(appendCBORHead(b, cborText, uint64(len(s))), s...)

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"reflect"
 	"sync"
+	"unsafe"
 
 	"github.com/muster-gg/muster/internal/fault"
 )
@@ -16,103 +18,49 @@ const maxNesting = 32
 // of empty structures would take a hundred times its size in memory.
 const maxElements = 1 << 14
 
-// An encoder is a structure of the model that can be written.
-type encoder interface {
-	appendJSON([]byte) []byte
-	appendCBOR([]byte) []byte
-}
-
-// A decoder is a structure of the model that can be read.
-type decoder interface {
-	decodeJSON(*jsonReader)
-	decodeCBOR(*cborReader)
-}
-
-// An input is the structure of a request: it is read and then checked.
-type input interface {
-	decoder
-	validate(*checker)
-}
-
-// operation makes the value of a generated operation variable; the constraints
-// tie the structures' methods to their pointers at compile time.
-func operation[I, O any, PI interface {
-	*I
-	input
-}, PO interface {
-	*O
-	encoder
-}](info *OperationInfo) Operation[I, O] {
-	return Operation[I, O]{
-		OperationInfo: info,
-		input:         func(v *I) input { return PI(v) },
-		output:        func(v *O) encoder { return PO(v) },
+// operation makes the value of a generated operation variable.
+func operation[I, O any](info *OperationInfo) Operation[I, O] {
+	info.input = structureOf(reflect.TypeFor[I]())
+	if info.HasOutput {
+		info.output = structureOf(reflect.TypeFor[O]())
 	}
-}
-
-// operationWithoutOutput is operation for those whose answer has no body.
-func operationWithoutOutput[I any, PI interface {
-	*I
-	input
-}](info *OperationInfo) Operation[I, NoOutput] {
-	return Operation[I, NoOutput]{
-		OperationInfo: info,
-		input:         func(v *I) input { return PI(v) },
-	}
+	return Operation[I, O]{info}
 }
 
 // Readers are pooled: they are larger than most inputs and hold a path buffer.
-var (
-	jsonReaders = sync.Pool{New: func() any { return new(jsonReader) }}
-	cborReaders = sync.Pool{New: func() any { return new(cborReader) }}
-)
+var readers = [...]sync.Pool{
+	JSON: {New: func() any { return new(jsonReader) }},
+	CBOR: {New: func() any { return new(cborReader) }},
+}
 
-// decode reads body into v and checks it.
-func decode(p Protocol, body []byte, v input) error {
+// decode reads a body into the structure at v, which is empty, and checks that.
+func (s *structure) decode(p Protocol, body []byte, v unsafe.Pointer) error {
+	d := readers[p].Get().(bodyReader)
+	defer readers[p].Put(d)
+	defer d.end()
+	if f := s.fill(d, body, v); f != nil {
+		return f
+	}
+	c := &d.common().checker
+	s.check(c, v)
+	return c.verdict()
+}
+
+// fill reads a body without checking more than the reader does.
+func (s *structure) fill(d bodyReader, body []byte, v unsafe.Pointer) *fault.Error {
+	if f := d.begin(body); f != nil {
+		return f
+	}
+	s.read(d, v)
+	return d.common().failure
+}
+
+// append appends the structure at v.
+func (s *structure) append(b []byte, p Protocol, v unsafe.Pointer) []byte {
 	if p == CBOR {
-		r := cborReaders.Get().(*cborReader)
-		defer cborReaders.Put(r)
-		defer r.reset(nil)
-		if f := readCBOR(r, body, v); f != nil {
-			return f
-		}
-		v.validate(&r.checker)
-		return r.verdict()
+		return s.appendCBOR(b, v)
 	}
-	r := jsonReaders.Get().(*jsonReader)
-	defer jsonReaders.Put(r)
-	defer r.reset(nil)
-	if f := readJSON(r, body, v); f != nil {
-		return f
-	}
-	v.validate(&r.checker)
-	return r.verdict()
-}
-
-// readJSON reads body into v without checking more than the reader does.
-func readJSON(r *jsonReader, body []byte, v decoder) *fault.Error {
-	if len(body) == 0 {
-		body = emptyJSON
-	}
-	if f := checkJSON(body); f != nil {
-		return f
-	}
-	r.reset(body)
-	v.decodeJSON(r)
-	return r.failure
-}
-
-// readCBOR reads body into v without checking more than the reader does.
-func readCBOR(r *cborReader, body []byte, v decoder) *fault.Error {
-	if len(body) == 0 {
-		body = emptyCBOR
-	}
-	if f := checkCBOR(body); f != nil {
-		return f
-	}
-	r.reset(body)
-	v.decodeCBOR(r)
-	return r.failure
+	return s.appendJSON(b, v)
 }
 
 // The bodies that an absent body stands for.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -122,8 +123,7 @@ func (c *checker) verdict() error {
 type textRule struct {
 	min, max  int // in characters; max 0: none
 	pattern   *pattern
-	enum      []string
-	known     func(string) bool // membership in enum
+	enum      []string // the values of an enumeration
 	sensitive bool
 }
 
@@ -137,8 +137,8 @@ func (c *checker) text(name, value string, r *textRule) {
 
 // checkText checks a string against everything its shape demands.
 func (c *checker) checkText(name, value string, r *textRule) {
-	if r.known != nil {
-		if !r.known(value) {
+	if r.enum != nil {
+		if !slices.Contains(r.enum, value) {
 			c.violate(name, r.show(value), "Member must satisfy enum value set: "+enumSet(r.enum))
 		}
 		return
@@ -181,14 +181,8 @@ type rangeRule struct {
 // bound makes a bound of a rangeRule.
 func bound(v float64) *float64 { return &v }
 
-// number checks a number that is present. Every integer of the model's ranges is
-// exact as a float64.
-func number[T int32 | int64 | float32 | float64](c *checker, name string, o Opt[T], r *rangeRule) {
-	v, ok := o.Get()
-	if !ok {
-		return
-	}
-	f := float64(v)
+// number checks a number. Every integer of the model's ranges is exact as a float64.
+func (c *checker) number(name string, f float64, r *rangeRule) {
 	switch {
 	case r.min != nil && !(f >= *r.min): // so that NaN is outside
 		c.violate(name, r.show(f), "Member must have value greater than or equal to "+formatFloat(*r.min))

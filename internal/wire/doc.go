@@ -1,9 +1,9 @@
 // Package wire holds the shapes of the GameLift API and reads and writes them in
 // both of its protocols, AWS JSON 1.1 and Smithy RPC v2 CBOR.
 //
-// Most of it is generated from the API model in model/gamelift.json. After a
-// change of the model or of the generator (package main in gen) run, in this
-// directory,
+// The types, their constraints and the list of operations are generated from the API
+// model in model/gamelift.json. After a change of the model or of the generator
+// (package main in gen) run, in this directory,
 //
 //	go generate .
 //
@@ -25,6 +25,15 @@
 //
 // What is absent is not written, with one exception: a string that is required and
 // may be empty, such as Tag.Value, is always written.
+//
+// # Tables
+//
+// Nothing is generated to read, write or check a structure. When the program starts, a
+// table of each is made of its type: for each field the name, the offset, the kind of its
+// value, how it says that it is present, and the constraints of the shape that
+// its tag names. One codec goes by these tables: structure.read for both protocols,
+// with a bodyReader for each, structure.appendJSON and structure.appendCBOR, and
+// structure.check. A tag or a type that the tables cannot describe is a panic at the start.
 //
 // # Operations
 //

@@ -142,9 +142,12 @@ func (s *jsonScanner) member() bool {
 
 // text walks over a string.
 func (s *jsonScanner) text() bool {
-	for s.pos++; s.pos < len(s.data); s.pos++ {
+	for s.pos++; ; s.pos++ {
+		s.pos += plainLen(s.data[s.pos:])
+		if s.pos == len(s.data) {
+			return s.reject("the end of a string")
+		}
 		switch c := s.data[s.pos]; {
-		case plain[c]:
 		case c == '"':
 			s.pos++
 			return true
@@ -156,7 +159,6 @@ func (s *jsonScanner) text() bool {
 			}
 		}
 	}
-	return s.reject("the end of a string")
 }
 
 // escape walks over the part of an escape sequence that follows the backslash,

@@ -4,25 +4,32 @@ import (
 	"encoding/base64"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mailru/easyjson/jlexer"
+
+	"github.com/muster-gg/muster/internal/fault"
 )
 
 // A jsonReader reads the members of structures from a body that checkJSON has
 // found well-formed.
 type jsonReader struct {
 	reader
-	lex  jlexer.Lexer
-	name string // of the member at hand; points into the body
+	lex jlexer.Lexer
 }
 
-// reset makes the reader ready for a body.
-func (d *jsonReader) reset(body []byte) {
+func (d *jsonReader) begin(body []byte) *fault.Error {
+	if len(body) == 0 {
+		body = emptyJSON
+	}
+	d.lex = jlexer.Lexer{Data: body}
+	return checkJSON(body)
+}
+
+func (d *jsonReader) end() {
 	d.clear()
 	d.failure, d.name = nil, ""
-	d.lex = jlexer.Lexer{Data: body}
+	d.lex = jlexer.Lexer{}
 }
 
 // kind is the kind of the next token, which stays where it is.
@@ -64,8 +71,6 @@ func (d *jsonReader) null() bool {
 	return true
 }
 
-// openObject begins an object. The result goes to nextMember. A null reads as
-// an empty object, which only the body itself can be.
 func (d *jsonReader) openObject() int {
 	if len(d.path) == 0 && d.null() {
 		return 0
@@ -73,8 +78,6 @@ func (d *jsonReader) openObject() int {
 	return d.open('{', "an object")
 }
 
-// openArray begins an array. left goes to nextItem, room is how many elements to
-// make room for; usual is that for an array that does not tell, like all of JSON's.
 func (d *jsonReader) openArray(usual int) (left, room int) { return d.open('[', "an array"), usual }
 
 func (d *jsonReader) open(delim byte, want string) int {
@@ -86,44 +89,41 @@ func (d *jsonReader) open(delim byte, want string) int {
 	return -1
 }
 
-// nextMember moves to the next member that is not null and puts its name in
-// d.name. It returns false when there is none.
-func (d *jsonReader) nextMember(left *int) bool {
-	for d.more(left, '}') {
+func (d *jsonReader) nextMember(left int) (int, bool) {
+	for {
+		var ok bool
+		if left, ok = d.more(left, '}'); !ok {
+			return left, false
+		}
 		d.name = d.lex.UnsafeFieldName(false)
 		d.lex.WantColon()
 		if !d.null() {
-			return true
+			return left, true
 		}
 	}
-	return false
 }
 
-// nextItem moves to the next element of an array, from 0.
-func (d *jsonReader) nextItem(left *int) bool { return d.more(left, ']') }
+func (d *jsonReader) nextItem(left int) (int, bool) { return d.more(left, ']') }
 
 // more reports whether something stands before the closing delimiter; otherwise
-// it consumes that.
-func (d *jsonReader) more(left *int, end byte) bool {
-	if *left == 0 || d.failure != nil {
-		return false
+// it consumes that. left is 0 in an object or array that could not be opened, -1
+// at the beginning and -2 behind an element.
+func (d *jsonReader) more(left int, end byte) (int, bool) {
+	if left == 0 || d.failure != nil {
+		return 0, false
 	}
-	if *left == -2 {
+	if left == -2 {
 		d.lex.WantComma()
 	}
-	*left = -2
 	if !d.lex.IsDelim(end) {
-		return true
+		return -2, true
 	}
 	d.lex.Delim(end)
-	return false
+	return 0, false
 }
 
 // skip passes over the value of an unknown member.
 func (d *jsonReader) skip() { d.lex.SkipRecursive() }
-
-// key is the name of the map entry at hand, as a string of its own.
-func (d *jsonReader) key() string { return strings.Clone(d.name) }
 
 // text reads a string.
 func (d *jsonReader) text(name string, rule *textRule) string {

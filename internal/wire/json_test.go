@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func TestReadJSON(t *testing.T) {
 			&AttributeValue{N: Some(math.NaN()), SDM: map[string]float64{"a": math.Inf(1), "b": math.Inf(-1), "d": 1000}}},
 	} {
 		got := reflect.New(reflect.TypeOf(c.want).Elem()).Interface().(shape)
-		if f := readJSON(new(jsonReader), []byte(c.body), got); f != nil {
+		if f := readBody(JSON, []byte(c.body), got); f != nil {
 			t.Errorf("%s: %v", c.body, f)
 		} else if !same(got, c.want) {
 			t.Errorf("%s: got %+v, want %+v", c.body, got, c.want)
@@ -74,7 +75,7 @@ func TestReadJSON(t *testing.T) {
 		{&CreateMatchmakingConfigurationInput{}, `{"GameProperties":[[]]}`, "'gameProperties.1.member': expected an object, got an array"},
 		{&CreateMatchmakingConfigurationInput{}, `{"AcceptanceRequired":1}`, "'acceptanceRequired': expected a boolean, got a number"},
 	} {
-		f := readJSON(new(jsonReader), []byte(c.body), c.into)
+		f := readBody(JSON, []byte(c.body), c.into)
 		if f == nil || f.Kind != fault.Serialization || !strings.Contains(f.Message, c.want) {
 			t.Errorf("%s: got %v, want %q", c.body, f, c.want)
 		}
@@ -125,15 +126,16 @@ func TestJSONTime(t *testing.T) {
 	}
 }
 
-// Eight bytes at a time are judged as one at a time.
-func TestAllPlain(t *testing.T) {
+// TestPlainLen holds that eight bytes at a time are judged as one at a time.
+func TestPlainLen(t *testing.T) {
 	for at := range 8 {
 		for c := range 256 {
 			for _, rest := range []byte{' ', '!', 'x', '~', 0x7f, 0, 0x80} {
 				s := bytes.Repeat([]byte{rest}, 8)
 				s[at] = byte(c)
-				if got, want := allPlain(string(s)), plain[rest] && plain[c]; got != want {
-					t.Fatalf("allPlain(%q) = %v", s, got)
+				want := slices.IndexFunc(append(s, '"'), func(c byte) bool { return !plain[c] })
+				if got := plainLen(s); got != want {
+					t.Fatalf("plainLen(%q) = %d, want %d", s, got, want)
 				}
 			}
 		}

@@ -6,11 +6,78 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Structures, lists and maps are written with a comma before every element; the
 // first comma then becomes the opening bracket. That saves asking, for each
 // element, whether it is the first.
+
+// appendJSON appends the structure at p.
+func (s *structure) appendJSON(b []byte, p unsafe.Pointer) []byte {
+	start := len(b)
+	for i := range s.fields {
+		f := &s.fields[i]
+		if at := f.find(p); at != nil {
+			b = f.json.append(b)
+			if f.kind == kindText { // most are
+				b = appendJSONText(b, *(*string)(at))
+			} else {
+				b = f.appendJSONValue(b, at)
+			}
+		}
+	}
+	return closeJSON(b, start, '{', '}')
+}
+
+// appendJSONValue appends the value at p.
+func (v *value) appendJSONValue(b []byte, p unsafe.Pointer) []byte {
+	switch v.kind {
+	case kindText:
+		return appendJSONText(b, *(*string)(p))
+	case kindInt32:
+		return strconv.AppendInt(b, int64(*(*int32)(p)), 10)
+	case kindInt64:
+		return strconv.AppendInt(b, *(*int64)(p), 10)
+	case kindFloat32:
+		return appendJSONFloat(b, float64(*(*float32)(p)), 32)
+	case kindFloat64:
+		return appendJSONFloat(b, *(*float64)(p), 64)
+	case kindBool:
+		return strconv.AppendBool(b, *(*bool)(p))
+	case kindTime:
+		return appendJSONTime(b, *(*time.Time)(p))
+	case kindBlob:
+		return appendJSONBlob(b, *(*[]byte)(p))
+	case kindStruct:
+		return v.structure.appendJSON(b, p)
+	case kindPointer:
+		return v.structure.appendJSON(b, *(*unsafe.Pointer)(p))
+	case kindList:
+		return v.appendJSONList(b, (*slice)(p))
+	default:
+		return v.appendJSONMap(b, *(*unsafe.Pointer)(p))
+	}
+}
+
+func (v *value) appendJSONList(b []byte, list *slice) []byte {
+	start := len(b)
+	for i := range list.len {
+		b = v.element.appendJSONValue(append(b, ','), list.at(i, v.element.width))
+	}
+	return closeJSON(b, start, '[', ']')
+}
+
+func (v *value) appendJSONMap(b []byte, m unsafe.Pointer) []byte {
+	start := len(b)
+	entries, size, value := v.entries.sorted(m)
+	for i := range entries.len {
+		at := entries.at(i, size)
+		b = appendJSONText(append(b, ','), *(*string)(at))
+		b = v.element.appendJSONValue(append(b, ':'), unsafe.Add(at, value))
+	}
+	return closeJSON(b, start, '{', '}')
+}
 
 // closeJSON turns what was appended since start into an object or an array.
 func closeJSON(b []byte, start int, opening, closing byte) []byte {
@@ -23,26 +90,14 @@ func closeJSON(b []byte, start int, opening, closing byte) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// plain holds the ASCII characters that stand for themselves in a string literal.
-var plain = func() (set [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		set[c] = c != '"' && c != '\\'
-	}
-	return set
-}()
-
 // appendJSONText appends a string literal. Bytes that are not UTF-8 become U+FFFD.
 func appendJSONText(b []byte, s string) []byte {
 	b = append(b, '"')
 	done := 0 // s[:done] is written
-	for i := 0; i < len(s); {
-		if i+8 <= len(s) && allPlain(s[i:i+8]) {
-			i += 8
-			continue
-		}
-		if plain[s[i]] {
-			i++
-			continue
+	for i := 0; ; {
+		i += plainLen(s[i:])
+		if i == len(s) {
+			return append(append(b, s[done:]...), '"')
 		}
 		if s[i] >= utf8.RuneSelf {
 			if r, n := utf8.DecodeRuneInString(s[i:]); r != utf8.RuneError || n > 1 {
@@ -54,21 +109,6 @@ func appendJSONText(b []byte, s string) []byte {
 		i++
 		done = i
 	}
-	return append(append(b, s[done:]...), '"')
-}
-
-// allPlain reports whether all 8 bytes of s are plain. It looks at them together:
-// a subtraction sets the highest bit of the bytes that were too small, and a
-// false alarm, which a borrow can raise, stands behind a true one.
-func allPlain(s string) bool {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	_ = s[7]
-	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-	small := w - ones*' '
-	quote := w ^ ones*'"' - ones
-	backslash := w ^ ones*'\\' - ones
-	return (w|small|quote|backslash)&high == 0
 }
 
 // appendJSONEscape appends a byte that cannot stand in a string literal as it is.

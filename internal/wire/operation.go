@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/muster-gg/muster/internal/fault"
 )
@@ -33,7 +34,8 @@ type OperationInfo struct {
 	HasOutput bool     // false: the model has no output structure, the answer's body is empty
 	Paginated bool     // clients follow NextToken until it is absent
 
-	recent []string // those of Errors that not every client knows, sorted
+	recent        []string // those of Errors that not every client knows, sorted
+	input, output *structure
 }
 
 // Models reports whether every client knows an exception of this operation: the
@@ -62,8 +64,6 @@ type NoOutput struct{}
 // The generated variables (OpCreateFleet, …) are the only useful values.
 type Operation[I, O any] struct {
 	*OperationInfo
-	input  func(*I) input
-	output func(*O) encoder // nil when the operation has no output
 }
 
 // Decode reads a request's body into a new input and checks it against the
@@ -72,7 +72,7 @@ type Operation[I, O any] struct {
 // The input holds no reference to body.
 func (op Operation[I, O]) Decode(p Protocol, body []byte) (*I, error) {
 	in := new(I)
-	if err := decode(p, body, op.input(in)); err != nil {
+	if err := op.input.decode(p, body, unsafe.Pointer(in)); err != nil {
 		return nil, err
 	}
 	return in, nil
@@ -82,7 +82,7 @@ func (op Operation[I, O]) Decode(p Protocol, body []byte) (*I, error) {
 // The error is a *fault.Error with fault.InvalidRequest.
 func (op Operation[I, O]) Check(in *I) error {
 	var c checker
-	op.input(in).validate(&c)
+	op.input.check(&c, unsafe.Pointer(in))
 	return c.verdict()
 }
 
@@ -90,16 +90,13 @@ func (op Operation[I, O]) Check(in *I) error {
 // slice; a nil out is an empty structure. An operation without output has an
 // empty body.
 func (op Operation[I, O]) Append(dst []byte, p Protocol, out *O) []byte {
-	if op.output == nil {
+	if !op.HasOutput {
 		return dst
 	}
 	if out == nil {
 		out = new(O)
 	}
-	if p == CBOR {
-		return op.output(out).appendCBOR(dst)
-	}
-	return op.output(out).appendJSON(dst)
+	return op.output.append(dst, p, unsafe.Pointer(out))
 }
 
 // Handle binds the operation to the function that answers it. A nil output with

@@ -184,9 +184,13 @@ func TestOpt(t *testing.T) {
 	}
 }
 
-// TestEnums holds that Known tells the values of an enumeration from others.
+// TestEnums holds that a rule tells the values of an enumeration from others.
 func TestEnums(t *testing.T) {
-	if !FleetStatusActive.Known() || FleetStatus("").Known() || FleetStatus("active").Known() {
-		t.Error("FleetStatus")
+	for value, want := range map[FleetStatus]int{FleetStatusActive: 0, "": 1, "active": 1} {
+		var c checker
+		c.checkText("", string(value), rules["FleetStatus"].text)
+		if c.count != want {
+			t.Errorf("%q: %q", value, c.texts)
+		}
 	}
 }

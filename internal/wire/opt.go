@@ -1,9 +1,14 @@
 package wire
 
+import (
+	"reflect"
+	"unsafe"
+)
+
 // An Opt is a number, a boolean, or a string of an update, that may be absent. The zero value is absent,
 // which differs from a value that is present and zero or empty.
 type Opt[T comparable] struct {
-	value T
+	value T // first: the tables expect it where the Opt is
 	set   bool
 }
 
@@ -23,3 +28,13 @@ func (o Opt[T]) Or(def T) T {
 
 // IsSet reports whether the value is present.
 func (o Opt[T]) IsSet() bool { return o.set }
+
+// An optional is an Opt of any type.
+type optional interface {
+	layout() (value reflect.Type, set uintptr)
+}
+
+// layout returns the type of the value, and where the Opt says that it is present.
+func (o Opt[T]) layout() (value reflect.Type, set uintptr) {
+	return reflect.TypeFor[T](), unsafe.Offsetof(o.set)
+}

@@ -13,7 +13,10 @@ import (
 type reader struct {
 	checker
 	failure *fault.Error // the first one; from then on no structure has a next member
+	name    string       // of the member at hand; may point into the body
 }
+
+func (r *reader) common() *reader { return r }
 
 // fail ends the reading: the value of a member is not what the model says.
 func (r *reader) fail(name, want, got string) {
@@ -25,15 +28,6 @@ func (r *reader) fail(name, want, got string) {
 		where = fmt.Sprintf("'%s'", l)
 	}
 	r.failure = fault.New(fault.Serialization, "Cannot read %s: expected %s, got %s.", where, want, got)
-}
-
-// require notes which required members were absent; bit i of seen stands for names[i].
-func (r *reader) require(seen uint, names ...string) {
-	for i, name := range names {
-		if seen&(1<<i) == 0 {
-			r.missing(name)
-		}
-	}
 }
 
 // judge notes a string that is present, empty and must not be: absent and empty

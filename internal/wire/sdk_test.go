@@ -85,14 +85,14 @@ func TestClientReadsOutputs(t *testing.T) {
 				p := &peer{status: http.StatusOK}
 				if ours.output != nil {
 					m.fill(ours.output)
-					p.answer = ours.output.appendCBOR(nil)
+					p.answer = written(CBOR, ours.output)
 				}
 				out, err := call(client(p), info.Name, theirs)
 				if err != nil {
 					t.Fatalf("%v\nanswer %x", err, p.answer)
 				}
 				got := shapes[ours.inputName]()
-				if f := readCBOR(new(cborReader), p.request, got); f != nil {
+				if f := readBody(CBOR, p.request, got); f != nil {
 					t.Fatalf("%v\nrequest %x", f, p.request)
 				}
 				equalShapes(t, "request", got, theirs.Elem())

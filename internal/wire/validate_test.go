@@ -72,7 +72,7 @@ var validations = []struct {
 	{"enum", refuser(OpListLocations), `{"Filters":["AWS","MARS"]}`,
 		oneError + "Value 'MARS' at 'filters.2.member'" + failed + "Member must satisfy enum value set: [AWS, CUSTOM]"},
 	{"enum with hundreds of values", refuser(OpDescribeEC2InstanceLimits), `{"EC2InstanceType":"abacus"}`,
-		oneError + "Value 'abacus' at 'eC2InstanceType'" + failed + "Member must satisfy enum value set: " + enumSet(ruleEC2InstanceType.enum)},
+		oneError + "Value 'abacus' at 'eC2InstanceType'" + failed + "Member must satisfy enum value set: " + enumSet(rules["EC2InstanceType"].text.enum)},
 	{"sensitive number", refuser(OpUpdateFleetPortSettings), `{"FleetId":"fleet-1","InboundPermissionAuthorizations":[{"FromPort":0,"ToPort":60001,"IpRange":"0.0.0.0/0","Protocol":"UDP"}]}`,
 		twoErrors + "Value '***' at 'inboundPermissionAuthorizations.1.member.fromPort'" + failed + "Member must have value greater than or equal to 1; " +
 			"Value '***' at 'inboundPermissionAuthorizations.1.member.toPort'" + failed + "Member must have value less than or equal to 60000"},
@@ -92,15 +92,13 @@ var validations = []struct {
 
 // TestEnumSet holds that a message lists a part of a long enumeration only.
 func TestEnumSet(t *testing.T) {
-	if got := enumSet(ruleEC2InstanceType.enum); !strings.HasPrefix(got, "[t2.micro, t2.small, ") || !strings.HasSuffix(got, ", …]") || len(got) > 600 {
+	if got := enumSet(rules["EC2InstanceType"].text.enum); !strings.HasPrefix(got, "[t2.micro, t2.small, ") || !strings.HasSuffix(got, ", …]") || len(got) > 600 {
 		t.Error(got)
 	}
 }
 
 // rulePattern is the pattern of the rule of a shape that the tests name.
-func rulePattern(shape string) string {
-	return map[string]*textRule{"FleetIdOrArn": &ruleFleetIdOrArn}[shape].pattern.source
-}
+func rulePattern(shape string) string { return rules[shape].text.pattern.source }
 
 // TestValidation sends requests in both protocols and compares the whole message.
 func TestValidation(t *testing.T) {

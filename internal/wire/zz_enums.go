@@ -11,16 +11,6 @@ const (
 	AcceptanceTypeReject AcceptanceType = "REJECT"
 )
 
-// Known reports whether v is one of the values above.
-func (v AcceptanceType) Known() bool {
-	switch v {
-	case AcceptanceTypeAccept,
-		AcceptanceTypeReject:
-		return true
-	}
-	return false
-}
-
 // BackfillMode is an enumeration of the API model; "" is absent.
 type BackfillMode string
 
@@ -29,16 +19,6 @@ const (
 	BackfillModeAutomatic BackfillMode = "AUTOMATIC"
 	BackfillModeManual    BackfillMode = "MANUAL"
 )
-
-// Known reports whether v is one of the values above.
-func (v BackfillMode) Known() bool {
-	switch v {
-	case BackfillModeAutomatic,
-		BackfillModeManual:
-		return true
-	}
-	return false
-}
 
 // BalancingStrategy is an enumeration of the API model; "" is absent.
 type BalancingStrategy string
@@ -50,17 +30,6 @@ const (
 	BalancingStrategyOnDemandOnly  BalancingStrategy = "ON_DEMAND_ONLY"
 )
 
-// Known reports whether v is one of the values above.
-func (v BalancingStrategy) Known() bool {
-	switch v {
-	case BalancingStrategySpotOnly,
-		BalancingStrategySpotPreferred,
-		BalancingStrategyOnDemandOnly:
-		return true
-	}
-	return false
-}
-
 // BuildStatus is an enumeration of the API model; "" is absent.
 type BuildStatus string
 
@@ -71,17 +40,6 @@ const (
 	BuildStatusFailed      BuildStatus = "FAILED"
 )
 
-// Known reports whether v is one of the values above.
-func (v BuildStatus) Known() bool {
-	switch v {
-	case BuildStatusInitialized,
-		BuildStatusReady,
-		BuildStatusFailed:
-		return true
-	}
-	return false
-}
-
 // CertificateType is an enumeration of the API model; "" is absent.
 type CertificateType string
 
@@ -90,16 +48,6 @@ const (
 	CertificateTypeDisabled  CertificateType = "DISABLED"
 	CertificateTypeGenerated CertificateType = "GENERATED"
 )
-
-// Known reports whether v is one of the values above.
-func (v CertificateType) Known() bool {
-	switch v {
-	case CertificateTypeDisabled,
-		CertificateTypeGenerated:
-		return true
-	}
-	return false
-}
 
 // ComparisonOperatorType is an enumeration of the API model; "" is absent.
 type ComparisonOperatorType string
@@ -112,18 +60,6 @@ const (
 	ComparisonOperatorTypeLessThanOrEqualToThreshold    ComparisonOperatorType = "LessThanOrEqualToThreshold"
 )
 
-// Known reports whether v is one of the values above.
-func (v ComparisonOperatorType) Known() bool {
-	switch v {
-	case ComparisonOperatorTypeGreaterThanOrEqualToThreshold,
-		ComparisonOperatorTypeGreaterThanThreshold,
-		ComparisonOperatorTypeLessThanThreshold,
-		ComparisonOperatorTypeLessThanOrEqualToThreshold:
-		return true
-	}
-	return false
-}
-
 // ComputeStatus is an enumeration of the API model; "" is absent.
 type ComputeStatus string
 
@@ -135,18 +71,6 @@ const (
 	ComputeStatusImpaired    ComputeStatus = "IMPAIRED"
 )
 
-// Known reports whether v is one of the values above.
-func (v ComputeStatus) Known() bool {
-	switch v {
-	case ComputeStatusPending,
-		ComputeStatusActive,
-		ComputeStatusTerminating,
-		ComputeStatusImpaired:
-		return true
-	}
-	return false
-}
-
 // ComputeType is an enumeration of the API model; "" is absent.
 type ComputeType string
 
@@ -155,16 +79,6 @@ const (
 	ComputeTypeEc2      ComputeType = "EC2"
 	ComputeTypeAnywhere ComputeType = "ANYWHERE"
 )
-
-// Known reports whether v is one of the values above.
-func (v ComputeType) Known() bool {
-	switch v {
-	case ComputeTypeEc2,
-		ComputeTypeAnywhere:
-		return true
-	}
-	return false
-}
 
 // ContainerDependencyCondition is an enumeration of the API model; "" is absent.
 type ContainerDependencyCondition string
@@ -177,18 +91,6 @@ const (
 	ContainerDependencyConditionHealthy  ContainerDependencyCondition = "HEALTHY"
 )
 
-// Known reports whether v is one of the values above.
-func (v ContainerDependencyCondition) Known() bool {
-	switch v {
-	case ContainerDependencyConditionStart,
-		ContainerDependencyConditionComplete,
-		ContainerDependencyConditionSuccess,
-		ContainerDependencyConditionHealthy:
-		return true
-	}
-	return false
-}
-
 // ContainerFleetBillingType is an enumeration of the API model; "" is absent.
 type ContainerFleetBillingType string
 
@@ -197,16 +99,6 @@ const (
 	ContainerFleetBillingTypeOnDemand ContainerFleetBillingType = "ON_DEMAND"
 	ContainerFleetBillingTypeSpot     ContainerFleetBillingType = "SPOT"
 )
-
-// Known reports whether v is one of the values above.
-func (v ContainerFleetBillingType) Known() bool {
-	switch v {
-	case ContainerFleetBillingTypeOnDemand,
-		ContainerFleetBillingTypeSpot:
-		return true
-	}
-	return false
-}
 
 // ContainerFleetLocationStatus is an enumeration of the API model; "" is absent.
 type ContainerFleetLocationStatus string
@@ -223,22 +115,6 @@ const (
 	ContainerFleetLocationStatusExpired    ContainerFleetLocationStatus = "EXPIRED"
 )
 
-// Known reports whether v is one of the values above.
-func (v ContainerFleetLocationStatus) Known() bool {
-	switch v {
-	case ContainerFleetLocationStatusPending,
-		ContainerFleetLocationStatusCreating,
-		ContainerFleetLocationStatusCreated,
-		ContainerFleetLocationStatusActivating,
-		ContainerFleetLocationStatusActive,
-		ContainerFleetLocationStatusUpdating,
-		ContainerFleetLocationStatusDeleting,
-		ContainerFleetLocationStatusExpired:
-		return true
-	}
-	return false
-}
-
 // ContainerFleetRemoveAttribute is an enumeration of the API model; "" is absent.
 type ContainerFleetRemoveAttribute string
 
@@ -246,15 +122,6 @@ type ContainerFleetRemoveAttribute string
 const (
 	ContainerFleetRemoveAttributePerInstanceContainerGroupDefinition ContainerFleetRemoveAttribute = "PER_INSTANCE_CONTAINER_GROUP_DEFINITION"
 )
-
-// Known reports whether v is one of the values above.
-func (v ContainerFleetRemoveAttribute) Known() bool {
-	switch v {
-	case ContainerFleetRemoveAttributePerInstanceContainerGroupDefinition:
-		return true
-	}
-	return false
-}
 
 // ContainerFleetStatus is an enumeration of the API model; "" is absent.
 type ContainerFleetStatus string
@@ -271,22 +138,6 @@ const (
 	ContainerFleetStatusExpired    ContainerFleetStatus = "EXPIRED"
 )
 
-// Known reports whether v is one of the values above.
-func (v ContainerFleetStatus) Known() bool {
-	switch v {
-	case ContainerFleetStatusPending,
-		ContainerFleetStatusCreating,
-		ContainerFleetStatusCreated,
-		ContainerFleetStatusActivating,
-		ContainerFleetStatusActive,
-		ContainerFleetStatusUpdating,
-		ContainerFleetStatusDeleting,
-		ContainerFleetStatusExpired:
-		return true
-	}
-	return false
-}
-
 // ContainerGroupDefinitionRemoveAttribute is an enumeration of the API model; "" is absent.
 type ContainerGroupDefinitionRemoveAttribute string
 
@@ -294,15 +145,6 @@ type ContainerGroupDefinitionRemoveAttribute string
 const (
 	ContainerGroupDefinitionRemoveAttributeTotalVcpuLimit ContainerGroupDefinitionRemoveAttribute = "TOTAL_VCPU_LIMIT"
 )
-
-// Known reports whether v is one of the values above.
-func (v ContainerGroupDefinitionRemoveAttribute) Known() bool {
-	switch v {
-	case ContainerGroupDefinitionRemoveAttributeTotalVcpuLimit:
-		return true
-	}
-	return false
-}
 
 // ContainerGroupDefinitionStatus is an enumeration of the API model; "" is absent.
 type ContainerGroupDefinitionStatus string
@@ -314,17 +156,6 @@ const (
 	ContainerGroupDefinitionStatusFailed  ContainerGroupDefinitionStatus = "FAILED"
 )
 
-// Known reports whether v is one of the values above.
-func (v ContainerGroupDefinitionStatus) Known() bool {
-	switch v {
-	case ContainerGroupDefinitionStatusReady,
-		ContainerGroupDefinitionStatusCopying,
-		ContainerGroupDefinitionStatusFailed:
-		return true
-	}
-	return false
-}
-
 // ContainerGroupType is an enumeration of the API model; "" is absent.
 type ContainerGroupType string
 
@@ -333,16 +164,6 @@ const (
 	ContainerGroupTypeGameServer  ContainerGroupType = "GAME_SERVER"
 	ContainerGroupTypePerInstance ContainerGroupType = "PER_INSTANCE"
 )
-
-// Known reports whether v is one of the values above.
-func (v ContainerGroupType) Known() bool {
-	switch v {
-	case ContainerGroupTypeGameServer,
-		ContainerGroupTypePerInstance:
-		return true
-	}
-	return false
-}
 
 // ContainerMountPointAccessLevel is an enumeration of the API model; "" is absent.
 type ContainerMountPointAccessLevel string
@@ -353,16 +174,6 @@ const (
 	ContainerMountPointAccessLevelReadAndWrite ContainerMountPointAccessLevel = "READ_AND_WRITE"
 )
 
-// Known reports whether v is one of the values above.
-func (v ContainerMountPointAccessLevel) Known() bool {
-	switch v {
-	case ContainerMountPointAccessLevelReadOnly,
-		ContainerMountPointAccessLevelReadAndWrite:
-		return true
-	}
-	return false
-}
-
 // ContainerOperatingSystem is an enumeration of the API model; "" is absent.
 type ContainerOperatingSystem string
 
@@ -370,15 +181,6 @@ type ContainerOperatingSystem string
 const (
 	ContainerOperatingSystemAmazonLinux2023 ContainerOperatingSystem = "AMAZON_LINUX_2023"
 )
-
-// Known reports whether v is one of the values above.
-func (v ContainerOperatingSystem) Known() bool {
-	switch v {
-	case ContainerOperatingSystemAmazonLinux2023:
-		return true
-	}
-	return false
-}
 
 // DeploymentImpairmentStrategy is an enumeration of the API model; "" is absent.
 type DeploymentImpairmentStrategy string
@@ -389,16 +191,6 @@ const (
 	DeploymentImpairmentStrategyRollback DeploymentImpairmentStrategy = "ROLLBACK"
 )
 
-// Known reports whether v is one of the values above.
-func (v DeploymentImpairmentStrategy) Known() bool {
-	switch v {
-	case DeploymentImpairmentStrategyMaintain,
-		DeploymentImpairmentStrategyRollback:
-		return true
-	}
-	return false
-}
-
 // DeploymentProtectionStrategy is an enumeration of the API model; "" is absent.
 type DeploymentProtectionStrategy string
 
@@ -407,16 +199,6 @@ const (
 	DeploymentProtectionStrategyWithProtection   DeploymentProtectionStrategy = "WITH_PROTECTION"
 	DeploymentProtectionStrategyIgnoreProtection DeploymentProtectionStrategy = "IGNORE_PROTECTION"
 )
-
-// Known reports whether v is one of the values above.
-func (v DeploymentProtectionStrategy) Known() bool {
-	switch v {
-	case DeploymentProtectionStrategyWithProtection,
-		DeploymentProtectionStrategyIgnoreProtection:
-		return true
-	}
-	return false
-}
 
 // DeploymentStatus is an enumeration of the API model; "" is absent.
 type DeploymentStatus string
@@ -432,1113 +214,8 @@ const (
 	DeploymentStatusPending            DeploymentStatus = "PENDING"
 )
 
-// Known reports whether v is one of the values above.
-func (v DeploymentStatus) Known() bool {
-	switch v {
-	case DeploymentStatusInProgress,
-		DeploymentStatusImpaired,
-		DeploymentStatusComplete,
-		DeploymentStatusRollbackInProgress,
-		DeploymentStatusRollbackComplete,
-		DeploymentStatusCancelled,
-		DeploymentStatusPending:
-		return true
-	}
-	return false
-}
-
 // EC2InstanceType is an enumeration of the API model; "" is absent.
 type EC2InstanceType string
-
-// The values of EC2InstanceType.
-const (
-	EC2InstanceTypeT2Micro       EC2InstanceType = "t2.micro"
-	EC2InstanceTypeT2Small       EC2InstanceType = "t2.small"
-	EC2InstanceTypeT2Medium      EC2InstanceType = "t2.medium"
-	EC2InstanceTypeT2Large       EC2InstanceType = "t2.large"
-	EC2InstanceTypeC3Large       EC2InstanceType = "c3.large"
-	EC2InstanceTypeC3Xlarge      EC2InstanceType = "c3.xlarge"
-	EC2InstanceTypeC32xlarge     EC2InstanceType = "c3.2xlarge"
-	EC2InstanceTypeC34xlarge     EC2InstanceType = "c3.4xlarge"
-	EC2InstanceTypeC38xlarge     EC2InstanceType = "c3.8xlarge"
-	EC2InstanceTypeC4Large       EC2InstanceType = "c4.large"
-	EC2InstanceTypeC4Xlarge      EC2InstanceType = "c4.xlarge"
-	EC2InstanceTypeC42xlarge     EC2InstanceType = "c4.2xlarge"
-	EC2InstanceTypeC44xlarge     EC2InstanceType = "c4.4xlarge"
-	EC2InstanceTypeC48xlarge     EC2InstanceType = "c4.8xlarge"
-	EC2InstanceTypeC5Large       EC2InstanceType = "c5.large"
-	EC2InstanceTypeC5Xlarge      EC2InstanceType = "c5.xlarge"
-	EC2InstanceTypeC52xlarge     EC2InstanceType = "c5.2xlarge"
-	EC2InstanceTypeC54xlarge     EC2InstanceType = "c5.4xlarge"
-	EC2InstanceTypeC59xlarge     EC2InstanceType = "c5.9xlarge"
-	EC2InstanceTypeC512xlarge    EC2InstanceType = "c5.12xlarge"
-	EC2InstanceTypeC518xlarge    EC2InstanceType = "c5.18xlarge"
-	EC2InstanceTypeC524xlarge    EC2InstanceType = "c5.24xlarge"
-	EC2InstanceTypeC5aLarge      EC2InstanceType = "c5a.large"
-	EC2InstanceTypeC5aXlarge     EC2InstanceType = "c5a.xlarge"
-	EC2InstanceTypeC5a2xlarge    EC2InstanceType = "c5a.2xlarge"
-	EC2InstanceTypeC5a4xlarge    EC2InstanceType = "c5a.4xlarge"
-	EC2InstanceTypeC5a8xlarge    EC2InstanceType = "c5a.8xlarge"
-	EC2InstanceTypeC5a12xlarge   EC2InstanceType = "c5a.12xlarge"
-	EC2InstanceTypeC5a16xlarge   EC2InstanceType = "c5a.16xlarge"
-	EC2InstanceTypeC5a24xlarge   EC2InstanceType = "c5a.24xlarge"
-	EC2InstanceTypeR3Large       EC2InstanceType = "r3.large"
-	EC2InstanceTypeR3Xlarge      EC2InstanceType = "r3.xlarge"
-	EC2InstanceTypeR32xlarge     EC2InstanceType = "r3.2xlarge"
-	EC2InstanceTypeR34xlarge     EC2InstanceType = "r3.4xlarge"
-	EC2InstanceTypeR38xlarge     EC2InstanceType = "r3.8xlarge"
-	EC2InstanceTypeR4Large       EC2InstanceType = "r4.large"
-	EC2InstanceTypeR4Xlarge      EC2InstanceType = "r4.xlarge"
-	EC2InstanceTypeR42xlarge     EC2InstanceType = "r4.2xlarge"
-	EC2InstanceTypeR44xlarge     EC2InstanceType = "r4.4xlarge"
-	EC2InstanceTypeR48xlarge     EC2InstanceType = "r4.8xlarge"
-	EC2InstanceTypeR416xlarge    EC2InstanceType = "r4.16xlarge"
-	EC2InstanceTypeR5Large       EC2InstanceType = "r5.large"
-	EC2InstanceTypeR5Xlarge      EC2InstanceType = "r5.xlarge"
-	EC2InstanceTypeR52xlarge     EC2InstanceType = "r5.2xlarge"
-	EC2InstanceTypeR54xlarge     EC2InstanceType = "r5.4xlarge"
-	EC2InstanceTypeR58xlarge     EC2InstanceType = "r5.8xlarge"
-	EC2InstanceTypeR512xlarge    EC2InstanceType = "r5.12xlarge"
-	EC2InstanceTypeR516xlarge    EC2InstanceType = "r5.16xlarge"
-	EC2InstanceTypeR524xlarge    EC2InstanceType = "r5.24xlarge"
-	EC2InstanceTypeR5aLarge      EC2InstanceType = "r5a.large"
-	EC2InstanceTypeR5aXlarge     EC2InstanceType = "r5a.xlarge"
-	EC2InstanceTypeR5a2xlarge    EC2InstanceType = "r5a.2xlarge"
-	EC2InstanceTypeR5a4xlarge    EC2InstanceType = "r5a.4xlarge"
-	EC2InstanceTypeR5a8xlarge    EC2InstanceType = "r5a.8xlarge"
-	EC2InstanceTypeR5a12xlarge   EC2InstanceType = "r5a.12xlarge"
-	EC2InstanceTypeR5a16xlarge   EC2InstanceType = "r5a.16xlarge"
-	EC2InstanceTypeR5a24xlarge   EC2InstanceType = "r5a.24xlarge"
-	EC2InstanceTypeM3Medium      EC2InstanceType = "m3.medium"
-	EC2InstanceTypeM3Large       EC2InstanceType = "m3.large"
-	EC2InstanceTypeM3Xlarge      EC2InstanceType = "m3.xlarge"
-	EC2InstanceTypeM32xlarge     EC2InstanceType = "m3.2xlarge"
-	EC2InstanceTypeM4Large       EC2InstanceType = "m4.large"
-	EC2InstanceTypeM4Xlarge      EC2InstanceType = "m4.xlarge"
-	EC2InstanceTypeM42xlarge     EC2InstanceType = "m4.2xlarge"
-	EC2InstanceTypeM44xlarge     EC2InstanceType = "m4.4xlarge"
-	EC2InstanceTypeM410xlarge    EC2InstanceType = "m4.10xlarge"
-	EC2InstanceTypeM5Large       EC2InstanceType = "m5.large"
-	EC2InstanceTypeM5Xlarge      EC2InstanceType = "m5.xlarge"
-	EC2InstanceTypeM52xlarge     EC2InstanceType = "m5.2xlarge"
-	EC2InstanceTypeM54xlarge     EC2InstanceType = "m5.4xlarge"
-	EC2InstanceTypeM58xlarge     EC2InstanceType = "m5.8xlarge"
-	EC2InstanceTypeM512xlarge    EC2InstanceType = "m5.12xlarge"
-	EC2InstanceTypeM516xlarge    EC2InstanceType = "m5.16xlarge"
-	EC2InstanceTypeM524xlarge    EC2InstanceType = "m5.24xlarge"
-	EC2InstanceTypeM5aLarge      EC2InstanceType = "m5a.large"
-	EC2InstanceTypeM5aXlarge     EC2InstanceType = "m5a.xlarge"
-	EC2InstanceTypeM5a2xlarge    EC2InstanceType = "m5a.2xlarge"
-	EC2InstanceTypeM5a4xlarge    EC2InstanceType = "m5a.4xlarge"
-	EC2InstanceTypeM5a8xlarge    EC2InstanceType = "m5a.8xlarge"
-	EC2InstanceTypeM5a12xlarge   EC2InstanceType = "m5a.12xlarge"
-	EC2InstanceTypeM5a16xlarge   EC2InstanceType = "m5a.16xlarge"
-	EC2InstanceTypeM5a24xlarge   EC2InstanceType = "m5a.24xlarge"
-	EC2InstanceTypeC5dLarge      EC2InstanceType = "c5d.large"
-	EC2InstanceTypeC5dXlarge     EC2InstanceType = "c5d.xlarge"
-	EC2InstanceTypeC5d2xlarge    EC2InstanceType = "c5d.2xlarge"
-	EC2InstanceTypeC5d4xlarge    EC2InstanceType = "c5d.4xlarge"
-	EC2InstanceTypeC5d9xlarge    EC2InstanceType = "c5d.9xlarge"
-	EC2InstanceTypeC5d12xlarge   EC2InstanceType = "c5d.12xlarge"
-	EC2InstanceTypeC5d18xlarge   EC2InstanceType = "c5d.18xlarge"
-	EC2InstanceTypeC5d24xlarge   EC2InstanceType = "c5d.24xlarge"
-	EC2InstanceTypeC6aLarge      EC2InstanceType = "c6a.large"
-	EC2InstanceTypeC6aXlarge     EC2InstanceType = "c6a.xlarge"
-	EC2InstanceTypeC6a2xlarge    EC2InstanceType = "c6a.2xlarge"
-	EC2InstanceTypeC6a4xlarge    EC2InstanceType = "c6a.4xlarge"
-	EC2InstanceTypeC6a8xlarge    EC2InstanceType = "c6a.8xlarge"
-	EC2InstanceTypeC6a12xlarge   EC2InstanceType = "c6a.12xlarge"
-	EC2InstanceTypeC6a16xlarge   EC2InstanceType = "c6a.16xlarge"
-	EC2InstanceTypeC6a24xlarge   EC2InstanceType = "c6a.24xlarge"
-	EC2InstanceTypeC6iLarge      EC2InstanceType = "c6i.large"
-	EC2InstanceTypeC6iXlarge     EC2InstanceType = "c6i.xlarge"
-	EC2InstanceTypeC6i2xlarge    EC2InstanceType = "c6i.2xlarge"
-	EC2InstanceTypeC6i4xlarge    EC2InstanceType = "c6i.4xlarge"
-	EC2InstanceTypeC6i8xlarge    EC2InstanceType = "c6i.8xlarge"
-	EC2InstanceTypeC6i12xlarge   EC2InstanceType = "c6i.12xlarge"
-	EC2InstanceTypeC6i16xlarge   EC2InstanceType = "c6i.16xlarge"
-	EC2InstanceTypeC6i24xlarge   EC2InstanceType = "c6i.24xlarge"
-	EC2InstanceTypeR5dLarge      EC2InstanceType = "r5d.large"
-	EC2InstanceTypeR5dXlarge     EC2InstanceType = "r5d.xlarge"
-	EC2InstanceTypeR5d2xlarge    EC2InstanceType = "r5d.2xlarge"
-	EC2InstanceTypeR5d4xlarge    EC2InstanceType = "r5d.4xlarge"
-	EC2InstanceTypeR5d8xlarge    EC2InstanceType = "r5d.8xlarge"
-	EC2InstanceTypeR5d12xlarge   EC2InstanceType = "r5d.12xlarge"
-	EC2InstanceTypeR5d16xlarge   EC2InstanceType = "r5d.16xlarge"
-	EC2InstanceTypeR5d24xlarge   EC2InstanceType = "r5d.24xlarge"
-	EC2InstanceTypeM6gMedium     EC2InstanceType = "m6g.medium"
-	EC2InstanceTypeM6gLarge      EC2InstanceType = "m6g.large"
-	EC2InstanceTypeM6gXlarge     EC2InstanceType = "m6g.xlarge"
-	EC2InstanceTypeM6g2xlarge    EC2InstanceType = "m6g.2xlarge"
-	EC2InstanceTypeM6g4xlarge    EC2InstanceType = "m6g.4xlarge"
-	EC2InstanceTypeM6g8xlarge    EC2InstanceType = "m6g.8xlarge"
-	EC2InstanceTypeM6g12xlarge   EC2InstanceType = "m6g.12xlarge"
-	EC2InstanceTypeM6g16xlarge   EC2InstanceType = "m6g.16xlarge"
-	EC2InstanceTypeC6gMedium     EC2InstanceType = "c6g.medium"
-	EC2InstanceTypeC6gLarge      EC2InstanceType = "c6g.large"
-	EC2InstanceTypeC6gXlarge     EC2InstanceType = "c6g.xlarge"
-	EC2InstanceTypeC6g2xlarge    EC2InstanceType = "c6g.2xlarge"
-	EC2InstanceTypeC6g4xlarge    EC2InstanceType = "c6g.4xlarge"
-	EC2InstanceTypeC6g8xlarge    EC2InstanceType = "c6g.8xlarge"
-	EC2InstanceTypeC6g12xlarge   EC2InstanceType = "c6g.12xlarge"
-	EC2InstanceTypeC6g16xlarge   EC2InstanceType = "c6g.16xlarge"
-	EC2InstanceTypeR6gMedium     EC2InstanceType = "r6g.medium"
-	EC2InstanceTypeR6gLarge      EC2InstanceType = "r6g.large"
-	EC2InstanceTypeR6gXlarge     EC2InstanceType = "r6g.xlarge"
-	EC2InstanceTypeR6g2xlarge    EC2InstanceType = "r6g.2xlarge"
-	EC2InstanceTypeR6g4xlarge    EC2InstanceType = "r6g.4xlarge"
-	EC2InstanceTypeR6g8xlarge    EC2InstanceType = "r6g.8xlarge"
-	EC2InstanceTypeR6g12xlarge   EC2InstanceType = "r6g.12xlarge"
-	EC2InstanceTypeR6g16xlarge   EC2InstanceType = "r6g.16xlarge"
-	EC2InstanceTypeC6gnMedium    EC2InstanceType = "c6gn.medium"
-	EC2InstanceTypeC6gnLarge     EC2InstanceType = "c6gn.large"
-	EC2InstanceTypeC6gnXlarge    EC2InstanceType = "c6gn.xlarge"
-	EC2InstanceTypeC6gn2xlarge   EC2InstanceType = "c6gn.2xlarge"
-	EC2InstanceTypeC6gn4xlarge   EC2InstanceType = "c6gn.4xlarge"
-	EC2InstanceTypeC6gn8xlarge   EC2InstanceType = "c6gn.8xlarge"
-	EC2InstanceTypeC6gn12xlarge  EC2InstanceType = "c6gn.12xlarge"
-	EC2InstanceTypeC6gn16xlarge  EC2InstanceType = "c6gn.16xlarge"
-	EC2InstanceTypeC7gMedium     EC2InstanceType = "c7g.medium"
-	EC2InstanceTypeC7gLarge      EC2InstanceType = "c7g.large"
-	EC2InstanceTypeC7gXlarge     EC2InstanceType = "c7g.xlarge"
-	EC2InstanceTypeC7g2xlarge    EC2InstanceType = "c7g.2xlarge"
-	EC2InstanceTypeC7g4xlarge    EC2InstanceType = "c7g.4xlarge"
-	EC2InstanceTypeC7g8xlarge    EC2InstanceType = "c7g.8xlarge"
-	EC2InstanceTypeC7g12xlarge   EC2InstanceType = "c7g.12xlarge"
-	EC2InstanceTypeC7g16xlarge   EC2InstanceType = "c7g.16xlarge"
-	EC2InstanceTypeR7gMedium     EC2InstanceType = "r7g.medium"
-	EC2InstanceTypeR7gLarge      EC2InstanceType = "r7g.large"
-	EC2InstanceTypeR7gXlarge     EC2InstanceType = "r7g.xlarge"
-	EC2InstanceTypeR7g2xlarge    EC2InstanceType = "r7g.2xlarge"
-	EC2InstanceTypeR7g4xlarge    EC2InstanceType = "r7g.4xlarge"
-	EC2InstanceTypeR7g8xlarge    EC2InstanceType = "r7g.8xlarge"
-	EC2InstanceTypeR7g12xlarge   EC2InstanceType = "r7g.12xlarge"
-	EC2InstanceTypeR7g16xlarge   EC2InstanceType = "r7g.16xlarge"
-	EC2InstanceTypeM7gMedium     EC2InstanceType = "m7g.medium"
-	EC2InstanceTypeM7gLarge      EC2InstanceType = "m7g.large"
-	EC2InstanceTypeM7gXlarge     EC2InstanceType = "m7g.xlarge"
-	EC2InstanceTypeM7g2xlarge    EC2InstanceType = "m7g.2xlarge"
-	EC2InstanceTypeM7g4xlarge    EC2InstanceType = "m7g.4xlarge"
-	EC2InstanceTypeM7g8xlarge    EC2InstanceType = "m7g.8xlarge"
-	EC2InstanceTypeM7g12xlarge   EC2InstanceType = "m7g.12xlarge"
-	EC2InstanceTypeM7g16xlarge   EC2InstanceType = "m7g.16xlarge"
-	EC2InstanceTypeG5gXlarge     EC2InstanceType = "g5g.xlarge"
-	EC2InstanceTypeG5g2xlarge    EC2InstanceType = "g5g.2xlarge"
-	EC2InstanceTypeG5g4xlarge    EC2InstanceType = "g5g.4xlarge"
-	EC2InstanceTypeG5g8xlarge    EC2InstanceType = "g5g.8xlarge"
-	EC2InstanceTypeG5g16xlarge   EC2InstanceType = "g5g.16xlarge"
-	EC2InstanceTypeR6iLarge      EC2InstanceType = "r6i.large"
-	EC2InstanceTypeR6iXlarge     EC2InstanceType = "r6i.xlarge"
-	EC2InstanceTypeR6i2xlarge    EC2InstanceType = "r6i.2xlarge"
-	EC2InstanceTypeR6i4xlarge    EC2InstanceType = "r6i.4xlarge"
-	EC2InstanceTypeR6i8xlarge    EC2InstanceType = "r6i.8xlarge"
-	EC2InstanceTypeR6i12xlarge   EC2InstanceType = "r6i.12xlarge"
-	EC2InstanceTypeR6i16xlarge   EC2InstanceType = "r6i.16xlarge"
-	EC2InstanceTypeC6gdMedium    EC2InstanceType = "c6gd.medium"
-	EC2InstanceTypeC6gdLarge     EC2InstanceType = "c6gd.large"
-	EC2InstanceTypeC6gdXlarge    EC2InstanceType = "c6gd.xlarge"
-	EC2InstanceTypeC6gd2xlarge   EC2InstanceType = "c6gd.2xlarge"
-	EC2InstanceTypeC6gd4xlarge   EC2InstanceType = "c6gd.4xlarge"
-	EC2InstanceTypeC6gd8xlarge   EC2InstanceType = "c6gd.8xlarge"
-	EC2InstanceTypeC6gd12xlarge  EC2InstanceType = "c6gd.12xlarge"
-	EC2InstanceTypeC6gd16xlarge  EC2InstanceType = "c6gd.16xlarge"
-	EC2InstanceTypeC6inLarge     EC2InstanceType = "c6in.large"
-	EC2InstanceTypeC6inXlarge    EC2InstanceType = "c6in.xlarge"
-	EC2InstanceTypeC6in2xlarge   EC2InstanceType = "c6in.2xlarge"
-	EC2InstanceTypeC6in4xlarge   EC2InstanceType = "c6in.4xlarge"
-	EC2InstanceTypeC6in8xlarge   EC2InstanceType = "c6in.8xlarge"
-	EC2InstanceTypeC6in12xlarge  EC2InstanceType = "c6in.12xlarge"
-	EC2InstanceTypeC6in16xlarge  EC2InstanceType = "c6in.16xlarge"
-	EC2InstanceTypeC7aMedium     EC2InstanceType = "c7a.medium"
-	EC2InstanceTypeC7aLarge      EC2InstanceType = "c7a.large"
-	EC2InstanceTypeC7aXlarge     EC2InstanceType = "c7a.xlarge"
-	EC2InstanceTypeC7a2xlarge    EC2InstanceType = "c7a.2xlarge"
-	EC2InstanceTypeC7a4xlarge    EC2InstanceType = "c7a.4xlarge"
-	EC2InstanceTypeC7a8xlarge    EC2InstanceType = "c7a.8xlarge"
-	EC2InstanceTypeC7a12xlarge   EC2InstanceType = "c7a.12xlarge"
-	EC2InstanceTypeC7a16xlarge   EC2InstanceType = "c7a.16xlarge"
-	EC2InstanceTypeC7gdMedium    EC2InstanceType = "c7gd.medium"
-	EC2InstanceTypeC7gdLarge     EC2InstanceType = "c7gd.large"
-	EC2InstanceTypeC7gdXlarge    EC2InstanceType = "c7gd.xlarge"
-	EC2InstanceTypeC7gd2xlarge   EC2InstanceType = "c7gd.2xlarge"
-	EC2InstanceTypeC7gd4xlarge   EC2InstanceType = "c7gd.4xlarge"
-	EC2InstanceTypeC7gd8xlarge   EC2InstanceType = "c7gd.8xlarge"
-	EC2InstanceTypeC7gd12xlarge  EC2InstanceType = "c7gd.12xlarge"
-	EC2InstanceTypeC7gd16xlarge  EC2InstanceType = "c7gd.16xlarge"
-	EC2InstanceTypeC7gnMedium    EC2InstanceType = "c7gn.medium"
-	EC2InstanceTypeC7gnLarge     EC2InstanceType = "c7gn.large"
-	EC2InstanceTypeC7gnXlarge    EC2InstanceType = "c7gn.xlarge"
-	EC2InstanceTypeC7gn2xlarge   EC2InstanceType = "c7gn.2xlarge"
-	EC2InstanceTypeC7gn4xlarge   EC2InstanceType = "c7gn.4xlarge"
-	EC2InstanceTypeC7gn8xlarge   EC2InstanceType = "c7gn.8xlarge"
-	EC2InstanceTypeC7gn12xlarge  EC2InstanceType = "c7gn.12xlarge"
-	EC2InstanceTypeC7gn16xlarge  EC2InstanceType = "c7gn.16xlarge"
-	EC2InstanceTypeC7iLarge      EC2InstanceType = "c7i.large"
-	EC2InstanceTypeC7iXlarge     EC2InstanceType = "c7i.xlarge"
-	EC2InstanceTypeC7i2xlarge    EC2InstanceType = "c7i.2xlarge"
-	EC2InstanceTypeC7i4xlarge    EC2InstanceType = "c7i.4xlarge"
-	EC2InstanceTypeC7i8xlarge    EC2InstanceType = "c7i.8xlarge"
-	EC2InstanceTypeC7i12xlarge   EC2InstanceType = "c7i.12xlarge"
-	EC2InstanceTypeC7i16xlarge   EC2InstanceType = "c7i.16xlarge"
-	EC2InstanceTypeM6aLarge      EC2InstanceType = "m6a.large"
-	EC2InstanceTypeM6aXlarge     EC2InstanceType = "m6a.xlarge"
-	EC2InstanceTypeM6a2xlarge    EC2InstanceType = "m6a.2xlarge"
-	EC2InstanceTypeM6a4xlarge    EC2InstanceType = "m6a.4xlarge"
-	EC2InstanceTypeM6a8xlarge    EC2InstanceType = "m6a.8xlarge"
-	EC2InstanceTypeM6a12xlarge   EC2InstanceType = "m6a.12xlarge"
-	EC2InstanceTypeM6a16xlarge   EC2InstanceType = "m6a.16xlarge"
-	EC2InstanceTypeM6gdMedium    EC2InstanceType = "m6gd.medium"
-	EC2InstanceTypeM6gdLarge     EC2InstanceType = "m6gd.large"
-	EC2InstanceTypeM6gdXlarge    EC2InstanceType = "m6gd.xlarge"
-	EC2InstanceTypeM6gd2xlarge   EC2InstanceType = "m6gd.2xlarge"
-	EC2InstanceTypeM6gd4xlarge   EC2InstanceType = "m6gd.4xlarge"
-	EC2InstanceTypeM6gd8xlarge   EC2InstanceType = "m6gd.8xlarge"
-	EC2InstanceTypeM6gd12xlarge  EC2InstanceType = "m6gd.12xlarge"
-	EC2InstanceTypeM6gd16xlarge  EC2InstanceType = "m6gd.16xlarge"
-	EC2InstanceTypeM6iLarge      EC2InstanceType = "m6i.large"
-	EC2InstanceTypeM6iXlarge     EC2InstanceType = "m6i.xlarge"
-	EC2InstanceTypeM6i2xlarge    EC2InstanceType = "m6i.2xlarge"
-	EC2InstanceTypeM6i4xlarge    EC2InstanceType = "m6i.4xlarge"
-	EC2InstanceTypeM6i8xlarge    EC2InstanceType = "m6i.8xlarge"
-	EC2InstanceTypeM6i12xlarge   EC2InstanceType = "m6i.12xlarge"
-	EC2InstanceTypeM6i16xlarge   EC2InstanceType = "m6i.16xlarge"
-	EC2InstanceTypeM7aMedium     EC2InstanceType = "m7a.medium"
-	EC2InstanceTypeM7aLarge      EC2InstanceType = "m7a.large"
-	EC2InstanceTypeM7aXlarge     EC2InstanceType = "m7a.xlarge"
-	EC2InstanceTypeM7a2xlarge    EC2InstanceType = "m7a.2xlarge"
-	EC2InstanceTypeM7a4xlarge    EC2InstanceType = "m7a.4xlarge"
-	EC2InstanceTypeM7a8xlarge    EC2InstanceType = "m7a.8xlarge"
-	EC2InstanceTypeM7a12xlarge   EC2InstanceType = "m7a.12xlarge"
-	EC2InstanceTypeM7a16xlarge   EC2InstanceType = "m7a.16xlarge"
-	EC2InstanceTypeM7gdMedium    EC2InstanceType = "m7gd.medium"
-	EC2InstanceTypeM7gdLarge     EC2InstanceType = "m7gd.large"
-	EC2InstanceTypeM7gdXlarge    EC2InstanceType = "m7gd.xlarge"
-	EC2InstanceTypeM7gd2xlarge   EC2InstanceType = "m7gd.2xlarge"
-	EC2InstanceTypeM7gd4xlarge   EC2InstanceType = "m7gd.4xlarge"
-	EC2InstanceTypeM7gd8xlarge   EC2InstanceType = "m7gd.8xlarge"
-	EC2InstanceTypeM7gd12xlarge  EC2InstanceType = "m7gd.12xlarge"
-	EC2InstanceTypeM7gd16xlarge  EC2InstanceType = "m7gd.16xlarge"
-	EC2InstanceTypeM7iLarge      EC2InstanceType = "m7i.large"
-	EC2InstanceTypeM7iXlarge     EC2InstanceType = "m7i.xlarge"
-	EC2InstanceTypeM7i2xlarge    EC2InstanceType = "m7i.2xlarge"
-	EC2InstanceTypeM7i4xlarge    EC2InstanceType = "m7i.4xlarge"
-	EC2InstanceTypeM7i8xlarge    EC2InstanceType = "m7i.8xlarge"
-	EC2InstanceTypeM7i12xlarge   EC2InstanceType = "m7i.12xlarge"
-	EC2InstanceTypeM7i16xlarge   EC2InstanceType = "m7i.16xlarge"
-	EC2InstanceTypeR6gdMedium    EC2InstanceType = "r6gd.medium"
-	EC2InstanceTypeR6gdLarge     EC2InstanceType = "r6gd.large"
-	EC2InstanceTypeR6gdXlarge    EC2InstanceType = "r6gd.xlarge"
-	EC2InstanceTypeR6gd2xlarge   EC2InstanceType = "r6gd.2xlarge"
-	EC2InstanceTypeR6gd4xlarge   EC2InstanceType = "r6gd.4xlarge"
-	EC2InstanceTypeR6gd8xlarge   EC2InstanceType = "r6gd.8xlarge"
-	EC2InstanceTypeR6gd12xlarge  EC2InstanceType = "r6gd.12xlarge"
-	EC2InstanceTypeR6gd16xlarge  EC2InstanceType = "r6gd.16xlarge"
-	EC2InstanceTypeR7aMedium     EC2InstanceType = "r7a.medium"
-	EC2InstanceTypeR7aLarge      EC2InstanceType = "r7a.large"
-	EC2InstanceTypeR7aXlarge     EC2InstanceType = "r7a.xlarge"
-	EC2InstanceTypeR7a2xlarge    EC2InstanceType = "r7a.2xlarge"
-	EC2InstanceTypeR7a4xlarge    EC2InstanceType = "r7a.4xlarge"
-	EC2InstanceTypeR7a8xlarge    EC2InstanceType = "r7a.8xlarge"
-	EC2InstanceTypeR7a12xlarge   EC2InstanceType = "r7a.12xlarge"
-	EC2InstanceTypeR7a16xlarge   EC2InstanceType = "r7a.16xlarge"
-	EC2InstanceTypeR7gdMedium    EC2InstanceType = "r7gd.medium"
-	EC2InstanceTypeR7gdLarge     EC2InstanceType = "r7gd.large"
-	EC2InstanceTypeR7gdXlarge    EC2InstanceType = "r7gd.xlarge"
-	EC2InstanceTypeR7gd2xlarge   EC2InstanceType = "r7gd.2xlarge"
-	EC2InstanceTypeR7gd4xlarge   EC2InstanceType = "r7gd.4xlarge"
-	EC2InstanceTypeR7gd8xlarge   EC2InstanceType = "r7gd.8xlarge"
-	EC2InstanceTypeR7gd12xlarge  EC2InstanceType = "r7gd.12xlarge"
-	EC2InstanceTypeR7gd16xlarge  EC2InstanceType = "r7gd.16xlarge"
-	EC2InstanceTypeR7iLarge      EC2InstanceType = "r7i.large"
-	EC2InstanceTypeR7iXlarge     EC2InstanceType = "r7i.xlarge"
-	EC2InstanceTypeR7i2xlarge    EC2InstanceType = "r7i.2xlarge"
-	EC2InstanceTypeR7i4xlarge    EC2InstanceType = "r7i.4xlarge"
-	EC2InstanceTypeR7i8xlarge    EC2InstanceType = "r7i.8xlarge"
-	EC2InstanceTypeR7i12xlarge   EC2InstanceType = "r7i.12xlarge"
-	EC2InstanceTypeR7i16xlarge   EC2InstanceType = "r7i.16xlarge"
-	EC2InstanceTypeR7i24xlarge   EC2InstanceType = "r7i.24xlarge"
-	EC2InstanceTypeR7i48xlarge   EC2InstanceType = "r7i.48xlarge"
-	EC2InstanceTypeC5adLarge     EC2InstanceType = "c5ad.large"
-	EC2InstanceTypeC5adXlarge    EC2InstanceType = "c5ad.xlarge"
-	EC2InstanceTypeC5ad2xlarge   EC2InstanceType = "c5ad.2xlarge"
-	EC2InstanceTypeC5ad4xlarge   EC2InstanceType = "c5ad.4xlarge"
-	EC2InstanceTypeC5ad8xlarge   EC2InstanceType = "c5ad.8xlarge"
-	EC2InstanceTypeC5ad12xlarge  EC2InstanceType = "c5ad.12xlarge"
-	EC2InstanceTypeC5ad16xlarge  EC2InstanceType = "c5ad.16xlarge"
-	EC2InstanceTypeC5ad24xlarge  EC2InstanceType = "c5ad.24xlarge"
-	EC2InstanceTypeC5nLarge      EC2InstanceType = "c5n.large"
-	EC2InstanceTypeC5nXlarge     EC2InstanceType = "c5n.xlarge"
-	EC2InstanceTypeC5n2xlarge    EC2InstanceType = "c5n.2xlarge"
-	EC2InstanceTypeC5n4xlarge    EC2InstanceType = "c5n.4xlarge"
-	EC2InstanceTypeC5n9xlarge    EC2InstanceType = "c5n.9xlarge"
-	EC2InstanceTypeC5n18xlarge   EC2InstanceType = "c5n.18xlarge"
-	EC2InstanceTypeR5adLarge     EC2InstanceType = "r5ad.large"
-	EC2InstanceTypeR5adXlarge    EC2InstanceType = "r5ad.xlarge"
-	EC2InstanceTypeR5ad2xlarge   EC2InstanceType = "r5ad.2xlarge"
-	EC2InstanceTypeR5ad4xlarge   EC2InstanceType = "r5ad.4xlarge"
-	EC2InstanceTypeR5ad8xlarge   EC2InstanceType = "r5ad.8xlarge"
-	EC2InstanceTypeR5ad12xlarge  EC2InstanceType = "r5ad.12xlarge"
-	EC2InstanceTypeR5ad16xlarge  EC2InstanceType = "r5ad.16xlarge"
-	EC2InstanceTypeR5ad24xlarge  EC2InstanceType = "r5ad.24xlarge"
-	EC2InstanceTypeC6idLarge     EC2InstanceType = "c6id.large"
-	EC2InstanceTypeC6idXlarge    EC2InstanceType = "c6id.xlarge"
-	EC2InstanceTypeC6id2xlarge   EC2InstanceType = "c6id.2xlarge"
-	EC2InstanceTypeC6id4xlarge   EC2InstanceType = "c6id.4xlarge"
-	EC2InstanceTypeC6id8xlarge   EC2InstanceType = "c6id.8xlarge"
-	EC2InstanceTypeC6id12xlarge  EC2InstanceType = "c6id.12xlarge"
-	EC2InstanceTypeC6id16xlarge  EC2InstanceType = "c6id.16xlarge"
-	EC2InstanceTypeC6id24xlarge  EC2InstanceType = "c6id.24xlarge"
-	EC2InstanceTypeC6id32xlarge  EC2InstanceType = "c6id.32xlarge"
-	EC2InstanceTypeC8gMedium     EC2InstanceType = "c8g.medium"
-	EC2InstanceTypeC8gLarge      EC2InstanceType = "c8g.large"
-	EC2InstanceTypeC8gXlarge     EC2InstanceType = "c8g.xlarge"
-	EC2InstanceTypeC8g2xlarge    EC2InstanceType = "c8g.2xlarge"
-	EC2InstanceTypeC8g4xlarge    EC2InstanceType = "c8g.4xlarge"
-	EC2InstanceTypeC8g8xlarge    EC2InstanceType = "c8g.8xlarge"
-	EC2InstanceTypeC8g12xlarge   EC2InstanceType = "c8g.12xlarge"
-	EC2InstanceTypeC8g16xlarge   EC2InstanceType = "c8g.16xlarge"
-	EC2InstanceTypeC8g24xlarge   EC2InstanceType = "c8g.24xlarge"
-	EC2InstanceTypeC8g48xlarge   EC2InstanceType = "c8g.48xlarge"
-	EC2InstanceTypeM5adLarge     EC2InstanceType = "m5ad.large"
-	EC2InstanceTypeM5adXlarge    EC2InstanceType = "m5ad.xlarge"
-	EC2InstanceTypeM5ad2xlarge   EC2InstanceType = "m5ad.2xlarge"
-	EC2InstanceTypeM5ad4xlarge   EC2InstanceType = "m5ad.4xlarge"
-	EC2InstanceTypeM5ad8xlarge   EC2InstanceType = "m5ad.8xlarge"
-	EC2InstanceTypeM5ad12xlarge  EC2InstanceType = "m5ad.12xlarge"
-	EC2InstanceTypeM5ad16xlarge  EC2InstanceType = "m5ad.16xlarge"
-	EC2InstanceTypeM5ad24xlarge  EC2InstanceType = "m5ad.24xlarge"
-	EC2InstanceTypeM5dLarge      EC2InstanceType = "m5d.large"
-	EC2InstanceTypeM5dXlarge     EC2InstanceType = "m5d.xlarge"
-	EC2InstanceTypeM5d2xlarge    EC2InstanceType = "m5d.2xlarge"
-	EC2InstanceTypeM5d4xlarge    EC2InstanceType = "m5d.4xlarge"
-	EC2InstanceTypeM5d8xlarge    EC2InstanceType = "m5d.8xlarge"
-	EC2InstanceTypeM5d12xlarge   EC2InstanceType = "m5d.12xlarge"
-	EC2InstanceTypeM5d16xlarge   EC2InstanceType = "m5d.16xlarge"
-	EC2InstanceTypeM5d24xlarge   EC2InstanceType = "m5d.24xlarge"
-	EC2InstanceTypeM5dnLarge     EC2InstanceType = "m5dn.large"
-	EC2InstanceTypeM5dnXlarge    EC2InstanceType = "m5dn.xlarge"
-	EC2InstanceTypeM5dn2xlarge   EC2InstanceType = "m5dn.2xlarge"
-	EC2InstanceTypeM5dn4xlarge   EC2InstanceType = "m5dn.4xlarge"
-	EC2InstanceTypeM5dn8xlarge   EC2InstanceType = "m5dn.8xlarge"
-	EC2InstanceTypeM5dn12xlarge  EC2InstanceType = "m5dn.12xlarge"
-	EC2InstanceTypeM5dn16xlarge  EC2InstanceType = "m5dn.16xlarge"
-	EC2InstanceTypeM5dn24xlarge  EC2InstanceType = "m5dn.24xlarge"
-	EC2InstanceTypeM5nLarge      EC2InstanceType = "m5n.large"
-	EC2InstanceTypeM5nXlarge     EC2InstanceType = "m5n.xlarge"
-	EC2InstanceTypeM5n2xlarge    EC2InstanceType = "m5n.2xlarge"
-	EC2InstanceTypeM5n4xlarge    EC2InstanceType = "m5n.4xlarge"
-	EC2InstanceTypeM5n8xlarge    EC2InstanceType = "m5n.8xlarge"
-	EC2InstanceTypeM5n12xlarge   EC2InstanceType = "m5n.12xlarge"
-	EC2InstanceTypeM5n16xlarge   EC2InstanceType = "m5n.16xlarge"
-	EC2InstanceTypeM5n24xlarge   EC2InstanceType = "m5n.24xlarge"
-	EC2InstanceTypeM6idLarge     EC2InstanceType = "m6id.large"
-	EC2InstanceTypeM6idXlarge    EC2InstanceType = "m6id.xlarge"
-	EC2InstanceTypeM6id2xlarge   EC2InstanceType = "m6id.2xlarge"
-	EC2InstanceTypeM6id4xlarge   EC2InstanceType = "m6id.4xlarge"
-	EC2InstanceTypeM6id8xlarge   EC2InstanceType = "m6id.8xlarge"
-	EC2InstanceTypeM6id12xlarge  EC2InstanceType = "m6id.12xlarge"
-	EC2InstanceTypeM6id16xlarge  EC2InstanceType = "m6id.16xlarge"
-	EC2InstanceTypeM6id24xlarge  EC2InstanceType = "m6id.24xlarge"
-	EC2InstanceTypeM6id32xlarge  EC2InstanceType = "m6id.32xlarge"
-	EC2InstanceTypeM6idnLarge    EC2InstanceType = "m6idn.large"
-	EC2InstanceTypeM6idnXlarge   EC2InstanceType = "m6idn.xlarge"
-	EC2InstanceTypeM6idn2xlarge  EC2InstanceType = "m6idn.2xlarge"
-	EC2InstanceTypeM6idn4xlarge  EC2InstanceType = "m6idn.4xlarge"
-	EC2InstanceTypeM6idn8xlarge  EC2InstanceType = "m6idn.8xlarge"
-	EC2InstanceTypeM6idn12xlarge EC2InstanceType = "m6idn.12xlarge"
-	EC2InstanceTypeM6idn16xlarge EC2InstanceType = "m6idn.16xlarge"
-	EC2InstanceTypeM6idn24xlarge EC2InstanceType = "m6idn.24xlarge"
-	EC2InstanceTypeM6idn32xlarge EC2InstanceType = "m6idn.32xlarge"
-	EC2InstanceTypeM6inLarge     EC2InstanceType = "m6in.large"
-	EC2InstanceTypeM6inXlarge    EC2InstanceType = "m6in.xlarge"
-	EC2InstanceTypeM6in2xlarge   EC2InstanceType = "m6in.2xlarge"
-	EC2InstanceTypeM6in4xlarge   EC2InstanceType = "m6in.4xlarge"
-	EC2InstanceTypeM6in8xlarge   EC2InstanceType = "m6in.8xlarge"
-	EC2InstanceTypeM6in12xlarge  EC2InstanceType = "m6in.12xlarge"
-	EC2InstanceTypeM6in16xlarge  EC2InstanceType = "m6in.16xlarge"
-	EC2InstanceTypeM6in24xlarge  EC2InstanceType = "m6in.24xlarge"
-	EC2InstanceTypeM6in32xlarge  EC2InstanceType = "m6in.32xlarge"
-	EC2InstanceTypeM8gMedium     EC2InstanceType = "m8g.medium"
-	EC2InstanceTypeM8gLarge      EC2InstanceType = "m8g.large"
-	EC2InstanceTypeM8gXlarge     EC2InstanceType = "m8g.xlarge"
-	EC2InstanceTypeM8g2xlarge    EC2InstanceType = "m8g.2xlarge"
-	EC2InstanceTypeM8g4xlarge    EC2InstanceType = "m8g.4xlarge"
-	EC2InstanceTypeM8g8xlarge    EC2InstanceType = "m8g.8xlarge"
-	EC2InstanceTypeM8g12xlarge   EC2InstanceType = "m8g.12xlarge"
-	EC2InstanceTypeM8g16xlarge   EC2InstanceType = "m8g.16xlarge"
-	EC2InstanceTypeM8g24xlarge   EC2InstanceType = "m8g.24xlarge"
-	EC2InstanceTypeM8g48xlarge   EC2InstanceType = "m8g.48xlarge"
-	EC2InstanceTypeR5dnLarge     EC2InstanceType = "r5dn.large"
-	EC2InstanceTypeR5dnXlarge    EC2InstanceType = "r5dn.xlarge"
-	EC2InstanceTypeR5dn2xlarge   EC2InstanceType = "r5dn.2xlarge"
-	EC2InstanceTypeR5dn4xlarge   EC2InstanceType = "r5dn.4xlarge"
-	EC2InstanceTypeR5dn8xlarge   EC2InstanceType = "r5dn.8xlarge"
-	EC2InstanceTypeR5dn12xlarge  EC2InstanceType = "r5dn.12xlarge"
-	EC2InstanceTypeR5dn16xlarge  EC2InstanceType = "r5dn.16xlarge"
-	EC2InstanceTypeR5dn24xlarge  EC2InstanceType = "r5dn.24xlarge"
-	EC2InstanceTypeR5nLarge      EC2InstanceType = "r5n.large"
-	EC2InstanceTypeR5nXlarge     EC2InstanceType = "r5n.xlarge"
-	EC2InstanceTypeR5n2xlarge    EC2InstanceType = "r5n.2xlarge"
-	EC2InstanceTypeR5n4xlarge    EC2InstanceType = "r5n.4xlarge"
-	EC2InstanceTypeR5n8xlarge    EC2InstanceType = "r5n.8xlarge"
-	EC2InstanceTypeR5n12xlarge   EC2InstanceType = "r5n.12xlarge"
-	EC2InstanceTypeR5n16xlarge   EC2InstanceType = "r5n.16xlarge"
-	EC2InstanceTypeR5n24xlarge   EC2InstanceType = "r5n.24xlarge"
-	EC2InstanceTypeR6aLarge      EC2InstanceType = "r6a.large"
-	EC2InstanceTypeR6aXlarge     EC2InstanceType = "r6a.xlarge"
-	EC2InstanceTypeR6a2xlarge    EC2InstanceType = "r6a.2xlarge"
-	EC2InstanceTypeR6a4xlarge    EC2InstanceType = "r6a.4xlarge"
-	EC2InstanceTypeR6a8xlarge    EC2InstanceType = "r6a.8xlarge"
-	EC2InstanceTypeR6a12xlarge   EC2InstanceType = "r6a.12xlarge"
-	EC2InstanceTypeR6a16xlarge   EC2InstanceType = "r6a.16xlarge"
-	EC2InstanceTypeR6a24xlarge   EC2InstanceType = "r6a.24xlarge"
-	EC2InstanceTypeR6a32xlarge   EC2InstanceType = "r6a.32xlarge"
-	EC2InstanceTypeR6a48xlarge   EC2InstanceType = "r6a.48xlarge"
-	EC2InstanceTypeR6idLarge     EC2InstanceType = "r6id.large"
-	EC2InstanceTypeR6idXlarge    EC2InstanceType = "r6id.xlarge"
-	EC2InstanceTypeR6id2xlarge   EC2InstanceType = "r6id.2xlarge"
-	EC2InstanceTypeR6id4xlarge   EC2InstanceType = "r6id.4xlarge"
-	EC2InstanceTypeR6id8xlarge   EC2InstanceType = "r6id.8xlarge"
-	EC2InstanceTypeR6id12xlarge  EC2InstanceType = "r6id.12xlarge"
-	EC2InstanceTypeR6id16xlarge  EC2InstanceType = "r6id.16xlarge"
-	EC2InstanceTypeR6id24xlarge  EC2InstanceType = "r6id.24xlarge"
-	EC2InstanceTypeR6id32xlarge  EC2InstanceType = "r6id.32xlarge"
-	EC2InstanceTypeR6idnLarge    EC2InstanceType = "r6idn.large"
-	EC2InstanceTypeR6idnXlarge   EC2InstanceType = "r6idn.xlarge"
-	EC2InstanceTypeR6idn2xlarge  EC2InstanceType = "r6idn.2xlarge"
-	EC2InstanceTypeR6idn4xlarge  EC2InstanceType = "r6idn.4xlarge"
-	EC2InstanceTypeR6idn8xlarge  EC2InstanceType = "r6idn.8xlarge"
-	EC2InstanceTypeR6idn12xlarge EC2InstanceType = "r6idn.12xlarge"
-	EC2InstanceTypeR6idn16xlarge EC2InstanceType = "r6idn.16xlarge"
-	EC2InstanceTypeR6idn24xlarge EC2InstanceType = "r6idn.24xlarge"
-	EC2InstanceTypeR6idn32xlarge EC2InstanceType = "r6idn.32xlarge"
-	EC2InstanceTypeR6inLarge     EC2InstanceType = "r6in.large"
-	EC2InstanceTypeR6inXlarge    EC2InstanceType = "r6in.xlarge"
-	EC2InstanceTypeR6in2xlarge   EC2InstanceType = "r6in.2xlarge"
-	EC2InstanceTypeR6in4xlarge   EC2InstanceType = "r6in.4xlarge"
-	EC2InstanceTypeR6in8xlarge   EC2InstanceType = "r6in.8xlarge"
-	EC2InstanceTypeR6in12xlarge  EC2InstanceType = "r6in.12xlarge"
-	EC2InstanceTypeR6in16xlarge  EC2InstanceType = "r6in.16xlarge"
-	EC2InstanceTypeR6in24xlarge  EC2InstanceType = "r6in.24xlarge"
-	EC2InstanceTypeR6in32xlarge  EC2InstanceType = "r6in.32xlarge"
-	EC2InstanceTypeR8gMedium     EC2InstanceType = "r8g.medium"
-	EC2InstanceTypeR8gLarge      EC2InstanceType = "r8g.large"
-	EC2InstanceTypeR8gXlarge     EC2InstanceType = "r8g.xlarge"
-	EC2InstanceTypeR8g2xlarge    EC2InstanceType = "r8g.2xlarge"
-	EC2InstanceTypeR8g4xlarge    EC2InstanceType = "r8g.4xlarge"
-	EC2InstanceTypeR8g8xlarge    EC2InstanceType = "r8g.8xlarge"
-	EC2InstanceTypeR8g12xlarge   EC2InstanceType = "r8g.12xlarge"
-	EC2InstanceTypeR8g16xlarge   EC2InstanceType = "r8g.16xlarge"
-	EC2InstanceTypeR8g24xlarge   EC2InstanceType = "r8g.24xlarge"
-	EC2InstanceTypeR8g48xlarge   EC2InstanceType = "r8g.48xlarge"
-	EC2InstanceTypeM416xlarge    EC2InstanceType = "m4.16xlarge"
-	EC2InstanceTypeC6a32xlarge   EC2InstanceType = "c6a.32xlarge"
-	EC2InstanceTypeC6a48xlarge   EC2InstanceType = "c6a.48xlarge"
-	EC2InstanceTypeC6i32xlarge   EC2InstanceType = "c6i.32xlarge"
-	EC2InstanceTypeR6i24xlarge   EC2InstanceType = "r6i.24xlarge"
-	EC2InstanceTypeR6i32xlarge   EC2InstanceType = "r6i.32xlarge"
-	EC2InstanceTypeC6in24xlarge  EC2InstanceType = "c6in.24xlarge"
-	EC2InstanceTypeC6in32xlarge  EC2InstanceType = "c6in.32xlarge"
-	EC2InstanceTypeC7a24xlarge   EC2InstanceType = "c7a.24xlarge"
-	EC2InstanceTypeC7a32xlarge   EC2InstanceType = "c7a.32xlarge"
-	EC2InstanceTypeC7a48xlarge   EC2InstanceType = "c7a.48xlarge"
-	EC2InstanceTypeC7i24xlarge   EC2InstanceType = "c7i.24xlarge"
-	EC2InstanceTypeC7i48xlarge   EC2InstanceType = "c7i.48xlarge"
-	EC2InstanceTypeM6a24xlarge   EC2InstanceType = "m6a.24xlarge"
-	EC2InstanceTypeM6a32xlarge   EC2InstanceType = "m6a.32xlarge"
-	EC2InstanceTypeM6a48xlarge   EC2InstanceType = "m6a.48xlarge"
-	EC2InstanceTypeM6i24xlarge   EC2InstanceType = "m6i.24xlarge"
-	EC2InstanceTypeM6i32xlarge   EC2InstanceType = "m6i.32xlarge"
-	EC2InstanceTypeM7a24xlarge   EC2InstanceType = "m7a.24xlarge"
-	EC2InstanceTypeM7a32xlarge   EC2InstanceType = "m7a.32xlarge"
-	EC2InstanceTypeM7a48xlarge   EC2InstanceType = "m7a.48xlarge"
-	EC2InstanceTypeM7i24xlarge   EC2InstanceType = "m7i.24xlarge"
-	EC2InstanceTypeM7i48xlarge   EC2InstanceType = "m7i.48xlarge"
-	EC2InstanceTypeR7a24xlarge   EC2InstanceType = "r7a.24xlarge"
-	EC2InstanceTypeR7a32xlarge   EC2InstanceType = "r7a.32xlarge"
-	EC2InstanceTypeR7a48xlarge   EC2InstanceType = "r7a.48xlarge"
-	EC2InstanceTypeC8aMedium     EC2InstanceType = "c8a.medium"
-	EC2InstanceTypeC8aLarge      EC2InstanceType = "c8a.large"
-	EC2InstanceTypeC8aXlarge     EC2InstanceType = "c8a.xlarge"
-	EC2InstanceTypeC8a2xlarge    EC2InstanceType = "c8a.2xlarge"
-	EC2InstanceTypeC8a4xlarge    EC2InstanceType = "c8a.4xlarge"
-	EC2InstanceTypeC8a8xlarge    EC2InstanceType = "c8a.8xlarge"
-	EC2InstanceTypeC8iLarge      EC2InstanceType = "c8i.large"
-	EC2InstanceTypeC8iXlarge     EC2InstanceType = "c8i.xlarge"
-	EC2InstanceTypeC8i2xlarge    EC2InstanceType = "c8i.2xlarge"
-	EC2InstanceTypeC8i4xlarge    EC2InstanceType = "c8i.4xlarge"
-	EC2InstanceTypeC8i8xlarge    EC2InstanceType = "c8i.8xlarge"
-	EC2InstanceTypeC9gMedium     EC2InstanceType = "c9g.medium"
-	EC2InstanceTypeC9gLarge      EC2InstanceType = "c9g.large"
-	EC2InstanceTypeC9gXlarge     EC2InstanceType = "c9g.xlarge"
-	EC2InstanceTypeC9g2xlarge    EC2InstanceType = "c9g.2xlarge"
-	EC2InstanceTypeC9g4xlarge    EC2InstanceType = "c9g.4xlarge"
-	EC2InstanceTypeC9g8xlarge    EC2InstanceType = "c9g.8xlarge"
-	EC2InstanceTypeM8aMedium     EC2InstanceType = "m8a.medium"
-	EC2InstanceTypeM8aLarge      EC2InstanceType = "m8a.large"
-	EC2InstanceTypeM8aXlarge     EC2InstanceType = "m8a.xlarge"
-	EC2InstanceTypeM8a2xlarge    EC2InstanceType = "m8a.2xlarge"
-	EC2InstanceTypeM8a4xlarge    EC2InstanceType = "m8a.4xlarge"
-	EC2InstanceTypeM8a8xlarge    EC2InstanceType = "m8a.8xlarge"
-	EC2InstanceTypeM8iLarge      EC2InstanceType = "m8i.large"
-	EC2InstanceTypeM8iXlarge     EC2InstanceType = "m8i.xlarge"
-	EC2InstanceTypeM8i2xlarge    EC2InstanceType = "m8i.2xlarge"
-	EC2InstanceTypeM8i4xlarge    EC2InstanceType = "m8i.4xlarge"
-	EC2InstanceTypeM8i8xlarge    EC2InstanceType = "m8i.8xlarge"
-	EC2InstanceTypeM9gMedium     EC2InstanceType = "m9g.medium"
-	EC2InstanceTypeM9gLarge      EC2InstanceType = "m9g.large"
-	EC2InstanceTypeM9gXlarge     EC2InstanceType = "m9g.xlarge"
-	EC2InstanceTypeM9g2xlarge    EC2InstanceType = "m9g.2xlarge"
-	EC2InstanceTypeM9g4xlarge    EC2InstanceType = "m9g.4xlarge"
-	EC2InstanceTypeM9g8xlarge    EC2InstanceType = "m9g.8xlarge"
-)
-
-// Known reports whether v is one of the values above.
-func (v EC2InstanceType) Known() bool {
-	switch v {
-	case EC2InstanceTypeT2Micro,
-		EC2InstanceTypeT2Small,
-		EC2InstanceTypeT2Medium,
-		EC2InstanceTypeT2Large,
-		EC2InstanceTypeC3Large,
-		EC2InstanceTypeC3Xlarge,
-		EC2InstanceTypeC32xlarge,
-		EC2InstanceTypeC34xlarge,
-		EC2InstanceTypeC38xlarge,
-		EC2InstanceTypeC4Large,
-		EC2InstanceTypeC4Xlarge,
-		EC2InstanceTypeC42xlarge,
-		EC2InstanceTypeC44xlarge,
-		EC2InstanceTypeC48xlarge,
-		EC2InstanceTypeC5Large,
-		EC2InstanceTypeC5Xlarge,
-		EC2InstanceTypeC52xlarge,
-		EC2InstanceTypeC54xlarge,
-		EC2InstanceTypeC59xlarge,
-		EC2InstanceTypeC512xlarge,
-		EC2InstanceTypeC518xlarge,
-		EC2InstanceTypeC524xlarge,
-		EC2InstanceTypeC5aLarge,
-		EC2InstanceTypeC5aXlarge,
-		EC2InstanceTypeC5a2xlarge,
-		EC2InstanceTypeC5a4xlarge,
-		EC2InstanceTypeC5a8xlarge,
-		EC2InstanceTypeC5a12xlarge,
-		EC2InstanceTypeC5a16xlarge,
-		EC2InstanceTypeC5a24xlarge,
-		EC2InstanceTypeR3Large,
-		EC2InstanceTypeR3Xlarge,
-		EC2InstanceTypeR32xlarge,
-		EC2InstanceTypeR34xlarge,
-		EC2InstanceTypeR38xlarge,
-		EC2InstanceTypeR4Large,
-		EC2InstanceTypeR4Xlarge,
-		EC2InstanceTypeR42xlarge,
-		EC2InstanceTypeR44xlarge,
-		EC2InstanceTypeR48xlarge,
-		EC2InstanceTypeR416xlarge,
-		EC2InstanceTypeR5Large,
-		EC2InstanceTypeR5Xlarge,
-		EC2InstanceTypeR52xlarge,
-		EC2InstanceTypeR54xlarge,
-		EC2InstanceTypeR58xlarge,
-		EC2InstanceTypeR512xlarge,
-		EC2InstanceTypeR516xlarge,
-		EC2InstanceTypeR524xlarge,
-		EC2InstanceTypeR5aLarge,
-		EC2InstanceTypeR5aXlarge,
-		EC2InstanceTypeR5a2xlarge,
-		EC2InstanceTypeR5a4xlarge,
-		EC2InstanceTypeR5a8xlarge,
-		EC2InstanceTypeR5a12xlarge,
-		EC2InstanceTypeR5a16xlarge,
-		EC2InstanceTypeR5a24xlarge,
-		EC2InstanceTypeM3Medium,
-		EC2InstanceTypeM3Large,
-		EC2InstanceTypeM3Xlarge,
-		EC2InstanceTypeM32xlarge,
-		EC2InstanceTypeM4Large,
-		EC2InstanceTypeM4Xlarge,
-		EC2InstanceTypeM42xlarge,
-		EC2InstanceTypeM44xlarge,
-		EC2InstanceTypeM410xlarge,
-		EC2InstanceTypeM5Large,
-		EC2InstanceTypeM5Xlarge,
-		EC2InstanceTypeM52xlarge,
-		EC2InstanceTypeM54xlarge,
-		EC2InstanceTypeM58xlarge,
-		EC2InstanceTypeM512xlarge,
-		EC2InstanceTypeM516xlarge,
-		EC2InstanceTypeM524xlarge,
-		EC2InstanceTypeM5aLarge,
-		EC2InstanceTypeM5aXlarge,
-		EC2InstanceTypeM5a2xlarge,
-		EC2InstanceTypeM5a4xlarge,
-		EC2InstanceTypeM5a8xlarge,
-		EC2InstanceTypeM5a12xlarge,
-		EC2InstanceTypeM5a16xlarge,
-		EC2InstanceTypeM5a24xlarge,
-		EC2InstanceTypeC5dLarge,
-		EC2InstanceTypeC5dXlarge,
-		EC2InstanceTypeC5d2xlarge,
-		EC2InstanceTypeC5d4xlarge,
-		EC2InstanceTypeC5d9xlarge,
-		EC2InstanceTypeC5d12xlarge,
-		EC2InstanceTypeC5d18xlarge,
-		EC2InstanceTypeC5d24xlarge,
-		EC2InstanceTypeC6aLarge,
-		EC2InstanceTypeC6aXlarge,
-		EC2InstanceTypeC6a2xlarge,
-		EC2InstanceTypeC6a4xlarge,
-		EC2InstanceTypeC6a8xlarge,
-		EC2InstanceTypeC6a12xlarge,
-		EC2InstanceTypeC6a16xlarge,
-		EC2InstanceTypeC6a24xlarge,
-		EC2InstanceTypeC6iLarge,
-		EC2InstanceTypeC6iXlarge,
-		EC2InstanceTypeC6i2xlarge,
-		EC2InstanceTypeC6i4xlarge,
-		EC2InstanceTypeC6i8xlarge,
-		EC2InstanceTypeC6i12xlarge,
-		EC2InstanceTypeC6i16xlarge,
-		EC2InstanceTypeC6i24xlarge,
-		EC2InstanceTypeR5dLarge,
-		EC2InstanceTypeR5dXlarge,
-		EC2InstanceTypeR5d2xlarge,
-		EC2InstanceTypeR5d4xlarge,
-		EC2InstanceTypeR5d8xlarge,
-		EC2InstanceTypeR5d12xlarge,
-		EC2InstanceTypeR5d16xlarge,
-		EC2InstanceTypeR5d24xlarge,
-		EC2InstanceTypeM6gMedium,
-		EC2InstanceTypeM6gLarge,
-		EC2InstanceTypeM6gXlarge,
-		EC2InstanceTypeM6g2xlarge,
-		EC2InstanceTypeM6g4xlarge,
-		EC2InstanceTypeM6g8xlarge,
-		EC2InstanceTypeM6g12xlarge,
-		EC2InstanceTypeM6g16xlarge,
-		EC2InstanceTypeC6gMedium,
-		EC2InstanceTypeC6gLarge,
-		EC2InstanceTypeC6gXlarge,
-		EC2InstanceTypeC6g2xlarge,
-		EC2InstanceTypeC6g4xlarge,
-		EC2InstanceTypeC6g8xlarge,
-		EC2InstanceTypeC6g12xlarge,
-		EC2InstanceTypeC6g16xlarge,
-		EC2InstanceTypeR6gMedium,
-		EC2InstanceTypeR6gLarge,
-		EC2InstanceTypeR6gXlarge,
-		EC2InstanceTypeR6g2xlarge,
-		EC2InstanceTypeR6g4xlarge,
-		EC2InstanceTypeR6g8xlarge,
-		EC2InstanceTypeR6g12xlarge,
-		EC2InstanceTypeR6g16xlarge,
-		EC2InstanceTypeC6gnMedium,
-		EC2InstanceTypeC6gnLarge,
-		EC2InstanceTypeC6gnXlarge,
-		EC2InstanceTypeC6gn2xlarge,
-		EC2InstanceTypeC6gn4xlarge,
-		EC2InstanceTypeC6gn8xlarge,
-		EC2InstanceTypeC6gn12xlarge,
-		EC2InstanceTypeC6gn16xlarge,
-		EC2InstanceTypeC7gMedium,
-		EC2InstanceTypeC7gLarge,
-		EC2InstanceTypeC7gXlarge,
-		EC2InstanceTypeC7g2xlarge,
-		EC2InstanceTypeC7g4xlarge,
-		EC2InstanceTypeC7g8xlarge,
-		EC2InstanceTypeC7g12xlarge,
-		EC2InstanceTypeC7g16xlarge,
-		EC2InstanceTypeR7gMedium,
-		EC2InstanceTypeR7gLarge,
-		EC2InstanceTypeR7gXlarge,
-		EC2InstanceTypeR7g2xlarge,
-		EC2InstanceTypeR7g4xlarge,
-		EC2InstanceTypeR7g8xlarge,
-		EC2InstanceTypeR7g12xlarge,
-		EC2InstanceTypeR7g16xlarge,
-		EC2InstanceTypeM7gMedium,
-		EC2InstanceTypeM7gLarge,
-		EC2InstanceTypeM7gXlarge,
-		EC2InstanceTypeM7g2xlarge,
-		EC2InstanceTypeM7g4xlarge,
-		EC2InstanceTypeM7g8xlarge,
-		EC2InstanceTypeM7g12xlarge,
-		EC2InstanceTypeM7g16xlarge,
-		EC2InstanceTypeG5gXlarge,
-		EC2InstanceTypeG5g2xlarge,
-		EC2InstanceTypeG5g4xlarge,
-		EC2InstanceTypeG5g8xlarge,
-		EC2InstanceTypeG5g16xlarge,
-		EC2InstanceTypeR6iLarge,
-		EC2InstanceTypeR6iXlarge,
-		EC2InstanceTypeR6i2xlarge,
-		EC2InstanceTypeR6i4xlarge,
-		EC2InstanceTypeR6i8xlarge,
-		EC2InstanceTypeR6i12xlarge,
-		EC2InstanceTypeR6i16xlarge,
-		EC2InstanceTypeC6gdMedium,
-		EC2InstanceTypeC6gdLarge,
-		EC2InstanceTypeC6gdXlarge,
-		EC2InstanceTypeC6gd2xlarge,
-		EC2InstanceTypeC6gd4xlarge,
-		EC2InstanceTypeC6gd8xlarge,
-		EC2InstanceTypeC6gd12xlarge,
-		EC2InstanceTypeC6gd16xlarge,
-		EC2InstanceTypeC6inLarge,
-		EC2InstanceTypeC6inXlarge,
-		EC2InstanceTypeC6in2xlarge,
-		EC2InstanceTypeC6in4xlarge,
-		EC2InstanceTypeC6in8xlarge,
-		EC2InstanceTypeC6in12xlarge,
-		EC2InstanceTypeC6in16xlarge,
-		EC2InstanceTypeC7aMedium,
-		EC2InstanceTypeC7aLarge,
-		EC2InstanceTypeC7aXlarge,
-		EC2InstanceTypeC7a2xlarge,
-		EC2InstanceTypeC7a4xlarge,
-		EC2InstanceTypeC7a8xlarge,
-		EC2InstanceTypeC7a12xlarge,
-		EC2InstanceTypeC7a16xlarge,
-		EC2InstanceTypeC7gdMedium,
-		EC2InstanceTypeC7gdLarge,
-		EC2InstanceTypeC7gdXlarge,
-		EC2InstanceTypeC7gd2xlarge,
-		EC2InstanceTypeC7gd4xlarge,
-		EC2InstanceTypeC7gd8xlarge,
-		EC2InstanceTypeC7gd12xlarge,
-		EC2InstanceTypeC7gd16xlarge,
-		EC2InstanceTypeC7gnMedium,
-		EC2InstanceTypeC7gnLarge,
-		EC2InstanceTypeC7gnXlarge,
-		EC2InstanceTypeC7gn2xlarge,
-		EC2InstanceTypeC7gn4xlarge,
-		EC2InstanceTypeC7gn8xlarge,
-		EC2InstanceTypeC7gn12xlarge,
-		EC2InstanceTypeC7gn16xlarge,
-		EC2InstanceTypeC7iLarge,
-		EC2InstanceTypeC7iXlarge,
-		EC2InstanceTypeC7i2xlarge,
-		EC2InstanceTypeC7i4xlarge,
-		EC2InstanceTypeC7i8xlarge,
-		EC2InstanceTypeC7i12xlarge,
-		EC2InstanceTypeC7i16xlarge,
-		EC2InstanceTypeM6aLarge,
-		EC2InstanceTypeM6aXlarge,
-		EC2InstanceTypeM6a2xlarge,
-		EC2InstanceTypeM6a4xlarge,
-		EC2InstanceTypeM6a8xlarge,
-		EC2InstanceTypeM6a12xlarge,
-		EC2InstanceTypeM6a16xlarge,
-		EC2InstanceTypeM6gdMedium,
-		EC2InstanceTypeM6gdLarge,
-		EC2InstanceTypeM6gdXlarge,
-		EC2InstanceTypeM6gd2xlarge,
-		EC2InstanceTypeM6gd4xlarge,
-		EC2InstanceTypeM6gd8xlarge,
-		EC2InstanceTypeM6gd12xlarge,
-		EC2InstanceTypeM6gd16xlarge,
-		EC2InstanceTypeM6iLarge,
-		EC2InstanceTypeM6iXlarge,
-		EC2InstanceTypeM6i2xlarge,
-		EC2InstanceTypeM6i4xlarge,
-		EC2InstanceTypeM6i8xlarge,
-		EC2InstanceTypeM6i12xlarge,
-		EC2InstanceTypeM6i16xlarge,
-		EC2InstanceTypeM7aMedium,
-		EC2InstanceTypeM7aLarge,
-		EC2InstanceTypeM7aXlarge,
-		EC2InstanceTypeM7a2xlarge,
-		EC2InstanceTypeM7a4xlarge,
-		EC2InstanceTypeM7a8xlarge,
-		EC2InstanceTypeM7a12xlarge,
-		EC2InstanceTypeM7a16xlarge,
-		EC2InstanceTypeM7gdMedium,
-		EC2InstanceTypeM7gdLarge,
-		EC2InstanceTypeM7gdXlarge,
-		EC2InstanceTypeM7gd2xlarge,
-		EC2InstanceTypeM7gd4xlarge,
-		EC2InstanceTypeM7gd8xlarge,
-		EC2InstanceTypeM7gd12xlarge,
-		EC2InstanceTypeM7gd16xlarge,
-		EC2InstanceTypeM7iLarge,
-		EC2InstanceTypeM7iXlarge,
-		EC2InstanceTypeM7i2xlarge,
-		EC2InstanceTypeM7i4xlarge,
-		EC2InstanceTypeM7i8xlarge,
-		EC2InstanceTypeM7i12xlarge,
-		EC2InstanceTypeM7i16xlarge,
-		EC2InstanceTypeR6gdMedium,
-		EC2InstanceTypeR6gdLarge,
-		EC2InstanceTypeR6gdXlarge,
-		EC2InstanceTypeR6gd2xlarge,
-		EC2InstanceTypeR6gd4xlarge,
-		EC2InstanceTypeR6gd8xlarge,
-		EC2InstanceTypeR6gd12xlarge,
-		EC2InstanceTypeR6gd16xlarge,
-		EC2InstanceTypeR7aMedium,
-		EC2InstanceTypeR7aLarge,
-		EC2InstanceTypeR7aXlarge,
-		EC2InstanceTypeR7a2xlarge,
-		EC2InstanceTypeR7a4xlarge,
-		EC2InstanceTypeR7a8xlarge,
-		EC2InstanceTypeR7a12xlarge,
-		EC2InstanceTypeR7a16xlarge,
-		EC2InstanceTypeR7gdMedium,
-		EC2InstanceTypeR7gdLarge,
-		EC2InstanceTypeR7gdXlarge,
-		EC2InstanceTypeR7gd2xlarge,
-		EC2InstanceTypeR7gd4xlarge,
-		EC2InstanceTypeR7gd8xlarge,
-		EC2InstanceTypeR7gd12xlarge,
-		EC2InstanceTypeR7gd16xlarge,
-		EC2InstanceTypeR7iLarge,
-		EC2InstanceTypeR7iXlarge,
-		EC2InstanceTypeR7i2xlarge,
-		EC2InstanceTypeR7i4xlarge,
-		EC2InstanceTypeR7i8xlarge,
-		EC2InstanceTypeR7i12xlarge,
-		EC2InstanceTypeR7i16xlarge,
-		EC2InstanceTypeR7i24xlarge,
-		EC2InstanceTypeR7i48xlarge,
-		EC2InstanceTypeC5adLarge,
-		EC2InstanceTypeC5adXlarge,
-		EC2InstanceTypeC5ad2xlarge,
-		EC2InstanceTypeC5ad4xlarge,
-		EC2InstanceTypeC5ad8xlarge,
-		EC2InstanceTypeC5ad12xlarge,
-		EC2InstanceTypeC5ad16xlarge,
-		EC2InstanceTypeC5ad24xlarge,
-		EC2InstanceTypeC5nLarge,
-		EC2InstanceTypeC5nXlarge,
-		EC2InstanceTypeC5n2xlarge,
-		EC2InstanceTypeC5n4xlarge,
-		EC2InstanceTypeC5n9xlarge,
-		EC2InstanceTypeC5n18xlarge,
-		EC2InstanceTypeR5adLarge,
-		EC2InstanceTypeR5adXlarge,
-		EC2InstanceTypeR5ad2xlarge,
-		EC2InstanceTypeR5ad4xlarge,
-		EC2InstanceTypeR5ad8xlarge,
-		EC2InstanceTypeR5ad12xlarge,
-		EC2InstanceTypeR5ad16xlarge,
-		EC2InstanceTypeR5ad24xlarge,
-		EC2InstanceTypeC6idLarge,
-		EC2InstanceTypeC6idXlarge,
-		EC2InstanceTypeC6id2xlarge,
-		EC2InstanceTypeC6id4xlarge,
-		EC2InstanceTypeC6id8xlarge,
-		EC2InstanceTypeC6id12xlarge,
-		EC2InstanceTypeC6id16xlarge,
-		EC2InstanceTypeC6id24xlarge,
-		EC2InstanceTypeC6id32xlarge,
-		EC2InstanceTypeC8gMedium,
-		EC2InstanceTypeC8gLarge,
-		EC2InstanceTypeC8gXlarge,
-		EC2InstanceTypeC8g2xlarge,
-		EC2InstanceTypeC8g4xlarge,
-		EC2InstanceTypeC8g8xlarge,
-		EC2InstanceTypeC8g12xlarge,
-		EC2InstanceTypeC8g16xlarge,
-		EC2InstanceTypeC8g24xlarge,
-		EC2InstanceTypeC8g48xlarge,
-		EC2InstanceTypeM5adLarge,
-		EC2InstanceTypeM5adXlarge,
-		EC2InstanceTypeM5ad2xlarge,
-		EC2InstanceTypeM5ad4xlarge,
-		EC2InstanceTypeM5ad8xlarge,
-		EC2InstanceTypeM5ad12xlarge,
-		EC2InstanceTypeM5ad16xlarge,
-		EC2InstanceTypeM5ad24xlarge,
-		EC2InstanceTypeM5dLarge,
-		EC2InstanceTypeM5dXlarge,
-		EC2InstanceTypeM5d2xlarge,
-		EC2InstanceTypeM5d4xlarge,
-		EC2InstanceTypeM5d8xlarge,
-		EC2InstanceTypeM5d12xlarge,
-		EC2InstanceTypeM5d16xlarge,
-		EC2InstanceTypeM5d24xlarge,
-		EC2InstanceTypeM5dnLarge,
-		EC2InstanceTypeM5dnXlarge,
-		EC2InstanceTypeM5dn2xlarge,
-		EC2InstanceTypeM5dn4xlarge,
-		EC2InstanceTypeM5dn8xlarge,
-		EC2InstanceTypeM5dn12xlarge,
-		EC2InstanceTypeM5dn16xlarge,
-		EC2InstanceTypeM5dn24xlarge,
-		EC2InstanceTypeM5nLarge,
-		EC2InstanceTypeM5nXlarge,
-		EC2InstanceTypeM5n2xlarge,
-		EC2InstanceTypeM5n4xlarge,
-		EC2InstanceTypeM5n8xlarge,
-		EC2InstanceTypeM5n12xlarge,
-		EC2InstanceTypeM5n16xlarge,
-		EC2InstanceTypeM5n24xlarge,
-		EC2InstanceTypeM6idLarge,
-		EC2InstanceTypeM6idXlarge,
-		EC2InstanceTypeM6id2xlarge,
-		EC2InstanceTypeM6id4xlarge,
-		EC2InstanceTypeM6id8xlarge,
-		EC2InstanceTypeM6id12xlarge,
-		EC2InstanceTypeM6id16xlarge,
-		EC2InstanceTypeM6id24xlarge,
-		EC2InstanceTypeM6id32xlarge,
-		EC2InstanceTypeM6idnLarge,
-		EC2InstanceTypeM6idnXlarge,
-		EC2InstanceTypeM6idn2xlarge,
-		EC2InstanceTypeM6idn4xlarge,
-		EC2InstanceTypeM6idn8xlarge,
-		EC2InstanceTypeM6idn12xlarge,
-		EC2InstanceTypeM6idn16xlarge,
-		EC2InstanceTypeM6idn24xlarge,
-		EC2InstanceTypeM6idn32xlarge,
-		EC2InstanceTypeM6inLarge,
-		EC2InstanceTypeM6inXlarge,
-		EC2InstanceTypeM6in2xlarge,
-		EC2InstanceTypeM6in4xlarge,
-		EC2InstanceTypeM6in8xlarge,
-		EC2InstanceTypeM6in12xlarge,
-		EC2InstanceTypeM6in16xlarge,
-		EC2InstanceTypeM6in24xlarge,
-		EC2InstanceTypeM6in32xlarge,
-		EC2InstanceTypeM8gMedium,
-		EC2InstanceTypeM8gLarge,
-		EC2InstanceTypeM8gXlarge,
-		EC2InstanceTypeM8g2xlarge,
-		EC2InstanceTypeM8g4xlarge,
-		EC2InstanceTypeM8g8xlarge,
-		EC2InstanceTypeM8g12xlarge,
-		EC2InstanceTypeM8g16xlarge,
-		EC2InstanceTypeM8g24xlarge,
-		EC2InstanceTypeM8g48xlarge,
-		EC2InstanceTypeR5dnLarge,
-		EC2InstanceTypeR5dnXlarge,
-		EC2InstanceTypeR5dn2xlarge,
-		EC2InstanceTypeR5dn4xlarge,
-		EC2InstanceTypeR5dn8xlarge,
-		EC2InstanceTypeR5dn12xlarge,
-		EC2InstanceTypeR5dn16xlarge,
-		EC2InstanceTypeR5dn24xlarge,
-		EC2InstanceTypeR5nLarge,
-		EC2InstanceTypeR5nXlarge,
-		EC2InstanceTypeR5n2xlarge,
-		EC2InstanceTypeR5n4xlarge,
-		EC2InstanceTypeR5n8xlarge,
-		EC2InstanceTypeR5n12xlarge,
-		EC2InstanceTypeR5n16xlarge,
-		EC2InstanceTypeR5n24xlarge,
-		EC2InstanceTypeR6aLarge,
-		EC2InstanceTypeR6aXlarge,
-		EC2InstanceTypeR6a2xlarge,
-		EC2InstanceTypeR6a4xlarge,
-		EC2InstanceTypeR6a8xlarge,
-		EC2InstanceTypeR6a12xlarge,
-		EC2InstanceTypeR6a16xlarge,
-		EC2InstanceTypeR6a24xlarge,
-		EC2InstanceTypeR6a32xlarge,
-		EC2InstanceTypeR6a48xlarge,
-		EC2InstanceTypeR6idLarge,
-		EC2InstanceTypeR6idXlarge,
-		EC2InstanceTypeR6id2xlarge,
-		EC2InstanceTypeR6id4xlarge,
-		EC2InstanceTypeR6id8xlarge,
-		EC2InstanceTypeR6id12xlarge,
-		EC2InstanceTypeR6id16xlarge,
-		EC2InstanceTypeR6id24xlarge,
-		EC2InstanceTypeR6id32xlarge,
-		EC2InstanceTypeR6idnLarge,
-		EC2InstanceTypeR6idnXlarge,
-		EC2InstanceTypeR6idn2xlarge,
-		EC2InstanceTypeR6idn4xlarge,
-		EC2InstanceTypeR6idn8xlarge,
-		EC2InstanceTypeR6idn12xlarge,
-		EC2InstanceTypeR6idn16xlarge,
-		EC2InstanceTypeR6idn24xlarge,
-		EC2InstanceTypeR6idn32xlarge,
-		EC2InstanceTypeR6inLarge,
-		EC2InstanceTypeR6inXlarge,
-		EC2InstanceTypeR6in2xlarge,
-		EC2InstanceTypeR6in4xlarge,
-		EC2InstanceTypeR6in8xlarge,
-		EC2InstanceTypeR6in12xlarge,
-		EC2InstanceTypeR6in16xlarge,
-		EC2InstanceTypeR6in24xlarge,
-		EC2InstanceTypeR6in32xlarge,
-		EC2InstanceTypeR8gMedium,
-		EC2InstanceTypeR8gLarge,
-		EC2InstanceTypeR8gXlarge,
-		EC2InstanceTypeR8g2xlarge,
-		EC2InstanceTypeR8g4xlarge,
-		EC2InstanceTypeR8g8xlarge,
-		EC2InstanceTypeR8g12xlarge,
-		EC2InstanceTypeR8g16xlarge,
-		EC2InstanceTypeR8g24xlarge,
-		EC2InstanceTypeR8g48xlarge,
-		EC2InstanceTypeM416xlarge,
-		EC2InstanceTypeC6a32xlarge,
-		EC2InstanceTypeC6a48xlarge,
-		EC2InstanceTypeC6i32xlarge,
-		EC2InstanceTypeR6i24xlarge,
-		EC2InstanceTypeR6i32xlarge,
-		EC2InstanceTypeC6in24xlarge,
-		EC2InstanceTypeC6in32xlarge,
-		EC2InstanceTypeC7a24xlarge,
-		EC2InstanceTypeC7a32xlarge,
-		EC2InstanceTypeC7a48xlarge,
-		EC2InstanceTypeC7i24xlarge,
-		EC2InstanceTypeC7i48xlarge,
-		EC2InstanceTypeM6a24xlarge,
-		EC2InstanceTypeM6a32xlarge,
-		EC2InstanceTypeM6a48xlarge,
-		EC2InstanceTypeM6i24xlarge,
-		EC2InstanceTypeM6i32xlarge,
-		EC2InstanceTypeM7a24xlarge,
-		EC2InstanceTypeM7a32xlarge,
-		EC2InstanceTypeM7a48xlarge,
-		EC2InstanceTypeM7i24xlarge,
-		EC2InstanceTypeM7i48xlarge,
-		EC2InstanceTypeR7a24xlarge,
-		EC2InstanceTypeR7a32xlarge,
-		EC2InstanceTypeR7a48xlarge,
-		EC2InstanceTypeC8aMedium,
-		EC2InstanceTypeC8aLarge,
-		EC2InstanceTypeC8aXlarge,
-		EC2InstanceTypeC8a2xlarge,
-		EC2InstanceTypeC8a4xlarge,
-		EC2InstanceTypeC8a8xlarge,
-		EC2InstanceTypeC8iLarge,
-		EC2InstanceTypeC8iXlarge,
-		EC2InstanceTypeC8i2xlarge,
-		EC2InstanceTypeC8i4xlarge,
-		EC2InstanceTypeC8i8xlarge,
-		EC2InstanceTypeC9gMedium,
-		EC2InstanceTypeC9gLarge,
-		EC2InstanceTypeC9gXlarge,
-		EC2InstanceTypeC9g2xlarge,
-		EC2InstanceTypeC9g4xlarge,
-		EC2InstanceTypeC9g8xlarge,
-		EC2InstanceTypeM8aMedium,
-		EC2InstanceTypeM8aLarge,
-		EC2InstanceTypeM8aXlarge,
-		EC2InstanceTypeM8a2xlarge,
-		EC2InstanceTypeM8a4xlarge,
-		EC2InstanceTypeM8a8xlarge,
-		EC2InstanceTypeM8iLarge,
-		EC2InstanceTypeM8iXlarge,
-		EC2InstanceTypeM8i2xlarge,
-		EC2InstanceTypeM8i4xlarge,
-		EC2InstanceTypeM8i8xlarge,
-		EC2InstanceTypeM9gMedium,
-		EC2InstanceTypeM9gLarge,
-		EC2InstanceTypeM9gXlarge,
-		EC2InstanceTypeM9g2xlarge,
-		EC2InstanceTypeM9g4xlarge,
-		EC2InstanceTypeM9g8xlarge:
-		return true
-	}
-	return false
-}
 
 // EventCode is an enumeration of the API model; "" is absent.
 type EventCode string
@@ -1604,71 +281,6 @@ const (
 	EventCodeLocationStateDeleted                       EventCode = "LOCATION_STATE_DELETED"
 )
 
-// Known reports whether v is one of the values above.
-func (v EventCode) Known() bool {
-	switch v {
-	case EventCodeGenericEvent,
-		EventCodeFleetCreated,
-		EventCodeFleetDeleted,
-		EventCodeFleetExpired,
-		EventCodeFleetScalingEvent,
-		EventCodeFleetStateDownloading,
-		EventCodeFleetStateValidating,
-		EventCodeFleetStateBuilding,
-		EventCodeFleetStateActivating,
-		EventCodeFleetStateActive,
-		EventCodeFleetStateError,
-		EventCodeFleetStatePending,
-		EventCodeFleetStateCreating,
-		EventCodeFleetStateCreated,
-		EventCodeFleetStateUpdating,
-		EventCodeFleetInitializationFailed,
-		EventCodeFleetBinaryDownloadFailed,
-		EventCodeFleetValidationLaunchPathNotFound,
-		EventCodeFleetValidationExecutableRuntimeFailure,
-		EventCodeFleetValidationTimedOut,
-		EventCodeFleetActivationFailed,
-		EventCodeFleetActivationFailedNoInstances,
-		EventCodeFleetNewGameSessionProtectionPolicyUpdated,
-		EventCodeServerProcessInvalidPath,
-		EventCodeServerProcessSdkInitializationTimeout,
-		EventCodeServerProcessProcessReadyTimeout,
-		EventCodeServerProcessCrashed,
-		EventCodeServerProcessTerminatedUnhealthy,
-		EventCodeServerProcessForceTerminated,
-		EventCodeServerProcessProcessExitTimeout,
-		EventCodeServerProcessSdkInitializationFailed,
-		EventCodeServerProcessMisconfiguredContainerPort,
-		EventCodeGameSessionActivationTimeout,
-		EventCodeFleetCreationExtractingBuild,
-		EventCodeFleetCreationRunningInstaller,
-		EventCodeFleetCreationValidatingRuntimeConfig,
-		EventCodeFleetVpcPeeringSucceeded,
-		EventCodeFleetVpcPeeringFailed,
-		EventCodeFleetVpcPeeringDeleted,
-		EventCodeInstanceInterrupted,
-		EventCodeInstanceRecycled,
-		EventCodeInstanceReplacedUnhealthy,
-		EventCodeFleetCreationCompletedInstaller,
-		EventCodeFleetCreationFailedInstaller,
-		EventCodeComputeLogUploadFailed,
-		EventCodeGameServerContainerGroupCrashed,
-		EventCodePerInstanceContainerGroupCrashed,
-		EventCodeGameServerContainerGroupReplacedUnhealthy,
-		EventCodeLocationStatePending,
-		EventCodeLocationStateCreating,
-		EventCodeLocationStateCreated,
-		EventCodeLocationStateActivating,
-		EventCodeLocationStateActive,
-		EventCodeLocationStateUpdating,
-		EventCodeLocationStateError,
-		EventCodeLocationStateDeleting,
-		EventCodeLocationStateDeleted:
-		return true
-	}
-	return false
-}
-
 // FilterInstanceStatus is an enumeration of the API model; "" is absent.
 type FilterInstanceStatus string
 
@@ -1678,16 +290,6 @@ const (
 	FilterInstanceStatusDraining FilterInstanceStatus = "DRAINING"
 )
 
-// Known reports whether v is one of the values above.
-func (v FilterInstanceStatus) Known() bool {
-	switch v {
-	case FilterInstanceStatusActive,
-		FilterInstanceStatusDraining:
-		return true
-	}
-	return false
-}
-
 // FleetAction is an enumeration of the API model; "" is absent.
 type FleetAction string
 
@@ -1695,15 +297,6 @@ type FleetAction string
 const (
 	FleetActionAutoScaling FleetAction = "AUTO_SCALING"
 )
-
-// Known reports whether v is one of the values above.
-func (v FleetAction) Known() bool {
-	switch v {
-	case FleetActionAutoScaling:
-		return true
-	}
-	return false
-}
 
 // FleetStatus is an enumeration of the API model; "" is absent.
 type FleetStatus string
@@ -1723,25 +316,6 @@ const (
 	FleetStatusExpired     FleetStatus = "EXPIRED"
 )
 
-// Known reports whether v is one of the values above.
-func (v FleetStatus) Known() bool {
-	switch v {
-	case FleetStatusNew,
-		FleetStatusDownloading,
-		FleetStatusValidating,
-		FleetStatusBuilding,
-		FleetStatusActivating,
-		FleetStatusActive,
-		FleetStatusDeleting,
-		FleetStatusError,
-		FleetStatusTerminated,
-		FleetStatusNotFound,
-		FleetStatusExpired:
-		return true
-	}
-	return false
-}
-
 // FleetType is an enumeration of the API model; "" is absent.
 type FleetType string
 
@@ -1750,16 +324,6 @@ const (
 	FleetTypeOnDemand FleetType = "ON_DEMAND"
 	FleetTypeSpot     FleetType = "SPOT"
 )
-
-// Known reports whether v is one of the values above.
-func (v FleetType) Known() bool {
-	switch v {
-	case FleetTypeOnDemand,
-		FleetTypeSpot:
-		return true
-	}
-	return false
-}
 
 // FlexMatchMode is an enumeration of the API model; "" is absent.
 type FlexMatchMode string
@@ -1770,16 +334,6 @@ const (
 	FlexMatchModeWithQueue  FlexMatchMode = "WITH_QUEUE"
 )
 
-// Known reports whether v is one of the values above.
-func (v FlexMatchMode) Known() bool {
-	switch v {
-	case FlexMatchModeStandalone,
-		FlexMatchModeWithQueue:
-		return true
-	}
-	return false
-}
-
 // GameServerClaimStatus is an enumeration of the API model; "" is absent.
 type GameServerClaimStatus string
 
@@ -1788,15 +342,6 @@ const (
 	GameServerClaimStatusClaimed GameServerClaimStatus = "CLAIMED"
 )
 
-// Known reports whether v is one of the values above.
-func (v GameServerClaimStatus) Known() bool {
-	switch v {
-	case GameServerClaimStatusClaimed:
-		return true
-	}
-	return false
-}
-
 // GameServerGroupAction is an enumeration of the API model; "" is absent.
 type GameServerGroupAction string
 
@@ -1804,15 +349,6 @@ type GameServerGroupAction string
 const (
 	GameServerGroupActionReplaceInstanceTypes GameServerGroupAction = "REPLACE_INSTANCE_TYPES"
 )
-
-// Known reports whether v is one of the values above.
-func (v GameServerGroupAction) Known() bool {
-	switch v {
-	case GameServerGroupActionReplaceInstanceTypes:
-		return true
-	}
-	return false
-}
 
 // GameServerGroupDeleteOption is an enumeration of the API model; "" is absent.
 type GameServerGroupDeleteOption string
@@ -1823,17 +359,6 @@ const (
 	GameServerGroupDeleteOptionForceDelete GameServerGroupDeleteOption = "FORCE_DELETE"
 	GameServerGroupDeleteOptionRetain      GameServerGroupDeleteOption = "RETAIN"
 )
-
-// Known reports whether v is one of the values above.
-func (v GameServerGroupDeleteOption) Known() bool {
-	switch v {
-	case GameServerGroupDeleteOptionSafeDelete,
-		GameServerGroupDeleteOptionForceDelete,
-		GameServerGroupDeleteOptionRetain:
-		return true
-	}
-	return false
-}
 
 // GameServerGroupInstanceType is an enumeration of the API model; "" is absent.
 type GameServerGroupInstanceType string
@@ -1930,102 +455,6 @@ const (
 	GameServerGroupInstanceTypeM6g16xlarge GameServerGroupInstanceType = "m6g.16xlarge"
 )
 
-// Known reports whether v is one of the values above.
-func (v GameServerGroupInstanceType) Known() bool {
-	switch v {
-	case GameServerGroupInstanceTypeC4Large,
-		GameServerGroupInstanceTypeC4Xlarge,
-		GameServerGroupInstanceTypeC42xlarge,
-		GameServerGroupInstanceTypeC44xlarge,
-		GameServerGroupInstanceTypeC48xlarge,
-		GameServerGroupInstanceTypeC5Large,
-		GameServerGroupInstanceTypeC5Xlarge,
-		GameServerGroupInstanceTypeC52xlarge,
-		GameServerGroupInstanceTypeC54xlarge,
-		GameServerGroupInstanceTypeC59xlarge,
-		GameServerGroupInstanceTypeC512xlarge,
-		GameServerGroupInstanceTypeC518xlarge,
-		GameServerGroupInstanceTypeC524xlarge,
-		GameServerGroupInstanceTypeC5aLarge,
-		GameServerGroupInstanceTypeC5aXlarge,
-		GameServerGroupInstanceTypeC5a2xlarge,
-		GameServerGroupInstanceTypeC5a4xlarge,
-		GameServerGroupInstanceTypeC5a8xlarge,
-		GameServerGroupInstanceTypeC5a12xlarge,
-		GameServerGroupInstanceTypeC5a16xlarge,
-		GameServerGroupInstanceTypeC5a24xlarge,
-		GameServerGroupInstanceTypeC6gMedium,
-		GameServerGroupInstanceTypeC6gLarge,
-		GameServerGroupInstanceTypeC6gXlarge,
-		GameServerGroupInstanceTypeC6g2xlarge,
-		GameServerGroupInstanceTypeC6g4xlarge,
-		GameServerGroupInstanceTypeC6g8xlarge,
-		GameServerGroupInstanceTypeC6g12xlarge,
-		GameServerGroupInstanceTypeC6g16xlarge,
-		GameServerGroupInstanceTypeR4Large,
-		GameServerGroupInstanceTypeR4Xlarge,
-		GameServerGroupInstanceTypeR42xlarge,
-		GameServerGroupInstanceTypeR44xlarge,
-		GameServerGroupInstanceTypeR48xlarge,
-		GameServerGroupInstanceTypeR416xlarge,
-		GameServerGroupInstanceTypeR5Large,
-		GameServerGroupInstanceTypeR5Xlarge,
-		GameServerGroupInstanceTypeR52xlarge,
-		GameServerGroupInstanceTypeR54xlarge,
-		GameServerGroupInstanceTypeR58xlarge,
-		GameServerGroupInstanceTypeR512xlarge,
-		GameServerGroupInstanceTypeR516xlarge,
-		GameServerGroupInstanceTypeR524xlarge,
-		GameServerGroupInstanceTypeR5aLarge,
-		GameServerGroupInstanceTypeR5aXlarge,
-		GameServerGroupInstanceTypeR5a2xlarge,
-		GameServerGroupInstanceTypeR5a4xlarge,
-		GameServerGroupInstanceTypeR5a8xlarge,
-		GameServerGroupInstanceTypeR5a12xlarge,
-		GameServerGroupInstanceTypeR5a16xlarge,
-		GameServerGroupInstanceTypeR5a24xlarge,
-		GameServerGroupInstanceTypeR6gMedium,
-		GameServerGroupInstanceTypeR6gLarge,
-		GameServerGroupInstanceTypeR6gXlarge,
-		GameServerGroupInstanceTypeR6g2xlarge,
-		GameServerGroupInstanceTypeR6g4xlarge,
-		GameServerGroupInstanceTypeR6g8xlarge,
-		GameServerGroupInstanceTypeR6g12xlarge,
-		GameServerGroupInstanceTypeR6g16xlarge,
-		GameServerGroupInstanceTypeM4Large,
-		GameServerGroupInstanceTypeM4Xlarge,
-		GameServerGroupInstanceTypeM42xlarge,
-		GameServerGroupInstanceTypeM44xlarge,
-		GameServerGroupInstanceTypeM410xlarge,
-		GameServerGroupInstanceTypeM5Large,
-		GameServerGroupInstanceTypeM5Xlarge,
-		GameServerGroupInstanceTypeM52xlarge,
-		GameServerGroupInstanceTypeM54xlarge,
-		GameServerGroupInstanceTypeM58xlarge,
-		GameServerGroupInstanceTypeM512xlarge,
-		GameServerGroupInstanceTypeM516xlarge,
-		GameServerGroupInstanceTypeM524xlarge,
-		GameServerGroupInstanceTypeM5aLarge,
-		GameServerGroupInstanceTypeM5aXlarge,
-		GameServerGroupInstanceTypeM5a2xlarge,
-		GameServerGroupInstanceTypeM5a4xlarge,
-		GameServerGroupInstanceTypeM5a8xlarge,
-		GameServerGroupInstanceTypeM5a12xlarge,
-		GameServerGroupInstanceTypeM5a16xlarge,
-		GameServerGroupInstanceTypeM5a24xlarge,
-		GameServerGroupInstanceTypeM6gMedium,
-		GameServerGroupInstanceTypeM6gLarge,
-		GameServerGroupInstanceTypeM6gXlarge,
-		GameServerGroupInstanceTypeM6g2xlarge,
-		GameServerGroupInstanceTypeM6g4xlarge,
-		GameServerGroupInstanceTypeM6g8xlarge,
-		GameServerGroupInstanceTypeM6g12xlarge,
-		GameServerGroupInstanceTypeM6g16xlarge:
-		return true
-	}
-	return false
-}
-
 // GameServerGroupStatus is an enumeration of the API model; "" is absent.
 type GameServerGroupStatus string
 
@@ -2040,21 +469,6 @@ const (
 	GameServerGroupStatusError           GameServerGroupStatus = "ERROR"
 )
 
-// Known reports whether v is one of the values above.
-func (v GameServerGroupStatus) Known() bool {
-	switch v {
-	case GameServerGroupStatusNew,
-		GameServerGroupStatusActivating,
-		GameServerGroupStatusActive,
-		GameServerGroupStatusDeleteScheduled,
-		GameServerGroupStatusDeleting,
-		GameServerGroupStatusDeleted,
-		GameServerGroupStatusError:
-		return true
-	}
-	return false
-}
-
 // GameServerHealthCheck is an enumeration of the API model; "" is absent.
 type GameServerHealthCheck string
 
@@ -2062,15 +476,6 @@ type GameServerHealthCheck string
 const (
 	GameServerHealthCheckHealthy GameServerHealthCheck = "HEALTHY"
 )
-
-// Known reports whether v is one of the values above.
-func (v GameServerHealthCheck) Known() bool {
-	switch v {
-	case GameServerHealthCheckHealthy:
-		return true
-	}
-	return false
-}
 
 // GameServerInstanceStatus is an enumeration of the API model; "" is absent.
 type GameServerInstanceStatus string
@@ -2082,17 +487,6 @@ const (
 	GameServerInstanceStatusSpotTerminating GameServerInstanceStatus = "SPOT_TERMINATING"
 )
 
-// Known reports whether v is one of the values above.
-func (v GameServerInstanceStatus) Known() bool {
-	switch v {
-	case GameServerInstanceStatusActive,
-		GameServerInstanceStatusDraining,
-		GameServerInstanceStatusSpotTerminating:
-		return true
-	}
-	return false
-}
-
 // GameServerIpProtocolSupported is an enumeration of the API model; "" is absent.
 type GameServerIpProtocolSupported string
 
@@ -2101,16 +495,6 @@ const (
 	GameServerIpProtocolSupportedIPv4      GameServerIpProtocolSupported = "IPv4"
 	GameServerIpProtocolSupportedDualStack GameServerIpProtocolSupported = "DUAL_STACK"
 )
-
-// Known reports whether v is one of the values above.
-func (v GameServerIpProtocolSupported) Known() bool {
-	switch v {
-	case GameServerIpProtocolSupportedIPv4,
-		GameServerIpProtocolSupportedDualStack:
-		return true
-	}
-	return false
-}
 
 // GameServerProtectionPolicy is an enumeration of the API model; "" is absent.
 type GameServerProtectionPolicy string
@@ -2121,16 +505,6 @@ const (
 	GameServerProtectionPolicyFullProtection GameServerProtectionPolicy = "FULL_PROTECTION"
 )
 
-// Known reports whether v is one of the values above.
-func (v GameServerProtectionPolicy) Known() bool {
-	switch v {
-	case GameServerProtectionPolicyNoProtection,
-		GameServerProtectionPolicyFullProtection:
-		return true
-	}
-	return false
-}
-
 // GameServerUtilizationStatus is an enumeration of the API model; "" is absent.
 type GameServerUtilizationStatus string
 
@@ -2139,16 +513,6 @@ const (
 	GameServerUtilizationStatusAvailable GameServerUtilizationStatus = "AVAILABLE"
 	GameServerUtilizationStatusUtilized  GameServerUtilizationStatus = "UTILIZED"
 )
-
-// Known reports whether v is one of the values above.
-func (v GameServerUtilizationStatus) Known() bool {
-	switch v {
-	case GameServerUtilizationStatusAvailable,
-		GameServerUtilizationStatusUtilized:
-		return true
-	}
-	return false
-}
 
 // GameSessionPlacementState is an enumeration of the API model; "" is absent.
 type GameSessionPlacementState string
@@ -2162,19 +526,6 @@ const (
 	GameSessionPlacementStateFailed    GameSessionPlacementState = "FAILED"
 )
 
-// Known reports whether v is one of the values above.
-func (v GameSessionPlacementState) Known() bool {
-	switch v {
-	case GameSessionPlacementStatePending,
-		GameSessionPlacementStateFulfilled,
-		GameSessionPlacementStateCancelled,
-		GameSessionPlacementStateTimedOut,
-		GameSessionPlacementStateFailed:
-		return true
-	}
-	return false
-}
-
 // GameSessionStatus is an enumeration of the API model; "" is absent.
 type GameSessionStatus string
 
@@ -2187,19 +538,6 @@ const (
 	GameSessionStatusError       GameSessionStatus = "ERROR"
 )
 
-// Known reports whether v is one of the values above.
-func (v GameSessionStatus) Known() bool {
-	switch v {
-	case GameSessionStatusActive,
-		GameSessionStatusActivating,
-		GameSessionStatusTerminated,
-		GameSessionStatusTerminating,
-		GameSessionStatusError:
-		return true
-	}
-	return false
-}
-
 // GameSessionStatusReason is an enumeration of the API model; "" is absent.
 type GameSessionStatusReason string
 
@@ -2210,17 +548,6 @@ const (
 	GameSessionStatusReasonForceTerminated             GameSessionStatusReason = "FORCE_TERMINATED"
 )
 
-// Known reports whether v is one of the values above.
-func (v GameSessionStatusReason) Known() bool {
-	switch v {
-	case GameSessionStatusReasonInterrupted,
-		GameSessionStatusReasonTriggeredOnProcessTerminate,
-		GameSessionStatusReasonForceTerminated:
-		return true
-	}
-	return false
-}
-
 // InstanceRoleCredentialsProvider is an enumeration of the API model; "" is absent.
 type InstanceRoleCredentialsProvider string
 
@@ -2228,15 +555,6 @@ type InstanceRoleCredentialsProvider string
 const (
 	InstanceRoleCredentialsProviderSharedCredentialFile InstanceRoleCredentialsProvider = "SHARED_CREDENTIAL_FILE"
 )
-
-// Known reports whether v is one of the values above.
-func (v InstanceRoleCredentialsProvider) Known() bool {
-	switch v {
-	case InstanceRoleCredentialsProviderSharedCredentialFile:
-		return true
-	}
-	return false
-}
 
 // InstanceStatus is an enumeration of the API model; "" is absent.
 type InstanceStatus string
@@ -2248,17 +566,6 @@ const (
 	InstanceStatusTerminating InstanceStatus = "TERMINATING"
 )
 
-// Known reports whether v is one of the values above.
-func (v InstanceStatus) Known() bool {
-	switch v {
-	case InstanceStatusPending,
-		InstanceStatusActive,
-		InstanceStatusTerminating:
-		return true
-	}
-	return false
-}
-
 // IpProtocol is an enumeration of the API model; "" is absent.
 type IpProtocol string
 
@@ -2267,16 +574,6 @@ const (
 	IpProtocolTcp IpProtocol = "TCP"
 	IpProtocolUdp IpProtocol = "UDP"
 )
-
-// Known reports whether v is one of the values above.
-func (v IpProtocol) Known() bool {
-	switch v {
-	case IpProtocolTcp,
-		IpProtocolUdp:
-		return true
-	}
-	return false
-}
 
 // LinuxCapability is an enumeration of the API model; "" is absent.
 type LinuxCapability string
@@ -2322,51 +619,6 @@ const (
 	LinuxCapabilityWakeAlarm      LinuxCapability = "WAKE_ALARM"
 )
 
-// Known reports whether v is one of the values above.
-func (v LinuxCapability) Known() bool {
-	switch v {
-	case LinuxCapabilityAuditControl,
-		LinuxCapabilityAuditWrite,
-		LinuxCapabilityBlockSuspend,
-		LinuxCapabilityChown,
-		LinuxCapabilityDacOverride,
-		LinuxCapabilityDacReadSearch,
-		LinuxCapabilityFowner,
-		LinuxCapabilityFsetid,
-		LinuxCapabilityIpcLock,
-		LinuxCapabilityIpcOwner,
-		LinuxCapabilityKill,
-		LinuxCapabilityLease,
-		LinuxCapabilityLinuxImmutable,
-		LinuxCapabilityMacAdmin,
-		LinuxCapabilityMacOverride,
-		LinuxCapabilityMknod,
-		LinuxCapabilityNetAdmin,
-		LinuxCapabilityNetBindService,
-		LinuxCapabilityNetBroadcast,
-		LinuxCapabilityNetRaw,
-		LinuxCapabilitySetfcap,
-		LinuxCapabilitySetgid,
-		LinuxCapabilitySetpcap,
-		LinuxCapabilitySetuid,
-		LinuxCapabilitySysAdmin,
-		LinuxCapabilitySysBoot,
-		LinuxCapabilitySysChroot,
-		LinuxCapabilitySysModule,
-		LinuxCapabilitySysNice,
-		LinuxCapabilitySysPacct,
-		LinuxCapabilitySysPtrace,
-		LinuxCapabilitySysRawio,
-		LinuxCapabilitySysResource,
-		LinuxCapabilitySysTime,
-		LinuxCapabilitySysTtyConfig,
-		LinuxCapabilitySyslog,
-		LinuxCapabilityWakeAlarm:
-		return true
-	}
-	return false
-}
-
 // ListComputeInputStatus is an enumeration of the API model; "" is absent.
 type ListComputeInputStatus string
 
@@ -2375,16 +627,6 @@ const (
 	ListComputeInputStatusActive   ListComputeInputStatus = "ACTIVE"
 	ListComputeInputStatusImpaired ListComputeInputStatus = "IMPAIRED"
 )
-
-// Known reports whether v is one of the values above.
-func (v ListComputeInputStatus) Known() bool {
-	switch v {
-	case ListComputeInputStatusActive,
-		ListComputeInputStatusImpaired:
-		return true
-	}
-	return false
-}
 
 // LocationFilter is an enumeration of the API model; "" is absent.
 type LocationFilter string
@@ -2395,16 +637,6 @@ const (
 	LocationFilterCustom LocationFilter = "CUSTOM"
 )
 
-// Known reports whether v is one of the values above.
-func (v LocationFilter) Known() bool {
-	switch v {
-	case LocationFilterAws,
-		LocationFilterCustom:
-		return true
-	}
-	return false
-}
-
 // LocationUpdateStatus is an enumeration of the API model; "" is absent.
 type LocationUpdateStatus string
 
@@ -2412,15 +644,6 @@ type LocationUpdateStatus string
 const (
 	LocationUpdateStatusPendingUpdate LocationUpdateStatus = "PENDING_UPDATE"
 )
-
-// Known reports whether v is one of the values above.
-func (v LocationUpdateStatus) Known() bool {
-	switch v {
-	case LocationUpdateStatusPendingUpdate:
-		return true
-	}
-	return false
-}
 
 // LogDestination is an enumeration of the API model; "" is absent.
 type LogDestination string
@@ -2431,17 +654,6 @@ const (
 	LogDestinationCloudwatch LogDestination = "CLOUDWATCH"
 	LogDestinationS3         LogDestination = "S3"
 )
-
-// Known reports whether v is one of the values above.
-func (v LogDestination) Known() bool {
-	switch v {
-	case LogDestinationNone,
-		LogDestinationCloudwatch,
-		LogDestinationS3:
-		return true
-	}
-	return false
-}
 
 // MatchmakingConfigurationStatus is an enumeration of the API model; "" is absent.
 type MatchmakingConfigurationStatus string
@@ -2457,22 +669,6 @@ const (
 	MatchmakingConfigurationStatusSearching          MatchmakingConfigurationStatus = "SEARCHING"
 	MatchmakingConfigurationStatusTimedOut           MatchmakingConfigurationStatus = "TIMED_OUT"
 )
-
-// Known reports whether v is one of the values above.
-func (v MatchmakingConfigurationStatus) Known() bool {
-	switch v {
-	case MatchmakingConfigurationStatusCancelled,
-		MatchmakingConfigurationStatusCompleted,
-		MatchmakingConfigurationStatusFailed,
-		MatchmakingConfigurationStatusPlacing,
-		MatchmakingConfigurationStatusQueued,
-		MatchmakingConfigurationStatusRequiresAcceptance,
-		MatchmakingConfigurationStatusSearching,
-		MatchmakingConfigurationStatusTimedOut:
-		return true
-	}
-	return false
-}
 
 // MetricName is an enumeration of the API model; "" is absent.
 type MetricName string
@@ -2493,26 +689,6 @@ const (
 	MetricNameConcurrentActivatableGameSessions MetricName = "ConcurrentActivatableGameSessions"
 )
 
-// Known reports whether v is one of the values above.
-func (v MetricName) Known() bool {
-	switch v {
-	case MetricNameActivatingGameSessions,
-		MetricNameActiveGameSessions,
-		MetricNameActiveInstances,
-		MetricNameAvailableGameSessions,
-		MetricNameAvailablePlayerSessions,
-		MetricNameCurrentPlayerSessions,
-		MetricNameIdleInstances,
-		MetricNamePercentAvailableGameSessions,
-		MetricNamePercentIdleInstances,
-		MetricNameQueueDepth,
-		MetricNameWaitTime,
-		MetricNameConcurrentActivatableGameSessions:
-		return true
-	}
-	return false
-}
-
 // OperatingSystem is an enumeration of the API model; "" is absent.
 type OperatingSystem string
 
@@ -2526,20 +702,6 @@ const (
 	OperatingSystemWindows2022     OperatingSystem = "WINDOWS_2022"
 )
 
-// Known reports whether v is one of the values above.
-func (v OperatingSystem) Known() bool {
-	switch v {
-	case OperatingSystemWindows2012,
-		OperatingSystemAmazonLinux,
-		OperatingSystemAmazonLinux2,
-		OperatingSystemWindows2016,
-		OperatingSystemAmazonLinux2023,
-		OperatingSystemWindows2022:
-		return true
-	}
-	return false
-}
-
 // PlacementFallbackStrategy is an enumeration of the API model; "" is absent.
 type PlacementFallbackStrategy string
 
@@ -2548,16 +710,6 @@ const (
 	PlacementFallbackStrategyDefaultAfterSinglePass PlacementFallbackStrategy = "DEFAULT_AFTER_SINGLE_PASS"
 	PlacementFallbackStrategyNone                   PlacementFallbackStrategy = "NONE"
 )
-
-// Known reports whether v is one of the values above.
-func (v PlacementFallbackStrategy) Known() bool {
-	switch v {
-	case PlacementFallbackStrategyDefaultAfterSinglePass,
-		PlacementFallbackStrategyNone:
-		return true
-	}
-	return false
-}
 
 // PlayerGatewayMode is an enumeration of the API model; "" is absent.
 type PlayerGatewayMode string
@@ -2569,17 +721,6 @@ const (
 	PlayerGatewayModeRequired PlayerGatewayMode = "REQUIRED"
 )
 
-// Known reports whether v is one of the values above.
-func (v PlayerGatewayMode) Known() bool {
-	switch v {
-	case PlayerGatewayModeDisabled,
-		PlayerGatewayModeEnabled,
-		PlayerGatewayModeRequired:
-		return true
-	}
-	return false
-}
-
 // PlayerGatewayStatus is an enumeration of the API model; "" is absent.
 type PlayerGatewayStatus string
 
@@ -2589,16 +730,6 @@ const (
 	PlayerGatewayStatusEnabled  PlayerGatewayStatus = "ENABLED"
 )
 
-// Known reports whether v is one of the values above.
-func (v PlayerGatewayStatus) Known() bool {
-	switch v {
-	case PlayerGatewayStatusDisabled,
-		PlayerGatewayStatusEnabled:
-		return true
-	}
-	return false
-}
-
 // PlayerSessionCreationPolicy is an enumeration of the API model; "" is absent.
 type PlayerSessionCreationPolicy string
 
@@ -2607,16 +738,6 @@ const (
 	PlayerSessionCreationPolicyAcceptAll PlayerSessionCreationPolicy = "ACCEPT_ALL"
 	PlayerSessionCreationPolicyDenyAll   PlayerSessionCreationPolicy = "DENY_ALL"
 )
-
-// Known reports whether v is one of the values above.
-func (v PlayerSessionCreationPolicy) Known() bool {
-	switch v {
-	case PlayerSessionCreationPolicyAcceptAll,
-		PlayerSessionCreationPolicyDenyAll:
-		return true
-	}
-	return false
-}
 
 // PlayerSessionStatus is an enumeration of the API model; "" is absent.
 type PlayerSessionStatus string
@@ -2629,18 +750,6 @@ const (
 	PlayerSessionStatusTimedout  PlayerSessionStatus = "TIMEDOUT"
 )
 
-// Known reports whether v is one of the values above.
-func (v PlayerSessionStatus) Known() bool {
-	switch v {
-	case PlayerSessionStatusReserved,
-		PlayerSessionStatusActive,
-		PlayerSessionStatusCompleted,
-		PlayerSessionStatusTimedout:
-		return true
-	}
-	return false
-}
-
 // PolicyType is an enumeration of the API model; "" is absent.
 type PolicyType string
 
@@ -2649,16 +758,6 @@ const (
 	PolicyTypeRuleBased   PolicyType = "RuleBased"
 	PolicyTypeTargetBased PolicyType = "TargetBased"
 )
-
-// Known reports whether v is one of the values above.
-func (v PolicyType) Known() bool {
-	switch v {
-	case PolicyTypeRuleBased,
-		PolicyTypeTargetBased:
-		return true
-	}
-	return false
-}
 
 // PriorityType is an enumeration of the API model; "" is absent.
 type PriorityType string
@@ -2671,18 +770,6 @@ const (
 	PriorityTypeLocation    PriorityType = "LOCATION"
 )
 
-// Known reports whether v is one of the values above.
-func (v PriorityType) Known() bool {
-	switch v {
-	case PriorityTypeLatency,
-		PriorityTypeCost,
-		PriorityTypeDestination,
-		PriorityTypeLocation:
-		return true
-	}
-	return false
-}
-
 // ProtectionPolicy is an enumeration of the API model; "" is absent.
 type ProtectionPolicy string
 
@@ -2691,16 +778,6 @@ const (
 	ProtectionPolicyNoProtection   ProtectionPolicy = "NoProtection"
 	ProtectionPolicyFullProtection ProtectionPolicy = "FullProtection"
 )
-
-// Known reports whether v is one of the values above.
-func (v ProtectionPolicy) Known() bool {
-	switch v {
-	case ProtectionPolicyNoProtection,
-		ProtectionPolicyFullProtection:
-		return true
-	}
-	return false
-}
 
 // RoutingStrategyType is an enumeration of the API model; "" is absent.
 type RoutingStrategyType string
@@ -2711,16 +788,6 @@ const (
 	RoutingStrategyTypeTerminal RoutingStrategyType = "TERMINAL"
 )
 
-// Known reports whether v is one of the values above.
-func (v RoutingStrategyType) Known() bool {
-	switch v {
-	case RoutingStrategyTypeSimple,
-		RoutingStrategyTypeTerminal:
-		return true
-	}
-	return false
-}
-
 // ScalingAdjustmentType is an enumeration of the API model; "" is absent.
 type ScalingAdjustmentType string
 
@@ -2730,17 +797,6 @@ const (
 	ScalingAdjustmentTypeExactCapacity           ScalingAdjustmentType = "ExactCapacity"
 	ScalingAdjustmentTypePercentChangeInCapacity ScalingAdjustmentType = "PercentChangeInCapacity"
 )
-
-// Known reports whether v is one of the values above.
-func (v ScalingAdjustmentType) Known() bool {
-	switch v {
-	case ScalingAdjustmentTypeChangeInCapacity,
-		ScalingAdjustmentTypeExactCapacity,
-		ScalingAdjustmentTypePercentChangeInCapacity:
-		return true
-	}
-	return false
-}
 
 // ScalingStatusType is an enumeration of the API model; "" is absent.
 type ScalingStatusType string
@@ -2756,21 +812,6 @@ const (
 	ScalingStatusTypeError           ScalingStatusType = "ERROR"
 )
 
-// Known reports whether v is one of the values above.
-func (v ScalingStatusType) Known() bool {
-	switch v {
-	case ScalingStatusTypeActive,
-		ScalingStatusTypeUpdateRequested,
-		ScalingStatusTypeUpdating,
-		ScalingStatusTypeDeleteRequested,
-		ScalingStatusTypeDeleting,
-		ScalingStatusTypeDeleted,
-		ScalingStatusTypeError:
-		return true
-	}
-	return false
-}
-
 // SortOrder is an enumeration of the API model; "" is absent.
 type SortOrder string
 
@@ -2779,16 +820,6 @@ const (
 	SortOrderAscending  SortOrder = "ASCENDING"
 	SortOrderDescending SortOrder = "DESCENDING"
 )
-
-// Known reports whether v is one of the values above.
-func (v SortOrder) Known() bool {
-	switch v {
-	case SortOrderAscending,
-		SortOrderDescending:
-		return true
-	}
-	return false
-}
 
 // TerminationMode is an enumeration of the API model; "" is absent.
 type TerminationMode string
@@ -2799,16 +830,6 @@ const (
 	TerminationModeForceTerminate            TerminationMode = "FORCE_TERMINATE"
 )
 
-// Known reports whether v is one of the values above.
-func (v TerminationMode) Known() bool {
-	switch v {
-	case TerminationModeTriggerOnProcessTerminate,
-		TerminationModeForceTerminate:
-		return true
-	}
-	return false
-}
-
 // ZeroCapacityStrategy is an enumeration of the API model; "" is absent.
 type ZeroCapacityStrategy string
 
@@ -2817,13 +838,3 @@ const (
 	ZeroCapacityStrategyManual             ZeroCapacityStrategy = "MANUAL"
 	ZeroCapacityStrategyScaleToAndFromZero ZeroCapacityStrategy = "SCALE_TO_AND_FROM_ZERO"
 )
-
-// Known reports whether v is one of the values above.
-func (v ZeroCapacityStrategy) Known() bool {
-	switch v {
-	case ZeroCapacityStrategyManual,
-		ZeroCapacityStrategyScaleToAndFromZero:
-		return true
-	}
-	return false
-}

@@ -2,219 +2,249 @@
 
 package wire
 
-// The constraints of strings.
-var (
-	ruleAcceptanceType                          = textRule{enum: []string{"ACCEPT", "REJECT"}, known: func(v string) bool { return AcceptanceType(v).Known() }}
-	ruleAliasArn                                = textRule{pattern: &pattern{source: `^arn:.*:alias\/alias-\S+$`, expr: `^(?:^arn:.*:alias\/alias-\S+$)$`}}
-	ruleAliasId                                 = textRule{pattern: &pattern{source: `^alias-\S+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "alias-", some: true}}
-	ruleAliasIdOrArn                            = textRule{min: 1, max: 512, pattern: &pattern{source: `^(alias-\S+|arn:.*:alias\/alias-\S+)$`, expr: `^(?:^(alias-\S+|arn:.*:alias\/alias-\S+)$)$`}}
-	ruleAmazonResourceName                      = textRule{min: 1, max: 1011}
-	ruleArnStringModel                          = textRule{min: 1, max: 512, pattern: &pattern{source: `^[a-zA-Z0-9:/-]+$`, class: &[4]uint64{0x7ffa00000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleAutoScalingGroupArn                     = textRule{max: 256, pattern: &pattern{source: `^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]*$`, expr: `^(?:^[\x{0020}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}\r\n\t]*$)$`}}
-	ruleBackfillMode                            = textRule{enum: []string{"AUTOMATIC", "MANUAL"}, known: func(v string) bool { return BackfillMode(v).Known() }}
-	ruleBalancingStrategy                       = textRule{enum: []string{"SPOT_ONLY", "SPOT_PREFERRED", "ON_DEMAND_ONLY"}, known: func(v string) bool { return BalancingStrategy(v).Known() }}
-	ruleBuildArn                                = textRule{pattern: &pattern{source: `^arn:.*:build\/build-\S+$`, expr: `^(?:^arn:.*:build\/build-\S+$)$`}}
-	ruleBuildId                                 = textRule{pattern: &pattern{source: `^build-\S+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "build-", some: true}}
-	ruleBuildIdOrArn                            = textRule{min: 1, max: 512, pattern: &pattern{source: `^(build-\S+|arn:.*:build\/build-\S+)$`, expr: `^(?:^(build-\S+|arn:.*:build\/build-\S+)$)$`}}
-	ruleBuildStatus                             = textRule{enum: []string{"INITIALIZED", "READY", "FAILED"}, known: func(v string) bool { return BuildStatus(v).Known() }}
-	ruleCertificateType                         = textRule{enum: []string{"DISABLED", "GENERATED"}, known: func(v string) bool { return CertificateType(v).Known() }}
-	ruleComparisonOperatorType                  = textRule{enum: []string{"GreaterThanOrEqualToThreshold", "GreaterThanThreshold", "LessThanThreshold", "LessThanOrEqualToThreshold"}, known: func(v string) bool { return ComparisonOperatorType(v).Known() }}
-	ruleComputeArn                              = textRule{max: 1024, pattern: &pattern{source: `^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$`, expr: `^(?:^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$)$`}}
-	ruleComputeAuthToken                        = textRule{min: 1, max: 64, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleComputeName                             = textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$`, expr: `^(?:^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$)$`}}
-	ruleComputeNameOrArn                        = textRule{max: 1024, pattern: &pattern{source: `^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$`, expr: `^(?:^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$)$`}}
-	ruleComputeStatus                           = textRule{enum: []string{"PENDING", "ACTIVE", "TERMINATING", "IMPAIRED"}, known: func(v string) bool { return ComputeStatus(v).Known() }}
-	ruleComputeType                             = textRule{enum: []string{"EC2", "ANYWHERE"}, known: func(v string) bool { return ComputeType(v).Known() }}
-	ruleContainerDependencyCondition            = textRule{enum: []string{"START", "COMPLETE", "SUCCESS", "HEALTHY"}, known: func(v string) bool { return ContainerDependencyCondition(v).Known() }}
-	ruleContainerFleetBillingType               = textRule{enum: []string{"ON_DEMAND", "SPOT"}, known: func(v string) bool { return ContainerFleetBillingType(v).Known() }}
-	ruleContainerFleetLocationStatus            = textRule{enum: []string{"PENDING", "CREATING", "CREATED", "ACTIVATING", "ACTIVE", "UPDATING", "DELETING", "EXPIRED"}, known: func(v string) bool { return ContainerFleetLocationStatus(v).Known() }}
-	ruleContainerFleetRemoveAttribute           = textRule{enum: []string{"PER_INSTANCE_CONTAINER_GROUP_DEFINITION"}, known: func(v string) bool { return ContainerFleetRemoveAttribute(v).Known() }}
-	ruleContainerFleetStatus                    = textRule{enum: []string{"PENDING", "CREATING", "CREATED", "ACTIVATING", "ACTIVE", "UPDATING", "DELETING", "EXPIRED"}, known: func(v string) bool { return ContainerFleetStatus(v).Known() }}
-	ruleContainerGroupDefinitionArn             = textRule{min: 1, max: 512, pattern: &pattern{source: `^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$`, expr: `^(?:^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$)$`}}
-	ruleContainerGroupDefinitionName            = textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleContainerGroupDefinitionNameOrArn       = textRule{min: 1, max: 512, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$`, expr: `^(?:^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$)$`}}
-	ruleContainerGroupDefinitionRemoveAttribute = textRule{enum: []string{"TOTAL_VCPU_LIMIT"}, known: func(v string) bool { return ContainerGroupDefinitionRemoveAttribute(v).Known() }}
-	ruleContainerGroupDefinitionStatus          = textRule{enum: []string{"READY", "COPYING", "FAILED"}, known: func(v string) bool { return ContainerGroupDefinitionStatus(v).Known() }}
-	ruleContainerGroupType                      = textRule{enum: []string{"GAME_SERVER", "PER_INSTANCE"}, known: func(v string) bool { return ContainerGroupType(v).Known() }}
-	ruleContainerMountPointAccessLevel          = textRule{enum: []string{"READ_ONLY", "READ_AND_WRITE"}, known: func(v string) bool { return ContainerMountPointAccessLevel(v).Known() }}
-	ruleContainerNameQueryFilter                = textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\-_]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe87fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleContainerOperatingSystem                = textRule{enum: []string{"AMAZON_LINUX_2023"}, known: func(v string) bool { return ContainerOperatingSystem(v).Known() }}
-	ruleContainerPathString                     = textRule{min: 1, max: 1024, pattern: &pattern{source: `^(\/+[^\/]+\/*)+$`, expr: `^(?:^(\/+[^\/]+\/*)+$)$`}}
-	ruleCustomEventData                         = textRule{max: 256, sensitive: true}
-	ruleCustomInputLocationStringModel          = textRule{min: 8, max: 64, pattern: &pattern{source: `^custom-[A-Za-z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "custom-", some: true}}
-	ruleCustomLocationNameOrArnModel            = textRule{min: 1, max: 128, pattern: &pattern{source: `^(custom-[A-Za-z0-9\-]+|arn:.*:location\/custom-\S+)$`, expr: `^(?:^(custom-[A-Za-z0-9\-]+|arn:.*:location\/custom-\S+)$)$`}}
-	ruleDeploymentId                            = textRule{min: 1, max: 1024, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleDeploymentImpairmentStrategy            = textRule{enum: []string{"MAINTAIN", "ROLLBACK"}, known: func(v string) bool { return DeploymentImpairmentStrategy(v).Known() }}
-	ruleDeploymentProtectionStrategy            = textRule{enum: []string{"WITH_PROTECTION", "IGNORE_PROTECTION"}, known: func(v string) bool { return DeploymentProtectionStrategy(v).Known() }}
-	ruleDeploymentStatus                        = textRule{enum: []string{"IN_PROGRESS", "IMPAIRED", "COMPLETE", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE", "CANCELLED", "PENDING"}, known: func(v string) bool { return DeploymentStatus(v).Known() }}
-	ruleDnsNameInput                            = textRule{min: 1, max: 256, pattern: &pattern{source: `^[0-9a-zA-Z_\-\.]+$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe87fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleEC2InstanceType                         = textRule{enum: []string{"t2.micro", "t2.small", "t2.medium", "t2.large", "c3.large", "c3.xlarge", "c3.2xlarge", "c3.4xlarge", "c3.8xlarge", "c4.large", "c4.xlarge", "c4.2xlarge", "c4.4xlarge", "c4.8xlarge", "c5.large", "c5.xlarge", "c5.2xlarge", "c5.4xlarge", "c5.9xlarge", "c5.12xlarge", "c5.18xlarge", "c5.24xlarge", "c5a.large", "c5a.xlarge", "c5a.2xlarge", "c5a.4xlarge", "c5a.8xlarge", "c5a.12xlarge", "c5a.16xlarge", "c5a.24xlarge", "r3.large", "r3.xlarge", "r3.2xlarge", "r3.4xlarge", "r3.8xlarge", "r4.large", "r4.xlarge", "r4.2xlarge", "r4.4xlarge", "r4.8xlarge", "r4.16xlarge", "r5.large", "r5.xlarge", "r5.2xlarge", "r5.4xlarge", "r5.8xlarge", "r5.12xlarge", "r5.16xlarge", "r5.24xlarge", "r5a.large", "r5a.xlarge", "r5a.2xlarge", "r5a.4xlarge", "r5a.8xlarge", "r5a.12xlarge", "r5a.16xlarge", "r5a.24xlarge", "m3.medium", "m3.large", "m3.xlarge", "m3.2xlarge", "m4.large", "m4.xlarge", "m4.2xlarge", "m4.4xlarge", "m4.10xlarge", "m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge", "m5.8xlarge", "m5.12xlarge", "m5.16xlarge", "m5.24xlarge", "m5a.large", "m5a.xlarge", "m5a.2xlarge", "m5a.4xlarge", "m5a.8xlarge", "m5a.12xlarge", "m5a.16xlarge", "m5a.24xlarge", "c5d.large", "c5d.xlarge", "c5d.2xlarge", "c5d.4xlarge", "c5d.9xlarge", "c5d.12xlarge", "c5d.18xlarge", "c5d.24xlarge", "c6a.large", "c6a.xlarge", "c6a.2xlarge", "c6a.4xlarge", "c6a.8xlarge", "c6a.12xlarge", "c6a.16xlarge", "c6a.24xlarge", "c6i.large", "c6i.xlarge", "c6i.2xlarge", "c6i.4xlarge", "c6i.8xlarge", "c6i.12xlarge", "c6i.16xlarge", "c6i.24xlarge", "r5d.large", "r5d.xlarge", "r5d.2xlarge", "r5d.4xlarge", "r5d.8xlarge", "r5d.12xlarge", "r5d.16xlarge", "r5d.24xlarge", "m6g.medium", "m6g.large", "m6g.xlarge", "m6g.2xlarge", "m6g.4xlarge", "m6g.8xlarge", "m6g.12xlarge", "m6g.16xlarge", "c6g.medium", "c6g.large", "c6g.xlarge", "c6g.2xlarge", "c6g.4xlarge", "c6g.8xlarge", "c6g.12xlarge", "c6g.16xlarge", "r6g.medium", "r6g.large", "r6g.xlarge", "r6g.2xlarge", "r6g.4xlarge", "r6g.8xlarge", "r6g.12xlarge", "r6g.16xlarge", "c6gn.medium", "c6gn.large", "c6gn.xlarge", "c6gn.2xlarge", "c6gn.4xlarge", "c6gn.8xlarge", "c6gn.12xlarge", "c6gn.16xlarge", "c7g.medium", "c7g.large", "c7g.xlarge", "c7g.2xlarge", "c7g.4xlarge", "c7g.8xlarge", "c7g.12xlarge", "c7g.16xlarge", "r7g.medium", "r7g.large", "r7g.xlarge", "r7g.2xlarge", "r7g.4xlarge", "r7g.8xlarge", "r7g.12xlarge", "r7g.16xlarge", "m7g.medium", "m7g.large", "m7g.xlarge", "m7g.2xlarge", "m7g.4xlarge", "m7g.8xlarge", "m7g.12xlarge", "m7g.16xlarge", "g5g.xlarge", "g5g.2xlarge", "g5g.4xlarge", "g5g.8xlarge", "g5g.16xlarge", "r6i.large", "r6i.xlarge", "r6i.2xlarge", "r6i.4xlarge", "r6i.8xlarge", "r6i.12xlarge", "r6i.16xlarge", "c6gd.medium", "c6gd.large", "c6gd.xlarge", "c6gd.2xlarge", "c6gd.4xlarge", "c6gd.8xlarge", "c6gd.12xlarge", "c6gd.16xlarge", "c6in.large", "c6in.xlarge", "c6in.2xlarge", "c6in.4xlarge", "c6in.8xlarge", "c6in.12xlarge", "c6in.16xlarge", "c7a.medium", "c7a.large", "c7a.xlarge", "c7a.2xlarge", "c7a.4xlarge", "c7a.8xlarge", "c7a.12xlarge", "c7a.16xlarge", "c7gd.medium", "c7gd.large", "c7gd.xlarge", "c7gd.2xlarge", "c7gd.4xlarge", "c7gd.8xlarge", "c7gd.12xlarge", "c7gd.16xlarge", "c7gn.medium", "c7gn.large", "c7gn.xlarge", "c7gn.2xlarge", "c7gn.4xlarge", "c7gn.8xlarge", "c7gn.12xlarge", "c7gn.16xlarge", "c7i.large", "c7i.xlarge", "c7i.2xlarge", "c7i.4xlarge", "c7i.8xlarge", "c7i.12xlarge", "c7i.16xlarge", "m6a.large", "m6a.xlarge", "m6a.2xlarge", "m6a.4xlarge", "m6a.8xlarge", "m6a.12xlarge", "m6a.16xlarge", "m6gd.medium", "m6gd.large", "m6gd.xlarge", "m6gd.2xlarge", "m6gd.4xlarge", "m6gd.8xlarge", "m6gd.12xlarge", "m6gd.16xlarge", "m6i.large", "m6i.xlarge", "m6i.2xlarge", "m6i.4xlarge", "m6i.8xlarge", "m6i.12xlarge", "m6i.16xlarge", "m7a.medium", "m7a.large", "m7a.xlarge", "m7a.2xlarge", "m7a.4xlarge", "m7a.8xlarge", "m7a.12xlarge", "m7a.16xlarge", "m7gd.medium", "m7gd.large", "m7gd.xlarge", "m7gd.2xlarge", "m7gd.4xlarge", "m7gd.8xlarge", "m7gd.12xlarge", "m7gd.16xlarge", "m7i.large", "m7i.xlarge", "m7i.2xlarge", "m7i.4xlarge", "m7i.8xlarge", "m7i.12xlarge", "m7i.16xlarge", "r6gd.medium", "r6gd.large", "r6gd.xlarge", "r6gd.2xlarge", "r6gd.4xlarge", "r6gd.8xlarge", "r6gd.12xlarge", "r6gd.16xlarge", "r7a.medium", "r7a.large", "r7a.xlarge", "r7a.2xlarge", "r7a.4xlarge", "r7a.8xlarge", "r7a.12xlarge", "r7a.16xlarge", "r7gd.medium", "r7gd.large", "r7gd.xlarge", "r7gd.2xlarge", "r7gd.4xlarge", "r7gd.8xlarge", "r7gd.12xlarge", "r7gd.16xlarge", "r7i.large", "r7i.xlarge", "r7i.2xlarge", "r7i.4xlarge", "r7i.8xlarge", "r7i.12xlarge", "r7i.16xlarge", "r7i.24xlarge", "r7i.48xlarge", "c5ad.large", "c5ad.xlarge", "c5ad.2xlarge", "c5ad.4xlarge", "c5ad.8xlarge", "c5ad.12xlarge", "c5ad.16xlarge", "c5ad.24xlarge", "c5n.large", "c5n.xlarge", "c5n.2xlarge", "c5n.4xlarge", "c5n.9xlarge", "c5n.18xlarge", "r5ad.large", "r5ad.xlarge", "r5ad.2xlarge", "r5ad.4xlarge", "r5ad.8xlarge", "r5ad.12xlarge", "r5ad.16xlarge", "r5ad.24xlarge", "c6id.large", "c6id.xlarge", "c6id.2xlarge", "c6id.4xlarge", "c6id.8xlarge", "c6id.12xlarge", "c6id.16xlarge", "c6id.24xlarge", "c6id.32xlarge", "c8g.medium", "c8g.large", "c8g.xlarge", "c8g.2xlarge", "c8g.4xlarge", "c8g.8xlarge", "c8g.12xlarge", "c8g.16xlarge", "c8g.24xlarge", "c8g.48xlarge", "m5ad.large", "m5ad.xlarge", "m5ad.2xlarge", "m5ad.4xlarge", "m5ad.8xlarge", "m5ad.12xlarge", "m5ad.16xlarge", "m5ad.24xlarge", "m5d.large", "m5d.xlarge", "m5d.2xlarge", "m5d.4xlarge", "m5d.8xlarge", "m5d.12xlarge", "m5d.16xlarge", "m5d.24xlarge", "m5dn.large", "m5dn.xlarge", "m5dn.2xlarge", "m5dn.4xlarge", "m5dn.8xlarge", "m5dn.12xlarge", "m5dn.16xlarge", "m5dn.24xlarge", "m5n.large", "m5n.xlarge", "m5n.2xlarge", "m5n.4xlarge", "m5n.8xlarge", "m5n.12xlarge", "m5n.16xlarge", "m5n.24xlarge", "m6id.large", "m6id.xlarge", "m6id.2xlarge", "m6id.4xlarge", "m6id.8xlarge", "m6id.12xlarge", "m6id.16xlarge", "m6id.24xlarge", "m6id.32xlarge", "m6idn.large", "m6idn.xlarge", "m6idn.2xlarge", "m6idn.4xlarge", "m6idn.8xlarge", "m6idn.12xlarge", "m6idn.16xlarge", "m6idn.24xlarge", "m6idn.32xlarge", "m6in.large", "m6in.xlarge", "m6in.2xlarge", "m6in.4xlarge", "m6in.8xlarge", "m6in.12xlarge", "m6in.16xlarge", "m6in.24xlarge", "m6in.32xlarge", "m8g.medium", "m8g.large", "m8g.xlarge", "m8g.2xlarge", "m8g.4xlarge", "m8g.8xlarge", "m8g.12xlarge", "m8g.16xlarge", "m8g.24xlarge", "m8g.48xlarge", "r5dn.large", "r5dn.xlarge", "r5dn.2xlarge", "r5dn.4xlarge", "r5dn.8xlarge", "r5dn.12xlarge", "r5dn.16xlarge", "r5dn.24xlarge", "r5n.large", "r5n.xlarge", "r5n.2xlarge", "r5n.4xlarge", "r5n.8xlarge", "r5n.12xlarge", "r5n.16xlarge", "r5n.24xlarge", "r6a.large", "r6a.xlarge", "r6a.2xlarge", "r6a.4xlarge", "r6a.8xlarge", "r6a.12xlarge", "r6a.16xlarge", "r6a.24xlarge", "r6a.32xlarge", "r6a.48xlarge", "r6id.large", "r6id.xlarge", "r6id.2xlarge", "r6id.4xlarge", "r6id.8xlarge", "r6id.12xlarge", "r6id.16xlarge", "r6id.24xlarge", "r6id.32xlarge", "r6idn.large", "r6idn.xlarge", "r6idn.2xlarge", "r6idn.4xlarge", "r6idn.8xlarge", "r6idn.12xlarge", "r6idn.16xlarge", "r6idn.24xlarge", "r6idn.32xlarge", "r6in.large", "r6in.xlarge", "r6in.2xlarge", "r6in.4xlarge", "r6in.8xlarge", "r6in.12xlarge", "r6in.16xlarge", "r6in.24xlarge", "r6in.32xlarge", "r8g.medium", "r8g.large", "r8g.xlarge", "r8g.2xlarge", "r8g.4xlarge", "r8g.8xlarge", "r8g.12xlarge", "r8g.16xlarge", "r8g.24xlarge", "r8g.48xlarge", "m4.16xlarge", "c6a.32xlarge", "c6a.48xlarge", "c6i.32xlarge", "r6i.24xlarge", "r6i.32xlarge", "c6in.24xlarge", "c6in.32xlarge", "c7a.24xlarge", "c7a.32xlarge", "c7a.48xlarge", "c7i.24xlarge", "c7i.48xlarge", "m6a.24xlarge", "m6a.32xlarge", "m6a.48xlarge", "m6i.24xlarge", "m6i.32xlarge", "m7a.24xlarge", "m7a.32xlarge", "m7a.48xlarge", "m7i.24xlarge", "m7i.48xlarge", "r7a.24xlarge", "r7a.32xlarge", "r7a.48xlarge", "c8a.medium", "c8a.large", "c8a.xlarge", "c8a.2xlarge", "c8a.4xlarge", "c8a.8xlarge", "c8i.large", "c8i.xlarge", "c8i.2xlarge", "c8i.4xlarge", "c8i.8xlarge", "c9g.medium", "c9g.large", "c9g.xlarge", "c9g.2xlarge", "c9g.4xlarge", "c9g.8xlarge", "m8a.medium", "m8a.large", "m8a.xlarge", "m8a.2xlarge", "m8a.4xlarge", "m8a.8xlarge", "m8i.large", "m8i.xlarge", "m8i.2xlarge", "m8i.4xlarge", "m8i.8xlarge", "m9g.medium", "m9g.large", "m9g.xlarge", "m9g.2xlarge", "m9g.4xlarge", "m9g.8xlarge"}, known: func(v string) bool { return EC2InstanceType(v).Known() }}
-	ruleEventCode                               = textRule{enum: []string{"GENERIC_EVENT", "FLEET_CREATED", "FLEET_DELETED", "FLEET_EXPIRED", "FLEET_SCALING_EVENT", "FLEET_STATE_DOWNLOADING", "FLEET_STATE_VALIDATING", "FLEET_STATE_BUILDING", "FLEET_STATE_ACTIVATING", "FLEET_STATE_ACTIVE", "FLEET_STATE_ERROR", "FLEET_STATE_PENDING", "FLEET_STATE_CREATING", "FLEET_STATE_CREATED", "FLEET_STATE_UPDATING", "FLEET_INITIALIZATION_FAILED", "FLEET_BINARY_DOWNLOAD_FAILED", "FLEET_VALIDATION_LAUNCH_PATH_NOT_FOUND", "FLEET_VALIDATION_EXECUTABLE_RUNTIME_FAILURE", "FLEET_VALIDATION_TIMED_OUT", "FLEET_ACTIVATION_FAILED", "FLEET_ACTIVATION_FAILED_NO_INSTANCES", "FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED", "SERVER_PROCESS_INVALID_PATH", "SERVER_PROCESS_SDK_INITIALIZATION_TIMEOUT", "SERVER_PROCESS_PROCESS_READY_TIMEOUT", "SERVER_PROCESS_CRASHED", "SERVER_PROCESS_TERMINATED_UNHEALTHY", "SERVER_PROCESS_FORCE_TERMINATED", "SERVER_PROCESS_PROCESS_EXIT_TIMEOUT", "SERVER_PROCESS_SDK_INITIALIZATION_FAILED", "SERVER_PROCESS_MISCONFIGURED_CONTAINER_PORT", "GAME_SESSION_ACTIVATION_TIMEOUT", "FLEET_CREATION_EXTRACTING_BUILD", "FLEET_CREATION_RUNNING_INSTALLER", "FLEET_CREATION_VALIDATING_RUNTIME_CONFIG", "FLEET_VPC_PEERING_SUCCEEDED", "FLEET_VPC_PEERING_FAILED", "FLEET_VPC_PEERING_DELETED", "INSTANCE_INTERRUPTED", "INSTANCE_RECYCLED", "INSTANCE_REPLACED_UNHEALTHY", "FLEET_CREATION_COMPLETED_INSTALLER", "FLEET_CREATION_FAILED_INSTALLER", "COMPUTE_LOG_UPLOAD_FAILED", "GAME_SERVER_CONTAINER_GROUP_CRASHED", "PER_INSTANCE_CONTAINER_GROUP_CRASHED", "GAME_SERVER_CONTAINER_GROUP_REPLACED_UNHEALTHY", "LOCATION_STATE_PENDING", "LOCATION_STATE_CREATING", "LOCATION_STATE_CREATED", "LOCATION_STATE_ACTIVATING", "LOCATION_STATE_ACTIVE", "LOCATION_STATE_UPDATING", "LOCATION_STATE_ERROR", "LOCATION_STATE_DELETING", "LOCATION_STATE_DELETED"}, known: func(v string) bool { return EventCode(v).Known() }}
-	ruleFilterInstanceStatus                    = textRule{enum: []string{"ACTIVE", "DRAINING"}, known: func(v string) bool { return FilterInstanceStatus(v).Known() }}
-	ruleFleetAction                             = textRule{enum: []string{"AUTO_SCALING"}, known: func(v string) bool { return FleetAction(v).Known() }}
-	ruleFleetArn                                = textRule{min: 1, max: 512, pattern: &pattern{source: `^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$`, expr: `^(?:^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$)$`}}
-	ruleFleetBinaryArn                          = textRule{min: 1, max: 256, pattern: &pattern{source: `^[a-zA-Z0-9:/-]+$`, class: &[4]uint64{0x7ffa00000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleFleetId                                 = textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-z]*fleet-[a-zA-Z0-9\-]+$`, expr: `^(?:^[a-z]*fleet-[a-zA-Z0-9\-]+$)$`}}
-	ruleFleetIdOrArn                            = textRule{min: 1, max: 512, pattern: &pattern{source: `^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$`, expr: `^(?:^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$)$`}}
-	ruleFleetStatus                             = textRule{enum: []string{"NEW", "DOWNLOADING", "VALIDATING", "BUILDING", "ACTIVATING", "ACTIVE", "DELETING", "ERROR", "TERMINATED", "NOT_FOUND", "EXPIRED"}, known: func(v string) bool { return FleetStatus(v).Known() }}
-	ruleFleetType                               = textRule{enum: []string{"ON_DEMAND", "SPOT"}, known: func(v string) bool { return FleetType(v).Known() }}
-	ruleFlexMatchMode                           = textRule{enum: []string{"STANDALONE", "WITH_QUEUE"}, known: func(v string) bool { return FlexMatchMode(v).Known() }}
-	ruleGameLiftAgentEndpointOutput             = textRule{min: 1, max: 128}
-	ruleGameLiftServiceSdkEndpointOutput        = textRule{min: 1, max: 128}
-	ruleGamePropertyKey                         = textRule{max: 32}
-	ruleGamePropertyValue                       = textRule{max: 96, sensitive: true}
-	ruleGameServerClaimStatus                   = textRule{enum: []string{"CLAIMED"}, known: func(v string) bool { return GameServerClaimStatus(v).Known() }}
-	ruleGameServerConnectionInfo                = textRule{min: 1, max: 512, pattern: &pattern{source: `^.*\S.*$`, expr: `^(?:^.*\S.*$)$`}}
-	ruleGameServerData                          = textRule{min: 1, max: 1024, pattern: &pattern{source: `^.*\S.*$`, expr: `^(?:^.*\S.*$)$`}, sensitive: true}
-	ruleGameServerGroupAction                   = textRule{enum: []string{"REPLACE_INSTANCE_TYPES"}, known: func(v string) bool { return GameServerGroupAction(v).Known() }}
-	ruleGameServerGroupArn                      = textRule{min: 1, max: 256, pattern: &pattern{source: `^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$`, expr: `^(?:^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$)$`}}
-	ruleGameServerGroupDeleteOption             = textRule{enum: []string{"SAFE_DELETE", "FORCE_DELETE", "RETAIN"}, known: func(v string) bool { return GameServerGroupDeleteOption(v).Known() }}
-	ruleGameServerGroupInstanceType             = textRule{enum: []string{"c4.large", "c4.xlarge", "c4.2xlarge", "c4.4xlarge", "c4.8xlarge", "c5.large", "c5.xlarge", "c5.2xlarge", "c5.4xlarge", "c5.9xlarge", "c5.12xlarge", "c5.18xlarge", "c5.24xlarge", "c5a.large", "c5a.xlarge", "c5a.2xlarge", "c5a.4xlarge", "c5a.8xlarge", "c5a.12xlarge", "c5a.16xlarge", "c5a.24xlarge", "c6g.medium", "c6g.large", "c6g.xlarge", "c6g.2xlarge", "c6g.4xlarge", "c6g.8xlarge", "c6g.12xlarge", "c6g.16xlarge", "r4.large", "r4.xlarge", "r4.2xlarge", "r4.4xlarge", "r4.8xlarge", "r4.16xlarge", "r5.large", "r5.xlarge", "r5.2xlarge", "r5.4xlarge", "r5.8xlarge", "r5.12xlarge", "r5.16xlarge", "r5.24xlarge", "r5a.large", "r5a.xlarge", "r5a.2xlarge", "r5a.4xlarge", "r5a.8xlarge", "r5a.12xlarge", "r5a.16xlarge", "r5a.24xlarge", "r6g.medium", "r6g.large", "r6g.xlarge", "r6g.2xlarge", "r6g.4xlarge", "r6g.8xlarge", "r6g.12xlarge", "r6g.16xlarge", "m4.large", "m4.xlarge", "m4.2xlarge", "m4.4xlarge", "m4.10xlarge", "m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge", "m5.8xlarge", "m5.12xlarge", "m5.16xlarge", "m5.24xlarge", "m5a.large", "m5a.xlarge", "m5a.2xlarge", "m5a.4xlarge", "m5a.8xlarge", "m5a.12xlarge", "m5a.16xlarge", "m5a.24xlarge", "m6g.medium", "m6g.large", "m6g.xlarge", "m6g.2xlarge", "m6g.4xlarge", "m6g.8xlarge", "m6g.12xlarge", "m6g.16xlarge"}, known: func(v string) bool { return GameServerGroupInstanceType(v).Known() }}
-	ruleGameServerGroupName                     = textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9-\.]+$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleGameServerGroupNameOrArn                = textRule{min: 1, max: 256, pattern: &pattern{source: `^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$`, expr: `^(?:^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$)$`}}
-	ruleGameServerGroupStatus                   = textRule{enum: []string{"NEW", "ACTIVATING", "ACTIVE", "DELETE_SCHEDULED", "DELETING", "DELETED", "ERROR"}, known: func(v string) bool { return GameServerGroupStatus(v).Known() }}
-	ruleGameServerHealthCheck                   = textRule{enum: []string{"HEALTHY"}, known: func(v string) bool { return GameServerHealthCheck(v).Known() }}
-	ruleGameServerId                            = textRule{min: 3, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9-\.]+$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleGameServerInstanceId                    = textRule{min: 19, max: 19, pattern: &pattern{source: `^i-[0-9a-zA-Z]{17}$`, expr: `^(?:^i-[0-9a-zA-Z]{17}$)$`}}
-	ruleGameServerInstanceStatus                = textRule{enum: []string{"ACTIVE", "DRAINING", "SPOT_TERMINATING"}, known: func(v string) bool { return GameServerInstanceStatus(v).Known() }}
-	ruleGameServerIpProtocolSupported           = textRule{enum: []string{"IPv4", "DUAL_STACK"}, known: func(v string) bool { return GameServerIpProtocolSupported(v).Known() }}
-	ruleGameServerProtectionPolicy              = textRule{enum: []string{"NO_PROTECTION", "FULL_PROTECTION"}, known: func(v string) bool { return GameServerProtectionPolicy(v).Known() }}
-	ruleGameServerUtilizationStatus             = textRule{enum: []string{"AVAILABLE", "UTILIZED"}, known: func(v string) bool { return GameServerUtilizationStatus(v).Known() }}
-	ruleGameSessionData                         = textRule{min: 1, max: 4096, sensitive: true}
-	ruleGameSessionPlacementState               = textRule{enum: []string{"PENDING", "FULFILLED", "CANCELLED", "TIMED_OUT", "FAILED"}, known: func(v string) bool { return GameSessionPlacementState(v).Known() }}
-	ruleGameSessionQueueArn                     = textRule{min: 1, max: 256, pattern: &pattern{source: `^arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+$`, expr: `^(?:^arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+$)$`}}
-	ruleGameSessionQueueName                    = textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleGameSessionQueueNameOrArn               = textRule{min: 1, max: 256, pattern: &pattern{source: `^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$`, expr: `^(?:^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$)$`}}
-	ruleGameSessionStatus                       = textRule{enum: []string{"ACTIVE", "ACTIVATING", "TERMINATED", "TERMINATING", "ERROR"}, known: func(v string) bool { return GameSessionStatus(v).Known() }}
-	ruleGameSessionStatusReason                 = textRule{enum: []string{"INTERRUPTED", "TRIGGERED_ON_PROCESS_TERMINATE", "FORCE_TERMINATED"}, known: func(v string) bool { return GameSessionStatusReason(v).Known() }}
-	ruleIamRoleArn                              = textRule{min: 1, max: 256, pattern: &pattern{source: `^arn:.*:role\/[\w+=,.@-]+`, expr: `^(?:^arn:.*:role\/[\w+=,.@-]+)$`}}
-	ruleIdStringModel                           = textRule{min: 1, max: 48, pattern: &pattern{source: `^[a-zA-Z0-9-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleImageUriString                          = textRule{min: 1, max: 255, pattern: &pattern{source: `^[a-zA-Z0-9-_\.@\/:]+$`, class: &[4]uint64{0x7ffe00000000000, 0x7fffffe87ffffff, 0x0, 0x0}, prefix: "", some: true}}
-	ruleInstanceId                              = textRule{min: 1, max: 256, pattern: &pattern{source: `^[a-zA-Z0-9\.-]+$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleInstancePathString                      = textRule{min: 1, max: 1024, pattern: &pattern{source: `^\/[\s\S]*$`, class: &[4]uint64{0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "/", some: false}}
-	ruleInstanceRoleCredentialsProvider         = textRule{enum: []string{"SHARED_CREDENTIAL_FILE"}, known: func(v string) bool { return InstanceRoleCredentialsProvider(v).Known() }}
-	ruleInstanceStatus                          = textRule{enum: []string{"PENDING", "ACTIVE", "TERMINATING"}, known: func(v string) bool { return InstanceStatus(v).Known() }}
-	ruleIpAddress                               = textRule{min: 1, max: 128, pattern: &pattern{source: `^[0-9A-Fa-f\:\.]+$`, class: &[4]uint64{0x7ff400000000000, 0x7e0000007e, 0x0, 0x0}, prefix: "", some: true}, sensitive: true}
-	ruleIpProtocol                              = textRule{enum: []string{"TCP", "UDP"}, known: func(v string) bool { return IpProtocol(v).Known() }}
-	ruleIpRange                                 = textRule{pattern: &pattern{source: `^[^\s]+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "", some: true}, sensitive: true}
-	ruleLargeGameSessionData                    = textRule{min: 1, max: 262144, sensitive: true}
-	ruleLaunchParametersStringModel             = textRule{min: 1, max: 1024, pattern: &pattern{source: `^[A-Za-z0-9_:.+\/\\\- =@;{},?'\[\]"]+$`, class: &[4]uint64{0xaffff88500000000, 0x2ffffffebfffffff, 0x0, 0x0}, prefix: "", some: true}}
-	ruleLaunchPathStringModel                   = textRule{min: 1, max: 1024, pattern: &pattern{source: `^[A-Za-z0-9_:.+\/\\\- ]+$`, class: &[4]uint64{0x7ffe80100000000, 0x7fffffe97fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleLaunchTemplateId                        = textRule{min: 1, max: 255, pattern: &pattern{source: `^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]+$`, expr: `^(?:^[\x{0020}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}\r\n\t]+$)$`}}
-	ruleLaunchTemplateName                      = textRule{min: 3, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\(\)\.\-/_]+$`, class: &[4]uint64{0x3ffe30000000000, 0x7fffffe87fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleLaunchTemplateVersion                   = textRule{min: 1, max: 128, pattern: &pattern{source: `^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]+$`, expr: `^(?:^[\x{0020}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}\r\n\t]+$)$`}}
-	ruleLinuxCapability                         = textRule{enum: []string{"AUDIT_CONTROL", "AUDIT_WRITE", "BLOCK_SUSPEND", "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "IPC_LOCK", "IPC_OWNER", "KILL", "LEASE", "LINUX_IMMUTABLE", "MAC_ADMIN", "MAC_OVERRIDE", "MKNOD", "NET_ADMIN", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_ADMIN", "SYS_BOOT", "SYS_CHROOT", "SYS_MODULE", "SYS_NICE", "SYS_PACCT", "SYS_PTRACE", "SYS_RAWIO", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "SYSLOG", "WAKE_ALARM"}, known: func(v string) bool { return LinuxCapability(v).Known() }}
-	ruleListComputeInputStatus                  = textRule{enum: []string{"ACTIVE", "IMPAIRED"}, known: func(v string) bool { return ListComputeInputStatus(v).Known() }}
-	ruleLocationArnModel                        = textRule{min: 1, max: 128, pattern: &pattern{source: `^arn:.*:location\/custom-\S+$`, expr: `^(?:^arn:.*:location\/custom-\S+$)$`}}
-	ruleLocationFilter                          = textRule{enum: []string{"AWS", "CUSTOM"}, known: func(v string) bool { return LocationFilter(v).Known() }}
-	ruleLocationStringModel                     = textRule{min: 1, max: 64, pattern: &pattern{source: `^[A-Za-z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleLocationUpdateStatus                    = textRule{enum: []string{"PENDING_UPDATE"}, known: func(v string) bool { return LocationUpdateStatus(v).Known() }}
-	ruleLogDestination                          = textRule{enum: []string{"NONE", "CLOUDWATCH", "S3"}, known: func(v string) bool { return LogDestination(v).Known() }}
-	ruleLogGroupArnStringModel                  = textRule{min: 1, max: 512, pattern: &pattern{source: `^[a-zA-Z0-9:/\-\*]+$`, class: &[4]uint64{0x7ffa40000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleMatchmakerData                          = textRule{min: 1, max: 390000, sensitive: true}
-	ruleMatchmakingConfigurationArn             = textRule{pattern: &pattern{source: `^arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*$`, expr: `^(?:^arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*$)$`}}
-	ruleMatchmakingConfigurationName            = textRule{min: 1, max: 256, pattern: &pattern{source: `^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$`, expr: `^(?:^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$)$`}}
-	ruleMatchmakingConfigurationStatus          = textRule{enum: []string{"CANCELLED", "COMPLETED", "FAILED", "PLACING", "QUEUED", "REQUIRES_ACCEPTANCE", "SEARCHING", "TIMED_OUT"}, known: func(v string) bool { return MatchmakingConfigurationStatus(v).Known() }}
-	ruleMatchmakingIdStringModel                = textRule{max: 128, pattern: &pattern{source: `^[a-zA-Z0-9-\.]*$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: false}}
-	ruleMatchmakingRuleSetArn                   = textRule{pattern: &pattern{source: `^arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*$`, expr: `^(?:^arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*$)$`}}
-	ruleMatchmakingRuleSetName                  = textRule{min: 1, max: 256, pattern: &pattern{source: `^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$`, expr: `^(?:^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$)$`}}
-	ruleMaxString                               = textRule{max: 1024}
-	ruleMetricGroup                             = textRule{min: 1, max: 255}
-	ruleMetricName                              = textRule{enum: []string{"ActivatingGameSessions", "ActiveGameSessions", "ActiveInstances", "AvailableGameSessions", "AvailablePlayerSessions", "CurrentPlayerSessions", "IdleInstances", "PercentAvailableGameSessions", "PercentIdleInstances", "QueueDepth", "WaitTime", "ConcurrentActivatableGameSessions"}, known: func(v string) bool { return MetricName(v).Known() }}
-	ruleNodeJsVersion                           = textRule{max: 16, pattern: &pattern{source: `^[0-9]+\.(?:x|[0-9]+)$`, expr: `^(?:^[0-9]+\.(?:x|[0-9]+)$)$`}}
-	ruleNonBlankAndLengthConstraintString       = textRule{min: 1, max: 1024, pattern: &pattern{source: `^.*\S.*$`, expr: `^(?:^.*\S.*$)$`}}
-	ruleNonEmptyString                          = textRule{min: 1}
-	ruleNonNegativeLimitedLengthDouble          = textRule{min: 1, max: 11, pattern: &pattern{source: `^\d{1,5}(?:\.\d{1,5})?$`, expr: `^(?:^\d{1,5}(?:\.\d{1,5})?$)$`}}
-	ruleNonZeroAnd128MaxAsciiString             = textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}
-	ruleNonZeroAnd255MaxString                  = textRule{min: 1, max: 255}
-	ruleNonZeroAndMaxString                     = textRule{min: 1, max: 1024}
-	ruleOperatingSystem                         = textRule{enum: []string{"WINDOWS_2012", "AMAZON_LINUX", "AMAZON_LINUX_2", "WINDOWS_2016", "AMAZON_LINUX_2023", "WINDOWS_2022"}, known: func(v string) bool { return OperatingSystem(v).Known() }}
-	rulePlacementFallbackStrategy               = textRule{enum: []string{"DEFAULT_AFTER_SINGLE_PASS", "NONE"}, known: func(v string) bool { return PlacementFallbackStrategy(v).Known() }}
-	rulePlayerAttributeString                   = textRule{min: 1, max: 100}
-	rulePlayerData                              = textRule{min: 1, max: 2048, sensitive: true}
-	rulePlayerGatewayMode                       = textRule{enum: []string{"DISABLED", "ENABLED", "REQUIRED"}, known: func(v string) bool { return PlayerGatewayMode(v).Known() }}
-	rulePlayerGatewayStatus                     = textRule{enum: []string{"DISABLED", "ENABLED"}, known: func(v string) bool { return PlayerGatewayStatus(v).Known() }}
-	rulePlayerId                                = textRule{min: 1, max: 1024, sensitive: true}
-	rulePlayerSessionCreationPolicy             = textRule{enum: []string{"ACCEPT_ALL", "DENY_ALL"}, known: func(v string) bool { return PlayerSessionCreationPolicy(v).Known() }}
-	rulePlayerSessionId                         = textRule{min: 1, max: 128, pattern: &pattern{source: `^psess-\S+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "psess-", some: true}}
-	rulePlayerSessionStatus                     = textRule{enum: []string{"RESERVED", "ACTIVE", "COMPLETED", "TIMEDOUT"}, known: func(v string) bool { return PlayerSessionStatus(v).Known() }}
-	rulePolicyType                              = textRule{enum: []string{"RuleBased", "TargetBased"}, known: func(v string) bool { return PolicyType(v).Known() }}
-	rulePriorityType                            = textRule{enum: []string{"LATENCY", "COST", "DESTINATION", "LOCATION"}, known: func(v string) bool { return PriorityType(v).Known() }}
-	ruleProtectionPolicy                        = textRule{enum: []string{"NoProtection", "FullProtection"}, known: func(v string) bool { return ProtectionPolicy(v).Known() }}
-	ruleQueueCustomEventData                    = textRule{max: 256, pattern: &pattern{source: `^[\s\S]*$`, class: &[4]uint64{0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "", some: false}, sensitive: true}
-	ruleQueueSnsArnStringModel                  = textRule{max: 300, pattern: &pattern{source: `^[a-zA-Z0-9:_-]*(\.fifo)?$`, expr: `^(?:^[a-zA-Z0-9:_-]*(\.fifo)?$)$`}}
-	ruleRoutingStrategyType                     = textRule{enum: []string{"SIMPLE", "TERMINAL"}, known: func(v string) bool { return RoutingStrategyType(v).Known() }}
-	ruleRuleSetBody                             = textRule{min: 1, max: 65535}
-	ruleScalingAdjustmentType                   = textRule{enum: []string{"ChangeInCapacity", "ExactCapacity", "PercentChangeInCapacity"}, known: func(v string) bool { return ScalingAdjustmentType(v).Known() }}
-	ruleScalingStatusType                       = textRule{enum: []string{"ACTIVE", "UPDATE_REQUESTED", "UPDATING", "DELETE_REQUESTED", "DELETING", "DELETED", "ERROR"}, known: func(v string) bool { return ScalingStatusType(v).Known() }}
-	ruleScriptArn                               = textRule{pattern: &pattern{source: `^arn:.*:script\/script-\S+$`, expr: `^(?:^arn:.*:script\/script-\S+$)$`}}
-	ruleScriptId                                = textRule{pattern: &pattern{source: `^script-\S+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "script-", some: true}}
-	ruleScriptIdOrArn                           = textRule{min: 1, max: 512, pattern: &pattern{source: `^(script-\S+|arn:.*:script\/script-\S+)$`, expr: `^(?:^(script-\S+|arn:.*:script\/script-\S+)$)$`}}
-	ruleServerSdkVersion                        = textRule{max: 128, pattern: &pattern{source: `^\d+\.\d+\.\d+$`, expr: `^(?:^\d+\.\d+\.\d+$)$`}}
-	ruleSessionTarget                           = textRule{min: 1, max: 400}
-	ruleSha256                                  = textRule{pattern: &pattern{source: `^sha256:[a-fA-F0-9]{64}$`, expr: `^(?:^sha256:[a-fA-F0-9]{64}$)$`}}
-	ruleSnsArnStringModel                       = textRule{max: 300, pattern: &pattern{source: `^[a-zA-Z0-9:_/-]*(\.fifo)?$`, expr: `^(?:^[a-zA-Z0-9:_/-]*(\.fifo)?$)$`}}
-	ruleSortOrder                               = textRule{enum: []string{"ASCENDING", "DESCENDING"}, known: func(v string) bool { return SortOrder(v).Known() }}
-	ruleTagKey                                  = textRule{min: 1, max: 128}
-	ruleTagValue                                = textRule{max: 256}
-	ruleTerminationMode                         = textRule{enum: []string{"TRIGGER_ON_PROCESS_TERMINATE", "FORCE_TERMINATE"}, known: func(v string) bool { return TerminationMode(v).Known() }}
-	ruleVpcSubnet                               = textRule{min: 15, max: 24, pattern: &pattern{source: `^subnet-[0-9a-z]+$`, class: &[4]uint64{0x3ff000000000000, 0x7fffffe00000000, 0x0, 0x0}, prefix: "subnet-", some: true}}
-	ruleWeightedCapacity                        = textRule{min: 1, max: 3, pattern: &pattern{source: `^[\u0031-\u0039][\u0030-\u0039]{0,2}$`, expr: `^(?:^[\x{0031}-\x{0039}][\x{0030}-\x{0039}]{0,2}$)$`}}
-	ruleZeroCapacityStrategy                    = textRule{enum: []string{"MANUAL", "SCALE_TO_AND_FROM_ZERO"}, known: func(v string) bool { return ZeroCapacityStrategy(v).Known() }}
+import (
+	"reflect"
 )
 
-// The bounds of numbers and sizes.
-var (
-	ruleContainerCommandStringList                  = rangeRule{min: bound(1), max: bound(20)}
-	ruleContainerDependencyList                     = rangeRule{min: bound(1), max: bound(10)}
-	ruleContainerEnvironmentList                    = rangeRule{min: bound(1), max: bound(20)}
-	ruleContainerFleetRemoveAttributeList           = rangeRule{min: bound(1), max: bound(1)}
-	ruleContainerGroupDefinitionRemoveAttributeList = rangeRule{min: bound(1), max: bound(1)}
-	ruleContainerHealthCheckInterval                = rangeRule{min: bound(60), max: bound(300)}
-	ruleContainerHealthCheckRetries                 = rangeRule{min: bound(5), max: bound(10)}
-	ruleContainerHealthCheckStartPeriod             = rangeRule{min: bound(0), max: bound(300)}
-	ruleContainerHealthCheckTimeout                 = rangeRule{min: bound(30), max: bound(60)}
-	ruleContainerMemoryLimit                        = rangeRule{min: bound(4), max: bound(1024000)}
-	ruleContainerMountPointList                     = rangeRule{min: bound(1), max: bound(10)}
-	ruleContainerPortRangeList                      = rangeRule{min: bound(1), max: bound(100)}
-	ruleContainerTotalMemoryLimit                   = rangeRule{min: bound(4), max: bound(1024000)}
-	ruleContainerTotalVcpuLimit                     = rangeRule{min: bound(0.125), max: bound(10)}
-	ruleContainerVcpu                               = rangeRule{min: bound(0.125), max: bound(10)}
-	ruleFleetActionList                             = rangeRule{min: bound(1), max: bound(1)}
-	ruleFleetIdOrArnList                            = rangeRule{min: bound(1)}
-	ruleGamePropertyList                            = rangeRule{max: bound(16)}
-	ruleGameServerContainerGroupsPerInstance        = rangeRule{min: bound(1), max: bound(5000)}
-	ruleGameServerGroupActions                      = rangeRule{min: bound(1), max: bound(1)}
-	ruleGameServerInstanceIds                       = rangeRule{min: bound(1), max: bound(20)}
-	ruleGameSessionActivationTimeoutSeconds         = rangeRule{min: bound(1), max: bound(600)}
-	ruleInstanceDefinitions                         = rangeRule{min: bound(2), max: bound(20)}
-	ruleIpPermissionsList                           = rangeRule{max: bound(50)}
-	ruleLinuxCapabilityList                         = rangeRule{min: bound(0), max: bound(37)}
-	ruleListContainerGroupDefinitionVersionsLimit   = rangeRule{min: bound(1), max: bound(100)}
-	ruleListContainerGroupDefinitionsLimit          = rangeRule{min: bound(1), max: bound(100)}
-	ruleListLocationsLimit                          = rangeRule{min: bound(1), max: bound(200)}
-	ruleLocationConfigurationList                   = rangeRule{min: bound(1), max: bound(100)}
-	ruleLocationFilterList                          = rangeRule{min: bound(1), max: bound(2)}
-	ruleLocationList                                = rangeRule{min: bound(1), max: bound(100)}
-	ruleLocationOrderOverrideList                   = rangeRule{min: bound(1), max: bound(10)}
-	ruleMatchmakingAcceptanceTimeoutInteger         = rangeRule{min: bound(1), max: bound(600)}
-	ruleMatchmakingRequestTimeoutInteger            = rangeRule{min: bound(1), max: bound(43200)}
-	ruleMatchmakingRuleSetNameList                  = rangeRule{min: bound(1), max: bound(10)}
-	ruleMaxConcurrentGameSessionActivations         = rangeRule{min: bound(1), max: bound(2147483647)}
-	ruleMetricGroupList                             = rangeRule{max: bound(1)}
-	ruleMinimumHealthyPercentage                    = rangeRule{min: bound(30), max: bound(75)}
-	ruleNonNegativeDouble                           = rangeRule{min: bound(0)}
-	rulePlayerIdList                                = rangeRule{min: bound(1), max: bound(25), sensitive: true}
-	rulePortNumber                                  = rangeRule{min: bound(1), max: bound(60000), sensitive: true}
-	rulePositiveInteger                             = rangeRule{min: bound(1)}
-	rulePriorityTypeList                            = rangeRule{min: bound(1), max: bound(4)}
-	ruleRuleSetLimit                                = rangeRule{min: bound(1), max: bound(10)}
-	ruleScaleInAfterInactivityMinutes               = rangeRule{min: bound(5), max: bound(1440)}
-	ruleServerProcessList                           = rangeRule{min: bound(1), max: bound(50)}
-	ruleSupportContainerDefinitionInputList         = rangeRule{min: bound(0), max: bound(10)}
-	ruleTagKeyList                                  = rangeRule{min: bound(0), max: bound(200)}
-	ruleTagList                                     = rangeRule{min: bound(0), max: bound(200)}
-	ruleVpcSubnets                                  = rangeRule{min: bound(1), max: bound(20)}
-	ruleWholeNumber                                 = rangeRule{min: bound(0)}
-	ruleZipBlob                                     = rangeRule{max: bound(5000000)}
-)
+// rules are the constraints of the shapes that have some.
+var rules = map[string]shapeRule{
+	"AcceptanceType":                              {text: &textRule{enum: []string{"ACCEPT", "REJECT"}}},
+	"AliasArn":                                    {text: &textRule{pattern: &pattern{source: `^arn:.*:alias\/alias-\S+$`, expr: `^(?:^arn:.*:alias\/alias-\S+$)$`}}},
+	"AliasId":                                     {text: &textRule{pattern: &pattern{source: `^alias-\S+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "alias-", some: true}}},
+	"AliasIdOrArn":                                {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^(alias-\S+|arn:.*:alias\/alias-\S+)$`, expr: `^(?:^(alias-\S+|arn:.*:alias\/alias-\S+)$)$`}}},
+	"AmazonResourceName":                          {text: &textRule{min: 1, max: 1011}},
+	"ArnStringModel":                              {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^[a-zA-Z0-9:/-]+$`, class: &[4]uint64{0x7ffa00000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"AutoScalingGroupArn":                         {text: &textRule{max: 256, pattern: &pattern{source: `^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]*$`, expr: `^(?:^[\x{0020}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}\r\n\t]*$)$`}}},
+	"BackfillMode":                                {text: &textRule{enum: []string{"AUTOMATIC", "MANUAL"}}},
+	"BalancingStrategy":                           {text: &textRule{enum: []string{"SPOT_ONLY", "SPOT_PREFERRED", "ON_DEMAND_ONLY"}}},
+	"BuildArn":                                    {text: &textRule{pattern: &pattern{source: `^arn:.*:build\/build-\S+$`, expr: `^(?:^arn:.*:build\/build-\S+$)$`}}},
+	"BuildId":                                     {text: &textRule{pattern: &pattern{source: `^build-\S+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "build-", some: true}}},
+	"BuildIdOrArn":                                {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^(build-\S+|arn:.*:build\/build-\S+)$`, expr: `^(?:^(build-\S+|arn:.*:build\/build-\S+)$)$`}}},
+	"BuildStatus":                                 {text: &textRule{enum: []string{"INITIALIZED", "READY", "FAILED"}}},
+	"CertificateType":                             {text: &textRule{enum: []string{"DISABLED", "GENERATED"}}},
+	"ComparisonOperatorType":                      {text: &textRule{enum: []string{"GreaterThanOrEqualToThreshold", "GreaterThanThreshold", "LessThanThreshold", "LessThanOrEqualToThreshold"}}},
+	"ComputeArn":                                  {text: &textRule{max: 1024, pattern: &pattern{source: `^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$`, expr: `^(?:^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$)$`}}},
+	"ComputeAuthToken":                            {text: &textRule{min: 1, max: 64, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"ComputeName":                                 {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$`, expr: `^(?:^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$)$`}}},
+	"ComputeNameOrArn":                            {text: &textRule{max: 1024, pattern: &pattern{source: `^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$`, expr: `^(?:^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$)$`}}},
+	"ComputeStatus":                               {text: &textRule{enum: []string{"PENDING", "ACTIVE", "TERMINATING", "IMPAIRED"}}},
+	"ComputeType":                                 {text: &textRule{enum: []string{"EC2", "ANYWHERE"}}},
+	"ContainerAttributes":                         {bounds: &rangeRule{min: bound(1), max: bound(10)}},
+	"ContainerCommandStringList":                  {bounds: &rangeRule{min: bound(1), max: bound(20)}, element: "NonZeroAnd255MaxString"},
+	"ContainerDependencyCondition":                {text: &textRule{enum: []string{"START", "COMPLETE", "SUCCESS", "HEALTHY"}}},
+	"ContainerDependencyList":                     {bounds: &rangeRule{min: bound(1), max: bound(10)}},
+	"ContainerEnvironmentList":                    {bounds: &rangeRule{min: bound(1), max: bound(20)}},
+	"ContainerFleetBillingType":                   {text: &textRule{enum: []string{"ON_DEMAND", "SPOT"}}},
+	"ContainerFleetList":                          {bounds: &rangeRule{min: bound(1)}},
+	"ContainerFleetLocationStatus":                {text: &textRule{enum: []string{"PENDING", "CREATING", "CREATED", "ACTIVATING", "ACTIVE", "UPDATING", "DELETING", "EXPIRED"}}},
+	"ContainerFleetRemoveAttribute":               {text: &textRule{enum: []string{"PER_INSTANCE_CONTAINER_GROUP_DEFINITION"}}},
+	"ContainerFleetRemoveAttributeList":           {bounds: &rangeRule{min: bound(1), max: bound(1)}},
+	"ContainerFleetStatus":                        {text: &textRule{enum: []string{"PENDING", "CREATING", "CREATED", "ACTIVATING", "ACTIVE", "UPDATING", "DELETING", "EXPIRED"}}},
+	"ContainerGroupDefinitionArn":                 {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$`, expr: `^(?:^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$)$`}}},
+	"ContainerGroupDefinitionName":                {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"ContainerGroupDefinitionNameOrArn":           {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$`, expr: `^(?:^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$)$`}}},
+	"ContainerGroupDefinitionRemoveAttribute":     {text: &textRule{enum: []string{"TOTAL_VCPU_LIMIT"}}},
+	"ContainerGroupDefinitionRemoveAttributeList": {bounds: &rangeRule{min: bound(1), max: bound(1)}},
+	"ContainerGroupDefinitionStatus":              {text: &textRule{enum: []string{"READY", "COPYING", "FAILED"}}},
+	"ContainerGroupType":                          {text: &textRule{enum: []string{"GAME_SERVER", "PER_INSTANCE"}}},
+	"ContainerHealthCheckInterval":                {bounds: &rangeRule{min: bound(60), max: bound(300)}},
+	"ContainerHealthCheckRetries":                 {bounds: &rangeRule{min: bound(5), max: bound(10)}},
+	"ContainerHealthCheckStartPeriod":             {bounds: &rangeRule{min: bound(0), max: bound(300)}},
+	"ContainerHealthCheckTimeout":                 {bounds: &rangeRule{min: bound(30), max: bound(60)}},
+	"ContainerIdentifierList":                     {bounds: &rangeRule{min: bound(1), max: bound(10)}},
+	"ContainerMemoryLimit":                        {bounds: &rangeRule{min: bound(4), max: bound(1024000)}},
+	"ContainerMountPointAccessLevel":              {text: &textRule{enum: []string{"READ_ONLY", "READ_AND_WRITE"}}},
+	"ContainerMountPointList":                     {bounds: &rangeRule{min: bound(1), max: bound(10)}},
+	"ContainerNameQueryFilter":                    {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\-_]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe87fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"ContainerOperatingSystem":                    {text: &textRule{enum: []string{"AMAZON_LINUX_2023"}}},
+	"ContainerPathString":                         {text: &textRule{min: 1, max: 1024, pattern: &pattern{source: `^(\/+[^\/]+\/*)+$`, expr: `^(?:^(\/+[^\/]+\/*)+$)$`}}},
+	"ContainerPortRangeList":                      {bounds: &rangeRule{min: bound(1), max: bound(100)}},
+	"ContainerTotalMemoryLimit":                   {bounds: &rangeRule{min: bound(4), max: bound(1024000)}},
+	"ContainerTotalVcpuLimit":                     {bounds: &rangeRule{min: bound(0.125), max: bound(10)}},
+	"ContainerVcpu":                               {bounds: &rangeRule{min: bound(0.125), max: bound(10)}},
+	"CustomEventData":                             {text: &textRule{max: 256, sensitive: true}},
+	"CustomInputLocationStringModel":              {text: &textRule{min: 8, max: 64, pattern: &pattern{source: `^custom-[A-Za-z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "custom-", some: true}}},
+	"CustomLocationNameOrArnModel":                {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^(custom-[A-Za-z0-9\-]+|arn:.*:location\/custom-\S+)$`, expr: `^(?:^(custom-[A-Za-z0-9\-]+|arn:.*:location\/custom-\S+)$)$`}}},
+	"DeploymentId":                                {text: &textRule{min: 1, max: 1024, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"DeploymentImpairmentStrategy":                {text: &textRule{enum: []string{"MAINTAIN", "ROLLBACK"}}},
+	"DeploymentProtectionStrategy":                {text: &textRule{enum: []string{"WITH_PROTECTION", "IGNORE_PROTECTION"}}},
+	"DeploymentStatus":                            {text: &textRule{enum: []string{"IN_PROGRESS", "IMPAIRED", "COMPLETE", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE", "CANCELLED", "PENDING"}}},
+	"DnsNameInput":                                {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^[0-9a-zA-Z_\-\.]+$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe87fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"EC2InstanceType":                             {text: &textRule{enum: []string{"t2.micro", "t2.small", "t2.medium", "t2.large", "c3.large", "c3.xlarge", "c3.2xlarge", "c3.4xlarge", "c3.8xlarge", "c4.large", "c4.xlarge", "c4.2xlarge", "c4.4xlarge", "c4.8xlarge", "c5.large", "c5.xlarge", "c5.2xlarge", "c5.4xlarge", "c5.9xlarge", "c5.12xlarge", "c5.18xlarge", "c5.24xlarge", "c5a.large", "c5a.xlarge", "c5a.2xlarge", "c5a.4xlarge", "c5a.8xlarge", "c5a.12xlarge", "c5a.16xlarge", "c5a.24xlarge", "r3.large", "r3.xlarge", "r3.2xlarge", "r3.4xlarge", "r3.8xlarge", "r4.large", "r4.xlarge", "r4.2xlarge", "r4.4xlarge", "r4.8xlarge", "r4.16xlarge", "r5.large", "r5.xlarge", "r5.2xlarge", "r5.4xlarge", "r5.8xlarge", "r5.12xlarge", "r5.16xlarge", "r5.24xlarge", "r5a.large", "r5a.xlarge", "r5a.2xlarge", "r5a.4xlarge", "r5a.8xlarge", "r5a.12xlarge", "r5a.16xlarge", "r5a.24xlarge", "m3.medium", "m3.large", "m3.xlarge", "m3.2xlarge", "m4.large", "m4.xlarge", "m4.2xlarge", "m4.4xlarge", "m4.10xlarge", "m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge", "m5.8xlarge", "m5.12xlarge", "m5.16xlarge", "m5.24xlarge", "m5a.large", "m5a.xlarge", "m5a.2xlarge", "m5a.4xlarge", "m5a.8xlarge", "m5a.12xlarge", "m5a.16xlarge", "m5a.24xlarge", "c5d.large", "c5d.xlarge", "c5d.2xlarge", "c5d.4xlarge", "c5d.9xlarge", "c5d.12xlarge", "c5d.18xlarge", "c5d.24xlarge", "c6a.large", "c6a.xlarge", "c6a.2xlarge", "c6a.4xlarge", "c6a.8xlarge", "c6a.12xlarge", "c6a.16xlarge", "c6a.24xlarge", "c6i.large", "c6i.xlarge", "c6i.2xlarge", "c6i.4xlarge", "c6i.8xlarge", "c6i.12xlarge", "c6i.16xlarge", "c6i.24xlarge", "r5d.large", "r5d.xlarge", "r5d.2xlarge", "r5d.4xlarge", "r5d.8xlarge", "r5d.12xlarge", "r5d.16xlarge", "r5d.24xlarge", "m6g.medium", "m6g.large", "m6g.xlarge", "m6g.2xlarge", "m6g.4xlarge", "m6g.8xlarge", "m6g.12xlarge", "m6g.16xlarge", "c6g.medium", "c6g.large", "c6g.xlarge", "c6g.2xlarge", "c6g.4xlarge", "c6g.8xlarge", "c6g.12xlarge", "c6g.16xlarge", "r6g.medium", "r6g.large", "r6g.xlarge", "r6g.2xlarge", "r6g.4xlarge", "r6g.8xlarge", "r6g.12xlarge", "r6g.16xlarge", "c6gn.medium", "c6gn.large", "c6gn.xlarge", "c6gn.2xlarge", "c6gn.4xlarge", "c6gn.8xlarge", "c6gn.12xlarge", "c6gn.16xlarge", "c7g.medium", "c7g.large", "c7g.xlarge", "c7g.2xlarge", "c7g.4xlarge", "c7g.8xlarge", "c7g.12xlarge", "c7g.16xlarge", "r7g.medium", "r7g.large", "r7g.xlarge", "r7g.2xlarge", "r7g.4xlarge", "r7g.8xlarge", "r7g.12xlarge", "r7g.16xlarge", "m7g.medium", "m7g.large", "m7g.xlarge", "m7g.2xlarge", "m7g.4xlarge", "m7g.8xlarge", "m7g.12xlarge", "m7g.16xlarge", "g5g.xlarge", "g5g.2xlarge", "g5g.4xlarge", "g5g.8xlarge", "g5g.16xlarge", "r6i.large", "r6i.xlarge", "r6i.2xlarge", "r6i.4xlarge", "r6i.8xlarge", "r6i.12xlarge", "r6i.16xlarge", "c6gd.medium", "c6gd.large", "c6gd.xlarge", "c6gd.2xlarge", "c6gd.4xlarge", "c6gd.8xlarge", "c6gd.12xlarge", "c6gd.16xlarge", "c6in.large", "c6in.xlarge", "c6in.2xlarge", "c6in.4xlarge", "c6in.8xlarge", "c6in.12xlarge", "c6in.16xlarge", "c7a.medium", "c7a.large", "c7a.xlarge", "c7a.2xlarge", "c7a.4xlarge", "c7a.8xlarge", "c7a.12xlarge", "c7a.16xlarge", "c7gd.medium", "c7gd.large", "c7gd.xlarge", "c7gd.2xlarge", "c7gd.4xlarge", "c7gd.8xlarge", "c7gd.12xlarge", "c7gd.16xlarge", "c7gn.medium", "c7gn.large", "c7gn.xlarge", "c7gn.2xlarge", "c7gn.4xlarge", "c7gn.8xlarge", "c7gn.12xlarge", "c7gn.16xlarge", "c7i.large", "c7i.xlarge", "c7i.2xlarge", "c7i.4xlarge", "c7i.8xlarge", "c7i.12xlarge", "c7i.16xlarge", "m6a.large", "m6a.xlarge", "m6a.2xlarge", "m6a.4xlarge", "m6a.8xlarge", "m6a.12xlarge", "m6a.16xlarge", "m6gd.medium", "m6gd.large", "m6gd.xlarge", "m6gd.2xlarge", "m6gd.4xlarge", "m6gd.8xlarge", "m6gd.12xlarge", "m6gd.16xlarge", "m6i.large", "m6i.xlarge", "m6i.2xlarge", "m6i.4xlarge", "m6i.8xlarge", "m6i.12xlarge", "m6i.16xlarge", "m7a.medium", "m7a.large", "m7a.xlarge", "m7a.2xlarge", "m7a.4xlarge", "m7a.8xlarge", "m7a.12xlarge", "m7a.16xlarge", "m7gd.medium", "m7gd.large", "m7gd.xlarge", "m7gd.2xlarge", "m7gd.4xlarge", "m7gd.8xlarge", "m7gd.12xlarge", "m7gd.16xlarge", "m7i.large", "m7i.xlarge", "m7i.2xlarge", "m7i.4xlarge", "m7i.8xlarge", "m7i.12xlarge", "m7i.16xlarge", "r6gd.medium", "r6gd.large", "r6gd.xlarge", "r6gd.2xlarge", "r6gd.4xlarge", "r6gd.8xlarge", "r6gd.12xlarge", "r6gd.16xlarge", "r7a.medium", "r7a.large", "r7a.xlarge", "r7a.2xlarge", "r7a.4xlarge", "r7a.8xlarge", "r7a.12xlarge", "r7a.16xlarge", "r7gd.medium", "r7gd.large", "r7gd.xlarge", "r7gd.2xlarge", "r7gd.4xlarge", "r7gd.8xlarge", "r7gd.12xlarge", "r7gd.16xlarge", "r7i.large", "r7i.xlarge", "r7i.2xlarge", "r7i.4xlarge", "r7i.8xlarge", "r7i.12xlarge", "r7i.16xlarge", "r7i.24xlarge", "r7i.48xlarge", "c5ad.large", "c5ad.xlarge", "c5ad.2xlarge", "c5ad.4xlarge", "c5ad.8xlarge", "c5ad.12xlarge", "c5ad.16xlarge", "c5ad.24xlarge", "c5n.large", "c5n.xlarge", "c5n.2xlarge", "c5n.4xlarge", "c5n.9xlarge", "c5n.18xlarge", "r5ad.large", "r5ad.xlarge", "r5ad.2xlarge", "r5ad.4xlarge", "r5ad.8xlarge", "r5ad.12xlarge", "r5ad.16xlarge", "r5ad.24xlarge", "c6id.large", "c6id.xlarge", "c6id.2xlarge", "c6id.4xlarge", "c6id.8xlarge", "c6id.12xlarge", "c6id.16xlarge", "c6id.24xlarge", "c6id.32xlarge", "c8g.medium", "c8g.large", "c8g.xlarge", "c8g.2xlarge", "c8g.4xlarge", "c8g.8xlarge", "c8g.12xlarge", "c8g.16xlarge", "c8g.24xlarge", "c8g.48xlarge", "m5ad.large", "m5ad.xlarge", "m5ad.2xlarge", "m5ad.4xlarge", "m5ad.8xlarge", "m5ad.12xlarge", "m5ad.16xlarge", "m5ad.24xlarge", "m5d.large", "m5d.xlarge", "m5d.2xlarge", "m5d.4xlarge", "m5d.8xlarge", "m5d.12xlarge", "m5d.16xlarge", "m5d.24xlarge", "m5dn.large", "m5dn.xlarge", "m5dn.2xlarge", "m5dn.4xlarge", "m5dn.8xlarge", "m5dn.12xlarge", "m5dn.16xlarge", "m5dn.24xlarge", "m5n.large", "m5n.xlarge", "m5n.2xlarge", "m5n.4xlarge", "m5n.8xlarge", "m5n.12xlarge", "m5n.16xlarge", "m5n.24xlarge", "m6id.large", "m6id.xlarge", "m6id.2xlarge", "m6id.4xlarge", "m6id.8xlarge", "m6id.12xlarge", "m6id.16xlarge", "m6id.24xlarge", "m6id.32xlarge", "m6idn.large", "m6idn.xlarge", "m6idn.2xlarge", "m6idn.4xlarge", "m6idn.8xlarge", "m6idn.12xlarge", "m6idn.16xlarge", "m6idn.24xlarge", "m6idn.32xlarge", "m6in.large", "m6in.xlarge", "m6in.2xlarge", "m6in.4xlarge", "m6in.8xlarge", "m6in.12xlarge", "m6in.16xlarge", "m6in.24xlarge", "m6in.32xlarge", "m8g.medium", "m8g.large", "m8g.xlarge", "m8g.2xlarge", "m8g.4xlarge", "m8g.8xlarge", "m8g.12xlarge", "m8g.16xlarge", "m8g.24xlarge", "m8g.48xlarge", "r5dn.large", "r5dn.xlarge", "r5dn.2xlarge", "r5dn.4xlarge", "r5dn.8xlarge", "r5dn.12xlarge", "r5dn.16xlarge", "r5dn.24xlarge", "r5n.large", "r5n.xlarge", "r5n.2xlarge", "r5n.4xlarge", "r5n.8xlarge", "r5n.12xlarge", "r5n.16xlarge", "r5n.24xlarge", "r6a.large", "r6a.xlarge", "r6a.2xlarge", "r6a.4xlarge", "r6a.8xlarge", "r6a.12xlarge", "r6a.16xlarge", "r6a.24xlarge", "r6a.32xlarge", "r6a.48xlarge", "r6id.large", "r6id.xlarge", "r6id.2xlarge", "r6id.4xlarge", "r6id.8xlarge", "r6id.12xlarge", "r6id.16xlarge", "r6id.24xlarge", "r6id.32xlarge", "r6idn.large", "r6idn.xlarge", "r6idn.2xlarge", "r6idn.4xlarge", "r6idn.8xlarge", "r6idn.12xlarge", "r6idn.16xlarge", "r6idn.24xlarge", "r6idn.32xlarge", "r6in.large", "r6in.xlarge", "r6in.2xlarge", "r6in.4xlarge", "r6in.8xlarge", "r6in.12xlarge", "r6in.16xlarge", "r6in.24xlarge", "r6in.32xlarge", "r8g.medium", "r8g.large", "r8g.xlarge", "r8g.2xlarge", "r8g.4xlarge", "r8g.8xlarge", "r8g.12xlarge", "r8g.16xlarge", "r8g.24xlarge", "r8g.48xlarge", "m4.16xlarge", "c6a.32xlarge", "c6a.48xlarge", "c6i.32xlarge", "r6i.24xlarge", "r6i.32xlarge", "c6in.24xlarge", "c6in.32xlarge", "c7a.24xlarge", "c7a.32xlarge", "c7a.48xlarge", "c7i.24xlarge", "c7i.48xlarge", "m6a.24xlarge", "m6a.32xlarge", "m6a.48xlarge", "m6i.24xlarge", "m6i.32xlarge", "m7a.24xlarge", "m7a.32xlarge", "m7a.48xlarge", "m7i.24xlarge", "m7i.48xlarge", "r7a.24xlarge", "r7a.32xlarge", "r7a.48xlarge", "c8a.medium", "c8a.large", "c8a.xlarge", "c8a.2xlarge", "c8a.4xlarge", "c8a.8xlarge", "c8i.large", "c8i.xlarge", "c8i.2xlarge", "c8i.4xlarge", "c8i.8xlarge", "c9g.medium", "c9g.large", "c9g.xlarge", "c9g.2xlarge", "c9g.4xlarge", "c9g.8xlarge", "m8a.medium", "m8a.large", "m8a.xlarge", "m8a.2xlarge", "m8a.4xlarge", "m8a.8xlarge", "m8i.large", "m8i.xlarge", "m8i.2xlarge", "m8i.4xlarge", "m8i.8xlarge", "m9g.medium", "m9g.large", "m9g.xlarge", "m9g.2xlarge", "m9g.4xlarge", "m9g.8xlarge"}}},
+	"EventCode":                                   {text: &textRule{enum: []string{"GENERIC_EVENT", "FLEET_CREATED", "FLEET_DELETED", "FLEET_EXPIRED", "FLEET_SCALING_EVENT", "FLEET_STATE_DOWNLOADING", "FLEET_STATE_VALIDATING", "FLEET_STATE_BUILDING", "FLEET_STATE_ACTIVATING", "FLEET_STATE_ACTIVE", "FLEET_STATE_ERROR", "FLEET_STATE_PENDING", "FLEET_STATE_CREATING", "FLEET_STATE_CREATED", "FLEET_STATE_UPDATING", "FLEET_INITIALIZATION_FAILED", "FLEET_BINARY_DOWNLOAD_FAILED", "FLEET_VALIDATION_LAUNCH_PATH_NOT_FOUND", "FLEET_VALIDATION_EXECUTABLE_RUNTIME_FAILURE", "FLEET_VALIDATION_TIMED_OUT", "FLEET_ACTIVATION_FAILED", "FLEET_ACTIVATION_FAILED_NO_INSTANCES", "FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED", "SERVER_PROCESS_INVALID_PATH", "SERVER_PROCESS_SDK_INITIALIZATION_TIMEOUT", "SERVER_PROCESS_PROCESS_READY_TIMEOUT", "SERVER_PROCESS_CRASHED", "SERVER_PROCESS_TERMINATED_UNHEALTHY", "SERVER_PROCESS_FORCE_TERMINATED", "SERVER_PROCESS_PROCESS_EXIT_TIMEOUT", "SERVER_PROCESS_SDK_INITIALIZATION_FAILED", "SERVER_PROCESS_MISCONFIGURED_CONTAINER_PORT", "GAME_SESSION_ACTIVATION_TIMEOUT", "FLEET_CREATION_EXTRACTING_BUILD", "FLEET_CREATION_RUNNING_INSTALLER", "FLEET_CREATION_VALIDATING_RUNTIME_CONFIG", "FLEET_VPC_PEERING_SUCCEEDED", "FLEET_VPC_PEERING_FAILED", "FLEET_VPC_PEERING_DELETED", "INSTANCE_INTERRUPTED", "INSTANCE_RECYCLED", "INSTANCE_REPLACED_UNHEALTHY", "FLEET_CREATION_COMPLETED_INSTALLER", "FLEET_CREATION_FAILED_INSTALLER", "COMPUTE_LOG_UPLOAD_FAILED", "GAME_SERVER_CONTAINER_GROUP_CRASHED", "PER_INSTANCE_CONTAINER_GROUP_CRASHED", "GAME_SERVER_CONTAINER_GROUP_REPLACED_UNHEALTHY", "LOCATION_STATE_PENDING", "LOCATION_STATE_CREATING", "LOCATION_STATE_CREATED", "LOCATION_STATE_ACTIVATING", "LOCATION_STATE_ACTIVE", "LOCATION_STATE_UPDATING", "LOCATION_STATE_ERROR", "LOCATION_STATE_DELETING", "LOCATION_STATE_DELETED"}}},
+	"EventCount":                                  {bounds: &rangeRule{min: bound(1), max: bound(101)}},
+	"FilterInstanceStatus":                        {text: &textRule{enum: []string{"ACTIVE", "DRAINING"}}},
+	"FleetAction":                                 {text: &textRule{enum: []string{"AUTO_SCALING"}}},
+	"FleetActionList":                             {bounds: &rangeRule{min: bound(1), max: bound(1)}},
+	"FleetArn":                                    {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$`, expr: `^(?:^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$)$`}}},
+	"FleetBinaryArn":                              {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^[a-zA-Z0-9:/-]+$`, class: &[4]uint64{0x7ffa00000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"FleetId":                                     {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-z]*fleet-[a-zA-Z0-9\-]+$`, expr: `^(?:^[a-z]*fleet-[a-zA-Z0-9\-]+$)$`}}},
+	"FleetIdList":                                 {bounds: &rangeRule{min: bound(1)}, element: "FleetId"},
+	"FleetIdOrArn":                                {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$`, expr: `^(?:^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$)$`}}},
+	"FleetIdOrArnList":                            {bounds: &rangeRule{min: bound(1)}, element: "FleetIdOrArn"},
+	"FleetStatus":                                 {text: &textRule{enum: []string{"NEW", "DOWNLOADING", "VALIDATING", "BUILDING", "ACTIVATING", "ACTIVE", "DELETING", "ERROR", "TERMINATED", "NOT_FOUND", "EXPIRED"}}},
+	"FleetType":                                   {text: &textRule{enum: []string{"ON_DEMAND", "SPOT"}}},
+	"FlexMatchMode":                               {text: &textRule{enum: []string{"STANDALONE", "WITH_QUEUE"}}},
+	"GameLiftAgentEndpointOutput":                 {text: &textRule{min: 1, max: 128}},
+	"GameLiftServiceSdkEndpointOutput":            {text: &textRule{min: 1, max: 128}},
+	"GamePropertyKey":                             {text: &textRule{max: 32}},
+	"GamePropertyList":                            {bounds: &rangeRule{max: bound(16)}},
+	"GamePropertyValue":                           {text: &textRule{max: 96, sensitive: true}},
+	"GameServerClaimStatus":                       {text: &textRule{enum: []string{"CLAIMED"}}},
+	"GameServerConnectionInfo":                    {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^.*\S.*$`, expr: `^(?:^.*\S.*$)$`}}},
+	"GameServerContainerGroupsPerInstance":        {bounds: &rangeRule{min: bound(1), max: bound(5000)}},
+	"GameServerData":                              {text: &textRule{min: 1, max: 1024, pattern: &pattern{source: `^.*\S.*$`, expr: `^(?:^.*\S.*$)$`}, sensitive: true}},
+	"GameServerGroupAction":                       {text: &textRule{enum: []string{"REPLACE_INSTANCE_TYPES"}}},
+	"GameServerGroupActions":                      {bounds: &rangeRule{min: bound(1), max: bound(1)}},
+	"GameServerGroupArn":                          {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$`, expr: `^(?:^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$)$`}}},
+	"GameServerGroupDeleteOption":                 {text: &textRule{enum: []string{"SAFE_DELETE", "FORCE_DELETE", "RETAIN"}}},
+	"GameServerGroupInstanceType":                 {text: &textRule{enum: []string{"c4.large", "c4.xlarge", "c4.2xlarge", "c4.4xlarge", "c4.8xlarge", "c5.large", "c5.xlarge", "c5.2xlarge", "c5.4xlarge", "c5.9xlarge", "c5.12xlarge", "c5.18xlarge", "c5.24xlarge", "c5a.large", "c5a.xlarge", "c5a.2xlarge", "c5a.4xlarge", "c5a.8xlarge", "c5a.12xlarge", "c5a.16xlarge", "c5a.24xlarge", "c6g.medium", "c6g.large", "c6g.xlarge", "c6g.2xlarge", "c6g.4xlarge", "c6g.8xlarge", "c6g.12xlarge", "c6g.16xlarge", "r4.large", "r4.xlarge", "r4.2xlarge", "r4.4xlarge", "r4.8xlarge", "r4.16xlarge", "r5.large", "r5.xlarge", "r5.2xlarge", "r5.4xlarge", "r5.8xlarge", "r5.12xlarge", "r5.16xlarge", "r5.24xlarge", "r5a.large", "r5a.xlarge", "r5a.2xlarge", "r5a.4xlarge", "r5a.8xlarge", "r5a.12xlarge", "r5a.16xlarge", "r5a.24xlarge", "r6g.medium", "r6g.large", "r6g.xlarge", "r6g.2xlarge", "r6g.4xlarge", "r6g.8xlarge", "r6g.12xlarge", "r6g.16xlarge", "m4.large", "m4.xlarge", "m4.2xlarge", "m4.4xlarge", "m4.10xlarge", "m5.large", "m5.xlarge", "m5.2xlarge", "m5.4xlarge", "m5.8xlarge", "m5.12xlarge", "m5.16xlarge", "m5.24xlarge", "m5a.large", "m5a.xlarge", "m5a.2xlarge", "m5a.4xlarge", "m5a.8xlarge", "m5a.12xlarge", "m5a.16xlarge", "m5a.24xlarge", "m6g.medium", "m6g.large", "m6g.xlarge", "m6g.2xlarge", "m6g.4xlarge", "m6g.8xlarge", "m6g.12xlarge", "m6g.16xlarge"}}},
+	"GameServerGroupName":                         {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9-\.]+$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"GameServerGroupNameOrArn":                    {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$`, expr: `^(?:^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$)$`}}},
+	"GameServerGroupStatus":                       {text: &textRule{enum: []string{"NEW", "ACTIVATING", "ACTIVE", "DELETE_SCHEDULED", "DELETING", "DELETED", "ERROR"}}},
+	"GameServerHealthCheck":                       {text: &textRule{enum: []string{"HEALTHY"}}},
+	"GameServerId":                                {text: &textRule{min: 3, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9-\.]+$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"GameServerInstanceId":                        {text: &textRule{min: 19, max: 19, pattern: &pattern{source: `^i-[0-9a-zA-Z]{17}$`, expr: `^(?:^i-[0-9a-zA-Z]{17}$)$`}}},
+	"GameServerInstanceIds":                       {bounds: &rangeRule{min: bound(1), max: bound(20)}, element: "GameServerInstanceId"},
+	"GameServerInstanceStatus":                    {text: &textRule{enum: []string{"ACTIVE", "DRAINING", "SPOT_TERMINATING"}}},
+	"GameServerIpProtocolSupported":               {text: &textRule{enum: []string{"IPv4", "DUAL_STACK"}}},
+	"GameServerProtectionPolicy":                  {text: &textRule{enum: []string{"NO_PROTECTION", "FULL_PROTECTION"}}},
+	"GameServerUtilizationStatus":                 {text: &textRule{enum: []string{"AVAILABLE", "UTILIZED"}}},
+	"GameSessionActivationTimeoutSeconds":         {bounds: &rangeRule{min: bound(1), max: bound(600)}},
+	"GameSessionData":                             {text: &textRule{min: 1, max: 4096, sensitive: true}},
+	"GameSessionPlacementState":                   {text: &textRule{enum: []string{"PENDING", "FULFILLED", "CANCELLED", "TIMED_OUT", "FAILED"}}},
+	"GameSessionQueueArn":                         {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+$`, expr: `^(?:^arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+$)$`}}},
+	"GameSessionQueueName":                        {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"GameSessionQueueNameOrArn":                   {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$`, expr: `^(?:^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$)$`}}},
+	"GameSessionQueueNameOrArnList":               {element: "GameSessionQueueNameOrArn"},
+	"GameSessionStatus":                           {text: &textRule{enum: []string{"ACTIVE", "ACTIVATING", "TERMINATED", "TERMINATING", "ERROR"}}},
+	"GameSessionStatusReason":                     {text: &textRule{enum: []string{"INTERRUPTED", "TRIGGERED_ON_PROCESS_TERMINATE", "FORCE_TERMINATED"}}},
+	"IamRoleArn":                                  {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^arn:.*:role\/[\w+=,.@-]+`, expr: `^(?:^arn:.*:role\/[\w+=,.@-]+)$`}}},
+	"IdStringModel":                               {text: &textRule{min: 1, max: 48, pattern: &pattern{source: `^[a-zA-Z0-9-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"ImageUriString":                              {text: &textRule{min: 1, max: 255, pattern: &pattern{source: `^[a-zA-Z0-9-_\.@\/:]+$`, class: &[4]uint64{0x7ffe00000000000, 0x7fffffe87ffffff, 0x0, 0x0}, prefix: "", some: true}}},
+	"InstanceDefinitions":                         {bounds: &rangeRule{min: bound(2), max: bound(20)}},
+	"InstanceId":                                  {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^[a-zA-Z0-9\.-]+$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"InstancePathString":                          {text: &textRule{min: 1, max: 1024, pattern: &pattern{source: `^\/[\s\S]*$`, class: &[4]uint64{0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "/", some: false}}},
+	"InstanceRoleCredentialsProvider":             {text: &textRule{enum: []string{"SHARED_CREDENTIAL_FILE"}}},
+	"InstanceStatus":                              {text: &textRule{enum: []string{"PENDING", "ACTIVE", "TERMINATING"}}},
+	"IpAddress":                                   {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[0-9A-Fa-f\:\.]+$`, class: &[4]uint64{0x7ff400000000000, 0x7e0000007e, 0x0, 0x0}, prefix: "", some: true}, sensitive: true}},
+	"IpPermissionsList":                           {bounds: &rangeRule{max: bound(50)}},
+	"IpProtocol":                                  {text: &textRule{enum: []string{"TCP", "UDP"}}},
+	"IpRange":                                     {text: &textRule{pattern: &pattern{source: `^[^\s]+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "", some: true}, sensitive: true}},
+	"LargeGameSessionData":                        {text: &textRule{min: 1, max: 262144, sensitive: true}},
+	"LatencyMap":                                  {key: "NonEmptyString", element: "PositiveInteger"},
+	"LaunchParametersStringModel":                 {text: &textRule{min: 1, max: 1024, pattern: &pattern{source: `^[A-Za-z0-9_:.+\/\\\- =@;{},?'\[\]"]+$`, class: &[4]uint64{0xaffff88500000000, 0x2ffffffebfffffff, 0x0, 0x0}, prefix: "", some: true}}},
+	"LaunchPathStringModel":                       {text: &textRule{min: 1, max: 1024, pattern: &pattern{source: `^[A-Za-z0-9_:.+\/\\\- ]+$`, class: &[4]uint64{0x7ffe80100000000, 0x7fffffe97fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"LaunchTemplateId":                            {text: &textRule{min: 1, max: 255, pattern: &pattern{source: `^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]+$`, expr: `^(?:^[\x{0020}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}\r\n\t]+$)$`}}},
+	"LaunchTemplateName":                          {text: &textRule{min: 3, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\(\)\.\-/_]+$`, class: &[4]uint64{0x3ffe30000000000, 0x7fffffe87fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"LaunchTemplateVersion":                       {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]+$`, expr: `^(?:^[\x{0020}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}\r\n\t]+$)$`}}},
+	"LinuxCapability":                             {text: &textRule{enum: []string{"AUDIT_CONTROL", "AUDIT_WRITE", "BLOCK_SUSPEND", "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "IPC_LOCK", "IPC_OWNER", "KILL", "LEASE", "LINUX_IMMUTABLE", "MAC_ADMIN", "MAC_OVERRIDE", "MKNOD", "NET_ADMIN", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_ADMIN", "SYS_BOOT", "SYS_CHROOT", "SYS_MODULE", "SYS_NICE", "SYS_PACCT", "SYS_PTRACE", "SYS_RAWIO", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "SYSLOG", "WAKE_ALARM"}}},
+	"LinuxCapabilityList":                         {bounds: &rangeRule{min: bound(0), max: bound(37)}},
+	"ListComputeInputStatus":                      {text: &textRule{enum: []string{"ACTIVE", "IMPAIRED"}}},
+	"ListContainerGroupDefinitionVersionsLimit":   {bounds: &rangeRule{min: bound(1), max: bound(100)}},
+	"ListContainerGroupDefinitionsLimit":          {bounds: &rangeRule{min: bound(1), max: bound(100)}},
+	"ListLocationsLimit":                          {bounds: &rangeRule{min: bound(1), max: bound(200)}},
+	"LocationArnModel":                            {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^arn:.*:location\/custom-\S+$`, expr: `^(?:^arn:.*:location\/custom-\S+$)$`}}},
+	"LocationConfigurationList":                   {bounds: &rangeRule{min: bound(1), max: bound(100)}},
+	"LocationFilter":                              {text: &textRule{enum: []string{"AWS", "CUSTOM"}}},
+	"LocationFilterList":                          {bounds: &rangeRule{min: bound(1), max: bound(2)}},
+	"LocationList":                                {bounds: &rangeRule{min: bound(1), max: bound(100)}, element: "LocationStringModel"},
+	"LocationOrderOverrideList":                   {bounds: &rangeRule{min: bound(1), max: bound(10)}, element: "LocationStringModel"},
+	"LocationStringModel":                         {text: &textRule{min: 1, max: 64, pattern: &pattern{source: `^[A-Za-z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"LocationUpdateStatus":                        {text: &textRule{enum: []string{"PENDING_UPDATE"}}},
+	"LocationalDeployments":                       {key: "NonZeroAnd128MaxAsciiString"},
+	"LogDestination":                              {text: &textRule{enum: []string{"NONE", "CLOUDWATCH", "S3"}}},
+	"LogGroupArnStringModel":                      {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^[a-zA-Z0-9:/\-\*]+$`, class: &[4]uint64{0x7ffa40000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"MatchmakerData":                              {text: &textRule{min: 1, max: 390000, sensitive: true}},
+	"MatchmakingAcceptanceTimeoutInteger":         {bounds: &rangeRule{min: bound(1), max: bound(600)}},
+	"MatchmakingConfigurationArn":                 {text: &textRule{pattern: &pattern{source: `^arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*$`, expr: `^(?:^arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*$)$`}}},
+	"MatchmakingConfigurationName":                {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$`, expr: `^(?:^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$)$`}}},
+	"MatchmakingConfigurationNameList":            {element: "MatchmakingConfigurationName"},
+	"MatchmakingConfigurationStatus":              {text: &textRule{enum: []string{"CANCELLED", "COMPLETED", "FAILED", "PLACING", "QUEUED", "REQUIRES_ACCEPTANCE", "SEARCHING", "TIMED_OUT"}}},
+	"MatchmakingIdList":                           {element: "MatchmakingIdStringModel"},
+	"MatchmakingIdStringModel":                    {text: &textRule{max: 128, pattern: &pattern{source: `^[a-zA-Z0-9-\.]*$`, class: &[4]uint64{0x3ff600000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: false}}},
+	"MatchmakingRequestTimeoutInteger":            {bounds: &rangeRule{min: bound(1), max: bound(43200)}},
+	"MatchmakingRuleSetArn":                       {text: &textRule{pattern: &pattern{source: `^arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*$`, expr: `^(?:^arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*$)$`}}},
+	"MatchmakingRuleSetName":                      {text: &textRule{min: 1, max: 256, pattern: &pattern{source: `^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$`, expr: `^(?:^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$)$`}}},
+	"MatchmakingRuleSetNameList":                  {bounds: &rangeRule{min: bound(1), max: bound(10)}, element: "MatchmakingRuleSetName"},
+	"MaxConcurrentGameSessionActivations":         {bounds: &rangeRule{min: bound(1), max: bound(2147483647)}},
+	"MaxString":                                   {text: &textRule{max: 1024}},
+	"MaximumGameServerContainerGroupsPerInstance": {bounds: &rangeRule{min: bound(1), max: bound(5000)}},
+	"MetricGroup":                                 {text: &textRule{min: 1, max: 255}},
+	"MetricGroupList":                             {bounds: &rangeRule{max: bound(1)}, element: "MetricGroup"},
+	"MetricName":                                  {text: &textRule{enum: []string{"ActivatingGameSessions", "ActiveGameSessions", "ActiveInstances", "AvailableGameSessions", "AvailablePlayerSessions", "CurrentPlayerSessions", "IdleInstances", "PercentAvailableGameSessions", "PercentIdleInstances", "QueueDepth", "WaitTime", "ConcurrentActivatableGameSessions"}}},
+	"MinimumHealthyPercentage":                    {bounds: &rangeRule{min: bound(30), max: bound(75)}},
+	"NodeJsVersion":                               {text: &textRule{max: 16, pattern: &pattern{source: `^[0-9]+\.(?:x|[0-9]+)$`, expr: `^(?:^[0-9]+\.(?:x|[0-9]+)$)$`}}},
+	"NonBlankAndLengthConstraintString":           {text: &textRule{min: 1, max: 1024, pattern: &pattern{source: `^.*\S.*$`, expr: `^(?:^.*\S.*$)$`}}},
+	"NonEmptyString":                              {text: &textRule{min: 1}},
+	"NonNegativeDouble":                           {bounds: &rangeRule{min: bound(0)}},
+	"NonNegativeLimitedLengthDouble":              {text: &textRule{min: 1, max: 11, pattern: &pattern{source: `^\d{1,5}(?:\.\d{1,5})?$`, expr: `^(?:^\d{1,5}(?:\.\d{1,5})?$)$`}}},
+	"NonZeroAnd128MaxAsciiString":                 {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^[a-zA-Z0-9\-]+$`, class: &[4]uint64{0x3ff200000000000, 0x7fffffe07fffffe, 0x0, 0x0}, prefix: "", some: true}}},
+	"NonZeroAnd255MaxString":                      {text: &textRule{min: 1, max: 255}},
+	"NonZeroAndMaxString":                         {text: &textRule{min: 1, max: 1024}},
+	"OperatingSystem":                             {text: &textRule{enum: []string{"WINDOWS_2012", "AMAZON_LINUX", "AMAZON_LINUX_2", "WINDOWS_2016", "AMAZON_LINUX_2023", "WINDOWS_2022"}}},
+	"PlacementFallbackStrategy":                   {text: &textRule{enum: []string{"DEFAULT_AFTER_SINGLE_PASS", "NONE"}}},
+	"PlayerAttributeMap":                          {key: "NonZeroAndMaxString"},
+	"PlayerAttributeString":                       {text: &textRule{min: 1, max: 100}},
+	"PlayerAttributeStringDoubleMap":              {key: "PlayerAttributeString"},
+	"PlayerAttributeStringList":                   {element: "PlayerAttributeString"},
+	"PlayerConnectionDetailList":                  {bounds: &rangeRule{min: bound(1)}},
+	"PlayerData":                                  {text: &textRule{min: 1, max: 2048, sensitive: true}},
+	"PlayerDataMap":                               {key: "NonZeroAndMaxString", element: "PlayerData"},
+	"PlayerGatewayMode":                           {text: &textRule{enum: []string{"DISABLED", "ENABLED", "REQUIRED"}}},
+	"PlayerGatewayStatus":                         {text: &textRule{enum: []string{"DISABLED", "ENABLED"}}},
+	"PlayerId":                                    {text: &textRule{min: 1, max: 1024, sensitive: true}},
+	"PlayerIdList":                                {bounds: &rangeRule{min: bound(1), max: bound(25), sensitive: true}, element: "PlayerId"},
+	"PlayerIdsForAcceptMatch":                     {element: "PlayerId"},
+	"PlayerSessionCreationPolicy":                 {text: &textRule{enum: []string{"ACCEPT_ALL", "DENY_ALL"}}},
+	"PlayerSessionId":                             {text: &textRule{min: 1, max: 128, pattern: &pattern{source: `^psess-\S+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "psess-", some: true}}},
+	"PlayerSessionStatus":                         {text: &textRule{enum: []string{"RESERVED", "ACTIVE", "COMPLETED", "TIMEDOUT"}}},
+	"PolicyType":                                  {text: &textRule{enum: []string{"RuleBased", "TargetBased"}}},
+	"PortNumber":                                  {bounds: &rangeRule{min: bound(1), max: bound(60000), sensitive: true}},
+	"PositiveInteger":                             {bounds: &rangeRule{min: bound(1)}},
+	"PriorityType":                                {text: &textRule{enum: []string{"LATENCY", "COST", "DESTINATION", "LOCATION"}}},
+	"PriorityTypeList":                            {bounds: &rangeRule{min: bound(1), max: bound(4)}},
+	"ProtectionPolicy":                            {text: &textRule{enum: []string{"NoProtection", "FullProtection"}}},
+	"QueueArnsList":                               {element: "ArnStringModel"},
+	"QueueCustomEventData":                        {text: &textRule{max: 256, pattern: &pattern{source: `^[\s\S]*$`, class: &[4]uint64{0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "", some: false}, sensitive: true}},
+	"QueueSnsArnStringModel":                      {text: &textRule{max: 300, pattern: &pattern{source: `^[a-zA-Z0-9:_-]*(\.fifo)?$`, expr: `^(?:^[a-zA-Z0-9:_-]*(\.fifo)?$)$`}}},
+	"RoutingStrategyType":                         {text: &textRule{enum: []string{"SIMPLE", "TERMINAL"}}},
+	"RuleSetBody":                                 {text: &textRule{min: 1, max: 65535}},
+	"RuleSetLimit":                                {bounds: &rangeRule{min: bound(1), max: bound(10)}},
+	"ScaleInAfterInactivityMinutes":               {bounds: &rangeRule{min: bound(5), max: bound(1440)}},
+	"ScalingAdjustmentType":                       {text: &textRule{enum: []string{"ChangeInCapacity", "ExactCapacity", "PercentChangeInCapacity"}}},
+	"ScalingStatusType":                           {text: &textRule{enum: []string{"ACTIVE", "UPDATE_REQUESTED", "UPDATING", "DELETE_REQUESTED", "DELETING", "DELETED", "ERROR"}}},
+	"ScriptArn":                                   {text: &textRule{pattern: &pattern{source: `^arn:.*:script\/script-\S+$`, expr: `^(?:^arn:.*:script\/script-\S+$)$`}}},
+	"ScriptId":                                    {text: &textRule{pattern: &pattern{source: `^script-\S+$`, class: &[4]uint64{0xfffffffeffffc9ff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff}, prefix: "script-", some: true}}},
+	"ScriptIdOrArn":                               {text: &textRule{min: 1, max: 512, pattern: &pattern{source: `^(script-\S+|arn:.*:script\/script-\S+)$`, expr: `^(?:^(script-\S+|arn:.*:script\/script-\S+)$)$`}}},
+	"ServerProcessList":                           {bounds: &rangeRule{min: bound(1), max: bound(50)}},
+	"ServerSdkVersion":                            {text: &textRule{max: 128, pattern: &pattern{source: `^\d+\.\d+\.\d+$`, expr: `^(?:^\d+\.\d+\.\d+$)$`}}},
+	"SessionTarget":                               {text: &textRule{min: 1, max: 400}},
+	"Sha256":                                      {text: &textRule{pattern: &pattern{source: `^sha256:[a-fA-F0-9]{64}$`, expr: `^(?:^sha256:[a-fA-F0-9]{64}$)$`}}},
+	"SnsArnStringModel":                           {text: &textRule{max: 300, pattern: &pattern{source: `^[a-zA-Z0-9:_/-]*(\.fifo)?$`, expr: `^(?:^[a-zA-Z0-9:_/-]*(\.fifo)?$)$`}}},
+	"SortOrder":                                   {text: &textRule{enum: []string{"ASCENDING", "DESCENDING"}}},
+	"StringList":                                  {element: "NonZeroAndMaxString"},
+	"SupportContainerDefinitionInputList":         {bounds: &rangeRule{min: bound(0), max: bound(10)}},
+	"SupportContainerDefinitionList":              {bounds: &rangeRule{min: bound(1), max: bound(10)}},
+	"TagKey":                                      {text: &textRule{min: 1, max: 128}},
+	"TagKeyList":                                  {bounds: &rangeRule{min: bound(0), max: bound(200)}, element: "TagKey"},
+	"TagList":                                     {bounds: &rangeRule{min: bound(0), max: bound(200)}},
+	"TagValue":                                    {text: &textRule{max: 256}},
+	"TerminationMode":                             {text: &textRule{enum: []string{"TRIGGER_ON_PROCESS_TERMINATE", "FORCE_TERMINATE"}}},
+	"VpcSubnet":                                   {text: &textRule{min: 15, max: 24, pattern: &pattern{source: `^subnet-[0-9a-z]+$`, class: &[4]uint64{0x3ff000000000000, 0x7fffffe00000000, 0x0, 0x0}, prefix: "subnet-", some: true}}},
+	"VpcSubnets":                                  {bounds: &rangeRule{min: bound(1), max: bound(20)}, element: "VpcSubnet"},
+	"WeightedCapacity":                            {text: &textRule{min: 1, max: 3, pattern: &pattern{source: `^[\u0031-\u0039][\u0030-\u0039]{0,2}$`, expr: `^(?:^[\x{0031}-\x{0039}][\x{0030}-\x{0039}]{0,2}$)$`}}},
+	"WholeNumber":                                 {bounds: &rangeRule{min: bound(0)}},
+	"WholeNumberLong":                             {bounds: &rangeRule{min: bound(0)}},
+	"ZeroCapacityStrategy":                        {text: &textRule{enum: []string{"MANUAL", "SCALE_TO_AND_FROM_ZERO"}}},
+	"ZipBlob":                                     {bounds: &rangeRule{max: bound(5000000)}},
+}
+
+// mapTypes read and list the maps of each type.
+var mapTypes = map[reflect.Type]mapType{
+	reflect.TypeFor[map[string]AttributeValue]():       mapOf[AttributeValue]{},
+	reflect.TypeFor[map[string]LocationalDeployment](): mapOf[LocationalDeployment]{},
+	reflect.TypeFor[map[string]float64]():              mapOf[float64]{},
+	reflect.TypeFor[map[string]int32]():                mapOf[int32]{},
+	reflect.TypeFor[map[string]string]():               mapOf[string]{},
+}

@@ -8,9 +8,9 @@ import (
 
 // AcceptMatchInput is the input of AcceptMatch.
 type AcceptMatchInput struct {
-	TicketId       string         // required, at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	PlayerIds      []string       // required, sensitive
-	AcceptanceType AcceptanceType // required
+	TicketId       string         `wire:"MatchmakingIdStringModel,required,empty"` // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	PlayerIds      []string       `wire:"PlayerIdsForAcceptMatch,required"`        // sensitive
+	AcceptanceType AcceptanceType `wire:",required"`
 }
 
 // AcceptMatchOutput is the output of AcceptMatch.
@@ -19,9 +19,9 @@ type AcceptMatchOutput struct {
 
 // Alias is part of CreateAliasOutput, DescribeAliasOutput, ListAliasesOutput, UpdateAliasOutput.
 type Alias struct {
-	AliasId         string // ^alias-\S+$
-	Name            string // 1 to 1024 characters, ^.*\S.*$
-	AliasArn        string // ^arn:.*:alias\/alias-\S+$
+	AliasId         string `wire:"AliasId"`                           // ^alias-\S+$
+	Name            string `wire:"NonBlankAndLengthConstraintString"` // 1 to 1024 characters, ^.*\S.*$
+	AliasArn        string `wire:"AliasArn"`                          // ^arn:.*:alias\/alias-\S+$
 	Description     string
 	RoutingStrategy *RoutingStrategy
 	CreationTime    time.Time
@@ -30,40 +30,40 @@ type Alias struct {
 
 // AnywhereConfiguration is part of CreateFleetInput, FleetAttributes, UpdateFleetAttributesInput.
 type AnywhereConfiguration struct {
-	Cost string // required, 1 to 11 characters, ^\d{1,5}(?:\.\d{1,5})?$
+	Cost string `wire:"NonNegativeLimitedLengthDouble,required"` // 1 to 11 characters, ^\d{1,5}(?:\.\d{1,5})?$
 }
 
 // AttributeValue is part of Player.
 type AttributeValue struct {
-	S   string // 1 to 100 characters
+	S   string `wire:"PlayerAttributeString"` // 1 to 100 characters
 	N   Opt[float64]
-	SL  []string
-	SDM map[string]float64
+	SL  []string           `wire:"PlayerAttributeStringList"`
+	SDM map[string]float64 `wire:"PlayerAttributeStringDoubleMap"`
 }
 
 // AwsCredentials is part of CreateBuildOutput, GetComputeAccessOutput, RequestUploadCredentialsOutput.
 type AwsCredentials struct {
-	AccessKeyId     string // at least 1 character
-	SecretAccessKey string // at least 1 character
-	SessionToken    string // at least 1 character
+	AccessKeyId     string `wire:"NonEmptyString"` // at least 1 character
+	SecretAccessKey string `wire:"NonEmptyString"` // at least 1 character
+	SessionToken    string `wire:"NonEmptyString"` // at least 1 character
 }
 
 // Build is part of CreateBuildOutput, DescribeBuildOutput, ListBuildsOutput, UpdateBuildOutput.
 type Build struct {
-	BuildId          string // ^build-\S+$
-	BuildArn         string // ^arn:.*:build\/build-\S+$
+	BuildId          string `wire:"BuildId"`  // ^build-\S+$
+	BuildArn         string `wire:"BuildArn"` // ^arn:.*:build\/build-\S+$
 	Name             string
 	Version          string
 	Status           BuildStatus
-	SizeOnDisk       Opt[int64] // at least 0
+	SizeOnDisk       Opt[int64] `wire:"WholeNumberLong"` // at least 0
 	OperatingSystem  OperatingSystem
 	CreationTime     time.Time
-	ServerSdkVersion string // at most 128 characters, ^\d+\.\d+\.\d+$
+	ServerSdkVersion string `wire:"ServerSdkVersion"` // at most 128 characters, ^\d+\.\d+\.\d+$
 }
 
 // CertificateConfiguration is part of CreateFleetInput, FleetAttributes.
 type CertificateConfiguration struct {
-	CertificateType CertificateType // required
+	CertificateType CertificateType `wire:",required"`
 }
 
 // ClaimFilterOption is part of ClaimGameServerInput.
@@ -73,9 +73,9 @@ type ClaimFilterOption struct {
 
 // ClaimGameServerInput is the input of ClaimGameServer.
 type ClaimGameServerInput struct {
-	GameServerGroupName string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	GameServerId        string // 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
-	GameServerData      string // 1 to 1024 characters, ^.*\S.*$, sensitive
+	GameServerGroupName string `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	GameServerId        string `wire:"GameServerId"`                      // 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	GameServerData      string `wire:"GameServerData"`                    // 1 to 1024 characters, ^.*\S.*$, sensitive
 	FilterOption        *ClaimFilterOption
 }
 
@@ -86,66 +86,66 @@ type ClaimGameServerOutput struct {
 
 // Compute is part of DescribeComputeOutput, ListComputeOutput, RegisterComputeOutput.
 type Compute struct {
-	FleetId                               string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn                              string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ComputeName                           string // 1 to 128 characters, ^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
-	ComputeArn                            string // at most 1024 characters, ^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
-	IpAddress                             string // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	FleetId                               string `wire:"FleetId"`     // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn                              string `wire:"FleetArn"`    // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ComputeName                           string `wire:"ComputeName"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
+	ComputeArn                            string `wire:"ComputeArn"`  // at most 1024 characters, ^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
+	IpAddress                             string `wire:"IpAddress"`   // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
 	DnsName                               string
 	ComputeStatus                         ComputeStatus
-	Location                              string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location                              string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 	CreationTime                          time.Time
 	OperatingSystem                       OperatingSystem
 	Type                                  EC2InstanceType
-	GameLiftServiceSdkEndpoint            string               // 1 to 128 characters
-	GameLiftAgentEndpoint                 string               // 1 to 128 characters
-	InstanceId                            string               // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
-	ContainerAttributes                   []ContainerAttribute // 1 to 10 elements
-	GameServerContainerGroupDefinitionArn string               // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	GameLiftServiceSdkEndpoint            string               `wire:"GameLiftServiceSdkEndpointOutput"`  // 1 to 128 characters
+	GameLiftAgentEndpoint                 string               `wire:"GameLiftAgentEndpointOutput"`       // 1 to 128 characters
+	InstanceId                            string               `wire:"InstanceId"`                        // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
+	ContainerAttributes                   []ContainerAttribute `wire:"ContainerAttributes"`               // 1 to 10 elements
+	GameServerContainerGroupDefinitionArn string               `wire:"ContainerGroupDefinitionNameOrArn"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
 }
 
 // ConnectionPortRange is part of ContainerFleet, CreateContainerFleetInput, UpdateContainerFleetInput.
 type ConnectionPortRange struct {
-	FromPort Opt[int32] // required, 1 to 60000, sensitive
-	ToPort   Opt[int32] // required, 1 to 60000, sensitive
+	FromPort Opt[int32] `wire:"PortNumber,required"` // 1 to 60000, sensitive
+	ToPort   Opt[int32] `wire:"PortNumber,required"` // 1 to 60000, sensitive
 }
 
 // ContainerAttribute is part of Compute.
 type ContainerAttribute struct {
-	ContainerName      string // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	ContainerRuntimeId string // at least 1 character
+	ContainerName      string `wire:"NonZeroAnd128MaxAsciiString"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	ContainerRuntimeId string `wire:"NonEmptyString"`              // at least 1 character
 }
 
 // ContainerDependency is part of GameServerContainerDefinition, GameServerContainerDefinitionInput, SupportContainerDefinition, SupportContainerDefinitionInput.
 type ContainerDependency struct {
-	ContainerName string                       // required, 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	Condition     ContainerDependencyCondition // required
+	ContainerName string                       `wire:"NonZeroAnd128MaxAsciiString,required"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	Condition     ContainerDependencyCondition `wire:",required"`
 }
 
 // ContainerEnvironment is part of GameServerContainerDefinition, GameServerContainerDefinitionInput, SupportContainerDefinition, SupportContainerDefinitionInput.
 type ContainerEnvironment struct {
-	Name  string // required, 1 to 255 characters
-	Value string // required, 1 to 255 characters
+	Name  string `wire:"NonZeroAnd255MaxString,required"` // 1 to 255 characters
+	Value string `wire:"NonZeroAnd255MaxString,required"` // 1 to 255 characters
 }
 
 // ContainerFleet is part of CreateContainerFleetOutput, DescribeContainerFleetOutput, ListContainerFleetsOutput, UpdateContainerFleetOutput.
 type ContainerFleet struct {
-	FleetId                                     string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn                                    string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetRoleArn                                string // 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
-	GameServerContainerGroupDefinitionName      string // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	GameServerContainerGroupDefinitionArn       string // 1 to 512 characters, ^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
-	PerInstanceContainerGroupDefinitionName     string // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	PerInstanceContainerGroupDefinitionArn      string // 1 to 512 characters, ^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	FleetId                                     string `wire:"FleetId"`                      // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn                                    string `wire:"FleetArn"`                     // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetRoleArn                                string `wire:"IamRoleArn"`                   // 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
+	GameServerContainerGroupDefinitionName      string `wire:"ContainerGroupDefinitionName"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	GameServerContainerGroupDefinitionArn       string `wire:"ContainerGroupDefinitionArn"`  // 1 to 512 characters, ^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	PerInstanceContainerGroupDefinitionName     string `wire:"ContainerGroupDefinitionName"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	PerInstanceContainerGroupDefinitionArn      string `wire:"ContainerGroupDefinitionArn"`  // 1 to 512 characters, ^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
 	InstanceConnectionPortRange                 *ConnectionPortRange
-	InstanceInboundPermissions                  []IpPermission // at most 50 elements
-	GameServerContainerGroupsPerInstance        Opt[int32]     // 1 to 5000
-	MaximumGameServerContainerGroupsPerInstance Opt[int32]     // 1 to 5000
-	InstanceType                                string         // 1 to 1024 characters
+	InstanceInboundPermissions                  []IpPermission `wire:"IpPermissionsList"`                           // at most 50 elements
+	GameServerContainerGroupsPerInstance        Opt[int32]     `wire:"GameServerContainerGroupsPerInstance"`        // 1 to 5000
+	MaximumGameServerContainerGroupsPerInstance Opt[int32]     `wire:"MaximumGameServerContainerGroupsPerInstance"` // 1 to 5000
+	InstanceType                                string         `wire:"NonZeroAndMaxString"`                         // 1 to 1024 characters
 	BillingType                                 ContainerFleetBillingType
-	Description                                 string // 1 to 1024 characters
+	Description                                 string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	CreationTime                                time.Time
-	MetricGroups                                []string // at most 1 elements
+	MetricGroups                                []string `wire:"MetricGroupList"` // at most 1 elements
 	NewGameSessionProtectionPolicy              ProtectionPolicy
 	GameSessionCreationLimitPolicy              *GameSessionCreationLimitPolicy
 	Status                                      ContainerFleetStatus
@@ -157,82 +157,82 @@ type ContainerFleet struct {
 
 // ContainerFleetLocationAttributes is part of ContainerFleet.
 type ContainerFleetLocationAttributes struct {
-	Location            string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location            string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 	Status              ContainerFleetLocationStatus
 	PlayerGatewayStatus PlayerGatewayStatus
 }
 
 // ContainerGroupDefinition is part of CreateContainerGroupDefinitionOutput, DescribeContainerGroupDefinitionOutput, ListContainerGroupDefinitionVersionsOutput, ListContainerGroupDefinitionsOutput, UpdateContainerGroupDefinitionOutput.
 type ContainerGroupDefinition struct {
-	ContainerGroupDefinitionArn   string // 1 to 512 characters, ^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	ContainerGroupDefinitionArn   string `wire:"ContainerGroupDefinitionArn"` // 1 to 512 characters, ^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
 	CreationTime                  time.Time
 	OperatingSystem               ContainerOperatingSystem
-	Name                          string // required, 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	Name                          string `wire:"ContainerGroupDefinitionName,required"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
 	ContainerGroupType            ContainerGroupType
-	TotalMemoryLimitMebibytes     Opt[int32]   // 4 to 1024000
-	TotalVcpuLimit                Opt[float64] // 0.125 to 10
+	TotalMemoryLimitMebibytes     Opt[int32]   `wire:"ContainerTotalMemoryLimit"` // 4 to 1024000
+	TotalVcpuLimit                Opt[float64] `wire:"ContainerTotalVcpuLimit"`   // 0.125 to 10
 	GameServerContainerDefinition *GameServerContainerDefinition
-	SupportContainerDefinitions   []SupportContainerDefinition // 1 to 10 elements
-	VersionNumber                 Opt[int32]                   // at least 1
-	VersionDescription            string                       // 1 to 1024 characters
+	SupportContainerDefinitions   []SupportContainerDefinition `wire:"SupportContainerDefinitionList"` // 1 to 10 elements
+	VersionNumber                 Opt[int32]                   `wire:"PositiveInteger"`                // at least 1
+	VersionDescription            string                       `wire:"NonZeroAndMaxString"`            // 1 to 1024 characters
 	Status                        ContainerGroupDefinitionStatus
-	StatusReason                  string // 1 to 1024 characters
+	StatusReason                  string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ContainerGroupPortMapping is part of DescribeContainerGroupPortMappingsOutput.
 type ContainerGroupPortMapping struct {
-	ContainerName         string // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	ContainerRuntimeId    string // at least 1 character
+	ContainerName         string `wire:"NonZeroAnd128MaxAsciiString"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	ContainerRuntimeId    string `wire:"NonEmptyString"`              // at least 1 character
 	ContainerPortMappings []ContainerPortMapping
 }
 
 // ContainerHealthCheck is part of SupportContainerDefinition, SupportContainerDefinitionInput.
 type ContainerHealthCheck struct {
-	Command     []string   // required, 1 to 20 elements
-	Interval    Opt[int32] // 60 to 300
-	Retries     Opt[int32] // 5 to 10
-	StartPeriod Opt[int32] // 0 to 300
-	Timeout     Opt[int32] // 30 to 60
+	Command     []string   `wire:"ContainerCommandStringList,required"` // 1 to 20 elements
+	Interval    Opt[int32] `wire:"ContainerHealthCheckInterval"`        // 60 to 300
+	Retries     Opt[int32] `wire:"ContainerHealthCheckRetries"`         // 5 to 10
+	StartPeriod Opt[int32] `wire:"ContainerHealthCheckStartPeriod"`     // 0 to 300
+	Timeout     Opt[int32] `wire:"ContainerHealthCheckTimeout"`         // 30 to 60
 }
 
 // ContainerIdentifier is part of GetComputeAccessOutput.
 type ContainerIdentifier struct {
-	ContainerName      string // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	ContainerRuntimeId string // at least 1 character
+	ContainerName      string `wire:"NonZeroAnd128MaxAsciiString"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	ContainerRuntimeId string `wire:"NonEmptyString"`              // at least 1 character
 }
 
 // ContainerMountPoint is part of GameServerContainerDefinition, GameServerContainerDefinitionInput, SupportContainerDefinition, SupportContainerDefinitionInput.
 type ContainerMountPoint struct {
-	InstancePath  string // required, 1 to 1024 characters, ^\/[\s\S]*$
-	ContainerPath string // 1 to 1024 characters, ^(\/+[^\/]+\/*)+$
+	InstancePath  string `wire:"InstancePathString,required"` // 1 to 1024 characters, ^\/[\s\S]*$
+	ContainerPath string `wire:"ContainerPathString"`         // 1 to 1024 characters, ^(\/+[^\/]+\/*)+$
 	AccessLevel   ContainerMountPointAccessLevel
 }
 
 // ContainerPortConfiguration is part of GameServerContainerDefinition, GameServerContainerDefinitionInput, SupportContainerDefinition, SupportContainerDefinitionInput.
 type ContainerPortConfiguration struct {
-	ContainerPortRanges []ContainerPortRange // required, 1 to 100 elements
+	ContainerPortRanges []ContainerPortRange `wire:"ContainerPortRangeList,required"` // 1 to 100 elements
 }
 
 // ContainerPortMapping is part of ContainerGroupPortMapping.
 type ContainerPortMapping struct {
-	ContainerPort  Opt[int32] // 1 to 60000, sensitive
-	ConnectionPort Opt[int32] // 1 to 60000, sensitive
+	ContainerPort  Opt[int32] `wire:"PortNumber"` // 1 to 60000, sensitive
+	ConnectionPort Opt[int32] `wire:"PortNumber"` // 1 to 60000, sensitive
 	Protocol       IpProtocol
 }
 
 // ContainerPortRange is part of ContainerPortConfiguration.
 type ContainerPortRange struct {
-	FromPort Opt[int32] // required, 1 to 60000, sensitive
-	ToPort   Opt[int32] // required, 1 to 60000, sensitive
-	Protocol IpProtocol // required
+	FromPort Opt[int32] `wire:"PortNumber,required"` // 1 to 60000, sensitive
+	ToPort   Opt[int32] `wire:"PortNumber,required"` // 1 to 60000, sensitive
+	Protocol IpProtocol `wire:",required"`
 }
 
 // CreateAliasInput is the input of CreateAlias.
 type CreateAliasInput struct {
-	Name            string           // required, 1 to 1024 characters, ^.*\S.*$
-	Description     string           // 1 to 1024 characters
-	RoutingStrategy *RoutingStrategy // required
-	Tags            []Tag            // 0 to 200 elements
+	Name            string           `wire:"NonBlankAndLengthConstraintString,required"` // 1 to 1024 characters, ^.*\S.*$
+	Description     string           `wire:"NonZeroAndMaxString"`                        // 1 to 1024 characters
+	RoutingStrategy *RoutingStrategy `wire:",required"`
+	Tags            []Tag            `wire:"TagList"` // 0 to 200 elements
 }
 
 // CreateAliasOutput is the output of CreateAlias.
@@ -242,12 +242,12 @@ type CreateAliasOutput struct {
 
 // CreateBuildInput is the input of CreateBuild.
 type CreateBuildInput struct {
-	Name             string // 1 to 1024 characters
-	Version          string // 1 to 1024 characters
+	Name             string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Version          string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	StorageLocation  *S3Location
 	OperatingSystem  OperatingSystem
-	Tags             []Tag  // 0 to 200 elements
-	ServerSdkVersion string // at most 128 characters, ^\d+\.\d+\.\d+$
+	Tags             []Tag  `wire:"TagList"`          // 0 to 200 elements
+	ServerSdkVersion string `wire:"ServerSdkVersion"` // at most 128 characters, ^\d+\.\d+\.\d+$
 }
 
 // CreateBuildOutput is the output of CreateBuild.
@@ -259,21 +259,21 @@ type CreateBuildOutput struct {
 
 // CreateContainerFleetInput is the input of CreateContainerFleet.
 type CreateContainerFleetInput struct {
-	FleetRoleArn                            string // required, 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
-	Description                             string // 1 to 1024 characters
-	GameServerContainerGroupDefinitionName  string // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
-	PerInstanceContainerGroupDefinitionName string // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	FleetRoleArn                            string `wire:"IamRoleArn,required"`               // 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
+	Description                             string `wire:"NonZeroAndMaxString"`               // 1 to 1024 characters
+	GameServerContainerGroupDefinitionName  string `wire:"ContainerGroupDefinitionNameOrArn"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	PerInstanceContainerGroupDefinitionName string `wire:"ContainerGroupDefinitionNameOrArn"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
 	InstanceConnectionPortRange             *ConnectionPortRange
-	InstanceInboundPermissions              []IpPermission // at most 50 elements
-	GameServerContainerGroupsPerInstance    Opt[int32]     // 1 to 5000
-	InstanceType                            string         // 1 to 1024 characters
+	InstanceInboundPermissions              []IpPermission `wire:"IpPermissionsList"`                    // at most 50 elements
+	GameServerContainerGroupsPerInstance    Opt[int32]     `wire:"GameServerContainerGroupsPerInstance"` // 1 to 5000
+	InstanceType                            string         `wire:"NonZeroAndMaxString"`                  // 1 to 1024 characters
 	BillingType                             ContainerFleetBillingType
-	Locations                               []LocationConfiguration // 1 to 100 elements
-	MetricGroups                            []string                // at most 1 elements
+	Locations                               []LocationConfiguration `wire:"LocationConfigurationList"` // 1 to 100 elements
+	MetricGroups                            []string                `wire:"MetricGroupList"`           // at most 1 elements
 	NewGameSessionProtectionPolicy          ProtectionPolicy
 	GameSessionCreationLimitPolicy          *GameSessionCreationLimitPolicy
 	LogConfiguration                        *LogConfiguration
-	Tags                                    []Tag // 0 to 200 elements
+	Tags                                    []Tag `wire:"TagList"` // 0 to 200 elements
 	PlayerGatewayMode                       PlayerGatewayMode
 }
 
@@ -284,15 +284,15 @@ type CreateContainerFleetOutput struct {
 
 // CreateContainerGroupDefinitionInput is the input of CreateContainerGroupDefinition.
 type CreateContainerGroupDefinitionInput struct {
-	Name                          string // required, 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	Name                          string `wire:"ContainerGroupDefinitionName,required"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
 	ContainerGroupType            ContainerGroupType
-	TotalMemoryLimitMebibytes     Opt[int32]   // required, 4 to 1024000
-	TotalVcpuLimit                Opt[float64] // 0.125 to 10
+	TotalMemoryLimitMebibytes     Opt[int32]   `wire:"ContainerTotalMemoryLimit,required"` // 4 to 1024000
+	TotalVcpuLimit                Opt[float64] `wire:"ContainerTotalVcpuLimit"`            // 0.125 to 10
 	GameServerContainerDefinition *GameServerContainerDefinitionInput
-	SupportContainerDefinitions   []SupportContainerDefinitionInput // 0 to 10 elements
-	OperatingSystem               ContainerOperatingSystem          // required
-	VersionDescription            string                            // 1 to 1024 characters
-	Tags                          []Tag                             // 0 to 200 elements
+	SupportContainerDefinitions   []SupportContainerDefinitionInput `wire:"SupportContainerDefinitionInputList"` // 0 to 10 elements
+	OperatingSystem               ContainerOperatingSystem          `wire:",required"`
+	VersionDescription            string                            `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Tags                          []Tag                             `wire:"TagList"`             // 0 to 200 elements
 }
 
 // CreateContainerGroupDefinitionOutput is the output of CreateContainerGroupDefinition.
@@ -302,26 +302,26 @@ type CreateContainerGroupDefinitionOutput struct {
 
 // CreateFleetInput is the input of CreateFleet.
 type CreateFleetInput struct {
-	Name                            string // required, 1 to 1024 characters
-	Description                     string // 1 to 1024 characters
-	BuildId                         string // 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
-	ScriptId                        string // 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
-	ServerLaunchPath                string // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- ]+$
-	ServerLaunchParameters          string // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- =@;{},?'\[\]"]+$
-	LogPaths                        []string
+	Name                            string   `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
+	Description                     string   `wire:"NonZeroAndMaxString"`          // 1 to 1024 characters
+	BuildId                         string   `wire:"BuildIdOrArn"`                 // 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
+	ScriptId                        string   `wire:"ScriptIdOrArn"`                // 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
+	ServerLaunchPath                string   `wire:"LaunchPathStringModel"`        // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- ]+$
+	ServerLaunchParameters          string   `wire:"LaunchParametersStringModel"`  // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- =@;{},?'\[\]"]+$
+	LogPaths                        []string `wire:"StringList"`
 	EC2InstanceType                 EC2InstanceType
-	EC2InboundPermissions           []IpPermission // at most 50 elements
+	EC2InboundPermissions           []IpPermission `wire:"IpPermissionsList"` // at most 50 elements
 	NewGameSessionProtectionPolicy  ProtectionPolicy
 	RuntimeConfiguration            *RuntimeConfiguration
 	ResourceCreationLimitPolicy     *ResourceCreationLimitPolicy
-	MetricGroups                    []string // at most 1 elements
-	PeerVpcAwsAccountId             string   // 1 to 1024 characters
-	PeerVpcId                       string   // 1 to 1024 characters
+	MetricGroups                    []string `wire:"MetricGroupList"`     // at most 1 elements
+	PeerVpcAwsAccountId             string   `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	PeerVpcId                       string   `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	FleetType                       FleetType
-	InstanceRoleArn                 string // at least 1 character
+	InstanceRoleArn                 string `wire:"NonEmptyString"` // at least 1 character
 	CertificateConfiguration        *CertificateConfiguration
-	Locations                       []LocationConfiguration // 1 to 100 elements
-	Tags                            []Tag                   // 0 to 200 elements
+	Locations                       []LocationConfiguration `wire:"LocationConfigurationList"` // 1 to 100 elements
+	Tags                            []Tag                   `wire:"TagList"`                   // 0 to 200 elements
 	ComputeType                     ComputeType
 	AnywhereConfiguration           *AnywhereConfiguration
 	InstanceRoleCredentialsProvider InstanceRoleCredentialsProvider
@@ -331,14 +331,14 @@ type CreateFleetInput struct {
 
 // CreateFleetLocationsInput is the input of CreateFleetLocations.
 type CreateFleetLocationsInput struct {
-	FleetId   string                  // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Locations []LocationConfiguration // required, 1 to 100 elements
+	FleetId   string                  `wire:"FleetIdOrArn,required"`              // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Locations []LocationConfiguration `wire:"LocationConfigurationList,required"` // 1 to 100 elements
 }
 
 // CreateFleetLocationsOutput is the output of CreateFleetLocations.
 type CreateFleetLocationsOutput struct {
-	FleetId        string // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn       string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId        string `wire:"FleetIdOrArn"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn       string `wire:"FleetArn"`     // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	LocationStates []LocationState
 }
 
@@ -350,17 +350,17 @@ type CreateFleetOutput struct {
 
 // CreateGameServerGroupInput is the input of CreateGameServerGroup.
 type CreateGameServerGroupInput struct {
-	GameServerGroupName        string                       // required, 1 to 128 characters, ^[a-zA-Z0-9-\.]+$
-	RoleArn                    string                       // required, 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
-	MinSize                    Opt[int32]                   // required, at least 0
-	MaxSize                    Opt[int32]                   // required, at least 1
-	LaunchTemplate             *LaunchTemplateSpecification // required
-	InstanceDefinitions        []InstanceDefinition         // required, 2 to 20 elements
+	GameServerGroupName        string                       `wire:"GameServerGroupName,required"` // 1 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	RoleArn                    string                       `wire:"IamRoleArn,required"`          // 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
+	MinSize                    Opt[int32]                   `wire:"WholeNumber,required"`         // at least 0
+	MaxSize                    Opt[int32]                   `wire:"PositiveInteger,required"`     // at least 1
+	LaunchTemplate             *LaunchTemplateSpecification `wire:",required"`
+	InstanceDefinitions        []InstanceDefinition         `wire:"InstanceDefinitions,required"` // 2 to 20 elements
 	AutoScalingPolicy          *GameServerGroupAutoScalingPolicy
 	BalancingStrategy          BalancingStrategy
 	GameServerProtectionPolicy GameServerProtectionPolicy
-	VpcSubnets                 []string // 1 to 20 elements
-	Tags                       []Tag    // 0 to 200 elements
+	VpcSubnets                 []string `wire:"VpcSubnets"` // 1 to 20 elements
+	Tags                       []Tag    `wire:"TagList"`    // 0 to 200 elements
 }
 
 // CreateGameServerGroupOutput is the output of CreateGameServerGroup.
@@ -370,16 +370,16 @@ type CreateGameServerGroupOutput struct {
 
 // CreateGameSessionInput is the input of CreateGameSession.
 type CreateGameSessionInput struct {
-	FleetId                   string         // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	AliasId                   string         // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
-	MaximumPlayerSessionCount Opt[int32]     // required, at least 0
-	Name                      string         // 1 to 1024 characters
-	GameProperties            []GameProperty // at most 16 elements
-	CreatorId                 string         // 1 to 1024 characters
-	GameSessionId             string         // 1 to 48 characters, ^[a-zA-Z0-9-]+$
-	IdempotencyToken          string         // 1 to 48 characters, ^[a-zA-Z0-9-]+$
-	GameSessionData           string         // 1 to 262144 characters, sensitive
-	Location                  string         // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId                   string         `wire:"FleetIdOrArn"`         // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	AliasId                   string         `wire:"AliasIdOrArn"`         // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
+	MaximumPlayerSessionCount Opt[int32]     `wire:"WholeNumber,required"` // at least 0
+	Name                      string         `wire:"NonZeroAndMaxString"`  // 1 to 1024 characters
+	GameProperties            []GameProperty `wire:"GamePropertyList"`     // at most 16 elements
+	CreatorId                 string         `wire:"NonZeroAndMaxString"`  // 1 to 1024 characters
+	GameSessionId             string         `wire:"IdStringModel"`        // 1 to 48 characters, ^[a-zA-Z0-9-]+$
+	IdempotencyToken          string         `wire:"IdStringModel"`        // 1 to 48 characters, ^[a-zA-Z0-9-]+$
+	GameSessionData           string         `wire:"LargeGameSessionData"` // 1 to 262144 characters, sensitive
+	Location                  string         `wire:"LocationStringModel"`  // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // CreateGameSessionOutput is the output of CreateGameSession.
@@ -389,15 +389,15 @@ type CreateGameSessionOutput struct {
 
 // CreateGameSessionQueueInput is the input of CreateGameSessionQueue.
 type CreateGameSessionQueueInput struct {
-	Name                  string     // required, 1 to 128 characters, ^[a-zA-Z0-9-]+$
-	TimeoutInSeconds      Opt[int32] // at least 0
+	Name                  string     `wire:"GameSessionQueueName,required"` // 1 to 128 characters, ^[a-zA-Z0-9-]+$
+	TimeoutInSeconds      Opt[int32] `wire:"WholeNumber"`                   // at least 0
 	PlayerLatencyPolicies []PlayerLatencyPolicy
 	Destinations          []GameSessionQueueDestination
 	FilterConfiguration   *FilterConfiguration
 	PriorityConfiguration *PriorityConfiguration
-	CustomEventData       string // 0 to 256 characters, ^[\s\S]*$, sensitive
-	NotificationTarget    string // 0 to 300 characters, ^[a-zA-Z0-9:_-]*(\.fifo)?$
-	Tags                  []Tag  // 0 to 200 elements
+	CustomEventData       string `wire:"QueueCustomEventData"`   // 0 to 256 characters, ^[\s\S]*$, sensitive
+	NotificationTarget    string `wire:"QueueSnsArnStringModel"` // 0 to 300 characters, ^[a-zA-Z0-9:_-]*(\.fifo)?$
+	Tags                  []Tag  `wire:"TagList"`                // 0 to 200 elements
 }
 
 // CreateGameSessionQueueOutput is the output of CreateGameSessionQueue.
@@ -407,8 +407,8 @@ type CreateGameSessionQueueOutput struct {
 
 // CreateLocationInput is the input of CreateLocation.
 type CreateLocationInput struct {
-	LocationName string // required, 8 to 64 characters, ^custom-[A-Za-z0-9\-]+$
-	Tags         []Tag  // 0 to 200 elements
+	LocationName string `wire:"CustomInputLocationStringModel,required"` // 8 to 64 characters, ^custom-[A-Za-z0-9\-]+$
+	Tags         []Tag  `wire:"TagList"`                                 // 0 to 200 elements
 }
 
 // CreateLocationOutput is the output of CreateLocation.
@@ -418,21 +418,21 @@ type CreateLocationOutput struct {
 
 // CreateMatchmakingConfigurationInput is the input of CreateMatchmakingConfiguration.
 type CreateMatchmakingConfigurationInput struct {
-	Name                     string // required, at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	Description              string // 1 to 1024 characters
-	GameSessionQueueArns     []string
-	RequestTimeoutSeconds    Opt[int32]     // required, 1 to 43200
-	AcceptanceTimeoutSeconds Opt[int32]     // 1 to 600
-	AcceptanceRequired       Opt[bool]      // required
-	RuleSetName              string         // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
-	NotificationTarget       string         // 0 to 300 characters, ^[a-zA-Z0-9:_/-]*(\.fifo)?$
-	AdditionalPlayerCount    Opt[int32]     // at least 0
-	CustomEventData          string         // 0 to 256 characters, sensitive
-	GameProperties           []GameProperty // at most 16 elements
-	GameSessionData          string         // 1 to 4096 characters, sensitive
+	Name                     string         `wire:"MatchmakingIdStringModel,required,empty"` // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	Description              string         `wire:"NonZeroAndMaxString"`                     // 1 to 1024 characters
+	GameSessionQueueArns     []string       `wire:"QueueArnsList"`
+	RequestTimeoutSeconds    Opt[int32]     `wire:"MatchmakingRequestTimeoutInteger,required"` // 1 to 43200
+	AcceptanceTimeoutSeconds Opt[int32]     `wire:"MatchmakingAcceptanceTimeoutInteger"`       // 1 to 600
+	AcceptanceRequired       Opt[bool]      `wire:",required"`
+	RuleSetName              string         `wire:"MatchmakingRuleSetName,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
+	NotificationTarget       string         `wire:"SnsArnStringModel"`               // 0 to 300 characters, ^[a-zA-Z0-9:_/-]*(\.fifo)?$
+	AdditionalPlayerCount    Opt[int32]     `wire:"WholeNumber"`                     // at least 0
+	CustomEventData          string         `wire:"CustomEventData"`                 // 0 to 256 characters, sensitive
+	GameProperties           []GameProperty `wire:"GamePropertyList"`                // at most 16 elements
+	GameSessionData          string         `wire:"GameSessionData"`                 // 1 to 4096 characters, sensitive
 	BackfillMode             BackfillMode
 	FlexMatchMode            FlexMatchMode
-	Tags                     []Tag // 0 to 200 elements
+	Tags                     []Tag `wire:"TagList"` // 0 to 200 elements
 }
 
 // CreateMatchmakingConfigurationOutput is the output of CreateMatchmakingConfiguration.
@@ -442,21 +442,21 @@ type CreateMatchmakingConfigurationOutput struct {
 
 // CreateMatchmakingRuleSetInput is the input of CreateMatchmakingRuleSet.
 type CreateMatchmakingRuleSetInput struct {
-	Name        string // required, at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	RuleSetBody string // required, 1 to 65535 characters
-	Tags        []Tag  // 0 to 200 elements
+	Name        string `wire:"MatchmakingIdStringModel,required,empty"` // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	RuleSetBody string `wire:"RuleSetBody,required"`                    // 1 to 65535 characters
+	Tags        []Tag  `wire:"TagList"`                                 // 0 to 200 elements
 }
 
 // CreateMatchmakingRuleSetOutput is the output of CreateMatchmakingRuleSet.
 type CreateMatchmakingRuleSetOutput struct {
-	RuleSet *MatchmakingRuleSet // required
+	RuleSet *MatchmakingRuleSet `wire:",required"`
 }
 
 // CreatePlayerSessionInput is the input of CreatePlayerSession.
 type CreatePlayerSessionInput struct {
-	GameSessionId string // required, 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	PlayerId      string // required, 1 to 1024 characters, sensitive
-	PlayerData    string // 1 to 2048 characters, sensitive
+	GameSessionId string `wire:"ArnStringModel,required"` // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	PlayerId      string `wire:"PlayerId,required"`       // 1 to 1024 characters, sensitive
+	PlayerData    string `wire:"PlayerData"`              // 1 to 2048 characters, sensitive
 }
 
 // CreatePlayerSessionOutput is the output of CreatePlayerSession.
@@ -466,9 +466,9 @@ type CreatePlayerSessionOutput struct {
 
 // CreatePlayerSessionsInput is the input of CreatePlayerSessions.
 type CreatePlayerSessionsInput struct {
-	GameSessionId string   // required, 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	PlayerIds     []string // required, 1 to 25 elements, sensitive
-	PlayerDataMap map[string]string
+	GameSessionId string            `wire:"ArnStringModel,required"` // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	PlayerIds     []string          `wire:"PlayerIdList,required"`   // 1 to 25 elements, sensitive
+	PlayerDataMap map[string]string `wire:"PlayerDataMap"`
 }
 
 // CreatePlayerSessionsOutput is the output of CreatePlayerSessions.
@@ -478,12 +478,12 @@ type CreatePlayerSessionsOutput struct {
 
 // CreateScriptInput is the input of CreateScript.
 type CreateScriptInput struct {
-	Name            string // 1 to 1024 characters
-	Version         string // 1 to 1024 characters
+	Name            string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Version         string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	StorageLocation *S3Location
-	ZipFile         []byte // at most 5000000 bytes
-	Tags            []Tag  // 0 to 200 elements
-	NodeJsVersion   string // at most 16 characters, ^[0-9]+\.(?:x|[0-9]+)$
+	ZipFile         []byte `wire:"ZipBlob"`       // at most 5000000 bytes
+	Tags            []Tag  `wire:"TagList"`       // 0 to 200 elements
+	NodeJsVersion   string `wire:"NodeJsVersion"` // at most 16 characters, ^[0-9]+\.(?:x|[0-9]+)$
 }
 
 // CreateScriptOutput is the output of CreateScript.
@@ -493,8 +493,8 @@ type CreateScriptOutput struct {
 
 // CreateVpcPeeringAuthorizationInput is the input of CreateVpcPeeringAuthorization.
 type CreateVpcPeeringAuthorizationInput struct {
-	GameLiftAwsAccountId string // required, 1 to 1024 characters
-	PeerVpcId            string // required, 1 to 1024 characters
+	GameLiftAwsAccountId string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
+	PeerVpcId            string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
 }
 
 // CreateVpcPeeringAuthorizationOutput is the output of CreateVpcPeeringAuthorization.
@@ -504,9 +504,9 @@ type CreateVpcPeeringAuthorizationOutput struct {
 
 // CreateVpcPeeringConnectionInput is the input of CreateVpcPeeringConnection.
 type CreateVpcPeeringConnectionInput struct {
-	FleetId             string // required, 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	PeerVpcAwsAccountId string // required, 1 to 1024 characters
-	PeerVpcId           string // required, 1 to 1024 characters
+	FleetId             string `wire:"FleetId,required"`             // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	PeerVpcAwsAccountId string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
+	PeerVpcId           string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
 }
 
 // CreateVpcPeeringConnectionOutput is the output of CreateVpcPeeringConnection.
@@ -515,17 +515,17 @@ type CreateVpcPeeringConnectionOutput struct {
 
 // DeleteAliasInput is the input of DeleteAlias.
 type DeleteAliasInput struct {
-	AliasId string // required, 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
+	AliasId string `wire:"AliasIdOrArn,required"` // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
 }
 
 // DeleteBuildInput is the input of DeleteBuild.
 type DeleteBuildInput struct {
-	BuildId string // required, 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
+	BuildId string `wire:"BuildIdOrArn,required"` // 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
 }
 
 // DeleteContainerFleetInput is the input of DeleteContainerFleet.
 type DeleteContainerFleetInput struct {
-	FleetId string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // DeleteContainerFleetOutput is the output of DeleteContainerFleet.
@@ -534,9 +534,9 @@ type DeleteContainerFleetOutput struct {
 
 // DeleteContainerGroupDefinitionInput is the input of DeleteContainerGroupDefinition.
 type DeleteContainerGroupDefinitionInput struct {
-	Name                 string     // required, 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
-	VersionNumber        Opt[int32] // at least 1
-	VersionCountToRetain Opt[int32] // at least 0
+	Name                 string     `wire:"ContainerGroupDefinitionNameOrArn,required"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	VersionNumber        Opt[int32] `wire:"PositiveInteger"`                            // at least 1
+	VersionCountToRetain Opt[int32] `wire:"WholeNumber"`                                // at least 0
 }
 
 // DeleteContainerGroupDefinitionOutput is the output of DeleteContainerGroupDefinition.
@@ -545,25 +545,25 @@ type DeleteContainerGroupDefinitionOutput struct {
 
 // DeleteFleetInput is the input of DeleteFleet.
 type DeleteFleetInput struct {
-	FleetId string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // DeleteFleetLocationsInput is the input of DeleteFleetLocations.
 type DeleteFleetLocationsInput struct {
-	FleetId   string   // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Locations []string // required, 1 to 100 elements
+	FleetId   string   `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Locations []string `wire:"LocationList,required"` // 1 to 100 elements
 }
 
 // DeleteFleetLocationsOutput is the output of DeleteFleetLocations.
 type DeleteFleetLocationsOutput struct {
-	FleetId        string // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn       string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId        string `wire:"FleetIdOrArn"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn       string `wire:"FleetArn"`     // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	LocationStates []LocationState
 }
 
 // DeleteGameServerGroupInput is the input of DeleteGameServerGroup.
 type DeleteGameServerGroupInput struct {
-	GameServerGroupName string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	GameServerGroupName string `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
 	DeleteOption        GameServerGroupDeleteOption
 }
 
@@ -574,7 +574,7 @@ type DeleteGameServerGroupOutput struct {
 
 // DeleteGameSessionQueueInput is the input of DeleteGameSessionQueue.
 type DeleteGameSessionQueueInput struct {
-	Name string // required, 1 to 256 characters, ^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$
+	Name string `wire:"GameSessionQueueNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$
 }
 
 // DeleteGameSessionQueueOutput is the output of DeleteGameSessionQueue.
@@ -583,7 +583,7 @@ type DeleteGameSessionQueueOutput struct {
 
 // DeleteLocationInput is the input of DeleteLocation.
 type DeleteLocationInput struct {
-	LocationName string // required, 1 to 128 characters, ^(custom-[A-Za-z0-9\-]+|arn:.*:location\/custom-\S+)$
+	LocationName string `wire:"CustomLocationNameOrArnModel,required"` // 1 to 128 characters, ^(custom-[A-Za-z0-9\-]+|arn:.*:location\/custom-\S+)$
 }
 
 // DeleteLocationOutput is the output of DeleteLocation.
@@ -592,7 +592,7 @@ type DeleteLocationOutput struct {
 
 // DeleteMatchmakingConfigurationInput is the input of DeleteMatchmakingConfiguration.
 type DeleteMatchmakingConfigurationInput struct {
-	Name string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$
+	Name string `wire:"MatchmakingConfigurationName,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$
 }
 
 // DeleteMatchmakingConfigurationOutput is the output of DeleteMatchmakingConfiguration.
@@ -601,7 +601,7 @@ type DeleteMatchmakingConfigurationOutput struct {
 
 // DeleteMatchmakingRuleSetInput is the input of DeleteMatchmakingRuleSet.
 type DeleteMatchmakingRuleSetInput struct {
-	Name string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
+	Name string `wire:"MatchmakingRuleSetName,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
 }
 
 // DeleteMatchmakingRuleSetOutput is the output of DeleteMatchmakingRuleSet.
@@ -610,19 +610,19 @@ type DeleteMatchmakingRuleSetOutput struct {
 
 // DeleteScalingPolicyInput is the input of DeleteScalingPolicy.
 type DeleteScalingPolicyInput struct {
-	Name    string // required, 1 to 1024 characters
-	FleetId string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Name    string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
+	FleetId string `wire:"FleetIdOrArn,required"`        // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // DeleteScriptInput is the input of DeleteScript.
 type DeleteScriptInput struct {
-	ScriptId string // required, 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
+	ScriptId string `wire:"ScriptIdOrArn,required"` // 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
 }
 
 // DeleteVpcPeeringAuthorizationInput is the input of DeleteVpcPeeringAuthorization.
 type DeleteVpcPeeringAuthorizationInput struct {
-	GameLiftAwsAccountId string // required, 1 to 1024 characters
-	PeerVpcId            string // required, 1 to 1024 characters
+	GameLiftAwsAccountId string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
+	PeerVpcId            string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
 }
 
 // DeleteVpcPeeringAuthorizationOutput is the output of DeleteVpcPeeringAuthorization.
@@ -631,8 +631,8 @@ type DeleteVpcPeeringAuthorizationOutput struct {
 
 // DeleteVpcPeeringConnectionInput is the input of DeleteVpcPeeringConnection.
 type DeleteVpcPeeringConnectionInput struct {
-	FleetId                string // required, 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	VpcPeeringConnectionId string // required, 1 to 1024 characters
+	FleetId                string `wire:"FleetId,required"`             // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	VpcPeeringConnectionId string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
 }
 
 // DeleteVpcPeeringConnectionOutput is the output of DeleteVpcPeeringConnection.
@@ -642,19 +642,19 @@ type DeleteVpcPeeringConnectionOutput struct {
 // DeploymentConfiguration is part of FleetDeployment, UpdateContainerFleetInput.
 type DeploymentConfiguration struct {
 	ProtectionStrategy       DeploymentProtectionStrategy
-	MinimumHealthyPercentage Opt[int32] // 30 to 75
+	MinimumHealthyPercentage Opt[int32] `wire:"MinimumHealthyPercentage"` // 30 to 75
 	ImpairmentStrategy       DeploymentImpairmentStrategy
 }
 
 // DeploymentDetails is part of ContainerFleet.
 type DeploymentDetails struct {
-	LatestDeploymentId string // 1 to 1024 characters, ^[a-zA-Z0-9\-]+$
+	LatestDeploymentId string `wire:"DeploymentId"` // 1 to 1024 characters, ^[a-zA-Z0-9\-]+$
 }
 
 // DeregisterComputeInput is the input of DeregisterCompute.
 type DeregisterComputeInput struct {
-	FleetId     string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ComputeName string // required, at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
+	FleetId     string `wire:"FleetIdOrArn,required"`     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ComputeName string `wire:"ComputeNameOrArn,required"` // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
 }
 
 // DeregisterComputeOutput is the output of DeregisterCompute.
@@ -663,13 +663,13 @@ type DeregisterComputeOutput struct {
 
 // DeregisterGameServerInput is the input of DeregisterGameServer.
 type DeregisterGameServerInput struct {
-	GameServerGroupName string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	GameServerId        string // required, 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	GameServerGroupName string `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	GameServerId        string `wire:"GameServerId,required"`             // 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
 }
 
 // DescribeAliasInput is the input of DescribeAlias.
 type DescribeAliasInput struct {
-	AliasId string // required, 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
+	AliasId string `wire:"AliasIdOrArn,required"` // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
 }
 
 // DescribeAliasOutput is the output of DescribeAlias.
@@ -679,7 +679,7 @@ type DescribeAliasOutput struct {
 
 // DescribeBuildInput is the input of DescribeBuild.
 type DescribeBuildInput struct {
-	BuildId string // required, 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
+	BuildId string `wire:"BuildIdOrArn,required"` // 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
 }
 
 // DescribeBuildOutput is the output of DescribeBuild.
@@ -689,8 +689,8 @@ type DescribeBuildOutput struct {
 
 // DescribeComputeInput is the input of DescribeCompute.
 type DescribeComputeInput struct {
-	FleetId     string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ComputeName string // required, at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
+	FleetId     string `wire:"FleetIdOrArn,required"`     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ComputeName string `wire:"ComputeNameOrArn,required"` // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
 }
 
 // DescribeComputeOutput is the output of DescribeCompute.
@@ -700,7 +700,7 @@ type DescribeComputeOutput struct {
 
 // DescribeContainerFleetInput is the input of DescribeContainerFleet.
 type DescribeContainerFleetInput struct {
-	FleetId string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // DescribeContainerFleetOutput is the output of DescribeContainerFleet.
@@ -710,8 +710,8 @@ type DescribeContainerFleetOutput struct {
 
 // DescribeContainerGroupDefinitionInput is the input of DescribeContainerGroupDefinition.
 type DescribeContainerGroupDefinitionInput struct {
-	Name          string     // required, 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
-	VersionNumber Opt[int32] // at least 1
+	Name          string     `wire:"ContainerGroupDefinitionNameOrArn,required"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	VersionNumber Opt[int32] `wire:"PositiveInteger"`                            // at least 1
 }
 
 // DescribeContainerGroupDefinitionOutput is the output of DescribeContainerGroupDefinition.
@@ -721,29 +721,29 @@ type DescribeContainerGroupDefinitionOutput struct {
 
 // DescribeContainerGroupPortMappingsInput is the input of DescribeContainerGroupPortMappings.
 type DescribeContainerGroupPortMappingsInput struct {
-	FleetId            string             // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ContainerGroupType ContainerGroupType // required
-	ComputeName        string             // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
-	InstanceId         string             // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
-	ContainerName      string             // 1 to 128 characters, ^[a-zA-Z0-9\-_]+$
+	FleetId            string             `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ContainerGroupType ContainerGroupType `wire:",required"`
+	ComputeName        string             `wire:"ComputeNameOrArn"`         // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
+	InstanceId         string             `wire:"InstanceId"`               // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
+	ContainerName      string             `wire:"ContainerNameQueryFilter"` // 1 to 128 characters, ^[a-zA-Z0-9\-_]+$
 }
 
 // DescribeContainerGroupPortMappingsOutput is the output of DescribeContainerGroupPortMappings.
 type DescribeContainerGroupPortMappingsOutput struct {
-	FleetId                     string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn                    string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Location                    string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
-	ContainerGroupDefinitionArn string // 1 to 512 characters, ^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	FleetId                     string `wire:"FleetId"`                     // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn                    string `wire:"FleetArn"`                    // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Location                    string `wire:"LocationStringModel"`         // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	ContainerGroupDefinitionArn string `wire:"ContainerGroupDefinitionArn"` // 1 to 512 characters, ^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
 	ContainerGroupType          ContainerGroupType
-	ComputeName                 string // 1 to 128 characters, ^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
-	InstanceId                  string // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
+	ComputeName                 string `wire:"ComputeName"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
+	InstanceId                  string `wire:"InstanceId"`  // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
 	ContainerGroupPortMappings  []ContainerGroupPortMapping
 }
 
 // DescribeEC2InstanceLimitsInput is the input of DescribeEC2InstanceLimits.
 type DescribeEC2InstanceLimitsInput struct {
 	EC2InstanceType EC2InstanceType
-	Location        string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location        string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // DescribeEC2InstanceLimitsOutput is the output of DescribeEC2InstanceLimits.
@@ -753,77 +753,77 @@ type DescribeEC2InstanceLimitsOutput struct {
 
 // DescribeFleetAttributesInput is the input of DescribeFleetAttributes.
 type DescribeFleetAttributesInput struct {
-	FleetIds  []string   // at least 1 element
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	FleetIds  []string   `wire:"FleetIdOrArnList"`    // at least 1 element
+	Limit     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeFleetAttributesOutput is the output of DescribeFleetAttributes.
 type DescribeFleetAttributesOutput struct {
 	FleetAttributes []FleetAttributes
-	NextToken       string // 1 to 1024 characters
+	NextToken       string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeFleetCapacityInput is the input of DescribeFleetCapacity.
 type DescribeFleetCapacityInput struct {
-	FleetIds  []string   // at least 1 element
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	FleetIds  []string   `wire:"FleetIdOrArnList"`    // at least 1 element
+	Limit     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeFleetCapacityOutput is the output of DescribeFleetCapacity.
 type DescribeFleetCapacityOutput struct {
 	FleetCapacity []FleetCapacity
-	NextToken     string // 1 to 1024 characters
+	NextToken     string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeFleetDeploymentInput is the input of DescribeFleetDeployment.
 type DescribeFleetDeploymentInput struct {
-	FleetId      string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	DeploymentId string // 1 to 1024 characters, ^[a-zA-Z0-9\-]+$
+	FleetId      string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	DeploymentId string `wire:"DeploymentId"`          // 1 to 1024 characters, ^[a-zA-Z0-9\-]+$
 }
 
 // DescribeFleetDeploymentOutput is the output of DescribeFleetDeployment.
 type DescribeFleetDeploymentOutput struct {
 	FleetDeployment       *FleetDeployment
-	LocationalDeployments map[string]LocationalDeployment
+	LocationalDeployments map[string]LocationalDeployment `wire:"LocationalDeployments"`
 }
 
 // DescribeFleetEventsInput is the input of DescribeFleetEvents.
 type DescribeFleetEventsInput struct {
-	FleetId   string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId   string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	StartTime time.Time
 	EndTime   time.Time
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	Limit     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeFleetEventsOutput is the output of DescribeFleetEvents.
 type DescribeFleetEventsOutput struct {
 	Events    []Event
-	NextToken string // 1 to 1024 characters
+	NextToken string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeFleetLocationAttributesInput is the input of DescribeFleetLocationAttributes.
 type DescribeFleetLocationAttributesInput struct {
-	FleetId   string     // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Locations []string   // 1 to 100 elements
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	FleetId   string     `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Locations []string   `wire:"LocationList"`          // 1 to 100 elements
+	Limit     Opt[int32] `wire:"PositiveInteger"`       // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"`   // 1 to 1024 characters
 }
 
 // DescribeFleetLocationAttributesOutput is the output of DescribeFleetLocationAttributes.
 type DescribeFleetLocationAttributesOutput struct {
-	FleetId            string // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn           string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId            string `wire:"FleetIdOrArn"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn           string `wire:"FleetArn"`     // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	LocationAttributes []LocationAttributes
-	NextToken          string // 1 to 1024 characters
+	NextToken          string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeFleetLocationCapacityInput is the input of DescribeFleetLocationCapacity.
 type DescribeFleetLocationCapacityInput struct {
-	FleetId  string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Location string // required, 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId  string `wire:"FleetIdOrArn,required"`        // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Location string `wire:"LocationStringModel,required"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // DescribeFleetLocationCapacityOutput is the output of DescribeFleetLocationCapacity.
@@ -833,8 +833,8 @@ type DescribeFleetLocationCapacityOutput struct {
 
 // DescribeFleetLocationUtilizationInput is the input of DescribeFleetLocationUtilization.
 type DescribeFleetLocationUtilizationInput struct {
-	FleetId  string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Location string // required, 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId  string `wire:"FleetIdOrArn,required"`        // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Location string `wire:"LocationStringModel,required"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // DescribeFleetLocationUtilizationOutput is the output of DescribeFleetLocationUtilization.
@@ -844,35 +844,35 @@ type DescribeFleetLocationUtilizationOutput struct {
 
 // DescribeFleetPortSettingsInput is the input of DescribeFleetPortSettings.
 type DescribeFleetPortSettingsInput struct {
-	FleetId  string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Location string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId  string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Location string `wire:"LocationStringModel"`   // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // DescribeFleetPortSettingsOutput is the output of DescribeFleetPortSettings.
 type DescribeFleetPortSettingsOutput struct {
-	FleetId            string         // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn           string         // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	InboundPermissions []IpPermission // at most 50 elements
+	FleetId            string         `wire:"FleetId"`           // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn           string         `wire:"FleetArn"`          // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	InboundPermissions []IpPermission `wire:"IpPermissionsList"` // at most 50 elements
 	UpdateStatus       LocationUpdateStatus
-	Location           string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location           string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // DescribeFleetUtilizationInput is the input of DescribeFleetUtilization.
 type DescribeFleetUtilizationInput struct {
-	FleetIds  []string   // at least 1 element
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	FleetIds  []string   `wire:"FleetIdOrArnList"`    // at least 1 element
+	Limit     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeFleetUtilizationOutput is the output of DescribeFleetUtilization.
 type DescribeFleetUtilizationOutput struct {
 	FleetUtilization []FleetUtilization
-	NextToken        string // 1 to 1024 characters
+	NextToken        string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeGameServerGroupInput is the input of DescribeGameServerGroup.
 type DescribeGameServerGroupInput struct {
-	GameServerGroupName string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	GameServerGroupName string `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
 }
 
 // DescribeGameServerGroupOutput is the output of DescribeGameServerGroup.
@@ -882,22 +882,22 @@ type DescribeGameServerGroupOutput struct {
 
 // DescribeGameServerInput is the input of DescribeGameServer.
 type DescribeGameServerInput struct {
-	GameServerGroupName string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	GameServerId        string // required, 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	GameServerGroupName string `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	GameServerId        string `wire:"GameServerId,required"`             // 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
 }
 
 // DescribeGameServerInstancesInput is the input of DescribeGameServerInstances.
 type DescribeGameServerInstancesInput struct {
-	GameServerGroupName string     // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	InstanceIds         []string   // 1 to 20 elements
-	Limit               Opt[int32] // at least 1
-	NextToken           string     // 1 to 1024 characters
+	GameServerGroupName string     `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	InstanceIds         []string   `wire:"GameServerInstanceIds"`             // 1 to 20 elements
+	Limit               Opt[int32] `wire:"PositiveInteger"`                   // at least 1
+	NextToken           string     `wire:"NonZeroAndMaxString"`               // 1 to 1024 characters
 }
 
 // DescribeGameServerInstancesOutput is the output of DescribeGameServerInstances.
 type DescribeGameServerInstancesOutput struct {
 	GameServerInstances []GameServerInstance
-	NextToken           string // 1 to 1024 characters
+	NextToken           string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeGameServerOutput is the output of DescribeGameServer.
@@ -907,24 +907,24 @@ type DescribeGameServerOutput struct {
 
 // DescribeGameSessionDetailsInput is the input of DescribeGameSessionDetails.
 type DescribeGameSessionDetailsInput struct {
-	FleetId       string     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	GameSessionId string     // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	AliasId       string     // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
-	Location      string     // 1 to 64 characters, ^[A-Za-z0-9\-]+$
-	StatusFilter  string     // 1 to 1024 characters
-	Limit         Opt[int32] // at least 1
-	NextToken     string     // 1 to 1024 characters
+	FleetId       string     `wire:"FleetIdOrArn"`        // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	GameSessionId string     `wire:"ArnStringModel"`      // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	AliasId       string     `wire:"AliasIdOrArn"`        // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
+	Location      string     `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	StatusFilter  string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Limit         Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken     string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeGameSessionDetailsOutput is the output of DescribeGameSessionDetails.
 type DescribeGameSessionDetailsOutput struct {
 	GameSessionDetails []GameSessionDetail
-	NextToken          string // 1 to 1024 characters
+	NextToken          string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeGameSessionPlacementInput is the input of DescribeGameSessionPlacement.
 type DescribeGameSessionPlacementInput struct {
-	PlacementId string // required, 1 to 48 characters, ^[a-zA-Z0-9-]+$
+	PlacementId string `wire:"IdStringModel,required"` // 1 to 48 characters, ^[a-zA-Z0-9-]+$
 }
 
 // DescribeGameSessionPlacementOutput is the output of DescribeGameSessionPlacement.
@@ -934,66 +934,66 @@ type DescribeGameSessionPlacementOutput struct {
 
 // DescribeGameSessionQueuesInput is the input of DescribeGameSessionQueues.
 type DescribeGameSessionQueuesInput struct {
-	Names     []string
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	Names     []string   `wire:"GameSessionQueueNameOrArnList"`
+	Limit     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeGameSessionQueuesOutput is the output of DescribeGameSessionQueues.
 type DescribeGameSessionQueuesOutput struct {
 	GameSessionQueues []GameSessionQueue
-	NextToken         string // 1 to 1024 characters
+	NextToken         string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeGameSessionsInput is the input of DescribeGameSessions.
 type DescribeGameSessionsInput struct {
-	FleetId       string     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	GameSessionId string     // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	AliasId       string     // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
-	Location      string     // 1 to 64 characters, ^[A-Za-z0-9\-]+$
-	StatusFilter  string     // 1 to 1024 characters
-	Limit         Opt[int32] // at least 1
-	NextToken     string     // 1 to 1024 characters
+	FleetId       string     `wire:"FleetIdOrArn"`        // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	GameSessionId string     `wire:"ArnStringModel"`      // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	AliasId       string     `wire:"AliasIdOrArn"`        // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
+	Location      string     `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	StatusFilter  string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Limit         Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken     string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeGameSessionsOutput is the output of DescribeGameSessions.
 type DescribeGameSessionsOutput struct {
 	GameSessions []GameSession
-	NextToken    string // 1 to 1024 characters
+	NextToken    string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeInstancesInput is the input of DescribeInstances.
 type DescribeInstancesInput struct {
-	FleetId    string     // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	InstanceId string     // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
-	Limit      Opt[int32] // at least 1
-	NextToken  string     // 1 to 1024 characters
-	Location   string     // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId    string     `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	InstanceId string     `wire:"InstanceId"`            // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
+	Limit      Opt[int32] `wire:"PositiveInteger"`       // at least 1
+	NextToken  string     `wire:"NonZeroAndMaxString"`   // 1 to 1024 characters
+	Location   string     `wire:"LocationStringModel"`   // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // DescribeInstancesOutput is the output of DescribeInstances.
 type DescribeInstancesOutput struct {
 	Instances []Instance
-	NextToken string // 1 to 1024 characters
+	NextToken string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeMatchmakingConfigurationsInput is the input of DescribeMatchmakingConfigurations.
 type DescribeMatchmakingConfigurationsInput struct {
-	Names       []string
-	RuleSetName string     // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
-	Limit       Opt[int32] // at least 1
-	NextToken   string     // 1 to 1024 characters
+	Names       []string   `wire:"MatchmakingConfigurationNameList"`
+	RuleSetName string     `wire:"MatchmakingRuleSetName"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
+	Limit       Opt[int32] `wire:"PositiveInteger"`        // at least 1
+	NextToken   string     `wire:"NonZeroAndMaxString"`    // 1 to 1024 characters
 }
 
 // DescribeMatchmakingConfigurationsOutput is the output of DescribeMatchmakingConfigurations.
 type DescribeMatchmakingConfigurationsOutput struct {
 	Configurations []MatchmakingConfiguration
-	NextToken      string // 1 to 1024 characters
+	NextToken      string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeMatchmakingInput is the input of DescribeMatchmaking.
 type DescribeMatchmakingInput struct {
-	TicketIds []string // required
+	TicketIds []string `wire:"MatchmakingIdList,required"`
 }
 
 // DescribeMatchmakingOutput is the output of DescribeMatchmaking.
@@ -1003,36 +1003,36 @@ type DescribeMatchmakingOutput struct {
 
 // DescribeMatchmakingRuleSetsInput is the input of DescribeMatchmakingRuleSets.
 type DescribeMatchmakingRuleSetsInput struct {
-	Names     []string   // 1 to 10 elements
-	Limit     Opt[int32] // 1 to 10
-	NextToken string     // 1 to 1024 characters
+	Names     []string   `wire:"MatchmakingRuleSetNameList"` // 1 to 10 elements
+	Limit     Opt[int32] `wire:"RuleSetLimit"`               // 1 to 10
+	NextToken string     `wire:"NonZeroAndMaxString"`        // 1 to 1024 characters
 }
 
 // DescribeMatchmakingRuleSetsOutput is the output of DescribeMatchmakingRuleSets.
 type DescribeMatchmakingRuleSetsOutput struct {
-	RuleSets  []MatchmakingRuleSet // required
-	NextToken string               // 1 to 1024 characters
+	RuleSets  []MatchmakingRuleSet `wire:",required"`
+	NextToken string               `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribePlayerSessionsInput is the input of DescribePlayerSessions.
 type DescribePlayerSessionsInput struct {
-	GameSessionId             string     // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	PlayerId                  string     // 1 to 1024 characters, sensitive
-	PlayerSessionId           string     // 1 to 128 characters, ^psess-\S+$
-	PlayerSessionStatusFilter string     // 1 to 1024 characters
-	Limit                     Opt[int32] // at least 1
-	NextToken                 string     // 1 to 1024 characters
+	GameSessionId             string     `wire:"ArnStringModel"`      // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	PlayerId                  string     `wire:"PlayerId"`            // 1 to 1024 characters, sensitive
+	PlayerSessionId           string     `wire:"PlayerSessionId"`     // 1 to 128 characters, ^psess-\S+$
+	PlayerSessionStatusFilter string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Limit                     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken                 string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribePlayerSessionsOutput is the output of DescribePlayerSessions.
 type DescribePlayerSessionsOutput struct {
 	PlayerSessions []PlayerSession
-	NextToken      string // 1 to 1024 characters
+	NextToken      string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeRuntimeConfigurationInput is the input of DescribeRuntimeConfiguration.
 type DescribeRuntimeConfigurationInput struct {
-	FleetId string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // DescribeRuntimeConfigurationOutput is the output of DescribeRuntimeConfiguration.
@@ -1042,22 +1042,22 @@ type DescribeRuntimeConfigurationOutput struct {
 
 // DescribeScalingPoliciesInput is the input of DescribeScalingPolicies.
 type DescribeScalingPoliciesInput struct {
-	FleetId      string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId      string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	StatusFilter ScalingStatusType
-	Limit        Opt[int32] // at least 1
-	NextToken    string     // 1 to 1024 characters
-	Location     string     // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Limit        Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken    string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Location     string     `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // DescribeScalingPoliciesOutput is the output of DescribeScalingPolicies.
 type DescribeScalingPoliciesOutput struct {
 	ScalingPolicies []ScalingPolicy
-	NextToken       string // 1 to 1024 characters
+	NextToken       string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // DescribeScriptInput is the input of DescribeScript.
 type DescribeScriptInput struct {
-	ScriptId string // required, 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
+	ScriptId string `wire:"ScriptIdOrArn,required"` // 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
 }
 
 // DescribeScriptOutput is the output of DescribeScript.
@@ -1076,7 +1076,7 @@ type DescribeVpcPeeringAuthorizationsOutput struct {
 
 // DescribeVpcPeeringConnectionsInput is the input of DescribeVpcPeeringConnections.
 type DescribeVpcPeeringConnectionsInput struct {
-	FleetId string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId string `wire:"FleetId"` // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // DescribeVpcPeeringConnectionsOutput is the output of DescribeVpcPeeringConnections.
@@ -1086,69 +1086,69 @@ type DescribeVpcPeeringConnectionsOutput struct {
 
 // DesiredPlayerSession is part of StartGameSessionPlacementInput.
 type DesiredPlayerSession struct {
-	PlayerId   string // 1 to 1024 characters, sensitive
-	PlayerData string // 1 to 2048 characters, sensitive
+	PlayerId   string `wire:"PlayerId"`   // 1 to 1024 characters, sensitive
+	PlayerData string `wire:"PlayerData"` // 1 to 2048 characters, sensitive
 }
 
 // EC2InstanceCounts is part of FleetCapacity.
 type EC2InstanceCounts struct {
-	DESIRED     Opt[int32] // at least 0
-	MINIMUM     Opt[int32] // at least 0
-	MAXIMUM     Opt[int32] // at least 0
-	PENDING     Opt[int32] // at least 0
-	ACTIVE      Opt[int32] // at least 0
-	IDLE        Opt[int32] // at least 0
-	TERMINATING Opt[int32] // at least 0
+	DESIRED     Opt[int32] `wire:"WholeNumber"` // at least 0
+	MINIMUM     Opt[int32] `wire:"WholeNumber"` // at least 0
+	MAXIMUM     Opt[int32] `wire:"WholeNumber"` // at least 0
+	PENDING     Opt[int32] `wire:"WholeNumber"` // at least 0
+	ACTIVE      Opt[int32] `wire:"WholeNumber"` // at least 0
+	IDLE        Opt[int32] `wire:"WholeNumber"` // at least 0
+	TERMINATING Opt[int32] `wire:"WholeNumber"` // at least 0
 }
 
 // EC2InstanceLimit is part of DescribeEC2InstanceLimitsOutput.
 type EC2InstanceLimit struct {
 	EC2InstanceType  EC2InstanceType
-	CurrentInstances Opt[int32] // at least 0
-	InstanceLimit    Opt[int32] // at least 0
-	Location         string     // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	CurrentInstances Opt[int32] `wire:"WholeNumber"`         // at least 0
+	InstanceLimit    Opt[int32] `wire:"WholeNumber"`         // at least 0
+	Location         string     `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // Event is part of DescribeFleetEventsOutput.
 type Event struct {
-	EventId         string // 1 to 1024 characters
-	ResourceId      string // 1 to 1024 characters
+	EventId         string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	ResourceId      string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	EventCode       EventCode
-	Message         string // at least 1 character
+	Message         string `wire:"NonEmptyString"` // at least 1 character
 	EventTime       time.Time
-	PreSignedLogUrl string     // 1 to 1024 characters
-	Count           Opt[int64] // 1 to 101
+	PreSignedLogUrl string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Count           Opt[int64] `wire:"EventCount"`          // 1 to 101
 }
 
 // FilterConfiguration is part of CreateGameSessionQueueInput, GameSessionQueue, UpdateGameSessionQueueInput.
 type FilterConfiguration struct {
-	AllowedLocations []string // 1 to 100 elements
+	AllowedLocations []string `wire:"LocationList"` // 1 to 100 elements
 }
 
 // FleetAttributes is part of CreateFleetOutput, DescribeFleetAttributesOutput.
 type FleetAttributes struct {
-	FleetId                         string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn                        string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId                         string `wire:"FleetId"`  // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn                        string `wire:"FleetArn"` // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	FleetType                       FleetType
 	InstanceType                    EC2InstanceType
-	Description                     string // 1 to 1024 characters
-	Name                            string // 1 to 1024 characters
+	Description                     string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Name                            string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	CreationTime                    time.Time
 	TerminationTime                 time.Time
 	Status                          FleetStatus
-	BuildId                         string // ^build-\S+$
-	BuildArn                        string // ^arn:.*:build\/build-\S+$
-	ScriptId                        string // ^script-\S+$
-	ScriptArn                       string // ^arn:.*:script\/script-\S+$
-	ServerLaunchPath                string // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- ]+$
-	ServerLaunchParameters          string // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- =@;{},?'\[\]"]+$
-	LogPaths                        []string
+	BuildId                         string   `wire:"BuildId"`                     // ^build-\S+$
+	BuildArn                        string   `wire:"BuildArn"`                    // ^arn:.*:build\/build-\S+$
+	ScriptId                        string   `wire:"ScriptId"`                    // ^script-\S+$
+	ScriptArn                       string   `wire:"ScriptArn"`                   // ^arn:.*:script\/script-\S+$
+	ServerLaunchPath                string   `wire:"LaunchPathStringModel"`       // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- ]+$
+	ServerLaunchParameters          string   `wire:"LaunchParametersStringModel"` // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- =@;{},?'\[\]"]+$
+	LogPaths                        []string `wire:"StringList"`
 	NewGameSessionProtectionPolicy  ProtectionPolicy
 	OperatingSystem                 OperatingSystem
 	ResourceCreationLimitPolicy     *ResourceCreationLimitPolicy
-	MetricGroups                    []string      // at most 1 elements
-	StoppedActions                  []FleetAction // 1 to 1 elements
-	InstanceRoleArn                 string        // at least 1 character
+	MetricGroups                    []string      `wire:"MetricGroupList"` // at most 1 elements
+	StoppedActions                  []FleetAction `wire:"FleetActionList"` // 1 to 1 elements
+	InstanceRoleArn                 string        `wire:"NonEmptyString"`  // at least 1 character
 	CertificateConfiguration        *CertificateConfiguration
 	ComputeType                     ComputeType
 	AnywhereConfiguration           *AnywhereConfiguration
@@ -1159,23 +1159,23 @@ type FleetAttributes struct {
 
 // FleetCapacity is part of DescribeFleetCapacityOutput, DescribeFleetLocationCapacityOutput.
 type FleetCapacity struct {
-	FleetId                        string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn                       string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId                        string `wire:"FleetId"`  // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn                       string `wire:"FleetArn"` // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	InstanceType                   EC2InstanceType
 	InstanceCounts                 *EC2InstanceCounts
-	Location                       string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location                       string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 	GameServerContainerGroupCounts *GameServerContainerGroupCounts
 	ManagedCapacityConfiguration   *ManagedCapacityConfiguration
 }
 
 // FleetDeployment is part of DescribeFleetDeploymentOutput, ListFleetDeploymentsOutput.
 type FleetDeployment struct {
-	DeploymentId                 string // 1 to 1024 characters, ^[a-zA-Z0-9\-]+$
-	FleetId                      string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	GameServerBinaryArn          string // 1 to 256 characters, ^[a-zA-Z0-9:/-]+$
-	RollbackGameServerBinaryArn  string // 1 to 256 characters, ^[a-zA-Z0-9:/-]+$
-	PerInstanceBinaryArn         string // 1 to 256 characters, ^[a-zA-Z0-9:/-]+$
-	RollbackPerInstanceBinaryArn string // 1 to 256 characters, ^[a-zA-Z0-9:/-]+$
+	DeploymentId                 string `wire:"DeploymentId"`   // 1 to 1024 characters, ^[a-zA-Z0-9\-]+$
+	FleetId                      string `wire:"FleetId"`        // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	GameServerBinaryArn          string `wire:"FleetBinaryArn"` // 1 to 256 characters, ^[a-zA-Z0-9:/-]+$
+	RollbackGameServerBinaryArn  string `wire:"FleetBinaryArn"` // 1 to 256 characters, ^[a-zA-Z0-9:/-]+$
+	PerInstanceBinaryArn         string `wire:"FleetBinaryArn"` // 1 to 256 characters, ^[a-zA-Z0-9:/-]+$
+	RollbackPerInstanceBinaryArn string `wire:"FleetBinaryArn"` // 1 to 256 characters, ^[a-zA-Z0-9:/-]+$
 	DeploymentStatus             DeploymentStatus
 	DeploymentConfiguration      *DeploymentConfiguration
 	CreationTime                 time.Time
@@ -1183,29 +1183,29 @@ type FleetDeployment struct {
 
 // FleetUtilization is part of DescribeFleetLocationUtilizationOutput, DescribeFleetUtilizationOutput.
 type FleetUtilization struct {
-	FleetId                   string     // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn                  string     // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ActiveServerProcessCount  Opt[int32] // at least 0
-	ActiveGameSessionCount    Opt[int32] // at least 0
-	CurrentPlayerSessionCount Opt[int32] // at least 0
-	MaximumPlayerSessionCount Opt[int32] // at least 0
-	Location                  string     // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId                   string     `wire:"FleetId"`             // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn                  string     `wire:"FleetArn"`            // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ActiveServerProcessCount  Opt[int32] `wire:"WholeNumber"`         // at least 0
+	ActiveGameSessionCount    Opt[int32] `wire:"WholeNumber"`         // at least 0
+	CurrentPlayerSessionCount Opt[int32] `wire:"WholeNumber"`         // at least 0
+	MaximumPlayerSessionCount Opt[int32] `wire:"WholeNumber"`         // at least 0
+	Location                  string     `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // GameProperty is part of CreateGameSessionInput, CreateMatchmakingConfigurationInput, GameSession, GameSessionPlacement, MatchmakingConfiguration, StartGameSessionPlacementInput, UpdateGameSessionInput, UpdateMatchmakingConfigurationInput.
 type GameProperty struct {
-	Key   string // required, at most 32 characters
-	Value string // required, at most 96 characters, sensitive
+	Key   string `wire:"GamePropertyKey,required,empty"`   // at most 32 characters
+	Value string `wire:"GamePropertyValue,required,empty"` // at most 96 characters, sensitive
 }
 
 // GameServer is part of ClaimGameServerOutput, DescribeGameServerOutput, ListGameServersOutput, RegisterGameServerOutput, UpdateGameServerOutput.
 type GameServer struct {
-	GameServerGroupName string // 1 to 128 characters, ^[a-zA-Z0-9-\.]+$
-	GameServerGroupArn  string // 1 to 256 characters, ^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$
-	GameServerId        string // 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
-	InstanceId          string // 19 to 19 characters, ^i-[0-9a-zA-Z]{17}$
-	ConnectionInfo      string // 1 to 512 characters, ^.*\S.*$
-	GameServerData      string // 1 to 1024 characters, ^.*\S.*$, sensitive
+	GameServerGroupName string `wire:"GameServerGroupName"`      // 1 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	GameServerGroupArn  string `wire:"GameServerGroupArn"`       // 1 to 256 characters, ^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$
+	GameServerId        string `wire:"GameServerId"`             // 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	InstanceId          string `wire:"GameServerInstanceId"`     // 19 to 19 characters, ^i-[0-9a-zA-Z]{17}$
+	ConnectionInfo      string `wire:"GameServerConnectionInfo"` // 1 to 512 characters, ^.*\S.*$
+	GameServerData      string `wire:"GameServerData"`           // 1 to 1024 characters, ^.*\S.*$, sensitive
 	ClaimStatus         GameServerClaimStatus
 	UtilizationStatus   GameServerUtilizationStatus
 	RegistrationTime    time.Time
@@ -1215,108 +1215,108 @@ type GameServer struct {
 
 // GameServerContainerDefinition is part of ContainerGroupDefinition.
 type GameServerContainerDefinition struct {
-	ContainerName       string                 // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	DependsOn           []ContainerDependency  // 1 to 10 elements
-	MountPoints         []ContainerMountPoint  // 1 to 10 elements
-	EnvironmentOverride []ContainerEnvironment // 1 to 20 elements
-	ImageUri            string                 // 1 to 255 characters, ^[a-zA-Z0-9-_\.@\/:]+$
+	ContainerName       string                 `wire:"NonZeroAnd128MaxAsciiString"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	DependsOn           []ContainerDependency  `wire:"ContainerDependencyList"`     // 1 to 10 elements
+	MountPoints         []ContainerMountPoint  `wire:"ContainerMountPointList"`     // 1 to 10 elements
+	EnvironmentOverride []ContainerEnvironment `wire:"ContainerEnvironmentList"`    // 1 to 20 elements
+	ImageUri            string                 `wire:"ImageUriString"`              // 1 to 255 characters, ^[a-zA-Z0-9-_\.@\/:]+$
 	PortConfiguration   *ContainerPortConfiguration
-	ResolvedImageDigest string // ^sha256:[a-fA-F0-9]{64}$
-	ServerSdkVersion    string // at most 128 characters, ^\d+\.\d+\.\d+$
+	ResolvedImageDigest string `wire:"Sha256"`           // ^sha256:[a-fA-F0-9]{64}$
+	ServerSdkVersion    string `wire:"ServerSdkVersion"` // at most 128 characters, ^\d+\.\d+\.\d+$
 	LinuxCapabilities   *LinuxCapabilities
-	Vcpu                Opt[float64] // 0.125 to 10
+	Vcpu                Opt[float64] `wire:"ContainerVcpu"` // 0.125 to 10
 }
 
 // GameServerContainerDefinitionInput is part of CreateContainerGroupDefinitionInput, UpdateContainerGroupDefinitionInput.
 type GameServerContainerDefinitionInput struct {
-	ContainerName       string                      // required, 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	DependsOn           []ContainerDependency       // 1 to 10 elements
-	MountPoints         []ContainerMountPoint       // 1 to 10 elements
-	EnvironmentOverride []ContainerEnvironment      // 1 to 20 elements
-	ImageUri            string                      // required, 1 to 255 characters, ^[a-zA-Z0-9-_\.@\/:]+$
-	PortConfiguration   *ContainerPortConfiguration // required
-	ServerSdkVersion    string                      // required, at most 128 characters, ^\d+\.\d+\.\d+$
+	ContainerName       string                      `wire:"NonZeroAnd128MaxAsciiString,required"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	DependsOn           []ContainerDependency       `wire:"ContainerDependencyList"`              // 1 to 10 elements
+	MountPoints         []ContainerMountPoint       `wire:"ContainerMountPointList"`              // 1 to 10 elements
+	EnvironmentOverride []ContainerEnvironment      `wire:"ContainerEnvironmentList"`             // 1 to 20 elements
+	ImageUri            string                      `wire:"ImageUriString,required"`              // 1 to 255 characters, ^[a-zA-Z0-9-_\.@\/:]+$
+	PortConfiguration   *ContainerPortConfiguration `wire:",required"`
+	ServerSdkVersion    string                      `wire:"ServerSdkVersion,required"` // at most 128 characters, ^\d+\.\d+\.\d+$
 	LinuxCapabilities   *LinuxCapabilities
-	Vcpu                Opt[float64] // 0.125 to 10
+	Vcpu                Opt[float64] `wire:"ContainerVcpu"` // 0.125 to 10
 }
 
 // GameServerContainerGroupCounts is part of FleetCapacity.
 type GameServerContainerGroupCounts struct {
-	PENDING     Opt[int32] // at least 0
-	ACTIVE      Opt[int32] // at least 0
-	IDLE        Opt[int32] // at least 0
-	TERMINATING Opt[int32] // at least 0
+	PENDING     Opt[int32] `wire:"WholeNumber"` // at least 0
+	ACTIVE      Opt[int32] `wire:"WholeNumber"` // at least 0
+	IDLE        Opt[int32] `wire:"WholeNumber"` // at least 0
+	TERMINATING Opt[int32] `wire:"WholeNumber"` // at least 0
 }
 
 // GameServerGroup is part of CreateGameServerGroupOutput, DeleteGameServerGroupOutput, DescribeGameServerGroupOutput, ListGameServerGroupsOutput, ResumeGameServerGroupOutput, SuspendGameServerGroupOutput, UpdateGameServerGroupOutput.
 type GameServerGroup struct {
-	GameServerGroupName        string               // 1 to 128 characters, ^[a-zA-Z0-9-\.]+$
-	GameServerGroupArn         string               // 1 to 256 characters, ^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$
-	RoleArn                    string               // 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
-	InstanceDefinitions        []InstanceDefinition // 2 to 20 elements
+	GameServerGroupName        string               `wire:"GameServerGroupName"` // 1 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	GameServerGroupArn         string               `wire:"GameServerGroupArn"`  // 1 to 256 characters, ^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$
+	RoleArn                    string               `wire:"IamRoleArn"`          // 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
+	InstanceDefinitions        []InstanceDefinition `wire:"InstanceDefinitions"` // 2 to 20 elements
 	BalancingStrategy          BalancingStrategy
 	GameServerProtectionPolicy GameServerProtectionPolicy
-	AutoScalingGroupArn        string // 0 to 256 characters, ^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]*$
+	AutoScalingGroupArn        string `wire:"AutoScalingGroupArn"` // 0 to 256 characters, ^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]*$
 	Status                     GameServerGroupStatus
-	StatusReason               string                  // 1 to 1024 characters
-	SuspendedActions           []GameServerGroupAction // 1 to 1 elements
+	StatusReason               string                  `wire:"NonZeroAndMaxString"`    // 1 to 1024 characters
+	SuspendedActions           []GameServerGroupAction `wire:"GameServerGroupActions"` // 1 to 1 elements
 	CreationTime               time.Time
 	LastUpdatedTime            time.Time
 }
 
 // GameServerGroupAutoScalingPolicy is part of CreateGameServerGroupInput.
 type GameServerGroupAutoScalingPolicy struct {
-	EstimatedInstanceWarmup     Opt[int32]                   // at least 1
-	TargetTrackingConfiguration *TargetTrackingConfiguration // required
+	EstimatedInstanceWarmup     Opt[int32]                   `wire:"PositiveInteger"` // at least 1
+	TargetTrackingConfiguration *TargetTrackingConfiguration `wire:",required"`
 }
 
 // GameServerInstance is part of DescribeGameServerInstancesOutput.
 type GameServerInstance struct {
-	GameServerGroupName string // 1 to 128 characters, ^[a-zA-Z0-9-\.]+$
-	GameServerGroupArn  string // 1 to 256 characters, ^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$
-	InstanceId          string // 19 to 19 characters, ^i-[0-9a-zA-Z]{17}$
+	GameServerGroupName string `wire:"GameServerGroupName"`  // 1 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	GameServerGroupArn  string `wire:"GameServerGroupArn"`   // 1 to 256 characters, ^arn:.*:gameservergroup\/[a-zA-Z0-9-\.]*$
+	InstanceId          string `wire:"GameServerInstanceId"` // 19 to 19 characters, ^i-[0-9a-zA-Z]{17}$
 	InstanceStatus      GameServerInstanceStatus
 }
 
 // GameSession is part of CreateGameSessionOutput, DescribeGameSessionsOutput, GameSessionDetail, SearchGameSessionsOutput, TerminateGameSessionOutput, UpdateGameSessionOutput.
 type GameSession struct {
-	GameSessionId               string // 1 to 1024 characters
-	Name                        string // 1 to 1024 characters
-	FleetId                     string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn                    string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	GameSessionId               string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Name                        string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	FleetId                     string `wire:"FleetId"`             // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn                    string `wire:"FleetArn"`            // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	CreationTime                time.Time
 	TerminationTime             time.Time
-	CurrentPlayerSessionCount   Opt[int32] // at least 0
-	MaximumPlayerSessionCount   Opt[int32] // at least 0
+	CurrentPlayerSessionCount   Opt[int32] `wire:"WholeNumber"` // at least 0
+	MaximumPlayerSessionCount   Opt[int32] `wire:"WholeNumber"` // at least 0
 	Status                      GameSessionStatus
 	StatusReason                GameSessionStatusReason
-	GameProperties              []GameProperty // at most 16 elements
-	IpAddress                   string         // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	GameProperties              []GameProperty `wire:"GamePropertyList"` // at most 16 elements
+	IpAddress                   string         `wire:"IpAddress"`        // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
 	DnsName                     string
-	Port                        Opt[int32] // 1 to 60000, sensitive
+	Port                        Opt[int32] `wire:"PortNumber"` // 1 to 60000, sensitive
 	PlayerSessionCreationPolicy PlayerSessionCreationPolicy
-	CreatorId                   string // 1 to 1024 characters
-	GameSessionData             string // 1 to 262144 characters, sensitive
-	MatchmakerData              string // 1 to 390000 characters, sensitive
-	Location                    string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
-	ComputeName                 string // 1 to 128 characters, ^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
+	CreatorId                   string `wire:"NonZeroAndMaxString"`  // 1 to 1024 characters
+	GameSessionData             string `wire:"LargeGameSessionData"` // 1 to 262144 characters, sensitive
+	MatchmakerData              string `wire:"MatchmakerData"`       // 1 to 390000 characters, sensitive
+	Location                    string `wire:"LocationStringModel"`  // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	ComputeName                 string `wire:"ComputeName"`          // 1 to 128 characters, ^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
 	PlayerGatewayStatus         PlayerGatewayStatus
 }
 
 // GameSessionConnectionInfo is part of MatchmakingTicket.
 type GameSessionConnectionInfo struct {
-	GameSessionArn        string // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	IpAddress             string // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	GameSessionArn        string `wire:"ArnStringModel"` // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	IpAddress             string `wire:"IpAddress"`      // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
 	DnsName               string
-	Port                  Opt[int32] // at least 1
+	Port                  Opt[int32] `wire:"PositiveInteger"` // at least 1
 	MatchedPlayerSessions []MatchedPlayerSession
 	PlayerGatewayStatus   PlayerGatewayStatus
 }
 
 // GameSessionCreationLimitPolicy is part of ContainerFleet, CreateContainerFleetInput, UpdateContainerFleetInput.
 type GameSessionCreationLimitPolicy struct {
-	NewGameSessionsPerCreator Opt[int32] // at least 0
-	PolicyPeriodInMinutes     Opt[int32] // at least 0
+	NewGameSessionsPerCreator Opt[int32] `wire:"WholeNumber"` // at least 0
+	PolicyPeriodInMinutes     Opt[int32] `wire:"WholeNumber"` // at least 0
 }
 
 // GameSessionDetail is part of DescribeGameSessionDetailsOutput.
@@ -1327,93 +1327,93 @@ type GameSessionDetail struct {
 
 // GameSessionPlacement is part of DescribeGameSessionPlacementOutput, StartGameSessionPlacementOutput, StopGameSessionPlacementOutput.
 type GameSessionPlacement struct {
-	PlacementId                   string // 1 to 48 characters, ^[a-zA-Z0-9-]+$
-	GameSessionQueueName          string // 1 to 128 characters, ^[a-zA-Z0-9-]+$
+	PlacementId                   string `wire:"IdStringModel"`        // 1 to 48 characters, ^[a-zA-Z0-9-]+$
+	GameSessionQueueName          string `wire:"GameSessionQueueName"` // 1 to 128 characters, ^[a-zA-Z0-9-]+$
 	Status                        GameSessionPlacementState
-	GameProperties                []GameProperty // at most 16 elements
-	MaximumPlayerSessionCount     Opt[int32]     // at least 0
-	GameSessionName               string         // 1 to 1024 characters
-	GameSessionId                 string         // 1 to 1024 characters
-	GameSessionArn                string         // 1 to 1024 characters
-	GameSessionRegion             string         // 1 to 1024 characters
+	GameProperties                []GameProperty `wire:"GamePropertyList"`    // at most 16 elements
+	MaximumPlayerSessionCount     Opt[int32]     `wire:"WholeNumber"`         // at least 0
+	GameSessionName               string         `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	GameSessionId                 string         `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	GameSessionArn                string         `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	GameSessionRegion             string         `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	PlayerLatencies               []PlayerLatency
 	StartTime                     time.Time
 	EndTime                       time.Time
-	IpAddress                     string // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	IpAddress                     string `wire:"IpAddress"` // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
 	DnsName                       string
-	Port                          Opt[int32] // 1 to 60000, sensitive
+	Port                          Opt[int32] `wire:"PortNumber"` // 1 to 60000, sensitive
 	PlacedPlayerSessions          []PlacedPlayerSession
-	GameSessionData               string // 1 to 262144 characters, sensitive
-	MatchmakerData                string // 1 to 390000 characters, sensitive
+	GameSessionData               string `wire:"LargeGameSessionData"` // 1 to 262144 characters, sensitive
+	MatchmakerData                string `wire:"MatchmakerData"`       // 1 to 390000 characters, sensitive
 	PriorityConfigurationOverride *PriorityConfigurationOverride
 	PlayerGatewayStatus           PlayerGatewayStatus
 }
 
 // GameSessionQueue is part of CreateGameSessionQueueOutput, DescribeGameSessionQueuesOutput, UpdateGameSessionQueueOutput.
 type GameSessionQueue struct {
-	Name                  string     // 1 to 128 characters, ^[a-zA-Z0-9-]+$
-	GameSessionQueueArn   string     // 1 to 256 characters, ^arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+$
-	TimeoutInSeconds      Opt[int32] // at least 0
+	Name                  string     `wire:"GameSessionQueueName"` // 1 to 128 characters, ^[a-zA-Z0-9-]+$
+	GameSessionQueueArn   string     `wire:"GameSessionQueueArn"`  // 1 to 256 characters, ^arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+$
+	TimeoutInSeconds      Opt[int32] `wire:"WholeNumber"`          // at least 0
 	PlayerLatencyPolicies []PlayerLatencyPolicy
 	Destinations          []GameSessionQueueDestination
 	FilterConfiguration   *FilterConfiguration
 	PriorityConfiguration *PriorityConfiguration
-	CustomEventData       string // 0 to 256 characters, ^[\s\S]*$, sensitive
-	NotificationTarget    string // 0 to 300 characters, ^[a-zA-Z0-9:_-]*(\.fifo)?$
+	CustomEventData       string `wire:"QueueCustomEventData"`   // 0 to 256 characters, ^[\s\S]*$, sensitive
+	NotificationTarget    string `wire:"QueueSnsArnStringModel"` // 0 to 300 characters, ^[a-zA-Z0-9:_-]*(\.fifo)?$
 }
 
 // GameSessionQueueDestination is part of CreateGameSessionQueueInput, GameSessionQueue, UpdateGameSessionQueueInput.
 type GameSessionQueueDestination struct {
-	DestinationArn string // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	DestinationArn string `wire:"ArnStringModel"` // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
 }
 
 // GetComputeAccessInput is the input of GetComputeAccess.
 type GetComputeAccessInput struct {
-	FleetId     string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ComputeName string // required, at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
+	FleetId     string `wire:"FleetIdOrArn,required"`     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ComputeName string `wire:"ComputeNameOrArn,required"` // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
 }
 
 // GetComputeAccessOutput is the output of GetComputeAccess.
 type GetComputeAccessOutput struct {
-	FleetId              string                // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn             string                // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ComputeName          string                // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
-	ComputeArn           string                // at most 1024 characters, ^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
+	FleetId              string                `wire:"FleetIdOrArn"`     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn             string                `wire:"FleetArn"`         // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ComputeName          string                `wire:"ComputeNameOrArn"` // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
+	ComputeArn           string                `wire:"ComputeArn"`       // at most 1024 characters, ^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
 	Credentials          *AwsCredentials       // sensitive
-	Target               string                // 1 to 400 characters
-	ContainerIdentifiers []ContainerIdentifier // 1 to 10 elements
+	Target               string                `wire:"SessionTarget"`           // 1 to 400 characters
+	ContainerIdentifiers []ContainerIdentifier `wire:"ContainerIdentifierList"` // 1 to 10 elements
 }
 
 // GetComputeAuthTokenInput is the input of GetComputeAuthToken.
 type GetComputeAuthTokenInput struct {
-	FleetId     string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ComputeName string // required, at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
+	FleetId     string `wire:"FleetIdOrArn,required"`     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ComputeName string `wire:"ComputeNameOrArn,required"` // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
 }
 
 // GetComputeAuthTokenOutput is the output of GetComputeAuthToken.
 type GetComputeAuthTokenOutput struct {
-	FleetId             string // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn            string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ComputeName         string // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
-	ComputeArn          string // at most 1024 characters, ^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
-	AuthToken           string // 1 to 64 characters, ^[a-zA-Z0-9\-]+$
+	FleetId             string `wire:"FleetIdOrArn"`     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn            string `wire:"FleetArn"`         // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ComputeName         string `wire:"ComputeNameOrArn"` // at most 1024 characters, ^([a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?|arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?)$
+	ComputeArn          string `wire:"ComputeArn"`       // at most 1024 characters, ^arn:.*:compute\/[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
+	AuthToken           string `wire:"ComputeAuthToken"` // 1 to 64 characters, ^[a-zA-Z0-9\-]+$
 	ExpirationTimestamp time.Time
 }
 
 // GetGameSessionLogUrlInput is the input of GetGameSessionLogUrl.
 type GetGameSessionLogUrlInput struct {
-	GameSessionId string // required, 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	GameSessionId string `wire:"ArnStringModel,required"` // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
 }
 
 // GetGameSessionLogUrlOutput is the output of GetGameSessionLogUrl.
 type GetGameSessionLogUrlOutput struct {
-	PreSignedUrl string // 1 to 1024 characters
+	PreSignedUrl string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // GetInstanceAccessInput is the input of GetInstanceAccess.
 type GetInstanceAccessInput struct {
-	FleetId    string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	InstanceId string // required, 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
+	FleetId    string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	InstanceId string `wire:"InstanceId,required"`   // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
 }
 
 // GetInstanceAccessOutput is the output of GetInstanceAccess.
@@ -1423,263 +1423,263 @@ type GetInstanceAccessOutput struct {
 
 // GetPlayerConnectionDetailsInput is the input of GetPlayerConnectionDetails.
 type GetPlayerConnectionDetailsInput struct {
-	GameSessionId string   // required, 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	PlayerIds     []string // required, 1 to 25 elements, sensitive
+	GameSessionId string   `wire:"ArnStringModel,required"` // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	PlayerIds     []string `wire:"PlayerIdList,required"`   // 1 to 25 elements, sensitive
 }
 
 // GetPlayerConnectionDetailsOutput is the output of GetPlayerConnectionDetails.
 type GetPlayerConnectionDetailsOutput struct {
-	GameSessionId           string                   // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	PlayerConnectionDetails []PlayerConnectionDetail // at least 1 element
+	GameSessionId           string                   `wire:"ArnStringModel"`             // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	PlayerConnectionDetails []PlayerConnectionDetail `wire:"PlayerConnectionDetailList"` // at least 1 element
 }
 
 // Instance is part of DescribeInstancesOutput.
 type Instance struct {
-	FleetId         string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn        string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	InstanceId      string // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
-	IpAddress       string // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	FleetId         string `wire:"FleetId"`    // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn        string `wire:"FleetArn"`   // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	InstanceId      string `wire:"InstanceId"` // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
+	IpAddress       string `wire:"IpAddress"`  // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
 	DnsName         string
 	OperatingSystem OperatingSystem
 	Type            EC2InstanceType
 	Status          InstanceStatus
 	CreationTime    time.Time
-	Location        string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location        string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // InstanceAccess is part of GetInstanceAccessOutput.
 type InstanceAccess struct {
-	FleetId         string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	InstanceId      string // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
-	IpAddress       string // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	FleetId         string `wire:"FleetId"`    // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	InstanceId      string `wire:"InstanceId"` // 1 to 256 characters, ^[a-zA-Z0-9\.-]+$
+	IpAddress       string `wire:"IpAddress"`  // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
 	OperatingSystem OperatingSystem
 	Credentials     *InstanceCredentials // sensitive
 }
 
 // InstanceCredentials is part of InstanceAccess.
 type InstanceCredentials struct {
-	UserName string // at least 1 character
-	Secret   string // at least 1 character
+	UserName string `wire:"NonEmptyString"` // at least 1 character
+	Secret   string `wire:"NonEmptyString"` // at least 1 character
 }
 
 // InstanceDefinition is part of CreateGameServerGroupInput, GameServerGroup, UpdateGameServerGroupInput.
 type InstanceDefinition struct {
-	InstanceType     GameServerGroupInstanceType // required
-	WeightedCapacity string                      // 1 to 3 characters, ^[\u0031-\u0039][\u0030-\u0039]{0,2}$
+	InstanceType     GameServerGroupInstanceType `wire:",required"`
+	WeightedCapacity string                      `wire:"WeightedCapacity"` // 1 to 3 characters, ^[\u0031-\u0039][\u0030-\u0039]{0,2}$
 }
 
 // IpPermission is part of ContainerFleet, CreateContainerFleetInput, CreateFleetInput, DescribeFleetPortSettingsOutput, UpdateContainerFleetInput, UpdateFleetPortSettingsInput.
 type IpPermission struct {
-	FromPort Opt[int32] // required, 1 to 60000, sensitive
-	ToPort   Opt[int32] // required, 1 to 60000, sensitive
-	IpRange  string     // required, ^[^\s]+$, sensitive
-	Protocol IpProtocol // required
+	FromPort Opt[int32] `wire:"PortNumber,required"` // 1 to 60000, sensitive
+	ToPort   Opt[int32] `wire:"PortNumber,required"` // 1 to 60000, sensitive
+	IpRange  string     `wire:"IpRange,required"`    // ^[^\s]+$, sensitive
+	Protocol IpProtocol `wire:",required"`
 }
 
 // LaunchTemplateSpecification is part of CreateGameServerGroupInput.
 type LaunchTemplateSpecification struct {
-	LaunchTemplateId   string // 1 to 255 characters, ^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]+$
-	LaunchTemplateName string // 3 to 128 characters, ^[a-zA-Z0-9\(\)\.\-/_]+$
-	Version            string // 1 to 128 characters, ^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]+$
+	LaunchTemplateId   string `wire:"LaunchTemplateId"`      // 1 to 255 characters, ^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]+$
+	LaunchTemplateName string `wire:"LaunchTemplateName"`    // 3 to 128 characters, ^[a-zA-Z0-9\(\)\.\-/_]+$
+	Version            string `wire:"LaunchTemplateVersion"` // 1 to 128 characters, ^[\u0020-\uD7FF\uE000-\uFFFD\uD800\uDC00-\uDBFF\uDFFF\r\n\t]+$
 }
 
 // LinuxCapabilities is part of GameServerContainerDefinition, GameServerContainerDefinitionInput, SupportContainerDefinition, SupportContainerDefinitionInput.
 type LinuxCapabilities struct {
-	Include []LinuxCapability // 0 to 37 elements
+	Include []LinuxCapability `wire:"LinuxCapabilityList"` // 0 to 37 elements
 }
 
 // ListAliasesInput is the input of ListAliases.
 type ListAliasesInput struct {
 	RoutingStrategyType RoutingStrategyType
-	Name                string     // at least 1 character
-	Limit               Opt[int32] // at least 1
-	NextToken           string     // at least 1 character
+	Name                string     `wire:"NonEmptyString"`  // at least 1 character
+	Limit               Opt[int32] `wire:"PositiveInteger"` // at least 1
+	NextToken           string     `wire:"NonEmptyString"`  // at least 1 character
 }
 
 // ListAliasesOutput is the output of ListAliases.
 type ListAliasesOutput struct {
 	Aliases   []Alias
-	NextToken string // at least 1 character
+	NextToken string `wire:"NonEmptyString"` // at least 1 character
 }
 
 // ListBuildsInput is the input of ListBuilds.
 type ListBuildsInput struct {
 	Status    BuildStatus
-	Limit     Opt[int32] // at least 1
-	NextToken string     // at least 1 character
+	Limit     Opt[int32] `wire:"PositiveInteger"` // at least 1
+	NextToken string     `wire:"NonEmptyString"`  // at least 1 character
 }
 
 // ListBuildsOutput is the output of ListBuilds.
 type ListBuildsOutput struct {
 	Builds    []Build
-	NextToken string // at least 1 character
+	NextToken string `wire:"NonEmptyString"` // at least 1 character
 }
 
 // ListComputeInput is the input of ListCompute.
 type ListComputeInput struct {
-	FleetId                      string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Location                     string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
-	ContainerGroupDefinitionName string // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	FleetId                      string `wire:"FleetIdOrArn,required"`             // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Location                     string `wire:"LocationStringModel"`               // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	ContainerGroupDefinitionName string `wire:"ContainerGroupDefinitionNameOrArn"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
 	ComputeStatus                ListComputeInputStatus
-	Limit                        Opt[int32] // at least 1
-	NextToken                    string     // 1 to 1024 characters
+	Limit                        Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken                    string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListComputeOutput is the output of ListCompute.
 type ListComputeOutput struct {
 	ComputeList []Compute
-	NextToken   string // 1 to 1024 characters
+	NextToken   string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListContainerFleetsInput is the input of ListContainerFleets.
 type ListContainerFleetsInput struct {
-	ContainerGroupDefinitionName string     // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
-	Limit                        Opt[int32] // at least 1
-	NextToken                    string     // 1 to 1024 characters
+	ContainerGroupDefinitionName string     `wire:"ContainerGroupDefinitionNameOrArn"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	Limit                        Opt[int32] `wire:"PositiveInteger"`                   // at least 1
+	NextToken                    string     `wire:"NonZeroAndMaxString"`               // 1 to 1024 characters
 }
 
 // ListContainerFleetsOutput is the output of ListContainerFleets.
 type ListContainerFleetsOutput struct {
-	ContainerFleets []ContainerFleet // at least 1 element
-	NextToken       string           // 1 to 1024 characters
+	ContainerFleets []ContainerFleet `wire:"ContainerFleetList"`  // at least 1 element
+	NextToken       string           `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListContainerGroupDefinitionVersionsInput is the input of ListContainerGroupDefinitionVersions.
 type ListContainerGroupDefinitionVersionsInput struct {
-	Name      string     // required, 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
-	Limit     Opt[int32] // 1 to 100
-	NextToken string     // 1 to 1024 characters
+	Name      string     `wire:"ContainerGroupDefinitionNameOrArn,required"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	Limit     Opt[int32] `wire:"ListContainerGroupDefinitionVersionsLimit"`  // 1 to 100
+	NextToken string     `wire:"NonZeroAndMaxString"`                        // 1 to 1024 characters
 }
 
 // ListContainerGroupDefinitionVersionsOutput is the output of ListContainerGroupDefinitionVersions.
 type ListContainerGroupDefinitionVersionsOutput struct {
 	ContainerGroupDefinitions []ContainerGroupDefinition
-	NextToken                 string // 1 to 1024 characters
+	NextToken                 string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListContainerGroupDefinitionsInput is the input of ListContainerGroupDefinitions.
 type ListContainerGroupDefinitionsInput struct {
 	ContainerGroupType ContainerGroupType
-	Limit              Opt[int32] // 1 to 100
-	NextToken          string     // 1 to 1024 characters
+	Limit              Opt[int32] `wire:"ListContainerGroupDefinitionsLimit"` // 1 to 100
+	NextToken          string     `wire:"NonZeroAndMaxString"`                // 1 to 1024 characters
 }
 
 // ListContainerGroupDefinitionsOutput is the output of ListContainerGroupDefinitions.
 type ListContainerGroupDefinitionsOutput struct {
 	ContainerGroupDefinitions []ContainerGroupDefinition
-	NextToken                 string // 1 to 1024 characters
+	NextToken                 string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListFleetDeploymentsInput is the input of ListFleetDeployments.
 type ListFleetDeploymentsInput struct {
-	FleetId   string     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	FleetId   string     `wire:"FleetIdOrArn"`        // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Limit     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListFleetDeploymentsOutput is the output of ListFleetDeployments.
 type ListFleetDeploymentsOutput struct {
 	FleetDeployments []FleetDeployment
-	NextToken        string // 1 to 1024 characters
+	NextToken        string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListFleetsInput is the input of ListFleets.
 type ListFleetsInput struct {
-	BuildId   string     // 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
-	ScriptId  string     // 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	BuildId   string     `wire:"BuildIdOrArn"`        // 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
+	ScriptId  string     `wire:"ScriptIdOrArn"`       // 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
+	Limit     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListFleetsOutput is the output of ListFleets.
 type ListFleetsOutput struct {
-	FleetIds  []string // at least 1 element
-	NextToken string   // 1 to 1024 characters
+	FleetIds  []string `wire:"FleetIdList"`         // at least 1 element
+	NextToken string   `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListGameServerGroupsInput is the input of ListGameServerGroups.
 type ListGameServerGroupsInput struct {
-	Limit     Opt[int32] // at least 1
-	NextToken string     // 1 to 1024 characters
+	Limit     Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListGameServerGroupsOutput is the output of ListGameServerGroups.
 type ListGameServerGroupsOutput struct {
 	GameServerGroups []GameServerGroup
-	NextToken        string // 1 to 1024 characters
+	NextToken        string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListGameServersInput is the input of ListGameServers.
 type ListGameServersInput struct {
-	GameServerGroupName string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	GameServerGroupName string `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
 	SortOrder           SortOrder
-	Limit               Opt[int32] // at least 1
-	NextToken           string     // 1 to 1024 characters
+	Limit               Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken           string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListGameServersOutput is the output of ListGameServers.
 type ListGameServersOutput struct {
 	GameServers []GameServer
-	NextToken   string // 1 to 1024 characters
+	NextToken   string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListLocationsInput is the input of ListLocations.
 type ListLocationsInput struct {
-	Filters   []LocationFilter // 1 to 2 elements
-	Limit     Opt[int32]       // 1 to 200
-	NextToken string           // 1 to 1024 characters
+	Filters   []LocationFilter `wire:"LocationFilterList"`  // 1 to 2 elements
+	Limit     Opt[int32]       `wire:"ListLocationsLimit"`  // 1 to 200
+	NextToken string           `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListLocationsOutput is the output of ListLocations.
 type ListLocationsOutput struct {
 	Locations []LocationModel
-	NextToken string // 1 to 1024 characters
+	NextToken string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ListScriptsInput is the input of ListScripts.
 type ListScriptsInput struct {
-	Limit     Opt[int32] // at least 1
-	NextToken string     // at least 1 character
+	Limit     Opt[int32] `wire:"PositiveInteger"` // at least 1
+	NextToken string     `wire:"NonEmptyString"`  // at least 1 character
 }
 
 // ListScriptsOutput is the output of ListScripts.
 type ListScriptsOutput struct {
 	Scripts   []Script
-	NextToken string // at least 1 character
+	NextToken string `wire:"NonEmptyString"` // at least 1 character
 }
 
 // ListTagsForResourceRequest is the input of ListTagsForResource.
 type ListTagsForResourceRequest struct {
-	ResourceARN string // required, 1 to 1011 characters
+	ResourceARN string `wire:"AmazonResourceName,required"` // 1 to 1011 characters
 }
 
 // ListTagsForResourceResponse is the output of ListTagsForResource.
 type ListTagsForResourceResponse struct {
-	Tags []Tag // 0 to 200 elements
+	Tags []Tag `wire:"TagList"` // 0 to 200 elements
 }
 
 // LocationAttributes is part of DescribeFleetLocationAttributesOutput.
 type LocationAttributes struct {
 	LocationState  *LocationState
-	StoppedActions []FleetAction // 1 to 1 elements
+	StoppedActions []FleetAction `wire:"FleetActionList"` // 1 to 1 elements
 	UpdateStatus   LocationUpdateStatus
 }
 
 // LocationConfiguration is part of CreateContainerFleetInput, CreateFleetInput, CreateFleetLocationsInput.
 type LocationConfiguration struct {
-	Location string // required, 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location string `wire:"LocationStringModel,required"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // LocationModel is part of CreateLocationOutput, ListLocationsOutput.
 type LocationModel struct {
-	LocationName string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
-	LocationArn  string // 1 to 128 characters, ^arn:.*:location\/custom-\S+$
+	LocationName string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	LocationArn  string `wire:"LocationArnModel"`    // 1 to 128 characters, ^arn:.*:location\/custom-\S+$
 	PingBeacon   *PingBeacon
 }
 
 // LocationState is part of CreateFleetLocationsOutput, CreateFleetOutput, DeleteFleetLocationsOutput, LocationAttributes.
 type LocationState struct {
-	Location            string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location            string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 	Status              FleetStatus
 	PlayerGatewayStatus PlayerGatewayStatus
 }
@@ -1692,56 +1692,56 @@ type LocationalDeployment struct {
 // LogConfiguration is part of ContainerFleet, CreateContainerFleetInput, UpdateContainerFleetInput.
 type LogConfiguration struct {
 	LogDestination LogDestination
-	S3BucketName   string // at least 1 character
-	LogGroupArn    string // 1 to 512 characters, ^[a-zA-Z0-9:/\-\*]+$
+	S3BucketName   string `wire:"NonEmptyString"`         // at least 1 character
+	LogGroupArn    string `wire:"LogGroupArnStringModel"` // 1 to 512 characters, ^[a-zA-Z0-9:/\-\*]+$
 }
 
 // ManagedCapacityConfiguration is part of FleetCapacity, UpdateFleetCapacityInput, UpdateFleetCapacityOutput.
 type ManagedCapacityConfiguration struct {
 	ZeroCapacityStrategy          ZeroCapacityStrategy
-	ScaleInAfterInactivityMinutes Opt[int32] // 5 to 1440
+	ScaleInAfterInactivityMinutes Opt[int32] `wire:"ScaleInAfterInactivityMinutes"` // 5 to 1440
 }
 
 // MatchedPlayerSession is part of GameSessionConnectionInfo.
 type MatchedPlayerSession struct {
-	PlayerId        string // 1 to 1024 characters, sensitive
-	PlayerSessionId string // 1 to 128 characters, ^psess-\S+$
+	PlayerId        string `wire:"PlayerId"`        // 1 to 1024 characters, sensitive
+	PlayerSessionId string `wire:"PlayerSessionId"` // 1 to 128 characters, ^psess-\S+$
 }
 
 // MatchmakingConfiguration is part of CreateMatchmakingConfigurationOutput, DescribeMatchmakingConfigurationsOutput, UpdateMatchmakingConfigurationOutput.
 type MatchmakingConfiguration struct {
-	Name                     string // at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	ConfigurationArn         string // ^arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*$
-	Description              string // 1 to 1024 characters
-	GameSessionQueueArns     []string
-	RequestTimeoutSeconds    Opt[int32] // 1 to 43200
-	AcceptanceTimeoutSeconds Opt[int32] // 1 to 600
+	Name                     string     `wire:"MatchmakingIdStringModel"`    // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	ConfigurationArn         string     `wire:"MatchmakingConfigurationArn"` // ^arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*$
+	Description              string     `wire:"NonZeroAndMaxString"`         // 1 to 1024 characters
+	GameSessionQueueArns     []string   `wire:"QueueArnsList"`
+	RequestTimeoutSeconds    Opt[int32] `wire:"MatchmakingRequestTimeoutInteger"`    // 1 to 43200
+	AcceptanceTimeoutSeconds Opt[int32] `wire:"MatchmakingAcceptanceTimeoutInteger"` // 1 to 600
 	AcceptanceRequired       Opt[bool]
-	RuleSetName              string     // at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	RuleSetArn               string     // ^arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*$
-	NotificationTarget       string     // 0 to 300 characters, ^[a-zA-Z0-9:_/-]*(\.fifo)?$
-	AdditionalPlayerCount    Opt[int32] // at least 0
-	CustomEventData          string     // 0 to 256 characters, sensitive
+	RuleSetName              string     `wire:"MatchmakingIdStringModel"` // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	RuleSetArn               string     `wire:"MatchmakingRuleSetArn"`    // ^arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*$
+	NotificationTarget       string     `wire:"SnsArnStringModel"`        // 0 to 300 characters, ^[a-zA-Z0-9:_/-]*(\.fifo)?$
+	AdditionalPlayerCount    Opt[int32] `wire:"WholeNumber"`              // at least 0
+	CustomEventData          string     `wire:"CustomEventData"`          // 0 to 256 characters, sensitive
 	CreationTime             time.Time
-	GameProperties           []GameProperty // at most 16 elements
-	GameSessionData          string         // 1 to 4096 characters, sensitive
+	GameProperties           []GameProperty `wire:"GamePropertyList"` // at most 16 elements
+	GameSessionData          string         `wire:"GameSessionData"`  // 1 to 4096 characters, sensitive
 	BackfillMode             BackfillMode
 	FlexMatchMode            FlexMatchMode
 }
 
 // MatchmakingRuleSet is part of CreateMatchmakingRuleSetOutput, DescribeMatchmakingRuleSetsOutput.
 type MatchmakingRuleSet struct {
-	RuleSetName  string // at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	RuleSetArn   string // ^arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*$
-	RuleSetBody  string // required, 1 to 65535 characters
+	RuleSetName  string `wire:"MatchmakingIdStringModel"` // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	RuleSetArn   string `wire:"MatchmakingRuleSetArn"`    // ^arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*$
+	RuleSetBody  string `wire:"RuleSetBody,required"`     // 1 to 65535 characters
 	CreationTime time.Time
 }
 
 // MatchmakingTicket is part of DescribeMatchmakingOutput, StartMatchBackfillOutput, StartMatchmakingOutput.
 type MatchmakingTicket struct {
-	TicketId                  string // at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	ConfigurationName         string // at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	ConfigurationArn          string // ^arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*$
+	TicketId                  string `wire:"MatchmakingIdStringModel"`    // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	ConfigurationName         string `wire:"MatchmakingIdStringModel"`    // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	ConfigurationArn          string `wire:"MatchmakingConfigurationArn"` // ^arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*$
 	Status                    MatchmakingConfigurationStatus
 	StatusReason              string
 	StatusMessage             string
@@ -1749,7 +1749,7 @@ type MatchmakingTicket struct {
 	EndTime                   time.Time
 	Players                   []Player
 	GameSessionConnectionInfo *GameSessionConnectionInfo
-	EstimatedWaitTime         Opt[int32] // at least 0
+	EstimatedWaitTime         Opt[int32] `wire:"WholeNumber"` // at least 0
 }
 
 // PingBeacon is part of LocationModel.
@@ -1759,30 +1759,30 @@ type PingBeacon struct {
 
 // PlacedPlayerSession is part of GameSessionPlacement.
 type PlacedPlayerSession struct {
-	PlayerId        string // 1 to 1024 characters, sensitive
-	PlayerSessionId string // 1 to 128 characters, ^psess-\S+$
+	PlayerId        string `wire:"PlayerId"`        // 1 to 1024 characters, sensitive
+	PlayerSessionId string `wire:"PlayerSessionId"` // 1 to 128 characters, ^psess-\S+$
 }
 
 // Player is part of MatchmakingTicket, StartMatchBackfillInput, StartMatchmakingInput.
 type Player struct {
-	PlayerId         string // 1 to 1024 characters, sensitive
-	PlayerAttributes map[string]AttributeValue
-	Team             string // 1 to 1024 characters
-	LatencyInMs      map[string]int32
+	PlayerId         string                    `wire:"PlayerId"` // 1 to 1024 characters, sensitive
+	PlayerAttributes map[string]AttributeValue `wire:"PlayerAttributeMap"`
+	Team             string                    `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	LatencyInMs      map[string]int32          `wire:"LatencyMap"`
 }
 
 // PlayerConnectionDetail is part of GetPlayerConnectionDetailsOutput.
 type PlayerConnectionDetail struct {
-	PlayerId           string // 1 to 1024 characters, sensitive
+	PlayerId           string `wire:"PlayerId"` // 1 to 1024 characters, sensitive
 	Endpoints          []PlayerConnectionEndpoint
-	PlayerGatewayToken string // 0 to 1024 characters
+	PlayerGatewayToken string `wire:"MaxString"` // 0 to 1024 characters
 	Expiration         time.Time
 }
 
 // PlayerConnectionEndpoint is part of PlayerConnectionDetail.
 type PlayerConnectionEndpoint struct {
-	IpAddress string     // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
-	Port      Opt[int32] // 1 to 60000, sensitive
+	IpAddress string     `wire:"IpAddress"`  // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	Port      Opt[int32] `wire:"PortNumber"` // 1 to 60000, sensitive
 }
 
 // PlayerGatewayConfiguration is part of CreateFleetInput, FleetAttributes.
@@ -1792,72 +1792,72 @@ type PlayerGatewayConfiguration struct {
 
 // PlayerLatency is part of GameSessionPlacement, StartGameSessionPlacementInput.
 type PlayerLatency struct {
-	PlayerId              string // 1 to 1024 characters, sensitive
-	RegionIdentifier      string // 1 to 1024 characters
+	PlayerId              string `wire:"PlayerId"`            // 1 to 1024 characters, sensitive
+	RegionIdentifier      string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	LatencyInMilliseconds Opt[float32]
 }
 
 // PlayerLatencyPolicy is part of CreateGameSessionQueueInput, GameSessionQueue, UpdateGameSessionQueueInput.
 type PlayerLatencyPolicy struct {
-	MaximumIndividualPlayerLatencyMilliseconds Opt[int32] // at least 0
-	PolicyDurationSeconds                      Opt[int32] // at least 0
+	MaximumIndividualPlayerLatencyMilliseconds Opt[int32] `wire:"WholeNumber"` // at least 0
+	PolicyDurationSeconds                      Opt[int32] `wire:"WholeNumber"` // at least 0
 }
 
 // PlayerSession is part of CreatePlayerSessionOutput, CreatePlayerSessionsOutput, DescribePlayerSessionsOutput.
 type PlayerSession struct {
-	PlayerSessionId string // 1 to 128 characters, ^psess-\S+$
-	PlayerId        string // 1 to 1024 characters, sensitive
-	GameSessionId   string // 1 to 1024 characters
-	FleetId         string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn        string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	PlayerSessionId string `wire:"PlayerSessionId"`     // 1 to 128 characters, ^psess-\S+$
+	PlayerId        string `wire:"PlayerId"`            // 1 to 1024 characters, sensitive
+	GameSessionId   string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	FleetId         string `wire:"FleetId"`             // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn        string `wire:"FleetArn"`            // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	CreationTime    time.Time
 	TerminationTime time.Time
 	Status          PlayerSessionStatus
-	IpAddress       string // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	IpAddress       string `wire:"IpAddress"` // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
 	DnsName         string
-	Port            Opt[int32] // 1 to 60000, sensitive
-	PlayerData      string     // 1 to 2048 characters, sensitive
+	Port            Opt[int32] `wire:"PortNumber"` // 1 to 60000, sensitive
+	PlayerData      string     `wire:"PlayerData"` // 1 to 2048 characters, sensitive
 }
 
 // PriorityConfiguration is part of CreateGameSessionQueueInput, GameSessionQueue, UpdateGameSessionQueueInput.
 type PriorityConfiguration struct {
-	PriorityOrder []PriorityType // 1 to 4 elements
-	LocationOrder []string       // 1 to 100 elements
+	PriorityOrder []PriorityType `wire:"PriorityTypeList"` // 1 to 4 elements
+	LocationOrder []string       `wire:"LocationList"`     // 1 to 100 elements
 }
 
 // PriorityConfigurationOverride is part of GameSessionPlacement, StartGameSessionPlacementInput.
 type PriorityConfigurationOverride struct {
 	PlacementFallbackStrategy PlacementFallbackStrategy
-	LocationOrder             []string // required, 1 to 10 elements
+	LocationOrder             []string `wire:"LocationOrderOverrideList,required"` // 1 to 10 elements
 }
 
 // PutScalingPolicyInput is the input of PutScalingPolicy.
 type PutScalingPolicyInput struct {
-	Name                  string // required, 1 to 1024 characters
-	FleetId               string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Name                  string `wire:"NonZeroAndMaxString,required"` // 1 to 1024 characters
+	FleetId               string `wire:"FleetIdOrArn,required"`        // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 	ScalingAdjustment     Opt[int32]
 	ScalingAdjustmentType ScalingAdjustmentType
 	Threshold             Opt[float64]
 	ComparisonOperator    ComparisonOperatorType
-	EvaluationPeriods     Opt[int32] // at least 1
-	MetricName            MetricName // required
+	EvaluationPeriods     Opt[int32] `wire:"PositiveInteger"` // at least 1
+	MetricName            MetricName `wire:",required"`
 	PolicyType            PolicyType
 	TargetConfiguration   *TargetConfiguration
 }
 
 // PutScalingPolicyOutput is the output of PutScalingPolicy.
 type PutScalingPolicyOutput struct {
-	Name string // 1 to 1024 characters
+	Name string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // RegisterComputeInput is the input of RegisterCompute.
 type RegisterComputeInput struct {
-	FleetId         string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	ComputeName     string // required, 1 to 128 characters, ^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
-	CertificatePath string // 1 to 1024 characters
-	DnsName         string // 1 to 256 characters, ^[0-9a-zA-Z_\-\.]+$
-	IpAddress       string // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
-	Location        string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId         string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	ComputeName     string `wire:"ComputeName,required"`  // 1 to 128 characters, ^[a-zA-Z0-9\-]+(\/[a-zA-Z0-9\-]+)?$
+	CertificatePath string `wire:"NonZeroAndMaxString"`   // 1 to 1024 characters
+	DnsName         string `wire:"DnsNameInput"`          // 1 to 256 characters, ^[0-9a-zA-Z_\-\.]+$
+	IpAddress       string `wire:"IpAddress"`             // 1 to 128 characters, ^[0-9A-Fa-f\:\.]+$, sensitive
+	Location        string `wire:"LocationStringModel"`   // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // RegisterComputeOutput is the output of RegisterCompute.
@@ -1867,11 +1867,11 @@ type RegisterComputeOutput struct {
 
 // RegisterGameServerInput is the input of RegisterGameServer.
 type RegisterGameServerInput struct {
-	GameServerGroupName string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	GameServerId        string // required, 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
-	InstanceId          string // required, 19 to 19 characters, ^i-[0-9a-zA-Z]{17}$
-	ConnectionInfo      string // 1 to 512 characters, ^.*\S.*$
-	GameServerData      string // 1 to 1024 characters, ^.*\S.*$, sensitive
+	GameServerGroupName string `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	GameServerId        string `wire:"GameServerId,required"`             // 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	InstanceId          string `wire:"GameServerInstanceId,required"`     // 19 to 19 characters, ^i-[0-9a-zA-Z]{17}$
+	ConnectionInfo      string `wire:"GameServerConnectionInfo"`          // 1 to 512 characters, ^.*\S.*$
+	GameServerData      string `wire:"GameServerData"`                    // 1 to 1024 characters, ^.*\S.*$, sensitive
 }
 
 // RegisterGameServerOutput is the output of RegisterGameServer.
@@ -1881,7 +1881,7 @@ type RegisterGameServerOutput struct {
 
 // RequestUploadCredentialsInput is the input of RequestUploadCredentials.
 type RequestUploadCredentialsInput struct {
-	BuildId string // required, 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
+	BuildId string `wire:"BuildIdOrArn,required"` // 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
 }
 
 // RequestUploadCredentialsOutput is the output of RequestUploadCredentials.
@@ -1892,25 +1892,25 @@ type RequestUploadCredentialsOutput struct {
 
 // ResolveAliasInput is the input of ResolveAlias.
 type ResolveAliasInput struct {
-	AliasId string // required, 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
+	AliasId string `wire:"AliasIdOrArn,required"` // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
 }
 
 // ResolveAliasOutput is the output of ResolveAlias.
 type ResolveAliasOutput struct {
-	FleetId  string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId  string `wire:"FleetId"`  // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn string `wire:"FleetArn"` // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // ResourceCreationLimitPolicy is part of CreateFleetInput, FleetAttributes, UpdateFleetAttributesInput.
 type ResourceCreationLimitPolicy struct {
-	NewGameSessionsPerCreator Opt[int32] // at least 0
-	PolicyPeriodInMinutes     Opt[int32] // at least 0
+	NewGameSessionsPerCreator Opt[int32] `wire:"WholeNumber"` // at least 0
+	PolicyPeriodInMinutes     Opt[int32] `wire:"WholeNumber"` // at least 0
 }
 
 // ResumeGameServerGroupInput is the input of ResumeGameServerGroup.
 type ResumeGameServerGroupInput struct {
-	GameServerGroupName string                  // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	ResumeActions       []GameServerGroupAction // required, 1 to 1 elements
+	GameServerGroupName string                  `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	ResumeActions       []GameServerGroupAction `wire:"GameServerGroupActions,required"`   // 1 to 1 elements
 }
 
 // ResumeGameServerGroupOutput is the output of ResumeGameServerGroup.
@@ -1921,102 +1921,102 @@ type ResumeGameServerGroupOutput struct {
 // RoutingStrategy is part of Alias, CreateAliasInput, UpdateAliasInput.
 type RoutingStrategy struct {
 	Type    RoutingStrategyType
-	FleetId string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId string `wire:"FleetId"` // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
 	Message string
 }
 
 // RuntimeConfiguration is part of CreateFleetInput, DescribeRuntimeConfigurationOutput, UpdateRuntimeConfigurationInput, UpdateRuntimeConfigurationOutput.
 type RuntimeConfiguration struct {
-	ServerProcesses                     []ServerProcess // 1 to 50 elements
-	MaxConcurrentGameSessionActivations Opt[int32]      // 1 to 2147483647
-	GameSessionActivationTimeoutSeconds Opt[int32]      // 1 to 600
+	ServerProcesses                     []ServerProcess `wire:"ServerProcessList"`                   // 1 to 50 elements
+	MaxConcurrentGameSessionActivations Opt[int32]      `wire:"MaxConcurrentGameSessionActivations"` // 1 to 2147483647
+	GameSessionActivationTimeoutSeconds Opt[int32]      `wire:"GameSessionActivationTimeoutSeconds"` // 1 to 600
 }
 
 // S3Location is part of CreateBuildInput, CreateBuildOutput, CreateScriptInput, RequestUploadCredentialsOutput, Script, UpdateScriptInput.
 type S3Location struct {
-	Bucket        string // at least 1 character
-	Key           string // at least 1 character
-	RoleArn       string // at least 1 character
-	ObjectVersion string // at least 1 character
+	Bucket        string `wire:"NonEmptyString"` // at least 1 character
+	Key           string `wire:"NonEmptyString"` // at least 1 character
+	RoleArn       string `wire:"NonEmptyString"` // at least 1 character
+	ObjectVersion string `wire:"NonEmptyString"` // at least 1 character
 }
 
 // ScalingPolicy is part of DescribeScalingPoliciesOutput.
 type ScalingPolicy struct {
-	FleetId               string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn              string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Name                  string // 1 to 1024 characters
+	FleetId               string `wire:"FleetId"`             // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn              string `wire:"FleetArn"`            // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Name                  string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	Status                ScalingStatusType
 	ScalingAdjustment     Opt[int32]
 	ScalingAdjustmentType ScalingAdjustmentType
 	ComparisonOperator    ComparisonOperatorType
 	Threshold             Opt[float64]
-	EvaluationPeriods     Opt[int32] // at least 1
+	EvaluationPeriods     Opt[int32] `wire:"PositiveInteger"` // at least 1
 	MetricName            MetricName
 	PolicyType            PolicyType
 	TargetConfiguration   *TargetConfiguration
 	UpdateStatus          LocationUpdateStatus
-	Location              string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	Location              string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // Script is part of CreateScriptOutput, DescribeScriptOutput, ListScriptsOutput, UpdateScriptOutput.
 type Script struct {
-	ScriptId        string     // ^script-\S+$
-	ScriptArn       string     // ^arn:.*:script\/script-\S+$
-	Name            string     // 1 to 1024 characters
-	Version         string     // 1 to 1024 characters
-	SizeOnDisk      Opt[int64] // at least 0
+	ScriptId        string     `wire:"ScriptId"`            // ^script-\S+$
+	ScriptArn       string     `wire:"ScriptArn"`           // ^arn:.*:script\/script-\S+$
+	Name            string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Version         string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	SizeOnDisk      Opt[int64] `wire:"WholeNumberLong"`     // at least 0
 	CreationTime    time.Time
 	StorageLocation *S3Location
-	NodeJsVersion   string // at most 16 characters, ^[0-9]+\.(?:x|[0-9]+)$
+	NodeJsVersion   string `wire:"NodeJsVersion"` // at most 16 characters, ^[0-9]+\.(?:x|[0-9]+)$
 }
 
 // SearchGameSessionsInput is the input of SearchGameSessions.
 type SearchGameSessionsInput struct {
-	FleetId          string     // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	AliasId          string     // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
-	Location         string     // 1 to 64 characters, ^[A-Za-z0-9\-]+$
-	FilterExpression string     // 1 to 1024 characters
-	SortExpression   string     // 1 to 1024 characters
-	Limit            Opt[int32] // at least 1
-	NextToken        string     // 1 to 1024 characters
+	FleetId          string     `wire:"FleetIdOrArn"`        // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	AliasId          string     `wire:"AliasIdOrArn"`        // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
+	Location         string     `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FilterExpression string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	SortExpression   string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Limit            Opt[int32] `wire:"PositiveInteger"`     // at least 1
+	NextToken        string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // SearchGameSessionsOutput is the output of SearchGameSessions.
 type SearchGameSessionsOutput struct {
 	GameSessions []GameSession
-	NextToken    string // 1 to 1024 characters
+	NextToken    string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // ServerProcess is part of RuntimeConfiguration.
 type ServerProcess struct {
-	LaunchPath           string     // required, 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- ]+$
-	Parameters           string     // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- =@;{},?'\[\]"]+$
-	ConcurrentExecutions Opt[int32] // required, at least 1
+	LaunchPath           string     `wire:"LaunchPathStringModel,required"` // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- ]+$
+	Parameters           string     `wire:"LaunchParametersStringModel"`    // 1 to 1024 characters, ^[A-Za-z0-9_:.+\/\\\- =@;{},?'\[\]"]+$
+	ConcurrentExecutions Opt[int32] `wire:"PositiveInteger,required"`       // at least 1
 }
 
 // StartFleetActionsInput is the input of StartFleetActions.
 type StartFleetActionsInput struct {
-	FleetId  string        // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Actions  []FleetAction // required, 1 to 1 elements
-	Location string        // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId  string        `wire:"FleetIdOrArn,required"`    // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Actions  []FleetAction `wire:"FleetActionList,required"` // 1 to 1 elements
+	Location string        `wire:"LocationStringModel"`      // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // StartFleetActionsOutput is the output of StartFleetActions.
 type StartFleetActionsOutput struct {
-	FleetId  string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId  string `wire:"FleetId"`  // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn string `wire:"FleetArn"` // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // StartGameSessionPlacementInput is the input of StartGameSessionPlacement.
 type StartGameSessionPlacementInput struct {
-	PlacementId                   string         // required, 1 to 48 characters, ^[a-zA-Z0-9-]+$
-	GameSessionQueueName          string         // required, 1 to 256 characters, ^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$
-	GameProperties                []GameProperty // at most 16 elements
-	MaximumPlayerSessionCount     Opt[int32]     // required, at least 0
-	GameSessionName               string         // 1 to 1024 characters
+	PlacementId                   string         `wire:"IdStringModel,required"`             // 1 to 48 characters, ^[a-zA-Z0-9-]+$
+	GameSessionQueueName          string         `wire:"GameSessionQueueNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$
+	GameProperties                []GameProperty `wire:"GamePropertyList"`                   // at most 16 elements
+	MaximumPlayerSessionCount     Opt[int32]     `wire:"WholeNumber,required"`               // at least 0
+	GameSessionName               string         `wire:"NonZeroAndMaxString"`                // 1 to 1024 characters
 	PlayerLatencies               []PlayerLatency
 	DesiredPlayerSessions         []DesiredPlayerSession
-	GameSessionData               string // 1 to 262144 characters, sensitive
+	GameSessionData               string `wire:"LargeGameSessionData"` // 1 to 262144 characters, sensitive
 	PriorityConfigurationOverride *PriorityConfigurationOverride
 }
 
@@ -2027,10 +2027,10 @@ type StartGameSessionPlacementOutput struct {
 
 // StartMatchBackfillInput is the input of StartMatchBackfill.
 type StartMatchBackfillInput struct {
-	TicketId          string   // at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	ConfigurationName string   // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$
-	GameSessionArn    string   // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	Players           []Player // required
+	TicketId          string   `wire:"MatchmakingIdStringModel"`              // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	ConfigurationName string   `wire:"MatchmakingConfigurationName,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$
+	GameSessionArn    string   `wire:"ArnStringModel"`                        // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	Players           []Player `wire:",required"`
 }
 
 // StartMatchBackfillOutput is the output of StartMatchBackfill.
@@ -2040,9 +2040,9 @@ type StartMatchBackfillOutput struct {
 
 // StartMatchmakingInput is the input of StartMatchmaking.
 type StartMatchmakingInput struct {
-	TicketId          string   // at most 128 characters, ^[a-zA-Z0-9-\.]*$
-	ConfigurationName string   // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$
-	Players           []Player // required
+	TicketId          string   `wire:"MatchmakingIdStringModel"`              // at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	ConfigurationName string   `wire:"MatchmakingConfigurationName,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$
+	Players           []Player `wire:",required"`
 }
 
 // StartMatchmakingOutput is the output of StartMatchmaking.
@@ -2052,20 +2052,20 @@ type StartMatchmakingOutput struct {
 
 // StopFleetActionsInput is the input of StopFleetActions.
 type StopFleetActionsInput struct {
-	FleetId  string        // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Actions  []FleetAction // required, 1 to 1 elements
-	Location string        // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId  string        `wire:"FleetIdOrArn,required"`    // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Actions  []FleetAction `wire:"FleetActionList,required"` // 1 to 1 elements
+	Location string        `wire:"LocationStringModel"`      // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 }
 
 // StopFleetActionsOutput is the output of StopFleetActions.
 type StopFleetActionsOutput struct {
-	FleetId  string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId  string `wire:"FleetId"`  // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn string `wire:"FleetArn"` // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // StopGameSessionPlacementInput is the input of StopGameSessionPlacement.
 type StopGameSessionPlacementInput struct {
-	PlacementId string // required, 1 to 48 characters, ^[a-zA-Z0-9-]+$
+	PlacementId string `wire:"IdStringModel,required"` // 1 to 48 characters, ^[a-zA-Z0-9-]+$
 }
 
 // StopGameSessionPlacementOutput is the output of StopGameSessionPlacement.
@@ -2075,7 +2075,7 @@ type StopGameSessionPlacementOutput struct {
 
 // StopMatchmakingInput is the input of StopMatchmaking.
 type StopMatchmakingInput struct {
-	TicketId string // required, at most 128 characters, ^[a-zA-Z0-9-\.]*$
+	TicketId string `wire:"MatchmakingIdStringModel,required,empty"` // at most 128 characters, ^[a-zA-Z0-9-\.]*$
 }
 
 // StopMatchmakingOutput is the output of StopMatchmaking.
@@ -2084,39 +2084,39 @@ type StopMatchmakingOutput struct {
 
 // SupportContainerDefinition is part of ContainerGroupDefinition.
 type SupportContainerDefinition struct {
-	ContainerName            string                 // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	DependsOn                []ContainerDependency  // 1 to 10 elements
-	MountPoints              []ContainerMountPoint  // 1 to 10 elements
-	EnvironmentOverride      []ContainerEnvironment // 1 to 20 elements
+	ContainerName            string                 `wire:"NonZeroAnd128MaxAsciiString"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	DependsOn                []ContainerDependency  `wire:"ContainerDependencyList"`     // 1 to 10 elements
+	MountPoints              []ContainerMountPoint  `wire:"ContainerMountPointList"`     // 1 to 10 elements
+	EnvironmentOverride      []ContainerEnvironment `wire:"ContainerEnvironmentList"`    // 1 to 20 elements
 	Essential                Opt[bool]
 	HealthCheck              *ContainerHealthCheck
-	ImageUri                 string     // 1 to 255 characters, ^[a-zA-Z0-9-_\.@\/:]+$
-	MemoryHardLimitMebibytes Opt[int32] // 4 to 1024000
+	ImageUri                 string     `wire:"ImageUriString"`       // 1 to 255 characters, ^[a-zA-Z0-9-_\.@\/:]+$
+	MemoryHardLimitMebibytes Opt[int32] `wire:"ContainerMemoryLimit"` // 4 to 1024000
 	PortConfiguration        *ContainerPortConfiguration
-	ResolvedImageDigest      string       // ^sha256:[a-fA-F0-9]{64}$
-	Vcpu                     Opt[float64] // 0.125 to 10
+	ResolvedImageDigest      string       `wire:"Sha256"`        // ^sha256:[a-fA-F0-9]{64}$
+	Vcpu                     Opt[float64] `wire:"ContainerVcpu"` // 0.125 to 10
 	LinuxCapabilities        *LinuxCapabilities
 }
 
 // SupportContainerDefinitionInput is part of CreateContainerGroupDefinitionInput, UpdateContainerGroupDefinitionInput.
 type SupportContainerDefinitionInput struct {
-	ContainerName            string                 // required, 1 to 128 characters, ^[a-zA-Z0-9\-]+$
-	DependsOn                []ContainerDependency  // 1 to 10 elements
-	MountPoints              []ContainerMountPoint  // 1 to 10 elements
-	EnvironmentOverride      []ContainerEnvironment // 1 to 20 elements
+	ContainerName            string                 `wire:"NonZeroAnd128MaxAsciiString,required"` // 1 to 128 characters, ^[a-zA-Z0-9\-]+$
+	DependsOn                []ContainerDependency  `wire:"ContainerDependencyList"`              // 1 to 10 elements
+	MountPoints              []ContainerMountPoint  `wire:"ContainerMountPointList"`              // 1 to 10 elements
+	EnvironmentOverride      []ContainerEnvironment `wire:"ContainerEnvironmentList"`             // 1 to 20 elements
 	Essential                Opt[bool]
 	HealthCheck              *ContainerHealthCheck
-	ImageUri                 string     // required, 1 to 255 characters, ^[a-zA-Z0-9-_\.@\/:]+$
-	MemoryHardLimitMebibytes Opt[int32] // 4 to 1024000
+	ImageUri                 string     `wire:"ImageUriString,required"` // 1 to 255 characters, ^[a-zA-Z0-9-_\.@\/:]+$
+	MemoryHardLimitMebibytes Opt[int32] `wire:"ContainerMemoryLimit"`    // 4 to 1024000
 	PortConfiguration        *ContainerPortConfiguration
-	Vcpu                     Opt[float64] // 0.125 to 10
+	Vcpu                     Opt[float64] `wire:"ContainerVcpu"` // 0.125 to 10
 	LinuxCapabilities        *LinuxCapabilities
 }
 
 // SuspendGameServerGroupInput is the input of SuspendGameServerGroup.
 type SuspendGameServerGroupInput struct {
-	GameServerGroupName string                  // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	SuspendActions      []GameServerGroupAction // required, 1 to 1 elements
+	GameServerGroupName string                  `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	SuspendActions      []GameServerGroupAction `wire:"GameServerGroupActions,required"`   // 1 to 1 elements
 }
 
 // SuspendGameServerGroupOutput is the output of SuspendGameServerGroup.
@@ -2126,14 +2126,14 @@ type SuspendGameServerGroupOutput struct {
 
 // Tag is part of CreateAliasInput, CreateBuildInput, CreateContainerFleetInput, CreateContainerGroupDefinitionInput, CreateFleetInput, CreateGameServerGroupInput, CreateGameSessionQueueInput, CreateLocationInput, CreateMatchmakingConfigurationInput, CreateMatchmakingRuleSetInput, CreateScriptInput, ListTagsForResourceResponse, TagResourceRequest.
 type Tag struct {
-	Key   string // required, 1 to 128 characters
-	Value string // required, 0 to 256 characters
+	Key   string `wire:"TagKey,required"`         // 1 to 128 characters
+	Value string `wire:"TagValue,required,empty"` // 0 to 256 characters
 }
 
 // TagResourceRequest is the input of TagResource.
 type TagResourceRequest struct {
-	ResourceARN string // required, 1 to 1011 characters
-	Tags        []Tag  // required, 0 to 200 elements
+	ResourceARN string `wire:"AmazonResourceName,required"` // 1 to 1011 characters
+	Tags        []Tag  `wire:"TagList,required"`            // 0 to 200 elements
 }
 
 // TagResourceResponse is the output of TagResource.
@@ -2142,18 +2142,18 @@ type TagResourceResponse struct {
 
 // TargetConfiguration is part of PutScalingPolicyInput, ScalingPolicy.
 type TargetConfiguration struct {
-	TargetValue Opt[float64] // required
+	TargetValue Opt[float64] `wire:",required"`
 }
 
 // TargetTrackingConfiguration is part of GameServerGroupAutoScalingPolicy.
 type TargetTrackingConfiguration struct {
-	TargetValue Opt[float64] // required, at least 0
+	TargetValue Opt[float64] `wire:"NonNegativeDouble,required"` // at least 0
 }
 
 // TerminateGameSessionInput is the input of TerminateGameSession.
 type TerminateGameSessionInput struct {
-	GameSessionId   string          // required, 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	TerminationMode TerminationMode // required
+	GameSessionId   string          `wire:"ArnStringModel,required"` // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	TerminationMode TerminationMode `wire:",required"`
 }
 
 // TerminateGameSessionOutput is the output of TerminateGameSession.
@@ -2163,14 +2163,14 @@ type TerminateGameSessionOutput struct {
 
 // UDPEndpoint is part of PingBeacon.
 type UDPEndpoint struct {
-	Domain string     // 1 to 1024 characters
-	Port   Opt[int32] // at least 1
+	Domain string     `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Port   Opt[int32] `wire:"PositiveInteger"`     // at least 1
 }
 
 // UntagResourceRequest is the input of UntagResource.
 type UntagResourceRequest struct {
-	ResourceARN string   // required, 1 to 1011 characters
-	TagKeys     []string // required, 0 to 200 elements
+	ResourceARN string   `wire:"AmazonResourceName,required"` // 1 to 1011 characters
+	TagKeys     []string `wire:"TagKeyList,required"`         // 0 to 200 elements
 }
 
 // UntagResourceResponse is the output of UntagResource.
@@ -2179,9 +2179,9 @@ type UntagResourceResponse struct {
 
 // UpdateAliasInput is the input of UpdateAlias.
 type UpdateAliasInput struct {
-	AliasId         string // required, 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
-	Name            string // 1 to 1024 characters, ^.*\S.*$
-	Description     string // 1 to 1024 characters
+	AliasId         string `wire:"AliasIdOrArn,required"`             // 1 to 512 characters, ^(alias-\S+|arn:.*:alias\/alias-\S+)$
+	Name            string `wire:"NonBlankAndLengthConstraintString"` // 1 to 1024 characters, ^.*\S.*$
+	Description     string `wire:"NonZeroAndMaxString"`               // 1 to 1024 characters
 	RoutingStrategy *RoutingStrategy
 }
 
@@ -2192,9 +2192,9 @@ type UpdateAliasOutput struct {
 
 // UpdateBuildInput is the input of UpdateBuild.
 type UpdateBuildInput struct {
-	BuildId string // required, 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
-	Name    string // 1 to 1024 characters
-	Version string // 1 to 1024 characters
+	BuildId string `wire:"BuildIdOrArn,required"` // 1 to 512 characters, ^(build-\S+|arn:.*:build\/build-\S+)$
+	Name    string `wire:"NonZeroAndMaxString"`   // 1 to 1024 characters
+	Version string `wire:"NonZeroAndMaxString"`   // 1 to 1024 characters
 }
 
 // UpdateBuildOutput is the output of UpdateBuild.
@@ -2204,20 +2204,20 @@ type UpdateBuildOutput struct {
 
 // UpdateContainerFleetInput is the input of UpdateContainerFleet.
 type UpdateContainerFleetInput struct {
-	FleetId                                 string     // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	GameServerContainerGroupDefinitionName  string     // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
-	PerInstanceContainerGroupDefinitionName string     // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
-	GameServerContainerGroupsPerInstance    Opt[int32] // 1 to 5000
+	FleetId                                 string     `wire:"FleetIdOrArn,required"`                // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	GameServerContainerGroupDefinitionName  string     `wire:"ContainerGroupDefinitionNameOrArn"`    // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	PerInstanceContainerGroupDefinitionName string     `wire:"ContainerGroupDefinitionNameOrArn"`    // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	GameServerContainerGroupsPerInstance    Opt[int32] `wire:"GameServerContainerGroupsPerInstance"` // 1 to 5000
 	InstanceConnectionPortRange             *ConnectionPortRange
-	InstanceInboundPermissionAuthorizations []IpPermission // at most 50 elements
-	InstanceInboundPermissionRevocations    []IpPermission // at most 50 elements
+	InstanceInboundPermissionAuthorizations []IpPermission `wire:"IpPermissionsList"` // at most 50 elements
+	InstanceInboundPermissionRevocations    []IpPermission `wire:"IpPermissionsList"` // at most 50 elements
 	DeploymentConfiguration                 *DeploymentConfiguration
-	Description                             string   // 1 to 1024 characters
-	MetricGroups                            []string // at most 1 elements
+	Description                             string   `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	MetricGroups                            []string `wire:"MetricGroupList"`     // at most 1 elements
 	NewGameSessionProtectionPolicy          ProtectionPolicy
 	GameSessionCreationLimitPolicy          *GameSessionCreationLimitPolicy
 	LogConfiguration                        *LogConfiguration
-	RemoveAttributes                        []ContainerFleetRemoveAttribute // 1 to 1 elements
+	RemoveAttributes                        []ContainerFleetRemoveAttribute `wire:"ContainerFleetRemoveAttributeList"` // 1 to 1 elements
 }
 
 // UpdateContainerFleetOutput is the output of UpdateContainerFleet.
@@ -2227,15 +2227,15 @@ type UpdateContainerFleetOutput struct {
 
 // UpdateContainerGroupDefinitionInput is the input of UpdateContainerGroupDefinition.
 type UpdateContainerGroupDefinitionInput struct {
-	Name                          string // required, 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
+	Name                          string `wire:"ContainerGroupDefinitionNameOrArn,required"` // 1 to 512 characters, ^[a-zA-Z0-9\-]+$|^arn:.*:containergroupdefinition\/[a-zA-Z0-9\-]+(:[0-9]+)?$
 	GameServerContainerDefinition *GameServerContainerDefinitionInput
-	SupportContainerDefinitions   []SupportContainerDefinitionInput // 0 to 10 elements
-	TotalMemoryLimitMebibytes     Opt[int32]                        // 4 to 1024000
-	TotalVcpuLimit                Opt[float64]                      // 0.125 to 10
-	VersionDescription            string                            // 1 to 1024 characters
-	SourceVersionNumber           Opt[int32]                        // at least 1
+	SupportContainerDefinitions   []SupportContainerDefinitionInput `wire:"SupportContainerDefinitionInputList"` // 0 to 10 elements
+	TotalMemoryLimitMebibytes     Opt[int32]                        `wire:"ContainerTotalMemoryLimit"`           // 4 to 1024000
+	TotalVcpuLimit                Opt[float64]                      `wire:"ContainerTotalVcpuLimit"`             // 0.125 to 10
+	VersionDescription            string                            `wire:"NonZeroAndMaxString"`                 // 1 to 1024 characters
+	SourceVersionNumber           Opt[int32]                        `wire:"PositiveInteger"`                     // at least 1
 	OperatingSystem               ContainerOperatingSystem
-	RemoveAttributes              []ContainerGroupDefinitionRemoveAttribute // 1 to 1 elements
+	RemoveAttributes              []ContainerGroupDefinitionRemoveAttribute `wire:"ContainerGroupDefinitionRemoveAttributeList"` // 1 to 1 elements
 }
 
 // UpdateContainerGroupDefinitionOutput is the output of UpdateContainerGroupDefinition.
@@ -2245,57 +2245,57 @@ type UpdateContainerGroupDefinitionOutput struct {
 
 // UpdateFleetAttributesInput is the input of UpdateFleetAttributes.
 type UpdateFleetAttributesInput struct {
-	FleetId                        string // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Name                           string // 1 to 1024 characters
-	Description                    string // 1 to 1024 characters
+	FleetId                        string `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Name                           string `wire:"NonZeroAndMaxString"`   // 1 to 1024 characters
+	Description                    string `wire:"NonZeroAndMaxString"`   // 1 to 1024 characters
 	NewGameSessionProtectionPolicy ProtectionPolicy
 	ResourceCreationLimitPolicy    *ResourceCreationLimitPolicy
-	MetricGroups                   []string // at most 1 elements
+	MetricGroups                   []string `wire:"MetricGroupList"` // at most 1 elements
 	AnywhereConfiguration          *AnywhereConfiguration
 }
 
 // UpdateFleetAttributesOutput is the output of UpdateFleetAttributes.
 type UpdateFleetAttributesOutput struct {
-	FleetId  string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId  string `wire:"FleetId"`  // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn string `wire:"FleetArn"` // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // UpdateFleetCapacityInput is the input of UpdateFleetCapacity.
 type UpdateFleetCapacityInput struct {
-	FleetId                      string     // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	DesiredInstances             Opt[int32] // at least 0
-	MinSize                      Opt[int32] // at least 0
-	MaxSize                      Opt[int32] // at least 0
-	Location                     string     // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId                      string     `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	DesiredInstances             Opt[int32] `wire:"WholeNumber"`           // at least 0
+	MinSize                      Opt[int32] `wire:"WholeNumber"`           // at least 0
+	MaxSize                      Opt[int32] `wire:"WholeNumber"`           // at least 0
+	Location                     string     `wire:"LocationStringModel"`   // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 	ManagedCapacityConfiguration *ManagedCapacityConfiguration
 }
 
 // UpdateFleetCapacityOutput is the output of UpdateFleetCapacity.
 type UpdateFleetCapacityOutput struct {
-	FleetId                      string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn                     string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	Location                     string // 1 to 64 characters, ^[A-Za-z0-9\-]+$
+	FleetId                      string `wire:"FleetId"`             // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn                     string `wire:"FleetArn"`            // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	Location                     string `wire:"LocationStringModel"` // 1 to 64 characters, ^[A-Za-z0-9\-]+$
 	ManagedCapacityConfiguration *ManagedCapacityConfiguration
 }
 
 // UpdateFleetPortSettingsInput is the input of UpdateFleetPortSettings.
 type UpdateFleetPortSettingsInput struct {
-	FleetId                         string         // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	InboundPermissionAuthorizations []IpPermission // at most 50 elements
-	InboundPermissionRevocations    []IpPermission // at most 50 elements
+	FleetId                         string         `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	InboundPermissionAuthorizations []IpPermission `wire:"IpPermissionsList"`     // at most 50 elements
+	InboundPermissionRevocations    []IpPermission `wire:"IpPermissionsList"`     // at most 50 elements
 }
 
 // UpdateFleetPortSettingsOutput is the output of UpdateFleetPortSettings.
 type UpdateFleetPortSettingsOutput struct {
-	FleetId  string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetId  string `wire:"FleetId"`  // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn string `wire:"FleetArn"` // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
 }
 
 // UpdateGameServerGroupInput is the input of UpdateGameServerGroup.
 type UpdateGameServerGroupInput struct {
-	GameServerGroupName        string               // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	RoleArn                    string               // 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
-	InstanceDefinitions        []InstanceDefinition // 2 to 20 elements
+	GameServerGroupName        string               `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	RoleArn                    string               `wire:"IamRoleArn"`                        // 1 to 256 characters, ^arn:.*:role\/[\w+=,.@-]+
+	InstanceDefinitions        []InstanceDefinition `wire:"InstanceDefinitions"`               // 2 to 20 elements
 	GameServerProtectionPolicy GameServerProtectionPolicy
 	BalancingStrategy          BalancingStrategy
 }
@@ -2307,9 +2307,9 @@ type UpdateGameServerGroupOutput struct {
 
 // UpdateGameServerInput is the input of UpdateGameServer.
 type UpdateGameServerInput struct {
-	GameServerGroupName string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
-	GameServerId        string // required, 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
-	GameServerData      string // 1 to 1024 characters, ^.*\S.*$, sensitive
+	GameServerGroupName string `wire:"GameServerGroupNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]+|arn:.*:gameservergroup\/[a-zA-Z0-9-\.]+)$
+	GameServerId        string `wire:"GameServerId,required"`             // 3 to 128 characters, ^[a-zA-Z0-9-\.]+$
+	GameServerData      string `wire:"GameServerData"`                    // 1 to 1024 characters, ^.*\S.*$, sensitive
 	UtilizationStatus   GameServerUtilizationStatus
 	HealthCheck         GameServerHealthCheck
 }
@@ -2321,12 +2321,12 @@ type UpdateGameServerOutput struct {
 
 // UpdateGameSessionInput is the input of UpdateGameSession.
 type UpdateGameSessionInput struct {
-	GameSessionId               string     // required, 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
-	MaximumPlayerSessionCount   Opt[int32] // at least 0
-	Name                        string     // 1 to 1024 characters
+	GameSessionId               string     `wire:"ArnStringModel,required"` // 1 to 512 characters, ^[a-zA-Z0-9:/-]+$
+	MaximumPlayerSessionCount   Opt[int32] `wire:"WholeNumber"`             // at least 0
+	Name                        string     `wire:"NonZeroAndMaxString"`     // 1 to 1024 characters
 	PlayerSessionCreationPolicy PlayerSessionCreationPolicy
 	ProtectionPolicy            ProtectionPolicy
-	GameProperties              []GameProperty // at most 16 elements
+	GameProperties              []GameProperty `wire:"GamePropertyList"` // at most 16 elements
 }
 
 // UpdateGameSessionOutput is the output of UpdateGameSession.
@@ -2336,14 +2336,14 @@ type UpdateGameSessionOutput struct {
 
 // UpdateGameSessionQueueInput is the input of UpdateGameSessionQueue.
 type UpdateGameSessionQueueInput struct {
-	Name                  string     // required, 1 to 256 characters, ^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$
-	TimeoutInSeconds      Opt[int32] // at least 0
+	Name                  string     `wire:"GameSessionQueueNameOrArn,required"` // 1 to 256 characters, ^([a-zA-Z0-9-]+|arn:.*:gamesessionqueue\/[a-zA-Z0-9-]+)$
+	TimeoutInSeconds      Opt[int32] `wire:"WholeNumber"`                        // at least 0
 	PlayerLatencyPolicies []PlayerLatencyPolicy
 	Destinations          []GameSessionQueueDestination
 	FilterConfiguration   *FilterConfiguration
 	PriorityConfiguration *PriorityConfiguration
-	CustomEventData       Opt[string] // 0 to 256 characters, ^[\s\S]*$, sensitive
-	NotificationTarget    Opt[string] // 0 to 300 characters, ^[a-zA-Z0-9:_-]*(\.fifo)?$
+	CustomEventData       Opt[string] `wire:"QueueCustomEventData"`   // 0 to 256 characters, ^[\s\S]*$, sensitive
+	NotificationTarget    Opt[string] `wire:"QueueSnsArnStringModel"` // 0 to 300 characters, ^[a-zA-Z0-9:_-]*(\.fifo)?$
 }
 
 // UpdateGameSessionQueueOutput is the output of UpdateGameSessionQueue.
@@ -2353,18 +2353,18 @@ type UpdateGameSessionQueueOutput struct {
 
 // UpdateMatchmakingConfigurationInput is the input of UpdateMatchmakingConfiguration.
 type UpdateMatchmakingConfigurationInput struct {
-	Name                     string // required, 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$
-	Description              string // 1 to 1024 characters
-	GameSessionQueueArns     []string
-	RequestTimeoutSeconds    Opt[int32] // 1 to 43200
-	AcceptanceTimeoutSeconds Opt[int32] // 1 to 600
+	Name                     string     `wire:"MatchmakingConfigurationName,required"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingconfiguration\/[a-zA-Z0-9-\.]*)$
+	Description              string     `wire:"NonZeroAndMaxString"`                   // 1 to 1024 characters
+	GameSessionQueueArns     []string   `wire:"QueueArnsList"`
+	RequestTimeoutSeconds    Opt[int32] `wire:"MatchmakingRequestTimeoutInteger"`    // 1 to 43200
+	AcceptanceTimeoutSeconds Opt[int32] `wire:"MatchmakingAcceptanceTimeoutInteger"` // 1 to 600
 	AcceptanceRequired       Opt[bool]
-	RuleSetName              string         // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
-	NotificationTarget       Opt[string]    // 0 to 300 characters, ^[a-zA-Z0-9:_/-]*(\.fifo)?$
-	AdditionalPlayerCount    Opt[int32]     // at least 0
-	CustomEventData          Opt[string]    // 0 to 256 characters, sensitive
-	GameProperties           []GameProperty // at most 16 elements
-	GameSessionData          string         // 1 to 4096 characters, sensitive
+	RuleSetName              string         `wire:"MatchmakingRuleSetName"` // 1 to 256 characters, ^([a-zA-Z0-9-\.]*|arn:.*:matchmakingruleset\/[a-zA-Z0-9-\.]*)$
+	NotificationTarget       Opt[string]    `wire:"SnsArnStringModel"`      // 0 to 300 characters, ^[a-zA-Z0-9:_/-]*(\.fifo)?$
+	AdditionalPlayerCount    Opt[int32]     `wire:"WholeNumber"`            // at least 0
+	CustomEventData          Opt[string]    `wire:"CustomEventData"`        // 0 to 256 characters, sensitive
+	GameProperties           []GameProperty `wire:"GamePropertyList"`       // at most 16 elements
+	GameSessionData          string         `wire:"GameSessionData"`        // 1 to 4096 characters, sensitive
 	BackfillMode             BackfillMode
 	FlexMatchMode            FlexMatchMode
 }
@@ -2376,8 +2376,8 @@ type UpdateMatchmakingConfigurationOutput struct {
 
 // UpdateRuntimeConfigurationInput is the input of UpdateRuntimeConfiguration.
 type UpdateRuntimeConfigurationInput struct {
-	FleetId              string                // required, 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	RuntimeConfiguration *RuntimeConfiguration // required
+	FleetId              string                `wire:"FleetIdOrArn,required"` // 1 to 512 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$|^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	RuntimeConfiguration *RuntimeConfiguration `wire:",required"`
 }
 
 // UpdateRuntimeConfigurationOutput is the output of UpdateRuntimeConfiguration.
@@ -2387,11 +2387,11 @@ type UpdateRuntimeConfigurationOutput struct {
 
 // UpdateScriptInput is the input of UpdateScript.
 type UpdateScriptInput struct {
-	ScriptId        string // required, 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
-	Name            string // 1 to 1024 characters
-	Version         string // 1 to 1024 characters
+	ScriptId        string `wire:"ScriptIdOrArn,required"` // 1 to 512 characters, ^(script-\S+|arn:.*:script\/script-\S+)$
+	Name            string `wire:"NonZeroAndMaxString"`    // 1 to 1024 characters
+	Version         string `wire:"NonZeroAndMaxString"`    // 1 to 1024 characters
 	StorageLocation *S3Location
-	ZipFile         []byte // at most 5000000 bytes
+	ZipFile         []byte `wire:"ZipBlob"` // at most 5000000 bytes
 }
 
 // UpdateScriptOutput is the output of UpdateScript.
@@ -2401,7 +2401,7 @@ type UpdateScriptOutput struct {
 
 // ValidateMatchmakingRuleSetInput is the input of ValidateMatchmakingRuleSet.
 type ValidateMatchmakingRuleSetInput struct {
-	RuleSetBody string // required, 1 to 65535 characters
+	RuleSetBody string `wire:"RuleSetBody,required"` // 1 to 65535 characters
 }
 
 // ValidateMatchmakingRuleSetOutput is the output of ValidateMatchmakingRuleSet.
@@ -2411,26 +2411,26 @@ type ValidateMatchmakingRuleSetOutput struct {
 
 // VpcPeeringAuthorization is part of CreateVpcPeeringAuthorizationOutput, DescribeVpcPeeringAuthorizationsOutput.
 type VpcPeeringAuthorization struct {
-	GameLiftAwsAccountId string // 1 to 1024 characters
-	PeerVpcAwsAccountId  string // 1 to 1024 characters
-	PeerVpcId            string // 1 to 1024 characters
+	GameLiftAwsAccountId string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	PeerVpcAwsAccountId  string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	PeerVpcId            string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	CreationTime         time.Time
 	ExpirationTime       time.Time
 }
 
 // VpcPeeringConnection is part of DescribeVpcPeeringConnectionsOutput.
 type VpcPeeringConnection struct {
-	FleetId                string // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
-	FleetArn               string // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
-	IpV4CidrBlock          string // 1 to 1024 characters
-	VpcPeeringConnectionId string // 1 to 1024 characters
+	FleetId                string `wire:"FleetId"`             // 1 to 128 characters, ^[a-z]*fleet-[a-zA-Z0-9\-]+$
+	FleetArn               string `wire:"FleetArn"`            // 1 to 512 characters, ^arn:.*:[a-z]*fleet\/[a-z]*fleet-[a-zA-Z0-9\-]+$
+	IpV4CidrBlock          string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	VpcPeeringConnectionId string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 	Status                 *VpcPeeringConnectionStatus
-	PeerVpcId              string // 1 to 1024 characters
-	GameLiftVpcId          string // 1 to 1024 characters
+	PeerVpcId              string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	GameLiftVpcId          string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }
 
 // VpcPeeringConnectionStatus is part of VpcPeeringConnection.
 type VpcPeeringConnectionStatus struct {
-	Code    string // 1 to 1024 characters
-	Message string // 1 to 1024 characters
+	Code    string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
+	Message string `wire:"NonZeroAndMaxString"` // 1 to 1024 characters
 }

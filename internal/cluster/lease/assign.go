@@ -7,11 +7,10 @@ import (
 	"slices"
 )
 
-// Assign says for each shard which of the members should own it. It is rendezvous
-// hashing, except that nobody gets more than his share, rounded up: then the shard goes
-// to the next in its order. With few shards for each member, hashing alone would let one have
-// twice as much as another. The result does not depend on the order of members; it is
-// nil when there are none.
+// Assign returns which member should own each shard. It is rendezvous hashing, except that no member gets more than
+// its share, rounded up: then the shard goes to the next one in its order. With few shards for each member, hashing
+// alone would give one twice as many as another. The result does not depend on the order of members; it is nil if
+// there are none.
 func Assign(members []string, shards int) []string {
 	if len(members) == 0 {
 		return nil
@@ -32,7 +31,7 @@ func Assign(members []string, shards int) []string {
 	return owners
 }
 
-// ranked gives the members in the order in which a shard prefers them.
+// ranked returns the members in a shard's order of preference.
 func ranked(members []string, shard int) []string {
 	weights := make(map[string]uint64, len(members))
 	for _, name := range members {

@@ -6,54 +6,52 @@ import (
 	"time"
 )
 
-// A Machine is one node's part. Moments are durations since a beginning of the
-// node's own, by a clock that only goes forward, also while the computer is suspended. It is
-// not for several goroutines.
+// A Machine decides for one node. Times are durations since any moment, by a clock that never goes back and includes
+// suspended time. It is not safe for concurrent use.
 type Machine struct {
 	cfg     Config
-	self    Life
+	self    Run
 	nodes   map[string]*node
 	shards  []shard
 	waiting map[Key]attempt
 
 	informed, ready, leaving, departing bool
 
-	established bool                     // our heartbeat's key names our life
-	beats       uint64                   // heartbeats sent in this life
-	sent        map[uint64]time.Duration // when those were sent that may yet be seen
-	held        time.Duration            // when the newest one was sent that was seen
-	steady      time.Duration            // since when heartbeats of ours are written without a gap
+	established bool                     // the key of this node's heartbeat names this run
+	beats       uint64                   // heartbeats sent in this run
+	sent        map[uint64]time.Duration // send times of heartbeats that may yet be seen
+	held        time.Duration            // send time of the newest heartbeat seen
+	steady      time.Duration            // since when this node's heartbeats are written without a gap
 	nextBeat    time.Duration
-	said        flags // by the newest heartbeat sent
-	strangers   int   // changes that another process made to our heartbeat's key
+	said        flags // flags of the newest heartbeat sent
+	conflicts   int   // changes of this node's heartbeat by another process
 
 	assigned []string // by shard; nil: to be computed
 }
 
-// node is what was seen of a heartbeat.
+// node is the last heartbeat seen of a node.
 type node struct {
 	revision  uint64
 	value     Value
-	seen      time.Duration // when it changed last or, earlier, when that was announced
-	announced []announced   // the newest ones
+	seen      time.Duration // when it changed last, or when that was announced
+	announced []announced   // newest last
 }
 
-// announced is a heartbeat that was about to be written.
+// announced is a heartbeat that is about to be written.
 type announced struct {
-	life Life
+	run  Run
 	beat uint64
-	at   time.Duration // when that was heard
+	at   time.Duration // when the announcement was received
 }
 
-// maxAnnounced is how many of them are remembered of a node: more than it tries to write
-// while the store elects a leader.
+// maxAnnounced is how many are kept for a node: more than it tries to write during an election of the store's leader.
 const maxAnnounced = 16
 
-func (n *node) lives() bool { return n.revision > 0 && !n.value.Gone }
+func (n *node) runs() bool { return n.revision > 0 && !n.value.Gone }
 
 type flags struct{ ready, leaving bool }
 
-// attempt is a write: still under way, or failed and not to be tried again before.
+// attempt is a write that is in progress, or has failed and must not be retried before again.
 type attempt struct {
 	underWay bool
 	expect   uint64
@@ -64,19 +62,19 @@ type shard struct {
 	revision uint64
 	value    Value
 	state    state
-	tenure   uint64 // the revision of the key under which no tenure of ours begins any more
-	giving   bool   // with state ending: to let another have it
+	term     uint64 // the revision of the key under which this node begins no term any more
+	giving   bool   // with state ending: for a transfer
 }
 
 type state uint8
 
 const (
-	vacant state = iota // no tenure of ours
+	vacant state = iota // no term of this node
 	active
-	ending // told to end, and not yet ended
+	ending // must end, and has not yet
 )
 
-// New makes a Machine that has seen nothing.
+// New returns a Machine that has seen nothing.
 func New(cfg Config) *Machine {
 	return &Machine{
 		cfg: cfg, self: cfg.Self, nodes: map[string]*node{}, shards: make([]shard, cfg.Shards),
@@ -84,54 +82,52 @@ func New(cfg Config) *Machine {
 	}
 }
 
-// Self is the present life of this node.
-func (m *Machine) Self() Life { return m.self }
+// Self returns the present run of this node.
+func (m *Machine) Self() Run { return m.self }
 
-// Informed says that everything was shown that stood in the store at some moment since the
-// machine was made. Before, it takes no shard that nobody owns: it cannot know who else should.
+// Informed reports to the machine that it has seen all entries that the store had at some moment since New. Before,
+// it takes no unowned shard: it cannot know which node should.
 func (m *Machine) Informed() { m.informed = true }
 
-// Ready lets shards be moved to this node.
+// Ready allows moving shards to this node.
 func (m *Machine) Ready() { m.ready = true }
 
-// Leave begins to give away all that this node owns, to others that are ready and
-// stay. While there are none it goes on as if it stayed, until Depart.
+// Leave starts to transfer all shards of this node to nodes that are ready and stay. While there are none it
+// continues as if it stayed, until Depart.
 func (m *Machine) Leave() { m.leaving = true }
 
-// HandedOver reports whether this node leaves and has given away all that it owned. It
-// is true, too, while there is nobody to give it to, whatever this node owns then: everyone else is
-// gone, leaves, or is not ready. That may change.
-func (m *Machine) HandedOver() bool {
+// Transferred reports whether this node leaves and has transferred all of its shards. It is also true, whatever it
+// owns, while no node can take them: all others are gone, leave, or are not ready. That may change.
+func (m *Machine) Transferred() bool {
 	if !m.yields() {
 		return m.leaving
 	}
 	if m.established && !m.node(m.self.Node).value.Leaving {
-		return false // others cannot know yet, and may give us something
+		return false // other nodes cannot know yet, and may transfer a shard to this one
 	}
 	for i := range m.shards {
 		s := &m.shards[i]
-		if s.state != vacant || m.ours(s) || m.waiting[Key{Shard: i}].underWay {
+		if s.state != vacant || m.owns(s) || m.waiting[Key{Shard: i}].underWay {
 			return false
 		}
 	}
 	return true
 }
 
-// Depart ends the life of this node, and all its tenures.
+// Depart ends this run, and all its terms.
 func (m *Machine) Depart() { m.departing = true }
 
-// Departed reports, after Depart, whether no tenure is left and others know that this node is
-// gone. When the store is away, they will find out: it is enough then that what it held has run out.
+// Departed reports, after Depart, whether no term is left and the others know that this node is gone. If the store
+// is unavailable, the expiry of its leases suffices: the others will find out.
 func (m *Machine) Departed(now time.Duration) bool {
 	return m.departing && m.allEnded() && !m.holds(now)
 }
 
-// Contested reports whether another process lives under the same name.
-func (m *Machine) Contested() bool { return m.strangers > 3 }
+// Contested reports whether another process runs under the same name.
+func (m *Machine) Contested() bool { return m.conflicts > 3 }
 
-// HoldsUntil is the moment from which on the present life holds nothing, unless a
-// newer heartbeat is seen. It is negative when it holds nothing yet. What an earlier life held is
-// never held again.
+// HoldsUntil returns until when the present run holds its shards, unless a newer heartbeat is seen; negative if it
+// does not hold yet. No run holds shards of an earlier one.
 func (m *Machine) HoldsUntil() time.Duration {
 	if !m.established || m.held < 0 {
 		return -1
@@ -141,31 +137,29 @@ func (m *Machine) HoldsUntil() time.Duration {
 
 func (m *Machine) holds(now time.Duration) bool { return now < m.HoldsUntil() }
 
-// Owner is who owns a shard, and since which change, as far as this node has seen; not
-// ok when nobody does.
-func (m *Machine) Owner(shard int) (owner Life, epoch uint64, ok bool) {
+// Owner returns the owner of a shard and its epoch, as far as this node has seen; ok is false if there is none.
+func (m *Machine) Owner(shard int) (owner Run, epoch uint64, ok bool) {
 	s := &m.shards[shard]
-	n := m.nodes[s.value.Life.Node]
-	if s.revision == 0 || n == nil || !n.lives() || n.value.Life != s.value.Life {
-		return Life{}, 0, false
+	n := m.nodes[s.value.Run.Node]
+	if s.revision == 0 || n == nil || !n.runs() || n.value.Run != s.value.Run {
+		return Run{}, 0, false
 	}
-	return s.value.Life, s.value.Epoch, true
+	return s.value.Run, s.value.Epoch, true
 }
 
-// Known are the heartbeats of all nodes that have a key, by name: also of those that are gone, for as
-// long as nobody deletes the key.
+// Known returns the heartbeats of all nodes that have a key, by name, gone ones included, until somebody deletes the
+// key.
 func (m *Machine) Known() []Value {
 	var known []Value
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
-		if n := m.nodes[name]; n.revision > 0 && n.value.Life.Node == name {
+		if n := m.nodes[name]; n.revision > 0 && n.value.Run.Node == name {
 			known = append(known, n.value)
 		}
 	}
 	return known
 }
 
-// Seen takes notice of an entry. Entries may come late, several times and in any
-// order.
+// Seen processes an entry. Entries may arrive late, repeatedly and in any order.
 func (m *Machine) Seen(now time.Duration, e Entry) {
 	if e.Key.Node != "" {
 		m.seenNode(now, e)
@@ -180,25 +174,24 @@ func (m *Machine) Seen(now time.Duration, e Entry) {
 	}
 }
 
-// Announced says that a heartbeat is about to be written: its node counts how long that lets
-// it hold from a moment before. So it counts as seen from now on, once it is seen. A node that
-// hears nobody may write one that the others do not see before they have elected another
-// leader of the store, and would count from then.
+// Announced records that a heartbeat is about to be written. Its node counts Hold from a moment before, so Lease
+// counts from now on once the heartbeat is seen. A node whose incoming connections fail may write a heartbeat that
+// the others see only after an election of the store's leader, and they would count from then.
 func (m *Machine) Announced(now time.Duration, v Value) {
-	n := m.nodes[v.Life.Node]
+	n := m.nodes[v.Run.Node]
 	if n == nil {
 		return
 	}
-	n.announced = append(n.announced, announced{v.Life, v.Beat, now})
+	n.announced = append(n.announced, announced{v.Run, v.Beat, now})
 	if len(n.announced) > maxAnnounced {
 		n.announced = slices.Delete(n.announced, 0, 1)
 	}
 }
 
-// begun is when a heartbeat began to be written, at the latest.
+// begun returns when the write of a heartbeat began, at the latest.
 func (n *node) begun(v Value, now time.Duration) time.Duration {
 	for _, a := range n.announced {
-		if a.life == v.Life && a.beat == v.Beat {
+		if a.run == v.Run && a.beat == v.Beat {
 			return a.at
 		}
 	}
@@ -222,18 +215,18 @@ func (m *Machine) seenNode(now time.Duration, e Entry) {
 	}
 }
 
-// seenSelf takes notice of our own heartbeat's key.
+// seenSelf processes an entry of this node's heartbeat.
 func (m *Machine) seenSelf(now time.Duration, v Value) {
-	if v.Life != m.self || v.Gone {
-		if v.Life.Process != m.self.Process {
-			m.strangers++
+	if v.Run != m.self || v.Gone {
+		if v.Run.Process != m.self.Process {
+			m.conflicts++
 		}
-		if m.established || v.Life == m.self { // it may be gone before we saw its first heartbeat
+		if m.established || v.Run == m.self { // it may be declared gone before its first heartbeat is seen
 			m.die()
 		}
 		return
 	}
-	m.strangers = 0
+	m.conflicts = 0
 	at, ok := m.sent[v.Beat]
 	if !ok {
 		return
@@ -248,26 +241,25 @@ func (m *Machine) seenSelf(now time.Duration, v Value) {
 	maps.DeleteFunc(m.sent, func(beat uint64, _ time.Duration) bool { return beat <= v.Beat })
 }
 
-// late reports whether this is too long from one heartbeat of ours that was written to the next.
+// late reports whether this is too long between two written heartbeats of this node.
 func (m *Machine) late(gap time.Duration) bool { return gap > m.cfg.Renew+m.cfg.Write }
 
-// die ends this life: somebody declared it gone. The next one has nothing.
+// die ends this run, which another node declared gone. The next run owns nothing.
 func (m *Machine) die() {
 	m.self.Number++
 	m.established, m.held, m.beats, m.nextBeat, m.said = false, -1, 0, 0, flags{}
 	clear(m.sent)
 }
 
-// mayWrite lets a key be written again at once: it has changed.
+// mayWrite allows an immediate write of a key, which has changed.
 func (m *Machine) mayWrite(k Key) {
 	if a, ok := m.waiting[k]; ok && !a.underWay {
 		delete(m.waiting, k)
 	}
 }
 
-// Written says that a write is no longer under way. What it wrote, if it did, is
-// told by Seen, before. One that failed is not tried again at once, unless the key is known to have
-// changed meanwhile.
+// Written reports the end of a write to the machine. If it succeeded, Seen has reported the entry before. A failed
+// one is not retried at once, unless the key has changed meanwhile.
 func (m *Machine) Written(now time.Duration, k Key, ok bool) {
 	failed := m.waiting[k]
 	delete(m.waiting, k)
@@ -276,7 +268,7 @@ func (m *Machine) Written(now time.Duration, k Key, ok bool) {
 	}
 }
 
-// revision is the newest that was seen of a key.
+// revision returns the newest revision seen of a key.
 func (m *Machine) revision(k Key) uint64 {
 	if k.Node != "" {
 		return m.node(k.Node).revision
@@ -284,27 +276,26 @@ func (m *Machine) revision(k Key) uint64 {
 	return m.shards[k.Shard].revision
 }
 
-// Ended says that nothing is left of a tenure that was to end.
+// Ended reports to the machine that a term has ended completely.
 func (m *Machine) Ended(shard int) { m.shards[shard].state = vacant }
 
-// Step gives what is to be done now. It is called after each of the other
-// methods, and often enough besides: several times for each Renew. Heartbeats among the writes are sent
-// after now.
+// Step returns what to do now. It must be called after each of the other methods, and several times within Renew.
+// Heartbeats among the writes must be sent after now.
 func (m *Machine) Step(now time.Duration) Actions {
 	var a Actions
 	m.beat(now, &a)
-	m.bury(now, &a)
+	m.declareGone(now, &a)
 	if m.assigned == nil {
 		m.assigned = Assign(m.candidates(), len(m.shards))
 	}
 	moving := m.moving()
 	for i := range m.shards {
-		m.tend(now, i, &moving, &a)
+		m.decide(now, i, &moving, &a)
 	}
 	return a
 }
 
-// write adds a write, unless one to this key is under way or has just failed.
+// write adds a write, unless one of this key is in progress or has just failed.
 func (m *Machine) write(now time.Duration, a *Actions, w Write) bool {
 	if p, ok := m.waiting[w.Key]; ok && (p.underWay || now < p.again) {
 		return false
@@ -314,23 +305,23 @@ func (m *Machine) write(now time.Duration, a *Actions, w Write) bool {
 	return true
 }
 
-// beat writes our heartbeat.
+// beat writes this node's heartbeat.
 func (m *Machine) beat(now time.Duration, a *Actions) {
 	mine := m.node(m.self.Node)
 	if m.departing {
 		if m.established && m.allEnded() {
-			m.write(now, a, Write{m.key(), mine.revision, Value{Life: m.self, Gone: true, Level: m.cfg.Level}})
+			m.write(now, a, Write{m.key(), mine.revision, Value{Run: m.self, Gone: true, Level: m.cfg.Level}})
 		}
 		return
 	}
-	if !m.established && mine.lives() && mine.value.Life.Process != m.self.Process && now-mine.seen < m.cfg.Lease {
-		return // a former process of our name may still hold what it owns
+	if !m.established && mine.runs() && mine.value.Run.Process != m.self.Process && now-mine.seen < m.cfg.Lease {
+		return // a former process of the same name may still hold its shards
 	}
 	say := flags{m.ready, m.leaving}
 	if m.established && now < m.nextBeat && say == m.said {
 		return
 	}
-	v := Value{Life: m.self, Beat: m.beats + 1, Ready: m.ready, Leaving: m.leaving, Level: m.cfg.Level}
+	v := Value{Run: m.self, Beat: m.beats + 1, Ready: m.ready, Leaving: m.leaving, Level: m.cfg.Level}
 	if m.write(now, a, Write{m.key(), mine.revision, v}) {
 		m.beats++
 		m.sent[m.beats] = now
@@ -342,7 +333,7 @@ func (m *Machine) key() Key { return Key{Node: m.self.Node} }
 
 var unseen node
 
-// node gives what was seen of a heartbeat; it is not to be changed.
+// node returns the heartbeat seen of a node; it must not be changed.
 func (m *Machine) node(name string) *node {
 	if n := m.nodes[name]; n != nil {
 		return n
@@ -350,22 +341,22 @@ func (m *Machine) node(name string) *node {
 	return &unseen
 }
 
-// bury declares those gone whose heartbeats have ended, while the store takes ours. When it was
-// away, for us at least, the others have the time to be heard again.
-func (m *Machine) bury(now time.Duration, a *Actions) {
+// declareGone declares nodes gone whose heartbeats have ended, while the store accepts this node's heartbeats. After
+// an outage of the store it waits until the others can have written theirs.
+func (m *Machine) declareGone(now time.Duration, a *Actions) {
 	if !m.holds(now) || m.late(now-m.held) || now-m.steady < m.cfg.Write+2*m.cfg.Retry {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
-		if n := m.nodes[name]; name != m.self.Node && n.lives() && now-n.seen >= m.cfg.Lease {
-			m.write(now, a, Write{Key{Node: name}, n.revision, Value{Life: n.value.Life, Gone: true, Level: n.value.Level}})
+		if n := m.nodes[name]; name != m.self.Node && n.runs() && now-n.seen >= m.cfg.Lease {
+			m.write(now, a, Write{Key{Node: name}, n.revision, Value{Run: n.value.Run, Gone: true, Level: n.value.Level}})
 		}
 	}
 }
 
-// standing says who should own shards rather than others: the lowest. One who leaves and is
-// ready still does better than one who stays and does not know yet what the shards hold.
-func (n *node) standing() int {
+// rank returns a node's rank as an owner of shards: the lowest are preferred. A node that leaves and is ready is
+// better than one that stays and has not loaded its replicas.
+func (n *node) rank() int {
 	switch {
 	case n.value.Ready && !n.value.Leaving:
 		return 0
@@ -378,12 +369,12 @@ func (n *node) standing() int {
 	}
 }
 
-// candidates are those who should own shards: the living of the best standing.
+// candidates returns the nodes that should own shards: the living ones of the best rank.
 func (m *Machine) candidates() []string {
 	var names [4][]string
 	for name, n := range m.nodes {
-		if n.lives() {
-			names[n.standing()] = append(names[n.standing()], name)
+		if n.runs() {
+			names[n.rank()] = append(names[n.rank()], name)
 		}
 	}
 	for _, best := range names {
@@ -394,26 +385,25 @@ func (m *Machine) candidates() []string {
 	return nil
 }
 
-// yields reports whether this node leaves, and another is ready and stays: then it begins no
-// tenure any more.
+// yields reports whether this node leaves and another is ready and stays: then it begins no term any more.
 func (m *Machine) yields() bool {
 	if !m.leaving {
 		return false
 	}
 	for name, n := range m.nodes {
-		if name != m.self.Node && n.lives() && n.standing() == 0 {
+		if name != m.self.Node && n.runs() && n.rank() == 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// allEnded reports whether no tenure is left.
+// allEnded reports whether no term is left.
 func (m *Machine) allEnded() bool {
 	return !slices.ContainsFunc(m.shards, func(s shard) bool { return s.state != vacant })
 }
 
-// moving is how many shards are on their way from us to another.
+// moving returns the number of shards in transfer from this node.
 func (m *Machine) moving() int {
 	n := 0
 	for i := range m.shards {
@@ -424,36 +414,36 @@ func (m *Machine) moving() int {
 	return n
 }
 
-// ours reports whether a shard's key names us.
-func (m *Machine) ours(s *shard) bool { return s.revision > 0 && s.value.Life == m.self }
+// owns reports whether a shard's key names this run.
+func (m *Machine) owns(s *shard) bool { return s.revision > 0 && s.value.Run == m.self }
 
-// spent reports whether our tenure under the present revision of the key has begun and
-// ended, or we have given the shard away without one.
-func (m *Machine) spent(s *shard) bool { return m.ours(s) && s.tenure == s.revision }
+// spent reports whether this node's term under the present revision of the key has ended, or it has transferred the
+// shard without one.
+func (m *Machine) spent(s *shard) bool { return m.owns(s) && s.term == s.revision }
 
-// tend does what there is to do for one shard.
-func (m *Machine) tend(now time.Duration, i int, moving *int, a *Actions) {
+// decide decides for one shard.
+func (m *Machine) decide(now time.Duration, i int, moving *int, a *Actions) {
 	s := &m.shards[i]
 	switch {
 	case s.state == active:
-		m.tendActive(now, i, moving, a)
+		m.decideActive(now, i, moving, a)
 	case s.state == ending, m.departing, !m.holds(now):
-	case m.ours(s) && s.revision != s.tenure && !m.yields():
-		s.state, s.tenure = active, s.revision
+	case m.owns(s) && s.revision != s.term && !m.yields():
+		s.state, s.term = active, s.revision
 		a.Begin = append(a.Begin, i)
-	case m.ours(s):
-		if to, ok := m.heir(now, i); ok {
+	case m.owns(s):
+		if to, ok := m.successor(now, i); ok {
 			m.assignTo(now, i, to, a)
 		}
-	case m.wants(i) && m.orphan(now, s, a):
+	case m.wants(i) && m.unowned(now, s, a):
 		m.assignTo(now, i, m.self, a)
 	}
 }
 
-// tendActive ends a tenure when it is over or another shall have the shard.
-func (m *Machine) tendActive(now time.Duration, i int, moving *int, a *Actions) {
+// decideActive ends a term when its lease has expired, or for a transfer.
+func (m *Machine) decideActive(now time.Duration, i int, moving *int, a *Actions) {
 	s := &m.shards[i]
-	over := s.revision != s.tenure || !m.ours(s) || m.departing || now >= m.HoldsUntil()+m.cfg.Linger
+	over := s.revision != s.term || !m.owns(s) || m.departing || now >= m.HoldsUntil()+m.cfg.Linger
 	give := !over && *moving < m.cfg.Moves && m.shouldGive(now, i)
 	if !over && !give {
 		return
@@ -465,51 +455,50 @@ func (m *Machine) tendActive(now time.Duration, i int, moving *int, a *Actions) 
 	a.End = append(a.End, i)
 }
 
-// shouldGive reports whether another should have a shard that we hold.
+// shouldGive reports whether this node should transfer a shard that it holds.
 func (m *Machine) shouldGive(now time.Duration, i int) bool {
-	to, ok := m.heir(now, i)
+	to, ok := m.successor(now, i)
 	return ok && to != m.self && (m.ready || m.leaving) && m.holds(now)
 }
 
-// heir is who shall have a shard after a tenure of ours: who should own it, if he
-// stays and shows life; else we, unless another is there to have it.
-func (m *Machine) heir(now time.Duration, i int) (Life, bool) {
+// successor returns the successor of this node's term: the node that should own the shard, if it stays and is alive;
+// else this node, unless another one can take it.
+func (m *Machine) successor(now time.Duration, i int) (Run, bool) {
 	n := m.node(m.assigned[i])
 	if m.assigned[i] != m.self.Node && !n.value.Leaving && now-n.seen < m.cfg.Lease*2/3 {
-		return n.value.Life, true
+		return n.value.Run, true
 	}
 	return m.self, !m.yields()
 }
 
-// wants reports whether we should have a shard that nobody owns.
+// wants reports whether this node should own a shard without an owner.
 func (m *Machine) wants(i int) bool {
 	return m.informed && !m.yields() && m.assigned[i] == m.self.Node
 }
 
-// orphan reports whether a shard has no owner any more, for good. Where the proof
-// of it is older than the shard's key, it has the proof written again.
-func (m *Machine) orphan(now time.Duration, s *shard, a *Actions) bool {
+// unowned reports whether a shard has no owner any more, for good. If the proof is older than the shard's key, it
+// writes the proof again.
+func (m *Machine) unowned(now time.Duration, s *shard, a *Actions) bool {
 	if s.revision == 0 {
 		return true
 	}
-	owner := s.value.Life
+	owner := s.value.Run
 	n := m.node(owner.Node)
 	switch {
-	case n.lives() && n.value.Life == owner:
+	case n.runs() && n.value.Run == owner:
 		return false
 	case n.revision > s.revision:
 		return true
-	case !n.lives():
-		m.write(now, a, Write{Key{Node: owner.Node}, n.revision, Value{Life: owner, Gone: true, Level: n.value.Level}})
+	case !n.runs():
+		m.write(now, a, Write{Key{Node: owner.Node}, n.revision, Value{Run: owner, Gone: true, Level: n.value.Level}})
 	}
 	return false
 }
 
-// assignTo writes the key of a shard. From then on no tenure may begin under its present
-// revision.
-func (m *Machine) assignTo(now time.Duration, i int, to Life, a *Actions) {
+// assignTo writes the key of a shard. No term may begin under its present revision any more.
+func (m *Machine) assignTo(now time.Duration, i int, to Run, a *Actions) {
 	s := &m.shards[i]
-	if m.write(now, a, Write{Key{Shard: i}, s.revision, Value{Life: to, Epoch: s.value.Epoch + 1}}) {
-		s.tenure = s.revision
+	if m.write(now, a, Write{Key{Shard: i}, s.revision, Value{Run: to, Epoch: s.value.Epoch + 1}}) {
+		s.term = s.revision
 	}
 }

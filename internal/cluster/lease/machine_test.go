@@ -66,7 +66,7 @@ func TestLeavingNodeHandsOver(t *testing.T) {
 	w := quiet(t, "n1", "n2", "n3")
 	begin := w.now
 	w.nodes[0].do(w.nodes[0].m.Leave)
-	w.nodes[0].goWhenHandedOver()
+	w.nodes[0].goWhenTransferred()
 	w.runUntil(begin + 500*ms)
 	if err := w.held("n2", "n3"); err != nil {
 		t.Error(err)
@@ -79,9 +79,9 @@ func TestLeavingNodeHandsOver(t *testing.T) {
 func TestLastNodeLeaves(t *testing.T) {
 	w := quiet(t, "n1")
 	w.nodes[0].do(w.nodes[0].m.Leave)
-	w.nodes[0].goWhenHandedOver()
+	w.nodes[0].goWhenTransferred()
 	w.runUntil(w.now + 500*ms)
-	if !w.nodes[0].m.Departed(w.nodes[0].clock()) || len(w.nodes[0].tenures) != 0 {
+	if !w.nodes[0].m.Departed(w.nodes[0].clock()) || len(w.nodes[0].terms) != 0 {
 		t.Error("the node has not gone")
 	}
 	begin := w.now
@@ -96,24 +96,24 @@ func TestNewNodeGetsItsShareWhenReady(t *testing.T) {
 	w := quiet(t, "n1", "n2")
 	n := w.join("n3", 2, false)
 	w.runUntil(w.now + 10*time.Second)
-	if len(n.tenures) != 0 {
+	if len(n.terms) != 0 {
 		t.Error("shards were moved to a node that is not ready")
 	}
 	n.do(n.m.Ready)
 	w.runUntil(w.now + 500*ms)
-	if s := w.held("n1", "n2", "n3"); s != nil || len(n.tenures) == 0 {
-		t.Error(s, len(n.tenures))
+	if s := w.held("n1", "n2", "n3"); s != nil || len(n.terms) == 0 {
+		t.Error(s, len(n.terms))
 	}
 }
 
-// A store that is away for a moment costs no tenure, but nothing is held meanwhile.
+// A store that is away for a moment costs no term, but nothing is held meanwhile.
 func TestStoreAway(t *testing.T) {
 	w := quiet(t, "n1", "n2", "n3")
 	moved := w.lastMoved
 	w.down = true
 	w.runUntil(w.now + 4*time.Second)
 	for _, n := range w.nodes {
-		for i := range n.tenures {
+		for i := range n.terms {
 			if n.holds(i) {
 				t.Errorf("%v holds shard %d without a store", n.m.Self(), i)
 			}
@@ -127,8 +127,8 @@ func TestStoreAway(t *testing.T) {
 	w.down = true
 	w.runUntil(w.now + 12*time.Second)
 	for _, n := range w.nodes {
-		if len(n.tenures) != 0 {
-			t.Errorf("%v still has tenures", n.m.Self())
+		if len(n.terms) != 0 {
+			t.Errorf("%v still has terms", n.m.Self())
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestTwoProcessesOfOneName(t *testing.T) {
 	w := quiet(t, "n1", "n2")
 	second := w.join("n1", 9, true)
 	w.runUntil(w.now + 10*time.Second)
-	if !second.m.Contested() || w.nodes[0].m.Contested() || len(second.tenures) != 0 {
+	if !second.m.Contested() || w.nodes[0].m.Contested() || len(second.terms) != 0 {
 		t.Error("the second process has not noticed")
 	}
 }
@@ -185,8 +185,8 @@ func TestLeavingNodeTakesNothingBack(t *testing.T) {
 	w.runUntil(w.now + 500*ms)
 	w.nodes[1].dead = true
 	w.runUntil(w.now + 5*time.Second)
-	if err := w.held("n3"); err != nil || len(w.nodes[0].tenures) != 0 || !w.nodes[0].m.HandedOver() {
-		t.Error(err, len(w.nodes[0].tenures))
+	if err := w.held("n3"); err != nil || len(w.nodes[0].terms) != 0 || !w.nodes[0].m.Transferred() {
+		t.Error(err, len(w.nodes[0].terms))
 	}
 	w.nodes[2].dead = true
 	w.runUntil(w.now + 5*time.Second)
@@ -205,10 +205,10 @@ func TestAllLeaveAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	for i, n := range w.nodes {
-		if !n.m.HandedOver() {
+		if !n.m.Transferred() {
 			t.Errorf("%v waits for what cannot come", n.m.Self())
 		}
-		n.goWhenHandedOver()
+		n.goWhenTransferred()
 		w.runUntil(w.now + 500*ms)
 		if !n.m.Departed(n.clock()) {
 			t.Errorf("%v has not gone", n.m.Self())
@@ -224,12 +224,12 @@ func TestLeavingNodeWaitsForOneThatIsReady(t *testing.T) {
 	second := w.join("n2", 1, false)
 	w.nodes[0].do(w.nodes[0].m.Leave)
 	w.runUntil(w.now + 5*time.Second)
-	if err := w.held("n1"); err != nil || !w.nodes[0].m.HandedOver() {
+	if err := w.held("n1"); err != nil || !w.nodes[0].m.Transferred() {
 		t.Error(err)
 	}
 	second.do(second.m.Ready)
 	w.runUntil(w.now + 500*ms)
-	if err := w.held("n2"); err != nil || !w.nodes[0].m.HandedOver() {
+	if err := w.held("n2"); err != nil || !w.nodes[0].m.Transferred() {
 		t.Error(err)
 	}
 }
@@ -238,7 +238,7 @@ func TestLastNodeLeavesWithoutStore(t *testing.T) {
 	w := quiet(t, "n1")
 	w.down = true
 	w.nodes[0].do(w.nodes[0].m.Leave)
-	w.nodes[0].goWhenHandedOver()
+	w.nodes[0].goWhenTransferred()
 	w.runUntil(w.now + 3*time.Second)
 	if !w.nodes[0].m.Departed(w.nodes[0].clock()) {
 		t.Error("the node has not gone")
@@ -269,14 +269,14 @@ func TestNothingIsTakenBeforeAllWasSeen(t *testing.T) {
 	}
 }
 
-// A life does not come back, though it was declared gone before it saw its first heartbeat.
+// A run does not come back, though it was declared gone before it saw its first heartbeat.
 func TestGoneBeforeItBegan(t *testing.T) {
 	m := lease.New(config("n1", 0))
-	life := m.Self()
+	run := m.Self()
 	first := m.Step(0).Writes[0]
 	m.Written(0, first.Key, false) // it was written, and the answer lost
-	m.Seen(0, lease.Entry{Key: first.Key, Revision: 2, Value: lease.Value{Life: life, Gone: true}})
-	if a := m.Step(0); len(a.Writes) != 1 || a.Writes[0].Expect != 2 || a.Writes[0].Value.Life == life {
+	m.Seen(0, lease.Entry{Key: first.Key, Revision: 2, Value: lease.Value{Run: run, Gone: true}})
+	if a := m.Step(0); len(a.Writes) != 1 || a.Writes[0].Expect != 2 || a.Writes[0].Value.Run == run {
 		t.Error(a)
 	}
 }
@@ -286,7 +286,7 @@ func TestWriteAfterAChange(t *testing.T) {
 	m := established(t)
 	m.Informed()
 	shard := m.Step(0).Writes[0].Key
-	m.Seen(0, lease.Entry{Key: shard, Revision: 2, Value: lease.Value{Life: lease.Life{Node: "n0"}}})
+	m.Seen(0, lease.Entry{Key: shard, Revision: 2, Value: lease.Value{Run: lease.Run{Node: "n0"}}})
 	m.Seen(0, lease.Entry{Key: lease.Key{Node: "n0"}, Revision: 3, Value: lease.Value{Gone: true}})
 	m.Written(0, shard, false)
 	if a := m.Step(0); len(a.Writes) != 1 || a.Writes[0].Key != shard || a.Writes[0].Expect != 2 {
@@ -302,7 +302,7 @@ func TestWriteAfterAChange(t *testing.T) {
 // node's lease runs.
 func TestAnnouncedHeartbeat(t *testing.T) {
 	beat := func(process string, n uint64) lease.Value {
-		return lease.Value{Life: lease.Life{Node: "n2", Process: process, Number: 1}, Beat: n}
+		return lease.Value{Run: lease.Run{Node: "n2", Process: process, Number: 1}, Beat: n}
 	}
 	for name, c := range map[string]struct {
 		announced lease.Value
@@ -349,7 +349,7 @@ func writesGone(m *lease.Machine, now time.Duration) (gone bool) {
 // either.
 func TestNobodyIsBuriedWhileTheStoreIsAway(t *testing.T) {
 	m := established(t)
-	m.Seen(200*ms, lease.Entry{Key: lease.Key{Node: "n2"}, Revision: 2, Value: lease.Value{Life: lease.Life{Node: "n2"}, Beat: 1}})
+	m.Seen(200*ms, lease.Entry{Key: lease.Key{Node: "n2"}, Revision: 2, Value: lease.Value{Run: lease.Run{Node: "n2"}, Beat: 1}})
 	for at := time.Duration(0); at <= time.Second; at += 50 * ms {
 		writesGone(m, at)
 	}

@@ -21,7 +21,7 @@ const (
 
 func config(name string, start int) lease.Config {
 	return lease.Config{
-		Self:   lease.Life{Node: name, Process: fmt.Sprint(name, "-", start), Number: 1},
+		Self:   lease.Run{Node: name, Process: fmt.Sprint(name, "-", start), Number: 1},
 		Shards: 8, Lease: 3 * time.Second, Hold: 2500 * ms, Renew: time.Second, Retry: 250 * ms, Write: 500 * ms, Linger: 6 * time.Second, Moves: 2,
 	}
 }
@@ -33,7 +33,7 @@ type faults struct {
 
 	hold     time.Duration // planted: a node holds for longer than it may
 	blindly  bool          // planted: the store does not compare the revision of heartbeats
-	inherits bool          // planted: a tenure of an earlier life is held by a later one
+	inherits bool          // planted: a term of an earlier run is held by a later one
 	early    bool          // planted: a heartbeat is announced long before it is sent
 }
 
@@ -55,20 +55,20 @@ type world struct {
 	bad   string // the first violation
 }
 
-// simulated is one start of a node: a machine, its clock and its tenures.
+// simulated is one start of a node: a machine, its clock and its terms.
 type simulated struct {
-	w       *world
-	m       *lease.Machine
-	start   time.Duration
-	rate    float64
-	paused  bool
-	cut     bool
-	deaf    bool // it talks and hears nobody
-	dead    bool
-	going   bool // it leaves, and another start is on its way
-	inbox   []func()
-	tenures map[int]lease.Life // not yet ended, and the life that began them
-	until   map[lease.Life]time.Duration
+	w      *world
+	m      *lease.Machine
+	start  time.Duration
+	rate   float64
+	paused bool
+	cut    bool
+	cutIn  bool // it sends, and receives nothing
+	dead   bool
+	going  bool // it leaves, and another start is on its way
+	inbox  []func()
+	terms  map[int]lease.Run // not yet ended, and the run that began them
+	until  map[lease.Run]time.Duration
 }
 
 type event struct {
@@ -134,11 +134,11 @@ func (w *world) check() {
 func (n *simulated) clock() time.Duration { return time.Duration(float64(n.w.now-n.start) * n.rate) }
 
 func (n *simulated) holds(shard int) bool {
-	life, ok := n.tenures[shard]
+	run, ok := n.terms[shard]
 	if n.w.faults.inherits {
-		life = n.m.Self()
+		run = n.m.Self()
 	}
-	return ok && !n.dead && n.clock() < n.until[life]
+	return ok && !n.dead && n.clock() < n.until[run]
 }
 
 func (w *world) delay() time.Duration {
@@ -159,7 +159,7 @@ func (w *world) send(n *simulated, do func()) {
 
 // tell lets a node hear of something, in the same way.
 func (w *world) tell(n *simulated, do func()) {
-	if !n.deaf {
+	if !n.cutIn {
 		w.send(n, do)
 	}
 }
@@ -171,7 +171,7 @@ func (w *world) join(name string, start int, ready bool) *simulated {
 	}
 	n := &simulated{
 		w: w, m: lease.New(cfg), start: w.now, rate: 1 + drift*(2*w.rnd.Float64()-1),
-		tenures: map[int]lease.Life{}, until: map[lease.Life]time.Duration{},
+		terms: map[int]lease.Run{}, until: map[lease.Run]time.Duration{},
 	}
 	w.nodes = append(w.nodes, n)
 	w.note("%s starts", cfg.Self.Process)
@@ -231,16 +231,16 @@ func (n *simulated) step() {
 	a := n.m.Step(n.clock())
 	n.until[n.m.Self()] = n.m.HoldsUntil()
 	for _, i := range a.Begin {
-		if _, ok := n.tenures[i]; ok {
+		if _, ok := n.terms[i]; ok {
 			n.w.bad = fmt.Sprintf("%v: %v begins shard %d twice", n.w.now, n.m.Self(), i)
 		}
-		n.tenures[i] = n.m.Self()
+		n.terms[i] = n.m.Self()
 		n.w.note("%v begins shard %d", n.m.Self(), i)
 	}
 	for _, i := range a.End {
 		n.w.after(n.w.delay()/4, func() {
 			n.do(func() {
-				delete(n.tenures, i)
+				delete(n.terms, i)
 				n.w.note("%v ended shard %d", n.m.Self(), i)
 				n.m.Ended(i)
 			})
@@ -352,9 +352,9 @@ func (w *world) trouble(end time.Duration) {
 		name, start := n.m.Self().Node, len(w.nodes)
 		w.after(long, func() { w.join(name, start, true) })
 	case 4:
-		w.note("%v is deaf for %v", n.m.Self(), long)
-		n.deaf = true
-		w.after(long, func() { n.deaf = false })
+		w.note("%v receives nothing for %v", n.m.Self(), long)
+		n.cutIn = true
+		w.after(long, func() { n.cutIn = false })
 	case 5:
 		n.leave(long)
 		if w.rnd.IntN(2) == 0 {
@@ -373,21 +373,21 @@ func (n *simulated) leave(drain time.Duration) {
 	n.w.note("%v leaves", n.m.Self())
 	n.going = true
 	n.do(n.m.Leave)
-	n.w.after(drain, n.goWhenHandedOver)
+	n.w.after(drain, n.goWhenTransferred)
 	n.w.after(20*time.Second+drain, func() {
 		n.dead = true
 		n.w.join(n.m.Self().Node, len(n.w.nodes), true)
 	})
 }
 
-func (n *simulated) goWhenHandedOver() {
+func (n *simulated) goWhenTransferred() {
 	if n.dead || n.m.Departed(n.clock()) {
 		return
 	}
-	if n.m.HandedOver() {
+	if n.m.Transferred() {
 		n.do(n.m.Depart)
 	}
-	n.w.after(50*ms, n.goWhenHandedOver)
+	n.w.after(50*ms, n.goWhenTransferred)
 }
 
 // simulate lets a cluster of three live through trouble, and then come to rest.
@@ -425,8 +425,8 @@ func (w *world) settled() string {
 			if owner, _, ok := n.m.Owner(i); !ok || owner.Node != name {
 				return fmt.Sprintf("%v sees shard %d with %v, want %s", n.m.Self(), i, owner, name)
 			}
-			if _, ok := n.tenures[i]; ok != (n.m.Self().Node == name) {
-				return fmt.Sprintf("%v has a tenure of shard %d: %v, want it with %s", n.m.Self(), i, ok, name)
+			if _, ok := n.terms[i]; ok != (n.m.Self().Node == name) {
+				return fmt.Sprintf("%v has a term of shard %d: %v, want it with %s", n.m.Self(), i, ok, name)
 			}
 		}
 	}
@@ -457,10 +457,10 @@ func TestSimulation(t *testing.T) {
 // The simulation sees the mistakes that it is there for.
 func TestSimulationFindsMistakes(t *testing.T) {
 	kinds := map[string]faults{
-		"held too long":                          {pauses: true, hold: 6 * time.Second},
-		"heartbeats without compare":             {lose: 0.05, slow: 0.05, pauses: true, blindly: true},
-		"heartbeats announced too early":         {lose: 0.05, slow: 0.05, pauses: true, early: true},
-		"a later life holds what an earlier had": {lose: 0.05, slow: 0.2, pauses: true, inherits: true},
+		"held too long":                         {pauses: true, hold: 6 * time.Second},
+		"heartbeats without compare":            {lose: 0.05, slow: 0.05, pauses: true, blindly: true},
+		"heartbeats announced too early":        {lose: 0.05, slow: 0.05, pauses: true, early: true},
+		"a later run holds what an earlier had": {lose: 0.05, slow: 0.2, pauses: true, inherits: true},
 	}
 	for name, f := range kinds {
 		t.Run(name, func(t *testing.T) {

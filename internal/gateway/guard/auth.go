@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// An authenticator says who calls.
+// An authenticator identifies callers.
 type authenticator struct {
 	keys   keyRing
-	tokens *verifier // nil: none are taken
+	tokens *verifier // nil: tokens are rejected
 }
 
 func newAuthenticator(cfg *Config) *authenticator {
@@ -33,7 +33,7 @@ var (
 	errUnknownKey     = errors.New("the API key is unknown")
 )
 
-// check finds out who calls and notes it in v. The error says why that is nobody.
+// check authenticates a request and stores the caller in v.
 func (a *authenticator) check(r *http.Request, v *visit) error {
 	key, token, err := a.credentials(r)
 	if err != nil {
@@ -50,9 +50,9 @@ func (a *authenticator) check(r *http.Request, v *visit) error {
 	return errUnknownKey
 }
 
-// credentials are an API key or a bearer token, never both: who sends two is not
-// clear about who it is. Where no keys are taken, the key's header is not ours: it
-// may be for a proxy.
+// credentials returns an API key or a bearer token; a request with both is rejected as
+// ambiguous. Without configured keys it ignores the key's header, which may be for a
+// proxy.
 func (a *authenticator) credentials(r *http.Request) (key, token string, err error) {
 	keys, authorizations := r.Header.Values(apiKeyHeader), r.Header.Values("Authorization")
 	if len(a.keys) == 0 {
@@ -73,7 +73,7 @@ func (a *authenticator) credentials(r *http.Request) (key, token string, err err
 	return "", token, nil
 }
 
-// authenticate passes on requests of known callers only, if there are to be any.
+// authenticate rejects unauthenticated requests, if keys or tokens are configured.
 func (g *Guard) authenticate(next http.Handler) http.Handler {
 	if len(g.callers.keys) == 0 && g.callers.tokens == nil {
 		return next
@@ -87,10 +87,10 @@ func (g *Guard) authenticate(next http.Handler) http.Handler {
 	})
 }
 
-// refuseCaller answers as RFC 6750, section 3, has it: without an error code when
-// there was no attempt, and with status 403 only when it is clear who calls.
+// refuseCaller answers as in RFC 6750, section 3: without an error code if the request has
+// no credentials, and with status 403 only for an authenticated caller.
 func (g *Guard) refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
-	g.cfg.Log.Debug("caller refused", "request", RequestID(r.Context()), "reason", err)
+	g.cfg.Log.Debug("caller rejected", "request", RequestID(r.Context()), "reason", err)
 	const challenge = `Bearer realm="muster"`
 	switch {
 	case errors.Is(err, errNoKeys):

@@ -13,59 +13,56 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// DefaultMaxBody is how many bytes a request's body may have when nothing else is
-// configured.
+// DefaultMaxBody is the default limit of a request's body, in bytes.
 const DefaultMaxBody = 64 << 10
 
-// Config says what a Guard does. The zero value lets everybody in, refuses large
-// bodies, and answers /healthz and /readyz.
+// Config configures a Guard. The zero value accepts all callers, rejects large bodies, and
+// answers /healthz and /readyz.
 type Config struct {
-	// Keys are the API keys that are taken, in X-Api-Key or as a bearer token, by
-	// names for the log. Several make a change of keys possible. They are kept as
-	// hashes only.
+	// Keys are the accepted API keys, in X-Api-Key or as a bearer token, by names for the
+	// log. Several allow rotation. Only their hashes are kept.
 	Keys map[string]string
-	// Tokens says which bearer tokens are taken; nil for none. With Keys as well, a
-	// request needs either.
+	// Tokens configures bearer tokens; nil rejects them. With Keys too, a request needs
+	// either.
 	Tokens *Tokens
 
-	// AddressRate bounds the requests of one address (of IPv6: one /64 network), and
+	// AddressRate limits the requests of one address (of IPv6: one /64 network), and
 	// PlayerRate those of one player. The zero Rate is no limit.
 	AddressRate, PlayerRate Rate
-	// Player names the player that a request is for; "" if that cannot be seen yet.
-	// nil is the subject of the token.
+	// Player returns the player of a request; "" if it is not known yet. nil is the
+	// subject of the token.
 	Player func(*http.Request) string
-	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 
-	// Origins are the web origins that may call besides that of the host itself, "*" for
-	// all; none switches CORS off. Requests of other origins are refused.
+	// Origins are the accepted web origins besides the host's own, "*" for all; none
+	// disables CORS. Requests of other origins are rejected.
 	Origins []string
-	// MaxBody is in bytes; 0 is DefaultMaxBody, less is no limit.
+	// MaxBody is in bytes; 0 is DefaultMaxBody, a negative one is no limit.
 	MaxBody int64
 
 	// Routes are the operations of the handler, as patterns of http.ServeMux: the
-	// labels of the metrics and the log. Requests for others are counted as "unknown".
+	// labels of metrics and log lines. All other requests have the label "unknown".
 	Routes []string
-	// Registerer takes the metrics; nil for none.
+	// Registerer registers the metrics; it may be nil.
 	Registerer prometheus.Registerer
-	// Scrape answers /metrics to clients on this machine; for others, and without it, that
-	// path is the handler's.
+	// Scrape answers /metrics to clients on this machine. Without it, and for other
+	// clients, the path goes to the handler.
 	Scrape http.Handler
-	// Ready says whether requests can be expected to work; nil for always. It has
-	// five seconds.
+	// Ready returns nil if requests are expected to succeed; nil is always. It has a
+	// timeout of five seconds.
 	Ready func(context.Context) error
 
-	// Refuse writes the answer of a refusal; nil is WriteRefusal. The status and
-	// headers of the refusal itself, such as WWW-Authenticate, are in w already, but
-	// for the status.
+	// Refuse writes the answer of a refusal; nil is WriteRefusal. w has the headers of
+	// the refusal already, such as WWW-Authenticate, but not its status.
 	Refuse func(http.ResponseWriter, *http.Request, Refusal)
-	// AccessLog has every request logged.
+	// AccessLog logs every request.
 	AccessLog bool
-	Log       *slog.Logger    // nil logs nothing
-	Clock     clockwork.Clock // nil is the real one
+	Log       *slog.Logger    // may be nil
+	Clock     clockwork.Clock // nil is the system's
 }
 
-// validate reports every field that cannot be right.
+// validate reports every invalid field.
 func (c *Config) validate() error {
 	var errs []error
 	add := func(bad bool, format string, args ...any) {
@@ -88,7 +85,7 @@ func (c *Config) validate() error {
 	return errors.Join(errs...)
 }
 
-// withDefaults is c with a value in every field that has a default.
+// withDefaults returns c with the defaults of its empty fields.
 func (c Config) withDefaults() Config {
 	c.MaxBody = cmp.Or(c.MaxBody, DefaultMaxBody)
 	if c.Player == nil {

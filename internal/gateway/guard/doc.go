@@ -1,6 +1,6 @@
-// Package guard is what an HTTP handler on the open internet needs in front of it:
-// it says who calls, bounds how often and how much, keeps a log and counts, and
-// answers probes. It knows nothing of what the handler does.
+// Package guard protects an HTTP handler on the public internet: it authenticates callers,
+// limits rates and sizes, logs and counts requests, and answers probes. It is independent
+// of the handler.
 //
 // A request passes, in this order:
 //
@@ -9,12 +9,12 @@
 //	access log, metrics
 //	panics                    become an answer with status 500
 //	/healthz /readyz          answered here, without what follows, and /metrics to this machine
-//	CORS                      web pages of foreign origins are refused
+//	CORS                      web pages of foreign origins are rejected
 //	rate by address
 //	authentication            bearer tokens or API keys, off without either
 //	rate by player
 //	size of the body
 //
-// Whoever is refused gets a JSON object with error, code and requestId; Config.Refuse
-// may give it another form.
+// The answer to a rejected request is a JSON object with error, code and requestId;
+// Config.Refuse replaces it.
 package guard

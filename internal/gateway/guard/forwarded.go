@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// maxHops is how many entries of X-Forwarded-For are looked at, from the right.
+// maxHops limits the entries of X-Forwarded-For that are read, from the right.
 const maxHops = 32
 
-// clientAddress is where a request came from: the connection's other end, or, when
-// that is a trusted proxy, the rightmost address that none of the trusted ones
-// vouches for by being one itself. What stands further left the client may have
-// written, and is not believed. Behind an entry that is no address, the last
-// trusted proxy counts as the client.
+// clientAddress returns the address of the client: the peer of the connection, or, if that
+// is a trusted proxy, the rightmost entry of X-Forwarded-For that is not a trusted proxy.
+// The client may have forged the entries to its left. If an entry is not an address, the
+// last trusted proxy counts as the client.
 func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	address := parseAddress(r.RemoteAddr)
 	if !contains(trusted, address) {
@@ -38,8 +37,8 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return address
 }
 
-// parseAddress reads an IP address with or without a port; not valid if it is none.
-// IPv4 within IPv6 becomes IPv4, and a zone goes, so that one host has one address.
+// parseAddress reads an IP address with or without a port; the zero Addr if it is none. It
+// converts IPv4 within IPv6 to IPv4 and removes a zone, so that one host has one address.
 func parseAddress(s string) netip.Addr {
 	s = strings.TrimSpace(s)
 	if p, err := netip.ParseAddrPort(s); err == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/loglimit"
 )
 
-// A Guard stands before a handler. It may be used by several goroutines.
+// A Guard protects handlers. It is safe for concurrent use.
 type Guard struct {
 	cfg     Config
 	routes  *routes
@@ -21,8 +21,8 @@ type Guard struct {
 	cors    *cors.Cors // nil: off
 }
 
-// New makes a guard. It starts nothing, and asks nobody for keys before a token
-// comes. The error names every field that cannot be right.
+// New returns a guard. It starts nothing, and fetches the issuer's keys with the first
+// token. The error names every invalid field.
 func New(cfg Config) (*Guard, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
@@ -43,19 +43,18 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// Players holds players to Config.PlayerRate, for a handler that finds out only from
-// the body whom a request is for; nil, which allows everything, without that rate.
+// Players returns the limiter of Config.PlayerRate, for a handler that reads the player
+// from the body; nil, which allows everything, without that rate.
 func (g *Guard) Players() *Limiter { return g.player }
 
-// Close ends what is under way with the issuer of tokens, and lets go of the
-// connections to it. Tokens with new keys are refused from then on.
+// Close cancels requests to the issuer of tokens and closes the connections to it. Tokens
+// with unknown keys are rejected from then on.
 func (g *Guard) Close() error {
 	g.callers.close()
 	return nil
 }
 
-// Wrap puts the guard before a handler. One guard may stand before several, which
-// then share its limits.
+// Wrap returns a handler protected by the guard. Several handlers share its limits.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	for _, wrap := range []func(http.Handler) http.Handler{ // the innermost first
 		g.limitBody, g.limitPlayer, g.authenticate, g.limitAddress, g.answerCORS, g.answerProbes, g.recoverPanics, g.measure, setHeaders, g.admit,

@@ -9,10 +9,10 @@ import (
 
 const apiKeyHeader = "X-Api-Key"
 
-// minKey is how many characters an API key has at least.
+// minKey is the minimum length of an API key, in bytes.
 const minKey = 16
 
-// keyRing holds API keys as hashes. Keys are random, so that a plain hash hides them.
+// keyRing holds API keys as hashes. Keys are random, so the hash needs no salt.
 type keyRing []hashedKey
 
 type hashedKey struct {
@@ -27,8 +27,7 @@ func newKeyRing(keys map[string]string) (ring keyRing) {
 	return ring
 }
 
-// find returns the name of a key. It takes as long whatever the key, and whether
-// it is there or not.
+// find returns the name of a key, in constant time.
 func (ring keyRing) find(key string) (name string, ok bool) {
 	hash := sha256.Sum256([]byte(key))
 	for i := range ring {

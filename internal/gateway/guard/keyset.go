@@ -19,100 +19,99 @@ import (
 )
 
 const (
-	// keysFresh is how long keys are used before they are asked for again, so that
-	// one that the issuer has taken back stops working.
+	// keysFresh is the age at which keys are fetched again, so that a revoked one stops
+	// working.
 	keysFresh = 15 * time.Minute
-	// keysWait is the age of keys at which tokens wait for newer ones, unless the
-	// issuer was asked since, and failed.
+	// keysWait is the age of keys at which tokens wait for newer ones, unless the latest
+	// request failed.
 	keysWait = time.Hour
-	// keysKept is how long they are used when the issuer does not answer.
+	// keysKept is the age at which keys are no longer used.
 	keysKept = 24 * time.Hour
-	// keysPause is the least time between two requests to the issuer, however many
-	// tokens name keys that nobody knows.
+	// keysPause is the minimum time between two requests, however many tokens have
+	// unknown keys.
 	keysPause = 10 * time.Second
-	// keysLimit is how long one request may take.
+	// keysLimit is the timeout of one request.
 	keysLimit = 5 * time.Second
-	// maxKeys is how many bytes of an answer are read.
+	// maxKeys limits an answer, in bytes.
 	maxKeys = 1 << 20
 )
 
-// errNoKeys says that the issuer's keys cannot be had.
+// errNoKeys means that there are no keys to verify a token with.
 var errNoKeys = errors.New("the keys of the issuer cannot be had")
 
-// A keySet holds the keys of an issuer, and asks for them when they are old or a
-// token names one that is not among them. Tokens whose keys are there do not wait
-// for that.
+// A keySet caches the keys of an issuer. It fetches them when they are old or a token has
+// an unknown one. Tokens with known keys do not wait for that.
 type keySet struct {
-	issuer, url string // url "": ask the issuer for it
+	issuer, url string // url "": discover it
 	http        *http.Client
-	own         bool // http is this keySet's
+	local       bool // http belongs to the keySet
 	clock       clockwork.Clock
 	log         *slog.Logger
 
-	life  context.Context // of the requests to the issuer
+	base  context.Context // of the requests to the issuer
 	stop  context.CancelFunc
 	calls sync.WaitGroup
 
 	mu         sync.Mutex
 	keys       []jose.JSONWebKey
-	got        time.Time     // when keys came; zero for never
-	asked      time.Time     // when the issuer was last asked
-	failed     bool          // the last time
-	inFlight   chan struct{} // closed when the request under way has ended; nil without one
-	discovered string        // where the keys are, as the issuer says; "" if it is not known
+	fetched    time.Time     // when keys arrived; zero for never
+	requested  time.Time     // when the latest request began
+	failed     bool          // the latest request
+	inFlight   chan struct{} // closed at the end of the request in progress; nil without one
+	discovered string        // the discovered URL of the keys; "" if it is not known
 	closed     bool
 }
 
 func newKeySet(t *Tokens, clock clockwork.Clock, log *slog.Logger) *keySet {
 	s := &keySet{issuer: t.Issuer, url: t.KeysURL, http: t.HTTP, clock: clock, log: log}
-	s.life, s.stop = context.WithCancel(context.Background())
+	s.base, s.stop = context.WithCancel(context.Background())
 	if s.http == nil {
-		s.own, s.http = true, &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		s.local, s.http = true, &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	}
 	return s
 }
 
-// close ends and waits for the request to the issuer that is under way.
+// close cancels the request in progress and waits for it.
 func (s *keySet) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.stop()
 	s.calls.Wait()
-	if s.own {
+	if s.local {
 		s.http.CloseIdleConnections()
 	}
 }
 
-// find returns the keys with the id, all for "". It waits for the issuer when they
-// are not there, or too old.
+// find returns the keys with the id, all for "". It waits for the issuer if they are
+// missing or too old.
 func (s *keySet) find(ctx context.Context, id string) ([]jose.JSONWebKey, error) {
-	found, wait, err := s.look(id)
+	found, wait, err := s.cached(id)
 	if wait == nil {
 		return found, err
 	}
 	select {
 	case <-wait:
-		found, _, err = s.look(id)
+		found, _, err = s.cached(id)
 		return found, err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", errNoKeys, context.Cause(ctx))
 	}
 }
 
-// look returns the keys that are there, and what is worth waiting for; it has the
-// issuer asked if need be.
-func (s *keySet) look(id string) (found []jose.JSONWebKey, wait <-chan struct{}, err error) {
+// cached returns the cached keys, and a channel to wait for if they may not suffice. It
+// starts a request to the issuer if necessary.
+func (s *keySet) cached(id string) (found []jose.JSONWebKey, wait <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	age := now.Sub(s.got)
+	age := now.Sub(s.fetched)
 	if age < keysKept {
 		found = s.named(id)
 	} else {
 		err = errNoKeys
 	}
-	if (len(found) == 0 || age >= keysFresh) && now.Sub(s.asked) >= keysPause && s.inFlight == nil && !s.closed {
+	if (len(found) == 0 || age >= keysFresh) && now.Sub(s.requested) >= keysPause && s.inFlight == nil && !s.closed {
 		s.refresh(now)
 	}
 	if s.inFlight != nil && (len(found) == 0 || age >= keysWait && !s.failed) {
@@ -130,50 +129,50 @@ func (s *keySet) named(id string) (found []jose.JSONWebKey) {
 	return found
 }
 
-// refresh has the issuer asked. It needs mu.
+// refresh starts a request to the issuer. It needs mu.
 func (s *keySet) refresh(now time.Time) {
-	s.asked = now
+	s.requested = now
 	ended := make(chan struct{})
 	s.inFlight = ended
-	place := s.discovered
+	discovered := s.discovered
 	s.calls.Go(func() {
-		ctx, cancel := context.WithTimeout(s.life, keysLimit)
+		ctx, cancel := context.WithTimeout(s.base, keysLimit)
 		defer cancel()
-		keys, place, err := s.fetch(ctx, place)
+		keys, url, err := s.fetch(ctx, discovered)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		defer close(ended)
-		s.inFlight, s.discovered, s.failed = nil, place, err != nil
+		s.inFlight, s.discovered, s.failed = nil, url, err != nil
 		if err != nil {
-			s.log.Warn("the keys of the issuer of tokens did not come", "issuer", s.issuer, "error", err)
+			s.log.Warn("fetch of token keys failed", "issuer", s.issuer, "error", err)
 			return
 		}
-		s.keys, s.got = keys, now
+		s.keys, s.fetched = keys, now
 	})
 }
 
-// fetch reads the keys from the configured place, or the one that was discovered
-// before, or else discovers it. It returns the place if it was a good one.
-func (s *keySet) fetch(ctx context.Context, discovered string) (keys []jose.JSONWebKey, place string, err error) {
-	place = cmp.Or(s.url, discovered)
-	if place == "" {
-		if place, err = s.discover(ctx); err != nil {
+// fetch reads the keys from the configured URL, the discovered one, or else discovers it.
+// It returns the URL if that succeeded.
+func (s *keySet) fetch(ctx context.Context, discovered string) (keys []jose.JSONWebKey, url string, err error) {
+	url = cmp.Or(s.url, discovered)
+	if url == "" {
+		if url, err = s.discover(ctx); err != nil {
 			return nil, "", fmt.Errorf("discovery: %w", err)
 		}
 	}
 	var answer struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
-	if err := s.get(ctx, place, &answer); err != nil {
+	if err := s.get(ctx, url, &answer); err != nil {
 		return nil, "", err
 	}
 	if keys = signing(answer.Keys); len(keys) == 0 {
-		return nil, "", errors.New("there is no key for signatures among them")
+		return nil, "", errors.New("the answer has no key for signatures")
 	}
-	return keys, place, nil
+	return keys, url, nil
 }
 
-// signing are the keys that can be used. Of kinds that are not known, others may be.
+// signing returns the usable keys and ignores those of unknown kinds.
 func signing(set []json.RawMessage) (keys []jose.JSONWebKey) {
 	for _, raw := range set {
 		var k jose.JSONWebKey
@@ -184,7 +183,7 @@ func signing(set []json.RawMessage) (keys []jose.JSONWebKey) {
 	return keys
 }
 
-// usable reports whether a key is public and for signatures with it.
+// usable reports whether a key is public and for signatures.
 func usable(k *jose.JSONWebKey) bool {
 	if k.Use != "" && k.Use != "sig" || !k.Valid() || !k.IsPublic() {
 		return false
@@ -193,8 +192,7 @@ func usable(k *jose.JSONWebKey) bool {
 	return !symmetric && (k.Algorithm == "" || slices.Contains(algorithms, jose.SignatureAlgorithm(k.Algorithm)))
 }
 
-// discover finds out where the keys are. Source: OpenID Connect Discovery 1.0,
-// section 4.
+// discover returns the URL of the keys. Source: OpenID Connect Discovery 1.0, section 4.
 func (s *keySet) discover(ctx context.Context) (url string, err error) {
 	var about struct {
 		Issuer  string `json:"issuer"`
@@ -205,9 +203,9 @@ func (s *keySet) discover(ctx context.Context) (url string, err error) {
 	}
 	switch {
 	case about.Issuer != s.issuer:
-		return "", fmt.Errorf("it is that of %q", about.Issuer)
+		return "", fmt.Errorf("the document is of issuer %q", about.Issuer)
 	case !webURL(about.KeysURL):
-		return "", fmt.Errorf("jwks_uri %q is no URL", about.KeysURL)
+		return "", fmt.Errorf("jwks_uri %q is not a URL", about.KeysURL)
 	}
 	return about.KeysURL, nil
 }
@@ -222,7 +220,7 @@ func (s *keySet) get(ctx context.Context, url string, v any) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close() //nolint:errcheck // what was read is what counts
+	defer answer.Body.Close() //nolint:errcheck // the body has been read
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answered with status %d", url, answer.StatusCode)
 	}
@@ -231,7 +229,7 @@ func (s *keySet) get(ctx context.Context, url string, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return fmt.Errorf("%s is not what it should be: %w", url, err)
+		return fmt.Errorf("decode %s: %w", url, err)
 	}
 	return nil
 }

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxTracked is how many keys a Limiter remembers. The one that was not seen for
-// the longest time is forgotten, and so starts anew.
+// maxTracked limits the keys of a Limiter. The least recently used one is removed, and
+// starts with a full bucket again.
 const maxTracked = 100_000
 
-// A Rate is how often something may happen. The zero Rate is no limit.
+// A Rate is a limit of requests. The zero Rate is no limit.
 type Rate struct {
 	PerSecond float64
-	Burst     int // at once; 0 is what two seconds allow, at least one
+	Burst     int // at once; 0 is that of two seconds, at least one
 }
 
 func (r Rate) burst() int {
@@ -28,17 +28,17 @@ func (r Rate) burst() int {
 	return max(1, int(math.Ceil(2*r.PerSecond)))
 }
 
-// A Limiter holds each of many keys, players for example, to one rate. It may be
-// used by several goroutines; a nil Limiter allows everything.
+// A Limiter limits the rate of each key, for example of each player. It is safe for
+// concurrent use; a nil Limiter allows everything.
 type Limiter struct {
 	rate  Rate
-	full  time.Duration // after which an unused bucket is full, and so like a new one
+	full  time.Duration // until an unused bucket is full, like a new one
 	limit int           // of keys
 	clock clockwork.Clock
 	seed  maphash.Seed
 
 	mu      sync.Mutex
-	buckets map[uint64]*list.Element // by the hash of the key: keys can be long
+	buckets map[uint64]*list.Element // by hash, because keys can be long
 	recent  *list.List               // of *bucket, the latest first
 }
 
@@ -48,7 +48,7 @@ type bucket struct {
 	left *rate.Limiter
 }
 
-// NewLimiter makes a limiter; nil for the zero rate. A nil clock is the real one.
+// NewLimiter returns a limiter; nil for the zero rate. A nil clock is the system's.
 func NewLimiter(r Rate, clock clockwork.Clock) *Limiter {
 	if r.PerSecond <= 0 {
 		return nil
@@ -62,13 +62,13 @@ func NewLimiter(r Rate, clock clockwork.Clock) *Limiter {
 	}
 }
 
-// Allow reports whether key may go on now, and counts it if so.
+// Allow reports whether a request of key is within its rate, and counts it if so.
 func (l *Limiter) Allow(key string) bool {
 	_, ok := l.Take(key)
 	return ok
 }
 
-// Take is Allow, and says how long to wait when key may not go on.
+// Take is Allow; it also returns the time to wait if the request is not within the rate.
 func (l *Limiter) Take(key string) (wait time.Duration, ok bool) {
 	if l == nil {
 		return 0, true
@@ -85,7 +85,7 @@ func (l *Limiter) Take(key string) (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// bucket is the key's, as the latest.
+// bucket returns the bucket of a key and marks it as the most recently used.
 func (l *Limiter) bucket(key uint64, now time.Time) *bucket {
 	if e, ok := l.buckets[key]; ok {
 		b := e.Value.(*bucket)
@@ -101,8 +101,7 @@ func (l *Limiter) bucket(key uint64, now time.Time) *bucket {
 	return b
 }
 
-// forget drops buckets that are full again, a few at a time, so that no call pays
-// for many.
+// forget removes full buckets, a few at a time, so that calls stay fast.
 func (l *Limiter) forget(now time.Time) {
 	for range 4 {
 		oldest := l.recent.Back()

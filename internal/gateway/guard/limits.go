@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// limitAddress holds each address to its rate. Requests of unknown origin share one.
+// limitAddress limits the rate of each address. Requests without one share a bucket.
 func (g *Guard) limitAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wait, ok := g.address.Take(networkOf(Address(r.Context()))); !ok {
@@ -16,8 +16,8 @@ func (g *Guard) limitAddress(next http.Handler) http.Handler {
 	})
 }
 
-// networkOf is what counts as one address: of IPv6 a /64, which is what one
-// customer of a provider has at least.
+// networkOf returns what counts as one address: of IPv6 a /64 network, the smallest one
+// that providers assign to a customer.
 func networkOf(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {
@@ -27,7 +27,7 @@ func networkOf(a netip.Addr) string {
 	return a.String()
 }
 
-// limitPlayer holds each player to its rate, as far as it is known who that is.
+// limitPlayer limits the rate of each known player.
 func (g *Guard) limitPlayer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if player := g.cfg.Player(r); player != "" {
@@ -40,8 +40,8 @@ func (g *Guard) limitPlayer(next http.Handler) http.Handler {
 	})
 }
 
-// limitBody refuses a body that says that it is too large, and cuts off one that
-// turns out to be: reading it then reports a *http.MaxBytesError.
+// limitBody rejects a body whose Content-Length is too large. Reading a longer one fails
+// with a *http.MaxBytesError.
 func (g *Guard) limitBody(next http.Handler) http.Handler {
 	limit := g.cfg.MaxBody
 	if limit < 0 {

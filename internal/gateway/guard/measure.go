@@ -13,7 +13,7 @@ func (g *Guard) measure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec, route, begun := recording(w), g.routes.of(r), g.cfg.Clock.Now()
 		g.metrics.begin()
-		defer func() { // also when the connection is being cut
+		defer func() { // also after http.ErrAbortHandler
 			took := g.cfg.Clock.Since(begun)
 			g.metrics.end(route, rec.status, took)
 			if g.cfg.AccessLog {
@@ -24,9 +24,9 @@ func (g *Guard) measure(next http.Handler) http.Handler {
 	})
 }
 
-// logAccess logs one request: neither its body nor its credentials. Probes come
-// every few seconds, and are for those who look closely. Refused requests, and those of
-// unauthenticated clients for an unknown route, are logged once a second at most.
+// logAccess logs a request, without its body and credentials. Probes are logged at level
+// Debug. Rejected requests, and those of unauthenticated clients for unknown routes, are
+// logged at most once per second.
 func (g *Guard) logAccess(r *http.Request, rec *recorder, route string, took time.Duration) {
 	v := of(r.Context())
 	attrs := []slog.Attr{
@@ -53,16 +53,16 @@ func (g *Guard) logAccess(r *http.Request, rec *recorder, route string, took tim
 	g.cfg.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// unknownRoute labels requests for what the handler does not have.
+// unknownRoute is the label of requests for unknown operations.
 const unknownRoute = "unknown"
 
-// routes says which operation a request is for, out of a closed set.
+// routes returns the operation of a request, one of a closed set.
 type routes struct{ mux *http.ServeMux }
 
 // newRoutes takes patterns of http.ServeMux.
 func newRoutes(patterns []string) (r *routes, err error) {
 	defer func() {
-		if p := recover(); p != nil { // a ServeMux's way to say so
+		if p := recover(); p != nil { // a ServeMux panics on an invalid pattern
 			err = fmt.Errorf("%v", p)
 		}
 	}()

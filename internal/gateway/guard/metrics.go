@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count requests. Labels are of closed sets: routes are those of
-// Config.Routes, reasons those of this package, codes are HTTP's.
+// metrics counts requests. All labels have closed sets of values: Config.Routes, the
+// reasons of this package, and HTTP status codes.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -17,7 +17,7 @@ type metrics struct {
 	refusals *prometheus.CounterVec
 }
 
-// newMetrics registers the metrics; a nil registerer leaves them to themselves.
+// newMetrics registers the metrics, unless registerer is nil.
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -48,7 +48,7 @@ func (m *metrics) begin() { m.inFlight.Inc() }
 
 func (m *metrics) end(route string, status int, took time.Duration) {
 	m.inFlight.Dec()
-	code := "none" // the connection was cut
+	code := "none" // the connection was closed without an answer
 	if status >= 100 && status <= 599 {
 		code = strconv.Itoa(status)
 	}

@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// readyLimit is how long Config.Ready may take.
+// readyLimit is the timeout of Config.Ready.
 const readyLimit = 5 * time.Second
 
-// probes are the routes that a guard answers itself.
+// probes are the routes that the guard itself answers.
 var probes = []string{"GET /healthz", "GET /readyz", "GET /metrics"}
 
-// answerProbes answers what an orchestrator and a scraper ask. They have no
-// credentials, and must not be limited along with others.
+// answerProbes answers probes and scrapes, without authentication and limits.
 func (g *Guard) answerProbes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -33,8 +32,7 @@ func (g *Guard) answerProbes(next http.Handler) http.Handler {
 	})
 }
 
-// Local reports whether a request comes from this machine, and no proxy says that it
-// passes it on.
+// Local reports whether a request comes from this machine and has no headers of a proxy.
 func Local(r *http.Request) bool {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if len(r.Header.Values(name)) > 0 {
@@ -48,7 +46,7 @@ type status struct {
 	Status string `json:"status"`
 }
 
-// ready says whether the handler can be expected to work, but not why it cannot.
+// ready answers whether requests are expected to succeed, without the reason if not.
 func (g *Guard) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyLimit)
 	defer cancel()

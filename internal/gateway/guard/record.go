@@ -2,7 +2,7 @@ package guard
 
 import "net/http"
 
-// A recorder notes the status and the size of an answer.
+// A recorder records the status and the size of an answer.
 type recorder struct {
 	http.ResponseWriter
 
@@ -10,7 +10,7 @@ type recorder struct {
 	bytes  int64
 }
 
-// recording is w as a recorder.
+// recording returns w as a recorder.
 func recording(w http.ResponseWriter) *recorder {
 	if r, ok := w.(*recorder); ok {
 		return r
@@ -20,7 +20,7 @@ func recording(w http.ResponseWriter) *recorder {
 
 // WriteHeader implements http.ResponseWriter.
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 && status >= http.StatusOK { // others only announce it
+	if r.status == 0 && status >= http.StatusOK { // not an informational one
 		r.status = status
 	}
 	r.ResponseWriter.WriteHeader(status)
@@ -41,8 +41,8 @@ func (r *recorder) Flush() {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	_ = http.NewResponseController(r.ResponseWriter).Flush() // not every writer can
+	_ = http.NewResponseController(r.ResponseWriter).Flush() // not every writer supports it
 }
 
-// Unwrap lets an http.ResponseController reach the connection.
+// Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

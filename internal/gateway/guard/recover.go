@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// recoverPanics answers for a handler that panicked. When a part of its answer is
-// out already, the connection is cut, so that nobody takes it for the whole.
+// recoverPanics answers for a handler that panicked. If it has written a part of its
+// answer, the connection is closed, so that the client notices.
 func (g *Guard) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := recording(w)
@@ -16,7 +16,7 @@ func (g *Guard) recoverPanics(next http.Handler) http.Handler {
 			switch {
 			case p == nil:
 				return
-			case p == http.ErrAbortHandler: // meant to cut the connection
+			case p == http.ErrAbortHandler: // closes the connection
 				panic(p)
 			}
 			if suppressed, ok := g.lines.Allow("panic"); ok {
@@ -26,7 +26,7 @@ func (g *Guard) recoverPanics(next http.Handler) http.Handler {
 			if rec.status != 0 {
 				panic(http.ErrAbortHandler)
 			}
-			for _, name := range []string{"Content-Length", "Content-Encoding", "Etag"} { // of the answer that did not come
+			for _, name := range []string{"Content-Length", "Content-Encoding", "Etag"} { // of the handler's answer
 				rec.Header().Del(name)
 			}
 			g.refuse(rec, r, "panic", panicked)

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// A Refusal is why a request was not passed on.
+// A Refusal is the answer to a rejected request.
 type Refusal struct {
 	Status  int
 	Code    string // stable, for programs
-	Message string // for people; never what went wrong inside
+	Message string // for people, without internal details
 }
 
-// What is refused, and how.
+// The refusals.
 var (
 	unauthenticated = Refusal{http.StatusUnauthorized, "unauthenticated", "The request carries no valid credentials."}
 	forbidden       = Refusal{http.StatusForbidden, "forbidden", "The credentials do not allow this."}
@@ -25,20 +25,20 @@ var (
 	panicked        = Refusal{http.StatusInternalServerError, "internal", "The request could not be completed."}
 )
 
-// refuse answers a request and counts why.
+// refuse rejects a request and counts the reason.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, reason string, f Refusal) {
 	g.metrics.refused(reason)
 	of(r.Context()).refused = true
 	g.cfg.Refuse(w, r, f)
 }
 
-// refuseFor is refuse with the time after which it is worth trying again.
+// refuseFor is refuse with a Retry-After.
 func (g *Guard) refuseFor(w http.ResponseWriter, r *http.Request, reason string, f Refusal, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
 	g.refuse(w, r, reason, f)
 }
 
-// WriteRefusal answers with a JSON object that has error, code and requestId.
+// WriteRefusal writes a JSON object with error, code and requestId.
 func WriteRefusal(w http.ResponseWriter, r *http.Request, f Refusal) {
 	writeJSON(w, f.Status, struct {
 		Error     string `json:"error"`
@@ -49,11 +49,11 @@ func WriteRefusal(w http.ResponseWriter, r *http.Request, f Refusal) {
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
-	if err != nil { // only strings are ever written
+	if err != nil { // strings can be marshalled
 		panic(err)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone needs no answer
+	_, _ = w.Write(body) // the client may have disconnected
 }

@@ -17,37 +17,37 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// DefaultSkew is how far the issuer's clock may be from ours.
+// DefaultSkew is the default tolerance for the issuer's clock.
 const DefaultSkew = time.Minute
 
-// maxToken is how long a token may be.
+// maxToken limits the length of a token, in bytes.
 const maxToken = 16 << 10
 
-// algorithms are those with a public key. The symmetric ones and "none" are not
-// among them: with those, whoever can check a token can make one.
+// algorithms are those with a public key. With the symmetric ones and "none", anyone who
+// can verify a token could create one.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// Tokens says which bearer tokens, as JSON Web Tokens, are taken. Every token needs
-// exp and sub.
+// Tokens configures bearer tokens, which are JSON Web Tokens. Every token needs exp and
+// sub.
 type Tokens struct {
-	// Issuer is what iss must say. Required.
+	// Issuer is the required value of iss. Required.
 	Issuer string
-	// KeysURL is where the issuer's keys (JWKS) are; "" asks the issuer (OpenID
-	// Connect Discovery) when the first token comes.
+	// KeysURL is the URL of the issuer's keys (JWKS); "" discovers it with the first token
+	// (OpenID Connect Discovery).
 	KeysURL string
-	// Audience is one that aud must name; "" for any.
+	// Audience must be in aud; "" for any.
 	Audience string
-	// Scope is one that scope must name, or the answer has status 403; "" for any.
+	// Scope must be in scope, or the answer has status 403; "" for any.
 	Scope string
-	// Skew is how far clocks may be apart; 0 is DefaultSkew.
+	// Skew is the tolerance for clocks; 0 is DefaultSkew.
 	Skew time.Duration
-	// HTTP asks for the keys; nil for one of the guard's own.
+	// HTTP is for requests to the issuer; nil is a client of the guard.
 	HTTP *http.Client
 }
 
-// validate reports every field that cannot be right.
+// validate reports every invalid field.
 func (t *Tokens) validate() error {
 	var errs []error
 	if t.Issuer == "" {
@@ -70,7 +70,7 @@ func webURL(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// A verifier checks tokens.
+// A verifier verifies tokens.
 type verifier struct {
 	want  Tokens
 	keys  *keySet
@@ -83,21 +83,21 @@ func newVerifier(t *Tokens, clock clockwork.Clock, log *slog.Logger) *verifier {
 	return &verifier{want: want, keys: newKeySet(&want, clock, log), clock: clock}
 }
 
-// Why a token is not taken.
+// Why a token is rejected.
 var (
 	errToken = errors.New("the token is not valid")
 	errScope = errors.New("the token does not have the scope")
 )
 
-// claims are those that are looked at.
+// claims are the claims that are checked.
 type claims struct {
 	jwt.Claims
 
 	Scope string `json:"scope"`
 }
 
-// verify returns the subject of a token. The error is errNoKeys when that could not
-// be found out, errScope, or errToken with the reason.
+// verify returns the subject of a token. The error is errNoKeys without keys to verify it
+// with, errScope, or errToken with the reason.
 func (v *verifier) verify(ctx context.Context, token string) (subject string, err error) {
 	if len(token) > maxToken {
 		return "", fmt.Errorf("%w: it is longer than %d bytes", errToken, maxToken)
@@ -113,7 +113,7 @@ func (v *verifier) verify(ctx context.Context, token string) (subject string, er
 	if err != nil {
 		return "", err
 	}
-	if err := v.judge(c); err != nil {
+	if err := v.check(c); err != nil {
 		return "", fmt.Errorf("%w: %w", errToken, err)
 	}
 	if v.want.Scope != "" && !slices.Contains(strings.Fields(c.Scope), v.want.Scope) {
@@ -122,7 +122,7 @@ func (v *verifier) verify(ctx context.Context, token string) (subject string, er
 	return c.Subject, nil
 }
 
-// open checks the signature with a key of the token's key id and algorithm.
+// open verifies the signature with the keys of the token's key id and algorithm.
 func (v *verifier) open(ctx context.Context, token *jwt.JSONWebToken) (*claims, error) {
 	head := token.Headers[0]
 	keys, err := v.keys.find(ctx, head.KeyID)
@@ -142,8 +142,8 @@ func (v *verifier) open(ctx context.Context, token *jwt.JSONWebToken) (*claims, 
 	return nil, fmt.Errorf("%w: %w", errToken, err)
 }
 
-// judge checks what a genuine token says.
-func (v *verifier) judge(c *claims) error {
+// check checks the claims of a token with a valid signature.
+func (v *verifier) check(c *claims) error {
 	switch {
 	case c.Expiry == nil:
 		return errors.New("it has no exp")

@@ -11,14 +11,14 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// maxRequestID is how long a request id of a client may be.
+// maxRequestID limits the length of a client's request id.
 const maxRequestID = 128
 
-// A visit is what the guard knows of one request. Its parts note what they find
-// out, and those around them read it afterwards.
+// A visit is the guard's knowledge of one request. Inner handlers set its fields, outer
+// ones read them afterwards.
 type visit struct {
 	id      string
-	address netip.Addr // not valid: unknown
+	address netip.Addr // zero if unknown
 	subject string
 	key     string
 	refused bool
@@ -26,7 +26,7 @@ type visit struct {
 
 type visitKey struct{}
 
-// of is the visit of a request; an empty one outside of a guard.
+// of returns the visit of a request; an empty one outside of a guard.
 func of(ctx context.Context) *visit {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		return v
@@ -34,19 +34,18 @@ func of(ctx context.Context) *visit {
 	return &visit{}
 }
 
-// RequestID is the id of the request that ctx belongs to; "" outside of a guard.
+// RequestID returns the id of the request of ctx; "" outside of a guard.
 func RequestID(ctx context.Context) string { return of(ctx).id }
 
-// Address is where the request came from, behind trusted proxies; not valid when
-// that is unknown.
+// Address returns the client's address, behind trusted proxies; zero if it is unknown.
 func Address(ctx context.Context) netip.Addr { return of(ctx).address }
 
-// Subject is the subject of the bearer token that the request carried; "" for none.
+// Subject returns the subject of the request's bearer token; "" for none.
 func Subject(ctx context.Context) string { return of(ctx).subject }
 
-// Caller tells callers apart: a player by the token; the bearer of an API key by the
-// key and the address, because a key in a game is shared by all its players; others by
-// their address, of which an IPv6 /64 network counts as one.
+// Caller identifies the caller: by the subject of its token; by its API key and address,
+// because all players of a game share the key; otherwise by its address, or its /64
+// network of IPv6.
 func Caller(ctx context.Context) string {
 	switch v := of(ctx); {
 	case v.subject != "":
@@ -58,7 +57,7 @@ func Caller(ctx context.Context) string {
 	}
 }
 
-// admit begins a visit.
+// admit adds a visit to the request's context.
 func (g *Guard) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{id: r.Header.Get(requestIDHeader), address: clientAddress(r, g.cfg.TrustedProxies)}
@@ -70,7 +69,7 @@ func (g *Guard) admit(next http.Handler) http.Handler {
 	})
 }
 
-// saneID reports whether a client's request id may stand in logs and headers.
+// saneID reports whether a client's request id is safe in logs and headers.
 func saneID(id string) bool {
 	return id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, func(c rune) bool {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'

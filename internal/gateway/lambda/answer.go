@@ -13,25 +13,25 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// An answer takes what a handler writes.
+// An answer is the http.ResponseWriter of a request.
 type answer struct {
 	header   http.Header
-	sent     http.Header // as it was when the handler began to write
+	sent     http.Header // copied when the handler began to write
 	status   int         // 0: nothing was written
 	body     bytes.Buffer
-	streamed bool // the handler began a stream
+	streamed bool // the handler began an event stream
 	stream   context.CancelFunc
 }
 
-// errStream is what a handler gets that writes a stream.
+// errStream is the error of writes to an event stream.
 var errStream = errors.New("streams cannot be written here")
 
 // Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader implements http.ResponseWriter. A stream ends with its beginning.
+// WriteHeader implements http.ResponseWriter. It cancels the request of an event stream.
 func (a *answer) WriteHeader(status int) {
-	if a.status != 0 || status < http.StatusOK { // others only announce it
+	if a.status != 0 || status < http.StatusOK { // informational
 		return
 	}
 	a.status, a.sent = status, a.header.Clone()
@@ -55,11 +55,11 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// finish is the answer when the handler has returned.
+// finish returns the answer after the handler has returned.
 func (a *answer) finish() (status int, header http.Header, body string, encoded bool) {
 	a.WriteHeader(http.StatusOK) // if nothing was written
 	header = a.sent
-	header.Del("Content-Length") // API Gateway's own affair
+	header.Del("Content-Length") // API Gateway sets it
 	if raw := a.body.Bytes(); header.Get("Content-Encoding") != "" || !utf8.Valid(raw) {
 		return a.status, header, base64.StdEncoding.EncodeToString(raw), true
 	}

@@ -16,14 +16,13 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// An event is one request in either of API Gateway's forms.
+// An event is a request in one of API Gateway's forms.
 type event interface {
 	request(ctx context.Context, basePath string) (*http.Request, error)
 	answer(*answer) any
 }
 
-// read tells the forms apart: the newer one says its version, the older one has
-// the method on top.
+// read decodes an event: the newer form has a version, the older one httpMethod.
 func read(payload []byte) (event, error) {
 	var form struct {
 		Version    string `json:"version"`
@@ -56,7 +55,7 @@ func (e *restEvent) request(ctx context.Context, basePath string) (*http.Request
 	for name, value := range e.Headers {
 		header.Set(name, value)
 	}
-	for name := range e.MultiValueHeaders { // which has the others, too
+	for name := range e.MultiValueHeaders { // includes the single values
 		header.Del(name)
 	}
 	for name, values := range e.MultiValueHeaders {
@@ -78,14 +77,14 @@ func (e *restEvent) request(ctx context.Context, basePath string) (*http.Request
 	}.request(ctx)
 }
 
-// plainPath is the path as the API's resource has it, without what a custom domain
-// or the stage put before it.
+// plainPath returns the path of the API's resource, without the prefix of a custom domain
+// or the stage.
 func (e *restEvent) plainPath(basePath string) string {
 	if resource := expand(e.Resource, e.PathParameters); resource != "" && strings.HasSuffix(e.Path, resource) {
 		return resource
 	}
 	path := without(e.Path, basePath)
-	if e.RequestContext.Path == e.Path { // as it came, with the stage if there is one
+	if e.RequestContext.Path == e.Path { // unchanged, with the stage if there is one
 		path = without(path, e.RequestContext.Stage)
 	}
 	return path
@@ -118,8 +117,8 @@ func (e *httpEvent) plainPath(basePath string) string {
 	return without(without(e.RawPath, basePath), e.RequestContext.Stage)
 }
 
-// expand puts the parameters of a path into its pattern, as in /sessions/{id} and
-// /{proxy+}; "" if one is missing.
+// expand replaces the parameters of a pattern such as /sessions/{id} and /{proxy+}; "" if
+// one is missing.
 func expand(pattern string, parameters map[string]string) string {
 	var path strings.Builder
 	for {
@@ -138,7 +137,7 @@ func expand(pattern string, parameters map[string]string) string {
 	}
 }
 
-// without takes a first segment, or several, from a path that begins with it.
+// without removes a prefix of one or more segments from a path.
 func without(path, segment string) string {
 	if segment == "" {
 		return path
@@ -149,7 +148,7 @@ func without(path, segment string) string {
 	return path
 }
 
-// parts are what both forms say of a request.
+// parts are the parts of a request in both forms.
 type parts struct {
 	method, path, query string
 	header              http.Header
@@ -169,7 +168,7 @@ func (p parts) request(ctx context.Context) (*http.Request, error) {
 	}
 	r, err := http.NewRequestWithContext(ctx, p.method, "/", strings.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("the event is no request: %w", err)
+		return nil, fmt.Errorf("the event is not a request: %w", err)
 	}
 	r.URL = p.url()
 	r.RequestURI = r.URL.RequestURI()
@@ -188,8 +187,8 @@ func (p parts) request(ctx context.Context) (*http.Request, error) {
 	return r, nil
 }
 
-// url is where the request goes. API Gateway passes some paths on encoded and some
-// decoded; what cannot be decoded is taken as it is.
+// url returns the URL of the request. API Gateway forwards some paths encoded and some
+// decoded; a path that cannot be decoded is used unchanged.
 func (p parts) url() *url.URL {
 	path := p.path
 	if !strings.HasPrefix(path, "/") {

@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// DefaultMargin is how long before the function's own deadline a request's ends.
+// DefaultMargin is the default of Config.Margin.
 const DefaultMargin = 500 * time.Millisecond
 
-// Config says how events become requests. Handler is required.
+// Config configures a Handler. Handler is required.
 type Config struct {
 	Handler http.Handler
-	// BasePath is what a custom domain puts before the paths of the handler, such as
-	// /game; "" for nothing. The name of the stage needs no mention.
+	// BasePath is the prefix of a custom domain, such as /game; "" for none. The name of
+	// the stage is removed without it.
 	BasePath string
-	// Margin is how long before the function is killed the context of a request ends,
-	// so that there is time for an answer; 0 is DefaultMargin.
+	// Margin is the time between the deadline of a request's context and that of the
+	// function, for the answer; 0 is DefaultMargin.
 	Margin time.Duration
-	// NoStream answers a request whose answer would be a stream; nil writes a JSON
-	// object with status 501.
+	// NoStream answers a request for an event stream; nil writes a JSON object with
+	// status 501.
 	NoStream http.HandlerFunc
 }
 
-// A Handler answers the events of a function. It may be called at the same time.
+// A Handler answers the events of a function. It is safe for concurrent use.
 type Handler struct {
 	next     http.Handler
 	basePath string
@@ -35,7 +35,7 @@ type Handler struct {
 	noStream http.HandlerFunc
 }
 
-// New makes a handler. The error names the field that cannot be right.
+// New returns a handler. The error names the invalid field.
 func New(cfg Config) (*Handler, error) {
 	h := &Handler{next: cfg.Handler, basePath: strings.Trim(cfg.BasePath, "/"), margin: cfg.Margin, noStream: cfg.NoStream}
 	switch {
@@ -52,9 +52,9 @@ func New(cfg Config) (*Handler, error) {
 	return h, nil
 }
 
-// Invoke answers one event; it is the function's entry, for lambda.Start of
-// aws-lambda-go. The error is for events that are not API Gateway's and for a
-// handler that panicked: API Gateway then answers with status 502.
+// Invoke answers one event; it is the entry point for lambda.Start of aws-lambda-go. It
+// returns an error for events that are not API Gateway's and if the handler panicked: API
+// Gateway then answers with status 502.
 func (h *Handler) Invoke(ctx context.Context, payload json.RawMessage) (any, error) {
 	e, err := read(payload)
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *Handler) Invoke(ctx context.Context, payload json.RawMessage) (any, err
 	return e.answer(a), nil
 }
 
-// serve has the handler answer. It returns when the handler does.
+// serve calls the handler.
 func (h *Handler) serve(r *http.Request) (a *answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -98,14 +98,14 @@ func (h *Handler) serve(r *http.Request) (a *answer, err error) {
 	return instead, nil
 }
 
-// refuseStream is the NoStream of those who give none.
+// refuseStream is the default Config.NoStream.
 func refuseStream(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusNotImplemented)
 	body, err := json.Marshal(map[string]string{
 		"error": "Streams cannot be had here. Ask again instead.", "code": "not_supported", "requestId": w.Header().Get(requestIDHeader),
 	})
-	if err != nil { // only strings are written
+	if err != nil { // strings can be marshalled
 		panic(err)
 	}
 	_, _ = w.Write(body) // to memory

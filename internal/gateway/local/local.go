@@ -1,5 +1,5 @@
-// Package local puts the session gateway in front of the region of the same
-// process: what it waits for is told, not polled.
+// Package local connects the session gateway to the region of the same process. It is
+// notified of changes and does not poll.
 package local
 
 import (
@@ -20,10 +20,10 @@ var (
 	_ gateway.Queues      = Service{}
 )
 
-// Fleet names the oldest fleet that is ACTIVE.
+// Fleet returns the oldest ACTIVE fleet.
 func (s Service) Fleet(context.Context) (string, error) { return s.FirstActiveFleet() }
 
-// Locations tells how many processes wait in each location.
+// Locations returns the number of idle processes of each location.
 func (s Service) Locations(ctx context.Context, t gateway.Target) ([]gateway.Location, error) {
 	idle, err := s.IdleProcesses(ctx, t.FleetID, t.AliasID)
 	locations := make([]gateway.Location, 0, len(idle))
@@ -33,21 +33,20 @@ func (s Service) Locations(ctx context.Context, t gateway.Target) ([]gateway.Loc
 	return locations, err
 }
 
-// CreateGameSession starts a game session that ends by itself when it is not
-// handed over.
+// CreateGameSession starts a game session that ends by itself unless it is confirmed.
 func (s Service) CreateGameSession(ctx context.Context, c gateway.Creation) (*wire.GameSession, error) {
-	if c.HandOverBy.IsZero() {
+	if c.ConfirmBy.IsZero() {
 		out, err := s.Plane.CreateGameSession(ctx, c.Input)
 		if err != nil {
 			return nil, err
 		}
 		return out.GameSession, nil
 	}
-	return s.CreateGameSessionFor(ctx, c.Input, c.HandOverBy, c.Fresh)
+	return s.CreateGameSessionFor(ctx, c.Input, c.ConfirmBy, c.Fresh)
 }
 
-// DescribePlayerSessions answers the question that the gateway asks with each
-// request, which places a player has reserved, without the history.
+// DescribePlayerSessions skips the history for the reservations of a player, which the
+// gateway looks up with each request.
 func (s Service) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
 	if in.PlayerId == "" || in.PlayerSessionStatusFilter != string(wire.PlayerSessionStatusReserved) {
 		return s.Plane.DescribePlayerSessions(ctx, in)
@@ -56,7 +55,7 @@ func (s Service) DescribePlayerSessions(ctx context.Context, in *wire.DescribePl
 	return &wire.DescribePlayerSessionsOutput{PlayerSessions: reserved}, err
 }
 
-// ClaimGameSession takes an empty game session, in one step.
+// ClaimGameSession claims an empty game session, atomically.
 func (s Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	return s.Plane.ClaimGameSession(ctx, control.Claim{
 		FleetID: c.Target.FleetID, AliasID: c.Target.AliasID, Location: c.Target.Location,
@@ -64,12 +63,12 @@ func (s Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (*wire.G
 	})
 }
 
-// HandOver says that somebody is told of a game session.
-func (s Service) HandOver(ctx context.Context, gameSessionID string) error {
+// ConfirmGameSession implements gateway.Service.
+func (s Service) ConfirmGameSession(ctx context.Context, gameSessionID string) error {
 	return s.HandOverGameSession(ctx, gameSessionID)
 }
 
-// Ready reports whether all shards serve.
+// Ready returns an error unless all shards serve.
 func (s Service) Ready(context.Context) error {
 	if !s.Serving() {
 		return fault.New(fault.ServiceUnavailable, "The service is starting or recovering. Try again.")

@@ -9,7 +9,7 @@ import (
 
 type option = func(*gamelift.Options)
 
-// legacyAPI are the operations that GameLift Local has and this package uses.
+// legacyAPI has the operations of GameLift Local that this package uses.
 // Source: GameLift Local 1.0.5, its list of supported operations.
 type legacyAPI interface {
 	CreateGameSession(context.Context, *gamelift.CreateGameSessionInput, ...option) (*gamelift.CreateGameSessionOutput, error)
@@ -18,7 +18,7 @@ type legacyAPI interface {
 	DescribePlayerSessions(context.Context, *gamelift.DescribePlayerSessionsInput, ...option) (*gamelift.DescribePlayerSessionsOutput, error)
 }
 
-// An api is what this package uses of the SDK's client.
+// An api has the operations of the SDK's client that this package uses.
 type api interface {
 	legacyAPI
 
@@ -42,15 +42,22 @@ type api interface {
 	DescribeMatchmaking(context.Context, *gamelift.DescribeMatchmakingInput, ...option) (*gamelift.DescribeMatchmakingOutput, error)
 }
 
-// once has the client make a call without repeating it: whoever asks again and
-// again has its own pauses, and wants to hear of throttling.
+// once disables the client's retries: a poller has its own pauses and must see throttling.
 func once(o *gamelift.Options) { o.Retryer = aws.NopRetryer{} }
 
-// a call makes one call of the API and turns its error into a fault.
+// call makes one call of the API and converts its error.
 func call[I, O any](ctx context.Context, name string, op func(context.Context, *I, ...option) (*O, error), in *I, options ...option) (*O, error) {
 	out, err := op(ctx, in, options...)
 	if err != nil {
 		return nil, convertError(ctx, name, err)
 	}
 	return out, nil
+}
+
+// forward makes one call with a request and an answer of package wire.
+func forward[Out, I, O, In any](
+	ctx context.Context, name string, op func(context.Context, *I, ...option) (*O, error), in *In,
+) (*Out, error) {
+	out, err := call(ctx, name, op, convert[I](in))
+	return convert[Out](out), err
 }

@@ -8,12 +8,11 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// maxCached is how many keys a cache holds. Keys come from settings, so that this
-// is a guard rather than a limit.
+// maxCached limits the keys of a cache. Keys come from settings, so it is rarely reached.
 const maxCached = 256
 
-// A cache keeps answers of the service for a short while. Who asks for the same
-// key at the same time shares one call.
+// A cache keeps answers of the service for a short time. Concurrent callers with the same
+// key share one call.
 type cache[V any] struct {
 	ttl   time.Duration
 	clock clockwork.Clock
@@ -22,9 +21,9 @@ type cache[V any] struct {
 	slots map[string]*slot[V]
 }
 
-// A slot is one key's; who holds the token of turn may read and fill it.
+// A slot holds the value of one key; the holder of the lock may read and set it.
 type slot[V any] struct {
-	turn  chan struct{}
+	lock  chan struct{}
 	value V
 	until time.Time
 }
@@ -33,12 +32,12 @@ func newCache[V any](ttl time.Duration, clock clockwork.Clock) *cache[V] {
 	return &cache[V]{ttl: ttl, clock: clock, slots: make(map[string]*slot[V])}
 }
 
-// get returns the value that is kept, or makes it. Errors are not kept.
+// get returns the cached value, or calls fill. Errors are not cached.
 func (c *cache[V]) get(ctx context.Context, key string, fill func(context.Context) (V, error)) (value V, err error) {
 	s := c.slot(key)
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.lock <- struct{}{}:
+		defer func() { <-s.lock }()
 	case <-ctx.Done():
 		return value, context.Cause(ctx)
 	}
@@ -59,7 +58,7 @@ func (c *cache[V]) slot(key string) *slot[V] {
 		if len(c.slots) >= maxCached {
 			clear(c.slots)
 		}
-		s = &slot[V]{turn: make(chan struct{}, 1)}
+		s = &slot[V]{lock: make(chan struct{}, 1)}
 		c.slots[key] = s
 	}
 	return s

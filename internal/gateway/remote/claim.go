@@ -6,33 +6,30 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/gamelift"
-
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 const (
-	// emptyAndOpen finds game sessions without players that take some.
+	// emptyAndOpen is the filter for game sessions that can be claimed.
 	emptyAndOpen = "playerSessionCount=0 AND hasAvailablePlayerSessions=true"
-	// maxClaims is how many of them are tried.
+	// maxClaims limits the game sessions to try.
 	maxClaims = 4
-	// maxRivals is how many players of a game session are looked at. Nobody but
-	// claims reserves a place in an empty game session.
+	// maxRivals limits the player sessions to compare. Usually only claims create player
+	// sessions in an empty game session.
 	maxRivals = 20
 )
 
-// ClaimGameSession implements gateway.Service as well as calls one after the other
-// can. It looks for empty game sessions, takes them in a random order, and in each
-// of up to four reserves the place, looks whether that player is the only one, and
-// only then changes name, maximum and properties; so the one who comes second never
-// renames the game session of the first. Of two who come at the same time the
-// earlier reservation has it. The other goes on to the next game session, and what
-// it reserved lapses after a minute: the API cannot give a place back.
+// ClaimGameSession implements gateway.Service with several calls, which is not atomic. It
+// searches for empty game sessions and tries up to four in random order: it creates the
+// player session, checks that it is the only one, and then changes name, maximum and
+// properties, so that a second claim never renames the game session of the first. Of two
+// concurrent claims, the earlier player session wins. The other claim tries the next game
+// session; its player session expires after one minute, because the API cannot delete it.
 func (s *Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	if c.Target.Queue != "" {
-		return nil, nil, fault.New(fault.InvalidRequest, "an empty game session is that of a fleet or an alias, not of a queue")
+		return nil, nil, fault.New(fault.InvalidRequest, "a queue has no game sessions to claim: name a fleet or an alias")
 	}
 	found, err := s.SearchGameSessions(ctx, &wire.SearchGameSessionsInput{
 		FleetId: c.Target.FleetID, AliasId: c.Target.AliasID, Location: c.Target.Location, FilterExpression: emptyAndOpen,
@@ -54,14 +51,13 @@ func (s *Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (*wire.
 	return nil, nil, fault.New(fault.NotFound, "no empty game session could be claimed")
 }
 
-// claimable looks again at what the search found: its index may lag.
+// claimable checks a result of the search again, because its index may lag.
 func claimable(g *wire.GameSession) bool {
 	return g.Status == wire.GameSessionStatusActive && g.CurrentPlayerSessionCount.Or(0) == 0 &&
 		g.PlayerSessionCreationPolicy != wire.PlayerSessionCreationPolicyDenyAll
 }
 
-// taken reports whether an error says that the game session is not what it was
-// when it was found.
+// taken reports whether an error means that the game session has changed since the search.
 func taken(err error) bool {
 	for _, kind := range []fault.Kind{fault.Conflict, fault.GameSessionFull, fault.InvalidGameSessionStatus, fault.NotFound} {
 		if fault.Is(err, kind) {
@@ -71,8 +67,7 @@ func taken(err error) bool {
 	return false
 }
 
-// claim tries to have one game session. Without an error and without a game
-// session, somebody else has it.
+// claim tries to claim one game session. It returns nil and no error if another claim won.
 func (s *Service) claim(ctx context.Context, candidate *wire.GameSession, c *gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	id := candidate.GameSessionId
 	reserved, err := s.CreatePlayerSessions(ctx, &wire.CreatePlayerSessionsInput{GameSessionId: id, PlayerIds: []string{c.PlayerID}})
@@ -87,24 +82,23 @@ func (s *Service) claim(ctx context.Context, candidate *wire.GameSession, c *gat
 	if err != nil || !first(mine, players.PlayerSessions) {
 		return nil, nil, err
 	}
-	in := &gamelift.UpdateGameSessionInput{
-		GameSessionId: &id, Name: text(c.Name), MaximumPlayerSessionCount: &c.Maximum,
-		GameProperties: each(merged(candidate.GameProperties, c.Properties), toGameProperty),
+	change := &wire.UpdateGameSessionInput{
+		GameSessionId: id, Name: c.Name, MaximumPlayerSessionCount: wire.Some(c.Maximum),
+		GameProperties: merged(candidate.GameProperties, c.Properties),
 	}
-	out, err := call(ctx, "UpdateGameSession", s.api.UpdateGameSession, in)
+	out, err := forward[wire.UpdateGameSessionOutput](ctx, "UpdateGameSession", s.api.UpdateGameSession, change)
 	if err != nil {
 		return nil, nil, err
 	}
 	if out.GameSession == nil {
 		return nil, nil, fault.Internal(errNoAnswer)
 	}
-	g := fromGameSession(out.GameSession)
 	s.states.nudge(id)
-	return &g, mine, nil
+	return out.GameSession, mine, nil
 }
 
-// first reports whether no other player is in the game session, or has a
-// reservation that came before mine. All who compare come to the same end.
+// first reports whether no other player is connected to the game session or has an earlier
+// reservation than mine. All concurrent claims come to the same result.
 func first(mine *wire.PlayerSession, players []wire.PlayerSession) bool {
 	return !slices.ContainsFunc(players, func(p wire.PlayerSession) bool {
 		if p.PlayerSessionId == mine.PlayerSessionId {
@@ -120,12 +114,12 @@ func first(mine *wire.PlayerSession, players []wire.PlayerSession) bool {
 	})
 }
 
-// merged are the properties that are there, changed and added to. nil if nothing changes.
-func merged(there, changes []wire.GameProperty) []wire.GameProperty {
+// merged returns the properties with changes applied; nil if there are no changes.
+func merged(properties, changes []wire.GameProperty) []wire.GameProperty {
 	if len(changes) == 0 {
 		return nil
 	}
-	all := slices.Clone(there)
+	all := slices.Clone(properties)
 	for _, p := range changes {
 		if i := slices.IndexFunc(all, func(q wire.GameProperty) bool { return q.Key == p.Key }); i >= 0 {
 			all[i] = p

@@ -15,32 +15,32 @@ import (
 	"github.com/muster-gg/muster/internal/gateway"
 )
 
-// LegacyFleet is the fleet that a legacy endpoint is asked about when none is
-// configured. Source: the AWS-SAMUEL gateway, which names it in every call.
+// LegacyFleet is the default fleet id for a legacy endpoint. Source: the AWS-SAMUEL
+// gateway, which sends it in every call.
 const LegacyFleet = "fleet-123"
 
-// legacyFleetID is what GameLift Local takes for a fleet id.
+// legacyFleetID is the form of a fleet id in GameLift Local.
 var legacyFleetID = regexp.MustCompile(`^fleet-\S+$`)
 
-// Config says which service to use.
+// Config configures the service.
 type Config struct {
-	// AWS holds the region, the credentials and, optionally, BaseEndpoint and
-	// HTTPClient. Required, but for a legacy endpoint only BaseEndpoint is.
+	// AWS has the region, the credentials and, optionally, BaseEndpoint and HTTPClient. A
+	// legacy endpoint requires BaseEndpoint alone.
 	AWS aws.Config
-	// Legacy says that the endpoint is a GameLift Local: it has no locations, no
-	// search, and neither queues nor matchmaking. It is spoken to in JSON.
+	// Legacy means that the endpoint is GameLift Local: without locations, search, queues
+	// and matchmaking, and with JSON instead of CBOR.
 	Legacy bool
 	// LegacyFleet is the fleet id for a legacy endpoint; "" is LegacyFleet.
 	LegacyFleet string
-	// Clock drives the pauses; nil for the real one.
+	// Clock is for the pauses; nil is the system's.
 	Clock clockwork.Clock
-	// Log takes what the package copes with; nil logs nothing.
+	// Log may be nil.
 	Log *slog.Logger
 }
 
-// New makes the service for a gateway, without a call to it: a *Service, which has
-// queues and matchmaking as well, or with Config.Legacy a *Legacy. The error names
-// the setting that is missing.
+// New returns the service for a gateway and makes no calls: a *Service, which has queues
+// and matchmaking too, or with Config.Legacy a *Legacy. The error names the missing
+// setting.
 func New(cfg Config) (gateway.Service, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clockwork.NewRealClock()

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -15,12 +17,22 @@ import (
 // looks for each member on the other side.
 func TestConversionsForgetNothing(t *testing.T) {
 	requests := map[string]any{
-		"CreateGameSession": createGameSessionInput, "SearchGameSessions": searchGameSessionsInput, "TerminateGameSession": terminateGameSessionInput,
-		"CreatePlayerSessions": createPlayerSessionsInput, "DescribePlayerSessions": describePlayerSessionsInput,
-		"StartGameSessionPlacement": startPlacementInput, "StartMatchmaking": startMatchmakingInput, "AcceptMatch": acceptMatchInput,
+		"CreateGameSession":         convert[gamelift.CreateGameSessionInput, wire.CreateGameSessionInput],
+		"SearchGameSessions":        convert[gamelift.SearchGameSessionsInput, wire.SearchGameSessionsInput],
+		"UpdateGameSession":         convert[gamelift.UpdateGameSessionInput, wire.UpdateGameSessionInput],
+		"TerminateGameSession":      convert[gamelift.TerminateGameSessionInput, wire.TerminateGameSessionInput],
+		"CreatePlayerSessions":      convert[gamelift.CreatePlayerSessionsInput, wire.CreatePlayerSessionsInput],
+		"DescribePlayerSessions":    convert[gamelift.DescribePlayerSessionsInput, wire.DescribePlayerSessionsInput],
+		"StartGameSessionPlacement": convert[gamelift.StartGameSessionPlacementInput, wire.StartGameSessionPlacementInput],
+		"StopGameSessionPlacement":  convert[gamelift.StopGameSessionPlacementInput, wire.StopGameSessionPlacementInput],
+		"StartMatchmaking":          convert[gamelift.StartMatchmakingInput, wire.StartMatchmakingInput],
+		"AcceptMatch":               convert[gamelift.AcceptMatchInput, wire.AcceptMatchInput],
 	}
 	answers := map[string]any{
-		"GameSession": fromGameSession, "PlayerSession": fromPlayerSession, "GameSessionPlacement": fromPlacement, "MatchmakingTicket": fromTicket,
+		"GameSession":          convert[wire.GameSession, types.GameSession],
+		"PlayerSession":        convert[wire.PlayerSession, types.PlayerSession],
+		"GameSessionPlacement": convert[wire.GameSessionPlacement, types.GameSessionPlacement],
+		"MatchmakingTicket":    convert[wire.MatchmakingTicket, types.MatchmakingTicket],
 	}
 	for _, conversions := range []map[string]any{requests, answers} {
 		for name, convert := range conversions {
@@ -41,11 +53,11 @@ func TestConversionsForgetNothing(t *testing.T) {
 }
 
 func TestConversionsKeepEmptyLists(t *testing.T) {
-	in := createGameSessionInput(&wire.CreateGameSessionInput{GameProperties: []wire.GameProperty{}})
+	in := convert[gamelift.CreateGameSessionInput](&wire.CreateGameSessionInput{GameProperties: []wire.GameProperty{}})
 	if in.GameProperties == nil {
 		t.Error("an empty list became an absent one")
 	}
-	if p := toGameProperty(&wire.GameProperty{Key: "mode"}); aws.ToString(p.Key) != "mode" || p.Value == nil {
+	if p := convert[types.GameProperty](&wire.GameProperty{Key: "mode"}); aws.ToString(p.Key) != "mode" || p.Value == nil {
 		t.Errorf("the empty value of a property went away: %+v", p)
 	}
 }

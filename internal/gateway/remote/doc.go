@@ -1,20 +1,16 @@
-// Package remote is what stands behind a gateway whose game sessions live
-// elsewhere: any endpoint that speaks the API of Amazon GameLift Servers, Muster
-// in another process as well as the managed service, or one that speaks the five
-// operations of GameLift Local.
+// Package remote connects the session gateway to a GameLift endpoint: Muster in another
+// process, the managed service, or GameLift Local, which has four of the operations.
 //
 // # Waiting
 //
-// An API that is asked has no events, so this package asks again: after 250 ms,
-// then half as long again each time up to 2 s, and as to matchmaking tickets every
-// 10 s, as the API reference wants it. However many requests wait for the same
-// game session, placement or ticket, it is asked for once, tickets ten at a time.
-// An answer that asks to slow down (ThrottlingException) doubles the pause, and a
-// short failure of the service is sat out: neither ends a wait.
+// The API has no events, so this package polls: after 250 ms, then with pauses that grow
+// by half up to 2 s; tickets every 10 s, as the API reference requires. All requests that
+// wait for the same game session, placement or ticket share one poll, and one call
+// describes up to ten tickets. ThrottlingException doubles the pause, and short failures
+// of the service are retried: neither ends a wait.
 //
-// # What a remote service cannot do
+// # Limits
 //
-// Creation.HandOverBy has no counterpart in the API: a game session that a killed
-// gateway leaves behind stays. And a claim of an empty game session takes several
-// calls, between which others may act; see Service.ClaimGameSession.
+// The API has no Creation.ConfirmBy: a game session of a killed gateway stays. A claim of
+// an empty game session takes several calls; see Service.ClaimGameSession.
 package remote

@@ -11,16 +11,15 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// throttlings are the names under which AWS services ask to slow down.
+// throttlings are the error codes with which AWS services throttle.
 // Source: AWS SDK for Go, retry.DefaultThrottleErrorCodes.
 var throttlings = []string{
 	"Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
 	"RequestThrottled", "RequestLimitExceeded", "BandwidthLimitExceeded", "SlowDown", "PriorRequestNotComplete",
 }
 
-// convertError makes the error of a call: a *fault.Error with the exception that
-// the service answered, or ctx's error, or what happened on the way. All of them
-// keep err as their cause.
+// convertError converts the error of a call: to a *fault.Error with the exception of the
+// service, or to ctx's error or a transport error with the name of the operation.
 func convertError(ctx context.Context, operation string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", operation, context.Cause(ctx))
@@ -36,9 +35,9 @@ func convertError(ctx context.Context, operation string, err error) error {
 	return &fault.Error{Kind: kind, Message: answer.ErrorMessage(), Err: err}
 }
 
-// passes reports whether the failure of a call may go away by itself: the
-// service's own failures, and everything that happened on the way to it.
-func passes(err error) bool {
+// transient reports whether a retry may succeed: after internal errors of the service, and
+// after all transport errors.
+func transient(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return !errors.Is(err, context.Canceled)

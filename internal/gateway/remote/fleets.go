@@ -13,10 +13,10 @@ import (
 	"github.com/muster-gg/muster/internal/gateway"
 )
 
-// maxPages is how many pages of a list are read.
+// maxPages limits the pages of a list.
 const maxPages = 50
 
-// Fleet implements gateway.Service. The answer is kept for 10 s.
+// Fleet implements gateway.Service. The answer is cached for 10 s.
 func (s *Service) Fleet(ctx context.Context) (string, error) {
 	return s.fleets.get(ctx, "", s.firstFleet)
 }
@@ -40,8 +40,8 @@ func (s *Service) firstFleet(ctx context.Context) (string, error) {
 }
 
 // Locations implements gateway.Service: the ACTIVE locations of the fleet, in the
-// service's order. The API does not count the game sessions that are ACTIVATING,
-// so that Idle may be too large by those. The answer is kept for two seconds.
+// service's order. The API does not count ACTIVATING game sessions, so Idle may be too
+// large by their number. The answer is cached for 2 s.
 func (s *Service) Locations(ctx context.Context, t gateway.Target) ([]gateway.Location, error) {
 	fleet, err := s.fleetOf(ctx, t)
 	if err != nil {
@@ -57,13 +57,13 @@ func (s *Service) Locations(ctx context.Context, t gateway.Target) ([]gateway.Lo
 	return slices.DeleteFunc(slices.Clone(all), func(l gateway.Location) bool { return l.Name != t.Location }), nil
 }
 
-// fleetOf is the id of the target's fleet.
+// fleetOf returns the id of the target's fleet.
 func (s *Service) fleetOf(ctx context.Context, t gateway.Target) (string, error) {
 	switch {
 	case t.FleetID != "":
 		return t.FleetID, nil
 	case t.AliasID == "":
-		return "", fault.New(fault.InvalidRequest, "locations are those of a fleet or an alias, not of a queue")
+		return "", fault.New(fault.InvalidRequest, "a queue has no locations: name a fleet or an alias")
 	}
 	return s.fleets.get(ctx, t.AliasID, func(ctx context.Context) (string, error) {
 		out, err := call(ctx, "ResolveAlias", s.api.ResolveAlias, &gamelift.ResolveAliasInput{AliasId: &t.AliasID})
@@ -88,7 +88,7 @@ func (s *Service) describeLocations(ctx context.Context, fleet string) ([]gatewa
 			return nil
 		})
 	}
-	_ = calls.Wait() // nothing in it fails
+	_ = calls.Wait() // always nil
 	return locations, ctx.Err()
 }
 
@@ -111,8 +111,8 @@ func (s *Service) activeLocations(ctx context.Context, fleet string) (names []st
 	return names, nil
 }
 
-// idle is how many processes wait at a location; -1 when the service does not say
-// so, for want of permission, say: then a location is as good as any other.
+// idle returns the number of idle processes at a location; -1 if it is unknown, for
+// example for lack of permission.
 func (s *Service) idle(ctx context.Context, fleet, location string) int {
 	out, err := call(ctx, "DescribeFleetLocationUtilization", s.api.DescribeFleetLocationUtilization,
 		&gamelift.DescribeFleetLocationUtilizationInput{FleetId: &fleet, Location: &location}, once)

@@ -18,16 +18,16 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// maxAnswer is how much of an answer is read. GameSessionData and MatchmakerData
-// of a page of game sessions are the most that there can be.
+// maxAnswer limits an answer, in bytes: a page of game sessions with the longest
+// GameSessionData and MatchmakerData.
 const maxAnswer = 32 << 20
 
-// unsigned stands where GameLift Local wants to see a signature, which it does not
-// verify. Source: AWS Signature Version 4, the form of the header.
+// unsigned is the signature that GameLift Local requires and does not verify. Source: AWS
+// Signature Version 4, the form of the header.
 const unsigned = "AWS4-HMAC-SHA256 Credential=local/20150101/local/gamelift/aws4_request, SignedHeaders=host, Signature=0"
 
-// A jsonClient speaks AWS JSON 1.1, which is all that GameLift Local knows; the
-// SDK speaks CBOR. Its shapes are the SDK's.
+// A jsonClient calls GameLift Local in AWS JSON 1.1, with the SDK's shapes. The SDK itself
+// sends CBOR.
 type jsonClient struct {
 	endpoint string
 	http     aws.HTTPClient
@@ -39,7 +39,7 @@ func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateG
 	if err := c.call(ctx, "CreateGameSession", in, &out); err != nil {
 		return nil, err
 	}
-	return &gamelift.CreateGameSessionOutput{GameSession: maybe(out.GameSession, (*jsonGameSession).shape)}, nil
+	return &gamelift.CreateGameSessionOutput{GameSession: out.GameSession.shape()}, nil
 }
 
 // DescribeGameSessions implements legacyAPI.
@@ -92,7 +92,7 @@ func (c *jsonClient) call(ctx context.Context, operation string, in, out any) er
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close() //nolint:errcheck // what was read is what counts
+	defer answer.Body.Close() //nolint:errcheck // the body has been read
 	body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
 		return err
@@ -101,13 +101,13 @@ func (c *jsonClient) call(ctx context.Context, operation string, in, out any) er
 		return exception(answer.StatusCode, body)
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("the answer is no JSON of the API: %w", err)
+		return fmt.Errorf("decode the answer: %w", err)
 	}
 	return nil
 }
 
-// encode writes an input without its absent members: the SDK's shapes have them
-// as null, which older services do not take.
+// encode encodes an input without its absent members: the SDK's shapes encode them as
+// null, which older services reject.
 func encode(in any) ([]byte, error) {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -123,7 +123,7 @@ func encode(in any) ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// exception reads the body of an error. Source: Smithy specification, AWS JSON 1.1,
+// exception decodes an error answer. Source: Smithy specification, AWS JSON 1.1,
 // "Operation error serialization".
 func exception(status int, body []byte) error {
 	var e struct {
@@ -138,33 +138,46 @@ func exception(status int, body []byte) error {
 	return &smithy.GenericAPIError{Code: name, Message: e.Message}
 }
 
-// jsonGameSession is types.GameSession but for its timestamps.
+// jsonGameSession is types.GameSession with timestamps of AWS JSON 1.1.
 type jsonGameSession struct {
 	types.GameSession
 
 	CreationTime, TerminationTime *epochSeconds
 }
 
-func (g *jsonGameSession) shape() types.GameSession {
-	s := g.GameSession
-	s.CreationTime, s.TerminationTime = g.CreationTime.time(), g.TerminationTime.time()
-	return s
+func (g *jsonGameSession) shape() *types.GameSession {
+	if g == nil {
+		return nil
+	}
+	g.GameSession.CreationTime, g.GameSession.TerminationTime = g.CreationTime.time(), g.TerminationTime.time()
+	return &g.GameSession
 }
 
-// jsonPlayerSession is types.PlayerSession but for its timestamps.
+// jsonPlayerSession is types.PlayerSession with timestamps of AWS JSON 1.1.
 type jsonPlayerSession struct {
 	types.PlayerSession
 
 	CreationTime, TerminationTime *epochSeconds
 }
 
-func (p *jsonPlayerSession) shape() types.PlayerSession {
-	s := p.PlayerSession
-	s.CreationTime, s.TerminationTime = p.CreationTime.time(), p.TerminationTime.time()
-	return s
+func (p *jsonPlayerSession) shape() *types.PlayerSession {
+	p.PlayerSession.CreationTime, p.PlayerSession.TerminationTime = p.CreationTime.time(), p.TerminationTime.time()
+	return &p.PlayerSession
 }
 
-// epochSeconds is a timestamp as AWS JSON 1.1 writes it.
+// each returns the shapes of a list; nil stays nil.
+func each[A, B any](list []A, shape func(*A) *B) []B {
+	if list == nil {
+		return nil
+	}
+	out := make([]B, len(list))
+	for i := range list {
+		out[i] = *shape(&list[i])
+	}
+	return out
+}
+
+// epochSeconds is a timestamp of AWS JSON 1.1.
 type epochSeconds float64
 
 func (e *epochSeconds) time() *time.Time {

@@ -15,8 +15,8 @@ import (
 
 var _ gateway.Service = (*Legacy)(nil)
 
-// A Legacy is a GameLift Local. Everything is in one fleet, whatever a request
-// names, and has no location. All methods may be called at the same time.
+// A Legacy is GameLift Local. All game sessions are in one fleet, whatever a request
+// names, without a location. Its methods are safe for concurrent use.
 type Legacy struct {
 	*sessions
 
@@ -39,20 +39,19 @@ func (l *Legacy) Locations(context.Context, gateway.Target) ([]gateway.Location,
 // CreateGameSession implements gateway.Service. The game session is created in the
 // configured fleet, without a location.
 func (l *Legacy) CreateGameSession(ctx context.Context, c gateway.Creation) (*wire.GameSession, error) {
-	in := createGameSessionInput(c.Input)
+	in := convert[gamelift.CreateGameSessionInput](c.Input)
 	in.FleetId, in.AliasId, in.Location = &l.fleet, nil, nil
 	return l.createGameSession(ctx, in)
 }
 
-// ClaimGameSession implements gateway.Service: there is never a game session to
-// claim, because GameLift Local cannot change any.
+// ClaimGameSession implements gateway.Service. It never finds one, because GameLift Local
+// cannot change game sessions.
 func (l *Legacy) ClaimGameSession(context.Context, gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	return nil, nil, fault.New(fault.NotFound, "GameLift Local has no UpdateGameSession, so nothing can be claimed")
 }
 
-// SearchGameSessions implements gateway.Service by DescribeGameSessions: the ACTIVE
-// game sessions that the filter finds, in the service's order, all in one answer of
-// up to Limit.
+// SearchGameSessions implements gateway.Service with DescribeGameSessions: the ACTIVE game
+// sessions that match the filter, in the service's order, up to Limit on one page.
 func (l *Legacy) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
 	filter, err := search.ParseFilter(in.FilterExpression)
 	if err != nil {
@@ -66,9 +65,9 @@ func (l *Legacy) SearchGameSessions(ctx context.Context, in *wire.SearchGameSess
 			return nil, err
 		}
 		for i := range page.GameSessions {
-			g := fromGameSession(&page.GameSessions[i])
-			if g.Status == wire.GameSessionStatusActive && filter.Match(document(&g)) {
-				out.GameSessions = append(out.GameSessions, g)
+			g := convert[wire.GameSession](&page.GameSessions[i])
+			if g.Status == wire.GameSessionStatusActive && filter.Match(document(g)) {
+				out.GameSessions = append(out.GameSessions, *g)
 			}
 		}
 		limit := int(in.Limit.Or(0))
@@ -83,7 +82,7 @@ func (l *Legacy) SearchGameSessions(ctx context.Context, in *wire.SearchGameSess
 	return out, nil
 }
 
-// document is a game session as a filter sees it.
+// document returns a game session in the form of package search.
 func document(g *wire.GameSession) *search.Doc {
 	d := &search.Doc{
 		ID: g.GameSessionId, Name: g.Name, Created: event.At(g.CreationTime),
@@ -95,7 +94,7 @@ func document(g *wire.GameSession) *search.Doc {
 	return d
 }
 
-// TerminateGameSession implements gateway.Service: GameLift Local cannot.
+// TerminateGameSession implements gateway.Service. GameLift Local does not have it.
 func (l *Legacy) TerminateGameSession(context.Context, *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
 	return nil, fault.New(fault.UnknownOperation, "GameLift Local has no TerminateGameSession")
 }

@@ -10,17 +10,13 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// maxTickets is how many tickets one call may name. Source: API reference,
+// maxTickets limits the tickets of one call. Source: API reference,
 // DescribeMatchmaking.
 const maxTickets = 10
 
 // StartMatchmaking implements gateway.Matchmaking.
 func (s *Service) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
-	out, err := call(ctx, "StartMatchmaking", s.api.StartMatchmaking, startMatchmakingInput(in))
-	if err != nil {
-		return nil, err
-	}
-	return &wire.StartMatchmakingOutput{MatchmakingTicket: maybe(out.MatchmakingTicket, fromTicket)}, nil
+	return forward[wire.StartMatchmakingOutput](ctx, "StartMatchmaking", s.api.StartMatchmaking, in)
 }
 
 // StopMatchmaking implements gateway.Matchmaking.
@@ -34,13 +30,12 @@ func (s *Service) StopMatchmaking(ctx context.Context, in *wire.StopMatchmakingI
 
 // AcceptMatch implements gateway.Matchmaking.
 func (s *Service) AcceptMatch(ctx context.Context, in *wire.AcceptMatchInput) error {
-	_, err := call(ctx, "AcceptMatch", s.api.AcceptMatch, acceptMatchInput(in))
+	_, err := call(ctx, "AcceptMatch", s.api.AcceptMatch, convert[gamelift.AcceptMatchInput](in))
 	return err
 }
 
-// DescribeTicket implements gateway.Matchmaking. A ticket that is being watched is
-// answered with what was last seen of it, which is at most as old as the API's
-// pause between two calls.
+// DescribeTicket implements gateway.Matchmaking. For a watched ticket it returns the
+// latest polled state, which is at most one pause old.
 func (s *Service) DescribeTicket(ctx context.Context, ticketID string) (*wire.MatchmakingTicket, error) {
 	if t, ok := s.tickets.peek(ticketID); ok {
 		return copied(t), nil
@@ -60,8 +55,8 @@ func (s *Service) WatchTicket(ctx context.Context, ticketID string, changed func
 	return watch(ctx, &s.tickets, ticketID, changed, func(t *wire.MatchmakingTicket) bool { return ticketOver(t.Status) })
 }
 
-// ticketOver reports whether a ticket's status is its last. Source: API reference,
-// MatchmakingTicket. (A COMPLETED ticket names the game session.)
+// ticketOver reports whether a ticket's status is final. Source: API reference,
+// MatchmakingTicket.
 func ticketOver(s wire.MatchmakingConfigurationStatus) bool {
 	switch s {
 	case wire.MatchmakingConfigurationStatusCompleted, wire.MatchmakingConfigurationStatusFailed,
@@ -82,8 +77,8 @@ func (s *Service) describeTickets(ctx context.Context, ids []string, options ...
 	}
 	found := make(map[string]result[*wire.MatchmakingTicket], len(out.TicketList))
 	for i := range out.TicketList {
-		t := fromTicket(&out.TicketList[i])
-		found[t.TicketId] = result[*wire.MatchmakingTicket]{value: &t}
+		t := convert[wire.MatchmakingTicket](&out.TicketList[i])
+		found[t.TicketId] = result[*wire.MatchmakingTicket]{value: t}
 	}
 	return found, nil
 }

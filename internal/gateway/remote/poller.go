@@ -15,50 +15,50 @@ import (
 )
 
 const (
-	// maxFetches is how many calls one poller has under way at a time.
+	// maxFetches limits the concurrent calls of one poller.
 	maxFetches = 16
-	// fetchLimit is how long one call may take.
+	// fetchLimit is the timeout of one call.
 	fetchLimit = 15 * time.Second
-	// patience is how many failures in a row of the service are sat out before
-	// those who wait are told.
+	// patience is the number of consecutive failures that are retried before waiters
+	// receive the error.
 	patience = 5
 )
 
-// A result is what the service said about one id.
+// A result is the service's answer about one id.
 type result[V any] struct {
 	value V
 	err   error
 }
 
-// A poller asks the service about ids for all who wait for them. It runs one
-// goroutine and those of the calls under way, and only while anybody waits.
+// A poller polls the service for ids on behalf of their waiters. Its goroutine, and those
+// of its calls, run only while there are waiters.
 type poller[V any] struct {
-	noun  string // of what the ids name, for errors and the log
+	noun  string // what the ids identify, for errors and the log
 	pace  pace
-	batch int // how many ids one call may name
-	// fetch asks about at most batch ids. An error is that of all of them; an id
-	// without a result does not exist.
+	batch int // limit of ids per call
+	// fetch describes at most batch ids. An error is for all of them; an id without a
+	// result does not exist.
 	fetch func(ctx context.Context, ids []string) (map[string]result[V], error)
 	clock clockwork.Clock
 	log   *slog.Logger
 
 	mu      sync.Mutex
 	entries map[string]*entry[V]
-	run     *run // nil while nobody waits
+	run     *run // nil without waiters
 }
 
-// A run is the life of a poller's goroutine.
+// A run is one goroutine of a poller, from the first waiter to the last.
 type run struct {
 	stop  context.CancelFunc
 	ended chan struct{}
-	wake  chan struct{} // has room for one: look at the entries again
+	wake  chan struct{} // buffered: check the entries again
 }
 
-// An entry is an id that somebody waits for. Guarded by poller.mu.
+// An entry is an id with waiters. Guarded by poller.mu.
 type entry[V any] struct {
 	id       string
 	waiters  int
-	pause    time.Duration // the last one; 0 before the first
+	pause    time.Duration // the latest one; 0 before the first
 	due      time.Time
 	busy     bool // in a call
 	failures int  // in a row
@@ -67,14 +67,14 @@ type entry[V any] struct {
 	changed  chan struct{} // closed at the next result
 }
 
-// follow calls see with each answer about id, the first at once if one is there,
-// until see says that it is done, ctx is done, or the id cannot be asked about;
-// then it returns the error. see may miss answers that were soon replaced.
+// follow calls see with each answer about id, beginning with the latest, until see returns
+// done or an error, ctx is done, or the poll fails; then it returns the error. It may skip
+// answers that were replaced.
 func (p *poller[V]) follow(ctx context.Context, id string, see func(V) (done bool, err error)) error {
 	e := p.join(id)
 	defer p.leave(e)
 	for seen := uint64(0); ; {
-		latest, seq, changed := p.look(e)
+		latest, seq, changed := p.latest(e)
 		if seq != seen {
 			seen = seq
 			if latest.err != nil {
@@ -92,13 +92,13 @@ func (p *poller[V]) follow(ctx context.Context, id string, see func(V) (done boo
 	}
 }
 
-func (p *poller[V]) look(e *entry[V]) (result[V], uint64, <-chan struct{}) {
+func (p *poller[V]) latest(e *entry[V]) (result[V], uint64, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return e.latest, e.seq, e.changed
 }
 
-// peek is the latest answer about an id that is being waited for.
+// peek returns the latest answer about an id with waiters.
 func (p *poller[V]) peek(id string) (value V, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,19 +108,19 @@ func (p *poller[V]) peek(id string) (value V, ok bool) {
 	return value, false
 }
 
-// nudge has an id asked about at once, if anybody waits for it and all is well,
-// because this process has just changed it.
+// nudge polls an id at once, because this process has just changed it. Ids without
+// waiters, or after a failure, are left alone.
 func (p *poller[V]) nudge(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e := p.entries[id]; e != nil && e.failures == 0 {
 		e.pause, e.due = 0, p.clock.Now()
-		p.run.look()
+		p.run.check()
 	}
 }
 
-// join adds a waiter. The first one is the reason for a call at once; another one
-// shortens the pause to the first.
+// join adds a waiter. The first one causes a call at once, another one shortens the pause
+// to the first.
 func (p *poller[V]) join(id string) *entry[V] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,11 +139,11 @@ func (p *poller[V]) join(id string) *entry[V] {
 	if p.run == nil {
 		p.start()
 	}
-	p.run.look()
+	p.run.check()
 	return e
 }
 
-// leave takes a waiter away; the last one of all stops the goroutine and waits for it.
+// leave removes a waiter; the last one of all stops the goroutine and waits for it.
 func (p *poller[V]) leave(e *entry[V]) {
 	p.mu.Lock()
 	if e.waiters--; e.waiters == 0 {
@@ -160,8 +160,7 @@ func (p *poller[V]) leave(e *entry[V]) {
 	}
 }
 
-// start starts the goroutine. Its life is that of its waiters, not that of the
-// request of one of them.
+// start starts the goroutine. It does not end with the request of the first waiter.
 func (p *poller[V]) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &run{stop: stop, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
@@ -172,14 +171,15 @@ func (p *poller[V]) start() {
 	}()
 }
 
-func (r *run) look() {
+// check makes the goroutine check the entries again.
+func (r *run) check() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
 }
 
-// loop makes the calls that are due until ctx is done, and waits for those under way.
+// loop makes the calls that are due until ctx is done, and waits for those in progress.
 func (p *poller[V]) loop(ctx context.Context, r *run) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -200,13 +200,13 @@ func (p *poller[V]) loop(ctx context.Context, r *run) {
 		calls.Go(func() {
 			p.ask(ctx, batch)
 			<-slots
-			r.look()
+			r.check()
 		})
 	}
 }
 
-// rest waits until something may be due: for the pause, if there is one, or until
-// it is woken. It is false when ctx is done.
+// rest waits for the pause, unless it is 0, or until check is called. It returns false
+// when ctx is done.
 func (p *poller[V]) rest(ctx context.Context, r *run, pause time.Duration) bool {
 	var due <-chan time.Time
 	if pause > 0 {
@@ -223,9 +223,8 @@ func (p *poller[V]) rest(ctx context.Context, r *run, pause time.Duration) bool 
 	return true
 }
 
-// due takes the entries for the next call, or says how long there is none; 0 if
-// that is for a result to say. A run that is about to be stopped takes none: they are
-// those of the next one.
+// due returns the entries for the next call and marks them busy, or the pause before it; 0
+// if all entries are busy. A stopped run gets none: the entries belong to the next one.
 func (p *poller[V]) due(r *run) (batch []*entry[V], pause time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,7 +248,7 @@ func (p *poller[V]) due(r *run) (batch []*entry[V], pause time.Duration) {
 	return batch, pause
 }
 
-// ask makes one call and hands out what it brought.
+// ask makes one call and distributes its results.
 func (p *poller[V]) ask(ctx context.Context, batch []*entry[V]) {
 	ids := make([]string, len(batch))
 	for i, e := range batch {
@@ -259,9 +258,9 @@ func (p *poller[V]) ask(ctx context.Context, batch []*entry[V]) {
 	defer cancel()
 	results, err := p.fetch(limited, ids)
 	if ctx.Err() != nil {
-		return // nobody waits any more
+		return // no waiters
 	}
-	if len(batch) > 1 && fault.Is(err, fault.InvalidRequest) { // because of one of them: which?
+	if len(batch) > 1 && fault.Is(err, fault.InvalidRequest) { // one of the ids is invalid: ask for each
 		for i := range batch {
 			p.ask(ctx, batch[i:i+1])
 		}
@@ -281,7 +280,7 @@ func (p *poller[V]) ask(ctx context.Context, batch []*entry[V]) {
 	}
 }
 
-// settle notes an answer: it is handed out, unless it only says to try again later.
+// settle records a result and wakes the waiters, unless the call will be retried.
 func (p *poller[V]) settle(e *entry[V], r result[V]) {
 	e.busy = false
 	throttled := fault.Is(r.err, fault.Throttling)
@@ -295,8 +294,8 @@ func (p *poller[V]) settle(e *entry[V], r result[V]) {
 		e.pause = p.pace.slower(e.pause)
 	}
 	e.due = p.clock.Now().Add(jitter(e.pause))
-	if throttled || r.err != nil && passes(r.err) && e.failures <= patience {
-		p.log.Warn("the service is asked again later", "what", p.noun, "id", e.id, "pause", e.pause, "error", r.err)
+	if throttled || r.err != nil && transient(r.err) && e.failures <= patience {
+		p.log.Warn("poll failed, will retry", "what", p.noun, "id", e.id, "pause", e.pause, "error", r.err)
 		return
 	}
 	e.latest, e.seq = r, e.seq+1
@@ -304,5 +303,5 @@ func (p *poller[V]) settle(e *entry[V], r result[V]) {
 	e.changed = make(chan struct{})
 }
 
-// errNoAnswer is for an answer without the structure that it is about.
-var errNoAnswer = errors.New("the service answered with nothing")
+// errNoAnswer is for an answer without its main structure.
+var errNoAnswer = errors.New("the service returned an empty answer")

@@ -11,21 +11,16 @@ import (
 
 // StartGameSessionPlacement implements gateway.Queues.
 func (s *Service) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
-	out, err := call(ctx, "StartGameSessionPlacement", s.api.StartGameSessionPlacement, startPlacementInput(in))
-	if err != nil {
-		return nil, err
-	}
-	return &wire.StartGameSessionPlacementOutput{GameSessionPlacement: maybe(out.GameSessionPlacement, fromPlacement)}, nil
+	return forward[wire.StartGameSessionPlacementOutput](ctx, "StartGameSessionPlacement", s.api.StartGameSessionPlacement, in)
 }
 
 // StopGameSessionPlacement implements gateway.Queues.
 func (s *Service) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error) {
-	out, err := call(ctx, "StopGameSessionPlacement", s.api.StopGameSessionPlacement, &gamelift.StopGameSessionPlacementInput{PlacementId: text(in.PlacementId)})
-	if err != nil {
-		return nil, err
+	out, err := forward[wire.StopGameSessionPlacementOutput](ctx, "StopGameSessionPlacement", s.api.StopGameSessionPlacement, in)
+	if err == nil {
+		s.placements.nudge(in.PlacementId)
 	}
-	s.placements.nudge(in.PlacementId)
-	return &wire.StopGameSessionPlacementOutput{GameSessionPlacement: maybe(out.GameSessionPlacement, fromPlacement)}, nil
+	return out, err
 }
 
 // DescribeGameSessionPlacement implements gateway.Queues.
@@ -67,5 +62,5 @@ func (s *Service) describePlacement(ctx context.Context, id string, options ...o
 	if out.GameSessionPlacement == nil {
 		return nil, fault.Internal(errNoAnswer)
 	}
-	return maybe(out.GameSessionPlacement, fromPlacement), nil
+	return convert[wire.GameSessionPlacement](out.GameSessionPlacement), nil
 }

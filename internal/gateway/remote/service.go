@@ -18,8 +18,8 @@ var (
 	_ gateway.Matchmaking = (*Service)(nil)
 )
 
-// A Service is a remote one with everything. All methods may be called at the same
-// time; Await… and Watch… block as long as their contexts let them.
+// A Service is a remote GameLift endpoint. Its methods are safe for concurrent use;
+// Await… and Watch… block until their contexts are done.
 type Service struct {
 	*sessions
 
@@ -31,10 +31,10 @@ type Service struct {
 	tickets    poller[*wire.MatchmakingTicket]
 }
 
-// How long answers about the surroundings are kept.
+// How long answers are cached.
 const (
-	fleetsKept    = 10 * time.Second // which fleet is the first, where an alias points
-	locationsKept = 2 * time.Second  // how many processes are idle
+	fleetsKept    = 10 * time.Second // the first fleet, the fleets of aliases
+	locationsKept = 2 * time.Second  // the numbers of idle processes
 	readinessKept = time.Second
 )
 
@@ -54,33 +54,28 @@ func newService(client api, cfg Config) *Service {
 	return s
 }
 
-// CreateGameSession implements gateway.Service. Creation.HandOverBy is of no
-// effect: the API has nothing like it.
+// CreateGameSession implements gateway.Service. It ignores Creation.ConfirmBy, which the
+// API does not have.
 func (s *Service) CreateGameSession(ctx context.Context, c gateway.Creation) (*wire.GameSession, error) {
-	return s.createGameSession(ctx, createGameSessionInput(c.Input))
+	return s.createGameSession(ctx, convert[gamelift.CreateGameSessionInput](c.Input))
 }
 
 // SearchGameSessions implements gateway.Service.
 func (s *Service) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
-	out, err := call(ctx, "SearchGameSessions", s.api.SearchGameSessions, searchGameSessionsInput(in))
-	if err != nil {
-		return nil, err
-	}
-	return &wire.SearchGameSessionsOutput{GameSessions: each(out.GameSessions, fromGameSession), NextToken: aws.ToString(out.NextToken)}, nil
+	return forward[wire.SearchGameSessionsOutput](ctx, "SearchGameSessions", s.api.SearchGameSessions, in)
 }
 
 // TerminateGameSession implements gateway.Service.
 func (s *Service) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
-	out, err := call(ctx, "TerminateGameSession", s.api.TerminateGameSession, terminateGameSessionInput(in))
-	if err != nil {
-		return nil, err
+	out, err := forward[wire.TerminateGameSessionOutput](ctx, "TerminateGameSession", s.api.TerminateGameSession, in)
+	if err == nil {
+		s.states.nudge(in.GameSessionId)
 	}
-	s.states.nudge(in.GameSessionId)
-	return &wire.TerminateGameSessionOutput{GameSession: maybe(out.GameSession, fromGameSession)}, nil
+	return out, err
 }
 
-// Ready implements gateway.Service: the service answers, and knows the caller. That
-// the caller may not list fleets does not matter. What was found counts for a second.
+// Ready implements gateway.Service: the service answers and authenticates the caller,
+// which need not be allowed to list fleets. The result is cached for one second.
 func (s *Service) Ready(ctx context.Context) error {
 	return ready(ctx, s.readiness, func(ctx context.Context) error {
 		_, err := call(ctx, "ListFleets", s.api.ListFleets, &gamelift.ListFleetsInput{Limit: aws.Int32(1)}, once)
@@ -88,7 +83,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	})
 }
 
-// readyLimit is how long the call may take that finds out whether calls work.
+// readyLimit is the timeout of the call of Ready.
 const readyLimit = 2 * time.Second
 
 func ready(ctx context.Context, kept *cache[error], probe func(context.Context) error) error {
@@ -97,10 +92,10 @@ func ready(ctx context.Context, kept *cache[error], probe func(context.Context) 
 		defer cancel()
 		err := probe(limited)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx) // the caller gave up, which says nothing of the service
+			return nil, context.Cause(ctx) // the caller cancelled; the service may be fine
 		}
 		if fault.Is(err, fault.AccessDenied) || fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.Throttling) {
-			err = nil // it is there, and knows who asks
+			err = nil // the service answers
 		}
 		return err, nil
 	})

@@ -42,7 +42,7 @@ func TestAgainstMuster(t *testing.T) {
 	if err != nil || g.Status != wire.GameSessionStatusActivating {
 		t.Fatalf("%+v, %v", g, err)
 	}
-	if err := w.HandOver(t.Context(), g.GameSessionId); err != nil {
+	if err := w.ConfirmGameSession(t.Context(), g.GameSessionId); err != nil {
 		t.Error(err)
 	}
 	together(5, func(int) {

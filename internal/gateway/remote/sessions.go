@@ -4,15 +4,13 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// sessions is what both kinds of services have: the operations that GameLift Local
-// has as well.
+// sessions implements the operations that GameLift Local has too.
 type sessions struct {
 	api    legacyAPI
 	states poller[*wire.GameSession]
@@ -43,8 +41,7 @@ func (s *sessions) describe(ctx context.Context, id string, options ...option) (
 	if len(out.GameSessions) == 0 {
 		return nil, fault.New(fault.NotFound, "game session %s does not exist", id)
 	}
-	g := fromGameSession(&out.GameSessions[0])
-	return &g, nil
+	return convert[wire.GameSession](&out.GameSessions[0]), nil
 }
 
 // DescribeGameSession implements gateway.Service.
@@ -71,7 +68,7 @@ func (s *sessions) WatchGameSession(ctx context.Context, gameSessionID string, c
 	})
 }
 
-// watch calls changed with each state that differs from the one before, until it is over.
+// watch calls changed with each new state, until over reports the last one.
 func watch[V any](ctx context.Context, p *poller[*V], id string, changed func(*V) error, over func(*V) bool) error {
 	var last *V
 	return p.follow(ctx, id, func(v *V) (bool, error) {
@@ -86,14 +83,14 @@ func watch[V any](ctx context.Context, p *poller[*V], id string, changed func(*V
 	})
 }
 
-// copied is a copy of an answer that several share, for one who may change its members.
+// copied returns a copy of a shared answer for a caller that may change it.
 func copied[V any](v *V) *V {
 	c := *v
 	return &c
 }
 
-// HandOver implements gateway.Service. A remote service is not told.
-func (s *sessions) HandOver(context.Context, string) error { return nil }
+// ConfirmGameSession implements gateway.Service. The API has no such call.
+func (s *sessions) ConfirmGameSession(context.Context, string) error { return nil }
 
 func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput) (*wire.GameSession, error) {
 	out, err := call(ctx, "CreateGameSession", s.api.CreateGameSession, in)
@@ -103,25 +100,19 @@ func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGam
 	if out.GameSession == nil {
 		return nil, fault.Internal(errNoAnswer)
 	}
-	g := fromGameSession(out.GameSession)
-	return &g, nil
+	return convert[wire.GameSession](out.GameSession), nil
 }
 
 // CreatePlayerSessions implements gateway.Service.
 func (s *sessions) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error) {
-	out, err := call(ctx, "CreatePlayerSessions", s.api.CreatePlayerSessions, createPlayerSessionsInput(in))
-	if err != nil {
-		return nil, err
+	out, err := forward[wire.CreatePlayerSessionsOutput](ctx, "CreatePlayerSessions", s.api.CreatePlayerSessions, in)
+	if err == nil {
+		s.states.nudge(in.GameSessionId)
 	}
-	s.states.nudge(in.GameSessionId)
-	return &wire.CreatePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, fromPlayerSession)}, nil
+	return out, err
 }
 
 // DescribePlayerSessions implements gateway.Service.
 func (s *sessions) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
-	out, err := call(ctx, "DescribePlayerSessions", s.api.DescribePlayerSessions, describePlayerSessionsInput(in))
-	if err != nil {
-		return nil, err
-	}
-	return &wire.DescribePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, fromPlayerSession), NextToken: aws.ToString(out.NextToken)}, nil
+	return forward[wire.DescribePlayerSessionsOutput](ctx, "DescribePlayerSessions", s.api.DescribePlayerSessions, in)
 }

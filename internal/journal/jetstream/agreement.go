@@ -9,13 +9,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// agreementBucket is the bucket of what the nodes agree on.
+// agreementBucket is the bucket of the values that all nodes share.
 const agreementBucket = "muster-region"
 
-// An Agreement is where nodes write down what all of them must know: values by subject.
+// An Agreement stores values that all nodes share, by subject.
 type Agreement struct{ bucket jetstream.KeyValue }
 
-// Agreement opens it. It waits until the cluster has gathered.
+// Agreement opens it, and waits until a majority of the nodes is up.
 func (e *Engine) Agreement(ctx context.Context) (*Agreement, error) {
 	return gather(ctx, e, "bucket "+agreementBucket, func(ctx context.Context) (*Agreement, error) {
 		bucket, err := e.js.KeyValue(ctx, agreementBucket)
@@ -28,8 +28,7 @@ func (e *Engine) Agreement(ctx context.Context) (*Agreement, error) {
 	})
 }
 
-// Read gives the value of a subject, which may be older than the newest; revision 0 when
-// there is none.
+// Read returns the value of a subject, which may not be the newest; revision 0 if there is none.
 func (a *Agreement) Read(ctx context.Context, subject string) (value []byte, revision uint64, err error) {
 	entry, err := a.bucket.Get(ctx, subject)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -41,8 +40,8 @@ func (a *Agreement) Read(ctx context.Context, subject string) (value []byte, rev
 	return entry.Value(), entry.Revision(), nil
 }
 
-// Write writes the value of a subject if it still has a revision, and returns the new one.
-// Revision 0 is that of a subject without a value.
+// Write writes the value of a subject if it still has the given revision, and returns the new one. Revision 0 means
+// that there is no value.
 func (a *Agreement) Write(ctx context.Context, subject string, value []byte, revision uint64) (uint64, error) {
 	if revision == 0 {
 		return a.bucket.Create(ctx, subject, value)
@@ -50,10 +49,10 @@ func (a *Agreement) Write(ctx context.Context, subject string, value []byte, rev
 	return a.bucket.Update(ctx, subject, value, revision)
 }
 
-// Amend changes the value of a subject. change gets the present value, nil when there is none, and
-// returns the new one; it is called again when another node has written meanwhile, and its error ends
-// the call. What change saw last was the newest value at some moment of the call, also if it changed
-// nothing. Amend waits until the cluster has gathered.
+// Amend changes the value of a subject. change receives the present value, nil if there is none, and returns the new
+// one. It is called again if another node wrote meanwhile, and its error ends the call. The last value that change
+// received was the newest at some moment of the call, even if it changed nothing. Amend waits until a majority of the
+// nodes is up.
 func (e *Engine) Amend(ctx context.Context, subject string, change func(value []byte) ([]byte, error)) error {
 	a, err := e.Agreement(ctx)
 	if err != nil {
@@ -69,7 +68,7 @@ func (e *Engine) Amend(ctx context.Context, subject string, change func(value []
 		}
 		_, err = a.Write(ctx, subject, value, revision)
 		if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-			err = fmt.Errorf("%w: another node has written", nats.ErrTimeout) // it is tried again
+			err = fmt.Errorf("%w: another node has written", nats.ErrTimeout) // gather retries
 		}
 		return struct{}{}, err
 	})

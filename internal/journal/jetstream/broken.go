@@ -12,13 +12,12 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// brokenWords are how the server says, in its log and nowhere else, that it has
-// given a stream up: a write failed, for want of space or otherwise. From then on
-// it neither stores what is published to that stream nor answers, until it is
-// started anew; space that is free again changes nothing.
+// brokenWords are the texts of log lines that report that the server stopped using a stream because a write failed;
+// it reports that nowhere else. Until a restart it neither stores messages of that stream nor answers, even if there
+// is free space again.
 var brokenWords = []string{"critical write error", "disabling jetstream", "will be disabled"}
 
-// saysBroken reports whether the server says that it has given a stream up.
+// saysBroken reports whether a log line of the server reports that it stopped using a stream.
 func saysBroken(text string) bool {
 	text = strings.ToLower(text)
 	for _, words := range brokenWords {
@@ -29,8 +28,8 @@ func saysBroken(text string) bool {
 	return false
 }
 
-// Broken waits until the engine can no longer write, and returns an error with
-// journal.ErrBroken in its chain; or nil, when ctx is done before.
+// Broken waits until the engine can no longer write, and returns an error with journal.ErrBroken in its chain; nil if
+// ctx is done first.
 func (e *Engine) Broken(ctx context.Context) error {
 	select {
 	case <-e.broken.Done():
@@ -40,16 +39,15 @@ func (e *Engine) Broken(ctx context.Context) error {
 	}
 }
 
-// breakDown notes why the engine can no longer write. It does not wait: the
-// server calls it while it holds its locks.
+// breakDown stores why the engine can no longer write. It does not block: the server calls it while it holds its
+// locks.
 func (e *Engine) breakDown(why string) {
 	e.breakWith(fmt.Errorf("%w: %s", journal.ErrBroken, why))
 }
 
-// publish publishes a message. It ends with ctx, or when the engine breaks: the
-// server does not answer a message that it could not write. When there is nobody
-// to take the message, which the server says, it waits for somebody: in a cluster
-// that is the time of an election, and bounded. The client's own attempts are off.
+// publish publishes a message, until ctx is done or the engine breaks: the server does not answer a message that it
+// failed to write. In a cluster it retries while the stream has no leader, for at most patience. The retries of the
+// client library are off.
 func (e *Engine) publish(ctx context.Context, msg *nats.Msg, options ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
 	if err := context.Cause(e.broken); err != nil {
 		return nil, err

@@ -21,47 +21,45 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// DefaultReplicas is on how many nodes each stream is kept.
+// DefaultReplicas is the default number of nodes that keep each stream.
 const DefaultReplicas = 3
 
-// A Cluster says how the embedded server is one node of several.
+// A Cluster configures the embedded server as one node of several.
 type Cluster struct {
-	Node   string   // its name: no white space, no dots, no wildcards; another one for each node, and always the same
+	Node   string   // name, unique and stable: no white space, no dots, no wildcards
 	Name   string   // of the cluster, the same on all nodes; default "muster"
 	Listen string   // host:port where the other nodes connect
 	Peers  []string // host:port of the other nodes, at least one; this node may be among them
 
-	// Advertise is the host:port under which the other nodes tell each other of this
-	// one, so that each connects to it that has been told of one of them alone. "":
-	// the address that Listen and the connection show.
+	// Advertise is the host:port that the other nodes pass on to each other for this one. Default: the address of
+	// Listen and of the connection.
 	Advertise string
 
-	// TLS holds the certificate with which this node meets the others, on both
-	// sides, and the authority (RootCAs) that has signed theirs. Who has no such
-	// certificate is refused. Nil: plain text, for whoever can reach Listen.
+	// TLS holds this node's certificate for connections in both directions, and the CA (RootCAs) of the other nodes'
+	// certificates; a node without one is rejected. Nil: unencrypted and unauthenticated connections.
 	TLS *tls.Config
 
 	Replicas int // of each stream; default DefaultReplicas
 }
 
-// An External is a NATS with JetStream that runs elsewhere.
+// An External is a NATS deployment with JetStream outside this process.
 type External struct {
 	URLs     string      // of its servers, separated by commas
 	Creds    string      // a file with the user's credentials; "": none
-	TLS      *tls.Config // nil: what the URLs and the system's authorities say
+	TLS      *tls.Config // nil: as the URLs say, with the system's CAs
 	Replicas int         // of each stream; default DefaultReplicas
 }
 
-// Errors of a directory that is opened as what it is not.
+// Errors of a directory of another kind of node.
 var (
-	ErrAlone     = errors.New("the data directory is that of a node that ran alone: make a backup of it with that configuration, and begin the cluster with it (muster cluster init --backup)")
-	ErrClustered = errors.New("the data directory is that of a node of a cluster, and holds nothing that is whole without the others")
+	ErrAlone     = errors.New("the data directory belongs to a node that ran alone: back it up with that configuration, then start the cluster from the backup (muster cluster init --backup)")
+	ErrClustered = errors.New("the data directory belongs to a node of a cluster, and is incomplete without the other nodes")
 )
 
 // clustered reports whether there are, or may be, replicas elsewhere.
 func (c *Config) clustered() bool { return c.Cluster != nil || c.External != nil }
 
-// replicas is on how many nodes a stream is kept.
+// replicas returns the number of nodes that keep a stream.
 func (c *Config) replicas() int {
 	n := 1
 	switch {
@@ -76,14 +74,12 @@ func (c *Config) replicas() int {
 	return n
 }
 
-// directly reports whether single messages may be got from whoever has them. A
-// replica that is behind says that there are none, when they were acknowledged
-// already; so in a cluster the stream's leader is asked.
+// directly reports whether any replica may serve direct gets. A replica that is behind returns "not found" for
+// messages that were acknowledged, so in a cluster only the stream's leader is asked.
 func (e *Engine) directly() bool { return !e.cfg.clustered() }
 
-// checkDir refuses what the server would take for its own: one that joins a
-// cluster removes the streams that the cluster does not know, and one alone would
-// show records that were never committed.
+// checkDir rejects a directory of another kind of node: a server that joins a cluster deletes the streams that the
+// cluster does not know, and a server that runs alone would return records that were never committed.
 func (e *Engine) checkDir() error {
 	jets := filepath.Join(e.cfg.Dir, "jetstream")
 	meta, err := filepath.Glob(filepath.Join(jets, "*", "_js_", "_meta_"))
@@ -102,15 +98,15 @@ func (e *Engine) checkDir() error {
 	return nil
 }
 
-// Users of the embedded server when it is a node. All of them may connect within
-// this process alone, and two need its password; the third may do nothing.
+// Users of the embedded server of a node. All of them may connect only from within this process. Two need its
+// password, and the third has no permissions.
 const (
 	plainUser  = "muster"
 	systemUser = "system"
 	nobody     = "nobody"
 )
 
-// clusterOptions makes the server one node of its cluster.
+// clusterOptions configures the server as one node of its cluster.
 func (e *Engine) clusterOptions(o *server.Options) error {
 	c := e.cfg.Cluster
 	if c == nil {
@@ -127,8 +123,8 @@ func (e *Engine) clusterOptions(o *server.Options) error {
 		return fmt.Errorf("listen address of the cluster: %w", err)
 	}
 	o.ServerName = c.Node
-	// Without a port for clients the server opens none for nodes either. This one is
-	// bound to the loopback interface, and no user may connect there.
+	// Without a port for clients the server opens none for nodes either. This one listens on the loopback interface,
+	// and rejects all users.
 	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
 	o.Cluster = server.ClusterOpts{
 		Name: c.Name, Host: host, Port: port, NoAdvertise: true, Advertise: c.Advertise,
@@ -148,9 +144,8 @@ func (e *Engine) clusterOptions(o *server.Options) error {
 	return nil
 }
 
-// users says who may connect to the server as a client. Without a user for those who
-// give no credentials the server would make one, which may do everything: see
-// configureAccounts in server.go of nats-server 2.15.
+// users configures the server's users. Without NoAuthUser the server would create a user with all permissions for
+// clients without credentials: see configureAccounts in server.go of nats-server 2.15.
 func (e *Engine) users(o *server.Options) {
 	system := server.NewAccount(server.DEFAULT_SYSTEM_ACCOUNT)
 	here := map[string]struct{}{"IN_PROCESS": {}} // NATS's name of connections that use no socket
@@ -164,24 +159,22 @@ func (e *Engine) users(o *server.Options) {
 }
 
 const (
-	// routePing times routePings is how long a node does not answer before its
-	// connections are given up.
+	// routePing times routePings is the time after which the connections to a node that does not respond are closed.
 	routePing  = time.Second
 	routePings = 3
 
-	// routeHandshake bounds the beginning of a connection between nodes. Busy nodes
-	// take their time.
+	// routeHandshake bounds the handshake of a connection between nodes. Busy nodes need seconds.
 	routeHandshake = 10 * time.Second
 )
 
-// withSelf adds this node's own address: the number of addresses is how the
-// server knows how many nodes there will be. It notices that it met itself.
+// withSelf adds this node's own address: the server takes the number of addresses for the number of nodes. It notices
+// a connection to itself.
 func withSelf(peers []string, host, listen string) []string {
 	if slices.Contains(peers, listen) {
 		return peers
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		_, port, _ := net.SplitHostPort(listen) // was parsed before
+		_, port, _ := net.SplitHostPort(listen) // parsed before
 		if slices.ContainsFunc(peers, func(peer string) bool { return isHere(peer, port) }) {
 			return peers
 		}
@@ -190,7 +183,7 @@ func withSelf(peers []string, host, listen string) []string {
 	return append(slices.Clone(peers), listen)
 }
 
-// isHere reports whether an address is this port of this host, as far as names tell.
+// isHere reports whether an address is this port of this host, as far as DNS shows.
 func isHere(address, port string) bool {
 	host, p, err := net.SplitHostPort(address)
 	if err != nil || p != port {
@@ -210,7 +203,7 @@ func isHere(address, port string) bool {
 	})
 }
 
-// routeTLS is the configuration of both sides of a connection between nodes.
+// routeTLS returns the configuration of both sides of a connection between nodes.
 func routeTLS(given *tls.Config) *tls.Config {
 	if given == nil {
 		return nil
@@ -226,7 +219,7 @@ func routeTLS(given *tls.Config) *tls.Config {
 
 func checkNode(name string) error {
 	if journal.CheckSubject(name) != nil || strings.Contains(name, ".") {
-		return fmt.Errorf("the name of a node is a word without dots and wildcards, not %q", name)
+		return fmt.Errorf("node name %q: must be one word without dots and wildcards", name)
 	}
 	return nil
 }
@@ -237,26 +230,24 @@ func splitAddress(address string) (host string, port int, err error) {
 		return "", 0, err
 	}
 	if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("address %s: the port is no number from 1 to 65535", address)
+		return "", 0, fmt.Errorf("address %s: the port must be a number from 1 to 65535", address)
 	}
 	return host, port, nil
 }
 
 const (
-	// attemptTime bounds one attempt to make a stream while the cluster gathers: who has
-	// no leader does not answer.
+	// attemptTime bounds one attempt to create a stream while nodes start: without a leader there is no answer.
 	attemptTime = time.Second
 
-	// gatherPause lies between two attempts.
+	// gatherPause is the time between two attempts.
 	gatherPause = 200 * time.Millisecond
 
-	// gatherReport lies between two lines in the log that say what is waited for.
+	// gatherReport is the time between two log lines about the wait.
 	gatherReport = 10 * time.Second
 )
 
-// gather makes attempts until one succeeds, or fails for another reason than that
-// the cluster has not gathered. Nodes start one after the other, and a
-// majority of them has to be there.
+// gather retries until an attempt succeeds, or fails for another reason than that no majority of the nodes is up.
+// Nodes start one after the other.
 func gather[T any](ctx context.Context, e *Engine, what string, attempt func(context.Context) (T, error)) (made T, err error) {
 	begun := time.Now()
 	reported := begun.Add(1*time.Second - gatherReport)
@@ -282,7 +273,7 @@ func gather[T any](ctx context.Context, e *Engine, what string, attempt func(con
 	}
 }
 
-// connected are the nodes that this one has a connection to.
+// connected returns the names of the nodes that this one is connected to.
 func (e *Engine) connected() []string {
 	if e.server == nil {
 		return nil
@@ -301,22 +292,21 @@ func (e *Engine) connected() []string {
 	return names
 }
 
-// passing are the server's error codes for what is over when the cluster has
-// gathered: no leader, not enough nodes, a stream that another node is making.
-// Source: NATS JetStream API error codes.
+// passing are the server's error codes that disappear once a majority of the nodes is up: no leader, not enough
+// nodes, a stream that another node is creating. Source: NATS JetStream API error codes.
 var passing = []jetstream.ErrorCode{
 	10004, // incomplete results
 	10005, // no peers
-	10007, // required for a group that has none
+	10007, // clustering is required
 	10008, // system temporarily unavailable
 	10009, // not the leader
 	10023, // insufficient resources
-	10058, // the name is in use, with another configuration: another node has just made it
-	10118, // the stream is offline
-	10194, // so, with a reason
+	10058, // the name is in use with another configuration: another node has just created it
+	10118, // stream offline
+	10194, // stream offline, with a reason
 }
 
-// passes reports whether an error is one that passes.
+// passes reports whether an error is temporary.
 func passes(err error) bool {
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		return slices.Contains(passing, api.ErrorCode)
@@ -326,11 +316,11 @@ func passes(err error) bool {
 	}, func(passing error) bool { return errors.Is(err, passing) })
 }
 
-// Conn is the engine's connection. It is closed with the engine.
+// Conn returns the engine's connection, which Close closes.
 func (e *Engine) Conn() *nats.Conn { return e.conn }
 
-// JetStream is the engine's JetStream.
+// JetStream returns the engine's JetStream.
 func (e *Engine) JetStream() jetstream.JetStream { return e.js }
 
-// Replicas is on how many nodes each stream of the engine is kept.
+// Replicas returns the number of nodes that keep each stream.
 func (e *Engine) Replicas() int { return e.cfg.replicas() }

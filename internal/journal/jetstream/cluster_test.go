@@ -176,6 +176,8 @@ type writer struct {
 	t    *testing.T
 	j    journal.Journal
 	last uint64
+
+	failed int // appends that failed
 }
 
 // append appends a record, if that takes as many attempts as it may.
@@ -187,6 +189,7 @@ func (w *writer) append() {
 			w.last = seq
 			return
 		}
+		w.failed++
 		w.recover()
 	}
 }
@@ -260,7 +263,7 @@ func (f *following) end() {
 // lead moves the leader of shard 0 to a node.
 func (c *testCluster) lead(i int) {
 	c.t.Helper()
-	if err := c.nodes[i].Lead(c.t.Context(), 0); err != nil {
+	if err := c.nodes[i].Lead(c.t.Context(), 0, time.Minute); err != nil {
 		c.t.Fatal(err)
 	}
 	if got := jetstream.Leader(c.t, c.nodes[i], "MUSTER_SHARD_0"); got != c.configs[i].Cluster.Node {
@@ -378,8 +381,12 @@ func TestClusterWithoutMajority(t *testing.T) {
 		c := startedCluster(t)
 		w := &writer{t: t, j: c.journal(0, 0)}
 		w.append()
+		if !c.nodes[0].Connected() {
+			t.Error("a node of three is not connected")
+		}
 		c.stop(1)
 		c.stop(2)
+		c.await("the node is not connected", func() bool { return !c.nodes[0].Connected() })
 		if seq, err := w.j.Append(t.Context(), w.last, record(w.last+1)); err == nil || errors.Is(err, journal.ErrFenced) {
 			t.Errorf("an append without a majority gives %d, %v", seq, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"testing"
@@ -41,7 +42,7 @@ func beNode(ctx context.Context, config string) error {
 	}
 	in := bufio.NewReader(os.Stdin)
 	for {
-		if err := e.Lead(ctx, 0); err != nil {
+		if err := e.Lead(ctx, 0, time.Minute); err != nil {
 			return err
 		}
 		fmt.Println("leads")
@@ -105,43 +106,45 @@ func (w *writer) longest(records int, disturb func()) (longest time.Duration) {
 	return longest
 }
 
-// electionLimit is below what the server's own elections take: they begin after 4 to
-// 9 seconds.
-const electionLimit = 3500 * time.Millisecond
+// Elections of nats-server 2.15: a follower starts one 4 to 9 s after the last message of its leader, which sends one
+// every 1 to 2 s. The first of two followers does after 5.7 s on average, and later than 8 s once in 25 times.
+const (
+	shortestElection = 1500 * time.Millisecond
+	longestElection  = jetstream.Patience
+)
 
-// killings is how often a leader is killed at most. A host that stands still for
-// seconds may make one election late, and is not what this is about.
-const killings = 3
-
-// The journals that a killed node has led go on soon: without the watch over
-// elections, none of several comes below the limit.
+// A killed leader's journal goes on after an election, and the append that meets it succeeds. A release of the
+// server that elects sooner or later than the documents say fails this test.
 func TestClusterLeaderIsKilled(t *testing.T) {
 	defer goleak.VerifyNone(t, serverLeaks...)
-	for range killings {
-		var longest time.Duration
-		t.Run("nodes", func(t *testing.T) { longest = withoutLeader(t) })
-		if longest <= electionLimit {
-			return
+	t.Run("nodes", func(t *testing.T) {
+		c := newCluster(t)
+		steppedDown := make(chan struct{})
+		for i := range 2 {
+			c.configs[i].Log = slog.New(&listener{Handler: slog.DiscardHandler, message: "leader lost its majority", heard: steppedDown})
+			c.start(i)
 		}
-	}
-	t.Errorf("%d times an append has waited for longer than %v", killings, electionLimit)
-}
-
-// withoutLeader kills the leader of a journal, and returns the longest wait for an append.
-func withoutLeader(t *testing.T) time.Duration {
-	c := newCluster(t)
-	c.start(0)
-	c.start(1)
-	child := c.child(2)
-	w := &writer{t: t, j: c.journal(0, 0)}
-	f := follow(t, c.journal(1, 0), 0)
-	defer f.end()
-	longest := w.longest(50, func() {
-		if err := child.Process.Kill(); err != nil {
-			t.Fatal(err)
+		child := c.child(2)
+		w := &writer{t: t, j: c.journal(0, 0)}
+		f := follow(t, c.journal(1, 0), 0)
+		defer f.end()
+		longest := w.longest(50, func() {
+			if err := child.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		f.await(w.last)
+		t.Logf("%v without a leader", longest.Round(time.Millisecond))
+		if longest < shortestElection || longest > longestElection {
+			t.Errorf("an append waited for %v, want %v to %v", longest, shortestElection, longestElection)
+		}
+		if w.failed > 0 {
+			t.Errorf("%d appends failed", w.failed)
+		}
+		select {
+		case <-steppedDown:
+			t.Error("a leader with a majority stepped down")
+		default:
 		}
 	})
-	f.await(w.last)
-	t.Logf("%v without a leader", longest.Round(time.Millisecond))
-	return longest
 }

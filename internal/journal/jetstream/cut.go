@@ -16,28 +16,25 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// A cut is the ends of all streams, read while nothing was being published. What
-// comes later stands behind them.
+// A cut contains the ends of all streams, read while nothing was being published. Later messages are after them.
 type cut struct {
 	engine  *Engine
 	release func()
 	taken   time.Time
 	shards  []end
-	// both may have no stream
+	// either may have no stream
 	history, feed end
 }
 
-// An end is a stream as it was: its first and last number. Stream is nil when there
-// was none.
+// An end describes a stream at the time of the cut: its first and last number. Stream is nil if there was none.
 type end struct {
 	stream      jetstream.Stream
 	name        string
 	first, last uint64
 }
 
-// Cut holds what there is of a region with this many shards, while region keeps
-// everyone still who writes. There is one at a time; else the error has journal.ErrCut in its chain.
-// Whoever writes waits for the moments that it takes.
+// Cut reads a consistent snapshot of a region with this many shards, while region holds all publishing for
+// milliseconds. There is one Cut at a time; otherwise the error has journal.ErrCut in its chain.
 func (e *Engine) Cut(ctx context.Context, shards int, region Region) (journal.Cut, error) {
 	release, err := region.Keep(ctx)
 	if err != nil {
@@ -74,15 +71,15 @@ func (c *cut) open(ctx context.Context, region Region) error {
 	if err := errors.Join(err, release()); err != nil {
 		return err
 	}
-	c.engine.cfg.Log.Info("all writing stood still for a cut of the journals", "duration", time.Since(begun))
+	c.engine.cfg.Log.Info("paused writes for a consistent backup", "duration", time.Since(begun))
 	return nil
 }
 
-// lookTimeout bounds how long the ends of the streams are looked for, while everyone waits.
+// lookTimeout bounds the reading of the streams' ends, while publishing is held.
 const lookTimeout = time.Second
 
-// look notes the ends: first of what all shards write to, because somebody whom nobody can hold
-// may still write there of what stands in a shard already.
+// look reads the ends: first those of the streams that all shards write to, because a node outside the region's
+// control may still publish there an effect of what is in a shard's journal already.
 func (c *cut) look(ctx context.Context, acknowledged map[string]uint64, steps ...[]*end) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -98,7 +95,7 @@ func (c *cut) look(ctx context.Context, acknowledged map[string]uint64, steps ..
 	return nil
 }
 
-// find looks the stream up, if there is one.
+// find opens the stream, if there is one.
 func (d *end) find(ctx context.Context, e *Engine) (err error) {
 	d.stream, err = patiently(ctx, e, func(ctx context.Context) (jetstream.Stream, error) { return e.js.Stream(ctx, d.name) })
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -111,8 +108,8 @@ func (d *end) find(ctx context.Context, e *Engine) (err error) {
 	return nil
 }
 
-// look notes where the stream begins and ends. A leader that was replaced and has not
-// heard of it answers, too: with less than was acknowledged.
+// look reads the stream's first and last number. A former leader that does not know its successor answers, too, with
+// fewer messages than were acknowledged.
 func (d *end) look(ctx context.Context, e *Engine, acknowledged uint64) error {
 	if d.stream == nil {
 		return nil
@@ -128,18 +125,18 @@ func (d *end) look(ctx context.Context, e *Engine, acknowledged uint64) error {
 			return nil
 		}
 		behind = fmt.Errorf("it ends with message %d, and message %d was acknowledged", d.last, acknowledged)
-		_ = pause(ctx, patiencePause) // its end is noticed above
+		_ = pause(ctx, patiencePause) // the next request fails when ctx is done
 	}
 }
 
-// Close lets snapshots and records be forgotten again.
+// Close lets the engine delete snapshots and records again.
 func (c *cut) Close() { c.release() }
 
 func (c *cut) Taken() time.Time  { return c.taken }
 func (c *cut) LastEntry() uint64 { return c.history.last }
 func (c *cut) LastEvent() uint64 { return c.feed.last }
 
-// Held lists the whole snapshots up to the end, by what their metadata says.
+// Held lists the snapshots up to the end whose metadata is intact.
 func (c *cut) Held(ctx context.Context, shard int) (h journal.Held, err error) {
 	s := c.shards[shard]
 	h.First, h.Last = max(s.first, 1), s.last
@@ -150,7 +147,7 @@ func (c *cut) Held(ctx context.Context, shard int) (h journal.Held, err error) {
 	return h, err
 }
 
-// snapshots lists those that are the state after a record up to newest.
+// snapshots lists the snapshots that include no record after newest.
 func (c *cut) snapshots(ctx context.Context, shard int, newest uint64) (stream jetstream.Stream, all []snapshot, err error) {
 	s := c.store(shard)
 	if stream, err = s.stream(ctx); errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -189,7 +186,7 @@ func (c *cut) Snapshot(ctx context.Context, shard int, newest uint64) (uint64, i
 	return 0, nil, nil
 }
 
-// Records walks the journal; there are no gaps in it.
+// Records reads the journal, which has no gaps.
 func (c *cut) Records(ctx context.Context, shard int, after uint64, visit func(journal.Stored) error) error {
 	s := c.shards[shard]
 	if after > s.last || after+1 < s.first {
@@ -223,8 +220,7 @@ func (c *cut) Feed(ctx context.Context, visit func(journal.Stored) error) error 
 	})
 }
 
-// Positions looks at them now: a reader that has come farther than the cut has come
-// to its end.
+// Positions returns the present positions: for a reader beyond the end of the feed, that end.
 func (c *cut) Positions(ctx context.Context) (map[string]uint64, error) {
 	positions := map[string]uint64{}
 	if c.feed.stream == nil {
@@ -244,16 +240,15 @@ func (c *cut) Positions(ctx context.Context) (map[string]uint64, error) {
 			return nil, fmt.Errorf("get message: %w", err)
 		}
 		if len(msg.Data) != 8 {
-			return nil, fmt.Errorf("the position of reader %s is damaged", reader)
+			return nil, fmt.Errorf("position of reader %s is damaged", reader)
 		}
 		positions[reader] = min(binary.BigEndian.Uint64(msg.Data), c.feed.last)
 	}
 	return positions, nil
 }
 
-// walk visits the messages of a stream behind the given one, up to its end. A consumer
-// reads ahead, and does not say that no more will come; so whenever it seems to have
-// come to the end, the stream is asked for the next message.
+// walk visits the messages of a stream after the given one, up to its end. A consumer reads ahead, and does not
+// report that there are no more messages, so at its apparent end the stream is asked for the next message.
 func (c *cut) walk(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
 	if c.engine.cfg.clustered() {
 		return c.walkLeader(ctx, s, subject, after, visit)
@@ -280,19 +275,19 @@ func (c *cut) walk(ctx context.Context, s end, subject string, after uint64, vis
 }
 
 const (
-	// leaderRequests is how many messages a leader is asked for at the same time, and
-	// leaderBytes from what size of the answers on fewer are asked for.
+	// leaderRequests is the maximum number of concurrent requests to a leader. From leaderBytes of responses on,
+	// fewer are sent.
 	leaderRequests = 64
 	leaderBytes    = 1 << 20
 )
 
-// walkLeader is walk without a consumer. That may read from a replica that is behind or has a
-// hole; and on another node it may never get the first request.
+// walkLeader is walk without a consumer: that may read from a replica that is behind or has a hole, and on another
+// node it may never receive the first request.
 func (c *cut) walkLeader(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
 	for requests := 1; after < s.last; {
 		found, err := c.askLeader(ctx, s, subject, after, requests)
 		if err != nil && requests > 1 && passes(err) && ctx.Err() == nil {
-			requests = 1 // they may have been too large for the time that answers have
+			requests = 1 // the responses may have been too large for the timeout
 			continue
 		}
 		if err != nil {
@@ -311,7 +306,7 @@ func (c *cut) walkLeader(ctx context.Context, s end, subject string, after uint6
 		switch {
 		case len(found) == 0:
 			return nil
-		case size >= leaderBytes || len(found) < requests/4: // large ones, or gaps
+		case size >= leaderBytes || len(found) < requests/4: // large messages, or gaps
 			requests = max(requests/2, 1)
 		default:
 			requests = min(2*requests, leaderRequests)
@@ -320,8 +315,8 @@ func (c *cut) walkLeader(ctx context.Context, s end, subject string, after uint6
 	return nil
 }
 
-// askLeader asks for the messages with the next numbers, and instead of the last of these for the first one that has
-// it or a later one. So no message before the last one that it returns is left out.
+// askLeader requests the messages with the next numbers. The last request is for the first message with its number or
+// a later one, so no message before the last one returned is missing.
 func (c *cut) askLeader(ctx context.Context, s end, subject string, after uint64, requests int) ([]journal.Stored, error) {
 	found := make([]journal.Stored, requests)
 	group, ctx := errgroup.WithContext(ctx)
@@ -345,15 +340,14 @@ func (c *cut) askLeader(ctx context.Context, s end, subject string, after uint64
 }
 
 const (
-	// aheadBytes is how much of a stream is read ahead. It is more than any message has.
+	// aheadBytes is how much of a stream is read ahead: more than the size of any message.
 	aheadBytes = 4 * maxRecord
 
-	// aheadPause is how long the next message may take, before it is asked for by its number.
+	// aheadPause is the timeout for the next message. After it, that is requested by its number.
 	aheadPause = 2 * time.Second
 )
 
-// readAhead visits messages until nothing is pending, or nothing comes. It returns
-// the number of the last one.
+// readAhead visits messages until none is pending, or none arrives. It returns the number of the last one.
 func (c *cut) readAhead(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) (uint64, error) {
 	if after >= s.last {
 		return after, nil
@@ -395,7 +389,7 @@ func (c *cut) readAhead(ctx context.Context, s end, subject string, after uint64
 	}
 }
 
-// nextMessage waits for a message; it is not ok when none came for a while.
+// nextMessage waits for a message; ok is false after aheadPause without one.
 func nextMessage(ctx context.Context, messages jetstream.MessagesContext) (msg jetstream.Msg, ok bool, err error) {
 	wait, cancel := context.WithTimeout(ctx, aheadPause)
 	defer cancel()
@@ -411,7 +405,7 @@ func nextMessage(ctx context.Context, messages jetstream.MessagesContext) (msg j
 	return nil, false, fmt.Errorf("next message: %w", err)
 }
 
-// forgetConsumer deletes a consumer, which would stay for minutes after it was stopped.
+// forgetConsumer deletes a consumer, which otherwise exists for minutes after its stop.
 func forgetConsumer(ctx context.Context, stream jetstream.Stream, consumer jetstream.Consumer) {
 	info := consumer.CachedInfo()
 	if info == nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// checkEnd compares the journal with its newest whole snapshot and with the
-// newest record that was acknowledged. It says in the log what is missing, or
-// fails with ErrMissing when the rest gives no state.
+// checkEnd compares the journal with its newest intact snapshot and with the newest acknowledged record. It logs what
+// is missing, or fails with ErrMissing if the rest gives no state.
 func (j *shardJournal) checkEnd(ctx context.Context, snapshot uint64) error {
 	acknowledged := j.mark.last()
 	state, err := j.stateWith(ctx, max(snapshot, acknowledged))
@@ -22,13 +21,13 @@ func (j *shardJournal) checkEnd(ctx context.Context, snapshot uint64) error {
 	log := j.engine.cfg.Log.With("stream", name)
 	switch {
 	case snapshot == 0 && end > 0 && first > 1:
-		return fmt.Errorf("%w: no snapshot is whole, and the journal %s begins with record %d", journal.ErrMissing, name, first)
+		return fmt.Errorf("%w: no snapshot is intact, and the journal %s starts with record %d", journal.ErrMissing, name, first)
 	case snapshot == 0 && end == 0 && acknowledged > 0:
-		return fmt.Errorf("%w: nothing is left of the %d records of the journal %s", journal.ErrMissing, acknowledged, name)
-	case end < snapshot && j.engine.cfg.clustered(): // what a majority has is never behind a snapshot
-		return fmt.Errorf("%w: the journal %s ends with record %d, and the newest snapshot is the state after record %d", journal.ErrMissing, name, end, snapshot)
+		return fmt.Errorf("%w: all %d records of the journal %s are missing", journal.ErrMissing, acknowledged, name)
+	case end < snapshot && j.engine.cfg.clustered(): // a majority is never behind a snapshot
+		return fmt.Errorf("%w: the journal %s ends with record %d, and the newest snapshot includes record %d", journal.ErrMissing, name, end, snapshot)
 	case end < snapshot:
-		log.Error("the end of the journal is missing: the newest snapshot is newer, and the journal goes on from there",
+		log.Error("the end of the journal is missing: the journal continues after the newest snapshot",
 			"journal_end", end, "snapshot_seq", snapshot)
 		if err := j.stream.Purge(ctx, jetstream.WithPurgeSequence(snapshot+1)); err != nil {
 			return fmt.Errorf("move the end of the journal to record %d: %w", snapshot, err)
@@ -36,7 +35,7 @@ func (j *shardJournal) checkEnd(ctx context.Context, snapshot uint64) error {
 		end = snapshot
 	}
 	if end < acknowledged {
-		log.Error("acknowledged records are missing: the end of the journal was cut off or damaged, and the service goes on without them. "+
+		log.Error("acknowledged records are missing: the end of the journal was truncated or damaged, and the service continues without them. "+
 			"To get them back, stop it and restore the data directory from a backup",
 			"first_missing", end+1, "last_missing", acknowledged, "missing", acknowledged-end)
 	}

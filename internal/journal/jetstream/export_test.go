@@ -115,6 +115,9 @@ func NewestObject(t *testing.T, e *Engine, bucket string) []byte {
 	return data
 }
 
+// Patience is how long a call waits for a leader.
+const Patience = patience
+
 // Say has the server say something, as an error.
 func Say(e *Engine, format string, v ...any) { e.log.Errorf(format, v...) }
 

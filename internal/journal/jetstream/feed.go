@@ -13,21 +13,19 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// feedStream is the name of the stream. It also holds the positions of readers,
-// each as the one message of a subject: a position is worth nothing without the
-// records, and is kept as long.
+// feedStream is the name of the stream. It also contains the positions of readers, each as the only message of a
+// subject: a position is useless without the records, and is kept as long.
 const (
 	feedStream    = "MUSTER_FEED"
 	feedRecords   = "muster.feed.records"
 	feedPositions = "muster.feed.position."
 )
 
-// forgetTime is how long the server is given to delete a consumer.
+// forgetTime bounds the deletion of a consumer.
 const forgetTime = 2 * time.Second
 
-// followExpiry is how long the server keeps a request for records, followHeartbeat
-// how often it says that it is still there: when it does not, the consumer is made
-// anew, elsewhere.
+// followExpiry is the lifetime of a pull request in the server, followHeartbeat the interval of the server's
+// heartbeats: without them the client creates another consumer, on another server.
 const (
 	followExpiry    = 30 * time.Second
 	followHeartbeat = time.Second
@@ -38,7 +36,7 @@ type feed struct {
 	stream jetstream.Stream
 }
 
-// Feed opens the feed, and makes it when there is none.
+// Feed opens the feed, and creates it if there is none.
 func (e *Engine) Feed(ctx context.Context) (journal.Feed, error) {
 	stream, err := e.stream(ctx, jetstream.StreamConfig{
 		Name:        feedStream,
@@ -55,7 +53,7 @@ func (e *Engine) Feed(ctx context.Context) (journal.Feed, error) {
 	return &feed{engine: e, stream: stream}, nil
 }
 
-// Append publishes a record. The server knows ids for two minutes.
+// Append publishes a record. The server remembers ids for two minutes.
 func (f *feed) Append(ctx context.Context, id string, data []byte) (uint64, error) {
 	if len(data) > maxRecord {
 		return 0, fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(data), maxRecord)
@@ -67,7 +65,7 @@ func (f *feed) Append(ctx context.Context, id string, data []byte) (uint64, erro
 	return ack.Sequence, nil
 }
 
-// Read gets the messages one by one, as the history does.
+// Read gets the messages one by one, like List of the history.
 func (f *feed) Read(ctx context.Context, after uint64, visit func(uint64, []byte) bool) error {
 	last, err := f.Last(ctx)
 	if err != nil {
@@ -89,8 +87,7 @@ func (f *feed) Read(ctx context.Context, after uint64, visit func(uint64, []byte
 	return nil
 }
 
-// Follow reads through an ordered consumer, which begins anew by itself when a
-// message was lost on the way.
+// Follow reads through an ordered consumer, which restarts by itself after a lost message.
 func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []byte) bool) error {
 	consumer, err := f.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{feedRecords}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
@@ -104,7 +101,7 @@ func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []by
 	}
 	defer func() {
 		messages.Stop()
-		f.forget(ctx, consumer)
+		forgetConsumer(ctx, f.stream, consumer)
 	}()
 	for {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
@@ -124,18 +121,7 @@ func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []by
 	}
 }
 
-// forget deletes a consumer, which would stay for minutes after it was stopped.
-func (f *feed) forget(ctx context.Context, consumer jetstream.Consumer) {
-	info := consumer.CachedInfo()
-	if info == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetTime)
-	defer cancel()
-	_ = f.stream.DeleteConsumer(ctx, info.Name)
-}
-
-// Last looks for the newest record; the stream's own last message may be a position.
+// Last gets the newest record; the stream's own last message may be a position.
 func (f *feed) Last(ctx context.Context) (uint64, error) {
 	msg, err := f.engine.newest(ctx, f.stream, feedRecords)
 	if errors.Is(err, jetstream.ErrMsgNotFound) { // none, or none any more
@@ -151,7 +137,7 @@ func (f *feed) Last(ctx context.Context) (uint64, error) {
 	return msg.Sequence, nil
 }
 
-// Keep replaces the one message of the reader's subject.
+// Keep replaces the only message of the reader's subject.
 func (f *feed) Keep(ctx context.Context, reader string, seq uint64) error {
 	if err := journal.CheckSubject(reader); err != nil {
 		return err
@@ -165,8 +151,8 @@ func (f *feed) Keep(ctx context.Context, reader string, seq uint64) error {
 	return nil
 }
 
-// Position reads it. A position behind the newest record is of records that are
-// lost: the reader goes on with the next one.
+// Position reads it. A position after the newest record belongs to lost records: the reader continues with the next
+// one.
 func (f *feed) Position(ctx context.Context, reader string) (seq uint64, ok bool, err error) {
 	if err := journal.CheckSubject(reader); err != nil {
 		return 0, false, err
@@ -179,7 +165,7 @@ func (f *feed) Position(ctx context.Context, reader string) (seq uint64, ok bool
 		return 0, false, fmt.Errorf("get message: %w", err)
 	}
 	if len(msg.Data) != 8 {
-		return 0, false, fmt.Errorf("the position of reader %s is damaged", reader)
+		return 0, false, fmt.Errorf("position of reader %s is damaged", reader)
 	}
 	last, err := f.Last(ctx)
 	return min(binary.BigEndian.Uint64(msg.Data), last), true, err

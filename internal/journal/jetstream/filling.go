@@ -14,24 +14,24 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// How much of what a Row was given may be under way, so that memory stays bounded.
+// Limits of unacknowledged messages of a Row, which bound its memory.
 const (
 	underwayMessages = 256
 	underwayBytes    = 2 * maxPayload
 )
 
-// filler is the subject, behind a stream's prefix, of messages that take up a number
-// which nothing has any more. Each replaces the one before.
+// filler is the subject, after a stream's prefix, of messages that take up the number of a missing message. Each
+// replaces the one before.
 const filler = "-"
 
 // A filling fills the engine.
 type filling struct {
 	engine *Engine
-	js     jetstream.JetStream // with room for what is under way
+	js     jetstream.JetStream // with a larger limit of unacknowledged messages
 }
 
-// Filling gives what fills the engine, which must be empty. An engine of a
-// Bulk configuration leaves it to the caller to sync its directory when it is closed.
+// Filling returns a Filling of the engine, which must be empty. With Config.Bulk the caller syncs the directory after
+// Close.
 func (e *Engine) Filling() (journal.Filling, error) {
 	js, err := jetstream.New(e.conn, jetstream.WithPublishAsyncMaxPending(underwayMessages))
 	if err != nil {
@@ -40,7 +40,7 @@ func (e *Engine) Filling() (journal.Filling, error) {
 	return &filling{engine: e, js: js}, nil
 }
 
-// regionStreams are all streams of a region.
+// regionStreams returns the names of all streams of a region.
 func regionStreams(shards int) []string {
 	names := []string{historyStream, feedStream}
 	for i := range shards {
@@ -49,7 +49,7 @@ func regionStreams(shards int) []string {
 	return names
 }
 
-// CheckEmpty checks that there is nothing of a region with this many shards.
+// CheckEmpty checks that no stream of a region with this many shards has had messages.
 func (e *Engine) CheckEmpty(ctx context.Context, shards int) error {
 	for _, name := range regionStreams(shards) {
 		d := end{name: name}
@@ -60,14 +60,13 @@ func (e *Engine) CheckEmpty(ctx context.Context, shards int) error {
 			return err
 		}
 		if d.last > 0 {
-			return fmt.Errorf("the journals hold a region already: stream %s has had %d messages", name, d.last)
+			return fmt.Errorf("the journals contain a region already: stream %s has had %d messages", name, d.last)
 		}
 	}
 	return nil
 }
 
-// Clear removes all that there is of a region with this many shards. No journal of it may be
-// open.
+// Clear deletes all streams of a region with this many shards. None of its journals may be open.
 func (e *Engine) Clear(ctx context.Context, shards int) error {
 	for _, name := range regionStreams(shards) {
 		_, err := patiently(ctx, e, func(ctx context.Context) (none struct{}, err error) { return none, e.js.DeleteStream(ctx, name) })
@@ -135,7 +134,7 @@ func (f *filling) Keep(ctx context.Context, reader string, seq uint64) error {
 	return opened.Keep(ctx, reader, seq)
 }
 
-// row begins a stream, which must have no message.
+// row starts filling a stream that has had no messages.
 func (f *filling) row(ctx context.Context, stream jetstream.Stream, subject func(journal.Stored) string, filler string) (*row, error) {
 	info, err := stream.Info(ctx)
 	if err != nil {
@@ -147,23 +146,23 @@ func (f *filling) row(ctx context.Context, stream jetstream.Stream, subject func
 	return &row{filling: f, stream: stream, subject: subject, filler: filler}, nil
 }
 
-// A row is a stream that is filled. Messages are published without waiting for each;
-// the server takes them in their order.
+// A row is a stream that is being filled. Messages are published without waiting for each; the server keeps their
+// order.
 type row struct {
 	*filling
 	stream  jetstream.Stream
-	mark    *mark // nil: it has none
+	mark    *mark // nil: none
 	subject func(journal.Stored) string
-	filler  string // "": there are no gaps
+	filler  string // "": the stream has no gaps
 
 	last     uint64 // the number of the last message that was published
 	begun    bool   // one was
 	filled   bool   // with at least one filler
 	underway []jetstream.PubAckFuture
-	bytes    int // under way
+	bytes    int // of underway
 }
 
-// Put publishes a message, behind fillers for the numbers before it that are gone.
+// Put publishes a message, after fillers for missing numbers before it.
 func (r *row) Put(ctx context.Context, s journal.Stored) error {
 	if len(s.Data) > maxRecord {
 		return fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(s.Data), maxRecord)
@@ -174,7 +173,7 @@ func (r *row) Put(ctx context.Context, s journal.Stored) error {
 		}
 	}
 	if s.Seq <= r.last {
-		return fmt.Errorf("number %d comes behind number %d", s.Seq, r.last)
+		return fmt.Errorf("number %d comes after number %d", s.Seq, r.last)
 	}
 	if err := r.skip(ctx, s.Seq-1); err != nil {
 		return err
@@ -182,14 +181,14 @@ func (r *row) Put(ctx context.Context, s journal.Stored) error {
 	return r.publish(ctx, &nats.Msg{Subject: r.subject(s), Data: s.Data})
 }
 
-// skip makes the given number the last one that was used.
+// skip makes the given number the last one in use.
 func (r *row) skip(ctx context.Context, last uint64) error {
 	switch {
 	case r.last >= last:
 		return nil
 	case !r.begun:
 		if err := r.stream.Purge(ctx, jetstream.WithPurgeSequence(last+1)); err != nil {
-			return fmt.Errorf("begin behind number %d: %w", last, err)
+			return fmt.Errorf("start after number %d: %w", last, err)
 		}
 		r.last = last
 		return nil
@@ -229,7 +228,7 @@ func (r *row) publish(ctx context.Context, msg *nats.Msg) error {
 	return nil
 }
 
-// settle waits for what is under way.
+// settle waits for all unacknowledged messages.
 func (r *row) settle(ctx context.Context) error {
 	for _, ack := range r.underway {
 		select {
@@ -246,7 +245,7 @@ func (r *row) settle(ctx context.Context) error {
 	return nil
 }
 
-// End removes the last filler, and moves the end to where it was.
+// End removes the last filler, and sets the end of the stream.
 func (r *row) End(ctx context.Context, last uint64) error {
 	if err := errors.Join(r.skip(ctx, last), r.settle(ctx)); err != nil {
 		return err

@@ -12,30 +12,27 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// followPause is how long a follower hears nothing before it looks by itself. What
-// the server tells it of can be lost with the server or on the way.
+// followPause is the time without messages after which a subscriber reads the stream by itself: what the leader
+// publishes can be lost with the leader or on the way.
 const followPause = 250 * time.Millisecond
 
-// sizeHeader stands in a message that is told of without its data. Source: NATS
-// ADR-28.
+// sizeHeader is in a message that is republished without its data. Source: NATS ADR-28.
 const sizeHeader = "Nats-Msg-Size"
 
-// A follower is told of each message that is committed: the stream's leader
-// publishes it again. That can be lost; so it goes by the numbers, and reads what
-// lies between.
-type follower struct {
+// A subscriber receives each committed message, which the stream's leader republishes. Those can be lost, so it
+// compares the numbers, and reads what is missing.
+type subscriber struct {
 	*reader
-	told *nats.Subscription
+	committed *nats.Subscription
 }
 
-// Follow applies what is there and what comes. While nobody can tell what is
-// there it waits.
+// Follow applies existing and new records. It waits while no leader can answer.
 func (j *shardJournal) Follow(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
-	told, err := j.subscribe(j.told)
+	committed, err := j.subscribe(j.committed)
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
 	}
-	defer func() { _ = told.Unsubscribe() }() // fails when the connection is closed, and then it is done
+	defer func() { _ = committed.Unsubscribe() }() // fails if the connection is closed, which has the same effect
 	r, err := j.newReader()
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
@@ -44,30 +41,30 @@ func (j *shardJournal) Follow(ctx context.Context, after uint64, apply func(uint
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(j.engine.broken, func() { cancel(context.Cause(j.engine.broken)) })()
-	f := &follower{reader: r, told: told}
-	for err = f.begin(ctx, after); err == nil; {
-		if after, err = f.catchUp(ctx, after, apply); err == nil {
-			after, err = f.listen(ctx, after, apply)
+	s := &subscriber{reader: r, committed: committed}
+	for err = s.begin(ctx, after); err == nil; {
+		if after, err = s.catchUp(ctx, after, apply); err == nil {
+			after, err = s.listen(ctx, after, apply)
 		}
 	}
 	return err
 }
 
-// begin says whether the records after the given one are there.
-func (f *follower) begin(ctx context.Context, after uint64) error {
+// begin checks that the records after the given one exist.
+func (s *subscriber) begin(ctx context.Context, after uint64) error {
 	for {
-		state, err := f.j.stateWith(ctx, after)
+		state, err := s.j.stateWith(ctx, after)
 		if err == nil {
 			return checkRange(state, after)
 		}
-		if err := f.rest(ctx, err); err != nil {
+		if err := s.rest(ctx, err); err != nil {
 			return err
 		}
 	}
 }
 
-// rest waits a little after an error that passes, and returns any other.
-func (f *follower) rest(ctx context.Context, err error) error {
+// rest waits a little after a temporary error, and returns any other.
+func (s *subscriber) rest(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -77,13 +74,13 @@ func (f *follower) rest(ctx context.Context, err error) error {
 	return pause(ctx, followPause)
 }
 
-// catchUp applies what is there, and stops where the nearest replica stops. Where
-// that has a hole the leader is asked, for as long as it takes.
-func (f *follower) catchUp(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
+// catchUp applies existing records, and stops where the nearest replica ends. For a hole in that replica it asks the
+// leader, until it answers.
+func (s *subscriber) catchUp(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
 	for {
-		last, err := f.read(ctx, after, math.MaxUint64, apply)
+		last, err := s.read(ctx, after, math.MaxUint64, apply)
 		if last == after && errors.Is(err, errHole) {
-			last, err = f.overHole(ctx, after, apply)
+			last, err = s.overHole(ctx, after, apply)
 		}
 		if err != nil && !errors.Is(err, errHole) || err == nil && last == after {
 			return last, err
@@ -92,28 +89,27 @@ func (f *follower) catchUp(ctx context.Context, after uint64, apply func(uint64,
 	}
 }
 
-// overHole applies the record that the nearest replica does not have.
-func (f *follower) overHole(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
+// overHole applies the record that is missing in the nearest replica.
+func (s *subscriber) overHole(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
 	applied := error(nil)
 	for {
-		last, err := f.readOne(ctx, after, func(seq uint64, data []byte) error {
+		last, err := s.readOne(ctx, after, func(seq uint64, data []byte) error {
 			applied = apply(seq, data)
 			return applied
 		})
 		if err == nil || applied != nil || errors.Is(err, journal.ErrMissing) {
 			return last, err
 		}
-		if err := f.rest(ctx, err); err != nil {
+		if err := s.rest(ctx, err); err != nil {
 			return after, err
 		}
 	}
 }
 
-// listen applies the records that it is told of, until one is missing between, or
-// none has come for a while.
-func (f *follower) listen(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
+// listen applies republished records, until one between is missing, or none has arrived for followPause.
+func (s *subscriber) listen(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
 	for {
-		msg, err := next(ctx, f.told, followPause)
+		msg, err := next(ctx, s.committed, followPause)
 		if err != nil || msg == nil {
 			return after, err
 		}

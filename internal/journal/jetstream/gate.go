@@ -11,24 +11,23 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// holdTimeout is how long a holder of the gate waits for what is being published.
-// Everyone else waits meanwhile, so it is well below the time that an append has.
+// holdTimeout bounds how long Hold waits for messages that are being published. All others wait meanwhile, so it is
+// well below the timeout of an append.
 const holdTimeout = 2 * time.Second
 
-// A gate is what everyone passes who is to be stopped at times: every message on its
-// way into a stream, or everyone who removes some. Whoever holds it finds all at rest.
+// A gate is a lock for pausing: publishers of messages, or all that deletes some, enter and leave it concurrently,
+// and its holder excludes them.
 //
-// A publisher that gave up waiting has left the gate, and its message may still
-// come, as the contract of the journal says. Nobody has been told of it,
-// and nobody will be before its shard has recovered, which begins with a message.
+// A publisher that timed out has left the gate, and its message may still be stored, as the contract of the journal
+// says. No caller knows of that message before its shard has recovered, which starts with a message.
 type gate struct {
 	mu     sync.Mutex
 	inside int
-	opened chan struct{} // closed when it opens; nil while it is open
-	empty  chan struct{} // closed when nobody is inside any more; nil while nobody waits for that
+	opened chan struct{} // closed by release; nil while the gate is not held
+	empty  chan struct{} // closed when inside becomes 0; nil while no holder waits for that
 }
 
-// enter waits until the gate is open. Who has entered must leave.
+// enter waits until the gate is not held. The caller must call leave.
 func (g *gate) enter(ctx context.Context) error {
 	for {
 		g.mu.Lock()
@@ -47,7 +46,7 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 }
 
-// tryEnter enters if the gate is open.
+// tryEnter enters if the gate is not held.
 func (g *gate) tryEnter() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -67,10 +66,10 @@ func (g *gate) leave() {
 	}
 }
 
-// errHeld says that somebody else holds the gate.
+// errHeld reports that the gate is held already.
 var errHeld = errors.New("the gate is held")
 
-// hold shuts the gate and waits until nobody is inside. The caller calls release.
+// hold closes the gate and waits until all have left it. The caller calls release.
 func (g *gate) hold(ctx context.Context) (release func(), err error) {
 	g.mu.Lock()
 	if g.opened != nil {
@@ -104,40 +103,36 @@ func (g *gate) release() {
 	g.opened, g.empty = nil, nil
 }
 
-// A Region is who brings everyone to rest who writes into the engine's streams: for a node
-// alone the engine itself, for one of several who reaches all of them.
+// A Region pauses all writers of the engine's streams: for a node alone the engine itself, for one of several nodes
+// an object that reaches all of them.
 type Region interface {
-	// Keep lets no snapshot, and no record behind one, be forgotten until release is
-	// called. There is one who keeps them at a time; else the error has journal.ErrCut in its
-	// chain.
+	// Keep prevents the deletion of snapshots, and of records that they include, until release is called. Only one
+	// caller can have it; otherwise the error has journal.ErrCut in its chain.
 	Keep(ctx context.Context) (release func(), err error)
 
-	// Hold lets nothing be published until release is called: what was being
-	// published is stored or has failed when it returns, and whoever publishes waits. So
-	// release must be called within moments; its error says that something may have
-	// been published before.
+	// Hold prevents all publishing until release is called: when it returns, publishes in progress have succeeded or
+	// failed, and new ones wait. So release must be called within milliseconds; its error says that something may
+	// have been published before.
 	//
-	// acknowledged has the number of the newest message of each stream that somebody has
-	// been told is stored.
+	// acknowledged has the number of the newest acknowledged message of each stream.
 	Hold(ctx context.Context) (acknowledged map[string]uint64, release func() error, err error)
 }
 
-// Keep is that of a Region, for this node.
+// Keep is Region.Keep for this node.
 func (e *Engine) Keep(ctx context.Context) (release func(), err error) {
 	release, err = e.tidy.hold(ctx)
 	if errors.Is(err, errHeld) {
 		return nil, journal.ErrCut
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what is being forgotten did not come to an end: %w", err)
+		return nil, fmt.Errorf("deletion in progress did not finish: %w", err)
 	}
 	return release, nil
 }
 
-// Hold is that of a Region, for this node. The error says that publishing did not come
-// to rest within 2 s.
+// Hold is Region.Hold for this node. It fails if publishing does not finish within 2 s.
 func (e *Engine) Hold(ctx context.Context) (acknowledged map[string]uint64, release func() error, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, holdTimeout, fmt.Errorf("what is being written did not come to an end within %v: the disk is too slow", holdTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, holdTimeout, fmt.Errorf("writes in progress did not finish within %v: the disk is too slow", holdTimeout))
 	defer cancel()
 	open, err := e.gate.hold(ctx)
 	if err != nil {
@@ -150,8 +145,7 @@ func (e *Engine) Hold(ctx context.Context) (acknowledged map[string]uint64, rele
 	return e.acknowledged.all(), release, nil
 }
 
-// acknowledged has the newest message of each stream of which this process was told
-// that it is stored.
+// acknowledged has the newest message of each stream that was acknowledged to this process.
 type acknowledged struct {
 	mu   sync.Mutex
 	last map[string]uint64

@@ -16,7 +16,7 @@ import (
 // historyStream is the name of the stream.
 const historyStream = "MUSTER_HISTORY"
 
-// historyPrefix stands before every subject of a history.
+// historyPrefix precedes every subject of a history.
 const historyPrefix = "muster.history."
 
 // history is one stream with the newest message of each subject.
@@ -26,7 +26,7 @@ type history struct {
 	mark   *mark
 }
 
-// History opens the history, and makes it when there is none.
+// History opens the history, and creates it if there is none.
 func (e *Engine) History(ctx context.Context) (journal.History, error) {
 	stream, err := e.stream(ctx, jetstream.StreamConfig{
 		Name:              historyStream,
@@ -51,7 +51,7 @@ func (e *Engine) History(ctx context.Context) (journal.History, error) {
 	return h, nil
 }
 
-// checkEnd says in the log when entries are missing that were acknowledged.
+// checkEnd logs whether acknowledged entries are missing.
 func (h *history) checkEnd(ctx context.Context) error {
 	last := h.mark.last()
 	state, err := h.engine.stateWith(ctx, h.stream, last)
@@ -60,13 +60,13 @@ func (h *history) checkEnd(ctx context.Context) error {
 	}
 	end := state.LastSeq
 	if end < last {
-		h.engine.cfg.Log.Error("the end of the history is missing: game sessions that were over are no longer found. "+
+		h.engine.cfg.Log.Error("acknowledged entries of the history are missing: some ended game sessions are no longer found. "+
 			"To get them back, stop the service and restore the data directory from a backup", "first_missing", end+1, "last_missing", last)
 	}
 	return h.mark.settle(end)
 }
 
-// Put publishes an entry; the stream drops the one it replaces.
+// Put publishes an entry; the stream deletes the one that it replaces.
 func (h *history) Put(ctx context.Context, subject string, data []byte) error {
 	if err := journal.CheckSubject(subject); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (h *history) Put(ctx context.Context, subject string, data []byte) error {
 	return nil
 }
 
-// Get reads the one message of a subject.
+// Get reads the only message of a subject.
 func (h *history) Get(ctx context.Context, subject string) ([]byte, bool, error) {
 	if err := journal.CheckSubject(subject); err != nil {
 		return nil, false, err
@@ -97,8 +97,8 @@ func (h *history) Get(ctx context.Context, subject string) ([]byte, bool, error)
 	return slices.Clone(msg.Data), true, nil
 }
 
-// List reads the messages one by one: entries are replaced and grow too old
-// while it runs, and each step finds the next one that is still there.
+// List reads the messages one by one: entries are replaced and expire while it runs, and each step finds the next one
+// that still exists.
 func (h *history) List(ctx context.Context, filter string, after uint64, visit func(uint64, string, []byte) bool) error {
 	if err := journal.CheckFilter(filter); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (h *history) List(ctx context.Context, filter string, after uint64, visit f
 	return nil
 }
 
-// Last is the stream's last sequence.
+// Last returns the stream's last sequence.
 func (h *history) Last(ctx context.Context) (uint64, error) {
 	state, err := h.engine.stateWith(ctx, h.stream, 0)
 	return state.LastSeq, err

@@ -8,11 +8,10 @@ import (
 	"path/filepath"
 )
 
-// dropIndexes removes the indexes of the journals, so that the server reads the
-// files themselves. It would believe an index that looks newer than they are;
-// where they were cut off since, that leaves a hole at the end of the journal.
-// The time stamps do not tell: they are as coarse as the system's clock tick. A
-// journal is as short as its snapshots make it, and reading it takes little.
+// dropIndexes deletes the indexes of the journals, so that the server reads the files themselves. It would trust an
+// index that looks newer than the files; if those were truncated since, the journal would have a hole at its end.
+// Timestamps do not show that: they are as coarse as the system's clock tick. Snapshots keep journals short, so
+// reading them takes little time.
 func (e *Engine) dropIndexes() error {
 	indexes, err := filepath.Glob(filepath.Join(e.cfg.Dir, "jetstream", "*", "streams", "MUSTER_SHARD_*", "msgs", "index.db"))
 	if err != nil {

@@ -1,34 +1,27 @@
-// Package jetstream keeps journals, snapshots and histories in NATS JetStream,
-// embedded in the program: file storage in one directory, synced to disk on
-// every write, no port, no signal handlers. The server may be one node of a
-// cluster (Cluster), which keeps each stream on three nodes and has one port, for
-// the other nodes; or a NATS that runs elsewhere takes its place (External).
+// Package jetstream keeps journals, snapshots and histories in NATS JetStream, embedded in the program: file storage
+// in one directory, synced to disk on every write, no port, no signal handlers. The server may be one node of a
+// cluster (Cluster), which keeps each stream on three nodes and has one port, for the other nodes. A NATS outside the
+// process can replace it (External).
 //
 // # What is stored
 //
-// The journal of shard N is the stream MUSTER_SHARD_N with one message per
-// record; the message's sequence is the record's number. Its snapshots are the
-// objects of the object store muster-shard-N: the object's metadata, which is
-// written behind its last chunk, says of which record it is, and is what makes
-// it exist. Histories are the stream MUSTER_HISTORY with one message per subject.
-// Beside the server's directory, the file STREAM.last names the newest message
-// that was acknowledged: see mark.
+// The journal of shard N is the stream MUSTER_SHARD_N with one message per record; the message's sequence is the
+// record's number. Its snapshots are the objects of the object store muster-shard-N. An object exists once its
+// metadata is written, after its last chunk; the metadata contains the number of the last record that the snapshot
+// includes. Histories are the stream MUSTER_HISTORY with one message per subject. Beside the server's directory, the
+// file STREAM.last contains the number of the newest acknowledged message: see mark.
 //
-// # What happens when something is damaged
+// # Damage
 //
-// When a write fails, above all because the disk is full, the server gives the
-// stream up for good. Then the engine is broken: every call fails at once, and
-// only another process goes on. See Engine.Broken. A node of a cluster stops its
-// server, so that the others go on without it.
+// If a write fails, mostly because the disk is full, the server stops using the stream. Then the engine is broken:
+// every call fails at once, and only another process can continue. See Engine.Broken. A node of a cluster stops its
+// server, so that the others continue without it.
 //
-// After a crash the server reads its files anew, and cuts each at the first
-// message that is not whole. When acknowledged records are missing thereafter,
-// LoadSnapshot says which in the log, and the journal goes on from what is there;
-// it fails with journal.ErrMissing when that gives no state. A snapshot that is
-// damaged is named in the log and left out.
+// After a crash the server reads its files again, and truncates each at the first incomplete message. If acknowledged
+// records are missing then, LoadSnapshot logs which ones, and the journal continues from the rest; it fails with
+// journal.ErrMissing if the rest gives no state. LoadSnapshot also logs damaged snapshots, and does not use them.
 //
-// In a cluster, what one node has lost it gets from the others. What a majority
-// has lost is missing for all, and that is what the above is about then.
+// In a cluster, a node gets what it has lost from the others. The above is then about what a majority has lost.
 package jetstream
 
 import (
@@ -50,43 +43,40 @@ import (
 )
 
 const (
-	// maxRecord is what a journal offers, and no less than journal.MaxEntry. The server takes twice as much, so that
-	// headers and subjects never make a difference.
+	// maxRecord is the maximum size of a journal's records, and no less than journal.MaxEntry. The server accepts
+	// twice as much, so that headers and subjects never matter.
 	maxRecord  = 4 << 20
 	maxPayload = 2 * maxRecord
 
-	// maxStore is no limit. The server's own would be three quarters of what is free
-	// when it starts, and would count what is there already: it ends a service that
-	// has filled half of its disk.
+	// maxStore is no limit. The server's default, three quarters of the free space at its start, counts existing
+	// files too: it would stop a service that has filled half of its disk.
 	maxStore = 1 << 60
 
-	// readyTimeout bounds the start of the server, which has to look through its
-	// files after a crash.
+	// readyTimeout bounds the start of the server, which has to read its files after a crash.
 	readyTimeout = 2 * time.Minute
 )
 
-// ErrInUse says that another process has opened the directory.
+// ErrInUse reports that another process has opened the directory.
 var ErrInUse = errors.New("the journal directory is in use by another process")
 
-// errClosed is what ends the calls of an engine that was closed.
+// errClosed is the error of calls of a closed engine.
 var errClosed = errors.New("the journal engine is closed")
 
-// Config says where the engine keeps its files, and for how long. With neither
-// Cluster nor External it is alone.
+// Config configures an engine. With neither Cluster nor External it runs alone.
 type Config struct {
-	Dir        string        // made when it does not exist; one process at a time
-	Log        *slog.Logger  // gets what the server says, at debug and warn; nil: silent
+	Dir        string        // created if missing; one process at a time
+	Log        *slog.Logger  // also receives the server's log lines, at debug and warn; nil: discard
 	HistoryAge time.Duration // how long histories are kept; default 30 days
 	Cluster    *Cluster      // makes the embedded server a node of a cluster
-	External   *External     // takes the place of the embedded server; Dir holds marks alone
+	External   *External     // replaces the embedded server; Dir contains only marks
 
-	// Bulk leaves it to the system when what is written reaches the disk. It is for
-	// who fills a directory that nobody depends on yet, and syncs it at the end.
+	// Bulk leaves syncing to the operating system. It is for filling a directory that is not in use yet; the caller
+	// syncs it at the end.
 	Bulk bool
 }
 
-// An Engine is an embedded JetStream server and the connection to it. Its
-// methods may be called by many goroutines at the same time, Close once.
+// An Engine is an embedded JetStream server and the connection to it. Its methods are safe for concurrent use; Close
+// is called once.
 type Engine struct {
 	cfg    Config
 	lock   *flock.Flock
@@ -96,10 +86,10 @@ type Engine struct {
 	log    *logger // of the server
 
 	password  string // of the users of a node's server
-	elections func() // ends the watch over elections, and waits for it
+	stopWatch func() // see watchGroups; nil for a node alone
 
-	gate         gate // of all that is published
-	tidy         gate // of those who forget snapshots and records
+	gate         gate // of all publishers
+	tidy         gate // of all that deletes snapshots and records
 	acknowledged acknowledged
 
 	broken    context.Context // done when the engine can no longer write
@@ -109,10 +99,9 @@ type Engine struct {
 	marks   map[string]*mark // by stream
 }
 
-// Open starts the engine on its directory. The error is ErrInUse when another
-// process, or another engine of this one, has it open, ErrAlone or ErrClustered
-// when it belongs to another kind of node. A node of a cluster does not wait for
-// the others here; what makes a stream does.
+// Open starts the engine on its directory. The error is ErrInUse if another process, or another engine of this one,
+// has opened it, ErrAlone or ErrClustered if it belongs to another kind of node. A node of a cluster does not wait
+// for the others here, but when it creates streams.
 func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -141,13 +130,11 @@ func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 		return e, fmt.Errorf("connect to journal engine: %w", err)
 	}
 	if takes := e.conn.MaxPayload(); takes < maxPayload {
-		return e, fmt.Errorf("the NATS at %s takes messages of %d bytes at most, and they may have %d: set max_payload to %dMB on all its servers",
+		return e, fmt.Errorf("the NATS at %s accepts messages of up to %d bytes, and Muster needs %d: set max_payload to %dMB on all its servers",
 			e.conn.ConnectedUrlRedacted(), takes, maxPayload, maxPayload>>20)
 	}
 	if cfg.Cluster != nil {
-		if err := e.watchElections(); err != nil {
-			return e, fmt.Errorf("connect to journal engine: %w", err)
-		}
+		e.stopWatch = e.watchGroups()
 	}
 	return e, nil
 }
@@ -163,11 +150,10 @@ func (e *Engine) startOwn(ctx context.Context) error {
 	return nil
 }
 
-// Close stops the engine and waits for its end. What was acknowledged is on
-// disk, with or without Close.
+// Close stops the engine and waits for its end. Acknowledged messages are on disk with or without Close.
 func (e *Engine) Close() error {
-	if e.elections != nil {
-		e.elections()
+	if e.stopWatch != nil {
+		e.stopWatch()
 	}
 	if e.conn != nil {
 		e.conn.Close()
@@ -187,8 +173,7 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// lockDir makes the directory and keeps others out of it: two servers on the
-// same files would destroy them.
+// lockDir creates the directory and locks it: two servers on the same files would destroy them.
 func (e *Engine) lockDir() error {
 	if err := os.MkdirAll(e.cfg.Dir, 0o700); err != nil {
 		return fmt.Errorf("make journal directory %s: %w", e.cfg.Dir, err)
@@ -205,8 +190,8 @@ func (e *Engine) lockDir() error {
 	return nil
 }
 
-// start starts the server and waits until it has read its files. It is not cut
-// short: a server that is shut down while it starts leaves goroutines behind.
+// start starts the server and waits until it has read its files, whatever ctx does: a server that is shut down during
+// its start leaks goroutines.
 func (e *Engine) start(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -236,13 +221,13 @@ func (e *Engine) start(ctx context.Context) error {
 		return err
 	}
 	if !s.ReadyForConnections(readyTimeout) {
-		return errors.New("the server did not get ready")
+		return errors.New("the server is not ready in time")
 	}
 	e.log.begun()
 	return nil
 }
 
-// connect makes the connection and its JetStream.
+// connect opens the connection and its JetStream.
 func (e *Engine) connect() (err error) {
 	if e.conn, err = e.dial(plainUser); err != nil {
 		return err
@@ -251,9 +236,8 @@ func (e *Engine) connect() (err error) {
 	return err
 }
 
-// dial makes a connection to the server, within the process when that is
-// embedded. It buffers nothing while it is down: what would be sent later could
-// land after its caller was told that it failed.
+// dial connects to the server, within the process if it is embedded. The connection buffers nothing while it is down:
+// a buffered message could be sent after its caller received an error.
 func (e *Engine) dial(user string) (*nats.Conn, error) {
 	log := e.cfg.Log
 	options := []nats.Option{
@@ -262,11 +246,11 @@ func (e *Engine) dial(user string) (*nats.Conn, error) {
 		nats.ReconnectWait(50 * time.Millisecond),
 		nats.ReconnectBufSize(-1),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			log.Warn("the journal connection reports an error", "error", err)
+			log.Warn("journal connection error", "error", err)
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				log.Warn("the journal connection is down", "error", err)
+				log.Warn("journal connection lost", "error", err)
 			}
 		}),
 	}
@@ -283,13 +267,12 @@ func (e *Engine) dial(user string) (*nats.Conn, error) {
 	return nats.Connect(external.URLs, options...)
 }
 
-// makeTimeout bounds the making of a stream.
+// makeTimeout bounds the creation of a stream.
 const makeTimeout = 30 * time.Second
 
-// stream gives the stream with this configuration and the engine's number of
-// replicas, made or changed as needed. In a cluster it waits until that has
-// gathered. Alone it finishes what it has begun also when ctx ends: a server that
-// is shut down while it makes a stream leaves goroutines behind.
+// stream creates or updates the stream with this configuration and the engine's number of replicas. In a cluster it
+// waits until a majority of the nodes is up. Alone it completes even if ctx ends: a server that is shut down while it
+// creates a stream leaks goroutines.
 func (e *Engine) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -304,7 +287,7 @@ func (e *Engine) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 }
 
 func (e *Engine) makeStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
-	s, err := e.js.CreateStream(ctx, cfg) // succeeds, too, when an equal one is there
+	s, err := e.js.CreateStream(ctx, cfg) // also succeeds if an equal one exists
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		s, err = e.js.UpdateStream(ctx, cfg)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// wrongLastSequence is the server's error code for an append after a record that
-// is not the newest one. Source: NATS JetStream API error codes.
+// wrongLastSequence is the server's error code for an append after a record that is not the newest one. Source: NATS
+// JetStream API error codes.
 const wrongLastSequence jetstream.ErrorCode = 10071
 
 // shardJournal is the journal of one shard.
@@ -22,27 +22,27 @@ type shardJournal struct {
 	mark      *mark
 	name      string // of the stream
 	subject   string // of what is appended
-	told      string // of what is committed
+	committed string // of committed records, which the leader republishes
 	snapshots snapshots
 }
 
 func streamName(shard int) string { return fmt.Sprintf("MUSTER_SHARD_%d", shard) }
 
-// bucketName is the object store of a shard's snapshots.
+// bucketName returns the name of the object store of a shard's snapshots.
 func bucketName(shard int) string { return fmt.Sprintf("muster-shard-%d", shard) }
 
-// Journal opens the journal of a shard, and makes it when there is none.
+// Journal opens the journal of a shard, and creates it if there is none.
 func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error) {
 	subject := fmt.Sprintf("muster.shard.%d", shard)
 	name := streamName(shard)
-	told := fmt.Sprintf("muster.told.shard.%d", shard)
+	committed := fmt.Sprintf("muster.told.shard.%d", shard)
 	stream, err := e.stream(ctx, jetstream.StreamConfig{
 		Name:        name,
 		Subjects:    []string{subject},
 		Storage:     jetstream.FileStorage,
 		Retention:   jetstream.LimitsPolicy,
-		AllowDirect: true,                                                                                      // for followers, with what follows
-		RePublish:   &jetstream.RePublish{Source: subject, Destination: told, HeadersOnly: !e.cfg.clustered()}, // alone nobody follows
+		AllowDirect: true,                                                                                           // for Follow, like RePublish
+		RePublish:   &jetstream.RePublish{Source: subject, Destination: committed, HeadersOnly: !e.cfg.clustered()}, // a node alone has no subscriber
 	})
 	if err != nil {
 		return nil, err
@@ -57,12 +57,12 @@ func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error
 		return nil, err
 	}
 	return &shardJournal{
-		engine: e, stream: stream, name: name, subject: subject, told: told, mark: appended,
+		engine: e, stream: stream, name: name, subject: subject, committed: committed, mark: appended,
 		snapshots: snapshots{engine: e, bucket: bucket, mark: saved},
 	}, nil
 }
 
-// MaxRecord is the number of bytes that one record may hold.
+// MaxRecord returns the maximum size of a record in bytes.
 func (j *shardJournal) MaxRecord() int { return maxRecord }
 
 // Append publishes a record. The fence is the expected last sequence.
@@ -85,7 +85,7 @@ func (j *shardJournal) Append(ctx context.Context, last uint64, data []byte) (ui
 	return 0, fmt.Errorf("publish: %w", err)
 }
 
-// publish sends a record behind the one that is to be the last.
+// publish sends a record with the number last+1.
 func (j *shardJournal) publish(ctx context.Context, last uint64, data []byte) (uint64, error) {
 	ack, err := j.engine.publish(ctx, &nats.Msg{Subject: j.subject, Header: nats.Header{}, Data: data}, jetstream.WithExpectLastSequence(last))
 	if err != nil {
@@ -99,8 +99,8 @@ func isFence(err error) bool {
 	return ok && api.ErrorCode == wrongLastSequence
 }
 
-// Replay reads up to where the stream's leader says that it ends, and at least to the newest
-// record that was acknowledged to this node.
+// Replay reads up to the end as the stream's leader knows it, and at least to the newest record that was acknowledged
+// to this node.
 func (j *shardJournal) Replay(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
 	state, err := j.stateWith(ctx, max(after, j.mark.last()))
 	if err != nil {
@@ -122,17 +122,17 @@ func (j *shardJournal) Replay(ctx context.Context, after uint64, apply func(uint
 	return nil
 }
 
-// state asks the stream's leader what there is.
+// state asks the stream's leader for the stream's state.
 func (j *shardJournal) state(ctx context.Context) (jetstream.StreamState, error) {
 	return j.stateWith(ctx, 0)
 }
 
-// stateWith is state with a record that was acknowledged.
+// stateWith is state for a stream that must contain record seq.
 func (j *shardJournal) stateWith(ctx context.Context, seq uint64) (jetstream.StreamState, error) {
 	return j.engine.stateWith(ctx, j.stream, seq)
 }
 
-// checkRange says whether a replay after this record can be complete.
+// checkRange reports whether a replay after this record can be complete.
 func checkRange(s jetstream.StreamState, after uint64) error {
 	if after+1 < s.FirstSeq || after > s.LastSeq {
 		return fmt.Errorf("%w: asked for those after %d, there are %d to %d", journal.ErrMissing, after, s.FirstSeq, s.LastSeq)

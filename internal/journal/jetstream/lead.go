@@ -12,39 +12,45 @@ import (
 )
 
 const (
-	// leadPause lies between two looks at who leads, leadAgain between two requests.
+	// leadPause is the time between two checks of the leader, leadAgain that between two requests.
 	leadPause = 10 * time.Millisecond
 	leadAgain = 500 * time.Millisecond
 
-	// leadAsk is how long the leader has to answer. There may be none just now.
+	// leadAsk is the timeout of a request to the leader. There may be none.
 	leadAsk = 100 * time.Millisecond
 )
 
-// Lead moves the leader of a shard's stream to this node, and waits until it is
-// there or ctx is done. Records are then appended with one hop less, and what
-// ends this node ends no other node's streams.
+// Lead makes this node the leader of a shard's stream. If there is no leader it waits for the election, since an
+// append would too, and then at most limit for the transfer. Records are then appended with one hop less, and the
+// loss of this node stops no other node's streams.
 //
-// It is for the owner before its first append: what is under way meanwhile may
-// be lost without an answer. A failure leaves another leader, which serves as
-// well. It does nothing for a node alone, or with an external NATS, whose
-// servers are not this process's.
-func (e *Engine) Lead(ctx context.Context, shard int) error {
+// It is for the owner before its first append: an append during the transfer may be lost without an answer. After a
+// failure another node leads, which works as well. Lead does nothing for a node alone or an external NATS.
+func (e *Engine) Lead(ctx context.Context, shard int, limit time.Duration) error {
 	if e.cfg.Cluster == nil {
 		return nil
 	}
-	if err := e.lead(ctx, streamName(shard)); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, patience+limit)
+	defer cancel()
+	if err := e.lead(ctx, streamName(shard), limit); err != nil {
 		return fmt.Errorf("lead shard %d: %w", shard, err)
 	}
 	return nil
 }
 
-func (e *Engine) lead(ctx context.Context, stream string) error {
-	var asked time.Time
+func (e *Engine) lead(ctx context.Context, stream string, limit time.Duration) error {
+	var found, asked time.Time // a leader; and to step down
 	for !e.server.JetStreamIsStreamLeader(server.DEFAULT_GLOBAL_ACCOUNT, stream) {
+		if !found.IsZero() && time.Since(found) > limit {
+			return fmt.Errorf("%w: stream %s has another leader", context.DeadlineExceeded, stream)
+		}
 		if time.Since(asked) > leadAgain {
 			group, err := e.group(ctx, stream)
 			if err != nil {
 				return err
+			}
+			if found.IsZero() && group.Leader != "" {
+				found = time.Now()
 			}
 			if e.mayLead(group) {
 				asked = time.Now()
@@ -60,15 +66,15 @@ func (e *Engine) lead(ctx context.Context, stream string) error {
 	return nil
 }
 
-// mayLead reports whether this node is ready to lead a group. It is not when it
-// has just come up: then another one would, if the leader were asked.
+// mayLead reports whether this node can lead a group now. It cannot right after its start; the leader would then be
+// succeeded by another node.
 func (e *Engine) mayLead(group *jetstream.ClusterInfo) bool {
 	return slices.ContainsFunc(group.Replicas, func(r *jetstream.PeerInfo) bool {
 		return r.Name == e.cfg.Cluster.Node && r.Current && !r.Offline
 	})
 }
 
-// group is who keeps a stream, without a leader while there is none.
+// group returns the members of a stream's group, without a leader if there is none.
 func (e *Engine) group(ctx context.Context, stream string) (*jetstream.ClusterInfo, error) {
 	asking, cancel := context.WithTimeout(ctx, leadAsk)
 	defer cancel()
@@ -85,8 +91,8 @@ func (e *Engine) group(ctx context.Context, stream string) (*jetstream.ClusterIn
 	return &jetstream.ClusterInfo{}, nil
 }
 
-// stepDown asks the leader of a stream to make way for this node. Source: NATS
-// JetStream API, $JS.API.STREAM.LEADER.STEPDOWN.
+// stepDown asks the leader of a stream to transfer leadership to this node. Source: NATS JetStream API,
+// $JS.API.STREAM.LEADER.STEPDOWN.
 func (e *Engine) stepDown(ctx context.Context, stream string) error {
 	type placement struct {
 		Preferred string `json:"preferred"`

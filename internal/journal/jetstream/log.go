@@ -11,20 +11,19 @@ import (
 	"github.com/muster-gg/muster/internal/loglimit"
 )
 
-// A logger takes what the server has to say.
+// A logger receives the log lines of the server.
 type logger struct {
 	log    *slog.Logger
-	broken func(text string) // is told when the server gives a stream up
-	lines  *loglimit.Limiter // for what clients without a certificate can cause
+	broken func(text string) // called when the server stops using a stream
+	lines  *loglimit.Limiter // limits lines that unauthenticated clients can cause
 
 	mu      sync.Mutex
-	first   error // the first thing that the server called fatal
-	noSpace error // the last thing that it had no space for
+	first   error // the first fatal error
+	noSpace error // the last error for want of disk space
 	started bool
 }
 
-// said is the message of every line of the server's; its own words stand in the
-// text.
+// said is the message of all log lines of the server; its own text is an attribute.
 const said = "the journal engine says"
 
 func (l *logger) Noticef(format string, v ...any) {
@@ -39,7 +38,7 @@ func (l *logger) Errorf(format string, v ...any) {
 		l.broken(text)
 		return
 	}
-	if strings.Contains(text, "handshake error") { // anybody who reaches the cluster's port can cause it
+	if strings.Contains(text, "handshake error") { // any client of the cluster's port can cause it
 		if suppressed, ok := l.lines.Allow("handshake"); ok {
 			l.log.Warn(said, "text", text, "suppressed", suppressed)
 		}
@@ -50,11 +49,10 @@ func (l *logger) Errorf(format string, v ...any) {
 func (l *logger) Debugf(string, ...any) {}
 func (l *logger) Tracef(string, ...any) {}
 
-// warn passes a warning on. While the server starts it warns of each index that
-// is older than its files, as after every crash, and makes it anew: that is how
-// a recovery goes, and no cause for alarm.
+// warn logs a warning. At its start after a crash, the server warns of each index that is older than its files, and
+// rebuilds it: no cause for alarm.
 func (l *logger) warn(text string) {
-	if strings.HasPrefix(text, "Plaintext passwords") { // drawn at the start, and known to this process alone
+	if strings.HasPrefix(text, "Plaintext passwords") { // they are random and stay within this process
 		return
 	}
 	l.noteSpace(text)
@@ -70,8 +68,7 @@ func (l *logger) warn(text string) {
 	l.log.Log(context.Background(), level, said, "text", text)
 }
 
-// noteSpace keeps what the server says about a full disk: to its callers it says
-// only that something failed.
+// noteSpace keeps the server's text about a full disk: its callers learn only that an operation failed.
 func (l *logger) noteSpace(text string) {
 	if !strings.Contains(text, "no space left") {
 		return
@@ -81,7 +78,7 @@ func (l *logger) noteSpace(text string) {
 	l.noSpace = errors.New(text)
 }
 
-// full is the last thing that the server had no space for, or nil.
+// full returns the last error for want of disk space, or nil.
 func (l *logger) full() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +92,7 @@ func (l *logger) begun() {
 	l.started = true
 }
 
-// Fatalf keeps the first text. The server returns behind it; ending the program
-// is not its business.
+// Fatalf keeps the first text. The server returns after it, and does not end the program.
 func (l *logger) Fatalf(format string, v ...any) {
 	err := fmt.Errorf(format, v...)
 	l.mu.Lock()
@@ -107,7 +103,7 @@ func (l *logger) Fatalf(format string, v ...any) {
 	l.log.Error(said, "text", err.Error())
 }
 
-// fatal is the first thing that the server called fatal, or nil.
+// fatal returns the first fatal error, or nil.
 func (l *logger) fatal() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

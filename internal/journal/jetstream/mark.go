@@ -11,17 +11,15 @@ import (
 	"sync"
 )
 
-// A mark is a file that names the newest message of a stream that was
-// acknowledged; that of a shard's snapshots names the record that the newest one
-// is the state after. The server, when it starts, cuts off what it cannot read at the
-// end of a file, and cannot know how much that was; the mark tells.
+// A mark is a file with the number of the newest acknowledged message of a stream; for a shard's snapshots, with the
+// record that the newest one includes. At its start the server truncates unreadable ends of files, and cannot know
+// how many messages they had; the mark shows that.
 //
-// It is written behind each message, in place and without a sync: a process that
-// is killed leaves it right, and a machine that loses its power may leave it
-// behind, never ahead of what was synced.
+// It is written after each message, in place and without a sync: correct after the kill of a process, possibly too
+// low after a power failure, never too high.
 //
-// In a cluster it names what was acknowledged to this node, and is compared with what
-// the stream's leader has: a node that is behind the others has lost nothing.
+// In a cluster it contains what was acknowledged to this node, and is compared with what the stream's leader has: a
+// node that is behind the others has lost nothing.
 type mark struct {
 	log  *slog.Logger
 	path string
@@ -29,16 +27,15 @@ type mark struct {
 	mu     sync.Mutex
 	file   *os.File
 	seq    uint64
-	text   [markSize]byte // what is written, kept for the next time
-	failed bool           // a write did, and that was logged
+	text   [markSize]byte // the file's content, reused
+	failed bool           // a write failed, and that was logged
 }
 
-// markSize is the size of the file: the number in as many digits as the largest
-// has, and the end of the line. It never changes, so that no write needs space.
+// markSize is the size of the file: the number with as many digits as the largest has, and a newline. It is constant,
+// so that no write needs space.
 const markSize = 21
 
-// mark opens the mark of a stream, and makes it when there is none. A stream has
-// one, however often its journal is opened.
+// mark opens the mark of a stream, and creates it if there is none. All journals of a stream share one.
 func (e *Engine) mark(stream string) (*mark, error) {
 	e.marksMu.Lock()
 	defer e.marksMu.Unlock()
@@ -66,7 +63,7 @@ func (m *mark) open() (err error) {
 	}
 	seq, unread := strconv.ParseUint(strings.TrimSpace(string(text[:n])), 10, 64)
 	if n < markSize || unread != nil {
-		m.log.Warn("the journal's mark cannot be read, and begins anew: if the end of the journal is missing, that goes unnoticed this time",
+		m.log.Warn("the journal's mark cannot be read and starts again: if the end of the journal is missing, that goes unnoticed this time",
 			"file", m.path, "error", errors.Join(err, unread))
 		return m.store(0)
 	}
@@ -80,8 +77,7 @@ func (m *mark) last() uint64 {
 	return m.seq
 }
 
-// advance notes that a message was acknowledged. That it cannot be noted is no
-// reason to give the journal up.
+// advance stores the number of an acknowledged message. The journal can be used without it.
 func (m *mark) advance(seq uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -94,7 +90,7 @@ func (m *mark) advance(seq uint64) {
 	}
 }
 
-// settle takes over where the stream really ends.
+// settle stores the real end of the stream.
 func (m *mark) settle(seq uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

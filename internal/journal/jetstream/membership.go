@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -15,28 +16,27 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Why a node is not removed.
+// Reasons why a node is not removed.
 var (
-	ErrNoCluster = errors.New("the engine is not a cluster of its own")
-	ErrNotMember = errors.New("there is no such node")
+	ErrNoCluster = errors.New("the engine is not an embedded cluster")
+	ErrNotMember = errors.New("no such node")
 	ErrNodeIsUp  = errors.New("the node is up")
-	ErrTooFew    = errors.New("too few nodes would be left")
-	ErrNeeded    = errors.New("what the node keeps is not complete elsewhere")
+	ErrTooFew    = errors.New("too few nodes would remain")
+	ErrNeeded    = errors.New("copies of the node's data are incomplete elsewhere")
 )
 
-// removeTime bounds the removal of a node: the group of all nodes agrees on it.
+// removeTime bounds the removal of a node, on which all nodes agree.
 const removeTime = 5 * time.Second
 
-// A Member is a node that counts in the majorities of the engine's cluster: it has joined once
-// and was not removed.
+// A Member is a node that counts in the majorities of the engine's cluster: it has joined once and was not removed.
 type Member struct {
-	Name   string // its number in the engine when nobody has seen it since this process began
-	Copies int    // of streams, which it is to keep
-	Behind int    // how many of them are not complete, or cannot be reached
+	Name   string // its id in the engine if its name is unknown since the start of this process
+	Copies int    // number of assigned copies of streams
+	Behind int    // number of copies that are incomplete or unreachable
 }
 
-// Members are the nodes that count, by their numbers in the engine. The error is ErrNoCluster for
-// a node alone and for an external NATS.
+// Members returns the members by their ids in the engine. The error is ErrNoCluster for a node alone and for an
+// external NATS.
 func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 	if e.cfg.Cluster == nil {
 		return nil, ErrNoCluster
@@ -53,7 +53,7 @@ func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 	for _, c := range copies {
 		m := members[c.node]
 		if m == nil {
-			continue // it was removed just now
+			continue // just removed
 		}
 		m.Copies++
 		if !c.whole {
@@ -63,9 +63,8 @@ func (e *Engine) Members(ctx context.Context) (map[string]*Member, error) {
 	return members, nil
 }
 
-// Peers are the nodes that count, by their numbers in the engine (see NodeID), with their names, which
-// are empty of those that nobody has seen since this process began; not ok for a node alone and for
-// an external NATS.
+// Peers returns the names of the members by their ids in the engine (see NodeID). A name is empty if it is unknown
+// since the start of this process. ok is false for a node alone and for an external NATS.
 func (e *Engine) Peers() (names map[string]string, ok bool) {
 	if e.cfg.Cluster == nil {
 		return nil, false
@@ -77,15 +76,15 @@ func (e *Engine) Peers() (names map[string]string, ok bool) {
 	return names, true
 }
 
-// A held is a copy of a stream that a node is to keep.
+// A held is the copy of a stream that is assigned to a node.
 type held struct {
 	stream string
-	node   string // its number in the engine
-	whole  bool   // and can be reached
+	node   string // its id in the engine
+	whole  bool   // and reachable
 }
 
-// copies asks the leaders of all streams where these are kept. A leader takes a node for up to
-// date for a while that is lost; this node knows sooner.
+// copies asks the leaders of all streams where the copies are. A leader considers a lost node up to date for a while;
+// the connections of this node show its loss sooner.
 func (e *Engine) copies(ctx context.Context) (all []held, err error) {
 	streams, err := patiently(ctx, e, e.streams)
 	if err != nil {
@@ -106,7 +105,7 @@ func (e *Engine) copies(ctx context.Context) (all []held, err error) {
 		if s.Cluster.Desired == nil {
 			continue
 		}
-		for _, r := range s.Cluster.Desired.Replicas { // planned, and not begun
+		for _, r := range s.Cluster.Desired.Replicas { // planned, not started
 			if !slices.ContainsFunc(all, func(h held) bool { return h.stream == s.Config.Name && h.node == r.Peer }) {
 				all = append(all, held{s.Config.Name, r.Peer, false})
 			}
@@ -115,7 +114,43 @@ func (e *Engine) copies(ctx context.Context) (all []held, err error) {
 	return all, nil
 }
 
-// metaGroup is the group of all nodes.
+// metaGroupName is the server's name of the group of all nodes.
+const metaGroupName = "_meta_"
+
+// groups returns all groups of replicas that this node is a member of, by name. The group of all nodes is in the
+// system account, those of streams are in the account of everything else.
+func (e *Engine) groups() iter.Seq2[string, server.RaftzGroup] {
+	return func(yield func(string, server.RaftzGroup) bool) {
+		for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
+			status := e.server.Raftz(&server.RaftzOptions{AccountFilter: account})
+			if status == nil {
+				continue
+			}
+			for name, group := range (*status)[account] {
+				if !yield(name, group) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Connected reports whether this node has connections to a majority of all nodes. With an external NATS it
+// reports whether it is connected to that.
+func (e *Engine) Connected() bool {
+	if e.cfg.Cluster == nil {
+		return e.conn.IsConnected()
+	}
+	group, members, connected := e.metaGroup(), 1, e.connected()
+	for _, peer := range group.Peers {
+		if slices.Contains(connected, peer.Name) {
+			members++
+		}
+	}
+	return members >= group.QuorumNeeded
+}
+
+// metaGroup returns the group of all nodes.
 func (e *Engine) metaGroup() server.RaftzGroup {
 	status := e.server.Raftz(&server.RaftzOptions{AccountFilter: server.DEFAULT_SYSTEM_ACCOUNT, GroupFilter: metaGroupName})
 	if status == nil {
@@ -124,7 +159,7 @@ func (e *Engine) metaGroup() server.RaftzGroup {
 	return (*status)[server.DEFAULT_SYSTEM_ACCOUNT][metaGroupName]
 }
 
-// streams are all streams of the cluster, each as its leader knows it. It fails when one has none.
+// streams returns all streams of the cluster, each as its leader knows it. It fails if one has no leader.
 func (e *Engine) streams(ctx context.Context) (all []*jetstream.StreamInfo, err error) {
 	list, led := e.js.ListStreams(ctx), map[string]bool{}
 	for s := range list.Info() {
@@ -140,28 +175,27 @@ func (e *Engine) streams(ctx context.Context) (all []*jetstream.StreamInfo, err 
 	return all, errors.Join(list.Err(), names.Err(), err)
 }
 
-// Incomplete says what this node is to keep and has not got yet; "" when it has all, and for a
+// Incomplete returns a reason why this node's copies of streams are incomplete; "" if they are complete, and for a
 // node alone.
 func (e *Engine) Incomplete() (reason string) {
 	if e.cfg.Cluster == nil {
 		return ""
 	}
 	for name, group := range e.groups() {
-		if group.Leader == "" { // who has not heard of him yet does not know what he has missed
-			return "the group " + name + " has not heard of its leader"
+		if group.Leader == "" { // without its leader, the node does not know what it has missed
+			return "group " + name + " knows no leader"
 		}
 	}
 	return e.server.Healthz(&server.HealthzOptions{}).Error
 }
 
-// Remove takes a node that is gone for good out of the cluster: it does not count any more, and
-// what it kept is copied from the others to nodes that have no copy of it, as far as there are
-// any. It returns when the nodes have agreed; the copying takes as long as it takes. A node
-// that starts again joins again, after some minutes.
+// Remove removes a node that was lost for good from the cluster: it no longer counts, and its copies are restored
+// from the others on nodes without a copy, if there are any. Remove returns when the nodes have agreed; the copying
+// goes on. A removed node that starts again joins again, after some minutes.
 //
-// The error is ErrNoCluster, ErrNotMember, ErrNodeIsUp, ErrTooFew when fewer nodes would be left than
-// each stream has copies, ErrNeeded when the others that keep what it keeps have not all of it, or another
-// one, after which the node may be removed all the same.
+// The error is ErrNoCluster, ErrNotMember, ErrNodeIsUp, ErrTooFew if fewer nodes would remain than each stream has
+// copies, ErrNeeded if other copies of its streams are incomplete, or another one, after which the node may be
+// removed nevertheless.
 func (e *Engine) Remove(ctx context.Context, node string) error {
 	id, err := e.removable(node)
 	if err != nil {
@@ -174,19 +208,14 @@ func (e *Engine) Remove(ctx context.Context, node string) error {
 	if err != nil {
 		return err
 	}
-	system, err := e.dial(systemUser)
-	if err != nil {
-		return err
-	}
-	defer system.Close()
 	ctx, cancel := context.WithTimeout(ctx, removeTime)
 	defer cancel()
-	answer, err := system.RequestWithContext(ctx, server.JSApiRemoveServer, request)
+	answer, err := e.systemRequest(ctx, server.JSApiRemoveServer, request)
 	if err != nil {
 		return fmt.Errorf("remove node %s: %w", node, err)
 	}
 	var said server.JSApiMetaServerRemoveResponse
-	if err := json.Unmarshal(answer.Data, &said); err != nil {
+	if err := json.Unmarshal(answer, &said); err != nil {
 		return fmt.Errorf("remove node %s: %w", node, err)
 	}
 	if said.Error != nil {
@@ -195,7 +224,21 @@ func (e *Engine) Remove(ctx context.Context, node string) error {
 	return nil
 }
 
-// removable gives the number of a node that may be removed.
+// systemRequest sends a request in the system account, and returns the answer.
+func (e *Engine) systemRequest(ctx context.Context, subject string, request []byte) ([]byte, error) {
+	system, err := e.dial(systemUser)
+	if err != nil {
+		return nil, err
+	}
+	defer system.Close()
+	answer, err := system.RequestWithContext(ctx, subject, request)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Data, nil
+}
+
+// removable returns the id of a node that may be removed.
 func (e *Engine) removable(node string) (id string, err error) {
 	if e.cfg.Cluster == nil {
 		return "", ErrNoCluster
@@ -215,14 +258,14 @@ func (e *Engine) removable(node string) (id string, err error) {
 	if slices.Contains(e.connected(), peer.Name) {
 		return "", ErrNodeIsUp
 	}
-	if len(peers) < e.Replicas() { // this node counts, and is none of them
+	if len(peers) < e.Replicas() { // which do not include this node
 		return "", ErrTooFew
 	}
 	return id, nil
 }
 
-// spare says whether nothing is lost with a node. The engine would lead a stream from any copy that is
-// left, complete or not, when the others were removed.
+// spare checks that the removal of a node loses nothing: afterwards the engine would use any remaining copy of a
+// stream, complete or not.
 func (e *Engine) spare(ctx context.Context, id string) error {
 	copies, err := e.copies(ctx)
 	if err != nil {
@@ -240,8 +283,7 @@ func (e *Engine) spare(ctx context.Context, id string) error {
 	return nil
 }
 
-// NodeID is the number that the engine has for a node. Source: getHash in events.go of
-// nats-server 2.15. A test holds that it is so.
+// NodeID returns the engine's id for a node. Source: getHash in events.go of nats-server 2.15; a test compares them.
 func NodeID(name string) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	sum := sha256.Sum256([]byte(name))

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// patience is how long a call waits for a leader, or for its answer. In a cluster
-	// an election takes less.
-	patience = 5 * time.Second
+	// patience is how long a call waits for a leader, or for its answer. In a cluster an election takes less: a
+	// follower starts one 4 to 9 s after the last message of its leader (raft.go of nats-server), and no
+	// option changes that.
+	patience = 10 * time.Second
 
-	// patiencePause lies between two attempts.
+	// patiencePause is the time between two attempts.
 	patiencePause = 20 * time.Millisecond
 
-	// answerTime is how long the next part of an answer takes at most: who was asked may
-	// be gone, and another one in his place.
+	// answerTime is the timeout of one request, or of the next message of a response: the leader may have been
+	// replaced.
 	answerTime = time.Second
 )
 
-// patiently asks a stream's leader for something. In a cluster it asks again for as
-// long as an election takes: there may be no leader just now, and whoever has
-// asked one that was lost gets no answer.
+// patiently sends a request to a stream's leader. In a cluster it retries for the time of an election: there may be
+// no leader, and a lost leader does not answer.
 func patiently[T any](ctx context.Context, e *Engine, ask func(context.Context) (T, error)) (T, error) {
 	if !e.cfg.clustered() {
 		return ask(ctx)
@@ -45,21 +45,23 @@ func patiently[T any](ctx context.Context, e *Engine, ask func(context.Context) 
 	}
 }
 
-// info asks a stream's leader about the stream. A node that has not heard yet that another
-// one has made the stream says that there is none.
+// info asks a stream's leader about the stream, and retries if there is no such stream: this node may not know yet
+// that another one has created it.
 func (e *Engine) info(ctx context.Context, s jetstream.Stream, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	return patiently(ctx, e, func(ctx context.Context) (*jetstream.StreamInfo, error) {
 		info, err := s.Info(ctx, options...)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			return nil, fmt.Errorf("%w: %w", nats.ErrTimeout, err)
+			return nil, notYet(err)
 		}
 		return info, err
 	})
 }
 
-// stateWith asks a stream's leader what there is. When that ends before a message that was
-// acknowledged, the leader of a cluster is asked again, for as long as patience goes: one who was elected just
-// now has not applied yet all that he has.
+// notYet makes an error temporary.
+func notYet(err error) error { return fmt.Errorf("%w: %s", nats.ErrTimeout, err.Error()) }
+
+// stateWith asks a stream's leader for the stream's state. If that ends before an acknowledged message, a cluster's
+// leader is asked again, for at most patience: a new leader may not have applied all of its log.
 func (e *Engine) stateWith(ctx context.Context, s jetstream.Stream, seq uint64) (jetstream.StreamState, error) {
 	for limit := time.Now().Add(patience); ; {
 		info, err := e.info(ctx, s)
@@ -69,7 +71,7 @@ func (e *Engine) stateWith(ctx context.Context, s jetstream.Stream, seq uint64) 
 		if info.State.LastSeq >= seq || !e.cfg.clustered() || time.Now().After(limit) {
 			return info.State, nil
 		}
-		if err := pause(ctx, patiencePause); err != nil { // the state may be short: nobody is to judge by it
+		if err := pause(ctx, patiencePause); err != nil { // the state may be incomplete
 			return jetstream.StreamState{}, fmt.Errorf("stream info: %w", err)
 		}
 	}

@@ -15,22 +15,20 @@ import (
 )
 
 const (
-	// readRecords and readBytes are how much one question asks for; the last record
-	// may exceed the bytes.
+	// readRecords and readBytes are how much one request asks for; the last record may exceed the bytes.
 	readRecords = 1000
 	readBytes   = maxRecord
 
-	// pendingBytes is how much may wait to be applied. It is more than an answer has.
+	// pendingBytes is how much may wait to be applied: more than a response contains.
 	pendingBytes = 4 * maxRecord
 )
 
-// A reader reads records without a consumer in the server. It asks the replica
-// that is nearest, which answers with many records at a time, and where that one
-// has a hole, or is behind, the stream's leader. So it needs no leader as long as
-// it finds what it asks for.
+// A reader reads records without a consumer in the server. It asks the nearest replica, which responds with many
+// records at a time, and the stream's leader if that replica has a hole or is behind. So it needs a leader only for
+// those.
 type reader struct {
 	j       *shardJournal
-	answers *nats.Subscription // to questions, each on a subject of its own
+	answers *nats.Subscription // to requests, each on a subject of its own
 	asked   int
 }
 
@@ -42,7 +40,7 @@ func (j *shardJournal) newReader() (*reader, error) {
 	return &reader{j: j, answers: answers}, nil
 }
 
-// subscribe keeps a bounded number of bytes; what exceeds it is dropped.
+// subscribe limits the pending bytes; more messages are dropped.
 func (j *shardJournal) subscribe(subject string) (*nats.Subscription, error) {
 	s, err := j.engine.conn.SubscribeSync(subject)
 	if err == nil {
@@ -54,12 +52,12 @@ func (j *shardJournal) subscribe(subject string) (*nats.Subscription, error) {
 	return s, nil
 }
 
-// close fails only when the connection is closed, and then there is nothing to do.
+// close unsubscribes, which fails only if the connection is closed.
 func (r *reader) close() { _ = r.answers.Unsubscribe() }
 
-// read applies records behind the given one, at most up to the newest, as many as
-// one answer has. It returns the last one that it applied. A replica that has none
-// may be behind: that is no error, and errHole is, when it has later ones.
+// read applies records after the given one, at most up to the newest, as many as one response has. It returns the
+// last one that it applied. A replica without any may be behind, which is no error. The error is errHole if it has
+// later ones.
 func (r *reader) read(ctx context.Context, after, newest uint64, apply func(uint64, []byte) error) (uint64, error) {
 	err := r.ask(ctx, question{Seq: after + 1, Batch: min(readRecords, newest-after), MaxBytes: readBytes}, func(seq uint64, data []byte) error {
 		if seq != after+1 {
@@ -71,23 +69,22 @@ func (r *reader) read(ctx context.Context, after, newest uint64, apply func(uint
 	return after, err
 }
 
-// errHole says that a replica has a later record and not the next one.
+// errHole reports that a replica has a later record and not the next one.
 var errHole = errors.New("a replica of the journal has a hole")
 
-// readMore is read for records that are there: it applies at least one.
+// readMore is read for existing records: it applies at least one.
 func (r *reader) readMore(ctx context.Context, after, newest uint64, apply func(uint64, []byte) error) (uint64, error) {
 	last, err := r.read(ctx, after, newest, apply)
 	if last > after || err != nil && !errors.Is(err, errHole) {
 		if errors.Is(err, errHole) {
-			err = nil // the next call sees to it
+			err = nil // the next call handles it
 		}
 		return last, err
 	}
 	return r.readOne(ctx, after, apply)
 }
 
-// readOne applies the next record as the leader has it. The error is ErrMissing
-// when it has none.
+// readOne applies the next record as the leader has it. The error is ErrMissing if it has none.
 func (r *reader) readOne(ctx context.Context, after uint64, apply func(uint64, []byte) error) (uint64, error) {
 	data, err := r.j.get(ctx, after+1)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -99,8 +96,8 @@ func (r *reader) readOne(ctx context.Context, after uint64, apply func(uint64, [
 	return after + 1, apply(after+1, data)
 }
 
-// getAgain gets the record behind the given one, of which the leader has said that there is
-// none, when he has had the time to apply it; or it says why there is none.
+// getAgain gets the record after the given one if the leader had not applied it yet when it said that there is none.
+// The error says why there is none.
 func (j *shardJournal) getAgain(ctx context.Context, after uint64) ([]byte, error) {
 	state, err := j.stateWith(ctx, after+1)
 	if err != nil {
@@ -116,8 +113,7 @@ func (j *shardJournal) getAgain(ctx context.Context, after uint64) ([]byte, erro
 	return data, err
 }
 
-// get asks the stream's leader for a record. The error is ErrMsgNotFound when
-// there is none.
+// get gets a record from the stream's leader. The error is ErrMsgNotFound if there is none.
 func (j *shardJournal) get(ctx context.Context, seq uint64) ([]byte, error) {
 	r, err := j.engine.fromLeader(ctx, j.name, question{Seq: seq})
 	if err != nil {
@@ -126,8 +122,7 @@ func (j *shardJournal) get(ctx context.Context, seq uint64) ([]byte, error) {
 	return r.Data, nil
 }
 
-// fromLeader asks the leader of a stream for a message. Source: NATS JetStream API,
-// $JS.API.STREAM.MSG.GET.
+// fromLeader gets a message from the leader of a stream. Source: NATS JetStream API, $JS.API.STREAM.MSG.GET.
 func (e *Engine) fromLeader(ctx context.Context, stream string, q question) (journal.Stored, error) {
 	request, err := json.Marshal(q)
 	if err != nil {
@@ -142,8 +137,7 @@ func (e *Engine) fromLeader(ctx context.Context, stream string, q question) (jou
 	})
 }
 
-// decodeStored takes the message out of an answer. Source: NATS JetStream API,
-// stream_msg_get_response.
+// decodeStored decodes the message of a response. Source: NATS JetStream API, stream_msg_get_response.
 func decodeStored(text []byte) (journal.Stored, error) {
 	var answer struct {
 		Error   *jetstream.APIError `json:"error"`
@@ -166,15 +160,15 @@ func decodeStored(text []byte) (journal.Stored, error) {
 	return journal.Stored{}, answer.Error
 }
 
-// A question asks for messages of a stream. Source: NATS ADR-31.
+// A question requests messages of a stream. Source: NATS ADR-31.
 type question struct {
 	Seq      uint64 `json:"seq"`
-	Subject  string `json:"next_by_subj,omitempty"` // the first one of this subject at Seq or behind it
+	Subject  string `json:"next_by_subj,omitempty"` // the first one of this subject from Seq on
 	Batch    uint64 `json:"batch,omitempty"`
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
-// ask calls visit with the records of an answer, with none when nobody answers.
+// ask calls visit with the records of a response, with none if there is no response.
 func (r *reader) ask(ctx context.Context, q question, visit func(uint64, []byte) error) error {
 	request, err := json.Marshal(q)
 	if err != nil {
@@ -204,30 +198,28 @@ func (r *reader) ask(ctx context.Context, q question, visit func(uint64, []byte)
 	}
 }
 
-// answer is the next message in the answer to a question, nil at its end, or when
-// it does not come.
+// answer returns the next message of a response, nil at its end or after a timeout.
 func (r *reader) answer(ctx context.Context, reply string) (*nats.Msg, error) {
 	for {
 		msg, err := next(ctx, r.answers, answerTime)
 		if err != nil || msg == nil {
 			return nil, err
 		}
-		if msg.Subject != reply { // of a question that was given up
+		if msg.Subject != reply { // of a request that timed out
 			continue
 		}
 		switch status := msg.Header.Get("Status"); status {
 		case "":
 			return msg, nil
-		case "204", "404": // the end of the answer; there is no message
+		case "204", "404": // end of the response; no message
 			return nil, nil
 		default:
-			return nil, fmt.Errorf("ask for records: the server answers %s %s", status, msg.Header.Get("Description"))
+			return nil, fmt.Errorf("ask for records: the server responds %s %s", status, msg.Header.Get("Description"))
 		}
 	}
 }
 
-// next waits for a message, at most for a time: then it is nil, as when some were
-// dropped, or the message says that nobody is there to answer.
+// next waits for a message, and returns nil after a timeout, if messages were dropped, or if there is no responder.
 func next(ctx context.Context, s *nats.Subscription, wait time.Duration) (*nats.Msg, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -243,11 +235,11 @@ func next(ctx context.Context, s *nats.Subscription, wait time.Duration) (*nats.
 	return nil, err
 }
 
-// sequence is the number of the record that a message holds.
+// sequence returns the number of the record in a message.
 func sequence(msg *nats.Msg) (uint64, error) {
 	seq, err := strconv.ParseUint(msg.Header.Get(jetstream.SequenceHeader), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("the number of a record: %w", err)
+		return 0, fmt.Errorf("sequence of a record: %w", err)
 	}
 	return seq, nil
 }

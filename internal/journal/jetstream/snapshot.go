@@ -19,36 +19,33 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// chunkSize is the size of a snapshot's pieces, in bytes.
+// chunkSize is the size of a snapshot's chunks in bytes.
 const chunkSize = 128 << 10
 
-// kept is how many snapshots are kept.
+// kept is the number of snapshots that are kept.
 const kept = 2
 
-// seqKey is where an object's metadata names the record that it is the state
-// after.
+// seqKey is the metadata key of the last record that a snapshot includes.
 const seqKey = "seq"
 
-// snapshots is the object store of one shard. It is made with the first
-// snapshot. Objects have the layout of every NATS object store, so that its tools
-// can read them; they are written and read chunk by chunk here, which bounds what
-// is under way and tells a chunk that is not there from one that is late. In a
-// cluster all is read from the leader: a consumer may read from a replica that is
-// behind, and would miss the newest snapshot.
+// snapshots is the object store of one shard, created with the first snapshot. Objects have the layout of every NATS
+// object store, for its tools. They are written and read chunk by chunk here, which bounds the data in flight and
+// distinguishes a missing chunk from a late one. In a cluster everything is read from the leader: a consumer may read
+// from a replica that is behind, and miss the newest snapshot.
 type snapshots struct {
 	engine *Engine
 	bucket string
-	mark   *mark // names the record of the newest snapshot that was saved
+	mark   *mark // the last record that the newest saved snapshot includes
 }
 
-// A snapshot is an object, and the record that it is the state after.
+// A snapshot is an object, and the last record that it includes.
 type snapshot struct {
 	*jetstream.ObjectInfo
 	seq uint64
 }
 
-// SaveSnapshot writes an object under a new name. Then it removes the objects
-// that are too many or not whole, and the records that no object needs.
+// SaveSnapshot writes an object under a new name. Then it deletes surplus and incomplete objects, and the records
+// that no object needs.
 func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
 	if err := j.snapshots.make(ctx); err != nil {
 		return fmt.Errorf("open object store: %w", err)
@@ -57,7 +54,7 @@ func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(
 		return fmt.Errorf("put object: %w", err)
 	}
 	if !j.engine.tidy.tryEnter() {
-		return nil // a cut is open: the next snapshot makes up for it
+		return nil // a cut is open: the next snapshot cleans up
 	}
 	defer j.engine.tidy.leave()
 	older, err := j.snapshots.clean(ctx)
@@ -73,8 +70,8 @@ func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(
 	return nil
 }
 
-// make makes the object store when there is none, as the client's own would, but
-// for the replicas and where single messages come from.
+// make creates the object store if there is none, as the client library does, but with the engine's replicas and
+// direct gets.
 func (s snapshots) make(ctx context.Context) error {
 	_, err := s.stream(ctx)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -92,9 +89,8 @@ func (s snapshots) make(ctx context.Context) error {
 	return err
 }
 
-// put stores what write writes as an object. Its chunks are published one by
-// one, each when the one before is on disk: a large snapshot must not stand in
-// the way of the records that are appended meanwhile, nor fill the memory.
+// put stores the output of write as an object. It publishes the chunks one by one, each after the acknowledgement of
+// the one before: a large snapshot must not delay the records that are appended meanwhile, nor fill the memory.
 func (s snapshots) put(ctx context.Context, seq uint64, write func(io.Writer) error) error {
 	n := snapshot{seq: seq, ObjectInfo: &jetstream.ObjectInfo{
 		Bucket: s.bucket, NUID: nuid.Next(),
@@ -130,7 +126,7 @@ func (s snapshots) put(ctx context.Context, seq uint64, write func(io.Writer) er
 	return nil
 }
 
-// A chunkWriter publishes what is written as the chunks of an object.
+// A chunkWriter publishes its input as the chunks of an object.
 type chunkWriter struct {
 	publish func(chunk []byte) error
 	info    *jetstream.ObjectInfo // counts the chunks and bytes
@@ -151,9 +147,8 @@ func (w *chunkWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// clean removes all but the newest whole snapshots, with what earlier attempts
-// left behind. It returns the record of the oldest one kept, or 0 while there
-// are fewer than are to be kept.
+// clean deletes all but the newest intact snapshots, and the remains of failed attempts. It returns the record of the
+// oldest one kept, or 0 if there are fewer than kept.
 func (s snapshots) clean(ctx context.Context) (older uint64, err error) {
 	stream, err := s.stream(ctx)
 	if err != nil {
@@ -182,7 +177,7 @@ func (s snapshots) stream(ctx context.Context) (jetstream.Stream, error) {
 	return patiently(ctx, s.engine, func(ctx context.Context) (jetstream.Stream, error) { return s.engine.js.Stream(ctx, "OBJ_"+s.bucket) })
 }
 
-// chunks is the subject of an object's chunks, meta that of its metadata.
+// chunks returns the subject of an object's chunks, meta that of its metadata.
 func (s snapshots) chunks(n snapshot) string { return "$O." + s.bucket + ".C." + n.NUID }
 
 func (s snapshots) metas() string { return "$O." + s.bucket + ".M." }
@@ -191,8 +186,8 @@ func (s snapshots) meta(n snapshot) string {
 	return s.metas() + base64.URLEncoding.EncodeToString([]byte(n.Name))
 }
 
-// list gives the snapshots whose chunks are all there, oldest first, and how
-// many messages each subject of the object store has.
+// list returns the snapshots with all chunks, oldest first, and the number of messages of each subject of the object
+// store.
 func (s snapshots) list(ctx context.Context, stream jetstream.Stream) ([]snapshot, map[string]uint64, error) {
 	info, err := s.engine.info(ctx, stream, jetstream.WithSubjectFilter("$O."+s.bucket+".>"))
 	if err != nil {
@@ -220,7 +215,7 @@ func (s snapshots) list(ctx context.Context, stream jetstream.Stream) ([]snapsho
 	return all, info.State.Subjects, nil
 }
 
-// object gets an object's metadata; ok is false when it is none of ours, or gone.
+// object gets an object's metadata; ok is false if it is no snapshot, or deleted.
 func (s snapshots) object(ctx context.Context, stream jetstream.Stream, subject string) (n snapshot, ok bool, err error) {
 	msg, err := s.engine.newest(ctx, stream, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -237,13 +232,13 @@ func (s snapshots) object(ctx context.Context, stream jetstream.Stream, subject 
 	return snapshot{info, seq}, err == nil, nil
 }
 
-// damaged says in the log what is wrong with a snapshot that is left out.
+// damaged logs why a snapshot is not used.
 func (s snapshots) damaged(n snapshot, err error) {
-	s.engine.cfg.Log.Warn("a snapshot cannot be read", "bucket", s.bucket, "seq", n.seq, "error", err)
+	s.engine.cfg.Log.Warn("snapshot unreadable", "bucket", s.bucket, "seq", n.seq, "error", err)
 }
 
-// checkNewest says in the log when the newest whole snapshot is not the one that
-// was saved last: it is damaged, or not even its metadata is left of it.
+// checkNewest logs whether the newest intact snapshot is not the one that was saved last: that is damaged, or even
+// its metadata is missing.
 func (s snapshots) checkNewest(seq uint64) error {
 	saved := s.mark.last()
 	if seq < saved {
@@ -258,9 +253,8 @@ func (s snapshots) checkNewest(seq uint64) error {
 	return nil
 }
 
-// LoadSnapshot opens the newest object that is whole: with the right number of
-// chunks and the right digest. It reads each candidate once to know. Then it
-// checks the end of the journal, because only both together give the state.
+// LoadSnapshot opens the newest object with the right number of chunks and the right digest. To check that, it reads
+// each candidate once. Then it checks the end of the journal, because only both together give the state.
 func (j *shardJournal) LoadSnapshot(ctx context.Context) (uint64, io.ReadCloser, error) {
 	seq, r, err := j.newestSnapshot(ctx)
 	if err != nil {
@@ -303,18 +297,18 @@ func (s snapshots) open(ctx context.Context, stream jetstream.Stream, n snapshot
 	}}
 }
 
-// errDamaged is in the chain of the error of an object that is not what was put.
+// errDamaged is in the chain of the error of an object that differs from what was put.
 var errDamaged = errors.New("the snapshot is damaged")
 
-// An objectReader reads an object, and fails at its end when it was not whole.
+// An objectReader reads an object, and fails at its end if the object was incomplete.
 type objectReader struct {
-	get    func(from uint64) (*jetstream.RawStreamMsg, error) // the first chunk at this number or behind it
+	get    func(from uint64) (*jetstream.RawStreamMsg, error) // the first chunk from this number on
 	info   *jetstream.ObjectInfo
 	digest hash.Hash
 
 	chunks uint32
 	next   uint64 // where in the stream to look for the next chunk
-	chunk  []byte // what is left of the present one
+	chunk  []byte // the rest of the current one
 }
 
 func (r *objectReader) Read(p []byte) (int, error) {
@@ -347,7 +341,7 @@ func (r *objectReader) fetch() error {
 	return nil
 }
 
-// end compares what was read with what was put.
+// end compares the digest with that of the object.
 func (r *objectReader) end() error {
 	if jetstream.GetObjectDigestValue(r.digest) != r.info.Digest {
 		return fmt.Errorf("%w: its digest differs", errDamaged)
@@ -355,5 +349,5 @@ func (r *objectReader) end() error {
 	return io.EOF
 }
 
-// Close ends the reading. It never fails.
+// Close does nothing.
 func (r *objectReader) Close() error { return nil }

@@ -10,20 +10,18 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ackTime is how long a record waits for its acknowledgement, before it is sent
-// again: a leader that was lost does not answer, and its successor knows of no
-// question.
+// ackTime is the timeout for the acknowledgement of a record, which is then sent again: a lost leader does not
+// answer, and its successor does not know the request.
 const ackTime = 500 * time.Millisecond
 
-// publishSurely is publish that outlives the loss of the stream's leader. A record
-// whose acknowledgement does not come is sent again. It cannot be stored twice:
-// only one record comes behind the last one. When that one is there, it tells
-// whether it is this one, for the records of two writers differ. The fate of the
-// record is unknown only when all of this takes too long.
+// publishSurely is publish that survives the loss of the stream's leader. It sends a record again if no
+// acknowledgement arrives. The record cannot be stored twice, because only one record can follow the last one. If
+// there is one, its data shows whether it is this one: records of two writers differ. The outcome is unknown only
+// after patience.
 func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []byte) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	unknown := error(nil) // why there may be an earlier attempt that was stored
+	unknown := error(nil) // why an earlier attempt may have succeeded
 	for {
 		attempt, cancel := context.WithTimeout(ctx, ackTime)
 		seq, err := j.publish(attempt, last, data)
@@ -47,13 +45,13 @@ func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []by
 			unknown = err
 		}
 		if ended := pause(ctx, patiencePause); ended != nil {
-			return 0, fmt.Errorf("%w: no acknowledgement (%v)", ended, err) // err may be the fence, and that is not what it means here
+			return 0, fmt.Errorf("%w: no acknowledgement (%v)", ended, err) // not %w: the fence may be an earlier attempt
 		}
 	}
 }
 
-// stored reports whether the record with this number holds this data; known is
-// false while there is none, or nobody can tell: it may be under way.
+// stored reports whether the record with this number contains this data; known is false if there is none, or if that
+// is not certain: it may be in flight.
 func (j *shardJournal) stored(ctx context.Context, seq uint64, data []byte) (stored, known bool) {
 	have, err := j.get(ctx, seq)
 	if err == nil {
@@ -63,5 +61,5 @@ func (j *shardJournal) stored(ctx context.Context, seq uint64, data []byte) (sto
 		return false, false
 	}
 	state, err := j.state(ctx)
-	return false, err == nil && state.LastSeq >= seq // it was stored, and forgotten since: by another writer
+	return false, err == nil && state.LastSeq >= seq // stored by another writer, and deleted since
 }

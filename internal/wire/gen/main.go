@@ -42,16 +42,10 @@ func generate(modelFile string) (map[string][]byte, error) {
 	}
 	files := make(map[string][]byte)
 	for name, write := range map[string]func(*model, *source) error{
-		"zz_types.go":       writeTypes,
-		"zz_enums.go":       writeEnums,
-		"zz_operations.go":  writeOperations,
-		"zz_rules.go":       writeRules,
-		"zz_validate.go":    writeValidation,
-		"zz_json_read.go":   jsonCodec.writeReaders,
-		"zz_json_write.go":  jsonCodec.writeWriters,
-		"zz_cbor_read.go":   cborCodec.writeReaders,
-		"zz_cbor_write.go":  cborCodec.writeWriters,
-		"zz_shapes_test.go": writeShapeList,
+		"zz_types.go":      writeTypes,
+		"zz_enums.go":      writeEnums,
+		"zz_operations.go": writeOperations,
+		"zz_rules.go":      writeRules,
 	} {
 		var s source
 		if err := write(m, &s); err != nil {

@@ -147,7 +147,7 @@ func (m *model) check() error {
 		if s.Type == "list" && !slices.Contains([]string{"structure", "string"}, m.shapes[s.Element].Type) {
 			return fmt.Errorf("list %s has elements of type %s", s.name, m.shapes[s.Element].Type)
 		}
-		if len(s.Members) > 255 || len(s.Required) > 32 {
+		if len(s.Members) > 64 {
 			return fmt.Errorf("structure %s has too many members", s.name)
 		}
 	}

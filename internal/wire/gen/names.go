@@ -5,9 +5,6 @@ import (
 	"unicode"
 )
 
-// lower is a member's name as messages show it: with a small first letter.
-func lower(name string) string { return strings.ToLower(name[:1]) + name[1:] }
-
 // constant is the name of the constant for a value of an enumeration:
 // FleetStatus and NEW_FLEET give FleetStatusNewFleet.
 func constant(enum, value string) string {

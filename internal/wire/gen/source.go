@@ -20,7 +20,7 @@ func (s *source) p(text string, args ...any) {
 }
 
 // importable are the packages that generated code may name.
-var importable = []string{"maps", "slices", "strconv", "time"}
+var importable = []string{"reflect", "time"}
 
 // format returns the whole file, with the imports that its declarations name.
 func (s *source) format() ([]byte, error) {

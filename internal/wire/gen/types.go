@@ -15,7 +15,7 @@ func writeTypes(m *model, s *source) error {
 		s.p("\n// %s is %s.", shape.name, roles[shape.name])
 		s.p("type %s struct {", shape.name)
 		for _, mem := range shape.Members {
-			s.p("%s %s%s", mem.name, m.fieldType(shape, mem), m.remark(shape, mem))
+			s.p("%s %s%s%s", mem.name, m.fieldType(shape, mem), m.tag(shape, mem), m.remark(mem))
 		}
 		s.p("}")
 	}
@@ -60,13 +60,28 @@ func (m *model) owners(holders map[string][]string, name string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// tag is the tag of a field, which the tables of package wire are made from.
+func (m *model) tag(holder *shape, mem member) string {
+	tag, s := "", m.shapes[mem.shape]
+	if s.Type != "structure" {
+		tag = m.ruleName(mem.shape)
+	}
+	if holder.requires(mem.name) {
+		tag += ",required"
+		if s.Type == "string" && takesEmpty(s) {
+			tag += ",empty"
+		}
+	}
+	if tag == "" {
+		return ""
+	}
+	return fmt.Sprintf(" `wire:%q`", tag)
+}
+
 // remark is the comment behind a field: what its shape demands.
-func (m *model) remark(holder *shape, mem member) string {
+func (m *model) remark(mem member) string {
 	s := m.shapes[mem.shape]
 	var words []string
-	if holder.requires(mem.name) {
-		words = append(words, "required")
-	}
 	if s.Min != nil || s.Max != nil {
 		words = append(words, extent(s))
 	}
@@ -100,13 +115,20 @@ func extent(s *shape) string {
 // number writes a bound as Go source.
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
+// maxConstants is how many constants an enumeration may have. Instance types come in
+// hundreds, and no code names one.
+const maxConstants = 100
+
 // writeEnums declares a string type and its constants for every enumeration.
 func writeEnums(m *model, s *source) error {
 	taken := make(map[string]string)
 	for _, e := range m.enums() {
 		s.p("\n// %s is an enumeration of the API model; \"\" is absent.", e.name)
-		s.p("type %s string\n", e.name)
-		s.p("// The values of %s.", e.name)
+		s.p("type %s string", e.name)
+		if len(e.Enum) > maxConstants {
+			continue
+		}
+		s.p("\n// The values of %s.", e.name)
 		s.p("const (")
 		for _, v := range e.Enum {
 			name := constant(e.name, v)
@@ -116,15 +138,7 @@ func writeEnums(m *model, s *source) error {
 			taken[name] = fmt.Sprintf("%s value %q", e.name, v)
 			s.p("%s %s = %q", name, e.name, v)
 		}
-		s.p(")\n")
-		s.p("// Known reports whether v is one of the values above.")
-		s.p("func (v %s) Known() bool {", e.name)
-		s.p("switch v {")
-		names := make([]string, len(e.Enum))
-		for i, v := range e.Enum {
-			names[i] = constant(e.name, v)
-		}
-		s.p("case %s:\nreturn true\n}\nreturn false\n}", strings.Join(names, ",\n"))
+		s.p(")")
 	}
 	return nil
 }
@@ -148,23 +162,12 @@ func writeOperations(m *model, s *source) error {
 	s.p("var (")
 	for i, name := range names {
 		op := m.operations[name]
-		if op.Out == nil {
-			s.p("Op%s = operationWithoutOutput[%s](Operations[%d])", name, op.In, i)
-		} else {
-			s.p("Op%s = operation[%s, %s](Operations[%d])", name, op.In, *op.Out, i)
+		out := "NoOutput"
+		if op.Out != nil {
+			out = *op.Out
 		}
+		s.p("Op%s = operation[%s, %s](Operations[%d])", name, op.In, out, i)
 	}
 	s.p(")")
-	return nil
-}
-
-// writeShapeList declares, for the tests, a way to make each structure.
-func writeShapeList(m *model, s *source) error {
-	s.p("// shapes makes an empty structure of every kind.")
-	s.p("var shapes = map[string]func() shape{")
-	for _, shape := range m.ofType("structure") {
-		s.p("%q: func() shape { return new(%s) },", shape.name, shape.name)
-	}
-	s.p("}")
 	return nil
 }

@@ -1,3 +1,0 @@
-package muster
-
-//go:generate go run ./internal/compatdoc docs/reference/compatibility.md

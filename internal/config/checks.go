@@ -1,0 +1,147 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/muster-gg/muster/internal/webhook"
+)
+
+// NodeName is the form of the name of a node.
+var NodeName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+var (
+	regionName    = regexp.MustCompile(`^[a-z]{2}-[a-z]+-\d$`)
+	accountNumber = regexp.MustCompile(`^\d{12}$`)
+	localFleet    = regexp.MustCompile(`^fleet-\S+$`)
+)
+
+// MostConnections bounds the connections of a process, also where files have no limit.
+const MostConnections = 1_000_000
+
+func hostName(s string) error {
+	if strings.ContainsAny(s, " /:@") && net.ParseIP(s) == nil {
+		return fmt.Errorf("%q is neither a host name nor an IP address", s)
+	}
+	return nil
+}
+
+func optional(check func(string) error) func(string) error {
+	return func(s string) error {
+		if s == "" {
+			return nil
+		}
+		return check(s)
+	}
+}
+
+func notEmpty(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("must not be empty")
+	}
+	return nil
+}
+
+func matching(pattern *regexp.Regexp, what string) func(string) error {
+	return func(s string) error {
+		if !pattern.MatchString(s) {
+			return fmt.Errorf("%q is not %s", s, what)
+		}
+		return nil
+	}
+}
+
+func address(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return fmt.Errorf("%q is not an address such as 127.0.0.1:9080 or :9080", s)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%q has no port between 0 and 65535", s)
+	} else if strconv.FormatUint(n, 10) != port {
+		return fmt.Errorf("%q has a port with leading zeros", s)
+	}
+	return nil
+}
+
+// maxEndpoint is the length that a GameLiftServiceSdkEndpoint may have.
+// Source: API reference, Compute.
+const maxEndpoint = 128
+
+// webSocketURL refuses what server SDKs could not extend with their own query.
+// Source: server SDK 5 source, WebSocket connection.
+func webSocketURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Hostname() == "":
+		return fmt.Errorf("%q is not a URL such as wss://games.example.com:9080", s)
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return fmt.Errorf("%q must not have a user, a query or a fragment", u.Redacted())
+	case len(s) > maxEndpoint:
+		return fmt.Errorf("is longer than %d characters", maxEndpoint)
+	}
+	return nil
+}
+
+// fixedAddress is an address with a port that others can be told of before it is
+// listened on.
+func fixedAddress(s string) error {
+	if err := address(s); err != nil {
+		return err
+	}
+	if _, port, _ := net.SplitHostPort(s); port == "0" {
+		return fmt.Errorf("%q has port 0, and the other nodes must know the port", s)
+	}
+	return nil
+}
+
+// hostPort is an address that can be dialed.
+func hostPort(s string) error {
+	host, port, err := net.SplitHostPort(s)
+	n, bad := strconv.Atoi(port)
+	if err != nil || host == "" || bad != nil || n < 1 || n > 65535 {
+		return fmt.Errorf("%q is not of the form host:port", s)
+	}
+	return nil
+}
+
+// natsURL is the address of a NATS server.
+func natsURL(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+		return fmt.Errorf("%q is not of the form nats://host:port or tls://host:port", webhook.ShownURL(s))
+	}
+	return nil
+}
+
+// gatewayAddress checks Listen.
+func gatewayAddress(s string) error {
+	if s == "" || s == AutoListen {
+		return nil
+	}
+	return address(s)
+}
+
+func webURL(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return fmt.Errorf("%q is not a URL such as https://id.example.com", s)
+	}
+	return nil
+}
+
+func origin(s string) error {
+	if s == "*" {
+		return nil
+	}
+	if u, err := url.Parse(s); err != nil || webURL(s) != nil || u.Path != "" || u.RawQuery != "" {
+		return fmt.Errorf("%q is not an origin such as https://play.example.com", s)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/muster-gg/muster/internal/api"
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/gateway/local"
+	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/operator"
+	"github.com/muster-gg/muster/internal/serversdk"
+	"github.com/muster-gg/muster/internal/telemetry"
+)
+
+// openGateway makes the session gateway, if it is wanted. It is the last part: nothing
+// that fails after it would have to close it.
+func (s *service) openGateway(ctx context.Context) (err error) {
+	plane := local.Service{Plane: s.plane}
+	var scrape http.Handler
+	if s.scrapes == nil {
+		scrape = s.metrics.Handler()
+	}
+	s.gateway, err = openGateway(ctx, &s.cfg.Gateway, gatewayParts{
+		service: plane, queues: plane, matchmaking: plane, region: s.cfg.Region, secret: gatewaySecret(s.secret),
+		tls: s.listening(), limits: s.limits,
+		metrics: s.metrics.Registerer(), scrape: scrape, begun: s.awaitReady, ready: plane.Ready,
+		clock: s.cfg.Clock, log: s.cfg.Log,
+	})
+	return err
+}
+
+// openEndpoints makes what answers on the port.
+func (s *service) openEndpoints(context.Context) error {
+	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
+	bodies := http1.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
+	door, err := api.New(api.Config{
+		Handlers: s.plane.Handlers(), Keys: s.plane, Skew: s.cfg.ClockSkew, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Ready: s.awaitReady,
+		Attach: func(ctx context.Context, c api.Call) context.Context {
+			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})
+		},
+		Allow: newThrottle(s.cfg.Throttle, s.cfg.Clock).allow, Enter: calls.enter, Leave: calls.leave,
+		Bodies: bodies, Observe: s.metrics.Call,
+	})
+	if err != nil {
+		return err
+	}
+	s.metrics.Levels(s.levels)
+	s.metrics.Place(s.place)
+	s.servers = serversdk.New(serversdk.Config{
+		Servers: s.plane, ProcessMemory: s.cfg.ProcessMemory,
+		Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(),
+	})
+	s.operator = operator.New(operator.Config{
+		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
+		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
+	})
+	s.calls = http1.New(http1.Config{Handler: door, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log})
+	s.http = newServer(s.routes(door), s.cfg.Log)
+	s.http.ConnContext = serversdk.ConnContext
+	return nil
+}
+
+// lastCalls is how long a service that stops answers what comes over connections that
+// clients keep: they hear that it stops by an answer, and not by a call that fails.
+const lastCalls = 500 * time.Millisecond
+
+// scrapeLimit is how long a scrape of the metrics waits for the shards.
+const scrapeLimit = 5 * time.Second
+
+// levels are the region's numbers, for the metrics.
+func (s *service) levels() (telemetry.Levels, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	c, err := s.plane.Counts(ctx)
+	return telemetry.Levels{
+		Computes: c.Computes, ServerProcesses: c.Processes, IdleServerProcesses: c.Idle,
+		ActivatingGameSessions: c.Activating, ActiveGameSessions: c.Active,
+		PlayerSessions: c.Players, MaximumPlayerSessions: c.MaximumPlayers,
+	}, err == nil
+}
+
+// routes says which door a request goes to that is no plain API call. It is no http.ServeMux, which
+// redirects paths with two slashes: the C++ edition of the server SDK adds one
+// to whatever URL it was given, and follows no redirects.
+func (s *service) routes(calls http.Handler) http.Handler {
+	pages := map[string]http.Handler{
+		"/metrics": localMetrics(s.metrics.Handler()),
+		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }),
+		"/readyz":  http.HandlerFunc(s.readiness),
+	}
+	if s.scrapes != nil {
+		delete(pages, "/metrics")
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := pages[r.URL.Path]
+		switch {
+		case ok && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			page.ServeHTTP(w, r)
+		case operator.Matches(r):
+			s.operator.ServeHTTP(w, r)
+		case !serversdk.Matches(r):
+			calls.ServeHTTP(w, r)
+		case !s.awaitReady(r.Context()):
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "recovering", http.StatusServiceUnavailable)
+		default:
+			s.servers.ServeHTTP(w, r)
+		}
+	})
+}
+
+// startLimit is how long a request waits for a service that starts. Clients wait
+// longer for an answer.
+const startLimit = 15 * time.Second
+
+// awaitReady holds a request until the service knows its state. Before that it
+// would tell its callers that their keys, tokens and fleets do not exist, which
+// they take for final. A node that has lost the others knows it no more.
+func (s *service) awaitReady(ctx context.Context) bool {
+	select {
+	case <-s.ready:
+		return s.present(ctx)
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	select {
+	case <-s.ready:
+		return s.present(ctx)
+	case <-s.stopping: // it will not get ready any more
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// readiness says whether requests are to be sent here. A node that stops says no before
+// it does.
+func (s *service) readiness(w http.ResponseWriter, _ *http.Request) {
+	select {
+	case <-s.stopping:
+		http.Error(w, "stopping", http.StatusServiceUnavailable)
+		return
+	default:
+	}
+	if !s.plane.Serving() || s.nodes != nil && !s.inCluster() {
+		http.Error(w, "recovering", http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}

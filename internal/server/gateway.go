@@ -1,0 +1,245 @@
+package server
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/gateway"
+	"github.com/muster-gg/muster/internal/gateway/guard"
+	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/telemetry"
+)
+
+// A GatewayHandler is the session gateway without a port.
+type GatewayHandler struct {
+	http.Handler
+	door  *gateway.Gateway
+	guard *guard.Guard
+}
+
+// A sessionGateway is the session gateway on its port, in a service or alone.
+type sessionGateway struct {
+	*GatewayHandler
+	listener net.Listener
+	server   *http.Server
+}
+
+// gatewayParts are what a session gateway is made of besides its settings.
+type gatewayParts struct {
+	service     gateway.Service
+	queues      gateway.Queues      // nil: none
+	matchmaking gateway.Matchmaking // nil: none
+	region      string
+	secret      []byte
+	legacy      bool          // the service gives ids in the style of the local paths itself
+	tls         listen.Config // TLS nil: plain text only
+	limits      *listen.Limits
+	metrics     prometheus.Registerer
+	scrape      http.Handler               // answers /metrics to this machine; nil: it is answered elsewhere
+	begun       func(context.Context) bool // waits until requests can be answered; nil: at once
+	ready       func(context.Context) error
+	clock       clockwork.Clock
+	log         *slog.Logger
+}
+
+// newGatewayHandler makes a session gateway that has no port yet. Nothing works yet.
+func newGatewayHandler(c *config.Gateway, p *gatewayParts) (*GatewayHandler, error) {
+	g := &GatewayHandler{}
+	var err error
+	if g.guard, err = newGuard(c, p); err != nil {
+		return nil, fmt.Errorf("session gateway: %w", err)
+	}
+	counters, err := telemetry.NewGateway(p.metrics)
+	if err != nil {
+		return nil, fmt.Errorf("session gateway: %w", err)
+	}
+	if g.door, err = newGatewayDoor(c, p, g.guard, counters); err != nil {
+		return nil, fmt.Errorf("session gateway: %w", err)
+	}
+	g.Handler = g.guard.Wrap(whenReady(p.begun, forPlayer(g.door.Handler())))
+	return g, nil
+}
+
+// openGateway makes a session gateway and takes its port; nil when it is off.
+func openGateway(ctx context.Context, c *config.Gateway, p gatewayParts) (*sessionGateway, error) {
+	if c.Listen == "" {
+		return nil, nil
+	}
+	handler, err := newGatewayHandler(c, &p)
+	if err != nil {
+		return nil, err
+	}
+	var listening net.ListenConfig
+	port, err := listening.Listen(ctx, "tcp", c.ListenAddress())
+	if err != nil {
+		return nil, fmt.Errorf("gateway-listen: %w", err)
+	}
+	reportOpenness(c, port.Addr(), p.log)
+	g := &sessionGateway{GatewayHandler: handler, listener: p.limits.Listen(port), server: newServer(handler, p.log)}
+	if p.tls.TLS != nil {
+		g.listener = listen.New(g.listener, p.tls)
+	}
+	g.server.ReadTimeout = c.Deadline + 30*time.Second // bodies are small
+	g.server.WriteTimeout = c.Deadline + time.Minute
+	g.server.IdleTimeout = 2 * time.Minute
+	return g, nil
+}
+
+// reportOpenness logs what a gateway without authentication means for its address.
+func reportOpenness(c *config.Gateway, listening net.Addr, log *slog.Logger) {
+	switch {
+	case c.Authenticates():
+	case !isLoopback(listening):
+		log.Warn("session gateway runs without authentication", "listen", listening.String(),
+			"fix", "gateway-keys-file or gateway-jwt-issuer")
+	case c.Listen == config.AutoListen:
+		log.Info("session gateway listens on loopback only", "listen", listening.String(),
+			"reason", "it has no keys and no issuer", "to_open_it", "gateway-keys-file, gateway-jwt-issuer or gateway-listen")
+	}
+}
+
+// newGuard makes what stands before the door.
+func newGuard(c *config.Gateway, p *gatewayParts) (*guard.Guard, error) {
+	keys, err := apiKeys(c)
+	if err != nil {
+		return nil, err
+	}
+	g := guard.Config{
+		AddressRate: guard.Rate{PerSecond: float64(c.AddressRate)}, PlayerRate: guard.Rate{PerSecond: float64(c.PlayerRate)},
+		Keys: keys, Origins: c.Origins, Routes: gateway.Patterns(), TrustedProxies: c.ProxyNetworks(),
+		Registerer: p.metrics, Scrape: p.scrape, Ready: p.ready,
+		AccessLog: c.AccessLog == config.On, Log: p.log, Clock: p.clock,
+		Refuse: func(w http.ResponseWriter, _ *http.Request, f guard.Refusal) {
+			gateway.WriteError(w, gateway.Code(f.Code), f.Message)
+		},
+	}
+	if c.JWTIssuer != "" {
+		g.Tokens = &guard.Tokens{Issuer: c.JWTIssuer, KeysURL: c.JWTKeys, Audience: c.JWTAudience, Scope: c.JWTScope}
+	}
+	return guard.New(g)
+}
+
+// whenReady holds requests until they can be answered. Before that the service
+// would say that fleets and sessions do not exist.
+func whenReady(begun func(context.Context) bool, next http.Handler) http.Handler {
+	if begun == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !begun(r.Context()) {
+			gateway.WriteError(w, gateway.Unavailable, "The service is starting. Try again.")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// forPlayer tells the door which player a token is for.
+func forPlayer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subject := guard.Subject(r.Context()); subject != "" {
+			r = r.WithContext(gateway.WithPlayer(r.Context(), subject))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func isLoopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// newGatewayDoor makes what answers the clients.
+func newGatewayDoor(
+	c *config.Gateway, p *gatewayParts, before *guard.Guard, counters *telemetry.Gateway,
+) (*gateway.Gateway, error) {
+	secret, err := idSecret(c, p.secret)
+	if err != nil {
+		return nil, err
+	}
+	g := gateway.Config{
+		Service: p.service, Queues: p.queues, Matchmaking: p.matchmaking,
+		Routes: map[int32]gateway.Target{}, Default: gatewayTarget(c.Target()), AllowTarget: c.AllowTarget == config.On,
+		LegacyIDs: !p.legacy, LocalFleet: c.LocalFleet, Region: p.region, Deadline: c.Deadline,
+		Fields: gateway.Fields(c.Fields), BuildCheck: gateway.BuildCheck(c.BuildCheck), Reuse: c.Reuse == config.On,
+		FindLimit: c.FindLimit, CompatErrors: c.CompatErrors == config.On, Development: c.Messages == "api",
+		Secret: secret, MaxUnused: c.MaxUnused, Caller: func(r *http.Request) string { return guard.Caller(r.Context()) },
+		Limit: before.Players().Take, Clock: p.clock, Log: p.log,
+		Observe: func(o gateway.Observation) { counters.Answered(o.Waited, o.Retries, o.Replayed || o.Shared) },
+	}
+	for build, target := range c.Routes() {
+		g.Routes[build] = gatewayTarget(target)
+	}
+	for _, target := range c.SearchTargets() {
+		g.Search = append(g.Search, gatewayTarget(target))
+	}
+	return gateway.New(g)
+}
+
+func gatewayTarget(t config.Target) gateway.Target {
+	return gateway.Target{FleetID: t.Fleet, AliasID: t.Alias, Queue: t.Queue, Location: t.Location}
+}
+
+// gatewaySecret keys the hashes in the ids of the gateway's game sessions. It is
+// derived, so that every gateway of a region has the same.
+func gatewaySecret(regionSecret []byte) []byte {
+	mac := hmac.New(sha256.New, regionSecret)
+	mac.Write([]byte("session gateway"))
+	return mac.Sum(nil)
+}
+
+// run serves until the gateway is closed.
+func (g *sessionGateway) run() error {
+	if err := g.server.Serve(listen.Unambiguous(g.server, g.listener)); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("session gateway: %w", err)
+	}
+	return nil
+}
+
+// close lets requests that are under way finish, until ctx is done, and cuts the
+// rest.
+func (g *sessionGateway) close(ctx context.Context) error {
+	if g == nil {
+		return nil
+	}
+	// Whoever takes no answer is cut: the door waits for all that it has begun.
+	cut := context.AfterFunc(ctx, func() { _ = g.server.Close() })
+	defer cut()
+	err := g.Close(ctx)
+	if g.server.Shutdown(ctx) != nil {
+		return errors.Join(err, g.server.Close())
+	}
+	return err
+}
+
+// Close waits for what is under way, until ctx is done, and cuts the rest.
+func (g *GatewayHandler) Close(ctx context.Context) error {
+	err := g.door.Close(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // it had the time that it may take
+	}
+	return errors.Join(err, g.guard.Close())
+}
+
+// url is the base URL of the gateway; "" when it is off.
+func (g *sessionGateway) url(plaintext bool) string {
+	switch {
+	case g == nil:
+		return ""
+	case plaintext:
+		return "http://" + dialable(g.listener.Addr())
+	default:
+		return "https://" + dialable(g.listener.Addr())
+	}
+}

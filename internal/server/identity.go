@@ -1,0 +1,228 @@
+package server
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/region"
+)
+
+// identity is what a data directory is of. It is fixed at the first start: ids
+// and ARNs that were given out depend on it.
+type identity struct {
+	Version int    `json:"version"` // of the data directory's layout
+	Region  string `json:"region"`
+	Account string `json:"account"`
+	Shards  int    `json:"shards"`
+	Secret  string `json:"secret,omitempty"` // a hash of region.secret; not in the file
+
+	// Restoration names that by which the region of a cluster came from a backup; see
+	// RestoreCluster. Nobody compares it here.
+	Restoration string `json:"restoration,omitempty"`
+
+	// Levels are the feature levels: in a data directory the one that was in force when the node last
+	// looked, and no nodes; among the nodes of a cluster all of it.
+	region.Levels
+}
+
+// layoutVersion is the newest version of the data directory's layout. Version 2 is version 1 with a
+// feature level above 1 in force: releases that know no levels refuse it by its number.
+const layoutVersion = 2
+
+// layoutOf returns the version of the layout at a feature level.
+func layoutOf(level int) int {
+	if level > 1 {
+		return 2
+	}
+	return 1
+}
+
+// What a data directory has in it, besides what backup.go lists.
+const (
+	identityFile = "region.json"
+	journalDir   = "journal"
+	tlsDir       = "tls"
+)
+
+// How many shards a new region has when nobody says. More than a cluster has nodes, so
+// that each gets an equal share, and few enough that their leaders' elections are quick;
+// see docs/decisions/0025.
+const (
+	shardsAlone     = 4
+	shardsOfCluster = 12
+)
+
+// ErrNewer is in the chain of the error for a data directory, or a backup of one, that
+// this release does not know the layout of.
+var ErrNewer = errors.New("written by a newer Muster")
+
+// CheckData reports whether this release can open a data directory: ErrNewer is in the
+// chain of the error when a newer one wrote it. A directory that has not been used yet is
+// fine. Nothing in the directory is opened for writing, made or changed.
+func CheckData(data string) error {
+	_, _, err := readIdentity(data)
+	return err
+}
+
+// readIdentity reads what a data directory is of. found is false when it has not been
+// used yet. It must come before anything that may change the directory.
+func readIdentity(data string) (of identity, found bool, err error) {
+	path := filepath.Join(data, identityFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return of, false, nil
+	}
+	if err != nil {
+		return of, false, err
+	}
+	var layout struct { // first and alone: a newer layout may have other fields
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(text, &layout); err != nil {
+		return of, false, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := checkLayout(data, layout.Version); err != nil {
+		return of, false, err
+	}
+	if err := json.Unmarshal(text, &of); err != nil {
+		return of, false, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := checkFormat(data, of.Version, of.Level); err != nil {
+		return of, false, err
+	}
+	return of, true, nil
+}
+
+// checkFormat refuses the layout and the feature level of a newer release. name is what has them.
+func checkFormat(name string, layout, level int) error {
+	if err := checkLayout(name, layout); err != nil {
+		return err
+	}
+	if err := region.CheckLevel(level); err != nil {
+		return fmt.Errorf("%s was %w: %w", name, ErrNewer, err)
+	}
+	return nil
+}
+
+// write writes the file of a data directory.
+func (kept identity) write(data string) error {
+	text, err := json.MarshalIndent(kept, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeDurably(filepath.Join(data, identityFile), append(text, '\n'))
+}
+
+// raise notes in a data directory that a level is in force, before anything of that level is written
+// into it: an older release then refuses the directory before it opens the journals.
+func (kept identity) raise(data string, level int) error {
+	if level <= kept.InForce() {
+		return nil
+	}
+	kept.Level, kept.Version = level, layoutOf(level)
+	return kept.write(data)
+}
+
+// checkLayout refuses the layout of a newer release. name is what has that layout.
+func checkLayout(name string, version int) error {
+	if version <= layoutVersion {
+		return nil
+	}
+	return fmt.Errorf("%s was %w: its layout has version %d, and this Muster knows version %d (release %s). Use the release that wrote it, or a later one",
+		name, ErrNewer, version, layoutVersion, cmp.Or(release(), "unknown"))
+}
+
+// checkIdentity compares the settings with the data directory, and sets the number of
+// shards that the settings leave open. It changes nothing. found is false for a new
+// directory.
+func checkIdentity(cfg *config.Config) (kept identity, found bool, err error) {
+	kept, found, err = readIdentity(cfg.Data)
+	if err != nil || !found {
+		return kept, found, err
+	}
+	cfg.Shards = cmp.Or(cfg.Shards, kept.Shards)
+	wanted := identity{Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
+	return kept, true, kept.differs(wanted, filepath.Join(cfg.Data, identityFile))
+}
+
+// identify is checkIdentity that writes the settings down in a new directory.
+func identify(cfg *config.Config) (identity, error) {
+	kept, found, err := checkIdentity(cfg)
+	if err != nil || found {
+		return kept, err
+	}
+	switch {
+	case cfg.Shards > 0:
+	case cfg.Cluster.Alone():
+		cfg.Shards = shardsAlone
+	default:
+		cfg.Shards = shardsOfCluster
+	}
+	own := identity{Version: layoutOf(1), Region: cfg.Region, Account: cfg.Account, Shards: cfg.Shards}
+	return own, own.write(cfg.Data)
+}
+
+// differs says what the settings want otherwise than the data directory has it.
+func (kept identity) differs(wanted identity, path string) error {
+	if setting, has, want := kept.difference(wanted); setting != "" {
+		return fmt.Errorf("%s says that this data directory has %s %v, and the settings say %v. It cannot be changed; use another directory", path, setting, has, want)
+	}
+	return nil
+}
+
+// disagrees says what a node has otherwise than those before it.
+func (kept identity) disagrees(own identity) error {
+	if setting, has, want := kept.difference(own); setting != "" {
+		return fmt.Errorf("the cluster has %s %v, and this node's data directory has %v: start it with the cluster's, on a new directory", setting, has, want)
+	}
+	return nil
+}
+
+func (kept identity) difference(wanted identity) (setting string, has, want any) {
+	for _, c := range []struct {
+		setting      string
+		kept, wanted any
+	}{
+		{"region", kept.Region, wanted.Region},
+		{"account", kept.Account, wanted.Account},
+		{"shards", kept.Shards, wanted.Shards},
+	} {
+		if c.kept != c.wanted {
+			return c.setting, c.kept, c.wanted
+		}
+	}
+	return "", nil, nil
+}
+
+// fingerprint tells secrets apart without telling them.
+func fingerprint(secret []byte) string {
+	sum := sha256.Sum256(append([]byte("muster region secret "), secret...))
+	return hex.EncodeToString(sum[:])
+}
+
+// writeDurably writes a small file so that it is there whole or not at all,
+// also after a crash.
+func writeDurably(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/region"
+)
+
+// openJournals opens what is stored. A node of a cluster waits here until a majority of
+// the nodes is there.
+func (s *service) openJournals(ctx context.Context) (err error) {
+	if err := s.openSecret(ctx); err != nil {
+		return err
+	}
+	if err := s.restore(ctx, s.identity.Restoration); err != nil {
+		return fmt.Errorf("restore the cluster: %w", err)
+	}
+	if s.history, err = s.engine.History(ctx); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	if s.feed, err = s.engine.Feed(ctx); err != nil {
+		return fmt.Errorf("event feed: %w", err)
+	}
+	s.journals = make([]journal.Journal, s.cfg.Shards)
+	for i := range s.journals {
+		if s.journals[i], err = s.engine.Journal(ctx, i); err != nil {
+			return fmt.Errorf("journal of shard %d: %w", i, err)
+		}
+	}
+	if s.cfg.Cluster.Alone() {
+		return s.identity.raise(s.cfg.Data, region.MaxLevel) // the shards follow when they begin
+	}
+	return s.joinNodes(ctx)
+}
+
+// openSecret gets the region's secret, which other nodes have too if there are any.
+func (s *service) openSecret(ctx context.Context) (err error) {
+	path := filepath.Join(s.cfg.Data, "region.secret")
+	if s.cfg.Cluster.Alone() {
+		s.secret, err = loadSecret(path)
+		return err
+	}
+	if s.secret, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s, which all nodes have in common: "+
+			"make the data directories of all nodes with muster cluster init", path)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.agree(ctx, s.identity); err != nil {
+		return fmt.Errorf("agree with the other nodes: %w", err)
+	}
+	return nil
+}
+
+// loadSecret reads the region's secret, and draws it at the first start.
+func loadSecret(path string) ([]byte, error) {
+	secret, err := os.ReadFile(path)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return secret, err
+	}
+	secret = make([]byte, control.SecretSize)
+	rand.Read(secret)
+	if err := writeDurably(path, secret); err != nil {
+		return nil, fmt.Errorf("region's secret: %w", err)
+	}
+	return secret, nil
+}

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/muster-gg/muster/internal/cluster"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/operator"
+	"github.com/muster-gg/muster/internal/region"
+)
+
+// operatedNodes are the nodes of the region, for the operator's door.
+type operatedNodes struct{ *service }
+
+var errNoNodes = fault.New(fault.InvalidRequest, "This service runs alone: there are no nodes.")
+
+// List is that of operator.Nodes.
+func (o operatedNodes) List(ctx context.Context) (list operator.NodeList, err error) {
+	if o.nodes == nil {
+		return list, errNoNodes
+	}
+	kept, err := o.engine.Members(ctx)
+	external := errors.Is(err, jetstream.ErrNoCluster)
+	if err != nil && !external {
+		return list, &fault.Error{Kind: fault.ServiceUnavailable, Message: "The nodes do not say what they keep. Try again.", Err: err}
+	}
+	all := map[string]*operator.Node{}
+	for _, m := range kept {
+		all[m.Name] = &operator.Node{Name: m.Name, Copies: m.Copies, Behind: m.Behind}
+	}
+	owned := o.nodes.Owned()
+	for _, m := range o.nodes.Known() {
+		n := all[m.Node]
+		if n == nil && m.Gone && !external {
+			continue // it was removed
+		}
+		if n == nil {
+			n = &operator.Node{Name: m.Node}
+			all[m.Node] = n
+		}
+		n.Up, n.Ready, n.Leaving, n.Shards, n.Level = !m.Gone, m.Ready, m.Leaving, owned[m.Node], m.Level
+	}
+	for _, n := range all {
+		list.Nodes = append(list.Nodes, *n)
+	}
+	slices.SortFunc(list.Nodes, func(a, b operator.Node) int { return cmp.Compare(a.Name, b.Name) })
+	list.Level = o.plane.Level(region.CatalogShard)
+	return list, nil
+}
+
+// Remove is that of operator.Nodes.
+func (o operatedNodes) Remove(ctx context.Context, node string) error {
+	if o.nodes == nil {
+		return errNoNodes
+	}
+	err := jetstream.ErrNodeIsUp
+	if !o.isUp(node) {
+		err = o.remove(ctx, node)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jetstream.ErrNodeIsUp):
+		return fault.New(fault.Conflict, "Node %s is up. Stop it first, and do not start it again.", node)
+	case errors.Is(err, jetstream.ErrNotMember), errors.Is(err, jetstream.ErrNoCluster):
+		return fault.New(fault.NotFound, "There is no node %s. GET /v1/nodes lists them.", node)
+	case errors.Is(err, jetstream.ErrTooFew):
+		return fault.New(fault.Conflict, "Everything is kept on %d nodes, and without %s there would be fewer. Add another node first, or let another machine take its name.", o.engine.Replicas(), node)
+	case errors.Is(err, jetstream.ErrNeeded):
+		return fault.New(fault.Conflict, "Some of what %s keeps is not complete on the other nodes that keep it. Wait until GET /v1/nodes shows nobody else behind. If that cannot be any more, restore a backup.", node)
+	default:
+		return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The nodes have not agreed. Look at GET /v1/nodes, and try again.", Err: err}
+	}
+}
+
+// remove removes a node from the engine's majorities, and from those that have a say in the feature
+// level: with a NATS elsewhere from the latter alone. A removal that was interrupted between the two can be
+// repeated.
+func (o operatedNodes) remove(ctx context.Context, node string) error {
+	err := o.engine.Remove(ctx, node)
+	if err != nil && !errors.Is(err, jetstream.ErrNotMember) && !errors.Is(err, jetstream.ErrNoCluster) {
+		return err
+	}
+	forgotten, failed := o.forgetNode(ctx, node)
+	if failed != nil {
+		return failed
+	}
+	if forgotten {
+		return nil
+	}
+	return err
+}
+
+// isUp reports whether the others hear a node.
+func (o operatedNodes) isUp(node string) bool {
+	return slices.ContainsFunc(o.nodes.Members(), func(m cluster.Member) bool { return m.Node == node })
+}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/listen"
+)
+
+// serve starts the parts, says when they answer, and stops them: other nodes take the
+// shards, then the doors are closed, then the node leaves, and the plane, whose last
+// batch answers the last callers, ends.
+func (s *service) serve(ctx context.Context) error {
+	planeCtx, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopPlane()
+	group, ctx := errgroup.WithContext(ctx)
+	s.stopping = ctx.Done()
+	group.Go(func() error { return s.plane.Run(planeCtx) })
+	if s.nodes != nil {
+		group.Go(func() error { return s.nodes.Run(planeCtx) })
+		group.Go(func() error { return s.watchPresence(ctx) })
+	}
+	group.Go(func() error {
+		err := s.engine.Broken(ctx)
+		if err != nil {
+			stopPlane() // at once: it answers those who wait for what cannot be written
+		}
+		return err
+	})
+	group.Go(s.serveCalls)
+	group.Go(s.serveRest)
+	if s.gateway != nil {
+		group.Go(s.gateway.run)
+	}
+	for _, port := range []*sidePort{s.scrapes, s.profiler} {
+		group.Go(func() error { return port.run(ctx) })
+	}
+	group.Go(func() error { return s.announce(ctx) })
+	group.Go(func() error {
+		<-ctx.Done()
+		defer stopPlane()
+		s.handOver()
+		err := s.closeEndpoints()
+		s.leave()
+		return err
+	})
+	return group.Wait()
+}
+
+// serveCalls answers plain API calls.
+func (s *service) serveCalls() error {
+	if err := s.calls.Serve(s.listener); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// serveRest answers what the connections of the port carry besides.
+func (s *service) serveRest() error {
+	if err := s.http.Serve(listen.Unambiguous(s.http, s.calls.Rest())); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// announce says how the service is reached, once it answers.
+func (s *service) announce(ctx context.Context) error {
+	if s.plane.WaitReady(ctx) != nil {
+		return nil // stopped before
+	}
+	if s.nodes != nil && s.nodes.Open(ctx) != nil {
+		return nil // stopped before, or the owner of the catalog has
+	}
+	close(s.ready)
+	key, created, err := s.plane.RootKey(ctx)
+	if err != nil {
+		return err
+	}
+	e := s.endpoints(key)
+	s.cfg.Log.Info("muster is ready", "http", e.HTTP, "gateway", e.Gateway, "region", e.Region,
+		"access_key", e.AccessKey, "access_key_is_new", created)
+	if s.cfg.Ready != nil {
+		s.cfg.Ready(e)
+	}
+	return nil
+}
+
+func (s *service) endpoints(key control.AccessKey) config.Endpoints {
+	host := dialable(s.listener.Addr())
+	e := config.Endpoints{
+		HTTP: "http://" + host, WS: "ws://" + host, WSS: "wss://" + host,
+		CAFile: s.caFile, AccessKey: key.ID, SecretKey: key.Secret, Region: s.cfg.Region,
+		Gateway: s.gateway.url(s.cfg.Plaintext != "refuse"), Metrics: s.scrapes.url("/metrics"),
+		Pprof: s.profiler.url("/debug/pprof/"),
+	}
+	if s.cfg.Plaintext == "refuse" {
+		e.HTTP, e.WS = "https://"+host, ""
+	}
+	return e
+}
+
+// closeEndpoints lets requests that are under way finish and cuts the sockets of
+// the server processes, which then connect again elsewhere or later. The session
+// gateway comes first and has half of the time: its requests wait for server
+// processes.
+func (s *service) closeEndpoints() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
+	defer cancel()
+	first, cancelFirst := context.WithTimeout(ctx, s.cfg.ShutdownTimeout/2)
+	defer cancelFirst()
+	s.operator.Stop()
+	err := errors.Join(s.gateway.close(first), s.servers.Close(ctx))
+	var stopping errgroup.Group
+	for _, server := range []interface {
+		Shutdown(context.Context) error
+		Close() error
+	}{s.calls, s.http} {
+		stopping.Go(func() error {
+			if server.Shutdown(ctx) != nil {
+				return server.Close()
+			}
+			return nil
+		})
+	}
+	return errors.Join(err, stopping.Wait())
+}

@@ -1,0 +1,247 @@
+// Package server runs the service: it opens its parts in order and closes them in
+// reverse. It also keeps what a data directory consists of: preparing the nodes of a
+// cluster, backup and restore.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/config"
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/localca"
+	"github.com/muster-gg/muster/internal/nodes"
+	"github.com/muster-gg/muster/internal/operator"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/serversdk"
+	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/telemetry"
+	"github.com/muster-gg/muster/internal/webhook"
+)
+
+// Run runs a service until ctx is done or it cannot go on. It opens its parts
+// in the order in which they need each other and closes them in reverse.
+//
+// It ends by itself when the journal can no longer write, because the disk is
+// full or fails, and does not begin when what is stored is not complete. The
+// error says what to do then.
+func Run(ctx context.Context, cfg config.Config) error {
+	return advise(run(ctx, cfg), cfg.Data)
+}
+
+func run(ctx context.Context, cfg config.Config) (err error) {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	complete(&cfg.Process)
+	s := &service{
+		cfg: cfg, metrics: telemetry.New(region.Events.Name), ready: make(chan struct{}), complete: make(chan struct{}),
+	}
+	defer closing(&err, s.opened.close)
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	return s.serve(ctx)
+}
+
+// complete sets what a program may leave open.
+func complete(p *config.Process) {
+	if p.Log == nil {
+		p.Log = slog.New(slog.DiscardHandler)
+	}
+	if p.Clock == nil {
+		p.Clock = clockwork.NewRealClock()
+	}
+}
+
+// closing closes a part at the end of a function and keeps its error.
+func closing(err *error, closePart func() error) { *err = errors.Join(*err, closePart()) }
+
+// closers close what was opened, in reverse. Each may find its part closed already.
+type closers []func() error
+
+func (c *closers) add(closePart func() error) { *c = append(*c, closePart) }
+
+func (c *closers) close() (err error) {
+	for _, closePart := range slices.Backward(*c) {
+		err = errors.Join(err, closePart())
+	}
+	return err
+}
+
+// service is one run.
+type service struct {
+	cfg      config.Config
+	opened   closers
+	metrics  *telemetry.Metrics
+	identity identity
+	engine   *jetstream.Engine
+	tls      *tls.Config // of every port
+	caFile   string
+	secret   []byte // the region's
+	history  journal.History
+	feed     journal.Feed
+	journals []journal.Journal
+	nodes    *nodes.Nodes // nil: this service is alone
+	limits   *listen.Limits
+	listener net.Listener
+	plane    *control.Plane
+	scrapes  *sidePort // nil: the metrics have no address of their own
+	profiler *sidePort // nil when it is off
+	servers  *serversdk.Door
+	operator *operator.Door
+	calls    *http1.Server
+	http     *http.Server    // for what is no plain API call
+	gateway  *sessionGateway // nil when it is off
+	ready    chan struct{}   // closed when all shards have served for the first time
+	complete chan struct{}   // closed when this node has what it is to keep, or has waited for it long enough
+	stopping <-chan struct{} // closed when the service begins to stop
+}
+
+// open opens the parts; none of them works yet. The port comes after the journals:
+// clients that connect to a node that waits for others would wait, too.
+func (s *service) open(ctx context.Context) error {
+	for _, open := range []func(context.Context) error{
+		s.openEngine, s.openCertificate, s.openJournals, s.openPort, s.openPlane, s.openMetrics, s.openProfiler,
+		s.openEndpoints, s.openGateway,
+	} {
+		if err := open(ctx); err != nil {
+			return err
+		}
+	}
+	s.reportExposure()
+	return nil
+}
+
+// openEngine opens the data directory with the engine of the journals.
+func (s *service) openEngine(ctx context.Context) error {
+	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	if _, _, err := checkIdentity(&s.cfg); err != nil { // before the journal is opened, which changes files
+		return err
+	}
+	journals, err := engineConfig(&s.cfg)
+	if err != nil {
+		return err
+	}
+	if s.engine, err = jetstream.Open(ctx, journals); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	s.opened.add(s.engine.Close)
+	s.identity, err = identify(&s.cfg)
+	return err
+}
+
+// openCertificate loads the certificate that was given, or one of the local authority.
+func (s *service) openCertificate(context.Context) error {
+	if s.cfg.TLSCert != "" {
+		given, err := listen.LoadCertificate(s.cfg.TLSCert, s.cfg.TLSKey, s.cfg.Clock.Now, s.cfg.Log)
+		if err != nil {
+			return fmt.Errorf("tls-cert: %w", err)
+		}
+		s.tls = given.Server()
+		return nil
+	}
+	local, err := localca.Load(filepath.Join(s.cfg.Data, tlsDir), certificateNames(&s.cfg), s.cfg.Clock.Now())
+	if err != nil {
+		return fmt.Errorf("local certificate authority: %w", err)
+	}
+	s.tls, s.caFile = local.TLSConfig(), local.CAFile
+	return nil
+}
+
+// certificateNames are the names that the local authority's certificate holds
+// besides those of this host.
+func certificateNames(c *config.Config) []string {
+	if u, err := url.Parse(c.PublicURL); err == nil && u.Hostname() != "" {
+		return append([]string{u.Hostname()}, c.TLSNames...)
+	}
+	return c.TLSNames
+}
+
+// openPort listens on the port of the AWS API and the game servers.
+func (s *service) openPort(ctx context.Context) error {
+	port, err := new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	kept := keptFiles + keptPerShard*s.cfg.Shards
+	s.limits = connectionLimits(s.cfg.MaxConnections, s.cfg.MaxConnectionsPerAddress, openFiles(), kept, s.cfg.Log)
+	s.listener = listen.New(s.limits.Listen(port), s.listening())
+	s.opened.add(s.listener.Close)
+	return nil
+}
+
+// listening is what every port answers.
+func (s *service) listening() listen.Config {
+	return listen.Config{TLS: s.tls, RefusePlain: s.cfg.Plaintext == "refuse"}
+}
+
+// openPlane makes the control plane with all that it drives.
+func (s *service) openPlane(context.Context) (err error) {
+	endpoint := serverEndpoint(&s.cfg, s.listener.Addr())
+	plane := control.Config{
+		Region: s.cfg.Region, Account: s.cfg.Account, Secret: s.secret,
+		Journals: s.journals, History: s.history, Feed: s.feed, Settings: coreSettings(&s.cfg),
+		SDKEndpoint: endpoint, AgentEndpoint: endpoint, ClockSkew: s.cfg.ClockSkew, SessionMemory: s.cfg.SessionMemory,
+		SnapshotEvery: shard.SnapshotEvery{Records: s.cfg.SnapshotEvery}, FinalSnapshot: true,
+		Clock: s.cfg.Clock, Log: s.cfg.Log, Observe: s.count, Metrics: s.metrics.Shard(),
+	}
+	webhooks, err := openWebhooks(&s.cfg, s.feed, s.metrics.Webhook)
+	if err != nil {
+		return err
+	}
+	if webhooks != nil {
+		plane.Drivers = append(plane.Drivers, func(ctx context.Context) error { return webhook.Run(ctx, *webhooks) })
+	}
+	if s.nodes != nil {
+		plane.Cluster = s.nodes
+	}
+	if s.plane, err = control.New(plane); err != nil {
+		return err
+	}
+	if s.nodes != nil {
+		s.nodes.Attach(s.plane)
+	}
+	return nil
+}
+
+// count counts what has become durable: each fact on the one node that owns its shard.
+func (s *service) count(shard int, facts []event.Fact) {
+	if s.plane.Shard(shard).Owned() {
+		s.metrics.Facts(shard, facts)
+	}
+}
+
+// coreSettings are what the core goes by.
+func coreSettings(c *config.Config) region.Settings {
+	f := fleet.DefaultSettings(c.Region)
+	f.TokenLifetime = c.AuthTokenLifetime
+	f.Reservation = c.ReservationTimeout
+	f.ProcessGrace = c.ProcessGrace
+	f.ProcessMemory = c.ProcessMemory
+	f.ReadyTimeout = c.ReadyTimeout
+	f.HealthInterval = c.HealthInterval
+	f.HealthMisses = c.HealthMisses
+	f.TerminationGrace = c.TerminationGrace
+	return region.Settings{Fleet: f, Catalog: catalog.DefaultLimits()}
+}

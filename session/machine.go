@@ -1,0 +1,195 @@
+package session
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// graph lists the states that may follow each state.
+var graph = map[State][]State{
+	NoSession:  {Creating, Starting},
+	Creating:   {Pending, NoSession, Destroying},
+	Pending:    {Starting, Destroying},
+	Starting:   {InProgress, Pending, Ended, NoSession, Destroying},
+	InProgress: {Ending, Destroying},
+	Ending:     {Ended, Destroying},
+	Ended:      {Starting, Destroying},
+	Destroying: {NoSession},
+}
+
+// allowed lists the states in which each call is possible.
+var allowed = map[string][]State{
+	"Create":           {NoSession},
+	"Join":             {NoSession},
+	"Start":            {Pending, Ended},
+	"Update":           {Pending, InProgress},
+	"End":              {InProgress},
+	"Destroy":          {Creating, Pending, Starting, InProgress, Ending, Ended},
+	"RegisterPlayer":   {Creating, Pending, Starting, InProgress, Ending, Ended},
+	"UnregisterPlayer": {Creating, Pending, Starting, InProgress, Ending, Ended},
+}
+
+// permit rejects a call that is not possible in a state.
+func permit(op, name string, state State) error {
+	switch {
+	case slices.Contains(allowed[op], state):
+		return nil
+	case state == NoSession:
+		return &StateError{op, name, state, ErrNotFound}
+	case op == "Create", op == "Join":
+		return &StateError{op, name, state, ErrExists}
+	default:
+		return &StateError{Op: op, Name: name, State: state}
+	}
+}
+
+// A machine moves sessions through the states of graph. A client has two: one for its
+// named sessions, and one for the game of JoinSession and of matches, whose key is "".
+type machine struct {
+	client *Client
+
+	mu      sync.Mutex
+	records map[string]*record // by key
+}
+
+func newMachine(c *Client) *machine { return &machine{client: c, records: make(map[string]*record)} }
+
+// A work is a call that takes its time in a state between two others.
+type work struct {
+	record *record
+	back   State           // the state after a failure
+	over   context.Context // canceled by Destroy and LeaveSession
+	end    context.CancelCauseFunc
+	done   chan struct{} // closed when the call has released everything
+}
+
+// begin moves to a state between two others.
+func (r *record) begin(through State) *work {
+	w := &work{record: r, back: r.state, done: make(chan struct{})}
+	w.over, w.end = context.WithCancelCause(context.Background())
+	r.work = w
+	r.move(through)
+	return w
+}
+
+// move moves to a state.
+func (r *record) move(to State) {
+	r.log.Debug(stateChanged, "session", r.name, "from", r.state, "to", to)
+	r.state = to
+}
+
+// stateChanged is the log message of a move.
+const stateChanged = "session state changed"
+
+// enter begins a call for the session of that name. m.mu is held.
+func (m *machine) enter(op, name string) (*record, error) {
+	r, ok := m.records[name]
+	if !ok {
+		return nil, permit(op, name, NoSession)
+	}
+	return r, permit(op, name, r.state)
+}
+
+// add adds a session in a state between two others. m.mu is held.
+func (m *machine) add(op, key string, r *record, through State) (*work, error) {
+	if other, ok := m.records[key]; ok {
+		return nil, permit(op, r.name, other.state)
+	}
+	r.key, r.log, r.state, r.players, r.gone = key, m.client.cfg.Log, NoSession, make(map[string]bool), make(chan struct{})
+	r.beacon = new(announcement)
+	m.records[key] = r
+	return r.begin(through), nil
+}
+
+// settle ends a work, successful or not, and returns the error of its call. A work
+// that was interrupted changes nothing, and keeps what it has reserved.
+func (m *machine) settle(w *work, to State, err error, apply func(*record)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := w.record
+	switch {
+	case r.work != w && err == nil:
+		return context.Cause(w.over)
+	case r.work != w:
+		return err
+	}
+	r.work = nil
+	w.end(nil)
+	if err == nil {
+		apply(r)
+		r.move(to)
+		return nil
+	}
+	r.move(w.back)
+	if w.back == NoSession {
+		delete(m.records, r.key)
+	}
+	return err
+}
+
+// settleLine settles a work that has connected the player to a game.
+func (m *machine) settleLine(ctx context.Context, w *work, l line, err error) error {
+	var before line
+	err = m.settle(w, InProgress, err, func(r *record) { before, r.line = r.line, l })
+	if err != nil {
+		m.client.hangUp(ctx, l)
+		return err
+	}
+	m.client.hangUp(ctx, before)
+	return nil
+}
+
+// doom moves a session to Destroying and interrupts its work with a cause. m.mu is
+// held.
+func (m *machine) doom(r *record, cause error) *work {
+	w := r.work
+	r.work = nil
+	r.move(Destroying)
+	if w != nil {
+		w.end(cause)
+	}
+	return w
+}
+
+// demolish releases everything that a doomed session has, and removes it.
+func (m *machine) demolish(ctx context.Context, r *record, w *work) (err error) {
+	if w != nil {
+		<-w.done // its context is done
+	}
+	m.silence(r)
+	if r.line.conn != nil { // no call changes it in Destroying
+		err = r.line.conn.Close(ctx)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.move(NoSession)
+	delete(m.records, r.key)
+	close(r.gone)
+	return err
+}
+
+// silence ends the announcement of a session, if there is one.
+func (m *machine) silence(r *record) {
+	if err := r.beacon.close(); err != nil {
+		m.client.cfg.Log.Warn("announcement closed badly", "session", r.name, "error", err)
+	}
+}
+
+// close destroys all sessions. No calls are in progress.
+func (m *machine) close(ctx context.Context) {
+	m.mu.Lock()
+	var doomed []*record
+	for _, r := range m.records {
+		if r.state != Destroying { // by another Close
+			m.doom(r, errClosed)
+			doomed = append(doomed, r)
+		}
+	}
+	m.mu.Unlock()
+	for _, r := range doomed {
+		if err := m.demolish(ctx, r, nil); err != nil {
+			m.client.cfg.Log.Warn("connection closed badly", "session", r.name, "error", err)
+		}
+	}
+}

@@ -1,4 +1,0 @@
-package muster
-
-// syncDir does nothing: Windows has no such call, and keeps the names in a journal.
-func syncDir(string) error { return nil }
