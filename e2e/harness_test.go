@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
@@ -112,12 +113,29 @@ func (s *service) begin() (await func()) {
 	}
 }
 
-// client makes a client of the AWS SDK for Go that does not retry.
+// client makes a client of the AWS SDK for Go that does not retry, and signs with the
+// service's time.
 func (s *service) client(change ...func(*gamelift.Options)) *gamelift.Client {
-	return gamelift.New(gamelift.Options{
+	options := gamelift.Options{
 		Region: s.Region, BaseEndpoint: &s.HTTP, Retryer: aws.NopRetryer{}, HTTPClient: s.http,
 		Credentials: credentials.NewStaticCredentialsProvider(s.AccessKey, s.SecretKey, ""),
-	}, change...)
+	}
+	if s.clock != nil {
+		options.HTTPSignerV4 = clockSigner{v4.NewSigner(), s.clock}
+	}
+	return gamelift.New(options, change...)
+}
+
+// A clockSigner signs with the time of a clock.
+type clockSigner struct {
+	*v4.Signer
+	clock clockwork.Clock
+}
+
+func (c clockSigner) SignHTTP(
+	ctx context.Context, key aws.Credentials, r *http.Request, hash, service, region string, _ time.Time, change ...func(*v4.SignerOptions),
+) error {
+	return c.Signer.SignHTTP(ctx, key, r, hash, service, region, c.clock.Now(), change...)
 }
 
 // environ points the clients of package clients at the service.
