@@ -7,7 +7,7 @@ GO ?= go
 
 # These packages hold goroutines that meet: their tests run under the race
 # detector. The rest is single-threaded, and quicker without it.
-RACE := ./internal/shard/... ./internal/replica/... ./internal/journal/... ./internal/cluster ./internal/control/... ./internal/api/... ./internal/http1/... ./internal/serversdk/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/... ./e2e/sessions/... ./e2e/history/... ./e2e/netcut/...
+RACE := ./internal/shard/... ./internal/replica/... ./internal/journal/... ./internal/cluster ./internal/control/... ./internal/api/... ./internal/serversdk/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/... ./e2e/sessions/... ./e2e/history/... ./e2e/netcut/...
 
 # Tests of one package may take this long before they count as stuck.
 TIMEOUT := 8m

@@ -17,9 +17,9 @@ import (
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
@@ -96,7 +96,7 @@ func (r reservation) steps(tb testing.TB, sessions int) []step {
 	body := c.payload
 	request, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(c.request)))
 	must(tb, err)
-	signed := http1.Of(request)
+	signed := listen.RequestOf(request)
 	verifier := sigv4.New(sigv4.Config{Keys: stepKeys{}})
 	var buf []byte
 	var facts bytes.Buffer

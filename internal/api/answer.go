@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // answer fills in the head of the answer, and in the place of its body the fault,
 // if there is one.
-func (d *Door) answer(a *http1.Answer, c *call, f *fault.Error, now time.Time) {
+func (d *Door) answer(a *listen.Answer, c *call, f *fault.Error, now time.Time) {
 	if f != nil {
 		a.Status = f.Kind.HTTPStatus()
 		a.Truncate()

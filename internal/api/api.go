@@ -23,7 +23,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
@@ -69,7 +69,7 @@ type Config struct {
 
 	// Bodies is the memory for bodies that are read here, beyond which the answer is a
 	// ThrottlingException. nil: without limit.
-	Bodies *http1.Budget
+	Bodies *listen.Budget
 
 	// Observe is told of every answer. operation is the name of one that has a
 	// handler, or Unknown; exception is a fault's kind, or "" for success; bytes
@@ -89,8 +89,8 @@ type Call struct {
 // Unknown stands for the operation of a request that names none we have.
 const Unknown = "unknown"
 
-// A Door answers AWS calls. It is an http1.Handler, and an http.Handler for those
-// requests that an http1.Server leaves to net/http.
+// A Door answers AWS calls. It is a listen.Handler, and an http.Handler for those
+// requests that a listen.Server leaves to net/http.
 type Door struct {
 	handlers map[string]wire.Handler
 	verifier *sigv4.Verifier
@@ -102,7 +102,7 @@ type Door struct {
 	allow    func(operation, principal string) bool
 	enter    func() bool
 	leave    func()
-	bodies   *http1.Budget
+	bodies   *listen.Budget
 	observe  func(operation, exception string, seconds float64, bytesIn, bytesOut int)
 	lastDate atomic.Pointer[writtenDate]
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // A call is one request on its way through the door.
 type call struct {
-	request   *http1.Request
+	request   *listen.Request
 	read      func() ([]byte, error) // reads the body; nil: it stands in request
 	requestID string
 	protocol  wire.Protocol
@@ -48,7 +48,7 @@ func (c *call) body() (body []byte, err error) {
 var calls = sync.Pool{New: func() any { return new(call) }}
 
 // newCall makes a call. It is released when its answer has been reported.
-func newCall(r *http1.Request, read func() ([]byte, error)) *call {
+func newCall(r *listen.Request, read func() ([]byte, error)) *call {
 	c := calls.Get().(*call)
 	*c = call{request: r, read: read, requestID: newRequestID()}
 	return c

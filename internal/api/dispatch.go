@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -39,7 +39,7 @@ func (d *Door) dispatch(c *call) error {
 
 // cborOperation reads the operation from the last four segments of the path:
 // service/GameLift/operation/{name}.
-func cborOperation(r *http1.Request) (string, error) {
+func cborOperation(r *listen.Request) (string, error) {
 	_, targets := r.Header.Lookup("X-Amz-Target")
 	if _, others := r.Header.Lookup("X-Amzn-Target"); targets+others > 0 {
 		return "", fault.New(fault.Serialization, "A request in the protocol %s must not have an X-Amz-Target header.", cborProtocol)
@@ -64,7 +64,7 @@ func cutLast(path string) (rest, segment string) {
 }
 
 // jsonOperation reads the operation from the X-Amz-Target header.
-func jsonOperation(r *http1.Request) (string, error) {
+func jsonOperation(r *listen.Request) (string, error) {
 	target, times := r.Header.Lookup("X-Amz-Target")
 	if times != 1 {
 		return "", fault.New(fault.UnknownOperation, "The request names no operation: it needs one X-Amz-Target header of the form GameLift.ListFleets, "+
@@ -79,7 +79,7 @@ func jsonOperation(r *http1.Request) (string, error) {
 
 // checkContent refuses a body that is not of the protocol's type, before it is
 // read. A request without a body needs no type.
-func checkContent(r *http1.Request, want string) error {
+func checkContent(r *listen.Request, want string) error {
 	if r.ContentLength == 0 {
 		return nil
 	}

@@ -23,7 +23,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -80,7 +80,7 @@ func do(door http.Handler, r *http.Request) *httptest.ResponseRecorder {
 
 // doPlain answers a request as the server of plain requests has it answered.
 func doPlain(door *api.Door, r *http.Request, body string) *httptest.ResponseRecorder {
-	plain, a := http1.Of(r), http1.TakeAnswer()
+	plain, a := listen.RequestOf(r), listen.TakeAnswer()
 	defer a.Release()
 	plain.Body = []byte(body)
 	door.Answer(r.Context(), &plain, a)
@@ -295,8 +295,8 @@ func TestBodyLimit(t *testing.T) {
 	}{
 		"largest":              {api.MaxBody, false, fault.UnrecognizedClient},
 		"larger":               {api.MaxBody + 1, false, fault.InvalidRequest},
-		"largest, no length":   {http1.MaxBody, true, fault.UnrecognizedClient},
-		"larger, no length":    {http1.MaxBody + 1, true, fault.InvalidRequest},
+		"largest, no length":   {listen.MaxBody, true, fault.UnrecognizedClient},
+		"larger, no length":    {listen.MaxBody + 1, true, fault.InvalidRequest},
 		"much larger, chunked": {2 * api.MaxBody, true, fault.InvalidRequest},
 	} {
 		for _, p := range []wire.Protocol{wire.JSON, wire.CBOR} {
@@ -333,10 +333,10 @@ func TestLargeBodyNeedsKnownKey(t *testing.T) {
 		want      fault.Kind
 		read      bool
 	}{
-		"unknown key, large body": {http1.MaxBody + 1, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient, false},
-		"old, large body":         {http1.MaxBody + 1, accessKey, "20260304T040607Z", fault.InvalidSignature, false},
-		"known key, large body":   {http1.MaxBody + 1, accessKey, "20260304T050607Z", fault.InvalidSignature, true},
-		"unknown key, small body": {http1.MaxBody, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient, true},
+		"unknown key, large body": {listen.MaxBody + 1, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient, false},
+		"old, large body":         {listen.MaxBody + 1, accessKey, "20260304T040607Z", fault.InvalidSignature, false},
+		"known key, large body":   {listen.MaxBody + 1, accessKey, "20260304T050607Z", fault.InvalidSignature, true},
+		"unknown key, small body": {listen.MaxBody, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient, true},
 	} {
 		r := newRequest(wire.JSON, "http://h", "ListFleets", make([]byte, tt.size))
 		r.Header.Set("X-Amz-Date", tt.date)
@@ -354,7 +354,7 @@ func TestLargeBodyNeedsKnownKey(t *testing.T) {
 // Bodies have a budget together; who comes when it is spent is throttled, and nothing
 // stays spent.
 func TestBodiesInMemory(t *testing.T) {
-	bodies := http1.NewBudget(1 << 20)
+	bodies := listen.NewBudget(1 << 20)
 	door := newDoor(t, api.Config{Bodies: bodies})
 	call := func(size int) string {
 		body := append(bytes.Repeat([]byte(" "), size), "{}"...)

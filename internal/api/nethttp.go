@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 const (
@@ -21,13 +21,13 @@ const (
 
 	// largeBody is the size of a body, in bytes, beyond which a request has to say how
 	// large it is, and to name an access key, before the body is read.
-	largeBody = http1.MaxBody
+	largeBody = listen.MaxBody
 )
 
 // A buffer holds the body of a request.
 type buffer struct {
 	in      []byte
-	bodies  *http1.Budget
+	bodies  *listen.Budget
 	charged int // in bodies
 }
 
@@ -45,11 +45,11 @@ func (b *buffer) release() {
 
 // ServeHTTP answers one AWS call that was read by net/http.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	in, a := buffers.Get().(*buffer), http1.TakeAnswer()
+	in, a := buffers.Get().(*buffer), listen.TakeAnswer()
 	in.bodies = d.bodies
 	defer in.release()
 	defer a.Release()
-	request := http1.Of(r)
+	request := listen.RequestOf(r)
 	// A writer that knows no deadlines belongs to a server that sets its own.
 	conn := http.NewResponseController(w)
 	d.call(r.Context(), &request, func() ([]byte, error) {
@@ -69,7 +69,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // readBody reads the whole body into b. What is left of a body that is not wanted is
 // discarded, within the same time: a client that is still sending when the connection
 // closes would not see the answer.
-func (d *Door) readBody(b *buffer, conn *http.ResponseController, r *http.Request, request *http1.Request) error {
+func (d *Door) readBody(b *buffer, conn *http.ResponseController, r *http.Request, request *listen.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (d *Door) readBody(b *buffer, conn *http.ResponseController, r *http.Reques
 }
 
 // checkBody refuses a body by the head of its request.
-func (d *Door) checkBody(r *http1.Request) error {
+func (d *Door) checkBody(r *listen.Request) error {
 	switch {
 	case r.ContentLength > MaxBody:
 		return tooLarge(MaxBody)

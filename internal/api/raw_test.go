@@ -63,7 +63,7 @@ func (c *raw) expect(status int) *http.Response {
 }
 
 // TestRawRequests says the same signed call in all the ways that HTTP/1.1 has for
-// it. Whether http1 or net/http reads it, its signature is good.
+// it. Whether listen or net/http reads it, its signature is good.
 func TestRawRequests(t *testing.T) {
 	url := serve(t, api.Config{Clock: clockwork.NewFakeClockAt(now)})
 	for _, p := range []wire.Protocol{wire.JSON, wire.CBOR} {

@@ -24,7 +24,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -66,7 +66,7 @@ func serve(t *testing.T, c api.Config) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, other := http1.New(http1.Config{Handler: door}), &http.Server{Handler: door, ReadHeaderTimeout: time.Minute}
+	plain, other := listen.NewServer(listen.ServerConfig{Handler: door}), &http.Server{Handler: door, ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := plain.Serve(l); err != nil {

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 )
 
-// Answer answers one AWS call that was read by an http1.Server.
-func (d *Door) Answer(ctx context.Context, r *http1.Request, a *http1.Answer) {
+// Answer answers one AWS call that was read by a listen.Server.
+func (d *Door) Answer(ctx context.Context, r *listen.Request, a *listen.Answer) {
 	d.call(ctx, r, nil, a)
 }
 
 // call answers one call. read reads its body; nil: it stands in r.
-func (d *Door) call(ctx context.Context, r *http1.Request, read func() ([]byte, error), a *http1.Answer) {
+func (d *Door) call(ctx context.Context, r *listen.Request, read func() ([]byte, error), a *listen.Answer) {
 	start := d.clock.Now()
 	ctx, cancel := context.WithTimeout(ctx, Deadline)
 	defer cancel()
@@ -34,7 +34,7 @@ func (d *Door) call(ctx context.Context, r *http1.Request, read func() ([]byte, 
 // handle does everything between the head of the request and the answer, and
 // leaves the body of a successful answer in a. A panic on the way becomes a
 // fault.
-func (d *Door) handle(ctx context.Context, c *call, a *http1.Answer) (f *fault.Error) {
+func (d *Door) handle(ctx context.Context, c *call, a *listen.Answer) (f *fault.Error) {
 	defer func() {
 		if p := recover(); p != nil {
 			f = fault.Internal(&panicked{value: p, stack: debug.Stack()})
@@ -51,7 +51,7 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-func (d *Door) serve(ctx context.Context, c *call, a *http1.Answer) error {
+func (d *Door) serve(ctx context.Context, c *call, a *listen.Answer) error {
 	if err := d.dispatch(c); err != nil {
 		return err
 	}

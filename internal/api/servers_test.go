@@ -25,12 +25,12 @@ import (
 
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/bench"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // BenchmarkServers measures what each of three HTTP servers costs below the same
-// door, and below nothing but the codec: net/http, fasthttp and http1. The calls
+// door, and below nothing but the codec: net/http, fasthttp and package listen. The calls
 // are CreatePlayerSessions of 25 players and of one, signed, over 64 connections
 // that stay open; nothing is stored. Processor time is that of client and
 // server together; the client's part is alike. Results: docs/decisions/0010-http-server.md.
@@ -90,10 +90,10 @@ var servers = []server{
 	{"fasthttp", func(t testing.TB, l net.Listener, d *api.Door, _ bareCall) func() {
 		return serveFast(t, l, fastDoor(d))
 	}},
-	{"http1", func(t testing.TB, l net.Listener, d *api.Door, _ bareCall) func() { return servePlain(t, l, d) }},
+	{"listen", func(t testing.TB, l net.Listener, d *api.Door, _ bareCall) func() { return servePlain(t, l, d) }},
 	{"net-http-bare", func(t testing.TB, l net.Listener, _ *api.Door, c bareCall) func() { return serveHTTP(t, l, c) }},
 	{"fasthttp-bare", func(t testing.TB, l net.Listener, _ *api.Door, c bareCall) func() { return serveFast(t, l, c.fast) }},
-	{"http1-bare", func(t testing.TB, l net.Listener, _ *api.Door, c bareCall) func() { return servePlain(t, l, c) }},
+	{"listen-bare", func(t testing.TB, l net.Listener, _ *api.Door, c bareCall) func() { return servePlain(t, l, c) }},
 }
 
 // running runs serve until stop, which must end it without an error.
@@ -112,8 +112,8 @@ func serveHTTP(t testing.TB, l net.Listener, h http.Handler) func() {
 	return running(t, func() error { return s.Serve(l) }, s.Close)
 }
 
-func servePlain(t testing.TB, l net.Listener, h http1.Handler) func() {
-	s := http1.New(http1.Config{Handler: h})
+func servePlain(t testing.TB, l net.Listener, h listen.Handler) func() {
+	s := listen.NewServer(listen.ServerConfig{Handler: h})
 	return running(t, func() error { return s.Serve(l) }, s.Close)
 }
 
@@ -129,17 +129,17 @@ func serveFast(t testing.TB, l net.Listener, h fasthttp.RequestHandler) func() {
 // request only, which would not do for a service.
 func fastDoor(d *api.Door) fasthttp.RequestHandler {
 	text := func(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-	views := sync.Pool{New: func() any { return new(http1.Request) }}
+	views := sync.Pool{New: func() any { return new(listen.Request) }}
 	return func(ctx *fasthttp.RequestCtx) {
-		r, a := views.Get().(*http1.Request), http1.TakeAnswer()
+		r, a := views.Get().(*listen.Request), listen.TakeAnswer()
 		h := &ctx.Request.Header
-		*r = http1.Request{
+		*r = listen.Request{
 			Method: text(h.Method()), Target: text(h.RequestURI()), Host: text(h.Host()), Header: r.Header[:0],
 			ContentLength: int64(h.ContentLength()), Body: ctx.Request.Body(),
 		}
 		r.Path, _, _ = strings.Cut(r.Target, "?")
 		for name, value := range h.All() {
-			r.Header = append(r.Header, http1.Field{Name: text(name), Value: text(value)})
+			r.Header = append(r.Header, listen.Field{Name: text(name), Value: text(value)})
 		}
 		d.Answer(context.Background(), r, a)
 		ctx.SetStatusCode(a.Status)
@@ -179,7 +179,7 @@ func (c bareCall) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b[1])
 }
 
-func (c bareCall) Answer(_ context.Context, r *http1.Request, a *http1.Answer) {
+func (c bareCall) Answer(_ context.Context, r *listen.Request, a *listen.Answer) {
 	a.Add("Content-Type", "application/cbor")
 	c.append(a.Buffer(), r.Body)
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
@@ -147,7 +147,7 @@ func TestSignatures(t *testing.T) {
 			if err != nil || !bytes.Equal(sent, body) || r.Header.Get("X-Amz-Target") != "GameLift.ListFleets" {
 				t.Errorf("sent %q, %v", sent, err)
 			}
-			request := http1.Of(r)
+			request := listen.RequestOf(r)
 			if _, err := verifier.Verify(&request, sha256.Sum256(sent), now); err != nil {
 				t.Error(err)
 			}

@@ -1,12 +1,22 @@
-// Package listen answers plain text and TLS on one port: the first byte that a
-// client sends tells them apart, since a TLS connection opens with a handshake
-// record (0x16) and no HTTP method does.
+// Package listen is one port: TLS and unencrypted connections, their limits, and the HTTP/1.1 requests on them.
 //
-// Accept gives a *tls.Conn for a client that speaks TLS, so that http.Server
-// sets Request.TLS, and any other net.Conn for one that speaks plain text.
+// A [Listener] tells TLS from unencrypted text by the first byte that a client sends: a TLS connection opens with a
+// handshake record (0x16), and no HTTP method does. Accept returns a *tls.Conn for a client that uses TLS, so that
+// http.Server sets Request.TLS, and any other net.Conn for one that does not. [Limits] bounds the connections of all
+// ports together, and [Unambiguous] makes http.Server refuse requests whose length can be read in two ways.
 //
-// Limits bounds the connections of all ports together, and Unambiguous has http.Server
-// refuse requests whose length can be read in two ways.
+// A [Server] reads and answers the plain requests of API clients, at a fraction of what net/http spends on one, and
+// leaves everything else to net/http. A plain request is a POST that arrives within a moment, with nothing in its head
+// that can be read in two ways: lines end in CRLF, the target is a path, there is one Host and at most one
+// Content-Length, and no Transfer-Encoding, Expect, Upgrade or Connection: close. The first request of another kind on
+// a connection (a WebSocket handshake, a page, a chunked, large, slow or broken request) is not touched: from then on
+// the connection, with every byte that was read of the request, is an accepted one of [Server.Rest]. So net/http does
+// what is hard about HTTP, and a plain request is read as net/http would read it.
+//
+// A Server does not watch a connection while it answers, as net/http does for each request. It begins to when an answer
+// takes long; a client that disconnects then cancels its request.
+//
+// docs/decisions/0010-http-server.md gives the reasons, with figures.
 package listen
 
 import (

@@ -28,7 +28,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
@@ -111,7 +111,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // there is nothing to read, and streams take their time
-	request := http1.Of(r)
+	request := listen.RequestOf(r)
 	caller, err := d.verifier.Verify(&request, sha256.Sum256(nil), d.Clock.Now())
 	if err != nil {
 		d.fail(w, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/gateway/local"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/telemetry"
@@ -35,7 +35,7 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 // openEndpoints makes what answers on the port.
 func (s *service) openEndpoints(context.Context) error {
 	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
-	bodies := http1.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
+	bodies := listen.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
 	door, err := api.New(api.Config{
 		Handlers: s.plane.Handlers(), Keys: s.plane, Skew: s.cfg.ClockSkew, Clock: s.cfg.Clock, Log: s.cfg.Log,
 		Ready: s.awaitReady,
@@ -58,7 +58,7 @@ func (s *service) openEndpoints(context.Context) error {
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
-	s.calls = http1.New(http1.Config{Handler: door, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log})
+	s.calls = listen.NewServer(listen.ServerConfig{Handler: door, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log})
 	s.http = newServer(s.routes(door), s.cfg.Log)
 	s.http.ConnContext = serversdk.ConnContext
 	return nil

@@ -7,7 +7,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/config"
-	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/listen"
 )
 
@@ -28,7 +27,7 @@ func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 		ReadHeaderTimeout: head,
 		ReadTimeout:       api.Deadline + rest, // ends the request's context, too
 		WriteTimeout:      api.Deadline + rest,
-		IdleTimeout:       http1.DefaultIdle,
+		IdleTimeout:       listen.DefaultIdle,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what strangers send is not worth more
 	}
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/http1"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/listen"
@@ -108,7 +107,7 @@ type service struct {
 	profiler *sidePort // nil when it is off
 	servers  *serversdk.Door
 	operator *operator.Door
-	calls    *http1.Server
+	calls    *listen.Server
 	http     *http.Server    // for what is no plain API call
 	gateway  *sessionGateway // nil when it is off
 	ready    chan struct{}   // closed when all shards have served for the first time

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 const unsignedPayload = "UNSIGNED-PAYLOAD"
@@ -19,7 +19,7 @@ const unsignedPayload = "UNSIGNED-PAYLOAD"
 // payloadHash is what stands for the body in the canonical request: its sum in
 // hex or, for a presigned request that says so, UNSIGNED-PAYLOAD. A
 // X-Amz-Content-Sha256 header that disagrees with the body is refused.
-func payloadHash(c *claim, h http1.Header, body [sha256.Size]byte) (hash [2 * sha256.Size]byte, err error) {
+func payloadHash(c *claim, h listen.Header, body [sha256.Size]byte) (hash [2 * sha256.Size]byte, err error) {
 	hex.Encode(hash[:], body[:])
 	said, err := single(h.Lookup, "X-Amz-Content-Sha256")
 	if err != nil {
@@ -36,7 +36,7 @@ func payloadHash(c *claim, h http1.Header, body [sha256.Size]byte) (hash [2 * sh
 }
 
 // appendCanonicalRequest appends the form of the request that is signed.
-func appendCanonicalRequest(dst []byte, r *http1.Request, c *claim, uri string, payload [2 * sha256.Size]byte) ([]byte, error) {
+func appendCanonicalRequest(dst []byte, r *listen.Request, c *claim, uri string, payload [2 * sha256.Size]byte) ([]byte, error) {
 	dst = append(dst, r.Method...)
 	dst = append(dst, '\n')
 	dst = appendEscaped(dst, uri, true)
@@ -72,7 +72,7 @@ func cleanPath(sent string) string {
 }
 
 // appendCanonicalHeader appends "name:value,value\n" with trimmed values.
-func appendCanonicalHeader(dst []byte, r *http1.Request, name string) ([]byte, error) {
+func appendCanonicalHeader(dst []byte, r *listen.Request, name string) ([]byte, error) {
 	dst = append(append(dst, name...), ':')
 	if name == "host" {
 		return append(appendTrimmed(dst, r.Host), '\n'), nil

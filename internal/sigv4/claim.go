@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 // A claim is what a request says of its signature, before any of it is believed.
@@ -38,7 +38,7 @@ const (
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
 // claimOf reads the claim from wherever the request carries it.
-func claimOf(r *http1.Request) (claim, error) {
+func claimOf(r *listen.Request) (claim, error) {
 	authorization, times := r.Header.Lookup("Authorization")
 	query := r.Query()
 	presigned := strings.Contains(query, "X-Amz-Algorithm=")
@@ -63,7 +63,7 @@ func claimOf(r *http1.Request) (claim, error) {
 }
 
 // takeDate reads the time of signing from X-Amz-Date or, failing that, Date.
-func (c *claim) takeDate(h http1.Header) error {
+func (c *claim) takeDate(h listen.Header) error {
 	date, err := single(h.Lookup, "X-Amz-Date")
 	if err != nil {
 		return err
@@ -200,7 +200,7 @@ func (c *claim) complete() error {
 
 // covers refuses a signature that leaves out what decides the meaning of the
 // request.
-func (c *claim) covers(h http1.Header) error {
+func (c *claim) covers(h listen.Header) error {
 	if !c.signs("host") {
 		return incomplete("The host header must be signed.")
 	}
@@ -238,7 +238,7 @@ func single(lookup func(name string) (string, int), name string) (string, error)
 }
 
 // has reports whether there is a header of this name.
-func has(h http1.Header, name string) bool {
+func has(h listen.Header, name string) bool {
 	_, times := h.Lookup(name)
 	return times > 0
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 // Algorithm is the only signing algorithm understood.
@@ -101,7 +101,7 @@ func New(c Config) *Verifier {
 // Verify says who signed r, whose body has the SHA-256 sum body. The request is
 // taken as it was sent: target, Host and headers. The error is a *fault.Error of kind MissingAuthenticationToken,
 // IncompleteSignature, InvalidSignature, UnrecognizedClient or ExpiredToken.
-func (v *Verifier) Verify(r *http1.Request, body [sha256.Size]byte, now time.Time) (Caller, error) {
+func (v *Verifier) Verify(r *listen.Request, body [sha256.Size]byte, now time.Time) (Caller, error) {
 	claim, cred, err := v.claim(r, now)
 	if err != nil {
 		return Caller{}, err
@@ -123,13 +123,13 @@ func (v *Verifier) Verify(r *http1.Request, body [sha256.Size]byte, now time.Tim
 
 // Check says what is wrong with the signature of r as far as the head alone tells: whether the access
 // key exists, and the time is near. Errors are those of [Verifier.Verify].
-func (v *Verifier) Check(r *http1.Request, now time.Time) error {
+func (v *Verifier) Check(r *listen.Request, now time.Time) error {
 	_, _, err := v.claim(r, now)
 	return err
 }
 
 // claim is what r says of its signature, with the credential of the key that it names.
-func (v *Verifier) claim(r *http1.Request, now time.Time) (claim, Credential, error) {
+func (v *Verifier) claim(r *listen.Request, now time.Time) (claim, Credential, error) {
 	c, err := claimOf(r)
 	if err != nil {
 		return c, Credential{}, err
@@ -145,7 +145,7 @@ func (v *Verifier) claim(r *http1.Request, now time.Time) (claim, Credential, er
 }
 
 // checkSignature checks the signature over r with this path.
-func (v *Verifier) checkSignature(r *http1.Request, c *claim, secret, path string, payload [2 * sha256.Size]byte) (err error) {
+func (v *Verifier) checkSignature(r *listen.Request, c *claim, secret, path string, payload [2 * sha256.Size]byte) (err error) {
 	buf := takeBuffer()
 	defer buf.release()
 	if buf.b, err = appendCanonicalRequest(buf.b, r, c, path, payload); err != nil {

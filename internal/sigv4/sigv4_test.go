@@ -19,7 +19,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/http1"
+	"github.com/muster-gg/muster/internal/listen"
 )
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -90,8 +90,8 @@ func verify(t testing.TB, v *Verifier, r *http.Request, body []byte, at time.Tim
 }
 
 // view is r as the verifier wants it.
-func view(r *http.Request) *http1.Request {
-	v := http1.Of(r)
+func view(r *http.Request) *listen.Request {
+	v := listen.RequestOf(r)
 	return &v
 }
 

@@ -1,22 +1,4 @@
-// Package http1 serves the plain kind of HTTP/1.1 request that API clients send,
-// at a fraction of what net/http spends on one, and leaves everything else to
-// net/http.
-//
-// Plain is a POST that arrived within a moment, with nothing in its head that can
-// be read in two ways: lines end in CRLF, the target is a path, there is one Host
-// and at most one Content-Length, and no Transfer-Encoding, Expect, Upgrade or
-// Connection: close. The first request on a connection that is anything else (a
-// WebSocket handshake, a page, a chunked, large, slow or broken request) is not
-// touched: the connection, with every byte that was read of the request, is an
-// accepted one of [Server.Rest] from then on. So whatever is hard about HTTP is
-// done by net/http, and what is read here is read as net/http would.
-//
-// A Server does not watch a connection while it answers, as net/http does for
-// each request, but begins to when an answer takes long; a client that goes away
-// then cancels its request.
-//
-// Why it is so, with figures: docs/decisions/0010-http-server.md.
-package http1
+package listen
 
 import (
 	"context"
@@ -61,8 +43,8 @@ type Handler interface {
 	Answer(ctx context.Context, r *Request, a *Answer)
 }
 
-// Config is what a Server needs.
-type Config struct {
+// ServerConfig is what a Server needs.
+type ServerConfig struct {
 	Handler Handler
 	Idle    time.Duration // how long a connection may wait for its next request; 0 is DefaultIdle
 	Linger  time.Duration // how long Shutdown leaves those open that wait; 0 closes them at once
@@ -88,9 +70,12 @@ type Server struct {
 	conns    map[*conn]struct{}
 }
 
-// New makes a server.
-func New(c Config) *Server {
-	s := &Server{handler: c.Handler, idle: c.Idle, linger: c.Linger, bodies: c.Bodies, log: c.Log, stopped: make(chan struct{}), conns: map[*conn]struct{}{}}
+// NewServer makes a server.
+func NewServer(c ServerConfig) *Server {
+	s := &Server{
+		handler: c.Handler, idle: c.Idle, linger: c.Linger, bodies: c.Bodies, log: c.Log,
+		stopped: make(chan struct{}), conns: map[*conn]struct{}{},
+	}
 	if s.idle == 0 {
 		s.idle = DefaultIdle
 	}
@@ -173,7 +158,7 @@ func (s *Server) forget(c *conn) {
 }
 
 // Shutdown stops accepting and closes connections that wait for a request, after
-// Config.Linger: one that comes meanwhile is answered, and told that it is the last.
+// ServerConfig.Linger: one that comes meanwhile is answered, and told that it is the last.
 // A connection that is closed at once may have a request on its way, whose client
 // cannot know whether it was heard. Shutdown returns when all others have been
 // answered or passed on, or with ctx's error.

@@ -1,4 +1,4 @@
-package http1
+package listen
 
 import (
 	"bufio"
@@ -46,7 +46,7 @@ func FuzzHead(f *testing.F) {
 		if rest, _ := io.ReadAll(in); !bytes.Equal(rest, sent[n+len(body):]) {
 			t.Errorf("the next request is %q, for net/http %q", sent[n+len(body):], rest)
 		}
-		same(t, got, Of(r))
+		same(t, got, RequestOf(r))
 	})
 }
 

@@ -1,4 +1,4 @@
-package http1
+package listen
 
 import (
 	"net/http"
@@ -14,11 +14,11 @@ type Request struct {
 	Header Header // all lines but Host, those of one name in the order in which they came
 
 	ContentLength int64  // of the body; -1: the client did not say
-	Body          []byte // all of it; nil in what Of returns
+	Body          []byte // all of it; nil in what RequestOf returns
 }
 
-// Of is the request that net/http has read. Its body is still to be read from r.
-func Of(r *http.Request) Request {
+// RequestOf is the request that net/http has read. Its body is still to be read from r.
+func RequestOf(r *http.Request) Request {
 	v := Request{Method: r.Method, Target: r.RequestURI, Path: r.URL.Path, Host: r.Host, ContentLength: r.ContentLength}
 	if !strings.HasPrefix(v.Target, "/") { // the whole URL, as it is sent to proxies
 		if v.Target = r.URL.EscapedPath(); v.Target == "" {

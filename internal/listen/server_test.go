@@ -1,4 +1,4 @@
-package http1
+package listen
 
 import (
 	"context"
@@ -21,10 +21,10 @@ func TestPlainRequests(t *testing.T) {
 	c := start(t, echo).dial(t)
 	large := strings.Repeat("x", MaxBody)
 	for range 2 { // on one connection
-		c.expect(post("/", "body"), "http1", "POST / h:9080 body")
-		c.expect(post("/a/b?x=%20&y", ""), "http1", "POST /a/b?x=%20&y h:9080 ")
-		c.expect(post("/", large), "http1", "POST / h:9080 "+large)
-		c.expect("POST / HTTP/1.1\r\nhOST:\t h \t\r\nConnection: Keep-Alive\r\n\r\n", "http1", "POST / h ")
+		c.expect(post("/", "body"), "plain", "POST / h:9080 body")
+		c.expect(post("/a/b?x=%20&y", ""), "plain", "POST /a/b?x=%20&y h:9080 ")
+		c.expect(post("/", large), "plain", "POST / h:9080 "+large)
+		c.expect("POST / HTTP/1.1\r\nhOST:\t h \t\r\nConnection: Keep-Alive\r\n\r\n", "plain", "POST / h ")
 	}
 }
 
@@ -59,7 +59,7 @@ func TestPieces(t *testing.T) {
 			rest = rest[len(piece):]
 			c.send(piece)
 		}
-		if from, _, body := c.answer(); from != "http1" || body != "POST /piece h:9080 some body" {
+		if from, _, body := c.answer(); from != "plain" || body != "POST /piece h:9080 some body" {
 			t.Errorf("in pieces of %d: %q by %q", size, body, from)
 		}
 	}
@@ -71,7 +71,7 @@ func TestPipelining(t *testing.T) {
 	large := strings.Repeat("x", 100_000)
 	c.send(post("/1", "one") + post("/2", large) + post("/3", "") + "POST /4 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + post("/5", "five"))
 	for _, want := range []struct{ from, body string }{
-		{"http1", "POST /1 h:9080 one"}, {"http1", "POST /2 h:9080 " + large}, {"http1", "POST /3 h:9080 "},
+		{"plain", "POST /1 h:9080 one"}, {"plain", "POST /2 h:9080 " + large}, {"plain", "POST /3 h:9080 "},
 		{"net/http", "POST /4 h abc"}, {"net/http", "POST /5 h:9080 five"},
 	} {
 		if from, _, body := c.answer(); from != want.from || body != want.body {
@@ -104,7 +104,7 @@ func TestPassedOn(t *testing.T) {
 			c.expect(tt.request, "net/http", tt.body)
 			c.expect(post("/later", "x"), "net/http", "POST /later h:9080 x")
 			c = p.dial(t)
-			c.expect(post("/before", ""), "http1", "POST /before h:9080 ")
+			c.expect(post("/before", ""), "plain", "POST /before h:9080 ")
 			c.expect(tt.request, "net/http", tt.body)
 			c.expect(post("/later", "x"), "net/http", "POST /later h:9080 x")
 		})
@@ -187,7 +187,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		opened := time.Now()
 		for range 5 {
 			time.Sleep(DefaultIdle * 8 / 10)
-			spoken.expect(post("/", ""), "http1", "POST / h:9080 ")
+			spoken.expect(post("/", ""), "plain", "POST / h:9080 ")
 		}
 		silent.ended()
 		asked := time.Now()
@@ -214,7 +214,7 @@ func TestLongAnswers(t *testing.T) {
 			echo(ctx, r, a)
 		})
 		c := p.dial(t)
-		c.expect(post("/slow", ""), "http1", "POST /slow h:9080 ")
+		c.expect(post("/slow", ""), "plain", "POST /slow h:9080 ")
 		c.send(post("/slow", "1"))
 		time.Sleep(2 * watchAfter)
 		var sending sync.WaitGroup
@@ -224,12 +224,12 @@ func TestLongAnswers(t *testing.T) {
 			}
 		})
 		for _, want := range []string{"POST /slow h:9080 1", "POST /slow h:9080 2"} {
-			if from, _, body := c.answer(); body != want || from != "http1" {
+			if from, _, body := c.answer(); body != want || from != "plain" {
 				t.Errorf("got %q by %s, want %q", body, from, want)
 			}
 		}
 		sending.Wait()
-		c.expect(post("/", "3"), "http1", "POST / h:9080 3")
+		c.expect(post("/", "3"), "plain", "POST / h:9080 3")
 		c.send(post("/hang", ""))
 		_ = c.Close()
 		if err := <-cancelled; !errors.Is(err, context.Canceled) {
@@ -257,7 +257,7 @@ func TestShutdown(t *testing.T) {
 		echo(ctx, r, a)
 	})
 	idle, busy := p.dial(t), p.dial(t)
-	idle.expect(post("/", ""), "http1", "POST / h:9080 ")
+	idle.expect(post("/", ""), "plain", "POST / h:9080 ")
 	busy.send(post("/run", ""))
 	<-running
 	var stopped sync.WaitGroup
@@ -287,7 +287,7 @@ func TestShutdownLingers(t *testing.T) {
 		p := startInBubble(t, echo)
 		p.linger = time.Second
 		idle, late := p.dial(t), p.dial(t)
-		idle.expect(post("/", ""), "http1", "POST / h:9080 ")
+		idle.expect(post("/", ""), "plain", "POST / h:9080 ")
 		synctest.Wait()
 		begin := time.Now()
 		done := make(chan error)
@@ -332,7 +332,7 @@ func TestShutdownGivesUp(t *testing.T) {
 // A connection that the other server does not take keeps nobody from stopping.
 func TestCloseWithoutRest(t *testing.T) {
 	l := freePort(t)
-	s := New(Config{Handler: handle(echo)})
+	s := NewServer(ServerConfig{Handler: handle(echo)})
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := s.Serve(l); err != nil {
@@ -370,13 +370,13 @@ func TestTimeOfEachRequest(t *testing.T) {
 			next := post("/", strconv.Itoa(i))
 			c.send(next[:10])
 			time.Sleep(patience * 9 / 10)
-			c.expect(next[10:], "http1", "POST / h:9080 "+strconv.Itoa(i))
+			c.expect(next[10:], "plain", "POST / h:9080 "+strconv.Itoa(i))
 		}
 	})
 }
 
 func TestServeAfterShutdown(t *testing.T) {
-	s := New(Config{Handler: handle(echo)})
+	s := NewServer(ServerConfig{Handler: handle(echo)})
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -400,7 +400,7 @@ func TestTLS(t *testing.T) {
 	secure := tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true})
 	c.Conn = secure
 	c.in.Reset(secure)
-	c.expect(post("/", "body"), "http1", "POST / h:9080 body")
+	c.expect(post("/", "body"), "plain", "POST / h:9080 body")
 	c.expect("GET / HTTP/1.1\r\nHost: h\r\n\r\n", "net/http", "GET / h ")
 	stranger := p.dial(t)
 	stranger.send("no handshake, and long enough to be read as one")
@@ -427,11 +427,11 @@ func TestAcceptErrors(t *testing.T) {
 	errs <- &net.OpError{Op: "accept", Err: syscall.EMFILE}
 	errs <- &net.OpError{Op: "accept", Err: syscall.ECONNABORTED}
 	p := startOn(t, echo, flaky{freePort(t), errs})
-	p.dial(t).expect(post("/", ""), "http1", "POST / h:9080 ")
+	p.dial(t).expect(post("/", ""), "plain", "POST / h:9080 ")
 
 	l := freePort(t)
 	_ = l.Close()
-	if err := New(Config{Handler: handle(echo)}).Serve(l); !errors.Is(err, net.ErrClosed) {
+	if err := NewServer(ServerConfig{Handler: handle(echo)}).Serve(l); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -441,7 +441,7 @@ func TestAnswerThatNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startInBubble(t, echo).dial(t)
 		for range 5 {
-			c.expect(post("/", ""), "http1", "POST / h:9080 ")
+			c.expect(post("/", ""), "plain", "POST / h:9080 ")
 			time.Sleep(writeTime / 3)
 		}
 		c.send(post("/", ""))
@@ -458,18 +458,18 @@ func TestBodiesInMemory(t *testing.T) {
 	bodies := NewBudget(MaxBody)
 	l := freePort(t)
 	p := &pair{connect: func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) }}
-	p.start(t, Config{Handler: handle(echo), Bodies: bodies}, l)
+	p.start(t, ServerConfig{Handler: handle(echo), Bodies: bodies}, l)
 	for range 3 { // nothing is held between requests
 		c := p.dial(t)
-		c.expect(request, "http1", "POST / h:9080 "+large)
-		c.expect(post("/", "x"), "http1", "POST / h:9080 x")
+		c.expect(request, "plain", "POST / h:9080 "+large)
+		c.expect(post("/", "x"), "plain", "POST / h:9080 x")
 	}
 	if !bodies.Take(MaxBody) {
 		t.Fatal("connections that have been answered hold memory")
 	}
 	c := p.dial(t)
-	c.expect(post("/", strings.Repeat("x", 10_000)), "http1", "POST / h:9080 "+strings.Repeat("x", 10_000))
+	c.expect(post("/", strings.Repeat("x", 10_000)), "plain", "POST / h:9080 "+strings.Repeat("x", 10_000))
 	c.expect(request, "net/http", "POST / h:9080 "+large)
 	bodies.Give(MaxBody)
-	p.dial(t).expect(request, "http1", "POST / h:9080 "+large)
+	p.dial(t).expect(request, "plain", "POST / h:9080 "+large)
 }

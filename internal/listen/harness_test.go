@@ -1,4 +1,4 @@
-package http1
+package listen
 
 import (
 	"bufio"
@@ -11,11 +11,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // handle is a Handler of a function.
 type handle func(ctx context.Context, r *Request, a *Answer)
@@ -24,7 +20,7 @@ func (h handle) Answer(ctx context.Context, r *Request, a *Answer) { h(ctx, r, a
 
 // echo answers with what it was asked.
 func echo(_ context.Context, r *Request, a *Answer) {
-	a.Add("From", "http1")
+	a.Add("From", "plain")
 	body := a.Buffer()
 	*body = fmt.Appendf(*body, "%s %s %s %s", r.Method, r.Target, r.Host, r.Body)
 }
@@ -66,14 +62,14 @@ func startOn(t testing.TB, h handle, l net.Listener) *pair {
 	t.Helper()
 	addr := l.Addr().String()
 	p := &pair{connect: func() (net.Conn, error) { return net.Dial("tcp", addr) }}
-	p.start(t, Config{Handler: h}, l)
+	p.start(t, ServerConfig{Handler: h}, l)
 	return p
 }
 
 // start serves on l until the test ends.
-func (p *pair) start(t testing.TB, c Config, l net.Listener) {
+func (p *pair) start(t testing.TB, c ServerConfig, l net.Listener) {
 	t.Helper()
-	p.Server, p.behind = New(c), &http.Server{Handler: http.HandlerFunc(echoHTTP), ReadHeaderTimeout: time.Minute}
+	p.Server, p.behind = NewServer(c), &http.Server{Handler: http.HandlerFunc(echoHTTP), ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := p.Serve(l); err != nil {

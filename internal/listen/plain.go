@@ -1,4 +1,4 @@
-package http1
+package listen
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
-
-	"github.com/muster-gg/muster/internal/listen"
 )
 
 // A conn is a connection whose requests have all been plain so far.
@@ -256,7 +254,7 @@ func (c *conn) consume() {
 func (c *conn) pass() {
 	_ = c.nc.SetDeadline(time.Time{})
 	select {
-	case c.server.rest.conns <- listen.Replay(c.nc, c.buf):
+	case c.server.rest.conns <- Replay(c.nc, c.buf):
 	case <-c.server.rest.closed:
 		_ = c.nc.Close()
 	case <-c.server.stopped:
