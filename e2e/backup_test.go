@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
 	"github.com/muster-gg/muster"
-	"github.com/muster-gg/muster/internal/inspect"
+	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/server"
 )
 
@@ -55,7 +55,7 @@ func restore(t testing.TB, file string) (data string) {
 }
 
 // stateAt is the state of a shard as text; of the newest record, for a number of 0.
-func stateAt(t testing.TB, from inspect.Source, shard int, at uint64) string {
+func stateAt(t testing.TB, from backup.Source, shard int, at uint64) string {
 	t.Helper()
 	if at == 0 {
 		held, err := from.Held(t.Context(), shard)
@@ -65,9 +65,9 @@ func stateAt(t testing.TB, from inspect.Source, shard int, at uint64) string {
 		at = held.Last
 	}
 	var b strings.Builder
-	state, err := inspect.StateAt(t.Context(), from, shard, at)
+	state, err := backup.StateAt(t.Context(), from, shard, at)
 	if err == nil {
-		err = state.Each(func(f inspect.Fact) error {
+		err = state.Each(func(f backup.Fact) error {
 			line, err := json.Marshal(f)
 			fmt.Fprintf(&b, "%s\n", line)
 			return err
@@ -80,7 +80,7 @@ func stateAt(t testing.TB, from inspect.Source, shard int, at uint64) string {
 }
 
 // openData looks at a data directory.
-func openData(t testing.TB, data string) (from inspect.Source, closeData func()) {
+func openData(t testing.TB, data string) (from backup.Source, closeData func()) {
 	t.Helper()
 	from, closed, err := server.OpenData(t.Context(), data, nil)
 	if err != nil {
@@ -314,7 +314,7 @@ func TestInspect(t *testing.T) {
 		t.Errorf("the directory of a service that runs was opened: %v", err)
 	}
 	s.stop()
-	fromFile, err := inspect.OfFile(file)
+	fromFile, err := backup.OfFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/muster-gg/muster/internal/inspect"
+	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/server"
 )
 
@@ -97,11 +97,11 @@ func (i *inspection) check() error {
 	return err
 }
 
-func (i *inspection) open(ctx context.Context) (from inspect.Source, closeSource func() error, err error) {
+func (i *inspection) open(ctx context.Context) (from backup.Source, closeSource func() error, err error) {
 	if i.data != "" {
 		return server.OpenData(ctx, i.data, nil)
 	}
-	from, err = inspect.OfFile(i.backup)
+	from, err = backup.OfFile(i.backup)
 	return from, func() error { return nil }, err
 }
 
@@ -133,8 +133,8 @@ func parseRange(text string, first, last uint64) (from, to uint64, err error) {
 }
 
 // list prints the shards.
-func (i *inspection) list(ctx context.Context, out io.Writer, from inspect.Source) error {
-	shards, err := inspect.Shards(ctx, from)
+func (i *inspection) list(ctx context.Context, out io.Writer, from backup.Source) error {
+	shards, err := backup.Shards(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -161,14 +161,14 @@ func jsonLines[T any](out io.Writer, all []T) error {
 	return nil
 }
 
-func states(s inspect.Shard) string {
+func states(s backup.ShardInfo) string {
 	if s.FirstAt == nil {
 		return "none"
 	}
 	return fmt.Sprintf("%d..%d", *s.FirstAt, s.Last)
 }
 
-func events(s inspect.Shard) string {
+func events(s backup.ShardInfo) string {
 	if s.First == 0 {
 		return "none"
 	}
@@ -183,7 +183,7 @@ func moment(t *time.Time) string {
 }
 
 // show prints events.
-func (i *inspection) show(ctx context.Context, out io.Writer, from inspect.Source) error {
+func (i *inspection) show(ctx context.Context, out io.Writer, from backup.Source) error {
 	held, err := from.Held(ctx, i.shard)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (i *inspection) show(ctx context.Context, out io.Writer, from inspect.Sourc
 		return nil // there are none
 	}
 	lines := json.NewEncoder(out)
-	return inspect.Events(ctx, from, i.shard, first, last, func(r inspect.Record) error {
+	return backup.Events(ctx, from, i.shard, first, last, func(r backup.Record) error {
 		if i.asJSON {
 			return lines.Encode(r)
 		}
@@ -209,7 +209,7 @@ func (i *inspection) show(ctx context.Context, out io.Writer, from inspect.Sourc
 	})
 }
 
-func writeFacts(out io.Writer, facts ...inspect.Fact) error {
+func writeFacts(out io.Writer, facts ...backup.Fact) error {
 	for _, f := range facts {
 		body, err := json.Marshal(f.Body)
 		if err != nil {
@@ -223,7 +223,7 @@ func writeFacts(out io.Writer, facts ...inspect.Fact) error {
 }
 
 // state prints a state.
-func (i *inspection) state(ctx context.Context, out io.Writer, from inspect.Source) error {
+func (i *inspection) state(ctx context.Context, out io.Writer, from backup.Source) error {
 	held, err := from.Held(ctx, i.shard)
 	if err != nil {
 		return err
@@ -232,14 +232,14 @@ func (i *inspection) state(ctx context.Context, out io.Writer, from inspect.Sour
 	if err != nil {
 		return err
 	}
-	s, err := inspect.StateAt(ctx, from, i.shard, at)
+	s, err := backup.StateAt(ctx, from, i.shard, at)
 	if err != nil {
 		return err
 	}
 	if i.asJSON {
 		lines := json.NewEncoder(out)
-		return s.Each(func(f inspect.Fact) error { return lines.Encode(f) })
+		return s.Each(func(f backup.Fact) error { return lines.Encode(f) })
 	}
 	fmt.Fprintf(out, "shard %d after record %d: the snapshot after record %d, and %s behind it\n", s.Shard, s.At, s.Snapshot, counted(int(s.Replayed), "record"))
-	return s.Each(func(f inspect.Fact) error { return writeFacts(out, f) })
+	return s.Each(func(f backup.Fact) error { return writeFacts(out, f) })
 }

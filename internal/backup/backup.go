@@ -15,6 +15,11 @@
 // that was cut off or damaged anywhere is noticed; who wrote it, it does not say.
 //
 // Sequence numbers are those of the region that was backed up.
+//
+// # Inspection
+//
+// A [Source] shows what a region's shards hold: their events, and their state after any record that can still be
+// reached. [OfFile] reads a backup, [OfCut] a data directory that no service uses; neither is changed.
 package backup
 
 import (

@@ -18,7 +18,6 @@ import (
 	"github.com/muster-gg/muster/e2e/child"
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/config"
-	"github.com/muster-gg/muster/internal/inspect"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/region"
 )
@@ -133,7 +132,7 @@ func TestBackupAboveOurLevel(t *testing.T) {
 	if _, err := RestoreCluster(data, []string{"n1"}, file, time.Now()); err == nil || !strings.Contains(err.Error(), tooNewText) {
 		t.Errorf("restore to a cluster: %v", err)
 	}
-	if _, err := inspect.OfFile(file); err == nil || !strings.Contains(err.Error(), tooNewText) {
+	if _, err := backup.OfFile(file); err == nil || !strings.Contains(err.Error(), tooNewText) {
 		t.Errorf("inspect: %v", err)
 	}
 	if has, err := exists(data); has || err != nil {

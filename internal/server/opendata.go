@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 
-	"github.com/muster-gg/muster/internal/inspect"
+	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
 
@@ -16,7 +16,7 @@ var ErrRunning = errors.New("a service runs on this data directory: stop it, or 
 
 // OpenData opens the data directory of a service that does not run, to look at what
 // is in it. The caller calls closeData. log may be nil.
-func OpenData(ctx context.Context, data string, log *slog.Logger) (_ inspect.Source, closeData func() error, err error) {
+func OpenData(ctx context.Context, data string, log *slog.Logger) (_ backup.Source, closeData func() error, err error) {
 	of, found, err := readIdentity(data) // before the journal is opened, which changes files
 	if err != nil {
 		return nil, nil, err
@@ -39,5 +39,5 @@ func OpenData(ctx context.Context, data string, log *slog.Logger) (_ inspect.Sou
 		cut.Close()
 		return engine.Close()
 	}
-	return inspect.OfCut(inspect.Region{Region: of.Region, Account: of.Account, Shards: of.Shards}, cut), closeData, nil
+	return backup.OfCut(backup.Region{Region: of.Region, Account: of.Account, Shards: of.Shards}, cut), closeData, nil
 }

@@ -1,4 +1,4 @@
-package inspect
+package backup
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/region"
 )
@@ -37,8 +36,8 @@ func (c *cutSource) Snapshot(ctx context.Context, shard int, newest uint64, read
 // beginning for each question.
 func OfFile(path string) (Source, error) {
 	f := &fileSource{path: path}
-	check := func(h backup.Header) error { return region.CheckLevel(h.Level) }
-	if err := f.read(backup.Visitor{Header: check}, &f.summary); err != nil {
+	check := func(h Header) error { return region.CheckLevel(h.Level) }
+	if err := f.read(Visitor{Header: check}, &f.summary); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -46,16 +45,16 @@ func OfFile(path string) (Source, error) {
 
 type fileSource struct {
 	path    string
-	summary backup.Summary
+	summary Summary
 }
 
-func (f *fileSource) read(v backup.Visitor, sum *backup.Summary) error {
+func (f *fileSource) read(v Visitor, sum *Summary) error {
 	from, err := os.Open(f.path)
 	if err != nil {
 		return err
 	}
 	defer from.Close() //nolint:errcheck // it was only read
-	*sum, err = backup.Read(from, v)
+	*sum, err = Read(from, v)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
@@ -81,8 +80,8 @@ func (f *fileSource) Snapshot(_ context.Context, shard int, newest uint64, read 
 	if s.Snapshot == 0 || s.Snapshot > newest {
 		return read(0, nil)
 	}
-	var sum backup.Summary
-	err := f.read(backup.Visitor{Shard: func(s backup.Shard, snapshot io.Reader) error {
+	var sum Summary
+	err := f.read(Visitor{Shard: func(s Shard, snapshot io.Reader) error {
 		if s.Number != shard {
 			return nil
 		}
@@ -105,9 +104,9 @@ func (f *fileSource) Records(ctx context.Context, shard int, after uint64, visit
 		return fmt.Errorf("%w: those of shard %d begin with %d", journal.ErrMissing, shard, s.Snapshot+1)
 	}
 	number := -1
-	var sum backup.Summary
-	err := f.read(backup.Visitor{
-		Shard: func(s backup.Shard, _ io.Reader) error {
+	var sum Summary
+	err := f.read(Visitor{
+		Shard: func(s Shard, _ io.Reader) error {
 			number = s.Number
 			return ctx.Err()
 		},

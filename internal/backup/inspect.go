@@ -1,7 +1,4 @@
-// Package inspect shows what a region's shards hold: their events, and their state after
-// any record that can still be reached. It looks at a backup, or at a data directory that no
-// service uses, and changes neither.
-package inspect
+package backup
 
 import (
 	"context"
@@ -39,8 +36,8 @@ type Source interface {
 	Records(ctx context.Context, shard int, after uint64, visit func(journal.Stored) error) error
 }
 
-// A Shard says what can be shown of a shard.
-type Shard struct {
+// A ShardInfo says what can be shown of a shard.
+type ShardInfo struct {
 	Number    int        `json:"shard"`
 	First     uint64     `json:"firstEvent,omitempty"` // the oldest record whose events are held; 0: none
 	Last      uint64     `json:"lastEvent"`            // the newest record
@@ -51,7 +48,7 @@ type Shard struct {
 }
 
 // Shards lists the shards.
-func Shards(ctx context.Context, from Source) (all []Shard, err error) {
+func Shards(ctx context.Context, from Source) (all []ShardInfo, err error) {
 	for i := range from.Region().Shards {
 		s, err := describe(ctx, from, i)
 		if err != nil {
@@ -62,12 +59,12 @@ func Shards(ctx context.Context, from Source) (all []Shard, err error) {
 	return all, nil
 }
 
-func describe(ctx context.Context, from Source, number int) (Shard, error) {
+func describe(ctx context.Context, from Source, number int) (ShardInfo, error) {
 	held, err := from.Held(ctx, number)
 	if err != nil {
-		return Shard{}, err
+		return ShardInfo{}, err
 	}
-	s := Shard{Number: number, Last: held.Last, Snapshots: append([]uint64{}, held.Snapshots...)}
+	s := ShardInfo{Number: number, Last: held.Last, Snapshots: append([]uint64{}, held.Snapshots...)}
 	switch {
 	case held.First <= 1:
 		s.FirstAt = new(uint64(0))
@@ -79,7 +76,7 @@ func describe(ctx context.Context, from Source, number int) (Shard, error) {
 	}
 	s.First = held.First
 	if s.FirstTime, err = timeOf(ctx, from, number, held.First); err != nil {
-		return Shard{}, err
+		return ShardInfo{}, err
 	}
 	s.LastTime, err = timeOf(ctx, from, number, held.Last)
 	return s, err
@@ -135,7 +132,7 @@ func Events(ctx context.Context, from Source, number int, first, last uint64, vi
 		if s.Seq > last {
 			return errEnough
 		}
-		r, err := read(number, s, rooms)
+		r, err := newRecord(number, s, rooms)
 		if err != nil || s.Seq < first {
 			return err
 		}
@@ -177,12 +174,13 @@ func roomsBefore(ctx context.Context, from Source, number int, first uint64) (ro
 	return rooms, after, err
 }
 
-func read(number int, s journal.Stored, rooms roomNames) (Record, error) {
+func newRecord(number int, s journal.Stored, rooms roomNames) (Record, error) {
 	taken, err := shard.ReadRecord(s.Data)
 	if err != nil {
 		return Record{}, fmt.Errorf("record %d: %w", s.Seq, err)
 	}
-	r := Record{Shard: number, Seq: s.Seq, Time: s.Time, Owner: fmt.Sprintf("%016x", taken.Owner), Opening: taken.Opening, Facts: []Fact{}}
+	owner := fmt.Sprintf("%016x", taken.Owner)
+	r := Record{Shard: number, Seq: s.Seq, Time: s.Time, Owner: owner, Opening: taken.Opening, Facts: []Fact{}}
 	err = taken.Each(region.Events, func(f event.Fact) error {
 		rooms.note(f)
 		r.Facts = append(r.Facts, rooms.fact(f))
@@ -240,7 +238,8 @@ func (s *State) replay(ctx context.Context, from Source) (err error) {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	if s.Snapshot+1 < held.First && s.Snapshot < s.At || s.Snapshot == 0 && held.First > 1 {
-		return fmt.Errorf("the state of shard %d after record %d is not held any more: %s, and snapshots of the states after %v", s.Shard, s.At, heldEvents(held), held.Snapshots)
+		return fmt.Errorf("the state of shard %d after record %d is not held any more: %s, and snapshots of the states after %v",
+			s.Shard, s.At, heldEvents(held), held.Snapshots)
 	}
 	return s.apply(ctx, from)
 }
@@ -276,7 +275,9 @@ func (s *State) apply(ctx context.Context, from Source) error {
 // newMachine is an empty machine. Settings have no part in what events do: what they decided
 // stands in the events.
 func newMachine(r Region, number int) *region.Machine {
-	return region.New(number, &region.Settings{Fleet: fleet.DefaultSettings(r.Region), Catalog: catalog.DefaultLimits(), Shards: r.Shards})
+	return region.New(number, &region.Settings{
+		Fleet: fleet.DefaultSettings(r.Region), Catalog: catalog.DefaultLimits(), Shards: r.Shards,
+	})
 }
 
 // roomNames says what rooms are.

@@ -1,4 +1,4 @@
-package inspect
+package backup
 
 import (
 	"encoding/base64"
