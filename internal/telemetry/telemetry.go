@@ -5,8 +5,6 @@
 // labels come from closed sets and never hold an id.
 package telemetry
 
-//go:generate go run ../metricsdoc ../../docs/reference/metrics.md
-
 import (
 	"net/http"
 	"strconv"

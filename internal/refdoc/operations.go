@@ -1,45 +1,20 @@
-// Command compatdoc writes the compatibility table from the table of operations
-// that the control plane serves, so that it says what the program does.
-//
-// Usage: compatdoc FILE
 package main
-
-//go:generate go run . ../../docs/reference/compatibility.md
 
 import (
 	"bytes"
 	_ "embed"
-	"fmt"
-	"os"
 	"strings"
 	"text/template"
 
 	"github.com/muster-gg/muster/internal/control"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: compatdoc FILE")
-		os.Exit(2)
-	}
-	if err := write(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "compatdoc:", err)
-		os.Exit(1)
-	}
-}
+//go:embed compatibility.md.tmpl
+var compatibility string
 
-func write(path string) error {
-	page, err := reference()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, page, 0o644)
-}
-
-//go:embed page.md.tmpl
-var pageText string
-
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"cell": cell, "exceptions": exceptions, "title": title}).Parse(pageText))
+var operations = template.Must(template.New("page").Funcs(template.FuncMap{
+	"cell": cell, "exceptions": exceptions, "title": title,
+}).Parse(compatibility))
 
 // A count is how many operations are offered to one degree.
 type count struct{ Full, Partly, No int }
@@ -58,8 +33,7 @@ func (c *count) add(s control.Support) {
 	}
 }
 
-// reference is the page, in Markdown.
-func reference() ([]byte, error) {
+func operationsPage() ([]byte, error) {
 	families := new(control.Plane).Families()
 	var counts count
 	for _, f := range families {
@@ -68,7 +42,7 @@ func reference() ([]byte, error) {
 		}
 	}
 	var text bytes.Buffer
-	err := page.Execute(&text, map[string]any{"Families": families, "Counts": counts})
+	err := operations.Execute(&text, map[string]any{"Families": families, "Counts": counts})
 	return text.Bytes(), err
 }
 
@@ -77,7 +51,9 @@ func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
 // everyOperation are the exceptions that the model lists for nearly every
 // operation; the page names them once.
-var everyOperation = map[string]bool{"InternalServiceException": true, "InvalidRequestException": true, "UnauthorizedException": true}
+var everyOperation = map[string]bool{
+	"InternalServiceException": true, "InvalidRequestException": true, "UnauthorizedException": true,
+}
 
 // exceptions lists what an operation answers with beyond the common ones: those
 // of the model for one that is offered, the one refusal for one that is not.
