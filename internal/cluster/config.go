@@ -9,8 +9,6 @@ import (
 
 	"github.com/jonboulle/clockwork"
 	"github.com/nats-io/nats.go"
-
-	"github.com/muster-gg/muster/internal/boottime"
 )
 
 // Config configures a node. Node, Shards, Conn, Serve and Barrier are required; the zero value of every other field
@@ -46,7 +44,8 @@ type Config struct {
 	Clock clockwork.Clock
 
 	// Elapsed is the clock of leases: the time since some moment. It must never be set, and must include the time
-	// that the machine is suspended. Nil: package boottime.
+	// that the machine is suspended, as the monotonic clock of package time does not on Linux and macOS. Nil: the
+	// clock of the operating system that does. No clock notices a hypervisor that stops the whole virtual machine.
 	Elapsed func() time.Duration
 
 	Log *slog.Logger // nil: discard
@@ -91,7 +90,7 @@ func (c *Config) complete() error {
 		c.Clock = clockwork.NewRealClock()
 	}
 	if c.Elapsed == nil {
-		c.Elapsed = boottime.Now
+		c.Elapsed = bootTime
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -10,8 +10,8 @@
 //
 // A term protects writes and reads differently. Writes are fenced by the journal: an owner that was replaced cannot
 // append, whatever it believes. Reads are protected by Term.Holds. Package lease explains why no two nodes hold a
-// shard at the same moment. That requires clocks that do not stop, even while a machine is suspended: see package
-// boottime. Only a hypervisor that stops a whole virtual machine can stop that clock unnoticed; such a node may
+// shard at the same moment. That requires clocks that do not stop, even while a machine is suspended: see
+// Config.Elapsed. Only a hypervisor that stops a whole virtual machine can stop that clock unnoticed; such a node may
 // answer outdated reads for the rest of its hold.
 //
 // # Leaving

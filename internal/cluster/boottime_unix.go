@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package boottime
+package cluster
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read reads a clock that every kernel has that Go runs on.
-func read(clock int32) time.Duration {
+// readClock reads a clock that every kernel has that Go runs on.
+func readClock(clock int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(clock, &t); err != nil {
 		panic(fmt.Sprintf("clock_gettime(%d): %v", clock, err))
