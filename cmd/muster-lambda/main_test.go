@@ -13,7 +13,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster"
-	"github.com/muster-gg/muster/internal/gateway/lambda/lambdatest"
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
@@ -35,7 +34,7 @@ const (
 func TestFunction(t *testing.T) {
 	service := mustertest.Start(t, func(c *muster.Config) { c.Region = "eu-central-1" })
 	service.Launch(service.Compute(service.Fleet(location), location, "pc"), 7777)
-	f := &function{T: t, Runtime: lambdatest.New(t)}
+	f := &function{T: t, Lambda: mustertest.StartLambda(t)}
 	f.Start(t, []string{
 		"AWS_ACCESS_KEY_ID=" + service.AccessKey, "AWS_SECRET_ACCESS_KEY=" + service.SecretKey, "AWS_REGION=" + service.Region,
 		"MUSTER_GATEWAY_ENDPOINT=" + service.HTTP, "MUSTER_GATEWAY_KEYS=game:" + apiKey, "MUSTER_LOG_LEVEL=warn",
@@ -65,7 +64,7 @@ func TestFunction(t *testing.T) {
 // A function is the program under test.
 type function struct {
 	*testing.T
-	*lambdatest.Runtime
+	*mustertest.Lambda
 }
 
 // ask has API Gateway pass a request on, of a REST API in the stage Prod.

@@ -19,7 +19,7 @@ import (
 	aws "github.com/aws/aws-lambda-go/lambda"
 	"go.uber.org/goleak"
 
-	"github.com/muster-gg/muster/internal/gateway/lambda/lambdatest"
+	"github.com/muster-gg/muster/internal/mustertest"
 )
 
 // asFunction has this program be the function of a test.
@@ -341,7 +341,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 // TestAsFunction runs this program as a function, with the loop of aws-lambda-go.
 func TestAsFunction(t *testing.T) {
-	runtime := lambdatest.New(t)
+	runtime := mustertest.StartLambda(t)
 	runtime.Start(t, []string{asFunction + "=1"}, os.Args[0])
 	for i := range 3 {
 		result := runtime.Invoke(t, httpAPI(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = fmt.Sprint("/", i) }))

@@ -1,6 +1,4 @@
-// Package lambdatest is AWS Lambda for tests: the HTTP interface from which a
-// function takes its events, and to which it gives its answers.
-package lambdatest
+package mustertest
 
 import (
 	"encoding/json"
@@ -17,15 +15,13 @@ import (
 	"time"
 )
 
-// invocations is where functions ask. Source: Lambda developer guide, "Using the
+// invocations is the path that functions call. Source: Lambda developer guide, "Using the
 // Lambda runtime API", version 2018-06-01.
 const invocations = "/2018-06-01/runtime/invocation/"
 
-// limit is how long an answer is waited for, on a busy machine.
-const limit = time.Minute
-
-// A Runtime hands events to a function and takes its answers, one at a time.
-type Runtime struct {
+// A Lambda is the HTTP interface from which an AWS Lambda function receives its events, and to which it returns its
+// answers, one at a time.
+type Lambda struct {
 	server *httptest.Server
 	events chan event
 	quit   chan struct{}
@@ -47,9 +43,9 @@ type Result struct {
 	Payload json.RawMessage // its answer, or the error
 }
 
-// New starts a runtime, which ends with the test.
-func New(t testing.TB) *Runtime {
-	r := &Runtime{events: make(chan event), quit: make(chan struct{}), waiting: map[string]chan Result{}}
+// StartLambda starts an interface for functions, which ends with the test.
+func StartLambda(t testing.TB) *Lambda {
+	r := &Lambda{events: make(chan event), quit: make(chan struct{}), waiting: map[string]chan Result{}}
 	r.server = httptest.NewServer(http.HandlerFunc(r.serve))
 	t.Cleanup(func() {
 		close(r.quit)
@@ -61,7 +57,7 @@ func New(t testing.TB) *Runtime {
 // Start runs a program as the function, with environment variables besides those of
 // this process that begin neither with AWS nor with MUSTER. The program ends with
 // the test.
-func (r *Runtime) Start(t testing.TB, environ []string, program string, args ...string) {
+func (r *Lambda) Start(t testing.TB, environ []string, program string, args ...string) {
 	t.Helper()
 	command := exec.Command(program, args...)
 	for _, e := range os.Environ() {
@@ -83,7 +79,7 @@ func (r *Runtime) Start(t testing.TB, environ []string, program string, args ...
 
 // Invoke has the function answer an event, and fails the test if it does not. It
 // may be called at the same time; the events then queue.
-func (r *Runtime) Invoke(t testing.TB, payload any) Result {
+func (r *Lambda) Invoke(t testing.TB, payload any) Result {
 	t.Helper()
 	body, err := json.Marshal(payload)
 	if err != nil {
@@ -95,10 +91,10 @@ func (r *Runtime) Invoke(t testing.TB, payload any) Result {
 	answer := make(chan Result, 1)
 	r.waiting[id] = answer
 	r.mu.Unlock()
-	timer := time.NewTimer(limit)
+	timer := time.NewTimer(Patience)
 	defer timer.Stop()
 	select {
-	case r.events <- event{id, body, time.Now().Add(limit)}:
+	case r.events <- event{id, body, time.Now().Add(Patience)}:
 	case <-timer.C:
 		t.Fatal("the function does not ask for events")
 	}
@@ -111,7 +107,7 @@ func (r *Runtime) Invoke(t testing.TB, payload any) Result {
 	return Result{}
 }
 
-func (r *Runtime) serve(w http.ResponseWriter, q *http.Request) {
+func (r *Lambda) serve(w http.ResponseWriter, q *http.Request) {
 	rest, ok := strings.CutPrefix(q.URL.Path, invocations)
 	id, what, _ := strings.Cut(rest, "/")
 	switch {
@@ -125,7 +121,7 @@ func (r *Runtime) serve(w http.ResponseWriter, q *http.Request) {
 }
 
 // hand gives the function the next event when there is one.
-func (r *Runtime) hand(w http.ResponseWriter, q *http.Request) {
+func (r *Lambda) hand(w http.ResponseWriter, q *http.Request) {
 	select {
 	case e := <-r.events:
 		w.Header().Set("Lambda-Runtime-Aws-Request-Id", e.id)
@@ -138,7 +134,7 @@ func (r *Runtime) hand(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-func (r *Runtime) take(w http.ResponseWriter, q *http.Request, id string, failed bool) {
+func (r *Lambda) take(w http.ResponseWriter, q *http.Request, id string, failed bool) {
 	body, err := io.ReadAll(q.Body)
 	r.mu.Lock()
 	answer := r.waiting[id]
