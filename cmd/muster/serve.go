@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/muster-gg/muster"
-	"github.com/muster-gg/muster/internal/gcpace"
+	"github.com/muster-gg/muster/internal/server"
 )
 
 // runService runs the service as the program that it is: it paces the garbage
@@ -20,7 +20,7 @@ import (
 // to do inside of another program.
 func runService(ctx context.Context, config muster.Config) error {
 	_, _ = memlimit.Set() // that of the container; an error says that there is none to find
-	defer gcpace.Keep(gcpace.Serve)()
+	defer server.PaceCollector()()
 	return muster.Run(ctx, config)
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/gcpace"
+	"github.com/muster-gg/muster/internal/server"
 )
 
 // roleVariable names, in the environment, what a process of this test binary is
@@ -28,7 +28,7 @@ var roles = map[string]role{
 }
 
 func TestMain(m *testing.M) {
-	gcpace.Keep(gcpace.Serve) // as muster serve does; the peers get the same
+	server.PaceCollector() // as muster serve does; the peers get the same
 	name := os.Getenv(roleVariable)
 	if name == "" {
 		os.Exit(m.Run())
