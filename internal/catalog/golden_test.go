@@ -12,7 +12,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/goldenfile"
 )
 
 // examples has one value of each type of Events, with every field set.
@@ -109,7 +108,7 @@ func TestGolden(t *testing.T) {
 			wantFull(t, reflect.ValueOf(body).Elem(), name)
 			text, encoded := golden(t, body)
 			path := filepath.Join("testdata", "events", name+".golden")
-			goldenfile.Compare(t, path, text)
+			eventtest.Golden(t, path, text)
 			f, rest, err := types.Next(encoded)
 			if err != nil || len(rest) != 0 || !reflect.DeepEqual(f.Body, body) {
 				t.Errorf("read back as %+v, rest %x, %v", f.Body, rest, err)

@@ -1,6 +1,8 @@
 // Package eventtest holds the types of facts to what package event promises of them:
 // bytes that were written once can be read for ever, and what is written and read is
 // what the cbor library does by the same tags.
+//
+// [Golden] holds any other result of a test to a file in its testdata.
 package eventtest
 
 import (
@@ -17,7 +19,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/goldenfile"
 )
 
 // A Format is the types of one package.
@@ -144,7 +145,7 @@ func (f *Format) path(e event.Entry) string {
 // written are the bytes of a type's file, which may be older than the encoder.
 func (f *Format) written(t *testing.T, e event.Entry) []byte {
 	t.Helper()
-	first, _, _ := strings.Cut(goldenfile.Read(t, f.path(e)), "\n")
+	first, _, _ := strings.Cut(ReadGolden(t, f.path(e)), "\n")
 	data, err := hex.DecodeString(first)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +163,7 @@ func (f *Format) testWritten(t *testing.T, e event.Entry) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	goldenfile.Compare(t, f.path(e), fmt.Sprintf("%x\n%s\n", buf.Bytes(), text))
+	Golden(t, f.path(e), fmt.Sprintf("%x\n%s\n", buf.Bytes(), text))
 }
 
 func (f *Format) testRead(t *testing.T, e event.Entry) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/eventtest"
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/goldenfile"
 )
 
 // TestScripts plays the stories in testdata/*.txt. A line that begins with
@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			s := &script{world: newWorld(t), players: map[string]PlayerSessionID{}, labels: map[PlayerSessionID]string{}}
-			goldenfile.Compare(t, file, s.play(goldenfile.Read(t, file)))
+			eventtest.Golden(t, file, s.play(eventtest.ReadGolden(t, file)))
 		})
 	}
 }

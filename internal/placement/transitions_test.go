@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/eventtest"
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/goldenfile"
 )
 
 // states are what placement "place-1" can be when a command arrives. Its time-out is
@@ -117,7 +117,7 @@ func TestTransitions(t *testing.T) {
 					t.Errorf("%s: the answer is %+v", s.name, answer)
 				}
 			}
-			goldenfile.Compare(t, filepath.Join("testdata", "transitions", strings.ReplaceAll(c.name, " ", "_")+".txt"), text.String())
+			eventtest.Golden(t, filepath.Join("testdata", "transitions", strings.ReplaceAll(c.name, " ", "_")+".txt"), text.String())
 		})
 	}
 }

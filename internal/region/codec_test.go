@@ -24,7 +24,6 @@ import (
 	"github.com/muster-gg/muster/internal/eventtest"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/goldenfile"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
 )
@@ -172,8 +171,8 @@ func golden(t *testing.T, name string, data []byte, v any) (kept []byte) {
 		t.Fatal(err)
 	}
 	path := filepath.Join("testdata", name+".txt")
-	goldenfile.Compare(t, path, fmt.Sprintf("%x\n%s\n", data, text))
-	first, _, _ := strings.Cut(goldenfile.Read(t, path), "\n")
+	eventtest.Golden(t, path, fmt.Sprintf("%x\n%s\n", data, text))
+	first, _, _ := strings.Cut(eventtest.ReadGolden(t, path), "\n")
 	if kept, err = hex.DecodeString(first); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/goldenfile"
 )
 
 // own are the types of this package, with an example each. Those of the rooms
@@ -33,8 +32,8 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join("testdata", "golden", fmt.Sprintf("%d_%s.txt", number, Events.Name(body)))
-			goldenfile.Compare(t, path, fmt.Sprintf("%x\n%s\n", data, text))
-			first, _, _ := strings.Cut(goldenfile.Read(t, path), "\n")
+			eventtest.Golden(t, path, fmt.Sprintf("%x\n%s\n", data, text))
+			first, _, _ := strings.Cut(eventtest.ReadGolden(t, path), "\n")
 			kept, err := hex.DecodeString(first)
 			if err != nil {
 				t.Fatal(err)

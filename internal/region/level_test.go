@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/eventtest"
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/goldenfile"
 )
 
 // released is how many types the levels have that a release has written: no type is added to them.
@@ -41,7 +41,7 @@ func TestLevels(t *testing.T) {
 	if count[MaxLevel] == 0 {
 		t.Errorf("no type is of level %d, the highest", MaxLevel)
 	}
-	goldenfile.Compare(t, filepath.Join("testdata", "levels.txt"), list.String())
+	eventtest.Golden(t, filepath.Join("testdata", "levels.txt"), list.String())
 }
 
 // raised is a machine at the highest level.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/goldenfile"
+	"github.com/muster-gg/muster/internal/eventtest"
 )
 
 // TestGolden holds what is made of the rule sets in testdata/sets to a file each: the
@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
-			goldenfile.Compare(t, filepath.Join("testdata", "golden", name+".txt"), dump(t, mustParse(t, body)))
+			eventtest.Golden(t, filepath.Join("testdata", "golden", name+".txt"), dump(t, mustParse(t, body)))
 		})
 	}
 }
