@@ -58,7 +58,7 @@ func restore(t testing.TB, file string) (data string) {
 func stateAt(t testing.TB, from backup.Source, shard int, at uint64) string {
 	t.Helper()
 	if at == 0 {
-		held, err := from.Held(t.Context(), shard)
+		held, err := from.Contents(t.Context(), shard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +325,7 @@ func TestInspect(t *testing.T) {
 	defer closeRestored()
 	found, snapshots := false, 0
 	for shard := range s.config.Shards {
-		held, err := fromFile.Held(t.Context(), shard)
+		held, err := fromFile.Contents(t.Context(), shard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func TestInspect(t *testing.T) {
 				found = found || strings.Contains(want, `"PlayerID":"player-3"`) && strings.Contains(want, fleet+"/"+home)
 			}
 		}
-		data, err := fromData.Held(t.Context(), shard)
+		data, err := fromData.Contents(t.Context(), shard)
 		if err != nil {
 			t.Fatal(err)
 		}

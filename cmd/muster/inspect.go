@@ -184,7 +184,7 @@ func moment(t *time.Time) string {
 
 // show prints events.
 func (i *inspection) show(ctx context.Context, out io.Writer, from backup.Source) error {
-	held, err := from.Held(ctx, i.shard)
+	held, err := from.Contents(ctx, i.shard)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func writeFacts(out io.Writer, facts ...backup.Fact) error {
 
 // state prints a state.
 func (i *inspection) state(ctx context.Context, out io.Writer, from backup.Source) error {
-	held, err := from.Held(ctx, i.shard)
+	held, err := from.Contents(ctx, i.shard)
 	if err != nil {
 		return err
 	}

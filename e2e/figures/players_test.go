@@ -298,9 +298,9 @@ func (r reservation) record(calls int) []byte {
 // fact is the event of one call.
 func (r reservation) fact(call int) event.Fact {
 	now := event.At(time.Now())
-	e := &fleet.PlayersReserved{Session: uint64(100_000 + call), At: now, Expires: now.Add(time.Minute), Players: make([]fleet.Seat, r.players)}
+	e := &fleet.PlayersReserved{Session: uint64(100_000 + call), At: now, Expires: now.Add(time.Minute), Players: make([]fleet.Slot, r.players)}
 	for i := range e.Players {
-		e.Players[i] = fleet.Seat{ID: fleet.PlayerSessionID{1, 2, 3}, PlayerID: playerID(uint64(call*r.players + i))}
+		e.Players[i] = fleet.Slot{ID: fleet.PlayerSessionID{1, 2, 3}, PlayerID: playerID(uint64(call*r.players + i))}
 	}
 	return event.Fact{Room: 1, Body: e}
 }

@@ -65,8 +65,8 @@ func (o Origin) Matchmaking(h Head, a *matchmaking.Announcement, rules []string)
 			d.EstimatedWait = a.Wait
 		}
 	case matchmaking.PotentialMatchCreated:
-		required := a.Match.Terms.Acceptance > 0
-		d.AcceptanceRequired, d.AcceptanceTimeout = &required, a.Match.Terms.Acceptance
+		required := a.Match.Settings.Acceptance > 0
+		d.AcceptanceRequired, d.AcceptanceTimeout = &required, a.Match.Settings.Acceptance
 		d.Metrics = metrics(a.Match.Metrics)
 	case matchmaking.MatchmakingTimedOut, matchmaking.MatchmakingCancelled:
 		d.Metrics = metrics(a.Tickets[0].Metrics)

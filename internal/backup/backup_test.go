@@ -27,7 +27,7 @@ type shardCut struct {
 }
 
 // A testCut is a cut in memory.
-type testCut struct {
+type testSnapshot struct {
 	shards          []shardCut
 	entries, events []journal.Stored
 	positions       map[string]uint64
@@ -38,23 +38,23 @@ var taken = time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
 
 var errDisk = errors.New("the disk is gone")
 
-func (c *testCut) broken(part string) error {
+func (c *testSnapshot) broken(part string) error {
 	if c.fail == part {
 		return errDisk
 	}
 	return nil
 }
 
-func (c *testCut) Taken() time.Time  { return taken }
-func (c *testCut) LastEntry() uint64 { return 30 }
-func (c *testCut) LastEvent() uint64 { return 40 }
-func (c *testCut) Close()            {}
+func (c *testSnapshot) Taken() time.Time  { return taken }
+func (c *testSnapshot) LastEntry() uint64 { return 30 }
+func (c *testSnapshot) LastEvent() uint64 { return 40 }
+func (c *testSnapshot) Close()            {}
 
-func (c *testCut) Held(_ context.Context, shard int) (journal.Held, error) {
-	return journal.Held{Last: c.shards[shard].last}, c.broken("held")
+func (c *testSnapshot) Contents(_ context.Context, shard int) (journal.ShardContents, error) {
+	return journal.ShardContents{Last: c.shards[shard].last}, c.broken("held")
 }
 
-func (c *testCut) Snapshot(_ context.Context, shard int, _ uint64) (uint64, io.ReadCloser, error) {
+func (c *testSnapshot) Snapshot(_ context.Context, shard int, _ uint64) (uint64, io.ReadCloser, error) {
 	s := c.shards[shard]
 	if s.snapshot == nil {
 		return 0, nil, c.broken("snapshot")
@@ -75,19 +75,19 @@ func each(all []journal.Stored, visit func(journal.Stored) error) error {
 	return nil
 }
 
-func (c *testCut) Records(_ context.Context, shard int, _ uint64, visit func(journal.Stored) error) error {
+func (c *testSnapshot) Records(_ context.Context, shard int, _ uint64, visit func(journal.Stored) error) error {
 	return errors.Join(each(c.shards[shard].records, visit), c.broken("records"))
 }
 
-func (c *testCut) History(_ context.Context, visit func(journal.Stored) error) error {
+func (c *testSnapshot) History(_ context.Context, visit func(journal.Stored) error) error {
 	return errors.Join(each(c.entries, visit), c.broken("history"))
 }
 
-func (c *testCut) Feed(_ context.Context, visit func(journal.Stored) error) error {
+func (c *testSnapshot) Feed(_ context.Context, visit func(journal.Stored) error) error {
 	return errors.Join(each(c.events, visit), c.broken("feed"))
 }
 
-func (c *testCut) Positions(context.Context) (map[string]uint64, error) {
+func (c *testSnapshot) Positions(context.Context) (map[string]uint64, error) {
 	return c.positions, c.broken("positions")
 }
 
@@ -96,8 +96,8 @@ func record(seq uint64, subject string) journal.Stored {
 }
 
 // sampleCut has something of each kind. Its second snapshot has several chunks.
-func sampleCut() *testCut {
-	return &testCut{
+func sampleCut() *testSnapshot {
+	return &testSnapshot{
 		shards: []shardCut{
 			{records: []journal.Stored{record(1, ""), record(2, "")}, last: 2},
 			{snapshot: bytes.Repeat([]byte("state"), chunkSize/4), seq: 7, records: []journal.Stored{record(8, "")}, last: 8},
@@ -210,7 +210,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestEmptyRegion(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(t.Context(), &b, Header{Shards: 1}, nil, &testCut{shards: make([]shardCut, 1)}); err != nil {
+	if err := Write(t.Context(), &b, Header{Shards: 1}, nil, &testSnapshot{shards: make([]shardCut, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	if sum, err := Read(&b, Visitor{}); err != nil || sum.Records != 0 {

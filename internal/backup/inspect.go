@@ -26,7 +26,7 @@ type Source interface {
 	Region() Region
 
 	// Held says what there is of a shard.
-	Held(ctx context.Context, shard int) (journal.Held, error)
+	Contents(ctx context.Context, shard int) (journal.ShardContents, error)
 
 	// Snapshot calls read with the newest snapshot of a shard that is the state after the given
 	// record or an earlier one; with 0 and nil when there is none.
@@ -60,7 +60,7 @@ func Shards(ctx context.Context, from Source) (all []ShardInfo, err error) {
 }
 
 func describe(ctx context.Context, from Source, number int) (ShardInfo, error) {
-	held, err := from.Held(ctx, number)
+	held, err := from.Contents(ctx, number)
 	if err != nil {
 		return ShardInfo{}, err
 	}
@@ -117,7 +117,7 @@ type Fact struct {
 // Events visits the records of a shard from one to another, both included. The error
 // says which are held, if not all of these are.
 func Events(ctx context.Context, from Source, number int, first, last uint64, visit func(Record) error) error {
-	held, err := from.Held(ctx, number)
+	held, err := from.Contents(ctx, number)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func Events(ctx context.Context, from Source, number int, first, last uint64, vi
 	return err
 }
 
-func heldEvents(h journal.Held) string {
+func heldEvents(h journal.ShardContents) string {
 	if h.First > h.Last {
 		return "none are held"
 	}
@@ -167,7 +167,7 @@ func roomsBefore(ctx context.Context, from Source, number int, first uint64) (ro
 	if err != nil {
 		return nil, 0, fmt.Errorf("snapshot: %w", err)
 	}
-	held, err := from.Held(ctx, number)
+	held, err := from.Contents(ctx, number)
 	if after+1 < held.First { // no snapshot is that old
 		after = first - 1
 	}
@@ -220,7 +220,7 @@ func (s *State) Each(visit func(Fact) error) error {
 // replay makes the machine.
 func (s *State) replay(ctx context.Context, from Source) (err error) {
 	defer shard.Catch("machine", &err)
-	held, err := from.Held(ctx, s.Shard)
+	held, err := from.Contents(ctx, s.Shard)
 	if err != nil {
 		return err
 	}

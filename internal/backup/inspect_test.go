@@ -29,8 +29,8 @@ type memory struct {
 
 func (m *memory) Region() Region { return Region{"us-west-2", "111122223333", 1} }
 
-func (m *memory) Held(context.Context, int) (journal.Held, error) {
-	h := journal.Held{First: m.forgotten + 1, Last: uint64(len(m.records))}
+func (m *memory) Contents(context.Context, int) (journal.ShardContents, error) {
+	h := journal.ShardContents{First: m.forgotten + 1, Last: uint64(len(m.records))}
 	for seq := range h.Last + 1 {
 		if m.snapshots[seq] != nil {
 			h.Snapshots = append(h.Snapshots, seq)

@@ -12,17 +12,17 @@ import (
 )
 
 // OfCut looks at what an engine holds.
-func OfCut(r Region, c journal.Cut) Source { return &cutSource{r, c} }
+func OfCut(r Region, c journal.ConsistentSnapshot) Source { return &cutSource{r, c} }
 
 type cutSource struct {
 	region Region
-	journal.Cut
+	journal.ConsistentSnapshot
 }
 
 func (c *cutSource) Region() Region { return c.region }
 
 func (c *cutSource) Snapshot(ctx context.Context, shard int, newest uint64, read func(uint64, io.Reader) error) error {
-	seq, r, err := c.Cut.Snapshot(ctx, shard, newest)
+	seq, r, err := c.ConsistentSnapshot.Snapshot(ctx, shard, newest)
 	if err != nil {
 		return err
 	}
@@ -66,9 +66,9 @@ func (f *fileSource) Region() Region {
 	return Region{h.Region, h.Account, h.Shards}
 }
 
-func (f *fileSource) Held(_ context.Context, shard int) (journal.Held, error) {
+func (f *fileSource) Contents(_ context.Context, shard int) (journal.ShardContents, error) {
 	s := f.summary.Shards[shard]
-	h := journal.Held{First: s.Snapshot + 1, Last: s.Last}
+	h := journal.ShardContents{First: s.Snapshot + 1, Last: s.Last}
 	if s.Snapshot > 0 {
 		h.Snapshots = []uint64{s.Snapshot}
 	}

@@ -20,7 +20,7 @@ import (
 // Write writes a backup of what a cut holds, with some files of the data directory. The
 // header's Taken is the cut's. It writes in small pieces as it reads; a slow
 // writer slows nothing but this.
-func Write(ctx context.Context, to io.Writer, h Header, files []File, cut journal.Cut) (err error) {
+func Write(ctx context.Context, to io.Writer, h Header, files []File, cut journal.ConsistentSnapshot) (err error) {
 	w, err := newWriter(to)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func newWriter(to io.Writer) (*writer, error) {
 	return w, nil
 }
 
-func (w *writer) all(ctx context.Context, h Header, files []File, cut journal.Cut) error {
+func (w *writer) all(ctx context.Context, h Header, files []File, cut journal.ConsistentSnapshot) error {
 	w.frame(kindHeader, h)
 	w.frame(kindFiles, empty{})
 	for _, f := range files {
@@ -78,8 +78,8 @@ func (w *writer) all(ctx context.Context, h Header, files []File, cut journal.Cu
 	return w.err
 }
 
-func (w *writer) shard(ctx context.Context, number int, cut journal.Cut) (err error) {
-	held, err := cut.Held(ctx, number)
+func (w *writer) shard(ctx context.Context, number int, cut journal.ConsistentSnapshot) (err error) {
+	held, err := cut.Contents(ctx, number)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (w *writer) chunks(snapshot io.Reader) error {
 	}
 }
 
-func (w *writer) history(ctx context.Context, cut journal.Cut) error {
+func (w *writer) history(ctx context.Context, cut journal.ConsistentSnapshot) error {
 	w.frame(kindHistory, ends{cut.LastEntry()})
 	if err := cut.History(ctx, w.putter(kindEntry)); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (w *writer) history(ctx context.Context, cut journal.Cut) error {
 	return w.end()
 }
 
-func (w *writer) feed(ctx context.Context, cut journal.Cut) error {
+func (w *writer) feed(ctx context.Context, cut journal.ConsistentSnapshot) error {
 	w.frame(kindFeed, ends{cut.LastEvent()})
 	if err := cut.Feed(ctx, w.putter(kindEvent)); err != nil {
 		return err

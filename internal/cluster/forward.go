@@ -26,7 +26,7 @@ const (
 var (
 	errNoOwner = errors.New("the shard has no owner")
 	errLost    = errors.New("the channel to the owner of the shard broke")
-	errAway    = shard.ErrAway
+	errAway    = shard.ErrPartitioned
 )
 
 func notDone(cause error) error {

@@ -48,7 +48,7 @@ func announces(facts []event.Fact) bool {
 			continue
 		}
 		switch f.Body.(type) {
-		case *placement.PlacementStarted, *placement.AttemptBegun, *placement.AttemptOver, *placement.PlacementsForgotten:
+		case *placement.PlacementStarted, *placement.AttemptBegun, *placement.AttemptEnded, *placement.PlacementsForgotten:
 		case *placement.AnnouncementsTrimmed, *matchmaking.AnnouncementsTrimmed:
 		default:
 			return true
@@ -328,7 +328,7 @@ func (b *publisher) trim() (wait time.Duration) {
 		if wait = b.trimmed.Add(trimEvery).Sub(now); wait > 0 {
 			return wait
 		}
-		b.plane.shards[box.shard].Tell(box.trim(box.published))
+		b.plane.shards[box.shard].Post(box.trim(box.published))
 		box.trimmed = box.published
 	}
 	b.trimmed = now

@@ -196,7 +196,7 @@ func (m *matching) tellProcess(ctx context.Context, gameSessionArn, ticket, reas
 			var g *fleet.GameSession
 			_, err := m.plane.read(ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(id) })
 			if err == nil {
-				if g != nil && !g.Over() {
+				if g != nil && !g.HasEnded() {
 					m.updateProcess(room, g, ticket, reason)
 				}
 				return
@@ -318,13 +318,13 @@ func (m *matching) guardOne(ctx context.Context, arn string) error {
 	_, err = m.plane.read(ctx, room, func(r *fleet.Room) {
 		var g *fleet.GameSession
 		if g, lives = r.GameSession(id); lives {
-			if lives = !g.Over(); lives {
+			if lives = !g.HasEnded(); lives {
 				m.sessions.add(watchKey{room, g.Ordinal}, arn)
 			}
 		}
 	})
 	if err == nil && !lives {
-		m.insist(ctx, matchmaking.SessionOver{GameSession: arn})
+		m.insist(ctx, matchmaking.GameSessionEnded{GameSession: arn})
 	}
 	return err
 }

@@ -43,7 +43,7 @@ type sharedShard struct {
 	owner  int // -1: nobody
 	end    func()
 	ended  chan struct{}
-	offers []chan replica.Tenure // by node
+	offers []chan replica.Term // by node
 }
 
 // newNet makes nodes of which the first one owns everything.
@@ -65,7 +65,7 @@ func newNetOf(t *testing.T, reads ...int) *net {
 	for range 3 {
 		s := &sharedShard{owner: -1}
 		for range nodes {
-			s.offers = append(s.offers, make(chan replica.Tenure, 1))
+			s.offers = append(s.offers, make(chan replica.Term, 1))
 		}
 		n.shards = append(n.shards, s)
 	}
@@ -124,7 +124,7 @@ func (n *net) give(shard, node int) {
 		<-ended
 	}
 	done, stepped := make(chan struct{}), make(chan struct{})
-	s.offers[node] <- replica.Tenure{Done: done, Holds: func() bool { return true }, Ended: func() { close(stepped) }}
+	s.offers[node] <- replica.Term{Done: done, HoldsLease: func() bool { return true }, Ended: func() { close(stepped) }}
 	s.mu.Lock()
 	s.owner, s.end, s.ended = node, func() { close(done) }, stepped
 	s.mu.Unlock()
@@ -136,7 +136,7 @@ type netNode struct {
 	node int
 }
 
-func (n netNode) Tenures(shard int) <-chan replica.Tenure { return n.shards[shard].offers[n.node] }
+func (n netNode) Tenures(shard int) <-chan replica.Term { return n.shards[shard].offers[n.node] }
 
 func (n netNode) Peer(shard int) replica.Peer[region.Command] { return netPeer{n.net, shard} }
 

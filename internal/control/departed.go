@@ -35,8 +35,8 @@ func (p *Plane) archiveDeparted(ctx context.Context, s *regionShard) error {
 	err := s.Read(ctx, func(m *region.Machine) {
 		for _, r := range m.Rooms() {
 			b := finished{room: r.ID(), at: r.Address()}
-			r.Crowded(func(g *fleet.GameSession) bool {
-				if !g.Over() && len(g.Excess(before)) > 0 {
+			r.WithExcess(func(g *fleet.GameSession) bool {
+				if !g.HasEnded() && len(g.Excess(before)) > 0 {
 					b.sessions = append(b.sessions, g)
 				}
 				return true
@@ -71,7 +71,7 @@ func (p *Plane) awaited(ctx context.Context, g *fleet.GameSession) (bool, error)
 	if g.Placement != "" {
 		err := p.placementShard(g.Placement).Read(ctx, func(m *region.Machine) {
 			r, ok := m.Placements().Placement(g.Placement)
-			awaited = ok && !r.Over()
+			awaited = ok && !r.HasEnded()
 		})
 		if err != nil || awaited {
 			return err == nil, err
@@ -90,7 +90,7 @@ func (p *Plane) awaited(ctx context.Context, g *fleet.GameSession) (bool, error)
 // session as it is then; nil when it is not in memory any more. It moves nothing as long as
 // a node of the region could not read that.
 func (p *Plane) drain(ctx context.Context, s *regionShard, b finished, g *fleet.GameSession, before event.Time) (*fleet.GameSession, error) {
-	if p.Level(region.ShardOf(b.room, len(p.shards))) < fleet.DepartedLevel {
+	if p.Level(region.ShardOf(b.room, len(p.shards))) < fleet.ArchiveLevel {
 		return g, nil
 	}
 	for g != nil {
@@ -128,7 +128,7 @@ func (p *Plane) drain(ctx context.Context, s *regionShard, b finished, g *fleet.
 // rememberDeparted writes one player session into the history.
 func (p *Plane) rememberDeparted(ctx context.Context, b finished, g *fleet.GameSession, number uint32, s *fleet.PlayerSession) error {
 	var data bytes.Buffer
-	if err := region.Events.Append(&data, event.Fact{Room: uint32(b.at.Room), Body: g.Departed(number, s)}); err != nil {
+	if err := region.Events.Append(&data, event.Fact{Room: uint32(b.at.Room), Body: g.ArchiveRecord(number, s)}); err != nil {
 		return err
 	}
 	subject := departedSubject(b.room, g, place(b.at, g.Ordinal), s.ID.String())
@@ -143,7 +143,7 @@ func (p *Plane) pastPlayerSession(ctx context.Context, room fleet.RoomID, g *fle
 	if g.Archived == 0 {
 		return nil, false, nil
 	}
-	at, ordinal := id.Place()
+	at, ordinal := id.Locate()
 	subject := departedSubject(room, g, place(at, ordinal), id.String())
 	data, ok, err := p.cfg.History.Get(ctx, subject)
 	if err != nil || !ok {
@@ -241,13 +241,13 @@ func (p *Plane) playersArchived(ctx context.Context, q playersQuery, at *players
 	}
 	looks := 0
 	err = p.eachPast(ctx, q.entries(), at.Seq, func(e pastEntry) bool {
-		wanted := e.session.Archived < at.Archived && q.wants(e.session.Gone[0])
+		wanted := e.session.Archived < at.Archived && q.wants(e.session.PastPlayers[0])
 		if more = looks == maxLooks || wanted && len(found) == q.limit; more {
 			return false
 		}
 		looks++
 		if wanted {
-			found = append(found, e.session.Gone[0])
+			found = append(found, e.session.PastPlayers[0])
 		}
 		if e.session.Archived >= at.Archived && at.From == 0 {
 			at.From = at.Seq
@@ -268,7 +268,7 @@ func (p *Plane) otherPlayers(ctx context.Context, q playersQuery, at *playersPos
 	if q.wantsPast() && q.session.Archived > at.Archived {
 		err = p.eachPast(ctx, q.entries(), at.From, func(e pastEntry) bool {
 			if n := e.session.Archived; n >= at.Archived && n < q.session.Archived {
-				all = append(all, e.session.Gone[0])
+				all = append(all, e.session.PastPlayers[0])
 			}
 			return true
 		})

@@ -202,8 +202,8 @@ func TestPlayersLeaveMemoryBeforeTheirGameSession(t *testing.T) {
 	h.inside = nil
 	h.join(20, 0)
 	g := h.inMemory()
-	if len(g.Gone) != 256 || g.Archived != 760-256 || g.Players() != 20 {
-		t.Fatalf("%d player sessions have ended in memory and %d in the history, %d have not", len(g.Gone), g.Archived, g.Players())
+	if len(g.PastPlayers) != 256 || g.Archived != 760-256 || g.Players() != 20 {
+		t.Fatalf("%d player sessions have ended in memory and %d in the history, %d have not", len(g.PastPlayers), g.Archived, g.Players())
 	}
 	count := func() any {
 		return at(h.must("DescribeGameSessions", object{"GameSessionId": h.id}), "GameSessions", 0, "CurrentPlayerSessionCount")
@@ -255,8 +255,8 @@ func TestPlayersOnTheirWayIntoTheHistory(t *testing.T) {
 	}
 	room, _, _ := h.gameSessionPlace(h.id)
 	g := h.inMemory()
-	first, _ := g.PlayerSession(g.Gone[0].ID)
-	at, _ := first.ID.Place()
+	first, _ := g.PlayerSession(g.PastPlayers[0].ID)
+	at, _ := first.ID.Locate()
 	if err := h.rememberDeparted(h.ctx, finished{room: room, at: at}, g, 0, first); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestEntryOfAnEarlierRelease(t *testing.T) {
 	h.socket.ok(h.socket.end())
 	room, _, _ := h.gameSessionPlace(h.id)
 	g := h.inMemory()
-	at, _ := g.Gone[0].ID.Place()
+	at, _ := g.PastPlayers[0].ID.Locate()
 	if err := h.remember(h.ctx, finished{room: room, at: at}, g); err != nil {
 		t.Fatal(err)
 	}
@@ -385,8 +385,8 @@ func TestHubRunsInBoundedMemory(t *testing.T) {
 		h.join(places, 50)
 		h.elapse(2 * time.Minute) // they have left, or never came
 		h.inside = nil
-		if len(h.inMemory().Gone) > 3000 {
-			h.advance("the move of player sessions into the history", tidyEvery, func() bool { return len(h.inMemory().Gone) < 3000 })
+		if len(h.inMemory().PastPlayers) > 3000 {
+			h.advance("the move of player sessions into the history", tidyEvery, func() bool { return len(h.inMemory().PastPlayers) < 3000 })
 		}
 	}
 	h.drained()
@@ -405,8 +405,8 @@ func TestHubRunsInBoundedMemory(t *testing.T) {
 		h.journals[i] = j.Reopen()
 	}
 	h.start()
-	if g := h.inMemory(); len(g.Gone) > 256 || int(g.Archived)+len(g.Gone) != len(h.joined) {
-		t.Errorf("%d player sessions are in memory and %d in the history, of %d", len(g.Gone), g.Archived, len(h.joined))
+	if g := h.inMemory(); len(g.PastPlayers) > 256 || int(g.Archived)+len(g.PastPlayers) != len(h.joined) {
+		t.Errorf("%d player sessions are in memory and %d in the history, of %d", len(g.PastPlayers), g.Archived, len(h.joined))
 	}
 }
 
@@ -432,7 +432,7 @@ func TestSnapshotOfALargeGameSession(t *testing.T) {
 	if failed != nil {
 		t.Errorf("a snapshot was not written: %v", failed)
 	}
-	if g := h.inMemory(); len(g.Gone) != len(h.joined) {
-		t.Errorf("%d of %d player sessions are there after a restart", len(g.Gone), len(h.joined))
+	if g := h.inMemory(); len(g.PastPlayers) != len(h.joined) {
+		t.Errorf("%d of %d player sessions are there after a restart", len(g.PastPlayers), len(h.joined))
 	}
 }

@@ -49,7 +49,7 @@ func (p *Plane) ExplainTicket(ctx context.Context, id string) (*TicketExplanatio
 		return nil, err
 	case t == nil:
 		return nil, ticketNotFound(id)
-	case t.Over():
+	case t.HasEnded():
 		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is %s; only one that still waits can be explained", id, t.Status)
 	}
 	now := p.now()

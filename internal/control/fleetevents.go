@@ -66,7 +66,7 @@ func (p *Plane) fleetEvents(ctx context.Context, id string, from, to event.Time)
 		return nil, err
 	}
 	for _, r := range rooms {
-		for _, n := range r.Notes(from, to) {
+		for _, n := range r.FleetEvents(from, to) {
 			events = append(events, fleetEvent{ID: n.ID, Code: n.Code, Message: n.Message, At: n.At})
 		}
 	}

@@ -94,7 +94,7 @@ func (f *follower) observe(c shard.Commit[*region.Machine]) {
 // leads, from a commit on that shows the state, with which they begin.
 func (f *follower) drives(c shard.Commit[*region.Machine]) bool {
 	leading := f.plane.leader.number.Load()
-	if leading != 0 && (c.Recovered || c.Reminder) {
+	if leading != 0 && (c.Recovered || c.Refresh) {
 		f.led = leading
 		f.plane.placing.step(func(m *placer.Machine) { m.Recover(f.shard, c.View) })
 	}

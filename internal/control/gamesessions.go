@@ -56,7 +56,7 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	command := fleet.CreateGameSession{
 		ID: id, Name: in.Name, CreatorID: in.CreatorId, Data: in.GameSessionData, Maximum: in.MaximumPlayerSessionCount.Or(0),
 		Protection:        string(f.ProtectionPolicy),
-		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()), HandOverWithin: how.handOver,
+		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()), ConfirmWithin: how.handOver,
 	}
 	if command.Properties, err = propertiesFrom(in.GameProperties); err != nil {
 		return nil, err

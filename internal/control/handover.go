@@ -66,7 +66,7 @@ func (p *Plane) HandOverGameSession(ctx context.Context, gameSessionArn string) 
 	if err != nil {
 		return err
 	}
-	_, err = ask[any](ctx, p, region.RoomCommand{Room: room, Command: fleet.HandOverGameSession{ID: id}})
+	_, err = ask[any](ctx, p, region.RoomCommand{Room: room, Command: fleet.ConfirmGameSession{ID: id}})
 	return err
 }
 
@@ -133,7 +133,7 @@ func (p *Plane) IdleProcesses(ctx context.Context, fleetID, aliasID string) (map
 	idle := map[string]int{}
 	for _, room := range p.placesOf(f, "") {
 		n := 0
-		if _, err := p.read(ctx, room, func(r *fleet.Room) { n = r.Waiting() }); err != nil {
+		if _, err := p.read(ctx, room, func(r *fleet.Room) { n = r.WaitingProcesses() }); err != nil {
 			return nil, err
 		}
 		idle[room.Location] = n

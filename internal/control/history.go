@@ -26,7 +26,7 @@ import (
 //	p.<player>.<fleet>.<location>.<id>.<place>  that a player was in it; no data
 //
 // Player sessions that left memory before their game session have entries of their own;
-// see departed.go. <place> is shard, room and ordinal, as the ids of its player sessions have
+// see archive.go. <place> is shard, room and ordinal, as the ids of its player sessions have
 // them; <player> is a hash of the player id, which may hold any character.
 
 func sessionSubject(room fleet.RoomID, id, place string) string {
@@ -67,7 +67,7 @@ func (p *Plane) archiveOver(ctx context.Context, s *regionShard) error {
 		before := event.At(p.cfg.Clock.Now().Add(-p.cfg.SessionMemory))
 		err := s.Read(ctx, func(m *region.Machine) {
 			for _, r := range m.Rooms() {
-				over := slices.DeleteFunc(r.Over(before, archiveBatch+len(refused)), func(g *fleet.GameSession) bool {
+				over := slices.DeleteFunc(r.EndedBefore(before, archiveBatch+len(refused)), func(g *fleet.GameSession) bool {
 					return refused[place(r.Address(), g.Ordinal)]
 				})
 				if len(over) > 0 {
@@ -221,7 +221,7 @@ func readPast(seq uint64, subject string, data []byte) (pastEntry, error) {
 	g, ok := fact.Body.(*fleet.GameSession)
 	switch {
 	case ok && len(parts) == 5:
-	case ok && len(parts) == 6 && len(g.Gone) == 1: // one player session of it
+	case ok && len(parts) == 6 && len(g.PastPlayers) == 1: // one player session of it
 	default:
 		return pastEntry{}, fmt.Errorf("history entry %s is not a game session", subject)
 	}

@@ -274,7 +274,7 @@ func (w *world) allArchived(fleetID string) {
 	w.advance("the moves into the history", tidyEvery, func() bool {
 		left := 0
 		before := event.At(w.clock.Now().Add(-w.config.SessionMemory - tidyEvery))
-		if _, err := w.read(w.ctx, w.room(fleetID, "custom-a"), func(r *fleet.Room) { left = len(r.Over(before, 1)) }); err != nil {
+		if _, err := w.read(w.ctx, w.room(fleetID, "custom-a"), func(r *fleet.Room) { left = len(r.EndedBefore(before, 1)) }); err != nil {
 			w.t.Fatal(err)
 		}
 		return left == 0

@@ -25,7 +25,7 @@ import (
 // A Cluster is what a control plane needs of the nodes that it shares its shards with.
 type Cluster interface {
 	// Tenures is where the times come from for which this node owns a shard.
-	Tenures(shard int) <-chan replica.Tenure
+	Tenures(shard int) <-chan replica.Term
 
 	// Peer reaches the owner of a shard.
 	Peer(shard int) replica.Peer[region.Command]
@@ -86,7 +86,7 @@ func (p *Plane) lead(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if !catalog.Owned() {
 			select {
-			case <-catalog.Roles():
+			case <-catalog.OwnershipChanged():
 			case <-ctx.Done():
 			}
 			continue
@@ -115,7 +115,7 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 		p.placing.step((*placer.Machine).End)
 	}()
 	for _, s := range p.shards {
-		s.Remind()
+		s.Refresh()
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	drivers := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.review, p.raiseLevel}
@@ -135,7 +135,7 @@ func (p *Plane) awaitSuccessor(ctx context.Context) {
 	catalog := p.shards[region.CatalogShard]
 	for catalog.Owned() {
 		select {
-		case <-catalog.Roles():
+		case <-catalog.OwnershipChanged():
 		case <-ctx.Done():
 			return
 		}

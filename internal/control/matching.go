@@ -115,7 +115,7 @@ func (i *inbox) take() []any {
 // observe notes what has become durable in a shard. It runs on the shard's commit
 // goroutine.
 func (m *matching) observe(f *follower, c shard.Commit[*region.Machine]) {
-	if c.Recovered || c.Reminder {
+	if c.Recovered || c.Refresh {
 		if f.shard == region.MatchmakingShard(len(m.plane.follow)) {
 			m.inbox.put(ticketsBegin{c.View.Matchmaking()})
 		}
@@ -160,7 +160,7 @@ func (m *matching) handle(ctx context.Context, item any) {
 	case sessionsMissed:
 		m.lookAtSessions(ctx)
 	case sessionOver:
-		m.tell(ctx, matchmaking.SessionOver{GameSession: e.arn})
+		m.tell(ctx, matchmaking.GameSessionEnded{GameSession: e.arn})
 	case answered:
 		e.maker.settle(e.tickets, e.err)
 	case question:
@@ -190,7 +190,7 @@ func (m *matching) recover(ctx context.Context, s *matchmaking.State) {
 	for _, k := range m.makers {
 		k.begin()
 	}
-	s.Open(func(t *matchmaking.Ticket) bool {
+	s.Searching(func(t *matchmaking.Ticket) bool {
 		m.admit(ctx, newSeeker(t))
 		return true
 	})
@@ -210,7 +210,7 @@ func (m *matching) recover(ctx context.Context, s *matchmaking.State) {
 // tellMissed tells game servers of backfill tickets that ended unnoticed.
 func (m *matching) tellMissed(ctx context.Context, s *matchmaking.State) {
 	for id, known := range m.tickets {
-		if t, ok := s.Ticket(id); known.session != "" && ok && t.Over() {
+		if t, ok := s.Ticket(id); known.session != "" && ok && t.HasEnded() {
 			m.end(ctx, id, t.Status)
 		}
 	}

@@ -110,8 +110,8 @@ func (m *matching) settle(ctx context.Context, match stagedMatch, find func(cont
 		return err
 	}
 	var known bool
-	if g.configuration, known = m.configuration(g.Terms.Configuration); !known && g.Stage != matchmaking.StageCancelling {
-		m.insist(ctx, g.failed("The matchmaking configuration "+g.Terms.Configuration.Name+" was deleted."))
+	if g.configuration, known = m.configuration(g.Settings.Configuration); !known && g.Stage != matchmaking.StageCancelling {
+		m.insist(ctx, g.failed("The matchmaking configuration "+g.Settings.Configuration.Name+" was deleted."))
 		return nil
 	}
 	found, err := find(ctx, g)
@@ -218,7 +218,7 @@ func (m *matching) placed(match string, p *placement.Placement) matchmaking.Comm
 // placementOf asks for a game session with a place for each player of the match.
 func placementOf(g *game, queue *catalog.Queue, data string) placement.Request {
 	r := placement.Request{
-		ID: g.ID, Match: g.ID, Queue: queue.Name, QueueID: queue.ID, Maximum: g.Terms.Capacity,
+		ID: g.ID, Match: g.ID, Queue: queue.Name, QueueID: queue.ID, Maximum: g.Settings.Capacity,
 		Data: g.configuration.Data, MatchmakerData: data,
 	}
 	for _, property := range g.configuration.Properties {

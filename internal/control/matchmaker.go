@@ -338,13 +338,13 @@ func (k *matchmaker) now() time.Time { return k.matching.plane.cfg.Clock.Now() }
 // propose submits a match. The answer comes by way of the driver's inbox, where it
 // stands behind the facts that the proposal leads to.
 func (k *matchmaker) propose(found *matcher.Match, now time.Time) {
-	c := matchmaking.Propose{ID: uuid.NewString(), Terms: k.terms(), Tickets: make([]matchmaking.Proposed, len(found.Tickets))}
+	c := matchmaking.Propose{ID: uuid.NewString(), Settings: k.terms(), Tickets: make([]matchmaking.Proposed, len(found.Tickets))}
 	for i, t := range found.Tickets {
 		round := k.searching[t.ID].round
 		c.Tickets[i] = matchmaking.Proposed{ID: t.ID, Round: round}
 		k.proposals[t.ID] = round
 	}
-	c.Teams, c.Terms.Capacity = k.teams(found, now)
+	c.Teams, c.Settings.Capacity = k.teams(found, now)
 	for _, m := range found.Metrics {
 		c.Metrics = append(c.Metrics, matchmaking.Metric{Rule: m.Rule, Passed: m.Passed, Failed: m.Failed})
 	}
@@ -354,9 +354,9 @@ func (k *matchmaker) propose(found *matcher.Match, now time.Time) {
 	})
 }
 
-func (k *matchmaker) terms() matchmaking.Terms {
+func (k *matchmaker) terms() matchmaking.MatchSettings {
 	c := k.settings
-	t := matchmaking.Terms{
+	t := matchmaking.MatchSettings{
 		Configuration: k.configuration, Standalone: c.Standalone, AutomaticBackfill: c.AutomaticBackfill && !c.Standalone,
 		RequestTimeout: c.RequestTimeout,
 	}

@@ -80,7 +80,7 @@ func (m *matching) matchmakerData(g *game) (string, error) {
 			}
 		}
 	}
-	if g.Terms.AutomaticBackfill {
+	if g.Settings.AutomaticBackfill {
 		data.AutoBackfillMode = optional("AUTOMATIC")
 	}
 	data.AutoBackfillTicketID = optional(g.automatic)

@@ -178,7 +178,7 @@ func (p *Plane) DeleteMatchmakingConfiguration(ctx context.Context, in *wire.Del
 // activeTickets counts the tickets of a configuration that are not over.
 func (p *Plane) activeTickets(ctx context.Context, configurationID string) (int, error) {
 	active := 0
-	err := p.look(ctx, p.ticketShard(), func(m *region.Machine) { active = m.Matchmaking().ActiveOf(configurationID) })
+	err := p.look(ctx, p.ticketShard(), func(m *region.Machine) { active = m.Matchmaking().ActiveTickets(configurationID) })
 	if err != nil { // the reading may still be running
 		return 0, err
 	}

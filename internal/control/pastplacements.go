@@ -22,7 +22,7 @@ func (p *Plane) archivePlacements(ctx context.Context, s *regionShard) error {
 	for {
 		var over []*placement.Placement
 		before := event.At(p.cfg.Clock.Now().Add(-p.cfg.SessionMemory))
-		err := s.Read(ctx, func(m *region.Machine) { over = m.Placements().Over(before, archiveBatch+len(refused)) })
+		err := s.Read(ctx, func(m *region.Machine) { over = m.Placements().EndedBefore(before, archiveBatch+len(refused)) })
 		if err != nil {
 			return err
 		}

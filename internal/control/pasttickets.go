@@ -25,7 +25,7 @@ func (p *Plane) archiveTickets(ctx context.Context) error {
 	for {
 		var over []*matchmaking.Ticket
 		before := event.At(p.cfg.Clock.Now().Add(-p.cfg.SessionMemory))
-		err := p.ticketShard().Read(ctx, func(m *region.Machine) { over = m.Matchmaking().Over(before, archiveBatch+len(refused)) })
+		err := p.ticketShard().Read(ctx, func(m *region.Machine) { over = m.Matchmaking().EndedBefore(before, archiveBatch+len(refused)) })
 		if err != nil {
 			return err
 		}

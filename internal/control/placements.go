@@ -112,7 +112,7 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placemen
 	switch {
 	case err != nil:
 		return nil, err
-	case past != nil && past.MadeBy(&r):
+	case past != nil && past.IsRequest(&r):
 		return past, nil
 	case past != nil:
 		return nil, fault.New(fault.InvalidRequest, "Placement %s exists already: a PlacementId is used once, so choose another one", r.ID)
@@ -174,7 +174,7 @@ func (p *Plane) DescribeGameSessionPlacement(ctx context.Context, in *wire.Descr
 
 // tried is the game session of the attempt that runs; nil if there is none.
 func (p *Plane) tried(ctx context.Context, found *placement.Placement) (*fleet.GameSession, error) {
-	if !found.Trying() {
+	if !found.AttemptRunning() {
 		return nil, nil
 	}
 	var g *fleet.GameSession // after an error the read may still be going on
@@ -217,7 +217,7 @@ func (p *Plane) stopPlacement(ctx context.Context, id string) (stopped *placemen
 			return stopped, err
 		}
 		found, failed := p.findPlacement(ctx, id)
-		if failed != nil || !found.Trying() {
+		if failed != nil || !found.AttemptRunning() {
 			continue // it may wait now, or be over
 		}
 		// The room was asked before: whoever asks it now is answered behind that.
@@ -242,7 +242,7 @@ func (p *Plane) awaitPlacement(ctx context.Context, id string) (*placement.Place
 	defer end()
 	for {
 		found, err := p.findPlacement(ctx, id)
-		if err != nil || found.Over() {
+		if err != nil || found.HasEnded() {
 			return found, err
 		}
 		select {
@@ -273,7 +273,7 @@ func (p *Plane) placement(from *placement.Placement, g *fleet.GameSession) *wire
 				PlayerId: player.PlayerID, PlayerSessionId: player.PlayerSession.String(),
 			})
 		}
-	case from.Trying() && g != nil:
+	case from.AttemptRunning() && g != nil:
 		p.showSession(to, from.Attempt.Room, g.ID, g.IPAddress, g.DNSName, g.Port)
 	case from.Status == placement.Failed && from.Attempt != nil:
 		to.GameSessionId = p.gameSessionArn(from.Attempt.Room, placement.SessionID(from.ID, from.Attempt.Number))

@@ -98,9 +98,9 @@ func (w *world) placed(id, state string) object {
 		r := w.record(id)
 		now := string(r.Status)
 		switch {
-		case r.Trying():
+		case r.AttemptRunning():
 			now = "trying"
-		case !r.Over():
+		case !r.HasEnded():
 			now = "waiting"
 		}
 		last = nil

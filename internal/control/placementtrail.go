@@ -83,9 +83,9 @@ func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail,
 	switch {
 	case r.Session != nil:
 		t.GameSessionArn = p.gameSessionArn(r.Session.Room, r.Session.ID)
-	case r.Trying():
+	case r.AttemptRunning():
 		t.GameSessionArn = p.gameSessionArn(r.Attempt.Room, placement.SessionID(r.ID, r.Attempt.Number))
-	case !r.Over():
+	case !r.HasEnded():
 		t.Waiting = p.placing.wait(id)
 	}
 	for _, c := range r.Trail.Candidates {

@@ -77,7 +77,7 @@ func (d *placing) send(r *placer.Request) {
 		d.plane.work.start(func() { d.lookUp(r.Past, r.Answer) })
 	case r.View != nil:
 		var view *region.Machine
-		s.Peek(func(m *region.Machine) { view = m.Freeze() }, func(err error) {
+		s.SubmitRead(func(m *region.Machine) { view = m.Freeze() }, func(err error) {
 			d.plane.work.start(func() {
 				if err == nil {
 					r.View(view)
@@ -86,7 +86,7 @@ func (d *placing) send(r *placer.Request) {
 			})
 		})
 	case r.Read != nil:
-		s.Peek(r.Read, func(err error) {
+		s.SubmitRead(r.Read, func(err error) {
 			if err == nil {
 				d.answer(r.Answer, nil, nil)
 				return
@@ -94,9 +94,9 @@ func (d *placing) send(r *placer.Request) {
 			d.plane.work.start(func() { d.answer(r.Answer, nil, err) }) // many may fail at once, one in the answer of another
 		})
 	case r.Answer != nil:
-		s.Follow(r.Command, func(answer any, err error) { d.answer(r.Answer, answer, err) })
+		s.SubmitUnbounded(r.Command, func(answer any, err error) { d.answer(r.Answer, answer, err) })
 	default:
-		s.Tell(r.Command)
+		s.Post(r.Command)
 	}
 }
 

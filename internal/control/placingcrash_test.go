@@ -255,7 +255,7 @@ func (w *world) wantOneSession(id string) {
 func (w *world) over(ids []string) bool {
 	for _, id := range ids {
 		r, err := w.findPlacement(w.ctx, id)
-		if err != nil || !r.Over() {
+		if err != nil || !r.HasEnded() {
 			return false
 		}
 	}

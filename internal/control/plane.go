@@ -129,7 +129,7 @@ func (p *Plane) newShard(i int, cfg shard.Config[region.Command, *region.Machine
 		return replica.New(replica.Config[region.Command, *region.Machine]{Shard: cfg})
 	}
 	return replica.New(replica.Config[region.Command, *region.Machine]{
-		Shard: cfg, Tenures: p.cfg.Cluster.Tenures(i), Peer: p.cfg.Cluster.Peer(i),
+		Shard: cfg, Terms: p.cfg.Cluster.Tenures(i), Peer: p.cfg.Cluster.Peer(i),
 	})
 }
 

@@ -117,7 +117,7 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string, within f
 	if err != nil {
 		return nil, err
 	}
-	at, ordinal := id.Place()
+	at, ordinal := id.Locate()
 	if int(at.Shard) >= len(p.shards) {
 		return nil, notFound
 	}

@@ -479,7 +479,7 @@ func (l *link) Disconnected() {
 // noteLost cannot be refused: when the network fails, more sockets than fit into
 // the queue may be lost at once.
 func (l *link) noteLost() {
-	l.plane.shardOf(l.key.room).Tell(l.command(fleet.LoseProcess{ProcessKey: l.key.process}))
+	l.plane.shardOf(l.key.room).Post(l.command(fleet.LoseProcess{ProcessKey: l.key.process}))
 }
 
 func (p *Plane) logUnless(fine bool, message string, args ...any) {

@@ -144,7 +144,7 @@ func TestOldSocketEndsWhileTheNewOneBegins(t *testing.T) {
 	first.Disconnected()
 	release()
 	second := <-dialled
-	if p := second.inRoom(); !p.Connected || p.BackBy != 0 {
+	if p := second.inRoom(); !p.Connected || p.ReconnectBy != 0 {
 		t.Errorf("the process with an open socket counts as lost: %+v", p)
 	}
 }

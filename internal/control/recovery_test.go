@@ -152,7 +152,7 @@ func TestSocketClosesDuringRecovery(t *testing.T) {
 	w.recovered(sockets[1])
 	w.await("the note of the lost socket", func() bool {
 		p := sockets[0].inRoom()
-		return !p.Connected && p.BackBy != 0
+		return !p.Connected && p.ReconnectBy != 0
 	})
 }
 

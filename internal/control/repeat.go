@@ -71,7 +71,7 @@ func (p *Plane) resubmit(s *regionShard, c region.Command, first error) error {
 
 // mayRepeat reports whether a command whose attempt failed may be sent again.
 func mayRepeat(err error, repeatable bool) bool {
-	return shard.Passes(err) || repeatable && errors.Is(err, shard.ErrOutcomeUnknown)
+	return shard.IsTemporary(err) || repeatable && errors.Is(err, shard.ErrOutcomeUnknown)
 }
 
 // persist makes attempts until one succeeds, or fails for a reason of its own. After one with an unknown

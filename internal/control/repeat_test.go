@@ -175,7 +175,7 @@ func TestPersist(t *testing.T) {
 		"unknown, and done the next":      {w.ctx, true, []error{unknown, nil}, 2, nil},
 		"the caller has gone":             {gone, true, []error{unknown}, 1, unknown},
 		"the caller has gone, not done":   {gone, true, []error{passes}, 1, passes},
-		"a node that reaches no others":   {w.ctx, true, []error{&fault.Error{Kind: fault.ServiceUnavailable, Err: errors.Join(shard.ErrNotDone, shard.ErrAway)}}, 1, nil},
+		"a node that reaches no others":   {w.ctx, true, []error{&fault.Error{Kind: fault.ServiceUnavailable, Err: errors.Join(shard.ErrNotDone, shard.ErrPartitioned)}}, 1, nil},
 		"a command that breaks the shard": {w.ctx, true, []error{fault.Internal(shard.ErrNotDone)}, 1, nil},
 	} {
 		n, _, err := persist(tt.ctx, tt.repeatable, tt.outcomes...)

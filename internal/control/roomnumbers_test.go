@@ -99,7 +99,7 @@ func TestClosable(t *testing.T) {
 			}
 		}
 		for _, at := range events {
-			r.Apply(&fleet.Noted{At: now.Add(at)})
+			r.Apply(&fleet.FleetEventAdded{At: now.Add(at)})
 		}
 		return r
 	}

@@ -156,7 +156,7 @@ func (p *Plane) WatchTicket(ctx context.Context, id string, changed func(*wire.M
 			return ticketNotFound(id)
 		}
 		shown := p.ticket(t, found[0].wait)
-		if err := changed(&shown); err != nil || t.Over() {
+		if err := changed(&shown); err != nil || t.HasEnded() {
 			return err
 		}
 		select {
@@ -258,7 +258,7 @@ func (p *Plane) ticket(t *matchmaking.Ticket, wait float64) wire.MatchmakingTick
 	switch {
 	case t.Connection != nil:
 		out.GameSessionConnectionInfo = connectionTo(t.Connection)
-	case t.GameSession != "" && !t.Over():
+	case t.GameSession != "" && !t.HasEnded():
 		out.GameSessionConnectionInfo = &wire.GameSessionConnectionInfo{GameSessionArn: t.GameSession}
 	}
 	return out

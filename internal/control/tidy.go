@@ -59,7 +59,7 @@ func closable(rooms []*fleet.Room, left func(fleet.RoomID) bool, limit int) (ids
 		if !r.Empty() || !left(r.ID()) {
 			continue
 		}
-		if notes := r.Notes(0, 0); len(notes) > 0 {
+		if notes := r.FleetEvents(0, 0); len(notes) > 0 {
 			eventful = append(eventful, remembered{r.ID(), notes[0].At})
 		} else {
 			ids = append(ids, r.ID())

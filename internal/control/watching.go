@@ -112,7 +112,7 @@ func (p *Plane) WatchGameSession(ctx context.Context, gameSessionArn string, cha
 		if _, g, err = p.findSession(ctx, gameSessionArn); err != nil {
 			return err
 		}
-		if err := changed(p.gameSession(room, g)); err != nil || g.Over() {
+		if err := changed(p.gameSession(room, g)); err != nil || g.HasEnded() {
 			return err
 		}
 		select {

@@ -48,7 +48,7 @@ func (s *Set) NextValue(data []byte) (v any, rest []byte, err error) {
 }
 
 // Pointed is what a pointer that NextValue returned points to; ok is false for nil.
-func Pointed(v any) (value any, ok bool) {
+func Deref(v any) (value any, ok bool) {
 	p := reflect.ValueOf(v)
 	if p.IsNil() {
 		return nil, false

@@ -31,7 +31,7 @@ func TestValues(t *testing.T) {
 		if err != nil || string(rest) != "rest" || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s is read as %+v, %q, %v", name, got, rest, err)
 		}
-		if v, ok := Pointed(got); ok != (c.want != nil) || ok && !reflect.DeepEqual(v, *c.want) {
+		if v, ok := Deref(got); ok != (c.want != nil) || ok && !reflect.DeepEqual(v, *c.want) {
 			t.Errorf("%s points to %+v, %v", name, v, ok)
 		}
 	}

@@ -93,7 +93,7 @@ func BenchmarkReservePlayers(b *testing.B) {
 		b.StopTimer()
 		if g.Free() < 25 {
 			late := &PlayersTimedOut{Session: g.Ordinal, At: w.now}
-			for _, p := range g.Seated[benchSeats:] {
+			for _, p := range g.CurrentPlayers[benchSeats:] {
 				late.Indexes = append(late.Indexes, p.Index)
 			}
 			w.room.Apply(late)
@@ -112,7 +112,7 @@ func BenchmarkAcceptPlayer(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		g := w.benchSession(i)
-		w.bench(AcceptPlayer{g.Host, g.ID, g.Seated[i/benchSessions%benchSeats].ID})
+		w.bench(AcceptPlayer{g.Host, g.ID, g.CurrentPlayers[i/benchSessions%benchSeats].ID})
 		i++
 	}
 }

@@ -41,7 +41,7 @@ type checker struct {
 	hostedBy map[ProcessKey]uint64
 	ids      map[string]uint64
 	players  []playerPlace
-	over     []overEntry
+	over     []endedEntry
 	docs     int
 	errs     []error
 }
@@ -74,8 +74,8 @@ func (c *checker) process(p *Process) {
 		c.fail("process %v lives and its compute is gone", p.ProcessKey)
 	case p.Token != 0 && !slices.ContainsFunc(compute.Tokens, func(t Token) bool { return t.Serial == p.Token }):
 		c.fail("process %v lives and its token %d is gone", p.ProcessKey, p.Token)
-	case p.Connected != (p.BackBy == 0):
-		c.fail("process %v: connected %v and has to be back by %d", p.ProcessKey, p.Connected, p.BackBy)
+	case p.Connected != (p.ReconnectBy == 0):
+		c.fail("process %v: connected %v and has to be back by %d", p.ProcessKey, p.Connected, p.ReconnectBy)
 	case (p.Status == ProcessInitializing) != (p.ReadyBy != 0):
 		c.fail("process %v: status %d and has to be ready by %d", p.ProcessKey, p.Status, p.ReadyBy)
 	case (p.HealthBy != 0) != (p.Connected && p.Status != ProcessInitializing):
@@ -94,7 +94,7 @@ func (c *checker) process(p *Process) {
 		}
 	case ProcessHosting:
 		c.counts.Processes++
-		if g, ok := c.room.sessions.Get(p.Session); ok && (g.Host != p.ProcessKey || g.Over() && p.TerminateBy == 0) {
+		if g, ok := c.room.sessions.Get(p.Session); ok && (g.Host != p.ProcessKey || g.HasEnded() && p.TerminateBy == 0) {
 			c.fail("process %v hosts game session %d, which is %s on %v", p.ProcessKey, p.Session, g.Status, g.Host)
 		}
 	}
@@ -108,12 +108,12 @@ func (c *checker) session(g *GameSession) {
 	if (g.Status == Activating) != (g.ActivateBy != 0) {
 		c.fail("game session %d is %s and has to be active by %d", g.Ordinal, g.Status, g.ActivateBy)
 	}
-	if g.HandOverBy != 0 && (g.Status == Terminating || g.Over() || slices.ContainsFunc(g.PlayerSessions(), func(p *PlayerSession) bool { return p.Status == InGame })) {
+	if g.ConfirmBy != 0 && (g.Status == Terminating || g.HasEnded() || slices.ContainsFunc(g.PlayerSessions(), func(p *PlayerSession) bool { return p.Status == InGame })) {
 		c.fail("game session %d is %s and waits to be handed over", g.Ordinal, g.Status)
 	}
-	if g.Over() {
-		c.over = append(c.over, overEntry{g.Ended, g.Ordinal})
-		if len(g.Seated) > 0 || g.Ended == 0 {
+	if g.HasEnded() {
+		c.over = append(c.over, endedEntry{g.Ended, g.Ordinal})
+		if len(g.CurrentPlayers) > 0 || g.Ended == 0 {
 			c.fail("game session %d is over and is not as one that is: %+v", g.Ordinal, *g)
 		}
 		return
@@ -135,13 +135,13 @@ func (c *checker) liveSession(g *GameSession) {
 		c.counts.BusyComputes++
 	}
 	h.sessions++
-	c.counts.Players += len(g.Seated)
+	c.counts.Players += len(g.CurrentPlayers)
 	c.counts.MaximumPlayers += int(g.Maximum)
 	switch g.Status {
 	case Activating:
 		h.activating++
 		c.counts.Activating++
-		if len(g.Seated)+len(g.Gone) > 0 {
+		if len(g.CurrentPlayers)+len(g.PastPlayers) > 0 {
 			c.fail("game session %d is ACTIVATING and has players", g.Ordinal)
 		}
 	case Active:
@@ -163,7 +163,7 @@ func (c *checker) doc(g *GameSession) {
 		return
 	}
 	same := doc.ID == g.ID && doc.Name == g.Name && doc.Prefix == c.room.prefix &&
-		doc.Maximum == g.Maximum && doc.Players == int32(len(g.Seated)) && doc.Created == g.Created &&
+		doc.Maximum == g.Maximum && doc.Players == int32(len(g.CurrentPlayers)) && doc.Created == g.Created &&
 		slices.EqualFunc(doc.Properties, g.Properties, func(a search.Property, b Property) bool { return a.Key == b.Key && a.Value == b.Value })
 	if !same {
 		c.fail("the index has %+v for %+v", *doc, *g)
@@ -172,29 +172,29 @@ func (c *checker) doc(g *GameSession) {
 
 func (c *checker) seats(g *GameSession) {
 	indexes := map[uint32]bool{}
-	if !slices.IsSortedFunc(g.Seated, func(a, b *PlayerSession) int { return int(a.Index) - int(b.Index) }) {
+	if !slices.IsSortedFunc(g.CurrentPlayers, func(a, b *PlayerSession) int { return int(a.Index) - int(b.Index) }) {
 		c.fail("game session %d: the places are out of order", g.Ordinal)
 	}
-	if len(g.tickets) != len(g.Seated) {
-		c.fail("game session %d: %d places and %d tickets", g.Ordinal, len(g.Seated), len(g.tickets))
+	if len(g.randomBits) != len(g.CurrentPlayers) {
+		c.fail("game session %d: %d places and %d tickets", g.Ordinal, len(g.CurrentPlayers), len(g.randomBits))
 		return
 	}
-	for i, p := range g.Seated {
+	for i, p := range g.CurrentPlayers {
 		indexes[p.Index] = true
-		if g.tickets[i] != p.ID.ticket() {
+		if g.randomBits[i] != p.ID.randomBits() {
 			c.fail("game session %d: place %d has the ticket of another player", g.Ordinal, i)
 		}
 		if p.Ended != 0 || !(p.Status == Reserved && p.Expires != 0 || p.Status == InGame && p.Expires == 0) {
 			c.fail("game session %d: %+v has a place", g.Ordinal, *p)
 		}
 	}
-	for _, p := range g.Gone {
+	for _, p := range g.PastPlayers {
 		indexes[p.Index] = true
 		if p.Ended == 0 || p.Expires != 0 || p.Status != Completed && p.Status != TimedOut {
 			c.fail("game session %d: %+v has left", g.Ordinal, *p)
 		}
 	}
-	n := len(g.Seated) + len(g.Gone)
+	n := len(g.CurrentPlayers) + len(g.PastPlayers)
 	last := g.Archived + uint32(n) - 1
 	for index := range indexes {
 		if index > last {
@@ -204,11 +204,11 @@ func (c *checker) seats(g *GameSession) {
 	if len(indexes) != n || n > 0 && g.Archived == 0 && !indexes[last] {
 		c.fail("game session %d: the indexes of its %d players and %d in the history are %v", g.Ordinal, n, g.Archived, slices.Sorted(maps.Keys(indexes)))
 	}
-	if c.room.crowded.Contains(g.Ordinal) != (len(g.Gone) > keptPlayers) {
-		c.fail("game session %d: %d player sessions have ended, and it is listed as crowded: %v", g.Ordinal, len(g.Gone), c.room.crowded.Contains(g.Ordinal))
+	if c.room.withExcess.Contains(g.Ordinal) != (len(g.PastPlayers) > keptPlayers) {
+		c.fail("game session %d: %d player sessions have ended, and it is listed as crowded: %v", g.Ordinal, len(g.PastPlayers), c.room.withExcess.Contains(g.Ordinal))
 	}
-	for _, p := range slices.Concat(g.Seated, g.Gone) {
-		if at, ordinal := p.ID.Place(); at != c.room.address || ordinal != g.Ordinal {
+	for _, p := range slices.Concat(g.CurrentPlayers, g.PastPlayers) {
+		if at, ordinal := p.ID.Locate(); at != c.room.address || ordinal != g.Ordinal {
 			c.fail("player session %s names another place than game session %d", p.ID, g.Ordinal)
 		}
 		c.players = append(c.players, playerPlace{p.PlayerID, g.Ordinal})
@@ -296,9 +296,9 @@ func (c *checker) lookups() {
 	if got, want := entriesOf(r.byPlayer), entriesOf(players); !slices.Equal(got, want) {
 		c.fail("game sessions by player are %x, by a scan %x", got, want)
 	}
-	var over []overEntry
-	r.over.Scan(func(e overEntry) bool { over = append(over, e); return true })
-	slices.SortFunc(c.over, func(a, b overEntry) int {
+	var over []endedEntry
+	r.ended.Scan(func(e endedEntry) bool { over = append(over, e); return true })
+	slices.SortFunc(c.over, func(a, b endedEntry) int {
 		if a.before(b) {
 			return -1
 		}
@@ -330,7 +330,7 @@ func (c *checker) deadlines() {
 	}
 	eachProcess(r, func(p *Process) bool { record(timerKey{process: p.ProcessKey}, p.wake()); return true })
 	r.sessions.Scan(func(n uint64, g *GameSession) bool { record(timerKey{session: n}, g.wake()); return true })
-	if _, n, ok := r.notes.Min(); ok && r.Deadline() > n.At.Add(r.settings.NoteMemory) {
+	if _, n, ok := r.fleetEvents.Min(); ok && r.Deadline() > n.At.Add(r.settings.FleetEventRetention) {
 		c.fail("the deadline of the room is %d and a fleet event of %d is kept", r.Deadline(), n.At)
 	}
 }
@@ -351,13 +351,13 @@ func checkExpired(r *Room, now event.Time) error {
 		if p.Status == ProcessEnded {
 			late(p.ProcessKey, p.ForgetAt)
 		} else {
-			late(p.ProcessKey, p.ReadyBy, p.BackBy, p.HealthBy, p.TerminateBy)
+			late(p.ProcessKey, p.ReadyBy, p.ReconnectBy, p.HealthBy, p.TerminateBy)
 		}
 		return true
 	})
 	r.sessions.Scan(func(n uint64, g *GameSession) bool {
 		late(n, g.ActivateBy)
-		for _, p := range g.Seated {
+		for _, p := range g.CurrentPlayers {
 			late(p.ID, p.Expires)
 		}
 		return true

@@ -188,7 +188,7 @@ func TestReservationAnswers(t *testing.T) {
 		{PlayerID: "bob", Data: "x", Random: [8]byte{7}}, {PlayerID: "ada", Random: [8]byte{8}},
 	}}).(Reservation)
 	g := got.GameSession
-	if now := w.session("game"); g == now || g.ID != now.ID || g.IPAddress != now.IPAddress || g.Port != now.Port || len(g.Seated)+len(g.Gone) > 0 || now.Players() != 3 {
+	if now := w.session("game"); g == now || g.ID != now.ID || g.IPAddress != now.IPAddress || g.Port != now.Port || len(g.CurrentPlayers)+len(g.PastPlayers) > 0 || now.Players() != 3 {
 		t.Errorf("the game session is %+v, the answer's %+v", *now, *g)
 	}
 	want := PlayerSession{
@@ -260,7 +260,7 @@ func TestOver(t *testing.T) {
 	}
 	ids := func(before time.Duration, limit int) string {
 		var ids []string
-		for _, g := range w.room.Over(start.Add(before), limit) {
+		for _, g := range w.room.EndedBefore(start.Add(before), limit) {
 			ids = append(ids, g.ID)
 		}
 		return strings.Join(ids, " ")

@@ -43,7 +43,7 @@ func (c ClaimGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	}
 	return []any{updated, &PlayersReserved{
 		Session: g.Ordinal, At: now, Expires: now.Add(r.settings.Reservation),
-		Players: []Seat{{ID: newPlayerSessionID(r.address, g.Ordinal, c.Player.Random), PlayerID: c.Player.PlayerID, Data: c.Player.Data}},
+		Players: []Slot{{ID: newPlayerSessionID(r.address, g.Ordinal, c.Player.Random), PlayerID: c.Player.PlayerID, Data: c.Player.Data}},
 	}}, nil
 }
 
@@ -52,7 +52,7 @@ func (c ClaimGameSession) decide(r *Room, now event.Time) ([]any, error) {
 func (r *Room) claimable(c ClaimGameSession) *GameSession {
 	for _, hit := range r.index.Search(search.Query{Filter: empty, Sort: oldestFirst, Limit: r.index.Len()}) {
 		g, ok := r.sessions.Get(hit.Doc.Key)
-		if ok && g.Policy != DenyAll && g.HandOverBy == 0 && len(mergeProperties(g.Properties, c.Properties)) <= MaxProperties {
+		if ok && g.Policy != DenyAll && g.ConfirmBy == 0 && len(mergeProperties(g.Properties, c.Properties)) <= MaxProperties {
 			return g
 		}
 	}

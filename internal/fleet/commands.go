@@ -15,7 +15,7 @@ var Commands = []event.Entry{
 	{Number: 108, Type: (*DeregisterCompute)(nil)},
 	{Number: 109, Type: (*EndProcess)(nil)},
 	{Number: 110, Type: (*ForgetGameSessions)(nil)},
-	{Number: 111, Type: (*HandOverGameSession)(nil)},
+	{Number: 111, Type: (*ConfirmGameSession)(nil)},
 	{Number: 112, Type: (*IssueToken)(nil)},
 	{Number: 113, Type: (*LoseProcess)(nil)},
 	{Number: 114, Type: (*Interrupt)(nil)},
@@ -27,5 +27,5 @@ var Commands = []event.Entry{
 	{Number: 120, Type: (*SetPolicy)(nil)},
 	{Number: 121, Type: (*TerminateGameSession)(nil)},
 	{Number: 122, Type: (*UpdateGameSession)(nil)},
-	{Number: 123, Type: (*ForgetPlayers)(nil), Level: DepartedLevel},
+	{Number: 123, Type: (*ForgetPlayers)(nil), Level: ArchiveLevel},
 }

@@ -231,7 +231,7 @@ func TestReportHealth(t *testing.T) {
 		{"before ProcessReady", started, good, "", fault.InvalidRequest, "has not called ProcessReady"},
 		{"good", idle, good, "HealthReported", "", ""},
 		{"bad", idle, bad, "HealthReported", "", ""},
-		{"bad for the third time", twice, bad, "GameSessionEnded Noted ProcessHasEnded", "", ""},
+		{"bad for the third time", twice, bad, "GameSessionEnded FleetEventAdded ProcessHasEnded", "", ""},
 		{"good after two bad ones", twice, good, "HealthReported", "", ""},
 		{"bad, good, bad", func(w *world) { twice(w); w.do(ReportHealth{key("a"), true}) }, bad, "HealthReported", "", ""},
 		{"after its end", over, good, "", fault.NotFound, "has ended"},

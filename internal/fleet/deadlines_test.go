@@ -72,7 +72,7 @@ func TestActivationTimeout(t *testing.T) {
 	c.ActivationTimeout = 90 * time.Second
 	w.do(c)
 
-	wantEvents(t, w.at(90*time.Second), "Noted", "GameSessionEnded", "ProcessAskedToEnd")
+	wantEvents(t, w.at(90*time.Second), "FleetEventAdded", "GameSessionEnded", "ProcessAskedToEnd")
 	g := w.session("game")
 	if g.Status != Terminated || g.StatusReason != "" || g.Ended != w.now {
 		t.Errorf("the game session is %+v", *g)
@@ -105,7 +105,7 @@ func TestGraceOfALostProcess(t *testing.T) {
 		w.do(AcceptPlayer{key("a"), "game", id})
 	}
 
-	wantEvents(t, w.at(200*time.Second), "GameSessionEnded", "Noted", "ProcessHasEnded")
+	wantEvents(t, w.at(200*time.Second), "GameSessionEnded", "FleetEventAdded", "ProcessHasEnded")
 	wantCodes(t, w, "SERVER_PROCESS_CRASHED")
 	if p := w.process(key("a")); p.End != EndedCrashed || p.Ended != w.now {
 		t.Errorf("the process is %+v", *p)
@@ -146,7 +146,7 @@ func TestHealthSilence(t *testing.T) {
 	w.do(ReportHealth{key("a"), true})
 	w.wait(70 * time.Second)
 	w.do(ReportHealth{key("a"), false})
-	wantEvents(t, w.at(3*70*time.Second), "GameSessionEnded", "Noted", "ProcessHasEnded")
+	wantEvents(t, w.at(3*70*time.Second), "GameSessionEnded", "FleetEventAdded", "ProcessHasEnded")
 	wantCodes(t, w, "SERVER_PROCESS_TERMINATED_UNHEALTHY")
 	if p := w.process(key("a")); p.End != EndedUnhealthy {
 		t.Errorf("the process is %+v", *p)
@@ -171,7 +171,7 @@ func TestHealthOfALostProcess(t *testing.T) {
 	w.active("game", key("a"))
 	w.do(LoseProcess{key("a")})
 	w.do(ReportHealth{key("a"), true})
-	wantEvents(t, w.at(200*time.Second), "GameSessionEnded", "Noted", "ProcessHasEnded")
+	wantEvents(t, w.at(200*time.Second), "GameSessionEnded", "FleetEventAdded", "ProcessHasEnded")
 	wantCodes(t, w, "SERVER_PROCESS_CRASHED")
 }
 
@@ -183,7 +183,7 @@ func TestReadyTimeout(t *testing.T) {
 	w.do(LoseProcess{key("a")})
 	w.wait(10 * time.Second)
 	w.do(ConnectProcess{ProcessKey: key("a")}) // gives it no more time
-	wantEvents(t, w.at(50*time.Second), "Noted", "ProcessHasEnded")
+	wantEvents(t, w.at(50*time.Second), "FleetEventAdded", "ProcessHasEnded")
 	wantCodes(t, w, "SERVER_PROCESS_PROCESS_READY_TIMEOUT")
 }
 
@@ -198,7 +198,7 @@ func TestTerminationGrace(t *testing.T) {
 	healthy(2 * time.Minute)
 	w.do(TerminateGameSession{"game"}) // gives it no more time
 	healthy(2 * time.Minute)
-	wantEvents(t, w.at(time.Minute), "GameSessionEnded", "Noted", "ProcessHasEnded")
+	wantEvents(t, w.at(time.Minute), "GameSessionEnded", "FleetEventAdded", "ProcessHasEnded")
 	wantCodes(t, w, "SERVER_PROCESS_FORCE_TERMINATED")
 	if g := w.session("game"); g.StatusReason != "TRIGGERED_ON_PROCESS_TERMINATE" {
 		t.Errorf("the reason is %q", g.StatusReason)
@@ -235,7 +235,7 @@ func TestReusedProcessID(t *testing.T) {
 	if g := w.do(creation("next")).(*GameSession); g.Host != key("a") {
 		t.Errorf("the next game session is on %v", g.Host)
 	}
-	if g := w.session("game"); !g.Over() {
+	if g := w.session("game"); !g.HasEnded() {
 		t.Errorf("the old game session is %s", g.Status)
 	}
 }
@@ -255,7 +255,7 @@ func TestNewOwner(t *testing.T) {
 	w.do(ConnectProcess{ProcessKey: key("b"), Idempotency: "run-b"})
 	w.wait(100 * time.Second)
 	w.do(ReportHealth{key("b"), true})
-	wantEvents(t, w.at(100*time.Second), "Noted", "ProcessHasEnded")
+	wantEvents(t, w.at(100*time.Second), "FleetEventAdded", "ProcessHasEnded")
 	if p := w.process(key("a")); p.End != EndedCrashed {
 		t.Errorf("process a is %+v", *p)
 	}
@@ -340,24 +340,24 @@ func TestTokensOfLivingProcessesAreKept(t *testing.T) {
 
 func TestNotesAreKeptForTheirTime(t *testing.T) {
 	w := newWorld(t)
-	w.settings.NoteMemory = time.Hour
+	w.settings.FleetEventRetention = time.Hour
 	w.room.Apply(note(w.now, "A", "first"))
 	w.wait(10 * time.Minute)
 	w.room.Apply(note(w.now, "B", "second"))
 	w.room.Apply(note(w.now, "C", "third"))
 
-	if got := w.room.Notes(start, w.now-1); len(got) != 1 || got[0].Code != "A" || got[0].Number != 1 || got[0].At != start {
+	if got := w.room.FleetEvents(start, w.now-1); len(got) != 1 || got[0].Code != "A" || got[0].Number != 1 || got[0].At != start {
 		t.Errorf("before now there are %+v", got)
 	}
-	if got := w.room.Notes(w.now, w.now); len(got) != 2 || got[0].Code != "C" || got[1].Code != "B" {
+	if got := w.room.FleetEvents(w.now, w.now); len(got) != 2 || got[0].Code != "C" || got[1].Code != "B" {
 		t.Errorf("from now to now there are %+v", got)
 	}
-	wantEvents(t, w.at(50*time.Minute), "NotesDropped")
+	wantEvents(t, w.at(50*time.Minute), "FleetEventsDropped")
 	wantCodes(t, w, "B", "C")
-	wantEvents(t, w.at(10*time.Minute), "NotesDropped")
+	wantEvents(t, w.at(10*time.Minute), "FleetEventsDropped")
 	wantCodes(t, w)
 	w.room.Apply(note(w.now, "D", "fourth"))
-	if got := w.room.Notes(0, 0)[0].Number; got != 4 {
+	if got := w.room.FleetEvents(0, 0)[0].Number; got != 4 {
 		t.Errorf("the fourth has the number %d", got)
 	}
 	if w.room.Deadline() != w.now.Add(time.Hour) {
@@ -372,7 +372,7 @@ func TestNotesOfAClockThatWasPutBack(t *testing.T) {
 		w.room.Apply(note(start.Add(at*time.Second), fmt.Sprint(i), ""))
 	}
 	var got []string
-	for _, n := range w.room.Notes(start.Add(10*time.Second), start.Add(19*time.Second)) {
+	for _, n := range w.room.FleetEvents(start.Add(10*time.Second), start.Add(19*time.Second)) {
 		got = append(got, n.Code)
 	}
 	if !slices.Equal(got, []string{"3", "0"}) {
@@ -382,11 +382,11 @@ func TestNotesOfAClockThatWasPutBack(t *testing.T) {
 
 func TestNotesAreBounded(t *testing.T) {
 	w := newWorld(t)
-	for range maxNotes + 5 {
+	for range maxFleetEvents + 5 {
 		w.room.Apply(note(w.now, "A", ""))
 	}
-	notes := w.room.Notes(0, 0)
-	if len(notes) != maxNotes || notes[0].Number != maxNotes+5 || notes[maxNotes-1].Number != 6 {
+	notes := w.room.FleetEvents(0, 0)
+	if len(notes) != maxFleetEvents || notes[0].Number != maxFleetEvents+5 || notes[maxFleetEvents-1].Number != 6 {
 		t.Errorf("%d are kept, from %d", len(notes), notes[len(notes)-1].Number)
 	}
 }

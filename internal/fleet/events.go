@@ -31,17 +31,17 @@ var Events = []event.Entry{
 	{Number: 120, Type: (*PlayerAccepted)(nil)},
 	{Number: 121, Type: (*PlayerRemoved)(nil)},
 	{Number: 122, Type: (*PlayersTimedOut)(nil)},
-	{Number: 123, Type: (*Noted)(nil)},
-	{Number: 124, Type: (*NotesDropped)(nil)},
-	{Number: 125, Type: (*GameSessionHandedOver)(nil)},
+	{Number: 123, Type: (*FleetEventAdded)(nil)},
+	{Number: 124, Type: (*FleetEventsDropped)(nil)},
+	{Number: 125, Type: (*GameSessionConfirmed)(nil)},
 	{Number: 126, Type: (*GameSessionBackfilled)(nil)},
-	{Number: 127, Type: (*PlayersForgotten)(nil), Level: DepartedLevel},
+	{Number: 127, Type: (*PlayersForgotten)(nil), Level: ArchiveLevel},
 	{Number: 150, Type: (*Header)(nil)},
 	{Number: 151, Type: (*Compute)(nil)},
 	{Number: 152, Type: (*Process)(nil)},
 	{Number: 153, Type: (*GameSession)(nil)},
-	{Number: 154, Type: (*Note)(nil)},
-	{Number: 155, Type: (*MorePlayers)(nil), Level: DepartedLevel},
+	{Number: 154, Type: (*FleetEvent)(nil)},
+	{Number: 155, Type: (*MorePlayers)(nil), Level: ArchiveLevel},
 }
 
 // ComputeRegistered adds a compute.
@@ -87,7 +87,7 @@ type ProcessResumed struct {
 // ProcessLost notes that the socket of a process is gone.
 type ProcessLost struct {
 	ProcessKey
-	BackBy event.Time `cbor:"3,keyasint"`
+	ReconnectBy event.Time `cbor:"3,keyasint"`
 }
 
 // ProcessBecameReady makes a process one that can host a game session.
@@ -134,8 +134,8 @@ type ProcessForgotten struct {
 // A release that does not know Pause takes it for a new owner. It may do so: it only follows
 // the shard, and when it becomes the owner it has no sockets.
 type Interrupted struct {
-	BackBy event.Time    `cbor:"1,keyasint"`
-	Pause  time.Duration `cbor:"2,keyasint,omitempty"` // negative: the clock was set back
+	ReconnectBy event.Time    `cbor:"1,keyasint"`
+	Pause       time.Duration `cbor:"2,keyasint,omitempty"` // negative: the clock was set back
 }
 
 // GameSessionCreated puts a game session on a process, in ACTIVATING.
@@ -156,10 +156,10 @@ type GameSessionCreated struct {
 	Fingerprint    []byte     `cbor:"14,keyasint,omitempty"`
 	At             event.Time `cbor:"15,keyasint"`
 	ActivateBy     event.Time `cbor:"16,keyasint"`
-	HandOverBy     event.Time `cbor:"17,keyasint,omitempty"`
+	ConfirmBy      event.Time `cbor:"17,keyasint,omitempty"`
 	Placement      string     `cbor:"18,keyasint,omitempty"`
 	Attempt        int32      `cbor:"19,keyasint,omitempty"`
-	Desired        []Seat     `cbor:"20,keyasint,omitempty"`
+	Desired        []Slot     `cbor:"20,keyasint,omitempty"`
 }
 
 // GameSessionActivated makes a game session ACTIVE.
@@ -167,7 +167,7 @@ type GameSessionActivated struct {
 	Ordinal uint64     `cbor:"1,keyasint"`
 	At      event.Time `cbor:"2,keyasint"`
 	Expires event.Time `cbor:"3,keyasint,omitempty"` // with Seats
-	Seats   []Seat     `cbor:"4,keyasint,omitempty"` // of the players it was created for: RESERVED
+	Slots   []Slot     `cbor:"4,keyasint,omitempty"` // of the players it was created for: RESERVED
 }
 
 // GameSessionBackfilled lets the players of a match into a game session.
@@ -175,14 +175,14 @@ type GameSessionBackfilled struct {
 	Ordinal        uint64     `cbor:"1,keyasint"`
 	Match          string     `cbor:"2,keyasint"`
 	MatchmakerData string     `cbor:"3,keyasint,omitempty"`
-	Seats          []Seat     `cbor:"4,keyasint,omitempty"`
+	Slots          []Slot     `cbor:"4,keyasint,omitempty"`
 	At             event.Time `cbor:"5,keyasint"`
 	Expires        event.Time `cbor:"6,keyasint"`
 }
 
-// GameSessionHandedOver says that somebody knows of the game session for whom it
+// GameSessionConfirmed says that somebody knows of the game session for whom it
 // was created.
-type GameSessionHandedOver struct {
+type GameSessionConfirmed struct {
 	Ordinal uint64 `cbor:"1,keyasint"`
 }
 
@@ -244,13 +244,13 @@ type GameSessionsForgotten struct {
 // PlayersReserved adds player sessions, all RESERVED.
 type PlayersReserved struct {
 	Session uint64     `cbor:"1,keyasint"`
-	Players []Seat     `cbor:"2,keyasint"`
+	Players []Slot     `cbor:"2,keyasint"`
 	At      event.Time `cbor:"3,keyasint"`
 	Expires event.Time `cbor:"4,keyasint"`
 }
 
 // A Seat is one player of PlayersReserved.
-type Seat struct {
+type Slot struct {
 	ID       PlayerSessionID `cbor:"1,keyasint"`
 	PlayerID string          `cbor:"2,keyasint"`
 	Data     string          `cbor:"3,keyasint,omitempty"`
@@ -283,20 +283,20 @@ type PlayersForgotten struct {
 	Through uint32 `cbor:"2,keyasint"`
 }
 
-// Noted adds a fleet event, which DescribeFleetEvents shows.
-type Noted struct {
+// FleetEventAdded adds a fleet event, which DescribeFleetEvents shows.
+type FleetEventAdded struct {
 	Code    string     `cbor:"1,keyasint"`
 	Message string     `cbor:"2,keyasint"`
 	At      event.Time `cbor:"3,keyasint"`
 }
 
-// NotesDropped removes the fleet events that are past their time.
-type NotesDropped struct {
+// FleetEventsDropped removes the fleet events that are past their time.
+type FleetEventsDropped struct {
 	Through uint64 `cbor:"1,keyasint"`
 }
 
 // A Note is a fleet event as it is kept.
-type Note struct {
+type FleetEvent struct {
 	Number  uint64     `cbor:"1,keyasint"` // order within the Room, from 1
 	ID      string     `cbor:"2,keyasint"`
 	Code    string     `cbor:"3,keyasint"`
@@ -307,7 +307,7 @@ type Note struct {
 // A Header is the first record of a Room in a snapshot: the counters that
 // never go back.
 type Header struct {
-	Sessions uint64 `cbor:"1,keyasint,omitempty"`
-	Tokens   uint64 `cbor:"2,keyasint,omitempty"`
-	Notes    uint64 `cbor:"3,keyasint,omitempty"`
+	Sessions    uint64 `cbor:"1,keyasint,omitempty"`
+	Tokens      uint64 `cbor:"2,keyasint,omitempty"`
+	FleetEvents uint64 `cbor:"3,keyasint,omitempty"`
 }

@@ -21,7 +21,7 @@ var format = eventtest.Format{
 
 func isRecord(v any) bool {
 	switch v.(type) {
-	case *Header, *Compute, *Process, *GameSession, *MorePlayers, *Note:
+	case *Header, *Compute, *Process, *GameSession, *MorePlayers, *FleetEvent:
 		return true
 	default:
 		return false
@@ -90,9 +90,9 @@ func TestCodecLeavesTheUnusual(t *testing.T) {
 // BenchmarkCodec writes and reads the event of a reservation of 25 places, and
 // that of one acceptance.
 func BenchmarkCodec(b *testing.B) {
-	reserved := &PlayersReserved{Session: 100_000, At: start, Expires: start, Players: make([]Seat, 25)}
+	reserved := &PlayersReserved{Session: 100_000, At: start, Expires: start, Players: make([]Slot, 25)}
 	for i := range reserved.Players {
-		reserved.Players[i] = Seat{ID: PlayerSessionID{1, 2, 3}, PlayerID: fmt.Sprintf("player-%012d", i)}
+		reserved.Players[i] = Slot{ID: PlayerSessionID{1, 2, 3}, PlayerID: fmt.Sprintf("player-%012d", i)}
 	}
 	for _, body := range []any{reserved, &PlayerAccepted{Session: 100_000, Index: 117}} {
 		f := event.Fact{Room: 1, Body: body}

@@ -36,7 +36,7 @@ func churn(w *world) {
 				return true
 			}
 			w.do(UpdateGameSession{ID: g.ID, Name: fmt.Sprint("round ", round), Properties: []Property{{fmt.Sprint(round), "x"}}})
-			for _, p := range g.Seated {
+			for _, p := range g.CurrentPlayers {
 				w.do(RemovePlayer{g.Host, g.ID, p.ID})
 			}
 			ids := w.reserve(g.ID, "cid", "dot", "eve")
@@ -67,10 +67,10 @@ func read(r *Room) (state []byte, answers string) {
 	})
 	for i := range 30 {
 		g, ok := r.GameSession(fmt.Sprint("game-", i))
-		fmt.Fprintln(&text, ok, g != nil && g.Over())
+		fmt.Fprintln(&text, ok, g != nil && g.HasEnded())
 	}
 	doc, ok := r.Index().Get(2)
-	fmt.Fprintln(&text, r.Counts(), r.Index().Len(), doc, ok, len(r.Notes(0, 0)))
+	fmt.Fprintln(&text, r.Counts(), r.Index().Len(), doc, ok, len(r.FleetEvents(0, 0)))
 	return buf.Bytes(), text.String()
 }
 

@@ -29,7 +29,7 @@ type CreateGameSession struct {
 	Fingerprint       []byte        `cbor:"9,keyasint,omitzero"`  // of everything that the caller asked for
 	ActivationTimeout time.Duration `cbor:"10,keyasint,omitzero"` // from the fleet's runtime configuration
 	MaxActivations    int           `cbor:"11,keyasint,omitzero"` // per compute, from the fleet's runtime configuration
-	HandOverWithin    time.Duration `cbor:"12,keyasint,omitzero"` // see handover.go; 0 for a game session that stays without
+	ConfirmWithin     time.Duration `cbor:"12,keyasint,omitzero"` // see confirmation.go; 0 for a game session that stays without
 	Placement         string        `cbor:"13,keyasint,omitzero"` // whose attempt it is, see placed.go; "" for none
 	Attempt           int32         `cbor:"14,keyasint,omitzero"` // its number
 	Desired           []NewPlayer   `cbor:"15,keyasint,omitzero"` // who get player sessions when it is ACTIVE
@@ -64,8 +64,8 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 		At: created, ActivateBy: now.Add(c.ActivationTimeout),
 		Placement: c.Placement, Attempt: c.Attempt, Desired: r.desired(c.Desired, r.header.Sessions+1),
 	}
-	if c.HandOverWithin > 0 {
-		e.HandOverBy = now.Add(c.HandOverWithin)
+	if c.ConfirmWithin > 0 {
+		e.ConfirmBy = now.Add(c.ConfirmWithin)
 	}
 	return []any{e}, nil
 }
@@ -80,7 +80,7 @@ func (r *Room) applyGameSessionCreated(e *GameSessionCreated) {
 		Ordinal: e.Ordinal, ID: e.ID, Name: e.Name, CreatorID: e.CreatorID, Data: e.Data, MatchmakerData: e.MatchmakerData,
 		Properties: e.Properties, Maximum: e.Maximum, Policy: AcceptAll, Protection: e.Protection, Status: Activating,
 		Created: e.At, ActivateBy: e.ActivateBy, Host: e.Host, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port, Fingerprint: e.Fingerprint,
-		HandOverBy: e.HandOverBy, Placement: e.Placement, Attempt: e.Attempt, Desired: e.Desired,
+		ConfirmBy: e.ConfirmBy, Placement: e.Placement, Attempt: e.Attempt, Desired: e.Desired,
 	})
 	r.changeProcess(e.Host, func(p *Process) { p.Status, p.Session = ProcessHosting, e.Ordinal })
 }
@@ -112,11 +112,11 @@ func (c ActivateGameSession) answer(r *Room) any { return r.sessionOrNil(c.GameS
 func (r *Room) applyGameSessionActivated(e *GameSessionActivated) {
 	r.changeSession(e.Ordinal, func(g *GameSession) {
 		g.Status, g.Activated, g.ActivateBy, g.Desired = Active, e.At, 0, nil
-		if len(e.Seats) > 0 {
-			r.admit(g, newPlayerSessions(g, e.Seats, e.At, e.Expires))
+		if len(e.Slots) > 0 {
+			r.admit(g, newPlayerSessions(g, e.Slots, e.At, e.Expires))
 		}
 	})
-	r.indexPlayers(e.Seats, e.Ordinal)
+	r.indexPlayers(e.Slots, e.Ordinal)
 }
 
 // UpdateGameSession changes what is present. Properties are merged: an existing
@@ -209,7 +209,7 @@ func (c TerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	switch {
 	case !ok:
 		return nil, r.noSession(c.ID)
-	case g.Over():
+	case g.HasEnded():
 		return nil, wrongStatus(g)
 	case g.Status == Terminating:
 		return nil, nil
@@ -229,7 +229,7 @@ func (r *Room) terminate(g *GameSession, now event.Time) []any {
 func (c TerminateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
 func (r *Room) applyGameSessionTerminating(e *GameSessionTerminating) {
-	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy, g.HandOverBy = Terminating, 0, 0 })
+	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy, g.ConfirmBy = Terminating, 0, 0 })
 }
 
 // endSession gives the event that makes a game session TERMINATED.
@@ -243,17 +243,17 @@ func endSession(g *GameSession, now event.Time) *GameSessionEnded {
 
 func (r *Room) applyGameSessionEnded(e *GameSessionEnded) {
 	r.changeSession(e.Ordinal, func(g *GameSession) {
-		g.Status, g.StatusReason, g.Ended, g.ActivateBy, g.HandOverBy = Terminated, e.Reason, e.At, 0, 0
-		for _, p := range g.Seated {
+		g.Status, g.StatusReason, g.Ended, g.ActivateBy, g.ConfirmBy = Terminated, e.Reason, e.At, 0, 0
+		for _, p := range g.CurrentPlayers {
 			status := Completed
 			if p.Status == Reserved {
 				status = TimedOut
 			}
-			g.Gone = append(g.Gone, p.gone(status, e.At))
+			g.PastPlayers = append(g.PastPlayers, p.hasEnded(status, e.At))
 		}
-		g.Seated, g.tickets = nil, nil
+		g.CurrentPlayers, g.randomBits = nil, nil
 	})
-	r.over.Set(overEntry{e.At, e.Ordinal})
+	r.ended.Set(endedEntry{e.At, e.Ordinal})
 }
 
 // expireSession gives the events for what is due at a game session.
@@ -265,7 +265,7 @@ func (r *Room) expireSession(g *GameSession, now event.Time) []any {
 			&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
 		}
 	}
-	if by := g.handOverDeadline(); by != 0 && by <= now {
+	if by := g.confirmDeadline(); by != 0 && by <= now {
 		return r.terminate(g, now)
 	}
 	return expireReservations(g, now)
@@ -280,7 +280,7 @@ type ForgetGameSessions struct {
 func (c ForgetGameSessions) decide(r *Room, _ event.Time) ([]any, error) {
 	var forget []uint64
 	for _, ordinal := range c.Ordinals {
-		if g, ok := r.sessions.Get(ordinal); ok && g.Over() {
+		if g, ok := r.sessions.Get(ordinal); ok && g.HasEnded() {
 			forget = append(forget, ordinal)
 		}
 	}
@@ -299,9 +299,9 @@ func (r *Room) applyGameSessionsForgotten(e *GameSessionsForgotten) {
 			continue
 		}
 		r.byID.remove(g.ID, ordinal)
-		r.over.Delete(overEntry{g.Ended, ordinal})
-		r.crowded.Delete(ordinal)
-		for _, p := range g.Gone {
+		r.ended.Delete(endedEntry{g.Ended, ordinal})
+		r.withExcess.Delete(ordinal)
+		for _, p := range g.PastPlayers {
 			r.byPlayer.remove(p.PlayerID, ordinal)
 		}
 	}
@@ -309,9 +309,9 @@ func (r *Room) applyGameSessionsForgotten(e *GameSessionsForgotten) {
 
 // Over lists up to limit game sessions that ended before the given moment, the
 // earliest first. It is for the writer's own goroutine.
-func (r *Room) Over(before event.Time, limit int) []*GameSession {
+func (r *Room) EndedBefore(before event.Time, limit int) []*GameSession {
 	var over []*GameSession
-	r.over.Scan(func(e overEntry) bool {
+	r.ended.Scan(func(e endedEntry) bool {
 		if e.ended >= before || len(over) == limit {
 			return false
 		}

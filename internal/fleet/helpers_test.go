@@ -188,7 +188,7 @@ func (w *world) process(k ProcessKey) *Process {
 // codes are the codes of all fleet events, oldest first.
 func (w *world) codes() []string {
 	var codes []string
-	for _, n := range w.room.Notes(0, 0) {
+	for _, n := range w.room.FleetEvents(0, 0) {
 		codes = append([]string{n.Code}, codes...)
 	}
 	return codes

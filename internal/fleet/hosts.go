@@ -86,7 +86,7 @@ func (r *Room) free(maxActivations int) (*Process, bool) {
 
 // Waiting is how many processes wait for a game session and can be told of one.
 // It is for the writer's own goroutine.
-func (r *Room) Waiting() (n int) {
+func (r *Room) WaitingProcesses() (n int) {
 	r.available.Scan(func(best rank) bool {
 		n += r.hosts[best.compute].idle.Len()
 		return true
@@ -128,7 +128,7 @@ func (p *Process) running() bool { return p.Status == ProcessIdle || p.Status ==
 
 // addSession adds a game session that nobody else has.
 func (r *Room) addSession(g *GameSession) {
-	g.ownership = ownership{record: r.generation, seats: r.generation, tickets: g.tickets}
+	g.ownership = ownership{record: r.generation, slots: r.generation, randomBits: g.randomBits}
 	r.sessions.Set(g.Ordinal, g)
 	r.keepUp(nil, g)
 }
@@ -139,21 +139,21 @@ func (r *Room) keepUp(old, g *GameSession) {
 	h := r.host(g.Host.Compute)
 	wasBusy := h.sessions > 0
 	h.activating += one(g.Status == Activating) - one(old != nil && old.Status == Activating)
-	h.sessions += one(!g.Over()) - one(old != nil && !old.Over())
+	h.sessions += one(!g.HasEnded()) - one(old != nil && !old.HasEnded())
 	r.counts.BusyComputes += one(h.sessions > 0) - one(wasBusy)
 	r.counts.Activating += one(g.Status == Activating) - one(old != nil && old.Status == Activating)
 	r.counts.Active += one(g.playing()) - one(old != nil && old.playing())
-	r.counts.Players += len(g.Seated)
+	r.counts.Players += len(g.CurrentPlayers)
 	r.counts.MaximumPlayers += int(g.maximumIfHosted())
 	if old != nil {
-		r.counts.Players -= len(old.Seated)
+		r.counts.Players -= len(old.CurrentPlayers)
 		r.counts.MaximumPlayers -= int(old.maximumIfHosted())
 	}
 	if old == nil || old.Status != g.Status {
 		r.rerank(g.Host.Compute, h)
 	}
 	r.indexSession(old, g)
-	r.indexCrowded(g)
+	r.indexExcess(g)
 	r.timers.schedule(timerKey{session: g.Ordinal}, g.newDeadline(old))
 }
 
@@ -161,7 +161,7 @@ func (r *Room) keepUp(old, g *GameSession) {
 func (g *GameSession) playing() bool { return g.Status == Active || g.Status == Terminating }
 
 func (g *GameSession) maximumIfHosted() int32 {
-	if g.Over() {
+	if g.HasEnded() {
 		return 0
 	}
 	return g.Maximum

@@ -46,7 +46,7 @@ func newPlayerSessionID(a Address, session uint64, random [8]byte) PlayerSession
 }
 
 // Place returns the Room and the ordinal of the game session that the id is of.
-func (id PlayerSessionID) Place() (Address, uint64) {
+func (id PlayerSessionID) Locate() (Address, uint64) {
 	hi := binary.BigEndian.Uint64(id[:8])
 	place := hi>>16<<12 | hi&0xfff
 	return Address{Shard: uint8(place >> 52), Room: uint16(place >> 36)}, place & maxOrdinal
@@ -56,7 +56,7 @@ func (id PlayerSessionID) Place() (Address, uint64) {
 const PlayerSessionIDLength = len("psess-") + 36
 
 // ticket is the random part of the id.
-func (id PlayerSessionID) ticket() uint64 { return binary.BigEndian.Uint64(id[8:]) }
+func (id PlayerSessionID) randomBits() uint64 { return binary.BigEndian.Uint64(id[8:]) }
 
 // String is the id as it stands on the wire.
 func (id PlayerSessionID) String() string {

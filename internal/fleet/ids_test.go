@@ -34,7 +34,7 @@ func TestPlayerSessionIDNamesItsPlace(t *testing.T) {
 			random[i] = byte(rng.Uint32())
 		}
 		id := newPlayerSessionID(p.at, p.session, random)
-		if at, session := id.Place(); at != p.at || session != p.session {
+		if at, session := id.Locate(); at != p.at || session != p.session {
 			t.Errorf("%s names %v %d instead of %v %d", id, at, session, p.at, p.session)
 		}
 		if u := uuid.UUID(id); u.Version() != 8 || u.Variant() != uuid.RFC4122 {
@@ -120,7 +120,7 @@ func FuzzParsePlayerSessionID(f *testing.F) {
 		if id.String() != s {
 			t.Fatalf("%q is read as %s", s, id)
 		}
-		at, session := id.Place()
+		at, session := id.Locate()
 		if again := newPlayerSessionID(at, session, [8]byte(id[8:])); again != id {
 			t.Fatalf("%s names %v %d, which make %s", id, at, session, again)
 		}

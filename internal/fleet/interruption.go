@@ -29,7 +29,7 @@ func (c Interrupt) decide(r *Room, now event.Time) ([]any, error) {
 	if c.Pause != 0 {
 		grace = min(max(c.Pause, 0), grace)
 	}
-	return []any{&Interrupted{BackBy: now.Add(grace), Pause: c.Pause}}, nil
+	return []any{&Interrupted{ReconnectBy: now.Add(grace), Pause: c.Pause}}, nil
 }
 
 func (Interrupt) answer(*Room) any { return nil }
@@ -60,35 +60,35 @@ func (r *Room) applyInterrupted(e *Interrupted) {
 }
 
 // timed reports whether a deadline is set in the game session, or in a place of it.
-func (g *GameSession) timed() bool { return g.HandOverBy != 0 || g.wake() != 0 }
+func (g *GameSession) timed() bool { return g.ConfirmBy != 0 || g.wake() != 0 }
 
 // later is the moment to which a deadline moves; zero stays zero.
 func (e *Interrupted) later(deadline event.Time) event.Time {
 	if deadline == 0 {
 		return 0
 	}
-	return max(deadline.Add(e.Pause), e.BackBy)
+	return max(deadline.Add(e.Pause), e.ReconnectBy)
 }
 
 func (e *Interrupted) interruptProcess(p *Process) {
 	if e.Pause == 0 { // its socket is gone, and BackBy counts for its health
-		p.Connected, p.BackBy, p.HealthBy = false, max(p.BackBy, e.BackBy), 0
+		p.Connected, p.ReconnectBy, p.HealthBy = false, max(p.ReconnectBy, e.ReconnectBy), 0
 	}
-	p.BackBy, p.HealthBy = e.later(p.BackBy), e.later(p.HealthBy)
+	p.ReconnectBy, p.HealthBy = e.later(p.ReconnectBy), e.later(p.HealthBy)
 	p.ReadyBy, p.TerminateBy = e.later(p.ReadyBy), e.later(p.TerminateBy)
 }
 
 func (r *Room) interruptSession(g *GameSession, e *Interrupted) {
 	g.ActivateBy = e.later(g.ActivateBy)
 	if e.Pause != 0 { // a gateway does not outlive the process that it is in, and one elsewhere waits no longer
-		g.HandOverBy = e.later(g.HandOverBy)
+		g.ConfirmBy = e.later(g.ConfirmBy)
 	}
-	for i, p := range g.Seated {
+	for i, p := range g.CurrentPlayers {
 		if p.Expires != 0 {
 			next := *p
 			next.Expires = e.later(p.Expires)
-			r.ownSeats(g)
-			g.Seated[i] = &next
+			r.ownSlots(g)
+			g.CurrentPlayers[i] = &next
 		}
 	}
 }

@@ -24,7 +24,7 @@ func waiting(t *testing.T) *world {
 	w.do(ConnectProcess{ProcessKey: key("d")})
 	w.do(ReadyProcess{ProcessKey: key("d"), Port: 1})
 	c := creation("unconfirmed")
-	c.HandOverWithin = 30 * time.Second
+	c.ConfirmWithin = 30 * time.Second
 	w.do(c)
 	w.do(ActivateGameSession{key("d"), "unconfirmed"})
 	return w
@@ -40,15 +40,15 @@ func (w *world) left() map[string]time.Duration {
 	}
 	eachProcess(w.room, func(p *Process) bool {
 		note(p.ID+" ReadyBy", p.ReadyBy)
-		note(p.ID+" BackBy", p.BackBy)
+		note(p.ID+" BackBy", p.ReconnectBy)
 		note(p.ID+" HealthBy", p.HealthBy)
 		note(p.ID+" TerminateBy", p.TerminateBy)
 		return true
 	})
 	eachSession(w.room, func(g *GameSession) bool {
 		note(g.ID+" ActivateBy", g.ActivateBy)
-		note(g.ID+" HandOverBy", g.HandOverBy)
-		for _, p := range g.Seated {
+		note(g.ID+" ConfirmBy", g.ConfirmBy)
+		for _, p := range g.CurrentPlayers {
 			note(fmt.Sprintf("%s %s Expires", g.ID, p.PlayerID), p.Expires)
 		}
 		return true
@@ -114,7 +114,7 @@ func TestOutage(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	w.do(Interrupt{})
 	for name, left := range w.left() {
-		if want := w.settings.ProcessGrace; left != want && name != "unconfirmed HandOverBy" {
+		if want := w.settings.ProcessGrace; left != want && name != "unconfirmed ConfirmBy" {
 			t.Errorf("%s is in %v", name, left)
 		}
 	}

@@ -7,9 +7,9 @@ import "slices"
 // of the Room in which it was made: a frozen copy begins a new one, and then all
 // that it can see belongs to the one before.
 type ownership struct {
-	record  uint64   // the GameSession itself; 0 when it was given out
-	seats   uint64   // the arrays behind Seated and tickets
-	tickets []uint64 // of the players in Seated: what a player session is found by
+	record     uint64   // the GameSession itself; 0 when it was given out
+	slots      uint64   // the arrays behind Seated and tickets
+	randomBits []uint64 // of the players in Seated: what a player session is found by
 }
 
 // own returns the game session for a change: itself if nobody has seen it, else
@@ -26,18 +26,18 @@ func (r *Room) own(g *GameSession) *GameSession {
 }
 
 // ownSeats lets the places of a game session that is owned be changed.
-func (r *Room) ownSeats(g *GameSession) {
-	if g.seats == r.generation {
+func (r *Room) ownSlots(g *GameSession) {
+	if g.slots == r.generation {
 		return
 	}
-	g.Seated, g.tickets, g.seats = slices.Clone(g.Seated), slices.Clone(g.tickets), r.generation
+	g.CurrentPlayers, g.randomBits, g.slots = slices.Clone(g.CurrentPlayers), slices.Clone(g.randomBits), r.generation
 }
 
 // shown passes a game session on to somebody who may keep it: it is not changed
 // any more, and neither are its lists.
 func (r *Room) shown(g *GameSession, ok bool) (*GameSession, bool) {
 	if ok && r.live != nil && g.record == r.generation { // nothing in a frozen copy is the writer's
-		g.record, g.seats = 0, 0
+		g.record, g.slots = 0, 0
 	}
 	return g, ok
 }
@@ -53,19 +53,19 @@ func (r *Room) shownProcess(p *Process) *Process {
 // withoutPlayers is a copy without the lists of players, which stay the Room's.
 func (g *GameSession) withoutPlayers() *GameSession {
 	c := *g
-	c.Seated, c.Gone, c.ownership = nil, nil, ownership{}
+	c.CurrentPlayers, c.PastPlayers, c.ownership = nil, nil, ownership{}
 	return &c
 }
 
 // find finds a player session by its id, as PlayerSession does, with a glance
 // at the tickets instead of the records.
 func (g *GameSession) find(id PlayerSessionID) (*PlayerSession, bool) {
-	for i, t := range g.tickets {
-		if t == id.ticket() && g.Seated[i].ID == id {
-			return g.Seated[i], true
+	for i, t := range g.randomBits {
+		if t == id.randomBits() && g.CurrentPlayers[i].ID == id {
+			return g.CurrentPlayers[i], true
 		}
 	}
-	for _, p := range g.Gone {
+	for _, p := range g.PastPlayers {
 		if p.ID == id {
 			return p, true
 		}

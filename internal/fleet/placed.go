@@ -14,18 +14,18 @@ import (
 // active without them. Their reservations last from then.
 
 // desired are the seats of the players that a game session is created for.
-func (r *Room) desired(players []NewPlayer, ordinal uint64) []Seat {
+func (r *Room) desired(players []NewPlayer, ordinal uint64) []Slot {
 	if len(players) == 0 {
 		return nil
 	}
-	return r.seats(players, ordinal)
+	return r.slots(players, ordinal)
 }
 
 // seats gives players the ids of their player sessions.
-func (r *Room) seats(players []NewPlayer, ordinal uint64) []Seat {
-	seats := make([]Seat, len(players))
+func (r *Room) slots(players []NewPlayer, ordinal uint64) []Slot {
+	seats := make([]Slot, len(players))
 	for i, p := range players {
-		seats[i] = Seat{ID: newPlayerSessionID(r.address, ordinal, p.Random), PlayerID: p.PlayerID, Data: p.Data}
+		seats[i] = Slot{ID: newPlayerSessionID(r.address, ordinal, p.Random), PlayerID: p.PlayerID, Data: p.Data}
 	}
 	return seats
 }
@@ -34,15 +34,15 @@ func (r *Room) seats(players []NewPlayer, ordinal uint64) []Seat {
 func (r *Room) activate(g *GameSession, now event.Time) *GameSessionActivated {
 	e := &GameSessionActivated{Ordinal: g.Ordinal, At: now}
 	if len(g.Desired) > 0 {
-		e.Expires, e.Seats = now.Add(r.settings.Reservation), g.Desired
+		e.Expires, e.Slots = now.Add(r.settings.Reservation), g.Desired
 	}
 	return e
 }
 
 // newPlayerSessions are the records of seats that were just taken.
-func newPlayerSessions(g *GameSession, seats []Seat, at, expires event.Time) []PlayerSession {
+func newPlayerSessions(g *GameSession, seats []Slot, at, expires event.Time) []PlayerSession {
 	players := make([]PlayerSession, len(seats)) // one allocation for all
-	next := g.Archived + uint32(len(g.Seated)+len(g.Gone))
+	next := g.Archived + uint32(len(g.CurrentPlayers)+len(g.PastPlayers))
 	for i := range seats {
 		s := &seats[i]
 		players[i] = PlayerSession{
@@ -72,7 +72,7 @@ func (c BackfillGameSession) decide(r *Room, now event.Time) ([]any, error) {
 		return nil, fault.New(fault.NotFound, "The game session %s was not found, or was in a state which wouldn't accept new player sessions.", c.GameSession)
 	}
 	return []any{&GameSessionBackfilled{
-		Ordinal: g.Ordinal, Match: c.Match, MatchmakerData: c.MatchmakerData, Seats: r.seats(c.Players, g.Ordinal),
+		Ordinal: g.Ordinal, Match: c.Match, MatchmakerData: c.MatchmakerData, Slots: r.slots(c.Players, g.Ordinal),
 		At: now, Expires: now.Add(r.settings.Reservation),
 	}}, nil
 }
@@ -96,9 +96,9 @@ func (c BackfillGameSession) answer(r *Room) any {
 func (r *Room) applyGameSessionBackfilled(e *GameSessionBackfilled) {
 	r.changeSession(e.Ordinal, func(g *GameSession) {
 		g.MatchmakerData, g.Filled = e.MatchmakerData, e.Match
-		r.admit(g, newPlayerSessions(g, e.Seats, e.At, e.Expires))
+		r.admit(g, newPlayerSessions(g, e.Slots, e.At, e.Expires))
 	})
-	r.indexPlayers(e.Seats, e.Ordinal)
+	r.indexPlayers(e.Slots, e.Ordinal)
 }
 
 // FreeFor is how many processes could take a game session at this moment, with so

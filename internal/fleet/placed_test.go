@@ -31,10 +31,10 @@ func TestDesiredPlayers(t *testing.T) {
 	w.wait(time.Second)
 	w.do(ActivateGameSession{key("a"), "game"})
 	g, _ = w.room.GameSession("game")
-	if g.Status != Active || g.Activated != w.now || g.Desired != nil || len(g.Seated) != 2 {
+	if g.Status != Active || g.Activated != w.now || g.Desired != nil || len(g.CurrentPlayers) != 2 {
 		t.Fatalf("after the activation: %+v", g)
 	}
-	for i, p := range g.Seated {
+	for i, p := range g.CurrentPlayers {
 		if want := []string{"p1", "p2"}[i]; p.PlayerID != want || p.Status != Reserved || p.Expires != w.now.Add(w.room.settings.Reservation) {
 			t.Errorf("player %d: %+v", i, p)
 		}
@@ -65,7 +65,7 @@ func TestBackfillGameSession(t *testing.T) {
 	left := func(w *world) {
 		placedActive(w)
 		g, _ := w.room.GameSession("game")
-		w.do(RemovePlayer{key("a"), "game", g.Seated[0].ID})
+		w.do(RemovePlayer{key("a"), "game", g.CurrentPlayers[0].ID})
 	}
 	closed := func(w *world) { left(w); w.do(SetPolicy{key("a"), "game", DenyAll}) }
 	const gone = "The game session game was not found, or was in a state which wouldn't accept new player sessions."

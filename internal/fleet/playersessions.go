@@ -27,7 +27,7 @@ func (c ReservePlayers) decide(r *Room, now event.Time) ([]any, error) {
 	if !ok {
 		return nil, r.noSession(c.GameSession)
 	}
-	seats := r.seats(c.Players, g.Ordinal)
+	seats := r.slots(c.Players, g.Ordinal)
 	again, err := g.given(seats, now)
 	switch {
 	case err != nil || again:
@@ -50,8 +50,8 @@ const RepeatedWithin = 10 * time.Minute
 
 // given reports whether these seats are those of a command that was carried out before. All seats
 // of a command are given at once, so the first one tells. Ids that are in use otherwise are refused.
-func (g *GameSession) given(seats []Seat, now event.Time) (again bool, err error) {
-	if again = len(seats) > 0 && g.gaveLately(seats[0].ID, now); !again {
+func (g *GameSession) given(seats []Slot, now event.Time) (again bool, err error) {
+	if again = len(seats) > 0 && g.answeredLately(seats[0].ID, now); !again {
 		return false, g.checkUnused(seats)
 	}
 	for i := range seats {
@@ -63,18 +63,18 @@ func (g *GameSession) given(seats []Seat, now event.Time) (again bool, err error
 }
 
 // checkUnused refuses seats with ids that are in use.
-func (g *GameSession) checkUnused(seats []Seat) error {
+func (g *GameSession) checkUnused(seats []Slot) error {
 	var lows [16]uint64 // a set of the lowest bits of the seats' tickets: it leaves few of the others to compare
 	for i := range seats {
-		n := seats[i].ID.ticket() % 1024
+		n := seats[i].ID.randomBits() % 1024
 		lows[n/64] |= 1 << (n % 64)
 	}
-	for _, t := range g.tickets {
+	for _, t := range g.randomBits {
 		if n := t % 1024; lows[n/64]&(1<<(n%64)) == 0 {
 			continue
 		}
 		for i := range seats {
-			if seats[i].ID.ticket() == t {
+			if seats[i].ID.randomBits() == t {
 				return takenID(seats[i].ID)
 			}
 		}
@@ -88,11 +88,11 @@ func takenID(id PlayerSessionID) error {
 
 // gaveLately reports whether a player session has been created that was not over long ago: many
 // may be in the long life of a game session.
-func (g *GameSession) gaveLately(id PlayerSessionID, now event.Time) bool {
-	if slices.Contains(g.tickets, id.ticket()) {
+func (g *GameSession) answeredLately(id PlayerSessionID, now event.Time) bool {
+	if slices.Contains(g.randomBits, id.randomBits()) {
 		return true
 	}
-	for _, p := range slices.Backward(g.Gone) { // in the order they went
+	for _, p := range slices.Backward(g.PastPlayers) { // in the order they went
 		if p.Ended < now.Add(-RepeatedWithin) {
 			return false
 		}
@@ -107,7 +107,7 @@ func (g *GameSession) gaveLately(id PlayerSessionID, now event.Time) bool {
 func (c ReservePlayers) answer(r *Room) any {
 	g, _ := r.session(c.GameSession)
 	answer := Reservation{GameSession: g.withoutPlayers(), Players: make([]*PlayerSession, len(c.Players))}
-	newest := g.Seated[max(0, len(g.Seated)-len(c.Players)):]
+	newest := g.CurrentPlayers[max(0, len(g.CurrentPlayers)-len(c.Players)):]
 	for i, p := range c.Players {
 		id := newPlayerSessionID(r.address, g.Ordinal, p.Random)
 		if i < len(newest) && newest[i].ID == id {
@@ -136,7 +136,7 @@ func (r *Room) applyPlayersReserved(e *PlayersReserved) {
 // indexPlayers lets a game session be found by new players of it. The entries
 // come first, for many: then the processor can look for several of their places
 // in memory at once.
-func (r *Room) indexPlayers(players []Seat, ordinal uint64) {
+func (r *Room) indexPlayers(players []Slot, ordinal uint64) {
 	var entries [32]uint64
 	for chunk := range slices.Chunk(players, len(entries)) {
 		for i := range chunk {
@@ -175,12 +175,12 @@ func (AcceptPlayer) answer(*Room) any { return nil }
 
 func (r *Room) applyPlayerAccepted(e *PlayerAccepted) {
 	r.changeSession(e.Session, func(g *GameSession) {
-		g.HandOverBy = 0 // who has come knows of it
+		g.ConfirmBy = 0 // who has come knows of it
 		if i, ok := g.seat(e.Index); ok {
-			next := *g.Seated[i]
+			next := *g.CurrentPlayers[i]
 			next.Status, next.Expires = InGame, 0
-			r.ownSeats(g)
-			g.Seated[i] = &next
+			r.ownSlots(g)
+			g.CurrentPlayers[i] = &next
 		}
 	})
 }
@@ -207,14 +207,14 @@ func (c RemovePlayer) decide(r *Room, now event.Time) ([]any, error) {
 func (RemovePlayer) answer(*Room) any { return nil }
 
 func (r *Room) applyPlayerRemoved(e *PlayerRemoved) {
-	r.changeSession(e.Session, func(g *GameSession) { r.unseat(g, Completed, e.At, e.Index) })
+	r.changeSession(e.Session, func(g *GameSession) { r.freeSlot(g, Completed, e.At, e.Index) })
 }
 
 // expireReservations gives the event that frees the places of players who did
 // not come in time.
 func expireReservations(g *GameSession, now event.Time) []any {
 	var late []uint32
-	for _, p := range g.Seated {
+	for _, p := range g.CurrentPlayers {
 		if p.Expires != 0 && p.Expires <= now {
 			late = append(late, p.Index)
 		}
@@ -223,45 +223,45 @@ func expireReservations(g *GameSession, now event.Time) []any {
 }
 
 func (r *Room) applyPlayersTimedOut(e *PlayersTimedOut) {
-	r.changeSession(e.Session, func(g *GameSession) { r.unseat(g, TimedOut, e.At, e.Indexes...) })
+	r.changeSession(e.Session, func(g *GameSession) { r.freeSlot(g, TimedOut, e.At, e.Indexes...) })
 }
 
 // admit gives players the next places. Appending is safe beside the readers of
 // older copies: they see no further than their own length, and nobody appends
 // to a list but the one writer.
 func (r *Room) admit(g *GameSession, players []PlayerSession) {
-	if n := len(g.Seated) + len(players); n > cap(g.Seated) || n > cap(g.tickets) {
+	if n := len(g.CurrentPlayers) + len(players); n > cap(g.CurrentPlayers) || n > cap(g.randomBits) {
 		room := max(n, min(int(g.Maximum), 4*n)) // most games fill, so they need not grow step by step
-		g.Seated = append(make([]*PlayerSession, 0, room), g.Seated...)
-		g.tickets = append(make([]uint64, 0, room), g.tickets...)
-		g.seats = r.generation
+		g.CurrentPlayers = append(make([]*PlayerSession, 0, room), g.CurrentPlayers...)
+		g.randomBits = append(make([]uint64, 0, room), g.randomBits...)
+		g.slots = r.generation
 	}
 	for i := range players {
-		g.Seated = append(g.Seated, &players[i])
-		g.tickets = append(g.tickets, players[i].ID.ticket())
+		g.CurrentPlayers = append(g.CurrentPlayers, &players[i])
+		g.randomBits = append(g.randomBits, players[i].ID.randomBits())
 	}
 }
 
 // unseat takes players off their places: those with the given indexes, which ascend.
-func (r *Room) unseat(g *GameSession, status PlayerSessionStatus, at event.Time, indexes ...uint32) {
-	r.ownSeats(g)
+func (r *Room) freeSlot(g *GameSession, status PlayerSessionStatus, at event.Time, indexes ...uint32) {
+	r.ownSlots(g)
 	left := 0
-	for i, p := range g.Seated {
+	for i, p := range g.CurrentPlayers {
 		if _, leaves := slices.BinarySearch(indexes, p.Index); leaves {
-			g.Gone = append(g.Gone, p.gone(status, at))
+			g.PastPlayers = append(g.PastPlayers, p.hasEnded(status, at))
 			continue
 		}
 		if left != i { // for a full game session, most stay where they are
-			g.Seated[left], g.tickets[left] = p, g.tickets[i]
+			g.CurrentPlayers[left], g.randomBits[left] = p, g.randomBits[i]
 		}
 		left++
 	}
-	clear(g.Seated[left:])
-	g.Seated, g.tickets = g.Seated[:left], g.tickets[:left]
+	clear(g.CurrentPlayers[left:])
+	g.CurrentPlayers, g.randomBits = g.CurrentPlayers[:left], g.randomBits[:left]
 }
 
 // gone is the player session after its end.
-func (p *PlayerSession) gone(status PlayerSessionStatus, at event.Time) *PlayerSession {
+func (p *PlayerSession) hasEnded(status PlayerSessionStatus, at event.Time) *PlayerSession {
 	next := *p
 	next.Status, next.Expires, next.Ended = status, 0, at
 	return &next

@@ -38,10 +38,10 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		}
 	}
 	old, known := r.process(c.ProcessKey)
-	if known && !c.NewRun && c.mayWantFarewell(old, now) && tokenHolds(compute, c.Token, now, true) {
+	if known && !c.NewRun && c.mayRepeatEnding(old, now) && tokenHolds(compute, c.Token, now, true) {
 		return nil, nil
 	}
-	if known && old.Status == ProcessEnded && c.returnsFromTheDead(old) {
+	if known && old.Status == ProcessEnded && c.reconnectsAfterEnd(old) {
 		return nil, fault.New(fault.AccessDenied, "Process %s has ended. Process ids must be unique between executions.", c.ID)
 	}
 	alive := known && old.Status != ProcessEnded
@@ -67,20 +67,20 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 
 // farewell is how long a process that has ended itself may come back with the same
 // idempotency token for the answer to its TerminateServerProcess, which may have got lost.
-const farewell = time.Minute
+const repeatEndingWithin = time.Minute
 
 // mayWantFarewell reports whether the socket may be that of a process that has ended itself, and comes
 // back for the answer. The server SDKs would else try for minutes before they let
 // the game server exit.
-func (c ConnectProcess) mayWantFarewell(old *Process, now event.Time) bool {
+func (c ConnectProcess) mayRepeatEnding(old *Process, now event.Time) bool {
 	return old.Status == ProcessEnded && old.End == EndedItself && c.Idempotency != "" &&
-		(c.Idempotency != old.Idempotency || now < old.Ended.Add(farewell))
+		(c.Idempotency != old.Idempotency || now < old.Ended.Add(repeatEndingWithin))
 }
 
 // returnsFromTheDead tells a process that has ended and tries again from a new
 // process with the same id. One that ended itself is known by its idempotency
 // token; one that the service gave up may come back with any.
-func (c ConnectProcess) returnsFromTheDead(old *Process) bool {
+func (c ConnectProcess) reconnectsAfterEnd(old *Process) bool {
 	return old.End != EndedItself || c.Idempotency == "" || c.Idempotency == old.Idempotency
 }
 
@@ -115,7 +115,7 @@ func (r *Room) applyProcessConnected(e *ProcessConnected) {
 
 func (r *Room) applyProcessResumed(e *ProcessResumed) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
-		p.Connected, p.BackBy = true, 0
+		p.Connected, p.ReconnectBy = true, 0
 		p.Token, p.Idempotency, p.HealthBy = e.Token, e.Idempotency, e.HealthBy
 	})
 }
@@ -129,13 +129,13 @@ func (c LoseProcess) decide(r *Room, now event.Time) ([]any, error) {
 	if !ok || p.Status == ProcessEnded || !p.Connected {
 		return nil, nil
 	}
-	return []any{&ProcessLost{ProcessKey: c.ProcessKey, BackBy: now.Add(r.settings.ProcessGrace)}}, nil
+	return []any{&ProcessLost{ProcessKey: c.ProcessKey, ReconnectBy: now.Add(r.settings.ProcessGrace)}}, nil
 }
 
 func (LoseProcess) answer(*Room) any { return nil }
 
 func (r *Room) applyProcessLost(e *ProcessLost) {
-	r.changeProcess(e.ProcessKey, func(p *Process) { p.Connected, p.BackBy, p.HealthBy = false, e.BackBy, 0 })
+	r.changeProcess(e.ProcessKey, func(p *Process) { p.Connected, p.ReconnectBy, p.HealthBy = false, e.ReconnectBy, 0 })
 }
 
 // ReadyProcess says that a process can host a game session. Repeating it
@@ -221,7 +221,7 @@ func (EndProcess) answer(*Room) any { return nil }
 // end gives the events with which a process, and the game session on it, ends.
 func (r *Room) end(p *Process, reason EndReason, now event.Time) []any {
 	var events []any
-	if g, ok := r.sessions.Get(p.Session); ok && !g.Over() {
+	if g, ok := r.sessions.Get(p.Session); ok && !g.HasEnded() {
 		events = append(events, endSession(g, now))
 	}
 	switch reason {
@@ -234,7 +234,7 @@ func (r *Room) end(p *Process, reason EndReason, now event.Time) []any {
 	case EndedByForce:
 		events = append(events, note(now, codeProcessForceTerminated, "Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.", p.ID, p.Compute, r.settings.TerminationGrace))
 	}
-	return append(events, &ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: reason, At: now, ForgetAt: now.Add(r.settings.ProcessMemory)})
+	return append(events, &ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: reason, At: now, ForgetAt: now.Add(r.settings.ProcessRetention)})
 }
 
 func (r *Room) applyProcessHasEnded(e *ProcessHasEnded) {
@@ -260,7 +260,7 @@ func (r *Room) expireProcess(p *Process, now event.Time) []any {
 		return []any{&ProcessForgotten{ProcessKey: p.ProcessKey}}
 	case due(p.TerminateBy):
 		return r.end(p, EndedByForce, now)
-	case due(p.BackBy):
+	case due(p.ReconnectBy):
 		return r.end(p, EndedCrashed, now)
 	case due(p.ReadyBy):
 		return r.end(p, EndedNeverReady, now)

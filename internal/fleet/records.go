@@ -83,7 +83,7 @@ type Process struct {
 	Unhealthy   int           `cbor:"16,keyasint,omitempty"` // bad health reports in a row
 	// Deadlines; zero when they do not apply.
 	ReadyBy     event.Time `cbor:"17,keyasint,omitempty"` // must have said ProcessReady
-	BackBy      event.Time `cbor:"18,keyasint,omitempty"` // must have a socket again
+	ReconnectBy event.Time `cbor:"18,keyasint,omitempty"` // must have a socket again
 	HealthBy    event.Time `cbor:"19,keyasint,omitempty"` // must have reported its health
 	TerminateBy event.Time `cbor:"20,keyasint,omitempty"` // was asked to end, and must have
 	ForgetAt    event.Time `cbor:"21,keyasint,omitempty"` // an ended process is forgotten
@@ -96,7 +96,7 @@ func (p *Process) wake() event.Time {
 	if p.Status == ProcessEnded {
 		return p.ForgetAt
 	}
-	return earliest(p.ReadyBy, p.BackBy, p.HealthBy, p.TerminateBy)
+	return earliest(p.ReadyBy, p.ReconnectBy, p.HealthBy, p.TerminateBy)
 }
 
 // GameSessionStatus is a status as it stands on the wire.
@@ -151,12 +151,12 @@ type GameSession struct {
 	DNSName        string            `cbor:"18,keyasint,omitempty"`
 	Port           int32             `cbor:"19,keyasint"`
 	Fingerprint    []byte            `cbor:"20,keyasint,omitempty"` // of the request that made it
-	Seated         []*PlayerSession  `cbor:"21,keyasint,omitempty"` // RESERVED and ACTIVE, by index
-	Gone           []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went; see departed.go
-	HandOverBy     event.Time        `cbor:"23,keyasint,omitempty"` // see handover.go
+	CurrentPlayers []*PlayerSession  `cbor:"21,keyasint,omitempty"` // RESERVED and ACTIVE, by index
+	PastPlayers    []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went; see archive.go
+	ConfirmBy      event.Time        `cbor:"23,keyasint,omitempty"` // see confirmation.go
 	Placement      string            `cbor:"24,keyasint,omitempty"` // see placed.go
 	Attempt        int32             `cbor:"25,keyasint,omitempty"` // of the placement
-	Desired        []Seat            `cbor:"26,keyasint,omitempty"` // while ACTIVATING
+	Desired        []Slot            `cbor:"26,keyasint,omitempty"` // while ACTIVATING
 	Activated      event.Time        `cbor:"27,keyasint,omitempty"` // 0: it never was ACTIVE
 	Filled         string            `cbor:"28,keyasint,omitempty"` // the match whose players were let in last
 	Archived       uint32            `cbor:"29,keyasint,omitempty"` // player sessions that ended before those of Gone: the history has them
@@ -165,10 +165,10 @@ type GameSession struct {
 }
 
 // Over reports whether the game session is TERMINATED.
-func (g *GameSession) Over() bool { return g.Status == Terminated }
+func (g *GameSession) HasEnded() bool { return g.Status == Terminated }
 
 // Players is the number of players who hold a place: RESERVED or ACTIVE.
-func (g *GameSession) Players() int32 { return int32(len(g.Seated)) }
+func (g *GameSession) Players() int32 { return int32(len(g.CurrentPlayers)) }
 
 // Free is the number of places left; zero when the maximum was lowered below
 // the players that are in.
@@ -177,14 +177,14 @@ func (g *GameSession) Free() int32 { return max(0, g.Maximum-g.Players()) }
 // PlayerSessions lists the player sessions in the order of their creation, without those
 // that only the history has.
 func (g *GameSession) PlayerSessions() []*PlayerSession {
-	all := slices.Concat(g.Seated, g.Gone)
+	all := slices.Concat(g.CurrentPlayers, g.PastPlayers)
 	slices.SortFunc(all, func(a, b *PlayerSession) int { return int(a.Index) - int(b.Index) })
 	return all
 }
 
 // PlayerSession finds a player session by its id, unless only the history has it.
 func (g *GameSession) PlayerSession(id PlayerSessionID) (*PlayerSession, bool) {
-	for _, list := range [][]*PlayerSession{g.Seated, g.Gone} {
+	for _, list := range [][]*PlayerSession{g.CurrentPlayers, g.PastPlayers} {
 		for _, p := range list {
 			if p.ID == id {
 				return p, true
@@ -196,7 +196,7 @@ func (g *GameSession) PlayerSession(id PlayerSessionID) (*PlayerSession, bool) {
 
 // wake is the earliest deadline of the game session and its players, or zero.
 func (g *GameSession) wake() event.Time {
-	return earliestExpiry(earliest(g.ActivateBy, g.handOverDeadline()), g.Seated)
+	return earliestExpiry(earliest(g.ActivateBy, g.confirmDeadline()), g.CurrentPlayers)
 }
 
 // newDeadline is the earliest deadline that came since old (nil: all came), or
@@ -206,7 +206,7 @@ func (g *GameSession) newDeadline(old *GameSession) event.Time {
 	if old == nil {
 		return g.wake()
 	}
-	return earliestExpiry(g.handOverDeadline(), g.Seated[min(len(old.Seated), len(g.Seated)):])
+	return earliestExpiry(g.confirmDeadline(), g.CurrentPlayers[min(len(old.CurrentPlayers), len(g.CurrentPlayers)):])
 }
 
 // earliestExpiry is the smallest of at and the ends of reservations, as far as they are set.
@@ -220,10 +220,10 @@ func earliestExpiry(at event.Time, players []*PlayerSession) event.Time {
 // seat finds the place of a player by the index of the player session. It is
 // the index itself while nobody has left.
 func (g *GameSession) seat(index uint32) (int, bool) {
-	if i := int(index); i < len(g.Seated) && g.Seated[i].Index == index {
+	if i := int(index); i < len(g.CurrentPlayers) && g.CurrentPlayers[i].Index == index {
 		return i, true
 	}
-	return slices.BinarySearchFunc(g.Seated, index, func(p *PlayerSession, index uint32) int { return cmp.Compare(p.Index, index) })
+	return slices.BinarySearchFunc(g.CurrentPlayers, index, func(p *PlayerSession, index uint32) int { return cmp.Compare(p.Index, index) })
 }
 
 // PlayerSessionStatus is a status as it stands on the wire.

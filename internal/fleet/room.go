@@ -14,17 +14,17 @@ import (
 // Settings are the times and limits that a Room goes by. They shape new
 // deadlines only: those that stand in records stay as they are.
 type Settings struct {
-	Region           string        // stands in the ARNs of game sessions
-	TokenLifetime    time.Duration // of an auth token; a new one is given when 15 minutes are left
-	Reservation      time.Duration // how long a RESERVED player session waits for its player
-	ProcessGrace     time.Duration // how long a process may stay without a socket
-	ReadyTimeout     time.Duration // from connecting to ProcessReady
-	HealthInterval   time.Duration // between two health reports
-	HealthMisses     int           // reports in a row that may be bad or missing
-	TerminationGrace time.Duration // from OnProcessTerminate to ProcessEnding
-	ProcessMemory    time.Duration // how long the id of an ended process stays taken
-	NoteMemory       time.Duration // how long fleet events are kept
-	Processes        int           // per compute
+	Region              string        // stands in the ARNs of game sessions
+	TokenLifetime       time.Duration // of an auth token; a new one is given when 15 minutes are left
+	Reservation         time.Duration // how long a RESERVED player session waits for its player
+	ProcessGrace        time.Duration // how long a process may stay without a socket
+	ReadyTimeout        time.Duration // from connecting to ProcessReady
+	HealthInterval      time.Duration // between two health reports
+	HealthMisses        int           // reports in a row that may be bad or missing
+	TerminationGrace    time.Duration // from OnProcessTerminate to ProcessEnding
+	ProcessRetention    time.Duration // how long the id of an ended process stays taken
+	FleetEventRetention time.Duration // how long fleet events are kept
+	Processes           int           // per compute
 
 	// TokenSerial finds the token of a compute that has the given text. It must be
 	// pure, and the same on all nodes of a region.
@@ -37,17 +37,17 @@ type Settings struct {
 // (50 processes), the retry schedules of the server SDKs (200 s outlast all).
 func DefaultSettings(region string) Settings {
 	return Settings{
-		Region:           region,
-		TokenLifetime:    3 * time.Hour,
-		Reservation:      60 * time.Second,
-		ProcessGrace:     200 * time.Second,
-		ReadyTimeout:     5 * time.Minute,
-		HealthInterval:   60 * time.Second,
-		HealthMisses:     3,
-		TerminationGrace: 5 * time.Minute,
-		ProcessMemory:    10 * time.Minute,
-		NoteMemory:       30 * 24 * time.Hour,
-		Processes:        50,
+		Region:              region,
+		TokenLifetime:       3 * time.Hour,
+		Reservation:         60 * time.Second,
+		ProcessGrace:        200 * time.Second,
+		ReadyTimeout:        5 * time.Minute,
+		HealthInterval:      60 * time.Second,
+		HealthMisses:        3,
+		TerminationGrace:    5 * time.Minute,
+		ProcessRetention:    10 * time.Minute,
+		FleetEventRetention: 30 * 24 * time.Hour,
+		Processes:           50,
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *Settings) healthBy(connected bool, now event.Time) event.Time {
 }
 
 // maxNotes is the number of fleet events that a Room keeps.
-const maxNotes = 1000
+const maxFleetEvents = 1000
 
 // A Room is the state of one fleet location.
 type Room struct {
@@ -74,16 +74,16 @@ type Room struct {
 	settings *Settings
 	prefix   string // of the game sessions' ARNs
 
-	header    Header
-	after     uint64 // its first game session has the next number
-	computes  btree.Map[string, *Compute]
-	processes *btree.BTreeG[processEntry]
-	sessions  btree.Map[uint64, *GameSession]
-	byID      *textIndex               // game sessions by their id
-	byPlayer  *textIndex               // game sessions by the ids of their players
-	index     *search.Index            // ACTIVE game sessions
-	notes     btree.Map[uint64, *Note] // fleet events
-	counts    Counts
+	header      Header
+	after       uint64 // its first game session has the next number
+	computes    btree.Map[string, *Compute]
+	processes   *btree.BTreeG[processEntry]
+	sessions    btree.Map[uint64, *GameSession]
+	byID        *textIndex                     // game sessions by their id
+	byPlayer    *textIndex                     // game sessions by the ids of their players
+	index       *search.Index                  // ACTIVE game sessions
+	fleetEvents btree.Map[uint64, *FleetEvent] // fleet events
+	counts      Counts
 
 	*live // nil in a frozen copy
 }
@@ -94,9 +94,9 @@ type live struct {
 	byKey      map[ProcessKey]*Process // what processes holds, for a quicker look
 	available  *btree.BTreeG[rank]
 	timers     timers
-	over       *btree.BTreeG[overEntry] // TERMINATED game sessions in the order of their end
-	crowded    btree.Set[uint64]        // game sessions with more in Gone than they keep; see departed.go
-	generation uint64                   // from 1; changes with each frozen copy; see ownership
+	ended      *btree.BTreeG[endedEntry] // TERMINATED game sessions in the order of their end
+	withExcess btree.Set[uint64]         // game sessions with more in Gone than they keep; see archive.go
+	generation uint64                    // from 1; changes with each frozen copy; see ownership
 }
 
 // Counts are the numbers of a fleet location that metrics and utilization show.
@@ -146,7 +146,7 @@ func NewRoom(id RoomID, at Address, settings *Settings) *Room {
 			hosts:      map[string]*host{},
 			byKey:      map[ProcessKey]*Process{},
 			available:  btree.NewBTreeGOptions(rank.before, btree.Options{NoLocks: true}),
-			over:       btree.NewBTreeGOptions(overEntry.before, btree.Options{NoLocks: true}),
+			ended:      btree.NewBTreeGOptions(endedEntry.before, btree.Options{NoLocks: true}),
 			timers:     newTimers(),
 			generation: 1,
 		},
@@ -180,7 +180,7 @@ func (r *Room) Freeze() *Room {
 	c.byID = r.byID.copy()
 	c.byPlayer = r.byPlayer.copy()
 	c.index = r.index.Copy()
-	c.notes = *r.notes.Copy()
+	c.fleetEvents = *r.fleetEvents.Copy()
 	c.live = nil
 	r.generation++
 	return &c
@@ -241,8 +241,8 @@ func (r *Room) Apply(e any) {
 		r.applyGameSessionActivated(e)
 	case *GameSessionBackfilled:
 		r.applyGameSessionBackfilled(e)
-	case *GameSessionHandedOver:
-		r.applyGameSessionHandedOver(e)
+	case *GameSessionConfirmed:
+		r.applyGameSessionConfirmed(e)
 	case *GameSessionUpdated:
 		r.applyGameSessionUpdated(e)
 	case *GameSessionTerminating:
@@ -261,10 +261,10 @@ func (r *Room) Apply(e any) {
 		r.applyPlayersTimedOut(e)
 	case *PlayersForgotten:
 		r.applyPlayersForgotten(e)
-	case *Noted:
-		r.applyNoted(e)
-	case *NotesDropped:
-		r.applyNotesDropped(e)
+	case *FleetEventAdded:
+		r.applyFleetEventAdded(e)
+	case *FleetEventsDropped:
+		r.applyFleetEventsDropped(e)
 	default:
 		panic(fmt.Sprintf("fleet: unknown event %T", e))
 	}

@@ -108,7 +108,7 @@ var scriptCommands = map[string]func(a *arguments) Command{
 	"RemovePlayerSession":   func(a *arguments) Command { return RemovePlayer{a.process(), a.word(1), a.player(2)} },
 	"CreatePlayerSessions":  func(a *arguments) Command { return a.newPlayers() },
 	"CreateGameSession":     func(a *arguments) Command { return a.newGameSession() },
-	"HandOverGameSession":   func(a *arguments) Command { return HandOverGameSession{a.word(0)} },
+	"ConfirmGameSession":    func(a *arguments) Command { return ConfirmGameSession{a.word(0)} },
 	"ClaimGameSession":      func(a *arguments) Command { return a.claim() },
 	"UpdateMaximumPlayers":  func(a *arguments) Command { n := a.number(1); return UpdateGameSession{ID: a.word(0), Maximum: &n} },
 	"ConnectProcess":        func(a *arguments) Command { return a.connect() },
@@ -169,7 +169,7 @@ func (a *arguments) newGameSession() Command {
 		c.ActivationTimeout = a.duration(timeout)
 	}
 	if within := a.named["handover"]; within != "" {
-		c.HandOverWithin = a.duration(within)
+		c.ConfirmWithin = a.duration(within)
 	}
 	c.Fingerprint = fmt.Append(nil, c.Maximum)
 	return c
@@ -182,7 +182,7 @@ func (a *arguments) claim() Command {
 	for ordinal := range a.room.header.Sessions {
 		id, label := newPlayerSessionID(a.room.address, ordinal+1, random), fmt.Sprint("ps-", a.randoms)
 		a.labels[id] = label
-		if g, ok := a.room.sessions.Get(ordinal + 1); ok && g.Status == Active && len(g.Seated) == 0 && a.players[label] == (PlayerSessionID{}) {
+		if g, ok := a.room.sessions.Get(ordinal + 1); ok && g.Status == Active && len(g.CurrentPlayers) == 0 && a.players[label] == (PlayerSessionID{}) {
 			a.players[label] = id
 		}
 	}
@@ -241,7 +241,7 @@ func (s *script) value(v reflect.Value) string {
 		return "+" + x.Sub(start).String()
 	case ProcessKey:
 		return x.Compute + "/" + x.ID
-	case []Seat:
+	case []Slot:
 		var seats []string
 		for _, seat := range x {
 			seats = append(seats, s.labels[seat.ID]+" "+seat.PlayerID)

@@ -93,7 +93,7 @@ func (s *simulation) sessionCommand() Command {
 			GameSession: s.sessionID(), Match: fmt.Sprint("match-", s.rng.IntN(20)), MatchmakerData: "{}", Players: s.newPlayers(),
 		}
 	case 16:
-		return HandOverGameSession{ID: s.sessionID()}
+		return ConfirmGameSession{ID: s.sessionID()}
 	case 17:
 		return ClaimGameSession{
 			Name: "claimed", Maximum: s.rng.Int32N(6) + 1, Properties: s.properties(),
@@ -122,7 +122,7 @@ func (s *simulation) sessionCommand() Command {
 			c.Placement, c.Attempt, c.Desired = fmt.Sprint("placement-", s.serial), 1, s.newPlayers()
 		}
 		if s.chance(30) {
-			c.HandOverWithin = time.Duration(s.rng.IntN(120)+1) * time.Second
+			c.ConfirmWithin = time.Duration(s.rng.IntN(120)+1) * time.Second
 		}
 		c.Fingerprint = []byte(c.ID)
 		if s.chance(5) {
@@ -138,7 +138,7 @@ func (s *simulation) forgetPlayers() Command {
 	if !ok {
 		return ForgetPlayers{Session: 1 << 30, Through: 1}
 	}
-	return ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(s.rng.IntN(len(g.Gone)+2))}
+	return ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(s.rng.IntN(len(g.PastPlayers)+2))}
 }
 
 func (s *simulation) updateCommand() Command {
@@ -230,7 +230,7 @@ func (s *simulation) sessionID() string {
 func (s *simulation) liveSession() *GameSession {
 	var live []*GameSession
 	eachSession(s.room, func(g *GameSession) bool {
-		if !g.Over() || s.chance(5) {
+		if !g.HasEnded() || s.chance(5) {
 			live = append(live, g)
 		}
 		return true
@@ -273,7 +273,7 @@ func (s *simulation) properties() []Property {
 // overOrdinals are game sessions to forget, and one that is none of them.
 func (s *simulation) overOrdinals() []uint64 {
 	ordinals := []uint64{1 << 30}
-	for _, g := range s.room.Over(s.now.Add(-time.Minute), s.rng.IntN(5)) {
+	for _, g := range s.room.EndedBefore(s.now.Add(-time.Minute), s.rng.IntN(5)) {
 		ordinals = append(ordinals, g.Ordinal)
 	}
 	if g := s.liveSession(); g != nil && s.chance(20) {

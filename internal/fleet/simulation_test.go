@@ -89,7 +89,7 @@ type simulation struct {
 func newSimulation(t *testing.T, seed uint64) *simulation {
 	s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: start, settings: DefaultSettings("us-west-2"), lowered: map[uint64]bool{}}
 	s.settings.Processes = 5
-	s.settings.NoteMemory = 10 * time.Minute
+	s.settings.FleetEventRetention = 10 * time.Minute
 	s.settings.TokenLifetime = []time.Duration{time.Minute, time.Hour, 3 * time.Hour}[s.rng.IntN(3)]
 	s.room = s.empty()
 	return s
@@ -378,7 +378,7 @@ func (s *simulation) inspect() error {
 func (s *simulation) forward() error {
 	old, h := s.header, s.room.header
 	s.header = h
-	if h.Sessions < old.Sessions || h.Tokens < old.Tokens || h.Notes < old.Notes {
+	if h.Sessions < old.Sessions || h.Tokens < old.Tokens || h.FleetEvents < old.FleetEvents {
 		return fmt.Errorf("the counters went from %+v to %+v", old, h)
 	}
 	return nil

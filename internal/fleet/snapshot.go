@@ -26,7 +26,7 @@ func (r *Room) Snapshot(write func(record any) error) (err error) {
 		r.sessions.Scan(func(_ uint64, g *GameSession) bool { return r.snapshotSession(g, keep) })
 	}
 	if err == nil {
-		r.notes.Scan(func(_ uint64, n *Note) bool { return keep(n) })
+		r.fleetEvents.Scan(func(_ uint64, n *FleetEvent) bool { return keep(n) })
 	}
 	return err
 }
@@ -49,8 +49,8 @@ func (r *Room) Restore(record any) error {
 			return fmt.Errorf("fleet: a snapshot holds players of game session %d and not the game session", v.Session)
 		}
 		r.restorePlayers(v)
-	case *Note:
-		r.notes.Set(v.Number, v)
+	case *FleetEvent:
+		r.fleetEvents.Set(v.Number, v)
 	default:
 		return fmt.Errorf("fleet: a snapshot holds no %T", record)
 	}
@@ -58,27 +58,27 @@ func (r *Room) Restore(record any) error {
 }
 
 func (r *Room) restoreSession(g *GameSession) {
-	g.tickets = make([]uint64, 0, len(g.Seated))
-	for _, p := range g.Seated {
-		g.tickets = append(g.tickets, p.ID.ticket())
+	g.randomBits = make([]uint64, 0, len(g.CurrentPlayers))
+	for _, p := range g.CurrentPlayers {
+		g.randomBits = append(g.randomBits, p.ID.randomBits())
 		r.byPlayer.add(p.PlayerID, g.Ordinal)
 	}
-	for _, p := range g.Gone {
+	for _, p := range g.PastPlayers {
 		r.byPlayer.add(p.PlayerID, g.Ordinal)
 	}
 	r.byID.add(g.ID, g.Ordinal)
 	r.addSession(g)
-	if g.Over() {
-		r.over.Set(overEntry{g.Ended, g.Ordinal})
+	if g.HasEnded() {
+		r.ended.Set(endedEntry{g.Ended, g.Ordinal})
 	}
 }
 
 // overEntry orders the game sessions that are over by their end.
-type overEntry struct {
+type endedEntry struct {
 	ended   event.Time
 	ordinal uint64
 }
 
-func (a overEntry) before(b overEntry) bool {
+func (a endedEntry) before(b endedEntry) bool {
 	return a.ended < b.ended || a.ended == b.ended && a.ordinal < b.ordinal
 }

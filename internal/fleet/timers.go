@@ -126,7 +126,7 @@ func (a timerEntry) before(b timerEntry) bool {
 const maxDue = 512
 
 // Deadline is when Expire next has something to do, or zero.
-func (r *Room) Deadline() event.Time { return earliest(r.timers.next(), r.noteDeadline()) }
+func (r *Room) Deadline() event.Time { return earliest(r.timers.next(), r.fleetEventDeadline()) }
 
 // Expire decides and applies what is due, the earliest first and a bounded part
 // of it at a time: call it again while Deadline is not after now.
@@ -149,7 +149,7 @@ func (r *Room) Expire(now event.Time) []any {
 		}
 		r.timers.schedule(timer.key, r.wake(timer.key)) // it may have moved on, or there is a next one
 	}
-	do(r.expireNotes(now))
+	do(r.expireFleetEvents(now))
 	return events
 }
 

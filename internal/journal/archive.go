@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrCut reports that another Cut of the engine is open: there is at most one at a time.
-var ErrCut = errors.New("another backup is reading the journals")
+// ErrSnapshotOpen reports that another Cut of the engine is open: there is at most one at a time.
+var ErrSnapshotOpen = errors.New("another backup is reading the journals")
 
 // Stored is a record of a journal or of a feed, or an entry of a history, as stored by an engine.
 type Stored struct {
@@ -19,7 +19,7 @@ type Stored struct {
 }
 
 // Held lists the snapshots and records of a shard.
-type Held struct {
+type ShardContents struct {
 	Snapshots []uint64 // the last record that each includes, oldest first
 	First     uint64   // the oldest record; Last+1 when there is none
 	Last      uint64   // the newest record, even if it was deleted; 0: there never was one
@@ -31,12 +31,12 @@ type Held struct {
 //
 // The data that visit receives is valid until it returns. An error of visit ends the call, which returns it
 // unchanged.
-type Cut interface {
+type ConsistentSnapshot interface {
 	// Taken returns the moment.
 	Taken() time.Time
 
 	// Held returns what was stored of a shard.
-	Held(ctx context.Context, shard int) (Held, error)
+	Contents(ctx context.Context, shard int) (ShardContents, error)
 
 	// Snapshot opens the newest intact snapshot of a shard that includes no record after newest: seq 0 and a nil
 	// reader if there is none. The caller closes the reader.
@@ -62,21 +62,21 @@ type Cut interface {
 
 // A Filling stores in an empty engine what a Cut of another engine contains, with the same numbers. One goroutine
 // uses it. The engine's documentation says when the data is durable.
-type Filling interface {
+type Restorer interface {
 	// Shard starts a shard with a snapshot (nil: none) that includes the records up to this number (0: none), and
 	// returns the Row of the records after it.
-	Shard(ctx context.Context, shard int, seq uint64, snapshot io.Reader) (Row, error)
+	Shard(ctx context.Context, shard int, seq uint64, snapshot io.Reader) (RecordWriter, error)
 
 	// History and Feed return the Row of the entries, and that of the feed's records.
-	History(ctx context.Context) (Row, error)
-	Feed(ctx context.Context) (Row, error)
+	History(ctx context.Context) (RecordWriter, error)
+	Feed(ctx context.Context) (RecordWriter, error)
 
 	// Keep stores the position of a reader of the feed. It is called after the feed is stored.
-	Keep(ctx context.Context, reader string, seq uint64) error
+	SavePosition(ctx context.Context, reader string, seq uint64) error
 }
 
 // A Row stores numbered records in order. The engine sets their time.
-type Row interface {
+type RecordWriter interface {
 	// Put stores a record; numbers before it may be missing.
 	Put(ctx context.Context, s Stored) error
 	// End waits until all records are stored. The next number will be larger than last.

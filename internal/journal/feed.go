@@ -23,6 +23,6 @@ type Feed interface {
 
 	// Keep stores the position of a reader durably, Position returns it: ok is false if none was stored, or none for
 	// as long as records are kept. A reader is a token of a subject; see CheckSubject.
-	Keep(ctx context.Context, reader string, seq uint64) error
+	SavePosition(ctx context.Context, reader string, seq uint64) error
 	Position(ctx context.Context, reader string) (seq uint64, ok bool, err error)
 }

@@ -51,7 +51,7 @@ func (c Accept) decide(s *State, now event.Time) ([]any, error) {
 	case !c.Accept:
 		events = append(events, s.unaccepted(m, RejectedAcceptance, now)...)
 	case s.complete(m):
-		events = append(events, accepted(m.ID, &m.Terms, s.backfillOf(m), true, now))
+		events = append(events, accepted(m.ID, &m.Settings, s.backfillOf(m), true, now))
 	}
 	return events, nil
 }
@@ -135,7 +135,7 @@ func (s *State) applyMatchAnswered(e *MatchAnswered) {
 	}
 	m = m.answered(e.Answers)
 	s.storeMatch(m)
-	s.announce(&Announcement{At: e.At, Type: AcceptMatch, Configuration: m.Terms.Configuration, Tickets: s.ticketsOf(m), Match: m})
+	s.announce(&Announcement{At: e.At, Type: AcceptMatch, Configuration: m.Settings.Configuration, Tickets: s.ticketsOf(m), Match: m})
 }
 
 // answer finds what a player said.

@@ -179,7 +179,7 @@ func TestDiscardIsBounded(t *testing.T) {
 			t.Errorf("call %d: more is %v, %v", i, answer, err)
 		}
 	}
-	if n := w.state.ActiveOf(ladder.ID); n != 0 || w.state.ActiveOf("c-2") != 1 {
-		t.Errorf("%d tickets of the configuration are left, and %d of the other", n, w.state.ActiveOf("c-2"))
+	if n := w.state.ActiveTickets(ladder.ID); n != 0 || w.state.ActiveTickets("c-2") != 1 {
+		t.Errorf("%d tickets of the configuration are left, and %d of the other", n, w.state.ActiveTickets("c-2"))
 	}
 }

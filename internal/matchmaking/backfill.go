@@ -9,17 +9,17 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// SessionOver says that a game session has ended: its backfill tickets are
+// GameSessionEnded says that a game session has ended: its backfill tickets are
 // CANCELLED, also one whose match is being filled in; the other tickets of that match
 // search again. No automatic ticket follows. It has no answer.
 //
 // The State does not know which game sessions are running. Whoever sees a backfill
-// ticket begin for one that is over already says SessionOver once more.
-type SessionOver struct {
+// ticket begin for one that is over already says GameSessionEnded once more.
+type GameSessionEnded struct {
 	GameSession string `cbor:"1,keyasint,omitzero"`
 }
 
-func (c SessionOver) decide(s *State, now event.Time) ([]any, error) {
+func (c GameSessionEnded) decide(s *State, now event.Time) ([]any, error) {
 	t, ok := s.tickets.Get(s.sessions[c.GameSession])
 	if !ok {
 		return nil, nil
@@ -30,7 +30,7 @@ func (c SessionOver) decide(s *State, now event.Time) ([]any, error) {
 	return []any{ended(t, sessionOver, now)}, nil
 }
 
-func (SessionOver) answer(*State) any { return nil }
+func (GameSessionEnded) answer(*State) any { return nil }
 
 // dropBackfill gives the events that drop a match because nobody can join the game
 // session that it fills.
@@ -60,7 +60,7 @@ func automaticTicket(match string, n int) string {
 // when none will: automatic backfill is off, all places are taken, or the match
 // fills a game session by a ticket of somebody's own.
 func (s *State) AutomaticAfter(m *Match) (id string, ok bool) {
-	if !m.Terms.AutomaticBackfill || m.Terms.Standalone || m.players() >= int(m.Terms.Capacity) {
+	if !m.Settings.AutomaticBackfill || m.Settings.Standalone || m.players() >= int(m.Settings.Capacity) {
 		return "", false
 	}
 	if t := s.backfillOf(m); t != nil && !t.Automatic {
@@ -101,8 +101,8 @@ func (s *State) follow(m *Match, c *Connection, now event.Time) []any {
 	}
 	id, number := s.freeAutomatic(m.ID, 0)
 	e := &TicketStarted{
-		ID: id, Configuration: m.Terms.Configuration, Backfill: true, Automatic: true, GameSession: c.GameSession,
-		At: now, Deadline: now.Add(time.Duration(m.Terms.RequestTimeout) * time.Second), Follows: m.ID, Number: number,
+		ID: id, Configuration: m.Settings.Configuration, Backfill: true, Automatic: true, GameSession: c.GameSession,
+		At: now, Deadline: now.Add(time.Duration(m.Settings.RequestTimeout) * time.Second), Follows: m.ID, Number: number,
 	}
 	for _, t := range s.ticketsOf(m) {
 		e.Players = append(e.Players, t.Players...)

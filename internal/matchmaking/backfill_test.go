@@ -97,17 +97,17 @@ func TestSessionOver(t *testing.T) {
 			w.backfill("b1", "p1")
 			w.ticket("t2", "p2")
 			bring(w)
-			w.do(SessionOver{arena})
+			w.do(GameSessionEnded{arena})
 			w.want("statuses", w.statuses("b1", "t2"), "b1 CANCELLED, t2 SEARCHING")
-			w.want("message", w.get("b1").Message, MessageSessionOver)
+			w.want("message", w.get("b1").Message, MessageGameSessionEnded)
 			w.want("filled too late", fmt.Sprint(w.do(Filled{"m", connection()})), "[]")
-			w.want("over again", fmt.Sprint(w.do(SessionOver{arena})), "[]")
+			w.want("over again", fmt.Sprint(w.do(GameSessionEnded{arena})), "[]")
 		})
 	}
 }
 
 // automatic are terms with automatic backfill, for four players.
-func automatic() Terms {
+func automatic() MatchSettings {
 	t := unasked()
 	t.AutomaticBackfill, t.Capacity = true, 4
 	return t
@@ -149,7 +149,7 @@ MatchmakingSearching [auto-backfill-m2] p1:blue p2:blue p3:blue`)
 MatchmakingSearching [t4] p4
 PotentialMatchCreated m3 [auto-backfill-m2 t4] p1:blue p2:blue p3:blue p4:blue
 MatchmakingSucceeded m3 [auto-backfill-m2 t4] p1:blue p2:blue p3:blue p4:blue`)
-	if n := w.state.ActiveOf(ladder.ID); n != 0 {
+	if n := w.state.ActiveTickets(ladder.ID); n != 0 {
 		t.Errorf("%d tickets are active", n)
 	}
 }
@@ -201,7 +201,7 @@ func TestAutomaticBackfillEnds(t *testing.T) {
 			w.fill("m2", "b1", "t3")
 		},
 		"player goes":  func(w *world) { w.ticket("t9", "p2"); w.do(Stop{"t9"}) },
-		"session over": func(w *world) { w.do(SessionOver{arena}) },
+		"session over": func(w *world) { w.do(GameSessionEnded{arena}) },
 		"fill failed": func(w *world) {
 			w.ticket("t3", "p3")
 			w.match("m2", automatic(), "auto-backfill-m", "t3")
@@ -214,7 +214,7 @@ func TestAutomaticBackfillEnds(t *testing.T) {
 			w.inArena()
 			end(w)
 			w.wait(time.Hour)
-			if n := w.state.ActiveOf(ladder.ID); n != 0 {
+			if n := w.state.ActiveTickets(ladder.ID); n != 0 {
 				t.Errorf("%d tickets are active", n)
 			}
 			if status := w.get("auto-backfill-m").Status; status == TimedOut {

@@ -65,10 +65,10 @@ func BenchmarkTicket(b *testing.B) {
 
 func benchTickets(b *testing.B, after func(*State)) {
 	s, n := benchWorld()
-	at := Terms{Configuration: ladder, RequestTimeout: 60, Capacity: 10}
+	at := MatchSettings{Configuration: ladder, RequestTimeout: 60, Capacity: 10}
 	b.ReportAllocs()
 	for b.Loop() {
-		c := Propose{ID: fmt.Sprint("match-", n), Terms: at, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}}
+		c := Propose{ID: fmt.Sprint("match-", n), Settings: at, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}}
 		forget := Forget{}
 		where := connection()
 		for i := range 10 {
@@ -103,7 +103,7 @@ func BenchmarkAccept(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		if len(ids) == 0 {
-			c := Propose{ID: fmt.Sprint("match-", n), Terms: at, Teams: []Team{{Name: "red", Max: 10}}}
+			c := Propose{ID: fmt.Sprint("match-", n), Settings: at, Teams: []Team{{Name: "red", Max: 10}}}
 			for range 10 {
 				t := bench(s, benchStart(n)).(*Ticket)
 				n++
@@ -140,7 +140,7 @@ func BenchmarkTimeOuts(b *testing.B) {
 // BenchmarkCodec writes and reads the events of a ticket and of a match of ten.
 func BenchmarkCodec(b *testing.B) {
 	s := New()
-	c := Propose{ID: "7d5a0b3c-0000-4000-8000-000000000000", Terms: terms, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}, Metrics: []Metric{{"Skill", 10, 3}, {"Latency", 10, 0}}}
+	c := Propose{ID: "7d5a0b3c-0000-4000-8000-000000000000", Settings: terms, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}, Metrics: []Metric{{"Skill", 10, 3}, {"Latency", 10, 0}}}
 	var bodies []any
 	where := connection()
 	for n := range 10 {

@@ -14,7 +14,7 @@ var Commands = []event.Entry{
 	{Number: 407, Type: (*PlacementFailed)(nil)},
 	{Number: 408, Type: (*PlacementTimedOut)(nil)},
 	{Number: 409, Type: (*Propose)(nil)},
-	{Number: 410, Type: (*SessionOver)(nil)},
+	{Number: 410, Type: (*GameSessionEnded)(nil)},
 	{Number: 411, Type: (*Start)(nil)},
 	{Number: 412, Type: (*Stop)(nil)},
 	{Number: 413, Type: (*Trim)(nil)},

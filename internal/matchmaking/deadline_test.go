@@ -9,7 +9,7 @@ import (
 const late = 40 * time.Second
 
 // apart is a match m of t1 and t2, of which t1 has 20 seconds left.
-func (w *world) apart(t Terms) {
+func (w *world) apart(t MatchSettings) {
 	w.t.Helper()
 	w.ticket("t1", "p1")
 	w.wait(late)
@@ -49,7 +49,7 @@ func TestDeadlineWithAcceptance(t *testing.T) {
 	w.want("statuses", w.statuses("t1", "t2"), "t1 CANCELLED, t2 CANCELLED")
 }
 
-func (t *Terms) timeout() time.Duration { return time.Duration(t.RequestTimeout) * time.Second }
+func (t *MatchSettings) timeout() time.Duration { return time.Duration(t.RequestTimeout) * time.Second }
 
 // While a node of an older release may own the tickets, a match that is being placed has
 // no deadline: that release would leave its placement behind.

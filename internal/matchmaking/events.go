@@ -48,14 +48,14 @@ type TicketEnded struct {
 
 // MatchProposed makes a match: its tickets leave their pool.
 type MatchProposed struct {
-	ID       string     `cbor:"1,keyasint"`
-	Terms    Terms      `cbor:"2,keyasint"`
-	Tickets  []string   `cbor:"3,keyasint"`
-	Teams    []Team     `cbor:"4,keyasint"`
-	Metrics  []Metric   `cbor:"5,keyasint,omitempty"`
-	Backfill string     `cbor:"6,keyasint,omitempty"`
-	At       event.Time `cbor:"7,keyasint"`
-	AcceptBy event.Time `cbor:"8,keyasint,omitempty"` // 0: no acceptance: MatchAccepted or MatchCompleted follows
+	ID       string        `cbor:"1,keyasint"`
+	Settings MatchSettings `cbor:"2,keyasint"`
+	Tickets  []string      `cbor:"3,keyasint"`
+	Teams    []Team        `cbor:"4,keyasint"`
+	Metrics  []Metric      `cbor:"5,keyasint,omitempty"`
+	Backfill string        `cbor:"6,keyasint,omitempty"`
+	At       event.Time    `cbor:"7,keyasint"`
+	AcceptBy event.Time    `cbor:"8,keyasint,omitempty"` // 0: no acceptance: MatchAccepted or MatchCompleted follows
 }
 
 // MatchAnswered notes answers of players.

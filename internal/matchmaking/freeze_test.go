@@ -45,14 +45,14 @@ func busyWorld(t testing.TB) *world {
 // read asks a State everything that a frozen copy can be asked.
 func read(t testing.TB, s *State) (state []byte, answers string) {
 	var text bytes.Buffer
-	s.Open(func(ticket *Ticket) bool { fmt.Fprintln(&text, ticket.ID, ticket.Round); return true })
+	s.Searching(func(ticket *Ticket) bool { fmt.Fprintln(&text, ticket.ID, ticket.Round); return true })
 	s.Matches(func(m *Match) bool {
 		id, ok := s.AutomaticAfter(m)
 		fmt.Fprintln(&text, m.ID, m.Stage, id, ok)
 		return true
 	})
 	seconds, ok := s.Estimate(ladder.ID)
-	fmt.Fprintln(&text, s.ActiveOf(ladder.ID), seconds, ok)
+	fmt.Fprintln(&text, s.ActiveTickets(ladder.ID), seconds, ok)
 	for _, a := range s.Announcements(0, 100) {
 		fmt.Fprintln(&text, describe(a))
 	}
@@ -65,7 +65,7 @@ func read(t testing.TB, s *State) (state []byte, answers string) {
 func churn(w *world) {
 	for round := range 3 {
 		var open []string
-		w.state.Open(func(t *Ticket) bool { open = append(open, t.ID); return true })
+		w.state.Searching(func(t *Ticket) bool { open = append(open, t.ID); return true })
 		for i, id := range open {
 			switch m := fmt.Sprint("churn-", round, "-", i); i % 3 {
 			case 0:
@@ -78,7 +78,7 @@ func churn(w *world) {
 			}
 			w.ticket(fmt.Sprint("new-", round, "-", i), fmt.Sprint("newcomer-", round, "-", i))
 		}
-		for _, t := range w.state.Over(w.now, 5) {
+		for _, t := range w.state.EndedBefore(w.now, 5) {
 			w.do(Forget{[]string{t.ID}})
 		}
 		w.do(Trim{w.state.announced - 5})
@@ -167,11 +167,11 @@ func TestOver(t *testing.T) {
 		w.wait(time.Second)
 	}
 	var got []string
-	for _, over := range w.state.Over(start.Add(2*time.Second), 5) {
+	for _, over := range w.state.EndedBefore(start.Add(2*time.Second), 5) {
 		got = append(got, over.ID)
 	}
 	w.want("before the last", fmt.Sprint(got), "[c a]")
-	w.want("one", fmt.Sprint(len(w.state.Over(w.now, 1))), "1")
+	w.want("one", fmt.Sprint(len(w.state.EndedBefore(w.now, 1))), "1")
 }
 
 // TestExpireIsBounded, and goes on where it was.

@@ -29,7 +29,7 @@ func FuzzFacts(f *testing.F) {
 		s := New()
 		feed(s, data)
 		s.Freeze()
-		s.Over(1<<62, 10)
+		s.EndedBefore(1<<62, 10)
 		restored(t, snapshotOf(t, s))
 		if check(s) != nil {
 			return
@@ -60,9 +60,9 @@ func feed(s *State, data []byte) {
 
 // askAll gives a command of each kind to everything that there is.
 func askAll(s *State) {
-	commands := []Command{SessionOver{arena}, Discard{ladder}, Start{ID: "fuzz", Configuration: ladder, Players: players("text-5", "player-a1")}}
-	s.Open(func(t *Ticket) bool {
-		commands = append(commands, Propose{ID: "fuzz-" + t.ID, Terms: Terms{Configuration: t.Configuration}, Tickets: []Proposed{{t.ID, t.Round}}})
+	commands := []Command{GameSessionEnded{arena}, Discard{ladder}, Start{ID: "fuzz", Configuration: ladder, Players: players("text-5", "player-a1")}}
+	s.Searching(func(t *Ticket) bool {
+		commands = append(commands, Propose{ID: "fuzz-" + t.ID, Settings: MatchSettings{Configuration: t.Configuration}, Tickets: []Proposed{{t.ID, t.Round}}})
 		return len(commands) < 20
 	})
 	s.Matches(func(m *Match) bool {

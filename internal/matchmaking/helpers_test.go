@@ -25,7 +25,7 @@ const arena = "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/g-1"
 
 // terms are those of a configuration with queue and acceptance, as in the lifecycle
 // vectors of the specification.
-var terms = Terms{Configuration: ladder, Acceptance: 30, RequestTimeout: 60, Capacity: 2}
+var terms = MatchSettings{Configuration: ladder, Acceptance: 30, RequestTimeout: 60, Capacity: 2}
 
 // A world is a State with a clock. Every change is checked, and kept as a journal
 // would keep it.
@@ -141,9 +141,9 @@ func (w *world) backfill(id string, ids ...string) *Ticket {
 
 // proposal is a match of tickets as they are now: the players of a backfill ticket
 // stay in their team, and the others are blue.
-func (w *world) proposal(match string, t Terms, tickets ...string) Propose {
+func (w *world) proposal(match string, t MatchSettings, tickets ...string) Propose {
 	w.t.Helper()
-	c := Propose{ID: match, Terms: t, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}, Metrics: []Metric{{"Close", 2, 1}}}
+	c := Propose{ID: match, Settings: t, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}, Metrics: []Metric{{"Close", 2, 1}}}
 	for _, id := range tickets {
 		ticket := w.get(id)
 		c.Tickets = append(c.Tickets, Proposed{id, ticket.Round})
@@ -159,7 +159,7 @@ func (w *world) proposal(match string, t Terms, tickets ...string) Propose {
 }
 
 // match makes tickets a match, which must be possible.
-func (w *world) match(match string, t Terms, tickets ...string) {
+func (w *world) match(match string, t MatchSettings, tickets ...string) {
 	w.t.Helper()
 	if events := w.do(w.proposal(match, t, tickets...)); len(events) == 0 {
 		w.t.Fatalf("match %s of %v is not taken", match, tickets)
@@ -167,7 +167,7 @@ func (w *world) match(match string, t Terms, tickets ...string) {
 }
 
 // duel is a match m of t1 and t2 with one player each, p1 and p2.
-func (w *world) duel(t Terms) {
+func (w *world) duel(t MatchSettings) {
 	w.t.Helper()
 	w.ticket("t1", "p1")
 	w.ticket("t2", "p2")
@@ -273,7 +273,7 @@ func check(s *State) error {
 	s.tickets.Scan(func(id string, t *Ticket) bool {
 		m, inMatch := s.matches.Get(t.Match)
 		switch {
-		case t.Over():
+		case t.HasEnded():
 			over++
 			if _, ok := s.over.Get(moment{t.Ended, id}); !ok || t.Ended == 0 {
 				return fail("ticket %s is over and not among those", id)
@@ -328,7 +328,7 @@ func check(s *State) error {
 		}
 		for i, ticket := range m.Tickets {
 			t, ok := s.tickets.Get(ticket)
-			if !ok || t.Match != id || t.Over() || t.Status == Searching {
+			if !ok || t.Match != id || t.HasEnded() || t.Status == Searching {
 				return fail("match %s names ticket %s, which is not in it", id, ticket)
 			}
 			if t.Backfill && i > 0 {
@@ -348,8 +348,8 @@ func check(s *State) error {
 		return fmt.Errorf("indexes of %d open, %d over, %d timers; there are %d, %d, %d", s.open.Len(), s.over.Len(), s.timers.Len(), open, over, timers)
 	}
 	for id, n := range active {
-		if s.ActiveOf(id) != n {
-			return fmt.Errorf("configuration %s has %d active tickets, counted are %d", id, n, s.ActiveOf(id))
+		if s.ActiveTickets(id) != n {
+			return fmt.Errorf("configuration %s has %d active tickets, counted are %d", id, n, s.ActiveTickets(id))
 		}
 	}
 	last := uint64(0)

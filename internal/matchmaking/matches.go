@@ -13,11 +13,11 @@ import (
 // *Match, or nil: not taken, or (STANDALONE without acceptance) over. Proposed again,
 // a match that is under way is the answer.
 type Propose struct {
-	ID      string     `cbor:"1,keyasint,omitzero"` // of the match: a UUID
-	Terms   Terms      `cbor:"2,keyasint"`
-	Tickets []Proposed `cbor:"3,keyasint,omitzero"` // a backfill ticket stands first
-	Teams   []Team     `cbor:"4,keyasint,omitzero"`
-	Metrics []Metric   `cbor:"5,keyasint,omitzero"`
+	ID       string        `cbor:"1,keyasint,omitzero"` // of the match: a UUID
+	Settings MatchSettings `cbor:"2,keyasint"`
+	Tickets  []Proposed    `cbor:"3,keyasint,omitzero"` // a backfill ticket stands first
+	Teams    []Team        `cbor:"4,keyasint,omitzero"`
+	Metrics  []Metric      `cbor:"5,keyasint,omitzero"`
 }
 
 // Proposed is a ticket of a proposal.
@@ -31,18 +31,18 @@ func (c Propose) decide(s *State, now event.Time) ([]any, error) {
 	if _, known := s.matches.Get(c.ID); known || !fits {
 		return nil, nil
 	}
-	e := &MatchProposed{ID: c.ID, Terms: c.Terms, Teams: c.Teams, Metrics: c.Metrics, At: now, Tickets: make([]string, len(c.Tickets))}
+	e := &MatchProposed{ID: c.ID, Settings: c.Settings, Teams: c.Teams, Metrics: c.Metrics, At: now, Tickets: make([]string, len(c.Tickets))}
 	for i, p := range c.Tickets {
 		e.Tickets[i] = p.ID
 	}
 	if backfill != nil {
 		e.Backfill = backfill.GameSession
 	}
-	if c.Terms.Acceptance > 0 {
-		e.AcceptBy = now.Add(time.Duration(c.Terms.Acceptance) * time.Second)
+	if c.Settings.Acceptance > 0 {
+		e.AcceptBy = now.Add(time.Duration(c.Settings.Acceptance) * time.Second)
 		return []any{e}, nil
 	}
-	return []any{e, accepted(c.ID, &c.Terms, backfill, false, now)}, nil
+	return []any{e, accepted(c.ID, &c.Settings, backfill, false, now)}, nil
 }
 
 // answer is the *Match.
@@ -56,7 +56,7 @@ func (c Propose) answer(s *State) any {
 func (c Propose) fits(s *State) (backfill *Ticket, ok bool) {
 	for i, p := range c.Tickets {
 		t, known := s.tickets.Get(p.ID)
-		if !known || t.Status != Searching || t.Round != p.Round || t.Configuration.ID != c.Terms.Configuration.ID {
+		if !known || t.Status != Searching || t.Round != p.Round || t.Configuration.ID != c.Settings.Configuration.ID {
 			return nil, false
 		}
 		if t.Backfill {
@@ -76,7 +76,7 @@ func (c Propose) fits(s *State) (backfill *Ticket, ok bool) {
 }
 
 func (s *State) applyMatchProposed(e *MatchProposed) {
-	m := &Match{ID: e.ID, Terms: e.Terms, Tickets: e.Tickets, Teams: e.Teams, Metrics: e.Metrics, AcceptBy: e.AcceptBy, Backfill: e.Backfill}
+	m := &Match{ID: e.ID, Settings: e.Settings, Tickets: e.Tickets, Teams: e.Teams, Metrics: e.Metrics, AcceptBy: e.AcceptBy, Backfill: e.Backfill}
 	status := Placing
 	if e.AcceptBy != 0 {
 		m.Stage, status = StageAcceptance, RequiresAcceptance
@@ -91,7 +91,7 @@ func (s *State) applyMatchProposed(e *MatchProposed) {
 			tickets = append(tickets, t)
 		}
 	}
-	s.announce(&Announcement{At: e.At, Type: PotentialMatchCreated, Configuration: e.Terms.Configuration, Tickets: tickets, Match: m})
+	s.announce(&Announcement{At: e.At, Type: PotentialMatchCreated, Configuration: e.Settings.Configuration, Tickets: tickets, Match: m})
 }
 
 // teamsOf maps players to teams.
@@ -134,7 +134,7 @@ func (t *Ticket) returned(reason, message string) *Ticket {
 }
 
 // accepted gives the event that takes a match on after its acceptance, or without one.
-func accepted(id string, terms *Terms, backfill *Ticket, asked bool, now event.Time) any {
+func accepted(id string, terms *MatchSettings, backfill *Ticket, asked bool, now event.Time) any {
 	switch {
 	case terms.Standalone:
 		return &MatchCompleted{ID: id, At: now, Asked: asked}
@@ -192,7 +192,7 @@ func (s *State) applyMatchDropped(e *MatchDropped) {
 		s.announceAcceptance(m, e.Acceptance, e.At)
 	}
 	if e.Cancel {
-		s.storeMatch(&Match{ID: m.ID, Terms: m.Terms, Stage: StageCancelling})
+		s.storeMatch(&Match{ID: m.ID, Settings: m.Settings, Stage: StageCancelling})
 	}
 	for _, t := range s.ticketsOf(m) {
 		if i := slices.IndexFunc(e.Ended, func(how Ending) bool { return how.ID == t.ID }); i >= 0 {
@@ -221,7 +221,7 @@ func (s *State) applyMatchCompleted(e *MatchCompleted) {
 		s.learnWait(tickets[i])
 	}
 	s.announce(&Announcement{
-		At: e.At, Type: MatchmakingSucceeded, Configuration: m.Terms.Configuration, Tickets: tickets, Match: m, Connection: e.Connection,
+		At: e.At, Type: MatchmakingSucceeded, Configuration: m.Settings.Configuration, Tickets: tickets, Match: m, Connection: e.Connection,
 	})
 }
 
@@ -258,7 +258,7 @@ func (t *Ticket) completed(e *MatchCompleted, seats map[string]MatchedPlayer) *T
 func (s *State) ticketsOf(m *Match) []*Ticket {
 	tickets := make([]*Ticket, 0, len(m.Tickets))
 	for _, id := range m.Tickets {
-		if t, ok := s.tickets.Get(id); ok && t.Match == m.ID && !t.Over() {
+		if t, ok := s.tickets.Get(id); ok && t.Match == m.ID && !t.HasEnded() {
 			tickets = append(tickets, t)
 		}
 	}

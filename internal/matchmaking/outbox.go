@@ -64,7 +64,7 @@ func (s *State) announceSearching(t *Ticket, at event.Time) {
 // announceAcceptance says what became of asking the players of a match.
 func (s *State) announceAcceptance(m *Match, how string, at event.Time) {
 	s.announce(&Announcement{
-		At: at, Type: AcceptMatchCompleted, Configuration: m.Terms.Configuration, Tickets: s.ticketsOf(m), Match: m, Acceptance: how,
+		At: at, Type: AcceptMatchCompleted, Configuration: m.Settings.Configuration, Tickets: s.ticketsOf(m), Match: m, Acceptance: how,
 	})
 }
 

@@ -33,16 +33,16 @@ const (
 	ReasonPlacement  = "PlacementTimedOut"
 	ReasonBackfill   = "BackfillFailed"
 
-	MessageTimedOut    = "Removed from matchmaking due to timing out."
-	MessageCancelled   = "Cancelled by request."
-	MessageUnexpected  = "An unexpected error was encountered during match placing."
-	MessageNotAccepted = "Cancelled because not all players of the ticket accepted the match."
-	MessageSessionOver = "Cancelled because the game session has ended."
-	MessageAcceptance  = "The proposed match was not accepted by all players."
-	MessageBroken      = "Another ticket of the proposed match was cancelled."
-	MessagePlacement   = "No game session could be placed for the match in time."
-	MessageBackfill    = "The game session to be backfilled takes no players any more."
-	MessageExpired     = "Another ticket of the match timed out."
+	MessageTimedOut         = "Removed from matchmaking due to timing out."
+	MessageCancelled        = "Cancelled by request."
+	MessageUnexpected       = "An unexpected error was encountered during match placing."
+	MessageNotAccepted      = "Cancelled because not all players of the ticket accepted the match."
+	MessageGameSessionEnded = "Cancelled because the game session has ended."
+	MessageAcceptance       = "The proposed match was not accepted by all players."
+	MessageBroken           = "Another ticket of the proposed match was cancelled."
+	MessagePlacement        = "No game session could be placed for the match in time."
+	MessageBackfill         = "The game session to be backfilled takes no players any more."
+	MessageExpired          = "Another ticket of the match timed out."
 )
 
 // A Configuration is what a ticket and its match take from their matchmaking
@@ -96,7 +96,7 @@ type Ticket struct {
 }
 
 // Over reports whether the ticket is in its last status.
-func (t *Ticket) Over() bool {
+func (t *Ticket) HasEnded() bool {
 	switch t.Status {
 	case Completed, Failed, Cancelled, TimedOut:
 		return true
@@ -122,12 +122,12 @@ type MatchedPlayer struct {
 // A Match is tickets that were proposed to be played together. It is kept for as
 // long as something is to be done about it.
 type Match struct {
-	ID      string   `cbor:"1,keyasint"`
-	Terms   Terms    `cbor:"2,keyasint"`
-	Tickets []string `cbor:"3,keyasint"` // a backfill ticket stands first
-	Teams   []Team   `cbor:"4,keyasint"`
-	Metrics []Metric `cbor:"5,keyasint,omitempty"`
-	Stage   Stage    `cbor:"6,keyasint"`
+	ID       string        `cbor:"1,keyasint"`
+	Settings MatchSettings `cbor:"2,keyasint"`
+	Tickets  []string      `cbor:"3,keyasint"` // a backfill ticket stands first
+	Teams    []Team        `cbor:"4,keyasint"`
+	Metrics  []Metric      `cbor:"5,keyasint,omitempty"`
+	Stage    Stage         `cbor:"6,keyasint"`
 
 	AcceptBy event.Time `cbor:"7,keyasint,omitempty"` // in StageAcceptance
 	Answers  []Answer   `cbor:"8,keyasint,omitempty"` // by player id
@@ -147,7 +147,7 @@ const (
 )
 
 // Terms are what the configuration says about a match when it is proposed.
-type Terms struct {
+type MatchSettings struct {
 	Configuration     Configuration `cbor:"1,keyasint"`
 	Acceptance        int32         `cbor:"2,keyasint,omitempty"` // seconds; 0: none is required
 	Standalone        bool          `cbor:"3,keyasint,omitempty"`

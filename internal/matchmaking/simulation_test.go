@@ -180,13 +180,13 @@ func (s *simulation) starting() Command {
 // knows old rounds.
 func (s *simulation) proposing() Command {
 	s.serial++
-	c := Propose{ID: fmt.Sprint("m-", s.serial), Terms: Terms{
+	c := Propose{ID: fmt.Sprint("m-", s.serial), Settings: MatchSettings{
 		Configuration: s.configuration(), Acceptance: int32(s.rng.IntN(2) * 30), Standalone: s.chance(15), AutomaticBackfill: s.chance(50),
 		RequestTimeout: int32(20 + s.rng.IntN(60)), Capacity: int32(2 + s.rng.IntN(8)),
 	}, Teams: []Team{{Name: "red"}, {Name: "blue"}}, Metrics: []Metric{{"Close", s.serial, 1}}}
 	size := 1 + s.rng.IntN(4)
-	s.state.Open(func(t *Ticket) bool {
-		if t.Configuration.ID != c.Terms.Configuration.ID || s.chance(30) || t.Backfill && len(c.Tickets) > 0 && s.chance(90) {
+	s.state.Searching(func(t *Ticket) bool {
+		if t.Configuration.ID != c.Settings.Configuration.ID || s.chance(30) || t.Backfill && len(c.Tickets) > 0 && s.chance(90) {
 			return true
 		}
 		c.Tickets = append(c.Tickets, Proposed{t.ID, t.Round - s.rng.IntN(50)/49})
@@ -218,14 +218,14 @@ func (s *simulation) answering() Command {
 func (s *simulation) outcome() Command {
 	m := s.match(func(m *Match) bool { return m.Stage != StageAcceptance })
 	if m == nil {
-		return SessionOver{s.arena()}
+		return GameSessionEnded{s.arena()}
 	}
 	where := Connection{GameSession: s.arena()}
 	switch n := s.rng.IntN(10); {
 	case m.Stage == StageCancelling && s.chance(70):
 		return PlacementTimedOut{m.ID}
 	case n == 0:
-		return SessionOver{s.arena()}
+		return GameSessionEnded{s.arena()}
 	case n == 1:
 		return PlacementFailed{Match: m.ID}
 	case n == 2:
@@ -311,7 +311,7 @@ func (s *simulation) pass(d time.Duration) error {
 func (s *simulation) nobodyIsLate() (err error) {
 	s.state.tickets.Scan(func(id string, t *Ticket) bool {
 		m, ok := s.state.Match(t.Match)
-		if !t.Over() && t.Deadline <= s.now && !(ok && m.Stage == StageFilling) {
+		if !t.HasEnded() && t.Deadline <= s.now && !(ok && m.Stage == StageFilling) {
 			err = fmt.Errorf("ticket %s is %s at %d and had time until %d", id, t.Status, s.now, t.Deadline)
 		}
 		return err == nil
@@ -370,10 +370,10 @@ func (s *simulation) ticketsEndOnce() error {
 	for id, old := range s.tickets {
 		t, ok := s.state.Ticket(id)
 		switch {
-		case !ok && !old.Over():
+		case !ok && !old.HasEnded():
 			return fmt.Errorf("ticket %s was %s and is gone", id, old.Status)
 		case !ok:
-		case t != old && old.Over():
+		case t != old && old.HasEnded():
 			return fmt.Errorf("ticket %s was over and has changed", id)
 		case t.Status != old.Status && !slices.Contains(moves[old.Status], t.Status):
 			return fmt.Errorf("ticket %s went from %s to %s", id, old.Status, t.Status)

@@ -159,14 +159,14 @@ func (s *State) keepUp(old, t *Ticket) {
 		s.open.Set(moment{t.Started, t.ID})
 		s.timers.Set(timer{at: t.Deadline, id: t.ID})
 	}
-	was, is = old != nil && !old.Over(), t != nil && !t.Over()
+	was, is = old != nil && !old.HasEnded(), t != nil && !t.HasEnded()
 	if was && !is {
 		s.leave(old)
 	}
 	if is && !was {
 		s.enter(t)
 	}
-	if was, is = old != nil && old.Over(), t != nil && t.Over(); was && !is {
+	if was, is = old != nil && old.HasEnded(), t != nil && t.HasEnded(); was && !is {
 		s.over.Delete(moment{old.Ended, old.ID})
 	}
 	if is && !was {
@@ -236,7 +236,7 @@ func (s *State) Match(id string) (*Match, bool) { return s.matches.Get(id) }
 
 // Open calls visit with the tickets that are SEARCHING, by start, then id, until it
 // returns false.
-func (s *State) Open(visit func(*Ticket) bool) {
+func (s *State) Searching(visit func(*Ticket) bool) {
 	s.open.Scan(func(m moment) bool {
 		t, _ := s.tickets.Get(m.id)
 		return visit(t)
@@ -250,14 +250,14 @@ func (s *State) Matches(visit func(*Match) bool) {
 }
 
 // ActiveOf counts the tickets of a configuration that are not over.
-func (s *State) ActiveOf(configurationID string) int {
+func (s *State) ActiveTickets(configurationID string) int {
 	n, _ := s.active.Get(configurationID)
 	return n
 }
 
 // Over lists up to limit tickets that ended before the given moment, the earliest
 // first. It is for the writer's own goroutine.
-func (s *State) Over(before event.Time, limit int) []*Ticket {
+func (s *State) EndedBefore(before event.Time, limit int) []*Ticket {
 	var over []*Ticket
 	s.over.Scan(func(m moment) bool {
 		if m.at >= before || len(over) == limit {

@@ -163,12 +163,12 @@ func (c Discard) decide(s *State, now event.Time) ([]any, error) {
 	add := func(more ...any) { events, bytes = append(events, more...), bytes+weight(more) }
 	room := func() bool { return len(events) < maxDue && bytes < maxWeight }
 	s.Matches(func(m *Match) bool {
-		if m.Stage == StageAcceptance && m.Terms.Configuration.ID == c.Configuration.ID {
+		if m.Stage == StageAcceptance && m.Settings.Configuration.ID == c.Configuration.ID {
 			add(s.drop(m, MatchDropped{At: now}, func(*Ticket) *outcome { return &gone })...)
 		}
 		return room()
 	})
-	s.Open(func(t *Ticket) bool {
+	s.Searching(func(t *Ticket) bool {
 		if room() && t.Configuration.ID == c.Configuration.ID {
 			add(ended(t, gone, now))
 		}
@@ -183,12 +183,12 @@ func (c Discard) decide(s *State, now event.Time) ([]any, error) {
 // answer is whether tickets are left that can be ended.
 func (c Discard) answer(s *State) any {
 	more := false
-	s.Open(func(t *Ticket) bool {
+	s.Searching(func(t *Ticket) bool {
 		more = t.Configuration.ID == c.Configuration.ID
 		return !more
 	})
 	s.Matches(func(m *Match) bool {
-		more = more || m.Stage == StageAcceptance && m.Terms.Configuration.ID == c.Configuration.ID
+		more = more || m.Stage == StageAcceptance && m.Settings.Configuration.ID == c.Configuration.ID
 		return !more
 	})
 	return more
@@ -202,7 +202,7 @@ type Forget struct {
 func (c Forget) decide(s *State, _ event.Time) ([]any, error) {
 	var forget []string
 	for _, id := range c.IDs {
-		if t, ok := s.tickets.Get(id); ok && t.Over() {
+		if t, ok := s.tickets.Get(id); ok && t.HasEnded() {
 			forget = append(forget, id)
 		}
 	}
@@ -239,7 +239,7 @@ var (
 	timedOut    = outcome{TimedOut, ReasonTimedOut, MessageTimedOut}
 	cancelled   = outcome{Cancelled, ReasonCancelled, MessageCancelled}
 	notAccepted = outcome{Cancelled, ReasonCancelled, MessageNotAccepted}
-	sessionOver = outcome{Cancelled, ReasonCancelled, MessageSessionOver}
+	sessionOver = outcome{Cancelled, ReasonCancelled, MessageGameSessionEnded}
 )
 
 // ended gives the event that ends a ticket that is SEARCHING.

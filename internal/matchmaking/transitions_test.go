@@ -30,7 +30,7 @@ var situations = []struct {
 }
 
 // unasked are terms without acceptance.
-func unasked() Terms {
+func unasked() MatchSettings {
 	t := terms
 	t.Acceptance = 0
 	return t
@@ -68,7 +68,7 @@ var transitions = []struct {
 	{"player again", handle(Start{ID: "t9", Configuration: ladder, Players: players("p1"), Timeout: 60}), [9]string{
 		"none", "CANCELLED", "CANCELLED", beingUsed, beingUsed, "COMPLETED", "FAILED", "CANCELLED", "TIMED_OUT",
 	}},
-	{"proposed", handle(Propose{ID: "m2", Terms: terms, Tickets: []Proposed{{ID: "t1"}}}), [9]string{
+	{"proposed", handle(Propose{ID: "m2", Settings: terms, Tickets: []Proposed{{ID: "t1"}}}), [9]string{
 		"=", "REQUIRES_ACCEPTANCE", "=", "=", "=", "=", "=", "=", "=",
 	}},
 	{"placed", handle(Placed{"m", connection("p1")}), [9]string{"=", "=", "=", "COMPLETED", "=", "=", "=", "=", "="}},
@@ -76,7 +76,7 @@ var transitions = []struct {
 	{"placement failed", handle(PlacementFailed{Match: "m"}), [9]string{"=", "=", "=", "FAILED", "=", "=", "=", "=", "="}},
 	{"filled", handle(Filled{"m", connection("p1")}), [9]string{"=", "=", "=", "=", "COMPLETED", "=", "=", "=", "="}},
 	{"fill failed", handle(FillFailed{Match: "m"}), [9]string{"=", "=", "=", "=", "SEARCHING", "=", "=", "=", "="}},
-	{"session over", handle(SessionOver{arena}), [9]string{"=", "=", "=", "=", "SEARCHING", "=", "=", "=", "="}},
+	{"session over", handle(GameSessionEnded{arena}), [9]string{"=", "=", "=", "=", "SEARCHING", "=", "=", "=", "="}},
 	{"discarded", handle(Discard{ladder}), [9]string{"=", "FAILED", "FAILED", "=", "=", "!COMPLETED", "=", "=", "="}},
 	{"forgotten", handle(Forget{[]string{"t1"}}), [9]string{"=", "=", "=", "=", "=", "none", "none", "none", "none"}},
 	{"other stopped", handle(Stop{"t2"}), [9]string{"!", "SEARCHING", "SEARCHING", "!", "!", "!", "!", "!", "!"}},
@@ -164,9 +164,9 @@ func TestStaleProposals(t *testing.T) {
 			c.Tickets = append(c.Tickets, Proposed{ID: "t9"})
 			return c
 		},
-		"no ticket":             func(*world) Propose { return Propose{ID: "m2", Terms: terms} },
+		"no ticket":             func(*world) Propose { return Propose{ID: "m2", Settings: terms} },
 		"ticket twice":          func(w *world) Propose { return w.proposal("m2", terms, "t1", "t1") },
-		"another round":         func(*world) Propose { return Propose{ID: "m2", Terms: terms, Tickets: []Proposed{{"t1", 0}}} },
+		"another round":         func(*world) Propose { return Propose{ID: "m2", Settings: terms, Tickets: []Proposed{{"t1", 0}}} },
 		"another configuration": func(w *world) Propose { return w.proposal("m2", other, "t1") },
 		"two backfills": func(w *world) Propose {
 			w.backfill("b1", "p3")

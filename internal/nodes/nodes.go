@@ -58,16 +58,16 @@ type Nodes struct {
 	node   *cluster.Node
 	plane  *control.Plane
 	pauser *pauser
-	terms  []chan replica.Tenure
+	terms  []chan replica.Term
 	open   atomic.Bool // this node answers callers
 }
 
 // Join finds the other nodes. It waits until a majority of those that keep the bucket of leases is up, or ctx is
 // done. The node takes part while Run runs.
 func Join(ctx context.Context, cfg Config) (*Nodes, error) {
-	n := &Nodes{cfg: cfg, terms: make([]chan replica.Tenure, cfg.Shards)}
+	n := &Nodes{cfg: cfg, terms: make([]chan replica.Term, cfg.Shards)}
 	for i := range n.terms {
-		n.terms[i] = make(chan replica.Tenure)
+		n.terms[i] = make(chan replica.Term)
 	}
 	var err error
 	n.node, err = cluster.Join(ctx, cluster.Config{
@@ -79,7 +79,7 @@ func Join(ctx context.Context, cfg Config) (*Nodes, error) {
 	}
 	n.pauser = &pauser{
 		node: cfg.Node, shards: cfg.Shards, conn: cfg.Conn, clock: cfg.Clock, log: cfg.Log, journal: cfg.Journal,
-		members: n.node.Members, owns: func(shard int) bool { return n.plane.Shard(shard).Holds() },
+		members: n.node.Members, owns: func(shard int) bool { return n.plane.Shard(shard).HoldsLease() },
 	}
 	return n, nil
 }
@@ -143,7 +143,7 @@ func (n *Nodes) handOn(ctx context.Context, shard int) {
 func (n *Nodes) take(ctx context.Context, shard int, t cluster.Term) {
 	n.lead(ctx, shard, t)
 	select {
-	case n.terms[shard] <- replica.Tenure{Done: t.Done, Holds: t.Holds, Ended: t.Ended}:
+	case n.terms[shard] <- replica.Term{Done: t.Done, HoldsLease: t.Holds, Ended: t.Ended}:
 	case <-t.Done:
 		t.Ended()
 	case <-ctx.Done():
@@ -206,7 +206,7 @@ func (n *Nodes) Owned() map[string]int {
 }
 
 // Tenures returns the channel of terms for the replica of a shard.
-func (n *Nodes) Tenures(shard int) <-chan replica.Tenure { return n.terms[shard] }
+func (n *Nodes) Tenures(shard int) <-chan replica.Term { return n.terms[shard] }
 
 // Peer returns the connection to the owner of a shard.
 func (n *Nodes) Peer(shard int) replica.Peer[region.Command] { return peer{n, shard} }

@@ -103,7 +103,7 @@ func (s *pauser) handle(ctx context.Context, m *nats.Msg) {
 	}
 	r, err := s.follow(ctx, o)
 	if err != nil {
-		r.Failure, r.Busy = err.Error(), errors.Is(err, journal.ErrCut)
+		r.Failure, r.Busy = err.Error(), errors.Is(err, journal.ErrSnapshotOpen)
 		s.log.Debug("node not paused for a backup", "step", o.Step, "reason", err)
 	}
 	if m.Reply == "" {
@@ -144,7 +144,7 @@ func (s *pauser) keep(ctx context.Context, backup string) error {
 	if s.keeping != nil {
 		defer s.mu.Unlock()
 		if s.backup != backup {
-			return journal.ErrCut
+			return journal.ErrSnapshotOpen
 		}
 		s.keeping.timer.Reset(keepLimit)
 		return nil
@@ -355,7 +355,7 @@ func (s *RegionPause) ask(ctx context.Context, node string, what step) (r report
 			Message: fmt.Sprintf("Node %s did not answer, so no backup was taken. Try again; if it is lost, the others continue without it after some seconds.", node),
 		}
 	case r.Busy:
-		return r, fmt.Errorf("node %s: %w", node, journal.ErrCut)
+		return r, fmt.Errorf("node %s: %w", node, journal.ErrSnapshotOpen)
 	case r.Failure != "":
 		return r, fault.New(fault.ServiceUnavailable, "Node %s did not pause, so no backup was taken: %s. Try again.", node, r.Failure)
 	}

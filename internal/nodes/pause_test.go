@@ -213,7 +213,7 @@ func TestPause(t *testing.T) {
 			t.Error(err)
 		}
 		r.await(true, false)
-		if _, err := r.standstill("two").Keep(t.Context()); !errors.Is(err, journal.ErrCut) {
+		if _, err := r.standstill("two").Keep(t.Context()); !errors.Is(err, journal.ErrSnapshotOpen) {
 			t.Errorf("two at a time: %v", err)
 		}
 		r.await(true, false) // the second one has ended nothing of the first

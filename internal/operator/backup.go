@@ -10,7 +10,7 @@ import (
 
 // backup streams a backup. It holds the region's secret, so it is for the root key
 // alone.
-func (d *Door) backup(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) backup(w http.ResponseWriter, r *http.Request) {
 	caller, _ := r.Context().Value(callerKey{}).(sigv4.Caller)
 	if !d.Region.IsRootKey(caller.AccessKeyID) {
 		d.fail(w, fault.New(fault.AccessDenied, "A backup holds the region's secret. Take it with the access key that the region was born with."))

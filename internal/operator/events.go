@@ -83,7 +83,7 @@ func (q *query) set(name, value string) (ok, known bool) {
 }
 
 // events writes the events after a position, oldest first.
-func (d *Door) events(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) events(w http.ResponseWriter, r *http.Request) {
 	q, err := parseQuery(r.URL.Query())
 	if err != nil {
 		d.fail(w, err)
@@ -108,7 +108,7 @@ func (d *Door) events(w http.ResponseWriter, r *http.Request) {
 }
 
 // follow streams until the client goes or the door stops.
-func (d *Door) follow(ctx context.Context, s *stream) error {
+func (d *Handler) follow(ctx context.Context, s *stream) error {
 	ctx, cancel := d.untilStopped(ctx)
 	defer cancel()
 	s.flushed() // the client sees that the stream has begun
@@ -116,7 +116,7 @@ func (d *Door) follow(ctx context.Context, s *stream) error {
 }
 
 // untilStopped ends a context when the door stops.
-func (d *Door) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+func (d *Handler) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {

@@ -36,7 +36,7 @@ type Nodes interface {
 	Remove(ctx context.Context, node string) error
 }
 
-func (d *Door) listNodes(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) listNodes(w http.ResponseWriter, r *http.Request) {
 	nodes, err := d.Nodes.List(r.Context())
 	d.answer(w, nodes, err)
 }
@@ -46,7 +46,7 @@ type removed struct {
 }
 
 // removeNode is for the root key alone: who removes a node that will be back takes copies away.
-func (d *Door) removeNode(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) removeNode(w http.ResponseWriter, r *http.Request) {
 	caller, _ := r.Context().Value(callerKey{}).(sigv4.Caller)
 	if !d.Region.IsRootKey(caller.AccessKeyID) {
 		d.fail(w, fault.New(fault.AccessDenied, "Nodes are removed with the access key that the region was born with."))

@@ -70,7 +70,7 @@ const prefix = "/v1/"
 func Matches(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, prefix) }
 
 // A Door answers operators. It is an http.Handler.
-type Door struct {
+type Handler struct {
 	Config
 	verifier *sigv4.Verifier
 	routes   *http.ServeMux
@@ -80,8 +80,8 @@ type Door struct {
 }
 
 // New makes a door.
-func New(c Config) *Door {
-	d := &Door{
+func New(c Config) *Handler {
+	d := &Handler{
 		Config: c, routes: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),
 		verifier: sigv4.New(sigv4.Config{Keys: c.Keys, Skew: c.Skew, MaxExpires: maxExpires}),
 	}
@@ -98,10 +98,10 @@ func New(c Config) *Door {
 }
 
 // Stop ends the streams that follow the feed, which have no other end, and backups.
-func (d *Door) Stop() { d.stop.Do(func() { close(d.stopped) }) }
+func (d *Handler) Stop() { d.stop.Do(func() { close(d.stopped) }) }
 
 // ServeHTTP checks the signature and answers.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !d.Ready(r.Context()) {
 		d.fail(w, fault.New(fault.ServiceUnavailable, "The service is starting or recovering. Try again."))
 		return
@@ -123,17 +123,17 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // callerKey is where a request's context holds who signed it, a sigv4.Caller.
 type callerKey struct{}
 
-func (d *Door) placement(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) placement(w http.ResponseWriter, r *http.Request) {
 	trail, err := d.Region.PlacementTrail(r.Context(), r.PathValue("id"))
 	d.answer(w, trail, err)
 }
 
-func (d *Door) ticket(w http.ResponseWriter, r *http.Request) {
+func (d *Handler) ticket(w http.ResponseWriter, r *http.Request) {
 	explanation, err := d.Region.ExplainTicket(r.Context(), r.PathValue("id"))
 	d.answer(w, explanation, err)
 }
 
-func (d *Door) answer(w http.ResponseWriter, body any, err error) {
+func (d *Handler) answer(w http.ResponseWriter, body any, err error) {
 	if err != nil {
 		d.fail(w, err)
 		return
@@ -147,7 +147,7 @@ type failure struct {
 	Message string     `json:"message"`
 }
 
-func (d *Door) fail(w http.ResponseWriter, err error) {
+func (d *Handler) fail(w http.ResponseWriter, err error) {
 	f := fault.Of(err)
 	if f.Err != nil {
 		if suppressed, ok := d.lines.Allow("failed"); ok {
@@ -172,7 +172,7 @@ func status(k fault.Kind) int {
 	}
 }
 
-func (d *Door) write(w http.ResponseWriter, status int, body any) {
+func (d *Handler) write(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil { // the client has gone

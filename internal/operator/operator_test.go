@@ -57,7 +57,7 @@ func (keys) Secret(id string) (sigv4.Credential, bool) {
 type world struct {
 	t     *testing.T
 	feed  *failingFeed
-	door  *Door
+	door  *Handler
 	clock *clockwork.FakeClock
 	begun time.Time
 	ready bool

@@ -84,7 +84,7 @@ func (c Ended) decide(s *State, now event.Time) ([]any, error) {
 	}
 	if c.Terminated {
 		text := clip(c.Text)
-		return []any{&AttemptOver{ID: p.ID, At: now, Kind: StepEnded, Text: text}, p.ended(now, Failed, text)}, nil
+		return []any{&AttemptEnded{ID: p.ID, At: now, Kind: StepEnded, Text: text}, p.ended(now, Failed, text)}, nil
 	}
 	return p.attemptOver(now, StepEnded, c.Text), nil
 }
@@ -92,20 +92,20 @@ func (c Ended) decide(s *State, now event.Time) ([]any, error) {
 func (c Ended) answer(s *State) any { return s.shown(c.ID) }
 
 // runs reports whether the attempt of that number runs.
-func (p *Placement) runs(number int) bool { return p.Trying() && p.Attempt.Number == number }
+func (p *Placement) runs(number int) bool { return p.AttemptRunning() && p.Attempt.Number == number }
 
 // attemptOver ends the running attempt, and the placement if there is no time left.
 func (p *Placement) attemptOver(now event.Time, kind StepKind, text string) []any {
-	over := &AttemptOver{ID: p.ID, At: now, Kind: kind, Text: clip(text)}
+	over := &AttemptEnded{ID: p.ID, At: now, Kind: kind, Text: clip(text)}
 	if now >= p.Deadline {
 		return []any{over, p.timedOut(now)}
 	}
 	return []any{over}
 }
 
-func (s *State) applyAttemptOver(e *AttemptOver) {
+func (s *State) applyAttemptEnded(e *AttemptEnded) {
 	p, ok := s.placements.Get(e.ID)
-	if !ok || !p.Trying() {
+	if !ok || !p.AttemptRunning() {
 		return
 	}
 	next := *p
@@ -143,7 +143,7 @@ func (c Fulfil) answer(s *State) any { return s.shown(c.ID) }
 
 func (s *State) applyPlacementFulfilled(e *PlacementFulfilled) {
 	p, ok := s.placements.Get(e.ID)
-	if !ok || p.Over() {
+	if !ok || p.HasEnded() {
 		return
 	}
 	next := *p

@@ -50,7 +50,7 @@ func BenchmarkPlacement(b *testing.B) {
 		place()
 		if id%100 == 0 {
 			var ids []string
-			for _, p := range s.Over(now, 100) {
+			for _, p := range s.EndedBefore(now, 100) {
 				ids = append(ids, p.ID)
 			}
 			handle(Forget{ids})
@@ -115,7 +115,7 @@ func BenchmarkCodec(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, body := range []any{events[0], fulfilled[0], &AttemptOver{ID: "2f0e4d3b-place", At: start, Kind: StepRefused, Text: "no process is free"}, answer} {
+	for _, body := range []any{events[0], fulfilled[0], &AttemptEnded{ID: "2f0e4d3b-place", At: start, Kind: StepRefused, Text: "no process is free"}, answer} {
 		f := event.Fact{Room: 7, Body: body}
 		var buf bytes.Buffer
 		b.Run(types.Name(body)+"/write", func(b *testing.B) {

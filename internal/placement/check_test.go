@@ -34,8 +34,8 @@ func (c *checker) fail(format string, args ...any) {
 }
 
 func (c *checker) placement(p *Placement) {
-	c.listed(p, "pending", c.state.pending, moment{p.Started, p.ID}, !p.Over(), &c.pending)
-	c.listed(p, "over", c.state.over, moment{p.Ended, p.ID}, p.Over(), &c.over)
+	c.listed(p, "pending", c.state.pending, moment{p.Started, p.ID}, !p.HasEnded(), &c.pending)
+	c.listed(p, "over", c.state.over, moment{p.Ended, p.ID}, p.HasEnded(), &c.over)
 	if c.state.live != nil {
 		c.listed(p, "timers", c.state.timers, moment{p.Deadline, p.ID}, p.waits(), &c.waiting)
 	}
@@ -47,16 +47,16 @@ func (c *checker) placement(p *Placement) {
 // sound holds placements to what is true of those that commands made; not of any bytes.
 func sound(p *Placement) error {
 	switch last := p.Trail.Steps[len(p.Trail.Steps)-1].Kind; {
-	case p.Over() && p.Attempt != nil && p.Attempt.Running:
+	case p.HasEnded() && p.Attempt != nil && p.Attempt.Running:
 		return fmt.Errorf("placement %s is %s and an attempt runs", p.ID, p.Status)
-	case p.Over() != (p.Ended != 0):
+	case p.HasEnded() != (p.Ended != 0):
 		return fmt.Errorf("placement %s is %s and ended %d", p.ID, p.Status, p.Ended)
 	case (p.Status == Fulfilled) != (p.Session != nil):
 		return fmt.Errorf("placement %s is %s with game session %+v", p.ID, p.Status, p.Session)
 	case (p.Status == Failed) != (p.Reason != ""):
 		return fmt.Errorf("placement %s is %s because %q", p.ID, p.Status, p.Reason)
-	case p.Over() && last != StepKind(p.Status), p.Trying() && last != StepAttempt:
-		return fmt.Errorf("placement %s is %s, trying %v, and its trail ends with %s", p.ID, p.Status, p.Trying(), last)
+	case p.HasEnded() && last != StepKind(p.Status), p.AttemptRunning() && last != StepAttempt:
+		return fmt.Errorf("placement %s is %s, trying %v, and its trail ends with %s", p.ID, p.Status, p.AttemptRunning(), last)
 	}
 	return nil
 }

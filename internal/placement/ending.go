@@ -18,9 +18,9 @@ func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case p.Over():
+	case p.HasEnded():
 		return nil, fault.New(fault.InvalidRequest, "Placement %s is %s: only a PENDING placement can be stopped", p.ID, p.Status)
-	case p.Trying():
+	case p.AttemptRunning():
 		return nil, fault.New(fault.InvalidRequest, "A game session is being started for placement %s; end it with TerminateGameSession", p.ID)
 	}
 	return []any{p.ended(now, Cancelled, "")}, nil
@@ -37,7 +37,7 @@ type Fail struct {
 
 func (c Fail) decide(s *State, now event.Time) ([]any, error) {
 	p, err := s.find(c.ID)
-	if err != nil || p.Over() {
+	if err != nil || p.HasEnded() {
 		return nil, err
 	}
 	return []any{p.ended(now, Failed, clip(c.Reason))}, nil
@@ -59,7 +59,7 @@ func (c Cancel) decide(s *State, now event.Time) ([]any, error) {
 	case !ok:
 		p = &Placement{Request: c.Request}
 		return []any{&PlacementStarted{Request: c.Request, At: now, Deadline: now}, p.ended(now, Cancelled, "")}, nil
-	case p.Over():
+	case p.HasEnded():
 		return nil, nil
 	}
 	return []any{p.ended(now, Cancelled, "")}, nil
@@ -76,7 +76,7 @@ func (p *Placement) timedOut(now event.Time) *PlacementEnded { return p.ended(no
 
 func (s *State) applyPlacementEnded(e *PlacementEnded) {
 	p, ok := s.placements.Get(e.ID)
-	if !ok || p.Over() || e.Status == Pending {
+	if !ok || p.HasEnded() || e.Status == Pending {
 		return
 	}
 	next := *p

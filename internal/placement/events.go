@@ -10,7 +10,7 @@ import (
 var Events = []event.Entry{
 	{Number: 301, Type: (*PlacementStarted)(nil)},
 	{Number: 302, Type: (*AttemptBegun)(nil)},
-	{Number: 303, Type: (*AttemptOver)(nil)},
+	{Number: 303, Type: (*AttemptEnded)(nil)},
 	{Number: 304, Type: (*PlacementFulfilled)(nil)},
 	{Number: 305, Type: (*PlacementEnded)(nil)},
 	{Number: 306, Type: (*PlacementsForgotten)(nil)},
@@ -40,9 +40,9 @@ type AttemptBegun struct {
 	Omitted    int          `cbor:"6,keyasint,omitempty"`
 }
 
-// AttemptOver says that an attempt came to nothing: the placement searches on,
+// AttemptEnded says that an attempt came to nothing: the placement searches on,
 // unless PlacementEnded follows.
-type AttemptOver struct {
+type AttemptEnded struct {
 	ID   string     `cbor:"1,keyasint"`
 	At   event.Time `cbor:"2,keyasint"`
 	Kind StepKind   `cbor:"3,keyasint" often:"REFUSED|ENDED"` // StepRefused or StepEnded

@@ -69,7 +69,7 @@ func checkAll(t *testing.T, s *State) {
 		t.Fatal(err)
 	}
 	s.Pending(func(p *Placement) bool { return p != nil })
-	s.Over(event.Time(1<<62), 5)
+	s.EndedBefore(event.Time(1<<62), 5)
 	s.Announcements(0, 5)
 	if err := check(s.Freeze()); err != nil {
 		t.Fatal(err)

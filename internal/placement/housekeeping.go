@@ -15,7 +15,7 @@ type Forget struct {
 func (c Forget) decide(s *State, _ event.Time) ([]any, error) {
 	var ids []string
 	for _, id := range c.IDs {
-		if p, ok := s.placements.Get(id); ok && p.Over() {
+		if p, ok := s.placements.Get(id); ok && p.HasEnded() {
 			ids = append(ids, id)
 		}
 	}
@@ -29,7 +29,7 @@ func (Forget) answer(*State) any { return nil }
 
 func (s *State) applyPlacementsForgotten(e *PlacementsForgotten) {
 	for _, id := range e.IDs {
-		if p, ok := s.placements.Get(id); ok && p.Over() {
+		if p, ok := s.placements.Get(id); ok && p.HasEnded() {
 			s.placements.Delete(id)
 			s.unlist(p)
 		}

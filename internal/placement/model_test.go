@@ -34,7 +34,7 @@ func (m *model) apply(e any) error {
 		}
 	case *AttemptBegun:
 		return m.begin(e)
-	case *AttemptOver:
+	case *AttemptEnded:
 		if l := m.lives[e.ID]; l == nil || !l.running {
 			return fmt.Errorf("no attempt of placement %s runs", e.ID)
 		}

@@ -74,14 +74,16 @@ type Placement struct {
 }
 
 // Over reports whether the placement has ended, well or not.
-func (p *Placement) Over() bool { return p.Status != Pending }
+func (p *Placement) HasEnded() bool { return p.Status != Pending }
 
 // Trying reports whether an attempt of the placement runs.
-func (p *Placement) Trying() bool { return !p.Over() && p.Attempt != nil && p.Attempt.Running }
+func (p *Placement) AttemptRunning() bool {
+	return !p.HasEnded() && p.Attempt != nil && p.Attempt.Running
+}
 
 // waits reports whether the placement is PENDING and no attempt runs: its deadline
 // is a timer.
-func (p *Placement) waits() bool { return !p.Over() && !p.Trying() }
+func (p *Placement) waits() bool { return !p.HasEnded() && !p.AttemptRunning() }
 
 // nextAttempt is the number of the attempt that comes next.
 func (p *Placement) nextAttempt() int {

@@ -47,7 +47,7 @@ func TestSimulation(t *testing.T) {
 		return // a few seeds need not meet everything
 	}
 	for _, what := range []string{
-		"PlacementStarted", "AttemptBegun", "AttemptOver", "PlacementFulfilled", "PlacementEnded", "PlacementsForgotten", "AnnouncementsTrimmed",
+		"PlacementStarted", "AttemptBegun", "AttemptEnded", "PlacementFulfilled", "PlacementEnded", "PlacementsForgotten", "AnnouncementsTrimmed",
 		"CANCELLED", "TIMED_OUT", "FAILED", "placement.Start InvalidRequestException", "placement.Stop InvalidRequestException",
 		"placement.Stop NotFoundException", "crash", "twin",
 	} {
@@ -173,7 +173,7 @@ func (s *simulation) pass(d time.Duration) error {
 	}
 	var err error
 	s.state.Pending(func(p *Placement) bool {
-		if !p.Trying() && p.Deadline <= s.now {
+		if !p.AttemptRunning() && p.Deadline <= s.now {
 			err = fmt.Errorf("placement %s waits behind its deadline", p.ID)
 		}
 		return err == nil
@@ -306,7 +306,7 @@ func (s *simulation) candidates() []Considered {
 // forget names placements that ended a while ago, as the history does, or any.
 func (s *simulation) forget(id string) Forget {
 	ids := []string{id}
-	for _, p := range s.state.Over(s.now.Add(-time.Duration(s.rng.IntN(60))*time.Second), s.rng.IntN(5)) {
+	for _, p := range s.state.EndedBefore(s.now.Add(-time.Duration(s.rng.IntN(60))*time.Second), s.rng.IntN(5)) {
 		ids = append(ids, p.ID)
 	}
 	return Forget{ids}

@@ -20,7 +20,7 @@ type Start struct {
 
 func (c Start) decide(s *State, now event.Time) ([]any, error) {
 	if p, ok := s.placements.Get(c.Request.ID); ok {
-		if p.MadeBy(&c.Request) {
+		if p.IsRequest(&c.Request) {
 			return nil, nil
 		}
 		return nil, fault.New(fault.InvalidRequest, "Placement %s exists already: a PlacementId is used once, so choose another one", p.ID)
@@ -54,10 +54,10 @@ func (r *Request) weight() (bytes int) {
 }
 
 // MadeAgain reports whether the request is recognised when it comes again.
-func (r *Request) MadeAgain() bool { return r.Call != "" || r.Match != "" }
+func (r *Request) Repeatable() bool { return r.Call != "" || r.Match != "" }
 
 // MadeBy reports whether r is the request of the placement once more.
-func (p *Placement) MadeBy(r *Request) bool {
+func (p *Placement) IsRequest(r *Request) bool {
 	return r.Call != "" && p.Call == r.Call || r.Match != "" && p.Match == r.Match
 }
 

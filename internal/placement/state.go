@@ -82,8 +82,8 @@ func (s *State) Apply(e any) {
 		s.applyPlacementStarted(e)
 	case *AttemptBegun:
 		s.applyAttemptBegun(e)
-	case *AttemptOver:
-		s.applyAttemptOver(e)
+	case *AttemptEnded:
+		s.applyAttemptEnded(e)
 	case *PlacementFulfilled:
 		s.applyPlacementFulfilled(e)
 	case *PlacementEnded:
@@ -119,7 +119,7 @@ func (s *State) put(p *Placement) {
 	if old, ok := s.placements.Set(p.ID, p); ok {
 		s.unlist(old)
 	}
-	if p.Over() {
+	if p.HasEnded() {
 		s.over.Set(moment{p.Ended, p.ID})
 		return
 	}
@@ -131,7 +131,7 @@ func (s *State) put(p *Placement) {
 
 // unlist removes what a placement is found by, apart from its id.
 func (s *State) unlist(p *Placement) {
-	if p.Over() {
+	if p.HasEnded() {
 		s.over.Delete(moment{p.Ended, p.ID})
 		return
 	}
@@ -169,7 +169,7 @@ func (s *State) Pending(visit func(*Placement) bool) {
 
 // Over lists up to limit placements that ended before the given moment, the
 // earliest first.
-func (s *State) Over(before event.Time, limit int) []*Placement {
+func (s *State) EndedBefore(before event.Time, limit int) []*Placement {
 	var over []*Placement
 	s.over.Scan(func(m moment) bool {
 		if m.at >= before || len(over) >= limit {

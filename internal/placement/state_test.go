@@ -133,7 +133,7 @@ func TestReaders(t *testing.T) {
 	}
 	over := func(s *State, before event.Time, limit int) string {
 		var ids []string
-		for _, p := range s.Over(before, limit) {
+		for _, p := range s.EndedBefore(before, limit) {
 			ids = append(ids, p.ID)
 		}
 		return strings.Join(ids, " ")
@@ -357,7 +357,7 @@ func TestFrozenCopyIsReadBesideTheWriter(t *testing.T) {
 				t.Error("the frozen copy has changed")
 			}
 			frozen.Announcements(0, 100)
-			frozen.Over(w.now+1, 100)
+			frozen.EndedBefore(w.now+1, 100)
 			frozen.Pending(func(*Placement) bool { return true })
 		}
 	}()

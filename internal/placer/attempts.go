@@ -109,7 +109,7 @@ func (c *call) created(answer any, err error) {
 	switch {
 	case err == nil && current:
 		m.conclude(p, g)
-	case err == nil && !g.Over(): // the placement was given up, or is FULFILLED
+	case err == nil && !g.HasEnded(): // the placement was given up, or is FULFILLED
 		m.suspect(suspect{
 			room: c.list.room, id: placement.SessionID(p.request.ID, c.number), placement: p.request.ID, attempt: c.number,
 			active: g.Status == fleet.Active,

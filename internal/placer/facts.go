@@ -12,7 +12,7 @@ import (
 // Concerns reports whether Observe does something with a fact.
 func Concerns(f event.Fact) bool {
 	switch f.Body.(type) {
-	case *placement.PlacementStarted, *placement.AttemptBegun, *placement.AttemptOver, *placement.PlacementFulfilled,
+	case *placement.PlacementStarted, *placement.AttemptBegun, *placement.AttemptEnded, *placement.PlacementFulfilled,
 		*placement.PlacementEnded, *fleet.ProcessBecameReady, *fleet.ProcessResumed, *fleet.GameSessionCreated,
 		*fleet.GameSessionActivated, *fleet.GameSessionTerminating, *fleet.GameSessionEnded,
 		*region.RoomOpened, *region.RoomClosed:
@@ -80,7 +80,7 @@ func (m *Machine) placementFact(shard int, body any) (over *pending) {
 		m.started(shard, e)
 	case *placement.AttemptBegun:
 		m.attemptBegun(e)
-	case *placement.AttemptOver:
+	case *placement.AttemptEnded:
 		if p := m.placements[e.ID]; p != nil {
 			p.stage, p.call, p.failed = searching, nil, 0
 			return p
@@ -168,10 +168,10 @@ func (m *Machine) tellOf(id string, c placement.Command) {
 // fulfilment reports the game session of an attempt to its placement.
 func fulfilment(room fleet.RoomID, g *fleet.GameSessionCreated, e *fleet.GameSessionActivated) placement.Fulfil {
 	s := placement.Session{Room: room, ID: g.ID, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port}
-	if len(e.Seats) > 0 {
-		s.Players = make([]placement.PlacedPlayer, len(e.Seats))
+	if len(e.Slots) > 0 {
+		s.Players = make([]placement.PlacedPlayer, len(e.Slots))
 	}
-	for i, seat := range e.Seats {
+	for i, seat := range e.Slots {
 		s.Players[i] = placement.PlacedPlayer{PlayerID: seat.PlayerID, PlayerSession: seat.ID}
 	}
 	return placement.Fulfil{ID: g.Placement, Number: int(g.Attempt), Session: s}

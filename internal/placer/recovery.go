@@ -66,7 +66,7 @@ func (m *Machine) Recover(shard int, view *region.Machine) {
 		if r.Attempt != nil {
 			p.attempt, p.room = r.Attempt.Number, r.Attempt.Room
 		}
-		if r.Trying() {
+		if r.AttemptRunning() {
 			p.stage = running
 		}
 		m.placements[r.ID] = p
@@ -293,7 +293,7 @@ func (s suspect) wanted(placements *placement.State) bool {
 	switch {
 	case !ok:
 		return s.active
-	case r.Trying():
+	case r.AttemptRunning():
 		return r.Attempt.Number == s.attempt
 	default:
 		return r.Session != nil && r.Session.ID == s.id && r.Session.Room == s.room

@@ -352,7 +352,7 @@ func (w *world) sessions(id string) (found []string) {
 	for _, l := range locations {
 		r, _ := w.shards[region.ShardOf(room(l), shards)].state.Room(room(l))
 		r.GameSessions(0, func(g *fleet.GameSession) bool {
-			if g.Placement == id && !g.Over() {
+			if g.Placement == id && !g.HasEnded() {
 				found = append(found, g.ID)
 			}
 			return true

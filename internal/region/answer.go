@@ -102,7 +102,7 @@ func DecodeAnswer(data []byte) (answer any, refused, err error) {
 	}
 	switch v.(type) {
 	case *refusal, *nothing, *number, *truth, *fleet.TokenGrant, *fleet.Reservation: // Handle returns no pointers to these
-		value, ok := event.Pointed(v)
+		value, ok := event.Deref(v)
 		if !ok {
 			return nil, nil, fmt.Errorf("answer: %T is null", v)
 		}

@@ -55,7 +55,7 @@ func DecodeCommand(data []byte) (Command, error) {
 	if err != nil {
 		return nil, fmt.Errorf("command: %w", err)
 	}
-	c, rest, err := withAsked(v, rest)
+	c, rest, err := withPartCommand(v, rest)
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%d bytes too many", len(rest))
 	}
@@ -71,7 +71,7 @@ func nextCommand(data []byte) (v any, rest []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v, ok := event.Pointed(p)
+	v, ok := event.Deref(p)
 	if !ok {
 		return nil, nil, fmt.Errorf("%T is null", p)
 	}
@@ -79,19 +79,19 @@ func nextCommand(data []byte) (v any, rest []byte, err error) {
 }
 
 // withAsked is the command that begins with v: what its part is asked stands in data.
-func withAsked(v any, data []byte) (c Command, rest []byte, err error) {
+func withPartCommand(v any, data []byte) (c Command, rest []byte, err error) {
 	switch v := v.(type) {
 	case RoomCommand:
-		v.Command, rest, err = asked[fleet.Command](data)
+		v.Command, rest, err = partCommand[fleet.Command](data)
 		return v, rest, err
 	case CatalogCommand:
-		v.Command, rest, err = asked[catalog.Command](data)
+		v.Command, rest, err = partCommand[catalog.Command](data)
 		return v, rest, err
 	case PlacementCommand:
-		v.Command, rest, err = asked[placement.Command](data)
+		v.Command, rest, err = partCommand[placement.Command](data)
 		return v, rest, err
 	case MatchmakingCommand:
-		v.Command, rest, err = asked[matchmaking.Command](data)
+		v.Command, rest, err = partCommand[matchmaking.Command](data)
 		return v, rest, err
 	case Command:
 		return v, data, nil
@@ -101,7 +101,7 @@ func withAsked(v any, data []byte) (c Command, rest []byte, err error) {
 }
 
 // asked reads what a part of the shard is asked.
-func asked[C any](data []byte) (c C, rest []byte, err error) {
+func partCommand[C any](data []byte) (c C, rest []byte, err error) {
 	v, rest, err := nextCommand(data)
 	if err != nil {
 		return c, nil, err

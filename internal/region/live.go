@@ -51,7 +51,7 @@ func (m *Machine) changed(number uint16) {
 }
 
 // forget lets go of a room that is no more.
-func (m *Machine) forget(number uint16) {
+func (m *Machine) dropLive(number uint16) {
 	delete(m.frozen, number)
 	m.queue.Delete(deadline{m.deadlines[number], number})
 	delete(m.deadlines, number)

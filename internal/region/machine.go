@@ -209,7 +209,7 @@ func (m *Machine) dropRoom(number uint16) {
 	}
 	delete(m.numbers, m.rooms[number].ID())
 	delete(m.rooms, number)
-	m.forget(number)
+	m.dropLive(number)
 }
 
 func roomFacts(facts []event.Fact, number uint16, events []any) []event.Fact {

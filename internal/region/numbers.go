@@ -20,7 +20,7 @@ const (
 
 	// longBefore is more game sessions than any room had that was closed below reuseLevel, when nobody
 	// noted how many: half of the numbers, which at 1,000 game sessions a second last for a year.
-	longBefore = 1 << 35
+	maxEarlierNumbers = 1 << 35
 )
 
 // freeNumber finds the number of a new room: the next one behind the last that was given, so that a
@@ -41,6 +41,6 @@ func (m *Machine) freeNumber() (uint16, error) {
 // beginReuse notes how far closed rooms may have numbered their game sessions before anybody did.
 func (m *Machine) beginReuse() {
 	if int(m.header.Rooms) > len(m.rooms) {
-		m.header.After = longBefore
+		m.header.After = maxEarlierNumbers
 	}
 }

@@ -21,7 +21,7 @@ func Repeatable(c Command) bool {
 		}
 	case PlacementCommand:
 		start, ok := c.Command.(placement.Start)
-		return ok && start.Request.MadeAgain()
+		return ok && start.Request.Repeatable()
 	case MatchmakingCommand:
 		start, ok := c.Command.(matchmaking.Start)
 		return ok && start.Call != ""
@@ -32,7 +32,7 @@ func Repeatable(c Command) bool {
 func repeatableInRoom(c fleet.Command) bool {
 	switch c.(type) {
 	case fleet.RegisterCompute, fleet.IssueToken, fleet.ConnectProcess, fleet.ReadyProcess, fleet.EndProcess,
-		fleet.CreateGameSession, fleet.ActivateGameSession, fleet.TerminateGameSession, fleet.HandOverGameSession,
+		fleet.CreateGameSession, fleet.ActivateGameSession, fleet.TerminateGameSession, fleet.ConfirmGameSession,
 		fleet.ReservePlayers, fleet.ClaimGameSession, fleet.BackfillGameSession, fleet.AcceptPlayer, fleet.RemovePlayer:
 		return true
 	}

@@ -26,15 +26,15 @@ func (b *barrier[M]) take() []pendingRead[M] {
 }
 
 // peek reads here, behind a barrier.
-func (r *Replica[C, M]) peek(read func(M), done func(err error)) {
+func (r *Replica[C, M]) submitRead(read func(M), done func(err error)) {
 	r.mu.Lock()
 	r.barrier.next = append(r.barrier.next, pendingRead[M]{read, done})
 	r.mu.Unlock()
-	r.raise()
+	r.askBarrier()
 }
 
 // raise asks the owner, if somebody waits and nobody has asked.
-func (r *Replica[C, M]) raise() {
+func (r *Replica[C, M]) askBarrier() {
 	r.mu.Lock()
 	if r.barrier.asking || len(r.barrier.next) == 0 {
 		r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *Replica[C, M]) raise() {
 			reads = nil
 		}
 		r.mu.Unlock()
-		r.raise()
+		r.askBarrier()
 		for _, read := range reads {
 			if err != nil {
 				read.done(failure(err))

@@ -45,7 +45,7 @@ func (r *Replica[C, M]) Read(ctx context.Context, read func(m M)) error {
 		}
 	}
 	done := make(chan error, 1)
-	r.peek(read, func(err error) { done <- err })
+	r.submitRead(read, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		return err
@@ -90,20 +90,20 @@ func (r *Replica[C, M]) Submit(cmd C, done func(answer any, err error)) {
 // command, or it was not done, the observer is reminded a little later: of a shard here it would
 // hear when that recovers, but the next owner elsewhere may have begun before his
 // predecessor was given up.
-func (r *Replica[C, M]) Follow(cmd C, done func(answer any, err error)) {
+func (r *Replica[C, M]) SubmitUnbounded(cmd C, done func(answer any, err error)) {
 	s := r.shard()
 	if r.alone != nil {
-		s.Follow(cmd, done)
+		s.SubmitUnbounded(cmd, done)
 		return
 	}
 	told := func(answer any, err error) {
 		done(answer, err)
 		if errors.Is(err, shard.ErrNotDone) || errors.Is(err, shard.ErrOutcomeUnknown) {
-			r.remindLater()
+			r.refreshLater()
 		}
 	}
 	if s != nil {
-		s.Follow(cmd, r.orSend(cmd, told))
+		s.SubmitUnbounded(cmd, r.orSend(cmd, told))
 		return
 	}
 	r.send(cmd, told)
@@ -111,36 +111,36 @@ func (r *Replica[C, M]) Follow(cmd C, done func(answer any, err error)) {
 
 // remindAfter is how long a reminder waits for others that failed at the same time, and
 // for this node to learn who owns the shard.
-const remindAfter = time.Second
+const refreshAfter = time.Second
 
-func (r *Replica[C, M]) remindLater() {
-	if r.reminding.CompareAndSwap(false, true) {
-		r.cfg.Shard.Clock.AfterFunc(remindAfter, func() {
-			r.reminding.Store(false)
-			r.Remind()
+func (r *Replica[C, M]) refreshLater() {
+	if r.refreshPending.CompareAndSwap(false, true) {
+		r.cfg.Shard.Clock.AfterFunc(refreshAfter, func() {
+			r.refreshPending.Store(false)
+			r.Refresh()
 		})
 	}
 }
 
 // Tell is shard.Shard.Tell, wherever the owner is.
-func (r *Replica[C, M]) Tell(cmd C) { r.Follow(cmd, func(any, error) {}) }
+func (r *Replica[C, M]) Post(cmd C) { r.SubmitUnbounded(cmd, func(any, error) {}) }
 
 // Peek is shard.Shard.Peek, on this node's machine.
-func (r *Replica[C, M]) Peek(read func(m M), done func(err error)) {
+func (r *Replica[C, M]) SubmitRead(read func(m M), done func(err error)) {
 	s := r.shard()
 	switch {
 	case r.alone != nil:
-		s.Peek(read, done)
+		s.SubmitRead(read, done)
 	case s != nil:
-		s.Peek(read, func(err error) {
+		s.SubmitRead(read, func(err error) {
 			if errors.Is(err, shard.ErrStopped) {
-				r.peek(read, done)
+				r.submitRead(read, done)
 				return
 			}
 			done(err)
 		})
 	default:
-		r.peek(read, done)
+		r.submitRead(read, done)
 	}
 }
 

@@ -34,7 +34,7 @@ func (r *Replica[C, M]) follow(ctx context.Context) error {
 // that can be used.
 func (r *Replica[C, M]) followOnce(ctx context.Context) (err error) {
 	defer func() {
-		if err != nil && ctx.Err() == nil && !errors.Is(err, errLost) {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errReading) {
 			r.mu.Lock()
 			r.dropMachine()
 			r.mu.Unlock()
@@ -45,21 +45,21 @@ func (r *Replica[C, M]) followOnce(ctx context.Context) (err error) {
 		return err
 	}
 	if err := r.cfg.Shard.Journal.Replay(ctx, r.applied, r.apply); err != nil {
-		return r.lost(err)
+		return r.classify(err)
 	}
 	r.isLoaded()
-	return r.lost(r.cfg.Shard.Journal.Follow(ctx, r.applied, r.apply))
+	return r.classify(r.cfg.Shard.Journal.Follow(ctx, r.applied, r.apply))
 }
 
 // errLost says that records could not be read, and the machine is as good as before.
-var errLost = errors.New("the journal was lost sight of")
+var errReading = errors.New("the journal was lost sight of")
 
 // lost tells errors that leave the machine as it is from others.
-func (r *Replica[C, M]) lost(err error) error {
+func (r *Replica[C, M]) classify(err error) error {
 	if err == nil || errors.Is(err, journal.ErrMissing) || errors.Is(err, shard.ErrUnreadable) || errors.Is(err, errNotApplied) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", errLost, err)
+	return fmt.Errorf("%w: %w", errReading, err)
 }
 
 // load reads all that is stored, unless the machine can be used, and shows the observer
@@ -83,12 +83,12 @@ func (r *Replica[C, M]) load(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return r.lost(err)
+		return r.classify(err)
 	}
 	r.showing.Lock()
 	defer r.showing.Unlock()
 	if applied < r.shown {
-		return r.lost(fmt.Errorf("what can be read ends with record %d, and record %d was shown before", applied, r.shown))
+		return r.classify(fmt.Errorf("what can be read ends with record %d, and record %d was shown before", applied, r.shown))
 	}
 	r.mu.Lock()
 	r.machine, r.usable, r.applied = machine, true, applied
@@ -115,9 +115,9 @@ func (r *Replica[C, M]) apply(seq uint64, data []byte) error {
 }
 
 // Remind is shard.Shard.Remind.
-func (r *Replica[C, M]) Remind() {
+func (r *Replica[C, M]) Refresh() {
 	if s := r.shard(); s != nil {
-		s.Remind()
+		s.Refresh()
 		return
 	}
 	r.showing.Lock()
@@ -127,7 +127,7 @@ func (r *Replica[C, M]) Remind() {
 		r.mu.Unlock()
 		return
 	}
-	commit := shard.Commit[M]{Seq: r.applied, HasView: true, View: r.machine.Freeze(), Reminder: true}
+	commit := shard.Commit[M]{Seq: r.applied, HasView: true, View: r.machine.Freeze(), Refresh: true}
 	r.mu.Unlock()
 	if err := r.show(commit); err != nil {
 		r.cfg.Shard.Log.Error("a reminder failed", "error", err)
@@ -182,7 +182,7 @@ func (r *Replica[C, M]) show(commit shard.Commit[M]) (err error) {
 	r.mu.Lock()
 	r.observed = commit.Seq
 	r.mu.Unlock()
-	r.giveDue()
+	r.finishDue()
 	return nil
 }
 

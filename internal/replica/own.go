@@ -10,7 +10,7 @@ import (
 )
 
 // own runs the shard for a tenure. An error is final.
-func (r *Replica[C, M]) own(ctx context.Context, t Tenure) error {
+func (r *Replica[C, M]) own(ctx context.Context, t Term) error {
 	defer t.Ended()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -35,7 +35,7 @@ func (r *Replica[C, M]) own(ctx context.Context, t Tenure) error {
 	err := s.Run(ctx)
 	cancel()
 	<-stepDown
-	r.takeBack(s.Rest())
+	r.resume(s.FinalState())
 	switch {
 	case err == nil:
 		return nil
@@ -56,9 +56,9 @@ func isFinal(err error) bool {
 
 // begin makes the shard of a tenure, from the machine of the replica if that can be
 // used. Whoever waits for a record waits for the shard from now on.
-func (r *Replica[C, M]) begin(t Tenure) *shard.Shard[C, M] {
+func (r *Replica[C, M]) begin(t Term) *shard.Shard[C, M] {
 	cfg := r.cfg.Shard
-	cfg.Holds, cfg.Observe = t.Holds, r.serially(cfg.Observe)
+	cfg.HoldsLease, cfg.Observe = t.HoldsLease, r.serialize(cfg.Observe)
 	r.mu.Lock()
 	if r.usable {
 		cfg.Start = &shard.State[M]{Machine: r.machine, Seq: r.applied}
@@ -69,14 +69,14 @@ func (r *Replica[C, M]) begin(t Tenure) *shard.Shard[C, M] {
 	waiting := r.waiting.takeAll()
 	r.mu.Unlock()
 	for i := range waiting {
-		r.ask(s, waiting[i])
+		r.finishOn(s, waiting[i])
 	}
 	return s
 }
 
 // serially keeps the commits of an owner apart from a reminder of the replica that it
 // was a moment ago.
-func (r *Replica[C, M]) serially(observe func(shard.Commit[M])) func(shard.Commit[M]) {
+func (r *Replica[C, M]) serialize(observe func(shard.Commit[M])) func(shard.Commit[M]) {
 	if observe == nil {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *Replica[C, M]) serially(observe func(shard.Commit[M])) func(shard.Commi
 }
 
 // takeBack goes on with the machine that a shard left, if it left one.
-func (r *Replica[C, M]) takeBack(rest *shard.State[M]) {
+func (r *Replica[C, M]) resume(rest *shard.State[M]) {
 	if rest == nil {
 		return // it is read anew
 	}
@@ -105,18 +105,18 @@ func (r *Replica[C, M]) dropMachine() {
 }
 
 // ask has the shard answer one who waits: when it serves everything is applied.
-func (r *Replica[C, M]) ask(s *shard.Shard[C, M], w waiter[M]) {
+func (r *Replica[C, M]) finishOn(s *shard.Shard[C, M], w waiter[M]) {
 	read := w.read
 	if read == nil {
 		read = func(M) {}
 	}
-	s.Peek(read, func(err error) {
+	s.SubmitRead(read, func(err error) {
 		if errors.Is(err, shard.ErrStopped) {
 			r.setOwner(s, nil)
 			r.await(w)
 			return
 		}
-		w.give(err)
+		w.finish(err)
 	})
 }
 
@@ -129,7 +129,7 @@ func (r *Replica[C, M]) Serve(cmd C, done func(answer any, seq uint64, err error
 		done(nil, 0, ErrNotOwner)
 		return
 	}
-	s.Follow(cmd, func(answer any, err error) {
+	s.SubmitUnbounded(cmd, func(answer any, err error) {
 		if errors.Is(err, shard.ErrStopped) {
 			done(nil, 0, ErrNotOwner)
 			return
@@ -145,7 +145,7 @@ func (r *Replica[C, M]) ServeBarrier(done func(seq uint64, err error)) {
 		done(0, ErrNotOwner)
 		return
 	}
-	s.Peek(func(M) {}, func(err error) {
+	s.SubmitRead(func(M) {}, func(err error) {
 		if errors.Is(err, shard.ErrStopped) {
 			err = ErrNotOwner
 		}

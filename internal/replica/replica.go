@@ -11,14 +11,14 @@ import (
 )
 
 // A Tenure is the time for which this process owns a shard.
-type Tenure struct {
+type Term struct {
 	// Done is closed when the tenure is over: the owner finishes what it has and
 	// steps down.
 	Done <-chan struct{}
 
 	// Holds reports whether the lease holds at this moment, by a clock that nobody
 	// sets and that goes on while the machine is suspended. See shard.Config.Holds.
-	Holds func() bool
+	HoldsLease func() bool
 
 	// Ended is called once, when this process has answered for the last time as the
 	// owner.
@@ -42,9 +42,9 @@ type Peer[C any] interface {
 // Config says what a replica is of. Shard is what runs while this process is the
 // owner; its Start and Holds are the replica's own to set.
 type Config[C any, M shard.Machine[C, M]] struct {
-	Shard   shard.Config[C, M]
-	Tenures <-chan Tenure // nil: this process is the owner for as long as Run runs
-	Peer    Peer[C]       // required with Tenures
+	Shard shard.Config[C, M]
+	Terms <-chan Term // nil: this process is the owner for as long as Run runs
+	Peer  Peer[C]     // required with Tenures
 }
 
 // A Replica is a shard on one of the nodes that share it. Its methods are those of
@@ -59,11 +59,11 @@ type Replica[C any, M shard.Machine[C, M]] struct {
 	loaded   chan struct{}                     // closed when the state has been read for the first time
 	isLoaded func()                            // closes it
 
-	reminding atomic.Bool // a reminder is to come
+	refreshPending atomic.Bool // a reminder is to come
 
-	showing sync.Mutex    // held while a commit is applied and shown; before mu
-	shown   uint64        // the newest record that the observer has ever seen; showing is held
-	roles   chan struct{} // holds one when the role has changed
+	showing          sync.Mutex    // held while a commit is applied and shown; before mu
+	shown            uint64        // the newest record that the observer has ever seen; showing is held
+	ownershipChanged chan struct{} // holds one when the role has changed
 
 	mu       sync.Mutex
 	machine  M
@@ -77,13 +77,13 @@ type Replica[C any, M shard.Machine[C, M]] struct {
 
 // New makes a replica. Requests that come before Run wait.
 func New[C any, M shard.Machine[C, M]](cfg Config[C, M]) *Replica[C, M] {
-	if cfg.Tenures == nil {
+	if cfg.Terms == nil {
 		return &Replica[C, M]{cfg: cfg, alone: shard.New(cfg.Shard)}
 	}
 	cfg.Shard.FinalSnapshot = false // the others have the state; a hand-over does not wait for a snapshot
 	cfg.Shard.SetDefaults()
 	r := &Replica[C, M]{
-		cfg: cfg, sent: semaphore.NewWeighted(int64(cfg.Shard.Queue)), ready: make(chan struct{}), loaded: make(chan struct{}), roles: make(chan struct{}, 1),
+		cfg: cfg, sent: semaphore.NewWeighted(int64(cfg.Shard.Queue)), ready: make(chan struct{}), loaded: make(chan struct{}), ownershipChanged: make(chan struct{}, 1),
 	}
 	r.isLoaded = sync.OnceFunc(func() { close(r.loaded) })
 	return r
@@ -119,14 +119,14 @@ func (r *Replica[C, M]) Serving() bool {
 }
 
 // Roles is where a replica with tenures reports, to one reader, that Owned may have changed.
-func (r *Replica[C, M]) Roles() <-chan struct{} { return r.roles }
+func (r *Replica[C, M]) OwnershipChanged() <-chan struct{} { return r.ownershipChanged }
 
 // setOwner notes the shard that this process runs as the owner, or that the one it has
 // run is not that any more.
 func (r *Replica[C, M]) setOwner(old, s *shard.Shard[C, M]) {
 	if r.owned.CompareAndSwap(old, s) {
 		select {
-		case r.roles <- struct{}{}:
+		case r.ownershipChanged <- struct{}{}:
 		default:
 		}
 	}
@@ -138,9 +138,9 @@ func (r *Replica[C, M]) Owned() bool { return r.shard() != nil }
 // Holds reports whether this process owns the shard at this moment, for certain: nobody else
 // can append. What it has appended stands behind everything of those who owned it before, and
 // its lease has not run out.
-func (r *Replica[C, M]) Holds() bool {
+func (r *Replica[C, M]) HoldsLease() bool {
 	s := r.shard()
-	return s != nil && s.Holds()
+	return s != nil && s.HoldsLease()
 }
 
 // Queued is how many requests wait at this moment.
@@ -186,12 +186,12 @@ func (r *Replica[C, M]) Run(ctx context.Context) error {
 }
 
 // followUntil follows the journal until a tenure comes; nil when ctx is done.
-func (r *Replica[C, M]) followUntil(ctx context.Context) (*Tenure, error) {
+func (r *Replica[C, M]) followUntil(ctx context.Context) (*Term, error) {
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- r.follow(ctx) }()
 	select {
-	case t := <-r.cfg.Tenures:
+	case t := <-r.cfg.Terms:
 		stop()
 		return &t, <-ended
 	case err := <-ended:
@@ -210,7 +210,7 @@ func (r *Replica[C, M]) end() {
 	waiting, reads := r.waiting.takeAll(), r.barrier.take()
 	r.mu.Unlock()
 	for i := range waiting {
-		waiting[i].give(shard.Stopped())
+		waiting[i].finish(shard.Stopped())
 	}
 	for i := range reads {
 		reads[i].done(shard.Stopped())
@@ -232,7 +232,7 @@ func (r *Replica[C, M]) Newest() uint64 {
 // with an error when it ends before.
 func (r *Replica[C, M]) Await(seq uint64, done func(err error)) {
 	if r.alone != nil {
-		r.alone.Peek(func(M) {}, done)
+		r.alone.SubmitRead(func(M) {}, done)
 		return
 	}
 	r.await(waiter[M]{seq: seq, read: func(M) {}, done: done})

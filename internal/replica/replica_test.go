@@ -94,7 +94,7 @@ type node struct {
 	*counterReplica
 	cluster *cluster
 	journal *memory.Journal
-	tenures chan replica.Tenure
+	tenures chan replica.Term
 	stop    func() error
 	over    func() // ends the tenure
 	ended   chan struct{}
@@ -131,12 +131,12 @@ func (c *cluster) join(t *testing.T) *node {
 
 // joinWith starts a node that uses its journal as it is seen.
 func (c *cluster) joinWith(t *testing.T, own *memory.Journal, seen journal.Journal) *node {
-	n := &node{cluster: c, journal: own, tenures: make(chan replica.Tenure), observed: newCounter()}
+	n := &node{cluster: c, journal: own, tenures: make(chan replica.Term), observed: newCounter()}
 	n.counterReplica = replica.New(replica.Config[add, *counter]{
 		Shard: shard.Config[add, *counter]{
 			Journal: seen, Events: events, NewMachine: newCounter, Observe: n.observe, Queue: 64,
 		},
-		Tenures: n.tenures, Peer: peer{n},
+		Terms: n.tenures, Peer: peer{n},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -173,7 +173,7 @@ func (n *node) own(holds func() bool) {
 		for begin := sync.OnceFunc(func() { close(begun) }); ; begin() {
 			ended := make(chan struct{})
 			select {
-			case n.tenures <- replica.Tenure{Done: done, Holds: holds, Ended: func() { close(ended) }}:
+			case n.tenures <- replica.Term{Done: done, HoldsLease: holds, Ended: func() { close(ended) }}:
 			case <-done:
 				return
 			}
@@ -379,8 +379,8 @@ func TestUsurpedOwner(t *testing.T) {
 		ended := make(chan struct{})
 		var holds atomic.Bool
 		holds.Store(true)
-		old.tenures <- replica.Tenure{
-			Done: make(chan struct{}), Holds: holds.Load, Ended: func() { close(ended) },
+		old.tenures <- replica.Term{
+			Done: make(chan struct{}), HoldsLease: holds.Load, Ended: func() { close(ended) },
 		} // it never hears of its end
 		c.route(old)
 		old.mustAdd(t, "a", 1, 1)

@@ -16,7 +16,7 @@ type waiter[M any] struct {
 
 // give ends the waiting. err is for a read alone: an answer is true, whatever becomes
 // of this replica.
-func (w *waiter[M]) give(err error) {
+func (w *waiter[M]) finish(err error) {
 	if w.read == nil {
 		err = nil
 	}
@@ -63,22 +63,22 @@ func (r *Replica[C, M]) await(w waiter[M]) {
 	switch s := r.owned.Load(); {
 	case r.ended:
 		r.mu.Unlock()
-		w.give(shard.Stopped())
+		w.finish(shard.Stopped())
 	case s != nil:
 		r.mu.Unlock()
-		r.ask(s, w)
+		r.finishOn(s, w)
 	case !r.usable || r.observed < w.seq:
 		r.waiting.add(w)
 		r.mu.Unlock()
 	default:
-		err := r.look(w)
+		err := r.read(w)
 		r.mu.Unlock()
-		w.give(err)
+		w.finish(err)
 	}
 }
 
 // look carries out the read of a waiter. mu is held.
-func (r *Replica[C, M]) look(w waiter[M]) (err error) {
+func (r *Replica[C, M]) read(w waiter[M]) (err error) {
 	if w.read == nil {
 		return nil
 	}
@@ -88,15 +88,15 @@ func (r *Replica[C, M]) look(w waiter[M]) (err error) {
 }
 
 // giveDue ends the waiting of all whose record is applied and observed.
-func (r *Replica[C, M]) giveDue() {
+func (r *Replica[C, M]) finishDue() {
 	r.mu.Lock()
 	due := r.waiting.take(r.observed)
 	errs := make([]error, len(due))
 	for i := range due {
-		errs[i] = r.look(due[i])
+		errs[i] = r.read(due[i])
 	}
 	r.mu.Unlock()
 	for i := range due {
-		due[i].give(errs[i])
+		due[i].finish(errs[i])
 	}
 }

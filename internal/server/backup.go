@@ -31,7 +31,7 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 		return err
 	}
 	cut, err := s.cut(ctx)
-	if errors.Is(err, journal.ErrCut) {
+	if errors.Is(err, journal.ErrSnapshotOpen) {
 		return fault.New(fault.Conflict, "A backup is being taken already. There is one at a time; try again when it has ended.")
 	}
 	if err != nil {
@@ -54,10 +54,10 @@ const (
 )
 
 // cut holds the region as it is at a moment soon.
-func (s *service) cut(ctx context.Context) (journal.Cut, error) {
+func (s *service) cut(ctx context.Context) (journal.ConsistentSnapshot, error) {
 	begun := s.cfg.Clock.Now()
 	for {
-		cut, err := s.engine.Cut(ctx, s.cfg.Shards, s.writers())
+		cut, err := s.engine.ConsistentSnapshot(ctx, s.cfg.Shards, s.writers())
 		if !fault.Is(err, fault.ServiceUnavailable) || s.cfg.Clock.Since(begun) >= cutLimit {
 			return cut, err
 		}

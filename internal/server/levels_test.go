@@ -107,7 +107,7 @@ func writtenBackup(t *testing.T, h backup.Header) (file string) {
 	_, noHistory := engine.History(t.Context())
 	_, noFeed := engine.Feed(t.Context())
 	_, noJournal := engine.Journal(t.Context(), 0)
-	cut, err := engine.Cut(t.Context(), h.Shards, engine)
+	cut, err := engine.ConsistentSnapshot(t.Context(), h.Shards, engine)
 	if err := errors.Join(noHistory, noFeed, noJournal, err); err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func OpenData(ctx context.Context, data string, log *slog.Logger) (_ backup.Sour
 	if err != nil {
 		return nil, nil, fmt.Errorf("journal: %w", err)
 	}
-	cut, err := engine.Cut(ctx, of.Shards, engine)
+	cut, err := engine.ConsistentSnapshot(ctx, of.Shards, engine)
 	if err != nil {
 		return nil, nil, errors.Join(err, engine.Close())
 	}

@@ -134,7 +134,7 @@ func fillData(ctx context.Context, data string, from io.Reader, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	sum, err := backup.Fill(ctx, from, to, func(f backup.File) error { return writeBackedUp(data, f) })
+	sum, err := backup.Restore(ctx, from, to, func(f backup.File) error { return writeBackedUp(data, f) })
 	if err != nil {
 		return fmt.Errorf("fill the journal: %w", err)
 	}

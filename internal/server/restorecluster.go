@@ -185,7 +185,7 @@ func (s *service) fillFromBackup(ctx context.Context) (sum backup.Summary, err e
 	if err != nil {
 		return sum, err
 	}
-	return backup.Fill(ctx, from, to, func(backup.File) error { return nil }) // they were there before
+	return backup.Restore(ctx, from, to, func(backup.File) error { return nil }) // they were there before
 }
 
 // dropBackup removes the backup that the region was filled from.

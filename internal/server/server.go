@@ -106,7 +106,7 @@ type service struct {
 	scrapes  *sidePort // nil: the metrics have no address of their own
 	profiler *sidePort // nil when it is off
 	servers  *serversdk.Door
-	operator *operator.Door
+	operator *operator.Handler
 	calls    *listen.Server
 	http     *http.Server    // for what is no plain API call
 	gateway  *sessionGateway // nil when it is off
@@ -237,7 +237,7 @@ func coreSettings(c *config.Config) region.Settings {
 	f.TokenLifetime = c.AuthTokenLifetime
 	f.Reservation = c.ReservationTimeout
 	f.ProcessGrace = c.ProcessGrace
-	f.ProcessMemory = c.ProcessMemory
+	f.ProcessRetention = c.ProcessMemory
 	f.ReadyTimeout = c.ReadyTimeout
 	f.HealthInterval = c.HealthInterval
 	f.HealthMisses = c.HealthMisses

@@ -18,7 +18,7 @@ type batch[M any] struct {
 	facts     []event.Fact
 	answers   []answer
 	recovered bool // the opening batch of an owner
-	reminder  bool // the observer is to be shown the state behind it
+	refresh   bool // the observer is to be shown the state behind it
 
 	view       M    // frozen when the batch was closed, if one of these two asks for it
 	showView   bool // to the observer
@@ -35,7 +35,7 @@ type answer struct {
 
 // give answers. A panic of the callback is its owner's affair: it is logged, and
 // the others are answered.
-func (a *answer) give(log *slog.Logger, answer any, err error) {
+func (a *answer) send(log *slog.Logger, answer any, err error) {
 	if a.call != nil {
 		a.call.reply <- reply{answer, err}
 		return
@@ -61,7 +61,7 @@ func (b *batch[M]) reset() {
 	b.facts = emptied(b.facts)
 	b.answers = emptied(b.answers)
 	var none M
-	b.recovered, b.reminder, b.view, b.showView, b.isSnapshot = false, false, none, false, false
+	b.recovered, b.refresh, b.view, b.showView, b.isSnapshot = false, false, none, false, false
 }
 
 func emptied[T any](s []T) []T {
@@ -69,7 +69,7 @@ func emptied[T any](s []T) []T {
 	return s[:0]
 }
 
-func (b *batch[M]) empty() bool { return len(b.answers) == 0 && b.buf.Len() == 0 && !b.reminder }
+func (b *batch[M]) empty() bool { return len(b.answers) == 0 && b.buf.Len() == 0 && !b.refresh }
 
 // records is how many journal records the batch is.
 func (b *batch[M]) records() int {
@@ -157,7 +157,7 @@ func (b *batch[M]) split(owner uint64, limit, mark int) error {
 // answerAll tells everyone in the batch what the machine answered.
 func (b *batch[M]) answerAll(log *slog.Logger) {
 	for i := range b.answers {
-		b.answers[i].give(log, b.answers[i].answer, b.answers[i].err)
+		b.answers[i].send(log, b.answers[i].answer, b.answers[i].err)
 	}
 	b.answers = emptied(b.answers)
 }
@@ -165,7 +165,7 @@ func (b *batch[M]) answerAll(log *slog.Logger) {
 // fail tells everyone in the batch who is not answered yet that it failed.
 func (b *batch[M]) fail(log *slog.Logger, err error) {
 	for i := range b.answers {
-		b.answers[i].give(log, nil, err)
+		b.answers[i].send(log, nil, err)
 	}
 	b.answers = emptied(b.answers)
 }

@@ -79,24 +79,24 @@ func (s *Shard[C, M]) Submit(cmd C, done func(answer any, err error)) {
 // queue is full: it says what has happened already, and must come in numbers that
 // something else bounds. It is lost when the shard has stopped, or fails before it
 // is durable.
-func (s *Shard[C, M]) Tell(cmd C) {
+func (s *Shard[C, M]) Post(cmd C) {
 	s.queue.push(request[C, M]{cmd: cmd, done: func(any, error) {}})
 }
 
 // Follow is Submit for what follows from something that has happened already: like
 // Tell it is not refused when the queue is full.
-func (s *Shard[C, M]) Follow(cmd C, done func(answer any, err error)) {
-	s.follow(request[C, M]{cmd: cmd, done: done})
+func (s *Shard[C, M]) SubmitUnbounded(cmd C, done func(answer any, err error)) {
+	s.submitUnbounded(request[C, M]{cmd: cmd, done: done})
 }
 
 // Peek is Read without waiting, for those who Follow: done is called exactly once,
 // with what Read would return, by the shard's goroutines or, when the shard has
 // stopped, before Peek returns.
-func (s *Shard[C, M]) Peek(read func(m M), done func(err error)) {
-	s.follow(request[C, M]{read: read, done: func(_ any, err error) { done(err) }})
+func (s *Shard[C, M]) SubmitRead(read func(m M), done func(err error)) {
+	s.submitUnbounded(request[C, M]{read: read, done: func(_ any, err error) { done(err) }})
 }
 
-func (s *Shard[C, M]) follow(r request[C, M]) {
+func (s *Shard[C, M]) submitUnbounded(r request[C, M]) {
 	if !s.queue.push(r) {
 		r.done(nil, Stopped())
 	}
@@ -104,7 +104,7 @@ func (s *Shard[C, M]) follow(r request[C, M]) {
 
 // Remind shows the observer the state once more, when everything in it is durable: for
 // an observer that begins anew. When the shard recovers meanwhile, that shows it.
-func (s *Shard[C, M]) Remind() { s.queue.push(request[C, M]{remind: true}) }
+func (s *Shard[C, M]) Refresh() { s.queue.push(request[C, M]{refresh: true}) }
 
 // Queued is how many requests wait for the loop at this moment.
 func (s *Shard[C, M]) Queued() int { return s.queue.len() }

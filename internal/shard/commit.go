@@ -40,7 +40,7 @@ func (c *committer[C, M]) run() {
 }
 
 func (c *committer[C, M]) commit(b *batch[M]) error {
-	if b.records() == 0 && c.cfg.Holds != nil && !c.cfg.Holds() {
+	if b.records() == 0 && c.cfg.HoldsLease != nil && !c.cfg.HoldsLease() {
 		b.open(c.owner)
 	}
 	took, err := c.append(b)
@@ -101,8 +101,8 @@ func (c *committer[C, M]) observe(b *batch[M]) (err error) {
 		}
 		c.cfg.Observe(commit)
 	}
-	if b.reminder {
-		c.cfg.Observe(Commit[M]{Seq: c.last, View: b.view, HasView: true, Reminder: true})
+	if b.refresh {
+		c.cfg.Observe(Commit[M]{Seq: c.last, View: b.view, HasView: true, Refresh: true})
 	}
 	return nil
 }

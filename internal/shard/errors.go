@@ -31,14 +31,14 @@ func interrupted(cause error) error {
 	}
 }
 
-// ErrAway is in the chain, besides ErrNotDone, of the error of a request at a node that does not
+// ErrPartitioned is in the chain, besides ErrNotDone, of the error of a request at a node that does not
 // reach the others: another node may carry it out.
-var ErrAway = errors.New("this node does not reach the others")
+var ErrPartitioned = errors.New("this node does not reach the others")
 
 // Passes reports whether err says that a request has not happened for a reason that passes soon: the shard
 // has failed, or has no owner at this moment. The same request may be made again, whatever it is.
-func Passes(err error) bool {
-	return errors.Is(err, ErrNotDone) && fault.Is(err, fault.ServiceUnavailable) && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrAway)
+func IsTemporary(err error) bool {
+	return errors.Is(err, ErrNotDone) && fault.Is(err, fault.ServiceUnavailable) && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrPartitioned)
 }
 
 // errTooLarge is why the machine is thrown away after a command whose facts fit
@@ -72,7 +72,7 @@ func Stopped() error {
 
 // refusal is what the command is told that broke the machine: it has not
 // happened. Everything else was handled before it.
-func refusal(broken error) error {
+func rejection(broken error) error {
 	if errors.Is(broken, errTooLarge) {
 		return &fault.Error{
 			Kind: fault.InvalidRequest, Message: "The request changes more at once than the service can store.",

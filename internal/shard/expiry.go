@@ -11,12 +11,12 @@ import (
 
 // expire lets the machine do a bounded part of what is due. It reports whether
 // there was anything.
-func (t *term[C, M]) expire(now time.Time) (worked bool, err error) {
+func (t *machineRun[C, M]) expire(now time.Time) (worked bool, err error) {
 	if t.stopping {
 		return false, nil // what is due stays due, for the next owner
 	}
 	defer Catch("machine", &err)
-	worked, err = t.makeUpFor(t.expiry.pause(now), now)
+	worked, err = t.handlePause(t.expiry.pause(now), now)
 	if err != nil {
 		return true, err
 	}
@@ -37,7 +37,7 @@ func (t *term[C, M]) expire(now time.Time) (worked bool, err error) {
 }
 
 // makeUpFor lets the machine note a pause; zero is none.
-func (t *term[C, M]) makeUpFor(pause time.Duration, now time.Time) (worked bool, err error) {
+func (t *machineRun[C, M]) handlePause(pause time.Duration, now time.Time) (worked bool, err error) {
 	if pause == 0 {
 		return false, nil
 	}
@@ -57,16 +57,16 @@ type expiry struct {
 	timer   clockwork.Timer // nil before the first deadline
 	armed   time.Time       // what the timer is set for; zero: it is not
 	stalled time.Time       // before it, nothing is due
-	looked  time.Time       // when the deadline was last compared with the clock; zero: there was none
+	checked time.Time       // when the deadline was last compared with the clock; zero: there was none
 }
 
 const (
 	// lookEvery is how often a shard that has a deadline looks at the clock, at least.
-	lookEvery = 2 * time.Second
+	checkEvery = 2 * time.Second
 
 	// longestLook is how far the clock may go between two looks of a shard that runs. It is
 	// less than what deadlines allow for a slow machine: a heartbeat may be 10 s late.
-	longestLook = 5 * time.Second
+	maxCheckGap = 5 * time.Second
 )
 
 // pause reports how far the clock has gone since the last look, when that is too far for a
@@ -74,9 +74,9 @@ const (
 // as deadlines do: that counts also while a machine is suspended.
 func (e *expiry) pause(now time.Time) time.Duration {
 	now = now.Round(0) // without the monotonic reading
-	last := e.looked
-	e.looked = now
-	if by := now.Sub(last); !last.IsZero() && (by > longestLook || by < -longestLook) {
+	last := e.checked
+	e.checked = now
+	if by := now.Sub(last); !last.IsZero() && (by > maxCheckGap || by < -maxCheckGap) {
 		return by
 	}
 	return 0
@@ -103,14 +103,14 @@ func (e *expiry) stalls(now time.Time) bool {
 // set arms the timer for the deadline, or for the next look when that comes first.
 func (e *expiry) set(deadline, now time.Time) {
 	if deadline.IsZero() {
-		e.armed, e.looked = deadline, deadline
+		e.armed, e.checked = deadline, deadline
 		e.stop()
 		return
 	}
 	if e.stalls(now) && deadline.Before(e.stalled) {
 		deadline = e.stalled
 	}
-	if next := now.Add(lookEvery); next.Before(deadline) {
+	if next := now.Add(checkEvery); next.Before(deadline) {
 		deadline = next
 	}
 	if !e.armed.IsZero() && !deadline.Before(e.armed) {

@@ -57,7 +57,7 @@ func TestReadsWithoutLeaseAreProvedByAnAppend(t *testing.T) {
 		var holds atomic.Bool
 		holds.Store(true)
 		j := memory.New(memory.Config{})
-		old, stopOld := run(t, toyConfig{Journal: j, Holds: holds.Load})
+		old, stopOld := run(t, toyConfig{Journal: j, HoldsLease: holds.Load})
 		mustDo(t, old, command{Name: "a", N: 1}, 1)
 		mustView(t, old)
 		before := old.Durable()
@@ -79,7 +79,7 @@ func TestReadsWithoutLeaseAreProvedByAnAppend(t *testing.T) {
 		if err := stopOld(); !errors.Is(err, journal.ErrFenced) {
 			t.Errorf("Run gives %v", err)
 		}
-		if old.Rest() != nil {
+		if old.FinalState() != nil {
 			t.Error("an owner that was replaced left its machine")
 		}
 	})
@@ -94,10 +94,10 @@ func TestNobodyBeginsWithoutLease(t *testing.T) {
 		j := memory.New(memory.Config{})
 		mine := j.Reopen()
 		release := mine.Hold() // the opening record takes its time
-		late, stopLate := run(t, toyConfig{Journal: mine, Holds: holds.Load})
+		late, stopLate := run(t, toyConfig{Journal: mine, HoldsLease: holds.Load})
 		synctest.Wait()
 		holds.Store(false)
-		next, stopNext := run(t, toyConfig{Journal: j, Holds: func() bool { return true }})
+		next, stopNext := run(t, toyConfig{Journal: j, HoldsLease: func() bool { return true }})
 		mustDo(t, next, command{Name: "a", N: 1}, 1)
 		release()
 		time.Sleep(time.Minute)
@@ -124,7 +124,7 @@ func TestStartFromAMachine(t *testing.T) {
 		s, stop := run(t, toyConfig{Journal: j})
 		mustDo(t, s, command{Name: "a", N: 3}, 3)
 		mustStop(t, stop)
-		rest := s.Rest()
+		rest := s.FinalState()
 		if rest == nil || rest.Seq != 2 || rest.Machine.get("a") != 3 {
 			t.Fatalf("the owner left %+v", rest)
 		}
@@ -155,18 +155,18 @@ func TestRemind(t *testing.T) {
 		j := memory.New(memory.Config{})
 		var seen []string
 		s, stop := run(t, toyConfig{Journal: j, Observe: func(c shard.Commit[*toy]) {
-			if c.Reminder {
+			if c.Refresh {
 				seen = append(seen, fmt.Sprintf("%v %d facts, record %d, %v", c.View, len(c.Facts), c.Seq, c.HasView))
 			}
 		}})
 		mustDo(t, s, command{Name: "a", N: 3}, 3)
-		s.Remind()
+		s.Refresh()
 		synctest.Wait()
 		mustDo(t, s, command{Name: "a", N: 1}, 4)
-		s.Remind()
+		s.Refresh()
 		synctest.Wait()
 		mustStop(t, stop)
-		s.Remind() // in vain
+		s.Refresh() // in vain
 		want := []string{"[a=3] 0 facts, record 2, true", "[a=4] 0 facts, record 3, true"}
 		if !slices.Equal(seen, want) {
 			t.Errorf("the observer was reminded of %q, want %q", seen, want)

@@ -91,7 +91,7 @@ func TestGraceComesBeforeDeadlines(t *testing.T) {
 
 func mustRest(t *testing.T, p *pausedShard) *toy {
 	t.Helper()
-	rest := p.Rest()
+	rest := p.FinalState()
 	if rest == nil {
 		t.Fatal("the shard has left no machine")
 	}

@@ -5,11 +5,11 @@ import "sync"
 // A request is a command, or a read of the machine, and who waits for it:
 // exactly one of done and call is set. Or it is a reminder, and nothing is.
 type request[C, M any] struct {
-	cmd    C
-	read   func(M) // set: a read, and cmd is empty
-	done   func(answer any, err error)
-	call   *call
-	remind bool
+	cmd     C
+	read    func(M) // set: a read, and cmd is empty
+	done    func(answer any, err error)
+	call    *call
+	refresh bool
 }
 
 // A queue is the bounded row of requests before the loop. The loop takes all

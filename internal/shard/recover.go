@@ -27,7 +27,7 @@ type progress struct {
 }
 
 // recover brings the machine back and appends the opening record of a new term.
-func (r *runner[C, M]) recover(ctx context.Context) (t *term[C, M], err error) {
+func (r *runner[C, M]) recover(ctx context.Context) (t *machineRun[C, M], err error) {
 	begin := r.cfg.Clock.Now()
 	v := &recovery[C, M]{runner: r}
 	defer func() { v.report(begin, err) }()
@@ -38,7 +38,7 @@ func (r *runner[C, M]) recover(ctx context.Context) (t *term[C, M], err error) {
 	if err := v.replay(ctx); err != nil {
 		return nil, err
 	}
-	t = newTerm(r, v.machine, v.last, v.replayed)
+	t = newMachineRun(r, v.machine, v.last, v.replayed)
 	if err := t.open(); err != nil {
 		return nil, err
 	}

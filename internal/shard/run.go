@@ -20,7 +20,7 @@ import (
 // the shard is running any more. A shard runs once.
 func (s *Shard[C, M]) Run(ctx context.Context) error {
 	r := newRunner(s)
-	defer r.refuseRest()
+	defer r.rejectRemaining()
 	defer r.snapshots.stop()
 	for {
 		served, err := r.serve(ctx)
@@ -122,12 +122,12 @@ func (r *runner[C, M]) request() (req request[C, M], ok bool) {
 }
 
 // refuseRest ends the life of the queue.
-func (r *runner[C, M]) refuseRest() {
+func (r *runner[C, M]) rejectRemaining() {
 	r.s.queue.close()
 	for req, ok := r.request(); ok; req, ok = r.request() {
-		if !req.remind && req.claim() {
+		if !req.refresh && req.claim() {
 			a := answer{done: req.done, call: req.call}
-			a.give(r.cfg.Log, nil, Stopped())
+			a.send(r.cfg.Log, nil, Stopped())
 		}
 	}
 }

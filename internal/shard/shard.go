@@ -29,7 +29,7 @@ type Config[C any, M Machine[C, M]] struct {
 	// that appends nothing is answered only if it does, or if an empty record, which
 	// is appended then, proves that nobody else has written. And a recovery ends only
 	// while it does: its opening record fences everyone else. Nil: it always holds.
-	Holds func() bool
+	HoldsLease func() bool
 
 	// Queue is how many requests may wait for the loop. Default 8192. When it is
 	// full Submit refuses and Do waits; Tell goes beyond it. Up to as many again may be in the loop's
@@ -112,18 +112,18 @@ type Commit[M any] struct {
 
 	// Reminder marks a commit that shows the state because Remind asked for it, and
 	// holds no facts.
-	Reminder bool
+	Refresh bool
 }
 
 // A Shard runs one machine against one journal. All methods may be called by
 // many goroutines at the same time, Run once.
 type Shard[C any, M Machine[C, M]] struct {
-	cfg     Config[C, M]
-	queue   *queue[C, M]
-	ready   chan struct{}
-	serving atomic.Bool
-	durable atomic.Uint64
-	rest    *State[M] // what Run left; nil when the machine is not to be used
+	cfg        Config[C, M]
+	queue      *queue[C, M]
+	ready      chan struct{}
+	serving    atomic.Bool
+	durable    atomic.Uint64
+	finalState *State[M] // what Run left; nil when the machine is not to be used
 }
 
 // New makes a shard. It serves when Run runs; requests that come before wait.
@@ -172,7 +172,7 @@ func (s *Shard[C, M]) Durable() uint64 { return s.durable.Load() }
 // Rest is the machine after Run has returned nil, with everything in it durable;
 // the caller takes it over. It is nil when the end was no graceful one, or came
 // before the shard served.
-func (s *Shard[C, M]) Rest() *State[M] { return s.rest }
+func (s *Shard[C, M]) FinalState() *State[M] { return s.finalState }
 
 // Serving reports whether the shard handles requests at this moment: it is false
 // before the first recovery, during each further one, and after Run has
@@ -180,4 +180,6 @@ func (s *Shard[C, M]) Rest() *State[M] { return s.rest }
 func (s *Shard[C, M]) Serving() bool { return s.serving.Load() }
 
 // Holds reports whether the shard serves and its owner's lease holds at this moment.
-func (s *Shard[C, M]) Holds() bool { return s.Serving() && (s.cfg.Holds == nil || s.cfg.Holds()) }
+func (s *Shard[C, M]) HoldsLease() bool {
+	return s.Serving() && (s.cfg.HoldsLease == nil || s.cfg.HoldsLease())
+}

@@ -198,7 +198,7 @@ func TestQueueIsBounded(t *testing.T) {
 		if throttled == 0 || throttled != refused || answered != throttled || s.Queued() != 4 {
 			t.Errorf("%d throttled, %d refused, %d answered, %d queued", throttled, refused, answered, s.Queued())
 		}
-		s.Tell(command{Name: "b", N: 1})
+		s.Post(command{Name: "b", N: 1})
 		if s.Queued() != 5 {
 			t.Errorf("%d queued, want one more than fit", s.Queued())
 		}
@@ -308,7 +308,7 @@ func TestFailureTakesTheGatheringBatchAlong(t *testing.T) {
 		synctest.Wait()
 		want := []error{shard.ErrOutcomeUnknown, shard.ErrNotDone, shard.ErrNotDone}
 		for i, err := range errs {
-			if !errors.Is(err, want[i]) || shard.Passes(err) != (i > 0) {
+			if !errors.Is(err, want[i]) || shard.IsTemporary(err) != (i > 0) {
 				t.Errorf("request %d got %v, want %v", i, err, want[i])
 			}
 		}

@@ -181,7 +181,7 @@ func overfills(m *region.Machine, now time.Time, c region.Command) ([]event.Fact
 	g, _ := r.GameSession(reserve.GameSession)
 	e := &fleet.PlayersReserved{Session: g.Ordinal, At: event.At(now), Expires: event.At(now.Add(time.Minute))}
 	for _, p := range reserve.Players {
-		e.Players = append(e.Players, fleet.Seat{ID: fleet.PlayerSessionID(append(make([]byte, 8), p.Random[:]...)), PlayerID: p.PlayerID})
+		e.Players = append(e.Players, fleet.Slot{ID: fleet.PlayerSessionID(append(make([]byte, 8), p.Random[:]...)), PlayerID: p.PlayerID})
 	}
 	return decideAnyway(m, room.Room, e), nil, nil
 }
@@ -219,7 +219,7 @@ func loseSockets(m *region.Machine, now time.Time) (facts []event.Fact) {
 		var lost []any
 		r.Processes(func(p *fleet.Process) bool {
 			if p.Connected {
-				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey, BackBy: event.At(now.Add(200 * time.Second))})
+				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey, ReconnectBy: event.At(now.Add(200 * time.Second))})
 			}
 			return true
 		})
@@ -269,7 +269,7 @@ func reservesTwice(m *region.Machine, now time.Time, c region.Command) ([]event.
 	}
 	e := &fleet.PlayersReserved{Session: g.Ordinal, At: event.At(now), Expires: event.At(now.Add(time.Minute))}
 	for _, p := range answer.(fleet.Reservation).Players {
-		e.Players = append(e.Players, fleet.Seat{ID: p.ID, PlayerID: p.PlayerID})
+		e.Players = append(e.Players, fleet.Slot{ID: p.ID, PlayerID: p.PlayerID})
 	}
 	return decideAnyway(m, room.Room, e), answer, nil
 }

@@ -91,7 +91,7 @@ func (w *world) placementHappened(body any) {
 		if p := w.placing[e.ID]; p != nil {
 			w.attempt(p, e.Number, e.Room, e.At.Add(time.Minute))
 		}
-	case *placement.AttemptOver:
+	case *placement.AttemptEnded:
 		if p := w.placing[e.ID]; p != nil {
 			p.over, p.asking = max(p.over, p.asking), 0
 			w.tryLater(p)
@@ -204,7 +204,7 @@ func (w *world) review(id string) {
 			case err != nil:
 				w.tryAgain(id)
 			case pending == nil || p.Status != placement.Pending || pending.asking != 0:
-			case p.Trying():
+			case p.AttemptRunning():
 				w.find(pending, *p.Attempt, p.Deadline)
 			default:
 				number := 1
@@ -309,8 +309,8 @@ func (w *world) clear(room fleet.RoomID, g *fleet.GameSession) {
 	shardNumber := region.PlacementShardOf(g.Placement, len(w.shards))
 	p, ok := w.shards[shardNumber].mirror.machine.Placements().Placement(g.Placement)
 	switch {
-	case g.Over() || g.Status == fleet.Terminating:
-	case ok && p.Trying() && p.Attempt.Number == int(g.Attempt):
+	case g.HasEnded() || g.Status == fleet.Terminating:
+	case ok && p.AttemptRunning() && p.Attempt.Number == int(g.Attempt):
 	case w.placed.outcome[g.Placement] == sessionKey{room, g.ID}:
 	default:
 		w.seen["stray game session"]++
@@ -338,7 +338,7 @@ func (w *world) sweep() {
 		})
 		for _, r := range s.mirror.machine.Rooms() {
 			r.GameSessions(0, func(g *fleet.GameSession) bool {
-				if g.Placement != "" && !g.Over() {
+				if g.Placement != "" && !g.HasEnded() {
 					w.clear(r.ID(), g)
 				}
 				return true
@@ -359,7 +359,7 @@ func (w *world) match() {
 	w.ask(&question{
 		shard: region.MatchmakingShard(len(w.shards)), room: region.MatchmakingRoom,
 		read: func(m *region.Machine) {
-			m.Matchmaking().Open(func(t *matchmaking.Ticket) bool {
+			m.Matchmaking().Searching(func(t *matchmaking.Ticket) bool {
 				if t.Backfill && len(open) > 0 {
 					return true // it has to stand first
 				}
@@ -376,7 +376,7 @@ func (w *world) match() {
 			}
 			w.askTickets(matchmaking.Propose{
 				ID: w.id("match"), Tickets: open, Teams: []matchmaking.Team{{Name: "all", Players: ids}},
-				Terms: matchmaking.Terms{
+				Settings: matchmaking.MatchSettings{
 					Configuration: ladder, Acceptance: int32(w.rng.IntN(2) * 30), Capacity: int32(len(ids) + 1), RequestTimeout: 60,
 					AutomaticBackfill: w.chance(30),
 				},
@@ -413,7 +413,7 @@ func (w *world) carry(id string) {
 		return
 	}
 	w.carried[id] = true
-	r := placement.Request{ID: id, Match: id, Queue: "harbor", Maximum: m.Terms.Capacity}
+	r := placement.Request{ID: id, Match: id, Queue: "harbor", Maximum: m.Settings.Capacity}
 	for _, team := range m.Teams {
 		for _, p := range team.Players {
 			r.Players = append(r.Players, placement.Player{PlayerID: p})
@@ -495,11 +495,11 @@ func (w *world) endBackfills() {
 		if !ok {
 			return
 		}
-		if g, ok := r.GameSession(id); !ok || g.Over() {
-			w.askTickets(matchmaking.SessionOver{GameSession: t.GameSession}, true, nil)
+		if g, ok := r.GameSession(id); !ok || g.HasEnded() {
+			w.askTickets(matchmaking.GameSessionEnded{GameSession: t.GameSession}, true, nil)
 		}
 	}
-	w.tickets().Open(func(t *matchmaking.Ticket) bool { look(t); return true })
+	w.tickets().Searching(func(t *matchmaking.Ticket) bool { look(t); return true })
 	w.tickets().Matches(func(m *matchmaking.Match) bool {
 		if m.Backfill == "" {
 			return true
@@ -517,7 +517,7 @@ func (w *world) settleMatch(id string) {
 		return
 	}
 	p, ok := w.placement(id)
-	if !ok || !p.Over() {
+	if !ok || !p.HasEnded() {
 		return
 	}
 	var c matchmaking.Command

@@ -84,7 +84,7 @@ func (w *world) deliver(q *question) {
 	r := &reply{question: q}
 	give := func() { o.put(output{reply: r}) }
 	if q.read != nil {
-		o.runs.Peek(func(m *machine) {
+		o.runs.SubmitRead(func(m *machine) {
 			r.digest = partDigest(m.Machine, q.room)
 			q.read(m.Machine)
 		}, func(err error) { r.err = err; give() })

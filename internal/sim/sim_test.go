@@ -104,7 +104,7 @@ func meetsEverything(t *testing.T, seen Seen) {
 	for _, entries := range [][]event.Entry{fleet.Events, placement.Events, matchmaking.Events} {
 		for _, e := range entries {
 			name := region.Events.Name(e.Type)
-			if e.Number%100 < 50 && seen[name] < 5 && name != "NotesDropped" && name != "ConfigurationDiscarded" {
+			if e.Number%100 < 50 && seen[name] < 5 && name != "FleetEventsDropped" && name != "ConfigurationDiscarded" {
 				t.Errorf("all simulations together gave %d facts %s", seen[name], name)
 			}
 		}

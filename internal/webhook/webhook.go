@@ -149,7 +149,7 @@ func (s *sender) begin(ctx context.Context) (after uint64, err error) {
 	if after, err = s.Feed.Last(ctx); err != nil {
 		return 0, err
 	}
-	return after, s.Feed.Keep(ctx, s.target.name(), after) // or a crash before the first delivery would lose it
+	return after, s.Feed.SavePosition(ctx, s.target.name(), after) // or a crash before the first delivery would lose it
 }
 
 // follow delivers what comes behind a position.
@@ -157,7 +157,7 @@ func (s *sender) follow(ctx context.Context, after uint64) error {
 	done := after // the records up to here are delivered
 	defer func() {
 		if done > after { // also when ctx is done: or they would come again
-			_ = s.Feed.Keep(context.WithoutCancel(ctx), s.target.name(), done)
+			_ = s.Feed.SavePosition(context.WithoutCancel(ctx), s.target.name(), done)
 		}
 	}()
 	return s.Feed.Follow(ctx, after, func(seq uint64, data []byte) bool {
@@ -166,7 +166,7 @@ func (s *sender) follow(ctx context.Context, after uint64) error {
 		}
 		done = seq
 		if now := s.Clock.Now(); now.Sub(s.kept) >= keepEvery {
-			if err := s.Feed.Keep(ctx, s.target.name(), seq); err != nil {
+			if err := s.Feed.SavePosition(ctx, s.target.name(), seq); err != nil {
 				s.Log.Warn("webhook: position not kept; events may come again after a restart", "url", ShownURL(s.target.URL), "err", err)
 			}
 			s.kept = now

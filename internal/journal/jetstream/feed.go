@@ -138,7 +138,7 @@ func (f *feed) Last(ctx context.Context) (uint64, error) {
 }
 
 // Keep replaces the only message of the reader's subject.
-func (f *feed) Keep(ctx context.Context, reader string, seq uint64) error {
+func (f *feed) SavePosition(ctx context.Context, reader string, seq uint64) error {
 	if err := journal.CheckSubject(reader); err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (g *gate) release() {
 // an object that reaches all of them.
 type Region interface {
 	// Keep prevents the deletion of snapshots, and of records that they include, until release is called. Only one
-	// caller can have it; otherwise the error has journal.ErrCut in its chain.
+	// caller can have it; otherwise the error has journal.ErrSnapshotOpen in its chain.
 	Keep(ctx context.Context) (release func(), err error)
 
 	// Hold prevents all publishing until release is called: when it returns, publishes in progress have succeeded or
@@ -122,7 +122,7 @@ type Region interface {
 func (e *Engine) Keep(ctx context.Context) (release func(), err error) {
 	release, err = e.tidy.hold(ctx)
 	if errors.Is(err, errHeld) {
-		return nil, journal.ErrCut
+		return nil, journal.ErrSnapshotOpen
 	}
 	if err != nil {
 		return nil, fmt.Errorf("deletion in progress did not finish: %w", err)

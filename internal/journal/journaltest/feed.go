@@ -51,7 +51,7 @@ func testFeed(t *testing.T, f Fixture) {
 	if again := appendTo(t, feed, "1", "one"); again != one {
 		t.Errorf("the same id has the numbers %d and %d", one, again)
 	}
-	if err := feed.Keep(t.Context(), "web", one); err != nil {
+	if err := feed.SavePosition(t.Context(), "web", one); err != nil {
 		t.Fatal(err)
 	}
 	two := appendTo(t, feed, "2", "two")
@@ -77,7 +77,7 @@ func testFeed(t *testing.T, f Fixture) {
 			t.Errorf("%s is at %d, %v; want %d", c.reader, got, err, c.want)
 		}
 	}
-	if err := feed.Keep(t.Context(), "a b", 1); err == nil {
+	if err := feed.SavePosition(t.Context(), "a b", 1); err == nil {
 		t.Error("a reader with a space is kept")
 	}
 }
@@ -111,7 +111,7 @@ func testFeedRestart(t *testing.T, f Fixture) {
 	feed := f.Feed()
 	one := appendTo(t, feed, "1", "one")
 	for seq := range one + 1 {
-		if err := feed.Keep(t.Context(), "web", seq); err != nil {
+		if err := feed.SavePosition(t.Context(), "web", seq); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -107,7 +107,7 @@ func (f *Feed) Last(ctx context.Context) (uint64, error) {
 }
 
 // Keep keeps a position.
-func (f *Feed) Keep(ctx context.Context, reader string, seq uint64) error {
+func (f *Feed) SavePosition(ctx context.Context, reader string, seq uint64) error {
 	if err := cmp.Or(journal.CheckSubject(reader), context.Cause(ctx)); err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 // session of a game session that ended has the number n-1, wherever it is. The newest few
 // stay. So short game sessions, which are most, move as a whole when they have ended.
 
-// DepartedLevel is the feature level from which player sessions leave memory before their
+// ArchiveLevel is the feature level from which player sessions leave memory before their
 // game session, and a game session may take several records of a snapshot.
-const DepartedLevel = 2
+const ArchiveLevel = 2
 
 // What a game session keeps of the player sessions that have ended: so many, and so many
 // bytes of them. With its other fields that fits into an entry of the history.
@@ -27,12 +27,12 @@ const (
 // that ended before the given moment and are more than the game session keeps. The
 // first one has the number Archived, and so on.
 func (g *GameSession) Excess(before event.Time) []*PlayerSession {
-	n, bytes := len(g.Gone), 0
-	for n > 0 && len(g.Gone)-n < keptPlayers && bytes+g.Gone[n-1].bytes() <= keptBytes {
+	n, bytes := len(g.PastPlayers), 0
+	for n > 0 && len(g.PastPlayers)-n < keptPlayers && bytes+g.PastPlayers[n-1].bytes() <= keptBytes {
 		n--
-		bytes += g.Gone[n].bytes()
+		bytes += g.PastPlayers[n].bytes()
 	}
-	return endedBefore(g.Gone[:n:n], before)
+	return endedBefore(g.PastPlayers[:n:n], before)
 }
 
 // endedBefore are the first player sessions, as far as they ended before a moment.
@@ -48,28 +48,28 @@ func (p *PlayerSession) bytes() int { return 96 + len(p.PlayerID) + len(p.Data) 
 
 // Departed is a record of one player session that has ended, which has the given number,
 // for the history: with as much of the game session as its description needs.
-func (g *GameSession) Departed(number uint32, p *PlayerSession) *GameSession {
+func (g *GameSession) ArchiveRecord(number uint32, p *PlayerSession) *GameSession {
 	return &GameSession{
 		Ordinal: g.Ordinal, ID: g.ID, Maximum: g.Maximum, Policy: g.Policy, Status: g.Status, Created: g.Created,
-		Host: g.Host, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port, Gone: []*PlayerSession{p}, Archived: number,
+		Host: g.Host, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port, PastPlayers: []*PlayerSession{p}, Archived: number,
 	}
 }
 
 // Crowded calls visit with the game sessions that have more player sessions that have
 // ended than they keep, until it returns false. It is for the writer's own goroutine.
-func (r *Room) Crowded(visit func(*GameSession) bool) {
-	r.crowded.Scan(func(ordinal uint64) bool {
+func (r *Room) WithExcess(visit func(*GameSession) bool) {
+	r.withExcess.Scan(func(ordinal uint64) bool {
 		g, _ := r.GameSessionAt(ordinal)
 		return visit(g)
 	})
 }
 
 // indexCrowded keeps the list of the crowded game sessions.
-func (r *Room) indexCrowded(g *GameSession) {
-	if len(g.Gone) > keptPlayers {
-		r.crowded.Insert(g.Ordinal)
+func (r *Room) indexExcess(g *GameSession) {
+	if len(g.PastPlayers) > keptPlayers {
+		r.withExcess.Insert(g.Ordinal)
 	} else {
-		r.crowded.Delete(g.Ordinal)
+		r.withExcess.Delete(g.Ordinal)
 	}
 }
 
@@ -86,8 +86,8 @@ func (c ForgetPlayers) decide(r *Room, now event.Time) ([]any, error) {
 	if !ok || c.Through <= g.Archived {
 		return nil, nil
 	}
-	forget := g.Gone[:min(len(g.Gone), int(c.Through-g.Archived))]
-	if !g.Over() {
+	forget := g.PastPlayers[:min(len(g.PastPlayers), int(c.Through-g.Archived))]
+	if !g.HasEnded() {
 		forget = endedBefore(forget, now.Add(-RepeatedWithin))
 	}
 	if len(forget) == 0 {
@@ -105,18 +105,18 @@ func (r *Room) applyPlayersForgotten(e *PlayersForgotten) {
 		return
 	}
 	n := e.Through - g.Archived
-	for _, p := range g.Gone[:n] {
+	for _, p := range g.PastPlayers[:n] {
 		r.byPlayer.remove(p.PlayerID, g.Ordinal)
 	}
-	r.changeGone(g, g.Gone[n:], e.Through)
+	r.changePastPlayers(g, g.PastPlayers[n:], e.Through)
 }
 
 // changeGone changes which player sessions that have ended are in memory. Nothing else
 // follows from them.
-func (r *Room) changeGone(g *GameSession, gone []*PlayerSession, archived uint32) {
+func (r *Room) changePastPlayers(g *GameSession, gone []*PlayerSession, archived uint32) {
 	g = r.own(g)
-	g.Gone, g.Archived = slices.Clone(gone), archived // a copy, so that the memory of the others is free
-	r.indexCrowded(g)
+	g.PastPlayers, g.Archived = slices.Clone(gone), archived // a copy, so that the memory of the others is free
+	r.indexExcess(g)
 }
 
 // recordPlayers is how many player sessions one record of a snapshot holds at most, so
@@ -126,26 +126,26 @@ const recordPlayers = 1024
 // MorePlayers is a record of a snapshot: player sessions of a game session that has more
 // than its own record holds. Those of several records follow each other.
 type MorePlayers struct {
-	Session uint64           `cbor:"1,keyasint"` // its ordinal
-	Seated  []*PlayerSession `cbor:"2,keyasint,omitempty"`
-	Gone    []*PlayerSession `cbor:"3,keyasint,omitempty"`
+	Session        uint64           `cbor:"1,keyasint"` // its ordinal
+	CurrentPlayers []*PlayerSession `cbor:"2,keyasint,omitempty"`
+	PastPlayers    []*PlayerSession `cbor:"3,keyasint,omitempty"`
 }
 
 // snapshotSession calls keep with the records of a game session until it returns false.
 func (r *Room) snapshotSession(g *GameSession, keep func(record any) bool) bool {
-	if len(g.Seated)+len(g.Gone) <= recordPlayers || !r.Allows(DepartedLevel) {
+	if len(g.CurrentPlayers)+len(g.PastPlayers) <= recordPlayers || !r.Allows(ArchiveLevel) {
 		return keep(g)
 	}
 	if !keep(g.withoutPlayers()) {
 		return false
 	}
-	for part := range slices.Chunk(g.Seated, recordPlayers) {
-		if !keep(&MorePlayers{Session: g.Ordinal, Seated: part}) {
+	for part := range slices.Chunk(g.CurrentPlayers, recordPlayers) {
+		if !keep(&MorePlayers{Session: g.Ordinal, CurrentPlayers: part}) {
 			return false
 		}
 	}
-	for part := range slices.Chunk(g.Gone, recordPlayers) {
-		if !keep(&MorePlayers{Session: g.Ordinal, Gone: part}) {
+	for part := range slices.Chunk(g.PastPlayers, recordPlayers) {
+		if !keep(&MorePlayers{Session: g.Ordinal, PastPlayers: part}) {
 			return false
 		}
 	}
@@ -154,19 +154,19 @@ func (r *Room) snapshotSession(g *GameSession, keep func(record any) bool) bool 
 
 // restorePlayers takes back player sessions of a game session that was restored before.
 func (r *Room) restorePlayers(m *MorePlayers) {
-	if len(m.Seated) > 0 {
+	if len(m.CurrentPlayers) > 0 {
 		r.changeSession(m.Session, func(g *GameSession) {
-			g.Seated = append(g.Seated, m.Seated...)
-			for _, p := range m.Seated {
-				g.tickets = append(g.tickets, p.ID.ticket())
+			g.CurrentPlayers = append(g.CurrentPlayers, m.CurrentPlayers...)
+			for _, p := range m.CurrentPlayers {
+				g.randomBits = append(g.randomBits, p.ID.randomBits())
 			}
 		})
 	}
-	if g, ok := r.sessions.Get(m.Session); ok && len(m.Gone) > 0 {
-		g.Gone = append(g.Gone, m.Gone...)
-		r.indexCrowded(g)
+	if g, ok := r.sessions.Get(m.Session); ok && len(m.PastPlayers) > 0 {
+		g.PastPlayers = append(g.PastPlayers, m.PastPlayers...)
+		r.indexExcess(g)
 	}
-	for _, list := range [][]*PlayerSession{m.Seated, m.Gone} {
+	for _, list := range [][]*PlayerSession{m.CurrentPlayers, m.PastPlayers} {
 		for _, p := range list {
 			r.byPlayer.add(p.PlayerID, m.Session)
 		}

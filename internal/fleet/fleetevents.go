@@ -16,32 +16,32 @@ const (
 	codeActivationTimeout      = "GAME_SESSION_ACTIVATION_TIMEOUT"
 )
 
-func note(now event.Time, code, format string, args ...any) *Noted {
-	return &Noted{Code: code, Message: fmt.Sprintf(format, args...), At: now}
+func note(now event.Time, code, format string, args ...any) *FleetEventAdded {
+	return &FleetEventAdded{Code: code, Message: fmt.Sprintf(format, args...), At: now}
 }
 
-func (r *Room) applyNoted(e *Noted) {
-	r.header.Notes++
-	n := r.header.Notes
-	r.notes.Set(n, &Note{Number: n, ID: eventID(r.address, r.after, n), Code: e.Code, Message: e.Message, At: e.At})
-	if r.notes.Len() > maxNotes {
-		r.notes.PopMin()
+func (r *Room) applyFleetEventAdded(e *FleetEventAdded) {
+	r.header.FleetEvents++
+	n := r.header.FleetEvents
+	r.fleetEvents.Set(n, &FleetEvent{Number: n, ID: eventID(r.address, r.after, n), Code: e.Code, Message: e.Message, At: e.At})
+	if r.fleetEvents.Len() > maxFleetEvents {
+		r.fleetEvents.PopMin()
 	}
 }
 
 // noteDeadline is when the oldest fleet event is to be dropped, or zero.
-func (r *Room) noteDeadline() event.Time {
-	if _, oldest, ok := r.notes.Min(); ok {
-		return oldest.At.Add(r.settings.NoteMemory)
+func (r *Room) fleetEventDeadline() event.Time {
+	if _, oldest, ok := r.fleetEvents.Min(); ok {
+		return oldest.At.Add(r.settings.FleetEventRetention)
 	}
 	return 0
 }
 
 // expireNotes gives the event that drops the fleet events past their time.
-func (r *Room) expireNotes(now event.Time) []any {
+func (r *Room) expireFleetEvents(now event.Time) []any {
 	var through uint64
-	r.notes.Scan(func(n uint64, note *Note) bool {
-		if note.At.Add(r.settings.NoteMemory) > now {
+	r.fleetEvents.Scan(func(n uint64, note *FleetEvent) bool {
+		if note.At.Add(r.settings.FleetEventRetention) > now {
 			return false
 		}
 		through = n
@@ -50,24 +50,24 @@ func (r *Room) expireNotes(now event.Time) []any {
 	if through == 0 {
 		return nil
 	}
-	return []any{&NotesDropped{Through: through}}
+	return []any{&FleetEventsDropped{Through: through}}
 }
 
-func (r *Room) applyNotesDropped(e *NotesDropped) {
+func (r *Room) applyFleetEventsDropped(e *FleetEventsDropped) {
 	for {
-		n, _, ok := r.notes.Min()
+		n, _, ok := r.fleetEvents.Min()
 		if !ok || n > e.Through {
 			return
 		}
-		r.notes.Delete(n)
+		r.fleetEvents.Delete(n)
 	}
 }
 
 // Notes lists the fleet events from one moment to another, both included,
 // newest first. A zero end is open.
-func (r *Room) Notes(from, to event.Time) []*Note {
-	var notes []*Note
-	r.notes.Reverse(func(_ uint64, n *Note) bool {
+func (r *Room) FleetEvents(from, to event.Time) []*FleetEvent {
+	var notes []*FleetEvent
+	r.fleetEvents.Reverse(func(_ uint64, n *FleetEvent) bool {
 		if (to == 0 || n.At <= to) && n.At >= from {
 			notes = append(notes, n)
 		}

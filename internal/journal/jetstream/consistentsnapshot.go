@@ -17,7 +17,7 @@ import (
 )
 
 // A cut contains the ends of all streams, read while nothing was being published. Later messages are after them.
-type cut struct {
+type consistentSnapshot struct {
 	engine  *Engine
 	release func()
 	taken   time.Time
@@ -34,13 +34,13 @@ type end struct {
 }
 
 // Cut reads a consistent snapshot of a region with this many shards, while region holds all publishing for
-// milliseconds. There is one Cut at a time; otherwise the error has journal.ErrCut in its chain.
-func (e *Engine) Cut(ctx context.Context, shards int, region Region) (journal.Cut, error) {
+// milliseconds. There is one Cut at a time; otherwise the error has journal.ErrSnapshotOpen in its chain.
+func (e *Engine) ConsistentSnapshot(ctx context.Context, shards int, region Region) (journal.ConsistentSnapshot, error) {
 	release, err := region.Keep(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := &cut{engine: e, release: release, shards: make([]end, shards)}
+	c := &consistentSnapshot{engine: e, release: release, shards: make([]end, shards)}
 	if err := c.open(ctx, region); err != nil {
 		c.Close()
 		return nil, err
@@ -48,7 +48,7 @@ func (e *Engine) Cut(ctx context.Context, shards int, region Region) (journal.Cu
 	return c, nil
 }
 
-func (c *cut) open(ctx context.Context, region Region) error {
+func (c *consistentSnapshot) open(ctx context.Context, region Region) error {
 	c.history.name, c.feed.name = historyStream, feedStream
 	common := []*end{&c.history, &c.feed}
 	var own []*end
@@ -80,7 +80,7 @@ const lookTimeout = time.Second
 
 // look reads the ends: first those of the streams that all shards write to, because a node outside the region's
 // control may still publish there an effect of what is in a shard's journal already.
-func (c *cut) look(ctx context.Context, acknowledged map[string]uint64, steps ...[]*end) error {
+func (c *consistentSnapshot) look(ctx context.Context, acknowledged map[string]uint64, steps ...[]*end) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	for _, ends := range steps {
@@ -130,14 +130,14 @@ func (d *end) look(ctx context.Context, e *Engine, acknowledged uint64) error {
 }
 
 // Close lets the engine delete snapshots and records again.
-func (c *cut) Close() { c.release() }
+func (c *consistentSnapshot) Close() { c.release() }
 
-func (c *cut) Taken() time.Time  { return c.taken }
-func (c *cut) LastEntry() uint64 { return c.history.last }
-func (c *cut) LastEvent() uint64 { return c.feed.last }
+func (c *consistentSnapshot) Taken() time.Time  { return c.taken }
+func (c *consistentSnapshot) LastEntry() uint64 { return c.history.last }
+func (c *consistentSnapshot) LastEvent() uint64 { return c.feed.last }
 
 // Held lists the snapshots up to the end whose metadata is intact.
-func (c *cut) Held(ctx context.Context, shard int) (h journal.Held, err error) {
+func (c *consistentSnapshot) Contents(ctx context.Context, shard int) (h journal.ShardContents, err error) {
 	s := c.shards[shard]
 	h.First, h.Last = max(s.first, 1), s.last
 	_, all, err := c.snapshots(ctx, shard, s.last)
@@ -148,7 +148,7 @@ func (c *cut) Held(ctx context.Context, shard int) (h journal.Held, err error) {
 }
 
 // snapshots lists the snapshots that include no record after newest.
-func (c *cut) snapshots(ctx context.Context, shard int, newest uint64) (stream jetstream.Stream, all []snapshot, err error) {
+func (c *consistentSnapshot) snapshots(ctx context.Context, shard int, newest uint64) (stream jetstream.Stream, all []snapshot, err error) {
 	s := c.store(shard)
 	if stream, err = s.stream(ctx); errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil, nil
@@ -162,12 +162,12 @@ func (c *cut) snapshots(ctx context.Context, shard int, newest uint64) (stream j
 	return stream, slices.DeleteFunc(all, func(n snapshot) bool { return n.seq > newest }), nil
 }
 
-func (c *cut) store(shard int) snapshots {
+func (c *consistentSnapshot) store(shard int) snapshots {
 	return snapshots{engine: c.engine, bucket: bucketName(shard)}
 }
 
 // Snapshot reads each candidate once, as LoadSnapshot does.
-func (c *cut) Snapshot(ctx context.Context, shard int, newest uint64) (uint64, io.ReadCloser, error) {
+func (c *consistentSnapshot) Snapshot(ctx context.Context, shard int, newest uint64) (uint64, io.ReadCloser, error) {
 	stream, all, err := c.snapshots(ctx, shard, min(newest, c.shards[shard].last))
 	if err != nil {
 		return 0, nil, err
@@ -187,7 +187,7 @@ func (c *cut) Snapshot(ctx context.Context, shard int, newest uint64) (uint64, i
 }
 
 // Records reads the journal, which has no gaps.
-func (c *cut) Records(ctx context.Context, shard int, after uint64, visit func(journal.Stored) error) error {
+func (c *consistentSnapshot) Records(ctx context.Context, shard int, after uint64, visit func(journal.Stored) error) error {
 	s := c.shards[shard]
 	if after > s.last || after+1 < s.first {
 		return fmt.Errorf("%w: asked for those of shard %d after %d, there are %d to %d", journal.ErrMissing, shard, after, s.first, s.last)
@@ -206,14 +206,14 @@ func (c *cut) Records(ctx context.Context, shard int, after uint64, visit func(j
 	return err
 }
 
-func (c *cut) History(ctx context.Context, visit func(journal.Stored) error) error {
+func (c *consistentSnapshot) History(ctx context.Context, visit func(journal.Stored) error) error {
 	return c.walk(ctx, c.history, historyPrefix+">", 0, func(r journal.Stored) error {
 		r.Subject = strings.TrimPrefix(r.Subject, historyPrefix)
 		return visit(r)
 	})
 }
 
-func (c *cut) Feed(ctx context.Context, visit func(journal.Stored) error) error {
+func (c *consistentSnapshot) Feed(ctx context.Context, visit func(journal.Stored) error) error {
 	return c.walk(ctx, c.feed, feedRecords, 0, func(r journal.Stored) error {
 		r.Subject = ""
 		return visit(r)
@@ -221,7 +221,7 @@ func (c *cut) Feed(ctx context.Context, visit func(journal.Stored) error) error 
 }
 
 // Positions returns the present positions: for a reader beyond the end of the feed, that end.
-func (c *cut) Positions(ctx context.Context) (map[string]uint64, error) {
+func (c *consistentSnapshot) Positions(ctx context.Context) (map[string]uint64, error) {
 	positions := map[string]uint64{}
 	if c.feed.stream == nil {
 		return positions, nil
@@ -249,7 +249,7 @@ func (c *cut) Positions(ctx context.Context) (map[string]uint64, error) {
 
 // walk visits the messages of a stream after the given one, up to its end. A consumer reads ahead, and does not
 // report that there are no more messages, so at its apparent end the stream is asked for the next message.
-func (c *cut) walk(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
+func (c *consistentSnapshot) walk(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
 	if c.engine.cfg.clustered() {
 		return c.walkLeader(ctx, s, subject, after, visit)
 	}
@@ -283,7 +283,7 @@ const (
 
 // walkLeader is walk without a consumer: that may read from a replica that is behind or has a hole, and on another
 // node it may never receive the first request.
-func (c *cut) walkLeader(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
+func (c *consistentSnapshot) walkLeader(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
 	for requests := 1; after < s.last; {
 		found, err := c.askLeader(ctx, s, subject, after, requests)
 		if err != nil && requests > 1 && passes(err) && ctx.Err() == nil {
@@ -317,7 +317,7 @@ func (c *cut) walkLeader(ctx context.Context, s end, subject string, after uint6
 
 // askLeader requests the messages with the next numbers. The last request is for the first message with its number or
 // a later one, so no message before the last one returned is missing.
-func (c *cut) askLeader(ctx context.Context, s end, subject string, after uint64, requests int) ([]journal.Stored, error) {
+func (c *consistentSnapshot) askLeader(ctx context.Context, s end, subject string, after uint64, requests int) ([]journal.Stored, error) {
 	found := make([]journal.Stored, requests)
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range found {
@@ -348,7 +348,7 @@ const (
 )
 
 // readAhead visits messages until none is pending, or none arrives. It returns the number of the last one.
-func (c *cut) readAhead(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) (uint64, error) {
+func (c *consistentSnapshot) readAhead(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) (uint64, error) {
 	if after >= s.last {
 		return after, nil
 	}

@@ -25,19 +25,19 @@ const (
 const filler = "-"
 
 // A filling fills the engine.
-type filling struct {
+type restorer struct {
 	engine *Engine
 	js     jetstream.JetStream // with a larger limit of unacknowledged messages
 }
 
 // Filling returns a Filling of the engine, which must be empty. With Config.Bulk the caller syncs the directory after
 // Close.
-func (e *Engine) Filling() (journal.Filling, error) {
+func (e *Engine) Filling() (journal.Restorer, error) {
 	js, err := jetstream.New(e.conn, jetstream.WithPublishAsyncMaxPending(underwayMessages))
 	if err != nil {
 		return nil, err
 	}
-	return &filling{engine: e, js: js}, nil
+	return &restorer{engine: e, js: js}, nil
 }
 
 // regionStreams returns the names of all streams of a region.
@@ -80,7 +80,7 @@ func (e *Engine) Clear(ctx context.Context, shards int) error {
 	return nil
 }
 
-func (f *filling) Shard(ctx context.Context, shard int, seq uint64, snapshot io.Reader) (journal.Row, error) {
+func (f *restorer) Shard(ctx context.Context, shard int, seq uint64, snapshot io.Reader) (journal.RecordWriter, error) {
 	opened, err := f.engine.Journal(ctx, shard)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (f *filling) Shard(ctx context.Context, shard int, seq uint64, snapshot io.
 	return r, r.skip(ctx, seq)
 }
 
-func (f *filling) History(ctx context.Context) (journal.Row, error) {
+func (f *restorer) History(ctx context.Context) (journal.RecordWriter, error) {
 	opened, err := f.engine.History(ctx)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (f *filling) History(ctx context.Context) (journal.Row, error) {
 	return r, nil
 }
 
-func (f *filling) Feed(ctx context.Context) (journal.Row, error) {
+func (f *restorer) Feed(ctx context.Context) (journal.RecordWriter, error) {
 	opened, err := f.engine.Feed(ctx)
 	if err != nil {
 		return nil, err
@@ -126,16 +126,16 @@ func (f *filling) Feed(ctx context.Context) (journal.Row, error) {
 	return f.row(ctx, opened.(*feed).stream, func(journal.Stored) string { return feedRecords }, feedPositions+filler)
 }
 
-func (f *filling) Keep(ctx context.Context, reader string, seq uint64) error {
+func (f *restorer) SavePosition(ctx context.Context, reader string, seq uint64) error {
 	opened, err := f.engine.Feed(ctx)
 	if err != nil {
 		return err
 	}
-	return opened.Keep(ctx, reader, seq)
+	return opened.SavePosition(ctx, reader, seq)
 }
 
 // row starts filling a stream that has had no messages.
-func (f *filling) row(ctx context.Context, stream jetstream.Stream, subject func(journal.Stored) string, filler string) (*row, error) {
+func (f *restorer) row(ctx context.Context, stream jetstream.Stream, subject func(journal.Stored) string, filler string) (*row, error) {
 	info, err := stream.Info(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("stream info: %w", err)
@@ -143,13 +143,13 @@ func (f *filling) row(ctx context.Context, stream jetstream.Stream, subject func
 	if info.State.LastSeq > 0 {
 		return nil, fmt.Errorf("stream %s is not empty: it has had %d messages", info.Config.Name, info.State.LastSeq)
 	}
-	return &row{filling: f, stream: stream, subject: subject, filler: filler}, nil
+	return &row{restorer: f, stream: stream, subject: subject, filler: filler}, nil
 }
 
 // A row is a stream that is being filled. Messages are published without waiting for each; the server keeps their
 // order.
 type row struct {
-	*filling
+	*restorer
 	stream  jetstream.Stream
 	mark    *mark // nil: none
 	subject func(journal.Stored) string

@@ -60,9 +60,9 @@ func TestClusterCut(t *testing.T) {
 	t.Run("nodes", func(t *testing.T) {
 		from, to := startedCluster(t), startedCluster(t)
 		fillRegion(t, from.nodes[0])
-		c := must(from.nodes[1].Cut(t.Context(), inFillRegion, testRegion{from}))(t)
+		c := must(from.nodes[1].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{from}))(t)
 		want := contents(t, c, inFillRegion)
-		if _, err := from.nodes[2].Cut(t.Context(), inFillRegion, testRegion{from}); !errors.Is(err, journal.ErrCut) {
+		if _, err := from.nodes[2].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{from}); !errors.Is(err, journal.ErrSnapshotOpen) {
 			t.Errorf("a second cut: %v", err)
 		}
 		j := from.journal(2, 0)
@@ -85,7 +85,7 @@ func TestClusterCut(t *testing.T) {
 		if n := jetstream.Messages(t, from.nodes[0], "MUSTER_SHARD_0"); n != 0 {
 			t.Errorf("%d records are kept behind the cut's end", n)
 		}
-		copied := must(to.nodes[2].Cut(t.Context(), inFillRegion, testRegion{to}))(t)
+		copied := must(to.nodes[2].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{to}))(t)
 		defer copied.Close()
 		if got := contents(t, copied, inFillRegion); got != strings.Replace(want, "feed to 18\n", "feed to 21\n", 1) { // positions take numbers
 			t.Errorf("it was filled with\n%s, and holds\n%s", want, got)
@@ -113,7 +113,7 @@ func TestClusterCutReadsAll(t *testing.T) {
 			check(t, h.Put(t.Context(), journal.Stored{Seq: seq, Subject: fmt.Sprint("a.", seq), Data: data}))
 		}
 		check(t, h.End(t.Context(), 500))
-		c := must(from.nodes[1].Cut(t.Context(), 1, testRegion{from}))(t)
+		c := must(from.nodes[1].ConsistentSnapshot(t.Context(), 1, testRegion{from}))(t)
 		defer c.Close()
 		var got []uint64
 		check(t, c.History(t.Context(), func(s journal.Stored) error {
@@ -139,7 +139,7 @@ func TestClusterCutIsConsistent(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- chain(ctx, journals) }()
 		for i := range 400 {
-			c := must(from.nodes[i%3].Cut(t.Context(), len(journals), testRegion{from}))(t)
+			c := must(from.nodes[i%3].ConsistentSnapshot(t.Context(), len(journals), testRegion{from}))(t)
 			checkChain(t, c, len(journals))
 			c.Close()
 		}

@@ -17,7 +17,7 @@ const chunk = 64
 
 // A term is the life of one machine, from its recovery to a failure or the stop.
 // All of it belongs to the loop, except the batch that the committer has.
-type term[C any, M Machine[C, M]] struct {
+type machineRun[C any, M Machine[C, M]] struct {
 	*runner[C, M]
 	machine   M
 	committer *committer[C, M]
@@ -29,8 +29,8 @@ type term[C any, M Machine[C, M]] struct {
 	failure   error // the machine is not to be used any more
 }
 
-func newTerm[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint64, since progress) *term[C, M] {
-	return &term[C, M]{
+func newMachineRun[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint64, since progress) *machineRun[C, M] {
+	return &machineRun[C, M]{
 		runner: r, machine: machine, committer: newCommitter(r, last),
 		gathering: &batch[M]{}, spare: &batch[M]{}, since: since, expiry: expiry{clock: r.cfg.Clock},
 	}
@@ -39,8 +39,8 @@ func newTerm[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint64, si
 // open makes the opening record durable: from then on the journal is ours. Without
 // the lease it must not be: whoever holds it now would be fenced, and would go on
 // to answer reads.
-func (t *term[C, M]) open() error {
-	if t.cfg.Holds != nil && !t.cfg.Holds() {
+func (t *machineRun[C, M]) open() error {
+	if t.cfg.HoldsLease != nil && !t.cfg.HoldsLease() {
 		return errNoLease
 	}
 	b := t.gathering
@@ -69,7 +69,7 @@ func (t *term[C, M]) open() error {
 // run handles requests until the term ends. It returns nil after a graceful
 // stop, and otherwise what ended the term; everyone is answered either way whose
 // request was handled.
-func (t *term[C, M]) run(ctx context.Context) error {
+func (t *machineRun[C, M]) run(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -83,14 +83,14 @@ func (t *term[C, M]) run(ctx context.Context) error {
 		t.saveFinal()
 	}
 	if t.failure == nil {
-		t.s.rest = &State[M]{Machine: t.machine, Seq: t.committer.last}
+		t.s.finalState = &State[M]{Machine: t.machine, Seq: t.committer.last}
 	}
 	return t.failure
 }
 
 // saveFinal writes the snapshot of a graceful stop. Its failure is logged: all
 // that it would have held is durable already.
-func (t *term[C, M]) saveFinal() {
+func (t *machineRun[C, M]) saveFinal() {
 	freeze := func() (view M, err error) {
 		defer Catch("machine's freeze", &err)
 		return t.machine.Freeze(), nil
@@ -104,12 +104,12 @@ func (t *term[C, M]) saveFinal() {
 }
 
 // loop does what there is to do and waits for more.
-func (t *term[C, M]) loop(stop <-chan struct{}) {
+func (t *machineRun[C, M]) loop(stop <-chan struct{}) {
 	for {
 		t.gather()
-		t.handOver()
+		t.flush()
 		if t.work() {
-			t.look(stop)
+			t.poll(stop)
 			continue
 		}
 		if (t.failure != nil || t.stopping) && !t.busy() && t.gathering.empty() {
@@ -125,7 +125,7 @@ const gatherRounds = 2
 // gather lets those come along in the next batch who are about to ask, as far as
 // they are running already: a batch costs the same whatever its size, and on a
 // busy machine many are. On an idle one it does not take a microsecond.
-func (t *term[C, M]) gather() {
+func (t *machineRun[C, M]) gather() {
 	for range gatherRounds {
 		if t.busy() || t.gathering.empty() {
 			return
@@ -137,7 +137,7 @@ func (t *term[C, M]) gather() {
 }
 
 // look takes notice of what has happened, without waiting.
-func (t *term[C, M]) look(stop <-chan struct{}) {
+func (t *machineRun[C, M]) poll(stop <-chan struct{}) {
 	select {
 	case c := <-t.committer.out:
 		t.settled(c)
@@ -151,7 +151,7 @@ func (t *term[C, M]) look(stop <-chan struct{}) {
 }
 
 // wait waits until something happens.
-func (t *term[C, M]) wait(stop <-chan struct{}) {
+func (t *machineRun[C, M]) wait(stop <-chan struct{}) {
 	if t.stopping {
 		stop = nil
 	}
@@ -167,7 +167,7 @@ func (t *term[C, M]) wait(stop <-chan struct{}) {
 }
 
 // stop takes no more requests: those in the queue are still handled.
-func (t *term[C, M]) stop() {
+func (t *machineRun[C, M]) stop() {
 	if !t.stopping {
 		t.stopping = true
 		t.s.queue.close()
@@ -175,16 +175,16 @@ func (t *term[C, M]) stop() {
 }
 
 // busy reports whether the committer has a batch.
-func (t *term[C, M]) busy() bool { return t.spare == nil }
+func (t *machineRun[C, M]) busy() bool { return t.spare == nil }
 
 // full reports whether the gathering batch takes no more, until it is handed over.
-func (t *term[C, M]) full() bool {
+func (t *machineRun[C, M]) full() bool {
 	return t.gathering.buf.Len() >= t.cfg.BatchBytes || len(t.gathering.answers) >= t.cfg.BatchRequests
 }
 
 // work lets the machine do some of what is due and asked for. It reports whether
 // it did anything.
-func (t *term[C, M]) work() bool {
+func (t *machineRun[C, M]) work() bool {
 	if t.failure != nil || t.full() {
 		return false
 	}
@@ -204,7 +204,7 @@ func (t *term[C, M]) work() bool {
 }
 
 // handleSome handles up to a chunk of requests.
-func (t *term[C, M]) handleSome(now time.Time) (any bool, err error) {
+func (t *machineRun[C, M]) handleSome(now time.Time) (any bool, err error) {
 	for range chunk {
 		if t.full() {
 			return any, nil
@@ -223,9 +223,9 @@ func (t *term[C, M]) handleSome(now time.Time) (any bool, err error) {
 
 // handle lets the machine answer one request; the answer waits in the batch. An
 // error means that the machine is broken; the request is answered then.
-func (t *term[C, M]) handle(now time.Time, req *request[C, M]) error {
-	if req.remind {
-		t.gathering.reminder = true
+func (t *machineRun[C, M]) handle(now time.Time, req *request[C, M]) error {
+	if req.refresh {
+		t.gathering.refresh = true
 		return nil
 	}
 	if !req.claim() {
@@ -239,7 +239,7 @@ func (t *term[C, M]) handle(now time.Time, req *request[C, M]) error {
 	}
 	err := t.decide(now, req.cmd, &a)
 	if err != nil {
-		a.give(t.cfg.Log, nil, refusal(err))
+		a.send(t.cfg.Log, nil, rejection(err))
 		return err
 	}
 	t.gathering.answers = append(t.gathering.answers, a)
@@ -247,7 +247,7 @@ func (t *term[C, M]) handle(now time.Time, req *request[C, M]) error {
 }
 
 // decide lets the machine handle a command and puts its facts into the batch.
-func (t *term[C, M]) decide(now time.Time, cmd C, a *answer) (err error) {
+func (t *machineRun[C, M]) decide(now time.Time, cmd C, a *answer) (err error) {
 	defer Catch("machine", &err)
 	var facts []event.Fact
 	facts, a.answer, a.err = t.machine.Handle(now, cmd)
@@ -258,7 +258,7 @@ func (t *term[C, M]) decide(now time.Time, cmd C, a *answer) (err error) {
 }
 
 // read shows the machine to a caller. His panic is his own.
-func (t *term[C, M]) read(read func(M)) (err error) {
+func (t *machineRun[C, M]) read(read func(M)) (err error) {
 	defer func() {
 		if err != nil {
 			t.report(err)
@@ -270,12 +270,12 @@ func (t *term[C, M]) read(read func(M)) (err error) {
 	return nil
 }
 
-func (t *term[C, M]) add(facts []event.Fact) error {
+func (t *machineRun[C, M]) add(facts []event.Fact) error {
 	return t.gathering.add(t.cfg.Events, t.owner, t.cfg.Journal.MaxRecord(), facts)
 }
 
 // handOver gives the gathering batch to the committer, when that is free.
-func (t *term[C, M]) handOver() {
+func (t *machineRun[C, M]) flush() {
 	if t.busy() || t.gathering.empty() {
 		return
 	}
@@ -289,28 +289,28 @@ func (t *term[C, M]) handOver() {
 
 // freeze adds a view of the machine to a batch when somebody wants it. The
 // machine is at this moment exactly what the batch makes durable.
-func (t *term[C, M]) freeze(b *batch[M]) (err error) {
+func (t *machineRun[C, M]) freeze(b *batch[M]) (err error) {
 	if t.failure != nil {
-		b.reminder = false
+		b.refresh = false
 	}
-	if t.failure != nil || b.records() == 0 && !b.reminder {
+	if t.failure != nil || b.records() == 0 && !b.refresh {
 		return nil // broken: the recovery's commit brings the view
 	}
 	defer func() {
 		if err != nil {
-			b.showView, b.isSnapshot, b.reminder = false, false, false
+			b.showView, b.isSnapshot, b.refresh = false, false, false
 		}
 	}()
 	defer Catch("machine's freeze", &err)
 	b.showView = t.cfg.ViewWhen != nil && t.cfg.ViewWhen(b.facts)
 	b.isSnapshot = t.snapshotDue(b)
-	if b.showView || b.isSnapshot || b.reminder {
+	if b.showView || b.isSnapshot || b.refresh {
 		b.view = t.machine.Freeze()
 	}
 	return nil
 }
 
-func (t *term[C, M]) snapshotDue(b *batch[M]) bool {
+func (t *machineRun[C, M]) snapshotDue(b *batch[M]) bool {
 	if t.snapshots.busy.Load() {
 		return false
 	}
@@ -321,7 +321,7 @@ func (t *term[C, M]) snapshotDue(b *batch[M]) bool {
 
 // settled takes a batch back from the committer. When it failed the term is
 // over: what gathered behind it has never been anywhere but in the machine.
-func (t *term[C, M]) settled(c committed[M]) {
+func (t *machineRun[C, M]) settled(c committed[M]) {
 	t.spare = c.batch
 	if c.err == nil {
 		t.settle(c.batch)
@@ -335,7 +335,7 @@ func (t *term[C, M]) settled(c committed[M]) {
 }
 
 // settle notes that a batch is durable, and makes it empty.
-func (t *term[C, M]) settle(b *batch[M]) {
+func (t *machineRun[C, M]) settle(b *batch[M]) {
 	t.known = t.committer.last
 	t.since.records += b.records()
 	t.since.bytes += int64(b.buf.Len())

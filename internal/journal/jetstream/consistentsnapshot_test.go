@@ -13,9 +13,9 @@ import (
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
 
-func openCut(t *testing.T, e *jetstream.Engine, shards int) journal.Cut {
+func openCut(t *testing.T, e *jetstream.Engine, shards int) journal.ConsistentSnapshot {
 	t.Helper()
-	c, err := e.Cut(t.Context(), shards, e)
+	c, err := e.ConsistentSnapshot(t.Context(), shards, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func saveSnapshot(t *testing.T, j journal.Journal, seq uint64) {
 }
 
 // contents writes all that a cut holds as text.
-func contents(t *testing.T, c journal.Cut, shards int) string {
+func contents(t *testing.T, c journal.ConsistentSnapshot, shards int) string {
 	t.Helper()
 	var b strings.Builder
 	line := func(s journal.Stored) error {
@@ -59,7 +59,7 @@ func contents(t *testing.T, c journal.Cut, shards int) string {
 		return err
 	}
 	for i := range shards {
-		held := must(c.Held(t.Context(), i))(t)
+		held := must(c.Contents(t.Context(), i))(t)
 		seq, r, err := c.Snapshot(t.Context(), i, held.Last)
 		check(t, err)
 		fmt.Fprintf(&b, "shard %d to %d, snapshot %d\n", i, held.Last, seq)
@@ -99,8 +99,8 @@ func fillRegion(t *testing.T, e *jetstream.Engine) {
 	f := must(e.Feed(t.Context()))(t)
 	for i := range 6 {
 		seq := must(f.Append(t.Context(), fmt.Sprint(i), fmt.Appendf(nil, "event %d", i)))(t)
-		check(t, f.Keep(t.Context(), "ann", seq))
-		check(t, f.Keep(t.Context(), fmt.Sprintf("bob-%d", i/3), seq))
+		check(t, f.SavePosition(t.Context(), "ann", seq))
+		check(t, f.SavePosition(t.Context(), fmt.Sprintf("bob-%d", i/3), seq))
 	}
 }
 
@@ -129,7 +129,7 @@ func TestCut(t *testing.T) {
 			t.Errorf("%q is not in\n%s", part, want)
 		}
 	}
-	if _, err := e.Cut(t.Context(), 1, e); !errors.Is(err, journal.ErrCut) {
+	if _, err := e.ConsistentSnapshot(t.Context(), 1, e); !errors.Is(err, journal.ErrSnapshotOpen) {
 		t.Errorf("a second cut: %v", err)
 	}
 	a := shardJournal(t, e, 0)
@@ -140,12 +140,12 @@ func TestCut(t *testing.T) {
 	check(t, must(e.History(t.Context()))(t).Put(t.Context(), "c.1", nil))
 	f := must(e.Feed(t.Context()))(t)
 	seq := must(f.Append(t.Context(), "later", []byte("later")))(t)
-	check(t, f.Keep(t.Context(), "bob-0", seq))
+	check(t, f.SavePosition(t.Context(), "bob-0", seq))
 	got := contents(t, c, inFillRegion)
 	if want = strings.Replace(want, "bob-0:7", "bob-0:18", 1); got != want {
 		t.Errorf("it has become\n%s, and was\n%s", got, want)
 	}
-	held := must(c.Held(t.Context(), 0))(t)
+	held := must(c.Contents(t.Context(), 0))(t)
 	if held.First != 6 || held.Last != 9 || !slices.Equal(held.Snapshots, []uint64{5, 7}) {
 		t.Errorf("held is %+v", held)
 	}
@@ -195,11 +195,11 @@ func chain(ctx context.Context, journals []journal.Journal) (err error) {
 }
 
 // checkChain checks that a cut holds a beginning of a chain.
-func checkChain(t *testing.T, c journal.Cut, shards int) {
+func checkChain(t *testing.T, c journal.ConsistentSnapshot, shards int) {
 	t.Helper()
 	var ends []uint64
 	for i := range shards {
-		ends = append(ends, must(c.Held(t.Context(), i))(t).Last)
+		ends = append(ends, must(c.Contents(t.Context(), i))(t).Last)
 	}
 	if !slices.IsSortedFunc(ends, func(a, b uint64) int { return int(b) - int(a) }) || ends[0]-ends[shards-1] > 1 {
 		t.Fatalf("the ends are %v", ends)
@@ -233,7 +233,7 @@ func TestCutRefused(t *testing.T) {
 		{&restless{e, map[string]uint64{"MUSTER_SHARD_0": 4}, nil}, "message 4 was acknowledged"},
 		{&restless{e, nil, early}, early.Error()},
 	} {
-		if _, err := e.Cut(t.Context(), 1, c.region); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := e.ConsistentSnapshot(t.Context(), 1, c.region); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
@@ -279,14 +279,14 @@ func hold(t *testing.T, e *jetstream.Engine) (release func() error) {
 }
 
 // fill copies a cut into an empty engine.
-func fill(t *testing.T, e *jetstream.Engine, c journal.Cut, shards int) {
+func fill(t *testing.T, e *jetstream.Engine, c journal.ConsistentSnapshot, shards int) {
 	t.Helper()
 	ctx, to := t.Context(), must(e.Filling())(t)
-	put := func(r journal.Row) func(journal.Stored) error {
+	put := func(r journal.RecordWriter) func(journal.Stored) error {
 		return func(s journal.Stored) error { return r.Put(ctx, s) }
 	}
 	for i := range shards {
-		last := must(c.Held(ctx, i))(t).Last
+		last := must(c.Contents(ctx, i))(t).Last
 		seq, snapshot, err := c.Snapshot(ctx, i, last)
 		check(t, err)
 		row := must(to.Shard(ctx, i, seq, snapshot))(t)
@@ -300,7 +300,7 @@ func fill(t *testing.T, e *jetstream.Engine, c journal.Cut, shards int) {
 	check(t, c.Feed(ctx, put(f)))
 	check(t, f.End(ctx, c.LastEvent()))
 	for reader, seq := range must(c.Positions(ctx))(t) {
-		check(t, to.Keep(ctx, reader, seq))
+		check(t, to.SavePosition(ctx, reader, seq))
 	}
 }
 
@@ -311,7 +311,7 @@ func TestFilling(t *testing.T) {
 	from := open(t, t.TempDir())
 	defer mustClose(t, from)
 	fillRegion(t, from)
-	check(t, must(from.Feed(t.Context()))(t).Keep(t.Context(), "ann", 10)) // the end is no record
+	check(t, must(from.Feed(t.Context()))(t).SavePosition(t.Context(), "ann", 10)) // the end is no record
 	c := openCut(t, from, inFillRegion)
 	defer c.Close()
 	want := contents(t, c, inFillRegion)

@@ -5,36 +5,36 @@ import "github.com/muster-gg/muster/internal/event"
 // A game session that is created for a player who waits for the answer (at the
 // session gateway, say) is of no use until that answer has come. Whoever creates
 // it may be killed before, and nobody would know of the game session, which
-// holds a server process for ever. So it can be given a time, HandOverBy, until
-// which somebody has to say that the answer was sent (HandOverGameSession), or a
+// holds a server process for ever. So it can be given a time, ConfirmBy, until
+// which somebody has to say that the answer was sent (ConfirmGameSession), or a
 // player has to come in. If neither happens, and nobody holds a reservation any
 // more, the Room itself asks for its end.
 
-// HandOverGameSession says that the answer which names the game session was sent.
+// ConfirmGameSession says that the answer which names the game session was sent.
 // Saying it again, or of one that is over, changes nothing.
-type HandOverGameSession struct {
+type ConfirmGameSession struct {
 	ID string `cbor:"1,keyasint,omitzero"`
 }
 
-func (c HandOverGameSession) decide(r *Room, _ event.Time) ([]any, error) {
+func (c ConfirmGameSession) decide(r *Room, _ event.Time) ([]any, error) {
 	g, ok := r.session(c.ID)
-	if !ok || g.HandOverBy == 0 {
+	if !ok || g.ConfirmBy == 0 {
 		return nil, nil
 	}
-	return []any{&GameSessionHandedOver{Ordinal: g.Ordinal}}, nil
+	return []any{&GameSessionConfirmed{Ordinal: g.Ordinal}}, nil
 }
 
-func (HandOverGameSession) answer(*Room) any { return nil }
+func (ConfirmGameSession) answer(*Room) any { return nil }
 
-func (r *Room) applyGameSessionHandedOver(e *GameSessionHandedOver) {
-	r.changeSession(e.Ordinal, func(g *GameSession) { g.HandOverBy = 0 })
+func (r *Room) applyGameSessionConfirmed(e *GameSessionConfirmed) {
+	r.changeSession(e.Ordinal, func(g *GameSession) { g.ConfirmBy = 0 })
 }
 
 // handOverDeadline is when a game session ends that was not handed over; zero if
 // it was, or while somebody holds a place in it: a retry may still ask for that.
-func (g *GameSession) handOverDeadline() event.Time {
-	if len(g.Seated) > 0 {
+func (g *GameSession) confirmDeadline() event.Time {
+	if len(g.CurrentPlayers) > 0 {
 		return 0
 	}
-	return g.HandOverBy
+	return g.ConfirmBy
 }

@@ -62,7 +62,7 @@ func TestForgottenPlayersAreGone(t *testing.T) {
 	counts := w.room.Counts()
 	w.do(ForgetPlayers{1, 1}) // cid was the first to leave
 	g := w.session("game")
-	if len(g.Gone) != 1 || g.Gone[0].PlayerID != "ada" || g.Archived != 1 || g.Players() != 1 || g.Free() != 2 || w.room.Counts() != counts {
+	if len(g.PastPlayers) != 1 || g.PastPlayers[0].PlayerID != "ada" || g.Archived != 1 || g.Players() != 1 || g.Free() != 2 || w.room.Counts() != counts {
 		t.Fatalf("left are %+v and %+v", *g, w.room.Counts())
 	}
 	w.do(ForgetPlayers{1, 2})
@@ -105,8 +105,8 @@ func TestExcess(t *testing.T) {
 		"few with much":            {10, keptBytes / 4, 5000, 7},
 		"one with too much":        {1, keptBytes + 1, 5000, 1},
 	} {
-		g := &GameSession{Gone: gone(c.players, c.bytes)}
-		if got := g.Excess(c.before); len(got) != c.want || c.want > 0 && got[0] != g.Gone[0] {
+		g := &GameSession{PastPlayers: gone(c.players, c.bytes)}
+		if got := g.Excess(c.before); len(got) != c.want || c.want > 0 && got[0] != g.PastPlayers[0] {
 			t.Errorf("%s: %d, want %d", name, len(got), c.want)
 		}
 	}
@@ -175,7 +175,7 @@ func TestSnapshotOfOneRecord(t *testing.T) {
 			continue
 		case *GameSession:
 			all := w.session("hub")
-			body.Seated, body.Gone = all.Seated, all.Gone
+			body.CurrentPlayers, body.PastPlayers = all.CurrentPlayers, all.PastPlayers
 		}
 		if err := types.Append(&old, f); err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestMillionJoins(t *testing.T) {
 		}
 		w.bench(ReportHealth{g.Host, true})
 		if n%10_000 == 0 {
-			w.room.Crowded(func(g *GameSession) bool {
+			w.room.WithExcess(func(g *GameSession) bool {
 				archived += uint32(len(g.Excess(w.now.Add(-RepeatedWithin))))
 				w.bench(ForgetPlayers{g.Ordinal, archived})
 				return true
@@ -239,7 +239,7 @@ func TestMillionJoins(t *testing.T) {
 		t.Error(err)
 	}
 	now := w.session("hub")
-	if inMemory := len(now.Gone) + len(now.Seated); now.Archived != archived || int(archived)+inMemory != joins || inMemory > 20_000 {
+	if inMemory := len(now.PastPlayers) + len(now.CurrentPlayers); now.Archived != archived || int(archived)+inMemory != joins || inMemory > 20_000 {
 		t.Errorf("%d player sessions are in memory, %d of %d in the history", inMemory, now.Archived, joins)
 	}
 	if largest > 1<<20 || w.room.byPlayer.entries > 40_000 {
