@@ -18,7 +18,7 @@ func (p *Plane) CreateAlias(ctx context.Context, in *wire.CreateAliasInput) (*wi
 	if r := routing(in.RoutingStrategy); r != nil {
 		command.Routing = *r
 	}
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
 	alias, err := p.alias(id)
@@ -34,7 +34,7 @@ func routing(in *wire.RoutingStrategy) *catalog.Routing {
 
 // alias is an alias as the API shows it.
 func (p *Plane) alias(idOrArn string) (*wire.Alias, error) {
-	a, ok := p.catalog().Alias(aliasID(idOrArn))
+	a, ok := p.Catalog().Alias(aliasID(idOrArn))
 	if !ok {
 		return nil, fault.New(fault.NotFound, "Alias %s not found", idOrArn)
 	}
@@ -54,7 +54,7 @@ func (p *Plane) UpdateAlias(ctx context.Context, in *wire.UpdateAliasInput) (*wi
 	command := catalog.UpdateAlias{
 		ID: aliasID(in.AliasId), Name: optional(in.Name), Description: optional(in.Description), Routing: routing(in.RoutingStrategy),
 	}
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
 	alias, err := p.alias(in.AliasId)
@@ -75,7 +75,7 @@ func (p *Plane) ListAliases(_ context.Context, in *wire.ListAliasesInput) (*wire
 		return nil, err
 	}
 	filter := catalog.AliasFilter{Name: in.Name, Type: catalog.RoutingType(in.RoutingStrategyType)}
-	aliases, more := p.catalog().Aliases(filter, after, pageSize(in.Limit))
+	aliases, more := p.Catalog().Aliases(filter, after, pageSize(in.Limit))
 	out := &wire.ListAliasesOutput{Aliases: []wire.Alias{}}
 	for _, a := range aliases {
 		out.Aliases = append(out.Aliases, *p.aliasTo(a))
@@ -88,14 +88,14 @@ func (p *Plane) ListAliases(_ context.Context, in *wire.ListAliasesInput) (*wire
 
 // DeleteAlias deletes an alias.
 func (p *Plane) DeleteAlias(ctx context.Context, in *wire.DeleteAliasInput) error {
-	return p.change(ctx, catalog.DeleteAlias{ID: aliasID(in.AliasId)})
+	return p.Change(ctx, catalog.DeleteAlias{ID: aliasID(in.AliasId)})
 }
 
 // ResolveAlias finds the fleet of an alias, which may have been deleted since.
 func (p *Plane) ResolveAlias(_ context.Context, in *wire.ResolveAliasInput) (*wire.ResolveAliasOutput, error) {
-	id, err := p.catalog().ResolveAlias(aliasID(in.AliasId))
+	id, err := p.Catalog().ResolveAlias(aliasID(in.AliasId))
 	if err != nil {
 		return nil, err
 	}
-	return &wire.ResolveAliasOutput{FleetId: id, FleetArn: p.fleetArn(id)}, nil
+	return &wire.ResolveAliasOutput{FleetId: id, FleetArn: p.FleetARN(id)}, nil
 }

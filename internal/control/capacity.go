@@ -38,7 +38,7 @@ func (p *Plane) DescribeFleetLocationCapacity(ctx context.Context, in *wire.Desc
 func (p *Plane) capacity(fleet, location string, c fleet.Counts) *wire.FleetCapacity {
 	computes := wire.Some(int32(c.Computes))
 	return &wire.FleetCapacity{
-		FleetId: fleet, FleetArn: p.fleetArn(fleet), Location: location,
+		FleetId: fleet, FleetArn: p.FleetARN(fleet), Location: location,
 		InstanceCounts: &wire.EC2InstanceCounts{
 			DESIRED: computes, MINIMUM: wire.Some(int32(0)), MAXIMUM: computes, PENDING: wire.Some(int32(0)),
 			ACTIVE: computes, IDLE: wire.Some(int32(max(0, c.Computes-c.BusyComputes))), TERMINATING: wire.Some(int32(0)),
@@ -74,7 +74,7 @@ func (p *Plane) DescribeFleetLocationUtilization(ctx context.Context, in *wire.D
 
 func (p *Plane) utilization(fleet, location string, c fleet.Counts) *wire.FleetUtilization {
 	return &wire.FleetUtilization{
-		FleetId: fleet, FleetArn: p.fleetArn(fleet), Location: location,
+		FleetId: fleet, FleetArn: p.FleetARN(fleet), Location: location,
 		ActiveServerProcessCount: wire.Some(int32(c.Processes)), ActiveGameSessionCount: wire.Some(int32(c.Active)),
 		CurrentPlayerSessionCount: wire.Some(int32(c.Players)), MaximumPlayerSessionCount: wire.Some(int32(c.MaximumPlayers)),
 	}
@@ -86,7 +86,7 @@ func (p *Plane) locationCounts(ctx context.Context, idOrArn, location string) (i
 	if err != nil {
 		return "", c, err
 	}
-	if _, ok := p.catalog().FleetLocation(f.ID, location); !ok {
+	if _, ok := p.Catalog().FleetLocation(f.ID, location); !ok {
 		return "", c, fault.New(fault.NotFound, "Fleet %s has no location %s", f.ID, location)
 	}
 	c, err = p.counts(ctx, f.ID, location)
@@ -97,7 +97,7 @@ func (p *Plane) locationCounts(ctx context.Context, idOrArn, location string) (i
 // players and a compute of an Anywhere fleet. For a deleted fleet the answer is
 // empty. Source: API reference.
 func (p *Plane) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFleetPortSettingsInput) (*wire.DescribeFleetPortSettingsOutput, error) {
-	id, view := fleetID(in.FleetId), p.catalog()
+	id, view := fleetID(in.FleetId), p.Catalog()
 	f, err := view.LiveFleet(id)
 	if err != nil {
 		if _, deleted := view.Fleet(id); deleted {
@@ -109,6 +109,6 @@ func (p *Plane) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFl
 		return nil, fault.New(fault.NotFound, "Fleet %s has no location %s", f.ID, in.Location)
 	}
 	return &wire.DescribeFleetPortSettingsOutput{
-		FleetId: f.ID, FleetArn: p.fleetArn(f.ID), InboundPermissions: []wire.IpPermission{}, Location: in.Location,
+		FleetId: f.ID, FleetArn: p.FleetARN(f.ID), InboundPermissions: []wire.IpPermission{}, Location: in.Location,
 	}, nil
 }

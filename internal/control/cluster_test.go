@@ -18,6 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/replica"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
 )
 
@@ -185,7 +186,7 @@ type netPeer struct {
 }
 
 // owner calls f with the owner's replica, and again whenever f reports that it was none.
-func (p netPeer) owner(f func(s *regionShard, again func()), over func()) {
+func (p netPeer) owner(f func(s *router.Shard, again func()), over func()) {
 	s := p.net.shards[p.shard]
 	s.mu.Lock()
 	owner := s.owner
@@ -222,7 +223,7 @@ func (p netPeer) Send(cmd region.Command, done func(any, uint64, error)) {
 }
 
 func (p netPeer) send(cmd region.Command, done func(any, uint64, error)) {
-	p.owner(func(s *regionShard, again func()) {
+	p.owner(func(s *router.Shard, again func()) {
 		s.Serve(cmd, func(answer any, seq uint64, err error) {
 			if errors.Is(err, replica.ErrNotOwner) {
 				again()
@@ -234,7 +235,7 @@ func (p netPeer) send(cmd region.Command, done func(any, uint64, error)) {
 }
 
 func (p netPeer) Barrier(done func(uint64, error)) {
-	p.owner(func(s *regionShard, again func()) {
+	p.owner(func(s *router.Shard, again func()) {
 		s.ServeBarrier(func(seq uint64, err error) {
 			if errors.Is(err, replica.ErrNotOwner) {
 				again()

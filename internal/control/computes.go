@@ -11,6 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -28,18 +29,19 @@ func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInp
 	id := fleetID(in.FleetId)
 	// The name is claimed first, in the one place that knows all locations. The
 	// call may stop between the two steps: it can then be repeated.
-	if err := p.change(ctx, catalog.ClaimCompute{Fleet: id, Name: in.ComputeName, Location: in.Location}); err != nil {
+	if err := p.Change(ctx, catalog.ClaimCompute{Fleet: id, Name: in.ComputeName, Location: in.Location}); err != nil {
 		return nil, err
 	}
 	room := fleet.RoomID{Fleet: fleet.ID(id), Location: in.Location}
-	compute, err := ask[*fleet.Compute](ctx, p, region.RoomCommand{Room: room, Open: true, Command: fleet.RegisterCompute{
+	register := region.RoomCommand{Room: room, Open: true, Command: fleet.RegisterCompute{
 		Name: in.ComputeName, IPAddress: in.IpAddress, DNSName: in.DnsName, CertificatePath: in.CertificatePath,
-	}})
+	}}
+	compute, err := router.Ask[*fleet.Compute](ctx, p.RoomShard(room), register)
 	if err != nil {
 		return nil, err
 	}
-	if _, claimed := p.catalog().ComputeLocation(id, in.ComputeName); !claimed { // its fleet or location was deleted meanwhile
-		_, err := p.do(ctx, p.shardOf(room), region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: in.ComputeName}})
+	if _, claimed := p.Catalog().ComputeLocation(id, in.ComputeName); !claimed { // its fleet or location was deleted meanwhile
+		_, err := router.AskRoom[any](ctx, p.Router, room, fleet.DeregisterCompute{Name: in.ComputeName})
 		return nil, cmp.Or(err, noCompute(id, in.ComputeName))
 	}
 	return &wire.RegisterComputeOutput{Compute: p.compute(room, compute)}, nil
@@ -51,7 +53,7 @@ const computeActive wire.ComputeStatus = "Active"
 
 func (p *Plane) compute(room fleet.RoomID, c *fleet.Compute) *wire.Compute {
 	return &wire.Compute{
-		FleetId: string(room.Fleet), FleetArn: p.fleetArn(string(room.Fleet)),
+		FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)),
 		ComputeName: c.Name, ComputeArn: p.computeArn(c.Name), ComputeStatus: computeActive, Location: room.Location,
 		IpAddress: c.IPAddress, DnsName: c.DNSName, CreationTime: c.Created.Time(),
 		GameLiftServiceSdkEndpoint: p.cfg.SDKEndpoint, GameLiftAgentEndpoint: p.cfg.AgentEndpoint,
@@ -72,8 +74,8 @@ func (p *Plane) computePlace(fleetIDOrArn, nameOrArn string) (room fleet.RoomID,
 	if parsed, ok := arn.ParseCompute(nameOrArn); ok {
 		name = parsed
 	}
-	location, ok := p.catalog().ComputeLocation(f.ID, name)
-	if !ok || p.elsewhere(nameOrArn) {
+	location, ok := p.Catalog().ComputeLocation(f.ID, name)
+	if !ok || p.Elsewhere(nameOrArn) {
 		return fleet.RoomID{}, "", noCompute(f.ID, name)
 	}
 	return fleet.RoomID{Fleet: fleet.ID(f.ID), Location: location}, name, nil
@@ -89,11 +91,14 @@ func (p *Plane) DescribeCompute(ctx context.Context, in *wire.DescribeComputeInp
 	if err != nil {
 		return nil, err
 	}
-	var compute *fleet.Compute
-	if _, err := p.read(ctx, room, func(r *fleet.Room) { compute, _ = r.Compute(name) }); err != nil {
+	compute, err := router.InRoom(ctx, p.Router, room, func(r *fleet.Room) *fleet.Compute {
+		c, _ := r.Compute(name)
+		return c
+	})
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if compute == nil {
+	case compute == nil:
 		return nil, noCompute(string(room.Fleet), name)
 	}
 	return &wire.DescribeComputeOutput{Compute: p.compute(room, compute)}, nil
@@ -105,11 +110,11 @@ func (p *Plane) DeregisterCompute(ctx context.Context, in *wire.DeregisterComput
 	if err != nil {
 		return err
 	}
-	_, err = p.do(ctx, p.shardOf(room), region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: name}})
+	_, err = router.AskRoom[any](ctx, p.Router, room, fleet.DeregisterCompute{Name: name})
 	if err != nil && !fault.Is(err, fault.NotFound) { // not found: an earlier call stopped half way
 		return err
 	}
-	return p.change(ctx, catalog.ReleaseCompute{Fleet: string(room.Fleet), Name: name})
+	return p.Change(ctx, catalog.ReleaseCompute{Fleet: string(room.Fleet), Name: name})
 }
 
 // GetComputeAuthToken gives the token with which the compute's server processes
@@ -119,12 +124,12 @@ func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuth
 	if err != nil {
 		return nil, err
 	}
-	grant, err := ask[fleet.TokenGrant](ctx, p, region.RoomCommand{Room: room, Command: fleet.IssueToken{Compute: name}})
+	grant, err := router.AskRoom[fleet.TokenGrant](ctx, p.Router, room, fleet.IssueToken{Compute: name})
 	if err != nil {
 		return nil, err
 	}
 	return &wire.GetComputeAuthTokenOutput{
-		FleetId: string(room.Fleet), FleetArn: p.fleetArn(string(room.Fleet)), ComputeName: name, ComputeArn: p.computeArn(name),
+		FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)), ComputeName: name, ComputeArn: p.computeArn(name),
 		AuthToken: p.secrets.authToken(room, name, grant.Token.Serial), ExpirationTimestamp: grant.Token.Expires.Time(),
 	}, nil
 }
@@ -160,7 +165,7 @@ func (p *Plane) ListCompute(ctx context.Context, in *wire.ListComputeInput) (*wi
 // computesAfter lists up to limit computes whose names are after the given one,
 // by name. Names are unique in a fleet.
 func (p *Plane) computesAfter(ctx context.Context, id, location, after string, limit int) ([]wire.Compute, error) {
-	rooms, err := p.rooms(ctx, id, location)
+	rooms, err := p.Rooms(ctx, id, location)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (p *Plane) gameSession(room fleet.RoomID, g *fleet.GameSession) *wire.GameS
 		properties[i] = wire.GameProperty{Key: property.Key, Value: property.Value}
 	}
 	return &wire.GameSession{
-		GameSessionId: p.gameSessionArn(room, g.ID), Name: g.Name, FleetId: string(room.Fleet), FleetArn: p.fleetArn(string(room.Fleet)),
+		GameSessionId: p.GameSessionARN(room, g.ID), Name: g.Name, FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)),
 		CreationTime: g.Created.Time(), TerminationTime: g.Ended.Time(),
 		CurrentPlayerSessionCount: wire.Some(g.Players()), MaximumPlayerSessionCount: wire.Some(g.Maximum),
 		Status: wire.GameSessionStatus(g.Status), StatusReason: wire.GameSessionStatusReason(g.StatusReason),

@@ -69,7 +69,7 @@ func (p *Plane) archiveDeparted(ctx context.Context, s *regionShard) error {
 func (p *Plane) awaited(ctx context.Context, g *fleet.GameSession) (bool, error) {
 	awaited := false // not to be read after an error: the reading may still be running
 	if g.Placement != "" {
-		err := p.placementShard(g.Placement).Read(ctx, func(m *region.Machine) {
+		err := p.PlacementShard(g.Placement).Read(ctx, func(m *region.Machine) {
 			r, ok := m.Placements().Placement(g.Placement)
 			awaited = ok && !r.HasEnded()
 		})
@@ -78,7 +78,7 @@ func (p *Plane) awaited(ctx context.Context, g *fleet.GameSession) (bool, error)
 		}
 	}
 	if g.Filled != "" {
-		err := p.ticketShard().Read(ctx, func(m *region.Machine) { _, awaited = m.Matchmaking().Match(g.Filled) })
+		err := p.TicketShard().Read(ctx, func(m *region.Machine) { _, awaited = m.Matchmaking().Match(g.Filled) })
 		if err != nil {
 			return false, err
 		}
@@ -90,7 +90,7 @@ func (p *Plane) awaited(ctx context.Context, g *fleet.GameSession) (bool, error)
 // session as it is then; nil when it is not in memory any more. It moves nothing as long as
 // a node of the region could not read that.
 func (p *Plane) drain(ctx context.Context, s *regionShard, b finished, g *fleet.GameSession, before event.Time) (*fleet.GameSession, error) {
-	if p.Level(region.ShardOf(b.room, len(p.shards))) < fleet.ArchiveLevel {
+	if p.RoomShard(b.room).Level() < fleet.ArchiveLevel {
 		return g, nil
 	}
 	for g != nil {

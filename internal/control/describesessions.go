@@ -96,21 +96,18 @@ func (p *Plane) findSessions(ctx context.Context, q sessionQuery) ([]foundSessio
 
 // findSession finds one game session by its ARN, in memory or in the history.
 func (p *Plane) findSession(ctx context.Context, gameSessionArn string) (fleet.RoomID, *fleet.GameSession, error) {
-	room, id, err := p.gameSessionPlace(gameSessionArn)
+	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return room, nil, err
 	}
-	var g *fleet.GameSession
-	if _, err := p.read(ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(id) }); err != nil {
-		return room, nil, err
+	g, err := p.GameSession(ctx, room, id)
+	if err == nil && g == nil {
+		g, err = p.pastGameSession(ctx, room, id)
 	}
-	if g != nil {
-		return room, g, nil
+	if err == nil && g == nil {
+		err = noGameSession(gameSessionArn)
 	}
-	if g, err = p.pastGameSession(ctx, room, id); err != nil || g != nil {
-		return room, g, err
-	}
-	return room, nil, noGameSession(gameSessionArn)
+	return room, g, err
 }
 
 func noGameSession(gameSessionArn string) error {

@@ -349,7 +349,7 @@ func TestFieldsOfAnswersAreThere(t *testing.T) {
 
 // seeResources looks at queues, configurations and rule sets.
 func (s *spectator) seeResources() {
-	experiments := slices.Concat(queueExperiments(s.fleetArn(s.fleet))[:1], matchmakingExperiments()[:1])
+	experiments := slices.Concat(queueExperiments(s.FleetARN(s.fleet))[:1], matchmakingExperiments()[:1])
 	s.queueOf("idle")
 	s.must("CreateMatchmakingRuleSet", object{"Name": "spare", "RuleSetBody": crewRules})
 	for _, e := range experiments {

@@ -53,7 +53,7 @@ func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetE
 
 // fleetEvents are the events of a fleet and of all its rooms, newest first.
 func (p *Plane) fleetEvents(ctx context.Context, id string, from, to event.Time) ([]fleetEvent, error) {
-	own, _, err := p.catalog().FleetEvents(id, from, to, 0, 0)
+	own, _, err := p.Catalog().FleetEvents(id, from, to, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (p *Plane) fleetEvents(ctx context.Context, id string, from, to event.Time)
 	for _, e := range own {
 		events = append(events, fleetEvent{ID: e.ID, Code: e.Code, Message: e.Message, At: e.At, Count: e.Count})
 	}
-	rooms, err := p.rooms(ctx, id, "")
+	rooms, err := p.Rooms(ctx, id, "")
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -32,10 +32,10 @@ func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wi
 		command.Locations = append(command.Locations, l.Location)
 	}
 	command.EventIDs = newIDs(command.EventCount())
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
-	f, err := p.catalog().LiveFleet(command.ID)
+	f, err := p.Catalog().LiveFleet(command.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func newIDs(n int) []string {
 
 func (p *Plane) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
 	a := &wire.FleetAttributes{
-		FleetId: f.ID, FleetArn: p.fleetArn(f.ID), Name: f.Name, Description: f.Description,
+		FleetId: f.ID, FleetArn: p.FleetARN(f.ID), Name: f.Name, Description: f.Description,
 		CreationTime: f.Created.Time(), TerminationTime: f.Terminated.Time(), Status: wire.FleetStatus(f.Status),
 		NewGameSessionProtectionPolicy: wire.ProtectionPolicy(f.ProtectionPolicy), MetricGroups: f.MetricGroups,
 		ComputeType: wire.ComputeTypeAnywhere,
@@ -128,7 +128,7 @@ func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32]
 	if err := pages.read(token, &after); err != nil {
 		return nil, "", err
 	}
-	fleets, more := p.catalog().Fleets(after, pageSize(limit))
+	fleets, more := p.Catalog().Fleets(after, pageSize(limit))
 	if more {
 		next = pages.token(fleets[len(fleets)-1].ID)
 	}
@@ -170,17 +170,17 @@ func (p *Plane) UpdateFleetAttributes(ctx context.Context, in *wire.UpdateFleetA
 		ProtectionPolicy: optional(catalog.ProtectionPolicy(in.NewGameSessionProtectionPolicy)),
 		CreationLimit:    creationLimit(in.ResourceCreationLimitPolicy), MetricGroups: in.MetricGroups, EventID: uuid.NewString(),
 	}
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
-	return &wire.UpdateFleetAttributesOutput{FleetId: command.Fleet, FleetArn: p.fleetArn(command.Fleet)}, nil
+	return &wire.UpdateFleetAttributesOutput{FleetId: command.Fleet, FleetArn: p.FleetARN(command.Fleet)}, nil
 }
 
 // DeleteFleet deletes a fleet that hosts no game session. Its computes are
 // deregistered first.
 func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) error {
 	id := fleetID(in.FleetId)
-	if _, err := p.catalog().LiveFleet(id); err != nil {
+	if _, err := p.Catalog().LiveFleet(id); err != nil {
 		return err
 	}
 	counts, err := p.counts(ctx, id, "")
@@ -190,7 +190,7 @@ func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) erro
 	case counts.Activating+counts.Active > 0:
 		return fault.New(fault.InvalidRequest, "Fleet %s hosts %d game sessions. Terminate them first.", id, counts.Activating+counts.Active)
 	}
-	if err := p.change(ctx, catalog.DeleteFleet{Fleet: id}); err != nil {
+	if err := p.Change(ctx, catalog.DeleteFleet{Fleet: id}); err != nil {
 		return err
 	}
 	return p.finishFleet(ctx, id)
@@ -201,18 +201,18 @@ func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) erro
 func (p *Plane) finishFleet(ctx context.Context, id string) error {
 	p.finishing.Lock()
 	defer p.finishing.Unlock()
-	for _, l := range p.catalog().FleetLocations(id) {
+	for _, l := range p.Catalog().FleetLocations(id) {
 		if err := p.clearRoom(ctx, fleet.RoomID{Fleet: fleet.ID(id), Location: l.Location}); err != nil {
 			return err
 		}
 	}
-	return p.change(ctx, catalog.FinishFleetDeletion{Fleet: id, EventID: uuid.NewString()})
+	return p.Change(ctx, catalog.FinishFleetDeletion{Fleet: id, EventID: uuid.NewString()})
 }
 
 // clearRoom deregisters all computes of a location, some at a time.
 func (p *Plane) clearRoom(ctx context.Context, room fleet.RoomID) error {
 	for {
-		left, err := ask[int](ctx, p, region.RoomCommand{Room: room, Command: fleet.Clear{}})
+		left, err := router.AskRoom[int](ctx, p.Router, room, fleet.Clear{})
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return nil // nothing was ever registered there
@@ -225,10 +225,10 @@ func (p *Plane) clearRoom(ctx context.Context, room fleet.RoomID) error {
 // finishDeletions carries on with deletions that stopped half way, because the
 // service did or a shard failed.
 func (p *Plane) finishDeletions(ctx context.Context) {
-	fleets, _ := p.catalog().Fleets("", math.MaxInt)
+	fleets, _ := p.Catalog().Fleets("", math.MaxInt)
 	for _, f := range fleets {
 		err := p.finishDeletion(ctx, f)
-		p.logUnless(err == nil || ctx.Err() != nil, "deletion not finished; trying again later", "fleet", f.ID, "err", err)
+		p.WarnUnless(err == nil || ctx.Err() != nil, "deletion not finished; trying again later", "fleet", f.ID, "err", err)
 	}
 }
 
@@ -237,7 +237,7 @@ func (p *Plane) finishDeletion(ctx context.Context, f *catalog.Fleet) error {
 		return p.finishFleet(ctx, f.ID)
 	}
 	var leaving []string
-	for _, l := range p.catalog().FleetLocations(f.ID) {
+	for _, l := range p.Catalog().FleetLocations(f.ID) {
 		if l.Status == catalog.StatusDeleting {
 			leaving = append(leaving, l.Location)
 		}
@@ -250,7 +250,7 @@ func (p *Plane) finishDeletion(ctx context.Context, f *catalog.Fleet) error {
 func (p *Plane) locationStates(fleet string, names []string) []wire.LocationState {
 	states := []wire.LocationState{}
 	for _, name := range names {
-		if l, ok := p.catalog().FleetLocation(fleet, name); ok {
+		if l, ok := p.Catalog().FleetLocation(fleet, name); ok {
 			states = append(states, wire.LocationState{Location: l.Location, Status: wire.FleetStatus(l.Status)})
 		}
 	}
@@ -260,12 +260,12 @@ func (p *Plane) locationStates(fleet string, names []string) []wire.LocationStat
 // CreateFleetLocations adds locations to a fleet.
 func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLocationsInput) (*wire.CreateFleetLocationsOutput, error) {
 	command := catalog.AddFleetLocations{Fleet: fleetID(in.FleetId), EventIDs: newIDs(len(in.Locations))}
-	out := &wire.CreateFleetLocationsOutput{FleetId: command.Fleet, FleetArn: p.fleetArn(command.Fleet)}
+	out := &wire.CreateFleetLocationsOutput{FleetId: command.Fleet, FleetArn: p.FleetARN(command.Fleet)}
 	for _, l := range in.Locations {
 		command.Locations = append(command.Locations, l.Location)
 		out.LocationStates = append(out.LocationStates, wire.LocationState{Location: l.Location, Status: wire.FleetStatusNew})
 	}
-	return out, p.change(ctx, command)
+	return out, p.Change(ctx, command)
 }
 
 // DeleteFleetLocations takes locations out of a fleet and deregisters the
@@ -273,10 +273,10 @@ func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLo
 func (p *Plane) DeleteFleetLocations(ctx context.Context, in *wire.DeleteFleetLocationsInput) (*wire.DeleteFleetLocationsOutput, error) {
 	id := fleetID(in.FleetId)
 	command := catalog.RemoveFleetLocations{Fleet: id, Locations: in.Locations, EventIDs: newIDs(len(in.Locations))}
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
-	out := &wire.DeleteFleetLocationsOutput{FleetId: id, FleetArn: p.fleetArn(id)}
+	out := &wire.DeleteFleetLocationsOutput{FleetId: id, FleetArn: p.FleetARN(id)}
 	for _, name := range in.Locations {
 		out.LocationStates = append(out.LocationStates, wire.LocationState{Location: name, Status: wire.FleetStatusDeleting})
 	}
@@ -297,13 +297,13 @@ func (p *Plane) finishLocations(ctx context.Context, id string, names []string) 
 func (p *Plane) finishLocation(ctx context.Context, id, name string) error {
 	p.finishing.Lock()
 	defer p.finishing.Unlock()
-	if l, ok := p.catalog().FleetLocation(id, name); !ok || l.Status == catalog.StatusActive {
+	if l, ok := p.Catalog().FleetLocation(id, name); !ok || l.Status == catalog.StatusActive {
 		return nil
 	}
 	if err := p.clearRoom(ctx, fleet.RoomID{Fleet: fleet.ID(id), Location: name}); err != nil {
 		return err
 	}
-	return p.change(ctx, catalog.FinishFleetLocationRemoval{Fleet: id, Location: name, EventID: uuid.NewString()})
+	return p.Change(ctx, catalog.FinishFleetLocationRemoval{Fleet: id, Location: name, EventID: uuid.NewString()})
 }
 
 // DescribeFleetLocationAttributes describes the given locations of a fleet in
@@ -313,7 +313,7 @@ func (p *Plane) DescribeFleetLocationAttributes(_ context.Context, in *wire.Desc
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeFleetLocationAttributesOutput{FleetId: f.ID, FleetArn: p.fleetArn(f.ID), LocationAttributes: []wire.LocationAttributes{}}
+	out := &wire.DescribeFleetLocationAttributesOutput{FleetId: f.ID, FleetArn: p.FleetARN(f.ID), LocationAttributes: []wire.LocationAttributes{}}
 	names := in.Locations
 	if len(names) == 0 {
 		if names, out.NextToken, err = p.fleetLocationPage(f.ID, in); err != nil {
@@ -332,7 +332,7 @@ func (p *Plane) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAt
 	if err := pages.read(in.NextToken, &after); err != nil {
 		return nil, "", err
 	}
-	for _, l := range p.catalog().FleetLocations(fleet) {
+	for _, l := range p.Catalog().FleetLocations(fleet) {
 		if l.Location > after {
 			names = append(names, l.Location)
 		}

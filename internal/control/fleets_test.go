@@ -285,7 +285,7 @@ func TestComputesHalfDone(t *testing.T) {
 	w.compute(id, "custom-a", "c1")
 
 	room := w.room(id, "custom-a")
-	if _, err := w.shardOf(room).Do(w.ctx, region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: "c1"}}); err != nil {
+	if _, err := w.RoomShard(room).Do(w.ctx, region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: "c1"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.must("DeregisterCompute", object{"FleetId": id, "ComputeName": "c1"})

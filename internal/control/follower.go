@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/placer"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
 )
 
@@ -24,10 +24,9 @@ type follower struct {
 	rooms map[uint32]fleet.RoomID // by number; the commit goroutine's own
 	led   uint64                  // the leading for which the drivers have begun with this shard; the commit goroutine's own
 
-	begun     sync.Once         // hasBegun
-	level     atomic.Int64      // of features: that of the shard
-	recovered chan struct{}     // holds one when the open sockets have to be announced again
-	watches   watches[watchKey] // of game sessions
+	begun     sync.Once                // hasBegun
+	recovered chan struct{}            // holds one when the open sockets have to be announced again
+	watches   router.Watches[watchKey] // of game sessions
 
 	mu       sync.RWMutex
 	links    map[linkKey]*link                   // the primary socket of each process
@@ -56,22 +55,21 @@ func newFollower(p *Plane, shard int) *follower {
 // observe runs on the shard's commit goroutine, before the callers are answered.
 func (f *follower) observe(c shard.Commit[*region.Machine]) {
 	if c.HasView && f.shard == region.CatalogShard {
-		f.plane.view.Store(c.View.Catalog())
 		f.plane.placing.step(func(m *placer.Machine) { m.SetCatalog(c.View.Catalog()) })
 	}
 	if c.Recovered {
 		f.begin(c.View)
-		f.watches.tellAll()
-		f.plane.placing.watches.tellAll()
-		f.plane.matching.watches.tellAll()
+		f.watches.NotifyAll()
+		f.plane.placing.watches.NotifyAll()
+		f.plane.matching.watches.NotifyAll()
 	}
 	drives := f.drives(c)
 	for _, fact := range c.Facts {
 		f.dispatch(fact)
 		f.tellWatches(fact, drives)
-		if f.watches.any() {
+		if f.watches.Any() {
 			if ordinal := fleet.ChangedGameSession(fact.Body); ordinal != 0 {
-				f.watches.tell(watchKey{f.rooms[fact.Room], ordinal})
+				f.watches.Notify(watchKey{f.rooms[fact.Room], ordinal})
 			}
 		}
 	}
@@ -81,7 +79,7 @@ func (f *follower) observe(c shard.Commit[*region.Machine]) {
 		}
 		f.plane.matching.observe(f, c)
 		if c.HasView || announces(c.Facts) {
-			wake(f.plane.publisher.news)
+			router.Wake(f.plane.publisher.news)
 		}
 		f.begun.Do(f.hasBegun)
 	}
@@ -106,12 +104,12 @@ func (f *follower) drives(c shard.Commit[*region.Machine]) bool {
 func (f *follower) tellWatches(fact event.Fact, drives bool) {
 	switch e := fact.Body.(type) {
 	case *placement.PlacementFulfilled:
-		f.plane.placing.watches.tellIfAny(e.ID)
+		f.plane.placing.watches.Notify(e.ID)
 	case *placement.PlacementEnded:
-		f.plane.placing.watches.tellIfAny(e.ID)
+		f.plane.placing.watches.Notify(e.ID)
 	default:
-		if fact.Room == region.MatchmakingRoom && !drives && f.plane.matching.watches.any() {
-			f.plane.matching.watches.tellAll()
+		if fact.Room == region.MatchmakingRoom && !drives && f.plane.matching.watches.Any() {
+			f.plane.matching.watches.NotifyAll()
 		}
 	}
 }
@@ -126,7 +124,6 @@ func (f *follower) hasBegun() {
 // begin takes the rooms from a view. The sockets that are open have to be
 // announced again, because a new owner of the shard knows of none.
 func (f *follower) begin(m *region.Machine) {
-	f.level.Store(int64(m.Level()))
 	clear(f.rooms)
 	for _, r := range m.Rooms() {
 		f.rooms[uint32(r.Address().Room)] = r.ID()
@@ -143,8 +140,6 @@ func (f *follower) dispatch(fact event.Fact) {
 		f.rooms[fact.Room] = fleet.RoomID{Fleet: e.Fleet, Location: e.Location}
 	case *region.RoomClosed:
 		delete(f.rooms, fact.Room)
-	case *region.LevelRaised:
-		f.level.Store(int64(e.Level))
 	case *fleet.ProcessConnected:
 		f.connected(linkKey{f.rooms[fact.Room], e.ProcessKey})
 	case *fleet.ProcessResumed:
@@ -320,4 +315,9 @@ func (f *follower) all() []*link {
 		links = append(links, l)
 	}
 	return links
+}
+
+// followerOf is the follower of the shard that holds a fleet location.
+func (p *Plane) followerOf(id fleet.RoomID) *follower {
+	return p.follow[region.ShardOf(id, len(p.follow))]
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -89,13 +89,13 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 	location := in.Location
 	if location == "" {
 		// With one location there is nothing to choose.
-		locations := p.catalog().FleetLocations(f.ID)
+		locations := p.Catalog().FleetLocations(f.ID)
 		if len(locations) != 1 {
 			return nil, fleet.RoomID{}, fault.New(fault.InvalidRequest, "Location is required: fleet %s has %d locations", f.ID, len(locations))
 		}
 		location = locations[0].Location
 	}
-	if l, ok := p.catalog().FleetLocation(f.ID, location); !ok || l.Status == catalog.StatusDeleting {
+	if l, ok := p.Catalog().FleetLocation(f.ID, location); !ok || l.Status == catalog.StatusDeleting {
 		return nil, fleet.RoomID{}, fault.New(fault.InvalidRequest, "Fleet %s has no location %s", f.ID, location)
 	}
 	return f, fleet.RoomID{Fleet: fleet.ID(f.ID), Location: location}, nil
@@ -143,7 +143,7 @@ func propertiesFrom(in []wire.GameProperty) ([]fleet.Property, error) {
 // createdBefore finds the game session that an earlier call made with the same
 // id. A token is taken for as long as the history keeps the game session.
 func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.CreateGameSession, token bool) (g *fleet.GameSession, err error) {
-	if _, err := p.read(ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(c.ID) }); err != nil {
+	if g, err = p.GameSession(ctx, room, c.ID); err != nil {
 		return nil, err
 	}
 	if g == nil && token {
@@ -158,18 +158,18 @@ func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.Cr
 // createGameSession counts the creation against the fleet's policy, if it has
 // one, and asks the room. A creation that does not come about is not counted.
 func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fleet.RoomID, c fleet.CreateGameSession) (*fleet.GameSession, error) {
-	counted := catalog.ClaimCreation{Fleet: f.ID, Creator: c.CreatorID, At: p.now()}
+	counted := catalog.ClaimCreation{Fleet: f.ID, Creator: c.CreatorID, At: p.Now()}
 	if f.CreationLimit != nil {
-		if err := p.change(ctx, counted); err != nil {
+		if err := p.Change(ctx, counted); err != nil {
 			return nil, err
 		}
 	}
-	g, err := ask[*fleet.GameSession](ctx, p, region.RoomCommand{Room: room, Command: c})
+	g, err := router.AskRoom[*fleet.GameSession](ctx, p.Router, room, c)
 	if err == nil {
 		return g, nil
 	}
 	if f.CreationLimit != nil && !errors.Is(err, shard.ErrOutcomeUnknown) {
-		err = joinFaults(err, p.change(context.WithoutCancel(ctx), catalog.ReleaseCreation(counted)))
+		err = joinFaults(err, p.Change(context.WithoutCancel(ctx), catalog.ReleaseCreation(counted)))
 	}
 	if fault.Is(err, fault.NotFound) { // no compute was ever registered there
 		return nil, fault.New(fault.FleetCapacityExceeded, "Unable to reserve a process on fleet %s.", f.ID)
@@ -189,7 +189,7 @@ func joinFaults(err, also error) error {
 
 // UpdateGameSession changes what is given of an ACTIVE game session.
 func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessionInput) (*wire.UpdateGameSessionOutput, error) {
-	room, id, err := p.gameSessionPlace(in.GameSessionId)
+	room, id, err := p.ParseGameSession(in.GameSessionId)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGame
 	if in.TerminationMode == wire.TerminationModeForceTerminate {
 		return nil, fault.New(fault.InvalidRequest, "FORCE_TERMINATE needs an agent on the compute that can end the process. Use TRIGGER_ON_PROCESS_TERMINATE.")
 	}
-	room, id, err := p.gameSessionPlace(in.GameSessionId)
+	room, id, err := p.ParseGameSession(in.GameSessionId)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGame
 // changeGameSession has a room change a game session and answers with it. One
 // that has left memory is over.
 func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id string, c fleet.Command) (*wire.GameSession, error) {
-	g, err := ask[*fleet.GameSession](ctx, p, region.RoomCommand{Room: room, Command: c})
+	g, err := router.AskRoom[*fleet.GameSession](ctx, p.Router, room, c)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil, p.notInMemory(ctx, room, id)
@@ -253,7 +253,7 @@ func (p *Plane) notInMemory(ctx context.Context, room fleet.RoomID, id string) e
 	case past != nil:
 		return fault.New(fault.InvalidGameSessionStatus, "Game session %s is %s", id, past.Status)
 	}
-	return fault.New(fault.NotFound, "Game session %s not found", p.gameSessionArn(room, id))
+	return fault.New(fault.NotFound, "Game session %s not found", p.GameSessionARN(room, id))
 }
 
 // GetPlayerConnectionDetails gives the address of the game server for each

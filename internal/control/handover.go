@@ -13,6 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -33,13 +34,11 @@ func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSes
 // ReservedPlayerSessions are a player's player sessions that are RESERVED, in all
 // fleets. There are none in the history.
 func (p *Plane) ReservedPlayerSessions(ctx context.Context, player string) ([]wire.PlayerSession, error) {
-	found := make([][]wire.PlayerSession, len(p.shards))
+	found := make([][]wire.PlayerSession, len(p.Shards()))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, s := range p.shards {
+	for i, s := range p.Shards() {
 		group.Go(func() error {
-			var reserved []wire.PlayerSession
-			err := p.look(ctx, s, func(m *region.Machine) {
-				reserved = nil
+			reserved, err := router.Look(ctx, s, func(m *region.Machine) (reserved []wire.PlayerSession) {
 				for _, r := range m.Rooms() {
 					r.PlayerSessionsOf(player, func(g *fleet.GameSession, s *fleet.PlayerSession) bool {
 						if s.Status == fleet.Reserved {
@@ -48,10 +47,9 @@ func (p *Plane) ReservedPlayerSessions(ctx context.Context, player string) ([]wi
 						return true
 					})
 				}
+				return reserved
 			})
-			if err == nil { // else the read may still be going on
-				found[i] = reserved
-			}
+			found[i] = reserved
 			return err
 		})
 	}
@@ -62,11 +60,11 @@ func (p *Plane) ReservedPlayerSessions(ctx context.Context, player string) ([]wi
 // HandOverGameSession says that somebody is told of a game session. It returns when
 // that is durable. One that does not exist, any more say, is no failure.
 func (p *Plane) HandOverGameSession(ctx context.Context, gameSessionArn string) error {
-	room, id, err := p.gameSessionPlace(gameSessionArn)
+	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return err
 	}
-	_, err = ask[any](ctx, p, region.RoomCommand{Room: room, Command: fleet.ConfirmGameSession{ID: id}})
+	_, err = router.AskRoom[any](ctx, p.Router, room, fleet.ConfirmGameSession{ID: id})
 	return err
 }
 
@@ -96,7 +94,7 @@ func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSessio
 	}
 	rand.Read(command.Player.Random[:])
 	for _, l := range p.placesOf(f, c.Location) {
-		r, err := ask[fleet.Reservation](ctx, p, region.RoomCommand{Room: l, Command: command})
+		r, err := router.AskRoom[fleet.Reservation](ctx, p.Router, l, command)
 		switch {
 		case fault.Is(err, fault.NotFound):
 			continue
@@ -115,7 +113,7 @@ func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSessio
 // placesOf are the rooms of a fleet's locations, or of one of them.
 func (p *Plane) placesOf(f *catalog.Fleet, location string) []fleet.RoomID {
 	var rooms []fleet.RoomID
-	for _, l := range p.catalog().FleetLocations(f.ID) {
+	for _, l := range p.Catalog().FleetLocations(f.ID) {
 		if l.Status != catalog.StatusDeleting && (location == "" || l.Location == location) {
 			rooms = append(rooms, fleet.RoomID{Fleet: fleet.ID(f.ID), Location: l.Location})
 		}
@@ -132,18 +130,16 @@ func (p *Plane) IdleProcesses(ctx context.Context, fleetID, aliasID string) (map
 	}
 	idle := map[string]int{}
 	for _, room := range p.placesOf(f, "") {
-		n := 0
-		if _, err := p.read(ctx, room, func(r *fleet.Room) { n = r.WaitingProcesses() }); err != nil {
+		if idle[room.Location], err = router.InRoom(ctx, p.Router, room, (*fleet.Room).WaitingProcesses); err != nil {
 			return nil, err
 		}
-		idle[room.Location] = n
 	}
 	return idle, nil
 }
 
 // FirstActiveFleet is the id of the oldest fleet that is ACTIVE.
 func (p *Plane) FirstActiveFleet() (string, error) {
-	fleets, _ := p.catalog().Fleets("", math.MaxInt)
+	fleets, _ := p.Catalog().Fleets("", math.MaxInt)
 	var first *catalog.Fleet
 	for _, f := range fleets {
 		if f.Status == catalog.StatusActive && (first == nil || f.Created < first.Created) {

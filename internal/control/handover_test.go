@@ -67,12 +67,12 @@ func TestAwaitGameSession(t *testing.T) {
 		}
 		arrived <- g
 	}()
-	w.await("somebody who watches", w.followerOf(w.room(fleet, "custom-a")).watches.any)
+	w.await("somebody who watches", w.followerOf(w.room(fleet, "custom-a")).watches.Any)
 	w.activateOn(sockets[0], id)
 	if g := <-arrived; g == nil || g.Status != wire.GameSessionStatusActive {
 		t.Fatalf("got %+v", g)
 	}
-	w.await("nobody who watches", func() bool { return !w.followerOf(w.room(fleet, "custom-a")).watches.any() })
+	w.await("nobody who watches", func() bool { return !w.followerOf(w.room(fleet, "custom-a")).watches.Any() })
 
 	if g, err := w.AwaitGameSession(w.ctx, id); err != nil || g.Status != wire.GameSessionStatusActive {
 		t.Errorf("one that is ACTIVE already: %+v, %v", g, err)

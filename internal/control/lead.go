@@ -82,7 +82,7 @@ func (l *leader) end() {
 
 // lead runs the drivers whenever this node leads, until ctx is done.
 func (p *Plane) lead(ctx context.Context) error {
-	catalog := p.shards[region.CatalogShard]
+	catalog := p.Shards()[region.CatalogShard]
 	for ctx.Err() == nil {
 		if !catalog.Owned() {
 			select {
@@ -114,7 +114,7 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 		p.leader.end()
 		p.placing.step((*placer.Machine).End)
 	}()
-	for _, s := range p.shards {
+	for _, s := range p.Shards() {
 		s.Refresh()
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -132,7 +132,7 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 
 // awaitSuccessor returns when this node does not own the catalog any more.
 func (p *Plane) awaitSuccessor(ctx context.Context) {
-	catalog := p.shards[region.CatalogShard]
+	catalog := p.Shards()[region.CatalogShard]
 	for catalog.Owned() {
 		select {
 		case <-catalog.OwnershipChanged():

@@ -37,8 +37,8 @@ func (p *Plane) raiseLevel(ctx context.Context) error {
 
 // raiseShards brings the shards to a level that is in force.
 func (p *Plane) raiseShards(ctx context.Context, level int) error {
-	for i, s := range p.shards {
-		if p.Level(i) >= level {
+	for i, s := range p.Shards() {
+		if s.Level() >= level {
 			continue
 		}
 		if _, err := s.Do(ctx, region.RaiseLevel{Level: level}); err != nil {
@@ -49,5 +49,5 @@ func (p *Plane) raiseShards(ctx context.Context, level int) error {
 	return nil
 }
 
-// Level returns the feature level of a shard, as far as this node has read its journal; at least 1.
-func (p *Plane) Level(shard int) int { return max(1, int(p.follow[shard].level.Load())) }
+// Level is the feature level of a shard, as far as this node has read its journal; at least 1.
+func (p *Plane) Level(shard int) int { return p.Shards()[shard].Level() }

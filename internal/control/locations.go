@@ -12,7 +12,7 @@ import (
 
 // CreateLocation makes a custom location.
 func (p *Plane) CreateLocation(ctx context.Context, in *wire.CreateLocationInput) (*wire.CreateLocationOutput, error) {
-	if err := p.change(ctx, catalog.CreateLocation{Name: in.LocationName, Tags: tagsFrom(in.Tags)}); err != nil {
+	if err := p.Change(ctx, catalog.CreateLocation{Name: in.LocationName, Tags: tagsFrom(in.Tags)}); err != nil {
 		return nil, err
 	}
 	return &wire.CreateLocationOutput{Location: p.location(in.LocationName)}, nil
@@ -34,7 +34,7 @@ func (p *Plane) ListLocations(_ context.Context, in *wire.ListLocationsInput) (*
 	if len(in.Filters) > 0 && !slices.Contains(in.Filters, wire.LocationFilterCustom) {
 		return out, nil
 	}
-	locations, more := p.catalog().Locations(after, pageSize(in.Limit))
+	locations, more := p.Catalog().Locations(after, pageSize(in.Limit))
 	for _, l := range locations {
 		out.Locations = append(out.Locations, *p.location(l.Name))
 	}
@@ -48,11 +48,11 @@ func (p *Plane) ListLocations(_ context.Context, in *wire.ListLocationsInput) (*
 // NOT_FOUND.
 func (p *Plane) DeleteLocation(ctx context.Context, in *wire.DeleteLocationInput) error {
 	name := in.LocationName
-	if p.elsewhere(name) {
+	if p.Elsewhere(name) {
 		return fault.New(fault.NotFound, "Location %s not found: this is Region %s", name, p.cfg.Region)
 	}
 	if parsed, ok := arn.ParseLocation(name); ok {
 		name = parsed
 	}
-	return p.change(ctx, catalog.DeleteLocation{Name: name})
+	return p.Change(ctx, catalog.DeleteLocation{Name: name})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -26,7 +27,7 @@ func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.Cre
 	if err != nil {
 		return nil, err
 	}
-	err = p.change(ctx, catalog.CreateMatchmakingConfiguration{
+	err = p.Change(ctx, catalog.CreateMatchmakingConfiguration{
 		MatchmakingConfiguration: catalog.MatchmakingConfiguration{
 			ID: uuid.NewString(), Name: in.Name, Description: in.Description, RuleSet: ruleSet.Name, Queues: queues,
 			Standalone: in.FlexMatchMode == wire.FlexMatchModeStandalone, RequestTimeout: in.RequestTimeoutSeconds.Or(0),
@@ -97,7 +98,7 @@ func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context, in *wire.Upd
 	if command.Queues, command.Refers, err = p.queuesFrom(in.GameSessionQueueArns); err != nil {
 		return nil, err
 	}
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
 	configuration, err := p.describedConfiguration(m.Name)
@@ -131,7 +132,7 @@ func (p *Plane) DescribeMatchmakingConfigurations(_ context.Context, in *wire.De
 func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInput) (page []*catalog.MatchmakingConfiguration, next string, err error) {
 	ruleSet, ok := "", true
 	if in.RuleSetName != "" {
-		ruleSet, ok = p.nameHere(in.RuleSetName, arn.ParseMatchmakingRuleSet)
+		ruleSet, ok = p.Local(in.RuleSetName, arn.ParseMatchmakingRuleSet)
 	}
 	switch {
 	case !ok: // of another Region: nothing here uses it
@@ -151,7 +152,7 @@ func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInp
 	if err := pages.read(in.NextToken, &after); err != nil {
 		return nil, "", err
 	}
-	page, more := p.catalog().MatchmakingConfigurations(ruleSet, after, pageOf(in.Limit, configurationPage))
+	page, more := p.Catalog().MatchmakingConfigurations(ruleSet, after, pageOf(in.Limit, configurationPage))
 	if more {
 		next = pages.token(page[len(page)-1].Name)
 	}
@@ -165,31 +166,21 @@ func (p *Plane) DeleteMatchmakingConfiguration(ctx context.Context, in *wire.Del
 	if err != nil {
 		return err
 	}
-	active, err := p.activeTickets(ctx, m.ID)
-	if err != nil {
+	active, err := router.Look(ctx, p.TicketShard(), func(s *region.Machine) int { return s.Matchmaking().ActiveTickets(m.ID) })
+	switch {
+	case err != nil:
 		return err
-	}
-	if active > 0 {
+	case active > 0:
 		return fault.New(fault.InvalidRequest, "Matchmaking configuration %s has %d active tickets. Stop them, or delete it when they are over.", m.Name, active)
 	}
-	return p.change(ctx, catalog.DeleteMatchmakingConfiguration{Name: m.Name})
-}
-
-// activeTickets counts the tickets of a configuration that are not over.
-func (p *Plane) activeTickets(ctx context.Context, configurationID string) (int, error) {
-	active := 0
-	err := p.look(ctx, p.ticketShard(), func(m *region.Machine) { active = m.Matchmaking().ActiveTickets(configurationID) })
-	if err != nil { // the reading may still be running
-		return 0, err
-	}
-	return active, nil
+	return p.Change(ctx, catalog.DeleteMatchmakingConfiguration{Name: m.Name})
 }
 
 // matchmakingConfiguration finds the configuration that a name or an ARN names,
 // or NotFound.
 func (p *Plane) matchmakingConfiguration(nameOrArn string) (*catalog.MatchmakingConfiguration, error) {
-	name, _ := p.nameHere(nameOrArn, arn.ParseMatchmakingConfiguration)
-	if m, ok := p.catalog().MatchmakingConfiguration(name); ok {
+	name, _ := p.Local(nameOrArn, arn.ParseMatchmakingConfiguration)
+	if m, ok := p.Catalog().MatchmakingConfiguration(name); ok {
 		return m, nil
 	}
 	return nil, fault.New(fault.NotFound, "Matchmaking configuration %s not found", nameOrArn)
@@ -207,7 +198,7 @@ func (p *Plane) describedConfiguration(name string) (*wire.MatchmakingConfigurat
 
 func (p *Plane) configurationTo(m *catalog.MatchmakingConfiguration) *wire.MatchmakingConfiguration {
 	out := &wire.MatchmakingConfiguration{
-		Name: m.Name, ConfigurationArn: p.configurationArn(m.Name), Description: m.Description,
+		Name: m.Name, ConfigurationArn: p.ConfigurationARN(m.Name), Description: m.Description,
 		GameSessionQueueArns: append([]string{}, m.Queues...), RequestTimeoutSeconds: wire.Some(m.RequestTimeout),
 		AcceptanceTimeoutSeconds: present(m.AcceptanceTimeout), AcceptanceRequired: wire.Some(m.AcceptanceRequired),
 		RuleSetName: m.RuleSet, RuleSetArn: p.ruleSetArn(m.RuleSet), NotificationTarget: m.NotificationTarget,
@@ -225,8 +216,4 @@ func (p *Plane) configurationTo(m *catalog.MatchmakingConfiguration) *wire.Match
 		out.FlexMatchMode = wire.FlexMatchModeStandalone
 	}
 	return out
-}
-
-func (p *Plane) configurationArn(name string) string {
-	return arn.MatchmakingConfiguration(p.cfg.Region, p.cfg.Account, name)
 }

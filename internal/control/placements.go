@@ -9,6 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -104,7 +105,7 @@ func latenciesFrom(in []wire.PlayerLatency) ([]placement.Latency, error) {
 // request names the queue. InvalidRequest: the id is taken, or the queue leaves no room
 // for the request's override.
 func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placement.Request) (*placement.Placement, error) {
-	queue, pending := p.placing.admit(p.catalog(), q)
+	queue, pending := p.placing.admit(p.Catalog(), q)
 	if err := queue.Check(&r); err != nil {
 		return nil, err
 	}
@@ -127,25 +128,18 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placemen
 	})
 }
 
-// placementShard is the shard that holds a placement.
-func (p *Plane) placementShard(id string) *regionShard {
-	return p.shards[region.PlacementShardOf(id, len(p.shards))]
-}
-
 // askPlacement has the shard of a placement carry out a command, and returns the
 // placement as it is then.
 func askPlacement(ctx context.Context, p *Plane, id string, c placement.Command) (*placement.Placement, error) {
-	answer, err := p.do(ctx, p.placementShard(id), region.PlacementCommand{Command: c})
-	if err != nil {
-		return nil, err
-	}
-	return answer.(*placement.Placement), nil
+	return router.Ask[*placement.Placement](ctx, p.PlacementShard(id), region.PlacementCommand{Command: c})
 }
 
 // findPlacement finds a placement in memory or in the history.
 func (p *Plane) findPlacement(ctx context.Context, id string) (*placement.Placement, error) {
-	var found *placement.Placement
-	err := p.look(ctx, p.placementShard(id), func(m *region.Machine) { found, _ = m.Placements().Placement(id) })
+	found, err := router.Look(ctx, p.PlacementShard(id), func(m *region.Machine) *placement.Placement {
+		r, _ := m.Placements().Placement(id)
+		return r
+	})
 	if err == nil && found == nil {
 		found, err = p.pastPlacement(ctx, id)
 	}
@@ -177,14 +171,7 @@ func (p *Plane) tried(ctx context.Context, found *placement.Placement) (*fleet.G
 	if !found.AttemptRunning() {
 		return nil, nil
 	}
-	var g *fleet.GameSession // after an error the read may still be going on
-	_, err := p.read(ctx, found.Attempt.Room, func(r *fleet.Room) {
-		g, _ = r.GameSession(placement.SessionID(found.ID, found.Attempt.Number))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return g, nil
+	return p.GameSession(ctx, found.Attempt.Room, placement.SessionID(found.ID, found.Attempt.Number))
 }
 
 // StopGameSessionPlacement cancels a placement for which no game session is being
@@ -238,7 +225,7 @@ func (p *Plane) AwaitPlacement(ctx context.Context, id string) (*wire.GameSessio
 }
 
 func (p *Plane) awaitPlacement(ctx context.Context, id string) (*placement.Placement, error) {
-	news, end := p.placing.watches.add(id)
+	news, end := p.placing.watches.Add(id)
 	defer end()
 	for {
 		found, err := p.findPlacement(ctx, id)
@@ -276,7 +263,7 @@ func (p *Plane) placement(from *placement.Placement, g *fleet.GameSession) *wire
 	case from.AttemptRunning() && g != nil:
 		p.showSession(to, from.Attempt.Room, g.ID, g.IPAddress, g.DNSName, g.Port)
 	case from.Status == placement.Failed && from.Attempt != nil:
-		to.GameSessionId = p.gameSessionArn(from.Attempt.Room, placement.SessionID(from.ID, from.Attempt.Number))
+		to.GameSessionId = p.GameSessionARN(from.Attempt.Room, placement.SessionID(from.ID, from.Attempt.Number))
 		to.GameSessionArn = to.GameSessionId
 	}
 	return to
@@ -285,7 +272,7 @@ func (p *Plane) placement(from *placement.Placement, g *fleet.GameSession) *wire
 // showSession shows the game session of a placement. The Region of an Anywhere
 // location is taken to be the location.
 func (p *Plane) showSession(to *wire.GameSessionPlacement, room fleet.RoomID, id, ip, dns string, port int32) {
-	to.GameSessionArn = p.gameSessionArn(room, id)
+	to.GameSessionArn = p.GameSessionARN(room, id)
 	to.GameSessionId, to.GameSessionRegion = to.GameSessionArn, room.Location
 	to.IpAddress, to.DnsName, to.Port = ip, dns, wire.Some(port)
 }

@@ -53,7 +53,7 @@ func (p *pool) add(location string) *socket {
 	return s
 }
 
-func (p *pool) arn() string { return p.fleetArn(p.fleet) }
+func (p *pool) arn() string { return p.FleetARN(p.fleet) }
 
 // addQueue makes a queue of destinations, with more members.
 func (w *world) addQueue(name string, more object, pools ...*pool) {
@@ -260,7 +260,7 @@ func TestWhereAPlacementGoes(t *testing.T) {
 			}
 			name, location, _ := strings.Cut(c.want, "/")
 			s := fleets[name].sockets[location][0]
-			want := w.gameSessionArn(w.room(fleets[name].fleet, location), "p")
+			want := w.GameSessionARN(w.room(fleets[name].fleet, location), "p")
 			if got := s.serve(); placement.SessionID("p", w.record("p").Attempt.Number) != got[strings.LastIndex(got, "/")+1:] || !strings.HasPrefix(got, want) {
 				t.Errorf("started %s, want %s", got, want)
 			}
@@ -346,7 +346,7 @@ func TestRetriesOfACallGiveTheSamePlacement(t *testing.T) {
 
 func (w *world) inMemory(id string) (found bool) {
 	w.t.Helper()
-	err := w.placementShard(id).Read(w.ctx, func(m *region.Machine) { _, found = m.Placements().Placement(id) })
+	err := w.PlacementShard(id).Read(w.ctx, func(m *region.Machine) { _, found = m.Placements().Placement(id) })
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -82,9 +82,9 @@ func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail,
 	}
 	switch {
 	case r.Session != nil:
-		t.GameSessionArn = p.gameSessionArn(r.Session.Room, r.Session.ID)
+		t.GameSessionArn = p.GameSessionARN(r.Session.Room, r.Session.ID)
 	case r.AttemptRunning():
-		t.GameSessionArn = p.gameSessionArn(r.Attempt.Room, placement.SessionID(r.ID, r.Attempt.Number))
+		t.GameSessionArn = p.GameSessionARN(r.Attempt.Room, placement.SessionID(r.ID, r.Attempt.Number))
 	case !r.HasEnded():
 		t.Waiting = p.placing.wait(id)
 	}

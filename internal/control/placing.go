@@ -17,6 +17,7 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/placer"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
 )
 
@@ -24,8 +25,8 @@ import (
 // carries out its requests. The followers call it on their commit goroutines.
 type placing struct {
 	plane   *Plane
-	watches watches[string] // of placements, by id
-	news    chan struct{}   // holds one when review has to look when it is due
+	watches router.Watches[string] // of placements, by id
+	news    chan struct{}          // holds one when review has to look when it is due
 
 	mu      sync.Mutex
 	machine *placer.Machine
@@ -37,7 +38,7 @@ const never = event.Time(math.MaxInt64)
 func newPlacing(p *Plane) *placing {
 	d := &placing{plane: p, news: make(chan struct{}, 1), armed: never}
 	d.machine = placer.New(placer.Config{
-		Shards: p.cfg.Settings.Shards, Elsewhere: p.elsewhere,
+		Shards: p.cfg.Settings.Shards, Elsewhere: p.Elsewhere,
 		Random: func(b []byte) { rand.Read(b) },
 		Failed: func(err error) { p.cfg.Log.Error("recovery of placements failed, is tried again", "err", err) },
 	})
@@ -50,7 +51,7 @@ func (d *placing) step(f func(m *placer.Machine)) {
 	var few [8]placer.Request
 	requests, wakes := d.locked(f, few[:0])
 	if wakes {
-		wake(d.news)
+		router.Wake(d.news)
 	}
 	for i := range requests {
 		d.send(&requests[i])
@@ -61,7 +62,7 @@ func (d *placing) step(f func(m *placer.Machine)) {
 func (d *placing) locked(f func(m *placer.Machine), list []placer.Request) (requests []placer.Request, wakes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.machine.SetNow(d.plane.now())
+	d.machine.SetNow(d.plane.Now())
 	f(d.machine)
 	at, due := d.machine.Due()
 	if due && at < d.armed {
@@ -72,13 +73,13 @@ func (d *placing) locked(f func(m *placer.Machine), list []placer.Request) (requ
 
 // send carries out a request.
 func (d *placing) send(r *placer.Request) {
-	switch s := d.plane.shards[r.Shard]; {
+	switch s := d.plane.Shards()[r.Shard]; {
 	case r.Past != nil:
-		d.plane.work.start(func() { d.lookUp(r.Past, r.Answer) })
+		d.plane.Go(func() { d.lookUp(r.Past, r.Answer) })
 	case r.View != nil:
 		var view *region.Machine
 		s.SubmitRead(func(m *region.Machine) { view = m.Freeze() }, func(err error) {
-			d.plane.work.start(func() {
+			d.plane.Go(func() {
 				if err == nil {
 					r.View(view)
 				}
@@ -91,7 +92,7 @@ func (d *placing) send(r *placer.Request) {
 				d.answer(r.Answer, nil, nil)
 				return
 			}
-			d.plane.work.start(func() { d.answer(r.Answer, nil, err) }) // many may fail at once, one in the answer of another
+			d.plane.Go(func() { d.answer(r.Answer, nil, err) }) // many may fail at once, one in the answer of another
 		})
 	case r.Answer != nil:
 		s.SubmitUnbounded(r.Command, func(answer any, err error) { d.answer(r.Answer, answer, err) })

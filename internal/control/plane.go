@@ -13,13 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster/internal/arn"
-	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/region"
-	"github.com/muster-gg/muster/internal/replica"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
@@ -56,17 +54,13 @@ type Config struct {
 	Metrics shard.Metrics // hooks of all shards; may be zero
 }
 
-// regionShard is a shard that runs the machine of package region, on this node or
-// another.
-type regionShard = replica.Replica[region.Command, *region.Machine]
-
 // A Plane is the control plane of one region.
 type Plane struct {
+	*router.Router
 	cfg     Config
 	secrets *secrets
-	shards  []*regionShard
+	shards  []*router.Shard
 	follow  []*follower // one per shard
-	view    atomic.Pointer[catalog.State]
 
 	settled   atomic.Uint64 // the history up to this entry has left memory
 	unsettled bool          // an entry behind it may not have; tidy's own
@@ -82,7 +76,6 @@ type Plane struct {
 	matching  *matching  // drives matchmaking
 	publisher *publisher // of events
 
-	work      tasks      // that answer server processes
 	finishing sync.Mutex // held by whoever finishes a deletion
 }
 
@@ -107,73 +100,40 @@ func New(cfg Config) (*Plane, error) {
 	p := &Plane{cfg: cfg, secrets: secrets, lines: loglimit.New(cfg.Clock)}
 	p.leader.begun = make(chan struct{})
 	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})
+	for i := range cfg.Journals {
+		p.follow = append(p.follow, newFollower(p, i))
+	}
+	p.Router = router.New(router.Config{
+		Names: router.Names{Region: cfg.Region, Account: cfg.Account}, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,
+		Observe:       func(c *router.Commit) { p.follow[c.Shard].observe(c.Commit) },
+		SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot, Clock: cfg.Clock, Log: cfg.Log, Metrics: cfg.Metrics,
+	})
+	p.shards = p.Shards()
 	p.placing = newPlacing(p)
 	p.matching = newMatching(p)
 	p.publisher = newPublisher(p, len(cfg.Journals))
-	p.view.Store(catalog.New(cfg.Settings.Catalog))
-	for i, j := range cfg.Journals {
-		p.follow = append(p.follow, newFollower(p, i))
-		p.shards = append(p.shards, p.newShard(i, shard.Config[region.Command, *region.Machine]{
-			Journal: j, Events: region.Events, NewMachine: func() *region.Machine { return region.New(i, &p.cfg.Settings) },
-			Clock: cfg.Clock, Log: cfg.Log.With("shard", i),
-			SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot,
-			Observe: p.follow[i].observe, ViewWhen: viewWhen(i), Metrics: cfg.Metrics,
-		}))
-	}
 	return p, nil
 }
 
-// newShard makes the replica of a shard.
-func (p *Plane) newShard(i int, cfg shard.Config[region.Command, *region.Machine]) *regionShard {
-	if p.cfg.Cluster == nil {
-		return replica.New(replica.Config[region.Command, *region.Machine]{Shard: cfg})
-	}
-	return replica.New(replica.Config[region.Command, *region.Machine]{
-		Shard: cfg, Terms: p.cfg.Cluster.Tenures(i), Peer: p.cfg.Cluster.Peer(i),
-	})
-}
-
 // Shard is the replica of a shard, for those whom other nodes ask.
-func (p *Plane) Shard(i int) *replica.Replica[region.Command, *region.Machine] { return p.shards[i] }
-
-// viewWhen asks for a view whenever the catalog has changed.
-func viewWhen(shard int) func([]event.Fact) bool {
-	if shard != region.CatalogShard {
-		return nil
-	}
-	return func(facts []event.Fact) bool {
-		for _, f := range facts {
-			if f.Room == 0 {
-				return true
-			}
-		}
-		return false
-	}
-}
+func (p *Plane) Shard(i int) *router.Shard { return p.shards[i] }
 
 // Run runs the shards and what keeps them tidy until ctx is done or a shard
 // ends for good.
 func (p *Plane) Run(ctx context.Context) error {
-	defer p.work.stop()
+	defer p.Stop()
 	if err := p.settle(ctx); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for i, s := range p.shards {
-		group.Go(func() error {
-			if err := s.Run(ctx); err != nil {
-				return fmt.Errorf("shard %d: %w", i, err)
-			}
-			return nil
-		})
-	}
+	group.Go(func() error { return p.Router.Run(ctx) })
 	parts := []func(context.Context) error{p.lead}
 	for _, f := range p.follow {
 		parts = append(parts, f.resumeLinks)
 	}
 	for _, run := range parts {
 		group.Go(func() error {
-			if err := p.waitShards(ctx); err != nil {
+			if err := p.WaitServing(ctx); err != nil {
 				return nil // stopped before it began
 			}
 			return run(ctx)
@@ -189,7 +149,7 @@ func (p *Plane) Run(ctx context.Context) error {
 // WaitReady returns when all shards serve and, where this node owns all of them, the
 // drivers have begun; or with ctx's error.
 func (p *Plane) WaitReady(ctx context.Context) error {
-	if err := p.waitShards(ctx); err != nil || p.cfg.Cluster != nil {
+	if err := p.WaitServing(ctx); err != nil || p.cfg.Cluster != nil {
 		return err
 	}
 	select {
@@ -198,63 +158,4 @@ func (p *Plane) WaitReady(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// waitShards returns when all shards serve, or with ctx's error.
-func (p *Plane) waitShards(ctx context.Context) error {
-	for _, s := range p.shards {
-		select {
-		case <-s.Ready():
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// Serving reports whether all shards serve at this moment.
-func (p *Plane) Serving() bool {
-	for _, s := range p.shards {
-		if !s.Serving() {
-			return false
-		}
-	}
-	return true
-}
-
-// tasks are goroutines of which nobody keeps count but their owner, who waits
-// for them when it stops.
-type tasks struct {
-	mu      sync.Mutex
-	stopped bool
-	running sync.WaitGroup
-}
-
-// start runs f beside the caller, or reports false after stop.
-func (t *tasks) start(f func()) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stopped {
-		return false
-	}
-	t.running.Go(f)
-	return true
-}
-
-// stop waits for the tasks; none starts any more.
-func (t *tasks) stop() {
-	t.mu.Lock()
-	t.stopped = true
-	t.mu.Unlock()
-	t.running.Wait()
-}
-
-func (p *Plane) now() event.Time { return event.At(p.cfg.Clock.Now()) }
-
-// The ARNs of this region's resources.
-
-func (p *Plane) fleetArn(id string) string { return arn.Fleet(p.cfg.Region, p.cfg.Account, id) }
-
-func (p *Plane) gameSessionArn(room fleet.RoomID, id string) string {
-	return arn.GameSession(p.cfg.Region, string(room.Fleet), room.Location, id)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -43,7 +44,7 @@ func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerS
 }
 
 func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fleet.NewPlayer) ([]wire.PlayerSession, error) {
-	room, id, err := p.gameSessionPlace(gameSessionArn)
+	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fl
 		n := copy(players[i].Random[:], random)
 		random = random[n:]
 	}
-	r, err := ask[fleet.Reservation](ctx, p, region.RoomCommand{Room: room, Command: fleet.ReservePlayers{GameSession: id, Players: players}})
+	r, err := router.AskRoom[fleet.Reservation](ctx, p.Router, room, fleet.ReservePlayers{GameSession: id, Players: players})
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil, p.notInMemory(ctx, room, id)
@@ -62,7 +63,7 @@ func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fl
 	}
 	sessions := make([]wire.PlayerSession, len(r.Players))
 	ids := idTexts(r.Players)
-	gameSessionArn, fleetArn := p.gameSessionArn(room, id), p.fleetArn(string(room.Fleet))
+	gameSessionArn, fleetArn := p.GameSessionARN(room, id), p.FleetARN(string(room.Fleet))
 	for i, s := range r.Players {
 		sessions[i] = playerSession(ids[i*fleet.PlayerSessionIDLength:][:fleet.PlayerSessionIDLength], gameSessionArn, fleetArn, room, r.GameSession, s)
 	}
@@ -118,18 +119,17 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string, within f
 		return nil, err
 	}
 	at, ordinal := id.Locate()
-	if int(at.Shard) >= len(p.shards) {
+	if int(at.Shard) >= len(p.Shards()) {
 		return nil, notFound
 	}
-	var room fleet.RoomID
-	var g *fleet.GameSession
-	err = p.look(ctx, p.shards[at.Shard], func(m *region.Machine) {
-		room, g = fleet.RoomID{}, nil
+	found, err := router.Look(ctx, p.Shards()[at.Shard], func(m *region.Machine) (found foundSession) {
 		if r, ok := m.RoomAt(at.Room); ok {
-			room = r.ID()
-			g, _ = r.GameSessionAt(ordinal)
+			found.room = r.ID()
+			found.session, _ = r.GameSessionAt(ordinal)
 		}
+		return found
 	})
+	room, g := found.room, found.session
 	if err == nil && g == nil {
 		room, g, err = p.pastPlace(ctx, at, ordinal)
 	}
@@ -157,7 +157,7 @@ func covers(within fleet.ID, room fleet.RoomID) bool {
 }
 
 func (p *Plane) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
-	return playerSession(s.ID.String(), p.gameSessionArn(room, g.ID), p.fleetArn(string(room.Fleet)), room, g, s)
+	return playerSession(s.ID.String(), p.GameSessionARN(room, g.ID), p.FleetARN(string(room.Fleet)), room, g, s)
 }
 
 // playerPosition is the last player session of a page: those in memory by their
@@ -214,8 +214,8 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 // playerInMemory lists player sessions of a player behind a position; more says
 // that there are further ones than a page holds.
 func (p *Plane) playerInMemory(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
-	for _, s := range p.shards[min(int(at.Shard), len(p.shards)):] {
-		view, err := p.viewOf(ctx, s)
+	for _, s := range p.Shards()[min(int(at.Shard), len(p.Shards())):] {
+		view, err := router.Look(ctx, s, (*region.Machine).Freeze)
 		if err != nil {
 			return nil, last, false, err
 		}

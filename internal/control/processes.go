@@ -11,6 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
@@ -21,7 +22,7 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 	if c.FleetID == "" || c.ComputeName == "" || c.ProcessID == "" || c.Authorization == "" {
 		return nil, fault.New(fault.InvalidRequest, "The connection needs the parameters FleetId, ComputeId, pID and Authorization")
 	}
-	location, ok := p.catalog().ComputeLocation(fleetID(c.FleetID), c.ComputeName)
+	location, ok := p.Catalog().ComputeLocation(fleetID(c.FleetID), c.ComputeName)
 	if !ok {
 		return nil, fault.New(fault.AccessDenied, "Compute %s is not registered in fleet %s. Call RegisterCompute.", c.ComputeName, c.FleetID)
 	}
@@ -35,7 +36,7 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 		}
 	}
 	l := &link{
-		plane: p, follower: p.follow[region.ShardOf(room, len(p.shards))], push: c.Push, replaced: c.Replaced, signed: signed,
+		plane: p, follower: p.followerOf(room), push: c.Push, replaced: c.Replaced, signed: signed,
 		key: linkKey{room, fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID}},
 	}
 	l.connect = fleet.ConnectProcess{
@@ -56,7 +57,7 @@ func (p *Plane) Connect(ctx context.Context, c ServerConnect) (ServerLink, error
 // open announces a new socket and makes it the primary one of its process.
 func (l *link) open(ctx context.Context) (ServerLink, error) {
 	l.follower.expect(l)
-	process, err := ask[*fleet.Process](ctx, l.plane, l.command(l.connect))
+	process, err := router.AskRoom[*fleet.Process](ctx, l.plane.Router, l.key.room, l.connect)
 	switch {
 	case errors.Is(err, shard.ErrOutcomeUnknown):
 		l.follower.abandon(l)
@@ -111,13 +112,14 @@ func (p *Plane) checkSignature(ctx context.Context, c *ServerConnect, room fleet
 // useOnce takes a signature that is good for one connection. A process that is known has used
 // it, perhaps on another node or before a restart: it is signed for that process.
 func (p *Plane) useOnce(ctx context.Context, c *ServerConnect, room fleet.RoomID, now time.Time) error {
-	known := false
-	if _, err := p.read(ctx, room, func(r *fleet.Room) {
-		_, known = r.Process(fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID})
-	}); err != nil {
+	known, err := router.InRoom(ctx, p.Router, room, func(r *fleet.Room) bool {
+		_, known := r.Process(fleet.ProcessKey{Compute: c.ComputeName, ID: c.ProcessID})
+		return known
+	})
+	switch {
+	case err != nil:
 		return err
-	}
-	if known {
+	case known:
 		return errUsed()
 	}
 	return p.signatures.use(c.SigV4.Signature, sigv4.LocalSignatureEnd(c.SigV4.Date, p.cfg.skew()), now)
@@ -150,12 +152,12 @@ func (l *link) command(c fleet.Command) region.RoomCommand {
 
 // submit has the room carry out a command without waiting.
 func (l *link) submit(c fleet.Command, done func(error)) {
-	l.plane.submit(l.plane.shardOf(l.key.room), l.command(c), done)
+	router.Submit(l.plane.RoomShard(l.key.room), processCall, l.command(c), done)
 }
 
 // announce tells the room that the process has this socket, and catches up.
 func (l *link) announce(ctx context.Context) error {
-	if _, err := ask[*fleet.Process](ctx, l.plane, l.command(l.connect)); err != nil {
+	if _, err := router.AskRoom[*fleet.Process](ctx, l.plane.Router, l.key.room, l.connect); err != nil {
 		return err
 	}
 	return l.catchUp(ctx)
@@ -165,14 +167,18 @@ func (l *link) announce(ctx context.Context) error {
 // the state, so whoever connects or reconnects hears them. It does nothing for
 // a link that is not the primary one any more.
 func (l *link) catchUp(ctx context.Context) error {
-	var process *fleet.Process
-	var session *fleet.GameSession
-	_, err := l.plane.read(ctx, l.key.room, func(r *fleet.Room) {
-		var ok bool
-		if process, ok = r.Process(l.key.process); ok {
-			session, _ = r.GameSessionAt(process.Session)
+	type state struct {
+		process *fleet.Process
+		session *fleet.GameSession
+	}
+	found, err := router.InRoom(ctx, l.plane.Router, l.key.room, func(r *fleet.Room) (found state) {
+		if p, ok := r.Process(l.key.process); ok {
+			found.process = p
+			found.session, _ = r.GameSessionAt(p.Session)
 		}
+		return found
 	})
+	process, session := found.process, found.session
 	switch {
 	case err != nil:
 		return err
@@ -205,7 +211,7 @@ func (l *link) resume(ctx context.Context) {
 		return
 	}
 	l.follower.loseOrphan(l) // the socket may have closed meanwhile
-	l.plane.logUnless(err == nil || ctx.Err() != nil, "server process not announced again", "err", err)
+	l.plane.WarnUnless(err == nil || ctx.Err() != nil, "server process not announced again", "err", err)
 }
 
 func (l *link) startGameSession(push CreateGameSessionPush) {
@@ -252,7 +258,7 @@ func (l *link) refresh() {
 		return
 	}
 	command := l.command(fleet.IssueToken{Compute: l.key.process.Compute})
-	l.plane.shardOf(l.key.room).Submit(command, func(answer any, err error) {
+	l.plane.RoomShard(l.key.room).Submit(command, func(answer any, err error) {
 		if grant, ok := answer.(fleet.TokenGrant); ok && err == nil {
 			token := l.plane.secrets.authToken(l.key.room, grant.Compute.Name, grant.Token.Serial)
 			l.push(RefreshConnectionPush{Endpoint: l.endpoint, AuthToken: token})
@@ -327,7 +333,7 @@ func (l *link) activate(ready ProcessReady, done func(error)) {
 		if again {
 			l.beside(func(ctx context.Context) {
 				err := l.catchUp(ctx)
-				l.plane.logUnless(err == nil, "server process not told what it missed", "err", err)
+				l.plane.WarnUnless(err == nil, "server process not told what it missed", "err", err)
 			}, func(error) {})
 		}
 	})
@@ -378,7 +384,7 @@ func (l *link) ownSession(gameSession string, done func(error)) (id string, ok b
 	if own.arn == gameSession && gameSession != "" {
 		return own.id, true
 	}
-	room, id, err := l.plane.gameSessionPlace(gameSession)
+	room, id, err := l.plane.ParseGameSession(gameSession)
 	if err == nil && room != l.key.room {
 		err = fault.New(fault.InvalidRequest, "Game session %s is not hosted by server process %s", gameSession, l.key.process.ID)
 	}
@@ -438,24 +444,20 @@ func (l *link) DescribePlayerSessions(q PlayerSessionQuery, done func(PlayerSess
 
 func (l *link) ComputeCertificate(done func(path, compute string, err error)) {
 	l.beside(func(ctx context.Context) {
-		var path string
-		_, err := l.plane.read(ctx, l.key.room, func(r *fleet.Room) {
+		path, err := router.InRoom(ctx, l.plane.Router, l.key.room, func(r *fleet.Room) (path string) {
 			if c, ok := r.Compute(l.key.process.Compute); ok {
 				path = c.CertificatePath
 			}
+			return path
 		})
-		if err != nil {
-			done("", l.key.process.Compute, err)
-			return
-		}
-		done(path, l.key.process.Compute, nil)
+		done(path, l.key.process.Compute, err)
 	}, func(err error) { done("", l.key.process.Compute, err) })
 }
 
 // beside answers a question that has to be waited for; refuse answers it when
 // the plane has stopped.
 func (l *link) beside(answer func(ctx context.Context), refuse func(error)) {
-	started := l.plane.work.start(func() {
+	started := l.plane.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), processCall)
 		defer cancel()
 		answer(ctx)
@@ -479,19 +481,13 @@ func (l *link) Disconnected() {
 // noteLost cannot be refused: when the network fails, more sockets than fit into
 // the queue may be lost at once.
 func (l *link) noteLost() {
-	l.plane.shardOf(l.key.room).Post(l.command(fleet.LoseProcess{ProcessKey: l.key.process}))
-}
-
-func (p *Plane) logUnless(fine bool, message string, args ...any) {
-	if !fine {
-		p.cfg.Log.Warn(message, args...)
-	}
+	l.plane.RoomShard(l.key.room).Post(l.command(fleet.LoseProcess{ProcessKey: l.key.process}))
 }
 
 // startPush is what a process is told when a game session was put on it.
 func (p *Plane) startPush(room fleet.RoomID, e *fleet.GameSessionCreated) CreateGameSessionPush {
 	return CreateGameSessionPush{
-		GameSessionID: p.gameSessionArn(room, e.ID), Name: e.Name, GameSessionData: e.Data, MatchmakerData: e.MatchmakerData,
+		GameSessionID: p.GameSessionARN(room, e.ID), Name: e.Name, GameSessionData: e.Data, MatchmakerData: e.MatchmakerData,
 		IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port, MaximumPlayerSessionCount: e.Maximum, GameProperties: propertyMap(e.Properties),
 	}
 }
@@ -499,7 +495,7 @@ func (p *Plane) startPush(room fleet.RoomID, e *fleet.GameSessionCreated) Create
 // sessionPush is the same for a game session that is there already.
 func (p *Plane) sessionPush(room fleet.RoomID, g *fleet.GameSession) CreateGameSessionPush {
 	return CreateGameSessionPush{
-		GameSessionID: p.gameSessionArn(room, g.ID), Name: g.Name, GameSessionData: g.Data, MatchmakerData: g.MatchmakerData,
+		GameSessionID: p.GameSessionARN(room, g.ID), Name: g.Name, GameSessionData: g.Data, MatchmakerData: g.MatchmakerData,
 		IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port, MaximumPlayerSessionCount: g.Maximum, GameProperties: propertyMap(g.Properties),
 	}
 }

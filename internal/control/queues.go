@@ -35,7 +35,7 @@ func (p *Plane) CreateGameSessionQueue(ctx context.Context, in *wire.CreateGameS
 	if priority := priorityFrom(in.PriorityConfiguration); priority != nil {
 		command.PriorityOrder, command.LocationOrder = priority.Order, priority.Locations
 	}
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
 	queue, err := p.describedQueue(in.Name)
@@ -111,7 +111,7 @@ func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameS
 	if command.LatencyPolicies, err = policiesFrom(in.PlayerLatencyPolicies); err != nil {
 		return nil, err
 	}
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
 	queue, err := p.describedQueue(q.Name)
@@ -142,7 +142,7 @@ func (p *Plane) queuesPage(in *wire.DescribeGameSessionQueuesInput) (queues []*c
 	if err := pages.read(in.NextToken, &after); err != nil {
 		return nil, "", err
 	}
-	queues, more := p.catalog().Queues(after, pageOf(in.Limit, queuePage))
+	queues, more := p.Catalog().Queues(after, pageOf(in.Limit, queuePage))
 	if more {
 		next = pages.token(queues[len(queues)-1].Name)
 	}
@@ -155,13 +155,13 @@ func (p *Plane) DeleteGameSessionQueue(ctx context.Context, in *wire.DeleteGameS
 	if err != nil {
 		return err
 	}
-	return p.change(ctx, catalog.DeleteQueue{Name: q.Name})
+	return p.Change(ctx, catalog.DeleteQueue{Name: q.Name})
 }
 
 // queue finds the queue that a name or an ARN names, or NotFound.
 func (p *Plane) queue(nameOrArn string) (*catalog.Queue, error) {
-	name, _ := p.nameHere(nameOrArn, arn.ParseQueue)
-	if q, ok := p.catalog().Queue(name); ok {
+	name, _ := p.Local(nameOrArn, arn.ParseQueue)
+	if q, ok := p.Catalog().Queue(name); ok {
 		return q, nil
 	}
 	return nil, fault.New(fault.NotFound, "Game session queue %s not found", nameOrArn)
@@ -178,7 +178,7 @@ func (p *Plane) describedQueue(name string) (*wire.GameSessionQueue, error) {
 
 func (p *Plane) queueTo(q *catalog.Queue) *wire.GameSessionQueue {
 	out := &wire.GameSessionQueue{
-		Name: q.Name, GameSessionQueueArn: p.queueArn(q.Name), TimeoutInSeconds: wire.Some(q.Timeout),
+		Name: q.Name, GameSessionQueueArn: p.QueueARN(q.Name), TimeoutInSeconds: wire.Some(q.Timeout),
 		Destinations: []wire.GameSessionQueueDestination{}, PlayerLatencyPolicies: []wire.PlayerLatencyPolicy{},
 		CustomEventData: q.CustomEventData, NotificationTarget: q.NotificationTarget,
 	}
@@ -201,5 +201,3 @@ func (p *Plane) queueTo(q *catalog.Queue) *wire.GameSessionQueue {
 	}
 	return out
 }
-
-func (p *Plane) queueArn(name string) string { return arn.Queue(p.cfg.Region, p.cfg.Account, name) }

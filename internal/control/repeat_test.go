@@ -1,15 +1,12 @@
 package control
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
@@ -132,59 +129,5 @@ func TestNotDoneIsRepeated(t *testing.T) {
 	})
 	if found := w.must("ListLocations", object{})["Locations"].([]any); len(found) != 2 {
 		t.Errorf("the locations are %v", found)
-	}
-}
-
-// A call does not go on for ever, and says what may have been done.
-func TestPersist(t *testing.T) {
-	w := newWorld(t, withShards(1))
-	passes := &fault.Error{Kind: fault.ServiceUnavailable, Message: "later", Err: shard.ErrNotDone}
-	unknown := fault.Internal(shard.ErrOutcomeUnknown)
-	refused := fault.New(fault.Conflict, "no")
-	persist := func(ctx context.Context, repeatable bool, outcomes ...error) (attempts int, took time.Duration, err error) {
-		began := w.clock.Now()
-		w.meanwhile(func() {
-			err = w.persist(ctx, repeatable, func() error {
-				attempts++
-				return outcomes[min(attempts, len(outcomes))-1]
-			})
-		})
-		return attempts, w.clock.Since(began), err
-	}
-	if n, took, err := persist(w.ctx, false, passes); err != passes || n < 3 || took < repeatWithin {
-		t.Errorf("%d attempts in %v: %v", n, took, err)
-	}
-	gone, cancel := context.WithCancel(w.ctx)
-	cancel()
-	for name, tt := range map[string]struct {
-		ctx        context.Context
-		repeatable bool
-		outcomes   []error
-		attempts   int
-		want       error
-	}{
-		"done":                            {w.ctx, false, []error{nil}, 1, nil},
-		"done later":                      {w.ctx, false, []error{passes, passes, nil}, 3, nil},
-		"refused":                         {w.ctx, true, []error{refused}, 1, refused},
-		"refused later":                   {w.ctx, true, []error{unknown, passes, refused}, 3, refused},
-		"too many requests":               {w.ctx, true, []error{shard.Full()}, 1, nil},
-		"the service stops":               {w.ctx, true, []error{shard.Stopped()}, 1, nil},
-		"unknown":                         {w.ctx, false, []error{unknown}, 1, unknown},
-		"unknown, and then not done":      {w.ctx, true, []error{unknown, shard.Stopped()}, 2, unknown},
-		"unknown behind one not done":     {w.ctx, false, []error{passes, unknown}, 2, unknown},
-		"unknown, and done the next":      {w.ctx, true, []error{unknown, nil}, 2, nil},
-		"the caller has gone":             {gone, true, []error{unknown}, 1, unknown},
-		"the caller has gone, not done":   {gone, true, []error{passes}, 1, passes},
-		"a node that reaches no others":   {w.ctx, true, []error{&fault.Error{Kind: fault.ServiceUnavailable, Err: errors.Join(shard.ErrNotDone, shard.ErrPartitioned)}}, 1, nil},
-		"a command that breaks the shard": {w.ctx, true, []error{fault.Internal(shard.ErrNotDone)}, 1, nil},
-	} {
-		n, _, err := persist(tt.ctx, tt.repeatable, tt.outcomes...)
-		want := tt.want
-		if want == nil {
-			want = tt.outcomes[len(tt.outcomes)-1]
-		}
-		if n != tt.attempts || err != want {
-			t.Errorf("%s: %d attempts, %v", name, n, err)
-		}
 	}
 }

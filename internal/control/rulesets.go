@@ -22,7 +22,7 @@ func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context, in *wire.CreateMat
 		return nil, err
 	}
 	command := catalog.CreateRuleSet{ID: uuid.NewString(), Name: in.Name, Body: in.RuleSetBody, Tags: tagsFrom(in.Tags)}
-	if err := p.change(ctx, command); err != nil {
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
 	r, err := p.ruleSet(in.Name)
@@ -79,7 +79,7 @@ func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (page []
 	if err := pages.read(in.NextToken, &after); err != nil {
 		return nil, "", err
 	}
-	page, more := p.catalog().RuleSets(after, pageOf(in.Limit, ruleSetPage))
+	page, more := p.Catalog().RuleSets(after, pageOf(in.Limit, ruleSetPage))
 	if more {
 		next = pages.token(page[len(page)-1].Name)
 	}
@@ -92,13 +92,13 @@ func (p *Plane) DeleteMatchmakingRuleSet(ctx context.Context, in *wire.DeleteMat
 	if err != nil {
 		return err
 	}
-	return p.change(ctx, catalog.DeleteRuleSet{Name: r.Name})
+	return p.Change(ctx, catalog.DeleteRuleSet{Name: r.Name})
 }
 
 // ruleSet finds the rule set that a name or an ARN names, or NotFound.
 func (p *Plane) ruleSet(nameOrArn string) (*catalog.RuleSet, error) {
-	name, _ := p.nameHere(nameOrArn, arn.ParseMatchmakingRuleSet)
-	if r, ok := p.catalog().RuleSet(name); ok {
+	name, _ := p.Local(nameOrArn, arn.ParseMatchmakingRuleSet)
+	if r, ok := p.Catalog().RuleSet(name); ok {
 		return r, nil
 	}
 	return nil, fault.New(fault.NotFound, "Matchmaking rule set %s not found", nameOrArn)

@@ -12,7 +12,7 @@ import (
 // empty answer for a fleet that was deleted. Source: API reference.
 func (p *Plane) DescribeRuntimeConfiguration(_ context.Context, in *wire.DescribeRuntimeConfigurationInput) (*wire.DescribeRuntimeConfigurationOutput, error) {
 	id := fleetID(in.FleetId)
-	f, ok := p.catalog().Fleet(id)
+	f, ok := p.Catalog().Fleet(id)
 	if !ok {
 		return nil, fault.New(fault.NotFound, "Fleet %s not found", id)
 	}
@@ -22,7 +22,7 @@ func (p *Plane) DescribeRuntimeConfiguration(_ context.Context, in *wire.Describ
 // UpdateRuntimeConfiguration replaces the runtime configuration of a fleet.
 func (p *Plane) UpdateRuntimeConfiguration(ctx context.Context, in *wire.UpdateRuntimeConfigurationInput) (*wire.UpdateRuntimeConfigurationOutput, error) {
 	runtime := runtimeFrom(in.RuntimeConfiguration)
-	if err := p.change(ctx, catalog.UpdateRuntimeConfiguration{Fleet: fleetID(in.FleetId), Runtime: *runtime}); err != nil {
+	if err := p.Change(ctx, catalog.UpdateRuntimeConfiguration{Fleet: fleetID(in.FleetId), Runtime: *runtime}); err != nil {
 		return nil, err
 	}
 	return &wire.UpdateRuntimeConfigurationOutput{RuntimeConfiguration: runtimeTo(runtime)}, nil

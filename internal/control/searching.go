@@ -35,7 +35,7 @@ func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 	if in.NextToken != "" {
 		query.After = &after
 	}
-	rooms, err := p.rooms(ctx, f.ID, in.Location)
+	rooms, err := p.Rooms(ctx, f.ID, in.Location)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (fo
 	} else if err := pages.read(q.token, &at); err != nil {
 		return nil, "", err
 	}
-	rooms, err := p.rooms(ctx, id, q.location)
+	rooms, err := p.Rooms(ctx, id, q.location)
 	if err != nil {
 		return nil, "", err
 	}

@@ -15,7 +15,7 @@ func (p *Plane) TagResource(ctx context.Context, in *wire.TagResourceRequest) er
 	if err != nil {
 		return err
 	}
-	return p.change(ctx, catalog.TagResource{Resource: resource, Tags: tagsFrom(in.Tags)})
+	return p.Change(ctx, catalog.TagResource{Resource: resource, Tags: tagsFrom(in.Tags)})
 }
 
 // UntagResource removes tags; keys that are not there do no harm.
@@ -24,7 +24,7 @@ func (p *Plane) UntagResource(ctx context.Context, in *wire.UntagResourceRequest
 	if err != nil {
 		return err
 	}
-	return p.change(ctx, catalog.UntagResource{Resource: resource, Keys: in.TagKeys})
+	return p.Change(ctx, catalog.UntagResource{Resource: resource, Keys: in.TagKeys})
 }
 
 // ListTagsForResource lists the tags of a resource.
@@ -33,7 +33,7 @@ func (p *Plane) ListTagsForResource(_ context.Context, in *wire.ListTagsForResou
 	if err != nil {
 		return nil, err
 	}
-	view := p.catalog()
+	view := p.Catalog()
 	if !view.Taggable(resource) {
 		return nil, fault.New(fault.NotFound, "Resource %s not found", in.ResourceARN)
 	}
@@ -47,7 +47,7 @@ func (p *Plane) ListTagsForResource(_ context.Context, in *wire.ListTagsForResou
 // taggable is the key under which the catalog keeps the tags of a resource.
 func (p *Plane) taggable(resourceArn string) (string, error) {
 	kind, id, ok := arn.ParseResource(resourceArn)
-	if p.elsewhere(resourceArn) {
+	if p.Elsewhere(resourceArn) {
 		return "", fault.New(fault.NotFound, "Resource %s not found: this is Region %s", resourceArn, p.cfg.Region)
 	}
 	if !ok {

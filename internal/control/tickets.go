@@ -13,6 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/ruleset"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -70,7 +71,7 @@ func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start)
 			return nil, fault.New(fault.InvalidRequest, "TicketId %s is taken: a ticket with it was started before. Give another one, or none.", id)
 		}
 	}
-	return askTickets[*matchmaking.Ticket](ctx, p, s)
+	return router.Ask[*matchmaking.Ticket](ctx, p.TicketShard(), region.MatchmakingCommand{Command: s})
 }
 
 // startedTicket is the answer to those who start a ticket: they hear QUEUED.
@@ -82,28 +83,13 @@ func (p *Plane) startedTicket(t *matchmaking.Ticket) *wire.MatchmakingTicket {
 	return &out
 }
 
-// askTickets has the tickets' machine carry out a command and returns its answer,
-// which is durable.
-func askTickets[A any](ctx context.Context, p *Plane, c matchmaking.Command) (A, error) {
-	answer, err := p.do(ctx, p.ticketShard(), region.MatchmakingCommand{Command: c})
-	if err != nil {
-		var none A
-		return none, err
-	}
-	a, _ := answer.(A)
-	return a, nil
-}
-
-// ticketShard is the shard that holds all tickets.
-func (p *Plane) ticketShard() *regionShard { return p.shards[region.MatchmakingShard(len(p.shards))] }
-
 // matchmaker finds a configuration, by its name or ARN, and its rule set.
 func (p *Plane) matchmaker(nameOrArn string) (*catalog.MatchmakingConfiguration, *ruleset.Set, error) {
 	c, err := p.matchmakingConfiguration(nameOrArn)
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := p.matching.sets.of(p.catalog(), c)
+	set, err := p.matching.sets.of(p.Catalog(), c)
 	return c, set, err
 }
 
@@ -144,7 +130,7 @@ func (p *Plane) DescribeTicket(ctx context.Context, id string) (*wire.Matchmakin
 // changed, until it is over, ctx is done or changed returns an error. Changes that
 // follow quickly may come as one.
 func (p *Plane) WatchTicket(ctx context.Context, id string, changed func(*wire.MatchmakingTicket) error) error {
-	news, end := p.matching.watches.add(id)
+	news, end := p.matching.watches.Add(id)
 	defer end()
 	for {
 		found, err := p.findTickets(ctx, []string{id})
@@ -176,9 +162,8 @@ type foundTicket struct {
 
 // findTickets looks tickets up, in the order of their ids.
 func (p *Plane) findTickets(ctx context.Context, ids []string) ([]foundTicket, error) {
-	found := make([]foundTicket, len(ids))
-	err := p.look(ctx, p.ticketShard(), func(m *region.Machine) {
-		clear(found)
+	found, err := router.Look(ctx, p.TicketShard(), func(m *region.Machine) []foundTicket {
+		found := make([]foundTicket, len(ids))
 		for i, id := range ids {
 			t, ok := m.Matchmaking().Ticket(id)
 			if !ok {
@@ -189,6 +174,7 @@ func (p *Plane) findTickets(ctx context.Context, ids []string) ([]foundTicket, e
 				found[i].wait, _ = m.Matchmaking().Estimate(t.Configuration.ID)
 			}
 		}
+		return found
 	})
 	if err != nil {
 		return nil, err
@@ -205,7 +191,7 @@ func (p *Plane) findTickets(ctx context.Context, ids []string) ([]foundTicket, e
 
 // StopMatchmaking cancels a ticket.
 func (p *Plane) StopMatchmaking(ctx context.Context, in *wire.StopMatchmakingInput) error {
-	_, err := askTickets[*matchmaking.Ticket](ctx, p, matchmaking.Stop{ID: in.TicketId})
+	_, err := router.Ask[*matchmaking.Ticket](ctx, p.TicketShard(), region.MatchmakingCommand{Command: matchmaking.Stop{ID: in.TicketId}})
 	return p.unlessPast(ctx, in.TicketId, err, "Matchmaking ticket is in %s status and cannot be canceled.")
 }
 
@@ -245,7 +231,7 @@ func ticketNotFound(id string) error {
 func (p *Plane) ticket(t *matchmaking.Ticket, wait float64) wire.MatchmakingTicket {
 	out := wire.MatchmakingTicket{
 		TicketId: t.ID, ConfigurationName: t.Configuration.Name,
-		ConfigurationArn: p.configurationArn(t.Configuration.Name),
+		ConfigurationArn: p.ConfigurationARN(t.Configuration.Name),
 		Status:           wire.MatchmakingConfigurationStatus(t.Status), StatusReason: t.Reason, StatusMessage: t.Message,
 		StartTime: t.Started.Time(), EndTime: t.Ended.Time(), Players: make([]wire.Player, len(t.Players)),
 	}

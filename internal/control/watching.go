@@ -3,89 +3,15 @@ package control
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// watches are the callers that wait for changes of things that keys name. They
-// hear that something has changed and then look what: so a slow one misses the
-// steps in between and never the last one.
-type watches[K comparable] struct {
-	watched atomic.Int64 // how many there are
-
-	mu sync.Mutex
-	of map[K]map[chan struct{}]struct{}
-}
-
 // watchKey is a game session.
 type watchKey struct {
 	room    fleet.RoomID
 	ordinal uint64
-}
-
-// add begins a watch: the channel holds one when what the key names has changed.
-// The caller ends it.
-func (w *watches[K]) add(key K) (changed <-chan struct{}, end func()) {
-	c := make(chan struct{}, 1)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.of == nil {
-		w.of = make(map[K]map[chan struct{}]struct{})
-	}
-	if w.of[key] == nil {
-		w.of[key] = make(map[chan struct{}]struct{}, 1)
-	}
-	w.of[key][c] = struct{}{}
-	w.watched.Add(1)
-	return c, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.watched.Add(-1)
-		if delete(w.of[key], c); len(w.of[key]) == 0 {
-			delete(w.of, key)
-		}
-	}
-}
-
-// any reports whether somebody watches. Without, an event costs no more than this.
-func (w *watches[K]) any() bool { return w.watched.Load() > 0 }
-
-// tell wakes those who watch what the key names.
-func (w *watches[K]) tell(key K) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for c := range w.of[key] {
-		wake(c)
-	}
-}
-
-// tellIfAny is tell, when somebody watches anything.
-func (w *watches[K]) tellIfAny(key K) {
-	if w.any() {
-		w.tell(key)
-	}
-}
-
-// tellAll wakes everybody: the shard was recovered, and what happened meanwhile
-// is not told one by one.
-func (w *watches[K]) tellAll() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, watches := range w.of {
-		for c := range watches {
-			wake(c)
-		}
-	}
-}
-
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default: // it is about to look
-	}
 }
 
 // DescribeGameSession describes one game session, also one in the history.
@@ -105,7 +31,7 @@ func (p *Plane) WatchGameSession(ctx context.Context, gameSessionArn string, cha
 	if err != nil {
 		return err
 	}
-	news, end := p.followerOf(room).watches.add(watchKey{room, g.Ordinal})
+	news, end := p.followerOf(room).watches.Add(watchKey{room, g.Ordinal})
 	defer end()
 	for {
 		// Looked up again even at first: it may have changed before the watch began.

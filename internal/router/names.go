@@ -1,0 +1,59 @@
+package router
+
+import (
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+)
+
+// Names builds and reads the ARNs of a region's resources.
+type Names struct {
+	Region  string // for example us-west-2
+	Account string // 12 digits
+}
+
+// FleetARN is the ARN of a fleet.
+func (n Names) FleetARN(id string) string { return arn.Fleet(n.Region, n.Account, id) }
+
+// QueueARN is the ARN of a queue.
+func (n Names) QueueARN(name string) string { return arn.Queue(n.Region, n.Account, name) }
+
+// ConfigurationARN is the ARN of a matchmaking configuration.
+func (n Names) ConfigurationARN(name string) string {
+	return arn.MatchmakingConfiguration(n.Region, n.Account, name)
+}
+
+// GameSessionARN is the ARN of a game session.
+func (n Names) GameSessionARN(room fleet.RoomID, id string) string {
+	return arn.GameSession(n.Region, string(room.Fleet), room.Location, id)
+}
+
+// ParseGameSession takes the ARN of a game session apart.
+func (n Names) ParseGameSession(gameSessionArn string) (room fleet.RoomID, id string, err error) {
+	region, fleetID, location, id, ok := arn.ParseGameSession(gameSessionArn)
+	switch {
+	case !ok:
+		return fleet.RoomID{}, "", fault.New(fault.InvalidRequest, "GameSessionId %s is not the ARN of a game session: "+
+			"arn:aws:gamelift:<region>::gamesession/<fleet>/<location>/<id>", gameSessionArn)
+	case region != n.Region:
+		return fleet.RoomID{}, "", fault.New(fault.NotFound,
+			"Game session %s not found: this is Region %s", gameSessionArn, n.Region)
+	}
+	return fleet.RoomID{Fleet: fleet.ID(fleetID), Location: location}, id, nil
+}
+
+// Elsewhere reports whether a text is an ARN of another Region. Names are not unique across Regions, so what such an
+// ARN names is not here.
+func (n Names) Elsewhere(nameOrArn string) bool {
+	a, ok := arn.Parse(nameOrArn)
+	return ok && a.Region != n.Region
+}
+
+// Local takes the name out of a name or an ARN, by the parser of its kind. ok is false when that is no name of this
+// Region.
+func (n Names) Local(nameOrArn string, parse func(string) (string, bool)) (name string, ok bool) {
+	if n.Elsewhere(nameOrArn) {
+		return "", false
+	}
+	return parse(nameOrArn)
+}

@@ -1,0 +1,72 @@
+package router
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
+)
+
+// A Commit is what has become durable in a shard. It is the observer's until it returns.
+type Commit struct {
+	shard.Commit[*region.Machine]
+	Shard int
+	Rooms []fleet.RoomID // of Facts, one for each; zero for a fact that is not of a fleet location
+}
+
+// seen is what a shard's observer has seen. Only level may be read off the commit goroutine.
+type seen struct {
+	rooms  map[uint32]fleet.RoomID // by number
+	level  atomic.Int64            // of features
+	commit Commit                  // reused
+}
+
+// observe runs on the shard's commit goroutine, before the callers are answered.
+func (s *Shard) observe(c shard.Commit[*region.Machine]) {
+	seen := &s.seen
+	if c.HasView && seen.commit.Shard == region.CatalogShard {
+		s.router.view.Store(c.View.Catalog())
+	}
+	if c.Recovered {
+		seen.level.Store(int64(c.View.Level()))
+		clear(seen.rooms)
+		for _, r := range c.View.Rooms() {
+			seen.rooms[uint32(r.Address().Room)] = r.ID()
+		}
+	}
+	seen.commit.Commit, seen.commit.Rooms = c, seen.commit.Rooms[:0]
+	for _, f := range c.Facts {
+		seen.commit.Rooms = append(seen.commit.Rooms, seen.room(f))
+	}
+	s.router.cfg.Observe(&seen.commit)
+	seen.commit.Commit = shard.Commit[*region.Machine]{} // holds nothing in memory
+}
+
+// room is the room of a fact. Rooms open and close by facts, too.
+func (s *seen) room(f event.Fact) fleet.RoomID {
+	switch e := f.Body.(type) {
+	case *region.RoomOpened:
+		s.rooms[f.Room] = fleet.RoomID{Fleet: e.Fleet, Location: e.Location}
+	case *region.RoomClosed:
+		defer delete(s.rooms, f.Room)
+	case *region.LevelRaised:
+		s.level.Store(int64(e.Level))
+	}
+	return s.rooms[f.Room]
+}
+
+// Level is the feature level of a shard, as far as this node has read its journal; at least 1.
+func (s *Shard) Level() int { return max(1, int(s.seen.level.Load())) }
+
+// viewWhen asks for a view whenever the catalog has changed.
+func viewWhen(shard int) func([]event.Fact) bool {
+	if shard != region.CatalogShard {
+		return nil
+	}
+	return func(facts []event.Fact) bool {
+		return slices.ContainsFunc(facts, func(f event.Fact) bool { return f.Room == 0 })
+	}
+}
