@@ -2,30 +2,28 @@ package matcher
 
 import "math"
 
-// A lineup is the tickets of a match in their teams, to be balanced.
-type lineup struct {
-	totals  []float64 // of the balanced attribute by team, players who stay where they are included
-	tickets []linedUp // those that may change their team
+// A balancer swaps the tickets of a match between teams.
+type balancer struct {
+	totals  []float64 // of the balanced attribute by team, with players that cannot move
+	tickets []movable // that can move
 }
 
-// linedUp is a ticket of a lineup.
-type linedUp struct {
-	index   int // whatever the caller knows it by
+// A movable ticket can change its team.
+type movable struct {
+	index   int // in the caller's list
 	team    int
 	players int
 	total   float64
 }
 
 const (
-	maxSwaps    = 1000 // of one match; a few dozen do as a rule
-	maxRefusals = 100  // in a row, after which a match is as even as it gets
+	maxSwaps    = 1000 // of one match; a few dozen are usual
+	maxRefusals = 100  // in a row, then the match is as even as possible
 )
 
-// even swaps tickets with as many players between teams, the best swap of two teams
-// first, while that brings their totals nearer together. may is asked before each swap
-// with two positions in tickets; when it refuses, the tickets stay. Totals only ever
-// come nearer, and the sizes of teams stay.
-func (l *lineup) even(may func(i, j int) bool) {
+// even swaps tickets of equal size between teams, the best swap first, while that reduces the difference of their
+// totals. may accepts or refuses a swap of two positions in tickets.
+func (l *balancer) even(may func(i, j int) bool) {
 	refused := map[[2]int]bool{}
 	for range maxSwaps {
 		i, j, ok := l.bestSwap(refused)
@@ -44,8 +42,7 @@ func (l *lineup) even(may func(i, j int) bool) {
 	}
 }
 
-// bestSwap is the swap that evens two totals most.
-func (l *lineup) bestSwap(refused map[[2]int]bool) (first, second int, ok bool) {
+func (l *balancer) bestSwap(refused map[[2]int]bool) (first, second int, ok bool) {
 	most := 0.0
 	for i := range l.tickets {
 		for j := i + 1; j < len(l.tickets); j++ {
@@ -57,21 +54,20 @@ func (l *lineup) bestSwap(refused map[[2]int]bool) (first, second int, ok bool) 
 	return first, second, ok
 }
 
-// gain is by how much the difference of two teams' totals shrinks when they swap these
-// tickets; below zero: it grows.
-func (l *lineup) gain(a, b *linedUp) float64 {
+// gain returns by how much a swap reduces the difference of two teams' totals; negative if it grows.
+func (l *balancer) gain(a, b *movable) float64 {
 	if a.team == b.team || a.players != b.players {
 		return 0
 	}
 	difference := l.totals[a.team] - l.totals[b.team]
 	gain := math.Abs(difference) - math.Abs(difference-2*(a.total-b.total))
 	if gain < math.Abs(difference)*1e-9 {
-		return 0 // rounding, which would let two tickets swap for ever
+		return 0 // rounding errors could swap two tickets endlessly
 	}
 	return gain
 }
 
-func (l *lineup) swap(i, j int) {
+func (l *balancer) swap(i, j int) {
 	a, b := &l.tickets[i], &l.tickets[j]
 	moved := a.total - b.total
 	l.totals[a.team] -= moved
@@ -79,12 +75,11 @@ func (l *lineup) swap(i, j int) {
 	a.team, b.team = b.team, a.team
 }
 
-// evenOut balances a match of at most 40 players whose set has strategy balanced: only
-// swaps count after which it is still a match.
-// Source: FlexMatch guide, example of a compound rule, which has that strategy for 40.
-func (p *Pool) evenOut(tickets []seated) {
-	l := p.lineupOf(tickets)
-	level := p.levels[levelOfSeated(tickets, p.set.Algorithm.OldestAge)]
+// evenOut balances a match of at most 40 players. A swap must keep it a match.
+// Source: FlexMatch guide, example of a compound rule, which has strategy balanced for 40.
+func (p *Pool) evenOut(tickets []assigned) {
+	l := p.balancerOf(tickets)
+	level := p.levels[levelOfMatch(tickets, p.set.Algorithm.OldestAge)]
 	silent := p.trial.silent
 	p.trial.silent = true
 	defer func() { p.trial.silent = silent }()
@@ -99,13 +94,12 @@ func (p *Pool) evenOut(tickets []seated) {
 	})
 }
 
-// lineupOf is the lineup of a small match.
-func (p *Pool) lineupOf(tickets []seated) *lineup {
-	l := &lineup{totals: make([]float64, len(p.set.Teams))}
+func (p *Pool) balancerOf(tickets []assigned) *balancer {
+	l := &balancer{totals: make([]float64, len(p.set.Teams))}
 	for i, t := range tickets {
 		numbers := t.numbers[p.balanced]
 		if t.ticket.Backfill {
-			for player, team := range t.seats {
+			for player, team := range t.teamOf {
 				l.totals[team] += numbers[player]
 			}
 			continue
@@ -115,13 +109,13 @@ func (p *Pool) lineupOf(tickets []seated) *lineup {
 			total += v
 		}
 		l.totals[t.team] += total
-		l.tickets = append(l.tickets, linedUp{index: i, team: t.team, players: t.players(), total: total})
+		l.tickets = append(l.tickets, movable{index: i, team: t.team, players: t.players(), total: total})
 	}
 	return l
 }
 
-// levelOfSeated is the level of a match, by the age of its newest or its oldest ticket.
-func levelOfSeated(tickets []seated, oldest bool) int {
+// levelOfMatch returns the level of a match, by the age of its newest or its oldest ticket.
+func levelOfMatch(tickets []assigned, oldest bool) int {
 	of := tickets[0].level
 	for _, t := range tickets[1:] {
 		if oldest {
@@ -133,13 +127,13 @@ func levelOfSeated(tickets []seated, oldest bool) int {
 	return of
 }
 
-// isMatch tries tickets in their teams.
-func (t *trial) isMatch(tickets []seated, l *level) bool {
+// isMatch reports whether tickets in their teams are a match.
+func (t *trial) isMatch(tickets []assigned, l *level) bool {
 	t.clear(l)
 	defer t.clear(l)
 	for _, s := range tickets {
 		t.add(s.entry, s.team)
 	}
-	_, good := t.judge()
+	_, good := t.evaluate()
 	return good && t.complete()
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A span is the bounds of a count, both inclusive.
+// A span is the inclusive bounds of a count.
 type span struct{ least, most int }
 
 func (r *rule) span() span {
@@ -21,8 +21,7 @@ func (r *rule) span() span {
 	return s
 }
 
-// holds reports whether n is in the bounds, and whether that is final when n
-// changes so.
+// holds reports whether n is in the bounds, and whether that is final when n changes with trend t.
 func (s span) holds(n int, t trend) (ok, final bool) {
 	ok = n >= s.least && n <= s.most
 	switch t {
@@ -37,7 +36,7 @@ func (s span) holds(n int, t trend) (ok, final bool) {
 	return ok, final
 }
 
-// check is the answer for a count that stands for the whole rule.
+// check converts holds to the result of a rule.
 func (s span) check(n int, t trend) (truth, bool) {
 	ok, final := s.holds(n, t)
 	if ok {
@@ -72,7 +71,7 @@ func (c compiler) collection(made *rule) {
 	}
 }
 
-// occurrences counts the collections that contain the reference.
+// occurrences counts the strings equal to the reference.
 func (c compiler) occurrences(made *rule, measured []texts) {
 	reference, bounds, direction := c.pool.strings.number(*made.Reference.Text), made.span(), rising
 	if !allPermanent(measured) {
@@ -97,22 +96,22 @@ func (c compiler) occurrences(made *rule, measured []texts) {
 	}
 }
 
-// A kind is the players whom some rule counts: those who have a value, or those who do not.
+// A kind is the players that a rule counts: those with a value, or those without it.
 type kind struct {
 	reference int32
 	column    int
-	list      bool // the column is one of lists; else of texts
+	list      bool // the column is one of lists, else of texts
 	without   bool
 }
 
-// A quota is how many players of a kind a match has at least. It is no rule: it shows quickly that there are not enough of
-// them, and the tickets that have some are kept apart, since they may be few.
+// A quota is a minimum number of players of a kind in a match. It is no rule but an index: it shows early that players
+// are missing, and finds tickets with rare kinds.
 type quota struct {
 	kind  int // index in Pool.kinds
 	least int
 }
 
-// of counts the players of the kind in a ticket.
+// of returns the number of players of the kind in a ticket.
 func (k *kind) of(e *entry) (n int) {
 	for i := range e.ticket.Players {
 		has := false
@@ -128,7 +127,7 @@ func (k *kind) of(e *entry) (n int) {
 	return n
 }
 
-// in counts the players of some teams of a trial who have the value.
+// in returns the number of players with the value in some teams of a trial.
 func (k *kind) in(t *trial, teams []int) (n int) {
 	for _, i := range teams {
 		if !k.list {
@@ -144,7 +143,7 @@ func (k *kind) in(t *trial, teams []int) (n int) {
 	return n
 }
 
-// kindOf is what a rule counts in the only measurement that it has, and in which teams; ok is false when it is not players.
+// kindOf returns the kind and the teams that a rule counts; ok is false when it does not count players.
 func (c compiler) kindOf(made *rule, reference int32) (k kind, teams []int, ok bool) {
 	e := made.Measurements[0]
 	for e.Func == "flatten" {
@@ -162,8 +161,8 @@ func (c compiler) kindOf(made *rule, reference int32) (k kind, teams []int, ok b
 	return k, e.Path.Teams, true
 }
 
-// quotas finds those of a rule that counts players: minCount of them have a value, and of all that the teams need at most
-// maxCount, so that the others do not.
+// quotas returns those of a rule that counts players: at least minCount have the value, and at most maxCount of those
+// that the teams need, so the others do not.
 func (c compiler) quotas(l *level, made *rule) (all []quota) {
 	if made.Type != ruleset.Collection || made.Operation != "contains" || made.Operand {
 		return nil
@@ -186,7 +185,7 @@ func (c compiler) quotas(l *level, made *rule) (all []quota) {
 	return all
 }
 
-// inCommon counts the values that all collections have.
+// inCommon counts the values that all collections contain.
 func (c compiler) inCommon(made *rule, measured []texts) {
 	bounds, direction := made.span(), falling
 	for _, m := range measured {
@@ -215,7 +214,7 @@ func (c compiler) inCommon(made *rule, measured []texts) {
 	}
 }
 
-// collections are the innermost lists of the measurements that have a value.
+// collections returns the innermost lists of the measurements that have a value.
 func (t *trial) collections(measured []texts) []nested {
 	t.scratch()
 	all := t.lists[:0]
@@ -228,7 +227,7 @@ func (t *trial) collections(measured []texts) []nested {
 	return all
 }
 
-// inReference counts for each collection how many of its values are in the reference.
+// inReference counts, for each collection, its values that are in the reference.
 func (c compiler) inReference(made *rule, measured []texts) {
 	bounds, reference := made.span(), c.listReference(made.Reference)
 	const there, counted = 1, 2
@@ -238,7 +237,7 @@ func (c compiler) inReference(made *rule, measured []texts) {
 			t.marks.set(item, there)
 		}
 	}
-	count := func(t *trial, items []int32) (n int) { // of those that are marked
+	count := func(t *trial, items []int32) (n int) { // of the marked items
 		for _, item := range items {
 			if t.marks.of(item) == there {
 				t.marks.set(item, counted)
@@ -305,7 +304,7 @@ func (c compiler) inReference(made *rule, measured []texts) {
 	}
 }
 
-// both is how the number of common items changes when both lists do.
+// both returns the trend of the number of common items of two lists.
 func both(a, b trend) trend {
 	switch {
 	case a == fixed:
@@ -317,7 +316,7 @@ func both(a, b trend) trend {
 	}
 }
 
-// listReference is a list that collections are compared with.
+// listReference returns the list that collections are compared with.
 func (c compiler) listReference(r *ruleset.Reference) texts {
 	if r.Expr != nil {
 		return c.strings(r.Expr)
@@ -329,8 +328,7 @@ func (c compiler) listReference(r *ruleset.Reference) texts {
 	return texts{depth: 1, trend: fixed, get: func(*trial) (nested, bool) { return nested{items: items}, true }}
 }
 
-// compound is a statement over the rules of the level. What operands are not yet known, or may
-// still change, the statement does not depend on when its answer is final.
+// compound returns the check of a statement. It is final when the operands with final results decide it.
 func compound(s *ruleset.Statement) check {
 	return func(t *trial) (truth, bool) {
 		now, ever := t.statement(s)
@@ -341,7 +339,7 @@ func compound(s *ruleset.Statement) check {
 	}
 }
 
-// statement evaluates a statement as things stand, and by final answers alone.
+// statement evaluates a statement by the present results, and by final ones alone.
 func (t *trial) statement(s *ruleset.Statement) (now, ever truth) {
 	if s.Op == "" {
 		is, final := t.holds(s.Rule)
@@ -350,7 +348,7 @@ func (t *trial) statement(s *ruleset.Statement) (now, ever truth) {
 		}
 		return is, unknown
 	}
-	var counts, finals tally
+	var counts, finals truthCounts
 	for _, arg := range s.Args {
 		is, stays := t.statement(arg)
 		counts[is]++
@@ -359,11 +357,11 @@ func (t *trial) statement(s *ruleset.Statement) (now, ever truth) {
 	return counts.combine(s.Op), finals.combine(s.Op)
 }
 
-// A tally counts operands by their truth.
-type tally [3]int
+// truthCounts counts operands by their truth.
+type truthCounts [3]int
 
 // combine is three-valued logic: unknown when the unknown operands decide.
-func (n tally) combine(op string) truth {
+func (n truthCounts) combine(op string) truth {
 	switch {
 	case op == "not":
 		return [...]truth{unknown: unknown, yes: no, no: yes}[n.first()]
@@ -380,8 +378,8 @@ func (n tally) combine(op string) truth {
 	}
 }
 
-// first is the truth of the only operand.
-func (n tally) first() truth {
+// first returns the truth of the only operand.
+func (n truthCounts) first() truth {
 	switch {
 	case n[yes] > 0:
 		return yes

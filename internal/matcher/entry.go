@@ -9,29 +9,28 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// An entry is a ticket in the pool, prepared for the search: what rules look at
-// stands in columns, one value for each player, with defaults filled in, parties
-// folded and strings as numbers.
+// An entry is a ticket in the pool, prepared for the search: the values that rules read are in columns, with defaults
+// filled in, parties folded and strings interned.
 type entry struct {
 	ticket *Ticket
-	seq    uint64        // order of arrival, which breaks ties of start
+	seq    uint64        // order of arrival, the tie-breaker for equal start times
 	start  time.Duration // since the epoch of the pool
-	level  int           // index in Pool.levels, of its own age
-	seats  []int         // of a backfill ticket: the team of each player
+	level  int           // index in Pool.levels, by its own age
+	teamOf []int         // backfill ticket: team of each player
 
 	numbers [][]float64 // by column of columns.numbers, then by player
 	texts   [][]int32   // by column of columns.texts, then by player
 	lists   [][][]int32 // by column of columns.lists, then by player; sorted
 	ids     []int32     // of the players, if a rule reads them
 	pings   [][]ping    // by column of columns.pings; sorted by location
-	used    []int32     // what it holds of the pool's strings
+	used    []int32     // interned strings to release
 
-	unmatchable string // why no match can have it; "" when one can
+	unmatchable string // why no match can include it; "" if one can
 
-	seated []int // of a backfill ticket: players by team
+	assigned []int // backfill ticket: players by team
 
-	searching // what the search of small matches keeps of it
-	celled    // what the search of large matches keeps of it
+	smallEntry // state of the search for small matches
+	largeEntry // state of the search for large matches
 }
 
 // A ping is the folded latency of a ticket to one location.
@@ -40,10 +39,10 @@ type ping struct {
 	ms       float64
 }
 
-// players is the head count of the ticket.
+// players returns the number of players.
 func (e *entry) players() int { return len(e.ticket.Players) }
 
-// older orders entries by age; it is a total order.
+// older orders entries by age, with ties broken by arrival.
 func older(a, b *entry) bool {
 	if a.start != b.start {
 		return a.start < b.start
@@ -51,8 +50,7 @@ func older(a, b *entry) bool {
 	return a.seq < b.seq
 }
 
-// Columns are what the rules of a set read of tickets. They are all known before the first
-// ticket comes.
+// columns are the attributes that the rules of a set read. All are known before the first ticket is added.
 type columns struct {
 	numbers []column
 	texts   []int // slots
@@ -61,28 +59,23 @@ type columns struct {
 	ids     bool
 }
 
-// A column is an attribute with the fold of parties; the fold "" leaves each
-// player the value of its own.
+// A column is an attribute with the fold of parties; with the fold "" each player keeps its own value.
 type column struct {
 	slot int
 	fold ruleset.Fold
 }
 
-// number is the column of a number attribute.
 func (c *columns) number(slot int, fold ruleset.Fold) int {
 	return find(&c.numbers, column{slot, fold})
 }
 
-// text is the column of a string attribute.
 func (c *columns) text(slot int) int { return find(&c.texts, slot) }
 
-// list is the column of a string_list attribute.
 func (c *columns) list(slot int, fold ruleset.Fold) int { return find(&c.lists, column{slot, fold}) }
 
-// ping is the column of latencies.
 func (c *columns) ping(fold ruleset.Fold) int { return find(&c.pings, fold) }
 
-// find gives the index of v, which it adds when it is missing.
+// find returns the index of v in all, and appends it if missing.
 func find[T comparable](all *[]T, v T) int {
 	i := slices.Index(*all, v)
 	if i < 0 {
@@ -92,17 +85,17 @@ func find[T comparable](all *[]T, v T) int {
 	return i
 }
 
-// prepare makes the entry of a ticket.
+// prepare returns the entry of a ticket.
 func (p *Pool) prepare(t *Ticket) *entry {
 	p.arrivals++
 	e := &entry{ticket: t, seq: p.arrivals, start: since(t.Start)}
 	err := p.readValues(t)
 	if err == nil {
-		err = p.seat(e)
+		err = p.assign(e)
 	}
 	if err == nil {
 		p.fill(e)
-		err = p.outlook(e)
+		err = p.checkMatchable(e)
 	}
 	if err != nil {
 		e.unmatchable = err.Error()
@@ -113,7 +106,7 @@ func (p *Pool) prepare(t *Ticket) *entry {
 // readValues reads the attributes of the players into p.values, by slot and then by player.
 func (p *Pool) readValues(t *Ticket) error {
 	if len(t.Players) == 0 {
-		return fmt.Errorf("it has no players")
+		return fmt.Errorf("the ticket has no players")
 	}
 	p.values = slices.Grow(p.values[:0], len(p.set.Attributes))[:len(p.set.Attributes)]
 	for slot := range p.set.Attributes {
@@ -129,7 +122,7 @@ func (p *Pool) readValues(t *Ticket) error {
 			case v.Type == 0:
 				return fmt.Errorf("player %s has no value for %s, which has no default", player.ID, a.Name)
 			case v.Type != a.Type:
-				return fmt.Errorf("player %s has a value of another type than %s", player.ID, a.Name)
+				return fmt.Errorf("the value of %[2]s of player %[1]s has the wrong type", player.ID, a.Name)
 			case math.IsNaN(v.N) || math.IsInf(v.N, 0):
 				return fmt.Errorf("player %s has no finite number for %s", player.ID, a.Name)
 			}
@@ -140,24 +133,24 @@ func (p *Pool) readValues(t *Ticket) error {
 	return nil
 }
 
-// seat finds the teams of a backfill ticket's players.
-func (p *Pool) seat(e *entry) error {
+// assign finds the teams of a backfill ticket's players.
+func (p *Pool) assign(e *entry) error {
 	if !e.ticket.Backfill {
 		return nil
 	}
-	e.seated = make([]int, len(p.set.Teams))
+	e.assigned = make([]int, len(p.set.Teams))
 	for _, player := range e.ticket.Players {
 		team := slices.IndexFunc(p.set.Teams, func(t ruleset.Team) bool { return t.Name == player.Team })
 		if team < 0 {
-			return fmt.Errorf("player %s of the backfill ticket is in team %q, which the rule set does not have", player.ID, player.Team)
+			return fmt.Errorf("player %s of the backfill ticket is in unknown team %q", player.ID, player.Team)
 		}
-		e.seats = append(e.seats, team)
-		e.seated[team]++
+		e.teamOf = append(e.teamOf, team)
+		e.assigned[team]++
 	}
 	return nil
 }
 
-// fill writes the columns of an entry.
+// fill sets the columns of an entry.
 func (p *Pool) fill(e *entry) {
 	n := e.players()
 	e.numbers = make([][]float64, len(p.columns.numbers))
@@ -169,7 +162,7 @@ func (p *Pool) fill(e *entry) {
 	for _, slot := range p.columns.texts {
 		texts := make([]int32, n)
 		for i, v := range p.values[slot] {
-			texts[i] = p.hold(e, v.S)
+			texts[i] = p.intern(e, v.S)
 		}
 		e.texts = append(e.texts, texts)
 	}
@@ -178,7 +171,7 @@ func (p *Pool) fill(e *entry) {
 	}
 	if p.columns.ids {
 		for i := range e.ticket.Players {
-			e.ids = append(e.ids, p.hold(e, e.ticket.Players[i].ID))
+			e.ids = append(e.ids, p.intern(e, e.ticket.Players[i].ID))
 		}
 	}
 	p.nameLocations(e)
@@ -187,14 +180,14 @@ func (p *Pool) fill(e *entry) {
 	}
 }
 
-// hold is the number of a string for as long as the entry is in the pool.
-func (p *Pool) hold(e *entry, s string) int32 {
+// intern returns the number of a string; release ends its use.
+func (p *Pool) intern(e *entry, s string) int32 {
 	n := p.strings.number(s)
 	e.used = append(e.used, n)
 	return n
 }
 
-// release gives back what fill took.
+// release ends the use of the strings that fill interned.
 func (p *Pool) release(e *entry) {
 	for _, n := range e.used {
 		p.strings.release(n)
@@ -206,7 +199,7 @@ func (p *Pool) release(e *entry) {
 	}
 }
 
-// foldNumbers are the players' numbers, each replaced by that of the party.
+// foldNumbers copies the players' numbers to to, each replaced by that of the party.
 func foldNumbers(values []ruleset.Value, fold ruleset.Fold, to []float64) {
 	for i := range values {
 		to[i] = values[i].N
@@ -231,7 +224,7 @@ func foldNumber(of []float64, fold ruleset.Fold) float64 {
 	}
 }
 
-// mean is exact for equal numbers, so that a party of equals is their equal.
+// mean is exact for equal numbers, so that a party of equals has their value.
 func mean(of []float64) float64 {
 	sum, same := 0.0, true
 	for _, v := range of {
@@ -244,13 +237,12 @@ func mean(of []float64) float64 {
 	return sum / float64(len(of))
 }
 
-// foldLists are the players' lists as sorted numbers without duplicates, each replaced by
-// that of the party.
+// foldLists returns the players' lists as sorted numbers without duplicates, each replaced by that of the party.
 func (p *Pool) foldLists(e *entry, values []ruleset.Value, fold ruleset.Fold) [][]int32 {
 	lists := make([][]int32, len(values))
 	for i, v := range values {
 		for _, s := range v.SL {
-			lists[i] = append(lists[i], p.hold(e, s))
+			lists[i] = append(lists[i], p.intern(e, s))
 		}
 		slices.Sort(lists[i])
 		lists[i] = slices.Compact(lists[i])
@@ -274,19 +266,19 @@ func (p *Pool) foldLists(e *entry, values []ruleset.Value, fold ruleset.Fold) []
 	return lists
 }
 
-// contains looks a number up in a sorted list.
+// contains reports whether a sorted list contains n.
 func contains(list []int32, n int32) bool {
 	_, ok := slices.BinarySearch(list, n)
 	return ok
 }
 
-// nameLocations gives the locations numbers to which all players report a latency, the new
-// ones in the order of their names, so that the same calls give the same numbers.
+// nameLocations numbers the locations to which all players report a latency, new ones in the order of their names, so
+// that the same calls return the same numbers.
 func (p *Pool) nameLocations(e *entry) {
 	if len(p.columns.pings) == 0 {
 		return
 	}
-	p.places = p.places[:0]
+	p.common = p.common[:0]
 	unknown := p.names[:0]
 next:
 	for location := range e.ticket.Players[0].Latency {
@@ -299,20 +291,20 @@ next:
 			unknown = append(unknown, location)
 			continue
 		}
-		p.places = append(p.places, p.locations.number(location))
+		p.common = append(p.common, p.locations.number(location))
 	}
 	slices.Sort(unknown)
 	for _, location := range unknown {
-		p.places = append(p.places, p.locations.number(location))
+		p.common = append(p.common, p.locations.number(location))
 	}
-	slices.Sort(p.places)
+	slices.Sort(p.common)
 	p.names = unknown[:0]
 }
 
-// foldPings are the latencies of a party to the locations that nameLocations found.
+// foldPings returns the latencies of a party to the locations that nameLocations found.
 func (p *Pool) foldPings(e *entry, fold ruleset.Fold) []ping {
-	pings := make([]ping, len(p.places))
-	for k, place := range p.places {
+	pings := make([]ping, len(p.common))
+	for k, place := range p.common {
 		name := p.locations.text(place)
 		p.each = p.each[:0]
 		for i := range e.ticket.Players {
@@ -323,30 +315,31 @@ func (p *Pool) foldPings(e *entry, fold ruleset.Fold) []ping {
 	return pings
 }
 
-// outlook says what of the entry no match can ever have, at any age.
-func (p *Pool) outlook(e *entry) error {
+// checkMatchable returns why no match can include the entry at any age.
+func (p *Pool) checkMatchable(e *entry) error {
 	switch {
-	case slices.ContainsFunc(p.levels, func(l *level) bool { return l.room(e) }):
+	case slices.ContainsFunc(p.levels, func(l *level) bool { return l.fits(e) }):
 	case e.ticket.Backfill:
-		return fmt.Errorf("the %d players of the backfill ticket do not fit in their teams, or leave no place free", e.players())
+		return fmt.Errorf("the %d players of the backfill ticket do not fit in their teams or leave no slot free",
+			e.players())
 	default:
 		return fmt.Errorf("its %d players do not fit in one team", e.players())
 	}
-	if err := p.reachable(e); err != nil || p.set.Large() {
+	if err := p.checkLatencies(e); err != nil || p.set.Large() {
 		return err
 	}
 	return p.prepareSmall(e)
 }
 
-// reachable demands latencies of a ticket when a latency rule stands for itself.
+// checkLatencies requires latencies when the set has a latency rule outside compound rules.
 // Source: API reference, Player.LatencyInMs: without it a player cannot be matched.
-func (p *Pool) reachable(e *entry) error {
+func (p *Pool) checkLatencies(e *entry) error {
 	for _, r := range p.set.Rules {
 		if !hasLatency(&r) {
 			continue
 		}
 		if len(e.pings[p.columns.ping(r.Fold)]) == 0 {
-			return fmt.Errorf("rule %s needs latencies, and there is no location to which all its players report one", r.Name)
+			return fmt.Errorf("rule %s needs latencies, but the players report no common location", r.Name)
 		}
 	}
 	return nil

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// mostExplained is how many candidates Explain tries; a second of work would keep
-// everybody else waiting.
+// mostExplained is how many candidates Explain checks, to limit it to about a second.
 const mostExplained = 10_000
 
-// explainSmall fills an explanation for a set of small matches.
+// explainSmall completes an explanation for small matches.
 func (p *Pool) explainSmall(e *entry, x *Explanation) {
-	random, credit, cut := p.random, p.credit, p.hunt.cut
+	random, credit, cut := p.random, p.credit, p.search.cut
 	p.trial.silent = true
 	defer func() {
-		p.random, p.credit, p.hunt.cut = random, credit, cut
+		p.random, p.credit, p.search.cut = random, credit, cut
 		p.trial.silent = false
 	}()
 	rejected := p.reject(e, x, p.pair)
@@ -25,10 +24,10 @@ func (p *Pool) explainSmall(e *entry, x *Explanation) {
 	p.expect(e, rejected, x, p.pair)
 }
 
-// pairing tries two tickets alone in a match, as things will be in a while; see pair.
+// A pairing tries two tickets alone in a match after a delay; see pair.
 type pairing func(a, b *entry, in time.Duration) (rule int, figures string)
 
-// reject tries everybody alone beside the ticket, and returns who was turned away.
+// reject tries all other tickets alone with the ticket, and returns the rejected ones.
 func (p *Pool) reject(e *entry, x *Explanation, pair pairing) (rejected []*entry) {
 	for _, c := range p.matchable() {
 		if c == e {
@@ -40,7 +39,7 @@ func (p *Pool) reject(e *entry, x *Explanation, pair pairing) (rejected []*entry
 		}
 		if rule, figures := pair(e, c, 0); rule != admitted {
 			rejected = append(rejected, c)
-			p.blame(x, rule, c, figures)
+			p.countRejection(x, rule, c, figures)
 		}
 	}
 	slices.SortStableFunc(x.Rejections, func(a, b Rejection) int {
@@ -49,14 +48,13 @@ func (p *Pool) reject(e *entry, x *Explanation, pair pairing) (rejected []*entry
 	return rejected
 }
 
-// What pair says besides the index of a rule.
+// Results of pair besides the index of a rule.
 const (
-	admitted = -2 // nothing keeps the two apart
-	noRoom   = -1
+	admitted = -2 // nothing keeps them apart
+	noSlot   = -1
 )
 
-// blame counts a candidate that was turned away.
-func (p *Pool) blame(x *Explanation, rule int, c *entry, figures string) {
+func (p *Pool) countRejection(x *Explanation, rule int, c *entry, figures string) {
 	name := ""
 	if rule >= 0 {
 		name = p.set.Rules[rule].Name
@@ -73,7 +71,7 @@ func (p *Pool) blame(x *Explanation, rule int, c *entry, figures string) {
 	x.Rejections[i].Candidates++
 }
 
-// levelOf is the level of a match of two tickets in a while.
+// levelOf returns the level of a match of two tickets after a delay.
 func (p *Pool) levelOf(a, b *entry, in time.Duration) *level {
 	older, newer := a.age(p.now)+in, b.age(p.now)+in
 	if older < newer {
@@ -85,19 +83,19 @@ func (p *Pool) levelOf(a, b *entry, in time.Duration) *level {
 	return p.levels[p.at(newer)]
 }
 
-// pair tries two tickets alone in a match, in all teams, as things will be in a while. It
-// gives the rule that keeps them apart, and the figures of the way that was tried first.
+// pair tries two tickets alone in a match, in all teams, after a delay. It returns the rule that rejects them, and the
+// figures of the first try.
 func (p *Pool) pair(a, b *entry, in time.Duration) (rule int, figures string) {
 	if a.ticket.Backfill && b.ticket.Backfill {
-		return noRoom, "both are backfill tickets"
+		return noSlot, "both are backfill tickets"
 	}
 	if b.ticket.Backfill {
-		a, b = b, a // a backfill ticket opens the places that AdditionalPlayerCount keeps
+		a, b = b, a // a backfill ticket opens the slots of AdditionalPlayerCount
 	}
 	t := p.trial
 	t.clear(p.levelOf(a, b, in))
 	defer t.clear(t.level)
-	rule, figures = noRoom, "no team has room for it"
+	rule, figures = noSlot, "no team has room for it"
 	for i := range t.teams {
 		if !p.tryTeam(a, i) {
 			continue
@@ -107,24 +105,24 @@ func (p *Pool) pair(a, b *entry, in time.Duration) (rule int, figures string) {
 			if !p.tryTeam(b, team) {
 				continue
 			}
-			veto, _ := t.judge()
-			if veto >= 0 && rule < 0 {
-				rule, figures = veto, t.figures(veto)
+			broken, _ := t.evaluate()
+			if broken >= 0 && rule < 0 {
+				rule, figures = broken, t.figures(broken)
 			}
 			t.drop()
-			if veto < 0 {
+			if broken < 0 {
 				return admitted, ""
 			}
 		}
 		t.drop()
-		if a.ticket.Backfill || t.level.twinOfAll() {
+		if a.ticket.Backfill || t.level.allEquivalent() {
 			break
 		}
 	}
 	return rule, figures
 }
 
-// tryTeam adds a ticket to a team that has room.
+// tryTeam adds a ticket to a team if it has enough free slots.
 func (p *Pool) tryTeam(e *entry, team int) bool {
 	t := p.trial
 	switch {
@@ -139,14 +137,14 @@ func (p *Pool) tryTeam(e *entry, team int) bool {
 	return true
 }
 
-// twinOfAll reports whether all teams are the same to the rules.
-func (l *level) twinOfAll() bool {
-	return !slices.ContainsFunc(l.twins, func(twin int) bool { return twin != 0 })
+// allEquivalent reports whether rules cannot tell the teams apart.
+func (l *level) allEquivalent() bool {
+	return !slices.ContainsFunc(l.equivalents, func(equivalent int) bool { return equivalent != 0 })
 }
 
-// largest finds the largest partial match with the ticket, at the levels at which it can be.
+// largest finds the largest partial match with the ticket, at all its possible levels.
 func (p *Pool) largest(e *entry, x *Explanation) {
-	h := &p.hunt
+	h := &p.search
 	h.partial, h.lacks, h.failures = 0, "", nil
 	for l := range p.levels {
 		if l == e.level || p.ages[l] > 0 && (l > e.level) == p.set.Algorithm.OldestAge {
@@ -160,54 +158,52 @@ func (p *Pool) largest(e *entry, x *Explanation) {
 	})
 }
 
-// depthExplained is how many tickets Explain tries in matches, at each level, besides the
-// one pass.
+// depthExplained is how many tickets Explain tries in depth, at each level.
 const depthExplained = 5_000
 
-// explore makes the one pass and then a short search in depth. It keeps what the largest
-// partial match lacks, and what rules turned away.
-func (h *hunt) explore(key *entry, l int) {
+// explore makes the one pass and a short search in depth. It records the largest partial match, and the rejections by
+// rules.
+func (h *search) explore(key *entry, l int) {
 	level := h.pool.levels[l]
-	if !key.alone.has(l) || !level.room(key) {
+	if !key.alone.has(l) || !level.fits(key) {
 		return
 	}
 	h.best, h.players = h.best[:0], 0
 	h.gather(key, l, h.pool.options.Batch-1)
 	h.order(level, key)
-	h.once, h.left = true, math.MaxInt
+	h.greedy, h.left = true, math.MaxInt
 	h.pass(nil, key, level, h.candidates)
 	if !key.ticket.Backfill && h.gatherBackfills(key, l) {
-		for _, b := range h.openings {
+		for _, b := range h.backfillCandidates {
 			h.left = math.MaxInt
 			h.pass(b.entry, key, level, h.candidates)
 		}
 	}
-	h.once, h.left = false, depthExplained
+	h.greedy, h.left = false, depthExplained
 	h.classify()
 	h.pass(nil, key, level, h.candidates)
 }
 
-// note keeps a partial match that is larger than those before, and counts what a rule
-// turned away. Two tickets that a rule keeps apart are among the rejections, and what the
-// one pass tries the search in depth tries again.
-func (h *hunt) note(veto int, good bool) {
+// record stores a partial match larger than those before, and counts a rejection by a rule. Pairs are among the
+// rejections already, and the search in depth repeats the one pass, so neither is counted.
+func (h *search) record(broken int, good bool) {
 	t := h.pool.trial
 	switch {
-	case h.once:
-	case veto >= 0 && len(t.tickets) > 2:
-		h.failed(veto)
-	case veto < 0 && !good && t.complete():
+	case h.greedy:
+	case broken >= 0 && len(t.tickets) > 2:
+		h.failed(broken)
+	case broken < 0 && !good && t.complete():
 		for _, rule := range t.open {
 			h.failed(rule)
 		}
 	}
-	if veto < 0 && t.players > h.partial {
+	if broken < 0 && t.players > h.partial {
 		h.partial, h.lacks = t.players, t.lacks(good)
 	}
 }
 
-// failed counts the trial as turned away by a rule.
-func (h *hunt) failed(rule int) {
+// failed counts a rejection of the trial by a rule.
+func (h *search) failed(rule int) {
 	name := h.pool.set.Rules[rule].Name
 	i := slices.IndexFunc(h.failures, func(f Failure) bool { return f.Rule == name })
 	if i < 0 {
@@ -217,7 +213,7 @@ func (h *hunt) failed(rule int) {
 	h.failures[i].Matches++
 }
 
-// lacks says why a trial is no match yet.
+// lacks returns why a trial is no match yet.
 func (t *trial) lacks(good bool) string {
 	for i, s := range t.sizes() {
 		if n := t.teams[i].players; n < s.min {
@@ -226,9 +222,9 @@ func (t *trial) lacks(good bool) string {
 	}
 	switch {
 	case t.backfill && len(t.tickets) < 2:
-		return "a backfill ticket needs a new ticket beside it"
-	case t.apt == 0:
-		return "its age is not that of the rules it was tried by"
+		return "a backfill ticket needs a new ticket to match with"
+	case t.atLevel == 0:
+		return "no ticket has the age of this expansion step"
 	case good:
 		return ""
 	}
@@ -244,7 +240,7 @@ func (t *trial) lacks(good bool) string {
 	return ""
 }
 
-// expect says what the next step of an expansion will change.
+// expect describes the effects of the next expansion step.
 func (p *Pool) expect(e *entry, rejected []*entry, x *Explanation, pair pairing) {
 	level := p.at(e.age(p.now))
 	if level+1 == len(p.levels) {

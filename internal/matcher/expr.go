@@ -7,40 +7,37 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A trend says how the elements of an expression change as players join. From it
-// follows whether a rule that is broken can be mended.
+// A trend is how the elements of an expression change as players join. It decides whether a broken rule may hold again.
 type trend uint8
 
 const (
 	free    trend = iota // any way
-	fixed                // an element stays as it is; others may come
-	rising               // an element never falls
-	falling              // an element never rises
+	fixed                // elements do not change; others may be added
+	rising               // no element decreases
+	falling              // no element increases
 )
 
-// Numbers are a compiled expression of numbers: its elements, whatever lists they stand in.
+// numbers is a compiled expression of numbers: its elements, however nested.
 type numbers struct {
 	trend trend
-	one   bool // exactly one element, in every match
-	// get appends the elements; ok is false when the expression has no value yet,
-	// as an average of nobody.
+	one   bool // exactly one element in every match
+	// get appends the elements; ok is false while there is no value, such as the average of no players.
 	get func(t *trial, to []float64) (elements []float64, ok bool)
 }
 
-// Nested is a string list of any depth: items, or lists of lists.
+// nested is a string list of any depth: items, or lists of lists.
 type nested struct {
 	items []int32
 	lists []nested
 }
 
-// A compiler makes closures of a level's rules.
+// A compiler compiles the rules of a level to closures.
 type compiler struct {
 	pool *Pool
 	fold fold // of the rule
 }
 
-// A fold is that of a rule. It concerns the attributes of its kind alone; a party keeps each
-// player's value of the others.
+// A fold is that of a rule. It applies to attributes of its kind; of others each player keeps its own value.
 type fold ruleset.Fold
 
 func (f fold) of(t ruleset.Type) ruleset.Fold {
@@ -51,8 +48,7 @@ func (f fold) of(t ruleset.Type) ruleset.Fold {
 	return ruleset.Fold(f)
 }
 
-// numbers compiles an expression of numbers. Functions take the innermost lists, which for
-// all but the deepest expressions are those of the teams.
+// numbers compiles an expression of numbers. Functions apply to the innermost lists, usually one per team.
 func (c compiler) numbers(e *ruleset.Expr) numbers {
 	if each := c.perPlayer(e); each != nil {
 		return c.everyPlayer(source(e), each)
@@ -69,7 +65,7 @@ func (c compiler) numbers(e *ruleset.Expr) numbers {
 	return c.overall(e)
 }
 
-// source is the path that an expression is about.
+// source returns the path of an expression.
 func source(e *ruleset.Expr) *ruleset.Path {
 	for e.Path == nil {
 		e = e.Arg
@@ -77,8 +73,8 @@ func source(e *ruleset.Expr) *ruleset.Path {
 	return e.Path
 }
 
-// perPlayer gives, for an expression that has a number for each player of a team, what
-// appends those; nil for others.
+// perPlayer returns a function that appends one number per player of a team, for expressions that have such numbers;
+// else nil.
 func (c compiler) perPlayer(e *ruleset.Expr) func(m *team, to []float64) []float64 {
 	path := source(e)
 	switch {
@@ -98,7 +94,7 @@ func (c compiler) perPlayer(e *ruleset.Expr) func(m *team, to []float64) []float
 	}
 }
 
-// everyPlayer is the values of the players, one after the other.
+// everyPlayer returns the values of the players.
 func (c compiler) everyPlayer(path *ruleset.Path, each func(*team, []float64) []float64) numbers {
 	return numbers{trend: fixed, get: func(t *trial, to []float64) ([]float64, bool) {
 		for _, i := range path.Teams {
@@ -108,7 +104,7 @@ func (c compiler) everyPlayer(path *ruleset.Path, each func(*team, []float64) []
 	}}
 }
 
-// perTeam is a function of each team's values.
+// perTeam returns a function of each team's values.
 func (c compiler) perTeam(name string, path *ruleset.Path, each func(*team, []float64) []float64) numbers {
 	reduce := reducers[name]
 	return numbers{trend: reduce.trend, one: !path.Grouped, get: func(t *trial, to []float64) ([]float64, bool) {
@@ -125,12 +121,12 @@ func (c compiler) perTeam(name string, path *ruleset.Path, each func(*team, []fl
 	}}
 }
 
-// overall is a function of all elements of the argument.
+// overall returns a function of all elements of the argument.
 func (c compiler) overall(e *ruleset.Expr) numbers {
 	arg, reduce := c.numbers(e.Arg), reducers[e.Func]
 	n := numbers{trend: reduce.trend, one: true}
 	if arg.trend != fixed {
-		// Each team has one element, all of them before the function has a value.
+		// Each team has one element, and the function has a value only when all of them have.
 		n.trend = free
 		if reduce.follows {
 			n.trend = arg.trend
@@ -150,9 +146,9 @@ func (c compiler) overall(e *ruleset.Expr) numbers {
 
 // A reducer is a function of a list of numbers.
 type reducer struct {
-	trend   trend                           // when numbers come
-	follows bool                            // when every number rises or falls, so does it
-	of      func([]float64) (float64, bool) // may reorder nothing
+	trend   trend                           // when numbers are added
+	follows bool                            // it rises or falls with the numbers
+	of      func([]float64) (float64, bool) // must not reorder
 }
 
 var reducers = map[string]reducer{
@@ -164,7 +160,7 @@ var reducers = map[string]reducer{
 	"stddev": {free, false, some(deviation)},
 }
 
-// some is a function that has no value for an empty list.
+// some returns a function that has no value for an empty list.
 func some(f func([]float64) float64) func([]float64) (float64, bool) {
 	return func(of []float64) (float64, bool) {
 		if len(of) == 0 {
@@ -201,7 +197,7 @@ func median(of []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// deviation is that of a population.
+// deviation is the standard deviation of a population.
 func deviation(of []float64) float64 {
 	mean, squares := average(of), 0.0
 	for _, v := range of {
@@ -210,7 +206,7 @@ func deviation(of []float64) float64 {
 	return math.Sqrt(squares / float64(len(of)))
 }
 
-// count is how many elements each of the innermost lists has.
+// count returns the number of elements of each innermost list.
 func (c compiler) count(e *ruleset.Expr) numbers {
 	path := source(e)
 	flat := e.Arg.Func == "flatten" && e.Arg.Arg.Func == ""
@@ -226,13 +222,14 @@ func (c compiler) count(e *ruleset.Expr) numbers {
 	}
 }
 
-// isList reports whether each player has a list there.
+// isList reports whether a path is a list for each player.
 func (c compiler) isList(path *ruleset.Path) bool {
 	return path.Of == ruleset.OfAttribute && c.pool.set.Attributes[path.Slot].Type == ruleset.StringList
 }
 
 func constant(v float64) numbers {
-	return numbers{trend: fixed, one: true, get: func(_ *trial, to []float64) ([]float64, bool) { return append(to, v), true }}
+	get := func(_ *trial, to []float64) ([]float64, bool) { return append(to, v), true }
+	return numbers{trend: fixed, one: true, get: get}
 }
 
 func countPlayers(teams []int, each bool) numbers {
@@ -251,7 +248,7 @@ func countPlayers(teams []int, each bool) numbers {
 	}}
 }
 
-// countNumbers counts the numbers that another function gives.
+// countNumbers counts the results of another function.
 func (c compiler) countNumbers(arg *ruleset.Expr) numbers {
 	of := c.numbers(arg)
 	return numbers{trend: rising, one: true, get: func(t *trial, to []float64) ([]float64, bool) {
@@ -261,7 +258,7 @@ func (c compiler) countNumbers(arg *ruleset.Expr) numbers {
 	}}
 }
 
-// countNested counts the strings in each of the innermost lists.
+// countNested counts the strings in each innermost list.
 func (c compiler) countNested(arg *ruleset.Expr) numbers {
 	of := c.strings(arg)
 	return numbers{trend: of.trend, one: of.depth == 1, get: func(t *trial, to []float64) ([]float64, bool) {
@@ -295,7 +292,7 @@ func (n nested) flat(depth int, to []int32) []int32 {
 	return to
 }
 
-// innermost appends the lists that hold strings.
+// innermost appends the lists of strings.
 func (n nested) innermost(depth int, to []nested) []nested {
 	if depth <= 1 {
 		return append(to, n)
@@ -306,15 +303,14 @@ func (n nested) innermost(depth int, to []nested) []nested {
 	return to
 }
 
-// Strings are a compiled expression of strings. Its trend says how the lists in it change:
-// rising ones get items, falling ones lose them, and with fixed only lists are added.
+// texts is a compiled expression of strings. Its trend is how its lists change: rising ones get items, falling ones
+// lose them, and with fixed only lists are added.
 type texts struct {
 	trend trend
 	depth int
 	get   func(t *trial) (v nested, ok bool) // valid until the next expression is read
 }
 
-// strings compiles an expression of strings.
 func (c compiler) strings(e *ruleset.Expr) texts {
 	x := texts{depth: e.Type.Depth}
 	switch e.Func {
@@ -328,7 +324,7 @@ func (c compiler) strings(e *ruleset.Expr) texts {
 	return x
 }
 
-// stringPath is the lists of the teams' players: of strings, or of their lists.
+// stringPath compiles the lists of the teams' players: of strings, or of their lists.
 func (c compiler) stringPath(e *ruleset.Expr) texts {
 	path := e.Path
 	of := c.teamStrings(path)
@@ -350,7 +346,7 @@ func (c compiler) stringPath(e *ruleset.Expr) texts {
 	return x
 }
 
-// teamStrings reads the strings of one team.
+// teamStrings returns a function that reads the strings of one team.
 func (c compiler) teamStrings(path *ruleset.Path) func(*team) nested {
 	switch {
 	case path.Of == ruleset.OfPlayerIDs:
@@ -365,7 +361,7 @@ func (c compiler) teamStrings(path *ruleset.Path) func(*team) nested {
 	}
 }
 
-// flatten removes the outermost of the levels.
+// flatten removes the outer level of lists.
 func (c compiler) flatten(e *ruleset.Expr) (trend, func(*trial) (nested, bool)) {
 	arg := c.strings(e.Arg)
 	direction := arg.trend
@@ -392,8 +388,7 @@ func (c compiler) flatten(e *ruleset.Expr) (trend, func(*trial) (nested, bool)) 
 	}
 }
 
-// intersection is what the lists have in common, for each list of lists when
-// there is one level more.
+// intersection returns the common items of the lists, per list of lists if there is one more level.
 func (c compiler) intersection(e *ruleset.Expr) (trend, func(*trial) (nested, bool)) {
 	arg := c.strings(e.Arg)
 	direction := falling
@@ -421,14 +416,14 @@ func (c compiler) intersection(e *ruleset.Expr) (trend, func(*trial) (nested, bo
 	}
 }
 
-// common is what all lists hold; ok is false when there are none.
+// common returns the items that all lists contain; ok is false when there are none.
 func (t *trial) common(lists []nested) (items []int32, ok bool) {
 	if len(lists) == 0 {
 		return nil, false
 	}
 	m := &t.marks
 	m.begin(len(t.pool.strings.strings), uint32(len(lists)+1)) //nolint:gosec // a few thousand at most
-	for i, list := range lists {                               // what stands in all lists up to i has the mark i+1
+	for i, list := range lists {                               // items of all lists up to i have the mark i+1
 		for _, item := range list.items {
 			if m.of(item) == uint32(i) { //nolint:gosec // see above
 				m.set(item, uint32(i+1)) //nolint:gosec // see above
@@ -438,22 +433,21 @@ func (t *trial) common(lists []nested) (items []int32, ok bool) {
 	from, all := len(t.items), uint32(len(lists)) //nolint:gosec // see above
 	for _, item := range lists[0].items {
 		if m.of(item) == all {
-			m.set(item, 0) // it counts once
+			m.set(item, 0) // count it once
 			t.items = append(t.items, item)
 		}
 	}
 	return t.items[from:len(t.items):len(t.items)], true
 }
 
-// marks are small numbers of strings, for a look that takes no time however many
-// strings there are. A string without one has the mark 0.
+// marks maps strings to small numbers, in constant time. The default is 0.
 type marks struct {
-	values []uint32 // base + mark; anything below base is an old one
+	values []uint32 // base + mark; values below base are stale
 	base   uint32
-	next   uint32 // the first base above all marks that were set
+	next   uint32 // above all marks that were set
 }
 
-// begin forgets all marks. Those that will be set are below the limit.
+// begin clears all marks. New ones are below the limit.
 func (m *marks) begin(strings int, limit uint32) {
 	if len(m.values) < strings {
 		m.values = append(m.values, make([]uint32, strings-len(m.values)+strings/2)...)
@@ -475,7 +469,7 @@ func (m *marks) of(item int32) uint32 {
 
 func (m *marks) set(item int32, mark uint32) { m.values[item] = m.base + mark }
 
-// scratch forgets the strings of the rule before.
+// scratch clears the scratch of the previous rule.
 func (t *trial) scratch() {
 	t.nested, t.items, t.floats = t.nested[:0], t.items[:0], t.floats[:0]
 }

@@ -8,25 +8,24 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A band is a number attribute of which the tickets of a match are near to one another. It
-// is a filter: it keeps nobody apart whom the rules would let together.
+// A band is a number attribute in which the tickets of a match are near to each other. It is a filter only: it rejects
+// no ticket that the rules accept.
 type band struct {
 	column int
-	width  []float64 // by level: the most between two tickets of a match
+	width  []float64 // by level: maximum difference between two tickets of a match
 }
 
-// findFilters looks in the rules for what keeps tickets apart two by two, so that the search
-// finds those who can go with a ticket without looking at everybody.
+// findFilters finds the rules by which indexes can find compatible tickets.
 func (p *Pool) findFilters() {
-	p.reach = -1
-	reaches := 0
+	p.latencyRule = -1
+	latencyRules := 0
 	for i := range p.set.Rules {
 		r := &p.set.Rules[i]
 		if r.Type == ruleset.Latency {
-			if !r.Operand && p.reach < 0 {
-				p.reach = reaches
+			if !r.Operand && p.latencyRule < 0 {
+				p.latencyRule = latencyRules
 			}
-			reaches++
+			latencyRules++
 		}
 		if r.Operand {
 			continue
@@ -38,10 +37,10 @@ func (p *Pool) findFilters() {
 			p.shared = append(p.shared, p.columns.text(slot))
 		}
 	}
-	p.reachesPerLevel = reaches
+	p.latencyRulesPerLevel = latencyRules
 }
 
-// sharedBy is the string attribute that a rule wants to be one in a match.
+// sharedBy returns the string attribute that a rule requires to be equal in a match.
 func (p *Pool) sharedBy(r *ruleset.Rule) (slot int, ok bool) {
 	switch {
 	case r.Type == ruleset.BatchDistance:
@@ -56,14 +55,13 @@ func (p *Pool) sharedBy(r *ruleset.Rule) (slot int, ok bool) {
 	return 0, false
 }
 
-// always reports whether a comparison is the same at all levels.
+// always reports whether a comparison has the same operation at all levels.
 func (p *Pool) always(r *ruleset.Rule) bool {
 	i := slices.IndexFunc(p.set.Rules, func(other ruleset.Rule) bool { return other.Name == r.Name })
 	return !slices.ContainsFunc(p.levels, func(l *level) bool { return l.set.Rules[i].Operation != r.Operation })
 }
 
-// everybody is the path of an expression that is the values of all players, one after the
-// other; else nil.
+// everybody returns the path of an expression that is the values of all players; else nil.
 func (p *Pool) everybody(e *ruleset.Expr) *ruleset.Expr {
 	for e.Func == "flatten" {
 		e = e.Arg
@@ -74,7 +72,7 @@ func (p *Pool) everybody(e *ruleset.Expr) *ruleset.Expr {
 	return e
 }
 
-// bandOf is the band that a rule makes at all levels, by the fold of its first one.
+// bandOf returns the band of a rule, if it has one at all levels with the same fold.
 func (p *Pool) bandOf(rule int) *band {
 	b := &band{column: -1}
 	for _, l := range p.levels {
@@ -93,7 +91,7 @@ func (p *Pool) bandOf(rule int) *band {
 	return b
 }
 
-// bandAt is the most that two players of a match can differ in a number by a rule.
+// bandAt returns the maximum difference of a number between two players that a rule allows.
 func (p *Pool) bandAt(r *ruleset.Rule) (slot int, width float64, ok bool) {
 	switch r.Type {
 	case ruleset.BatchDistance:
@@ -117,8 +115,8 @@ func (p *Pool) bandAt(r *ruleset.Rule) (slot int, width float64, ok bool) {
 	}
 }
 
-// distanceBand knows the common ways to write that players are near to one another: all of
-// them, or the extreme, against the other extreme, or all against a value in the middle.
+// distanceBand recognises the common forms of "players are near to each other": all of them, or one extreme, against
+// the other extreme, or all against an average.
 func (p *Pool) distanceBand(r *ruleset.Rule) (slot int, width float64, ok bool) {
 	from, slot := p.extreme(r.Measurements[0])
 	to, other := p.extreme(r.Reference.Expr)
@@ -135,8 +133,8 @@ func (p *Pool) distanceBand(r *ruleset.Rule) (slot int, width float64, ok bool) 
 	}
 }
 
-// extreme is the function of all players' values that an expression is, "all" for the values
-// themselves; "" for anything else.
+// extreme returns the function of all players' values that an expression is, "all" for the values themselves; "" for
+// other expressions.
 func (p *Pool) extreme(e *ruleset.Expr) (of string, slot int) {
 	if path := p.everybody(e); path != nil && path.Type.Of == ruleset.KindNumber {
 		return "all", path.Path.Slot
@@ -151,13 +149,12 @@ func (p *Pool) extreme(e *ruleset.Expr) (of string, slot int) {
 	return e.Func, path.Path.Slot
 }
 
-// liken chooses the number that tickets go by when no band keeps them apart: that of the
-// first distance rule. Whatever the rule says of teams or averages, it is easier to obey
-// for tickets that are alike.
-func (p *Pool) liken() {
-	p.like = -1
+// findSimilarity chooses the number by which tickets are ordered: that of the band, else of the first distance rule.
+// Such a rule holds more easily for similar tickets, even if it compares teams or averages.
+func (p *Pool) findSimilarity() {
+	p.similarBy = -1
 	if p.band != nil {
-		p.like = p.band.column
+		p.similarBy = p.band.column
 		return
 	}
 	for i := range p.set.Rules {
@@ -168,17 +165,16 @@ func (p *Pool) liken() {
 		for _, e := range r.Measurements {
 			path := source(e)
 			if path.Of == ruleset.OfAttribute && p.set.Attributes[path.Slot].Type == ruleset.Number {
-				p.like = p.columns.number(path.Slot, r.Fold)
+				p.similarBy = p.columns.number(path.Slot, r.Fold)
 				return
 			}
 		}
 	}
 }
 
-// neighbours orders a group: by the number that tickets go by, or for sorted batches by what
-// those are sorted by, and then by age.
-func (p *Pool) neighbours() func(a, b *entry) bool {
-	if p.like < 0 && p.set.Algorithm.Sorted {
+// groupOrder returns the order of a group: by the attributes of sorted batches or the similarity number, then by age.
+func (p *Pool) groupOrder() func(a, b *entry) bool {
+	if p.similarBy < 0 && p.set.Algorithm.Sorted {
 		return func(a, b *entry) bool {
 			if c := p.sorted(a, b); c != 0 {
 				return c < 0
@@ -210,8 +206,8 @@ func (p *Pool) sorted(a, b *entry) int {
 	return 0
 }
 
-// likeness is a hash of all that rules can see of a ticket.
-func (p *Pool) likeness(e *entry) uint64 {
+// signatureOf returns a hash of all that rules can read of a ticket; 0 if it is unique.
+func (p *Pool) signatureOf(e *entry) uint64 {
 	if p.columns.ids || e.ticket.Backfill {
 		return 0
 	}

@@ -1,12 +1,11 @@
 package matcher
 
-// A table gives strings small numbers, so that the search compares numbers. It
-// counts who uses each string: a pool lives for months and strings come with
-// every ticket.
+// A table interns strings as small numbers, which the search compares. It counts the uses of each string, because a
+// pool lives for months.
 type table struct {
 	numbers map[string]int32
 	strings []interned
-	free    []int32 // numbers that nobody uses
+	free    []int32 // unused numbers
 }
 
 type interned struct {
@@ -14,7 +13,7 @@ type interned struct {
 	users int
 }
 
-// number is that of s, which then has one more user.
+// number returns the number of s and counts one more use.
 func (t *table) number(s string) int32 {
 	n, ok := t.numbers[s]
 	if !ok {
@@ -51,5 +50,5 @@ func (t *table) release(n int32) {
 	t.free = append(t.free, n)
 }
 
-// text is the string of a number in use.
+// text returns the string of a number in use.
 func (t *table) text(n int32) string { return t.strings[n].s }

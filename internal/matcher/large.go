@@ -11,55 +11,52 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// large is the search for matches of more than 40 players, in which only latency and
-// batchDistance rules apply. Those rules say which tickets may meet at all, so the
-// pool is kept apart by them from the start: a cell holds the tickets that share
-// their string attributes and have a location in common. A match is then a count: as
-// soon as a cell has the players that the teams need, it is filled and balanced.
+// large is the state for matches of more than 40 players. Only latency and batchDistance rules apply to them, and these
+// decide by pairs, so the pool is partitioned: a cell holds the tickets that share their string attributes and a
+// location. As soon as a cell has the players that the teams need, a match is filled and balanced.
 //
-// What was tried in vain is not tried again: a cell is looked at only when it has
-// fresh tickets, those that came, or grew into the next step of an expansion, since
-// the last look. A new match must hold one of them.
+// A cell is searched only when it has fresh tickets: those that arrived or reached the next expansion step since the
+// last search. A new match must include one of them.
 //
 // Source: FlexMatch guide, rules for large matches, how large matches are built.
 type large struct {
-	pingRules []int    // indexes in Set.Rules of the latency rules
-	bandRules []int    // of the batchDistance rules on numbers
-	textRules []int    // of the batchDistance rules on strings
-	speed     int      // column of latencies that locations are ordered by; -1: none
-	bounds    []bounds // by level
-	cells     map[cellKey]*cell
-	stirred   []*cell  // those with fresh tickets
-	tally     []Metric // by rule, of the present call of Match
-	silent    bool     // evaluations do not count
+	pingRules   []int    // indexes in Set.Rules of the latency rules
+	bandRules   []int    // of the batchDistance rules on numbers
+	textRules   []int    // of the batchDistance rules on strings
+	speedColumn int      // column of latencies by which locations are ordered; -1: none
+	bounds      []bounds // by level
+	cells       map[cellKey]*cell
+	changed     []*cell  // cells with fresh tickets
+	counters    []Metric // by rule, of the present call of Match
+	silent      bool     // evaluations are not counted
 }
 
-// Bounds are what the rules of large matches allow at a level.
+// bounds are the limits of a level.
 type bounds struct {
-	need  int     // players without whom no match is complete
+	need  int     // minimum number of players of a match
 	pings []limit // by latency rule, milliseconds
-	bands []limit // by batchDistance rule on a number
+	bands []limit // by batchDistance rule on numbers
 }
 
-// A limit is how large the values of a column may be, or how far apart. An expansion
-// may change both: the column is that of a fold.
+// A limit is the maximum of the values of a column, or of their differences. An expansion may change both: the fold
+// decides the column.
 type limit struct {
 	column int
 	most   float64
 }
 
-// celled is what the search for large matches keeps of an entry.
-type celled struct {
-	total   float64   // of the balanced attribute over the players
-	average float64   // of each player
-	members []*member // in the cells
-	tally   []Metric  // by rule
-	gone    bool      // left the pool, while cells still hold it
+// largeEntry is the state of an entry for the search of large matches.
+type largeEntry struct {
+	total    float64   // of the balanced attribute over the players
+	average  float64   // per player
+	members  []*member // in the cells
+	counters []Metric  // by rule
+	removed  bool      // from the pool, while cells still hold it
 }
 
 func (p *Pool) newLarge() {
 	p.cells = map[cellKey]*cell{}
-	p.speed = -1
+	p.speedColumn = -1
 	for i, r := range p.set.Rules {
 		switch {
 		case r.Type == ruleset.Latency:
@@ -75,9 +72,9 @@ func (p *Pool) newLarge() {
 		p.bounds = append(p.bounds, p.boundsOf(l))
 	}
 	if len(p.pingRules) > 0 {
-		p.speed = p.bounds[0].pings[0].column
+		p.speedColumn = p.bounds[0].pings[0].column
 	} else if p.set.Algorithm.FastestRegion {
-		p.speed = p.columns.ping(ruleset.FoldAvg)
+		p.speedColumn = p.columns.ping(ruleset.FoldAvg)
 	}
 }
 
@@ -103,89 +100,89 @@ func orInfinite(bound *float64) float64 {
 	return *bound
 }
 
-// addLarge puts an entry into the cells of its locations.
+// addLarge adds an entry to the cells of its locations.
 func (p *Pool) addLarge(e *entry) {
 	numbers := e.numbers[p.balanced]
 	for _, v := range numbers {
 		e.total += v
 	}
 	e.average = e.total / float64(len(numbers))
-	e.tally = p.noMetrics()
+	e.counters = p.noMetrics()
 	key, err := p.textsOf(e)
-	var places []place
+	var options []option
 	if err == nil {
-		places, err = p.placesOf(e)
+		options, err = p.locationsOf(e)
 	}
 	if err != nil {
 		e.unmatchable = err.Error()
 		p.waiting.Delete(e)
 		return
 	}
-	for _, at := range places {
+	for _, at := range options {
 		p.join(cellKey{key, at.location}, at, e)
 	}
 }
 
-// textsOf are the strings that all tickets of a match share, as a key.
+// textsOf returns the strings that all tickets of a match share, as a key.
 func (p *Pool) textsOf(e *entry) (string, error) {
 	var key strings.Builder
 	for _, rule := range p.textRules {
 		r := &p.set.Rules[rule]
 		texts := e.texts[p.columns.text(r.Attribute)]
 		if slices.ContainsFunc(texts, func(t int32) bool { return t != texts[0] }) {
-			return "", fmt.Errorf("its own players have different values of %s, and rule %s wants one", p.set.Attributes[r.Attribute].Name, r.Name)
+			name := p.set.Attributes[r.Attribute].Name
+			return "", fmt.Errorf("its players have different values of %s, and rule %s requires one value", name, r.Name)
 		}
 		fmt.Fprintf(&key, "%d ", texts[0])
 	}
 	return key.String(), nil
 }
 
-// A place is a location where the players of a ticket could play.
-type place struct {
-	location int32
-	reach    []float64 // folded latencies, by column
-	rank     int       // 0: the fastest location of the ticket
+// An option is a location where the players of a ticket could play.
+type option struct {
+	location  int32
+	latencies []float64 // folded, by column
+	rank      int       // 0: the ticket's fastest location
 }
 
-// anywhere is the location of tickets that no latency rule binds to one.
+// anywhere is the location of tickets without a latency rule.
 const anywhere int32 = -1
 
-// placesOf are the locations that pass the latency rules at some level, the fastest
-// first. Without such a rule a ticket can play anywhere; fastestRegion puts it into
-// the cells of its own locations too.
-func (p *Pool) placesOf(e *entry) ([]place, error) {
-	if p.speed < 0 {
-		return []place{{location: anywhere}}, nil
+// locationsOf returns the locations that satisfy the latency rules at some level, the fastest first. Without such a
+// rule a ticket can play anywhere; fastestRegion also adds the ticket to the cells of its locations.
+func (p *Pool) locationsOf(e *entry) ([]option, error) {
+	if p.speedColumn < 0 {
+		return []option{{location: anywhere}}, nil
 	}
-	fastest := slices.Clone(e.pings[p.speed])
+	fastest := slices.Clone(e.pings[p.speedColumn])
 	slices.SortStableFunc(fastest, func(a, b ping) int { return cmp.Compare(a.ms, b.ms) })
-	var places []place
+	var options []option
 	for _, at := range fastest {
-		place := place{location: at.location, rank: len(places)}
+		o := option{location: at.location, rank: len(options)}
 		for _, column := range e.pings { // all have the locations that all players have
 			i := slices.IndexFunc(column, func(o ping) bool { return o.location == at.location })
-			place.reach = append(place.reach, column[i].ms)
+			o.latencies = append(o.latencies, column[i].ms)
 		}
-		if slices.ContainsFunc(p.bounds, place.passes) {
-			places = append(places, place)
+		if slices.ContainsFunc(p.bounds, o.passes) {
+			options = append(options, o)
 		}
 	}
 	if len(p.pingRules) == 0 {
-		return append(places, place{location: anywhere, rank: len(places)}), nil
+		return append(options, option{location: anywhere, rank: len(options)}), nil
 	}
-	if len(places) == 0 {
-		return nil, fmt.Errorf("no location is ever near enough for its players by rule %s", p.set.Rules[p.pingRules[0]].Name)
+	if len(options) == 0 {
+		return nil, fmt.Errorf("no location ever satisfies rule %s for its players", p.set.Rules[p.pingRules[0]].Name)
 	}
-	return places, nil
+	return options, nil
 }
 
-// passes reports whether a location passes the latency rules.
-func (at place) passes(b bounds) bool {
-	return !slices.ContainsFunc(b.pings, func(l limit) bool { return at.reach[l.column] > l.most })
+// passes reports whether a location satisfies the latency rules.
+func (at option) passes(b bounds) bool {
+	return !slices.ContainsFunc(b.pings, func(l limit) bool { return at.latencies[l.column] > l.most })
 }
 
 // join makes an entry a member of a cell.
-func (p *Pool) join(key cellKey, at place, e *entry) {
+func (p *Pool) join(key cellKey, at option, e *entry) {
 	c := p.cells[key]
 	if c == nil {
 		c = &cell{key: key, players: make([]int, len(p.levels)), boxes: make([]map[box]int, len(p.levels))}
@@ -194,7 +191,7 @@ func (p *Pool) join(key cellKey, at place, e *entry) {
 		}
 		p.cells[key] = c
 	}
-	m := &member{entry: e, place: at, cell: c, value: e.average}
+	m := &member{entry: e, option: at, cell: c, value: e.average}
 	if len(p.bandRules) > 0 {
 		m.value = e.numbers[p.bounds[0].bands[0].column][0]
 	}
@@ -202,25 +199,25 @@ func (p *Pool) join(key cellKey, at place, e *entry) {
 	c.insert(m)
 	c.count(m, p.bounds, 1)
 	p.enterBoxes(m)
-	p.stir(m)
+	p.markChanged(m)
 }
 
-// stir makes a member fresh.
-func (p *Pool) stir(m *member) {
+// markChanged makes a member fresh.
+func (p *Pool) markChanged(m *member) {
 	c := m.cell
 	if !m.fresh {
 		m.fresh = true
 		c.fresh = append(c.fresh, m)
 	}
 	c.refilled = false
-	if !c.stirred && !p.within(c) {
-		c.stirred = true
-		p.stirred = append(p.stirred, c)
+	if !c.changed && !p.preferred(c) {
+		c.changed = true
+		p.changed = append(p.changed, c)
 	}
 }
 
 func (p *Pool) removeLarge(e *entry) {
-	e.gone = true
+	e.removed = true
 	for _, m := range e.members {
 		m.cell.count(m, p.bounds, -1)
 		p.leaveBoxes(m)
@@ -232,7 +229,7 @@ func (p *Pool) removeLarge(e *entry) {
 	e.members = nil
 }
 
-// noMetrics are the counters of all rules, at zero.
+// noMetrics returns zero counters for all rules.
 func (p *Pool) noMetrics() []Metric {
 	m := make([]Metric, len(p.set.Rules))
 	for i, r := range p.set.Rules {
@@ -241,41 +238,41 @@ func (p *Pool) noMetrics() []Metric {
 	return m
 }
 
-// metricsLarge are the evaluations of an entry since it came.
+// metricsLarge returns the evaluations of an entry since it was added.
 func (p *Pool) metricsLarge(e *entry) []Metric {
-	if e.tally == nil {
+	if e.counters == nil {
 		return p.noMetrics()
 	}
-	return slices.Clone(e.tally)
+	return slices.Clone(e.counters)
 }
 
-// evaluated counts that a rule was asked about a ticket.
+// evaluated counts one evaluation of a rule for a ticket.
 func (p *Pool) evaluated(e *entry, rule int, passed bool) {
 	p.evaluations(e, rule, asInt(passed), asInt(!passed))
 }
 
-// evaluations counts how often a rule was asked about a ticket.
+// evaluations counts evaluations of a rule for a ticket.
 func (p *Pool) evaluations(e *entry, rule, passed, failed int) {
 	if p.silent {
 		return
 	}
-	p.tally[rule].Passed += passed
-	p.tally[rule].Failed += failed
-	e.tally[rule].Passed += passed
-	e.tally[rule].Failed += failed
+	p.counters[rule].Passed += passed
+	p.counters[rule].Failed += failed
+	e.counters[rule].Passed += passed
+	e.counters[rule].Failed += failed
 }
 
-// matchLarge looks at one cell, so each call does a bounded amount of work.
+// matchLarge searches one cell per call.
 func (p *Pool) matchLarge(now time.Time) (*Match, bool, bool) {
 	if len(p.entries) == 0 {
 		return nil, false, false
 	}
-	p.grow(since(now))
+	p.advance(since(now))
 	c := p.mostUrgent()
 	if c == nil {
 		return nil, false, false
 	}
-	p.tally = p.noMetrics()
+	p.counters = p.noMetrics()
 	refill := c.refills()
 	if s := p.tryCell(c, refill); s != nil {
 		s = p.faster(c, refill, s)
@@ -283,27 +280,27 @@ func (p *Pool) matchLarge(now time.Time) (*Match, bool, bool) {
 		for _, m := range s.members {
 			p.Remove(m.ticket.ID)
 		}
-		return s.match(p.tally), true, true
+		return s.match(p.counters), true, true
 	}
 	if refill {
 		c.refilled = true
 	} else {
 		for _, m := range c.fresh {
 			for _, other := range m.members {
-				if other.cell != c && p.within(other.cell) {
-					other.cell.settle()
+				if other.cell != c && p.preferred(other.cell) {
+					other.cell.clearFresh()
 					other.cell.sweep()
 				}
 			}
 		}
-		c.settle()
-		p.calm()
+		c.clearFresh()
+		p.dropUnchanged()
 	}
-	return nil, false, len(p.stirred) > 0
+	return nil, false, len(p.changed) > 0
 }
 
-// grow makes those tickets fresh that have reached a level since the last look.
-func (p *Pool) grow(now time.Duration) {
+// advance sets the time, and makes tickets fresh that reached a level since the last call.
+func (p *Pool) advance(now time.Duration) {
 	before := p.now
 	p.now = now
 	for _, l := range p.levels[1:] {
@@ -313,17 +310,17 @@ func (p *Pool) grow(now time.Duration) {
 			}
 			for _, m := range e.members {
 				p.enterBoxes(m)
-				p.stir(m)
+				p.markChanged(m)
 			}
 			return true
 		})
 	}
 }
 
-// startedBy stands in the order of age behind all that began at that moment or before.
+// startedBy sorts after all entries that started at start or before.
 func startedBy(start time.Duration) *entry { return &entry{start: start, seq: math.MaxUint64} }
 
-// dueLarge is the first moment after the last look at which a ticket reaches a level.
+// dueLarge returns when the next ticket reaches a level.
 func (p *Pool) dueLarge() (due time.Time) {
 	for _, l := range p.levels[1:] {
 		p.waiting.Ascend(startedBy(p.now-l.from), func(e *entry) bool {
@@ -336,31 +333,29 @@ func (p *Pool) dueLarge() (due time.Time) {
 	return due
 }
 
-// mostUrgent is the cell to look at next; nil: there is nothing new anywhere.
+// mostUrgent returns the next cell to search; nil if none has changed.
 func (p *Pool) mostUrgent() *cell {
-	for _, c := range p.stirred {
+	for _, c := range p.changed {
 		c.sweep()
 	}
-	p.calm()
-	if len(p.stirred) == 0 {
+	p.dropUnchanged()
+	if len(p.changed) == 0 {
 		return nil
 	}
-	return slices.MinFunc(p.stirred, p.moreUrgent)
+	return slices.MinFunc(p.changed, p.moreUrgent)
 }
 
-// calm drops the cells without fresh tickets from those to look at.
-func (p *Pool) calm() {
-	p.stirred = slices.DeleteFunc(p.stirred, func(c *cell) bool {
-		c.stirred = len(c.fresh) > 0
-		return !c.stirred
+// dropUnchanged removes cells without fresh tickets from the changed ones.
+func (p *Pool) dropUnchanged() {
+	p.changed = slices.DeleteFunc(p.changed, func(c *cell) bool {
+		c.changed = len(c.fresh) > 0
+		return !c.changed
 	})
 }
 
-// moreUrgent orders cells: those with backfill tickets to try come first, as these have
-// priority in large matches: a ticket that could join one may be in several cells, and no
-// new match takes it. Then come those where most players are. With fastestRegion
-// only players count whose fastest location this is, and the cell of those who play
-// anywhere is the last resort.
+// moreUrgent orders cells: first those with backfill tickets to try, which have priority in large matches: a new match
+// must not take a ticket that could join one from another cell. Then those with most players; with fastestRegion only
+// players count whose fastest location this is, and the cell "anywhere" is last.
 func (p *Pool) moreUrgent(a, b *cell) int {
 	return cmp.Or(
 		asInt(b.refills())-asInt(a.refills()),
@@ -371,7 +366,6 @@ func (p *Pool) moreUrgent(a, b *cell) int {
 	)
 }
 
-// asInt is 1 for true.
 func asInt(b bool) int {
 	if b {
 		return 1
@@ -379,17 +373,17 @@ func asInt(b bool) int {
 	return 0
 }
 
-// within reports whether a cell is only a preference: without a latency rule, fastestRegion looks for a match in the cell
-// of those who play anywhere, which holds the tickets of all locations, and when there is one then for a faster one.
-func (p *Pool) within(c *cell) bool {
+// preferred reports whether a cell is only a preference: without a latency rule, fastestRegion searches the cell
+// "anywhere", which holds all tickets, and then looks for a faster match in a location's cell.
+func (p *Pool) preferred(c *cell) bool {
 	return c.key.location != anywhere && p.set.Algorithm.FastestRegion && len(p.pingRules) == 0
 }
 
-// faster is a match at one location instead of one anywhere, if there is such a match.
-func (p *Pool) faster(c *cell, refill bool, found *seating) *seating {
+// faster returns a match at one location instead of one anywhere, if there is one.
+func (p *Pool) faster(c *cell, refill bool, found *assignment) *assignment {
 	var cells []*cell
 	for key, other := range p.cells {
-		if key.texts == c.key.texts && p.within(other) {
+		if key.texts == c.key.texts && p.preferred(other) {
 			cells = append(cells, other)
 		}
 	}
@@ -405,16 +399,15 @@ func (p *Pool) faster(c *cell, refill bool, found *seating) *seating {
 
 func (p *Pool) population(c *cell) int {
 	if p.set.Algorithm.FastestRegion {
-		return c.home
+		return c.fastestHere
 	}
 	return c.live
 }
 
-// tryCell looks for a match in a cell: with a backfill ticket, or of new tickets alone.
-// Levels go from strict to relaxed when the newest ticket decides, so that a match among
-// all comes before one among the old. When the oldest decides it is the other way round:
-// with it everybody is judged by its level.
-func (p *Pool) tryCell(c *cell, refill bool) *seating {
+// tryCell searches a match in a cell: with a backfill ticket, or of new tickets alone. Levels go from strict to relaxed
+// when the newest ticket decides, so that a match of all tickets comes before one of old ones. When the oldest decides,
+// its level applies to all, and the order is reversed.
+func (p *Pool) tryCell(c *cell, refill bool) *assignment {
 	attempts := make([]*attempt, len(p.levels))
 	for k := range attempts {
 		attempts[k] = &attempt{Pool: p, cell: c, level: k}

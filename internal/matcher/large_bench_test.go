@@ -20,13 +20,13 @@ const conquest = `{"ruleLanguageVersion":"1.0",
 
 func soldier(r *rand.Rand, id int, start time.Time) *Ticket {
 	t := &Ticket{ID: fmt.Sprint("t", id), Start: start}
-	home := r.IntN(5)
+	fastestHere := r.IntN(5)
 	for i := range max(1, r.IntN(8)-4) {
 		p := Player{ID: fmt.Sprintf("p%d-%d", id, i), Latency: map[string]int{}, Attributes: map[string]ruleset.Value{
 			"skill": numberValue(1000 + 300*r.NormFloat64()), "level": numberValue(float64(r.IntN(100))), "mode": {Type: ruleset.String, S: fmt.Sprint("m", id%2)},
 		}}
 		for l := range 5 {
-			p.Latency[fmt.Sprint("l", l)] = 20 + 60*((l-home+5)%5) + r.IntN(40)
+			p.Latency[fmt.Sprint("l", l)] = 20 + 60*((l-fastestHere+5)%5) + r.IntN(40)
 		}
 		t.Players = append(t.Players, p)
 	}
@@ -72,7 +72,7 @@ func BenchmarkLargeMatch(b *testing.B) {
 func BenchmarkLargeHopeless(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	p := NewPool(parsed(b, conquest), Options{})
-	hopeless := func(id int) *Ticket {
+	final := func(id int) *Ticket {
 		t := soldier(r, id, largeStart)
 		for i := range t.Players {
 			t.Players[i].Attributes["level"] = numberValue(float64(id%100) * 50)
@@ -80,11 +80,11 @@ func BenchmarkLargeHopeless(b *testing.B) {
 		return t
 	}
 	for id := range 5000 {
-		p.Add(hopeless(id))
+		p.Add(final(id))
 	}
 	id := 5000
 	for b.Loop() {
-		p.Add(hopeless(id))
+		p.Add(final(id))
 		if nextMatch(p, largeStart) != nil {
 			b.Fatal("a match")
 		}

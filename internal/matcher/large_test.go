@@ -122,9 +122,9 @@ func TestLargeUnmatchable(t *testing.T) {
 	for want, players := range map[string][]Player{
 		"player weak has no value for strength": {weak},
 		"different values of mode":              mixed,
-		"no location to which all":              elsewhere,
+		"the players report no common location": elsewhere,
 		"rule PingCap needs latencies":          {silent},
-		"ever near enough":                      {fighter("far", 1, 201)},
+		"no location ever satisfies rule":       {fighter("far", 1, 201)},
 		"do not fit in one team":                make([]Player, 21),
 	} {
 		for i := range players {
@@ -579,12 +579,12 @@ func TestLargeWindows(t *testing.T) {
 		most := []float64{0, 0.3, 1, 2.5, 40, math.Inf(1)}[r.IntN(6)]
 		a := &attempt{Pool: &Pool{}, scratch: make([][]valued, 1)}
 		a.bounds = []bounds{{need: 10 + r.IntN(50), bands: []limit{{most: most}}}}
-		a.bandRules, a.tally = []int{0}, make([]Metric, 1)
+		a.bandRules, a.counters = []int{0}, make([]Metric, 1)
 		scale := min(100, max(most, 0.1))
 		var candidates []valued
 		for i := range 20 + r.IntN(30) {
 			e := &entry{seq: uint64(i), start: time.Duration(r.IntN(5)), numbers: [][]float64{{scale * float64(r.IntN(20)) / 8}}}
-			e.tally = make([]Metric, 1)
+			e.counters = make([]Metric, 1)
 			candidates = append(candidates, valued{member: &member{entry: e, fresh: r.IntN(3) > 0}, players: 1 + r.IntN(2)})
 		}
 		values := a.valuesOf(candidates, 0)
@@ -604,10 +604,10 @@ func TestLargeWindows(t *testing.T) {
 				want[i].Failed += asInt(i < w.from || w.to <= i)
 			}
 		}
-		a.asked(0, values, windows)
+		a.countBandRule(0, values, windows)
 		for i, v := range values {
-			if v.tally[0] != want[i] {
-				t.Fatalf("seed %d: candidate %d of %d was counted %+v, want %+v", seed, i, len(values), v.tally[0], want[i])
+			if v.counters[0] != want[i] {
+				t.Fatalf("seed %d: candidate %d of %d was counted %+v, want %+v", seed, i, len(values), v.counters[0], want[i])
 			}
 		}
 	}
@@ -621,22 +621,22 @@ func TestLargeOrdered(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	c := &cell{}
 	var want []*member
-	for i := range 3 * manyLate {
+	for i := range 3 * maxUnsorted {
 		m := &member{entry: &entry{ticket: &Ticket{}, seq: uint64(i)}, value: float64(r.IntN(50))}
 		c.insert(m)
 		want = append(want, m)
-		if len(c.late) >= manyLate {
-			t.Fatalf("%d tickets are not in order", len(c.late))
+		if len(c.unsorted) >= maxUnsorted {
+			t.Fatalf("%d tickets are not in order", len(c.unsorted))
 		}
-		if r.IntN(20) == 0 || i == 3*manyLate-1 {
+		if r.IntN(20) == 0 || i == 3*maxUnsorted-1 {
 			slices.SortFunc(want, byValue)
 			if got := c.ordered(); !slices.Equal(got, want) {
 				t.Fatalf("after %d tickets they are not ordered", i+1)
 			}
 		}
-		if i == manyLate {
+		if i == maxUnsorted {
 			for range 10 { // some leave
-				want[0].gone = true
+				want[0].removed = true
 				want = want[1:]
 			}
 			c.dead = 4 * len(c.members)
@@ -649,9 +649,9 @@ func TestLargeOrdered(t *testing.T) {
 func TestLineupEven(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		l := lineup{totals: make([]float64, 2+r.IntN(4))}
+		l := balancer{totals: make([]float64, 2+r.IntN(4))}
 		for i := range 20 + r.IntN(80) {
-			ticket := linedUp{index: i, team: r.IntN(len(l.totals)), players: 1 + r.IntN(3), total: float64(r.IntN(1000))}
+			ticket := movable{index: i, team: r.IntN(len(l.totals)), players: 1 + r.IntN(3), total: float64(r.IntN(1000))}
 			l.totals[ticket.team] += ticket.total
 			l.tickets = append(l.tickets, ticket)
 		}

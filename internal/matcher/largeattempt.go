@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// An attempt is the search for a match in a cell by the rules of a level.
+// An attempt is the search of a cell at a level.
 type attempt struct {
 	*Pool
 	cell    *cell
 	level   int
-	groups  int        // that were tried
+	groups  int        // tried so far
 	scratch [][]valued // of split, by rule
 	parts   []int      // scratch of dense
 }
 
-// maxGroups is how many groups of one cell and level are tried for a match. Filling
-// fails only when parties do not fit into the teams, so as a rule the first does.
+// maxGroups limits the groups tried per cell and level. Filling fails only when parties do not fit into the teams, so
+// the first group usually succeeds.
 const maxGroups = 32
 
 func (a *attempt) bound() *bounds { return &a.bounds[a.level] }
 
-// eligible reports whether a ticket may be in a match of this level.
+// eligible reports whether a match of this level may include a ticket.
 func (a *attempt) eligible(m *member) bool {
-	if m.gone {
+	if m.removed {
 		return false
 	}
 	for i, l := range a.bound().pings {
-		passed := m.reach[l.column] <= l.most
+		passed := m.latencies[l.column] <= l.most
 		a.evaluated(m.entry, a.pingRules[i], passed)
 		if !passed {
 			return false
@@ -36,9 +36,9 @@ func (a *attempt) eligible(m *member) bool {
 	return a.ofAge(m)
 }
 
-// candidates are the new tickets of the cell that may be in the match.
+// candidates returns the eligible new tickets of the cell.
 func (a *attempt) candidates() []*member {
-	few := len(a.cell.fresh) <= fewFresh
+	firstBatch := len(a.cell.fresh) <= fewFresh
 	near := func(m *member) bool {
 		for _, f := range a.cell.fresh {
 			if a.apart(m.entry, f.entry) < 0 {
@@ -48,24 +48,23 @@ func (a *attempt) candidates() []*member {
 		return false
 	}
 	from := a.cell.ordered()
-	if few {
+	if firstBatch {
 		from = a.around(a.cell.fresh...)
 	}
 	var candidates []*member
 	for _, m := range from {
-		if (!few || near(m)) && a.eligible(m) {
+		if (!firstBatch || near(m)) && a.eligible(m) {
 			candidates = append(candidates, m)
 		}
 	}
 	return candidates
 }
 
-// fewFresh is up to how many fresh tickets the others are compared with each of them,
-// which makes a ticket that comes to a hopeless pool cheap.
+// fewFresh is up to how many fresh tickets all others are compared with each, which makes a ticket cheap that arrives
+// in a pool without matches.
 const fewFresh = 8
 
-// around are the new tickets that the first batchDistance rule on a number allows in
-// one match with some of these.
+// around returns the new tickets that the first batchDistance rule on a number allows in one match with some of these.
 func (a *attempt) around(some ...*member) []*member {
 	all := a.cell.ordered()
 	if len(a.bandRules) == 0 || len(some) == 0 || a.bound().bands[0].column != a.bounds[0].bands[0].column {
@@ -84,8 +83,7 @@ func (a *attempt) around(some ...*member) []*member {
 	return all[from : from+to]
 }
 
-// apart is the first of the batchDistance rules on numbers that keeps two tickets out
-// of one match; -1: none does.
+// apart returns the first batchDistance rule on numbers that keeps two tickets out of one match; -1: none.
 func (a *attempt) apart(e, o *entry) int {
 	for i, l := range a.bound().bands {
 		if d := l.of(e) - l.of(o); d > l.most || -d > l.most {
@@ -95,12 +93,12 @@ func (a *attempt) apart(e, o *entry) int {
 	return -1
 }
 
-// of is the value of a ticket; all its players have the same, that of the party.
+// of returns the folded value of a ticket, which is the same for all its players.
 func (l limit) of(e *entry) float64 { return e.numbers[l.column][0] }
 
-// form looks for a match of new tickets.
-func (a *attempt) form() (found *seating) {
-	if !a.promising() {
+// form searches a match of new tickets.
+func (a *attempt) form() (found *assignment) {
+	if !a.mayMatch() {
 		return nil
 	}
 	if found = a.formNear(); found != nil {
@@ -118,12 +116,12 @@ func (a *attempt) form() (found *seating) {
 	return found
 }
 
-// manyMembers are so many that looking at all of them for each match takes long.
+// manyMembers is from how many members on formNear is worth it.
 const manyMembers = 1000
 
-// formNear looks for a match among those around the oldest ticket alone, which are
-// asked first anyhow. It gives up where that is not so simple.
-func (a *attempt) formNear() *seating {
+// formNear searches a match among the tickets most similar to the oldest one, which are tried first in any case. It
+// returns nil where other criteria apply.
+func (a *attempt) formNear() *assignment {
 	members := a.cell.ordered()
 	if len(members) < manyMembers || len(a.bandRules) > 0 || a.set.Algorithm.FastestRegion {
 		return nil
@@ -151,11 +149,11 @@ func (a *attempt) formNear() *seating {
 			group = append(group, m)
 		}
 	}
-	a.agreed(group)
+	a.countTextRules(group)
 	return a.assemble(nil, group)
 }
 
-// oldest is the oldest new ticket of the cell that may be in a match of this level.
+// oldest returns the oldest eligible new ticket of the cell.
 func (a *attempt) oldest() (found *member) {
 	a.waiting.Scan(func(e *entry) bool {
 		for _, m := range e.members {
@@ -168,9 +166,9 @@ func (a *attempt) oldest() (found *member) {
 	return found
 }
 
-// refill looks for new tickets for the free places of a game session.
-func (a *attempt) refill(b *member) *seating {
-	if b.gone || !a.mayJoin(b) || !a.eligible(b) {
+// refill searches new tickets for the free slots of a game session.
+func (a *attempt) refill(b *member) *assignment {
+	if b.removed || !a.mayJoin(b) || !a.eligible(b) {
 		return nil
 	}
 	var group []*member
@@ -182,21 +180,20 @@ func (a *attempt) refill(b *member) *seating {
 	return a.assemble(b, group)
 }
 
-// mayJoin reports whether a match with a backfill ticket is possible that was not
-// tried before. Many game sessions may wait for players, so it is quick.
+// mayJoin quickly reports whether an untried match with a backfill ticket is possible: many game sessions may wait for
+// players.
 func (a *attempt) mayJoin(b *member) bool {
-	room := a.seat(b).room()
+	room := a.assign(b).largestFit()
 	if b.fresh {
 		return room > 0
 	}
 	return slices.ContainsFunc(a.cell.fresh, func(f *member) bool {
-		return !f.gone && !f.ticket.Backfill && f.entry.players() <= room && a.apart(f.entry, b.entry) < 0
+		return !f.removed && !f.ticket.Backfill && f.entry.players() <= room && a.apart(f.entry, b.entry) < 0
 	})
 }
 
-// assemble fills the teams from a group of tickets that may meet: in the order of
-// their likeness, and if parties do not fit then in the order of their size.
-func (a *attempt) assemble(backfill *member, group []*member) *seating {
+// assemble fills the teams from a group of compatible tickets, by similarity, and if parties do not fit, by size.
+func (a *attempt) assemble(backfill *member, group []*member) *assignment {
 	if len(group) == 0 || backfill == nil && !slices.ContainsFunc(group, isFresh) {
 		return nil
 	}
@@ -207,7 +204,8 @@ func (a *attempt) assemble(backfill *member, group []*member) *seating {
 	order := a.order(anchor, group)
 	s := a.fill(backfill, order)
 	if s == nil && slices.ContainsFunc(order, isParty) {
-		slices.SortStableFunc(behind(anchor, order), func(m, o *member) int { return cmp.Compare(o.entry.players(), m.entry.players()) })
+		bySize := func(m, o *member) int { return cmp.Compare(o.entry.players(), m.entry.players()) }
+		slices.SortStableFunc(behind(anchor, order), bySize)
 		s = a.fill(backfill, order)
 	}
 	if s == nil || !a.holds(s) {
@@ -220,12 +218,11 @@ func isFresh(m *member) bool { return m.fresh }
 
 func isParty(m *member) bool { return m.entry.players() > 1 }
 
-// order is in which order the tickets of a group are asked: those most like the
-// anchor in the balanced attribute first; with fastestRegion those whose fastest
-// location this is before those whose second it is, and so on.
+// order returns the order in which tickets are added: the most similar to the anchor in the balanced attribute first;
+// with fastestRegion by the rank of this location first.
 func (a *attempt) order(anchor *member, group []*member) []*member {
 	if len(a.bandRules) > 0 {
-		slices.SortFunc(group, byAverage) // else it is already
+		slices.SortFunc(group, byAverage) // else it is sorted already
 	}
 	order := make([]*member, 0, len(group))
 	up, _ := slices.BinarySearchFunc(group, anchor, byAverage)
@@ -245,8 +242,8 @@ func (a *attempt) order(anchor *member, group []*member) []*member {
 	return order
 }
 
-// behind is the order without the anchor, which stays first when it is a new ticket:
-// when the oldest ticket's age decides, the match has to have it.
+// behind returns the order without the anchor, which stays first if it is a new ticket: when the oldest age decides,
+// the match must include it.
 func behind(anchor *member, order []*member) []*member {
 	if anchor == order[0] {
 		return order[1:]
@@ -254,17 +251,16 @@ func behind(anchor *member, order []*member) []*member {
 	return order
 }
 
-// fill seats the tickets in this order as far as they fit; nil: a team lacks players,
-// or nobody joins a game session. With fastestRegion slower locations are drawn on
-// only as far as the teams need it.
-func (a *attempt) fill(backfill *member, order []*member) *seating {
-	s := a.seat(backfill)
+// fill adds the tickets in this order as far as they fit; nil if a team lacks players or no ticket joins a game
+// session. With fastestRegion slower locations are used only until the teams are complete.
+func (a *attempt) fill(backfill *member, order []*member) *assignment {
+	s := a.assign(backfill)
 	for i, m := range order {
 		slower := a.set.Algorithm.FastestRegion && i > 0 && m.rank > order[i-1].rank
 		if s.free == 0 || slower && s.complete() {
 			break
 		}
-		if backfill == nil || !a.spreads(s, m) { // other groups lie in one window
+		if backfill == nil || !a.breaksBand(s, m) { // groups of new tickets are in one window
 			s.add(m)
 		}
 	}
@@ -274,33 +270,33 @@ func (a *attempt) fill(backfill *member, order []*member) *seating {
 	return s
 }
 
-// spreads reports whether a ticket would break a batchDistance rule.
-func (a *attempt) spreads(s *seating, m *member) bool {
+// breaksBand reports whether a ticket would break a batchDistance rule.
+func (a *attempt) breaksBand(s *assignment, m *member) bool {
 	return slices.ContainsFunc(s.members, func(o *member) bool { return a.apart(o.entry, m.entry) >= 0 })
 }
 
-// holds reports whether a match is one by the level that it is of.
-func (a *attempt) holds(s *seating) bool {
+// holds reports whether a match satisfies the level that its tickets have.
+func (a *attempt) holds(s *assignment) bool {
 	is := a.levelOfAll(s)
-	return is == a.level || a.agree(s, is, 0) && s.suits(a.levels[is])
+	return is == a.level || a.obeys(s, is, 0) && s.fitsLevel(a.levels[is])
 }
 
-// levelOfAll is the level that the tickets are of. It is another one than was tried
-// when, say, all are older than they had to be.
-func (a *attempt) levelOfAll(s *seating) int {
+// levelOfAll returns the level that the tickets have. It may differ from that of the attempt, for instance if all are
+// older than necessary.
+func (a *attempt) levelOfAll(s *assignment) int {
 	if a.set.Algorithm.OldestAge {
 		return a.at(slices.MinFunc(s.members, byAge).age(a.now))
 	}
 	return a.at(slices.MaxFunc(s.members, byAge).age(a.now))
 }
 
-// agree reports whether the members from this one on keep the rules of a level with
-// those before them.
-func (a *attempt) agree(s *seating, level, from int) bool {
+// obeys reports whether the members from one on satisfy the rules of a level, with those before them.
+func (a *attempt) obeys(s *assignment, level, from int) bool {
 	by := &attempt{Pool: a.Pool, cell: a.cell, level: level}
 	for i := from; i < len(s.members); i++ {
 		m := s.members[i]
-		if !m.passes(*by.bound()) || slices.ContainsFunc(s.members[:i], func(o *member) bool { return by.apart(o.entry, m.entry) >= 0 }) {
+		apart := func(o *member) bool { return by.apart(o.entry, m.entry) >= 0 }
+		if !m.passes(*by.bound()) || slices.ContainsFunc(s.members[:i], apart) {
 			return false
 		}
 	}

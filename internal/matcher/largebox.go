@@ -2,21 +2,21 @@ package matcher
 
 import "math"
 
-// A box is a part of the values that batchDistance rules on numbers look at, a third as wide as a match of a level may be:
-// the tickets of a match are in at most four neighbouring boxes of each rule. It goes by the first two such rules.
+// A box is a range of the values of batchDistance rules on numbers, a third as wide as a match of a level: a match is
+// in at most four neighbouring boxes per rule. Only the first two such rules count.
 type box [2]float64
 
 const (
 	boxRules = len(box{})
 	boxParts = 3
-	farBox   = 1e9 // beyond it boxes are one, since numbers are not exact enough
+	farBox   = 1e9 // beyond it boxes are one, because numbers are not exact enough
 )
 
-// boxOf is the box of a ticket at a level.
+// boxOf returns the box of a ticket at a level.
 func (p *Pool) boxOf(e *entry, level int) (b box) {
 	bands := p.bounds[level].bands
 	for i, l := range bands[:min(len(bands), boxRules)] {
-		switch width := l.most / boxParts * (1 + 1e-6); { // a little wider, so that rounding never makes a match span five
+		switch width := l.most / boxParts * (1 + 1e-6); { // wider, so that rounding never makes a match span five
 		case math.IsInf(l.most, 1):
 		case l.most == 0:
 			b[i] = l.of(e)
@@ -27,8 +27,8 @@ func (p *Pool) boxOf(e *entry, level int) (b box) {
 	return b
 }
 
-// enterBoxes counts a new ticket at the levels that it has come to. When the oldest ticket's age decides it may be in a
-// match of any.
+// enterBoxes counts a new ticket at the levels that it has reached. When the oldest age decides, a match of any level
+// may include it.
 func (p *Pool) enterBoxes(m *member) {
 	if len(p.bandRules) == 0 || m.ticket.Backfill {
 		return
@@ -42,7 +42,7 @@ func (p *Pool) enterBoxes(m *member) {
 	}
 }
 
-// leaveBoxes takes a ticket out again.
+// leaveBoxes undoes enterBoxes.
 func (p *Pool) leaveBoxes(m *member) {
 	for ; m.boxes > 0; m.boxes-- {
 		p.countBox(m, m.boxes-1, -1)
@@ -60,28 +60,28 @@ func (p *Pool) countBox(m *member, level, sign int) {
 	}
 }
 
-// manyFresh is up to how many fresh tickets promising asks about.
+// manyFresh is up to how many fresh tickets mayMatch checks.
 const manyFresh = 512
 
-// promising reports whether a fresh ticket that may be in a match of this level has enough players around it, as far as the
-// boxes tell. It costs little, and most tickets of a pool that cannot be matched stop here.
-func (a *attempt) promising() bool {
+// mayMatch reports, by counting boxes, whether an eligible fresh ticket may have enough players around it. It is cheap,
+// and ends most searches of a pool without matches.
+func (a *attempt) mayMatch() bool {
 	if len(a.bandRules) == 0 || len(a.cell.fresh) > manyFresh {
 		return true
 	}
 	for _, f := range a.cell.fresh {
-		if !f.gone && !f.ticket.Backfill && a.ofAge(f) && f.passes(*a.bound()) && a.crowded(f) {
+		if !f.removed && !f.ticket.Backfill && a.ofAge(f) && f.passes(*a.bound()) && a.denseAround(f) {
 			return true
 		}
 	}
 	return false
 }
 
-// crowded reports whether some boxes that one match may span, one of them that of the ticket, have enough players.
-func (a *attempt) crowded(m *member) bool {
-	const side = 2*boxParts + 1 // boxes from the first to the last that can be spanned with that of the ticket
+// denseAround reports whether boxes that one match may span, including that of the ticket, have enough players.
+func (a *attempt) denseAround(m *member) bool {
+	const side = 2*boxParts + 1 // all boxes that a match with the ticket may span
 	boxes, at := a.cell.boxes[a.level], a.boxOf(m.entry, a.level)
-	var sums [side + 1][side + 1]int // of all boxes before, in both directions
+	var sums [side + 1][side + 1]int // prefix sums in both directions
 	for x := range side {
 		for y := range side {
 			n := boxes[box{at[0] + float64(x-boxParts), at[1] + float64(y-boxParts)}]
@@ -99,8 +99,8 @@ func (a *attempt) crowded(m *member) bool {
 	return false
 }
 
-// ofAge reports whether a ticket's age lets it be in a match of this level. When the newest ticket's age decides, all have
-// reached the level; when the oldest's does, none has reached the next.
+// ofAge reports whether a ticket's age allows it in a match of this level. When the newest age decides, all tickets
+// have reached the level; when the oldest does, none has reached the next.
 func (a *attempt) ofAge(m *member) bool {
 	if a.set.Algorithm.OldestAge {
 		return a.level+1 == len(a.levels) || m.age(a.now) < a.levels[a.level+1].from

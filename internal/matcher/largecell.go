@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// A cellKey says what the tickets of a cell have in common.
+// A cellKey is what the tickets of a cell have in common.
 type cellKey struct {
-	texts    string // the numbers of the strings that batchDistance rules want equal
+	texts    string // numbers of the strings that batchDistance rules compare
 	location int32
 }
 
-// A cell is the tickets that can play together as far as strings and locations go.
+// A cell is the tickets that strings and locations allow in one match.
 type cell struct {
-	key       cellKey
-	members   []*member     // new tickets, by value
-	late      []*member     // new tickets that ordered will put among the members
-	backfills []*member     // oldest first
-	fresh     []*member     // those that no attempt has seen yet
-	stirred   bool          // in Pool.stirred
-	refilled  bool          // its backfill tickets were tried with the fresh ones
-	dead      int           // members that left the pool since the last sweep
-	live      int           // players who are in the pool, those of backfill tickets included
-	home      int           // of them, those whose fastest location this is
-	players   []int         // of new tickets, by the level whose latency rules they pass
-	boxes     []map[box]int // the same of those of the level's age, by what batchDistance rules look at
+	key         cellKey
+	members     []*member     // new tickets, by value
+	unsorted    []*member     // new tickets that ordered will merge into members
+	backfills   []*member     // oldest first
+	fresh       []*member     // not yet tried
+	changed     bool          // in Pool.changed
+	refilled    bool          // the backfill tickets were tried with the fresh ones
+	dead        int           // removed members since the last sweep
+	live        int           // players in the pool, including those of backfill tickets
+	fastestHere int           // of live, those whose fastest location this is
+	players     []int         // of new tickets, by level whose latency rules they satisfy
+	boxes       []map[box]int // by level: players of new tickets per box
 }
 
 // A member is an entry in a cell.
 type member struct {
 	*entry
-	place
+	option
 	cell  *cell
-	value float64 // what the first batchDistance rule on a number looks at; without one the average of the balanced attribute
+	value float64 // of the first batchDistance rule on a number, else the average of the balanced attribute
 	fresh bool
-	boxes int // levels of the cell's boxes in which it is counted
+	boxes int // levels of cell.boxes that count it
 }
 
 // byAge orders members, the oldest first.
@@ -49,7 +49,7 @@ func byValue(a, b *member) int { return cmp.Or(cmp.Compare(a.value, b.value), by
 
 func (c *cell) insert(m *member) {
 	if !m.ticket.Backfill {
-		if c.late = append(c.late, m); len(c.late) == manyLate {
+		if c.unsorted = append(c.unsorted, m); len(c.unsorted) == maxUnsorted {
 			c.ordered()
 		}
 		return
@@ -58,32 +58,32 @@ func (c *cell) insert(m *member) {
 	c.backfills = slices.Insert(c.backfills, at, m)
 }
 
-// manyLate are so many that to put them in order later would hold up a match.
-const manyLate = 256
+// maxUnsorted limits the members to merge at once, which would delay a match.
+const maxUnsorted = 256
 
-// ordered are the new tickets, by value. Those that came since the last look are put in order together, as each of them
-// would move half of the others.
+// ordered returns the new tickets by value. New ones are merged together, because each insertion moves half of the
+// others.
 func (c *cell) ordered() []*member {
-	slices.SortFunc(c.late, byValue)
+	slices.SortFunc(c.unsorted, byValue)
 	end := len(c.members)
-	c.members = append(c.members, c.late...)
-	for i, m := range slices.Backward(c.late) {
+	c.members = append(c.members, c.unsorted...)
+	for i, m := range slices.Backward(c.unsorted) {
 		at, _ := slices.BinarySearchFunc(c.members[:end], m, byValue)
 		copy(c.members[at+i+1:], c.members[at:end])
 		c.members[at+i] = m
 		end = at
 	}
-	clear(c.late)
-	c.late = c.late[:0]
+	clear(c.unsorted)
+	c.unsorted = c.unsorted[:0]
 	return c.members
 }
 
-// count adds the players of a member to the sums, or takes them off (sign -1).
+// count adds the players of a member to the sums, or subtracts them (sign -1).
 func (c *cell) count(m *member, levels []bounds, sign int) {
 	n := sign * m.entry.players()
 	c.live += n
 	if m.rank == 0 {
-		c.home += n
+		c.fastestHere += n
 	}
 	for k, b := range levels {
 		if !m.ticket.Backfill && m.passes(b) {
@@ -92,25 +92,24 @@ func (c *cell) count(m *member, levels []bounds, sign int) {
 	}
 }
 
-// sweep drops the members that left the pool, when they are many: so that a match of
-// 200 does not go through the lists 200 times, nor a pool of 100,000 for each match.
+// sweep drops removed members when they are many, to keep the amortised cost low.
 func (c *cell) sweep() {
-	if c.dead == 0 || 4*c.dead < len(c.members)+len(c.late)+len(c.backfills) {
+	if c.dead == 0 || 4*c.dead < len(c.members)+len(c.unsorted)+len(c.backfills) {
 		return
 	}
-	gone := func(m *member) bool { return m.gone }
-	c.members = slices.DeleteFunc(c.members, gone)
-	c.late = slices.DeleteFunc(c.late, gone)
-	c.backfills = slices.DeleteFunc(c.backfills, gone)
-	c.fresh = slices.DeleteFunc(c.fresh, gone)
+	removed := func(m *member) bool { return m.removed }
+	c.members = slices.DeleteFunc(c.members, removed)
+	c.unsorted = slices.DeleteFunc(c.unsorted, removed)
+	c.backfills = slices.DeleteFunc(c.backfills, removed)
+	c.fresh = slices.DeleteFunc(c.fresh, removed)
 	c.dead = 0
 }
 
 // refills reports whether backfill tickets are to be tried before a match of new tickets.
 func (c *cell) refills() bool { return len(c.backfills) > 0 && !c.refilled }
 
-// settle notes that everything was tried.
-func (c *cell) settle() {
+// clearFresh records that everything was tried.
+func (c *cell) clearFresh() {
 	for _, m := range c.fresh {
 		m.fresh = false
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// explainLarge fills an explanation for a set of large matches.
+// explainLarge completes an explanation for large matches.
 func (p *Pool) explainLarge(e *entry, now time.Time, x *Explanation) {
 	before := p.now
 	p.now, p.silent = since(now), true
@@ -16,11 +16,10 @@ func (p *Pool) explainLarge(e *entry, now time.Time, x *Explanation) {
 	p.expect(e, rejected, x, p.pairLarge)
 }
 
-// pairLarge gives the rule that keeps two tickets out of one match, as things will be
-// in a while, and the figures.
+// pairLarge returns the rule that keeps two tickets out of one match after a delay, and the figures.
 func (p *Pool) pairLarge(e, c *entry, in time.Duration) (rule int, figures string) {
 	if e.ticket.Backfill && c.ticket.Backfill {
-		return noRoom, "both are backfill tickets"
+		return noSlot, "both are backfill tickets"
 	}
 	k := slices.Index(p.levels, p.levelOf(e, c, in))
 	for _, i := range p.textRules {
@@ -34,14 +33,14 @@ func (p *Pool) pairLarge(e, c *entry, in time.Duration) (rule int, figures strin
 		l := a.bound().bands[i]
 		return p.bandRules[i], fmt.Sprintf("%g and %g, at most %g apart", l.of(c), l.of(e), l.most)
 	}
-	if len(p.pingRules) > 0 && !a.meet(e, c) {
+	if len(p.pingRules) > 0 && !a.shareLocation(e, c) {
 		return p.pingRules[0], fmt.Sprintf("no location within %g ms of both", a.bound().pings[0].most)
 	}
-	return a.roomFor(e, c)
+	return a.slotFor(e, c)
 }
 
-// meet reports whether two tickets have a location in common.
-func (a *attempt) meet(e, c *entry) bool {
+// shareLocation reports whether two tickets have a common location.
+func (a *attempt) shareLocation(e, c *entry) bool {
 	return slices.ContainsFunc(e.members, func(m *member) bool {
 		return m.passes(*a.bound()) && slices.ContainsFunc(c.members, func(o *member) bool {
 			return o.location == m.location && o.passes(*a.bound())
@@ -49,8 +48,8 @@ func (a *attempt) meet(e, c *entry) bool {
 	})
 }
 
-// roomFor reports whether the teams have places for two tickets.
-func (a *attempt) roomFor(e, c *entry) (rule int, figures string) {
+// slotFor reports whether the teams have slots for two tickets.
+func (a *attempt) slotFor(e, c *entry) (rule int, figures string) {
 	if c.ticket.Backfill {
 		e, c = c, e
 	}
@@ -58,14 +57,13 @@ func (a *attempt) roomFor(e, c *entry) (rule int, figures string) {
 	if e.ticket.Backfill {
 		backfill = e.members[0]
 	}
-	if s := a.seat(backfill); backfill == nil && !s.add(e.members[0]) || !s.add(c.members[0]) {
-		return noRoom, "no team has room for it"
+	if s := a.assign(backfill); backfill == nil && !s.add(e.members[0]) || !s.add(c.members[0]) {
+		return noSlot, "no team has room for it"
 	}
 	return admitted, ""
 }
 
-// largestLarge finds the location and level at which most players come together
-// around the ticket, and says what they lack.
+// largestLarge finds the location and level with the largest partial match, and what it lacks.
 func (p *Pool) largestLarge(e *entry, x *Explanation) {
 	x.Largest = e.players()
 	for _, m := range e.members {
@@ -74,23 +72,23 @@ func (p *Pool) largestLarge(e *entry, x *Explanation) {
 			if !a.eligible(m) {
 				continue
 			}
-			if s := a.gather(m); x.Missing == "" || s.seated() > x.Largest {
-				x.Largest, x.Missing = s.seated(), s.missing()
+			if s := a.gather(m); x.Missing == "" || s.assigned() > x.Largest {
+				x.Largest, x.Missing = s.assigned(), s.missing()
 			}
 		}
 	}
 }
 
-// gather seats as many as may be in a match with a ticket.
-func (a *attempt) gather(anchor *member) *seating {
+// gather adds as many tickets as possible to a match with the anchor.
+func (a *attempt) gather(anchor *member) *assignment {
 	backfill := anchor
 	if !anchor.ticket.Backfill {
 		backfill = nil
 	}
-	s := a.seat(backfill)
+	s := a.assign(backfill)
 	var group []*member
 	for _, m := range a.around(anchor) {
-		if !m.gone && a.eligible(m) && a.apart(m.entry, anchor.entry) < 0 {
+		if !m.removed && a.eligible(m) && a.apart(m.entry, anchor.entry) < 0 {
 			group = append(group, m)
 		}
 	}
@@ -99,14 +97,14 @@ func (a *attempt) gather(anchor *member) *seating {
 		if s.free == 0 {
 			break
 		}
-		if a.spreads(s, m) || !s.add(m) {
+		if a.breaksBand(s, m) || !s.add(m) {
 			continue
 		}
 		is, from := a.levelOfAll(s), len(s.members)-1
 		if is != level {
-			from = 0 // everybody is judged by other rules now
+			from = 0 // the rules of another level apply to all now
 		}
-		if a.agree(s, is, from) {
+		if a.obeys(s, is, from) {
 			level = is
 		} else {
 			s.undo()
@@ -115,8 +113,8 @@ func (a *attempt) gather(anchor *member) *seating {
 	return s
 }
 
-// undo takes the last ticket out again.
-func (s *seating) undo() {
+// undo removes the last ticket.
+func (s *assignment) undo() {
 	last := len(s.members) - 1
 	n := s.members[last].entry.players()
 	s.players[s.teams[last]] -= n
@@ -124,22 +122,22 @@ func (s *seating) undo() {
 	s.members, s.teams = s.members[:last], s.teams[:last]
 }
 
-func (s *seating) seated() (n int) {
+func (s *assignment) assigned() (n int) {
 	for _, players := range s.players {
 		n += players
 	}
 	return n
 }
 
-// missing says what a partial match lacks; "" when it lacks nothing.
-func (s *seating) missing() string {
+// missing returns what a partial match lacks; "" if it is complete.
+func (s *assignment) missing() string {
 	for i := range s.sizes {
 		if s.lacks(i) {
 			return fmt.Sprintf("team %s has %d of at least %d players", s.pool.set.Teams[i].Name, s.players[i], s.sizes[i].min)
 		}
 	}
 	if len(s.members) == 1 && s.members[0].ticket.Backfill {
-		return "a backfill ticket needs a new ticket beside it"
+		return "a backfill ticket needs a new ticket to match with"
 	}
 	return ""
 }

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// split gives, one after the other, the groups of candidates that the batchDistance
-// rules on numbers allow in one match: those whose values lie in a window of each rule.
-// Windows with the oldest tickets come first. It ends when yield returns false.
+// split yields the groups of candidates that the batchDistance rules on numbers allow in one match: those whose values
+// are in a window of each rule. Windows with the oldest tickets come first. It ends when yield returns false.
 func (a *attempt) split(candidates []*member, yield func([]*member) bool) {
 	values := make([]valued, len(candidates))
 	for i, m := range candidates {
@@ -19,14 +18,14 @@ func (a *attempt) split(candidates []*member, yield func([]*member) bool) {
 	a.splitFrom(0, values, yield)
 }
 
-// splitFrom is split by the rules from a given one on. It returns what yield did.
+// splitFrom splits by the rules from band on, and returns the result of yield.
 func (a *attempt) splitFrom(band int, candidates []valued, yield func([]*member) bool) bool {
 	if band == len(a.bandRules) {
 		group := make([]*member, len(candidates))
 		for i, c := range candidates {
 			group[i] = c.member
 		}
-		a.agreed(group)
+		a.countTextRules(group)
 		return yield(group)
 	}
 	values := a.valuesOf(candidates, band)
@@ -37,7 +36,7 @@ func (a *attempt) splitFrom(band int, candidates []valued, yield func([]*member)
 	if len(windows) == 0 {
 		return true
 	}
-	defer a.asked(band, values, windows)
+	defer a.countBandRule(band, values, windows)
 	left := len(windows)
 	for _, anchor := range oldestFirst(values, windows) {
 		for left > 0 {
@@ -55,8 +54,8 @@ func (a *attempt) splitFrom(band int, candidates []valued, yield func([]*member)
 	return true
 }
 
-// agreed counts that strings are equal, as they are everywhere in a cell.
-func (a *attempt) agreed(candidates []*member) {
+// countTextRules counts text rules as passed: strings are equal in a cell.
+func (a *attempt) countTextRules(candidates []*member) {
 	for _, rule := range a.textRules {
 		for _, m := range candidates {
 			a.evaluated(m.entry, rule, true)
@@ -64,22 +63,21 @@ func (a *attempt) agreed(candidates []*member) {
 	}
 }
 
-// A window is a range of values that may be in one match: of candidates that are ordered by their value, those from one
-// index up to another.
+// A window is a range of candidates, ordered by value, that may be in one match.
 type window struct {
 	from, to int
 	players  int
 	tried    bool
 }
 
-// valued is a ticket with the value that a rule looks at.
+// A valued member has the value that a rule reads.
 type valued struct {
 	*member
 	of      float64
 	players int
 }
 
-// valuesOf are candidates with their values by a rule. They are overwritten when the next are asked for.
+// valuesOf returns candidates with their values by a rule, valid until the next call for it.
 func (a *attempt) valuesOf(candidates []valued, band int) []valued {
 	limit := a.bound().bands[band]
 	values := append(a.scratch[band][:0], candidates...)
@@ -90,22 +88,22 @@ func (a *attempt) valuesOf(candidates []valued, band int) []valued {
 	return values
 }
 
-// denseParts is in how many parts of a window dense counts.
+// denseParts is the number of parts of a window that dense counts.
 const denseParts = 8
 
-// dense reports whether a window may have enough players for a match. It counts them in parts of a window, which takes
-// less time than to order them; in a pool that is nearly enough for a match everywhere most groups end here.
+// dense reports whether a window may have enough players for a match. It counts parts of a window, which is cheaper
+// than sorting; most searches in a nearly sufficient pool end here.
 func (a *attempt) dense(values []valued, band int) bool {
-	width := a.bound().bands[band].most / denseParts * (1 + 1e-6) // a little wider, so that rounding never makes a window span ten
+	width := a.bound().bands[band].most / denseParts * (1 + 1e-6) // wider, so that rounding never makes a window span ten
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		low, high = min(low, v.of), max(high, v.of)
 	}
 	if high-low >= width*float64(len(values)) {
-		return true // there are more parts than tickets
+		return true // more parts than tickets
 	}
 	const span = denseParts + 1
-	a.parts = append(a.parts[:0], make([]int, span+len(values)+1)...) // the first are empty; the last is for rounding
+	a.parts = append(a.parts[:0], make([]int, span+len(values)+1)...) // the first span is empty; the last is for rounding
 	parts := a.parts
 	for _, v := range values {
 		parts[span+int((v.of-low)/width)] += v.players
@@ -119,8 +117,8 @@ func (a *attempt) dense(values []valued, band int) bool {
 	return false
 }
 
-// windows orders the candidates by value and gives the widest ranges with enough players for a match, one of them fresh.
-// They are ordered, by both ends.
+// windows sorts the candidates by value and returns the widest ranges with enough players for a match, one of them
+// fresh. They are ordered by both ends.
 func (a *attempt) windows(values []valued, band int) []*window {
 	slices.SortFunc(values, func(v, o valued) int { return cmp.Compare(v.of, o.of) })
 	most := a.bound().bands[band].most
@@ -142,14 +140,14 @@ func (a *attempt) windows(values []valued, band int) []*window {
 	return windows
 }
 
-// aged is the index of a candidate beside what its age is compared by: thousands are sorted.
+// aged is the index of a candidate with its sort key: thousands are sorted.
 type aged struct {
 	start time.Duration
 	seq   uint64
 	index int
 }
 
-// oldestFirst are the candidates that lie in a window, the oldest first.
+// oldestFirst returns the candidates in windows, the oldest first.
 func oldestFirst(values []valued, windows []*window) []aged {
 	var order []aged
 	next := 0
@@ -162,7 +160,7 @@ func oldestFirst(values []valued, windows []*window) []aged {
 	return order
 }
 
-// fullest is the untried window around a candidate that has most players.
+// fullest returns the untried window around a candidate with most players.
 func fullest(windows []*window, candidate int) *window {
 	end, _ := slices.BinarySearchFunc(windows, candidate, func(w *window, i int) int {
 		if w.from > i {
@@ -179,8 +177,8 @@ func fullest(windows []*window, candidate int) *window {
 	return best
 }
 
-// asked counts that a rule was asked about each candidate for each window that was tried.
-func (a *attempt) asked(band int, values []valued, windows []*window) {
+// countBandRule counts the evaluations of a rule for each candidate and each tried window.
+func (a *attempt) countBandRule(band int, values []valued, windows []*window) {
 	tried := slices.DeleteFunc(windows, func(w *window) bool { return !w.tried })
 	begun, ended := 0, 0
 	for i, v := range values {
@@ -194,7 +192,6 @@ func (a *attempt) asked(band int, values []valued, windows []*window) {
 	}
 }
 
-// playersOf counts players.
 func playersOf(members []*member) (n int) {
 	for _, m := range members {
 		n += m.entry.players()

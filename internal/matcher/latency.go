@@ -7,15 +7,14 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A mask is a set of locations, by number modulo 64. With up to 64 locations in the
-// pool it is exact; with more it may show what two tickets have in common where there
-// is nothing, and never the other way round.
+// A mask is a set of locations, by number modulo 64. With more than 64 locations in the pool, two masks may overlap
+// without a common location.
 type mask uint64
 
-// exact reports whether masks are.
+// exact reports whether masks are exact.
 func (p *Pool) exact() bool { return len(p.locations.strings) <= 64 }
 
-// maskOf are the locations that a latency rule leaves to pings.
+// maskOf returns the locations with at most most milliseconds.
 func maskOf(pings []ping, most float64) mask {
 	var m mask
 	for _, ping := range pings {
@@ -26,18 +25,18 @@ func maskOf(pings []ping, most float64) mask {
 	return m
 }
 
-// A reach is a latency rule of a level.
-type reach struct {
+// A latencyRule is a latency rule of a level.
+type latencyRule struct {
 	column   int // of the pings
 	mask     int // index in the masks of an entry
 	most     float64
-	distance float64 // +Inf: any
+	distance float64 // +Inf: unlimited
 	average  bool    // of the distance's reference; else the minimum
 }
 
 func (c compiler) latency(made *rule) {
-	r := reach{
-		column: c.pool.columns.ping(made.Fold), mask: len(c.pool.reaches),
+	r := latencyRule{
+		column: c.pool.columns.ping(made.Fold), mask: len(c.pool.latencyRules),
 		most: math.Inf(1), distance: math.Inf(1), average: made.FromAverage,
 	}
 	if made.MaxLatency != nil {
@@ -46,14 +45,13 @@ func (c compiler) latency(made *rule) {
 	if made.MaxDistance != nil {
 		r.distance = *made.MaxDistance
 	}
-	c.pool.reaches = append(c.pool.reaches, r)
+	c.pool.latencyRules = append(c.pool.latencyRules, r)
 	made.check = r.check
 	made.figures = r.figures
 }
 
-// check looks for a location that all tickets accept, and where their latencies are near to
-// one another.
-func (r *reach) check(t *trial) (truth, bool) {
+// check searches a location that all tickets accept and where their latencies are near to each other.
+func (r *latencyRule) check(t *trial) (truth, bool) {
 	common := ^mask(0)
 	for _, e := range t.tickets {
 		common &= e.masks[r.mask]
@@ -69,17 +67,17 @@ func (r *reach) check(t *trial) (truth, bool) {
 		if ping.ms > r.most || common&(1<<(ping.location&63)) == 0 {
 			continue
 		}
-		near, hopeless := r.near(t, ping.location)
+		near, stays := r.near(t, ping.location)
 		if near {
 			return yes, false
 		}
-		final = final && hopeless
+		final = final && stays
 	}
 	return no, final
 }
 
-// near reports whether a location does for all tickets, and else whether it never will again.
-func (r *reach) near(t *trial, location int32) (near, hopeless bool) {
+// near reports whether all tickets accept a location, and if not whether that is final.
+func (r *latencyRule) near(t *trial, location int32) (near, final bool) {
 	low, high, total := math.Inf(1), math.Inf(-1), 0.0
 	for _, e := range t.tickets {
 		ms, ok := e.latency(r.column, location)
@@ -92,12 +90,12 @@ func (r *reach) near(t *trial, location int32) (near, hopeless bool) {
 	if !r.average {
 		return high-low <= r.distance, true
 	}
-	average := max(low, min(high, total/float64(t.players)))
-	// An average lies between the two, so none of them is nearer to it than half way.
+	average := max(low, min(high, total/float64(t.players))) // distance from the average, else from the minimum
+	// The average is between low and high: one of them is at least half their distance from it.
 	return average-low <= r.distance && high-average <= r.distance, (high-low)/2 > r.distance*(1+1e-9)
 }
 
-// latency is that of the ticket to a location.
+// latency returns the ticket's latency to a location.
 func (e *entry) latency(column int, location int32) (ms float64, ok bool) {
 	for _, ping := range e.pings[column] {
 		if ping.location == location {
@@ -107,7 +105,7 @@ func (e *entry) latency(column int, location int32) (ms float64, ok bool) {
 	return 0, false
 }
 
-func (r *reach) figures(t *trial) string {
+func (r *latencyRule) figures(t *trial) string {
 	if math.IsInf(r.distance, 1) {
 		return fmt.Sprintf("no location to which all have at most %v ms", r.most)
 	}
@@ -118,5 +116,5 @@ func (r *reach) figures(t *trial) string {
 	return fmt.Sprintf("no location to which %s, at most %v ms apart from the reference", limit, r.distance)
 }
 
-// hasLatency reports whether a rule is a latency rule that stands for itself.
+// hasLatency reports whether a rule is a latency rule and no operand.
 func hasLatency(r *ruleset.Rule) bool { return r.Type == ruleset.Latency && !r.Operand }

@@ -7,25 +7,24 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A level is the rule set as it is in force from an age on, compiled.
+// A level is the rule set in force from an age on, compiled.
 type level struct {
-	from   time.Duration
-	set    *ruleset.Set
-	teams  []size     // of a match without a backfill ticket: AdditionalPlayerCount stays open
-	full   []size     // of one with it
-	twins  []int      // by team: teams with the same number are all the same to the rules
-	quotas []quota    // that some candidates have to fill
-	pairs  []pairTest // of two tickets
-	rules  []rule     // of small matches: one for each of the set, in its order
-	top    []int      // the rules that stand for themselves, in the order of the set
+	from        time.Duration
+	set         *ruleset.Set
+	teams       []size     // of a match without a backfill ticket: slots for AdditionalPlayerCount stay open
+	full        []size     // of a match with one
+	equivalents []int      // by team: equal for teams that rules and sizes cannot tell apart
+	quotas      []quota    // that a match must fill
+	pairs       []pairTest // of two tickets
+	rules       []rule     // of small matches, in the order of the set
+	top         []int      // indexes of the rules that are no operands
 }
 
-// A size is how many players a team may have.
+// A size is the bounds of a team's number of players.
 type size struct{ min, max int }
 
-// sizes are those of the teams when places stay open: they are taken from the
-// last teams' free slots, and when those do not suffice from the largest teams, so
-// that a set without any slack still leaves them open.
+// sizes returns the team sizes when open slots must stay open: they are taken from the last teams' free slots and, if
+// those do not suffice, from the largest teams.
 func sizes(teams []ruleset.Team, open int) []size {
 	s := make([]size, len(teams))
 	for i, t := range teams {
@@ -52,8 +51,7 @@ func sizes(teams []ruleset.Team, open int) []size {
 	return s
 }
 
-// fullSizes are those of a match with a backfill ticket, which is there to fill
-// what AdditionalPlayerCount left open.
+// fullSizes returns the team sizes of a match with a backfill ticket, which fills the open slots.
 func fullSizes(teams []ruleset.Team, open []size) []size {
 	s := make([]size, len(teams))
 	for i, t := range teams {
@@ -62,7 +60,7 @@ func fullSizes(teams []ruleset.Team, open []size) []size {
 	return s
 }
 
-// of are the sizes of a match.
+// of returns the team sizes of a match.
 func (l *level) of(backfill bool) []size {
 	if backfill {
 		return l.full
@@ -70,9 +68,9 @@ func (l *level) of(backfill bool) []size {
 	return l.teams
 }
 
-// room reports whether the teams can have a ticket: a new one in any of them, a backfill
-// ticket in those of its players, with a place left for somebody new.
-func (l *level) room(e *entry) bool {
+// fits reports whether the teams can hold a ticket: a new one in any team, a backfill ticket in its own teams with a
+// slot left for a new player.
+func (l *level) fits(e *entry) bool {
 	if !e.ticket.Backfill {
 		for i := range l.full {
 			if e.players() <= max(l.teams[i].max, l.full[i].max) {
@@ -82,7 +80,7 @@ func (l *level) room(e *entry) bool {
 		return false
 	}
 	free := 0
-	for i, n := range e.seated {
+	for i, n := range e.assigned {
 		if n > l.full[i].max {
 			return false
 		}
@@ -109,11 +107,11 @@ func (p *Pool) compile(additional int) {
 		}
 		l.compileRules(p)
 		l.findPairs(p)
-		l.findTwins()
+		l.findEquivalents()
 	}
 }
 
-// at is the index of the level for an age.
+// at returns the index of the level for an age.
 func (p *Pool) at(age time.Duration) int {
 	n := 0
 	for n+1 < len(p.levels) && p.levels[n+1].from <= age {
@@ -122,26 +120,25 @@ func (p *Pool) at(age time.Duration) int {
 	return n
 }
 
-// age is that of an entry; now is since the epoch.
+// age returns the age at now, which is on the pool's clock.
 func (e *entry) age(now time.Duration) time.Duration { return now - e.start }
 
-// findTwins numbers the teams so that those have one number between which no rule and no size
-// makes a difference: a first player may as well come to one as to the other.
-func (l *level) findTwins() {
-	l.twins = make([]int, len(l.teams))
-	for i := range l.twins {
-		l.twins[i] = i
+// findEquivalents finds teams that no rule and no size tells apart.
+func (l *level) findEquivalents() {
+	l.equivalents = make([]int, len(l.teams))
+	for i := range l.equivalents {
+		l.equivalents[i] = i
 		for j := range i {
-			if l.teams[i] == l.teams[j] && l.full[i] == l.full[j] && l.treatsAlike(i, j) {
-				l.twins[i] = l.twins[j]
+			if l.teams[i] == l.teams[j] && l.full[i] == l.full[j] && l.treatsEqually(i, j) {
+				l.equivalents[i] = l.equivalents[j]
 				break
 			}
 		}
 	}
 }
 
-// treatsAlike reports whether every expression is about both teams or about none of them.
-func (l *level) treatsAlike(i, j int) bool {
+// treatsEqually reports whether every expression reads both teams or neither.
+func (l *level) treatsEqually(i, j int) bool {
 	for _, r := range l.set.Rules {
 		about := r.Measurements
 		if r.Reference != nil && r.Reference.Expr != nil {

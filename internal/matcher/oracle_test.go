@@ -263,13 +263,13 @@ func (w *world) ticket(id string, set *ruleset.Set) *matcher.Ticket {
 }
 
 // seats are the tickets of a match in their teams.
-func seats(m *matcher.Match) []naive.Seat {
-	var all []naive.Seat
+func seats(m *matcher.Match) []naive.Assignment {
+	var all []naive.Assignment
 	for _, t := range m.Tickets {
 		team := slices.IndexFunc(m.Teams, func(team matcher.Team) bool {
 			return slices.ContainsFunc(team.Players, func(p matcher.Player) bool { return p.ID == t.Players[0].ID })
 		})
-		all = append(all, naive.Seat{Ticket: t, Team: team})
+		all = append(all, naive.Assignment{Ticket: t, Team: team})
 	}
 	return all
 }
@@ -399,7 +399,7 @@ func (w *world) compare(t *testing.T, seed int, set *ruleset.Set, body string) (
 	return found
 }
 
-func describe(seats []naive.Seat, set *ruleset.Set) (text string) {
+func describe(seats []naive.Assignment, set *ruleset.Set) (text string) {
 	for _, s := range seats {
 		text += fmt.Sprintf("%+v in %s; ", *s.Ticket, set.Teams[s.Team].Name)
 	}

@@ -7,12 +7,11 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A pairTest reports whether two tickets may be in one match, as far as a rule can tell from these two: false is final,
-// whoever else joins. Each ticket passes the rule alone.
+// A pairTest reports whether two tickets may be in one match, as far as a rule can decide from these two. False is
+// final, whoever else joins. Each ticket passes the rule alone.
 type pairTest func(a, b *entry) bool
 
-// findPairs compiles the tests of a level. They keep tickets out of a batch that could never go with its key, so that a
-// search costs nothing when the key has nobody to go with.
+// findPairs compiles the pair tests of a level. They keep incompatible tickets out of a batch.
 func (l *level) findPairs(p *Pool) {
 	for _, i := range l.top {
 		if test := p.pairTest(l, i); test != nil {
@@ -21,8 +20,8 @@ func (l *level) findPairs(p *Pool) {
 	}
 }
 
-// mayMeet reports whether all tests let two tickets be in one match.
-func (l *level) mayMeet(a, b *entry) bool {
+// compatible reports whether two tickets pass all pair tests.
+func (l *level) compatible(a, b *entry) bool {
 	for _, test := range l.pairs {
 		if !test(a, b) {
 			return false
@@ -31,7 +30,7 @@ func (l *level) mayMeet(a, b *entry) bool {
 	return true
 }
 
-// pairTest is that of a rule; nil: two tickets alone tell nothing.
+// pairTest returns the test of a rule; nil if two tickets decide nothing.
 func (p *Pool) pairTest(l *level, rule int) pairTest {
 	r := &l.set.Rules[rule]
 	switch r.Type {
@@ -63,7 +62,7 @@ func sameText(column int) pairTest {
 	return func(a, b *entry) bool { return a.texts[column][0] == b.texts[column][0] }
 }
 
-// pairTexts: all strings are the same, or no two of them are.
+// pairTexts tests rules by which all strings are equal, or all different.
 func (p *Pool) pairTexts(r *ruleset.Rule) pairTest {
 	if r.Reference != nil || len(r.Measurements) != 1 {
 		return nil
@@ -81,7 +80,7 @@ func (p *Pool) pairTexts(r *ruleset.Rule) pairTest {
 	}
 }
 
-// allDifferent is the column of a number that no two players of a match have.
+// allDifferent returns the column of a number that must differ for all players of a match.
 func (p *Pool) allDifferent(r *ruleset.Rule) (column int, ok bool) {
 	if r.Reference != nil || r.Operation != "!=" || len(r.Measurements) != 1 {
 		return 0, false
@@ -93,7 +92,7 @@ func (p *Pool) allDifferent(r *ruleset.Rule) (column int, ok bool) {
 	return p.columns.number(e.Path.Slot, r.Fold), true
 }
 
-// pairLists: the lists of all players have values in common, or with those that a reference names.
+// pairLists tests rules on values that the lists of all players have in common, with each other or with a reference.
 func (p *Pool) pairLists(r *ruleset.Rule) pairTest {
 	own, ok := p.listsOfAll(r.Measurements, r.Fold)
 	if !ok {
@@ -107,10 +106,10 @@ func (p *Pool) pairLists(r *ruleset.Rule) pairTest {
 		return nil
 	}
 	if ref := r.Reference.Expr; ref.Func == "set_intersection" && bounds.least > 0 {
-		// The reference is what all lists have in common: none of them lacks a value of it.
+		// The reference is the intersection of all lists: each contains it.
 		if other, ok := p.listsOfAll([]*ruleset.Expr{ref.Arg}, r.Fold); ok {
 			return func(a, b *entry) bool {
-				return overlap(a.lists[own][0], b.lists[other][0]) >= bounds.least && overlap(b.lists[own][0], a.lists[other][0]) >= bounds.least
+				return min(overlap(a.lists[own][0], b.lists[other][0]), overlap(b.lists[own][0], a.lists[other][0])) >= bounds.least
 			}
 		}
 	}
@@ -122,20 +121,20 @@ func (p *Pool) pairLists(r *ruleset.Rule) pairTest {
 	return nil
 }
 
-// listsOfAll is the column of a measurement that is a list for each player of all teams. Those of a party are folded into
-// one, which each of its players has.
+// listsOfAll returns the column of a measurement that is one list for each player of all teams, with parties folded.
 func (p *Pool) listsOfAll(measured []*ruleset.Expr, fold ruleset.Fold) (column int, ok bool) {
 	if len(measured) != 1 || fold == "" {
 		return 0, false
 	}
 	e := p.everybody(measured[0])
-	if e == nil || measured[0].Type.Depth < 2 || e.Path.Of != ruleset.OfAttribute || p.set.Attributes[e.Path.Slot].Type != ruleset.StringList {
+	if e == nil || measured[0].Type.Depth < 2 || e.Path.Of != ruleset.OfAttribute ||
+		p.set.Attributes[e.Path.Slot].Type != ruleset.StringList {
 		return 0, false
 	}
 	return p.columns.list(e.Path.Slot, fold), true
 }
 
-// overlap counts what two sorted lists have in common.
+// overlap returns the number of common values of two sorted lists.
 func overlap(a, b []int32) (n int) {
 	for len(a) > 0 && len(b) > 0 {
 		switch {
@@ -150,7 +149,7 @@ func overlap(a, b []int32) (n int) {
 	return n
 }
 
-// names counts the players that a list names.
+// names returns the number of players whose id is in a list.
 func names(list, ids []int32) (n int) {
 	if len(list) == 0 {
 		return 0
@@ -163,7 +162,7 @@ func names(list, ids []int32) (n int) {
 	return n
 }
 
-// anyTeam reports whether a rule answers the same in whichever teams players are.
+// anyTeam reports whether the result of a rule does not depend on the players' teams.
 func (p *Pool) anyTeam(r *ruleset.Rule) bool {
 	switch {
 	case r.Type == ruleset.Latency, r.Type == ruleset.BatchDistance:
@@ -178,7 +177,7 @@ func (p *Pool) anyTeam(r *ruleset.Rule) bool {
 	}
 }
 
-// pairStatement is the test of a compound rule: with or one of the operands, with and all of them.
+// pairStatement tests a compound rule: "or" needs a test for every operand, "and" uses those there are.
 func (p *Pool) pairStatement(l *level, s *ruleset.Statement) pairTest {
 	if s.Op == "" {
 		return p.pairTest(l, s.Rule)

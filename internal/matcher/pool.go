@@ -8,12 +8,12 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A Ticket is one or more players who want to be matched together.
+// A Ticket is one or more players to be matched together.
 type Ticket struct {
 	ID       string
 	Start    time.Time // its age counts from here
 	Players  []Player
-	Backfill bool // the players of a running game session, who have their teams
+	Backfill bool // the players of a running game session, which have their teams
 }
 
 // A Player is one player of a ticket.
@@ -24,14 +24,14 @@ type Player struct {
 	Team       string                   // of a backfill ticket
 }
 
-// A Match is tickets that fit together.
+// A Match is tickets that satisfy the rule set together.
 type Match struct {
-	Tickets []*Ticket // oldest first; a backfill ticket stands first
-	Teams   []Team    // all teams of the set, also empty ones
-	Metrics []Metric  // what was evaluated on the way to this match
+	Tickets []*Ticket // oldest first, after the backfill ticket if there is one
+	Teams   []Team    // all teams of the set, including empty ones
+	Metrics []Metric  // evaluations until this match was found
 }
 
-// A Team is the players of one team of a match: those of a backfill ticket first.
+// A Team is the players of one team of a match, those of a backfill ticket first.
 type Team struct {
 	Name    string
 	Players []Player
@@ -43,15 +43,14 @@ type Metric struct {
 	Passed, Failed int
 }
 
-// Options are what a pool needs to know besides the rule set.
+// Options configure a pool.
 type Options struct {
-	Additional int   // places of the match that stay open (AdditionalPlayerCount)
-	Batch      int   // tickets that are tried with one another; 0: 100
+	Additional int   // slots of the match that stay open (AdditionalPlayerCount)
+	Batch      int   // tickets tried together; 0: 100
 	Seed       int64 // of the random batches
 }
 
-// A Pool is the open tickets of one matchmaking configuration. One goroutine uses
-// it.
+// A Pool holds the open tickets of one matchmaking configuration. It is not safe for concurrent use.
 type Pool struct {
 	set     *ruleset.Set
 	options Options
@@ -59,24 +58,24 @@ type Pool struct {
 	columns columns
 
 	entries   map[string]*entry     // by ticket id
-	waiting   *btree.BTreeG[*entry] // of large matches: those that can be matched, oldest first
-	strings   table                 // of attributes and player ids
+	waiting   *btree.BTreeG[*entry] // for large matches: matchable tickets, oldest first
+	strings   table                 // attributes and player ids
 	locations table                 // of latencies
 	arrivals  uint64
-	now       time.Duration // of the last call of Match
+	now       time.Duration // time of the last call of Match
 
 	values [][]ruleset.Value // scratch of prepare, by slot and player
-	places []int32           // locations
+	common []int32           // scratch of nameLocations and foldPings
 	names  []string
 	each   []float64
 
 	balanced int // column of the balanced attribute, if the set has one
 
-	search // what matches of at most 40 players need
-	large  // what larger ones need
+	small // state for matches of at most 40 players
+	large // state for larger matches
 }
 
-// NewPool makes an empty pool.
+// NewPool returns an empty pool.
 func NewPool(set *ruleset.Set, o Options) *Pool {
 	if o.Batch <= 0 {
 		o.Batch = 100
@@ -94,13 +93,12 @@ func NewPool(set *ruleset.Set, o Options) *Pool {
 	return p
 }
 
-// ordered is an empty ordered set of entries.
+// ordered returns an empty ordered set of entries.
 func ordered(less func(a, b *entry) bool) *btree.BTreeG[*entry] {
 	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true})
 }
 
-// Add puts a ticket into the pool. The pool keeps it; it must not change any more.
-// Adding an id again replaces the ticket.
+// Add adds a ticket, which the pool keeps: it must not change any more. A ticket with the same id is replaced.
 func (p *Pool) Add(t *Ticket) {
 	p.Remove(t.ID)
 	e := p.prepare(t)
@@ -117,7 +115,7 @@ func (p *Pool) Add(t *Ticket) {
 	}
 }
 
-// Remove takes a ticket out, if it is there.
+// Remove removes a ticket, if the pool has it.
 func (p *Pool) Remove(id string) {
 	e, ok := p.entries[id]
 	if !ok {
@@ -136,14 +134,12 @@ func (p *Pool) Remove(id string) {
 	}
 }
 
-// Len is the number of tickets in the pool, those that can never be matched included.
+// Len returns the number of tickets in the pool, including those that can never be matched.
 func (p *Pool) Len() int { return len(p.entries) }
 
-// Match forms one match of the tickets in the pool and takes them out of it; ok is
-// false when none can be formed, until a ticket comes or Due has passed. Each call
-// does a bounded amount of work: more reports that it ended before all was tried
-// that can have changed, so that the caller looks after its other work and calls
-// again, at once.
+// Match forms one match of the tickets in the pool and removes them. ok is false when no match is possible until a
+// ticket is added or Due has passed. Each call does a bounded amount of work; more reports that it stopped early and
+// should be called again.
 func (p *Pool) Match(now time.Time) (m *Match, ok, more bool) {
 	if p.set.Large() {
 		return p.matchLarge(now)
@@ -151,9 +147,8 @@ func (p *Pool) Match(now time.Time) (m *Match, ok, more bool) {
 	return p.matchSmall(now)
 }
 
-// Due is when the next step of an expansion begins for a ticket in the pool, or when a
-// search that was cut short for want of time goes on; after that Match may find more.
-// Zero: never.
+// Due returns when Match may find more: when the next step of an expansion begins for a ticket, or when a search that
+// was cut short is retried. The zero time means never.
 func (p *Pool) Due() time.Time {
 	if p.set.Large() {
 		return p.dueLarge()
@@ -161,8 +156,7 @@ func (p *Pool) Due() time.Time {
 	return p.dueSmall()
 }
 
-// Unmatchable says why no match can ever have a ticket that is in the pool; "" when one
-// can. Such a ticket stays until it is removed.
+// Unmatchable returns why no match can ever include a ticket; "" when one can. Such a ticket stays until it is removed.
 func (p *Pool) Unmatchable(id string) string {
 	if e := p.entries[id]; e != nil {
 		return e.unmatchable
@@ -170,8 +164,7 @@ func (p *Pool) Unmatchable(id string) string {
 	return ""
 }
 
-// Metrics are the evaluations of a ticket that is in the pool, since it came: those in which it
-// was tried in a match. nil: there is no such ticket.
+// Metrics returns the evaluations of a ticket since it was added; nil if the pool does not have it.
 func (p *Pool) Metrics(id string) []Metric {
 	e, ok := p.entries[id]
 	switch {
@@ -179,23 +172,23 @@ func (p *Pool) Metrics(id string) []Metric {
 		return nil
 	case p.set.Large():
 		return p.metricsLarge(e)
-	case e.counts == nil: // it was never tried
+	case e.counts == nil: // never tried
 		return p.metrics(make([]count, len(p.set.Rules)))
 	default:
 		return p.metrics(e.counts)
 	}
 }
 
-// Explain says why a ticket waits: ok is false when it is not in the pool. It takes
-// the ticket as the anchor of a match of its own and tries everybody else, up to some
-// thousands.
+// Explain returns why a ticket waits; ok is false when the pool does not have it. It tries the ticket with up to some
+// thousands of others.
 func (p *Pool) Explain(id string, now time.Time) (x Explanation, ok bool) {
 	e, ok := p.entries[id]
 	if !ok {
 		return x, false
 	}
-	x = Explanation{Ticket: id, Age: now.Sub(e.ticket.Start), Pool: p.Len(), Unmatchable: e.unmatchable, Rejections: []Rejection{}}
-	x.AgeSeconds = x.Age.Seconds()
+	age := now.Sub(e.ticket.Start)
+	x = Explanation{Ticket: id, Age: age, AgeSeconds: age.Seconds(), Pool: p.Len(),
+		Unmatchable: e.unmatchable, Rejections: []Rejection{}}
 	switch {
 	case e.unmatchable != "":
 	case p.set.Large():
@@ -212,40 +205,40 @@ type Explanation struct {
 	Ticket      string        `json:"ticketId"`
 	Age         time.Duration `json:"-"`
 	AgeSeconds  float64       `json:"ageSeconds"`
-	Pool        int           `json:"poolSize"`              // tickets in the pool, this one included
-	Unmatchable string        `json:"unmatchable,omitempty"` // why no match can ever have it: "player p1 has no value for arena, which has no default"
-	Largest     int           `json:"largestMatch"`          // players of the largest valid partial match that was found with it
-	Missing     string        `json:"missing,omitempty"`     // what that match lacks: "team north has 0 of at least 1 players"
-	Candidates  int           `json:"candidates"`            // tickets that were tried beside it
-	Rejections  []Rejection   `json:"rejections"`            // by rule, most first; of the candidates that were tried alone beside it
-	Failures    []Failure     `json:"failures,omitempty"`    // by rule, most first; of the larger matches that were tried with it
+	Pool        int           `json:"poolSize"`              // number of tickets, including this one
+	Unmatchable string        `json:"unmatchable,omitempty"` // why no match can ever include it
+	Largest     int           `json:"largestMatch"`          // players of the largest valid partial match found
+	Missing     string        `json:"missing,omitempty"`     // what it lacks: "team north has 0 of at least 1 players"
+	Candidates  int           `json:"candidates"`            // tickets checked
+	Rejections  []Rejection   `json:"rejections"`            // of candidates checked alone with it; by rule, most first
+	Failures    []Failure     `json:"failures,omitempty"`    // of larger matches tried with it; by rule, most first
 	Next        *Expansion    `json:"nextExpansion,omitempty"`
 }
 
-// A Rejection is how many candidates a rule turned away.
+// A Rejection counts the candidates that a rule rejected.
 type Rejection struct {
 	Rule       string `json:"rule"` // "" for the sizes of the teams
 	Candidates int    `json:"candidates"`
-	Example    string `json:"example,omitempty"` // a ticket that was turned away, with the figures: "t-9: distance 51, at most 50"
+	Example    string `json:"example,omitempty"` // a rejected ticket and the figures: "t-9: distance 51, at most 50"
 }
 
-// A Failure is how many matches a rule turned away that had all their players, or more
-// than two tickets. Not for large matches.
+// A Failure counts the tried matches that a rule rejected: those with all players, or with more than two tickets. There
+// are none for large matches.
 type Failure struct {
 	Rule    string `json:"rule"`
 	Matches int    `json:"matches"`
-	Example string `json:"example,omitempty"` // the figures of one of them: "distance 51, at most 50"
+	Example string `json:"example,omitempty"` // the figures of one: "distance 51, at most 50"
 }
 
-// An Expansion is the next step of the rule set that concerns this ticket.
+// An Expansion is the next expansion step for this ticket.
 type Expansion struct {
 	In      time.Duration `json:"-"`
 	Seconds float64       `json:"inSeconds"`
 	Changes []Change      `json:"changes"`
-	Admits  int           `json:"admits"` // candidates that were turned away now and would not be then
+	Admits  int           `json:"admits"` // candidates rejected now that would be accepted then
 }
 
-// A Change is what a step of an expansion sets.
+// A Change is a property that an expansion step sets.
 type Change struct {
 	Target string `json:"target"` // rules[RankGap].maxDistance
 	From   string `json:"from"`

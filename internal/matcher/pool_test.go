@@ -207,14 +207,14 @@ func TestUnmatchable(t *testing.T) {
 		want   string
 	}{
 		{"missing", "A", solo("a", nil), "player a has no value for arena, which has no default"},
-		{"wrong type", "A", wrong, "player a has a value of another type than rank"},
+		{"wrong type", "A", wrong, "the value of rank of player a has the wrong type"},
 		{"no number", "A", nan, "player a has no finite number for rank"},
-		{"no players", "A", &matcher.Ticket{ID: "a", Start: noon}, "it has no players"},
+		{"no players", "A", &matcher.Ticket{ID: "a", Start: noon}, "the ticket has no players"},
 		{"too many", "A", pair, "its 2 players do not fit in one team"},
-		{"no such team", "A", stray, `player a of the backfill ticket is in team "west", which the rule set does not have`},
-		{"no place free", "A", full, "the 2 players of the backfill ticket do not fit in their teams, or leave no place free"},
-		{"no latency", "E", solo("a", nil), "rule FairPing needs latencies, and there is no location to which all its players report one"},
-		{"too far", "E", pinged(solo("a", nil), 151), "rule FairPing turns it away whoever else is there: no location to which all have at most 150 ms, at most 40 ms apart from the reference"},
+		{"no such team", "A", stray, `player a of the backfill ticket is in unknown team "west"`},
+		{"no place free", "A", full, "the 2 players of the backfill ticket do not fit in their teams or leave no slot free"},
+		{"no latency", "E", solo("a", nil), "rule FairPing needs latencies, but the players report no common location"},
+		{"too far", "E", pinged(solo("a", nil), 151), "rule FairPing rejects the ticket in any match: no location to which all have at most 150 ms, at most 40 ms apart from the reference"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestUnmatchableInEachTeam(t *testing.T) {
   {"name":"Blue","type":"comparison","operation":"=","measurements":["teams[blue].players.attributes[a]","teams[blue].players.attributes[b]"]}]}`
 	a := solo("a", attributes{"a": number(3), "b": number(4)})
 	x, ok := pool(t, set, matcher.Options{}, a).Explain("a", noon)
-	if want := "rule Blue turns it away whoever else is there: 3 and 4 are not the same"; !ok || x.Unmatchable != want {
+	if want := "rule Blue rejects the ticket in any match: 3 and 4 are not the same"; !ok || x.Unmatchable != want {
 		t.Errorf("unmatchable: %q, want %q", x.Unmatchable, want)
 	}
 }

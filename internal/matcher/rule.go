@@ -8,8 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A truth is whether a rule holds. Unknown is that of a rule whose expressions have
-// no value yet: it is not evaluated, and does not stand in the way of a match.
+// A truth is whether a rule holds. A rule is unknown while its expressions have no value; it then does not prevent a
+// match.
 type truth uint8
 
 const (
@@ -18,17 +18,16 @@ const (
 	no
 )
 
-// A check evaluates a rule over the players who are in a trial. With final the answer
-// stays the same whoever joins, so that a final no is a reason to take a ticket out again;
-// any other no may become a yes until the match is complete.
+// A check evaluates a rule over the players in a trial. With final the result stays the same whichever players join:
+// after a final no the ticket is removed again; any other no may become a yes.
 type check func(t *trial) (is truth, final bool)
 
-// A rule is one rule of a level, compiled. Sort rules have no check.
+// A rule is a compiled rule of a level. Sort rules have no check.
 type rule struct {
 	*ruleset.Rule
 	check   check
-	figures func(t *trial) string // for people: what a failed check saw; nil: nothing to see
-	anyTeam bool                  // the teams in which the players are make no difference
+	figures func(t *trial) string // why the last check failed, for people; may be nil
+	anyTeam bool                  // the result does not depend on the players' teams
 }
 
 func (l *level) compileRules(p *Pool) {
@@ -79,7 +78,7 @@ func (t *trial) holds(i int) (is truth, final bool) {
 	return is, final
 }
 
-// figures is what a rule saw when it failed.
+// figures returns what a rule compared when it failed.
 func (t *trial) figures(i int) string {
 	if f := t.level.rules[i].figures; f != nil {
 		return f(t)
@@ -87,9 +86,9 @@ func (t *trial) figures(i int) string {
 	return ""
 }
 
-// judge evaluates the rules that stand for themselves. veto is the first that can
-// never hold again, or -1; good reports whether all hold now.
-func (t *trial) judge() (veto int, good bool) {
+// evaluate evaluates the rules that are no operands. broken is the first that can never hold again, or -1; good reports
+// whether all hold now.
+func (t *trial) evaluate() (broken int, good bool) {
 	t.open = t.open[:0]
 	for _, i := range t.level.top {
 		is, final := t.holds(i)
@@ -104,8 +103,7 @@ func (t *trial) judge() (veto int, good bool) {
 	return -1, len(t.open) == 0
 }
 
-// fail counts the rules that did not hold when the trial was judged, and would have made it
-// a match.
+// fail counts the open rules of a complete trial as failed.
 func (t *trial) fail() {
 	counts := t.tickets[len(t.tickets)-1].counts
 	for _, i := range t.open {
@@ -113,7 +111,6 @@ func (t *trial) fail() {
 	}
 }
 
-// relations are the operations of comparison rules.
 var relations = map[string]func(a, b float64) bool{
 	"<":  func(a, b float64) bool { return a < b },
 	"<=": func(a, b float64) bool { return a <= b },
@@ -123,12 +120,12 @@ var relations = map[string]func(a, b float64) bool{
 	">=": func(a, b float64) bool { return a >= b },
 }
 
-// grows reports whether a − b never becomes less.
+// grows reports whether a − b never decreases.
 func grows(a, b trend) bool {
 	return (a == fixed || a == rising) && (b == fixed || b == falling)
 }
 
-// settled reports whether what a relation says of a and b now, it says for ever.
+// settled reports whether the result of a relation between a and b is final.
 func settled(op string, a, b float64, ta, tb trend) bool {
 	up, down := grows(ta, tb), grows(tb, ta)
 	if up && down {
@@ -152,9 +149,9 @@ func (c compiler) comparison(made *rule) {
 	strings := made.Measurements[0].Type.Of == ruleset.KindString
 	switch {
 	case made.Reference == nil && strings:
-		c.alikeTexts(made)
+		c.equalTexts(made)
 	case made.Reference == nil:
-		c.alikeNumbers(made)
+		c.equalNumbers(made)
 	case strings:
 		c.compareTexts(made)
 	default:
@@ -162,7 +159,7 @@ func (c compiler) comparison(made *rule) {
 	}
 }
 
-// measured are the compiled measurements of a rule, all of them numbers.
+// measured returns the compiled measurements of a rule, which are numbers.
 func (c compiler) measured(r *rule) []numbers {
 	all := make([]numbers, len(r.Measurements))
 	for i, e := range r.Measurements {
@@ -171,7 +168,7 @@ func (c compiler) measured(r *rule) []numbers {
 	return all
 }
 
-// reference is the number that measurements are compared with.
+// reference returns the number that measurements are compared with.
 func (c compiler) reference(r *ruleset.Reference) numbers {
 	if r.Expr != nil {
 		return c.numbers(r.Expr)
@@ -179,7 +176,7 @@ func (c compiler) reference(r *ruleset.Reference) numbers {
 	return constant(*r.Number)
 }
 
-// compareNumbers: every element of every measurement stands in the relation to the reference.
+// compareNumbers compares every element of every measurement with the reference.
 func (c compiler) compareNumbers(made *rule) {
 	measured, reference, op := c.measured(made), c.reference(made.Reference), made.Operation
 	holds := relations[op]
@@ -191,8 +188,8 @@ func (c compiler) compareNumbers(made *rule) {
 	})
 }
 
-// overElements is the check that every element of the measurements passes a test against the
-// reference. The test says whether it passes, and whether that is final.
+// overElements returns the check that every element of the measurements passes a test against the reference. The test
+// returns whether it passes, and whether that is final.
 func overElements(measured []numbers, reference numbers, test func(a, b float64, ta, tb trend) (ok, final bool)) check {
 	return func(t *trial) (truth, bool) {
 		t.scratch()
@@ -243,7 +240,7 @@ func (c compiler) distance(made *rule) {
 		switch {
 		case grows(ta, tb) && grows(tb, ta):
 			return d >= least && d <= most, true
-		case a > b && grows(ta, tb), a < b && grows(tb, ta): // the distance never becomes less
+		case a > b && grows(ta, tb), a < b && grows(tb, ta): // the distance never decreases
 			return d >= least && d <= most, d > most || d >= least && math.IsInf(most, 1)
 		default:
 			return d >= least && d <= most, false
@@ -258,8 +255,8 @@ func (c compiler) distance(made *rule) {
 	})
 }
 
-// alikeNumbers: all elements are equal, or with != no two of them.
-func (c compiler) alikeNumbers(made *rule) {
+// equalNumbers checks that all elements are equal or, with !=, all different.
+func (c compiler) equalNumbers(made *rule) {
 	measured, same := c.measured(made), made.Operation == "="
 	stays := !slices.ContainsFunc(measured, func(n numbers) bool { return n.trend != fixed })
 	read := func(t *trial) (all []float64, ok bool) {
@@ -279,7 +276,7 @@ func (c compiler) alikeNumbers(made *rule) {
 	}
 	made.check = func(t *trial) (truth, bool) {
 		all, ok := read(t)
-		return alike(all, same, ok, stays)
+		return equality(all, same, ok, stays)
 	}
 	made.figures = func(t *trial) string {
 		all, _ := read(t)
@@ -290,8 +287,8 @@ func (c compiler) alikeNumbers(made *rule) {
 	}
 }
 
-// alike compares elements with one another; complete is false when some are not known yet.
-func alike[T comparable](all []T, same, complete, stays bool) (truth, bool) {
+// equality compares elements with each other; complete is false when some are unknown.
+func equality[T comparable](all []T, same, complete, stays bool) (truth, bool) {
 	for i, v := range all {
 		before := all[:i]
 		if same {
@@ -309,8 +306,7 @@ func alike[T comparable](all []T, same, complete, stays bool) (truth, bool) {
 	return yes, false
 }
 
-// textsOf compiles measurements that are strings. For what looks at the strings alone, and
-// not at the lists they stand in, flatten changes nothing.
+// textsOf compiles measurements that are strings. The nesting does not matter here, so flatten is removed.
 func (c compiler) textsOf(r *rule) []texts {
 	all := make([]texts, len(r.Measurements))
 	for i, e := range r.Measurements {
@@ -322,10 +318,10 @@ func (c compiler) textsOf(r *rule) []texts {
 	return all
 }
 
-// permanent reports whether a string that is in the lists stays there.
+// permanent reports whether a string in the lists stays there.
 func (x texts) permanent() bool { return x.trend == fixed || x.trend == rising }
 
-// leaves appends all strings of the measurements; ok is false when one has none yet.
+// leaves returns all strings of the measurements; ok is false when one has none yet.
 func (t *trial) leaves(measured []texts) (all []int32, ok bool) {
 	t.scratch()
 	all, ok = t.strings[:0], true
@@ -340,12 +336,12 @@ func (t *trial) leaves(measured []texts) (all []int32, ok bool) {
 	return all, ok
 }
 
-func (c compiler) alikeTexts(made *rule) {
+func (c compiler) equalTexts(made *rule) {
 	measured, same := c.textsOf(made), made.Operation == "="
 	stays := allPermanent(measured)
 	made.check = func(t *trial) (truth, bool) {
 		all, ok := t.leaves(measured)
-		return alike(all, same, ok, stays)
+		return equality(all, same, ok, stays)
 	}
 	made.figures = func(t *trial) string {
 		all, _ := t.leaves(measured)
@@ -362,7 +358,7 @@ func allPermanent(measured []texts) bool {
 	return !slices.ContainsFunc(measured, func(x texts) bool { return !x.permanent() })
 }
 
-// compareTexts: every string is the reference, or with != none is.
+// compareTexts checks that every string is equal to the reference or, with !=, none is.
 func (c compiler) compareTexts(made *rule) {
 	measured, same := c.textsOf(made), made.Operation == "="
 	reference, stays := c.pool.strings.number(*made.Reference.Text), allPermanent(measured)
@@ -389,7 +385,7 @@ func (c compiler) compareTexts(made *rule) {
 	}
 }
 
-// batchDistance: the tickets lie in a band, or have one string.
+// batchDistance checks that the values of all tickets are near to each other, or equal strings.
 func (c compiler) batchDistance(made *rule) {
 	if c.pool.set.Attributes[made.Attribute].Type == ruleset.String {
 		c.oneText(made)
@@ -442,7 +438,7 @@ func (c compiler) oneText(made *rule) {
 	}
 }
 
-// elementFigures names the first element that fails.
+// elementFigures describes the first element that fails.
 func (c compiler) elementFigures(
 	measured []numbers, reference numbers, describe func(a, b float64) (text string, failed bool),
 ) func(*trial) string {

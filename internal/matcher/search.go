@@ -2,172 +2,178 @@ package matcher
 
 import (
 	"cmp"
-	"fmt"
 	"math"
-	"math/bits"
 	"slices"
-	"time"
 
 	"github.com/tidwall/btree"
-
-	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A search is what a pool keeps for matches of at most 40 players.
-//
-// A match becomes possible in two ways only: by a ticket that comes, or by one that steps
-// to another level. Such tickets are fresh; each of them is tried as the key of a match,
-// that is, with those who can go with it, until it has one or there is none. So what was
-// tried in vain is not tried again, however many tickets wait.
+// A search looks for a match with one ticket, the key, at one level. Its slices are reused.
 type search struct {
-	reaches         []reach // latency rules of all levels
-	reachesPerLevel int
-	reach           int    // index in a level's reaches of the rule that every match obeys; -1: none
-	band            *band  // nil: no attribute keeps tickets apart
-	like            int    // column of the number that tickets go by; -1: none
-	shared          []int  // columns of strings of which a match has one
-	kinds           []kind // that quotas of some level count
-	round           uint64 // of gather, to take each ticket once
-	sorts           []int  // rules that sort
-	sortedBy        []int  // columns of sortByAttributes, of numbers or texts
-	groups          map[shared]*group
-	few             int                    // candidates that may do instead of all of a batch
-	nearer          func(a, b *entry) bool // the order of a group
-	fresh           *btree.BTreeG[*entry]  // to try as keys, in the order of urgent
-	backfills       int                    // backfill tickets that some match may have
-	due             *btree.BTreeG[*entry]  // by what happens next
-	ages            []int                  // entries by level
-	trial           *trial
-	hunt            hunt
-	credit          int // work that may go into searches deeper than one pass
-	random          uint64
-	worked          int // work of all searches that found nothing
+	pool       *Pool
+	candidates []candidate // compatible tickets, in the order in which they are tried
+	ranks      []rank
+	scratch    []candidate // of zones and classify
+	subset     []candidate
+	rest       []int // by candidate: the players from it on
+	atLevel    int   // the last candidate whose age has the level; -1: none
+
+	best    []assigned // the match that was found, and its players
+	players int
+
+	work   int  // since it was last set to 0
+	depth  int  // budget of searches in depth with the key
+	left   int  // of the budget, in the present pass
+	cut    bool // not everything was tried
+	greedy bool // one pass, without backtracking
+
+	partial  int       // players of the largest partial match; -1: not recorded
+	lacks    string    // what it lacks
+	failures []Failure // by rules, of matches tried meanwhile
+
+	found              []zone
+	backfillCandidates []candidate // backfill tickets compatible with the key
+	olderThan          *entry      // only backfill tickets older than this one; nil: all
 }
 
-// Work is counted in tickets tried and looked at: a few million a second.
-const (
-	workOfCall  = 2_500           // after which Match pauses
-	workOfKey   = 5               // for a key that nobody can go with
-	stepsOfCall = 500             // entries that come to another level
-	maxDepth    = 6_000           // of one search in depth
-	minDepth    = 30              // even without credit
-	leastShare  = 16              // of each backfill ticket that is tried with a key
-	fullCredit  = 200_000         // what a quiet pool saves
-	perArrival  = 60              // credit for each ticket that comes
-	perSecond   = 25_000          // and for time that passes
-	lookFactor  = 8               // tickets looked at, for each of a batch
-	firstRetry  = 4 * time.Second // of a key for which not everything was tried
-	lastRetry   = time.Minute     // it grows fourfold up to here
-	jitter      = time.Second     // a clock that goes back by less stands still
-	farthest    = 140 * 365 * 24 * time.Hour
-)
-
-// Shared are the strings that all tickets of a match have alike; further ones are left to
-// the rules.
-type shared [3]int32
-
-// A group is tickets that have the shared strings in common.
-type group struct {
-	order     *btree.BTreeG[*entry] // new tickets, by neighbours
-	backfills *btree.BTreeG[*entry] // backfill tickets, oldest first
-	kinds     []members             // of the new tickets, by kind
-	vain      bool                  // the last search in depth found nothing
+// A candidate is a ticket compatible with the key, as far as a test of the two can decide.
+type candidate struct {
+	*entry
+	mask mask // common locations with the key
+	rank int  // index of its first rank
 }
 
-// Members are the tickets of a group that have players of a kind.
-type members struct {
-	order   *btree.BTreeG[*entry] // as that of the group
-	players int                   // of the kind
-}
+func (h *search) init(p *Pool) { h.pool, h.partial = p, -1 }
 
-func (p *Pool) newGroup() *group {
-	g := &group{order: ordered(p.nearer), backfills: ordered(older), kinds: make([]members, len(p.kinds))}
-	for k := range g.kinds {
-		g.kinds[k].order = ordered(p.nearer)
+// form searches a match of the key and new tickets at a level.
+func (h *search) form(key *entry, l int) (found bool) {
+	p := h.pool
+	level := p.levels[l]
+	h.best, h.players = h.best[:0], 0
+	if !key.alone.has(l) || !level.fits(key) || !key.group.fills(p.kinds, level.quotas, key) {
+		return false
 	}
-	return g
-}
-
-// count adds a new ticket to its kinds, or takes it out of them (sign -1).
-func (g *group) count(kinds []kind, e *entry, sign int) {
-	for k := range kinds {
-		n := kinds[k].of(e)
-		switch {
-		case n == 0 || e.ticket.Backfill:
-			continue
-		case sign > 0:
-			g.kinds[k].order.Set(e)
-		default:
-			g.kinds[k].order.Delete(e)
+	most := p.options.Batch - 1
+	if !key.group.lastFailed {
+		most = p.firstBatch
+	}
+	players, atLevel := h.gather(key, l, most)
+	if len(h.candidates) == most && most < p.options.Batch-1 {
+		if players >= level.least() && atLevel && h.quickCheck(key, level) {
+			return true
 		}
-		g.kinds[k].players += sign * n
+		players, atLevel = h.gather(key, l, p.options.Batch-1)
 	}
-}
-
-// of is where a ticket is kept.
-func (g *group) of(e *entry) *btree.BTreeG[*entry] {
-	if e.ticket.Backfill {
-		return g.backfills
+	if players < level.least() || !atLevel {
+		return false
 	}
-	return g.order
-}
-
-// searching is what the search keeps of an entry.
-type searching struct {
-	masks   []mask  // by reach
-	alone   bitset  // by level: whether the rules let it be in a match at all
-	value   float64 // in the band
-	alike   uint64  // equal for tickets that rules cannot tell apart; 0: none is alike
-	group   *group
-	class   int     // of the hunt: equal for candidates that are alike
-	round   uint64  // of the hunt: of the gathering that saw it last
-	counts  []count // by rule
-	fresh   bool
-	whole   bool // not only a step made it fresh
-	from    int  // fresh by a step: the first level that was not tried
-	second  bool // fresh, and tried in vain in the matches that backfillPriority puts first
-	cut     bool // not everything was tried then
-	tried   bool // as a key, since it came
-	due     time.Duration
-	retry   time.Duration // how long it was left alone the last time
-	retryAt time.Duration // never: not at all
-}
-
-const never = time.Duration(math.MaxInt64)
-
-// A count is how often a rule was evaluated.
-type count struct{ passed, failed int32 }
-
-func (p *Pool) newSearch() {
-	p.credit = fullCredit
-	p.random = uint64(p.options.Seed) //nolint:gosec // all bits are as good
-	p.groups = map[shared]*group{}
-	p.fresh = ordered(p.urgent)
-	p.due = ordered(func(a, b *entry) bool {
-		if a.due != b.due {
-			return a.due < b.due
+	zones := slices.DeleteFunc(h.zones(key, l), func(s zone) bool { return !h.quotas(key, level, s) })
+	if len(zones) == 0 {
+		return false
+	}
+	h.order(level, key)
+	h.greedy, h.left = true, math.MaxInt
+	if h.pass(nil, key, level, h.candidates) {
+		key.group.lastFailed = false
+		return true
+	}
+	h.greedy = false
+	h.classify()
+	h.bySimilarity(key)
+	h.left = h.depth
+	before := h.left
+	for _, s := range zones {
+		if h.left <= 0 {
+			h.cut = true
+			break
 		}
-		return a.seq < b.seq
+		if found = h.pass(nil, key, level, h.within(s)); found {
+			break
+		}
+	}
+	h.depth = h.left
+	p.credit = max(0, p.credit-(before-h.left))
+	key.group.lastFailed = !found
+	return found
+}
+
+// refill searches a match of the key and a backfill ticket at a level, the oldest backfill ticket first. Its players
+// are in their teams before the key takes an open slot. Each backfill ticket has its share of the budget.
+func (h *search) refill(key *entry, l int) (found bool) {
+	p := h.pool
+	level := p.levels[l]
+	h.best, h.players = h.best[:0], 0
+	if !key.alone.has(l) || !level.fits(key) || !h.gatherBackfills(key, l) {
+		return false
+	}
+	h.gather(key, l, p.options.Batch-1)
+	h.greedy = false
+	left := max(minDepth, h.depth)
+	for i := 0; i < len(h.backfillCandidates) && !found; i++ {
+		b := h.backfillCandidates[i].entry
+		if i == 0 || len(p.sorts) > 0 {
+			h.order(level, b, key)
+			h.classify()
+			h.bySimilarity(key)
+		}
+		share := max(leastShare, left/(len(h.backfillCandidates)-i))
+		h.left = share
+		found = h.pass(b, key, level, h.candidates)
+		left -= share - h.left
+		p.credit = max(0, p.credit-(share-h.left))
+	}
+	h.depth = max(0, min(h.depth, left))
+	return found
+}
+
+// gatherBackfills collects the backfill tickets compatible with a new ticket, and reports whether there are any.
+func (h *search) gatherBackfills(key *entry, l int) bool {
+	p := h.pool
+	h.backfillCandidates = h.backfillCandidates[:0]
+	own := h.locations(key, l) // locations of the key
+	looked := 0
+	key.group.backfills.Scan(func(e *entry) bool {
+		if h.olderThan != nil && !older(e, h.olderThan) {
+			return false
+		}
+		if looked++; looked > lookFactor*p.options.Batch || len(h.backfillCandidates) == p.options.Batch-1 {
+			h.cut = true
+			return false
+		}
+		if common := own & h.locations(e, l); common != 0 && h.mayBeAt(e, l) && p.levels[l].compatible(key, e) {
+			h.backfillCandidates = append(h.backfillCandidates, candidate{entry: e, mask: common})
+		}
+		return true
 	})
-	p.ages = make([]int, len(p.levels))
-	p.findFilters()
-	p.liken()
-	p.nearer = p.neighbours()
-	p.findSorts()
-	p.few = p.options.Batch - 1
-	if few := 3 * p.set.MaxPlayers(); few < p.few && len(p.sorts) == 0 {
-		p.few = few
-	}
-	p.trial = newTrial(p)
-	p.hunt.init(p)
+	h.work += len(h.backfillCandidates) + looked/lookFactor
+	return len(h.backfillCandidates) > 0
 }
 
-// fills reports whether the group has the players that quotas want, with those of a key.
-func (g *group) fills(kinds []kind, quotas []quota, key *entry) bool {
-	for _, q := range quotas {
-		n := g.kinds[q.kind].players
-		if key.ticket.Backfill { // other keys are among them
-			n += kinds[q.kind].of(key)
+// mayBeAt reports whether a match of the level may include a ticket besides others.
+func (h *search) mayBeAt(e *entry, l int) bool {
+	if h.pool.set.Algorithm.OldestAge {
+		return e.level <= l && e.alone.has(l)
+	}
+	return e.level >= l && e.alone.has(l)
+}
+
+// locations returns the locations of a ticket at a level.
+func (h *search) locations(e *entry, l int) mask {
+	if h.pool.latencyRule < 0 {
+		return ^mask(0)
+	}
+	return e.masks[l*h.pool.latencyRulesPerLevel+h.pool.latencyRule]
+}
+
+// quotas reports whether the key and the candidates of a zone have enough players of each kind.
+func (h *search) quotas(key *entry, l *level, s zone) bool {
+	for _, q := range l.quotas {
+		k := &h.pool.kinds[q.kind]
+		n := k.of(key)
+		for i := 0; i < len(h.candidates) && n < q.least; i++ {
+			if h.at(s, h.candidates[i]) {
+				n += k.of(h.candidates[i].entry)
+			}
 		}
 		if n < q.least {
 			return false
@@ -176,403 +182,337 @@ func (g *group) fills(kinds []kind, quotas []quota, key *entry) bool {
 	return true
 }
 
-// epoch is when the clocks of pools begin.
-var epoch = time.Unix(0, 0).UTC()
-
-// since is a time on the pool's clock. Times beyond a lifetime are all the same, so that
-// ages cannot overflow.
-func since(t time.Time) time.Duration {
-	return max(-farthest, min(farthest, t.Sub(epoch)))
-}
-
-// prepareSmall fills what the search needs of an entry. The error says which rule it
-// breaks all alone, at every age.
-func (p *Pool) prepareSmall(e *entry) error {
-	e.retryAt = never
-	e.counts = make([]count, len(p.set.Rules))
-	e.masks = make([]mask, len(p.reaches))
-	for i, r := range p.reaches {
-		e.masks[i] = maskOf(e.pings[r.column], r.most)
-	}
-	matchable, veto := false, -1
-	p.trial.silent = true
-	for i := range p.levels {
-		veto = p.tryAlone(e, i)
-		if veto < 0 {
-			e.alone.add(i)
-		}
-		matchable = matchable || veto < 0
-	}
-	p.trial.silent = false
-	if matchable {
-		return nil
-	}
-	last := p.levels[len(p.levels)-1]
-	return fmt.Errorf("rule %s turns it away whoever else is there: %s", last.rules[veto].Name, p.figures(last, veto, e))
-}
-
-// figures is what a rule says of a ticket that is alone in a match: in the last team,
-// whose veto tryAlone gives.
-func (p *Pool) figures(l *level, rule int, e *entry) string {
-	t := p.trial
-	t.clear(l)
-	t.add(e, len(t.teams)-1)
-	defer t.clear(l)
-	return t.figures(rule)
-}
-
-// tryAlone is the rule that the ticket breaks at a level in whichever team; -1: none.
-func (p *Pool) tryAlone(e *entry, level int) (veto int) {
-	t := p.trial
-	t.clear(p.levels[level])
-	for team := range t.teams {
-		t.add(e, team)
-		veto, _ = t.judge()
-		t.drop()
-		if veto < 0 || e.ticket.Backfill {
-			break
-		}
-	}
-	return veto
-}
-
-func (p *Pool) addSmall(e *entry) {
-	if p.like >= 0 {
-		e.value = e.numbers[p.like][0]
-	}
-	e.alike = p.likeness(e)
-	var key shared
-	for i, column := range p.shared {
-		key[i] = e.texts[column][0] + 1
-	}
-	e.group = p.groups[key]
-	if e.group == nil {
-		e.group = p.newGroup()
-		p.groups[key] = e.group
-	}
-	e.group.of(e).Set(e)
-	e.group.count(p.kinds, e, 1)
-	p.backfills += asInt(e.ticket.Backfill)
-	p.ages[e.level]++
-	p.credit = min(fullCredit, p.credit+perArrival)
-	p.schedule(e)
-	p.refresh(e, true, 0)
-}
-
-func (p *Pool) removeSmall(e *entry) {
-	e.group.of(e).Delete(e)
-	e.group.count(p.kinds, e, -1)
-	p.backfills -= asInt(e.ticket.Backfill)
-	if e.group.order.Len()+e.group.backfills.Len() == 0 {
-		var key shared
-		for i, column := range p.shared {
-			key[i] = e.texts[column][0] + 1
-		}
-		delete(p.groups, key)
-	}
-	p.ages[e.level]--
-	if e.fresh {
-		p.fresh.Delete(e)
-	}
-	if e.due != never {
-		p.due.Delete(e)
-	}
-}
-
-// refresh has an entry tried as a key: at all levels, or at those from one on.
-func (p *Pool) refresh(e *entry, whole bool, from int) {
-	if !e.fresh {
-		e.whole, e.from = false, from
-	}
-	e.whole = e.whole || whole
-	e.from = min(e.from, from)
-	p.enqueue(e, false)
-}
-
-// enqueue has an entry tried as a key in its first or its second turn.
-func (p *Pool) enqueue(e *entry, second bool) {
-	if e.fresh && e.second == second {
+// bySimilarity puts the candidates most similar to the key first: a search in depth varies the last ones first. Sort
+// rules have precedence.
+func (h *search) bySimilarity(key *entry) {
+	if h.pool.similarBy < 0 || h.pool.band != nil || len(h.pool.sorts) > 0 {
 		return
 	}
-	if e.fresh {
-		p.fresh.Delete(e)
-	}
-	e.fresh, e.second, e.cut = true, second, second && e.cut
-	p.fresh.Set(e)
+	slices.SortStableFunc(h.candidates, func(a, b candidate) int {
+		return cmp.Compare(math.Abs(a.value-key.value), math.Abs(b.value-key.value))
+	})
 }
 
-// urgent orders keys. With a priority all keys are tried in the matches that it puts first before one is tried in others:
-// high puts those with a backfill ticket first, low those without one. Then older keys come first.
-func (p *Pool) urgent(a, b *entry) bool {
-	if a.second != b.second {
-		return b.second
+// quickCheck makes one pass with the first tickets of the batch. In a crowded pool they suffice for a full match, which
+// is as good as any.
+func (h *search) quickCheck(key *entry, level *level) (found bool) {
+	if !h.quotas(key, level, everywhere) {
+		return false
 	}
-	if c := p.byPriority(a, b); c != 0 {
-		return c < 0
+	h.order(level, key)
+	h.greedy, h.left = true, math.MaxInt
+	if h.pass(nil, key, level, h.candidates) && h.players == level.most() {
+		return true
 	}
-	return older(a, b)
+	h.best, h.players = h.best[:0], 0
+	return false
 }
 
-// byPriority orders entries by backfillPriority.
-func (p *Pool) byPriority(a, b *entry) int {
-	switch p.set.Algorithm.BackfillPriority {
-	case ruleset.HighPriority:
-		return asInt(b.ticket.Backfill) - asInt(a.ticket.Backfill)
-	case ruleset.LowPriority:
-		return asInt(a.ticket.Backfill) - asInt(b.ticket.Backfill)
-	default:
-		return 0
+// most returns the maximum number of players of a match without a backfill ticket.
+func (l *level) most() (n int) {
+	for _, s := range l.teams {
+		n += s.max
 	}
+	return n
 }
 
-// schedule sets when something happens to an entry: its next level, or a retry.
-func (p *Pool) schedule(e *entry) {
-	if e.due != 0 && e.due != never {
-		p.due.Delete(e)
+// least returns the minimum number of players of a match.
+func (l *level) least() int {
+	n := 0
+	for _, s := range l.teams {
+		n += s.min
 	}
-	e.due = e.retryAt
-	if e.level+1 < len(p.levels) {
-		e.due = min(e.due, e.start+p.levels[e.level+1].from)
-	}
-	if e.due != never {
-		p.due.Set(e)
-	}
+	return max(1, n)
 }
 
-// tick brings the pool to a time; more reports that it has not brought all entries there.
-func (p *Pool) tick(now time.Time) (more bool) {
-	at := since(now)
-	switch {
-	case at < p.now-jitter:
-		p.now = at
-		for _, e := range p.matchable() {
-			p.step(e)
+// gather collects at most most tickets compatible with the key: first those for rare quotas, then any. It returns the
+// number of players, with the key's, and whether one ticket has the age of the level.
+func (h *search) gather(key *entry, l, most int) (players int, atLevel bool) {
+	p, level := h.pool, h.pool.levels[l]
+	h.candidates = h.candidates[:0]
+	p.round++
+	key.round = p.round
+	g := gathering{search: h, key: key, level: l, own: h.locations(key, l), players: key.players(),
+		atLevel: key.level == l}
+	for _, q := range level.quotas {
+		k := &key.group.kinds[q.kind]
+		if 2*k.order.Len() < key.group.order.Len() {
+			g.from(k.order, len(h.candidates)+most/(1+len(level.quotas)))
 		}
-	case at > p.now:
-		p.credit = min(fullCredit, p.credit+int(min(time.Hour, at-p.now)/(time.Second/perSecond)))
-		p.now = at
 	}
-	e, ok := p.due.Min()
-	for n := 0; ok && e.due <= p.now; n++ {
-		if n == stepsOfCall {
+	if g.from(key.group.order, most) {
+		h.cut = h.cut || len(h.candidates) < most || most == p.options.Batch-1
+	}
+	return g.players, g.atLevel
+}
+
+// A gathering collects candidates.
+type gathering struct {
+	*search
+	key     *entry
+	level   int
+	own     mask // locations of the key
+	players int  // of the key and the candidates
+	atLevel bool // one of them has the age of the level
+}
+
+// from adds tickets of an order until there are most candidates; cut reports that it did not visit all.
+func (g *gathering) from(order *btree.BTreeG[*entry], most int) (cut bool) {
+	p, looked := g.pool, 0
+	level := p.levels[g.level]
+	p.around(g.key, g.level, order, func(e *entry) bool {
+		if looked++; looked > lookFactor*p.options.Batch || len(g.candidates) >= most {
+			cut = true
+			return false
+		}
+		if e.round == p.round || !g.mayBeAt(e, g.level) {
 			return true
 		}
-		p.step(e)
-		e, ok = p.due.Min()
+		common := g.own & g.locations(e, g.level)
+		if common == 0 || !level.compatible(g.key, e) {
+			return true
+		}
+		e.round = p.round
+		g.candidates = append(g.candidates, candidate{entry: e, mask: common})
+		g.players += e.players()
+		g.atLevel = g.atLevel || e.level == g.level
+		return true
+	})
+	g.work += looked / lookFactor
+	return cut
+}
+
+// around visits the new tickets of an order that are in the band of the key, until visit returns false. If there are
+// few it visits all; else those nearest to the key, or, without any order or after a failed search, random ones.
+func (p *Pool) around(key *entry, l int, order *btree.BTreeG[*entry], visit func(*entry) bool) {
+	switch {
+	case p.band != nil:
+		p.aroundBand(key, order, p.band.width[l], visit)
+	case order.Len() <= p.options.Batch:
+		order.Scan(visit)
+	case key.retry == 0 && (p.similarBy >= 0 || p.set.Algorithm.Sorted):
+		p.nearest(key, order, visit)
+	default:
+		from, _ := order.GetAt(p.next(order.Len()))
+		stopped := false
+		order.Ascend(from, func(e *entry) bool {
+			stopped = !visit(e)
+			return !stopped
+		})
+		if !stopped {
+			order.Scan(func(e *entry) bool { return e != from && visit(e) })
+		}
+	}
+}
+
+// nearest visits the tickets before the key until there is half a batch of them, then those after it, then the others.
+func (p *Pool) nearest(key *entry, order *btree.BTreeG[*entry], visit func(*entry) bool) {
+	looked, from := 0, len(p.search.candidates)
+	var left *entry // where the first half ends
+	order.Descend(key, func(e *entry) bool {
+		looked++
+		if looked > lookFactor*p.options.Batch/2 || len(p.search.candidates) >= from+(p.options.Batch-1-from)/2 {
+			left = e
+			return false
+		}
+		return visit(e)
+	})
+	stopped := false
+	order.Ascend(key, func(e *entry) bool {
+		stopped = !visit(e)
+		return !stopped
+	})
+	if left != nil && !stopped {
+		order.Descend(left, visit)
+	}
+}
+
+// aroundBand visits the tickets in the band of the key.
+func (p *Pool) aroundBand(key *entry, order *btree.BTreeG[*entry], width float64, visit func(*entry) bool) {
+	first := &entry{start: math.MinInt64}
+	// The margin covers rounding; inBand compares exactly as the rule does.
+	first.value = key.value - width - math.Abs(key.value)*1e-9 - math.Abs(width)*1e-9
+	begin := first
+	if order.Len() > p.options.Batch {
+		begin = &entry{start: math.MinInt64}
+		begin.value = key.value - width*float64(p.next(1024))/1024
+	}
+	stopped := false
+	inBand := func(e *entry) bool {
+		if math.Abs(e.value-key.value) > width {
+			return e.value < key.value
+		}
+		stopped = !visit(e)
+		return !stopped
+	}
+	order.Ascend(begin, inBand)
+	if begin == first || stopped {
+		return
+	}
+	order.Ascend(first, func(e *entry) bool { return p.inGroupOrder(e, begin) && inBand(e) })
+}
+
+// pass tries the candidates in their order with the key, in each team. Players of a backfill ticket are in their teams
+// before.
+func (h *search) pass(backfill, key *entry, l *level, candidates []candidate) bool {
+	t := h.pool.trial
+	t.clear(l)
+	if backfill != nil {
+		t.add(backfill, 0)
+	}
+	h.rest = append(h.rest[:0], make([]int, len(candidates)+1)...)
+	h.atLevel = -1
+	for i := len(candidates) - 1; i >= 0; i-- {
+		h.rest[i] = h.rest[i+1] + candidates[i].players()
+		if h.atLevel < 0 && h.pool.levels[candidates[i].level] == l {
+			h.atLevel = i
+		}
+	}
+	done := h.tryTeams(key, candidates, -1)
+	t.clear(l)
+	return done && len(h.best) > 0
+}
+
+// tryTeams adds a ticket to one team after the other and continues with the candidates after it. It reports whether the
+// search is over.
+func (h *search) tryTeams(e *entry, candidates []candidate, at int) (over bool) {
+	t := h.pool.trial
+	var tried teamSet
+	for range t.teams {
+		team := h.nextTeam(e, tried)
+		if team < 0 {
+			return false
+		}
+		tried |= 1 << team
+		h.work++
+		h.left--
+		t.add(e, team)
+		broken, good := t.evaluate()
+		if h.partial >= 0 {
+			h.record(broken, good)
+		}
+		if broken < 0 {
+			if t.complete() {
+				h.keep(good)
+			}
+			if h.tryRest(candidates, at+1) {
+				return true
+			}
+		}
+		t.drop()
+		if h.left <= 0 {
+			h.cut = true
+			return true
+		}
+		if e.ticket.Backfill || broken >= 0 && t.level.rules[broken].anyTeam {
+			return false // other teams would fail, too
+		}
 	}
 	return false
 }
 
-// matchable are the entries that some match may have, oldest first.
-func (p *Pool) matchable() []*entry {
-	all := make([]*entry, 0, len(p.entries))
-	for _, e := range p.entries {
-		if e.unmatchable == "" {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b *entry) int {
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.seq, b.seq))
-	})
-	return all
-}
-
-// step makes an entry fresh when its time has come.
-func (p *Pool) step(e *entry) {
-	level := p.at(e.age(p.now))
-	if level != e.level {
-		p.refresh(e, level < e.level, e.level+1)
-		p.ages[e.level]--
-		p.ages[level]++
-		e.level = level
-	}
-	if e.retryAt <= p.now {
-		e.retryAt = never
-		p.refresh(e, true, 0)
-	}
-	p.schedule(e)
-}
-
-func (p *Pool) dueSmall() time.Time {
-	e, ok := p.due.Min()
-	if !ok {
-		return time.Time{}
-	}
-	return epoch.Add(e.due)
-}
-
-func (p *Pool) matchSmall(now time.Time) (m *Match, ok, more bool) {
-	more = p.tick(now)
-	for work := 0; work < workOfCall; {
-		e, ok := p.fresh.PopMin()
-		if !ok {
-			return nil, false, more
-		}
-		e.fresh = false
-		p.hunt.work = workOfKey
-		if p.try(e) {
-			m := p.take()
-			return m, true, more || p.fresh.Len() > 0
-		}
-		work += p.hunt.work
-		p.worked += p.hunt.work
-	}
-	return nil, false, more || p.fresh.Len() > 0
-}
-
-// try searches a match with a key. The matches that backfillPriority puts last are left to a second turn of the key.
-func (p *Pool) try(key *entry) (found bool) {
-	h := &p.hunt
-	if key.tried && p.credit == 0 && key.retry < lastRetry {
-		p.retry(key)
-		return false
-	}
-	h.cut, h.depth = key.cut, max(minDepth, min(maxDepth, p.credit))
-	priority := p.set.Algorithm.BackfillPriority
+// keep stores a trial that has all its players, if it is a match.
+func (h *search) keep(good bool) {
+	t := h.pool.trial
 	switch {
-	case p.backfills == 0 || key.ticket.Backfill:
-		found = p.tryLevels(key, h.search)
-	case priority == ruleset.NormalPriority:
-		found = p.tryByAge(key)
-	case key.second == (priority == ruleset.LowPriority):
-		found = p.tryLevels(key, h.refill)
-	default:
-		found = p.tryLevels(key, h.search)
+	case good && t.players > h.players:
+		h.best, h.players = append(h.best[:0], t.tickets...), t.players
+	case !good && !t.silent:
+		t.fail()
 	}
-	switch {
-	case found:
-	case p.backfills > 0 && priority != ruleset.NormalPriority && !key.second && !key.ticket.Backfill:
-		key.cut = h.cut
-		p.enqueue(key, true)
-		return false
-	case h.cut:
-		p.retry(key)
-	}
-	if key.tried && !found {
-		p.credit = max(0, p.credit-h.work)
-	}
-	key.tried = true
-	return found
 }
 
-// retry leaves a key alone for a while. While there is no credit, what comes to another level or was not tried completely
-// waits for its turn, but not for ever: after lastRetry each is tried all the same.
-func (p *Pool) retry(key *entry) {
-	key.retry = min(lastRetry, max(firstRetry, 4*key.retry))
-	key.retryAt = p.now + key.retry
-	p.schedule(key)
-}
-
-// tryByAge searches a match of new tickets, and prefers one with a backfill ticket that is older than all of these.
-func (p *Pool) tryByAge(key *entry) (found bool) {
-	h := &p.hunt
-	defer func() { h.elder = nil }()
-	if !p.tryLevels(key, h.search) {
-		return p.tryLevels(key, h.refill)
-	}
-	best, players := slices.Clone(h.best), h.players
-	for _, e := range best {
-		if h.elder == nil || older(e.entry, h.elder) {
-			h.elder = e.entry
-		}
-	}
-	for _, e := range best {
-		if (e.entry == key || e.fresh) && p.tryLevels(e.entry, h.refill) {
-			if !slices.ContainsFunc(h.best, func(s seated) bool { return s.entry == key }) {
-				p.enqueue(key, false)
+// tryRest tries the candidates from one on. The first descent takes each ticket that fits: it is the one pass of the
+// guide, and its largest match is the result. Only if it found none the search backtracks.
+func (h *search) tryRest(candidates []candidate, from int) (over bool) {
+	t := h.pool.trial
+	if !h.full() {
+		var failedClasses bitset
+		for i := from; i < len(candidates); i++ {
+			if h.partial < 0 && h.players == 0 && (h.rest[i] < t.missing() || t.atLevel == 0 && i > h.atLevel) {
+				break
 			}
-			return true
+			e := candidates[i].entry
+			if !h.greedy && failedClasses.has(e.class) {
+				continue
+			}
+			if h.tryTeams(e, candidates, i) {
+				return true
+			}
+			failedClasses.add(e.class) // equal tickets would fail, too
 		}
 	}
-	h.best, h.players = best, players
+	return h.greedy || h.players > 0
+}
+
+// A teamSet is a set of team indexes: a small match has at most 40 teams.
+type teamSet uint64
+
+// nextTeam returns the next team to try for a ticket: first those that lack players, then the one with the fewest; -1
+// if none is left. Of several empty equivalent teams only one is tried.
+func (h *search) nextTeam(e *entry, tried teamSet) int {
+	t := h.pool.trial
+	if e.ticket.Backfill {
+		if tried == 0 && t.fits(e) {
+			return 0
+		}
+		return -1
+	}
+	best, lacks := -1, false
+	var empty teamSet // equivalents tried while empty
+	for i, s := range t.sizes() {
+		n := t.teams[i].players
+		equivalent := teamSet(1) << t.level.equivalents[i]
+		if tried&(1<<i) != 0 {
+			if n == 0 {
+				empty |= equivalent
+			}
+			continue
+		}
+		if n+e.players() > s.max || n == 0 && empty&equivalent != 0 {
+			continue
+		}
+		short := n < s.min
+		if best < 0 || short && !lacks || short == lacks && n < t.teams[best].players {
+			best, lacks = i, short
+		}
+	}
+	return best
+}
+
+// full reports whether no slot is free.
+func (h *search) full() bool {
+	t := h.pool.trial
+	for i, s := range t.sizes() {
+		if t.teams[i].players < s.max {
+			return false
+		}
+	}
 	return true
 }
 
-// tryLevels searches a match with a key at the levels that the match can have: that of its newest
-// ticket, or of its oldest one.
-func (p *Pool) tryLevels(key *entry, search func(key *entry, level int) bool) (found bool) {
-	if p.set.Algorithm.OldestAge {
-		last := key.level
-		if key.whole {
-			last = len(p.levels) - 1
-		}
-		for l := key.level; l <= last && !found; l++ {
-			found = p.ages[l] > 0 && search(key, l)
-		}
-		return found
-	}
-	first := key.from
-	if key.whole {
-		first = 0
-	}
-	for l := key.level; l >= first && !found; l-- {
-		found = p.ages[l] > 0 && search(key, l)
-	}
-	return found
-}
-
-// take makes the match that was found, and takes its tickets out of the pool.
-func (p *Pool) take() *Match {
-	tickets := p.hunt.best
-	if p.set.Algorithm.Balanced {
-		p.evenOut(tickets)
-	}
-	slices.SortFunc(tickets, func(a, b seated) int {
-		switch {
-		case a.ticket.Backfill != b.ticket.Backfill:
-			if a.ticket.Backfill {
-				return -1
-			}
-			return 1
-		case older(a.entry, b.entry):
-			return -1
-		default:
-			return 1
-		}
+// classify numbers the candidates; those that rules cannot tell apart have the same number.
+func (h *search) classify() {
+	h.scratch = append(h.scratch[:0], h.candidates...)
+	slices.SortFunc(h.scratch, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.signature, b.signature), cmp.Compare(a.level, b.level))
 	})
-	m := &Match{Tickets: make([]*Ticket, len(tickets)), Teams: make([]Team, len(p.set.Teams))}
-	for i, t := range p.set.Teams {
-		m.Teams[i].Name = t.Name
-	}
-	totals := make([]count, len(p.set.Rules))
-	for i, e := range tickets {
-		m.Tickets[i] = e.ticket
-		for k, player := range e.ticket.Players {
-			team := e.team
-			if e.ticket.Backfill {
-				team = e.seats[k]
-			}
-			m.Teams[team].Players = append(m.Teams[team].Players, player)
+	class := 0
+	for i, c := range h.scratch {
+		if i > 0 && (c.signature == 0 || c.signature != h.scratch[i-1].signature || c.level != h.scratch[i-1].level) {
+			class++
 		}
-		for r, c := range e.counts {
-			totals[r].passed += c.passed
-			totals[r].failed += c.failed
-		}
+		c.class = class
 	}
-	m.Metrics = p.metrics(totals)
-	for _, e := range tickets {
-		p.Remove(e.ticket.ID)
-	}
-	return m
 }
 
-// metrics are the counts of all rules but those that sort.
-func (p *Pool) metrics(counts []count) []Metric {
-	metrics := make([]Metric, 0, len(counts))
-	for i, c := range counts {
-		if r := p.set.Rules[i]; r.Type != ruleset.AbsoluteSort && r.Type != ruleset.DistanceSort {
-			metrics = append(metrics, Metric{Rule: r.Name, Passed: int(c.passed), Failed: int(c.failed)})
-		}
-	}
-	return metrics
-}
+// A bitset is a set of numbers below 128; larger ones are ignored.
+type bitset [2]uint64
 
-// next is a random number below n (SplitMix64).
-func (p *Pool) next(n int) int {
-	p.random += 0x9e3779b97f4a7c15
-	z := p.random
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	hi, _ := bits.Mul64(z^z>>31, uint64(n)) //nolint:gosec // n is a length
-	return int(hi)                          //nolint:gosec // less than n
+func (s *bitset) has(n int) bool { return n < 128 && s[n>>6]&(1<<(n&63)) != 0 }
+
+func (s *bitset) add(n int) {
+	if n < 128 {
+		s[n>>6] |= 1 << (n & 63)
+	}
 }

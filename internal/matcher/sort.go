@@ -9,10 +9,10 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// findSorts registers what batches are sorted by.
+// findSorts registers the attributes by which batches are sorted.
 func (p *Pool) findSorts() {
 	for _, slot := range p.set.Algorithm.SortBy {
-		if p.set.Attributes[slot].Type == ruleset.Number { // or a text: a rule set may name no other
+		if p.set.Attributes[slot].Type == ruleset.Number { // else a text, which Parse ensures
 			p.sortedBy = append(p.sortedBy, p.columns.number(slot, ruleset.FoldAvg))
 		} else {
 			p.sortedBy = append(p.sortedBy, p.columns.text(slot))
@@ -35,8 +35,8 @@ func (p *Pool) findSorts() {
 	}
 }
 
-// order sorts the candidates of a match with these tickets as they are tried: by the sort rules, and by age.
-func (h *hunt) order(l *level, with ...*entry) {
+// order sorts the candidates of a match with these tickets by the sort rules, then by age.
+func (h *search) order(l *level, with ...*entry) {
 	p := h.pool
 	anchor := with[0]
 	for _, e := range with[1:] {
@@ -69,8 +69,8 @@ func (h *hunt) order(l *level, with ...*entry) {
 	})
 }
 
-// A rank is where a sort rule puts a ticket: by number, then by text. Missing ones stand
-// last, whichever way the rest is sorted.
+// A rank is the position of a ticket by a sort rule: by number, then by text. Missing values are last in both
+// directions.
 type rank struct {
 	number  float64
 	text    string
@@ -108,7 +108,7 @@ func (p *Pool) rank(r *ruleset.Rule, e, anchor *entry) rank {
 	}
 }
 
-// rankByMap goes by the key that has the highest or the lowest number in the anchor's map.
+// rankByMap compares by the key with the highest or lowest number in the anchor's map.
 func (p *Pool) rankByMap(r *ruleset.Rule, e, anchor *entry) rank {
 	chosen := p.foldMap(r, anchor)
 	key, best, found := "", 0.0, false
@@ -128,7 +128,7 @@ func (p *Pool) rankByMap(r *ruleset.Rule, e, anchor *entry) rank {
 	return rank{number: v}
 }
 
-// foldMap is the map of a party: each number folded over the players who have the key.
+// foldMap returns the map of a party: each number folded over the players that have the key.
 func (p *Pool) foldMap(r *ruleset.Rule, e *entry) map[string]float64 {
 	each := map[string][]float64{}
 	a := p.set.Attributes[r.Attribute]

@@ -5,13 +5,13 @@ type trial struct {
 	pool     *Pool
 	level    *level
 	teams    []team
-	tickets  []seated // in the order in which they joined
+	tickets  []assigned // in the order of joining
 	players  int
 	backfill bool // it has a backfill ticket
-	silent   bool // evaluations do not count
-	apt      int  // tickets whose age is that of the level: one makes the level right
+	silent   bool // evaluations are not counted
+	atLevel  int  // tickets whose age has the level; a match needs one
 
-	open    []int    // rules that did not hold when the trial was judged, and may yet
+	open    []int    // rules that did not hold when last evaluated, but may
 	nested  []nested // scratch of expressions
 	items   []int32
 	floats  []float64
@@ -20,7 +20,7 @@ type trial struct {
 	marks   marks
 }
 
-// A team holds the columns of its players, in the order in which they joined.
+// A team holds the columns of its players, in the order of joining.
 type team struct {
 	players int
 	numbers [][]float64
@@ -29,8 +29,8 @@ type team struct {
 	ids     []int32
 }
 
-// A seated ticket has its team; a backfill ticket has its seats instead.
-type seated struct {
+// An assigned ticket has its team; a backfill ticket has entry.teamOf instead.
+type assigned struct {
 	*entry
 	team int
 }
@@ -53,58 +53,58 @@ func (t *trial) clear(l *level) {
 		t.drop()
 	}
 	t.level = l
-	t.apt = 0
+	t.atLevel = 0
 }
 
-// sizes are those of the teams for what the trial holds.
+// sizes returns the team sizes for the present tickets.
 func (t *trial) sizes() []size { return t.level.of(t.backfill) }
 
-// fits reports whether the seats of a backfill ticket's players are free.
+// fits reports whether the slots of a backfill ticket's players are free.
 func (t *trial) fits(e *entry) bool {
 	if t.backfill {
 		return false
 	}
 	for i := range t.teams {
-		if t.teams[i].players+e.seated[i] > t.level.full[i].max {
+		if t.teams[i].players+e.assigned[i] > t.level.full[i].max {
 			return false
 		}
 	}
 	return true
 }
 
-// add puts a ticket into a team, or a backfill ticket where its players sit.
+// add adds a ticket to a team, or a backfill ticket's players to theirs.
 func (t *trial) add(e *entry, team int) {
-	t.tickets = append(t.tickets, seated{e, team})
+	t.tickets = append(t.tickets, assigned{e, team})
 	t.players += e.players()
 	if t.pool.levels[e.level] == t.level {
-		t.apt++
+		t.atLevel++
 	}
 	if !e.ticket.Backfill {
 		t.teams[team].add(e, 0, e.players())
 		return
 	}
 	t.backfill = true
-	for i, seat := range e.seats {
-		t.teams[seat].add(e, i, i+1)
+	for i, assign := range e.teamOf {
+		t.teams[assign].add(e, i, i+1)
 	}
 }
 
-// drop takes the ticket that joined last out again.
+// drop removes the ticket that joined last.
 func (t *trial) drop() {
 	last := len(t.tickets) - 1
 	e := t.tickets[last]
 	t.tickets = t.tickets[:last]
 	t.players -= e.players()
 	if t.pool.levels[e.level] == t.level {
-		t.apt--
+		t.atLevel--
 	}
 	if !e.ticket.Backfill {
 		t.teams[e.team].drop(e.players())
 		return
 	}
 	t.backfill = false
-	for _, seat := range e.seats {
-		t.teams[seat].drop(1)
+	for _, assign := range e.teamOf {
+		t.teams[assign].drop(1)
 	}
 }
 
@@ -143,7 +143,7 @@ func (m *team) drop(n int) {
 	}
 }
 
-// missing is how many players the teams need to have their minimum.
+// missing returns how many players the teams lack to have their minimum.
 func (t *trial) missing() int {
 	n := 0
 	for i, s := range t.sizes() {
@@ -154,7 +154,7 @@ func (t *trial) missing() int {
 
 // complete reports whether the tickets are a match, apart from the rules.
 func (t *trial) complete() bool {
-	if t.apt == 0 || t.backfill && len(t.tickets) < 2 {
+	if t.atLevel == 0 || t.backfill && len(t.tickets) < 2 {
 		return false
 	}
 	for i, s := range t.sizes() {

@@ -8,8 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// eval is the value of an expression: a float64, a string, or a list of values. It is not
-// ok when there is none, as for the average of nobody.
+// eval returns the value of an expression: a float64, a string, or a list of values. ok is false when there is none, as
+// for the average of no players.
 func (m *match) eval(e *ruleset.Expr, fold ruleset.Fold) (any, bool) {
 	if e.Func == "" {
 		return m.path(e.Path, fold), true
@@ -33,7 +33,7 @@ func (m *match) eval(e *ruleset.Expr, fold ruleset.Fold) (any, bool) {
 	return apply(e.Func, list, e.Arg.Type.Depth-depth)
 }
 
-// apply is a function of a list, or with more levels of each list in it.
+// apply calls a function with a list, or, with levels, with each list in it.
 func apply(function string, list []any, levels int) (any, bool) {
 	if levels == 0 {
 		return call(function, list)
@@ -96,7 +96,7 @@ func call(function string, list []any) (any, bool) {
 	}
 }
 
-// path is what a path selects, grouped by team when it is about a list of teams.
+// path returns the selection of a path, grouped by team for a list of teams.
 func (m *match) path(path *ruleset.Path, fold ruleset.Fold) any {
 	teams := []any{}
 	for _, i := range path.Teams {
@@ -119,7 +119,7 @@ func (m *match) path(path *ruleset.Path, fold ruleset.Fold) any {
 	return teams
 }
 
-// raw is a player's own value.
+// raw returns a player's own value.
 func (m *match) raw(p *matcher.Player, slot int) ruleset.Value {
 	a := m.set.Attributes[slot]
 	if v, ok := p.Attributes[a.Name]; ok {
@@ -128,7 +128,7 @@ func (m *match) raw(p *matcher.Player, slot int) ruleset.Value {
 	return a.Default
 }
 
-// value is that of a player's party.
+// value returns the value of a player's party.
 func (m *match) value(p player, slot int, fold ruleset.Fold) any {
 	own := m.raw(p.Player, slot)
 	switch own.Type {
@@ -150,7 +150,7 @@ func (m *match) value(p player, slot int, fold ruleset.Fold) any {
 	}
 }
 
-// list is the string list of a player's party.
+// list returns the string list of a player's party.
 func (m *match) list(p player, slot int, fold ruleset.Fold) any {
 	var lists [][]any
 	union := []any{}

@@ -1,7 +1,6 @@
-// Package naive is the reference of package matcher: it says by the letter of the rule
-// language what a match is, and finds one by trying everything. It interprets the
-// rule set for every question and keeps nothing; tests use it as oracle, and the
-// benchmark as what to compare with.
+// Package naive is the reference of package matcher: it implements the rule language literally, and finds matches by
+// trying everything. It interprets the rule set for every question and keeps no state. Tests use it as an oracle,
+// benchmarks for comparison.
 package naive
 
 import (
@@ -13,20 +12,20 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A Seat is a ticket of a match and its team, an index in Set.Teams; that of a backfill
-// ticket does not count, its players name theirs.
-type Seat struct {
+// An Assignment is a ticket of a match and its team, an index in Set.Teams. The players of a backfill ticket have their
+// own teams, and Team is unused.
+type Assignment struct {
 	Ticket *matcher.Ticket
 	Team   int
 }
 
-// Check says why seats are no match; nil: they are one. additional is AdditionalPlayerCount.
-func Check(set *ruleset.Set, additional int, now time.Time, seats []Seat) error {
-	level := set.At(age(set, now, seats))
-	if err := sizes(level, additional, seats); err != nil {
+// Check returns why tickets are no match, or nil. additional is AdditionalPlayerCount.
+func Check(set *ruleset.Set, additional int, now time.Time, assigned []Assignment) error {
+	level := set.At(age(set, now, assigned))
+	if err := sizes(level, additional, assigned); err != nil {
 		return err
 	}
-	m, err := seated(level, seats)
+	m, err := seated(level, assigned)
 	if err != nil {
 		return err
 	}
@@ -38,17 +37,19 @@ func Check(set *ruleset.Set, additional int, now time.Time, seats []Seat) error 
 	return nil
 }
 
-// Find tries all tickets in all teams, and gives the first match; nil when there is none.
-func Find(set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ticket) []Seat {
-	return find(set, additional, now, tickets, func([]Seat) bool { return true })
+// Find tries all tickets in all teams, and returns the first match; nil if there is none.
+func Find(set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ticket) []Assignment {
+	return find(set, additional, now, tickets, func([]Assignment) bool { return true })
 }
 
-// Prior returns a match of the waiting tickets that backfillPriority puts before one that was formed of them; nil: there
-// is none. With high every match with a backfill ticket comes before one without. With low it is the other way round.
-// With normal a backfill ticket comes before the new tickets that are all younger, if it can be matched with some of
-// these: the oldest ticket is the anchor of a match, whatever its kind. Large matches have no priority but high.
-func Prior(set *ruleset.Set, additional int, now time.Time, formed []Seat, waiting []*matcher.Ticket) []Seat {
-	refills := func(s []Seat) bool { return slices.ContainsFunc(s, Seat.backfill) }
+// Prior returns a match of the waiting tickets that backfillPriority prefers to one that was formed; nil if there is
+// none. With high, matches with a backfill ticket are preferred; with low, those without. With normal, a backfill
+// ticket is preferred to new tickets that are all younger, if it can be matched with some of them. Large matches always
+// have priority high.
+func Prior(
+	set *ruleset.Set, additional int, now time.Time, formed []Assignment, waiting []*matcher.Ticket,
+) []Assignment {
+	refills := func(s []Assignment) bool { return slices.ContainsFunc(s, Assignment.backfill) }
 	priority := set.Algorithm.BackfillPriority
 	if set.Large() {
 		priority = ruleset.HighPriority
@@ -57,10 +58,11 @@ func Prior(set *ruleset.Set, additional int, now time.Time, formed []Seat, waiti
 	case priority == ruleset.HighPriority && !refills(formed):
 		return find(set, additional, now, waiting, refills)
 	case priority == ruleset.LowPriority && refills(formed):
-		return Find(set, additional, now, slices.DeleteFunc(slices.Clone(waiting), func(t *matcher.Ticket) bool { return t.Backfill }))
+		backfill := func(t *matcher.Ticket) bool { return t.Backfill }
+		return Find(set, additional, now, slices.DeleteFunc(slices.Clone(waiting), backfill))
 	case priority == ruleset.NormalPriority && !refills(formed):
 		for _, t := range waiting {
-			if !t.Backfill || slices.ContainsFunc(formed, func(s Seat) bool { return !t.Start.Before(s.Ticket.Start) }) {
+			if !t.Backfill || slices.ContainsFunc(formed, func(s Assignment) bool { return !t.Start.Before(s.Ticket.Start) }) {
 				continue
 			}
 			if prior := find(set, additional, now, append(ticketsOf(formed), t), refills); prior != nil {
@@ -71,40 +73,42 @@ func Prior(set *ruleset.Set, additional int, now time.Time, formed []Seat, waiti
 	return nil
 }
 
-func (s Seat) backfill() bool { return s.Ticket.Backfill }
+func (s Assignment) backfill() bool { return s.Ticket.Backfill }
 
-func ticketsOf(seats []Seat) (tickets []*matcher.Ticket) {
-	for _, s := range seats {
+func ticketsOf(assigned []Assignment) (tickets []*matcher.Ticket) {
+	for _, s := range assigned {
 		tickets = append(tickets, s.Ticket)
 	}
 	return tickets
 }
 
-// find is Find for the matches that a caller wants.
-func find(set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ticket, wanted func([]Seat) bool) []Seat {
-	var seats []Seat
+// find is Find for wanted matches.
+func find(
+	set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ticket, wanted func([]Assignment) bool,
+) []Assignment {
+	var assigned []Assignment
 	most := largest(set)
 	players := make([]int, len(set.Teams))
 	var try func(i int) bool
 	try = func(i int) bool {
 		if i == len(tickets) {
-			return len(seats) > 0 && wanted(seats) && Check(set, additional, now, seats) == nil
+			return len(assigned) > 0 && wanted(assigned) && Check(set, additional, now, assigned) == nil
 		}
 		n := len(tickets[i].Players)
 		for team := range set.Teams {
 			if !tickets[i].Backfill && players[team]+n > most[team] {
 				continue
 			}
-			seats = append(seats, Seat{tickets[i], team})
+			assigned = append(assigned, Assignment{tickets[i], team})
 			if tickets[i].Backfill {
-				n = 0 // its players sit elsewhere
+				n = 0 // its players have their own teams
 			}
 			players[team] += n
 			if try(i + 1) {
 				return true
 			}
 			players[team] -= n
-			seats = seats[:len(seats)-1]
+			assigned = assigned[:len(assigned)-1]
 			if tickets[i].Backfill {
 				break
 			}
@@ -112,12 +116,12 @@ func find(set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ti
 		return try(i + 1)
 	}
 	if try(0) {
-		return seats
+		return assigned
 	}
 	return nil
 }
 
-// largest is the most players that each team has at any age.
+// largest returns the maximum players of each team at any age.
 func largest(set *ruleset.Set) []int {
 	most := make([]int, len(set.Teams))
 	for _, age := range append(set.Levels(), 0) {
@@ -128,46 +132,47 @@ func largest(set *ruleset.Set) []int {
 	return most
 }
 
-// Pass is the way of the guide without any cleverness: each ticket is the anchor of a
-// match once, the oldest first, and all others are tried beside it, one after the other,
-// in each team. A ticket is taken out again when a rule fails that no later ticket can
-// mend.
-func Pass(set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ticket) []Seat {
+// Pass is the algorithm of the guide, without optimisation: each ticket is the anchor of a match once, the oldest
+// first, and all others are tried with it, one after the other, in each team. A ticket is removed again when it breaks
+// a rule that no later ticket can satisfy.
+func Pass(set *ruleset.Set, additional int, now time.Time, tickets []*matcher.Ticket) []Assignment {
 	for _, anchor := range tickets {
-		if seats := Beside(set, additional, now, anchor, tickets); seats != nil {
-			return seats
+		if assigned := Beside(set, additional, now, anchor, tickets); assigned != nil {
+			return assigned
 		}
 	}
 	return nil
 }
 
 // Beside is Pass with one anchor.
-func Beside(set *ruleset.Set, additional int, now time.Time, anchor *matcher.Ticket, tickets []*matcher.Ticket) []Seat {
-	seats := []Seat{{anchor, 0}}
+func Beside(
+	set *ruleset.Set, additional int, now time.Time, anchor *matcher.Ticket, tickets []*matcher.Ticket,
+) []Assignment {
+	assigned := []Assignment{{anchor, 0}}
 	for _, t := range tickets {
 		if t == anchor {
 			continue
 		}
 		for team := range set.Teams {
-			tentative := append(slices.Clone(seats), Seat{t, team})
-			if hopeful(set, now, tentative) {
-				seats = tentative
+			tentative := append(slices.Clone(assigned), Assignment{t, team})
+			if possible(set, now, tentative) {
+				assigned = tentative
 				break
 			}
 		}
-		if Check(set, additional, now, seats) == nil && full(set, seats) {
-			return seats
+		if Check(set, additional, now, assigned) == nil && full(set, assigned) {
+			return assigned
 		}
 	}
-	if Check(set, additional, now, seats) == nil {
-		return seats
+	if Check(set, additional, now, assigned) == nil {
+		return assigned
 	}
 	return nil
 }
 
-// hopeful reports whether seats may be part of a match.
-func hopeful(set *ruleset.Set, now time.Time, seats []Seat) bool {
-	m, err := seated(set.At(age(set, now, seats)), seats)
+// possible reports whether tickets may be part of a match.
+func possible(set *ruleset.Set, now time.Time, assigned []Assignment) bool {
+	m, err := seated(set.At(age(set, now, assigned)), assigned)
 	if err != nil {
 		return false
 	}
@@ -186,18 +191,18 @@ func hopeful(set *ruleset.Set, now time.Time, seats []Seat) bool {
 	return true
 }
 
-func full(set *ruleset.Set, seats []Seat) bool {
+func full(set *ruleset.Set, assigned []Assignment) bool {
 	players := 0
-	for _, s := range seats {
+	for _, s := range assigned {
 		players += len(s.Ticket.Players)
 	}
 	return players == set.MaxPlayers()
 }
 
-// age is that of the newest or the oldest ticket.
-func age(set *ruleset.Set, now time.Time, seats []Seat) time.Duration {
-	chosen := now.Sub(seats[0].Ticket.Start)
-	for _, s := range seats {
+// age returns the age of the newest or the oldest ticket.
+func age(set *ruleset.Set, now time.Time, assigned []Assignment) time.Duration {
+	chosen := now.Sub(assigned[0].Ticket.Start)
+	for _, s := range assigned {
 		a := now.Sub(s.Ticket.Start)
 		if set.Algorithm.OldestAge == (a > chosen) {
 			chosen = a
@@ -206,23 +211,23 @@ func age(set *ruleset.Set, now time.Time, seats []Seat) time.Duration {
 	return chosen
 }
 
-// A match is seats in their teams under the set that is in force.
+// A match is tickets in their teams under the set in force.
 type match struct {
 	set     *ruleset.Set
 	tickets []*matcher.Ticket
 	teams   [][]player
 }
 
-// A player knows the ticket it came with, whose values are folded.
+// A player has the party of its ticket, whose values are folded.
 type player struct {
 	*matcher.Player
 	party []matcher.Player
 }
 
-func seated(set *ruleset.Set, seats []Seat) (*match, error) {
+func seated(set *ruleset.Set, assigned []Assignment) (*match, error) {
 	m := &match{set: set, teams: make([][]player, len(set.Teams))}
 	backfills := 0
-	for _, s := range seats {
+	for _, s := range assigned {
 		m.tickets = append(m.tickets, s.Ticket)
 		if s.Ticket.Backfill {
 			backfills++
@@ -245,13 +250,13 @@ func seated(set *ruleset.Set, seats []Seat) (*match, error) {
 			return nil, fmt.Errorf("ticket %s has no players", s.Ticket.ID)
 		}
 	}
-	if backfills > 1 || backfills == 1 && len(seats) == 1 {
-		return nil, fmt.Errorf("%d of %d tickets are for backfill", backfills, len(seats))
+	if backfills > 1 || backfills == 1 && len(assigned) == 1 {
+		return nil, fmt.Errorf("%d of %d tickets are for backfill", backfills, len(assigned))
 	}
 	return m, nil
 }
 
-// attributes checks that a player has all of them.
+// attributes checks that a player has all attributes.
 func (m *match) attributes(p *matcher.Player) error {
 	for slot, a := range m.set.Attributes {
 		if m.raw(p, slot).Type != a.Type {
@@ -261,13 +266,13 @@ func (m *match) attributes(p *matcher.Player) error {
 	return nil
 }
 
-// sizes checks those of the teams.
-func sizes(set *ruleset.Set, additional int, seats []Seat) error {
+// sizes checks the team sizes.
+func sizes(set *ruleset.Set, additional int, assigned []Assignment) error {
 	least, most := make([]int, len(set.Teams)), make([]int, len(set.Teams))
 	for i, t := range set.Teams {
 		least[i], most[i] = t.Min, t.Max
 	}
-	for range additional { // one place after the other
+	for range additional { // one slot after the other
 		chosen := -1
 		for i := range most {
 			if most[i] > least[i] {
@@ -285,9 +290,9 @@ func sizes(set *ruleset.Set, additional int, seats []Seat) error {
 		most[chosen]--
 		least[chosen] = min(least[chosen], most[chosen])
 	}
-	backfill := slices.ContainsFunc(seats, func(s Seat) bool { return s.Ticket.Backfill })
+	backfill := slices.ContainsFunc(assigned, func(s Assignment) bool { return s.Ticket.Backfill })
 	for i, t := range set.Teams {
-		n := players(seats, i, t.Name)
+		n := players(assigned, i, t.Name)
 		if backfill {
 			most[i] = t.Max
 		}
@@ -298,9 +303,9 @@ func sizes(set *ruleset.Set, additional int, seats []Seat) error {
 	return nil
 }
 
-// players is how many a team has.
-func players(seats []Seat, team int, name string) (n int) {
-	for _, s := range seats {
+// players returns the size of a team.
+func players(assigned []Assignment, team int, name string) (n int) {
+	for _, s := range assigned {
 		switch {
 		case s.Ticket.Backfill:
 			for _, p := range s.Ticket.Players {

@@ -7,7 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A truth is that of a rule; unknown is one that has nothing to look at.
+// A truth is the result of a rule; unknown: its expressions have no value.
 type truth int
 
 const (
@@ -23,7 +23,6 @@ func is(ok bool) truth {
 	return no
 }
 
-// all is no when one is no, and else unknown when one is unknown.
 func all(truths []truth) truth {
 	switch {
 	case slices.Contains(truths, no):
@@ -39,7 +38,7 @@ func (m *match) rule(r *ruleset.Rule) truth {
 	switch r.Type {
 	case ruleset.Comparison:
 		if r.Reference == nil {
-			return m.alike(r)
+			return m.equality(r)
 		}
 		return m.each(r, func(v, reference any) bool { return compare(r.Operation, v, reference) })
 	case ruleset.Distance:
@@ -55,7 +54,7 @@ func (m *match) rule(r *ruleset.Rule) truth {
 		return m.statement(r.Statement)
 	case ruleset.Latency:
 		return m.latency(r)
-	default: // it sorts
+	default: // sort rules
 		return yes
 	}
 }
@@ -99,7 +98,7 @@ func (m *match) each(r *ruleset.Rule, test func(v, reference any) bool) truth {
 	return all(truths)
 }
 
-// reference is what measurements are compared with.
+// reference returns what measurements are compared with.
 func (m *match) reference(r *ruleset.Rule) (any, bool) {
 	switch ref := r.Reference; {
 	case ref.Number != nil:
@@ -117,7 +116,7 @@ func (m *match) reference(r *ruleset.Rule) (any, bool) {
 	}
 }
 
-// elements are the numbers or strings of an expression; not ok when there are none.
+// elements returns the numbers or strings of an expression; ok is false when there are none.
 func (m *match) elements(e *ruleset.Expr, fold ruleset.Fold) ([]any, bool) {
 	v, ok := m.eval(e, fold)
 	if !ok {
@@ -139,8 +138,8 @@ func leaves(v any) []any {
 	return all
 }
 
-// alike compares all elements with one another.
-func (m *match) alike(r *ruleset.Rule) truth {
+// equality compares all elements with each other.
+func (m *match) equality(r *ruleset.Rule) truth {
 	var every []any
 	complete := true
 	for _, e := range r.Measurements {
@@ -230,7 +229,7 @@ func (m *match) collection(r *ruleset.Rule) truth {
 	return all(truths)
 }
 
-// innermost are the lists that hold no lists.
+// innermost returns the lists that contain no lists.
 func innermost(list []any, depth int) [][]any {
 	if depth <= 1 {
 		return [][]any{list}
@@ -242,7 +241,7 @@ func innermost(list []any, depth int) [][]any {
 	return all
 }
 
-// common are the different values that all lists have.
+// common returns the distinct values that all lists contain.
 func common(lists [][]any) []any {
 	var of []any
 	for _, v := range lists[0] {
@@ -303,8 +302,7 @@ func negate(t truth) truth {
 	}
 }
 
-// latency looks for one location that is acceptable to all tickets, and where their
-// latencies are near to the reference.
+// latency searches one location that all tickets accept, with latencies near to the reference.
 func (m *match) latency(r *ruleset.Rule) truth {
 	for location := range m.tickets[0].Players[0].Latency {
 		var values, weighted []float64

@@ -4,24 +4,23 @@ import (
 	"slices"
 )
 
-// A seating is a large match that is being filled.
-type seating struct {
+// An assignment is a large match being filled.
+type assignment struct {
 	pool    *Pool
 	sizes   []size    // of the teams
 	players []int     // by team
-	free    int       // places in all teams
-	members []*member // in the order that they were seated, a backfill ticket first
-	teams   []int     // of the members; that of a backfill ticket means nothing
+	free    int       // slots in all teams
+	members []*member // in the order of joining, a backfill ticket first
+	teams   []int     // of the members; unused for a backfill ticket
 }
 
-// seat makes a seating in which the players of a backfill ticket, if there is one,
-// have their places.
-func (a *attempt) seat(backfill *member) *seating {
+// assign returns an assignment with the players of a backfill ticket, if there is one.
+func (a *attempt) assign(backfill *member) *assignment {
 	sizes := a.levels[a.level].of(backfill != nil)
-	s := &seating{pool: a.Pool, sizes: sizes, players: make([]int, len(sizes))}
+	s := &assignment{pool: a.Pool, sizes: sizes, players: make([]int, len(sizes))}
 	if backfill != nil {
 		s.members, s.teams = []*member{backfill}, []int{-1}
-		for _, team := range backfill.seats {
+		for _, team := range backfill.teamOf {
 			s.players[team]++
 		}
 	}
@@ -31,20 +30,20 @@ func (a *attempt) seat(backfill *member) *seating {
 	return s
 }
 
-// open is how many more players a team can have. An expansion may have made it
-// smaller than the team of a backfill ticket is.
-func (s *seating) open(team int) int { return s.sizes[team].max - s.players[team] }
+// open returns how many more players a team can have. It is negative when an expansion made the team smaller than that
+// of a backfill ticket.
+func (s *assignment) open(team int) int { return s.sizes[team].max - s.players[team] }
 
-// room is the largest ticket that fits.
-func (s *seating) room() (largest int) {
+// largestFit returns the size of the largest ticket that fits.
+func (s *assignment) largestFit() (largest int) {
 	for i := range s.sizes {
 		largest = max(largest, s.open(i))
 	}
 	return largest
 }
 
-// complete reports whether somebody joined and each team has the players it needs.
-func (s *seating) complete() bool {
+// complete reports whether a new ticket joined and each team has its minimum of players.
+func (s *assignment) complete() bool {
 	if len(s.members) == 0 || len(s.members) == 1 && s.members[0].ticket.Backfill {
 		return false
 	}
@@ -56,8 +55,8 @@ func (s *seating) complete() bool {
 	return true
 }
 
-// suits reports whether the teams have the sizes that a level wants.
-func (s *seating) suits(l *level) bool {
+// fitsLevel reports whether the teams have the sizes of a level.
+func (s *assignment) fitsLevel(l *level) bool {
 	for i, want := range l.of(s.members[0].ticket.Backfill) {
 		if n := s.players[i]; n < want.min || n > want.max {
 			return false
@@ -66,10 +65,10 @@ func (s *seating) suits(l *level) bool {
 	return true
 }
 
-// add seats a new ticket, if a team has room for it: among the teams that lack
-// players the one with most open places, and when none of them has room then among
-// all. Source: FlexMatch guide, how large matches are built.
-func (s *seating) add(m *member) bool {
+// add adds a new ticket if a team has room: to the team with most open slots among those that lack players, else among
+// all.
+// Source: FlexMatch guide, how large matches are built.
+func (s *assignment) add(m *member) bool {
 	n := m.entry.players()
 	best := -1
 	for i := range s.sizes {
@@ -87,26 +86,26 @@ func (s *seating) add(m *member) bool {
 	return true
 }
 
-// before reports whether a ticket goes to team i rather than to team j.
-func (s *seating) before(i, j int) bool {
+// before reports whether team i is preferred to team j.
+func (s *assignment) before(i, j int) bool {
 	if lacks := s.lacks(i); lacks != s.lacks(j) {
 		return lacks
 	}
 	return s.open(i) > s.open(j)
 }
 
-func (s *seating) lacks(team int) bool { return s.players[team] < s.sizes[team].min }
+func (s *assignment) lacks(team int) bool { return s.players[team] < s.sizes[team].min }
 
 // balance evens out the teams' totals of the balanced attribute.
-func (s *seating) balance() {
-	l := lineup{totals: make([]float64, len(s.sizes))}
+func (s *assignment) balance() {
+	l := balancer{totals: make([]float64, len(s.sizes))}
 	for i, m := range s.members {
 		if !m.ticket.Backfill {
 			l.totals[s.teams[i]] += m.total
-			l.tickets = append(l.tickets, linedUp{index: i, team: s.teams[i], players: m.entry.players(), total: m.total})
+			l.tickets = append(l.tickets, movable{index: i, team: s.teams[i], players: m.entry.players(), total: m.total})
 			continue
 		}
-		for player, team := range m.seats {
+		for player, team := range m.teamOf {
 			l.totals[team] += m.numbers[s.pool.balanced][player]
 		}
 	}
@@ -116,8 +115,8 @@ func (s *seating) balance() {
 	}
 }
 
-// match is the match of a complete seating.
-func (s *seating) match(metrics []Metric) *Match {
+// match converts a complete assignment.
+func (s *assignment) match(metrics []Metric) *Match {
 	m := &Match{Metrics: metrics, Teams: make([]Team, len(s.sizes))}
 	for i := range m.Teams {
 		m.Teams[i] = Team{Name: s.pool.set.Teams[i].Name, Players: make([]Player, 0, s.players[i])}
@@ -128,7 +127,7 @@ func (s *seating) match(metrics []Metric) *Match {
 		for j, player := range ticket.Players {
 			team := s.teams[i]
 			if ticket.Backfill {
-				team = s.members[i].seats[j]
+				team = s.members[i].teamOf[j]
 			}
 			m.Teams[team].Players = append(m.Teams[team].Players, player)
 		}
@@ -136,9 +135,8 @@ func (s *seating) match(metrics []Metric) *Match {
 	return m
 }
 
-// inOrder are the indexes of the members as a match names them: a backfill ticket,
-// then the oldest first.
-func (s *seating) inOrder() []int {
+// inOrder returns the members' indexes in the order of Match.Tickets.
+func (s *assignment) inOrder() []int {
 	order := make([]int, len(s.members))
 	for i := range order {
 		order[i] = i
