@@ -1,17 +1,14 @@
-// Package ruleset reads FlexMatch rule sets: the JSON document in which a game
-// says what a match is. Parse checks all of it and gives a Set, in which names
-// are resolved, expressions are typed trees and nothing is left to be wrong.
+// Package ruleset reads FlexMatch rule sets, the JSON documents that define matches. Parse checks a document completely
+// and returns a Set, in which names are resolved and expressions are typed trees, so that evaluating it cannot fail.
 //
-// A Set is immutable. What an expansion changes with the age of a match is one
-// more Set: At gives the one that is in force, Levels when the next one is. So
-// whoever evaluates a Set (package matcher) never thinks of expansions.
+// A Set is immutable. Each step of an expansion makes one more Set: At returns the one in force at an age, Levels the
+// ages at which it changes. An evaluator (package matcher) does not need to know expansions.
 //
 // # What is accepted
 //
-// The keys with * are required. A key that is null is one that is not there. Of equal
-// keys the last one counts. Keys that are not listed, or that the type of a rule does
-// not use, are ignored; when a required key is missing and an unknown one looks like
-// it, the error names that one.
+// Keys with * are required. A null key counts as missing. Of equal keys the last one counts. Unknown keys, and keys
+// that the type of a rule does not use, are ignored; if a required key is missing and an unknown key is similar, the
+// error names that one.
 //
 //	name                            string
 //	ruleLanguageVersion *           "1.0"
@@ -21,7 +18,8 @@
 //	  default                       a value of the type; lists of at most 100 strings
 //	algorithm
 //	  strategy                      exhaustiveSearch (default), balanced (required with more than 40 players)
-//	  batchingPreference            exhaustiveSearch: random (default), sorted; balanced: largestPopulation (default), fastestRegion
+//	  batchingPreference            exhaustiveSearch: random (default), sorted
+//	                                balanced: largestPopulation (default), fastestRegion
 //	  sortByAttributes[]            attributes of type number or string; required with sorted, refused without
 //	  balancedAttribute             an attribute of type number; required with balanced, refused without
 //	  expansionAgeSelection         newest (default), oldest
@@ -32,11 +30,11 @@
 //	  maxPlayers *                  1 to 200
 //	  quantity                      1 (default) to 200
 //	rules[]                         at most 200
-//	  name *, type *                string, unique; one of those that follow
+//	  name *, type *                string, unique; one of the types below
 //	  description                   ignored
 //	  partyAggregation              avg (default), min, max; collection: union (default), intersection; compound: none
 //	  comparison
-//	    measurements *              1 to 50 expressions of numbers or strings; one may stand without a list
+//	    measurements *              1 to 50 expressions of numbers or strings; a single one needs no list
 //	    operation *                 < <= = != > >=; strings and rules without a reference: = !=
 //	    referenceValue              a number, a string, or an expression of one number
 //	  distance
@@ -49,11 +47,12 @@
 //	  collection
 //	    measurements *              expressions of strings, in lists
 //	    operation *                 contains, intersection, reference_intersection_count
-//	    referenceValue              contains *: a string; reference_intersection_count *: a list of strings, or an expression of one
+//	    referenceValue              contains *: a string
+//	                                reference_intersection_count *: a list of strings, or an expression of one
 //	    minCount, maxCount          whole numbers from 0, in order; neither: minCount 1
 //	  compound                      not with more than 40 players
 //	    statement *                 and, or, xor of two operands or more, not of one, nested at most 32 deep; operands
-//	                                are rules before it but batchDistance and sort rules
+//	                                are rules before it except batchDistance and sort rules
 //	  latency
 //	    maxLatency, maxDistance     one of them *, from 0; with more than 40 players maxLatency * alone
 //	    distanceReference           min (default), avg
@@ -65,16 +64,13 @@
 //	  target *                      teams[name, …].property or rules[name, …].property
 //	  steps[] *                     1 to 100; at most 100 different times in all, and 10,000 changes of one team or rule
 //	    waitTimeSeconds *           a whole number from 0, more than that of the step before
-//	    value *                     what the property can be
+//	    value *                     a value of the property
 //
-// With more than 40 players rules are of the types latency and batchDistance. The
-// properties that expansions can set are minPlayers and maxPlayers of teams, and of
-// rules all that are listed here but measurements, batchAttribute, sortAttribute and
-// statement. At every age all that is in force then has to fit: a step that makes
-// minPlayers more than maxPlayers is refused, and so is one that makes large matches
-// of small ones.
+// With more than 40 players, only the rule types latency and batchDistance are allowed. Expansions can set minPlayers
+// and maxPlayers of teams, and all listed properties of rules except measurements, batchAttribute, sortAttribute and
+// statement. The set must be valid at every age: a step that makes minPlayers exceed maxPlayers is refused, and so is
+// one that makes large matches of small ones.
 //
-// Source: FlexMatch guide, rule set schema, rule types, property expressions,
-// expansions, large matches. The numbers 50, 100, 1000 (of rules that a statement looks
-// at) and 200 (but that of players) are ours.
+// Source: FlexMatch guide, rule set schema, rule types, property expressions, expansions, large matches. The limits 50,
+// 100, 1000 (rules that a statement evaluates) and 200 (except of players) are ours.
 package ruleset

@@ -19,14 +19,14 @@ const maxBody = 65535
 // Source: API reference, AttributeValue (SL).
 const maxList = 100
 
-// An object is a JSON object and its place in the document.
+// An object is a JSON object and its path in the document.
 type object struct {
 	path    string
 	members map[string]any
-	changed map[string]any // what expansions put in place of members
+	changed map[string]any // values that expansions set
 }
 
-// at is the path of a member.
+// at returns the path of a member.
 func (o object) at(key string) string {
 	if o.path == "" {
 		return key
@@ -34,7 +34,7 @@ func (o object) at(key string) string {
 	return o.path + "." + key
 }
 
-// get is a member; nil when it is not there. A null is like a member that is not there.
+// get returns a member; nil if it is missing or null.
 func (o object) get(key string) any {
 	if v, ok := o.changed[key]; ok {
 		return v
@@ -42,10 +42,10 @@ func (o object) get(key string) any {
 	return o.members[key]
 }
 
-// element is the path of an element of a list.
+// element returns the path of an element of a list.
 func element(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// decode reads the JSON. Of equal keys the last one counts.
+// decode reads the JSON.
 func decode(body string) (object, *Error) {
 	if len(body) > maxBody && utf8.RuneCountInString(body) > maxBody {
 		return object{}, &Error{Problem: fmt.Sprintf("the rule set has more than %d characters: shorten it", maxBody)}
@@ -61,13 +61,13 @@ func decode(body string) (object, *Error) {
 	return object{members: members}, nil
 }
 
-// syntaxProblem says where the document is no JSON.
+// syntaxProblem describes where the document is not JSON.
 func syntaxProblem(body string, err error) string {
 	var syntax *json.SyntaxError
 	var number *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		// A wrong character is the last one that was read; the end is behind it.
+		// The offset is behind a wrong character, and at the end of a short document.
 		at := int(syntax.Offset)
 		hint := ""
 		if !strings.HasPrefix(syntax.Error(), "unexpected end") {
@@ -77,7 +77,7 @@ func syntaxProblem(body string, err error) string {
 			}
 		}
 		return "not JSON at " + position(body, at) + ": " + syntax.Error() + hint
-	case errors.As(err, &number): // the one type that JSON text can have too much of
+	case errors.As(err, &number): // out of the range of float64
 		literal := strings.TrimPrefix(number.Value, "number ")
 		at := strings.LastIndex(body[:min(int(number.Offset), len(body))], literal)
 		return "the number " + quoteless(literal) + " at " + position(body, max(at, 0)) + " is out of range"
@@ -86,14 +86,14 @@ func syntaxProblem(body string, err error) string {
 	}
 }
 
-// position is an offset as editors show it.
+// position formats an offset as editors show it.
 func position(body string, offset int) string {
 	before := body[:min(offset, len(body))]
 	line := before[strings.LastIndexByte(before, '\n')+1:]
 	return fmt.Sprintf("line %d, column %d", strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1)
 }
 
-// describe is a JSON value in a message.
+// describe formats a JSON value for a message.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -111,7 +111,7 @@ func describe(v any) string {
 	}
 }
 
-// quote is a text of the document in a message, cut where it is too long to read.
+// quote quotes a text of the document, shortened to be readable.
 func quote(text string) string { return strconv.Quote(quoteless(text)) }
 
 func quoteless(text string) string {
@@ -122,7 +122,7 @@ func quoteless(text string) string {
 	return string([]rune(text)[:longest]) + "…"
 }
 
-// either is the alternatives of a message: a, b or c.
+// either joins alternatives: a, b or c.
 func either(of []string) string {
 	if len(of) == 1 {
 		return of[0]
@@ -130,20 +130,18 @@ func either(of []string) string {
 	return strings.Join(of[:len(of)-1], ", ") + " or " + of[len(of)-1]
 }
 
-// fail notes what is wrong, unless something was before: after the first error all
-// readers go on with zero values, and nothing of it is used.
+// fail records the first error. Afterwards all readers continue with zero values, which are not used.
 func (p *parser) fail(path, format string, args ...any) {
 	if p.err == nil {
 		p.err = &Error{Path: path, Problem: fmt.Sprintf(format, args...)}
 	}
 }
 
-// missing fails for a required key. Unknown keys are ignored, so it looks for one
-// that may be this key misspelt.
+// missing fails for a required key, and names a similar unknown key if there is one.
 func (p *parser) missing(o object, key string) {
 	for _, other := range sortedKeys(o.members) {
 		if !knownKeys[other] && near(other, key) {
-			p.fail(o.at(key), "the key is required; %s, which is there, is no key of a rule set: rename it", quote(other))
+			p.fail(o.at(key), "the key is required; %s is no key of a rule set: rename it", quote(other))
 		}
 	}
 	p.fail(o.at(key), "the key is required")
@@ -162,8 +160,8 @@ var knownKeys = func() map[string]bool {
 	return known
 }()
 
-// near reports whether a key may be the wanted one misspelt: it differs by upper case,
-// an underscore or, by the length of the key, one or two letters.
+// near reports whether a is similar to the key b: equal but for case, underscores and, by its length, one or two
+// letters.
 func near(a, b string) bool {
 	a = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(a))
 	b = strings.ToLower(b)
@@ -188,7 +186,7 @@ func near(a, b string) bool {
 	return row[len(b)] <= min(2, len(b)/3)
 }
 
-// object is a value that has to be an object.
+// object returns a value that must be an object.
 func (p *parser) object(path string, v any) object {
 	members, ok := v.(map[string]any)
 	if !ok {
@@ -197,7 +195,7 @@ func (p *parser) object(path string, v any) object {
 	return object{path: path, members: members}
 }
 
-// objects are the elements of a member that is a list of at most so many objects.
+// objects returns the elements of a list of at most most objects.
 func (p *parser) objects(o object, key string, most int) []object {
 	v := o.get(key)
 	if v == nil {
@@ -219,7 +217,7 @@ func (p *parser) objects(o object, key string, most int) []object {
 	return of
 }
 
-// text is a member that is a string; ok is false when it is not there.
+// text returns a member that is a string; ok is false if it is missing.
 func (p *parser) text(o object, key string) (text string, ok bool) {
 	v := o.get(key)
 	if v == nil {
@@ -232,7 +230,7 @@ func (p *parser) text(o object, key string) (text string, ok bool) {
 	return text, ok
 }
 
-// required is a member that has to be a string with something in it.
+// required returns a member that must be a string and not empty.
 func (p *parser) required(o object, key string) string {
 	text, ok := p.text(o, key)
 	switch {
@@ -244,8 +242,7 @@ func (p *parser) required(o object, key string) string {
 	return text
 }
 
-// name is the name of a part of the rule set. Events repeat the names of teams for
-// every player, so that a long one would fit nowhere.
+// name returns the name of a part of the rule set. It is limited because events repeat team names for every player.
 func (p *parser) name(o object) string {
 	name := p.required(o, "name")
 	if n := utf8.RuneCountInString(name); n > maxName {
@@ -254,7 +251,7 @@ func (p *parser) name(o object) string {
 	return name
 }
 
-// choice is a member that is one of several words; the first one when it is not there.
+// choice returns a member that is one of several words; the first one if it is missing.
 func (p *parser) choice(o object, key string, words ...string) string {
 	text, ok := p.text(o, key)
 	if !ok {
@@ -266,7 +263,6 @@ func (p *parser) choice(o object, key string, words ...string) string {
 	return text
 }
 
-// requiredChoice is a choice that has to be made.
 func (p *parser) requiredChoice(o object, key string, words ...string) string {
 	if o.get(key) == nil {
 		p.missing(o, key)
@@ -274,7 +270,7 @@ func (p *parser) requiredChoice(o object, key string, words ...string) string {
 	return p.choice(o, key, words...)
 }
 
-// amount is a member that is a number from 0 on; nil when it is not there.
+// amount returns a member that is a number from 0; nil if it is missing.
 func (p *parser) amount(o object, key string) *float64 {
 	v := o.get(key)
 	if v == nil {
@@ -290,7 +286,7 @@ func (p *parser) amount(o object, key string) *float64 {
 	return &n
 }
 
-// whole is a member that is a whole number within bounds; nil when it is not there.
+// whole returns a member that is a whole number within bounds; nil if it is missing.
 func (p *parser) whole(o object, key string, least, most int) *int {
 	v := o.get(key)
 	if v == nil {
@@ -305,7 +301,6 @@ func (p *parser) whole(o object, key string, least, most int) *int {
 	return &i
 }
 
-// requiredWhole is a whole number that has to be there.
 func (p *parser) requiredWhole(o object, key string, least, most int) int {
 	n := p.whole(o, key, least, most)
 	if n == nil {
@@ -315,7 +310,7 @@ func (p *parser) requiredWhole(o object, key string, least, most int) int {
 	return *n
 }
 
-// texts is a list of strings, without those that stand in it before.
+// texts returns a list of strings without duplicates.
 func (p *parser) texts(path string, list []any) []string {
 	if len(list) > maxList {
 		p.fail(path, "has %d strings, and can have at most %d", len(list), maxList)

@@ -14,14 +14,14 @@ const (
 	maxExpansions = 200
 	maxSteps      = 100
 	maxLevels     = 100    // different ages at which steps begin
-	maxChanges    = 10_000 // teams and rules that the steps change, counted for each step
+	maxChanges    = 10_000 // changed teams and rules, summed over all steps
 )
 
-// A level is the set from an age on.
+// A level is the set in force from an age on.
 type level struct {
 	from    time.Duration
 	set     *Set
-	changes []change // against the set before
+	changes []change // from the previous level
 }
 
 // A change is a property that a step sets.
@@ -33,18 +33,17 @@ type change struct {
 
 // A Change is a property that a step of an expansion sets.
 type Change struct {
-	Target string // rules[RankGap].maxDistance; a team with quantity stands once
-	From   string // JSON; "" when the rule set gives no value before the step
+	Target string // rules[RankGap].maxDistance; a team with quantity appears once
+	From   string // JSON; "" if the rule set has no value before the step
 	To     string // JSON
 }
 
-// At is the set that is in force for a match of the given age: with the expansion
-// steps that have begun. It has the same attributes, teams and rules in the same
-// order, and other numbers; what no step has changed it shares with s. The set that
-// At gives is in force at any age: its own At gives itself.
+// At returns the set in force for a match of the given age. It has the same attributes, teams and rules in the same
+// order, with the values of the steps that have begun; it shares what no step has changed with s. At of a result
+// returns the result itself.
 func (s *Set) At(age time.Duration) *Set {
 	set := s
-	for _, l := range s.levels { // a handful, and most matches are young
+	for _, l := range s.levels { // few levels, and most matches are young
 		if age < l.from {
 			break
 		}
@@ -53,7 +52,7 @@ func (s *Set) At(age time.Duration) *Set {
 	return set
 }
 
-// Levels are the ages at which a step of an expansion begins, ascending.
+// Levels returns the ages at which a step of an expansion begins, ascending.
 func (s *Set) Levels() []time.Duration {
 	var ages []time.Duration
 	for _, l := range s.levels {
@@ -62,8 +61,7 @@ func (s *Set) Levels() []time.Duration {
 	return ages
 }
 
-// Changes are what the steps set that begin at an age, which is one of Levels; none at
-// any other age.
+// Changes returns what the steps set that begin at an age; nothing for ages that are not in Levels.
 func (s *Set) Changes(age time.Duration) []Change {
 	var of []Change
 	for _, l := range s.levels {
@@ -84,7 +82,7 @@ func (s *Set) Changes(age time.Duration) []Change {
 	return of
 }
 
-// jsonText is a value of the document; "" for one that is not there.
+// jsonText formats a value of the document; "" for a missing one.
 func jsonText(v any) string {
 	if v == nil {
 		return ""
@@ -92,14 +90,13 @@ func jsonText(v any) string {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil { // it was JSON before
+	if err := e.Encode(v); err != nil { // impossible: it was decoded from JSON
 		return describe(v)
 	}
 	return strings.TrimSpace(text.String())
 }
 
-// relaxable are the properties that expansions can set, by the type of the rule.
-// A rule stays what it is: what it measures and which players it is about is not
+// relaxable are the properties that expansions can set, by rule type. The measurements and attributes of a rule are not
 // among them.
 // Source: FlexMatch guide, expansions ("any property of a rule statement").
 var relaxable = map[RuleType][]string{
@@ -119,10 +116,9 @@ var relaxableTeam = []string{"minPlayers", "maxPlayers"}
 type target struct {
 	team  bool
 	index int    // in Set.Teams or Set.Rules
-	name  string // as the expansion has it
+	name  string // as in the expansion
 }
 
-// A step is a step of an expansion.
 type step struct {
 	path     string
 	from     time.Duration
@@ -174,7 +170,7 @@ func (p *parser) targets(path, text string) (of []target, property string) {
 	return of, property
 }
 
-// targetTeams are the copies of a team.
+// targetTeams returns all copies of a team.
 func (p *parser) targetTeams(path, name, property string) (of []target) {
 	if p.teams[name] == nil {
 		p.fail(path, "there is no team %s", quote(name))
@@ -197,7 +193,8 @@ func (p *parser) targetRule(path, name, property string) target {
 	t := p.set.Rules[i].Type
 	switch {
 	case t == Compound:
-		p.fail(path, "the rule %s is a compound rule, which expansions do not change: name the rules in its statement", quote(name))
+		p.fail(path, "the rule %s is a compound rule, which expansions cannot change: name the rules in its statement",
+			quote(name))
 	case !slices.Contains(relaxable[t], property):
 		p.fail(path, "an expansion of a rule of type %s sets %s, not %s", t, either(relaxable[t]), quote(property))
 	}
@@ -217,19 +214,21 @@ func (p *parser) steps(o object, targets []target, property string) (of []step) 
 	for _, s := range list {
 		wait := p.requiredWhole(s, "waitTimeSeconds", 0, math.MaxInt32)
 		if wait <= before {
-			p.fail(s.at("waitTimeSeconds"), "is %d, and must be more than that of the step before, which is %d: all count from the start of the ticket", wait, before)
+			p.fail(s.at("waitTimeSeconds"), "is %d, but must be more than the %d of the step before: "+
+				"all count from the start of the ticket", wait, before)
 		}
 		before = wait
 		value := s.get("value")
 		if value == nil {
 			p.missing(s, "value")
 		}
-		of = append(of, step{path: s.path, from: time.Duration(wait) * time.Second, targets: targets, property: property, value: value})
+		from := time.Duration(wait) * time.Second
+		of = append(of, step{path: s.path, from: from, targets: targets, property: property, value: value})
 	}
 	return of
 }
 
-// levels makes the set of each age at which a step begins, from the set before.
+// levels makes the set of each age at which a step begins, from the previous set.
 func (p *parser) levels(steps []step) {
 	// At one age the steps apply in the order of the document.
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.from, b.from) })
@@ -240,10 +239,12 @@ func (p *parser) levels(steps []step) {
 			n = len(steps)
 		}
 		if len(p.set.levels) == maxLevels {
-			p.fail(steps[0].path, "the steps of all expansions begin at more than %d different times: let some begin together", maxLevels)
+			p.fail(steps[0].path,
+				"the steps of all expansions begin at more than %d different times: let some begin together", maxLevels)
 		}
 		if changes += countTargets(steps[:n]); changes > maxChanges {
-			p.fail(steps[0].path, "up to here the steps change %d times a team or a rule, more than %d: use fewer steps", changes, maxChanges)
+			p.fail(steps[0].path, "up to here the steps change a team or a rule %d times, more than %d: use fewer steps",
+				changes, maxChanges)
 			return
 		}
 		l := p.advance(before, steps[:n])
@@ -253,13 +254,13 @@ func (p *parser) levels(steps []step) {
 	}
 }
 
-// advance makes a level of the set before and the steps that begin at one age. What
-// they touch is read anew, by the same checks.
+// advance makes a level of the previous set and the steps that begin at one age. Changed teams and rules are read
+// again, with the same checks.
 func (p *parser) advance(before *Set, steps []step) level {
 	next := *before
 	next.base, next.levels = p.set, nil
 	l := level{from: steps[0].from, set: &next}
-	touched := map[target]step{} // the last step, which is to blame
+	touched := map[target]step{} // the last step, which errors name
 	var order []target
 	for _, s := range steps {
 		for _, t := range s.targets {
@@ -280,7 +281,7 @@ func (p *parser) advance(before *Set, steps []step) level {
 	return l
 }
 
-// change puts a value into the document in memory.
+// change sets a value in the decoded document.
 func (p *parser) change(t target, property string, value any) change {
 	objects := p.ruleObjects
 	if t.team {
@@ -307,7 +308,7 @@ func (p *parser) apply(next *Set, t target) {
 	next.Rules[t.index] = r
 }
 
-// total checks how many players the next set's matches have.
+// total checks the number of players of the next set's matches.
 func (p *parser) total(next *Set) {
 	most := maxSmall
 	if p.set.Large() {
@@ -334,7 +335,7 @@ func lastOfTeams(steps []step) (step, bool) {
 	return step{}, false
 }
 
-// blame runs a check whose error is that of a step.
+// blame runs a check and attributes its error to a step.
 func (p *parser) blame(s step, check func()) {
 	if p.err != nil {
 		return

@@ -85,7 +85,7 @@ func checkRule(t testing.TB, s *Set, i int) {
 		t.Fatalf("the attribute of %+v", r)
 	}
 	if looked := checkStatement(t, s, r.Statement, i); looked > maxWeight {
-		t.Fatalf("%d rules are looked at for %+v", looked, r)
+		t.Fatalf("%d rules are evaluated for %+v", looked, r)
 	}
 }
 

@@ -7,23 +7,22 @@ import (
 	"unicode/utf8"
 )
 
-// functions are those of property expressions.
+// functions are the functions of property expressions.
 var functions = []string{"min", "max", "avg", "median", "sum", "count", "stddev", "flatten", "set_intersection"}
 
-// An expressionError says what is wrong with an expression.
+// An expressionError is a problem of an expression.
 type expressionError struct {
-	at      int // the character, from 1
+	at      int // character, from 1
 	problem string
-	syntax  bool // it is no expression at all
+	syntax  bool // the text does not follow the grammar
 }
 
 func (e *expressionError) String() string {
 	return fmt.Sprintf("at character %d of the expression: %s", e.at, e.problem)
 }
 
-// expression reads a property expression and finds its type. It is read in two steps,
-// because a string that follows the grammar is an expression, right or wrong, and
-// another one may be meant as it stands.
+// expression reads a property expression and finds its type, in two steps: a string that follows the grammar is an
+// expression, right or wrong, while another string may be a literal.
 //
 //	expression = function "(" expression ")" | path
 //	path       = ( "teams" | "team" ) "[" ( "*" | name { "," name } ) "]"
@@ -46,9 +45,9 @@ func (p *parser) expression(text string) (*Expr, *expressionError) {
 	return e, wrong
 }
 
-// A chain is an expression as it is written: functions around a path.
+// A chain is an expression as written: functions around a path.
 type chain struct {
-	calls  []call // the outermost first
+	calls  []call // outermost first
 	path   span
 	teams  []span // none: *
 	of     PathOf
@@ -64,7 +63,7 @@ type call struct {
 // A span is a part of an expression, in bytes.
 type span struct{ from, to int }
 
-// A scanner walks over an expression. Between any two words there may be spaces.
+// A scanner reads an expression. Spaces are allowed between words.
 type scanner struct {
 	text string
 	at   int
@@ -72,9 +71,10 @@ type scanner struct {
 
 func (s *scanner) cut(of span) string { return s.text[of.from:of.to] }
 
-// fail is an error at an offset.
+// fail returns an error at an offset.
 func (s *scanner) fail(at int, syntax bool, format string, args ...any) *expressionError {
-	return &expressionError{at: utf8.RuneCountInString(s.text[:at]) + 1, problem: fmt.Sprintf(format, args...), syntax: syntax}
+	at = utf8.RuneCountInString(s.text[:at]) + 1
+	return &expressionError{at: at, problem: fmt.Sprintf(format, args...), syntax: syntax}
 }
 
 func (s *scanner) skipSpace() {
@@ -83,7 +83,7 @@ func (s *scanner) skipSpace() {
 	}
 }
 
-// word reads letters and underscores; "" when there are none.
+// word reads letters and underscores; it may be empty.
 func (s *scanner) word() span {
 	s.skipSpace()
 	from := s.at
@@ -103,7 +103,7 @@ func (s *scanner) accept(c byte) bool {
 	return false
 }
 
-// expect reads a character that has to be the next.
+// expect reads a character that must be the next.
 func (s *scanner) expect(c byte) *expressionError {
 	if s.accept(c) {
 		return nil
@@ -111,7 +111,7 @@ func (s *scanner) expect(c byte) *expressionError {
 	return s.fail(s.at, true, "expected %q, found %s", string(c), s.found())
 }
 
-// found is what stands at the scanner, for messages.
+// found describes the next character, for messages.
 func (s *scanner) found() string {
 	if s.at == len(s.text) {
 		return "the end"
@@ -120,7 +120,7 @@ func (s *scanner) found() string {
 	return fmt.Sprintf("%q", string(r))
 }
 
-// name reads what stands before one of the characters, without the spaces around it.
+// name reads up to one of the characters, without surrounding spaces.
 func (s *scanner) name(ends string) (span, *expressionError) {
 	s.skipSpace()
 	n := strings.IndexAny(s.text[s.at:], ends)
@@ -165,7 +165,7 @@ func (s *scanner) chain() (c chain, wrong *expressionError) {
 	return c, nil
 }
 
-// path reads what follows the word teams, which stands at from.
+// path reads the rest of a path after the word teams, which starts at from.
 func (s *scanner) path(from int, c *chain) (wrong *expressionError) {
 	if wrong = s.expect('['); wrong != nil {
 		return wrong
@@ -185,7 +185,7 @@ func (s *scanner) path(from int, c *chain) (wrong *expressionError) {
 	c.of = OfTeams
 	defer func() { c.path = span{from, s.at} }()
 	if end := s.at; !s.accept('.') {
-		s.at = end // spaces behind a path are none of it
+		s.at = end // without the spaces
 		return nil
 	}
 	if word := s.word(); s.cut(word) != "players" {
@@ -194,7 +194,7 @@ func (s *scanner) path(from int, c *chain) (wrong *expressionError) {
 	return s.players(c)
 }
 
-// players reads what follows the word players.
+// players reads the rest of a path after the word players.
 func (s *scanner) players(c *chain) (wrong *expressionError) {
 	c.of = OfPlayers
 	end := s.at
@@ -223,8 +223,7 @@ func (s *scanner) players(c *chain) (wrong *expressionError) {
 	return s.expect(']')
 }
 
-// resolve makes an Expr of a chain: names become indexes, and every function is
-// given what it takes.
+// resolve converts a chain: names become indexes, and the arguments of functions are checked.
 func (p *parser) resolve(s *scanner, c chain) (*Expr, *expressionError) {
 	path, wrong := p.resolvePath(s, c)
 	if wrong != nil {
@@ -260,14 +259,15 @@ func (p *parser) resolvePath(s *scanner, c chain) (*Path, *expressionError) {
 	if c.of == OfAttribute {
 		slot, ok := p.slots[s.cut(c.player)]
 		if !ok {
-			return nil, s.fail(c.player.from, false, "there is no player attribute %s: declare it in playerAttributes", quote(s.cut(c.player)))
+			return nil, s.fail(c.player.from, false, "there is no player attribute %s: declare it in playerAttributes",
+				quote(s.cut(c.player)))
 		}
 		path.Slot = slot
 	}
 	return path, nil
 }
 
-// union are the teams of several names, in the order of the document.
+// union returns the teams of several names, in the order of the document.
 func (p *parser) union(s *scanner, names []span) []int {
 	chosen := make([]bool, len(p.everyTeam))
 	for _, name := range names {
@@ -284,7 +284,7 @@ func (p *parser) union(s *scanner, names []span) []int {
 	return teams
 }
 
-// pathType is the type of what a path selects.
+// pathType returns the type that a path selects.
 func (p *parser) pathType(path *Path) ExprType {
 	t := ExprType{Depth: 1, Of: KindPlayer}
 	switch path.Of {
@@ -310,8 +310,8 @@ func (p *parser) pathType(path *Path) ExprType {
 	return t
 }
 
-// result is the type that a function gives for an argument. When it does not take the
-// argument it says what it takes. All but flatten work on the innermost lists.
+// result returns the type of a function for an argument. takes describes what the function takes if not the argument.
+// All but flatten apply to the innermost lists.
 func result(function string, arg ExprType) (t ExprType, takes string) {
 	t = ExprType{Depth: arg.Depth - 1, Of: arg.Of}
 	switch function {
@@ -336,9 +336,11 @@ func result(function string, arg ExprType) (t ExprType, takes string) {
 	return t, takes
 }
 
-var kindNames = [...]string{KindTeam: "team", KindPlayer: "player", KindNumber: "number", KindString: "string", KindMap: "map"}
+var kindNames = [...]string{
+	KindTeam: "team", KindPlayer: "player", KindNumber: "number", KindString: "string", KindMap: "map",
+}
 
-// String is the type in words: a list of lists of numbers.
+// String returns the type in words: a list of lists of numbers.
 func (t ExprType) String() string {
 	name := "?"
 	if int(t.Of) < len(kindNames) {

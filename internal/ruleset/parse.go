@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// An Error says what is wrong with a rule set, and where.
+// An Error is a problem of a rule set.
 type Error struct {
 	Path    string // in the document, such as rules[2].measurements[0]; "" for all of it
-	Problem string // a sentence that says what to do
+	Problem string // says what to do
 }
 
 func (e *Error) Error() string {
@@ -19,8 +19,8 @@ func (e *Error) Error() string {
 	return e.Path + ": " + e.Problem
 }
 
-// Limits of a rule set. The service documents those of the players only; the others
-// keep small what one document can cost, and are far from what games write.
+// Limits of a rule set. Only those of players are documented by the service; the others bound the cost of a document,
+// and are far beyond those that games write.
 // Source: FlexMatch guide, large matches (40 and 200 players).
 const (
 	maxPlayers    = 200
@@ -30,8 +30,7 @@ const (
 	maxName       = 128 // characters
 )
 
-// Parse reads a rule set and checks it as CreateMatchmakingRuleSet does. The error
-// is an *Error: the first that is found.
+// Parse reads a rule set and checks it as CreateMatchmakingRuleSet does. The error is an *Error, the first one found.
 func Parse(body string) (*Set, error) {
 	root, wrong := decode(body)
 	if wrong != nil {
@@ -45,7 +44,7 @@ func Parse(body string) (*Set, error) {
 	return p.set, nil
 }
 
-// A parser makes a Set of a document.
+// A parser converts a document to a Set.
 type parser struct {
 	err *Error // the first
 	set *Set
@@ -53,16 +52,19 @@ type parser struct {
 	slots       map[string]int   // of the attributes
 	teams       map[string][]int // by name, and all copies by base name
 	everyTeam   []int
-	rules       map[string]int   // those that were read
-	expressions map[string]*Expr // by text, so that equal ones are one
+	rules       map[string]int   // those already read
+	expressions map[string]*Expr // by text
 
-	teamObjects []object // as they stand: with the expansion steps that were applied
+	teamObjects []object // with the expansion steps applied so far
 	ruleObjects []object
 	weights     []int // of the rules, see compound
 }
 
 func newParser() *parser {
-	return &parser{set: &Set{}, slots: map[string]int{}, teams: map[string][]int{}, rules: map[string]int{}, expressions: map[string]*Expr{}}
+	return &parser{
+		set: &Set{}, slots: map[string]int{}, teams: map[string][]int{}, rules: map[string]int{},
+		expressions: map[string]*Expr{},
+	}
 }
 
 func (p *parser) document(root object) {
@@ -90,8 +92,7 @@ func (p *parser) attributes(root object) {
 	}
 }
 
-// defaultValue is what players have who bring no value; the zero Value when the
-// document gives none.
+// defaultValue returns the value of players that have none; the zero Value if the document has no default.
 func (p *parser) defaultValue(o object, t Type) Value {
 	const key = "default"
 	v := o.get(key)
@@ -116,7 +117,7 @@ func (p *parser) defaultValue(o object, t Type) Value {
 		}
 	}
 	if !ok {
-		p.fail(o.at(key), "must be of the attribute's type, which is %s, and is %s", t, describe(v))
+		p.fail(o.at(key), "must be of the attribute's type %s, and is %s", t, describe(v))
 	}
 	return value
 }
@@ -164,7 +165,8 @@ func (p *parser) team(o object, name string) {
 		copies = *n
 	}
 	if total := p.set.MaxPlayers() + copies*most; total > maxPlayers {
-		p.fail(o.at("maxPlayers"), "the teams have places for %d players up to here, and a match can have at most %d", total, maxPlayers)
+		p.fail(o.at("maxPlayers"), "the teams have slots for %d players up to here, and a match can have at most %d",
+			total, maxPlayers)
 		return
 	}
 	for i := range copies {
@@ -179,12 +181,12 @@ func (p *parser) team(o object, name string) {
 	}
 }
 
-// sizes are the least and most players of a team.
+// sizes returns the minimum and maximum players of a team.
 func (p *parser) sizes(o object) (least, most int) {
 	most = p.requiredWhole(o, "maxPlayers", 1, maxPlayers)
 	least = p.requiredWhole(o, "minPlayers", 0, maxPlayers)
 	if least > most {
-		p.fail(o.at("minPlayers"), "is %d, more than maxPlayers, which is %d", least, most)
+		p.fail(o.at("minPlayers"), "is %d, more than maxPlayers %d", least, most)
 	}
 	return least, most
 }
@@ -196,7 +198,8 @@ func (p *parser) copyNames() {
 			continue
 		}
 		if p.teams[t.Name] != nil {
-			p.fail(p.teamObjects[i].at("name"), "a copy of the team %s has the name %s, and so has another team: rename one", quote(t.Base), quote(t.Name))
+			p.fail(p.teamObjects[i].at("name"), "a copy of the team %s has the name %s, and so has another team: rename one",
+				quote(t.Base), quote(t.Name))
 		}
 		p.teams[t.Name] = []int{i}
 	}
@@ -222,7 +225,8 @@ var priorities = map[string]Priority{"low": LowPriority, "normal": NormalPriorit
 
 func (p *parser) exhaustive(o object) {
 	if p.set.Large() {
-		p.fail(o.at("strategy"), "matches of up to %d players are large matches, more than %d, which need strategy balanced", p.set.MaxPlayers(), maxSmall)
+		p.fail(o.at("strategy"), "matches of up to %d players are large matches, more than %d, which need strategy balanced",
+			p.set.MaxPlayers(), maxSmall)
 	}
 	if o.get("balancedAttribute") != nil {
 		p.fail(o.at("balancedAttribute"), "is for strategy balanced: set it, or leave this out")
@@ -239,7 +243,7 @@ func (p *parser) exhaustive(o object) {
 	a.SortBy = list
 }
 
-// sortBy are the slots of sortByAttributes.
+// sortBy returns the slots of sortByAttributes.
 func (p *parser) sortBy(o object) []int {
 	const key = "sortByAttributes"
 	v := o.get(key)
@@ -266,7 +270,7 @@ func (p *parser) balanced(o object) {
 	a.BalancedBy = p.attribute(o.at("balancedAttribute"), p.required(o, "balancedAttribute"), Number)
 }
 
-// attribute is the slot of an attribute that has to be of one of the types.
+// attribute returns the slot of an attribute that must be of one of the types.
 func (p *parser) attribute(path, name string, types ...Type) int {
 	slot, ok := p.slots[name]
 	if !ok {

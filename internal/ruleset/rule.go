@@ -6,10 +6,9 @@ import (
 	"strconv"
 )
 
-// maxMeasurements is how many measurements a rule can have.
 const maxMeasurements = 50
 
-// ruleTypes are all, as messages list them.
+// ruleTypes are all types, as messages list them.
 var ruleTypes = []string{
 	string(Comparison), string(Distance), string(BatchDistance), string(Collection),
 	string(Compound), string(Latency), string(AbsoluteSort), string(DistanceSort),
@@ -34,12 +33,13 @@ func (p *parser) allRules(root object) {
 	}
 }
 
-// rule reads one rule. An expansion has it read again with what the step changes, so
-// that it is checked the same way.
+// rule reads one rule. Expansions call it again with their changes, so that those are checked, too.
 func (p *parser) rule(o object) Rule {
 	r := Rule{Name: p.name(o), Type: RuleType(p.requiredChoice(o, "type", ruleTypes...))}
 	if p.set.Large() && r.Type != Latency && r.Type != BatchDistance {
-		p.fail(o.at("type"), "large matches, of more than %d players, have rules of the types latency and batchDistance only, not %s", maxSmall, r.Type)
+		p.fail(o.at("type"),
+			"large matches, of more than %d players, have rules of the types latency and batchDistance only, not %s",
+			maxSmall, r.Type)
 	}
 	if p.err != nil {
 		return r
@@ -65,7 +65,7 @@ func (p *parser) rule(o object) Rule {
 	return r
 }
 
-// numberFold is how a party becomes one number.
+// numberFold returns the fold of a party's numbers.
 func (p *parser) numberFold(o object) Fold {
 	return Fold(p.choice(o, "partyAggregation", string(FoldAvg), string(FoldMin), string(FoldMax)))
 }
@@ -82,7 +82,7 @@ func (p *parser) comparison(o object, r *Rule) {
 	}
 	kind := r.Measurements[0].Type.Of
 	if slices.ContainsFunc(r.Measurements, func(e *Expr) bool { return e.Type.Of != kind }) {
-		p.fail(o.at("measurements"), "are numbers and strings, which cannot be compared: make two rules of it")
+		p.fail(o.at("measurements"), "are numbers and strings, which cannot be compared: use two rules")
 	}
 	equality := r.Operation == "=" || r.Operation == "!="
 	switch {
@@ -91,7 +91,8 @@ func (p *parser) comparison(o object, r *Rule) {
 	case r.Reference != nil:
 		p.singleReference(o, r.Reference, kind)
 	case !equality:
-		p.fail(o.at("referenceValue"), "the key is required with operation %s; without it players are compared with one another, by = or !=", r.Operation)
+		p.fail(o.at("referenceValue"),
+			"the key is required with operation %s; without it players are compared with each other, by = or !=", r.Operation)
 	}
 }
 
@@ -108,7 +109,7 @@ func (p *parser) distance(o object, r *Rule) {
 	case r.MinDistance == nil && r.MaxDistance == nil:
 		p.missing(o, "maxDistance")
 	case r.MinDistance != nil && r.MaxDistance != nil && *r.MinDistance > *r.MaxDistance:
-		p.fail(o.at("minDistance"), "is %v, more than maxDistance, which is %v", *r.MinDistance, *r.MaxDistance)
+		p.fail(o.at("minDistance"), "is %v, more than maxDistance %v", *r.MinDistance, *r.MaxDistance)
 	}
 }
 
@@ -123,11 +124,12 @@ func (p *parser) batchDistance(o object, r *Rule) {
 	case number && r.MaxDistance == nil:
 		p.missing(o, "maxDistance")
 	case !number && r.MaxDistance != nil:
-		p.fail(o.at("maxDistance"), "is for numbers, and the batchAttribute is of type string, where all tickets of a match have one value: leave this out")
+		p.fail(o.at("maxDistance"), "is for numbers, but the batchAttribute is of type string, "+
+			"and all tickets of a match have the same value: leave this out")
 	}
 }
 
-// numeral is the object with a number in place of a string of digits.
+// numeral returns the object with a number in place of a string of digits.
 // Source: FlexMatch guide, batch distance rule (the example has maxDistance in quotes).
 func numeral(o object, key string) object {
 	if text, ok := o.get(key).(string); ok {
@@ -154,7 +156,7 @@ func (p *parser) collection(o object, r *Rule) {
 		one := 1
 		r.MinCount = &one
 	case r.MinCount != nil && r.MaxCount != nil && *r.MinCount > *r.MaxCount:
-		p.fail(o.at("minCount"), "is %d, more than maxCount, which is %d", *r.MinCount, *r.MaxCount)
+		p.fail(o.at("minCount"), "is %d, more than maxCount %d", *r.MinCount, *r.MaxCount)
 	}
 }
 
@@ -164,7 +166,8 @@ func (p *parser) latency(o object, r *Rule) {
 	r.FromAverage = p.choice(o, "distanceReference", "min", "avg") == "avg"
 	switch {
 	case p.set.Large() && r.MaxDistance != nil:
-		p.fail(o.at("maxDistance"), "large matches, of more than %d players, limit the latency by maxLatency only: leave this out", maxSmall)
+		p.fail(o.at("maxDistance"),
+			"large matches, of more than %d players, limit the latency by maxLatency only: leave this out", maxSmall)
 	case r.MaxLatency == nil && (p.set.Large() || r.MaxDistance == nil):
 		p.missing(o, "maxLatency")
 	}
@@ -188,8 +191,7 @@ func (p *parser) sort(o object, r *Rule, types ...Type) {
 	}
 }
 
-// measurements are the expressions of a rule: one string, or a list of them. Each has
-// to be what check wants.
+// measurements returns the expressions of a rule, each checked: one string, or a list of them.
 // Source: FlexMatch guide (the schema has a string, the examples have lists).
 func (p *parser) measurements(o object, check func(*parser, *Expr) string) []*Expr {
 	const key = "measurements"
@@ -231,8 +233,8 @@ func (p *parser) measurement(path string, v any, check func(*parser, *Expr) stri
 	return e
 }
 
-// compared are the measurements of comparison rules: numbers or strings, of all
-// players or by team. A player's list is no value to compare.
+// compared checks the measurements of comparison rules: numbers or strings, of all players or by team. A player's list
+// cannot be compared.
 func compared(p *parser, e *Expr) string {
 	deepest := 2
 	if p.ofLists(e) {
@@ -258,7 +260,7 @@ func collected(_ *parser, e *Expr) string {
 	return ""
 }
 
-// ofLists reports whether an expression is over an attribute that is a string list.
+// ofLists reports whether an expression reads a string list attribute.
 func (p *parser) ofLists(e *Expr) bool {
 	for e.Path == nil {
 		e = e.Arg
@@ -266,8 +268,8 @@ func (p *parser) ofLists(e *Expr) bool {
 	return e.Path.Of == OfAttribute && p.set.Attributes[e.Path.Slot].Type == StringList
 }
 
-// reference is the referenceValue; nil when there is none. A string is an expression
-// when all of it is one by the grammar, else it stands for itself.
+// reference returns the referenceValue; nil if it is missing. A string that follows the grammar is an expression, else
+// a literal.
 func (p *parser) reference(o object) *Reference {
 	const key = "referenceValue"
 	switch v := o.get(key).(type) {
@@ -292,38 +294,37 @@ func (p *parser) reference(o object) *Reference {
 	return &Reference{}
 }
 
-// singleReference checks a reference that has to be one number or one string, as the
-// measurements are.
+// singleReference checks a reference that must be one number or one string, like the measurements.
 func (p *parser) singleReference(o object, r *Reference, kind Kind) {
 	path := o.at("referenceValue")
 	switch {
 	case p.err != nil:
 	case r.Expr != nil:
 		if r.Expr.Type != (ExprType{Of: kind}) {
-			p.fail(path, "must be %s, as what is measured, and gives %s", ExprType{Of: kind}, r.Expr.Type)
+			p.fail(path, "must be %s, like the measurements, and gives %s", ExprType{Of: kind}, r.Expr.Type)
 		}
 	case r.Number != nil && kind == KindNumber, r.Text != nil && kind == KindString:
 	case r.Text != nil:
 		_, wrong := p.expression(*r.Text)
 		p.fail(path, "must be a number or a property expression, and %s is none: %s", quote(*r.Text), wrong)
 	default:
-		p.fail(path, "must be %s, as what is measured, not %s", ExprType{Of: kind}, describe(o.get("referenceValue")))
+		p.fail(path, "must be %s, like the measurements, not %s", ExprType{Of: kind}, describe(o.get("referenceValue")))
 	}
 }
 
-// oneText is the reference of contains.
+// oneText returns the reference of contains.
 func (p *parser) oneText(o object) *Reference {
 	r := p.reference(o)
 	switch {
 	case r == nil:
 		p.missing(o, "referenceValue")
 	case r.Text == nil:
-		p.fail(o.at("referenceValue"), "must be one string, which contains looks for, not %s", describe(o.get("referenceValue")))
+		p.fail(o.at("referenceValue"), "must be the one string to look for, not %s", describe(o.get("referenceValue")))
 	}
 	return r
 }
 
-// textList is the reference of reference_intersection_count.
+// textList returns the reference of reference_intersection_count.
 func (p *parser) textList(o object) *Reference {
 	r := p.reference(o)
 	path := o.at("referenceValue")
@@ -333,9 +334,11 @@ func (p *parser) textList(o object) *Reference {
 		p.missing(o, "referenceValue")
 	case r.List != nil:
 	case r.Expr == nil:
-		p.fail(path, "must be a list of strings or a property expression that gives one, not %s", describe(o.get("referenceValue")))
+		p.fail(path, "must be a list of strings or a property expression that gives one, not %s",
+			describe(o.get("referenceValue")))
 	case r.Expr.Type != (ExprType{Depth: 1, Of: KindString}):
-		p.fail(path, "must give %s, and gives %s; flatten and set_intersection take a list away", ExprType{Depth: 1, Of: KindString}, r.Expr.Type)
+		p.fail(path, "must give %s, and gives %s; flatten and set_intersection remove one level of lists",
+			ExprType{Depth: 1, Of: KindString}, r.Expr.Type)
 	}
 	return r
 }

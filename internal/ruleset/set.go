@@ -1,21 +1,21 @@
 package ruleset
 
-// A Set is a rule set that was checked. All of it is read only.
+// A Set is a checked rule set. It is read only.
 type Set struct {
 	Name       string
-	Attributes []Attribute // in the order of declaration; the index is an attribute's slot
+	Attributes []Attribute // in the order of declaration; the index is the attribute's slot
 	Algorithm  Algorithm
-	Teams      []Team // with copies: a team with quantity 2 stands twice
+	Teams      []Team // with copies: a team with quantity 2 appears twice
 	Rules      []Rule // in the order of the document
 
 	levels []level // see expansion.go
-	base   *Set    // of a set that At gave: the set that was parsed
+	base   *Set    // of a result of At: the parsed set
 }
 
-// A Type is the type of a player attribute. The numbers are written in events.
+// A Type is the type of a player attribute. Events store the number.
 type Type uint8
 
-// The types of player attributes. The zero Type is that of a value that is not there.
+// The types of player attributes. The zero Type is that of a missing value.
 const (
 	Number Type = iota + 1
 	String
@@ -23,8 +23,7 @@ const (
 	NumberMap // string_number_map
 )
 
-// A Value is the value of an attribute: the field of its type is set. The tags are
-// for the events of package matchmaking, which keep values.
+// A Value is the value of an attribute: the field of its type is set. The events of package matchmaking store it.
 type Value struct {
 	Type Type               `cbor:"1,keyasint,omitempty"`
 	N    float64            `cbor:"2,keyasint,omitempty"`
@@ -33,14 +32,14 @@ type Value struct {
 	SDM  map[string]float64 `cbor:"5,keyasint,omitempty"`
 }
 
-// An Attribute is one that players can have.
+// An Attribute is a player attribute.
 type Attribute struct {
 	Name    string
 	Type    Type
 	Default Value // zero: a player without a value can never be matched
 }
 
-// Algorithm says in which order tickets are tried.
+// Algorithm decides in which order tickets are tried.
 type Algorithm struct {
 	Balanced         bool  // strategy
 	Sorted           bool  // batchingPreference of exhaustiveSearch; else random
@@ -51,7 +50,7 @@ type Algorithm struct {
 	BackfillPriority Priority
 }
 
-// Priority is where backfill tickets stand in a batch.
+// Priority is the position of backfill tickets in a batch.
 type Priority int8
 
 // The priorities.
@@ -64,7 +63,7 @@ const (
 // A Team is one team of a match, or one copy of it.
 type Team struct {
 	Name string // crew_2 for the second copy of crew
-	Base string // as the document names it
+	Base string // name in the document
 	Min  int    // players
 	Max  int
 }
@@ -84,8 +83,8 @@ const (
 	DistanceSort  RuleType = "distanceSort"
 )
 
-// A Fold is how the players of one ticket become one value. The value stands in
-// place of each of them, so the number of values stays.
+// A Fold combines the values of the players of one ticket. The result replaces each of them, so the number of values
+// does not change.
 type Fold string
 
 // The folds: of numbers, and of string lists.
@@ -97,19 +96,19 @@ const (
 	FoldIntersection Fold = "intersection"
 )
 
-// A Rule is one rule; which fields count depends on its type.
+// A Rule is one rule; its type decides which fields are used.
 type Rule struct {
 	Name    string
 	Type    RuleType
-	Operand bool // stands in a compound rule, and counts only there
-	Fold    Fold // never empty where the type has one
+	Operand bool // in a compound rule, and evaluated only there
+	Fold    Fold // not empty if the type has one
 
 	Measurements []*Expr    // comparison, distance, collection
 	Operation    string     // comparison: < <= = != > >=; collection: contains, intersection, reference_intersection_count
 	Reference    *Reference // nil: none
 	MinDistance  *float64   // distance
 	MaxDistance  *float64   // distance, batchDistance, latency
-	MinCount     *int       // collection; neither bound in the document: MinCount is 1
+	MinCount     *int       // collection; 1 if the document has no bound
 	MaxCount     *int       // collection
 	MaxLatency   *float64   // latency, milliseconds
 	FromAverage  bool       // latency: distanceReference avg; else min
@@ -119,7 +118,7 @@ type Rule struct {
 	Statement    *Statement // compound
 }
 
-// MapKey says which key of the anchor's map a sort rule goes by.
+// MapKey selects the key of the anchor's map for a sort rule.
 type MapKey uint8
 
 // The map keys.
@@ -129,7 +128,7 @@ const (
 	MaxValue
 )
 
-// A Reference is what measurements are compared with: one of the four is set.
+// A Reference is compared with measurements: one field is set.
 type Reference struct {
 	Number *float64
 	Text   *string
@@ -137,33 +136,32 @@ type Reference struct {
 	Expr   *Expr
 }
 
-// A Statement is a compound rule: an operator over operands, or, with Op "", a rule.
+// A Statement is an operator over operands or, with Op "", a rule.
 type Statement struct {
 	Op   string // and, or, not, xor, or ""
 	Rule int    // index in Set.Rules, with Op ""
 	Args []*Statement
 }
 
-// An Expr is a property expression: a function of another one, or, with Func "",
-// a path.
+// An Expr is a property expression: a function of another one or, with Func "", a path.
 type Expr struct {
 	Func string // min max avg median sum count stddev flatten set_intersection, or ""
 	Arg  *Expr  // of Func
 	Path *Path  // without Func
 	Type ExprType
-	Text string // as the document has it, for messages
+	Text string // for messages
 }
 
-// An ExprType is the type of an expression: a kind of element, in so many lists.
+// An ExprType is a kind of element, nested in Depth lists.
 type ExprType struct {
 	Depth int // 0: one element
 	Of    Kind
 }
 
-// A Kind is what an expression gives.
+// A Kind is the kind of an expression's elements.
 type Kind uint8
 
-// The kinds. A string_list attribute is one more list of KindString.
+// The kinds. A string_list attribute is a list of KindString.
 const (
 	KindTeam Kind = iota + 1
 	KindPlayer
@@ -172,18 +170,18 @@ const (
 	KindMap
 )
 
-// A Path selects something of the teams.
+// A Path selects a part of the teams.
 type Path struct {
 	Teams   []int // indexes in Set.Teams, in their order there
-	Grouped bool  // a list of teams was selected, so what follows is a list for each of them
+	Grouped bool  // several teams were selected: the result has a list for each
 	Of      PathOf
 	Slot    int // with OfAttribute
 }
 
-// PathOf is what a path takes of the teams.
+// PathOf is the part that a path selects.
 type PathOf uint8
 
-// What a path can take.
+// The parts that a path can select.
 const (
 	OfTeams PathOf = iota + 1
 	OfPlayers
@@ -191,8 +189,7 @@ const (
 	OfAttribute
 )
 
-// Large reports whether matches have more than 40 players, to which other rules
-// apply. It looks at the teams before any expansion.
+// Large reports whether matches have more than 40 players, for which other rules apply. Expansions cannot change it.
 func (s *Set) Large() bool {
 	if s.base != nil {
 		s = s.base
@@ -200,7 +197,7 @@ func (s *Set) Large() bool {
 	return s.MaxPlayers() > maxSmall
 }
 
-// MaxPlayers is the number of players that all teams can have.
+// MaxPlayers returns the maximum number of players of a match.
 func (s *Set) MaxPlayers() int {
 	n := 0
 	for _, t := range s.Teams {

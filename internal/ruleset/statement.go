@@ -6,15 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of compound rules: how deep a statement is nested, and how many rules are
-// looked at for it, those of compound rules in it included. The latter bounds the
-// work for rules that repeat one another.
+// Limits of compound rules: the nesting of a statement, and the number of rules that it evaluates, including those of
+// compound rules in it. The latter bounds the work for nested references.
 const (
 	maxNesting = 32
 	maxWeight  = 1000
 )
 
-// operators are those of compound rules.
+// operators are the operators of compound rules.
 var operators = []string{"and", "or", "not", "xor"}
 
 // compound reads the statement of a compound rule.
@@ -39,7 +38,7 @@ func (p *parser) compound(o object, r *Rule) {
 	p.weights = append(p.weights, s.weight)
 }
 
-// A statementParser walks over one statement.
+// A statementParser reads one statement.
 type statementParser struct {
 	parser *parser
 	path   string
@@ -56,7 +55,7 @@ func (s *statementParser) fail(format string, args ...any) {
 	s.parser.fail(s.path, "at character %d of the statement: "+format, args...)
 }
 
-// next is the next character behind spaces; 0 at the end.
+// next skips spaces and returns the next character; 0 at the end.
 func (s *statementParser) next() byte {
 	s.at = len(s.text) - len(strings.TrimLeft(s.text[s.at:], " \t\r\n"))
 	if s.at == len(s.text) {
@@ -84,7 +83,7 @@ func (s *statementParser) operand() *Statement {
 	return s.statement(word)
 }
 
-// rule is an operand that is the name at the parser.
+// rule reads the name of a rule.
 func (s *statementParser) rule(name string) *Statement {
 	if name == "" {
 		s.fail("expected the name of a rule")
@@ -98,17 +97,17 @@ func (s *statementParser) rule(name string) *Statement {
 	r := &s.parser.set.Rules[i]
 	switch r.Type {
 	case BatchDistance, AbsoluteSort, DistanceSort:
-		s.fail("the rule %s is of type %s, which has no place in a compound rule", quote(name), r.Type)
+		s.fail("the rule %s is of type %s, which a compound rule cannot have", quote(name), r.Type)
 	}
 	if s.weight += s.parser.weights[i]; s.weight > maxWeight {
-		s.fail("more than %d rules are looked at up to here: simplify the statement", maxWeight)
+		s.fail("more than %d rules are evaluated up to here: simplify the statement", maxWeight)
 	}
 	r.Operand = true
 	s.at += len(name)
 	return &Statement{Rule: i}
 }
 
-// statement reads the operands of an operator, whose parenthesis is open.
+// statement reads the operands of an operator, after its parenthesis.
 func (s *statementParser) statement(operator string) *Statement {
 	if s.depth++; s.depth > maxNesting {
 		s.fail("more than %d operators are nested here: simplify the statement", maxNesting)
@@ -128,9 +127,9 @@ func (s *statementParser) statement(operator string) *Statement {
 	case s.next() != ')':
 		s.fail(`expected "," or ")"`)
 	case operator == "not" && n != 1:
-		s.fail("not has one operand, and here it has %d", n)
+		s.fail("not has one operand, not %d", n)
 	case operator != "not" && n < 2:
-		s.fail("%s has two operands or more, and here it has one", operator)
+		s.fail("%s has two operands or more, not one", operator)
 	}
 	s.at++
 	s.depth--
