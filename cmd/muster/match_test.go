@@ -78,7 +78,7 @@ func TestMatchMisuse(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--rules is missing":                {"match", "generate"},
 		"--tickets is missing":              {"match", "simulate", "--rules", rules},
-		"the share of parties is 2":         {"match", "generate", "--rules", rules, "--parties", "2"},
+		"share of parties 2: must be from 0 to 1":         {"match", "generate", "--rules", rules, "--parties", "2"},
 		`--clock is "sun"; give virtual or`: append(simulate, "--clock", "sun"),
 		"--request-timeout is -1s":          append(simulate, "--request-timeout", "-1s"),
 		"--additional-players is -1":        append(simulate, "--additional-players", "-1"),

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A Clock says how the time of a simulation passes.
+// A Clock is how time passes in a simulation.
 type Clock int
 
 // The clocks.
 const (
-	Virtual Clock = iota // moments follow one another at once
-	Real                 // a second takes a second
+	Virtual Clock = iota // no waiting
+	Real                 // real time
 )
 
-// String is the clock's name on a command line.
+// String returns the name used on the command line.
 func (c Clock) String() string {
 	if c == Real {
 		return "real"
@@ -22,8 +22,7 @@ func (c Clock) String() string {
 	return "virtual"
 }
 
-// wait returns when a moment has come, counted from the start of the simulation, with
-// the moment that it then is: the same one on the virtual clock.
+// wait waits for a moment, counted from began, and returns the present moment.
 func (c Clock) wait(ctx context.Context, began time.Time, moment time.Duration) (time.Duration, error) {
 	if c == Virtual {
 		return moment, ctx.Err()

@@ -1,16 +1,13 @@
-// Package matchsim runs a pool of tickets offline against the matcher of the service:
-// the same rule set, the same code, a clock of its own. It answers what a rule set does
-// before players meet it: who is matched with whom, how long players wait, which rules
-// turn them away.
+// Package matchsim runs tickets offline against the matcher of the service, with the same rule set and code but its own
+// clock. It shows the effects of a rule set in advance: which players are matched, how long they wait, which rules
+// reject them.
 //
-// Tickets come as NDJSON, one request a line, exactly as `aws gamelift
-// start-matchmaking --cli-input-json` takes it (or start-match-backfill, when a line has
-// a GameSessionArn), and two members more that say when the request comes, of which a
-// line may have one:
+// Tickets are NDJSON, one request per line, in the form of `aws gamelift start-matchmaking --cli-input-json` (or
+// start-match-backfill, if the line has a GameSessionArn). A line may have one more member with the time of the
+// request:
 //
-//	At         seconds since the start of the simulation; 0 when both are absent
+//	At         seconds since the start of the simulation; default 0
 //	StartTime  epoch seconds or RFC 3339, as describe-matchmaking prints it; the earliest is second 0
 //
-// ConfigurationName may be absent and is not looked at; a missing TicketId becomes
-// line-<number>. Lines may stand in any order.
+// ConfigurationName is optional and ignored; the default of TicketId is line-<number>. Lines may have any order.
 package matchsim

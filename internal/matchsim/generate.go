@@ -13,49 +13,49 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A Population says what tickets to make up.
+// A Population configures generated tickets.
 type Population struct {
 	Tickets   int
 	Seed      uint64
-	Rate      float64  // tickets a second, on average
+	Rate      float64  // tickets per second, on average
 	Parties   float64  // share of the tickets with several players
-	Misfits   float64  // share of the tickets that the rules let go with hardly anybody
-	Locations []string // to which players report latencies; the nearest to the first are those beside it
+	Misfits   float64  // share of the tickets that the rules match with hardly any other
+	Locations []string // to which players report latencies; neighbours are near to each other
 }
 
-// DefaultPopulation is a thousand tickets, ten a second.
+// DefaultPopulation is a thousand tickets, ten per second.
 func DefaultPopulation() Population {
-	return Population{Tickets: 1000, Seed: 1, Rate: 10, Parties: 0.2, Locations: []string{"us-east-1", "us-west-2", "eu-west-1", "ap-northeast-1"}}
+	return Population{
+		Tickets: 1000, Seed: 1, Rate: 10, Parties: 0.2,
+		Locations: []string{"us-east-1", "us-west-2", "eu-west-1", "ap-northeast-1"},
+	}
 }
 
-// Check refuses what makes no sense; the error names the value.
+// Check reports invalid values.
 func (p Population) Check() error {
 	switch {
 	case p.Tickets < 1:
-		return fmt.Errorf("%d tickets are asked for; it takes at least 1", p.Tickets)
+		return fmt.Errorf("%d tickets: must be at least 1", p.Tickets)
 	case !(p.Rate > 0) || math.IsInf(p.Rate, 0):
-		return fmt.Errorf("the rate is %v tickets a second; it is a number above 0", p.Rate)
+		return fmt.Errorf("rate %v: must be above 0", p.Rate)
 	case float64(p.Tickets)/p.Rate > maxAt:
-		return fmt.Errorf("at %v tickets a second %d take more than a year; raise the rate", p.Rate, p.Tickets)
+		return fmt.Errorf("%d tickets at %v per second take more than a year: raise the rate", p.Tickets, p.Rate)
 	case !(p.Parties >= 0 && p.Parties <= 1):
-		return fmt.Errorf("the share of parties is %v; it is a number from 0 to 1", p.Parties)
+		return fmt.Errorf("share of parties %v: must be from 0 to 1", p.Parties)
 	case !(p.Misfits >= 0 && p.Misfits <= 1):
-		return fmt.Errorf("the share of misfits is %v; it is a number from 0 to 1", p.Misfits)
+		return fmt.Errorf("share of misfits %v: must be from 0 to 1", p.Misfits)
 	default:
 		return nil
 	}
 }
 
-// Generate writes the tickets of a population that can mostly be matched by a rule set, as
-// ReadTickets reads them. Numbers lie around their default on the scale of the rules'
-// distances, or are those that rules compare with, as often as the teams have slots for them.
-// Strings are those that the rules name; a value that a rule counts is as frequent as the
-// middle of its bounds. Friends in a party resemble each other, each player has a home
-// location with the least latency, and tickets arrive at random moments. The same
-// population and set give the same tickets.
+// Generate writes tickets in the format of ReadTickets, most of which a rule set can match. Numbers are around their
+// default, on the scale of the rules' distances, or those that rules compare with, in proportion to the slots of the
+// teams. Strings are those in the rules; a value that a rule counts is as frequent as the middle of its bounds. Players
+// of a party are similar, each player has a home location with the least latency, and tickets arrive at random times.
+// Equal populations and sets give equal tickets.
 //
-// Misfits have numbers far from all others, strings that nobody else has, and the values of
-// which the rules want few.
+// Misfits have numbers far from all others, unique strings, and the values of which the rules allow few.
 func Generate(to io.Writer, set *ruleset.Set, p Population) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -77,8 +77,7 @@ func Generate(to io.Writer, set *ruleset.Set, p Population) error {
 	return out.Flush()
 }
 
-// largestParty is how many players a ticket has at most: no more than a team takes,
-// and than the API does.
+// largestParty returns the maximum players of a ticket, by the teams and by the API.
 func largestParty(set *ruleset.Set) int {
 	largest := 1
 	for _, t := range set.Teams {
@@ -87,23 +86,22 @@ func largestParty(set *ruleset.Set) int {
 	return min(largest, 5)
 }
 
-// A generator makes up tickets.
 type generator struct {
 	*rand.Rand
 	Population
 	set    *ruleset.Set
 	party  int
 	makers []maker // by slot
-	misfit bool    // the present ticket is one
+	misfit bool    // of the present ticket
 	size   int     // players of the present ticket
-	made   int     // tickets
+	made   int     // number of the present ticket, from 0
 }
 
-// A maker makes the value of an attribute for a player; near is that of a friend, nil for
-// the first player of a ticket.
+// A maker returns the value of an attribute for a player; near is that of the ticket's first player, nil for that
+// player.
 type maker func(near *written) written
 
-// written is a value in the API's form.
+// written is a value in the form of the API.
 type written struct {
 	N   *float64           `json:",omitempty"`
 	S   string             `json:",omitempty"`
@@ -135,7 +133,10 @@ func (g *generator) ticket(n int, at float64) writtenTicket {
 		home = g.IntN(len(g.Locations))
 	}
 	for i := range size {
-		p := writtenPlayer{PlayerID: fmt.Sprintf("p-%d-%d", n+1, i+1), PlayerAttributes: map[string]written{}, LatencyInMs: g.latencies(home)}
+		p := writtenPlayer{
+			PlayerID:         fmt.Sprintf("p-%d-%d", n+1, i+1),
+			PlayerAttributes: map[string]written{}, LatencyInMs: g.latencies(home),
+		}
 		for slot, a := range g.set.Attributes {
 			var near *written
 			if i > 0 {
@@ -149,7 +150,7 @@ func (g *generator) ticket(n int, at float64) writtenTicket {
 	return t
 }
 
-// latencies grow with the distance between locations, as if they lay on a ring.
+// latencies returns latencies that grow with the distance of locations on a ring.
 func (g *generator) latencies(home int) map[string]int {
 	latencies := map[string]int{}
 	for i, name := range g.Locations {
@@ -177,7 +178,7 @@ func (g *generator) makerOf(slot int, a ruleset.Attribute) maker {
 	}
 }
 
-// strings are the same for friends, who want to play the same.
+// strings are equal within a party, whose players want to play the same.
 func (g *generator) strings(h hints, words []string) maker {
 	return func(near *written) written {
 		switch {
@@ -195,7 +196,7 @@ func (g *generator) strings(h hints, words []string) maker {
 	}
 }
 
-// lists hold the counted words as often as the rules want them, and some of the others.
+// lists contain the counted words as often as the rules require, and some of the others.
 func (g *generator) lists(h hints, words []string) maker {
 	return func(*written) written {
 		if g.misfit && h.read && len(h.counted) == 0 {
@@ -211,7 +212,7 @@ func (g *generator) lists(h hints, words []string) maker {
 	}
 }
 
-// own is a word that no other ticket has.
+// own returns a word that no other ticket has.
 func (g *generator) own() string { return fmt.Sprintf("only-%d", g.made+1) }
 
 func (g *generator) maps(fallback ruleset.Value) maker {
@@ -229,8 +230,8 @@ func (g *generator) maps(fallback ruleset.Value) maker {
 	}
 }
 
-// chosen are the numbers that rules want to be equal, by the slots of the teams that they
-// want them in. Friends have the same, and one for which there is room in a team.
+// chosen returns numbers that rules compare for equality, in proportion to the slots of their teams. A party has one
+// number, of a team that it fits.
 func (g *generator) chosen(h hints) maker {
 	rarest := slices.MinFunc(h.choices, func(a, b choice) int { return cmp.Compare(a.slots, b.slots) })
 	return func(near *written) written {
@@ -255,8 +256,8 @@ func (g *generator) chosen(h hints) maker {
 	}
 }
 
-// weight is how often a choice is taken by a ticket of the present size. A choice for which parties are too large comes
-// from single players the more often, so that of all players as many have it as there are slots.
+// weight returns the relative frequency of a choice for a ticket of the present size. If parties are too large for a
+// choice, single players have it more often, so that players and slots are in proportion.
 func (g *generator) weight(c choice) float64 {
 	if g.size > c.largest {
 		return 0
@@ -271,7 +272,7 @@ func (g *generator) weight(c choice) float64 {
 	return c.slots * players(g.party) / players(c.largest)
 }
 
-// numbers are normally distributed. Friends are half as far from one another as others.
+// numbers are normally distributed, with half the deviation within a party.
 func (g *generator) numbers(fallback ruleset.Value, h hints) maker {
 	middle := 1000.0
 	switch {
@@ -300,7 +301,7 @@ func (g *generator) numbers(fallback ruleset.Value, h hints) maker {
 	}
 }
 
-// some are one to three different ones of the words.
+// some returns one to three different words.
 func (g *generator) some(words []string) []string {
 	n := min(len(words), 1+g.IntN(3))
 	chosen := make([]string, n)

@@ -6,25 +6,25 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// hints are what the rules say of an attribute.
+// hints are what the rules reveal about good values of an attribute.
 type hints struct {
-	read     bool      // some rule looks at it
+	read     bool      // some rule reads it
 	distance float64   // the largest that a rule allows
 	number   float64   // that values are compared with
-	choices  []choice  // numbers that values are to be equal to
+	choices  []choice  // numbers that rules compare for equality
 	texts    []string  // that values are compared with
-	counted  []counted // of these, those that rules count in lists and strings
+	counted  []counted // of the texts, those that rules count
 }
 
-// A choice is a number that a rule wants of the players of some teams.
+// A choice is a number that a rule requires of the players of some teams.
 type choice struct {
 	number  float64
 	slots   float64 // of those teams
-	largest int     // how many players one of them takes
+	largest int     // maximum players of one of them
 }
 
-// counted is a word, the share of the players who have it in the middle of a rule's bounds, and whether the rule wants
-// few of them.
+// counted is a word, the share of players that have it in the middle of a rule's bounds, and whether the rule limits
+// it.
 type counted struct {
 	word  string
 	share float64
@@ -48,7 +48,7 @@ func hintsOf(set *ruleset.Set, slot int) (h hints) {
 	return h
 }
 
-// compared adds what a rule compares the attribute with.
+// compared adds the reference of a rule.
 func (h *hints) compared(set *ruleset.Set, r *ruleset.Rule) {
 	teams := teamsOf(set, r.Measurements[0])
 	least, most, largest := 0, 0, 0
@@ -78,7 +78,7 @@ func (h *hints) compared(set *ruleset.Set, r *ruleset.Rule) {
 	h.texts = append(h.texts, r.Reference.List...)
 }
 
-// teamsOf are the teams whose players an expression is about.
+// teamsOf returns the teams of an expression.
 func teamsOf(set *ruleset.Set, e *ruleset.Expr) (teams []ruleset.Team) {
 	for e.Func != "" {
 		e = e.Arg
@@ -89,7 +89,7 @@ func teamsOf(set *ruleset.Set, e *ruleset.Expr) (teams []ruleset.Team) {
 	return teams
 }
 
-// reads reports whether a rule looks at an attribute.
+// reads reports whether a rule reads an attribute.
 func reads(r *ruleset.Rule, slot int) bool {
 	if r.Type == ruleset.BatchDistance {
 		return r.Attribute == slot
@@ -104,8 +104,7 @@ func readsSlot(e *ruleset.Expr, slot int) bool {
 	return e.Path != nil && e.Path.Of == ruleset.OfAttribute && e.Path.Slot == slot
 }
 
-// words are what values are made of: those of the default and of the rules, or if these name none
-// then three. The words that rules count are left out: see counted.
+// words returns those of the default and of the rules, or three if there are none, without counted words.
 func (h hints) words(defaults ...string) []string {
 	words := append(slices.Clone(defaults), h.texts...)
 	words = slices.DeleteFunc(words, func(w string) bool {

@@ -19,13 +19,12 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// maxLine is how long a line may be. 200 players with all attributes need less.
+// maxLine is the maximum length of a line, enough for 200 players with all attributes.
 const maxLine = 8 << 20
 
-// ReadTickets reads the tickets of a simulation, ordered by their start; see the
-// package documentation for the format. Attributes must have the types of the set; the
-// service has limits besides, of lengths and numbers. Errors name the line and the
-// member.
+// ReadTickets reads the tickets of a simulation, ordered by their start; see the package documentation for the format.
+// Attributes must have the types of the set; further limits of the service are not checked. Errors name the line and
+// the member.
 func ReadTickets(from io.Reader, set *ruleset.Set) ([]*matcher.Ticket, error) {
 	r := &reader{set: set, slots: map[string]int{}, lines: map[string]int{}}
 	for slot, a := range set.Attributes {
@@ -52,17 +51,16 @@ func ReadTickets(from io.Reader, set *ruleset.Set) ([]*matcher.Ticket, error) {
 	return r.tickets, nil
 }
 
-// A reader reads lines.
 type reader struct {
 	set     *ruleset.Set
 	slots   map[string]int // of the attributes
 	lines   map[string]int // by ticket id
 	line    int
-	stamped member // the member with the time that lines have; "" up to the first
+	stamped member // member with the time in all lines; "" before the first
 	tickets []*matcher.Ticket
 }
 
-// A member is one that says when a request comes.
+// A member contains the time of a request.
 type member string
 
 const (
@@ -86,7 +84,7 @@ func (r *reader) read(line []byte) error {
 		ticket.ID = fmt.Sprintf("line-%d", r.line)
 	}
 	if before := r.lines[ticket.ID]; before > 0 {
-		return fmt.Errorf("TicketId %s stands in line %d too", ticket.ID, before)
+		return fmt.Errorf("TicketId %s is also in line %d", ticket.ID, before)
 	}
 	r.lines[ticket.ID] = r.line
 	r.tickets = append(r.tickets, ticket)
@@ -102,14 +100,15 @@ type form struct {
 	startTime  *time.Time
 }
 
-// The members of a line and of a player. A misspelt one would go unnoticed otherwise:
-// the API ignores members that it does not know.
+// The members of a line and of a player. The API ignores unknown members, so they are checked here.
 var (
-	lineMembers   = []string{"TicketId", "ConfigurationName", "Players", "GameSessionArn", string(memberAt), string(memberStartTime)}
+	lineMembers = []string{
+		"TicketId", "ConfigurationName", "Players", "GameSessionArn", string(memberAt), string(memberStartTime),
+	}
 	playerMembers = []string{"PlayerId", "PlayerAttributes", "LatencyInMs", "Team"}
 )
 
-// formOf looks over a line.
+// formOf scans a line.
 func formOf(line []byte) (form, error) {
 	var f form
 	var err error
@@ -159,7 +158,7 @@ func members(lex *jlexer.Lexer, each func(name string)) {
 	lex.Delim('}')
 }
 
-// playersOf looks over the players of a line.
+// playersOf scans the players of a line.
 func playersOf(lex *jlexer.Lexer) (err error) {
 	i := 0
 	for lex.Delim('['); !lex.IsDelim(']') && lex.Ok(); lex.WantComma() {
@@ -182,7 +181,7 @@ func known(name string, names []string, path string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return fmt.Errorf("%s%s is no member of a request; there are: %s", path, name, strings.Join(names, ", "))
+	return fmt.Errorf("unknown member %s%s: must be one of %s", path, name, strings.Join(names, ", "))
 }
 
 // startTime reads epoch seconds or RFC 3339.
@@ -204,16 +203,15 @@ func startTime(lex *jlexer.Lexer) *time.Time {
 	return &at
 }
 
-// maxAt is the last moment of a simulation, in seconds: a year.
+// maxAt limits a simulation to a year, in seconds.
 const maxAt = 366 * 24 * 60 * 60
 
-// start is when a request comes. At counts from the epoch, which is as good a
-// start of a simulation as any.
+// start returns the time of a request. At counts from the epoch.
 func (r *reader) start(f form) (time.Time, error) {
 	has := memberAt
 	switch {
 	case f.at != nil && f.startTime != nil:
-		return time.Time{}, errors.New("members At and StartTime stand in one line; leave one out")
+		return time.Time{}, errors.New("a line cannot have both At and StartTime")
 	case f.startTime != nil:
 		has = memberStartTime
 	}
@@ -221,7 +219,7 @@ func (r *reader) start(f form) (time.Time, error) {
 		r.stamped = has
 	}
 	if has != r.stamped {
-		return time.Time{}, fmt.Errorf("the lines before have %s, this one does not; use one of At and StartTime everywhere", r.stamped)
+		return time.Time{}, fmt.Errorf("member %s is missing, but lines before have it", r.stamped)
 	}
 	switch {
 	case has == memberStartTime:
@@ -229,16 +227,16 @@ func (r *reader) start(f form) (time.Time, error) {
 	case f.at == nil:
 		return time.Unix(0, 0), nil
 	case *f.at < 0 || *f.at > maxAt:
-		return time.Time{}, fmt.Errorf("member At is %v; it counts seconds from the start and is at least 0 and at most %d", *f.at, maxAt)
+		return time.Time{}, fmt.Errorf("member At is %v: must be seconds from the start, 0 to %d", *f.at, maxAt)
 	default:
 		return time.Unix(0, 0).Add(time.Duration(*f.at * float64(time.Second))), nil
 	}
 }
 
-// configured is put before the members of a line that has no ConfigurationName.
+// configured is inserted before the members of a line without ConfigurationName.
 const configured = `{"ConfigurationName":"simulation",`
 
-// ticket reads a line as the API does.
+// ticket decodes a line as the API does.
 func (r *reader) ticket(f form, line []byte) (*matcher.Ticket, error) {
 	if !f.configured {
 		line = append([]byte(configured), bytes.TrimSpace(line)[1:]...)
@@ -248,13 +246,13 @@ func (r *reader) ticket(f form, line []byte) (*matcher.Ticket, error) {
 	if f.backfill {
 		in, err := wire.OpStartMatchBackfill.Decode(wire.JSON, line)
 		if err != nil {
-			return nil, plain(err)
+			return nil, message(err)
 		}
 		t.ID, players = in.TicketId, in.Players
 	} else {
 		in, err := wire.OpStartMatchmaking.Decode(wire.JSON, line)
 		if err != nil {
-			return nil, plain(err)
+			return nil, message(err)
 		}
 		t.ID, players = in.TicketId, in.Players
 	}
@@ -271,11 +269,12 @@ func (r *reader) ticket(f form, line []byte) (*matcher.Ticket, error) {
 	return t, nil
 }
 
-// plain is the message of a fault without the name of an exception.
-func plain(err error) error { return errors.New(fault.Of(err).Message) }
+// message returns the message of a fault without its kind.
+func message(err error) error { return errors.New(fault.Of(err).Message) }
 
 func (r *reader) player(p *wire.Player, path string) (matcher.Player, error) {
-	player := matcher.Player{ID: p.PlayerId, Team: p.Team, Attributes: make(map[string]ruleset.Value, len(p.PlayerAttributes))}
+	attributes := make(map[string]ruleset.Value, len(p.PlayerAttributes))
+	player := matcher.Player{ID: p.PlayerId, Team: p.Team, Attributes: attributes}
 	for name, given := range p.PlayerAttributes {
 		value, err := valueOf(given)
 		if err != nil {
@@ -297,7 +296,7 @@ func (r *reader) player(p *wire.Player, path string) (matcher.Player, error) {
 	return player, nil
 }
 
-// valueOf is the value of an attribute, which has exactly one of four members.
+// valueOf returns the value of an attribute, which must have exactly one of four members.
 func valueOf(a wire.AttributeValue) (v ruleset.Value, err error) {
 	given := 0
 	if n, ok := a.N.Get(); ok {

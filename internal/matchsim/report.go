@@ -11,36 +11,36 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// A Report is what came of a simulation.
+// A Report is the result of a simulation.
 type Report struct {
-	RuleSet          string      `json:"ruleSet,omitempty"` // its name
-	Clock            string      `json:"clock"`
-	SimulatedSeconds float64     `json:"simulatedSeconds"` // up to the last event
-	Tickets          Tickets     `json:"tickets"`
-	Matches          int         `json:"matches"`
-	Sizes            []Size      `json:"sizes"`                 // by players
-	Waiting          Quantiles   `json:"waitingSeconds"`        // of the tickets that were matched
-	Rules            []Rule      `json:"rules"`                 // in the order of the set; sort rules have no figures
-	Attributes       []Attribute `json:"attributes"`            // the numbers of the set
-	Latency          *Latency    `json:"latency,omitempty"`     // nil: nobody reported any
-	Unmatchable      []Hopeless  `json:"unmatchable,omitempty"` // the first few
+	RuleSet          string        `json:"ruleSet,omitempty"` // its name
+	Clock            string        `json:"clock"`
+	SimulatedSeconds float64       `json:"simulatedSeconds"` // until the last event
+	Tickets          Tickets       `json:"tickets"`
+	Matches          int           `json:"matches"`
+	Sizes            []Size        `json:"sizes"`                 // by players
+	Waiting          Quantiles     `json:"waitingSeconds"`        // of matched tickets
+	Rules            []Rule        `json:"rules"`                 // in the order of the set, without sort rules
+	Attributes       []Attribute   `json:"attributes"`            // of type number
+	Latency          *Latency      `json:"latency,omitempty"`     // nil: no player reported any
+	Unmatchable      []Unmatchable `json:"unmatchable,omitempty"` // the first few
 
 	ElapsedSeconds      float64 `json:"elapsedSeconds"`
 	CPUSeconds          float64 `json:"cpuSeconds,omitempty"`
-	TicketsPerCPUSecond float64 `json:"ticketsPerCPUSecond,omitempty"` // matched ones
+	TicketsPerCPUSecond float64 `json:"ticketsPerCPUSecond,omitempty"` // matched tickets
 }
 
-// Tickets counts tickets by what became of them.
+// Tickets counts tickets by outcome.
 type Tickets struct {
 	Total       int `json:"total"`
 	Players     int `json:"players"` // in all of them
 	Matched     int `json:"matched"`
 	TimedOut    int `json:"timedOut"`
-	Unmatchable int `json:"unmatchable"` // no match could ever have had them
+	Unmatchable int `json:"unmatchable"` // no match could ever include them
 	Waiting     int `json:"waiting"`     // at the end
 }
 
-// A Size is how many matches had so many players.
+// A Size counts the matches with a number of players.
 type Size struct {
 	Players int `json:"players"`
 	Matches int `json:"matches"`
@@ -58,45 +58,44 @@ type Quantiles struct {
 type Rule struct {
 	Name      string     `json:"name"`
 	Matched   Evaluation `json:"onTheWayToMatches"`
-	Unmatched Evaluation `json:"ofUnmatchedTickets"` // those that timed out or still wait
+	Unmatched Evaluation `json:"ofUnmatchedTickets"` // of tickets that timed out or still wait
 }
 
-// An Evaluation is how often a rule was true and false.
+// An Evaluation counts the results of a rule.
 type Evaluation struct {
 	Passed int `json:"passed"`
 	Failed int `json:"failed"`
 }
 
-// An Attribute is how even matches are in a number.
+// An Attribute shows how even matches are in a number.
 type Attribute struct {
 	Name   string    `json:"name"`
 	Spread Quantiles `json:"spread"`  // highest minus lowest player of a match
 	Gap    Quantiles `json:"teamGap"` // highest minus lowest average of its teams; empty teams do not count
 }
 
-// Latency is what players of matches have in milliseconds, to the location of all that
-// their match has in common where they have least on average.
+// Latency is what players of matches have, in milliseconds, to the common location with the least average.
 type Latency struct {
 	Players   Quantiles  `json:"playerMilliseconds"`
 	Worst     Quantiles  `json:"worstOfMatchMilliseconds"`
 	Locations []Location `json:"locations"`                    // most matches first
-	Nowhere   int        `json:"matchesWithoutCommonLocation"` // queues could not place these
+	Nowhere   int        `json:"matchesWithoutCommonLocation"` // no queue could place these
 }
 
-// A Location is how many matches would be best off there.
+// A Location counts the matches that have it as best location.
 type Location struct {
 	Name    string `json:"name"`
 	Matches int    `json:"matches"`
 }
 
-// Hopeless is a ticket that no match could have, and why.
-type Hopeless struct {
+// Unmatchable is a ticket that no match can include, and why.
+type Unmatchable struct {
 	Ticket string `json:"ticketId"`
 	Why    string `json:"why"`
 }
 
-// hopelessKept is how many of them a report names.
-const hopelessKept = 5
+// maxUnmatchable limits the tickets that a report names.
+const maxUnmatchable = 5
 
 // A collector gathers a Report.
 type collector struct {
@@ -139,8 +138,8 @@ func (c *collector) arrived(t *matcher.Ticket) {
 
 func (c *collector) unmatchable(t *matcher.Ticket, why string) {
 	c.Tickets.Unmatchable++
-	if len(c.Unmatchable) < hopelessKept {
-		c.Unmatchable = append(c.Unmatchable, Hopeless{t.ID, why})
+	if len(c.Unmatchable) < maxUnmatchable {
+		c.Unmatchable = append(c.Unmatchable, Unmatchable{t.ID, why})
 	}
 }
 
@@ -154,7 +153,7 @@ func (c *collector) waiting(_ *matcher.Ticket, metrics []matcher.Metric) {
 	c.tried(metrics)
 }
 
-// tried counts what was evaluated for a ticket without a match.
+// tried counts the evaluations of a ticket without a match.
 func (c *collector) tried(metrics []matcher.Metric) {
 	for _, m := range metrics {
 		if i, counted := c.rules[m.Rule]; counted {
@@ -190,7 +189,7 @@ func (c *collector) matched(m *matcher.Match, now time.Time) {
 	c.place(m.Teams)
 }
 
-// compare notes how even a match is in a number.
+// compare records how even a match is in a number.
 func (c *collector) compare(i int, a ruleset.Attribute, teams []matcher.Team) {
 	all, averages := newRange(), newRange()
 	for _, team := range teams {
@@ -212,7 +211,7 @@ func (c *collector) compare(i int, a ruleset.Attribute, teams []matcher.Team) {
 	c.gaps[i] = append(c.gaps[i], averages.width())
 }
 
-// A numberRange is the lowest and the highest of some numbers.
+// A numberRange is the minimum and maximum of some numbers.
 type numberRange struct{ low, high float64 }
 
 func newRange() numberRange { return numberRange{math.Inf(1), math.Inf(-1)} }
@@ -221,7 +220,7 @@ func (r *numberRange) add(v float64) { r.low, r.high = min(r.low, v), max(r.high
 
 func (r *numberRange) width() float64 { return max(0, r.high-r.low) }
 
-// place notes which latencies the players of a match would have.
+// place records the latencies of a match.
 func (c *collector) place(teams []matcher.Team) {
 	var players []matcher.Player
 	for _, team := range teams {
@@ -249,7 +248,7 @@ func (c *collector) place(teams []matcher.Team) {
 	c.worst = append(c.worst, worst)
 }
 
-// bestLocation is the one that all players report with the least latency in sum.
+// bestLocation returns the common location with the least total latency.
 func bestLocation(players []matcher.Player) (best string, ok bool) {
 	least := 0
 next:
@@ -269,7 +268,7 @@ next:
 	return best, ok
 }
 
-// finished is the report with all figures.
+// finished completes the report.
 func (c *collector) finished() *Report {
 	r := &c.Report
 	r.Waiting = quantiles(c.waits)

@@ -8,26 +8,25 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// Options say how to simulate. The zero value is a virtual clock and no time-out.
+// Options configure a simulation. The zero value is a virtual clock and no time-out.
 type Options struct {
 	Matcher  matcher.Options
-	Timeout  time.Duration // RequestTimeoutSeconds of the configuration; 0: tickets wait to the end
+	Timeout  time.Duration // RequestTimeoutSeconds of the configuration; 0: none
 	Clock    Clock
-	CPU      func() time.Duration // processor time that the program has used; nil: not reported
+	CPU      func() time.Duration // processor time used by the program; nil: not reported
 	Matched  func(Match) error    // called for each match; may be nil
-	Progress func(Progress)       // called now and then and at the end; may be nil
+	Progress func(Progress)       // called regularly and at the end; may be nil
 }
 
-// Progress is how far a simulation has come.
+// Progress is the state of a running simulation.
 type Progress struct {
-	At             time.Duration // the simulation's time
+	At             time.Duration // simulated time
 	Arrived, Total int           // tickets
 	Waiting        int           // tickets in the pool
 	Matches        int
 }
 
-// progressEach is how many calls of the matcher are made between two reports of progress: a few milliseconds of work,
-// whether tickets arrive or not.
+// progressEach is the number of matcher calls per report of progress: a few milliseconds of work.
 const progressEach = 500
 
 // A simulation is one run.
@@ -37,21 +36,20 @@ type simulation struct {
 	pool    *matcher.Pool
 	tickets []*matcher.Ticket // by start
 	origin  time.Time         // the start of the first
-	began   time.Time         // on the wall
-	arrived int               // of tickets
-	expired int               // of tickets: those before it are over or past their time-out
+	began   time.Time         // in real time
+	arrived int               // number of tickets
+	expired int               // all tickets before this index have ended or timed out
 	open    map[string]bool   // ids in the pool
-	calls   int               // of the matcher, since the last report of progress
+	calls   int               // of the matcher, since the last progress
 	report  *collector
 }
 
-// Run lets the tickets, which are ordered by their start, come to a pool and matches
-// form, up to the moment when nothing more can happen; without a Timeout at
-// most ten minutes after the last step of the last ticket. Accepted matches need no
-// acceptance. It ends early, with the error, when ctx ends or Matched fails.
+// Run adds the tickets, ordered by their start, to a pool and matches them until nothing more can happen; without a
+// Timeout at most ten minutes after the last step of the last ticket. Matches need no acceptance. It ends early, with
+// the error, when ctx ends or Matched fails.
 //
-// Events are discrete: a ticket comes, a step of an expansion begins, a ticket times
-// out. In between nothing can change, so nothing is computed.
+// Events are discrete: a ticket arrives, a step of an expansion begins, a ticket times out. Nothing is computed in
+// between.
 func Run(ctx context.Context, set *ruleset.Set, tickets []*matcher.Ticket, o Options) (*Report, error) {
 	s := &simulation{
 		Options: o, set: set, pool: matcher.NewPool(set, o.Matcher), tickets: tickets,
@@ -83,7 +81,7 @@ func (s *simulation) cpu() time.Duration {
 	return s.CPU()
 }
 
-// run goes from moment to moment, and returns the last.
+// run processes all events, and returns the time of the last.
 func (s *simulation) run(ctx context.Context) (now time.Duration, err error) {
 	for {
 		moment, ok := s.next(now)
@@ -101,7 +99,7 @@ func (s *simulation) run(ctx context.Context) (now time.Duration, err error) {
 	}
 }
 
-// next is the next moment at which something happens; ok is false when nothing will.
+// next returns the time of the next event; ok is false if there is none.
 func (s *simulation) next(now time.Duration) (moment time.Duration, ok bool) {
 	earlier := func(t time.Duration) {
 		if t = max(t, now); !ok || t < moment {
@@ -111,7 +109,8 @@ func (s *simulation) next(now time.Duration) (moment time.Duration, ok bool) {
 	if s.arrived < len(s.tickets) {
 		earlier(s.at(s.tickets[s.arrived].Start))
 	}
-	if due := s.pool.Due(); !due.IsZero() && s.at(due) > now && s.worthwhile(s.at(due)) { // what was due by now, Match has seen
+	// Match has processed what was due until now.
+	if due := s.pool.Due(); !due.IsZero() && s.at(due) > now && s.worthwhile(s.at(due)) {
 		earlier(s.at(due))
 	}
 	if deadline, has := s.deadline(); has {
@@ -120,12 +119,11 @@ func (s *simulation) next(now time.Duration) (moment time.Duration, ok bool) {
 	return moment, ok
 }
 
-// stillTrying is how long a run without a time-out goes on when nothing comes any
-// more and no step begins. The pool repeats searches that were cut short every
-// minute, for ever if no match is possible.
+// stillTrying is how long a run without a time-out continues after the last arrival and step: the pool repeats
+// unfinished searches every minute, without end if no match is possible.
 const stillTrying = 10 * time.Minute
 
-// worthwhile reports whether a match may form at a moment that the pool names.
+// worthwhile reports whether a match may form at a time due in the pool.
 func (s *simulation) worthwhile(due time.Duration) bool {
 	if s.Timeout > 0 || s.arrived < len(s.tickets) {
 		return true
@@ -139,8 +137,7 @@ func (s *simulation) worthwhile(due time.Duration) bool {
 
 func (s *simulation) at(t time.Time) time.Duration { return t.Sub(s.origin) }
 
-// deadline is when the next ticket times out. All have the same time, so they do in
-// the order in which they came.
+// deadline returns when the next ticket times out. The time-out is the same for all, so they time out in order.
 func (s *simulation) deadline() (time.Duration, bool) {
 	for s.expired < s.arrived && !s.open[s.tickets[s.expired].ID] {
 		s.expired++
@@ -151,7 +148,7 @@ func (s *simulation) deadline() (time.Duration, bool) {
 	return s.at(s.tickets[s.expired].Start) + s.Timeout, true
 }
 
-// expire takes out the tickets whose time is over.
+// expire removes the tickets that timed out.
 func (s *simulation) expire(now time.Duration) {
 	for {
 		deadline, has := s.deadline()
@@ -162,15 +159,14 @@ func (s *simulation) expire(now time.Duration) {
 	}
 }
 
-// drop takes a ticket without a match out of the pool, and tells of what was tried.
-func (s *simulation) drop(t *matcher.Ticket, tell func(*matcher.Ticket, []matcher.Metric)) {
-	tell(t, s.pool.Metrics(t.ID))
+// drop removes a ticket without a match, and reports its evaluations.
+func (s *simulation) drop(t *matcher.Ticket, report func(*matcher.Ticket, []matcher.Metric)) {
+	report(t, s.pool.Metrics(t.ID))
 	s.pool.Remove(t.ID)
 	delete(s.open, t.ID)
 }
 
-// arrive puts the tickets into the pool that have come by now. Those that can never be
-// matched do not stay, since nothing depends on them.
+// arrive adds the tickets that have started by now. Unmatchable ones are removed at once.
 func (s *simulation) arrive(now time.Duration) {
 	for ; s.arrived < len(s.tickets); s.arrived++ {
 		t := s.tickets[s.arrived]
@@ -216,10 +212,12 @@ func (s *simulation) progress(now time.Duration, last bool) {
 		return
 	}
 	s.calls = 0
-	s.Progress(Progress{At: now, Arrived: s.arrived, Total: len(s.tickets), Waiting: len(s.open), Matches: s.report.Matches})
+	s.Progress(Progress{
+		At: now, Arrived: s.arrived, Total: len(s.tickets), Waiting: len(s.open), Matches: s.report.Matches,
+	})
 }
 
-// finish tells of the tickets that still wait.
+// finish reports the tickets that still wait.
 func (s *simulation) finish() {
 	for _, t := range s.tickets[:s.arrived] {
 		if s.open[t.ID] {
@@ -228,23 +226,20 @@ func (s *simulation) finish() {
 	}
 }
 
-// A Match is a match as it is written, one a line. Names are those of the events of
-// matchmaking where there are such.
+// A Match is written as one line. Names are those of matchmaking events where possible.
 type Match struct {
 	At      float64       `json:"at"`      // seconds since the start
-	Players int           `json:"players"` // those of a backfill ticket included
-	Tickets []MatchTicket `json:"tickets"` // oldest first; a backfill ticket stands first
+	Players int           `json:"players"` // including those of a backfill ticket
+	Tickets []MatchTicket `json:"tickets"` // oldest first, after the backfill ticket if there is one
 	Teams   []MatchTeam   `json:"teams"`
 	Metrics []MatchMetric `json:"ruleEvaluationMetrics"`
 }
 
-// A MatchTicket is a ticket of a match.
 type MatchTicket struct {
 	ID     string  `json:"ticketId"`
 	Waited float64 `json:"waitedSeconds"`
 }
 
-// A MatchTeam is a team of a match.
 type MatchTeam struct {
 	Name    string   `json:"name"`
 	Players []string `json:"players"` // ids

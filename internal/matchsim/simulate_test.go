@@ -267,7 +267,7 @@ func TestTable(t *testing.T) {
 	if err := WriteTable(&text, report); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"4 players, over 21s", "50.0 %", "2 matched tickets a CPU second", "waited, s", "skill, spread in a match", "latency of players, ms", "l2", "Near", "ticket f can never be matched: player pf has no value for arena"} {
+	for _, want := range []string{"4 players, over 21s", "50.0 %", "2 matched tickets per CPU second", "waited, s", "skill, spread in a match", "latency of players, ms", "l2", "Near", "ticket f can never be matched: player pf has no value for arena"} {
 		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}

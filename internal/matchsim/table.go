@@ -11,7 +11,8 @@ import (
 // WriteTable writes a report for people.
 func WriteTable(to io.Writer, r *Report) error {
 	t := table{tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)}
-	t.row("tickets", grouped(r.Tickets.Total), fmt.Sprintf("%s players, over %s", grouped(r.Tickets.Players), seconds(r.SimulatedSeconds)))
+	t.row("tickets", grouped(r.Tickets.Total),
+		fmt.Sprintf("%s players, over %s", grouped(r.Tickets.Players), seconds(r.SimulatedSeconds)))
 	t.row("matched", grouped(r.Tickets.Matched), percent(r.Tickets.Matched, r.Tickets.Total))
 	t.row("timed out", grouped(r.Tickets.TimedOut), percent(r.Tickets.TimedOut, r.Tickets.Total))
 	t.row("unmatchable", grouped(r.Tickets.Unmatchable), percent(r.Tickets.Unmatchable, r.Tickets.Total))
@@ -31,8 +32,8 @@ func WriteTable(to io.Writer, r *Report) error {
 	}
 	t.latency(r)
 	t.rules(r)
-	for _, hopeless := range r.Unmatchable {
-		fmt.Fprintf(t, "\nticket %s can never be matched: %s", hopeless.Ticket, hopeless.Why)
+	for _, u := range r.Unmatchable {
+		fmt.Fprintf(t, "\nticket %s can never be matched: %s", u.Ticket, u.Why)
 	}
 	if len(r.Unmatchable) > 0 {
 		fmt.Fprintln(t)
@@ -40,7 +41,6 @@ func WriteTable(to io.Writer, r *Report) error {
 	return t.Flush()
 }
 
-// A table is a report that is being written.
 type table struct{ *tabwriter.Writer }
 
 func (t table) row(cells ...string) {
@@ -53,7 +53,7 @@ func (t table) row(cells ...string) {
 	fmt.Fprintln(t)
 }
 
-// head begins a block with columns of its own.
+// head starts a block with new columns.
 func (t table) head(cells ...string) {
 	t.row()
 	t.row(cells...)
@@ -67,7 +67,8 @@ func (t table) cpu(r *Report) string {
 	if r.CPUSeconds == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of processor time: %s matched tickets a CPU second", seconds(r.CPUSeconds), grouped(int(r.TicketsPerCPUSecond)))
+	return fmt.Sprintf("%s of processor time: %s matched tickets per CPU second",
+		seconds(r.CPUSeconds), grouped(int(r.TicketsPerCPUSecond)))
 }
 
 func (t table) latency(r *Report) {
@@ -91,11 +92,12 @@ func (t table) rules(r *Report) {
 	}
 	t.head("rule", "passed", "failed", "of unmatched tickets: passed", "failed")
 	for _, rule := range r.Rules {
-		t.row(rule.Name, grouped(rule.Matched.Passed), grouped(rule.Matched.Failed), grouped(rule.Unmatched.Passed), grouped(rule.Unmatched.Failed))
+		t.row(rule.Name, grouped(rule.Matched.Passed), grouped(rule.Matched.Failed),
+			grouped(rule.Unmatched.Passed), grouped(rule.Unmatched.Failed))
 	}
 }
 
-// grouped writes 12345 as 12,345.
+// grouped formats 12345 as 12,345.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -111,7 +113,7 @@ func percent(n, of int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))
 }
 
-// number writes three digits that count.
+// number formats three significant digits.
 func number(v float64) string {
 	if v >= 1000 || v <= -1000 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -119,7 +121,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// seconds writes a span, rounded to what matters.
+// seconds formats a duration, rounded to a sensible precision.
 func seconds(s float64) string {
 	d := time.Duration(s * float64(time.Second))
 	switch {
