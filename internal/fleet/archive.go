@@ -6,26 +6,24 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Player sessions that have ended leave memory for the history while their game session
-// goes on: it may live for months, and millions of players may come and go. They leave
-// in the order in which they ended, so that a number says which they are: the n-th player
-// session of a game session that ended has the number n-1, wherever it is. The newest few
-// stay. So short game sessions, which are most, move as a whole when they have ended.
+// Ended player sessions move from memory to the history while their game session is still running: it may run for
+// months and have millions of players. They move in the order of their end, which numbers them: the n-th player
+// session that ended has number n-1. The newest few stay, so most game sessions, which are short, move as a whole
+// after their end.
 
-// ArchiveLevel is the feature level from which player sessions leave memory before their
-// game session, and a game session may take several records of a snapshot.
+// ArchiveLevel is the feature level from which ended player sessions move to the history before their game session,
+// and a game session may take several snapshot records.
 const ArchiveLevel = 2
 
-// What a game session keeps of the player sessions that have ended: so many, and so many
-// bytes of them. With its other fields that fits into an entry of the history.
+// How many ended player sessions a game session keeps, and how many bytes of them. With its other fields they fit in
+// one entry of the history.
 const (
 	keptPlayers = 256
 	keptBytes   = 1 << 20
 )
 
-// Excess lists the player sessions that the history is to have instead of memory: those
-// that ended before the given moment and are more than the game session keeps. The
-// first one has the number Archived, and so on.
+// Excess lists the player sessions to move to the history: those that ended before the given time, beyond what the
+// game session keeps. The first one has number Archived.
 func (g *GameSession) Excess(before event.Time) []*PlayerSession {
 	n, bytes := len(g.PastPlayers), 0
 	for n > 0 && len(g.PastPlayers)-n < keptPlayers && bytes+g.PastPlayers[n-1].bytes() <= keptBytes {
@@ -35,7 +33,7 @@ func (g *GameSession) Excess(before event.Time) []*PlayerSession {
 	return endedBefore(g.PastPlayers[:n:n], before)
 }
 
-// endedBefore are the first player sessions, as far as they ended before a moment.
+// endedBefore returns the leading player sessions that ended before a time.
 func endedBefore(gone []*PlayerSession, before event.Time) []*PlayerSession {
 	if late := slices.IndexFunc(gone, func(p *PlayerSession) bool { return p.Ended >= before }); late >= 0 {
 		return gone[:late]
@@ -43,20 +41,21 @@ func endedBefore(gone []*PlayerSession, before event.Time) []*PlayerSession {
 	return gone
 }
 
-// bytes is about how long the record is when it is written.
+// bytes estimates the encoded size.
 func (p *PlayerSession) bytes() int { return 96 + len(p.PlayerID) + len(p.Data) }
 
-// Departed is a record of one player session that has ended, which has the given number,
-// for the history: with as much of the game session as its description needs.
+// ArchiveRecord returns the history record of one ended player session with its number. It has the fields of the game
+// session that a description needs.
 func (g *GameSession) ArchiveRecord(number uint32, p *PlayerSession) *GameSession {
 	return &GameSession{
 		Ordinal: g.Ordinal, ID: g.ID, Maximum: g.Maximum, Policy: g.Policy, Status: g.Status, Created: g.Created,
-		Host: g.Host, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port, PastPlayers: []*PlayerSession{p}, Archived: number,
+		Host: g.Host, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port, PastPlayers: []*PlayerSession{p},
+		Archived: number,
 	}
 }
 
-// Crowded calls visit with the game sessions that have more player sessions that have
-// ended than they keep, until it returns false. It is for the writer's own goroutine.
+// WithExcess calls visit with the game sessions that have more ended player sessions than they keep, until it returns
+// false. Only the writer may call it.
 func (r *Room) WithExcess(visit func(*GameSession) bool) {
 	r.withExcess.Scan(func(ordinal uint64) bool {
 		g, _ := r.GameSessionAt(ordinal)
@@ -64,7 +63,6 @@ func (r *Room) WithExcess(visit func(*GameSession) bool) {
 	})
 }
 
-// indexCrowded keeps the list of the crowded game sessions.
 func (r *Room) indexExcess(g *GameSession) {
 	if len(g.PastPlayers) > keptPlayers {
 		r.withExcess.Insert(g.Ordinal)
@@ -73,9 +71,9 @@ func (r *Room) indexExcess(g *GameSession) {
 	}
 }
 
-// ForgetPlayers removes player sessions that have ended and are kept in the history: those
-// with numbers below Through. While the game session goes on, those that ended within
-// RepeatedWithin stay: the command that made them may come again. Repeating it changes nothing.
+// ForgetPlayers removes ended player sessions that are in the history: those with numbers below Through. While the
+// game session is running, those that ended within RepeatedWithin stay: their command may be repeated. It can be
+// repeated.
 type ForgetPlayers struct {
 	Session uint64 `cbor:"1,keyasint,omitzero"` // ordinal of the game session
 	Through uint32 `cbor:"2,keyasint,omitzero"`
@@ -99,7 +97,7 @@ func (c ForgetPlayers) decide(r *Room, now event.Time) ([]any, error) {
 
 func (ForgetPlayers) answer(*Room) any { return nil }
 
-func (r *Room) applyPlayersForgotten(e *PlayersForgotten) {
+func (e *PlayersForgotten) apply(r *Room) {
 	g, ok := r.sessions.Get(e.Session)
 	if !ok {
 		return
@@ -111,27 +109,24 @@ func (r *Room) applyPlayersForgotten(e *PlayersForgotten) {
 	r.changePastPlayers(g, g.PastPlayers[n:], e.Through)
 }
 
-// changeGone changes which player sessions that have ended are in memory. Nothing else
-// follows from them.
+// changePastPlayers replaces the ended player sessions in memory. No index depends on them.
 func (r *Room) changePastPlayers(g *GameSession, gone []*PlayerSession, archived uint32) {
 	g = r.own(g)
-	g.PastPlayers, g.Archived = slices.Clone(gone), archived // a copy, so that the memory of the others is free
+	g.PastPlayers, g.Archived = slices.Clone(gone), archived // a copy, to free the memory of the others
 	r.indexExcess(g)
 }
 
-// recordPlayers is how many player sessions one record of a snapshot holds at most, so
-// that its size is bounded.
+// recordPlayers is the maximum number of player sessions in a snapshot record.
 const recordPlayers = 1024
 
-// MorePlayers is a record of a snapshot: player sessions of a game session that has more
-// than its own record holds. Those of several records follow each other.
+// MorePlayers is a snapshot record: the player sessions that do not fit in the record of their game session.
 type MorePlayers struct {
 	Session        uint64           `cbor:"1,keyasint"` // its ordinal
 	CurrentPlayers []*PlayerSession `cbor:"2,keyasint,omitempty"`
 	PastPlayers    []*PlayerSession `cbor:"3,keyasint,omitempty"`
 }
 
-// snapshotSession calls keep with the records of a game session until it returns false.
+// snapshotSession calls keep with the snapshot records of a game session until it returns false.
 func (r *Room) snapshotSession(g *GameSession, keep func(record any) bool) bool {
 	if len(g.CurrentPlayers)+len(g.PastPlayers) <= recordPlayers || !r.Allows(ArchiveLevel) {
 		return keep(g)
@@ -152,7 +147,7 @@ func (r *Room) snapshotSession(g *GameSession, keep func(record any) bool) bool 
 	return true
 }
 
-// restorePlayers takes back player sessions of a game session that was restored before.
+// restorePlayers adds player sessions to a restored game session.
 func (r *Room) restorePlayers(m *MorePlayers) {
 	if len(m.CurrentPlayers) > 0 {
 		r.changeSession(m.Session, func(g *GameSession) {

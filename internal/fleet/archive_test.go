@@ -44,7 +44,8 @@ func TestForgetPlayers(t *testing.T) {
 			w.do(RemovePlayer{key("a"), "game", w.reserve("game", "ada")[0]})
 		}, forget(1), "", "", ""},
 		{"while nobody has left", playing, forget(1), "", "", ""},
-		{"of a game session that is over", func(w *world) { players(w); w.do(EndProcess{key("a")}) }, forget(3), "PlayersForgotten", "", ""},
+		{"of a game session that is over", func(w *world) { players(w); w.do(EndProcess{key("a")}) }, forget(3),
+			"PlayersForgotten", "", ""},
 	})
 }
 
@@ -62,7 +63,8 @@ func TestForgottenPlayersAreGone(t *testing.T) {
 	counts := w.room.Counts()
 	w.do(ForgetPlayers{1, 1}) // cid was the first to leave
 	g := w.session("game")
-	if len(g.PastPlayers) != 1 || g.PastPlayers[0].PlayerID != "ada" || g.Archived != 1 || g.Players() != 1 || g.Free() != 2 || w.room.Counts() != counts {
+	if len(g.PastPlayers) != 1 || g.PastPlayers[0].PlayerID != "ada" || g.Archived != 1 || g.Players() != 1 ||
+		g.Free() != 2 || w.room.Counts() != counts {
 		t.Fatalf("left are %+v and %+v", *g, w.room.Counts())
 	}
 	w.do(ForgetPlayers{1, 2})
@@ -121,7 +123,8 @@ func TestRecordsOfAFullGameSession(t *testing.T) {
 			hub(w, 1<<30)
 			data := string(make([]byte, 2000))
 			for i := range 5 * recordPlayers / 2 {
-				c := ReservePlayers{GameSession: "hub", Players: []NewPlayer{{fmt.Sprint("player-", i%100), data, w.random()}, {fmt.Sprint("guest-", i), "", w.random()}}}
+				c := ReservePlayers{GameSession: "hub", Players: []NewPlayer{{fmt.Sprint("player-", i%100), data, w.random()},
+					{fmt.Sprint("guest-", i), "", w.random()}}}
 				players := w.bench(c).(Reservation).Players
 				w.bench(RemovePlayer{key("a"), "hub", players[0].ID})
 				w.bench(AcceptPlayer{key("a"), "hub", players[1].ID})
@@ -165,7 +168,8 @@ func TestSnapshotOfOneRecord(t *testing.T) {
 	w := newWorld(t)
 	g := hub(w, 1<<30)
 	for i := range recordPlayers {
-		id := w.bench(ReservePlayers{GameSession: "hub", Players: []NewPlayer{{fmt.Sprint("player-", i), "", w.random()}, {"guest", "", w.random()}}}).(Reservation).Players[0].ID
+		id := w.bench(ReservePlayers{GameSession: "hub", Players: []NewPlayer{{fmt.Sprint("player-", i), "", w.random()},
+			{"guest", "", w.random()}}}).(Reservation).Players[0].ID
 		w.bench(RemovePlayer{g.Host, "hub", id})
 	}
 	var old bytes.Buffer
@@ -239,7 +243,8 @@ func TestMillionJoins(t *testing.T) {
 		t.Error(err)
 	}
 	now := w.session("hub")
-	if inMemory := len(now.PastPlayers) + len(now.CurrentPlayers); now.Archived != archived || int(archived)+inMemory != joins || inMemory > 20_000 {
+	if inMemory := len(now.PastPlayers) + len(now.CurrentPlayers); now.Archived != archived ||
+		int(archived)+inMemory != joins || inMemory > 20_000 {
 		t.Errorf("%d player sessions are in memory, %d of %d in the history", inMemory, now.Archived, joins)
 	}
 	if largest > 1<<20 || w.room.byPlayer.entries > 40_000 {

@@ -108,7 +108,8 @@ func (c *checker) session(g *GameSession) {
 	if (g.Status == Activating) != (g.ActivateBy != 0) {
 		c.fail("game session %d is %s and has to be active by %d", g.Ordinal, g.Status, g.ActivateBy)
 	}
-	if g.ConfirmBy != 0 && (g.Status == Terminating || g.HasEnded() || slices.ContainsFunc(g.PlayerSessions(), func(p *PlayerSession) bool { return p.Status == InGame })) {
+	if g.ConfirmBy != 0 && (g.Status == Terminating || g.HasEnded() ||
+		slices.ContainsFunc(g.PlayerSessions(), func(p *PlayerSession) bool { return p.Status == InGame })) {
 		c.fail("game session %d is %s and waits to be handed over", g.Ordinal, g.Status)
 	}
 	if g.HasEnded() {
@@ -164,7 +165,10 @@ func (c *checker) doc(g *GameSession) {
 	}
 	same := doc.ID == g.ID && doc.Name == g.Name && doc.Prefix == c.room.prefix &&
 		doc.Maximum == g.Maximum && doc.Players == int32(len(g.CurrentPlayers)) && doc.Created == g.Created &&
-		slices.EqualFunc(doc.Properties, g.Properties, func(a search.Property, b Property) bool { return a.Key == b.Key && a.Value == b.Value })
+		slices.EqualFunc(doc.Properties, g.Properties, func(a search.Property, b Property) bool {
+			return a.Key == b.Key &&
+				a.Value == b.Value
+		})
 	if !same {
 		c.fail("the index has %+v for %+v", *doc, *g)
 	}
@@ -202,10 +206,12 @@ func (c *checker) seats(g *GameSession) {
 		}
 	}
 	if len(indexes) != n || n > 0 && g.Archived == 0 && !indexes[last] {
-		c.fail("game session %d: the indexes of its %d players and %d in the history are %v", g.Ordinal, n, g.Archived, slices.Sorted(maps.Keys(indexes)))
+		c.fail("game session %d: the indexes of its %d players and %d in the history are %v", g.Ordinal, n, g.Archived,
+			slices.Sorted(maps.Keys(indexes)))
 	}
 	if c.room.withExcess.Contains(g.Ordinal) != (len(g.PastPlayers) > keptPlayers) {
-		c.fail("game session %d: %d player sessions have ended, and it is listed as crowded: %v", g.Ordinal, len(g.PastPlayers), c.room.withExcess.Contains(g.Ordinal))
+		c.fail("game session %d: %d player sessions have ended, and it is in withExcess: %v", g.Ordinal,
+			len(g.PastPlayers), c.room.withExcess.Contains(g.Ordinal))
 	}
 	for _, p := range slices.Concat(g.CurrentPlayers, g.PastPlayers) {
 		if at, ordinal := p.ID.Locate(); at != c.room.address || ordinal != g.Ordinal {

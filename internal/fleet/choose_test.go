@@ -119,9 +119,11 @@ func TestCreatedGameSession(t *testing.T) {
 	}
 	got := w.do(c).(*GameSession)
 	want := &GameSession{
-		Ordinal: 1, ID: "game", Name: "n", CreatorID: "c", Data: "d", MatchmakerData: "m", Properties: []Property{{"k", "v"}}, Maximum: 5,
-		Policy: AcceptAll, Protection: "FullProtection", Status: Activating, Created: w.now, ActivateBy: w.now.Add(time.Minute),
-		Host: key("a"), IPAddress: "10.0.0.9", DNSName: "a.example", Port: 1935, Fingerprint: []byte{1},
+		Ordinal: 1, ID: "game", Name: "n", CreatorID: "c", Data: "d", MatchmakerData: "m", Properties: []Property{{"k", "v"}},
+		Maximum: 5,
+		Policy:  AcceptAll, Protection: "FullProtection", Status: Activating, Created: w.now,
+		ActivateBy: w.now.Add(time.Minute),
+		Host:       key("a"), IPAddress: "10.0.0.9", DNSName: "a.example", Port: 1935, Fingerprint: []byte{1},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", *got, *want)
@@ -162,8 +164,10 @@ func TestUpdateChangesWhatIsPresent(t *testing.T) {
 		{UpdateGameSession{Maximum: &five}, func(g *GameSession) { g.Maximum = 5 }},
 		{UpdateGameSession{Policy: DenyAll}, func(g *GameSession) { g.Policy = DenyAll }},
 		{UpdateGameSession{Protection: "FullProtection"}, func(g *GameSession) { g.Protection = "FullProtection" }},
-		{UpdateGameSession{Properties: []Property{{"a", "1"}, {"b", "2"}}}, func(g *GameSession) { g.Properties = []Property{{"a", "1"}, {"b", "2"}} }},
-		{UpdateGameSession{Properties: []Property{{"c", "3"}, {"a", "4"}}}, func(g *GameSession) { g.Properties = []Property{{"a", "4"}, {"b", "2"}, {"c", "3"}} }},
+		{UpdateGameSession{Properties: []Property{{"a", "1"}, {"b", "2"}}},
+			func(g *GameSession) { g.Properties = []Property{{"a", "1"}, {"b", "2"}} }},
+		{UpdateGameSession{Properties: []Property{{"c", "3"}, {"a", "4"}}},
+			func(g *GameSession) { g.Properties = []Property{{"a", "4"}, {"b", "2"}, {"c", "3"}} }},
 	} {
 		step.update.ID = "game"
 		step.change(&before)
@@ -175,7 +179,8 @@ func TestUpdateChangesWhatIsPresent(t *testing.T) {
 	w.do(UpdateGameSession{ID: "game", Policy: AcceptAll})
 	w.reserve("game", "ada")
 	zero := int32(0)
-	if _, _, err := w.try(UpdateGameSession{ID: "game", Maximum: &zero}); err != nil || w.session("game").Players() != 1 || w.session("game").Free() != 0 {
+	if _, _, err := w.try(UpdateGameSession{ID: "game", Maximum: &zero}); err != nil || w.session("game").Players() != 1 ||
+		w.session("game").Free() != 0 {
 		t.Errorf("%v, and the game session is %+v", err, *w.session("game"))
 	}
 }
@@ -188,7 +193,8 @@ func TestReservationAnswers(t *testing.T) {
 		{PlayerID: "bob", Data: "x", Random: [8]byte{7}}, {PlayerID: "ada", Random: [8]byte{8}},
 	}}).(Reservation)
 	g := got.GameSession
-	if now := w.session("game"); g == now || g.ID != now.ID || g.IPAddress != now.IPAddress || g.Port != now.Port || len(g.CurrentPlayers)+len(g.PastPlayers) > 0 || now.Players() != 3 {
+	if now := w.session("game"); g == now || g.ID != now.ID || g.IPAddress != now.IPAddress || g.Port != now.Port ||
+		len(g.CurrentPlayers)+len(g.PastPlayers) > 0 || now.Players() != 3 {
 		t.Errorf("the game session is %+v, the answer's %+v", *now, *g)
 	}
 	want := PlayerSession{
@@ -243,7 +249,8 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("counts are %+v, want %+v", got, want)
 	}
 	if w.room.ID() != testRoomID || w.room.Address() != (Address{3, 7}) || w.room.Empty() || w.room.Index().Len() != 2 {
-		t.Errorf("room %v at %v, empty %v, %d in the index", w.room.ID(), w.room.Address(), w.room.Empty(), w.room.Index().Len())
+		t.Errorf("room %v at %v, empty %v, %d in the index", w.room.ID(), w.room.Address(), w.room.Empty(),
+			w.room.Index().Len())
 	}
 }
 
@@ -265,7 +272,8 @@ func TestOver(t *testing.T) {
 		}
 		return strings.Join(ids, " ")
 	}
-	if got := ids(2*time.Second, 9) + ", " + ids(time.Hour, 2) + ", " + ids(time.Hour, 9); got != "two one, two one, two one three" {
+	if got := ids(2*time.Second, 9) + ", " + ids(time.Hour, 2) + ", " + ids(time.Hour,
+		9); got != "two one, two one, two one three" {
 		t.Error(got)
 	}
 	w.do(ForgetGameSessions{[]uint64{2, 1}})

@@ -8,23 +8,21 @@ import (
 	"github.com/muster-gg/muster/internal/search"
 )
 
-// ClaimGameSession takes an ACTIVE game session that is empty and lets players
-// in, gives it a new name and maximum, and reserves the first place. It is one
-// command, so that two who want the same game session never both get it. Repeating it changes
-// nothing and gives the same answer.
+// ClaimGameSession takes over an empty ACTIVE game session that accepts players: it sets name and maximum, merges the
+// properties, and reserves the first slot. It is one command, so two callers never get the same game session. It can
+// be repeated.
 type ClaimGameSession struct {
 	Name       string     `cbor:"1,keyasint,omitzero"`
 	Maximum    int32      `cbor:"2,keyasint,omitzero"`
-	Properties []Property `cbor:"3,keyasint,omitzero"` // merged into those that are there
+	Properties []Property `cbor:"3,keyasint,omitzero"` // merged into the existing ones
 	Player     NewPlayer  `cbor:"4,keyasint"`
 }
 
-// empty is the filter for game sessions that nobody is in.
 var empty = must(search.ParseFilter("playerSessionCount=0"))
 
 func must[T any](v T, err error) T {
 	if err != nil {
-		panic(err) // a mistake in the program: the text is a constant
+		panic(err) // a programming error: the text is a constant
 	}
 	return v
 }
@@ -43,16 +41,18 @@ func (c ClaimGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	}
 	return []any{updated, &PlayersReserved{
 		Session: g.Ordinal, At: now, Expires: now.Add(r.settings.Reservation),
-		Players: []Slot{{ID: newPlayerSessionID(r.address, g.Ordinal, c.Player.Random), PlayerID: c.Player.PlayerID, Data: c.Player.Data}},
+		Players: []Slot{{ID: newPlayerSessionID(r.address, g.Ordinal, c.Player.Random), PlayerID: c.Player.PlayerID,
+			Data: c.Player.Data}},
 	}}, nil
 }
 
-// claimable is the oldest game session that can be claimed, or nil. One that waits
-// to be handed over has somebody who waits for it.
+// claimable returns the oldest game session that can be claimed, or nil. Another player waits for one that is not
+// confirmed yet.
 func (r *Room) claimable(c ClaimGameSession) *GameSession {
 	for _, hit := range r.index.Search(search.Query{Filter: empty, Sort: oldestFirst, Limit: r.index.Len()}) {
 		g, ok := r.sessions.Get(hit.Doc.Key)
-		if ok && g.Policy != DenyAll && g.ConfirmBy == 0 && len(mergeProperties(g.Properties, c.Properties)) <= MaxProperties {
+		if ok && g.Policy != DenyAll && g.ConfirmBy == 0 &&
+			len(mergeProperties(g.Properties, c.Properties)) <= MaxProperties {
 			return g
 		}
 	}
@@ -61,14 +61,14 @@ func (r *Room) claimable(c ClaimGameSession) *GameSession {
 
 var oldestFirst = must(search.ParseSort("creationTimeMillis ASC"))
 
-// answer is the Reservation.
+// answer returns the Reservation.
 func (c ClaimGameSession) answer(r *Room) any {
 	g, p := c.claimed(r)
 	return Reservation{GameSession: g.withoutPlayers(), Players: []*PlayerSession{p}}
 }
 
-// claimed finds the game session that this command has claimed, and the player session in it; nil
-// when it has not.
+// claimed finds the game session that this command has claimed, and the player session in it; nil if it has not been
+// carried out.
 func (c ClaimGameSession) claimed(r *Room) (*GameSession, *PlayerSession) {
 	for _, ordinal := range slices.Backward(r.byPlayer.appendTo(nil, c.Player.PlayerID)) {
 		g, ok := r.sessions.Get(ordinal)

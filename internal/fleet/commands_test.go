@@ -90,7 +90,12 @@ func TestDeregisterCompute(t *testing.T) {
 		{"with a game", playing, gone, "GameSessionEnded ProcessHasEnded ComputeDeregistered", "", ""},
 		{"with a process that has ended", over, gone, "ComputeDeregistered", "", ""},
 		{"with a game that timed out", timedOut, gone, "ProcessHasEnded ComputeDeregistered", "", ""},
-		{"leaves the processes of others", func(w *world) { host1(w); w.compute("host-10"); w.ready(ProcessKey{"host-10", "a"}) }, gone, "ComputeDeregistered", "", ""},
+		{"leaves the processes of others", func(w *world) {
+			host1(w)
+			w.compute("host-10")
+			w.ready(ProcessKey{"host-10",
+				"a"})
+		}, gone, "ComputeDeregistered", "", ""},
 	})
 }
 
@@ -135,13 +140,18 @@ func TestConnectProcess(t *testing.T) {
 		{"on an unknown compute", nil, connect(ConnectProcess{}), "", fault.AccessDenied, "Compute host-1 is not registered"},
 		{"signed", host1, connect(ConnectProcess{}), "ProcessConnected", "", ""},
 		{"with the token", token, connect(ConnectProcess{Token: 1}), "ProcessConnected", "", ""},
-		{"with an unknown token", token, connect(ConnectProcess{Token: 2}), "", fault.AccessDenied, "Call GetComputeAuthToken"},
+		{"with an unknown token", token, connect(ConnectProcess{Token: 2}), "", fault.AccessDenied,
+			"Call GetComputeAuthToken"},
 		{"with another compute's token", func(w *world) { host1(w); w.compute("host-2"); w.do(IssueToken{"host-2"}) },
 			connect(ConnectProcess{Token: 1}), "", fault.AccessDenied, "not one of compute host-1"},
-		{"with an expired token", func(w *world) { token(w); w.wait(3 * time.Hour) }, connect(ConnectProcess{Token: 1}), "", fault.AccessDenied, "has expired"},
-		{"again, known by its idempotency token", withToken, connect(ConnectProcess{Token: 1, Idempotency: "run-a"}), "ProcessResumed", "", ""},
-		{"again, with a new idempotency token", withToken, connect(ConnectProcess{Token: 1, Idempotency: "run-b"}), "ProcessResumed", "", ""},
-		{"again, with a wrong token", withToken, connect(ConnectProcess{Token: 9, Idempotency: "run-a"}), "", fault.AccessDenied, "not one of compute"},
+		{"with an expired token", func(w *world) { token(w); w.wait(3 * time.Hour) }, connect(ConnectProcess{Token: 1}), "",
+			fault.AccessDenied, "has expired"},
+		{"again, known by its idempotency token", withToken, connect(ConnectProcess{Token: 1, Idempotency: "run-a"}),
+			"ProcessResumed", "", ""},
+		{"again, with a new idempotency token", withToken, connect(ConnectProcess{Token: 1, Idempotency: "run-b"}),
+			"ProcessResumed", "", ""},
+		{"again, with a wrong token", withToken, connect(ConnectProcess{Token: 9, Idempotency: "run-a"}), "",
+			fault.AccessDenied, "not one of compute"},
 		{"back with the token of its start, which has expired", func(w *world) {
 			withToken(w)
 			w.do(ReadyProcess{ProcessKey: key("a"), Port: 1})
@@ -152,7 +162,8 @@ func TestConnectProcess(t *testing.T) {
 			w.do(IssueToken{"host-1"})
 			w.do(LoseProcess{key("a")})
 		}, connect(ConnectProcess{Token: 1, Idempotency: "run-a"}), "ProcessResumed", "", ""},
-		{"back for the answer after it ended itself", func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(time.Minute - 1) },
+		{"back for the answer after it ended itself",
+			func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(time.Minute - 1) },
 			connect(ConnectProcess{Idempotency: "run-a"}), "", "", ""},
 		{"too late for the answer", func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(time.Minute) },
 			connect(ConnectProcess{Idempotency: "run-a"}), "", fault.AccessDenied, "Process ids must be unique"},
@@ -160,15 +171,19 @@ func TestConnectProcess(t *testing.T) {
 			connect(ConnectProcess{Token: 9, Idempotency: "run-a"}), "", fault.AccessDenied, "Process ids must be unique"},
 		{"after it ended itself, unmarked", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
 			connect(ConnectProcess{}), "", fault.AccessDenied, "Process a has ended"},
-		{"back for the answer with a new idempotency token", func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(9 * time.Minute) },
+		{"back for the answer with a new idempotency token",
+			func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(9 * time.Minute) },
 			connect(ConnectProcess{Idempotency: "run-b"}), "", "", ""},
-		{"back for the answer with a new idempotency token and a wrong token", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
+		{"back for the answer with a new idempotency token and a wrong token",
+			func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
 			connect(ConnectProcess{Token: 9, Idempotency: "run-b"}), "", fault.AccessDenied, "not one of compute"},
 		{"a new process with the id of one that ended itself", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
 			connect(ConnectProcess{Idempotency: "run-b", NewRun: true}), "ProcessConnected", "", ""},
-		{"a new process with the id of one that was given up", func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.wait(200 * time.Second) },
+		{"a new process with the id of one that was given up",
+			func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.wait(200 * time.Second) },
 			connect(ConnectProcess{Idempotency: "run-b", NewRun: true}), "", fault.AccessDenied, "Process a has ended"},
-		{"no new process after all", idle, connect(ConnectProcess{Idempotency: "run-b", NewRun: true}), "ProcessResumed", "", ""},
+		{"no new process after all", idle, connect(ConnectProcess{Idempotency: "run-b", NewRun: true}), "ProcessResumed", "",
+			""},
 		{"after it was given up", func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.wait(200 * time.Second) },
 			connect(ConnectProcess{Idempotency: "run-b"}), "", fault.AccessDenied, "Process a has ended"},
 		{"after it was forgotten", func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(10 * time.Minute) },
@@ -204,7 +219,8 @@ func TestInterrupt(t *testing.T) {
 		{"without processes", host1, when(Interrupt{}), "", "", ""},
 		{"with one", started, when(Interrupt{}), "Interrupted", "", ""},
 		{"with one that has ended", over, when(Interrupt{}), "", "", ""},
-		{"with one that is lost already", func(w *world) { started(w); w.do(LoseProcess{key("a")}) }, when(Interrupt{}), "Interrupted", "", ""},
+		{"with one that is lost already", func(w *world) { started(w); w.do(LoseProcess{key("a")}) }, when(Interrupt{}),
+			"Interrupted", "", ""},
 	})
 }
 
@@ -263,19 +279,26 @@ func TestCreateGameSession(t *testing.T) {
 		{"without a compute", nil, create, "", fault.FleetCapacityExceeded, "Unable to reserve a process on fleet fleet-1."},
 		{"with a process that is not ready", started, create, "", fault.FleetCapacityExceeded, "Unable to reserve"},
 		{"with a free process", idle, create, "GameSessionCreated", "", ""},
-		{"with a lost process", func(w *world) { idle(w); w.do(LoseProcess{key("a")}) }, create, "", fault.FleetCapacityExceeded, "Unable"},
-		{"with a process that came back", func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.do(ConnectProcess{ProcessKey: key("a")}) },
+		{"with a lost process", func(w *world) { idle(w); w.do(LoseProcess{key("a")}) }, create, "",
+			fault.FleetCapacityExceeded, "Unable"},
+		{"with a process that came back",
+			func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.do(ConnectProcess{ProcessKey: key("a")}) },
 			create, "GameSessionCreated", "", ""},
 		{"with a busy process", playing, when(creation("second")), "", fault.FleetCapacityExceeded, "Unable"},
 		{"with a process that has hosted", timedOut, when(creation("second")), "", fault.FleetCapacityExceeded, "Unable"},
-		{"while too many activate", func(w *world) { hosting(w); w.ready(key("b")) }, when(limited), "", fault.FleetCapacityExceeded, "Unable"},
-		{"when they are active", func(w *world) { playing(w); w.ready(key("b")) }, when(limited), "GameSessionCreated", "", ""},
+		{"while too many activate", func(w *world) { hosting(w); w.ready(key("b")) }, when(limited), "",
+			fault.FleetCapacityExceeded, "Unable"},
+		{"when they are active", func(w *world) { playing(w); w.ready(key("b")) }, when(limited), "GameSessionCreated", "",
+			""},
 		{"with no activations allowed", idle, when(none), "", fault.FleetCapacityExceeded, "Unable"},
 		{"the same again", hosting, create, "", "", ""},
 		{"the same again, when it is over", over, create, "", "", ""},
 		{"the same id for another", hosting, when(other), "", fault.IdempotentParameterMismatch, "id game exists already"},
-		{"the same id, when it is forgotten", func(w *world) { over(w); w.do(ForgetGameSessions{[]uint64{1}}); w.ready(key("b")) }, create, "GameSessionCreated", "", ""},
-		{"beyond the last number", func(w *world) { idle(w); w.room.header.Sessions = maxOrdinal }, create, "", fault.LimitExceeded, "as many game sessions as it can number"},
+		{"the same id, when it is forgotten",
+			func(w *world) { over(w); w.do(ForgetGameSessions{[]uint64{1}}); w.ready(key("b")) }, create,
+			"GameSessionCreated", "", ""},
+		{"beyond the last number", func(w *world) { idle(w); w.room.header.Sessions = maxOrdinal }, create, "",
+			fault.LimitExceeded, "as many game sessions as it can number"},
 	})
 }
 
@@ -286,11 +309,14 @@ func TestActivateGameSession(t *testing.T) {
 	runCases(t, []commandCase{
 		{"of an unknown process", host1, activate("a", "game"), "", fault.NotFound, "not known"},
 		{"before ProcessReady", started, activate("a", "game"), "", fault.InvalidRequest, "has not called ProcessReady"},
-		{"of an idle process", idle, activate("a", "game"), "", fault.InvalidRequest, "game is not hosted by server process a"},
+		{"of an idle process", idle, activate("a", "game"), "", fault.InvalidRequest,
+			"game is not hosted by server process a"},
 		{"its own", hosting, activate("a", "game"), "GameSessionActivated", "", ""},
-		{"another's", func(w *world) { hosting(w); w.ready(key("b")) }, activate("b", "game"), "", fault.InvalidRequest, "not hosted by server process b"},
+		{"another's", func(w *world) { hosting(w); w.ready(key("b")) }, activate("b", "game"), "", fault.InvalidRequest,
+			"not hosted by server process b"},
 		{"again", playing, activate("a", "game"), "", "", ""},
-		{"when it is terminating", stopping, activate("a", "game"), "", fault.InvalidGameSessionStatus, "game is TERMINATING"},
+		{"when it is terminating", stopping, activate("a", "game"), "", fault.InvalidGameSessionStatus,
+			"game is TERMINATING"},
 		{"when it has timed out", timedOut, activate("a", "game"), "", fault.InvalidGameSessionStatus, "game is TERMINATED"},
 		{"after its end", over, activate("a", "game"), "", fault.NotFound, "has ended"},
 	})
@@ -307,14 +333,16 @@ func TestUpdateGameSession(t *testing.T) {
 	with := func(p []Property) func(*world) Command { return when(UpdateGameSession{ID: "game", Properties: p}) }
 	full := func(w *world) { playing(w); w.do(UpdateGameSession{ID: "game", Properties: many(0, 16)}) }
 	runCases(t, []commandCase{
-		{"an unknown one", nil, rename, "", fault.NotFound, "Game session game not found in fleet fleet-1, location custom-home"},
+		{"an unknown one", nil, rename, "", fault.NotFound,
+			"Game session game not found in fleet fleet-1, location custom-home"},
 		{"an activating one", hosting, rename, "", fault.InvalidGameSessionStatus, "game is ACTIVATING"},
 		{"an active one", playing, rename, "GameSessionUpdated", "", ""},
 		{"a terminating one", stopping, rename, "", fault.InvalidGameSessionStatus, "game is TERMINATING"},
 		{"one that is over", over, rename, "", fault.InvalidGameSessionStatus, "game is TERMINATED"},
 		{"as many properties as it may have", playing, with(many(0, 16)), "GameSessionUpdated", "", ""},
 		{"the same properties again", full, with(many(0, 16)), "GameSessionUpdated", "", ""},
-		{"one property too many", full, with(many(16, 1)), "", fault.InvalidRequest, "would have 17 game properties; 16 are allowed"},
+		{"one property too many", full, with(many(16, 1)), "", fault.InvalidRequest,
+			"would have 17 game properties; 16 are allowed"},
 	})
 }
 
@@ -322,7 +350,8 @@ func TestSetPolicy(t *testing.T) {
 	set := func(p Policy) func(*world) Command { return when(SetPolicy{key("a"), "game", p}) }
 	runCases(t, []commandCase{
 		{"of an unknown process", nil, set(DenyAll), "", fault.NotFound, "not known"},
-		{"of another game session", playing, when(SetPolicy{key("a"), "other", DenyAll}), "", fault.InvalidRequest, "other is not hosted"},
+		{"of another game session", playing, when(SetPolicy{key("a"), "other", DenyAll}), "", fault.InvalidRequest,
+			"other is not hosted"},
 		{"deny", playing, set(DenyAll), "GameSessionUpdated", "", ""},
 		{"deny while it activates", hosting, set(DenyAll), "GameSessionUpdated", "", ""},
 		{"the policy that it has", playing, set(AcceptAll), "", "", ""},
@@ -381,12 +410,16 @@ func TestReservePlayers(t *testing.T) {
 		{"in a terminating one", stopping, reserve(1), "", fault.InvalidGameSessionStatus, "game is TERMINATING"},
 		{"in one that is over", over, reserve(1), "", fault.InvalidGameSessionStatus, "game is TERMINATED"},
 		{"all places", playing, reserve(3), "PlayersReserved", "", ""},
-		{"one more than all", playing, reserve(4), "", fault.GameSessionFull, "has 3 free player slots of 3; 4 were asked for"},
+		{"one more than all", playing, reserve(4), "", fault.GameSessionFull,
+			"has 3 free player slots of 3; 4 were asked for"},
 		{"the last place", two, reserve(1), "PlayersReserved", "", ""},
 		{"one more than the last", two, reserve(2), "", fault.GameSessionFull, "has 1 free player slots of 3"},
-		{"after the maximum was lowered", func(w *world) { two(w); w.do(UpdateGameSession{ID: "game", Maximum: &one}) }, reserve(1), "", fault.GameSessionFull, "has 0 free player slots of 1"},
-		{"in one without places", func(w *world) { playing(w); w.do(UpdateGameSession{ID: "game", Maximum: &none}) }, reserve(1), "", fault.GameSessionFull, "of 0"},
-		{"against the policy", func(w *world) { playing(w); w.do(SetPolicy{key("a"), "game", DenyAll}) }, reserve(1), "", fault.InvalidGameSessionStatus, "DENY_ALL"},
+		{"after the maximum was lowered", func(w *world) { two(w); w.do(UpdateGameSession{ID: "game", Maximum: &one}) },
+			reserve(1), "", fault.GameSessionFull, "has 0 free player slots of 1"},
+		{"in one without places", func(w *world) { playing(w); w.do(UpdateGameSession{ID: "game", Maximum: &none}) },
+			reserve(1), "", fault.GameSessionFull, "of 0"},
+		{"against the policy", func(w *world) { playing(w); w.do(SetPolicy{key("a"), "game", DenyAll}) }, reserve(1), "",
+			fault.InvalidGameSessionStatus, "DENY_ALL"},
 		{"a place that was freed", func(w *world) {
 			playing(w)
 			ids := w.reserve("game", "ada", "bob", "cid")
@@ -404,9 +437,12 @@ func TestReservePlayers(t *testing.T) {
 			w.do(RemovePlayer{key("a"), "game", ids[0]})
 			w.wait(RepeatedWithin)
 		}, reserve(2), "", "", ""},
-		{"an id that is another player's", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[0].PlayerID = "eve" }), "", fault.Conflict, "exists already"},
-		{"an id in use beside a new one", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[1].Random = [8]byte{9} }), "", fault.Conflict, "exists already"},
-		{"a new id beside one in use", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[0].Random = [8]byte{9} }), "", fault.Conflict, "exists already"},
+		{"an id that is another player's", func(w *world) { before(w) },
+			others(func(p []NewPlayer) { p[0].PlayerID = "eve" }), "", fault.Conflict, "exists already"},
+		{"an id in use beside a new one", func(w *world) { before(w) },
+			others(func(p []NewPlayer) { p[1].Random = [8]byte{9} }), "", fault.Conflict, "exists already"},
+		{"a new id beside one in use", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[0].Random = [8]byte{9} }),
+			"", fault.Conflict, "exists already"},
 	})
 }
 
@@ -416,7 +452,8 @@ func TestReservedOnceMore(t *testing.T) {
 	w := newWorld(t)
 	w.active("game", key("a"))
 	w.reserve("game", "zoe")
-	c := ReservePlayers{GameSession: "game", Players: []NewPlayer{{PlayerID: "ada", Random: w.random()}, {PlayerID: "bob", Random: w.random()}}}
+	c := ReservePlayers{GameSession: "game", Players: []NewPlayer{{PlayerID: "ada", Random: w.random()},
+		{PlayerID: "bob", Random: w.random()}}}
 	ids := w.reservation(c)
 	if again := w.reservation(c); !slices.Equal(ids, again) {
 		t.Errorf("got %v, want %v", again, ids)
@@ -424,7 +461,8 @@ func TestReservedOnceMore(t *testing.T) {
 	w.do(RemovePlayer{key("a"), "game", ids[0]})
 	w.reserve("game", "cid")
 	r := w.do(c).(Reservation)
-	if r.Players[0].ID != ids[0] || r.Players[0].Status != Completed || r.Players[1].ID != ids[1] || r.Players[1].Status != Reserved {
+	if r.Players[0].ID != ids[0] || r.Players[0].Status != Completed || r.Players[1].ID != ids[1] ||
+		r.Players[1].Status != Reserved {
 		t.Errorf("got %+v and %+v", r.Players[0], r.Players[1])
 	}
 
@@ -434,7 +472,8 @@ func TestReservedOnceMore(t *testing.T) {
 	first := w.do(claim).(Reservation)
 	events, answer, err := w.try(claim)
 	again, _ := answer.(Reservation)
-	if err != nil || len(events) > 0 || len(again.Players) != 1 || again.Players[0].ID != first.Players[0].ID || again.GameSession.ID != first.GameSession.ID {
+	if err != nil || len(events) > 0 || len(again.Players) != 1 || again.Players[0].ID != first.Players[0].ID ||
+		again.GameSession.ID != first.GameSession.ID {
 		t.Errorf("got %v, %+v, %v", events, answer, err)
 	}
 }
@@ -461,12 +500,15 @@ func TestAcceptAndRemovePlayer(t *testing.T) {
 		{"accept who has not come", given, accept("game", 1), "PlayerAccepted", "", ""},
 		{"accept who has come", given, accept("game", 0), "", "", ""},
 		{"accept who has left", given, accept("game", 2), "", fault.Conflict, "is COMPLETED instead of RESERVED"},
-		{"accept who came too late", func(w *world) { players(w); w.wait(time.Minute) }, accept("game", 1), "", fault.Conflict, "is TIMEDOUT instead of RESERVED"},
+		{"accept who came too late", func(w *world) { players(w); w.wait(time.Minute) }, accept("game", 1), "",
+			fault.Conflict, "is TIMEDOUT instead of RESERVED"},
 		{"accept an unknown one", given, accept("game", 9), "", fault.NotFound, "not found in game session game"},
 		{"accept for another game", given, accept("other", 1), "", fault.InvalidRequest, "other is not hosted"},
 		{"accept while the game terminates", ending, accept("game", 1), "PlayerAccepted", "", ""},
-		{"accept without a process", nil, when(AcceptPlayer{key("a"), "game", PlayerSessionID{}}), "", fault.NotFound, "not known"},
-		{"accept while the game activates", hosting, when(AcceptPlayer{key("a"), "game", PlayerSessionID{}}), "", fault.NotFound, "Player session"},
+		{"accept without a process", nil, when(AcceptPlayer{key("a"), "game", PlayerSessionID{}}), "", fault.NotFound,
+			"not known"},
+		{"accept while the game activates", hosting, when(AcceptPlayer{key("a"), "game", PlayerSessionID{}}), "",
+			fault.NotFound, "Player session"},
 
 		{"remove who has come", given, remove("game", 0), "PlayerRemoved", "", ""},
 		{"remove who has not", given, remove("game", 1), "PlayerRemoved", "", ""},
@@ -474,7 +516,8 @@ func TestAcceptAndRemovePlayer(t *testing.T) {
 		{"remove an unknown one", given, remove("game", 9), "", fault.NotFound, "not found in game session game"},
 		{"remove from another game", given, remove("other", 0), "", fault.InvalidRequest, "other is not hosted"},
 		{"remove while the game terminates", ending, remove("game", 0), "PlayerRemoved", "", ""},
-		{"remove without a process", nil, when(RemovePlayer{key("a"), "game", PlayerSessionID{}}), "", fault.NotFound, "not known"},
+		{"remove without a process", nil, when(RemovePlayer{key("a"), "game", PlayerSessionID{}}), "", fault.NotFound,
+			"not known"},
 	})
 }
 
@@ -492,7 +535,8 @@ func TestPlayersOfAGameThatIsOver(t *testing.T) {
 	w.active("game", key("a"))
 	id := w.reserve("game", "ada")[0]
 	w.room.Apply(&GameSessionEnded{Ordinal: 1, At: w.now})
-	if _, _, err := w.room.Handle(w.now, AcceptPlayer{key("a"), "game", id}); !fault.Is(err, fault.InvalidGameSessionStatus) {
+	if _, _, err := w.room.Handle(w.now, AcceptPlayer{key("a"), "game", id}); !fault.Is(err,
+		fault.InvalidGameSessionStatus) {
 		t.Errorf("accept gave %v", err)
 	}
 	if events, _, err := w.room.Handle(w.now, RemovePlayer{key("a"), "game", id}); err != nil || len(events) > 0 {

@@ -8,9 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// RegisterCompute adds a compute. The same compute again gives the one that
-// exists, so that an agent may restart; a taken name with other facts is a
-// ConflictException.
+// RegisterCompute adds a compute. The same compute again returns the existing one, so an agent may restart; a used
+// name with another address is a ConflictException.
 type RegisterCompute struct {
 	Name            string `cbor:"1,keyasint,omitzero"`
 	IPAddress       string `cbor:"2,keyasint,omitzero"`
@@ -21,26 +20,28 @@ type RegisterCompute struct {
 func (c RegisterCompute) decide(r *Room, now event.Time) ([]any, error) {
 	if old, ok := r.computes.Get(c.Name); ok {
 		if old.IPAddress != c.IPAddress || old.DNSName != c.DNSName {
-			return nil, fault.New(fault.Conflict, "Compute %s is already registered in fleet %s with another address. Deregister it first.", c.Name, r.id.Fleet)
+			return nil, fault.New(fault.Conflict, "Compute %s is already registered in fleet %s with another address. "+
+				"Deregister it first.", c.Name, r.id.Fleet)
 		}
 		return nil, nil
 	}
-	return []any{&ComputeRegistered{Name: c.Name, IPAddress: c.IPAddress, DNSName: c.DNSName, CertificatePath: c.CertificatePath, At: now}}, nil
+	return []any{&ComputeRegistered{Name: c.Name, IPAddress: c.IPAddress, DNSName: c.DNSName,
+		CertificatePath: c.CertificatePath, At: now}}, nil
 }
 
-// answer is the *Compute.
+// answer returns the *Compute.
 func (c RegisterCompute) answer(r *Room) any {
 	compute, _ := r.computes.Get(c.Name)
 	return compute
 }
 
-func (r *Room) applyComputeRegistered(e *ComputeRegistered) {
-	r.computes.Set(e.Name, &Compute{Name: e.Name, IPAddress: e.IPAddress, DNSName: e.DNSName, CertificatePath: e.CertificatePath, Created: e.At})
+func (e *ComputeRegistered) apply(r *Room) {
+	r.computes.Set(e.Name, &Compute{Name: e.Name, IPAddress: e.IPAddress, DNSName: e.DNSName,
+		CertificatePath: e.CertificatePath, Created: e.At})
 	r.counts.Computes = r.computes.Len()
 }
 
-// DeregisterCompute removes a compute. Its processes end, and with them their
-// game sessions; its tokens are worth nothing from then on.
+// DeregisterCompute removes a compute and its tokens. It ends its processes and their game sessions.
 type DeregisterCompute struct {
 	Name string `cbor:"1,keyasint,omitzero"`
 }
@@ -65,18 +66,16 @@ func (r *Room) deregister(name string, now event.Time) []any {
 	return append(events, &ComputeDeregistered{Name: name})
 }
 
-func (r *Room) applyComputeDeregistered(e *ComputeDeregistered) {
+func (e *ComputeDeregistered) apply(r *Room) {
 	r.computes.Delete(e.Name)
 	r.counts.Computes = r.computes.Len()
 }
 
-// Clear removes the computes, when the location leaves the fleet or the fleet
-// is deleted. It takes a bounded number of them, because what it does has to
-// fit in one record of the journal: repeat it until none is left.
+// Clear removes the computes, when the location leaves the fleet or the fleet is deleted. One call removes a bounded
+// number, to fit in one journal record: repeat it until none is left.
 type Clear struct{}
 
-// maxCleared is the number of events, of some 200 bytes each, after which a
-// Clear takes no further compute.
+// maxCleared is the number of events, of about 200 bytes each, after which Clear removes no further compute.
 const maxCleared = 10_000
 
 func (Clear) decide(r *Room, now event.Time) ([]any, error) {
@@ -88,23 +87,19 @@ func (Clear) decide(r *Room, now event.Time) ([]any, error) {
 	return events, nil
 }
 
-// answer is the number of computes that are left, an int.
+// answer returns the number of remaining computes, an int.
 func (Clear) answer(r *Room) any { return r.computes.Len() }
 
-// renewBefore is how long before its end a token is replaced.
-// Source: GameLift Agent, which relies on it.
+// renewBefore is how long before its expiry a token is replaced. Source: GameLift Agent, which relies on it.
 const renewBefore = 15 * time.Minute
 
-// renewBefore is the constant, or half of a lifetime that is shorter than
-// twice that: else each call would give a new token.
+// renewBefore returns the constant, or half of a shorter lifetime: otherwise each call would return a new token.
 func (s *Settings) renewBefore() time.Duration { return min(renewBefore, s.TokenLifetime/2) }
 
-// keptTokens is the number of tokens before the newest that a compute keeps
-// though nothing uses them.
+// keptTokens is how many tokens before the newest a compute keeps even if no process uses them.
 const keptTokens = 2
 
-// IssueToken gives the compute's auth token: the newest one until 15 minutes
-// of it are left, then a fresh one.
+// IssueToken returns the compute's newest auth token, or a new one if that expires within 15 minutes.
 type IssueToken struct {
 	Compute string `cbor:"1,keyasint,omitzero"`
 }
@@ -117,12 +112,12 @@ func (c IssueToken) decide(r *Room, now event.Time) ([]any, error) {
 	if n := len(compute.Tokens); n > 0 && compute.Tokens[n-1].Expires.Sub(now) >= r.settings.renewBefore() {
 		return nil, nil
 	}
-	// Whole seconds, because that is what the API shows.
+	// The API shows whole seconds.
 	expires := event.At(now.Add(r.settings.TokenLifetime).Time().Truncate(time.Second))
 	return []any{&TokenIssued{Compute: c.Compute, Serial: r.header.Tokens + 1, Expires: expires}}, nil
 }
 
-// answer is a TokenGrant.
+// answer returns a TokenGrant.
 func (c IssueToken) answer(r *Room) any {
 	compute, _ := r.computes.Get(c.Compute)
 	return TokenGrant{Compute: compute, Token: compute.Tokens[len(compute.Tokens)-1]}
@@ -134,7 +129,7 @@ type TokenGrant struct {
 	Token   Token    `cbor:"2,keyasint"`
 }
 
-func (r *Room) applyTokenIssued(e *TokenIssued) {
+func (e *TokenIssued) apply(r *Room) {
 	r.header.Tokens = e.Serial
 	old, _ := r.computes.Get(e.Compute)
 	next := *old
@@ -142,9 +137,8 @@ func (r *Room) applyTokenIssued(e *TokenIssued) {
 	r.computes.Set(e.Compute, &next)
 }
 
-// tokensInUse are the tokens to keep: the newest ones, and those with which a
-// living process may yet reconnect, because the server SDKs repeat the token
-// that they started with.
+// tokensInUse returns the tokens to keep: the newest ones, and those of running processes, because a server SDK
+// reconnects with the token that it started with.
 func (r *Room) tokensInUse(c *Compute) []Token {
 	used := map[uint64]bool{}
 	r.processesOf(c.Name, func(p *Process) bool {
@@ -166,16 +160,13 @@ func (r *Room) noCompute(name string) error {
 	return fault.New(fault.NotFound, "Compute %s not found in fleet %s", name, r.id.Fleet)
 }
 
-// Compute finds a compute by name.
 func (r *Room) Compute(name string) (*Compute, bool) { return r.computes.Get(name) }
 
-// Computes calls visit with the computes whose name is after the given one, by
-// name, until it returns false.
+// Computes calls visit with the computes after the given name, in order, until it returns false.
 func (r *Room) Computes(after string, visit func(*Compute) bool) {
 	r.computes.Ascend(after, func(name string, c *Compute) bool {
 		return name == after && after != "" || visit(c)
 	})
 }
 
-// Counts are the numbers of the location.
 func (r *Room) Counts() Counts { return r.counts }

@@ -2,16 +2,13 @@ package fleet
 
 import "github.com/muster-gg/muster/internal/event"
 
-// A game session that is created for a player who waits for the answer (at the
-// session gateway, say) is of no use until that answer has come. Whoever creates
-// it may be killed before, and nobody would know of the game session, which
-// holds a server process for ever. So it can be given a time, ConfirmBy, until
-// which somebody has to say that the answer was sent (ConfirmGameSession), or a
-// player has to come in. If neither happens, and nobody holds a reservation any
-// more, the Room itself asks for its end.
+// A game session created for a waiting player (by the session gateway, for example) is useless if the player never
+// receives the answer: if the creator crashes first, nobody knows the game session, and it occupies a server process
+// forever. So it can have a deadline, ConfirmBy, before which the creator must confirm that the answer was sent
+// (ConfirmGameSession), or a player must connect. Otherwise, once no player session is left, the Room terminates it.
 
-// ConfirmGameSession says that the answer which names the game session was sent.
-// Saying it again, or of one that is over, changes nothing.
+// ConfirmGameSession reports that the answer naming the game session was sent. It can be repeated, and ignores ended
+// game sessions.
 type ConfirmGameSession struct {
 	ID string `cbor:"1,keyasint,omitzero"`
 }
@@ -26,12 +23,12 @@ func (c ConfirmGameSession) decide(r *Room, _ event.Time) ([]any, error) {
 
 func (ConfirmGameSession) answer(*Room) any { return nil }
 
-func (r *Room) applyGameSessionConfirmed(e *GameSessionConfirmed) {
+func (e *GameSessionConfirmed) apply(r *Room) {
 	r.changeSession(e.Ordinal, func(g *GameSession) { g.ConfirmBy = 0 })
 }
 
-// handOverDeadline is when a game session ends that was not handed over; zero if
-// it was, or while somebody holds a place in it: a retry may still ask for that.
+// confirmDeadline returns when an unconfirmed game session is terminated; zero if it is confirmed, or while a player
+// has a slot: a retry may still ask for it.
 func (g *GameSession) confirmDeadline() event.Time {
 	if len(g.CurrentPlayers) > 0 {
 		return 0

@@ -226,7 +226,8 @@ func TestReusedProcessID(t *testing.T) {
 	w.do(EndProcess{key("a")})
 	w.wait(6 * time.Minute)
 	p := w.do(ConnectProcess{ProcessKey: key("a"), Idempotency: "run-2", NewRun: true}).(*Process)
-	want := &Process{ProcessKey: key("a"), Status: ProcessInitializing, Connected: true, Idempotency: "run-2", Created: w.now, ReadyBy: w.now.Add(5 * time.Minute)}
+	want := &Process{ProcessKey: key("a"), Status: ProcessInitializing, Connected: true, Idempotency: "run-2",
+		Created: w.now, ReadyBy: w.now.Add(5 * time.Minute)}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("got %+v, want %+v", *p, *want)
 	}
@@ -269,7 +270,8 @@ func TestTokenIsRenewed15MinutesBeforeItsEnd(t *testing.T) {
 	w.now = w.now.Add(999 * tick)
 	w.compute("host-1")
 	first := w.do(IssueToken{"host-1"}).(TokenGrant)
-	if want := start.Add(3 * time.Hour); first.Token != (Token{Serial: 1, Expires: want}) || first.Compute.Name != "host-1" {
+	if want := start.Add(3 * time.Hour); first.Token != (Token{Serial: 1, Expires: want}) ||
+		first.Compute.Name != "host-1" {
 		t.Errorf("the first token is %+v of %s", first.Token, first.Compute.Name)
 	}
 	w.wait(2*time.Hour + 45*time.Minute - 999*tick)
@@ -341,12 +343,13 @@ func TestTokensOfLivingProcessesAreKept(t *testing.T) {
 func TestNotesAreKeptForTheirTime(t *testing.T) {
 	w := newWorld(t)
 	w.settings.FleetEventRetention = time.Hour
-	w.room.Apply(note(w.now, "A", "first"))
+	w.room.Apply(newFleetEvent(w.now, "A", "first"))
 	w.wait(10 * time.Minute)
-	w.room.Apply(note(w.now, "B", "second"))
-	w.room.Apply(note(w.now, "C", "third"))
+	w.room.Apply(newFleetEvent(w.now, "B", "second"))
+	w.room.Apply(newFleetEvent(w.now, "C", "third"))
 
-	if got := w.room.FleetEvents(start, w.now-1); len(got) != 1 || got[0].Code != "A" || got[0].Number != 1 || got[0].At != start {
+	if got := w.room.FleetEvents(start, w.now-1); len(got) != 1 || got[0].Code != "A" || got[0].Number != 1 ||
+		got[0].At != start {
 		t.Errorf("before now there are %+v", got)
 	}
 	if got := w.room.FleetEvents(w.now, w.now); len(got) != 2 || got[0].Code != "C" || got[1].Code != "B" {
@@ -356,7 +359,7 @@ func TestNotesAreKeptForTheirTime(t *testing.T) {
 	wantCodes(t, w, "B", "C")
 	wantEvents(t, w.at(10*time.Minute), "FleetEventsDropped")
 	wantCodes(t, w)
-	w.room.Apply(note(w.now, "D", "fourth"))
+	w.room.Apply(newFleetEvent(w.now, "D", "fourth"))
 	if got := w.room.FleetEvents(0, 0)[0].Number; got != 4 {
 		t.Errorf("the fourth has the number %d", got)
 	}
@@ -369,7 +372,7 @@ func TestNotesAreKeptForTheirTime(t *testing.T) {
 func TestNotesOfAClockThatWasPutBack(t *testing.T) {
 	w := newWorld(t)
 	for i, at := range []time.Duration{10, 20, 5, 15} {
-		w.room.Apply(note(start.Add(at*time.Second), fmt.Sprint(i), ""))
+		w.room.Apply(newFleetEvent(start.Add(at*time.Second), fmt.Sprint(i), ""))
 	}
 	var got []string
 	for _, n := range w.room.FleetEvents(start.Add(10*time.Second), start.Add(19*time.Second)) {
@@ -383,7 +386,7 @@ func TestNotesOfAClockThatWasPutBack(t *testing.T) {
 func TestNotesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for range maxFleetEvents + 5 {
-		w.room.Apply(note(w.now, "A", ""))
+		w.room.Apply(newFleetEvent(w.now, "A", ""))
 	}
 	notes := w.room.FleetEvents(0, 0)
 	if len(notes) != maxFleetEvents || notes[0].Number != maxFleetEvents+5 || notes[maxFleetEvents-1].Number != 6 {
@@ -453,7 +456,8 @@ func TestClockPutBack(t *testing.T) {
 	}
 	w.ready(key("b"))
 	before := w.session("game")
-	if g := w.do(creation("next")).(*GameSession); g.Created < before.Created || g.ActivateBy != w.now.Add(10*time.Minute) {
+	if g := w.do(creation("next")).(*GameSession); g.Created < before.Created ||
+		g.ActivateBy != w.now.Add(10*time.Minute) {
 		t.Errorf("the next game session was created at %d, before %d; active by %d", g.Created, before.Created, g.ActivateBy)
 	}
 	wantEvents(t, w.at(time.Minute), "PlayersTimedOut")

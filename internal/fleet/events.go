@@ -6,8 +6,8 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Events lists the types that stand in journals (101–149) and the records that
-// stand in snapshots (150–199). Numbers are for ever; see package event.
+// Events lists the types of events in journals (101–149) and of records in snapshots (150–199). A number is never
+// reused; see package event.
 var Events = []event.Entry{
 	{Number: 101, Type: (*ComputeRegistered)(nil)},
 	{Number: 102, Type: (*ComputeDeregistered)(nil)},
@@ -44,7 +44,6 @@ var Events = []event.Entry{
 	{Number: 155, Type: (*MorePlayers)(nil), Level: ArchiveLevel},
 }
 
-// ComputeRegistered adds a compute.
 type ComputeRegistered struct {
 	Name            string     `cbor:"1,keyasint"`
 	IPAddress       string     `cbor:"2,keyasint,omitempty"`
@@ -53,19 +52,17 @@ type ComputeRegistered struct {
 	At              event.Time `cbor:"5,keyasint"`
 }
 
-// ComputeDeregistered removes a compute; its processes have ended before.
+// ComputeDeregistered removes a compute. Its processes have ended before.
 type ComputeDeregistered struct {
 	Name string `cbor:"1,keyasint"`
 }
 
-// TokenIssued adds an auth token to a compute.
 type TokenIssued struct {
 	Compute string     `cbor:"1,keyasint"`
 	Serial  uint64     `cbor:"2,keyasint"`
 	Expires event.Time `cbor:"3,keyasint"`
 }
 
-// ProcessConnected begins the life of a server process.
 type ProcessConnected struct {
 	ProcessKey
 	Token       uint64     `cbor:"3,keyasint,omitempty"`
@@ -76,7 +73,7 @@ type ProcessConnected struct {
 	ReadyBy     event.Time `cbor:"8,keyasint"`
 }
 
-// ProcessResumed gives a living process a new socket.
+// ProcessResumed gives a running process a new socket.
 type ProcessResumed struct {
 	ProcessKey
 	Token       uint64     `cbor:"3,keyasint,omitempty"`
@@ -84,13 +81,13 @@ type ProcessResumed struct {
 	HealthBy    event.Time `cbor:"5,keyasint,omitempty"`
 }
 
-// ProcessLost notes that the socket of a process is gone.
+// ProcessLost records that the socket of a process closed.
 type ProcessLost struct {
 	ProcessKey
 	ReconnectBy event.Time `cbor:"3,keyasint"`
 }
 
-// ProcessBecameReady makes a process one that can host a game session.
+// ProcessBecameReady makes a process able to host a game session.
 type ProcessBecameReady struct {
 	ProcessKey
 	Port     int32      `cbor:"3,keyasint"`
@@ -99,20 +96,19 @@ type ProcessBecameReady struct {
 	HealthBy event.Time `cbor:"6,keyasint"`
 }
 
-// HealthReported notes a heartbeat.
 type HealthReported struct {
 	ProcessKey
 	Healthy  bool       `cbor:"3,keyasint,omitempty"`
 	HealthBy event.Time `cbor:"4,keyasint"`
 }
 
-// ProcessAskedToEnd says that the process has been, or has yet to be, told to end.
+// ProcessAskedToEnd sets the deadline of a process that was, or will be, asked to end.
 type ProcessAskedToEnd struct {
 	ProcessKey
 	By event.Time `cbor:"3,keyasint"`
 }
 
-// ProcessHasEnded ends a process; the end of its game session is an event of its own.
+// ProcessHasEnded ends a process; the end of its game session is a separate event.
 type ProcessHasEnded struct {
 	ProcessKey
 	Reason   EndReason  `cbor:"3,keyasint"`
@@ -125,20 +121,18 @@ type ProcessForgotten struct {
 	ProcessKey
 }
 
-// Interrupted notes that game servers could not reach the shard for a while, and gives them
-// time to make up for it. Without a Pause the shard has a new owner, which has no sockets:
-// no process has to be back earlier than BackBy. With one the owner stood still, or its
-// clock was set, and the sockets remain: the deadlines move by Pause. Either way no deadline
-// for a game server comes earlier than BackBy.
+// Interrupted extends the deadlines of game servers that could not reach the shard for a while. Without a Pause the
+// shard has a new owner, which has no sockets. With one the owner was paused, or its clock was set: the sockets
+// remain and deadlines move by Pause. Either way no deadline for a game server is earlier than ReconnectBy.
 //
-// A release that does not know Pause takes it for a new owner. It may do so: it only follows
-// the shard, and when it becomes the owner it has no sockets.
+// A release that does not know Pause treats it as a new owner. That is harmless: it only follows the shard, and has
+// no sockets when it becomes the owner.
 type Interrupted struct {
 	ReconnectBy event.Time    `cbor:"1,keyasint"`
 	Pause       time.Duration `cbor:"2,keyasint,omitempty"` // negative: the clock was set back
 }
 
-// GameSessionCreated puts a game session on a process, in ACTIVATING.
+// GameSessionCreated assigns a game session to a process, in ACTIVATING.
 type GameSessionCreated struct {
 	Ordinal        uint64     `cbor:"1,keyasint"`
 	ID             string     `cbor:"2,keyasint"`
@@ -166,11 +160,11 @@ type GameSessionCreated struct {
 type GameSessionActivated struct {
 	Ordinal uint64     `cbor:"1,keyasint"`
 	At      event.Time `cbor:"2,keyasint"`
-	Expires event.Time `cbor:"3,keyasint,omitempty"` // with Seats
-	Slots   []Slot     `cbor:"4,keyasint,omitempty"` // of the players it was created for: RESERVED
+	Expires event.Time `cbor:"3,keyasint,omitempty"` // with Slots
+	Slots   []Slot     `cbor:"4,keyasint,omitempty"` // of the players that it was created for: RESERVED
 }
 
-// GameSessionBackfilled lets the players of a match into a game session.
+// GameSessionBackfilled adds the players of a match to a game session.
 type GameSessionBackfilled struct {
 	Ordinal        uint64     `cbor:"1,keyasint"`
 	Match          string     `cbor:"2,keyasint"`
@@ -180,14 +174,12 @@ type GameSessionBackfilled struct {
 	Expires        event.Time `cbor:"6,keyasint"`
 }
 
-// GameSessionConfirmed says that somebody knows of the game session for whom it
-// was created.
+// GameSessionConfirmed records that the answer to the creation was sent.
 type GameSessionConfirmed struct {
 	Ordinal uint64 `cbor:"1,keyasint"`
 }
 
-// ChangedGameSession is the ordinal of the game session that callers of the API
-// see changed after an event; 0 if the event changes none.
+// ChangedGameSession returns the ordinal of the game session whose description an event changes, or 0.
 func ChangedGameSession(event any) uint64 {
 	switch e := event.(type) {
 	case *GameSessionActivated:
@@ -212,7 +204,7 @@ func ChangedGameSession(event any) uint64 {
 	return 0
 }
 
-// GameSessionUpdated changes what is present.
+// GameSessionUpdated changes the fields that are set.
 type GameSessionUpdated struct {
 	Ordinal    uint64     `cbor:"1,keyasint"`
 	Name       string     `cbor:"2,keyasint,omitempty"`
@@ -222,14 +214,13 @@ type GameSessionUpdated struct {
 	Properties []Property `cbor:"6,keyasint,omitempty"` // all of them, after the merge
 }
 
-// GameSessionTerminating says that the game session was asked to end.
+// GameSessionTerminating records that the game session was asked to end.
 type GameSessionTerminating struct {
 	Ordinal uint64     `cbor:"1,keyasint"`
 	At      event.Time `cbor:"2,keyasint"`
 }
 
-// GameSessionEnded makes a game session TERMINATED: its ACTIVE players are
-// COMPLETED, its RESERVED ones TIMEDOUT.
+// GameSessionEnded makes a game session TERMINATED, its ACTIVE players COMPLETED and its RESERVED ones TIMEDOUT.
 type GameSessionEnded struct {
 	Ordinal uint64     `cbor:"1,keyasint"`
 	Reason  string     `cbor:"2,keyasint,omitempty"`
@@ -249,7 +240,7 @@ type PlayersReserved struct {
 	Expires event.Time `cbor:"4,keyasint"`
 }
 
-// A Seat is one player of PlayersReserved.
+// A Slot is the slot of a new player session.
 type Slot struct {
 	ID       PlayerSessionID `cbor:"1,keyasint"`
 	PlayerID string          `cbor:"2,keyasint"`
@@ -276,26 +267,25 @@ type PlayersTimedOut struct {
 	At      event.Time `cbor:"3,keyasint"`
 }
 
-// PlayersForgotten removes player sessions that have ended and are in the history: the
-// first ones of the game session that ended, so many in all since its beginning.
+// PlayersForgotten removes the ended player sessions with numbers below Through, which are in the history.
 type PlayersForgotten struct {
 	Session uint64 `cbor:"1,keyasint"`
 	Through uint32 `cbor:"2,keyasint"`
 }
 
-// FleetEventAdded adds a fleet event, which DescribeFleetEvents shows.
+// FleetEventAdded adds a fleet event for DescribeFleetEvents.
 type FleetEventAdded struct {
 	Code    string     `cbor:"1,keyasint"`
 	Message string     `cbor:"2,keyasint"`
 	At      event.Time `cbor:"3,keyasint"`
 }
 
-// FleetEventsDropped removes the fleet events that are past their time.
+// FleetEventsDropped removes expired fleet events.
 type FleetEventsDropped struct {
 	Through uint64 `cbor:"1,keyasint"`
 }
 
-// A Note is a fleet event as it is kept.
+// A FleetEvent is an entry of DescribeFleetEvents.
 type FleetEvent struct {
 	Number  uint64     `cbor:"1,keyasint"` // order within the Room, from 1
 	ID      string     `cbor:"2,keyasint"`
@@ -304,8 +294,7 @@ type FleetEvent struct {
 	At      event.Time `cbor:"5,keyasint"`
 }
 
-// A Header is the first record of a Room in a snapshot: the counters that
-// never go back.
+// A Header is the first record of a Room in a snapshot: the counters, which only increase.
 type Header struct {
 	Sessions    uint64 `cbor:"1,keyasint,omitempty"`
 	Tokens      uint64 `cbor:"2,keyasint,omitempty"`

@@ -6,8 +6,7 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// The fleet events that a Room notes.
-// Source: API reference, Event.EventCode.
+// The codes of the fleet events that a Room records. Source: API reference, Event.EventCode.
 const (
 	codeProcessCrashed         = "SERVER_PROCESS_CRASHED"
 	codeProcessUnhealthy       = "SERVER_PROCESS_TERMINATED_UNHEALTHY"
@@ -16,20 +15,21 @@ const (
 	codeActivationTimeout      = "GAME_SESSION_ACTIVATION_TIMEOUT"
 )
 
-func note(now event.Time, code, format string, args ...any) *FleetEventAdded {
+func newFleetEvent(now event.Time, code, format string, args ...any) *FleetEventAdded {
 	return &FleetEventAdded{Code: code, Message: fmt.Sprintf(format, args...), At: now}
 }
 
-func (r *Room) applyFleetEventAdded(e *FleetEventAdded) {
+func (e *FleetEventAdded) apply(r *Room) {
 	r.header.FleetEvents++
 	n := r.header.FleetEvents
-	r.fleetEvents.Set(n, &FleetEvent{Number: n, ID: eventID(r.address, r.after, n), Code: e.Code, Message: e.Message, At: e.At})
+	r.fleetEvents.Set(n, &FleetEvent{Number: n, ID: eventID(r.address, r.after, n), Code: e.Code, Message: e.Message,
+		At: e.At})
 	if r.fleetEvents.Len() > maxFleetEvents {
 		r.fleetEvents.PopMin()
 	}
 }
 
-// noteDeadline is when the oldest fleet event is to be dropped, or zero.
+// fleetEventDeadline returns when the oldest fleet event expires, or zero.
 func (r *Room) fleetEventDeadline() event.Time {
 	if _, oldest, ok := r.fleetEvents.Min(); ok {
 		return oldest.At.Add(r.settings.FleetEventRetention)
@@ -37,11 +37,11 @@ func (r *Room) fleetEventDeadline() event.Time {
 	return 0
 }
 
-// expireNotes gives the event that drops the fleet events past their time.
+// expireFleetEvents returns the event that drops the expired fleet events.
 func (r *Room) expireFleetEvents(now event.Time) []any {
 	var through uint64
-	r.fleetEvents.Scan(func(n uint64, note *FleetEvent) bool {
-		if note.At.Add(r.settings.FleetEventRetention) > now {
+	r.fleetEvents.Scan(func(n uint64, e *FleetEvent) bool {
+		if e.At.Add(r.settings.FleetEventRetention) > now {
 			return false
 		}
 		through = n
@@ -53,7 +53,7 @@ func (r *Room) expireFleetEvents(now event.Time) []any {
 	return []any{&FleetEventsDropped{Through: through}}
 }
 
-func (r *Room) applyFleetEventsDropped(e *FleetEventsDropped) {
+func (e *FleetEventsDropped) apply(r *Room) {
 	for {
 		n, _, ok := r.fleetEvents.Min()
 		if !ok || n > e.Through {
@@ -63,15 +63,14 @@ func (r *Room) applyFleetEventsDropped(e *FleetEventsDropped) {
 	}
 }
 
-// Notes lists the fleet events from one moment to another, both included,
-// newest first. A zero end is open.
+// FleetEvents lists the fleet events between two times, inclusive, newest first. A zero end is open.
 func (r *Room) FleetEvents(from, to event.Time) []*FleetEvent {
-	var notes []*FleetEvent
+	var found []*FleetEvent
 	r.fleetEvents.Reverse(func(_ uint64, n *FleetEvent) bool {
 		if (to == 0 || n.At <= to) && n.At >= from {
-			notes = append(notes, n)
+			found = append(found, n)
 		}
-		return true // to the end: a clock that was put back leaves times out of order
+		return true // all of them: after the clock was set back, times are out of order
 	})
-	return notes
+	return found
 }

@@ -35,7 +35,8 @@ func churn(w *world) {
 			if g.Status != Active {
 				return true
 			}
-			w.do(UpdateGameSession{ID: g.ID, Name: fmt.Sprint("round ", round), Properties: []Property{{fmt.Sprint(round), "x"}}})
+			w.do(UpdateGameSession{ID: g.ID, Name: fmt.Sprint("round ", round),
+				Properties: []Property{{fmt.Sprint(round), "x"}}})
 			for _, p := range g.CurrentPlayers {
 				w.do(RemovePlayer{g.Host, g.ID, p.ID})
 			}
@@ -120,7 +121,7 @@ func TestFrozenCopiesNeverChange(t *testing.T) {
 // TestSnapshotStopsAtTheFirstError whatever record it is at.
 func TestSnapshotStopsAtTheFirstError(t *testing.T) {
 	w := busyWorld(t)
-	w.room.Apply(note(w.now, "A", ""))
+	w.room.Apply(newFleetEvent(w.now, "A", ""))
 	records := 0
 	if err := w.room.Snapshot(func(any) error { records++; return nil }); err != nil {
 		t.Fatal(err)

@@ -10,13 +10,11 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// MaxProperties is how many properties a game session may have.
-// Source: API model, GamePropertyList.
+// MaxProperties is the maximum number of properties of a game session. Source: API model, GamePropertyList.
 const MaxProperties = 16
 
-// CreateGameSession starts a game session on a free process. The same id with
-// the same fingerprint gives the game session that exists, whatever has become
-// of it; with another one it is an IdempotentParameterMismatchException.
+// CreateGameSession starts a game session on a free process. The same id with the same fingerprint returns the
+// existing game session, whatever its status; with another fingerprint it is an IdempotentParameterMismatchException.
 type CreateGameSession struct {
 	ID                string        `cbor:"1,keyasint,omitzero"` // the last segment of the ARN
 	Name              string        `cbor:"2,keyasint,omitzero"`
@@ -26,40 +24,44 @@ type CreateGameSession struct {
 	Properties        []Property    `cbor:"6,keyasint,omitzero"`
 	Maximum           int32         `cbor:"7,keyasint,omitzero"`
 	Protection        string        `cbor:"8,keyasint,omitzero"`  // of new game sessions in this fleet
-	Fingerprint       []byte        `cbor:"9,keyasint,omitzero"`  // of everything that the caller asked for
+	Fingerprint       []byte        `cbor:"9,keyasint,omitzero"`  // of all parameters of the request
 	ActivationTimeout time.Duration `cbor:"10,keyasint,omitzero"` // from the fleet's runtime configuration
 	MaxActivations    int           `cbor:"11,keyasint,omitzero"` // per compute, from the fleet's runtime configuration
-	ConfirmWithin     time.Duration `cbor:"12,keyasint,omitzero"` // see confirmation.go; 0 for a game session that stays without
-	Placement         string        `cbor:"13,keyasint,omitzero"` // whose attempt it is, see placed.go; "" for none
-	Attempt           int32         `cbor:"14,keyasint,omitzero"` // its number
-	Desired           []NewPlayer   `cbor:"15,keyasint,omitzero"` // who get player sessions when it is ACTIVE
+	ConfirmWithin     time.Duration `cbor:"12,keyasint,omitzero"` // see confirmation.go; 0: no confirmation needed
+	Placement         string        `cbor:"13,keyasint,omitzero"` // id of the placement, see placed.go; "" for none
+	Attempt           int32         `cbor:"14,keyasint,omitzero"` // of the placement
+	Desired           []NewPlayer   `cbor:"15,keyasint,omitzero"` // get player sessions when it becomes ACTIVE
 }
 
 func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	if g, ok := r.session(c.ID); ok {
 		if !bytes.Equal(g.Fingerprint, c.Fingerprint) {
-			return nil, fault.New(fault.IdempotentParameterMismatch, "A game session with the id %s exists already and was created with other parameters", c.ID)
+			return nil, fault.New(fault.IdempotentParameterMismatch,
+				"A game session with the id %s exists already and was created with other parameters", c.ID)
 		}
 		return nil, nil
 	}
 	if len(c.Desired) > int(c.Maximum) {
-		return nil, fault.New(fault.InvalidRequest, "The game session is for %d players, and MaximumPlayerSessionCount is %d", len(c.Desired), c.Maximum)
+		return nil, fault.New(fault.InvalidRequest, "The game session is for %d players, and MaximumPlayerSessionCount is %d",
+			len(c.Desired), c.Maximum)
 	}
 	p, ok := r.free(c.MaxActivations)
 	if !ok {
 		return nil, fault.New(fault.FleetCapacityExceeded, "Unable to reserve a process on fleet %s.", r.id.Fleet)
 	}
 	if r.header.Sessions >= maxOrdinal {
-		return nil, fault.New(fault.LimitExceeded, "Fleet location %s has created as many game sessions as it can number", r.id.Location)
+		return nil, fault.New(fault.LimitExceeded, "Fleet location %s has created as many game sessions as it can number",
+			r.id.Location)
 	}
 	compute, _ := r.computes.Get(p.Compute)
 	created := now
-	if _, last, ok := r.sessions.Max(); ok { // the order of creation is the order in time, also when the clock was put back
+	if _, last, ok := r.sessions.Max(); ok { // creation times never decrease, even if the clock was set back
 		created = max(now, last.Created)
 	}
 	e := &GameSessionCreated{
-		Ordinal: r.header.Sessions + 1, ID: c.ID, Name: c.Name, CreatorID: c.CreatorID, Data: c.Data, MatchmakerData: c.MatchmakerData,
-		Properties: c.Properties, Maximum: c.Maximum, Protection: c.Protection, Fingerprint: c.Fingerprint,
+		Ordinal: r.header.Sessions + 1, ID: c.ID, Name: c.Name, CreatorID: c.CreatorID, Data: c.Data,
+		MatchmakerData: c.MatchmakerData,
+		Properties:     c.Properties, Maximum: c.Maximum, Protection: c.Protection, Fingerprint: c.Fingerprint,
 		Host: p.ProcessKey, IPAddress: compute.IPAddress, DNSName: compute.DNSName, Port: p.Port,
 		At: created, ActivateBy: now.Add(c.ActivationTimeout),
 		Placement: c.Placement, Attempt: c.Attempt, Desired: r.desired(c.Desired, r.header.Sessions+1),
@@ -70,23 +72,22 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	return []any{e}, nil
 }
 
-// answer is the *GameSession.
 func (c CreateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
-func (r *Room) applyGameSessionCreated(e *GameSessionCreated) {
+func (e *GameSessionCreated) apply(r *Room) {
 	r.header.Sessions = e.Ordinal
 	r.byID.add(e.ID, e.Ordinal)
 	r.addSession(&GameSession{
 		Ordinal: e.Ordinal, ID: e.ID, Name: e.Name, CreatorID: e.CreatorID, Data: e.Data, MatchmakerData: e.MatchmakerData,
 		Properties: e.Properties, Maximum: e.Maximum, Policy: AcceptAll, Protection: e.Protection, Status: Activating,
-		Created: e.At, ActivateBy: e.ActivateBy, Host: e.Host, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port, Fingerprint: e.Fingerprint,
-		ConfirmBy: e.ConfirmBy, Placement: e.Placement, Attempt: e.Attempt, Desired: e.Desired,
+		Created: e.At, ActivateBy: e.ActivateBy, Host: e.Host, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port,
+		Fingerprint: e.Fingerprint,
+		ConfirmBy:   e.ConfirmBy, Placement: e.Placement, Attempt: e.Attempt, Desired: e.Desired,
 	})
 	r.changeProcess(e.Host, func(p *Process) { p.Status, p.Session = ProcessHosting, e.Ordinal })
 }
 
-// ActivateGameSession is the process's word that the game session can take
-// players. Repeating it changes nothing.
+// ActivateGameSession reports that the game session can take players. It can be repeated.
 type ActivateGameSession struct {
 	ProcessKey
 	GameSession string `cbor:"3,keyasint,omitzero"`
@@ -109,7 +110,7 @@ func (c ActivateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 
 func (c ActivateGameSession) answer(r *Room) any { return r.sessionOrNil(c.GameSession) }
 
-func (r *Room) applyGameSessionActivated(e *GameSessionActivated) {
+func (e *GameSessionActivated) apply(r *Room) {
 	r.changeSession(e.Ordinal, func(g *GameSession) {
 		g.Status, g.Activated, g.ActivateBy, g.Desired = Active, e.At, 0, nil
 		if len(e.Slots) > 0 {
@@ -119,8 +120,8 @@ func (r *Room) applyGameSessionActivated(e *GameSessionActivated) {
 	r.indexPlayers(e.Slots, e.Ordinal)
 }
 
-// UpdateGameSession changes what is present. Properties are merged: an existing
-// key is overwritten, none is removed.
+// UpdateGameSession changes the fields that are set. Properties are merged: existing keys are overwritten, none is
+// removed.
 type UpdateGameSession struct {
 	ID         string     `cbor:"1,keyasint,omitzero"`
 	Name       string     `cbor:"2,keyasint,omitzero"`
@@ -135,17 +136,18 @@ func (c UpdateGameSession) decide(r *Room, _ event.Time) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &GameSessionUpdated{Ordinal: g.Ordinal, Name: c.Name, Maximum: c.Maximum, Policy: c.Policy, Protection: c.Protection}
+	e := &GameSessionUpdated{Ordinal: g.Ordinal, Name: c.Name, Maximum: c.Maximum, Policy: c.Policy,
+		Protection: c.Protection}
 	if len(c.Properties) > 0 {
 		e.Properties = mergeProperties(g.Properties, c.Properties)
 		if len(e.Properties) > MaxProperties {
-			return nil, fault.New(fault.InvalidRequest, "The game session would have %d game properties; %d are allowed", len(e.Properties), MaxProperties)
+			return nil, fault.New(fault.InvalidRequest, "The game session would have %d game properties; %d are allowed",
+				len(e.Properties), MaxProperties)
 		}
 	}
 	return []any{e}, nil
 }
 
-// answer is the *GameSession.
 func (c UpdateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
 func mergeProperties(old, changes []Property) []Property {
@@ -160,7 +162,7 @@ func mergeProperties(old, changes []Property) []Property {
 	return merged
 }
 
-func (r *Room) applyGameSessionUpdated(e *GameSessionUpdated) {
+func (e *GameSessionUpdated) apply(r *Room) {
 	r.changeSession(e.Ordinal, func(g *GameSession) {
 		g.Name = cmp.Or(e.Name, g.Name)
 		g.Policy = cmp.Or(e.Policy, g.Policy)
@@ -174,7 +176,7 @@ func (r *Room) applyGameSessionUpdated(e *GameSessionUpdated) {
 	})
 }
 
-// SetPolicy is UpdatePlayerSessionCreationPolicy of the process.
+// SetPolicy is UpdatePlayerSessionCreationPolicy, called by the process.
 type SetPolicy struct {
 	ProcessKey
 	GameSession string `cbor:"3,keyasint,omitzero"`
@@ -198,8 +200,7 @@ func (c SetPolicy) decide(r *Room, _ event.Time) ([]any, error) {
 
 func (SetPolicy) answer(*Room) any { return nil }
 
-// TerminateGameSession asks the process to end the game session. Asking again
-// while it is TERMINATING changes nothing.
+// TerminateGameSession asks the process to end the game session. It changes nothing if the status is TERMINATING.
 type TerminateGameSession struct {
 	ID string `cbor:"1,keyasint,omitzero"`
 }
@@ -217,7 +218,7 @@ func (c TerminateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	return r.terminate(g, now), nil
 }
 
-// terminate gives the events that ask for the end of a game session.
+// terminate returns the events that ask for the end of a game session.
 func (r *Room) terminate(g *GameSession, now event.Time) []any {
 	return []any{
 		&GameSessionTerminating{Ordinal: g.Ordinal, At: now},
@@ -225,14 +226,13 @@ func (r *Room) terminate(g *GameSession, now event.Time) []any {
 	}
 }
 
-// answer is the *GameSession.
 func (c TerminateGameSession) answer(r *Room) any { return r.sessionOrNil(c.ID) }
 
-func (r *Room) applyGameSessionTerminating(e *GameSessionTerminating) {
+func (e *GameSessionTerminating) apply(r *Room) {
 	r.changeSession(e.Ordinal, func(g *GameSession) { g.Status, g.ActivateBy, g.ConfirmBy = Terminating, 0, 0 })
 }
 
-// endSession gives the event that makes a game session TERMINATED.
+// endSession returns the event that makes a game session TERMINATED.
 func endSession(g *GameSession, now event.Time) *GameSessionEnded {
 	e := &GameSessionEnded{Ordinal: g.Ordinal, At: now}
 	if g.Status == Terminating {
@@ -241,7 +241,7 @@ func endSession(g *GameSession, now event.Time) *GameSessionEnded {
 	return e
 }
 
-func (r *Room) applyGameSessionEnded(e *GameSessionEnded) {
+func (e *GameSessionEnded) apply(r *Room) {
 	r.changeSession(e.Ordinal, func(g *GameSession) {
 		g.Status, g.StatusReason, g.Ended, g.ActivateBy, g.ConfirmBy = Terminated, e.Reason, e.At, 0, 0
 		for _, p := range g.CurrentPlayers {
@@ -249,18 +249,19 @@ func (r *Room) applyGameSessionEnded(e *GameSessionEnded) {
 			if p.Status == Reserved {
 				status = TimedOut
 			}
-			g.PastPlayers = append(g.PastPlayers, p.hasEnded(status, e.At))
+			g.PastPlayers = append(g.PastPlayers, p.ended(status, e.At))
 		}
 		g.CurrentPlayers, g.randomBits = nil, nil
 	})
 	r.ended.Set(endedEntry{e.At, e.Ordinal})
 }
 
-// expireSession gives the events for what is due at a game session.
+// expireSession returns the events for the expired deadlines of a game session.
 func (r *Room) expireSession(g *GameSession, now event.Time) []any {
 	if g.ActivateBy != 0 && g.ActivateBy <= now {
 		return []any{
-			note(now, codeActivationTimeout, "Game session %s was not activated in time by server process %s on compute %s.", g.ID, g.Host.ID, g.Host.Compute),
+			newFleetEvent(now, codeActivationTimeout, "Game session %s was not activated in time by server process %s on "+
+				"compute %s.", g.ID, g.Host.ID, g.Host.Compute),
 			endSession(g, now),
 			&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
 		}
@@ -271,8 +272,7 @@ func (r *Room) expireSession(g *GameSession, now event.Time) []any {
 	return expireReservations(g, now)
 }
 
-// ForgetGameSessions removes game sessions that are kept in the history.
-// Those that are not over stay.
+// ForgetGameSessions removes ended game sessions that are in the history.
 type ForgetGameSessions struct {
 	Ordinals []uint64 `cbor:"1,keyasint,omitzero"`
 }
@@ -292,7 +292,7 @@ func (c ForgetGameSessions) decide(r *Room, _ event.Time) ([]any, error) {
 
 func (ForgetGameSessions) answer(*Room) any { return nil }
 
-func (r *Room) applyGameSessionsForgotten(e *GameSessionsForgotten) {
+func (e *GameSessionsForgotten) apply(r *Room) {
 	for _, ordinal := range e.Ordinals {
 		g, ok := r.sessions.Delete(ordinal)
 		if !ok {
@@ -307,22 +307,22 @@ func (r *Room) applyGameSessionsForgotten(e *GameSessionsForgotten) {
 	}
 }
 
-// Over lists up to limit game sessions that ended before the given moment, the
-// earliest first. It is for the writer's own goroutine.
+// EndedBefore lists up to limit game sessions that ended before the given time, the earliest first. Only the writer
+// may call it.
 func (r *Room) EndedBefore(before event.Time, limit int) []*GameSession {
-	var over []*GameSession
+	var ended []*GameSession
 	r.ended.Scan(func(e endedEntry) bool {
-		if e.ended >= before || len(over) == limit {
+		if e.ended >= before || len(ended) == limit {
 			return false
 		}
 		g, _ := r.GameSessionAt(e.ordinal)
-		over = append(over, g)
+		ended = append(ended, g)
 		return true
 	})
-	return over
+	return ended
 }
 
-// changeSession changes a game session: a copy of it, if others may have seen it.
+// changeSession changes a game session, or a copy of it if others may have seen it.
 func (r *Room) changeSession(ordinal uint64, change func(*GameSession)) {
 	g, ok := r.sessions.Get(ordinal)
 	if !ok {
@@ -334,10 +334,9 @@ func (r *Room) changeSession(ordinal uint64, change func(*GameSession)) {
 	r.keepUp(&old, g)
 }
 
-// session finds a game session by the last segment of its ARN. What it returns
-// is for the Room's own use.
+// session finds a game session by the last segment of its ARN, for internal use.
 func (r *Room) session(id string) (*GameSession, bool) {
-	var room [4]uint64 // for the usual case: one
+	var room [4]uint64 // usually there is one
 	for _, ordinal := range r.byID.appendTo(room[:0], id) {
 		if g, ok := r.sessions.Get(ordinal); ok && g.ID == id {
 			return g, true
@@ -346,16 +345,13 @@ func (r *Room) session(id string) (*GameSession, bool) {
 	return nil, false
 }
 
-// GameSession finds a game session by the last segment of its ARN.
 func (r *Room) GameSession(id string) (*GameSession, bool) { return r.shown(r.session(id)) }
 
-// GameSessionAt finds a game session by its ordinal.
 func (r *Room) GameSessionAt(ordinal uint64) (*GameSession, bool) {
 	return r.shown(r.sessions.Get(ordinal))
 }
 
-// GameSessions calls visit with the game sessions created after the given
-// ordinal, in order, until it returns false.
+// GameSessions calls visit with the game sessions after the given ordinal, in order, until it returns false.
 func (r *Room) GameSessions(after uint64, visit func(*GameSession) bool) {
 	r.sessions.Ascend(after+1, func(_ uint64, g *GameSession) bool {
 		g, _ = r.shown(g, true)
@@ -368,7 +364,6 @@ func (r *Room) sessionOrNil(id string) *GameSession {
 	return g
 }
 
-// activeSession finds a game session that is ACTIVE.
 func (r *Room) activeSession(id string) (*GameSession, error) {
 	g, ok := r.session(id)
 	switch {
@@ -380,7 +375,7 @@ func (r *Room) activeSession(id string) (*GameSession, error) {
 	return g, nil
 }
 
-// hosted finds the game session that a process speaks of, which must be its own.
+// hosted finds the game session that a process names, which must be the one that it hosts.
 func (r *Room) hosted(key ProcessKey, id string) (*GameSession, error) {
 	p, err := r.livingProcess(key)
 	if err != nil {

@@ -114,7 +114,8 @@ func (w *world) ready(k ProcessKey) {
 }
 
 func creation(id string) CreateGameSession {
-	return CreateGameSession{ID: id, Maximum: 3, Fingerprint: []byte(id), ActivationTimeout: 10 * time.Minute, MaxActivations: 100}
+	return CreateGameSession{ID: id, Maximum: 3, Fingerprint: []byte(id), ActivationTimeout: 10 * time.Minute,
+		MaxActivations: 100}
 }
 
 // active brings a game session on its own process as far as ACTIVE.

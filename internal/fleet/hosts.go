@@ -9,16 +9,14 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// A host is what the writer keeps of a compute in order to choose a process
-// without a search: its idle processes and how busy it is. There is one for
-// each compute on which a process lives.
+// A host indexes a compute with running processes: its idle processes and its load.
 type host struct {
 	idle       *btree.BTreeG[idleEntry] // ready, with a socket, oldest first
 	processes  int                      // that have not ended
-	sessions   int                      // that are not over
+	sessions   int                      // that have not ended
 	activating int
 	rank       rank
-	ranked     bool // stands in live.available
+	ranked     bool // is in live.available
 }
 
 type idleEntry struct {
@@ -30,18 +28,18 @@ func (a idleEntry) before(b idleEntry) bool {
 	return cmp.Or(cmp.Compare(a.ready, b.ready), strings.Compare(a.id, b.id)) < 0
 }
 
-// A rank orders the computes that have an idle process: those with the fewest
-// activations first, then those with the fewest game sessions.
+// A rank orders the computes that have an idle process: fewest activations first, then fewest game sessions.
 type rank struct {
 	activating, sessions int
 	compute              string
 }
 
 func (a rank) before(b rank) bool {
-	return cmp.Or(cmp.Compare(a.activating, b.activating), cmp.Compare(a.sessions, b.sessions), strings.Compare(a.compute, b.compute)) < 0
+	return cmp.Or(cmp.Compare(a.activating, b.activating), cmp.Compare(a.sessions, b.sessions),
+		strings.Compare(a.compute, b.compute)) < 0
 }
 
-// host returns the writer's view of a compute, made on first use.
+// host returns the index entry of a compute, created on first use.
 func (r *Room) host(compute string) *host {
 	h, ok := r.hosts[compute]
 	if !ok {
@@ -51,8 +49,7 @@ func (r *Room) host(compute string) *host {
 	return h
 }
 
-// rerank puts a compute where its numbers say, after they have changed, and
-// lets go of one on which nothing lives.
+// rerank updates the rank of a compute after its numbers changed, and removes one without processes.
 func (r *Room) rerank(compute string, h *host) {
 	now, ranked := rank{h.activating, h.sessions, compute}, h.idle.Len() > 0
 	if ranked && h.ranked && now == h.rank {
@@ -71,10 +68,9 @@ func (r *Room) rerank(compute string, h *host) {
 	}
 }
 
-// free finds a process for a new game session: on the least busy compute, the
-// one that has been ready for longest. Computes with maxActivations game
-// sessions in ACTIVATING are passed over.
-// Source: API reference, RuntimeConfiguration.MaxConcurrentGameSessionActivations.
+// free finds a process for a new game session: on the least loaded compute, the one that has been ready for longest.
+// It skips computes with maxActivations game sessions in ACTIVATING. Source: API reference,
+// RuntimeConfiguration.MaxConcurrentGameSessionActivations.
 func (r *Room) free(maxActivations int) (*Process, bool) {
 	best, ok := r.available.Min()
 	if !ok || best.activating >= maxActivations {
@@ -84,8 +80,7 @@ func (r *Room) free(maxActivations int) (*Process, bool) {
 	return r.process(ProcessKey{best.compute, entry.id})
 }
 
-// Waiting is how many processes wait for a game session and can be told of one.
-// It is for the writer's own goroutine.
+// WaitingProcesses returns how many connected processes can host a game session. Only the writer may call it.
 func (r *Room) WaitingProcesses() (n int) {
 	r.available.Scan(func(best rank) bool {
 		n += r.hosts[best.compute].idle.Len()
@@ -94,20 +89,19 @@ func (r *Room) WaitingProcesses() (n int) {
 	return n
 }
 
-// canHost reports whether a process waits for a game session and can be told of one.
+// canHost reports whether a process is connected and idle.
 func (p *Process) canHost() bool {
 	return p.Status == ProcessIdle && p.Connected && p.TerminateBy == 0
 }
 
-// storeProcess puts a process that nobody else has where one with its key was.
+// storeProcess stores a process that nobody else references.
 func (r *Room) storeProcess(p *Process) {
 	p.record = r.generation
 	r.processes.Set(processEntry{p.ProcessKey, p})
 	r.byKey[p.ProcessKey] = p
 }
 
-// keepUpWith keeps what follows from a process, after it has become what it is
-// (old nil: was added): counts, the idle sets, the timer.
+// keepUpWith updates counts, idle sets and timers after a process changed; old is nil for a new one.
 func (r *Room) keepUpWith(old, p *Process) {
 	h := r.host(p.Compute)
 	if old != nil && old.canHost() {
@@ -123,18 +117,17 @@ func (r *Room) keepUpWith(old, p *Process) {
 	r.timers.schedule(timerKey{process: p.ProcessKey}, p.wake())
 }
 
-// running reports whether the process counts as an active server process.
+// running reports whether the process counts as active.
 func (p *Process) running() bool { return p.Status == ProcessIdle || p.Status == ProcessHosting }
 
-// addSession adds a game session that nobody else has.
+// addSession adds a game session that nobody else references.
 func (r *Room) addSession(g *GameSession) {
 	g.ownership = ownership{record: r.generation, slots: r.generation, randomBits: g.randomBits}
 	r.sessions.Set(g.Ordinal, g)
 	r.keepUp(nil, g)
 }
 
-// keepUp keeps what follows from a game session, after it has become what it is
-// (old nil: was added).
+// keepUp updates counts, indexes and timers after a game session changed; old is nil for a new one.
 func (r *Room) keepUp(old, g *GameSession) {
 	h := r.host(g.Host.Compute)
 	wasBusy := h.sessions > 0

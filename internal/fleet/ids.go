@@ -19,23 +19,20 @@ type RoomID struct {
 	Location string `cbor:"2,keyasint,omitempty"`
 }
 
-// An Address says where in the region a Room lives. It stands in the bits of
-// the ids that the Room gives out, so that these route themselves.
+// An Address locates a Room in the region. The ids that the Room assigns contain it, so they can be routed.
 type Address struct {
 	Shard uint8
 	Room  uint16 // 1 and up; 0 is the catalog
 }
 
-// maxOrdinal is the last game session that one Room can number: 36 bits, which
-// at 1,000 game sessions a second last for two years without a pause.
+// maxOrdinal is the last number of a game session in a Room: 36 bits, two years at 1,000 game sessions a second.
 const maxOrdinal = 1<<36 - 1
 
-// A PlayerSessionID is the UUID behind "psess-". It is a version 8 UUID (RFC
-// 9562): 60 bits say where the player session is (shard, room, game session),
-// 62 random bits make it a ticket that cannot be guessed.
+// A PlayerSessionID is the UUID after "psess-", of version 8 (RFC 9562): 60 bits locate the player session (shard,
+// room, game session), 62 random bits make it unguessable.
 type PlayerSessionID [16]byte
 
-// newPlayerSessionID composes an id from its place and 8 random bytes.
+// newPlayerSessionID composes an id of its location and 8 random bytes.
 func newPlayerSessionID(a Address, session uint64, random [8]byte) PlayerSessionID {
 	place := uint64(a.Shard)<<52 | uint64(a.Room)<<36 | session // 60 bits
 	var id PlayerSessionID
@@ -45,7 +42,7 @@ func newPlayerSessionID(a Address, session uint64, random [8]byte) PlayerSession
 	return id
 }
 
-// Place returns the Room and the ordinal of the game session that the id is of.
+// Locate returns the Room and the ordinal of the game session.
 func (id PlayerSessionID) Locate() (Address, uint64) {
 	hi := binary.BigEndian.Uint64(id[:8])
 	place := hi>>16<<12 | hi&0xfff
@@ -55,16 +52,15 @@ func (id PlayerSessionID) Locate() (Address, uint64) {
 // PlayerSessionIDLength is the number of bytes of an id on the wire.
 const PlayerSessionIDLength = len("psess-") + 36
 
-// ticket is the random part of the id.
 func (id PlayerSessionID) randomBits() uint64 { return binary.BigEndian.Uint64(id[8:]) }
 
-// String is the id as it stands on the wire.
+// String returns the id as clients see it.
 func (id PlayerSessionID) String() string {
 	var text [PlayerSessionIDLength]byte
 	return string(id.AppendTo(text[:0]))
 }
 
-// AppendTo appends the id as it stands on the wire to b.
+// AppendTo appends the text of the id to b.
 func (id PlayerSessionID) AppendTo(b []byte) []byte {
 	b = append(b, "psess-"...)
 	for i := 0; i < len(id); i += 2 { // groups of 8, 4, 4, 4 and 12 digits
@@ -76,9 +72,8 @@ func (id PlayerSessionID) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParsePlayerSessionID reads an id as it stands on the wire. An id that this
-// service cannot have given out is a NotFoundException: its syntax is the
-// caller's to check.
+// ParsePlayerSessionID parses an id. The caller has checked its syntax: an id that this service cannot have assigned
+// is a NotFoundException.
 func ParsePlayerSessionID(s string) (PlayerSessionID, error) {
 	u, err := uuid.Parse(strings.TrimPrefix(s, "psess-"))
 	id := PlayerSessionID(u)
@@ -88,8 +83,8 @@ func ParsePlayerSessionID(s string) (PlayerSessionID, error) {
 	return id, nil
 }
 
-// eventID is the id of the n-th fleet event of a Room, a version 8 UUID. after tells the Room from
-// an earlier one with its address.
+// eventID returns the id of the n-th fleet event of a Room, a version 8 UUID. after distinguishes the Room from
+// earlier ones with its address.
 func eventID(a Address, after, n uint64) string {
 	id := newPlayerSessionID(a, after, [8]byte{})
 	binary.BigEndian.PutUint64(id[8:], n)

@@ -2,8 +2,7 @@ package fleet
 
 import "github.com/muster-gg/muster/internal/search"
 
-// Index is the index of the ACTIVE game sessions. Its documents' keys are the
-// ordinals of the game sessions.
+// Index returns the index of the ACTIVE game sessions. The keys of its documents are ordinals.
 func (r *Room) Index() *search.Index { return r.index }
 
 // indexSession keeps the index as the game session is: only ACTIVE ones are

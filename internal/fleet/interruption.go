@@ -6,21 +6,18 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Interrupt notes that game servers could not reach the shard for a while: it has a new
-// owner, or the owner stood still. They may have tried to say in time what a deadline asks
-// of them, so each running deadline for a game server gives them time again. Deadlines for
-// people do not: whoever waited for an answer has given up by then.
+// Interrupt records that game servers could not reach the shard for a while: it has a new owner, or the owner was
+// paused. Game servers may have tried to meet a deadline meanwhile, so each of their deadlines is extended. Deadlines
+// for callers are not: they have given up by then.
 type Interrupt struct {
-	// Pause is 0 when the shard has a new owner, which has no sockets yet. Else the owner is
-	// the same and has its sockets, and its clock has gone on by Pause since it last looked
-	// at what is due. It is negative when the clock was set back.
+	// Pause is 0 if the shard has a new owner, which has no sockets yet. Otherwise the owner keeps its sockets, and
+	// its clock advanced by Pause since the last check of deadlines; it is negative if the clock was set back.
 	Pause time.Duration `cbor:"1,keyasint,omitzero"`
 }
 
-// decide gives nothing when nobody lives to whom it matters. After a pause everybody has the
-// time that was left before it, and at least as long as the pause was: a server SDK may have
-// lost its connection meanwhile. It is no longer than that, so that pauses that come again
-// and again keep nobody who is gone, as long as the service runs for longer in between.
+// decide returns nothing if no process is running. After a pause each deadline keeps the time that was left, and at
+// least the length of the pause, because a server SDK may have lost its connection. It is no longer, so that repeated
+// pauses do not keep dead processes, as long as the service runs for longer in between.
 func (c Interrupt) decide(r *Room, now event.Time) ([]any, error) {
 	if len(r.hosts) == 0 {
 		return nil, nil
@@ -34,7 +31,7 @@ func (c Interrupt) decide(r *Room, now event.Time) ([]any, error) {
 
 func (Interrupt) answer(*Room) any { return nil }
 
-func (r *Room) applyInterrupted(e *Interrupted) {
+func (e *Interrupted) apply(r *Room) {
 	var living []ProcessKey
 	r.processes.Scan(func(entry processEntry) bool {
 		if entry.process.Status != ProcessEnded {
@@ -55,14 +52,14 @@ func (r *Room) applyInterrupted(e *Interrupted) {
 	for _, ordinal := range waiting {
 		r.changeSession(ordinal, func(g *GameSession) { r.interruptSession(g, e) })
 		g, _ := r.sessions.Get(ordinal)
-		r.timers.schedule(timerKey{session: ordinal}, g.wake()) // it may come earlier than it did
+		r.timers.schedule(timerKey{session: ordinal}, g.wake()) // it may be earlier than before
 	}
 }
 
-// timed reports whether a deadline is set in the game session, or in a place of it.
+// timed reports whether the game session or one of its players has a deadline.
 func (g *GameSession) timed() bool { return g.ConfirmBy != 0 || g.wake() != 0 }
 
-// later is the moment to which a deadline moves; zero stays zero.
+// later returns the extended deadline; zero stays zero.
 func (e *Interrupted) later(deadline event.Time) event.Time {
 	if deadline == 0 {
 		return 0
@@ -71,7 +68,7 @@ func (e *Interrupted) later(deadline event.Time) event.Time {
 }
 
 func (e *Interrupted) interruptProcess(p *Process) {
-	if e.Pause == 0 { // its socket is gone, and BackBy counts for its health
+	if e.Pause == 0 { // its socket is closed: ReconnectBy applies instead of HealthBy
 		p.Connected, p.ReconnectBy, p.HealthBy = false, max(p.ReconnectBy, e.ReconnectBy), 0
 	}
 	p.ReconnectBy, p.HealthBy = e.later(p.ReconnectBy), e.later(p.HealthBy)
@@ -80,7 +77,7 @@ func (e *Interrupted) interruptProcess(p *Process) {
 
 func (r *Room) interruptSession(g *GameSession, e *Interrupted) {
 	g.ActivateBy = e.later(g.ActivateBy)
-	if e.Pause != 0 { // a gateway does not outlive the process that it is in, and one elsewhere waits no longer
+	if e.Pause != 0 { // a local gateway ended with the old owner, and a remote one has stopped waiting
 		g.ConfirmBy = e.later(g.ConfirmBy)
 	}
 	for i, p := range g.CurrentPlayers {

@@ -35,7 +35,8 @@ func TestDesiredPlayers(t *testing.T) {
 		t.Fatalf("after the activation: %+v", g)
 	}
 	for i, p := range g.CurrentPlayers {
-		if want := []string{"p1", "p2"}[i]; p.PlayerID != want || p.Status != Reserved || p.Expires != w.now.Add(w.room.settings.Reservation) {
+		if want := []string{"p1", "p2"}[i]; p.PlayerID != want || p.Status != Reserved ||
+			p.Expires != w.now.Add(w.room.settings.Reservation) {
 			t.Errorf("player %d: %+v", i, p)
 		}
 	}
@@ -50,7 +51,8 @@ func TestTooManyDesired(t *testing.T) {
 	tooMany := placed("game")
 	tooMany.Maximum = 1
 	runCases(t, []commandCase{
-		{"more players than places", idle, when(tooMany), "", fault.InvalidRequest, "for 2 players, and MaximumPlayerSessionCount is 1"},
+		{"more players than places", idle, when(tooMany), "", fault.InvalidRequest,
+			"for 2 players, and MaximumPlayerSessionCount is 1"},
 	})
 }
 
@@ -76,13 +78,15 @@ func TestBackfillGameSession(t *testing.T) {
 		{"when it lets nobody in", closed, fill("m", "p3"), "", fault.NotFound, gone},
 		{"with a free place", left, fill("m", "p3"), "GameSessionBackfilled", "", ""},
 		{"the same again", func(w *world) { left(w); w.do(fill("m", "p3")(w)) }, fill("m", "p3"), "", "", ""},
-		{"another, when that has filled it", func(w *world) { left(w); w.do(fill("m", "p3")(w)) }, fill("m2", "p4"), "", fault.NotFound, gone},
+		{"another, when that has filled it", func(w *world) { left(w); w.do(fill("m", "p3")(w)) }, fill("m2", "p4"), "",
+			fault.NotFound, gone},
 	})
 	w := newWorld(t)
 	left(w)
 	for range 2 { // the repetition has the same answer
 		r := w.do(fill("m", "p3")(w)).(Reservation)
-		if len(r.Players) != 1 || r.Players[0].PlayerID != "p3" || r.Players[0].Status != Reserved || r.GameSession.MatchmakerData != "{}" {
+		if len(r.Players) != 1 || r.Players[0].PlayerID != "p3" || r.Players[0].Status != Reserved ||
+			r.GameSession.MatchmakerData != "{}" {
 			t.Errorf("got %+v", r)
 		}
 	}

@@ -7,24 +7,21 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// ConnectProcess opens a new socket for a server process: Token is the serial of
-// the auth token that it presented, 0 when it signed its request instead. A new
-// process needs a token that has not expired; a living one may return with the
-// token that it has used before, because the server SDKs never fetch a new one
-// by themselves.
+// ConnectProcess opens a new socket for a server process. Token is the serial of its auth token, 0 if it signed its
+// request instead. A new process needs a token that has not expired; a running one may reconnect with the token that
+// it used before, because the server SDKs never fetch a new one.
 //
-// One that has ended itself comes back when the answer got lost, the editions for C# and
-// C++ with a new idempotency token. So a socket with its id changes nothing: it gets the answer. That it
-// is of a new process, which was given the same id, shows when it says that it is ready:
-// then it is connected with NewRun.
+// A process that ended itself may reconnect to get the answer that it missed (the SDKs for C# and C++ with a new
+// idempotency token), so a socket with its id changes nothing. If it is a new process with the same id, it calls
+// ProcessReady: then it is connected with NewRun.
 type ConnectProcess struct {
 	ProcessKey
 	Token       uint64 `cbor:"3,keyasint,omitzero"`
-	Proof       string `cbor:"4,keyasint,omitzero"` // the text of a token: if set, it tells Token
+	Proof       string `cbor:"4,keyasint,omitzero"` // the text of a token; if set, it determines Token
 	Idempotency string `cbor:"5,keyasint,omitzero"`
 	SDKVersion  string `cbor:"6,keyasint,omitzero"`
 	SDKLanguage string `cbor:"7,keyasint,omitzero"`
-	NewRun      bool   `cbor:"8,keyasint,omitzero"` // it is not the process that has ended itself
+	NewRun      bool   `cbor:"8,keyasint,omitzero"` // not the process that ended itself
 }
 
 func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -42,7 +39,8 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		return nil, nil
 	}
 	if known && old.Status == ProcessEnded && c.reconnectsAfterEnd(old) {
-		return nil, fault.New(fault.AccessDenied, "Process %s has ended. Process ids must be unique between executions.", c.ID)
+		return nil, fault.New(fault.AccessDenied, "Process %s has ended. Process ids must be unique between executions.",
+			c.ID)
 	}
 	alive := known && old.Status != ProcessEnded
 	if !tokenHolds(compute, c.Token, now, alive) {
@@ -56,7 +54,8 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		return []any{resumed}, nil
 	}
 	if h, ok := r.hosts[c.Compute]; ok && h.processes >= r.settings.Processes {
-		return nil, fault.New(fault.AccessDenied, "Compute %s already runs %d server processes, which is the limit", c.Compute, r.settings.Processes)
+		return nil, fault.New(fault.AccessDenied, "Compute %s already runs %d server processes, which is the limit",
+			c.Compute, r.settings.Processes)
 	}
 	return []any{&ProcessConnected{
 		ProcessKey: c.ProcessKey, Token: c.Token, Idempotency: c.Idempotency,
@@ -65,26 +64,24 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 	}}, nil
 }
 
-// farewell is how long a process that has ended itself may come back with the same
-// idempotency token for the answer to its TerminateServerProcess, which may have got lost.
+// repeatEndingWithin is how long a process that ended itself may reconnect with the same idempotency token to get the
+// answer to TerminateServerProcess, which may have been lost.
 const repeatEndingWithin = time.Minute
 
-// mayWantFarewell reports whether the socket may be that of a process that has ended itself, and comes
-// back for the answer. The server SDKs would else try for minutes before they let
-// the game server exit.
+// mayRepeatEnding reports whether the socket may be that of a process that ended itself and waits for the answer.
+// Without it the server SDKs retry for minutes before the game server exits.
 func (c ConnectProcess) mayRepeatEnding(old *Process, now event.Time) bool {
 	return old.Status == ProcessEnded && old.End == EndedItself && c.Idempotency != "" &&
 		(c.Idempotency != old.Idempotency || now < old.Ended.Add(repeatEndingWithin))
 }
 
-// returnsFromTheDead tells a process that has ended and tries again from a new
-// process with the same id. One that ended itself is known by its idempotency
-// token; one that the service gave up may come back with any.
+// reconnectsAfterEnd distinguishes an ended process that retries from a new process with the same id. One that ended
+// itself is known by its idempotency token; one that the service ended may use any.
 func (c ConnectProcess) reconnectsAfterEnd(old *Process) bool {
 	return old.End != EndedItself || c.Idempotency == "" || c.Idempotency == old.Idempotency
 }
 
-// tokenHolds reports whether a token opens a socket.
+// tokenHolds reports whether a token authenticates a socket.
 func tokenHolds(c *Compute, serial uint64, now event.Time, alive bool) bool {
 	if serial == 0 { // signed
 		return true
@@ -97,13 +94,13 @@ func tokenHolds(c *Compute, serial uint64, now event.Time, alive bool) bool {
 	return false
 }
 
-// answer is the *Process, which has ended if it only came for an answer.
+// answer returns the *Process, which has ended if it only repeats its ending.
 func (c ConnectProcess) answer(r *Room) any {
 	p, _ := r.Process(c.ProcessKey)
 	return p
 }
 
-func (r *Room) applyProcessConnected(e *ProcessConnected) {
+func (e *ProcessConnected) apply(r *Room) {
 	old, _ := r.process(e.ProcessKey) // an ended one with the same id
 	p := &Process{
 		ProcessKey: e.ProcessKey, Status: ProcessInitializing, Connected: true, Token: e.Token, Idempotency: e.Idempotency,
@@ -113,15 +110,14 @@ func (r *Room) applyProcessConnected(e *ProcessConnected) {
 	r.keepUpWith(old, p)
 }
 
-func (r *Room) applyProcessResumed(e *ProcessResumed) {
+func (e *ProcessResumed) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
 		p.Connected, p.ReconnectBy = true, 0
 		p.Token, p.Idempotency, p.HealthBy = e.Token, e.Idempotency, e.HealthBy
 	})
 }
 
-// LoseProcess notes that the socket of a process is gone. The process may come
-// back within the grace period.
+// LoseProcess reports that the socket of a process closed. The process may reconnect within the grace period.
 type LoseProcess struct{ ProcessKey }
 
 func (c LoseProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -134,12 +130,11 @@ func (c LoseProcess) decide(r *Room, now event.Time) ([]any, error) {
 
 func (LoseProcess) answer(*Room) any { return nil }
 
-func (r *Room) applyProcessLost(e *ProcessLost) {
+func (e *ProcessLost) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) { p.Connected, p.ReconnectBy, p.HealthBy = false, e.ReconnectBy, 0 })
 }
 
-// ReadyProcess says that a process can host a game session. Repeating it
-// changes nothing.
+// ReadyProcess reports that a process can host a game session. It can be repeated.
 type ReadyProcess struct {
 	ProcessKey
 	Port     int32    `cbor:"3,keyasint,omitzero"`
@@ -156,7 +151,8 @@ func (c ReadyProcess) decide(r *Room, now event.Time) ([]any, error) {
 	case p.Status != ProcessInitializing:
 		return nil, nil
 	}
-	return []any{&ProcessBecameReady{ProcessKey: c.ProcessKey, Port: c.Port, LogPaths: c.LogPaths, At: now, HealthBy: r.settings.healthBy(p.Connected, now)}}, nil
+	return []any{&ProcessBecameReady{ProcessKey: c.ProcessKey, Port: c.Port, LogPaths: c.LogPaths, At: now,
+		HealthBy: r.settings.healthBy(p.Connected, now)}}, nil
 }
 
 func (c ReadyProcess) answer(r *Room) any {
@@ -164,13 +160,13 @@ func (c ReadyProcess) answer(r *Room) any {
 	return p
 }
 
-func (r *Room) applyProcessBecameReady(e *ProcessBecameReady) {
+func (e *ProcessBecameReady) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
 		p.Status, p.Port, p.LogPaths, p.Ready, p.ReadyBy, p.HealthBy = ProcessIdle, e.Port, e.LogPaths, e.At, 0, e.HealthBy
 	})
 }
 
-// ReportHealth is a heartbeat. Too many bad ones in a row end the process.
+// ReportHealth is a heartbeat. Too many unhealthy ones in a row end the process.
 type ReportHealth struct {
 	ProcessKey
 	Healthy bool `cbor:"3,keyasint,omitzero"`
@@ -186,12 +182,13 @@ func (c ReportHealth) decide(r *Room, now event.Time) ([]any, error) {
 	case !c.Healthy && p.Unhealthy+1 >= r.settings.HealthMisses:
 		return r.end(p, EndedUnhealthy, now), nil
 	}
-	return []any{&HealthReported{ProcessKey: c.ProcessKey, Healthy: c.Healthy, HealthBy: r.settings.healthBy(p.Connected, now)}}, nil
+	return []any{&HealthReported{ProcessKey: c.ProcessKey, Healthy: c.Healthy,
+		HealthBy: r.settings.healthBy(p.Connected, now)}}, nil
 }
 
 func (ReportHealth) answer(*Room) any { return nil }
 
-func (r *Room) applyHealthReported(e *HealthReported) {
+func (e *HealthReported) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
 		p.HealthBy = e.HealthBy
 		p.Unhealthy++
@@ -201,8 +198,7 @@ func (r *Room) applyHealthReported(e *HealthReported) {
 	})
 }
 
-// EndProcess says that a process ends by its own will. Its game session ends
-// with it. Repeating it changes nothing.
+// EndProcess reports that a process ends by itself, with its game session. It can be repeated.
 type EndProcess struct{ ProcessKey }
 
 func (c EndProcess) decide(r *Room, now event.Time) ([]any, error) {
@@ -218,7 +214,7 @@ func (c EndProcess) decide(r *Room, now event.Time) ([]any, error) {
 
 func (EndProcess) answer(*Room) any { return nil }
 
-// end gives the events with which a process, and the game session on it, ends.
+// end returns the events that end a process and its game session.
 func (r *Room) end(p *Process, reason EndReason, now event.Time) []any {
 	var events []any
 	if g, ok := r.sessions.Get(p.Session); ok && !g.HasEnded() {
@@ -226,33 +222,40 @@ func (r *Room) end(p *Process, reason EndReason, now event.Time) []any {
 	}
 	switch reason {
 	case EndedCrashed:
-		events = append(events, note(now, codeProcessCrashed, "Server process %s on compute %s lost its connection and did not come back.", p.ID, p.Compute))
+		events = append(events, newFleetEvent(now, codeProcessCrashed,
+			"Server process %s on compute %s lost its connection and did not come back.", p.ID, p.Compute))
 	case EndedUnhealthy:
-		events = append(events, note(now, codeProcessUnhealthy, "Server process %s on compute %s did not report healthy %d times in a row.", p.ID, p.Compute, r.settings.HealthMisses))
+		events = append(events, newFleetEvent(now, codeProcessUnhealthy,
+			"Server process %s on compute %s did not report healthy %d times in a row.", p.ID, p.Compute,
+			r.settings.HealthMisses))
 	case EndedNeverReady:
-		events = append(events, note(now, codeProcessReadyTimeout, "Server process %s on compute %s did not call ProcessReady within %s.", p.ID, p.Compute, r.settings.ReadyTimeout))
+		events = append(events, newFleetEvent(now, codeProcessReadyTimeout,
+			"Server process %s on compute %s did not call ProcessReady within %s.", p.ID, p.Compute, r.settings.ReadyTimeout))
 	case EndedByForce:
-		events = append(events, note(now, codeProcessForceTerminated, "Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.", p.ID, p.Compute, r.settings.TerminationGrace))
+		events = append(events, newFleetEvent(now, codeProcessForceTerminated,
+			"Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.", p.ID, p.Compute,
+			r.settings.TerminationGrace))
 	}
-	return append(events, &ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: reason, At: now, ForgetAt: now.Add(r.settings.ProcessRetention)})
+	return append(events, &ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: reason, At: now,
+		ForgetAt: now.Add(r.settings.ProcessRetention)})
 }
 
-func (r *Room) applyProcessHasEnded(e *ProcessHasEnded) {
+func (e *ProcessHasEnded) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
 		p.Status, p.Connected, p.End, p.Ended, p.ForgetAt = ProcessEnded, false, e.Reason, e.At, e.ForgetAt
 	})
 }
 
-func (r *Room) applyProcessAskedToEnd(e *ProcessAskedToEnd) {
+func (e *ProcessAskedToEnd) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) { p.TerminateBy = e.By })
 }
 
-func (r *Room) applyProcessForgotten(e *ProcessForgotten) {
+func (e *ProcessForgotten) apply(r *Room) {
 	r.processes.Delete(processEntry{key: e.ProcessKey})
 	delete(r.byKey, e.ProcessKey)
 }
 
-// expireProcess gives the events for what is due at a process.
+// expireProcess returns the events for the expired deadlines of a process.
 func (r *Room) expireProcess(p *Process, now event.Time) []any {
 	due := func(t event.Time) bool { return t != 0 && t <= now }
 	switch {
@@ -269,7 +272,7 @@ func (r *Room) expireProcess(p *Process, now event.Time) []any {
 	}
 }
 
-// process finds a server process. What it returns is for the Room's own use.
+// process finds a server process, for internal use.
 func (r *Room) process(key ProcessKey) (*Process, bool) {
 	if r.live != nil {
 		p, ok := r.byKey[key]
@@ -279,7 +282,6 @@ func (r *Room) process(key ProcessKey) (*Process, bool) {
 	return e.process, ok
 }
 
-// livingProcess finds a server process that has not ended.
 func (r *Room) livingProcess(key ProcessKey) (*Process, error) {
 	p, ok := r.process(key)
 	if !ok || p.Status == ProcessEnded {
@@ -288,7 +290,7 @@ func (r *Room) livingProcess(key ProcessKey) (*Process, error) {
 	return p, nil
 }
 
-// changeProcess changes a process: a copy of it, if others may have seen it.
+// changeProcess changes a process, or a copy of it if others may have seen it.
 func (r *Room) changeProcess(key ProcessKey, change func(*Process)) {
 	p, ok := r.process(key)
 	if !ok {
@@ -311,14 +313,12 @@ func (r *Room) processesOf(compute string, visit func(*Process) bool) {
 	})
 }
 
-// Process finds a server process.
 func (r *Room) Process(key ProcessKey) (*Process, bool) {
 	p, ok := r.process(key)
 	return r.shownProcess(p), ok
 }
 
-// Processes calls visit with all server processes, by compute and id, until it
-// returns false.
+// Processes calls visit with all server processes, by compute and id, until it returns false.
 func (r *Room) Processes(visit func(*Process) bool) {
 	r.processes.Scan(func(e processEntry) bool { return visit(r.shownProcess(e.process)) })
 }
@@ -328,7 +328,8 @@ func noProcess(key ProcessKey) error {
 }
 
 func badToken(compute string) error {
-	return fault.New(fault.AccessDenied, "The auth token is not one of compute %s, or has expired. Call GetComputeAuthToken.", compute)
+	return fault.New(fault.AccessDenied, "The auth token is not one of compute %s, or has expired. Call "+
+		"GetComputeAuthToken.", compute)
 }
 
 func notReady(key ProcessKey) error {

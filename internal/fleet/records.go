@@ -18,19 +18,18 @@ type Compute struct {
 	Tokens          []Token    `cbor:"6,keyasint,omitempty"` // oldest first
 }
 
-// A Token is an auth token of a compute. Its text is derived from the serial
-// and the region's secret, so that a copy of the journal opens no door.
+// A Token is an auth token of a compute. Its text is derived from the serial and the region's secret, so a copy of
+// the journal does not reveal it.
 type Token struct {
 	Serial  uint64     `cbor:"1,keyasint"`
 	Expires event.Time `cbor:"2,keyasint"`
 }
 
-// ProcessStatus says where a server process is in its life.
+// ProcessStatus is the status of a server process.
 type ProcessStatus uint8
 
-// A process is connected first, then ready to host, then hosts one game session
-// in its life, then has ended. An ended one is remembered for a while, so that
-// its id cannot come back to life.
+// A process is connected, then ready, then hosts its only game session, then has ended. An ended one is kept for a
+// while, so that its id is not reused.
 const (
 	ProcessInitializing ProcessStatus = iota + 1
 	ProcessIdle
@@ -38,20 +37,19 @@ const (
 	ProcessEnded
 )
 
-// EndReason says why a server process ended.
 type EndReason uint8
 
-// The reasons, with the fleet event that each leaves.
+// The reasons, with the fleet event of each.
 const (
 	EndedItself      EndReason = iota + 1 // ProcessEnding: no event
-	EndedCrashed                          // its socket stayed away: SERVER_PROCESS_CRASHED
+	EndedCrashed                          // did not reconnect: SERVER_PROCESS_CRASHED
 	EndedUnhealthy                        // SERVER_PROCESS_TERMINATED_UNHEALTHY
 	EndedNeverReady                       // SERVER_PROCESS_PROCESS_READY_TIMEOUT
 	EndedByForce                          // did not end when asked: SERVER_PROCESS_FORCE_TERMINATED
 	EndedWithCompute                      // the compute was deregistered: no event
 )
 
-// ProcessKey names a server process within its location.
+// ProcessKey identifies a server process in its location.
 type ProcessKey struct {
 	Compute string `cbor:"1,keyasint"`
 	ID      string `cbor:"2,keyasint"` // pID, chosen by the launcher
@@ -64,7 +62,6 @@ func (k ProcessKey) before(o ProcessKey) bool {
 	return k.ID < o.ID
 }
 
-// A Process is a server process that has connected.
 type Process struct {
 	ProcessKey
 	Status      ProcessStatus `cbor:"3,keyasint"`
@@ -81,17 +78,17 @@ type Process struct {
 	End         EndReason     `cbor:"14,keyasint,omitempty"`
 	Session     uint64        `cbor:"15,keyasint,omitempty"` // ordinal of its game session
 	Unhealthy   int           `cbor:"16,keyasint,omitempty"` // bad health reports in a row
-	// Deadlines; zero when they do not apply.
+	// must have called ProcessReady
 	ReadyBy     event.Time `cbor:"17,keyasint,omitempty"` // must have said ProcessReady
-	ReconnectBy event.Time `cbor:"18,keyasint,omitempty"` // must have a socket again
+	ReconnectBy event.Time `cbor:"18,keyasint,omitempty"` // must have reconnected
 	HealthBy    event.Time `cbor:"19,keyasint,omitempty"` // must have reported its health
-	TerminateBy event.Time `cbor:"20,keyasint,omitempty"` // was asked to end, and must have
-	ForgetAt    event.Time `cbor:"21,keyasint,omitempty"` // an ended process is forgotten
+	TerminateBy event.Time `cbor:"20,keyasint,omitempty"` // was asked to end, and must have ended
+	ForgetAt    event.Time `cbor:"21,keyasint,omitempty"` // an ended process is removed
 
-	record uint64 // the generation in which it was made, 0 when it was given out; see ownership
+	record uint64 // the generation of its creation, 0 after it was returned to a caller; see ownership
 }
 
-// wake is the earliest deadline of the process, or zero.
+// wake returns the earliest deadline of the process, or zero.
 func (p *Process) wake() event.Time {
 	if p.Status == ProcessEnded {
 		return p.ForgetAt
@@ -99,7 +96,6 @@ func (p *Process) wake() event.Time {
 	return earliest(p.ReadyBy, p.ReconnectBy, p.HealthBy, p.TerminateBy)
 }
 
-// GameSessionStatus is a status as it stands on the wire.
 type GameSessionStatus string
 
 // Source: API reference, GameSession.Status.
@@ -110,7 +106,7 @@ const (
 	Terminated  GameSessionStatus = "TERMINATED"
 )
 
-// Policy says whether new players are let in.
+// Policy is a PlayerSessionCreationPolicy.
 type Policy string
 
 // Source: API reference, PlayerSessionCreationPolicy.
@@ -129,7 +125,7 @@ type Property struct {
 	Value string `cbor:"2,keyasint"`
 }
 
-// A GameSession is a game that a server process hosts or has hosted.
+// A GameSession is a game session that a server process hosts or has hosted.
 type GameSession struct {
 	Ordinal        uint64            `cbor:"1,keyasint"` // order of creation in the Room, from 1
 	ID             string            `cbor:"2,keyasint"` // the last segment of the ARN
@@ -150,39 +146,37 @@ type GameSession struct {
 	IPAddress      string            `cbor:"17,keyasint,omitempty"`
 	DNSName        string            `cbor:"18,keyasint,omitempty"`
 	Port           int32             `cbor:"19,keyasint"`
-	Fingerprint    []byte            `cbor:"20,keyasint,omitempty"` // of the request that made it
+	Fingerprint    []byte            `cbor:"20,keyasint,omitempty"` // of the request that created it
 	CurrentPlayers []*PlayerSession  `cbor:"21,keyasint,omitempty"` // RESERVED and ACTIVE, by index
-	PastPlayers    []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, in the order they went; see archive.go
+	PastPlayers    []*PlayerSession  `cbor:"22,keyasint,omitempty"` // COMPLETED and TIMEDOUT, by end; see archive.go
 	ConfirmBy      event.Time        `cbor:"23,keyasint,omitempty"` // see confirmation.go
 	Placement      string            `cbor:"24,keyasint,omitempty"` // see placed.go
 	Attempt        int32             `cbor:"25,keyasint,omitempty"` // of the placement
 	Desired        []Slot            `cbor:"26,keyasint,omitempty"` // while ACTIVATING
 	Activated      event.Time        `cbor:"27,keyasint,omitempty"` // 0: it never was ACTIVE
-	Filled         string            `cbor:"28,keyasint,omitempty"` // the match whose players were let in last
-	Archived       uint32            `cbor:"29,keyasint,omitempty"` // player sessions that ended before those of Gone: the history has them
+	Filled         string            `cbor:"28,keyasint,omitempty"` // id of the last match that was backfilled
+	// how many ended player sessions are only in the history
+	Archived uint32 `cbor:"29,keyasint,omitempty"`
 
 	ownership
 }
 
-// Over reports whether the game session is TERMINATED.
 func (g *GameSession) HasEnded() bool { return g.Status == Terminated }
 
-// Players is the number of players who hold a place: RESERVED or ACTIVE.
+// Players returns the number of RESERVED and ACTIVE player sessions.
 func (g *GameSession) Players() int32 { return int32(len(g.CurrentPlayers)) }
 
-// Free is the number of places left; zero when the maximum was lowered below
-// the players that are in.
+// Free returns the number of free slots; zero if the maximum was lowered below the number of players.
 func (g *GameSession) Free() int32 { return max(0, g.Maximum-g.Players()) }
 
-// PlayerSessions lists the player sessions in the order of their creation, without those
-// that only the history has.
+// PlayerSessions lists the player sessions by creation, without those that are only in the history.
 func (g *GameSession) PlayerSessions() []*PlayerSession {
 	all := slices.Concat(g.CurrentPlayers, g.PastPlayers)
 	slices.SortFunc(all, func(a, b *PlayerSession) int { return int(a.Index) - int(b.Index) })
 	return all
 }
 
-// PlayerSession finds a player session by its id, unless only the history has it.
+// PlayerSession finds a player session by its id, unless it is only in the history.
 func (g *GameSession) PlayerSession(id PlayerSessionID) (*PlayerSession, bool) {
 	for _, list := range [][]*PlayerSession{g.CurrentPlayers, g.PastPlayers} {
 		for _, p := range list {
@@ -194,14 +188,13 @@ func (g *GameSession) PlayerSession(id PlayerSessionID) (*PlayerSession, bool) {
 	return nil, false
 }
 
-// wake is the earliest deadline of the game session and its players, or zero.
+// wake returns the earliest deadline of the game session and its players, or zero.
 func (g *GameSession) wake() event.Time {
 	return earliestExpiry(earliest(g.ActivateBy, g.confirmDeadline()), g.CurrentPlayers)
 }
 
-// newDeadline is the earliest deadline that came since old (nil: all came), or
-// zero. Players who are added bring one, and the last who leaves may bring back
-// that of the handing over; all other changes take away.
+// newDeadline returns the earliest deadline that was added since old (nil: all are new), or zero. New players add
+// deadlines, and when the last one leaves the deadline of the confirmation applies again.
 func (g *GameSession) newDeadline(old *GameSession) event.Time {
 	if old == nil {
 		return g.wake()
@@ -209,7 +202,7 @@ func (g *GameSession) newDeadline(old *GameSession) event.Time {
 	return earliestExpiry(g.confirmDeadline(), g.CurrentPlayers[min(len(old.CurrentPlayers), len(g.CurrentPlayers)):])
 }
 
-// earliestExpiry is the smallest of at and the ends of reservations, as far as they are set.
+// earliestExpiry returns the earliest of at and the ends of reservations, as far as they are set.
 func earliestExpiry(at event.Time, players []*PlayerSession) event.Time {
 	for _, p := range players {
 		at = earliest(at, p.Expires)
@@ -217,16 +210,15 @@ func earliestExpiry(at event.Time, players []*PlayerSession) event.Time {
 	return at
 }
 
-// seat finds the place of a player by the index of the player session. It is
-// the index itself while nobody has left.
-func (g *GameSession) seat(index uint32) (int, bool) {
+// slotOf finds a player by the index of the player session, which is the position until somebody leaves.
+func (g *GameSession) slotOf(index uint32) (int, bool) {
 	if i := int(index); i < len(g.CurrentPlayers) && g.CurrentPlayers[i].Index == index {
 		return i, true
 	}
-	return slices.BinarySearchFunc(g.CurrentPlayers, index, func(p *PlayerSession, index uint32) int { return cmp.Compare(p.Index, index) })
+	return slices.BinarySearchFunc(g.CurrentPlayers, index,
+		func(p *PlayerSession, index uint32) int { return cmp.Compare(p.Index, index) })
 }
 
-// PlayerSessionStatus is a status as it stands on the wire.
 type PlayerSessionStatus string
 
 // Source: API reference, PlayerSession.Status.
@@ -237,7 +229,7 @@ const (
 	TimedOut  PlayerSessionStatus = "TIMEDOUT"
 )
 
-// A PlayerSession is a place in a game session that a player holds or has held.
+// A PlayerSession is a slot in a game session that a player holds or has held.
 type PlayerSession struct {
 	ID       PlayerSessionID     `cbor:"1,keyasint"`
 	Index    uint32              `cbor:"2,keyasint"` // order of creation in the game session, from 0
@@ -249,7 +241,7 @@ type PlayerSession struct {
 	Ended    event.Time          `cbor:"8,keyasint,omitempty"`
 }
 
-// earliest is the smallest moment that is set, or zero when none is.
+// earliest returns the earliest time that is set, or zero.
 func earliest(times ...event.Time) event.Time {
 	var first event.Time
 	for _, t := range times {

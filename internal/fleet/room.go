@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -11,30 +10,28 @@ import (
 	"github.com/muster-gg/muster/internal/search"
 )
 
-// Settings are the times and limits that a Room goes by. They shape new
-// deadlines only: those that stand in records stay as they are.
+// Settings are durations and limits. They apply to new deadlines only.
 type Settings struct {
-	Region              string        // stands in the ARNs of game sessions
-	TokenLifetime       time.Duration // of an auth token; a new one is given when 15 minutes are left
-	Reservation         time.Duration // how long a RESERVED player session waits for its player
-	ProcessGrace        time.Duration // how long a process may stay without a socket
+	Region              string        // in the ARNs of game sessions
+	TokenLifetime       time.Duration // of an auth token; it is replaced 15 minutes before
+	Reservation         time.Duration // of a RESERVED player session
+	ProcessGrace        time.Duration // for a process to reconnect
 	ReadyTimeout        time.Duration // from connecting to ProcessReady
 	HealthInterval      time.Duration // between two health reports
-	HealthMisses        int           // reports in a row that may be bad or missing
+	HealthMisses        int           // unhealthy or missing reports in a row that end a process
 	TerminationGrace    time.Duration // from OnProcessTerminate to ProcessEnding
-	ProcessRetention    time.Duration // how long the id of an ended process stays taken
+	ProcessRetention    time.Duration // how long the id of an ended process is not reused
 	FleetEventRetention time.Duration // how long fleet events are kept
 	Processes           int           // per compute
 
-	// TokenSerial finds the token of a compute that has the given text. It must be
-	// pure, and the same on all nodes of a region.
+	// TokenSerial finds the token of a compute with the given text. It must be pure, and the same on all nodes of a
+	// region.
 	TokenSerial func(room RoomID, compute *Compute, text string) (serial uint64, ok bool)
 }
 
-// DefaultSettings are those of the managed service where they are known.
-// Sources: server SDK reference (reservation 60 s, health every 60 s and three
-// misses, five minutes to ProcessReady and to ProcessEnding), GameLift quotas
-// (50 processes), the retry schedules of the server SDKs (200 s outlast all).
+// DefaultSettings returns the settings of the managed service, as far as they are known. Sources: server SDK
+// reference (reservation 60 s, health every 60 s and three misses, five minutes to ProcessReady and to
+// ProcessEnding), GameLift quotas (50 processes), the retry schedules of the server SDKs (all end within 200 s).
 func DefaultSettings(region string) Settings {
 	return Settings{
 		Region:              region,
@@ -51,10 +48,8 @@ func DefaultSettings(region string) Settings {
 	}
 }
 
-// healthBy is when the silence of a process that was heard of at now becomes
-// bad health; zero when it has no socket, for then its grace period counts.
-// Each report may come up to ten seconds late: that is the jitter of the
-// server SDKs.
+// healthBy returns when a process that was active now becomes unhealthy without a further report; zero without a
+// socket, because its grace period applies then. The server SDKs delay reports by up to ten seconds.
 func (s *Settings) healthBy(connected bool, now event.Time) event.Time {
 	if !connected {
 		return 0
@@ -62,7 +57,7 @@ func (s *Settings) healthBy(connected bool, now event.Time) event.Time {
 	return now.Add(time.Duration(s.HealthMisses) * (s.HealthInterval + 10*time.Second))
 }
 
-// maxNotes is the number of fleet events that a Room keeps.
+// maxFleetEvents is the number of fleet events that a Room keeps.
 const maxFleetEvents = 1000
 
 // A Room is the state of one fleet location.
@@ -75,7 +70,7 @@ type Room struct {
 	prefix   string // of the game sessions' ARNs
 
 	header      Header
-	after       uint64 // its first game session has the next number
+	after       uint64 // its first game session has number after+1
 	computes    btree.Map[string, *Compute]
 	processes   *btree.BTreeG[processEntry]
 	sessions    btree.Map[uint64, *GameSession]
@@ -88,18 +83,18 @@ type Room struct {
 	*live // nil in a frozen copy
 }
 
-// live is what only the writer needs; it follows from the records.
+// live is the state that only the writer needs; it is derived from the records.
 type live struct {
 	hosts      map[string]*host
-	byKey      map[ProcessKey]*Process // what processes holds, for a quicker look
+	byKey      map[ProcessKey]*Process // the same as processes, for faster lookup
 	available  *btree.BTreeG[rank]
 	timers     timers
-	ended      *btree.BTreeG[endedEntry] // TERMINATED game sessions in the order of their end
-	withExcess btree.Set[uint64]         // game sessions with more in Gone than they keep; see archive.go
-	generation uint64                    // from 1; changes with each frozen copy; see ownership
+	ended      *btree.BTreeG[endedEntry] // TERMINATED game sessions by end
+	withExcess btree.Set[uint64]         // game sessions with more PastPlayers than they keep; see archive.go
+	generation uint64                    // from 1; increases with each frozen copy; see ownership
 }
 
-// Counts are the numbers of a fleet location that metrics and utilization show.
+// Counts are the numbers of a fleet location for metrics and utilization.
 type Counts struct {
 	Computes       int
 	Processes      int // ready or hosting
@@ -107,11 +102,10 @@ type Counts struct {
 	Activating     int // game sessions
 	Active         int // game sessions, ACTIVE and TERMINATING
 	Players        int // RESERVED and ACTIVE player sessions
-	MaximumPlayers int // of all game sessions that are not over
+	MaximumPlayers int // of all game sessions that have not ended
 	BusyComputes   int // computes that host a game session
 }
 
-// Add adds the numbers of another location.
 func (c *Counts) Add(o Counts) {
 	c.Computes += o.Computes
 	c.Processes += o.Processes
@@ -123,8 +117,7 @@ func (c *Counts) Add(o Counts) {
 	c.BusyComputes += o.BusyComputes
 }
 
-// processEntry keeps the key beside the process, so that looking one up makes
-// no garbage.
+// processEntry holds the key too, so that a lookup does not allocate.
 type processEntry struct {
 	key     ProcessKey
 	process *Process
@@ -132,8 +125,7 @@ type processEntry struct {
 
 func (a processEntry) before(b processEntry) bool { return a.key.before(b.key) }
 
-// NewRoom makes the empty Room of a fleet location. The settings are shared,
-// not copied.
+// NewRoom returns the empty Room of a fleet location. It keeps the settings, and does not copy them.
 func NewRoom(id RoomID, at Address, settings *Settings) *Room {
 	r := &Room{
 		id: id, address: at, settings: settings,
@@ -154,24 +146,20 @@ func NewRoom(id RoomID, at Address, settings *Settings) *Room {
 	return r
 }
 
-// NumberAfter makes an empty Room number its game sessions from after+1. Without it they begin with 1.
+// NumberAfter makes an empty Room number its game sessions from after+1 instead of 1.
 func (r *Room) NumberAfter(after uint64) { r.after, r.header.Sessions = after, after }
 
-// FirstNumber returns the number of the first game session that the Room has or will have.
+// FirstNumber returns the number of the Room's first game session, even before it exists.
 func (r *Room) FirstNumber() uint64 { return r.after + 1 }
 
-// LastNumber returns the number of the last game session that the Room has had; FirstNumber()-1 when it
-// has had none.
+// LastNumber returns the number of the Room's last game session; FirstNumber()-1 if there was none.
 func (r *Room) LastNumber() uint64 { return r.header.Sessions }
 
-// ID is the fleet and location that the Room is of.
 func (r *Room) ID() RoomID { return r.id }
 
-// Address is where the Room lives.
 func (r *Room) Address() Address { return r.address }
 
-// Freeze returns a copy for reading beside the writer. It takes the time of a
-// few small allocations, whatever the size of the Room.
+// Freeze returns a copy that may be read concurrently with the writer, in constant time.
 func (r *Room) Freeze() *Room {
 	c := *r
 	c.computes = *r.computes.Copy()
@@ -186,16 +174,15 @@ func (r *Room) Freeze() *Room {
 	return &c
 }
 
-// A Command asks a Room for something.
+// A Command is a request to a Room.
 type Command interface {
-	// decide looks and gives events, or refuses with a *fault.Error. It changes nothing.
+	// decide returns the events, or rejects the command with a *fault.Error. It changes nothing.
 	decide(r *Room, now event.Time) ([]any, error)
-	// answer is what the caller is told, once the events are applied.
+	// answer returns the answer, after the events were applied.
 	answer(r *Room) any
 }
 
-// Handle decides a command at the given time, applies the events and answers.
-// After an error nothing has changed.
+// Handle decides a command, applies its events and returns the answer. After an error nothing has changed.
 func (r *Room) Handle(now event.Time, c Command) (events []any, answer any, err error) {
 	events, err = c.decide(r, now)
 	if err != nil {
@@ -207,71 +194,13 @@ func (r *Room) Handle(now event.Time, c Command) (events []any, answer any, err 
 	return events, c.answer(r), nil
 }
 
-// Apply changes the Room by one event. An event of an unknown type is a
-// mistake in the program and panics.
-func (r *Room) Apply(e any) {
-	switch e := e.(type) {
-	case *ComputeRegistered:
-		r.applyComputeRegistered(e)
-	case *ComputeDeregistered:
-		r.applyComputeDeregistered(e)
-	case *TokenIssued:
-		r.applyTokenIssued(e)
-	case *ProcessConnected:
-		r.applyProcessConnected(e)
-	case *ProcessResumed:
-		r.applyProcessResumed(e)
-	case *ProcessLost:
-		r.applyProcessLost(e)
-	case *ProcessBecameReady:
-		r.applyProcessBecameReady(e)
-	case *HealthReported:
-		r.applyHealthReported(e)
-	case *ProcessAskedToEnd:
-		r.applyProcessAskedToEnd(e)
-	case *ProcessHasEnded:
-		r.applyProcessHasEnded(e)
-	case *ProcessForgotten:
-		r.applyProcessForgotten(e)
-	case *Interrupted:
-		r.applyInterrupted(e)
-	case *GameSessionCreated:
-		r.applyGameSessionCreated(e)
-	case *GameSessionActivated:
-		r.applyGameSessionActivated(e)
-	case *GameSessionBackfilled:
-		r.applyGameSessionBackfilled(e)
-	case *GameSessionConfirmed:
-		r.applyGameSessionConfirmed(e)
-	case *GameSessionUpdated:
-		r.applyGameSessionUpdated(e)
-	case *GameSessionTerminating:
-		r.applyGameSessionTerminating(e)
-	case *GameSessionEnded:
-		r.applyGameSessionEnded(e)
-	case *GameSessionsForgotten:
-		r.applyGameSessionsForgotten(e)
-	case *PlayersReserved:
-		r.applyPlayersReserved(e)
-	case *PlayerAccepted:
-		r.applyPlayerAccepted(e)
-	case *PlayerRemoved:
-		r.applyPlayerRemoved(e)
-	case *PlayersTimedOut:
-		r.applyPlayersTimedOut(e)
-	case *PlayersForgotten:
-		r.applyPlayersForgotten(e)
-	case *FleetEventAdded:
-		r.applyFleetEventAdded(e)
-	case *FleetEventsDropped:
-		r.applyFleetEventsDropped(e)
-	default:
-		panic(fmt.Sprintf("fleet: unknown event %T", e))
-	}
-}
+// A roomEvent changes a Room. All types of Events but the records of snapshots implement it.
+type roomEvent interface{ apply(r *Room) }
 
-// Empty reports whether nothing is left in the Room: no compute, no process, no
-// game session.
+// Apply changes the Room by one event. It panics on an unknown type, which is a programming error.
+func (r *Room) Apply(e any) { e.(roomEvent).apply(r) }
+
+// Empty reports whether the Room has no compute, process or game session.
 func (r *Room) Empty() bool {
 	return r.computes.Len() == 0 && r.processes.Len() == 0 && r.sessions.Len() == 0
 }

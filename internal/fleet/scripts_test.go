@@ -92,25 +92,29 @@ func (s *script) command(name string, words []string) {
 }
 
 var scriptCommands = map[string]func(a *arguments) Command{
-	"RegisterCompute":       func(a *arguments) Command { return RegisterCompute{Name: a.word(0), IPAddress: "10.0.0.1"} },
-	"DeregisterCompute":     func(a *arguments) Command { return DeregisterCompute{a.word(0)} },
-	"IssueToken":            func(a *arguments) Command { return IssueToken{a.word(0)} },
-	"LoseProcess":           func(a *arguments) Command { return LoseProcess{a.process()} },
-	"Interrupt":             func(*arguments) Command { return Interrupt{} },
-	"ReadyProcess":          func(a *arguments) Command { return ReadyProcess{ProcessKey: a.process(), Port: 7777} },
-	"EndProcess":            func(a *arguments) Command { return EndProcess{a.process()} },
-	"ReportHealth":          func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
-	"ActivateGameSession":   func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
-	"TerminateGameSession":  func(a *arguments) Command { return TerminateGameSession{a.word(0)} },
-	"ForgetGameSession":     func(a *arguments) Command { return ForgetGameSessions{[]uint64{uint64(a.number(0))}} },
-	"SetPolicy":             func(a *arguments) Command { return SetPolicy{a.process(), a.word(1), Policy(a.word(2))} },
-	"AcceptPlayerSession":   func(a *arguments) Command { return AcceptPlayer{a.process(), a.word(1), a.player(2)} },
-	"RemovePlayerSession":   func(a *arguments) Command { return RemovePlayer{a.process(), a.word(1), a.player(2)} },
-	"CreatePlayerSessions":  func(a *arguments) Command { return a.newPlayers() },
-	"CreateGameSession":     func(a *arguments) Command { return a.newGameSession() },
-	"ConfirmGameSession":    func(a *arguments) Command { return ConfirmGameSession{a.word(0)} },
-	"ClaimGameSession":      func(a *arguments) Command { return a.claim() },
-	"UpdateMaximumPlayers":  func(a *arguments) Command { n := a.number(1); return UpdateGameSession{ID: a.word(0), Maximum: &n} },
+	"RegisterCompute":      func(a *arguments) Command { return RegisterCompute{Name: a.word(0), IPAddress: "10.0.0.1"} },
+	"DeregisterCompute":    func(a *arguments) Command { return DeregisterCompute{a.word(0)} },
+	"IssueToken":           func(a *arguments) Command { return IssueToken{a.word(0)} },
+	"LoseProcess":          func(a *arguments) Command { return LoseProcess{a.process()} },
+	"Interrupt":            func(*arguments) Command { return Interrupt{} },
+	"ReadyProcess":         func(a *arguments) Command { return ReadyProcess{ProcessKey: a.process(), Port: 7777} },
+	"EndProcess":           func(a *arguments) Command { return EndProcess{a.process()} },
+	"ReportHealth":         func(a *arguments) Command { return ReportHealth{a.process(), a.word(1) == "good"} },
+	"ActivateGameSession":  func(a *arguments) Command { return ActivateGameSession{a.process(), a.word(1)} },
+	"TerminateGameSession": func(a *arguments) Command { return TerminateGameSession{a.word(0)} },
+	"ForgetGameSession":    func(a *arguments) Command { return ForgetGameSessions{[]uint64{uint64(a.number(0))}} },
+	"SetPolicy":            func(a *arguments) Command { return SetPolicy{a.process(), a.word(1), Policy(a.word(2))} },
+	"AcceptPlayerSession":  func(a *arguments) Command { return AcceptPlayer{a.process(), a.word(1), a.player(2)} },
+	"RemovePlayerSession":  func(a *arguments) Command { return RemovePlayer{a.process(), a.word(1), a.player(2)} },
+	"CreatePlayerSessions": func(a *arguments) Command { return a.newPlayers() },
+	"CreateGameSession":    func(a *arguments) Command { return a.newGameSession() },
+	"ConfirmGameSession":   func(a *arguments) Command { return ConfirmGameSession{a.word(0)} },
+	"ClaimGameSession":     func(a *arguments) Command { return a.claim() },
+	"UpdateMaximumPlayers": func(a *arguments) Command {
+		n := a.number(1)
+		return UpdateGameSession{ID: a.word(0),
+			Maximum: &n}
+	},
 	"ConnectProcess":        func(a *arguments) Command { return a.connect() },
 	"UpdateGameSessionName": func(a *arguments) Command { return UpdateGameSession{ID: a.word(0), Name: a.word(1)} },
 }
@@ -168,7 +172,7 @@ func (a *arguments) newGameSession() Command {
 	if timeout := a.named["timeout"]; timeout != "" {
 		c.ActivationTimeout = a.duration(timeout)
 	}
-	if within := a.named["handover"]; within != "" {
+	if within := a.named["confirm"]; within != "" {
 		c.ConfirmWithin = a.duration(within)
 	}
 	c.Fingerprint = fmt.Append(nil, c.Maximum)
@@ -182,7 +186,8 @@ func (a *arguments) claim() Command {
 	for ordinal := range a.room.header.Sessions {
 		id, label := newPlayerSessionID(a.room.address, ordinal+1, random), fmt.Sprint("ps-", a.randoms)
 		a.labels[id] = label
-		if g, ok := a.room.sessions.Get(ordinal + 1); ok && g.Status == Active && len(g.CurrentPlayers) == 0 && a.players[label] == (PlayerSessionID{}) {
+		if g, ok := a.room.sessions.Get(ordinal + 1); ok && g.Status == Active && len(g.CurrentPlayers) == 0 &&
+			a.players[label] == (PlayerSessionID{}) {
 			a.players[label] = id
 		}
 	}

@@ -90,7 +90,8 @@ func (s *simulation) sessionCommand() Command {
 	switch s.rng.IntN(20) {
 	case 18, 19:
 		return BackfillGameSession{
-			GameSession: s.sessionID(), Match: fmt.Sprint("match-", s.rng.IntN(20)), MatchmakerData: "{}", Players: s.newPlayers(),
+			GameSession: s.sessionID(), Match: fmt.Sprint("match-", s.rng.IntN(20)), MatchmakerData: "{}",
+			Players: s.newPlayers(),
 		}
 	case 16:
 		return ConfirmGameSession{ID: s.sessionID()}
@@ -181,7 +182,8 @@ func (s *simulation) playerCommand() Command {
 	}
 	switch s.rng.IntN(20) {
 	case 0:
-		return SetPolicy{ProcessKey: host, GameSession: id, Policy: []Policy{AcceptAll, AcceptAll, DenyAll, "NOT_SET"}[s.rng.IntN(4)]}
+		return SetPolicy{ProcessKey: host, GameSession: id,
+			Policy: []Policy{AcceptAll, AcceptAll, DenyAll, "NOT_SET"}[s.rng.IntN(4)]}
 	case 1, 2, 3:
 		return RemovePlayer{ProcessKey: host, GameSession: id, PlayerSession: s.playerOf(g)}
 	case 4, 5, 6, 7, 8, 9, 10:

@@ -87,7 +87,8 @@ type simulation struct {
 }
 
 func newSimulation(t *testing.T, seed uint64) *simulation {
-	s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: start, settings: DefaultSettings("us-west-2"), lowered: map[uint64]bool{}}
+	s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 1)), now: start, settings: DefaultSettings("us-west-2"),
+		lowered: map[uint64]bool{}}
 	s.settings.Processes = 5
 	s.settings.FleetEventRetention = 10 * time.Minute
 	s.settings.TokenLifetime = []time.Duration{time.Minute, time.Hour, 3 * time.Hour}[s.rng.IntN(3)]
@@ -131,7 +132,8 @@ func (s *simulation) step() (string, error) {
 
 // pause draws a step of the clock: mostly short, some long, some backwards.
 func (s *simulation) pause() time.Duration {
-	longest := []time.Duration{time.Second, 20 * time.Second, time.Minute, 4 * time.Minute, 20 * time.Minute, 4 * time.Hour}
+	longest := []time.Duration{time.Second, 20 * time.Second, time.Minute, 4 * time.Minute, 20 * time.Minute,
+		4 * time.Hour}
 	weights := []int{40, 34, 16, 4, 2, 1}
 	n := s.rng.IntN(100)
 	for i, w := range weights {

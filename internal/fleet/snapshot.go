@@ -6,9 +6,8 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Snapshot calls write with the records that make up the Room, always in the
-// same order, until it fails. Those of a Room that is not frozen are for write
-// alone: they may change when it has returned.
+// Snapshot calls write with the records of the Room, always in the same order, until it fails. If the Room is not
+// frozen, write must not keep them: they may change later.
 func (r *Room) Snapshot(write func(record any) error) (err error) {
 	keep := func(record any) bool {
 		err = write(record)
@@ -31,7 +30,7 @@ func (r *Room) Snapshot(write func(record any) error) (err error) {
 	return err
 }
 
-// Restore takes back one record of a snapshot.
+// Restore adds one record of a snapshot.
 func (r *Room) Restore(record any) error {
 	switch v := record.(type) {
 	case *Header:
@@ -46,13 +45,13 @@ func (r *Room) Restore(record any) error {
 		r.restoreSession(v)
 	case *MorePlayers:
 		if _, ok := r.sessions.Get(v.Session); !ok {
-			return fmt.Errorf("fleet: a snapshot holds players of game session %d and not the game session", v.Session)
+			return fmt.Errorf("fleet: snapshot has players of game session %d, but not the game session", v.Session)
 		}
 		r.restorePlayers(v)
 	case *FleetEvent:
 		r.fleetEvents.Set(v.Number, v)
 	default:
-		return fmt.Errorf("fleet: a snapshot holds no %T", record)
+		return fmt.Errorf("fleet: unknown snapshot record %T", record)
 	}
 	return nil
 }
@@ -73,7 +72,7 @@ func (r *Room) restoreSession(g *GameSession) {
 	}
 }
 
-// overEntry orders the game sessions that are over by their end.
+// endedEntry orders ended game sessions by the time of their end.
 type endedEntry struct {
 	ended   event.Time
 	ordinal uint64

@@ -2,18 +2,13 @@ package fleet
 
 import "slices"
 
-// A textIndex finds game sessions by a text that they have to do with. Its
-// entries are the hash of a text and the ordinal of a game session in one
-// number. Because the texts themselves are not in it, a lookup may also give a
-// game session that has to do with another text: the caller looks at what he
-// finds. An entry may be there several times.
+// A textIndex finds game sessions by a text. An entry is one number: the hash of the text and the ordinal of the game
+// session. It does not store the texts, so a lookup may return game sessions of another text with the same hash: the
+// caller must check. An entry may occur several times.
 //
-// Entries are kept on shelves by the first bits of their hash, and a shelf that
-// has become long is split. What is added to a shelf is only appended to a
-// short list, and taken into the sorted one when some have come together: at any
-// place else in memory an entry would wait for that memory, because nothing has
-// touched it lately. A removal is an entry as well, and meets the one that it
-// removes when they are sorted.
+// Entries are in shelves by the first bits of their hash; long shelves are split. A new entry is appended to a short
+// unsorted list, which is merged into the sorted one when it is long enough: this avoids a cache miss for each entry.
+// A removal is an entry too, and cancels its counterpart when both are sorted.
 //
 // Copies share what neither has changed.
 type textIndex struct {
@@ -22,20 +17,21 @@ type textIndex struct {
 	entries int      // in the sorted lists
 
 	generation uint64 // changes with each copy
-	made       uint64 // the generation in which shelves was made
+	made       uint64 // the generation in which shelves was allocated
 }
 
 type shelf struct {
-	depth  int      // how many bits of the hash its entries have in common
+	depth  int      // the number of hash bits that its entries have in common
 	sorted []uint64 // no removals
-	recent []uint64 // in the order in which they came
+	recent []uint64 // in the order of insertion
 
-	generation uint64 // in which the shelf was made: another one's are shared
-	lists      uint64 // in which the lists were made; until then they are appended to, where older copies do not look
+	generation uint64 // in which the shelf was created: others are shared
+	// in which the lists were created; older ones are only appended to, beyond the length that copies see
+	lists uint64
 }
 
-// An entry is 27 bits of hash, 36 of the ordinal, and one that says that it is a
-// removal. So a removal is sorted behind what it removes.
+// An entry is 27 bits of hash, 36 bits of the ordinal, and one that marks a removal, which therefore sorts directly
+// after the entry that it removes.
 const (
 	removal   = 1
 	hashShift = 37
@@ -44,27 +40,26 @@ const (
 
 const (
 	recentEntries = 64   // or a sixteenth of the sorted ones, if that is more
-	shelfEntries  = 1024 // which a shelf has before it is split
+	shelfEntries  = 1024 // before a shelf is split
 )
 
 func entryOf(text string, ordinal uint64) uint64 { return hashText(text) | ordinal<<1 }
 
 func newTextIndex() *textIndex { return &textIndex{shelves: []*shelf{{}}} }
 
-// copy returns a copy for reading beside the writer of this one.
+// copy returns a copy that may be read concurrently with the writer.
 func (x *textIndex) copy() *textIndex {
 	c := *x
 	x.generation++
 	return &c
 }
 
-// add adds a game session under a text.
 func (x *textIndex) add(text string, ordinal uint64) { x.insert(entryOf(text, ordinal)) }
 
 // remove undoes one add.
 func (x *textIndex) remove(text string, ordinal uint64) { x.insert(entryOf(text, ordinal) | removal) }
 
-// appendTo appends the ordinals of the game sessions under a text, in no order.
+// appendTo appends the ordinals of the game sessions of a text, unordered.
 func (x *textIndex) appendTo(found []uint64, text string) []uint64 {
 	hash := hashText(text)
 	s := x.shelves[x.slot(hash)]
@@ -89,10 +84,9 @@ func (x *textIndex) appendTo(found []uint64, text string) []uint64 {
 	return found
 }
 
-// slot is where in shelves the shelf of an entry stands.
+// slot returns the position of an entry's shelf.
 func (x *textIndex) slot(e uint64) uint64 { return e >> (64 - x.depth) }
 
-// insert adds an entry or a removal.
 func (x *textIndex) insert(e uint64) {
 	s := x.writable(e)
 	s.recent = append(s.recent, e)
@@ -101,7 +95,7 @@ func (x *textIndex) insert(e uint64) {
 	}
 }
 
-// writable is the shelf of an entry, no copy's but this index's.
+// writable returns the shelf of an entry, copied if it is shared.
 func (x *textIndex) writable(e uint64) *shelf {
 	s := x.shelves[x.slot(e)]
 	if s.generation == x.generation {
@@ -113,7 +107,7 @@ func (x *textIndex) writable(e uint64) *shelf {
 	return &c
 }
 
-// place puts a shelf where that of an entry stands.
+// place stores a shelf at all positions of its prefix.
 func (x *textIndex) place(s *shelf, e uint64) {
 	if x.made != x.generation {
 		x.shelves, x.made = slices.Clone(x.shelves), x.generation
@@ -125,7 +119,7 @@ func (x *textIndex) place(s *shelf, e uint64) {
 	}
 }
 
-// sort takes the recent entries of a shelf into the sorted ones.
+// sort merges the recent entries of a shelf into the sorted ones.
 func (x *textIndex) sort(s *shelf) {
 	if s.lists != x.generation {
 		s.sorted, s.recent, s.lists = slices.Clone(s.sorted), slices.Clone(s.recent), x.generation
@@ -140,7 +134,7 @@ func (x *textIndex) sort(s *shelf) {
 	}
 }
 
-// merge takes the second of two sorted lists into the first, from behind.
+// merge merges the second of two sorted lists into the first, from the end.
 func merge(a, b []uint64) []uint64 {
 	i, j := len(a), len(b)
 	a = append(a, b...)
@@ -157,7 +151,7 @@ func merge(a, b []uint64) []uint64 {
 	return a
 }
 
-// withoutRemoved lets removals and what they remove go.
+// withoutRemoved drops removals and the entries that they remove.
 func withoutRemoved(sorted []uint64) []uint64 {
 	if !slices.ContainsFunc(sorted, func(e uint64) bool { return e&removal != 0 }) {
 		return sorted
@@ -173,8 +167,8 @@ func withoutRemoved(sorted []uint64) []uint64 {
 	return slices.Clip(slices.Clone(left))
 }
 
-// split makes two shelves of one. It is not done for a text that alone has many
-// entries: the number of shelves stays in proportion to that of all entries.
+// split divides a shelf in two. The caller limits the number of shelves in proportion to all entries: many entries of
+// one text cannot be divided.
 func (x *textIndex) split(s *shelf) {
 	if s.depth == x.depth {
 		x.double()
@@ -187,13 +181,14 @@ func (x *textIndex) split(s *shelf) {
 		return -1
 	})
 	prefix := s.sorted[0] &^ (2*bit - 1)
-	upper := &shelf{depth: s.depth + 1, sorted: slices.Clone(s.sorted[middle:]), generation: x.generation, lists: x.generation}
+	upper := &shelf{depth: s.depth + 1, sorted: slices.Clone(s.sorted[middle:]), generation: x.generation,
+		lists: x.generation}
 	s.depth, s.sorted = s.depth+1, s.sorted[:middle]
 	x.place(s, prefix)
 	x.place(upper, prefix|bit)
 }
 
-// double makes twice as many places for shelves.
+// double doubles the number of positions.
 func (x *textIndex) double() {
 	shelves := make([]*shelf, 0, 2*len(x.shelves))
 	for _, s := range x.shelves {
@@ -203,14 +198,13 @@ func (x *textIndex) double() {
 	x.depth++
 }
 
-// hashText is a hash in the bits of an entry. It has no seed, so that the same
-// texts give the same index everywhere.
+// hashText returns the hash bits of an entry. It has no seed: the same texts give the same index everywhere.
 func hashText(s string) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(s) {
 		h = (h ^ uint64(s[i])) * 1099511628211
 	}
-	h ^= h >> 32 // what comes last in the text is not in the first bits yet
+	h ^= h >> 32 // the end of the text does not affect the first bits yet
 	h *= 0x9e3779b97f4a7c15
 	return h &^ (1<<hashShift - 1)
 }

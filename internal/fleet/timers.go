@@ -6,13 +6,11 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// timers is the queue of the moments at which a record has to be looked at.
-// There is at most one live entry a record, at its earliest deadline or before
-// it; entries that were overtaken stay in the heap and are skipped.
+// timers is the queue of the deadlines of records. A record has at most one live entry, at or before its earliest
+// deadline; replaced entries stay in the heap and are skipped.
 type timers struct {
 	heap timerHeap
-	// The live entry of each record. The two kinds are apart because numbers are
-	// found more quickly than texts.
+	// The live entry of each record: two maps, because integer keys are faster.
 	sessions  map[uint64]event.Time
 	processes map[ProcessKey]event.Time
 }
@@ -21,7 +19,7 @@ func newTimers() timers {
 	return timers{sessions: map[uint64]event.Time{}, processes: map[ProcessKey]event.Time{}}
 }
 
-// pending is the moment of a record's live entry, or zero.
+// pending returns the time of a record's live entry, or zero.
 func (t *timers) pending(key timerKey) event.Time {
 	if key.session != 0 {
 		return t.sessions[key.session]
@@ -29,7 +27,7 @@ func (t *timers) pending(key timerKey) event.Time {
 	return t.processes[key.process]
 }
 
-// setPending notes the live entry of a record; zero: it has none.
+// setPending sets the live entry of a record; zero removes it.
 func (t *timers) setPending(key timerKey, at event.Time) {
 	switch {
 	case key.session != 0 && at == 0:
@@ -43,7 +41,6 @@ func (t *timers) setPending(key timerKey, at event.Time) {
 	}
 }
 
-// timerKey is a game session or a process.
 type timerKey struct {
 	session uint64
 	process ProcessKey
@@ -54,8 +51,7 @@ type timerEntry struct {
 	key timerKey
 }
 
-// schedule makes sure that the record is looked at by the given moment; zero
-// asks for nothing.
+// schedule ensures that the record is checked at the given time or earlier; zero does nothing.
 func (t *timers) schedule(key timerKey, at event.Time) {
 	if at == 0 {
 		return
@@ -67,7 +63,7 @@ func (t *timers) schedule(key timerKey, at event.Time) {
 	heap.Push(&t.heap, timerEntry{at, key})
 }
 
-// next is the moment of the earliest entry, or zero.
+// next returns the time of the earliest entry, or zero.
 func (t *timers) next() event.Time {
 	t.skip()
 	if len(t.heap) == 0 {
@@ -76,7 +72,7 @@ func (t *timers) next() event.Time {
 	return t.heap[0].at
 }
 
-// due takes the earliest entry out if its moment has come.
+// due removes and returns the earliest entry if it is due.
 func (t *timers) due(now event.Time) (timerEntry, bool) {
 	t.skip()
 	if len(t.heap) == 0 || t.heap[0].at > now {
@@ -87,7 +83,7 @@ func (t *timers) due(now event.Time) (timerEntry, bool) {
 	return e, true
 }
 
-// skip drops overtaken entries from the front.
+// skip drops replaced entries from the front.
 func (t *timers) skip() {
 	for len(t.heap) > 0 && t.pending(t.heap[0].key) != t.heap[0].at {
 		heap.Pop(&t.heap)
@@ -107,8 +103,7 @@ func (h *timerHeap) Pop() any {
 	return e
 }
 
-// before orders by time, then by key, so that what is due at one moment is
-// always done in the same order.
+// before orders by time, then by key, so that the order is deterministic.
 func (a timerEntry) before(b timerEntry) bool {
 	switch {
 	case a.at != b.at:
@@ -120,16 +115,15 @@ func (a timerEntry) before(b timerEntry) bool {
 	}
 }
 
-// maxDue is the number of records that one Expire changes, so that a crowd of
-// time-outs does not hold up the commands. Looking at a record whose deadline
-// has moved on costs next to nothing and does not count.
+// maxDue is the maximum number of records that one Expire changes, so that many timeouts do not delay commands. A
+// record whose deadline has moved does not count.
 const maxDue = 512
 
-// Deadline is when Expire next has something to do, or zero.
+// Deadline returns when Expire must be called next, or zero.
 func (r *Room) Deadline() event.Time { return earliest(r.timers.next(), r.fleetEventDeadline()) }
 
-// Expire decides and applies what is due, the earliest first and a bounded part
-// of it at a time: call it again while Deadline is not after now.
+// Expire decides and applies expired deadlines, the earliest first, a bounded number at a time: call it again while
+// Deadline is not after now.
 func (r *Room) Expire(now event.Time) []any {
 	var events []any
 	do := func(more []any) {
@@ -153,7 +147,6 @@ func (r *Room) Expire(now event.Time) []any {
 	return events
 }
 
-// expireRecord gives the events for what is due at a record, which exists.
 func (r *Room) expireRecord(key timerKey, now event.Time) []any {
 	if key.session != 0 {
 		g, _ := r.sessions.Get(key.session)
@@ -163,7 +156,7 @@ func (r *Room) expireRecord(key timerKey, now event.Time) []any {
 	return r.expireProcess(p, now)
 }
 
-// wake is the earliest deadline of a record; zero when it has none or is gone.
+// wake returns the earliest deadline of a record; zero if it has none or does not exist.
 func (r *Room) wake(key timerKey) event.Time {
 	if key.session != 0 {
 		if g, ok := r.sessions.Get(key.session); ok {
