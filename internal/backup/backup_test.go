@@ -92,7 +92,8 @@ func (c *testSnapshot) Positions(context.Context) (map[string]uint64, error) {
 }
 
 func record(seq uint64, subject string) journal.Stored {
-	return journal.Stored{Seq: seq, Time: taken.Add(time.Duration(seq)), Subject: subject, Data: fmt.Appendf(nil, "data %d", seq)}
+	return journal.Stored{Seq: seq, Time: taken.Add(time.Duration(seq)), Subject: subject,
+		Data: fmt.Appendf(nil, "data %d", seq)}
 }
 
 // sampleCut has something of each kind. Its second snapshot has several chunks.
@@ -163,7 +164,8 @@ func text(from io.Reader) (string, error) {
 			return errors.Join(err, say("%+v, %d bytes of snapshot, %.7s", s, len(state), state))
 		},
 		Record: stored("record"), EndShard: ended, History: number("history"), Entry: stored("entry"), EndEntry: ended,
-		Feed: number("feed"), Event: stored("event"), EndEvent: ended, Position: func(p Position) error { return say("%+v", p) },
+		Feed: number("feed"), Event: stored("event"), EndEvent: ended,
+		Position: func(p Position) error { return say("%+v", p) },
 	})
 	return b.String(), err
 }
@@ -200,7 +202,8 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("%v; read as\n%s", err, got)
 	}
 	sum, err := Read(bytes.NewReader(data), Visitor{}) // a visitor need not look
-	if err != nil || sum.Records != 3 || sum.Entries != 2 || sum.Events != 2 || len(sum.Shards) != 4 || sum.Shards[1] != (Shard{1, 7, 8}) || sum.Header.Shards != 4 {
+	if err != nil || sum.Records != 3 || sum.Entries != 2 || sum.Events != 2 || len(sum.Shards) != 4 ||
+		sum.Shards[1] != (Shard{1, 7, 8}) || sum.Header.Shards != 4 {
 		t.Errorf("got %+v, %v", sum, err)
 	}
 	if bytes.Contains(data, []byte("statestate")) {
@@ -294,11 +297,12 @@ func TestDamagedFrames(t *testing.T) {
 		}
 		if _, err := Read(bytes.NewReader(pack(inside[:i])), Visitor{}); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("%d of %d bytes: %v", i, len(inside), err)
-		} else if _, place, ok := strings.Cut(err.Error(), "it ends in "); ok {
+		} else if _, place, ok := strings.Cut(err.Error(), "file ends in "); ok {
 			places[place] = true
 		}
 	}
-	for _, place := range []string{"the header", "the files", "shard 0", "shard 3", "the history", "the event feed", "the trailer"} {
+	for _, place := range []string{"the header", "the files", "shard 0", "shard 3", "the history", "the event feed",
+		"the trailer"} {
 		if !places[place] {
 			t.Errorf("no file ended in %s, only in %v", place, places)
 		}
@@ -369,7 +373,8 @@ func TestVisitorFails(t *testing.T) {
 		"shard":  {Shard: func(Shard, io.Reader) error { return errDisk }},
 		"record": {Record: stored}, "end of shard": {EndShard: fail},
 		"history": {History: number}, "entry": {Entry: stored}, "end of history": {EndEntry: fail},
-		"feed": {Feed: number}, "event": {Event: stored}, "end of feed": {EndEvent: fail}, "position": {Position: func(Position) error { return errDisk }},
+		"feed": {Feed: number}, "event": {Event: stored}, "end of feed": {EndEvent: fail},
+		"position": {Position: func(Position) error { return errDisk }},
 	} {
 		if _, err := Read(bytes.NewReader(data), v); !errors.Is(err, errDisk) || errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// A kind says what a frame is. A frame that begins a section has its name.
+// A kind is the type of a frame. A frame that begins a section has the section's name.
 type kind byte
 
 const (
@@ -30,28 +30,26 @@ const (
 )
 
 const (
-	// maxFrame is the most that a body may have: a record of any journal and more.
+	// maxFrame is the maximum size of a body: larger than a record of any journal.
 	maxFrame = 16 << 20
-	// chunkSize is how much of a snapshot stands in a frame.
+	// chunkSize is the size of a snapshot's chunks.
 	chunkSize = 256 << 10
 )
 
-// empty is the body of a frame that says nothing else.
+// empty is the body of a frame without content.
 type empty struct{}
 
-// ends is the body of a frame that begins a section with numbers in it.
+// ends is the body of a frame that begins a numbered section.
 type ends struct {
 	Last uint64 `cbor:"1,keyasint"`
 }
 
-// end is the body of a section's last frame. It counts the frames before it and sums
-// their bytes.
+// end is the body of a section's last frame: the number and the checksum of the frames before it.
 type end struct {
 	Frames uint64 `cbor:"1,keyasint"`
 	Sum    uint32 `cbor:"2,keyasint"`
 }
 
-// trailer is the body of the last frame.
 type trailer struct {
 	SHA256 []byte `cbor:"1,keyasint"`
 }
@@ -75,7 +73,8 @@ func (s stored) journal() journal.Stored {
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 	encoding   = must(cbor.EncOptions{Time: cbor.TimeRFC3339Nano, TimeTag: cbor.EncTagNone}.EncMode())
-	decoding   = must(cbor.DecOptions{MaxArrayElements: 1 << 10, MaxMapPairs: 1 << 10, MaxNestedLevels: 8, UTF8: cbor.UTF8DecodeInvalid}.DecMode())
+	decoding   = must(cbor.DecOptions{MaxArrayElements: 1 << 10, MaxMapPairs: 1 << 10, MaxNestedLevels: 8,
+		UTF8: cbor.UTF8DecodeInvalid}.DecMode())
 )
 
 func must[T any](v T, err error) T {

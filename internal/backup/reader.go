@@ -16,27 +16,25 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// A Visitor is called with what stands in a backup, in its order. Each field may be nil.
-// What is handed over is the visitor's until it returns. An error ends
-// the reading and is returned as it is.
+// A Visitor is called with the contents of a backup, in order. Each field may be nil. Arguments are valid until the
+// function returns. An error ends the reading and is returned unchanged.
 type Visitor struct {
 	Header   func(Header) error
 	File     func(File) error
 	Shard    func(s Shard, snapshot io.Reader) error // nil: there is none
-	Record   func(journal.Stored) error              // of the shard before it
+	Record   func(journal.Stored) error              // of the last Shard
 	EndShard func() error
 	History  func(last uint64) error
 	Entry    func(journal.Stored) error
-	EndEntry func() error // behind the last entry
+	EndEntry func() error // after the last entry
 	Feed     func(last uint64) error
 	Event    func(journal.Stored) error
-	EndEvent func() error // behind the last event
+	EndEvent func() error // after the last event
 	Position func(Position) error
 }
 
-// Read reads a backup and checks it. The visitor sees what it says before the checksums of its
-// section are known to be right, so whoever must not act on what is damaged reads twice.
-// Memory is bounded, whatever the file says. The error has ErrNoBackup or
+// Read reads and checks a backup. The visitor is called before the checksum of the section is verified: a caller that
+// must not use damaged data reads twice. Memory is bounded, whatever the file contains. The error has ErrNoBackup or
 // ErrDamaged in its chain, unless from or the visitor failed.
 func Read(from io.Reader, v Visitor) (Summary, error) {
 	r, err := newReader(from)
@@ -51,13 +49,12 @@ func Read(from io.Reader, v Visitor) (Summary, error) {
 	return r.summary, nil
 }
 
-// Memory that the decompression may take.
+// Limits of the memory for decompression.
 const (
 	maxWindow = 8 << 20
 	maxMemory = 64 << 20
 )
 
-// A reader reads frames.
 type reader struct {
 	source     *source
 	compressed *zstd.Decoder
@@ -67,15 +64,15 @@ type reader struct {
 
 	sum     hash.Hash // of all frames
 	section end       // of the frames of the section
-	before  end       // the same without the present frame, if that ends it
-	all     []byte    // the sum without the present frame, if that is the trailer
+	before  end       // the same without the current frame, if that ends the section
+	all     []byte    // the sum without the current frame, if that is the trailer
 	where   string    // for errors
-	kind    kind      // of the present frame
+	kind    kind      // of the current frame
 	head    []byte
 	body    bytes.Buffer
 }
 
-// A source remembers that reading failed, which is no damage.
+// A source remembers errors of the underlying reader, which are not damage.
 type source struct {
 	from io.Reader
 	err  error
@@ -89,7 +86,6 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A bufferedByte reads single bytes too.
 type bufferedByte struct {
 	io.Reader
 	one [1]byte
@@ -116,13 +112,13 @@ func newReader(from io.Reader) (*reader, error) {
 	return r, nil
 }
 
-// damaged says where the file is not what was written.
+// damaged returns ErrDamaged with the place, or the error of the underlying reader.
 func (r *reader) damaged(why any) error {
 	if r.source.err != nil {
 		return r.source.err
 	}
 	if err, ok := why.(error); ok && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
-		return fmt.Errorf("%w: it ends in %s", ErrDamaged, r.where)
+		return fmt.Errorf("%w: file ends in %s", ErrDamaged, r.where)
 	}
 	return fmt.Errorf("%w: in %s: %v", ErrDamaged, r.where, why)
 }
@@ -148,7 +144,7 @@ func (r *reader) sections() error {
 	return r.trailer()
 }
 
-// MaxShards is how many shards a backup may have.
+// MaxShards is the maximum number of shards of a backup.
 const MaxShards = 1 << 10
 
 func (r *reader) header() error {
@@ -157,7 +153,7 @@ func (r *reader) header() error {
 		return err
 	}
 	if h.Shards < 1 || h.Shards > MaxShards {
-		return r.damaged(fmt.Sprintf("it has %d shards", h.Shards))
+		return r.damaged(fmt.Sprintf("%d shards, want 1 to %d", h.Shards, MaxShards))
 	}
 	return call(r.visit.Header, *h)
 }
@@ -183,7 +179,7 @@ func (r *reader) shard(number int) error {
 		return err
 	}
 	if s.Number != number || s.Snapshot > s.Last {
-		return r.damaged(fmt.Sprintf("it is called shard %d, with a snapshot of record %d of %d", s.Number, s.Snapshot, s.Last))
+		return r.damaged(fmt.Sprintf("found shard %d with a snapshot of record %d of %d", s.Number, s.Snapshot, s.Last))
 	}
 	if err := r.snapshot(s); err != nil {
 		return err
@@ -202,7 +198,7 @@ func (r *reader) shard(number int) error {
 		return call(r.visit.Record, one.journal())
 	})
 	if err == nil && last != s.Last {
-		err = r.damaged(fmt.Sprintf("it ends with record %d instead of %d", last, s.Last))
+		err = r.damaged(fmt.Sprintf("last record is %d, want %d", last, s.Last))
 	}
 	if err != nil {
 		return err
@@ -211,14 +207,14 @@ func (r *reader) shard(number int) error {
 	return callEnd(r.visit.EndShard)
 }
 
-// snapshot hands the snapshot over, and leaves the first frame behind it.
+// snapshot passes the snapshot to the visitor, and leaves the reader at the first frame after it.
 func (r *reader) snapshot(s Shard) error {
 	chunks := &chunkReader{r: r}
 	if err := r.next(); err != nil {
 		return err
 	}
 	if has := r.kind == kindChunk; has != (s.Snapshot > 0) {
-		return r.damaged(fmt.Sprintf("there is a snapshot: %t; of record %d", has, s.Snapshot))
+		return r.damaged(fmt.Sprintf("found a snapshot: %t, want that of record %d (0: none)", has, s.Snapshot))
 	}
 	if r.visit.Shard != nil {
 		var from io.Reader
@@ -233,7 +229,7 @@ func (r *reader) snapshot(s Shard) error {
 	return err
 }
 
-// A chunkReader reads the chunks from the present frame on.
+// A chunkReader reads the chunks from the current frame on.
 type chunkReader struct {
 	r    *reader
 	last error
@@ -293,7 +289,7 @@ func (r *reader) feed() error {
 	return err
 }
 
-// numbered reads a section of what has numbers up to a last one.
+// numbered reads a section whose items have numbers up to a last one.
 func (r *reader) numbered(k kind, begin func(uint64) error, item func(last uint64, before *uint64) error) error {
 	var e ends
 	if err := r.want(k, &e); err != nil {
@@ -306,7 +302,7 @@ func (r *reader) numbered(k kind, begin func(uint64) error, item func(last uint6
 	return r.items(func() error { return item(e.Last, &before) })
 }
 
-// ascending takes the present frame, whose number is larger than the one before.
+// ascending decodes the current frame, whose number must be larger than the one before.
 func (r *reader) ascending(k kind, last uint64, before *uint64, visit func(journal.Stored) error) error {
 	var one stored
 	if err := r.is(k, &one); err != nil {
@@ -319,7 +315,7 @@ func (r *reader) ascending(k kind, last uint64, before *uint64, visit func(journ
 	return call(visit, one.journal())
 }
 
-// items calls item with each frame of the section that comes.
+// items calls item with each frame of the section, from the next one on.
 func (r *reader) items(item func() error) error {
 	if err := r.next(); err != nil {
 		return err
@@ -327,7 +323,7 @@ func (r *reader) items(item func() error) error {
 	return r.rest(item)
 }
 
-// rest is items that begins with the present frame.
+// rest is items from the current frame on.
 func (r *reader) rest(item func() error) error {
 	for {
 		if r.kind == kindEnd {
@@ -342,14 +338,14 @@ func (r *reader) rest(item func() error) error {
 	}
 }
 
-// endSection compares what the present frame says with what was read before it.
+// endSection verifies the checksum of the section.
 func (r *reader) endSection() error {
 	var e end
 	if err := r.is(kindEnd, &e); err != nil {
 		return err
 	}
 	if e != r.before {
-		return r.damaged("its checksum differs")
+		return r.damaged("wrong checksum")
 	}
 	r.section = end{}
 	return nil
@@ -365,15 +361,15 @@ func (r *reader) trailer() error {
 		return err
 	}
 	if !bytes.Equal(t.SHA256, r.all) {
-		return r.damaged("the checksum of all differs")
+		return r.damaged("wrong checksum of the file")
 	}
 	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
-		return r.damaged("something stands behind its end")
+		return r.damaged("unexpected data after the end")
 	}
 	return nil
 }
 
-// want reads a frame that must be of this kind.
+// want reads a frame of this kind.
 func (r *reader) want(k kind, body any) error {
 	if err := r.next(); err != nil {
 		return err
@@ -381,18 +377,17 @@ func (r *reader) want(k kind, body any) error {
 	return r.is(k, body)
 }
 
-// is decodes the present frame, which must be of this kind.
+// is decodes the current frame, which must have this kind.
 func (r *reader) is(k kind, body any) error {
 	if r.kind != k {
-		return r.damaged(fmt.Sprintf("a frame of kind %d stands where kind %d belongs", r.kind, k))
+		return r.damaged(fmt.Sprintf("frame of kind %d, want %d", r.kind, k))
 	}
 	if err := decoding.Unmarshal(r.body.Bytes(), body); err != nil {
-		return r.damaged(fmt.Sprintf("a frame of kind %d cannot be read: %v", k, err))
+		return r.damaged(fmt.Sprintf("decode frame of kind %d: %v", k, err))
 	}
 	return nil
 }
 
-// next reads a frame.
 func (r *reader) next() error {
 	first, err := r.in.ReadByte()
 	if err != nil {
@@ -403,19 +398,20 @@ func (r *reader) next() error {
 		return r.damaged(err)
 	}
 	if size > maxFrame {
-		return r.damaged(fmt.Sprintf("a frame of %d bytes", size))
+		return r.damaged(fmt.Sprintf("frame of %d bytes", size))
 	}
 	r.kind = kind(first)
 	r.head = binary.AppendUvarint(append(r.head[:0], first), size)
 	r.body.Reset()
-	if _, err := io.CopyN(&r.body, r.in.Reader, int64(size)); err != nil { // grows with what is there, whatever the length says
+	// allocates only what is read, whatever the length says
+	if _, err := io.CopyN(&r.body, r.in.Reader, int64(size)); err != nil {
 		return r.damaged(err)
 	}
 	r.sumUp()
 	return nil
 }
 
-// sumUp takes the present frame into the sums.
+// sumUp adds the current frame to the checksums.
 func (r *reader) sumUp() {
 	switch r.kind {
 	case kindEnd:
@@ -430,7 +426,6 @@ func (r *reader) sumUp() {
 	r.section.Frames++
 }
 
-// call calls a visitor's function, if there is one.
 func call[T any](visit func(T) error, with T) error {
 	if visit == nil {
 		return nil
@@ -438,7 +433,6 @@ func call[T any](visit func(T) error, with T) error {
 	return visit(with)
 }
 
-// callEnd is call for those without an argument.
 func callEnd(visit func() error) error {
 	if visit == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// Fill reads a backup into an empty engine, and hands the files of the data directory to
-// file. The backup must have been checked: what was filled before an error is of no use.
+// Restore stores a backup in an empty engine, and passes the files of the data directory to file. The backup must
+// have been checked: after an error the engine is incomplete.
 func Restore(ctx context.Context, from io.Reader, to journal.Restorer, file func(File) error) (Summary, error) {
 	f := &restorer{ctx: ctx, to: to}
 	return Read(from, Visitor{
@@ -25,20 +25,19 @@ func Restore(ctx context.Context, from io.Reader, to journal.Restorer, file func
 	})
 }
 
-// A filler fills one row after the other.
 type restorer struct {
-	ctx  context.Context // it lives as long as one call
-	to   journal.Restorer
-	row  journal.RecordWriter
-	last uint64 // of the row
+	ctx    context.Context // of the one call
+	to     journal.Restorer
+	writer journal.RecordWriter
+	last   uint64 // of the writer
 }
 
 func (f *restorer) begin(last uint64) func(journal.RecordWriter, error) error {
-	return func(row journal.RecordWriter, err error) error {
-		f.row, f.last = row, last
+	return func(w journal.RecordWriter, err error) error {
+		f.writer, f.last = w, last
 		return err
 	}
 }
 
-func (f *restorer) put(s journal.Stored) error { return f.row.Put(f.ctx, s) }
-func (f *restorer) end() error                 { return f.row.End(f.ctx, f.last) }
+func (f *restorer) put(s journal.Stored) error { return f.writer.Put(f.ctx, s) }
+func (f *restorer) end() error                 { return f.writer.End(f.ctx, f.last) }

@@ -17,22 +17,21 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// Write writes a backup of what a cut holds, with some files of the data directory. The
-// header's Taken is the cut's. It writes in small pieces as it reads; a slow
-// writer slows nothing but this.
-func Write(ctx context.Context, to io.Writer, h Header, files []File, cut journal.ConsistentSnapshot) (err error) {
+// Write writes a backup of a consistent snapshot with some files of the data directory, and sets the header's Taken.
+// It streams: a slow writer delays nothing else.
+func Write(ctx context.Context, to io.Writer, h Header, files []File, snap journal.ConsistentSnapshot) (err error) {
 	w, err := newWriter(to)
 	if err != nil {
 		return err
 	}
-	h.Taken = cut.Taken().UTC()
-	if err := w.all(ctx, h, files, cut); err != nil {
+	h.Taken = snap.Taken().UTC()
+	if err := w.all(ctx, h, files, snap); err != nil {
 		return errors.Join(err, w.compressed.Close())
 	}
 	return w.close()
 }
 
-// A writer writes frames. The first error stays.
+// A writer writes frames. It keeps the first error.
 type writer struct {
 	compressed *zstd.Encoder
 	sum        hash.Hash // of all
@@ -43,8 +42,9 @@ type writer struct {
 }
 
 func newWriter(to io.Writer) (*writer, error) {
-	// One goroutine and a small window: the service beside it has better things to do.
-	compressed, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
+	// One goroutine and a small window: the service has priority.
+	compressed, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(1<<20))
 	if err != nil {
 		return nil, err
 	}
@@ -57,44 +57,44 @@ func newWriter(to io.Writer) (*writer, error) {
 	return w, nil
 }
 
-func (w *writer) all(ctx context.Context, h Header, files []File, cut journal.ConsistentSnapshot) error {
+func (w *writer) all(ctx context.Context, h Header, files []File, snap journal.ConsistentSnapshot) error {
 	w.frame(kindHeader, h)
 	w.frame(kindFiles, empty{})
 	for _, f := range files {
 		w.frame(kindFile, f)
 	}
-	_ = w.end() // the first error stays
+	_ = w.end() // w keeps the error
 	for i := range h.Shards {
-		if err := w.shard(ctx, i, cut); err != nil {
+		if err := w.shard(ctx, i, snap); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
-	if err := w.history(ctx, cut); err != nil {
+	if err := w.history(ctx, snap); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	if err := w.feed(ctx, cut); err != nil {
+	if err := w.feed(ctx, snap); err != nil {
 		return fmt.Errorf("event feed: %w", err)
 	}
 	return w.err
 }
 
-func (w *writer) shard(ctx context.Context, number int, cut journal.ConsistentSnapshot) (err error) {
-	held, err := cut.Contents(ctx, number)
+func (w *writer) shard(ctx context.Context, number int, snap journal.ConsistentSnapshot) (err error) {
+	contents, err := snap.Contents(ctx, number)
 	if err != nil {
 		return err
 	}
-	seq, snapshot, err := cut.Snapshot(ctx, number, held.Last)
+	seq, snapshot, err := snap.Snapshot(ctx, number, contents.Last)
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
-	w.frame(kindShard, Shard{Number: number, Snapshot: seq, Last: held.Last})
+	w.frame(kindShard, Shard{Number: number, Snapshot: seq, Last: contents.Last})
 	if snapshot != nil {
 		err := w.chunks(snapshot)
 		if err = errors.Join(err, snapshot.Close()); err != nil {
 			return fmt.Errorf("snapshot of record %d: %w", seq, err)
 		}
 	}
-	if err := cut.Records(ctx, number, seq, w.putter(kindRecord)); err != nil {
+	if err := snap.Records(ctx, number, seq, w.putter(kindRecord)); err != nil {
 		return err
 	}
 	return w.end()
@@ -118,20 +118,20 @@ func (w *writer) chunks(snapshot io.Reader) error {
 	}
 }
 
-func (w *writer) history(ctx context.Context, cut journal.ConsistentSnapshot) error {
-	w.frame(kindHistory, ends{cut.LastEntry()})
-	if err := cut.History(ctx, w.putter(kindEntry)); err != nil {
+func (w *writer) history(ctx context.Context, snap journal.ConsistentSnapshot) error {
+	w.frame(kindHistory, ends{snap.LastEntry()})
+	if err := snap.History(ctx, w.putter(kindEntry)); err != nil {
 		return err
 	}
 	return w.end()
 }
 
-func (w *writer) feed(ctx context.Context, cut journal.ConsistentSnapshot) error {
-	w.frame(kindFeed, ends{cut.LastEvent()})
-	if err := cut.Feed(ctx, w.putter(kindEvent)); err != nil {
+func (w *writer) feed(ctx context.Context, snap journal.ConsistentSnapshot) error {
+	w.frame(kindFeed, ends{snap.LastEvent()})
+	if err := snap.Feed(ctx, w.putter(kindEvent)); err != nil {
 		return err
 	}
-	positions, err := cut.Positions(ctx)
+	positions, err := snap.Positions(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,6 @@ func (w *writer) putter(k kind) func(journal.Stored) error {
 	}
 }
 
-// frame writes a frame.
 func (w *writer) frame(k kind, body any) {
 	data, err := encoding.Marshal(body)
 	if err != nil {
@@ -159,7 +158,7 @@ func (w *writer) frame(k kind, body any) {
 
 func (w *writer) raw(k kind, body []byte) {
 	if len(body) > maxFrame {
-		w.err = errors.Join(w.err, fmt.Errorf("a frame of %d bytes is larger than %d", len(body), maxFrame))
+		w.err = errors.Join(w.err, fmt.Errorf("frame of %d bytes is larger than %d", len(body), maxFrame))
 	}
 	w.head = binary.AppendUvarint(append(w.head[:0], byte(k)), uint64(len(body)))
 	for _, part := range [][]byte{w.head, body} {
@@ -172,7 +171,7 @@ func (w *writer) raw(k kind, body []byte) {
 	w.frames++
 }
 
-// end ends a section. What stands before the first one belongs to it.
+// end ends a section. Frames before the first section belong to it.
 func (w *writer) end() error {
 	w.frame(kindEnd, end{Frames: w.frames, Sum: w.section})
 	w.frames, w.section = 0, 0

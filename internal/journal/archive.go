@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrSnapshotOpen reports that another Cut of the engine is open: there is at most one at a time.
+// ErrSnapshotOpen reports that another ConsistentSnapshot of the engine is open: there is at most one at a time.
 var ErrSnapshotOpen = errors.New("another backup is reading the journals")
 
 // Stored is a record of a journal or of a feed, or an entry of a history, as stored by an engine.
@@ -18,16 +18,16 @@ type Stored struct {
 	Data    []byte
 }
 
-// Held lists the snapshots and records of a shard.
+// ShardContents lists the snapshots and records of a shard.
 type ShardContents struct {
 	Snapshots []uint64 // the last record that each includes, oldest first
 	First     uint64   // the oldest record; Last+1 when there is none
 	Last      uint64   // the newest record, even if it was deleted; 0: there never was one
 }
 
-// A Cut is a consistent snapshot of all that an engine stored at one moment: nothing was being written then, so no
-// journal contains a record whose cause is missing in another journal. The engine goes on meanwhile, but deletes no
-// record and no snapshot of a shard until Close. A Cut is for one goroutine.
+// A ConsistentSnapshot is all that an engine stored at one moment: nothing was being written then, so no journal
+// contains a record whose cause is missing in another journal. The engine continues to work, but deletes no record
+// and no snapshot of a shard until Close. One goroutine uses it.
 //
 // The data that visit receives is valid until it returns. An error of visit ends the call, which returns it
 // unchanged.
@@ -35,7 +35,7 @@ type ConsistentSnapshot interface {
 	// Taken returns the moment.
 	Taken() time.Time
 
-	// Held returns what was stored of a shard.
+	// Contents returns what was stored of a shard.
 	Contents(ctx context.Context, shard int) (ShardContents, error)
 
 	// Snapshot opens the newest intact snapshot of a shard that includes no record after newest: seq 0 and a nil
@@ -60,22 +60,22 @@ type ConsistentSnapshot interface {
 	Close()
 }
 
-// A Filling stores in an empty engine what a Cut of another engine contains, with the same numbers. One goroutine
+// A Restorer stores a ConsistentSnapshot of another engine in an empty engine, with the same numbers. One goroutine
 // uses it. The engine's documentation says when the data is durable.
 type Restorer interface {
 	// Shard starts a shard with a snapshot (nil: none) that includes the records up to this number (0: none), and
-	// returns the Row of the records after it.
+	// returns the writer of the records after it.
 	Shard(ctx context.Context, shard int, seq uint64, snapshot io.Reader) (RecordWriter, error)
 
-	// History and Feed return the Row of the entries, and that of the feed's records.
+	// History and Feed return the writers of the entries and of the feed's records.
 	History(ctx context.Context) (RecordWriter, error)
 	Feed(ctx context.Context) (RecordWriter, error)
 
-	// Keep stores the position of a reader of the feed. It is called after the feed is stored.
+	// SavePosition stores the position of a reader of the feed. It is called after the feed is stored.
 	SavePosition(ctx context.Context, reader string, seq uint64) error
 }
 
-// A Row stores numbered records in order. The engine sets their time.
+// A RecordWriter stores numbered records in order. The engine sets their time.
 type RecordWriter interface {
 	// Put stores a record; numbers before it may be missing.
 	Put(ctx context.Context, s Stored) error

@@ -21,8 +21,8 @@ type Feed interface {
 	// Last returns the number of the newest record, even if it was deleted; 0 if there never was one.
 	Last(ctx context.Context) (seq uint64, err error)
 
-	// Keep stores the position of a reader durably, Position returns it: ok is false if none was stored, or none for
-	// as long as records are kept. A reader is a token of a subject; see CheckSubject.
+	// SavePosition stores the position of a reader durably, Position returns it: ok is false if none was stored, or
+	// none for as long as records are kept. A reader is a token of a subject; see CheckSubject.
 	SavePosition(ctx context.Context, reader string, seq uint64) error
 	Position(ctx context.Context, reader string) (seq uint64, ok bool, err error)
 }

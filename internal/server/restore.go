@@ -130,7 +130,7 @@ func fillData(ctx context.Context, data string, from io.Reader, log *slog.Logger
 		return fmt.Errorf("journal: %w", err)
 	}
 	defer closing(&err, engine.Close)
-	to, err := engine.Filling()
+	to, err := engine.NewRestorer()
 	if err != nil {
 		return err
 	}

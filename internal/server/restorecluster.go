@@ -181,7 +181,7 @@ func (s *service) fillFromBackup(ctx context.Context) (sum backup.Summary, err e
 		return sum, err
 	}
 	defer from.Close() //nolint:errcheck // it was only read
-	to, err := s.engine.Filling()
+	to, err := s.engine.NewRestorer()
 	if err != nil {
 		return sum, err
 	}

@@ -54,7 +54,7 @@ func (r testRegion) Hold(ctx context.Context) (map[string]uint64, func() error, 
 	}, nil
 }
 
-// A cut over several nodes holds one moment, whatever they write later, and fills another cluster.
+// A consistent snapshot over several nodes holds one moment, whatever they write later, and fills another cluster.
 func TestClusterCut(t *testing.T) {
 	defer goleak.VerifyNone(t, serverLeaks...)
 	t.Run("nodes", func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestClusterCut(t *testing.T) {
 		c := must(from.nodes[1].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{from}))(t)
 		want := contents(t, c, inFillRegion)
 		if _, err := from.nodes[2].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{from}); !errors.Is(err, journal.ErrSnapshotOpen) {
-			t.Errorf("a second cut: %v", err)
+			t.Errorf("a second snapshot: %v", err)
 		}
 		j := from.journal(2, 0)
 		appendRecords(t, j, 10, 12)
@@ -83,7 +83,7 @@ func TestClusterCut(t *testing.T) {
 		c.Close()
 		saveSnapshot(t, j, 12)
 		if n := jetstream.Messages(t, from.nodes[0], "MUSTER_SHARD_0"); n != 0 {
-			t.Errorf("%d records are kept behind the cut's end", n)
+			t.Errorf("%d records are kept behind the snapshot's end", n)
 		}
 		copied := must(to.nodes[2].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{to}))(t)
 		defer copied.Close()
@@ -99,7 +99,7 @@ func TestClusterCutReadsAll(t *testing.T) {
 	defer goleak.VerifyNone(t, serverLeaks...)
 	t.Run("nodes", func(t *testing.T) {
 		from := startedCluster(t)
-		h := must(must(from.nodes[0].Filling())(t).History(t.Context()))(t)
+		h := must(must(from.nodes[0].NewRestorer())(t).History(t.Context()))(t)
 		var want []uint64
 		for seq := uint64(1); seq <= 450; seq++ {
 			if seq > 150 && seq <= 300 && seq%50 > 0 {
@@ -126,7 +126,7 @@ func TestClusterCutReadsAll(t *testing.T) {
 	})
 }
 
-// TestClusterCutIsConsistent is TestCutIsConsistent with each shard written to by another node.
+// TestClusterCutIsConsistent is TestConsistentSnapshotIsConsistent with each shard written to by another node.
 func TestClusterCutIsConsistent(t *testing.T) {
 	defer goleak.VerifyNone(t, serverLeaks...)
 	t.Run("nodes", func(t *testing.T) {

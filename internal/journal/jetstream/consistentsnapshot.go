@@ -16,7 +16,8 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// A cut contains the ends of all streams, read while nothing was being published. Later messages are after them.
+// A consistentSnapshot contains the ends of all streams, read while nothing was being published. Later messages are
+// after them.
 type consistentSnapshot struct {
 	engine  *Engine
 	release func()
@@ -26,16 +27,17 @@ type consistentSnapshot struct {
 	history, feed end
 }
 
-// An end describes a stream at the time of the cut: its first and last number. Stream is nil if there was none.
+// An end describes a stream at the time of the snapshot: its first and last number. Stream is nil if there was none.
 type end struct {
 	stream      jetstream.Stream
 	name        string
 	first, last uint64
 }
 
-// Cut reads a consistent snapshot of a region with this many shards, while region holds all publishing for
-// milliseconds. There is one Cut at a time; otherwise the error has journal.ErrSnapshotOpen in its chain.
-func (e *Engine) ConsistentSnapshot(ctx context.Context, shards int, region Region) (journal.ConsistentSnapshot, error) {
+// ConsistentSnapshot reads a region with this many shards, while region holds all publishing for milliseconds. Only
+// one can be open; otherwise the error has journal.ErrSnapshotOpen in its chain.
+func (e *Engine) ConsistentSnapshot(ctx context.Context, shards int, region Region) (journal.ConsistentSnapshot,
+	error) {
 	release, err := region.Keep(ctx)
 	if err != nil {
 		return nil, err
@@ -97,7 +99,10 @@ func (c *consistentSnapshot) look(ctx context.Context, acknowledged map[string]u
 
 // find opens the stream, if there is one.
 func (d *end) find(ctx context.Context, e *Engine) (err error) {
-	d.stream, err = patiently(ctx, e, func(ctx context.Context) (jetstream.Stream, error) { return e.js.Stream(ctx, d.name) })
+	d.stream, err = patiently(ctx, e, func(ctx context.Context) (jetstream.Stream,
+		error) {
+		return e.js.Stream(ctx, d.name)
+	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		d.stream = nil
 		return nil
@@ -148,7 +153,8 @@ func (c *consistentSnapshot) Contents(ctx context.Context, shard int) (h journal
 }
 
 // snapshots lists the snapshots that include no record after newest.
-func (c *consistentSnapshot) snapshots(ctx context.Context, shard int, newest uint64) (stream jetstream.Stream, all []snapshot, err error) {
+func (c *consistentSnapshot) snapshots(ctx context.Context, shard int, newest uint64) (stream jetstream.Stream,
+	all []snapshot, err error) {
 	s := c.store(shard)
 	if stream, err = s.stream(ctx); errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil, nil
@@ -187,10 +193,12 @@ func (c *consistentSnapshot) Snapshot(ctx context.Context, shard int, newest uin
 }
 
 // Records reads the journal, which has no gaps.
-func (c *consistentSnapshot) Records(ctx context.Context, shard int, after uint64, visit func(journal.Stored) error) error {
+func (c *consistentSnapshot) Records(ctx context.Context, shard int, after uint64,
+	visit func(journal.Stored) error) error {
 	s := c.shards[shard]
 	if after > s.last || after+1 < s.first {
-		return fmt.Errorf("%w: asked for those of shard %d after %d, there are %d to %d", journal.ErrMissing, shard, after, s.first, s.last)
+		return fmt.Errorf("%w: asked for those of shard %d after %d, there are %d to %d", journal.ErrMissing, shard, after,
+			s.first, s.last)
 	}
 	err := c.walk(ctx, s, ">", after, func(r journal.Stored) error {
 		if r.Seq != after+1 {
@@ -249,7 +257,8 @@ func (c *consistentSnapshot) Positions(ctx context.Context) (map[string]uint64, 
 
 // walk visits the messages of a stream after the given one, up to its end. A consumer reads ahead, and does not
 // report that there are no more messages, so at its apparent end the stream is asked for the next message.
-func (c *consistentSnapshot) walk(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
+func (c *consistentSnapshot) walk(ctx context.Context, s end, subject string, after uint64,
+	visit func(journal.Stored) error) error {
 	if c.engine.cfg.clustered() {
 		return c.walkLeader(ctx, s, subject, after, visit)
 	}
@@ -283,7 +292,8 @@ const (
 
 // walkLeader is walk without a consumer: that may read from a replica that is behind or has a hole, and on another
 // node it may never receive the first request.
-func (c *consistentSnapshot) walkLeader(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) error {
+func (c *consistentSnapshot) walkLeader(ctx context.Context, s end, subject string, after uint64,
+	visit func(journal.Stored) error) error {
 	for requests := 1; after < s.last; {
 		found, err := c.askLeader(ctx, s, subject, after, requests)
 		if err != nil && requests > 1 && passes(err) && ctx.Err() == nil {
@@ -317,7 +327,8 @@ func (c *consistentSnapshot) walkLeader(ctx context.Context, s end, subject stri
 
 // askLeader requests the messages with the next numbers. The last request is for the first message with its number or
 // a later one, so no message before the last one returned is missing.
-func (c *consistentSnapshot) askLeader(ctx context.Context, s end, subject string, after uint64, requests int) ([]journal.Stored, error) {
+func (c *consistentSnapshot) askLeader(ctx context.Context, s end, subject string, after uint64,
+	requests int) ([]journal.Stored, error) {
 	found := make([]journal.Stored, requests)
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range found {
@@ -348,7 +359,8 @@ const (
 )
 
 // readAhead visits messages until none is pending, or none arrives. It returns the number of the last one.
-func (c *consistentSnapshot) readAhead(ctx context.Context, s end, subject string, after uint64, visit func(journal.Stored) error) (uint64, error) {
+func (c *consistentSnapshot) readAhead(ctx context.Context, s end, subject string, after uint64,
+	visit func(journal.Stored) error) (uint64, error) {
 	if after >= s.last {
 		return after, nil
 	}
@@ -380,7 +392,8 @@ func (c *consistentSnapshot) readAhead(ctx context.Context, s end, subject strin
 			return s.last, nil
 		}
 		after = meta.Sequence.Stream
-		if err := visit(journal.Stored{Seq: after, Time: meta.Timestamp, Subject: msg.Subject(), Data: msg.Data()}); err != nil {
+		if err := visit(journal.Stored{Seq: after, Time: meta.Timestamp, Subject: msg.Subject(),
+			Data: msg.Data()}); err != nil {
 			return after, err
 		}
 		if after == s.last || meta.NumPending == 0 {

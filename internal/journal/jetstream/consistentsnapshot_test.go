@@ -47,7 +47,7 @@ func saveSnapshot(t *testing.T, j journal.Journal, seq uint64) {
 	check(t, err)
 }
 
-// contents writes all that a cut holds as text.
+// contents writes all that a consistent snapshot holds as text.
 func contents(t *testing.T, c journal.ConsistentSnapshot, shards int) string {
 	t.Helper()
 	var b strings.Builder
@@ -106,9 +106,9 @@ func fillRegion(t *testing.T, e *jetstream.Engine) {
 
 const inFillRegion = 4 // shards
 
-// TestCut holds one moment: what is written afterwards, snapshots that would have
+// TestConsistentSnapshot holds one moment: what is written afterwards, snapshots that would have
 // records forgotten included, changes nothing of it.
-func TestCut(t *testing.T) {
+func TestConsistentSnapshot(t *testing.T) {
 	defer noLeaks(t)()
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
@@ -130,7 +130,7 @@ func TestCut(t *testing.T) {
 		}
 	}
 	if _, err := e.ConsistentSnapshot(t.Context(), 1, e); !errors.Is(err, journal.ErrSnapshotOpen) {
-		t.Errorf("a second cut: %v", err)
+		t.Errorf("a second snapshot: %v", err)
 	}
 	a := shardJournal(t, e, 0)
 	appendRecords(t, a, 10, 12)
@@ -158,13 +158,13 @@ func TestCut(t *testing.T) {
 	c.Close()
 	saveSnapshot(t, a, 12)
 	if n := jetstream.Messages(t, e, "MUSTER_SHARD_0"); n != 0 {
-		t.Errorf("%d records are kept behind the cut's end", n)
+		t.Errorf("%d records are kept behind the snapshot's end", n)
 	}
 }
 
-// TestCutIsConsistent cuts while a chain of records goes from shard to shard. A cut holds
+// TestConsistentSnapshotIsConsistent reads while a chain of records goes from shard to shard. A consistent snapshot holds
 // a beginning of the chain.
-func TestCutIsConsistent(t *testing.T) {
+func TestConsistentSnapshotIsConsistent(t *testing.T) {
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
 	const shards = 12
@@ -194,7 +194,7 @@ func chain(ctx context.Context, journals []journal.Journal) (err error) {
 	return err
 }
 
-// checkChain checks that a cut holds a beginning of a chain.
+// checkChain checks that a consistent snapshot holds a beginning of a chain.
 func checkChain(t *testing.T, c journal.ConsistentSnapshot, shards int) {
 	t.Helper()
 	var ends []uint64
@@ -218,9 +218,9 @@ func (r *restless) Hold(ctx context.Context) (map[string]uint64, func() error, e
 	return r.acknowledged, func() error { return errors.Join(release(), r.released) }, err
 }
 
-// TestCutRefused makes no cut of a stream that ends before what was acknowledged, nor when
+// TestConsistentSnapshotRefused makes no snapshot of a stream that ends before what was acknowledged, nor when
 // somebody may have published meanwhile; and nobody is held after that.
-func TestCutRefused(t *testing.T) {
+func TestConsistentSnapshotRefused(t *testing.T) {
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
 	j := shardJournal(t, e, 0)
@@ -278,10 +278,10 @@ func hold(t *testing.T, e *jetstream.Engine) (release func() error) {
 	return release
 }
 
-// fill copies a cut into an empty engine.
+// fill copies a consistent snapshot into an empty engine.
 func fill(t *testing.T, e *jetstream.Engine, c journal.ConsistentSnapshot, shards int) {
 	t.Helper()
-	ctx, to := t.Context(), must(e.Filling())(t)
+	ctx, to := t.Context(), must(e.NewRestorer())(t)
 	put := func(r journal.RecordWriter) func(journal.Stored) error {
 		return func(s journal.Stored) error { return r.Put(ctx, s) }
 	}
@@ -304,9 +304,9 @@ func fill(t *testing.T, e *jetstream.Engine, c journal.ConsistentSnapshot, shard
 	}
 }
 
-// TestFilling gives another engine that holds the same, with the same numbers, also
+// TestRestore gives another engine that holds the same, with the same numbers, also
 // when it is opened anew; and that goes on.
-func TestFilling(t *testing.T) {
+func TestRestore(t *testing.T) {
 	defer noLeaks(t)()
 	from := open(t, t.TempDir())
 	defer mustClose(t, from)
@@ -318,7 +318,7 @@ func TestFilling(t *testing.T) {
 	dir := t.TempDir()
 	to := must(jetstream.Open(t.Context(), jetstream.Config{Dir: dir, Bulk: true}))(t)
 	fill(t, to, c, inFillRegion)
-	if _, err := must(to.Filling())(t).Shard(t.Context(), 0, 0, nil); err == nil {
+	if _, err := must(to.NewRestorer())(t).Shard(t.Context(), 0, 0, nil); err == nil {
 		t.Error("a shard was filled twice")
 	}
 	mustClose(t, to)
@@ -348,12 +348,12 @@ func TestFilling(t *testing.T) {
 	}
 }
 
-// TestFillingLarge has more and larger messages than may be under way.
-func TestFillingLarge(t *testing.T) {
+// TestRestoreLarge has more and larger messages than may be under way.
+func TestRestoreLarge(t *testing.T) {
 	to := must(jetstream.Open(t.Context(), jetstream.Config{Dir: t.TempDir(), Bulk: true}))(t)
 	defer mustClose(t, to)
 	ctx := t.Context()
-	row := must(must(to.Filling())(t).Shard(ctx, 0, 0, nil))(t)
+	row := must(must(to.NewRestorer())(t).Shard(ctx, 0, 0, nil))(t)
 	for seq := uint64(1); seq <= 2000; seq++ {
 		size := 10
 		if seq%200 == 0 {

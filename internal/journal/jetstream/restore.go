@@ -14,7 +14,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// Limits of unacknowledged messages of a Row, which bound its memory.
+// Limits of unacknowledged messages of a recordWriter, which bound its memory.
 const (
 	underwayMessages = 256
 	underwayBytes    = 2 * maxPayload
@@ -24,15 +24,15 @@ const (
 // replaces the one before.
 const filler = "-"
 
-// A filling fills the engine.
+// A restorer fills the engine.
 type restorer struct {
 	engine *Engine
 	js     jetstream.JetStream // with a larger limit of unacknowledged messages
 }
 
-// Filling returns a Filling of the engine, which must be empty. With Config.Bulk the caller syncs the directory after
-// Close.
-func (e *Engine) Filling() (journal.Restorer, error) {
+// NewRestorer returns a Restorer of the engine, which must be empty. With Config.Bulk the caller syncs the directory
+// after Close.
+func (e *Engine) NewRestorer() (journal.Restorer, error) {
 	js, err := jetstream.New(e.conn, jetstream.WithPublishAsyncMaxPending(underwayMessages))
 	if err != nil {
 		return nil, err
@@ -69,7 +69,10 @@ func (e *Engine) CheckEmpty(ctx context.Context, shards int) error {
 // Clear deletes all streams of a region with this many shards. None of its journals may be open.
 func (e *Engine) Clear(ctx context.Context, shards int) error {
 	for _, name := range regionStreams(shards) {
-		_, err := patiently(ctx, e, func(ctx context.Context) (none struct{}, err error) { return none, e.js.DeleteStream(ctx, name) })
+		_, err := patiently(ctx, e, func(ctx context.Context) (none struct{}, err error) {
+			return none,
+				e.js.DeleteStream(ctx, name)
+		})
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return fmt.Errorf("remove stream %s: %w", name, err)
 		}
@@ -86,7 +89,7 @@ func (f *restorer) Shard(ctx context.Context, shard int, seq uint64, snapshot io
 		return nil, err
 	}
 	j := opened.(*shardJournal)
-	r, err := f.row(ctx, j.stream, func(journal.Stored) string { return j.subject }, "")
+	r, err := f.newWriter(ctx, j.stream, func(journal.Stored) string { return j.subject }, "")
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +113,8 @@ func (f *restorer) History(ctx context.Context) (journal.RecordWriter, error) {
 		return nil, err
 	}
 	h := opened.(*history)
-	r, err := f.row(ctx, h.stream, func(s journal.Stored) string { return historyPrefix + s.Subject }, historyPrefix+filler)
+	r, err := f.newWriter(ctx, h.stream, func(s journal.Stored) string { return historyPrefix + s.Subject },
+		historyPrefix+filler)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +127,8 @@ func (f *restorer) Feed(ctx context.Context) (journal.RecordWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.row(ctx, opened.(*feed).stream, func(journal.Stored) string { return feedRecords }, feedPositions+filler)
+	return f.newWriter(ctx, opened.(*feed).stream, func(journal.Stored) string { return feedRecords },
+		feedPositions+filler)
 }
 
 func (f *restorer) SavePosition(ctx context.Context, reader string, seq uint64) error {
@@ -134,8 +139,9 @@ func (f *restorer) SavePosition(ctx context.Context, reader string, seq uint64) 
 	return opened.SavePosition(ctx, reader, seq)
 }
 
-// row starts filling a stream that has had no messages.
-func (f *restorer) row(ctx context.Context, stream jetstream.Stream, subject func(journal.Stored) string, filler string) (*row, error) {
+// newWriter starts writing a stream that has had no messages.
+func (f *restorer) newWriter(ctx context.Context, stream jetstream.Stream, subject func(journal.Stored) string,
+	filler string) (*recordWriter, error) {
 	info, err := stream.Info(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("stream info: %w", err)
@@ -143,12 +149,11 @@ func (f *restorer) row(ctx context.Context, stream jetstream.Stream, subject fun
 	if info.State.LastSeq > 0 {
 		return nil, fmt.Errorf("stream %s is not empty: it has had %d messages", info.Config.Name, info.State.LastSeq)
 	}
-	return &row{restorer: f, stream: stream, subject: subject, filler: filler}, nil
+	return &recordWriter{restorer: f, stream: stream, subject: subject, filler: filler}, nil
 }
 
-// A row is a stream that is being filled. Messages are published without waiting for each; the server keeps their
-// order.
-type row struct {
+// A recordWriter writes a stream. Messages are published without waiting for each; the server keeps their order.
+type recordWriter struct {
 	*restorer
 	stream  jetstream.Stream
 	mark    *mark // nil: none
@@ -163,7 +168,7 @@ type row struct {
 }
 
 // Put publishes a message, after fillers for missing numbers before it.
-func (r *row) Put(ctx context.Context, s journal.Stored) error {
+func (r *recordWriter) Put(ctx context.Context, s journal.Stored) error {
 	if len(s.Data) > maxRecord {
 		return fmt.Errorf("%w: %d bytes of at most %d", journal.ErrTooLarge, len(s.Data), maxRecord)
 	}
@@ -182,7 +187,7 @@ func (r *row) Put(ctx context.Context, s journal.Stored) error {
 }
 
 // skip makes the given number the last one in use.
-func (r *row) skip(ctx context.Context, last uint64) error {
+func (r *recordWriter) skip(ctx context.Context, last uint64) error {
 	switch {
 	case r.last >= last:
 		return nil
@@ -209,7 +214,7 @@ func (r *row) skip(ctx context.Context, last uint64) error {
 	return nil
 }
 
-func (r *row) publish(ctx context.Context, msg *nats.Msg) error {
+func (r *recordWriter) publish(ctx context.Context, msg *nats.Msg) error {
 	if r.bytes+len(msg.Data) > underwayBytes || len(r.underway) >= underwayMessages {
 		if err := r.settle(ctx); err != nil {
 			return err
@@ -229,7 +234,7 @@ func (r *row) publish(ctx context.Context, msg *nats.Msg) error {
 }
 
 // settle waits for all unacknowledged messages.
-func (r *row) settle(ctx context.Context) error {
+func (r *recordWriter) settle(ctx context.Context) error {
 	for _, ack := range r.underway {
 		select {
 		case <-ack.Ok():
@@ -246,7 +251,7 @@ func (r *row) settle(ctx context.Context) error {
 }
 
 // End removes the last filler, and sets the end of the stream.
-func (r *row) End(ctx context.Context, last uint64) error {
+func (r *recordWriter) End(ctx context.Context, last uint64) error {
 	if err := errors.Join(r.skip(ctx, last), r.settle(ctx)); err != nil {
 		return err
 	}
