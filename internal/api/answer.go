@@ -9,9 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// answer fills in the head of the answer, and in the place of its body the fault,
-// if there is one.
-func (d *Door) answer(a *listen.Answer, c *call, f *fault.Error, now time.Time) {
+// answer sets the head of the answer and, for a fault, its body.
+func (e *Endpoint) answer(a *listen.Answer, c *call, f *fault.Error, now time.Time) {
 	if f != nil {
 		a.Status = f.Kind.HTTPStatus()
 		a.Truncate()
@@ -22,10 +21,10 @@ func (d *Door) answer(a *listen.Answer, c *call, f *fault.Error, now time.Time) 
 		}
 	}
 	a.Add("X-Amzn-Requestid", c.requestID)
-	// The clock that judges signatures tells the time: clients correct theirs by it.
-	a.Add("Date", d.date(now))
+	// By the clock that checks signatures: clients correct theirs by it.
+	a.Add("Date", e.date(now))
 	if c.protocol == wire.CBOR {
-		a.Add("Smithy-Protocol", cborProtocol) // without it, clients do not even read an error
+		a.Add("Smithy-Protocol", cborProtocol) // clients require it even for errors
 		if len(a.Body()) > 0 {
 			a.Add("Content-Type", cborType)
 		}
@@ -34,18 +33,18 @@ func (d *Door) answer(a *listen.Answer, c *call, f *fault.Error, now time.Time) 
 	}
 }
 
-// date is now as the Date of an answer. It is written down once a second.
-func (d *Door) date(now time.Time) string {
+// date returns the Date header, formatted once per second.
+func (e *Endpoint) date(now time.Time) string {
 	second := now.Unix()
-	if last := d.lastDate.Load(); last != nil && last.second == second {
+	if last := e.lastDate.Load(); last != nil && last.second == second {
 		return last.text
 	}
 	next := &writtenDate{second, now.UTC().Format(http.TimeFormat)}
-	d.lastDate.Store(next)
+	e.lastDate.Store(next)
 	return next.text
 }
 
-// writtenDate is a second in words.
+// writtenDate is a formatted second.
 type writtenDate struct {
 	second int64
 	text   string

@@ -35,7 +35,7 @@ func BenchmarkDoor(b *testing.B) {
 		signed.RequestURI = ""
 		sign(b, signed, body)
 		b.Run(p.String()+"/door", func(b *testing.B) {
-			benchmark(b, newDoor(b, api.Config{Handlers: []wire.Handler{operation}}), signed, body)
+			benchmark(b, newEndpoint(b, api.Config{Handlers: []wire.Handler{operation}}), signed, body)
 		})
 		b.Run(p.String()+"/bare", func(b *testing.B) { benchmark(b, bare(p, operation), signed, body) })
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// A call is one request on its way through the door.
+// A call is a request being served.
 type call struct {
 	request   *listen.Request
-	read      func() ([]byte, error) // reads the body; nil: it stands in request
+	read      func() ([]byte, error) // reads the body; nil: the request has it
 	requestID string
 	protocol  wire.Protocol
 	handler   wire.Handler // Info is nil until the operation is known
@@ -23,7 +23,6 @@ type call struct {
 	bytesIn   int
 }
 
-// operation is the name of the call's operation for logs and metrics.
 func (c *call) operation() string {
 	if c.handler.Info == nil {
 		return Unknown
@@ -47,7 +46,7 @@ func (c *call) body() (body []byte, err error) {
 
 var calls = sync.Pool{New: func() any { return new(call) }}
 
-// newCall makes a call. It is released when its answer has been reported.
+// newCall returns a call, to be released after its answer was reported.
 func newCall(r *listen.Request, read func() ([]byte, error)) *call {
 	c := calls.Get().(*call)
 	*c = call{request: r, read: read, requestID: newRequestID()}
@@ -59,8 +58,7 @@ func (c *call) release() {
 	calls.Put(c)
 }
 
-// newRequestID makes an id by which a user can tell us of a request. It is a
-// random UUID, but not a secret: nothing depends on that it cannot be guessed.
+// newRequestID returns a random UUID with which users can refer to a request. The id is not a secret.
 func newRequestID() string {
 	var id uuid.UUID
 	binary.LittleEndian.PutUint64(id[:8], rand.Uint64())

@@ -15,8 +15,8 @@ const (
 	cborProtocol = "rpc-v2-cbor" // the value of the Smithy-Protocol header
 )
 
-// dispatch finds out protocol and operation of a request.
-func (d *Door) dispatch(c *call) error {
+// dispatch finds the protocol and operation of a request.
+func (e *Endpoint) dispatch(c *call) error {
 	r := c.request
 	operation, contentType := jsonOperation, jsonType
 	if r.Header.Get("Smithy-Protocol") == cborProtocol {
@@ -29,7 +29,7 @@ func (d *Door) dispatch(c *call) error {
 	if err != nil {
 		return err
 	}
-	h, ok := d.handlers[name]
+	h, ok := e.handlers[name]
 	if !ok {
 		return fault.New(fault.UnknownOperation, "GameLift has no operation %.64q.", name)
 	}
@@ -42,14 +42,17 @@ func (d *Door) dispatch(c *call) error {
 func cborOperation(r *listen.Request) (string, error) {
 	_, targets := r.Header.Lookup("X-Amz-Target")
 	if _, others := r.Header.Lookup("X-Amzn-Target"); targets+others > 0 {
-		return "", fault.New(fault.Serialization, "A request in the protocol %s must not have an X-Amz-Target header.", cborProtocol)
+		return "", fault.New(fault.Serialization,
+			"A request in the protocol %s must not have an X-Amz-Target header.", cborProtocol)
 	}
 	rest, name := cutLast(r.Path)
 	rest, operation := cutLast(rest)
 	rest, service := cutLast(rest)
 	_, start := cutLast(rest)
-	if start != "service" || operation != "operation" || name == "" || service != "GameLift" && service != "com.amazonaws.gamelift.GameLift" {
-		return "", fault.New(fault.UnknownOperation, "The path of a request in the protocol %s must end in /service/GameLift/operation/ and an operation's name.", cborProtocol)
+	gameLift := service == "GameLift" || service == "com.amazonaws.gamelift.GameLift"
+	if start != "service" || operation != "operation" || name == "" || !gameLift {
+		return "", fault.New(fault.UnknownOperation, "The path of a request in the protocol %s must end in "+
+			"/service/GameLift/operation/ and an operation's name.", cborProtocol)
 	}
 	return name, nil
 }
@@ -67,8 +70,8 @@ func cutLast(path string) (rest, segment string) {
 func jsonOperation(r *listen.Request) (string, error) {
 	target, times := r.Header.Lookup("X-Amz-Target")
 	if times != 1 {
-		return "", fault.New(fault.UnknownOperation, "The request names no operation: it needs one X-Amz-Target header of the form GameLift.ListFleets, "+
-			"or a Smithy-Protocol header with the value %s.", cborProtocol)
+		return "", fault.New(fault.UnknownOperation, "The request names no operation: it needs one X-Amz-Target header "+
+			"of the form GameLift.ListFleets, or a Smithy-Protocol header with the value %s.", cborProtocol)
 	}
 	name, ok := strings.CutPrefix(target, "GameLift.")
 	if !ok {
@@ -77,8 +80,8 @@ func jsonOperation(r *listen.Request) (string, error) {
 	return name, nil
 }
 
-// checkContent refuses a body that is not of the protocol's type, before it is
-// read. A request without a body needs no type.
+// checkContent rejects a body that is not of the protocol's type, before it is read. A request without a body needs no
+// type.
 func checkContent(r *listen.Request, want string) error {
 	if r.ContentLength == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 // "later", whoever asks, and lets go of every call that it took on.
 func TestTooManyCalls(t *testing.T) {
 	inside, limit, asked := 0, 1, 0
-	door := newDoor(t, api.Config{
+	endpoint := newEndpoint(t, api.Config{
 		Enter: func() bool {
 			if asked++; inside >= limit {
 				return false
@@ -28,7 +28,7 @@ func TestTooManyCalls(t *testing.T) {
 		if signed {
 			sign(t, r, []byte(body))
 		}
-		w := do(door, r)
+		w := do(endpoint, r)
 		if w.Code != http.StatusOK {
 			name, _ = exception(t, w)
 		}

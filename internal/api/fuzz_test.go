@@ -15,7 +15,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("POST", "/p/service/GameLift/operation/ListFleets", "rpc-v2-cbor", "", "application/cbor", "\xa0")
 	f.Add("POST", "//operation//", "rpc-v2-cbor", "x", "", "")
 	f.Add("GET", "/?X-Amz-Algorithm=AWS4-HMAC-SHA256", "", ".", "text/html", "x")
-	door := newDoor(f, api.Config{})
+	endpoint := newEndpoint(f, api.Config{})
 	f.Fuzz(func(t *testing.T, method, path, protocol, target, contentType, body string) {
 		r := httptest.NewRequest("POST", "http://h/", strings.NewReader(body))
 		r.Method, r.RequestURI = method, path
@@ -25,7 +25,7 @@ func FuzzRequest(f *testing.F) {
 				r.Header.Set(name, value)
 			}
 		}
-		w := do(door, r)
+		w := do(endpoint, r)
 		if name, message := exception(t, w); w.Code == 200 || name == "" || message == "" {
 			t.Errorf("got %d %q", w.Code, w.Body)
 		}

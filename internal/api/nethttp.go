@@ -19,8 +19,8 @@ const (
 	// writeTime is how long an answer may take to be written.
 	writeTime = 30 * time.Second
 
-	// largeBody is the size of a body, in bytes, beyond which a request has to say how
-	// large it is, and to name an access key, before the body is read.
+	// largeBody is the size of a body, in bytes, above which a request must have a Content-Length and a valid access
+	// key before the body is read.
 	largeBody = listen.MaxBody
 )
 
@@ -33,7 +33,7 @@ type buffer struct {
 
 var buffers = sync.Pool{New: func() any { return &buffer{in: make([]byte, 0, 4<<10)} }}
 
-// release gives the buffer back for another request, unless it has grown large.
+// release returns the buffer to the pool, unless it has grown large.
 func (b *buffer) release() {
 	b.bodies.Give(b.charged)
 	b.bodies, b.charged = nil, 0
@@ -43,17 +43,17 @@ func (b *buffer) release() {
 	}
 }
 
-// ServeHTTP answers one AWS call that was read by net/http.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers an AWS call that was read by net/http.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in, a := buffers.Get().(*buffer), listen.TakeAnswer()
-	in.bodies = d.bodies
+	in.bodies = e.bodies
 	defer in.release()
 	defer a.Release()
 	request := listen.RequestOf(r)
-	// A writer that knows no deadlines belongs to a server that sets its own.
+	// A writer without deadlines belongs to a server that sets its own.
 	conn := http.NewResponseController(w)
-	d.call(r.Context(), &request, func() ([]byte, error) {
-		err := d.readBody(in, conn, r, &request)
+	e.call(r.Context(), &request, func() ([]byte, error) {
+		err := e.readBody(in, conn, r, &request)
 		return in.in, err
 	}, a)
 	h := w.Header()
@@ -63,18 +63,17 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h["Content-Length"] = []string{strconv.Itoa(len(a.Body()))}
 	_ = conn.SetWriteDeadline(time.Now().Add(writeTime))
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body()) // a client that has gone needs no answer
+	_, _ = w.Write(a.Body()) // the client may have closed the connection
 }
 
-// readBody reads the whole body into b. What is left of a body that is not wanted is
-// discarded, within the same time: a client that is still sending when the connection
-// closes would not see the answer.
-func (d *Door) readBody(b *buffer, conn *http.ResponseController, r *http.Request, request *listen.Request) error {
+// readBody reads the whole body into b. The rest of a rejected body is discarded, within the same time: a client that
+// is still sending when the connection closes would not see the answer.
+func (e *Endpoint) readBody(b *buffer, conn *http.ResponseController, r *http.Request, request *listen.Request) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(bodyTime))
-	err := d.checkBody(request)
+	err := e.checkBody(request)
 	if err == nil {
 		err = b.fill(r.Body, request.ContentLength)
 	}
@@ -86,21 +85,20 @@ func (d *Door) readBody(b *buffer, conn *http.ResponseController, r *http.Reques
 	return nil
 }
 
-// checkBody refuses a body by the head of its request.
-func (d *Door) checkBody(r *listen.Request) error {
+// checkBody rejects a body by the head of its request.
+func (e *Endpoint) checkBody(r *listen.Request) error {
 	switch {
 	case r.ContentLength > MaxBody:
 		return tooLarge(MaxBody)
 	case r.ContentLength > largeBody:
-		return d.verifier.Check(r, d.clock.Now())
+		return e.verifier.Check(r, e.clock.Now())
 	default:
 		return nil
 	}
 }
 
-// fill reads from r until its end, but not far beyond size, which is -1 when it is not
-// known. Memory grows with what arrives, not with what is announced, and within the
-// budget.
+// fill reads from r until its end, but not far beyond size, which is -1 if unknown. Memory grows with the received
+// bytes, not with the announced size, and within the budget.
 func (b *buffer) fill(r io.Reader, size int64) error {
 	most := int(size)
 	if size < 0 {
@@ -108,7 +106,7 @@ func (b *buffer) fill(r io.Reader, size int64) error {
 	}
 	for {
 		if !b.grow(most + 1) {
-			return fault.New(fault.Throttling, "The service is sent more large requests than it has memory for. Try again later.")
+			return fault.New(fault.Throttling, "Too many large requests at a time. Try again later.")
 		}
 		n, err := r.Read(b.in[len(b.in):min(cap(b.in), most+1)])
 		b.in = b.in[:len(b.in)+n]
@@ -118,13 +116,13 @@ func (b *buffer) fill(r io.Reader, size int64) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return &fault.Error{Kind: fault.Serialization, Message: "The body of the request did not arrive in whole.", Err: err}
+			const message = "The body of the request did not arrive in whole."
+			return &fault.Error{Kind: fault.Serialization, Message: message, Err: err}
 		}
 	}
 }
 
-// grow makes room for another read, of most bytes in all, and reports false when the
-// budget has none.
+// grow makes room for another read, of most bytes in total, and reports whether the budget allows it.
 func (b *buffer) grow(most int) bool {
 	size := cap(b.in)
 	if len(b.in) == size {
@@ -142,10 +140,11 @@ func (b *buffer) grow(most int) bool {
 	return true
 }
 
-// tooLarge refuses a body of more than most bytes.
+// tooLarge rejects a body of more than most bytes.
 func tooLarge(most int) error {
 	if most < MaxBody {
-		return fault.New(fault.InvalidRequest, "The body of the request is larger than %d bytes, and has no Content-Length header.", most)
+		return fault.New(fault.InvalidRequest,
+			"The body of the request is larger than %d bytes, and has no Content-Length header.", most)
 	}
 	return fault.New(fault.InvalidRequest, "The body of the request is larger than %d bytes.", most)
 }

@@ -58,7 +58,7 @@ func serve(t *testing.T, c api.Config) (url string) {
 	if c.Handlers == nil {
 		c.Handlers = handlers()
 	}
-	door, err := api.New(c)
+	endpoint, err := api.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func serve(t *testing.T, c api.Config) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, other := listen.NewServer(listen.ServerConfig{Handler: door}), &http.Server{Handler: door, ReadHeaderTimeout: time.Minute}
+	plain, other := listen.NewServer(listen.ServerConfig{Handler: endpoint}), &http.Server{Handler: endpoint, ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := plain.Serve(l); err != nil {

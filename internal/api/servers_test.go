@@ -45,7 +45,7 @@ func BenchmarkServers(b *testing.B) {
 						b.Fatal(err)
 					}
 					operation := wire.OpCreatePlayerSessions.Handle(createPlayerSessions)
-					stop := s.serve(b, l, newDoor(b, api.Config{Handlers: []wire.Handler{operation}}), bareCall{p, operation})
+					stop := s.serve(b, l, newEndpoint(b, api.Config{Handlers: []wire.Handler{operation}}), bareCall{p, operation})
 					defer stop()
 					callOver(b, l.Addr().String(), request, 2000) // fills the pools
 					var before, after runtime.MemStats
@@ -73,7 +73,7 @@ func TestServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		operation := wire.OpCreatePlayerSessions.Handle(createPlayerSessions)
-		stop := s.serve(t, l, newDoor(t, api.Config{Handlers: []wire.Handler{operation}}), bareCall{wire.JSON, operation})
+		stop := s.serve(t, l, newEndpoint(t, api.Config{Handlers: []wire.Handler{operation}}), bareCall{wire.JSON, operation})
 		callOver(t, l.Addr().String(), request, 200)
 		stop()
 	}
@@ -82,18 +82,18 @@ func TestServers(t *testing.T) {
 // A server serves either the door or the bare call, until stop.
 type server struct {
 	name  string
-	serve func(t testing.TB, l net.Listener, d *api.Door, bare bareCall) (stop func())
+	serve func(t testing.TB, l net.Listener, d *api.Endpoint, bare bareCall) (stop func())
 }
 
 var servers = []server{
-	{"net-http", func(t testing.TB, l net.Listener, d *api.Door, _ bareCall) func() { return serveHTTP(t, l, d) }},
-	{"fasthttp", func(t testing.TB, l net.Listener, d *api.Door, _ bareCall) func() {
-		return serveFast(t, l, fastDoor(d))
+	{"net-http", func(t testing.TB, l net.Listener, d *api.Endpoint, _ bareCall) func() { return serveHTTP(t, l, d) }},
+	{"fasthttp", func(t testing.TB, l net.Listener, d *api.Endpoint, _ bareCall) func() {
+		return serveFast(t, l, fastEndpoint(d))
 	}},
-	{"listen", func(t testing.TB, l net.Listener, d *api.Door, _ bareCall) func() { return servePlain(t, l, d) }},
-	{"net-http-bare", func(t testing.TB, l net.Listener, _ *api.Door, c bareCall) func() { return serveHTTP(t, l, c) }},
-	{"fasthttp-bare", func(t testing.TB, l net.Listener, _ *api.Door, c bareCall) func() { return serveFast(t, l, c.fast) }},
-	{"listen-bare", func(t testing.TB, l net.Listener, _ *api.Door, c bareCall) func() { return servePlain(t, l, c) }},
+	{"listen", func(t testing.TB, l net.Listener, d *api.Endpoint, _ bareCall) func() { return servePlain(t, l, d) }},
+	{"net-http-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() { return serveHTTP(t, l, c) }},
+	{"fasthttp-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() { return serveFast(t, l, c.fast) }},
+	{"listen-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() { return servePlain(t, l, c) }},
 }
 
 // running runs serve until stop, which must end it without an error.
@@ -127,7 +127,7 @@ func serveFast(t testing.TB, l net.Listener, h fasthttp.RequestHandler) func() {
 
 // fastDoor serves a door below fasthttp. Its texts are valid for as long as the
 // request only, which would not do for a service.
-func fastDoor(d *api.Door) fasthttp.RequestHandler {
+func fastEndpoint(d *api.Endpoint) fasthttp.RequestHandler {
 	text := func(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 	views := sync.Pool{New: func() any { return new(listen.Request) }}
 	return func(ctx *fasthttp.RequestCtx) {

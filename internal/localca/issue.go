@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// found makes an authority. Its key is written first: the certificate is what
-// says that there is an authority.
-func (d directory) found(now time.Time) (*x509.Certificate, error) {
+// createCA creates a CA. The key is written first: the certificate marks the CA as complete.
+func (d directory) createCA(now time.Time) (*x509.Certificate, error) {
 	key, keyPEM, err := newKey()
 	if err != nil {
 		return nil, err
@@ -27,11 +26,12 @@ func (d directory) found(now time.Time) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
+	name := fmt.Sprintf("Muster local CA %x", serial)
 	template := &x509.Certificate{
 		SerialNumber:          serial,
-		Subject:               pkix.Name{Organization: []string{"Muster local CA"}, CommonName: fmt.Sprintf("Muster local CA %x", serial)},
+		Subject:               pkix.Name{Organization: []string{"Muster local CA"}, CommonName: name},
 		NotBefore:             now.Add(-backdate),
-		NotAfter:              now.Add(authorityLife),
+		NotAfter:              now.Add(caLifetime),
 		KeyUsage:              x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -50,21 +50,21 @@ func (d directory) found(now time.Time) (*x509.Certificate, error) {
 	return x509.ParseCertificate(der)
 }
 
-// A signer is the authority with its key.
+// A signer is the CA with its key.
 type signer struct {
-	authority *x509.Certificate
-	key       crypto.PrivateKey
+	ca  *x509.Certificate
+	key crypto.PrivateKey
 }
 
 func (d directory) signer() (signer, error) {
 	pair, err := tls.LoadX509KeyPair(d.path(caCert), d.path(caKey))
 	if err == nil && !pair.Leaf.IsCA {
-		err = errors.New("not the certificate of an authority")
+		err = errors.New("not the certificate of a CA")
 	}
 	return signer{pair.Leaf, pair.PrivateKey}, err
 }
 
-// sign makes a certificate, which says what the template does, with a key.
+// sign returns a certificate of the template, with a new key.
 func (s signer) sign(template *x509.Certificate, now time.Time) (certPEM, keyPEM []byte, err error) {
 	key, keyPEM, err := newKey()
 	if err != nil {
@@ -73,20 +73,21 @@ func (s signer) sign(template *x509.Certificate, now time.Time) (certPEM, keyPEM
 	if template.SerialNumber, err = newSerial(); err != nil {
 		return nil, nil, err
 	}
-	template.NotBefore, template.NotAfter = now.Add(-backdate), now.Add(leafLife)
-	if template.NotAfter.After(s.authority.NotAfter) {
-		template.NotAfter = s.authority.NotAfter
+	template.NotBefore, template.NotAfter = now.Add(-backdate), now.Add(leafLifetime)
+	if template.NotAfter.After(s.ca.NotAfter) {
+		template.NotAfter = s.ca.NotAfter
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, s.authority, key.Public(), s.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, s.ca, key.Public(), s.key)
 	return certificatePEM(der), keyPEM, err
 }
 
-// issue makes the server's certificate.
+// issue creates the server's certificate.
 func (d directory) issue(names []string, now time.Time) (tls.Certificate, error) {
 	signer, err := d.signer()
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("the authority's key: %w: restore %s, or delete %s to make a new authority", err, d.path(caKey), d.path(caCert))
+		return tls.Certificate{}, fmt.Errorf("load the CA's key: %w: restore %s, or delete %s to create a new CA",
+			err, d.path(caKey), d.path(caCert))
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{Organization: []string{"Muster"}, CommonName: "localhost"},
@@ -118,7 +119,7 @@ func newKey() (*ecdsa.PrivateKey, []byte, error) {
 	return key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// newSerial is a random serial number of 127 bits.
+// newSerial returns a random serial number of 127 bits.
 func newSerial() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 }
@@ -135,8 +136,7 @@ func parseCertificate(data []byte) (*x509.Certificate, error) {
 	return x509.ParseCertificate(block.Bytes)
 }
 
-// write replaces a file as a whole, so that a crash leaves the old one or the
-// new one.
+// write replaces a file atomically.
 func (d directory) write(name string, data []byte, mode os.FileMode) (err error) {
 	f, err := os.CreateTemp(string(d), name+".*")
 	if err != nil {

@@ -1,17 +1,13 @@
-// Package localca makes the certificate that a service without one of its own
-// speaks TLS with: a certificate authority and a server certificate signed by
-// it, kept in a directory.
+// Package localca creates the certificates for a service without its own: a CA and a server certificate signed by it,
+// kept in a directory.
 //
-// The files are ca.pem (for clients to trust), ca.key, server.pem and
-// server.key; keys are ECDSA P-256, which clients that end at TLS 1.2 know too,
-// and are readable by their owner alone where the system has file modes.
+// The files are ca.pem (for clients to trust), ca.key, server.pem and server.key. Keys are ECDSA P-256, which TLS 1.2
+// clients support, and readable by their owner alone where the system has file modes.
 //
-// The nodes of a cluster have the same authority, and meet with certificates of it that
-// are kept nowhere.
+// The nodes of a cluster have the same CA, and authenticate each other with certificates of it that are kept in memory.
 //
-// The authority stays the same for ten years, so that clients need to be told
-// of it once. The server's certificate is made anew whenever its names change or
-// its end is near.
+// The CA is valid for ten years, so that clients install it once. The server's certificate is renewed when its names
+// change or it is about to expire.
 package localca
 
 import (
@@ -26,32 +22,32 @@ import (
 )
 
 const (
-	authorityLife = 10 * 365 * 24 * time.Hour
-	leafLife      = 365 * 24 * time.Hour // clients of some systems refuse more than 825 days
-	renewBefore   = 30 * 24 * time.Hour
-	backdate      = 24 * time.Hour // clients' clocks may be slow
+	caLifetime   = 10 * 365 * 24 * time.Hour
+	leafLifetime = 365 * 24 * time.Hour // some clients refuse more than 825 days
+	renewBefore  = 30 * 24 * time.Hour
+	backdate     = 24 * time.Hour // clients' clocks may be slow
 )
 
-// A Server is what a service needs to speak TLS.
+// A Server is the certificate with which a service serves TLS.
 type Server struct {
 	Certificate tls.Certificate
-	CAFile      string // the path of the authority's certificate, for clients
+	CAFile      string // path of the CA's certificate, for clients
 }
 
-// TLSConfig is a configuration that answers with the certificate, from TLS 1.2 on.
+// TLSConfig returns a configuration with the certificate, for TLS 1.2 and later.
 func (s Server) TLSConfig() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{s.Certificate}, MinVersion: tls.VersionTLS12}
 }
 
-// Found makes an authority in dir, directory included, where there is none.
-func Found(dir string, now time.Time) error {
+// CreateCA creates a CA in dir, and the directory, if there is none.
+func CreateCA(dir string, now time.Time) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("local CA: %w", err)
 	}
 	d := directory(dir)
 	_, err := os.Stat(d.path(caCert))
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err = d.found(now)
+		_, err = d.createCA(now)
 	}
 	if err != nil {
 		return fmt.Errorf("local CA: %w", err)
@@ -59,13 +55,12 @@ func Found(dir string, now time.Time) error {
 	return nil
 }
 
-// Load returns the server certificate kept in dir and makes, directory
-// included, what is missing or due at the time now. The certificate is good for
-// localhost, the loopback addresses, the host's name and addresses, and the
-// given names, which are DNS names (also *.example.com) or IP addresses.
+// Load returns the server certificate kept in dir. It creates what is missing or about to expire at the time now,
+// including the directory. The certificate is valid for localhost, the loopback addresses, the host's name and
+// addresses, and names, which are DNS names (also *.example.com) or IP addresses.
 //
-// An authority whose key is lost or not its own is an error, not replaced:
-// clients may trust it. Load must not run twice at once in one directory.
+// A missing or wrong key of the CA is an error, because clients may trust the CA. Load must not run concurrently in one
+// directory.
 func Load(dir string, names []string, now time.Time) (Server, error) {
 	wanted, err := allNames(names, thisHost())
 	if err != nil {
@@ -79,11 +74,11 @@ func load(dir string, wanted []string, now time.Time) (Server, error) {
 		return Server{}, fmt.Errorf("local CA: %w", err)
 	}
 	d := directory(dir)
-	authority, err := d.authority(now)
+	ca, err := d.ca(now)
 	if err != nil {
 		return Server{}, fmt.Errorf("local CA: %w", err)
 	}
-	cert, ok := d.server(authority, wanted, now)
+	cert, ok := d.server(ca, wanted, now)
 	if !ok {
 		if cert, err = d.issue(wanted, now); err != nil {
 			return Server{}, fmt.Errorf("local CA: issue a server certificate: %w", err)
@@ -100,46 +95,45 @@ const (
 	serverKey  = "server.key"
 )
 
-// A directory holds an authority and a server certificate.
+// A directory holds a CA and a server certificate.
 type directory string
 
 func (d directory) path(name string) string { return filepath.Join(string(d), name) }
 
-// authority reads the authority's certificate, or makes an authority where
-// there is none or the one there is about to end.
-func (d directory) authority(now time.Time) (*x509.Certificate, error) {
+// ca reads the CA's certificate, or creates a CA if there is none or it is about to expire.
+func (d directory) ca(now time.Time) (*x509.Certificate, error) {
 	data, err := os.ReadFile(d.path(caCert))
 	if errors.Is(err, fs.ErrNotExist) {
-		return d.found(now)
+		return d.createCA(now)
 	}
 	if err != nil {
 		return nil, err
 	}
-	authority, err := parseCertificate(data)
-	if err == nil && !authority.IsCA {
-		err = errors.New("not the certificate of an authority")
+	ca, err := parseCertificate(data)
+	if err == nil && !ca.IsCA {
+		err = errors.New("not the certificate of a CA")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: restore it, or delete it to make a new authority", d.path(caCert), err)
+		return nil, fmt.Errorf("%s: %w: restore it, or delete it to create a new CA", d.path(caCert), err)
 	}
-	if endsSoon(authority, now) {
-		return d.found(now)
+	if endsSoon(ca, now) {
+		return d.createCA(now)
 	}
-	return authority, nil
+	return ca, nil
 }
 
-// server reads the server's certificate and says whether it will do.
-func (d directory) server(authority *x509.Certificate, wanted []string, now time.Time) (tls.Certificate, bool) {
+// server reads the server's certificate and reports whether it is usable.
+func (d directory) server(ca *x509.Certificate, wanted []string, now time.Time) (tls.Certificate, bool) {
 	cert, err := tls.LoadX509KeyPair(d.path(serverCert), d.path(serverKey))
 	if err != nil {
 		return tls.Certificate{}, false
 	}
 	leaf, err := x509.ParseCertificate(cert.Certificate[0])
-	if err != nil || leaf.CheckSignatureFrom(authority) != nil || !sameNames(leaf, wanted) {
+	if err != nil || leaf.CheckSignatureFrom(ca) != nil || !sameNames(leaf, wanted) {
 		return tls.Certificate{}, false
 	}
 	return cert, !now.Before(leaf.NotBefore) && !endsSoon(leaf, now)
 }
 
-// endsSoon reports whether it is time for a new certificate.
+// endsSoon reports whether a certificate must be renewed.
 func endsSoon(c *x509.Certificate, now time.Time) bool { return c.NotAfter.Sub(now) < renewBefore }

@@ -94,7 +94,7 @@ func TestEveryAddressOfTheHostIsNamed(t *testing.T) {
 func TestKeptFiles(t *testing.T) {
 	dir := t.TempDir()
 	first := leaf(t, dir, []string{"a.example.com"}, now)
-	for _, at := range []time.Time{now, now.Add(time.Hour), now.Add(leafLife - renewBefore)} {
+	for _, at := range []time.Time{now, now.Add(time.Hour), now.Add(leafLifetime - renewBefore)} {
 		if !leaf(t, dir, []string{"A.example.com", "a.example.com"}, at).Equal(first) {
 			t.Errorf("a new certificate at %v", at)
 		}
@@ -125,21 +125,21 @@ func TestReissue(t *testing.T) {
 		late   time.Duration
 		change func(dir string) error
 	}{
-		"one more name":   {names: []string{"a.example.com", "b.example.com"}},
-		"a name less":     {},
-		"end is near":     {names: []string{"a.example.com"}, late: leafLife - renewBefore + time.Second},
-		"long over":       {names: []string{"a.example.com"}, late: 2 * leafLife},
-		"clock set back":  {names: []string{"a.example.com"}, late: -2 * backdate},
-		"file lost":       {names: []string{"a.example.com"}, change: func(dir string) error { return os.Remove(filepath.Join(dir, serverCert)) }},
-		"key lost":        {names: []string{"a.example.com"}, change: func(dir string) error { return os.Remove(filepath.Join(dir, serverKey)) }},
-		"file cut short":  {names: []string{"a.example.com"}, change: func(dir string) error { return os.Truncate(filepath.Join(dir, serverCert), 99) }},
-		"foreign key":     {names: []string{"a.example.com"}, change: foreignKey(serverKey)},
-		"authority ended": {names: []string{"a.example.com"}, late: authorityLife - renewBefore + time.Second},
+		"one more name":  {names: []string{"a.example.com", "b.example.com"}},
+		"a name less":    {},
+		"end is near":    {names: []string{"a.example.com"}, late: leafLifetime - renewBefore + time.Second},
+		"long over":      {names: []string{"a.example.com"}, late: 2 * leafLifetime},
+		"clock set back": {names: []string{"a.example.com"}, late: -2 * backdate},
+		"file lost":      {names: []string{"a.example.com"}, change: func(dir string) error { return os.Remove(filepath.Join(dir, serverCert)) }},
+		"key lost":       {names: []string{"a.example.com"}, change: func(dir string) error { return os.Remove(filepath.Join(dir, serverKey)) }},
+		"file cut short": {names: []string{"a.example.com"}, change: func(dir string) error { return os.Truncate(filepath.Join(dir, serverCert), 99) }},
+		"foreign key":    {names: []string{"a.example.com"}, change: foreignKey(serverKey)},
+		"CA expired":     {names: []string{"a.example.com"}, late: caLifetime - renewBefore + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			first := leaf(t, dir, []string{"a.example.com"}, now)
-			authority := readFile(t, dir, caCert)
+			ca := readFile(t, dir, caCert)
 			if tt.change != nil {
 				if err := tt.change(dir); err != nil {
 					t.Fatal(err)
@@ -150,14 +150,14 @@ func TestReissue(t *testing.T) {
 			if second.Equal(first) {
 				t.Fatal("the certificate is the old one")
 			}
-			if kept := bytes.Equal(readFile(t, dir, caCert), authority); kept == (name == "authority ended") {
-				t.Errorf("the authority was kept: %v", kept)
+			if kept := bytes.Equal(readFile(t, dir, caCert), ca); kept == (name == "CA expired") {
+				t.Errorf("the CA was kept: %v", kept)
 			}
 			roots := x509.NewCertPool()
 			roots.AppendCertsFromPEM(readFile(t, dir, caCert))
 			verifyAt := at
 			if verifyAt.Before(now) {
-				verifyAt = now // the authority was not there before
+				verifyAt = now // the CA was not there before
 			}
 			if _, err := second.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: verifyAt, DNSName: "localhost"}); err != nil {
 				t.Error(err)
@@ -185,12 +185,12 @@ func foreignKey(name string) func(dir string) error {
 	}
 }
 
-// The key of the authority is needed only to issue, and its loss never makes a
-// new authority in silence.
+// The key of the CA is needed only to issue, and its loss never makes a
+// new CA in silence.
 func TestLostAuthority(t *testing.T) {
 	dir := t.TempDir()
 	first := leaf(t, dir, nil, now)
-	authority := readFile(t, dir, caCert)
+	ca := readFile(t, dir, caCert)
 	if err := os.Remove(filepath.Join(dir, caKey)); err != nil {
 		t.Fatal(err)
 	}
@@ -198,15 +198,15 @@ func TestLostAuthority(t *testing.T) {
 		t.Error("a new certificate")
 	}
 	if _, err := Load(dir, []string{"new.example.com"}, now); err == nil || !strings.Contains(err.Error(), caKey) {
-		t.Errorf("without the authority's key: %v", err)
+		t.Errorf("without the CA's key: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, caCert), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(dir, nil, now); err == nil || !strings.Contains(err.Error(), caCert) {
-		t.Errorf("with a broken authority: %v", err)
+		t.Errorf("with a broken CA: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, caCert), authority, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, caCert), ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if !leaf(t, dir, nil, now).Equal(first) {

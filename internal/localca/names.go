@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// thisHost lists the host's name and addresses, as far as the system tells.
+// thisHost returns the host's name and addresses, if known.
 func thisHost() []string {
 	var names []string
 	if name, err := os.Hostname(); err == nil && isDNSName(name) {
@@ -26,7 +26,7 @@ func thisHost() []string {
 	return names
 }
 
-// allNames is the sorted set of the names that a certificate shall be good for.
+// allNames returns the sorted set of names for a certificate.
 func allNames(given, host []string) ([]string, error) {
 	all := []string{"localhost", "127.0.0.1", "::1"}
 	for _, name := range slices.Concat(given, host) {
@@ -43,11 +43,13 @@ func allNames(given, host []string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-var dnsName = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)(\.[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$`)
+const dnsLabel = `[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?`
+
+var dnsName = regexp.MustCompile(`^(\*\.)?(` + dnsLabel + `)(\.` + dnsLabel + `)*$`)
 
 func isDNSName(s string) bool { return len(s) <= 253 && dnsName.MatchString(s) }
 
-// setNames puts the names into the certificate's template.
+// setNames sets the names of a template.
 func setNames(template *x509.Certificate, names []string) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
@@ -58,8 +60,7 @@ func setNames(template *x509.Certificate, names []string) {
 	}
 }
 
-// sameNames reports whether the certificate is good for these names, sorted, and
-// no others.
+// sameNames reports whether the certificate has exactly these sorted names.
 func sameNames(c *x509.Certificate, names []string) bool {
 	has := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {

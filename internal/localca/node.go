@@ -9,29 +9,27 @@ import (
 	"time"
 )
 
-// nodeName is what every node of a cluster is called in its certificate: it is the
-// authority that tells nodes from strangers, and addresses change.
+// nodeName is the name in every node's certificate: the CA authenticates nodes, because addresses change.
 const nodeName = "node.muster.internal"
 
-// Node is the configuration with which a node of a cluster meets the others, on both
-// sides of a connection. Only who has a node's certificate of the authority kept in dir is
-// met; its server certificate is none. The node's own is kept in memory and made anew
-// before it ends.
+// Node returns the configuration for connections between nodes, for both sides. It accepts only node certificates of
+// the CA kept in dir; the server certificate is none. The node's own certificate is kept in memory and renewed before
+// it expires.
 //
-// Node makes no authority: nodes with authorities of their own never meet. Load does,
-// so in a new directory Node comes first.
+// Node creates no CA, because nodes with different CAs cannot connect. Load does, so call Node first in a new
+// directory.
 func Node(dir string, now func() time.Time) (*tls.Config, error) {
 	signer, err := directory(dir).signer()
 	if err != nil {
-		return nil, fmt.Errorf("local CA: %s: %w: all nodes of a cluster have the same authority there: "+
+		return nil, fmt.Errorf("local CA: %s: %w: all nodes of a cluster need the same CA: "+
 			"copy ca.pem and ca.key of another node, or prepare the data directories with muster cluster init", dir, err)
 	}
-	if endsSoon(signer.authority, now()) { // Load would make a new one, and another on each node
-		return nil, fmt.Errorf("local CA: %s: the authority ends at %s: stop all nodes, delete ca.pem and ca.key of each, "+
-			"and give them new ones with muster cluster init", dir, signer.authority.NotAfter.Format(time.RFC3339))
+	if endsSoon(signer.ca, now()) { // Load would create a different CA on each node
+		return nil, fmt.Errorf("local CA: %s: the CA expires at %s: stop all nodes, delete ca.pem and ca.key of each, "+
+			"and create new ones with muster cluster init", dir, signer.ca.NotAfter.Format(time.RFC3339))
 	}
 	nodes := x509.NewCertPool()
-	nodes.AddCert(signer.authority)
+	nodes.AddCert(signer.ca)
 	n := &node{signer: signer, now: now}
 	return &tls.Config{
 		GetCertificate:       func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return n.certificate() },
@@ -45,7 +43,7 @@ func Node(dir string, now func() time.Time) (*tls.Config, error) {
 	}, nil
 }
 
-// A node has a certificate that is good for some time.
+// A node holds the current certificate of a node.
 type node struct {
 	signer signer
 	now    func() time.Time
@@ -69,7 +67,7 @@ func (n *node) certificate() (*tls.Certificate, error) {
 	return n.current, nil
 }
 
-// node makes a node's certificate.
+// node creates a node's certificate.
 func (s signer) node(now time.Time) (tls.Certificate, error) {
 	certPEM, keyPEM, err := s.sign(&x509.Certificate{
 		Subject:     pkix.Name{Organization: []string{"Muster"}, CommonName: nodeName},

@@ -13,11 +13,11 @@ import (
 
 func at(moment time.Time) func() time.Time { return func() time.Time { return moment } }
 
-// cluster is a directory with an authority.
+// cluster is a directory with a CA.
 func cluster(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "tls")
-	if err := Found(dir, now); err != nil {
+	if err := CreateCA(dir, now); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -51,7 +51,7 @@ func meet(t *testing.T, server, client *tls.Config) (serverErr, clientErr error)
 
 func TestNodesMeet(t *testing.T) {
 	dir := cluster(t)
-	for _, late := range []time.Duration{0, leafLife, 5 * leafLife} {
+	for _, late := range []time.Duration{0, leafLifetime, 5 * leafLifetime} {
 		serverErr, clientErr := meet(t, aNode(t, dir, at(now.Add(late))), aNode(t, dir, at(now.Add(late))))
 		if serverErr != nil || clientErr != nil {
 			t.Errorf("%v after the beginning: server %v, client %v", late, serverErr, clientErr)
@@ -75,11 +75,11 @@ func TestStrangersAreRefused(t *testing.T) {
 	older := node.Clone()
 	older.MinVersion, older.MaxVersion = 0, tls.VersionTLS12
 	for name, stranger := range map[string]*tls.Config{
-		"another authority":           foreign,
-		"another authority, trusting": trusting,
-		"no certificate":              with(),
-		"the server's certificate":    with(served.Certificate),
-		"TLS 1.2":                     older,
+		"another CA":               foreign,
+		"another CA, trusting":     trusting,
+		"no certificate":           with(),
+		"the server's certificate": with(served.Certificate),
+		"TLS 1.2":                  older,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := meet(t, stranger, node); err == nil {
@@ -112,7 +112,7 @@ func TestNodeRenews(t *testing.T) {
 		return asServer.Leaf.SerialNumber.String()
 	}
 	first := serial()
-	moment = now.Add(leafLife - renewBefore)
+	moment = now.Add(leafLifetime - renewBefore)
 	if serial() != first {
 		t.Error("a new certificate without need")
 	}
@@ -139,8 +139,8 @@ func TestNodeNeedsAnAuthority(t *testing.T) {
 		"no directory":   {change: os.RemoveAll, want: caCert},
 		"cut short":      {change: func(dir string) error { return os.Truncate(filepath.Join(dir, caCert), 99) }, want: "PEM"},
 		"foreign key":    {change: foreignKey(caKey), want: "does not match"},
-		"no authority":   {change: serverAsAuthority, want: "not the certificate of an authority"},
-		"end is near":    {change: func(string) error { return nil }, late: authorityLife - renewBefore + time.Second, want: "the authority ends at"},
+		"no authority":   {change: serverAsCA, want: "not the certificate of a CA"},
+		"end is near":    {change: func(string) error { return nil }, late: caLifetime - renewBefore + time.Second, want: "the CA expires at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := cluster(t)
@@ -161,7 +161,7 @@ func TestNodeNeedsAnAuthority(t *testing.T) {
 	}
 }
 
-func serverAsAuthority(dir string) error {
+func serverAsCA(dir string) error {
 	_, err := Load(dir, nil, now)
 	for from, to := range map[string]string{serverCert: caCert, serverKey: caKey} {
 		if err == nil {
@@ -174,14 +174,14 @@ func serverAsAuthority(dir string) error {
 func TestFoundKeepsAnAuthority(t *testing.T) {
 	dir := cluster(t)
 	first := string(readFile(t, dir, caCert)) + string(readFile(t, dir, caKey))
-	if err := Found(dir, now.Add(authorityLife)); err != nil {
+	if err := CreateCA(dir, now.Add(caLifetime)); err != nil {
 		t.Fatal(err)
 	}
 	if string(readFile(t, dir, caCert))+string(readFile(t, dir, caKey)) != first {
-		t.Error("another authority")
+		t.Error("another CA")
 	}
 	file := filepath.Join(dir, caCert, "tls")
-	if err := Found(file, now); err == nil || !strings.Contains(err.Error(), dir) {
+	if err := CreateCA(file, now); err == nil || !strings.Contains(err.Error(), dir) {
 		t.Errorf("below a file: %v", err)
 	}
 }

@@ -96,7 +96,7 @@ func sharedSecret() *share {
 func sharedAuthority(now time.Time) *share {
 	return &share{
 		files: []string{filepath.Join("tls", "ca.key"), filepath.Join("tls", "ca.pem")},
-		draw:  func(dir string) error { return localca.Found(filepath.Join(dir, "tls"), now) },
+		draw:  func(dir string) error { return localca.CreateCA(filepath.Join(dir, "tls"), now) },
 		check: func(dir string) error {
 			_, err := localca.Node(filepath.Join(dir, "tls"), func() time.Time { return now })
 			return err

@@ -150,7 +150,7 @@ func TestInitClusterRefuses(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(out, "n2", "tls")); err != nil {
 			return err
 		}
-		return localca.Found(filepath.Join(out, "n2", "tls"), prepared)
+		return localca.CreateCA(filepath.Join(out, "n2", "tls"), prepared)
 	}
 	journal := func(out string) error { return os.Mkdir(filepath.Join(out, "n2", journalDir), 0o700) }
 	nothing := func(string) error { return nil }

@@ -16,9 +16,8 @@ import (
 
 const unsignedPayload = "UNSIGNED-PAYLOAD"
 
-// payloadHash is what stands for the body in the canonical request: its sum in
-// hex or, for a presigned request that says so, UNSIGNED-PAYLOAD. A
-// X-Amz-Content-Sha256 header that disagrees with the body is refused.
+// payloadHash returns the body's part of the canonical request: its sum in hex or, if a presigned request says so,
+// UNSIGNED-PAYLOAD. A different X-Amz-Content-Sha256 header is rejected.
 func payloadHash(c *claim, h listen.Header, body [sha256.Size]byte) (hash [2 * sha256.Size]byte, err error) {
 	hex.Encode(hash[:], body[:])
 	said, err := single(h.Lookup, "X-Amz-Content-Sha256")
@@ -30,13 +29,15 @@ func payloadHash(c *claim, h listen.Header, body [sha256.Size]byte) (hash [2 * s
 		return hash, nil
 	}
 	if said != "" && said != string(hash[:]) {
-		return hash, fault.New(fault.InvalidSignature, "The x-amz-content-sha256 header is not the SHA-256 of the body that was received.")
+		return hash, fault.New(fault.InvalidSignature,
+			"The x-amz-content-sha256 header is not the SHA-256 of the body that was received.")
 	}
 	return hash, nil
 }
 
-// appendCanonicalRequest appends the form of the request that is signed.
-func appendCanonicalRequest(dst []byte, r *listen.Request, c *claim, uri string, payload [2 * sha256.Size]byte) ([]byte, error) {
+func appendCanonicalRequest(
+	dst []byte, r *listen.Request, c *claim, uri string, payload [2 * sha256.Size]byte,
+) ([]byte, error) {
 	dst = append(dst, r.Method...)
 	dst = append(dst, '\n')
 	dst = appendEscaped(dst, uri, true)
@@ -60,9 +61,8 @@ func appendCanonicalRequest(dst []byte, r *listen.Request, c *claim, uri string,
 	return append(dst, payload[:]...), nil
 }
 
-// cleanPath is the path without empty, "." and ".." segments. Some clients sign
-// that form of it (Python, JavaScript), some the path as it is (Go); the two
-// differ only for an endpoint with such segments.
+// cleanPath returns the path without empty, "." and ".." segments. Python and JavaScript clients sign this form, Go
+// clients the original one; they differ only for endpoints with such segments.
 func cleanPath(sent string) string {
 	clean := path.Clean(sent)
 	if strings.HasSuffix(sent, "/") && clean != "/" {
@@ -93,13 +93,13 @@ func appendCanonicalHeader(dst []byte, r *listen.Request, name string) ([]byte, 
 	case name == "content-length" && r.ContentLength >= 0:
 		dst = strconv.AppendInt(dst, r.ContentLength, 10)
 	default:
-		return dst, fault.New(fault.InvalidSignature, "The header %.64q is signed but did not arrive: a proxy may have removed it.", name)
+		return dst, fault.New(fault.InvalidSignature,
+			"The header %.64q is signed but did not arrive: a proxy may have removed it.", name)
 	}
 	return append(dst, '\n'), nil
 }
 
-// appendTrimmed appends s without space at its ends and with single spaces
-// inside.
+// appendTrimmed appends s without leading, trailing and repeated spaces.
 func appendTrimmed(dst []byte, s string) []byte {
 	s = strings.Trim(s, " \t")
 	for {
@@ -112,8 +112,8 @@ func appendTrimmed(dst []byte, s string) []byte {
 	}
 }
 
-// appendCanonicalQuery appends the parameters, each decoded and encoded anew,
-// in the order of their encoded names and values.
+// appendCanonicalQuery appends the parameters, decoded and encoded again, in the order of their encoded names and
+// values.
 func appendCanonicalQuery(dst []byte, raw string, presigned bool) ([]byte, error) {
 	if raw == "" {
 		return dst, nil
@@ -156,14 +156,14 @@ func reescape(s string) (string, error) {
 	return string(appendEscaped(nil, s, false)), err
 }
 
-// appendEscaped appends s with every byte but A–Z, a–z, 0–9, '-', '_', '.' and
-// '~' (and '/' in a path) percent-encoded. The path of a request, which comes
-// encoded once, is so encoded a second time, as all services but S3 have it.
+// appendEscaped appends s with every byte except A–Z, a–z, 0–9, '-', '_', '.' and '~' (and '/' in a path)
+// percent-encoded. A path, which is received encoded, is encoded a second time, as by all services except S3.
 func appendEscaped(dst []byte, s string, keepSlash bool) []byte {
 	const upper = "0123456789ABCDEF"
 	for i := range len(s) {
 		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.', c == '~', c == '/' && keepSlash:
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			c == '-', c == '_', c == '.', c == '~', c == '/' && keepSlash:
 			dst = append(dst, c)
 		default:
 			dst = append(dst, '%', upper[c>>4], upper[c&15])
@@ -172,7 +172,6 @@ func appendEscaped(dst []byte, s string, keepSlash bool) []byte {
 	return dst
 }
 
-// appendStringToSign appends what the signing key signs.
 func appendStringToSign(dst []byte, c *claim, sum [sha256.Size]byte) []byte {
 	dst = append(dst, Algorithm+"\n"...)
 	dst = append(dst, c.date...)
@@ -192,7 +191,7 @@ var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 2048
 
 func takeBuffer() *buffer { return buffers.Get().(*buffer) }
 
-// release gives the buffer back, unless one large request has made it large.
+// release returns the buffer to the pool, unless it has grown large.
 func (b *buffer) release() {
 	if cap(b.b) <= 64<<10 {
 		b.b = b.b[:0]

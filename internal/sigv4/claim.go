@@ -11,22 +11,21 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 )
 
-// A claim is what a request says of its signature, before any of it is believed.
+// A claim is the signature of a request, before it is verified.
 type claim struct {
 	accessKeyID   string
 	scope         scope
 	signedHeaders string // lower-case names, sorted, joined by ';'
-	signature     string // as sent; hex if it is a true one
-	date          string // as it was signed, always stampLayout
+	signature     string // as sent; hex if valid
+	date          string // as signed, always stampLayout
 	time          time.Time
 	token         string // X-Amz-Security-Token, or ""
 	presigned     bool
-	expires       time.Duration // presigned: how long the request stays good
+	expires       time.Duration // presigned: validity of the request
 	unsigned      bool          // presigned: the body is not part of the signature
 }
 
-// A scope says what a signing key is for. Its region may be empty: a client
-// with an endpoint of its own and no region signs so.
+// A scope is what a signing key is for. The region may be empty, for clients with a configured endpoint and no region.
 type scope struct{ date, region, service, terminator string }
 
 const (
@@ -37,7 +36,7 @@ const (
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
-// claimOf reads the claim from wherever the request carries it.
+// claimOf reads the claim of a request.
 func claimOf(r *listen.Request) (claim, error) {
 	authorization, times := r.Header.Lookup("Authorization")
 	query := r.Query()
@@ -48,7 +47,8 @@ func claimOf(r *listen.Request) (claim, error) {
 	case presigned:
 		return queryClaim(query)
 	case authorization == "" && times <= 1:
-		return claim{}, fault.New(fault.MissingAuthenticationToken, "Request is missing Authentication Token: sign it with an access key.")
+		return claim{}, fault.New(fault.MissingAuthenticationToken,
+			"Request is missing Authentication Token: sign it with an access key.")
 	case times > 1:
 		return claim{}, incomplete("The request has more than one Authorization header.")
 	}
@@ -62,7 +62,7 @@ func claimOf(r *listen.Request) (claim, error) {
 	return c, c.takeDate(r.Header)
 }
 
-// takeDate reads the time of signing from X-Amz-Date or, failing that, Date.
+// takeDate reads the time of signing from X-Amz-Date or else Date.
 func (c *claim) takeDate(h listen.Header) error {
 	date, err := single(h.Lookup, "X-Amz-Date")
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *claim) setDate(date string) error {
 	return nil
 }
 
-// parseAuthorization reads an Authorization header: the algorithm, then
-// Credential, SignedHeaders and Signature in any order, each once.
+// parseAuthorization reads an Authorization header: the algorithm, then Credential, SignedHeaders and Signature in any
+// order, each once.
 func parseAuthorization(header string) (claim, error) {
 	rest, ok := strings.CutPrefix(header, Algorithm+" ")
 	if !ok {
@@ -116,7 +116,8 @@ func parseAuthorization(header string) (claim, error) {
 		case "Signature":
 			field = &c.signature
 		default:
-			return claim{}, incomplete("The Authorization header holds a part that is none of Credential, SignedHeaders and Signature.")
+			return claim{}, incomplete(
+				"The Authorization header has a part that is none of Credential, SignedHeaders and Signature.")
 		}
 		if *field != "" || value == "" {
 			return claim{}, incomplete("The Authorization header requires '%s' exactly once, with a value.", name)
@@ -174,7 +175,8 @@ func (c *claim) setCredential(s string) error {
 		var found bool
 		*p, s, found = strings.Cut(s, "/")
 		if found != (i < len(parts)-1) {
-			return incomplete("Credential must have five parts separated by '/': access key, date, region, service and '%s'.", terminator)
+			return incomplete("Credential must have five parts separated by '/': "+
+				"access key, date, region, service and '%s'.", terminator)
 		}
 	}
 	if c.accessKeyID == "" || len(c.scope.date) != len(dateLayout) {
@@ -183,7 +185,7 @@ func (c *claim) setCredential(s string) error {
 	return nil
 }
 
-// complete checks that there is a signature and a proper list of headers.
+// complete checks that there is a signature and a valid list of headers.
 func (c *claim) complete() error {
 	if c.signature == "" {
 		return incomplete("The request carries no signature.")
@@ -198,8 +200,7 @@ func (c *claim) complete() error {
 	return nil
 }
 
-// covers refuses a signature that leaves out what decides the meaning of the
-// request.
+// covers rejects a signature that omits a header with an effect on the request.
 func (c *claim) covers(h listen.Header) error {
 	if !c.signs("host") {
 		return incomplete("The host header must be signed.")
@@ -216,7 +217,7 @@ func (c *claim) covers(h listen.Header) error {
 	return nil
 }
 
-// signs reports whether the header of this lower-case name is signed.
+// signs reports whether a header, in lower case, is signed.
 func (c *claim) signs(name string) bool {
 	rest, part, more := c.signedHeaders, "", true
 	for more {
@@ -227,8 +228,7 @@ func (c *claim) signs(name string) bool {
 	return false
 }
 
-// single returns the one value of a parameter, "" when there is none. lookup
-// finds the first value and says how many there are.
+// single returns the only value of a parameter, "" if there is none. lookup returns the first value and their number.
 func single(lookup func(name string) (string, int), name string) (string, error) {
 	value, times := lookup(name)
 	if times > 1 {
@@ -237,7 +237,6 @@ func single(lookup func(name string) (string, int), name string) (string, error)
 	return value, nil
 }
 
-// has reports whether there is a header of this name.
 func has(h listen.Header, name string) bool {
 	_, times := h.Lookup(name)
 	return times > 0

@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// maxSigningKeys bounds the cache. A key is kept only after a signature made
-// with it was good, so strangers cannot fill it.
+// maxSigningKeys bounds the cache. A key is added only after a valid signature, so unauthenticated clients cannot fill
+// it.
 const maxSigningKeys = 1024
 
 // A signingKey signs for one secret, day, region and service.
 type signingKey struct {
-	secret string    // the secret it was derived from: a changed secret must not find it
+	secret string    // that it was derived from: a changed secret must not match
 	macs   sync.Pool // of *signer, keyed
 }
 
@@ -41,7 +41,7 @@ func sum(key []byte, data string) []byte {
 	return mac.Sum(nil)
 }
 
-// appendSignature appends the signature of data, in hex. dst may lie over data.
+// appendSignature appends the signature of data, in hex. dst may overlap data.
 func (k *signingKey) appendSignature(dst, data []byte) []byte {
 	s := k.macs.Get().(*signer)
 	s.mac.Reset()
@@ -51,7 +51,7 @@ func (k *signingKey) appendSignature(dst, data []byte) []byte {
 	return dst
 }
 
-// A keyCache remembers signing keys. Its zero value is empty.
+// A keyCache caches signing keys. The zero value is empty.
 type keyCache struct {
 	mu   sync.RWMutex
 	keys map[keyID]*signingKey
@@ -59,7 +59,7 @@ type keyCache struct {
 
 type keyID struct{ accessKeyID, date, region, service string }
 
-// get returns the signing key and whether it was remembered.
+// get returns the signing key and whether it was cached.
 func (c *keyCache) get(accessKeyID, secret string, s *scope) (key *signingKey, cached bool) {
 	c.mu.RLock()
 	key = c.keys[keyID{accessKeyID, s.date, s.region, s.service}]
@@ -70,8 +70,7 @@ func (c *keyCache) get(accessKeyID, secret string, s *scope) (key *signingKey, c
 	return newSigningKey(secret, s), false
 }
 
-// put remembers a key that has proved good. A full cache forgets any one of
-// its keys: to derive it again costs microseconds.
+// put caches a key after a valid signature. A full cache drops an arbitrary key: deriving it again takes microseconds.
 func (c *keyCache) put(accessKeyID string, s *scope, key *signingKey) {
 	id := keyID{strings.Clone(accessKeyID), strings.Clone(s.date), strings.Clone(s.region), strings.Clone(s.service)}
 	c.mu.Lock()

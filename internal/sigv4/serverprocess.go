@@ -5,10 +5,8 @@ import (
 	"time"
 )
 
-// A ServerProcessQuery is the signature in the connection request of a server
-// process, all values decoded. Only the three ids are signed: the signature can
-// be used again, by anyone who saw it, as long as its time is near, so such a
-// query must never be logged.
+// A ServerProcessQuery is the signature in the connection request of a server process, all values decoded. It covers
+// only the three ids and can be replayed while its time is valid, so such a query must never be logged.
 // Source: server SDK 5, AWS SigV4 utility.
 type ServerProcessQuery struct {
 	ComputeID, FleetID, ProcessID string // ComputeId, FleetId and pID
@@ -20,20 +18,20 @@ type ServerProcessQuery struct {
 	Signature     string // X-Amz-Signature
 }
 
-// VerifyServerProcess says who signed the connection request of a server
-// process. Whether the caller may act for that fleet and compute is for the
-// caller of this method to decide. Errors are those of [Verifier.Verify].
+// VerifyServerProcess returns the signer of a server process's connection request. It does not check whether the signer
+// may act for the fleet and compute. Errors are those of [Verifier.Verify].
 func (v *Verifier) VerifyServerProcess(q ServerProcessQuery, now time.Time) (Caller, error) {
 	return v.verifyServerProcess(&q, 0, now)
 }
 
-// VerifyLocalServerProcess is VerifyServerProcess for the C# server SDK, which signs with
-// local time that it calls UTC. ahead is how far the zone of that time is ahead of UTC, as
-// far as one can tell: it is 0 for a time near now, and else the quarter of an hour that
-// brings it near. So a signature is good for a few minutes at many moments of a day, and the
-// caller of this method has to see that it is used once.
+// VerifyLocalServerProcess is VerifyServerProcess for the C# server SDK, which signs with local time marked as UTC.
+// ahead is the probable offset of that time from UTC: 0 for a time near now, else the multiple of a quarter of an hour
+// that brings it near. So a signature is valid for a few minutes at many times of a day, and the caller must ensure
+// that it is used once.
 // Source: server SDK 5 for C#, which signs with DateTime.Now.
-func (v *Verifier) VerifyLocalServerProcess(q ServerProcessQuery, now time.Time) (caller Caller, ahead time.Duration, err error) {
+func (v *Verifier) VerifyLocalServerProcess(
+	q ServerProcessQuery, now time.Time,
+) (caller Caller, ahead time.Duration, err error) {
 	var c claim
 	if err := c.setDate(q.Date); err != nil {
 		return Caller{}, 0, err
@@ -53,14 +51,13 @@ const (
 	aheadOfUTC = 14 * time.Hour
 )
 
-// LocalSignatureEnd is when no zone is left in which a signature of this date, as it was
-// sent, would be near the present.
+// LocalSignatureEnd returns when a signature with this date, as sent, is expired in every zone.
 func LocalSignatureEnd(date string, skew time.Duration) time.Time {
-	t, _ := time.Parse(stampLayout, date) // was parsed before
+	t, _ := time.Parse(stampLayout, date) // parsed before
 	return t.Add(behindUTC + skew)
 }
 
-// verifyServerProcess verifies a signature whose date is ahead of UTC by so much.
+// verifyServerProcess verifies a signature whose date is ahead of UTC.
 func (v *Verifier) verifyServerProcess(q *ServerProcessQuery, ahead time.Duration, now time.Time) (Caller, error) {
 	if q.Algorithm != Algorithm {
 		return Caller{}, incomplete("X-Amz-Algorithm must be '%s'.", Algorithm)
@@ -92,7 +89,7 @@ func (v *Verifier) verifyServerProcess(q *ServerProcessQuery, ahead time.Duratio
 	return Caller{AccessKeyID: c.accessKeyID, Principal: cred.Principal, Region: c.scope.region}, nil
 }
 
-// appendCanonical appends the three ids as they are signed.
+// appendCanonical appends the three ids as signed.
 func (q *ServerProcessQuery) appendCanonical(dst []byte) []byte {
 	dst = appendEscaped(append(dst, "ComputeId="...), q.ComputeID, false)
 	dst = appendEscaped(append(dst, "&FleetId="...), q.FleetID, false)

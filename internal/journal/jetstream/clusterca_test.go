@@ -15,7 +15,7 @@ func TestClusterWithNodeCertificates(t *testing.T) {
 	defer goleak.VerifyNone(t, serverLeaks...)
 	t.Run("nodes", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := localca.Found(dir, time.Now()); err != nil {
+		if err := localca.CreateCA(dir, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		c := newCluster(t)

@@ -56,7 +56,7 @@ func sign(t testing.TB, r *http.Request, body []byte) {
 }
 
 // newDoor makes a door whose clock stands at now.
-func newDoor(t testing.TB, c api.Config) *api.Door {
+func newEndpoint(t testing.TB, c api.Config) *api.Endpoint {
 	t.Helper()
 	c.Keys = keys
 	if c.Clock == nil {
@@ -65,25 +65,25 @@ func newDoor(t testing.TB, c api.Config) *api.Door {
 	if c.Handlers == nil {
 		c.Handlers = handlers()
 	}
-	door, err := api.New(c)
+	endpoint, err := api.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return door
+	return endpoint
 }
 
-func do(door http.Handler, r *http.Request) *httptest.ResponseRecorder {
+func do(endpoint http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	door.ServeHTTP(w, r)
+	endpoint.ServeHTTP(w, r)
 	return w
 }
 
 // doPlain answers a request as the server of plain requests has it answered.
-func doPlain(door *api.Door, r *http.Request, body string) *httptest.ResponseRecorder {
+func doPlain(endpoint *api.Endpoint, r *http.Request, body string) *httptest.ResponseRecorder {
 	plain, a := listen.RequestOf(r), listen.TakeAnswer()
 	defer a.Release()
 	plain.Body = []byte(body)
-	door.Answer(r.Context(), &plain, a)
+	endpoint.Answer(r.Context(), &plain, a)
 	w := httptest.NewRecorder()
 	for _, f := range a.Header {
 		w.Header().Add(f.Name, f.Value)
@@ -137,7 +137,7 @@ func checkHeaders(t *testing.T, p wire.Protocol, w *httptest.ResponseRecorder) {
 }
 
 func TestJSON(t *testing.T) {
-	door := newDoor(t, api.Config{})
+	endpoint := newEndpoint(t, api.Config{})
 	for name, tt := range map[string]struct{ url, operation, body, contentType, want string }{
 		"small":       {"http://h:9080/", "ListFleets", `{"Limit": 3}`, "", `{"FleetIds":["fleet-1","fleet-limit-3"]}`},
 		"empty body":  {"http://h:9080/", "ListFleets", ``, "-", `{"FleetIds":["fleet-1","fleet-limit-0"]}`},
@@ -158,8 +158,8 @@ func TestJSON(t *testing.T) {
 				r.Header.Set("Content-Type", tt.contentType)
 			}
 			sign(t, r, []byte(tt.body))
-			w := do(door, r)
-			checkSame(t, w, doPlain(door, r, tt.body))
+			w := do(endpoint, r)
+			checkSame(t, w, doPlain(endpoint, r, tt.body))
 			if w.Code != http.StatusOK || w.Body.String() != tt.want || w.Header().Get("Content-Type") != "application/x-amz-json-1.1" {
 				t.Errorf("got %d %v %s, want %s", w.Code, w.Header(), w.Body, tt.want)
 			}
@@ -169,7 +169,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestCBOR(t *testing.T) {
-	door := newDoor(t, api.Config{})
+	endpoint := newEndpoint(t, api.Config{})
 	for name, tt := range map[string]struct{ url, body string }{
 		"usual":         {"http://h:9080/service/GameLift/operation/DeleteFleet", "\xa1\x67FleetId\x67fleet-1"},
 		"indefinite":    {"http://h:9080/service/GameLift/operation/DeleteFleet", "\xbf\x67FleetId\x7f\x67fleet-1\xff\xff"},
@@ -181,8 +181,8 @@ func TestCBOR(t *testing.T) {
 			r2 := httptest.NewRequest(http.MethodPost, tt.url, strings.NewReader(tt.body))
 			r2.Header = r.Header
 			sign(t, r2, []byte(tt.body))
-			w := do(door, r2)
-			checkSame(t, w, doPlain(door, r2, tt.body))
+			w := do(endpoint, r2)
+			checkSame(t, w, doPlain(endpoint, r2, tt.body))
 			if w.Code != http.StatusOK || w.Body.Len() != 0 || len(w.Header()["Content-Type"]) != 0 {
 				t.Errorf("got %d %v %q", w.Code, w.Header(), w.Body)
 			}
@@ -261,9 +261,9 @@ func TestRefusals(t *testing.T) {
 				if tt.after != nil {
 					tt.after(r)
 				}
-				door := newDoor(t, api.Config{})
-				w := do(door, r)
-				checkSame(t, w, doPlain(door, r, body))
+				endpoint := newEndpoint(t, api.Config{})
+				w := do(endpoint, r)
+				checkSame(t, w, doPlain(endpoint, r, body))
 				name, message := exception(t, w)
 				want := string(tt.kind)
 				if models(tt.operation, tt.kind) && p == wire.CBOR {
@@ -326,7 +326,7 @@ func TestBodyLimit(t *testing.T) {
 // near.
 func TestLargeBodyNeedsKnownKey(t *testing.T) {
 	read := -1
-	door := newDoor(t, api.Config{Observe: func(_, _ string, _ float64, in, _ int) { read = in }})
+	endpoint := newEndpoint(t, api.Config{Observe: func(_, _ string, _ float64, in, _ int) { read = in }})
 	for name, tt := range map[string]struct {
 		size      int
 		key, date string
@@ -341,7 +341,7 @@ func TestLargeBodyNeedsKnownKey(t *testing.T) {
 		r := newRequest(wire.JSON, "http://h", "ListFleets", make([]byte, tt.size))
 		r.Header.Set("X-Amz-Date", tt.date)
 		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+tt.key+"/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0")
-		w := do(door, r)
+		w := do(endpoint, r)
 		if got, _ := exception(t, w); got != string(tt.want) || (read > 0) != tt.read {
 			t.Errorf("%s: %s, %d bytes read", name, got, read)
 		}
@@ -355,12 +355,12 @@ func TestLargeBodyNeedsKnownKey(t *testing.T) {
 // stays spent.
 func TestBodiesInMemory(t *testing.T) {
 	bodies := listen.NewBudget(1 << 20)
-	door := newDoor(t, api.Config{Bodies: bodies})
+	endpoint := newEndpoint(t, api.Config{Bodies: bodies})
 	call := func(size int) string {
 		body := append(bytes.Repeat([]byte(" "), size), "{}"...)
 		r := newRequest(wire.JSON, "http://h", "ListFleets", body)
 		sign(t, r, body)
-		w := do(door, r)
+		w := do(endpoint, r)
 		if w.Code == http.StatusOK {
 			return ""
 		}
@@ -400,7 +400,7 @@ func TestPresignedQuery(t *testing.T) {
 		}
 		signed := httptest.NewRequest(http.MethodPost, url, strings.NewReader(body))
 		signed.Header = r.Header
-		if w := do(newDoor(t, api.Config{}), signed); w.Code != status {
+		if w := do(newEndpoint(t, api.Config{}), signed); w.Code != status {
 			t.Errorf("after %v: %d %q, want %d", age, w.Code, w.Body, status)
 		}
 	}
@@ -410,7 +410,7 @@ func TestPresignedQuery(t *testing.T) {
 func TestBodyCutShort(t *testing.T) {
 	r := newRequest(wire.JSON, "http://h/", "ListFleets", nil)
 	r.Body, r.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader(`{"Lim`), broken{})), 12
-	w := do(newDoor(t, api.Config{}), r)
+	w := do(newEndpoint(t, api.Config{}), r)
 	if name, message := exception(t, w); name != string(fault.Serialization) || !strings.Contains(message, "in whole") {
 		t.Errorf("got %s %q", name, message)
 	}
@@ -433,7 +433,7 @@ func TestDeadline(t *testing.T) {
 	sign(t, r, []byte("{}"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	w := do(newDoor(t, api.Config{Handlers: []wire.Handler{slow}}), r.WithContext(ctx))
+	w := do(newEndpoint(t, api.Config{Handlers: []wire.Handler{slow}}), r.WithContext(ctx))
 	if name, _ := exception(t, w); name != string(fault.ServiceUnavailable) || w.Code != http.StatusServiceUnavailable {
 		t.Errorf("got %d %s", w.Code, name)
 	}
@@ -448,7 +448,7 @@ type observation struct {
 func TestObserveAndLog(t *testing.T) {
 	var log bytes.Buffer
 	var seen []observation
-	door := newDoor(t, api.Config{
+	endpoint := newEndpoint(t, api.Config{
 		Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Observe: func(operation, exception string, seconds float64, in, out int) {
 			if seconds < 0 {
@@ -460,7 +460,7 @@ func TestObserveAndLog(t *testing.T) {
 	call := func(operation, body string) *httptest.ResponseRecorder {
 		r := newRequest(wire.JSON, "http://h/?private=query", operation, []byte(body))
 		sign(t, r, []byte(body))
-		return do(door, r)
+		return do(endpoint, r)
 	}
 	lens := []int{
 		call("ListFleets", `{"Limit":1}`).Body.Len(), call("MakeCoffee", `{"p":"private body"}`).Body.Len(),
@@ -506,14 +506,14 @@ func TestAttach(t *testing.T) {
 		got, _ = ctx.Value(key{}).(api.Call)
 		return nil, nil
 	})
-	door := newDoor(t, api.Config{Handlers: []wire.Handler{h}, Attach: func(ctx context.Context, c api.Call) context.Context {
+	endpoint := newEndpoint(t, api.Config{Handlers: []wire.Handler{h}, Attach: func(ctx context.Context, c api.Call) context.Context {
 		return context.WithValue(ctx, key{}, c)
 	}})
 	r := newRequest(wire.JSON, "http://h/", "ListFleets", nil)
 	r.Header.Set("Amz-Sdk-Invocation-Id", "one")
 	sign(t, r, nil)
 	want := api.Call{Caller: sigv4.Caller{AccessKeyID: accessKey, Principal: "alice", Region: "us-west-2"}, Invocation: "one"}
-	if w := do(door, r); w.Code != http.StatusOK || got != want {
+	if w := do(endpoint, r); w.Code != http.StatusOK || got != want {
 		t.Errorf("%d, %+v", w.Code, got)
 	}
 }
@@ -521,9 +521,9 @@ func TestAttach(t *testing.T) {
 // A service that does not know its state yet says so, in a way that clients take
 // for a reason to try again.
 func TestNotReady(t *testing.T) {
-	door := newDoor(t, api.Config{Ready: func(context.Context) bool { return false }})
+	endpoint := newEndpoint(t, api.Config{Ready: func(context.Context) bool { return false }})
 	for _, p := range []wire.Protocol{wire.JSON, wire.CBOR} {
-		w := do(door, newRequest(p, "http://h/", "ListFleets", nil))
+		w := do(endpoint, newRequest(p, "http://h/", "ListFleets", nil))
 		if name, _ := exception(t, w); name != string(fault.ServiceUnavailable) || w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
 			t.Errorf("%s: got %d %v %q", p, w.Code, w.Header(), w.Body)
 		}
@@ -544,12 +544,12 @@ func TestNew(t *testing.T) {
 func TestUnauthenticatedCallsDoNotFillTheLog(t *testing.T) {
 	var log bytes.Buffer
 	clock := clockwork.NewFakeClock()
-	door := newDoor(t, api.Config{
+	endpoint := newEndpoint(t, api.Config{
 		Clock: clock, Log: slog.New(slog.NewTextHandler(&log, nil)), Ready: func(context.Context) bool { return false },
 	})
 	flood := func(count int) {
 		for range count {
-			do(door, newRequest(wire.JSON, "http://h/", "ListFleets", []byte(`{}`)))
+			do(endpoint, newRequest(wire.JSON, "http://h/", "ListFleets", []byte(`{}`)))
 		}
 	}
 	flood(50)
