@@ -274,7 +274,7 @@ func (s *service) watchPresence(ctx context.Context) error {
 		was := gone
 		if gone = s.nodes.CutOff(); gone && !was {
 			s.cfg.Log.Error("the node does not reach the others: it answers nothing, and server processes are sent away")
-			s.servers.Cut()
+			s.servers.CloseSockets()
 		} else if was && !gone {
 			s.cfg.Log.Info("the node reaches the others again")
 		}

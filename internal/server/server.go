@@ -105,7 +105,7 @@ type service struct {
 	plane    *control.Plane
 	scrapes  *sidePort // nil: the metrics have no address of their own
 	profiler *sidePort // nil when it is off
-	servers  *serversdk.Door
+	servers  *serversdk.Endpoint
 	operator *operator.Handler
 	calls    *listen.Server
 	http     *http.Server    // for what is no plain API call

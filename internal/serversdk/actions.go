@@ -10,18 +10,17 @@ import (
 const (
 	// maxName bounds Action and RequestId in bytes; the SDKs' are at most 36.
 	maxName = 128
-	// maxPage is how many player sessions a page has at most: the Unreal edition
-	// has room for 50.
+	// maxPage is the maximum of player sessions per page, because the Unreal edition's buffer has 50.
 	maxPage = 50
 )
 
-// handle starts what a request asks for. Its reply is sent when it is done.
+// handle starts a request. Its reply is sent when it is done.
 func (s *socket) handle(r *request) {
 	if r.RequestID == "" || r.Action == "" || len(r.RequestID) > maxName || len(r.Action) > maxName {
-		s.scold("Action and RequestId must have 1 to 128 bytes", 0)
+		s.logIgnored("Action and RequestId must have 1 to 128 bytes", 0)
 		return
 	}
-	x, stored, v := s.memory.begin(s, r.Action, r.RequestID, s.door.clock.Now())
+	x, stored, v := s.memory.begin(s, r.Action, r.RequestID, s.endpoint.clock.Now())
 	switch v {
 	case carryOut:
 		s.carryOut(r, x)
@@ -32,12 +31,12 @@ func (s *socket) handle(r *request) {
 		refused := reply{action: r.Action, id: r.RequestID, status: statusOf(f.Kind), message: errorMessage(f)}
 		s.reply(refused, nil)
 		label, _ := classify(r.Action)
-		s.door.metrics.Replied(label, refused.status, 0)
-	case awaited: // its reply is on the way
+		s.endpoint.metrics.Replied(label, refused.status, 0)
+	case awaited: // the reply will go to this socket, too
 	}
 }
 
-// carryOut hands a request to the control plane.
+// carryOut passes a request to the control plane.
 func (s *socket) carryOut(r *request, x *exchange) {
 	done := func(err error) { s.answer(x, err, nil) }
 	if err := r.problem(); err != nil {
@@ -46,42 +45,46 @@ func (s *socket) carryOut(r *request, x *exchange) {
 	}
 	switch r.Action {
 	case "HeartbeatServerProcess":
-		s.settle()
-		s.link.Heartbeat(r.HealthStatus, func(err error) { s.heartbeatDone(x, err) })
+		s.releasePushes()
+		s.connection.Heartbeat(r.HealthStatus, func(err error) { s.heartbeatDone(x, err) })
 	case "AcceptPlayerSession":
-		s.link.AcceptPlayerSession(r.GameSessionID, r.PlayerSessionID, done)
+		s.connection.AcceptPlayerSession(r.GameSessionID, r.PlayerSessionID, done)
 	case "RemovePlayerSession":
-		s.link.RemovePlayerSession(r.GameSessionID, r.PlayerSessionID, done)
+		s.connection.RemovePlayerSession(r.GameSessionID, r.PlayerSessionID, done)
 	case "ActivateGameSession":
-		s.link.ActivateGameSession(r.GameSessionID, done)
+		s.connection.ActivateGameSession(r.GameSessionID, done)
 	case "ActivateServerProcess":
-		s.hold()
-		s.link.Activate(r.ready(), done)
+		s.delayPushes()
+		s.connection.Activate(r.ready(), done)
 	case "UpdatePlayerSessionCreationPolicy":
-		s.link.UpdatePlayerSessionCreationPolicy(r.GameSessionID, r.PlayerSessionPolicy, done)
+		s.connection.UpdatePlayerSessionCreationPolicy(r.GameSessionID, r.PlayerSessionPolicy, done)
 	case "DescribePlayerSessions":
-		s.link.DescribePlayerSessions(r.playerSessionQuery(), func(page control.PlayerSessionPage, err error) {
+		s.connection.DescribePlayerSessions(r.playerSessionQuery(), func(page control.PlayerSessionPage, err error) {
 			s.answer(x, err, playerSessions(page))
 		})
 	case "GetComputeCertificate":
-		s.link.ComputeCertificate(func(path, compute string, err error) { s.answer(x, err, certificate{path, compute}) })
+		s.connection.ComputeCertificate(func(path, compute string, err error) {
+			s.answer(x, err, certificate{path, compute})
+		})
 	case "GetFleetRoleCredentials":
 		s.answer(x, nil, noCredentials{})
 	case "TerminateServerProcess":
-		s.link.Terminate(func(err error) { s.terminateDone(x, err) })
+		s.connection.Terminate(func(err error) { s.terminateDone(x, err) })
 	case "StartMatchBackfill":
-		s.link.StartMatchBackfill(r.matchBackfill(), func(ticket string, err error) { s.answer(x, err, backfillTicket(ticket)) })
+		s.connection.StartMatchBackfill(r.matchBackfill(), func(ticket string, err error) {
+			s.answer(x, err, backfillTicket(ticket))
+		})
 	case "StopMatchBackfill":
-		s.link.StopMatchBackfill(r.GameSessionArn, r.ConfigurationArn, r.TicketID, done)
+		s.connection.StopMatchBackfill(r.GameSessionArn, r.ConfigurationArn, r.TicketID, done)
 	default:
 		done(fault.New(fault.InvalidRequest, "there is no action %q", r.Action))
 	}
 }
 
-// problem says why a request cannot be carried out, whatever the state of things.
+// problem returns an error for a request that is invalid in any state.
 func (r *request) problem() error {
-	if r.misfit != "" {
-		return fault.New(fault.InvalidRequest, "%s has a value of the wrong type", r.misfit)
+	if r.badField != "" {
+		return fault.New(fault.InvalidRequest, "%s has a value of the wrong type", r.badField)
 	}
 	if missing := r.missing(); missing != "" {
 		return fault.New(fault.InvalidRequest, "%s must be given", missing)
@@ -89,7 +92,7 @@ func (r *request) problem() error {
 	return nil
 }
 
-// missing is the first field that the action needs and that is not given.
+// missing returns the first required field that is missing.
 func (r *request) missing() string {
 	switch r.Action {
 	case "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession", "UpdatePlayerSessionCreationPolicy":
@@ -117,7 +120,7 @@ func (r *request) missing() string {
 	return ""
 }
 
-// ready is what an ActivateServerProcess request says.
+// ready converts an ActivateServerProcess request.
 func (r *request) ready() control.ProcessReady {
 	return control.ProcessReady{
 		SDKVersion: r.SDKVersion, SDKLanguage: r.SDKLanguage, ToolName: r.SDKToolName, ToolVersion: r.SDKToolVersion,
@@ -125,8 +128,8 @@ func (r *request) ready() control.ProcessReady {
 	}
 }
 
-// playerSessionQuery is what a DescribePlayerSessions request asks. No limit is
-// sent as a missing, null, zero or negative one.
+// playerSessionQuery converts a DescribePlayerSessions request. SDKs without a limit send none, null, zero or a
+// negative one.
 func (r *request) playerSessionQuery() control.PlayerSessionQuery {
 	limit := int(r.Limit)
 	if limit <= 0 || limit > maxPage {
@@ -138,8 +141,8 @@ func (r *request) playerSessionQuery() control.PlayerSessionQuery {
 	}
 }
 
-// heartbeatDone answers a heartbeat. A process that the service no longer knows
-// only logs that, so it is cut off too: its way back in is refused and tells it.
+// heartbeatDone answers a heartbeat. The SDKs only log the error for an unknown process, so the socket is closed, too:
+// the refused reconnection informs the process.
 func (s *socket) heartbeatDone(x *exchange, err error) {
 	s.answer(x, err, nil)
 	if fault.Is(err, fault.NotFound) {
@@ -147,16 +150,16 @@ func (s *socket) heartbeatDone(x *exchange, err error) {
 	}
 }
 
-// terminateDone answers the last request of a process. The socket stays open for
-// the process to close: a Close now would make the Go edition connect again.
+// terminateDone answers the last request of a process. The socket stays open for the process to close, because the Go
+// edition reconnects after a Close frame.
 func (s *socket) terminateDone(x *exchange, err error) {
 	s.answer(x, err, nil)
 	if err == nil {
-		s.cutLater()
+		s.closeLater()
 	}
 }
 
-// answer ends an exchange: every socket that asked gets the reply.
+// answer completes an exchange: every socket that sent the request gets the reply.
 func (s *socket) answer(x *exchange, err error, res result) {
 	r := reply{action: x.action, id: x.id, status: 200}
 	if err != nil {
@@ -174,26 +177,24 @@ func (s *socket) answer(x *exchange, err error, res result) {
 			other.reply(r, res)
 		}
 	}
-	s.door.metrics.Replied(label, r.status, s.door.clock.Since(x.began))
+	s.endpoint.metrics.Replied(label, r.status, s.endpoint.clock.Since(x.began))
 }
 
-// reply sends a reply.
 func (s *socket) reply(r reply, res result) {
-	var room [256]byte // enough for most, and not on the heap
+	var room [256]byte // on the stack, enough for most
 	s.enqueue(websocket.TextMessage, r.appendTo(room[:0], res))
 }
 
-// classify gives the action's name for metrics and says whether it changes
-// something. Replies to the others are not remembered: asking again does no harm
-// and has a newer answer.
+// classify returns the action's label for metrics and whether it changes state. Replies to other actions are not
+// stored: repeating them is harmless and returns newer data.
 func classify(action string) (label string, changes bool) {
 	switch action {
 	case "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession",
 		"UpdatePlayerSessionCreationPolicy", "TerminateServerProcess", "StopMatchBackfill":
 		return action, true
-	case "ActivateServerProcess", // a process that asks again is told again what it ignored before
+	case "ActivateServerProcess", // a repetition pushes again what the process ignored before
 		"HeartbeatServerProcess", "DescribePlayerSessions", "GetComputeCertificate", "GetFleetRoleCredentials",
-		"StartMatchBackfill": // which gives the same ticket to the same request
+		"StartMatchBackfill": // returns the same ticket for the same request
 		return action, false
 	}
 	return "unknown", false

@@ -153,9 +153,9 @@ func TestPushes(t *testing.T) {
 	servers.greet = func(about control.ServerConnect) { about.Push(tests[0].push) }
 	h := newHarness(t, servers, Metrics{Pushed: func(action string) { pushed <- action }})
 	p := h.dial(t, goQuery)
-	link := servers.next(t)
+	connection := servers.next(t)
 	for _, tt := range tests[1:] {
-		link.about.Push(tt.push)
+		connection.about.Push(tt.push)
 	}
 	for _, tt := range tests {
 		p.expect(tt.want)

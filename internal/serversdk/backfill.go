@@ -11,8 +11,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// A sdkPlayer is a player of a backfill request. Names match in any case: the C#
-// edition writes LatencyInMS and attrType.
+// An sdkPlayer is a player of a backfill request. Names match in any case: the C# edition writes LatencyInMS and
+// attrType.
 type sdkPlayer struct {
 	PlayerID         string `json:"PlayerId"`
 	Team             string
@@ -20,8 +20,8 @@ type sdkPlayer struct {
 	LatencyInMs      map[string]wholeNumber
 }
 
-// A sdkAttribute is an attribute of a player. The C# edition sends all four values
-// and says with the type which one counts; the others leave out an empty one.
+// An sdkAttribute is an attribute of a player. The C# edition sends all four values, and the type selects one; other
+// editions omit empty ones.
 // Source: server SDK 5, AttributeValue.
 type sdkAttribute struct {
 	AttrType string
@@ -31,10 +31,10 @@ type sdkAttribute struct {
 	SDM      map[string]float64
 }
 
-// A wholeNumber may be written with a fraction of zero.
+// A wholeNumber may be written with a zero fraction.
 type wholeNumber int32
 
-// UnmarshalJSON reads a number that fits.
+// UnmarshalJSON reads a number in the range of int32.
 func (n *wholeNumber) UnmarshalJSON(data []byte) error {
 	var f float64
 	if err := json.Unmarshal(data, &f); err != nil {
@@ -51,8 +51,8 @@ func (n *wholeNumber) UnmarshalJSON(data []byte) error {
 func (r *request) players(l *jlexer.Lexer) {
 	var players []sdkPlayer
 	if data := l.Raw(); l.Error() == nil && json.Unmarshal(data, &players) != nil {
-		if r.misfit == "" {
-			r.misfit = "Players"
+		if r.badField == "" {
+			r.badField = "Players"
 		}
 		return
 	}
@@ -98,9 +98,10 @@ func (a *sdkAttribute) wire() (v wire.AttributeValue) {
 	return v
 }
 
-// matchBackfill is what a StartMatchBackfill request asks.
+// matchBackfill converts a StartMatchBackfill request.
 func (r *request) matchBackfill() control.MatchBackfill {
 	return control.MatchBackfill{
-		GameSessionArn: r.GameSessionArn, ConfigurationArn: r.ConfigurationArn, TicketID: r.TicketID, Players: r.Players, Request: r.RequestID,
+		GameSessionArn: r.GameSessionArn, ConfigurationArn: r.ConfigurationArn, TicketID: r.TicketID,
+		Players: r.Players, Request: r.RequestID,
 	}
 }

@@ -61,7 +61,7 @@ func FuzzDecodeRequest(f *testing.F) {
 			return
 		}
 		var p plain
-		if !utf8.Valid(data) || r.misfit != "" || json.Unmarshal(data, &p) != nil {
+		if !utf8.Valid(data) || r.badField != "" || json.Unmarshal(data, &p) != nil {
 			return
 		}
 		got := plain{

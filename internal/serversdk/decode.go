@@ -10,9 +10,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// A request is one message of a server process: the envelope and the fields of
-// all actions side by side, because the action need not come first. A field that
-// is missing or null has its zero value; the SDKs differ in which they send.
+// A request is a message of a server process: the envelope and the fields of all actions together, because the action
+// need not come first. A missing or null field has its zero value; the SDKs differ in which they send.
 type request struct {
 	Action, RequestID string
 
@@ -25,20 +24,19 @@ type request struct {
 	HealthStatus                                              bool
 	Players                                                   []wire.Player
 
-	hosted string // see decodeRequest
-	misfit string // the first field with a value of the wrong type; "" if none
+	hosted   string // see decodeRequest
+	badField string // first field with a value of the wrong type; "" if none
 }
 
-// decodeRequest reads a message. It fails for what is no JSON object; fields it
-// does not know are skipped. Names match in any case, and the last of several
-// wins. The request keeps nothing of data. Nothing depends on hosted but what is
-// copied: it is a game session that is likely to be named.
+// decodeRequest reads a message. It fails if data is no JSON object; unknown fields are skipped. Names match in any
+// case, and the last of several wins. The request does not refer to data. hosted is the game session likely to be
+// named; it only saves copies.
 func decodeRequest(data []byte, hosted string) (request, error) {
 	r := request{hosted: hosted}
 	l := jlexer.Lexer{Data: data}
 	l.Delim('{')
 	for !l.IsDelim('}') {
-		name := l.UnsafeFieldName(false) // points into data: not to be kept
+		name := l.UnsafeFieldName(false) // points into data
 		l.WantColon()
 		switch {
 		case l.IsNull():
@@ -55,20 +53,21 @@ func decodeRequest(data []byte, hosted string) (request, error) {
 	return r, l.Error()
 }
 
-// fieldNames are the names that field knows.
+// fieldNames are the known fields.
 var fieldNames = []string{
-	"Action", "RequestId", "SdkVersion", "SdkLanguage", "SdkToolName", "SdkToolVersion", "GameSessionId", "PlayerSessionId",
-	"PlayerId", "PlayerSessionPolicy", "PlayerSessionStatusFilter", "NextToken", "LogPaths", "Port", "Limit", "HealthStatus",
+	"Action", "RequestId", "SdkVersion", "SdkLanguage", "SdkToolName", "SdkToolVersion", "GameSessionId",
+	"PlayerSessionId", "PlayerId", "PlayerSessionPolicy", "PlayerSessionStatusFilter", "NextToken", "LogPaths", "Port",
+	"Limit", "HealthStatus",
 	"GameSessionArn", "MatchmakingConfigurationArn", "TicketId", "Players",
 }
 
-// actions are those that game servers ask for most.
+// actions are the most frequent ones.
 var actions = []string{
 	"AcceptPlayerSession", "RemovePlayerSession", "HeartbeatServerProcess", "ActivateGameSession", "ActivateServerProcess",
 	"TerminateServerProcess", "UpdatePlayerSessionCreationPolicy", "DescribePlayerSessions",
 }
 
-// fieldNamed finds the field that is meant by a name in other case.
+// fieldNamed returns the field that equals a name except for case.
 func fieldNamed(name string) string {
 	for _, known := range fieldNames {
 		if strings.EqualFold(known, name) {
@@ -78,8 +77,7 @@ func fieldNamed(name string) string {
 	return ""
 }
 
-// field reads the value of the named field; false, and nothing read, if there is
-// no field of exactly this name.
+// field reads the value of a field; false, with nothing read, if there is no field of exactly this name.
 func (r *request) field(name string, l *jlexer.Lexer) bool {
 	switch name {
 	case "Action":
@@ -128,11 +126,10 @@ func (r *request) field(name string, l *jlexer.Lexer) bool {
 	return true
 }
 
-// misread skips a value of the wrong type and notes its field, so that the
-// request can be answered with what was wrong.
+// misread skips a value of the wrong type and records its field for the error.
 func (r *request) misread(name string, l *jlexer.Lexer) {
-	if r.misfit == "" {
-		r.misfit = name
+	if r.badField == "" {
+		r.badField = name
 	}
 	l.SkipRecursive()
 }
@@ -145,7 +142,7 @@ func (r *request) text(to *string, name string, l *jlexer.Lexer) {
 	*to = l.String()
 }
 
-// known is text for a value that is likely to be one of those given.
+// known is text for a value that is probably one of likely, to save copying it.
 func (r *request) known(to *string, name string, l *jlexer.Lexer, likely ...string) {
 	if l.CurrentToken() != jlexer.TokenString {
 		r.misread(name, l)
@@ -188,11 +185,11 @@ func (r *request) number(to *int32, name string, l *jlexer.Lexer) {
 		r.misread(name, l)
 		return
 	}
-	// Some writers of JSON print whole numbers with a fraction of zero.
+	// Some JSON encoders write whole numbers with a zero fraction.
 	f, err := strconv.ParseFloat(string(l.JsonNumber()), 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
-		if r.misfit == "" {
-			r.misfit = name
+		if r.badField == "" {
+			r.badField = name
 		}
 		return
 	}

@@ -11,8 +11,8 @@ import (
 
 type encryptedKey struct{}
 
-// ConnContext is http.Server.ConnContext: it keeps whether a connection is encrypted,
-// which Request.TLS does not tell of one that another server has read from before.
+// ConnContext is for http.Server.ConnContext. It records whether a connection is encrypted: Request.TLS is not set for
+// one that another server has read from before.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	for {
 		if _, ok := c.(*tls.Conn); ok {
@@ -26,10 +26,9 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	}
 }
 
-// dialed is the URL that a server process has dialed, without the query; "" if the
-// request does not tell the host. Behind a proxy that ends TLS it is as the proxy's
-// X-Forwarded-Proto says. All of it is the client's word, and only this client is
-// ever sent to it.
+// dialed returns the URL that a server process dialed, without the query; "" without a Host header. Behind a proxy that
+// terminates TLS the scheme is that of X-Forwarded-Proto. The client can forge all of it, but only this client is sent
+// to it.
 func dialed(r *http.Request) string {
 	if r.Host == "" {
 		return ""

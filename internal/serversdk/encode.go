@@ -11,18 +11,17 @@ import (
 	"github.com/muster-gg/muster/internal/control"
 )
 
-// What is written here keeps to what every SDK reads: names in exact case, whole
-// numbers where numbers belong and never null, {} and [] for what is empty.
-// Source: server SDK 5, the C++ edition's JsonHelper, which takes no other form.
+// The JSON here is readable by every SDK: exact case of names, whole numbers and never null for numbers, {} and [] if
+// empty. Source: server SDK 5, the C++ edition's JsonHelper, which accepts no other form.
 
-// A reply answers one request. The zero message means success.
+// A reply answers one request. No message means success.
 type reply struct {
 	action, id string
 	status     int
 	message    string
 }
 
-// A result is what a successful reply carries besides the envelope.
+// A result is the content of a successful reply besides the envelope.
 type result interface{ appendTo(w *object) }
 
 // appendTo appends the reply with its result, which may be nil.
@@ -45,10 +44,10 @@ func (r reply) appendTo(dst []byte, res result) []byte {
 // appendText appends a JSON string.
 func appendText(dst []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' { // it may need escapes
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' { // may need escapes
 			w := jwriter.Writer{NoEscapeHTML: true}
 			w.String(s)
-			data, _ := w.BuildBytes() // nothing that is written can fail
+			data, _ := w.BuildBytes() // cannot fail
 			return append(dst, data...)
 		}
 	}
@@ -69,8 +68,8 @@ type backfillTicket string
 
 func (t backfillTicket) appendTo(w *object) { w.text("TicketId", string(t)) }
 
-// noCredentials answers GetFleetRoleCredentials: an Anywhere fleet has no role.
-// An empty AccessKeyId is how the SDKs learn that and ask no more.
+// noCredentials answers GetFleetRoleCredentials: an Anywhere fleet has no role. After an empty AccessKeyId the SDKs do
+// not ask again.
 type noCredentials struct{}
 
 func (noCredentials) appendTo(w *object) {
@@ -111,8 +110,8 @@ func (p playerSessions) appendTo(w *object) {
 	w.comma = true
 }
 
-// encodePush writes a push and tells its action. It carries neither RequestId
-// nor StatusCode: with the first alone every SDK takes it for a reply.
+// encodePush encodes a push and returns its action. It has neither RequestId nor StatusCode: with a RequestId alone
+// every SDK treats it as a reply.
 func encodePush(p control.Push) (action string, data []byte) {
 	w := newObject()
 	switch p := p.(type) {
@@ -141,8 +140,8 @@ func encodePush(p control.Push) (action string, data []byte) {
 	return action, w.bytes()
 }
 
-// updatedGameSession writes the game session of an UpdateGameSession push. It
-// names its fleet, which the SDKs fill in by themselves only when it is created.
+// updatedGameSession writes the game session of an UpdateGameSession push, including its fleet, which the SDKs add only
+// on creation.
 func updatedGameSession(w *object, p control.UpdateGameSessionPush) {
 	w.name("GameSession")
 	w.begin()
@@ -156,7 +155,7 @@ func updatedGameSession(w *object, p control.UpdateGameSessionPush) {
 	w.end()
 }
 
-// gameSession writes the fields that both pushes share.
+// gameSession writes the common fields of both pushes.
 func gameSession(w *object, p control.CreateGameSessionPush) {
 	w.integer("MaximumPlayerSessionCount", int64(p.MaximumPlayerSessionCount))
 	w.text("IpAddress", p.IPAddress)
@@ -172,10 +171,10 @@ func gameSession(w *object, p control.CreateGameSessionPush) {
 	w.end()
 }
 
-// An object writes one JSON object, and objects within it.
+// An object writes a JSON object, and objects within it.
 type object struct {
 	out   jwriter.Writer
-	comma bool // the next member needs a comma before it
+	comma bool // before the next member
 }
 
 func newObject() *object {
@@ -213,7 +212,7 @@ func (w *object) integer(name string, value int64) {
 	w.out.Int64(value)
 }
 
-// time writes milliseconds since 1970, and 0 for the zero time.
+// time writes milliseconds since 1970; 0 for the zero time.
 func (w *object) time(name string, t time.Time) {
 	if t.IsZero() {
 		w.integer(name, 0)
@@ -222,9 +221,9 @@ func (w *object) time(name string, t time.Time) {
 	w.integer(name, t.UnixMilli())
 }
 
-// bytes ends the object and returns it. Nothing that is written can fail.
+// bytes ends the object and returns it.
 func (w *object) bytes() []byte {
 	w.end()
-	data, _ := w.out.BuildBytes()
+	data, _ := w.out.BuildBytes() // cannot fail
 	return data
 }

@@ -42,7 +42,7 @@ func (f *fakeServers) Connect(_ context.Context, about control.ServerConnect) (c
 }
 
 // note records a call and answers it, at once or when released.
-func (f *fakeServers) note(call string, done func(error)) {
+func (f *fakeServers) logInfo(call string, done func(error)) {
 	var err error
 	if f.answer != nil {
 		err = f.answer(call)
@@ -93,28 +93,28 @@ type fakeLink struct {
 }
 
 func (l *fakeLink) Activate(r control.ProcessReady, done func(error)) {
-	l.servers.note(fmt.Sprintf("Activate %+v", r), done)
+	l.servers.logInfo(fmt.Sprintf("Activate %+v", r), done)
 }
 func (l *fakeLink) Heartbeat(healthy bool, done func(error)) {
-	l.servers.note(fmt.Sprint("Heartbeat ", healthy), done)
+	l.servers.logInfo(fmt.Sprint("Heartbeat ", healthy), done)
 }
 func (l *fakeLink) ActivateGameSession(gs string, done func(error)) {
-	l.servers.note("ActivateGameSession "+gs, done)
+	l.servers.logInfo("ActivateGameSession "+gs, done)
 }
 func (l *fakeLink) AcceptPlayerSession(gs, ps string, done func(error)) {
-	l.servers.note("Accept "+gs+" "+ps, done)
+	l.servers.logInfo("Accept "+gs+" "+ps, done)
 }
 func (l *fakeLink) RemovePlayerSession(gs, ps string, done func(error)) {
-	l.servers.note("Remove "+gs+" "+ps, done)
+	l.servers.logInfo("Remove "+gs+" "+ps, done)
 }
 func (l *fakeLink) UpdatePlayerSessionCreationPolicy(gs, policy string, done func(error)) {
-	l.servers.note("Policy "+gs+" "+policy, done)
+	l.servers.logInfo("Policy "+gs+" "+policy, done)
 }
 func (l *fakeLink) DescribePlayerSessions(q control.PlayerSessionQuery, done func(control.PlayerSessionPage, error)) {
-	l.servers.note(fmt.Sprintf("Describe %+v", q), func(err error) { done(l.servers.page, err) })
+	l.servers.logInfo(fmt.Sprintf("Describe %+v", q), func(err error) { done(l.servers.page, err) })
 }
 func (l *fakeLink) ComputeCertificate(done func(path, compute string, err error)) {
-	l.servers.note("Certificate", func(err error) { done("/certs/host-1.pem", "host-1", err) })
+	l.servers.logInfo("Certificate", func(err error) { done("/certs/host-1.pem", "host-1", err) })
 }
 func (l *fakeLink) StartMatchBackfill(b control.MatchBackfill, done func(string, error)) {
 	var players []string
@@ -122,10 +122,10 @@ func (l *fakeLink) StartMatchBackfill(b control.MatchBackfill, done func(string,
 		players = append(players, fmt.Sprintf(" %s/%s %+v %v", p.PlayerId, p.Team, p.PlayerAttributes, p.LatencyInMs))
 	}
 	call := fmt.Sprintf("StartMatchBackfill %s %s %q %s:%s", b.GameSessionArn, b.ConfigurationArn, b.TicketID, b.Request, strings.Join(players, ";"))
-	l.servers.note(call, func(err error) { done("ticket-1", err) })
+	l.servers.logInfo(call, func(err error) { done("ticket-1", err) })
 }
 func (l *fakeLink) StopMatchBackfill(gs, configuration, ticket string, done func(error)) {
-	l.servers.note("StopMatchBackfill "+gs+" "+configuration+" "+ticket, done)
+	l.servers.logInfo("StopMatchBackfill "+gs+" "+configuration+" "+ticket, done)
 }
-func (l *fakeLink) Terminate(done func(error)) { l.servers.note("Terminate", done) }
+func (l *fakeLink) Terminate(done func(error)) { l.servers.logInfo("Terminate", done) }
 func (l *fakeLink) Disconnected()              { close(l.gone) }

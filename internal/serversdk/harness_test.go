@@ -28,28 +28,28 @@ const (
 	csharpQuery = "pID=proc-7&sdkVersion=5.4.0&sdkLanguage=CSharp&ComputeId=host-1&FleetId=fleet-1&IdempotencyToken=77&Authorization=3c1b6f0e-5f0a"
 )
 
-// A harness is a door on a real listener.
+// A harness is an endpoint on a real listener.
 type harness struct {
-	door    *Door
-	servers *fakeServers
-	clock   *clockwork.FakeClock
-	log     *lockedBuffer
-	http    *httptest.Server
+	endpoint *Endpoint
+	servers  *fakeServers
+	clock    *clockwork.FakeClock
+	log      *lockedBuffer
+	http     *httptest.Server
 }
 
 func newHarness(t *testing.T, servers *fakeServers, metrics Metrics) *harness {
 	t.Helper()
 	h := &harness{servers: servers, clock: clockwork.NewFakeClock(), log: new(lockedBuffer)}
-	h.door = New(Config{
+	h.endpoint = New(Config{
 		Servers: servers, Clock: h.clock, Metrics: metrics,
 		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
-	h.http = httptest.NewServer(h.door)
+	h.http = httptest.NewServer(h.endpoint)
 	t.Cleanup(func() {
 		h.http.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
-		if err := h.door.Close(ctx); err != nil {
+		if err := h.endpoint.Close(ctx); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})

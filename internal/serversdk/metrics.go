@@ -2,19 +2,18 @@ package serversdk
 
 import "time"
 
-// Metrics are functions that the door calls as things happen; nil ones are
-// skipped. They must return quickly and may be called at the same time. Labels
-// come from closed sets: what a process made up never becomes one.
+// Metrics are hooks, which may be nil. They must return quickly and may be called concurrently. Labels are from closed
+// sets and never chosen by a process.
 type Metrics struct {
 	Opened  func()                                              // a socket was accepted
-	Closed  func()                                              // an accepted socket is gone
+	Closed  func()                                              // an accepted socket was closed
 	Refused func(status int)                                    // a handshake was answered with this HTTP status
-	Replied func(action string, status int, took time.Duration) // a request was answered; action is "unknown" if there is none of that name
+	Replied func(action string, status int, took time.Duration) // action is "unknown" if there is none of this name
 	Pushed  func(action string)                                 // a push was queued
-	Slow    func()                                              // a socket was cut because its reader fell behind
+	Slow    func()                                              // a socket was closed because its process did not read
 }
 
-// fill replaces the functions that are missing.
+// fill sets the missing functions.
 func (m *Metrics) fill() {
 	nothing := func() {}
 	for _, f := range []*func(){&m.Opened, &m.Closed, &m.Slow} {

@@ -7,23 +7,19 @@ import (
 )
 
 const (
-	// maxQueued bounds the bytes that wait to be written to a socket. A single
-	// message of any length is taken if nothing else waits.
+	// maxQueued limits the bytes queued for a socket. A message of any length is accepted by an empty queue.
 	maxQueued = 4 << 20
-	// writeLimit is how long a write may take before the peer counts as stuck.
+	// writeLimit is the time-out of a write.
 	writeLimit = 10 * time.Second
-	// keptBuffer is the largest buffer in bytes that is kept for reuse.
+	// keptBuffer is the maximum size in bytes of a reused buffer.
 	keptBuffer = 64 << 10
 )
 
-// Frames are made here and not by the WebSocket library: frames that wait then
-// leave in one write, no buffer belongs to an idle socket, and a Pong takes its
-// place in the queue instead of a lock that a stuck write holds.
+// Frames are encoded here and not by the WebSocket library, so that queued frames are sent in one write, idle sockets
+// have no buffer, and a Pong is queued instead of waiting for the lock of a blocked write.
 
-// A buffer holds frames, or a message.
 type buffer struct{ bytes []byte }
 
-// buffers are those that are not in use, so that an idle socket needs none.
 var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 1024)} }}
 
 func newBuffer() *buffer {
@@ -38,9 +34,8 @@ func (b *buffer) free() {
 	}
 }
 
-// enqueue adds a frame and sees that it is written; false if the socket is cut.
-// It never waits. A peer that has let too much pile up is cut off: it finds
-// everything again when it comes back.
+// enqueue queues a frame for writing; false if the socket is closed. It never blocks. If too much is queued, the socket
+// is closed: the process reconnects and receives everything again.
 func (s *socket) enqueue(opcode int, payload []byte) bool {
 	s.mu.Lock()
 	if s.closed || s.last {
@@ -49,9 +44,9 @@ func (s *socket) enqueue(opcode int, payload []byte) bool {
 	}
 	if s.out != nil && len(s.out.bytes)+len(payload) > maxQueued {
 		s.mu.Unlock()
-		s.door.metrics.Slow()
-		s.logger().Warn("socket cut: its process does not read", "limit_bytes", maxQueued)
-		s.cut()
+		s.endpoint.metrics.Slow()
+		s.logger().Warn("socket closed: process does not read", "limit_bytes", maxQueued)
+		s.close()
 		return false
 	}
 	if s.out == nil {
@@ -63,7 +58,7 @@ func (s *socket) enqueue(opcode int, payload []byte) bool {
 	return true
 }
 
-// finish cuts the socket as soon as everything queued has been written.
+// finish closes the socket when everything queued has been written.
 func (s *socket) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,18 +66,17 @@ func (s *socket) finish() {
 	s.flush()
 }
 
-// flush sees that a writer comes by if there is something to do. The lock is held.
+// flush schedules a writer if there is something to do. The lock must be held.
 func (s *socket) flush() {
 	if s.writing || s.closed || s.conn == nil || s.out == nil && !s.last {
 		return
 	}
 	s.writing = true
-	s.door.writers.call(s)
+	s.endpoint.writers.call(s)
 }
 
-// write sends what is queued, as far as the connection takes it at once. What is
-// left is for a goroutine that may wait.
-func (s *socket) write(now *instant) {
+// write sends what is queued, as far as the connection accepts it. The rest is left to a goroutine that may block.
+func (s *socket) write(now *instantWriter) {
 	for batch := s.next(nil); batch != nil; batch = s.next(batch) {
 		sent, err := 0, error(nil)
 		if s.raw != nil {
@@ -90,20 +84,20 @@ func (s *socket) write(now *instant) {
 		}
 		switch {
 		case err != nil:
-			s.cut()
+			s.close()
 		case sent < len(batch.bytes):
-			s.door.running.Add(1)
+			s.endpoint.running.Add(1)
 			go s.writeOn(batch, sent)
 			return
 		}
 	}
 }
 
-// writeOn sends the rest of a batch, and then what is queued, until nothing is left.
+// writeOn sends the rest of a batch, then the queue until it is empty.
 func (s *socket) writeOn(batch *buffer, sent int) {
-	defer s.door.running.Done()
+	defer s.endpoint.running.Done()
 	for ; batch != nil; batch, sent = s.next(batch), 0 {
-		// The network's deadlines are in real time, whatever clock the door has.
+		// Network deadlines are in real time, even with a fake clock.
 		err := s.conn.SetWriteDeadline(time.Now().Add(writeLimit))
 		if err == nil {
 			_, err = s.conn.Write(batch.bytes[sent:])
@@ -112,13 +106,12 @@ func (s *socket) writeOn(batch *buffer, sent int) {
 			err = s.conn.SetWriteDeadline(time.Time{})
 		}
 		if err != nil {
-			s.cut()
+			s.close()
 		}
 	}
 }
 
-// next takes all that is queued, in exchange for the batch that was written; nil
-// when the writer has nothing left to do.
+// next returns all that is queued and recycles the written batch; nil if there is nothing left to write.
 func (s *socket) next(written *buffer) *buffer {
 	s.mu.Lock()
 	batch := s.out
@@ -133,12 +126,12 @@ func (s *socket) next(written *buffer) *buffer {
 		return batch
 	}
 	if last {
-		s.cut()
+		s.close()
 	}
 	return nil
 }
 
-// appendFrame adds an unfragmented, unmasked frame, as a server sends it.
+// appendFrame appends an unfragmented, unmasked frame.
 // Source: RFC 6455 section 5.2.
 func appendFrame(dst []byte, opcode int, payload []byte) []byte {
 	const final = 0x80

@@ -10,24 +10,20 @@ import (
 )
 
 const (
-	// keptReplies is how many replies are remembered for each process. A process
-	// that repeats a request does so within the time of a few others.
+	// keptReplies is how many replies are stored per process. Repeated requests follow within a few others.
 	keptReplies = 32
-	// keptAfter is how long the replies are remembered after the last socket of a
-	// process has gone. The C++ edition sends a request up to 5 times, each time
-	// waiting 20 s for the reply and then for a new socket.
+	// keptAfter is how long the replies are stored after the last socket of a process was closed. The C++ edition
+	// sends a request up to 5 times, and waits 20 s for each reply and then for a new socket.
 	keptAfter = 5 * time.Minute
-	// maxPending is how many requests of a process may wait for their replies at
-	// the same time. An SDK that was cut off for minutes sends what it had saved
-	// up, tens of messages, in one burst.
+	// maxPending is the maximum of pending requests per process. After a long disconnection an SDK sends tens of
+	// queued messages in one burst.
 	maxPending = 256
 )
 
-// A processKey names a server process over all its sockets.
+// A processKey identifies a server process over all its sockets.
 type processKey struct{ fleet, compute, id string }
 
-// A registry holds what the door remembers of processes: those with a socket,
-// and for a while those that had one.
+// A registry holds the stored replies of processes with a socket, and for a while of those that had one.
 type registry struct {
 	clock clockwork.Clock
 	keep  time.Duration // how long after the last socket of a process
@@ -37,7 +33,7 @@ type registry struct {
 	departed []departure // oldest first
 }
 
-// A departure is when the last socket of a process went.
+// A departure is when the last socket of a process was closed.
 type departure struct {
 	process *process
 	at      time.Time
@@ -57,7 +53,7 @@ func (r *registry) attach(key processKey) *process {
 	return p
 }
 
-// detach takes a socket from its process.
+// detach removes a socket from its process.
 func (r *registry) detach(p *process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +64,8 @@ func (r *registry) detach(p *process) {
 	r.expire()
 }
 
-// expire forgets the processes that have been away for too long. One that came
-// back and left again stands in the list once more, later.
+// expire deletes the processes that have been disconnected for too long. A process that reconnected and left again has
+// a later entry.
 func (r *registry) expire() {
 	now := r.clock.Now()
 	for len(r.departed) > 0 && now.Sub(r.departed[0].at) >= r.keep {
@@ -82,8 +78,7 @@ func (r *registry) expire() {
 	}
 }
 
-// A process remembers the requests of one server process, so that a repeated one
-// is neither carried out twice nor left without its reply.
+// A process stores the requests of one server process, so that a repeated one is carried out once and still answered.
 type process struct {
 	key     processKey
 	sockets int       // guarded by the registry
@@ -96,38 +91,38 @@ type process struct {
 	oldest  int
 }
 
-// mark tells requests apart at a glance: those with different marks are different.
+// mark is a hash for quick comparison of requests.
 func mark(action, id string) uint64 { return maphash.String(seed, id) + uint64(len(action)) }
 
 var seed = maphash.MakeSeed()
 
-// An exchange is a request on its way to its reply.
+// An exchange is a pending request.
 type exchange struct {
 	action, id string
 	mark       uint64
 	began      time.Time
-	socket     *socket   // that asked
-	others     []*socket // that asked the same meanwhile
+	socket     *socket   // that received it
+	others     []*socket // that received repetitions
 }
 
-// asks notes a socket that asked.
-func (x *exchange) asks(s *socket) {
+// addSocket adds a socket that received a repetition.
+func (x *exchange) addSocket(s *socket) {
 	if x.socket != s && !slices.Contains(x.others, s) {
 		x.others = append(x.others, s)
 	}
 }
 
-// A verdict says what to do with a request.
+// A verdict is how to treat a request.
 type verdict int
 
 const (
 	carryOut verdict = iota // new: carry it out
-	repeated                // answered before: send the stored reply again
-	awaited                 // being carried out: its reply goes to this socket too
+	repeated                // answered before: send the stored reply
+	awaited                 // pending: the reply goes to this socket, too
 	tooMany                 // new, but too many are pending
 )
 
-// begin registers a request that came over s.
+// begin registers a request received over s.
 func (p *process) begin(s *socket, action, id string, now time.Time) (*exchange, reply, verdict) {
 	m := mark(action, id)
 	p.mu.Lock()
@@ -139,7 +134,7 @@ func (p *process) begin(s *socket, action, id string, now time.Time) (*exchange,
 	}
 	for _, x := range p.pending {
 		if x.mark == m && x.id == id && x.action == action {
-			x.asks(s)
+			x.addSocket(s)
 			return nil, reply{}, awaited
 		}
 	}
@@ -151,8 +146,7 @@ func (p *process) begin(s *socket, action, id string, now time.Time) (*exchange,
 	return x, reply{}, carryOut
 }
 
-// finish ends an exchange; false if it has ended before. Its sockets then wait
-// for the reply, which is remembered with keep.
+// finish ends an exchange; false if it has ended before. With keep the reply is stored.
 func (p *process) finish(x *exchange, r reply, keep bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,17 +7,16 @@ import (
 	"github.com/muster-gg/muster/internal/control"
 )
 
-// maxID bounds the ids in a query, in bytes. Source: server SDK 5, validation of
-// FleetId and HostId.
+// maxID is the maximum length of ids in a query, in bytes.
+// Source: server SDK 5, validation of FleetId and HostId.
 const maxID = 256
 
 // A query holds the parameters of a connection URL, decoded.
 type query map[string]string
 
-// parseQuery reads a raw query in any SDK's dialect. The Go edition form-encodes
-// every value, so that "+" is a space; the C++ and C# editions insert ids and
-// the token as they are, so that "+" is itself and a "%" may start no escape.
-// When a key comes twice, the first counts.
+// parseQuery reads a raw query in any SDK's dialect. The Go edition form-encodes every value ("+" is a space); the C++
+// and C# editions insert ids and the token unencoded ("+" is itself, and "%" may start no escape). The first of equal
+// keys counts.
 func parseQuery(raw string) query {
 	pairs := strings.Split(raw, "&")
 	form := false
@@ -35,8 +34,7 @@ func parseQuery(raw string) query {
 	return q
 }
 
-// decodeValue undoes percent-encoding. A value with a broken escape was not
-// encoded and is kept as it is.
+// decodeValue decodes percent-encoding. A value with an invalid escape was not encoded and is returned unchanged.
 func decodeValue(value string, form bool) string {
 	decode := url.PathUnescape
 	if form {
@@ -48,7 +46,7 @@ func decodeValue(value string, form bool) string {
 	return value
 }
 
-// connect is what the query says of the process.
+// connect converts the query.
 func (q query) connect() control.ServerConnect {
 	return control.ServerConnect{
 		FleetID:          q["FleetId"],

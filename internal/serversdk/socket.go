@@ -20,71 +20,67 @@ import (
 )
 
 const (
-	// maxMessage bounds a message from a process, in bytes.
+	// maxMessage is the maximum size of a message from a process, in bytes.
 	maxMessage = 2 << 20
-	// linger is how long a socket that has done its service stays open for its
-	// process to close it. After TerminateServerProcess the Go edition connects
-	// anew when it sees a Close; after a RefreshConnection it may still read
-	// replies from the old socket for 5 s.
+	// linger is how long an unneeded socket stays open for its process to close it. After TerminateServerProcess the
+	// Go edition reconnects on a Close frame; after a RefreshConnection it reads replies from the old socket for 5 s.
 	linger = 30 * time.Second
-	// settleLimit is how long pushes are held back after an activation, if no
-	// heartbeat comes.
-	settleLimit = 2 * time.Second
+	// maxDelay is how long pushes are delayed after an activation if no heartbeat arrives.
+	maxDelay = 2 * time.Second
 )
 
-// A socket is one connection of a server process. One goroutine reads; the
-// door's writers come by when there is something to write.
+// A socket is one connection of a server process. One goroutine reads; the shared writers write.
 type socket struct {
-	door    *Door
-	process processKey
+	endpoint *Endpoint
+	process  processKey
 
 	// Set by open, then read only.
-	link   control.ServerLink
-	memory *process
-	ws     *websocket.Conn
+	connection control.ServerLink
+	memory     *process
+	ws         *websocket.Conn
 
-	// The reader's own.
-	scolded bool   // a senseless message has been logged
-	hosted  string // the game session that the last request named
+	// Used by the reader alone.
+	loggedIgnored bool   // an invalid message has been logged
+	hosted        string // game session of the last request
 
 	mu      sync.Mutex
 	conn    net.Conn        // nil until open
 	raw     syscall.RawConn // of conn; nil if it has none
-	out     *buffer         // frames to be written; nil if there are none
-	writing bool            // a writer is on its way or at work
-	last    bool            // after what is in out, cut
-	retired bool            // another socket has taken over, or the process has ended
+	out     *buffer         // queued frames; nil if there are none
+	writing bool            // a writer is scheduled or active
+	last    bool            // close after writing out
+	retired bool            // another socket has replaced it, or the process has ended
 	closed  bool            // cut
-	timer   clockwork.Timer // cuts after linger; nil if not set
+	timer   clockwork.Timer // closes after linger; nil if not set
 
-	settling clockwork.Timer // see settle; nil while pushes pass
-	held     [][]byte        // pushes that wait
+	delaying clockwork.Timer // see delayPushes; nil while pushes are not delayed
+	held     [][]byte        // delayed pushes
 }
 
-// open starts the socket's service. Pushes may have come before.
-func (s *socket) open(ws *websocket.Conn, link control.ServerLink) {
-	s.link, s.ws = link, ws
-	s.memory = s.door.processes.attach(s.process)
+// open starts serving the socket. Pushes may have been queued before.
+func (s *socket) open(ws *websocket.Conn, connection control.ServerLink) {
+	s.connection, s.ws = connection, ws
+	s.memory = s.endpoint.processes.attach(s.process)
 	ws.SetPingHandler(func(data string) error {
 		s.enqueue(websocket.PongMessage, []byte(data))
 		return nil
 	})
-	// The peer's Close is echoed, as RFC 6455 section 5.5.1 asks: the C# edition
-	// waits for it, and the C++ edition then knows that it was its own wish.
+	// A Close is echoed, as RFC 6455 section 5.5.1 requires: the C# edition waits for it, and the C++ edition does not
+	// reconnect after it.
 	ws.SetCloseHandler(func(code int, _ string) error {
 		s.enqueue(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""))
 		s.finish()
 		return nil
 	})
-	s.door.metrics.Opened()
-	s.door.running.Add(1) // before anything is written: writers start only beside a reader
+	s.endpoint.metrics.Opened()
+	s.endpoint.running.Add(1) // before flush, which may start writers
 	s.mu.Lock()
 	s.conn = ws.NetConn()
 	s.raw = rawOf(s.conn)
-	cut := s.closed
+	closed := s.closed
 	s.mu.Unlock()
-	if !s.door.add(s) || cut {
-		s.cut()
+	if !s.endpoint.add(s) || closed {
+		s.close()
 	}
 	go s.read()
 	s.mu.Lock()
@@ -92,11 +88,11 @@ func (s *socket) open(ws *websocket.Conn, link control.ServerLink) {
 	s.flush()
 }
 
-// read receives messages until the socket is gone. It never waits for what a
-// message causes, so that a Ping is answered at once: the C# edition sends one
-// before every message and takes a Pong that is 5 s late for a broken line.
+// read receives messages until the socket is closed. It never waits for the effect of a message, so that a Ping is
+// answered at once: the C# edition sends one before every message and treats the connection as broken after 5 s without
+// a Pong.
 func (s *socket) read() {
-	defer s.door.running.Done()
+	defer s.endpoint.running.Done()
 	defer s.leave()
 	for {
 		kind, message, err := s.ws.NextReader()
@@ -104,7 +100,7 @@ func (s *socket) read() {
 			return
 		}
 		if kind != websocket.TextMessage {
-			s.scold("binary message", 0)
+			s.logIgnored("binary message", 0)
 			continue
 		}
 		if !s.receive(message) {
@@ -113,7 +109,7 @@ func (s *socket) read() {
 	}
 }
 
-// receive reads one message and starts what it asks for; false ends the socket.
+// receive reads one message and starts its request; false ends the socket.
 func (s *socket) receive(message io.Reader) bool {
 	buf := newBuffer()
 	defer buf.free()
@@ -121,12 +117,12 @@ func (s *socket) receive(message io.Reader) bool {
 		return false
 	}
 	if len(buf.bytes) > maxMessage {
-		s.logger().Warn("socket cut: message too long", "limit_bytes", maxMessage)
+		s.logger().Warn("socket closed: message too long", "limit_bytes", maxMessage)
 		return false
 	}
 	r, err := decodeRequest(buf.bytes, s.hosted)
 	if err != nil {
-		s.scold(reasonOf(err), len(buf.bytes))
+		s.logIgnored(reasonOf(err), len(buf.bytes))
 		return true
 	}
 	s.hosted = r.GameSessionID
@@ -134,7 +130,7 @@ func (s *socket) receive(message io.Reader) bool {
 	return true
 }
 
-// readFrom reads a message to its end, or a little more than is allowed of it.
+// readFrom reads a message, up to slightly more than maxMessage.
 func (b *buffer) readFrom(message io.Reader) error {
 	for len(b.bytes) <= maxMessage {
 		b.bytes = slices.Grow(b.bytes, bytes.MinRead)
@@ -150,7 +146,7 @@ func (b *buffer) readFrom(message io.Reader) error {
 	return nil
 }
 
-// reasonOf is what a decoder did not like, without the data it quotes.
+// reasonOf returns the error of a decoder without the quoted data.
 func reasonOf(err error) string {
 	if l, ok := errors.AsType[*jlexer.LexerError](err); ok {
 		return l.Reason
@@ -158,63 +154,61 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// scold logs a message that cannot be answered, the first of the socket loudly.
-func (s *socket) scold(reason string, size int) {
+// logIgnored logs a message that cannot be answered, as a warning for the first of a socket.
+func (s *socket) logIgnored(reason string, size int) {
 	level := slog.LevelWarn
-	if s.scolded {
+	if s.loggedIgnored {
 		level = slog.LevelDebug
 	}
-	s.scolded = true
+	s.loggedIgnored = true
 	s.logger().Log(context.Background(), level, "message ignored", "reason", reason, "bytes", size)
 }
 
-// leave ends the socket after its reader has ended.
+// leave cleans up after the reader has ended.
 func (s *socket) leave() {
 	s.mu.Lock()
 	echoing := s.last && (s.writing || s.out != nil)
 	s.mu.Unlock()
-	if !echoing { // else the writer cuts
-		s.cut()
+	if !echoing { // else the writer closes
+		s.close()
 	}
-	s.link.Disconnected()
-	s.door.processes.detach(s.memory)
-	s.door.remove(s)
-	s.door.metrics.Closed()
-	s.note("server process disconnected")
+	s.connection.Disconnected()
+	s.endpoint.processes.detach(s.memory)
+	s.endpoint.remove(s)
+	s.endpoint.metrics.Closed()
+	s.logInfo("server process disconnected")
 }
 
-// push sends what the service has to say, unless another socket has taken over.
+// push sends a push, unless another socket has replaced this one.
 func (s *socket) push(p control.Push) {
 	action, data := encodePush(p)
 	s.mu.Lock()
-	retired, settling := s.retired, s.settling != nil
-	if settling && !retired {
+	retired, delaying := s.retired, s.delaying != nil
+	if delaying && !retired {
 		s.held = append(s.held, data)
 	}
 	s.mu.Unlock()
-	if !retired && (settling || s.enqueue(websocket.TextMessage, data)) {
-		s.door.metrics.Pushed(action)
+	if !retired && (delaying || s.enqueue(websocket.TextMessage, data)) {
+		s.endpoint.metrics.Pushed(action)
 	}
 }
 
-// hold keeps pushes back while a process is being activated. The Go edition
-// handles each message in a goroutine of its own, so a CreateGameSession close
-// behind the reply to ActivateServerProcess may be looked at first, and is then
-// dropped because the process does not know yet that it is active. Every edition
-// sends its first heartbeat right after it has noted the reply.
-func (s *socket) hold() {
+// delayPushes delays pushes while a process is being activated. The Go edition handles messages concurrently, so it may
+// handle a CreateGameSession right behind the reply to ActivateServerProcess first, and drops it because it is not
+// active yet. Every edition sends its first heartbeat after it has handled the reply.
+func (s *socket) delayPushes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.settling == nil && !s.closed {
-		s.settling = s.door.clock.AfterFunc(settleLimit, s.settle)
+	if s.delaying == nil && !s.closed {
+		s.delaying = s.endpoint.clock.AfterFunc(maxDelay, s.releasePushes)
 	}
 }
 
-// settle sends the pushes that were held back, and lets others pass.
-func (s *socket) settle() {
+// releasePushes sends the delayed pushes and ends the delay.
+func (s *socket) releasePushes() {
 	s.mu.Lock()
-	timer, held := s.settling, s.held
-	s.settling, s.held = nil, nil
+	timer, held := s.delaying, s.held
+	s.delaying, s.held = nil, nil
 	s.mu.Unlock()
 	if timer != nil {
 		timer.Stop()
@@ -224,38 +218,38 @@ func (s *socket) settle() {
 	}
 }
 
-// replaced is told when this socket is no longer the process's primary one.
+// replaced is called when this socket is no longer the primary one of its process.
 func (s *socket) replaced() {
 	s.mu.Lock()
 	s.retired = true
 	s.mu.Unlock()
-	s.cutLater()
+	s.closeLater()
 }
 
-// cutLater cuts the socket after a while, if its process has not.
-func (s *socket) cutLater() {
+// closeLater closes the socket after linger.
+func (s *socket) closeLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timer == nil && !s.closed {
-		s.timer = s.door.clock.AfterFunc(linger, s.cut)
+		s.timer = s.endpoint.clock.AfterFunc(linger, s.close)
 	}
 }
 
-// cut closes the TCP connection, without a Close frame and without TLS's
-// farewell, which could wait for a peer that does not read.
-func (s *socket) cut() {
+// close closes the TCP connection without a Close frame and without TLS's close_notify, which could block if the peer
+// does not read.
+func (s *socket) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.out = nil
 	s.held = nil
-	conn, timers := s.conn, [...]clockwork.Timer{s.timer, s.settling}
+	conn, timers := s.conn, [...]clockwork.Timer{s.timer, s.delaying}
 	s.mu.Unlock()
 	for _, timer := range timers {
 		if timer != nil {
 			timer.Stop()
 		}
 	}
-	for { // TLS is not the outermost if something was read ahead
+	for { // TLS may be wrapped by a connection with bytes read ahead
 		outer, ok := conn.(interface{ NetConn() net.Conn })
 		if !ok {
 			break
@@ -263,19 +257,18 @@ func (s *socket) cut() {
 		conn = outer.NetConn()
 	}
 	if conn != nil {
-		_ = conn.Close() // it may be closed already
+		_ = conn.Close() // may be closed already
 	}
 }
 
-// note logs what is in order, if anybody wants to know.
-func (s *socket) note(message string, args ...any) {
-	if s.door.log.Enabled(context.Background(), slog.LevelInfo) {
+// logInfo logs at level Info.
+func (s *socket) logInfo(message string, args ...any) {
+	if s.endpoint.log.Enabled(context.Background(), slog.LevelInfo) {
 		s.logger().Info(message, args...)
 	}
 }
 
-// logger names the process in what is logged of it. The query is never logged:
-// it holds the token.
+// logger returns a logger with the ids of the process. The query must not be logged: it has the token.
 func (s *socket) logger() *slog.Logger {
-	return s.door.log.With("fleet", s.process.fleet, "compute", s.process.compute, "process", s.process.id)
+	return s.endpoint.log.With("fleet", s.process.fleet, "compute", s.process.compute, "process", s.process.id)
 }

@@ -28,9 +28,9 @@ func TestRepeatedRequestGetsTheStoredReply(t *testing.T) {
 	servers.answer = func(string) error { return fault.New(fault.Conflict, "accepted before") }
 	first.send(accept)
 	first.expect(accepted)
-	link := servers.next(t)
+	connection := servers.next(t)
 	first.Close()
-	gone(t, link)
+	gone(t, connection)
 
 	// A socket of the same process, with the same or another token, still knows.
 	second := h.dial(t, cppQuery)
@@ -129,7 +129,7 @@ func TestPushesWaitForTheFirstHeartbeat(t *testing.T) {
 	activate("a2")
 	third := create("g3")
 	pingpong(p)
-	h.clock.Advance(settleLimit) // no heartbeat
+	h.clock.Advance(maxDelay) // no heartbeat
 	p.expect(third)
 }
 
@@ -160,9 +160,9 @@ func TestRepliesAreForgottenInTime(t *testing.T) {
 		t.Errorf("carried out %d times, want 2: the reply was still known", n)
 	}
 
-	link := servers.next(t)
+	connection := servers.next(t)
 	p.Close()
-	gone(t, link)
+	gone(t, connection)
 	waitFor(t, "the socket to leave", func() bool { return h.sockets() == 0 })
 	h.clock.Advance(keptAfter)
 	q := h.dial(t, cppQuery)
@@ -171,17 +171,17 @@ func TestRepliesAreForgottenInTime(t *testing.T) {
 	if n := strings.Count(servers.called(), "Accept"); n != 3 {
 		t.Errorf("carried out %d times, want 3: the process was still known", n)
 	}
-	h.door.processes.mu.Lock()
-	defer h.door.processes.mu.Unlock()
-	if len(h.door.processes.departed) != 0 || len(h.door.processes.known) != 1 {
-		t.Errorf("the registry keeps %d departures and %d processes", len(h.door.processes.departed), len(h.door.processes.known))
+	h.endpoint.processes.mu.Lock()
+	defer h.endpoint.processes.mu.Unlock()
+	if len(h.endpoint.processes.departed) != 0 || len(h.endpoint.processes.known) != 1 {
+		t.Errorf("the registry keeps %d departures and %d processes", len(h.endpoint.processes.departed), len(h.endpoint.processes.known))
 	}
 }
 
 func (h *harness) sockets() int {
-	h.door.mu.Lock()
-	defer h.door.mu.Unlock()
-	return len(h.door.sockets)
+	h.endpoint.mu.Lock()
+	defer h.endpoint.mu.Unlock()
+	return len(h.endpoint.sockets)
 }
 
 func TestFragmentedMessage(t *testing.T) {
@@ -245,9 +245,9 @@ func TestMessageSizes(t *testing.T) {
 
 	q := h.dial(t, goQuery)
 	h.servers.next(t)
-	link := h.servers.next(t)
+	connection := h.servers.next(t)
 	data := strings.Repeat("y", 2<<20)
-	link.about.Push(control.CreateGameSessionPush{GameSessionID: "g", GameSessionData: data})
+	connection.about.Push(control.CreateGameSessionPush{GameSessionID: "g", GameSessionData: data})
 	if got := q.receive(); !strings.Contains(got, data) {
 		t.Errorf("a push of %d bytes came as %d bytes", len(data), len(got))
 	}
@@ -257,10 +257,10 @@ func TestSlowReaderIsCut(t *testing.T) {
 	slow := make(chan struct{}, 1)
 	h := newHarness(t, newFakeServers(), Metrics{Slow: func() { slow <- struct{}{} }})
 	p := h.dial(t, goQuery)
-	link := h.servers.next(t)
+	connection := h.servers.next(t)
 	push := control.CreateGameSessionPush{GameSessionData: strings.Repeat("z", 1<<20)}
 	for cut := false; !cut; {
-		link.about.Push(push)
+		connection.about.Push(push)
 		select {
 		case <-slow:
 			cut = true
@@ -269,9 +269,9 @@ func TestSlowReaderIsCut(t *testing.T) {
 		default:
 		}
 	}
-	gone(t, link)
+	gone(t, connection)
 	p.expectCut()
-	link.about.Push(push) // no harm
+	connection.about.Push(push) // no harm
 }
 
 func TestSocketAfterTerminate(t *testing.T) {
@@ -292,14 +292,14 @@ func TestSocketAfterTerminate(t *testing.T) {
 func TestReplacedSocketAnswersAndIsCutLater(t *testing.T) {
 	h := newHarness(t, newFakeServers(), Metrics{})
 	p := h.dial(t, goQuery)
-	link := h.servers.next(t)
-	link.about.Replaced()
-	link.about.Push(control.TerminateProcessPush{}) // not over this socket any more
+	connection := h.servers.next(t)
+	connection.about.Replaced()
+	connection.about.Push(control.TerminateProcessPush{}) // not over this socket any more
 	p.send(heartbeat)
 	p.expect(heartbeaten)
 	h.clock.Advance(linger)
 	p.expectCut()
-	gone(t, link)
+	gone(t, connection)
 }
 
 func TestForgottenProcessIsToldAndCut(t *testing.T) {

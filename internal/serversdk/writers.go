@@ -6,29 +6,26 @@ import (
 	"sync"
 )
 
-// handful is how many sockets a writer takes at a time, and how many have to wait
-// for each writer before another one starts.
-const handful = 64
+// batchSize is how many sockets a writer takes at a time, and how many must wait per writer before another one starts.
+const batchSize = 64
 
-// writers are the goroutines that write to the sockets of a door: as many as
-// there is work for, at most one for each processor, and none while all is quiet.
-// None ever waits for a peer. That replies are written by others than those who
-// make them keeps the shard going, and lets replies to one socket that are made
-// at about the same time leave in one write.
+// writers are the goroutines that write to the sockets of an endpoint: as many as there is work for, at most one per
+// processor, and none without work. They never block on a peer. Because shards do not write replies themselves, they
+// continue, and replies to one socket at about the same time are sent in one write.
 type writers struct {
 	running *sync.WaitGroup
 
 	mu     sync.Mutex
-	dirty  []*socket // those with something to write
+	dirty  []*socket // with something to write
 	number int       // of goroutines
 }
 
-// call sees that a writer comes by at a socket, once.
+// call schedules a socket for writing.
 func (w *writers) call(s *socket) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dirty = append(w.dirty, s)
-	if len(w.dirty) > w.number*handful && w.number < runtime.GOMAXPROCS(0) {
+	if len(w.dirty) > w.number*batchSize && w.number < runtime.GOMAXPROCS(0) {
 		w.number++
 		w.running.Add(1)
 		go w.run()
@@ -38,8 +35,8 @@ func (w *writers) call(s *socket) {
 // run writes until there is nothing left to write.
 func (w *writers) run() {
 	defer w.running.Done()
-	now := newInstant()
-	var sockets [handful]*socket
+	now := newInstantWriter()
+	var sockets [batchSize]*socket
 	for {
 		n := w.take(sockets[:])
 		if n == 0 {
@@ -52,7 +49,7 @@ func (w *writers) run() {
 	}
 }
 
-// take takes the next sockets. Without any the writer is no more.
+// take fills sockets with the next ones. If there are none, the writer ends.
 func (w *writers) take(sockets []*socket) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,7 +16,7 @@ func TestManySocketsAtOnce(t *testing.T) {
 	servers.holding = true
 	servers.links = make(chan *fakeLink, 1000)
 	h := newHarness(t, servers, Metrics{})
-	const sockets, requests = 3 * handful, 5
+	const sockets, requests = 3 * batchSize, 5
 	peers := make([]*peer, sockets)
 	for i := range peers {
 		peers[i] = h.dial(t, strings.Replace(goQuery, "proc-7", fmt.Sprint("proc-", i), 1))
@@ -39,10 +39,10 @@ func TestManySocketsAtOnce(t *testing.T) {
 	}
 	servers.release()
 	reading.Wait()
-	h.door.writers.mu.Lock()
-	defer h.door.writers.mu.Unlock()
-	if len(h.door.writers.dirty) != 0 {
-		t.Errorf("%d sockets still wait for a writer", len(h.door.writers.dirty))
+	h.endpoint.writers.mu.Lock()
+	defer h.endpoint.writers.mu.Unlock()
+	if len(h.endpoint.writers.dirty) != 0 {
+		t.Errorf("%d sockets still wait for a writer", len(h.endpoint.writers.dirty))
 	}
 }
 
@@ -51,12 +51,12 @@ func TestManySocketsAtOnce(t *testing.T) {
 func TestStuckPeerHoldsUpNobody(t *testing.T) {
 	h := newHarness(t, newFakeServers(), Metrics{})
 	stuck := h.dial(t, goQuery)
-	link := h.servers.next(t)
+	connection := h.servers.next(t)
 	other := h.dial(t, strings.Replace(goQuery, "proc-7", "proc-8", 1))
 
 	// A single message of any size is taken; it is more than the system buffers.
 	data := strings.Repeat("y", 16<<20)
-	link.about.Push(control.CreateGameSessionPush{GameSessionData: data})
+	connection.about.Push(control.CreateGameSessionPush{GameSessionData: data})
 	for range 3 {
 		other.send(heartbeat)
 		other.expect(heartbeaten)

@@ -1,8 +1,7 @@
-// Package telemetry counts what happens, for Prometheus.
+// Package telemetry provides metrics for Prometheus.
 //
-// What the core does is counted by folding its events; what the doors and the
-// shards do comes from their hooks. Names are muster_<noun>_<what>_<unit>;
-// labels come from closed sets and never hold an id.
+// The core is measured by folding its events, endpoints and shards by hooks. Names are muster_<noun>_<what>_<unit>;
+// labels are from closed sets and never ids.
 package telemetry
 
 import (
@@ -19,16 +18,16 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// Namer gives the name of the type of an event.
+// A Namer returns the name of an event's type.
 type Namer func(body any) string
 
-// A Definition is one metric, for the reference.
+// A Definition describes one metric, for the reference.
 type Definition struct {
 	Name, Kind, Help string
 	Labels           []string
 }
 
-// Metrics holds the counters of one service.
+// Metrics holds the metrics of one service.
 type Metrics struct {
 	registry    *prometheus.Registry
 	definitions []Definition
@@ -56,18 +55,17 @@ type Metrics struct {
 	webhooks      *prometheus.CounterVec
 }
 
-// Levels are the numbers of the whole region at one moment.
+// Levels are the numbers of the whole region at one time.
 type Levels struct {
 	Computes, ServerProcesses, IdleServerProcesses int
 	ActivatingGameSessions, ActiveGameSessions     int
 	PlayerSessions, MaximumPlayerSessions          int
 }
 
-// seconds are the buckets of durations: from a tenth of a millisecond, which a
-// cheap read takes, to ten seconds.
+// seconds are the buckets of durations, from a tenth of a millisecond, as for a cheap read, to ten seconds.
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// New makes the metrics of a service. name tells what an event is called.
+// New returns the metrics of a service.
 func New(name Namer) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), name: name}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -99,9 +97,9 @@ func (m *Metrics) makeSockets() {
 	m.handshakes = m.counters("muster_server_process_refusals_total", "Refused connections of server processes.", "status")
 	m.actions = m.counters("muster_server_process_actions_total", "Answered requests of server processes.", "action", "status")
 	m.actionSeconds = m.histograms("muster_server_process_action_seconds", "Time to answer a request of a server process.", seconds, "action")
-	m.pushes = m.counters("muster_server_process_pushes_total", "Messages sent to server processes unasked.", "action")
-	m.slow = m.counter("muster_server_process_slow_total", "Sockets that were cut because their reader fell behind.")
-	m.webhooks = m.counters("muster_webhook_tries_total", "Tries to deliver an event to a webhook.", "outcome")
+	m.pushes = m.counters("muster_server_process_pushes_total", "Messages pushed to server processes.", "action")
+	m.slow = m.counter("muster_server_process_slow_total", "Sockets closed because their process did not read.")
+	m.webhooks = m.counters("muster_webhook_tries_total", "Attempts to deliver an event to a webhook.", "outcome")
 }
 
 // Handler serves the metrics as text.
@@ -109,7 +107,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Registerer takes the metrics of parts that keep their own.
+// Registerer registers the metrics of other parts.
 func (m *Metrics) Registerer() prometheus.Registerer { return m.registry }
 
 // Call counts an answered API call; exception is "" for success.
@@ -127,7 +125,7 @@ func (m *Metrics) Facts(_ int, facts []event.Fact) {
 	}
 }
 
-// Shard are the hooks of a shard.
+// Shard returns the hooks of a shard.
 func (m *Metrics) Shard() shard.Metrics {
 	return shard.Metrics{
 		Batch: func(b shard.BatchStats) {
@@ -153,10 +151,10 @@ func outcome(err error) string {
 	return "done"
 }
 
-// Webhook counts a try to deliver an event.
+// Webhook counts an attempt to deliver an event.
 func (m *Metrics) Webhook(outcome string) { m.webhooks.WithLabelValues(outcome).Inc() }
 
-// Sockets are the hooks of the door of the server processes.
+// Sockets returns the hooks of the endpoint for server processes.
 func (m *Metrics) Sockets() serversdk.Metrics {
 	return serversdk.Metrics{
 		Opened:  m.sockets.Inc,
@@ -171,7 +169,7 @@ func (m *Metrics) Sockets() serversdk.Metrics {
 	}
 }
 
-// Definitions lists the metrics of this package in the order of their making.
+// Definitions returns the metrics of this package in the order of their creation.
 func (m *Metrics) Definitions() []Definition { return m.definitions }
 
 // register adds a metric to the registry and the reference.

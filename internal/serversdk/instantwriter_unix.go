@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// rawOf is the system's side of a connection, for writes that do not wait; nil if
-// it has none, as TLS has none.
+// rawOf returns the system's connection for non-blocking writes; nil if there is none, as for TLS.
 func rawOf(c net.Conn) syscall.RawConn {
 	conn, ok := c.(syscall.Conn)
 	if !ok {
@@ -16,27 +15,27 @@ func rawOf(c net.Conn) syscall.RawConn {
 	}
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return nil // it is closed: the next write will tell
+		return nil // closed: the next write fails
 	}
 	return raw
 }
 
-// An instant writes to connections without waiting.
-type instant struct {
-	try  func(fd uintptr) bool // is send, made once
+// An instantWriter writes to connections without blocking.
+type instantWriter struct {
+	try  func(fd uintptr) bool // send, allocated once
 	data []byte
 	sent int
 	err  error
 }
 
-func newInstant() *instant {
-	i := &instant{}
+func newInstantWriter() *instantWriter {
+	i := &instantWriter{}
 	i.try = i.send
 	return i
 }
 
-// write sends as much as the connection takes at once.
-func (i *instant) write(raw syscall.RawConn, data []byte) (sent int, err error) {
+// write sends as much as the connection accepts at once.
+func (i *instantWriter) write(raw syscall.RawConn, data []byte) (sent int, err error) {
 	i.data = data
 	err = raw.Write(i.try)
 	i.data = nil
@@ -46,8 +45,8 @@ func (i *instant) write(raw syscall.RawConn, data []byte) (sent int, err error) 
 	return sent, err
 }
 
-// send always reports that it is done, so that nobody waits.
-func (i *instant) send(fd uintptr) bool {
+// send always returns true, so that RawConn.Write does not wait.
+func (i *instantWriter) send(fd uintptr) bool {
 	for {
 		i.sent, i.err = syscall.Write(int(fd), i.data)
 		switch i.err {

@@ -40,9 +40,9 @@ func TestRefusals(t *testing.T) {
 		{"throttled", refuseWith(fault.New(fault.Throttling, "Rate exceeded")), "/?" + goQuery, upgradeHeader(), 429, "ThrottlingException: Rate exceeded"},
 		{"broken inside", refuseWith(errors.New("disk on fire")), "/?" + goQuery, upgradeHeader(), 500, "InternalServiceException: The service could not complete the request. Try again."},
 		{"no token", refuseWith(fault.New(fault.InvalidRequest, "Authorization is missing")), "/?pID=p&FleetId=f&ComputeId=c", upgradeHeader(), 400, "InvalidRequestException: Authorization is missing"},
-		{"no fleet", newFakeServers(), "/?pID=p&ComputeId=c", upgradeHeader(), 400, "InvalidRequestException: the query must name pID, FleetId and ComputeId"},
+		{"no fleet", newFakeServers(), "/?pID=p&ComputeId=c", upgradeHeader(), 400, "InvalidRequestException: the query must have pID, FleetId and ComputeId"},
 		{"long id", newFakeServers(), "/?FleetId=f&ComputeId=c&pID=" + strings.Repeat("p", 300), upgradeHeader(), 400, "InvalidRequestException: pID, FleetId and ComputeId may have at most 256 bytes each"},
-		{"no upgrade", newFakeServers(), "/?" + goQuery, http.Header{}, 400, "InvalidRequestException: this address takes the WebSocket connections of game server processes"},
+		{"no upgrade", newFakeServers(), "/?" + goQuery, http.Header{}, 400, "InvalidRequestException: this address is for WebSocket connections of game server processes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestCloseCutsSocketsAndRefusesOthers(t *testing.T) {
 	first, second := servers.next(t), servers.next(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := h.door.Close(ctx); err != nil {
+	if err := h.endpoint.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
 	a.expectCut()
@@ -149,22 +149,22 @@ func TestCutSocketsMayComeBack(t *testing.T) {
 	servers := newFakeServers()
 	h := newHarness(t, servers, Metrics{})
 	socket := h.dial(t, goQuery)
-	link := servers.next(t)
-	for open := 0; open == 0; runtime.Gosched() { // the client hears of it a little earlier than the door
-		h.door.mu.Lock()
-		open = len(h.door.sockets)
-		h.door.mu.Unlock()
+	connection := servers.next(t)
+	for open := 0; open == 0; runtime.Gosched() { // the client sees it slightly earlier than the endpoint
+		h.endpoint.mu.Lock()
+		open = len(h.endpoint.sockets)
+		h.endpoint.mu.Unlock()
 	}
-	h.door.Cut()
+	h.endpoint.CloseSockets()
 	socket.expectCut()
-	gone(t, link)
+	gone(t, connection)
 	h.dial(t, goQuery)
 	servers.next(t)
 }
 
 func TestOverTLS(t *testing.T) {
 	h := newHarness(t, newFakeServers(), Metrics{})
-	secure := httptest.NewTLSServer(h.door)
+	secure := httptest.NewTLSServer(h.endpoint)
 	defer secure.Close()
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		dialer := websocket.Dialer{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: version, MaxVersion: version}}
@@ -195,7 +195,7 @@ func TestRefusalsDoNotFillTheLog(t *testing.T) {
 			long := strings.Repeat("x", 4000)
 			r := httptest.NewRequest(http.MethodGet, "/?pID="+long+"&FleetId="+long+"&ComputeId="+long, nil)
 			r.Header = upgradeHeader()
-			h.door.ServeHTTP(httptest.NewRecorder(), r)
+			h.endpoint.ServeHTTP(httptest.NewRecorder(), r)
 		}
 	}
 	flood(50)
@@ -223,12 +223,12 @@ func TestDialedURL(t *testing.T) {
 		{"/", false, "http", "ws://"},
 	} {
 		h := newHarness(t, newFakeServers(), Metrics{})
-		server := httptest.NewUnstartedServer(h.door)
+		server := httptest.NewUnstartedServer(h.endpoint)
 		server.Config.ConnContext = ConnContext
 		inner := server.Listener
 		server.Listener = replaying{inner}
 		if c.encrypted {
-			certified := httptest.NewTLSServer(h.door) // for its certificate
+			certified := httptest.NewTLSServer(h.endpoint) // for its certificate
 			certified.Close()
 			server.Listener = replaying{tls.NewListener(inner, certified.TLS)}
 		}

@@ -1,0 +1,200 @@
+package serversdk
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/jonboulle/clockwork"
+
+	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/loglimit"
+)
+
+const (
+	// connectLimit is how long the control plane may take to accept a process.
+	// The C++ edition's time-out for a handshake is 20 s.
+	connectLimit = 10 * time.Second
+	// handshakeLimit is how long writing the 101 answer may take.
+	handshakeLimit = 5 * time.Second
+	// readBuffer is the size of a socket's read buffer in bytes. Most requests fit, and idle sockets are cheap.
+	readBuffer = 512
+)
+
+// Config configures an Endpoint. Servers and Log are required.
+type Config struct {
+	Servers control.ServerConnector
+	Clock   clockwork.Clock // nil: the real clock
+	Log     *slog.Logger
+	Metrics Metrics
+
+	// ProcessMemory is how long the service keeps ended processes; 0: without limit. It also limits how long their
+	// replies are stored.
+	ProcessMemory time.Duration
+}
+
+// An Endpoint serves the sockets of server processes. It is an http.Handler and safe for concurrent use.
+type Endpoint struct {
+	servers   control.ServerConnector
+	clock     clockwork.Clock
+	log       *slog.Logger
+	refusals  *loglimit.Limiter // limits log lines
+	metrics   Metrics
+	upgrader  websocket.Upgrader
+	processes registry
+	writers   writers
+
+	mu      sync.Mutex
+	closed  bool
+	sockets map[*socket]struct{}
+	running sync.WaitGroup // handshakes, readers and writers
+}
+
+// New returns an endpoint. It starts nothing; Close closes its sockets.
+func New(cfg Config) *Endpoint {
+	if cfg.Clock == nil {
+		cfg.Clock = clockwork.NewRealClock()
+	}
+	cfg.Metrics.fill()
+	keep := keptAfter
+	if cfg.ProcessMemory > 0 {
+		keep = min(keep, cfg.ProcessMemory)
+	}
+	e := &Endpoint{
+		servers: cfg.Servers, clock: cfg.Clock, log: cfg.Log, metrics: cfg.Metrics, refusals: loglimit.New(cfg.Clock),
+		processes: registry{clock: cfg.Clock, keep: keep, known: make(map[processKey]*process)},
+		sockets:   make(map[*socket]struct{}),
+	}
+	e.writers.running = &e.running
+	e.upgrader = websocket.Upgrader{
+		HandshakeTimeout: handshakeLimit,
+		ReadBufferSize:   readBuffer,
+		WriteBufferPool:  &sync.Pool{}, // frames are written in outbox.go: sockets need no buffer
+		// Processes authenticate with a token, so the origin does not matter.
+		CheckOrigin: func(*http.Request) bool { return true },
+		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
+			e.refuse(w, status, string(fault.InvalidRequest)+": "+reason.Error())
+		},
+	}
+	return e
+}
+
+// Matches reports whether r is the request of a server process for a socket: a GET whose query has a process id. Any
+// path is accepted because the C++ edition adds a slash to the configured one.
+func Matches(r *http.Request) bool {
+	return r.Method == http.MethodGet && parseQuery(r.URL.RawQuery)["pID"] != ""
+}
+
+// ServeHTTP accepts a server process with 101 and a socket, or refuses it with a JSON body and status 400 for an
+// incomplete request, 403 for invalid credentials or a process id used before, 429 for too many requests, and 500
+// otherwise. It returns when the socket is open.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !e.enter() {
+		e.refuse(w, http.StatusServiceUnavailable, string(fault.ServiceUnavailable)+": The service is stopping. Try again.")
+		return
+	}
+	defer e.running.Done()
+
+	about := parseQuery(r.URL.RawQuery).connect()
+	about.Endpoint = dialed(r)
+	s := &socket{endpoint: e, process: processKey{about.FleetID, about.ComputeName, about.ProcessID}}
+	if err := incomplete(r, s.process); err != nil {
+		e.refuseFault(w, s, err)
+		return
+	}
+	about.Push, about.Replaced = s.push, s.replaced
+	ctx, cancel := context.WithTimeout(r.Context(), connectLimit)
+	defer cancel()
+	connection, err := e.servers.Connect(ctx, about)
+	if err != nil {
+		e.refuseFault(w, s, err)
+		return
+	}
+	// No response header: the C# edition fails if the answer has a sub-protocol or an extension.
+	ws, err := e.upgrader.Upgrade(w, r, nil)
+	if err != nil { // Upgrade has written the answer
+		connection.Disconnected()
+		s.logInfo("handshake of a server process failed", "error", err)
+		return
+	}
+	s.logInfo("server process connected", "sdk_language", about.SDKLanguage, "sdk_version", about.SDKVersion)
+	s.open(ws, connection)
+}
+
+// incomplete checks a request before the control plane is called.
+func incomplete(r *http.Request, p processKey) error {
+	switch {
+	case !websocket.IsWebSocketUpgrade(r):
+		return fault.New(fault.InvalidRequest, "this address is for WebSocket connections of game server processes")
+	case p.fleet == "" || p.compute == "" || p.id == "":
+		return fault.New(fault.InvalidRequest, "the query must have pID, FleetId and ComputeId")
+	case len(p.fleet) > maxID || len(p.compute) > maxID || len(p.id) > maxID:
+		return fault.New(fault.InvalidRequest, "pID, FleetId and ComputeId may have at most %d bytes each", maxID)
+	}
+	return nil
+}
+
+// enter counts a handshake, unless the endpoint is closed.
+func (e *Endpoint) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.running.Add(1)
+	return true
+}
+
+// add adds an open socket; false if the endpoint was closed meanwhile.
+func (e *Endpoint) add(s *socket) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.sockets[s] = struct{}{}
+	return true
+}
+
+func (e *Endpoint) remove(s *socket) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.sockets, s)
+}
+
+// CloseSockets closes all sockets without a Close frame, so that the processes reconnect, to another node if they are
+// routed there.
+func (e *Endpoint) CloseSockets() {
+	e.mu.Lock()
+	open := slices.Collect(maps.Keys(e.sockets))
+	e.mu.Unlock()
+	for _, s := range open {
+		s.close()
+	}
+}
+
+// Close accepts no more processes, closes all sockets without a Close frame, so that the processes reconnect, and waits
+// for all goroutines. The error is ctx's.
+func (e *Endpoint) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.CloseSockets()
+	ended := make(chan struct{})
+	go func() {
+		e.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
