@@ -21,28 +21,27 @@ type guest struct {
 	ticket  string // player session id
 }
 
-// prepareAccept makes a reservation for every place. They last a minute, so the
-// work has to be done by then.
+// prepareAccept reserves every slot. Reservations last a minute, so the work must be done by then.
 func prepareAccept(ctx context.Context, s *site) (func(int) operation, error) {
 	games, err := s.startGames(ctx, s.cfg.Pool)
 	if err != nil {
 		return nil, err
 	}
-	guests := make([]guest, len(games)*places)
-	s.cfg.Note(fmt.Sprintf("reserving places for %d players", len(guests)))
+	guests := make([]guest, len(games)*slotsPerSession)
+	s.cfg.Note(fmt.Sprintf("reserving slots for %d players", len(guests)))
 	err = s.each(ctx, len(games), func(ctx context.Context, c *conn, i int) error {
-		return reserveAll(ctx, c, games[i], guests[i*places:(i+1)*places])
+		return reserveAll(ctx, c, games[i], guests[i*slotsPerSession:(i+1)*slotsPerSession])
 	})
 	if err != nil {
 		return nil, err
 	}
 	var next atomic.Int64
-	var here *door
+	var list *guestList
 	return func(worker int) operation {
 		if worker%s.cfg.InFlight == 0 {
-			here = &door{guests: guests, next: &next}
+			list = &guestList{guests: guests, next: &next}
 		}
-		at := here
+		at := list
 		return func(ctx context.Context) (int, error) {
 			g, ok := at.guest()
 			if !ok {
@@ -53,33 +52,32 @@ func prepareAccept(ctx context.Context, s *site) (func(int) operation, error) {
 	}, nil
 }
 
-// A door is that of one game session after the other, where guests come in. The
-// workers of a connection stand at the same one.
-type door struct {
+// A guestList returns the guests of one game session after the other. The workers of a connection share one.
+type guestList struct {
 	guests []guest       // of all game sessions
-	next   *atomic.Int64 // number of the next game session that no door belongs to
+	next   *atomic.Int64 // next game session not assigned to a list
 
 	mu   sync.Mutex
-	mine []guest // of this game session
+	mine []guest // of the present game session
 }
 
-// guest is the next one; false when no game session is left.
-func (d *door) guest() (guest, bool) {
+// guest returns the next guest; false if no game session is left.
+func (d *guestList) guest() (guest, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.mine) == 0 {
-		begin := (int(d.next.Add(1)) - 1) * places
+		begin := (int(d.next.Add(1)) - 1) * slotsPerSession
 		if begin >= len(d.guests) {
 			return guest{}, false
 		}
-		d.mine = d.guests[begin : begin+places]
+		d.mine = d.guests[begin : begin+slotsPerSession]
 	}
 	g := d.mine[0]
 	d.mine = d.mine[1:]
 	return g, true
 }
 
-// reserveAll takes all places of a game session.
+// reserveAll reserves all slots of a game session.
 func reserveAll(ctx context.Context, c *conn, g game, guests []guest) error {
 	const batch = 25
 	for len(guests) > 0 {

@@ -8,12 +8,12 @@ import (
 // Each guest comes in once, whatever door he takes.
 func TestDoors(t *testing.T) {
 	const games = 3
-	guests := make([]guest, games*places)
+	guests := make([]guest, games*slotsPerSession)
 	for i := range guests {
-		guests[i].process = &process{place: i / places}
+		guests[i].process = &process{place: i / slotsPerSession}
 	}
 	var next atomic.Int64
-	doors := []*door{{guests: guests, next: &next}, {guests: guests, next: &next}}
+	doors := []*guestList{{guests: guests, next: &next}, {guests: guests, next: &next}}
 	seen := map[*process]bool{}
 	for len(seen) < len(guests) {
 		progress := false

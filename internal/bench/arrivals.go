@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// An arrival is a game session that has reached its process. Who created it and
-// who activates it meet here, in either order.
+// An arrival is a game session that has reached its process. It synchronises its creation and its activation, in either
+// order.
 type arrival struct {
 	settled chan struct{}
 	process *process
 	err     error // of the activation
 }
 
-// settle says that the activation was answered. It is called once.
+// settle records the result of the activation. It is called once.
 func (a *arrival) settle(p *process, err error) {
 	a.process, a.err = p, err
 	close(a.settled)
 }
 
-// arrivals are the game sessions that one side has heard of and not the other.
+// arrivals are the game sessions that are created or activated, but not both.
 type arrivals struct {
 	mu   sync.Mutex
 	byID map[string]*arrival
@@ -40,7 +40,7 @@ func (a *arrivals) find(id string) *arrival {
 	return found
 }
 
-// await waits until a game session is ACTIVE, and forgets it.
+// await waits until a game session is ACTIVE.
 func (a *arrivals) await(ctx context.Context, limit *time.Timer, id string) (*process, error) {
 	found := a.find(id)
 	limit.Reset(sessionLimit)

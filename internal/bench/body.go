@@ -7,9 +7,8 @@ import (
 
 func appendNumber(dst []byte, n int) []byte { return strconv.AppendInt(dst, int64(n), 10) }
 
-// appendField appends a member of a JSON object: "name":"value", with a comma
-// before it unless it is the first. The values are ids and names that a service
-// or this package has made; they need no escaping.
+// appendField appends a member of a JSON object: "name":"value", with a comma before all but the first. Values are ids
+// and names that need no escaping.
 func appendField(dst []byte, name, value string) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
@@ -21,8 +20,8 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, '"')
 }
 
-// textMember is the value of the first member with this name, anywhere in a JSON
-// text; "" if there is none. The value must need no escapes, as ids do.
+// textMember returns the value of the first member with this name, at any depth of a JSON text; "" if there is none.
+// The value must need no escapes.
 func textMember(text []byte, name string) string {
 	for {
 		text = member(text, name)
@@ -36,8 +35,7 @@ func textMember(text []byte, name string) string {
 	}
 }
 
-// member is what follows the colon of the first member with this name; nil if
-// there is none.
+// member returns the text after the colon of the first member with this name; nil if there is none.
 func member(text []byte, name string) []byte {
 	for {
 		i := bytes.Index(text, []byte(name))

@@ -9,35 +9,35 @@ import (
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
-// A Config says what to work on, and how hard.
+// A Config selects the service and the load.
 type Config struct {
 	Endpoint     string      // base URL of the API, http:// or https://
-	WebSocketURL string      // for game servers; "" uses what RegisterCompute answers
-	MetricsURL   string      // of the service's Prometheus metrics; "" measures nothing of the service
-	TLS          *tls.Config // whom to trust; nil: the system's authorities
+	WebSocketURL string      // for game servers; "": as RegisterCompute returns
+	MetricsURL   string      // Prometheus metrics of the service; "": not measured
+	TLS          *tls.Config // nil: trust the system's CAs
 	Credentials  sigv4.ClientCredentials
 
-	Connections int           // workers; each has an HTTP connection of its own
-	InFlight    int           // requests that a game server has under way at the same time, in profile accept
-	Duration    time.Duration // of the work; preparing comes on top
-	Rate        float64       // operations a second that are offered; 0: as fast as they are answered
-	Pool        int           // server processes that are prepared; 0: the profile's own number
-	Batch       int           // players in a call of CreatePlayerSessions, 1 to 25
-	Locations   int           // locations of the fleet, which share the work
-	Filter      string        // of SearchGameSessions; "" for none
-	Sort        string        // of SearchGameSessions; "" for none
-	Limit       int           // game sessions on a page of SearchGameSessions
-	Waiting     int           // tickets that wait when the work of profile matchmaking begins
+	Connections int           // workers, each with an HTTP connection
+	InFlight    int           // requests in flight per game server, in profile accept
+	Duration    time.Duration // of the work, without preparation
+	Rate        float64       // offered operations per second; 0: as fast as possible
+	Pool        int           // prepared server processes; 0: the profile's default
+	Batch       int           // players per CreatePlayerSessions, 1 to 25
+	Locations   int           // of the fleet, sharing the work
+	Filter      string        // of SearchGameSessions; may be ""
+	Sort        string        // of SearchGameSessions; may be ""
+	Limit       int           // page size of SearchGameSessions
+	Waiting     int           // tickets waiting when profile matchmaking begins
 
-	// Note takes what is being done, for people; nil for nobody.
+	// Note reports the present step, for people; may be nil.
 	Note func(text string)
-	// Progress takes the rates of each second; nil for nobody.
+	// Progress reports the rates of each second; may be nil.
 	Progress func(Progress)
-	// Clock is what the work goes by; nil is the system's.
+	// Clock; nil: the system's.
 	Clock clockwork.Clock
 }
 
-// DefaultConfig is a run of ten seconds on an unknown service.
+// DefaultConfig is a run of ten seconds, without an endpoint.
 func DefaultConfig() Config {
 	return Config{
 		Connections: 64, InFlight: 1, Duration: 10 * time.Second, Batch: 25, Locations: 1, Limit: 20, Waiting: 10_000,
@@ -45,7 +45,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// fill sets what is missing for a profile.
+// fill sets the defaults for a profile.
 func (c Config) fill(p Profile) Config {
 	if c.Pool == 0 {
 		c.Pool = p.Pool
@@ -67,10 +67,10 @@ func (c Config) fill(p Profile) Config {
 	return c
 }
 
-// Progress is what happened in the last second of a run.
+// Progress is the last second of a run.
 type Progress struct {
-	Elapsed    time.Duration // since the beginning of the work
-	Operations float64       // a second
-	Units      float64       // a second
-	Failures   int64         // since the beginning
+	Elapsed    time.Duration // since the start
+	Operations float64       // per second
+	Units      float64       // per second
+	Failures   int64         // since the start
 }

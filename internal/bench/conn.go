@@ -21,10 +21,10 @@ const (
 	maxAnswer = 64 << 20         // bytes of a body
 )
 
-// An endpoint is where calls go.
+// An endpoint is the address of the API.
 type endpoint struct {
 	address string // host:port
-	host    string // as it stands in the Host header
+	host    string // for the Host header
 	tls     *tls.Config
 }
 
@@ -50,7 +50,6 @@ func parseEndpoint(raw string, trust *tls.Config) (endpoint, error) {
 	return e, nil
 }
 
-// dial makes a connection.
 func (e endpoint) dial(ctx context.Context) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: callLimit}
 	if e.tls != nil {
@@ -59,22 +58,21 @@ func (e endpoint) dial(ctx context.Context) (net.Conn, error) {
 	return dialer.DialContext(ctx, "tcp", e.address)
 }
 
-// A conn makes calls over one HTTP/1.1 connection, one after the other. It
-// speaks HTTP itself because a general client costs as much as the service that
-// it measures: it wakes three goroutines for each call. A connection that breaks
-// is made again by the next call.
+// A conn makes calls over one HTTP/1.1 connection, one after the other. It implements HTTP itself, because a general
+// client costs as much as the measured service: it wakes three goroutines per call. The next call replaces a broken
+// connection.
 type conn struct {
 	endpoint endpoint
 	signer   signer
 
-	raw   net.Conn // nil: to be made
+	raw   net.Conn // nil: to be dialed
 	in    *bufio.Reader
-	watch func() bool // ends the watch over the context
+	watch func() bool // stops watching the context
 	out   []byte
 	body  []byte // of the last answer
 }
 
-// A CallError is an exception that the service answered with.
+// A CallError is an exception that the service returned.
 type CallError struct {
 	Operation string
 	Status    int
@@ -87,8 +85,8 @@ func (e *CallError) Error() string {
 	return fmt.Sprintf("%s: %d %s: %s", e.Operation, e.Status, e.Exception, e.Message)
 }
 
-// call makes a call and returns the body of its answer, which is good until the
-// next one. The error is a *CallError when the service has answered.
+// call makes a call and returns the body of its answer, valid until the next one. The error is a *CallError for an
+// exception of the service.
 func (c *conn) call(ctx context.Context, operation string, body []byte) ([]byte, error) {
 	if err := c.connect(ctx); err != nil {
 		return nil, err
@@ -106,7 +104,7 @@ func (c *conn) call(ctx context.Context, operation string, body []byte) ([]byte,
 	return nil, c.exception(operation, status)
 }
 
-// connect makes the connection unless there is one.
+// connect dials unless there is a connection.
 func (c *conn) connect(ctx context.Context) error {
 	if c.raw != nil {
 		return nil
@@ -116,7 +114,7 @@ func (c *conn) connect(ctx context.Context) error {
 		return err
 	}
 	c.raw = raw
-	c.watch = context.AfterFunc(ctx, func() { _ = raw.Close() }) // ends a call under way
+	c.watch = context.AfterFunc(ctx, func() { _ = raw.Close() }) // ends a call in progress
 	if c.in == nil {
 		c.in = bufio.NewReaderSize(raw, 16<<10)
 	} else {
@@ -125,11 +123,11 @@ func (c *conn) connect(ctx context.Context) error {
 	return nil
 }
 
-// close ends the connection, if there is one.
+// close closes the connection, if there is one.
 func (c *conn) close() {
 	if c.raw != nil {
 		c.watch()
-		_ = c.raw.Close() // nothing is lost with it
+		_ = c.raw.Close() // no data is lost
 		c.raw = nil
 	}
 }
@@ -155,15 +153,14 @@ func (c *conn) exchange(now time.Time) (status int, err error) {
 	return a.status, nil
 }
 
-// An answer is what matters of the head of an answer.
+// An answer is the parsed head of an answer.
 type answer struct {
 	status  int
-	length  int // of the body; -1: to the end of the connection
+	length  int // of the body; -1: until the connection closes
 	chunked bool
 	last    bool // the service closes the connection
 }
 
-// errMalformed says that what came back is not HTTP/1.1.
 var errMalformed = errors.New("the answer is not HTTP/1.1")
 
 // readHead reads the status and the headers.
@@ -214,7 +211,7 @@ func equal(b []byte, s string) bool { return len(b) == len(s) && bytes.EqualFold
 func (c *conn) readBody(a answer) (err error) {
 	switch {
 	case a.chunked:
-		// Behind the last chunk stands the end of an empty trailer.
+		// The last chunk is followed by the end of an empty trailer.
 		if c.body, err = io.ReadAll(io.LimitReader(httputil.NewChunkedReader(c.in), maxAnswer)); err == nil {
 			_, err = c.in.ReadSlice('\n')
 		}

@@ -10,9 +10,8 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
-// Fives is the rule set of profile matchmaking: two teams of five who are near in
-// skill and have a location in common that is near to all of them. It has no
-// expansions: what does not match when a ticket comes does not match later by itself.
+// Fives is the rule set of profile matchmaking: two teams of five with similar skill and a common location with low
+// latency. It has no expansions, so that time alone makes no match possible.
 const Fives = `{"name":"fives","ruleLanguageVersion":"1.0",
  "playerAttributes":[{"name":"skill","type":"number"}],
  "teams":[{"name":"red","minPlayers":5,"maxPlayers":5},{"name":"blue","minPlayers":5,"maxPlayers":5}],
@@ -21,29 +20,27 @@ const Fives = `{"name":"fives","ruleLanguageVersion":"1.0",
   {"name":"Ping","type":"latency","maxLatency":80}]}`
 
 const (
-	// CrowdLocations is how many locations the players of a Crowd know.
+	// CrowdLocations is how many locations the players of a Crowd use.
 	CrowdLocations = 6
 	// perMatch is how many tickets, of one player each, make a match of Fives.
 	perMatch = 10
-	// skillPerTicket spreads a crowd so thin that as many tickets wait as are asked
-	// for. It was found by trial.
+	// skillPerTicket is the range of skills per waiting ticket in the steady state, found by trial.
 	skillPerTicket = 3.05
 )
 
-// A Crowd is players who come one by one, each of them a ticket for Fives. Their
-// skills are spread evenly; each is near to one location, and to a second one
-// perhaps. So many of them wait for others that as many are matched as come. It is
-// not for use by several goroutines at once.
+// A Crowd generates players who arrive one by one, each a ticket for Fives. Their skills are uniform; each is near to
+// one location and perhaps a second one. In the steady state, with a number of tickets waiting, as many are matched as
+// arrive. It is not safe for concurrent use.
 type Crowd struct {
 	random    *rand.Rand
 	locations []string
-	skills    float64 // are below
-	prefix    string  // of the ids of tickets and players
+	skills    float64 // upper bound
+	prefix    string  // of ticket and player ids
 	next      int     // number of the next ticket
 }
 
-// NewCrowd makes a crowd of which about so many tickets wait when it has come to
-// rest. The first of the locations are used, CrowdLocations at most.
+// NewCrowd returns a crowd with about so many waiting tickets in the steady state. It uses at most CrowdLocations of
+// the locations.
 func NewCrowd(seed uint64, prefix string, waiting int, locations []string) *Crowd {
 	return &Crowd{
 		random: rand.New(rand.NewPCG(seed, 0)), locations: locations[:min(len(locations), CrowdLocations)],
@@ -51,7 +48,7 @@ func NewCrowd(seed uint64, prefix string, waiting int, locations []string) *Crow
 	}
 }
 
-// Ticket is the next one to come.
+// Ticket returns the next ticket.
 func (c *Crowd) Ticket(start time.Time) *matcher.Ticket {
 	id := c.prefix + strconv.Itoa(c.next)
 	c.next++
@@ -61,7 +58,7 @@ func (c *Crowd) Ticket(start time.Time) *matcher.Ticket {
 	}}}
 }
 
-// latencies are low in one location, and in the next one perhaps.
+// latencies are low in one location, and perhaps in the next.
 func (c *Crowd) latencies() map[string]int {
 	home := c.random.IntN(len(c.locations))
 	latencies := make(map[string]int, len(c.locations))
@@ -78,10 +75,9 @@ func (c *Crowd) latencies() map[string]int {
 	return latencies
 }
 
-// Waiting is the tickets that wait when so many have come and gone that the crowd
-// has come to rest. No ten of them make a match.
+// Waiting returns the tickets that wait in the steady state. No ten of them make a match.
 func (c *Crowd) Waiting(set *ruleset.Set, start time.Time) []*matcher.Ticket {
-	const most = 8 // times as many come; by then nearly as many wait as are asked for
+	const most = 8 // arrivals per waiting ticket until the steady state
 	wanted := int(c.skills / skillPerTicket)
 	pool := matcher.NewPool(set, matcher.Options{})
 	var came []*matcher.Ticket
@@ -97,7 +93,7 @@ func (c *Crowd) Waiting(set *ruleset.Set, start time.Time) []*matcher.Ticket {
 	return slices.DeleteFunc(came, func(t *matcher.Ticket) bool { return matched[t] })
 }
 
-// matchAll forms all matches that can be formed, and lists their tickets.
+// matchAll forms all possible matches and returns their tickets.
 func matchAll(pool *matcher.Pool, now time.Time) (tickets []*matcher.Ticket) {
 	for {
 		m, ok, more := pool.Match(now)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// longestEvent is how many bytes an event of the feed may have.
+// longestEvent is the maximum size of an event in bytes.
 const longestEvent = 1 << 20
 
-// follow reads the event feed from its beginning and calls visit with each line,
-// which is good until visit returns. It ends with ctx or the connection.
+// follow reads the event feed from its beginning and calls visit with each line, valid until visit returns. It ends
+// with ctx or the connection.
 func (c *conn) follow(ctx context.Context, visit func(line []byte)) error {
 	if err := c.connect(ctx); err != nil {
 		return err

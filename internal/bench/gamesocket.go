@@ -22,30 +22,26 @@ import (
 )
 
 const (
-	// socketBuffer is for reading, in bytes: replies and most pushes fit, and tens
-	// of thousands of sockets that rest cost little.
+	// socketBuffer is the size of a read buffer: replies and most pushes fit, and idle sockets are cheap.
 	socketBuffer = 1 << 10
-	// maxFrame bounds a message of the service, in bytes.
+	// maxFrame is the maximum size of a message from the service, in bytes.
 	maxFrame = 1 << 20
 	// writeLimit is how long a write may take.
 	writeLimit = 10 * time.Second
 )
 
-// A gameSocket is the WebSocket of a game server, reduced to what load needs: a
-// whole server SDK costs as much as the service that is measured. It sends text
-// messages, each in a write of its own as the SDKs do, and hands on those that
-// come, on the goroutine that reads.
+// A gameSocket is a minimal WebSocket of a game server. It sends text messages, each in one write as the SDKs do, and
+// passes received ones on, on the reading goroutine.
 // Source: RFC 6455.
 type gameSocket struct {
 	conn net.Conn
 	in   *bufio.Reader
 
 	mu       sync.Mutex
-	deadline time.Time // that writes have
+	deadline time.Time // of writes
 }
 
-// A refusal is what the service answered to a handshake or a request of a game
-// server, other than success.
+// A refusal is an answer other than success to a handshake or a request of a game server.
 type refusal struct {
 	action  string
 	status  int
@@ -55,7 +51,7 @@ type refusal struct {
 // Error names the action, the status and the reason.
 func (r *refusal) Error() string { return fmt.Sprintf("%s: %d %s", r.action, r.status, r.message) }
 
-// connectAction stands for the handshake in a refusal.
+// connectAction is the action of a refused handshake.
 const connectAction = "connecting"
 
 // parseSocketURL reads the URL for game servers.
@@ -68,14 +64,17 @@ func parseSocketURL(raw string, trust *tls.Config) (at endpoint, path string, er
 	return at, cmp.Or(u.EscapedPath(), "/"), err
 }
 
-// dialSocket connects. The error is a *refusal when the service has answered.
+// dialSocket connects. The error is a *refusal if the service answered.
 func dialSocket(ctx context.Context, at endpoint, path string, query url.Values) (*gameSocket, error) {
 	raw, err := at.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() }) // ends the handshake
-	c := conn{endpoint: at, raw: raw, watch: stop, in: bufio.NewReaderSize(raw, socketBuffer), out: handshake(at.host, path, query)}
+	c := conn{
+		endpoint: at, raw: raw, watch: stop,
+		in: bufio.NewReaderSize(raw, socketBuffer), out: handshake(at.host, path, query),
+	}
 	if err := upgrade(&c); err != nil {
 		c.close()
 		return nil, errors.Join(err, ctx.Err())
@@ -86,7 +85,7 @@ func dialSocket(ctx context.Context, at endpoint, path string, query url.Values)
 	return &gameSocket{conn: raw, in: c.in}, raw.SetDeadline(time.Time{})
 }
 
-// handshake is the request for a socket.
+// handshake returns the request for a socket.
 func handshake(host, path string, query url.Values) []byte {
 	var nonce [16]byte
 	rand.Read(nonce[:])
@@ -112,7 +111,7 @@ func upgrade(c *conn) error {
 	return &refusal{connectAction, a.status, textMember(c.body, "ErrorMessage")}
 }
 
-// The frames that matter. Source: RFC 6455 section 5.2.
+// The frames in use. Source: RFC 6455 section 5.2.
 const (
 	final   = 0x80
 	opText  = 0x1
@@ -122,10 +121,9 @@ const (
 	masked  = 0x80
 )
 
-var errFrame = errors.New("a frame of the service makes no sense")
+var errFrame = errors.New("the service sent an invalid frame")
 
-// read hands on text messages until the socket is closed. A message is good
-// until take returns.
+// read passes text messages to take until the socket is closed. A message is valid until take returns.
 func (s *gameSocket) read(take func(message []byte)) error {
 	for {
 		opcode, payload, err := s.frame()
@@ -139,7 +137,7 @@ func (s *gameSocket) read(take func(message []byte)) error {
 		case opcode == opPing:
 			err = s.write(opPong, payload)
 		case opcode != opPong:
-			err = errFrame // none of the services sends fragments
+			err = errFrame // services do not send fragments
 		}
 		if err != nil {
 			return err
@@ -147,7 +145,7 @@ func (s *gameSocket) read(take func(message []byte)) error {
 	}
 }
 
-// frame reads one frame. Its payload is good until the next.
+// frame reads one frame. Its payload is valid until the next call.
 func (s *gameSocket) frame() (opcode byte, payload []byte, err error) {
 	head, err := s.in.Peek(2)
 	if err != nil {
@@ -177,7 +175,7 @@ func (s *gameSocket) frame() (opcode byte, payload []byte, err error) {
 		return 0, nil, err
 	}
 	n := int(size)
-	if n <= s.in.Size() { // then it need not be copied
+	if n <= s.in.Size() { // no copy needed
 		if payload, err = s.in.Peek(n); err == nil {
 			_, err = s.in.Discard(n)
 		}
@@ -188,7 +186,7 @@ func (s *gameSocket) frame() (opcode byte, payload []byte, err error) {
 	return opcode, payload, err
 }
 
-// frames holds buffers for what is written, so that a socket that rests needs none.
+// frames holds write buffers, so that idle sockets have none.
 var frames = sync.Pool{New: func() any { b := make([]byte, 0, socketBuffer); return &b }}
 
 // write sends a message or a control frame.
@@ -198,7 +196,7 @@ func (s *gameSocket) write(opcode byte, payload []byte) error {
 	*b = appendMasked((*b)[:0], opcode, payload, mathrand.Uint32())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := time.Now(); s.deadline.Sub(now) < writeLimit/2 { // to set it each time would cost too much
+	if now := time.Now(); s.deadline.Sub(now) < writeLimit/2 { // setting it each time would cost too much
 		s.deadline = now.Add(writeLimit)
 		if err := s.conn.SetWriteDeadline(s.deadline); err != nil {
 			return err
@@ -231,6 +229,5 @@ func appendMasked(dst []byte, opcode byte, payload []byte, mask uint32) []byte {
 	return dst
 }
 
-// close ends the connection, as the official SDK for Go does: without a Close
-// frame. Who reads gets an error.
+// close closes the connection, like the official SDK for Go without a Close frame. The reader gets an error.
 func (s *gameSocket) close() { _ = s.conn.Close() } // closing twice is no failure

@@ -6,30 +6,28 @@ import (
 )
 
 const (
-	// precision is how many leading bits of a time are kept: buckets are less
-	// than 1 % wide.
+	// precision is the number of significant bits of a time: buckets are less than 1 % wide.
 	precision = 7
 	perOctave = 1 << precision
 	buckets   = (63-precision)*perOctave + perOctave
 )
 
-// A histogram counts times. Each octave has the same number of buckets, so the
-// relative error is the same for microseconds and for minutes. The zero value is
-// empty. It is not for use by several goroutines at once.
+// A histogram counts times. Each octave has the same number of buckets, so the relative error is constant. The zero
+// value is empty. It is not safe for concurrent use.
 type histogram struct {
 	counts [buckets]uint64
 	total  uint64
 	max    time.Duration
 }
 
-// bucketOf is the bucket that a time falls into; a negative one counts as 0.
+// bucketOf returns the bucket of a time; a negative one counts as 0.
 func bucketOf(d time.Duration) int {
 	v := uint64(max(d, 0))
 	shift := max(bits.Len64(v)-precision-1, 0)
 	return shift*perOctave + int(v>>shift)
 }
 
-// upperBound is the longest time of a bucket.
+// upperBound returns the longest time of a bucket.
 func upperBound(bucket int) time.Duration {
 	shift := max(bucket/perOctave-1, 0)
 	return time.Duration(bucket-shift*perOctave+1)<<shift - 1
@@ -42,7 +40,7 @@ func (h *histogram) record(d time.Duration) {
 	h.max = max(h.max, d)
 }
 
-// add counts everything that another histogram has counted.
+// add adds the counts of another histogram.
 func (h *histogram) add(o *histogram) {
 	for i, n := range o.counts {
 		h.counts[i] += n
@@ -51,8 +49,8 @@ func (h *histogram) add(o *histogram) {
 	h.max = max(h.max, o.max)
 }
 
-// quantile is the time that a share q of all did not exceed, 0 to 1, rounded up
-// to the end of its bucket; 0 when nothing was counted.
+// quantile returns the time that a share q, 0 to 1, did not exceed, rounded up to the end of its bucket; 0 for an empty
+// histogram.
 func (h *histogram) quantile(q float64) time.Duration {
 	rank := min(uint64(q*float64(h.total))+1, h.total)
 	var seen uint64

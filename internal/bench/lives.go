@@ -18,7 +18,7 @@ var livesProfile = Profile{
 	},
 }
 
-// lives are those of the processes of one worker, one after the other.
+// lives runs the processes of one worker, one after the other.
 type lives struct {
 	site    *site
 	worker  int
@@ -26,9 +26,8 @@ type lives struct {
 	body    []byte
 }
 
-// live is one life. The game session that the worker creates may reach the
-// process of another worker, whose own then comes here: there are always as many
-// processes that wait as calls that ask for one.
+// live runs one process. The game session that the worker creates may reach the process of another worker, and another
+// one this process: there are always as many waiting processes as pending calls.
 func (l *lives) live(ctx context.Context) (err error) {
 	p, err := l.site.connect(ctx, l.creator.conn, l.worker)
 	if err != nil {
@@ -56,7 +55,7 @@ func (l *lives) live(ctx context.Context) (err error) {
 	return p.accept(ctx, ticket)
 }
 
-// reserve makes a player session and returns its id.
+// reserve creates a player session and returns its id.
 func (l *lives) reserve(ctx context.Context, game string) (string, error) {
 	l.body = appendField(append(l.body[:0], '{'), "GameSessionId", game)
 	l.body = append(appendField(l.body, "PlayerId", "player-1"), '}')

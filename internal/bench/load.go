@@ -10,25 +10,24 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// An operation does the work of a profile once and says how many units it has
-// done. Each worker has one of its own.
+// An operation does the work of a profile once and returns the number of units done. Each worker has its own.
 type operation func(context.Context) (units int, err error)
 
-// errExhausted ends a run before its time: what the profile has prepared is used up.
+// errExhausted ends a run early: the prepared resources are used up.
 var errExhausted = errors.New("nothing is left to work on")
 
-// A load says how operations are to be made.
+// A load configures a run.
 type load struct {
 	clock      clockwork.Clock
 	duration   time.Duration
-	operations int64   // that are to be made, if the time suffices; 0: any number
-	rate       float64 // operations a second that are offered; 0: as fast as they are answered
+	operations int64   // maximum number; 0: unlimited
+	rate       float64 // offered operations per second; 0: as fast as possible
 }
 
-// An outcome says how a run went.
+// An outcome is the result of a run.
 type outcome struct {
-	elapsed   time.Duration // to the end of the last operation
-	unsent    int64         // operations that were due and found no free worker before the end
+	elapsed   time.Duration // until the end of the last operation
+	unsent    int64         // operations that were due, but found no free worker
 	exhausted bool
 }
 
@@ -40,8 +39,8 @@ type loader struct {
 	drained atomic.Bool
 }
 
-// run makes operations until there are enough of them, the time is over, ctx is
-// done or nothing is left, and waits for those under way. There is one meter for each worker.
+// run makes operations until there are enough, the time is over, ctx is done or resources are exhausted, and waits for
+// those in progress. There is one meter per worker.
 func (l load) run(ctx context.Context, workers []operation, meters []*meter) outcome {
 	r := &loader{load: l, start: l.clock.Now()}
 	var working sync.WaitGroup
@@ -51,13 +50,13 @@ func (l load) run(ctx context.Context, workers []operation, meters []*meter) out
 	working.Wait()
 	o := outcome{elapsed: l.clock.Since(r.start), exhausted: r.drained.Load()}
 	if l.rate > 0 && !o.exhausted && ctx.Err() == nil {
-		// Each worker has drawn one number that came after the end, or too late.
+		// Each worker took one number after the end, or too late.
 		o.unsent = max(0, r.scheduled()-r.sent(meters))
 	}
 	return o
 }
 
-// scheduled is the number of operations that were due in the whole time.
+// scheduled returns the number of operations that were due.
 func (r *loader) scheduled() int64 {
 	n := int64(r.duration.Seconds() * r.rate)
 	for r.due(n).Before(r.start.Add(r.duration)) {
@@ -76,7 +75,7 @@ func (r *loader) sent(meters []*meter) (n int64) {
 	return n
 }
 
-// due is when an operation is to begin.
+// due returns when an operation is to begin.
 func (r *loader) due(number int64) time.Time {
 	return r.start.Add(time.Duration(float64(number) / r.rate * float64(time.Second)))
 }
@@ -94,14 +93,14 @@ func (r *loader) loop(ctx context.Context, work operation, m *meter) {
 			r.drained.Store(true)
 			return
 		case err != nil && ctx.Err() != nil:
-			return // cut short by the caller, no failure of the service
+			return // ended by the caller, no failure of the service
 		}
 		m.count(r.clock.Since(begun), units, err)
 	}
 }
 
-// begin waits until the next operation is due and says since when its time
-// counts; false when there is none any more.
+// begin waits until the next operation is due and returns the time from which it is measured; false if there is no
+// further one.
 func (r *loader) begin(ctx context.Context) (time.Time, bool) {
 	now := r.clock.Now()
 	end := r.start.Add(r.duration)

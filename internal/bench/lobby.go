@@ -9,44 +9,43 @@ import (
 	"time"
 )
 
-// A lobby is the tickets of a run that are in no match yet, and the matches that
-// have no game session yet. It hears of them from the event feed.
+// A lobby tracks, from the event feed, the tickets of a run without a match and the matches without a game session.
 type lobby struct {
 	mu      sync.Mutex
-	waiting map[string]*seeker // by id
-	unheard int                // of those waiting that the feed has not shown
-	placing map[string]bool    // matches by id
-	times   histogram          // of the matches
-	heard   time.Time          // when something has changed last
-	failure error              // of the feed
+	waiting map[string]*waitingTicket // by id
+	unheard int                       // waiting tickets that are not in the feed yet
+	placing map[string]bool           // matches by id
+	times   histogram                 // of the matches
+	heard   time.Time                 // last change
+	failure error                     // of the feed
 }
 
-// A seeker is a ticket that waits for a match.
-type seeker struct {
-	sent  time.Time // when its call was
-	heard bool      // the feed has shown it
+// A waitingTicket is a ticket without a match.
+type waitingTicket struct {
+	sent  time.Time // time of its call
+	heard bool      // in the feed
 }
 
 func newLobby() *lobby {
-	return &lobby{waiting: map[string]*seeker{}, placing: map[string]bool{}}
+	return &lobby{waiting: map[string]*waitingTicket{}, placing: map[string]bool{}}
 }
 
-// enter notes a ticket whose call is about to be sent.
+// enter adds a ticket before its call is sent.
 func (l *lobby) enter(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting[id] = &seeker{sent: time.Now()}
+	l.waiting[id] = &waitingTicket{sent: time.Now()}
 	l.unheard++
 }
 
-// leave forgets a ticket.
+// leave removes a ticket.
 func (l *lobby) leave(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(id)
 }
 
-// remove reports when the call of the ticket was sent; false if it is not here.
+// remove returns when the call of the ticket was sent; false if there is no such ticket.
 func (l *lobby) remove(id string) (sent time.Time, was bool) {
 	t, was := l.waiting[id]
 	if !was {
@@ -59,7 +58,7 @@ func (l *lobby) remove(id string) (sent time.Time, was bool) {
 	return t.sent, true
 }
 
-// The events that tell a lobby something.
+// The events that a lobby handles.
 // Source: FlexMatch developer guide, FlexMatch matchmaking events.
 var (
 	ticketSearches = []byte(`"type":"MatchmakingSearching"`)
@@ -67,9 +66,8 @@ var (
 	matchPlaced    = []byte(`"type":"MatchmakingSucceeded"`)
 )
 
-// hear takes an event of the feed. Those of tickets that are not here are of
-// other runs.
-func (l *lobby) hear(line []byte) {
+// observeEvent handles an event of the feed. Tickets of other runs are ignored.
+func (l *lobby) observeEvent(line []byte) {
 	now := time.Now()
 	switch {
 	case bytes.Contains(line, ticketSearches):
@@ -81,7 +79,7 @@ func (l *lobby) hear(line []byte) {
 	}
 }
 
-// made notes a match. It became possible with its newest ticket.
+// made records a match. It became possible with its newest ticket.
 func (l *lobby) made(now time.Time, line []byte) {
 	var match struct {
 		Event struct {
@@ -129,7 +127,7 @@ func (l *lobby) placed(match string) {
 	}
 }
 
-// fail notes that the feed tells nothing any more. The first reason stays.
+// fail records the first error of the feed.
 func (l *lobby) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +136,7 @@ func (l *lobby) fail(err error) {
 	}
 }
 
-// tickets are the ids of those that wait.
+// tickets returns the ids of waiting tickets.
 func (l *lobby) tickets() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +147,7 @@ func (l *lobby) tickets() []string {
 	return ids
 }
 
-// observe begins a round, and finishes it when all that it led to has been heard.
+// observe begins a round; the result ends it when all its events have been received.
 func (l *lobby) observe() func(context.Context, *Result) {
 	before := len(l.tickets())
 	l.mu.Lock()
@@ -168,15 +166,14 @@ func (l *lobby) observe() func(context.Context, *Result) {
 }
 
 const (
-	settleLimit = 20 * time.Second       // for what is under way to end
-	quietTime   = 100 * time.Millisecond // after which nothing more is expected
+	settleLimit = 20 * time.Second       // for tickets and placements in progress to end
+	quietTime   = 100 * time.Millisecond // without events, after which no more are expected
 )
 
-// errUnsettled says that the feed lacks what must have happened.
-var errUnsettled = errors.New("tickets or placements are not in the event feed in time")
+// errUnsettled is returned when expected events are missing.
+var errUnsettled = errors.New("tickets or placements missing in the event feed")
 
-// settle waits until the feed has shown all tickets, every match is placed, and no
-// further one is made.
+// settle waits until the feed has all tickets, every match is placed, and no further one is made.
 func (l *lobby) settle(ctx context.Context) error {
 	limit, look := time.NewTimer(settleLimit), time.NewTicker(quietTime/10)
 	defer limit.Stop()

@@ -31,12 +31,12 @@ func TestLobby(t *testing.T) {
 			event("MatchmakingSearching", "", "old"), event("MatchmakingSearching", "", "alone"), event("MatchmakingSearching", "", "stranger"),
 			event("PotentialMatchCreated", "m1", "stranger"), event("PotentialMatchCreated", "m2", "old", "new"),
 		} {
-			l.hear(line)
+			l.observeEvent(line)
 		}
 		if quiet, _ := l.quiet(); quiet {
 			t.Error("quiet before the match is placed")
 		}
-		l.hear(event("MatchmakingSucceeded", "m2", "old", "new"))
+		l.observeEvent(event("MatchmakingSucceeded", "m2", "old", "new"))
 		r := &Result{Errors: map[string]int64{}}
 		finish(context.Background(), r)
 		if m := r.Matchmaking; m.Matches != 1 || m.Latency.Max != 3 || m.WaitingBefore != 0 || m.WaitingAfter != 1 || len(r.Errors) != 0 {

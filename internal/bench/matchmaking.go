@@ -14,16 +14,15 @@ import (
 
 var matchmakingProfile = Profile{
 	Name:      "matchmaking",
-	Summary:   "StartMatchmaking beside tickets that wait (--waiting), 2 teams of 5 by skill and latency, placed by a queue",
+	Summary:   "StartMatchmaking with waiting tickets (--waiting), 2 teams of 5 by skill and latency, placed by a queue",
 	Unit:      "tickets",
 	Pool:      3000,
 	Locations: CrowdLocations,
 	prepare:   prepareMatchmaking,
 }
 
-// prepareMatchmaking lets the tickets come that wait when the work begins. Every
-// match finds an idle process: as many tickets are started as ten for each process
-// of the pool, and there are more processes for those that wait.
+// prepareMatchmaking starts the tickets that wait when the work begins. Every match finds an idle process: ten tickets
+// are started per process of the pool, and there are more processes for the waiting tickets.
 func prepareMatchmaking(ctx context.Context, s *site) (func(int) operation, error) {
 	set, err := ruleset.Parse(Fives)
 	if err != nil {
@@ -41,7 +40,7 @@ func prepareMatchmaking(ctx context.Context, s *site) (func(int) operation, erro
 	}
 	m.listen(ctx)
 	waiting := m.crowd.Waiting(set, time.Now())
-	s.cfg.Note(fmt.Sprintf("starting %d tickets that wait", len(waiting)))
+	s.cfg.Note(fmt.Sprintf("starting %d waiting tickets", len(waiting)))
 	err = s.each(ctx, len(waiting), func(ctx context.Context, c *conn, i int) error {
 		_, err := m.start(ctx, c, nil, waiting[i])
 		return err
@@ -53,17 +52,17 @@ func prepareMatchmaking(ctx context.Context, s *site) (func(int) operation, erro
 	return m.worker, err
 }
 
-// matchmaking is a matchmaking configuration with a queue, and the tickets of a run.
+// matchmaking is a configuration with a queue, and the tickets of a run.
 type matchmaking struct {
 	site  *site
 	lobby *lobby
 
 	mu      sync.Mutex
 	crowd   *Crowd
-	started int // tickets, without those that wait from the beginning
+	started int // tickets, without the initial ones
 }
 
-// configure makes rule set and configuration, with the name of the run.
+// configure creates rule set and configuration, with the name of the run.
 func (m *matchmaking) configure(ctx context.Context) error {
 	err := m.make(ctx, "MatchmakingRuleSet", map[string]any{"RuleSetBody": Fives})
 	if err != nil {
@@ -75,11 +74,11 @@ func (m *matchmaking) configure(ctx context.Context) error {
 	})
 }
 
-// ticketTimeout is as many seconds as a ticket may wait.
+// ticketTimeout is the maximum time-out of a ticket in seconds.
 // Source: API reference, CreateMatchmakingConfiguration.
 const ticketTimeout = 43200
 
-// make makes a resource and sees to it that it is deleted.
+// make creates a resource and schedules its deletion.
 func (m *matchmaking) make(ctx context.Context, kind string, in map[string]any) error {
 	in["Name"] = m.site.name
 	if err := m.site.newConn().ask(ctx, "Create"+kind, in, nil); err != nil {
@@ -91,14 +90,14 @@ func (m *matchmaking) make(ctx context.Context, kind string, in map[string]any) 
 	return nil
 }
 
-// listen follows the event feed until the tickets are taken away.
+// listen follows the event feed until the tickets are stopped.
 func (m *matchmaking) listen(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
-	feed := m.site.unownedConn() // needed while the tickets are taken away
+	feed := m.site.unownedConn() // needed while the tickets are stopped
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		m.lobby.fail(fmt.Errorf("the event feed ended: %w", feed.follow(ctx, m.lobby.hear)))
+		m.lobby.fail(fmt.Errorf("the event feed ended: %w", feed.follow(ctx, m.lobby.observeEvent)))
 	}()
 	m.site.undo = append(m.site.undo, func(tidy context.Context, _ *conn) error {
 		defer func() {
@@ -109,7 +108,7 @@ func (m *matchmaking) listen(ctx context.Context) {
 	})
 }
 
-// stopAll stops the tickets that wait, so that the configuration can be deleted.
+// stopAll stops the waiting tickets, so that the configuration can be deleted.
 func (m *matchmaking) stopAll(ctx context.Context) error {
 	settled := m.lobby.settle(ctx)
 	tickets := m.lobby.tickets()
@@ -134,7 +133,7 @@ func (m *matchmaking) worker(int) operation {
 	}
 }
 
-// next is the next ticket to start; false when the pool might not do for its match.
+// next returns the next ticket to start; false if the pool may not suffice for its match.
 func (m *matchmaking) next() (*matcher.Ticket, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +144,7 @@ func (m *matchmaking) next() (*matcher.Ticket, bool) {
 	return m.crowd.Ticket(time.Time{}), true
 }
 
-// start starts a ticket, and returns the memory of the body for the next one.
+// start starts a ticket, and returns the buffer for the next one.
 func (m *matchmaking) start(ctx context.Context, c *conn, body []byte, t *matcher.Ticket) ([]byte, error) {
 	body = m.appendBody(body[:0], t)
 	m.lobby.enter(t.ID)

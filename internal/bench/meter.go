@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// A meter counts what one worker does. Only the atomic fields may be read while
-// it works.
+// A meter counts the work of one worker. Only the atomic fields may be read meanwhile.
 type meter struct {
-	operations atomic.Int64 // that succeeded
-	units      atomic.Int64 // that these did
+	operations atomic.Int64 // successful
+	units      atomic.Int64 // of successful operations
 	failures   atomic.Int64
 
-	times  histogram // of those that succeeded
+	times  histogram // of successful operations
 	errors map[string]int64
 }
 
-// count notes one operation.
+// count adds one operation.
 func (m *meter) count(took time.Duration, units int, err error) {
 	if err != nil {
 		m.failures.Add(1)
@@ -35,8 +34,8 @@ func (m *meter) count(took time.Duration, units int, err error) {
 	m.operations.Add(1)
 }
 
-// nameOf is the line of the report that counts an error: an exception, the
-// status of a server process's request, or what befell the connection.
+// nameOf returns the key of an error in the report: an exception, the status of a server process's request, or a
+// failure of the connection.
 func nameOf(err error) string {
 	if e, ok := errors.AsType[*CallError](err); ok {
 		return e.Exception

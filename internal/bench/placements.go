@@ -35,17 +35,17 @@ func preparePlacements(ctx context.Context, s *site) (func(int) operation, error
 	}, nil
 }
 
-// placementPrefix is what the ids of a site's placements begin with. They have no
-// dash: what stands behind one in the id of a game session is the number of the attempt.
+// placementPrefix is the prefix of a site's placement ids, without a dash: in game session ids a dash precedes the
+// number of the attempt.
 func placementPrefix(s *site) string { return strings.ReplaceAll(s.name, "-", "") + "x" }
 
-// placementOf is the placement that a game session is of.
+// placementOf returns the placement of a game session.
 func placementOf(session string) string {
 	id, _, _ := strings.Cut(session[strings.LastIndexByte(session, '/')+1:], "-")
 	return id
 }
 
-// makeQueue makes a queue that leads to the fleet.
+// makeQueue creates a queue for the fleet.
 func (s *site) makeQueue(ctx context.Context) error {
 	var out struct {
 		GameSessionQueue struct{ GameSessionQueueArn string }
@@ -65,14 +65,13 @@ type placer struct {
 	body    []byte
 }
 
-// place starts a placement and returns when it is FULFILLED. It looks for the first time
-// when the game session has been activated: before, there is nothing to see.
+// place starts a placement and returns when it is FULFILLED. It asks first when the game session has been activated.
 func (p *placer) place(ctx context.Context, id string) error {
 	c := p.creator
 	b := appendField(append(p.body[:0], '{'), "PlacementId", id)
 	b = appendField(b, "GameSessionQueueName", c.site.queue)
 	b = append(b, `,"MaximumPlayerSessionCount":`...)
-	b = appendNumber(b, places)
+	b = appendNumber(b, slotsPerSession)
 	b = append(b, `,"GameProperties":[{"Key":"map","Value":"harbour"}]}`...)
 	p.body = b
 	if _, err := c.conn.call(ctx, "StartGameSessionPlacement", b); err != nil {

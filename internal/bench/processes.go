@@ -20,46 +20,45 @@ const (
 	sessionLimit = 20 * time.Second
 	// requestLimit is how long a reply may take. Source: server SDK 5, SERVICE_CALL_TIMEOUT.
 	requestLimit = 20 * time.Second
-	// Health is reported so often, sooner or later by up to the jitter.
+	// healthInterval is the interval of health reports, plus or minus healthJitter.
 	// Source: server SDK 5, HEALTHCHECK_INTERVAL and HEALTHCHECK_MAX_JITTER.
 	healthInterval = 60 * time.Second
 	healthJitter   = 10 * time.Second
 )
 
 var (
-	// errNoGameSession says that a game session was created and never heard of again.
+	// errNoGameSession: a created game session was not activated.
 	errNoGameSession = errors.New("game session not activated in time")
-	// errNoReply says that a request was not answered.
+	// errNoReply: a request was not answered.
 	errNoReply = fmt.Errorf("no reply in time: %w", os.ErrDeadlineExceeded)
-	// errEnded says that the process was ended here.
+	// errEnded: the process was ended by this program.
 	errEnded = errors.New("the process has ended")
 )
 
-// A process is a game server. It stays connected until it ends, and does not
-// come back when the service drops it.
+// A process is a game server. It stays connected until it ends, and does not reconnect.
 type process struct {
 	socket *gameSocket
 	place  int           // number of its location
-	ids    string        // what its request ids begin with
+	ids    string        // prefix of its request ids
 	gone   chan struct{} // closed when the socket is no longer read
 
 	mu      sync.Mutex
-	start   func(session string) // takes the game session to host, on the goroutine that reads
+	start   func(session string) // receives the game session to host, on the reading goroutine
 	last    uint64               // number of the last request
 	waiting []awaited
 	session string
-	failure error       // why nothing can be asked any more
+	failure error       // why requests fail
 	health  *time.Timer // until the next report; nil while not ready
 }
 
-// awaited is a request without a reply.
+// awaited is a pending request.
 type awaited struct {
 	number uint64
 	action string
 	done   func(error)
 }
 
-// connect makes a game server and connects it. It is not yet ready.
+// connect creates a game server and connects it, not yet ready.
 func (s *site) connect(ctx context.Context, c *conn, number int) (*process, error) {
 	host, err := s.compute(ctx, c, number)
 	if err != nil {
@@ -79,7 +78,6 @@ func (s *site) connect(ctx context.Context, c *conn, number int) (*process, erro
 	return newProcess(socket, s.location(number)), nil
 }
 
-// newProcess makes a process that has a socket.
 func newProcess(socket *gameSocket, place int) *process {
 	p := &process{
 		socket: socket, place: place, gone: make(chan struct{}),
@@ -95,7 +93,7 @@ func (p *process) run() {
 	p.fail(p.socket.read(p.receive))
 }
 
-// fail ends all that waits, and the reports. The first reason stays.
+// fail ends all pending requests and the health reports. The first reason is kept.
 func (p *process) fail(reason error) {
 	p.socket.close()
 	p.mu.Lock()
@@ -113,7 +111,7 @@ func (p *process) fail(reason error) {
 	}
 }
 
-// receive takes a message.
+// receive handles a message.
 func (p *process) receive(message []byte) {
 	if id := member(message, "RequestId"); len(id) > idSize {
 		p.replied(id[1:], message)
@@ -122,7 +120,7 @@ func (p *process) receive(message []byte) {
 	if textMember(message, "Action") == "CreateGameSession" {
 		id := textMember(message, "GameSessionId")
 		p.mu.Lock()
-		known := p.session == id // the service says it again until the activation
+		known := p.session == id // the service repeats it until the activation
 		p.session = id
 		start := p.start
 		p.mu.Unlock()
@@ -137,13 +135,13 @@ const (
 	idCounting = len("000000000000")                         // its last digits, hexadecimal
 )
 
-// replied ends a request.
+// replied completes a request.
 func (p *process) replied(id, message []byte) {
 	number, err := strconv.ParseUint(string(id[idSize-idCounting:idSize]), 16, 64)
 	if err != nil {
 		return
 	}
-	w, ok := p.settle(number)
+	w, ok := p.complete(number)
 	if !ok {
 		return
 	}
@@ -161,8 +159,8 @@ func (p *process) replied(id, message []byte) {
 	w.done(nil)
 }
 
-// settle takes a request from those that wait.
-func (p *process) settle(number uint64) (awaited, bool) {
+// complete removes a pending request.
+func (p *process) complete(number uint64) (awaited, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, w := range p.waiting {
@@ -180,8 +178,8 @@ func (p *process) settle(number uint64) (awaited, bool) {
 // messages holds buffers for requests.
 var messages = sync.Pool{New: func() any { b := make([]byte, 0, socketBuffer); return &b }}
 
-// request sends a request; done is called once, at the latest when the socket is
-// closed, and must not wait. fields appends what the action asks for.
+// request sends a request. done is called once, at the latest when the socket is closed, and must not block. fields
+// appends the members for the action.
 func (p *process) request(action string, done func(error), fields func([]byte) []byte) {
 	p.mu.Lock()
 	failure := p.failure
@@ -211,14 +209,14 @@ func (p *process) request(action string, done func(error), fields func([]byte) [
 	}
 }
 
-// A waiter waits for one reply after the other.
+// A waiter waits for one reply at a time.
 type waiter struct {
 	reply chan error
 	done  func(error)
 	limit *time.Timer
 }
 
-// waiters are those that do not wait.
+// waiters are idle waiters.
 var waiters = sync.Pool{New: func() any {
 	w := &waiter{reply: make(chan error, 1), limit: time.NewTimer(requestLimit)}
 	w.done = func(err error) { w.reply <- err }
@@ -235,7 +233,7 @@ func (p *process) ask(ctx context.Context, action string, fields func([]byte) []
 		w.limit.Stop()
 		waiters.Put(w)
 		return err
-	case <-w.limit.C: // the reply may still come: the waiter is not used again
+	case <-w.limit.C: // a late reply may arrive: the waiter is not reused
 		return errNoReply
 	case <-ctx.Done():
 		return ctx.Err()
@@ -251,8 +249,8 @@ func (p *process) inSession(b []byte) []byte {
 	return appendField(b, "GameSessionId", p.session)
 }
 
-// ready says that a game server waits for a game session, and begins to report
-// its health. The game session goes to start, which must not wait.
+// ready reports the game server ready and starts its health reports. start receives the game session and must not
+// block.
 func (p *process) ready(ctx context.Context, start func(session string)) error {
 	p.mu.Lock()
 	p.start = start
@@ -266,7 +264,7 @@ func (p *process) ready(ctx context.Context, start func(session string)) error {
 	return err
 }
 
-// report reports the health, now and then again and again.
+// report reports the health, now and periodically.
 func (p *process) report() {
 	p.mu.Lock()
 	ended := p.failure != nil
@@ -275,18 +273,22 @@ func (p *process) report() {
 	}
 	p.mu.Unlock()
 	if !ended {
-		p.request("HeartbeatServerProcess", func(error) {}, func(b []byte) []byte { return append(b, `,"HealthStatus":true`...) })
+		p.request("HeartbeatServerProcess", func(error) {}, func(b []byte) []byte {
+			return append(b, `,"HealthStatus":true`...)
+		})
 	}
 }
 
-// accept says that a player has come.
+// accept accepts a player session.
 func (p *process) accept(ctx context.Context, ticket string) error {
-	return p.ask(ctx, "AcceptPlayerSession", func(b []byte) []byte { return appendField(p.inSession(b), "PlayerSessionId", ticket) })
+	return p.ask(ctx, "AcceptPlayerSession", func(b []byte) []byte {
+		return appendField(p.inSession(b), "PlayerSessionId", ticket)
+	})
 }
 
 const activateGameSession = "ActivateGameSession"
 
-// end tells the service that the process ends, and disconnects.
+// end terminates the process and disconnects.
 func (p *process) end(ctx context.Context) error {
 	err := p.ask(ctx, "TerminateServerProcess", none)
 	p.fail(errEnded)
@@ -294,16 +296,16 @@ func (p *process) end(ctx context.Context) error {
 	return err
 }
 
-// startPool starts processes that wait, each for one game session, which it
-// activates at once.
+// startPool starts idle processes, each of which activates one game session at once.
 func (s *site) startPool(ctx context.Context, n int) error {
 	return s.startPoolFor(ctx, n, func(session string) string { return session })
 }
 
-// startPoolFor is startPool with what the arrival of a game session is found by.
+// startPoolFor is startPool with a function for the key of a game session's arrival.
 func (s *site) startPoolFor(ctx context.Context, n int, key func(session string) string) error {
 	if limit := openFiles(); uint64(n)+spareFiles > limit {
-		return fmt.Errorf("%d server processes need as many open files, and this program may have %d: raise the limit (ulimit -n) or use a smaller pool", n, limit)
+		return fmt.Errorf("%d server processes need as many open files, but the limit is %d: "+
+			"raise it (ulimit -n) or use a smaller pool", n, limit)
 	}
 	s.cfg.Note(fmt.Sprintf("starting %d server processes", n))
 	return s.each(ctx, n, func(ctx context.Context, c *conn, i int) error {
@@ -322,12 +324,11 @@ func (s *site) startPoolFor(ctx context.Context, n int, key func(session string)
 
 const (
 	launchLimit = 3 * time.Minute // for all attempts
-	firstPause  = time.Second     // between two; it doubles
+	firstPause  = time.Second     // between attempts; it doubles
 	lastPause   = 30 * time.Second
 )
 
-// launch is connect, again and again while the service says that it has too much
-// to do.
+// launch is connect with retries while the service is overloaded.
 func (s *site) launch(ctx context.Context, c *conn, number int) (*process, error) {
 	begun := s.cfg.Clock.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -345,7 +346,7 @@ func (s *site) launch(ctx context.Context, c *conn, number int) (*process, error
 	}
 }
 
-// endProcesses ends those that run.
+// endProcesses ends the running processes.
 func (s *site) endProcesses(ctx context.Context) error {
 	if len(s.processes) > 0 {
 		s.cfg.Note(fmt.Sprintf("ending %d server processes", len(s.processes)))
@@ -362,7 +363,7 @@ func (s *site) endProcesses(ctx context.Context) error {
 	})
 	s.processes = nil
 	if len(errs) > 0 {
-		err = errors.Join(err, fmt.Errorf("%d server processes did not end well, the first: %w", len(errs), errs[0]))
+		err = errors.Join(err, fmt.Errorf("end %d server processes: %w", len(errs), errs[0]))
 	}
 	return err
 }

@@ -9,17 +9,20 @@ import (
 type Profile struct {
 	Name      string
 	Summary   string // one line, for help
-	Unit      string // what an operation makes, in the plural
+	Unit      string // result of an operation, in the plural
 	Pool      int    // default of Config.Pool; 0: the profile needs no pool
-	Locations int    // that the fleet has at least
+	Locations int    // minimum for the fleet
 
-	// prepare makes what the work needs and says how a worker works.
+	// prepare creates resources and returns a function that makes a worker's operation.
 	prepare func(context.Context, *site) (func(worker int) operation, error)
 }
 
-// Profiles are all profiles, in the order in which they are run.
+// Profiles returns all profiles, in the order in which they are run.
 func Profiles() []Profile {
-	return []Profile{playersProfile, playerProfile, sessionsProfile, placementsProfile, livesProfile, acceptProfile, searchProfile, matchmakingProfile}
+	return []Profile{
+		playersProfile, playerProfile, sessionsProfile, placementsProfile, livesProfile, acceptProfile, searchProfile,
+		matchmakingProfile,
+	}
 }
 
 // Lookup finds a profile by its name.

@@ -10,43 +10,42 @@ import (
 	"time"
 )
 
-// A Result is what a run has measured. Its JSON form is for programs.
+// A Result is the result of a run. Its JSON form is for programs.
 type Result struct {
 	Profile     string    `json:"profile"`
 	Unit        string    `json:"unit"`
 	Began       time.Time `json:"began"`
 	Connections int       `json:"connections"`
-	InFlight    int       `json:"in_flight,omitempty"`    // requests under way at the same time on each connection, where it is not 1
-	OfferedRate float64   `json:"offered_rate,omitempty"` // operations a second
+	InFlight    int       `json:"in_flight,omitempty"`    // per connection, if not 1
+	OfferedRate float64   `json:"offered_rate,omitempty"` // operations per second
 	Pool        int       `json:"pool,omitempty"`
 	Batch       int       `json:"batch,omitempty"`
 	Locations   int       `json:"locations"`
 
 	Seconds    float64 `json:"seconds"`    // that the work took
-	Operations int64   `json:"operations"` // that succeeded
+	Operations int64   `json:"operations"` // successful
 	Units      int64   `json:"units"`
 	UnitsRate  float64 `json:"units_per_second"`
-	Unsent     int64   `json:"unsent,omitempty"`    // operations that were due and found no free connection
-	Exhausted  bool    `json:"exhausted,omitempty"` // the pool was used up before the time
+	Unsent     int64   `json:"unsent,omitempty"`    // operations that were due, but found no free connection
+	Exhausted  bool    `json:"exhausted,omitempty"` // the pool was used up early
 
-	Latency Latency          `json:"latency_seconds"` // of the operations that succeeded
+	Latency Latency          `json:"latency_seconds"` // of successful operations
 	Errors  map[string]int64 `json:"errors,omitempty"`
 	Client  Cost             `json:"client"`
-	Server  *Cost            `json:"server,omitempty"` // nil: the service shows no metrics
+	Server  *Cost            `json:"server,omitempty"` // nil: the service has no metrics
 
-	Matchmaking *Matchmaking `json:"matchmaking,omitempty"` // of profile matchmaking
+	Matchmaking *Matchmaking `json:"matchmaking,omitempty"` // profile matchmaking only
 }
 
-// Matchmaking is what the event feed has shown of the tickets.
+// Matchmaking is the result of profile matchmaking, from the event feed.
 type Matchmaking struct {
 	Matches       int64   `json:"matches"`
-	Latency       Latency `json:"latency_seconds"` // from the call that completed a match, when it was sent, to PotentialMatchCreated
-	WaitingBefore int     `json:"waiting_before"`  // tickets without a match at the beginning of the work
-	WaitingAfter  int     `json:"waiting_after"`   // at its end, those under way included
+	Latency       Latency `json:"latency_seconds"` // from sending the call that completed a match to PotentialMatchCreated
+	WaitingBefore int     `json:"waiting_before"`  // tickets without a match at the start
+	WaitingAfter  int     `json:"waiting_after"`   // at the end, including those in progress
 }
 
-// Latency holds quantiles, in seconds. In an open loop they count from the time
-// when an operation was due.
+// Latency holds quantiles in seconds. In an open loop they count from when an operation was due.
 type Latency struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
@@ -55,7 +54,7 @@ type Latency struct {
 	Max  float64 `json:"max"`
 }
 
-// Cost is what a program has spent on an operation.
+// Cost is what a program spent.
 type Cost struct {
 	CPUSeconds       float64 `json:"cpu_seconds"` // in the whole run
 	CPUSecondsPerOp  float64 `json:"cpu_seconds_per_operation"`
@@ -63,16 +62,17 @@ type Cost struct {
 	ResidentBytes    float64 `json:"resident_bytes,omitempty"` // at the end
 }
 
-// cost is the difference of two usages, for each operation.
+// cost returns the difference of two usages, per operation.
 func cost(before, after usage, operations int64) Cost {
 	cpu, n := (after.cpu - before.cpu).Seconds(), float64(max(operations, 1))
 	return Cost{CPUSeconds: cpu, CPUSecondsPerOp: cpu / n, AllocationsPerOp: float64(after.allocations-before.allocations) / n}
 }
 
-// newResult gathers what the workers have counted.
+// newResult combines the counts of the workers.
 func newResult(p Profile, cfg Config, began time.Time, o outcome, meters []*meter) *Result {
 	r := &Result{
-		Profile: p.Name, Unit: p.Unit, Began: began, Connections: cfg.Connections, OfferedRate: cfg.Rate, Locations: cfg.Locations,
+		Profile: p.Name, Unit: p.Unit, Began: began, Connections: cfg.Connections,
+		OfferedRate: cfg.Rate, Locations: cfg.Locations,
 		Seconds: o.elapsed.Seconds(), Unsent: o.unsent, Exhausted: o.exhausted, Errors: map[string]int64{},
 	}
 	if p.Pool > 0 {
@@ -106,7 +106,7 @@ func latencyOf(h *histogram) Latency {
 	}
 }
 
-// Failures is the number of operations that failed.
+// Failures returns the number of failed operations.
 func (r *Result) Failures() (n int64) {
 	for _, count := range r.Errors {
 		n += count
@@ -128,7 +128,8 @@ func WriteTable(w io.Writer, results []*Result) error {
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%.0f\t%s\t%s\t\n",
 			r.Profile, r.Connections, offered, r.UnitsRate,
-			milliseconds(r.Latency.P50), milliseconds(r.Latency.P90), milliseconds(r.Latency.P99), milliseconds(r.Latency.P999), milliseconds(r.Latency.Max),
+			milliseconds(r.Latency.P50), milliseconds(r.Latency.P90), milliseconds(r.Latency.P99), milliseconds(r.Latency.P999),
+			milliseconds(r.Latency.Max),
 			r.Failures(), microseconds(r.Client.CPUSecondsPerOp), r.Client.AllocationsPerOp, serverCPU, serverAllocations)
 	}
 	if err := t.Flush(); err != nil {
@@ -142,7 +143,7 @@ func WriteTable(w io.Writer, results []*Result) error {
 	return nil
 }
 
-// remarks say what the columns do not.
+// remarks are lines below the table.
 func (r *Result) remarks() []string {
 	remarks := []string{fmt.Sprintf("%d %s in %.1f s", r.Units, r.Unit, r.Seconds)}
 	if r.Exhausted {
@@ -152,11 +153,14 @@ func (r *Result) remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("each connection had %d requests in flight", r.InFlight))
 	}
 	if m := r.Matchmaking; m != nil {
-		remarks = append(remarks, fmt.Sprintf("%d matches, each in the event feed behind the call that completed it by p50 %s, p99 %s, at most %s; %d tickets waited before, %d after",
-			m.Matches, milliseconds(m.Latency.P50), milliseconds(m.Latency.P99), milliseconds(m.Latency.Max), m.WaitingBefore, m.WaitingAfter))
+		remarks = append(remarks, fmt.Sprintf("%d matches, in the event feed after the call that completed them: p50 %s, p99 %s, max %s; "+
+			"%d tickets waited before, %d after",
+			m.Matches, milliseconds(m.Latency.P50), milliseconds(m.Latency.P99), milliseconds(m.Latency.Max),
+			m.WaitingBefore, m.WaitingAfter))
 	}
 	if r.Unsent > 0 {
-		remarks = append(remarks, fmt.Sprintf("%d operations that were due found no free connection: the offered rate was not reached", r.Unsent))
+		remarks = append(remarks, fmt.Sprintf(
+			"%d operations that were due found no free connection: the offered rate was not reached", r.Unsent))
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {
 		if d := r.Errors[b] - r.Errors[a]; d != 0 {

@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Tidying up may take this long, and so much longer for each server process.
+// Limits of cleaning up: in general, and per server process.
 const (
 	tidyLimit      = time.Minute
 	tidyPerProcess = 10 * time.Millisecond
 )
 
-// Run runs a profile. When the work could be done, the result is good even if
-// there is an error: that is then about tidying up. The end of ctx ends the work
-// early, and what was measured until then is the result.
+// Run runs a profile. A result with an error means that cleaning up failed. The end of ctx ends the work early, with
+// the result until then.
 func Run(ctx context.Context, p Profile, cfg Config) (*Result, error) {
 	b, err := Open(ctx, p, cfg)
 	if err != nil {
@@ -25,8 +24,7 @@ func Run(ctx context.Context, p Profile, cfg Config) (*Result, error) {
 	return r, b.Close(ctx)
 }
 
-// A Bench is a profile that is ready to work, once or in several rounds. Its
-// methods may not be called at the same time.
+// A Bench is a prepared profile, for one or several rounds. It is not safe for concurrent use.
 type Bench struct {
 	profile Profile
 	cfg     Config
@@ -34,8 +32,7 @@ type Bench struct {
 	workers []operation
 }
 
-// Open prepares a profile. When it fails it has tidied up. The game servers take
-// ctx for their own: it must last until Close.
+// Open prepares a profile, and cleans up if it fails. The game servers use ctx until Close.
 func Open(ctx context.Context, p Profile, cfg Config) (*Bench, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -58,15 +55,14 @@ func Open(ctx context.Context, p Profile, cfg Config) (*Bench, error) {
 func (b *Bench) prepare(ctx context.Context) error {
 	work, err := b.profile.prepare(ctx, b.site)
 	if err != nil {
-		return fmt.Errorf("preparing: %w", err)
+		return fmt.Errorf("prepare: %w", err)
 	}
 	b.workers, err = b.site.workers(ctx, work)
 	return err
 }
 
-// Round works until so many operations are done, or the duration is over that
-// the configuration gives; 0 operations stand for any number. What the profile
-// has prepared is for all rounds together. The end of ctx ends a round early.
+// Round works until so many operations are done (0: unlimited), or for the configured duration. All rounds share the
+// prepared resources. The end of ctx ends a round early.
 func (b *Bench) Round(ctx context.Context, operations int64) *Result {
 	finish := func(context.Context, *Result) {}
 	if b.site.observe != nil {
@@ -77,17 +73,17 @@ func (b *Bench) Round(ctx context.Context, operations int64) *Result {
 	return r
 }
 
-// Close takes away what was made. The end of ctx does not keep it from that.
+// Close deletes the created resources, even if ctx has ended.
 func (b *Bench) Close(ctx context.Context) error {
 	tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyLimit+time.Duration(b.cfg.Pool)*tidyPerProcess)
 	defer cancel()
 	if err := b.site.close(tidy); err != nil {
-		return fmt.Errorf("tidying up: %w", err)
+		return fmt.Errorf("clean up: %w", err)
 	}
 	return nil
 }
 
-// check says what cannot be run.
+// check reports invalid values.
 func (c Config) check() error {
 	const maxBatch = 25 // Source: API model, CreatePlayerSessions
 	switch {
@@ -107,7 +103,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// workers makes the workers. Their connections are open before the work begins.
+// workers makes the workers and opens their connections.
 func (s *site) workers(ctx context.Context, work func(int) operation) ([]operation, error) {
 	before := len(s.conns)
 	workers := make([]operation, s.cfg.Connections*s.cfg.InFlight)
@@ -122,7 +118,7 @@ func (s *site) workers(ctx context.Context, work func(int) operation) ([]operati
 	return workers, nil
 }
 
-// measure does the work.
+// measure runs the load and measures it.
 func measure(ctx context.Context, p Profile, cfg Config, operations int64, workers []operation) *Result {
 	meters := make([]*meter, len(workers))
 	for i := range meters {
@@ -145,7 +141,7 @@ func measure(ctx context.Context, p Profile, cfg Config, operations int64, worke
 	return r
 }
 
-// watch tells the progress once a second until it is stopped.
+// watch reports the progress every second until it is stopped.
 func watch(cfg Config, meters []*meter) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -177,7 +173,7 @@ func watch(cfg Config, meters []*meter) (stop func()) {
 	}
 }
 
-// totals adds up what all workers have done so far.
+// totals adds up the counts of all workers.
 func totals(meters []*meter) (operations, units, failures int64) {
 	for _, m := range meters {
 		operations += m.operations.Load()

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// serverUsage is what the service has used up, as its metrics say. The names are
-// those that Prometheus libraries give to a process and to the Go runtime.
+// serverUsage is the resource usage of the service, from the standard Prometheus metrics of processes and the Go
+// runtime.
 type serverUsage struct {
 	usage
-	resident float64 // bytes of memory, now
+	resident float64 // bytes of memory
 }
 
-// scrape reads the metrics of the service; false if it shows none.
+// scrape reads the metrics of the service; false if there are none.
 func scrape(ctx context.Context, url string, trust *tls.Config) (serverUsage, bool) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
@@ -40,8 +40,7 @@ func scrape(ctx context.Context, url string, trust *tls.Config) (serverUsage, bo
 	return u, err == nil
 }
 
-// parseMetrics reads the text format of Prometheus. It is an error when the
-// processor time is missing.
+// parseMetrics reads the text format of Prometheus. It fails if the processor time is missing.
 func parseMetrics(r io.Reader) (serverUsage, error) {
 	var u serverUsage
 	found := false
@@ -50,7 +49,7 @@ func parseMetrics(r io.Reader) (serverUsage, error) {
 		name, text, _ := strings.Cut(lines.Text(), " ")
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			continue // a comment, or a sample with labels that hold spaces
+			continue // a comment, or a sample with spaces in its labels
 		}
 		switch name {
 		case "process_cpu_seconds_total":

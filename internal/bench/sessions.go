@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// places is how many players a game session takes.
+// slotsPerSession is the number of player slots of a game session.
 // Source: GameLift quotas, "Player sessions per game session".
-const places = 200
+const slotsPerSession = 200
 
 var sessionsProfile = Profile{
 	Name:    "sessions",
@@ -58,7 +58,7 @@ func (c *creator) create(ctx context.Context, location int) (string, error) {
 	b = appendField(b, "Location", c.site.locations[location])
 	b = appendField(b, "Name", "Bench")
 	b = append(b, `,"MaximumPlayerSessionCount":`...)
-	b = appendNumber(b, places)
+	b = appendNumber(b, slotsPerSession)
 	b = append(b, `,"GameProperties":[{"Key":"map","Value":"harbour"}]}`...)
 	c.body = b
 	answer, err := c.conn.call(ctx, "CreateGameSession", b)
@@ -68,7 +68,7 @@ func (c *creator) create(ctx context.Context, location int) (string, error) {
 	return textMember(answer, "GameSessionId"), nil
 }
 
-// activate creates the game session with this number and waits until it is ACTIVE.
+// activate creates a game session and waits until it is ACTIVE.
 func (c *creator) activate(ctx context.Context, number int) (game, error) {
 	id, err := c.create(ctx, c.site.location(number))
 	if err != nil {
@@ -84,7 +84,7 @@ type game struct {
 	process *process
 }
 
-// startGames starts as many processes with a game session each.
+// startGames starts n processes, each with a game session.
 func (s *site) startGames(ctx context.Context, n int) ([]game, error) {
 	if err := s.startPool(ctx, n); err != nil {
 		return nil, err

@@ -19,20 +19,18 @@ const (
 	dayLength     = len("20060102")
 )
 
-// A signer writes signed requests of AWS JSON 1.1. It derives its key once a day
-// and formats the time once a second. It is not for use by several goroutines at
-// once.
-// Source: AWS Identity and Access Management user guide, "Signature Version 4
-// signing process".
+// A signer writes signed requests of AWS JSON 1.1. It derives its key once per day and formats the time once per
+// second. It is not safe for concurrent use.
+// Source: AWS Identity and Access Management user guide, "Signature Version 4 signing process".
 type signer struct {
 	credentials sigv4.ClientCredentials
 	host        string
 
-	second int64 // that stamp says
+	second int64 // of stamp
 	stamp  string
 	scope  string // of the stamp's day
 	mac    hash.Hash
-	text   []byte // what is hashed and signed
+	text   []byte // to be hashed and signed
 	sum    [sha256.Size]byte
 }
 
@@ -55,7 +53,7 @@ func (s *signer) at(now time.Time) {
 	s.second, s.stamp = now.Unix(), stamp
 }
 
-// appendRequest appends a whole HTTP request, signed now.
+// appendRequest appends an HTTP request, signed now.
 func (s *signer) appendRequest(dst []byte, now time.Time, operation string, body []byte) []byte {
 	s.at(now)
 	headers := signedHeaders
@@ -106,8 +104,7 @@ func (s *signer) appendSignature(dst []byte, headers, operation string, body []b
 	return s.appendSealed(dst)
 }
 
-// appendGet appends a whole HTTP request without a body, signed now. The query
-// must be in canonical form.
+// appendGet appends an HTTP request without a body, signed now. The query must be in canonical form.
 func (s *signer) appendGet(dst []byte, now time.Time, path, query string) []byte {
 	s.at(now)
 	headers, token := "host;x-amz-date", ""

@@ -14,32 +14,30 @@ import (
 )
 
 const (
-	// perCompute is how many server processes are run on one compute.
+	// perCompute is the number of server processes per compute.
 	// Source: GameLift quotas, "Server processes per compute".
 	perCompute = 50
-	// helpers is how many things are prepared, and taken away, at the same time.
+	// helpers is how many resources are created or deleted concurrently.
 	helpers = 64
 )
 
-// A site is what one run makes for itself in the service: a fleet with
-// locations, computes and server processes.
+// A site is what a run creates in the service: a fleet with locations, computes and server processes.
 type site struct {
 	cfg      Config
 	endpoint endpoint
-	name     string // unlike that of any other run
+	name     string // unique per run
 
 	fleet     string
 	fleetArn  string
-	queue     string // "" for none
+	queue     string // may be ""
 	queueArn  string
 	locations []string
 	socketURL string
 	arrivals  arrivals
 
-	// observe, if set, is called before a round, and what it returns after it, with
-	// the result to which it adds.
+	// observe, if set, is called before a round, and its result after it, to complete the Result.
 	observe func() func(context.Context, *Result)
-	undo    []func(context.Context, *conn) error // what a profile has to take away, the last first
+	undo    []func(context.Context, *conn) error // deletions of a profile, in reverse order
 
 	mu        sync.Mutex
 	computes  map[computeKey]*compute
@@ -47,17 +45,17 @@ type site struct {
 	processes []*process
 }
 
-// A computeKey names a compute by its location's number and its own there.
+// A computeKey identifies a compute by its location and its number there.
 type computeKey struct{ location, number int }
 
-// A compute is where up to perCompute server processes run.
+// A compute runs up to perCompute server processes.
 type compute struct {
 	name, token string
 	ready       sync.Once
 	err         error
 }
 
-// openSite makes the fleet.
+// openSite creates the fleet.
 func openSite(ctx context.Context, cfg Config) (*site, error) {
 	e, err := parseEndpoint(cfg.Endpoint, cfg.TLS)
 	if err != nil {
@@ -72,26 +70,27 @@ func openSite(ctx context.Context, cfg Config) (*site, error) {
 
 func (s *site) makeFleet(ctx context.Context) error {
 	c := s.newConn()
-	var places []map[string]string
+	var locations []map[string]string
 	for i := range s.cfg.Locations {
 		name := fmt.Sprintf("custom-%s-%d", s.name, i)
 		if err := c.ask(ctx, "CreateLocation", map[string]any{"LocationName": name}, nil); err != nil {
 			return err
 		}
 		s.locations = append(s.locations, name)
-		places = append(places, map[string]string{"Location": name})
+		locations = append(locations, map[string]string{"Location": name})
 	}
 	var out struct {
 		FleetAttributes struct{ FleetId, FleetArn string }
 	}
 	err := c.ask(ctx, "CreateFleet", map[string]any{
-		"Name": s.name, "ComputeType": "ANYWHERE", "Locations": places, "AnywhereConfiguration": map[string]string{"Cost": "1"},
+		"Name": s.name, "ComputeType": "ANYWHERE", "Locations": locations,
+		"AnywhereConfiguration": map[string]string{"Cost": "1"},
 	}, &out)
 	s.fleet, s.fleetArn = out.FleetAttributes.FleetId, out.FleetAttributes.FleetArn
 	return err
 }
 
-// newConn makes a connection that is closed with the site.
+// newConn returns a connection that is closed with the site.
 func (s *site) newConn() *conn {
 	c := s.unownedConn()
 	s.mu.Lock()
@@ -100,12 +99,12 @@ func (s *site) newConn() *conn {
 	return c
 }
 
-// unownedConn makes a connection that the caller closes.
+// unownedConn returns a connection that the caller closes.
 func (s *site) unownedConn() *conn {
 	return &conn{endpoint: s.endpoint, signer: signer{credentials: s.cfg.Credentials, host: s.endpoint.host}}
 }
 
-// ask makes a call that is not measured, with any encoding that is easy.
+// ask makes a call that is not measured.
 func (c *conn) ask(ctx context.Context, operation string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -121,11 +120,10 @@ func (c *conn) ask(ctx context.Context, operation string, in, out any) error {
 	return json.Unmarshal(answer, out)
 }
 
-// location is where the process or game session with this number belongs.
+// location returns the location of the process or game session with this number.
 func (s *site) location(number int) int { return number % len(s.locations) }
 
-// compute finds the compute of the process with this number, and registers it
-// the first time.
+// compute returns the compute of a process, and registers it the first time.
 func (s *site) compute(ctx context.Context, c *conn, process int) (*compute, error) {
 	place := s.location(process)
 	key := computeKey{place, process / len(s.locations) / perCompute}
@@ -161,8 +159,7 @@ func (s *site) register(ctx context.Context, c *conn, host *compute, location st
 	return err
 }
 
-// each calls do for the numbers below n, several at the same time, each of them
-// with a connection, until one fails.
+// each calls do for the numbers below n, concurrently, each with a connection, until one fails.
 func (s *site) each(ctx context.Context, n int, do func(ctx context.Context, c *conn, i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	numbers := make(chan int)
@@ -192,7 +189,7 @@ func (s *site) each(ctx context.Context, n int, do func(ctx context.Context, c *
 	return group.Wait()
 }
 
-// close ends the processes and deletes what was made, as far as it can.
+// close ends the processes and deletes what was created, as far as possible.
 func (s *site) close(ctx context.Context) error {
 	for _, c := range s.conns {
 		c.close()

@@ -5,17 +5,15 @@ import (
 	"time"
 )
 
-// spareFiles are the open files that a run needs besides the sockets of its
-// server processes.
+// spareFiles are the open files of a run besides the sockets of its server processes.
 const spareFiles = 2*helpers + 64
 
-// A usage is what a program has used up since it was started.
+// A usage is the resource usage of a program since its start.
 type usage struct {
 	cpu         time.Duration // user and system
 	allocations uint64        // objects on the heap
 }
 
-// ownUsage is that of this program.
 func ownUsage() usage {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// OwnCPU is the processor time that this program has used; 0 when the system does
-// not tell.
+// OwnCPU returns the processor time that this program has used; 0 if unknown.
 func OwnCPU() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -17,12 +16,11 @@ func OwnCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// openFiles raises the limit of open files as far as this program may, and
-// returns it. Programs that it starts inherit the limit.
+// openFiles raises the limit of open files as far as possible, and returns it. Started programs inherit it.
 func openFiles() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
-		return 1 << 62 // unknown: the system says when it is reached
+		return 1 << 62 // unknown
 	}
 	raised := limit
 	if raised.Cur = raised.Max; syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// OwnCPU is the processor time that this program has used; 0 when the system does
-// not tell.
+// OwnCPU returns the processor time that this program has used; 0 if unknown.
 func OwnCPU() time.Duration {
 	var created, exited, kernel, user syscall.Filetime
 	self, err := syscall.GetCurrentProcess()
@@ -16,10 +15,10 @@ func OwnCPU() time.Duration {
 	return ticks(kernel) + ticks(user)
 }
 
-// ticks reads a duration; it is in units of 100 ns.
+// ticks converts a duration in units of 100 ns.
 func ticks(t syscall.Filetime) time.Duration {
 	return time.Duration(uint64(t.HighDateTime)<<32|uint64(t.LowDateTime)) * 100
 }
 
-// openFiles is how many files this program may have open: Windows sets no limit.
+// openFiles returns the limit of open files: Windows has none.
 func openFiles() uint64 { return 1 << 62 }
