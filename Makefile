@@ -7,7 +7,8 @@ GO ?= go
 
 # These packages hold goroutines that meet: their tests run under the race
 # detector. The rest is single-threaded, and quicker without it.
-RACE := ./internal/shard/... ./internal/replica/... ./internal/journal/... ./internal/cluster ./internal/control/... ./internal/api/... ./internal/serversdk/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/... ./e2e/sessions/... ./e2e/history/... ./e2e/netcut/...
+RACE := ./internal/shard/... ./internal/replica/... ./internal/journal/... ./internal/cluster ./internal/control/... ./internal/api/... ./internal/serversdk/... ./gameserver/... ./gamenet/... ./examples/arena/... ./cmd/... ./internal/gateway/... ./internal/listen/... ./session/...
+E2E_RACE := ./sessions/... ./history/... ./netcut/...
 
 # Tests of one package may take this long before they count as stuck.
 TIMEOUT := 8m
@@ -32,19 +33,22 @@ check: ## everything that CI checks, tests included
 test: clients ## install the real clients into .tools/ (once), then run every test
 	@set -euo pipefail; \
 	if [ "$$($(GO) env CGO_ENABLED)" = 1 ]; then race=-race; else race=; echo "make test: no C compiler found, so the race detector is off" >&2; fi; \
-	raced=$$($(GO) list $(RACE)); \
-	rest=$$($(GO) list ./... | grep -vxF "$$raced"); \
-	echo "go test, plain packages"; $(GO) test -timeout $(TIMEOUT) $$rest; \
-	echo "go test $$race, packages with goroutines"; $(GO) test $$race -timeout $(TIMEOUT) $$raced
-	@echo "go test, the comparison of network libraries"; cd e2e/netbench && $(GO) test -timeout $(TIMEOUT) ./...
+	suite() { \
+	  raced=$$($(GO) list "$$@"); \
+	  rest=$$($(GO) list ./... | grep -vxF "$$raced"); \
+	  echo "go test, plain packages"; $(GO) test -timeout $(TIMEOUT) $$rest; \
+	  echo "go test $$race, packages with goroutines"; $(GO) test $$race -timeout $(TIMEOUT) $$raced; \
+	}; \
+	suite $(RACE); cd e2e; suite $(E2E_RACE)
 
 .PHONY: race
 race: clients ## run every test under the race detector (slow)
 	$(GO) test -race -timeout 20m ./...
+	cd e2e && $(GO) test -race -timeout 20m ./...
 
 .PHONY: e2e
 e2e: clients ## run only the end-to-end tests with the real clients
-	$(GO) test -count=1 -timeout $(TIMEOUT) ./e2e/...
+	cd e2e && $(GO) test -count=1 -timeout $(TIMEOUT) ./...
 
 .PHONY: walkthrough
 walkthrough: ## go a game client's ways to a session, item by item, and print the list with its marks
@@ -58,22 +62,22 @@ sim: ## simulate a region and all that can go wrong around it under SEEDS (10000
 KILLS ?= 50
 .PHONY: crash
 crash: ## kill the service under load, KILLS (50) times and more, and fill its disk; nothing may be lost
-	$(GO) test -count=1 -v -timeout 20m -tags diskfull ./e2e/crash -kills $(KILLS)
+	cd e2e && $(GO) test -count=1 -v -timeout 20m -tags diskfull ./crash -kills $(KILLS)
 
 NODES  ?= 3
 STRICT ?= true
 .PHONY: fault
 fault: ## kill, stop, cut off and fill up NODES (3) nodes under load; nothing may be lost. Writes docs/faults.md
-	$(GO) test -count=1 -v -timeout 30m -tags diskfull ./e2e/fault -full -nodes $(NODES) -lasts 30s -arenas 2 -strict=$(STRICT) -docs ../../docs
+	cd e2e && $(GO) test -count=1 -v -timeout 30m -tags diskfull ./fault -full -nodes $(NODES) -lasts 30s -arenas 2 -strict=$(STRICT) -docs ../../docs
 
 SOAK ?= 10m
 .PHONY: soak
 soak: ## put a steady load on the service for SOAK (10m); nothing may grow. Writes docs/soak.svg
-	$(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./e2e/soak -soak $(SOAK) -docs ../../docs
+	cd e2e && $(GO) test -count=1 -v -timeout 0 -run '^TestSoak$$' ./soak -soak $(SOAK) -docs ../../docs
 
 .PHONY: overload
 overload: ## offer the service twice what it can do; it throttles and is well again at once
-	$(GO) test -count=1 -v -timeout 10m -run '^TestOverload$$' ./e2e/soak -overload -docs ../../docs
+	cd e2e && $(GO) test -count=1 -v -timeout 10m -run '^TestOverload$$' ./soak -overload -docs ../../docs
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
@@ -81,15 +85,15 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 
 .PHONY: bench
 bench: ## measure the figures beside their ceilings, in about 19 minutes, and say what moved; see docs/benchmarks.md
-	$(GO) run ./e2e/figures/table $(BENCHFLAGS)
+	cd e2e && $(GO) run ./figures/table $(BENCHFLAGS)
 
 .PHONY: bench-accept
 bench-accept: ## commit to the results of the last make bench, and write its table into docs/benchmarks.md
-	$(GO) run ./e2e/figures/table -accept
+	cd e2e && $(GO) run ./figures/table -accept
 
 .PHONY: bench-packages
 bench-packages: ## run the benchmarks of every package for BENCHTIME (1s)
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $$($(GO) list ./... | grep -v /e2e/)
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 .PHONY: bench-net
 bench-net: ## compare gamenet with other network libraries, in about 4 minutes (Linux), and write docs/benchmarks.md; GNET=program takes part
@@ -102,11 +106,11 @@ generate: ## write all generated files anew
 .PHONY: lint
 lint: ## run gofmt, vet for three systems, and the linters
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" >&2; echo "$$unformatted" >&2; exit 1; fi
-	GOOS=linux CGO_ENABLED=0 $(GO) vet ./...
-	GOOS=windows CGO_ENABLED=0 $(GO) vet ./...
-	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
-	cd e2e/netbench && $(GO) vet ./... && GOOS=windows $(GO) vet ./... && GOOS=darwin $(GO) vet ./...
+	@set -eu; for module in . e2e; do for os in linux windows darwin; do \
+	  echo "go vet, $$module, $$os"; (cd $$module && GOOS=$$os CGO_ENABLED=0 $(GO) vet ./...); \
+	done; done
 	$(GO) tool -modfile=tools/go.mod golangci-lint run ./...
+	cd e2e && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 
 .PHONY: cross
 cross: ## build the binary for every platform into dist/

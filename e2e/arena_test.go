@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
+
+	"github.com/muster-gg/muster/e2e/binary"
 )
 
 // A program is a process of a test.
@@ -67,10 +69,8 @@ func (p *program) interrupt(t testing.TB) {
 func TestArena(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin+string(filepath.Separator),
-		"github.com/muster-gg/muster/examples/arena/server", "github.com/muster-gg/muster/examples/arena/client")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := binary.BuildAll(t.Context(), bin, "./examples/arena/server", "./examples/arena/client"); err != nil {
+		t.Fatal(err)
 	}
 	s := start(t)
 	fleet := s.newFleet(t)

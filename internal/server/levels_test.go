@@ -15,7 +15,6 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/e2e/child"
 	"github.com/muster-gg/muster/internal/backup"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
@@ -170,7 +169,7 @@ func TestClusterRefusesAnOlderRelease(t *testing.T) {
 	var peers []string
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	for range names {
-		peers = append(peers, child.FreeAddress(t, random))
+		peers = append(peers, freeAddress(t, random))
 	}
 	for i, name := range names {
 		c := quietConfig(filepath.Join(dir, name))

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/muster-gg/muster/e2e/binary"
 )
 
 func main() {
@@ -28,7 +29,7 @@ func main() {
 // table is one execution of the program.
 type table struct {
 	stdout, stderr io.Writer
-	root           string // of the module
+	root           string // of the repository
 	rounds         int
 	runs           []run // those that are wanted
 }
@@ -60,22 +61,13 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			t.runs = append(t.runs, r)
 		}
 	}
-	if t.root, err = moduleRoot(ctx); err != nil {
+	if t.root, err = binary.Root(ctx); err != nil {
 		return err
 	}
 	if *accept {
 		return t.accept()
 	}
 	return t.bench(ctx)
-}
-
-// moduleRoot is where go.mod is.
-func moduleRoot(ctx context.Context) (string, error) {
-	file, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", fmt.Errorf("go env GOMOD: %w", err)
-	}
-	return filepath.Dir(strings.TrimSpace(string(file))), nil
 }
 
 func (t *table) path(name string) string { return filepath.Join(t.root, filepath.FromSlash(name)) }

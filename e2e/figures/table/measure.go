@@ -18,8 +18,8 @@ import (
 // build makes the program of the benchmarks in a directory.
 func (t *table) build(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "figures.test")
-	command := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./e2e/figures")
-	command.Dir, command.Stdout, command.Stderr = t.root, t.stderr, t.stderr
+	command := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, "./figures")
+	command.Dir, command.Stdout, command.Stderr = t.path("e2e"), t.stderr, t.stderr
 	return program, command.Run()
 }
 
@@ -100,7 +100,7 @@ func (t *table) calmest(ctx context.Context, program string, r run) (results []b
 func (t *table) execute(ctx context.Context, program string, r run) ([]byte, error) {
 	command := exec.CommandContext(ctx, program, "-test.run", "^$", "-test.bench", r.pattern, "-test.benchtime", r.benchtime(t.rounds),
 		"-test.count", strconv.Itoa(t.rounds), "-test.timeout", "20m", "-progress")
-	command.Dir = filepath.Join(t.root, "e2e", "figures")
+	command.Dir = t.path("e2e/figures")
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, t.stderr
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
