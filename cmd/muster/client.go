@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
 	"github.com/muster-gg/muster"
@@ -24,9 +24,16 @@ func newClient(e muster.Endpoints) (*gamelift.Client, error) {
 	return gamelift.New(gamelift.Options{
 		BaseEndpoint: aws.String(e.HTTP),
 		Region:       e.Region,
-		Credentials:  credentials.NewStaticCredentialsProvider(e.AccessKey, e.SecretKey, ""),
+		Credentials:  staticKey(e.AccessKey, e.SecretKey),
 		HTTPClient:   awshttp.NewBuildableClient().WithTransportOptions(trust),
 	}), nil
+}
+
+// staticKey is an access key as the SDK asks for it.
+func staticKey(id, secret string) aws.CredentialsProvider {
+	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret}, nil
+	})
 }
 
 // trusting makes an HTTP transport accept what the authority of this PEM file

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 
@@ -91,7 +90,7 @@ func clientOf(env map[string]string) *gamelift.Client {
 	return gamelift.New(gamelift.Options{
 		BaseEndpoint: aws.String(env["AWS_ENDPOINT_URL_GAMELIFT"]),
 		Region:       env["AWS_REGION"],
-		Credentials:  credentials.NewStaticCredentialsProvider(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], ""),
+		Credentials:  staticKey(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]),
 	})
 }
 

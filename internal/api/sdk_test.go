@@ -15,7 +15,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"github.com/aws/smithy-go"
@@ -130,9 +129,15 @@ func createPlayerSessions(_ context.Context, in *wire.CreatePlayerSessionsInput)
 func newClient(url string, change ...func(*gamelift.Options)) *gamelift.Client {
 	o := gamelift.Options{
 		Region: "us-west-2", BaseEndpoint: &url, Retryer: aws.NopRetryer{},
-		Credentials: credentials.NewStaticCredentialsProvider(accessKey, secretKey, ""),
+		Credentials: staticKey(accessKey, secretKey, ""),
 	}
 	return gamelift.New(o, change...)
+}
+
+func staticKey(id, secret, token string) aws.CredentialsProvider {
+	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, SessionToken: token}, nil
+	})
 }
 
 func TestSDKSuccess(t *testing.T) {
@@ -203,7 +208,7 @@ func TestSDKAuthentication(t *testing.T) {
 		return err
 	}
 	key := func(id, secret, token string) func(*gamelift.Options) {
-		return func(o *gamelift.Options) { o.Credentials = credentials.NewStaticCredentialsProvider(id, secret, token) }
+		return func(o *gamelift.Options) { o.Credentials = staticKey(id, secret, token) }
 	}
 	wantCode(t, list(key("AKIDNONE", secretKey, "")), fault.UnrecognizedClient)
 	wantCode(t, list(key(accessKey, "wrong", "")), fault.InvalidSignature)

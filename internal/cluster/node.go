@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 
 	"github.com/muster-gg/muster/internal/cluster/channel"
 	"github.com/muster-gg/muster/internal/cluster/lease"
@@ -91,7 +91,7 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, process: nuid.Next(), bucket: bucket, begun: cfg.Elapsed(), packets: cfg.Conn,
+		cfg: cfg, process: rand.Text(), bucket: bucket, begun: cfg.Elapsed(), packets: cfg.Conn,
 		posted: make(chan func(), 256), stopped: make(chan struct{}), transferred: make(chan struct{}),
 		owning: make([]atomic.Bool, cfg.Shards), offers: make([]chan Term, cfg.Shards), terms: make([]*term, cfg.Shards),
 		grant: &grant{},

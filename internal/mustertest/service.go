@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
 	"github.com/muster-gg/muster"
@@ -50,10 +49,17 @@ func Start(t testing.TB, change ...func(*muster.Config)) *Service {
 	s.run(config)
 	s.AWS = aws.Config{
 		Region: s.Region, BaseEndpoint: &s.HTTP, HTTPClient: s.Web,
-		Credentials: credentials.NewStaticCredentialsProvider(s.AccessKey, s.SecretKey, ""),
+		Credentials: StaticKey(s.AccessKey, s.SecretKey),
 	}
 	s.Client = gamelift.NewFromConfig(s.AWS, func(o *gamelift.Options) { o.Retryer = aws.NopRetryer{} })
 	return s
+}
+
+// StaticKey is an access key as the SDK asks for it.
+func StaticKey(id, secret string) aws.CredentialsProvider {
+	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret}, nil
+	})
 }
 
 func (s *Service) run(config muster.Config) {

@@ -6,8 +6,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/x448/float16"
-
 	"github.com/muster-gg/muster/internal/fault"
 )
 
@@ -290,12 +288,30 @@ func (d *cborReader) number() float64 {
 	case first&majorBits == cborNint:
 		return -1 - float64(arg)
 	case first == cborFloat16:
-		return float64(float16.Frombits(uint16(arg)).Float32())
+		return halfFloat(uint16(arg))
 	case first == cborFloat32:
 		return float64(math.Float32frombits(uint32(arg)))
 	default:
 		return math.Float64frombits(arg)
 	}
+}
+
+// halfFloat is the value of a float of 16 bits. Source: RFC 8949, appendix D.
+func halfFloat(bits uint16) float64 {
+	exponent, fraction := int(bits>>10&0x1f), float64(bits&0x3ff)
+	v := math.Ldexp(1024+fraction, exponent-25)
+	switch {
+	case exponent == 0:
+		v = math.Ldexp(fraction, -24)
+	case exponent == 0x1f && fraction == 0:
+		v = math.Inf(1)
+	case exponent == 0x1f:
+		v = math.NaN()
+	}
+	if bits&0x8000 != 0 {
+		v = -v
+	}
+	return v
 }
 
 // isNumber reports whether the next item is an integer or a float.

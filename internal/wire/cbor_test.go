@@ -243,3 +243,17 @@ func TestCBORTextIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// Every float of 16 bits is read as the cbor library reads it.
+func TestHalfFloats(t *testing.T) {
+	for bits := range 1 << 16 {
+		var want float64
+		if err := cbor.Unmarshal([]byte{0xf9, byte(bits >> 8), byte(bits)}, &want); err != nil {
+			t.Fatal(err)
+		}
+		got := halfFloat(uint16(bits))
+		if math.Float64bits(got) != math.Float64bits(want) && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("%04x is %v, want %v", bits, got, want)
+		}
+	}
+}

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/direct"
@@ -145,7 +145,7 @@ func (s *script) provider(target direct.Target) *direct.Provider {
 func newProvider(t testing.TB, cfg direct.Config) *direct.Provider {
 	t.Helper()
 	if cfg.Credentials == nil {
-		cfg.Credentials = credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")
+		cfg.Credentials = mustertest.StaticKey("AKIDEXAMPLE", "secret")
 	}
 	cfg.HTTPClient = &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(cfg.HTTPClient.CloseIdleConnections)

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 
+	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/direct"
 )
 
 func TestConfigure(t *testing.T) {
 	t.Parallel()
-	keys := credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")
+	keys := mustertest.StaticKey("AKIDEXAMPLE", "secret")
 	broken := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{}, errors.New("the token is too old")
 	})

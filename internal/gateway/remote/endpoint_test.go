@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
@@ -65,13 +64,17 @@ func (d *endpoint) got(t *testing.T, want any) {
 	}
 }
 
+func key(context.Context) (aws.Credentials, error) {
+	return aws.Credentials{AccessKeyID: "id", SecretAccessKey: "secret"}, nil
+}
+
 func newEndpoint(t *testing.T) (*endpoint, gateway.Service) {
 	t.Helper()
 	d := &endpoint{handlers: map[string]wire.Handler{}}
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	s, err := New(Config{AWS: aws.Config{
-		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(), Credentials: credentials.NewStaticCredentialsProvider("id", "secret", ""),
+		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(), Credentials: aws.CredentialsProviderFunc(key),
 	}})
 	if err != nil {
 		t.Fatal(err)

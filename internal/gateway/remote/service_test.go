@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/gateway/remote"
+	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -203,7 +203,7 @@ func TestClaims(t *testing.T) {
 func TestReadyTellsTheReason(t *testing.T) {
 	w := start(t)
 	stranger := w.config
-	stranger.Credentials = credentials.NewStaticCredentialsProvider("AKIASTRANGER00000000", "secret", "")
+	stranger.Credentials = mustertest.StaticKey("AKIASTRANGER00000000", "secret")
 	if err := w.connect(remote.Config{AWS: stranger}).Ready(t.Context()); !fault.Is(err, fault.UnrecognizedClient) {
 		t.Errorf("got %v with unknown keys", err)
 	}

@@ -3,6 +3,7 @@ package jetstream
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
 // chunkSize is the size of a snapshot's chunks in bytes.
@@ -93,9 +93,9 @@ func (s snapshots) make(ctx context.Context) error {
 // the one before: a large snapshot must not delay the records that are appended meanwhile, nor fill the memory.
 func (s snapshots) put(ctx context.Context, seq uint64, write func(io.Writer) error) error {
 	n := snapshot{seq: seq, ObjectInfo: &jetstream.ObjectInfo{
-		Bucket: s.bucket, NUID: nuid.Next(),
+		Bucket: s.bucket, NUID: rand.Text(),
 		ObjectMeta: jetstream.ObjectMeta{
-			Name:     fmt.Sprintf("%020d.%s", seq, nuid.Next()),
+			Name:     fmt.Sprintf("%020d.%s", seq, rand.Text()),
 			Metadata: map[string]string{seqKey: strconv.FormatUint(seq, 10)},
 			Opts:     &jetstream.ObjectMetaOptions{ChunkSize: chunkSize},
 		},
