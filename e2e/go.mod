@@ -17,6 +17,7 @@ require (
 	github.com/jonboulle/clockwork v0.5.0
 	github.com/muster-gg/muster v0.0.0
 	github.com/prometheus/client_golang v1.25.0
+	github.com/valyala/fasthttp v1.73.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
@@ -24,6 +25,7 @@ require (
 
 require (
 	github.com/BurntSushi/toml v1.6.0 // indirect
+	github.com/andybalholm/brotli v1.2.2 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
 	github.com/aws/aws-sdk-go-v2/config v1.33.14 // indirect
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.6 // indirect
@@ -59,6 +61,7 @@ require (
 	github.com/quic-go/quic-go v0.65.0 // indirect
 	github.com/rs/cors v1.11.1 // indirect
 	github.com/tidwall/btree v1.8.2 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.62.0 // indirect

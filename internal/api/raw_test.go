@@ -3,6 +3,8 @@ package api_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/api"
@@ -117,4 +120,32 @@ func TestRawRequests(t *testing.T) {
 // lowerNames turns the names of a head's fields to lower case.
 func lowerNames(head []byte) []byte {
 	return regexp.MustCompile(`\r\n[A-Za-z0-9-]+:`).ReplaceAllFunc(head, bytes.ToLower)
+}
+
+// signedRequest is a call for so many players, as it is sent.
+func signedRequest(t testing.TB, p wire.Protocol, players int) []byte {
+	input := map[string]any{"GameSessionId": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/x", "PlayerIds": names(players)}
+	body, _ := json.Marshal(input)
+	if p == wire.CBOR {
+		body, _ = cbor.Marshal(input)
+	}
+	r := newRequest(p, "http://localhost:9080", "CreatePlayerSessions", body)
+	r.RequestURI = ""
+	r.Header.Set("User-Agent", "aws-sdk-go-v2/1.41.0 ua/2.1 os/linux lang/go#1.26.8 md/GOOS#linux md/GOARCH#amd64 api/gamelift#1.55.0")
+	r.Header.Set("Accept-Encoding", "gzip")
+	r.Header.Set("Amz-Sdk-Invocation-Id", "3f0e6a1c-1111-4222-8333-444455556666")
+	r.Header.Set("Amz-Sdk-Request", "attempt=1; max=3")
+	sign(t, r, body)
+	var sent bytes.Buffer
+	if err := r.Write(&sent); err != nil {
+		t.Fatal(err)
+	}
+	return sent.Bytes()
+}
+
+func names(players int) (ids []string) {
+	for i := range players {
+		ids = append(ids, fmt.Sprintf("player-%012d", i))
+	}
+	return ids
 }

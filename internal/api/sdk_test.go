@@ -28,10 +28,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-func TestMain(m *testing.M) {
-	// fasthttp, a peer in a benchmark, leaves a goroutine behind for ten seconds.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	accessKey = "AKIDEXAMPLE"

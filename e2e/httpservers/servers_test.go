@@ -1,9 +1,12 @@
-package api_test
+// Package httpservers measures the HTTP server of the API beside net/http and fasthttp.
+package httpservers
 
 import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,17 +23,21 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/fxamacker/cbor/v2"
+	"github.com/jonboulle/clockwork"
 	"github.com/valyala/fasthttp"
 
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // BenchmarkServers measures what each of three HTTP servers costs below the same
-// door, and below nothing but the codec: net/http, fasthttp and package listen. The calls
+// endpoint, and below nothing but the codec: net/http, fasthttp and package listen. The calls
 // are CreatePlayerSessions of 25 players and of one, signed, over 64 connections
 // that stay open; nothing is stored. Processor time is that of client and
 // server together; the client's part is alike. Results: docs/decisions/0010-http-server.md.
@@ -45,7 +52,7 @@ func BenchmarkServers(b *testing.B) {
 						b.Fatal(err)
 					}
 					operation := wire.OpCreatePlayerSessions.Handle(createPlayerSessions)
-					stop := s.serve(b, l, newEndpoint(b, api.Config{Handlers: []wire.Handler{operation}}), bareCall{p, operation})
+					stop := s.serve(b, l, newEndpoint(b, operation), bareCall{p, operation})
 					defer stop()
 					callOver(b, l.Addr().String(), request, 2000) // fills the pools
 					var before, after runtime.MemStats
@@ -73,13 +80,13 @@ func TestServers(t *testing.T) {
 			t.Fatal(err)
 		}
 		operation := wire.OpCreatePlayerSessions.Handle(createPlayerSessions)
-		stop := s.serve(t, l, newEndpoint(t, api.Config{Handlers: []wire.Handler{operation}}), bareCall{wire.JSON, operation})
+		stop := s.serve(t, l, newEndpoint(t, operation), bareCall{wire.JSON, operation})
 		callOver(t, l.Addr().String(), request, 200)
 		stop()
 	}
 }
 
-// A server serves either the door or the bare call, until stop.
+// A server serves either the endpoint or the bare call, until stop.
 type server struct {
 	name  string
 	serve func(t testing.TB, l net.Listener, d *api.Endpoint, bare bareCall) (stop func())
@@ -125,7 +132,7 @@ func serveFast(t testing.TB, l net.Listener, h fasthttp.RequestHandler) func() {
 	return running(t, func() error { return s.Serve(l) }, s.Shutdown)
 }
 
-// fastDoor serves a door below fasthttp. Its texts are valid for as long as the
+// fastDoor serves a endpoint below fasthttp. Its texts are valid for as long as the
 // request only, which would not do for a service.
 func fastEndpoint(d *api.Endpoint) fasthttp.RequestHandler {
 	text := func(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
@@ -193,20 +200,77 @@ func (c bareCall) fast(ctx *fasthttp.RequestCtx) {
 	ctx.Response.SetBody(b[1])
 }
 
-// signedRequest is a call for so many players, as it is sent.
+const (
+	accessKey = "AKIDEXAMPLE"
+	secretKey = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+)
+
+var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+// theKey is a key source of one access key.
+type theKey struct{}
+
+func (theKey) Secret(id string) (sigv4.Credential, bool) {
+	return sigv4.Credential{Secret: secretKey, Principal: "alice"}, id == accessKey
+}
+
+// newEndpoint makes a endpoint of one operation, whose clock stops at now.
+func newEndpoint(t testing.TB, operation wire.Handler) *api.Endpoint {
+	t.Helper()
+	c := api.Config{Keys: theKey{}, Clock: clockwork.NewFakeClockAt(now), Handlers: []wire.Handler{operation}}
+	endpoint, err := api.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endpoint
+}
+
+func createPlayerSessions(
+	_ context.Context, in *wire.CreatePlayerSessionsInput,
+) (*wire.CreatePlayerSessionsOutput, error) {
+	out := &wire.CreatePlayerSessionsOutput{PlayerSessions: make([]wire.PlayerSession, len(in.PlayerIds))}
+	for i, p := range in.PlayerIds {
+		out.PlayerSessions[i] = wire.PlayerSession{
+			PlayerSessionId: "psess-3f0e6a1c-1111-4222-8333-444455556666", PlayerId: p, GameSessionId: in.GameSessionId,
+			FleetId:   "fleet-3f0e6a1c-1111-4222-8333-444455556666",
+			FleetArn:  "arn:aws:gamelift:us-west-2:111122223333:fleet/fleet-3f0e6a1c",
+			IpAddress: "192.0.2.1", Port: wire.Some(int32(7777)), Status: wire.PlayerSessionStatusReserved,
+			CreationTime: time.UnixMilli(1767323045123), PlayerData: in.PlayerDataMap[p],
+		}
+	}
+	return out, nil
+}
+
+// signedRequest is a call for so many players, as the SDK for Go sends it.
 func signedRequest(t testing.TB, p wire.Protocol, players int) []byte {
-	input := map[string]any{"GameSessionId": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/x", "PlayerIds": names(players)}
+	t.Helper()
+	input := map[string]any{
+		"GameSessionId": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/x", "PlayerIds": names(players),
+	}
 	body, _ := json.Marshal(input)
+	path, header := "/", http.Header{
+		"Content-Type": {"application/x-amz-json-1.1"}, "X-Amz-Target": {"GameLift.CreatePlayerSessions"},
+	}
 	if p == wire.CBOR {
 		body, _ = cbor.Marshal(input)
+		path, header = "/service/GameLift/operation/CreatePlayerSessions", http.Header{
+			"Content-Type": {"application/cbor"}, "Smithy-Protocol": {"rpc-v2-cbor"},
+		}
 	}
-	r := newRequest(p, "http://localhost:9080", "CreatePlayerSessions", body)
-	r.RequestURI = ""
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:9080"+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = header
 	r.Header.Set("User-Agent", "aws-sdk-go-v2/1.41.0 ua/2.1 os/linux lang/go#1.26.8 md/GOOS#linux md/GOARCH#amd64 api/gamelift#1.55.0")
 	r.Header.Set("Accept-Encoding", "gzip")
 	r.Header.Set("Amz-Sdk-Invocation-Id", "3f0e6a1c-1111-4222-8333-444455556666")
 	r.Header.Set("Amz-Sdk-Request", "attempt=1; max=3")
-	sign(t, r, body)
+	sum := sha256.Sum256(body)
+	key := aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}
+	if err := v4.NewSigner().SignHTTP(t.Context(), key, r, hex.EncodeToString(sum[:]), "gamelift", "us-west-2", now); err != nil {
+		t.Fatal(err)
+	}
 	var sent bytes.Buffer
 	if err := r.Write(&sent); err != nil {
 		t.Fatal(err)
