@@ -21,6 +21,7 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/wire"
@@ -126,7 +127,7 @@ type hall struct {
 	tb       testing.TB
 	fleet    string
 	sessions []string // ids, which are ARNs, in the order of creation
-	hosts    map[string]control.ServerLink
+	hosts    map[string]processes.Connection
 }
 
 // inFlight is how many calls are under way while a hall is filled.
@@ -136,7 +137,7 @@ const inFlight = 1024
 // what the i-th asks for, besides fleet and location.
 func fill(tb testing.TB, p *plane, n int, game func(i int) wire.CreateGameSessionInput) *hall {
 	tb.Helper()
-	h := &hall{plane: p, tb: tb, sessions: make([]string, n), hosts: make(map[string]control.ServerLink, n)}
+	h := &hall{plane: p, tb: tb, sessions: make([]string, n), hosts: make(map[string]processes.Connection, n)}
 	h.openFleet()
 	started := h.connect(n)
 	h.each(n, func(i int) error {
@@ -178,7 +179,7 @@ func (h *hall) openFleet() {
 // order is what the service pushed to a process: to start a game session.
 type order struct {
 	session string
-	host    *control.ServerLink
+	host    *processes.Connection
 }
 
 // perCompute is how many processes of a hall run on one compute.
@@ -189,14 +190,14 @@ const perCompute = 1000
 func (h *hall) connect(n int) <-chan order {
 	h.tb.Helper()
 	started := make(chan order, n)
-	links := make([]control.ServerLink, n)
+	links := make([]processes.Connection, n)
 	tokens := h.register((n + perCompute - 1) / perCompute)
 	h.each(n, func(i int) (err error) {
-		links[i], err = h.Connect(h.tb.Context(), control.ServerConnect{
+		links[i], err = h.Servers().Connect(h.tb.Context(), processes.ConnectRequest{
 			FleetID: h.fleet, ComputeName: computeName(i / perCompute), ProcessID: fmt.Sprintf("process-%d", i),
 			Authorization: tokens[i/perCompute], IdempotencyToken: fmt.Sprint(i), SDKVersion: "5.4.0", SDKLanguage: "Go",
-			Push: func(p control.Push) {
-				if start, ok := p.(control.CreateGameSessionPush); ok {
+			Push: func(p processes.Push) {
+				if start, ok := p.(processes.CreateGameSessionPush); ok {
 					started <- order{start.GameSessionID, &links[i]}
 				}
 			},
@@ -206,7 +207,7 @@ func (h *hall) connect(n int) <-chan order {
 			return err
 		}
 		return wait(func(done func(error)) {
-			links[i].Activate(control.ProcessReady{SDKVersion: "5.4.0", SDKLanguage: "Go", Port: 7777}, done)
+			links[i].Activate(processes.ProcessReady{SDKVersion: "5.4.0", SDKLanguage: "Go", Port: 7777}, done)
 		})
 	})
 	return started

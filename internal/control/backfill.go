@@ -3,12 +3,14 @@ package control
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/ruleset"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -25,7 +27,7 @@ func (p *Plane) StartMatchBackfill(ctx context.Context, in *wire.StartMatchBackf
 
 // startBackfill starts a backfill ticket; host, if set, is the server process that
 // asks, which must be that of the game session.
-func (p *Plane) startBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host *linkKey) (*matchmaking.Ticket, error) {
+func (p *Plane) startBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host *processes.Key) (*matchmaking.Ticket, error) {
 	c, set, err := p.matchmaker(in.ConfigurationName)
 	if err != nil {
 		return nil, err
@@ -61,7 +63,7 @@ func inTeams(players []matchmaking.Player, set *ruleset.Set) error {
 
 // mayBackfill checks the game session that is to be filled: it is ACTIVE, and a
 // match has made it. With a STANDALONE configuration there is none.
-func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfiguration, gameSessionArn string, host *linkKey) error {
+func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfiguration, gameSessionArn string, host *processes.Key) error {
 	switch {
 	case c.Standalone && gameSessionArn != "":
 		return fault.New(fault.InvalidRequest, "GameSessionArn must not be given: matchmaking configuration %s is STANDALONE", c.Name)
@@ -70,17 +72,16 @@ func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfigura
 	case gameSessionArn == "":
 		return fault.New(fault.InvalidRequest, "GameSessionArn is required: matchmaking configuration %s is WITH_QUEUE", c.Name)
 	}
-	room, id, err := p.gameSessionPlace(gameSessionArn)
+	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return err
 	}
-	var g *fleet.GameSession
-	if _, err := p.read(ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(id) }); err != nil {
-		return err
-	}
+	g, err := p.GameSession(ctx, room, id)
 	switch {
-	case host != nil && (g == nil || !host.hosts(room, g)): // it does not hear what exists elsewhere
-		return notHosted(gameSessionArn, host)
+	case err != nil:
+		return err
+	case host != nil && (g == nil || !host.Hosts(room, g)): // it is not shown what exists elsewhere
+		return host.NotHosted(gameSessionArn)
 	case g == nil:
 		return closedSession(fault.NotFound, id)
 	case g.Status != fleet.Active:
@@ -91,89 +92,47 @@ func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfigura
 	return nil
 }
 
-// hosts reports whether a game session of a room is the process's own.
-func (k *linkKey) hosts(room fleet.RoomID, g *fleet.GameSession) bool {
-	return k.room == room && k.process == g.Host
-}
-
-func notHosted(gameSessionArn string, by *linkKey) error {
-	return fault.New(fault.InvalidRequest, "Game session %s is not hosted by server process %s", gameSessionArn, by.process.ID)
-}
-
 // closedSession has the words of the managed service. Source: captures.
 func closedSession(kind fault.Kind, id string) error {
 	return fault.New(kind, "The game session %s was not found, or was in a state which wouldn't accept new player sessions.", id)
 }
 
-// A MatchBackfill is what a server process says when it asks for more players.
-type MatchBackfill struct {
-	GameSessionArn, ConfigurationArn, TicketID string // TicketID may be ""
-	Players                                    []wire.Player
-	Request                                    string // names the request: the same for its repetitions
-}
-
-// StartMatchBackfill opens a backfill ticket for the process's own game session.
-func (l *link) StartMatchBackfill(b MatchBackfill, done func(ticket string, err error)) {
-	l.beside(func(ctx context.Context) {
-		ctx = WithCall(ctx, Call{Principal: l.principal(), Invocation: b.Request})
-		in := &wire.StartMatchBackfillInput{
-			ConfigurationName: b.ConfigurationArn, GameSessionArn: b.GameSessionArn, TicketId: b.TicketID, Players: b.Players,
-		}
-		t, err := l.startBackfill(ctx, in)
-		if err != nil {
-			done("", err)
-			return
-		}
-		done(t.ID, nil)
-	}, func(err error) { done("", err) })
-}
-
-func (l *link) startBackfill(ctx context.Context, in *wire.StartMatchBackfillInput) (*matchmaking.Ticket, error) {
-	if err := wire.OpStartMatchBackfill.Check(in); err != nil { // it came past the door of the API
-		return nil, err
+// startProcessBackfill opens a backfill ticket for the game session of a server process. A slash, which is in no access
+// key, tells the process from those who make calls.
+func (p *Plane) startProcessBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host processes.Key, request string) (string, error) {
+	principal := strings.Join([]string{string(host.Room.Fleet), host.Room.Location, host.Process.Compute, host.Process.ID}, "/")
+	t, err := p.startBackfill(WithCall(ctx, Call{Principal: principal, Invocation: request}), in, &host)
+	if err != nil {
+		return "", err
 	}
-	return l.plane.startBackfill(ctx, in, &l.key)
+	return t.ID, nil
 }
 
-// principal names the process among those who make calls. A slash stands in no
-// access key.
-func (l *link) principal() string {
-	return string(l.key.room.Fleet) + "/" + l.key.room.Location + "/" + l.key.process.Compute + "/" + l.key.process.ID
-}
-
-// StopMatchBackfill cancels a backfill ticket of the process's own game session.
-func (l *link) StopMatchBackfill(gameSessionArn, configurationArn, ticket string, done func(error)) {
-	l.beside(func(ctx context.Context) { done(l.stopBackfill(ctx, gameSessionArn, configurationArn, ticket)) }, done)
-}
-
-func (l *link) stopBackfill(ctx context.Context, gameSessionArn, configurationArn, ticket string) error {
-	room, id, err := l.plane.gameSessionPlace(gameSessionArn)
+// stopProcessBackfill cancels a backfill ticket of a server process's own game session.
+func (p *Plane) stopProcessBackfill(ctx context.Context, gameSessionArn, configurationArn, ticket string, host processes.Key) error {
+	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return err
 	}
-	own := false
-	_, err = l.plane.read(ctx, room, func(r *fleet.Room) {
-		g, ok := r.GameSession(id)
-		own = ok && l.key.hosts(room, g)
-	})
+	g, err := p.GameSession(ctx, room, id)
+	switch {
+	case err != nil:
+		return err
+	case g == nil || !host.Hosts(room, g):
+		return host.NotHosted(gameSessionArn)
+	}
+	c, err := p.matchmakingConfiguration(configurationArn)
 	if err != nil {
 		return err
 	}
-	if !own {
-		return notHosted(gameSessionArn, &l.key)
-	}
-	c, err := l.plane.matchmakingConfiguration(configurationArn)
-	if err != nil {
-		return err
-	}
-	found, err := l.plane.findTickets(ctx, []string{ticket})
+	found, err := p.findTickets(ctx, []string{ticket})
 	if err != nil {
 		return err
 	}
 	if t := found[0].ticket; t == nil || t.GameSession != gameSessionArn || t.Configuration.Name != c.Name {
 		return fault.New(fault.NotFound, "Backfill ticket %s of game session %s not found", ticket, gameSessionArn)
 	}
-	return l.plane.StopMatchmaking(ctx, &wire.StopMatchmakingInput{TicketId: ticket})
+	return p.StopMatchmaking(ctx, &wire.StopMatchmakingInput{TicketId: ticket})
 }
 
 // updated is the reason of an update that brings new players. Source: server SDK 5,
@@ -208,70 +167,35 @@ func (m *matching) tellProcess(ctx context.Context, gameSessionArn, ticket, reas
 	})
 }
 
-// updateProcess tells the process of a game session about a backfill ticket.
+// updateProcess notifies the process of a game session about a backfill ticket.
 func (m *matching) updateProcess(room fleet.RoomID, g *fleet.GameSession, ticket, reason string) {
-	key, update := linkKey{room, g.Host}, UpdateGameSessionPush{
-		GameSession: m.plane.sessionPush(room, g), FleetID: string(room.Fleet), Location: room.Location,
-		Status: string(g.Status), StatusReason: g.StatusReason, UpdateReason: reason, BackfillTicketID: ticket,
+	host := processes.Key{Room: room, Process: g.Host}
+	if update, here := m.plane.processes.Update(host, g, ticket, reason); !here {
+		m.plane.tellNodes(host, update)
 	}
-	if !m.plane.followerOf(room).update(key, update) {
-		m.plane.tellNodes(key, update)
-	}
-}
-
-// update pushes what has become of a game session, or keeps it until the process
-// has connected again. (When that is to another node, resumed forgets it here.) It reports whether the process has its socket here.
-func (f *follower) update(key linkKey, push UpdateGameSessionPush) (here bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if l := f.links[key]; l != nil {
-		l.push(push)
-		return true
-	}
-	f.missed[key] = append(f.missed[key], push)
-	return false
-}
-
-// missedUpdates are the updates that a process has yet to be told, which l tells it.
-func (f *follower) missedUpdates(l *link) []UpdateGameSessionPush {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.links[l.key] != l {
-		return nil
-	}
-	missed := f.missed[l.key]
-	delete(f.missed, l.key)
-	return missed
-}
-
-// forgetUpdates lets go of what a process that has ended was not told.
-func (f *follower) forgetUpdates(key linkKey) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.missed, key)
 }
 
 // filledSessions are the game sessions that have or had a backfill ticket, until
 // they end.
 type filledSessions struct {
 	mu sync.Mutex
-	of map[watchKey]string // their ARNs
+	of map[sessionKey]string // their ARNs
 }
 
 // sessionOver says that a game session has ended.
 type sessionOver struct{ arn string }
 
-func (s *filledSessions) add(key watchKey, arn string) {
+func (s *filledSessions) add(key sessionKey, arn string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
-		s.of = map[watchKey]string{}
+		s.of = map[sessionKey]string{}
 	}
 	s.of[key] = arn
 }
 
 // over forgets a game session that has ended, and puts it out if it was there.
-func (s *filledSessions) over(key watchKey, put func(...any)) {
+func (s *filledSessions) over(key sessionKey, put func(...any)) {
 	s.mu.Lock()
 	arn, ok := s.of[key]
 	delete(s.of, key)
@@ -319,7 +243,7 @@ func (m *matching) guardOne(ctx context.Context, arn string) error {
 		var g *fleet.GameSession
 		if g, lives = r.GameSession(id); lives {
 			if lives = !g.HasEnded(); lives {
-				m.sessions.add(watchKey{room, g.Ordinal}, arn)
+				m.sessions.add(sessionKey{room, g.Ordinal}, arn)
 			}
 		}
 	})

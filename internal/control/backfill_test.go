@@ -9,6 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -38,9 +39,9 @@ func (a *arcade) backfill(ticket, session string, ids ...string) object {
 }
 
 // told waits for an update of the game session.
-func (s *socket) told(reason, ticket string) UpdateGameSessionPush {
+func (s *socket) told(reason, ticket string) processes.UpdateGameSessionPush {
 	s.w.t.Helper()
-	push, ok := s.next().(UpdateGameSessionPush)
+	push, ok := s.next().(processes.UpdateGameSessionPush)
 	if !ok || push.UpdateReason != reason || push.BackfillTicketID != ticket {
 		s.w.t.Fatalf("told %+v, want %s of %s", push, reason, ticket)
 	}
@@ -238,7 +239,7 @@ func TestBackfillsThatAreRefused(t *testing.T) {
 func TestBackfillByTheServer(t *testing.T) {
 	a, host, session := crewGame(t, nil)
 	arn := arnOf("matchmakingconfiguration/crew")
-	start := func(s *socket, b MatchBackfill) (string, error) {
+	start := func(s *socket, b processes.MatchBackfill) (string, error) {
 		var ticket string
 		err := wait(func(done func(error)) {
 			s.StartMatchBackfill(b, func(id string, err error) { ticket = id; done(err) })
@@ -249,7 +250,7 @@ func TestBackfillByTheServer(t *testing.T) {
 		return wait(func(done func(error)) { s.StopMatchBackfill(session, arn, ticket, done) })
 	}
 	list := []wire.Player{{PlayerId: "p1", Team: "crew"}, {PlayerId: "p2", Team: "crew"}}
-	b := MatchBackfill{GameSessionArn: session, ConfigurationArn: arn, Players: list, Request: "r1"}
+	b := processes.MatchBackfill{GameSessionArn: session, ConfigurationArn: arn, Players: list, Request: "r1"}
 	ticket, err := start(host, b)
 	host.ok(err)
 	again, err := start(host, b)

@@ -3,8 +3,7 @@
 // cross shards.
 //
 // Reading order: plane.go is the whole, offers.go the table of operations;
-// then one file per family of operations. processes.go is the other side of
-// the control plane, towards the server processes; link.go is what the two
-// tell each other. catalog.go, rooms.go and history.go are the three places
-// that answers come from.
+// then one file per family of operations. observing.go passes what becomes durable
+// to those whom it concerns: package processes, which serves game servers, those who
+// watch something, and the drivers.
 package control

@@ -89,15 +89,6 @@ func playerSession(id, gameSessionArn, fleetArn string, room fleet.RoomID, g *fl
 	}
 }
 
-// processView is a player session as a server process sees it.
-func processView(s *wire.PlayerSession) PlayerSessionView {
-	return PlayerSessionView{
-		PlayerID: s.PlayerId, PlayerSessionID: s.PlayerSessionId, GameSessionID: s.GameSessionId, FleetID: s.FleetId,
-		PlayerData: s.PlayerData, IPAddress: s.IpAddress, DNSName: s.DnsName, Status: string(s.Status),
-		Port: s.Port.Or(0), CreationTime: s.CreationTime, TerminationTime: s.TerminationTime,
-	}
-}
-
 func runtimeFrom(in *wire.RuntimeConfiguration) *catalog.RuntimeConfiguration {
 	if in == nil {
 		return nil

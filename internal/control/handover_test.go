@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -24,7 +25,7 @@ func (w *world) owned(fleet string) string {
 
 func (w *world) activateOn(s *socket, gameSession string) {
 	w.t.Helper()
-	if start, ok := s.next().(CreateGameSessionPush); !ok || start.GameSessionID != gameSession {
+	if start, ok := s.next().(processes.CreateGameSessionPush); !ok || start.GameSessionID != gameSession {
 		w.t.Fatalf("the process was not asked to start %s", gameSession)
 	}
 	s.ok(s.activate(gameSession))
@@ -36,7 +37,7 @@ func TestGameSessionsThatAreNotHandedOverEnd(t *testing.T) {
 	fleet, sockets := w.host(2)
 	known, unknown := w.owned(fleet), w.owned(fleet)
 	for _, s := range sockets {
-		start := s.next().(CreateGameSessionPush)
+		start := s.next().(processes.CreateGameSessionPush)
 		s.ok(s.activate(start.GameSessionID))
 	}
 	if err := w.HandOverGameSession(w.ctx, known); err != nil {
@@ -67,12 +68,12 @@ func TestAwaitGameSession(t *testing.T) {
 		}
 		arrived <- g
 	}()
-	w.await("somebody who watches", w.followerOf(w.room(fleet, "custom-a")).watches.Any)
+	w.await("somebody who watches", w.watches.Any)
 	w.activateOn(sockets[0], id)
 	if g := <-arrived; g == nil || g.Status != wire.GameSessionStatusActive {
 		t.Fatalf("got %+v", g)
 	}
-	w.await("nobody who watches", func() bool { return !w.followerOf(w.room(fleet, "custom-a")).watches.Any() })
+	w.await("nobody who watches", func() bool { return !w.watches.Any() })
 
 	if g, err := w.AwaitGameSession(w.ctx, id); err != nil || g.Status != wire.GameSessionStatusActive {
 		t.Errorf("one that is ACTIVE already: %+v, %v", g, err)

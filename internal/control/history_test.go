@@ -11,6 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // archived waits until a game session that is over has moved into the history.
@@ -226,7 +227,7 @@ func pageWhileMoving(t *testing.T, random *rand.Rand) {
 		w.create(fleetID, nil)
 	}
 	for _, s := range sockets {
-		id := s.next().(CreateGameSessionPush).GameSessionID
+		id := s.next().(processes.CreateGameSessionPush).GameSessionID
 		s.ok(s.activate(id))
 		playing[id] = s
 	}

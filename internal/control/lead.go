@@ -12,8 +12,9 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/placer"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
-	"github.com/muster-gg/muster/internal/replica"
+	"github.com/muster-gg/muster/internal/router"
 )
 
 // Of some things there must be one in a region: what drives placements and matchmaking,
@@ -24,15 +25,7 @@ import (
 
 // A Cluster is what a control plane needs of the nodes that it shares its shards with.
 type Cluster interface {
-	// Tenures is where the times come from for which this node owns a shard.
-	Tenures(shard int) <-chan replica.Term
-
-	// Peer reaches the owner of a shard.
-	Peer(shard int) replica.Peer[region.Command]
-
-	// Spread waits until every other node that lives has applied a record of a shard,
-	// as long as it takes to know that one does not live.
-	Spread(ctx context.Context, shard int, seq uint64)
+	router.Cluster
 
 	// Tell sends a message to all other nodes, to Plane.Hear, at most once.
 	Tell(message []byte)
@@ -48,13 +41,40 @@ type Cluster interface {
 // A leader says whether this node leads.
 type leader struct {
 	number atomic.Uint64 // not 0 while it does; another one each time
+	shards []ledShard
 
-	begun  chan struct{} // closed when the drivers have begun with all shards for the first time
-	shards atomic.Int64  // with how many they have
+	begun chan struct{} // closed when the drivers have begun with all shards for the first time
+	with  atomic.Int64  // with how many they have
 
 	mu   sync.Mutex
 	last uint64
 	over chan struct{} // while it does: closed at the end
+}
+
+// A ledShard belongs to the commit goroutine of a shard.
+type ledShard struct {
+	number uint64 // of the leadership for which the drivers have begun with this shard
+	begun  bool   // they have begun with it at some time
+}
+
+// drives reports whether a commit is for the drivers: when this node leads, from a commit on that shows the state, with
+// which they begin.
+func (l *leader) drives(c *router.Commit) bool {
+	number := l.number.Load()
+	if c.Recovered || c.Refresh {
+		l.shards[c.Shard].number = number
+	}
+	return number != 0 && l.shards[c.Shard].number == number
+}
+
+// hasBegun notes that the drivers have begun with a shard.
+func (l *leader) hasBegun(shard int) {
+	if s := &l.shards[shard]; !s.begun {
+		s.begun = true
+		if int(l.with.Add(1)) == len(l.shards) {
+			close(l.begun)
+		}
+	}
 }
 
 // ended is closed when this node does not lead any more; nil when it does not.
@@ -142,33 +162,35 @@ func (p *Plane) awaitSuccessor(ctx context.Context) {
 	}
 }
 
-// A message is what the plane of one node tells those of all others.
+// A message is an update of a backfill ticket, for the node to which its process is connected.
 type message struct {
-	Location string                `json:"location"`
-	Fleet    fleet.ID              `json:"fleet"`
-	Compute  string                `json:"compute"`
-	Process  string                `json:"process"`
-	Update   UpdateGameSessionPush `json:"update"`
+	Location string                          `json:"location"`
+	Fleet    fleet.ID                        `json:"fleet"`
+	Compute  string                          `json:"compute"`
+	Process  string                          `json:"process"`
+	Update   processes.UpdateGameSessionPush `json:"update"`
 }
 
-// Hear takes a message of another node.
+// Hear receives a message of another node.
 func (p *Plane) Hear(data []byte) {
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
 		p.cfg.Log.Warn("a message of another node cannot be read", "err", err)
 		return
 	}
-	key := linkKey{fleet.RoomID{Fleet: m.Fleet, Location: m.Location}, fleet.ProcessKey{Compute: m.Compute, ID: m.Process}}
-	p.followerOf(key.room).update(key, m.Update)
+	p.processes.Push(processes.Key{
+		Room:    fleet.RoomID{Fleet: m.Fleet, Location: m.Location},
+		Process: fleet.ProcessKey{Compute: m.Compute, ID: m.Process},
+	}, m.Update)
 }
 
-// tellNodes tells the other nodes of an update, for the one that has the socket.
-func (p *Plane) tellNodes(key linkKey, update UpdateGameSessionPush) {
+// tellNodes sends the other nodes an update, for the one to which the process is connected.
+func (p *Plane) tellNodes(host processes.Key, update processes.UpdateGameSessionPush) {
 	if p.cfg.Cluster == nil {
 		return
 	}
 	data, err := json.Marshal(message{
-		Fleet: key.room.Fleet, Location: key.room.Location, Compute: key.process.Compute, Process: key.process.ID, Update: update,
+		Fleet: host.Room.Fleet, Location: host.Room.Location, Compute: host.Process.Compute, Process: host.Process.ID, Update: update,
 	})
 	if err != nil {
 		p.cfg.Log.Error("an update cannot be written", "err", err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // A process whose answer to ActivateServerProcess got lost ignores what it is
@@ -18,11 +19,11 @@ func TestActivatedAgain(t *testing.T) {
 	fleetID, sockets := w.host(1)
 	s := sockets[0]
 	session := w.create(fleetID, nil)
-	if push, ok := s.next().(CreateGameSessionPush); !ok || push.GameSessionID != session {
+	if push, ok := s.next().(processes.CreateGameSessionPush); !ok || push.GameSessionID != session {
 		t.Fatalf("got %+v", push)
 	}
 	s.ok(s.ready(7777))
-	if push, ok := s.next().(CreateGameSessionPush); !ok || push.GameSessionID != session {
+	if push, ok := s.next().(processes.CreateGameSessionPush); !ok || push.GameSessionID != session {
 		t.Fatalf("after asking again: %+v", push)
 	}
 	s.ok(s.activate(session))
@@ -30,11 +31,11 @@ func TestActivatedAgain(t *testing.T) {
 	s.quiet()
 
 	w.must("TerminateGameSession", object{"GameSessionId": session, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
-	if _, ok := s.next().(TerminateProcessPush); !ok {
+	if _, ok := s.next().(processes.TerminateProcessPush); !ok {
 		t.Fatal("not asked to end")
 	}
 	s.ok(s.ready(7777))
-	if _, ok := s.next().(TerminateProcessPush); !ok {
+	if _, ok := s.next().(processes.TerminateProcessPush); !ok {
 		t.Error("not asked to end again")
 	}
 }
@@ -98,7 +99,7 @@ func TestBackForTheFarewellWithANewToken(t *testing.T) {
 		t.Errorf("the new process is %+v", p)
 	}
 	session := w.create(fleetID, nil)
-	if push, ok := fresh.next().(CreateGameSessionPush); !ok || push.GameSessionID != session {
+	if push, ok := fresh.next().(processes.CreateGameSessionPush); !ok || push.GameSessionID != session {
 		t.Errorf("got %+v", push)
 	}
 	fresh.Disconnected()

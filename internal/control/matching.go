@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/ruleset"
 	"github.com/muster-gg/muster/internal/shard"
 )
@@ -114,23 +117,31 @@ func (i *inbox) take() []any {
 
 // observe notes what has become durable in a shard. It runs on the shard's commit
 // goroutine.
-func (m *matching) observe(f *follower, c shard.Commit[*region.Machine]) {
+func (m *matching) observe(c *router.Commit, drives bool) {
+	tickets := c.Shard == region.MatchmakingShard(len(m.plane.Shards()))
+	of := func(f event.Fact) bool { return f.Room == region.MatchmakingRoom }
+	if tickets && (c.Recovered || !drives && slices.ContainsFunc(c.Facts, of)) { // else the driver notifies
+		m.watches.NotifyAll()
+	}
+	if !drives {
+		return
+	}
 	if c.Recovered || c.Refresh {
-		if f.shard == region.MatchmakingShard(len(m.plane.follow)) {
+		if tickets {
 			m.inbox.put(ticketsBegin{c.View.Matchmaking()})
 		}
 		m.inbox.put(sessionsMissed{})
 	}
 	var news []any
-	if c.HasView && f.shard == region.CatalogShard {
+	if c.HasView && c.Shard == region.CatalogShard {
 		news = append(news, catalogChanged{})
 	}
-	for _, fact := range c.Facts {
+	for i, fact := range c.Facts {
 		if fact.Room == region.MatchmakingRoom && !c.Recovered { // else the view has it
 			news = append(news, fact.Body)
 		}
 		if e, ok := fact.Body.(*fleet.GameSessionEnded); ok {
-			m.sessions.over(watchKey{f.rooms[fact.Room], e.Ordinal}, m.inbox.put)
+			m.sessions.over(sessionKey{c.Rooms[i], e.Ordinal}, m.inbox.put)
 		}
 	}
 	m.inbox.put(news...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // duelRules lets two players of the same mode play, one in each team.
@@ -95,10 +96,10 @@ func (a *arcade) remain(status string, tickets ...string) {
 
 // play lets the process that is asked to start a game session make it ACTIVE, and
 // returns it with what it was told.
-func (a *arcade) play() (*socket, CreateGameSessionPush) {
+func (a *arcade) play() (*socket, processes.CreateGameSessionPush) {
 	a.t.Helper()
 	var host *socket
-	var push Push
+	var push processes.Push
 	a.await("a game session to start", func() bool {
 		for _, s := range a.sockets {
 			select {
@@ -110,7 +111,7 @@ func (a *arcade) play() (*socket, CreateGameSessionPush) {
 		}
 		return false
 	})
-	start, ok := push.(CreateGameSessionPush)
+	start, ok := push.(processes.CreateGameSessionPush)
 	if !ok {
 		a.t.Fatalf("pushed %+v", push)
 	}
@@ -151,7 +152,7 @@ func TestMatchIsPlaced(t *testing.T) {
 	checkMatchmakerData(t, a, push, text(one, "Players", 0, "Team"))
 }
 
-func checkMatchmakerData(t *testing.T, a *arcade, push CreateGameSessionPush, first string) {
+func checkMatchmakerData(t *testing.T, a *arcade, push processes.CreateGameSessionPush, first string) {
 	t.Helper()
 	var data struct{ MatchID string }
 	if err := json.Unmarshal([]byte(push.MatchmakerData), &data); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -73,7 +74,7 @@ func TestTicketsTimeOutWhileActivating(t *testing.T) {
 	a.seek("brief", "t2", "p2")
 	a.becomes("PLACING", "t1", "t2")
 	match := a.matchOf("t1")
-	var push Push
+	var push processes.Push
 	a.await("a game session to start", func() bool {
 		select {
 		case push = <-a.sockets[0].pushes:
@@ -85,7 +86,7 @@ func TestTicketsTimeOutWhileActivating(t *testing.T) {
 	a.elapse(3 * time.Second)
 	a.becomes("TIMED_OUT", "t1", "t2")
 	a.cancelled(match)
-	a.ends(push.(CreateGameSessionPush).GameSessionID)
+	a.ends(push.(processes.CreateGameSessionPush).GameSessionID)
 }
 
 // ends returns when a game session is terminated, or is asked to end.

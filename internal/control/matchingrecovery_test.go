@@ -10,6 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -72,7 +73,7 @@ func TestMatchingSurvivesEveryFailure(t *testing.T) {
 				for _, s := range a.sockets {
 					select {
 					case p := <-s.pushes:
-						told = append(told, p.(CreateGameSessionPush).GameSessionID)
+						told = append(told, p.(processes.CreateGameSessionPush).GameSessionID)
 					default:
 					}
 					if len(told) > 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // An outage is a fleet on which everything waits for a game server: a game session with a
@@ -24,7 +25,7 @@ func newOutage(t *testing.T, options ...option) *outage {
 	o.hosting = w.process(o.fleet, "c1", o.token, "hosting")
 	o.session = w.active(o.fleet, nil, o.hosting)
 	o.player = text(w.must("CreatePlayerSession", object{"GameSessionId": o.session, "PlayerId": "x"}), "PlayerSession", "PlayerSessionId")
-	o.loading = w.mustDial(ServerConnect{
+	o.loading = w.mustDial(processes.ConnectRequest{
 		FleetID: o.fleet, ComputeName: "c1", ProcessID: "loading", Authorization: o.token, IdempotencyToken: "loading-1",
 	})
 	return o
@@ -98,7 +99,7 @@ func (o *outage) playerStatus() string {
 	return text(o.must("DescribePlayerSessions", object{"PlayerSessionId": o.player}), "PlayerSessions", 0, "Status")
 }
 
-// TestRestartAfterAnOutage: no process has to have said ProcessReady, and no player has to have
+// TestRestartAfterAnOutage: no process has to have said processes.ProcessReady, and no player has to have
 // been accepted, while there was nobody to say it to.
 func TestRestartAfterAnOutage(t *testing.T) {
 	o := newOutage(t)

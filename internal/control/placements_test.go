@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -128,7 +129,7 @@ func (w *world) record(id string) (r *placement.Placement) {
 // serve activates the game session that a process was asked to start.
 func (s *socket) serve() (gameSession string) {
 	s.w.t.Helper()
-	push, ok := s.next().(CreateGameSessionPush)
+	push, ok := s.next().(processes.CreateGameSessionPush)
 	if !ok {
 		s.w.t.Fatalf("not asked to start a game session")
 	}
@@ -147,7 +148,7 @@ func TestPlacementFulfilled(t *testing.T) {
 	start := w.seconds()
 	same(t, out["GameSessionPlacement"], `{"PlacementId":"place-1","GameSessionQueueName":"q","Status":"PENDING","GameProperties":[{"Key":"k","Value":"v"}],
 		"MaximumPlayerSessionCount":4,"GameSessionName":"n","GameSessionData":"d","StartTime":%v,"PlayerGatewayStatus":"DISABLED"}`, start)
-	push := p.sockets["custom-a"][0].next().(CreateGameSessionPush)
+	push := p.sockets["custom-a"][0].next().(processes.CreateGameSessionPush)
 	arn := "arn:aws:gamelift:us-west-2::gamesession/" + p.fleet + "/custom-a/place-1"
 	if push.GameSessionID != arn {
 		t.Errorf("asked to start %s", push.GameSessionID)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 )
 
 // placing runs the machine that drives placements, on the node that leads: it passes the facts of the shards on, and
-// carries out its requests. The followers call it on their commit goroutines.
+// carries out its requests. It is an observer of the shards.
 type placing struct {
 	plane   *Plane
 	watches router.Watches[string] // of placements, by id
@@ -43,6 +44,30 @@ func newPlacing(p *Plane) *placing {
 		Failed: func(err error) { p.cfg.Log.Error("recovery of placements failed, is tried again", "err", err) },
 	})
 	return d
+}
+
+// observe notifies those who wait for placements and, where it drives, the machine.
+func (d *placing) observe(c *router.Commit, drives bool) {
+	if c.HasView && c.Shard == region.CatalogShard {
+		d.step(func(m *placer.Machine) { m.SetCatalog(c.View.Catalog()) })
+	}
+	if c.Recovered {
+		d.watches.NotifyAll()
+	}
+	for _, f := range c.Facts {
+		switch e := f.Body.(type) {
+		case *placement.PlacementFulfilled:
+			d.watches.Notify(e.ID)
+		case *placement.PlacementEnded:
+			d.watches.Notify(e.ID)
+		}
+	}
+	if drives && (c.Recovered || c.Refresh) {
+		d.step(func(m *placer.Machine) { m.Recover(c.Shard, c.View) })
+	}
+	if drives && slices.ContainsFunc(c.Facts, placer.Concerns) {
+		d.step(func(m *placer.Machine) { m.Observe(c.Shard, c.Facts) })
+	}
 }
 
 // step calls f with the machine, and then carries out its requests: a shard that has stopped answers at once, and the
@@ -101,9 +126,12 @@ func (d *placing) send(r *placer.Request) {
 	}
 }
 
+// lookUpLimit is how long the history may take.
+const lookUpLimit = 15 * time.Second
+
 // lookUp finds a game session in the history.
 func (d *placing) lookUp(past *placer.PastSession, done func(any, error)) {
-	ctx, cancel := context.WithTimeout(context.Background(), processCall)
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpLimit)
 	defer cancel()
 	g, err := d.plane.pastGameSession(ctx, past.Room, past.ID)
 	d.answer(done, g, err)

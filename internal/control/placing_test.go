@@ -10,6 +10,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -25,7 +26,7 @@ func (w *world) serveAll(sockets ...*socket) (stop func() (started map[string]in
 			for {
 				select {
 				case push := <-s.pushes:
-					if c, ok := push.(CreateGameSessionPush); ok {
+					if c, ok := push.(processes.CreateGameSessionPush); ok {
 						mu.Lock()
 						started[c.GameSessionID]++
 						mu.Unlock()
@@ -168,7 +169,7 @@ func TestAttemptsThatFail(t *testing.T) {
 			w.addQueue("q", nil, p)
 			w.startPlace("p", nil)
 			s := p.sockets["custom-a"][0]
-			c.fail(w, s, s.next().(CreateGameSessionPush).GameSessionID)
+			c.fail(w, s, s.next().(processes.CreateGameSessionPush).GameSessionID)
 			if c.want == "FULFILLED" {
 				if session := p.sockets["custom-b"][0].serve(); !strings.Contains(session, "/custom-b/p-") {
 					t.Errorf("the next attempt started %s", session)
@@ -342,11 +343,11 @@ func BenchmarkPlacement(b *testing.B) {
 	w.addQueue("q", nil, p)
 	token := w.token(p.fleet, "custom-a")
 	for i := range b.N {
-		var l ServerLink
-		l, err := w.Connect(w.ctx, ServerConnect{
+		var l processes.Connection
+		l, err := w.processes.Connect(w.ctx, processes.ConnectRequest{
 			FleetID: p.fleet, ComputeName: "custom-a", ProcessID: fmt.Sprint(i), Authorization: token, Replaced: func() {},
-			Push: func(push Push) {
-				if start, ok := push.(CreateGameSessionPush); ok {
+			Push: func(push processes.Push) {
+				if start, ok := push.(processes.CreateGameSessionPush); ok {
 					l.ActivateGameSession(start.GameSessionID, func(error) {})
 				}
 			},
@@ -354,7 +355,7 @@ func BenchmarkPlacement(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := wait(func(done func(error)) { l.Activate(ProcessReady{Port: 7777}, done) }); err != nil {
+		if err := wait(func(done func(error)) { l.Activate(processes.ProcessReady{Port: 7777}, done) }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // A mishap is what befalls one append.
@@ -88,7 +89,7 @@ func (j fatedJournal) Append(ctx context.Context, last uint64, data []byte) (uin
 // gameServers are processes that do what they are asked to, through all recoveries.
 type gameServers struct {
 	w       *world
-	clients []ServerConnect
+	clients []processes.ConnectRequest
 	dies    string // the id of a process that ends instead of activating its game session
 }
 
@@ -102,15 +103,15 @@ func (g *gameServers) run() (stop func()) {
 	return func() { cancel(); group.Wait() }
 }
 
-func (g *gameServers) play(ctx context.Context, c ServerConnect) {
+func (g *gameServers) play(ctx context.Context, c processes.ConnectRequest) {
 	w := g.w
-	s := &socket{w: w, connect: c, pushes: make(chan Push, 100), replaced: make(chan struct{}, 10)}
-	c.Push = func(p Push) { s.pushes <- p }
+	s := &socket{w: w, connect: c, pushes: make(chan processes.Push, 100), replaced: make(chan struct{}, 10)}
+	c.Push = func(p processes.Push) { s.pushes <- p }
 	c.Replaced = func() { s.replaced <- struct{}{} }
 	var err error
 	connect := func() {
 		retry(ctx, func() error {
-			s.ServerLink, err = w.Connect(ctx, c)
+			s.Connection, err = w.processes.Connect(ctx, c)
 			return err
 		})
 	}
@@ -127,7 +128,7 @@ func (g *gameServers) play(ctx context.Context, c ServerConnect) {
 				return
 			}
 		case push := <-s.pushes:
-			start, ok := push.(CreateGameSessionPush)
+			start, ok := push.(processes.CreateGameSessionPush)
 			switch {
 			case !ok:
 			case c.ProcessID == g.dies:
@@ -175,7 +176,7 @@ func placeThrough(t *testing.T, m mishap, shards, step int) {
 	w.addQueue("q", nil, p)
 	servers := &gameServers{w: w, dies: "custom-a-0"}
 	for i, location := range []string{"custom-a", "custom-a", "custom-b"} {
-		servers.clients = append(servers.clients, ServerConnect{
+		servers.clients = append(servers.clients, processes.ConnectRequest{
 			FleetID: p.fleet, ComputeName: location, ProcessID: fmt.Sprintf("%s-%d", location, i), Authorization: w.token(p.fleet, location),
 			SDKVersion: "5.4.0", SDKLanguage: "Go", IdempotencyToken: fmt.Sprint(i),
 		})

@@ -16,10 +16,10 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/loglimit"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
-	"github.com/muster-gg/muster/internal/sigv4"
 )
 
 // Config says what a control plane is of. All fields are required unless they
@@ -60,7 +60,6 @@ type Plane struct {
 	cfg     Config
 	secrets *secrets
 	shards  []*router.Shard
-	follow  []*follower // one per shard
 
 	settled   atomic.Uint64 // the history up to this entry has left memory
 	unsettled bool          // an entry behind it may not have; tidy's own
@@ -68,8 +67,8 @@ type Plane struct {
 	keys  sync.Map          // access keys that were opened: *catalog.AccessKey → sigv4.Credential
 	lines *loglimit.Limiter // of the log, for callers that are not authenticated yet
 
-	verifier   *sigv4.Verifier // of server processes that sign their request
-	signatures usedSignatures
+	processes *processes.Connections
+	watches   router.Watches[sessionKey] // of game sessions
 
 	leader    leader     // whether the drivers run on this node
 	placing   *placing   // drives placements
@@ -98,22 +97,25 @@ func New(cfg Config) (*Plane, error) {
 		cfg.Settings.Level = region.MaxLevel // there is nobody who would have to read it, too
 	}
 	p := &Plane{cfg: cfg, secrets: secrets, lines: loglimit.New(cfg.Clock)}
-	p.leader.begun = make(chan struct{})
-	p.verifier = sigv4.New(sigv4.Config{Keys: p, Skew: cfg.ClockSkew})
-	for i := range cfg.Journals {
-		p.follow = append(p.follow, newFollower(p, i))
-	}
+	p.leader.begun, p.leader.shards = make(chan struct{}), make([]ledShard, len(cfg.Journals))
 	p.Router = router.New(router.Config{
 		Names: router.Names{Region: cfg.Region, Account: cfg.Account}, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,
-		Observe:       func(c *router.Commit) { p.follow[c.Shard].observe(c.Commit) },
+		Observe:       p.observe,
 		SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot, Clock: cfg.Clock, Log: cfg.Log, Metrics: cfg.Metrics,
 	})
 	p.shards = p.Shards()
+	p.processes = processes.New(processes.Config{
+		Router: p.Router, Keys: p, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint, Clock: cfg.Clock, Log: cfg.Log, Token: secrets.authToken,
+		Players: p.describePlayerSessions, StartBackfill: p.startProcessBackfill, StopBackfill: p.stopProcessBackfill,
+	})
 	p.placing = newPlacing(p)
 	p.matching = newMatching(p)
 	p.publisher = newPublisher(p, len(cfg.Journals))
 	return p, nil
 }
+
+// Servers is where the endpoint of the game servers connects them.
+func (p *Plane) Servers() processes.Connector { return p.processes }
 
 // Shard is the replica of a shard, for those whom other nodes ask.
 func (p *Plane) Shard(i int) *router.Shard { return p.shards[i] }
@@ -127,11 +129,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.Router.Run(ctx) })
-	parts := []func(context.Context) error{p.lead}
-	for _, f := range p.follow {
-		parts = append(parts, f.resumeLinks)
-	}
-	for _, run := range parts {
+	for _, run := range []func(context.Context) error{p.lead, p.processes.Run} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {
 				return nil // stopped before it began

@@ -5,23 +5,26 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/router"
 )
 
 // inRoom is a server process as its room knows it, or nil.
-func (s *socket) inRoom() (p *fleet.Process) {
+func (s *socket) inRoom() *fleet.Process {
 	s.w.t.Helper()
 	room := s.w.room(s.connect.FleetID, "custom-a")
 	key := fleet.ProcessKey{Compute: s.connect.ComputeName, ID: s.connect.ProcessID}
-	if _, err := s.w.read(s.w.ctx, room, func(r *fleet.Room) { p, _ = r.Process(key) }); err != nil {
-		s.w.t.Fatal(err)
-	}
+	p, err := router.InRoom(s.w.ctx, s.w.Router, room, func(r *fleet.Room) *fleet.Process {
+		p, _ := r.Process(key)
+		return p
+	})
+	s.ok(err)
 	return p
 }
 
@@ -38,24 +41,24 @@ func TestConnect(t *testing.T) {
 	token, foreign := w.compute(id, "custom-a", "c1"), w.compute(id, "custom-a", "c2")
 	other := w.fleetAt("custom-a")
 	otherToken := w.compute(other, "custom-a", "c1")
-	good := ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i1"}
+	good := processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i1"}
 	for what, c := range map[string]struct {
-		change func(*ServerConnect)
+		change func(*processes.ConnectRequest)
 		kind   fault.Kind
 	}{
-		"no fleet":           {func(c *ServerConnect) { c.FleetID = "" }, fault.InvalidRequest},
-		"no compute":         {func(c *ServerConnect) { c.ComputeName = "" }, fault.InvalidRequest},
-		"no process":         {func(c *ServerConnect) { c.ProcessID = "" }, fault.InvalidRequest},
-		"no token":           {func(c *ServerConnect) { c.Authorization = "" }, fault.InvalidRequest},
-		"unknown fleet":      {func(c *ServerConnect) { c.FleetID = "fleet-unknown" }, fault.AccessDenied},
-		"unknown compute":    {func(c *ServerConnect) { c.ComputeName = "c9" }, fault.AccessDenied},
-		"garbled token":      {func(c *ServerConnect) { c.Authorization = "x" }, fault.AccessDenied},
-		"token of another":   {func(c *ServerConnect) { c.Authorization = foreign }, fault.AccessDenied},
-		"token of same name": {func(c *ServerConnect) { c.Authorization = otherToken }, fault.AccessDenied},
-		"compute of another": {func(c *ServerConnect) { c.FleetID = other }, fault.AccessDenied},
-		"nothing is signed":  {func(c *ServerConnect) { c.Authorization = "SigV4" }, fault.AccessDenied},
-		"fleet of another":   {func(c *ServerConnect) { c.FleetID, c.ComputeName = other, "c2" }, fault.AccessDenied},
-		"upper case token":   {func(c *ServerConnect) { c.Authorization = strings.ToUpper(token) }, fault.AccessDenied},
+		"no fleet":           {func(c *processes.ConnectRequest) { c.FleetID = "" }, fault.InvalidRequest},
+		"no compute":         {func(c *processes.ConnectRequest) { c.ComputeName = "" }, fault.InvalidRequest},
+		"no process":         {func(c *processes.ConnectRequest) { c.ProcessID = "" }, fault.InvalidRequest},
+		"no token":           {func(c *processes.ConnectRequest) { c.Authorization = "" }, fault.InvalidRequest},
+		"unknown fleet":      {func(c *processes.ConnectRequest) { c.FleetID = "fleet-unknown" }, fault.AccessDenied},
+		"unknown compute":    {func(c *processes.ConnectRequest) { c.ComputeName = "c9" }, fault.AccessDenied},
+		"garbled token":      {func(c *processes.ConnectRequest) { c.Authorization = "x" }, fault.AccessDenied},
+		"token of another":   {func(c *processes.ConnectRequest) { c.Authorization = foreign }, fault.AccessDenied},
+		"token of same name": {func(c *processes.ConnectRequest) { c.Authorization = otherToken }, fault.AccessDenied},
+		"compute of another": {func(c *processes.ConnectRequest) { c.FleetID = other }, fault.AccessDenied},
+		"nothing is signed":  {func(c *processes.ConnectRequest) { c.Authorization = "SigV4" }, fault.AccessDenied},
+		"fleet of another":   {func(c *processes.ConnectRequest) { c.FleetID, c.ComputeName = other, "c2" }, fault.AccessDenied},
+		"upper case token":   {func(c *processes.ConnectRequest) { c.Authorization = strings.ToUpper(token) }, fault.AccessDenied},
 	} {
 		connect := good
 		c.change(&connect)
@@ -80,7 +83,7 @@ func TestTokensOfLivingProcesses(t *testing.T) {
 		w.token(id, "c1")
 		w.elapse(3 * time.Hour)
 	}
-	_, err := w.dial(ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p2", Authorization: token})
+	_, err := w.dial(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p2", Authorization: token})
 	wantKind(t, "a new process with an expired token", err, fault.AccessDenied)
 	again := w.mustDial(s.connect)
 	s.wasReplaced()
@@ -97,12 +100,12 @@ func TestSecondSocketTakesOver(t *testing.T) {
 	fleetID, sockets := w.host(1)
 	first := sockets[0]
 	session := w.create(fleetID, nil)
-	if p := first.next().(CreateGameSessionPush); p.GameSessionID != session {
+	if p := first.next().(processes.CreateGameSessionPush); p.GameSessionID != session {
 		t.Errorf("asked to start %s", p.GameSessionID)
 	}
 	second := w.mustDial(first.connect)
 	first.wasReplaced()
-	if p := second.next().(CreateGameSessionPush); p.GameSessionID != session { // not answered yet: asked again
+	if p := second.next().(processes.CreateGameSessionPush); p.GameSessionID != session { // not answered yet: asked again
 		t.Errorf("asked to start %s", p.GameSessionID)
 	}
 	first.Disconnected() // the old socket goes after the new one came: nothing is lost
@@ -114,11 +117,11 @@ func TestSecondSocketTakesOver(t *testing.T) {
 	second.wasReplaced()
 	third.quiet() // ACTIVE: nothing to ask for
 	w.must("TerminateGameSession", object{"GameSessionId": session, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
-	if p := third.next().(TerminateProcessPush); !p.TerminationTime.Equal(w.clock.Now().Add(5 * time.Minute)) {
+	if p := third.next().(processes.TerminateProcessPush); !p.TerminationTime.Equal(w.clock.Now().Add(5 * time.Minute)) {
 		t.Errorf("to end by %s", p.TerminationTime)
 	}
 	fourth := w.mustDial(first.connect)
-	if _, ok := fourth.next().(TerminateProcessPush); !ok {
+	if _, ok := fourth.next().(processes.TerminateProcessPush); !ok {
 		t.Error("the new socket was not asked to end")
 	}
 	for _, s := range []*socket{first, second, third, fourth} {
@@ -149,54 +152,11 @@ func TestOldSocketEndsWhileTheNewOneBegins(t *testing.T) {
 	}
 }
 
-// Two sockets of a process that is still unknown begin at the same time: one of
-// them takes over from the other.
-func TestTwoFirstSockets(t *testing.T) {
-	w := newWorld(t, withShards(1))
-	id := w.fleetAt("custom-a")
-	token := w.compute(id, "custom-a", "c1")
-	c := ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i"}
-	release := w.journals[0].Hold()
-	dialled := make(chan *socket)
-	for range 2 {
-		go func() { dialled <- w.mustDial(c) }()
-	}
-	if err := w.journals[0].AwaitHeld(w.ctx, 1); err != nil {
-		t.Fatal(err)
-	}
-	key := linkKey{w.room(id, "custom-a"), fleet.ProcessKey{Compute: "c1", ID: "p1"}}
-	follower := w.follow[0]
-	w.await("both attempts", func() bool {
-		follower.mu.RLock()
-		defer follower.mu.RUnlock()
-		return follower.expected[key].number == 2
-	})
-	release()
-	first, second := <-dialled, <-dialled
-	if follower.linkFor(key) != first.ServerLink {
-		first, second = second, first
-	}
-	second.wasReplaced()
-	first.ok(first.ready(7777))
-	session := w.create(id, nil)
-	if push := first.next().(CreateGameSessionPush); push.GameSessionID != session {
-		t.Errorf("asked to start %s", push.GameSessionID)
-	}
-	second.quiet()
-	if len(follower.expected) != 0 {
-		t.Error("a socket is still expected")
-	}
-	second.Disconnected()
-	if p := first.inRoom(); !p.Connected {
-		t.Error("the process counts as lost")
-	}
-}
-
 func TestProcessLife(t *testing.T) {
 	w := newWorld(t)
 	id := w.fleetAt("custom-a")
 	token := w.compute(id, "custom-a", "c1")
-	s := w.mustDial(ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i1"})
+	s := w.mustDial(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i1"})
 	wantKind(t, "heartbeat before ready", s.heartbeat(true), fault.InvalidRequest)
 	wantKind(t, "bad port", s.ready(0), fault.InvalidRequest)
 	wantKind(t, "bad port", s.ready(60001), fault.InvalidRequest)
@@ -230,21 +190,21 @@ func TestProcessLife(t *testing.T) {
 	})
 	wantKind(t, "a player who came too late", s.accept(session, y), fault.Conflict)
 
-	page, err := s.describe(PlayerSessionQuery{GameSessionID: session, Limit: 2})
+	page, err := s.describe(processes.PlayerSessionQuery{GameSessionID: session, Limit: 2})
 	s.ok(err)
 	if len(page.PlayerSessions) != 2 || page.PlayerSessions[0].Status != "COMPLETED" || page.PlayerSessions[0].TerminationTime.IsZero() || page.PlayerSessions[1].PlayerID != "y" {
 		t.Errorf("the process sees %+v", page)
 	}
-	page, err = s.describe(PlayerSessionQuery{GameSessionID: session, Limit: 2, NextToken: page.NextToken})
+	page, err = s.describe(processes.PlayerSessionQuery{GameSessionID: session, Limit: 2, NextToken: page.NextToken})
 	s.ok(err)
 	if len(page.PlayerSessions) != 1 || page.NextToken != "" || page.PlayerSessions[0].Status != "ACTIVE" || page.PlayerSessions[0].Port != 7777 {
 		t.Errorf("the process sees %+v", page)
 	}
-	_, err = s.describe(PlayerSessionQuery{GameSessionID: session, StatusFilter: "NOT_SET"})
+	_, err = s.describe(processes.PlayerSessionQuery{GameSessionID: session, StatusFilter: "NOT_SET"})
 	wantKind(t, "bad filter", err, fault.InvalidRequest)
-	_, err = s.describe(PlayerSessionQuery{GameSessionID: session, NextToken: "x"})
+	_, err = s.describe(processes.PlayerSessionQuery{GameSessionID: session, NextToken: "x"})
 	wantKind(t, "bad token", err, fault.InvalidRequest)
-	_, err = s.describe(PlayerSessionQuery{})
+	_, err = s.describe(processes.PlayerSessionQuery{})
 	wantKind(t, "no selector", err, fault.InvalidRequest)
 
 	wantKind(t, "bad policy", s.policy(session, "NOT_SET"), fault.InvalidRequest)
@@ -282,7 +242,7 @@ func TestProcessPages(t *testing.T) {
 		w.must("CreatePlayerSessions", object{"GameSessionId": session, "PlayerIds": ids})
 	}
 	for limit, want := range map[int]int{0: 50, 10: 10, 100: 50} {
-		page, err := sockets[0].describe(PlayerSessionQuery{GameSessionID: session, Limit: limit})
+		page, err := sockets[0].describe(processes.PlayerSessionQuery{GameSessionID: session, Limit: limit})
 		if err != nil || len(page.PlayerSessions) != want || page.NextToken == "" {
 			t.Errorf("limit %d: %d player sessions, %v", limit, len(page.PlayerSessions), err)
 		}
@@ -318,7 +278,7 @@ func TestUnhealthyProcessEnds(t *testing.T) {
 	}
 	w.elapse(time.Millisecond)
 	s.ok(s.heartbeat(false))
-	if _, ok := s.next().(TerminateProcessPush); !ok {
+	if _, ok := s.next().(processes.TerminateProcessPush); !ok {
 		t.Error("the process was not asked to end")
 	}
 	s.wasReplaced()
@@ -385,7 +345,7 @@ func TestDeregisteredComputeEndsItsProcesses(t *testing.T) {
 
 // sign signs a connection request as the server SDKs do.
 // Source: server SDK 5, AWS SigV4 utility.
-func sign(c ServerConnect, key AccessKey, at time.Time) ServerConnect {
+func sign(c processes.ConnectRequest, key AccessKey, at time.Time) processes.ConnectRequest {
 	mac := func(key []byte, text string) []byte {
 		h := hmac.New(sha256.New, key)
 		h.Write([]byte(text))
@@ -397,7 +357,7 @@ func sign(c ServerConnect, key AccessKey, at time.Time) ServerConnect {
 	signing := mac(mac(mac(mac([]byte("AWS4"+key.Secret), day), testRegion), "gamelift"), "aws4_request")
 	signature := mac(signing, "AWS4-HMAC-SHA256\n"+date+"\n"+scope+"\n"+hex.EncodeToString(canonical[:]))
 	c.Authorization = "SigV4"
-	c.SigV4 = SigV4Query{Algorithm: "AWS4-HMAC-SHA256", Credential: key.ID + "/" + scope, Date: date, Signature: hex.EncodeToString(signature)}
+	c.SigV4 = processes.SigV4Query{Algorithm: "AWS4-HMAC-SHA256", Credential: key.ID + "/" + scope, Date: date, Signature: hex.EncodeToString(signature)}
 	return c
 }
 
@@ -410,8 +370,8 @@ func TestSignedConnections(t *testing.T) {
 	id := w.fleetAt("custom-a")
 	w.compute(id, "custom-a", "task/1")
 	now := w.clock.Now()
-	c := ServerConnect{FleetID: id, ComputeName: "task/1", ProcessID: "p1", SDKLanguage: "Go"}
-	for what, bad := range map[string]ServerConnect{
+	c := processes.ConnectRequest{FleetID: id, ComputeName: "task/1", ProcessID: "p1", SDKLanguage: "Go"}
+	for what, bad := range map[string]processes.ConnectRequest{
 		"unknown key":  sign(c, AccessKey{ID: "AKIAUNKNOWN", Secret: key.Secret}, now),
 		"wrong secret": sign(c, AccessKey{ID: key.ID, Secret: "x"}, now),
 		"old":          sign(c, key, now.Add(-6*time.Minute)),
@@ -429,7 +389,7 @@ func TestSignedConnections(t *testing.T) {
 	s := w.mustDial(sign(c, key, now))
 	s.quiet()
 	s.ok(s.ready(7777))
-	refresh := s.next().(RefreshConnectionPush)
+	refresh := s.next().(processes.RefreshConnectionPush)
 	if refresh.Endpoint != c.Endpoint || refresh.AuthToken == "" {
 		t.Errorf("pushed %+v", refresh)
 	}
@@ -437,7 +397,7 @@ func TestSignedConnections(t *testing.T) {
 	s.quiet()
 	w.clock.Advance(time.Minute)
 	s.ok(s.heartbeat(true))
-	if again := s.next().(RefreshConnectionPush); again != refresh { // until it has switched
+	if again := s.next().(processes.RefreshConnectionPush); again != refresh { // until it has switched
 		t.Errorf("then pushed %+v", again)
 	}
 	c.Authorization, c.IdempotencyToken = refresh.AuthToken, "new"
@@ -466,7 +426,7 @@ func TestLocalSignatureIsTakenOnce(t *testing.T) {
 	}
 	id := w.fleetAt("custom-a")
 	w.compute(id, "custom-a", "c1")
-	c := sign(ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", SDKLanguage: "CSharp"}, key, w.clock.Now().Add(9*time.Hour))
+	c := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", SDKLanguage: "CSharp"}, key, w.clock.Now().Add(9*time.Hour))
 	refused := func(when string) {
 		t.Helper()
 		_, err := w.dial(c)
@@ -487,7 +447,7 @@ func TestLocalSignatureIsTakenOnce(t *testing.T) {
 	w.restart()
 	refused("after a restart")
 
-	other := sign(ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p2", SDKLanguage: "CSharp"}, key, w.clock.Now().Add(9*time.Hour))
+	other := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p2", SDKLanguage: "CSharp"}, key, w.clock.Now().Add(9*time.Hour))
 	s = w.mustDial(other)
 	c = other
 	s.ok(s.ready(7778))
@@ -500,30 +460,9 @@ func TestLocalSignatureIsTakenOnce(t *testing.T) {
 	c.SDKLanguage = "Go" // which is not signed
 	refused("when its date is near without a zone")
 
-	utc := sign(ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p3", SDKLanguage: "CSharp"}, key, w.clock.Now())
+	utc := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p3", SDKLanguage: "CSharp"}, key, w.clock.Now())
 	w.mustDial(utc)
 	w.mustDial(utc) // it comes back within minutes, as the other SDKs may
-}
-
-// What is remembered of signatures is bounded, and ends with them.
-func TestUsedSignatures(t *testing.T) {
-	var u usedSignatures
-	now := time.Unix(0, 0)
-	if err := u.use("a", now.Add(time.Minute), now); err != nil {
-		t.Error(err)
-	}
-	wantKind(t, "twice", u.use("a", now.Add(time.Minute), now), fault.AccessDenied)
-	u.forget("a")
-	for i := range mostSignatures {
-		if err := u.use(strconv.Itoa(i), now.Add(time.Minute), now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	wantKind(t, "too many", u.use("a", now.Add(time.Minute), now), fault.AccessDenied)
-	now = now.Add(sweepPause)
-	if err := u.use("a", now.Add(time.Minute), now); err != nil || len(u.ends) != 1 {
-		t.Errorf("%d are remembered: %v", len(u.ends), err)
-	}
 }
 
 func TestRootKey(t *testing.T) {
@@ -600,7 +539,7 @@ func TestOtherFleetsPlayers(t *testing.T) {
 
 	see := func() {
 		t.Helper()
-		for what, queries := range map[string][2]PlayerSessionQuery{
+		for what, queries := range map[string][2]processes.PlayerSessionQuery{
 			"game session":        {{GameSessionID: foreign}, {GameSessionID: foreign + "0"}},
 			"ended game session":  {{GameSessionID: over}, {GameSessionID: over + "0"}},
 			"player session":      {{PlayerSessionID: theirs}, {PlayerSessionID: unknown(theirs)}},
@@ -618,14 +557,14 @@ func TestOtherFleetsPlayers(t *testing.T) {
 				t.Errorf("%s of another fleet: %q, one that does not exist: %q", what, got, want)
 			}
 		}
-		page, err := s.describe(PlayerSessionQuery{PlayerID: "ada", Limit: 1})
+		page, err := s.describe(processes.PlayerSessionQuery{PlayerID: "ada", Limit: 1})
 		s.ok(err)
 		if len(page.PlayerSessions) != 1 || page.PlayerSessions[0].PlayerSessionID != mine || page.NextToken != "" {
 			t.Errorf("the player's sessions are %+v", page)
 		}
 	}
 	see()
-	for _, q := range []PlayerSessionQuery{{GameSessionID: session}, {PlayerSessionID: mine}} {
+	for _, q := range []processes.PlayerSessionQuery{{GameSessionID: session}, {PlayerSessionID: mine}} {
 		page, err := s.describe(q)
 		s.ok(err)
 		if len(page.PlayerSessions) != 1 || page.PlayerSessions[0].PlayerData != "secret" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 var errDisk = errors.New("disk full")
@@ -102,7 +103,7 @@ func TestRecoveryWithALostAnswer(t *testing.T) {
 	var err error
 	w.meanwhile(func() { out, err = w.callAs(ctx, "CreateGameSession", in) })
 	session := text(out, "GameSession", "GameSessionId")
-	if err != nil || s.next().(CreateGameSessionPush).GameSessionID != session {
+	if err != nil || s.next().(processes.CreateGameSessionPush).GameSessionID != session {
 		t.Errorf("the call gave %v, %v", out, err)
 	}
 	out, err = w.callAs(ctx, "CreateGameSession", in)
@@ -136,7 +137,7 @@ func TestPendingPushComesOnce(t *testing.T) {
 		wantInternal(t, "heartbeat", s.heartbeat(true))
 		w.recovered(s)
 	}
-	if p := s.next().(CreateGameSessionPush); p.GameSessionID != session {
+	if p := s.next().(processes.CreateGameSessionPush); p.GameSessionID != session {
 		t.Errorf("pushed %+v", p)
 	}
 	s.quiet()
@@ -161,7 +162,7 @@ func TestConnectWithALostAnswer(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	id := w.fleetAt("custom-a")
 	token := w.compute(id, "custom-a", "c1")
-	c := ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i"}
+	c := processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i"}
 	w.journals[0].LoseAnswer(errDisk)
 	var s *socket
 	w.meanwhile(func() { s = w.mustDial(c) })
@@ -170,7 +171,7 @@ func TestConnectWithALostAnswer(t *testing.T) {
 	}
 	s.ok(s.ready(7777))
 	session := w.create(id, nil)
-	if push := s.next().(CreateGameSessionPush); push.GameSessionID != session {
+	if push := s.next().(processes.CreateGameSessionPush); push.GameSessionID != session {
 		t.Errorf("pushed %+v", push)
 	}
 }
@@ -183,9 +184,9 @@ func TestConnectGivenUp(t *testing.T) {
 	release := w.journals[0].Hold()
 	ctx, cancel := context.WithCancel(w.ctx)
 	gone := make(chan error)
-	s := &socket{w: w, connect: ServerConnect{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, Push: func(Push) {}, Replaced: func() {}}}
+	s := &socket{w: w, connect: processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, Push: func(processes.Push) {}, Replaced: func() {}}}
 	go func() {
-		_, err := w.Connect(ctx, s.connect)
+		_, err := w.processes.Connect(ctx, s.connect)
 		gone <- err
 	}()
 	if err := w.journals[0].AwaitHeld(w.ctx, 1); err != nil {
@@ -213,7 +214,7 @@ func TestRestart(t *testing.T) {
 	for i, s := range sockets {
 		sockets[i] = w.mustDial(s.connect)
 		for len(sockets[i].pushes) > 0 {
-			asked = append(asked, sockets[i].next().(CreateGameSessionPush).GameSessionID)
+			asked = append(asked, sockets[i].next().(processes.CreateGameSessionPush).GameSessionID)
 		}
 	}
 	if !slices.Equal(asked, []string{starting}) {
@@ -243,7 +244,7 @@ func TestLinksAfterTheEnd(t *testing.T) {
 	session := w.active(fleetID, nil, sockets...)
 	w.stop()
 	s := sockets[0]
-	_, err := s.describe(PlayerSessionQuery{GameSessionID: session})
+	_, err := s.describe(processes.PlayerSessionQuery{GameSessionID: session})
 	wantKind(t, "describe", err, fault.ServiceUnavailable)
 	wantKind(t, "certificate", wait(func(done func(error)) { s.ComputeCertificate(func(_, _ string, err error) { done(err) }) }), fault.ServiceUnavailable)
 	wantKind(t, "heartbeat", s.heartbeat(true), fault.ServiceUnavailable)
@@ -293,14 +294,4 @@ func TestManySocketsAtOnce(t *testing.T) {
 			t.Error("the end of an old socket was taken for that of the primary one")
 		}
 	}
-}
-
-// Nor is one that closes just before it is announced again.
-func TestResumeOfAClosedSocket(t *testing.T) {
-	w := newWorld(t)
-	_, sockets := w.host(1)
-	s := sockets[0]
-	s.Disconnected()
-	s.ServerLink.(*link).resume(w.ctx)
-	w.await("the note of the lost socket", func() bool { return !s.inRoom().Connected })
 }

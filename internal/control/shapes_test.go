@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // TestShapes goes the main way once and compares every answer, member for
@@ -73,7 +75,7 @@ func TestShapes(t *testing.T) {
 	}
 	same(t, out, `{"GameSession":%s}`, described("ACTIVATING", "0"))
 	push := server.next()
-	if got, want := fmt.Sprintf("%+v", push), fmt.Sprintf("%+v", CreateGameSessionPush{
+	if got, want := fmt.Sprintf("%+v", push), fmt.Sprintf("%+v", processes.CreateGameSessionPush{
 		GameSessionID: session, Name: "n", GameSessionData: "data", IPAddress: "10.0.0.1", DNSName: "c1.example",
 		Port: 7777, MaximumPlayerSessionCount: 4, GameProperties: map[string]string{"mode": "duel"},
 	}); got != want {

@@ -4,15 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/wire"
 )
-
-// watchKey is a game session.
-type watchKey struct {
-	room    fleet.RoomID
-	ordinal uint64
-}
 
 // DescribeGameSession describes one game session, also one in the history.
 func (p *Plane) DescribeGameSession(ctx context.Context, gameSessionArn string) (*wire.GameSession, error) {
@@ -31,7 +24,7 @@ func (p *Plane) WatchGameSession(ctx context.Context, gameSessionArn string, cha
 	if err != nil {
 		return err
 	}
-	news, end := p.followerOf(room).watches.Add(watchKey{room, g.Ordinal})
+	news, end := p.watches.Add(sessionKey{room, g.Ordinal})
 	defer end()
 	for {
 		// Looked up again even at first: it may have changed before the watch began.

@@ -22,6 +22,7 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -315,26 +316,26 @@ func (w *world) token(fleet, compute string) string {
 	return text(w.must("GetComputeAuthToken", object{"FleetId": fleet, "ComputeName": compute}), "AuthToken")
 }
 
-// A socket is a server process's end of a link.
+// A socket is a server process's end of a connection.
 type socket struct {
-	ServerLink
+	processes.Connection
 	w        *world
-	connect  ServerConnect
-	pushes   chan Push
+	connect  processes.ConnectRequest
+	pushes   chan processes.Push
 	replaced chan struct{}
 }
 
 // dial connects a server process.
-func (w *world) dial(c ServerConnect) (*socket, error) {
-	s := &socket{w: w, connect: c, pushes: make(chan Push, 100), replaced: make(chan struct{}, 10)}
-	c.Push = func(p Push) { s.pushes <- p }
+func (w *world) dial(c processes.ConnectRequest) (*socket, error) {
+	s := &socket{w: w, connect: c, pushes: make(chan processes.Push, 100), replaced: make(chan struct{}, 10)}
+	c.Push = func(p processes.Push) { s.pushes <- p }
 	c.Replaced = func() { s.replaced <- struct{}{} }
 	var err error
-	s.ServerLink, err = w.Connect(w.ctx, c)
+	s.Connection, err = w.processes.Connect(w.ctx, c)
 	return s, err
 }
 
-func (w *world) mustDial(c ServerConnect) *socket {
+func (w *world) mustDial(c processes.ConnectRequest) *socket {
 	w.t.Helper()
 	s, err := w.dial(c)
 	if err != nil {
@@ -346,7 +347,7 @@ func (w *world) mustDial(c ServerConnect) *socket {
 // process connects a server process that is ready to host.
 func (w *world) process(fleet, compute, token, id string) *socket {
 	w.t.Helper()
-	s := w.mustDial(ServerConnect{
+	s := w.mustDial(processes.ConnectRequest{
 		FleetID: fleet, ComputeName: compute, ProcessID: id, Authorization: token,
 		SDKVersion: "5.4.0", SDKLanguage: "Go", IdempotencyToken: id + "-1",
 	})
@@ -374,7 +375,7 @@ func wait(call func(done func(error))) error {
 
 func (s *socket) ready(port int32) error {
 	return wait(func(done func(error)) {
-		s.Activate(ProcessReady{SDKVersion: "5.4.0", SDKLanguage: "Go", Port: port}, done)
+		s.Activate(processes.ProcessReady{SDKVersion: "5.4.0", SDKLanguage: "Go", Port: port}, done)
 	})
 }
 
@@ -400,9 +401,9 @@ func (s *socket) policy(gameSession, policy string) error {
 
 func (s *socket) end() error { return wait(s.Terminate) }
 
-func (s *socket) describe(q PlayerSessionQuery) (page PlayerSessionPage, err error) {
+func (s *socket) describe(q processes.PlayerSessionQuery) (page processes.PlayerSessionPage, err error) {
 	err = wait(func(done func(error)) {
-		s.DescribePlayerSessions(q, func(p PlayerSessionPage, err error) { page = p; done(err) })
+		s.DescribePlayerSessions(q, func(p processes.PlayerSessionPage, err error) { page = p; done(err) })
 	})
 	return page, err
 }
@@ -415,7 +416,7 @@ func (s *socket) ok(err error) {
 }
 
 // next is the next push, which has to come.
-func (s *socket) next() Push {
+func (s *socket) next() processes.Push {
 	s.w.t.Helper()
 	select {
 	case p := <-s.pushes:
@@ -462,7 +463,7 @@ func (w *world) active(fleet string, more object, sockets ...*socket) string {
 	for _, s := range sockets {
 		select {
 		case p := <-s.pushes:
-			if start, ok := p.(CreateGameSessionPush); ok && start.GameSessionID == id {
+			if start, ok := p.(processes.CreateGameSessionPush); ok && start.GameSessionID == id {
 				s.ok(s.activate(id))
 				return id
 			}

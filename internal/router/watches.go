@@ -54,6 +54,9 @@ func (w *Watches[K]) Notify(key K) {
 
 // NotifyAll wakes everybody, for changes that are not known one by one.
 func (w *Watches[K]) NotifyAll() {
+	if !w.Any() {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, watches := range w.of {

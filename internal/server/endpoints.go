@@ -51,7 +51,7 @@ func (s *service) openEndpoints(context.Context) error {
 	s.metrics.Levels(s.levels)
 	s.metrics.Place(s.place)
 	s.servers = serversdk.New(serversdk.Config{
-		Servers: s.plane, ProcessMemory: s.cfg.ProcessMemory,
+		Servers: s.plane.Servers(), ProcessMemory: s.cfg.ProcessMemory,
 		Clock: s.cfg.Clock, Log: s.cfg.Log, Metrics: s.metrics.Sockets(),
 	})
 	s.operator = operator.New(operator.Config{

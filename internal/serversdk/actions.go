@@ -3,8 +3,8 @@ package serversdk
 import (
 	"github.com/gorilla/websocket"
 
-	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 const (
@@ -59,7 +59,7 @@ func (s *socket) carryOut(r *request, x *exchange) {
 	case "UpdatePlayerSessionCreationPolicy":
 		s.connection.UpdatePlayerSessionCreationPolicy(r.GameSessionID, r.PlayerSessionPolicy, done)
 	case "DescribePlayerSessions":
-		s.connection.DescribePlayerSessions(r.playerSessionQuery(), func(page control.PlayerSessionPage, err error) {
+		s.connection.DescribePlayerSessions(r.playerSessionQuery(), func(page processes.PlayerSessionPage, err error) {
 			s.answer(x, err, playerSessions(page))
 		})
 	case "GetComputeCertificate":
@@ -121,8 +121,8 @@ func (r *request) missing() string {
 }
 
 // ready converts an ActivateServerProcess request.
-func (r *request) ready() control.ProcessReady {
-	return control.ProcessReady{
+func (r *request) ready() processes.ProcessReady {
+	return processes.ProcessReady{
 		SDKVersion: r.SDKVersion, SDKLanguage: r.SDKLanguage, ToolName: r.SDKToolName, ToolVersion: r.SDKToolVersion,
 		Port: r.Port, LogPaths: r.LogPaths,
 	}
@@ -130,12 +130,12 @@ func (r *request) ready() control.ProcessReady {
 
 // playerSessionQuery converts a DescribePlayerSessions request. SDKs without a limit send none, null, zero or a
 // negative one.
-func (r *request) playerSessionQuery() control.PlayerSessionQuery {
+func (r *request) playerSessionQuery() processes.PlayerSessionQuery {
 	limit := int(r.Limit)
 	if limit <= 0 || limit > maxPage {
 		limit = maxPage
 	}
-	return control.PlayerSessionQuery{
+	return processes.PlayerSessionQuery{
 		GameSessionID: r.GameSessionID, PlayerSessionID: r.PlayerSessionID, PlayerID: r.PlayerID,
 		StatusFilter: r.PlayerSessionStatusFilter, NextToken: r.NextToken, Limit: limit,
 	}

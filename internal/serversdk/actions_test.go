@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 )
 
 func TestActions(t *testing.T) {
-	page := control.PlayerSessionPage{NextToken: "more", PlayerSessions: []control.PlayerSessionView{{
+	page := processes.PlayerSessionPage{NextToken: "more", PlayerSessions: []processes.PlayerSessionView{{
 		PlayerID: "p1", PlayerSessionID: "psess-1", GameSessionID: gameSessionID, FleetID: "fleet-1", IPAddress: "203.0.113.9",
 		Port: 7777, Status: "ACTIVE", CreationTime: time.UnixMilli(1767323045000), PlayerData: "a \"b\"\n",
 	}}}
@@ -130,27 +130,27 @@ func TestMetricsNameClosedSets(t *testing.T) {
 }
 
 func TestPushes(t *testing.T) {
-	create := control.CreateGameSessionPush{
+	create := processes.CreateGameSessionPush{
 		GameSessionID: gameSessionID, Name: "duel", MaximumPlayerSessionCount: 8, IPAddress: "203.0.113.9", Port: 7777,
 		GameSessionData: `{"map":1}`, GameProperties: map[string]string{"mode": "ranked", "level": "1"},
 	}
 	const session = `"MaximumPlayerSessionCount":8,"IpAddress":"203.0.113.9","Port":7777,"DnsName":"","GameSessionData":"{\"map\":1}","MatchmakerData":"","GameProperties":{"level":"1","mode":"ranked"}}`
 	tests := []struct {
-		push control.Push
+		push processes.Push
 		want string
 	}{
 		{create, `{"Action":"CreateGameSession","GameSessionId":"` + gameSessionID + `","GameSessionName":"duel",` + session},
-		{control.CreateGameSessionPush{}, `{"Action":"CreateGameSession","GameSessionId":"","GameSessionName":"","MaximumPlayerSessionCount":0,"IpAddress":"","Port":0,"DnsName":"","GameSessionData":"","MatchmakerData":"","GameProperties":{}}`},
-		{control.UpdateGameSessionPush{GameSession: create, FleetID: "fleet-1", Location: "custom-lab", Status: "ACTIVE", UpdateReason: "MATCHMAKING_DATA_UPDATED", BackfillTicketID: "t"},
+		{processes.CreateGameSessionPush{}, `{"Action":"CreateGameSession","GameSessionId":"","GameSessionName":"","MaximumPlayerSessionCount":0,"IpAddress":"","Port":0,"DnsName":"","GameSessionData":"","MatchmakerData":"","GameProperties":{}}`},
+		{processes.UpdateGameSessionPush{GameSession: create, FleetID: "fleet-1", Location: "custom-lab", Status: "ACTIVE", UpdateReason: "MATCHMAKING_DATA_UPDATED", BackfillTicketID: "t"},
 			`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + gameSessionID + `","Name":"duel","FleetId":"fleet-1","Location":"custom-lab","Status":"ACTIVE","StatusReason":"",` +
 				session + `,"UpdateReason":"MATCHMAKING_DATA_UPDATED","BackfillTicketId":"t"}`},
-		{control.TerminateProcessPush{TerminationTime: time.UnixMilli(1767326645000)}, `{"Action":"TerminateProcess","TerminationTime":1767326645000}`},
-		{control.RefreshConnectionPush{Endpoint: "wss://sdk.example.net", AuthToken: "b7d7"}, `{"Action":"RefreshConnection","RefreshConnectionEndpoint":"wss://sdk.example.net","AuthToken":"b7d7"}`},
+		{processes.TerminateProcessPush{TerminationTime: time.UnixMilli(1767326645000)}, `{"Action":"TerminateProcess","TerminationTime":1767326645000}`},
+		{processes.RefreshConnectionPush{Endpoint: "wss://sdk.example.net", AuthToken: "b7d7"}, `{"Action":"RefreshConnection","RefreshConnectionEndpoint":"wss://sdk.example.net","AuthToken":"b7d7"}`},
 	}
 	pushed := make(chan string, len(tests))
 	servers := newFakeServers()
 	// The service may speak before the handshake is answered.
-	servers.greet = func(about control.ServerConnect) { about.Push(tests[0].push) }
+	servers.greet = func(about processes.ConnectRequest) { about.Push(tests[0].push) }
 	h := newHarness(t, servers, Metrics{Pushed: func(action string) { pushed <- action }})
 	p := h.dial(t, goQuery)
 	connection := servers.next(t)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mailru/easyjson/jlexer"
 
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -99,8 +99,8 @@ func (a *sdkAttribute) wire() (v wire.AttributeValue) {
 }
 
 // matchBackfill converts a StartMatchBackfill request.
-func (r *request) matchBackfill() control.MatchBackfill {
-	return control.MatchBackfill{
+func (r *request) matchBackfill() processes.MatchBackfill {
+	return processes.MatchBackfill{
 		GameSessionArn: r.GameSessionArn, ConfigurationArn: r.ConfigurationArn, TicketID: r.TicketID,
 		Players: r.Players, Request: r.RequestID,
 	}

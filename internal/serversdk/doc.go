@@ -4,7 +4,7 @@
 // A process connects with its identity in the URL's query, is accepted or refused with an HTTP status, then sends
 // requests, each answered once, and receives pushes. This package implements the wire: dialects of the URL, frames,
 // JSON, repeated requests, slow readers, and when and how sockets are closed. The effects of requests are behind
-// control.ServerConnector.
+// processes.Connector.
 //
 // Two rules follow from how the SDKs react to a closed socket. The socket of a running process is closed with TCP only,
 // without a Close frame: the C++ edition never reconnects after Close 1000 or 1001, and the Go edition recovers from a

@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/mailru/easyjson/jwriter"
-
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // The JSON here is readable by every SDK: exact case of names, whole numbers and never null for numbers, {} and [] if
@@ -80,7 +79,7 @@ func (noCredentials) appendTo(w *object) {
 }
 
 // playerSessions answers DescribePlayerSessions.
-type playerSessions control.PlayerSessionPage
+type playerSessions processes.PlayerSessionPage
 
 func (p playerSessions) appendTo(w *object) {
 	if p.NextToken != "" {
@@ -112,26 +111,26 @@ func (p playerSessions) appendTo(w *object) {
 
 // encodePush encodes a push and returns its action. It has neither RequestId nor StatusCode: with a RequestId alone
 // every SDK treats it as a reply.
-func encodePush(p control.Push) (action string, data []byte) {
+func encodePush(p processes.Push) (action string, data []byte) {
 	w := newObject()
 	switch p := p.(type) {
-	case control.CreateGameSessionPush:
+	case processes.CreateGameSessionPush:
 		action = "CreateGameSession"
 		w.text("Action", action)
 		w.text("GameSessionId", p.GameSessionID)
 		w.text("GameSessionName", p.Name)
 		gameSession(w, p)
-	case control.UpdateGameSessionPush:
+	case processes.UpdateGameSessionPush:
 		action = "UpdateGameSession"
 		w.text("Action", action)
 		updatedGameSession(w, p)
 		w.text("UpdateReason", p.UpdateReason)
 		w.text("BackfillTicketId", p.BackfillTicketID)
-	case control.TerminateProcessPush:
+	case processes.TerminateProcessPush:
 		action = "TerminateProcess"
 		w.text("Action", action)
 		w.time("TerminationTime", p.TerminationTime)
-	case control.RefreshConnectionPush:
+	case processes.RefreshConnectionPush:
 		action = "RefreshConnection"
 		w.text("Action", action)
 		w.text("RefreshConnectionEndpoint", p.Endpoint)
@@ -142,7 +141,7 @@ func encodePush(p control.Push) (action string, data []byte) {
 
 // updatedGameSession writes the game session of an UpdateGameSession push, including its fleet, which the SDKs add only
 // on creation.
-func updatedGameSession(w *object, p control.UpdateGameSessionPush) {
+func updatedGameSession(w *object, p processes.UpdateGameSessionPush) {
 	w.name("GameSession")
 	w.begin()
 	w.text("GameSessionId", p.GameSession.GameSessionID)
@@ -156,7 +155,7 @@ func updatedGameSession(w *object, p control.UpdateGameSessionPush) {
 }
 
 // gameSession writes the common fields of both pushes.
-func gameSession(w *object, p control.CreateGameSessionPush) {
+func gameSession(w *object, p processes.CreateGameSessionPush) {
 	w.integer("MaximumPlayerSessionCount", int64(p.MaximumPlayerSessionCount))
 	w.text("IpAddress", p.IPAddress)
 	w.integer("Port", int64(p.Port))

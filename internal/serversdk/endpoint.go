@@ -12,9 +12,9 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/loglimit"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 
 // Config configures an Endpoint. Servers and Log are required.
 type Config struct {
-	Servers control.ServerConnector
+	Servers processes.Connector
 	Clock   clockwork.Clock // nil: the real clock
 	Log     *slog.Logger
 	Metrics Metrics
@@ -41,7 +41,7 @@ type Config struct {
 
 // An Endpoint serves the sockets of server processes. It is an http.Handler and safe for concurrent use.
 type Endpoint struct {
-	servers   control.ServerConnector
+	servers   processes.Connector
 	clock     clockwork.Clock
 	log       *slog.Logger
 	refusals  *loglimit.Limiter // limits log lines

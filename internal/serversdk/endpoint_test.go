@@ -15,9 +15,9 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 func upgradeHeader() http.Header {
@@ -113,7 +113,7 @@ func TestWhoConnects(t *testing.T) {
 	h.dial(t, csharpQuery)
 	got := h.servers.next(t).about
 	got.Push, got.Replaced = nil, nil
-	want := control.ServerConnect{
+	want := processes.ConnectRequest{
 		FleetID: "fleet-1", ComputeName: "host-1", ProcessID: "proc-7", SDKVersion: "5.4.0", SDKLanguage: "CSharp",
 		IdempotencyToken: "77", Authorization: "3c1b6f0e-5f0a",
 	}

@@ -7,16 +7,16 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // fakeServers is a control plane that notes what it is asked. Its zero value
 // lets everybody in and grants everything.
 type fakeServers struct {
-	refuse  func(control.ServerConnect) error // nil lets in
-	greet   func(control.ServerConnect)       // called within Connect
-	answer  func(call string) error           // nil grants
-	page    control.PlayerSessionPage
+	refuse  func(processes.ConnectRequest) error // nil lets in
+	greet   func(processes.ConnectRequest)       // called within Connect
+	answer  func(call string) error              // nil grants
+	page    processes.PlayerSessionPage
 	holding bool // answers wait in held
 
 	mu    sync.Mutex
@@ -27,7 +27,7 @@ type fakeServers struct {
 
 func newFakeServers() *fakeServers { return &fakeServers{links: make(chan *fakeLink, 64)} }
 
-func (f *fakeServers) Connect(_ context.Context, about control.ServerConnect) (control.ServerLink, error) {
+func (f *fakeServers) Connect(_ context.Context, about processes.ConnectRequest) (processes.Connection, error) {
 	if f.refuse != nil {
 		if err := f.refuse(about); err != nil {
 			return nil, err
@@ -88,11 +88,11 @@ func (f *fakeServers) next(t *testing.T) *fakeLink {
 
 type fakeLink struct {
 	servers *fakeServers
-	about   control.ServerConnect
+	about   processes.ConnectRequest
 	gone    chan struct{}
 }
 
-func (l *fakeLink) Activate(r control.ProcessReady, done func(error)) {
+func (l *fakeLink) Activate(r processes.ProcessReady, done func(error)) {
 	l.servers.logInfo(fmt.Sprintf("Activate %+v", r), done)
 }
 func (l *fakeLink) Heartbeat(healthy bool, done func(error)) {
@@ -110,13 +110,13 @@ func (l *fakeLink) RemovePlayerSession(gs, ps string, done func(error)) {
 func (l *fakeLink) UpdatePlayerSessionCreationPolicy(gs, policy string, done func(error)) {
 	l.servers.logInfo("Policy "+gs+" "+policy, done)
 }
-func (l *fakeLink) DescribePlayerSessions(q control.PlayerSessionQuery, done func(control.PlayerSessionPage, error)) {
+func (l *fakeLink) DescribePlayerSessions(q processes.PlayerSessionQuery, done func(processes.PlayerSessionPage, error)) {
 	l.servers.logInfo(fmt.Sprintf("Describe %+v", q), func(err error) { done(l.servers.page, err) })
 }
 func (l *fakeLink) ComputeCertificate(done func(path, compute string, err error)) {
 	l.servers.logInfo("Certificate", func(err error) { done("/certs/host-1.pem", "host-1", err) })
 }
-func (l *fakeLink) StartMatchBackfill(b control.MatchBackfill, done func(string, error)) {
+func (l *fakeLink) StartMatchBackfill(b processes.MatchBackfill, done func(string, error)) {
 	var players []string
 	for _, p := range b.Players {
 		players = append(players, fmt.Sprintf(" %s/%s %+v %v", p.PlayerId, p.Team, p.PlayerAttributes, p.LatencyInMs))

@@ -14,9 +14,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/jonboulle/clockwork"
+	"github.com/muster-gg/muster/internal/processes"
 	"go.uber.org/goleak"
-
-	"github.com/muster-gg/muster/internal/control"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -176,7 +175,7 @@ func get(t *testing.T, url string, header http.Header) *http.Response {
 
 func refuseWith(err error) *fakeServers {
 	f := newFakeServers()
-	f.refuse = func(control.ServerConnect) error { return err }
+	f.refuse = func(processes.ConnectRequest) error { return err }
 	return f
 }
 

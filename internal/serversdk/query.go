@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // maxID is the maximum length of ids in a query, in bytes.
@@ -47,8 +47,8 @@ func decodeValue(value string, form bool) string {
 }
 
 // connect converts the query.
-func (q query) connect() control.ServerConnect {
-	return control.ServerConnect{
+func (q query) connect() processes.ConnectRequest {
+	return processes.ConnectRequest{
 		FleetID:          q["FleetId"],
 		ComputeName:      q["ComputeId"],
 		ProcessID:        q["pID"],
@@ -56,7 +56,7 @@ func (q query) connect() control.ServerConnect {
 		SDKLanguage:      q["sdkLanguage"],
 		IdempotencyToken: q["IdempotencyToken"],
 		Authorization:    q["Authorization"],
-		SigV4: control.SigV4Query{
+		SigV4: processes.SigV4Query{
 			Algorithm:     q["X-Amz-Algorithm"],
 			Credential:    q["X-Amz-Credential"],
 			Date:          q["X-Amz-Date"],

@@ -15,8 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/jonboulle/clockwork"
 	"github.com/mailru/easyjson/jlexer"
-
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 const (
@@ -35,7 +34,7 @@ type socket struct {
 	process  processKey
 
 	// Set by open, then read only.
-	connection control.ServerLink
+	connection processes.Connection
 	memory     *process
 	ws         *websocket.Conn
 
@@ -58,7 +57,7 @@ type socket struct {
 }
 
 // open starts serving the socket. Pushes may have been queued before.
-func (s *socket) open(ws *websocket.Conn, connection control.ServerLink) {
+func (s *socket) open(ws *websocket.Conn, connection processes.Connection) {
 	s.connection, s.ws = connection, ws
 	s.memory = s.endpoint.processes.attach(s.process)
 	ws.SetPingHandler(func(data string) error {
@@ -180,7 +179,7 @@ func (s *socket) leave() {
 }
 
 // push sends a push, unless another socket has replaced this one.
-func (s *socket) push(p control.Push) {
+func (s *socket) push(p processes.Push) {
 	action, data := encodePush(p)
 	s.mu.Lock()
 	retired, delaying := s.retired, s.delaying != nil

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 const (
@@ -109,8 +109,8 @@ func TestPushesWaitForTheFirstHeartbeat(t *testing.T) {
 	p := h.dial(t, goQuery)
 	push := h.servers.next(t).about.Push
 	create := func(id string) string {
-		push(control.CreateGameSessionPush{GameSessionID: id})
-		_, data := encodePush(control.CreateGameSessionPush{GameSessionID: id})
+		push(processes.CreateGameSessionPush{GameSessionID: id})
+		_, data := encodePush(processes.CreateGameSessionPush{GameSessionID: id})
 		return string(data)
 	}
 	activate := func(id string) {
@@ -247,7 +247,7 @@ func TestMessageSizes(t *testing.T) {
 	h.servers.next(t)
 	connection := h.servers.next(t)
 	data := strings.Repeat("y", 2<<20)
-	connection.about.Push(control.CreateGameSessionPush{GameSessionID: "g", GameSessionData: data})
+	connection.about.Push(processes.CreateGameSessionPush{GameSessionID: "g", GameSessionData: data})
 	if got := q.receive(); !strings.Contains(got, data) {
 		t.Errorf("a push of %d bytes came as %d bytes", len(data), len(got))
 	}
@@ -258,7 +258,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 	h := newHarness(t, newFakeServers(), Metrics{Slow: func() { slow <- struct{}{} }})
 	p := h.dial(t, goQuery)
 	connection := h.servers.next(t)
-	push := control.CreateGameSessionPush{GameSessionData: strings.Repeat("z", 1<<20)}
+	push := processes.CreateGameSessionPush{GameSessionData: strings.Repeat("z", 1<<20)}
 	for cut := false; !cut; {
 		connection.about.Push(push)
 		select {
@@ -294,7 +294,7 @@ func TestReplacedSocketAnswersAndIsCutLater(t *testing.T) {
 	p := h.dial(t, goQuery)
 	connection := h.servers.next(t)
 	connection.about.Replaced()
-	connection.about.Push(control.TerminateProcessPush{}) // not over this socket any more
+	connection.about.Push(processes.TerminateProcessPush{}) // not over this socket any more
 	p.send(heartbeat)
 	p.expect(heartbeaten)
 	h.clock.Advance(linger)

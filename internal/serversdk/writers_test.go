@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 // Replies to many sockets that are ready at the same moment all arrive, each
@@ -56,7 +56,7 @@ func TestStuckPeerHoldsUpNobody(t *testing.T) {
 
 	// A single message of any size is taken; it is more than the system buffers.
 	data := strings.Repeat("y", 16<<20)
-	connection.about.Push(control.CreateGameSessionPush{GameSessionData: data})
+	connection.about.Push(processes.CreateGameSessionPush{GameSessionData: data})
 	for range 3 {
 		other.send(heartbeat)
 		other.expect(heartbeaten)

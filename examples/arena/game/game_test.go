@@ -17,8 +17,8 @@ import (
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -112,7 +112,7 @@ func TestTerminateRemovesPlayers(t *testing.T) {
 		m.await(t, "remove psess-1")
 		bob := m.join("psess-2")
 		bob.sees(2, true)
-		m.push(control.TerminateProcessPush{TerminationTime: time.Now().Add(time.Minute)})
+		m.push(processes.TerminateProcessPush{TerminationTime: time.Now().Add(time.Minute)})
 		m.endWell()
 		<-bob.Done()
 		if reason, ok := errors.AsType[*gamenet.PeerError](bob.Err()); !ok || reason.Reason != "the game server is ending" {

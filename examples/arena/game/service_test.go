@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/processes"
 )
 
 const (
@@ -27,7 +27,7 @@ type service struct {
 	answer func(ticket string, answer func()) // of AcceptPlayerSession; nil for at once
 
 	mu       sync.Mutex
-	push     func(control.Push)
+	push     func(processes.Push)
 	port     int32
 	calls    []string
 	sessions map[string]string // player session id to status
@@ -41,7 +41,7 @@ func newService() *service {
 	}
 }
 
-func (s *service) Connect(_ context.Context, c control.ServerConnect) (control.ServerLink, error) {
+func (s *service) Connect(_ context.Context, c processes.ConnectRequest) (processes.Connection, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.push = c.Push
@@ -59,7 +59,7 @@ func (s *service) note(format string, args ...any) {
 	}
 }
 
-func (s *service) Activate(r control.ProcessReady, done func(error)) {
+func (s *service) Activate(r processes.ProcessReady, done func(error)) {
 	s.mu.Lock()
 	s.port = r.Port
 	push := s.push
@@ -67,11 +67,11 @@ func (s *service) Activate(r control.ProcessReady, done func(error)) {
 	s.note("activate")
 	done(nil)
 	if !s.idle {
-		push(control.CreateGameSessionPush{GameSessionID: sessionID, Name: "duel", MaximumPlayerSessionCount: s.places, Port: r.Port})
+		push(processes.CreateGameSessionPush{GameSessionID: sessionID, Name: "duel", MaximumPlayerSessionCount: s.places, Port: r.Port})
 	}
 }
 
-func (s *service) StartMatchBackfill(_ control.MatchBackfill, done func(string, error)) {
+func (s *service) StartMatchBackfill(_ processes.MatchBackfill, done func(string, error)) {
 	done("", fault.New(fault.UnsupportedRegion, "there is no matchmaking"))
 }
 
@@ -119,8 +119,8 @@ func (s *service) RemovePlayerSession(_, ps string, done func(error)) {
 
 func (s *service) UpdatePlayerSessionCreationPolicy(_, _ string, done func(error)) { done(nil) }
 
-func (s *service) DescribePlayerSessions(_ control.PlayerSessionQuery, done func(control.PlayerSessionPage, error)) {
-	done(control.PlayerSessionPage{}, nil)
+func (s *service) DescribePlayerSessions(_ processes.PlayerSessionQuery, done func(processes.PlayerSessionPage, error)) {
+	done(processes.PlayerSessionPage{}, nil)
 }
 
 func (s *service) ComputeCertificate(done func(path, compute string, err error)) { done("", "", nil) }

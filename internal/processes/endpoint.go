@@ -1,19 +1,17 @@
-package control
+package processes
 
 import (
 	"context"
 	"time"
+
+	"github.com/muster-gg/muster/internal/wire"
 )
 
-// This file holds what the control plane and the door of the server processes
-// (package serversdk) tell each other.
-
-// A ServerLink answers for one server process that is connected over one
-// socket. All methods are asynchronous: done is called exactly once, after what
-// it reports is durable, from a goroutine that must not be held up.
-type ServerLink interface {
-	// Activate says that the process is ready to host a game session
-	// (ActivateServerProcess). Repeating it is no error.
+// A Connection answers for one server process that is connected over one socket. All methods are asynchronous: done is
+// called exactly once, after what it reports is durable, from a goroutine that must not be held up.
+type Connection interface {
+	// Activate reports that the process is ready to host a game session (ActivateServerProcess). Repeating it is no
+	// error.
 	Activate(ready ProcessReady, done func(error))
 	// Heartbeat reports the process's health (HeartbeatServerProcess).
 	Heartbeat(healthy bool, done func(error))
@@ -22,53 +20,57 @@ type ServerLink interface {
 	RemovePlayerSession(gameSession, playerSession string, done func(error))
 	UpdatePlayerSessionCreationPolicy(gameSession, policy string, done func(error))
 	DescribePlayerSessions(query PlayerSessionQuery, done func(PlayerSessionPage, error))
-	// StartMatchBackfill opens a backfill ticket for the process's game session, and
-	// gives its id; StopMatchBackfill cancels it.
+	// StartMatchBackfill opens a backfill ticket for the process's game session, and returns its id;
+	// StopMatchBackfill cancels it.
 	StartMatchBackfill(b MatchBackfill, done func(ticket string, err error))
 	StopMatchBackfill(gameSessionArn, configurationArn, ticket string, done func(error))
-	// ComputeCertificate names the certificate file given when the compute was
-	// registered, or "", and the compute.
+	// ComputeCertificate returns the certificate file given when the compute was registered, or "", and the compute.
 	ComputeCertificate(done func(path, compute string, err error))
-	// Terminate says that the process ends by its own will (TerminateServerProcess).
+	// Terminate reports that the process ends by itself (TerminateServerProcess).
 	Terminate(done func(error))
-	// Disconnected says that the socket is gone. It returns at once.
+	// Disconnected reports that the socket has closed. It returns at once.
 	Disconnected()
 }
 
-// ServerConnector opens server links. The control plane implements it.
-type ServerConnector interface {
-	// Connect authenticates a server process and makes this socket its primary
-	// one. The error is a *fault.Error: AccessDenied for a bad or expired token,
-	// an unknown compute, a wrong fleet or a process id that was used before;
+// Connector opens connections. Connections implements it.
+type Connector interface {
+	// Connect authenticates a server process and makes this connection its primary one. The error is a *fault.Error:
+	// AccessDenied for a bad or expired token, an unknown compute, a wrong fleet or a process id that was used before;
 	// InvalidRequest for missing parameters; Throttling; else internal.
-	Connect(ctx context.Context, c ServerConnect) (ServerLink, error)
+	Connect(ctx context.Context, r ConnectRequest) (Connection, error)
 }
 
-// ServerConnect is what a server process says of itself when it connects.
-type ServerConnect struct {
+// ConnectRequest is what a server process sends when it connects.
+type ConnectRequest struct {
 	FleetID, ComputeName, ProcessID string
 	SDKVersion, SDKLanguage         string
 	IdempotencyToken                string     // optional
 	Authorization                   string     // the compute's auth token, or "SigV4"
 	SigV4                           SigV4Query // with Authorization "SigV4"
-	Endpoint                        string     // URL that the process has dialed, without the query; "" if that is unknown
-	Push                            func(Push) // takes what the service has to say; must not block
-	Replaced                        func()     // called once, when a newer socket of the same process took over or the process ended
+	Endpoint                        string     // URL that the process has dialed, without the query; "" if unknown
+	Push                            func(Push) // sends a push; must not block
+	Replaced                        func()     // called once, when another connection is primary or the process ended
 }
 
-// SigV4Query is the signature that a server process may send instead of a
-// token; all values decoded. Only ComputeId, FleetId and pID are signed.
-// Source: server SDK 5, security/sigv4.
+// SigV4Query is the signature that a server process may send instead of a token; all values decoded. Only ComputeId,
+// FleetId and pID are signed. Source: server SDK 5, security/sigv4.
 type SigV4Query struct {
 	Algorithm, Credential, Date, SecurityToken, Signature string
 }
 
-// ProcessReady is what a server process says of itself when it is ready.
+// ProcessReady is what a server process reports when it is ready.
 type ProcessReady struct {
 	SDKVersion, SDKLanguage string
 	ToolName, ToolVersion   string // optional
 	Port                    int32  // 1–60000
 	LogPaths                []string
+}
+
+// A MatchBackfill is the request of a server process for more players.
+type MatchBackfill struct {
+	GameSessionArn, ConfigurationArn, TicketID string // TicketID may be ""
+	Players                                    []wire.Player
+	Request                                    string // names the request: the same for its repetitions
 }
 
 // PlayerSessionQuery selects player sessions by exactly one of the three ids.
@@ -93,9 +95,8 @@ type PlayerSessionView struct {
 	CreationTime, TerminationTime                     time.Time // zero: not yet
 }
 
-// A Push is something that the service tells a server process unasked:
-// CreateGameSessionPush, UpdateGameSessionPush, TerminateProcessPush or
-// RefreshConnectionPush.
+// A Push is a message to a server process that is no answer: CreateGameSessionPush, UpdateGameSessionPush,
+// TerminateProcessPush or RefreshConnectionPush.
 type Push interface{ push() }
 
 // CreateGameSessionPush asks the process to start a game session.
@@ -107,7 +108,7 @@ type CreateGameSessionPush struct {
 	GameProperties                  map[string]string
 }
 
-// UpdateGameSessionPush tells the process that its game session has changed.
+// UpdateGameSessionPush reports that the process's game session has changed.
 type UpdateGameSessionPush struct {
 	GameSession                    CreateGameSessionPush
 	FleetID, Location              string

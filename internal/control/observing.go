@@ -1,0 +1,46 @@
+package control
+
+import (
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/router"
+)
+
+// observe passes what has become durable in a shard to those whom it concerns, on the shard's commit goroutine, before
+// the callers are answered: it must be quick.
+func (p *Plane) observe(c *router.Commit) {
+	drives := p.leader.drives(c)
+	p.processes.Observe(c)
+	p.notifyWatches(c)
+	p.placing.observe(c, drives)
+	p.matching.observe(c, drives)
+	if drives && (c.HasView || announces(c.Facts)) {
+		router.Wake(p.publisher.news)
+	}
+	if drives {
+		p.leader.hasBegun(c.Shard)
+	}
+	if p.cfg.Observe != nil {
+		p.cfg.Observe(c.Shard, c.Facts)
+	}
+}
+
+// sessionKey names a game session in watches.
+type sessionKey struct {
+	room    fleet.RoomID
+	ordinal uint64
+}
+
+// notifyWatches wakes those who watch game sessions.
+func (p *Plane) notifyWatches(c *router.Commit) {
+	if c.Recovered {
+		p.watches.NotifyAll()
+	}
+	if !p.watches.Any() {
+		return
+	}
+	for i, f := range c.Facts {
+		if ordinal := fleet.ChangedGameSession(f.Body); ordinal != 0 {
+			p.watches.Notify(sessionKey{c.Rooms[i], ordinal})
+		}
+	}
+}

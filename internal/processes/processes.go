@@ -1,0 +1,234 @@
+package processes
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
+	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// Config configures the connections. All fields are required unless they say otherwise.
+type Config struct {
+	Router   *router.Router
+	Keys     sigv4.Keys    // of server processes that sign their request
+	Skew     time.Duration // how far the clock of a signer may be off; 0: the default
+	Endpoint string        // wss://…: where a process connects again, unless it is known where it has connected
+	Clock    clockwork.Clock
+	Log      *slog.Logger
+
+	// Token is the text of a compute's auth token.
+	Token func(room fleet.RoomID, compute string, serial uint64) string
+
+	// The operations of the API that a process may call. Players answers within one fleet; the game session of a
+	// backfill must be hosted by the process, and StartBackfill returns the ticket's id.
+	Players func(context.Context, *wire.DescribePlayerSessionsInput, fleet.ID) (
+		*wire.DescribePlayerSessionsOutput, error)
+	StartBackfill func(ctx context.Context, in *wire.StartMatchBackfillInput, host Key, request string) (string, error)
+	StopBackfill  func(ctx context.Context, gameSessionArn, configuration, ticket string, host Key) error
+}
+
+// A Key names a server process.
+type Key struct {
+	Room    fleet.RoomID
+	Process fleet.ProcessKey
+}
+
+// Hosts reports whether a game session of a room is the process's own.
+func (k Key) Hosts(room fleet.RoomID, g *fleet.GameSession) bool {
+	return k.Room == room && k.Process == g.Host
+}
+
+// Connections are the connections of server processes to this node. Its methods are safe for concurrent use.
+type Connections struct {
+	cfg        Config
+	router     *router.Router
+	shards     []*registry
+	verifier   *sigv4.Verifier
+	signatures usedSignatures
+}
+
+// New makes the connections of a region: none.
+func New(cfg Config) *Connections {
+	cfg.Skew = cmp.Or(cfg.Skew, sigv4.DefaultSkew)
+	c := &Connections{
+		cfg: cfg, router: cfg.Router, verifier: sigv4.New(sigv4.Config{Keys: cfg.Keys, Skew: cfg.Skew}),
+	}
+	for _, s := range cfg.Router.Shards() {
+		c.shards = append(c.shards, newRegistry(s))
+	}
+	return c
+}
+
+// Connect authenticates a server process and makes its connection the primary one. It implements Connector.
+func (c *Connections) Connect(ctx context.Context, r ConnectRequest) (Connection, error) {
+	if r.FleetID == "" || r.ComputeName == "" || r.ProcessID == "" || r.Authorization == "" {
+		return nil, fault.New(fault.InvalidRequest,
+			"The connection needs the parameters FleetId, ComputeId, pID and Authorization")
+	}
+	id := r.FleetID
+	if parsed, ok := arn.ParseFleet(id); ok {
+		id = parsed
+	}
+	location, ok := c.router.Catalog().ComputeLocation(id, r.ComputeName)
+	if !ok {
+		return nil, fault.New(fault.AccessDenied,
+			"Compute %s is not registered in fleet %s. Call RegisterCompute.", r.ComputeName, r.FleetID)
+	}
+	n := c.newConnection(&r, Key{
+		fleet.RoomID{Fleet: fleet.ID(id), Location: location}, fleet.ProcessKey{Compute: r.ComputeName, ID: r.ProcessID},
+	})
+	var once string // a signature that is good for one connection
+	if n.signed {
+		var err error
+		if once, err = c.checkSignature(ctx, &r, n.key); err != nil {
+			return nil, err
+		}
+	}
+	opened, err := n.open(ctx)
+	if err != nil && once != "" {
+		c.signatures.forget(once)
+	}
+	return opened, err
+}
+
+func (c *Connections) newConnection(r *ConnectRequest, key Key) *connection {
+	n := &connection{
+		all: c, registry: c.registryOf(key.Room), key: key,
+		push: r.Push, replaced: r.Replaced, signed: r.Authorization == "SigV4",
+		announcement: fleet.ConnectProcess{
+			ProcessKey: key.Process, Idempotency: r.IdempotencyToken, SDKVersion: r.SDKVersion, SDKLanguage: r.SDKLanguage,
+		},
+	}
+	if n.signed {
+		n.endpoint = cmp.Or(r.Endpoint, c.cfg.Endpoint)
+	} else { // its token is checked by the room, which knows the compute
+		n.announcement.Proof = r.Authorization
+	}
+	return n
+}
+
+// registryOf is the registry of the shard that holds a fleet location.
+func (c *Connections) registryOf(room fleet.RoomID) *registry {
+	return c.shards[region.ShardOf(room, len(c.shards))]
+}
+
+// resuming is how many connections are announced again at a time, so that one batch of the shard takes many of them.
+const resuming = 256
+
+// Run announces the open connections of a shard again whenever it has recovered, until ctx is done.
+func (c *Connections) Run(ctx context.Context) error {
+	var group errgroup.Group
+	for _, r := range c.shards {
+		group.Go(func() error {
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-r.recovered:
+					r.resume(ctx)
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+// resume announces all connections of the moment again.
+func (r *registry) resume(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(resuming)
+	for _, n := range r.all() {
+		group.Go(func() error {
+			n.resume(ctx)
+			return nil
+		})
+	}
+	_ = group.Wait() // what fails is logged
+}
+
+// Observe sees a commit of a shard, on its commit goroutine.
+func (c *Connections) Observe(commit *router.Commit) {
+	r := c.shards[commit.Shard]
+	if commit.Recovered { // the new owner of the shard knows of no connection
+		router.Wake(r.recovered)
+	}
+	for i, f := range commit.Facts {
+		c.dispatch(r, commit.Rooms[i], f.Body)
+	}
+}
+
+func (c *Connections) dispatch(r *registry, room fleet.RoomID, fact any) {
+	switch e := fact.(type) {
+	case *fleet.ProcessConnected:
+		r.connected(Key{room, e.ProcessKey})
+	case *fleet.ProcessResumed:
+		r.resumed(Key{room, e.ProcessKey})
+	case *fleet.GameSessionCreated:
+		if n := r.primary(Key{room, e.Host}); n != nil {
+			n.startGameSession(c.createdPush(room, e))
+		}
+	case *fleet.ProcessAskedToEnd:
+		if n := r.primary(Key{room, e.ProcessKey}); n != nil {
+			n.terminate(e.By)
+		}
+	case *fleet.ProcessHasEnded:
+		if n := r.remove(Key{room, e.ProcessKey}); n != nil {
+			n.ended(e)
+		}
+	}
+}
+
+// Update notifies a process of what became of the backfill ticket of its game session, or keeps that until the process
+// connects. It reports whether the process is connected here.
+func (c *Connections) Update(host Key, g *fleet.GameSession, ticket, reason string) (
+	update UpdateGameSessionPush, here bool,
+) {
+	update = UpdateGameSessionPush{
+		GameSession: c.sessionPush(host.Room, g), FleetID: string(host.Room.Fleet), Location: host.Room.Location,
+		Status: string(g.Status), StatusReason: g.StatusReason, UpdateReason: reason, BackfillTicketID: ticket,
+	}
+	return update, c.Push(host, update)
+}
+
+// Push pushes an update to a process, or keeps it until the process connects; to another node, ProcessResumed says so.
+// It reports whether the process is connected here.
+func (c *Connections) Push(host Key, update UpdateGameSessionPush) (here bool) {
+	return c.registryOf(host.Room).update(host, update)
+}
+
+// createdPush is the push for a game session that was put on a process.
+func (c *Connections) createdPush(room fleet.RoomID, e *fleet.GameSessionCreated) CreateGameSessionPush {
+	return CreateGameSessionPush{
+		GameSessionID: c.router.GameSessionARN(room, e.ID), Name: e.Name, GameSessionData: e.Data,
+		MatchmakerData: e.MatchmakerData, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port,
+		MaximumPlayerSessionCount: e.Maximum, GameProperties: propertyMap(e.Properties),
+	}
+}
+
+// sessionPush is the same for a game session that is there already.
+func (c *Connections) sessionPush(room fleet.RoomID, g *fleet.GameSession) CreateGameSessionPush {
+	return CreateGameSessionPush{
+		GameSessionID: c.router.GameSessionARN(room, g.ID), Name: g.Name, GameSessionData: g.Data,
+		MatchmakerData: g.MatchmakerData, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port,
+		MaximumPlayerSessionCount: g.Maximum, GameProperties: propertyMap(g.Properties),
+	}
+}
+
+func propertyMap(properties []fleet.Property) map[string]string {
+	m := make(map[string]string, len(properties))
+	for _, p := range properties {
+		m[p.Key] = p.Value
+	}
+	return m
+}
