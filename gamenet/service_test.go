@@ -141,7 +141,7 @@ func TestConnectRefused(t *testing.T) {
 }
 
 // TestCloseBusy is item 59 of the walk-through: everything that was sent before
-// arrives, the reason too, and Close returns with nothing left (goleak).
+// arrives, the reason too, and Close returns with nothing left.
 func TestCloseBusy(t *testing.T) {
 	for name, use := range transports(t) {
 		t.Run(name, func(t *testing.T) {

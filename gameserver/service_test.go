@@ -15,12 +15,12 @@ import (
 
 	"github.com/gorilla/websocket"
 	"github.com/jonboulle/clockwork"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/gameserver"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const token = "3c1b6f0e-5f0a-4c55-9b0e-2f1f6f2b7a10"
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster"
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, run(context.Background(), os.Environ()))
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 const (

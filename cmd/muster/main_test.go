@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster"
-	"go.uber.org/goleak"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 // The test binary also plays the programs that a keeper runs: those of
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if mode := os.Getenv(childMode); mode != "" {
 		os.Exit(child(mode))
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 type result struct {

@@ -132,7 +132,7 @@ func serveFast(t testing.TB, l net.Listener, h fasthttp.RequestHandler) func() {
 	return running(t, func() error { return s.Serve(l) }, s.Shutdown)
 }
 
-// fastDoor serves a endpoint below fasthttp. Its texts are valid for as long as the
+// fastEndpoint serves an endpoint below fasthttp. Its texts are valid for as long as the
 // request only, which would not do for a service.
 func fastEndpoint(d *api.Endpoint) fasthttp.RequestHandler {
 	text := func(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -17,18 +17,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
-	"github.com/aws/smithy-go"
 	"github.com/jonboulle/clockwork"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/listen"
 	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const (
 	accessKey = "AKIDEXAMPLE"
@@ -192,7 +191,12 @@ func TestSDKErrors(t *testing.T) {
 // wantCode checks the code that the SDK shows for an error.
 func wantCode(t *testing.T, err error, kind fault.Kind) {
 	t.Helper()
-	if e, ok := errors.AsType[smithy.APIError](err); !ok || e.ErrorCode() != string(kind) || e.ErrorMessage() == "" {
+	type apiError interface {
+		error
+		ErrorCode() string
+		ErrorMessage() string
+	}
+	if e, ok := errors.AsType[apiError](err); !ok || e.ErrorCode() != string(kind) || e.ErrorMessage() == "" {
 		t.Errorf("got %v, want %s", err, kind)
 	}
 }

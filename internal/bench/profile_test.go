@@ -9,15 +9,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/bench"
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func configFor(t *testing.T, e muster.Endpoints) bench.Config {
 	config := bench.DefaultConfig()

@@ -15,12 +15,12 @@ import (
 	"github.com/jonboulle/clockwork"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"go.uber.org/goleak"
 
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const (
 	shards = 12

@@ -14,12 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/listen"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // newListener listens on a free port with a certificate made for tests.
 func newListener(t *testing.T, c listen.Config) (l *listen.Listener, roots *x509.CertPool) {

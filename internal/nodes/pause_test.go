@@ -16,11 +16,11 @@ import (
 	"github.com/jonboulle/clockwork"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/cluster"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/journal"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 // A testJournal is a Journal that says whether it is at rest.
@@ -195,7 +195,7 @@ func refused(t *testing.T, err error, words string) {
 }
 
 func TestPause(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaktest.Check(t)()
 	t.Run("all", func(t *testing.T) {
 		r := newTestRegion(t)
 		s := r.standstill("one")

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 func TestBackup(t *testing.T) {
@@ -59,7 +58,7 @@ func TestBackupFails(t *testing.T) {
 
 // TestStopEndsBackup does not wait for a backup that takes long.
 func TestStopEndsBackup(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaktest.Check(t)()
 	w := newWorld(t)
 	defer w.Close()
 	begun := make(chan struct{})

@@ -17,11 +17,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/jonboulle/clockwork"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/journal/memory"
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/sigv4"
 )
@@ -269,7 +269,7 @@ func TestEventsOfABrokenFeed(t *testing.T) {
 
 // TestStop ends a stream that follows, though its client stays.
 func TestStop(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaktest.Check(t)()
 	w := newWorld(t)
 	defer w.Close()
 	answer := w.request(t.Context(), http.MethodGet, "/v1/events?follow=true", "AKID")
@@ -283,7 +283,7 @@ func TestStop(t *testing.T) {
 
 // TestFollow gets events as they come, until the client goes.
 func TestFollow(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leaktest.Check(t)()
 	w := newWorld(t)
 	defer w.Close()
 	w.publish("a", "b")

@@ -15,10 +15,11 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/jonboulle/clockwork"
 	"github.com/muster-gg/muster/internal/processes"
-	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // The queries of the three editions for the same process.
 const (

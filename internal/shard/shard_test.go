@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/shard"
 )
 
@@ -85,7 +85,7 @@ func replayed(t *testing.T, j *memory.Journal) *toy {
 	return view
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestCommandsAndRefusals(t *testing.T) {
 	j := memory.New(memory.Config{})

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
@@ -21,7 +20,7 @@ var (
 	seed  = flag.Uint64("seed", 0, "run this one alone, and print its trace")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // TestSim runs seeds. To see one again: SEED=17 make sim
 func TestSim(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
-	"go.uber.org/goleak"
 
 	"github.com/muster-gg/muster/internal/journal/memory"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 // An endpoint takes deliveries.
@@ -140,7 +140,7 @@ func (w *world) want(how Outcome) {
 }
 
 func TestDelivery(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t)
 	defer e.Close()
 	w.publish("t", "before") // before there was such a target
@@ -171,7 +171,7 @@ func TestDelivery(t *testing.T) {
 // TestTopics sends each event to those who want it, once, also when it stands in
 // the feed twice.
 func TestTopics(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.Check(t)()
 	w, red, all := newWorld(t), newEndpoint(t), newEndpoint(t)
 	defer red.Close()
 	defer all.Close()
@@ -190,7 +190,7 @@ func TestTopics(t *testing.T) {
 }
 
 func TestRetry(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t, 500, 302, 429, 507)
 	defer e.Close()
 	stop := w.run(Target{Everything, e.URL})
@@ -215,7 +215,7 @@ func TestRetry(t *testing.T) {
 
 // TestHopeless drops what an endpoint that is gone is sent, and goes on.
 func TestHopeless(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t, 410)
 	defer e.Close()
 	stop := w.run(Target{Everything, e.URL})
@@ -230,7 +230,7 @@ func TestHopeless(t *testing.T) {
 func TestGiveUp(t *testing.T) {
 	for status, want := range map[int]time.Duration{503: giveUp, 429: giveUp, 422: refusal} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			defer goleak.VerifyNone(t)
+			defer leaktest.Check(t)()
 			bad := slices.Repeat([]int{status}, 500)
 			w, e := newWorld(t), newEndpoint(t, bad...)
 			defer e.Close()
@@ -256,7 +256,7 @@ func TestGiveUp(t *testing.T) {
 // TestRefusedAfterAnOutage has the whole patience for refusals left after an outage
 // that was longer.
 func TestRefusedAfterAnOutage(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t, append(slices.Repeat([]int{503}, 20), 404)...)
 	defer e.Close()
 	stop := w.run(Target{Everything, e.URL})
@@ -274,7 +274,7 @@ func TestRefusedAfterAnOutage(t *testing.T) {
 
 // TestRestart goes on where it was: what was delivered does not come again.
 func TestRestart(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t)
 	defer e.Close()
 	stop := w.run(Target{Everything, e.URL})
@@ -308,7 +308,7 @@ func TestSecret(t *testing.T) {
 
 // TestLogHidesSecrets keeps the query of a URL out of the log, whatever goes wrong.
 func TestLogHidesSecrets(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer leaktest.Check(t)()
 	w, refuses, gone := newWorld(t), newEndpoint(t, 410), newEndpoint(t)
 	gone.Close() // nothing answers there
 	defer refuses.Close()

@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/session"
@@ -36,7 +35,7 @@ func TestMain(m *testing.M) {
 	} {
 		must(os.Setenv(name, value))
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func must(err error) {

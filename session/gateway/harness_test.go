@@ -9,13 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/gateway"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const (
 	gsess    = "arn:aws:gamelift:eu-central-1::gamesession/fleet-1/custom-attic/gsess-1"

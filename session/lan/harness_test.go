@@ -11,15 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/session"
 )
 
 // patience is how long a test waits for what must happen.
 const patience = 20 * time.Second
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // loopback is the link that every machine has.
 func loopback(t *testing.T) link {

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/sessiontest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestProvider(t *testing.T) {
 	sessiontest.Provider(t, func(*testing.T) sessiontest.Subject {

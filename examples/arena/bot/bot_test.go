@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gamenet/handshake"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const patience = 20 * time.Second
 

@@ -10,18 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/examples/arena/bot"
 	"github.com/muster-gg/muster/examples/arena/link"
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gameserver"
 	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/processes"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestGameSession(t *testing.T) {
 	overAll(t, func(t *testing.T, transport string) {

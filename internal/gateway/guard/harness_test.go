@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
-	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // epoch is when the tests begin by their clock.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

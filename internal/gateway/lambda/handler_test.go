@@ -17,8 +17,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	aws "github.com/aws/aws-lambda-go/lambda"
-	"go.uber.org/goleak"
 
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/mustertest"
 )
 
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		aws.Start(h.Invoke)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // seen is what echo says of a request.

@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
-	"github.com/aws/smithy-go"
 	"github.com/jonboulle/clockwork"
-	"go.uber.org/goleak"
+
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // A scripted service answers what a test says, and notes when it was asked. What a
 // test has no answer for must not be asked.
@@ -85,7 +85,7 @@ func (s *scripted) service() *Service {
 }
 
 // refusal is an exception as the SDK reports it.
-func refusal(code string) error { return &smithy.GenericAPIError{Code: code, Message: "because"} }
+func refusal(code string) error { return &exception{code, "because"} }
 
 func session(id string, status types.GameSessionStatus, players int32) *types.GameSession {
 	return &types.GameSession{GameSessionId: &id, Status: status, CurrentPlayerSessionCount: &players}

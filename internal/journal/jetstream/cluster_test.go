@@ -14,25 +14,17 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/journal/journaltest"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 // serverLeaks are what a server leaves behind that is stopped while it restores its
 // streams, which it does after its start when it is a node.
-var serverLeaks = []goleak.Option{
-	goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),
-	goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"),
-}
-
-// noLeaks begins a check that a test leaves no goroutine behind. What the servers of
-// clusters before it have left is not its own.
-func noLeaks(t *testing.T) (check func()) {
-	before := goleak.IgnoreCurrent()
-	return func() { goleak.VerifyNone(t, before) }
+var serverLeaks = []string{
+	"github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop",
+	"github.com/nats-io/nats-server/v2/server/ats.Register.func1",
 }
 
 // A testCluster is some engines in this process, which meet on the loopback interface.
@@ -130,7 +122,7 @@ func (c *testCluster) journal(i, shard int) journal.Journal {
 // The contract holds for replicas, too. Each test has a shard of its own, and goes
 // on with another node when one is restarted.
 func TestClusterContract(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := startedCluster(t)
 		var shards atomic.Int64
@@ -273,7 +265,7 @@ func (c *testCluster) lead(i int) {
 
 // Nodes come and go, and leaders move; nothing is lost, and who follows sees all.
 func TestClusterLosesNodes(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := newCluster(t)
 		var opened sync.WaitGroup // at the same time, as after a power cut
@@ -337,7 +329,7 @@ func TestClusterLosesNodes(t *testing.T) {
 // A leader who has not applied all that he has shows an end that is too early. Who knows of more
 // waits for it.
 func TestClusterWaitsForTheEnd(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := newCluster(t)
 		log := &listener{Handler: slog.DiscardHandler, message: "acknowledged records are missing", heard: make(chan struct{})}
@@ -376,7 +368,7 @@ func TestClusterWaitsForTheEnd(t *testing.T) {
 
 // Without a majority nothing is acknowledged; with one again, it goes on.
 func TestClusterWithoutMajority(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := startedCluster(t)
 		w := &writer{t: t, j: c.journal(0, 0)}
@@ -406,7 +398,7 @@ func TestClusterWithoutMajority(t *testing.T) {
 // All nodes stop at the same time and start at the same time, and hold what they
 // held.
 func TestClusterRestarts(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := startedCluster(t)
 		w := &writer{t: t, j: c.journal(0, 0)}
@@ -442,7 +434,7 @@ func TestClusterRestarts(t *testing.T) {
 
 // A node waits for the others, says so, and ends its waiting when it is told.
 func TestClusterNodeWaits(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	c := newCluster(t)
 	defer c.stopAll()
 	said := make(chan struct{})
@@ -480,7 +472,7 @@ func (l *listener) Handle(_ context.Context, r slog.Record) error {
 
 // A node that can no longer write leaves, and the others go on.
 func TestClusterNodeBreaks(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := startedCluster(t)
 		w := &writer{t: t, j: c.journal(0, 0)}
@@ -499,7 +491,7 @@ func TestClusterNodeBreaks(t *testing.T) {
 }
 
 func TestClusterConfig(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	alone := written(t, 1)
 	good := jetstream.Cluster{Node: "n1", Listen: addresses(t, 1)[0], Peers: addresses(t, 1)}
 	for what, change := range map[string]func(*jetstream.Config){

@@ -4,15 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/localca"
 )
 
 // The server keeps to certificates that are not in its configuration but asked for, on both
 // sides of a connection.
 func TestClusterWithNodeCertificates(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := localca.CreateCA(dir, time.Now()); err != nil {

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 // childNode holds the configuration of the node that this binary is to be, instead
@@ -116,7 +115,7 @@ const (
 // A killed leader's journal goes on after an election, and the append that meets it succeeds. A release of the
 // server that elects sooner or later than the documents say fails this test.
 func TestClusterLeaderIsKilled(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := newCluster(t)
 		steppedDown := make(chan struct{})

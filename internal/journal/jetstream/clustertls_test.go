@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 // An authority signs the certificates of a test's nodes.
@@ -89,7 +89,7 @@ func enter(t *testing.T, address string, cfg *tls.Config) (string, error) {
 
 // Nodes meet with certificates of their authority, and nobody else comes in.
 func TestClusterOverTLS(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		ours := newAuthority(t)
 		c := newCluster(t)

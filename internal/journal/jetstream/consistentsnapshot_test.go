@@ -11,6 +11,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 func openCut(t *testing.T, e *jetstream.Engine, shards int) journal.ConsistentSnapshot {
@@ -109,7 +110,7 @@ const inFillRegion = 4 // shards
 // TestConsistentSnapshot holds one moment: what is written afterwards, snapshots that would have
 // records forgotten included, changes nothing of it.
 func TestConsistentSnapshot(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
 	empty := openCut(t, e, 2)
@@ -307,7 +308,7 @@ func fill(t *testing.T, e *jetstream.Engine, c journal.ConsistentSnapshot, shard
 // TestRestore gives another engine that holds the same, with the same numbers, also
 // when it is opened anew; and that goes on.
 func TestRestore(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	from := open(t, t.TempDir())
 	defer mustClose(t, from)
 	fillRegion(t, from)

@@ -17,10 +17,11 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/journal/journaltest"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 func TestDirectoryHasOneEngine(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	dir := t.TempDir()
 	e := open(t, dir)
 	if _, err := jetstream.Open(t.Context(), jetstream.Config{Dir: dir}); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), dir) {
@@ -31,7 +32,7 @@ func TestDirectoryHasOneEngine(t *testing.T) {
 }
 
 func TestDirectoryThatCannotBe(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

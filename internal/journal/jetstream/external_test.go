@@ -11,6 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/journal/journaltest"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 // startNATS starts a NATS server of somebody else.
@@ -39,7 +40,7 @@ func startNATS(t *testing.T, change ...func(*server.Options)) *server.Server {
 
 // The contract holds with a NATS elsewhere. A restart is one of this process.
 func TestExternalContract(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	journaltest.Run(t, func(t *testing.T) journaltest.Fixture {
 		cfg := jetstream.Config{Dir: t.TempDir(), External: &jetstream.External{URLs: startNATS(t).ClientURL(), Replicas: 1}}
 		e := must(jetstream.Open(t.Context(), cfg))(t)
@@ -58,7 +59,7 @@ func TestExternalContract(t *testing.T) {
 
 // A NATS that does not take what may be written is refused at once, with what to set.
 func TestExternalPayload(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	t.Run("nats", func(t *testing.T) {
 		nats := startNATS(t, func(o *server.Options) { o.MaxPayload = 1 << 20 })
 		_, err := jetstream.Open(t.Context(), jetstream.Config{Dir: t.TempDir(), External: &jetstream.External{URLs: nats.ClientURL(), Replicas: 1}})
@@ -70,7 +71,7 @@ func TestExternalPayload(t *testing.T) {
 
 // A NATS that asks for a certificate is shown one, and its own is checked.
 func TestExternalOverTLS(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	t.Run("nats", func(t *testing.T) {
 		ours := newAuthority(t)
 		nats := startNATS(t, func(o *server.Options) {

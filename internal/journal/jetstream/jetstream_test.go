@@ -7,6 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/journal/journaltest"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 func open(t testing.TB, dir string) *jetstream.Engine {
@@ -35,7 +36,7 @@ func shardJournal(t testing.TB, e *jetstream.Engine, shard int) journal.Journal 
 }
 
 func TestContract(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	journaltest.Run(t, func(t *testing.T) journaltest.Fixture {
 		dir := t.TempDir()
 		e := open(t, dir)
@@ -67,7 +68,7 @@ func TestContract(t *testing.T) {
 // What follows the feed leaves nothing in the server when it ends, or clients that
 // come and go would pile consumers up.
 func TestFollowersLeaveNothing(t *testing.T) {
-	defer noLeaks(t)()
+	defer leaktest.Check(t)()
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
 	f, err := e.Feed(t.Context())

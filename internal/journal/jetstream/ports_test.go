@@ -9,15 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/leaktest"
 )
 
 // The embedded server opens a port for clients because it opens none for nodes
 // without it. No client is accepted there, whatever credentials it sends.
 func TestClusterClientPortAcceptsNobody(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := newCluster(t)
 		c.startAll()
@@ -80,7 +79,7 @@ func converse(t *testing.T, address, says string) (lines []string) {
 // the loopback interface. There is none for monitoring, profiles, WebSocket, MQTT, leaf
 // nodes and gateways.
 func TestPorts(t *testing.T) {
-	defer goleak.VerifyNone(t, serverLeaks...)
+	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		alone, err := jetstream.Open(t.Context(), jetstream.Config{Dir: filepath.Join(t.TempDir(), "alone")})
 		if err != nil {
