@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/smithy-go"
 
 	"github.com/muster-gg/muster/session"
 )
@@ -62,6 +61,19 @@ var kinds = map[string]error{
 	"UnsupportedRegionException":    session.ErrUnsupported,
 }
 
+// An apiError is an exception of the service, as the SDK returns it. Source: smithy-go, APIError.
+type apiError interface {
+	error
+	ErrorCode() string
+	ErrorMessage() string
+}
+
+// invalidParams is an input that the SDK does not send. Source: smithy-go, InvalidParamsError.
+type invalidParams interface {
+	error
+	Errs() []error
+}
+
 // failure makes a session's error of one of the SDK's. A context that is over is
 // the cause of whatever failed.
 func failure(ctx context.Context, op string, err error) error {
@@ -74,10 +86,10 @@ func failure(ctx context.Context, op string, err error) error {
 	if e, ok := errors.AsType[*credentialsError](err); ok {
 		return &session.Error{Op: op, Kind: session.ErrDenied, Message: "no credentials: " + e.Error(), Err: e.err}
 	}
-	if e, ok := errors.AsType[smithy.APIError](err); ok {
+	if e, ok := errors.AsType[apiError](err); ok {
 		return &session.Error{Op: op, Kind: kind(e.ErrorCode(), err), Message: e.ErrorMessage(), Code: e.ErrorCode(), Err: err}
 	}
-	if e, ok := errors.AsType[smithy.InvalidParamsError](err); ok {
+	if e, ok := errors.AsType[invalidParams](err); ok {
 		return &session.Error{Op: op, Kind: session.ErrInvalid, Message: e.Error(), Err: err}
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
@@ -148,7 +160,7 @@ var throttles = func() map[string]struct{} {
 
 // throttled reports whether the service wants fewer calls.
 func throttled(err error) bool {
-	e, ok := errors.AsType[smithy.APIError](err)
+	e, ok := errors.AsType[apiError](err)
 	if !ok {
 		return false
 	}

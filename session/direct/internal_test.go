@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/smithy-go"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 
 	"github.com/muster-gg/muster/session"
 )
@@ -36,13 +37,18 @@ func TestPollPace(t *testing.T) {
 	})
 }
 
+// throttling is an exception with which the service asks for fewer calls.
+type throttling struct{ apiError }
+
+func (throttling) ErrorCode() string { return "ThrottlingException" }
+
 // TestPollThrottled has a service that wants to be asked less: it is, and is not
 // given up. Any other error is final.
 func TestPollThrottled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, start := New(Config{}), time.Now()
 		final := errors.New("gone")
-		answers := []error{&smithy.GenericAPIError{Code: "ThrottlingException"}, &smithy.GenericAPIError{Code: "ThrottlingException"}, final}
+		answers := []error{throttling{}, throttling{}, final}
 		err := p.poll(t.Context(), "Host", func() (bool, error) {
 			err := answers[0]
 			answers = answers[1:]
@@ -91,6 +97,15 @@ func TestAttributes(t *testing.T) {
 	_, err := matchPlayers("StartMatchmaking", []session.Player{{PlayerID: "ada", LatencyInMS: map[string]int{"r": -1}}})
 	if !errors.Is(err, session.ErrInvalid) {
 		t.Errorf("a negative latency: %v", err)
+	}
+}
+
+// TestInputThatIsNotSent has the SDK reject an input.
+func TestInputThatIsNotSent(t *testing.T) {
+	client := gamelift.New(gamelift.Options{Region: "us-west-2", Credentials: aws.AnonymousCredentials{}})
+	_, err := client.StartMatchmaking(t.Context(), &gamelift.StartMatchmakingInput{})
+	if err = failure(t.Context(), "StartMatchmaking", err); !errors.Is(err, session.ErrInvalid) {
+		t.Errorf("got %v", err)
 	}
 }
 

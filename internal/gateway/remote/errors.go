@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/smithy-go"
-
 	"github.com/muster-gg/muster/internal/fault"
 )
 
@@ -18,13 +16,20 @@ var throttlings = []string{
 	"RequestThrottled", "RequestLimitExceeded", "BandwidthLimitExceeded", "SlowDown", "PriorRequestNotComplete",
 }
 
+// An apiError is an exception of the service, as the SDK returns it. Source: smithy-go, APIError.
+type apiError interface {
+	error
+	ErrorCode() string
+	ErrorMessage() string
+}
+
 // convertError converts the error of a call: to a *fault.Error with the exception of the
 // service, or to ctx's error or a transport error with the name of the operation.
 func convertError(ctx context.Context, operation string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", operation, context.Cause(ctx))
 	}
-	answer, ok := errors.AsType[smithy.APIError](err)
+	answer, ok := errors.AsType[apiError](err)
 	if !ok {
 		return fmt.Errorf("%s: %w", operation, err)
 	}

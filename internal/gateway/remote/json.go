@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift"
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
-	"github.com/aws/smithy-go"
 )
 
 // maxAnswer limits an answer, in bytes: a page of game sessions with the longest
@@ -75,7 +74,7 @@ func (c *jsonClient) DescribePlayerSessions(ctx context.Context, in *gamelift.De
 	return &gamelift.DescribePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, (*jsonPlayerSession).shape), NextToken: out.NextToken}, nil
 }
 
-// call makes one call. An exception is a *smithy.GenericAPIError, as the SDK's are.
+// call makes one call. An exception is an [exception].
 func (c *jsonClient) call(ctx context.Context, operation string, in, out any) error {
 	body, err := encode(in)
 	if err != nil {
@@ -98,7 +97,7 @@ func (c *jsonClient) call(ctx context.Context, operation string, in, out any) er
 		return err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return exception(answer.StatusCode, body)
+		return exceptionIn(answer.StatusCode, body)
 	}
 	if err := json.Unmarshal(body, out); err != nil {
 		return fmt.Errorf("decode the answer: %w", err)
@@ -123,9 +122,9 @@ func encode(in any) ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// exception decodes an error answer. Source: Smithy specification, AWS JSON 1.1,
+// exceptionIn decodes an error answer. Source: Smithy specification, AWS JSON 1.1,
 // "Operation error serialization".
-func exception(status int, body []byte) error {
+func exceptionIn(status int, body []byte) error {
 	var e struct {
 		Type    string `json:"__type"`
 		Message string
@@ -135,8 +134,15 @@ func exception(status int, body []byte) error {
 	}
 	name := e.Type[strings.LastIndexByte(e.Type, '#')+1:]
 	name, _, _ = strings.Cut(name, ":")
-	return &smithy.GenericAPIError{Code: name, Message: e.Message}
+	return &exception{name, e.Message}
 }
+
+// An exception is an apiError.
+type exception struct{ code, message string }
+
+func (e *exception) Error() string        { return "api error " + e.code + ": " + e.message }
+func (e *exception) ErrorCode() string    { return e.code }
+func (e *exception) ErrorMessage() string { return e.message }
 
 // jsonGameSession is types.GameSession with timestamps of AWS JSON 1.1.
 type jsonGameSession struct {
