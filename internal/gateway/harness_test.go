@@ -186,5 +186,3 @@ func (w *world) alive() []wire.GameSession {
 
 // escape is an id as it stands in a path.
 func escape(id string) string { return strings.NewReplacer("/", "%2F", ":", "%3A").Replace(id) }
-
-func jsonInto(text string, v any) error { return json.Unmarshal([]byte(text), v) }
