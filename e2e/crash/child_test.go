@@ -84,7 +84,7 @@ func (s *service) awaitEnd() {
 }
 
 // snapshotWritten is what a shard logs when a snapshot is whole.
-const snapshotWritten = "a snapshot was written"
+const snapshotWritten = "snapshot written"
 
 // killInSnapshot waits until the one shard writes a snapshot and kills the
 // service then. It reports whether that cut the snapshot short.

@@ -10,22 +10,22 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// A batch is what becomes durable together: the facts of some commands, encoded
-// as records, and the answers that wait for them. There are two, in turn.
+// A batch is what becomes durable together: the facts of some commands, encoded as records, and the answers that wait
+// for them. There are two, which alternate.
 type batch[M any] struct {
-	buf       bytes.Buffer // the records, one behind the other
+	buf       bytes.Buffer // the records, concatenated
 	ends      []int        // where each but the last record ends in buf
 	facts     []event.Fact
 	answers   []answer
-	recovered bool // the opening batch of an owner
-	refresh   bool // the observer is to be shown the state behind it
+	recovered bool // the first batch after a recovery
+	refresh   bool // the observer gets the state after it
 
-	view       M    // frozen when the batch was closed, if one of these two asks for it
+	view       M    // frozen when the batch was closed, for one of these two
 	showView   bool // to the observer
-	isSnapshot bool // to be written when the batch is durable
+	isSnapshot bool // to be saved when the batch is durable
 }
 
-// An answer waits in a batch for everything that it may have seen.
+// An answer waits in a batch for everything that it may have seen to be durable.
 type answer struct {
 	done   func(answer any, err error)
 	call   *call
@@ -33,8 +33,7 @@ type answer struct {
 	err    error
 }
 
-// give answers. A panic of the callback is its owner's affair: it is logged, and
-// the others are answered.
+// send answers. A panic of the callback is logged, and the others are still answered.
 func (a *answer) send(log *slog.Logger, answer any, err error) {
 	if a.call != nil {
 		a.call.reply <- reply{answer, err}
@@ -42,14 +41,13 @@ func (a *answer) send(log *slog.Logger, answer any, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("a callback of a command panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			log.Error("command callback panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()
 	a.done(answer, err)
 }
 
-// keptBuffer is the capacity up to which a batch keeps its buffer for the next
-// use: one large command must not hold its memory for ever.
+// keptBuffer is the capacity up to which a batch reuses its buffer, to free the memory of one large command.
 const keptBuffer = 4 << 20
 
 func (b *batch[M]) reset() {
@@ -71,7 +69,7 @@ func emptied[T any](s []T) []T {
 
 func (b *batch[M]) empty() bool { return len(b.answers) == 0 && b.buf.Len() == 0 && !b.refresh }
 
-// records is how many journal records the batch is.
+// records returns the number of journal records.
 func (b *batch[M]) records() int {
 	if b.buf.Len() == 0 {
 		return 0
@@ -79,7 +77,6 @@ func (b *batch[M]) records() int {
 	return len(b.ends) + 1
 }
 
-// record returns the bytes of the i-th record.
 func (b *batch[M]) record(i int) []byte {
 	begin, end := 0, b.buf.Len()
 	if i > 0 {
@@ -91,9 +88,8 @@ func (b *batch[M]) record(i int) []byte {
 	return b.buf.Bytes()[begin:end]
 }
 
-// add encodes the facts of one command, all in one record of at most limit
-// bytes: in the last one if they fit, else in a new one. After an error the
-// batch is what it was before.
+// add encodes the facts of one command in one record of at most limit bytes: the last one if they fit, else a new
+// one. After an error the batch is unchanged.
 func (b *batch[M]) add(events *event.Set, owner uint64, limit int, facts []event.Fact) (err error) {
 	if len(facts) == 0 {
 		return nil
@@ -118,14 +114,13 @@ func (b *batch[M]) add(events *event.Set, owner uint64, limit int, facts []event
 	return nil
 }
 
-// open begins the first record.
 func (b *batch[M]) open(owner uint64) {
 	if b.buf.Len() == 0 {
 		b.begin(owner)
 	}
 }
 
-// begin begins a further record.
+// begin begins another record.
 func (b *batch[M]) begin(owner uint64) {
 	version := byte(ordinaryRecord)
 	if b.recovered {
@@ -134,7 +129,7 @@ func (b *batch[M]) begin(owner uint64) {
 	appendRecordHeader(&b.buf, version, owner)
 }
 
-// split begins a new record at mark when the last one has become too large.
+// split moves what follows mark to a new record if the last one is too large.
 func (b *batch[M]) split(owner uint64, limit, mark int) error {
 	begin := 0
 	if n := len(b.ends); n > 0 {
@@ -154,7 +149,7 @@ func (b *batch[M]) split(owner uint64, limit, mark int) error {
 	return nil
 }
 
-// answerAll tells everyone in the batch what the machine answered.
+// answerAll sends the machine's answers.
 func (b *batch[M]) answerAll(log *slog.Logger) {
 	for i := range b.answers {
 		b.answers[i].send(log, b.answers[i].answer, b.answers[i].err)
@@ -162,7 +157,7 @@ func (b *batch[M]) answerAll(log *slog.Logger) {
 	b.answers = emptied(b.answers)
 }
 
-// fail tells everyone in the batch who is not answered yet that it failed.
+// fail sends an error to all callers that are not answered yet.
 func (b *batch[M]) fail(log *slog.Logger, err error) {
 	for i := range b.answers {
 		b.answers[i].send(log, nil, err)

@@ -120,7 +120,8 @@ func benchmarkAppend(b *testing.B, j journal.Journal, size batchSize) {
 // BenchmarkRecover is a start on 100,000 facts, without the disk.
 func BenchmarkRecover(b *testing.B) {
 	j := memory.New(memory.Config{})
-	s := shard.New(toyConfig{Journal: j, Events: events, NewMachine: newToy, SnapshotEvery: shard.SnapshotEvery{Records: -1, Bytes: -1}})
+	s := shard.New(toyConfig{Journal: j, Events: events, NewMachine: newToy,
+		SnapshotEvery: shard.SnapshotEvery{Records: -1, Bytes: -1}})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -136,7 +137,8 @@ func BenchmarkRecover(b *testing.B) {
 	}
 	for b.Loop() {
 		var got event.Fact
-		s := shard.New(toyConfig{Journal: j.Reopen(), Events: events, NewMachine: newToy, Observe: func(c shard.Commit[*toy]) { got = c.Facts[0] }})
+		s := shard.New(toyConfig{Journal: j.Reopen(), Events: events, NewMachine: newToy,
+			Observe: func(c shard.Commit[*toy]) { got = c.Facts[0] }})
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() { ended <- s.Run(ctx) }()
 		<-s.Ready()

@@ -8,18 +8,17 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// The stages of a call. Its caller may withdraw it while it waits, and not any
-// more when the loop has begun to handle it.
+// The stages of a call. Its caller may withdraw it until the loop begins to handle it.
 const (
 	callWaiting int32 = iota
 	callHandled
 	callWithdrawn
 )
 
-// A call is a request whose caller waits.
+// A call is a request with a waiting caller.
 type call struct {
 	stage atomic.Int32
-	reply chan reply // buffered: the shard never waits for a caller
+	reply chan reply // buffered: the shard does not wait for the caller
 }
 
 type reply struct {
@@ -27,29 +26,25 @@ type reply struct {
 	err    error
 }
 
-// Do handles a command and returns when its outcome is durable. It waits while
-// the queue is full.
+// Do handles a command and returns when its outcome is durable. It waits while the queue is full.
 //
-// The error is the machine's refusal; or a fault, InternalService when the
-// shard failed on the way and ServiceUnavailable when it has stopped; or ctx's,
-// wrapped. Unless the machine refused, ErrNotDone or ErrOutcomeUnknown is in its
+// The error is the machine's rejection; or a fault, InternalService if the shard failed and ServiceUnavailable if it
+// has stopped; or ctx's, wrapped. Unless the machine rejected the command, ErrNotDone or ErrOutcomeUnknown is in its
 // chain.
 func (s *Shard[C, M]) Do(ctx context.Context, cmd C) (answer any, err error) {
 	return s.wait(ctx, request[C, M]{cmd: cmd})
 }
 
-// Read calls read with the machine, on the loop: it must be quick, and must
-// neither change the machine nor keep anything of it that changes. Read returns
-// when everything that read can have seen is durable; until then the caller must
-// not let out what it saw. The error is as for Do; with ErrOutcomeUnknown in its
-// chain read may have been called, or may just be running.
+// Read calls read with the machine, on the loop: it must be quick, must not change the machine, and must not keep
+// anything of it that changes. Read returns when everything that read may have seen is durable; until then the caller
+// must not pass it on. The error is as for Do; with ErrOutcomeUnknown in its chain read may have been called, or may
+// be running.
 func (s *Shard[C, M]) Read(ctx context.Context, read func(m M)) error {
 	_, err := s.wait(ctx, request[C, M]{read: read})
 	return err
 }
 
-// View returns a frozen copy of the machine in which everything is durable. It
-// may be used for as long as one likes. The error is as for Do.
+// View returns a frozen copy of the machine in which everything is durable. The error is as for Do.
 func (s *Shard[C, M]) View(ctx context.Context) (M, error) {
 	var view M
 	if err := s.Read(ctx, func(m M) { view = m.Freeze() }); err != nil {
@@ -59,11 +54,9 @@ func (s *Shard[C, M]) View(ctx context.Context) (M, error) {
 	return view, nil
 }
 
-// Submit handles a command without waiting: done is called exactly once, with
-// what Do would return. It is called by the shard's goroutines, which everyone
-// else waits for: it must be quick, and must not call Do, Read or View. When the
-// queue is full (fault Throttling) or the shard has stopped (fault
-// ServiceUnavailable) done is called before Submit returns.
+// Submit handles a command without waiting: done is called exactly once, with the results of Do, by the shard's
+// goroutines. It must be quick, and must not call Do, Read or View. If the queue is full (fault Throttling) or the
+// shard has stopped (fault ServiceUnavailable), done is called before Submit returns.
 func (s *Shard[C, M]) Submit(cmd C, done func(answer any, err error)) {
 	_, err := s.queue.put(request[C, M]{cmd: cmd, done: done}, false)
 	if err == nil {
@@ -75,23 +68,21 @@ func (s *Shard[C, M]) Submit(cmd C, done func(answer any, err error)) {
 	done(nil, err)
 }
 
-// Tell handles a command that nobody waits for, and that is not refused when the
-// queue is full: it says what has happened already, and must come in numbers that
-// something else bounds. It is lost when the shard has stopped, or fails before it
-// is durable.
+// Post handles a command without an answer, even if the queue is full: it reports something that has already
+// happened, and its callers must be bounded by something else. It is lost if the shard has stopped, or fails before
+// it is durable.
 func (s *Shard[C, M]) Post(cmd C) {
 	s.queue.push(request[C, M]{cmd: cmd, done: func(any, error) {}})
 }
 
-// Follow is Submit for what follows from something that has happened already: like
-// Tell it is not refused when the queue is full.
+// SubmitUnbounded is Submit for consequences of something that has already happened: like Post it accepts commands
+// when the queue is full.
 func (s *Shard[C, M]) SubmitUnbounded(cmd C, done func(answer any, err error)) {
 	s.submitUnbounded(request[C, M]{cmd: cmd, done: done})
 }
 
-// Peek is Read without waiting, for those who Follow: done is called exactly once,
-// with what Read would return, by the shard's goroutines or, when the shard has
-// stopped, before Peek returns.
+// SubmitRead is Read without waiting, even if the queue is full: done is called exactly once, with the result of
+// Read, by the shard's goroutines or, if the shard has stopped, before SubmitRead returns.
 func (s *Shard[C, M]) SubmitRead(read func(m M), done func(err error)) {
 	s.submitUnbounded(request[C, M]{read: read, done: func(_ any, err error) { done(err) }})
 }
@@ -102,11 +93,10 @@ func (s *Shard[C, M]) submitUnbounded(r request[C, M]) {
 	}
 }
 
-// Remind shows the observer the state once more, when everything in it is durable: for
-// an observer that begins anew. When the shard recovers meanwhile, that shows it.
+// Refresh sends the state to the observer again, when everything in it is durable. A recovery meanwhile does so too.
 func (s *Shard[C, M]) Refresh() { s.queue.push(request[C, M]{refresh: true}) }
 
-// Queued is how many requests wait for the loop at this moment.
+// Queued returns how many requests wait for the loop.
 func (s *Shard[C, M]) Queued() int { return s.queue.len() }
 
 func (s *Shard[C, M]) wait(ctx context.Context, r request[C, M]) (any, error) {
@@ -123,7 +113,7 @@ func (s *Shard[C, M]) wait(ctx context.Context, r request[C, M]) (any, error) {
 	if c.stage.CompareAndSwap(callWaiting, callWithdrawn) {
 		return nil, fmt.Errorf("%w: %w", ErrNotDone, context.Cause(ctx))
 	}
-	select { // it may have been answered in the meantime: then the outcome is known
+	select { // if it has been answered meanwhile, the outcome is known
 	case a := <-c.reply:
 		return a.answer, a.err
 	default:
@@ -131,7 +121,7 @@ func (s *Shard[C, M]) wait(ctx context.Context, r request[C, M]) (any, error) {
 	}
 }
 
-// enqueue puts a request into the queue, when there is room.
+// enqueue waits for room in the queue.
 func (s *Shard[C, M]) enqueue(ctx context.Context, r request[C, M]) error {
 	for {
 		room, err := s.queue.put(r, true)

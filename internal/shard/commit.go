@@ -9,30 +9,31 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// A committer is the commit goroutine's part of a term: it makes batches durable
-// in order, shows them to the observer and answers those who wait.
+// A committer is the commit goroutine of a machineRun: it makes batches durable in order, sends them to the observer
+// and answers their callers.
 type committer[C any, M Machine[C, M]] struct {
 	cfg     *Config[C, M]
 	owner   uint64
-	durable *atomic.Uint64 // follows last
+	durable *atomic.Uint64 // same as last
 	in      chan *batch[M]
-	out     chan committed[M] // buffered for the one batch that can be under way
-	last    uint64            // the newest record; the loop reads it when no batch is under way
+	out     chan committed[M] // buffered for one batch in progress
+	last    uint64            // the newest record; the loop reads it when no batch is in progress
 }
 
-// committed is a batch that has been through the committer.
+// committed is the result of a batch.
 type committed[M any] struct {
 	batch *batch[M]
-	err   error // not nil: the term is over, and who is still in the batch is to be told
+	err   error // not nil: the machineRun ends, and the remaining callers in the batch must be answered
 }
 
 func newCommitter[C any, M Machine[C, M]](r *runner[C, M], last uint64) *committer[C, M] {
 	return &committer[C, M]{
-		cfg: r.cfg, owner: r.owner, durable: &r.s.durable, in: make(chan *batch[M], 1), out: make(chan committed[M], 1), last: last,
+		cfg: r.cfg, owner: r.owner, durable: &r.s.durable, in: make(chan *batch[M], 1), out: make(chan committed[M], 1),
+		last: last,
 	}
 }
 
-// run commits what comes, until in is closed.
+// run commits batches until in is closed.
 func (c *committer[C, M]) run() {
 	for b := range c.in {
 		c.out <- committed[M]{b, c.commit(b)}
@@ -45,7 +46,7 @@ func (c *committer[C, M]) commit(b *batch[M]) error {
 	}
 	took, err := c.append(b)
 	if err != nil {
-		return err // the loop tells those who wait
+		return err // the loop answers the callers
 	}
 	stats := BatchStats{
 		Requests: len(b.answers), Facts: len(b.facts), Records: b.records(), Bytes: b.buf.Len(), Append: took,
@@ -58,7 +59,6 @@ func (c *committer[C, M]) commit(b *batch[M]) error {
 	return observed
 }
 
-// append makes the records of a batch durable.
 func (c *committer[C, M]) append(b *batch[M]) (took time.Duration, err error) {
 	if b.records() == 0 {
 		return 0, nil
@@ -80,15 +80,15 @@ func (c *committer[C, M]) appendRecord(data []byte) error {
 		return fmt.Errorf("append after record %d: %w", c.last, err)
 	}
 	if seq != c.last+1 {
-		return fmt.Errorf("append after record %d: %w: it became record %d", c.last, journal.ErrMissing, seq)
+		return fmt.Errorf("append after record %d: %w: stored as record %d", c.last, journal.ErrMissing, seq)
 	}
 	c.last = seq
 	c.durable.Store(seq)
 	return nil
 }
 
-// observe shows a durable batch to the observer. When that panics the shard
-// recovers, and the observer begins anew from the recovered state.
+// observe sends a durable batch to the observer. If that panics the shard recovers, and the observer starts over from
+// the recovered state.
 func (c *committer[C, M]) observe(b *batch[M]) (err error) {
 	if c.cfg.Observe == nil {
 		return nil

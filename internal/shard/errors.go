@@ -8,13 +8,11 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// ErrOutcomeUnknown is in the chain of the error of a request that may or may
-// not have happened: the shard failed, or the caller went away, after it was
-// handled and before it was known to be durable.
+// ErrOutcomeUnknown is in the chain of the error of a request that may or may not have been carried out: the shard
+// failed, or the caller stopped waiting, after it was handled and before it was known to be durable.
 var ErrOutcomeUnknown = errors.New("the outcome is unknown")
 
-// ErrNotDone is in the chain of the error of a request that has not happened and
-// will not.
+// ErrNotDone is in the chain of the error of a request that was not and will not be carried out.
 var ErrNotDone = errors.New("the request was not carried out")
 
 func unknown(cause error) error {
@@ -23,55 +21,55 @@ func unknown(cause error) error {
 
 func notDone(cause error) error { return fault.Internal(fmt.Errorf("%w: %w", ErrNotDone, cause)) }
 
-// interrupted is the error of requests that have not happened because the shard failed before they
-// were stored. It recovers, or another owner begins.
+// interrupted is the error of requests that were not stored because the shard failed. It recovers, or another node
+// takes over.
 func interrupted(cause error) error {
 	return &fault.Error{
-		Kind: fault.ServiceUnavailable, Message: "The service is recovering. Try again.", Err: fmt.Errorf("%w: %w", ErrNotDone, cause),
+		Kind: fault.ServiceUnavailable, Message: "The service is recovering. Try again.",
+		Err: fmt.Errorf("%w: %w", ErrNotDone, cause),
 	}
 }
 
-// ErrPartitioned is in the chain, besides ErrNotDone, of the error of a request at a node that does not
-// reach the others: another node may carry it out.
-var ErrPartitioned = errors.New("this node does not reach the others")
+// ErrPartitioned is in the chain, besides ErrNotDone, of the error of a request at a node that cannot reach the
+// others: another node may carry it out.
+var ErrPartitioned = errors.New("this node cannot reach the others")
 
-// Passes reports whether err says that a request has not happened for a reason that passes soon: the shard
-// has failed, or has no owner at this moment. The same request may be made again, whatever it is.
+// IsTemporary reports whether the request was not carried out for a reason that ends soon: the shard failed, or has
+// no owner. Any request may be sent again then.
 func IsTemporary(err error) bool {
-	return errors.Is(err, ErrNotDone) && fault.Is(err, fault.ServiceUnavailable) && !errors.Is(err, ErrStopped) && !errors.Is(err, ErrPartitioned)
+	return errors.Is(err, ErrNotDone) && fault.Is(err, fault.ServiceUnavailable) && !errors.Is(err, ErrStopped) &&
+		!errors.Is(err, ErrPartitioned)
 }
 
-// errTooLarge is why the machine is thrown away after a command whose facts fit
-// in no record.
+// errTooLarge ends a machine after a command whose facts do not fit in a record.
 var errTooLarge = errors.New("the facts of one command are larger than a journal record")
 
-// ErrUnreadable is in the chain of the error of bytes that no further attempt
-// will read: another release wrote them, or they are damaged.
+// ErrUnreadable is in the chain of the error of stored bytes that cannot be decoded: they are of another release, or
+// damaged.
 var ErrUnreadable = errors.New("the stored state cannot be read")
 
-// errRaced says that somebody appended between our replay and our opening
-// record: the previous owner, or an append of our own that came late.
-var errRaced = errors.New("another record came before the opening record")
+// errRaced reports a record between our replay and our opening record: of the previous owner, or a late one of our
+// own.
+var errRaced = errors.New("another record was appended before the opening record")
 
-// errNoLease says that the lease ended before the opening record.
+// errNoLease reports that the lease ended before the opening record.
 var errNoLease = errors.New("the lease does not hold")
 
-// Full is the error of a request that found the queue full.
+// Full returns the error of a request that found the queue full.
 func Full() error {
-	return &fault.Error{Kind: fault.Throttling, Message: "Too many requests are waiting. Try again later.", Err: ErrNotDone}
+	return &fault.Error{Kind: fault.Throttling, Message: "Too many requests are waiting. Try again later.",
+		Err: ErrNotDone}
 }
 
-// ErrStopped is in the chain, besides ErrNotDone, of the error of a request to a
-// shard that has stopped.
+// ErrStopped is in the chain, besides ErrNotDone, of the error of a request to a stopped shard.
 var ErrStopped = errors.New("the shard has stopped")
 
-// Stopped is the error of a request to a shard that has stopped.
 func Stopped() error {
-	return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is stopping. Try again.", Err: fmt.Errorf("%w: %w", ErrNotDone, ErrStopped)}
+	return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is stopping. Try again.",
+		Err: fmt.Errorf("%w: %w", ErrNotDone, ErrStopped)}
 }
 
-// refusal is what the command is told that broke the machine: it has not
-// happened. Everything else was handled before it.
+// rejection is the error of the command that broke the machine: it was not carried out.
 func rejection(broken error) error {
 	if errors.Is(broken, errTooLarge) {
 		return &fault.Error{
@@ -82,14 +80,14 @@ func rejection(broken error) error {
 	return notDone(broken)
 }
 
-// A panicError is a panic that was caught, with the stack of where it was.
+// A panicError is a recovered panic with its stack.
 type panicError struct {
 	where string
 	value any
 	stack []byte
 }
 
-// Catch turns a panic into an error. It is to be deferred.
+// Catch turns a panic into an error. It must be deferred.
 func Catch(where string, err *error) {
 	if p := recover(); p != nil {
 		*err = &panicError{where: where, value: p, stack: debug.Stack()}

@@ -9,11 +9,10 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// expire lets the machine do a bounded part of what is due. It reports whether
-// there was anything.
+// expire lets the machine handle a bounded number of expired deadlines. It reports whether there were any.
 func (t *machineRun[C, M]) expire(now time.Time) (worked bool, err error) {
 	if t.stopping {
-		return false, nil // what is due stays due, for the next owner
+		return false, nil // the next owner handles them
 	}
 	defer Catch("machine", &err)
 	worked, err = t.handlePause(t.expiry.pause(now), now)
@@ -28,7 +27,7 @@ func (t *machineRun[C, M]) expire(now time.Time) (worked bool, err error) {
 		}
 		worked = true
 		if len(facts) == 0 && t.machine.Deadline().Equal(before) {
-			t.cfg.Log.Error("the machine's deadline has passed and nothing is due", "deadline", before)
+			t.cfg.Log.Error("machine did not handle its deadline", "deadline", before)
 			t.expiry.stall(now)
 		}
 	}
@@ -36,12 +35,12 @@ func (t *machineRun[C, M]) expire(now time.Time) (worked bool, err error) {
 	return worked, nil
 }
 
-// makeUpFor lets the machine note a pause; zero is none.
+// handlePause lets the machine record a pause; zero is none.
 func (t *machineRun[C, M]) handlePause(pause time.Duration, now time.Time) (worked bool, err error) {
 	if pause == 0 {
 		return false, nil
 	}
-	t.cfg.Log.Warn("shard was paused or its clock was set: deadlines for game servers are moved", "by", pause)
+	t.cfg.Log.Warn("shard was paused or its clock was set; deadlines of game servers extended", "by", pause)
 	for _, f := range t.machine.Paused(now, pause) {
 		if err := t.add([]event.Fact{f}); err != nil {
 			return true, fmt.Errorf("pause: %w", err)
@@ -50,28 +49,26 @@ func (t *machineRun[C, M]) handlePause(pause time.Duration, now time.Time) (work
 	return true, nil
 }
 
-// expiry is the one timer of a shard, set for the machine's deadline, and for the next
-// look at the clock.
+// expiry is the one timer of a shard, set for the machine's deadline or the next check of the clock.
 type expiry struct {
 	clock   clockwork.Clock
 	timer   clockwork.Timer // nil before the first deadline
-	armed   time.Time       // what the timer is set for; zero: it is not
-	stalled time.Time       // before it, nothing is due
-	checked time.Time       // when the deadline was last compared with the clock; zero: there was none
+	armed   time.Time       // the time that the timer is set for; zero: none
+	stalled time.Time       // nothing is due before
+	checked time.Time       // when the deadline was last compared with the clock; zero: never
 }
 
 const (
-	// lookEvery is how often a shard that has a deadline looks at the clock, at least.
+	// checkEvery is the maximum interval of clock checks while there is a deadline.
 	checkEvery = 2 * time.Second
 
-	// longestLook is how far the clock may go between two looks of a shard that runs. It is
-	// less than what deadlines allow for a slow machine: a heartbeat may be 10 s late.
+	// maxCheckGap is how far the clock may advance between two checks without a pause. It is less than the tolerance
+	// of deadlines: a heartbeat may be 10 s late.
 	maxCheckGap = 5 * time.Second
 )
 
-// pause reports how far the clock has gone since the last look, when that is too far for a
-// shard that runs, and negative when it was set back; else zero. It goes by the time of day,
-// as deadlines do: that counts also while a machine is suspended.
+// pause returns how far the clock has advanced since the last check if that is too far, negative if it was set back;
+// else zero. It uses the wall clock, as deadlines do: that also counts while a machine is suspended.
 func (e *expiry) pause(now time.Time) time.Duration {
 	now = now.Round(0) // without the monotonic reading
 	last := e.checked
@@ -82,9 +79,8 @@ func (e *expiry) pause(now time.Time) time.Duration {
 	return 0
 }
 
-// stallPause is how long a machine is left alone that did nothing about a
-// deadline that has passed. It is a mistake in the machine, and must not turn
-// the loop into an endless one.
+// stallPause is the wait after a machine did not handle its deadline. That is a programming error, and must not
+// become a busy loop.
 const stallPause = time.Second
 
 func (e *expiry) isDue(deadline, now time.Time) bool {
@@ -93,14 +89,13 @@ func (e *expiry) isDue(deadline, now time.Time) bool {
 
 func (e *expiry) stall(now time.Time) { e.stalled = now.Add(stallPause) }
 
-// stalls reports whether the pause is still on. When the clock was set back since, it
-// is not.
+// stalls reports whether that wait is in effect. It ends if the clock is set back.
 func (e *expiry) stalls(now time.Time) bool {
 	left := e.stalled.Sub(now)
 	return left > 0 && left <= stallPause
 }
 
-// set arms the timer for the deadline, or for the next look when that comes first.
+// set arms the timer for the deadline, or for the next check if that is earlier.
 func (e *expiry) set(deadline, now time.Time) {
 	if deadline.IsZero() {
 		e.armed, e.checked = deadline, deadline
@@ -114,7 +109,7 @@ func (e *expiry) set(deadline, now time.Time) {
 		deadline = next
 	}
 	if !e.armed.IsZero() && !deadline.Before(e.armed) {
-		return // it looks in time, and then sets the timer again
+		return // it fires in time, and the timer is set again then
 	}
 	e.armed = deadline
 	if e.timer == nil {
@@ -124,7 +119,7 @@ func (e *expiry) set(deadline, now time.Time) {
 	e.timer.Reset(deadline.Sub(now))
 }
 
-// due is where the timer reports; nil when there is none yet.
+// due returns the timer's channel; nil before the first deadline.
 func (e *expiry) due() <-chan time.Time {
 	if e.timer == nil {
 		return nil
@@ -132,7 +127,7 @@ func (e *expiry) due() <-chan time.Time {
 	return e.timer.Chan()
 }
 
-// fired notes that the timer has reported.
+// fired records that the timer fired.
 func (e *expiry) fired() { e.armed = time.Time{} }
 
 func (e *expiry) stop() {

@@ -19,11 +19,13 @@ func TestBrokenJournalEndsTheShard(t *testing.T) {
 		s, stop := run(t, toyConfig{Journal: j})
 		mustDo(t, s, command{Name: "a", N: 1}, 1)
 		j.FailAppend(fmt.Errorf("%w: no space left on device", journal.ErrBroken))
-		if _, err := s.Do(t.Context(), command{Name: "a", N: 1}); fault.Of(err) == nil || fault.Of(err).Kind != fault.InternalService {
+		if _, err := s.Do(t.Context(), command{Name: "a", N: 1}); fault.Of(err) == nil ||
+			fault.Of(err).Kind != fault.InternalService {
 			t.Errorf("the command gives %v", err)
 		}
 		synctest.Wait()
-		if _, err := s.Do(t.Context(), command{Name: "a", N: 1}); fault.Of(err) == nil || fault.Of(err).Kind != fault.ServiceUnavailable {
+		if _, err := s.Do(t.Context(), command{Name: "a", N: 1}); fault.Of(err) == nil ||
+			fault.Of(err).Kind != fault.ServiceUnavailable {
 			t.Errorf("a later command gives %v", err)
 		}
 		if err := stop(); !errors.Is(err, journal.ErrBroken) {
@@ -43,7 +45,8 @@ func (incomplete) Replay(context.Context, uint64, func(uint64, []byte) error) er
 func TestIncompleteJournalEndsTheShard(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, stop := run(t, toyConfig{Journal: incomplete{memory.New(memory.Config{})}})
-		if _, err := s.Do(t.Context(), command{Name: "a", N: 1}); fault.Of(err) == nil || fault.Of(err).Kind != fault.ServiceUnavailable {
+		if _, err := s.Do(t.Context(), command{Name: "a", N: 1}); fault.Of(err) == nil ||
+			fault.Of(err).Kind != fault.ServiceUnavailable {
 			t.Errorf("a command gives %v", err)
 		}
 		if err := stop(); !errors.Is(err, journal.ErrMissing) {

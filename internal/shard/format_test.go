@@ -29,7 +29,8 @@ func TestFormats(t *testing.T) {
 	if got, want := hex.EncodeToString(b.record(0)), "01"+"0102030405060708"+"830701a1016161"+"830701a1016162"; got != want {
 		t.Errorf("the record is %s, want %s", got, want)
 	}
-	if got, want := hex.EncodeToString(snapshotOf(t, "a", "b")), hex.EncodeToString([]byte("MSS\x01"))+"0e"+"830701a1016161"+"830701a1016162"+"00"+"02"; got != want {
+	if got, want := hex.EncodeToString(snapshotOf(t, "a",
+		"b")), hex.EncodeToString([]byte("MSS\x01"))+"0e"+"830701a1016161"+"830701a1016162"+"00"+"02"; got != want {
 		t.Errorf("the snapshot is %s, want %s", got, want)
 	}
 }
@@ -52,7 +53,7 @@ func snapshotOf(t testing.TB, texts ...string) []byte {
 }
 
 func textsOf(data io.Reader) (texts []string, err error) {
-	err = readSnapshot(data, notes, func(f event.Fact) error {
+	err = ReadSnapshot(data, notes, func(f event.Fact) error {
 		texts = append(texts, f.Body.(*note).Text)
 		return nil
 	})

@@ -11,12 +11,11 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// chunk is how many requests are handled before the loop looks up: whether the
-// journal is free, something is due, or it shall stop.
+// chunk is how many requests are handled between two checks of the journal, deadlines and stop.
 const chunk = 64
 
-// A term is the life of one machine, from its recovery to a failure or the stop.
-// All of it belongs to the loop, except the batch that the committer has.
+// A machineRun runs one machine, from its recovery to a failure or the stop. The loop owns all of it, except the
+// batch that the committer has.
 type machineRun[C any, M Machine[C, M]] struct {
 	*runner[C, M]
 	machine   M
@@ -26,7 +25,7 @@ type machineRun[C any, M Machine[C, M]] struct {
 	since     progress  // since the last snapshot
 	expiry    expiry
 	stopping  bool
-	failure   error // the machine is not to be used any more
+	failure   error // the machine must not be used any more
 }
 
 func newMachineRun[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint64, since progress) *machineRun[C, M] {
@@ -36,9 +35,8 @@ func newMachineRun[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint
 	}
 }
 
-// open makes the opening record durable: from then on the journal is ours. Without
-// the lease it must not be: whoever holds it now would be fenced, and would go on
-// to answer reads.
+// open appends the opening record, after which only this owner can append. Without a valid lease it must not: it
+// would fence the lease's owner, who would continue to answer reads.
 func (t *machineRun[C, M]) open() error {
 	if t.cfg.HoldsLease != nil && !t.cfg.HoldsLease() {
 		return errNoLease
@@ -47,7 +45,7 @@ func (t *machineRun[C, M]) open() error {
 	b.recovered, b.showView = true, true
 	b.open(t.owner)
 	now := t.cfg.Clock.Now()
-	t.expiry.pause(now) // the machine is about to give time from this moment on
+	t.expiry.pause(now) // Recovered extends deadlines from now on
 	facts := t.machine.Recovered(now)
 	for i := range facts {
 		if err := t.add(facts[i : i+1]); err != nil {
@@ -66,9 +64,8 @@ func (t *machineRun[C, M]) open() error {
 	return nil
 }
 
-// run handles requests until the term ends. It returns nil after a graceful
-// stop, and otherwise what ended the term; everyone is answered either way whose
-// request was handled.
+// run handles requests until the machine ends. It returns nil after a graceful stop, and the failure otherwise; all
+// handled requests are answered either way.
 func (t *machineRun[C, M]) run(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
@@ -88,8 +85,7 @@ func (t *machineRun[C, M]) run(ctx context.Context) error {
 	return t.failure
 }
 
-// saveFinal writes the snapshot of a graceful stop. Its failure is logged: all
-// that it would have held is durable already.
+// saveFinal writes the snapshot of a graceful stop. A failure is only logged: its contents are durable already.
 func (t *machineRun[C, M]) saveFinal() {
 	freeze := func() (view M, err error) {
 		defer Catch("machine's freeze", &err)
@@ -103,7 +99,6 @@ func (t *machineRun[C, M]) saveFinal() {
 	t.snapshots.final(t.committer.last, view)
 }
 
-// loop does what there is to do and waits for more.
 func (t *machineRun[C, M]) loop(stop <-chan struct{}) {
 	for {
 		t.gather()
@@ -119,12 +114,11 @@ func (t *machineRun[C, M]) loop(stop <-chan struct{}) {
 	}
 }
 
-// gatherRounds bounds how often a batch lets others come along.
+// gatherRounds bounds how often a batch waits for more callers.
 const gatherRounds = 2
 
-// gather lets those come along in the next batch who are about to ask, as far as
-// they are running already: a batch costs the same whatever its size, and on a
-// busy machine many are. On an idle one it does not take a microsecond.
+// gather lets running goroutines add their requests to the next batch: a batch costs the same whatever its size, and
+// on a busy machine there are many. On an idle one it takes less than a microsecond.
 func (t *machineRun[C, M]) gather() {
 	for range gatherRounds {
 		if t.busy() || t.gathering.empty() {
@@ -136,7 +130,7 @@ func (t *machineRun[C, M]) gather() {
 	}
 }
 
-// look takes notice of what has happened, without waiting.
+// poll handles events without waiting.
 func (t *machineRun[C, M]) poll(stop <-chan struct{}) {
 	select {
 	case c := <-t.committer.out:
@@ -150,7 +144,6 @@ func (t *machineRun[C, M]) poll(stop <-chan struct{}) {
 	}
 }
 
-// wait waits until something happens.
 func (t *machineRun[C, M]) wait(stop <-chan struct{}) {
 	if t.stopping {
 		stop = nil
@@ -166,7 +159,7 @@ func (t *machineRun[C, M]) wait(stop <-chan struct{}) {
 	}
 }
 
-// stop takes no more requests: those in the queue are still handled.
+// stop closes the queue: waiting requests are still handled.
 func (t *machineRun[C, M]) stop() {
 	if !t.stopping {
 		t.stopping = true
@@ -177,13 +170,12 @@ func (t *machineRun[C, M]) stop() {
 // busy reports whether the committer has a batch.
 func (t *machineRun[C, M]) busy() bool { return t.spare == nil }
 
-// full reports whether the gathering batch takes no more, until it is handed over.
+// full reports whether the open batch accepts no more.
 func (t *machineRun[C, M]) full() bool {
 	return t.gathering.buf.Len() >= t.cfg.BatchBytes || len(t.gathering.answers) >= t.cfg.BatchRequests
 }
 
-// work lets the machine do some of what is due and asked for. It reports whether
-// it did anything.
+// work handles some deadlines and requests. It reports whether there were any.
 func (t *machineRun[C, M]) work() bool {
 	if t.failure != nil || t.full() {
 		return false
@@ -203,7 +195,6 @@ func (t *machineRun[C, M]) work() bool {
 	return expired
 }
 
-// handleSome handles up to a chunk of requests.
 func (t *machineRun[C, M]) handleSome(now time.Time) (any bool, err error) {
 	for range chunk {
 		if t.full() {
@@ -221,8 +212,8 @@ func (t *machineRun[C, M]) handleSome(now time.Time) (any bool, err error) {
 	return any, nil
 }
 
-// handle lets the machine answer one request; the answer waits in the batch. An
-// error means that the machine is broken; the request is answered then.
+// handle handles one request; the answer waits in the batch. An error means that the machine failed; the request is
+// answered then.
 func (t *machineRun[C, M]) handle(now time.Time, req *request[C, M]) error {
 	if req.refresh {
 		t.gathering.refresh = true
@@ -246,7 +237,7 @@ func (t *machineRun[C, M]) handle(now time.Time, req *request[C, M]) error {
 	return nil
 }
 
-// decide lets the machine handle a command and puts its facts into the batch.
+// decide lets the machine handle a command and adds its facts to the batch.
 func (t *machineRun[C, M]) decide(now time.Time, cmd C, a *answer) (err error) {
 	defer Catch("machine", &err)
 	var facts []event.Fact
@@ -257,7 +248,7 @@ func (t *machineRun[C, M]) decide(now time.Time, cmd C, a *answer) (err error) {
 	return t.add(facts)
 }
 
-// read shows the machine to a caller. His panic is his own.
+// read calls a caller's function. Its panic is returned to the caller.
 func (t *machineRun[C, M]) read(read func(M)) (err error) {
 	defer func() {
 		if err != nil {
@@ -274,7 +265,7 @@ func (t *machineRun[C, M]) add(facts []event.Fact) error {
 	return t.gathering.add(t.cfg.Events, t.owner, t.cfg.Journal.MaxRecord(), facts)
 }
 
-// handOver gives the gathering batch to the committer, when that is free.
+// flush passes the open batch to the committer if that is idle.
 func (t *machineRun[C, M]) flush() {
 	if t.busy() || t.gathering.empty() {
 		return
@@ -287,14 +278,13 @@ func (t *machineRun[C, M]) flush() {
 	t.committer.in <- b
 }
 
-// freeze adds a view of the machine to a batch when somebody wants it. The
-// machine is at this moment exactly what the batch makes durable.
+// freeze adds a view to a batch if one is needed. The machine is now exactly what the batch makes durable.
 func (t *machineRun[C, M]) freeze(b *batch[M]) (err error) {
 	if t.failure != nil {
 		b.refresh = false
 	}
 	if t.failure != nil || b.records() == 0 && !b.refresh {
-		return nil // broken: the recovery's commit brings the view
+		return nil // failed: the recovery's commit has the view
 	}
 	defer func() {
 		if err != nil {
@@ -319,8 +309,8 @@ func (t *machineRun[C, M]) snapshotDue(b *batch[M]) bool {
 		every.Bytes > 0 && t.since.bytes+int64(b.buf.Len()) >= every.Bytes
 }
 
-// settled takes a batch back from the committer. When it failed the term is
-// over: what gathered behind it has never been anywhere but in the machine.
+// settled takes a batch back from the committer. If it failed the machineRun ends: the facts of the open batch exist
+// only in the machine.
 func (t *machineRun[C, M]) settled(c committed[M]) {
 	t.spare = c.batch
 	if c.err == nil {
@@ -334,7 +324,7 @@ func (t *machineRun[C, M]) settled(c committed[M]) {
 	t.gathering.reset()
 }
 
-// settle notes that a batch is durable, and makes it empty.
+// settle updates the progress after a batch became durable, and empties it.
 func (t *machineRun[C, M]) settle(b *batch[M]) {
 	t.known = t.committer.last
 	t.since.records += b.records()

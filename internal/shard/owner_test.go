@@ -44,7 +44,8 @@ func TestOpeningRecordIsMarked(t *testing.T) {
 		for _, r := range recordsOf(t, j) {
 			marks = append(marks, r.Opening)
 		}
-		if want := []bool{true, false, true, false}; len(marks) != 4 || marks[0] != want[0] || marks[1] != want[1] || marks[2] != want[2] || marks[3] != want[3] {
+		if want := []bool{true, false, true, false}; len(marks) != 4 || marks[0] != want[0] || marks[1] != want[1] ||
+			marks[2] != want[2] || marks[3] != want[3] {
 			t.Errorf("the records are opening ones: %v, want %v", marks, want)
 		}
 	})
@@ -134,7 +135,8 @@ func TestStartFromAMachine(t *testing.T) {
 
 		var recovered shard.RecoveryStats
 		mine := j.Reopen()
-		again, stopAgain := run(t, toyConfig{Journal: mine, Start: rest, Metrics: shard.Metrics{Recovery: func(r shard.RecoveryStats) { recovered = r }}})
+		again, stopAgain := run(t, toyConfig{Journal: mine, Start: rest,
+			Metrics: shard.Metrics{Recovery: func(r shard.RecoveryStats) { recovered = r }}})
 		mustDo(t, again, command{Name: "a", N: 1}, 5)
 		synctest.Wait()
 		if recovered.Records != 2 {

@@ -2,34 +2,32 @@ package shard
 
 import "sync"
 
-// A request is a command, or a read of the machine, and who waits for it:
-// exactly one of done and call is set. Or it is a reminder, and nothing is.
+// A request is a command or a read, with exactly one of done and call set; or a refresh, with nothing set.
 type request[C, M any] struct {
 	cmd     C
-	read    func(M) // set: a read, and cmd is empty
+	read    func(M) // set: cmd is empty
 	done    func(answer any, err error)
 	call    *call
 	refresh bool
 }
 
-// A queue is the bounded row of requests before the loop. The loop takes all
-// that waits at once, so that the lock is taken once per handful.
+// A queue is the bounded queue of requests for the loop. The loop takes all waiting requests at once, to lock rarely.
 type queue[C, M any] struct {
 	limit int
-	wake  chan struct{} // holds a token when requests wait that the loop has not been told of
+	wake  chan struct{} // has a token if the loop does not know of waiting requests
 
 	mu      sync.Mutex
 	waiting []request[C, M]
 	closed  bool
-	room    chan struct{} // closed when there is room again; nil when nobody waits for it
+	room    chan struct{} // closed when there is room again; nil if nobody waits for it
 }
 
 func newQueue[C, M any](limit int) *queue[C, M] {
 	return &queue[C, M]{limit: limit, wake: make(chan struct{}, 1)}
 }
 
-// put adds a request. It returns a channel to wait on when the queue is full and
-// wait is set, and an error when the queue is closed, or full without wait.
+// put adds a request. If the queue is full and wait is set, it returns a channel to wait on. The error reports that
+// the queue is closed, or full without wait.
 func (q *queue[C, M]) put(r request[C, M], wait bool) (room <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -48,7 +46,7 @@ func (q *queue[C, M]) put(r request[C, M], wait bool) (room <-chan struct{}, err
 	return q.room, nil
 }
 
-// push adds a request even when the queue is full; false when it is closed.
+// push adds a request even if the queue is full; it returns false if it is closed.
 func (q *queue[C, M]) push(r request[C, M]) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,7 +56,7 @@ func (q *queue[C, M]) push(r request[C, M]) bool {
 	return !q.closed
 }
 
-// add adds a request. The lock is held.
+// add adds a request. mu is held.
 func (q *queue[C, M]) add(r request[C, M]) {
 	q.waiting = append(q.waiting, r)
 	if len(q.waiting) == 1 {
@@ -73,7 +71,7 @@ func (q *queue[C, M]) signal() {
 	}
 }
 
-// take returns all that waits and keeps empty, cleared, for what comes next.
+// take returns all waiting requests and uses empty, which is cleared, for the next ones.
 func (q *queue[C, M]) take(empty []request[C, M]) []request[C, M] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,7 +81,7 @@ func (q *queue[C, M]) take(empty []request[C, M]) []request[C, M] {
 	return taken
 }
 
-// close refuses all further requests. Those that wait stay for take.
+// close rejects all further requests. Waiting ones remain for take.
 func (q *queue[C, M]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,7 +89,7 @@ func (q *queue[C, M]) close() {
 	q.makeRoom()
 }
 
-// makeRoom lets everyone try again who found the queue full.
+// makeRoom wakes the callers that wait for room.
 func (q *queue[C, M]) makeRoom() {
 	if q.room != nil {
 		close(q.room)
@@ -105,8 +103,7 @@ func (q *queue[C, M]) len() int {
 	return len(q.waiting)
 }
 
-// claim reports whether the request is still wanted. From then on its caller
-// cannot withdraw it.
+// claim reports whether the request is still wanted. Its caller cannot withdraw it afterwards.
 func (r *request[C, M]) claim() bool {
 	return r.call == nil || r.call.stage.CompareAndSwap(callWaiting, callHandled)
 }

@@ -10,23 +10,21 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// A recovery brings a machine back from the newest snapshot and the records
-// behind it.
+// A recovery restores a machine from the newest snapshot and the records after it.
 type recovery[C any, M Machine[C, M]] struct {
 	*runner[C, M]
 	machine  M
-	last     uint64 // the newest record that is in the machine
+	last     uint64 // the newest applied record
 	replayed progress
 	snapshot uint64
 }
 
-// progress is what was appended since the last snapshot.
 type progress struct {
 	records int
 	bytes   int64
 }
 
-// recover brings the machine back and appends the opening record of a new term.
+// recover restores the machine and appends the opening record of a new machineRun.
 func (r *runner[C, M]) recover(ctx context.Context) (t *machineRun[C, M], err error) {
 	begin := r.cfg.Clock.Now()
 	v := &recovery[C, M]{runner: r}
@@ -45,8 +43,7 @@ func (r *runner[C, M]) recover(ctx context.Context) (t *machineRun[C, M], err er
 	return t, nil
 }
 
-// begin takes the state that was handed in, the first time, and else the newest
-// snapshot.
+// begin uses the given state the first time, and the newest snapshot later.
 func (v *recovery[C, M]) begin(ctx context.Context) error {
 	if start := v.start; start != nil {
 		v.start = nil
@@ -59,16 +56,16 @@ func (v *recovery[C, M]) begin(ctx context.Context) error {
 		return err
 	}
 	if v.everServed && seq > v.known {
-		return fmt.Errorf("%w: it wrote a snapshot of record %d", journal.ErrFenced, seq)
+		return fmt.Errorf("%w: found its snapshot of record %d", journal.ErrFenced, seq)
 	}
 	v.snapshot, v.last = seq, seq
 	return nil
 }
 
-// RestoreSnapshot calls restore with the facts of the newest snapshot of a journal,
-// and returns the number of the record that it is the state after: 0 when there is
-// none.
-func RestoreSnapshot(ctx context.Context, j journal.Journal, events *event.Set, restore func(event.Fact) error) (seq uint64, err error) {
+// RestoreSnapshot calls restore with the facts of a journal's newest snapshot, and returns the number of the last
+// record that it includes: 0 if there is none.
+func RestoreSnapshot(ctx context.Context, j journal.Journal, events *event.Set,
+	restore func(event.Fact) error) (seq uint64, err error) {
 	seq, reader, err := j.LoadSnapshot(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("load snapshot: %w", err)
@@ -77,20 +74,20 @@ func RestoreSnapshot(ctx context.Context, j journal.Journal, events *event.Set, 
 		return 0, nil
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	if err := readSnapshot(reader, events, restore); err != nil {
+	if err := ReadSnapshot(reader, events, restore); err != nil {
 		return 0, fmt.Errorf("read snapshot of record %d: %w", seq, err)
 	}
 	return seq, nil
 }
 
-// replay applies the records behind the snapshot.
+// replay applies the records after the snapshot.
 func (v *recovery[C, M]) replay(ctx context.Context) error {
 	err := v.cfg.Journal.Replay(ctx, v.last, v.apply)
 	if err != nil {
 		return fmt.Errorf("replay after record %d: %w", v.last, err)
 	}
 	if v.everServed && v.last < v.known {
-		return fmt.Errorf("%w: the journal ends with record %d, and record %d was durable", journal.ErrMissing, v.last, v.known)
+		return fmt.Errorf("%w: last record is %d, but record %d was durable", journal.ErrMissing, v.last, v.known)
 	}
 	return nil
 }
@@ -104,7 +101,7 @@ func (v *recovery[C, M]) apply(seq uint64, data []byte) error {
 		return fmt.Errorf("%w: record %d: %w", ErrUnreadable, seq, err)
 	}
 	if v.everServed && seq > v.known && record.Owner != v.owner {
-		return fmt.Errorf("%w: it wrote record %d", journal.ErrFenced, seq)
+		return fmt.Errorf("%w: found its record %d", journal.ErrFenced, seq)
 	}
 	err = record.Each(v.cfg.Events, func(f event.Fact) error {
 		v.machine.Apply(f)
@@ -125,6 +122,6 @@ func (v *recovery[C, M]) report(begin time.Time, err error) {
 		v.cfg.Metrics.Recovery(RecoveryStats{SnapshotSeq: v.snapshot, Records: v.replayed.records, Duration: took, Err: err})
 	}
 	if err == nil {
-		v.cfg.Log.Info("the shard has recovered", "snapshot_seq", v.snapshot, "records", v.replayed.records, "duration", took)
+		v.cfg.Log.Info("shard recovered", "snapshot_seq", v.snapshot, "records", v.replayed.records, "duration", took)
 	}
 }

@@ -10,14 +10,11 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// Run recovers the machine, serves, and after a failure recovers and serves
-// again. It returns nil when ctx is done: then it takes no more requests,
-// handles those that wait, makes them durable and answers them. It returns an
-// error that wraps journal.ErrFenced when another owner has written to the
-// journal, journal.ErrBroken when the journal can no longer write, and an error
-// when what is stored cannot be read or is not complete. When it has
-// returned, every request is answered, further ones are refused, and nothing of
-// the shard is running any more. A shard runs once.
+// Run recovers the machine, serves, and recovers again after failures. When ctx is done it rejects new requests,
+// handles those that wait, makes them durable, answers them and returns nil. It returns an error that wraps
+// journal.ErrFenced if another owner has written to the journal, journal.ErrBroken if the journal can no longer
+// write, and an error if the stored state is unreadable or incomplete. When it has returned, every request is
+// answered and nothing of the shard is running. A shard runs once.
 func (s *Shard[C, M]) Run(ctx context.Context) error {
 	r := newRunner(s)
 	defer r.rejectRemaining()
@@ -39,14 +36,14 @@ func (s *Shard[C, M]) Run(ctx context.Context) error {
 	}
 }
 
-// isFinal reports whether no further attempt can succeed.
+// isFinal reports whether further attempts are useless.
 func isFinal(err error, served bool) bool {
 	return errors.Is(err, journal.ErrFenced) || errors.Is(err, journal.ErrBroken) || errors.Is(err, ErrUnreadable) ||
 		!served && errors.Is(err, journal.ErrMissing)
 }
 
-// stopError is what a failure means during a stop: nothing when the shard was
-// only about to recover, for then nobody was waiting for the journal.
+// stopError returns the error of a failure during a stop: nil if the shard was recovering, because nobody was waiting
+// for the journal then.
 func stopError(served bool, err error) error {
 	if !served {
 		return nil
@@ -54,20 +51,20 @@ func stopError(served bool, err error) error {
 	return fmt.Errorf("shard: stop: %w", err)
 }
 
-// A runner is what one Run keeps from one recovery to the next.
+// A runner is what one Run keeps between recoveries.
 type runner[C any, M Machine[C, M]] struct {
 	s         *Shard[C, M]
 	cfg       *Config[C, M]
-	owner     uint64    // drawn for this Run; stands in each record
-	start     *State[M] // what the first recovery begins with; nil: what is stored
+	owner     uint64    // random number of this Run, in each record
+	start     *State[M] // the state of the first recovery; nil: the stored one
 	snapshots *snapshotter[C, M]
 	retry     Retry
 
 	taken []request[C, M] // from the queue
-	next  int             // the first one of taken that is not handled
+	next  int             // the first of taken that is not handled
 
 	everServed bool
-	known      uint64 // with everServed: the newest record known to be durable and ours
+	known      uint64 // with everServed: the newest record known to be durable and our own
 }
 
 func newRunner[C any, M Machine[C, M]](s *Shard[C, M]) *runner[C, M] {
@@ -79,8 +76,8 @@ func newRunner[C any, M Machine[C, M]](s *Shard[C, M]) *runner[C, M] {
 	}
 }
 
-// serve recovers and runs one term. It reports whether it came to serving; the
-// error is nil after a graceful stop.
+// serve recovers and runs the machine. served reports whether it came to serving; the error is nil after a graceful
+// stop.
 func (r *runner[C, M]) serve(ctx context.Context) (served bool, err error) {
 	t, err := r.recover(ctx)
 	if err != nil {
@@ -101,13 +98,12 @@ func (r *runner[C, M]) serve(ctx context.Context) (served bool, err error) {
 
 func (r *runner[C, M]) report(err error) {
 	if p, ok := errors.AsType[*panicError](err); ok {
-		r.cfg.Log.Error("a panic ended the shard's machine", "error", err, "stack", string(p.stack))
+		r.cfg.Log.Error("shard's machine panicked", "error", err, "stack", string(p.stack))
 		return
 	}
-	r.cfg.Log.Error("the shard failed and will recover", "error", err)
+	r.cfg.Log.Error("shard failed; recovering", "error", err)
 }
 
-// request returns the next request to handle.
 func (r *runner[C, M]) request() (req request[C, M], ok bool) {
 	if r.next == len(r.taken) {
 		r.taken, r.next = r.s.queue.take(r.taken), 0
@@ -121,7 +117,7 @@ func (r *runner[C, M]) request() (req request[C, M], ok bool) {
 	return req, true
 }
 
-// refuseRest ends the life of the queue.
+// rejectRemaining closes the queue and rejects what is left in it.
 func (r *runner[C, M]) rejectRemaining() {
 	r.s.queue.close()
 	for req, ok := r.request(); ok; req, ok = r.request() {

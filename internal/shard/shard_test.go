@@ -159,7 +159,10 @@ func TestGroupCommit(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		j := memory.New(memory.Config{})
 		var commits []int
-		s, stop := run(t, toyConfig{Journal: j, Observe: func(c shard.Commit[*toy]) { commits = append(commits, len(c.Facts)) }})
+		s, stop := run(t, toyConfig{Journal: j, Observe: func(c shard.Commit[*toy]) {
+			commits = append(commits,
+				len(c.Facts))
+		}})
 		<-s.Ready()
 		release := j.Hold()
 		answers := 0
@@ -237,7 +240,8 @@ func TestDoEndsWithItsContext(t *testing.T) {
 		for _, want := range []error{shard.ErrOutcomeUnknown, shard.ErrOutcomeUnknown, shard.ErrNotDone} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // appended; gathered; queued
 			defer cancel()
-			if _, err := s.Do(ctx, command{Name: "a", N: 1}); !errors.Is(err, want) || !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := s.Do(ctx, command{Name: "a", N: 1}); !errors.Is(err, want) ||
+				!errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, want %v", err, want)
 			}
 		}
@@ -630,7 +634,8 @@ func TestClockIsSetBackAfterAStuckDeadline(t *testing.T) {
 		machine.stuck = true
 		clock := &settableClock{Clock: clockwork.NewRealClock()}
 		clock.ahead.Store(int64(time.Hour))
-		s, stop := run(t, toyConfig{Journal: memory.New(memory.Config{}), Clock: clock, NewMachine: func() *toy { return machine }})
+		s, stop := run(t, toyConfig{Journal: memory.New(memory.Config{}), Clock: clock,
+			NewMachine: func() *toy { return machine }})
 		mustDo(t, s, command{Name: "x", Alarm: time.Second}, nil)
 		time.Sleep(5 * time.Second)
 		clock.ahead.Store(0)

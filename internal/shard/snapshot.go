@@ -15,11 +15,10 @@ import (
 const snapshotMagic = "MSS\x01"
 
 const (
-	frameSize = 64 << 10 // a frame is written when it has reached this size
-	maxFrame  = 64 << 20 // larger ones are damage: no fact comes near it
+	frameSize = 64 << 10 // a frame is written when it reaches this size
+	maxFrame  = 64 << 20 // larger ones are damaged: facts are much smaller
 )
 
-// writeSnapshot writes the facts that snapshot writes.
 func writeSnapshot(w io.Writer, events *event.Set, snapshot func(write func(event.Fact) error) error) error {
 	if _, err := io.WriteString(w, snapshotMagic); err != nil {
 		return err
@@ -63,9 +62,9 @@ func writeFrame(w io.Writer, frame []byte) error {
 	return err
 }
 
-// readSnapshot calls restore with each fact. The error has ErrUnreadable in its
-// chain, unless the reader failed.
-func readSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) error) error {
+// ReadSnapshot calls restore with each fact of a snapshot, in order. The error has ErrUnreadable in its chain,
+// unless the reader failed.
+func ReadSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) error) error {
 	r := bufio.NewReaderSize(from, frameSize)
 	magic := make([]byte, len(snapshotMagic))
 	if _, err := io.ReadFull(r, magic); err != nil {
@@ -88,7 +87,7 @@ func readSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) er
 			return fmt.Errorf("%w: snapshot frame of %d bytes", ErrUnreadable, size)
 		}
 		frame.Reset()
-		if _, err := io.CopyN(&frame, r, int64(size)); err != nil { // grows with what is there, whatever the length says
+		if _, err := io.CopyN(&frame, r, int64(size)); err != nil { // allocates only what is read, whatever the length says
 			return readError("frame", err)
 		}
 		err = eachFact(events, frame.Bytes(), func(f event.Fact) error {
@@ -107,12 +106,12 @@ func checkCount(r io.ByteReader, have uint64) error {
 		return readError("count", err)
 	}
 	if want != have {
-		return fmt.Errorf("%w: snapshot holds %d facts and says %d", ErrUnreadable, have, want)
+		return fmt.Errorf("%w: snapshot has %d facts instead of %d", ErrUnreadable, have, want)
 	}
 	return nil
 }
 
-// readError tells a snapshot that ends too early from a reader that failed.
+// readError distinguishes a truncated snapshot from a failed reader.
 func readError(what string, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: snapshot ends in its %s", ErrUnreadable, what)

@@ -192,7 +192,8 @@ func randomRun(t *testing.T, random *rand.Rand) {
 		time.Sleep(20 * time.Second)
 		before := mustView(t, s)
 		mustStop(t, stop)
-		if after := replayed(t, j); after.rings.Len() == before.rings.Len() && string(after.bytes()) != string(before.bytes()) {
+		if after := replayed(t, j); after.rings.Len() == before.rings.Len() &&
+			string(after.bytes()) != string(before.bytes()) {
 			t.Fatalf("recovered %v, want %v", after, before)
 		}
 	}

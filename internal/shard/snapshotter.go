@@ -9,12 +9,11 @@ import (
 	"sync/atomic"
 )
 
-// A snapshotter writes frozen machines to the journal beside the loop, one at a
-// time. It belongs to Run, and outlives the term that started it: what it writes
-// was durable when it began.
+// A snapshotter writes frozen machines to the journal in the background, one at a time. It belongs to Run, and a
+// snapshot in progress outlives the machineRun that started it: its contents were durable before.
 type snapshotter[C any, M Machine[C, M]] struct {
 	cfg     *Config[C, M]
-	cancel  context.CancelFunc // gives up the one under way
+	cancel  context.CancelFunc // cancels the snapshot in progress
 	running sync.WaitGroup
 	busy    atomic.Bool
 }
@@ -23,7 +22,7 @@ func newSnapshotter[C any, M Machine[C, M]](cfg *Config[C, M]) *snapshotter[C, M
 	return &snapshotter[C, M]{cfg: cfg, cancel: func() {}}
 }
 
-// start begins to write the state after record seq. None must be under way.
+// start begins to write the state after record seq. No other snapshot may be in progress.
 func (s *snapshotter[C, M]) start(seq uint64, view M) {
 	s.busy.Store(true)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -35,20 +34,20 @@ func (s *snapshotter[C, M]) start(seq uint64, view M) {
 	})
 }
 
-// stop gives up the one under way and waits for its end.
+// stop cancels the snapshot in progress and waits for its end.
 func (s *snapshotter[C, M]) stop() {
 	s.cancel()
 	s.running.Wait()
 }
 
-// final writes a last one of a machine that rests, before it returns.
+// final writes the snapshot of a stopped machine before it returns.
 func (s *snapshotter[C, M]) final(seq uint64, machine M) {
 	s.stop()
 	s.save(context.Background(), seq, machine)
 }
 
-// save writes a snapshot. Its failure is no failure of the shard: the records
-// are still there, and a later one is tried.
+// save writes a snapshot. The shard continues if it fails: the records are still there, and the next snapshot is a
+// retry.
 func (s *snapshotter[C, M]) save(ctx context.Context, seq uint64, view M) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.SnapshotTimeout)
 	defer cancel()
@@ -59,17 +58,17 @@ func (s *snapshotter[C, M]) save(ctx context.Context, seq uint64, view M) {
 		s.cfg.Metrics.Snapshot(SnapshotStats{Seq: seq, Bytes: size, Duration: took, Err: err})
 	}
 	if err != nil {
-		s.cfg.Log.Warn("a snapshot was not written", "seq", seq, "error", err)
+		s.cfg.Log.Warn("snapshot failed", "seq", seq, "error", err)
 		return
 	}
-	s.cfg.Log.Debug("a snapshot was written", "seq", seq, "bytes", size, "duration", took)
+	s.cfg.Log.Debug("snapshot written", "seq", seq, "bytes", size, "duration", took)
 }
 
 func (s *snapshotter[C, M]) write(ctx context.Context, seq uint64, view M) (size int64, err error) {
 	defer Catch("machine's snapshot", &err)
 	counter := &countingWriter{}
 	err = s.cfg.Journal.SaveSnapshot(ctx, seq, func(w io.Writer) (err error) {
-		defer Catch("machine's snapshot", &err) // before the journal's own frames: it has to clean up
+		defer Catch("machine's snapshot", &err) // before it unwinds the journal, which must clean up
 		counter.w = w
 		buffered := bufio.NewWriterSize(counter, frameSize)
 		if err := writeSnapshot(buffered, s.cfg.Events, view.Snapshot); err != nil {
