@@ -11,8 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// Answers are the types of answers to commands. Their numbers have nothing to do
-// with those of events and commands.
+// Answers lists the types of answers to commands. Their numbers are unrelated to those of events and commands.
 var Answers = event.NewSet([]event.Entry{
 	{Number: 1, Type: (*refusal)(nil)},
 	{Number: 2, Type: (*nothing)(nil)},
@@ -35,7 +34,7 @@ type refusal struct {
 	Cause   string     `cbor:"3,keyasint,omitzero"` // of a fault, for the log
 }
 
-// What is no struct stands in one, so that a later release may add to it.
+// Structs around simple answers, so that a later release may add fields.
 type (
 	nothing struct{}
 	number  struct {
@@ -46,9 +45,8 @@ type (
 	}
 )
 
-// AppendAnswer appends the bytes of what Handle returned for a command behind dst. Of
-// an error it keeps the fault in its chain, if there is one, with the text of its cause,
-// and else its text. It fails for a type that is not one of Answers.
+// AppendAnswer appends the encoded results of Handle to dst. Of an error it encodes the fault in its chain with the
+// text of its cause, or else its text. It fails for a type that is not in Answers.
 func AppendAnswer(dst []byte, answer any, refused error) ([]byte, error) {
 	if refused != nil {
 		return Answers.AppendValue(dst, refusalOf(refused))
@@ -87,21 +85,20 @@ func (r refusal) err() error {
 	}
 }
 
-// DecodeAnswer reads what AppendAnswer wrote, in this release or in one next to it;
-// fields that are not known are ignored. It keeps nothing of data. The answer is of the
-// type that Handle returned, also when it is nil. An err means that the bytes are no
-// answer, or, with event.ErrUnknown in its chain, none of this release: what became of
-// the command is not known then.
+// DecodeAnswer decodes what AppendAnswer of this release, or of the one before or after it, encoded; unknown fields
+// are ignored. It does not retain data. The answer has the type that Handle returned, even if it is nil. An err means
+// that the bytes are not an answer of this release (event.ErrUnknown): the outcome of the command is unknown then.
 func DecodeAnswer(data []byte) (answer any, refused, err error) {
 	v, rest, err := Answers.NextValue(data)
 	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%d bytes too many", len(rest))
+		err = fmt.Errorf("%d unexpected bytes at the end", len(rest))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("answer: %w", err)
 	}
 	switch v.(type) {
-	case *refusal, *nothing, *number, *truth, *fleet.TokenGrant, *fleet.Reservation: // Handle returns no pointers to these
+	// Handle does not return pointers to these
+	case *refusal, *nothing, *number, *truth, *fleet.TokenGrant, *fleet.Reservation:
 		value, ok := event.Deref(v)
 		if !ok {
 			return nil, nil, fmt.Errorf("answer: %T is null", v)
@@ -113,7 +110,7 @@ func DecodeAnswer(data []byte) (answer any, refused, err error) {
 	}
 }
 
-// unwrapped is what Handle returned.
+// unwrapped returns what Handle returned.
 func unwrapped(v any) (answer any, refused error) {
 	switch v := v.(type) {
 	case refusal:

@@ -10,12 +10,10 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// Commands and their answers travel between nodes as values of package event. A
-// command is one or two of them: which part of the shard it is for, and what that
-// part is asked.
+// Nodes send each other commands and answers as values of package event. A command is one or two of them: the part of
+// the shard, and the command to that part.
 
-// Commands are the types of commands. Their numbers have nothing to do with those of
-// events.
+// Commands lists the types of commands. Their numbers are unrelated to those of events.
 var Commands = event.NewSet(catalog.Commands, fleet.Commands, placement.Commands, matchmaking.Commands, []event.Entry{
 	{Number: 201, Type: (*RoomCommand)(nil)},
 	{Number: 202, Type: (*CloseRoom)(nil)},
@@ -25,31 +23,37 @@ var Commands = event.NewSet(catalog.Commands, fleet.Commands, placement.Commands
 	{Number: 206, Type: (*RaiseLevel)(nil), Level: 2},
 })
 
-// AppendCommand appends the bytes of a command behind dst. It fails for a type that
-// is not one of Commands.
+// AppendCommand appends an encoded command to dst. It fails for a type that is not in Commands.
 func AppendCommand(dst []byte, c Command) ([]byte, error) {
 	dst, err := Commands.AppendValue(dst, c)
 	if err != nil {
 		return nil, err
 	}
+	if inner := inner(c); inner != nil {
+		return Commands.AppendValue(dst, inner)
+	}
+	return dst, nil
+}
+
+// inner returns the command to a part of the shard, or nil.
+func inner(c Command) any {
 	switch c := c.(type) {
 	case RoomCommand:
-		return Commands.AppendValue(dst, c.Command)
+		return c.Command
 	case CatalogCommand:
-		return Commands.AppendValue(dst, c.Command)
+		return c.Command
 	case PlacementCommand:
-		return Commands.AppendValue(dst, c.Command)
+		return c.Command
 	case MatchmakingCommand:
-		return Commands.AppendValue(dst, c.Command)
+		return c.Command
 	default:
-		return dst, nil
+		return nil
 	}
 }
 
-// DecodeCommand reads what AppendCommand wrote, in this release or in one next to
-// it; fields that are not known are ignored. It keeps nothing of data. event.ErrUnknown
-// is in the chain of the error for a command that this release does not have. After an
-// error nothing can have been done.
+// DecodeCommand decodes what AppendCommand of this release, or of the one before or after it, encoded; unknown fields
+// are ignored. It does not retain data. For a command that this release does not know, event.ErrUnknown is in the
+// chain of the error. After an error nothing was carried out.
 func DecodeCommand(data []byte) (Command, error) {
 	v, rest, err := nextCommand(data)
 	if err != nil {
@@ -57,7 +61,7 @@ func DecodeCommand(data []byte) (Command, error) {
 	}
 	c, rest, err := withPartCommand(v, rest)
 	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%d bytes too many", len(rest))
+		err = fmt.Errorf("%d unexpected bytes at the end", len(rest))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("command: %w", err)
@@ -65,7 +69,7 @@ func DecodeCommand(data []byte) (Command, error) {
 	return c, nil
 }
 
-// nextCommand reads a value of one of Commands.
+// nextCommand decodes a value of Commands.
 func nextCommand(data []byte) (v any, rest []byte, err error) {
 	p, rest, err := Commands.NextValue(data)
 	if err != nil {
@@ -78,7 +82,7 @@ func nextCommand(data []byte) (v any, rest []byte, err error) {
 	return v, rest, nil
 }
 
-// withAsked is the command that begins with v: what its part is asked stands in data.
+// withPartCommand completes command v with the command in data to its part.
 func withPartCommand(v any, data []byte) (c Command, rest []byte, err error) {
 	switch v := v.(type) {
 	case RoomCommand:
@@ -96,11 +100,11 @@ func withPartCommand(v any, data []byte) (c Command, rest []byte, err error) {
 	case Command:
 		return v, data, nil
 	default:
-		return nil, nil, fmt.Errorf("a %T is none on its own", v)
+		return nil, nil, fmt.Errorf("%T is not a command to a shard", v)
 	}
 }
 
-// asked reads what a part of the shard is asked.
+// partCommand decodes the command to a part of the shard.
 func partCommand[C any](data []byte) (c C, rest []byte, err error) {
 	v, rest, err := nextCommand(data)
 	if err != nil {
@@ -108,7 +112,7 @@ func partCommand[C any](data []byte) (c C, rest []byte, err error) {
 	}
 	c, ok := v.(C)
 	if !ok {
-		return c, nil, fmt.Errorf("a %T is for another part of the shard", v)
+		return c, nil, fmt.Errorf("%T is for another part of the shard", v)
 	}
 	return c, rest, nil
 }

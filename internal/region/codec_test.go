@@ -337,7 +337,8 @@ func TestBytesThatAreNoCommand(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
 	}
-	for name, data := range map[string]string{"unknown": "\x82\x19\x03\xe7\xa0", "unknown asked": "\x82\x18\xc9\xa0\x82\x19\x03\xe7\xa0"} {
+	for name, data := range map[string]string{"unknown": "\x82\x19\x03\xe7\xa0",
+		"unknown asked": "\x82\x18\xc9\xa0\x82\x19\x03\xe7\xa0"} {
 		if c, err := DecodeCommand([]byte(data)); !errors.Is(err, event.ErrUnknown) || c != nil {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
@@ -349,14 +350,18 @@ func TestBytesThatAreNoCommand(t *testing.T) {
 
 func TestBytesThatAreNoAnswer(t *testing.T) {
 	for name, data := range map[string]string{
-		"nothing": "", "a text": "\x61a", "null refusal": "\x82\x01\xf6", "null for nothing": "\x82\x02\xf6", "null number": "\x82\x03\xf6", "null truth": "\x82\x04\xf6",
-		"null grant": "\x82\x18\x66\xf6", "null reservation": "\x82\x18\x69\xf6", "more behind it": "\x82\x02\xa0\x00", "cut short": "\x82\x02",
+		"nothing": "", "a text": "\x61a", "null refusal": "\x82\x01\xf6", "null for nothing": "\x82\x02\xf6",
+		"null number": "\x82\x03\xf6", "null truth": "\x82\x04\xf6",
+		"null grant": "\x82\x18\x66\xf6", "null reservation": "\x82\x18\x69\xf6", "more behind it": "\x82\x02\xa0\x00",
+		"cut short": "\x82\x02",
 	} {
-		if answer, refused, err := DecodeAnswer([]byte(data)); err == nil || answer != nil || refused != nil || errors.Is(err, event.ErrUnknown) {
+		if answer, refused, err := DecodeAnswer([]byte(data)); err == nil || answer != nil || refused != nil ||
+			errors.Is(err, event.ErrUnknown) {
 			t.Errorf("%s: %+v, %v, %v", name, answer, refused, err)
 		}
 	}
-	if answer, refused, err := DecodeAnswer([]byte("\x82\x19\x03\xe7\xa0")); !errors.Is(err, event.ErrUnknown) || answer != nil || refused != nil {
+	if answer, refused, err := DecodeAnswer([]byte("\x82\x19\x03\xe7\xa0")); !errors.Is(err, event.ErrUnknown) ||
+		answer != nil || refused != nil {
 		t.Errorf("unknown: %+v, %v, %v", answer, refused, err)
 	}
 	if _, err := AppendAnswer(nil, "text", nil); err == nil {

@@ -19,9 +19,12 @@ func BenchmarkCodec(b *testing.B) {
 	process := fleet.ProcessKey{Compute: "host-1", ID: "process-000000000001"}
 	const session = "session-000000000001"
 	game := &fleet.GameSession{
-		Ordinal: 100_000, ID: session, Name: "arena", CreatorID: "creator", Data: "map=harbor", Maximum: 50, Policy: fleet.AcceptAll,
-		Status: fleet.Active, Created: event.At(start), Host: process, IPAddress: "203.0.113.7", DNSName: "host-1.example.com", Port: 7777,
-		Fingerprint: make([]byte, 32), Properties: []fleet.Property{{Key: "map", Value: "harbor"}, {Key: "mode", Value: "duel"}},
+		Ordinal: 100_000, ID: session, Name: "arena", CreatorID: "creator", Data: "map=harbor", Maximum: 50,
+		Policy: fleet.AcceptAll,
+		Status: fleet.Active, Created: event.At(start), Host: process, IPAddress: "203.0.113.7",
+		DNSName: "host-1.example.com", Port: 7777,
+		Fingerprint: make([]byte, 32), Properties: []fleet.Property{{Key: "map", Value: "harbor"},
+			{Key: "mode", Value: "duel"}},
 	}
 	create := fleet.CreateGameSession{
 		ID: session, Name: game.Name, CreatorID: game.CreatorID, Data: game.Data, Properties: game.Properties, Maximum: 50,
@@ -35,14 +38,17 @@ func BenchmarkCodec(b *testing.B) {
 	}{
 		{"ReservePlayers/25", reserve(session, 25), reservation(game, 25), nil},
 		{"ReservePlayers/1", reserve(session, 1), reservation(game, 1), nil},
-		{"ReservePlayers/full", reserve(session, 1), nil, fault.New(fault.GameSessionFull, "Game session %s has 0 free player slots of 50; 1 were asked for", session)},
+		{"ReservePlayers/full", reserve(session, 1), nil,
+			fault.New(fault.GameSessionFull, "Game session %s has 0 free player slots of 50; 1 were asked for", session)},
 		{"CreateGameSession", create, game, nil},
 		{"ActivateGameSession", fleet.ActivateGameSession{ProcessKey: process, GameSession: session}, game, nil},
-		{"AcceptPlayer", fleet.AcceptPlayer{ProcessKey: process, GameSession: session, PlayerSession: fleet.PlayerSessionID{1, 2, 3}}, nil, nil},
+		{"AcceptPlayer", fleet.AcceptPlayer{ProcessKey: process, GameSession: session,
+			PlayerSession: fleet.PlayerSessionID{1, 2, 3}}, nil, nil},
 		{"ReportHealth", fleet.ReportHealth{ProcessKey: process, Healthy: true}, nil, nil},
 		{"EndProcess", fleet.EndProcess{ProcessKey: process}, nil, nil}, // by the library
 	} {
-		c := RoomCommand{Room: fleet.RoomID{Fleet: "fleet-11111111-2222-3333-4444-555555555555", Location: "custom-home"}, Command: call.asked}
+		c := RoomCommand{Room: fleet.RoomID{Fleet: "fleet-11111111-2222-3333-4444-555555555555", Location: "custom-home"},
+			Command: call.asked}
 		b.Run(call.name+"/codec", func(b *testing.B) { benchmarkBytes(b, c, call.answer, call.err) })
 		b.Run(call.name+"/json", func(b *testing.B) { benchmarkJSON(b, c, call.answer) })
 	}
@@ -60,7 +66,8 @@ func reservation(g *fleet.GameSession, n int) fleet.Reservation {
 	r := fleet.Reservation{GameSession: g}
 	for i := range n {
 		r.Players = append(r.Players, &fleet.PlayerSession{
-			ID: fleet.PlayerSessionID{1, 2, 3}, Index: uint32(i), PlayerID: fmt.Sprintf("player-%012d", i), Status: fleet.Reserved,
+			ID: fleet.PlayerSessionID{1, 2, 3}, Index: uint32(i), PlayerID: fmt.Sprintf("player-%012d", i),
+			Status:  fleet.Reserved,
 			Created: event.At(start), Expires: event.At(start.Add(time.Minute)),
 		})
 	}

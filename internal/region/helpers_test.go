@@ -93,12 +93,15 @@ func check(m *Machine) error {
 		if _, queued := m.queue.Get(deadline{at, number}); queued != (at != 0) || m.deadlines[number] != at {
 			return fmt.Errorf("room %d has the deadline %d and stands at %d", number, at, m.deadlines[number])
 		}
-		if m.numbers[room.ID()] != number || room.Address() != (fleet.Address{Shard: m.shard, Room: number}) || m.level < reuseLevel && number > m.header.Rooms {
-			return fmt.Errorf("room %d is at %v, found as %d, and the last number is %d", number, room.Address(), m.numbers[room.ID()], m.header.Rooms)
+		if m.numbers[room.ID()] != number || room.Address() != (fleet.Address{Shard: m.shard, Room: number}) ||
+			m.level < reuseLevel && number > m.header.Rooms {
+			return fmt.Errorf("room %d is at %v, found as %d, and the last number is %d", number, room.Address(),
+				m.numbers[room.ID()], m.header.Rooms)
 		}
 	}
 	if len(m.numbers) != len(m.rooms) || m.queue.Len() != deadlines || len(m.deadlines) != deadlines {
-		return fmt.Errorf("%d rooms, %d names, %d deadlines, %d in the queue, %d noted", len(m.rooms), len(m.numbers), deadlines, m.queue.Len(), len(m.deadlines))
+		return fmt.Errorf("%d rooms, %d names, %d deadlines, %d in the queue, %d noted", len(m.rooms), len(m.numbers),
+			deadlines, m.queue.Len(), len(m.deadlines))
 	}
 	if m.catalog != nil {
 		if at := m.catalog.Deadline(); at != 0 && (first == 0 || at < first) {

@@ -8,38 +8,38 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// A feature level is a number that grows by one with each release that writes new types of
-// facts or sends new types of commands; the Level of an event.Entry is the one from which on a type
-// may be written. The nodes of a region agree on the level in force: the lowest of the levels that they
-// read (see package control). Each shard holds it as a fact, so that every replica decides by it alike,
-// and writes nothing above it.
+// A feature level is a number that increases with each release that writes new types of facts or sends new types of
+// commands; the Level of an event.Entry is the first one at which a type may be written. The nodes of a region agree
+// on the level in force: the lowest that any of them reads (see package control). Each shard stores it as a fact, so
+// that all replicas agree, and writes nothing above it.
 
 // MaxLevel is the highest feature level that this program reads and writes.
 var MaxLevel = max(Events.MaxLevel(), Commands.MaxLevel())
 
-// CheckLevel says why this program cannot work with state of a feature level, naming both levels and
-// what to do; nil when it can.
+// CheckLevel returns an error that names both levels and the remedy if this program cannot work with state of a
+// feature level.
 func CheckLevel(level int) error { return checkLevel(level, MaxLevel) }
 
 func checkLevel(level, reads int) error {
 	if level <= reads {
 		return nil
 	}
-	return fmt.Errorf("feature level %d is in force, and this release reads levels up to %d: use the release that raised the level, or a newer one", level, reads)
+	return fmt.Errorf("feature level %d is in force, and this release reads levels up to %d: use the release that "+
+		"raised the level, or a newer one", level, reads)
 }
 
-// Levels are what the nodes of a region agree on: the level in force, and who has a say. All of it is
-// changed by compare-and-set, so that a node is either counted when the level rises, or refused.
+// Levels is what the nodes of a region agree on: the level in force, and the level that each node reads. It is
+// changed by compare-and-set, so a node is either counted when the level rises, or rejected.
 type Levels struct {
 	Level int            `json:"level,omitempty"` // in force; 0 is 1
-	Nodes map[string]int `json:"nodes,omitempty"` // the highest level that each node reads that has started and was not removed
+	Nodes map[string]int `json:"nodes,omitempty"` // the highest level that each node reads, from its start to its removal
 }
 
 // InForce returns the level in force, from 1.
 func (l *Levels) InForce() int { return max(1, l.Level) }
 
-// Join notes a node that starts and which level it reads at most. It refuses one that does not read
-// the level in force.
+// Join records a starting node and the highest level that it reads. It rejects a node that does not read the level in
+// force.
 func (l *Levels) Join(node string, reads int) error {
 	if err := checkLevel(l.Level, reads); err != nil {
 		return err
@@ -52,10 +52,10 @@ func (l *Levels) Join(node string, reads int) error {
 	return nil
 }
 
-// Raise raises the level in force to the lowest that a node reads, if that is higher, and reports
-// whether it has. announced are the members of the region, whether they are up or not, with the levels
-// of their last heartbeats: a node that was set back to an older release has noted more than it reads
-// now. 0 is a member of which no heartbeat is known; if it has noted nothing either it counts as 1.
+// Raise raises the level in force to the lowest that a node reads, if that is higher, and reports whether it did.
+// announced are the members of the region, whether they are up or not, with the levels of their last heartbeats:
+// after a downgrade a node's recorded level is too high. 0 is a member without a known heartbeat; without a recorded
+// level it counts as 1.
 func (l *Levels) Raise(announced map[string]int) (raised bool) {
 	lowest := MaxLevel
 	for node, level := range announced {
@@ -74,7 +74,7 @@ func (l *Levels) Raise(announced map[string]int) (raised bool) {
 	return true
 }
 
-// Remove forgets a node that will not be back, and reports whether it was noted.
+// Remove removes a node for good, and reports whether it was recorded.
 func (l *Levels) Remove(node string) bool {
 	if _, ok := l.Nodes[node]; !ok {
 		return false
@@ -84,15 +84,14 @@ func (l *Levels) Remove(node string) bool {
 	return true
 }
 
-// LevelRaised raises the feature level of the shard. In a snapshot it is the shard's level,
-// and absent at level 1: programs that know no levels refuse such a snapshot, because its type is
-// of level 2.
+// LevelRaised raises the feature level of the shard. In a snapshot it is the shard's level, and absent at level 1:
+// programs without levels reject such a snapshot, because they do not know the type.
 type LevelRaised struct {
 	Level int `cbor:"1,keyasint"`
 }
 
-// RaiseLevel raises the feature level of the shard, and changes nothing when the shard has it. It may
-// be sent only when all members of the region read that level. It has no answer.
+// RaiseLevel raises the feature level of the shard, if it is lower. It may be sent only when all members of the
+// region read that level. It has no answer.
 type RaiseLevel struct {
 	Level int `cbor:"1,keyasint,omitzero"`
 }
@@ -104,7 +103,6 @@ func (c RaiseLevel) handle(m *Machine, _ event.Time) ([]event.Fact, any, error) 
 	return m.raise(c.Level), nil, nil
 }
 
-// raise raises the level, if it is lower.
 func (m *Machine) raise(level int) []event.Fact {
 	if level <= m.level {
 		return nil
@@ -126,7 +124,7 @@ func (m *Machine) applyLevelRaised(e *LevelRaised) {
 	}
 }
 
-// setLevel sets the level of the shard and of all that is in it.
+// setLevel sets the level of the shard and its parts.
 func (m *Machine) setLevel(level int) {
 	m.level = level
 	if m.catalog != nil {
@@ -143,25 +141,17 @@ func (m *Machine) setLevel(level int) {
 // Level returns the feature level of the shard, from 1.
 func (m *Machine) Level() int { return m.level }
 
-// levelOf returns the feature level of a command: at a lower one it must not be sent.
+// levelOf returns the feature level of a command.
 func levelOf(c Command) int {
 	level := Commands.Level(c)
-	switch c := c.(type) {
-	case RoomCommand:
-		return max(level, Commands.Level(c.Command))
-	case CatalogCommand:
-		return max(level, Commands.Level(c.Command))
-	case PlacementCommand:
-		return max(level, Commands.Level(c.Command))
-	case MatchmakingCommand:
-		return max(level, Commands.Level(c.Command))
-	default:
-		return level
+	if inner := inner(c); inner != nil {
+		return max(level, Commands.Level(inner))
 	}
+	return level
 }
 
-// CheckCommand refuses a command above the level of its shard, except RaiseLevel, which is sent when
-// all members read it. The error is a fault.
+// CheckCommand rejects a command above the level of its shard, except RaiseLevel, which is sent when all members read
+// it. The error is a fault.
 func CheckCommand(c Command, level int) error {
 	if level >= MaxLevel {
 		return nil
@@ -171,13 +161,14 @@ func CheckCommand(c Command, level int) error {
 	}
 	if needed := levelOf(c); needed > level {
 		return fault.New(fault.ServiceUnavailable,
-			"This call needs feature level %d, and the region is at %d. Upgrade or remove the nodes that run an older release, then try again.", needed, level)
+			"This call needs feature level %d, and the region is at %d. Upgrade or remove the nodes that run an older "+
+				"release, then try again.", needed, level)
 	}
 	return nil
 }
 
-// checkFacts panics when a fact was decided on that is above the level of the shard, before it is
-// stored: nodes of an older release could not read it. That is a mistake in the program.
+// checkFacts panics if a fact is above the level of the shard, before it is stored, because nodes of an older release
+// could not read it. That is a programming error.
 func (m *Machine) checkFacts(facts []event.Fact) {
 	if m.level >= MaxLevel {
 		return

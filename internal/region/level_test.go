@@ -35,7 +35,8 @@ func TestLevels(t *testing.T) {
 	}
 	for level, want := range released {
 		if count[level] != want {
-			t.Errorf("level %d has %d types instead of %d: it is released. Give a new type the Level of the next release", level, count[level], want)
+			t.Errorf("level %d has %d types instead of %d: it is released. Give a new type the Level of the next release", level,
+				count[level], want)
 		}
 	}
 	if count[MaxLevel] == 0 {
@@ -68,7 +69,8 @@ func TestLevelOnlyRises(t *testing.T) {
 		"the machine": m, "a copy": m.Freeze(), "a snapshot": restored(t, 0, settings(), snapshotOf(t, m), nil),
 		"a replay": restored(t, 0, settings(), before, encode(t, facts)),
 	} {
-		if m.Level() != 2 || !m.catalog.Allows(2) || !m.placements.Allows(2) || !m.matchmaking.Allows(2) || !m.rooms[1].Allows(2) || m.rooms[1].Allows(3) {
+		if m.Level() != 2 || !m.catalog.Allows(2) || !m.placements.Allows(2) || !m.matchmaking.Allows(2) ||
+			!m.rooms[1].Allows(2) || m.rooms[1].Allows(3) {
 			t.Errorf("%s is at level %d, or not all of it is", name, m.Level())
 		}
 	}
@@ -107,11 +109,13 @@ func (c laterCommand) handle(*Machine, event.Time) ([]event.Fact, any, error) { 
 func TestAboveTheLevel(t *testing.T) {
 	known := Commands
 	t.Cleanup(func() { Commands = known })
-	Commands = event.NewSet([]event.Entry{{Number: 1, Type: (*laterCommand)(nil), Level: 2}, {Number: 2, Type: (*RoomCommand)(nil)}})
+	Commands = event.NewSet([]event.Entry{{Number: 1, Type: (*laterCommand)(nil), Level: 2},
+		{Number: 2, Type: (*RoomCommand)(nil)}})
 
 	later := laterCommand{[]event.Fact{{Room: ShardRoom, Body: &LevelRaised{Level: 2}}}}
 	m := New(0, settings())
-	if _, _, err := m.Handle(start, later); !fault.Is(err, fault.ServiceUnavailable) || !strings.Contains(err.Error(), "feature level 2") {
+	if _, _, err := m.Handle(start, later); !fault.Is(err, fault.ServiceUnavailable) ||
+		!strings.Contains(err.Error(), "feature level 2") {
 		t.Errorf("at level 1: %v", err)
 	}
 	if _, answer, err := raised(t, 0, settings()).Handle(start, later); answer != 7 || err != nil {
@@ -169,7 +173,8 @@ func TestLevelsJoinAndRemove(t *testing.T) {
 		t.Fatalf("%+v", l)
 	}
 	err := l.Join("n2", 1)
-	if err == nil || err.Error() != "feature level 2 is in force, and this release reads levels up to 1: use the release that raised the level, or a newer one" {
+	if err == nil || err.Error() != "feature level 2 is in force, and this release reads levels up to 1: use the "+
+		"release that raised the level, or a newer one" {
 		t.Errorf("an older node: %v", err)
 	}
 	if _, joined := l.Nodes["n2"]; joined {

@@ -9,15 +9,15 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
-// live is what only the writer needs, so that a shard with thousands of rooms
-// finds the next deadline, and freezes, without a look at each of them.
+// live is the state that only the writer needs: with thousands of rooms it finds the next deadline, and freezes,
+// without visiting all of them.
 type live struct {
 	queue     *btree.BTreeG[deadline] // of the rooms that have one
-	deadlines map[uint16]event.Time   // where each stands in queue
-	frozen    map[uint16]*fleet.Room  // copies that are still as their rooms are
+	deadlines map[uint16]event.Time   // position of each room in queue
+	frozen    map[uint16]*fleet.Room  // copies that are still equal to their rooms
 }
 
-// A deadline is when a room next has work.
+// A deadline is when a room must expire next.
 type deadline struct {
 	at   event.Time
 	room uint16
@@ -35,7 +35,7 @@ func newLive() *live {
 	}
 }
 
-// changed keeps up with a room after each change of it.
+// changed updates live after a room changed.
 func (m *Machine) changed(number uint16) {
 	delete(m.frozen, number)
 	next, old := m.rooms[number].Deadline(), m.deadlines[number]
@@ -50,26 +50,26 @@ func (m *Machine) changed(number uint16) {
 	}
 }
 
-// forget lets go of a room that is no more.
+// dropLive removes a room from live.
 func (m *Machine) dropLive(number uint16) {
 	delete(m.frozen, number)
 	m.queue.Delete(deadline{m.deadlines[number], number})
 	delete(m.deadlines, number)
 }
 
-// earliest is the first deadline of all rooms, or zero.
+// earliest returns the first deadline of all rooms, or zero.
 func (m *Machine) earliest() event.Time {
 	first, _ := m.queue.Min()
 	return first.at
 }
 
-// due is the room that has waited for longest, if one has to wait no more.
+// due returns the room with the earliest deadline, if that has passed.
 func (m *Machine) due(now event.Time) (number uint16, ok bool) {
 	first, ok := m.queue.Min()
 	return first.room, ok && first.at <= now
 }
 
-// frozenRoom is a copy of a room, made if the last one is out of date.
+// frozenRoom returns a copy of a room, cached until the room changes.
 func (m *Machine) frozenRoom(number uint16, room *fleet.Room) *fleet.Room {
 	frozen, ok := m.frozen[number]
 	if !ok {

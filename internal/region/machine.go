@@ -15,14 +15,12 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// MaxShards is how many shards a region may have: a shard is one byte in the
-// ids of player sessions.
+// MaxShards is the maximum number of shards of a region: a shard is one byte in the ids of player sessions.
 const MaxShards = 256
 
-// CatalogShard is the shard that also holds the catalog.
 const CatalogShard = 0
 
-// ShardOf says which of n shards a fleet location lives in.
+// ShardOf returns the shard, of n, of a fleet location.
 func ShardOf(id fleet.RoomID, n int) int {
 	h := fnv.New64a()
 	h.Write([]byte(id.Fleet))
@@ -31,7 +29,7 @@ func ShardOf(id fleet.RoomID, n int) int {
 	return int(h.Sum64() % uint64(n))
 }
 
-// Events are the types of facts in the journals and snapshots of a region.
+// Events lists the types of facts in the journals and snapshots of a region.
 var Events = event.NewSet(catalog.Events, fleet.Events, placement.Events, matchmaking.Events, []event.Entry{
 	{Number: 201, Type: (*RoomOpened)(nil)},
 	{Number: 202, Type: (*RoomClosed)(nil)},
@@ -39,34 +37,31 @@ var Events = event.NewSet(catalog.Events, fleet.Events, placement.Events, matchm
 	{Number: 250, Type: (*Header)(nil)},
 })
 
-// RoomOpened makes the room of a fleet location. Its number is the fact's room.
+// RoomOpened creates the room of a fleet location. Its number is the fact's room.
 type RoomOpened struct {
 	Fleet    fleet.ID `cbor:"1,keyasint"`
 	Location string   `cbor:"2,keyasint"`
 	After    uint64   `cbor:"3,keyasint,omitempty"` // its game sessions are numbered from After+1; 0 below feature level 2
 }
 
-// RoomClosed removes an empty room.
 type RoomClosed struct{}
 
 // Header is the first record of a shard's snapshot.
 type Header struct {
-	Rooms uint16 `cbor:"1,keyasint,omitempty"` // the last room number that was given
-	After uint64 `cbor:"2,keyasint,omitempty"` // all closed rooms have numbered their game sessions up to here, at most
+	Rooms uint16 `cbor:"1,keyasint,omitempty"` // the last assigned room number
+	After uint64 `cbor:"2,keyasint,omitempty"` // closed rooms have used numbers of game sessions up to here, at most
 }
 
-// Settings are what the rooms and the catalog go by.
 type Settings struct {
 	Fleet   fleet.Settings
 	Catalog catalog.Limits
 	Shards  int // of the region; 0 is one
 
-	// Level is the feature level that a shard has at least when an owner begins with it. 0: the one
-	// in its journal, which RaiseLevel raises.
+	// Level is the minimum feature level of a shard when an owner starts. 0: the one in its journal, which RaiseLevel
+	// raises.
 	Level int
 
-	// Around, if set, stands around the handling of a command: tests send commands and
-	// answers through their bytes with it.
+	// Around, if set, wraps Handle: tests encode and decode commands and answers with it.
 	Around func(c Command, handle func(Command) ([]event.Fact, any, error)) ([]event.Fact, any, error)
 }
 
@@ -82,12 +77,12 @@ type Machine struct {
 
 	placements  *placement.State
 	matchmaking *matchmaking.State // nil on all shards but MatchmakingShard
-	parts       []part             // the two, as far as they are there
+	parts       []part             // placements, and matchmaking if present
 
 	*live // nil in a frozen copy
 }
 
-// New makes the empty machine of a shard.
+// New returns the empty machine of a shard.
 func New(shard int, settings *Settings) *Machine {
 	m := &Machine{
 		shard: uint8(shard), settings: settings, live: newLive(),
@@ -105,21 +100,19 @@ func New(shard int, settings *Settings) *Machine {
 	return m
 }
 
-// A Command asks a shard for something: a CatalogCommand, a RoomCommand, or one of
-// parts.go.
+// A Command is a request to a shard: a CatalogCommand, a RoomCommand, or one of parts.go.
 type Command interface {
 	handle(m *Machine, now event.Time) ([]event.Fact, any, error)
 }
 
-// CatalogCommand asks the catalog, which shard 0 holds. It has no answer: the
-// catalog's view shows what became of it.
+// CatalogCommand is a command to the catalog, on shard 0. It has no answer: the view of the catalog shows the result.
 type CatalogCommand struct {
 	Command catalog.Command `cbor:"-"`
 }
 
 func (c CatalogCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
 	if m.catalog == nil {
-		return nil, nil, fmt.Errorf("shard %d holds no catalog", m.shard)
+		return nil, nil, fmt.Errorf("shard %d has no catalog", m.shard)
 	}
 	events, err := m.catalog.Decide(now, c.Command)
 	if err != nil {
@@ -133,11 +126,12 @@ func (c CatalogCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, e
 	return facts, nil, nil
 }
 
-// RoomCommand asks the room of a fleet location.
+// RoomCommand is a command to the room of a fleet location.
 type RoomCommand struct {
 	Room    fleet.RoomID  `cbor:"1,keyasint"`
 	Command fleet.Command `cbor:"-"`
-	Open    bool          `cbor:"2,keyasint,omitzero"` // make the room if there is none; else that is a NotFoundException
+	// create the room if there is none; else that is a NotFoundException
+	Open bool `cbor:"2,keyasint,omitzero"`
 }
 
 func (c RoomCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
@@ -148,16 +142,16 @@ func (c RoomCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, erro
 			return nil, nil, err
 		}
 		m.changed(number)
-		return roomFacts(nil, number, events), answer, nil
+		return partFacts(nil, uint32(number), events), answer, nil
 	}
 	if !c.Open {
-		return nil, nil, fault.New(fault.NotFound, "Nothing is registered in fleet %s, location %s", c.Room.Fleet, c.Room.Location)
+		return nil, nil, fault.New(fault.NotFound, "Nothing is registered in fleet %s, location %s", c.Room.Fleet,
+			c.Room.Location)
 	}
 	return m.openAndHandle(c, now)
 }
 
-// openAndHandle lets a new room decide before it is kept, so that a refused
-// command leaves no room behind.
+// openAndHandle keeps a new room only if the command succeeds.
 func (m *Machine) openAndHandle(c RoomCommand, now event.Time) ([]event.Fact, any, error) {
 	number, err := m.freeNumber()
 	if err != nil {
@@ -171,7 +165,7 @@ func (m *Machine) openAndHandle(c RoomCommand, now event.Time) ([]event.Fact, an
 	}
 	m.header.Rooms = number
 	m.keepRoom(number, room)
-	return roomFacts([]event.Fact{{Room: uint32(number), Body: opened}}, number, events), answer, nil
+	return partFacts([]event.Fact{{Room: uint32(number), Body: opened}}, uint32(number), events), answer, nil
 }
 
 func (m *Machine) newRoom(number uint16, opened *RoomOpened) *fleet.Room {
@@ -188,8 +182,7 @@ func (m *Machine) keepRoom(number uint16, room *fleet.Room) {
 	m.changed(number)
 }
 
-// CloseRoom removes the room of a location that has left its fleet, once
-// nothing is in it.
+// CloseRoom removes the empty room of a location that has left its fleet.
 type CloseRoom struct {
 	Room fleet.RoomID `cbor:"1,keyasint"`
 }
@@ -212,10 +205,6 @@ func (m *Machine) dropRoom(number uint16) {
 	m.dropLive(number)
 }
 
-func roomFacts(facts []event.Fact, number uint16, events []any) []event.Fact {
-	return partFacts(facts, uint32(number), events)
-}
-
 func partFacts(facts []event.Fact, room uint32, events []any) []event.Fact {
 	facts = slices.Grow(facts, len(events))
 	for _, e := range events {
@@ -224,8 +213,8 @@ func partFacts(facts []event.Fact, room uint32, events []any) []event.Fact {
 	return facts
 }
 
-// Handle decides a command, applies its facts and answers. A command above the feature level of
-// the shard is refused.
+// Handle decides a command, applies its facts and returns the answer. It rejects a command above the feature level of
+// the shard.
 func (m *Machine) Handle(now time.Time, c Command) ([]event.Fact, any, error) {
 	if m.settings.Around != nil {
 		return m.settings.Around(c, func(c Command) ([]event.Fact, any, error) { return m.decide(now, c) })
@@ -242,8 +231,7 @@ func (m *Machine) decide(now time.Time, c Command) ([]event.Fact, any, error) {
 	return facts, answer, err
 }
 
-// Apply repeats a fact. A fact of a room that does not exist is a mistake in
-// the program and panics.
+// Apply repeats a fact. It panics on a fact of a room that does not exist, which is a programming error.
 func (m *Machine) Apply(f event.Fact) {
 	switch f.Room {
 	case 0:
@@ -270,7 +258,7 @@ func (m *Machine) Apply(f event.Fact) {
 	}
 }
 
-// Deadline is when Expire next has work, or the zero time.
+// Deadline returns when Expire must be called next, or the zero time.
 func (m *Machine) Deadline() time.Time {
 	var first event.Time
 	if m.catalog != nil {
@@ -283,7 +271,7 @@ func (m *Machine) Deadline() time.Time {
 	return first.Time()
 }
 
-// earlier is the smaller of two moments, as far as they are set.
+// earlier returns the earlier of two times, as far as they are set.
 func earlier(a, b event.Time) event.Time {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -291,9 +279,8 @@ func earlier(a, b event.Time) event.Time {
 	return a
 }
 
-// Expire decides and applies what is due in the catalog, in the other parts and in
-// the room that has waited for longest. One room at a time bounds the record. Rooms
-// that look up early, and find that their deadline has moved on, do not count.
+// Expire decides and applies what is due in the catalog, in the other parts and in the room with the earliest
+// deadline. One room at a time bounds the record. Rooms whose deadline has moved do not count.
 func (m *Machine) Expire(now time.Time) []event.Fact {
 	facts := m.expire(event.At(now))
 	m.checkFacts(facts)
@@ -321,20 +308,18 @@ func (m *Machine) expire(at event.Time) []event.Fact {
 		events := m.rooms[number].Expire(at)
 		m.changed(number)
 		if len(events) > 0 {
-			return roomFacts(facts, number, events)
+			return partFacts(facts, uint32(number), events)
 		}
 	}
 }
 
-// Recovered raises the feature level to that of the settings, and notes that a new owner has no
-// sockets yet.
+// Recovered raises the feature level to that of the settings, and records that a new owner has no sockets.
 func (m *Machine) Recovered(now time.Time) []event.Fact {
 	return append(m.raise(m.settings.Level), m.interrupt(now, fleet.Interrupt{})...)
 }
 
-// Paused gives game servers the time back that a pause took from them. Placements, tickets
-// and what the catalog keeps are not delayed: people wait for those, and have given up when
-// their time is over, whoever was to blame.
+// Paused extends the deadlines of game servers by a pause. Placements, tickets and the catalog are not extended:
+// their users wait for a limited time, whatever the cause of a delay.
 func (m *Machine) Paused(now time.Time, by time.Duration) []event.Fact {
 	return m.interrupt(now, fleet.Interrupt{Pause: by})
 }
@@ -344,19 +329,20 @@ func (m *Machine) interrupt(now time.Time, c fleet.Interrupt) []event.Fact {
 	for _, number := range m.roomNumbers() {
 		events, _, err := m.rooms[number].Handle(event.At(now), c)
 		if err != nil {
-			panic(err) // Interrupt refuses nothing
+			panic(err) // Interrupt does not fail
 		}
 		m.changed(number)
-		facts = roomFacts(facts, number, events)
+		facts = partFacts(facts, uint32(number), events)
 	}
 	m.checkFacts(facts)
 	return facts
 }
 
-// Freeze returns a read-only copy. It takes the time of a few small allocations
-// for each room that has changed since the last one, and a map entry for the rest.
+// Freeze returns a read-only copy. It costs a few small allocations for each room that changed since the last one,
+// and a map entry for the rest.
 func (m *Machine) Freeze() *Machine {
-	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, level: m.level, numbers: maps.Clone(m.numbers), rooms: make(map[uint16]*fleet.Room, len(m.rooms))}
+	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, level: m.level, numbers: maps.Clone(m.numbers),
+		rooms: make(map[uint16]*fleet.Room, len(m.rooms))}
 	if m.catalog != nil {
 		c.catalog = m.catalog.Copy()
 	}
@@ -373,22 +359,20 @@ func (m *Machine) Freeze() *Machine {
 
 func (m *Machine) roomNumbers() []uint16 { return slices.Sorted(maps.Keys(m.rooms)) }
 
-// Catalog is the catalog; nil on all shards but the first.
+// Catalog returns the catalog; nil on all shards but the first.
 func (m *Machine) Catalog() *catalog.State { return m.catalog }
 
-// Room finds the room of a fleet location.
 func (m *Machine) Room(id fleet.RoomID) (*fleet.Room, bool) {
 	number, ok := m.numbers[id]
 	return m.rooms[number], ok
 }
 
-// RoomAt finds a room by its number, which the ids of player sessions carry.
+// RoomAt finds a room by its number, which is in the ids of player sessions.
 func (m *Machine) RoomAt(number uint16) (*fleet.Room, bool) {
 	room, ok := m.rooms[number]
 	return room, ok
 }
 
-// Rooms lists the rooms by number.
 func (m *Machine) Rooms() []*fleet.Room {
 	rooms := make([]*fleet.Room, 0, len(m.rooms))
 	for _, number := range m.roomNumbers() {

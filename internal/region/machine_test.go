@@ -64,7 +64,8 @@ func TestRoomsOpenAndClose(t *testing.T) {
 	}
 
 	facts, answer := do(t, m, start, register(roomID(1)))
-	if len(facts) != 2 || facts[0].Room != 1 || *facts[0].Body.(*RoomOpened) != (RoomOpened{Fleet: "fleet-1", Location: "custom-home"}) {
+	if len(facts) != 2 || facts[0].Room != 1 || *facts[0].Body.(*RoomOpened) != (RoomOpened{Fleet: "fleet-1",
+		Location: "custom-home"}) {
 		t.Errorf("opening gave %+v", facts)
 	}
 	if compute := answer.(*fleet.Compute); compute.Name != "host-1" {
@@ -159,7 +160,8 @@ func TestRoomsThatLookUpForNothing(t *testing.T) {
 	for i := range 2 {
 		key := fleet.ProcessKey{Compute: "host-1", ID: "a"}
 		do(t, m, start, RoomCommand{Room: roomID(i), Command: fleet.ReadyProcess{ProcessKey: key, Port: 7777}})
-		do(t, m, due.Add(-time.Second), RoomCommand{Room: roomID(i), Command: fleet.ReportHealth{ProcessKey: key, Healthy: true}})
+		do(t, m, due.Add(-time.Second), RoomCommand{Room: roomID(i),
+			Command: fleet.ReportHealth{ProcessKey: key, Healthy: true}})
 	}
 	for !m.Deadline().IsZero() && !m.Deadline().After(due) {
 		before := m.Deadline()
@@ -248,7 +250,8 @@ func TestFrozenMachinesNeverChange(t *testing.T) {
 	if _, ok := second.Room(roomID(0)); !ok || len(second.Rooms()) != 3 {
 		t.Error("a frozen machine has lost a room")
 	}
-	if process, ok := second.rooms[2].Process(fleet.ProcessKey{Compute: "host-1", ID: "a"}); !ok || process.Status != fleet.ProcessInitializing {
+	if process, ok := second.rooms[2].Process(fleet.ProcessKey{Compute: "host-1", ID: "a"}); !ok ||
+		process.Status != fleet.ProcessInitializing {
 		t.Errorf("the process in the frozen room is %+v", process)
 	}
 }

@@ -4,32 +4,32 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// The number of a room is given again when the room is closed. What must never be given again is the place
-// that the id of a player session holds, shard, room and number of the game session: an id leads to one
-// game session, also when the room is closed and the game session in the history. So a room
-// begins to number its game sessions behind all that the closed rooms of the shard have numbered; see
+// The number of a closed room is reused. The location in the id of a player session (shard, room and number of the
+// game session) must be unique forever: an id leads to one game session, even in the history. So a new room starts to
+// number its game sessions after all numbers that closed rooms of the shard have used; see
 // docs/decisions/0030-room-numbers.md.
 
 const (
-	// reuseLevel is the feature level from which on room numbers are given again: a replica of an older
-	// release would number the game sessions of such a room from 1.
+	// reuseLevel is the feature level from which room numbers are reused: a replica of an older release would number
+	// the game sessions of such a room from 1.
 	reuseLevel = 2
 
-	// MaxRooms is how many rooms, of fleet locations, a shard can have at a time.
+	// MaxRooms is the maximum number of rooms of a shard at a time.
 	MaxRooms = 1<<16 - 1
 
-	// longBefore is more game sessions than any room had that was closed below reuseLevel, when nobody
-	// noted how many: half of the numbers, which at 1,000 game sessions a second last for a year.
+	// maxEarlierNumbers is more than the numbers that any room closed below reuseLevel has used, which were not
+	// recorded: half of the numbers, a year at 1,000 game sessions a second.
 	maxEarlierNumbers = 1 << 35
 )
 
-// freeNumber finds the number of a new room: the next one behind the last that was given, so that a
-// number rests for as long as possible.
+// freeNumber returns the number of a new room: the next one after the last assigned, so that a number is reused as
+// late as possible.
 func (m *Machine) freeNumber() (uint16, error) {
 	last := m.header.Rooms
 	if m.level < reuseLevel && last == MaxRooms || len(m.rooms) == MaxRooms {
 		return 0, fault.New(fault.LimitExceeded,
-			"This part of the region holds %d fleet locations, and has no room for another one. Delete fleets or fleet locations that are not needed any more.", MaxRooms)
+			"This part of the region holds %d fleet locations, and has no room for another one. Delete fleets or fleet "+
+				"locations that are not needed any more.", MaxRooms)
 	}
 	for number := last + 1; ; number++ {
 		if _, open := m.rooms[number]; !open && number != 0 { // 0 is the catalog
@@ -38,7 +38,7 @@ func (m *Machine) freeNumber() (uint16, error) {
 	}
 }
 
-// beginReuse notes how far closed rooms may have numbered their game sessions before anybody did.
+// beginReuse accounts for the unrecorded numbers of closed rooms.
 func (m *Machine) beginReuse() {
 	if int(m.header.Rooms) > len(m.rooms) {
 		m.header.After = maxEarlierNumbers

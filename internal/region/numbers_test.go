@@ -25,7 +25,9 @@ func host(t *testing.T, m *Machine, room fleet.RoomID, process string) *fleet.Ga
 	key := fleet.ProcessKey{Compute: "host-1", ID: process}
 	do(t, m, start, connect(room, process))
 	do(t, m, start, RoomCommand{Room: room, Command: fleet.ReadyProcess{ProcessKey: key, Port: 7777}})
-	_, answer := do(t, m, start, RoomCommand{Room: room, Command: fleet.CreateGameSession{ID: "game-" + process, Maximum: 4, ActivationTimeout: time.Minute, MaxActivations: 9}})
+	_, answer := do(t, m, start, RoomCommand{Room: room,
+		Command: fleet.CreateGameSession{ID: "game-" + process, Maximum: 4, ActivationTimeout: time.Minute,
+			MaxActivations: 9}})
 	return answer.(*fleet.GameSession)
 }
 
@@ -84,7 +86,8 @@ func TestRoomNumbersAreReused(t *testing.T) {
 		t.Error(err)
 	}
 	snapshot := snapshotOf(t, m)
-	if again := restored(t, 0, settings(), snapshot, nil); !bytes.Equal(snapshotOf(t, again), snapshot) || open(t, again, roomID(1)) != open(t, m, roomID(1)) {
+	if again := restored(t, 0, settings(), snapshot, nil); !bytes.Equal(snapshotOf(t, again), snapshot) ||
+		open(t, again, roomID(1)) != open(t, m, roomID(1)) {
 		t.Error("a snapshot gives another state")
 	}
 }
@@ -106,7 +109,8 @@ func TestReplayOfReusedNumbers(t *testing.T) {
 		t.Errorf("the last room has number %d and begins with game session %d", r.Address().Room, r.FirstNumber())
 	}
 	for name, again := range map[string]*Machine{
-		"a replay": restored(t, 0, settings(), before, encode(t, journal)), "a snapshot": restored(t, 0, settings(), snapshotOf(t, m), nil),
+		"a replay":   restored(t, 0, settings(), before, encode(t, journal)),
+		"a snapshot": restored(t, 0, settings(), snapshotOf(t, m), nil),
 	} {
 		if !bytes.Equal(snapshotOf(t, again), snapshotOf(t, m)) {
 			t.Errorf("%s gives another state", name)
@@ -167,7 +171,8 @@ func TestAllRoomNumbersInUse(t *testing.T) {
 		m.rooms[uint16(number+1)] = m.rooms[1]
 	}
 	_, _, err := m.Handle(start, register(roomID(2)))
-	if !fault.Is(err, fault.LimitExceeded) || !strings.Contains(err.Error(), "65535 fleet locations") || !strings.Contains(err.Error(), "Delete fleets") {
+	if !fault.Is(err, fault.LimitExceeded) || !strings.Contains(err.Error(), "65535 fleet locations") ||
+		!strings.Contains(err.Error(), "Delete fleets") {
 		t.Errorf("got %v", err)
 	}
 	delete(m.rooms, 77)

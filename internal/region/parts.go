@@ -9,26 +9,25 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// The rooms that the facts of placements, of matchmaking and of the shard carry. Those of fleet
-// locations are numbers of 16 bits.
+// The room numbers in the facts of placements, of matchmaking and of the shard. Those of fleet locations have 16
+// bits.
 const (
 	PlacementsRoom  = 1 << 16
 	MatchmakingRoom = 1<<16 + 1
 	ShardRoom       = 1<<16 + 2 // of facts about the shard itself
 )
 
-// PlacementShardOf says which of n shards a placement lives in.
+// PlacementShardOf returns the shard, of n, of a placement.
 func PlacementShardOf(id string, n int) int {
 	h := fnv.New64a()
 	h.Write([]byte(id))
 	return int(h.Sum64() % uint64(n))
 }
 
-// MatchmakingShard says which of n shards holds all tickets of the region. It is
-// the one that is farthest from the catalog's.
+// MatchmakingShard returns the shard, of n, of all tickets of the region: not the catalog's, if there are several.
 func MatchmakingShard(n int) int { return max(n, 1) - 1 }
 
-// PlacementCommand asks the placements of the shard.
+// PlacementCommand is a command to the placements of the shard.
 type PlacementCommand struct {
 	Command placement.Command `cbor:"-"`
 }
@@ -41,14 +40,14 @@ func (c PlacementCommand) handle(m *Machine, now event.Time) ([]event.Fact, any,
 	return partFacts(nil, PlacementsRoom, events), answer, nil
 }
 
-// MatchmakingCommand asks the tickets and matches of the region.
+// MatchmakingCommand is a command to the tickets and matches of the region.
 type MatchmakingCommand struct {
 	Command matchmaking.Command `cbor:"-"`
 }
 
 func (c MatchmakingCommand) handle(m *Machine, now event.Time) ([]event.Fact, any, error) {
 	if m.matchmaking == nil {
-		return nil, nil, fmt.Errorf("shard %d holds no tickets", m.shard)
+		return nil, nil, fmt.Errorf("shard %d has no tickets", m.shard)
 	}
 	events, answer, err := m.matchmaking.Handle(now, c.Command)
 	if err != nil {
@@ -57,13 +56,13 @@ func (c MatchmakingCommand) handle(m *Machine, now event.Time) ([]event.Fact, an
 	return partFacts(nil, MatchmakingRoom, events), answer, nil
 }
 
-// Placements are the placements of this shard.
+// Placements returns the placements of this shard.
 func (m *Machine) Placements() *placement.State { return m.placements }
 
-// Matchmaking is the tickets and matches of the region; nil on all shards but one.
+// Matchmaking returns the tickets and matches of the region; nil on all shards but one.
 func (m *Machine) Matchmaking() *matchmaking.State { return m.matchmaking }
 
-// A part is a state of the shard that is no room of a fleet location.
+// A part is a state of the shard that is not the room of a fleet location.
 type part struct {
 	room  uint32
 	state interface {
@@ -76,7 +75,6 @@ type part struct {
 	}
 }
 
-// setParts lists the parts of this shard.
 func (m *Machine) setParts(placements *placement.State, tickets *matchmaking.State) {
 	m.placements, m.matchmaking = placements, tickets
 	m.parts = []part{{PlacementsRoom, placements}}
@@ -85,7 +83,7 @@ func (m *Machine) setParts(placements *placement.State, tickets *matchmaking.Sta
 	}
 }
 
-// part finds the part that a fact is of.
+// part finds the part of a fact.
 func (m *Machine) part(room uint32) (part, bool) {
 	for _, p := range m.parts {
 		if p.room == room {

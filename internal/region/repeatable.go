@@ -7,9 +7,8 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// Repeatable reports whether a command may be sent once more when its outcome is unknown: it names what
-// it makes by an id, or asks for a state from which nothing leads back, so that its second time changes
-// nothing and is answered as the first.
+// Repeatable reports whether a command may be sent again after an unknown outcome: it names what it creates by an id,
+// or requests a final state, so that a repetition changes nothing and returns the same answer.
 func Repeatable(c Command) bool {
 	switch c := c.(type) {
 	case RoomCommand:

@@ -135,7 +135,8 @@ func (s *simulation) catalogCommand() Command {
 	case 1:
 		return CatalogCommand{catalog.DeleteFleet{Fleet: id}}
 	case 2:
-		create := catalog.CreateFleet{ID: id, ComputeType: "ANYWHERE", Locations: []string{name}, EventIDs: []string{"a", "b", "c"}}
+		create := catalog.CreateFleet{ID: id, ComputeType: "ANYWHERE", Locations: []string{name},
+			EventIDs: []string{"a", "b", "c"}}
 		create.Name = "game"
 		return CatalogCommand{create}
 	default:
@@ -170,7 +171,8 @@ func (s *simulation) same(facts, twins []event.Fact, alike bool) error {
 
 // pass moves the clock, now and then by a month, sometimes backwards, and does what is due.
 func (s *simulation) pass() error {
-	step := []time.Duration{time.Second, 30 * time.Second, 3 * time.Minute, 20 * time.Minute, 40 * 24 * time.Hour, -time.Minute}[s.rng.IntN(6)]
+	step := []time.Duration{time.Second, 30 * time.Second, 3 * time.Minute, 20 * time.Minute, 40 * 24 * time.Hour,
+		-time.Minute}[s.rng.IntN(6)]
 	if step > time.Hour && s.rng.IntN(4) > 0 {
 		step = time.Second
 	}

@@ -23,7 +23,10 @@ func (m *Machine) Snapshot(write func(event.Fact) error) error {
 		}
 	}
 	for _, p := range m.parts {
-		if err := p.state.Snapshot(func(record any) error { return write(event.Fact{Room: p.room, Body: record}) }); err != nil {
+		if err := p.state.Snapshot(func(record any) error {
+			return write(event.Fact{Room: p.room,
+				Body: record})
+		}); err != nil {
 			return err
 		}
 	}
@@ -44,7 +47,7 @@ func (m *Machine) snapshotRoom(number uint16, write func(event.Fact) error) erro
 	return room.Snapshot(func(record any) error { return write(event.Fact{Room: uint32(number), Body: record}) })
 }
 
-// Restore takes back one fact of a snapshot.
+// Restore adds one fact of a snapshot.
 func (m *Machine) Restore(f event.Fact) error {
 	switch body := f.Body.(type) {
 	case *Header:
@@ -60,7 +63,7 @@ func (m *Machine) Restore(f event.Fact) error {
 	}
 	if f.Room == 0 {
 		if m.catalog == nil {
-			return fmt.Errorf("shard %d holds no catalog, and its snapshot has a record of one", m.shard)
+			return fmt.Errorf("shard %d has no catalog, but its snapshot has a record of one", m.shard)
 		}
 		return m.catalog.Restore(f.Body)
 	}
@@ -69,7 +72,7 @@ func (m *Machine) Restore(f event.Fact) error {
 	}
 	room, ok := m.rooms[uint16(f.Room)]
 	if !ok {
-		return fmt.Errorf("snapshot record %T is of room %d, which was not opened before it", f.Body, f.Room)
+		return fmt.Errorf("snapshot record %T is of room %d, which has no RoomOpened before it", f.Body, f.Room)
 	}
 	defer m.changed(uint16(f.Room))
 	return room.Restore(f.Body)

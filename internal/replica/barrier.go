@@ -6,14 +6,13 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// A barrier gathers reads: those that came before the owner was asked share its
-// answer, those that come meanwhile the next one.
+// A barrier collects reads: those before a request to the owner share its answer, later ones share the next one.
 type barrier[M any] struct {
 	next   []pendingRead[M]
 	asking bool
 }
 
-// A pendingRead is a read that does not know yet for which record it has to wait.
+// A pendingRead is a read that does not know its record yet.
 type pendingRead[M any] struct {
 	read func(M)
 	done func(err error)
@@ -25,7 +24,7 @@ func (b *barrier[M]) take() []pendingRead[M] {
 	return taken
 }
 
-// peek reads here, behind a barrier.
+// submitRead reads here, after a barrier.
 func (r *Replica[C, M]) submitRead(read func(M), done func(err error)) {
 	r.mu.Lock()
 	r.barrier.next = append(r.barrier.next, pendingRead[M]{read, done})
@@ -33,7 +32,7 @@ func (r *Replica[C, M]) submitRead(read func(M), done func(err error)) {
 	r.askBarrier()
 }
 
-// raise asks the owner, if somebody waits and nobody has asked.
+// askBarrier asks the owner, if reads wait and no request is in progress.
 func (r *Replica[C, M]) askBarrier() {
 	r.mu.Lock()
 	if r.barrier.asking || len(r.barrier.next) == 0 {
@@ -47,7 +46,7 @@ func (r *Replica[C, M]) askBarrier() {
 		r.mu.Lock()
 		r.barrier.asking = false
 		if errors.Is(err, shard.ErrOutcomeUnknown) && !r.ended {
-			r.barrier.next = append(reads, r.barrier.next...) // its owner has failed: the next one is asked
+			r.barrier.next = append(reads, r.barrier.next...) // the owner failed: ask the next one
 			reads = nil
 		}
 		r.mu.Unlock()

@@ -64,8 +64,8 @@ func (r *Replica[C, M]) View(ctx context.Context) (M, error) {
 	return view, nil
 }
 
-// Submit is shard.Shard.Submit, wherever the owner is. On another node than the
-// owner's it is refused when as many commands are on their way as the queue holds.
+// Submit is shard.Shard.Submit, wherever the owner is. A node that is not the owner rejects it if as many commands
+// are in progress as the queue holds.
 func (r *Replica[C, M]) Submit(cmd C, done func(answer any, err error)) {
 	s := r.shard()
 	switch {
@@ -86,31 +86,30 @@ func (r *Replica[C, M]) Submit(cmd C, done func(answer any, err error)) {
 	}
 }
 
-// Follow is shard.Shard.Follow, wherever the owner is. When nobody knows what became of the
-// command, or it was not done, the observer is reminded a little later: of a shard here it would
-// hear when that recovers, but the next owner elsewhere may have begun before his
-// predecessor was given up.
+// SubmitUnbounded is shard.Shard.SubmitUnbounded, wherever the owner is. If the command failed or its outcome is
+// unknown, the observer is refreshed a little later: a recovery of a local shard would refresh it, but the next owner
+// elsewhere may have started before its predecessor was given up.
 func (r *Replica[C, M]) SubmitUnbounded(cmd C, done func(answer any, err error)) {
 	s := r.shard()
 	if r.alone != nil {
 		s.SubmitUnbounded(cmd, done)
 		return
 	}
-	told := func(answer any, err error) {
+	answered := func(answer any, err error) {
 		done(answer, err)
 		if errors.Is(err, shard.ErrNotDone) || errors.Is(err, shard.ErrOutcomeUnknown) {
 			r.refreshLater()
 		}
 	}
 	if s != nil {
-		s.SubmitUnbounded(cmd, r.orSend(cmd, told))
+		s.SubmitUnbounded(cmd, r.orSend(cmd, answered))
 		return
 	}
-	r.send(cmd, told)
+	r.send(cmd, answered)
 }
 
-// remindAfter is how long a reminder waits for others that failed at the same time, and
-// for this node to learn who owns the shard.
+// refreshAfter is the delay of a refresh: other failures at the same time share it, and this node learns who owns the
+// shard.
 const refreshAfter = time.Second
 
 func (r *Replica[C, M]) refreshLater() {
@@ -144,8 +143,8 @@ func (r *Replica[C, M]) SubmitRead(read func(m M), done func(err error)) {
 	}
 }
 
-// orSend gives the answer of a shard that runs here; when that has stopped, and so has
-// not handled the command, it is sent to the next owner.
+// orSend returns the answer of a local shard; if that has stopped, and so has not handled the command, it is sent to
+// the next owner.
 func (r *Replica[C, M]) orSend(cmd C, done func(any, error)) func(any, error) {
 	return func(answer any, err error) {
 		if errors.Is(err, shard.ErrStopped) {
@@ -156,8 +155,7 @@ func (r *Replica[C, M]) orSend(cmd C, done func(any, error)) func(any, error) {
 	}
 }
 
-// send has the owner handle a command, and answers when everything is applied here
-// that the answer may have seen.
+// send lets the owner handle a command, and answers when everything is applied here that the answer may have seen.
 func (r *Replica[C, M]) send(cmd C, done func(answer any, err error)) {
 	r.mu.Lock()
 	ended := r.ended
@@ -174,14 +172,15 @@ func (r *Replica[C, M]) send(cmd C, done func(answer any, err error)) {
 	})
 }
 
-// failure makes an error that clients may see of what a Peer gave.
+// failure converts an error of a Peer to one that clients may see.
 func failure(err error) error {
 	var known *fault.Error
 	switch {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, shard.ErrNotDone):
-		return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is changing hands. Try again.", Err: err}
+		return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is switching to another node. Try again.",
+			Err: err}
 	}
 	return fault.Internal(err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// follow applies what becomes durable, until ctx is done. An error is final.
+// follow applies durable records until ctx is done. An error is final.
 func (r *Replica[C, M]) follow(ctx context.Context) error {
 	wait := shard.Retry{Backoff: r.cfg.Shard.Backoff}
 	for {
@@ -23,15 +23,14 @@ func (r *Replica[C, M]) follow(ctx context.Context) error {
 		case isFinal(err):
 			return fmt.Errorf("follow: %w", err)
 		}
-		r.cfg.Shard.Log.Warn("the shard's journal cannot be followed; trying again", "error", err)
+		r.cfg.Shard.Log.Warn("following the journal failed; retrying", "error", err)
 		if !wait.Wait(ctx, r.cfg.Shard.Clock) {
 			return nil
 		}
 	}
 }
 
-// followOnce follows from where the machine stands; from what is stored when there is none
-// that can be used.
+// followOnce follows from the machine's last record, or from the stored state if there is no usable machine.
 func (r *Replica[C, M]) followOnce(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil && !errors.Is(err, errReading) {
@@ -51,20 +50,20 @@ func (r *Replica[C, M]) followOnce(ctx context.Context) (err error) {
 	return r.classify(r.cfg.Shard.Journal.Follow(ctx, r.applied, r.apply))
 }
 
-// errLost says that records could not be read, and the machine is as good as before.
-var errReading = errors.New("the journal was lost sight of")
+// errReading reports that records could not be read, and the machine is still usable.
+var errReading = errors.New("journal cannot be read")
 
-// lost tells errors that leave the machine as it is from others.
+// classify separates errors that leave the machine usable from others.
 func (r *Replica[C, M]) classify(err error) error {
-	if err == nil || errors.Is(err, journal.ErrMissing) || errors.Is(err, shard.ErrUnreadable) || errors.Is(err, errNotApplied) {
+	if err == nil || errors.Is(err, journal.ErrMissing) || errors.Is(err, shard.ErrUnreadable) ||
+		errors.Is(err, errNotApplied) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errReading, err)
 }
 
-// load reads all that is stored, unless the machine can be used, and shows the observer
-// the state at its end: one that is older than what it was shown before would take away
-// what callers were answered.
+// load reads the stored state, unless the machine is usable, and shows it to the observer. It rejects a state older
+// than one that was shown before: answers may depend on that.
 func (r *Replica[C, M]) load(ctx context.Context) error {
 	if r.usable { // only this goroutine changes it
 		return nil
@@ -88,7 +87,7 @@ func (r *Replica[C, M]) load(ctx context.Context) error {
 	r.showing.Lock()
 	defer r.showing.Unlock()
 	if applied < r.shown {
-		return r.classify(fmt.Errorf("what can be read ends with record %d, and record %d was shown before", applied, r.shown))
+		return r.classify(fmt.Errorf("last readable record is %d, but record %d was shown before", applied, r.shown))
 	}
 	r.mu.Lock()
 	r.machine, r.usable, r.applied = machine, true, applied
@@ -97,10 +96,9 @@ func (r *Replica[C, M]) load(ctx context.Context) error {
 	return r.show(commit)
 }
 
-// errNotApplied says that the machine is not to be used any more.
-var errNotApplied = errors.New("a record was not applied")
+// errNotApplied reports that the machine must not be used any more.
+var errNotApplied = errors.New("record was not applied")
 
-// apply applies one record.
 func (r *Replica[C, M]) apply(seq uint64, data []byte) error {
 	r.showing.Lock()
 	defer r.showing.Unlock()
@@ -123,18 +121,18 @@ func (r *Replica[C, M]) Refresh() {
 	r.showing.Lock()
 	defer r.showing.Unlock()
 	r.mu.Lock()
-	if !r.usable || r.ended { // the observer is about to be shown the state, or nothing any more
+	if !r.usable || r.ended { // the observer is about to get the state, or nothing any more
 		r.mu.Unlock()
 		return
 	}
 	commit := shard.Commit[M]{Seq: r.applied, HasView: true, View: r.machine.Freeze(), Refresh: true}
 	r.mu.Unlock()
 	if err := r.show(commit); err != nil {
-		r.cfg.Shard.Log.Error("a reminder failed", "error", err)
+		r.cfg.Shard.Log.Error("refresh of the observer failed", "error", err)
 	}
 }
 
-// advance brings the machine to a record.
+// advance applies a record to the machine.
 func (r *Replica[C, M]) advance(seq uint64, data []byte) (commit shard.Commit[M], err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +148,7 @@ func (r *Replica[C, M]) advance(seq uint64, data []byte) (commit shard.Commit[M]
 	return commit, nil
 }
 
-// applyTo applies a record to a machine that has come to the one before it.
+// applyTo applies a record to a machine that has applied the one before.
 func (r *Replica[C, M]) applyTo(machine M, applied, seq uint64, data []byte) (commit shard.Commit[M], err error) {
 	if seq != applied+1 {
 		return commit, fmt.Errorf("%w: it follows record %d", journal.ErrMissing, applied)
@@ -171,8 +169,7 @@ func (r *Replica[C, M]) applyTo(machine M, applied, seq uint64, data []byte) (co
 	return commit, nil
 }
 
-// show shows a commit to the observer, and answers those who have waited for it. showing is
-// held.
+// show passes a commit to the observer, and then completes the waiters for it. showing is held.
 func (r *Replica[C, M]) show(commit shard.Commit[M]) (err error) {
 	if r.cfg.Shard.Observe != nil {
 		defer shard.Catch("observer", &err)
@@ -186,7 +183,7 @@ func (r *Replica[C, M]) show(commit shard.Commit[M]) (err error) {
 	return nil
 }
 
-// awaitReady closes ready when the first read was answered.
+// awaitReady closes ready after the first successful read.
 func (r *Replica[C, M]) awaitReady(ctx context.Context) {
 	wait := shard.Retry{Backoff: r.cfg.Shard.Backoff}
 	for r.Read(ctx, func(M) {}) != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// own runs the shard for a tenure. An error is final.
+// own runs the shard for a term. An error is final.
 func (r *Replica[C, M]) own(ctx context.Context, t Term) error {
 	defer t.Ended()
 	ctx, cancel := context.WithCancel(ctx)
@@ -22,10 +22,10 @@ func (r *Replica[C, M]) own(ctx context.Context, t Term) error {
 		case <-t.Done:
 		case <-ctx.Done():
 		}
-		r.setOwner(s, nil) // first: what comes now is for the next owner
+		r.setOwner(s, nil) // first: further requests are for the next owner
 		cancel()
 	}()
-	go func() { // a tenure may come before all was read: then the shard reads it
+	go func() { // if the term begins before all was read, the shard reads it
 		select {
 		case <-s.Ready():
 			r.isLoaded()
@@ -42,20 +42,20 @@ func (r *Replica[C, M]) own(ctx context.Context, t Term) error {
 	case isFinal(err):
 		return err
 	case errors.Is(err, journal.ErrFenced):
-		r.cfg.Shard.Log.Info("another node owns the shard now", "reason", err)
+		r.cfg.Shard.Log.Info("another node took over the shard", "reason", err)
 	default:
-		r.cfg.Shard.Log.Warn("the shard ended and is followed now", "reason", err)
+		r.cfg.Shard.Log.Warn("shard ended; following its journal", "reason", err)
 	}
 	return nil
 }
 
-// isFinal reports whether this process can do nothing for the shard any more.
+// isFinal reports whether this process can no longer serve the shard.
 func isFinal(err error) bool {
 	return errors.Is(err, shard.ErrUnreadable) || errors.Is(err, journal.ErrBroken)
 }
 
-// begin makes the shard of a tenure, from the machine of the replica if that can be
-// used. Whoever waits for a record waits for the shard from now on.
+// begin creates the shard of a term, with the replica's machine if that is usable. Waiters wait for the shard from
+// now on.
 func (r *Replica[C, M]) begin(t Term) *shard.Shard[C, M] {
 	cfg := r.cfg.Shard
 	cfg.HoldsLease, cfg.Observe = t.HoldsLease, r.serialize(cfg.Observe)
@@ -74,8 +74,7 @@ func (r *Replica[C, M]) begin(t Term) *shard.Shard[C, M] {
 	return s
 }
 
-// serially keeps the commits of an owner apart from a reminder of the replica that it
-// was a moment ago.
+// serialize keeps the commits of an owner apart from a refresh that the replica began before.
 func (r *Replica[C, M]) serialize(observe func(shard.Commit[M])) func(shard.Commit[M]) {
 	if observe == nil {
 		return nil
@@ -88,23 +87,23 @@ func (r *Replica[C, M]) serialize(observe func(shard.Commit[M])) func(shard.Comm
 	}
 }
 
-// takeBack goes on with the machine that a shard left, if it left one.
+// resume continues with the final machine of a shard, if there is one.
 func (r *Replica[C, M]) resume(rest *shard.State[M]) {
 	if rest == nil {
-		return // it is read anew
+		return // load reads it
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.machine, r.usable, r.applied, r.observed = rest.Machine, true, rest.Seq, rest.Seq
 }
 
-// dropMachine forgets the machine. mu is held.
+// dropMachine drops the machine. mu is held.
 func (r *Replica[C, M]) dropMachine() {
 	var none M
 	r.machine, r.usable, r.applied, r.observed = none, false, 0, 0
 }
 
-// ask has the shard answer one who waits: when it serves everything is applied.
+// finishOn completes a waiter on a shard: when that serves, every record is applied.
 func (r *Replica[C, M]) finishOn(s *shard.Shard[C, M], w waiter[M]) {
 	read := w.read
 	if read == nil {
@@ -120,9 +119,8 @@ func (r *Replica[C, M]) finishOn(s *shard.Shard[C, M], w waiter[M]) {
 	})
 }
 
-// Serve handles a command that came from another node: done is called exactly once,
-// with what Peer.Send is to give there. The error has ErrNotOwner in its chain when
-// this process does not own the shard, and has not handled the command.
+// Serve handles a command of another node: done is called exactly once, with the result of Peer.Send there. The error
+// has ErrNotOwner in its chain if this process does not own the shard, and has not handled the command.
 func (r *Replica[C, M]) Serve(cmd C, done func(answer any, seq uint64, err error)) {
 	s := r.shard()
 	if s == nil {
@@ -138,7 +136,7 @@ func (r *Replica[C, M]) Serve(cmd C, done func(answer any, seq uint64, err error
 	})
 }
 
-// ServeBarrier answers a Peer's Barrier of another node.
+// ServeBarrier handles Peer.Barrier of another node.
 func (r *Replica[C, M]) ServeBarrier(done func(seq uint64, err error)) {
 	s := r.shard()
 	if s == nil {
@@ -153,6 +151,5 @@ func (r *Replica[C, M]) ServeBarrier(done func(seq uint64, err error)) {
 	})
 }
 
-// ErrNotOwner says that this process does not own the shard. What was asked for was
-// not done.
+// ErrNotOwner reports that this process does not own the shard. The request was not carried out.
 var ErrNotOwner = fmt.Errorf("%w: this node does not own the shard", shard.ErrNotDone)

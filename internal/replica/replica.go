@@ -10,87 +10,83 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// A Tenure is the time for which this process owns a shard.
+// A Term is a lease term: this process owns the shard.
 type Term struct {
-	// Done is closed when the tenure is over: the owner finishes what it has and
-	// steps down.
+	// Done is closed at the end of the term: the owner finishes its work and stops.
 	Done <-chan struct{}
 
-	// Holds reports whether the lease holds at this moment, by a clock that nobody
-	// sets and that goes on while the machine is suspended. See shard.Config.Holds.
+	// HoldsLease reports whether the lease is valid now, by a clock that cannot be set and that continues while the
+	// machine is suspended. See shard.Config.HoldsLease.
 	HoldsLease func() bool
 
-	// Ended is called once, when this process has answered for the last time as the
-	// owner.
+	// Ended is called once, when this process has sent its last answer as the owner.
 	Ended func()
 }
 
-// A Peer is how a replica reaches the owner of its shard elsewhere. No method
-// blocks; done is called exactly once, from any goroutine.
+// A Peer connects a replica to the remote owner of its shard. No method blocks; done is called exactly once, from any
+// goroutine.
 type Peer[C any] interface {
-	// Send has the owner handle a command. Commands arrive in the order of the calls.
-	// seq is the newest record that the outcome may have seen, 0 if it has seen none.
-	// An error is the machine's refusal, or has shard.ErrNotDone or
+	// Send lets the owner handle a command. Commands arrive in the order of the calls. seq is the newest record that
+	// the outcome may have seen, 0 for none. An error is the machine's rejection, or has shard.ErrNotDone or
 	// shard.ErrOutcomeUnknown in its chain.
 	Send(cmd C, done func(answer any, seq uint64, err error))
 
-	// Barrier asks the owner for the newest record that is durable: at least every one
-	// that anybody was answered about before the call.
+	// Barrier returns the owner's newest durable record: no older than any record that an answer before the call may
+	// have seen.
 	Barrier(done func(seq uint64, err error))
 }
 
-// Config says what a replica is of. Shard is what runs while this process is the
-// owner; its Start and Holds are the replica's own to set.
+// Config configures a replica. Shard is run while this process is the owner; the replica sets its Start and
+// HoldsLease.
 type Config[C any, M shard.Machine[C, M]] struct {
 	Shard shard.Config[C, M]
-	Terms <-chan Term // nil: this process is the owner for as long as Run runs
-	Peer  Peer[C]     // required with Tenures
+	Terms <-chan Term // nil: this process always is the owner
+	Peer  Peer[C]     // required with Terms
 }
 
-// A Replica is a shard on one of the nodes that share it. Its methods are those of
-// shard.Shard and promise the same. All may be called by many goroutines at the same
-// time, Run once.
+// A Replica is a shard on one of the nodes that share it. It has the methods and guarantees of shard.Shard. All are
+// safe for concurrent use, Run may be called once.
 type Replica[C any, M shard.Machine[C, M]] struct {
 	cfg      Config[C, M]
-	alone    *shard.Shard[C, M]                // without tenures: the shard
+	alone    *shard.Shard[C, M]                // without terms: the shard
 	owned    atomic.Pointer[shard.Shard[C, M]] // while this process is the owner
-	sent     *semaphore.Weighted               // commands that are on their way
-	ready    chan struct{}                     // closed by the first read that was answered
+	sent     *semaphore.Weighted               // commands in progress
+	ready    chan struct{}                     // closed after the first successful read
 	loaded   chan struct{}                     // closed when the state has been read for the first time
 	isLoaded func()                            // closes it
 
-	refreshPending atomic.Bool // a reminder is to come
+	refreshPending atomic.Bool // a refresh is scheduled
 
 	showing          sync.Mutex    // held while a commit is applied and shown; before mu
-	shown            uint64        // the newest record that the observer has ever seen; showing is held
-	ownershipChanged chan struct{} // holds one when the role has changed
+	shown            uint64        // the newest record that the observer has seen; showing is held
+	ownershipChanged chan struct{} // has a token if it changed
 
 	mu       sync.Mutex
 	machine  M
 	usable   bool   // the machine is
-	applied  uint64 // the newest record that is in the machine
+	applied  uint64 // the newest record applied to the machine
 	observed uint64 // the newest one that the observer has seen
 	ended    bool
 	waiting  waitingList[M]
 	barrier  barrier[M]
 }
 
-// New makes a replica. Requests that come before Run wait.
+// New returns a replica. Requests before Run wait.
 func New[C any, M shard.Machine[C, M]](cfg Config[C, M]) *Replica[C, M] {
 	if cfg.Terms == nil {
 		return &Replica[C, M]{cfg: cfg, alone: shard.New(cfg.Shard)}
 	}
-	cfg.Shard.FinalSnapshot = false // the others have the state; a hand-over does not wait for a snapshot
+	cfg.Shard.FinalSnapshot = false // other nodes have the state: a transfer does not wait for a snapshot
 	cfg.Shard.SetDefaults()
 	r := &Replica[C, M]{
-		cfg: cfg, sent: semaphore.NewWeighted(int64(cfg.Shard.Queue)), ready: make(chan struct{}), loaded: make(chan struct{}), ownershipChanged: make(chan struct{}, 1),
+		cfg: cfg, sent: semaphore.NewWeighted(int64(cfg.Shard.Queue)), ready: make(chan struct{}),
+		loaded: make(chan struct{}), ownershipChanged: make(chan struct{}, 1),
 	}
 	r.isLoaded = sync.OnceFunc(func() { close(r.loaded) })
 	return r
 }
 
-// Ready is closed when the replica has answered for the first time: the state is
-// there, and the shard has an owner.
+// Ready is closed when the replica has answered for the first time: the state is loaded, and the shard has an owner.
 func (r *Replica[C, M]) Ready() <-chan struct{} {
 	if r.alone != nil {
 		return r.alone.Ready()
@@ -98,8 +94,8 @@ func (r *Replica[C, M]) Ready() <-chan struct{} {
 	return r.ready
 }
 
-// Loaded is closed when the replica has read, for the first time, all that was stored
-// when it began: it can take a tenure without delay.
+// Loaded is closed when the replica has read all that was stored when it started: it can become the owner without
+// delay.
 func (r *Replica[C, M]) Loaded() <-chan struct{} {
 	if r.alone != nil {
 		return r.alone.Ready()
@@ -107,8 +103,7 @@ func (r *Replica[C, M]) Loaded() <-chan struct{} {
 	return r.loaded
 }
 
-// Serving reports whether requests are answered at this moment, as far as it depends
-// on this process: it owns the shard and serves, or follows it.
+// Serving reports whether this process answers requests now: it owns the shard and serves, or follows it.
 func (r *Replica[C, M]) Serving() bool {
 	if s := r.shard(); s != nil {
 		return s.Serving()
@@ -118,11 +113,10 @@ func (r *Replica[C, M]) Serving() bool {
 	return r.usable && !r.ended
 }
 
-// Roles is where a replica with tenures reports, to one reader, that Owned may have changed.
+// OwnershipChanged has a token when Owned may have changed, for one reader. It needs Terms.
 func (r *Replica[C, M]) OwnershipChanged() <-chan struct{} { return r.ownershipChanged }
 
-// setOwner notes the shard that this process runs as the owner, or that the one it has
-// run is not that any more.
+// setOwner replaces the local shard; nil: this process is not the owner any more.
 func (r *Replica[C, M]) setOwner(old, s *shard.Shard[C, M]) {
 	if r.owned.CompareAndSwap(old, s) {
 		select {
@@ -132,18 +126,17 @@ func (r *Replica[C, M]) setOwner(old, s *shard.Shard[C, M]) {
 	}
 }
 
-// Owned reports whether this process owns the shard at this moment, as far as it knows.
+// Owned reports whether this process owns the shard, as far as it knows.
 func (r *Replica[C, M]) Owned() bool { return r.shard() != nil }
 
-// Holds reports whether this process owns the shard at this moment, for certain: nobody else
-// can append. What it has appended stands behind everything of those who owned it before, and
-// its lease has not run out.
+// HoldsLease reports whether this process certainly owns the shard now: its lease is valid, so nobody else can
+// append, and its records are after those of all previous owners.
 func (r *Replica[C, M]) HoldsLease() bool {
 	s := r.shard()
 	return s != nil && s.HoldsLease()
 }
 
-// Queued is how many requests wait at this moment.
+// Queued returns how many requests wait.
 func (r *Replica[C, M]) Queued() int {
 	if s := r.shard(); s != nil {
 		return s.Queued()
@@ -153,7 +146,7 @@ func (r *Replica[C, M]) Queued() int {
 	return r.waiting.len() + len(r.barrier.next)
 }
 
-// shard is the shard that runs here; nil when this process is not the owner.
+// shard returns the local shard; nil if this process is not the owner.
 func (r *Replica[C, M]) shard() *shard.Shard[C, M] {
 	if r.alone != nil {
 		return r.alone
@@ -161,9 +154,9 @@ func (r *Replica[C, M]) shard() *shard.Shard[C, M] {
 	return r.owned.Load()
 }
 
-// Run follows and owns the shard in turn, until ctx is done: then it returns nil. It
-// returns an error when that is final: see shard.Shard.Run. When it has returned, every
-// request is answered and further ones are refused. A replica runs once.
+// Run follows and owns the shard in turn, until ctx is done: then it returns nil. It returns final errors: see
+// shard.Shard.Run. When it has returned, every request is answered and further ones are rejected. A replica runs
+// once.
 func (r *Replica[C, M]) Run(ctx context.Context) error {
 	if r.alone != nil {
 		return r.alone.Run(ctx)
@@ -175,17 +168,17 @@ func (r *Replica[C, M]) Run(ctx context.Context) error {
 	defer cancel()
 	watching.Go(func() { r.awaitReady(ctx) })
 	for {
-		tenure, err := r.followUntil(ctx)
-		if err != nil || tenure == nil {
+		term, err := r.followUntil(ctx)
+		if err != nil || term == nil {
 			return err
 		}
-		if err := r.own(ctx, *tenure); err != nil {
+		if err := r.own(ctx, *term); err != nil {
 			return err
 		}
 	}
 }
 
-// followUntil follows the journal until a tenure comes; nil when ctx is done.
+// followUntil follows the journal until a term begins; it returns nil when ctx is done.
 func (r *Replica[C, M]) followUntil(ctx context.Context) (*Term, error) {
 	ctx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -203,7 +196,7 @@ func (r *Replica[C, M]) followUntil(ctx context.Context) (*Term, error) {
 	}
 }
 
-// end refuses all that waits, and what comes.
+// end rejects waiting and further requests.
 func (r *Replica[C, M]) end() {
 	r.mu.Lock()
 	r.ended = true
@@ -217,8 +210,8 @@ func (r *Replica[C, M]) end() {
 	}
 }
 
-// Newest is the newest record that this replica knows of and the observer has been
-// shown. Whoever was answered here finds none older than the answer may have seen.
+// Newest returns the newest record that the observer has seen: no older than any record that an answer here may have
+// seen.
 func (r *Replica[C, M]) Newest() uint64 {
 	if s := r.shard(); s != nil {
 		return s.Durable()
@@ -228,8 +221,8 @@ func (r *Replica[C, M]) Newest() uint64 {
 	return r.observed
 }
 
-// Await calls done when this replica has applied a record and shown it to the observer;
-// with an error when it ends before.
+// Await calls done when this replica has applied a record and the observer has seen it; with an error if it ends
+// before.
 func (r *Replica[C, M]) Await(seq uint64, done func(err error)) {
 	if r.alone != nil {
 		r.alone.SubmitRead(func(M) {}, done)

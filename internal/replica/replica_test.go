@@ -386,7 +386,8 @@ func TestUsurpedOwner(t *testing.T) {
 		holds.Store(false)
 		next.own(always)
 		next.mustAdd(t, "a", 1, 2)
-		if err := old.Read(t.Context(), func(*counter) {}); err != nil && !errors.Is(err, shard.ErrOutcomeUnknown) && !errors.Is(err, shard.ErrNotDone) {
+		if err := old.Read(t.Context(), func(*counter) {}); err != nil && !errors.Is(err, shard.ErrOutcomeUnknown) &&
+			!errors.Is(err, shard.ErrNotDone) {
 			t.Errorf("an owner that was replaced gives %v for a read", err)
 		}
 		<-ended

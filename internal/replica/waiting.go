@@ -6,16 +6,14 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// A waiter waits until a record is applied: for a read, or for an answer that is
-// there already.
+// A waiter waits for a record to be applied: a read, or an answer that has arrived.
 type waiter[M any] struct {
 	seq  uint64
-	read func(M) // nil: of an answer
+	read func(M) // nil: an answer
 	done func(err error)
 }
 
-// give ends the waiting. err is for a read alone: an answer is true, whatever becomes
-// of this replica.
+// finish completes the waiter. Only a read gets err: an answer is valid whatever happens to this replica.
 func (w *waiter[M]) finish(err error) {
 	if w.read == nil {
 		err = nil
@@ -28,7 +26,7 @@ type waitingList[M any] struct{ list []waiter[M] }
 
 func (l *waitingList[M]) len() int { return len(l.list) }
 
-// add keeps the order; nearly always the new one is the last.
+// add keeps the order; usually the new one is the last.
 func (l *waitingList[M]) add(w waiter[M]) {
 	i := len(l.list)
 	for i > 0 && l.list[i-1].seq > w.seq {
@@ -37,7 +35,7 @@ func (l *waitingList[M]) add(w waiter[M]) {
 	l.list = slices.Insert(l.list, i, w)
 }
 
-// take returns those who need no record after seq.
+// take removes and returns the waiters that need no record after seq.
 func (l *waitingList[M]) take(seq uint64) []waiter[M] {
 	n := 0
 	for n < len(l.list) && l.list[n].seq <= seq {
@@ -57,7 +55,6 @@ func (l *waitingList[M]) takeAll() []waiter[M] {
 	return taken
 }
 
-// await lets w wait for its record.
 func (r *Replica[C, M]) await(w waiter[M]) {
 	r.mu.Lock()
 	switch s := r.owned.Load(); {
@@ -77,7 +74,7 @@ func (r *Replica[C, M]) await(w waiter[M]) {
 	}
 }
 
-// look carries out the read of a waiter. mu is held.
+// read runs the read of a waiter. mu is held.
 func (r *Replica[C, M]) read(w waiter[M]) (err error) {
 	if w.read == nil {
 		return nil
@@ -87,7 +84,7 @@ func (r *Replica[C, M]) read(w waiter[M]) (err error) {
 	return nil
 }
 
-// giveDue ends the waiting of all whose record is applied and observed.
+// finishDue completes all waiters whose record is applied and observed.
 func (r *Replica[C, M]) finishDue() {
 	r.mu.Lock()
 	due := r.waiting.take(r.observed)
