@@ -29,25 +29,25 @@ func AppendCommand(dst []byte, c Command) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if inner := inner(c); inner != nil {
+	if inner, ok := inner(c); ok {
 		return Commands.AppendValue(dst, inner)
 	}
 	return dst, nil
 }
 
-// inner returns the command to a part of the shard, or nil.
-func inner(c Command) any {
+// inner returns the command to a part of the shard; ok is false if c has none.
+func inner(c Command) (command any, ok bool) {
 	switch c := c.(type) {
 	case RoomCommand:
-		return c.Command
+		return c.Command, true
 	case CatalogCommand:
-		return c.Command
+		return c.Command, true
 	case PlacementCommand:
-		return c.Command
+		return c.Command, true
 	case MatchmakingCommand:
-		return c.Command
+		return c.Command, true
 	default:
-		return nil
+		return nil, false
 	}
 }
 

@@ -144,7 +144,7 @@ func (m *Machine) Level() int { return m.level }
 // levelOf returns the feature level of a command.
 func levelOf(c Command) int {
 	level := Commands.Level(c)
-	if inner := inner(c); inner != nil {
+	if inner, ok := inner(c); ok {
 		return max(level, Commands.Level(inner))
 	}
 	return level
