@@ -23,16 +23,16 @@ func (a *app) backupCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Take a backup of a running service",
-		Long: `Take a backup of a whole region into one file, while its service runs. The file shows
-the region as it was at one moment: all that was acknowledged before the command began
-is in it. "muster restore" makes a data directory of it. Of a cluster, ask any node.
+		Long: `Back up a whole region to one file while its service runs. The file is a consistent
+snapshot with everything that was acknowledged before the command began. "muster
+restore" creates a data directory from it. In a cluster, call any node.
 
-The file is checked before it gets its name, and must not exist. It holds the region's
-secret: whoever has it can make access keys and tokens that open the service. Keep it as
-you keep passwords. It is readable by its owner alone.
+The file must not exist; it is checked before it gets its name. It contains the
+region's secret, with which access keys and tokens can be made: protect it like a
+password. It is readable by its owner alone.
 
 Endpoint and credentials are those of the AWS CLI's environment, as for "muster match
-explain"; the access key must be the one that the service made at its first start.`,
+explain"; the access key must be the one that the service created at its first start.`,
 		Example: `  muster backup "muster-$(date +%F).backup"
   muster backup region.backup --endpoint https://games.example.com:9080 --ca-file ca.pem`,
 		Args: cobra.ExactArgs(1),
@@ -42,13 +42,13 @@ explain"; the access key must be the one that the service made at its first star
 	return command
 }
 
-// backup takes one under another name, and gives it this one when it is whole.
+// backup writes to a temporary file, and renames it when it is complete.
 func (o *operatorCall) backup(ctx context.Context, file string) (err error) {
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(err, fmt.Errorf("%s exists already: name a new file", file))
+		return errors.Join(err, fmt.Errorf("%s exists: name a new file", file))
 	}
-	if o.inTheClear() {
-		fmt.Fprintln(o.stderr, "muster: the backup, with the region's secret, crosses the network in plain text: use an https endpoint")
+	if o.unencrypted() {
+		fmt.Fprintln(o.stderr, "muster: the backup, with the region's secret, is sent unencrypted: use an https endpoint")
 	}
 	to, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".partial-*") // mode 0600
 	if err != nil {
@@ -77,11 +77,11 @@ func (o *operatorCall) backup(ctx context.Context, file string) (err error) {
 	if err := os.Rename(to.Name(), file); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.stdout, "%s holds %s, %d bytes.\n", file, outlineBackup(checked), size)
+	_, err = fmt.Fprintf(o.stdout, "%s contains %s, %d bytes.\n", file, outlineBackup(checked), size)
 	return err
 }
 
-// ignoreClosed drops the error of a file that was closed before.
+// ignoreClosed ignores the error for a file that is already closed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, os.ErrClosed) {
 		return nil
@@ -89,7 +89,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// checkFile reads what was written.
+// checkFile checks what was written.
 func checkFile(f *os.File) (muster.Restored, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return muster.Restored{}, err
@@ -97,8 +97,8 @@ func checkFile(f *os.File) (muster.Restored, error) {
 	return server.CheckBackup(f)
 }
 
-// inTheClear reports whether others may listen to the call.
-func (o *operatorCall) inTheClear() bool {
+// unencrypted reports whether others could read the call.
+func (o *operatorCall) unencrypted() bool {
 	u, err := url.Parse(o.service)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" {
 		return false
@@ -108,7 +108,7 @@ func (o *operatorCall) inTheClear() bool {
 }
 
 func outlineBackup(r muster.Restored) string {
-	return fmt.Sprintf("region %s of account %s as it was at %s (%s, %s, %s of the history, %s of the event feed)",
+	return fmt.Sprintf("region %s of account %s at %s (%s, %s, %s of the history, %s of the event feed)",
 		r.Region, r.Account, r.Taken.Format(time.RFC3339), counted(r.Shards, "shard"), counted(r.Records, "journal record"),
 		countedEntries(r.History), counted(r.Events, "record"))
 }
@@ -124,32 +124,33 @@ func (a *app) restoreCommand() *cobra.Command {
 	var data string
 	command := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make a data directory of a backup",
-		Long: `Make a data directory of a backup that "muster backup" took. No service is needed. The
-directory must not exist or be empty; it is there when all of the backup is in it,
-and not before. All of the file is checked first.
+		Short: "Create a data directory from a backup",
+		Long: `Create a data directory from a file of "muster backup". No service is needed. The
+directory must be missing or empty. The whole file is checked first, and the
+directory gets its name only when it is complete.
 
-Then "muster serve --data DIR" goes on from where the region was, with the same access
-keys, tokens and certificate authority; its region, account and number of shards must be
-those of the backup. The service that the backup was taken of must not run any more.
+Then "muster serve --data DIR" continues the region, with the same access keys, tokens
+and CA. Its region, account and number of shards must be those of the backup, and the
+original service must not run any more.
 
-The service runs alone, also when the backup is of a cluster. "muster cluster init --backup"
-makes the data directories of a cluster.`,
+The service runs without a cluster, even if the backup is of one. "muster cluster init
+--backup" creates the data directories of a cluster.`,
 		Example: `  muster restore --data /var/lib/muster region.backup`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			if data == "" {
-				return &misuseError{errors.New("--data is missing: name the directory to make")}
+				return &misuseError{errors.New("--data is missing: name the directory to create")}
 			}
 			restored, err := muster.Restore(command.Context(), data, args[0], nil)
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.stdout, "%s holds %s.\nStart it: muster serve --data %s --region %s --account %s --shards %d\n",
+			_, err = fmt.Fprintf(a.stdout,
+				"%s contains %s.\nStart it: muster serve --data %s --region %s --account %s --shards %d\n",
 				data, outlineBackup(restored), data, restored.Region, restored.Account, restored.Shards)
 			return err
 		},
 	}
-	command.Flags().StringVar(&data, "data", "", "data directory to make (required)")
+	command.Flags().StringVar(&data, "data", "", "data directory to create (required)")
 	return command
 }

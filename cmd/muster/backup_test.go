@@ -56,8 +56,8 @@ func takeBackup(t *testing.T, file string) (data string) {
 			mustertest.Call(t, s.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: new(fmt.Sprint("custom-", i))})
 		}
 		environ := []string{"AWS_ENDPOINT_URL=" + s.HTTP, "AWS_ACCESS_KEY_ID=" + s.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s.SecretKey, "AWS_REGION=" + s.Region}
-		expect(t, environ, exitOK, []string{"backup", file}, file+" holds region us-west-2 of account 111122223333 as it was at ", "2 shards")
-		expect(t, environ, exitFailure, []string{"backup", file}, "exists already")
+		expect(t, environ, exitOK, []string{"backup", file}, file+" contains region us-west-2 of account 111122223333 at ", "2 shards")
+		expect(t, environ, exitFailure, []string{"backup", file}, "exists: name a new file")
 		expect(t, environ, exitFailure, []string{"backup", file + ".2", "--secret-key", "wrong"}, "InvalidSignatureException")
 		expect(t, environ, exitFailure, []string{"inspect", "--data", data}, "a service runs on this data directory")
 	})
@@ -95,7 +95,7 @@ func initFromBackup(t *testing.T, file, data string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "new", "cluster")
 	args := []string{"cluster", "init", "--out", out, "--backup", file, "n1", "n2", "n3"}
-	made := expect(t, nil, exitOK, args, "n1 holds region us-west-2 of account 111122223333", "--region us-west-2 --account 111122223333", "n1 fills the region")
+	made := expect(t, nil, exitOK, args, "n1 contains region us-west-2 of account 111122223333", "--region us-west-2 --account 111122223333", "n1 fills the region")
 	if want := filepath.Join(out, "n1") + "\n" + filepath.Join(out, "n2") + "\n" + filepath.Join(out, "n3") + "\n"; made.stdout != want {
 		t.Errorf("made %s", made.stdout)
 	}
@@ -173,9 +173,9 @@ func inspectAll(t *testing.T, inspect []string) {
 	}
 	expect(t, nil, exitFailure, with("--shard", "0", "--events", "1..1000000"), "1.."+last+" are held")
 	expect(t, nil, exitFailure, with("--shard", "0", "--at", "1000000"), "has come to record "+last)
-	expect(t, nil, exitMisuse, with("--shard", "2"), "shards 0 to 1")
-	expect(t, nil, exitMisuse, with("--shard", "0", "--at", "1", "--events", "1"), "do not go together")
-	expect(t, nil, exitMisuse, with("--at", "1"), "need a --shard")
+	expect(t, nil, exitMisuse, with("--shard", "2"), "must be 0 to 1")
+	expect(t, nil, exitMisuse, with("--shard", "0", "--at", "1", "--events", "1"), "cannot be combined")
+	expect(t, nil, exitMisuse, with("--at", "1"), "require --shard")
 	expect(t, nil, exitMisuse, with("--shard", "0", "--at", "now"), "number of a record")
 	expect(t, nil, exitMisuse, with("--shard", "0", "--events", "1..x"), "number of a record")
 }
@@ -228,7 +228,7 @@ func TestDamagedBackup(t *testing.T) {
 
 func TestBackupMisuse(t *testing.T) {
 	expect(t, nil, exitMisuse, []string{"backup"}, "accepts 1 arg(s)")
-	expect(t, nil, exitMisuse, []string{"backup", "f"}, "there is no endpoint")
+	expect(t, nil, exitMisuse, []string{"backup", "f"}, "no endpoint: set")
 	expect(t, nil, exitMisuse, []string{"restore", "f"}, "--data is missing")
 	expect(t, nil, exitMisuse, []string{"inspect"}, "one of --data and --backup")
 	expect(t, nil, exitFailure, []string{"restore", "--data", filepath.Join(t.TempDir(), "d"), "absent.backup"}, "absent.backup")
@@ -242,7 +242,7 @@ func TestPlainTextIsNamed(t *testing.T) {
 		"http://games.example.com:9080": true, "http://192.0.2.1": true, "https://games.example.com": false,
 		"http://localhost:9080": false, "http://127.0.0.1:9080": false, "http://[::1]:9080": false,
 	} {
-		if got := (&operatorCall{service: address}).inTheClear(); got != want {
+		if got := (&operatorCall{service: address}).unencrypted(); got != want {
 			t.Errorf("%s: %t", address, got)
 		}
 	}

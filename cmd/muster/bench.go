@@ -22,17 +22,17 @@ func (a *app) benchCommand() *cobra.Command {
 	b := benchmark{app: a, config: bench.DefaultConfig(), talk: &sharedWriter{to: a.stderr}}
 	command := &cobra.Command{
 		Use:   "bench [profile...]",
-		Short: "Put load on a service and measure how it holds up",
-		Long: `Put load on a service and measure how it holds up: this one, or any other that
-speaks the API and the server SDK 5 protocol of Amazon GameLift Servers.
+		Short: "Put load on a service and measure it",
+		Long: `Put load on a service with the API and the server SDK 5 protocol of Amazon
+GameLift Servers, and measure it.
 
-Each profile makes a fleet, computes and server processes for itself, works for
-a while, and takes them away again. Without --rate every connection works as
-fast as it is answered; with it, that many operations a second are begun, and
-an operation's time counts from the moment that it was due.
+Each profile creates its own fleet, computes and server processes, works for a
+while, and deletes them again. Without --rate every connection works as fast as
+it is answered; with it, so many operations per second are started, and the time
+of an operation counts from when it was due.
 
 Without an endpoint, in --endpoint or AWS_ENDPOINT_URL_GAMELIFT, a service is
-started as a process of its own, with its data in a temporary directory.
+started as a separate process, with its data in a temporary directory.
 
 The rates of each second go to standard error, the summary to standard output.
 Every server process needs an open file here, and one in the service.
@@ -60,23 +60,21 @@ Profiles (all of them, if none is named):
 	return command
 }
 
-// benchmark is one run of muster bench.
 type benchmark struct {
 	*app
 	config   bench.Config
 	caFile   string
 	jsonFile string
-	pprof    string        // where the profiler of a service of our own listens
-	talk     *sharedWriter // standard error, to which the service writes too
+	pprof    string        // profiler address of a service started here
+	talk     *sharedWriter // standard error, shared with the service
 }
 
-// A sharedWriter lets several goroutines write, each of them whole lines.
+// A sharedWriter is safe for concurrent use; each call writes whole lines.
 type sharedWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-// Write writes p as a whole.
 func (w *sharedWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,25 +87,25 @@ func (b *benchmark) addFlags(command *cobra.Command) {
 	f.StringVar(&c.Credentials.AccessKey, "access-key", "", "access key (environment AWS_ACCESS_KEY_ID)")
 	f.StringVar(&c.Credentials.SecretKey, "secret-key", "", "its secret; better in the environment (AWS_SECRET_ACCESS_KEY)")
 	f.StringVar(&c.Credentials.Region, "region", "", "region that calls are signed for (environment AWS_REGION)")
-	f.StringVar(&c.WebSocketURL, "websocket-url", "", "URL for game servers (environment MUSTER_WS_URL; default: what RegisterCompute answers)")
+	f.StringVar(&c.WebSocketURL, "websocket-url", "", "URL for game servers (environment MUSTER_WS_URL; default: from RegisterCompute)")
 	f.StringVar(&c.MetricsURL, "metrics-url", "", "the service's Prometheus metrics (default ENDPOINT/metrics)")
-	f.StringVar(&b.caFile, "ca-file", "", "PEM file of the authority to trust (environment MUSTER_CA_FILE)")
-	f.IntVar(&c.Connections, "connections", c.Connections, "connections, each of which makes one operation at a time")
-	f.IntVar(&c.InFlight, "in-flight", c.InFlight, "requests that a game server of profile accept has under way at the same time")
+	f.StringVar(&b.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
+	f.IntVar(&c.Connections, "connections", c.Connections, "connections, each with one operation at a time")
+	f.IntVar(&c.InFlight, "in-flight", c.InFlight, "requests in flight per game server, in profile accept")
 	f.DurationVar(&c.Duration, "duration", c.Duration, "how long to work")
-	f.Float64Var(&c.Rate, "rate", 0, "operations a second to begin; 0: as many as are answered")
-	f.IntVar(&c.Pool, "pool", 0, "server processes to prepare; 0: the profile's own number")
-	f.IntVar(&c.Batch, "batch", c.Batch, "players in a call of profile players")
-	f.IntVar(&c.Locations, "locations", c.Locations, "locations of the fleet, which share the work")
+	f.Float64Var(&c.Rate, "rate", 0, "operations per second to start; 0: as fast as possible")
+	f.IntVar(&c.Pool, "pool", 0, "server processes to prepare; 0: the profile's default")
+	f.IntVar(&c.Batch, "batch", c.Batch, "players per call, in profile players")
+	f.IntVar(&c.Locations, "locations", c.Locations, "locations of the fleet")
 	f.StringVar(&c.Filter, "filter", c.Filter, "filter expression of profile search")
 	f.StringVar(&c.Sort, "sort", c.Sort, "sort expression of profile search")
-	f.IntVar(&c.Limit, "limit", c.Limit, "game sessions on a page of profile search")
-	f.IntVar(&c.Waiting, "waiting", c.Waiting, "tickets that wait when the work of profile matchmaking begins")
+	f.IntVar(&c.Limit, "limit", c.Limit, "page size of profile search")
+	f.IntVar(&c.Waiting, "waiting", c.Waiting, "waiting tickets when profile matchmaking begins")
 	f.StringVar(&b.jsonFile, "json", "", "file for the results as JSON")
-	f.StringVar(&b.pprof, "pprof-listen", "", "TCP address of Go's profiler in the service that is started")
+	f.StringVar(&b.pprof, "pprof-listen", "", "TCP address of Go's profiler in the started service")
 }
 
-// complete takes from the environment what no flag gives.
+// complete fills in missing values from the environment.
 func (b *benchmark) complete() (err error) {
 	c := &b.config
 	if c.Endpoint == "" {
@@ -115,7 +113,7 @@ func (b *benchmark) complete() (err error) {
 		c.WebSocketURL = cmp.Or(c.WebSocketURL, b.getenv("MUSTER_WS_URL"))
 	}
 	if c.Endpoint == "" {
-		return nil // a service of our own will say
+		return nil // as a service started here reports
 	}
 	if b.pprof != "" {
 		return errors.New("--pprof-listen is for a service that is started here; this one is at " + c.Endpoint)
@@ -128,7 +126,7 @@ func (b *benchmark) complete() (err error) {
 	return err
 }
 
-// run runs the profiles, against a service of its own if there is no other.
+// run runs the profiles, with its own service if no endpoint is set.
 func (b *benchmark) run(ctx context.Context, profiles []bench.Profile) (err error) {
 	if b.config.Endpoint == "" {
 		own, err := startBenchService(ctx, b.talk, b.pprof)
@@ -145,7 +143,7 @@ func (b *benchmark) run(ctx context.Context, profiles []bench.Profile) (err erro
 	return err
 }
 
-// measure runs one profile after the other, up to one that fails.
+// measure runs the profiles until one fails.
 func (b *benchmark) measure(ctx context.Context, profiles []bench.Profile) ([]*bench.Result, error) {
 	var results []*bench.Result
 	for _, p := range profiles {
@@ -197,7 +195,7 @@ func chosenProfiles(names []string) ([]bench.Profile, error) {
 	for _, name := range names {
 		p, ok := bench.Lookup(name)
 		if !ok {
-			return nil, fmt.Errorf("there is no profile %q; there are: %s", name, strings.Join(profileNames(), ", "))
+			return nil, fmt.Errorf("unknown profile %q: must be one of %s", name, strings.Join(profileNames(), ", "))
 		}
 		profiles = append(profiles, p)
 	}

@@ -52,7 +52,7 @@ func TestBench(t *testing.T) {
 
 func TestBenchMisuse(t *testing.T) {
 	for want, args := range map[string][]string{
-		"there is no profile \"seats\"; there are: players, ": {"bench", "seats"},
+		"unknown profile \"seats\": must be one of players, ": {"bench", "seats"},
 		"AWS_ACCESS_KEY_ID": {"bench", "player", "--endpoint", "http://127.0.0.1:1"},
 		"--pprof-listen is": {"bench", "player", "--endpoint", "http://127.0.0.1:1", "--pprof-listen", "127.0.0.1:0"},
 		"no certificate":    {"bench", "player", "--endpoint", "https://127.0.0.1:1", "--access-key", "a", "--secret-key", "b", "--region", "r", "--ca-file", os.DevNull},

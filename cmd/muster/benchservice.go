@@ -16,16 +16,15 @@ import (
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
-// benchStop is how long a service of muster bench may take to stop.
+// benchStop is the time-out for stopping the service.
 const benchStop = 20 * time.Second
 
-// A benchService is a service that muster bench has started for itself, as a
-// process of its own so that what each of the two spends can be told apart.
+// A benchService is a service started by muster bench, as a separate process so that resource usage can be told apart.
 type benchService struct {
 	command *exec.Cmd
 	cancel  context.CancelFunc
 	data    string
-	profile map[string]string // of the AWS profile that it has written
+	profile map[string]string // the AWS profile that it has written
 }
 
 // startBenchService starts a service and waits until it answers.
@@ -38,22 +37,24 @@ func startBenchService(ctx context.Context, log io.Writer, pprof string) (s *ben
 	if s.data, err = os.MkdirTemp("", "muster-bench-"); err != nil {
 		return nil, err
 	}
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it must outlive the end of ctx, to tidy up
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it must outlive ctx, for cleaning up
 	s.cancel = cancel
-	s.command = exec.CommandContext(life, program, "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--gateway-listen", "", "--log-level", "warn", "--pprof-listen", pprof)
+	s.command = exec.CommandContext(life, program, "serve", "--data", s.data, "--listen", "127.0.0.1:0",
+		"--gateway-listen", "", "--log-level", "warn", "--pprof-listen", pprof)
 	apart(s.command)
 	s.command.Env = withoutSettings(os.Environ())
 	s.command.Stderr = log
 	s.command.Cancel = func() error { return interrupt(s.command.Process) }
 	s.command.WaitDelay = benchStop
 	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting a service: %w", err), s.stop())
+		return nil, errors.Join(fmt.Errorf("start a service: %w", err), s.stop())
 	}
-	fmt.Fprintf(log, "bench: started a service at %s (process %d, data in %s)\n", s.profile["endpoint_url"], s.command.Process.Pid, s.data)
+	fmt.Fprintf(log, "bench: started a service at %s (process %d, data in %s)\n",
+		s.profile["endpoint_url"], s.command.Process.Pid, s.data)
 	return s, nil
 }
 
-// withoutSettings leaves away the settings that are meant for another service.
+// withoutSettings removes settings for other services.
 func withoutSettings(environ []string) []string {
 	var kept []string
 	for _, entry := range environ {
@@ -64,8 +65,8 @@ func withoutSettings(environ []string) []string {
 	return kept
 }
 
-// start starts the process and waits for the id of the first key, which it prints when
-// it answers and has written the AWS profile.
+// start starts the process and waits until it prints the id of the first key, which it does when it answers and has
+// written the AWS profile.
 func (s *benchService) start(ctx context.Context) error {
 	output, err := s.command.StdoutPipe()
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *benchService) start(ctx context.Context) error {
 	return errors.Join(errors.New("it ended before it was ready"), ctx.Err(), lines.Err())
 }
 
-// readProfile reads how the service is reached.
+// readProfile reads the addresses and credentials of the service.
 func (s *benchService) readProfile() error {
 	text, err := os.ReadFile(filepath.Join(s.data, profileFile))
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *benchService) readProfile() error {
 	return nil
 }
 
-// aim points a run at the service.
+// aim configures a run for the service.
 func (s *benchService) aim(c *bench.Config) {
 	c.Endpoint = s.profile["endpoint_url"]
 	c.WebSocketURL = "ws" + strings.TrimPrefix(c.Endpoint, "http")
@@ -114,7 +115,7 @@ func (s *benchService) stop() error {
 	s.cancel()
 	err := s.command.Wait()
 	if errors.Is(err, context.Canceled) || s.command.ProcessState == nil {
-		err = nil // ended as it was told to, or never started
+		err = nil // stopped as requested, or never started
 	}
 	return errors.Join(err, os.RemoveAll(s.data))
 }

@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// apart keeps a Ctrl-C in the terminal from a program that is started: it is
-// told to end when its work is done.
+// apart keeps a Ctrl-C in the terminal from a started program, which is stopped when its work is done.
 func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // interrupt asks a process to end.

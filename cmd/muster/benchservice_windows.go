@@ -6,11 +6,10 @@ import (
 	"syscall"
 )
 
-// apart keeps a Ctrl-C in the terminal from a program that is started: it is
-// told to end when its work is done.
+// apart keeps a Ctrl-C in the terminal from a started program, which is stopped when its work is done.
 func apart(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// interrupt ends a process: a program on Windows cannot ask another to.
+// interrupt ends a process: Windows has no request to end.
 func interrupt(p *os.Process) error { return p.Kill() }

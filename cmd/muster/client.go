@@ -15,7 +15,7 @@ import (
 	"github.com/muster-gg/muster"
 )
 
-// newClient makes an AWS client of a running service.
+// newClient returns an AWS client for a running service.
 func newClient(e muster.Endpoints) (*gamelift.Client, error) {
 	trust, err := trusting(e.CAFile)
 	if err != nil {
@@ -36,19 +36,20 @@ func staticKey(id, secret string) aws.CredentialsProvider {
 	})
 }
 
-// trusting makes an HTTP transport accept what the authority of this PEM file
-// has signed; "" leaves it with the authorities of the system.
+// trusting makes an HTTP transport trust the CA in a PEM file; "" keeps the system's CAs.
 func trusting(caFile string) (func(*http.Transport), error) {
 	if caFile == "" {
 		return func(*http.Transport) {}, nil
 	}
-	authority, err := os.ReadFile(caFile)
+	ca, err := os.ReadFile(caFile)
 	if err != nil {
 		return nil, err
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("%s holds no certificate", caFile)
+	if !roots.AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("%s has no certificate", caFile)
 	}
-	return func(t *http.Transport) { t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12} }, nil
+	return func(t *http.Transport) {
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}, nil
 }

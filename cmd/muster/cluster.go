@@ -15,8 +15,8 @@ func (a *app) clusterCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "cluster",
 		Short: "Prepare the nodes of a cluster, list and remove them",
-		Long: `Prepare what the nodes of a cluster need before they start: several services that
-run one region together. List those of a running one, and remove one that is gone for good.`,
+		Long: `Prepare the nodes of a cluster, which serve one region together. List the nodes of a
+running cluster, and remove lost ones.`,
 		Example: `  muster cluster init --out cluster n1 n2 n3
   muster cluster nodes`,
 	}
@@ -28,29 +28,29 @@ func (a *app) clusterInitCommand() *cobra.Command {
 	var out, backup string
 	command := &cobra.Command{
 		Use:   "init NODE...",
-		Short: "Make the data directories of a cluster's nodes",
-		Long: `Make a data directory DIR/NODE for each node of a cluster, with what all of them have in
-common: the region's secret, and the certificate authority by which they know one
-another. No service is needed. Copy each to the host of its node.
+		Short: "Create the data directories of a cluster's nodes",
+		Long: `Create a data directory DIR/NODE for each node of a cluster, with the files that all nodes
+share: the region's secret, and the CA by which nodes authenticate each other. No service
+is needed. Copy each directory to the host of its node.
 
-To add nodes later, name them together with one that is there, also one that ran: they
-get what it has, and it stays as it is. Nothing is written when directories differ.
+To add nodes later, name them together with an existing directory: they get its files,
+and it stays as it is. Nothing is written if existing directories differ.
 
-region.secret opens all that is stored, and whoever has tls/ca.key can join the cluster.
-Both are readable by their owner alone; keep them so on their way.
+region.secret decrypts all stored data, and with tls/ca.key a node can join the cluster.
+Both are readable by their owner alone; protect them in transit, too.
 
-With --backup the cluster begins as the region that the backup shows, with its secret and its
-authority; DIR must not exist or be empty. The first node gets the backup, too. When all
-run for the first time it fills the region with it, and the others wait for that.
+With --backup the cluster starts with the region of a backup, including its secret and
+CA; DIR must be missing or empty. The first node gets the backup and fills the region at
+its first start; until then the other nodes wait.
 
-The directories that were made, or completed, go to standard output.`,
+Created and completed directories are printed to standard output.`,
 		Example: `  muster cluster init --out cluster n1 n2 n3
   muster cluster init --out cluster n1 n4      # later: n4 gets what n1 has
   muster cluster init --out restored --backup region.backup n1 n2 n3`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, nodes []string) error {
 			if out == "" {
-				return &misuseError{errors.New("--out is missing: name the directory in which to make those of the nodes")}
+				return &misuseError{errors.New("--out is missing: name the parent directory of the nodes' directories")}
 			}
 			if backup != "" {
 				return a.initRestored(out, backup, nodes)
@@ -62,14 +62,14 @@ The directories that were made, or completed, go to standard output.`,
 			return a.tellMade(made)
 		},
 	}
-	command.Flags().StringVar(&out, "out", "", "directory in which to make those of the nodes (required)")
-	command.Flags().StringVar(&backup, "backup", "", "backup that the cluster begins with")
+	command.Flags().StringVar(&out, "out", "", "parent of the nodes' directories (required)")
+	command.Flags().StringVar(&backup, "backup", "", "backup to start the cluster with")
 	return command
 }
 
 func (a *app) tellMade(made []string) error {
 	if len(made) == 0 {
-		fmt.Fprintln(a.stderr, "muster: nothing to make: all nodes have what they need")
+		fmt.Fprintln(a.stderr, "muster: nothing to do: all nodes are complete")
 		return nil
 	}
 	for _, dir := range made {
@@ -78,7 +78,7 @@ func (a *app) tellMade(made []string) error {
 		}
 	}
 	fmt.Fprintln(a.stderr, `muster: copy each directory to the host of its node, as its data directory.
-muster: tls/ca.key in it is a secret: whoever has it can join the cluster. So is region.secret, which opens all that is stored.`)
+muster: keep tls/ca.key and region.secret secret: a node with the former can join the cluster, the latter decrypts its data.`)
 	return nil
 }
 
@@ -94,7 +94,8 @@ func (a *app) initRestored(out, backup string, nodes []string) error {
 	if err := a.tellMade(made); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stderr, "muster: %s holds %s.\nmuster: Start all nodes with --region %s --account %s. %s fills the region at its first start; until then the others wait for it.\n",
+	_, err = fmt.Fprintf(a.stderr, "muster: %s contains %s.\nmuster: start all nodes with --region %s --account %s. "+
+		"%s fills the region at its first start; until then the others wait.\n",
 		made[0], outlineBackup(restored), restored.Region, restored.Account, nodes[0])
 	return err
 }

@@ -21,14 +21,14 @@ func TestClusterInit(t *testing.T) {
 		}
 		return text
 	}
-	first := run(exitOK, []string{"n1", "n2", "n3"}, "copy each directory to the host", "tls/ca.key in it is a secret", "can join the cluster")
+	first := run(exitOK, []string{"n1", "n2", "n3"}, "copy each directory to the host", "keep tls/ca.key and region.secret secret", "can join the cluster")
 	if first.stdout != lines("n1", "n2", "n3") {
 		t.Errorf("made %s", first.stdout)
 	}
 	if later := run(exitOK, []string{"n1", "n4"}); later.stdout != lines("n4") {
 		t.Errorf("added %s", later.stdout)
 	}
-	if again := run(exitOK, []string{"n1", "n4"}, "nothing to make"); again.stdout != "" || strings.Contains(again.stderr, "copy") {
+	if again := run(exitOK, []string{"n1", "n4"}, "nothing to do"); again.stdout != "" || strings.Contains(again.stderr, "copy") {
 		t.Errorf("again: %+v", again)
 	}
 	run(exitFailure, []string{"n5"}, "not named")
@@ -62,8 +62,8 @@ feature level in force: 1
 	if got := expect(t, environ, exitOK, []string{"cluster", "nodes"}); got.stdout != table {
 		t.Errorf("printed %s", got.stdout)
 	}
-	expect(t, environ, exitOK, []string{"cluster", "remove", "n4"}, "n4 is removed.")
+	expect(t, environ, exitOK, []string{"cluster", "remove", "n4"}, "Removed n4.")
 	expect(t, environ, exitFailure, []string{"cluster", "remove", "n1"}, "remove node n1: ConflictException: Node n1 is up.")
 	expect(t, environ, exitMisuse, []string{"cluster", "remove"}, "accepts 1 arg(s)")
-	expect(t, nil, exitMisuse, []string{"cluster", "nodes"}, "there is no endpoint")
+	expect(t, nil, exitMisuse, []string{"cluster", "nodes"}, "no endpoint: set")
 }

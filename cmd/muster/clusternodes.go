@@ -19,18 +19,20 @@ func (a *app) clusterNodesCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "nodes",
 		Short: "List the nodes of a cluster",
-		Long: `List the nodes of a running cluster, as any of them sees it:
+		Long: `List the nodes of a running cluster, as the called node sees it:
 
-  UP        the others hear it
-  READY     it has read all of the region and keeps what it is to keep, or has tried for 20 s
-  SHARDS    how many it owns
-  COPIES    how many journals, snapshots and the like it is to keep
-  BEHIND    how many of those copies are not complete; all of them, of a node that is away
-  LEVEL     highest feature level that its release reads; - if it announced none
+  UP        reachable by the other nodes
+  READY     has read the region and has its copies, or has tried for 20 s
+  SHARDS    number of owned shards
+  COPIES    number of copies of journals, snapshots and the like to keep
+  BEHIND    number of incomplete copies; all copies of an unreachable node
+  LEVEL     highest feature level that its release supports; - if unknown
 
-All that are listed count when a majority is needed, also those that are gone, until
-"muster cluster remove". The feature level in force is the lowest of all of them: new
-features begin when the last node is upgraded, and older releases then do not start. Endpoint and credentials are those of the AWS CLI's environment.`,
+All listed nodes count for a majority, even lost ones, until "muster cluster remove".
+The feature level in force is the lowest of all nodes: new features start when the last
+node is upgraded, and older releases do not start any more.
+
+Endpoint and credentials are those of the AWS CLI's environment.`,
 		Example: `  muster cluster nodes
   muster cluster nodes --endpoint https://games.example.com:9080 --ca-file ca.pem`,
 		Args: cobra.NoArgs,
@@ -49,7 +51,6 @@ func (o *operatorCall) listNodes(ctx context.Context, _ []string) error {
 	return writeNodes(o.stdout, list)
 }
 
-// writeNodes writes them for people.
 func writeNodes(to io.Writer, list operator.NodeList) error {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tUP\tREADY\tSHARDS\tCOPIES\tBEHIND\tLEVEL")
@@ -83,14 +84,14 @@ func (a *app) clusterRemoveCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "remove NODE",
 		Short: "Remove a node from a cluster for good",
-		Long: `Remove a node that is stopped, or lost, and will not be back: it does not count any more when
-a majority is needed, and what it kept is copied to other nodes. "muster cluster nodes"
-says when that is done: wait for it before you remove or stop another one. As many nodes must be
-left as there are copies (cluster-replicas), and those must be complete. Delete the node's data
-directory: a node that starts again joins again, after some minutes.
+		Long: `Remove a stopped or lost node for good: it no longer counts for a majority, and its
+copies move to other nodes. Wait until they are complete, as "muster cluster nodes"
+shows, before you remove or stop another node. At least as many nodes must remain as
+there are copies (cluster-replicas), with complete copies. Delete the node's data
+directory: if the node starts again, it joins again after some minutes.
 
-Endpoint and credentials are those of the AWS CLI's environment; the access key must be the
-one that the region made at its first start.`,
+Endpoint and credentials are those of the AWS CLI's environment; the access key must be
+the one that the region created at its first start.`,
 		Example: `  muster cluster remove n4`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    o.run(o.removeNode),
@@ -105,6 +106,6 @@ func (o *operatorCall) removeNode(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("remove node %s: %w", node, err)
 	}
-	_, err = fmt.Fprintf(o.stdout, "%s is removed.\n", node)
+	_, err = fmt.Fprintf(o.stdout, "Removed %s.\n", node)
 	return err
 }

@@ -14,12 +14,11 @@ func (a *app) configCommand() *cobra.Command {
 	var asJSON, showSecrets bool
 	command := &cobra.Command{
 		Use:   "config",
-		Short: "Print every setting and where its value came from",
-		Long: `Print the settings that "muster serve" would run with, given the same flags,
-environment and file. The output has the form of a settings file; a comment
-behind each value says where it came from. Users and queries of URLs may be
-secrets and are shown as ***, unless --show-secrets is given. Nothing is started
-or changed.`,
+		Short: "Print every setting and the source of its value",
+		Long: `Print the settings of "muster serve" with the same flags, environment and file.
+The output is a settings file; a comment after each value names its source. Users
+and queries of URLs may be secrets and are shown as ***, unless --show-secrets is
+given. Nothing is started or changed.`,
 		Example: `  muster config
   MUSTER_SHARDS=8 muster config --config muster.toml --listen :80
   muster config --show-secrets > muster.toml

@@ -24,13 +24,13 @@ import (
 func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show the main job: a service, a game server, and players who come and go",
-		Long: `Start a service in a temporary directory and a game server as a process of its
-own, and play through what they are for: a fleet is made, the server connects,
-a game session starts, players get their places, are refused when the game is
-full or their ticket is forged, join, see one another walk, talk, and leave.
-Every call is a real one over a real socket, made with the official AWS SDK. The
-exit status is 0 only if all of it happened.`,
+		Short: "Run a demo with a service, a game server and players",
+		Long: `Start a service in a temporary directory and a game server as a separate process,
+and play a game: create a fleet, connect the server, start a game session,
+reserve player slots, get rejected when the game is full or a ticket is forged,
+join, see the other player walk, talk, and leave. Every call is a real one over
+a socket, made with the official AWS SDK. The exit status is 0 only if every
+step succeeded.`,
 		Example: `  muster demo`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -39,7 +39,7 @@ exit status is 0 only if all of it happened.`,
 	}
 }
 
-// demoLimit is how long the whole story may take.
+// demoLimit is the time-out of the demo.
 const demoLimit = 2 * time.Minute
 
 // demo runs the service around the story.
@@ -76,7 +76,10 @@ func (a *app) tell(ctx context.Context, e muster.Endpoints) error {
 	if err != nil {
 		return err
 	}
-	s := &story{app: a, client: client, endpoints: e, tickets: map[string]types.PlayerSession{}, players: map[string]*demoPlayer{}}
+	s := &story{
+		app: a, client: client, endpoints: e,
+		tickets: map[string]types.PlayerSession{}, players: map[string]*demoPlayer{},
+	}
 	s.say("Muster answers at %s, region %s. Everything below is a real call over a real socket.", e.HTTP, e.Region)
 	for _, chapter := range []struct {
 		title string
@@ -85,17 +88,17 @@ func (a *app) tell(ctx context.Context, e muster.Endpoints) error {
 		{"An operator prepares a fleet", s.prepare},
 		{"A game server connects", s.startServer},
 		{"A backend creates a game session", s.createGameSession},
-		{"Players reserve their places", s.reserve},
-		{"Players join, see one another, and talk", s.play},
+		{"Players reserve their slots", s.reserve},
+		{"Players join, see each other, and talk", s.play},
 		{"Players leave", s.leave},
-		{"What happened can be read", s.readBack},
+		{"The history is read", s.readBack},
 	} {
 		s.say("\n== %s ==", chapter.title)
 		if err := chapter.tell(ctx); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", strings.ToLower(chapter.title), err), s.dismiss(), s.stopServer())
 		}
 	}
-	s.say("\nAll of it happened.")
+	s.say("\nDemo passed.")
 	return s.stopServer()
 }
 
@@ -105,7 +108,7 @@ const (
 	demoPlaces   = 2
 )
 
-// A story is one telling of the demo.
+// A story is a run of the demo.
 type story struct {
 	*app
 	client    *gamelift.Client
@@ -121,7 +124,7 @@ type story struct {
 
 func (s *story) say(format string, args ...any) { fmt.Fprintf(s.stdout, format+"\n", args...) }
 
-// asked and answered print a call and what came back.
+// asked and answered print a call and its result.
 func (s *story) asked(format string, args ...any)    { s.say("  -> "+format, args...) }
 func (s *story) answered(format string, args ...any) { s.say("  <- "+format, args...) }
 
@@ -159,12 +162,11 @@ func (s *story) prepare(ctx context.Context) error {
 		return err
 	}
 	s.token = aws.ToString(token.AuthToken)
-	s.answered("a token that holds until %s", token.ExpirationTimestamp.Format(time.TimeOnly))
+	s.answered("a token valid until %s", token.ExpirationTimestamp.Format(time.TimeOnly))
 	return nil
 }
 
-// startServer starts the game server as a process of its own and waits until
-// the service knows that it is ready.
+// startServer starts the game server as a separate process and waits until it is ready.
 func (s *story) startServer(ctx context.Context) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -186,7 +188,7 @@ func (s *story) startServer(ctx context.Context) error {
 		return err == nil && len(out.FleetUtilization) == 1 && aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount) == 1, err
 	})
 	if err == nil {
-		s.answered("the fleet has 1 server process that waits for a game session")
+		s.answered("the fleet has 1 idle server process")
 	}
 	return err
 }
@@ -285,8 +287,7 @@ func (s *story) play(ctx context.Context) error {
 	return nil
 }
 
-// join connects a player to the game server, which asks the service whether the
-// player session is good.
+// join connects a player to the game server, which validates the player session.
 func (s *story) join(ctx context.Context, name string) error {
 	ticket := s.tickets[name]
 	s.asked("%s connects to the game server with %s", name, aws.ToString(ticket.PlayerSessionId))
@@ -309,30 +310,29 @@ func (s *story) see(ctx context.Context, name, other string) error {
 	return nil
 }
 
-// refusedWithoutTicket lets somebody try to join with a forged player session.
-// Those who play do not notice.
+// refusedWithoutTicket tries to join with a forged player session. The other players are not affected.
 func (s *story) refusedWithoutTicket(ctx context.Context) error {
-	s.asked("a stranger connects with a player session that nobody gave out")
+	s.asked("a client connects with a forged player session")
 	p, err := joinGame(ctx, s.tickets["player-1"], "psess-00000000-0000-8000-8000-000000000000")
 	if err == nil {
-		return errors.Join(fmt.Errorf("the stranger was let in as player %d", p.Number()), p.leave())
+		return errors.Join(fmt.Errorf("the client with a forged player session joined as player %d", p.Number()), p.leave())
 	}
 	refused, ok := errors.AsType[*bot.RefusedError](err)
 	if !ok {
-		return fmt.Errorf("a stranger was not refused: %w", err)
+		return fmt.Errorf("a forged player session was not refused: %w", err)
 	}
 	s.answered("%v", refused)
 	for _, name := range []string{"player-1", "player-2"} {
 		now := s.players[name].World().Ticks
 		if err := s.players[name].expect(ctx, func(w bot.World) bool { return w.Ticks > now }); err != nil {
-			return fmt.Errorf("%s does not play on: %w", name, err)
+			return fmt.Errorf("%s is affected: %w", name, err)
 		}
 	}
-	s.answered("player-1 and player-2 play on")
+	s.answered("player-1 and player-2 are not affected")
 	return nil
 }
 
-// talk lets a player say something that everybody hears.
+// talk sends a chat message that every player receives.
 func (s *story) talk(ctx context.Context) error {
 	const text = "hello"
 	s.asked("player-1 says %s", text)
@@ -342,9 +342,9 @@ func (s *story) talk(ctx context.Context) error {
 	said := protocol.Said{Number: s.players["player-1"].Number(), Text: text}
 	for _, name := range []string{"player-1", "player-2"} {
 		if err := s.players[name].expect(ctx, func(w bot.World) bool { return slices.Contains(w.Said, said) }); err != nil {
-			return fmt.Errorf("%s did not hear it: %w", name, err)
+			return fmt.Errorf("%s did not receive it: %w", name, err)
 		}
-		s.answered("%s hears: player %d says %s", name, said.Number, said.Text)
+		s.answered("%s receives: player %d says %s", name, said.Number, said.Text)
 	}
 	return nil
 }
@@ -363,7 +363,7 @@ func (s *story) leave(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.answered("%s is %s: the place was free at once", aws.ToString(out.PlayerSession.PlayerSessionId), out.PlayerSession.Status)
+	s.answered("%s is %s: the slot was free at once", aws.ToString(out.PlayerSession.PlayerSessionId), out.PlayerSession.Status)
 	s.tickets["player-3"] = *out.PlayerSession
 	if err := s.join(ctx, "player-3"); err != nil {
 		return err
@@ -376,7 +376,7 @@ func (s *story) leave(ctx context.Context) error {
 	return nil
 }
 
-// hangUp lets a player leave, whose place is then given back.
+// hangUp disconnects a player, whose slot becomes free.
 func (s *story) hangUp(ctx context.Context, name string) error {
 	s.asked("%s leaves", name)
 	if err := s.players[name].leave(); err != nil {
@@ -385,7 +385,7 @@ func (s *story) hangUp(ctx context.Context, name string) error {
 	return s.awaitStatus(ctx, name, types.PlayerSessionStatusCompleted)
 }
 
-// dismiss lets everybody leave who is still there.
+// dismiss disconnects all players.
 func (s *story) dismiss() (err error) {
 	for _, p := range s.players {
 		err = errors.Join(err, p.leave())
@@ -405,8 +405,7 @@ func (s *story) awaitStatus(ctx context.Context, player string, status types.Pla
 	return err
 }
 
-// readBack waits for the game server to end, as it does when its last player
-// has left, and reads what the service kept.
+// readBack waits for the game server to end, which it does after its last player has left, and reads the history.
 func (s *story) readBack(ctx context.Context) error {
 	if err := s.server.Wait(); err != nil {
 		return fmt.Errorf("the game server: %w", err)
@@ -432,7 +431,7 @@ func (s *story) readBack(ctx context.Context) error {
 	return nil
 }
 
-// until asks until the answer is yes or ctx ends.
+// until polls until ask returns true or ctx ends.
 func until(ctx context.Context, ask func() (bool, error)) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()

@@ -16,16 +16,16 @@ import (
 	"github.com/muster-gg/muster/examples/arena/bot"
 )
 
-// patience is how long a demo player waits for what must happen.
+// patience is the time-out for expected events.
 const patience = 20 * time.Second
 
-// A demoPlayer is a player on the game server, who walks in a circle.
+// A demoPlayer is a player on the game server, walking in a circle.
 type demoPlayer struct {
 	*bot.Bot
-	leave func() error // hangs up, once
+	leave func() error // disconnects, once
 }
 
-// joinGame joins at the address that a player session names.
+// joinGame joins at the address in a player session.
 func joinGame(ctx context.Context, s types.PlayerSession, ticket string) (*demoPlayer, error) {
 	b, err := bot.Join(ctx, bot.Config{
 		Server:        net.JoinHostPort(aws.ToString(s.IpAddress), strconv.Itoa(int(aws.ToInt32(s.Port)))),
@@ -38,7 +38,7 @@ func joinGame(ctx context.Context, s types.PlayerSession, ticket string) (*demoP
 	played := make(chan struct{})
 	go func() {
 		defer close(played)
-		_ = b.Run(playing) // whoever waits for something hears why the game has ended
+		_ = b.Run(playing) // expect returns the reason
 	}()
 	return &demoPlayer{b, sync.OnceValue(func() error {
 		stop()
@@ -54,7 +54,7 @@ func (p *demoPlayer) expect(ctx context.Context, wanted func(bot.World) bool) er
 	return p.Until(ctx, wanted)
 }
 
-// seesWalking waits until the player sees another one move, and says where.
+// seesWalking waits until the player sees another one move, and returns where.
 func (p *demoPlayer) seesWalking(ctx context.Context, other uint32) (x, y float64, err error) {
 	const metre = 100 // centimetres
 	err = p.expect(ctx, func(w bot.World) bool {
@@ -65,12 +65,12 @@ func (p *demoPlayer) seesWalking(ctx context.Context, other uint32) (x, y float6
 	return x, y, err
 }
 
-// A prefixWriter puts a prefix before each line that it passes on.
+// A prefixWriter adds a prefix to each line.
 type prefixWriter struct {
 	to     io.Writer
 	prefix string
 	mu     sync.Mutex
-	rest   []byte // of a line that is not complete
+	rest   []byte // of an incomplete line
 }
 
 func (w *prefixWriter) Write(p []byte) (int, error) {

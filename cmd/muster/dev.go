@@ -23,22 +23,21 @@ func (a *app) devCommand() *cobra.Command {
 		Short: "Run a local service for development, ready to use",
 		Long: `Run a service on this machine until Ctrl-C, with an access key, a fleet of one
 location and a few sample game servers, so that game sessions can be created at
-once: with AWS tools, or by game clients at the session gateway. What was created
-is kept for the next start.
+once: with AWS tools, or by game clients at the session gateway. All data is kept
+for the next start.
 
-It is ready when it has written muster.env in its data directory: a file of
-export lines for a shell, which is gone when the service has stopped. The same
-lines go to standard output, the secret only if that is a terminal. aws-profile
-beside it is an AWS configuration file
-with the profile "muster".`,
+The service is ready when it has written muster.env in its data directory: export
+lines for a shell, removed when the service stops. The same lines go to standard
+output, with the secret only if that is a terminal. aws-profile in the same
+directory is an AWS configuration file with the profile "muster".`,
 		Example: `  muster dev
   ` + sourceDev() + `; aws gamelift list-fleets
   muster dev --data /tmp/match --listen 127.0.0.1:0 --no-sample`,
 		Args: cobra.NoArgs,
 	}
 	load := a.addSettings(command, devDefaults())
-	command.Flags().BoolVar(&d.noSample, "no-sample", false, "make no fleet and start no sample game servers")
-	command.Flags().IntVar(&d.samples, "sample-servers", 3, "sample game servers that are kept waiting or playing")
+	command.Flags().BoolVar(&d.noSample, "no-sample", false, "create no fleet and start no sample game servers")
+	command.Flags().IntVar(&d.samples, "sample-servers", 3, "number of sample game servers")
 	d.printSecret = addPrintSecret(command)
 	command.Flags().StringVar(&d.envFile, "env-file", "", "file for the export lines (default DATA/"+envFile+")")
 	command.RunE = func(command *cobra.Command, _ []string) (err error) {
@@ -46,7 +45,7 @@ with the profile "muster".`,
 			return err
 		}
 		if d.samples < 1 || d.samples > maxSamples {
-			return &misuseError{fmt.Errorf("--sample-servers is %d; it must be 1 to %d, or use --no-sample", d.samples, maxSamples)}
+			return &misuseError{fmt.Errorf("--sample-servers is %d: must be 1 to %d, or use --no-sample", d.samples, maxSamples)}
 		}
 		if d.envFile == "" {
 			d.envFile = filepath.Join(d.config.Data, envFile)
@@ -59,26 +58,25 @@ with the profile "muster".`,
 	return command
 }
 
-// devDefaults are the settings of muster dev: on this machine only, data in the
-// user's cache and a quiet log.
+// devDefaults returns the settings of muster dev: local addresses, data in the user's cache and a quiet log.
 func devDefaults() muster.Config {
 	config := muster.DefaultConfig()
 	config.Listen, config.Gateway.Listen = "127.0.0.1:9080", "127.0.0.1:3000"
 	config.Gateway.Messages = "api"
-	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0 // all clients share one address
+	// No limits: all clients have the same address.
+	config.Gateway.AddressRate, config.Gateway.PlayerRate, config.Gateway.MaxUnused = 0, 0, 0
 	config.LogLevel = "warn"
-	config.Data = "" // refused with a sentence when nothing else names one
+	config.Data = "" // rejected by Validate unless set
 	if cache, err := os.UserCacheDir(); err == nil {
 		config.Data = filepath.Join(cache, "muster", "dev")
 	}
 	return config
 }
 
-// sourceDev is the shell command that takes over muster.env from where muster dev
-// writes it on this system.
+// sourceDev returns the shell command that reads the default muster.env.
 func sourceDev() string { return "source " + shellQuote(filepath.Join(devDefaults().Data, envFile)) }
 
-// development is one run of muster dev.
+// development is a run of muster dev.
 type development struct {
 	*app
 	config   muster.Config
@@ -89,8 +87,8 @@ type development struct {
 	printSecret *bool
 }
 
-// run takes the data directory and serves until ctx ends. A muster.env that a
-// killed run has left goes first: whoever waits for the file must not find that.
+// run locks the data directory and serves until ctx ends. It first removes a muster.env left by a killed run, because
+// programs wait for that file.
 func (d *development) run(ctx context.Context) (err error) {
 	if err := server.CheckData(d.config.Data); err != nil {
 		return err
@@ -113,8 +111,7 @@ func (d *development) run(ctx context.Context) (err error) {
 	return d.serveUntil(ctx)
 }
 
-// serveUntil serves until ctx ends. What was started last stops first: the sample
-// game servers say goodbye to a service that still answers.
+// serveUntil serves until ctx ends. The sample game servers stop first, while the service still answers.
 func (d *development) serveUntil(ctx context.Context) error {
 	service, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -123,7 +120,7 @@ func (d *development) serveUntil(ctx context.Context) error {
 	d.config.Ready = func(e muster.Endpoints) { ready <- e }
 
 	served := make(chan error, 1)
-	ended, end := context.WithCancel(ctx) // when the user or the service wants it
+	ended, end := context.WithCancel(ctx) // with ctx or the service
 	defer end()
 	go func() {
 		defer end()
@@ -140,8 +137,7 @@ func (d *development) serveUntil(ctx context.Context) error {
 	return errors.Join(err, <-served)
 }
 
-// offer hands the ready service over to its users and keeps the sample game
-// servers running, until ctx ends.
+// offer announces the ready service and runs the sample game servers, until ctx ends.
 func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
 	if d.noSample {
 		if err := d.announce(e, ""); err != nil {
@@ -155,7 +151,7 @@ func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
 		return err
 	}
 	if err := s.setUp(ctx); ctx.Err() != nil {
-		return nil // stopped meanwhile, which is no failure
+		return nil // stopped meanwhile
 	} else if err != nil {
 		return fmt.Errorf("sample fleet: %w", err)
 	}
@@ -179,7 +175,7 @@ func (d *development) offer(ctx context.Context, e muster.Endpoints) error {
 	return nil
 }
 
-// announce writes the files that say how to reach the service, and tells the user.
+// announce writes the files with addresses and credentials, and prints a welcome.
 func (d *development) announce(e muster.Endpoints, fleet string) error {
 	variables := environment(e)
 	if fleet != "" {
@@ -192,7 +188,7 @@ func (d *development) announce(e muster.Endpoints, fleet string) error {
 	}
 	fmt.Fprint(d.stdout, exports(d.printable(variables, *d.printSecret)))
 	fmt.Fprint(d.stderr, d.welcome(e, fleet, profile))
-	return writeFile(d.envFile, exports(variables)) // last: this file says that all is ready
+	return writeFile(d.envFile, exports(variables)) // last: this file marks the service as ready
 }
 
 func (d *development) welcome(e muster.Endpoints, fleet, profile string) string {
@@ -203,9 +199,9 @@ Muster is ready. Ctrl-C stops it.
   game servers   %s  %s
   game clients   %s
   access key     %s
-  authority      %s
+  CA             %s
   data           %s
-  process        %d ("kill -9 %d" crashes it; the next start has everything that was answered)
+  process        %d ("kill -9 %d" crashes it; the next start recovers everything acknowledged)
 
 In another terminal, either of
 
@@ -215,12 +211,15 @@ In another terminal, either of
 and then
 
   aws gamelift list-fleets
-`, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data, os.Getpid(), os.Getpid(), shellQuote(d.envFile), shellQuote(profile))
+`, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data,
+		os.Getpid(), os.Getpid(), shellQuote(d.envFile), shellQuote(profile))
 	if fleet != "" {
-		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s --maximum-player-session-count 4\n", fleet, sampleLocation)
+		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s --maximum-player-session-count 4\n",
+			fleet, sampleLocation)
 	}
 	if fleet != "" && e.Gateway != "" {
-		text += fmt.Sprintf("\nor, as a game client does\n\n  curl -s %s/create_session -d '{\"session_name\":\"S\",\"build_id\":1,\"uuid\":\"p1\",\"num_connections\":4}'\n", e.Gateway)
+		text += fmt.Sprintf("\nor, as a game client does\n\n  curl -s %s/create_session "+
+			"-d '{\"session_name\":\"S\",\"build_id\":1,\"uuid\":\"p1\",\"num_connections\":4}'\n", e.Gateway)
 	}
 	return text + "\n"
 }

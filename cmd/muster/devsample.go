@@ -22,13 +22,12 @@ const (
 	sampleFleet    = "LocalFleet"
 	sampleCompute  = "LocalCompute"
 
-	samplePatience = "-patience=2m"   // with a game session to which nobody comes: others want one
+	samplePatience = "-patience=2m"   // for players of a game session
 	serverPatience = 15 * time.Second // for the sample game servers to be ready
-	maxSamples     = 50               // server processes that a compute may have
+	maxSamples     = 50               // server processes per compute
 )
 
-// sampleSetup is the fleet with its game servers that muster dev offers. It is made
-// through the public API, as a user would.
+// A sampleSetup is the fleet of muster dev with its game servers. It uses the public API.
 type sampleSetup struct {
 	*development
 	client    *gamelift.Client
@@ -49,7 +48,7 @@ func newSampleSetup(d *development, e muster.Endpoints) (*sampleSetup, error) {
 	return &sampleSetup{development: d, client: client, endpoints: e, program: program}, nil
 }
 
-// setUp makes the location, the fleet and the compute unless they are there.
+// setUp creates the location, the fleet and the compute unless they exist.
 func (s *sampleSetup) setUp(ctx context.Context) error {
 	_, err := s.client.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: aws.String(sampleLocation)})
 	if _, exists := errors.AsType[*types.ConflictException](err); err != nil && !exists {
@@ -75,7 +74,7 @@ func (s *sampleSetup) setUp(ctx context.Context) error {
 	return err
 }
 
-// findFleet returns the id of the sample fleet, "" when there is none.
+// findFleet returns the id of the sample fleet, or "".
 func (s *sampleSetup) findFleet(ctx context.Context) (string, error) {
 	pages := gamelift.NewDescribeFleetAttributesPaginator(s.client, &gamelift.DescribeFleetAttributesInput{})
 	for pages.HasMorePages() {
@@ -105,8 +104,8 @@ func (s *sampleSetup) createFleet(ctx context.Context) (string, error) {
 	return aws.ToString(created.FleetAttributes.FleetId), nil
 }
 
-// environment is what the next sample game server starts with: the variables of
-// the official server SDKs, with a new process id and a valid token.
+// environment returns the variables of the official server SDKs for the next sample game server, with a new process id
+// and a valid token.
 // Source: server SDK 5 source, InitSDK.
 func (s *sampleSetup) environment(ctx context.Context) ([]string, error) {
 	token, err := s.client.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{
@@ -130,8 +129,7 @@ func (s *sampleSetup) environment(ctx context.Context) ([]string, error) {
 	), nil
 }
 
-// keepRunning starts the sample game servers and, when one ends, the next, until
-// ctx ends and the last ones have ended.
+// keepRunning runs and restarts the sample game servers until ctx ends and they have ended.
 func (s *sampleSetup) keepRunning(ctx context.Context) {
 	var keepers sync.WaitGroup
 	for range s.samples {
@@ -147,12 +145,13 @@ func (s *sampleSetup) keepRunning(ctx context.Context) {
 	keepers.Wait()
 }
 
-// awaitServers waits until the sample game servers can take game sessions.
+// awaitServers waits until the sample game servers are ready.
 func (s *sampleSetup) awaitServers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	return until(ctx, func() (bool, error) {
 		out, err := s.client.DescribeFleetUtilization(ctx, &gamelift.DescribeFleetUtilizationInput{FleetIds: []string{s.fleet}})
-		return err == nil && len(out.FleetUtilization) == 1 && int(aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount)) >= s.samples, err
+		return err == nil && len(out.FleetUtilization) == 1 &&
+			int(aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount)) >= s.samples, err
 	})
 }

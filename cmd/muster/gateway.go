@@ -11,12 +11,12 @@ import (
 func (a *app) gatewayCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "gateway",
-		Short: "Run the session gateway alone, in front of a service elsewhere",
-		Long: `Run the HTTP session gateway for game clients in front of any GameLift API: a
-Muster elsewhere, AWS, or a GameLift Local (--gateway-legacy on). "muster serve"
-and "muster dev" have one of their own, which waits for nothing by asking again.
+		Short: "Run the session gateway alone, for a service elsewhere",
+		Long: `Run the HTTP session gateway for game clients with any GameLift API: a Muster
+elsewhere, AWS, or a GameLift Local (--gateway-legacy on). "muster serve" and
+"muster dev" include a gateway, which need not poll.
 
-Credentials are those of the AWS SDK's usual sources: AWS_ACCESS_KEY_ID and
+Credentials are found as by the AWS SDK: AWS_ACCESS_KEY_ID and
 AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or the role of the machine.`,
 		Example: `  muster gateway --gateway-endpoint http://10.0.0.5:9080 --region us-west-2
   muster gateway --gateway-alias alias-1 --gateway-jwt-issuer https://id.example.com

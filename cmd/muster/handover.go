@@ -12,9 +12,6 @@ import (
 	"github.com/muster-gg/muster"
 )
 
-// This file holds what programs are told of a running service: the variables
-// that shells read and the profile that AWS tools read.
-
 const (
 	envFile     = "muster.env"
 	profileFile = "aws-profile"
@@ -23,14 +20,14 @@ const (
 // variable is an environment variable.
 type variable struct{ name, value string }
 
-// environment is what clients and game servers need to reach a service.
+// environment returns the variables for clients and game servers of a service.
 func environment(e muster.Endpoints) []variable {
 	variables := []variable{
 		{"AWS_ENDPOINT_URL_GAMELIFT", e.HTTP},
 		{"AWS_ACCESS_KEY_ID", e.AccessKey},
 		{secretKey, e.SecretKey},
 		{"AWS_REGION", e.Region},
-		{"AWS_DEFAULT_REGION", e.Region}, // what boto3 and version 1 of the AWS CLI read
+		{"AWS_DEFAULT_REGION", e.Region}, // for boto3 and version 1 of the AWS CLI
 		{"MUSTER_HTTP_URL", e.HTTP},
 		{"MUSTER_WS_URL", e.WS},
 		{"MUSTER_WSS_URL", e.WSS},
@@ -42,19 +39,19 @@ func environment(e muster.Endpoints) []variable {
 	if e.Pprof != "" {
 		variables = append(variables, variable{"MUSTER_PPROF_URL", e.Pprof})
 	}
-	if needsAuthority(e) {
+	if needsCA(e) {
 		variables = append(variables, variable{"AWS_CA_BUNDLE", e.CAFile})
 	}
 	return variables
 }
 
-// needsAuthority reports whether AWS tools must be told whom to trust: plain
-// text is refused and the certificate is of the local authority.
-func needsAuthority(e muster.Endpoints) bool {
+// needsCA reports whether AWS tools must trust the local CA: unencrypted requests are refused and the certificate is
+// signed by it.
+func needsCA(e muster.Endpoints) bool {
 	return e.CAFile != "" && strings.HasPrefix(e.HTTP, "https:")
 }
 
-// exports are the lines with which a shell takes over the variables.
+// exports formats the variables for a shell.
 func exports(variables []variable) string {
 	var lines strings.Builder
 	for _, v := range variables {
@@ -65,7 +62,7 @@ func exports(variables []variable) string {
 
 var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
-// shellQuote writes s as one word of a POSIX shell.
+// shellQuote formats s as one word of a POSIX shell.
 func shellQuote(s string) string {
 	if shellSafe.MatchString(s) {
 		return s
@@ -73,28 +70,26 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// awsProfile is a file with the profile "muster" that serves as AWS_CONFIG_FILE
-// and as AWS_SHARED_CREDENTIALS_FILE: the two spell a profile's section
-// differently, and each passes over the other's spelling.
+// awsProfile returns a file with the profile "muster" that works as AWS_CONFIG_FILE and as AWS_SHARED_CREDENTIALS_FILE:
+// the two spell a section differently, and ignore the other's spelling.
 // Source: AWS CLI user guide, "Configuration and credential file settings".
 func awsProfile(e muster.Endpoints) string {
-	authority := ""
-	if needsAuthority(e) {
-		authority = "ca_bundle = " + e.CAFile + "\n"
+	bundle := ""
+	if needsCA(e) {
+		bundle = "ca_bundle = " + e.CAFile + "\n"
 	}
 	keys := fmt.Sprintf("aws_access_key_id = %s\naws_secret_access_key = %s\n", e.AccessKey, e.SecretKey)
 	return "# Written by muster. To use it:\n" +
 		"# export AWS_CONFIG_FILE=<this file> AWS_PROFILE=muster\n\n" +
 		"[profile muster]\n" +
-		"region = " + e.Region + "\n" + authority + keys +
+		"region = " + e.Region + "\n" + bundle + keys +
 		"services = muster\n\n" +
 		"[services muster]\n" +
 		"gamelift =\n  endpoint_url = " + e.HTTP + "\n\n" +
 		"[muster]\n" + keys
 }
 
-// writeFile writes a file that only its owner may read. Whoever sees the file
-// sees all of it: it is renamed into place when it is complete.
+// writeFile writes a file atomically, readable by its owner alone.
 func writeFile(path, content string) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
@@ -112,7 +107,7 @@ func writeFile(path, content string) (err error) {
 	return os.Rename(temporary.Name(), path)
 }
 
-// removeFile removes a file that need not exist.
+// removeFile removes a file if it exists.
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

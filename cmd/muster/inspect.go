@@ -18,7 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/server"
 )
 
-// An inspection is one run of muster inspect.
+// An inspection is a run of muster inspect.
 type inspection struct {
 	*app
 	data, backup string
@@ -31,16 +31,16 @@ func (a *app) inspectCommand() *cobra.Command {
 	i := &inspection{app: a}
 	command := &cobra.Command{
 		Use:   "inspect",
-		Short: "Show the events of a shard, and its state at any of them",
-		Long: `Show what a backup holds, or the data directory of a service that does not run: the
-shards with the records that they have; the events of one shard; its state after any
-record that can still be reached. Records are numbered from 1, and a data directory keeps
-those behind the older of its two newest snapshots. Of a service that runs, take a backup.
+		Short: "Show the events of a shard, and its state after any of them",
+		Long: `Show the content of a backup, or of the data directory of a stopped service: the
+shards with their records; the events of one shard; its state after any stored record.
+Records are numbered from 1; a data directory has those after the older of its two
+newest snapshots. To inspect a running service, take a backup.
 
-Events are printed with the sequence number of their record, its time, the number of the
-shard's owner, the fleet location or part that they are about, their type and what
-they say. A state is printed as a snapshot of it would be. --json prints a line of
-JSON for each shard, each record with its events, or each record of the state.`,
+Events are printed with the sequence number of their record, its time, the number of
+the shard's owner, their fleet location or part, their type and content. A state is
+printed as in a snapshot. --json prints a line of JSON per shard, per record with its
+events, or per record of the state.`,
 		Example: `  muster inspect --backup region.backup
   muster inspect --backup region.backup --shard 0 --events 1200..1250
   muster inspect --data /var/lib/muster --shard 0 --at 1234 --json`,
@@ -48,11 +48,11 @@ JSON for each shard, each record with its events, or each record of the state.`,
 		RunE: func(command *cobra.Command, _ []string) error { return i.run(command.Context()) },
 	}
 	f := command.Flags()
-	f.StringVar(&i.data, "data", "", "data directory of a service that does not run")
+	f.StringVar(&i.data, "data", "", "data directory of a stopped service")
 	f.StringVar(&i.backup, "backup", "", "file of a backup")
-	f.IntVar(&i.shard, "shard", -1, "shard to show, from 0; without it: the list of the shards")
+	f.IntVar(&i.shard, "shard", -1, "shard to show, from 0; default: list the shards")
 	f.StringVar(&i.at, "at", "", "show the state after this record (end: the newest)")
-	f.StringVar(&i.events, "events", "", "show the events of these records: FROM..TO, FROM.., ..TO or a number (default, without --at: all that are held)")
+	f.StringVar(&i.events, "events", "", "show the events of these records: FROM..TO, FROM.., ..TO or a number")
 	f.BoolVar(&i.asJSON, "json", false, "print lines of JSON")
 	return command
 }
@@ -67,7 +67,7 @@ func (i *inspection) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeSource()) }()
 	if n := from.Region().Shards; i.shard >= n {
-		return &misuseError{fmt.Errorf("--shard is %d; the region has shards 0 to %d", i.shard, n-1)}
+		return &misuseError{fmt.Errorf("--shard is %d: must be 0 to %d", i.shard, n-1)}
 	}
 	out := bufio.NewWriter(i.stdout)
 	defer func() { err = errors.Join(err, out.Flush()) }()
@@ -86,9 +86,9 @@ func (i *inspection) check() error {
 	case (i.data == "") == (i.backup == ""):
 		return errors.New("name one of --data and --backup")
 	case i.at != "" && i.events != "":
-		return errors.New("--at and --events do not go together: one shows a state, the other events")
+		return errors.New("--at and --events cannot be combined: one shows a state, the other events")
 	case i.shard < 0 && (i.at != "" || i.events != ""):
-		return errors.New("--at and --events need a --shard")
+		return errors.New("--at and --events require --shard")
 	}
 	if _, _, err := parseRange(i.events, 1, 1); err != nil {
 		return err
@@ -105,19 +105,19 @@ func (i *inspection) open(ctx context.Context) (from backup.Source, closeSource 
 	return from, func() error { return nil }, err
 }
 
-// parseSeq reads the number of a record; "" and "end" are the last one.
+// parseSeq reads the number of a record; "" and "end" mean the last one.
 func parseSeq(flag, text string, last uint64) (uint64, error) {
 	if text == "" || text == "end" {
 		return last, nil
 	}
 	seq, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s is %q; give the number of a record", flag, text)
+		return 0, fmt.Errorf("%s is %q: must be the number of a record", flag, text)
 	}
 	return seq, nil
 }
 
-// parseRange reads FROM..TO, of which one may be missing, or one number.
+// parseRange reads one number, or FROM..TO with optional ends.
 func parseRange(text string, first, last uint64) (from, to uint64, err error) {
 	low, high, ok := strings.Cut(text, "..")
 	if !ok {
@@ -193,7 +193,7 @@ func (i *inspection) show(ctx context.Context, out io.Writer, from backup.Source
 		return err
 	}
 	if i.events == "" && first > last {
-		return nil // there are none
+		return nil // no events
 	}
 	lines := json.NewEncoder(out)
 	return backup.Events(ctx, from, i.shard, first, last, func(r backup.Record) error {
@@ -240,6 +240,7 @@ func (i *inspection) state(ctx context.Context, out io.Writer, from backup.Sourc
 		lines := json.NewEncoder(out)
 		return s.Each(func(f backup.Fact) error { return lines.Encode(f) })
 	}
-	fmt.Fprintf(out, "shard %d after record %d: the snapshot after record %d, and %s behind it\n", s.Shard, s.At, s.Snapshot, counted(int(s.Replayed), "record"))
+	fmt.Fprintf(out, "shard %d after record %d: the snapshot after record %d, and %s after it\n",
+		s.Shard, s.At, s.Snapshot, counted(int(s.Replayed), "record"))
 	return s.Each(func(f backup.Fact) error { return writeFacts(out, f) })
 }

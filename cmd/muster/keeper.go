@@ -10,24 +10,23 @@ import (
 )
 
 const (
-	shortLife = 5 * time.Second // a process that ended sooner has a problem that a quick restart will not solve
+	shortLife = 5 * time.Second // a process that ended sooner is restarted with a delay
 	firstWait = 500 * time.Millisecond
 	longWait  = 30 * time.Second
 	farewell  = 5 * time.Second // for a process to end after its standard input was closed
 )
 
-// A keeper runs a program, and again whenever it ends. The program is told to
-// end by the end of its standard input, which works on every system and also
-// when this process is killed.
+// A keeper runs a program and restarts it when it ends. Closing its standard input ends the program, which works on
+// every system, even if this process is killed.
 type keeper struct {
 	program     string
 	args        []string
 	environment func(context.Context) ([]string, error) // for each start anew
-	output      io.Writer                               // takes what the program prints
+	output      io.Writer                               // of the program
 	log         *slog.Logger
 }
 
-// run returns when ctx has ended and the program too.
+// run returns when ctx and the program have ended.
 func (k *keeper) run(ctx context.Context) {
 	wait := firstWait
 	for {

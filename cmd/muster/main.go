@@ -1,9 +1,8 @@
-// Command muster is the whole of Muster in one binary: the service, a local
-// set-up for development, and the tools around them. `muster help` lists its
-// subcommands.
+// Command muster is the service, a local set-up for development, and the tools around them, in one binary. `muster
+// help` lists its subcommands.
 //
-// Data goes to standard output and talk to standard error. The exit status is 0
-// when all went well, 1 when something failed and 2 for misuse.
+// Data goes to standard output, messages to standard error. The exit status is 0 for success, 1 for a failure and 2 for
+// misuse.
 package main
 
 import (
@@ -23,7 +22,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitMisuse  = 2
-	exitKilled  = 130 // as shells report a program that an interrupt ended
+	exitKilled  = 130 // as shells report a program ended by an interrupt
 )
 
 func main() {
@@ -45,11 +44,11 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	serve          func(context.Context, muster.Config) error // runService, except in tests
-	started        bool                                       // the arguments were understood and a subcommand runs
+	started        bool                                       // the arguments are valid and a subcommand runs
 }
 
-// run executes the command line and returns the exit status. The end of ctx
-// asks long-running subcommands to stop, which is no failure.
+// run executes the command line and returns the exit status. The end of ctx stops long-running subcommands, which is no
+// failure.
 func run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{environ: environ, stdin: stdin, stdout: stdout, stderr: stderr, serve: runService}
 	return a.run(ctx, args)
@@ -66,15 +65,14 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if _, misuse := errors.AsType[*misuseError](err); a.started && !misuse {
 		return exitFailure
 	}
-	fmt.Fprintf(a.stderr, "Run '%s --help' for what it takes.\n", command.CommandPath())
+	fmt.Fprintf(a.stderr, "Run '%s --help' for usage.\n", command.CommandPath())
 	return exitMisuse
 }
 
-// A misuseError says that a subcommand was asked for something it cannot do:
-// the caller must change the command line, the environment or the settings file.
+// A misuseError is the caller's: the command line, the environment or the settings file must change.
 type misuseError struct{ error }
 
-// Unwrap returns what was wrong.
+// Unwrap returns the cause.
 func (e *misuseError) Unwrap() error { return e.error }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -85,8 +83,8 @@ func (a *app) rootCommand() *cobra.Command {
 protocols of Amazon GameLift Servers, so unchanged clients, server SDKs and
 tools work against it.`,
 		Example: `  muster dev                # a local service, ready to use
-  muster serve              # a service with settings of your own
-  muster config             # the settings in force, and where they came from`,
+  muster serve              # a service with your settings
+  muster config             # the settings in force and their sources`,
 		SilenceErrors: true, // run prints them, once
 		SilenceUsage:  true,
 		PersistentPreRun: func(*cobra.Command, []string) {
@@ -96,6 +94,8 @@ tools work against it.`,
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.AddCommand(a.demoCommand(), a.devCommand(), a.serveCommand(), a.gatewayCommand(), a.matchCommand(), a.clusterCommand(), a.backupCommand(), a.restoreCommand(), a.inspectCommand(), a.benchCommand(), a.sampleServerCommand(), a.configCommand(), a.versionCommand())
+	root.AddCommand(a.demoCommand(), a.devCommand(), a.serveCommand(), a.gatewayCommand(), a.matchCommand(),
+		a.clusterCommand(), a.backupCommand(), a.restoreCommand(), a.inspectCommand(), a.benchCommand(),
+		a.sampleServerCommand(), a.configCommand(), a.versionCommand())
 	return root
 }

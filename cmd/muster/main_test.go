@@ -201,7 +201,7 @@ func TestServe(t *testing.T) {
 	if want := "export AWS_ACCESS_KEY_ID=AKIDEXAMPLE\n"; first.status != exitOK || first.stdout != want {
 		t.Errorf("the first start gave %+v", first)
 	}
-	if strings.Contains(first.stderr, e.SecretKey) || !strings.Contains(first.stderr, "wrote an AWS profile") {
+	if strings.Contains(first.stderr, e.SecretKey) || !strings.Contains(first.stderr, "AWS profile with the first access key written") {
 		t.Errorf("log: %s", first.stderr)
 	}
 	profile, err := os.ReadFile(filepath.Join(data, profileFile))

@@ -22,15 +22,16 @@ import (
 func (a *app) matchCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "match",
-		Short: "Try matchmaking rule sets, and ask why a ticket waits",
-		Long: `Try matchmaking rule sets before players meet them, and ask a running service why
-a ticket waits.`,
+		Short: "Try matchmaking rule sets, and explain why a ticket waits",
+		Long: `Try matchmaking rule sets before players use them, and explain why a ticket of a
+running service waits.`,
 		Example: `  muster match validate rules.json
   muster match generate --rules rules.json --tickets 10000 > tickets.ndjson
   muster match simulate --rules rules.json --tickets tickets.ndjson
   muster match explain t-1234`,
 	}
-	command.AddCommand(a.matchValidateCommand(), a.matchGenerateCommand(), a.matchSimulateCommand(), a.matchExplainCommand())
+	command.AddCommand(
+		a.matchValidateCommand(), a.matchGenerateCommand(), a.matchSimulateCommand(), a.matchExplainCommand())
 	return command
 }
 
@@ -38,8 +39,8 @@ func (a *app) matchValidateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Check a rule set as CreateMatchmakingRuleSet does",
-		Long: `Check a rule set as CreateMatchmakingRuleSet does. What is wrong is named by its
-place in the document, and the exit status is then 1. "-" reads the standard input.`,
+		Long: `Check a rule set as CreateMatchmakingRuleSet does. An error names the place in the
+document; the exit status is then 1. "-" reads standard input.`,
 		Example: `  muster match validate rules.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -53,7 +54,7 @@ place in the document, and the exit status is then 1. "-" reads the standard inp
 	}
 }
 
-// outline says in words what a rule set is.
+// outline describes a rule set.
 func outline(set *ruleset.Set) string {
 	least := 0
 	for _, team := range set.Teams {
@@ -63,7 +64,8 @@ func outline(set *ruleset.Set) string {
 	if set.Large() {
 		size = "a large set"
 	}
-	return fmt.Sprintf("%s, %s of %d to %d players, %s", size, counted(len(set.Teams), "team"), least, set.MaxPlayers(), counted(len(set.Rules), "rule"))
+	return fmt.Sprintf("%s, %s of %d to %d players, %s", size,
+		counted(len(set.Teams), "team"), least, set.MaxPlayers(), counted(len(set.Rules), "rule"))
 }
 
 func counted(n int, noun string) string {
@@ -73,7 +75,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// open opens a file to read; "-" is the standard input.
+// open opens a file for reading; "-" is standard input.
 func (a *app) open(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(a.stdin), nil
@@ -81,7 +83,6 @@ func (a *app) open(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// readRules reads a rule set from a file.
 func (a *app) readRules(name string) (*ruleset.Set, error) {
 	file, err := a.open(name)
 	if err != nil {
@@ -104,19 +105,19 @@ func (a *app) matchGenerateCommand() *cobra.Command {
 	var rules string
 	command := &cobra.Command{
 		Use:   "generate",
-		Short: "Make up tickets for a rule set",
-		Long: `Make up a population that a rule set can mostly match, one ticket a line, as "muster
-match simulate" reads it.
+		Short: "Generate tickets for a rule set",
+		Long: `Generate tickets that a rule set can mostly match, one per line, for "muster match
+simulate".
 
-Numbers lie around their default on the scale of the rules' distances, or are those
-that rules want them to equal, as often as the teams have slots for them. Strings are
-those that the rules name; one that a rule counts is as frequent as the middle of its
-minCount and maxCount. Friends in a party resemble each other, each player has a home
-location with the least latency, and tickets arrive at random moments. The same seed
-gives the same tickets. Rules that compare attributes with each other have no effect.
+Numbers are around their default, on the scale of the rules' distances, or those that
+rules compare for equality, in proportion to the teams' slots. Strings are those in the
+rules; one that a rule counts is as frequent as the middle of its minCount and maxCount.
+Players of a party are similar, each player has a home location with the least latency,
+and tickets arrive at random times. Equal seeds give equal tickets. Rules that compare
+attributes with each other have no effect.
 
-Misfits have numbers far from all others, strings of their own, and the values of
-which the rules want few, so that hardly any match can have them.`,
+Misfits have numbers far from all others, unique strings, and the values of which the
+rules allow few, so that hardly any match can include them.`,
 		Example: `  muster match generate --rules rules.json --tickets 100000 --rate 500 > tickets.ndjson`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -132,12 +133,12 @@ which the rules want few, so that hardly any match can have them.`,
 	}
 	f := command.Flags()
 	addRules(command, &rules)
-	f.IntVar(&p.Tickets, "tickets", p.Tickets, "how many tickets")
-	f.Uint64Var(&p.Seed, "seed", p.Seed, "seed of all that is random")
-	f.Float64Var(&p.Rate, "rate", p.Rate, "tickets that come in a second, on average")
+	f.IntVar(&p.Tickets, "tickets", p.Tickets, "number of tickets")
+	f.Uint64Var(&p.Seed, "seed", p.Seed, "random seed")
+	f.Float64Var(&p.Rate, "rate", p.Rate, "tickets per second, on average")
 	f.Float64Var(&p.Parties, "parties", p.Parties, "share of the tickets with several players, from 0 to 1")
-	f.Float64Var(&p.Misfits, "misfits", 0, "share of the tickets that go with hardly anybody, from 0 to 1")
-	f.StringSliceVar(&p.Locations, "locations", p.Locations, "locations to which players report latencies; neighbours in the list are near each other")
+	f.Float64Var(&p.Misfits, "misfits", 0, "share of the tickets that hardly any match can include, from 0 to 1")
+	f.StringSliceVar(&p.Locations, "locations", p.Locations, "locations with latencies; neighbours in the list are near each other")
 	return command
 }
 
@@ -146,8 +147,7 @@ func addRules(command *cobra.Command, rules *string) {
 	command.Flags().StringVar(rules, "rules", "", `file with the rule set; "-": standard input (required)`)
 }
 
-// required refuses to go without a file. (Cobra's own check comes too late to count
-// as misuse.)
+// required reports a missing file. (Cobra's check comes too late to count as misuse.)
 func required(flag, file string) error {
 	if file == "" {
 		return fmt.Errorf("--%s is missing: name a file, or - for the standard input", flag)
@@ -155,7 +155,7 @@ func required(flag, file string) error {
 	return nil
 }
 
-// A matchSimulation is one run of muster match simulate.
+// A matchSimulation is a run of muster match simulate.
 type matchSimulation struct {
 	*app
 	rules, tickets, matches string
@@ -168,15 +168,15 @@ func (a *app) matchSimulateCommand() *cobra.Command {
 	s := &matchSimulation{app: a}
 	command := &cobra.Command{
 		Use:   "simulate",
-		Short: "Let tickets meet a rule set, without a service",
-		Long: `Let a pool of tickets meet a rule set, with the code that matches in the service,
-and say who is matched, how long tickets wait, which rules turn players away and how
-even the matches are. No service is needed, and matches need no acceptance.
+		Short: "Simulate matchmaking with a rule set, without a service",
+		Long: `Match tickets by a rule set with the matcher of the service, and report how many are
+matched, how long they wait, which rules reject players and how even the matches are.
+No service is needed, and matches need no acceptance.
 
-Tickets are lines of JSON, each exactly what
-"aws gamelift start-matchmaking --cli-input-json" takes (or start-match-backfill, with
-a GameSessionArn), and when it comes: At, in seconds since the start, or StartTime, as
-describe-matchmaking prints it. ConfigurationName and TicketId may be left out:
+Tickets are lines of JSON in the form of "aws gamelift start-matchmaking
+--cli-input-json" (or start-match-backfill, with a GameSessionArn), with the time of
+the request: At, in seconds since the start, or StartTime, as describe-matchmaking
+prints it. ConfigurationName and TicketId are optional:
 
   {"At":0.5,"TicketId":"t-1","Players":[{"PlayerId":"p-1",
    "PlayerAttributes":{"skill":{"N":23}},"LatencyInMs":{"us-east-1":40}}]}
@@ -191,18 +191,18 @@ The report goes to standard output, progress to standard error if that is a term
 	f, o := command.Flags(), &s.options
 	addRules(command, &s.rules)
 	f.StringVar(&s.tickets, "tickets", "", `file with the tickets; "-": standard input (required)`)
-	f.StringVar(&s.clock, "clock", matchsim.Virtual.String(), "virtual: as fast as it goes; real: a second takes a second")
-	f.DurationVar(&o.Timeout, "request-timeout", 0, "how long a ticket waits before it times out; 0: to the end")
-	f.IntVar(&o.Matcher.Additional, "additional-players", 0, "places of each match that stay open (AdditionalPlayerCount)")
-	f.IntVar(&o.Matcher.Batch, "batch", 0, "tickets that are tried with one another; 0: as many as the service tries")
+	f.StringVar(&s.clock, "clock", matchsim.Virtual.String(), "virtual: as fast as possible; real: in real time")
+	f.DurationVar(&o.Timeout, "request-timeout", 0, "time-out of a ticket; 0: none")
+	f.IntVar(&o.Matcher.Additional, "additional-players", 0, "slots of each match that stay open (AdditionalPlayerCount)")
+	f.IntVar(&o.Matcher.Batch, "batch", 0, "tickets tried together; 0: as in the service")
 	f.Int64Var(&o.Matcher.Seed, "seed", 1, "seed of the random batches")
-	f.StringVar(&s.matches, "matches", "", "file for the matches, one a line of JSON")
+	f.StringVar(&s.matches, "matches", "", "file for the matches, one line of JSON each")
 	f.BoolVar(&s.asJSON, "json", false, "print the report as JSON")
-	f.BoolVar(&s.progress, "progress", false, "print progress to standard error although it is not a terminal")
+	f.BoolVar(&s.progress, "progress", false, "print progress even if standard error is no terminal")
 	return command
 }
 
-// check refuses what flags must not say.
+// check reports invalid flags.
 func (s *matchSimulation) check() error {
 	if err := errors.Join(required("rules", s.rules), required("tickets", s.tickets)); err != nil {
 		return err
@@ -212,17 +212,17 @@ func (s *matchSimulation) check() error {
 	case matchsim.Real.String():
 		s.options.Clock = matchsim.Real
 	default:
-		return fmt.Errorf("--clock is %q; give virtual or real", s.clock)
+		return fmt.Errorf("--clock is %q: must be virtual or real", s.clock)
 	}
 	switch o := s.options; {
 	case o.Timeout < 0:
-		return fmt.Errorf("--request-timeout is %s; give a positive duration, or 0", o.Timeout)
+		return fmt.Errorf("--request-timeout is %s: must not be negative", o.Timeout)
 	case o.Matcher.Additional < 0:
-		return fmt.Errorf("--additional-players is %d; give a number that is not below 0", o.Matcher.Additional)
+		return fmt.Errorf("--additional-players is %d: must not be negative", o.Matcher.Additional)
 	case o.Matcher.Batch < 0:
-		return fmt.Errorf("--batch is %d; give a number that is not below 0", o.Matcher.Batch)
+		return fmt.Errorf("--batch is %d: must not be negative", o.Matcher.Batch)
 	case s.rules == "-" && s.tickets == "-":
-		return errors.New("--rules and --tickets cannot both be the standard input")
+		return errors.New("--rules and --tickets cannot both be standard input")
 	}
 	return nil
 }
@@ -265,9 +265,10 @@ func (s *matchSimulation) readTickets(set *ruleset.Set) ([]*matcher.Ticket, erro
 	return tickets, nil
 }
 
-// simulate runs the simulation, with its matches in a file and its progress on a
-// terminal.
-func (s *matchSimulation) simulate(ctx context.Context, set *ruleset.Set, tickets []*matcher.Ticket) (report *matchsim.Report, err error) {
+// simulate runs the simulation, with its matches in a file and its progress on a terminal.
+func (s *matchSimulation) simulate(
+	ctx context.Context, set *ruleset.Set, tickets []*matcher.Ticket,
+) (report *matchsim.Report, err error) {
 	o := s.options
 	o.CPU = bench.OwnCPU
 	if s.matches != "" {
@@ -290,7 +291,6 @@ func (s *matchSimulation) simulate(ctx context.Context, set *ruleset.Set, ticket
 	return matchsim.Run(ctx, set, tickets, o)
 }
 
-// isTerminal reports whether people read this.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -300,7 +300,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && about.Mode()&os.ModeCharDevice != 0
 }
 
-// A progressBar is one line of a terminal, written anew.
+// A progressBar is a line of a terminal, rewritten.
 type progressBar struct {
 	to   io.Writer
 	last time.Time
@@ -308,7 +308,7 @@ type progressBar struct {
 
 const (
 	barWidth = 30
-	barEvery = 100 * time.Millisecond // as often as eyes care
+	barEvery = 100 * time.Millisecond // at most
 )
 
 func (b *progressBar) show(p matchsim.Progress) {
@@ -317,11 +317,11 @@ func (b *progressBar) show(p matchsim.Progress) {
 	}
 	b.last = time.Now()
 	done := barWidth * p.Arrived / max(1, p.Total)
-	fmt.Fprintf(b.to, "\r[%s%s] %3d %%  %d of %d tickets, %d matches, %d waiting, at %s\x1b[K", strings.Repeat("#", done), strings.Repeat(" ", barWidth-done),
-		100*p.Arrived/max(1, p.Total), p.Arrived, p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
+	fmt.Fprintf(b.to, "\r[%s%s] %3d %%  %d of %d tickets, %d matches, %d waiting, at %s\x1b[K",
+		strings.Repeat("#", done), strings.Repeat(" ", barWidth-done), 100*p.Arrived/max(1, p.Total), p.Arrived, p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
 }
 
-// progressLines is a line each second, and at the end.
+// progressLines prints a line per second, and at the end.
 type progressLines struct {
 	to   io.Writer
 	last time.Time
@@ -333,8 +333,9 @@ func (l *progressLines) show(p matchsim.Progress) {
 		return
 	}
 	l.last = time.Now()
-	fmt.Fprintf(l.to, "%d of %d tickets arrived, %d matches, %d waiting, at %s\n", p.Arrived, p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
+	fmt.Fprintf(l.to, "%d of %d tickets arrived, %d matches, %d waiting, at %s\n",
+		p.Arrived, p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
 }
 
-// clear wipes the line.
+// clear clears the line.
 func (b *progressBar) clear() { fmt.Fprint(b.to, "\r\x1b[K") }

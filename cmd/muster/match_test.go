@@ -76,16 +76,16 @@ func TestMatchMisuse(t *testing.T) {
 	tickets := inFile(t, "tickets.ndjson", `{"Players":[{"PlayerId":"p","PlayerAttributes":{"skill":{"S":"x"}}}]}`)
 	simulate := []string{"match", "simulate", "--rules", rules, "--tickets", tickets}
 	for want, args := range map[string][]string{
-		"--rules is missing":                {"match", "generate"},
-		"--tickets is missing":              {"match", "simulate", "--rules", rules},
-		"share of parties 2: must be from 0 to 1":         {"match", "generate", "--rules", rules, "--parties", "2"},
-		`--clock is "sun"; give virtual or`: append(simulate, "--clock", "sun"),
-		"--request-timeout is -1s":          append(simulate, "--request-timeout", "-1s"),
-		"--additional-players is -1":        append(simulate, "--additional-players", "-1"),
-		"--batch is -1":                     append(simulate, "--batch", "-1"),
-		"cannot both be the standard input": {"match", "simulate", "--rules", "-", "--tickets", "-"},
-		"accepts 1 arg(s), received 0":      {"match", "explain"},
-		"no endpoint: set AWS_ENDPOINT_URL": {"match", "explain", "t-1", "--region", "here"},
+		"--rules is missing":                      {"match", "generate"},
+		"--tickets is missing":                    {"match", "simulate", "--rules", rules},
+		"share of parties 2: must be from 0 to 1": {"match", "generate", "--rules", rules, "--parties", "2"},
+		`--clock is "sun": must be virtual or`:    append(simulate, "--clock", "sun"),
+		"--request-timeout is -1s":                append(simulate, "--request-timeout", "-1s"),
+		"--additional-players is -1":              append(simulate, "--additional-players", "-1"),
+		"--batch is -1":                           append(simulate, "--batch", "-1"),
+		"cannot both be standard input":           {"match", "simulate", "--rules", "-", "--tickets", "-"},
+		"accepts 1 arg(s), received 0":            {"match", "explain"},
+		"no endpoint: set AWS_ENDPOINT_URL":       {"match", "explain", "t-1", "--region", "here"},
 	} {
 		if got := execute(t, nil, args...); got.status != exitMisuse || !strings.Contains(got.stderr, want) {
 			t.Errorf("%v: got %+v, want %q", args, got, want)
@@ -145,19 +145,19 @@ func TestMatchExplain(t *testing.T) {
 		want   []string // parts of what is printed, spaces folded
 	}{
 		{[]string{"t-1"}, exitOK, []string{
-			"ticket t-1 has waited for 12.5 s, in a pool of 3 tickets", "has 1 player: team south has 0 of at least 1 players", "2 turned away by Near t-2: distance 51, at most 50",
-			"1 turned away by the sizes of the teams", "in 7.5 s, which admits 1 more candidate", "rules[Near].maxDistance from 50 to 150",
+			"ticket t-1 has waited for 12.5 s, in a pool of 3 tickets", "has 1 player: team south has 0 of at least 1 players", "2 rejected by Near t-2: distance 51, at most 50",
+			"1 rejected by the sizes of the teams", "in 7.5 s, which admits 1 more candidate", "rules[Near].maxDistance from 50 to 150",
 		}},
 		{[]string{"t-1", "--json"}, exitOK, []string{`"poolSize":3`}},
-		{[]string{"t-2"}, exitOK, []string{"no match can ever have it: player p has no value for arena"}},
+		{[]string{"t-2"}, exitOK, []string{"no match can ever include it: player p has no value for arena"}},
 		{[]string{"t-3"}, exitOK, []string{
 			"ticket t-3 is REQUIRES_ACCEPTANCE after 4.0 s; it times out in 56.0 s", "match m-1 of 2 tickets: t-3, t-4", "accepted by p3", "no answer from p4, p5 for 25.5 s more",
 		}},
 		{[]string{"t-5"}, exitOK, []string{
 			"ticket t-5 is PLACING", "match m-2 of 1 ticket: t-5", "its placement in the queue games is PENDING", "left out fleet-2 custom-b not in AllowedLocations",
-			"REFUSED fleet-1 custom-a no process is free", "in line fleet-1 custom-a 2 of 3",
+			"REFUSED fleet-1 custom-a no process is free", "waiting for fleet-1 custom-a 2 of 3",
 		}},
-		{[]string{"t-6"}, exitOK, []string{"of the larger matches tried with it 120 turned away by FairTeams distance 51, at most 50"}},
+		{[]string{"t-6"}, exitOK, []string{"larger matches tried 120 rejected by FairTeams distance 51, at most 50"}},
 		{[]string{"t-9"}, exitFailure, []string{"NotFoundException: Ticket t-9 does not exist."}},
 		{[]string{"odd"}, exitFailure, []string{"the service answered 502 Bad Gateway"}},
 	} {

@@ -22,15 +22,14 @@ func (a *app) matchExplainCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "explain TICKET",
-		Short: "Ask a running service what a ticket waits for",
-		Long: `Ask a running service what a matchmaking ticket waits for. While it is SEARCHING: how
-large a match was found with it and what that lacks, which rules turned away other
-tickets and larger matches, and what the next step of an expansion changes. In
-REQUIRES_ACCEPTANCE: who has yet to answer. In PLACING: the placement of its match.
+		Short: "Explain why a ticket of a running service waits",
+		Long: `Explain why a matchmaking ticket of a running service waits. In status SEARCHING: the
+largest match found with it and what it lacks, the rules that rejected other tickets
+and larger matches, and the effect of the next expansion step. In REQUIRES_ACCEPTANCE:
+the players that have not answered. In PLACING: the placement of its match.
 
 Endpoint and credentials are those of the AWS CLI's environment: AWS_ENDPOINT_URL,
-AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION; "muster dev" writes them to a
-file to source.`,
+AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION, as in the file of "muster dev".`,
 		Example: `  ` + sourceDev() + `; muster match explain t-1234
   muster match explain t-1234 --endpoint https://games.example.com:9080 --json`,
 		Args: cobra.ExactArgs(1),
@@ -45,7 +44,7 @@ file to source.`,
 			}
 			var explanation control.TicketExplanation
 			if err := json.Unmarshal(body, &explanation); err != nil {
-				return fmt.Errorf("the answer cannot be read: %w", err)
+				return fmt.Errorf("decode the answer: %w", err)
 			}
 			return writeExplanation(a.stdout, &explanation)
 		}),
@@ -60,7 +59,7 @@ const (
 	maxExplanation = 16 << 20 // bytes
 )
 
-// explain asks the service and returns the body of the answer.
+// explain returns the body of the answer.
 func (o *operatorCall) explain(ctx context.Context, ticket string) (body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
@@ -71,16 +70,15 @@ func (o *operatorCall) explain(ctx context.Context, ticket string) (body []byte,
 	return body, err
 }
 
-// refusal makes an error of the answer of a door that refuses.
+// refusal returns the error in an answer of the operator's API.
 func refusal(status string, body []byte) error {
 	var failure struct{ Error, Message string }
 	if json.Unmarshal(body, &failure) != nil || failure.Error == "" {
-		return fmt.Errorf("the service answered %s; is the endpoint that of Muster's API?", status)
+		return fmt.Errorf("the service answered %s: check that the endpoint is that of Muster's API", status)
 	}
 	return fmt.Errorf("%s: %s", failure.Error, failure.Message)
 }
 
-// writeExplanation writes it for people.
 func writeExplanation(to io.Writer, x *control.TicketExplanation) error {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	switch {
@@ -99,25 +97,24 @@ func writeExplanation(to io.Writer, x *control.TicketExplanation) error {
 	return t.Flush()
 }
 
-// writeSearch writes why no match was found.
 func writeSearch(t io.Writer, e *matcher.Explanation) {
 	if e.Unmatchable != "" {
-		fmt.Fprintf(t, "\nno match can ever have it: %s\n", e.Unmatchable)
+		fmt.Fprintf(t, "\nno match can ever include it: %s\n", e.Unmatchable)
 		return
 	}
 	fmt.Fprintf(t, "the largest match found with it has %s", counted(e.Largest, "player"))
 	if e.Missing != "" {
 		fmt.Fprintf(t, ": %s", e.Missing)
 	}
-	fmt.Fprintf(t, "\n\nof %s tried alone beside it\n", counted(e.Candidates, "candidate"))
+	fmt.Fprintf(t, "\n\n%s checked\n", counted(e.Candidates, "candidate"))
 	for _, r := range e.Rejections {
-		fmt.Fprintf(t, "  %d\tturned away by\t%s\t%s\n", r.Candidates, cmp.Or(r.Rule, "the sizes of the teams"), r.Example)
+		fmt.Fprintf(t, "  %d\trejected by\t%s\t%s\n", r.Candidates, cmp.Or(r.Rule, "the sizes of the teams"), r.Example)
 	}
 	if len(e.Failures) > 0 {
-		fmt.Fprint(t, "\nof the larger matches tried with it\n")
+		fmt.Fprint(t, "\nlarger matches tried\n")
 	}
 	for _, f := range e.Failures {
-		fmt.Fprintf(t, "  %d\tturned away by\t%s\t%s\n", f.Matches, f.Rule, f.Example)
+		fmt.Fprintf(t, "  %d\trejected by\t%s\t%s\n", f.Matches, f.Rule, f.Example)
 	}
 	if e.Next != nil {
 		fmt.Fprintf(t, "\nin %.1f s, which admits %s\n", e.Next.Seconds, counted(e.Next.Admits, "more candidate"))
@@ -127,7 +124,6 @@ func writeSearch(t io.Writer, e *matcher.Explanation) {
 	}
 }
 
-// writeMatch writes the match that a ticket is in.
 func writeMatch(t io.Writer, m *control.MatchExplanation) {
 	fmt.Fprintf(t, "\nmatch %s of %s: %s\n", m.ID, counted(len(m.Tickets), "ticket"), strings.Join(m.Tickets, ", "))
 	if m.GameSessionArn != "" {
@@ -141,7 +137,6 @@ func writeMatch(t io.Writer, m *control.MatchExplanation) {
 	}
 }
 
-// writePlacement writes what became of a placement.
 func writePlacement(t io.Writer, p *control.PlacementTrail) {
 	fmt.Fprintf(t, "\nits placement in the queue %s is %s\n", p.Queue, p.Status)
 	for _, c := range p.Candidates {
@@ -156,6 +151,6 @@ func writePlacement(t io.Writer, p *control.PlacementTrail) {
 		return
 	}
 	for _, l := range p.Waiting.Lines {
-		fmt.Fprintf(t, "  in line\t%s %s\t%d of %d\n", l.FleetID, l.Location, l.Position, l.Length)
+		fmt.Fprintf(t, "  waiting for\t%s %s\t%d of %d\n", l.FleetID, l.Location, l.Position, l.Length)
 	}
 }

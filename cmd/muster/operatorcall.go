@@ -18,7 +18,7 @@ import (
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
-// An operatorCall is a call of the operator's door of a running service.
+// An operatorCall is a call of the operator's API of a running service.
 type operatorCall struct {
 	*app
 	service, caFile string
@@ -26,20 +26,21 @@ type operatorCall struct {
 	tls             *tls.Config
 }
 
-// addFlags adds what says where the service is.
+// addFlags adds the flags for address and credentials of the service.
 func (o *operatorCall) addFlags(command *cobra.Command) {
 	f := command.Flags()
-	f.StringVar(&o.service, "endpoint", "", "base URL of the API (environment AWS_ENDPOINT_URL_GAMELIFT or AWS_ENDPOINT_URL)")
+	f.StringVar(&o.service, "endpoint", "",
+		"base URL of the API (environment AWS_ENDPOINT_URL_GAMELIFT or AWS_ENDPOINT_URL)")
 	f.StringVar(&o.keys.AccessKey, "access-key", "", "access key (environment AWS_ACCESS_KEY_ID)")
 	f.StringVar(&o.keys.SecretKey, "secret-key", "", "its secret; better in the environment (AWS_SECRET_ACCESS_KEY)")
 	f.StringVar(&o.keys.Region, "region", "", "region that the call is signed for (environment AWS_REGION)")
-	f.StringVar(&o.caFile, "ca-file", "", "PEM file of the authority to trust (environment MUSTER_CA_FILE)")
+	f.StringVar(&o.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
 }
 
-// complete takes from the environment what no flag gives.
+// complete fills in missing values from the environment.
 func (o *operatorCall) complete() (err error) {
 	if o.service = cmp.Or(o.service, o.endpoint()); o.service == "" {
-		return errors.New("there is no endpoint: set AWS_ENDPOINT_URL")
+		return errors.New("no endpoint: set AWS_ENDPOINT_URL")
 	}
 	if err := o.credentials(&o.keys); err != nil {
 		return err
@@ -48,7 +49,7 @@ func (o *operatorCall) complete() (err error) {
 	return err
 }
 
-// run makes the call with what the command line and the environment say.
+// run returns the RunE of a command that makes the call.
 func (o *operatorCall) run(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		if err := o.complete(); err != nil {
@@ -63,12 +64,12 @@ const (
 	maxRefusal = 1 << 20                                                            // bytes
 )
 
-// get asks for something and hands the body of the answer to read.
+// get makes a GET call and passes the body of the answer to read.
 func (o *operatorCall) get(ctx context.Context, path string, read func(io.Reader) error) error {
 	return o.call(ctx, http.MethodGet, path, read)
 }
 
-// call makes the call and hands the body of the answer to read.
+// call makes the call and passes the body of the answer to read.
 func (o *operatorCall) call(ctx context.Context, method, path string, read func(io.Reader) error) error {
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(o.service, "/")+path, nil)
 	if err != nil {

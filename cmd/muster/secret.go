@@ -6,20 +6,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// secretKey is the variable that holds the secret of an access key.
 const secretKey = "AWS_SECRET_ACCESS_KEY"
 
-// addPrintSecret gives a subcommand the flag that has it print an access key's secret
-// also where standard output is no terminal: a log collector, say, or a file that
-// everybody may read.
+// addPrintSecret adds the flag to print an access key's secret even if standard output is no terminal, but for instance
+// a log collector.
 func addPrintSecret(command *cobra.Command) *bool {
-	return command.Flags().Bool("print-secret", false, "print the access key's secret also if standard output is no terminal")
+	return command.Flags().Bool("print-secret", false, "print the access key's secret even if standard output is no terminal")
 }
 
-// printable are the variables to print on standard output: the secret only to a
-// terminal, or if the user insists.
-func (a *app) printable(variables []variable, insists bool) []variable {
-	if insists || isTerminal(a.stdout) {
+// printable returns the variables to print on standard output: the secret only to a terminal, or if requested.
+func (a *app) printable(variables []variable, always bool) []variable {
+	if always || isTerminal(a.stdout) {
 		return variables
 	}
 	return slices.DeleteFunc(slices.Clone(variables), func(v variable) bool { return v.name == secretKey })

@@ -15,11 +15,10 @@ import (
 	"github.com/muster-gg/muster/internal/server"
 )
 
-// runService runs the service as the program that it is: it paces the garbage
-// collector and keeps to the memory of its container, which is nothing for muster.Run
-// to do inside of another program.
+// runService runs the service as a program: it paces the garbage collector and respects the memory limit of its
+// container, which muster.Run must not do inside other programs.
 func runService(ctx context.Context, config muster.Config) error {
-	_, _ = memlimit.Set() // that of the container; an error says that there is none to find
+	_, _ = memlimit.Set() // that of the container; an error means there is none
 	defer server.PaceCollector()()
 	return muster.Run(ctx, config)
 }
@@ -28,13 +27,12 @@ func (a *app) serveCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
-		Long: `Run the service until it is told to stop (SIGTERM or Ctrl-C; a second signal
-ends it at once). It runs without any setting. A setting can be a flag, a
-variable MUSTER_NAME or a key of the file that --config names; see
-"muster config". A setting that does not exist is an error.
+		Long: `Run the service until SIGTERM or Ctrl-C; a second signal ends it at once. All
+settings have defaults. A setting can be a flag, a variable MUSTER_NAME or a key
+of the file in --config; see "muster config". Unknown settings are errors.
 
-The first start makes an access key and writes it to aws-profile in the data
-directory, where AWS tools can use it:
+The first start creates an access key and writes it to aws-profile in the data
+directory, for AWS tools:
 AWS_CONFIG_FILE=…/aws-profile AWS_PROFILE=muster aws gamelift list-fleets
 It prints the key once on standard output, with its secret only to a terminal.`,
 		Example: `  muster serve
@@ -57,23 +55,21 @@ It prints the key once on standard output, with its secret only to a terminal.`,
 	return command
 }
 
-// serving tells the operator of the first key. Where the service is stands in
-// its log.
+// serving prints the first key. The addresses of the service are in its log.
 func (a *app) serving(config muster.Config, e muster.Endpoints, printSecret bool) {
 	profile := filepath.Join(config.Data, profileFile)
 	fresh, err := keepProfile(profile, e)
 	if err != nil {
-		config.Log.Warn("could not write the AWS profile", "file", profile, "error", err)
+		config.Log.Warn("AWS profile not written", "file", profile, "error", err)
 		return
 	}
 	if fresh {
-		config.Log.Info("wrote an AWS profile with the first access key", "file", profile)
+		config.Log.Info("AWS profile with the first access key written", "file", profile)
 		fmt.Fprint(a.stdout, exports(a.printable([]variable{{"AWS_ACCESS_KEY_ID", e.AccessKey}, {secretKey, e.SecretKey}}, printSecret)))
 	}
 }
 
-// keepProfile writes the AWS profile unless there is one, which its owner may
-// have changed, and reports whether it did.
+// keepProfile writes the AWS profile unless there is one, which may have been edited, and reports whether it did.
 func keepProfile(path string, e muster.Endpoints) (fresh bool, err error) {
 	if e.SecretKey == "" {
 		return false, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -9,9 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// addSettings gives a subcommand of the service a flag for every setting, and
-// --config. The function that it returns loads the settings; call it when the
-// subcommand runs.
+// addSettings adds a flag for every setting, and --config. The returned function loads the settings when the subcommand
+// runs.
 func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func() (muster.Config, config.Origins, error) {
 	load := addSettings(a, command, defaults, settingNames(muster.StandaloneGateway{}))
 	return func() (config muster.Config, origins config.Origins, err error) {
@@ -22,8 +22,7 @@ func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func()
 	}
 }
 
-// settingNames are the names of settings that a file and the environment may hold
-// for another subcommand.
+// settingNames are the settings of another subcommand, which a file and the environment may have, too.
 func settingNames[C any, P config.Settable[C]](config C) (names []string) {
 	for _, s := range P(&config).Settings() {
 		names = append(names, s.Name)
@@ -32,9 +31,13 @@ func settingNames[C any, P config.Settable[C]](config C) (names []string) {
 }
 
 // addSettings is app.addSettings for any struct of settings.
-func addSettings[C any, P config.Settable[C]](a *app, command *cobra.Command, defaults C, elsewhere []string) func() (C, config.Origins, error) {
+func addSettings[C any, P config.Settable[C]](
+	a *app, command *cobra.Command, defaults C, elsewhere []string,
+) func() (C, config.Origins, error) {
 	given := map[string]string{}
-	for _, s := range P(&defaults).Settings() {
+	settings := P(&defaults).Settings()
+	command.SetUsageFunc(settingsUsage(settings))
+	for _, s := range settings {
 		command.Flags().Var(&settingFlag{Setting: s, given: given}, s.Name, s.Usage)
 	}
 	command.Flags().BoolFunc("compat-errors", "the same as --gateway-compat-errors on", func(string) error {
@@ -44,7 +47,8 @@ func addSettings[C any, P config.Settable[C]](a *app, command *cobra.Command, de
 	var file string
 	command.Flags().StringVar(&file, "config", a.getenv("MUSTER_CONFIG"), "TOML file with settings (environment MUSTER_CONFIG)")
 	return func() (C, config.Origins, error) {
-		config, origins, err := config.Load[C, P](defaults, config.Sources{File: file, Environ: a.environ, Flags: given, Elsewhere: elsewhere})
+		sources := config.Sources{File: file, Environ: a.environ, Flags: given, Elsewhere: elsewhere}
+		config, origins, err := config.Load[C, P](defaults, sources)
 		if err != nil {
 			return config, nil, &misuseError{err}
 		}
@@ -52,7 +56,31 @@ func addSettings[C any, P config.Settable[C]](a *app, command *cobra.Command, de
 	}
 }
 
-// getenv returns the value of an environment variable, "" when it is not set.
+// settingsUsage prints the usage of a subcommand, with its settings grouped as in the reference.
+func settingsUsage(settings []config.Setting) func(*cobra.Command) error {
+	return func(command *cobra.Command) error {
+		out := command.OutOrStdout()
+		fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", command.UseLine(), command.Example)
+		group := ""
+		for _, s := range settings {
+			if s.Group != group {
+				group = s.Group
+				fmt.Fprintf(out, "\n%s:\n", group)
+			}
+			flag := command.Flags().Lookup(s.Name)
+			flag.Hidden = true // below, among the other flags
+			fallback := ""
+			if flag.DefValue != "" {
+				fallback = " (default " + flag.DefValue + ")"
+			}
+			fmt.Fprintf(out, "  --%s %s%s\n        %s\n", s.Name, flag.Value.Type(), fallback, s.Summary())
+		}
+		_, err := fmt.Fprintf(out, "\nOther flags:\n%s", command.LocalFlags().FlagUsages())
+		return err
+	}
+}
+
+// getenv returns the value of an environment variable, "" if it is not set.
 func (a *app) getenv(name string) string {
 	for _, entry := range a.environ {
 		if key, value, _ := strings.Cut(entry, "="); key == name {
@@ -62,14 +90,13 @@ func (a *app) getenv(name string) string {
 	return ""
 }
 
-// settingFlag is a setting as a flag. It only notes what was given: muster.Load
-// decides between the sources and judges the values.
+// A settingFlag is a setting as a flag. It records the text; config.Load checks it.
 type settingFlag struct {
 	config.Setting
 	given map[string]string
 }
 
-// Set notes the text. A list that is given again grows.
+// Set records the text. A repeated list is extended.
 func (f *settingFlag) Set(text string) error {
 	if before, again := f.given[f.Name]; again && f.Kind() == "list" {
 		text = before + "," + text
@@ -78,7 +105,7 @@ func (f *settingFlag) Set(text string) error {
 	return nil
 }
 
-// Type is the word that the help shows for the value.
+// Type returns the kind of value for the help.
 func (f *settingFlag) Type() string {
 	word, _, _ := strings.Cut(f.Kind(), ",")
 	if word == f.Kind() || word == "number" || word == "duration" {

@@ -13,7 +13,7 @@ func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:     "version",
-		Short:   "Print which build this is",
+		Short:   "Print the version",
 		Example: "  muster version\n  muster version --json",
 		Args:    cobra.NoArgs,
 	}
@@ -30,10 +30,9 @@ func (a *app) versionCommand() *cobra.Command {
 	return command
 }
 
-// version identifies a build.
 type version struct {
 	Version  string `json:"version"`            // of the module: a tag, a pseudo-version or (devel)
-	Commit   string `json:"commit,omitempty"`   // "" when it was not built from a repository
+	Commit   string `json:"commit,omitempty"`   // "" if not built from a repository
 	Time     string `json:"time,omitempty"`     // of the commit, RFC 3339
 	Modified bool   `json:"modified,omitempty"` // the work tree differed from the commit
 	Go       string `json:"go"`

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/webhook"
 )
 
-// NodeName is the form of the name of a node.
+// NodeName is the form of a node's name.
 var NodeName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 var (
@@ -22,7 +22,7 @@ var (
 	localFleet    = regexp.MustCompile(`^fleet-\S+$`)
 )
 
-// MostConnections bounds the connections of a process, also where files have no limit.
+// MostConnections is the maximum of connections, even without a limit of files.
 const MostConnections = 1_000_000
 
 func hostName(s string) error {
@@ -70,11 +70,11 @@ func address(s string) error {
 	return nil
 }
 
-// maxEndpoint is the length that a GameLiftServiceSdkEndpoint may have.
+// maxEndpoint is the maximum length of a GameLiftServiceSdkEndpoint.
 // Source: API reference, Compute.
 const maxEndpoint = 128
 
-// webSocketURL refuses what server SDKs could not extend with their own query.
+// webSocketURL rejects URLs that server SDKs cannot extend with their query.
 // Source: server SDK 5 source, WebSocket connection.
 func webSocketURL(s string) error {
 	u, err := url.Parse(s)
@@ -89,19 +89,18 @@ func webSocketURL(s string) error {
 	return nil
 }
 
-// fixedAddress is an address with a port that others can be told of before it is
-// listened on.
+// fixedAddress checks an address with a known port.
 func fixedAddress(s string) error {
 	if err := address(s); err != nil {
 		return err
 	}
 	if _, port, _ := net.SplitHostPort(s); port == "0" {
-		return fmt.Errorf("%q has port 0, and the other nodes must know the port", s)
+		return fmt.Errorf("%q has port 0, but the other nodes must know the port", s)
 	}
 	return nil
 }
 
-// hostPort is an address that can be dialed.
+// hostPort checks an address to dial.
 func hostPort(s string) error {
 	host, port, err := net.SplitHostPort(s)
 	n, bad := strconv.Atoi(port)
@@ -111,7 +110,7 @@ func hostPort(s string) error {
 	return nil
 }
 
-// natsURL is the address of a NATS server.
+// natsURL checks the address of a NATS server.
 func natsURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {

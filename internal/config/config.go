@@ -1,9 +1,8 @@
-// Package config holds the settings of the service and of the session gateway, and reads
-// them from flags, the environment and a file.
+// Package config has the settings of the service and of the session gateway, and reads them from flags, the environment
+// and a file.
 //
-// table.go has one row for each setting. Its flag, its environment variable, its key in
-// the file, its line in the help and in the reference, its default and its check follow
-// from that row.
+// table.go has one row per setting, from which its flag, environment variable, key in the file, help, reference,
+// default and check follow.
 package config
 
 import (
@@ -14,26 +13,23 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Config configures a service. Start from Default and change what is to differ; programs
-// that take settings from flags, the environment and a file use Load. The zero Config is
-// not valid.
+// Config configures a service. Start from Default, or use Load to read flags, the environment and a file. The zero
+// Config is not valid.
 //
-// The rows of table.go, which are the reference of the settings too, document each field;
-// a comment here says what only concerns Go programs, or has no place in a row.
+// The rows of table.go document the fields; comments here are about Go programs only.
 type Config struct {
 	Process
 
-	Data          string // one process may use it at a time
+	Data          string // used by one process at a time
 	Shards        int
 	SnapshotEvery int
-	// SessionMemory also applies to ended player sessions of a game session that goes on
-	// and has more than 256 of them.
+	// SessionMemory also applies to ended player sessions of a running game session with more than 256 of them.
 	SessionMemory time.Duration
 	// History also applies to player sessions that ended before their game session.
 	History time.Duration
 
 	Listen        string
-	PublicURL     string // game servers receive it as GameLiftServiceSdkEndpoint
+	PublicURL     string // sent to game servers as GameLiftServiceSdkEndpoint
 	TLSNames      []string
 	MaxBodyMemory int // MiB
 	PprofListen   string
@@ -42,7 +38,7 @@ type Config struct {
 	Account   string
 	ClockSkew time.Duration
 	Throttle  int
-	MaxCalls  int // 0: 128 for each processor, at most 2048; a short rush may exceed it
+	MaxCalls  int // 0: 128 per processor, at most 2048; short bursts may exceed it
 
 	AuthTokenLifetime  time.Duration
 	ReservationTimeout time.Duration
@@ -53,18 +49,17 @@ type Config struct {
 	HealthMisses       int
 	TerminationGrace   time.Duration
 
-	Webhooks          []string // ParseWebhook reads an entry
+	Webhooks          []string // see ParseWebhook
 	WebhookSecretFile string
 
 	Gateway Gateway
 	Cluster Cluster
 
-	// Ready is called once, when every endpoint answers. Run goes on after it
-	// returns, so it must not wait for long. May be nil.
+	// Ready is called once, when every endpoint answers. Run waits for it to return. May be nil.
 	Ready func(Endpoints)
 }
 
-// Process holds what the service and a session gateway on its own have in common.
+// Process has the common settings of the service and of a standalone session gateway.
 type Process struct {
 	Plaintext       string // allow or refuse
 	TLSCert, TLSKey string // both or neither
@@ -76,39 +71,35 @@ type Process struct {
 	LogLevel, LogFormat string
 	ShutdownTimeout     time.Duration
 
-	// Log takes the log; nil discards it. Logger makes one that follows LogLevel and
-	// LogFormat.
+	// Log; nil: no log. Logger returns one with LogLevel and LogFormat.
 	Log *slog.Logger
-	// Clock is what every deadline goes by; nil is the system's. Tests set one that they
-	// move themselves.
+	// Clock for all deadlines; nil: the system's. Tests set a fake one.
 	Clock clockwork.Clock
 }
 
-// Cluster makes the service one node of several that serve a region together. Without
-// Node it is alone. The rows of table.go document each field.
+// Cluster makes the service one of several nodes that serve a region together. Without Node there is no cluster. The
+// rows of table.go document the fields.
 type Cluster struct {
 	Node      string
 	Listen    string
-	Advertise string   // "" has the port of Listen
-	Peers     []string // all nodes can have the same list
+	Advertise string   // "": with the port of Listen
+	Peers     []string // may be the same on all nodes
 	Replicas  int
 	Lease     time.Duration
 
-	// Cert, Key and CA are given all or none. Nodes with certificates of the local CA have
-	// that in common: see InitCluster. With NATS, CA is the authority of its certificate,
-	// and Cert the one by which it knows this node.
+	// Cert, Key and CA are set together. Without them all nodes have the same local CA: see InitCluster. With NATS,
+	// CA is that of its certificate, and Cert authenticates this node.
 	Cert, Key, CA string
 
-	NATS      []string // Listen, Advertise and Peers have no effect with it
+	NATS      []string // replaces Listen, Advertise and Peers
 	NATSCreds string
 }
 
-// Alone reports whether this service is the only one of its region.
+// Alone reports whether there is no cluster.
 func (c *Cluster) Alone() bool { return c.Node == "" }
 
-// StandaloneGateway configures a session gateway in front of a service elsewhere.
-// Start from DefaultStandaloneGateway. Credentials are those of the AWS SDK's usual
-// sources: the environment, the shared files, a role.
+// StandaloneGateway configures a session gateway for a service elsewhere. Start from DefaultStandaloneGateway.
+// Credentials are those of the AWS SDK: the environment, the shared files, a role.
 type StandaloneGateway struct {
 	Process
 
@@ -117,24 +108,24 @@ type StandaloneGateway struct {
 	Legacy   string // on or off
 	Region   string
 
-	// Secret is what Gateway.SecretFile holds, for programs.
+	// Secret is the content of Gateway.SecretFile, for programs.
 	Secret []byte
 	// Ready is called once with the gateway's URL, when it answers. May be nil.
 	Ready func(url string)
 }
 
-// Endpoints says how a running service is reached.
+// Endpoints are the addresses and first credentials of a running service.
 type Endpoints struct {
-	HTTP      string // base URL of the AWS API, plain text unless that is refused
-	WS        string // WebSocket URL for game servers; "" when plain text is refused
-	WSS       string // the same over TLS
-	CAFile    string // PEM file of the authority behind the TLS certificate; "" when the certificate was given
+	HTTP      string // base URL of the AWS API; unencrypted unless that is refused
+	WS        string // WebSocket URL for game servers; "" if unencrypted requests are refused
+	WSS       string // the same with TLS
+	CAFile    string // PEM file of the local CA; "" with a configured certificate
 	AccessKey string // id of the first access key
-	SecretKey string // its secret; "" when it is no longer known
+	SecretKey string // its secret; "" if it is no longer stored
 	Region    string
-	Gateway   string // base URL of the session gateway; "" when it is off
-	Metrics   string // URL of the metrics on their own address; "" when they have none
-	Pprof     string // base URL of Go's profiler; "" when it is off
+	Gateway   string // base URL of the session gateway; "" if it is off
+	Metrics   string // URL of the separate metrics address; may be ""
+	Pprof     string // base URL of Go's profiler; "" if it is off
 }
 
 // Default returns the default settings of a service.
@@ -155,11 +146,11 @@ func DefaultStandaloneGateway() (c StandaloneGateway) {
 	return c
 }
 
-// Logger makes a logger that writes to w as LogLevel and LogFormat say.
+// Logger returns a logger that writes to w with LogLevel and LogFormat.
 func (p *Process) Logger(w io.Writer) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(p.LogLevel)); err != nil {
-		level = slog.LevelInfo // Validate refuses such a level; a log must exist all the same
+		level = slog.LevelInfo // Validate reports the invalid level
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if p.LogFormat == "json" {

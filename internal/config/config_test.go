@@ -140,15 +140,15 @@ func TestLoadRefuses(t *testing.T) {
 		flags   map[string]string
 		want    []string // parts of the error
 	}{
-		{"unknown key", "shrads = 3", "", nil, []string{"FILE", "no setting shrads", "nearest is shards"}},
-		{"unknown table", "[server]\nlisten = ':1'", "", nil, []string{"no setting server"}},
-		{"unknown variable", "", "MUSTER_HEALTH_INTERVALL=3s", nil, []string{"no setting MUSTER_HEALTH_INTERVALL", "nearest is MUSTER_HEALTH_INTERVAL"}},
-		{"unknown flag", "", "", map[string]string{"lissten": ":1"}, []string{"no setting lissten", "nearest is listen"}},
+		{"unknown key", "shrads = 3", "", nil, []string{"FILE", "unknown setting shrads", "nearest is shards"}},
+		{"unknown table", "[server]\nlisten = ':1'", "", nil, []string{"unknown setting server"}},
+		{"unknown variable", "", "MUSTER_HEALTH_INTERVALL=3s", nil, []string{"unknown setting MUSTER_HEALTH_INTERVALL", "nearest is MUSTER_HEALTH_INTERVAL"}},
+		{"unknown flag", "", "", map[string]string{"lissten": ":1"}, []string{"unknown setting lissten", "nearest is listen"}},
 		{"malformed file", "shards = ", "", nil, []string{"FILE", "line 1"}},
 		{"number in quotes", `shards = "3"`, "", nil, []string{"setting shards (file FILE)", "without quotes"}},
 		{"text without quotes", `account = 111122223333`, "", nil, []string{"setting account (file FILE)", "in quotes"}},
 		{"text for a number", "", "MUSTER_SHARDS=many", nil, []string{"setting shards (environment MUSTER_SHARDS)", "whole number"}},
-		{"list of numbers", `tls-names = [1]`, "", nil, []string{"setting tls-names", "strings in its list"}},
+		{"list of numbers", `tls-names = [1]`, "", nil, []string{"setting tls-names", "must be a list of strings"}},
 		{"duration without a unit", "", "MUSTER_HISTORY=30", nil, []string{"setting history", "30d"}},
 		{"out of range", "", "", map[string]string{"shards": "257"}, []string{"setting shards (flag --shards)", "between 0 and 256"}},
 		{"duration out of range", "", "", map[string]string{"clock-skew": "2d"}, []string{"setting clock-skew", "between 1s and 1d"}},
@@ -172,7 +172,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"a cluster's port that nobody knows", "", "MUSTER_CLUSTER_LISTEN=:0", nil, []string{"setting cluster-listen", "port 0"}},
 		{"peers and NATS", "node = 'n1'\npeer = ['a:1']", "MUSTER_NATS=nats://a:4222", nil, []string{"setting peer", "nats"}},
 		{"half a certificate for nodes", "", "MUSTER_CLUSTER_CERT=c.pem", nil, []string{"setting cluster-cert", "or none"}},
-		{"half a certificate for NATS", "", "MUSTER_CLUSTER_CERT=c.pem", map[string]string{"node": "n1", "nats": "tls://127.0.0.1:4222"}, []string{"setting cluster-cert", "cluster-cert and cluster-key, or none"}},
+		{"half a certificate for NATS", "", "MUSTER_CLUSTER_CERT=c.pem", map[string]string{"node": "n1", "nats": "tls://127.0.0.1:4222"}, []string{"setting cluster-cert", "cluster-cert and cluster-key, or neither"}},
 		{"an even number of replicas", "", "MUSTER_CLUSTER_REPLICAS=2", nil, []string{"setting cluster-replicas", "1, 3 or 5"}},
 		{"no URL of a NATS", `node = "n1"`, "MUSTER_NATS=a:4222", nil, []string{"setting nats", "nats://"}},
 		{"credentials for no NATS", "", "MUSTER_NATS_CREDS=f", nil, []string{"setting nats", "nats-creds"}},
@@ -296,4 +296,13 @@ func writeFile(t *testing.T, content string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestSummaryFitsOnALine(t *testing.T) {
+	service, gateway := Default(), DefaultStandaloneGateway()
+	for _, s := range append(service.Settings(), gateway.Settings()...) {
+		if n := len(s.Summary()); n == 0 || n > summaryWidth {
+			t.Errorf("%s: the summary has %d characters, want 1 to %d", s.Name, n, summaryWidth)
+		}
+	}
 }

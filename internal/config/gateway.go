@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Gateway configures the session gateway: the HTTP interface through which game clients
-// without AWS credentials create, find and join game sessions. The rows of table.go
-// document each field.
+// Gateway configures the session gateway: the HTTP interface for game clients without AWS credentials to create, find
+// and join game sessions. The rows of table.go document the fields.
 type Gateway struct {
-	Listen string // AutoListen: see ListenAddress
+	Listen string // may be AutoListen: see ListenAddress
 
 	Fleet, Alias, Queue string // one of them, or none
 	Location            string
 	Builds              []string // build=target; see Routes
-	// Search names fleets and aliases besides, because a queue cannot be searched.
+	// Search adds fleets and aliases, because queues cannot be searched.
 	Search      []string
 	AllowTarget string // on or off
 	BuildCheck  string // off, warn (in the log) or enforce
@@ -31,32 +30,29 @@ type Gateway struct {
 	Messages     string // generic or api
 
 	KeysFile string
-	// Keys are further API keys, by name. For programs: it is no setting, because
-	// settings are printed.
+	// Keys are further API keys, by name, for programs. They are no setting, because settings are printed.
 	Keys map[string]string
-	// SecretFile is "" for a secret of the service's own. A gateway that stands alone then
-	// has none, and who knows a player's id can tell which game sessions that player has
-	// created.
+	// SecretFile; "": the service's own secret. A standalone gateway then has none, so that anyone with a player's id
+	// can find the game sessions which that player has created.
 	SecretFile string
-	// JWTIssuer signs tokens whose subject must be the uuid of the request.
+	// JWTIssuer signs tokens, whose subject must be the uuid of the request.
 	JWTIssuer   string
 	JWTKeys     string
 	JWTAudience string
-	JWTScope    string // a token without it receives status 403
+	JWTScope    string // a token without it is rejected with 403
 
-	AddressRate, PlayerRate int // requests a second; one IPv6 address is a network of 64 bits
-	// MaxUnused counts by caller: the player of a token, an API key at one address, or
-	// else an address.
+	AddressRate, PlayerRate int // requests per second; an IPv6 address counts as its /64
+	// MaxUnused is per player of a token, per API key and address, or else per address.
 	MaxUnused      int
 	TrustedProxies []string // networks; see ProxyNetworks
 	Origins        []string
 	AccessLog      string // on or off
 }
 
-// On is the value of a setting that is either on or off.
+// On is the value of an enabled setting.
 const On = "on"
 
-// AutoListen as Gateway.Listen leaves the address to ListenAddress.
+// AutoListen as Gateway.Listen is replaced by ListenAddress.
 const AutoListen = "auto"
 
 // Authenticates reports whether requests must carry credentials.
@@ -64,8 +60,8 @@ func (c *Gateway) Authenticates() bool {
 	return len(c.Keys) > 0 || c.KeysFile != "" || c.JWTIssuer != ""
 }
 
-// ListenAddress is Listen with a real address in place of AutoListen: a gateway without
-// authentication is reachable from elsewhere only if an address says so.
+// ListenAddress returns Listen with AutoListen replaced: a gateway without authentication listens locally unless an
+// address is configured.
 func (c *Gateway) ListenAddress() string {
 	switch {
 	case c.Listen != AutoListen:
@@ -77,14 +73,13 @@ func (c *Gateway) ListenAddress() string {
 	}
 }
 
-// buildRoute checks one entry of Builds.
+// buildRoute checks an entry of Builds.
 func buildRoute(s string) error {
 	_, _, err := parseBuildRoute(s)
 	return err
 }
 
-// parseBuildRoute reads build=target. A target is a fleet or an alias by its id or
-// ARN, or else the name of a queue.
+// parseBuildRoute reads build=target. A target is a fleet or an alias by its id or ARN, else the name of a queue.
 func parseBuildRoute(s string) (build int32, target Target, err error) {
 	number, name, ok := strings.Cut(s, "=")
 	n, err := strconv.ParseInt(number, 10, 32)
@@ -94,15 +89,14 @@ func parseBuildRoute(s string) (build int32, target Target, err error) {
 	return int32(n), targetOf(name), nil
 }
 
-// A Target is where game sessions are created: one of Fleet, Alias and Queue, or none
-// of them for the first fleet that is ACTIVE.
+// A Target is where game sessions are created: one of Fleet, Alias and Queue, or none for the first ACTIVE fleet.
 type Target struct {
 	Fleet, Alias string // id or ARN
 	Queue        string // name
 	Location     string // in the fleet; "": any
 }
 
-// targetOf returns the target that a name stands for.
+// targetOf returns the target with a name.
 func targetOf(name string) Target {
 	switch id := name[strings.LastIndexByte(name, '/')+1:]; {
 	case strings.HasPrefix(id, "fleet-"):
@@ -121,7 +115,7 @@ func searchable(s string) error {
 	return nil
 }
 
-// Routes returns where clients of a build go, from a valid configuration.
+// Routes returns the targets by build, from a valid configuration.
 func (c *Gateway) Routes() map[int32]Target {
 	builds := make(map[int32]Target, len(c.Builds))
 	for _, entry := range c.Builds {
@@ -132,12 +126,12 @@ func (c *Gateway) Routes() map[int32]Target {
 	return builds
 }
 
-// Target returns where all other clients go.
+// Target returns the target of all other clients.
 func (c *Gateway) Target() Target {
 	return Target{Fleet: c.Fleet, Alias: c.Alias, Queue: c.Queue, Location: c.Location}
 }
 
-// SearchTargets returns the targets that Search names.
+// SearchTargets returns the targets in Search.
 func (c *Gateway) SearchTargets() []Target {
 	targets := make([]Target, len(c.Search))
 	for i, name := range c.Search {
@@ -146,7 +140,7 @@ func (c *Gateway) SearchTargets() []Target {
 	return targets
 }
 
-// ProxyNetworks returns the networks that TrustedProxies names, from a valid configuration.
+// ProxyNetworks returns TrustedProxies, from a valid configuration.
 func (c *Gateway) ProxyNetworks() (networks []netip.Prefix) {
 	for _, text := range c.TrustedProxies {
 		if network, err := parseNetwork(text); err == nil {

@@ -14,38 +14,33 @@ import (
 
 const envPrefix = "MUSTER_"
 
-// Sources are the places that settings are taken from. A flag goes before the
-// environment, the environment before the file, the file before the defaults.
+// Sources are the sources of settings. Flags have precedence over the environment, the environment over the file, the
+// file over the defaults.
 type Sources struct {
-	// File is the path of a TOML file whose keys are settings; "" for none.
+	// File is the path of a TOML file; may be "".
 	File string
-	// Environ holds NAME=value strings, as os.Environ returns them. A variable
-	// that is empty counts as not set.
+	// Environ has NAME=value strings, as os.Environ returns. Empty variables count as not set.
 	Environ []string
-	// Flags holds the settings that were given as flags, by name.
+	// Flags has the settings from flags, by name.
 	Flags map[string]string
-	// Elsewhere are names of settings of other programs, which may stand in the same
-	// file and environment and mean nothing here.
+	// Elsewhere are names of other programs' settings, which are ignored in the file and the environment.
 	Elsewhere []string
 }
 
-// Origins says for each setting where its value came from: "default",
-// "file PATH", "environment NAME" or "flag --name".
+// Origins are the sources of values by setting: "default", "file PATH", "environment NAME" or "flag --name".
 type Origins map[string]string
 
-// Settable is a pointer to a struct whose fields are settings: *Config and
-// *StandaloneGateway.
+// Settable is a pointer to a struct of settings: *Config and *StandaloneGateway.
 type Settable[C any] interface {
 	*C
-	// Settings lists the settings, which stay bound to the struct.
+	// Settings returns the settings, bound to the struct.
 	Settings() []Setting
-	// Validate reports what cannot be used, as joined *SettingErrors.
+	// Validate returns all invalid settings as joined *SettingErrors.
 	Validate() error
 }
 
-// Load changes defaults to what the sources say and validates the result. A
-// name that no setting has is an error in every source, and so is a value of
-// the wrong form; the error joins all that was wrong.
+// Load applies the sources to defaults and validates the result. Unknown names and invalid values are errors in every
+// source; the error joins all.
 func Load[C any, P Settable[C]](defaults C, from Sources) (C, Origins, error) {
 	l := loader{byName: map[string]Setting{}, origins: Origins{}, elsewhere: from.Elsewhere}
 	config, none := defaults, *new(C)
@@ -87,11 +82,10 @@ func (l *loader) set(name, origin, text string) {
 	l.origins[name] = origin
 }
 
-// unknown notes that there is no setting of this name and proposes the nearest,
-// spelled as its source spells names.
+// unknown records an unknown name and suggests the nearest one, in the spelling of its source.
 func (l *loader) unknown(origin, name string, spell func(string) string) {
 	known := nearest(name, slices.Sorted(maps.Keys(l.byName)))
-	l.errs = append(l.errs, fmt.Errorf("%s: there is no setting %s; the nearest is %s", origin, spell(name), spell(known)))
+	l.errs = append(l.errs, fmt.Errorf("%s: unknown setting %s; the nearest is %s", origin, spell(name), spell(known)))
 }
 
 func (l *loader) file(path string) {
@@ -123,7 +117,7 @@ func (l *loader) file(path string) {
 	}
 }
 
-// fromTOML turns a value of the file into the text that Set reads.
+// fromTOML converts a value of the file to the form of a flag.
 func fromTOML(v any, kind string) (string, error) {
 	switch v := v.(type) {
 	case int64:
@@ -146,7 +140,7 @@ func fromTOML(v any, kind string) (string, error) {
 	case kind == "list":
 		wants = `a list of strings such as ["a.example.com"]`
 	}
-	return "", fmt.Errorf("wants %s, not %v", wants, v)
+	return "", fmt.Errorf("must be %s, not %v", wants, v)
 }
 
 func joinTOML(items []any) (string, error) {
@@ -154,15 +148,14 @@ func joinTOML(items []any) (string, error) {
 	for _, item := range items {
 		name, ok := item.(string)
 		if !ok {
-			return "", fmt.Errorf("wants strings in its list, not %v", item)
+			return "", fmt.Errorf("must be a list of strings, not of %v", item)
 		}
 		names = append(names, name)
 	}
 	return strings.Join(names, ","), nil
 }
 
-// notSettings are the variables with our prefix that tell other programs how to
-// reach a service (see muster dev), and the one that names the file.
+// notSettings are variables for clients of a service (see muster dev), and the path of the file.
 var notSettings = []string{
 	"MUSTER_CONFIG", "MUSTER_HTTP_URL", "MUSTER_WS_URL", "MUSTER_WSS_URL", "MUSTER_CA_FILE", "MUSTER_PPROF_URL",
 	"MUSTER_GATEWAY_URL", "MUSTER_SAMPLE_FLEET_ID", "MUSTER_PID",
@@ -171,7 +164,7 @@ var notSettings = []string{
 func (l *loader) environment(environ []string) {
 	for _, entry := range slices.Sorted(slices.Values(environ)) {
 		variable, text, _ := strings.Cut(entry, "=")
-		variable = strings.ToUpper(variable) // Windows keeps the case that was typed
+		variable = strings.ToUpper(variable) // on Windows names are case-insensitive
 		rest, ours := strings.CutPrefix(variable, envPrefix)
 		if text == "" || !ours || slices.Contains(notSettings, variable) || injected(variable) {
 			continue
@@ -188,15 +181,15 @@ func (l *loader) environment(environ []string) {
 	}
 }
 
-// injected reports whether a container platform sets the variable on its own:
-// Kubernetes gives every pod such variables for a Service that is called muster.
+// injected reports whether a container platform sets the variable: Kubernetes does in every pod for a Service named
+// muster.
 // Source: Kubernetes documentation, Service, "Environment variables".
 func injected(variable string) bool {
 	return variable == "MUSTER_PORT" || strings.HasPrefix(variable, "MUSTER_PORT_") ||
 		strings.HasPrefix(variable, "MUSTER_SERVICE_")
 }
 
-// validate is Config.Validate with the origins filled in.
+// validate calls Validate and adds the origins.
 func (l *loader) validate(c interface{ Validate() error }) error {
 	err := c.Validate()
 	joined, ok := err.(interface{ Unwrap() []error })
@@ -211,15 +204,14 @@ func (l *loader) validate(c interface{ Validate() error }) error {
 	return err
 }
 
-// nearest is the candidate that takes the fewest changes to reach from name; the
-// first of equals.
+// nearest returns the first candidate with the smallest distance to name.
 func nearest(name string, candidates []string) string {
 	return slices.MinFunc(candidates, func(a, b string) int {
 		return cmp.Compare(distance(name, a), distance(name, b))
 	})
 }
 
-// distance is the Levenshtein distance of two names.
+// distance returns the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// A SettingError says which setting cannot be used, and why.
+// A SettingError is a setting with an invalid value.
 type SettingError struct {
 	Setting string // its name
-	Origin  string // where its value came from, as in Origins; "" when that is not known
+	Origin  string // of its value, as in Origins; may be ""
 	Problem string
 }
 
-// Error names the setting, where its value came from and the problem.
 func (e *SettingError) Error() string {
 	if e.Origin == "" {
 		return fmt.Sprintf("setting %s: %s", e.Setting, e.Problem)
@@ -22,13 +21,13 @@ func (e *SettingError) Error() string {
 	return fmt.Sprintf("setting %s (%s): %s", e.Setting, e.Origin, e.Problem)
 }
 
-// A rule is broken by settings that do not go together. It names the setting to change.
+// A rule is broken by incompatible settings. It names the setting to change.
 type rule struct {
 	broken           bool
 	setting, problem string
 }
 
-// validate checks each setting and the rules, and joins what is wrong as *SettingErrors.
+// validate checks each setting and the rules, and joins the errors, *SettingErrors.
 func validate(settings []Setting, rules []rule) error {
 	var errs []error
 	for _, s := range settings {
@@ -44,34 +43,33 @@ func validate(settings []Setting, rules []rule) error {
 	return errors.Join(errs...)
 }
 
-// Validate reports every setting that a service could not run with, as joined
-// *SettingErrors.
+// Validate returns all invalid settings as joined *SettingErrors.
 func (c *Config) Validate() error {
 	return validate(c.Settings(), slices.Concat(c.Gateway.rules(), c.Cluster.rules(), []rule{
-		{c.TLSCert != "" && c.TLSKey == "", "tls-key", "is missing, and tls-cert is set: give both or neither"},
-		{c.TLSCert == "" && c.TLSKey != "", "tls-cert", "is missing, and tls-key is set: give both or neither"},
+		{c.TLSCert != "" && c.TLSKey == "", "tls-key", "is missing, but tls-cert is set: set both or neither"},
+		{c.TLSCert == "" && c.TLSKey != "", "tls-cert", "is missing, but tls-key is set: set both or neither"},
 		{c.Plaintext == "refuse" && strings.HasPrefix(c.PublicURL, "ws:"),
-			"public-url", "begins with ws://, which plaintext=refuse does not answer: use wss://"},
+			"public-url", "begins with ws://, which plaintext=refuse rejects: use wss://"},
 	}))
 }
 
-// Validate reports what a gateway could not run with, as joined *SettingErrors.
+// Validate returns all invalid settings as joined *SettingErrors.
 func (c *StandaloneGateway) Validate() error {
 	return validate(c.Settings(), slices.Concat(c.Gateway.rules(), []rule{
-		{(c.TLSCert == "") != (c.TLSKey == ""), "tls-cert", "give both tls-cert and tls-key, or neither"},
-		{c.Gateway.Listen == "", "gateway-listen", "must not be empty: there is nothing else to run"},
-		{c.Legacy == On && c.Endpoint == "", "gateway-endpoint", "is missing: name the URL of the GameLift Local"},
+		{(c.TLSCert == "") != (c.TLSKey == ""), "tls-cert", "set both tls-cert and tls-key, or neither"},
+		{c.Gateway.Listen == "", "gateway-listen", "must not be empty"},
+		{c.Legacy == On && c.Endpoint == "", "gateway-endpoint", "is missing: set it to the URL of the GameLift Local"},
 	}))
 }
 
 func (c *Gateway) rules() []rule {
 	return []rule{
 		{len(nonEmpty(c.Fleet, c.Alias, c.Queue)) > 1,
-			"gateway-fleet", "give one of gateway-fleet, gateway-alias and gateway-queue"},
+			"gateway-fleet", "set only one of gateway-fleet, gateway-alias and gateway-queue"},
 		{c.Location != "" && c.Fleet == "" && c.Alias == "",
-			"gateway-location", "needs gateway-fleet or gateway-alias beside it"},
+			"gateway-location", "requires gateway-fleet or gateway-alias"},
 		{c.JWTIssuer == "" && (c.JWTKeys != "" || c.JWTAudience != "" || c.JWTScope != ""),
-			"gateway-jwt-issuer", "is missing, and gateway-jwt-keys, gateway-jwt-audience or gateway-jwt-scope is set"},
+			"gateway-jwt-issuer", "is missing, but gateway-jwt-keys, gateway-jwt-audience or gateway-jwt-scope is set"},
 	}
 }
 
@@ -79,17 +77,17 @@ func (c *Cluster) rules() []rule {
 	node, peers, nats := c.Node != "", len(c.Peers) > 0, len(c.NATS) > 0
 	files := len(nonEmpty(c.Cert, c.Key, c.CA))
 	return []rule{
-		{!node && peers, "node", "is missing, and peer is set: name this node"},
-		{!node && !peers && nats, "node", "is missing, and nats is set: name this node"},
-		{node && !peers && !nats, "peer", "is missing, and node is set: " +
-			"name the other nodes' addresses, or a NATS that runs elsewhere with nats"},
-		{node && peers && nats, "peer", "has no meaning with nats, where the nodes meet: give one of them"},
-		{nats && (c.Cert == "") != (c.Key == ""), "cluster-cert", "give cluster-cert and cluster-key, or none of them"},
+		{!node && peers, "node", "is missing, but peer is set: name this node"},
+		{!node && !peers && nats, "node", "is missing, but nats is set: name this node"},
+		{node && !peers && !nats, "peer", "is missing, but node is set: " +
+			"set it to the other nodes' addresses, or nats to those of an external NATS"},
+		{node && peers && nats, "peer", "cannot be combined with nats: set one of them"},
+		{nats && (c.Cert == "") != (c.Key == ""), "cluster-cert", "set cluster-cert and cluster-key, or neither"},
 		{!nats && files != 0 && files != 3,
-			"cluster-cert", "give cluster-cert, cluster-key and cluster-ca, or none of them"},
-		{!nats && c.NATSCreds != "", "nats", "is missing, and nats-creds is set"},
+			"cluster-cert", "set cluster-cert, cluster-key and cluster-ca, or none of them"},
+		{!nats && c.NATSCreds != "", "nats", "is missing, but nats-creds is set"},
 		{c.Replicas%2 == 0, "cluster-replicas",
-			fmt.Sprintf("is %d: an even number survives no more than the odd one before it; use 1, 3 or 5", c.Replicas)},
+			fmt.Sprintf("is %d: an even number tolerates no more failures than the odd one below; use 1, 3 or 5", c.Replicas)},
 	}
 }
 

@@ -7,22 +7,33 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// A Setting is one field of a Config under the name that operators write: the
-// flag --name, the environment variable MUSTER_NAME and the key name of the file.
+// A Setting is a field of a Config with the name for operators: the flag --name, the environment variable MUSTER_NAME
+// and the key in the file.
 type Setting struct {
 	Name    string // lower-case words with hyphens
-	Group   string // the heading of the reference under which it is listed
-	Default string // as it is written in a flag
-	Usage   string // what it means, in one sentence
+	Group   string // heading in the help and the reference
+	Default string // in the form of a flag
+	Usage   string // noun phrase; details follow after semicolons
 	value
 }
 
-// Env is the environment variable of the setting.
+// Summary returns as much of Usage as fits on a line of the help: details after semicolons are in the reference only.
+func (s Setting) Summary() string {
+	summary := s.Usage
+	for i := strings.LastIndex(summary, ";"); len(summary) > summaryWidth && i > 0; i = strings.LastIndex(summary, ";") {
+		summary = summary[:i]
+	}
+	return summary
+}
+
+const summaryWidth = 72 // columns
+
+// Env returns the name of the environment variable.
 func (s Setting) Env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
 }
 
-// TOML is the line that gives the setting its present value in a file.
+// TOML returns the line for a file with the present value.
 func (s Setting) TOML() (string, error) {
 	line, err := toml.Marshal(map[string]any{s.Name: s.plain()})
 	if err != nil {
@@ -31,8 +42,7 @@ func (s Setting) TOML() (string, error) {
 	return strings.TrimSpace(string(line)), nil
 }
 
-// Redacted is the setting as others may see it: without the user and the query of URLs.
-// It is for printing; the field that it is bound to stays as it is.
+// Redacted returns the setting for printing: URLs without user and query.
 func (s Setting) Redacted() Setting {
 	if s.shown == nil {
 		return s
@@ -47,20 +57,19 @@ func (s Setting) Redacted() Setting {
 	return s
 }
 
-// Plain is the present value as a string, an int or a []string, for encoders.
+// Plain returns the present value as a string, an int or a []string.
 func (s Setting) Plain() any { return s.plain() }
 
-// String is the present value as it is written in a flag.
+// String returns the present value in the form of a flag.
 func (s Setting) String() string { return s.text() }
 
-// Set changes the value. Its error says what was expected.
+// Set changes the value. Its error describes the expected form.
 func (s Setting) Set(text string) error { return s.set(text) }
 
-// Kind says what may be written: "text", "number", "duration", "list" or the
-// choices, and the bounds.
+// Kind returns "text", "number", "duration", "list" or the choices, with bounds.
 func (s Setting) Kind() string { return s.kind }
 
-// reset gives settings their defaults.
+// reset sets settings to their defaults.
 func reset(settings []Setting) {
 	for _, s := range settings {
 		if err := s.Set(s.Default); err != nil {

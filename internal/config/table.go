@@ -7,16 +7,15 @@ import (
 	"github.com/muster-gg/muster/internal/webhook"
 )
 
-// A row is one setting: its name, its default as a flag has it, the field that it sets
-// with the form of the value, and its help text. The flag, the environment variable and
-// the key of the file follow from the name.
+// A row is one setting: its name, its default in the form of a flag, its field with the form of the value, and its help
+// text. The flag, the environment variable and the key of the file follow from the name.
 type row struct {
 	name, fallback string
 	value
 	usage string
 }
 
-// group gives rows the heading of the reference under which they are listed.
+// group returns rows as settings under a heading of the help and the reference.
 func group(name string, rows []row) []Setting {
 	settings := make([]Setting, len(rows))
 	for i, r := range rows {
@@ -25,8 +24,7 @@ func group(name string, rows []row) []Setting {
 	return settings
 }
 
-// Settings lists the settings of c in the order of the reference. They stay
-// bound to c: Set changes c.
+// Settings returns the settings of c in the order of the reference. Set changes c.
 func (c *Config) Settings() []Setting {
 	return slices.Concat(c.storage(), c.network(), c.awsAPI(), c.gameServers(), c.events(),
 		c.Gateway.Settings(), c.Cluster.Settings(), group("Running", c.running()))
@@ -34,249 +32,235 @@ func (c *Config) Settings() []Setting {
 
 func (c *Config) storage() []Setting {
 	return group("Storage", []row{
-		{"data", "muster-data", text(&c.Data, notEmpty),
-			"directory that holds everything the service keeps; made when it does not exist"},
+		{"data", "muster-data", text(&c.Data, notEmpty), "directory for all data; created if it does not exist"},
 		{"shards", "0", number(&c.Shards, 0, 256),
-			"number of shards, which is fixed when the data directory is created; 0 is what that has, and in a new " +
-				"one 4, or 12 for a node of a cluster"},
+			"number of shards, fixed at creation; 0: 4, or 12 for a node of a cluster; " +
+				"0 also accepts the number of an existing data directory"},
 		{"snapshot-every", "50000", number(&c.SnapshotEvery, 100, 10_000_000),
-			"journal records that a shard writes between two snapshots of its state"},
+			"journal records of a shard between two snapshots"},
 		{"session-memory", "10m", duration(&c.SessionMemory, 0, 30*day),
-			"how long ended game sessions, and most ended player sessions, stay in memory before only the history " +
-				"has them"},
+			"time that ended game sessions stay in memory; afterwards only the history has them; also applies " +
+				"to most ended player sessions"},
 		// Source: API reference, DescribeGameSessions.
 		{"history", "30d", duration(&c.History, time.Minute, 3650*day),
-			"how long ended game sessions and player sessions can still be described"},
+			"time that ended game sessions and player sessions can be described"},
 	})
 }
 
 func (c *Config) network() []Setting {
 	return group("Network", slices.Concat([]row{
 		{"listen", ":9080", text(&c.Listen, address),
-			"TCP address of the one port for HTTP, HTTPS, ws and wss; port 0 means any free one"},
+			"TCP address for HTTP, HTTPS, ws and wss; port 0: any free port"},
 		{"public-url", "", text(&c.PublicURL, optional(webSocketURL)),
-			"ws:// or wss:// URL under which game servers reach the service; empty derives it from the listen " +
-				"address"},
-	}, c.certificate("", "uses one of a local authority in the data directory"), []row{
+			"ws:// or wss:// URL for game servers; empty: derived from listen"},
+	}, c.certificate("", "one of a local CA in the data directory"), []row{
 		{"tls-names", "", list(&c.TLSNames, hostName),
-			"further host names and IP addresses in the local authority's certificate"},
+			"additional host names and IP addresses in the local CA's certificate"},
 	}, c.limits(), []row{
 		{"max-body-memory", "128", number(&c.MaxBodyMemory, 11, 1<<20),
-			"MiB that bodies of API requests may take in memory at the same time, before further ones are throttled"},
+			"MiB of memory for bodies of API requests; above it they are throttled"},
 		c.metrics("the other addresses"),
 		{"pprof-listen", "", text(&c.PprofListen, optional(address)),
-			"TCP address of Go's profiler, which asks for no credentials; empty switches it off"},
+			"TCP address of Go's profiler, without authentication; empty: off"},
 	}))
 }
 
 func (c *Config) awsAPI() []Setting {
 	return group("AWS API", []row{
 		{"region", "us-west-2", text(&c.Region, matching(regionName, "a region such as us-west-2")),
-			"AWS region that the service stands for; part of every ARN"},
+			"AWS region of the service, part of every ARN"},
 		{"account", "111122223333", text(&c.Account, matching(accountNumber, "12 digits")),
 			"AWS account number in ARNs"},
 		// Source: AWS Signature Version 4.
 		{"clock-skew", "5m", duration(&c.ClockSkew, time.Second, day),
-			"how far the date of a signed request may be from the service's clock"},
-		{"throttle", "0", number(&c.Throttle, 0, 1_000_000),
-			"requests a second that one access key may make; 0 sets no limit"},
+			"maximum difference between the dates of signed requests and the clock"},
+		{"throttle", "0", number(&c.Throttle, 0, 1_000_000), "requests per second for one access key; 0: no limit"},
 		{"max-calls", "0", number(&c.MaxCalls, 0, 100_000),
-			"calls worked on at the same time, before further ones are throttled; 0 derives it from the number of " +
-				"processors"},
+			"concurrent API calls; more are throttled; 0: by number of processors"},
 	})
 }
 
 func (c *Config) gameServers() []Setting {
 	return group("Game servers", []row{
 		{"auth-token-lifetime", "3h", duration(&c.AuthTokenLifetime, time.Minute, 365*day),
-			"how long a compute's auth token is valid"},
+			"validity of a compute's auth token"},
 		// Source: server SDK reference, PlayerSession.Status.
 		{"reservation-timeout", "1m", duration(&c.ReservationTimeout, time.Second, day),
-			"how long a reserved player session waits for its player"},
+			"time that a reserved player session waits for its player"},
 		{"process-grace", "3m20s", duration(&c.ProcessGrace, time.Second, day),
-			"how long a server process whose socket broke may take to come back"},
+			"time for a disconnected server process to reconnect"},
 		{"process-memory", "10m", duration(&c.ProcessMemory, 10*time.Second, day),
-			"how long the id of an ended server process stays taken"},
+			"time that the id of an ended server process stays reserved"},
 		{"ready-timeout", "5m", duration(&c.ReadyTimeout, time.Second, day),
-			"how long a connected server process may take to say that it is ready"},
+			"time for a connected server process to become ready"},
 		// Source: server SDK reference, OnHealthCheck.
 		{"health-interval", "1m", duration(&c.HealthInterval, time.Second, time.Hour),
-			"how often a server process is expected to report its health"},
+			"expected interval between health reports of a server process"},
 		{"health-misses", "3", number(&c.HealthMisses, 1, 1000),
-			"health reports in a row that may be missing or bad before a server process is ended"},
+			"consecutive missing or bad health reports that end a server process"},
 		// Source: server SDK reference, OnProcessTerminate.
 		{"termination-grace", "5m", duration(&c.TerminationGrace, time.Second, day),
-			"how long a server process may take to end after it was asked to"},
+			"time for a server process to end after it was asked to"},
 	})
 }
 
 func (c *Config) events() []Setting {
 	return group("Events", []row{
 		{"webhooks", "", list(&c.Webhooks, webhookTarget).hiding(shownWebhook),
-			"where events of queues and matchmaking are delivered: TOPIC=URL for those whose NotificationTarget is " +
-				"TOPIC, or a URL for all"},
+			"webhooks for events of queues and matchmaking, as TOPIC=URL or URL; TOPIC selects the events with " +
+				"that NotificationTarget, a URL alone receives all"},
 		{"webhook-secret-file", "", text(&c.WebhookSecretFile, nil),
-			"file with the secret that deliveries are signed with (whsec_ and base64); empty leaves them unsigned"},
+			"file with the secret that signs deliveries; whsec_ and base64; empty: unsigned"},
 	})
 }
 
-// Settings lists the gateway's settings. They stay bound to c.
+// Settings returns the gateway's settings, bound to c.
 func (c *Gateway) Settings() []Setting {
 	return group("Session gateway", slices.Concat(c.targets(), c.answers(), c.admission()))
 }
 
-// targets are the rows of where game sessions are created.
+// targets are the settings for where game sessions are created.
 func (c *Gateway) targets() []row {
 	return []row{
 		{"gateway-listen", "auto", text(&c.Listen, gatewayAddress),
-			"TCP address of the session gateway for game clients; auto is :3000 with keys or an issuer and " +
-				"127.0.0.1:3000 without; empty switches it off"},
+			"TCP address of the session gateway for game clients; empty: off; auto: :3000 with keys or an " +
+				"issuer, else 127.0.0.1:3000"},
 		{"gateway-fleet", "", text(&c.Fleet, nil),
-			"fleet in which the gateway creates game sessions; without fleet, alias and queue the first one that is " +
-				"ACTIVE"},
-		{"gateway-alias", "", text(&c.Alias, nil), "alias of that fleet"},
+			"fleet for the gateway's game sessions; empty, without alias and queue: the first ACTIVE one"},
+		{"gateway-alias", "", text(&c.Alias, nil), "alias of the fleet for the gateway's game sessions"},
 		{"gateway-queue", "", text(&c.Queue, nil), "queue that places the gateway's game sessions"},
 		{"gateway-location", "", text(&c.Location, nil),
-			"location of new game sessions; empty chooses one with an idle server process"},
+			"location of new game sessions; empty: one with an idle server process"},
 		{"gateway-builds", "", list(&c.Builds, buildRoute),
-			"where clients of a build go, as build=fleet, build=alias or build=queue"},
+			"targets for clients by build: build=fleet, build=alias or build=queue"},
 		{"gateway-search", "", list(&c.Search, searchable),
-			"fleets and aliases where game sessions are looked for besides, as those that the queue places on"},
+			"additional fleets and aliases to search; for instance those of a queue"},
 		{"gateway-allow-target", "off", toggle(&c.AllowTarget),
-			"whether clients of /v1/ may say where a game session is created"},
+			"let clients of /v1/ choose where a game session is created"},
 		{"gateway-build-check", "off", choice(&c.BuildCheck, "off", "warn", "enforce"),
-			"what happens to a client whose build is not that of the game session"},
-		{"gateway-reuse", "off", toggle(&c.Reuse),
-			"whether an empty game session is taken before a new one is created"},
+			"reaction to clients whose build differs from the game session's"},
+		{"gateway-reuse", "off", toggle(&c.Reuse), "use an empty game session before creating a new one"},
 		{"gateway-deadline", "12s", duration(&c.Deadline, time.Second, 10*time.Minute),
-			"how long a request may take, the start of the game session included"},
+			"time-out of a request, including the start of a game session"},
 	}
 }
 
-// answers are the rows of what clients see.
+// answers are the settings for what clients see.
 func (c *Gateway) answers() []row {
 	return []row{
 		{"gateway-fields", "full", choice(&c.Fields, "full", "minimal"),
-			"what clients see of the game sessions that they find"},
-		{"gateway-find-limit", "100", number(&c.FindLimit, 1, 10_000), "game sessions that a client finds at most"},
+			"fields of found game sessions that clients see"},
+		{"gateway-find-limit", "100", number(&c.FindLimit, 1, 10_000),
+			"maximum number of game sessions that a client finds"},
 		{"gateway-local-fleet", "fleet-123", text(&c.LocalFleet, matching(localFleet, "an id such as fleet-123")),
-			"fleet id that the _local paths speak of"},
+			"fleet id in the _local paths"},
 		{"gateway-compat-errors", "off", toggle(&c.CompatErrors),
-			"whether failures are answered in the form of the gateway of Python functions that this one replaces"},
+			"return errors in the format of AWS-SAMUEL's gateway"},
 		{"gateway-messages", "generic", choice(&c.Messages, "generic", "api"),
-			"whether clients see the API's own text of a failure, or a generic one"},
+			"error texts for clients: the API's own, or generic ones"},
 	}
 }
 
-// admission are the rows of who may call, and how often.
+// admission are the settings for who may call, and how often.
 func (c *Gateway) admission() []row {
 	return []row{
 		{"gateway-keys-file", "", text(&c.KeysFile, nil),
-			"file of API keys, one name:key a line, one of which a request must carry; empty asks for none"},
+			"file of required API keys, one name:key per line; empty: none required"},
 		{"gateway-secret-file", "", text(&c.SecretFile, nil),
-			"file that keys the hashes in the ids of game sessions, the same for all gateways of a service; empty " +
-				"uses the service's own"},
+			"file with the key for the hashes in game session ids; the same for all gateways of a service; " +
+				"empty: the service's own"},
 		{"gateway-jwt-issuer", "", text(&c.JWTIssuer, optional(webURL)),
-			"issuer of the bearer tokens that requests must carry; empty asks for none"},
+			"issuer of required bearer tokens; empty: none required"},
 		{"gateway-jwt-keys", "", text(&c.JWTKeys, optional(webURL)),
-			"URL of the issuer's keys (JWKS); empty asks the issuer for it"},
-		{"gateway-jwt-audience", "", text(&c.JWTAudience, nil),
-			"audience that bearer tokens must be for; empty for any"},
-		{"gateway-jwt-scope", "", text(&c.JWTScope, nil), "scope that bearer tokens must have; empty for any"},
+			"URL of the issuer's keys (JWKS); empty: as the issuer publishes it"},
+		{"gateway-jwt-audience", "", text(&c.JWTAudience, nil), "required audience of bearer tokens; empty: any"},
+		{"gateway-jwt-scope", "", text(&c.JWTScope, nil), "required scope of bearer tokens; empty: any"},
 		{"gateway-address-rate", "50", number(&c.AddressRate, 0, 1_000_000),
-			"requests a second that the gateway takes from one address; 0 sets no limit"},
+			"requests per second from one address; 0: no limit"},
 		{"gateway-player-rate", "10", number(&c.PlayerRate, 0, 1_000_000),
-			"requests a second that the gateway takes for one player; 0 sets no limit"},
+			"requests per second for one player; 0: no limit"},
 		{"gateway-max-unused-sessions", "4", number(&c.MaxUnused, 0, 10_000),
-			"game sessions that one caller may have created without a player ever entering them; 0 sets no limit"},
+			"game sessions of one caller that no player has joined; 0: no limit"},
 		{"gateway-trusted-proxies", "", list(&c.TrustedProxies, network),
-			"networks (CIDR) of proxies whose X-Forwarded-For is believed"},
+			"networks (CIDR) of proxies whose X-Forwarded-For is trusted"},
 		{"gateway-origins", "", list(&c.Origins, origin), "web origins that may call the gateway (CORS)"},
-		{"gateway-access-log", "on", choice(&c.AccessLog, "on", "off"),
-			"whether every request to the gateway is logged"},
+		{"gateway-access-log", "on", choice(&c.AccessLog, "on", "off"), "log every request to the gateway"},
 	}
 }
 
-// Settings lists the settings of a cluster. They stay bound to c.
+// Settings returns the settings of a cluster, bound to c.
 func (c *Cluster) Settings() []Setting {
 	return group("Cluster", []row{
 		{"node", "", text(&c.Node, optional(matching(NodeName, "1 to 64 letters, digits, - and _"))),
-			"name of this node in a cluster, another one for each node and always the same; empty makes the service " +
-				"the only one of its region"},
-		{"cluster-listen", ":9222", text(&c.Listen, fixedAddress), "TCP address where the other nodes connect"},
+			"unique, constant name of this node in a cluster; empty: no cluster"},
+		{"cluster-listen", ":9222", text(&c.Listen, fixedAddress), "TCP address for the other nodes"},
 		{"cluster-advertise", "", text(&c.Advertise, optional(hostPort)),
-			"host:port under which nodes tell each other of this one; empty is the address that its connections come " +
-				"from"},
-		{"peer", "", list(&c.Peers, hostPort), "host:port of the other nodes; this node may be among them"},
-		{"cluster-replicas", "3", number(&c.Replicas, 1, 5), "on how many nodes everything is kept: 1, 3 or 5"},
+			"host:port at which the other nodes reach this one; empty: the source address of its connections"},
+		{"peer", "", list(&c.Peers, hostPort), "host:port of the other nodes; may include this one"},
+		{"cluster-replicas", "3", number(&c.Replicas, 1, 5),
+			"number of nodes that have a copy of all data: 1, 3 or 5"},
 		{"cluster-lease", "3s", duration(&c.Lease, time.Second, time.Minute),
-			"after how long without a sign of life a node's shards go to others"},
+			"time after which the shards of an unreachable node move to others"},
 		{"cluster-cert", "", text(&c.Cert, nil),
-			"PEM file with the certificate by which other nodes, or nats, know this one, read again when it changes; " +
-				"for nodes, empty uses one of the local authority in the data directory"},
+			"PEM file with the certificate of this node for nodes, or for nats; read again when it changes; for " +
+				"nodes, empty: one of the local CA in the data directory"},
 		{"cluster-key", "", text(&c.Key, nil), "PEM file with the key of cluster-cert"},
-		{"cluster-ca", "", text(&c.CA, nil),
-			"PEM file with the authority of all nodes' certificates, or of that of nats"},
+		{"cluster-ca", "", text(&c.CA, nil), "PEM file with the CA of all nodes' certificates, or of nats"},
 		{"nats", "", list(&c.NATS, natsURL).hiding(webhook.ShownURL),
-			"URLs of a NATS with JetStream that runs elsewhere; empty embeds one"},
+			"URLs of an external NATS with JetStream; empty: embedded"},
 		{"nats-creds", "", text(&c.NATSCreds, nil), "file with the credentials for nats"},
 	})
 }
 
-// Settings lists the settings of c. They stay bound to c.
+// Settings returns the settings of c, bound to c.
 func (c *StandaloneGateway) Settings() []Setting {
 	service := group("Service", []row{
 		{"gateway-endpoint", "", text(&c.Endpoint, optional(webURL)),
-			"URL of the GameLift API, a Muster or a GameLift Local; empty for that of AWS in the region"},
-		{"gateway-legacy", "off", toggle(&c.Legacy),
-			"whether the endpoint is a GameLift Local, which has no locations and no search"},
+			"URL of the GameLift API, a Muster or a GameLift Local; empty: that of AWS in the region"},
+		{"gateway-legacy", "off", toggle(&c.Legacy), "the endpoint is a GameLift Local, without locations and search"},
 		{"region", "", text(&c.Region, nil),
-			"AWS region of the service; empty for that of the AWS SDK's usual sources"},
+			"AWS region of the service; empty: as the AWS SDK finds it"},
 	})
 	running := group("Running", slices.Concat(
-		c.certificate(" where there is a certificate", "speaks plain text"), c.limits(),
+		c.certificate(" if there is a certificate", "unencrypted"), c.limits(),
 		[]row{c.metrics("the gateway's address")}, c.running()))
 	return slices.Concat(c.Gateway.Settings(), service, running)
 }
 
-// certificate are the rows of encryption. where and without complete the help texts:
-// where unencrypted requests can be refused, and what an empty certificate does.
+// certificate are the settings of encryption. where and without complete the help texts.
 func (p *Process) certificate(where, without string) []row {
 	return []row{
 		{"plaintext", "allow", choice(&p.Plaintext, "allow", "refuse"),
-			"whether requests without TLS are answered" + where},
+			"allow or refuse requests without TLS" + where},
 		{"tls-cert", "", text(&p.TLSCert, nil),
-			"PEM file with the certificate chain, which is read again when it changes; empty " + without},
+			"PEM file with the certificate chain; read again when it changes; empty: " + without},
 		{"tls-key", "", text(&p.TLSKey, nil), "PEM file with the key of tls-cert"},
 	}
 }
 
-// limits are the rows of how many connections are accepted.
+// limits are the settings of how many connections are accepted.
 func (p *Process) limits() []row {
 	return []row{
 		{"max-connections", "0", number(&p.MaxConnections, 0, MostConnections),
-			"connections open at the same time, over all ports; 0 derives it from the limit of open files, which " +
-				"bounds it in any case"},
+			"open connections over all ports; 0: as many as open files allow; " +
+				"that limit is the maximum in any case"},
 		{"max-connections-per-address", "0", number(&p.MaxConnectionsPerAddress, 0, MostConnections),
-			"connections from one IPv4 address, or IPv6 network of 64 bits, open at the same time; 0 is half of " +
-				"max-connections"},
+			"open connections from one IPv4 address or IPv6 network of 64 bits; 0: half of max-connections"},
 	}
 }
 
-// metrics is the row of the metrics' address. others are the addresses that answer
-// /metrics without it.
+// metrics is the setting of the metrics' address. others are the addresses that serve /metrics without it.
 func (p *Process) metrics(others string) row {
 	return row{"metrics-listen", "", text(&p.MetricsListen, optional(address)),
-		"TCP address that answers /metrics, without authentication; empty answers it on " + others +
-			" to this machine alone"}
+		"TCP address of /metrics, without authentication; empty: " + others + ", for this machine only"}
 }
 
-// running are the rows of the log and of the stop.
+// running are the settings of the log and of stopping.
 func (p *Process) running() []row {
 	return []row{
-		{"log-level", "info", choice(&p.LogLevel, "debug", "info", "warn", "error"), "least level that is logged"},
-		{"log-format", "text", choice(&p.LogFormat, "text", "json"), "form of the log"},
+		{"log-level", "info", choice(&p.LogLevel, "debug", "info", "warn", "error"), "minimum log level"},
+		{"log-format", "text", choice(&p.LogFormat, "text", "json"), "log format"},
 		{"shutdown-timeout", "10s", duration(&p.ShutdownTimeout, 0, time.Hour),
-			"how long a stop waits for requests under way"},
+			"time that a stop waits for requests in progress"},
 	}
 }

@@ -15,17 +15,17 @@ const day = 24 * time.Hour
 
 var dayCount = regexp.MustCompile(`^(\d+)d(.*)$`)
 
-// value is a field of a Config as text.
+// A value is a field of a Config as text.
 type value struct {
 	kind  string
 	text  func() string
 	plain func() any
 	set   func(string) error
-	check func() error        // whether the field's present value is allowed
-	shown func(string) string // an item of a list without its secrets; nil: it has none
+	check func() error        // of the present value
+	shown func(string) string // an item of a list without its secrets; may be nil
 }
 
-// of returns the value of a field whose type is formatted, parsed and checked so.
+// of returns the value of a field with its format.
 func of[T any](kind string, field *T, format func(T) string, parse func(string) (T, error), check func(T) error) value {
 	return value{
 		kind:  kind,
@@ -42,7 +42,7 @@ func of[T any](kind string, field *T, format func(T) string, parse func(string) 
 	}
 }
 
-// bounded is the value of a field from least to most.
+// bounded returns the value of a field from least to most.
 func bounded[T cmp.Ordered](
 	kind string, field *T, least, most T, format func(T) string, parse func(string) (T, error),
 ) value {
@@ -70,7 +70,7 @@ func duration(field *time.Duration, least, most time.Duration) value {
 	return v
 }
 
-// text holds texts that pass a check; nil: all.
+// text returns the value of a string, with a check that may be nil.
 func text(field *string, check func(string) error) value {
 	if check == nil {
 		check = func(string) error { return nil }
@@ -90,11 +90,10 @@ func choice(field *string, choices ...string) value {
 	return v
 }
 
-// toggle holds off or On.
+// toggle returns the value of a field that is "off" or On.
 func toggle(field *string) value { return choice(field, "off", On) }
 
-// list holds texts that pass a check; in a flag and in the environment commas
-// separate them.
+// list returns the value of strings with a check, separated by commas in a flag and in the environment.
 func list(field *[]string, check func(string) error) value {
 	join := func(items []string) string { return strings.Join(items, ",") }
 	split := func(s string) (items []string, err error) {
@@ -117,13 +116,13 @@ func list(field *[]string, check func(string) error) value {
 	return v
 }
 
-// hiding is a list whose items may hold secrets; shown returns one without them.
+// hiding sets the function that removes secrets from an item.
 func (v value) hiding(shown func(string) string) value {
 	v.shown = shown
 	return v
 }
 
-// parseDuration reads Go's syntax, with whole days before it: 30d, 1d12h, 90s.
+// parseDuration reads Go's syntax with optional leading days: 30d, 1d12h, 90s.
 func parseDuration(s string) (time.Duration, error) {
 	malformed := fmt.Errorf("%q is not a duration such as 90s, 5m, 3h or 30d", s)
 	m := dayCount.FindStringSubmatch(s)
@@ -145,8 +144,7 @@ func parseDuration(s string) (time.Duration, error) {
 	return time.Duration(days)*day + rest, nil
 }
 
-// formatDuration writes what parseDuration reads, without units that are zero:
-// 30d, 1d12h, 1m30s.
+// formatDuration formats for parseDuration, without zero units: 30d, 1d12h, 1m30s.
 func formatDuration(d time.Duration) string {
 	var out string
 	if d >= day {

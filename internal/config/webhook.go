@@ -17,13 +17,13 @@ func ParseWebhook(text string) webhook.Target {
 	return webhook.Target{Topic: topic, URL: url}
 }
 
-// webhookTarget checks one.
+// webhookTarget checks an entry.
 func webhookTarget(text string) error {
 	t := ParseWebhook(text)
 	if t.Topic == "" {
 		return errors.New("an entry has no topic before its equals sign: write TOPIC=URL, or a URL alone")
 	}
-	if webURL(t.URL) != nil { // whose error shows the URL
+	if webURL(t.URL) != nil { // its error shows the URL
 		return fmt.Errorf("%q is not a URL such as https://backend.example.com/events", webhook.ShownURL(t.URL))
 	}
 	if strings.HasSuffix(t.URL, "?"+webhook.Hidden) {
@@ -32,7 +32,7 @@ func webhookTarget(text string) error {
 	return nil
 }
 
-// shownWebhook is an entry as it may be shown.
+// shownWebhook returns an entry without secrets.
 func shownWebhook(text string) string {
 	t := ParseWebhook(text)
 	if t.Topic == webhook.Everything {
