@@ -367,8 +367,8 @@ func (s *secrets) eventID(shard int, part string, seq uint64, at event.Time) str
 
 // rulesOf names the rules of a configuration that are evaluated; none when it is gone.
 func (p *Plane) rulesOf(of matchmaking.Configuration) []string {
-	c, ok := p.matching.configuration(of)
-	if !ok {
+	c, ok := p.catalog().MatchmakingConfiguration(of.Name)
+	if !ok || c.ID != of.ID {
 		return nil
 	}
 	set, err := p.matching.sets.of(p.catalog(), c)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchdriver"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/ruleset"
@@ -135,123 +135,10 @@ func (p *Plane) stopProcessBackfill(ctx context.Context, gameSessionArn, configu
 	return p.StopMatchmaking(ctx, &wire.StopMatchmakingInput{TicketId: ticket})
 }
 
-// updated is the reason of an update that brings new players. Source: server SDK 5,
-// UpdateReason.
-const updated = "MATCHMAKING_DATA_UPDATED"
-
-// updateReasons say how a backfill ticket ended without new players.
-var updateReasons = map[matchmaking.Status]string{
-	matchmaking.Failed: "BACKFILL_FAILED", matchmaking.TimedOut: "BACKFILL_TIMED_OUT", matchmaking.Cancelled: "BACKFILL_CANCELLED",
-}
-
-// tellProcess tells the process of a game session how its backfill ticket ended.
-func (m *matching) tellProcess(ctx context.Context, gameSessionArn, ticket, reason string) {
-	room, id, err := m.plane.gameSessionPlace(gameSessionArn)
-	if err != nil {
-		return // was checked when the ticket started
-	}
-	m.working.Go(func() {
-		for {
-			var g *fleet.GameSession
-			_, err := m.plane.read(ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(id) })
-			if err == nil {
-				if g != nil && !g.HasEnded() {
-					m.updateProcess(room, g, ticket, reason)
-				}
-				return
-			}
-			if ctx.Err() != nil || !m.plane.pause(ctx, again) {
-				return
-			}
-		}
-	})
-}
-
-// updateProcess notifies the process of a game session about a backfill ticket.
-func (m *matching) updateProcess(room fleet.RoomID, g *fleet.GameSession, ticket, reason string) {
-	host := processes.Key{Room: room, Process: g.Host}
-	if update, here := m.plane.processes.Update(host, g, ticket, reason); !here {
-		m.plane.tellNodes(host, update)
+// notify sends the process of a game session what has become of its backfill ticket.
+func (p *Plane) notify(n *matchdriver.Notice) {
+	host := processes.Key{Room: n.Room, Process: n.GameSession.Host}
+	if update, here := p.processes.Update(host, n.GameSession, n.Ticket, n.Reason); !here {
+		p.tellNodes(host, update)
 	}
 }
-
-// filledSessions are the game sessions that have or had a backfill ticket, until
-// they end.
-type filledSessions struct {
-	mu sync.Mutex
-	of map[sessionKey]string // their ARNs
-}
-
-// sessionOver says that a game session has ended.
-type sessionOver struct{ arn string }
-
-func (s *filledSessions) add(key sessionKey, arn string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = map[sessionKey]string{}
-	}
-	s.of[key] = arn
-}
-
-// over forgets a game session that has ended, and puts it out if it was there.
-func (s *filledSessions) over(key sessionKey, put func(...any)) {
-	s.mu.Lock()
-	arn, ok := s.of[key]
-	delete(s.of, key)
-	s.mu.Unlock()
-	if ok {
-		put(sessionOver{arn})
-	}
-}
-
-// all forgets all game sessions and lists them.
-func (s *filledSessions) all() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var arns []string
-	for _, arn := range s.of {
-		arns = append(arns, arn)
-	}
-	s.of = nil
-	return arns
-}
-
-// guard sees that the end of game sessions is noticed.
-func (m *matching) guard(ctx context.Context, arns ...string) {
-	if len(arns) == 0 {
-		return
-	}
-	m.working.Go(func() {
-		for _, arn := range arns {
-			for ctx.Err() == nil && m.guardOne(ctx, arn) != nil {
-				m.plane.pause(ctx, again)
-			}
-		}
-	})
-}
-
-// guardOne looks at a game session on the loop of its shard, so that an end behind
-// the look is a fact that the follower sees.
-func (m *matching) guardOne(ctx context.Context, arn string) error {
-	room, id, err := m.plane.gameSessionPlace(arn)
-	if err != nil {
-		return nil // was checked when the ticket started
-	}
-	lives := false
-	_, err = m.plane.read(ctx, room, func(r *fleet.Room) {
-		var g *fleet.GameSession
-		if g, lives = r.GameSession(id); lives {
-			if lives = !g.HasEnded(); lives {
-				m.sessions.add(sessionKey{room, g.Ordinal}, arn)
-			}
-		}
-	})
-	if err == nil && !lives {
-		m.insist(ctx, matchmaking.GameSessionEnded{GameSession: arn})
-	}
-	return err
-}
-
-// lookAtSessions looks whether game sessions have ended unnoticed.
-func (m *matching) lookAtSessions(ctx context.Context) { m.guard(ctx, m.sessions.all()...) }

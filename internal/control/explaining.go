@@ -38,11 +38,21 @@ type MatchExplanation struct {
 	GameSessionArn    string   `json:"gameSessionArn,omitempty"` // that the match fills
 }
 
-// ExplainTicket says what a ticket waits for. InvalidRequestException: it is over.
-func (p *Plane) ExplainTicket(ctx context.Context, id string) (*TicketExplanation, error) {
+// ExplainTicket says what a ticket waits for. While the lead moves to another node it waits, as calls do for the owner
+// of a shard. InvalidRequestException: the ticket is over.
+func (p *Plane) ExplainTicket(ctx context.Context, id string) (x *TicketExplanation, err error) {
 	if err := wire.OpDescribeMatchmaking.Check(&wire.DescribeMatchmakingInput{TicketIds: []string{id}}); err != nil {
 		return nil, err
 	}
+	err = p.TicketShard().Persist(ctx, true, func() (err error) {
+		x, err = p.explainTicket(ctx, id)
+		return err
+	})
+	return x, err
+}
+
+// explainTicket is one attempt of ExplainTicket.
+func (p *Plane) explainTicket(ctx context.Context, id string) (*TicketExplanation, error) {
 	t, m, err := p.ticketInMatch(ctx, id)
 	switch {
 	case err != nil:
@@ -50,11 +60,13 @@ func (p *Plane) ExplainTicket(ctx context.Context, id string) (*TicketExplanatio
 	case t == nil:
 		return nil, ticketNotFound(id)
 	case t.HasEnded():
-		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is %s; only one that still waits can be explained", id, t.Status)
+		return nil, fault.New(fault.InvalidRequest,
+			"Matchmaking ticket %s is %s; only one that still waits can be explained", id, t.Status)
 	}
 	now := p.now()
 	x := &TicketExplanation{
-		Ticket: id, Status: t.Status, AgeSeconds: now.Sub(t.Started).Seconds(), TimeoutSeconds: max(0, t.Deadline.Sub(now).Seconds()), Match: m,
+		Ticket: id, Status: t.Status, Match: m,
+		AgeSeconds: now.Sub(t.Started).Seconds(), TimeoutSeconds: max(0, t.Deadline.Sub(now).Seconds()),
 	}
 	switch t.Status {
 	case matchmaking.Searching:
@@ -107,15 +119,5 @@ func (p *Plane) explainSearch(ctx context.Context, t *matchmaking.Ticket) (match
 	if ended == nil {
 		return p.explainElsewhere(ctx, t.ID)
 	}
-	// In the inbox the question stands behind the fact that the ticket searches.
-	q := question{ticket: t.ID, configuration: t.Configuration.ID, answer: make(chan explained, 1)}
-	p.matching.inbox.put(q)
-	select {
-	case a := <-q.answer:
-		return a.explanation, a.err
-	case <-ended:
-		return matcher.Explanation{}, fault.New(fault.ServiceUnavailable, "Matchmaking is changing hands. Try again.")
-	case <-ctx.Done():
-		return matcher.Explanation{}, ctx.Err()
-	}
+	return p.matching.explain(ctx, t, ended)
 }

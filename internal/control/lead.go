@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -10,11 +11,13 @@ import (
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchdriver"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/placer"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
+	"github.com/muster-gg/muster/internal/shard"
 )
 
 // Of some things there must be one in a region: what drives placements and matchmaking,
@@ -133,12 +136,13 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 	defer func() {
 		p.leader.end()
 		p.placing.step((*placer.Machine).End)
+		p.matching.step((*matchdriver.Driver).End)
 	}()
 	for _, s := range p.Shards() {
 		s.Refresh()
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	drivers := []func(context.Context) error{p.matching.run, p.publisher.run, p.tidy, p.placing.review, p.raiseLevel}
+	drivers := []func(context.Context) error{p.placing.review, p.matching.review, p.publisher.run, p.tidy, p.raiseLevel}
 	for _, run := range append(drivers, p.cfg.Drivers...) {
 		group.Go(func() error { return run(ctx) })
 	}
@@ -207,15 +211,24 @@ type explanationAnswer struct {
 	Message     string              `json:"message,omitempty"`
 }
 
+// leadMoves is the error of a question that nobody can answer at this moment: it may be asked again.
+func (p *Plane) leadMoves() error {
+	if p.cfg.Cluster == nil {
+		return shard.Stopped()
+	}
+	return &fault.Error{
+		Kind: fault.ServiceUnavailable, Message: "Matchmaking is changing hands. Try again.", Err: shard.ErrNotDone,
+	}
+}
+
 // explainElsewhere asks the node that leads why a ticket waits.
 func (p *Plane) explainElsewhere(ctx context.Context, ticket string) (matcher.Explanation, error) {
-	away := fault.New(fault.ServiceUnavailable, "Matchmaking is changing hands. Try again.")
 	if p.cfg.Cluster == nil {
-		return matcher.Explanation{}, away
+		return matcher.Explanation{}, p.leadMoves()
 	}
 	data, err := p.cfg.Cluster.AskLead(ctx, []byte(ticket))
 	if err != nil {
-		return matcher.Explanation{}, away
+		return matcher.Explanation{}, p.leadMoves()
 	}
 	var a explanationAnswer
 	if err := json.Unmarshal(data, &a); err != nil {
@@ -227,15 +240,18 @@ func (p *Plane) explainElsewhere(ctx context.Context, ticket string) (matcher.Ex
 	return a.Explanation, nil
 }
 
-// Answer answers a question of another node, if this one leads.
+// Answer answers a question of another node, if this one leads and knows the answer in time.
 func (p *Plane) Answer(ctx context.Context, question []byte) (answer []byte, ok bool) {
 	if p.leader.ended() == nil {
 		return nil, false
 	}
 	var a explanationAnswer
-	x, err := p.ExplainTicket(ctx, string(question))
+	x, err := p.explainTicket(ctx, string(question))
 	if err == nil && x.Explanation == nil {
-		err = justMatched(x.Ticket)
+		err = matchdriver.JustMatched(x.Ticket)
+	}
+	if errors.Is(err, shard.ErrNotDone) || errors.Is(err, shard.ErrOutcomeUnknown) || ctx.Err() != nil {
+		return nil, false
 	}
 	if err != nil {
 		f := fault.Of(err)

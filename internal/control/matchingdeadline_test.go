@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
@@ -96,37 +95,6 @@ func (a *arcade) ends(gameSession string) {
 		status := text(a.must("DescribeGameSessions", object{"GameSessionId": gameSession}), "GameSessions", 0, "Status")
 		return status == "TERMINATING" || status == "TERMINATED"
 	})
-}
-
-// A placement that is fulfilled before it can be cancelled leaves no game session.
-func TestFulfilledTooLate(t *testing.T) {
-	a := brief(t, 1, withShards(1))
-	a.seek("brief", "t1", "p1")
-	a.seek("brief", "t2", "p2")
-	a.becomes("PLACING", "t1", "t2")
-	match := a.matchOf("t1")
-	_, push := a.play()
-	a.becomes("COMPLETED", "t1", "t2")
-	a.forgotten(match)
-	// As if the tickets had timed out in the moment before: what remains is the match.
-	if _, err := a.matching.cancel(a.ctx, &game{Match: &matchmaking.Match{ID: match, Stage: matchmaking.StageCancelling}}); err != nil {
-		t.Fatal(err)
-	}
-	a.ends(push.GameSessionID)
-}
-
-// A placement that was never started is CANCELLED from the beginning, so that a
-// request for it that arrives late starts nothing.
-func TestCancelBeforeStart(t *testing.T) {
-	a := brief(t, 1)
-	if _, err := a.matching.cancel(a.ctx, &game{Match: &matchmaking.Match{ID: "m", Stage: matchmaking.StageCancelling}}); err != nil {
-		t.Fatal(err)
-	}
-	queue, _ := a.catalog().Queue("games")
-	p, err := a.startPlacement(a.ctx, queue, placement.Request{ID: "m", Match: "m", Queue: queue.Name, QueueID: queue.ID, Maximum: 2})
-	if err != nil || p.Status != placement.Cancelled {
-		t.Errorf("the late start gives %+v, %v", p, err)
-	}
 }
 
 // The intent to cancel a placement outlives the node that has it.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/ruleset"
 )
 
 // Whenever the service stops and starts again, matchmaking goes on where it was.
@@ -119,29 +119,35 @@ func TestProposalsThatFail(t *testing.T) {
 // What breaks while a configuration is matched breaks that one alone, for a while.
 func TestPanicWhileMatching(t *testing.T) {
 	a := matchmakers(t, 0)
-	c, ok := a.catalog().MatchmakingConfiguration("duel")
-	if !ok {
-		t.Fatal("no configuration")
+	a.configure("other", duelRules, nil)
+	a.seek("duel", "t1", "p1")
+	a.seek("other", "t2", "p2")
+	explain := func(ticket string) error {
+		_, err := a.ExplainTicket(a.ctx, ticket)
+		return err
 	}
-	m := newMatching(a.Plane)
-	k := startMatchmaker(t.Context(), m, configurationOf(c))
-	defer m.working.Wait()
-	defer k.stop()
-	ask := func() explained {
-		q := question{ticket: "t1", configuration: c.ID, answer: make(chan explained, 1)}
-		k.ask(q)
-		return <-q.answer
+	if err := explain("t1"); err != nil {
+		t.Fatal(err)
 	}
-	good := newSeeker(&matchmaking.Ticket{ID: "t1", Players: []matchmaking.Player{{ID: "p1"}}})
-	k.enter(good)
-	if e := ask(); e.err != nil || e.explanation.Pool != 1 {
-		t.Fatalf("before it breaks: %+v", e)
+	record, _ := a.catalog().RuleSet("duel")
+	replace := func(next *ruleset.Set) (old *ruleset.Set) {
+		a.matching.sets.mu.Lock()
+		defer a.matching.sets.mu.Unlock()
+		old = a.matching.sets.byID[record.ID].set
+		a.matching.sets.byID[record.ID] = readRuleSet{"duel", next}
+		return old
 	}
-	k.tell(func(n *makerNews) { n.change("bad", &seeker{}) }) // without a ticket: the pool chokes on it
-	wantKind(t, "while it rests", ask().err, fault.ServiceUnavailable)
-	k.leave("bad")
-	wantKind(t, "while it still rests", ask().err, fault.ServiceUnavailable)
-	a.advance("the end of the rest", afterPanic, func() bool { return ask().err == nil })
+	good := replace(nil) // no pool can be made with it
+	a.must("UpdateMatchmakingConfiguration", object{"Name": "duel", "Description": "the Maker looks at the rule set again"})
+	a.await("the configuration to rest", func() bool { return explain("t1") != nil })
+	wantKind(t, "while it rests", explain("t1"), fault.ServiceUnavailable)
+	if err := explain("t2"); err != nil {
+		t.Errorf("the other configuration: %v", err)
+	}
+	replace(good)
+	wantKind(t, "while it still rests", explain("t1"), fault.ServiceUnavailable)
+	a.advance("the end of the rest", time.Second, func() bool { return explain("t1") == nil })
+	a.remain("SEARCHING", "t1", "t2")
 }
 
 // A plane that stops answers those who ask, and leaves nothing running.

@@ -29,7 +29,7 @@ const (
 // only if the command's second time changes nothing. The error has shard.ErrOutcomeUnknown in its chain when the
 // command may have been carried out.
 func Ask[A any](ctx context.Context, s *Shard, c region.Command) (a A, err error) {
-	err = s.persist(ctx, region.Repeatable(c), func() error {
+	err = s.Persist(ctx, region.Repeatable(c), func() error {
 		answer, err := s.Do(ctx, c)
 		a, _ = answer.(A)
 		return err
@@ -45,7 +45,7 @@ func AskRoom[A any](ctx context.Context, r *Router, room fleet.RoomID, c fleet.C
 // Look calls look with the state of a shard, on the shard's own loop: it must be quick. It may be called several times.
 // To look (*region.Machine).Freeze is to get a frozen copy.
 func Look[T any](ctx context.Context, s *Shard, look func(*region.Machine) T) (found T, err error) {
-	err = s.persist(ctx, true, func() error {
+	err = s.Persist(ctx, true, func() error {
 		var seen T // look may still be running when Read has failed
 		err := s.Read(ctx, func(m *region.Machine) { seen = look(m) })
 		if err == nil {
@@ -127,7 +127,7 @@ func Submit(s *Shard, within time.Duration, c region.Command, done func(error)) 
 func (s *Shard) resubmit(within time.Duration, c region.Command, first error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	return s.persist(ctx, region.Repeatable(c), func() (err error) {
+	return s.Persist(ctx, region.Repeatable(c), func() (err error) {
 		if err, first = first, nil; err == nil {
 			_, err = s.Do(ctx, c)
 		}
@@ -140,9 +140,9 @@ func mayRepeat(err error, repeatable bool) bool {
 	return shard.IsTemporary(err) || repeatable && errors.Is(err, shard.ErrOutcomeUnknown)
 }
 
-// persist makes attempts until one succeeds, or fails for a reason of its own. After one with an unknown
+// Persist makes attempts until one succeeds, or fails for a reason of its own. After one with an unknown
 // outcome it makes another only if the command is repeatable.
-func (s *Shard) persist(ctx context.Context, repeatable bool, attempt func() error) error {
+func (s *Shard) Persist(ctx context.Context, repeatable bool, attempt func() error) error {
 	clock := s.router.cfg.Clock
 	began := clock.Now()
 	var unknown error // of an attempt

@@ -28,7 +28,7 @@ func testPersist(t *testing.T) {
 		ctx context.Context, repeatable bool, outcomes ...error,
 	) (attempts int, took time.Duration, err error) {
 		began := time.Now()
-		err = s.persist(ctx, repeatable, func() error {
+		err = s.Persist(ctx, repeatable, func() error {
 			attempts++
 			return outcomes[min(attempts, len(outcomes))-1]
 		})

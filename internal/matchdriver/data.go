@@ -1,4 +1,4 @@
-package control
+package matchdriver
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/ruleset"
@@ -58,9 +60,8 @@ func (d double) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-// matchmakerData is what the game server is told about a match. The error says
-// that it is too long.
-func (m *matching) matchmakerData(g *game) (string, error) {
+// matchmakerData is what the game server is told about a match. The error says that it is too long.
+func (g *game) matchmakerData(cfg *Config, view *catalog.State) (string, error) {
 	players := map[string]*matchmaking.Player{}
 	for _, t := range g.tickets {
 		for i := range t.Players {
@@ -68,10 +69,13 @@ func (m *matching) matchmakerData(g *game) (string, error) {
 		}
 	}
 	var declared []ruleset.Attribute
-	if set, err := m.sets.of(m.plane.catalog(), g.configuration); err == nil {
+	if set, err := cfg.RuleSet(view, g.configuration); err == nil {
 		declared = set.Attributes
 	}
-	data := matchData{MatchID: g.ID, ConfigurationArn: m.plane.configurationArn(g.configuration.Name), Teams: make([]teamData, len(g.Teams))}
+	data := matchData{
+		MatchID: g.ID, ConfigurationArn: arn.MatchmakingConfiguration(cfg.Region, cfg.Account, g.configuration.Name),
+		Teams: make([]teamData, len(g.Teams)),
+	}
 	for i, t := range g.Teams {
 		data.Teams[i] = teamData{t.Name, make([]playerData, 0, len(t.Players))}
 		for _, id := range t.Players {
@@ -92,9 +96,18 @@ func (m *matching) matchmakerData(g *game) (string, error) {
 	}
 	out := strings.TrimSuffix(text.String(), "\n")
 	if n := utf8.RuneCountInString(out); n > maxMatchmakerData {
-		return "", fault.New(fault.InvalidRequest, "The matchmaker data of the match would have %d characters; the maximum is %d.", n, maxMatchmakerData)
+		return "", fault.New(fault.InvalidRequest,
+			"The matchmaker data of the match would have %d characters; the maximum is %d.", n, maxMatchmakerData)
 	}
 	return out, nil
+}
+
+// optional is nil, which is null in JSON, for the empty text.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // attributesOf are the attributes of a player, with the defaults of those that the
