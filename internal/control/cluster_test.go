@@ -113,17 +113,23 @@ func (n *net) readsOf(node int) int {
 	return n.reads[strconv.Itoa(node)]
 }
 
-// give gives a shard to a node, when its owner has stepped down.
-func (n *net) give(shard, node int) {
+// take leaves a shard without an owner.
+func (n *net) take(shard int) {
 	s := n.shards[shard]
 	s.mu.Lock()
 	end, ended := s.end, s.ended
-	s.owner = -1
+	s.owner, s.end = -1, nil
 	s.mu.Unlock()
 	if end != nil {
 		end()
 		<-ended
 	}
+}
+
+// give gives a shard to a node, when its owner has stepped down.
+func (n *net) give(shard, node int) {
+	n.take(shard)
+	s := n.shards[shard]
 	done, stepped := make(chan struct{}), make(chan struct{})
 	s.offers[node] <- replica.Term{Done: done, HoldsLease: func() bool { return true }, Ended: func() { close(stepped) }}
 	s.mu.Lock()
@@ -391,5 +397,38 @@ func TestExplainElsewhere(t *testing.T) {
 	found, want := n.worlds[1].state(), n.worlds[0].state()
 	if found != want {
 		t.Error("the nodes' states differ")
+	}
+}
+
+// An explanation waits while no node leads, as long as calls wait for the owner of a shard.
+func TestExplainWhileTheLeadMoves(t *testing.T) {
+	n := newNet(t, 2)
+	lead, other := &arcade{world: n.worlds[0]}, n.worlds[1]
+	lead.configure("m", duelRules, object{"FlexMatchMode": "STANDALONE", "RequestTimeoutSeconds": 600})
+	lead.seek("m", "t", "ada")
+	n.take(region.CatalogShard)
+	ask := func() <-chan error {
+		answered := make(chan error, 1)
+		go func() {
+			_, err := other.ExplainTicket(other.ctx, "t")
+			answered <- err
+		}()
+		return answered
+	}
+	answered := ask()
+	n.give(region.CatalogShard, 1)
+	other.await("the next lead", func() bool { return other.leader.ended() != nil })
+	other.advance("its answer", time.Second/2, func() bool { return len(answered) > 0 })
+	if err := <-answered; err != nil {
+		t.Errorf("with the next lead: %v", err)
+	}
+
+	n.take(region.CatalogShard)
+	began := other.clock.Now()
+	answered = ask()
+	other.advance("the end of the wait", time.Second/2, func() bool { return len(answered) > 0 })
+	wantKind(t, "without a lead", <-answered, fault.ServiceUnavailable)
+	if waited := other.clock.Since(began); waited < router.RepeatWithin {
+		t.Errorf("it waited for %v only", waited)
 	}
 }

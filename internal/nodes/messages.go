@@ -27,6 +27,10 @@ const (
 	// askLimit is the timeout of a question about a node, after which the caller checks whether it still is a member.
 	askLimit = 500 * time.Millisecond
 
+	// askLeadLimit is the timeout of a question to the node that leads, after which the caller asks again: another node
+	// may lead by then.
+	askLeadLimit = 2 * time.Second
+
 	// askPause is the time between two questions to a node that does not respond.
 	askPause = 20 * time.Millisecond
 )
@@ -147,6 +151,8 @@ func (n *Nodes) AskLead(ctx context.Context, question []byte) (answer []byte, er
 	if !ok {
 		return nil, errNobodyLeads
 	}
+	ctx, cancel := context.WithTimeout(ctx, askLeadLimit)
+	defer cancel()
 	m, err := n.cfg.Conn.RequestWithContext(ctx, askSubject+lead, question)
 	if err != nil {
 		return nil, fmt.Errorf("ask node %s: %w", lead, err)
@@ -159,7 +165,7 @@ func (n *Nodes) AskLead(ctx context.Context, question []byte) (answer []byte, er
 
 // asked answers a question if this node leads.
 func (n *Nodes) asked(m *nats.Msg) {
-	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), askLeadLimit)
 	defer cancel()
 	answer, ok := n.plane.Answer(ctx, m.Data)
 	if !ok {
