@@ -1,6 +1,8 @@
 package control
 
 import (
+	"slices"
+
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -51,8 +53,8 @@ func (p *Plane) Families() []Family {
 		{Name: "Player sessions", Offers: p.offerPlayerSessions()},
 		{Name: "Aliases", Offers: p.offerAliases()},
 		{Name: "Tags", Offers: p.offerTags()},
-		{Name: "Queues and placements", Offers: p.offerQueues(), Shapes: queueShapes()},
-		{Name: "Matchmaking", Offers: p.offerMatchmaking(), Shapes: matchmakingShapes()},
+		{Name: "Queues and placements", Offers: p.offerQueues(), Shapes: slices.Concat(queueShapes(), placementShapes())},
+		{Name: "Matchmaking", Offers: p.offerMatchmaking(), Shapes: slices.Concat(matchmakingShapes(), ticketShapes())},
 		{Name: "Builds and scripts", Offers: offerBuilds()},
 		{Name: "Container fleets", Offers: offerContainers()},
 		{Name: "FleetIQ game servers", Offers: offerFleetIQ()},
