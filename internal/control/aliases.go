@@ -69,21 +69,16 @@ func (p *Plane) DescribeAlias(_ context.Context, in *wire.DescribeAliasInput) (*
 
 // ListAliases lists aliases by id, filtered by exact name and by type.
 func (p *Plane) ListAliases(_ context.Context, in *wire.ListAliasesInput) (*wire.ListAliasesOutput, error) {
-	pages := p.secrets.pages("ListAliases", in.Name, string(in.RoutingStrategyType))
-	var after string
-	if err := pages.read(in.NextToken, &after); err != nil {
+	filter := catalog.AliasFilter{Name: in.Name, Type: catalog.RoutingType(in.RoutingStrategyType)}
+	aliases, next, err := page(p.secrets.pages("ListAliases", in.Name, string(in.RoutingStrategyType)), in.NextToken,
+		func(after string) ([]*catalog.Alias, bool) {
+			return p.Catalog().Aliases(filter, after, pageSize(in.Limit))
+		},
+		func(a *catalog.Alias) string { return a.ID })
+	if err != nil {
 		return nil, err
 	}
-	filter := catalog.AliasFilter{Name: in.Name, Type: catalog.RoutingType(in.RoutingStrategyType)}
-	aliases, more := p.Catalog().Aliases(filter, after, pageSize(in.Limit))
-	out := &wire.ListAliasesOutput{Aliases: []wire.Alias{}}
-	for _, a := range aliases {
-		out.Aliases = append(out.Aliases, *p.aliasTo(a))
-	}
-	if more {
-		out.NextToken = pages.token(aliases[len(aliases)-1].ID)
-	}
-	return out, nil
+	return &wire.ListAliasesOutput{Aliases: shown(aliases, p.aliasTo), NextToken: next}, nil
 }
 
 // DeleteAlias deletes an alias.

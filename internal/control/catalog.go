@@ -19,6 +19,31 @@ func named[R any](names []string, find func(nameOrArn string) (R, error)) (found
 	return found, nil
 }
 
+// page is the page of a list behind the one that a NextToken ends, and the token that this one ends. list returns what
+// is behind a key, and whether there is more.
+func page[R any](t pages, token string, list func(after string) ([]R, bool), key func(R) string) (
+	found []R, next string, err error,
+) {
+	var after string
+	if err := t.read(token, &after); err != nil {
+		return nil, "", err
+	}
+	found, more := list(after)
+	if more {
+		next = t.token(key(found[len(found)-1]))
+	}
+	return found, next, nil
+}
+
+// shown are records as the API shows them; never nil, because clients expect the empty list.
+func shown[R, W any](records []R, show func(R) *W) []W {
+	list := make([]W, len(records))
+	for i, r := range records {
+		list[i] = *show(r)
+	}
+	return list
+}
+
 // liveFleet finds the fleet that an id or an ARN names and that is not TERMINATED.
 func (p *Plane) liveFleet(idOrArn string) (*catalog.Fleet, error) {
 	return p.Catalog().LiveFleet(fleetID(idOrArn))

@@ -141,43 +141,35 @@ func (p *Plane) ListCompute(ctx context.Context, in *wire.ListComputeInput) (*wi
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.ListComputeOutput{ComputeList: []wire.Compute{}}
 	pages := p.secrets.pages("ListCompute", f.ID, in.Location, in.ContainerGroupDefinitionName, string(in.ComputeStatus))
-	var after string
-	if err := pages.read(in.NextToken, &after); err != nil {
-		return nil, err
+	none := in.ContainerGroupDefinitionName != "" || in.ComputeStatus == wire.ListComputeInputStatusImpaired
+	var rooms []*fleet.Room
+	if !none {
+		if rooms, err = p.Rooms(ctx, f.ID, in.Location); err != nil {
+			return nil, err
+		}
 	}
-	if in.ContainerGroupDefinitionName != "" || in.ComputeStatus == wire.ListComputeInputStatusImpaired {
-		return out, nil
-	}
-	found, err := p.computesAfter(ctx, f.ID, in.Location, after, pageSize(in.Limit)+1)
+	found, next, err := page(pages, in.NextToken,
+		func(after string) ([]wire.Compute, bool) { return p.computesAfter(rooms, after, pageSize(in.Limit)) },
+		func(c wire.Compute) string { return c.ComputeName })
 	if err != nil {
 		return nil, err
 	}
-	if size := pageSize(in.Limit); len(found) > size {
-		found = found[:size]
-		out.NextToken = pages.token(found[size-1].ComputeName)
-	}
-	out.ComputeList = append(out.ComputeList, found...)
-	return out, nil
+	return &wire.ListComputeOutput{ComputeList: found, NextToken: next}, nil
 }
 
-// computesAfter lists up to limit computes whose names are after the given one,
-// by name. Names are unique in a fleet.
-func (p *Plane) computesAfter(ctx context.Context, id, location, after string, limit int) ([]wire.Compute, error) {
-	rooms, err := p.Rooms(ctx, id, location)
-	if err != nil {
-		return nil, err
-	}
-	var found []wire.Compute
+// computesAfter lists up to limit computes whose names are after the given one, by name, and reports whether there are
+// more. Names are unique in a fleet.
+func (p *Plane) computesAfter(rooms []*fleet.Room, after string, limit int) (found []wire.Compute, more bool) {
+	found = []wire.Compute{} // never nil: clients expect the empty list
 	for _, r := range rooms {
 		n := 0
 		r.Computes(after, func(c *fleet.Compute) bool {
 			found = append(found, *p.compute(r.ID(), c))
 			n++
-			return n < limit
+			return n <= limit
 		})
 	}
 	slices.SortFunc(found, func(a, b wire.Compute) int { return strings.Compare(a.ComputeName, b.ComputeName) })
-	return found[:min(len(found), limit)], nil
+	return found[:min(len(found), limit)], len(found) > limit
 }

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -123,16 +122,9 @@ func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32]
 		}
 		return fleets, "", nil
 	}
-	pages := p.secrets.pages(operation)
-	var after string
-	if err := pages.read(token, &after); err != nil {
-		return nil, "", err
-	}
-	fleets, more := p.Catalog().Fleets(after, pageSize(limit))
-	if more {
-		next = pages.token(fleets[len(fleets)-1].ID)
-	}
-	return fleets, next, nil
+	return page(p.secrets.pages(operation), token,
+		func(after string) ([]*catalog.Fleet, bool) { return p.Catalog().Fleets(after, pageSize(limit)) },
+		func(f *catalog.Fleet) string { return f.ID })
 }
 
 // DescribeFleetAttributes describes the given fleets, or all.
@@ -141,11 +133,7 @@ func (p *Plane) DescribeFleetAttributes(_ context.Context, in *wire.DescribeFlee
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeFleetAttributesOutput{FleetAttributes: []wire.FleetAttributes{}, NextToken: next}
-	for _, f := range fleets {
-		out.FleetAttributes = append(out.FleetAttributes, *p.fleetAttributes(f))
-	}
-	return out, nil
+	return &wire.DescribeFleetAttributesOutput{FleetAttributes: shown(fleets, p.fleetAttributes), NextToken: next}, nil
 }
 
 // ListFleets lists the ids of all fleets. A filter for a build or a script
@@ -327,19 +315,15 @@ func (p *Plane) DescribeFleetLocationAttributes(_ context.Context, in *wire.Desc
 }
 
 func (p *Plane) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAttributesInput) (names []string, next string, err error) {
-	pages := p.secrets.pages("DescribeFleetLocationAttributes", fleet)
-	var after string
-	if err := pages.read(in.NextToken, &after); err != nil {
-		return nil, "", err
-	}
-	for _, l := range p.Catalog().FleetLocations(fleet) {
-		if l.Location > after {
-			names = append(names, l.Location)
+	list := func(after string) (names []string, more bool) {
+		for _, l := range p.Catalog().FleetLocations(fleet) {
+			if l.Location > after {
+				names = append(names, l.Location)
+			}
 		}
+		size := min(pageSize(in.Limit), len(names))
+		return names[:size], size < len(names)
 	}
-	if size := pageSize(in.Limit); len(names) > size {
-		names = slices.Clip(names[:size])
-		next = pages.token(names[size-1])
-	}
-	return names, next, nil
+	self := func(name string) string { return name }
+	return page(p.secrets.pages("DescribeFleetLocationAttributes", fleet), in.NextToken, list, self)
 }

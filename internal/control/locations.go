@@ -25,23 +25,19 @@ func (p *Plane) location(name string) *wire.LocationModel {
 // ListLocations lists the custom locations. There are no AWS locations: the
 // filter for these finds none.
 func (p *Plane) ListLocations(_ context.Context, in *wire.ListLocationsInput) (*wire.ListLocationsOutput, error) {
-	pages := p.secrets.pages("ListLocations", enumsText(in.Filters)...)
-	var after string
-	if err := pages.read(in.NextToken, &after); err != nil {
+	locations, next, err := page(p.secrets.pages("ListLocations", enumsText(in.Filters)...), in.NextToken,
+		func(after string) ([]*catalog.Location, bool) {
+			if len(in.Filters) > 0 && !slices.Contains(in.Filters, wire.LocationFilterCustom) {
+				return nil, false
+			}
+			return p.Catalog().Locations(after, pageSize(in.Limit))
+		},
+		func(l *catalog.Location) string { return l.Name })
+	if err != nil {
 		return nil, err
 	}
-	out := &wire.ListLocationsOutput{Locations: []wire.LocationModel{}}
-	if len(in.Filters) > 0 && !slices.Contains(in.Filters, wire.LocationFilterCustom) {
-		return out, nil
-	}
-	locations, more := p.Catalog().Locations(after, pageSize(in.Limit))
-	for _, l := range locations {
-		out.Locations = append(out.Locations, *p.location(l.Name))
-	}
-	if more {
-		out.NextToken = pages.token(locations[len(locations)-1].Name)
-	}
-	return out, nil
+	list := shown(locations, func(l *catalog.Location) *wire.LocationModel { return p.location(l.Name) })
+	return &wire.ListLocationsOutput{Locations: list, NextToken: next}, nil
 }
 
 // DeleteLocation removes a custom location. Fleets that refer to it show it as

@@ -122,14 +122,11 @@ func (p *Plane) DescribeMatchmakingConfigurations(_ context.Context, in *wire.De
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeMatchmakingConfigurationsOutput{Configurations: []wire.MatchmakingConfiguration{}, NextToken: next}
-	for _, m := range configurations {
-		out.Configurations = append(out.Configurations, *p.configurationTo(m))
-	}
-	return out, nil
+	list := shown(configurations, p.configurationTo)
+	return &wire.DescribeMatchmakingConfigurationsOutput{Configurations: list, NextToken: next}, nil
 }
 
-func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInput) (page []*catalog.MatchmakingConfiguration, next string, err error) {
+func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInput) (found []*catalog.MatchmakingConfiguration, next string, err error) {
 	ruleSet, ok := "", true
 	if in.RuleSetName != "" {
 		ruleSet, ok = p.Local(in.RuleSetName, arn.ParseMatchmakingRuleSet)
@@ -138,25 +135,20 @@ func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInp
 	case !ok: // of another Region: nothing here uses it
 		return nil, "", nil
 	case len(in.Names) > 0:
-		page, err = named(in.Names, func(name string) (*catalog.MatchmakingConfiguration, error) {
+		found, err = named(in.Names, func(name string) (*catalog.MatchmakingConfiguration, error) {
 			m, err := p.matchmakingConfiguration(name)
 			if err == nil && ruleSet != "" && m.RuleSet != ruleSet {
 				err = fault.New(fault.NotFound, "Matchmaking configuration %s uses another rule set", name)
 			}
 			return m, err
 		})
-		return page, "", err
+		return found, "", err
 	}
-	pages := p.secrets.pages("DescribeMatchmakingConfigurations", ruleSet)
-	var after string
-	if err := pages.read(in.NextToken, &after); err != nil {
-		return nil, "", err
-	}
-	page, more := p.Catalog().MatchmakingConfigurations(ruleSet, after, pageOf(in.Limit, configurationPage))
-	if more {
-		next = pages.token(page[len(page)-1].Name)
-	}
-	return page, next, nil
+	return page(p.secrets.pages("DescribeMatchmakingConfigurations", ruleSet), in.NextToken,
+		func(after string) ([]*catalog.MatchmakingConfiguration, bool) {
+			return p.Catalog().MatchmakingConfigurations(ruleSet, after, pageOf(in.Limit, configurationPage))
+		},
+		func(m *catalog.MatchmakingConfiguration) string { return m.Name })
 }
 
 // DeleteMatchmakingConfiguration deletes a matchmaking configuration that no

@@ -125,11 +125,7 @@ func (p *Plane) DescribeGameSessionQueues(_ context.Context, in *wire.DescribeGa
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeGameSessionQueuesOutput{GameSessionQueues: []wire.GameSessionQueue{}, NextToken: next}
-	for _, q := range queues {
-		out.GameSessionQueues = append(out.GameSessionQueues, *p.queueTo(q))
-	}
-	return out, nil
+	return &wire.DescribeGameSessionQueuesOutput{GameSessionQueues: shown(queues, p.queueTo), NextToken: next}, nil
 }
 
 func (p *Plane) queuesPage(in *wire.DescribeGameSessionQueuesInput) (queues []*catalog.Queue, next string, err error) {
@@ -137,16 +133,11 @@ func (p *Plane) queuesPage(in *wire.DescribeGameSessionQueuesInput) (queues []*c
 		queues, err = named(in.Names, p.queue)
 		return queues, "", err
 	}
-	pages := p.secrets.pages("DescribeGameSessionQueues")
-	var after string
-	if err := pages.read(in.NextToken, &after); err != nil {
-		return nil, "", err
-	}
-	queues, more := p.Catalog().Queues(after, pageOf(in.Limit, queuePage))
-	if more {
-		next = pages.token(queues[len(queues)-1].Name)
-	}
-	return queues, next, nil
+	return page(p.secrets.pages("DescribeGameSessionQueues"), in.NextToken,
+		func(after string) ([]*catalog.Queue, bool) {
+			return p.Catalog().Queues(after, pageOf(in.Limit, queuePage))
+		},
+		func(q *catalog.Queue) string { return q.Name })
 }
 
 // DeleteGameSessionQueue deletes a queue. What waits to be placed in it fails.

@@ -56,34 +56,25 @@ func (p *Plane) DescribeMatchmakingRuleSets(_ context.Context, in *wire.Describe
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeMatchmakingRuleSetsOutput{RuleSets: []wire.MatchmakingRuleSet{}, NextToken: next}
-	for _, r := range ruleSets {
-		out.RuleSets = append(out.RuleSets, *p.ruleSetTo(r))
-	}
-	return out, nil
+	return &wire.DescribeMatchmakingRuleSetsOutput{RuleSets: shown(ruleSets, p.ruleSetTo), NextToken: next}, nil
 }
 
-func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (page []*catalog.RuleSet, next string, err error) {
+func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (found []*catalog.RuleSet, next string, err error) {
 	if len(in.Names) > 0 {
 		for _, name := range in.Names {
 			r, err := p.ruleSet(name)
 			if err != nil {
 				return nil, "", err
 			}
-			page = append(page, r)
+			found = append(found, r)
 		}
-		return page, "", nil
+		return found, "", nil
 	}
-	pages := p.secrets.pages("DescribeMatchmakingRuleSets")
-	var after string
-	if err := pages.read(in.NextToken, &after); err != nil {
-		return nil, "", err
-	}
-	page, more := p.Catalog().RuleSets(after, pageOf(in.Limit, ruleSetPage))
-	if more {
-		next = pages.token(page[len(page)-1].Name)
-	}
-	return page, next, nil
+	return page(p.secrets.pages("DescribeMatchmakingRuleSets"), in.NextToken,
+		func(after string) ([]*catalog.RuleSet, bool) {
+			return p.Catalog().RuleSets(after, pageOf(in.Limit, ruleSetPage))
+		},
+		func(r *catalog.RuleSet) string { return r.Name })
 }
 
 // DeleteMatchmakingRuleSet deletes a rule set that no configuration uses.
