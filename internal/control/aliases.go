@@ -41,9 +41,9 @@ func (p *Plane) alias(idOrArn string) (*wire.Alias, error) {
 	return p.aliasTo(a), nil
 }
 
-func (p *Plane) aliasTo(a *catalog.Alias) *wire.Alias {
+func (sh shapes) aliasTo(a *catalog.Alias) *wire.Alias {
 	return &wire.Alias{
-		AliasId: a.ID, Name: a.Name, AliasArn: arn.Alias(p.cfg.Region, p.cfg.Account, a.ID), Description: a.Description,
+		AliasId: a.ID, Name: a.Name, AliasArn: arn.Alias(sh.names.Region, sh.names.Account, a.ID), Description: a.Description,
 		RoutingStrategy: &wire.RoutingStrategy{Type: wire.RoutingStrategyType(a.Routing.Type), FleetId: a.Routing.Fleet, Message: a.Routing.Message},
 		CreationTime:    a.Created.Time(), LastUpdatedTime: a.Updated.Time(),
 	}

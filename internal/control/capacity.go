@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 
+	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/wire"
@@ -15,15 +16,8 @@ func (p *Plane) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFlee
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeFleetCapacityOutput{FleetCapacity: []wire.FleetCapacity{}, NextToken: next}
-	for _, f := range fleets {
-		counts, err := p.counts(ctx, f.ID, "")
-		if err != nil {
-			return nil, err
-		}
-		out.FleetCapacity = append(out.FleetCapacity, *p.capacity(f.ID, p.cfg.Region, counts))
-	}
-	return out, nil
+	list, err := counted(ctx, p, fleets, p.capacity)
+	return &wire.DescribeFleetCapacityOutput{FleetCapacity: list, NextToken: next}, err
 }
 
 // DescribeFleetLocationCapacity is the same for one location.
@@ -35,10 +29,10 @@ func (p *Plane) DescribeFleetLocationCapacity(ctx context.Context, in *wire.Desc
 	return &wire.DescribeFleetLocationCapacityOutput{FleetCapacity: p.capacity(id, in.Location, counts)}, nil
 }
 
-func (p *Plane) capacity(fleet, location string, c fleet.Counts) *wire.FleetCapacity {
+func (sh shapes) capacity(fleet, location string, c fleet.Counts) *wire.FleetCapacity {
 	computes := wire.Some(int32(c.Computes))
 	return &wire.FleetCapacity{
-		FleetId: fleet, FleetArn: p.FleetARN(fleet), Location: location,
+		FleetId: fleet, FleetArn: sh.names.FleetARN(fleet), Location: location,
 		InstanceCounts: &wire.EC2InstanceCounts{
 			DESIRED: computes, MINIMUM: wire.Some(int32(0)), MAXIMUM: computes, PENDING: wire.Some(int32(0)),
 			ACTIVE: computes, IDLE: wire.Some(int32(max(0, c.Computes-c.BusyComputes))), TERMINATING: wire.Some(int32(0)),
@@ -52,15 +46,23 @@ func (p *Plane) DescribeFleetUtilization(ctx context.Context, in *wire.DescribeF
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeFleetUtilizationOutput{FleetUtilization: []wire.FleetUtilization{}, NextToken: next}
+	list, err := counted(ctx, p, fleets, p.utilization)
+	return &wire.DescribeFleetUtilizationOutput{FleetUtilization: list, NextToken: next}, err
+}
+
+// counted shows what fleets have in all their locations.
+func counted[W any](
+	ctx context.Context, p *Plane, fleets []*catalog.Fleet, show func(id, location string, c fleet.Counts) *W,
+) ([]W, error) {
+	list := make([]W, 0, len(fleets))
 	for _, f := range fleets {
 		counts, err := p.counts(ctx, f.ID, "")
 		if err != nil {
 			return nil, err
 		}
-		out.FleetUtilization = append(out.FleetUtilization, *p.utilization(f.ID, p.cfg.Region, counts))
+		list = append(list, *show(f.ID, p.names.Region, counts))
 	}
-	return out, nil
+	return list, nil
 }
 
 // DescribeFleetLocationUtilization is the same for one location.
@@ -72,9 +74,9 @@ func (p *Plane) DescribeFleetLocationUtilization(ctx context.Context, in *wire.D
 	return &wire.DescribeFleetLocationUtilizationOutput{FleetUtilization: p.utilization(id, in.Location, counts)}, nil
 }
 
-func (p *Plane) utilization(fleet, location string, c fleet.Counts) *wire.FleetUtilization {
+func (sh shapes) utilization(fleet, location string, c fleet.Counts) *wire.FleetUtilization {
 	return &wire.FleetUtilization{
-		FleetId: fleet, FleetArn: p.FleetARN(fleet), Location: location,
+		FleetId: fleet, FleetArn: sh.names.FleetARN(fleet), Location: location,
 		ActiveServerProcessCount: wire.Some(int32(c.Processes)), ActiveGameSessionCount: wire.Some(int32(c.Active)),
 		CurrentPlayerSessionCount: wire.Some(int32(c.Players)), MaximumPlayerSessionCount: wire.Some(int32(c.MaximumPlayers)),
 	}

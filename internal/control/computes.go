@@ -51,17 +51,17 @@ func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInp
 // container, spelled like this. Source: API reference, Compute.ComputeStatus.
 const computeActive wire.ComputeStatus = "Active"
 
-func (p *Plane) compute(room fleet.RoomID, c *fleet.Compute) *wire.Compute {
+func (sh shapes) compute(room fleet.RoomID, c *fleet.Compute) *wire.Compute {
 	return &wire.Compute{
-		FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)),
-		ComputeName: c.Name, ComputeArn: p.computeArn(c.Name), ComputeStatus: computeActive, Location: room.Location,
+		FleetId: string(room.Fleet), FleetArn: sh.names.FleetARN(string(room.Fleet)),
+		ComputeName: c.Name, ComputeArn: sh.computeArn(c.Name), ComputeStatus: computeActive, Location: room.Location,
 		IpAddress: c.IPAddress, DnsName: c.DNSName, CreationTime: c.Created.Time(),
-		GameLiftServiceSdkEndpoint: p.cfg.SDKEndpoint, GameLiftAgentEndpoint: p.cfg.AgentEndpoint,
+		GameLiftServiceSdkEndpoint: sh.sdkEndpoint, GameLiftAgentEndpoint: sh.agentEndpoint,
 	}
 }
 
-func (p *Plane) computeArn(name string) string {
-	return arn.Compute(p.cfg.Region, p.cfg.Account, name)
+func (sh shapes) computeArn(name string) string {
+	return arn.Compute(sh.names.Region, sh.names.Account, name)
 }
 
 // computePlace finds the room of a compute that is named by name or ARN.

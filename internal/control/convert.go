@@ -3,10 +3,15 @@ package control
 import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// This file turns records of the cores into shapes of the API and back.
+// shapes turns records of the cores into shapes of the API and back, for which it needs no state.
+type shapes struct {
+	names                      router.Names
+	sdkEndpoint, agentEndpoint string
+}
 
 func tagsFrom(tags []wire.Tag) []catalog.Tag {
 	var to []catalog.Tag
@@ -62,13 +67,13 @@ func present(n int32) wire.Opt[int32] {
 	return wire.Some(n)
 }
 
-func (p *Plane) gameSession(room fleet.RoomID, g *fleet.GameSession) *wire.GameSession {
+func (sh shapes) gameSession(room fleet.RoomID, g *fleet.GameSession) *wire.GameSession {
 	properties := make([]wire.GameProperty, len(g.Properties)) // never nil: clients expect the empty list
 	for i, property := range g.Properties {
 		properties[i] = wire.GameProperty{Key: property.Key, Value: property.Value}
 	}
 	return &wire.GameSession{
-		GameSessionId: p.GameSessionARN(room, g.ID), Name: g.Name, FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)),
+		GameSessionId: sh.names.GameSessionARN(room, g.ID), Name: g.Name, FleetId: string(room.Fleet), FleetArn: sh.names.FleetARN(string(room.Fleet)),
 		CreationTime: g.Created.Time(), TerminationTime: g.Ended.Time(),
 		CurrentPlayerSessionCount: wire.Some(g.Players()), MaximumPlayerSessionCount: wire.Some(g.Maximum),
 		Status: wire.GameSessionStatus(g.Status), StatusReason: wire.GameSessionStatusReason(g.StatusReason),

@@ -85,9 +85,9 @@ func newIDs(n int) []string {
 	return ids
 }
 
-func (p *Plane) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
+func (sh shapes) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
 	a := &wire.FleetAttributes{
-		FleetId: f.ID, FleetArn: p.FleetARN(f.ID), Name: f.Name, Description: f.Description,
+		FleetId: f.ID, FleetArn: sh.names.FleetARN(f.ID), Name: f.Name, Description: f.Description,
 		CreationTime: f.Created.Time(), TerminationTime: f.Terminated.Time(), Status: wire.FleetStatus(f.Status),
 		NewGameSessionProtectionPolicy: wire.ProtectionPolicy(f.ProtectionPolicy), MetricGroups: f.MetricGroups,
 		ComputeType: wire.ComputeTypeAnywhere,

@@ -39,8 +39,8 @@ func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessio
 
 // start is what a creation is besides its request.
 type start struct {
-	handOver time.Duration // within which the game session is to be handed over; 0: it stays without
-	fresh    bool          // the token was drawn for this request
+	confirmWithin time.Duration // the game session ends by itself unless it is confirmed; 0: it stays
+	fresh         bool          // the token was drawn for this request
 }
 
 // startGameSession creates a game session.
@@ -56,7 +56,7 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	command := fleet.CreateGameSession{
 		ID: id, Name: in.Name, CreatorID: in.CreatorId, Data: in.GameSessionData, Maximum: in.MaximumPlayerSessionCount.Or(0),
 		Protection:        string(f.ProtectionPolicy),
-		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()), ConfirmWithin: how.handOver,
+		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()), ConfirmWithin: how.confirmWithin,
 	}
 	if command.Properties, err = propertiesFrom(in.GameProperties); err != nil {
 		return nil, err

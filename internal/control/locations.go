@@ -18,8 +18,8 @@ func (p *Plane) CreateLocation(ctx context.Context, in *wire.CreateLocationInput
 	return &wire.CreateLocationOutput{Location: p.location(in.LocationName)}, nil
 }
 
-func (p *Plane) location(name string) *wire.LocationModel {
-	return &wire.LocationModel{LocationName: name, LocationArn: arn.Location(p.cfg.Region, p.cfg.Account, name)}
+func (sh shapes) location(name string) *wire.LocationModel {
+	return &wire.LocationModel{LocationName: name, LocationArn: arn.Location(sh.names.Region, sh.names.Account, name)}
 }
 
 // ListLocations lists the custom locations. There are no AWS locations: the

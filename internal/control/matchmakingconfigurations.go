@@ -48,13 +48,13 @@ func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.Cre
 // queuesFrom reads the ARNs of queues and says which resources of this Region
 // they are. A configuration may also name queues of other Regions, in which
 // nothing is placed.
-func (p *Plane) queuesFrom(in []string) (arns, refers []string, err error) {
+func (sh shapes) queuesFrom(in []string) (arns, refers []string, err error) {
 	for i, queue := range in {
 		a, ok := arn.Parse(queue)
 		if !ok || a.Kind != arn.KindQueue {
 			return nil, nil, fault.New(fault.InvalidRequest, "GameSessionQueueArns[%d] is not the ARN of a game session queue", i)
 		}
-		if a.Region == p.cfg.Region {
+		if a.Region == sh.names.Region {
 			refers = append(refers, string(a.Kind)+"/"+a.ID)
 		}
 	}
@@ -188,12 +188,12 @@ func (p *Plane) describedConfiguration(name string) (*wire.MatchmakingConfigurat
 	return p.configurationTo(m), nil
 }
 
-func (p *Plane) configurationTo(m *catalog.MatchmakingConfiguration) *wire.MatchmakingConfiguration {
+func (sh shapes) configurationTo(m *catalog.MatchmakingConfiguration) *wire.MatchmakingConfiguration {
 	out := &wire.MatchmakingConfiguration{
-		Name: m.Name, ConfigurationArn: p.ConfigurationARN(m.Name), Description: m.Description,
+		Name: m.Name, ConfigurationArn: sh.names.ConfigurationARN(m.Name), Description: m.Description,
 		GameSessionQueueArns: append([]string{}, m.Queues...), RequestTimeoutSeconds: wire.Some(m.RequestTimeout),
 		AcceptanceTimeoutSeconds: present(m.AcceptanceTimeout), AcceptanceRequired: wire.Some(m.AcceptanceRequired),
-		RuleSetName: m.RuleSet, RuleSetArn: p.ruleSetArn(m.RuleSet), NotificationTarget: m.NotificationTarget,
+		RuleSetName: m.RuleSet, RuleSetArn: sh.ruleSetArn(m.RuleSet), NotificationTarget: m.NotificationTarget,
 		AdditionalPlayerCount: wire.Some(m.AdditionalPlayers), CustomEventData: m.CustomEventData, CreationTime: m.Created.Time(),
 		GameProperties: []wire.GameProperty{}, GameSessionData: m.Data,
 		BackfillMode: wire.BackfillModeManual, FlexMatchMode: wire.FlexMatchModeWithQueue,

@@ -243,7 +243,7 @@ func (p *Plane) awaitPlacement(ctx context.Context, id string) (*placement.Place
 // placement turns a record into its shape of the API. g is the game session of an
 // attempt that runs, if there is one already. The players that are desired are never
 // shown. Source: API reference, GameSessionPlacement.
-func (p *Plane) placement(from *placement.Placement, g *fleet.GameSession) *wire.GameSessionPlacement {
+func (sh shapes) placement(from *placement.Placement, g *fleet.GameSession) *wire.GameSessionPlacement {
 	to := &wire.GameSessionPlacement{
 		PlacementId: from.ID, GameSessionQueueName: from.Queue, Status: wire.GameSessionPlacementState(from.Status),
 		GameProperties: propertiesTo(from.Properties), MaximumPlayerSessionCount: wire.Some(from.Maximum), GameSessionName: from.Name,
@@ -254,16 +254,16 @@ func (p *Plane) placement(from *placement.Placement, g *fleet.GameSession) *wire
 	switch {
 	case from.Session != nil:
 		s := from.Session
-		p.showSession(to, s.Room, s.ID, s.IPAddress, s.DNSName, s.Port)
+		sh.showSession(to, s.Room, s.ID, s.IPAddress, s.DNSName, s.Port)
 		for _, player := range s.Players {
 			to.PlacedPlayerSessions = append(to.PlacedPlayerSessions, wire.PlacedPlayerSession{
 				PlayerId: player.PlayerID, PlayerSessionId: player.PlayerSession.String(),
 			})
 		}
 	case from.AttemptRunning() && g != nil:
-		p.showSession(to, from.Attempt.Room, g.ID, g.IPAddress, g.DNSName, g.Port)
+		sh.showSession(to, from.Attempt.Room, g.ID, g.IPAddress, g.DNSName, g.Port)
 	case from.Status == placement.Failed && from.Attempt != nil:
-		to.GameSessionId = p.GameSessionARN(from.Attempt.Room, placement.SessionID(from.ID, from.Attempt.Number))
+		to.GameSessionId = sh.names.GameSessionARN(from.Attempt.Room, placement.SessionID(from.ID, from.Attempt.Number))
 		to.GameSessionArn = to.GameSessionId
 	}
 	return to
@@ -271,8 +271,8 @@ func (p *Plane) placement(from *placement.Placement, g *fleet.GameSession) *wire
 
 // showSession shows the game session of a placement. The Region of an Anywhere
 // location is taken to be the location.
-func (p *Plane) showSession(to *wire.GameSessionPlacement, room fleet.RoomID, id, ip, dns string, port int32) {
-	to.GameSessionArn = p.GameSessionARN(room, id)
+func (sh shapes) showSession(to *wire.GameSessionPlacement, room fleet.RoomID, id, ip, dns string, port int32) {
+	to.GameSessionArn = sh.names.GameSessionARN(room, id)
 	to.GameSessionId, to.GameSessionRegion = to.GameSessionArn, room.Location
 	to.IpAddress, to.DnsName, to.Port = ip, dns, wire.Some(port)
 }

@@ -57,6 +57,7 @@ type Config struct {
 // A Plane is the control plane of one region.
 type Plane struct {
 	*router.Router
+	shapes
 	cfg     Config
 	secrets *secrets
 	shards  []*router.Shard
@@ -97,9 +98,10 @@ func New(cfg Config) (*Plane, error) {
 		cfg.Settings.Level = region.MaxLevel // there is nobody who would have to read it, too
 	}
 	p := &Plane{cfg: cfg, secrets: secrets, lines: loglimit.New(cfg.Clock)}
+	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
 	p.leader.begun, p.leader.shards = make(chan struct{}), make([]ledShard, len(cfg.Journals))
 	p.Router = router.New(router.Config{
-		Names: router.Names{Region: cfg.Region, Account: cfg.Account}, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,
+		Names: p.names, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,
 		Observe:       p.observe,
 		SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot, Clock: cfg.Clock, Log: cfg.Log, Metrics: cfg.Metrics,
 	})

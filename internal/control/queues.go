@@ -44,7 +44,7 @@ func (p *Plane) CreateGameSessionQueue(ctx context.Context, in *wire.CreateGameS
 
 // destinationsFrom reads destinations and says which resources of this Region
 // they are. A queue may also lead to other Regions, where nothing is placed.
-func (p *Plane) destinationsFrom(in []wire.GameSessionQueueDestination) (arns, refers []string, err error) {
+func (sh shapes) destinationsFrom(in []wire.GameSessionQueueDestination) (arns, refers []string, err error) {
 	if in == nil {
 		return nil, nil, nil
 	}
@@ -55,7 +55,7 @@ func (p *Plane) destinationsFrom(in []wire.GameSessionQueueDestination) (arns, r
 			return nil, nil, fault.New(fault.InvalidRequest, "Destinations[%d] needs the ARN of a fleet or of an alias as its DestinationArn", i)
 		}
 		arns = append(arns, d.DestinationArn)
-		if a.Region == p.cfg.Region {
+		if a.Region == sh.names.Region {
 			refers = append(refers, string(a.Kind)+"/"+a.ID)
 		}
 	}
@@ -167,9 +167,9 @@ func (p *Plane) describedQueue(name string) (*wire.GameSessionQueue, error) {
 	return p.queueTo(q), nil
 }
 
-func (p *Plane) queueTo(q *catalog.Queue) *wire.GameSessionQueue {
+func (sh shapes) queueTo(q *catalog.Queue) *wire.GameSessionQueue {
 	out := &wire.GameSessionQueue{
-		Name: q.Name, GameSessionQueueArn: p.QueueARN(q.Name), TimeoutInSeconds: wire.Some(q.Timeout),
+		Name: q.Name, GameSessionQueueArn: sh.names.QueueARN(q.Name), TimeoutInSeconds: wire.Some(q.Timeout),
 		Destinations: []wire.GameSessionQueueDestination{}, PlayerLatencyPolicies: []wire.PlayerLatencyPolicy{},
 		CustomEventData: q.CustomEventData, NotificationTarget: q.NotificationTarget,
 	}

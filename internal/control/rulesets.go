@@ -95,10 +95,10 @@ func (p *Plane) ruleSet(nameOrArn string) (*catalog.RuleSet, error) {
 	return nil, fault.New(fault.NotFound, "Matchmaking rule set %s not found", nameOrArn)
 }
 
-func (p *Plane) ruleSetTo(r *catalog.RuleSet) *wire.MatchmakingRuleSet {
-	return &wire.MatchmakingRuleSet{RuleSetName: r.Name, RuleSetArn: p.ruleSetArn(r.Name), RuleSetBody: r.Body, CreationTime: r.Created.Time()}
+func (sh shapes) ruleSetTo(r *catalog.RuleSet) *wire.MatchmakingRuleSet {
+	return &wire.MatchmakingRuleSet{RuleSetName: r.Name, RuleSetArn: sh.ruleSetArn(r.Name), RuleSetBody: r.Body, CreationTime: r.Created.Time()}
 }
 
-func (p *Plane) ruleSetArn(name string) string {
-	return arn.MatchmakingRuleSet(p.cfg.Region, p.cfg.Account, name)
+func (sh shapes) ruleSetArn(name string) string {
+	return arn.MatchmakingRuleSet(sh.names.Region, sh.names.Account, name)
 }

@@ -45,10 +45,10 @@ func (p *Plane) ListTagsForResource(_ context.Context, in *wire.ListTagsForResou
 }
 
 // taggable is the key under which the catalog keeps the tags of a resource.
-func (p *Plane) taggable(resourceArn string) (string, error) {
+func (sh shapes) taggable(resourceArn string) (string, error) {
 	kind, id, ok := arn.ParseResource(resourceArn)
-	if p.Elsewhere(resourceArn) {
-		return "", fault.New(fault.NotFound, "Resource %s not found: this is Region %s", resourceArn, p.cfg.Region)
+	if sh.names.Elsewhere(resourceArn) {
+		return "", fault.New(fault.NotFound, "Resource %s not found: this is Region %s", resourceArn, sh.names.Region)
 	}
 	if !ok {
 		return "", fault.New(fault.InvalidRequest, "ResourceARN %s is not the ARN of a resource that can have tags", resourceArn)

@@ -75,8 +75,8 @@ func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start)
 }
 
 // startedTicket is the answer to those who start a ticket: they hear QUEUED.
-func (p *Plane) startedTicket(t *matchmaking.Ticket) *wire.MatchmakingTicket {
-	out := p.ticket(t, 0)
+func (sh shapes) startedTicket(t *matchmaking.Ticket) *wire.MatchmakingTicket {
+	out := sh.ticket(t, 0)
 	if t.Status == matchmaking.Searching {
 		out.Status = wire.MatchmakingConfigurationStatusQueued
 	}
@@ -228,10 +228,10 @@ func ticketNotFound(id string) error {
 
 // ticket is a ticket as the API shows it; wait is the estimate in seconds, 0 if
 // there is none.
-func (p *Plane) ticket(t *matchmaking.Ticket, wait float64) wire.MatchmakingTicket {
+func (sh shapes) ticket(t *matchmaking.Ticket, wait float64) wire.MatchmakingTicket {
 	out := wire.MatchmakingTicket{
 		TicketId: t.ID, ConfigurationName: t.Configuration.Name,
-		ConfigurationArn: p.ConfigurationARN(t.Configuration.Name),
+		ConfigurationArn: sh.names.ConfigurationARN(t.Configuration.Name),
 		Status:           wire.MatchmakingConfigurationStatus(t.Status), StatusReason: t.Reason, StatusMessage: t.Message,
 		StartTime: t.Started.Time(), EndTime: t.Ended.Time(), Players: make([]wire.Player, len(t.Players)),
 	}

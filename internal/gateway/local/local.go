@@ -63,11 +63,6 @@ func (s Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (*wire.G
 	})
 }
 
-// ConfirmGameSession implements gateway.Service.
-func (s Service) ConfirmGameSession(ctx context.Context, gameSessionID string) error {
-	return s.HandOverGameSession(ctx, gameSessionID)
-}
-
 // Ready returns an error unless all shards serve.
 func (s Service) Ready(context.Context) error {
 	if !s.Serving() {

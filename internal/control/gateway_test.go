@@ -40,10 +40,10 @@ func TestGameSessionsThatAreNotHandedOverEnd(t *testing.T) {
 		start := s.next().(processes.CreateGameSessionPush)
 		s.ok(s.activate(start.GameSessionID))
 	}
-	if err := w.HandOverGameSession(w.ctx, known); err != nil {
+	if err := w.ConfirmGameSession(w.ctx, known); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.HandOverGameSession(w.ctx, "no ARN at all"); !fault.Is(err, fault.InvalidRequest) {
+	if err := w.ConfirmGameSession(w.ctx, "no ARN at all"); !fault.Is(err, fault.InvalidRequest) {
 		t.Errorf("no ARN: %v", err)
 	}
 	w.restart()

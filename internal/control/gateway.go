@@ -20,7 +20,7 @@ import (
 // This file holds what the session gateway asks for beyond the API.
 
 // CreateGameSessionFor is CreateGameSession for somebody who waits for the
-// answer: unless HandOverGameSession is called by the given time, or a player has
+// answer: unless ConfirmGameSession is called by the given time, or a player has
 // come in, the game session is asked to end, as soon as nobody holds a reservation.
 // fresh says that the request's token was drawn for it, and so stands for nothing yet.
 func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time, fresh bool) (*wire.GameSession, error) {
@@ -28,7 +28,7 @@ func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSes
 	if within <= 0 {
 		return nil, context.DeadlineExceeded
 	}
-	return p.startGameSession(ctx, in, start{handOver: within, fresh: fresh})
+	return p.startGameSession(ctx, in, start{confirmWithin: within, fresh: fresh})
 }
 
 // ReservedPlayerSessions are a player's player sessions that are RESERVED, in all
@@ -57,9 +57,9 @@ func (p *Plane) ReservedPlayerSessions(ctx context.Context, player string) ([]wi
 	return slices.Concat(found...), err
 }
 
-// HandOverGameSession says that somebody is told of a game session. It returns when
+// ConfirmGameSession reports that the creator of a game session has its answer. It returns when
 // that is durable. One that does not exist, any more say, is no failure.
-func (p *Plane) HandOverGameSession(ctx context.Context, gameSessionArn string) error {
+func (p *Plane) ConfirmGameSession(ctx context.Context, gameSessionArn string) error {
 	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return err
