@@ -7,7 +7,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -36,7 +35,7 @@ func routing(in *wire.RoutingStrategy) *catalog.Routing {
 func (p *Plane) alias(idOrArn string) (*wire.Alias, error) {
 	a, ok := p.Catalog().Alias(aliasID(idOrArn))
 	if !ok {
-		return nil, fault.New(fault.NotFound, "Alias %s not found", idOrArn)
+		return nil, notFound("Alias %s not found", idOrArn)
 	}
 	return p.aliasTo(a), nil
 }
@@ -44,15 +43,18 @@ func (p *Plane) alias(idOrArn string) (*wire.Alias, error) {
 func (sh shapes) aliasTo(a *catalog.Alias) *wire.Alias {
 	return &wire.Alias{
 		AliasId: a.ID, Name: a.Name, AliasArn: arn.Alias(sh.names.Region, sh.names.Account, a.ID), Description: a.Description,
-		RoutingStrategy: &wire.RoutingStrategy{Type: wire.RoutingStrategyType(a.Routing.Type), FleetId: a.Routing.Fleet, Message: a.Routing.Message},
-		CreationTime:    a.Created.Time(), LastUpdatedTime: a.Updated.Time(),
+		RoutingStrategy: &wire.RoutingStrategy{
+			Type: wire.RoutingStrategyType(a.Routing.Type), FleetId: a.Routing.Fleet, Message: a.Routing.Message,
+		},
+		CreationTime: a.Created.Time(), LastUpdatedTime: a.Updated.Time(),
 	}
 }
 
 // UpdateAlias changes what is given; a routing strategy is replaced whole.
 func (p *Plane) UpdateAlias(ctx context.Context, in *wire.UpdateAliasInput) (*wire.UpdateAliasOutput, error) {
 	command := catalog.UpdateAlias{
-		ID: aliasID(in.AliasId), Name: optional(in.Name), Description: optional(in.Description), Routing: routing(in.RoutingStrategy),
+		ID: aliasID(in.AliasId), Name: optional(in.Name), Description: optional(in.Description),
+		Routing: routing(in.RoutingStrategy),
 	}
 	if err := p.Change(ctx, command); err != nil {
 		return nil, err

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // DescribeFleetCapacity gives the computes of fleets as their capacity: nobody
 // scales them, so what is there is what is wanted.
-func (p *Plane) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFleetCapacityInput) (*wire.DescribeFleetCapacityOutput, error) {
+func (p *Plane) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFleetCapacityInput) (
+	*wire.DescribeFleetCapacityOutput, error,
+) {
 	fleets, next, err := p.fleetsPage("DescribeFleetCapacity", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
@@ -21,7 +22,9 @@ func (p *Plane) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFlee
 }
 
 // DescribeFleetLocationCapacity is the same for one location.
-func (p *Plane) DescribeFleetLocationCapacity(ctx context.Context, in *wire.DescribeFleetLocationCapacityInput) (*wire.DescribeFleetLocationCapacityOutput, error) {
+func (p *Plane) DescribeFleetLocationCapacity(ctx context.Context, in *wire.DescribeFleetLocationCapacityInput) (
+	*wire.DescribeFleetLocationCapacityOutput, error,
+) {
 	id, counts, err := p.locationCounts(ctx, in.FleetId, in.Location)
 	if err != nil {
 		return nil, err
@@ -41,7 +44,9 @@ func (sh shapes) capacity(fleet, location string, c fleet.Counts) *wire.FleetCap
 }
 
 // DescribeFleetUtilization gives the processes, game sessions and players of fleets.
-func (p *Plane) DescribeFleetUtilization(ctx context.Context, in *wire.DescribeFleetUtilizationInput) (*wire.DescribeFleetUtilizationOutput, error) {
+func (p *Plane) DescribeFleetUtilization(ctx context.Context, in *wire.DescribeFleetUtilizationInput) (
+	*wire.DescribeFleetUtilizationOutput, error,
+) {
 	fleets, next, err := p.fleetsPage("DescribeFleetUtilization", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
@@ -66,7 +71,9 @@ func counted[W any](
 }
 
 // DescribeFleetLocationUtilization is the same for one location.
-func (p *Plane) DescribeFleetLocationUtilization(ctx context.Context, in *wire.DescribeFleetLocationUtilizationInput) (*wire.DescribeFleetLocationUtilizationOutput, error) {
+func (p *Plane) DescribeFleetLocationUtilization(ctx context.Context, in *wire.DescribeFleetLocationUtilizationInput) (
+	*wire.DescribeFleetLocationUtilizationOutput, error,
+) {
 	id, counts, err := p.locationCounts(ctx, in.FleetId, in.Location)
 	if err != nil {
 		return nil, err
@@ -89,7 +96,7 @@ func (p *Plane) locationCounts(ctx context.Context, idOrArn, location string) (i
 		return "", c, err
 	}
 	if _, ok := p.Catalog().FleetLocation(f.ID, location); !ok {
-		return "", c, fault.New(fault.NotFound, "Fleet %s has no location %s", f.ID, location)
+		return "", c, notFound("Fleet %s has no location %s", f.ID, location)
 	}
 	c, err = p.counts(ctx, f.ID, location)
 	return f.ID, c, err
@@ -98,7 +105,9 @@ func (p *Plane) locationCounts(ctx context.Context, idOrArn, location string) (i
 // DescribeFleetPortSettings gives no permissions: nobody stands between the
 // players and a compute of an Anywhere fleet. For a deleted fleet the answer is
 // empty. Source: API reference.
-func (p *Plane) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFleetPortSettingsInput) (*wire.DescribeFleetPortSettingsOutput, error) {
+func (p *Plane) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFleetPortSettingsInput) (
+	*wire.DescribeFleetPortSettingsOutput, error,
+) {
 	id, view := fleetID(in.FleetId), p.Catalog()
 	f, err := view.LiveFleet(id)
 	if err != nil {
@@ -108,7 +117,7 @@ func (p *Plane) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFl
 		return nil, err
 	}
 	if _, ok := view.FleetLocation(f.ID, in.Location); in.Location != "" && !ok {
-		return nil, fault.New(fault.NotFound, "Fleet %s has no location %s", f.ID, in.Location)
+		return nil, notFound("Fleet %s has no location %s", f.ID, in.Location)
 	}
 	return &wire.DescribeFleetPortSettingsOutput{
 		FleetId: f.ID, FleetArn: p.FleetARN(f.ID), InboundPermissions: []wire.IpPermission{}, Location: in.Location,

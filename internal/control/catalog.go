@@ -9,7 +9,7 @@ import (
 // named finds what a request names and leaves out what does not exist.
 func named[R any](names []string, find func(nameOrArn string) (R, error)) (found []R, err error) {
 	if len(names) > maxIDs {
-		return nil, fault.New(fault.InvalidRequest, "Names has %d elements; the maximum is %d", len(names), maxIDs)
+		return nil, invalid("Names has %d elements; the maximum is %d", len(names), maxIDs)
 	}
 	for _, name := range names {
 		if r, err := find(name); err == nil {
@@ -44,6 +44,14 @@ func shown[R, W any](records []R, show func(R) *W) []W {
 	return list
 }
 
+// invalid is an InvalidRequestException.
+func invalid(format string, args ...any) error {
+	return fault.New(fault.InvalidRequest, format, args...)
+}
+
+// notFound is a NotFoundException.
+func notFound(format string, args ...any) error { return fault.New(fault.NotFound, format, args...) }
+
 // liveFleet finds the fleet that an id or an ARN names and that is not TERMINATED.
 func (p *Plane) liveFleet(idOrArn string) (*catalog.Fleet, error) {
 	return p.Catalog().LiveFleet(fleetID(idOrArn))
@@ -69,7 +77,7 @@ func aliasID(idOrArn string) string {
 func (p *Plane) target(fleet, alias string) (*catalog.Fleet, error) {
 	switch {
 	case (fleet == "") == (alias == ""):
-		return nil, fault.New(fault.InvalidRequest, "Give exactly one of FleetId and AliasId")
+		return nil, invalid("Give exactly one of FleetId and AliasId")
 	case fleet != "":
 		return p.liveFleet(fleet)
 	}

@@ -19,12 +19,14 @@ import (
 // gives the one that exists, because an agent that restarts registers anew;
 // the same name with another address or in another location is a
 // ConflictException.
-func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInput) (*wire.RegisterComputeOutput, error) {
+func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInput) (
+	*wire.RegisterComputeOutput, error,
+) {
 	switch {
 	case in.Location == "":
-		return nil, fault.New(fault.InvalidRequest, "Location is required for Anywhere compute type.")
+		return nil, invalid("Location is required for Anywhere compute type.")
 	case in.IpAddress == "" && in.DnsName == "":
-		return nil, fault.New(fault.InvalidRequest, "Give IpAddress or DnsName: players connect there")
+		return nil, invalid("Give IpAddress or DnsName: players connect there")
 	}
 	id := fleetID(in.FleetId)
 	// The name is claimed first, in the one place that knows all locations. The
@@ -40,7 +42,8 @@ func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInp
 	if err != nil {
 		return nil, err
 	}
-	if _, claimed := p.Catalog().ComputeLocation(id, in.ComputeName); !claimed { // its fleet or location was deleted meanwhile
+	if _, claimed := p.Catalog().ComputeLocation(id, in.ComputeName); !claimed {
+		// Its fleet or location was deleted meanwhile.
 		_, err := router.AskRoom[any](ctx, p.Router, room, fleet.DeregisterCompute{Name: in.ComputeName})
 		return nil, cmp.Or(err, noCompute(id, in.ComputeName))
 	}
@@ -82,11 +85,13 @@ func (p *Plane) computePlace(fleetIDOrArn, nameOrArn string) (room fleet.RoomID,
 }
 
 func noCompute(fleet, name string) error {
-	return fault.New(fault.NotFound, "Compute %s not found in fleet %s", name, fleet)
+	return notFound("Compute %s not found in fleet %s", name, fleet)
 }
 
 // DescribeCompute describes one compute.
-func (p *Plane) DescribeCompute(ctx context.Context, in *wire.DescribeComputeInput) (*wire.DescribeComputeOutput, error) {
+func (p *Plane) DescribeCompute(ctx context.Context, in *wire.DescribeComputeInput) (
+	*wire.DescribeComputeOutput, error,
+) {
 	room, name, err := p.computePlace(in.FleetId, in.ComputeName)
 	if err != nil {
 		return nil, err
@@ -119,7 +124,9 @@ func (p *Plane) DeregisterCompute(ctx context.Context, in *wire.DeregisterComput
 
 // GetComputeAuthToken gives the token with which the compute's server processes
 // connect.
-func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuthTokenInput) (*wire.GetComputeAuthTokenOutput, error) {
+func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuthTokenInput) (
+	*wire.GetComputeAuthTokenOutput, error,
+) {
 	room, name, err := p.computePlace(in.FleetId, in.ComputeName)
 	if err != nil {
 		return nil, err
@@ -129,8 +136,9 @@ func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuth
 		return nil, err
 	}
 	return &wire.GetComputeAuthTokenOutput{
-		FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)), ComputeName: name, ComputeArn: p.computeArn(name),
-		AuthToken: p.secrets.authToken(room, name, grant.Token.Serial), ExpirationTimestamp: grant.Token.Expires.Time(),
+		FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)), ComputeName: name,
+		ComputeArn: p.computeArn(name), AuthToken: p.secrets.authToken(room, name, grant.Token.Serial),
+		ExpirationTimestamp: grant.Token.Expires.Time(),
 	}, nil
 }
 

@@ -68,29 +68,37 @@ func present(n int32) wire.Opt[int32] {
 }
 
 func (sh shapes) gameSession(room fleet.RoomID, g *fleet.GameSession) *wire.GameSession {
-	properties := make([]wire.GameProperty, len(g.Properties)) // never nil: clients expect the empty list
-	for i, property := range g.Properties {
-		properties[i] = wire.GameProperty{Key: property.Key, Value: property.Value}
-	}
 	return &wire.GameSession{
-		GameSessionId: sh.names.GameSessionARN(room, g.ID), Name: g.Name, FleetId: string(room.Fleet), FleetArn: sh.names.FleetARN(string(room.Fleet)),
+		GameSessionId: sh.names.GameSessionARN(room, g.ID), Name: g.Name, FleetId: string(room.Fleet),
+		FleetArn:     sh.names.FleetARN(string(room.Fleet)),
 		CreationTime: g.Created.Time(), TerminationTime: g.Ended.Time(),
 		CurrentPlayerSessionCount: wire.Some(g.Players()), MaximumPlayerSessionCount: wire.Some(g.Maximum),
 		Status: wire.GameSessionStatus(g.Status), StatusReason: wire.GameSessionStatusReason(g.StatusReason),
-		GameProperties: properties, IpAddress: g.IPAddress, DnsName: g.DNSName, Port: wire.Some(g.Port),
+		GameProperties: propertiesTo(g.Properties), IpAddress: g.IPAddress, DnsName: g.DNSName, Port: wire.Some(g.Port),
 		PlayerSessionCreationPolicy: wire.PlayerSessionCreationPolicy(g.Policy), CreatorId: g.CreatorID,
 		GameSessionData: g.Data, MatchmakerData: g.MatchmakerData, Location: room.Location, ComputeName: g.Host.Compute,
 		PlayerGatewayStatus: wire.PlayerGatewayStatusDisabled,
 	}
 }
 
+func propertiesTo(from []fleet.Property) []wire.GameProperty {
+	to := make([]wire.GameProperty, len(from)) // never nil: clients expect the empty list
+	for i, property := range from {
+		to[i] = wire.GameProperty{Key: property.Key, Value: property.Value}
+	}
+	return to
+}
+
 // playerSession takes the ARNs ready made, because many player sessions of one
 // game session share them.
-func playerSession(id, gameSessionArn, fleetArn string, room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
+func playerSession(
+	id, gameSessionArn, fleetArn string, room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession,
+) wire.PlayerSession {
 	return wire.PlayerSession{
 		PlayerSessionId: id, PlayerId: s.PlayerID, GameSessionId: gameSessionArn,
 		FleetId: string(room.Fleet), FleetArn: fleetArn, CreationTime: s.Created.Time(), TerminationTime: s.Ended.Time(),
-		Status: wire.PlayerSessionStatus(s.Status), IpAddress: g.IPAddress, DnsName: g.DNSName, Port: wire.Some(g.Port), PlayerData: s.Data,
+		Status: wire.PlayerSessionStatus(s.Status), IpAddress: g.IPAddress, DnsName: g.DNSName,
+		Port: wire.Some(g.Port), PlayerData: s.Data,
 	}
 }
 

@@ -3,18 +3,16 @@ package control
 import (
 	"context"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // sessionQuery is what DescribeGameSessions and DescribeGameSessionDetails ask.
 type sessionQuery struct {
-	operation                       string
-	fleet, alias, session, location string
-	status                          fleet.GameSessionStatus
-	limit                           int
-	token                           string
+	operation, location string
+	status              fleet.GameSessionStatus
+	limit               int
+	token               string
 }
 
 // foundSession is a game session and where it is.
@@ -25,48 +23,30 @@ type foundSession struct {
 
 // DescribeGameSessions describes game sessions in any status, those in the
 // history included.
-func (p *Plane) DescribeGameSessions(ctx context.Context, in *wire.DescribeGameSessionsInput) (*wire.DescribeGameSessionsOutput, error) {
-	found, next, err := p.findSessions(ctx, sessionQuery{
-		operation: "DescribeGameSessions", fleet: in.FleetId, alias: in.AliasId, session: in.GameSessionId, location: in.Location,
-		status: fleet.GameSessionStatus(in.StatusFilter), limit: pageSize(in.Limit), token: in.NextToken,
-	})
+func (p *Plane) DescribeGameSessions(ctx context.Context, in *wire.DescribeGameSessionsInput) (
+	*wire.DescribeGameSessionsOutput, error,
+) {
+	found, next, err := p.findSessions(ctx, "DescribeGameSessions", in)
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeGameSessionsOutput{GameSessions: []wire.GameSession{}, NextToken: next}
-	for _, f := range found {
-		out.GameSessions = append(out.GameSessions, *p.gameSession(f.room, f.session))
-	}
-	return out, nil
+	list := shown(found, func(f foundSession) *wire.GameSession { return p.gameSession(f.room, f.session) })
+	return &wire.DescribeGameSessionsOutput{GameSessions: list, NextToken: next}, nil
 }
 
 // DescribeGameSessionDetails is DescribeGameSessions with the protection policy.
-func (p *Plane) DescribeGameSessionDetails(ctx context.Context, in *wire.DescribeGameSessionDetailsInput) (*wire.DescribeGameSessionDetailsOutput, error) {
-	found, next, err := p.findSessions(ctx, sessionQuery{
-		operation: "DescribeGameSessionDetails", fleet: in.FleetId, alias: in.AliasId, session: in.GameSessionId, location: in.Location,
-		status: fleet.GameSessionStatus(in.StatusFilter), limit: pageSize(in.Limit), token: in.NextToken,
-	})
+func (p *Plane) DescribeGameSessionDetails(ctx context.Context, in *wire.DescribeGameSessionDetailsInput) (
+	*wire.DescribeGameSessionDetailsOutput, error,
+) {
+	found, next, err := p.findSessions(ctx, "DescribeGameSessionDetails", (*wire.DescribeGameSessionsInput)(in))
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeGameSessionDetailsOutput{GameSessionDetails: []wire.GameSessionDetail{}, NextToken: next}
-	for _, f := range found {
-		out.GameSessionDetails = append(out.GameSessionDetails, wire.GameSessionDetail{
-			GameSession: p.gameSession(f.room, f.session), ProtectionPolicy: wire.ProtectionPolicy(f.session.Protection),
-		})
-	}
-	return out, nil
-}
-
-func (q *sessionQuery) check() error {
-	if given := one(q.fleet) + one(q.alias) + one(q.session); given != 1 {
-		return fault.New(fault.InvalidRequest, "Give exactly one of FleetId, AliasId and GameSessionId")
-	}
-	switch q.status {
-	case "", fleet.Active, fleet.Activating, fleet.Terminating, fleet.Terminated:
-		return nil
-	}
-	return fault.New(fault.InvalidRequest, "StatusFilter %s is not one of ACTIVE, ACTIVATING, TERMINATING and TERMINATED", q.status)
+	list := shown(found, func(f foundSession) *wire.GameSessionDetail {
+		policy := wire.ProtectionPolicy(f.session.Protection)
+		return &wire.GameSessionDetail{GameSession: p.gameSession(f.room, f.session), ProtectionPolicy: policy}
+	})
+	return &wire.DescribeGameSessionDetailsOutput{GameSessionDetails: list, NextToken: next}, nil
 }
 
 func one(s string) int {
@@ -76,18 +56,30 @@ func one(s string) int {
 	return 1
 }
 
-func (p *Plane) findSessions(ctx context.Context, q sessionQuery) ([]foundSession, string, error) {
-	if err := q.check(); err != nil {
-		return nil, "", err
+func (p *Plane) findSessions(ctx context.Context, operation string, in *wire.DescribeGameSessionsInput) (
+	found []foundSession, next string, err error,
+) {
+	q := sessionQuery{
+		operation: operation, location: in.Location, status: fleet.GameSessionStatus(in.StatusFilter),
+		limit: pageSize(in.Limit), token: in.NextToken,
 	}
-	if q.session != "" {
-		room, g, err := p.findSession(ctx, q.session)
+	if given := one(in.FleetId) + one(in.AliasId) + one(in.GameSessionId); given != 1 {
+		return nil, "", invalid("Give exactly one of FleetId, AliasId and GameSessionId")
+	}
+	switch q.status {
+	case "", fleet.Active, fleet.Activating, fleet.Terminating, fleet.Terminated:
+	default:
+		return nil, "", invalid(
+			"StatusFilter %s is not one of ACTIVE, ACTIVATING, TERMINATING and TERMINATED", q.status)
+	}
+	if in.GameSessionId != "" {
+		room, g, err := p.findSession(ctx, in.GameSessionId)
 		if err != nil || q.status != "" && g.Status != q.status {
 			return nil, "", err
 		}
 		return []foundSession{{room, g}}, "", nil
 	}
-	f, err := p.target(q.fleet, q.alias)
+	f, err := p.target(in.FleetId, in.AliasId)
 	if err != nil {
 		return nil, "", err
 	}
@@ -111,5 +103,5 @@ func (p *Plane) findSession(ctx context.Context, gameSessionArn string) (fleet.R
 }
 
 func noGameSession(gameSessionArn string) error {
-	return fault.New(fault.NotFound, "Game session %s not found", gameSessionArn)
+	return notFound("Game session %s not found", gameSessionArn)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -19,11 +18,13 @@ type fleetEvent struct {
 
 // DescribeFleetEvents lists what happened in a fleet, newest first. Fleets that
 // were deleted keep their events for a while.
-func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetEventsInput) (*wire.DescribeFleetEventsOutput, error) {
+func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetEventsInput) (
+	*wire.DescribeFleetEventsOutput, error,
+) {
 	id := fleetID(in.FleetId)
 	from, to := eventWindow(in)
 	if to != 0 && from > to {
-		return nil, fault.New(fault.InvalidRequest, "StartTime is after EndTime")
+		return nil, invalid("StartTime is after EndTime")
 	}
 	pages := p.secrets.pages("DescribeFleetEvents", id, in.StartTime.String(), in.EndTime.String())
 	var last fleetEvent // of the page before

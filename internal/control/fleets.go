@@ -38,7 +38,8 @@ func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wi
 	if err != nil {
 		return nil, err
 	}
-	return &wire.CreateFleetOutput{FleetAttributes: p.fleetAttributes(f), LocationStates: p.locationStates(command.ID, command.Locations)}, nil
+	states := p.locationStates(command.ID, command.Locations)
+	return &wire.CreateFleetOutput{FleetAttributes: p.fleetAttributes(f), LocationStates: states}, nil
 }
 
 // refuseManaged refuses what only has a meaning on instances that the service
@@ -60,7 +61,7 @@ func refuseManaged(in *wire.CreateFleetInput) error {
 	default:
 		return nil
 	}
-	return fault.New(fault.InvalidRequest, "%s does not apply to fleets of compute type ANYWHERE. Leave it out.", member)
+	return invalid("%s does not apply to fleets of compute type ANYWHERE. Leave it out.", member)
 }
 
 func cost(c *wire.AnywhereConfiguration) string {
@@ -74,7 +75,9 @@ func creationLimit(policy *wire.ResourceCreationLimitPolicy) *catalog.CreationLi
 	if policy == nil {
 		return nil
 	}
-	return &catalog.CreationLimit{SessionsPerCreator: policy.NewGameSessionsPerCreator.Or(0), PeriodMinutes: policy.PolicyPeriodInMinutes.Or(0)}
+	return &catalog.CreationLimit{
+		SessionsPerCreator: policy.NewGameSessionsPerCreator.Or(0), PeriodMinutes: policy.PolicyPeriodInMinutes.Or(0),
+	}
 }
 
 func newIDs(n int) []string {
@@ -110,9 +113,11 @@ const maxIDs = 100
 // fleetsPage finds the fleets that a request names, or a page of all of them.
 // Unknown ids are left out, and with ids there is one page.
 // Source: API reference, DescribeFleetAttributes.
-func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32], token string) (fleets []*catalog.Fleet, next string, err error) {
+func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32], token string) (
+	fleets []*catalog.Fleet, next string, err error,
+) {
 	if len(ids) > maxIDs {
-		return nil, "", fault.New(fault.InvalidRequest, "FleetIds has %d elements; the maximum is %d", len(ids), maxIDs)
+		return nil, "", invalid("FleetIds has %d elements; the maximum is %d", len(ids), maxIDs)
 	}
 	if len(ids) > 0 {
 		for _, id := range ids {
@@ -128,7 +133,9 @@ func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32]
 }
 
 // DescribeFleetAttributes describes the given fleets, or all.
-func (p *Plane) DescribeFleetAttributes(_ context.Context, in *wire.DescribeFleetAttributesInput) (*wire.DescribeFleetAttributesOutput, error) {
+func (p *Plane) DescribeFleetAttributes(_ context.Context, in *wire.DescribeFleetAttributesInput) (
+	*wire.DescribeFleetAttributesOutput, error,
+) {
 	fleets, next, err := p.fleetsPage("DescribeFleetAttributes", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
@@ -152,11 +159,15 @@ func (p *Plane) ListFleets(_ context.Context, in *wire.ListFleetsInput) (*wire.L
 }
 
 // UpdateFleetAttributes changes what is given.
-func (p *Plane) UpdateFleetAttributes(ctx context.Context, in *wire.UpdateFleetAttributesInput) (*wire.UpdateFleetAttributesOutput, error) {
+func (p *Plane) UpdateFleetAttributes(ctx context.Context, in *wire.UpdateFleetAttributesInput) (
+	*wire.UpdateFleetAttributesOutput, error,
+) {
 	command := catalog.UpdateFleetAttributes{
-		Fleet: fleetID(in.FleetId), Name: optional(in.Name), Description: optional(in.Description), Cost: optional(cost(in.AnywhereConfiguration)),
+		Fleet: fleetID(in.FleetId), Name: optional(in.Name), Description: optional(in.Description),
+		Cost:             optional(cost(in.AnywhereConfiguration)),
 		ProtectionPolicy: optional(catalog.ProtectionPolicy(in.NewGameSessionProtectionPolicy)),
-		CreationLimit:    creationLimit(in.ResourceCreationLimitPolicy), MetricGroups: in.MetricGroups, EventID: uuid.NewString(),
+		CreationLimit:    creationLimit(in.ResourceCreationLimitPolicy), MetricGroups: in.MetricGroups,
+		EventID: uuid.NewString(),
 	}
 	if err := p.Change(ctx, command); err != nil {
 		return nil, err
@@ -176,7 +187,7 @@ func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) erro
 	case err != nil:
 		return err
 	case counts.Activating+counts.Active > 0:
-		return fault.New(fault.InvalidRequest, "Fleet %s hosts %d game sessions. Terminate them first.", id, counts.Activating+counts.Active)
+		return invalid("Fleet %s hosts %d game sessions. Terminate them first.", id, counts.Activating+counts.Active)
 	}
 	if err := p.Change(ctx, catalog.DeleteFleet{Fleet: id}); err != nil {
 		return err
@@ -246,7 +257,9 @@ func (p *Plane) locationStates(fleet string, names []string) []wire.LocationStat
 }
 
 // CreateFleetLocations adds locations to a fleet.
-func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLocationsInput) (*wire.CreateFleetLocationsOutput, error) {
+func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLocationsInput) (
+	*wire.CreateFleetLocationsOutput, error,
+) {
 	command := catalog.AddFleetLocations{Fleet: fleetID(in.FleetId), EventIDs: newIDs(len(in.Locations))}
 	out := &wire.CreateFleetLocationsOutput{FleetId: command.Fleet, FleetArn: p.FleetARN(command.Fleet)}
 	for _, l := range in.Locations {
@@ -258,7 +271,9 @@ func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLo
 
 // DeleteFleetLocations takes locations out of a fleet and deregisters the
 // computes there.
-func (p *Plane) DeleteFleetLocations(ctx context.Context, in *wire.DeleteFleetLocationsInput) (*wire.DeleteFleetLocationsOutput, error) {
+func (p *Plane) DeleteFleetLocations(ctx context.Context, in *wire.DeleteFleetLocationsInput) (
+	*wire.DeleteFleetLocationsOutput, error,
+) {
 	id := fleetID(in.FleetId)
 	command := catalog.RemoveFleetLocations{Fleet: id, Locations: in.Locations, EventIDs: newIDs(len(in.Locations))}
 	if err := p.Change(ctx, command); err != nil {
@@ -296,12 +311,16 @@ func (p *Plane) finishLocation(ctx context.Context, id, name string) error {
 
 // DescribeFleetLocationAttributes describes the given locations of a fleet in
 // that order, unknown ones left out, or all.
-func (p *Plane) DescribeFleetLocationAttributes(_ context.Context, in *wire.DescribeFleetLocationAttributesInput) (*wire.DescribeFleetLocationAttributesOutput, error) {
+func (p *Plane) DescribeFleetLocationAttributes(_ context.Context, in *wire.DescribeFleetLocationAttributesInput) (
+	*wire.DescribeFleetLocationAttributesOutput, error,
+) {
 	f, err := p.liveFleet(in.FleetId)
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.DescribeFleetLocationAttributesOutput{FleetId: f.ID, FleetArn: p.FleetARN(f.ID), LocationAttributes: []wire.LocationAttributes{}}
+	out := &wire.DescribeFleetLocationAttributesOutput{
+		FleetId: f.ID, FleetArn: p.FleetARN(f.ID), LocationAttributes: []wire.LocationAttributes{},
+	}
 	names := in.Locations
 	if len(names) == 0 {
 		if names, out.NextToken, err = p.fleetLocationPage(f.ID, in); err != nil {
@@ -314,7 +333,9 @@ func (p *Plane) DescribeFleetLocationAttributes(_ context.Context, in *wire.Desc
 	return out, nil
 }
 
-func (p *Plane) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAttributesInput) (names []string, next string, err error) {
+func (p *Plane) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAttributesInput) (
+	names []string, next string, err error,
+) {
 	list := func(after string) (names []string, more bool) {
 		for _, l := range p.Catalog().FleetLocations(fleet) {
 			if l.Location > after {

@@ -29,7 +29,9 @@ const maxPlayers = 200
 // A call with an idempotency token gives the game session that the same call
 // gave before. So does a retry of the AWS SDKs: they repeat a call with the
 // same invocation id when its answer got lost.
-func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessionInput) (*wire.CreateGameSessionOutput, error) {
+func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessionInput) (
+	*wire.CreateGameSessionOutput, error,
+) {
 	g, err := p.startGameSession(ctx, in, start{})
 	if err != nil {
 		return nil, err
@@ -44,7 +46,9 @@ type start struct {
 }
 
 // startGameSession creates a game session.
-func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput, how start) (*wire.GameSession, error) {
+func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSessionInput, how start) (
+	*wire.GameSession, error,
+) {
 	f, room, err := p.placeGameSession(in)
 	if err != nil {
 		return nil, err
@@ -56,7 +60,8 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	command := fleet.CreateGameSession{
 		ID: id, Name: in.Name, CreatorID: in.CreatorId, Data: in.GameSessionData, Maximum: in.MaximumPlayerSessionCount.Or(0),
 		Protection:        string(f.ProtectionPolicy),
-		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()), ConfirmWithin: how.confirmWithin,
+		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()),
+		ConfirmWithin: how.confirmWithin,
 	}
 	if command.Properties, err = propertiesFrom(in.GameProperties); err != nil {
 		return nil, err
@@ -84,19 +89,20 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 	case f.Status != catalog.StatusActive:
 		return nil, fleet.RoomID{}, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and must be ACTIVE", f.ID, f.Status)
 	case in.MaximumPlayerSessionCount.Or(0) > maxPlayers:
-		return nil, fleet.RoomID{}, fault.New(fault.InvalidRequest, "MaximumPlayerSessionCount is %d; the maximum is %d", in.MaximumPlayerSessionCount.Or(0), maxPlayers)
+		return nil, fleet.RoomID{}, invalid(
+			"MaximumPlayerSessionCount is %d; the maximum is %d", in.MaximumPlayerSessionCount.Or(0), maxPlayers)
 	}
 	location := in.Location
 	if location == "" {
 		// With one location there is nothing to choose.
 		locations := p.Catalog().FleetLocations(f.ID)
 		if len(locations) != 1 {
-			return nil, fleet.RoomID{}, fault.New(fault.InvalidRequest, "Location is required: fleet %s has %d locations", f.ID, len(locations))
+			return nil, fleet.RoomID{}, invalid("Location is required: fleet %s has %d locations", f.ID, len(locations))
 		}
 		location = locations[0].Location
 	}
 	if l, ok := p.Catalog().FleetLocation(f.ID, location); !ok || l.Status == catalog.StatusDeleting {
-		return nil, fleet.RoomID{}, fault.New(fault.InvalidRequest, "Fleet %s has no location %s", f.ID, location)
+		return nil, fleet.RoomID{}, invalid("Fleet %s has no location %s", f.ID, location)
 	}
 	return f, fleet.RoomID{Fleet: fleet.ID(f.ID), Location: location}, nil
 }
@@ -105,7 +111,8 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 // token, or one of our own that a retry of the same call finds again.
 func (p *Plane) gameSessionID(ctx context.Context, in *wire.CreateGameSessionInput) (id string, token bool, err error) {
 	if in.IdempotencyToken != "" && in.GameSessionId != "" && in.IdempotencyToken != in.GameSessionId {
-		return "", false, fault.New(fault.InvalidRequest, "IdempotencyToken and GameSessionId differ. GameSessionId is the older name of IdempotencyToken: give one of them.")
+		return "", false, invalid(
+			"IdempotencyToken and GameSessionId differ. GameSessionId is the older name of IdempotencyToken: give one of them.")
 	}
 	if token := cmp.Or(in.IdempotencyToken, in.GameSessionId); token != "" {
 		return token, true, nil
@@ -132,7 +139,7 @@ func propertiesFrom(in []wire.GameProperty) ([]fleet.Property, error) {
 	seen := make(map[string]bool, len(in))
 	for _, g := range in {
 		if seen[g.Key] {
-			return nil, fault.New(fault.InvalidRequest, "GameProperties holds the key %s twice", g.Key)
+			return nil, invalid("GameProperties holds the key %s twice", g.Key)
 		}
 		seen[g.Key] = true
 		properties = append(properties, fleet.Property{Key: g.Key, Value: g.Value})
@@ -142,7 +149,9 @@ func propertiesFrom(in []wire.GameProperty) ([]fleet.Property, error) {
 
 // createdBefore finds the game session that an earlier call made with the same
 // id. A token is taken for as long as the history keeps the game session.
-func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.CreateGameSession, token bool) (g *fleet.GameSession, err error) {
+func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.CreateGameSession, token bool) (
+	g *fleet.GameSession, err error,
+) {
 	if g, err = p.GameSession(ctx, room, c.ID); err != nil {
 		return nil, err
 	}
@@ -150,14 +159,17 @@ func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.Cr
 		g, err = p.pastGameSession(ctx, room, c.ID)
 	}
 	if g != nil && !bytes.Equal(g.Fingerprint, c.Fingerprint) {
-		return nil, fault.New(fault.IdempotentParameterMismatch, "A game session with the id %s exists already and was created with other parameters", c.ID)
+		return nil, fault.New(fault.IdempotentParameterMismatch,
+			"A game session with the id %s exists already and was created with other parameters", c.ID)
 	}
 	return g, err
 }
 
 // createGameSession counts the creation against the fleet's policy, if it has
 // one, and asks the room. A creation that does not come about is not counted.
-func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fleet.RoomID, c fleet.CreateGameSession) (*fleet.GameSession, error) {
+func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fleet.RoomID, c fleet.CreateGameSession) (
+	*fleet.GameSession, error,
+) {
 	counted := catalog.ClaimCreation{Fleet: f.ID, Creator: c.CreatorID, At: p.Now()}
 	if f.CreationLimit != nil {
 		if err := p.Change(ctx, counted); err != nil {
@@ -188,7 +200,9 @@ func joinFaults(err, also error) error {
 }
 
 // UpdateGameSession changes what is given of an ACTIVE game session.
-func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessionInput) (*wire.UpdateGameSessionOutput, error) {
+func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessionInput) (
+	*wire.UpdateGameSessionOutput, error,
+) {
 	room, id, err := p.ParseGameSession(in.GameSessionId)
 	if err != nil {
 		return nil, err
@@ -201,7 +215,7 @@ func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessio
 	}
 	if n, ok := in.MaximumPlayerSessionCount.Get(); ok {
 		if n > maxPlayers {
-			return nil, fault.New(fault.InvalidRequest, "MaximumPlayerSessionCount is %d; the maximum is %d", n, maxPlayers)
+			return nil, invalid("MaximumPlayerSessionCount is %d; the maximum is %d", n, maxPlayers)
 		}
 		command.Maximum = &n
 	}
@@ -215,9 +229,12 @@ func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessio
 // TerminateGameSession asks the process to end. To force it would need control
 // of the process, which the service does not have on computes of others.
 // Source: API reference, TerminateGameSession.
-func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
+func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (
+	*wire.TerminateGameSessionOutput, error,
+) {
 	if in.TerminationMode == wire.TerminationModeForceTerminate {
-		return nil, fault.New(fault.InvalidRequest, "FORCE_TERMINATE needs an agent on the compute that can end the process. Use TRIGGER_ON_PROCESS_TERMINATE.")
+		return nil, invalid(
+			"FORCE_TERMINATE needs an agent on the compute that can end the process. Use TRIGGER_ON_PROCESS_TERMINATE.")
 	}
 	room, id, err := p.ParseGameSession(in.GameSessionId)
 	if err != nil {
@@ -232,7 +249,9 @@ func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGame
 
 // changeGameSession has a room change a game session and answers with it. One
 // that has left memory is over.
-func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id string, c fleet.Command) (*wire.GameSession, error) {
+func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id string, c fleet.Command) (
+	*wire.GameSession, error,
+) {
 	g, err := router.AskRoom[*fleet.GameSession](ctx, p.Router, room, c)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -253,12 +272,14 @@ func (p *Plane) notInMemory(ctx context.Context, room fleet.RoomID, id string) e
 	case past != nil:
 		return fault.New(fault.InvalidGameSessionStatus, "Game session %s is %s", id, past.Status)
 	}
-	return fault.New(fault.NotFound, "Game session %s not found", p.GameSessionARN(room, id))
+	return notFound("Game session %s not found", p.GameSessionARN(room, id))
 }
 
 // GetPlayerConnectionDetails gives the address of the game server for each
 // player. There is no player gateway, so there are no gateway tokens.
-func (p *Plane) GetPlayerConnectionDetails(ctx context.Context, in *wire.GetPlayerConnectionDetailsInput) (*wire.GetPlayerConnectionDetailsOutput, error) {
+func (p *Plane) GetPlayerConnectionDetails(ctx context.Context, in *wire.GetPlayerConnectionDetailsInput) (
+	*wire.GetPlayerConnectionDetailsOutput, error,
+) {
 	_, g, err := p.findSession(ctx, in.GameSessionId)
 	switch {
 	case err != nil:

@@ -23,7 +23,9 @@ import (
 // answer: unless ConfirmGameSession is called by the given time, or a player has
 // come in, the game session is asked to end, as soon as nobody holds a reservation.
 // fresh says that the request's token was drawn for it, and so stands for nothing yet.
-func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time, fresh bool) (*wire.GameSession, error) {
+func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time, fresh bool) (
+	*wire.GameSession, error,
+) {
 	within := by.Sub(p.cfg.Clock.Now())
 	if within <= 0 {
 		return nil, context.DeadlineExceeded
@@ -86,7 +88,7 @@ func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSessio
 		return nil, nil, err
 	}
 	if c.Maximum < 1 || c.Maximum > maxPlayers {
-		return nil, nil, fault.New(fault.InvalidRequest, "MaximumPlayerSessionCount is %d; it must be 1 to %d", c.Maximum, maxPlayers)
+		return nil, nil, invalid("MaximumPlayerSessionCount is %d; it must be 1 to %d", c.Maximum, maxPlayers)
 	}
 	command := fleet.ClaimGameSession{Name: c.Name, Maximum: c.Maximum, Player: fleet.NewPlayer{PlayerID: c.PlayerID}}
 	if command.Properties, err = propertiesFrom(c.Properties); err != nil {
@@ -107,7 +109,7 @@ func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSessio
 		player := playerSession(s.ID.String(), g.GameSessionId, g.FleetArn, l, r.GameSession, s)
 		return g, &player, nil
 	}
-	return nil, nil, fault.New(fault.NotFound, "Fleet %s has no empty game session", f.ID)
+	return nil, nil, notFound("Fleet %s has no empty game session", f.ID)
 }
 
 // placesOf are the rooms of a fleet's locations, or of one of them.
@@ -147,7 +149,7 @@ func (p *Plane) FirstActiveFleet() (string, error) {
 		}
 	}
 	if first == nil {
-		return "", fault.New(fault.NotFound, "There is no ACTIVE fleet")
+		return "", notFound("There is no ACTIVE fleet")
 	}
 	return first.ID, nil
 }

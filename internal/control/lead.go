@@ -194,7 +194,8 @@ func (p *Plane) tellNodes(host processes.Key, update processes.UpdateGameSession
 		return
 	}
 	data, err := json.Marshal(message{
-		Fleet: host.Room.Fleet, Location: host.Room.Location, Compute: host.Process.Compute, Process: host.Process.ID, Update: update,
+		Fleet: host.Room.Fleet, Location: host.Room.Location,
+		Compute: host.Process.Compute, Process: host.Process.ID, Update: update,
 	})
 	if err != nil {
 		p.cfg.Log.Error("an update cannot be written", "err", err)

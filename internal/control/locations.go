@@ -6,7 +6,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -45,7 +44,7 @@ func (p *Plane) ListLocations(_ context.Context, in *wire.ListLocationsInput) (*
 func (p *Plane) DeleteLocation(ctx context.Context, in *wire.DeleteLocationInput) error {
 	name := in.LocationName
 	if p.Elsewhere(name) {
-		return fault.New(fault.NotFound, "Location %s not found: this is Region %s", name, p.cfg.Region)
+		return notFound("Location %s not found: this is Region %s", name, p.cfg.Region)
 	}
 	if parsed, ok := arn.ParseLocation(name); ok {
 		name = parsed

@@ -7,7 +7,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
@@ -18,7 +17,9 @@ import (
 const configurationPage = 10
 
 // CreateMatchmakingConfiguration makes a matchmaking configuration.
-func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.CreateMatchmakingConfigurationInput) (*wire.CreateMatchmakingConfigurationOutput, error) {
+func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.CreateMatchmakingConfigurationInput) (
+	*wire.CreateMatchmakingConfigurationOutput, error,
+) {
 	ruleSet, err := p.ruleSet(in.RuleSetName)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (sh shapes) queuesFrom(in []string) (arns, refers []string, err error) {
 	for i, queue := range in {
 		a, ok := arn.Parse(queue)
 		if !ok || a.Kind != arn.KindQueue {
-			return nil, nil, fault.New(fault.InvalidRequest, "GameSessionQueueArns[%d] is not the ARN of a game session queue", i)
+			return nil, nil, invalid("GameSessionQueueArns[%d] is not the ARN of a game session queue", i)
 		}
 		if a.Region == sh.names.Region {
 			refers = append(refers, string(a.Kind)+"/"+a.ID)
@@ -75,7 +76,9 @@ func matchPropertiesFrom(in []wire.GameProperty) []catalog.Property {
 
 // UpdateMatchmakingConfiguration changes what is given, for matches that are made
 // from now on. Lists are replaced whole, empty ones take away what was there.
-func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context, in *wire.UpdateMatchmakingConfigurationInput) (*wire.UpdateMatchmakingConfigurationOutput, error) {
+func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context, in *wire.UpdateMatchmakingConfigurationInput) (
+	*wire.UpdateMatchmakingConfigurationOutput, error,
+) {
 	m, err := p.matchmakingConfiguration(in.Name)
 	if err != nil {
 		return nil, err
@@ -83,10 +86,11 @@ func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context, in *wire.Upd
 	command := catalog.UpdateMatchmakingConfiguration{
 		Name: m.Name, Description: optional(in.Description), RequestTimeout: given(in.RequestTimeoutSeconds),
 		AcceptanceRequired: given(in.AcceptanceRequired), AcceptanceTimeout: given(in.AcceptanceTimeoutSeconds),
-		AdditionalPlayers: given(in.AdditionalPlayerCount), Properties: matchPropertiesFrom(in.GameProperties), Data: optional(in.GameSessionData),
-		CustomEventData: given(in.CustomEventData), NotificationTarget: given(in.NotificationTarget),
-		Standalone:        is(in.FlexMatchMode, wire.FlexMatchModeStandalone),
-		AutomaticBackfill: is(in.BackfillMode, wire.BackfillModeAutomatic),
+		AdditionalPlayers: given(in.AdditionalPlayerCount), Properties: matchPropertiesFrom(in.GameProperties),
+		Data: optional(in.GameSessionData), CustomEventData: given(in.CustomEventData),
+		NotificationTarget: given(in.NotificationTarget),
+		Standalone:         is(in.FlexMatchMode, wire.FlexMatchModeStandalone),
+		AutomaticBackfill:  is(in.BackfillMode, wire.BackfillModeAutomatic),
 	}
 	if in.RuleSetName != "" {
 		ruleSet, err := p.ruleSet(in.RuleSetName)
@@ -117,7 +121,9 @@ func is[E ~string](mode, certain E) *bool {
 // DescribeMatchmakingConfigurations describes the configurations that are named
 // and exist, or a page of all, by name; of both kinds only those that use the
 // given rule set.
-func (p *Plane) DescribeMatchmakingConfigurations(_ context.Context, in *wire.DescribeMatchmakingConfigurationsInput) (*wire.DescribeMatchmakingConfigurationsOutput, error) {
+func (p *Plane) DescribeMatchmakingConfigurations(_ context.Context, in *wire.DescribeMatchmakingConfigurationsInput) (
+	*wire.DescribeMatchmakingConfigurationsOutput, error,
+) {
 	configurations, next, err := p.configurationsPage(in)
 	if err != nil {
 		return nil, err
@@ -126,7 +132,9 @@ func (p *Plane) DescribeMatchmakingConfigurations(_ context.Context, in *wire.De
 	return &wire.DescribeMatchmakingConfigurationsOutput{Configurations: list, NextToken: next}, nil
 }
 
-func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInput) (found []*catalog.MatchmakingConfiguration, next string, err error) {
+func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInput) (
+	found []*catalog.MatchmakingConfiguration, next string, err error,
+) {
 	ruleSet, ok := "", true
 	if in.RuleSetName != "" {
 		ruleSet, ok = p.Local(in.RuleSetName, arn.ParseMatchmakingRuleSet)
@@ -138,7 +146,7 @@ func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInp
 		found, err = named(in.Names, func(name string) (*catalog.MatchmakingConfiguration, error) {
 			m, err := p.matchmakingConfiguration(name)
 			if err == nil && ruleSet != "" && m.RuleSet != ruleSet {
-				err = fault.New(fault.NotFound, "Matchmaking configuration %s uses another rule set", name)
+				err = notFound("Matchmaking configuration %s uses another rule set", name)
 			}
 			return m, err
 		})
@@ -153,17 +161,22 @@ func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInp
 
 // DeleteMatchmakingConfiguration deletes a matchmaking configuration that no
 // active ticket uses. A ticket that starts at the same moment fails.
-func (p *Plane) DeleteMatchmakingConfiguration(ctx context.Context, in *wire.DeleteMatchmakingConfigurationInput) error {
+func (p *Plane) DeleteMatchmakingConfiguration(
+	ctx context.Context, in *wire.DeleteMatchmakingConfigurationInput,
+) error {
 	m, err := p.matchmakingConfiguration(in.Name)
 	if err != nil {
 		return err
 	}
-	active, err := router.Look(ctx, p.TicketShard(), func(s *region.Machine) int { return s.Matchmaking().ActiveTickets(m.ID) })
+	active, err := router.Look(ctx, p.TicketShard(), func(s *region.Machine) int {
+		return s.Matchmaking().ActiveTickets(m.ID)
+	})
 	switch {
 	case err != nil:
 		return err
 	case active > 0:
-		return fault.New(fault.InvalidRequest, "Matchmaking configuration %s has %d active tickets. Stop them, or delete it when they are over.", m.Name, active)
+		return invalid(
+			"Matchmaking configuration %s has %d active tickets. Stop them, or delete it when they are over.", m.Name, active)
 	}
 	return p.Change(ctx, catalog.DeleteMatchmakingConfiguration{Name: m.Name})
 }
@@ -175,7 +188,7 @@ func (p *Plane) matchmakingConfiguration(nameOrArn string) (*catalog.Matchmaking
 	if m, ok := p.Catalog().MatchmakingConfiguration(name); ok {
 		return m, nil
 	}
-	return nil, fault.New(fault.NotFound, "Matchmaking configuration %s not found", nameOrArn)
+	return nil, notFound("Matchmaking configuration %s not found", nameOrArn)
 }
 
 // describedConfiguration is a configuration that a change has just left, as the
@@ -194,7 +207,8 @@ func (sh shapes) configurationTo(m *catalog.MatchmakingConfiguration) *wire.Matc
 		GameSessionQueueArns: append([]string{}, m.Queues...), RequestTimeoutSeconds: wire.Some(m.RequestTimeout),
 		AcceptanceTimeoutSeconds: present(m.AcceptanceTimeout), AcceptanceRequired: wire.Some(m.AcceptanceRequired),
 		RuleSetName: m.RuleSet, RuleSetArn: sh.ruleSetArn(m.RuleSet), NotificationTarget: m.NotificationTarget,
-		AdditionalPlayerCount: wire.Some(m.AdditionalPlayers), CustomEventData: m.CustomEventData, CreationTime: m.Created.Time(),
+		AdditionalPlayerCount: wire.Some(m.AdditionalPlayers), CustomEventData: m.CustomEventData,
+		CreationTime:   m.Created.Time(),
 		GameProperties: []wire.GameProperty{}, GameSessionData: m.Data,
 		BackfillMode: wire.BackfillModeManual, FlexMatchMode: wire.FlexMatchModeWithQueue,
 	}

@@ -23,7 +23,9 @@ const maxPending = 100_000
 // A PlacementId is taken for as long as the history knows it. A retry of the AWS SDKs,
 // which repeat a call with the same invocation id when its answer got lost, gives the
 // placement that the call has made.
-func (p *Plane) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
+func (p *Plane) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (
+	*wire.StartGameSessionPlacementOutput, error,
+) {
 	q, err := p.queue(in.GameSessionQueueName)
 	if err != nil {
 		return nil, err
@@ -50,9 +52,11 @@ func placementRequest(in *wire.StartGameSessionPlacementInput, q *catalog.Queue)
 	}
 	switch {
 	case r.Maximum > maxPlayers:
-		return r, fault.New(fault.InvalidRequest, "MaximumPlayerSessionCount is %d; the maximum is %d", r.Maximum, maxPlayers)
+		return r, invalid("MaximumPlayerSessionCount is %d; the maximum is %d", r.Maximum, maxPlayers)
 	case len(in.DesiredPlayerSessions) > int(r.Maximum):
-		return r, fault.New(fault.InvalidRequest, "DesiredPlayerSessions has %d players, more than MaximumPlayerSessionCount, which is %d", len(in.DesiredPlayerSessions), r.Maximum)
+		return r, invalid(
+			"DesiredPlayerSessions has %d players, more than MaximumPlayerSessionCount, which is %d",
+			len(in.DesiredPlayerSessions), r.Maximum)
 	}
 	if r.Properties, err = propertiesFrom(in.GameProperties); err != nil {
 		return r, err
@@ -64,7 +68,8 @@ func placementRequest(in *wire.StartGameSessionPlacementInput, q *catalog.Queue)
 		return r, err
 	}
 	if o := in.PriorityConfigurationOverride; o != nil {
-		r.Override = &placement.Override{LocationOrder: o.LocationOrder, ListOnly: o.PlacementFallbackStrategy == wire.PlacementFallbackStrategyNone}
+		listOnly := o.PlacementFallbackStrategy == wire.PlacementFallbackStrategyNone
+		r.Override = &placement.Override{LocationOrder: o.LocationOrder, ListOnly: listOnly}
 	}
 	return r, nil
 }
@@ -75,9 +80,9 @@ func desiredFrom(in []wire.DesiredPlayerSession) ([]placement.Player, error) {
 	for i, d := range in {
 		switch {
 		case d.PlayerId == "":
-			return nil, fault.New(fault.InvalidRequest, "DesiredPlayerSessions needs a PlayerId at position %d", i+1)
+			return nil, invalid("DesiredPlayerSessions needs a PlayerId at position %d", i+1)
 		case seen[d.PlayerId]:
-			return nil, fault.New(fault.InvalidRequest, "DesiredPlayerSessions holds a player twice, at position %d", i+1)
+			return nil, invalid("DesiredPlayerSessions holds a player twice, at position %d", i+1)
 		}
 		seen[d.PlayerId] = true
 		players = append(players, placement.Player{PlayerID: d.PlayerId, Data: d.PlayerData})
@@ -91,11 +96,14 @@ func latenciesFrom(in []wire.PlayerLatency) ([]placement.Latency, error) {
 		ms, given := l.LatencyInMilliseconds.Get()
 		switch {
 		case l.PlayerId == "" || l.RegionIdentifier == "" || !given:
-			return nil, fault.New(fault.InvalidRequest, "PlayerLatencies needs a PlayerId, a RegionIdentifier and LatencyInMilliseconds at position %d", i+1)
+			return nil, invalid(
+				"PlayerLatencies needs a PlayerId, a RegionIdentifier and LatencyInMilliseconds at position %d", i+1)
 		case !(ms >= 0 && ms <= math.MaxInt32): // nor NaN
-			return nil, fault.New(fault.InvalidRequest, "PlayerLatencies has a LatencyInMilliseconds that is no latency at position %d", i+1)
+			return nil, invalid("PlayerLatencies has a LatencyInMilliseconds that is no latency at position %d", i+1)
 		}
-		latencies = append(latencies, placement.Latency{PlayerID: l.PlayerId, Location: l.RegionIdentifier, Milliseconds: float64(ms)})
+		latencies = append(latencies, placement.Latency{
+			PlayerID: l.PlayerId, Location: l.RegionIdentifier, Milliseconds: float64(ms),
+		})
 	}
 	return latencies, nil
 }
@@ -104,7 +112,9 @@ func latenciesFrom(in []wire.PlayerLatency) ([]placement.Latency, error) {
 // in the history when the same call, or the same match, has begun it before. Its
 // request names the queue. InvalidRequest: the id is taken, or the queue leaves no room
 // for the request's override.
-func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placement.Request) (*placement.Placement, error) {
+func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placement.Request) (
+	*placement.Placement, error,
+) {
 	queue, pending := p.placing.admit(p.Catalog(), q)
 	if err := queue.Check(&r); err != nil {
 		return nil, err
@@ -116,9 +126,10 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placemen
 	case past != nil && past.IsRequest(&r):
 		return past, nil
 	case past != nil:
-		return nil, fault.New(fault.InvalidRequest, "Placement %s exists already: a PlacementId is used once, so choose another one", r.ID)
+		return nil, invalid("Placement %s exists already: a PlacementId is used once, so choose another one", r.ID)
 	case pending >= maxPending:
-		return nil, fault.New(fault.Throttling, "%d placements wait for game sessions. Try again later, with fewer placements or more server processes.", pending)
+		return nil, fault.New(fault.Throttling,
+			"%d placements wait for game sessions. Try again later, with fewer placements or more server processes.", pending)
 	}
 	r.Topic, r.EventData = q.NotificationTarget, q.CustomEventData // for its event, if the queue is deleted meanwhile
 	choice := queue.Choose(&r, 0)
@@ -147,14 +158,16 @@ func (p *Plane) findPlacement(ctx context.Context, id string) (*placement.Placem
 	case err != nil:
 		return nil, err
 	case found == nil:
-		return nil, fault.New(fault.NotFound, "Placement %s not found", id)
+		return nil, notFound("Placement %s not found", id)
 	}
 	return found, nil
 }
 
 // DescribeGameSessionPlacement describes a placement, also one in the history. While an
 // attempt runs it shows the game session of the attempt, which may not be the last one.
-func (p *Plane) DescribeGameSessionPlacement(ctx context.Context, in *wire.DescribeGameSessionPlacementInput) (*wire.DescribeGameSessionPlacementOutput, error) {
+func (p *Plane) DescribeGameSessionPlacement(ctx context.Context, in *wire.DescribeGameSessionPlacementInput) (
+	*wire.DescribeGameSessionPlacementOutput, error,
+) {
 	found, err := p.findPlacement(ctx, in.PlacementId)
 	if err != nil {
 		return nil, err
@@ -176,12 +189,14 @@ func (p *Plane) tried(ctx context.Context, found *placement.Placement) (*fleet.G
 
 // StopGameSessionPlacement cancels a placement for which no game session is being
 // started.
-func (p *Plane) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error) {
+func (p *Plane) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (
+	*wire.StopGameSessionPlacementOutput, error,
+) {
 	stopped, err := p.stopPlacement(ctx, in.PlacementId)
 	if fault.Is(err, fault.NotFound) {
 		var past *placement.Placement
 		if past, err = p.findPlacement(ctx, in.PlacementId); err == nil {
-			err = fault.New(fault.InvalidRequest, "Placement %s is %s: only a PENDING placement can be stopped", past.ID, past.Status)
+			err = invalid("Placement %s is %s: only a PENDING placement can be stopped", past.ID, past.Status)
 		}
 	}
 	if err != nil {
@@ -246,8 +261,9 @@ func (p *Plane) awaitPlacement(ctx context.Context, id string) (*placement.Place
 func (sh shapes) placement(from *placement.Placement, g *fleet.GameSession) *wire.GameSessionPlacement {
 	to := &wire.GameSessionPlacement{
 		PlacementId: from.ID, GameSessionQueueName: from.Queue, Status: wire.GameSessionPlacementState(from.Status),
-		GameProperties: propertiesTo(from.Properties), MaximumPlayerSessionCount: wire.Some(from.Maximum), GameSessionName: from.Name,
-		GameSessionData: from.Data, MatchmakerData: from.MatchmakerData, PlayerLatencies: latenciesTo(from.Latencies),
+		GameProperties: propertiesTo(from.Properties), MaximumPlayerSessionCount: wire.Some(from.Maximum),
+		GameSessionName: from.Name, GameSessionData: from.Data, MatchmakerData: from.MatchmakerData,
+		PlayerLatencies:               latenciesTo(from.Latencies),
 		PriorityConfigurationOverride: overrideTo(from.Override), PlayerGatewayStatus: wire.PlayerGatewayStatusDisabled,
 		StartTime: from.Started.Time(), EndTime: from.Ended.Time(),
 	}
@@ -277,21 +293,14 @@ func (sh shapes) showSession(to *wire.GameSessionPlacement, room fleet.RoomID, i
 	to.IpAddress, to.DnsName, to.Port = ip, dns, wire.Some(port)
 }
 
-func propertiesTo(from []fleet.Property) []wire.GameProperty {
-	to := make([]wire.GameProperty, len(from)) // never nil: clients expect the empty list
-	for i, property := range from {
-		to[i] = wire.GameProperty{Key: property.Key, Value: property.Value}
-	}
-	return to
-}
-
 func latenciesTo(from []placement.Latency) []wire.PlayerLatency {
 	if len(from) == 0 {
 		return nil
 	}
 	to := make([]wire.PlayerLatency, len(from))
 	for i, l := range from {
-		to[i] = wire.PlayerLatency{PlayerId: l.PlayerID, RegionIdentifier: l.Location, LatencyInMilliseconds: wire.Some(float32(l.Milliseconds))}
+		ms := wire.Some(float32(l.Milliseconds))
+		to[i] = wire.PlayerLatency{PlayerId: l.PlayerID, RegionIdentifier: l.Location, LatencyInMilliseconds: ms}
 	}
 	return to
 }

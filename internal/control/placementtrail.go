@@ -29,7 +29,7 @@ type PlacementTrail struct {
 	OmittedCandidates int                  `json:"omittedCandidates,omitempty"` // of which nothing is kept
 	Steps             []PlacementStep      `json:"steps"`                       // oldest first
 	EarlierSteps      int                  `json:"earlierSteps,omitempty"`      // before them, of which nothing is kept
-	Waiting           *PlacementWait       `json:"waiting,omitempty"`           // of one that is PENDING without an attempt
+	Waiting           *PlacementWait       `json:"waiting,omitempty"`           // PENDING without an attempt
 }
 
 // A PlacementCandidate is a fleet location that was looked at.
@@ -52,7 +52,7 @@ type PlacementStep struct {
 
 // A PlacementWait is what a placement waits for.
 type PlacementWait struct {
-	Lines []PlacementLine `json:"lines"` // where it is served if a server process comes free; none: no location can take it as things are
+	Lines []PlacementLine `json:"lines"` // where a free server process serves it; none: no location can take it now
 	// NextChoice is when the candidates change by themselves, by the queue's next
 	// latency policy.
 	NextChoice *time.Time `json:"nextChoice,omitempty"`
@@ -68,7 +68,8 @@ type PlacementLine struct {
 
 // PlacementTrail explains a placement, also one in the history. NotFound.
 func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail, error) {
-	if err := wire.OpDescribeGameSessionPlacement.Check(&wire.DescribeGameSessionPlacementInput{PlacementId: id}); err != nil {
+	in := &wire.DescribeGameSessionPlacementInput{PlacementId: id}
+	if err := wire.OpDescribeGameSessionPlacement.Check(in); err != nil {
 		return nil, err
 	}
 	r, err := p.findPlacement(ctx, id)
@@ -76,8 +77,9 @@ func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail,
 		return nil, err
 	}
 	t := &PlacementTrail{
-		PlacementID: r.ID, Queue: r.Queue, Match: r.Match, Status: r.Status, StartTime: r.Started.Time(), Deadline: r.Deadline.Time(),
-		EndTime: momentTo(r.Ended), Reason: r.Reason, Candidates: []PlacementCandidate{}, Steps: []PlacementStep{},
+		PlacementID: r.ID, Queue: r.Queue, Match: r.Match, Status: r.Status, StartTime: r.Started.Time(),
+		Deadline: r.Deadline.Time(), EndTime: momentTo(r.Ended), Reason: r.Reason,
+		Candidates: []PlacementCandidate{}, Steps: []PlacementStep{},
 		OmittedCandidates: r.Trail.Omitted, EarlierSteps: r.Trail.Earlier,
 	}
 	switch {
@@ -90,7 +92,8 @@ func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail,
 	}
 	for _, c := range r.Trail.Candidates {
 		t.Candidates = append(t.Candidates, PlacementCandidate{
-			FleetID: string(c.Room.Fleet), Location: c.Room.Location, AverageLatencyMS: c.Latency, CostPerHour: c.Cost, Dropped: c.Dropped,
+			FleetID: string(c.Room.Fleet), Location: c.Room.Location,
+			AverageLatencyMS: c.Latency, CostPerHour: c.Cost, Dropped: c.Dropped,
 		})
 	}
 	for _, s := range r.Trail.Steps {

@@ -102,13 +102,14 @@ func New(cfg Config) (*Plane, error) {
 	p.leader.begun, p.leader.shards = make(chan struct{}), make([]ledShard, len(cfg.Journals))
 	p.Router = router.New(router.Config{
 		Names: p.names, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,
-		Observe:       p.observe,
-		SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot, Clock: cfg.Clock, Log: cfg.Log, Metrics: cfg.Metrics,
+		SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot, Observe: p.observe, Metrics: cfg.Metrics,
+		Clock: cfg.Clock, Log: cfg.Log,
 	})
 	p.shards = p.Shards()
 	p.processes = processes.New(processes.Config{
-		Router: p.Router, Keys: p, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint, Clock: cfg.Clock, Log: cfg.Log, Token: secrets.authToken,
+		Router: p.Router, Keys: p, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint, Token: secrets.authToken,
 		Players: p.describePlayerSessions, StartBackfill: p.startProcessBackfill, StopBackfill: p.stopProcessBackfill,
+		Clock: cfg.Clock, Log: cfg.Log,
 	})
 	p.placing = newPlacing(p)
 	p.matching = newMatching(p)

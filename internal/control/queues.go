@@ -8,7 +8,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -17,11 +16,14 @@ import (
 const queuePage = 50
 
 // CreateGameSessionQueue makes a game session queue.
-func (p *Plane) CreateGameSessionQueue(ctx context.Context, in *wire.CreateGameSessionQueueInput) (*wire.CreateGameSessionQueueOutput, error) {
+func (p *Plane) CreateGameSessionQueue(ctx context.Context, in *wire.CreateGameSessionQueueInput) (
+	*wire.CreateGameSessionQueueOutput, error,
+) {
 	command := catalog.CreateQueue{
 		Queue: catalog.Queue{
 			ID: uuid.NewString(), Name: in.Name, Timeout: in.TimeoutInSeconds.Or(catalog.DefaultQueueTimeout),
-			AllowedLocations: allowedFrom(in.FilterConfiguration), CustomEventData: in.CustomEventData, NotificationTarget: in.NotificationTarget,
+			AllowedLocations: allowedFrom(in.FilterConfiguration),
+			CustomEventData:  in.CustomEventData, NotificationTarget: in.NotificationTarget,
 		},
 		Tags: tagsFrom(in.Tags),
 	}
@@ -52,7 +54,7 @@ func (sh shapes) destinationsFrom(in []wire.GameSessionQueueDestination) (arns, 
 	for i, d := range in {
 		a, ok := arn.Parse(d.DestinationArn)
 		if !ok || !slices.Contains([]arn.Kind{arn.KindFleet, arn.KindContainerFleet, arn.KindAlias}, a.Kind) {
-			return nil, nil, fault.New(fault.InvalidRequest, "Destinations[%d] needs the ARN of a fleet or of an alias as its DestinationArn", i)
+			return nil, nil, invalid("Destinations[%d] needs the ARN of a fleet or of an alias as its DestinationArn", i)
 		}
 		arns = append(arns, d.DestinationArn)
 		if a.Region == sh.names.Region {
@@ -70,7 +72,7 @@ func policiesFrom(in []wire.PlayerLatencyPolicy) ([]catalog.LatencyPolicy, error
 	for i, policy := range in {
 		limit, ok := policy.MaximumIndividualPlayerLatencyMilliseconds.Get()
 		if !ok {
-			return nil, fault.New(fault.InvalidRequest, "PlayerLatencyPolicies[%d] needs a MaximumIndividualPlayerLatencyMilliseconds", i)
+			return nil, invalid("PlayerLatencyPolicies[%d] needs a MaximumIndividualPlayerLatencyMilliseconds", i)
 		}
 		policies = append(policies, catalog.LatencyPolicy{Cap: limit, Seconds: policy.PolicyDurationSeconds.Or(0)})
 	}
@@ -95,7 +97,9 @@ func priorityFrom(in *wire.PriorityConfiguration) *catalog.Priority {
 
 // UpdateGameSessionQueue changes what is given. Lists and configurations are
 // replaced whole, empty ones take away what was there.
-func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameSessionQueueInput) (*wire.UpdateGameSessionQueueOutput, error) {
+func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameSessionQueueInput) (
+	*wire.UpdateGameSessionQueueOutput, error,
+) {
 	q, err := p.queue(in.Name)
 	if err != nil {
 		return nil, err
@@ -120,7 +124,9 @@ func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameS
 
 // DescribeGameSessionQueues describes the queues that are named and exist, or a
 // page of all, by name.
-func (p *Plane) DescribeGameSessionQueues(_ context.Context, in *wire.DescribeGameSessionQueuesInput) (*wire.DescribeGameSessionQueuesOutput, error) {
+func (p *Plane) DescribeGameSessionQueues(_ context.Context, in *wire.DescribeGameSessionQueuesInput) (
+	*wire.DescribeGameSessionQueuesOutput, error,
+) {
 	queues, next, err := p.queuesPage(in)
 	if err != nil {
 		return nil, err
@@ -155,7 +161,7 @@ func (p *Plane) queue(nameOrArn string) (*catalog.Queue, error) {
 	if q, ok := p.Catalog().Queue(name); ok {
 		return q, nil
 	}
-	return nil, fault.New(fault.NotFound, "Game session queue %s not found", nameOrArn)
+	return nil, notFound("Game session queue %s not found", nameOrArn)
 }
 
 // describedQueue is a queue that a change has just left, as the API shows it.
@@ -185,10 +191,11 @@ func (sh shapes) queueTo(q *catalog.Queue) *wire.GameSessionQueue {
 		out.FilterConfiguration = &wire.FilterConfiguration{AllowedLocations: q.AllowedLocations}
 	}
 	if len(q.PriorityOrder)+len(q.LocationOrder) > 0 {
-		out.PriorityConfiguration = &wire.PriorityConfiguration{LocationOrder: q.LocationOrder}
+		priority := &wire.PriorityConfiguration{LocationOrder: q.LocationOrder}
 		for _, criterion := range q.PriorityOrder {
-			out.PriorityConfiguration.PriorityOrder = append(out.PriorityConfiguration.PriorityOrder, wire.PriorityType(criterion))
+			priority.PriorityOrder = append(priority.PriorityOrder, wire.PriorityType(criterion))
 		}
+		out.PriorityConfiguration = priority
 	}
 	return out
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/ruleset"
 	"github.com/muster-gg/muster/internal/wire"
 )
@@ -17,7 +16,9 @@ import (
 const ruleSetPage = 10
 
 // CreateMatchmakingRuleSet keeps a rule set that is valid.
-func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context, in *wire.CreateMatchmakingRuleSetInput) (*wire.CreateMatchmakingRuleSetOutput, error) {
+func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context, in *wire.CreateMatchmakingRuleSetInput) (
+	*wire.CreateMatchmakingRuleSetOutput, error,
+) {
 	if err := checkRuleSet(in.RuleSetBody); err != nil {
 		return nil, err
 	}
@@ -35,14 +36,16 @@ func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context, in *wire.CreateMat
 // checkRuleSet refuses a rule set that is not valid, and says where.
 func checkRuleSet(body string) error {
 	if _, err := ruleset.Parse(body); err != nil {
-		return fault.New(fault.InvalidRequest, "RuleSetBody: %v", err)
+		return invalid("RuleSetBody: %v", err)
 	}
 	return nil
 }
 
 // ValidateMatchmakingRuleSet answers that a rule set is valid, or refuses the
 // request with what is wrong, which says more than "not valid".
-func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateMatchmakingRuleSetInput) (*wire.ValidateMatchmakingRuleSetOutput, error) {
+func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateMatchmakingRuleSetInput) (
+	*wire.ValidateMatchmakingRuleSetOutput, error,
+) {
 	if err := checkRuleSet(in.RuleSetBody); err != nil {
 		return nil, err
 	}
@@ -51,7 +54,9 @@ func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateM
 
 // DescribeMatchmakingRuleSets describes the rule sets that are named, which must
 // exist, or a page of all, by name.
-func (p *Plane) DescribeMatchmakingRuleSets(_ context.Context, in *wire.DescribeMatchmakingRuleSetsInput) (*wire.DescribeMatchmakingRuleSetsOutput, error) {
+func (p *Plane) DescribeMatchmakingRuleSets(_ context.Context, in *wire.DescribeMatchmakingRuleSetsInput) (
+	*wire.DescribeMatchmakingRuleSetsOutput, error,
+) {
 	ruleSets, next, err := p.ruleSetsPage(in)
 	if err != nil {
 		return nil, err
@@ -59,7 +64,9 @@ func (p *Plane) DescribeMatchmakingRuleSets(_ context.Context, in *wire.Describe
 	return &wire.DescribeMatchmakingRuleSetsOutput{RuleSets: shown(ruleSets, p.ruleSetTo), NextToken: next}, nil
 }
 
-func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (found []*catalog.RuleSet, next string, err error) {
+func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (
+	found []*catalog.RuleSet, next string, err error,
+) {
 	if len(in.Names) > 0 {
 		for _, name := range in.Names {
 			r, err := p.ruleSet(name)
@@ -92,11 +99,13 @@ func (p *Plane) ruleSet(nameOrArn string) (*catalog.RuleSet, error) {
 	if r, ok := p.Catalog().RuleSet(name); ok {
 		return r, nil
 	}
-	return nil, fault.New(fault.NotFound, "Matchmaking rule set %s not found", nameOrArn)
+	return nil, notFound("Matchmaking rule set %s not found", nameOrArn)
 }
 
 func (sh shapes) ruleSetTo(r *catalog.RuleSet) *wire.MatchmakingRuleSet {
-	return &wire.MatchmakingRuleSet{RuleSetName: r.Name, RuleSetArn: sh.ruleSetArn(r.Name), RuleSetBody: r.Body, CreationTime: r.Created.Time()}
+	return &wire.MatchmakingRuleSet{
+		RuleSetName: r.Name, RuleSetArn: sh.ruleSetArn(r.Name), RuleSetBody: r.Body, CreationTime: r.Created.Time(),
+	}
 }
 
 func (sh shapes) ruleSetArn(name string) string {

@@ -4,25 +4,29 @@ import (
 	"context"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
 // DescribeRuntimeConfiguration gives the runtime configuration of a fleet; an
 // empty answer for a fleet that was deleted. Source: API reference.
-func (p *Plane) DescribeRuntimeConfiguration(_ context.Context, in *wire.DescribeRuntimeConfigurationInput) (*wire.DescribeRuntimeConfigurationOutput, error) {
+func (p *Plane) DescribeRuntimeConfiguration(_ context.Context, in *wire.DescribeRuntimeConfigurationInput) (
+	*wire.DescribeRuntimeConfigurationOutput, error,
+) {
 	id := fleetID(in.FleetId)
 	f, ok := p.Catalog().Fleet(id)
 	if !ok {
-		return nil, fault.New(fault.NotFound, "Fleet %s not found", id)
+		return nil, notFound("Fleet %s not found", id)
 	}
 	return &wire.DescribeRuntimeConfigurationOutput{RuntimeConfiguration: runtimeTo(f.Runtime)}, nil
 }
 
 // UpdateRuntimeConfiguration replaces the runtime configuration of a fleet.
-func (p *Plane) UpdateRuntimeConfiguration(ctx context.Context, in *wire.UpdateRuntimeConfigurationInput) (*wire.UpdateRuntimeConfigurationOutput, error) {
+func (p *Plane) UpdateRuntimeConfiguration(ctx context.Context, in *wire.UpdateRuntimeConfigurationInput) (
+	*wire.UpdateRuntimeConfigurationOutput, error,
+) {
 	runtime := runtimeFrom(in.RuntimeConfiguration)
-	if err := p.Change(ctx, catalog.UpdateRuntimeConfiguration{Fleet: fleetID(in.FleetId), Runtime: *runtime}); err != nil {
+	command := catalog.UpdateRuntimeConfiguration{Fleet: fleetID(in.FleetId), Runtime: *runtime}
+	if err := p.Change(ctx, command); err != nil {
 		return nil, err
 	}
 	return &wire.UpdateRuntimeConfigurationOutput{RuntimeConfiguration: runtimeTo(runtime)}, nil

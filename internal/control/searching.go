@@ -15,7 +15,9 @@ const searchPage = 20
 
 // SearchGameSessions finds ACTIVE game sessions by filter and sort expressions.
 // The answer is consistent: it shows everything that was answered before.
-func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
+func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
+	*wire.SearchGameSessionsOutput, error,
+) {
 	f, err := p.target(in.FleetId, in.AliasId)
 	if err != nil {
 		return nil, err
@@ -44,7 +46,9 @@ func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 
 // searchRooms searches each location and merges what was found. It asks for one
 // result more than the page holds, which tells whether there is a next page.
-func (p *Plane) searchRooms(rooms []*fleet.Room, query search.Query, pages pages) (*wire.SearchGameSessionsOutput, error) {
+func (p *Plane) searchRooms(rooms []*fleet.Room, query search.Query, pages pages) (
+	*wire.SearchGameSessionsOutput, error,
+) {
 	size := query.Limit
 	query.Limit++
 	lists := make([][]search.Hit, len(rooms))

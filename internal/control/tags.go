@@ -5,7 +5,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -28,14 +27,16 @@ func (p *Plane) UntagResource(ctx context.Context, in *wire.UntagResourceRequest
 }
 
 // ListTagsForResource lists the tags of a resource.
-func (p *Plane) ListTagsForResource(_ context.Context, in *wire.ListTagsForResourceRequest) (*wire.ListTagsForResourceResponse, error) {
+func (p *Plane) ListTagsForResource(_ context.Context, in *wire.ListTagsForResourceRequest) (
+	*wire.ListTagsForResourceResponse, error,
+) {
 	resource, err := p.taggable(in.ResourceARN)
 	if err != nil {
 		return nil, err
 	}
 	view := p.Catalog()
 	if !view.Taggable(resource) {
-		return nil, fault.New(fault.NotFound, "Resource %s not found", in.ResourceARN)
+		return nil, notFound("Resource %s not found", in.ResourceARN)
 	}
 	out := &wire.ListTagsForResourceResponse{Tags: []wire.Tag{}}
 	for _, t := range view.Tags(resource) {
@@ -48,10 +49,10 @@ func (p *Plane) ListTagsForResource(_ context.Context, in *wire.ListTagsForResou
 func (sh shapes) taggable(resourceArn string) (string, error) {
 	kind, id, ok := arn.ParseResource(resourceArn)
 	if sh.names.Elsewhere(resourceArn) {
-		return "", fault.New(fault.NotFound, "Resource %s not found: this is Region %s", resourceArn, sh.names.Region)
+		return "", notFound("Resource %s not found: this is Region %s", resourceArn, sh.names.Region)
 	}
 	if !ok {
-		return "", fault.New(fault.InvalidRequest, "ResourceARN %s is not the ARN of a resource that can have tags", resourceArn)
+		return "", invalid("ResourceARN %s is not the ARN of a resource that can have tags", resourceArn)
 	}
 	return string(kind) + "/" + id, nil
 }

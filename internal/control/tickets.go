@@ -35,7 +35,9 @@ const maxPlayerLocations = 100
 
 // StartMatchmaking opens a ticket. A retry of an AWS SDK gets the ticket that the
 // call made before.
-func (p *Plane) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
+func (p *Plane) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (
+	*wire.StartMatchmakingOutput, error,
+) {
 	c, set, err := p.matchmaker(in.ConfigurationName)
 	if err != nil {
 		return nil, err
@@ -47,7 +49,9 @@ func (p *Plane) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingI
 	for i := range players {
 		players[i].Team = "" // counts for backfill only; some clients send it all the same
 	}
-	t, err := p.startTicket(ctx, in.TicketId, matchmaking.Start{Configuration: configurationOf(c), Players: players, Timeout: c.RequestTimeout})
+	t, err := p.startTicket(ctx, in.TicketId, matchmaking.Start{
+		Configuration: configurationOf(c), Players: players, Timeout: c.RequestTimeout,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +72,7 @@ func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start)
 		if past, err := p.pastTicket(ctx, id); err != nil {
 			return nil, err
 		} else if past != nil {
-			return nil, fault.New(fault.InvalidRequest, "TicketId %s is taken: a ticket with it was started before. Give another one, or none.", id)
+			return nil, invalid("TicketId %s is taken: a ticket with it was started before. Give another one, or none.", id)
 		}
 	}
 	return router.Ask[*matchmaking.Ticket](ctx, p.TicketShard(), region.MatchmakingCommand{Command: s})
@@ -99,9 +103,11 @@ func configurationOf(c *catalog.MatchmakingConfiguration) matchmaking.Configurat
 
 // DescribeMatchmaking describes tickets in the order of the request. Those that do
 // not exist are left out.
-func (p *Plane) DescribeMatchmaking(ctx context.Context, in *wire.DescribeMatchmakingInput) (*wire.DescribeMatchmakingOutput, error) {
+func (p *Plane) DescribeMatchmaking(ctx context.Context, in *wire.DescribeMatchmakingInput) (
+	*wire.DescribeMatchmakingOutput, error,
+) {
 	if len(in.TicketIds) > maxTicketIDs {
-		return nil, fault.New(fault.InvalidRequest, "TicketIds has %d entries; the maximum is %d", len(in.TicketIds), maxTicketIDs)
+		return nil, invalid("TicketIds has %d entries; the maximum is %d", len(in.TicketIds), maxTicketIDs)
 	}
 	found, err := p.findTickets(ctx, in.TicketIds)
 	out := &wire.DescribeMatchmakingOutput{TicketList: []wire.MatchmakingTicket{}}
@@ -191,19 +197,21 @@ func (p *Plane) findTickets(ctx context.Context, ids []string) ([]foundTicket, e
 
 // StopMatchmaking cancels a ticket.
 func (p *Plane) StopMatchmaking(ctx context.Context, in *wire.StopMatchmakingInput) error {
-	_, err := router.Ask[*matchmaking.Ticket](ctx, p.TicketShard(), region.MatchmakingCommand{Command: matchmaking.Stop{ID: in.TicketId}})
+	stop := region.MatchmakingCommand{Command: matchmaking.Stop{ID: in.TicketId}}
+	_, err := router.Ask[any](ctx, p.TicketShard(), stop)
 	return p.unlessPast(ctx, in.TicketId, err, "Matchmaking ticket is in %s status and cannot be canceled.")
 }
 
 // AcceptMatch takes the answer of players to the match that is proposed to them.
 func (p *Plane) AcceptMatch(ctx context.Context, in *wire.AcceptMatchInput) error {
 	if len(in.PlayerIds) == 0 {
-		return fault.New(fault.InvalidRequest, "PlayerIds is empty; name the players who answer")
+		return invalid("PlayerIds is empty; name the players who answer")
 	}
 	_, err := askTickets[*matchmaking.Ticket](ctx, p, matchmaking.Accept{
 		ID: in.TicketId, Players: in.PlayerIds, Accept: in.AcceptanceType == wire.AcceptanceTypeAccept,
 	})
-	return p.unlessPast(ctx, in.TicketId, err, "Matchmaking ticket is in %s status; a match can be accepted or rejected in REQUIRES_ACCEPTANCE only.")
+	return p.unlessPast(ctx, in.TicketId, err,
+		"Matchmaking ticket is in %s status; a match can be accepted or rejected in REQUIRES_ACCEPTANCE only.")
 }
 
 // unlessPast is err, unless that says NotFound of a ticket that the history knows:
@@ -219,11 +227,11 @@ func (p *Plane) unlessPast(ctx context.Context, id string, err error, over strin
 	case t == nil:
 		return err
 	}
-	return fault.New(fault.InvalidRequest, over, t.Status)
+	return invalid(over, t.Status)
 }
 
 func ticketNotFound(id string) error {
-	return fault.New(fault.NotFound, "Matchmaking ticket %s not found", id)
+	return notFound("Matchmaking ticket %s not found", id)
 }
 
 // ticket is a ticket as the API shows it; wait is the estimate in seconds, 0 if
@@ -253,10 +261,13 @@ func (sh shapes) ticket(t *matchmaking.Ticket, wait float64) wire.MatchmakingTic
 func connectionTo(c *matchmaking.Connection) *wire.GameSessionConnectionInfo {
 	out := &wire.GameSessionConnectionInfo{
 		GameSessionArn: c.GameSession, IpAddress: c.IPAddress, DnsName: c.DNSName, Port: present(c.Port),
-		MatchedPlayerSessions: make([]wire.MatchedPlayerSession, len(c.Players)), PlayerGatewayStatus: wire.PlayerGatewayStatusDisabled,
+		MatchedPlayerSessions: make([]wire.MatchedPlayerSession, len(c.Players)),
+		PlayerGatewayStatus:   wire.PlayerGatewayStatusDisabled,
 	}
 	for i, player := range c.Players {
-		out.MatchedPlayerSessions[i] = wire.MatchedPlayerSession{PlayerId: player.PlayerID, PlayerSessionId: player.PlayerSession.String()}
+		out.MatchedPlayerSessions[i] = wire.MatchedPlayerSession{
+			PlayerId: player.PlayerID, PlayerSessionId: player.PlayerSession.String(),
+		}
 	}
 	return out
 }
@@ -298,7 +309,7 @@ func attributeTo(v ruleset.Value) (out wire.AttributeValue) {
 // declare are kept for the game server.
 func playersFrom(in []wire.Player, limit int, set *ruleset.Set) ([]matchmaking.Player, error) {
 	if len(in) == 0 || len(in) > limit {
-		return nil, fault.New(fault.InvalidRequest, "Players has %d entries; a ticket has 1 to %d", len(in), limit)
+		return nil, invalid("Players has %d entries; a ticket has 1 to %d", len(in), limit)
 	}
 	players := make([]matchmaking.Player, len(in))
 	seen := make(map[string]bool, len(in))
@@ -308,7 +319,7 @@ func playersFrom(in []wire.Player, limit int, set *ruleset.Set) ([]matchmaking.P
 		case err != nil:
 			return nil, err
 		case seen[player.ID]:
-			return nil, fault.New(fault.InvalidRequest, "Players holds the player %s twice", player.ID)
+			return nil, invalid("Players holds the player %s twice", player.ID)
 		}
 		seen[player.ID] = true
 		players[i] = player
@@ -319,31 +330,35 @@ func playersFrom(in []wire.Player, limit int, set *ruleset.Set) ([]matchmaking.P
 func playerFrom(in *wire.Player, set *ruleset.Set) (matchmaking.Player, error) {
 	player := matchmaking.Player{ID: in.PlayerId, Team: in.Team}
 	if in.PlayerId == "" {
-		return player, fault.New(fault.InvalidRequest, "Players holds a player without PlayerId")
+		return player, invalid("Players holds a player without PlayerId")
 	}
 	if len(in.PlayerAttributes) > maxPlayerAttributes {
-		return player, fault.New(fault.InvalidRequest, "Player %s has %d PlayerAttributes; the maximum is %d", in.PlayerId, len(in.PlayerAttributes), maxPlayerAttributes)
+		return player, invalid(
+			"Player %s has %d PlayerAttributes; the maximum is %d", in.PlayerId, len(in.PlayerAttributes), maxPlayerAttributes)
 	}
 	for name, a := range in.PlayerAttributes {
 		value, problem := attributeFrom(a)
 		if problem != "" {
-			return player, fault.New(fault.InvalidRequest, "Player %s: the attribute %s %s", in.PlayerId, name, problem)
+			return player, invalid("Player %s: the attribute %s %s", in.PlayerId, name, problem)
 		}
 		if slot, declared := set.Slot(name); declared {
 			if err := set.Attributes[slot].Check(value); err != nil {
-				return player, fault.New(fault.InvalidRequest, "Player %s: %v", in.PlayerId, err)
+				return player, invalid("Player %s: %v", in.PlayerId, err)
 			}
 		}
 		player.Attributes = append(player.Attributes, matchmaking.Attribute{Name: name, Value: value})
 	}
 	slices.SortFunc(player.Attributes, func(a, b matchmaking.Attribute) int { return strings.Compare(a.Name, b.Name) })
 	if len(in.LatencyInMs) > maxPlayerLocations {
-		return player, fault.New(fault.InvalidRequest, "Player %s has %d entries in LatencyInMs; the maximum is %d", in.PlayerId, len(in.LatencyInMs), maxPlayerLocations)
+		return player, invalid(
+			"Player %s has %d entries in LatencyInMs; the maximum is %d", in.PlayerId, len(in.LatencyInMs), maxPlayerLocations)
 	}
 	for location, ms := range in.LatencyInMs {
 		player.Latencies = append(player.Latencies, matchmaking.Latency{Location: location, Milliseconds: ms})
 	}
-	slices.SortFunc(player.Latencies, func(a, b matchmaking.Latency) int { return strings.Compare(a.Location, b.Location) })
+	slices.SortFunc(player.Latencies, func(a, b matchmaking.Latency) int {
+		return strings.Compare(a.Location, b.Location)
+	})
 	return player, nil
 }
 

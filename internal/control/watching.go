@@ -19,7 +19,9 @@ func (p *Plane) DescribeGameSession(ctx context.Context, gameSessionArn string) 
 // WatchGameSession calls changed with a game session as it is, and again whenever
 // it has changed, the number of its players included, until it is TERMINATED, ctx
 // is done or changed returns an error. Changes that follow quickly may come as one.
-func (p *Plane) WatchGameSession(ctx context.Context, gameSessionArn string, changed func(*wire.GameSession) error) error {
+func (p *Plane) WatchGameSession(
+	ctx context.Context, gameSessionArn string, changed func(*wire.GameSession) error,
+) error {
 	room, g, err := p.findSession(ctx, gameSessionArn)
 	if err != nil {
 		return err
