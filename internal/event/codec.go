@@ -21,8 +21,8 @@ type Codec struct {
 	name string
 }
 
-// NewCodec returns the codec of a struct type. It panics if a field has no key or a type that the codec does
-// not know: that is a mistake in the program.
+// NewCodec returns the codec of a struct type. It panics if a field has no key or an unsupported type, which is a
+// programming error.
 func NewCodec(t reflect.Type) *Codec {
 	c := &Codec{name: t.Name(), body: itemOf(t, map[reflect.Type]*parts{})}
 	if c.body.op != opStruct || dataWord(reflect.Zero(t).Interface()) == nil {
@@ -47,7 +47,7 @@ func (c *Codec) Read(data []byte, v any) (rest []byte, ok bool) {
 const maxFields = 255
 
 // dataWord returns the second word of an interface. It points to the struct, whether v holds the struct or a
-// pointer to it. A struct that is a single pointer is stored in the word itself; NewCodec refuses it.
+// pointer to it. A struct that is a single pointer is stored in the word itself; NewCodec rejects it.
 func dataWord(v any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1] }
 
 // An op is a way to encode a Go value.
@@ -69,7 +69,7 @@ const (
 	opPointers // a list of pointers to structs
 )
 
-// An item says how a Go type is encoded.
+// An item describes how a Go type is encoded.
 type item struct {
 	op   op
 	size uintptr // of a value in bytes
@@ -92,7 +92,7 @@ type field struct {
 	offset uintptr
 }
 
-// omit says when a field is left out of the map.
+// omit is the condition for leaving out a field.
 type omit uint8
 
 const (
@@ -165,7 +165,7 @@ func fieldsOf(t reflect.Type, offset uintptr, structs map[reflect.Type]*parts) [
 	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.key, b.key) })
 	for i := range fields[min(1, len(fields)):] {
 		if fields[i].key == fields[i+1].key {
-			panic(fmt.Sprintf("event: field number %d stands twice in %v", fields[i].key, t))
+			panic(fmt.Sprintf("event: field number %d is used twice in %v", fields[i].key, t))
 		}
 	}
 	return fields

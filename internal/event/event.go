@@ -1,20 +1,17 @@
-// Package event turns facts into bytes and back: the journal's events and the
-// snapshot's records.
+// Package event encodes and decodes facts: the journal's events and the snapshot's records.
 //
 // # Format
 //
-// A fact is a CBOR array of three: the number of its type, the number of its
-// room (0 is the catalog), and a map of its fields. The fields' keys are the
-// small integers of their `cbor:"N,keyasint"` tags. Both kinds of number are
-// for ever: a type or field may be added, never renumbered, re-typed or
-// reused, because events outlive the code that wrote them. A decoder ignores
-// fields that it does not know. A golden file per type guards all of this.
+// A fact is a CBOR array of three: the number of its type, the number of its room (0 is the catalog), and a map of
+// its fields. The fields' keys are the small integers of their `cbor:"N,keyasint"` tags. Types and fields may be
+// added, but never renumbered, re-typed or reused, because events outlive the code that wrote them. A decoder ignores
+// unknown fields. A golden file per type guards all of this.
 //
-// Commands and answers, which nodes send each other, are values: an array of two, without
-// a room. They are numbered in the same way, in Sets of their own.
+// Commands and answers, which nodes send each other, are values: an array of two, without a room. They are numbered
+// in the same way, in Sets of their own.
 //
-// A [Codec] per type follows from the tags. The cbor library decodes what a Codec does not
-// encode, such as a field of a later release.
+// A [Codec] per type follows from the tags. The cbor library decodes what a Codec does not encode, such as a field of
+// a later release.
 package event
 
 import (
@@ -28,20 +25,18 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// A Fact is one event, or one record of a snapshot, and the room it is about.
+// A Fact is one event, or one record of a snapshot, with its room.
 type Fact struct {
 	Room uint32 // 0 is the catalog
 	Body any    // a pointer to a type of the Set
 }
 
-// A Set knows the types of facts and their numbers. It is built at start and
-// then only read.
+// A Set maps the types of facts to their numbers. It is immutable.
 type Set struct {
 	numbers map[uint64]*member
 	types   map[reflect.Type]*member // by the type and by the pointer to it
 }
 
-// A member is one type of a Set.
 type member struct {
 	Codec
 	number uint64
@@ -49,16 +44,16 @@ type member struct {
 	typ    reflect.Type // a struct
 }
 
-// Entry is one type of a Set: its number, a nil pointer to the type, and the feature level
-// from which on it may be written: 0 means 1, the level of all releases.
+// Entry is one type of a Set: its number, a nil pointer to the type, and the first feature level at which it may be
+// written: 0 means 1, the level of all releases.
 type Entry struct {
 	Number uint64
 	Type   any
 	Level  int
 }
 
-// NewSet makes a Set of the given entries. It panics when a number or a type
-// stands twice: that is a mistake in the program, not in its input.
+// NewSet returns a Set of the given entries. It panics if a number or a type is used twice, which is a programming
+// error.
 func NewSet(groups ...[]Entry) *Set {
 	s := &Set{numbers: map[uint64]*member{}, types: map[reflect.Type]*member{}}
 	for _, e := range slices.Concat(groups...) {
@@ -67,10 +62,10 @@ func NewSet(groups ...[]Entry) *Set {
 			panic(fmt.Sprintf("event %d: %v is not a pointer to a struct", e.Number, t))
 		}
 		if s.numbers[e.Number] != nil {
-			panic(fmt.Sprintf("event number %d stands twice", e.Number))
+			panic(fmt.Sprintf("event number %d is used twice", e.Number))
 		}
 		if s.types[t] != nil {
-			panic(fmt.Sprintf("event type %v stands twice", t))
+			panic(fmt.Sprintf("event type %v is used twice", t))
 		}
 		m := &member{Codec: *NewCodec(t.Elem()), number: e.Number, level: max(1, e.Level), typ: t.Elem()}
 		s.numbers[e.Number], s.types[t], s.types[t.Elem()] = m, m, m
@@ -81,7 +76,7 @@ func NewSet(groups ...[]Entry) *Set {
 // decMode decodes what a Codec does not accept.
 var decMode = must(cbor.DecOptions{
 	MaxArrayElements: 1 << 24, MaxMapPairs: 1 << 24, DupMapKey: cbor.DupMapKeyQuiet,
-	UTF8: cbor.UTF8DecodeInvalid, // what a peer was allowed to send must be readable for ever
+	UTF8: cbor.UTF8DecodeInvalid, // accepted texts must stay readable
 }.DecMode())
 
 func must[T any](v T, err error) T {
@@ -91,7 +86,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// Append writes f behind buf. It fails for a type outside the Set.
+// Append appends f to buf. It fails for a type outside the Set.
 func (s *Set) Append(buf *bytes.Buffer, f Fact) error {
 	t := reflect.TypeOf(f.Body)
 	m := s.types[t]
@@ -105,11 +100,9 @@ func (s *Set) Append(buf *bytes.Buffer, f Fact) error {
 	return nil
 }
 
-// ErrUnknown is in the chain of the error that Next returns for a number
-// outside the Set: the bytes were written by a newer release.
+// ErrUnknown is in the chain of the error of Next for a number outside the Set: a newer release wrote the bytes.
 var ErrUnknown = errors.New("unknown event type")
 
-// Next reads the first fact of data and returns the rest.
 func (s *Set) Next(data []byte) (Fact, []byte, error) {
 	if len(data) == 0 || data[0] != majorArray|3 {
 		return Fact{}, nil, errors.New("event does not begin with an array of three")
@@ -133,7 +126,6 @@ func (s *Set) Next(data []byte) (Fact, []byte, error) {
 	return Fact{Room: uint32(room), Body: body}, rest, nil
 }
 
-// next decodes the first body of data.
 func (m *member) next(data []byte) (body any, rest []byte, err error) {
 	body = reflect.New(m.typ).Interface()
 	if rest, ok := m.Read(data, body); ok {
@@ -146,7 +138,7 @@ func (m *member) next(data []byte) (body any, rest []byte, err error) {
 	return body, rest, nil
 }
 
-// Name is the name of the type of a fact's body, as logs and metrics show it.
+// Name returns the name of the type of a fact's body, for logs and metrics.
 func (s *Set) Name(body any) string {
 	if m := s.types[reflect.TypeOf(body)]; m != nil {
 		return m.name
@@ -154,7 +146,7 @@ func (s *Set) Name(body any) string {
 	return ""
 }
 
-// Entries lists the Set's types by number, for tests that hold one golden file each.
+// Entries lists the Set's types by number, for tests with one golden file each.
 func (s *Set) Entries() map[uint64]reflect.Type {
 	all := make(map[uint64]reflect.Type, len(s.numbers))
 	for number, m := range s.numbers {

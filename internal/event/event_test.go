@@ -51,7 +51,8 @@ func someFacts() []Fact {
 		{Room: 0, Body: &sample{}},
 		{Room: 1<<32 - 1, Body: &sample{
 			inner: inner{"k"}, Text: "ünï", Count: -5, At: At(time.UnixMilli(1772366400123)), Flag: true,
-			List: []inner{{"a"}, {"b"}}, Maybe: &zero, Bytes: []byte{0, 1}, ID: [16]byte{1, 15: 2}, Labels: map[string]float64{"x": 0.1},
+			List: []inner{{"a"}, {"b"}}, Maybe: &zero, Bytes: []byte{0, 1}, ID: [16]byte{1, 15: 2},
+			Labels: map[string]float64{"x": 0.1},
 		}},
 		{Room: 7, Body: &other{Number: 0.1}},
 	}

@@ -23,9 +23,8 @@ func appendFloat(dst []byte, v float64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, cborFloat64), math.Float64bits(v))
 }
 
-// float16 is a number in 16 bits, if they hold it: a sign, five bits of the exponent and
-// ten of the fraction. All numbers that are none become the one of them that the cbor
-// library writes. Source: IEEE 754, binary16.
+// float16 returns a number in 16 bits, if it is exact: a sign, five bits of the exponent and ten of the fraction.
+// Every NaN becomes the one that the cbor library writes. Source: IEEE 754, binary16.
 func float16(v float64) (half uint16, ok bool) {
 	all := math.Float64bits(v)
 	sign, exponent, fraction := uint16(all>>48)&0x8000, int(all>>52&0x7ff)-1023, all&(1<<52-1)
@@ -38,7 +37,7 @@ func float16(v float64) (half uint16, ok bool) {
 		return sign, true
 	case exponent >= -14 && exponent <= 15:
 		return sign | uint16(exponent+15)<<10 | uint16(fraction>>42), fraction<<22 == 0
-	case exponent >= -24 && exponent < -14: // with zeros in front instead of an exponent
+	case exponent >= -24 && exponent < -14: // subnormal
 		shift := 42 - 14 - exponent
 		whole := fraction | 1<<52
 		return sign | uint16(whole>>shift), whole&(1<<shift-1) == 0
@@ -47,7 +46,6 @@ func float16(v float64) (half uint16, ok bool) {
 	}
 }
 
-// readFloat reads a floating-point number.
 func readFloat(data []byte, at int) (v float64, next int) {
 	if uint(at) >= uint(len(data)) {
 		return 0, failed
@@ -64,7 +62,6 @@ func readFloat(data []byte, at int) (v float64, next int) {
 	return 0, failed
 }
 
-// fromFloat16 is a number of 16 bits.
 func fromFloat16(half uint16) float64 {
 	exponent, fraction := int(half>>10&0x1f), float64(half&0x3ff)
 	var v float64

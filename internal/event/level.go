@@ -2,8 +2,8 @@ package event
 
 import "reflect"
 
-// Level returns the feature level from which on values of v's type may be written, whether v is a
-// pointer or not. It is 1 for the types of all releases, and for a type outside the Set.
+// Level returns the first feature level at which values of v's type may be written, whether v is a pointer or not. It
+// is 1 for a type outside the Set.
 func (s *Set) Level(v any) int {
 	if m := s.types[reflect.TypeOf(v)]; m != nil {
 		return m.level
@@ -20,9 +20,8 @@ func (s *Set) MaxLevel() int {
 	return highest
 }
 
-// A Gate limits which types of facts a state writes. States embed it and ask it before they decide on
-// a fact of a newer type; below that type's level they behave as before the type existed. The zero Gate
-// has no limit.
+// A Gate limits which types of facts a state writes. States embed it and check it before they decide a fact of a
+// newer type; below that type's level they behave as before the type existed. The zero Gate has no limit.
 type Gate struct{ level int }
 
 // Allows reports whether facts of a feature level may be written.

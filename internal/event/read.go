@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// The read functions take data and a position in it, and return the position behind the item. A position of
-// failed stays failed: no function reads from there.
+// The read functions take data and a position in it, and return the position after the item. After failed they read
+// nothing more.
 const failed = -1
 
 // read decodes an item into the value at p, which is zero.
@@ -165,8 +165,8 @@ func (x *item) readList(data []byte, at int, p unsafe.Pointer) int {
 	return at
 }
 
-// readNumbers decodes a map. Keys that do not ascend are left to the library, which knows what a repeated
-// key means.
+// readNumbers decodes a map. Unless its keys ascend, the library must decode it, which defines the meaning of
+// repeated keys.
 func readNumbers(data []byte, at int) (numbers map[string]float64, next int) {
 	n, at := readCount(data, at, majorMap)
 	numbers = make(map[string]float64, n)

@@ -6,14 +6,12 @@ import (
 	"reflect"
 )
 
-// A value is what nodes send each other: a command, or the answer to one. It is a
-// CBOR array of two: the number of its type, and a map of its fields, or null for a
-// nil pointer. Types and fields are numbered as those of facts are. Values live no
-// longer than a call, so what has to be read is what the release before and the
-// one after write.
+// A value is a command, or the answer to one, that nodes send each other. It is a CBOR array of two: the number of
+// its type, and a map of its fields, or null for a nil pointer. Types and fields are numbered like those of facts. A
+// value exists during a call only, so it must be readable by the release before and the one after.
 
-// AppendValue appends a value of one of the Set's types, or a pointer to one, behind
-// dst. It fails for a type outside the Set.
+// AppendValue appends a value of one of the Set's types, or a pointer to one, to dst. It fails for a type outside the
+// Set.
 func (s *Set) AppendValue(dst []byte, v any) ([]byte, error) {
 	m := s.types[reflect.TypeOf(v)]
 	if m == nil {
@@ -26,15 +24,15 @@ func (s *Set) AppendValue(dst []byte, v any) ([]byte, error) {
 	return m.Append(dst, v), nil
 }
 
-// NextValue reads the first value of data, a pointer to its type, and returns the
-// rest. ErrUnknown is in the chain of the error for a number outside the Set.
+// NextValue decodes the first value of data, a pointer to its type, and returns the rest. ErrUnknown is in the chain
+// of the error for a number outside the Set.
 func (s *Set) NextValue(data []byte) (v any, rest []byte, err error) {
 	if len(data) == 0 || data[0] != majorArray|2 {
 		return nil, nil, errors.New("value does not begin with an array of two")
 	}
 	number, at := readHead(data, 1, majorUint)
 	if at < 0 {
-		return nil, nil, errors.New("value's number: not a number")
+		return nil, nil, errors.New("value number: not a number")
 	}
 	m := s.numbers[number]
 	if m == nil {
@@ -47,7 +45,7 @@ func (s *Set) NextValue(data []byte) (v any, rest []byte, err error) {
 	return m.next(rest)
 }
 
-// Pointed is what a pointer that NextValue returned points to; ok is false for nil.
+// Deref returns the value behind a pointer that NextValue returned; ok is false for nil.
 func Deref(v any) (value any, ok bool) {
 	p := reflect.ValueOf(v)
 	if p.IsNil() {

@@ -40,7 +40,8 @@ func TestValues(t *testing.T) {
 			t.Errorf("%v is %x", v, data)
 		}
 	}
-	for data, unknown := range map[string]bool{"": false, "\x83\x05\xa0\xa0": false, "\x82": false, "\x82\x61a": false, "\x82\x05\xa0": true, "\x82\x19\x01\x2c": false, "\x82\x19\x01\x2c\x05": false} {
+	for data, unknown := range map[string]bool{"": false, "\x83\x05\xa0\xa0": false, "\x82": false, "\x82\x61a": false,
+		"\x82\x05\xa0": true, "\x82\x19\x01\x2c": false, "\x82\x19\x01\x2c\x05": false} {
 		if v, _, err := set.NextValue([]byte(data)); err == nil || errors.Is(err, ErrUnknown) != unknown {
 			t.Errorf("%x is read as %v, %v", data, v, err)
 		}

@@ -94,7 +94,7 @@ func appendStruct(dst []byte, fields []field, p unsafe.Pointer) []byte {
 	for i := range fields {
 		f := &fields[i]
 		v := unsafe.Add(p, f.offset)
-		switch f.op { // the frequent ops here, without a call
+		switch f.op { // the frequent ops, without a call
 		case opText, opOften:
 			s := *(*string)(v)
 			if s == "" && f.omit != omitNever {
@@ -210,10 +210,10 @@ func appendNumbers(dst []byte, numbers map[string]float64) []byte {
 	return dst
 }
 
-// appendHead appends the head of an item: its major type and its number, which
-// is a value or a length, in the shortest form.
+// appendHead appends the head of an item in the shortest form: its major type and its number, which is a value or a
+// length.
 func appendHead(dst []byte, major byte, n uint64) []byte {
-	if n <= oneByte { // as most are
+	if n <= oneByte { // usually
 		return append(dst, major|byte(n))
 	}
 	return appendLongHead(dst, major, n)

@@ -8,20 +8,18 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// What became of asking the players of a match.
+// The results of an acceptance.
 const (
 	AcceptedAcceptance = "Accepted"
 	RejectedAcceptance = "Rejected"
 	TimedOutAcceptance = "TimedOut"
 )
 
-// Accept is AcceptMatch. An answer is final; giving it again changes nothing, and is
-// announced all the same, as each call is. The
-// first rejection drops the match: tickets in which every player had accepted search
-// again, those of the others are CANCELLED, also of those who had not answered yet.
-// NotFound; InvalidRequest when the ticket is not in REQUIRES_ACCEPTANCE, is a
-// backfill ticket (its players play already, nobody asks them), or a player is not of
-// it or has answered otherwise. The answer is the *Ticket.
+// Accept is AcceptMatch. An answer is final; a repetition changes nothing, but is announced, as each call is. The
+// first rejection drops the match: tickets in which every player had accepted search again, the others are CANCELLED,
+// even if players had not answered yet. NotFound; InvalidRequest if the ticket is not in REQUIRES_ACCEPTANCE, is a
+// backfill ticket (its players do not answer), or a player is not in it or has answered otherwise. The answer is the
+// *Ticket.
 type Accept struct {
 	ID      string   `cbor:"1,keyasint,omitzero"`
 	Players []string `cbor:"2,keyasint,omitzero"`
@@ -34,9 +32,11 @@ func (c Accept) decide(s *State, now event.Time) ([]any, error) {
 	case err != nil:
 		return nil, err
 	case t.Status != RequiresAcceptance:
-		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is in %s status; a match is accepted or rejected in %s", t.ID, t.Status, RequiresAcceptance)
+		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is in %s status; a match is accepted or "+
+			"rejected in %s", t.ID, t.Status, RequiresAcceptance)
 	case t.Backfill:
-		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is a backfill ticket; only players who join are asked", t.ID)
+		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket %s is a backfill ticket; only joining players "+
+			"accept a match", t.ID)
 	case len(c.Players) == 0:
 		return nil, fault.New(fault.InvalidRequest, "PlayerIds names no player")
 	}
@@ -56,10 +56,9 @@ func (c Accept) decide(s *State, now event.Time) ([]any, error) {
 	return events, nil
 }
 
-// answer is the *Ticket.
 func (c Accept) answer(s *State) any { return s.ticketOrNil(c.ID) }
 
-// answers are those that are new, by player id.
+// answers returns the new answers, by player id.
 func (c Accept) answers(t *Ticket, m *Match) ([]Answer, error) {
 	var answers []Answer
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(c.Players))) {
@@ -81,7 +80,7 @@ func (t *Ticket) holds(player string) bool {
 	return slices.ContainsFunc(t.Players, func(p Player) bool { return p.ID == player })
 }
 
-// complete reports whether all players have accepted who are asked.
+// complete reports whether all players who must accept have accepted.
 func (s *State) complete(m *Match) bool {
 	for _, t := range s.ticketsOf(m) {
 		if !t.accepts(m) {
@@ -91,8 +90,7 @@ func (s *State) complete(m *Match) bool {
 	return true
 }
 
-// accepts reports whether all players of a ticket have accepted its match. Those of
-// a backfill ticket are not asked.
+// accepts reports whether all players of a ticket have accepted its match. Those of a backfill ticket need not.
 func (t *Ticket) accepts(m *Match) bool {
 	return t.Backfill || !slices.ContainsFunc(t.Players, func(p Player) bool {
 		a, ok := m.answer(p.ID)
@@ -100,8 +98,8 @@ func (t *Ticket) accepts(m *Match) bool {
 	})
 }
 
-// Answers lists the players of a match who have accepted, and those who are yet to
-// answer. Players of a backfill ticket are not asked.
+// Answers lists the players of a match who have accepted, and those who have not answered yet, without those of a
+// backfill ticket.
 func (s *State) Answers(m *Match) (accepted, unanswered []string) {
 	for _, t := range s.ticketsOf(m) {
 		for i := range t.Players {
@@ -117,37 +115,39 @@ func (s *State) Answers(m *Match) (accepted, unanswered []string) {
 	return accepted, unanswered
 }
 
-// unaccepted gives the events that drop a match that a player rejected, or that not
-// all players have accepted in time.
+// unaccepted returns the events that drop a match because a player rejected it, or did not accept in time.
 func (s *State) unaccepted(m *Match, how string, now event.Time) []any {
-	return s.drop(m, MatchDropped{At: now, Acceptance: how, Reason: ReasonAcceptance, Message: MessageAcceptance}, func(t *Ticket) *outcome {
-		if t.accepts(m) {
-			return nil
-		}
-		return &notAccepted
-	})
+	return s.drop(m, MatchDropped{At: now, Acceptance: how, Reason: ReasonAcceptance, Message: MessageAcceptance},
+		func(t *Ticket) *outcome {
+			if t.accepts(m) {
+				return nil
+			}
+			return &notAccepted
+		})
 }
 
-func (s *State) applyMatchAnswered(e *MatchAnswered) {
+func (e *MatchAnswered) apply(s *State) {
 	m, ok := s.matches.Get(e.ID)
 	if !ok {
 		return
 	}
 	m = m.answered(e.Answers)
 	s.storeMatch(m)
-	s.announce(&Announcement{At: e.At, Type: AcceptMatch, Configuration: m.Settings.Configuration, Tickets: s.ticketsOf(m), Match: m})
+	s.announce(&Announcement{At: e.At, Type: AcceptMatch, Configuration: m.Settings.Configuration, Tickets: s.ticketsOf(m),
+		Match: m})
 }
 
-// answer finds what a player said.
+// answer finds a player's answer.
 func (m *Match) answer(player string) (Answer, bool) {
-	i, ok := slices.BinarySearchFunc(m.Answers, player, func(a Answer, id string) int { return cmp.Compare(a.PlayerID, id) })
+	i, ok := slices.BinarySearchFunc(m.Answers, player,
+		func(a Answer, id string) int { return cmp.Compare(a.PlayerID, id) })
 	if !ok {
 		return Answer{}, false
 	}
 	return m.Answers[i], true
 }
 
-// answered is the match with further answers.
+// answered returns the match with further answers.
 func (m *Match) answered(answers []Answer) *Match {
 	next := *m
 	next.Answers = slices.Concat(m.Answers, answers)

@@ -22,7 +22,8 @@ func TestPartiesAnswerOneByOne(t *testing.T) {
 	w := newWorld(t)
 	w.parties()
 	w.want("first", fmt.Sprint(w.do(Accept{"t1", []string{"p1", "p1"}, true})), "[MatchAnswered]")
-	w.want("the same again", fmt.Sprint(w.do(Accept{"t1", []string{"p1"}, true})), "[MatchAnswered]") // each call is an event
+	// each call is an event
+	w.want("the same again", fmt.Sprint(w.do(Accept{"t1", []string{"p1"}, true})), "[MatchAnswered]")
 	w.want("third", fmt.Sprint(w.do(Accept{"t2", []string{"p3"}, true})), "[MatchAnswered]")
 	w.want("last", fmt.Sprint(w.do(Accept{"t1", []string{"p1", "p2"}, true})), "[MatchAnswered MatchAccepted]")
 	w.want("announcements", w.announced(), `
@@ -40,7 +41,8 @@ func TestAnswersAreFinal(t *testing.T) {
 	w := newWorld(t)
 	w.parties()
 	w.do(Accept{"t1", []string{"p1"}, true})
-	w.refuse(Accept{"t1", []string{"p1", "p2"}, false}, fault.InvalidRequest, "Player p1 has answered already; an answer to a match is final")
+	w.refuse(Accept{"t1", []string{"p1", "p2"}, false}, fault.InvalidRequest,
+		"Player p1 has answered already; an answer to a match is final")
 	w.refuse(Accept{"t1", []string{"p3"}, true}, fault.InvalidRequest, "Player p3 is not in matchmaking ticket t1")
 	w.refuse(Accept{"t1", nil, true}, fault.InvalidRequest, "PlayerIds names no player")
 	w.want("announcements", w.announced(), "\nAcceptMatch m [t1 t2] p1:blue:yes p2:blue p3:blue")
@@ -85,7 +87,8 @@ func TestStopDuringAcceptance(t *testing.T) {
 	w.want("announcements", w.announced(), `
 MatchmakingCancelled m [t1] p1:blue Cancelled
 MatchmakingSearching [t2] p2`)
-	w.want("why t2 searches", w.get("t2").Reason+": "+w.get("t2").Message, "AcceptanceFailed: Another ticket of the proposed match was cancelled.")
+	w.want("why t2 searches", w.get("t2").Reason+": "+w.get("t2").Message,
+		"AcceptanceFailed: Another ticket of the proposed match was cancelled.")
 }
 
 // TestStartBreaksUpMatches of the players, each once, and takes the place of tickets
@@ -169,7 +172,8 @@ func TestDiscardIsBounded(t *testing.T) {
 	w := newWorld(t)
 	for i := range maxDue + 1 {
 		id := fmt.Sprint("t", i)
-		if _, _, err := w.state.Handle(w.now, Start{ID: id, Configuration: ladder, Players: players(id), Timeout: 60}); err != nil {
+		if _, _, err := w.state.Handle(w.now, Start{ID: id, Configuration: ladder, Players: players(id),
+			Timeout: 60}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,12 +9,11 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// GameSessionEnded says that a game session has ended: its backfill tickets are
-// CANCELLED, also one whose match is being filled in; the other tickets of that match
-// search again. No automatic ticket follows. It has no answer.
+// GameSessionEnded reports the end of a game session: its backfill tickets are CANCELLED, also one in StageFilling;
+// the other tickets of that match search again. No automatic ticket follows. It has no answer.
 //
-// The State does not know which game sessions are running. Whoever sees a backfill
-// ticket begin for one that is over already says GameSessionEnded once more.
+// The State does not know which game sessions are running: if a backfill ticket starts for an ended one, the observer
+// sends GameSessionEnded again.
 type GameSessionEnded struct {
 	GameSession string `cbor:"1,keyasint,omitzero"`
 }
@@ -25,29 +24,27 @@ func (c GameSessionEnded) decide(s *State, now event.Time) ([]any, error) {
 		return nil, nil
 	}
 	if m, ok := s.matches.Get(t.Match); ok {
-		return s.dropBackfill(m, sessionOver, now), nil
+		return s.dropBackfill(m, sessionEnded, now), nil
 	}
-	return []any{ended(t, sessionOver, now)}, nil
+	return []any{ended(t, sessionEnded, now)}, nil
 }
 
 func (GameSessionEnded) answer(*State) any { return nil }
 
-// dropBackfill gives the events that drop a match because nobody can join the game
-// session that it fills.
-func (s *State) dropBackfill(m *Match, how outcome, now event.Time) []any {
+// dropBackfill returns the events that drop a match because nobody can join its game session.
+func (s *State) dropBackfill(m *Match, end outcome, now event.Time) []any {
 	return s.drop(m, MatchDropped{At: now, Reason: ReasonBackfill, Message: MessageBackfill}, func(t *Ticket) *outcome {
 		if t.Backfill {
-			return &how
+			return &end
 		}
 		return nil
 	})
 }
 
-// AutomaticTicket is the id of the first backfill ticket that a match is followed by.
+// AutomaticTicket returns the id of the first automatic backfill ticket after a match.
 func AutomaticTicket(match string) string { return "auto-backfill-" + match }
 
-// automaticTicket is the id of the n-th one, from 0: each that times out is followed
-// by another one.
+// automaticTicket returns the id of the n-th one, from 0: each that times out is followed by another.
 func automaticTicket(match string, n int) string {
 	if n == 0 {
 		return AutomaticTicket(match)
@@ -55,10 +52,9 @@ func automaticTicket(match string, n int) string {
 	return fmt.Sprintf("%s-%d", AutomaticTicket(match), n+1)
 }
 
-// AutomaticAfter is the id of the backfill ticket that will follow a match when it
-// is placed or filled in, for the MatchmakerData of its game session; ok is false
-// when none will: automatic backfill is off, all places are taken, or the match
-// fills a game session by a ticket of somebody's own.
+// AutomaticAfter returns the id of the backfill ticket that will follow a match when it is placed or filled, for the
+// MatchmakerData of its game session. ok is false if there will be none: automatic backfill is off, all slots are
+// taken, or the match belongs to a backfill ticket of a client.
 func (s *State) AutomaticAfter(m *Match) (id string, ok bool) {
 	if !m.Settings.AutomaticBackfill || m.Settings.Standalone || m.players() >= int(m.Settings.Capacity) {
 		return "", false
@@ -70,7 +66,7 @@ func (s *State) AutomaticAfter(m *Match) (id string, ok bool) {
 	return id, true
 }
 
-// players counts the players of a match, those of a backfill ticket included.
+// players counts the players of a match, including those of a backfill ticket.
 func (m *Match) players() int {
 	n := 0
 	for _, t := range m.Teams {
@@ -79,7 +75,7 @@ func (m *Match) players() int {
 	return n
 }
 
-// freeAutomatic is the first id from the n-th on that no ticket has.
+// freeAutomatic returns the first unused id from the n-th on.
 func (s *State) freeAutomatic(match string, n int) (id string, number int) {
 	for ; ; n++ {
 		id := automaticTicket(match, n)
@@ -89,9 +85,8 @@ func (s *State) freeAutomatic(match string, n int) (id string, number int) {
 	}
 }
 
-// follow gives the event that opens the automatic backfill ticket of a match that
-// ends well. All its players were in the match, so that they stand in no other
-// active ticket. A backfill ticket of somebody's own that is open already stays.
+// follow returns the event that starts the automatic backfill ticket after a match. All its players were in the
+// match, so they are in no other active ticket. An active backfill ticket of a client stays.
 func (s *State) follow(m *Match, c *Connection, now event.Time) []any {
 	if _, ok := s.AutomaticAfter(m); !ok {
 		return nil
@@ -114,9 +109,8 @@ func (s *State) follow(m *Match, c *Connection, now event.Time) []any {
 	return []any{e}
 }
 
-// latencyAt is the player's latency to one location, as far as it is known. A game
-// session that runs has one location, and a backfill ticket must not be matched for
-// another one.
+// latencyAt returns the player's latency to one location, if known. A running game session has one location, and its
+// backfill ticket must not be matched for another.
 func (p *Player) latencyAt(location string) []Latency {
 	i := slices.IndexFunc(p.Latencies, func(l Latency) bool { return l.Location == location })
 	if i < 0 {
@@ -125,16 +119,16 @@ func (p *Player) latencyAt(location string) []Latency {
 	return p.Latencies[i : i+1 : i+1]
 }
 
-// reissue gives the event that opens the next automatic backfill ticket after one
-// that has timed out; of other tickets there is none.
+// reissue returns the event that starts the next automatic backfill ticket after one that timed out.
 func (s *State) reissue(t *Ticket, now event.Time) []any {
 	if !t.Automatic {
 		return nil
 	}
 	id, number := s.freeAutomatic(t.Follows, t.Number+1)
-	timeout := max(t.Deadline.Sub(t.Started), time.Second) // it must not be due at once
+	timeout := max(t.Deadline.Sub(t.Started), time.Second) // it must not expire immediately
 	return []any{&TicketStarted{
-		ID: id, Configuration: t.Configuration, Players: t.Players, Backfill: true, Automatic: true, GameSession: t.GameSession,
-		At: now, Deadline: now.Add(timeout), Follows: t.Follows, Number: number,
+		ID: id, Configuration: t.Configuration, Players: t.Players, Backfill: true, Automatic: true,
+		GameSession: t.GameSession,
+		At:          now, Deadline: now.Add(timeout), Follows: t.Follows, Number: number,
 	}}
 }

@@ -15,7 +15,8 @@ func TestBackfillWithAcceptance(t *testing.T) {
 	w.match("m", terms, "b1", "t2")
 	w.announced()
 	w.want("statuses", w.statuses("b1", "t2"), "b1 REQUIRES_ACCEPTANCE, t2 REQUIRES_ACCEPTANCE")
-	w.refuse(Accept{"b1", []string{"p1"}, true}, fault.InvalidRequest, "Matchmaking ticket b1 is a backfill ticket; only players who join are asked")
+	w.refuse(Accept{"b1", []string{"p1"}, true}, fault.InvalidRequest,
+		"Matchmaking ticket b1 is a backfill ticket; only joining players accept a match")
 	w.do(Accept{"t2", []string{"p2"}, true})
 	if m, _ := w.state.Match("m"); m.Stage != StageFilling || m.Backfill != arena {
 		t.Errorf("the match goes on as %+v", m)
@@ -67,8 +68,10 @@ func TestNewerBackfillReplacesOlder(t *testing.T) {
 	w.backfill("b3", "p3")
 	w.want("REQUIRES_ACCEPTANCE", w.statuses("b2", "b3", "t"), "b2 CANCELLED, b3 SEARCHING, t SEARCHING")
 	w.match("m2", unasked(), "b3", "t")
-	w.refuse(Start{ID: "b4", Configuration: ladder, Players: players("p4"), Timeout: 60, Backfill: true, GameSession: arena}, fault.InvalidRequest,
-		"Matchmaking ticket b3, which holds a player or the game session of this request, is in PLACING status and cannot be canceled; try again when it is over")
+	w.refuse(Start{ID: "b4", Configuration: ladder, Players: players("p4"), Timeout: 60, Backfill: true,
+		GameSession: arena}, fault.InvalidRequest,
+		"Matchmaking ticket b3, which holds a player or the game session of this request, is in PLACING status and "+
+			"cannot be canceled; try again when it is over")
 }
 
 // TestStandaloneBackfillsStandSideBySide, because nothing says whether they are of
@@ -131,7 +134,8 @@ func TestAutomaticBackfill(t *testing.T) {
 MatchmakingSucceeded m [t1] p1:blue p2:blue
 MatchmakingSearching [auto-backfill-m] p1:blue p2:blue`)
 	b := w.get("auto-backfill-m")
-	if !b.Backfill || !b.Automatic || b.GameSession != arena || b.Deadline.Sub(w.now) != time.Minute || fmt.Sprint(b.Players[0].Latencies) != "[{custom-home 20}]" {
+	if !b.Backfill || !b.Automatic || b.GameSession != arena || b.Deadline.Sub(w.now) != time.Minute ||
+		fmt.Sprint(b.Players[0].Latencies) != "[{custom-home 20}]" {
 		t.Errorf("the automatic ticket is %+v", b)
 	}
 
@@ -179,7 +183,8 @@ MatchmakingTimedOut [auto-backfill-m] p1:blue p2:blue TimedOut
 MatchmakingSearching [auto-backfill-m-2] p1:blue p2:blue`)
 	w.do(Forget{[]string{"auto-backfill-m"}}) // its id is not given again
 	w.wait(time.Minute)
-	w.want("statuses", w.statuses("auto-backfill-m-2", "auto-backfill-m-3"), "auto-backfill-m-2 TIMED_OUT, auto-backfill-m-3 SEARCHING")
+	w.want("statuses", w.statuses("auto-backfill-m-2", "auto-backfill-m-3"),
+		"auto-backfill-m-2 TIMED_OUT, auto-backfill-m-3 SEARCHING")
 
 	// It also times out while it is in a match.
 	w.ticket("t9", "p9")
@@ -187,7 +192,8 @@ MatchmakingSearching [auto-backfill-m-2] p1:blue p2:blue`)
 	at.Acceptance = 90
 	w.match("m2", at, "auto-backfill-m-3", "t9")
 	w.wait(time.Minute)
-	w.want("at their deadline", w.statuses("auto-backfill-m-3", "auto-backfill-m-4", "t9"), "auto-backfill-m-3 TIMED_OUT, auto-backfill-m-4 SEARCHING, t9 TIMED_OUT")
+	w.want("at their deadline", w.statuses("auto-backfill-m-3", "auto-backfill-m-4", "t9"),
+		"auto-backfill-m-3 TIMED_OUT, auto-backfill-m-4 SEARCHING, t9 TIMED_OUT")
 }
 
 // TestAutomaticBackfillEnds by a request to stop it, when somebody backfills on his
@@ -242,5 +248,6 @@ func TestAutomaticBackfillFindsAFreeID(t *testing.T) {
 	w.inArena()
 	w.want("opened", w.statuses("auto-backfill-m-2"), "auto-backfill-m-2 SEARCHING")
 	w.wait(time.Minute)
-	w.want("next", w.statuses("auto-backfill-m-2", "auto-backfill-m-4"), "auto-backfill-m-2 TIMED_OUT, auto-backfill-m-4 SEARCHING")
+	w.want("next", w.statuses("auto-backfill-m-2", "auto-backfill-m-4"),
+		"auto-backfill-m-2 TIMED_OUT, auto-backfill-m-4 SEARCHING")
 }

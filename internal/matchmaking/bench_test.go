@@ -16,11 +16,13 @@ const benchOpen = 10_000
 // benchStart is the n-th ticket: one player with two attributes and three latencies.
 func benchStart(n int) Start {
 	return Start{
-		ID: fmt.Sprintf("7d5a0b3c-0000-4000-8000-%012d", n*7919%1_000_000_007), Configuration: ladder, Timeout: 3600, Call: fmt.Sprint("call-", n),
+		ID: fmt.Sprintf("7d5a0b3c-0000-4000-8000-%012d", n*7919%1_000_000_007), Configuration: ladder, Timeout: 3600,
+		Call: fmt.Sprint("call-", n),
 		Players: []Player{{
 			ID: fmt.Sprintf("player-%012d", n),
 			Attributes: []Attribute{
-				{"mode", ruleset.Value{Type: ruleset.String, S: "duel"}}, {"skill", ruleset.Value{Type: ruleset.Number, N: float64(n%4000) / 4}},
+				{"mode", ruleset.Value{Type: ruleset.String, S: "duel"}}, {"skill",
+					ruleset.Value{Type: ruleset.Number, N: float64(n%4000) / 4}},
 			},
 			Latencies: []Latency{{"custom-a", 20}, {"custom-b", 70}, {"custom-c", 130}},
 		}},
@@ -140,7 +142,8 @@ func BenchmarkTimeOuts(b *testing.B) {
 // BenchmarkCodec writes and reads the events of a ticket and of a match of ten.
 func BenchmarkCodec(b *testing.B) {
 	s := New()
-	c := Propose{ID: "7d5a0b3c-0000-4000-8000-000000000000", Settings: terms, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}, Metrics: []Metric{{"Skill", 10, 3}, {"Latency", 10, 0}}}
+	c := Propose{ID: "7d5a0b3c-0000-4000-8000-000000000000", Settings: terms,
+		Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}, Metrics: []Metric{{"Skill", 10, 3}, {"Latency", 10, 0}}}
 	var bodies []any
 	where := connection()
 	for n := range 10 {
@@ -152,7 +155,8 @@ func BenchmarkCodec(b *testing.B) {
 		where.Players = append(where.Players, MatchedPlayer{PlayerID: start.Players[0].ID})
 	}
 	proposed, _, _ := s.Handle(1_772_366_400_456, c)
-	bodies = append(bodies, proposed[0], &MatchCompleted{ID: c.ID, At: start, Connection: &where}, s.ticketOrNil(c.Tickets[0].ID))
+	bodies = append(bodies, proposed[0], &MatchCompleted{ID: c.ID, At: start, Connection: &where},
+		s.ticketOrNil(c.Tickets[0].ID))
 	for _, body := range bodies {
 		f := event.Fact{Room: 1, Body: body}
 		var buf bytes.Buffer

@@ -76,7 +76,8 @@ func TestDeadlineWhilePlacing(t *testing.T) {
 	w.want("announcements", w.announced(), `
 MatchmakingTimedOut m [t1] p1:blue TimedOut
 MatchmakingSearching [t2] p2`)
-	if t1, t2 := w.get("t1"), w.get("t2"); len(t1.Metrics) != 1 || t2.Reason != ReasonPlacement || t2.Message != MessageExpired || t2.Players[0].Team != "" {
+	if t1, t2 := w.get("t1"), w.get("t2"); len(t1.Metrics) != 1 || t2.Reason != ReasonPlacement ||
+		t2.Message != MessageExpired || t2.Players[0].Team != "" {
 		t.Errorf("t1 ends as %+v, t2 searches on as %+v", t1, t2)
 	}
 	w.want("matches", w.matches(), "m 4")

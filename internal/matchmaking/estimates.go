@@ -1,11 +1,9 @@
 package matchmaking
 
-// recent is how much the newest wait counts in a moving average: the tickets before
-// the last ten or so hardly count any more.
+// recent is the weight of the newest wait in a moving average, which makes about the last ten tickets matter.
 const recent = 0.1
 
-// learnWait takes the wait of a ticket that was matched into the average of its
-// configuration. Backfill tickets wait for others, not as others do.
+// learnWait adds the wait of a matched ticket to the average of its configuration. Backfill tickets wait differently.
 func (s *State) learnWait(t *Ticket) {
 	if t.Backfill {
 		return
@@ -17,9 +15,8 @@ func (s *State) learnWait(t *Ticket) {
 	s.waits.Set(t.Configuration.ID, wait)
 }
 
-// Estimate is how many seconds a new ticket of a configuration will probably wait: a
-// moving average of those that were matched, from their start to their end. ok is
-// false when nothing is known.
+// Estimate estimates how many seconds a new ticket of a configuration waits: a moving average of matched tickets,
+// from start to end. ok is false if nothing is known.
 func (s *State) Estimate(configurationID string) (seconds float64, ok bool) {
 	return s.waits.Get(configurationID)
 }

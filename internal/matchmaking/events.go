@@ -2,8 +2,8 @@ package matchmaking
 
 import "github.com/muster-gg/muster/internal/event"
 
-// Events lists the types that stand in journals (401–449) and the records that
-// stand in snapshots (450–499). Numbers are for ever; see package event.
+// Events lists the types of events in journals (401–449) and of records in snapshots (450–499). A number is never
+// reused; see package event.
 var Events = []event.Entry{
 	{Number: 401, Type: (*TicketStarted)(nil)},
 	{Number: 402, Type: (*TicketEnded)(nil)},
@@ -21,7 +21,7 @@ var Events = []event.Entry{
 	{Number: 453, Type: (*Announcement)(nil)},
 }
 
-// TicketStarted opens a ticket: it enters its pool.
+// TicketStarted starts a ticket: it enters its pool.
 type TicketStarted struct {
 	ID            string        `cbor:"1,keyasint"`
 	Configuration Configuration `cbor:"2,keyasint"`
@@ -46,7 +46,7 @@ type TicketEnded struct {
 	At      event.Time `cbor:"5,keyasint"`
 }
 
-// MatchProposed makes a match: its tickets leave their pool.
+// MatchProposed creates a match: its tickets leave their pool.
 type MatchProposed struct {
 	ID       string        `cbor:"1,keyasint"`
 	Settings MatchSettings `cbor:"2,keyasint"`
@@ -55,10 +55,10 @@ type MatchProposed struct {
 	Metrics  []Metric      `cbor:"5,keyasint,omitempty"`
 	Backfill string        `cbor:"6,keyasint,omitempty"`
 	At       event.Time    `cbor:"7,keyasint"`
-	AcceptBy event.Time    `cbor:"8,keyasint,omitempty"` // 0: no acceptance: MatchAccepted or MatchCompleted follows
+	AcceptBy event.Time    `cbor:"8,keyasint,omitempty"` // 0: MatchAccepted or MatchCompleted follows
 }
 
-// MatchAnswered notes answers of players.
+// MatchAnswered adds answers of players.
 type MatchAnswered struct {
 	ID      string     `cbor:"1,keyasint"`
 	Answers []Answer   `cbor:"2,keyasint"` // new ones
@@ -66,7 +66,7 @@ type MatchAnswered struct {
 	At      event.Time `cbor:"4,keyasint"`
 }
 
-// MatchAccepted takes a match on to StagePlacing or StageFilling.
+// MatchAccepted moves a match to StagePlacing or StageFilling.
 type MatchAccepted struct {
 	ID    string     `cbor:"1,keyasint"`
 	Stage Stage      `cbor:"2,keyasint"`
@@ -74,9 +74,8 @@ type MatchAccepted struct {
 	Asked bool       `cbor:"4,keyasint,omitempty"` // the players were asked: AcceptMatchCompleted is announced
 }
 
-// MatchDropped ends a match without a game. Of its tickets those in Ended end, all
-// others return to their pool. With Cancel the match stays in StageCancelling until a
-// second MatchDropped.
+// MatchDropped ends a match without a game session. The tickets in Ended end, all others return to their pool. With
+// Cancel the match stays in StageCancelling until a second MatchDropped.
 type MatchDropped struct {
 	ID         string     `cbor:"1,keyasint"`
 	At         event.Time `cbor:"2,keyasint"`
@@ -84,10 +83,10 @@ type MatchDropped struct {
 	Reason     string     `cbor:"4,keyasint,omitempty"` // of tickets that search again
 	Message    string     `cbor:"5,keyasint,omitempty"`
 	Ended      []Ending   `cbor:"6,keyasint,omitempty"`
-	Cancel     bool       `cbor:"7,keyasint,omitempty"` // its placement is to be cancelled
+	Cancel     bool       `cbor:"7,keyasint,omitempty"` // its placement must be cancelled
 }
 
-// An Ending is how a ticket ends with its match.
+// An Ending is the end of a ticket with its match.
 type Ending struct {
 	ID      string `cbor:"1,keyasint"`
 	Status  Status `cbor:"2,keyasint"`
@@ -95,8 +94,7 @@ type Ending struct {
 	Message string `cbor:"4,keyasint,omitempty"`
 }
 
-// MatchCompleted ends a match well: its tickets are COMPLETED. Connection is nil
-// for STANDALONE.
+// MatchCompleted ends a match: its tickets are COMPLETED. Connection is nil for STANDALONE.
 type MatchCompleted struct {
 	ID         string      `cbor:"1,keyasint"`
 	At         event.Time  `cbor:"2,keyasint"`
@@ -104,17 +102,17 @@ type MatchCompleted struct {
 	Asked      bool        `cbor:"4,keyasint,omitempty"` // STANDALONE: AcceptMatchCompleted is announced
 }
 
-// TicketsForgotten removes tickets that are kept in the history.
+// TicketsForgotten removes tickets that are in the history.
 type TicketsForgotten struct {
 	IDs []string `cbor:"1,keyasint"`
 }
 
-// AnnouncementsTrimmed removes announcements that were published.
+// AnnouncementsTrimmed removes published announcements.
 type AnnouncementsTrimmed struct {
 	Through uint64 `cbor:"1,keyasint"`
 }
 
-// ConfigurationDiscarded drops what is known of a configuration that was deleted.
+// ConfigurationDiscarded removes the data of a deleted configuration.
 type ConfigurationDiscarded struct {
 	ID string `cbor:"1,keyasint"`
 }
@@ -125,8 +123,8 @@ type Header struct {
 	Waits     []Waits `cbor:"2,keyasint,omitempty"`
 }
 
-// Waits are how long the newest tickets of a configuration waited; see Estimate.
+// Waits is the moving average of a configuration's waits; see Estimate.
 type Waits struct {
 	Configuration string  `cbor:"1,keyasint"` // its id
-	Seconds       float64 `cbor:"2,keyasint"` // a moving average
+	Seconds       float64 `cbor:"2,keyasint"`
 }

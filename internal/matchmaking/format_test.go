@@ -61,7 +61,8 @@ func TestCodecLeavesTheUnusual(t *testing.T) {
 			}
 		}
 	}
-	f, _, err := types.Next([]byte("\x83\x19\x01\x97\x07\xa3\x01\x61m\x02\x05\x18\x99\x00")) // MatchCompleted with a later field
+	// MatchCompleted with a later field
+	f, _, err := types.Next([]byte("\x83\x19\x01\x97\x07\xa3\x01\x61m\x02\x05\x18\x99\x00"))
 	if want := (&MatchCompleted{ID: "m", At: 5}); err != nil || !reflect.DeepEqual(f, event.Fact{Room: 7, Body: want}) {
 		t.Errorf("got %+v, %v", f.Body, err)
 	}

@@ -205,8 +205,9 @@ func TestExpireFitsInARecord(t *testing.T) {
 		p := players(fmt.Sprint("p", i))
 		p[0].Attributes = []Attribute{{"list", ruleset.Value{Type: ruleset.StringList, SL: large}}}
 		s.Apply(&TicketStarted{
-			ID: AutomaticTicket(fmt.Sprint(i)), Configuration: ladder, Players: p, Backfill: true, Automatic: true, GameSession: fmt.Sprint(arena, i),
-			At: start, Deadline: start.Add(time.Minute), Follows: fmt.Sprint(i),
+			ID: AutomaticTicket(fmt.Sprint(i)), Configuration: ladder, Players: p, Backfill: true, Automatic: true,
+			GameSession: fmt.Sprint(arena, i),
+			At:          start, Deadline: start.Add(time.Minute), Follows: fmt.Sprint(i),
 		})
 	}
 	ended := 0
@@ -233,7 +234,8 @@ func TestTicketIsBounded(t *testing.T) {
 	w := newWorld(t)
 	p := players("p1")
 	p[0].Attributes = []Attribute{{"text", ruleset.Value{Type: ruleset.String, S: strings.Repeat("x", maxPlayersWeight)}}}
-	if _, _, err := w.try(Start{ID: "t1", Configuration: ladder, Players: p, Timeout: 60}); !fault.Is(err, fault.InvalidRequest) || !strings.Contains(err.Error(), "Players takes about") {
+	if _, _, err := w.try(Start{ID: "t1", Configuration: ladder, Players: p, Timeout: 60}); !fault.Is(err,
+		fault.InvalidRequest) || !strings.Contains(err.Error(), "Players takes about") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -60,9 +60,11 @@ func feed(s *State, data []byte) {
 
 // askAll gives a command of each kind to everything that there is.
 func askAll(s *State) {
-	commands := []Command{GameSessionEnded{arena}, Discard{ladder}, Start{ID: "fuzz", Configuration: ladder, Players: players("text-5", "player-a1")}}
+	commands := []Command{GameSessionEnded{arena}, Discard{ladder},
+		Start{ID: "fuzz", Configuration: ladder, Players: players("text-5", "player-a1")}}
 	s.Searching(func(t *Ticket) bool {
-		commands = append(commands, Propose{ID: "fuzz-" + t.ID, Settings: MatchSettings{Configuration: t.Configuration}, Tickets: []Proposed{{t.ID, t.Round}}})
+		commands = append(commands, Propose{ID: "fuzz-" + t.ID, Settings: MatchSettings{Configuration: t.Configuration},
+			Tickets: []Proposed{{t.ID, t.Round}}})
 		return len(commands) < 20
 	})
 	s.Matches(func(m *Match) bool {
@@ -70,7 +72,8 @@ func askAll(s *State) {
 		for _, id := range m.Tickets {
 			commands = append(commands, Accept{id, []string{"player-a1"}, true}, Stop{id})
 		}
-		commands = append(commands, Placed{m.ID, connection()}, Filled{m.ID, connection()}, PlacementTimedOut{m.ID}, FillFailed{Match: m.ID})
+		commands = append(commands, Placed{m.ID, connection()}, Filled{m.ID, connection()}, PlacementTimedOut{m.ID},
+			FillFailed{Match: m.ID})
 		return len(commands) < 100
 	})
 	for _, c := range append(commands, Forget{[]string{"text-2"}}, Trim{5}) {

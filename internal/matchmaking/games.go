@@ -6,9 +6,8 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Placed says that the game session of a match is ACTIVE and its players have
-// player sessions (all of them stand in Connection). A match that is gone is left
-// alone, as it is by all commands of this file. They have no answer.
+// Placed reports that the game session of a match is ACTIVE and its players have player sessions, all in Connection.
+// Like all commands of this file it ignores a match that does not exist, and has no answer.
 type Placed struct {
 	Match      string     `cbor:"1,keyasint,omitzero"`
 	Connection Connection `cbor:"2,keyasint"`
@@ -20,7 +19,7 @@ func (c Placed) decide(s *State, now event.Time) ([]any, error) {
 
 func (Placed) answer(*State) any { return nil }
 
-// Filled says that the players of a match are in the game session that it fills.
+// Filled reports that the players of a match are in the game session that it fills.
 type Filled struct {
 	Match      string     `cbor:"1,keyasint,omitzero"`
 	Connection Connection `cbor:"2,keyasint"` // with the player sessions of the new players
@@ -32,21 +31,21 @@ func (c Filled) decide(s *State, now event.Time) ([]any, error) {
 
 func (Filled) answer(*State) any { return nil }
 
-// finish gives the events that end a match well.
+// finish returns the events that complete a match.
 func (s *State) finish(id string, stage Stage, c Connection, now event.Time) ([]any, error) {
 	m, ok := s.inStage(id, stage)
 	if !ok {
 		return nil, nil
 	}
 	if due := s.deadlineOf(m); due != 0 && due <= now {
-		return s.expired(m, now), nil // Expire has not come to it yet
+		return s.expired(m, now), nil // Expire has not handled it yet
 	}
 	events := []any{&MatchCompleted{ID: id, At: now, Connection: &c}}
 	return append(events, s.follow(m, &c, now)...), nil
 }
 
-// PlacementTimedOut says that the placement of a match has timed out or was
-// cancelled: its tickets search again. A match in StageCancelling is over by that.
+// PlacementTimedOut reports that the placement of a match timed out or was cancelled: its tickets search again. It
+// ends a match in StageCancelling.
 type PlacementTimedOut struct {
 	Match string `cbor:"1,keyasint,omitzero"`
 }
@@ -55,7 +54,7 @@ func (c PlacementTimedOut) decide(s *State, now event.Time) ([]any, error) {
 	m, ok := s.matches.Get(c.Match)
 	switch {
 	case ok && m.Stage == StagePlacing:
-		return s.drop(m, MatchDropped{At: now, Reason: ReasonPlacement, Message: MessagePlacement}, spare), nil
+		return s.drop(m, MatchDropped{At: now, Reason: ReasonPlacement, Message: MessagePlacement}, searchOn), nil
 	case ok && m.Stage == StageCancelling:
 		return []any{&MatchDropped{ID: m.ID, At: now}}, nil
 	}
@@ -64,14 +63,14 @@ func (c PlacementTimedOut) decide(s *State, now event.Time) ([]any, error) {
 
 func (PlacementTimedOut) answer(*State) any { return nil }
 
-// spare lets every ticket of a match search on.
-func spare(*Ticket) *outcome { return nil }
+// searchOn returns every ticket of a dropped match to its pool.
+func searchOn(*Ticket) *outcome { return nil }
 
-// PlacementFailed says that the placement of a match has failed, or that there is no
-// queue to place it in: its tickets are FAILED.
+// PlacementFailed reports that the placement of a match failed, or that there is no queue for it: its tickets are
+// FAILED.
 type PlacementFailed struct {
 	Match   string `cbor:"1,keyasint,omitzero"`
-	Message string `cbor:"2,keyasint,omitzero"` // for those who look at the ticket; "" for the usual one
+	Message string `cbor:"2,keyasint,omitzero"` // of the tickets; "" for the default
 }
 
 func (c PlacementFailed) decide(s *State, now event.Time) ([]any, error) {
@@ -85,12 +84,11 @@ func (c PlacementFailed) decide(s *State, now event.Time) ([]any, error) {
 
 func (PlacementFailed) answer(*State) any { return nil }
 
-// FillFailed says that the game session of a backfill match is gone or lets nobody
-// in: the backfill ticket is FAILED, the others search again. No automatic ticket
-// follows.
+// FillFailed reports that the game session of a backfill match has ended or accepts no players: the backfill ticket
+// is FAILED, the others search again. No automatic ticket follows.
 type FillFailed struct {
 	Match   string `cbor:"1,keyasint,omitzero"`
-	Message string `cbor:"2,keyasint,omitzero"` // for those who look at the backfill ticket; "" for the usual one
+	Message string `cbor:"2,keyasint,omitzero"` // of the backfill ticket; "" for the default
 }
 
 func (c FillFailed) decide(s *State, now event.Time) ([]any, error) {
@@ -104,7 +102,7 @@ func (c FillFailed) decide(s *State, now event.Time) ([]any, error) {
 
 func (FillFailed) answer(*State) any { return nil }
 
-// inStage finds a match if it waits for what the stage says.
+// inStage finds a match in the given stage.
 func (s *State) inStage(id string, stage Stage) (*Match, bool) {
 	m, ok := s.matches.Get(id)
 	return m, ok && m.Stage == stage

@@ -143,7 +143,8 @@ func (w *world) backfill(id string, ids ...string) *Ticket {
 // stay in their team, and the others are blue.
 func (w *world) proposal(match string, t MatchSettings, tickets ...string) Propose {
 	w.t.Helper()
-	c := Propose{ID: match, Settings: t, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}, Metrics: []Metric{{"Close", 2, 1}}}
+	c := Propose{ID: match, Settings: t, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}},
+		Metrics: []Metric{{"Close", 2, 1}}}
 	for _, id := range tickets {
 		ticket := w.get(id)
 		c.Tickets = append(c.Tickets, Proposed{id, ticket.Round})
@@ -275,7 +276,7 @@ func check(s *State) error {
 		switch {
 		case t.HasEnded():
 			over++
-			if _, ok := s.over.Get(moment{t.Ended, id}); !ok || t.Ended == 0 {
+			if _, ok := s.ended.Get(moment{t.Ended, id}); !ok || t.Ended == 0 {
 				return fail("ticket %s is over and not among those", id)
 			}
 			return true
@@ -344,8 +345,9 @@ func check(s *State) error {
 	case len(s.players) != len(holders) || len(s.sessions) != len(sessions) || s.active.Len() != len(active):
 		return fmt.Errorf("indexes of %d players, %d sessions, %d configurations; there are %d, %d, %d",
 			len(s.players), len(s.sessions), s.active.Len(), len(holders), len(sessions), len(active))
-	case s.open.Len() != open || s.over.Len() != over || s.timers.Len() != timers:
-		return fmt.Errorf("indexes of %d open, %d over, %d timers; there are %d, %d, %d", s.open.Len(), s.over.Len(), s.timers.Len(), open, over, timers)
+	case s.open.Len() != open || s.ended.Len() != over || s.timers.Len() != timers:
+		return fmt.Errorf("indexes of %d open, %d over, %d timers; there are %d, %d, %d", s.open.Len(), s.ended.Len(),
+			s.timers.Len(), open, over, timers)
 	}
 	for id, n := range active {
 		if s.ActiveTickets(id) != n {

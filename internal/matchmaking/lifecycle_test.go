@@ -26,7 +26,8 @@ AcceptMatch m [t1 t2] p1:blue:yes p2:blue
 AcceptMatch m [t1 t2] p1:blue:yes p2:blue:yes
 AcceptMatchCompleted m [t1 t2] p1:blue:yes p2:blue:yes Accepted
 MatchmakingSucceeded m [t1 t2] p1:blue:yes p2:blue:yes`)
-	if c := w.get("t2").Connection; c == nil || len(c.Players) != 1 || c.Players[0].PlayerID != "p2" || c.GameSession != arena || c.Port != 7777 {
+	if c := w.get("t2").Connection; c == nil || len(c.Players) != 1 || c.Players[0].PlayerID != "p2" ||
+		c.GameSession != arena || c.Port != 7777 {
 		t.Errorf("t2 is connected to %+v", c)
 	}
 }
@@ -110,7 +111,8 @@ MatchmakingSearching [t2] p2`)
 func TestL7BackfillNeedsOthers(t *testing.T) {
 	w := newWorld(t)
 	w.backfill("b1", "p1")
-	other := Start{ID: "b2", Configuration: ladder, Players: players("p2"), Timeout: 60, Backfill: true, GameSession: arena + "2"}
+	other := Start{ID: "b2", Configuration: ladder, Players: players("p2"), Timeout: 60, Backfill: true,
+		GameSession: arena + "2"}
 	w.do(other)
 	for _, tickets := range [][]string{{"b1"}, {"b1", "b2"}} {
 		if events := w.do(w.proposal("m", terms, tickets...)); len(events) > 0 {

@@ -7,15 +7,14 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Propose says that tickets make a match. It is taken if all of them are
-// SEARCHING in the given rounds and of the same configuration, and among them are a
-// new one and at most one backfill ticket; else nothing changes. The answer is the
-// *Match, or nil: not taken, or (STANDALONE without acceptance) over. Proposed again,
-// a match that is under way is the answer.
+// Propose proposes a match of tickets. It is accepted if all of them are SEARCHING in the given rounds and of the
+// same configuration, and include a new one and at most one backfill ticket; else nothing changes. The answer is the
+// *Match, or nil if it was not accepted, or has ended already (STANDALONE without acceptance). A repetition returns
+// the match while it exists.
 type Propose struct {
 	ID       string        `cbor:"1,keyasint,omitzero"` // of the match: a UUID
 	Settings MatchSettings `cbor:"2,keyasint"`
-	Tickets  []Proposed    `cbor:"3,keyasint,omitzero"` // a backfill ticket stands first
+	Tickets  []Proposed    `cbor:"3,keyasint,omitzero"` // a backfill ticket is first
 	Teams    []Team        `cbor:"4,keyasint,omitzero"`
 	Metrics  []Metric      `cbor:"5,keyasint,omitzero"`
 }
@@ -31,7 +30,8 @@ func (c Propose) decide(s *State, now event.Time) ([]any, error) {
 	if _, known := s.matches.Get(c.ID); known || !fits {
 		return nil, nil
 	}
-	e := &MatchProposed{ID: c.ID, Settings: c.Settings, Teams: c.Teams, Metrics: c.Metrics, At: now, Tickets: make([]string, len(c.Tickets))}
+	e := &MatchProposed{ID: c.ID, Settings: c.Settings, Teams: c.Teams, Metrics: c.Metrics, At: now,
+		Tickets: make([]string, len(c.Tickets))}
 	for i, p := range c.Tickets {
 		e.Tickets[i] = p.ID
 	}
@@ -45,14 +45,12 @@ func (c Propose) decide(s *State, now event.Time) ([]any, error) {
 	return []any{e, accepted(c.ID, &c.Settings, backfill, false, now)}, nil
 }
 
-// answer is the *Match.
 func (c Propose) answer(s *State) any {
 	m, _ := s.matches.Get(c.ID)
 	return m
 }
 
-// fits reports whether the tickets of a proposal can make a match now, and which of
-// them is a backfill ticket, if any.
+// fits reports whether the tickets of a proposal can make a match now, and returns its backfill ticket, if any.
 func (c Propose) fits(s *State) (backfill *Ticket, ok bool) {
 	for i, p := range c.Tickets {
 		t, known := s.tickets.Get(p.ID)
@@ -75,8 +73,9 @@ func (c Propose) fits(s *State) (backfill *Ticket, ok bool) {
 	return nil, len(c.Tickets) > 0
 }
 
-func (s *State) applyMatchProposed(e *MatchProposed) {
-	m := &Match{ID: e.ID, Settings: e.Settings, Tickets: e.Tickets, Teams: e.Teams, Metrics: e.Metrics, AcceptBy: e.AcceptBy, Backfill: e.Backfill}
+func (e *MatchProposed) apply(s *State) {
+	m := &Match{ID: e.ID, Settings: e.Settings, Tickets: e.Tickets, Teams: e.Teams, Metrics: e.Metrics,
+		AcceptBy: e.AcceptBy, Backfill: e.Backfill}
 	status := Placing
 	if e.AcceptBy != 0 {
 		m.Stage, status = StageAcceptance, RequiresAcceptance
@@ -91,7 +90,8 @@ func (s *State) applyMatchProposed(e *MatchProposed) {
 			tickets = append(tickets, t)
 		}
 	}
-	s.announce(&Announcement{At: e.At, Type: PotentialMatchCreated, Configuration: e.Settings.Configuration, Tickets: tickets, Match: m})
+	s.announce(&Announcement{At: e.At, Type: PotentialMatchCreated, Configuration: e.Settings.Configuration,
+		Tickets: tickets, Match: m})
 }
 
 // teamsOf maps players to teams.
@@ -105,8 +105,7 @@ func teamsOf(teams []Team) map[string]string {
 	return of
 }
 
-// matched is the ticket in a match. The players of a backfill ticket have their
-// teams already.
+// matched returns the ticket in a match. The players of a backfill ticket already have teams.
 func (t *Ticket) matched(m *Match, status Status, teams map[string]string) *Ticket {
 	next := *t
 	next.Status, next.Match, next.Metrics, next.Reason, next.Message = status, m.ID, m.Metrics, "", ""
@@ -119,7 +118,7 @@ func (t *Ticket) matched(m *Match, status Status, teams map[string]string) *Tick
 	return &next
 }
 
-// returned is the ticket in its pool again.
+// returned returns the ticket back in its pool.
 func (t *Ticket) returned(reason, message string) *Ticket {
 	next := *t
 	next.Status, next.Match, next.Reason, next.Message = Searching, "", reason, message
@@ -133,10 +132,10 @@ func (t *Ticket) returned(reason, message string) *Ticket {
 	return &next
 }
 
-// accepted gives the event that takes a match on after its acceptance, or without one.
-func accepted(id string, terms *MatchSettings, backfill *Ticket, asked bool, now event.Time) any {
+// accepted returns the event that follows the acceptance of a match, or its proposal if none is required.
+func accepted(id string, settings *MatchSettings, backfill *Ticket, asked bool, now event.Time) any {
 	switch {
-	case terms.Standalone:
+	case settings.Standalone:
 		return &MatchCompleted{ID: id, At: now, Asked: asked}
 	case backfill != nil:
 		return &MatchAccepted{ID: id, Stage: StageFilling, At: now, Asked: asked}
@@ -145,7 +144,7 @@ func accepted(id string, terms *MatchSettings, backfill *Ticket, asked bool, now
 	}
 }
 
-func (s *State) applyMatchAccepted(e *MatchAccepted) {
+func (e *MatchAccepted) apply(s *State) {
 	m, ok := s.matches.Get(e.ID)
 	if !ok {
 		return
@@ -165,8 +164,8 @@ func (s *State) applyMatchAccepted(e *MatchAccepted) {
 	}
 }
 
-// drop gives the events that end a match without a game. ends says how a ticket
-// ends with it. If that is nil it searches on, unless its own time is over.
+// drop returns the events that end a match without a game session. ends returns the outcome of a ticket; nil: it
+// searches again, unless its deadline has passed.
 func (s *State) drop(m *Match, e MatchDropped, ends func(*Ticket) *outcome) []any {
 	e.ID = m.ID
 	events := []any{&e}
@@ -183,7 +182,7 @@ func (s *State) drop(m *Match, e MatchDropped, ends func(*Ticket) *outcome) []an
 	return events
 }
 
-func (s *State) applyMatchDropped(e *MatchDropped) {
+func (e *MatchDropped) apply(s *State) {
 	m, ok := s.removeMatch(e.ID)
 	if !ok {
 		return
@@ -205,7 +204,7 @@ func (s *State) applyMatchDropped(e *MatchDropped) {
 	}
 }
 
-func (s *State) applyMatchCompleted(e *MatchCompleted) {
+func (e *MatchCompleted) apply(s *State) {
 	m, ok := s.removeMatch(e.ID)
 	if !ok {
 		return
@@ -213,40 +212,39 @@ func (s *State) applyMatchCompleted(e *MatchCompleted) {
 	if e.Asked {
 		s.announceAcceptance(m, AcceptedAcceptance, e.At)
 	}
-	seats := seatsOf(e.Connection)
+	sessions := playerSessionsOf(e.Connection)
 	tickets := s.ticketsOf(m)
 	for i, t := range tickets {
-		tickets[i] = t.completed(e, seats)
+		tickets[i] = t.completed(e, sessions)
 		s.storeTicket(tickets[i])
 		s.learnWait(tickets[i])
 	}
 	s.announce(&Announcement{
-		At: e.At, Type: MatchmakingSucceeded, Configuration: m.Settings.Configuration, Tickets: tickets, Match: m, Connection: e.Connection,
+		At: e.At, Type: MatchmakingSucceeded, Configuration: m.Settings.Configuration, Tickets: tickets, Match: m,
+		Connection: e.Connection,
 	})
 }
 
-// seatsOf maps players to their player sessions.
-func seatsOf(c *Connection) map[string]MatchedPlayer {
-	seats := map[string]MatchedPlayer{}
+func playerSessionsOf(c *Connection) map[string]MatchedPlayer {
+	sessions := map[string]MatchedPlayer{}
 	if c != nil {
 		for _, p := range c.Players {
-			seats[p.PlayerID] = p
+			sessions[p.PlayerID] = p
 		}
 	}
-	return seats
+	return sessions
 }
 
-// completed is the ticket after a good end. It shows the player sessions of its own
-// players.
-func (t *Ticket) completed(e *MatchCompleted, seats map[string]MatchedPlayer) *Ticket {
+// completed returns the ticket after its match. It has the player sessions of its own players only.
+func (t *Ticket) completed(e *MatchCompleted, sessions map[string]MatchedPlayer) *Ticket {
 	next := *t
 	next.Status, next.Ended = Completed, e.At
 	if e.Connection != nil {
 		own := *e.Connection
 		own.Players = nil
 		for i := range t.Players {
-			if seat, ok := seats[t.Players[i].ID]; ok {
-				own.Players = append(own.Players, seat)
+			if session, ok := sessions[t.Players[i].ID]; ok {
+				own.Players = append(own.Players, session)
 			}
 		}
 		next.Connection = &own
@@ -254,7 +252,7 @@ func (t *Ticket) completed(e *MatchCompleted, seats map[string]MatchedPlayer) *T
 	return &next
 }
 
-// ticketsOf lists the tickets of a match, in a slice of its own.
+// ticketsOf returns the tickets of a match in a new slice.
 func (s *State) ticketsOf(m *Match) []*Ticket {
 	tickets := make([]*Ticket, 0, len(m.Tickets))
 	for _, id := range m.Tickets {
@@ -265,7 +263,7 @@ func (s *State) ticketsOf(m *Match) []*Ticket {
 	return tickets
 }
 
-// backfillOf is the backfill ticket of a match, or nil.
+// backfillOf returns the backfill ticket of a match, or nil.
 func (s *State) backfillOf(m *Match) *Ticket {
 	if len(m.Tickets) == 0 {
 		return nil

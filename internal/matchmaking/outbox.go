@@ -2,23 +2,24 @@ package matchmaking
 
 import "github.com/muster-gg/muster/internal/event"
 
-// An Announcement is an event of the feed, until it is published. The tickets and
-// the match are as they were then. They are numbered without gaps.
+// An Announcement is an event of the feed, until it is published. The tickets and the match are copies of that time.
+// It is numbered without gaps.
 type Announcement struct {
 	Seq           uint64        `cbor:"1,keyasint"`
 	At            event.Time    `cbor:"2,keyasint"`
 	Type          Type          `cbor:"3,keyasint"`
 	Configuration Configuration `cbor:"4,keyasint"`
-	Tickets       []*Ticket     `cbor:"5,keyasint"`           // one, of MatchmakingSearching and of those about an end; else all of the match
-	Match         *Match        `cbor:"6,keyasint,omitempty"` // that the tickets are in or end with; nil of MatchmakingSearching
-	Acceptance    string        `cbor:"7,keyasint,omitempty"` // Accepted, Rejected or TimedOut, of AcceptMatchCompleted
-	Wait          int64         `cbor:"8,keyasint,omitempty"` // MatchmakingSearching: estimate in milliseconds; 0: not available
-	Connection    *Connection   `cbor:"9,keyasint,omitempty"` // MatchmakingSucceeded: of all players
-	Reason        string        `cbor:"10,keyasint,omitempty"`
-	Message       string        `cbor:"11,keyasint,omitempty"`
+	// one, of MatchmakingSearching and of ended tickets; else all of the match
+	Tickets    []*Ticket `cbor:"5,keyasint"`
+	Match      *Match    `cbor:"6,keyasint,omitempty"` // of the tickets; nil of MatchmakingSearching
+	Acceptance string    `cbor:"7,keyasint,omitempty"` // Accepted, Rejected or TimedOut, of AcceptMatchCompleted
+	// MatchmakingSearching: estimate in milliseconds; 0: not available
+	Wait       int64       `cbor:"8,keyasint,omitempty"`
+	Connection *Connection `cbor:"9,keyasint,omitempty"` // MatchmakingSucceeded: of all players
+	Reason     string      `cbor:"10,keyasint,omitempty"`
+	Message    string      `cbor:"11,keyasint,omitempty"`
 }
 
-// Type is the type of a matchmaking event, as the feed shows it.
 type Type string
 
 // Source: FlexMatch guide, matchmaking events.
@@ -33,7 +34,7 @@ const (
 	MatchmakingFailed     Type = "MatchmakingFailed"
 )
 
-// typeOf is the type of the announcement of a ticket's end without a match.
+// typeOf returns the type of the announcement of a ticket that ended without a match.
 func typeOf(status Status) Type {
 	switch status {
 	case TimedOut:
@@ -45,30 +46,31 @@ func typeOf(status Status) Type {
 	}
 }
 
-// announce puts an announcement into the outbox. It costs no bytes of the journal:
-// it follows from the events.
+// announce adds an announcement to the outbox.
 func (s *State) announce(a *Announcement) {
 	s.announced++
 	a.Seq = s.announced
 	s.outbox.Set(a.Seq, a)
 }
 
-// announceSearching says that a ticket has entered its pool.
+// announceSearching announces that a ticket has entered its pool.
 func (s *State) announceSearching(t *Ticket, at event.Time) {
 	seconds, _ := s.Estimate(t.Configuration.ID)
 	s.announce(&Announcement{
-		At: at, Type: MatchmakingSearching, Configuration: t.Configuration, Tickets: []*Ticket{t}, Wait: int64(seconds * 1000),
+		At: at, Type: MatchmakingSearching, Configuration: t.Configuration, Tickets: []*Ticket{t},
+		Wait: int64(seconds * 1000),
 	})
 }
 
-// announceAcceptance says what became of asking the players of a match.
+// announceAcceptance announces the result of an acceptance.
 func (s *State) announceAcceptance(m *Match, how string, at event.Time) {
 	s.announce(&Announcement{
-		At: at, Type: AcceptMatchCompleted, Configuration: m.Settings.Configuration, Tickets: s.ticketsOf(m), Match: m, Acceptance: how,
+		At: at, Type: AcceptMatchCompleted, Configuration: m.Settings.Configuration, Tickets: s.ticketsOf(m), Match: m,
+		Acceptance: how,
 	})
 }
 
-// Announcements lists up to limit announcements behind a number that are not trimmed.
+// Announcements lists up to limit announcements after a number.
 func (s *State) Announcements(after uint64, limit int) []*Announcement {
 	var list []*Announcement
 	s.outbox.Ascend(after+1, func(_ uint64, a *Announcement) bool {
@@ -81,7 +83,7 @@ func (s *State) Announcements(after uint64, limit int) []*Announcement {
 	return list
 }
 
-// Trim removes announcements up to Through, which were published. It has no answer.
+// Trim removes published announcements up to Through. It has no answer.
 type Trim struct {
 	Through uint64 `cbor:"1,keyasint,omitzero"`
 }
@@ -95,7 +97,7 @@ func (c Trim) decide(s *State, _ event.Time) ([]any, error) {
 
 func (Trim) answer(*State) any { return nil }
 
-func (s *State) applyAnnouncementsTrimmed(e *AnnouncementsTrimmed) {
+func (e *AnnouncementsTrimmed) apply(s *State) {
 	for {
 		first, _, ok := s.outbox.Min()
 		if !ok || first > e.Through {

@@ -50,7 +50,8 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	for _, kind := range []Type{
-		MatchmakingSearching, PotentialMatchCreated, AcceptMatch, AcceptMatchCompleted, MatchmakingSucceeded, MatchmakingTimedOut, MatchmakingCancelled, MatchmakingFailed,
+		MatchmakingSearching, PotentialMatchCreated, AcceptMatch, AcceptMatchCompleted, MatchmakingSucceeded,
+		MatchmakingTimedOut, MatchmakingCancelled, MatchmakingFailed,
 	} {
 		if seen[string(kind)] < 25 {
 			t.Errorf("all simulations together announced %d times %s", seen[string(kind)], kind)
@@ -163,12 +164,14 @@ func (s *simulation) arena() string {
 
 func (s *simulation) starting() Command {
 	s.serial++
-	c := Start{ID: fmt.Sprint("t-", s.serial), Configuration: s.configuration(), Timeout: int32(1 + s.rng.IntN(120)), Call: fmt.Sprint(s.serial)}
+	c := Start{ID: fmt.Sprint("t-", s.serial), Configuration: s.configuration(), Timeout: int32(1 + s.rng.IntN(120)),
+		Call: fmt.Sprint(s.serial)}
 	if s.chance(5) {
 		c.ID = s.ticketID()
 	}
 	for range 1 + s.rng.IntN(3) {
-		c.Players = append(c.Players, Player{ID: fmt.Sprint("p-", s.rng.IntN(30)), Latencies: []Latency{{"custom-away", 9}, {"custom-home", 5}}})
+		c.Players = append(c.Players, Player{ID: fmt.Sprint("p-", s.rng.IntN(30)),
+			Latencies: []Latency{{"custom-away", 9}, {"custom-home", 5}}})
 	}
 	if c.Backfill = s.chance(20); c.Backfill && s.chance(70) {
 		c.GameSession = s.arena()
@@ -181,12 +184,14 @@ func (s *simulation) starting() Command {
 func (s *simulation) proposing() Command {
 	s.serial++
 	c := Propose{ID: fmt.Sprint("m-", s.serial), Settings: MatchSettings{
-		Configuration: s.configuration(), Acceptance: int32(s.rng.IntN(2) * 30), Standalone: s.chance(15), AutomaticBackfill: s.chance(50),
-		RequestTimeout: int32(20 + s.rng.IntN(60)), Capacity: int32(2 + s.rng.IntN(8)),
+		Configuration: s.configuration(), Acceptance: int32(s.rng.IntN(2) * 30), Standalone: s.chance(15),
+		AutomaticBackfill: s.chance(50),
+		RequestTimeout:    int32(20 + s.rng.IntN(60)), Capacity: int32(2 + s.rng.IntN(8)),
 	}, Teams: []Team{{Name: "red"}, {Name: "blue"}}, Metrics: []Metric{{"Close", s.serial, 1}}}
 	size := 1 + s.rng.IntN(4)
 	s.state.Searching(func(t *Ticket) bool {
-		if t.Configuration.ID != c.Settings.Configuration.ID || s.chance(30) || t.Backfill && len(c.Tickets) > 0 && s.chance(90) {
+		if t.Configuration.ID != c.Settings.Configuration.ID || s.chance(30) || t.Backfill && len(c.Tickets) > 0 &&
+			s.chance(90) {
 			return true
 		}
 		c.Tickets = append(c.Tickets, Proposed{t.ID, t.Round - s.rng.IntN(50)/49})
@@ -328,7 +333,8 @@ func (s *simulation) happened(events []any) error {
 	if err := check(s.state); err != nil {
 		return err
 	}
-	return errors.Join(s.matchesEndOnce(events), s.ticketsEndOnce(), s.acceptancesStay(events), s.announcementsFollow(), s.sameTwin())
+	return errors.Join(s.matchesEndOnce(events), s.ticketsEndOnce(), s.acceptancesStay(events), s.announcementsFollow(),
+		s.sameTwin())
 }
 
 func (s *simulation) matchesEndOnce(events []any) error {
@@ -494,7 +500,8 @@ func (s *simulation) replayed() error {
 	for _, f := range eventtest.Facts(s.t, types, s.journal.Bytes()) {
 		whole.Apply(f.Body)
 	}
-	for name, state := range map[string]*State{"replay": whole, "snapshot and replay": s.recovered(), "snapshot": restored(s.t, live)} {
+	for name, state := range map[string]*State{"replay": whole, "snapshot and replay": s.recovered(),
+		"snapshot": restored(s.t, live)} {
 		if !bytes.Equal(snapshotOf(s.t, state), live) {
 			return fmt.Errorf("the state after %s differs from the live one", name)
 		}

@@ -2,8 +2,7 @@ package matchmaking
 
 import "fmt"
 
-// Snapshot writes the State as records, always in the same order, until write
-// fails; Restore takes them back in that order.
+// Snapshot writes the State as records, in the order that Restore needs, until write fails.
 func (s *State) Snapshot(write func(record any) error) (err error) {
 	keep := func(record any) bool {
 		err = write(record)
@@ -27,7 +26,7 @@ func (s *State) Snapshot(write func(record any) error) (err error) {
 	return err
 }
 
-// Restore takes back one record of a snapshot.
+// Restore adds one record of a snapshot.
 func (s *State) Restore(record any) error {
 	switch r := record.(type) {
 	case *Header:
@@ -42,7 +41,7 @@ func (s *State) Restore(record any) error {
 	case *Announcement:
 		s.outbox.Set(r.Seq, r)
 	default:
-		return fmt.Errorf("matchmaking: a snapshot holds no %T", record)
+		return fmt.Errorf("matchmaking: unknown snapshot record %T", record)
 	}
 	return nil
 }

@@ -1,15 +1,13 @@
 package matchmaking
 
 import (
-	"fmt"
-
 	"github.com/tidwall/btree"
 
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// A State is the tickets and matches of a region. It has one writer; a frozen copy
-// may be read beside it. Its records never change: a change makes a new one.
+// A State is the tickets and matches of a region. It has one writer; a frozen copy may be read concurrently. Records
+// are copied on write.
 type State struct {
 	event.Gate // which events may be written; the shard raises it
 
@@ -19,20 +17,20 @@ type State struct {
 	announced uint64                      // the number of the newest announcement
 	waits     *btree.Map[string, float64] // seconds, by configuration id; see Estimate
 
-	// Derived from the records above.
+	// SEARCHING tickets, by start
 	open   *btree.BTreeG[moment]   // tickets that are SEARCHING, by their start
-	active *btree.Map[string, int] // tickets that are not over, by configuration id
+	active *btree.Map[string, int] // tickets that have not ended, by configuration id
 
 	*live // nil in a frozen copy
 }
 
-// live is what only the writer needs; it follows from the records.
+// live is the state that only the writer needs; it is derived from the records.
 type live struct {
-	players  map[string]string     // the active ticket of a player
-	sessions map[string]string     // the active backfill ticket of a game session, by its ARN
-	over     *btree.BTreeG[moment] // tickets that are over, by their end
+	players  map[string]string     // active ticket by player
+	sessions map[string]string     // active backfill ticket by the ARN of the game session
+	ended    *btree.BTreeG[moment] // ended tickets, by end
 	timers   *btree.BTreeG[timer]
-	due      map[string]event.Time // of the matches that have a timer
+	due      map[string]event.Time // of matches with a timer
 }
 
 // A moment orders tickets by a time, then by id.
@@ -43,7 +41,6 @@ type moment struct {
 
 func (a moment) before(b moment) bool { return a.at < b.at || a.at == b.at && a.id < b.id }
 
-// New makes an empty State.
 func New() *State {
 	options := btree.Options{NoLocks: true}
 	return &State{
@@ -56,15 +53,15 @@ func New() *State {
 		live: &live{
 			players:  map[string]string{},
 			sessions: map[string]string{},
-			over:     btree.NewBTreeGOptions(moment.before, options),
+			ended:    btree.NewBTreeGOptions(moment.before, options),
 			timers:   btree.NewBTreeGOptions(timer.before, options),
 			due:      map[string]event.Time{},
 		},
 	}
 }
 
-// Freeze returns a copy for reading beside the writer, in constant time. Deadline,
-// Expire and Over are not for it.
+// Freeze returns a copy that may be read concurrently with the writer, in constant time. Deadline, Expire and
+// EndedBefore must not be called on it.
 func (s *State) Freeze() *State {
 	c := *s
 	c.tickets = s.tickets.Copy()
@@ -77,17 +74,16 @@ func (s *State) Freeze() *State {
 	return &c
 }
 
-// A Command asks the State for something. The State keeps what a command holds: it
-// must not change afterwards.
+// A Command is a request to the State. It must not be changed afterwards.
 type Command interface {
-	// decide looks and gives events, or refuses with a *fault.Error. It changes nothing.
+	// decide returns the events, or rejects the command with a *fault.Error. It changes nothing.
 	decide(s *State, now event.Time) ([]any, error)
-	// answer is what the caller is told, once the events are applied.
+	// answer returns the answer, after the events were applied.
 	answer(s *State) any
 }
 
-// Handle decides a command, applies its events and answers. After an error, a
-// *fault.Error, nothing has changed.
+// Handle decides a command, applies its events and returns the answer. After an error, a *fault.Error, nothing has
+// changed.
 func (s *State) Handle(now event.Time, c Command) (events []any, answer any, err error) {
 	if events, err = c.decide(s, now); err != nil {
 		return nil, nil, err
@@ -98,57 +94,31 @@ func (s *State) Handle(now event.Time, c Command) (events []any, answer any, err
 	return events, c.answer(s), nil
 }
 
-// Apply changes the State by one event. What the event refers to and the State does
-// not hold, it leaves alone. An event of an unknown type is a mistake in the program
-// and panics.
-func (s *State) Apply(e any) {
-	switch e := e.(type) {
-	case *TicketStarted:
-		s.applyTicketStarted(e)
-	case *TicketEnded:
-		s.applyTicketEnded(e)
-	case *MatchProposed:
-		s.applyMatchProposed(e)
-	case *MatchAnswered:
-		s.applyMatchAnswered(e)
-	case *MatchAccepted:
-		s.applyMatchAccepted(e)
-	case *MatchDropped:
-		s.applyMatchDropped(e)
-	case *MatchCompleted:
-		s.applyMatchCompleted(e)
-	case *TicketsForgotten:
-		s.applyTicketsForgotten(e)
-	case *AnnouncementsTrimmed:
-		s.applyAnnouncementsTrimmed(e)
-	case *ConfigurationDiscarded:
-		s.waits.Delete(e.ID)
-	default:
-		panic(fmt.Sprintf("matchmaking: unknown event %T", e))
-	}
-}
+// A stateEvent changes a State. All types of Events but the records of snapshots implement it.
+type stateEvent interface{ apply(s *State) }
 
-// addTicket keeps a new ticket.
+// Apply changes the State by one event, and ignores references to unknown records. It panics on an unknown type, which
+// is a programming error.
+func (s *State) Apply(e any) { e.(stateEvent).apply(s) }
+
 func (s *State) addTicket(t *Ticket) {
 	s.removeTicket(t.ID)
 	s.storeTicket(t)
 }
 
-// removeTicket forgets a ticket, if it is there.
 func (s *State) removeTicket(id string) {
 	if t, ok := s.tickets.Delete(id); ok {
 		s.keepUp(t, nil)
 	}
 }
 
-// storeTicket keeps a new ticket or the next state of one.
+// storeTicket adds or replaces a ticket.
 func (s *State) storeTicket(t *Ticket) {
 	old, _ := s.tickets.Set(t.ID, t)
 	s.keepUp(old, t)
 }
 
-// keepUp makes the derived parts follow from a ticket; old and t are nil before its
-// beginning and after its end.
+// keepUp updates the derived parts after a ticket changed; old is nil for a new one, t for a removed one.
 func (s *State) keepUp(old, t *Ticket) {
 	was, is := old != nil && old.Status == Searching, t != nil && t.Status == Searching
 	if was && !is {
@@ -167,14 +137,14 @@ func (s *State) keepUp(old, t *Ticket) {
 		s.enter(t)
 	}
 	if was, is = old != nil && old.HasEnded(), t != nil && t.HasEnded(); was && !is {
-		s.over.Delete(moment{old.Ended, old.ID})
+		s.ended.Delete(moment{old.Ended, old.ID})
 	}
 	if is && !was {
-		s.over.Set(moment{t.Ended, t.ID})
+		s.ended.Set(moment{t.Ended, t.ID})
 	}
 }
 
-// enter notes that a ticket is active.
+// enter adds a ticket to the active ones.
 func (s *State) enter(t *Ticket) {
 	for i := range t.Players {
 		s.players[t.Players[i].ID] = t.ID
@@ -186,7 +156,7 @@ func (s *State) enter(t *Ticket) {
 	s.active.Set(t.Configuration.ID, n+1)
 }
 
-// leave notes that a ticket is active no more.
+// leave removes a ticket from the active ones.
 func (s *State) leave(t *Ticket) {
 	for i := range t.Players {
 		if id := t.Players[i].ID; s.players[id] == t.ID {
@@ -203,20 +173,19 @@ func (s *State) leave(t *Ticket) {
 	}
 }
 
-// storeMatch keeps a match, a new one or the next state of one.
+// storeMatch adds or replaces a match.
 func (s *State) storeMatch(m *Match) {
 	s.matches.Set(m.ID, m)
 	s.schedule(m.ID, s.deadlineOf(m))
 }
 
-// removeMatch removes a match and returns it.
 func (s *State) removeMatch(id string) (*Match, bool) {
 	m, ok := s.matches.Delete(id)
 	s.schedule(id, 0)
 	return m, ok
 }
 
-// schedule sets the timer of a match; 0: it has none.
+// schedule sets the timer of a match; 0: none.
 func (s *State) schedule(id string, at event.Time) {
 	if old, ok := s.due[id]; ok {
 		s.timers.Delete(timer{old, true, id})
@@ -228,14 +197,13 @@ func (s *State) schedule(id string, at event.Time) {
 	}
 }
 
-// Ticket finds a ticket. It must not be changed; it may be kept.
+// Ticket finds a ticket. It is immutable.
 func (s *State) Ticket(id string) (*Ticket, bool) { return s.tickets.Get(id) }
 
-// Match finds a match that something is to be done about.
+// Match finds a match that has not ended.
 func (s *State) Match(id string) (*Match, bool) { return s.matches.Get(id) }
 
-// Open calls visit with the tickets that are SEARCHING, by start, then id, until it
-// returns false.
+// Searching calls visit with the SEARCHING tickets by start, then id, until it returns false.
 func (s *State) Searching(visit func(*Ticket) bool) {
 	s.open.Scan(func(m moment) bool {
 		t, _ := s.tickets.Get(m.id)
@@ -243,29 +211,28 @@ func (s *State) Searching(visit func(*Ticket) bool) {
 	})
 }
 
-// Matches calls visit with all matches that something is to be done about, until it
-// returns false.
+// Matches calls visit with all matches until it returns false.
 func (s *State) Matches(visit func(*Match) bool) {
 	s.matches.Scan(func(_ string, m *Match) bool { return visit(m) })
 }
 
-// ActiveOf counts the tickets of a configuration that are not over.
+// ActiveTickets counts the tickets of a configuration that have not ended.
 func (s *State) ActiveTickets(configurationID string) int {
 	n, _ := s.active.Get(configurationID)
 	return n
 }
 
-// Over lists up to limit tickets that ended before the given moment, the earliest
-// first. It is for the writer's own goroutine.
+// EndedBefore lists up to limit tickets that ended before the given time, the earliest first. Only the writer may
+// call it.
 func (s *State) EndedBefore(before event.Time, limit int) []*Ticket {
-	var over []*Ticket
-	s.over.Scan(func(m moment) bool {
-		if m.at >= before || len(over) == limit {
+	var ended []*Ticket
+	s.ended.Scan(func(m moment) bool {
+		if m.at >= before || len(ended) == limit {
 			return false
 		}
 		t, _ := s.tickets.Get(m.id)
-		over = append(over, t)
+		ended = append(ended, t)
 		return true
 	})
-	return over
+	return ended
 }

@@ -8,24 +8,21 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// Start opens a ticket, new or backfill, and cancels the active tickets that hold
-// one of its players (a player stands in one active ticket only), and, for a
-// backfill ticket, the active backfill ticket of the same game session. A match in
-// REQUIRES_ACCEPTANCE breaks up when one of its tickets is cancelled so. The answer
-// is the *Ticket. The same id from the same Call gives the ticket that exists; else a
-// taken id is an InvalidRequestException.
+// Start starts a ticket, new or backfill. It cancels the active tickets that contain one of its players (a player is
+// in one active ticket only), and, for a backfill ticket, the active backfill ticket of the same game session. If
+// that cancels a ticket in REQUIRES_ACCEPTANCE, its match is dropped. The answer is the *Ticket. The same id from the
+// same Call returns the existing ticket; otherwise a used id is an InvalidRequestException.
 //
-// A ticket in PLACING cannot be cancelled (by StopMatchmaking neither), so the new
-// one is refused with InvalidRequestException: its players are on their way into a
-// game. Source: API reference and FlexMatch guide, StartMatchmaking; the refusal is
-// our choice.
+// A ticket in PLACING cannot be cancelled (not by StopMatchmaking either), so the new one is rejected with
+// InvalidRequestException: its players are about to join a game session. Source: API reference and FlexMatch guide,
+// StartMatchmaking; the rejection is our choice.
 type Start struct {
 	ID            string        `cbor:"1,keyasint,omitzero"`
 	Configuration Configuration `cbor:"2,keyasint"`
 	Players       []Player      `cbor:"3,keyasint,omitzero"`
 	Timeout       int32         `cbor:"4,keyasint,omitzero"` // seconds
 	Backfill      bool          `cbor:"5,keyasint,omitzero"`
-	GameSession   string        `cbor:"6,keyasint,omitzero"` // ARN, of a backfill ticket; "" for a standalone one
+	GameSession   string        `cbor:"6,keyasint,omitzero"` // ARN, of a backfill ticket; "" if standalone
 	Call          string        `cbor:"7,keyasint,omitzero"`
 }
 
@@ -34,13 +31,15 @@ func (c Start) decide(s *State, now event.Time) ([]any, error) {
 		if c.Call != "" && c.Call == t.Call {
 			return nil, nil
 		}
-		return nil, fault.New(fault.InvalidRequest, "TicketId %s is taken by another matchmaking ticket; choose a new one", c.ID)
+		return nil, fault.New(fault.InvalidRequest, "TicketId %s is taken by another matchmaking ticket; choose a new one",
+			c.ID)
 	}
 	if bytes := playersWeight(c.Players); bytes > maxPlayersWeight {
-		return nil, fault.New(fault.InvalidRequest, "Players takes about %d bytes with all attributes and latencies; a ticket may have %d", bytes, maxPlayersWeight)
+		return nil, fault.New(fault.InvalidRequest, "Players takes about %d bytes with all attributes and latencies; a "+
+			"ticket may have %d", bytes, maxPlayersWeight)
 	}
 	if len(s.players)+len(c.Players) > maxPlayers {
-		return nil, fault.New(fault.Throttling, "%d players stand in active tickets. Try again later.", len(s.players))
+		return nil, fault.New(fault.Throttling, "%d players are in active tickets. Try again later.", len(s.players))
 	}
 	rivals, err := c.rivals(s)
 	if err != nil {
@@ -51,19 +50,18 @@ func (c Start) decide(s *State, now event.Time) ([]any, error) {
 		return nil, err
 	}
 	return append(events, &TicketStarted{
-		ID: c.ID, Configuration: c.Configuration, Players: c.Players, Backfill: c.Backfill, GameSession: c.GameSession, Call: c.Call,
-		At: now, Deadline: now.Add(time.Duration(c.Timeout) * time.Second),
+		ID: c.ID, Configuration: c.Configuration, Players: c.Players, Backfill: c.Backfill, GameSession: c.GameSession,
+		Call: c.Call,
+		At:   now, Deadline: now.Add(time.Duration(c.Timeout) * time.Second),
 	}), nil
 }
 
-// answer is the *Ticket.
 func (c Start) answer(s *State) any { return s.ticketOrNil(c.ID) }
 
-// maxPlayers is how many players may stand in active tickets at a time. It bounds
-// what a crowd can take of memory.
+// maxPlayers is the maximum number of players in active tickets. It bounds memory.
 const maxPlayers = 500_000
 
-// rivals are the active tickets that the new one takes the place of.
+// rivals returns the active tickets that the new one replaces.
 func (c Start) rivals(s *State) ([]string, error) {
 	if len(c.Players) == 0 {
 		return nil, fault.New(fault.InvalidRequest, "Players names no player")
@@ -89,7 +87,7 @@ func (c Start) rivals(s *State) ([]string, error) {
 	return rivals, nil
 }
 
-// cancel gives the events that cancel active tickets in favour of a new one.
+// cancel returns the events that cancel active tickets in favour of a new one.
 func (s *State) cancel(ids []string, now event.Time) (events []any, err error) {
 	var broken []string // matches
 	for _, id := range ids {
@@ -99,7 +97,8 @@ func (s *State) cancel(ids []string, now event.Time) (events []any, err error) {
 			events = append(events, ended(t, cancelled, now))
 		case t.Status == Placing:
 			return nil, fault.New(fault.InvalidRequest,
-				"Matchmaking ticket %s, which holds a player or the game session of this request, is in %s status and cannot be canceled; try again when it is over", id, t.Status)
+				"Matchmaking ticket %s, which holds a player or the game session of this request, is in %s status and cannot "+
+					"be canceled; try again when it is over", id, t.Status)
 		case !slices.Contains(broken, t.Match):
 			broken = append(broken, t.Match)
 		}
@@ -111,8 +110,7 @@ func (s *State) cancel(ids []string, now event.Time) (events []any, err error) {
 	return events, nil
 }
 
-// breakUp gives the events that drop a match of which tickets are cancelled while
-// its players are asked.
+// breakUp returns the events that drop a match in StageAcceptance because tickets of it are cancelled.
 func (s *State) breakUp(m *Match, cancel []string, now event.Time) []any {
 	return s.drop(m, MatchDropped{At: now, Reason: ReasonAcceptance, Message: MessageBroken}, func(t *Ticket) *outcome {
 		if slices.Contains(cancel, t.ID) {
@@ -122,10 +120,9 @@ func (s *State) breakUp(m *Match, cancel []string, now event.Time) []any {
 	})
 }
 
-// Stop is StopMatchmaking: CANCELLED. Of an automatic backfill ticket it ends
-// automatic backfill for its game session. A match in REQUIRES_ACCEPTANCE breaks up.
-// NotFound; InvalidRequest, with the text that clients know, in PLACING and in a
-// final status. The answer is the *Ticket.
+// Stop is StopMatchmaking: CANCELLED. For an automatic backfill ticket it ends automatic backfill of its game
+// session. A match in REQUIRES_ACCEPTANCE is dropped. NotFound; InvalidRequest, with the text that clients know, in
+// PLACING and in a final status. The answer is the *Ticket.
 type Stop struct {
 	ID string `cbor:"1,keyasint,omitzero"`
 }
@@ -145,32 +142,30 @@ func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 	}
 }
 
-// answer is the *Ticket.
 func (c Stop) answer(s *State) any { return s.ticketOrNil(c.ID) }
 
-// Discard ends the tickets of a configuration that was deleted: FAILED. Those in
-// PLACING go on to their game; if they come back to search, Discard is due again. A
-// command ends a bounded number of tickets: the answer, a bool, is whether there
-// are more.
+// Discard ends the tickets of a deleted configuration: FAILED. Those in PLACING continue; if they search again,
+// Discard must be sent again. One command ends a bounded number of tickets: the answer, a bool, is whether there are
+// more.
 type Discard struct {
 	Configuration Configuration `cbor:"1,keyasint"`
 }
 
 func (c Discard) decide(s *State, now event.Time) ([]any, error) {
-	gone := outcome{Failed, ReasonUnexpected, "The matchmaking configuration " + c.Configuration.Name + " was deleted."}
+	deleted := outcome{Failed, ReasonUnexpected, "The matchmaking configuration " + c.Configuration.Name + " was deleted."}
 	var events []any
 	bytes := 0
 	add := func(more ...any) { events, bytes = append(events, more...), bytes+weight(more) }
 	room := func() bool { return len(events) < maxDue && bytes < maxWeight }
 	s.Matches(func(m *Match) bool {
 		if m.Stage == StageAcceptance && m.Settings.Configuration.ID == c.Configuration.ID {
-			add(s.drop(m, MatchDropped{At: now}, func(*Ticket) *outcome { return &gone })...)
+			add(s.drop(m, MatchDropped{At: now}, func(*Ticket) *outcome { return &deleted })...)
 		}
 		return room()
 	})
 	s.Searching(func(t *Ticket) bool {
 		if room() && t.Configuration.ID == c.Configuration.ID {
-			add(ended(t, gone, now))
+			add(ended(t, deleted, now))
 		}
 		return room()
 	})
@@ -180,7 +175,6 @@ func (c Discard) decide(s *State, now event.Time) ([]any, error) {
 	return events, nil
 }
 
-// answer is whether tickets are left that can be ended.
 func (c Discard) answer(s *State) any {
 	more := false
 	s.Searching(func(t *Ticket) bool {
@@ -194,7 +188,7 @@ func (c Discard) answer(s *State) any {
 	return more
 }
 
-// Forget removes tickets that are over and kept in the history. Others stay.
+// Forget removes ended tickets that are in the history.
 type Forget struct {
 	IDs []string `cbor:"1,keyasint,omitzero"`
 }
@@ -214,46 +208,47 @@ func (c Forget) decide(s *State, _ event.Time) ([]any, error) {
 
 func (Forget) answer(*State) any { return nil }
 
-func (s *State) applyTicketsForgotten(e *TicketsForgotten) {
+func (e *TicketsForgotten) apply(s *State) {
 	for _, id := range e.IDs {
 		s.removeTicket(id)
 	}
 }
 
-func (s *State) applyTicketStarted(e *TicketStarted) {
+func (e *TicketStarted) apply(s *State) {
 	t := &Ticket{
-		ID: e.ID, Configuration: e.Configuration, Players: e.Players, Backfill: e.Backfill, Automatic: e.Automatic, GameSession: e.GameSession,
-		Call: e.Call, Status: Searching, Started: e.At, Deadline: e.Deadline, Follows: e.Follows, Number: e.Number,
+		ID: e.ID, Configuration: e.Configuration, Players: e.Players, Backfill: e.Backfill, Automatic: e.Automatic,
+		GameSession: e.GameSession,
+		Call:        e.Call, Status: Searching, Started: e.At, Deadline: e.Deadline, Follows: e.Follows, Number: e.Number,
 	}
 	s.addTicket(t)
 	s.announceSearching(t, e.At)
 }
 
-// An outcome is how a ticket ends without a match.
+// An outcome is the end of a ticket without a match.
 type outcome struct {
 	status          Status
 	reason, message string
 }
 
 var (
-	timedOut    = outcome{TimedOut, ReasonTimedOut, MessageTimedOut}
-	cancelled   = outcome{Cancelled, ReasonCancelled, MessageCancelled}
-	notAccepted = outcome{Cancelled, ReasonCancelled, MessageNotAccepted}
-	sessionOver = outcome{Cancelled, ReasonCancelled, MessageGameSessionEnded}
+	timedOut     = outcome{TimedOut, ReasonTimedOut, MessageTimedOut}
+	cancelled    = outcome{Cancelled, ReasonCancelled, MessageCancelled}
+	notAccepted  = outcome{Cancelled, ReasonCancelled, MessageNotAccepted}
+	sessionEnded = outcome{Cancelled, ReasonCancelled, MessageGameSessionEnded}
 )
 
-// ended gives the event that ends a ticket that is SEARCHING.
+// ended returns the event that ends a SEARCHING ticket.
 func ended(t *Ticket, o outcome, now event.Time) *TicketEnded {
 	return &TicketEnded{ID: t.ID, Status: o.status, Reason: o.reason, Message: o.message, At: now}
 }
 
-func (s *State) applyTicketEnded(e *TicketEnded) {
+func (e *TicketEnded) apply(s *State) {
 	if t, ok := s.tickets.Get(e.ID); ok && t.Status == Searching {
 		s.end(t, nil, Ending{e.ID, e.Status, e.Reason, e.Message}, e.At)
 	}
 }
 
-// end ends a ticket without a game, outside a match or with one.
+// end ends a ticket without a game session; m may be nil.
 func (s *State) end(t *Ticket, m *Match, how Ending, at event.Time) {
 	next := *t
 	next.Status, next.Reason, next.Message, next.Ended = how.Status, how.Reason, how.Message, at
@@ -264,7 +259,7 @@ func (s *State) end(t *Ticket, m *Match, how Ending, at event.Time) {
 	})
 }
 
-// ticket finds a ticket, or is a NotFoundException.
+// ticket finds a ticket, or returns a NotFoundException.
 func (s *State) ticket(id string) (*Ticket, error) {
 	t, ok := s.tickets.Get(id)
 	if !ok {
@@ -277,3 +272,5 @@ func (s *State) ticketOrNil(id string) *Ticket {
 	t, _ := s.tickets.Get(id)
 	return t
 }
+
+func (e *ConfigurationDiscarded) apply(s *State) { s.waits.Delete(e.ID) }

@@ -2,8 +2,7 @@ package matchmaking
 
 import "github.com/muster-gg/muster/internal/event"
 
-// A timer is the deadline of a ticket that is SEARCHING, or of a match: that of its
-// acceptance, or the first one of its tickets. See deadlineOf.
+// A timer is the deadline of a SEARCHING ticket or of a match; see deadlineOf.
 type timer struct {
 	at    event.Time
 	match bool
@@ -21,20 +20,19 @@ func (a timer) before(b timer) bool {
 	}
 }
 
-// A crowd of time-outs must not hold up the commands, and what one Expire, or one
-// Discard, gives has to fit in a record of the journal. So it ends at most so many
-// tickets and matches, and stops when the events that it has given weigh so much.
+// Limits of one Expire and one Discard: the number of ended tickets and matches, so that they do not delay commands,
+// and the weight of the events, which must fit in a journal record.
 const (
 	maxDue    = 512
 	maxWeight = 256 << 10
 )
 
-// maxPlayersWeight is what the players of one ticket may weigh. It is one event, and
-// matchmaker data, which holds their attributes, has room for 390,000 characters.
+// maxPlayersWeight is the maximum weight of the players of one ticket. It is one event, and matchmaker data, which
+// contains their attributes, has 390,000 characters.
 const maxPlayersWeight = 400_000
 
-// weight is about how many bytes events take in a record. It is generous for what
-// comes in numbers: texts of any length stand in players and ids alone.
+// weight estimates the encoded size of events, generously where there may be many: only players and ids have texts of
+// any length.
 func weight(events []any) (bytes int) {
 	const each = 64 // of small fields
 	for _, e := range events {
@@ -74,14 +72,14 @@ func playersWeight(players []Player) (bytes int) {
 	return bytes
 }
 
-// Deadline is when Expire next has something to do, or zero.
+// Deadline returns when Expire must be called next, or zero.
 func (s *State) Deadline() event.Time {
 	first, _ := s.timers.Min()
 	return first.at
 }
 
-// Expire decides and applies what is due, the earliest first and a bounded part of
-// it at a time: call it again while Deadline is not after now.
+// Expire decides and applies expired deadlines, the earliest first, a bounded number at a time: call it again while
+// Deadline is not after now.
 func (s *State) Expire(now event.Time) (all []any) {
 	for n, bytes := 0, 0; n < maxDue && bytes < maxWeight; n++ {
 		first, ok := s.timers.Min()
@@ -98,7 +96,7 @@ func (s *State) Expire(now event.Time) (all []any) {
 	return all
 }
 
-// expire gives the events for a timer that is due.
+// expire returns the events for an expired timer.
 func (s *State) expire(due timer, now event.Time) []any {
 	if due.match {
 		m, _ := s.matches.Get(due.id)
@@ -111,12 +109,12 @@ func (s *State) expire(due timer, now event.Time) []any {
 	return append([]any{ended(t, timedOut, now)}, s.reissue(t, now)...)
 }
 
-// cancelLevel is the feature level from which a match that is being placed may end: a
-// release below it would drop the match and leave its placement behind.
+// cancelLevel is the feature level from which a match may end while it is being placed: a lower release would drop
+// the match but not its placement.
 const cancelLevel = 2
 
-// Raise sets the highest feature level that may be written. Matches that are being
-// placed have a deadline from cancelLevel on.
+// Raise sets the highest feature level that may be written. From cancelLevel on, matches that are being placed have a
+// deadline.
 func (s *State) Raise(level int) {
 	s.Gate.Raise(level)
 	s.matches.Scan(func(id string, m *Match) bool {
@@ -125,9 +123,8 @@ func (s *State) Raise(level int) {
 	})
 }
 
-// deadlineOf is when a match ends by itself; 0: never. An acceptance that ends at the
-// deadline of a ticket ends first. A match that fills a game session has no deadline:
-// its players may be in that game session already.
+// deadlineOf returns when a match ends by itself; 0: never. If its acceptance ends at the deadline of a ticket, the
+// acceptance counts. A match that fills a game session has no deadline: its players may have joined already.
 func (s *State) deadlineOf(m *Match) (first event.Time) {
 	switch m.Stage {
 	case StageAcceptance:
@@ -147,12 +144,12 @@ func (s *State) deadlineOf(m *Match) (first event.Time) {
 	return first
 }
 
-// expired gives the events that drop a match at the deadline of a ticket, which is
-// TIMED_OUT. Whoever places the match has to cancel its placement.
+// expired returns the events that drop a match at the deadline of a ticket, which is TIMED_OUT. Its placement must be
+// cancelled.
 func (s *State) expired(m *Match, now event.Time) []any {
 	e := MatchDropped{At: now, Reason: ReasonAcceptance, Message: MessageExpired}
 	if m.Stage == StagePlacing {
 		e.Reason, e.Cancel = ReasonPlacement, true
 	}
-	return s.drop(m, e, spare)
+	return s.drop(m, e, searchOn)
 }

@@ -43,7 +43,8 @@ const (
 	noCancel  = refused + "Matchmaking ticket is in %s status and cannot be canceled."
 	noAnswer  = refused + "Matchmaking ticket t1 is in %s status; a match is accepted or rejected in REQUIRES_ACCEPTANCE"
 	idTaken   = refused + "TicketId t1 is taken by another matchmaking ticket; choose a new one"
-	beingUsed = refused + "Matchmaking ticket t1, which holds a player or the game session of this request, is in PLACING status and cannot be canceled; try again when it is over"
+	beingUsed = refused + "Matchmaking ticket t1, which holds a player or the game session of this request, is in " +
+		"PLACING status and cannot be canceled; try again when it is over"
 )
 
 // transitions say what each command makes of t1 in each situation: its status
@@ -72,7 +73,8 @@ var transitions = []struct {
 		"=", "REQUIRES_ACCEPTANCE", "=", "=", "=", "=", "=", "=", "=",
 	}},
 	{"placed", handle(Placed{"m", connection("p1")}), [9]string{"=", "=", "=", "COMPLETED", "=", "=", "=", "=", "="}},
-	{"placement timed out", handle(PlacementTimedOut{"m"}), [9]string{"=", "=", "=", "SEARCHING", "=", "=", "=", "=", "="}},
+	{"placement timed out", handle(PlacementTimedOut{"m"}),
+		[9]string{"=", "=", "=", "SEARCHING", "=", "=", "=", "=", "="}},
 	{"placement failed", handle(PlacementFailed{Match: "m"}), [9]string{"=", "=", "=", "FAILED", "=", "=", "=", "=", "="}},
 	{"filled", handle(Filled{"m", connection("p1")}), [9]string{"=", "=", "=", "=", "COMPLETED", "=", "=", "=", "="}},
 	{"fill failed", handle(FillFailed{Match: "m"}), [9]string{"=", "=", "=", "=", "SEARCHING", "=", "=", "=", "="}},
@@ -80,9 +82,12 @@ var transitions = []struct {
 	{"discarded", handle(Discard{ladder}), [9]string{"=", "FAILED", "FAILED", "=", "=", "!COMPLETED", "=", "=", "="}},
 	{"forgotten", handle(Forget{[]string{"t1"}}), [9]string{"=", "=", "=", "=", "=", "none", "none", "none", "none"}},
 	{"other stopped", handle(Stop{"t2"}), [9]string{"!", "SEARCHING", "SEARCHING", "!", "!", "!", "!", "!", "!"}},
-	{"other rejects", handle(Accept{"t2", []string{"p2"}, false}), [9]string{"!", "!", "CANCELLED", "!", "!", "!", "!", "!", "!"}},
-	{"30 seconds", func(w *world) { w.wait(30 * time.Second) }, [9]string{"=", "=", "CANCELLED", "=", "=", "=", "=", "=", "="}},
-	{"60 seconds", func(w *world) { w.wait(60 * time.Second) }, [9]string{"=", "TIMED_OUT", "CANCELLED", "TIMED_OUT", "=", "=", "=", "=", "="}},
+	{"other rejects", handle(Accept{"t2", []string{"p2"}, false}),
+		[9]string{"!", "!", "CANCELLED", "!", "!", "!", "!", "!", "!"}},
+	{"30 seconds", func(w *world) { w.wait(30 * time.Second) },
+		[9]string{"=", "=", "CANCELLED", "=", "=", "=", "=", "=", "="}},
+	{"60 seconds", func(w *world) { w.wait(60 * time.Second) },
+		[9]string{"=", "TIMED_OUT", "CANCELLED", "TIMED_OUT", "=", "=", "=", "=", "="}},
 }
 
 func handle(c Command) func(*world) {
@@ -138,7 +143,8 @@ func (w *world) statusOf(id string) string {
 func TestStartRefusesBadPlayers(t *testing.T) {
 	w := newWorld(t)
 	w.refuse(Start{ID: "t1", Configuration: ladder, Timeout: 60}, fault.InvalidRequest, "Players names no player")
-	w.refuse(Start{ID: "t1", Configuration: ladder, Players: players("a", "b", "a"), Timeout: 60}, fault.InvalidRequest, "Players names player a twice")
+	w.refuse(Start{ID: "t1", Configuration: ladder, Players: players("a", "b", "a"), Timeout: 60}, fault.InvalidRequest,
+		"Players names player a twice")
 }
 
 func TestSameCallFindsItsTicket(t *testing.T) {
@@ -164,9 +170,12 @@ func TestStaleProposals(t *testing.T) {
 			c.Tickets = append(c.Tickets, Proposed{ID: "t9"})
 			return c
 		},
-		"no ticket":             func(*world) Propose { return Propose{ID: "m2", Settings: terms} },
-		"ticket twice":          func(w *world) Propose { return w.proposal("m2", terms, "t1", "t1") },
-		"another round":         func(*world) Propose { return Propose{ID: "m2", Settings: terms, Tickets: []Proposed{{"t1", 0}}} },
+		"no ticket":    func(*world) Propose { return Propose{ID: "m2", Settings: terms} },
+		"ticket twice": func(w *world) Propose { return w.proposal("m2", terms, "t1", "t1") },
+		"another round": func(*world) Propose {
+			return Propose{ID: "m2", Settings: terms,
+				Tickets: []Proposed{{"t1", 0}}}
+		},
 		"another configuration": func(w *world) Propose { return w.proposal("m2", other, "t1") },
 		"two backfills": func(w *world) Propose {
 			w.backfill("b1", "p3")

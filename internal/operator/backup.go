@@ -8,12 +8,12 @@ import (
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
-// backup streams a backup. It holds the region's secret, so it is for the root key
-// alone.
+// backup streams a backup, for the root key only, because it contains the region's secret.
 func (d *Handler) backup(w http.ResponseWriter, r *http.Request) {
 	caller, _ := r.Context().Value(callerKey{}).(sigv4.Caller)
 	if !d.Region.IsRootKey(caller.AccessKeyID) {
-		d.fail(w, fault.New(fault.AccessDenied, "A backup holds the region's secret. Take it with the access key that the region was born with."))
+		d.fail(w, fault.New(fault.AccessDenied, "A backup contains the region's secret. Use the access key that was "+
+			"created with the region."))
 		return
 	}
 	ctx, cancel := d.untilStopped(r.Context())
@@ -23,17 +23,17 @@ func (d *Handler) backup(w http.ResponseWriter, r *http.Request) {
 	err := d.Backup(ctx, to)
 	switch {
 	case err == nil:
-		d.Log.Info("a backup was taken", "access_key", caller.AccessKeyID, "bytes", to.wrote, "duration", time.Since(begin))
+		d.Log.Info("backup finished", "access_key", caller.AccessKeyID, "bytes", to.wrote, "duration", time.Since(begin))
 	case to.wrote == 0:
 		d.fail(w, err)
 	default:
-		d.Log.Warn("backup broken off", "bytes", to.wrote, "err", err)
-		panic(http.ErrAbortHandler) // or the client would take it for the end
+		d.Log.Warn("backup failed", "bytes", to.wrote, "err", err)
+		panic(http.ErrAbortHandler) // so that the client notices the truncation
 	}
 }
 
-// A backupWriter writes the body of an answer, to a client that must not stop reading: while a
-// backup is under way the journal forgets nothing, and grows.
+// A backupWriter writes the response body with a time limit per write: while a backup is in progress the journal
+// deletes nothing, and grows.
 type backupWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController

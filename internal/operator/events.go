@@ -15,21 +15,21 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// defaultEvents is how many events an answer has when the request does not say.
+// defaultEvents is the default number of events of an answer.
 const defaultEvents = 1000
 
-// writeTime is how long the events of a record may take to be written.
+// writeTime is the time limit for writing a record's events.
 const writeTime = 30 * time.Second
 
-// A query is what GET /v1/events asks for.
+// A query is the parameters of GET /v1/events.
 type query struct {
 	after  position
 	limit  int
-	follow bool // wait for new events until the client goes
+	follow bool // wait for new events until the client disconnects
 }
 
-// A position names an event: the number of its record in the feed, and its place
-// in the record, from 1. The place 0 is before the first event.
+// A position identifies an event: the number of its record in the feed, and its place in the record, from 1. Place 0
+// is before the first event.
 type position struct {
 	record uint64
 	place  int
@@ -54,9 +54,11 @@ func parseQuery(values url.Values) (q query, err error) {
 		ok, known := q.set(name, list[0])
 		switch {
 		case !known:
-			return q, fault.New(fault.InvalidRequest, "There is no parameter %.100q: there are after, limit and follow.", name)
+			return q, fault.New(fault.InvalidRequest, "Unknown parameter %.100q. The parameters are after, limit and follow.",
+				name)
 		case !ok || len(list) > 1:
-			return q, fault.New(fault.InvalidRequest, "Parameter %s is %.100q. after is a position that an earlier answer gave, limit a number from 1, follow true or false; each once.", name, list)
+			return q, fault.New(fault.InvalidRequest, "Parameter %s is %.100q. after must be a position from an earlier "+
+				"answer, limit a number from 1, follow true or false; each at most once.", name, list)
 		}
 	}
 	if q.follow && !values.Has("limit") {
@@ -65,7 +67,7 @@ func parseQuery(values url.Values) (q query, err error) {
 	return q, nil
 }
 
-// set takes a parameter over, if it is one that can be read.
+// set parses a parameter, if it is known.
 func (q *query) set(name, value string) (ok, known bool) {
 	var err error
 	switch name {
@@ -102,20 +104,20 @@ func (d *Handler) events(w http.ResponseWriter, r *http.Request) {
 	case s.wrote == 0 && !q.follow:
 		d.fail(w, err)
 	default:
-		d.Log.Warn("event stream broken off", "err", err)
-		panic(http.ErrAbortHandler) // or the client would take it for the end
+		d.Log.Warn("event stream failed", "err", err)
+		panic(http.ErrAbortHandler) // so that the client notices the truncation
 	}
 }
 
-// follow streams until the client goes or the door stops.
+// follow streams until the client disconnects or the handler stops.
 func (d *Handler) follow(ctx context.Context, s *stream) error {
 	ctx, cancel := d.untilStopped(ctx)
 	defer cancel()
-	s.flushed() // the client sees that the stream has begun
+	s.flushed() // the client sees that the stream has started
 	return d.Feed.Follow(ctx, s.query.after.before(), s.record)
 }
 
-// untilStopped ends a context when the door stops.
+// untilStopped returns a context that also ends when the handler stops.
 func (d *Handler) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
@@ -128,8 +130,7 @@ func (d *Handler) untilStopped(ctx context.Context) (context.Context, context.Ca
 	return ctx, cancel
 }
 
-// before is the number of the record before that of the position, which may have
-// more events.
+// before returns the number of the record before the position's, which may have more events.
 func (p position) before() uint64 { return max(p.record, 1) - 1 }
 
 // A stream writes lines.
@@ -141,13 +142,12 @@ type stream struct {
 	line    []byte // scratch
 }
 
-// record writes the events of a record that are asked for, and reports whether
-// there is a need for more.
+// record writes the requested events of a record, and reports whether it wants more.
 func (s *stream) record(number uint64, data []byte) bool {
 	if number < s.query.after.record {
 		return true
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // a client that does not read must not hold it for ever
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTime)) // limits a client that does not read
 	place := 0
 	for text := range bytes.Lines(data) {
 		place++
@@ -166,8 +166,8 @@ func (s *stream) record(number uint64, data []byte) bool {
 
 func (s *stream) flushed() bool { return s.control.Flush() == nil }
 
-// write writes one event: the line of the feed (see control.Publication), which is a
-// JSON object, with its position, which an after takes that goes on behind it.
+// write writes one event: the line of the feed (see control.Publication), a JSON object, with its position for a
+// later after.
 func (s *stream) write(at position, line []byte) (ok bool) {
 	s.line = fmt.Appendf(s.line[:0], `{"position":"%s",`, at)
 	s.line = append(s.line, bytes.TrimPrefix(line, []byte("{"))...)

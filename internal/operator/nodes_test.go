@@ -12,7 +12,8 @@ import (
 type nodes struct{ removed []string }
 
 func (n *nodes) List(context.Context) (NodeList, error) {
-	return NodeList{1, []Node{{Name: "n1", Up: true, Ready: true, Shards: 12, Copies: 3, Level: 2}, {Name: "n4", Copies: 2, Behind: 2}}}, nil
+	return NodeList{1, []Node{{Name: "n1", Up: true, Ready: true, Shards: 12, Copies: 3, Level: 2},
+		{Name: "n4", Copies: 2, Behind: 2}}}, nil
 }
 
 func (n *nodes) Remove(_ context.Context, node string) error {

@@ -1,16 +1,15 @@
-// Package operator is the door for what operators ask beyond the GameLift API, on
-// the port of the API:
+// Package operator serves the requests of operators beyond the GameLift API, on the port of the API:
 //
-//	GET /v1/placements/{id}        a placement with its trail: what was considered, and why
-//	GET /v1/tickets/{id}/explain   what a matchmaking ticket waits for
-//	GET /v1/events                 the event feed
-//	GET /v1/backup                 the whole region as one file; with the root key alone
-//	GET /v1/nodes                  the nodes of a cluster
-//	DELETE /v1/nodes/{node}        removes one that is gone for good; with the root key alone
+// GET /v1/placements/{id} a placement with its trail: candidates, attempts and reasons
+// GET /v1/tickets/{id}/explain why a matchmaking ticket waits
+// GET /v1/events the event feed
+// GET /v1/backup the whole region as one file; root key only
+// GET /v1/nodes the nodes of a cluster
+// DELETE /v1/nodes/{node} removes a node for good; root key only
 //
-// Requests are signed like those of the API (Signature Version 4, service
-// gamelift); a presigned URL is good for 5 minutes at most. Answers are JSON, those of the feed a line of JSON for each event, and a backup is as package backup writes it. A
-// failure is {"error":"NotFoundException","message":"…"}.
+// Requests are signed like those of the API (Signature Version 4, service gamelift); a presigned URL is valid for 5
+// minutes at most. Answers are JSON, the feed one line of JSON per event, and a backup is in the format of package
+// backup. An error is {"error":"NotFoundException","message":"…"}.
 package operator
 
 import (
@@ -33,7 +32,7 @@ import (
 	"github.com/muster-gg/muster/internal/sigv4"
 )
 
-// A Region is what the door asks. The control plane implements it.
+// A Region answers the requests. The control plane implements it.
 type Region interface {
 	PlacementTrail(ctx context.Context, id string) (*control.PlacementTrail, error)
 	ExplainTicket(ctx context.Context, id string) (*control.TicketExplanation, error)
@@ -46,40 +45,38 @@ type Feed interface {
 	Follow(ctx context.Context, after uint64, visit func(seq uint64, data []byte) (more bool)) error
 }
 
-// Config says what a door is of. All fields but Skew are required.
+// Config configures a Handler. All fields but Skew are required.
 type Config struct {
 	Region Region
 	Feed   Feed
-	Backup func(ctx context.Context, to io.Writer) error // writes all of the region
+	Backup func(ctx context.Context, to io.Writer) error // writes the whole region
 	Nodes  Nodes
 	Keys   sigv4.Keys
-	Skew   time.Duration              // allowed distance of clients' clocks; 0 is sigv4.DefaultSkew
+	Skew   time.Duration              // maximum clock difference of clients; 0 is sigv4.DefaultSkew
 	Ready  func(context.Context) bool // waits until requests can be answered
 	Clock  clockwork.Clock
 	Log    *slog.Logger
 }
 
-// maxExpires bounds the life of presigned URLs, whatever they say: they stand in logs and
-// histories, and some give all secrets of a region.
+// maxExpires limits the validity of presigned URLs, whatever they state: they end up in logs and histories, and some
+// reveal all secrets of a region.
 const maxExpires = 5 * time.Minute
 
-// prefix is what all paths of the door begin with.
 const prefix = "/v1/"
 
-// Matches reports whether a request is for this door.
+// Matches reports whether a request is for this package.
 func Matches(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, prefix) }
 
-// A Door answers operators. It is an http.Handler.
+// A Handler serves operators. It is an http.Handler.
 type Handler struct {
 	Config
 	verifier *sigv4.Verifier
 	routes   *http.ServeMux
-	lines    *loglimit.Limiter // of the log: some callers are not authenticated
+	lines    *loglimit.Limiter // limits the log: some callers are not authenticated
 	stopped  chan struct{}     // ends the streams that follow, and backups
 	stop     sync.Once
 }
 
-// New makes a door.
 func New(c Config) *Handler {
 	d := &Handler{
 		Config: c, routes: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),
@@ -92,12 +89,13 @@ func New(c Config) *Handler {
 	d.routes.HandleFunc("GET /v1/nodes", d.listNodes)
 	d.routes.HandleFunc("DELETE /v1/nodes/{node}", d.removeNode)
 	d.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		d.fail(w, fault.New(fault.UnknownOperation, "There is no %s %.200s. See GET /v1/placements/{id}, /v1/tickets/{id}/explain, /v1/events, /v1/backup and /v1/nodes.", r.Method, r.URL.Path))
+		d.fail(w, fault.New(fault.UnknownOperation, "Unknown request %s %.200s. See GET /v1/placements/{id}, "+
+			"/v1/tickets/{id}/explain, /v1/events, /v1/backup and /v1/nodes.", r.Method, r.URL.Path))
 	})
 	return d
 }
 
-// Stop ends the streams that follow the feed, which have no other end, and backups.
+// Stop ends backups and the streams that follow the feed, which have no other end.
 func (d *Handler) Stop() { d.stop.Do(func() { close(d.stopped) }) }
 
 // ServeHTTP checks the signature and answers.
@@ -110,7 +108,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.fail(w, fault.New(fault.InvalidRequest, "The request must have no body."))
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // there is nothing to read, and streams take their time
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // there is no body, and streams are long
 	request := listen.RequestOf(r)
 	caller, err := d.verifier.Verify(&request, sha256.Sum256(nil), d.Clock.Now())
 	if err != nil {
@@ -120,7 +118,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.routes.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
 }
 
-// callerKey is where a request's context holds who signed it, a sigv4.Caller.
+// callerKey is the context key of the caller, a sigv4.Caller.
 type callerKey struct{}
 
 func (d *Handler) placement(w http.ResponseWriter, r *http.Request) {
@@ -141,7 +139,7 @@ func (d *Handler) answer(w http.ResponseWriter, body any, err error) {
 	d.write(w, http.StatusOK, body)
 }
 
-// A failure is the body of an answer that is none.
+// A failure is the body of an error.
 type failure struct {
 	Error   fault.Kind `json:"error"`
 	Message string     `json:"message"`
@@ -151,19 +149,19 @@ func (d *Handler) fail(w http.ResponseWriter, err error) {
 	f := fault.Of(err)
 	if f.Err != nil {
 		if suppressed, ok := d.lines.Allow("failed"); ok {
-			d.Log.Warn("operator's request failed", "err", f, "suppressed", suppressed)
+			d.Log.Warn("operator request failed", "err", f, "suppressed", suppressed)
 		}
 	}
 	d.write(w, status(f.Kind), failure{f.Kind, f.Message})
 }
 
-// status is the HTTP status for an exception. This door is not bound to the API's,
-// in which nearly all are 400.
+// status returns the HTTP status of an exception. Unlike the API's, where nearly all are 400, it is specific.
 func status(k fault.Kind) int {
 	switch k {
 	case fault.NotFound, fault.UnknownOperation:
 		return http.StatusNotFound
-	case fault.AccessDenied, fault.ExpiredToken, fault.IncompleteSignature, fault.InvalidSignature, fault.MissingAuthenticationToken, fault.UnrecognizedClient:
+	case fault.AccessDenied, fault.ExpiredToken, fault.IncompleteSignature, fault.InvalidSignature,
+		fault.MissingAuthenticationToken, fault.UnrecognizedClient:
 		return http.StatusForbidden
 	case fault.Conflict:
 		return http.StatusConflict

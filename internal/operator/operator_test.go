@@ -32,7 +32,8 @@ type region struct{}
 func (region) PlacementTrail(_ context.Context, id string) (*control.PlacementTrail, error) {
 	switch id {
 	case "p":
-		return &control.PlacementTrail{PlacementID: "p", Candidates: []control.PlacementCandidate{}, Steps: []control.PlacementStep{}}, nil
+		return &control.PlacementTrail{PlacementID: "p", Candidates: []control.PlacementCandidate{},
+			Steps: []control.PlacementStep{}}, nil
 	case "broken":
 		return nil, errors.New("a secret cause")
 	}
@@ -82,7 +83,8 @@ func (f *failingFeed) Read(ctx context.Context, after uint64, visit func(uint64,
 }
 
 func newWorld(t *testing.T) *world {
-	w := &world{t: t, feed: &failingFeed{Feed: memory.NewFeed()}, clock: clockwork.NewFakeClock(), ready: true, nodes: &nodes{}}
+	w := &world{t: t, feed: &failingFeed{Feed: memory.NewFeed()}, clock: clockwork.NewFakeClock(), ready: true,
+		nodes: &nodes{}}
 	w.begun = w.clock.Now()
 	w.door = New(Config{
 		Region: region{}, Feed: w.feed, Keys: keys{}, Clock: w.clock, Log: slog.New(slog.DiscardHandler),
@@ -154,7 +156,7 @@ func TestAnswers(t *testing.T) {
 		{"GET", "/v1/events?limit=0", "AKID", 400, `Parameter limit`},
 		{"GET", "/v1/events?follow=perhaps", "AKID", 400, `Parameter follow`},
 		{"GET", "/v1/events?limit=1&limit=2", "AKID", 400, `Parameter limit`},
-		{"GET", "/v1/events?since=1", "AKID", 400, `There is no parameter`},
+		{"GET", "/v1/events?since=1", "AKID", 400, `Unknown parameter`},
 		{"GET", "/v1/events", "AKID", 200, ``},
 	} {
 		status, body := w.ask(c.method, c.path, c.key)

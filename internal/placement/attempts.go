@@ -5,9 +5,9 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
-// Begin begins attempt Number, the next one, of a placement that is PENDING without a
-// running attempt. After the deadline the placement is TIMED_OUT instead. In any other
-// case nothing changes: the answer shows what is. NotFound, as for all commands below.
+// Begin begins attempt Number, the next one, of a placement that is PENDING without a running attempt. After the
+// deadline it ends the placement as TIMED_OUT. Otherwise it changes nothing and returns the current placement.
+// NotFound, as for all commands below.
 type Begin struct {
 	ID         string       `cbor:"1,keyasint,omitzero"`
 	Number     int          `cbor:"2,keyasint,omitzero"`
@@ -25,12 +25,13 @@ func (c Begin) decide(s *State, now event.Time) ([]any, error) {
 		return []any{p.timedOut(now)}, nil
 	}
 	candidates, omitted := bounded(c.Candidates, c.Omitted)
-	return []any{&AttemptBegun{ID: c.ID, Number: c.Number, Room: c.Room, At: now, Candidates: candidates, Omitted: omitted}}, nil
+	return []any{&AttemptBegun{ID: c.ID, Number: c.Number, Room: c.Room, At: now, Candidates: candidates,
+		Omitted: omitted}}, nil
 }
 
 func (c Begin) answer(s *State) any { return s.shown(c.ID) }
 
-func (s *State) applyAttemptBegun(e *AttemptBegun) {
+func (e *AttemptBegun) apply(s *State) {
 	p, ok := s.placements.Get(e.ID)
 	if !ok || !p.waits() {
 		return
@@ -41,15 +42,14 @@ func (s *State) applyAttemptBegun(e *AttemptBegun) {
 	s.put(&next)
 }
 
-// begin notes a new attempt in a placement that nobody has seen yet.
+// begin adds a new attempt to a placement that nobody has seen yet.
 func (p *Placement) begin(number int, room fleet.RoomID, at event.Time) {
 	p.Attempt = &Attempt{Number: number, Room: room, Running: true}
 	p.Trail.add(Step{At: at, Kind: StepAttempt, Room: room})
 }
 
-// Refused ends attempt Number, in which no game session was created. After the
-// deadline the placement is TIMED_OUT. An attempt that does not run is left alone,
-// as it is by Ended and Fulfil.
+// Refused ends attempt Number, which created no game session. After the deadline the placement is TIMED_OUT. Like
+// Ended and Fulfil it ignores an attempt that is not running.
 type Refused struct {
 	ID     string `cbor:"1,keyasint,omitzero"`
 	Number int    `cbor:"2,keyasint,omitzero"`
@@ -61,13 +61,13 @@ func (c Refused) decide(s *State, now event.Time) ([]any, error) {
 	if err != nil || !p.runs(c.Number) {
 		return nil, err
 	}
-	return p.attemptOver(now, StepRefused, c.Text), nil
+	return p.attemptEnded(now, StepRefused, c.Text), nil
 }
 
 func (c Refused) answer(s *State) any { return s.shown(c.ID) }
 
-// Ended ends attempt Number, whose game session ended before it was ACTIVE. A
-// game session that somebody terminated ends the placement: FAILED.
+// Ended ends attempt Number, whose game session ended before it was ACTIVE. If it was terminated by a caller, the
+// placement ends as FAILED.
 type Ended struct {
 	ID         string `cbor:"1,keyasint,omitzero"`
 	Number     int    `cbor:"2,keyasint,omitzero"`
@@ -86,36 +86,36 @@ func (c Ended) decide(s *State, now event.Time) ([]any, error) {
 		text := clip(c.Text)
 		return []any{&AttemptEnded{ID: p.ID, At: now, Kind: StepEnded, Text: text}, p.ended(now, Failed, text)}, nil
 	}
-	return p.attemptOver(now, StepEnded, c.Text), nil
+	return p.attemptEnded(now, StepEnded, c.Text), nil
 }
 
 func (c Ended) answer(s *State) any { return s.shown(c.ID) }
 
-// runs reports whether the attempt of that number runs.
+// runs reports whether this attempt is running.
 func (p *Placement) runs(number int) bool { return p.AttemptRunning() && p.Attempt.Number == number }
 
-// attemptOver ends the running attempt, and the placement if there is no time left.
-func (p *Placement) attemptOver(now event.Time, kind StepKind, text string) []any {
-	over := &AttemptEnded{ID: p.ID, At: now, Kind: kind, Text: clip(text)}
+// attemptEnded ends the running attempt, and the placement if no time is left.
+func (p *Placement) attemptEnded(now event.Time, kind StepKind, text string) []any {
+	ended := &AttemptEnded{ID: p.ID, At: now, Kind: kind, Text: clip(text)}
 	if now >= p.Deadline {
-		return []any{over, p.timedOut(now)}
+		return []any{ended, p.timedOut(now)}
 	}
-	return []any{over}
+	return []any{ended}
 }
 
-func (s *State) applyAttemptEnded(e *AttemptEnded) {
+func (e *AttemptEnded) apply(s *State) {
 	p, ok := s.placements.Get(e.ID)
 	if !ok || !p.AttemptRunning() {
 		return
 	}
 	next := *p
-	next.stopTrying()
+	next.stopAttempt()
 	next.Trail.add(Step{At: e.At, Kind: e.Kind, Room: p.Attempt.Room, Text: e.Text})
 	s.put(&next)
 }
 
-// stopTrying ends the running attempt, if there is one, of a copy.
-func (p *Placement) stopTrying() {
+// stopAttempt ends the running attempt of a copy, if there is one.
+func (p *Placement) stopAttempt() {
 	if p.Attempt != nil && p.Attempt.Running {
 		last := *p.Attempt
 		last.Running = false
@@ -123,8 +123,8 @@ func (p *Placement) stopTrying() {
 	}
 }
 
-// Fulfil ends attempt Number, whose game session is ACTIVE. That it became so counts,
-// not when it is told: the deadline does not matter here.
+// Fulfil ends attempt Number, whose game session is ACTIVE. The deadline does not matter: the game session became
+// ACTIVE in time.
 type Fulfil struct {
 	ID      string  `cbor:"1,keyasint,omitzero"`
 	Number  int     `cbor:"2,keyasint,omitzero"`
@@ -141,14 +141,14 @@ func (c Fulfil) decide(s *State, now event.Time) ([]any, error) {
 
 func (c Fulfil) answer(s *State) any { return s.shown(c.ID) }
 
-func (s *State) applyPlacementFulfilled(e *PlacementFulfilled) {
+func (e *PlacementFulfilled) apply(s *State) {
 	p, ok := s.placements.Get(e.ID)
 	if !ok || p.HasEnded() {
 		return
 	}
 	next := *p
 	next.Status, next.Ended, next.Session = Fulfilled, e.At, &e.Session
-	next.stopTrying()
+	next.stopAttempt()
 	next.Trail.add(Step{At: e.At, Kind: StepFulfilled, Room: e.Session.Room})
 	s.conclude(&next)
 }

@@ -115,7 +115,8 @@ func BenchmarkCodec(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, body := range []any{events[0], fulfilled[0], &AttemptEnded{ID: "2f0e4d3b-place", At: start, Kind: StepRefused, Text: "no process is free"}, answer} {
+	for _, body := range []any{events[0], fulfilled[0],
+		&AttemptEnded{ID: "2f0e4d3b-place", At: start, Kind: StepRefused, Text: "no process is free"}, answer} {
 		f := event.Fact{Room: 7, Body: body}
 		var buf bytes.Buffer
 		b.Run(types.Name(body)+"/write", func(b *testing.B) {

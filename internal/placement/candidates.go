@@ -9,46 +9,43 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
-// A Queue is what a queue says about where to place.
+// A Queue is the part of a queue that determines candidates.
 type Queue struct {
-	Destinations     []Destination // in the queue's order; those that lead nowhere have no locations
+	Destinations     []Destination // in the queue's order; unusable ones have no locations
 	LatencyPolicies  []LatencyPolicy
 	AllowedLocations []string // nil: all
 	PriorityOrder    []string // LATENCY, COST, DESTINATION, LOCATION; nil: the default order
 	LocationOrder    []string
 }
 
-// A Destination is a fleet with what can take game sessions in it.
+// A Destination is a fleet with the locations that can take game sessions.
 type Destination struct {
 	Fleet     fleet.ID
 	Cost      float64 // per hour
 	Locations []string
-	Unusable  string // why nothing can be placed there; "" if something can
+	Unusable  string // why nothing can be placed there; "" if it is usable
 }
 
-// A LatencyPolicy is a cap, in force for a time; policies stand ascending by cap.
+// A LatencyPolicy is a cap for some time. Policies are sorted by cap, ascending.
 type LatencyPolicy struct {
-	Cap      int32         // milliseconds, itself allowed
+	Cap      int32         // milliseconds, inclusive
 	Duration time.Duration // 0: to the end
 }
 
-// A Choice is where a placement can be tried at one moment.
+// A Choice lists the candidates of a placement at one time.
 type Choice struct {
 	Rooms      []fleet.RoomID // best first
-	Considered []Considered   // for the trail, bounded: the Rooms in their order, then those that were dropped in the queue's
+	Considered []Considered   // for the trail, bounded: the Rooms in their order, then the dropped ones in the queue's
 	Omitted    int
-	// Next is the age at which the choice changes by itself (the next latency
-	// policy); 0: never.
+	// Next is the age at which the choice changes by itself (the next latency policy); 0: never.
 	Next time.Duration
 }
 
-// Candidates chooses where a placement of the given age can be tried: all fleet
-// locations of the queue, without those that the destination, the filter, the override
-// or the latency policy in force excludes, and for a match those that one of its players
-// does not report, by the queue's priorities. A location that an override lists comes
-// before all others, each time anew.
-// Source: API reference, StartGameSessionPlacement, PriorityConfiguration,
-// FilterConfiguration, PlayerLatencyPolicy; developer guide, game session queues.
+// Candidates returns the fleet locations where a placement of the given age can be tried, sorted by the queue's
+// priorities: all of the queue, without those that the destination, the filter, the override or the latency policy in
+// force excludes, and for a match those that one of its players does not report. Locations listed by an override come
+// first. Source: API reference, StartGameSessionPlacement, PriorityConfiguration, FilterConfiguration,
+// PlayerLatencyPolicy; developer guide, game session queues.
 func Candidates(q Queue, r *Request, age time.Duration) Choice {
 	var few [usualLocations]candidate // on the stack
 	candidates := few[:0]
@@ -58,16 +55,16 @@ func Candidates(q Queue, r *Request, age time.Duration) Choice {
 		s.latencies = tabulate(r.Latencies, s.policy != nil || r.Match != "")
 	}
 	for i := range q.Destinations {
-		candidates = s.look(i, candidates)
+		candidates = s.addDestination(i, candidates)
 	}
 	s.prioritise(candidates)
 	return s.choice(candidates)
 }
 
-// usualLocations is how many fleet locations the queues of most games have, at most.
+// usualLocations is the usual maximum number of fleet locations in a queue.
 const usualLocations = 8
 
-// A selection is a choice in the making.
+// A selection is the state of Candidates.
 type selection struct {
 	queue     Queue
 	request   *Request
@@ -75,31 +72,34 @@ type selection struct {
 	next      time.Duration
 	latencies *latencies   // nil: the request has none
 	dropped   []Considered // the first MaxCandidates
-	omitted   int          // dropped ones that are not in dropped
+	omitted   int          // further dropped ones
 }
 
-// A candidate is a fleet location with what it is ranked by: less is better.
+// A candidate is a fleet location with its sort keys: less is better.
 type candidate struct {
 	Considered
-	measured    bool // Latency is that of somebody
+	measured    bool // Latency is set
 	destination int  // index in the queue
-	listed      int  // index in the override, behind it for others
-	location    int  // index in the queue's LocationOrder, behind it for others
+	listed      int  // index in the override, its length for others
+	location    int  // index in the queue's LocationOrder, its length for others
 }
 
-// look adds the locations of a destination to the candidates, or drops them.
-func (s *selection) look(index int, candidates []candidate) []candidate {
+// addDestination adds the locations of a destination to the candidates, or drops them.
+func (s *selection) addDestination(index int, candidates []candidate) []candidate {
 	d := &s.queue.Destinations[index]
 	switch {
-	case s.again(index):
-		s.drop(Considered{Room: fleet.RoomID{Fleet: d.Fleet}, Cost: d.Cost, Dropped: "the same fleet is an earlier destination"})
+	case s.isRepeated(index):
+		s.drop(Considered{Room: fleet.RoomID{Fleet: d.Fleet}, Cost: d.Cost,
+			Dropped: "the same fleet is an earlier destination"})
 		return candidates
 	case len(d.Locations) == 0:
-		s.drop(Considered{Room: fleet.RoomID{Fleet: d.Fleet}, Cost: d.Cost, Dropped: cmp.Or(d.Unusable, "the fleet has no locations")})
+		s.drop(Considered{Room: fleet.RoomID{Fleet: d.Fleet}, Cost: d.Cost,
+			Dropped: cmp.Or(d.Unusable, "the fleet has no locations")})
 		return candidates
 	}
 	for _, location := range d.Locations {
-		c := candidate{Considered: Considered{Room: fleet.RoomID{Fleet: d.Fleet, Location: location}, Cost: d.Cost}, destination: index}
+		c := candidate{Considered: Considered{Room: fleet.RoomID{Fleet: d.Fleet, Location: location}, Cost: d.Cost},
+			destination: index}
 		c.Latency, c.measured = s.latencies.average(location)
 		if c.Dropped = s.exclusion(d, location); c.Dropped != "" {
 			s.drop(c.Considered)
@@ -114,14 +114,13 @@ func (s *selection) look(index int, candidates []candidate) []candidate {
 	return candidates
 }
 
-// again reports whether a destination is the same fleet as an earlier one, as when an
-// alias of it is a destination too.
-func (s *selection) again(index int) bool {
+// isRepeated reports whether a destination is the same fleet as an earlier one, for example by an alias.
+func (s *selection) isRepeated(index int) bool {
 	id := s.queue.Destinations[index].Fleet
 	return id != "" && slices.ContainsFunc(s.queue.Destinations[:index], func(d Destination) bool { return d.Fleet == id })
 }
 
-// exclusion says why nothing can be placed in a location; "" if something can.
+// exclusion returns why a location is excluded, or "".
 func (s *selection) exclusion(d *Destination, location string) string {
 	o := s.request.Override
 	switch {
@@ -139,7 +138,7 @@ func (s *selection) exclusion(d *Destination, location string) string {
 	return ""
 }
 
-// place is where a text stands in a list; len(list) if it does not.
+// place returns the index of a text in a list; len(list) if it is missing.
 func place(list []string, text string) int {
 	if i := slices.Index(list, text); i >= 0 {
 		return i
@@ -155,7 +154,6 @@ func (s *selection) drop(c Considered) {
 	s.dropped = append(s.dropped, c)
 }
 
-// choice is what has come out.
 func (s *selection) choice(candidates []candidate) Choice {
 	c := Choice{Next: s.next, Omitted: s.omitted, Rooms: make([]fleet.RoomID, len(candidates))}
 	c.Considered = make([]Considered, 0, len(candidates)+len(s.dropped))
@@ -167,18 +165,19 @@ func (s *selection) choice(candidates []candidate) Choice {
 	return c
 }
 
-// CheckOverride refuses, with InvalidRequest, a PriorityConfigurationOverride that a queue
-// or the request itself leaves no room for.
-// Source: API reference, StartGameSessionPlacement, PriorityConfigurationOverride; developer
-// guide: LOCATION must stand first.
+// CheckOverride rejects, with InvalidRequest, a PriorityConfigurationOverride that contradicts the queue or the
+// request. Source: API reference, StartGameSessionPlacement, PriorityConfigurationOverride; developer guide: LOCATION
+// must be first.
 func CheckOverride(q Queue, r *Request) error {
 	switch {
 	case r.Override == nil:
 		return nil
 	case len(r.Latencies) > 0:
-		return fault.New(fault.InvalidRequest, "PriorityConfigurationOverride and PlayerLatencies exclude each other: leave one of them out")
+		return fault.New(fault.InvalidRequest, "PriorityConfigurationOverride and PlayerLatencies exclude each other: "+
+			"leave one of them out")
 	case len(q.PriorityOrder) == 0 || q.PriorityOrder[0] != byLocation:
-		return fault.New(fault.InvalidRequest, "PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out or update queue %s", r.Queue)
+		return fault.New(fault.InvalidRequest, "PriorityConfigurationOverride needs a queue whose PriorityOrder begins "+
+			"with LOCATION: leave it out or update queue %s", r.Queue)
 	}
 	return nil
 }

@@ -77,7 +77,8 @@ func TestCandidates(t *testing.T) {
 		{name: "P1, P2: destination, then the name of the location", want: "F1/a F1/b F2/b F2/c"},
 		{name: "P3: ties go to the cost", latencies: "p1 a=50 b=30 c=30", want: "F2/b F2/c F1/b F1/a"},
 		{name: "P4: averages; no data is last", latencies: "p1 a=20 b=90, p2 a=80 b=20", want: "F1/a F2/b F1/b F2/c"},
-		{name: "P5: one player is enough to exclude", queue: policies(LatencyPolicy{Cap: 70}), latencies: "p1 a=20 b=90, p2 a=80 b=20"},
+		{name: "P5: one player is enough to exclude", queue: policies(LatencyPolicy{Cap: 70}),
+			latencies: "p1 a=20 b=90, p2 a=80 b=20"},
 		{name: "P6: before the second policy", queue: policies(LatencyPolicy{70, 30 * second}, LatencyPolicy{Cap: 85}),
 			latencies: "p1 a=20 b=90, p2 a=80 b=20", age: 30*second - 1, next: 30 * second},
 		{name: "P6: from the second policy on", queue: policies(LatencyPolicy{70, 30 * second}, LatencyPolicy{Cap: 85}),
@@ -86,53 +87,80 @@ func TestCandidates(t *testing.T) {
 		{name: "P8: what PriorityOrder leaves out follows it", queue: priority("COST"), want: "F2/b F2/c F1/a F1/b"},
 		{name: "P9: LocationOrder", queue: locations, want: "F2/c F1/a F1/b F2/b"},
 		{name: "P10: an override alone", queue: locations, override: override(true, "custom-b"), want: "F1/b F2/b"},
-		{name: "P11: an override, then the queue's own order", queue: locations, override: override(false, "custom-b"), want: "F1/b F2/b F2/c F1/a"},
+		{name: "P11: an override, then the queue's own order", queue: locations, override: override(false, "custom-b"),
+			want: "F1/b F2/b F2/c F1/a"},
 
 		{name: "no destination", queue: func(q *Queue) { q.Destinations = nil }},
 		{name: "a filter that allows nothing", queue: func(q *Queue) { q.AllowedLocations = []string{} }},
 		{name: "a destination that leads nowhere", queue: func(q *Queue) {
-			q.Destinations = append([]Destination{{Unusable: "alias terminal-1 is TERMINAL"}, {Unusable: "alias terminal-2 is TERMINAL"}}, q.Destinations[1])
+			q.Destinations = append([]Destination{{Unusable: "alias terminal-1 is TERMINAL"},
+				{Unusable: "alias terminal-2 is TERMINAL"}}, q.Destinations[1])
 		}, want: "F2/b F2/c"},
-		{name: "an unusable fleet", queue: func(q *Queue) { q.Destinations[0].Unusable = "fleet F1 is being deleted" }, want: "F2/b F2/c"},
-		{name: "the same fleet twice", queue: func(q *Queue) { q.Destinations = append(q.Destinations, q.Destinations[0]) }, want: "F1/a F1/b F2/b F2/c"},
-		{name: "locations stand by name without an order", queue: func(q *Queue) { q.Destinations[0].Locations = []string{"custom-z", "custom-a", "custom-b"} },
-			want: "F1/a F1/b F1/z F2/b F2/c"},
-		{name: "LocationOrder breaks the last tie without a PriorityOrder", queue: func(q *Queue) { q.LocationOrder = []string{"custom-b"} }, want: "F1/b F1/a F2/b F2/c"},
-		{name: "cost does not count without latencies and PriorityOrder", queue: func(q *Queue) { q.Destinations[0].Cost = 1000 }, want: "F1/a F1/b F2/b F2/c"},
+		{name: "an unusable fleet", queue: func(q *Queue) { q.Destinations[0].Unusable = "fleet F1 is being deleted" },
+			want: "F2/b F2/c"},
+		{name: "the same fleet twice", queue: func(q *Queue) { q.Destinations = append(q.Destinations, q.Destinations[0]) },
+			want: "F1/a F1/b F2/b F2/c"},
+		{name: "locations stand by name without an order",
+			queue: func(q *Queue) { q.Destinations[0].Locations = []string{"custom-z", "custom-a", "custom-b"} },
+			want:  "F1/a F1/b F1/z F2/b F2/c"},
+		{name: "LocationOrder breaks the last tie without a PriorityOrder",
+			queue: func(q *Queue) { q.LocationOrder = []string{"custom-b"} }, want: "F1/b F1/a F2/b F2/c"},
+		{name: "cost does not count without latencies and PriorityOrder",
+			queue: func(q *Queue) { q.Destinations[0].Cost = 1000 }, want: "F1/a F1/b F2/b F2/c"},
 
 		{name: "LATENCY without data is a tie", queue: priority("LATENCY"), want: "F2/b F2/c F1/a F1/b"},
 		{name: "LATENCY, COST, DESTINATION, LOCATION", queue: priority("LATENCY", "COST", "DESTINATION", "LOCATION"),
 			latencies: "p1 a=50 b=30 c=30", want: "F2/b F2/c F1/b F1/a"},
-		{name: "LATENCY, DESTINATION", queue: priority("LATENCY", "DESTINATION"), latencies: "p1 a=50 b=30 c=30", want: "F1/b F2/b F2/c F1/a"},
+		{name: "LATENCY, DESTINATION", queue: priority("LATENCY", "DESTINATION"), latencies: "p1 a=50 b=30 c=30",
+			want: "F1/b F2/b F2/c F1/a"},
 		{name: "LOCATION, COST", queue: priority("LOCATION", "COST"), want: "F1/a F2/b F1/b F2/c"},
-		{name: "DESTINATION, LATENCY", queue: priority("DESTINATION", "LATENCY"), latencies: "p1 a=50 b=30 c=40", want: "F1/b F1/a F2/b F2/c"},
-		{name: "COST, LATENCY", queue: priority("COST", "LATENCY"), latencies: "p1 a=10 b=30 c=20", want: "F2/c F2/b F1/a F1/b"},
+		{name: "DESTINATION, LATENCY", queue: priority("DESTINATION", "LATENCY"), latencies: "p1 a=50 b=30 c=40",
+			want: "F1/b F1/a F2/b F2/c"},
+		{name: "COST, LATENCY", queue: priority("COST", "LATENCY"), latencies: "p1 a=10 b=30 c=20",
+			want: "F2/c F2/b F1/a F1/b"},
 
-		{name: "policies do not apply without latencies", queue: policies(LatencyPolicy{1, second}, LatencyPolicy{Cap: 2}), want: "F1/a F1/b F2/b F2/c"},
-		{name: "the cap itself is allowed", queue: policies(LatencyPolicy{Cap: 70}), latencies: "p1 a=70 b=70.001 c=71", want: "F1/a"},
-		{name: "the last policy stays when its time is over", queue: policies(LatencyPolicy{50, 10 * second}, LatencyPolicy{70, 10 * second}),
+		{name: "policies do not apply without latencies", queue: policies(LatencyPolicy{1, second}, LatencyPolicy{Cap: 2}),
+			want: "F1/a F1/b F2/b F2/c"},
+		{name: "the cap itself is allowed", queue: policies(LatencyPolicy{Cap: 70}), latencies: "p1 a=70 b=70.001 c=71",
+			want: "F1/a"},
+		{name: "the last policy stays when its time is over",
+			queue:     policies(LatencyPolicy{50, 10 * second}, LatencyPolicy{70, 10 * second}),
 			latencies: "p1 a=70 b=71 c=60", age: time.Hour, want: "F2/c F1/a"},
-		{name: "three policies, the first", queue: policies(LatencyPolicy{50, 120 * second}, LatencyPolicy{100, 120 * second}, LatencyPolicy{Cap: 200}),
+		{name: "three policies, the first", queue: policies(LatencyPolicy{50, 120 * second}, LatencyPolicy{100, 120 * second},
+			LatencyPolicy{Cap: 200}),
 			latencies: "p1 a=50 b=100 c=200", age: 0, want: "F1/a", next: 120 * second},
-		{name: "three policies, the second", queue: policies(LatencyPolicy{50, 120 * second}, LatencyPolicy{100, 120 * second}, LatencyPolicy{Cap: 200}),
+		{name: "three policies, the second", queue: policies(LatencyPolicy{50, 120 * second},
+			LatencyPolicy{100, 120 * second}, LatencyPolicy{Cap: 200}),
 			latencies: "p1 a=50 b=100 c=200", age: 120 * second, want: "F1/a F2/b F1/b", next: 240 * second},
-		{name: "three policies, the third", queue: policies(LatencyPolicy{50, 120 * second}, LatencyPolicy{100, 120 * second}, LatencyPolicy{Cap: 200}),
+		{name: "three policies, the third", queue: policies(LatencyPolicy{50, 120 * second}, LatencyPolicy{100, 120 * second},
+			LatencyPolicy{Cap: 200}),
 			latencies: "p1 a=50 b=100 c=200", age: 240 * second, want: "F1/a F2/b F1/b F2/c"},
-		{name: "a policy without duration hides those behind it", queue: policies(LatencyPolicy{Cap: 50}, LatencyPolicy{100, second}),
+		{name: "a policy without duration hides those behind it",
+			queue:     policies(LatencyPolicy{Cap: 50}, LatencyPolicy{100, second}),
 			latencies: "p1 a=50 b=100", age: time.Hour, want: "F1/a"},
-		{name: "a player without a value excludes under a policy", queue: policies(LatencyPolicy{Cap: 500}), latencies: "p1 a=50 b=60, p2 b=10", want: "F2/b F1/b"},
+		{name: "a player without a value excludes under a policy", queue: policies(LatencyPolicy{Cap: 500}),
+			latencies: "p1 a=50 b=60, p2 b=10", want: "F2/b F1/b"},
 		{name: "and is left out of the average without one", latencies: "p1 a=20 b=60, p2 b=10", want: "F1/a F2/b F1/b F2/c"},
-		{name: "a value given twice is no second player", queue: policies(LatencyPolicy{Cap: 500}), latencies: "p1 a=50 a=50, p2 b=10", want: ""},
+		{name: "a value given twice is no second player", queue: policies(LatencyPolicy{Cap: 500}),
+			latencies: "p1 a=50 a=50, p2 b=10", want: ""},
 
-		{name: "averages are fractions", latencies: "p1 a=10 b=10 c=11, p2 a=10 b=11 c=10, p3 a=11.5 b=10 c=11", want: "F2/b F1/b F1/a F2/c"},
-		{name: "the order of summands does not decide", queue: func(q *Queue) { q.Destinations[0].Cost, q.Destinations[1].Cost = 1, 1 },
+		{name: "averages are fractions", latencies: "p1 a=10 b=10 c=11, p2 a=10 b=11 c=10, p3 a=11.5 b=10 c=11",
+			want: "F2/b F1/b F1/a F2/c"},
+		{name: "the order of summands does not decide", queue: func(q *Queue) {
+			q.Destinations[0].Cost,
+				q.Destinations[1].Cost = 1, 1
+		},
 			latencies: "p1 a=0.3 c=0.1, p2 a=0.2 c=0.2, p3 a=0.1 c=0.3", want: "F1/a F2/c F1/b F2/b"},
 		{name: "latencies of locations that the queue has not", latencies: "p1 x=1", want: "F2/b F2/c F1/a F1/b"},
 
-		{name: "an override of several locations", queue: locations, override: override(false, "custom-b", "custom-a"), want: "F1/b F2/b F1/a F2/c"},
-		{name: "an override does not lift the filter", queue: func(q *Queue) { locations(q); onlyC(q) }, override: override(false, "custom-b", "custom-x"), want: "F2/c"},
-		{name: "an override and the filter leave nothing", queue: func(q *Queue) { locations(q); onlyC(q) }, override: override(true, "custom-b")},
-		{name: "an override leaves the other criteria", queue: priority("LOCATION", "COST"), override: override(false, "custom-b"), want: "F2/b F1/b F1/a F2/c"},
+		{name: "an override of several locations", queue: locations, override: override(false, "custom-b", "custom-a"),
+			want: "F1/b F2/b F1/a F2/c"},
+		{name: "an override does not lift the filter", queue: func(q *Queue) { locations(q); onlyC(q) },
+			override: override(false, "custom-b", "custom-x"), want: "F2/c"},
+		{name: "an override and the filter leave nothing", queue: func(q *Queue) { locations(q); onlyC(q) },
+			override: override(true, "custom-b")},
+		{name: "an override leaves the other criteria", queue: priority("LOCATION", "COST"),
+			override: override(false, "custom-b"), want: "F2/b F1/b F1/a F2/c"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			q, r := harbor(), &Request{Override: c.override}
@@ -161,7 +189,10 @@ func checkTrail(t *testing.T, q Queue, c Choice) {
 	}
 	all := 0
 	for i, d := range q.Destinations {
-		again := slices.ContainsFunc(q.Destinations[:i], func(e Destination) bool { return d.Fleet != "" && e.Fleet == d.Fleet })
+		again := slices.ContainsFunc(q.Destinations[:i], func(e Destination) bool {
+			return d.Fleet != "" &&
+				e.Fleet == d.Fleet
+		})
 		if all++; !again && len(d.Locations) > 0 {
 			all += len(d.Locations) - 1
 		}
@@ -206,7 +237,8 @@ F5/g 0 0.5 no player reports a latency, the policy allows 70 ms
 		t.Errorf("got\n%swant\n%s", got.String(), want)
 	}
 
-	r.Latencies = append(r.Latencies, Latency{PlayerID: r.Latencies[len(r.Latencies)-1].PlayerID, Location: "custom-e", Milliseconds: 71})
+	r.Latencies = append(r.Latencies, Latency{PlayerID: r.Latencies[len(r.Latencies)-1].PlayerID, Location: "custom-e",
+		Milliseconds: 71})
 	for _, c := range Candidates(q, r, 0).Considered {
 		if c.Room.Location == "custom-e" && c.Dropped != "player "+long+" reports 71 ms, the policy allows 70 ms" {
 			t.Errorf("a long id gives %q", c.Dropped)
@@ -214,7 +246,8 @@ F5/g 0 0.5 no player reports a latency, the policy allows 70 ms
 	}
 	r = &Request{Override: &Override{LocationOrder: []string{"custom-e"}, ListOnly: true}}
 	for _, c := range Candidates(q, r, 0).Considered {
-		if c.Room.Location == "custom-a" && c.Dropped != "not in the LocationOrder of PriorityConfigurationOverride, and PlacementFallbackStrategy is NONE" {
+		if c.Room.Location == "custom-a" && c.Dropped != "not in the LocationOrder of PriorityConfigurationOverride, "+
+			"and PlacementFallbackStrategy is NONE" {
 			t.Errorf("outside the override: %q", c.Dropped)
 		}
 	}
@@ -248,10 +281,12 @@ func TestCandidatesAreBoundedInTheTrail(t *testing.T) {
 		for _, dropped := range []int{0, 1, 64, 65, 200} {
 			var q Queue
 			for i := range size {
-				q.Destinations = append(q.Destinations, Destination{Fleet: fleet.ID(fmt.Sprint("good-", i)), Locations: []string{"custom-a"}})
+				q.Destinations = append(q.Destinations, Destination{Fleet: fleet.ID(fmt.Sprint("good-", i)),
+					Locations: []string{"custom-a"}})
 			}
 			for i := range dropped {
-				q.Destinations = append(q.Destinations, Destination{Fleet: fleet.ID(fmt.Sprint("bad-", i)), Locations: []string{"custom-a"}, Unusable: "bad"})
+				q.Destinations = append(q.Destinations, Destination{Fleet: fleet.ID(fmt.Sprint("bad-", i)),
+					Locations: []string{"custom-a"}, Unusable: "bad"})
 			}
 			got := Candidates(q, &Request{}, 0)
 			if len(got.Rooms) != size {
@@ -326,7 +361,8 @@ func rank(q Queue, r *Request, id fleet.RoomID) []any {
 		average = 1e9
 	}
 	values := map[string][]any{
-		"LATENCY": {average}, "COST": {q.Destinations[index].Cost}, "DESTINATION": {float64(index)}, "LOCATION": {behind(q.LocationOrder), id.Location},
+		"LATENCY": {average}, "COST": {q.Destinations[index].Cost}, "DESTINATION": {float64(index)},
+		"LOCATION": {behind(q.LocationOrder), id.Location},
 	}
 	order := slices.Clone(q.PriorityOrder)
 	if order == nil && r.Latencies == nil {
@@ -412,7 +448,8 @@ func randomQueue(rng *rand.Rand) (q Queue) {
 		q.LocationOrder = some(rng, places)
 	}
 	for i := range rng.IntN(4) {
-		q.LatencyPolicies = append(q.LatencyPolicies, LatencyPolicy{Cap: int32(20 + 20*i), Duration: time.Duration(rng.IntN(40)) * time.Second})
+		q.LatencyPolicies = append(q.LatencyPolicies, LatencyPolicy{Cap: int32(20 + 20*i),
+			Duration: time.Duration(rng.IntN(40)) * time.Second})
 	}
 	return q
 }
@@ -468,9 +505,11 @@ func TestCheckOverride(t *testing.T) {
 		{"latencies alone", []string{"COST"}, Request{Latencies: reports("p1 a=1")}, ""},
 		{"LOCATION first", []string{"LOCATION", "COST"}, Request{Override: override}, ""},
 		{"P12: LOCATION is not first", []string{"COST", "LOCATION"}, Request{Override: override, Queue: "harbor"},
-			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out or update queue harbor"},
+			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out or update " +
+				"queue harbor"},
 		{"no PriorityOrder", nil, Request{Override: override, Queue: "harbor"},
-			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out or update queue harbor"},
+			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out or update " +
+				"queue harbor"},
 		{"P13: with latencies", []string{"LOCATION"}, Request{Override: override, Latencies: reports("p1 a=1")},
 			"PriorityConfigurationOverride and PlayerLatencies exclude each other: leave one of them out"},
 	} {

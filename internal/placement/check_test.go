@@ -35,7 +35,7 @@ func (c *checker) fail(format string, args ...any) {
 
 func (c *checker) placement(p *Placement) {
 	c.listed(p, "pending", c.state.pending, moment{p.Started, p.ID}, !p.HasEnded(), &c.pending)
-	c.listed(p, "over", c.state.over, moment{p.Ended, p.ID}, p.HasEnded(), &c.over)
+	c.listed(p, "over", c.state.ended, moment{p.Ended, p.ID}, p.HasEnded(), &c.over)
 	if c.state.live != nil {
 		c.listed(p, "timers", c.state.timers, moment{p.Deadline, p.ID}, p.waits(), &c.waiting)
 	}
@@ -56,7 +56,8 @@ func sound(p *Placement) error {
 	case (p.Status == Failed) != (p.Reason != ""):
 		return fmt.Errorf("placement %s is %s because %q", p.ID, p.Status, p.Reason)
 	case p.HasEnded() && last != StepKind(p.Status), p.AttemptRunning() && last != StepAttempt:
-		return fmt.Errorf("placement %s is %s, trying %v, and its trail ends with %s", p.ID, p.Status, p.AttemptRunning(), last)
+		return fmt.Errorf("placement %s is %s, trying %v, and its trail ends with %s", p.ID, p.Status, p.AttemptRunning(),
+			last)
 	}
 	return nil
 }
@@ -74,7 +75,7 @@ func (c *checker) moments() {
 	if n := c.state.pending.Len(); n != c.pending {
 		c.fail("%d placements are listed as PENDING, and %d are", n, c.pending)
 	}
-	if n := c.state.over.Len(); n != c.over {
+	if n := c.state.ended.Len(); n != c.over {
 		c.fail("%d placements are listed as over, and %d are", n, c.over)
 	}
 	if c.state.live != nil && c.state.timers.Len() != c.waiting {

@@ -7,8 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// Stop is StopGameSessionPlacement. NotFound; InvalidRequest when the placement is
-// over or an attempt runs.
+// Stop is StopGameSessionPlacement. NotFound; InvalidRequest if the placement has ended or an attempt is running.
 type Stop struct {
 	ID string `cbor:"1,keyasint,omitzero"`
 }
@@ -19,17 +18,19 @@ func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 	case err != nil:
 		return nil, err
 	case p.HasEnded():
-		return nil, fault.New(fault.InvalidRequest, "Placement %s is %s: only a PENDING placement can be stopped", p.ID, p.Status)
+		return nil, fault.New(fault.InvalidRequest, "Placement %s is %s: only a PENDING placement can be stopped", p.ID,
+			p.Status)
 	case p.AttemptRunning():
-		return nil, fault.New(fault.InvalidRequest, "A game session is being started for placement %s; end it with TerminateGameSession", p.ID)
+		return nil, fault.New(fault.InvalidRequest, "A game session is being started for placement %s; end it with "+
+			"TerminateGameSession", p.ID)
 	}
 	return []any{p.ended(now, Cancelled, "")}, nil
 }
 
 func (c Stop) answer(s *State) any { return s.shown(c.ID) }
 
-// Fail ends a PENDING placement that cannot go on: its queue is gone. A running
-// attempt is given up: the caller ends its game session. One that is over stays.
+// Fail ends a PENDING placement that cannot continue, because its queue was deleted. It abandons a running attempt:
+// the caller ends its game session. It ignores an ended placement.
 type Fail struct {
 	ID     string `cbor:"1,keyasint,omitzero"`
 	Reason string `cbor:"2,keyasint,omitzero"`
@@ -45,12 +46,11 @@ func (c Fail) decide(s *State, now event.Time) ([]any, error) {
 
 func (c Fail) answer(s *State) any { return s.shown(c.ID) }
 
-// Cancel ends the PENDING placement of a match that wants no game session any more:
-// CANCELLED. A running attempt is given up: the caller ends its game session. One that
-// is over stays as it is. If there is none with the id, it is made and CANCELLED: a
-// Start for the match that arrives later finds it.
+// Cancel ends the PENDING placement of a match that needs no game session any more: CANCELLED. It abandons a running
+// attempt: the caller ends its game session. It ignores an ended placement. If there is none with the id, it creates
+// a CANCELLED one: a Start for the match that arrives later finds it.
 type Cancel struct {
-	Request Request `cbor:"1,keyasint"` // ID, Match, and what is known of the queue
+	Request Request `cbor:"1,keyasint"` // ID, Match, and the known fields of the queue
 }
 
 func (c Cancel) decide(s *State, now event.Time) ([]any, error) {
@@ -67,26 +67,26 @@ func (c Cancel) decide(s *State, now event.Time) ([]any, error) {
 
 func (c Cancel) answer(s *State) any { return s.shown(c.Request.ID) }
 
-// ended is the event that ends the placement without a game session.
+// ended returns the event that ends the placement without a game session.
 func (p *Placement) ended(now event.Time, status Status, reason string) *PlacementEnded {
 	return &PlacementEnded{ID: p.ID, At: now, Status: status, Reason: reason}
 }
 
 func (p *Placement) timedOut(now event.Time) *PlacementEnded { return p.ended(now, TimedOut, "") }
 
-func (s *State) applyPlacementEnded(e *PlacementEnded) {
+func (e *PlacementEnded) apply(s *State) {
 	p, ok := s.placements.Get(e.ID)
 	if !ok || p.HasEnded() || e.Status == Pending {
 		return
 	}
 	next := *p
 	next.Status, next.Ended, next.Reason = e.Status, e.At, e.Reason
-	next.stopTrying()
+	next.stopAttempt()
 	next.Trail.add(endStep(p, e))
 	s.conclude(&next)
 }
 
-// endStep says how a placement ended, in the trail. The kinds are the statuses.
+// endStep returns the last step of the trail. The kinds are the statuses.
 func endStep(p *Placement, e *PlacementEnded) Step {
 	step := Step{At: e.At, Kind: StepKind(e.Status), Text: e.Reason}
 	if e.Status == TimedOut {
@@ -95,26 +95,24 @@ func endStep(p *Placement, e *PlacementEnded) Step {
 	return step
 }
 
-// conclude stores a placement that has ended, and announces it.
+// conclude stores an ended placement, and announces it.
 func (s *State) conclude(p *Placement) {
 	s.put(p)
 	s.header.Announced++
 	s.outbox = append(s.outbox, &Announcement{Seq: s.header.Announced, Placement: p})
 }
 
-// maxDue is the number of placements that one Expire ends, so that a crowd of
-// time-outs does not hold up the commands.
+// maxDue is the maximum number of placements that one Expire ends, so that many timeouts do not delay commands.
 const maxDue = 512
 
-// Deadline is when Expire next has something to do, or zero. A placement with a
-// running attempt has no deadline of its own: its game session has one.
+// Deadline returns when Expire must be called next, or zero.
 func (s *State) Deadline() event.Time {
 	first, _ := s.timers.Min()
 	return first.at
 }
 
-// Expire decides and applies what is due, the earliest first and a bounded part of
-// it at a time: call it again while Deadline is not after now.
+// Expire decides and applies expired deadlines, the earliest first, a bounded number at a time: call it again while
+// Deadline is not after now.
 func (s *State) Expire(now event.Time) []any {
 	var events []any
 	for len(events) < maxDue {

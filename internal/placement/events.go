@@ -5,8 +5,8 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
-// Events lists the types that stand in journals (301–349) and the records that
-// stand in snapshots (350–399). Numbers are for ever; see package event.
+// Events lists the types of events in journals (301–349) and of records in snapshots (350–399). A number is never
+// reused; see package event.
 var Events = []event.Entry{
 	{Number: 301, Type: (*PlacementStarted)(nil)},
 	{Number: 302, Type: (*AttemptBegun)(nil)},
@@ -20,7 +20,7 @@ var Events = []event.Entry{
 	{Number: 352, Type: (*Announcement)(nil)},
 }
 
-// PlacementStarted begins a placement; with Room, its first attempt runs.
+// PlacementStarted begins a placement; with Room, its first attempt is running.
 type PlacementStarted struct { //nolint:revive // as PlacementFulfilled and PlacementEnded
 	Request    `cbor:"1,keyasint"`
 	At         event.Time    `cbor:"2,keyasint"`
@@ -30,7 +30,6 @@ type PlacementStarted struct { //nolint:revive // as PlacementFulfilled and Plac
 	Omitted    int           `cbor:"6,keyasint,omitempty"`
 }
 
-// AttemptBegun begins an attempt.
 type AttemptBegun struct {
 	ID         string       `cbor:"1,keyasint"`
 	Number     int          `cbor:"2,keyasint"`
@@ -40,8 +39,7 @@ type AttemptBegun struct {
 	Omitted    int          `cbor:"6,keyasint,omitempty"`
 }
 
-// AttemptEnded says that an attempt came to nothing: the placement searches on,
-// unless PlacementEnded follows.
+// AttemptEnded ends an attempt without success: the placement continues, unless PlacementEnded follows.
 type AttemptEnded struct {
 	ID   string     `cbor:"1,keyasint"`
 	At   event.Time `cbor:"2,keyasint"`
@@ -49,7 +47,7 @@ type AttemptEnded struct {
 	Text string     `cbor:"4,keyasint,omitempty"`
 }
 
-// PlacementFulfilled ends a placement well.
+// PlacementFulfilled ends a placement with a game session.
 type PlacementFulfilled struct { //nolint:revive // Fulfilled is a status
 	ID      string     `cbor:"1,keyasint"`
 	At      event.Time `cbor:"2,keyasint"`
@@ -64,12 +62,12 @@ type PlacementEnded struct { //nolint:revive // Ended is a command
 	Reason string     `cbor:"4,keyasint,omitempty"`
 }
 
-// PlacementsForgotten removes placements that are kept in the history.
+// PlacementsForgotten removes placements that are in the history.
 type PlacementsForgotten struct {
 	IDs []string `cbor:"1,keyasint"`
 }
 
-// AnnouncementsTrimmed removes announcements that were published.
+// AnnouncementsTrimmed removes published announcements.
 type AnnouncementsTrimmed struct {
 	Through uint64 `cbor:"1,keyasint"`
 }
@@ -79,8 +77,7 @@ type Header struct {
 	Announced uint64 `cbor:"1,keyasint,omitempty"` // the number of the newest announcement
 }
 
-// An Announcement is a placement that ended, until it is published in the event
-// feed. Placement is as it was then.
+// An Announcement is an ended placement, until it is published in the event feed.
 type Announcement struct {
 	Seq       uint64     `cbor:"1,keyasint"`
 	Placement *Placement `cbor:"2,keyasint"`

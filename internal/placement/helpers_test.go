@@ -133,7 +133,8 @@ func names(events []any) string {
 
 // request is a request of ten players' places, that may be repeated.
 func request(id string) Request {
-	return Request{ID: id, Queue: "harbor", QueueID: "queue-1", Maximum: 10, Call: "call-" + id, Players: []Player{{PlayerID: "p1"}}}
+	return Request{ID: id, Queue: "harbor", QueueID: "queue-1", Maximum: 10, Call: "call-" + id,
+		Players: []Player{{PlayerID: "p1"}}}
 }
 
 // waiting and trying start placements.

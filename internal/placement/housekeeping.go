@@ -6,8 +6,7 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Forget removes placements that are over and kept in the history. Others stay. It has
-// no answer.
+// Forget removes ended placements that are in the history. It has no answer.
 type Forget struct {
 	IDs []string `cbor:"1,keyasint,omitzero"`
 }
@@ -27,7 +26,7 @@ func (c Forget) decide(s *State, _ event.Time) ([]any, error) {
 
 func (Forget) answer(*State) any { return nil }
 
-func (s *State) applyPlacementsForgotten(e *PlacementsForgotten) {
+func (e *PlacementsForgotten) apply(s *State) {
 	for _, id := range e.IDs {
 		if p, ok := s.placements.Get(id); ok && p.HasEnded() {
 			s.placements.Delete(id)
@@ -36,7 +35,7 @@ func (s *State) applyPlacementsForgotten(e *PlacementsForgotten) {
 	}
 }
 
-// Trim removes announcements up to Through, which were published. It has no answer.
+// Trim removes published announcements up to Through. It has no answer.
 type Trim struct {
 	Through uint64 `cbor:"1,keyasint,omitzero"`
 }
@@ -50,9 +49,9 @@ func (c Trim) decide(s *State, _ event.Time) ([]any, error) {
 
 func (Trim) answer(*State) any { return nil }
 
-func (s *State) applyAnnouncementsTrimmed(e *AnnouncementsTrimmed) {
+func (e *AnnouncementsTrimmed) apply(s *State) {
 	s.outbox = s.outbox[sort.Search(len(s.outbox), func(i int) bool { return s.outbox[i].Seq > e.Through }):]
 	if len(s.outbox) == 0 {
-		s.outbox = nil // lets go of those in front
+		s.outbox = nil // frees the array
 	}
 }

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// policyAt is the latency policy in force at an age, and the age at which the next one
-// takes its place; 0: none does. Policies are in force one after another, and the last
-// one, whose cap is the largest, stays in force when its time is over.
-// Source: API reference, PlayerLatencyPolicy.
+// policyAt returns the latency policy in force at an age, and the age at which the next one replaces it; 0: none
+// does. Policies are in force one after another; the last one, which has the largest cap, stays in force. Source: API
+// reference, PlayerLatencyPolicy.
 func policyAt(policies []LatencyPolicy, age time.Duration) (policy *LatencyPolicy, next time.Duration) {
 	for i := range policies {
 		policy = &policies[i]
@@ -25,19 +24,19 @@ func policyAt(policies []LatencyPolicy, age time.Duration) (policy *LatencyPolic
 	return policy, 0
 }
 
-// latencies are those of a request by location.
+// latencies are the reports of a request by location.
 type latencies struct {
 	reports   []Latency
 	locations map[string]*measures
-	players   []string // who reports anything, if it matters who is missing
+	players   []string // all reporting players, if missing reports matter
 }
 
-// measures are what players report about one location.
+// measures are the reports about one location.
 type measures struct {
 	sum     float64
 	reports int
-	worst   int       // index of the report that is the highest
-	players playerSet // who reports it, if it matters who is missing
+	worst   int       // index of the highest report
+	players playerSet // reporting it, if missing reports matter
 }
 
 // playerSet is a set of indexes in latencies.players.
@@ -50,7 +49,7 @@ func (p *playerSet) add(index int) {
 	(*p)[index/64] |= 1 << (index % 64)
 }
 
-// firstMissing is the first of n players that is not in the set; n if all are.
+// firstMissing returns the first of n players that is not in the set; n if all are.
 func (p playerSet) firstMissing(n int) int {
 	for i, word := range p {
 		if word != math.MaxUint64 {
@@ -60,8 +59,7 @@ func (p playerSet) firstMissing(n int) int {
 	return min(len(p)*64, n)
 }
 
-// tabulate sorts reports by location. Who is missing matters under a policy, and for
-// matches.
+// tabulate groups reports by location. Missing reports matter under a policy, and for matches.
 func tabulate(reports []Latency, missing bool) *latencies {
 	l := &latencies{reports: reports, locations: make(map[string]*measures, 8)}
 	for i := range reports {
@@ -100,9 +98,8 @@ func (l *latencies) addPlayers() {
 	}
 }
 
-// average is the average of what players report about a location, in milliseconds; ok is
-// false if nobody does, or if l is nil. It is rounded to microseconds, so that the order
-// of the players does not decide between locations that are equally near.
+// average returns the average latency to a location in milliseconds; ok is false without reports, or if l is nil. It
+// is rounded to microseconds, so that the order of the players does not decide between equal locations.
 func (l *latencies) average(location string) (ms float64, ok bool) {
 	if l == nil {
 		return 0, false
@@ -114,27 +111,26 @@ func (l *latencies) average(location string) (ms float64, ok bool) {
 	return math.Round(m.sum/float64(m.reports)*1000) / 1000, true
 }
 
-// violation says whose latency to a location a cap forbids; "" if nobody's. A player who
-// reports nothing about this location, but something about others, forbids it too: it
-// is not known whether the cap holds.
-// Source: API reference, PlayerLatencyPolicy.
+// violation describes a violation of the cap by a location, or returns "". A player who reports other locations but
+// not this one violates it too, because the latency is unknown. Source: API reference, PlayerLatencyPolicy.
 func (l *latencies) violation(location string, limit int32) string {
 	m, ok := l.locations[location]
 	if !ok {
 		return fmt.Sprintf("no player reports a latency, the policy allows %d ms", limit)
 	}
 	if worst := &l.reports[m.worst]; worst.Milliseconds > float64(limit) {
-		return fmt.Sprintf("player %s reports %s ms, the policy allows %d ms", clipTo(worst.PlayerID, maxName), milliseconds(worst.Milliseconds), limit)
+		return fmt.Sprintf("player %s reports %s ms, the policy allows %d ms", clipTo(worst.PlayerID, maxName),
+			milliseconds(worst.Milliseconds), limit)
 	}
 	if missing := m.players.firstMissing(len(l.players)); missing < len(l.players) {
-		return fmt.Sprintf("player %s reports no latency, the policy allows %d ms", clipTo(l.players[missing], maxName), limit)
+		return fmt.Sprintf("player %s reports no latency, the policy allows %d ms", clipTo(l.players[missing], maxName),
+			limit)
 	}
 	return ""
 }
 
-// unreported says who reports latencies, and none to a location; "" if nobody. A match
-// is placed only where all its players with latency data can play.
-// Source: API reference, Player, LatencyInMs.
+// unreported names a player who reports other locations but not this one, or returns "". A match is placed only where
+// all its players with latency data can play. Source: API reference, Player, LatencyInMs.
 func (l *latencies) unreported(location string) string {
 	m, ok := l.locations[location]
 	if !ok {
@@ -146,5 +142,5 @@ func (l *latencies) unreported(location string) string {
 	return ""
 }
 
-// milliseconds is a latency as a person writes it: on the wire it has 32 bits.
+// milliseconds formats a latency as the client wrote it: it has 32 bits on the wire.
 func milliseconds(ms float64) string { return strconv.FormatFloat(ms, 'f', -1, 32) }

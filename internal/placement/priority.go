@@ -11,7 +11,7 @@ const (
 	byLatency     = "LATENCY"     // the lower average of the players' latencies
 	byCost        = "COST"        // the lower cost per hour of the fleet
 	byDestination = "DESTINATION" // the earlier destination
-	byLocation    = "LOCATION"    // the earlier in LocationOrder, the others behind it by name
+	byLocation    = "LOCATION"    // the earlier in LocationOrder, then by name
 )
 
 // The orders of queues without a PriorityOrder, for requests with and without latencies.
@@ -21,8 +21,7 @@ var (
 	destinationOrder = []string{byDestination, byLocation}
 )
 
-// priorities are the criteria by which the selection is sorted, the weightiest first.
-// Those that a PriorityOrder leaves out follow behind it.
+// priorities returns the sort criteria, the most important first. Criteria missing in a PriorityOrder come last.
 func (s *selection) priorities() []string {
 	switch {
 	case len(s.queue.PriorityOrder) == 0 && s.latencies == nil:
@@ -69,7 +68,7 @@ func compare(a, b *candidate, criterion string) int {
 	}
 }
 
-// compareLatency puts locations that nobody has measured behind the others.
+// compareLatency sorts locations without reports last.
 func compareLatency(a, b *candidate) int {
 	switch {
 	case a.measured && b.measured:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Snapshot writes the State as records; Restore takes them back in that order.
+// Snapshot writes the State as records, in the order that Restore needs.
 func (s *State) Snapshot(write func(record any) error) (err error) {
 	header := s.header
 	if err := write(&header); err != nil {
@@ -24,7 +24,7 @@ func (s *State) Snapshot(write func(record any) error) (err error) {
 	return err
 }
 
-// Restore takes back one record of a snapshot.
+// Restore adds one record of a snapshot.
 func (s *State) Restore(record any) error {
 	s.frozen = nil
 	switch v := record.(type) {
@@ -35,20 +35,20 @@ func (s *State) Restore(record any) error {
 	case *Announcement:
 		return s.restoreAnnouncement(v)
 	default:
-		return fmt.Errorf("placement: a snapshot holds no %T", record)
+		return fmt.Errorf("placement: unknown snapshot record %T", record)
 	}
 	return nil
 }
 
 func (s *State) restoreHeader(h *Header) error {
 	if s.placements.Len() > 0 || len(s.outbox) > 0 {
-		return errors.New("placement: the header of a snapshot is not its first record")
+		return errors.New("placement: snapshot header is not the first record")
 	}
 	s.header = *h
 	return nil
 }
 
-// restoreAnnouncement refuses one that is out of order: Trim counts on it.
+// restoreAnnouncement rejects an announcement out of order: Trim depends on the order.
 func (s *State) restoreAnnouncement(a *Announcement) error {
 	if n := len(s.outbox); a.Placement == nil || a.Seq > s.header.Announced || n > 0 && a.Seq <= s.outbox[n-1].Seq {
 		return fmt.Errorf("placement: announcement %d is out of order or empty", a.Seq)

@@ -8,9 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
-// Start begins a placement, with its first attempt if Room is given. The same id
-// from the same Call, or for the same Match, answers with the placement that exists;
-// from anybody else it is an InvalidRequestException.
+// Start begins a placement, with its first attempt if Room is set. The same id with the same Call, or for the same
+// Match, returns the existing placement; otherwise a used id is an InvalidRequestException.
 type Start struct {
 	Request Request       `cbor:"1,keyasint"`
 	Timeout int32         `cbor:"2,keyasint,omitzero"` // seconds
@@ -23,10 +22,12 @@ func (c Start) decide(s *State, now event.Time) ([]any, error) {
 		if p.IsRequest(&c.Request) {
 			return nil, nil
 		}
-		return nil, fault.New(fault.InvalidRequest, "Placement %s exists already: a PlacementId is used once, so choose another one", p.ID)
+		return nil, fault.New(fault.InvalidRequest, "Placement %s exists already: a PlacementId is used once, so choose "+
+			"another one", p.ID)
 	}
 	if bytes := c.Request.weight(); bytes > maxWeight {
-		return nil, fault.New(fault.InvalidRequest, "The request takes about %d bytes with all latencies and players; a placement may have %d", bytes, maxWeight)
+		return nil, fault.New(fault.InvalidRequest, "The request takes about %d bytes with all latencies and players; a "+
+			"placement may have %d", bytes, maxWeight)
 	}
 	candidates, omitted := bounded(c.Trail.Candidates, c.Trail.Omitted)
 	return []any{&PlacementStarted{
@@ -37,8 +38,7 @@ func (c Start) decide(s *State, now event.Time) ([]any, error) {
 
 func (c Start) answer(s *State) any { return s.shown(c.Request.ID) }
 
-// maxWeight is how many bytes a request may take, about: it has to fit in a record of
-// the journal.
+// maxWeight is the approximate maximum size of a request in bytes: it must fit in a journal record.
 const maxWeight = 3 << 20
 
 func (r *Request) weight() (bytes int) {
@@ -53,15 +53,15 @@ func (r *Request) weight() (bytes int) {
 	return bytes
 }
 
-// MadeAgain reports whether the request is recognised when it comes again.
+// Repeatable reports whether a repetition of the request is recognised.
 func (r *Request) Repeatable() bool { return r.Call != "" || r.Match != "" }
 
-// MadeBy reports whether r is the request of the placement once more.
+// IsRequest reports whether r repeats the placement's request.
 func (p *Placement) IsRequest(r *Request) bool {
 	return r.Call != "" && p.Call == r.Call || r.Match != "" && p.Match == r.Match
 }
 
-func (s *State) applyPlacementStarted(e *PlacementStarted) {
+func (e *PlacementStarted) apply(s *State) {
 	if _, ok := s.placements.Get(e.ID); ok {
 		return
 	}
@@ -72,7 +72,7 @@ func (s *State) applyPlacementStarted(e *PlacementStarted) {
 	switch {
 	case e.Room != nil:
 		p.begin(1, *e.Room, e.At)
-	case e.Deadline > e.At: // else it is CANCELLED at once: see Cancel
+	case e.Deadline > e.At: // else it is CANCELLED immediately: see Cancel
 		p.Trail.add(Step{At: e.At, Kind: StepWaiting, Text: waitText(e.Candidates)})
 	}
 	s.put(p)

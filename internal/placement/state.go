@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"fmt"
 	"slices"
 	"sort"
 
@@ -11,29 +10,29 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// A State is the placements of one shard. It has one writer; a frozen copy may be
-// read beside it. Records are never changed: a change stores a changed copy.
+// A State is the placements of one shard. It has one writer; a frozen copy may be read concurrently. Records are
+// copied on write.
 type State struct {
 	event.Gate // which events may be written; the shard raises it
 
 	header     Header
 	placements btree.Map[string, *Placement]
-	pending    *btree.BTreeG[moment] // PENDING placements by their start
-	over       *btree.BTreeG[moment] // the others by their end
-	// outbox is the announcements by number. Frozen copies share its array: the
-	// writer appends behind what they see, and cuts off in front.
+	pending    *btree.BTreeG[moment] // PENDING placements by start
+	ended      *btree.BTreeG[moment] // the others by end
+	// outbox has the announcements by number. Frozen copies share its array: the writer appends after the part that
+	// they see, and slices off the front.
 	outbox []*Announcement
 
 	*live // nil in a frozen copy
 }
 
-// live is what only the writer needs.
+// live is the state that only the writer needs.
 type live struct {
-	timers *btree.BTreeG[moment] // placements that wait, by their deadline
-	frozen *State                // a copy that is still as the State is; or nil
+	timers *btree.BTreeG[moment] // placements without a running attempt, by deadline
+	frozen *State                // a copy that is still equal to the State, or nil
 }
 
-// A moment is when something is, or was, with a placement.
+// A moment is a time of a placement.
 type moment struct {
 	at event.Time
 	id string
@@ -45,22 +44,21 @@ func newMoments() *btree.BTreeG[moment] {
 	return btree.NewBTreeGOptions(moment.before, btree.Options{NoLocks: true})
 }
 
-// New makes an empty State.
 func New() *State {
-	return &State{pending: newMoments(), over: newMoments(), live: &live{timers: newMoments()}}
+	return &State{pending: newMoments(), ended: newMoments(), live: &live{timers: newMoments()}}
 }
 
-// A Command asks the placements of a shard for something. Its answer is the
-// *Placement as it is afterwards, unless it says otherwise.
+// A Command is a request to the placements of a shard. Its answer is the resulting *Placement, unless documented
+// otherwise.
 type Command interface {
-	// decide looks and gives events, or refuses with a *fault.Error. It changes nothing.
+	// decide returns the events, or rejects the command with a *fault.Error. It changes nothing.
 	decide(s *State, now event.Time) ([]any, error)
-	// answer is what the caller is told, once the events are applied.
+	// answer returns the answer, after the events were applied.
 	answer(s *State) any
 }
 
-// Handle decides a command, applies its events and answers. After an error, a
-// *fault.Error, nothing has changed.
+// Handle decides a command, applies its events and returns the answer. After an error, a *fault.Error, nothing has
+// changed.
 func (s *State) Handle(now event.Time, c Command) (events []any, answer any, err error) {
 	events, err = c.decide(s, now)
 	if err != nil {
@@ -72,33 +70,18 @@ func (s *State) Handle(now event.Time, c Command) (events []any, answer any, err
 	return events, c.answer(s), nil
 }
 
-// Apply changes the State by one event. An event about a placement that it cannot
-// be about changes nothing. One of an unknown type is a mistake in the program
-// and panics.
+// A stateEvent changes a State. All types of Events but the records of snapshots implement it.
+type stateEvent interface{ apply(s *State) }
+
+// Apply changes the State by one event, and ignores one that does not match the placement. It panics on an unknown
+// type, which is a programming error.
 func (s *State) Apply(e any) {
 	s.frozen = nil
-	switch e := e.(type) {
-	case *PlacementStarted:
-		s.applyPlacementStarted(e)
-	case *AttemptBegun:
-		s.applyAttemptBegun(e)
-	case *AttemptEnded:
-		s.applyAttemptEnded(e)
-	case *PlacementFulfilled:
-		s.applyPlacementFulfilled(e)
-	case *PlacementEnded:
-		s.applyPlacementEnded(e)
-	case *PlacementsForgotten:
-		s.applyPlacementsForgotten(e)
-	case *AnnouncementsTrimmed:
-		s.applyAnnouncementsTrimmed(e)
-	default:
-		panic(fmt.Sprintf("placement: unknown event %T", e))
-	}
+	e.(stateEvent).apply(s)
 }
 
-// Freeze returns a copy for reading beside the writer. It takes the time of a few
-// small allocations, whatever the size of the State, and none while nothing changes.
+// Freeze returns a copy that may be read concurrently with the writer, in constant time. It is cached until the State
+// changes.
 func (s *State) Freeze() *State {
 	if s.live == nil {
 		return s
@@ -107,20 +90,20 @@ func (s *State) Freeze() *State {
 		c := *s
 		c.placements = *s.placements.Copy()
 		c.pending = s.pending.Copy()
-		c.over = s.over.Copy()
+		c.ended = s.ended.Copy()
 		c.live = nil
 		s.frozen = &c
 	}
 	return s.frozen
 }
 
-// put stores a placement and keeps what it is found by.
+// put stores a placement and updates the indexes.
 func (s *State) put(p *Placement) {
 	if old, ok := s.placements.Set(p.ID, p); ok {
 		s.unlist(old)
 	}
 	if p.HasEnded() {
-		s.over.Set(moment{p.Ended, p.ID})
+		s.ended.Set(moment{p.Ended, p.ID})
 		return
 	}
 	s.pending.Set(moment{p.Started, p.ID})
@@ -129,10 +112,10 @@ func (s *State) put(p *Placement) {
 	}
 }
 
-// unlist removes what a placement is found by, apart from its id.
+// unlist removes a placement from the indexes by time.
 func (s *State) unlist(p *Placement) {
 	if p.HasEnded() {
-		s.over.Delete(moment{p.Ended, p.ID})
+		s.ended.Delete(moment{p.Ended, p.ID})
 		return
 	}
 	s.pending.Delete(moment{p.Started, p.ID})
@@ -141,7 +124,6 @@ func (s *State) unlist(p *Placement) {
 	}
 }
 
-// find finds a placement for a command.
 func (s *State) find(id string) (*Placement, error) {
 	if p, ok := s.placements.Get(id); ok {
 		return p, nil
@@ -149,17 +131,15 @@ func (s *State) find(id string) (*Placement, error) {
 	return nil, fault.New(fault.NotFound, "Placement %s not found", id)
 }
 
-// shown is the answer that shows a placement.
 func (s *State) shown(id string) any {
 	p, _ := s.placements.Get(id)
 	return p
 }
 
-// Placement finds a placement. It must not be changed; it may be kept.
+// Placement finds a placement. It is immutable.
 func (s *State) Placement(id string) (*Placement, bool) { return s.placements.Get(id) }
 
-// Pending calls visit with the PENDING placements by start, then id, until it
-// returns false.
+// Pending calls visit with the PENDING placements by start, then id, until it returns false.
 func (s *State) Pending(visit func(*Placement) bool) {
 	s.pending.Scan(func(m moment) bool {
 		p, _ := s.placements.Get(m.id)
@@ -167,23 +147,21 @@ func (s *State) Pending(visit func(*Placement) bool) {
 	})
 }
 
-// Over lists up to limit placements that ended before the given moment, the
-// earliest first.
+// EndedBefore lists up to limit placements that ended before the given time, the earliest first.
 func (s *State) EndedBefore(before event.Time, limit int) []*Placement {
-	var over []*Placement
-	s.over.Scan(func(m moment) bool {
-		if m.at >= before || len(over) >= limit {
+	var ended []*Placement
+	s.ended.Scan(func(m moment) bool {
+		if m.at >= before || len(ended) >= limit {
 			return false
 		}
 		p, _ := s.placements.Get(m.id)
-		over = append(over, p)
+		ended = append(ended, p)
 		return true
 	})
-	return over
+	return ended
 }
 
-// Announcements lists up to limit announcements behind a number that are not trimmed.
-// Neither they nor the list may be changed; they may be kept.
+// Announcements lists up to limit announcements after a number. The result is immutable.
 func (s *State) Announcements(after uint64, limit int) []*Announcement {
 	from := sort.Search(len(s.outbox), func(i int) bool { return s.outbox[i].Seq > after })
 	return slices.Clip(s.outbox[from:][:min(max(limit, 0), len(s.outbox)-from)])

@@ -59,7 +59,8 @@ func TestStartKeepsTheRequest(t *testing.T) {
 	if fmt.Sprintf("%+v", p.Request) != fmt.Sprintf("%+v", c.Request) {
 		t.Errorf("the request has become %+v", p.Request)
 	}
-	if p.Started != start || p.Deadline != start.Add(time.Minute) || !slices.Equal(p.Trail.Candidates, c.Trail.Candidates) {
+	if p.Started != start || p.Deadline != start.Add(time.Minute) ||
+		!slices.Equal(p.Trail.Candidates, c.Trail.Candidates) {
 		t.Errorf("got %+v", p)
 	}
 	ended := eventtest.Facts(t, types, w.journal.Bytes())[1].Body.(*PlacementFulfilled)
@@ -274,7 +275,8 @@ func TestWaitingSaysWhatFor(t *testing.T) {
 	} {
 		start := waiting("place-1")
 		start.Trail.Candidates = c.candidates
-		if steps := newWorld(t).do(start).Trail.Steps; len(steps) != 1 || steps[0].Kind != StepWaiting || steps[0].Text != c.want {
+		if steps := newWorld(t).do(start).Trail.Steps; len(steps) != 1 || steps[0].Kind != StepWaiting ||
+			steps[0].Text != c.want {
 			t.Errorf("got %+v, want %q", steps, c.want)
 		}
 	}

@@ -2,18 +2,17 @@ package placement
 
 import "strings"
 
-// usualSteps is how many steps the trail of most placements has: ATTEMPT and FULFILLED.
+// usualSteps is the usual length of a trail: ATTEMPT and FULFILLED.
 const usualSteps = 2
 
-// maxText bounds the texts of a trail, in bytes. Some of them repeat what a caller chose.
+// maxText is the maximum length of a trail's texts in bytes. Some of them include callers' texts.
 const maxText = 256
 
-// maxName bounds the id of a player in such a text, in bytes.
+// maxName is the maximum length of a player id in such a text, in bytes.
 const maxName = 64
 
-// add appends a step, and leaves out the oldest one if there are too many. Records share
-// the array behind Steps: each sees as many as it had, and only the newest one of a
-// placement is ever continued.
+// add appends a step, and drops the oldest one if there are too many. Copies share the array of Steps: each sees its
+// own length, and only the newest copy of a placement is continued.
 func (t *Trail) add(s Step) {
 	t.Steps = append(t.Steps, s)
 	if n := len(t.Steps) - MaxSteps; n > 0 {
@@ -22,7 +21,7 @@ func (t *Trail) add(s Step) {
 	}
 }
 
-// bounded is what a trail keeps of candidates.
+// bounded returns the candidates that a trail keeps.
 func bounded(candidates []Considered, omitted int) (kept []Considered, left int) {
 	if n := len(candidates) - MaxCandidates; n > 0 {
 		return candidates[:MaxCandidates], omitted + n
@@ -30,11 +29,10 @@ func bounded(candidates []Considered, omitted int) (kept []Considered, left int)
 	return candidates, omitted
 }
 
-// waitText says what a placement waits for that begins without an attempt. The
-// candidates that were not dropped stand first.
+// waitText describes why a placement begins without an attempt. Candidates that were not dropped are first.
 func waitText(candidates []Considered) string {
 	switch {
-	case len(candidates) == 0: // each destination is considered, if only to be dropped
+	case len(candidates) == 0: // dropped destinations are included
 		return "the queue has no destinations"
 	case candidates[0].Dropped != "":
 		return "no fleet location can take it as things are"
@@ -42,7 +40,6 @@ func waitText(candidates []Considered) string {
 	return "waits for a free server process"
 }
 
-// clip bounds a text of a trail.
 func clip(text string) string { return clipTo(text, maxText) }
 
 func clipTo(text string, limit int) string {

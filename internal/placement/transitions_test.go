@@ -117,7 +117,8 @@ func TestTransitions(t *testing.T) {
 					t.Errorf("%s: the answer is %+v", s.name, answer)
 				}
 			}
-			eventtest.Golden(t, filepath.Join("testdata", "transitions", strings.ReplaceAll(c.name, " ", "_")+".txt"), text.String())
+			eventtest.Golden(t, filepath.Join("testdata", "transitions", strings.ReplaceAll(c.name, " ", "_")+".txt"),
+				text.String())
 		})
 	}
 }
@@ -141,7 +142,8 @@ func show(p *Placement) string {
 		text += ", because " + p.Reason
 	}
 	for _, s := range p.Trail.Steps {
-		text += "\n        " + strings.TrimRight(fmt.Sprintf("%s %s %s", s.Kind, strings.Trim(room(s.Room), "/"), s.Text), " ")
+		text += "\n        " + strings.TrimRight(fmt.Sprintf("%s %s %s", s.Kind, strings.Trim(room(s.Room), "/"), s.Text),
+			" ")
 	}
 	return text
 }
