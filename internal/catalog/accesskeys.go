@@ -7,17 +7,15 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// An AccessKey signs API calls. The catalog never sees its secret: the caller
-// seals it.
+// AccessKey signs API calls. The catalog stores its secret as sealed by the caller.
 type AccessKey struct {
 	ID           string     `cbor:"1,keyasint,omitempty"`
-	SealedSecret []byte     `cbor:"2,keyasint,omitempty"` // to be read only
-	Name         string     `cbor:"3,keyasint,omitempty"` // for people
+	SealedSecret []byte     `cbor:"2,keyasint,omitempty"` // read-only
+	Name         string     `cbor:"3,keyasint,omitempty"`
 	Created      event.Time `cbor:"4,keyasint,omitempty"`
 }
 
-// PutAccessKey stores a key, in the place of one with the same id. Another one must not
-// have its name.
+// PutAccessKey stores a key, or replaces the one with the same id. Conflict if another one has its name.
 type PutAccessKey struct {
 	ID           string     `cbor:"1,keyasint,omitzero"`
 	SealedSecret []byte     `cbor:"2,keyasint,omitzero"`
@@ -48,7 +46,8 @@ func (c PutAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
 	if others, _ := page(s.accessKeys, "", "", 1, taken); len(others) > 0 {
 		return nil, fault.New(fault.Conflict, "An access key with the name %s exists", c.Name)
 	}
-	return []Event{&AccessKeyPut{ID: c.ID, SealedSecret: slices.Clone(c.SealedSecret), Name: c.Name, Created: c.Created}}, nil
+	return []Event{&AccessKeyPut{ID: c.ID, SealedSecret: slices.Clone(c.SealedSecret), Name: c.Name,
+		Created: c.Created}}, nil
 }
 
 func (c DeleteAccessKey) decide(s *State, _ event.Time) ([]Event, error) {
@@ -64,11 +63,10 @@ func (e *AccessKeyPut) apply(s *State) {
 
 func (e *AccessKeyDeleted) apply(s *State) { s.accessKeys.Delete(e.ID) }
 
-// AccessKey returns the key with that id.
 func (s *State) AccessKey(id string) (*AccessKey, bool) { return s.accessKeys.Get(id) }
 
-// AccessKeys returns the keys whose ids come after the given one, in order. A
-// limit below 1 is none; more reports that further ones wait.
+// AccessKeys returns the keys with ids after the given one, in order. A limit below 1 is none; more reports that
+// there are further ones.
 func (s *State) AccessKeys(after string, limit int) (keys []*AccessKey, more bool) {
 	return page(s.accessKeys, "", after, limit, every)
 }

@@ -5,26 +5,21 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// RoutingType says what an alias leads to.
-// Source: API reference, RoutingStrategyType.
 type RoutingType string
 
-// The routing types.
+// RoutingType is the type of an alias's target. Source: API reference, RoutingStrategyType.
 const (
 	RoutingSimple   RoutingType = "SIMPLE"   // to a fleet
 	RoutingTerminal RoutingType = "TERMINAL" // to a message for the player
 )
 
-// Routing is the target of an alias: SIMPLE with a fleet id, or TERMINAL with a
-// message.
 type Routing struct {
 	Type    RoutingType `cbor:"1,keyasint,omitempty"`
 	Fleet   string      `cbor:"2,keyasint,omitempty"`
 	Message string      `cbor:"3,keyasint,omitempty"`
 }
 
-// An Alias is a name that leads to a fleet, or to a message. The fleet of a
-// stored alias may have been deleted since.
+// An Alias is a name of a fleet, or of a message. The fleet may have been deleted since.
 type Alias struct {
 	ID          string     `cbor:"1,keyasint,omitempty"`
 	Name        string     `cbor:"2,keyasint,omitempty"` // need not be unique
@@ -34,9 +29,8 @@ type Alias struct {
 	Updated     event.Time `cbor:"6,keyasint,omitempty"`
 }
 
-// CreateAlias makes an alias. Conflict when the id is taken, InvalidRequest for
-// a routing that is mixed, incomplete or leads to an unknown fleet (the API
-// models no NotFound here), LimitExceeded, TaggingFailed.
+// CreateAlias creates an alias. Conflict if the id is used, InvalidRequest for a routing that is mixed, incomplete or
+// names an unknown fleet (the API models no NotFound here), LimitExceeded, TaggingFailed.
 type CreateAlias struct {
 	ID          string  `cbor:"1,keyasint,omitzero"`
 	Name        string  `cbor:"2,keyasint,omitzero"`
@@ -45,9 +39,8 @@ type CreateAlias struct {
 	Tags        []Tag   `cbor:"5,keyasint,omitzero"`
 }
 
-// UpdateAlias changes what is given; nil leaves it as it is. A routing is
-// replaced whole. NotFound for the alias and for the fleet, InvalidRequest for a
-// routing that is mixed or incomplete.
+// UpdateAlias changes the fields that are not nil. A routing is replaced as a whole. NotFound for the alias and for
+// the fleet, InvalidRequest for a routing that is mixed or incomplete.
 type UpdateAlias struct {
 	ID          string   `cbor:"1,keyasint,omitzero"`
 	Name        *string  `cbor:"2,keyasint,omitzero"`
@@ -69,7 +62,7 @@ type AliasCreated struct {
 	At          event.Time `cbor:"5,keyasint,omitempty"`
 }
 
-// AliasUpdated follows UpdateAlias; it holds all that can change, as it is now.
+// AliasUpdated follows UpdateAlias; it holds all changeable fields.
 type AliasUpdated struct {
 	ID          string     `cbor:"1,keyasint,omitempty"`
 	Name        string     `cbor:"2,keyasint,omitempty"`
@@ -78,13 +71,13 @@ type AliasUpdated struct {
 	At          event.Time `cbor:"5,keyasint,omitempty"`
 }
 
-// AliasDeleted follows DeleteAlias. The alias's tags go with it.
+// AliasDeleted follows DeleteAlias. It also deletes the alias's tags.
 type AliasDeleted struct {
 	ID string `cbor:"1,keyasint,omitempty"`
 }
 
 func (c CreateAlias) decide(s *State, now event.Time) ([]Event, error) {
-	if _, ok := s.aliases.Get(c.ID); ok { // the id is drawn for the request: it comes again
+	if _, ok := s.aliases.Get(c.ID); ok { // the id is random per request: this is a repetition
 		return nil, nil
 	}
 	if err := s.checkRouting(c.Routing, fault.InvalidRequest); err != nil {
@@ -101,8 +94,7 @@ func (c CreateAlias) decide(s *State, now event.Time) ([]Event, error) {
 	return append([]Event{created}, tagged...), nil
 }
 
-// checkRouting refuses a routing that is mixed or incomplete, and with the
-// given kind one that leads to no live fleet.
+// checkRouting rejects a routing that is mixed or incomplete, and with the given kind one to an unknown fleet.
 func (s *State) checkRouting(r Routing, unknownFleet fault.Kind) error {
 	switch {
 	case r.Type == RoutingSimple && (r.Fleet == "" || r.Message != ""):
@@ -167,12 +159,10 @@ func aliasNotFound(id string) error {
 	return fault.New(fault.NotFound, "Alias %s not found", id)
 }
 
-// Alias returns the alias with that id.
 func (s *State) Alias(id string) (*Alias, bool) { return s.aliases.Get(id) }
 
-// ResolveAlias returns the id of the fleet that an alias leads to, which may
-// have been deleted since. NotFound; TerminalRoutingStrategy with the alias's
-// own message.
+// ResolveAlias returns the id of an alias's fleet, which may have been deleted since. NotFound;
+// TerminalRoutingStrategy with the alias's message.
 func (s *State) ResolveAlias(id string) (fleet string, err error) {
 	a, ok := s.aliases.Get(id)
 	switch {
@@ -184,15 +174,14 @@ func (s *State) ResolveAlias(id string) (fleet string, err error) {
 	return a.Routing.Fleet, nil
 }
 
-// AliasFilter selects aliases by what is not "", exactly.
+// AliasFilter selects aliases by its non-empty fields.
 type AliasFilter struct {
 	Type RoutingType
 	Name string
 }
 
-// Aliases returns the aliases that filter selects and whose ids come after the
-// given one, in order. A limit below 1 is none; more reports that further ones
-// wait.
+// Aliases returns the selected aliases with ids after the given one, in order. A limit below 1 is none; more reports
+// that there are further ones.
 func (s *State) Aliases(filter AliasFilter, after string, limit int) (aliases []*Alias, more bool) {
 	return page(s.aliases, "", after, limit, func(a *Alias) bool {
 		return (filter.Type == "" || filter.Type == a.Routing.Type) && (filter.Name == "" || filter.Name == a.Name)

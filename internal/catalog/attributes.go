@@ -8,8 +8,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// ProtectionPolicy says whether new game sessions are protected from
-// scale-down. Source: API reference, ProtectionPolicy.
+// ProtectionPolicy is the protection of new game sessions from scale-down. Source: API reference, ProtectionPolicy.
 type ProtectionPolicy string
 
 // The protection policies.
@@ -18,7 +17,7 @@ const (
 	FullProtection ProtectionPolicy = "FullProtection"
 )
 
-// defaultMetricGroup is the metric group of a fleet that names none.
+// defaultMetricGroup is the metric group of a fleet without one.
 const defaultMetricGroup = "default"
 
 // CreationLimit is a fleet's ResourceCreationLimitPolicy: how many game sessions
@@ -28,33 +27,31 @@ type CreationLimit struct {
 	PeriodMinutes      int32 `cbor:"2,keyasint,omitempty"`
 }
 
-// Attributes are what an operator may change about a fleet. The numbers of
-// their fields are part of every type that embeds them.
+// Attributes are the changeable attributes of a fleet. The numbers of the fields are part of every type that embeds
+// them.
 type Attributes struct {
 	Name             string           `cbor:"20,keyasint,omitempty"`
 	Description      string           `cbor:"21,keyasint,omitempty"`
-	Cost             string           `cbor:"22,keyasint,omitempty"` // per hour, decimal; "" when never given
+	Cost             string           `cbor:"22,keyasint,omitempty"` // per hour, decimal; "" if not set
 	ProtectionPolicy ProtectionPolicy `cbor:"23,keyasint,omitempty"`
 	CreationLimit    *CreationLimit   `cbor:"24,keyasint,omitempty"` // nil: no limit
 	MetricGroups     []string         `cbor:"25,keyasint,omitempty"`
 }
 
-// UpdateFleetAttributes changes the attributes that are given; nil leaves one as
-// it is. NotFound, InvalidFleetStatus unless the fleet is ACTIVE,
-// InvalidRequest, LimitExceeded.
+// UpdateFleetAttributes changes the attributes that are not nil. NotFound, InvalidFleetStatus unless the fleet is
+// ACTIVE, InvalidRequest, LimitExceeded.
 type UpdateFleetAttributes struct {
 	Fleet            string            `cbor:"1,keyasint,omitzero"`
 	Name             *string           `cbor:"2,keyasint,omitzero"`
 	Description      *string           `cbor:"3,keyasint,omitzero"`
 	Cost             *string           `cbor:"4,keyasint,omitzero"`
-	ProtectionPolicy *ProtectionPolicy `cbor:"5,keyasint,omitzero"` // for game sessions created from now on
-	CreationLimit    *CreationLimit    `cbor:"6,keyasint,omitzero"` // zero in both numbers lifts the limit
-	MetricGroups     []string          `cbor:"7,keyasint,omitzero"` // empty: as it is
+	ProtectionPolicy *ProtectionPolicy `cbor:"5,keyasint,omitzero"` // for new game sessions
+	CreationLimit    *CreationLimit    `cbor:"6,keyasint,omitzero"` // zero in both numbers removes the limit
+	MetricGroups     []string          `cbor:"7,keyasint,omitzero"` // empty: unchanged
 	EventID          string            `cbor:"8,keyasint,omitzero"` // for the fleet event of a changed protection policy
 }
 
-// FleetAttributesUpdated follows UpdateFleetAttributes; it holds all attributes
-// as they are now.
+// FleetAttributesUpdated follows UpdateFleetAttributes; it holds all attributes.
 type FleetAttributesUpdated struct {
 	Fleet string `cbor:"1,keyasint,omitempty"`
 	Attributes
@@ -65,7 +62,7 @@ func (c UpdateFleetAttributes) decide(s *State, now event.Time) ([]Event, error)
 	if err != nil {
 		return nil, err
 	}
-	// Only what is given is checked: limits may have been lowered since.
+	// Only the new values are checked: limits may have been lowered since.
 	if err := c.over(Attributes{}).check(s.limits); err != nil {
 		return nil, err
 	}
@@ -82,7 +79,7 @@ func (c UpdateFleetAttributes) decide(s *State, now event.Time) ([]Event, error)
 	return append(events, notes...), nil
 }
 
-// over returns a with what c gives in its place.
+// over returns a with the changes of c.
 func (c UpdateFleetAttributes) over(a Attributes) Attributes {
 	set(&a.Name, c.Name)
 	set(&a.Description, c.Description)
@@ -97,33 +94,36 @@ func (c UpdateFleetAttributes) over(a Attributes) Attributes {
 	return a
 }
 
-// set stores what is given.
+// set assigns a value that is not nil.
 func set[T any](field *T, given *T) {
 	if given != nil {
 		*field = *given
 	}
 }
 
-// check refuses attributes that no fleet may have.
+// check rejects invalid attributes.
 func (a Attributes) check(limits Limits) error {
 	if a.Cost != "" && !decimal(a.Cost) {
-		return fault.New(fault.InvalidRequest, "Cost must be a decimal number with at most five digits on either side of the point, such as 0.25")
+		return fault.New(fault.InvalidRequest, "Cost must be a decimal number with at most five digits on either side "+
+			"of the point, such as 0.25")
 	}
 	l := a.CreationLimit
 	if l == nil || *l == (CreationLimit{}) {
 		return nil
 	}
 	if l.SessionsPerCreator <= 0 || l.PeriodMinutes <= 0 {
-		return fault.New(fault.InvalidRequest, "ResourceCreationLimitPolicy needs both NewGameSessionsPerCreator and PolicyPeriodInMinutes above zero, or both zero for no limit")
+		return fault.New(fault.InvalidRequest, "ResourceCreationLimitPolicy needs both NewGameSessionsPerCreator and "+
+			"PolicyPeriodInMinutes above zero, or both zero for no limit")
 	}
 	if l.SessionsPerCreator > limits.SessionsPerCreator || l.PeriodMinutes > limits.CreatorPeriodMinutes {
-		return fault.New(fault.LimitExceeded, "ResourceCreationLimitPolicy allows at most %d for NewGameSessionsPerCreator and %d for PolicyPeriodInMinutes",
+		return fault.New(fault.LimitExceeded, "ResourceCreationLimitPolicy allows at most %d for "+
+			"NewGameSessionsPerCreator and %d for PolicyPeriodInMinutes",
 			limits.SessionsPerCreator, limits.CreatorPeriodMinutes)
 	}
 	return nil
 }
 
-// normal returns a copy with the defaults in the place of what is absent.
+// normal returns a copy with defaults.
 func (a Attributes) normal() Attributes {
 	if a.ProtectionPolicy == "" {
 		a.ProtectionPolicy = NoProtection
@@ -143,8 +143,8 @@ func (a Attributes) normal() Attributes {
 	return a
 }
 
-// decimal reports whether s is one to five digits, and may be a point and one
-// to five digits more. Source: API model, AnywhereConfiguration.Cost.
+// decimal reports whether s is one to five digits, optionally with a point and one to five further digits. Source:
+// API model, AnywhereConfiguration.Cost.
 func decimal(s string) bool {
 	whole, fraction, point := strings.Cut(s, ".")
 	return digits(whole) && (!point || digits(fraction))

@@ -8,23 +8,19 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// A Command asks for a change of the catalog. The commands are the structs of
-// this package that say so; their ids and times come from the caller.
+// A Command changes the catalog. Its ids and times come from the caller.
 type Command interface {
-	// decide only looks; the error is a *fault.Error.
+	// decide returns the events and changes nothing; the error is a *fault.Error.
 	decide(s *State, now event.Time) ([]Event, error)
 }
 
-// An Event is a change that has happened: one of the types of Events. It is
-// never modified once it has been made.
+// An Event is a change that has happened: one of the types of Events. It is immutable.
 type Event interface {
-	// apply changes s and cannot refuse. What it refers to and s does not hold,
-	// it leaves alone.
+	// apply changes s and cannot fail. It ignores references to unknown records.
 	apply(s *State)
 }
 
-// State is the catalog. It has one writer; a copy made with Copy may be read
-// beside it by any number of goroutines.
+// State is the catalog. It has one writer; any number of goroutines may read a Copy concurrently.
 type State struct {
 	event.Gate // which events may be written; the shard raises it
 
@@ -43,13 +39,13 @@ type State struct {
 	configurations *btree.Map[string, *MatchmakingConfiguration]
 	ruleSets       *btree.Map[string, *RuleSet]
 
-	// Derived from the records above, never written down.
+	// Derived from the records above, not stored.
 	liveFleets int                          // fleets that are not TERMINATED
 	tallies    *btree.Map[string, tally]    // by fleet
 	dues       *btree.Map[string, struct{}] // see deadlines.go
 }
 
-// New makes an empty catalog that keeps to limits.
+// New returns an empty catalog.
 func New(limits Limits) *State {
 	return &State{
 		limits:         limits,
@@ -70,9 +66,8 @@ func New(limits Limits) *State {
 	}
 }
 
-// Copy returns a catalog that shares its records with s and changes apart from
-// it. It takes constant time. It counts as a write to s: only the writer of s
-// may call it.
+// Copy returns an independent catalog that shares its records with s, in constant time. Only the writer of s may call
+// it.
 func (s *State) Copy() *State {
 	c := *s
 	c.locations = s.locations.Copy()
@@ -92,21 +87,17 @@ func (s *State) Copy() *State {
 	return &c
 }
 
-// Decide answers c with the events that carry it out, without changing s. No
-// events and no error: the catalog is already as c wants it. The error is a
-// *fault.Error. The caller applies the events in order and then reads from s
-// what its own caller wants to know.
+// Decide returns the events for c, without changing s: none if the catalog is already as c requests. The error is a
+// *fault.Error. The caller applies the events in order.
 func (s *State) Decide(now event.Time, c Command) ([]Event, error) {
 	return c.decide(s, now)
 }
 
-// Apply carries out an event. The event must not be modified afterwards: the
-// catalog keeps parts of it.
+// Apply applies an event. The catalog keeps parts of it: it must not be modified afterwards.
 func (s *State) Apply(e Event) { e.apply(s) }
 
-// Snapshot hands the whole catalog to write as records (see Events for their
-// numbers), always in the same order, and stops at write's first error. Restore
-// of the same records into an empty catalog makes an equal one.
+// Snapshot calls write with all records, always in the same order, until it fails. Restore of these records into an
+// empty catalog creates an equal one.
 func (s *State) Snapshot(write func(body any) error) error {
 	for _, family := range []func(func(any) error) error{
 		records(s.locations), records(s.fleets), records(s.fleetLocations), records(s.fleetEvents), records(s.computes),
@@ -131,8 +122,7 @@ func records[V any](m *btree.Map[string, V]) func(write func(any) error) error {
 	}
 }
 
-// Restore takes one record of a snapshot, in the order of Snapshot. It fails
-// for anything that is not a pointer to a record type.
+// Restore adds one record of a snapshot, in the order of Snapshot. It fails for other types.
 func (s *State) Restore(body any) error {
 	switch r := body.(type) {
 	case *Location:

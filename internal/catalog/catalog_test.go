@@ -256,7 +256,8 @@ func TestCopyIsApart(t *testing.T) {
 	checkDerived(t, frozen)
 	do(t, s, t0, CreateQueue{Queue: Queue{Name: "harbor", Timeout: 60}})
 	do(t, s, t0, CreateRuleSet{Name: "duel"})
-	do(t, s, t0, CreateMatchmakingConfiguration{MatchmakingConfiguration: MatchmakingConfiguration{Name: "ladder", RuleSet: "duel", Standalone: true}})
+	do(t, s, t0, CreateMatchmakingConfiguration{MatchmakingConfiguration: MatchmakingConfiguration{Name: "ladder",
+		RuleSet: "duel", Standalone: true}})
 	if !bytes.Equal(before, encode(t, frozen)) {
 		t.Error("the copy grew with the original")
 	}

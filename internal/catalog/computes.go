@@ -5,27 +5,24 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// A ComputeClaim says that a fleet's compute of this name is at this location,
-// so that no other location of the fleet gives the name away. All else about
-// the compute is kept at its location.
+// A ComputeClaim reserves a compute's name in a fleet for one location, which has all other data of the compute.
 type ComputeClaim struct {
 	Fleet    string `cbor:"1,keyasint,omitempty"`
 	Name     string `cbor:"2,keyasint,omitempty"`
 	Location string `cbor:"3,keyasint,omitempty"`
 }
 
-// ClaimCompute takes a name in a fleet for a compute at a location. Claiming it
-// for the same location again changes nothing. NotFound; InvalidFleetStatus for
-// a fleet that is being deleted (an Anywhere fleet is never merely "not ready");
-// Conflict when the name is taken at another location; InvalidRequest for a
-// location that the fleet does not have ACTIVE; LimitExceeded.
+// ClaimCompute reserves a name in a fleet for a compute at a location. Repeating it for the same location changes
+// nothing. NotFound; InvalidFleetStatus for a fleet that is being deleted (an Anywhere fleet is never merely "not
+// ready"); Conflict if the name is used at another location; InvalidRequest for a location that is not ACTIVE in the
+// fleet; LimitExceeded.
 type ClaimCompute struct {
 	Fleet    string `cbor:"1,keyasint,omitzero"`
 	Name     string `cbor:"2,keyasint,omitzero"`
 	Location string `cbor:"3,keyasint,omitzero"`
 }
 
-// ReleaseCompute gives a name back. A name that is not claimed changes nothing.
+// ReleaseCompute releases a name. An unused name changes nothing.
 type ReleaseCompute struct {
 	Fleet string `cbor:"1,keyasint,omitzero"`
 	Name  string `cbor:"2,keyasint,omitzero"`
@@ -38,8 +35,8 @@ type ComputeClaimed struct {
 	Location string `cbor:"3,keyasint,omitempty"`
 }
 
-// ComputeReleased follows ReleaseCompute. Names also end with their location
-// (FleetLocationRemoved) and their fleet (FleetTerminated).
+// ComputeReleased follows ReleaseCompute. Deleting a location (FleetLocationRemoved) or fleet (FleetTerminated)
+// releases its names too.
 type ComputeReleased struct {
 	Fleet string `cbor:"1,keyasint,omitempty"`
 	Name  string `cbor:"2,keyasint,omitempty"`
@@ -59,10 +56,12 @@ func (c ClaimCompute) decide(s *State, _ event.Time) ([]Event, error) {
 	case ok && held.Location == c.Location:
 		return nil, nil
 	case ok:
-		return nil, fault.New(fault.Conflict, "Compute %s of fleet %s is registered at location %s", c.Name, c.Fleet, held.Location)
+		return nil, fault.New(fault.Conflict, "Compute %s of fleet %s is registered at location %s", c.Name, c.Fleet,
+			held.Location)
 	}
 	if t, _ := s.tallies.Get(c.Fleet); t.computes >= s.limits.ComputesPerFleet {
-		return nil, fault.New(fault.LimitExceeded, "The limit of %d computes in fleet %s is reached", s.limits.ComputesPerFleet, c.Fleet)
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d computes in fleet %s is reached",
+			s.limits.ComputesPerFleet, c.Fleet)
 	}
 	return []Event{&ComputeClaimed{Fleet: c.Fleet, Name: c.Name, Location: c.Location}}, nil
 }
@@ -92,7 +91,6 @@ func (s *State) removeCompute(fleet, name string) {
 	}
 }
 
-// dropComputesAt releases the names claimed at one location of a fleet.
 func (s *State) dropComputesAt(fleet, location string) {
 	var names []string
 	walk(s.computes, fleet, func(c *ComputeClaim) bool {
@@ -106,17 +104,16 @@ func (s *State) dropComputesAt(fleet, location string) {
 	}
 }
 
-// dropComputes releases all names of a fleet.
 func (s *State) dropComputes(fleet string) {
 	drop(s.computes, fleet)
 	t, _ := s.tallies.Get(fleet)
 	s.count(fleet, tally{computes: -t.computes})
 }
 
-// A tally counts what a fleet holds.
+// A tally counts the contents of a fleet.
 type tally struct{ computes, events int }
 
-// count adds to a fleet's tally; one of zeros is not kept.
+// count adds to a fleet's tally; zeros are not kept.
 func (s *State) count(fleet string, more tally) {
 	t, _ := s.tallies.Get(fleet)
 	t.computes += more.computes
@@ -128,7 +125,7 @@ func (s *State) count(fleet string, more tally) {
 	s.tallies.Set(fleet, t)
 }
 
-// ComputeLocation returns the location at which a compute's name is claimed.
+// ComputeLocation returns the location of a compute's name.
 func (s *State) ComputeLocation(fleet, name string) (location string, ok bool) {
 	c, ok := s.computes.Get(join(fleet, name))
 	if !ok {
@@ -137,9 +134,8 @@ func (s *State) ComputeLocation(fleet, name string) (location string, ok bool) {
 	return c.Location, true
 }
 
-// Computes returns the claims of a fleet whose names come after the given one,
-// in order, at one location or ("") at all. A limit below 1 is none; more
-// reports that further ones wait.
+// Computes returns the claims of a fleet with names after the given one, in order, at one location or ("") all. A
+// limit below 1 is none; more reports that there are further ones.
 func (s *State) Computes(fleet, location, after string, limit int) (claims []*ComputeClaim, more bool) {
 	return page(s.computes, join(fleet, ""), after, limit, func(c *ComputeClaim) bool {
 		return location == "" || c.Location == location

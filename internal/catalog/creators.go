@@ -7,28 +7,24 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// A CreatorWindow holds the game sessions that one creator started in a fleet
-// within the period of the fleet's policy.
+// A CreatorWindow is the recent game sessions of one creator in a fleet, within the period of the fleet's policy.
 type CreatorWindow struct {
 	Fleet   string       `cbor:"1,keyasint,omitempty"`
 	Creator string       `cbor:"2,keyasint,omitempty"`
-	At      []event.Time `cbor:"3,keyasint,omitempty"` // ascending; a moment may stand twice
+	At      []event.Time `cbor:"3,keyasint,omitempty"` // ascending; may have duplicates
 }
 
-// ClaimCreation asks whether a creator may start one more game session in a
-// fleet, and counts it. It counts for the period of the fleet's policy; without
-// a policy nothing is counted or kept. A policy that changes is applied to what
-// is still kept. NotFound; InvalidFleetStatus; InvalidRequest for no creator
-// where there is a policy; LimitExceeded.
-// Source: API reference, ResourceCreationLimitPolicy.
+// ClaimCreation counts a new game session of a creator in a fleet, if the fleet's policy allows one more; without a
+// policy it changes nothing. A changed policy applies to the kept creations. NotFound; InvalidFleetStatus;
+// InvalidRequest for a missing creator if there is a policy; LimitExceeded. Source: API reference,
+// ResourceCreationLimitPolicy.
 type ClaimCreation struct {
 	Fleet   string     `cbor:"1,keyasint,omitzero"`
 	Creator string     `cbor:"2,keyasint,omitzero"`
 	At      event.Time `cbor:"3,keyasint,omitzero"`
 }
 
-// ReleaseCreation takes back a ClaimCreation whose game session did not come
-// about. What is not counted (any more) changes nothing.
+// ReleaseCreation reverts a ClaimCreation whose game session was not created, if it still counts.
 type ReleaseCreation struct {
 	Fleet   string     `cbor:"1,keyasint,omitzero"`
 	Creator string     `cbor:"2,keyasint,omitzero"`
@@ -42,14 +38,14 @@ type CreationClaimed struct {
 	At      event.Time `cbor:"3,keyasint,omitempty"`
 }
 
-// CreationReleased follows ReleaseCreation: one creation of that moment ends.
+// CreationReleased follows ReleaseCreation: one creation of that time ends.
 type CreationReleased struct {
 	Fleet   string     `cbor:"1,keyasint,omitempty"`
 	Creator string     `cbor:"2,keyasint,omitempty"`
 	At      event.Time `cbor:"3,keyasint,omitempty"`
 }
 
-// CreationsExpired ends a creator's creations up to a moment.
+// CreationsExpired ends a creator's creations up to a time.
 type CreationsExpired struct {
 	Fleet   string     `cbor:"1,keyasint,omitempty"`
 	Creator string     `cbor:"2,keyasint,omitempty"`
@@ -66,16 +62,18 @@ func (c ClaimCreation) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, nil
 	}
 	if c.Creator == "" {
-		return nil, fault.New(fault.InvalidRequest, "CreatorId is required: fleet %s limits the game sessions of each creator", c.Fleet)
+		return nil, fault.New(fault.InvalidRequest, "CreatorId is required: fleet %s limits the game sessions of each "+
+			"creator", c.Fleet)
 	}
 	if s.creations(c.Fleet, c.Creator, limit, now) >= int(limit.SessionsPerCreator) {
-		return nil, fault.New(fault.LimitExceeded, "The creator has reached the fleet's limit of %d new game sessions in %d minutes",
+		return nil, fault.New(fault.LimitExceeded, "The creator has reached the fleet's limit of %d new game sessions "+
+			"in %d minutes",
 			limit.SessionsPerCreator, limit.PeriodMinutes)
 	}
 	return []Event{&CreationClaimed{Fleet: c.Fleet, Creator: c.Creator, At: c.At}}, nil
 }
 
-// creations counts what a creator started within the period that ends now.
+// creations counts a creator's creations within the period that ends now.
 func (s *State) creations(fleet, creator string, limit *CreationLimit, now event.Time) (n int) {
 	w, ok := s.creators.Get(join(fleet, creator))
 	if !ok {
@@ -89,7 +87,7 @@ func (s *State) creations(fleet, creator string, limit *CreationLimit, now event
 	return n
 }
 
-// end is when a creation of that moment stops counting.
+// end returns when a creation stops counting.
 func (l *CreationLimit) end(at event.Time) event.Time {
 	return at + event.Time(l.PeriodMinutes)*60_000
 }
@@ -124,7 +122,7 @@ func (e *CreationsExpired) apply(s *State) {
 	})
 }
 
-// changeCreator stores a creator's window with a changed copy of its moments.
+// changeCreator replaces a creator's window.
 func (s *State) changeCreator(fleet, creator string, change func(at []event.Time) []event.Time) {
 	var at []event.Time
 	if old, ok := s.takeCreator(fleet, creator); ok {
@@ -133,8 +131,7 @@ func (s *State) changeCreator(fleet, creator string, change func(at []event.Time
 	s.putCreator(&CreatorWindow{Fleet: fleet, Creator: creator, At: change(at)})
 }
 
-// putCreator stores a window that is not stored yet, with its deadline. One that
-// is empty or whose fleet has no policy is not kept.
+// putCreator stores a new window with its deadline, unless it is empty or the fleet has no policy.
 func (s *State) putCreator(w *CreatorWindow) {
 	f, ok := s.fleets.Get(w.Fleet)
 	if !ok || f.CreationLimit == nil || len(w.At) == 0 {

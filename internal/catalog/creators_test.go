@@ -32,11 +32,14 @@ func TestClaimCreation(t *testing.T) {
 		{name: "one too many", given: claimedAt(t0-10*minute+1, t0-minute), when: claim,
 			fault: fault.LimitExceeded, text: "The creator has reached the fleet's limit of 2 new game sessions in 10 minutes"},
 		{name: "the window has slid on", given: claimedAt(t0-10*minute, t0-minute), when: claim, then: yes},
-		{name: "another creator", given: claimedAt(t0, t0), when: ClaimCreation{"fleet-1", "bob", t0}, then: []Event{&CreationClaimed{"fleet-1", "bob", t0}}},
+		{name: "another creator", given: claimedAt(t0, t0), when: ClaimCreation{"fleet-1", "bob", t0},
+			then: []Event{&CreationClaimed{"fleet-1", "bob", t0}}},
 		{name: "no creator", given: claimedAt(), when: ClaimCreation{Fleet: "fleet-1", At: t0}, fault: fault.InvalidRequest},
 		{name: "no policy", given: []Event{fleetMade("fleet-1")}, when: claim},
-		{name: "no policy and no creator", given: []Event{fleetMade("fleet-1")}, when: ClaimCreation{Fleet: "fleet-1", At: t0}},
-		{name: "deleting", given: append(claimedAt(), &FleetDeletionStarted{Fleet: "fleet-1"}), when: claim, fault: fault.InvalidFleetStatus},
+		{name: "no policy and no creator", given: []Event{fleetMade("fleet-1")},
+			when: ClaimCreation{Fleet: "fleet-1", At: t0}},
+		{name: "deleting", given: append(claimedAt(), &FleetDeletionStarted{Fleet: "fleet-1"}), when: claim,
+			fault: fault.InvalidFleetStatus},
 		{name: "unknown", when: claim, fault: fault.NotFound},
 	})
 }
@@ -70,7 +73,8 @@ func TestPolicyChangesWhatIsKept(t *testing.T) {
 	deadline(t0 + 10*minute)
 	do(t, s, t0+5*minute, UpdateFleetAttributes{Fleet: "fleet-1", CreationLimit: &CreationLimit{2, 20}})
 	deadline(t0 + 20*minute)
-	if _, err := s.Decide(t0+19*minute, ClaimCreation{"fleet-1", "ada", t0 + 19*minute}); !fault.Is(err, fault.LimitExceeded) {
+	if _, err := s.Decide(t0+19*minute, ClaimCreation{"fleet-1", "ada", t0 + 19*minute}); !fault.Is(err,
+		fault.LimitExceeded) {
 		t.Errorf("a longer period: %v", err)
 	}
 	do(t, s, t0+5*minute, UpdateFleetAttributes{Fleet: "fleet-1", CreationLimit: &CreationLimit{2, 1}})

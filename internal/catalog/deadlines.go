@@ -6,11 +6,10 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// maxExpired is how many events Expire returns at once.
+// maxExpired is the maximum number of events of one Expire.
 const maxExpired = 512
 
-// What ages out stands in State.dues, under a key that sorts by time. The
-// second part says what it is, and so what stands in the third.
+// State.dues has the deadlines, under keys that sort by time. The second part is the kind, which defines the third.
 const (
 	dueCreator     byte = 'c' // the key of a creator's window
 	dueFleetEvents byte = 'e' // a fleet id
@@ -19,17 +18,17 @@ const (
 
 // due is the key of a deadline.
 func due(at event.Time, kind byte, id string) string {
-	// The sign bit is turned over so that bytes sort as the times do.
+	// Inverting the sign bit makes bytes sort like times.
 	key := binary.BigEndian.AppendUint64(make([]byte, 0, 9+len(id)), uint64(at)^1<<63)
 	return string(append(append(key, kind), id...))
 }
 
-// parseDue takes the key of a deadline apart.
+// parseDue splits the key of a deadline.
 func parseDue(key string) (at event.Time, kind byte, id string) {
 	return event.Time(binary.BigEndian.Uint64([]byte(key[:8])) ^ 1<<63), key[8], key[9:]
 }
 
-// Deadline is when Expire next has events; zero when nothing ages out.
+// Deadline returns when Expire must be called next, or zero.
 func (s *State) Deadline() event.Time {
 	key, _, ok := s.dues.Min()
 	if !ok {
@@ -39,10 +38,9 @@ func (s *State) Deadline() event.Time {
 	return at
 }
 
-// Expire returns the events that end what has aged out, oldest first, without
-// changing s: creations that no longer count, fleet events and TERMINATED
-// fleets after Retention. It returns a bounded number of them; when Deadline
-// still lies in the past after they are applied, there are more.
+// Expire returns the events for expired records, oldest first, without changing s: creations, and after Retention
+// fleet events and TERMINATED fleets. Their number is bounded; if Deadline has still passed after they are applied,
+// there are more.
 func (s *State) Expire(now event.Time) (events []Event) {
 	s.dues.Scan(func(key string, _ struct{}) bool {
 		at, kind, id := parseDue(key)
@@ -62,8 +60,7 @@ func (s *State) Expire(now event.Time) (events []Event) {
 	return events
 }
 
-// expireCreator ends the creations of a window that no longer count. At least
-// the first does not: it made the window due.
+// expireCreator ends the expired creations of a window, at least the first.
 func (s *State) expireCreator(key string, now event.Time) Event {
 	w, _ := s.creators.Get(key)
 	f, _ := s.fleets.Get(w.Fleet)
@@ -77,8 +74,7 @@ func (s *State) expireCreator(key string, now event.Time) Event {
 	return e
 }
 
-// expireFleetEvents ends the oldest events of a fleet, up to the first that is
-// not old enough. At least one is: it made the fleet due.
+// expireFleetEvents ends the expired events of a fleet, at least the first.
 func (s *State) expireFleetEvents(fleet string, now event.Time) Event {
 	e := &FleetEventsExpired{Fleet: fleet}
 	walk(s.fleetEvents, fleet, func(line *FleetEvent) bool {

@@ -53,7 +53,8 @@ func (c FinishFleetDeletion) decide(s *State, now event.Time) ([]Event, error) {
 	case f.Status != StatusDeleting:
 		return nil, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and not being deleted", c.Fleet, f.Status)
 	}
-	notes, err := s.note(now, c.Fleet, []string{c.EventID}, []note{{codeFleetDeleted, "Fleet " + c.Fleet + " was deleted"}})
+	notes, err := s.note(now, c.Fleet, []string{c.EventID},
+		[]note{{codeFleetDeleted, "Fleet " + c.Fleet + " was deleted"}})
 	if err != nil {
 		return nil, err
 	}

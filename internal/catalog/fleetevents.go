@@ -81,7 +81,8 @@ func (c RecordFleetEvent) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, nil
 	}
 	return []Event{&FleetEventRecorded{FleetEvent{
-		Fleet: c.Fleet, Number: s.lastFleetEvent(c.Fleet) + 1, ID: c.ID, Code: c.Code, Message: c.Message, At: cmp.Or(c.At, now), Count: c.Count,
+		Fleet: c.Fleet, Number: s.lastFleetEvent(c.Fleet) + 1, ID: c.ID, Code: c.Code, Message: c.Message,
+		At: cmp.Or(c.At, now), Count: c.Count,
 	}}}, nil
 }
 
@@ -200,7 +201,8 @@ func (s *State) undueFleetEvents(fleet string) {
 // below before (0: all), no more than limit (below 1: all); more reports that
 // further ones wait. NotFound for a fleet that is unknown or forgotten, not for
 // a TERMINATED one; InvalidRequest when start is after end.
-func (s *State) FleetEvents(fleet string, start, end event.Time, before uint64, limit int) (events []*FleetEvent, more bool, err error) {
+func (s *State) FleetEvents(fleet string, start, end event.Time, before uint64, limit int) (events []*FleetEvent,
+	more bool, err error) {
 	if _, ok := s.fleets.Get(fleet); !ok {
 		return nil, false, fleetNotFound(fleet)
 	}

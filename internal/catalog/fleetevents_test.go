@@ -11,19 +11,25 @@ import (
 
 func TestRecordFleetEvent(t *testing.T) {
 	fleet := []Event{fleetMade("fleet-1")}
-	crash := RecordFleetEvent{Fleet: "fleet-1", ID: "e", Code: "SERVER_PROCESS_CRASHED", Message: "gone", At: t0 - second, Count: 2}
+	crash := RecordFleetEvent{Fleet: "fleet-1", ID: "e", Code: "SERVER_PROCESS_CRASHED", Message: "gone", At: t0 - second,
+		Count: 2}
 	crashed := func(number uint64) Event {
 		return &FleetEventRecorded{FleetEvent{"fleet-1", number, "e", "SERVER_PROCESS_CRASHED", "gone", t0 - second, 2}}
 	}
 	play(t, []scene{
 		{name: "the first", given: fleet, when: crash, then: []Event{crashed(1)}},
-		{name: "a further", given: append(fleet, line("fleet-1", 1, "d", "GENERIC_EVENT", "")), when: crash, then: []Event{crashed(2)}},
-		{name: "beside another fleet's", given: append(fleet, line("fleet-0", 7, "e", "", ""), line("fleet-2", 8, "e", "", "")), when: crash, then: []Event{crashed(1)}},
+		{name: "a further", given: append(fleet, line("fleet-1", 1, "d", "GENERIC_EVENT", "")), when: crash,
+			then: []Event{crashed(2)}},
+		{name: "beside another fleet's", given: append(fleet, line("fleet-0", 7, "e", "", ""),
+			line("fleet-2", 8, "e", "", "")), when: crash, then: []Event{crashed(1)}},
 		{name: "the same id", given: append(fleet, crashed(1)), when: crash},
-		{name: "no time is now", given: fleet, when: RecordFleetEvent{Fleet: "fleet-1", ID: "e", Code: "GENERIC_EVENT", Message: "m"},
+		{name: "no time is now", given: fleet, when: RecordFleetEvent{Fleet: "fleet-1", ID: "e", Code: "GENERIC_EVENT",
+			Message: "m"},
 			then: []Event{line("fleet-1", 1, "e", "GENERIC_EVENT", "m")}},
-		{name: "terminated", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: crash, then: []Event{crashed(1)}},
-		{name: "no id", given: fleet, when: RecordFleetEvent{Fleet: "fleet-1", Code: "GENERIC_EVENT"}, fault: fault.InternalService},
+		{name: "terminated", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: crash,
+			then: []Event{crashed(1)}},
+		{name: "no id", given: fleet, when: RecordFleetEvent{Fleet: "fleet-1", Code: "GENERIC_EVENT"},
+			fault: fault.InternalService},
 		{name: "unknown", when: crash, fault: fault.NotFound},
 	})
 }
@@ -35,7 +41,8 @@ func TestFleetEventsAreBounded(t *testing.T) {
 	}
 	checkDerived(t, s)
 	events, _, err := s.FleetEvents("fleet-1", 0, 0, 0, 0)
-	if err != nil || len(events) != maxFleetEvents || events[0].Number != maxFleetEvents+5 || events[maxFleetEvents-1].Number != 6 {
+	if err != nil || len(events) != maxFleetEvents || events[0].Number != maxFleetEvents+5 ||
+		events[maxFleetEvents-1].Number != 6 {
 		t.Errorf("%d events, %v", len(events), err)
 	}
 	if want := (t0 + 5).Add(Retention); s.Deadline() != want {

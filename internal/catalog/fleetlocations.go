@@ -115,7 +115,8 @@ func (s *State) checkNewLocations(names []string, others int) error {
 }
 
 func errNoCustomLocation() error {
-	return fault.New(fault.InvalidRequest, "Locations must contain at least one custom location for compute type ANYWHERE, and no others")
+	return fault.New(fault.InvalidRequest, "Locations must contain at least one custom location for compute type "+
+		"ANYWHERE, and no others")
 }
 
 func (s *State) countLocations(fleet string) (n int) {
@@ -161,7 +162,8 @@ func (c FinishFleetLocationRemoval) decide(s *State, now event.Time) ([]Event, e
 	if l.Status != StatusDeleting {
 		return nil, fault.New(fault.InvalidRequest, "Location %s of fleet %s is not being removed", c.Location, c.Fleet)
 	}
-	notes, err := s.note(now, c.Fleet, []string{c.EventID}, []note{locationNote(codeLocationStateDeleted, c.Fleet, c.Location, "DELETED")})
+	notes, err := s.note(now, c.Fleet, []string{c.EventID},
+		[]note{locationNote(codeLocationStateDeleted, c.Fleet, c.Location, "DELETED")})
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +172,8 @@ func (c FinishFleetLocationRemoval) decide(s *State, now event.Time) ([]Event, e
 
 func (e *FleetLocationsAdded) apply(s *State) {
 	for _, location := range e.Locations {
-		s.fleetLocations.Set(join(e.Fleet, location), &FleetLocation{Fleet: e.Fleet, Location: location, Status: StatusActive})
+		s.fleetLocations.Set(join(e.Fleet, location), &FleetLocation{Fleet: e.Fleet, Location: location,
+			Status: StatusActive})
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 )
 
 func TestAddFleetLocations(t *testing.T) {
-	base := []Event{locationMade("custom-a"), locationMade("custom-b"), locationMade("custom-c"), fleetMade("fleet-1", "custom-a")}
+	base := []Event{locationMade("custom-a"), locationMade("custom-b"), locationMade("custom-c"),
+		fleetMade("fleet-1", "custom-a")}
 	add := func(names ...string) AddFleetLocations {
 		return AddFleetLocations{Fleet: "fleet-1", Locations: names, EventIDs: []string{"e1", "e2"}}
 	}
@@ -16,15 +17,20 @@ func TestAddFleetLocations(t *testing.T) {
 		{name: "one more", given: base, when: add("custom-b"), then: []Event{
 			&FleetLocationsAdded{Fleet: "fleet-1", Locations: []string{"custom-b"}},
 			line("fleet-1", 1, "e1", "LOCATION_STATE_ACTIVE", "Location custom-b of fleet fleet-1 changed state to ACTIVE")}},
-		{name: "present", given: base, when: add("custom-a"), fault: fault.Conflict, text: "Fleet fleet-1 already has location custom-a"},
-		{name: "present but deleting", given: append(base, &FleetLocationRemovalStarted{"fleet-1", "custom-a"}), when: add("custom-a"), fault: fault.Conflict},
+		{name: "present", given: base, when: add("custom-a"), fault: fault.Conflict,
+			text: "Fleet fleet-1 already has location custom-a"},
+		{name: "present but deleting", given: append(base, &FleetLocationRemovalStarted{"fleet-1", "custom-a"}),
+			when: add("custom-a"), fault: fault.Conflict},
 		{name: "twice", given: base, when: add("custom-b", "custom-b"), fault: fault.InvalidRequest},
 		{name: "none", given: base, when: add(), fault: fault.InvalidRequest},
 		{name: "a Region", given: base, when: add("eu-west-1"), fault: fault.InvalidRequest},
-		{name: "unknown location", given: base, when: add("custom-x"), fault: fault.NotFound, text: "Location custom-x not found"},
+		{name: "unknown location", given: base, when: add("custom-x"), fault: fault.NotFound,
+			text: "Location custom-x not found"},
 		{name: "over the limit", given: base, when: add("custom-b", "custom-c"), fault: fault.LimitExceeded},
-		{name: "too few event ids", given: base, when: AddFleetLocations{Fleet: "fleet-1", Locations: []string{"custom-b"}}, fault: fault.InternalService},
-		{name: "deleting fleet", given: append(base, &FleetDeletionStarted{Fleet: "fleet-1"}), when: add("custom-b"), fault: fault.InvalidFleetStatus},
+		{name: "too few event ids", given: base, when: AddFleetLocations{Fleet: "fleet-1", Locations: []string{"custom-b"}},
+			fault: fault.InternalService},
+		{name: "deleting fleet", given: append(base, &FleetDeletionStarted{Fleet: "fleet-1"}), when: add("custom-b"),
+			fault: fault.InvalidFleetStatus},
 		{name: "unknown fleet", when: add("custom-b"), fault: fault.NotFound, text: "Fleet fleet-1 not found"},
 	})
 }
@@ -34,21 +40,29 @@ func TestRemoveFleetLocations(t *testing.T) {
 	remove := func(names ...string) RemoveFleetLocations {
 		return RemoveFleetLocations{Fleet: "fleet-1", Locations: names, EventIDs: []string{"e1", "e2"}}
 	}
-	deletingB := line("fleet-1", 1, "e1", "LOCATION_STATE_DELETING", "Location custom-b of fleet fleet-1 changed state to DELETING")
+	deletingB := line("fleet-1", 1, "e1", "LOCATION_STATE_DELETING",
+		"Location custom-b of fleet fleet-1 changed state to DELETING")
 	play(t, []scene{
-		{name: "one", given: base, when: remove("custom-b"), then: []Event{&FleetLocationRemovalStarted{"fleet-1", "custom-b"}, deletingB}},
+		{name: "one", given: base, when: remove("custom-b"),
+			then: []Event{&FleetLocationRemovalStarted{"fleet-1", "custom-b"}, deletingB}},
 		{name: "all", given: base, when: remove("custom-a", "custom-b"), then: []Event{
 			&FleetLocationRemovalStarted{"fleet-1", "custom-a"}, &FleetLocationRemovalStarted{"fleet-1", "custom-b"},
 			line("fleet-1", 1, "e1", "LOCATION_STATE_DELETING", "Location custom-a of fleet fleet-1 changed state to DELETING"),
-			line("fleet-1", 2, "e2", "LOCATION_STATE_DELETING", "Location custom-b of fleet fleet-1 changed state to DELETING")}},
-		{name: "one that is deleting stays so", given: append(base, &FleetLocationRemovalStarted{"fleet-1", "custom-a"}), when: remove("custom-a", "custom-b"),
+			line("fleet-1", 2, "e2", "LOCATION_STATE_DELETING",
+				"Location custom-b of fleet fleet-1 changed state to DELETING")}},
+		{name: "one that is deleting stays so", given: append(base, &FleetLocationRemovalStarted{"fleet-1", "custom-a"}),
+			when: remove("custom-a", "custom-b"),
 			then: []Event{&FleetLocationRemovalStarted{"fleet-1", "custom-b"}, deletingB}},
-		{name: "one that the catalog has lost", given: append(base, &LocationDeleted{Name: "custom-b"}), when: remove("custom-b"),
+		{name: "one that the catalog has lost", given: append(base, &LocationDeleted{Name: "custom-b"}),
+			when: remove("custom-b"),
 			then: []Event{&FleetLocationRemovalStarted{"fleet-1", "custom-b"}, deletingB}},
-		{name: "not in the fleet", given: base, when: remove("custom-a", "custom-x"), fault: fault.NotFound, text: "Fleet fleet-1 has no location custom-x"},
+		{name: "not in the fleet", given: base, when: remove("custom-a", "custom-x"), fault: fault.NotFound,
+			text: "Fleet fleet-1 has no location custom-x"},
 		{name: "twice", given: base, when: remove("custom-a", "custom-a"), fault: fault.InvalidRequest},
-		{name: "too few event ids", given: base, when: RemoveFleetLocations{Fleet: "fleet-1", Locations: []string{"custom-a"}}, fault: fault.InternalService},
-		{name: "deleting fleet", given: append(base, &FleetDeletionStarted{Fleet: "fleet-1"}), when: remove("custom-a"), fault: fault.InvalidFleetStatus},
+		{name: "too few event ids", given: base, when: RemoveFleetLocations{Fleet: "fleet-1",
+			Locations: []string{"custom-a"}}, fault: fault.InternalService},
+		{name: "deleting fleet", given: append(base, &FleetDeletionStarted{Fleet: "fleet-1"}), when: remove("custom-a"),
+			fault: fault.InvalidFleetStatus},
 		{name: "unknown fleet", when: remove("custom-a"), fault: fault.NotFound},
 	})
 }
@@ -61,17 +75,21 @@ func TestFinishFleetLocationRemoval(t *testing.T) {
 		line("fleet-1", 1, "e", "LOCATION_STATE_DELETED", "Location custom-a of fleet fleet-1 changed state to DELETED")}
 	play(t, []scene{
 		{name: "a deleting location", given: deleting, when: finish, then: done},
-		{name: "in a deleting fleet", given: append(deleting[:3:3], &FleetDeletionStarted{Fleet: "fleet-1"}), when: finish, then: done},
+		{name: "in a deleting fleet", given: append(deleting[:3:3], &FleetDeletionStarted{Fleet: "fleet-1"}), when: finish,
+			then: done},
 		{name: "again", given: append(deleting[:3:3], &FleetLocationRemoved{"fleet-1", "custom-a"}), when: finish},
 		{name: "not deleting", given: base, when: finish, fault: fault.InvalidRequest},
-		{name: "no event id", given: deleting, when: FinishFleetLocationRemoval{Fleet: "fleet-1", Location: "custom-a"}, fault: fault.InternalService},
+		{name: "no event id", given: deleting, when: FinishFleetLocationRemoval{Fleet: "fleet-1", Location: "custom-a"},
+			fault: fault.InternalService},
 		{name: "unknown fleet", when: finish, fault: fault.NotFound},
 	})
 }
 
 func TestRemovedLocationReleasesItsComputes(t *testing.T) {
-	s := given(t, DefaultLimits(), locationMade("custom-a"), locationMade("custom-b"), fleetMade("fleet-1", "custom-a", "custom-b"),
-		&ComputeClaimed{"fleet-1", "one", "custom-a"}, &ComputeClaimed{"fleet-1", "two", "custom-b"}, &ComputeClaimed{"fleet-1", "three", "custom-a"},
+	s := given(t, DefaultLimits(), locationMade("custom-a"), locationMade("custom-b"),
+		fleetMade("fleet-1", "custom-a", "custom-b"),
+		&ComputeClaimed{"fleet-1", "one", "custom-a"}, &ComputeClaimed{"fleet-1", "two", "custom-b"},
+		&ComputeClaimed{"fleet-1", "three", "custom-a"},
 		&FleetLocationRemoved{"fleet-1", "custom-a"})
 	claims, _ := s.Computes("fleet-1", "", "", 0)
 	if want := []*ComputeClaim{{"fleet-1", "two", "custom-b"}}; !reflect.DeepEqual(claims, want) {
@@ -80,7 +98,8 @@ func TestRemovedLocationReleasesItsComputes(t *testing.T) {
 }
 
 func TestFleetLocationStatus(t *testing.T) {
-	s := given(t, DefaultLimits(), locationMade("custom-a"), locationMade("custom-b"), fleetMade("fleet-1", "custom-b", "custom-a"), fleetMade("fleet-10", "custom-b"))
+	s := given(t, DefaultLimits(), locationMade("custom-a"), locationMade("custom-b"),
+		fleetMade("fleet-1", "custom-b", "custom-a"), fleetMade("fleet-10", "custom-b"))
 	statuses := func() (list []string) {
 		for _, l := range s.FleetLocations("fleet-1") {
 			list = append(list, l.Location+" "+string(l.Status))

@@ -80,7 +80,8 @@ func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, err
 	}
 	created := &FleetCreated{
-		ID: c.ID, At: now, Locations: slices.Clone(c.Locations), Runtime: c.Runtime.clone(), Attributes: c.Attributes.normal(),
+		ID: c.ID, At: now, Locations: slices.Clone(c.Locations), Runtime: c.Runtime.clone(),
+		Attributes: c.Attributes.normal(),
 	}
 	return append(append([]Event{created}, tagged...), notes...), nil
 }
@@ -89,7 +90,8 @@ func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
 // one does not have.
 func (c CreateFleet) checkRequest(s *State) error {
 	if c.ComputeType != computeTypeAnywhere {
-		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE only: set ComputeType to ANYWHERE")
+		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE only: set "+
+			"ComputeType to ANYWHERE")
 	}
 	if err := s.checkNewLocations(c.Locations, 0); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 // arena is a command that creates a fleet at one location.
 func arena(change func(c *CreateFleet)) CreateFleet {
 	c := CreateFleet{
-		ID: "fleet-1", ComputeType: "ANYWHERE", Attributes: Attributes{Name: "arena"}, Locations: []string{"custom-a"}, EventIDs: []string{"e1", "e2", "e3"},
+		ID: "fleet-1", ComputeType: "ANYWHERE", Attributes: Attributes{Name: "arena"}, Locations: []string{"custom-a"},
+		EventIDs: []string{"e1", "e2", "e3"},
 	}
 	if change != nil {
 		change(&c)
@@ -36,9 +37,11 @@ func TestCreateFleet(t *testing.T) {
 		Name: "arena", Description: "duels", Cost: "0.25", ProtectionPolicy: FullProtection,
 		CreationLimit: &CreationLimit{3, 15}, MetricGroups: []string{"duels"},
 	}
-	runtime := &RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/game", "-x", 50}}, MaxConcurrentActivations: 2, ActivationTimeoutSeconds: 30}
+	runtime := &RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/game", "-x", 50}}, MaxConcurrentActivations: 2,
+		ActivationTimeoutSeconds: 30}
 	play(t, []scene{
-		{name: "defaults", given: a, when: arena(nil), then: append([]Event{fleetMade("fleet-1", "custom-a")}, arenaLines()...)},
+		{name: "defaults", given: a, when: arena(nil), then: append([]Event{fleetMade("fleet-1", "custom-a")},
+			arenaLines()...)},
 		{name: "everything given", given: a, when: arena(func(c *CreateFleet) {
 			c.Attributes, c.Runtime, c.Tags = full, runtime, []Tag{{"k", "v"}}
 		}), then: append([]Event{
@@ -47,34 +50,55 @@ func TestCreateFleet(t *testing.T) {
 		}, arenaLines()...)},
 		{name: "a policy of zeros is none", given: a, when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{} }),
 			then: append([]Event{fleetMade("fleet-1", "custom-a")}, arenaLines()...)},
-		{name: "no compute type", given: a, when: arena(func(c *CreateFleet) { c.ComputeType = "" }), fault: fault.InvalidRequest},
+		{name: "no compute type", given: a, when: arena(func(c *CreateFleet) { c.ComputeType = "" }),
+			fault: fault.InvalidRequest},
 		{name: "managed instances", given: a, when: arena(func(c *CreateFleet) { c.ComputeType = "EC2" }),
-			fault: fault.InvalidRequest, text: "This service offers fleets of compute type ANYWHERE only: set ComputeType to ANYWHERE"},
+			fault: fault.InvalidRequest, text: "This service offers fleets of compute type ANYWHERE only: set ComputeType " +
+				"to ANYWHERE"},
 		{name: "no location", given: a, when: arena(func(c *CreateFleet) { c.Locations = nil }), fault: fault.InvalidRequest},
-		{name: "a Region as location", given: a, when: arena(func(c *CreateFleet) { c.Locations = []string{"us-west-2"} }), fault: fault.InvalidRequest},
-		{name: "a location twice", given: a, when: arena(func(c *CreateFleet) { c.Locations = []string{"custom-a", "custom-a"} }),
+		{name: "a Region as location", given: a, when: arena(func(c *CreateFleet) { c.Locations = []string{"us-west-2"} }),
+			fault: fault.InvalidRequest},
+		{name: "a location twice", given: a, when: arena(func(c *CreateFleet) {
+			c.Locations = []string{"custom-a",
+				"custom-a"}
+		}),
 			fault: fault.InvalidRequest, text: "Locations names custom-a more than once"},
-		{name: "an unknown location", given: a, when: arena(func(c *CreateFleet) { c.Locations = []string{"custom-a", "custom-x"} }),
+		{name: "an unknown location", given: a, when: arena(func(c *CreateFleet) {
+			c.Locations = []string{"custom-a",
+				"custom-x"}
+		}),
 			fault: fault.NotFound, text: "Location custom-x not found"},
-		{name: "too many locations", given: abc, when: arena(func(c *CreateFleet) { c.Locations = []string{"custom-a", "custom-b", "custom-c"} }),
+		{name: "too many locations", given: abc, when: arena(func(c *CreateFleet) {
+			c.Locations = []string{"custom-a",
+				"custom-b", "custom-c"}
+		}),
 			fault: fault.LimitExceeded, text: "A fleet can have at most 2 locations"},
-		{name: "too many fleets", given: append(a, fleetMade("fleet-2", "custom-a"), fleetMade("fleet-3", "custom-a")), when: arena(nil),
+		{name: "too many fleets", given: append(a, fleetMade("fleet-2", "custom-a"), fleetMade("fleet-3", "custom-a")),
+			when:  arena(nil),
 			fault: fault.LimitExceeded, text: "The limit of 2 Anywhere fleets is reached"},
-		{name: "a terminated fleet does not count", given: append(a, fleetMade("fleet-2", "custom-a"), fleetMade("fleet-3", "custom-a"),
-			&FleetTerminated{Fleet: "fleet-2", At: t0}), when: arena(nil), then: append([]Event{fleetMade("fleet-1", "custom-a")}, arenaLines()...)},
+		{name: "a terminated fleet does not count", given: append(a, fleetMade("fleet-2", "custom-a"),
+			fleetMade("fleet-3", "custom-a"),
+			&FleetTerminated{Fleet: "fleet-2", At: t0}), when: arena(nil),
+			then: append([]Event{fleetMade("fleet-1", "custom-a")}, arenaLines()...)},
 		{name: "the same once more", given: append(a, fleetMade("fleet-1", "custom-a")), when: arena(nil)},
 		{name: "half a policy", given: a, when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{SessionsPerCreator: 3} }), fault: fault.InvalidRequest},
 		{name: "the other half", given: a, when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{PeriodMinutes: 3} }), fault: fault.InvalidRequest},
-		{name: "a policy with too many sessions", given: a, when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{11, 60} }), fault: fault.LimitExceeded},
-		{name: "a policy with too long a period", given: a, when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{10, 61} }), fault: fault.LimitExceeded},
+		{name: "a policy with too many sessions", given: a,
+			when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{11, 60} }), fault: fault.LimitExceeded},
+		{name: "a policy with too long a period", given: a,
+			when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{10, 61} }), fault: fault.LimitExceeded},
 		{name: "too many processes", given: a, when: arena(func(c *CreateFleet) {
 			c.Runtime = &RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/a", "", 25}, {"/b", "", 26}}}
-		}), fault: fault.InvalidRequest, text: "RuntimeConfiguration asks for 51 server processes on each compute; at most 50 are allowed"},
+		}), fault: fault.InvalidRequest, text: "RuntimeConfiguration asks for 51 server processes on each compute; at " +
+			"most 50 are allowed"},
 		{name: "processes beyond counting", given: a, when: arena(func(c *CreateFleet) {
-			c.Runtime = &RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/a", "", math.MaxInt32}, {"/b", "", math.MaxInt32}}}
+			c.Runtime = &RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/a", "", math.MaxInt32},
+				{"/b", "", math.MaxInt32}}}
 		}), fault: fault.InvalidRequest},
-		{name: "bad tags", given: a, when: arena(func(c *CreateFleet) { c.Tags = []Tag{{"a", ""}, {"a", ""}} }), fault: fault.TaggingFailed},
-		{name: "too few event ids", given: a, when: arena(func(c *CreateFleet) { c.EventIDs = c.EventIDs[:2] }), fault: fault.InternalService},
+		{name: "bad tags", given: a, when: arena(func(c *CreateFleet) { c.Tags = []Tag{{"a", ""}, {"a", ""}} }),
+			fault: fault.TaggingFailed},
+		{name: "too few event ids", given: a, when: arena(func(c *CreateFleet) { c.EventIDs = c.EventIDs[:2] }),
+			fault: fault.InternalService},
 	})
 }
 
@@ -100,7 +124,8 @@ func TestCreateFleetKeepsNothingOfItsCommand(t *testing.T) {
 func TestCost(t *testing.T) {
 	for cost, ok := range map[string]bool{
 		"0": true, "12345": true, "0.25": true, "12345.12345": true,
-		"123456": false, "0.123456": false, ".5": false, "5.": false, "-1": false, "1e3": false, "1.2.3": false, "x": false, "٣": false, " 1": false,
+		"123456": false, "0.123456": false, ".5": false, "5.": false, "-1": false, "1e3": false, "1.2.3": false, "x": false,
+		"٣": false, " 1": false,
 	} {
 		err := Attributes{Cost: cost}.check(DefaultLimits())
 		if got := !fault.Is(err, fault.InvalidRequest); got != ok {
@@ -123,31 +148,45 @@ func TestUpdateFleetAttributes(t *testing.T) {
 		return []Event{&FleetAttributesUpdated{Fleet: "fleet-1", Attributes: a}}
 	}
 	play(t, []scene{
-		{name: "nothing given", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1"}, then: with(func(*Attributes) {})},
-		{name: "name alone", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", Name: ptr("hall")}, then: with(func(a *Attributes) { a.Name = "hall" })},
+		{name: "nothing given", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1"},
+			then: with(func(*Attributes) {})},
+		{name: "name alone", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", Name: ptr("hall")},
+			then: with(func(a *Attributes) { a.Name = "hall" })},
 		{name: "the rest", given: fleet,
-			when: UpdateFleetAttributes{Fleet: "fleet-1", Description: ptr("raids"), Cost: ptr("2.5"), MetricGroups: []string{"raids"}, CreationLimit: &CreationLimit{4, 6}},
+			when: UpdateFleetAttributes{Fleet: "fleet-1", Description: ptr("raids"), Cost: ptr("2.5"),
+				MetricGroups: []string{"raids"}, CreationLimit: &CreationLimit{4, 6}},
 			then: with(func(a *Attributes) {
 				a.Description, a.Cost, a.MetricGroups, a.CreationLimit = "raids", "2.5", []string{"raids"}, &CreationLimit{4, 6}
 			})},
-		{name: "zeros lift the limit", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", CreationLimit: &CreationLimit{}},
+		{name: "zeros lift the limit", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1",
+			CreationLimit: &CreationLimit{}},
 			then: with(func(a *Attributes) { a.CreationLimit = nil })},
-		{name: "protection", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", ProtectionPolicy: ptr(FullProtection), EventID: "e"},
+		{name: "protection", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1",
+			ProtectionPolicy: ptr(FullProtection), EventID: "e"},
 			then: append(with(func(a *Attributes) { a.ProtectionPolicy = FullProtection }),
 				line("fleet-1", 1, "e", "FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED",
 					"Fleet fleet-1 changed the protection policy for new game sessions from NoProtection to FullProtection"))},
-		{name: "the same protection", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", ProtectionPolicy: ptr(NoProtection), EventID: "e"},
+		{name: "the same protection", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1",
+			ProtectionPolicy: ptr(NoProtection), EventID: "e"},
 			then: with(func(*Attributes) {})},
-		{name: "no event id", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", ProtectionPolicy: ptr(FullProtection)}, fault: fault.InternalService},
+		{name: "no event id", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1",
+			ProtectionPolicy: ptr(FullProtection)}, fault: fault.InternalService},
 		{name: "a policy from before the limit", given: []Event{fleet[0], &FleetAttributesUpdated{"fleet-1", generous}},
-			when: UpdateFleetAttributes{Fleet: "fleet-1", Name: ptr("hall")}, then: []Event{&FleetAttributesUpdated{"fleet-1", renamed}}},
-		{name: "bad cost", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", Cost: ptr("free")}, fault: fault.InvalidRequest},
-		{name: "half a policy", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", CreationLimit: &CreationLimit{1, 0}}, fault: fault.InvalidRequest},
-		{name: "too large a policy", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", CreationLimit: &CreationLimit{1, 61}}, fault: fault.LimitExceeded},
-		{name: "unknown", when: UpdateFleetAttributes{Fleet: "fleet-1"}, fault: fault.NotFound, text: "Fleet fleet-1 not found"},
-		{name: "deleting", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: UpdateFleetAttributes{Fleet: "fleet-1"},
+			when: UpdateFleetAttributes{Fleet: "fleet-1", Name: ptr("hall")},
+			then: []Event{&FleetAttributesUpdated{"fleet-1", renamed}}},
+		{name: "bad cost", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1", Cost: ptr("free")},
+			fault: fault.InvalidRequest},
+		{name: "half a policy", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1",
+			CreationLimit: &CreationLimit{1, 0}}, fault: fault.InvalidRequest},
+		{name: "too large a policy", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1",
+			CreationLimit: &CreationLimit{1, 61}}, fault: fault.LimitExceeded},
+		{name: "unknown", when: UpdateFleetAttributes{Fleet: "fleet-1"}, fault: fault.NotFound,
+			text: "Fleet fleet-1 not found"},
+		{name: "deleting", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}),
+			when:  UpdateFleetAttributes{Fleet: "fleet-1"},
 			fault: fault.InvalidFleetStatus, text: "Fleet fleet-1 is DELETING and must be ACTIVE"},
-		{name: "terminated", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: UpdateFleetAttributes{Fleet: "fleet-1"},
+		{name: "terminated", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}),
+			when:  UpdateFleetAttributes{Fleet: "fleet-1"},
 			fault: fault.NotFound},
 	})
 }
@@ -155,9 +194,12 @@ func TestUpdateFleetAttributes(t *testing.T) {
 func TestDeleteFleet(t *testing.T) {
 	fleet := []Event{fleetMade("fleet-1", "custom-a")}
 	play(t, []scene{
-		{name: "a fleet", given: fleet, when: DeleteFleet{Fleet: "fleet-1"}, then: []Event{&FleetDeletionStarted{Fleet: "fleet-1"}}},
-		{name: "twice", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: DeleteFleet{Fleet: "fleet-1"}, fault: fault.InvalidFleetStatus},
-		{name: "after its end", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: DeleteFleet{Fleet: "fleet-1"}, fault: fault.NotFound},
+		{name: "a fleet", given: fleet, when: DeleteFleet{Fleet: "fleet-1"},
+			then: []Event{&FleetDeletionStarted{Fleet: "fleet-1"}}},
+		{name: "twice", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: DeleteFleet{Fleet: "fleet-1"},
+			fault: fault.InvalidFleetStatus},
+		{name: "after its end", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}),
+			when: DeleteFleet{Fleet: "fleet-1"}, fault: fault.NotFound},
 		{name: "unknown", when: DeleteFleet{Fleet: "fleet-1"}, fault: fault.NotFound, text: "Fleet fleet-1 not found"},
 	})
 }
@@ -170,7 +212,8 @@ func TestFinishFleetDeletion(t *testing.T) {
 			&FleetTerminated{Fleet: "fleet-1", At: t0}, line("fleet-1", 1, "e", "FLEET_DELETED", "Fleet fleet-1 was deleted")}},
 		{name: "again", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: finish},
 		{name: "not deleting", given: fleet, when: finish, fault: fault.InvalidFleetStatus},
-		{name: "no event id", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: FinishFleetDeletion{Fleet: "fleet-1"}, fault: fault.InternalService},
+		{name: "no event id", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}),
+			when: FinishFleetDeletion{Fleet: "fleet-1"}, fault: fault.InternalService},
 		{name: "unknown", when: finish, fault: fault.NotFound},
 	})
 }
@@ -178,7 +221,8 @@ func TestFinishFleetDeletion(t *testing.T) {
 func TestTerminatedFleetHoldsNothing(t *testing.T) {
 	s := given(t, DefaultLimits(), locationMade("custom-a"))
 	do(t, s, t0, arena(func(c *CreateFleet) {
-		c.Tags, c.CreationLimit, c.Runtime = []Tag{{"k", "v"}}, &CreationLimit{1, 1}, &RuntimeConfiguration{ActivationTimeoutSeconds: 1}
+		c.Tags, c.CreationLimit, c.Runtime = []Tag{{"k", "v"}}, &CreationLimit{1,
+			1}, &RuntimeConfiguration{ActivationTimeoutSeconds: 1}
 	}))
 	do(t, s, t0, CreateAlias{ID: "alias-1", Name: "a", Routing: Routing{Type: RoutingSimple, Fleet: "fleet-1"}})
 	do(t, s, t0, ClaimCompute{Fleet: "fleet-1", Name: "host", Location: "custom-a"})
@@ -208,7 +252,8 @@ func TestTerminatedFleetHoldsNothing(t *testing.T) {
 	if s.Tags("fleet/fleet-1") != nil || s.Taggable("fleet/fleet-1") || s.creators.Len() != 0 {
 		t.Error("tags or creators remain")
 	}
-	if events, _, err := s.FleetEvents("fleet-1", 0, 0, 0, 0); err != nil || len(events) != 4 || events[0].Code != "FLEET_DELETED" {
+	if events, _, err := s.FleetEvents("fleet-1", 0, 0, 0, 0); err != nil || len(events) != 4 ||
+		events[0].Code != "FLEET_DELETED" {
 		t.Errorf("events %v, %v", events, err)
 	}
 	if fleet, err := s.ResolveAlias("alias-1"); fleet != "fleet-1" || err != nil {
@@ -217,7 +262,8 @@ func TestTerminatedFleetHoldsNothing(t *testing.T) {
 }
 
 func TestFleetsPage(t *testing.T) {
-	s := given(t, DefaultLimits(), fleetMade("fleet-1"), fleetMade("fleet-2"), fleetMade("fleet-3"), fleetMade("fleet-4"), &FleetTerminated{Fleet: "fleet-3", At: t0})
+	s := given(t, DefaultLimits(), fleetMade("fleet-1"), fleetMade("fleet-2"), fleetMade("fleet-3"), fleetMade("fleet-4"),
+		&FleetTerminated{Fleet: "fleet-3", At: t0})
 	if page, more := s.Fleets("fleet-1", 1); len(page) != 1 || page[0].ID != "fleet-2" || !more {
 		t.Errorf("got %v, more %v", page, more)
 	}
@@ -232,11 +278,14 @@ func TestUpdateRuntimeConfiguration(t *testing.T) {
 	updated := []Event{&RuntimeConfigurationUpdated{Fleet: "fleet-1", Runtime: &runtime}}
 	play(t, []scene{
 		{name: "a fleet", given: fleet, when: UpdateRuntimeConfiguration{"fleet-1", runtime}, then: updated},
-		{name: "a deleting fleet", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: UpdateRuntimeConfiguration{"fleet-1", runtime}, then: updated},
+		{name: "a deleting fleet", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}),
+			when: UpdateRuntimeConfiguration{"fleet-1", runtime}, then: updated},
 		{name: "too many processes", given: fleet,
-			when:  UpdateRuntimeConfiguration{"fleet-1", RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/game", "", 51}}}},
+			when: UpdateRuntimeConfiguration{"fleet-1", RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/game", "",
+				51}}}},
 			fault: fault.InvalidRequest},
-		{name: "terminated", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: UpdateRuntimeConfiguration{"fleet-1", runtime}, fault: fault.NotFound},
+		{name: "terminated", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}),
+			when: UpdateRuntimeConfiguration{"fleet-1", runtime}, fault: fault.NotFound},
 		{name: "unknown", when: UpdateRuntimeConfiguration{"fleet-1", runtime}, fault: fault.NotFound},
 	})
 }

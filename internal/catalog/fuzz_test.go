@@ -71,11 +71,13 @@ func readAll(s *State) {
 		_, _, _ = s.FleetEvents(f.ID, 0, 0, 0, 1)
 	}
 	for _, c := range []Command{
-		ClaimCreation{"fleet-1", "ada", t0}, ReleaseCreation{"fleet-1", "ada", t0}, ClaimCompute{"fleet-1", "host/1", "custom-office"},
+		ClaimCreation{"fleet-1", "ada", t0}, ReleaseCreation{"fleet-1", "ada", t0},
+		ClaimCompute{"fleet-1", "host/1", "custom-office"},
 		TagResource{"fleet/fleet-1", []Tag{{"stage", ""}}}, UntagResource{"fleet/fleet-1", []string{"stage"}},
 		RecordFleetEvent{Fleet: "fleet-1", ID: "x"}, FinishFleetDeletion{"fleet-1", "x"}, DeleteFleet{"fleet-1"},
 		UpdateFleetAttributes{Fleet: "fleet-1"}, RemoveFleetLocations{"fleet-1", []string{"custom-office"}, []string{"x"}},
-		UpdateQueue{Name: "harbor"}, DeleteQueue{"harbor"}, UpdateMatchmakingConfiguration{Name: "ladder"}, DeleteRuleSet{"duel"},
+		UpdateQueue{Name: "harbor"}, DeleteQueue{"harbor"}, UpdateMatchmakingConfiguration{Name: "ladder"},
+		DeleteRuleSet{"duel"},
 	} {
 		_, _ = s.Decide(t0, c)
 	}

@@ -27,19 +27,24 @@ func examples() []any {
 	// Both targets at once: the format does not know the rule against it.
 	routing := Routing{Type: RoutingSimple, Fleet: "fleet-1", Message: "closed"}
 	tags := []Tag{{"stage", "beta"}, {"team", "red"}}
-	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word", t0, 2}
+	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word", t0,
+		2}
 	queue := Queue{
 		ID: "queue-1", Name: "harbor", Timeout: 300, Destinations: []string{"arn:aws:gamelift:us-west-2::fleet/fleet-1"},
 		LatencyPolicies: []LatencyPolicy{{50, 120}, {200, 0}}, AllowedLocations: []string{"custom-office"},
 		PriorityOrder: []string{"LOCATION", "COST"}, LocationOrder: []string{"custom-office"},
-		CustomEventData: "blue", NotificationTarget: "arn:aws:sns:us-west-2:111122223333:topic", Created: t0, Updated: t0 + day,
+		CustomEventData: "blue", NotificationTarget: "arn:aws:sns:us-west-2:111122223333:topic", Created: t0,
+		Updated: t0 + day,
 	}
 	// Queues and STANDALONE at once, too.
 	configuration := MatchmakingConfiguration{
-		ID: "configuration-1", Name: "ladder", Description: "what players want", RuleSet: "duel", Queues: []string{"arn:aws:gamelift:us-west-2::gamesessionqueue/harbor"},
-		Standalone: true, RequestTimeout: 600, AcceptanceRequired: true, AcceptanceTimeout: 30, AdditionalPlayers: 2, AutomaticBackfill: true,
-		Properties: []Property{{"mode", "duel"}}, Data: "data", CustomEventData: "blue", NotificationTarget: "arn:aws:sns:us-west-2:111122223333:topic",
-		Created: t0, Updated: t0 + day,
+		ID: "configuration-1", Name: "ladder", Description: "what players want", RuleSet: "duel",
+		Queues:     []string{"arn:aws:gamelift:us-west-2::gamesessionqueue/harbor"},
+		Standalone: true, RequestTimeout: 600, AcceptanceRequired: true, AcceptanceTimeout: 30, AdditionalPlayers: 2,
+		AutomaticBackfill: true,
+		Properties:        []Property{{"mode", "duel"}}, Data: "data", CustomEventData: "blue",
+		NotificationTarget: "arn:aws:sns:us-west-2:111122223333:topic",
+		Created:            t0, Updated: t0 + day,
 	}
 	ruleSet := RuleSet{ID: "set-1", Name: "duel", Body: `{"ruleLanguageVersion":"1.0"}`, Created: t0}
 	return []any{

@@ -17,7 +17,8 @@ func TestCreateLocation(t *testing.T) {
 		{name: "again after deletion", given: []Event{locationMade("custom-a"), &LocationDeleted{Name: "custom-a"}},
 			when: CreateLocation{Name: "custom-a"}, then: []Event{locationMade("custom-a")}},
 		{name: "over the limit", given: []Event{locationMade("custom-a"), locationMade("custom-b"), locationMade("custom-c")},
-			when: CreateLocation{Name: "custom-d"}, fault: fault.LimitExceeded, text: "The limit of 3 custom locations is reached"},
+			when: CreateLocation{Name: "custom-d"}, fault: fault.LimitExceeded,
+			text: "The limit of 3 custom locations is reached"},
 		{name: "bad tags", when: CreateLocation{Name: "custom-a", Tags: []Tag{{"aws:x", ""}}}, fault: fault.TaggingFailed},
 	})
 }

@@ -41,9 +41,10 @@ type Property struct {
 // a configuration that cannot be; NotFound for the rule set and for a queue;
 // LimitExceeded, TaggingFailed.
 type CreateMatchmakingConfiguration struct {
-	MatchmakingConfiguration          // Created and Updated are of the event
-	Refers                   []string `cbor:"101,keyasint,omitzero"` // resource keys of the queues in this Region, such as "gamesessionqueue/…": all must exist
-	Tags                     []Tag    `cbor:"102,keyasint,omitzero"`
+	MatchmakingConfiguration // Created and Updated are of the event
+	// resource keys of the queues in this Region, such as "gamesessionqueue/…": all must exist
+	Refers []string `cbor:"101,keyasint,omitzero"`
+	Tags   []Tag    `cbor:"102,keyasint,omitzero"`
 }
 
 // UpdateMatchmakingConfiguration changes what is given; nil leaves it as it is,
@@ -99,7 +100,8 @@ func (c CreateMatchmakingConfiguration) decide(s *State, now event.Time) ([]Even
 		return nil, err
 	}
 	if s.configurations.Len() >= s.limits.MatchmakingConfigurations {
-		return nil, fault.New(fault.LimitExceeded, "The limit of %d matchmaking configurations is reached", s.limits.MatchmakingConfigurations)
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d matchmaking configurations is reached",
+			s.limits.MatchmakingConfigurations)
 	}
 	tagged, err := s.tagNew(configurationKind+c.Name, c.Tags)
 	if err != nil {
@@ -150,9 +152,11 @@ func (m MatchmakingConfiguration) normal() MatchmakingConfiguration {
 func (m MatchmakingConfiguration) check(s *State, refers []string) error {
 	switch {
 	case m.Standalone && len(m.Queues) > 0:
-		return fault.New(fault.InvalidRequest, "GameSessionQueueArns must not be set when FlexMatchMode is STANDALONE. Send an empty list to clear it.")
+		return fault.New(fault.InvalidRequest, "GameSessionQueueArns must not be set when FlexMatchMode is STANDALONE. "+
+			"Send an empty list to clear it.")
 	case m.Standalone && m.AutomaticBackfill:
-		return fault.New(fault.InvalidRequest, "BackfillMode AUTOMATIC is not available when FlexMatchMode is STANDALONE. Set it to MANUAL.")
+		return fault.New(fault.InvalidRequest, "BackfillMode AUTOMATIC is not available when FlexMatchMode is "+
+			"STANDALONE. Set it to MANUAL.")
 	case !m.Standalone && len(m.Queues) == 0:
 		return fault.New(fault.InvalidRequest, "GameSessionQueueArns needs a queue when FlexMatchMode is WITH_QUEUE")
 	}
@@ -217,7 +221,8 @@ func (s *State) MatchmakingConfiguration(name string) (*MatchmakingConfiguration
 // MatchmakingConfigurations returns the matchmaking configurations that use a
 // rule set ("" is any) and whose names come after the given one, in order. A
 // limit below 1 is none; more reports that further ones wait.
-func (s *State) MatchmakingConfigurations(ruleSet, after string, limit int) (configurations []*MatchmakingConfiguration, more bool) {
+func (s *State) MatchmakingConfigurations(ruleSet, after string, limit int) (configurations []*MatchmakingConfiguration,
+	more bool) {
 	return page(s.configurations, "", after, limit, func(m *MatchmakingConfiguration) bool {
 		return ruleSet == "" || ruleSet == m.RuleSet
 	})

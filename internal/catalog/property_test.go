@@ -130,7 +130,8 @@ func checkInvariants(t *testing.T, s *State) {
 		t.Errorf("over a limit: %d locations, %d fleets, %d aliases", s.locations.Len(), s.liveFleets, s.aliases.Len())
 	}
 	s.fleets.Scan(func(id string, _ *Fleet) bool {
-		if n, _ := s.tallies.Get(id); n.computes > l.ComputesPerFleet || n.events > maxFleetEvents || s.countLocations(id) > l.LocationsPerFleet {
+		if n, _ := s.tallies.Get(id); n.computes > l.ComputesPerFleet || n.events > maxFleetEvents ||
+			s.countLocations(id) > l.LocationsPerFleet {
 			t.Errorf("fleet %s holds too much: %+v", id, n)
 		}
 		return true
@@ -154,7 +155,8 @@ func checkInvariants(t *testing.T, s *State) {
 		return true
 	})
 	if s.queues.Len() > l.Queues || s.configurations.Len() > l.MatchmakingConfigurations || s.ruleSets.Len() > l.RuleSets {
-		t.Errorf("over a limit: %d queues, %d configurations, %d rule sets", s.queues.Len(), s.configurations.Len(), s.ruleSets.Len())
+		t.Errorf("over a limit: %d queues, %d configurations, %d rule sets", s.queues.Len(), s.configurations.Len(),
+			s.ruleSets.Len())
 	}
 	s.queues.Scan(func(name string, q *Queue) bool {
 		if err := q.check(); err != nil || q.Name != name || q.Created > q.Updated {
@@ -240,7 +242,8 @@ func (w *world) matchmakingCommand() Command {
 	switch w.r.IntN(10) {
 	case 0, 1:
 		arns, keys := w.destinations()
-		return CreateQueue{Queue: Queue{ID: w.id(), Name: w.queue(), Timeout: w.r.Int32N(700), Destinations: arns}, Refers: keys, Tags: w.tags()}
+		return CreateQueue{Queue: Queue{ID: w.id(), Name: w.queue(), Timeout: w.r.Int32N(700), Destinations: arns},
+			Refers: keys, Tags: w.tags()}
 	case 2:
 		arns, keys := w.destinations()
 		return UpdateQueue{Name: w.queue(), Timeout: ptr(w.r.Int32N(700)), Destinations: arns, Refers: keys,
@@ -249,11 +252,13 @@ func (w *world) matchmakingCommand() Command {
 		return DeleteQueue{w.queue()}
 	case 4, 5:
 		arns, keys := w.queues()
-		m := MatchmakingConfiguration{ID: w.id(), Name: w.configuration(), RuleSet: w.ruleSet(), Queues: arns, Standalone: w.r.IntN(2) == 0, RequestTimeout: 60}
+		m := MatchmakingConfiguration{ID: w.id(), Name: w.configuration(), RuleSet: w.ruleSet(), Queues: arns,
+			Standalone: w.r.IntN(2) == 0, RequestTimeout: 60}
 		return CreateMatchmakingConfiguration{MatchmakingConfiguration: m, Refers: keys, Tags: w.tags()}
 	case 6:
 		arns, keys := w.queues()
-		return UpdateMatchmakingConfiguration{Name: w.configuration(), RuleSet: ptr(w.ruleSet()), Queues: arns, Refers: keys, Standalone: ptr(w.r.IntN(2) == 0)}
+		return UpdateMatchmakingConfiguration{Name: w.configuration(), RuleSet: ptr(w.ruleSet()), Queues: arns, Refers: keys,
+			Standalone: ptr(w.r.IntN(2) == 0)}
 	case 7:
 		return DeleteMatchmakingConfiguration{w.configuration()}
 	case 8:
@@ -320,11 +325,13 @@ func (w *world) command() Command {
 	case 3:
 		return DeleteLocation{w.location()}
 	case 4, 5, 6:
-		c := CreateFleet{ID: w.fleet(), ComputeType: "ANYWHERE", Attributes: Attributes{Name: "arena", CreationLimit: w.policy()}, Locations: w.locations(), Tags: w.tags()}
+		c := CreateFleet{ID: w.fleet(), ComputeType: "ANYWHERE",
+			Attributes: Attributes{Name: "arena", CreationLimit: w.policy()}, Locations: w.locations(), Tags: w.tags()}
 		c.EventIDs = w.eventIDs(c.EventCount())
 		return c
 	case 7:
-		return UpdateFleetAttributes{Fleet: w.fleet(), Name: ptr(w.some("name-", 9)), CreationLimit: w.policy(), EventID: w.id(),
+		return UpdateFleetAttributes{Fleet: w.fleet(), Name: ptr(w.some("name-", 9)), CreationLimit: w.policy(),
+			EventID:          w.id(),
 			ProtectionPolicy: ptr([...]ProtectionPolicy{NoProtection, FullProtection}[w.r.IntN(2)])}
 	case 8:
 		return DeleteFleet{w.fleet()}
@@ -339,9 +346,11 @@ func (w *world) command() Command {
 	case 12:
 		return FinishFleetLocationRemoval{w.fleet(), w.location(), w.id()}
 	case 13:
-		return UpdateRuntimeConfiguration{w.fleet(), RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/game", "", w.r.Int32N(60)}}}}
+		return UpdateRuntimeConfiguration{w.fleet(), RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/game", "",
+			w.r.Int32N(60)}}}}
 	case 14:
-		return RecordFleetEvent{w.fleet(), w.some("event-", w.ids+1), "GENERIC_EVENT", "m", w.now - event.Time(w.r.Int64N(int64(day))), 1}
+		return RecordFleetEvent{w.fleet(), w.some("event-", w.ids+1), "GENERIC_EVENT", "m",
+			w.now - event.Time(w.r.Int64N(int64(day))), 1}
 	case 15, 16:
 		return ClaimCompute{w.fleet(), w.some("host-", 4), w.location()}
 	case 17:

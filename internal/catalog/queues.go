@@ -23,7 +23,8 @@ const maxListed = 100
 
 // A Queue is a game session queue.
 type Queue struct {
-	ID                 string          `cbor:"1,keyasint,omitempty"` // a UUID, which tells it from a later queue of that name
+	// a UUID, which tells it from a later queue of that name
+	ID                 string          `cbor:"1,keyasint,omitempty"`
 	Name               string          `cbor:"2,keyasint,omitempty"`
 	Timeout            int32           `cbor:"3,keyasint,omitempty"` // seconds
 	Destinations       []string        `cbor:"4,keyasint,omitempty"` // ARNs of fleets and aliases, as given
@@ -47,8 +48,9 @@ type LatencyPolicy struct {
 // (the API models no Conflict here) and for a queue that cannot be; NotFound for
 // a destination; LimitExceeded, TaggingFailed.
 type CreateQueue struct {
-	Queue           // Created and Updated are of the event
-	Refers []string `cbor:"101,keyasint,omitzero"` // resource keys of the destinations in this Region, such as "fleet/fleet-…": all must exist
+	Queue // Created and Updated are of the event
+	// resource keys of the destinations in this Region, such as "fleet/fleet-…": all must exist
+	Refers []string `cbor:"101,keyasint,omitzero"`
 	Tags   []Tag    `cbor:"102,keyasint,omitzero"`
 }
 

@@ -62,7 +62,8 @@ func (c DeleteRuleSet) decide(s *State, _ event.Time) ([]Event, error) {
 		return nil, ruleSetNotFound(c.Name)
 	}
 	if users, _ := s.MatchmakingConfigurations(c.Name, "", 1); len(users) > 0 {
-		return nil, fault.New(fault.InvalidRequest, "Matchmaking rule set %s is used by matchmaking configuration %s. Delete that first, or give it another rule set.",
+		return nil, fault.New(fault.InvalidRequest, "Matchmaking rule set %s is used by matchmaking configuration %s. "+
+			"Delete that first, or give it another rule set.",
 			c.Name, users[0].Name)
 	}
 	return []Event{&RuleSetDeleted{Name: c.Name}}, nil

@@ -13,10 +13,13 @@ func TestCreateRuleSet(t *testing.T) {
 	tagged.Tags, badlyTagged.Tags = []Tag{{"k", "v"}}, []Tag{{"aws:k", "v"}}
 	play(t, []scene{
 		{name: "a rule set", when: create, then: []Event{made}},
-		{name: "with tags", when: tagged, then: []Event{made, &ResourceTagged{Resource: "matchmakingruleset/duel", Tags: []Tag{{"k", "v"}}}}},
+		{name: "with tags", when: tagged, then: []Event{made,
+			&ResourceTagged{Resource: "matchmakingruleset/duel", Tags: []Tag{{"k", "v"}}}}},
 		{name: "bad tags", when: badlyTagged, fault: fault.TaggingFailed},
-		{name: "the name is taken", given: []Event{made}, when: create, fault: fault.InvalidRequest, text: "Matchmaking rule set duel already exists"},
-		{name: "no name", when: CreateRuleSet{Body: "{}"}, fault: fault.InvalidRequest, text: "Name must have 1 to 128 characters"},
+		{name: "the name is taken", given: []Event{made}, when: create, fault: fault.InvalidRequest,
+			text: "Matchmaking rule set duel already exists"},
+		{name: "no name", when: CreateRuleSet{Body: "{}"}, fault: fault.InvalidRequest,
+			text: "Name must have 1 to 128 characters"},
 		{name: "over the limit", given: []Event{ruleSetMade("a"), ruleSetMade("b")}, when: create,
 			fault: fault.LimitExceeded, text: "The limit of 2 matchmaking rule sets is reached"},
 	})

@@ -70,7 +70,8 @@ func (r *RuntimeConfiguration) check() error {
 		sum += int64(p.ConcurrentExecutions)
 	}
 	if sum > maxProcesses {
-		return fault.New(fault.InvalidRequest, "RuntimeConfiguration asks for %d server processes on each compute; at most %d are allowed", sum, maxProcesses)
+		return fault.New(fault.InvalidRequest, "RuntimeConfiguration asks for %d server processes on each compute; at "+
+			"most %d are allowed", sum, maxProcesses)
 	}
 	return nil
 }

@@ -14,24 +14,34 @@ func TestTagResource(t *testing.T) {
 	tag := func(resource string, tags ...Tag) Command { return TagResource{resource, tags} }
 	tagged := func(resource string, tags ...Tag) []Event { return []Event{&ResourceTagged{resource, tags}} }
 	play(t, []scene{
-		{name: "a location", given: all, when: tag("location/custom-a", Tag{"k", "v"}), then: tagged("location/custom-a", Tag{"k", "v"})},
-		{name: "a fleet", given: all, when: tag("fleet/fleet-1", Tag{"k", "v"}), then: tagged("fleet/fleet-1", Tag{"k", "v"})},
+		{name: "a location", given: all, when: tag("location/custom-a", Tag{"k", "v"}),
+			then: tagged("location/custom-a", Tag{"k", "v"})},
+		{name: "a fleet", given: all, when: tag("fleet/fleet-1", Tag{"k", "v"}),
+			then: tagged("fleet/fleet-1", Tag{"k", "v"})},
 		{name: "an alias", given: all, when: tag("alias/alias-1", Tag{"k", ""}), then: tagged("alias/alias-1", Tag{"k", ""})},
 		{name: "no tags", given: all, when: tag("fleet/fleet-1")},
-		{name: "replace at the limit", given: full, when: tag("fleet/fleet-1", Tag{"b", "new"}), then: tagged("fleet/fleet-1", Tag{"b", "new"})},
-		{name: "over the limit", given: full, when: tag("fleet/fleet-1", Tag{"d", "4"}), fault: fault.TaggingFailed, text: "A resource can have at most 3 tags"},
-		{name: "reserved", given: all, when: tag("fleet/fleet-1", Tag{"AWS:x", ""}), fault: fault.TaggingFailed, text: "Tag key AWS:x begins with aws:, which is reserved"},
-		{name: "twice", given: all, when: tag("fleet/fleet-1", Tag{"k", "1"}, Tag{"k", "2"}), fault: fault.TaggingFailed, text: "Tag key k stands twice"},
+		{name: "replace at the limit", given: full, when: tag("fleet/fleet-1", Tag{"b", "new"}),
+			then: tagged("fleet/fleet-1", Tag{"b", "new"})},
+		{name: "over the limit", given: full, when: tag("fleet/fleet-1", Tag{"d", "4"}), fault: fault.TaggingFailed,
+			text: "A resource can have at most 3 tags"},
+		{name: "reserved", given: all, when: tag("fleet/fleet-1", Tag{"AWS:x", ""}), fault: fault.TaggingFailed,
+			text: "Tag key AWS:x begins with aws:, which is reserved"},
+		{name: "twice", given: all, when: tag("fleet/fleet-1", Tag{"k", "1"}, Tag{"k", "2"}), fault: fault.TaggingFailed,
+			text: "Tag key k stands twice"},
 		{name: "no key", given: all, when: tag("fleet/fleet-1", Tag{"", "v"}), fault: fault.TaggingFailed},
 		{name: "longest", given: all, when: tag("fleet/fleet-1", Tag{strings.Repeat("é", 128), strings.Repeat("é", 256)}),
 			then: tagged("fleet/fleet-1", Tag{strings.Repeat("é", 128), strings.Repeat("é", 256)})},
-		{name: "long key", given: all, when: tag("fleet/fleet-1", Tag{strings.Repeat("k", 129), ""}), fault: fault.TaggingFailed},
-		{name: "long value", given: all, when: tag("fleet/fleet-1", Tag{"k", strings.Repeat("v", 257)}), fault: fault.TaggingFailed},
-		{name: "unknown fleet", given: all, when: tag("fleet/fleet-2", Tag{"k", "v"}), fault: fault.NotFound, text: "Resource fleet/fleet-2 not found"},
+		{name: "long key", given: all, when: tag("fleet/fleet-1", Tag{strings.Repeat("k", 129), ""}),
+			fault: fault.TaggingFailed},
+		{name: "long value", given: all, when: tag("fleet/fleet-1", Tag{"k", strings.Repeat("v", 257)}),
+			fault: fault.TaggingFailed},
+		{name: "unknown fleet", given: all, when: tag("fleet/fleet-2", Tag{"k", "v"}), fault: fault.NotFound,
+			text: "Resource fleet/fleet-2 not found"},
 		{name: "unknown location", given: all, when: tag("location/custom-b", Tag{"k", "v"}), fault: fault.NotFound},
 		{name: "unknown alias", given: all, when: tag("alias/alias-2", Tag{"k", "v"}), fault: fault.NotFound},
 		{name: "unknown kind", given: all, when: tag("build/build-1", Tag{"k", "v"}), fault: fault.NotFound},
-		{name: "terminated fleet", given: append(all, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: tag("fleet/fleet-1", Tag{"k", "v"}), fault: fault.NotFound},
+		{name: "terminated fleet", given: append(all, &FleetTerminated{Fleet: "fleet-1", At: t0}),
+			when: tag("fleet/fleet-1", Tag{"k", "v"}), fault: fault.NotFound},
 	})
 }
 
@@ -41,7 +51,8 @@ func TestUntagResource(t *testing.T) {
 		{name: "present and absent", given: base, when: UntagResource{"fleet/fleet-1", []string{"x", "b", "b"}},
 			then: []Event{&ResourceUntagged{"fleet/fleet-1", []string{"b"}}}},
 		{name: "absent", given: base, when: UntagResource{"fleet/fleet-1", []string{"x"}}},
-		{name: "unknown", given: base, when: UntagResource{"fleet/fleet-2", []string{"a"}}, fault: fault.NotFound, text: "Resource fleet/fleet-2 not found"},
+		{name: "unknown", given: base, when: UntagResource{"fleet/fleet-2", []string{"a"}}, fault: fault.NotFound,
+			text: "Resource fleet/fleet-2 not found"},
 	})
 }
 

@@ -77,11 +77,10 @@ type Ticket struct {
 	Automatic     bool          `cbor:"5,keyasint,omitempty"` // a backfill ticket of the service
 	GameSession   string        `cbor:"6,keyasint,omitempty"` // ARN, of a backfill ticket
 	// identifies the API call, so that its repetition is recognised
-	Call    string `cbor:"7,keyasint,omitempty"`
-	Status  Status `cbor:"8,keyasint" often:"SEARCHING|COMPLETED|CANCELLED|TIMED_OUT"`
-	Reason  string `cbor:"9,keyasint,omitempty" often:"TimedOut|Cancelled"`
-	Message string `cbor:"10,keyasint,omitempty" often:"Removed from matchmaking due to timing " +
-		"out.|Cancelled by request."`
+	Call       string      `cbor:"7,keyasint,omitempty"`
+	Status     Status      `cbor:"8,keyasint" often:"SEARCHING|COMPLETED|CANCELLED|TIMED_OUT"`
+	Reason     string      `cbor:"9,keyasint,omitempty" often:"TimedOut|Cancelled"`
+	Message    string      `cbor:"10,keyasint,omitempty" often:"Removed from matchmaking due to timing out.|Cancelled by request."`
 	Started    event.Time  `cbor:"11,keyasint"`
 	Deadline   event.Time  `cbor:"12,keyasint"` // of the request
 	Ended      event.Time  `cbor:"13,keyasint,omitempty"`

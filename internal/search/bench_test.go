@@ -58,7 +58,8 @@ func BenchmarkSearch(b *testing.B) {
 	queries := []struct{ name, filter, sort string }{
 		{"available-by-creation", "hasAvailablePlayerSessions=true", "creationTimeMillis ASC"},
 		{"available-newest-first", "hasAvailablePlayerSessions=true", "creationTimeMillis DESC"},
-		{"available-and-map-by-creation", "hasAvailablePlayerSessions=true AND gameSessionProperties.map='7'", "creationTimeMillis ASC"},
+		{"available-and-map-by-creation", "hasAvailablePlayerSessions=true AND gameSessionProperties.map='7'",
+			"creationTimeMillis ASC"},
 		{"unique-property", "gameSessionProperties.room='R654321'", ""},
 		{"id", "gameSessionId='" + bench().docs[777].Prefix + bench().docs[777].ID + "'", ""},
 		{"full-scan-no-hit", "maximumSessions>16", "playerSessionCount DESC"},

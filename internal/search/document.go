@@ -6,20 +6,19 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Doc is what the index knows of one ACTIVE game session. It is immutable once
-// it has been put: a change is a new Doc with the same Key.
+// Doc is the indexed data of one ACTIVE game session. It is immutable after Put: a change is a new Doc with the same
+// Key.
 type Doc struct {
 	Key        uint64     // order of creation inside one index, unique there
 	Prefix     string     // beginning of the game session id, shared by many docs; may be empty
 	ID         string     // the game session id (a whole ARN) without Prefix
 	Name       string     // empty: the session has no name
-	Properties []Property // the first of several with the same key counts
-	Maximum    int32      // places for players
-	Players    int32      // places taken or reserved
-	Created    event.Time // never less than that of a doc with a smaller Key
+	Properties []Property // of several with the same key the first counts
+	Maximum    int32      // player slots
+	Players    int32      // used slots, with reservations
+	Created    event.Time // not before that of a doc with a smaller Key
 }
 
-// A Property is one game property: a key and the text it has.
 type Property struct{ Key, Value string }
 
 // property returns the value of the first property with the key.
@@ -37,10 +36,10 @@ func (d *Doc) hasID(id string) bool {
 	return len(id) == len(d.Prefix)+len(d.ID) && strings.HasSuffix(id, d.ID) && strings.HasPrefix(id, d.Prefix)
 }
 
-// free reports whether the session has not reached its maximum of players.
+// free reports whether the session has a free slot.
 func (d *Doc) free() bool { return d.Players < d.Maximum }
 
-// number is the value of an integer or boolean operand.
+// number returns the value of an integer or boolean operand.
 func (d *Doc) number(o operand) int64 {
 	switch o {
 	case maximum:

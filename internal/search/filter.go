@@ -2,7 +2,6 @@ package search
 
 import "cmp"
 
-// comparator is the sign between an operand and a value.
 type comparator uint8
 
 const (
@@ -14,12 +13,11 @@ const (
 	atLeast
 )
 
-// comparators are the comparators' spellings.
 var comparators = map[string]comparator{
 	"=": equal, "<>": different, "<": less, ">": greater, "<=": atMost, ">=": atLeast,
 }
 
-// holds reports whether the comparator accepts the outcome of cmp.Compare.
+// holds reports whether the comparator accepts a result of cmp.Compare.
 func (c comparator) holds(order int) bool {
 	switch c {
 	case equal:
@@ -37,12 +35,12 @@ func (c comparator) holds(order int) bool {
 	}
 }
 
-// negated is the comparator that holds exactly where c does not.
+// negated returns the comparator that holds exactly where c does not.
 func (c comparator) negated() comparator {
-	return [...]comparator{equal: different, different: equal, less: atLeast, atLeast: less, greater: atMost, atMost: greater}[c]
+	return [...]comparator{equal: different, different: equal, less: atLeast, atLeast: less, greater: atMost,
+		atMost: greater}[c]
 }
 
-// A condition compares one operand with one value.
 type condition struct {
 	operand    operand
 	comparator comparator
@@ -51,8 +49,7 @@ type condition struct {
 	number     int64  // the value of integers; booleans are 0 and 1
 }
 
-// match reports whether the condition holds for d. A property that d lacks
-// equals nothing.
+// match reports whether the condition holds for d. A missing property equals nothing.
 func (c *condition) match(d *Doc) bool {
 	var same bool
 	switch c.operand {
@@ -69,7 +66,6 @@ func (c *condition) match(d *Doc) bool {
 	return same == (c.comparator == equal)
 }
 
-// nodeKind is the kind of a node.
 type nodeKind uint8
 
 const (
@@ -79,29 +75,26 @@ const (
 	negation                 // NOT left
 )
 
-// A node is one part of a parsed expression.
 type node struct {
 	kind        nodeKind
 	left, right *node
 	condition   condition
 }
 
-// A Filter is a compiled filter expression; it may be used by several
-// goroutines at once. A nil or zero Filter matches everything.
+// A Filter is a compiled filter expression, safe for concurrent use. A nil or zero Filter matches everything.
 type Filter struct {
 	steps []step      // empty: everything matches
 	start int16       // the first step
-	must  []condition // hold for every doc that matches; the planner looks here
+	must  []condition // hold for every matching doc; for the planner
 }
 
-// A step tests one condition and says where to go on: to another step, or to
-// one of the two ends. AND, OR and NOT are nothing but different ways to go on.
+// A step tests one condition and names the next step, or one of the two ends. That is enough for AND, OR and NOT.
 type step struct {
 	condition
 	yes, no int16
 }
 
-// The ends of a run through the steps.
+// The ends of an evaluation.
 const (
 	matched  = -1
 	rejected = -2
@@ -124,8 +117,7 @@ func (f *Filter) Match(d *Doc) bool {
 	return at == matched
 }
 
-// newFilter compiles an expression. Expressions are short enough (see
-// maxExpression) for 16-bit steps.
+// newFilter compiles an expression. maxExpression ensures that 16 bits suffice for steps.
 func newFilter(root *node) *Filter {
 	f := &Filter{}
 	f.start = f.compile(root, matched, rejected)
@@ -133,7 +125,7 @@ func newFilter(root *node) *Filter {
 	return f
 }
 
-// compile adds the steps of n and returns the first of them.
+// compile adds the steps of n and returns the first.
 func (f *Filter) compile(n *node, yes, no int16) int16 {
 	switch n.kind {
 	case both:
@@ -148,8 +140,8 @@ func (f *Filter) compile(n *node, yes, no int16) int16 {
 	}
 }
 
-// collect notes the conditions that hold wherever n holds (or, negated, does
-// not hold): those that AND joins at the top, seen through NOT.
+// collect adds the conditions that hold wherever n holds (or, if negated, does not hold): those joined by AND at the
+// top.
 func (f *Filter) collect(n *node, negated bool) {
 	switch {
 	case n.kind == negation:

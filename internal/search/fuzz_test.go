@@ -56,7 +56,8 @@ func FuzzParseFilter(f *testing.F) {
 }
 
 func FuzzParseSort(f *testing.F) {
-	for _, seed := range []string{"", "playerSessionCount", "maximumSessions DESC", "gameSessionProperties.map asc", "gameSessionName 'x", "a b c"} {
+	for _, seed := range []string{"", "playerSessionCount", "maximumSessions DESC", "gameSessionProperties.map asc",
+		"gameSessionName 'x", "a b c"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, expression string) {

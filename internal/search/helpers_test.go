@@ -55,12 +55,14 @@ func holds(n *node, d *Doc) bool {
 		same := present && value == c.text
 		return same == (c.comparator == equal)
 	}
-	v := map[operand]int64{created: int64(d.Created), maximum: int64(d.Maximum), players: int64(d.Players), available: 0}[c.operand]
+	v := map[operand]int64{created: int64(d.Created), maximum: int64(d.Maximum), players: int64(d.Players),
+		available: 0}[c.operand]
 	if c.operand == available && d.Players < d.Maximum {
 		v = 1
 	}
 	return map[comparator]bool{
-		equal: v == c.number, different: v != c.number, less: v < c.number, greater: v > c.number, atMost: v <= c.number, atLeast: v >= c.number,
+		equal: v == c.number, different: v != c.number, less: v < c.number, greater: v > c.number, atMost: v <= c.number,
+		atLeast: v >= c.number,
 	}[c.comparator]
 }
 
@@ -172,7 +174,8 @@ func randomFilter(r *rand.Rand, depth int) string {
 	case 5:
 		return fmt.Sprintf("hasAvailablePlayerSessions%s%t", eq, r.IntN(2) == 0)
 	default:
-		return fmt.Sprintf("gameSessionProperties.%s%s'%s'", pick(r, []string{"map", "mode", "rank", "room", "none"}), eq, pick(r, someValues))
+		return fmt.Sprintf("gameSessionProperties.%s%s'%s'", pick(r, []string{"map", "mode", "rank", "room", "none"}), eq,
+			pick(r, someValues))
 	}
 }
 

@@ -6,24 +6,20 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// An Index holds the ACTIVE game sessions of one fleet location. One goroutine
-// writes; Copy makes what others read.
+// An Index holds the ACTIVE game sessions of one fleet location. It has one writer; readers use a Copy.
 type Index struct {
 	docs  *btree.Map[uint64, *Doc] // by Key
-	free  *btree.Set[uint64]       // keys of the docs with free places
+	free  *btree.Set[uint64]       // keys of the docs with free slots
 	terms terms
 }
 
-// NewIndex makes an empty index.
 func NewIndex() *Index {
 	return &Index{docs: &btree.Map[uint64, *Doc]{}, free: &btree.Set[uint64]{}, terms: newTerms()}
 }
 
-// Put adds d, or replaces the doc with its Key. Created must not be less than
-// that of any doc with a smaller Key, nor change when a doc is replaced: order
-// of Key is order of creation. Put touches only the parts of the index whose
-// values changed: a player who joins or leaves costs one tree update, and one
-// more when the session becomes full or free.
+// Put adds d, or replaces the doc with its Key. Created must not be before that of a doc with a smaller Key, nor
+// change in a replacement. Put touches only the parts of the index whose values changed: a player who joins or leaves
+// costs one tree update, and one more if the session becomes full or free.
 func (x *Index) Put(d *Doc) {
 	old, replaced := x.docs.Set(d.Key, d)
 	switch wasFree := replaced && old.free(); {
@@ -41,7 +37,7 @@ func (x *Index) Put(d *Doc) {
 	x.terms.add(d)
 }
 
-// Delete removes the doc with the key; without one nothing happens.
+// Delete removes the doc with the key, if there is one.
 func (x *Index) Delete(key uint64) {
 	old, ok := x.docs.Delete(key)
 	if !ok {
@@ -53,21 +49,18 @@ func (x *Index) Delete(key uint64) {
 	x.terms.remove(old)
 }
 
-// Get returns the doc with the key.
 func (x *Index) Get(key uint64) (*Doc, bool) { return x.docs.Get(key) }
 
-// Len is the number of docs.
 func (x *Index) Len() int { return x.docs.Len() }
 
-// Copy makes an independent index with the same docs, in constant time:
-// changes to one never show in the other, and both share what neither changed.
-// Copy itself counts as a write.
+// Copy returns an independent index with the same docs, in constant time: both share what neither changed. Only the
+// writer may call it.
 func (x *Index) Copy() *Index {
 	return &Index{docs: x.docs.Copy(), free: x.free.Copy(), terms: x.terms.copy()}
 }
 
-// sameTerms reports whether the docs have the same id, name and properties.
-// Strings and slices that the docs share compare at once.
+// sameTerms reports whether the docs have the same id, name and properties. Shared strings and slices compare in
+// constant time.
 func sameTerms(a, b *Doc) bool {
 	return a.ID == b.ID && a.Prefix == b.Prefix && a.Name == b.Name &&
 		(sameSlice(a.Properties, b.Properties) || slices.Equal(a.Properties, b.Properties))

@@ -193,7 +193,8 @@ func TestCopyKeepsThePropertyKeys(t *testing.T) {
 // checkEmpty looks for remains after every doc has gone.
 func checkEmpty(t *testing.T, x *Index) {
 	t.Helper()
-	if x.Len() != 0 || x.free.Len() != 0 || x.terms.postings.Len() != 0 || x.terms.counts.Len() != 0 || x.terms.keys.Len() != 0 || x.terms.strays != 0 {
+	if x.Len() != 0 || x.free.Len() != 0 || x.terms.postings.Len() != 0 || x.terms.counts.Len() != 0 ||
+		x.terms.keys.Len() != 0 || x.terms.strays != 0 {
 		t.Errorf("an empty index keeps: free %d, postings %d, counts %d, keys %d, strays %d",
 			x.free.Len(), x.terms.postings.Len(), x.terms.counts.Len(), x.terms.keys.Len(), x.terms.strays)
 	}
@@ -206,7 +207,8 @@ func TestSearchManyPropertyKeys(t *testing.T) {
 		n[d.Key] = d
 	}
 	for key := range uint64(700) { // each doc has a key of its own, and all have "map"
-		put(&Doc{Key: key, ID: fmt.Sprint(key), Properties: []Property{{fmt.Sprintf("k%d", key), "v"}, {"map", fmt.Sprint(key % 5)}}})
+		put(&Doc{Key: key, ID: fmt.Sprint(key), Properties: []Property{{fmt.Sprintf("k%d", key), "v"},
+			{"map", fmt.Sprint(key % 5)}}})
 	}
 	if got := x.terms.keys.Len(); got != maxPropertyKeys {
 		t.Fatalf("%d property keys are followed, want %d", got, maxPropertyKeys)
@@ -214,7 +216,8 @@ func TestSearchManyPropertyKeys(t *testing.T) {
 	check := func() {
 		t.Helper()
 		for _, filter := range []string{
-			"gameSessionProperties.k3='v'", "gameSessionProperties.k650='v'", "gameSessionProperties.k650<>'v' AND gameSessionProperties.map='2'",
+			"gameSessionProperties.k3='v'", "gameSessionProperties.k650='v'",
+			"gameSessionProperties.k650<>'v' AND gameSessionProperties.map='2'",
 			"gameSessionProperties.never='v'", "gameSessionProperties.k699='v' AND gameSessionProperties.map='4'",
 		} {
 			checkPages(t, x, n, filter, "", 20)
@@ -341,7 +344,8 @@ func TestPutTouchesOnlyWhatChanged(t *testing.T) {
 // untouched reports whether x and its copy still share the free set and the
 // terms: a tree that is written gets a root of its own.
 func untouched(x, frozen *Index) bool {
-	return sharesRoot(x.free, frozen.free) && sharesRoot(x.terms.postings, frozen.terms.postings) && sharesRoot(x.terms.counts, frozen.terms.counts)
+	return sharesRoot(x.free, frozen.free) && sharesRoot(x.terms.postings, frozen.terms.postings) &&
+		sharesRoot(x.terms.counts, frozen.terms.counts)
 }
 
 // sharesRoot reports whether two trees have the same root node.
@@ -377,7 +381,8 @@ func TestPagingWhileDocsChange(t *testing.T) {
 					t.Fatalf("seed %d: position %+v twice", seed, h.Position)
 				}
 				seen[h.Position] = true
-				if q.After != nil && naiveCompare(q.Sort, *q.After, h.Position) >= 0 || i > 0 && naiveCompare(q.Sort, hits[i-1].Position, h.Position) >= 0 {
+				if q.After != nil && naiveCompare(q.Sort, *q.After, h.Position) >= 0 || i > 0 &&
+					naiveCompare(q.Sort, hits[i-1].Position, h.Position) >= 0 {
 					t.Fatalf("seed %d: %+v is out of order", seed, h.Position)
 				}
 			}

@@ -8,11 +8,10 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// maxExpression is the longest expression, in characters.
-// Source: API reference, SearchGameSessions (FilterExpression, SortExpression).
+// maxExpression is the maximum length of an expression in characters. Source: API reference, SearchGameSessions
+// (FilterExpression, SortExpression).
 const maxExpression = 1024
 
-// tokenKind is the kind of a token.
 type tokenKind uint8
 
 const (
@@ -24,14 +23,13 @@ const (
 	closing             // )
 )
 
-// A token is one word of an expression.
 type token struct {
 	kind tokenKind
 	text string
 	at   int // offset in bytes
 }
 
-// String is the token as messages show it.
+// String returns the token for error messages.
 func (t token) String() string {
 	switch t.kind {
 	case end:
@@ -43,25 +41,25 @@ func (t token) String() string {
 	}
 }
 
-// A parser cuts an expression into tokens and holds the one that is next.
+// A parser splits an expression into tokens. It looks one token ahead.
 type parser struct {
 	what  string // "filter" or "sort"
 	input string
-	at    int // offset behind next
+	at    int // offset after next
 	next  token
 	depth int // open parentheses and NOTs
 }
 
-// newParser checks the length and reads the first token.
 func newParser(what, input string) (*parser, error) {
 	p := &parser{what: what, input: input}
 	if n := utf8.RuneCountInString(input); n > maxExpression {
-		return nil, fault.New(fault.InvalidRequest, "Invalid %s expression: it has %d characters, the limit is %d.", what, n, maxExpression)
+		return nil, fault.New(fault.InvalidRequest, "Invalid %s expression: it has %d characters, the limit is %d.", what, n,
+			maxExpression)
 	}
 	return p, p.advance()
 }
 
-// fail is the exception for a mistake at t: position and what was expected.
+// fail returns the exception for an error at t, with its position and what was expected.
 func (p *parser) fail(t token, format string, args ...any) error {
 	return p.failAt(t.at, format, args...)
 }
@@ -71,16 +69,16 @@ func (p *parser) failAt(offset int, format string, args ...any) error {
 	return fault.New(fault.InvalidRequest, "Invalid %s expression at character %d: %s.", p.what, p.position(offset), hint)
 }
 
-// position counts the characters up to an offset, that one included.
+// position converts an offset to a character number, from 1.
 func (p *parser) position(offset int) int { return utf8.RuneCountInString(p.input[:offset]) + 1 }
 
-// take returns the next token and reads the one behind it.
+// take returns the next token and advances.
 func (p *parser) take() (token, error) {
 	t := p.next
 	return t, p.advance()
 }
 
-// keyword reports whether the next token is the keyword, in any case.
+// keyword reports whether the next token is the keyword, ignoring case.
 func (p *parser) keyword(k string) bool {
 	return p.next.kind == word && strings.EqualFold(p.next.text, k)
 }
@@ -88,7 +86,6 @@ func (p *parser) keyword(k string) bool {
 // breaks are the characters that end a word.
 const breaks = " \t\r\n()'\"=<>!"
 
-// advance reads the next token.
 func (p *parser) advance() error {
 	rest := strings.TrimLeft(p.input[p.at:], " \t\r\n")
 	start := len(p.input) - len(rest)
@@ -122,7 +119,6 @@ func (p *parser) accept(kind tokenKind, n int) {
 	p.at += n
 }
 
-// comparator reads one of the six comparators.
 func (p *parser) comparator(rest string) error {
 	n := 1
 	if len(rest) > 1 && strings.IndexByte("=<>", rest[1]) >= 0 {
@@ -159,9 +155,9 @@ func (p *parser) quoted() error {
 	return p.failAt(start, "the text that begins here has no closing %c", quote)
 }
 
-// escapable reports whether a backslash may stand before c: the punctuation
-// marks of ASCII and the space. Before letters and digits it is refused, so
-// that "\n" is not read as the letter n.
+// escapable reports whether a backslash may escape c: the punctuation marks of ASCII and the space. Letters and
+// digits are rejected, so that "\
+// " is not the letter n.
 func escapable(c byte) bool {
 	return ' ' <= c && c <= '/' || ':' <= c && c <= '@' || '[' <= c && c <= '`' || '{' <= c && c <= '~'
 }

@@ -1,8 +1,7 @@
 package search
 
-// Merge joins the hits of several indexes, each in the order of s, into one
-// list in that order, of at most limit hits. The indexes must have been
-// searched with the same Query but for its Source.
+// Merge merges hits, each list in the order of s, into one list of at most limit hits. The lists must come from the
+// same Query but for its Source.
 func Merge(s Sort, limit int, lists ...[]Hit) []Hit {
 	total := 0
 	for _, hits := range lists {

@@ -2,8 +2,7 @@ package search
 
 import "strings"
 
-// operand is what a condition or a sort looks at. The zero operand, created, is
-// what an empty sort expression means.
+// operand is the subject of a condition or a sort. The zero operand, created, is that of an empty sort expression.
 type operand uint8
 
 const (
@@ -16,7 +15,6 @@ const (
 	available
 )
 
-// valueType is the type of the values that an operand has.
 type valueType uint8
 
 const (
@@ -25,10 +23,9 @@ const (
 	boolean
 )
 
-// propertyPrefix stands before the key of a game property.
 const propertyPrefix = "gameSessionProperties."
 
-// operands are the operands' names on the wire, the properties apart.
+// operands are the names of the operands, except properties.
 var operands = map[string]operand{
 	"creationTimeMillis":         created,
 	"gameSessionId":              id,
@@ -38,7 +35,6 @@ var operands = map[string]operand{
 	"hasAvailablePlayerSessions": available,
 }
 
-// valueType is the type of o's values.
 func (o operand) valueType() valueType {
 	switch o {
 	case id, name, property:
@@ -50,11 +46,11 @@ func (o operand) valueType() valueType {
 	}
 }
 
-// operandHint ends the messages about unknown operands.
+// operandHint ends the error messages about unknown operands.
 const operandHint = "expected gameSessionId, gameSessionName, gameSessionProperties.<key>, maximumSessions, " +
 	"creationTimeMillis, playerSessionCount or hasAvailablePlayerSessions"
 
-// operand reads the token as an operand; key is that of a property.
+// operand parses the token as an operand; key is that of a property.
 func (p *parser) operand(t token) (o operand, key string, err error) {
 	if t.kind != word {
 		return 0, "", p.fail(t, "%s, found %s", operandHint, t)
@@ -69,7 +65,8 @@ func (p *parser) operand(t token) (o operand, key string, err error) {
 	case key == "":
 		return 0, "", p.fail(t, "expected the key of a game property behind %q", propertyPrefix)
 	case strings.Contains(key, "."):
-		return 0, "", p.fail(t, "the property key %q contains a dot, and such keys cannot be searched: rename the property", key)
+		return 0, "", p.fail(t, "the property key %q contains a dot, and such keys cannot be searched: rename the property",
+			key)
 	}
 	return property, key, nil
 }

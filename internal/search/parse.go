@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// maxDepth bounds the open parentheses and NOTs around a condition.
+// maxDepth is the maximum nesting of parentheses and NOTs.
 const maxDepth = 64
 
-// ParseFilter reads a filter expression; "" matches everything. The error is an
-// InvalidRequestException that names the position (the first character is 1)
-// and what was expected there.
+// ParseFilter parses a filter expression; "" matches everything. The error is an InvalidRequestException with the
+// position (from 1) and what was expected there.
 func ParseFilter(expression string) (*Filter, error) {
 	if expression == "" {
 		return &Filter{}, nil
@@ -40,7 +39,7 @@ func (p *parser) or() (*node, error) { return p.chain("OR", either, p.and) }
 // and = not { AND not }
 func (p *parser) and() (*node, error) { return p.chain("AND", both, p.not) }
 
-// chain reads operands joined by a keyword, from left to right.
+// chain parses operands joined by a keyword, left-associative.
 func (p *parser) chain(keyword string, join nodeKind, operand func() (*node, error)) (*node, error) {
 	left, err := operand()
 	for err == nil && p.keyword(keyword) {
@@ -82,7 +81,7 @@ func (p *parser) not() (*node, error) {
 	})
 }
 
-// deeper skips the next token and reads what it opens, one level down.
+// deeper skips the next token and parses what it opens.
 func (p *parser) deeper(read func() (*node, error)) (*node, error) {
 	if p.depth++; p.depth > maxDepth {
 		return nil, p.fail(p.next, "more than %d parentheses and NOTs are nested here: simplify the expression", maxDepth)
@@ -126,7 +125,7 @@ func (p *parser) condition() (*node, error) {
 	return &node{kind: leaf, condition: c}, nil
 }
 
-// value reads the value of a condition into c.
+// value parses the value of a condition into c.
 func (p *parser) value(c *condition, subject, t token) error {
 	switch c.operand.valueType() {
 	case text:

@@ -5,24 +5,22 @@ import (
 	"slices"
 )
 
-// A keySet names keys of docs that the index keeps in order: those with free
-// places, or those with a term.
+// A keySet identifies an ordered set of keys: those with free slots, or those with a term.
 type keySet struct {
 	term bool
 	hash uint64 // of the term
-	size int    // about how many keys
+	size int    // approximate
 }
 
-// A set of keys helps only when it is clearly smaller than all docs, because
-// finding a doc by its key costs more than reading the docs in order. These are
-// the shares of all docs, in sixteenths, up to which it paid in BenchmarkSearch.
+// Finding a doc by its key costs more than reading the docs in order, so a set of keys is used only if it is smaller
+// than this share of all docs, in sixteenths. Measured with BenchmarkSearch.
 const (
 	readingAll    = 4  // when every candidate is read
-	stoppingEarly = 15 // when the first hits end the search: skipping a long run of docs is worth much
+	stoppingEarly = 15 // when the first hits end the search
 )
 
-// plan finds the sets of keys that hold every doc that f can match, the
-// smallest first. Without any that is small enough, all docs must be read.
+// plan returns the sets of keys that contain every doc that f can match, the smallest first. If none is small enough,
+// all docs must be read.
 func (x *Index) plan(f *Filter, share int) []keySet {
 	if f == nil {
 		return nil
@@ -38,8 +36,8 @@ func (x *Index) plan(f *Filter, share int) []keySet {
 	return sets
 }
 
-// keySet finds the keys of all docs for which c holds; other keys may be among
-// them where hashes collide. ok is false when the index does not follow them.
+// keySet finds the keys of all docs for which c holds; hash collisions may add others. ok is false if the index has
+// no such set.
 func (x *Index) keySet(c *condition) (set keySet, ok bool) {
 	if c.operand == available {
 		return keySet{size: x.free.Len()}, c.wantsFree()
@@ -48,6 +46,5 @@ func (x *Index) keySet(c *condition) (set keySet, ok bool) {
 	return keySet{term: true, hash: hash, size: size}, ok
 }
 
-// wantsFree reports whether a condition on hasAvailablePlayerSessions holds for
-// the docs with free places, and for no other.
+// wantsFree reports whether a condition on hasAvailablePlayerSessions holds for exactly the docs with free slots.
 func (c *condition) wantsFree() bool { return (c.comparator == equal) == (c.number == 1) }

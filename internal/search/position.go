@@ -7,29 +7,25 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// A Position is the place of a hit in a sort's order: where the next page goes
-// on. It stays valid when docs change or go between pages: a doc that moves
-// across it may be seen twice or not at all, no other doc is affected.
+// A Position is the sort position of a hit, from which the next page continues. It stays valid when docs change
+// between pages: only a doc that moves across it may be seen twice or not at all.
 type Position struct {
 	Missing bool   // the doc has no value to sort by
 	Number  int64  // its integer or boolean
 	Text    string // its text, at most 512 bytes of it
 	Key     uint64
-	Source  uint32 // the Query.Source it was found with
+	Source  uint32 // Query.Source
 }
 
-// position is the rank as callers keep it.
 func (r *rank) position() Position {
 	return Position{Missing: r.missing, Number: r.number, Text: r.head + r.tail, Key: r.key, Source: r.source}
 }
 
-// rank is the position as a sort compares it.
 func (p *Position) rank() rank {
 	return rank{missing: p.Missing, number: p.Number, tail: p.Text, key: p.Key, source: p.Source}
 }
 
-// MarshalText writes the position in the characters of URL-safe base64, at most
-// 718 of them. It never fails.
+// MarshalText encodes the position in URL-safe base64, at most 718 characters. It never fails.
 func (p Position) MarshalText() ([]byte, error) {
 	raw := make([]byte, 1, 1+2*binary.MaxVarintLen64+binary.MaxVarintLen32+len(p.Text))
 	if p.Missing {
@@ -42,8 +38,7 @@ func (p Position) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode(nil, raw), nil
 }
 
-// UnmarshalText reads what MarshalText wrote. Anything else is an
-// InvalidRequestException.
+// UnmarshalText decodes what MarshalText encoded. Anything else is an InvalidRequestException.
 func (p *Position) UnmarshalText(encoded []byte) error {
 	raw, err := base64.RawURLEncoding.Strict().AppendDecode(nil, encoded)
 	if err != nil || len(raw) == 0 || raw[0] > 1 {
@@ -70,5 +65,5 @@ func (p *Position) UnmarshalText(encoded []byte) error {
 }
 
 func errPosition() error {
-	return fault.New(fault.InvalidRequest, "The NextToken is not one that SearchGameSessions gave out.")
+	return fault.New(fault.InvalidRequest, "The NextToken was not returned by SearchGameSessions.")
 }

@@ -28,7 +28,8 @@ func TestPositionText(t *testing.T) {
 }
 
 func TestPositionRefuses(t *testing.T) {
-	for _, encoded := range []string{"", "A", "AA", "AAA", "AgAAAA", "!!!!", "AAAA" + strings.Repeat("A", 800), "AP__________________", "AAAA_____x8"} {
+	for _, encoded := range []string{"", "A", "AA", "AAA", "AgAAAA", "!!!!", "AAAA" + strings.Repeat("A", 800),
+		"AP__________________", "AAAA_____x8"} {
 		p := Position{Key: 9}
 		if err := p.UnmarshalText([]byte(encoded)); !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%q: got %+v, %v", encoded, p, err)

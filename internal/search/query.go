@@ -1,23 +1,21 @@
 package search
 
-// A Query is one search of one index.
 type Query struct {
 	Filter *Filter // nil matches everything
 	Sort   Sort
-	Limit  int       // at most so many hits; none when 0 or less
-	After  *Position // the last hit of the page before; nil for the first page
-	Source uint32    // tells apart the indexes that are searched together; the same on every page
+	Limit  int       // maximum number of hits; 0 or less: none
+	After  *Position // the last hit of the previous page; nil for the first page
+	Source uint32    // identifies an index among those searched together; the same on every page
 }
 
-// A Hit is a doc that was found, and its place.
+// A Hit is a found doc with its position.
 type Hit struct {
 	Doc      *Doc
 	Position Position
 }
 
-// Search returns the first docs behind q.After that pass the filter, in the
-// sort's order; equal values come in order of Key. It only reads: any number
-// of goroutines may search an index that nobody writes.
+// Search returns the first docs after q.After that pass the filter, in the sort's order; equal values are in order of
+// Key. It only reads: concurrent searches are safe without a writer.
 func (x *Index) Search(q Query) []Hit {
 	if q.Limit <= 0 {
 		return nil
@@ -28,8 +26,7 @@ func (x *Index) Search(q Query) []Hit {
 	return x.best(q)
 }
 
-// walk answers a sort by creation: it goes along the keys, from the first moment
-// that the filter leaves open, and stops when it has enough or at the last one.
+// walk searches in order of creation: it visits the keys in the filter's window until it has enough hits.
 func (x *Index) walk(q Query) []Hit {
 	w := q.Filter.window()
 	from, ok := x.begin(q, w)
@@ -50,8 +47,7 @@ func (x *Index) walk(q Query) []Hit {
 	return hits
 }
 
-// best answers any other sort: it looks at every candidate and keeps the first
-// q.Limit of them.
+// best searches in any other order: it visits every candidate and keeps the first q.Limit.
 func (x *Index) best(q Query) []Hit {
 	top := top{sort: q.Sort, limit: q.Limit}
 	var after rank
@@ -59,7 +55,7 @@ func (x *Index) best(q Query) []Hit {
 		after = q.After.rank()
 	}
 	sets := x.plan(q.Filter, readingAll)
-	sets = sets[:min(len(sets), 1)] // reading the smallest beats comparing it with others
+	sets = sets[:min(len(sets), 1)] // reading the smallest is faster than intersecting sets
 	x.visit(sets, 0, false, func(d *Doc) bool {
 		r := q.Sort.rank(d, q.Source)
 		if (q.After == nil || q.Sort.compare(&r, &after) > 0) && top.wants(&r) && q.Filter.Match(d) {

@@ -12,8 +12,8 @@ type Sort struct {
 	descending bool
 }
 
-// ParseSort reads a sort expression: an operand, then ASC (which may be left
-// out) or DESC. "" is the order of creation. Errors are those of ParseFilter.
+// ParseSort parses a sort expression: an operand, then ASC (optional) or DESC. "" is the order of creation. Errors
+// are as for ParseFilter.
 func ParseSort(expression string) (Sort, error) {
 	if expression == "" {
 		return Sort{}, nil
@@ -43,22 +43,20 @@ func ParseSort(expression string) (Sort, error) {
 	return s, nil
 }
 
-// maxSortText is how many bytes of a text take part in sorting, so that a
-// position always fits a paging token. Longer texts with the same beginning
-// sort by Key.
+// maxSortText is how many bytes of a text are used for sorting, so that a position fits in a paging token. Longer
+// texts with the same prefix are sorted by Key.
 const maxSortText = 512
 
-// A rank is the place of a doc in a sort's order. Its text is in two parts, as
-// game session ids are, so that ranking a doc allocates nothing.
+// A rank is the sort position of a doc. Its text is in two parts, like game session ids, so that ranking does not
+// allocate.
 type rank struct {
-	missing    bool // the doc has no value: it comes last, whatever the direction
+	missing    bool // the doc has no value: it is last in either direction
 	number     int64
 	head, tail string
 	key        uint64
 	source     uint32
 }
 
-// rank computes the place of d.
 func (s Sort) rank(d *Doc, source uint32) rank {
 	r := rank{key: d.Key, source: source}
 	switch s.operand {
@@ -77,8 +75,7 @@ func (s Sort) rank(d *Doc, source uint32) rank {
 	return r
 }
 
-// compare orders two ranks: by value, then Key, then source, all of them
-// backwards when descending; without a value last.
+// compare orders two ranks: by value, then Key, then source, reversed if descending; without a value last.
 func (s Sort) compare(a, b *rank) int {
 	if a.missing != b.missing {
 		if a.missing {

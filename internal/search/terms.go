@@ -6,28 +6,24 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// maxPropertyKeys is how many distinct property keys an index follows. Queries
-// for others are answered by scanning.
-// Source: API reference, SearchGameSessions (searchable property keys).
+// maxPropertyKeys is the maximum number of indexed property keys. Queries for others scan. Source: API reference,
+// SearchGameSessions (searchable property keys).
 const maxPropertyKeys = 500
 
-// terms answers "which docs have this id, name, or value of a property".
+// terms finds the docs with an id, a name, or a value of a property.
 //
-// A term is an operand with a value, and is known by its hash alone: a posting
-// is a hash and a Key, 16 bytes in one tree for all terms. Two terms with the
-// same hash only make a lookup longer, because every doc that it finds is held
-// against the whole filter.
+// A term is an operand with a value, represented by its hash: a posting is a hash and a Key, 16 bytes in one tree for
+// all terms. A hash collision only makes a lookup slower, because the whole filter is applied to every doc found.
 type terms struct {
 	postings *btree.BTreeG[posting]
-	counts   *btree.Map[uint64, int] // postings by hash, ids apart: those are unique
-	keys     *btree.Map[string, int] // property keys that are followed, and how many docs have each
-	strays   int                     // properties of docs that are searchable and whose key is not followed
+	counts   *btree.Map[uint64, int] // postings by hash, without ids: those are unique
+	keys     *btree.Map[string, int] // indexed property keys, and how many docs have each
+	strays   int                     // number of searchable properties whose key is not indexed
 }
 
-// A posting says that the doc with the key has the term with the hash.
+// A posting records that a doc has a term.
 type posting struct{ hash, key uint64 }
 
-// before orders postings by hash, then key.
 func before(a, b posting) bool {
 	return a.hash < b.hash || a.hash == b.hash && a.key < b.key
 }
@@ -44,7 +40,6 @@ func (t *terms) copy() terms {
 	return terms{postings: t.postings.Copy(), counts: t.counts.Copy(), keys: t.keys.Copy(), strays: t.strays}
 }
 
-// add adds the terms of d.
 func (t *terms) add(d *Doc) {
 	t.postings.Set(posting{hashID(d.Prefix, d.ID), d.Key})
 	if d.Name != "" {
@@ -57,7 +52,7 @@ func (t *terms) add(d *Doc) {
 	}
 }
 
-// remove removes the terms of d, which were added.
+// remove removes the terms of d, which were added before.
 func (t *terms) remove(d *Doc) {
 	t.postings.Delete(posting{hashID(d.Prefix, d.ID), d.Key})
 	if d.Name != "" {
@@ -70,7 +65,6 @@ func (t *terms) remove(d *Doc) {
 	}
 }
 
-// insert adds one posting and counts it, unless it is there.
 func (t *terms) insert(hash, key uint64) {
 	if _, was := t.postings.Set(posting{hash, key}); !was {
 		n, _ := t.counts.Get(hash)
@@ -78,7 +72,6 @@ func (t *terms) insert(hash, key uint64) {
 	}
 }
 
-// delete removes one posting, if it is there.
 func (t *terms) delete(hash, key uint64) {
 	if _, was := t.postings.Delete(posting{hash, key}); !was {
 		return
@@ -90,10 +83,8 @@ func (t *terms) delete(hash, key uint64) {
 	}
 }
 
-// follow notes one more doc with the property key and reports whether the key
-// is followed. A key is taken in only while no property is a stray: then it is
-// certain that no doc has it yet, and a key that is followed is followed for
-// every doc.
+// follow counts one more doc with the property key and reports whether the key is indexed. A new key is indexed only
+// if there are no strays: then no doc has it yet, and an indexed key is indexed for every doc.
 func (t *terms) follow(key string) bool {
 	n, ok := t.keys.Get(key)
 	if !ok && (t.keys.Len() == maxPropertyKeys || t.strays > 0) {
@@ -104,8 +95,7 @@ func (t *terms) follow(key string) bool {
 	return true
 }
 
-// unfollow notes one doc less with the property key and reports whether the key
-// was followed.
+// unfollow counts one doc less with the property key and reports whether the key was indexed.
 func (t *terms) unfollow(key string) bool {
 	n, ok := t.keys.Get(key)
 	switch {
@@ -122,8 +112,8 @@ func (t *terms) unfollow(key string) bool {
 // searchable reports whether an expression can name the property key.
 func searchable(key string) bool { return !strings.ContainsAny(key, breaks+".") }
 
-// lookup finds the term that a condition asks for: its hash and about how many
-// docs have it. ok is false when the terms cannot answer the condition.
+// lookup finds the term of a condition: its hash and about how many docs have it. ok is false if the terms cannot
+// answer the condition.
 func (t *terms) lookup(c *condition) (hash uint64, size int, ok bool) {
 	if c.comparator != equal {
 		return 0, 0, false

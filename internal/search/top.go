@@ -2,14 +2,13 @@ package search
 
 import "slices"
 
-// A candidate is a doc and its place.
+// A candidate is a doc with its rank.
 type candidate struct {
 	rank rank
 	doc  *Doc
 }
 
-// top keeps the first limit candidates of all that it is shown, in a heap with
-// the last of them at the root.
+// top keeps the first limit candidates, in a heap with the last of them at the root.
 type top struct {
 	sort  Sort
 	limit int
@@ -21,7 +20,7 @@ func (t *top) wants(r *rank) bool {
 	return len(t.heap) < t.limit || t.sort.compare(r, &t.heap[0].rank) < 0
 }
 
-// add keeps a candidate that is wanted, in place of the last one when full.
+// add adds a wanted candidate, which replaces the last one if top is full.
 func (t *top) add(c candidate) {
 	if len(t.heap) == t.limit {
 		t.heap[0] = c
@@ -39,7 +38,7 @@ func (t *top) add(c candidate) {
 	}
 }
 
-// down moves the root to its place.
+// down restores the heap after the root changed.
 func (t *top) down() {
 	for i := 0; ; {
 		last := i
@@ -56,10 +55,10 @@ func (t *top) down() {
 	}
 }
 
-// later reports whether candidate i comes behind candidate j.
+// later reports whether candidate i sorts after candidate j.
 func (t *top) later(i, j int) bool { return t.sort.compare(&t.heap[i].rank, &t.heap[j].rank) > 0 }
 
-// hits returns what was kept, in order.
+// hits returns the candidates in order.
 func (t *top) hits() []Hit {
 	slices.SortFunc(t.heap, func(a, b candidate) int { return t.sort.compare(&a.rank, &b.rank) })
 	hits := make([]Hit, len(t.heap))

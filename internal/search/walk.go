@@ -6,9 +6,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// visit calls f with the docs whose keys are in all of the sets, in order of
-// Key, or backwards, beginning at the key from, until f returns false. Without
-// sets it is all docs.
+// visit calls f with the docs whose keys are in all sets, in order of Key or backwards, beginning at from, until f
+// returns false. Without sets it visits all docs.
 func (x *Index) visit(sets []keySet, from uint64, backwards bool, f func(*Doc) bool) {
 	if len(sets) == 0 {
 		x.visitAll(from, backwards, f)
@@ -21,7 +20,6 @@ func (x *Index) visit(sets []keySet, from uint64, backwards bool, f func(*Doc) b
 	})
 }
 
-// visitAll is visit without sets.
 func (x *Index) visitAll(from uint64, backwards bool, f func(*Doc) bool) {
 	direction := x.docs.Ascend
 	if backwards {
@@ -30,9 +28,8 @@ func (x *Index) visitAll(from uint64, backwards bool, f func(*Doc) bool) {
 	direction(from, func(_ uint64, d *Doc) bool { return f(d) })
 }
 
-// visitKeys calls f with the keys that are in all of the sets. With several, it
-// goes from set to set and asks each for the first key that is not before the
-// last one found; so a long run of keys that one set lacks is skipped at once.
+// visitKeys calls f with the keys that are in all sets. With several sets it asks each in turn for the first key not
+// before the last one found, which skips long runs of keys that one set lacks.
 func (x *Index) visitKeys(sets []keySet, from uint64, backwards bool, f func(key uint64) bool) {
 	if len(sets) == 1 {
 		x.each(sets[0], from, backwards, f)
@@ -84,10 +81,10 @@ func (x *Index) each(set keySet, from uint64, backwards bool, f func(key uint64)
 	}
 }
 
-// firstKey is the key at which a walk over everything begins.
+// firstKey returns the key at which a walk over everything begins.
 func firstKey(backwards bool) uint64 { return lastKey(!backwards) }
 
-// lastKey is the key behind which no other comes.
+// lastKey returns the last possible key.
 func lastKey(backwards bool) uint64 {
 	if backwards {
 		return 0
@@ -95,8 +92,8 @@ func lastKey(backwards bool) uint64 {
 	return math.MaxUint64
 }
 
-// A reader gets docs by keys that come in order. To a doc close by it steps
-// along the tree, which is cheaper than searching it from its root.
+// A reader gets docs by ordered keys. To nearby docs it steps along the tree, which is faster than searching from the
+// root.
 type reader struct {
 	docs      btree.MapIter[uint64, *Doc]
 	backwards bool
@@ -106,7 +103,7 @@ type reader struct {
 // closeBy is how many steps cost about as much as one search.
 const closeBy = 16
 
-// get returns the doc with the key, which comes behind the key before it.
+// get returns the doc with the key, which must be after the previous one.
 func (r *reader) get(key uint64) (*Doc, bool) {
 	if r.started {
 		for range closeBy {
@@ -125,7 +122,7 @@ func (r *reader) get(key uint64) (*Doc, bool) {
 	return r.docs.Value(), true
 }
 
-// step goes to the neighbour in the reader's direction.
+// step moves to the neighbour in the reader's direction.
 func (r *reader) step() bool {
 	if r.backwards {
 		return r.docs.Prev()

@@ -7,14 +7,13 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// A window is the moments between which every doc that a filter matches was
-// created, both included.
+// A window is the range of creation times of the docs that a filter can match, inclusive.
 type window struct{ first, last event.Time }
 
-// always is the window of a filter that does not ask for the time of creation.
+// always is the window of a filter without conditions on the creation time.
 var always = window{math.MinInt64, math.MaxInt64}
 
-// window reads the bounds off the conditions that every match must meet.
+// window computes the bounds from the conditions that every match must meet.
 func (f *Filter) window() window {
 	w := always
 	if f == nil {
@@ -35,7 +34,7 @@ func (f *Filter) window() window {
 	return w
 }
 
-// passed reports whether a walk that has come to d has left the window.
+// passed reports whether a walk has left the window at d.
 func (w window) passed(d *Doc, backwards bool) bool {
 	if backwards {
 		return d.Created < w.first
@@ -43,9 +42,8 @@ func (w window) passed(d *Doc, backwards bool) bool {
 	return d.Created > w.last
 }
 
-// begin finds the key at which a walk in order of creation begins: that of the
-// first doc in the window and behind q.After. ok is false when there is none.
-// The position may be that of a doc of another index, or of one that has gone.
+// begin finds the key at which a walk in order of creation begins: the first doc in the window and after q.After. ok
+// is false if there is none. The position may belong to another index, or to a deleted doc.
 func (x *Index) begin(q Query, w window) (from uint64, ok bool) {
 	if q.After == nil && w == always {
 		return firstKey(q.Sort.descending), true
