@@ -203,8 +203,8 @@ func TestDamagedBackup(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"nothing":   {nil, "no backup"},
-		"another":   {[]byte("PK\x03\x04 and so on, for some time"), "no backup"},
+		"nothing":   {nil, "not a backup"},
+		"another":   {[]byte("PK\x03\x04 and so on, for some time"), "not a backup"},
 		"beginning": {whole[:100], "damaged"}, "half": {whole[:len(whole)/2], "damaged"}, "all but the end": {whole[:len(whole)-1], "damaged"},
 		"first bytes": {flip(40), "damaged"}, "middle": {flip(len(whole) / 2), "damaged"}, "last bytes": {flip(len(whole) - 3), "damaged"},
 		"behind": {append(slices.Clone(whole), 1), "damaged"},

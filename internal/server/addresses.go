@@ -9,10 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/config"
 )
 
-// serverEndpoint is the URL that game servers are told to dial. It is PublicURL
-// when that is set. Else it names the address that is listened on, with this
-// host's name in place of a wildcard address, and its scheme is wss as that of
-// the managed service: the C++ server SDK speaks nothing but TLS.
+// serverEndpoint returns the URL for game servers: PublicURL, else the listen address, with the host name instead of a
+// wildcard address. The scheme is wss as in the managed service: the C++ server SDK supports TLS only.
 func serverEndpoint(c *config.Config, listening net.Addr) string {
 	if c.PublicURL != "" {
 		return strings.TrimSuffix(c.PublicURL, "/")
@@ -20,7 +18,7 @@ func serverEndpoint(c *config.Config, listening net.Addr) string {
 	return (&url.URL{Scheme: "wss", Host: dialable(listening)}).String()
 }
 
-// dialable turns an address that is listened on into one that others can dial.
+// dialable converts a listen address to one that others can dial.
 func dialable(listening net.Addr) string {
 	host, port, err := net.SplitHostPort(listening.String())
 	if err != nil {

@@ -8,44 +8,37 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// An admission limits how many API calls are worked on at the same time. A
-// service that takes on more than it can do answers all of them late, and spends
-// its time on calls that their clients have given up; one that refuses the rest
-// at once answers those that it takes as fast as ever.
+// An admission limits concurrent API calls. An overloaded service that accepts all calls answers all of them late,
+// after their clients have given up; with a limit the accepted calls stay fast.
 //
-// Calls that come all at once and are soon done are no overload: for a moment
-// more are let in. When that moment has passed and there are still too many, the
-// limit holds until it has not been reached for a while.
+// Short bursts are no overload: for a moment more calls are accepted. After that the limit holds until it has not been
+// reached for a while.
 //
-// A refusal costs something, too, so it takes its time: clients that would ask
-// again at once are slowed down, and the processors are left to the calls that
-// were let in.
+// A refusal is delayed, to slow down clients that retry at once, and to leave the processors to the accepted calls.
 type admission struct {
 	limit int64
 	clock clockwork.Clock
 	sleep func(time.Duration)
 
 	inFlight atomic.Int64
-	since    atomic.Int64 // when the present rush began, in Unix nanoseconds
-	last     atomic.Int64 // when the limit was last found to be reached
-	refused  atomic.Int64 // calls that are about to be
+	since    atomic.Int64 // start of the present burst, in Unix nanoseconds
+	last     atomic.Int64 // when the limit was last reached
+	refused  atomic.Int64 // calls being refused
 }
 
 const (
-	// rushLimit is by what factor the limit may be exceeded in a rush. Even then
-	// the calls fit into the queue of one shard, with room for game servers.
-	rushLimit = 3
-	// rushTime is how long a rush may last.
-	rushTime = 100 * time.Millisecond
-	// calmTime is how long the limit must not have been reached before the next
-	// rush. Calls are answered in batches: being below it for a moment is no sign.
+	// burstLimit is the factor by which a burst may exceed the limit. The calls then still fit into the queue of one
+	// shard, with room for game servers.
+	burstLimit = 3
+	// burstTime is the maximum duration of a burst.
+	burstTime = 100 * time.Millisecond
+	// calmTime is the time below the limit before the next burst. Calls are answered in batches, so a moment is no
+	// sign.
 	calmTime = time.Second
-	// refusalTime is how long a refusal takes. Retries of AWS SDKs wait about as
-	// long, or longer; connections of calls that take longer are watched, which
-	// costs something.
+	// refusalTime is the delay of a refusal. AWS SDKs wait about as long before a retry; connections of longer calls
+	// are watched, which has a cost.
 	refusalTime = 80 * time.Millisecond
-	// mostRefused is how many refusals take their time at once; further ones come
-	// at once, so that no more goroutines wait.
+	// mostRefused is the maximum of delayed refusals; further ones are immediate, to limit waiting goroutines.
 	mostRefused = 4096
 )
 
@@ -54,8 +47,8 @@ const (
 	mostCalls         = 2048
 )
 
-// newAdmission makes an admission for so many calls; 0 derives the number from
-// the processors: so many calls keep them busy, and each is done in time.
+// newAdmission returns an admission of limit calls; 0 derives it from the processors, to keep them busy with calls that
+// are done in time.
 func newAdmission(limit int, clock clockwork.Clock) *admission {
 	if limit == 0 {
 		limit = min(callsPerProcessor*runtime.GOMAXPROCS(0), mostCalls)
@@ -63,11 +56,10 @@ func newAdmission(limit int, clock clockwork.Clock) *admission {
 	return &admission{limit: int64(limit), clock: clock, sleep: time.Sleep}
 }
 
-// enter reports whether one more call may be worked on. leave must follow then.
-// It waits before it says no.
+// enter reports whether a call is accepted; then leave must follow. It delays a refusal.
 func (a *admission) enter() bool {
 	n := a.inFlight.Add(1)
-	if n <= a.limit || a.rushing(n) {
+	if n <= a.limit || a.inBurst(n) {
 		return true
 	}
 	a.inFlight.Add(-1)
@@ -78,14 +70,14 @@ func (a *admission) enter() bool {
 	return false
 }
 
-// rushing reports whether n calls are too many for long, but not for now.
-func (a *admission) rushing(n int64) bool {
+// inBurst reports whether n calls are allowed by the present burst.
+func (a *admission) inBurst(n int64) bool {
 	now := a.clock.Now().UnixNano()
 	if now-a.last.Swap(now) > int64(calmTime) {
 		a.since.Store(now)
 	}
-	return n <= rushLimit*a.limit && now-a.since.Load() <= int64(rushTime)
+	return n <= burstLimit*a.limit && now-a.since.Load() <= int64(burstTime)
 }
 
-// leave says that a call is answered.
+// leave ends a call.
 func (a *admission) leave() { a.inFlight.Add(-1) }

@@ -45,7 +45,7 @@ func TestAdmission(t *testing.T) {
 	leaveAll(20)
 	expect("one more in the same rush", enterAll(a, 100), 20)
 	leaveAll(20)
-	clock.Advance(rushTime + time.Millisecond)
+	clock.Advance(burstTime + time.Millisecond)
 	expect("the rush has lasted too long", enterAll(a, 5), 0)
 	leaveAll(4)
 	expect("below the limit", enterAll(a, 5), 4)
@@ -88,7 +88,7 @@ func TestAdmissionAtOnce(t *testing.T) {
 	a, _ := newTestAdmission(limit, clock)
 	enterAll(a, limit+1) // begins a rush
 	a.inFlight.Store(0)
-	clock.Advance(rushTime + 1)
+	clock.Advance(burstTime + 1)
 	var inside, most atomic.Int64
 	var callers sync.WaitGroup
 	for range 32 {

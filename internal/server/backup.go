@@ -18,50 +18,48 @@ import (
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
 
-// backedUp are the files of a data directory that a backup holds, besides the
-// journal: the secret, the authority that clients trust, and the first access key as it was
-// written for AWS tools. region.json is made from the backup's header; the server's
-// certificate is issued anew, because it names the host.
+// backedUp are the files of a data directory in a backup, besides the journal: the secret, the CA, and the first access
+// key for AWS tools. region.json follows from the backup's header; the server's certificate is issued again, because it
+// names the host.
 var backedUp = []string{"region.secret", "tls/ca.pem", "tls/ca.key", "aws-profile"}
 
-// backup writes all of the region as it is at a moment from now.
+// backup writes a consistent snapshot of the region, taken after the call.
 func (s *service) backup(ctx context.Context, to io.Writer) error {
 	files, err := readBackedUp(s.cfg.Data)
 	if err != nil {
 		return err
 	}
-	cut, err := s.cut(ctx)
+	snapshot, err := s.snapshot(ctx)
 	if errors.Is(err, journal.ErrSnapshotOpen) {
-		return fault.New(fault.Conflict, "A backup is being taken already. There is one at a time; try again when it has ended.")
+		return fault.New(fault.Conflict, "Another backup is in progress. Try again when it has ended.")
 	}
 	if err != nil {
 		return err
 	}
-	defer cut.Close()
+	defer snapshot.Close()
 	level, err := s.levelInForce(ctx) // after the cut: nothing in that is above it
 	if err != nil {
 		return err
 	}
 	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutOf(level), Release: release(), Level: level}
-	return backup.Write(ctx, to, h, files, cut)
+	return backup.Write(ctx, to, h, files, snapshot)
 }
 
-// A cluster in which shards are just moving, or a node was just lost, is soon at rest.
-// Each attempt may hold all writing up, so they are bounded by time.
+// Limits of retries while shards are moving, or after a node was lost. Each attempt may pause all writes.
 const (
 	cutLimit = 10 * time.Second
 	cutPause = 500 * time.Millisecond
 )
 
-// cut holds the region as it is at a moment soon.
-func (s *service) cut(ctx context.Context) (journal.ConsistentSnapshot, error) {
+// snapshot takes a consistent snapshot of the journals.
+func (s *service) snapshot(ctx context.Context) (journal.ConsistentSnapshot, error) {
 	begun := s.cfg.Clock.Now()
 	for {
-		cut, err := s.engine.ConsistentSnapshot(ctx, s.cfg.Shards, s.writers())
+		snapshot, err := s.engine.ConsistentSnapshot(ctx, s.cfg.Shards, s.writers())
 		if !fault.Is(err, fault.ServiceUnavailable) || s.cfg.Clock.Since(begun) >= cutLimit {
-			return cut, err
+			return snapshot, err
 		}
-		s.cfg.Log.Debug("the region is not at rest for a backup; trying again", "reason", err)
+		s.cfg.Log.Debug("consistent snapshot failed, retrying", "reason", err)
 		select {
 		case <-s.cfg.Clock.After(cutPause):
 		case <-ctx.Done():
@@ -70,7 +68,7 @@ func (s *service) cut(ctx context.Context) (journal.ConsistentSnapshot, error) {
 	}
 }
 
-// writers is who brings all that writes into the journals to rest.
+// writers returns what pauses all writes to the journals.
 func (s *service) writers() jetstream.Region {
 	if s.nodes == nil {
 		return s.engine
@@ -78,7 +76,7 @@ func (s *service) writers() jetstream.Region {
 	return s.nodes.RegionPause()
 }
 
-// release is the version of this program, as far as it was built with one.
+// release returns the version of this program, if known.
 func release() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version
@@ -91,7 +89,7 @@ func readBackedUp(data string) (files []backup.File, err error) {
 		path := filepath.Join(data, filepath.FromSlash(name))
 		about, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // with a certificate of its own a service has no authority
+			continue // a service with a configured certificate has no CA
 		}
 		if err != nil {
 			return nil, err
@@ -105,10 +103,10 @@ func readBackedUp(data string) (files []backup.File, err error) {
 	return files, nil
 }
 
-// writeBackedUp puts a file into a new data directory.
+// writeBackedUp writes a file to a new data directory.
 func writeBackedUp(data string, f backup.File) error {
 	if !slices.Contains(backedUp, f.Name) {
-		return fmt.Errorf("the backup holds the file %q, which this release does not know", f.Name)
+		return fmt.Errorf("the backup has the file %q, which this release does not know", f.Name)
 	}
 	path := filepath.Join(data, filepath.FromSlash(f.Name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -117,10 +115,10 @@ func writeBackedUp(data string, f backup.File) error {
 	if err := os.WriteFile(path, f.Data, 0o600); err != nil {
 		return err
 	}
-	return os.Chmod(path, fs.FileMode(f.Mode).Perm()&0o755) // whatever the mask says
+	return os.Chmod(path, fs.FileMode(f.Mode).Perm()&0o755) // independent of the umask
 }
 
-// writeIdentity writes what a data directory is of. restoration is that of a cluster, or "".
+// writeIdentity writes the identity of a data directory. restoration is that of a cluster, or "".
 func writeIdentity(data string, h backup.Header, restoration string) error {
 	of := identity{Version: h.Layout, Region: h.Region, Account: h.Account, Shards: h.Shards, Restoration: restoration}
 	of.Level = h.Level

@@ -21,7 +21,7 @@ import (
 	"github.com/muster-gg/muster/internal/telemetry"
 )
 
-// engineConfig says what the journals are kept in.
+// engineConfig returns the configuration of the journals' engine.
 func engineConfig(c *config.Config) (jetstream.Config, error) {
 	engine := jetstream.Config{Dir: filepath.Join(c.Data, journalDir), Log: c.Log, HistoryAge: c.History}
 	switch {
@@ -31,7 +31,9 @@ func engineConfig(c *config.Config) (jetstream.Config, error) {
 		if err != nil {
 			return engine, err
 		}
-		engine.External = &jetstream.External{URLs: strings.Join(c.Cluster.NATS, ","), Creds: c.Cluster.NATSCreds, TLS: given, Replicas: c.Cluster.Replicas}
+		engine.External = &jetstream.External{
+			URLs: strings.Join(c.Cluster.NATS, ","), Creds: c.Cluster.NATSCreds, TLS: given, Replicas: c.Cluster.Replicas,
+		}
 	default:
 		routes, err := clusterRoutes(c)
 		if err != nil {
@@ -45,7 +47,7 @@ func engineConfig(c *config.Config) (jetstream.Config, error) {
 	return engine, nil
 }
 
-// clusterRoutes is how this node meets the others.
+// clusterRoutes returns the TLS configuration between nodes.
 func clusterRoutes(c *config.Config) (*tls.Config, error) {
 	if c.Cluster.Cert == "" {
 		return localca.Node(filepath.Join(c.Data, tlsDir), c.Clock.Now)
@@ -53,7 +55,7 @@ func clusterRoutes(c *config.Config) (*tls.Config, error) {
 	return clusterCertificates(c)
 }
 
-// clusterCertificates are those that were given, of this node and of the authority; nil when none was.
+// clusterCertificates returns the configured certificates of this node and of the CA; nil if there are none.
 func clusterCertificates(c *config.Config) (*tls.Config, error) {
 	files := &c.Cluster
 	if files.Cert == "" && files.CA == "" {
@@ -74,15 +76,14 @@ func clusterCertificates(c *config.Config) (*tls.Config, error) {
 		}
 		given.RootCAs = x509.NewCertPool()
 		if !given.RootCAs.AppendCertsFromPEM(authority) {
-			return nil, fmt.Errorf("cluster-ca: %s holds no certificate", files.CA)
+			return nil, fmt.Errorf("cluster-ca: %s has no certificate", files.CA)
 		}
 	}
 	return given, nil
 }
 
-// agree compares what this node's data directory is of with what the others' are, and notes which
-// feature level this node reads. It refuses a node that does not read the level in force, before
-// that takes part.
+// agree compares the identity of this node's data directory with that of the cluster, and records the feature level
+// that this node supports. It refuses a node that does not support the level in force, before the node takes part.
 func (s *service) agree(ctx context.Context, own identity) error {
 	agreed, err := s.amend(ctx, func(all *identity) error {
 		if all.Region == "" { // the first node
@@ -90,7 +91,8 @@ func (s *service) agree(ctx context.Context, own identity) error {
 			all.Secret = fingerprint(s.secret)
 		}
 		if all.Secret != fingerprint(s.secret) {
-			return errors.New("this node has another region.secret than the others: make the data directories of all nodes with muster cluster init")
+			return errors.New("the region.secret of this node differs from that of the other nodes: " +
+				"create the data directories of all nodes with muster cluster init")
 		}
 		if err := all.disagrees(own); err != nil {
 			return err
@@ -103,16 +105,16 @@ func (s *service) agree(ctx context.Context, own identity) error {
 	return own.raise(s.cfg.Data, agreed.InForce())
 }
 
-// identityKey is where the nodes of a cluster find what all of them are of.
+// identityKey is the key of the cluster's identity.
 const identityKey = "identity"
 
-// amend changes what all nodes are of, and returns it. change may be called several times.
+// amend changes the identity of the cluster, and returns it. change may be called several times.
 func (s *service) amend(ctx context.Context, change func(all *identity) error) (agreed identity, err error) {
 	err = s.engine.Amend(ctx, identityKey, func(value []byte) ([]byte, error) {
 		agreed = identity{}
 		if len(value) > 0 {
 			if err := json.Unmarshal(value, &agreed); err != nil {
-				return nil, fmt.Errorf("what the other nodes say cannot be read: %w", err)
+				return nil, fmt.Errorf("decode the identity of the cluster: %w", err)
 			}
 			if err := checkFormat("the region", agreed.Version, agreed.Level); err != nil {
 				return nil, err
@@ -127,7 +129,7 @@ func (s *service) amend(ctx context.Context, change func(all *identity) error) (
 	return agreed, err
 }
 
-// joinNodes makes this service one node of its region.
+// joinNodes makes this service a node of its region.
 func (s *service) joinNodes(ctx context.Context) error {
 	if s.cfg.Cluster.Alone() {
 		return nil
@@ -143,7 +145,7 @@ func (s *service) joinNodes(ctx context.Context) error {
 	return nil
 }
 
-// place is what this node is in its cluster.
+// place returns the state of this node in its cluster.
 func (s *service) place() telemetry.Place {
 	p := telemetry.Place{Members: 1, Owned: make([]bool, s.cfg.Shards)}
 	for i := range p.Owned {
@@ -155,16 +157,16 @@ func (s *service) place() telemetry.Place {
 	return p
 }
 
-// handOverLimit bounds how long a node that stops waits for others to take its shards.
-// They take what is left when its lease has run out.
-const handOverLimit = 5 * time.Second
+// transferLimit is how long a stopping node waits for others to take its shards. They take the rest when its lease has
+// expired.
+const transferLimit = 5 * time.Second
 
-// handOver gives this node's shards to the others.
-func (s *service) handOver() {
+// transferShards transfers this node's shards to the others.
+func (s *service) transferShards() {
 	if s.nodes == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), handOverLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), transferLimit)
 	defer cancel()
 	begin := s.cfg.Clock.Now()
 	if err := s.nodes.Transfer(ctx); err != nil {
@@ -174,21 +176,20 @@ func (s *service) handOver() {
 	s.cfg.Log.Info("shards transferred", "took", s.cfg.Clock.Since(begin))
 }
 
-// leave ends this node's part in the cluster.
+// leave removes this node from the live ones.
 func (s *service) leave() {
 	if s.nodes == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), handOverLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), transferLimit)
 	defer cancel()
 	if err := s.nodes.Leave(ctx); err != nil {
-		s.cfg.Log.Warn("the node did not leave in order", "reason", err)
+		s.cfg.Log.Warn("leaving the cluster failed", "reason", err)
 	}
 }
 
-// present waits until the other nodes know that this one lives, for as long as they may not
-// have noticed otherwise. Until then nothing is answered here: what this node knows may be
-// out of date.
+// present waits until the other nodes know that this one is live, for as long as they may not have noticed. Until then
+// nothing is answered here, because this node's state may be stale.
 func (s *service) present(ctx context.Context) bool {
 	if s.nodes == nil {
 		return true
@@ -210,30 +211,30 @@ func (s *service) present(ctx context.Context) bool {
 	}
 }
 
-// presencePause lies between two looks.
 const presencePause = 20 * time.Millisecond
 
-// copiesLimit is how long a node that starts is not ready for lack of what it is to keep. One
-// whose disk is new may take hours.
+// copiesLimit is how long a starting node is not ready because of incomplete copies. With a new disk copying may take
+// hours.
 const (
 	copiesLimit = 20 * time.Second
 	copiesPause = 50 * time.Millisecond
 )
 
-// awaitCopies waits until this node keeps all that the others have stored meanwhile: then it can
-// lead it. A leader who makes way for one that cannot leaves nobody, for a second or two. And who restarts
-// one node after the other, as each is ready, stops the next one when there is a majority without it.
+// awaitCopies waits until this node's copies are complete: then it can lead. If a leader stepped down for an incomplete
+// node, there would be no leader for a second or two. A rolling restart that waits for readiness then always keeps a
+// majority.
 func (s *service) awaitCopies(ctx context.Context) {
 	defer close(s.complete)
 	begun := s.cfg.Clock.Now()
 	for {
 		reason := s.engine.Incomplete()
 		if reason == "" {
-			s.cfg.Log.Debug("this node's copies are complete", "took", s.cfg.Clock.Since(begun))
+			s.cfg.Log.Debug("copies of this node complete", "took", s.cfg.Clock.Since(begun))
 			return
 		}
 		if s.cfg.Clock.Since(begun) >= copiesLimit {
-			s.cfg.Log.Warn("this node's copies are not complete yet, and it serves all the same: do not stop another one before; see muster cluster nodes", "reason", reason)
+			s.cfg.Log.Warn("copies of this node incomplete: do not stop another node before they are complete",
+				"reason", reason, "see", "muster cluster nodes")
 			return
 		}
 		select {
@@ -244,8 +245,8 @@ func (s *service) awaitCopies(ctx context.Context) {
 	}
 }
 
-// inCluster reports whether requests are to be sent to this node. A shard without an
-// owner is no reason against it: all nodes wait for the next one.
+// inCluster reports whether load balancers should route requests to this node. A shard without an owner does not
+// matter: all nodes wait for the next one.
 func (s *service) inCluster() bool {
 	return isClosed(s.ready) && isClosed(s.complete) && !s.nodes.CutOff()
 }
@@ -259,8 +260,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// watchPresence cuts the sockets of a node that the others do not hear any more: its server
-// processes then find another one, if load balancers believe /readyz.
+// watchPresence closes the sockets of an unreachable node: its server processes then connect to another one, if load
+// balancers use /readyz.
 func (s *service) watchPresence(ctx context.Context) error {
 	look := s.cfg.Clock.NewTicker(s.cfg.Cluster.Lease / 4)
 	defer look.Stop()
@@ -273,10 +274,10 @@ func (s *service) watchPresence(ctx context.Context) error {
 		}
 		was := gone
 		if gone = s.nodes.CutOff(); gone && !was {
-			s.cfg.Log.Error("the node does not reach the others: it answers nothing, and server processes are sent away")
+			s.cfg.Log.Error("other nodes unreachable: calls are refused, sockets of server processes closed")
 			s.servers.CloseSockets()
 		} else if was && !gone {
-			s.cfg.Log.Info("the node reaches the others again")
+			s.cfg.Log.Info("other nodes reachable again")
 		}
 	}
 }

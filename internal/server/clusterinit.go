@@ -15,11 +15,9 @@ import (
 	"github.com/muster-gg/muster/internal/localca"
 )
 
-// InitCluster prepares the data directory out/NODE of each node of a cluster: all get
-// the same secret and the same certificate authority. Directories that have these,
-// also of nodes that ran, stay as they are and the others get what those have: so nodes are
-// added later, and a call that was interrupted is repeated. What does not agree is
-// refused, and nothing is written.
+// InitCluster prepares the data directory out/NODE of each node of a cluster: all get the same secret and the same CA.
+// Existing directories stay as they are, and the others get their files: so nodes are added later, and an interrupted
+// call is repeated. If existing directories differ, it fails and writes nothing.
 //
 // made are the directories that were written to.
 func InitCluster(out string, nodes []string, now time.Time) (made []string, err error) {
@@ -42,7 +40,7 @@ func InitCluster(out string, nodes []string, now time.Time) (made []string, err 
 		return nil, err
 	}
 	for _, s := range []*share{secret, authority} {
-		if err := s.give(); err != nil {
+		if err := s.copyToMissing(); err != nil {
 			return nil, err
 		}
 	}
@@ -53,27 +51,27 @@ func InitCluster(out string, nodes []string, now time.Time) (made []string, err 
 
 func checkNodes(nodes []string) error {
 	if len(nodes) == 0 {
-		return errors.New("no node is named: name each node of the cluster")
+		return errors.New("no nodes: name each node of the cluster")
 	}
 	for i, node := range nodes {
 		switch {
 		case !config.NodeName.MatchString(node):
-			return fmt.Errorf("the name of a node is %q: use 1 to 64 letters, digits, - and _", node)
+			return fmt.Errorf("node name %q: use 1 to 64 letters, digits, - and _", node)
 		case slices.Contains(nodes[:i], node):
-			return fmt.Errorf("node %s is named twice: each node has a name of its own", node)
+			return fmt.Errorf("node %s is named twice: names must be unique", node)
 		}
 	}
 	return nil
 }
 
-// A share is something that all nodes of a cluster have.
+// A share is a set of files that all nodes of a cluster have in common.
 type share struct {
-	files []string // in a data directory. The last is written last: with it all are there
+	files []string // in a data directory; the last is written last, and marks the share as complete
 	draw  func(dir string) error
 	check func(dir string) error
 
-	source  string   // a directory that has it; "": there is none
-	missing []string // the directories that lack it
+	source  string   // a directory with the share; may be ""
+	missing []string // directories without it
 }
 
 func sharedSecret() *share {
@@ -86,7 +84,8 @@ func sharedSecret() *share {
 		check: func(dir string) error {
 			secret, err := os.ReadFile(filepath.Join(dir, "region.secret"))
 			if err == nil && len(secret) != control.SecretSize {
-				err = fmt.Errorf("%s: region.secret has %d bytes instead of %d: restore it, or delete it if no node ran with it", dir, len(secret), control.SecretSize)
+				err = fmt.Errorf("%s: region.secret has %d bytes instead of %d: restore it, or delete it if no node ran with it",
+					dir, len(secret), control.SecretSize)
 			}
 			return err
 		},
@@ -104,10 +103,10 @@ func sharedAuthority(now time.Time) *share {
 	}
 }
 
-// last is the file that says that the share is there.
+// last returns the file that marks the share as complete.
 func (s *share) last() string { return s.files[len(s.files)-1] }
 
-// find looks which directories have the share, and refuses what is broken or not the same in all.
+// find finds the directories with the share, and rejects invalid or different ones.
 func (s *share) find(dirs []string) (all error) {
 	for _, dir := range dirs {
 		has, err := exists(filepath.Join(dir, s.last()))
@@ -138,14 +137,15 @@ func (s *share) compare(dir string) error {
 			return err
 		}
 		if !bytes.Equal(one, other) {
-			return fmt.Errorf("%s and %s differ in %s, which all nodes of a cluster have in common: name nodes of one cluster, or move the wrong directory away", s.source, dir, file)
+			return fmt.Errorf("%s and %s differ in %s, which must be the same on all nodes: "+
+				"name nodes of one cluster, or move the wrong directory away", s.source, dir, file)
 		}
 	}
 	return nil
 }
 
-// give puts the share where it is missing, and draws it when nobody has it.
-func (s *share) give() error {
+// copyToMissing copies the share to where it is missing, and creates it if there is none.
+func (s *share) copyToMissing() error {
 	for _, dir := range s.missing {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, s.last())), 0o700); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (s *share) give() error {
 	return nil
 }
 
-// copyShared copies a small file. What is no certificate is for its owner alone.
+// copyShared copies a small file. All but certificates are readable by their owner alone.
 func copyShared(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -178,7 +178,7 @@ func copyShared(from, to string) error {
 	return os.Chmod(to, 0o644)
 }
 
-// checkLost refuses directories of nodes that ran with a secret that is gone.
+// checkLost rejects directories of nodes that ran, but whose secret is missing.
 func checkLost(withoutSecret []string) error {
 	for _, dir := range withoutSecret {
 		for _, name := range []string{identityFile, journalDir} {
@@ -187,15 +187,16 @@ func checkLost(withoutSecret []string) error {
 				return err
 			}
 			if ran {
-				return fmt.Errorf("%s has %s but no region.secret, without which nothing in it is of use: restore that file, or move the directory away", dir, name)
+				return fmt.Errorf("%s has %s but no region.secret, without which its data is useless: "+
+					"restore that file, or move the directory away", dir, name)
 			}
 		}
 	}
 	return nil
 }
 
-// checkUnnamed refuses to draw a secret beside directories that have one and were not
-// named: new nodes would be a cluster of their own.
+// checkUnnamed refuses to create a secret if there are other directories with one: the new nodes would form a different
+// cluster.
 func checkUnnamed(out string, secret *share) error {
 	if secret.source != "" {
 		return nil
@@ -206,8 +207,9 @@ func checkUnnamed(out string, secret *share) error {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(out, e.Name())
-		if has, _ := exists(filepath.Join(dir, secret.last())); has { // an error: it is no directory
-			return fmt.Errorf("%s is of a node that was not named: name it too, so that the new nodes join its cluster, or choose another directory for theirs", dir)
+		if has, _ := exists(filepath.Join(dir, secret.last())); has { // an error means it is no directory
+			return fmt.Errorf("%s belongs to an unnamed node: name it too, so that the new nodes join its cluster, "+
+				"or choose another directory for the new nodes", dir)
 		}
 	}
 	return nil

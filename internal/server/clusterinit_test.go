@@ -160,13 +160,13 @@ func TestInitClusterRefuses(t *testing.T) {
 		nodes  []string
 		want   []string
 	}{
-		"no node":              {nothing, nil, []string{"no node is named", "name each"}},
+		"no node":              {nothing, nil, []string{"no nodes: name", "name each"}},
 		"name with a dot":      {nothing, []string{"n3", "n.4"}, []string{`"n.4"`, "letters, digits"}},
 		"name that leads away": {nothing, []string{"../n3"}, []string{`"../n3"`}},
 		"no name":              {nothing, []string{""}, []string{`""`}},
 		"long name":            {nothing, []string{strings.Repeat("n", 65)}, []string{"1 to 64"}},
 		"twice":                {nothing, []string{"n3", "n4", "n3"}, []string{"node n3 is named twice"}},
-		"new ones alone":       {nothing, []string{"n3"}, []string{"n1 is of a node that was not named", "name it too"}},
+		"new ones alone":       {nothing, []string{"n3"}, []string{"n1 belongs to an unnamed node", "name it too"}},
 		"secrets differ":       {write("n2/region.secret", strings.Repeat("x", 32)), all, []string{"n1 and ", "n2 differ in region.secret", "move the wrong directory away"}},
 		"authorities differ":   {anotherAuthority, all, []string{"n1 and ", "n2 differ in ", "ca.key"}},
 		"both differ":          {both(write("n2/region.secret", strings.Repeat("x", 32)), anotherAuthority), all, []string{"region.secret", "ca.key"}},
@@ -207,7 +207,7 @@ func TestInitClusterRenewsTheAuthority(t *testing.T) {
 	out := t.TempDir()
 	prepare(t, out, []string{"n1", "n2"}, "n1", "n2")
 	late := prepared.AddDate(10, 0, -30)
-	if _, err := InitCluster(out, []string{"n1", "n3"}, late); err == nil || !strings.Contains(err.Error(), "the authority ends at") {
+	if _, err := InitCluster(out, []string{"n1", "n3"}, late); err == nil || !strings.Contains(err.Error(), "the CA expires at") {
 		t.Errorf("near the end: %v", err)
 	}
 	before := tree(t, out)

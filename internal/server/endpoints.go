@@ -15,8 +15,7 @@ import (
 	"github.com/muster-gg/muster/internal/telemetry"
 )
 
-// openGateway makes the session gateway, if it is wanted. It is the last part: nothing
-// that fails after it would have to close it.
+// openGateway opens the session gateway, if it is enabled. It is the last part, so no later failure has to close it.
 func (s *service) openGateway(ctx context.Context) (err error) {
 	plane := local.Service{Plane: s.plane}
 	var scrape http.Handler
@@ -32,11 +31,11 @@ func (s *service) openGateway(ctx context.Context) (err error) {
 	return err
 }
 
-// openEndpoints makes what answers on the port.
+// openEndpoints opens the endpoints of the main port.
 func (s *service) openEndpoints(context.Context) error {
 	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
 	bodies := listen.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
-	door, err := api.New(api.Config{
+	handler, err := api.New(api.Config{
 		Handlers: s.plane.Handlers(), Keys: s.plane, Skew: s.cfg.ClockSkew, Clock: s.cfg.Clock, Log: s.cfg.Log,
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
@@ -58,20 +57,20 @@ func (s *service) openEndpoints(context.Context) error {
 		Region: s.plane, Feed: s.feed, Backup: s.backup, Nodes: operatedNodes{s}, Keys: s.plane, Skew: s.cfg.ClockSkew,
 		Ready: s.awaitReady, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
-	s.calls = listen.NewServer(listen.ServerConfig{Handler: door, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log})
-	s.http = newServer(s.routes(door), s.cfg.Log)
+	s.calls = listen.NewServer(listen.ServerConfig{Handler: handler, Linger: lastCalls, Bodies: bodies, Log: s.cfg.Log})
+	s.http = newServer(s.routes(handler), s.cfg.Log)
 	s.http.ConnContext = serversdk.ConnContext
 	return nil
 }
 
-// lastCalls is how long a service that stops answers what comes over connections that
-// clients keep: they hear that it stops by an answer, and not by a call that fails.
+// lastCalls is how long a stopping service answers calls on kept-alive connections, so that clients receive an answer
+// and not a failed call.
 const lastCalls = 500 * time.Millisecond
 
-// scrapeLimit is how long a scrape of the metrics waits for the shards.
+// scrapeLimit is the time-out of the shards' numbers for a scrape.
 const scrapeLimit = 5 * time.Second
 
-// levels are the region's numbers, for the metrics.
+// levels returns the region's numbers for the metrics.
 func (s *service) levels() (telemetry.Levels, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
@@ -83,9 +82,8 @@ func (s *service) levels() (telemetry.Levels, bool) {
 	}, err == nil
 }
 
-// routes says which door a request goes to that is no plain API call. It is no http.ServeMux, which
-// redirects paths with two slashes: the C++ edition of the server SDK adds one
-// to whatever URL it was given, and follows no redirects.
+// routes returns the handler of all requests but plain API calls. It is no http.ServeMux, which redirects paths with
+// two slashes: the C++ edition of the server SDK adds one to any URL, and does not follow redirects.
 func (s *service) routes(calls http.Handler) http.Handler {
 	pages := map[string]http.Handler{
 		"/metrics": localMetrics(s.metrics.Handler()),
@@ -113,13 +111,11 @@ func (s *service) routes(calls http.Handler) http.Handler {
 	})
 }
 
-// startLimit is how long a request waits for a service that starts. Clients wait
-// longer for an answer.
+// startLimit is how long a request waits for a starting service. Clients wait longer for an answer.
 const startLimit = 15 * time.Second
 
-// awaitReady holds a request until the service knows its state. Before that it
-// would tell its callers that their keys, tokens and fleets do not exist, which
-// they take for final. A node that has lost the others knows it no more.
+// awaitReady holds a request until the service has its state. Earlier answers would be that keys, tokens and fleets do
+// not exist, which clients treat as final. A disconnected node does not know its state either.
 func (s *service) awaitReady(ctx context.Context) bool {
 	select {
 	case <-s.ready:
@@ -131,15 +127,14 @@ func (s *service) awaitReady(ctx context.Context) bool {
 	select {
 	case <-s.ready:
 		return s.present(ctx)
-	case <-s.stopping: // it will not get ready any more
+	case <-s.stopping: // it will not become ready
 		return false
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// readiness says whether requests are to be sent here. A node that stops says no before
-// it does.
+// readiness answers load balancers. A stopping node is not ready before it stops.
 func (s *service) readiness(w http.ResponseWriter, _ *http.Request) {
 	select {
 	case <-s.stopping:

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 )
 
-// reportExposure warns of what others can read or change on the network.
+// reportExposure warns of unprotected addresses.
 func (s *service) reportExposure() {
 	reportUnencrypted(s.cfg.Log, "listen", s.listener.Addr(), s.listening())
 	if s.gateway != nil {
@@ -23,20 +23,18 @@ func (s *service) reportExposure() {
 	reportNATS(s.cfg.Log, s.cfg.Cluster.NATS)
 }
 
-// reportUnencrypted warns of an address that other machines reach and that answers
-// unencrypted connections.
+// reportUnencrypted warns of an address with unencrypted connections from other machines.
 func reportUnencrypted(log *slog.Logger, setting string, at net.Addr, c listen.Config) {
 	if !isLoopback(at) && (c.TLS == nil || !c.RefusePlain) {
-		log.Warn("unencrypted connections from other machines are answered", "setting", setting, "listen", at.String(),
+		log.Warn("unencrypted connections from other machines accepted", "setting", setting, "listen", at.String(),
 			"fix", "plaintext=refuse, or a loopback address behind a proxy that ends TLS")
 	}
 }
 
-// reportOpen warns of an address that other machines reach and that is neither
-// encrypted nor authenticated.
+// reportOpen warns of an address without encryption and authentication for other machines.
 func reportOpen(log *slog.Logger, setting string, at net.Addr) {
 	if !isLoopback(at) {
-		log.Warn("an address without encryption and authentication is open to other machines",
+		log.Warn("address without encryption and authentication reachable from other machines",
 			"setting", setting, "listen", at.String(), "fix", "a loopback address, or a firewall")
 	}
 }
@@ -48,7 +46,7 @@ func reportNATS(log *slog.Logger, servers []string) {
 		if err != nil || u.Scheme != "nats" && u.Scheme != "ws" || isLoopbackHost(u.Hostname()) {
 			continue
 		}
-		log.Warn("the connection to NATS may be unencrypted: all state of the region passes over it",
+		log.Warn("connection to NATS may be unencrypted, but transfers all state of the region",
 			"setting", "nats", "host", u.Host, "fix", "tls://")
 	}
 }

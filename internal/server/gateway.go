@@ -24,8 +24,8 @@ import (
 // A GatewayHandler is the session gateway without a port.
 type GatewayHandler struct {
 	http.Handler
-	door  *gateway.Gateway
-	guard *guard.Guard
+	gateway *gateway.Gateway
+	guard   *guard.Guard
 }
 
 // A sessionGateway is the session gateway on its port, in a service or alone.
@@ -35,25 +35,25 @@ type sessionGateway struct {
 	server   *http.Server
 }
 
-// gatewayParts are what a session gateway is made of besides its settings.
+// gatewayParts configure a session gateway besides its settings.
 type gatewayParts struct {
 	service     gateway.Service
-	queues      gateway.Queues      // nil: none
-	matchmaking gateway.Matchmaking // nil: none
+	queues      gateway.Queues      // may be nil
+	matchmaking gateway.Matchmaking // may be nil
 	region      string
 	secret      []byte
-	legacy      bool          // the service gives ids in the style of the local paths itself
-	tls         listen.Config // TLS nil: plain text only
+	legacy      bool          // the service returns ids in the style of the local paths
+	tls         listen.Config // TLS nil: unencrypted only
 	limits      *listen.Limits
 	metrics     prometheus.Registerer
-	scrape      http.Handler               // answers /metrics to this machine; nil: it is answered elsewhere
-	begun       func(context.Context) bool // waits until requests can be answered; nil: at once
+	scrape      http.Handler               // serves /metrics for this machine; nil: served elsewhere
+	begun       func(context.Context) bool // waits until requests can be answered; may be nil
 	ready       func(context.Context) error
 	clock       clockwork.Clock
 	log         *slog.Logger
 }
 
-// newGatewayHandler makes a session gateway that has no port yet. Nothing works yet.
+// newGatewayHandler returns a session gateway without a port. Nothing is started.
 func newGatewayHandler(c *config.Gateway, p *gatewayParts) (*GatewayHandler, error) {
 	g := &GatewayHandler{}
 	var err error
@@ -64,14 +64,14 @@ func newGatewayHandler(c *config.Gateway, p *gatewayParts) (*GatewayHandler, err
 	if err != nil {
 		return nil, fmt.Errorf("session gateway: %w", err)
 	}
-	if g.door, err = newGatewayDoor(c, p, g.guard, counters); err != nil {
+	if g.gateway, err = newSessionGateway(c, p, g.guard, counters); err != nil {
 		return nil, fmt.Errorf("session gateway: %w", err)
 	}
-	g.Handler = g.guard.Wrap(whenReady(p.begun, forPlayer(g.door.Handler())))
+	g.Handler = g.guard.Wrap(whenReady(p.begun, forPlayer(g.gateway.Handler())))
 	return g, nil
 }
 
-// openGateway makes a session gateway and takes its port; nil when it is off.
+// openGateway opens a session gateway on its port; nil if it is off.
 func openGateway(ctx context.Context, c *config.Gateway, p gatewayParts) (*sessionGateway, error) {
 	if c.Listen == "" {
 		return nil, nil
@@ -105,11 +105,11 @@ func reportOpenness(c *config.Gateway, listening net.Addr, log *slog.Logger) {
 			"fix", "gateway-keys-file or gateway-jwt-issuer")
 	case c.Listen == config.AutoListen:
 		log.Info("session gateway listens on loopback only", "listen", listening.String(),
-			"reason", "it has no keys and no issuer", "to_open_it", "gateway-keys-file, gateway-jwt-issuer or gateway-listen")
+			"reason", "no keys and no issuer", "to_open_it", "gateway-keys-file, gateway-jwt-issuer or gateway-listen")
 	}
 }
 
-// newGuard makes what stands before the door.
+// newGuard returns the handler that authenticates and limits requests.
 func newGuard(c *config.Gateway, p *gatewayParts) (*guard.Guard, error) {
 	keys, err := apiKeys(c)
 	if err != nil {
@@ -130,8 +130,7 @@ func newGuard(c *config.Gateway, p *gatewayParts) (*guard.Guard, error) {
 	return guard.New(g)
 }
 
-// whenReady holds requests until they can be answered. Before that the service
-// would say that fleets and sessions do not exist.
+// whenReady holds requests until they can be answered. Earlier answers would be that fleets and sessions do not exist.
 func whenReady(begun func(context.Context) bool, next http.Handler) http.Handler {
 	if begun == nil {
 		return next
@@ -145,7 +144,7 @@ func whenReady(begun func(context.Context) bool, next http.Handler) http.Handler
 	})
 }
 
-// forPlayer tells the door which player a token is for.
+// forPlayer passes the player of a token to the gateway.
 func forPlayer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if subject := guard.Subject(r.Context()); subject != "" {
@@ -160,8 +159,8 @@ func isLoopback(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// newGatewayDoor makes what answers the clients.
-func newGatewayDoor(
+// newSessionGateway returns the gateway behind the guard.
+func newSessionGateway(
 	c *config.Gateway, p *gatewayParts, before *guard.Guard, counters *telemetry.Gateway,
 ) (*gateway.Gateway, error) {
 	secret, err := idSecret(c, p.secret)
@@ -191,8 +190,7 @@ func gatewayTarget(t config.Target) gateway.Target {
 	return gateway.Target{FleetID: t.Fleet, AliasID: t.Alias, Queue: t.Queue, Location: t.Location}
 }
 
-// gatewaySecret keys the hashes in the ids of the gateway's game sessions. It is
-// derived, so that every gateway of a region has the same.
+// gatewaySecret derives the key of the hashes in game session ids, the same for every gateway of a region.
 func gatewaySecret(regionSecret []byte) []byte {
 	mac := hmac.New(sha256.New, regionSecret)
 	mac.Write([]byte("session gateway"))
@@ -207,15 +205,14 @@ func (g *sessionGateway) run() error {
 	return nil
 }
 
-// close lets requests that are under way finish, until ctx is done, and cuts the
-// rest.
+// close waits for requests in progress until ctx is done, and then closes their connections.
 func (g *sessionGateway) close(ctx context.Context) error {
 	if g == nil {
 		return nil
 	}
-	// Whoever takes no answer is cut: the door waits for all that it has begun.
-	cut := context.AfterFunc(ctx, func() { _ = g.server.Close() })
-	defer cut()
+	// The gateway waits for all its requests, so connections that read no answer are closed.
+	stop := context.AfterFunc(ctx, func() { _ = g.server.Close() })
+	defer stop()
 	err := g.Close(ctx)
 	if g.server.Shutdown(ctx) != nil {
 		return errors.Join(err, g.server.Close())
@@ -223,16 +220,16 @@ func (g *sessionGateway) close(ctx context.Context) error {
 	return err
 }
 
-// Close waits for what is under way, until ctx is done, and cuts the rest.
+// Close waits for requests in progress, until ctx is done.
 func (g *GatewayHandler) Close(ctx context.Context) error {
-	err := g.door.Close(ctx)
+	err := g.gateway.Close(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // it had the time that it may take
+		err = nil // expected
 	}
 	return errors.Join(err, g.guard.Close())
 }
 
-// url is the base URL of the gateway; "" when it is off.
+// url returns the base URL of the gateway; "" if it is off.
 func (g *sessionGateway) url(plaintext bool) string {
 	switch {
 	case g == nil:

@@ -11,7 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/config"
 )
 
-// apiKeys are the keys of the file and the others, by name.
+// apiKeys returns the keys of the file and of the configuration, by name.
 func apiKeys(c *config.Gateway) (map[string]string, error) {
 	keys := maps.Clone(c.Keys)
 	if c.KeysFile == "" {
@@ -33,17 +33,18 @@ func apiKeys(c *config.Gateway) (map[string]string, error) {
 		name, key, ok := strings.Cut(line, ":")
 		name, key = strings.TrimSpace(name), strings.TrimSpace(key)
 		if _, again := keys[name]; !ok || name == "" || len(key) < minKey || again {
-			return nil, fmt.Errorf("gateway-keys-file: line %d is not name:key with a name of its own and a key of at least %d characters", number, minKey)
+			return nil, fmt.Errorf("gateway-keys-file: line %d must be name:key with a unique name and a key of at least %d "+
+				"characters", number, minKey)
 		}
 		keys[name] = key
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("gateway-keys-file: the file holds no key, so that no request could be answered")
+		return nil, errors.New("gateway-keys-file: the file has no keys")
 	}
 	return keys, nil
 }
 
-// idSecret returns the secret of the file, or else the given one.
+// idSecret returns the secret of the file, or else own.
 func idSecret(c *config.Gateway, own []byte) ([]byte, error) {
 	if c.SecretFile == "" {
 		return own, nil
@@ -58,5 +59,5 @@ func idSecret(c *config.Gateway, own []byte) ([]byte, error) {
 	return data, nil
 }
 
-// minKey is the length of a key that cannot be guessed by trying.
+// minKey is the minimum length of a key that cannot be guessed.
 const minKey = 16

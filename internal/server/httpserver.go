@@ -10,12 +10,11 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 )
 
-// maxHead is the largest head of a request that net/http reads, in bytes.
+// maxHead is the maximum size of a request's head for net/http, in bytes.
 const maxHead = 32 << 10
 
-// newServer makes a server for requests of anybody, each part of which has a limit: its
-// head, and the time in which it arrives and its answer is written. Whoever needs more time
-// for an answer sets its own deadlines, as event streams do for each write.
+// newServer returns a server for unauthenticated clients, with limits for the head, for receiving a request and for
+// writing its answer. Handlers that need more time set their own deadlines, as event streams do for each write.
 func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 	const (
 		head = 20 * time.Second
@@ -28,28 +27,27 @@ func newServer(handler http.Handler, log *slog.Logger) *http.Server {
 		ReadTimeout:       api.Deadline + rest, // ends the request's context, too
 		WriteTimeout:      api.Deadline + rest,
 		IdleTimeout:       listen.DefaultIdle,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // what strangers send is not worth more
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // errors of unauthenticated clients
 	}
 }
 
 const (
-	// keptFiles are those that a process needs besides its connections, and keptPerShard
-	// those for each shard: of the journal, snapshots, other nodes and clients of its own.
-	// At rest a service alone has 13 open, and 3 for each shard.
+	// keptFiles are open files besides connections, and keptPerShard those per shard: journal, snapshots, other nodes
+	// and internal clients. An idle service without a cluster has 13 open, and 3 per shard.
 	keptFiles    = 192
 	keptPerShard = 12
 
-	// fewestConnections are allowed when there are hardly any files.
+	// fewestConnections are allowed in any case.
 	fewestConnections = 64
 )
 
-// connectionLimits bounds the connections of all ports of a process that may open so many
-// files, of which it keeps some for other use. most and mostEach are the settings
-// max-connections and max-connections-per-address.
+// connectionLimits limits the connections of all ports of a process with so many open files, of which some are kept for
+// other uses. most and mostEach are the settings max-connections and max-connections-per-address.
 func connectionLimits(most, mostEach, files, kept int, log *slog.Logger) *listen.Limits {
 	room := max(fewestConnections, min(files-kept, config.MostConnections))
 	if most > room {
-		log.Warn("max-connections lowered", "max_connections", most, "to", room, "open_files", files, "kept", kept, "fix", "raise the limit of open files")
+		log.Warn("max-connections lowered", "max_connections", most, "to", room, "open_files", files, "kept", kept,
+			"fix", "raise the limit of open files")
 	}
 	if most == 0 || most > room {
 		most = room

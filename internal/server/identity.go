@@ -15,8 +15,7 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// identity is what a data directory is of. It is fixed at the first start: ids
-// and ARNs that were given out depend on it.
+// identity is the region of a data directory. It is fixed at the first start, because ids and ARNs depend on it.
 type identity struct {
 	Version int    `json:"version"` // of the data directory's layout
 	Region  string `json:"region"`
@@ -24,17 +23,15 @@ type identity struct {
 	Shards  int    `json:"shards"`
 	Secret  string `json:"secret,omitempty"` // a hash of region.secret; not in the file
 
-	// Restoration names that by which the region of a cluster came from a backup; see
-	// RestoreCluster. Nobody compares it here.
+	// Restoration is the id by which a cluster was restored from a backup; see RestoreCluster.
 	Restoration string `json:"restoration,omitempty"`
 
-	// Levels are the feature levels: in a data directory the one that was in force when the node last
-	// looked, and no nodes; among the nodes of a cluster all of it.
+	// Levels are the feature levels. In a data directory, without nodes, it is the last known level in force.
 	region.Levels
 }
 
-// layoutVersion is the newest version of the data directory's layout. Version 2 is version 1 with a
-// feature level above 1 in force: releases that know no levels refuse it by its number.
+// layoutVersion is the newest version of the data directory's layout. Version 2 is version 1 with a feature level above
+// 1 in force, so that releases without levels refuse it.
 const layoutVersion = 2
 
 // layoutOf returns the version of the layout at a feature level.
@@ -45,35 +42,32 @@ func layoutOf(level int) int {
 	return 1
 }
 
-// What a data directory has in it, besides what backup.go lists.
+// Files of a data directory, besides those in backup.go.
 const (
 	identityFile = "region.json"
 	journalDir   = "journal"
 	tlsDir       = "tls"
 )
 
-// How many shards a new region has when nobody says. More than a cluster has nodes, so
-// that each gets an equal share, and few enough that their leaders' elections are quick;
-// see docs/decisions/0025.
+// Default numbers of shards of a new region: more than nodes of a cluster, for equal shares, and few enough for quick
+// elections of their leaders; see docs/decisions/0025.
 const (
 	shardsAlone     = 4
 	shardsOfCluster = 12
 )
 
-// ErrNewer is in the chain of the error for a data directory, or a backup of one, that
-// this release does not know the layout of.
+// ErrNewer is in the error chain for a data directory or a backup with a newer layout.
 var ErrNewer = errors.New("written by a newer Muster")
 
-// CheckData reports whether this release can open a data directory: ErrNewer is in the
-// chain of the error when a newer one wrote it. A directory that has not been used yet is
-// fine. Nothing in the directory is opened for writing, made or changed.
+// CheckData reports whether this release can open a data directory: ErrNewer is in the error chain if a newer one wrote
+// it. An unused directory is valid. Nothing is opened for writing, created or changed.
 func CheckData(data string) error {
 	_, _, err := readIdentity(data)
 	return err
 }
 
-// readIdentity reads what a data directory is of. found is false when it has not been
-// used yet. It must come before anything that may change the directory.
+// readIdentity reads the identity of a data directory. found is false for an unused one. Call it before anything that
+// may change the directory.
 func readIdentity(data string) (of identity, found bool, err error) {
 	path := filepath.Join(data, identityFile)
 	text, err := os.ReadFile(path)
@@ -83,7 +77,7 @@ func readIdentity(data string) (of identity, found bool, err error) {
 	if err != nil {
 		return of, false, err
 	}
-	var layout struct { // first and alone: a newer layout may have other fields
+	var layout struct { // first: a newer layout may have other fields
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal(text, &layout); err != nil {
@@ -101,7 +95,7 @@ func readIdentity(data string) (of identity, found bool, err error) {
 	return of, true, nil
 }
 
-// checkFormat refuses the layout and the feature level of a newer release. name is what has them.
+// checkFormat rejects the layout and the feature level of a newer release. name is what has them.
 func checkFormat(name string, layout, level int) error {
 	if err := checkLayout(name, layout); err != nil {
 		return err
@@ -112,7 +106,6 @@ func checkFormat(name string, layout, level int) error {
 	return nil
 }
 
-// write writes the file of a data directory.
 func (kept identity) write(data string) error {
 	text, err := json.MarshalIndent(kept, "", "  ")
 	if err != nil {
@@ -121,8 +114,8 @@ func (kept identity) write(data string) error {
 	return writeDurably(filepath.Join(data, identityFile), append(text, '\n'))
 }
 
-// raise notes in a data directory that a level is in force, before anything of that level is written
-// into it: an older release then refuses the directory before it opens the journals.
+// raise records in a data directory that a level is in force, before data of that level is written: an older release
+// then refuses the directory before it opens the journals.
 func (kept identity) raise(data string, level int) error {
 	if level <= kept.InForce() {
 		return nil
@@ -131,7 +124,7 @@ func (kept identity) raise(data string, level int) error {
 	return kept.write(data)
 }
 
-// checkLayout refuses the layout of a newer release. name is what has that layout.
+// checkLayout rejects the layout of a newer release. name is what has that layout.
 func checkLayout(name string, version int) error {
 	if version <= layoutVersion {
 		return nil
@@ -140,9 +133,8 @@ func checkLayout(name string, version int) error {
 		name, ErrNewer, version, layoutVersion, cmp.Or(release(), "unknown"))
 }
 
-// checkIdentity compares the settings with the data directory, and sets the number of
-// shards that the settings leave open. It changes nothing. found is false for a new
-// directory.
+// checkIdentity compares the settings with the data directory, and sets the number of shards if it is 0. It changes no
+// files. found is false for a new directory.
 func checkIdentity(cfg *config.Config) (kept identity, found bool, err error) {
 	kept, found, err = readIdentity(cfg.Data)
 	if err != nil || !found {
@@ -153,7 +145,7 @@ func checkIdentity(cfg *config.Config) (kept identity, found bool, err error) {
 	return kept, true, kept.differs(wanted, filepath.Join(cfg.Data, identityFile))
 }
 
-// identify is checkIdentity that writes the settings down in a new directory.
+// identify is checkIdentity, but writes the identity of a new directory.
 func identify(cfg *config.Config) (identity, error) {
 	kept, found, err := checkIdentity(cfg)
 	if err != nil || found {
@@ -170,18 +162,20 @@ func identify(cfg *config.Config) (identity, error) {
 	return own, own.write(cfg.Data)
 }
 
-// differs says what the settings want otherwise than the data directory has it.
+// differs returns an error if the settings differ from the data directory.
 func (kept identity) differs(wanted identity, path string) error {
 	if setting, has, want := kept.difference(wanted); setting != "" {
-		return fmt.Errorf("%s says that this data directory has %s %v, and the settings say %v. It cannot be changed; use another directory", path, setting, has, want)
+		return fmt.Errorf("%s: this data directory has %s %v, but the settings have %v. It cannot be changed; "+
+			"use another directory", path, setting, has, want)
 	}
 	return nil
 }
 
-// disagrees says what a node has otherwise than those before it.
+// disagrees returns an error if a node differs from the cluster.
 func (kept identity) disagrees(own identity) error {
 	if setting, has, want := kept.difference(own); setting != "" {
-		return fmt.Errorf("the cluster has %s %v, and this node's data directory has %v: start it with the cluster's, on a new directory", setting, has, want)
+		return fmt.Errorf("the cluster has %s %v, but this node's data directory has %v: "+
+			"start it with the cluster's, on a new directory", setting, has, want)
 	}
 	return nil
 }
@@ -202,14 +196,13 @@ func (kept identity) difference(wanted identity) (setting string, has, want any)
 	return "", nil, nil
 }
 
-// fingerprint tells secrets apart without telling them.
+// fingerprint returns a hash to compare secrets.
 func fingerprint(secret []byte) string {
 	sum := sha256.Sum256(append([]byte("muster region secret "), secret...))
 	return hex.EncodeToString(sum[:])
 }
 
-// writeDurably writes a small file so that it is there whole or not at all,
-// also after a crash.
+// writeDurably writes a small file atomically and durably.
 func writeDurably(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {

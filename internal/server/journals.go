@@ -14,8 +14,7 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// openJournals opens what is stored. A node of a cluster waits here until a majority of
-// the nodes is there.
+// openJournals opens the stored data. A node of a cluster waits here for a majority of the nodes.
 func (s *service) openJournals(ctx context.Context) (err error) {
 	if err := s.openSecret(ctx); err != nil {
 		return err
@@ -36,12 +35,12 @@ func (s *service) openJournals(ctx context.Context) (err error) {
 		}
 	}
 	if s.cfg.Cluster.Alone() {
-		return s.identity.raise(s.cfg.Data, region.MaxLevel) // the shards follow when they begin
+		return s.identity.raise(s.cfg.Data, region.MaxLevel) // the shards follow when they start
 	}
 	return s.joinNodes(ctx)
 }
 
-// openSecret gets the region's secret, which other nodes have too if there are any.
+// openSecret loads the region's secret, which all nodes have in common.
 func (s *service) openSecret(ctx context.Context) (err error) {
 	path := filepath.Join(s.cfg.Data, "region.secret")
 	if s.cfg.Cluster.Alone() {
@@ -49,8 +48,8 @@ func (s *service) openSecret(ctx context.Context) (err error) {
 		return err
 	}
 	if s.secret, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s, which all nodes have in common: "+
-			"make the data directories of all nodes with muster cluster init", path)
+		return fmt.Errorf("%s is missing, which must be the same on all nodes: "+
+			"create the data directories of all nodes with muster cluster init", path)
 	}
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func (s *service) openSecret(ctx context.Context) (err error) {
 	return nil
 }
 
-// loadSecret reads the region's secret, and draws it at the first start.
+// loadSecret reads the region's secret, and creates it at the first start.
 func loadSecret(path string) ([]byte, error) {
 	secret, err := os.ReadFile(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {

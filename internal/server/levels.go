@@ -9,8 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// raiseLevel raises the feature level in force of a cluster as far as all members read it, and
-// returns it; see nodes.Config.
+// raiseLevel raises the feature level in force of a cluster as far as all members support it, and returns it; see
+// nodes.Config.
 func (s *service) raiseLevel(ctx context.Context, known []cluster.Member) (int, error) {
 	agreement, err := s.engine.Agreement(ctx)
 	if err != nil {
@@ -38,9 +38,8 @@ func (s *service) raiseLevel(ctx context.Context, known []cluster.Member) (int, 
 	return all.InForce(), nil
 }
 
-// announced are the members of the region with the levels of their last heartbeats, 0 without one; see
-// region.Levels.Raise. In a cluster of its own the engine says who is a member; with an external NATS
-// each node is one that has ever run, until it is removed.
+// announced returns the levels in the members' last heartbeats, 0 without one; see region.Levels.Raise. The embedded
+// engine knows the members; with an external NATS each node that ever ran is one, until it is removed.
 func (s *service) announced(noted map[string]int, known []cluster.Member) map[string]int {
 	peers, embedded := s.engine.Peers()
 	levels := map[string]int{}
@@ -54,13 +53,13 @@ func (s *service) announced(noted map[string]int, known []cluster.Member) map[st
 	for node := range noted {
 		delete(peers, jetstream.NodeID(node))
 	}
-	for id := range peers { // it runs, and no release with levels
+	for id := range peers { // running with a release without levels
 		levels[id] = 0
 	}
 	return levels
 }
 
-// levelInForce returns the feature level that is in force at a moment of the call.
+// levelInForce returns the feature level in force during the call.
 func (s *service) levelInForce(ctx context.Context) (int, error) {
 	if s.nodes == nil {
 		return region.MaxLevel, nil
@@ -71,8 +70,8 @@ func (s *service) levelInForce(ctx context.Context) (int, error) {
 	return all.InForce(), err
 }
 
-// forgetNode removes a node that will not be back from those that have a say in the feature level. It
-// reports whether the node was one of them. The node may be given by its number in the engine.
+// forgetNode removes a node from those that count for the feature level, and reports whether it was one of them. The
+// node may be given by its id in the engine.
 func (s *service) forgetNode(ctx context.Context, node string) (forgotten bool, err error) {
 	is := func(name string) bool { return name == node || jetstream.NodeID(name) == node }
 	for _, m := range s.nodes.Known() {

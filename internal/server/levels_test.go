@@ -106,16 +106,16 @@ func writtenBackup(t *testing.T, h backup.Header) (file string) {
 	_, noHistory := engine.History(t.Context())
 	_, noFeed := engine.Feed(t.Context())
 	_, noJournal := engine.Journal(t.Context(), 0)
-	cut, err := engine.ConsistentSnapshot(t.Context(), h.Shards, engine)
+	snapshot, err := engine.ConsistentSnapshot(t.Context(), h.Shards, engine)
 	if err := errors.Join(noHistory, noFeed, noJournal, err); err != nil {
 		t.Fatal(err)
 	}
-	defer cut.Close()
+	defer snapshot.Close()
 	to, err := os.Create(filepath.Join(t.TempDir(), "region.backup"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(backup.Write(t.Context(), to, h, nil, cut), to.Close()); err != nil {
+	if err := errors.Join(backup.Write(t.Context(), to, h, nil, snapshot), to.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return to.Name()

@@ -11,11 +11,10 @@ import (
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
 
-// ErrRunning says that a service runs on a data directory.
+// ErrRunning is returned for the data directory of a running service.
 var ErrRunning = errors.New("a service runs on this data directory: stop it, or take a backup and inspect that")
 
-// OpenData opens the data directory of a service that does not run, to look at what
-// is in it. The caller calls closeData. log may be nil.
+// OpenData opens the data directory of a stopped service for inspection. The caller calls closeData. log may be nil.
 func OpenData(ctx context.Context, data string, log *slog.Logger) (_ backup.Source, closeData func() error, err error) {
 	of, found, err := readIdentity(data) // before the journal is opened, which changes files
 	if err != nil {
@@ -31,13 +30,13 @@ func OpenData(ctx context.Context, data string, log *slog.Logger) (_ backup.Sour
 	if err != nil {
 		return nil, nil, fmt.Errorf("journal: %w", err)
 	}
-	cut, err := engine.ConsistentSnapshot(ctx, of.Shards, engine)
+	snapshot, err := engine.ConsistentSnapshot(ctx, of.Shards, engine)
 	if err != nil {
 		return nil, nil, errors.Join(err, engine.Close())
 	}
 	closeData = func() error {
-		cut.Close()
+		snapshot.Close()
 		return engine.Close()
 	}
-	return backup.OfCut(backup.Region{Region: of.Region, Account: of.Account, Shards: of.Shards}, cut), closeData, nil
+	return backup.OfCut(backup.Region{Region: of.Region, Account: of.Account, Shards: of.Shards}, snapshot), closeData, nil
 }

@@ -4,12 +4,11 @@ package server
 
 import "syscall"
 
-// openFiles is how many files this process may have open. The Go runtime has raised the
-// limit to what the process may set itself.
+// openFiles returns the limit of open files. The Go runtime has raised it as far as possible.
 func openFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 1024
 	}
-	return int(min(limit.Cur, 1<<30)) // "unlimited" is more than an int holds
+	return int(min(limit.Cur, 1<<30)) // "unlimited" overflows an int
 }

@@ -1,5 +1,4 @@
 package server
 
-// openFiles is how many handles this process may have open. Windows has no small limit;
-// this one bounds the memory of connections.
+// openFiles limits the memory of connections: Windows has no small limit of handles.
 func openFiles() int { return 32_768 }

@@ -13,12 +13,12 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// operatedNodes are the nodes of the region, for the operator's door.
+// operatedNodes implements operator.Nodes.
 type operatedNodes struct{ *service }
 
-var errNoNodes = fault.New(fault.InvalidRequest, "This service runs alone: there are no nodes.")
+var errNoNodes = fault.New(fault.InvalidRequest, "This service is not part of a cluster.")
 
-// List is that of operator.Nodes.
+// List implements operator.Nodes.
 func (o operatedNodes) List(ctx context.Context) (list operator.NodeList, err error) {
 	if o.nodes == nil {
 		return list, errNoNodes
@@ -26,7 +26,8 @@ func (o operatedNodes) List(ctx context.Context) (list operator.NodeList, err er
 	kept, err := o.engine.Members(ctx)
 	external := errors.Is(err, jetstream.ErrNoCluster)
 	if err != nil && !external {
-		return list, &fault.Error{Kind: fault.ServiceUnavailable, Message: "The nodes do not say what they keep. Try again.", Err: err}
+		const message = "The copies of the nodes are unknown. Try again."
+		return list, &fault.Error{Kind: fault.ServiceUnavailable, Message: message, Err: err}
 	}
 	all := map[string]*operator.Node{}
 	for _, m := range kept {
@@ -36,7 +37,7 @@ func (o operatedNodes) List(ctx context.Context) (list operator.NodeList, err er
 	for _, m := range o.nodes.Known() {
 		n := all[m.Node]
 		if n == nil && m.Gone && !external {
-			continue // it was removed
+			continue // removed
 		}
 		if n == nil {
 			n = &operator.Node{Name: m.Node}
@@ -52,7 +53,7 @@ func (o operatedNodes) List(ctx context.Context) (list operator.NodeList, err er
 	return list, nil
 }
 
-// Remove is that of operator.Nodes.
+// Remove implements operator.Nodes.
 func (o operatedNodes) Remove(ctx context.Context, node string) error {
 	if o.nodes == nil {
 		return errNoNodes
@@ -69,17 +70,19 @@ func (o operatedNodes) Remove(ctx context.Context, node string) error {
 	case errors.Is(err, jetstream.ErrNotMember), errors.Is(err, jetstream.ErrNoCluster):
 		return fault.New(fault.NotFound, "There is no node %s. GET /v1/nodes lists them.", node)
 	case errors.Is(err, jetstream.ErrTooFew):
-		return fault.New(fault.Conflict, "Everything is kept on %d nodes, and without %s there would be fewer. Add another node first, or let another machine take its name.", o.engine.Replicas(), node)
+		return fault.New(fault.Conflict, "All data has %d copies, and without %s there would be fewer nodes. "+
+			"Add another node first, or start another machine with its name.", o.engine.Replicas(), node)
 	case errors.Is(err, jetstream.ErrNeeded):
-		return fault.New(fault.Conflict, "Some of what %s keeps is not complete on the other nodes that keep it. Wait until GET /v1/nodes shows nobody else behind. If that cannot be any more, restore a backup.", node)
+		return fault.New(fault.Conflict, "Some data of %s is not complete on other nodes. Wait until GET /v1/nodes shows "+
+			"no other node behind. If that is impossible, restore a backup.", node)
 	default:
-		return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The nodes have not agreed. Look at GET /v1/nodes, and try again.", Err: err}
+		const message = "The nodes have not agreed. Check GET /v1/nodes, and try again."
+		return &fault.Error{Kind: fault.ServiceUnavailable, Message: message, Err: err}
 	}
 }
 
-// remove removes a node from the engine's majorities, and from those that have a say in the feature
-// level: with a NATS elsewhere from the latter alone. A removal that was interrupted between the two can be
-// repeated.
+// remove removes a node from the engine's majorities, except with an external NATS, and from those that count for the
+// feature level. It can be repeated after an interruption.
 func (o operatedNodes) remove(ctx context.Context, node string) error {
 	err := o.engine.Remove(ctx, node)
 	if err != nil && !errors.Is(err, jetstream.ErrNotMember) && !errors.Is(err, jetstream.ErrNoCluster) {
@@ -95,7 +98,7 @@ func (o operatedNodes) remove(ctx context.Context, node string) error {
 	return err
 }
 
-// isUp reports whether the others hear a node.
+// isUp reports whether a node is reachable.
 func (o operatedNodes) isUp(node string) bool {
 	return slices.ContainsFunc(o.nodes.Members(), func(m cluster.Member) bool { return m.Node == node })
 }

@@ -16,25 +16,24 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// Restored says what was restored.
+// Restored describes a restored backup.
 type Restored struct {
 	Region, Account string
 	Shards          int
-	Taken           time.Time // the moment that the backup shows
-	Records         int       // of all journals, behind their snapshots
+	Taken           time.Time // when the backup was taken
+	Records         int       // of all journals, after their snapshots
 	History         int       // entries
 	Events          int       // records of the event feed
 }
 
-// Restore makes a data directory of a backup. The directory must not exist or must be
-// empty, and no service may run on it. All of the file is checked before
-// anything is written; the directory is there when all of it is, and on disk. log may
-// be nil.
+// Restore creates a data directory from a backup. The directory must be missing or empty, and not in use. The whole
+// file is checked before anything is written; the directory gets its name when it is complete and durable. log may be
+// nil.
 func Restore(ctx context.Context, data, file string, log *slog.Logger) (Restored, error) {
 	return restoreFrom(file, data, func(partial string, from io.Reader) error { return fillData(ctx, partial, from, log) })
 }
 
-// restoreFrom checks a backup, and makes a directory of it. fill fills one beside it.
+// restoreFrom checks a backup, and creates a directory that fill fills.
 func restoreFrom(file, data string, fill func(partial string, from io.Reader) error) (Restored, error) {
 	if err := checkEmpty(data); err != nil {
 		return Restored{}, err
@@ -54,8 +53,7 @@ func restoreFrom(file, data string, fill func(partial string, from io.Reader) er
 	return checked, makeData(data, func(partial string) error { return fill(partial, from) })
 }
 
-// CheckBackup reads all of a backup, and says what it holds. The error says what is
-// wrong with it.
+// CheckBackup reads and checks a whole backup.
 func CheckBackup(from io.Reader) (Restored, error) {
 	sum, err := backup.Read(from, backup.Visitor{Header: checkHeader})
 	h := sum.Header
@@ -65,7 +63,7 @@ func CheckBackup(from io.Reader) (Restored, error) {
 	}, err
 }
 
-// checkHeader refuses what a service could not run on.
+// checkHeader rejects a backup that this release cannot run.
 func checkHeader(h backup.Header) error {
 	if err := checkFormat("the backup", h.Layout, h.Level); err != nil {
 		return err
@@ -77,7 +75,7 @@ func checkHeader(h backup.Header) error {
 	return nil
 }
 
-// checkEmpty refuses a directory with something in it.
+// checkEmpty rejects a directory that is not empty.
 func checkEmpty(data string) error {
 	entries, err := os.ReadDir(data)
 	switch {
@@ -86,12 +84,13 @@ func checkEmpty(data string) error {
 	case err != nil:
 		return err
 	case len(entries) > 0:
-		return fmt.Errorf("%s is not empty: it has %s. Restore into a new directory, or move this one away first", data, entries[0].Name())
+		return fmt.Errorf("%s is not empty: it has %s. Restore into a new directory, or move this one away first",
+			data, entries[0].Name())
 	}
 	return nil
 }
 
-// makeData has a directory beside data filled, and gives it that name.
+// makeData fills a temporary directory next to data, and renames it.
 func makeData(data string, fill func(partial string) error) (err error) {
 	data, err = filepath.Abs(data)
 	if err != nil {
@@ -116,7 +115,7 @@ func makeData(data string, fill func(partial string) error) (err error) {
 		return fmt.Errorf("sync: %w", err)
 	}
 	if err := os.Remove(data); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty
-		return fmt.Errorf("replace the empty directory (if a volume is mounted on it, restore into a directory below it): %w", err)
+		return fmt.Errorf("replace the empty directory (for a mounted volume, restore into a directory below it): %w", err)
 	}
 	if err := os.Rename(partial, data); err != nil {
 		return err
@@ -141,7 +140,7 @@ func fillData(ctx context.Context, data string, from io.Reader, log *slog.Logger
 	return writeIdentity(data, sum.Header, "")
 }
 
-// syncTree puts a directory with all that is in it on disk.
+// syncTree syncs a directory with its content.
 func syncTree(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -157,7 +156,7 @@ func syncTree(root string) error {
 }
 
 func syncFile(path string) (err error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs what may be written alone
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // Windows syncs writable files only
 	if err != nil {
 		return err
 	}

@@ -15,14 +15,13 @@ import (
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 )
 
-// backupFile is the backup in the data directory of the node that fills its cluster with it.
+// backupFile is the backup in the data directory of the node that fills the cluster.
 const backupFile = "restore.backup"
 
-// RestoreCluster prepares the data directory out/NODE of each node of a new cluster, as InitCluster
-// does, with the secret and the authority of a backup. The first node gets the backup,
-// too: when the nodes run for the first time it fills the region with it, and none of them serves
-// before that is done. out must not exist or must be empty; it is there when all of it is. All of the
-// file is checked before anything is written.
+// RestoreCluster prepares the data directory out/NODE of each node of a new cluster, as InitCluster does, with the
+// secret and the CA of a backup. The first node gets the backup and fills the region at its first start; no node serves
+// before that is done. out must be missing or empty; it gets its name when it is complete. The whole file is checked
+// before anything is written.
 func RestoreCluster(out string, nodes []string, file string, now time.Time) (Restored, error) {
 	if err := checkNodes(nodes); err != nil {
 		return Restored{}, err
@@ -53,7 +52,7 @@ func prepareRestoration(out string, nodes []string, from io.Reader, now time.Tim
 	return nil
 }
 
-// copyBackup copies a backup into a data directory, beside the files that it holds.
+// copyBackup copies a backup into a data directory, and extracts its files.
 func copyBackup(data string, from io.Reader) (h backup.Header, err error) {
 	to, err := os.OpenFile(filepath.Join(data, backupFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -64,10 +63,10 @@ func copyBackup(data string, from io.Reader) (h backup.Header, err error) {
 	return sum.Header, err
 }
 
-// restorationKey is where the nodes of a cluster find how far its restoration has come.
+// restorationKey is the key of the cluster's restoration.
 const restorationKey = "restoration"
 
-// A restoration fills a region.
+// A restoration is the state of filling a region.
 type restoration struct {
 	ID   string `json:"id"`
 	Node string `json:"node"` // that fills it
@@ -75,18 +74,18 @@ type restoration struct {
 }
 
 const (
-	// restorePoll is how often a node looks whether the region is filled, and restoreReport how
-	// often it says in the log what it waits for.
+	// restorePoll is the interval of checks whether the region is filled, and restoreReport of log lines about it.
 	restorePoll   = 250 * time.Millisecond
 	restoreReport = 10 * time.Second
 )
 
-// restore returns when the region is whole that this node is of: if it is restored, one of the nodes
-// fills it before any of them serves. id is that of the restoration; "": the node knows of none.
+// restore returns when a restored region is complete: one node fills it before any node serves. id is the id of the
+// restoration; "" if the node knows of none.
 func (s *service) restore(ctx context.Context, id string) error {
 	if s.cfg.Cluster.Alone() {
 		if id != "" {
-			return errors.New("the data directory is that of a node of a cluster: name the node and its peers, or make one of the backup with muster restore")
+			return errors.New("the data directory belongs to a node of a cluster: " +
+				"set node and peer, or create a directory from the backup with muster restore")
 		}
 		return nil
 	}
@@ -102,19 +101,20 @@ func (s *service) restore(ctx context.Context, id string) error {
 	for {
 		now, revision, err := s.restoration(ctx, agreed)
 		switch {
-		case err != nil: // no leader, perhaps
+		case err != nil: // for instance no leader
 		case id == "" && (revision == 0 || now.Done):
 			return nil
 		case now.Done && id == now.ID:
 			return s.dropBackup()
 		case id != "" && revision > 0 && id != now.ID:
-			return errors.New("the cluster was restored in another way than this node's data directory was made for: prepare all nodes together, on new directories")
+			return errors.New("this node's data directory belongs to another restoration than the cluster: " +
+				"prepare all nodes together, on new directories")
 		case has && (revision == 0 || now.Node == s.cfg.Cluster.Node):
 			return s.fill(ctx, agreed, revision, restoration{ID: id, Node: s.cfg.Cluster.Node})
 		}
 		if s.cfg.Clock.Since(reported) >= restoreReport {
 			reported = s.cfg.Clock.Now()
-			s.cfg.Log.Info("waiting until the node that has the backup has filled the region", "node", now.Node, "error", err)
+			s.cfg.Log.Info("waiting for the region to be filled from the backup", "node", now.Node, "error", err)
 		}
 		select {
 		case <-s.cfg.Clock.After(restorePoll):
@@ -124,7 +124,7 @@ func (s *service) restore(ctx context.Context, id string) error {
 	}
 }
 
-// restoration looks how far it has come. The revision is 0 when it has not begun.
+// restoration returns the state of the restoration. The revision is 0 before it starts.
 func (s *service) restoration(ctx context.Context, agreed *jetstream.Agreement) (now restoration, revision uint64, err error) {
 	text, revision, err := agreed.Read(ctx, restorationKey)
 	if err != nil || revision == 0 {
@@ -134,7 +134,7 @@ func (s *service) restoration(ctx context.Context, agreed *jetstream.Agreement) 
 	return now, revision, err
 }
 
-// fill fills the region, from the beginning also when an earlier attempt was interrupted.
+// fill fills the region, again from the start after an interrupted attempt.
 func (s *service) fill(ctx context.Context, agreed *jetstream.Agreement, revision uint64, r restoration) (err error) {
 	begun, err := json.Marshal(r)
 	if err != nil {
@@ -143,10 +143,10 @@ func (s *service) fill(ctx context.Context, agreed *jetstream.Agreement, revisio
 	if revision, err = s.beginFilling(ctx, agreed, revision, begun); err != nil {
 		return err
 	}
-	s.cfg.Log.Info("the region is being filled from the backup; the other nodes wait")
+	s.cfg.Log.Info("filling the region from the backup; other nodes wait")
 	sum, err := s.fillFromBackup(ctx)
 	if err != nil {
-		return fmt.Errorf("fill the region (the next start begins anew): %w", err)
+		return fmt.Errorf("fill the region (the next start repeats it): %w", err)
 	}
 	r.Done = true
 	done, err := json.Marshal(r)
@@ -156,11 +156,12 @@ func (s *service) fill(ctx context.Context, agreed *jetstream.Agreement, revisio
 	if _, err := agreed.Write(ctx, restorationKey, done, revision); err != nil {
 		return err
 	}
-	s.cfg.Log.Info("the region is filled from the backup", "taken", sum.Header.Taken, "records", sum.Records, "history", sum.Entries, "events", sum.Events)
+	s.cfg.Log.Info("region filled from the backup", "taken", sum.Header.Taken, "records", sum.Records,
+		"history", sum.Entries, "events", sum.Events)
 	return s.dropBackup()
 }
 
-// beginFilling makes the region empty, and nobody else fill it.
+// beginFilling empties the region, and claims filling it.
 func (s *service) beginFilling(ctx context.Context, agreed *jetstream.Agreement, revision uint64, begun []byte) (uint64, error) {
 	if revision == 0 {
 		if err := s.engine.CheckEmpty(ctx, s.cfg.Shards); err != nil {
@@ -168,7 +169,7 @@ func (s *service) beginFilling(ctx context.Context, agreed *jetstream.Agreement,
 		}
 		return agreed.Write(ctx, restorationKey, begun, 0)
 	}
-	revision, err := agreed.Write(ctx, restorationKey, begun, revision) // what was read may be old: it may be done
+	revision, err := agreed.Write(ctx, restorationKey, begun, revision) // fails if the state is stale, for instance done
 	if err != nil {
 		return 0, err
 	}
@@ -185,10 +186,10 @@ func (s *service) fillFromBackup(ctx context.Context) (sum backup.Summary, err e
 	if err != nil {
 		return sum, err
 	}
-	return backup.Restore(ctx, from, to, func(backup.File) error { return nil }) // they were there before
+	return backup.Restore(ctx, from, to, func(backup.File) error { return nil }) // extracted before
 }
 
-// dropBackup removes the backup that the region was filled from.
+// dropBackup removes the backup after filling.
 func (s *service) dropBackup() error {
 	err := os.Remove(filepath.Join(s.cfg.Data, backupFile))
 	if errors.Is(err, os.ErrNotExist) {

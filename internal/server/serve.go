@@ -13,9 +13,9 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 )
 
-// serve starts the parts, says when they answer, and stops them: other nodes take the
-// shards, then the doors are closed, then the node leaves, and the plane, whose last
-// batch answers the last callers, ends.
+// serve starts the parts, announces the service when they answer, and stops them: other nodes take the shards, the
+// endpoints are closed, the node leaves, and the control plane ends after its last batch, which answers the last
+// callers.
 func (s *service) serve(ctx context.Context) error {
 	planeCtx, stopPlane := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopPlane()
@@ -29,7 +29,7 @@ func (s *service) serve(ctx context.Context) error {
 	group.Go(func() error {
 		err := s.engine.Broken(ctx)
 		if err != nil {
-			stopPlane() // at once: it answers those who wait for what cannot be written
+			stopPlane() // at once, to answer callers that wait for failed writes
 		}
 		return err
 	})
@@ -45,7 +45,7 @@ func (s *service) serve(ctx context.Context) error {
 	group.Go(func() error {
 		<-ctx.Done()
 		defer stopPlane()
-		s.handOver()
+		s.transferShards()
 		err := s.closeEndpoints()
 		s.leave()
 		return err
@@ -61,7 +61,7 @@ func (s *service) serveCalls() error {
 	return nil
 }
 
-// serveRest answers what the connections of the port carry besides.
+// serveRest answers all other requests.
 func (s *service) serveRest() error {
 	if err := s.http.Serve(listen.Unambiguous(s.http, s.calls.Rest())); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
@@ -69,13 +69,13 @@ func (s *service) serveRest() error {
 	return nil
 }
 
-// announce says how the service is reached, once it answers.
+// announce reports the addresses of the service when it answers.
 func (s *service) announce(ctx context.Context) error {
 	if s.plane.WaitReady(ctx) != nil {
 		return nil // stopped before
 	}
 	if s.nodes != nil && s.nodes.Open(ctx) != nil {
-		return nil // stopped before, or the owner of the catalog has
+		return nil // stopped before, or the owner of the catalog was
 	}
 	close(s.ready)
 	key, created, err := s.plane.RootKey(ctx)
@@ -105,9 +105,8 @@ func (s *service) endpoints(key control.AccessKey) config.Endpoints {
 	return e
 }
 
-// closeEndpoints lets requests that are under way finish and cuts the sockets of
-// the server processes, which then connect again elsewhere or later. The session
-// gateway comes first and has half of the time: its requests wait for server
+// closeEndpoints waits for requests in progress and closes the sockets of the server processes, which then reconnect
+// elsewhere or later. The session gateway is first and has half of the time, because its requests wait for server
 // processes.
 func (s *service) closeEndpoints() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)

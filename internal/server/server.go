@@ -1,6 +1,5 @@
-// Package server runs the service: it opens its parts in order and closes them in
-// reverse. It also keeps what a data directory consists of: preparing the nodes of a
-// cluster, backup and restore.
+// Package server runs the service: it opens its parts in order and closes them in reverse. It also manages data
+// directories: preparing the nodes of a cluster, backup and restore.
 package server
 
 import (
@@ -36,12 +35,11 @@ import (
 	"github.com/muster-gg/muster/internal/webhook"
 )
 
-// Run runs a service until ctx is done or it cannot go on. It opens its parts
-// in the order in which they need each other and closes them in reverse.
+// Run runs a service until ctx is done or it fails. It opens its parts in the order of their dependencies and closes
+// them in reverse.
 //
-// It ends by itself when the journal can no longer write, because the disk is
-// full or fails, and does not begin when what is stored is not complete. The
-// error says what to do then.
+// It fails when the journal cannot be written, because the disk is full or broken, and at the start when stored data is
+// incomplete. The error tells what to do.
 func Run(ctx context.Context, cfg config.Config) error {
 	return advise(run(ctx, cfg), cfg.Data)
 }
@@ -61,7 +59,7 @@ func run(ctx context.Context, cfg config.Config) (err error) {
 	return s.serve(ctx)
 }
 
-// complete sets what a program may leave open.
+// complete sets defaults of optional fields.
 func complete(p *config.Process) {
 	if p.Log == nil {
 		p.Log = slog.New(slog.DiscardHandler)
@@ -71,10 +69,10 @@ func complete(p *config.Process) {
 	}
 }
 
-// closing closes a part at the end of a function and keeps its error.
+// closing closes a part at the end of a function and joins its error.
 func closing(err *error, closePart func() error) { *err = errors.Join(*err, closePart()) }
 
-// closers close what was opened, in reverse. Each may find its part closed already.
+// closers close opened parts in reverse. A part may be closed already.
 type closers []func() error
 
 func (c *closers) add(closePart func() error) { *c = append(*c, closePart) }
@@ -86,7 +84,7 @@ func (c *closers) close() (err error) {
 	return err
 }
 
-// service is one run.
+// A service is one run.
 type service struct {
 	cfg      config.Config
 	opened   closers
@@ -99,24 +97,24 @@ type service struct {
 	history  journal.History
 	feed     journal.Feed
 	journals []journal.Journal
-	nodes    *nodes.Nodes // nil: this service is alone
+	nodes    *nodes.Nodes // nil: no cluster
 	limits   *listen.Limits
 	listener net.Listener
 	plane    *control.Plane
-	scrapes  *sidePort // nil: the metrics have no address of their own
-	profiler *sidePort // nil when it is off
+	scrapes  *sidePort // nil: no separate address for metrics
+	profiler *sidePort // nil: off
 	servers  *serversdk.Endpoint
 	operator *operator.Handler
 	calls    *listen.Server
-	http     *http.Server    // for what is no plain API call
-	gateway  *sessionGateway // nil when it is off
+	http     *http.Server    // for all but plain API calls
+	gateway  *sessionGateway // nil: off
 	ready    chan struct{}   // closed when all shards have served for the first time
-	complete chan struct{}   // closed when this node has what it is to keep, or has waited for it long enough
+	complete chan struct{}   // closed when this node's copies are complete, or after copiesLimit
 	stopping <-chan struct{} // closed when the service begins to stop
 }
 
-// open opens the parts; none of them works yet. The port comes after the journals:
-// clients that connect to a node that waits for others would wait, too.
+// open opens the parts, and starts none. The port is opened after the journals: clients would wait on a node that waits
+// for others.
 func (s *service) open(ctx context.Context) error {
 	for _, open := range []func(context.Context) error{
 		s.openEngine, s.openCertificate, s.openJournals, s.openPort, s.openPlane, s.openMetrics, s.openProfiler,
@@ -150,7 +148,7 @@ func (s *service) openEngine(ctx context.Context) error {
 	return err
 }
 
-// openCertificate loads the certificate that was given, or one of the local authority.
+// openCertificate loads the configured certificate, or one of the local CA.
 func (s *service) openCertificate(context.Context) error {
 	if s.cfg.TLSCert != "" {
 		given, err := listen.LoadCertificate(s.cfg.TLSCert, s.cfg.TLSKey, s.cfg.Clock.Now, s.cfg.Log)
@@ -162,14 +160,13 @@ func (s *service) openCertificate(context.Context) error {
 	}
 	local, err := localca.Load(filepath.Join(s.cfg.Data, tlsDir), certificateNames(&s.cfg), s.cfg.Clock.Now())
 	if err != nil {
-		return fmt.Errorf("local certificate authority: %w", err)
+		return err // names the local CA
 	}
 	s.tls, s.caFile = local.TLSConfig(), local.CAFile
 	return nil
 }
 
-// certificateNames are the names that the local authority's certificate holds
-// besides those of this host.
+// certificateNames returns the additional names of the local CA's certificate.
 func certificateNames(c *config.Config) []string {
 	if u, err := url.Parse(c.PublicURL); err == nil && u.Hostname() != "" {
 		return append([]string{u.Hostname()}, c.TLSNames...)
@@ -190,12 +187,12 @@ func (s *service) openPort(ctx context.Context) error {
 	return nil
 }
 
-// listening is what every port answers.
+// listening returns the configuration of every port.
 func (s *service) listening() listen.Config {
 	return listen.Config{TLS: s.tls, RefusePlain: s.cfg.Plaintext == "refuse"}
 }
 
-// openPlane makes the control plane with all that it drives.
+// openPlane creates the control plane with its drivers.
 func (s *service) openPlane(context.Context) (err error) {
 	endpoint := serverEndpoint(&s.cfg, s.listener.Addr())
 	plane := control.Config{
@@ -224,14 +221,14 @@ func (s *service) openPlane(context.Context) (err error) {
 	return nil
 }
 
-// count counts what has become durable: each fact on the one node that owns its shard.
+// count counts durable facts on the node that owns their shard.
 func (s *service) count(shard int, facts []event.Fact) {
 	if s.plane.Shard(shard).Owned() {
 		s.metrics.Facts(shard, facts)
 	}
 }
 
-// coreSettings are what the core goes by.
+// coreSettings returns the settings of the core.
 func coreSettings(c *config.Config) region.Settings {
 	f := fleet.DefaultSettings(c.Region)
 	f.TokenLifetime = c.AuthTokenLifetime

@@ -14,8 +14,8 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 )
 
-// A sidePort is an address of its own for the metrics or the profiler, unencrypted and
-// without authentication. nil is none.
+// A sidePort is a separate address for the metrics or the profiler, unencrypted and without authentication. It may be
+// nil.
 type sidePort struct {
 	setting  string
 	server   *http.Server
@@ -36,7 +36,7 @@ func openSidePort(
 	return &sidePort{setting: setting, server: newServer(handler, log), listener: listener}, nil
 }
 
-// openMetrics opens a port that answers GET /metrics.
+// openMetrics opens a port for GET /metrics.
 func openMetrics(
 	ctx context.Context, address string, limits *listen.Limits, scrape http.Handler, log *slog.Logger,
 ) (*sidePort, error) {
@@ -55,7 +55,7 @@ func (s *service) openMetrics(ctx context.Context) (err error) {
 	return err
 }
 
-// profileTime is how long a profile may take.
+// profileTime is the time-out of a profile.
 const profileTime = 10 * time.Minute
 
 func (s *service) openProfiler(ctx context.Context) (err error) {
@@ -85,7 +85,7 @@ func (p *sidePort) run(ctx context.Context) error {
 	return nil
 }
 
-// close stops listening, unless run has.
+// close stops listening, unless run has stopped it.
 func (p *sidePort) close() error {
 	if p == nil {
 		return nil
@@ -96,7 +96,7 @@ func (p *sidePort) close() error {
 	return nil
 }
 
-// url is where a path of the port is.
+// url returns the URL of a path of the port.
 func (p *sidePort) url(path string) string {
 	if p == nil {
 		return ""
@@ -104,12 +104,11 @@ func (p *sidePort) url(path string) string {
 	return "http://" + dialable(p.listener.Addr()) + path
 }
 
-// localMetrics answers requests of this machine, and refuses all others: the metrics tell
-// who plays how much and where.
+// localMetrics answers requests from this machine only, because the metrics show how much is played.
 func localMetrics(scrape http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !guard.Local(r) {
-			http.Error(w, "The metrics are answered to this machine alone. "+
+			http.Error(w, "The metrics are for this machine only. "+
 				"Set metrics-listen to scrape them from another one.", http.StatusForbidden)
 			return
 		}

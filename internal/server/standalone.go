@@ -16,7 +16,7 @@ import (
 	"github.com/muster-gg/muster/internal/listen"
 )
 
-// RunGateway runs a session gateway until ctx is done or it cannot go on.
+// RunGateway runs a session gateway until ctx is done or it fails.
 func RunGateway(ctx context.Context, c config.StandaloneGateway) error {
 	parts, err := standaloneParts(ctx, &c)
 	if err != nil {
@@ -54,8 +54,8 @@ func RunGateway(ctx context.Context, c config.StandaloneGateway) error {
 	return group.Wait()
 }
 
-// NewGatewayHandler makes a session gateway that takes no port: what c says of
-// ports and certificates has no effect. It must be closed.
+// NewGatewayHandler returns a session gateway without a port: settings of ports and certificates have no effect. It
+// must be closed.
 func NewGatewayHandler(ctx context.Context, c config.StandaloneGateway) (*GatewayHandler, error) {
 	parts, err := standaloneParts(ctx, &c)
 	if err != nil {
@@ -64,7 +64,7 @@ func NewGatewayHandler(ctx context.Context, c config.StandaloneGateway) (*Gatewa
 	return newGatewayHandler(&c.Gateway, &parts)
 }
 
-// standaloneParts are what the gateway is made of when the service is elsewhere.
+// standaloneParts returns the parts of a gateway for a service elsewhere.
 func standaloneParts(ctx context.Context, c *config.StandaloneGateway) (gatewayParts, error) {
 	if err := c.Validate(); err != nil {
 		return gatewayParts{}, err
@@ -83,7 +83,7 @@ func standaloneParts(ctx context.Context, c *config.StandaloneGateway) (gatewayP
 	}
 	p.queues, _ = service.(gateway.Queues)
 	p.matchmaking, _ = service.(gateway.Matchmaking)
-	files := openFiles() // half of them for connections to the service, one for each request
+	files := openFiles() // half of them for connections to the service, one per request
 	p.limits = connectionLimits(c.MaxConnections, c.MaxConnectionsPerAddress, files, files/2, c.Log)
 	if c.TLSCert != "" {
 		given, err := listen.LoadCertificate(c.TLSCert, c.TLSKey, c.Clock.Now, c.Log)
@@ -95,7 +95,7 @@ func standaloneParts(ctx context.Context, c *config.StandaloneGateway) (gatewayP
 	return p, nil
 }
 
-// serviceElsewhere is the client of the service elsewhere.
+// serviceElsewhere returns a client of the service.
 func serviceElsewhere(ctx context.Context, c *config.StandaloneGateway) (gateway.Service, error) {
 	aws, err := remote.LoadAWS(ctx, c.Region, c.Endpoint)
 	if err != nil {

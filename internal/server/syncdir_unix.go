@@ -4,7 +4,7 @@ package server
 
 import "os"
 
-// syncDir puts the names in a directory on disk.
+// syncDir makes the names in a directory durable.
 func syncDir(path string) (err error) {
 	d, err := os.Open(path)
 	if err != nil {

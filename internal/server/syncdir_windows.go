@@ -1,4 +1,4 @@
 package server
 
-// syncDir does nothing: Windows has no such call, and keeps the names in a journal.
+// syncDir does nothing: Windows has no such call, and NTFS journals names.
 func syncDir(string) error { return nil }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// throttle limits the calls of each access key.
+// A throttle limits the calls of each access key.
 type throttle struct {
 	perSecond int // 0: no limit
 	clock     clockwork.Clock
@@ -18,7 +18,6 @@ func newThrottle(perSecond int, clock clockwork.Clock) *throttle {
 	return &throttle{perSecond: perSecond, clock: clock}
 }
 
-// allow reports whether a principal may call now.
 func (t *throttle) allow(_, principal string) bool {
 	if t.perSecond == 0 {
 		return true

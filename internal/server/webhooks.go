@@ -9,7 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/webhook"
 )
 
-// openWebhooks says where events are delivered; nil when nowhere.
+// openWebhooks returns the configuration of webhooks; nil if there are none.
 func openWebhooks(c *config.Config, feed journal.Feed, observe func(outcome string)) (*webhook.Config, error) {
 	if len(c.Webhooks) == 0 {
 		return nil, nil
@@ -22,7 +22,7 @@ func openWebhooks(c *config.Config, feed journal.Feed, observe func(outcome stri
 		w.Targets = append(w.Targets, config.ParseWebhook(text))
 	}
 	if c.WebhookSecretFile == "" {
-		c.Log.Warn("webhooks are not signed: who receives them cannot tell where they come from", "fix", "webhook-secret-file")
+		c.Log.Warn("webhooks are not signed: receivers cannot authenticate them", "fix", "webhook-secret-file")
 		return w, nil
 	}
 	secret, err := os.ReadFile(c.WebhookSecretFile)
