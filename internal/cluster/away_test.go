@@ -8,11 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jonboulle/clockwork"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"github.com/muster-gg/muster/internal/cluster/channel"
 	"github.com/muster-gg/muster/internal/shard"
 )
 
@@ -117,48 +115,4 @@ func TestElectionIsNoCut(t *testing.T) {
 	}
 	line.set(false)
 	await(t, "the node to be back", func() bool { return !m.CutOff() })
-}
-
-// Packets from the owner to the asker get lost for longer than both have patience. The asker
-// has sent the first packet of its link again and again meanwhile, and one of these comes when the
-// owner has dropped the link: what it carries is not carried out again.
-func TestDroppedLinkStaysDropped(t *testing.T) {
-	clock := clockwork.NewFakeClock()
-	var book ledger
-	owner := start(t, connect(t, engine(t)), &book, "n1", func(c *Config) { c.Clock, c.Lease = clock, time.Hour }, nil)
-	await(t, "an owner", func() bool { _, ok := owner.Owner(0); return ok })
-	packet := channel.Packet{
-		Kind: channel.FromClient, From: "asker", Generation: 1, Number: 1,
-		Piece: channel.AppendFrame(nil, channel.Frame{Kind: channel.Command, ID: 1, Body: []byte("once")}),
-	}
-	sessions := func() int {
-		owner.Node.serve.mu.Lock()
-		defer owner.Node.serve.mu.Unlock()
-		return len(owner.Node.serve.sessions)
-	}
-	drop := func() { // nobody acknowledges the answer
-		t.Helper()
-		await(t, "the link to be dropped", func() bool {
-			clock.Advance(channel.Retransmit)
-			return sessions() == 0
-		})
-	}
-	owner.Node.serve.receive(packet)
-	drop()
-	owner.Node.serve.receive(packet)
-	if n := sessions(); n != 0 {
-		t.Errorf("the packet opened %d links", n)
-	}
-	packet.Generation = 2
-	owner.Node.serve.receive(packet)
-	drop()
-	for generation := range uint64(3) { // they were on their way for long
-		packet.Generation = generation
-		owner.Node.serve.receive(packet)
-	}
-	book.mu.Lock()
-	defer book.mu.Unlock()
-	if n := len(book.done[0]); n != 2 {
-		t.Errorf("two links that carried a command each had it carried out %d times", n)
-	}
 }

@@ -20,9 +20,6 @@ import (
 // ErrNameInUse reports that another process runs in the cluster under the same name.
 var ErrNameInUse = errors.New("another process of the cluster has the same name")
 
-// errStopped is the error of requests at a node that has left.
-var errStopped = errors.New("the node has left the cluster")
-
 // A Member is a node of the cluster as this one sees it.
 type Member struct {
 	Node    string

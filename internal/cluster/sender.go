@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,48 +14,50 @@ import (
 // maxPiece is the maximum payload of a packet. Larger ones would delay others.
 const maxPiece = 256 << 10
 
-// A sender is one end of a channel, and the goroutine that sends its packets.
+// A sender is the goroutine that sends the packets of one end of a channel.
 type sender struct {
-	stream     *channel.Stream // guarded by the owner's lock
-	generation uint64
-	wake       chan struct{}
-	gone       chan struct{}
+	n    *Node
+	end  *channel.End // guarded by mu
+	mu   *sync.Mutex
+	lost func(*channel.End) // is called without the lock when nothing was received for Config.Patience
+	wake chan struct{}
+	gone chan struct{}
 }
 
-// newSender creates one end of a channel to a process; head has the common fields of its packets. lost is called
-// without the lock when nothing was received for Config.Patience.
-func (n *Node) newSender(mu *sync.Mutex, to string, head channel.Packet, lost func()) *sender {
-	head.From = n.process
-	piece := int64(maxPiece)
-	if limit := n.cfg.Conn.MaxPayload() - int64(channel.Overhead(n.process)); limit > 0 {
-		piece = min(piece, limit)
+// channels configures the channels of a machine that mu guards.
+func (n *Node) channels(mu *sync.Mutex, lost func(*channel.End)) channel.Config {
+	return channel.Config{
+		Process: n.process, Patience: n.cfg.Patience, MaxPiece: n.maxPiece,
+		Carry: func(end *channel.End) channel.Carrier {
+			c := &sender{n: n, end: end, mu: mu, lost: lost, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+			n.workers.Go(c.run)
+			return c
+		},
 	}
-	c := &sender{
-		stream: channel.NewStream(int(piece), n.cfg.Patience), generation: head.Generation,
-		wake: make(chan struct{}, 1), gone: make(chan struct{}),
-	}
-	n.workers.Go(func() { c.run(n, mu, n.subjectOf(to), head, lost) })
-	return c
 }
 
-// signal wakes the goroutine.
-func (c *sender) signal() {
+func (n *Node) maxPiece() int {
+	if limit := int(n.cfg.Conn.MaxPayload()) - channel.Overhead(n.process); limit > 0 {
+		return min(maxPiece, limit)
+	}
+	return maxPiece
+}
+
+// Signal wakes the goroutine.
+func (c *sender) Signal() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-// close ends the goroutine, and prevents further sends. The caller holds the owner's lock, and relies on what was
-// sent until then.
-func (c *sender) close() {
-	c.stream.Close()
-	close(c.gone)
-}
+// Close ends the goroutine.
+func (c *sender) Close() { close(c.gone) }
 
-func (c *sender) run(n *Node, mu *sync.Mutex, subject string, head channel.Packet, lost func()) {
-	timer := n.cfg.Clock.NewTimer(time.Hour)
+func (c *sender) run() {
+	timer := c.n.cfg.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
+	subject := c.n.subjectOf(c.end.Process)
 	var buf []byte
 	for {
 		select {
@@ -64,9 +67,9 @@ func (c *sender) run(n *Node, mu *sync.Mutex, subject string, head channel.Packe
 			runtime.Gosched() // collect frames of concurrent senders
 		case <-timer.Chan():
 		}
-		due, givenUp := c.sendAll(n, mu, subject, head, &buf)
+		due, givenUp := c.sendAll(subject, &buf)
 		if givenUp {
-			lost()
+			c.lost(c.end)
 			return
 		}
 		timer.Reset(due)
@@ -74,26 +77,30 @@ func (c *sender) run(n *Node, mu *sync.Mutex, subject string, head channel.Packe
 }
 
 // sendAll sends all that is due. It returns the time until the next check.
-func (c *sender) sendAll(n *Node, mu *sync.Mutex, subject string, head channel.Packet, buf *[]byte) (due time.Duration, givenUp bool) {
+func (c *sender) sendAll(subject string, buf *[]byte) (due time.Duration, givenUp bool) {
 	for {
-		now := n.elapsed()
-		mu.Lock()
-		p, ok := c.stream.Next(now)
+		now := c.n.elapsed()
+		c.mu.Lock()
+		p, ok := c.end.Next(now)
 		if !ok {
-			at, waits := c.stream.Due()
-			givenUp = c.stream.GivenUp(now)
-			mu.Unlock()
+			at, waits := c.end.Due()
+			givenUp = c.end.GivenUp(now)
+			c.mu.Unlock()
 			if !waits {
 				return time.Hour, false
 			}
 			return max(at-now, time.Millisecond), givenUp
 		}
-		p.Kind, p.From, p.Generation = head.Kind, head.From, head.Generation
 		*buf = channel.AppendPacket((*buf)[:0], p)
-		mu.Unlock()
-		if err := n.packets.Publish(subject, *buf); err != nil { // the stream sends it again
-			n.cfg.Log.Debug("packet not sent", "error", err)
-		}
+		c.mu.Unlock()
+		c.n.publish(subject, *buf)
+	}
+}
+
+// publish sends a packet; if that fails, the stream sends it again.
+func (n *Node) publish(subject string, packet []byte) {
+	if err := n.packets.Publish(subject, packet); err != nil {
+		n.cfg.Log.Debug("packet not sent", "error", err)
 	}
 }
 
@@ -110,4 +117,8 @@ func (n *Node) receive(m *nats.Msg) {
 	default:
 		n.forward.receive(p)
 	}
+}
+
+func (v *view) has(process string) bool {
+	return slices.ContainsFunc(v.members, func(m Member) bool { return m.Process == process })
 }

@@ -103,14 +103,16 @@ func meetsEverything(t *testing.T, seen Seen) {
 	for _, entries := range [][]event.Entry{fleet.Events, placement.Events, matchmaking.Events} {
 		for _, e := range entries {
 			name := region.Events.Name(e.Type)
-			if e.Number%100 < 50 && seen[name] < 5 && name != "FleetEventsDropped" && name != "ConfigurationDiscarded" {
+			if e.Number%100 < 50 && seen[name] < 5 && name != "NotesDropped" && name != "ConfigurationDiscarded" {
 				t.Errorf("all simulations together gave %d facts %s", seen[name], name)
 			}
 		}
 	}
 	for _, name := range []string{
-		"append fails", "append is stored and fails", "append the owner crashes after it", "append the owner crashes before it", "save snapshot is cut short",
-		"crash", "recovery", "fenced", "graceful move", "stolen lease", "to an old owner", "duplicate", "lost message", "lost answer", "dropped socket", "read",
+		"append fails", "append is stored and fails", "append the owner crashes after it",
+		"append the owner crashes before it", "save snapshot is cut short", "crash", "recovery", "fenced", "graceful move",
+		"stolen lease", "to an old owner", "duplicate", "lost message", "lost answer", "dropped socket", "read", "lead",
+		"lost packet", "cut packet", "forwarded", "refused request", "unknown outcome",
 		"pause", "do pause", "do set a clock", "do upgrade", "do raise the level", "LevelRaised",
 	} {
 		if seen[name] < 50 {

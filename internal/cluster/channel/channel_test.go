@@ -273,3 +273,32 @@ func BenchmarkStream(b *testing.B) {
 		}
 	}
 }
+
+// idleCarrier is the Carrier of an End whose packets nobody sends.
+type idleCarrier struct{}
+
+func (idleCarrier) Signal() {}
+func (idleCarrier) Close()  {}
+
+// Packets to a client get lost for longer than both ends have patience. The client has sent the first packet of its
+// channel again and again meanwhile, and one of these arrives when the server has dropped the channel: what it carries
+// is not executed again.
+func TestDroppedChannelStaysDropped(t *testing.T) {
+	var end *channel.End
+	s := channel.NewServer(channel.Config{
+		Process: "server", Patience: time.Second, MaxPiece: func() int { return 1000 },
+		Carry: func(e *channel.End) channel.Carrier { end = e; return idleCarrier{} },
+	}, func(string, channel.Packet) {})
+	packet := channel.Packet{
+		Kind: channel.FromClient, From: "client", Number: 1,
+		Piece: channel.AppendFrame(nil, channel.Frame{Kind: channel.Command, ID: 1, Body: []byte("once")}),
+	}
+	for i, generation := range []uint64{1, 1, 2, 2, 0, 1} { // the last two were on their way for long
+		packet.Generation = generation
+		requests, err := s.Receive(0, packet, nil)
+		if fresh := i == 0 || i == 2; err != nil || (len(requests) == 1) != fresh {
+			t.Errorf("packet %d of channel %d: %d requests, %v", i, generation, len(requests), err)
+		}
+		s.Drop(end)
+	}
+}

@@ -1,6 +1,9 @@
 // Package channel carries frames from one process to another over a network that may lose, delay, duplicate and
-// reorder packets: every frame arrives once and in order, or the channel breaks. It is pure: it has no clock and no
-// network. The caller sends its packets, and passes it the received ones with their times.
+// reorder packets: every frame arrives once and in order, or the channel breaks. It is pure: it has no clock, lock,
+// goroutine or network. The caller sends its packets, and passes it the received ones with their times.
+//
+// A Forwarder sends requests over channels to the owners of shards, and a Server takes those of other processes. What
+// they guarantee is documented in package cluster, which runs them. A Stream is one end of a channel.
 //
 // # Packets
 //

@@ -24,15 +24,17 @@ func (w *world) conclusion() {
 	w.trace.add(w.step, "all faults end")
 	w.rates = rates{}
 	for _, n := range w.nodes {
-		n.paused = time.Time{}
+		n.paused, n.cut = time.Time{}, [2]time.Time{}
 		n.clock.skew.Store(0)
 		n.release = max(n.release, currentRelease) // the last node is upgraded: what waits for that goes on
 	}
 	const rounds = 16
-	for range rounds {
+	for i := range rounds {
 		w.pass(calm / rounds)
+		if i == rounds/3 {
+			w.beginLast()
+		}
 		w.raiseLevel()
-		w.sweep()
 		w.poke()
 	}
 	w.pass(patience)
@@ -41,6 +43,45 @@ func (w *world) conclusion() {
 	for _, s := range w.shards {
 		if w.err == nil {
 			w.checkEnd(s)
+		}
+	}
+	if w.err == nil {
+		w.checkLast()
+	}
+}
+
+// beginLast begins a placement, and tickets that make a match, when the others have ended. Nothing hinders them.
+func (w *world) beginLast() {
+	w.calm = true
+	for _, room := range append(w.rooms, w.rooms...) {
+		w.equip(room)
+	}
+	w.in(30*time.Second, func(*world) {
+		w.startPlacement(placement.Request{ID: lastPlacement, Queue: queue, Maximum: 2, Call: "last"}, 0)
+		for i := range lastTickets {
+			w.askTickets(matchmaking.Start{
+				ID: lastTicket(i), Configuration: matchmaking.Configuration{Name: "last", ID: "last-1"}, Timeout: 120,
+				Call: lastTicket(i), Players: []matchmaking.Player{{ID: lastTicket(i)}},
+			}, false, nil)
+		}
+	})
+}
+
+const (
+	lastPlacement = "last-placement"
+	lastTickets   = 3
+)
+
+func lastTicket(i int) string { return sprintf("last-ticket-%d", i) }
+
+// checkLast: what nothing hindered has succeeded.
+func (w *world) checkLast() {
+	if p, _ := w.placement(lastPlacement); p == nil || p.Status != placement.Fulfilled {
+		w.fail("the last placement has come to nothing: %s", described{p})
+	}
+	for i := range lastTickets {
+		if t, _ := w.tickets().Ticket(lastTicket(i)); t == nil || t.Status != matchmaking.Completed {
+			w.fail("ticket %d of the last match has come to nothing: %s", i, described{t})
 		}
 	}
 }
@@ -58,6 +99,7 @@ func (w *world) checkEnd(s *shardWorld) {
 		w.fail("shard %d: what was due at %s is not done at %s", s.number, at, time.Now())
 	}
 	w.checkOutcomes(m.machine)
+	w.checkStrays(m.machine)
 	if again, err := m.replayed(w.settings); err != nil || !bytes.Equal(snapshotOf(again), snapshotOf(m.machine)) {
 		w.fail("shard %d: a replay of all records gives another state (%v)", s.number, err)
 	}
@@ -85,17 +127,32 @@ func (w *world) checkOutcomes(m *region.Machine) {
 			w.fail("the placement of match %s is not cancelled", match.ID)
 		}
 		p, ok := w.placement(match.ID)
-		if match.Stage == matchmaking.StagePlacing && (!ok || p.HasEnded()) {
+		if match.Stage == matchmaking.StagePlacing && (!ok || p.Over()) {
 			w.fail("match %s has heard of no game session: %s, its placement is %s", match.ID, described{match}, described{p})
 		}
 		return w.err == nil
 	})
 }
 
+// checkStrays: a placement has no game session but its own, and so none goes on that nobody knows of.
+func (w *world) checkStrays(m *region.Machine) {
+	for _, r := range m.Rooms() {
+		r.GameSessions(0, func(g *fleet.GameSession) bool {
+			if g.Placement == "" || g.Status != fleet.Active {
+				return true
+			}
+			if p, ok := w.placement(g.Placement); !ok || p.Session == nil || p.Session.ID != g.ID || p.Session.Room != r.ID() {
+				w.fail("game session %s is left over; its placement is %s", g.ID, described{p})
+			}
+			return w.err == nil
+		})
+	}
+}
+
 // activating reports whether the game session of a placement's attempt has time to
 // become ACTIVE, by the clock that was ahead when it was created.
 func (w *world) activating(p *placement.Placement) bool {
-	if !p.AttemptRunning() {
+	if !p.Trying() {
 		return false
 	}
 	r, ok := w.shards[w.shardOf(p.Attempt.Room)].mirror.machine.Room(p.Attempt.Room)
@@ -116,7 +173,7 @@ func (w *world) checkHolder(s *shardWorld) {
 	}
 	for answered := false; !answered && w.err == nil; {
 		seq := s.mirror.seq
-		s.holder.runs.SubmitRead(func(m *machine) { view = m.Freeze().Machine }, func(error) { answered = true })
+		s.holder.runs.Peek(func(m *machine) { view = m.Freeze().Machine }, func(error) { answered = true })
 		w.settle()
 		answered = answered && seq == s.mirror.seq // else something happened meanwhile
 		if !answered {
@@ -126,7 +183,7 @@ func (w *world) checkHolder(s *shardWorld) {
 	switch {
 	case w.err != nil:
 	case !bytes.Equal(snapshotOf(view), snapshotOf(s.mirror.machine)):
-		w.fail("owner %d of shard %d has another state than the records at the end", s.holder.n, s.number)
+		w.fail("%s has another state than the records at the end", s.holder)
 	default:
 		w.ledger.check(w, s.number, view)
 	}

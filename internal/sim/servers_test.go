@@ -43,7 +43,8 @@ func (w *world) askRoom(room fleet.RoomID, c fleet.Command, repeat bool, answere
 
 // launch starts a game server on a compute.
 func (w *world) launch(room fleet.RoomID, compute string) {
-	s := &server{w: w, room: room, key: fleet.ProcessKey{Compute: compute, ID: w.id("process")}, alive: true, hung: w.chance(4)}
+	key := fleet.ProcessKey{Compute: compute, ID: w.id("process")}
+	s := &server{w: w, room: room, key: key, alive: true, hung: !w.calm && w.chance(4)}
 	s.run = "run-" + s.key.ID
 	w.servers = append(w.servers, s)
 	w.byKey[serverKey{room, s.key}] = s
@@ -155,10 +156,14 @@ func (s *server) start(session string) {
 		return
 	}
 	s.session = session
-	if s.w.chance(10) {
+	if !s.w.calm && s.w.chance(10) {
 		return // it never becomes active
 	}
-	s.w.in(s.w.between(0, 15*time.Second), func(*world) { s.activate() })
+	if s.w.calm {
+		s.activate()
+	} else {
+		s.w.in(s.w.between(0, 15*time.Second), func(*world) { s.activate() })
+	}
 	s.w.in(s.w.between(time.Minute, 8*time.Minute), func(*world) { s.end() })
 }
 
@@ -280,8 +285,10 @@ func (w *world) roomHappened(room fleet.RoomID, body any) {
 }
 
 // capacity keeps computes registered and processes on them.
-func (w *world) capacity() {
-	room := w.rooms[w.rng.IntN(len(w.rooms))]
+func (w *world) capacity() { w.equip(w.rooms[w.rng.IntN(len(w.rooms))]) }
+
+// equip starts processes in a room.
+func (w *world) equip(room fleet.RoomID) {
 	compute := sprintf("host-%d", w.rng.IntN(2))
 	number := w.shardOf(room)
 	w.ask(&question{

@@ -77,7 +77,8 @@ func (m *mirror) apply(w *world, data []byte) error {
 		facts = append(facts, f)
 		return nil
 	})
-	w.trace.add(w.step, "shard %d: record %d of writer %d: %s", m.shard, m.seq, m.writers[record.Owner], describedFacts{facts})
+	writer := m.writers[record.Owner]
+	w.trace.add(w.step, "shard %d: record %d of writer %d: %s", m.shard, m.seq, writer, describedFacts{facts})
 	for _, f := range facts {
 		w.seen[region.Events.Name(f.Body)]++
 		if e, ok := f.Body.(*fleet.Interrupted); ok && e.Pause != 0 {
@@ -85,7 +86,7 @@ func (m *mirror) apply(w *world, data []byte) error {
 		}
 	}
 	if err == nil {
-		w.tell(m.shard, facts)
+		w.shards[m.shard].tell(w, m.seq, record.Opening, facts)
 	}
 	return err
 }

@@ -17,8 +17,9 @@ import (
 // with the same id until there is an answer.
 func (w *world) create() {
 	w.createAs(w.rooms[w.rng.IntN(len(w.rooms))], fleet.CreateGameSession{
-		ID: w.id("game"), Maximum: int32(1 + w.rng.IntN(6)), ActivationTimeout: w.between(20*time.Second, 2*time.Minute), MaxActivations: 1 + w.rng.IntN(3),
-		Fingerprint: []byte("as asked"), ConfirmWithin: []time.Duration{0, time.Minute}[w.rng.IntN(2)],
+		ID: w.id("game"), Maximum: int32(1 + w.rng.IntN(6)),
+		ActivationTimeout: w.between(20*time.Second, 2*time.Minute), MaxActivations: 1 + w.rng.IntN(3),
+		Fingerprint: []byte("as asked"), HandOverWithin: []time.Duration{0, time.Minute}[w.rng.IntN(2)],
 	}, 4)
 }
 
@@ -27,8 +28,8 @@ func (w *world) createAs(room fleet.RoomID, c fleet.CreateGameSession, tries int
 		switch {
 		case undecided(err) && tries > 0:
 			w.in(w.between(0, 3*time.Second), func(*world) { w.createAs(room, c, tries-1) })
-		case err == nil && c.ConfirmWithin > 0 && w.chance(70):
-			w.in(w.between(0, time.Minute), func(*world) { w.askRoom(room, fleet.ConfirmGameSession{ID: c.ID}, true, nil) })
+		case err == nil && c.HandOverWithin > 0 && w.chance(70):
+			w.in(w.between(0, time.Minute), func(*world) { w.askRoom(room, fleet.HandOverGameSession{ID: c.ID}, true, nil) })
 		}
 	})
 }
@@ -74,7 +75,8 @@ func (w *world) join() {
 func (w *world) claim() {
 	room := w.rooms[w.rng.IntN(len(w.rooms))]
 	w.askRoom(room, fleet.ClaimGameSession{
-		Name: "claimed", Maximum: int32(1 + w.rng.IntN(5)), Player: fleet.NewPlayer{PlayerID: w.id("player"), Random: w.random()},
+		Name: "claimed", Maximum: int32(1 + w.rng.IntN(5)),
+		Player: fleet.NewPlayer{PlayerID: w.id("player"), Random: w.random()},
 	}, true, func(answer any, err error) {
 		if r, ok := answer.(fleet.Reservation); ok && err == nil {
 			w.come(room, r.GameSession.Host, r.GameSession.ID, r.Players)
@@ -85,17 +87,17 @@ func (w *world) claim() {
 // backfill is a game server that wants more players for its game session.
 func (w *world) backfill() {
 	room, g := w.someSession(fleet.Active)
-	if g == nil || len(g.CurrentPlayers) == 0 {
+	if g == nil || len(g.Seated) == 0 {
 		return
 	}
 	c := matchmaking.Start{
-		ID: w.id("backfill"), Configuration: ladder, Timeout: int32(10 + w.rng.IntN(100)), Backfill: true,
+		ID: w.id("backfill"), Configuration: w.someConfiguration(), Timeout: int32(10 + w.rng.IntN(100)), Backfill: true,
 		GameSession: arn.GameSession("us-west-2", string(room.Fleet), room.Location, g.ID),
 	}
 	c.Call = "call-" + c.ID
-	for _, p := range g.CurrentPlayers {
+	for _, p := range g.Seated {
 		if !slices.ContainsFunc(c.Players, func(o matchmaking.Player) bool { return o.ID == p.PlayerID }) {
-			c.Players = append(c.Players, matchmaking.Player{ID: p.PlayerID})
+			c.Players = append(c.Players, matchmaking.Player{ID: p.PlayerID, Team: "all"})
 		}
 	}
 	w.askTickets(c, true, nil)
@@ -143,47 +145,27 @@ func (w *world) administer() {
 		w.askRoom(room, fleet.DeregisterCompute{Name: sprintf("host-%d", w.rng.IntN(3))}, true, nil)
 		return
 	}
-	var c catalog.Command = catalog.CreateLocation{Name: sprintf("custom-%d", w.rng.IntN(5))}
+	var c catalog.Command = catalog.CreateLocation{Name: sprintf("custom-%d", 10+w.rng.IntN(5))}
 	if w.chance(40) {
-		c = catalog.DeleteLocation{Name: sprintf("custom-%d", w.rng.IntN(5))}
+		c = catalog.DeleteLocation{Name: sprintf("custom-%d", 10+w.rng.IntN(5))}
 	}
 	w.ask(&question{shard: region.CatalogShard, cmd: region.CatalogCommand{Command: c}})
 }
 
-// place is a backend that starts a placement.
-func (w *world) place() {
-	id := w.id("placement")
-	r := placement.Request{ID: id, Queue: "harbor", Maximum: int32(2 + w.rng.IntN(4)), Call: "call-" + id}
-	for range w.rng.IntN(3) {
-		r.Players = append(r.Players, placement.Player{PlayerID: w.id("player")})
-	}
-	w.startPlacement(r, 5)
-}
-
-func (w *world) startPlacement(r placement.Request, tries int) {
-	c := placement.Start{Request: r, Timeout: int32(10 + w.rng.IntN(110))}
-	if w.chance(70) {
-		c.Room = &w.rooms[w.rng.IntN(len(w.rooms))]
-	}
-	w.askPlacement(r.ID, c, func(_ any, err error) {
-		if undecided(err) && tries > 0 {
-			w.in(w.between(0, 3*time.Second), func(*world) { w.startPlacement(r, tries-1) })
-		}
-	})
-}
-
 // stopPlacement is a backend that changes its mind.
 func (w *world) stopPlacement() {
-	if ids := w.pendingIDs(); len(ids) > 0 {
-		id := ids[w.rng.IntN(len(ids))]
-		w.askPlacement(id, placement.Stop{ID: id}, nil)
-	}
+	w.someShard().mirror.machine.Placements().Pending(func(p *placement.Placement) bool {
+		w.askPlacement(p.ID, placement.Stop{ID: p.ID}, nil)
+		return false
+	})
 }
 
 // tickets are the players who want a match.
 func (w *world) startTicket() {
 	id := w.id("ticket")
-	c := matchmaking.Start{ID: id, Configuration: ladder, Timeout: int32(10 + w.rng.IntN(200)), Call: "call-" + id}
+	c := matchmaking.Start{
+		ID: id, Configuration: w.someConfiguration(), Timeout: int32(10 + w.rng.IntN(200)), Call: "call-" + id,
+	}
 	if w.chance(15) { // shorter than many placements take
 		c.Timeout = int32(1 + w.rng.IntN(15))
 	}
@@ -193,7 +175,11 @@ func (w *world) startTicket() {
 	w.askTickets(c, true, nil)
 }
 
-var ladder = matchmaking.Configuration{Name: "ladder", ID: "ladder-1"}
+// someConfiguration draws a matchmaking configuration.
+func (w *world) someConfiguration() matchmaking.Configuration {
+	c := configurations[w.rng.IntN(len(configurations)-1)]
+	return matchmaking.Configuration{Name: c.Name, ID: c.ID}
+}
 
 // someTicket draws a ticket that is not over.
 func (w *world) someTicket(status matchmaking.Status) (found *matchmaking.Ticket) {
@@ -227,25 +213,31 @@ func (w *world) answerMatch() {
 // stopTicket is a player who changes his mind.
 func (w *world) stopTicket() {
 	var open *matchmaking.Ticket
-	w.tickets().Searching(func(t *matchmaking.Ticket) bool { open = t; return !w.chance(30) })
+	w.tickets().Open(func(t *matchmaking.Ticket) bool { open = t; return !w.chance(30) })
 	if open != nil {
 		w.askTickets(matchmaking.Stop{ID: open.ID}, true, nil)
 	}
 }
 
+func (w *world) placementShard(id string) int { return region.PlacementShardOf(id, len(w.shards)) }
+
+func (w *world) ticketShard() int { return region.MatchmakingShard(len(w.shards)) }
+
 func (w *world) askPlacement(id string, c placement.Command, answered func(any, error)) {
 	w.ask(&question{
-		shard: region.PlacementShardOf(id, len(w.shards)), cmd: region.PlacementCommand{Command: c}, repeat: true, answered: answered,
+		shard: w.placementShard(id), cmd: region.PlacementCommand{Command: c}, repeat: true, answered: answered,
 	})
 }
 
 func (w *world) askTickets(c matchmaking.Command, repeat bool, answered func(any, error)) {
-	w.ask(&question{shard: region.MatchmakingShard(len(w.shards)), cmd: region.MatchmakingCommand{Command: c}, repeat: repeat, answered: answered})
+	w.ask(&question{
+		shard: w.ticketShard(), cmd: region.MatchmakingCommand{Command: c}, repeat: repeat, answered: answered,
+	})
 }
 
 // tickets is the truth about them.
 func (w *world) tickets() *matchmaking.State {
-	return w.shards[region.MatchmakingShard(len(w.shards))].mirror.machine.Matchmaking()
+	return w.shards[w.ticketShard()].mirror.machine.Matchmaking()
 }
 
 // forgetAfter is how long what is over stays in memory. It is longer than any message
@@ -261,7 +253,7 @@ func (w *world) tidy() {
 		}
 		w.tidyPlayers(id, r)
 		var ordinals []uint64
-		for _, g := range r.EndedBefore(endless, 20) {
+		for _, g := range r.Over(endless, 20) {
 			ordinals = append(ordinals, g.Ordinal)
 		}
 		if len(ordinals) > 0 {
@@ -272,7 +264,7 @@ func (w *world) tidy() {
 		w.tidyPlacements(i, s.mirror.machine.Placements())
 	}
 	var ids []string
-	for _, t := range w.tickets().EndedBefore(endless, 20) {
+	for _, t := range w.tickets().Over(endless, 20) {
 		ids = append(ids, t.ID)
 	}
 	if len(ids) > 0 {
@@ -287,8 +279,8 @@ func (w *world) tidy() {
 // session: all of them, and not only those that are too many.
 func (w *world) tidyPlayers(id fleet.RoomID, r *fleet.Room) {
 	r.GameSessions(0, func(g *fleet.GameSession) bool {
-		c := fleet.ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(len(g.PastPlayers))}
-		if len(g.PastPlayers) > 0 {
+		c := fleet.ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(len(g.Gone))}
+		if len(g.Gone) > 0 {
 			w.in(forgetAfter, func(*world) {
 				if !w.awaited(g) {
 					w.askRoom(id, c, true, nil)
@@ -303,8 +295,8 @@ func (w *world) tidyPlayers(id fleet.RoomID, r *fleet.Room) {
 // package control does.
 func (w *world) awaited(g *fleet.GameSession) bool {
 	_, filling := w.tickets().Match(g.Filled)
-	p, ok := w.shards[region.PlacementShardOf(g.Placement, len(w.shards))].mirror.machine.Placements().Placement(g.Placement)
-	return filling || ok && !p.HasEnded()
+	p, ok := w.shards[w.placementShard(g.Placement)].mirror.machine.Placements().Placement(g.Placement)
+	return filling || ok && !p.Over()
 }
 
 // endless is after all moments.
@@ -315,7 +307,7 @@ func (w *world) tidyPlacements(number int, s *placement.State) {
 		w.ask(&question{shard: number, cmd: region.PlacementCommand{Command: c}, repeat: true})
 	}
 	var ids []string
-	for _, p := range s.EndedBefore(endless, 20) {
+	for _, p := range s.Over(endless, 20) {
 		ids = append(ids, p.ID)
 	}
 	if len(ids) > 0 {

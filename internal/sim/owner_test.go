@@ -13,19 +13,16 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// A node is a process that may own shards.
-type node struct {
-	name    int
-	clock   *nodeClock
-	release release
-	paused  time.Time // it does nothing before
-}
-
 // A shardWorld is one shard with its journal and those who own it or believe so.
 type shardWorld struct {
 	number int
 	mirror *mirror
 	holder *owner // who has the lease; nil: nobody
+
+	follower *region.Machine // what those have seen who follow the journal
+	followed uint64          // its newest record
+	followAt time.Time       // when they will have seen the newest record
+	awaiting []waiter
 }
 
 // An owner is one tenure of a shard on a node.
@@ -37,7 +34,8 @@ type owner struct {
 	disk   *disk
 	runs   *shard.Shard[region.Command, *machine]
 	cancel context.CancelFunc
-	dead   bool // its process crashed: nothing of it is heard any more
+	dead   bool     // its process crashed: nothing of it is heard any more
+	asked  []func() // requests that it is yet to be given
 
 	mu     sync.Mutex
 	lease  time.Time // when it ends; zero: it is renewed for ever
@@ -54,12 +52,64 @@ type output struct {
 	broken string // a rule that the machine saw broken
 }
 
+// A waiter waits until those who follow a shard have seen a record.
+type waiter struct {
+	seq uint64
+	do  func()
+}
+
+// await calls do when those who follow the shard have seen a record.
+func (s *shardWorld) await(seq uint64, do func()) {
+	if seq <= s.followed {
+		do()
+		return
+	}
+	s.awaiting = append(s.awaiting, waiter{seq, do})
+}
+
+// tell lets those who follow a shard know what has become durable, in order and a little late. opening tells that an
+// owner has begun.
+func (s *shardWorld) tell(w *world, seq uint64, opening bool, facts []event.Fact) {
+	at := time.Now().Add(w.between(0, 20*time.Millisecond))
+	if s.followAt.After(at) {
+		at = s.followAt
+	}
+	s.followAt = at
+	w.at(at, func(*world) { s.follow(w, seq, opening, facts) })
+}
+
+// follow shows a record to those who follow the shard.
+func (s *shardWorld) follow(w *world, seq uint64, opening bool, facts []event.Fact) {
+	s.followed = seq
+	for _, f := range facts {
+		s.follower.Apply(f)
+	}
+	var view *region.Machine
+	changed := slices.ContainsFunc(facts, func(f event.Fact) bool { return f.Room == 0 })
+	if opening || changed && s.number == region.CatalogShard {
+		view = s.follower.Freeze()
+	}
+	for _, n := range w.nodes {
+		if n.up() {
+			n.do(func() { n.driver.observe(s.number, opening, view, facts) })
+		}
+	}
+	for _, f := range facts {
+		w.happened(s.number, f)
+	}
+	due := s.awaiting
+	s.awaiting = nil
+	for _, a := range due {
+		s.await(a.seq, a.do)
+	}
+}
+
 // begin makes a node the owner of a shard.
 func (w *world) begin(s *shardWorld, n *node) {
 	o := &owner{world: w, n: len(w.owners) + 1, shard: s, node: n}
 	o.disk = &disk{world: w, owner: o, journal: s.mirror.journal.Reopen()}
 	cfg := shard.Config[region.Command, *machine]{
-		Journal: o.disk, Events: region.Events, Clock: n.clock, NewMachine: o.machine, HoldsLease: o.holds,
+		Journal: o.disk, Events: region.Events, Clock: n.clock, NewMachine: o.machine, Holds: o.holds,
 		SnapshotEvery: shard.SnapshotEvery{Records: 3 + w.rng.IntN(40)}, FinalSnapshot: w.chance(50),
 		Backoff: shard.Backoff{Min: 20 * time.Millisecond, Max: 500 * time.Millisecond},
 		Observe: func(c shard.Commit[*machine]) {
@@ -69,7 +119,7 @@ func (w *world) begin(s *shardWorld, n *node) {
 		ViewWhen: func([]event.Fact) bool { return true },
 	}
 	if w.bug.noLease {
-		cfg.HoldsLease = nil
+		cfg.Holds = nil
 	}
 	if w.chance(30) && w.bug.name == "" { // a bug is planted in the way that goes through the journal
 		cfg.Start = o.replica()
@@ -79,6 +129,8 @@ func (w *world) begin(s *shardWorld, n *node) {
 	o.cancel = cancel
 	w.owners = append(w.owners, o)
 	s.holder = o
+	n.setOwner(s.number, o)
+	w.moved()
 	w.trace.add(w.step, "node %d owns shard %d: owner %d, release %d", n.name, s.number, o.n, n.release)
 	go func() {
 		err := o.runs.Run(ctx)
@@ -86,10 +138,11 @@ func (w *world) begin(s *shardWorld, n *node) {
 	}()
 }
 
+func (o *owner) String() string { return sprintf("owner %d of shard %d", o.n, o.shard.number) }
+
 func (o *owner) machine() *machine {
-	return &machine{Machine: region.New(o.shard.number, o.world.settings), bug: o.world.bug, report: func(format string, args ...any) {
-		o.put(output{broken: sprintf(format, args...)})
-	}}
+	report := func(format string, args ...any) { o.put(output{broken: sprintf(format, args...)}) }
+	return &machine{Machine: region.New(o.shard.number, o.world.settings), bug: o.world.bug, report: report}
 }
 
 // replica is a machine as a node has it that has followed the journal.
@@ -129,15 +182,9 @@ func (o *owner) take() []output {
 	return out
 }
 
-// crash ends the owner's process, as far as this shard is concerned: nothing of
-// it is heard any more. What it has asked its disk for may still be done.
-func (o *owner) crash(when string) {
-	if o.dead {
-		return
-	}
+// die is the end of the owner's process. What it has asked its disk for may still be done.
+func (o *owner) die() {
 	w := o.world
-	w.trace.add(w.step, "owner %d of shard %d crashes %s", o.n, o.shard.number, when)
-	w.seen["crash"]++
 	o.dead = true
 	for _, op := range w.operations {
 		if op.disk == o.disk {
@@ -154,18 +201,26 @@ func (o *owner) crash(when string) {
 
 // gone lets another node take over, some time after the owner is no more.
 func (o *owner) gone() {
+	o.node.dropOwner(o)
 	if o.shard.holder != o {
 		return
 	}
 	o.shard.holder = nil
-	o.world.in(o.world.between(100*time.Millisecond, 12*time.Second), o.shard.takeOver) // 12 s: an election and what follows
+	o.world.moved()
+	most := 12 * time.Second // an election and what follows
+	o.world.in(o.world.between(100*time.Millisecond, most), o.shard.takeOver)
 }
 
 // takeOver gives a shard that has no owner to a node.
 func (s *shardWorld) takeOver(w *world) {
-	if s.holder == nil && !w.over {
-		w.begin(s, w.nodes[w.rng.IntN(len(w.nodes))])
+	if s.holder != nil || w.over {
+		return
 	}
+	if n := w.nodes[w.rng.IntN(len(w.nodes))]; n.up() {
+		w.begin(s, n)
+		return
+	}
+	w.in(w.between(0, time.Second), s.takeOver)
 }
 
 // steal lets another node take the shard over while the owner goes on: it has not
@@ -176,13 +231,14 @@ func (s *shardWorld) steal(w *world) {
 		return
 	}
 	w.seen["stolen lease"]++
-	w.trace.add(w.step, "owner %d of shard %d is cut off from its lease", old.n, s.number)
+	w.trace.add(w.step, "%s is cut off from its lease", old)
 	expires := time.Now().Add(w.between(2*time.Second, 3*time.Second))
 	old.setLease(expires)
 	s.holder = nil
+	w.moved()
 	w.at(expires.Add(w.between(time.Millisecond, 2*time.Second)), s.takeOver)
 	if w.chance(60) { // else it finds out by a fence
-		w.at(expires.Add(w.between(0, 60*time.Second)), func(*world) { old.cancel() })
+		w.at(expires.Add(w.between(0, 60*time.Second)), func(*world) { old.stepDown() })
 	}
 }
 
@@ -190,18 +246,24 @@ func (s *shardWorld) steal(w *world) {
 func (s *shardWorld) move(w *world) {
 	if s.holder != nil {
 		w.seen["graceful move"]++
-		w.trace.add(w.step, "owner %d of shard %d is asked to hand over", s.holder.n, s.number)
-		s.holder.cancel()
+		w.trace.add(w.step, "%s is asked to hand over", s.holder)
+		s.holder.stepDown()
 	}
+}
+
+// stepDown ends a tenure: what comes from now on is for the next owner.
+func (o *owner) stepDown() {
+	o.node.dropOwner(o)
+	o.cancel()
 }
 
 // hasEnded takes note of the end of Run.
 func (o *owner) hasEnded(err error) {
 	w := o.world
-	w.trace.add(w.step, "owner %d of shard %d has ended: %v", o.n, o.shard.number, err)
+	w.trace.add(w.step, "%s has ended: %v", o, err)
 	o.ended = true
 	if errors.Is(err, shard.ErrUnreadable) {
-		w.fail("owner %d of shard %d cannot read what is stored: %v", o.n, o.shard.number, err)
+		w.fail("%s cannot read what is stored: %v", o, err)
 	}
 	if errors.Is(err, journal.ErrFenced) {
 		w.seen["fenced"]++

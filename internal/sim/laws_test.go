@@ -117,12 +117,12 @@ func processEndLaw(r *fleet.Room, p fleet.Process, e *fleet.ProcessHasEnded) str
 	if p.Status == 0 || p.Status == fleet.ProcessEnded {
 		return "the process does not live"
 	}
-	if g, ok := r.GameSessionAt(p.Session); ok && !g.HasEnded() {
+	if g, ok := r.GameSessionAt(p.Session); ok && !g.Over() {
 		return fmt.Sprintf("its game session %s is %s", g.ID, g.Status)
 	}
 	switch e.Reason {
 	case fleet.EndedCrashed:
-		return unless(due(p.ReconnectBy, e.At), "it has time to come back until %d", p.ReconnectBy)
+		return unless(due(p.BackBy, e.At), "it has time to come back until %d", p.BackBy)
 	case fleet.EndedNeverReady:
 		return unless(due(p.ReadyBy, e.At), "it has time to be ready until %d", p.ReadyBy)
 	case fleet.EndedByForce:
@@ -163,16 +163,17 @@ func (w *world) sessionLaw(r *fleet.Room, e any) string {
 		return w.activationLaw(r, session(e.Ordinal), e)
 	case *fleet.GameSessionBackfilled:
 		g := session(e.Ordinal)
-		return unless(g.Status == fleet.Active && g.Filled != e.Match, "the game session is %s and filled by %q", g.Status, g.Filled) + w.seatLaw(g, e.Slots)
+		fills := g.Status == fleet.Active && g.Filled != e.Match
+		return unless(fills, "the game session is %s and filled by %q", g.Status, g.Filled) + w.seatLaw(g, e.Seats)
 	case *fleet.GameSessionUpdated:
-		return unless(!ptr(session(e.Ordinal)).HasEnded(), "the game session is over")
-	case *fleet.GameSessionConfirmed:
-		return unless(session(e.Ordinal).ConfirmBy != 0, "nobody waits for it")
+		return unless(!ptr(session(e.Ordinal)).Over(), "the game session is over")
+	case *fleet.GameSessionHandedOver:
+		return unless(session(e.Ordinal).HandOverBy != 0, "nobody waits for it")
 	case *fleet.GameSessionTerminating:
 		s := session(e.Ordinal).Status
 		return unless(s == fleet.Activating || s == fleet.Active, "the game session is %s", s)
 	case *fleet.GameSessionEnded:
-		return unless(!ptr(session(e.Ordinal)).HasEnded(), "the game session is over")
+		return unless(!ptr(session(e.Ordinal)).Over(), "the game session is over")
 	case *fleet.GameSessionsForgotten:
 		return w.forgetSessions(r, e)
 	case *fleet.PlayersForgotten:
@@ -205,12 +206,12 @@ func (w *world) activationLaw(r *fleet.Room, g fleet.GameSession, e *fleet.GameS
 			return broken
 		}
 	}
-	return w.seatLaw(g, e.Slots)
+	return w.seatLaw(g, e.Seats)
 }
 
 // seatLaw: no place and no player session is given twice, and none to anybody who was told that he
 // has none.
-func (w *world) seatLaw(g fleet.GameSession, seats []fleet.Slot) string {
+func (w *world) seatLaw(g fleet.GameSession, seats []fleet.Seat) string {
 	if len(seats) > int(g.Free()) {
 		return fmt.Sprintf("the game session has %d players and room for %d", g.Players(), g.Maximum)
 	}
@@ -231,7 +232,7 @@ func ticketOf(id fleet.PlayerSessionID) (ticket [8]byte) { return [8]byte(id[8:]
 
 // seated finds a player who has a place.
 func seated(g fleet.GameSession, index uint32) fleet.PlayerSession {
-	for _, p := range g.CurrentPlayers {
+	for _, p := range g.Seated {
 		if p.Index == index {
 			return *p
 		}
@@ -261,7 +262,7 @@ func (w *world) timeoutLaw(r *fleet.Room, g fleet.GameSession, e *fleet.PlayersT
 func (w *world) leftOver(match string) string {
 	p, ok := w.placement(match)
 	switch {
-	case !ok || !p.HasEnded():
+	case !ok || !p.Over():
 		return sprintf("left over is %s", described{p})
 	case p.Session == nil:
 		return ""
@@ -271,14 +272,14 @@ func (w *world) leftOver(match string) string {
 		return ""
 	}
 	g, ok := r.GameSession(p.Session.ID)
-	return unless(!ok || g.Status == fleet.Terminating || g.HasEnded(), "left over is %s", described{g})
+	return unless(!ok || g.Status == fleet.Terminating || g.Over(), "left over is %s", described{g})
 }
 
 // forgetSessions keeps what the history would, and holds it to being over.
 func (w *world) forgetSessions(r *fleet.Room, e *fleet.GameSessionsForgotten) string {
 	for _, ordinal := range e.Ordinals {
 		g, ok := r.GameSessionAt(ordinal)
-		if !ok || !g.HasEnded() {
+		if !ok || !g.Over() {
 			return fmt.Sprintf("game session %d is not over", ordinal)
 		}
 		w.past.sessions[sessionKey{r.ID(), g.ID}] = g
@@ -288,10 +289,10 @@ func (w *world) forgetSessions(r *fleet.Room, e *fleet.GameSessionsForgotten) st
 
 // forgetPlayers keeps what the history would, and holds it to having ended.
 func (w *world) forgetPlayers(g fleet.GameSession, e *fleet.PlayersForgotten) string {
-	if e.Through <= g.Archived || int(e.Through-g.Archived) > len(g.PastPlayers) {
-		return fmt.Sprintf("%d player sessions have ended in memory, behind %d in the history", len(g.PastPlayers), g.Archived)
+	if e.Through <= g.Archived || int(e.Through-g.Archived) > len(g.Gone) {
+		return fmt.Sprintf("%d player sessions have ended in memory, behind %d in the history", len(g.Gone), g.Archived)
 	}
-	for _, p := range g.PastPlayers[:e.Through-g.Archived] {
+	for _, p := range g.Gone[:e.Through-g.Archived] {
 		w.past.players[p.ID] = p
 	}
 	return ""
@@ -314,12 +315,13 @@ func (w *world) placementLaw(s *placement.State, e any) string {
 		if p.Attempt != nil {
 			next = p.Attempt.Number + 1
 		}
-		return unless(p.Status == placement.Pending && !p.AttemptRunning() && e.Number == next && e.At < p.Deadline, "the placement is %s", described{p})
-	case *placement.AttemptEnded:
-		return unless(ptr(get(e.ID)).AttemptRunning(), "no attempt runs")
+		searches := p.Status == placement.Pending && !p.Trying()
+		return unless(searches && e.Number == next && e.At < p.Deadline, "the placement is %s", described{p})
+	case *placement.AttemptOver:
+		return unless(ptr(get(e.ID)).Trying(), "no attempt runs")
 	case *placement.PlacementFulfilled:
 		p := get(e.ID)
-		return unless(p.AttemptRunning(), "no attempt runs") + w.placed.fulfilled(e)
+		return unless(p.Trying(), "no attempt runs") + w.placed.fulfilled(e)
 	case *placement.PlacementEnded:
 		p := get(e.ID)
 		return unless(p.Status == placement.Pending, "the placement is %q", p.Status) +
@@ -387,14 +389,15 @@ func (w *world) ticketLaw(s *matchmaking.State, e any) string {
 		m, ok := match(e.ID)
 		w.past.matches[e.ID] = true
 		for _, id := range m.Tickets {
-			if t := ticket(id); s.Allows(2) && m.Stage == matchmaking.StagePlacing && t.Deadline <= e.At { // older releases let it go on
+			t := ticket(id)
+			if s.Allows(2) && m.Stage == matchmaking.StagePlacing && t.Deadline <= e.At { // older releases let it go on
 				return fmt.Sprintf("ticket %s had time until %d", id, t.Deadline)
 			}
 		}
 		return unless(ok, "there is no such match")
 	case *matchmaking.TicketsForgotten:
 		for _, id := range e.IDs {
-			if t := ticket(id); !t.HasEnded() {
+			if t := ticket(id); !t.Over() {
 				return fmt.Sprintf("ticket %s is %q", id, t.Status)
 			}
 			w.past.tickets[id] = true

@@ -3,13 +3,18 @@ package sim
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"github.com/muster-gg/muster/internal/cluster/channel"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/matchdriver"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/placer"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
 )
@@ -30,6 +35,12 @@ type bug struct {
 	noLease          bool                  // reads are answered without a look at the lease
 	noPause          bool                  // a pause gives nobody time
 	socketGrace      bool                  // a new owner gives time to sockets alone
+
+	packet        func(*channel.Packet, int)      // changes a packet between nodes
+	outcome       func(*reply) *reply             // changes what a node is answered
+	placing       func(*world, *placer.Request)   // changes a request of the driver of placements
+	matching      func(*matchdriver.Request) bool // false: this request of the driver of matchmaking is lost
+	placerForgets bool                            // the driver of placements does not begin anew with a shard
 }
 
 // bugs are all that can be planted.
@@ -43,9 +54,9 @@ var bugs = []bug{
 	{name: "reads are answered without a lease", noLease: true, says: "answered a read"},
 	{name: "a pause ends what was waited for", noPause: true, says: "the clock jumped"},
 	{name: "only sockets get grace from a new owner", socketGrace: true, says: "nobody owned the shard"},
-	{name: "a replay leaves out a fact", skips: func(f event.Fact) bool { _, ok := f.Body.(*fleet.PlayerAccepted); return ok }},
-	{name: "a replay leaves out a ticket", skips: func(f event.Fact) bool { _, ok := f.Body.(*matchmaking.MatchProposed); return ok }},
-	{name: "a snapshot misses records", misses: func(f event.Fact) bool { _, ok := f.Body.(*fleet.Process); return ok }},
+	{name: "a replay leaves out a fact", skips: is[*fleet.PlayerAccepted]},
+	{name: "a replay leaves out a ticket", skips: is[*matchmaking.MatchProposed]},
+	{name: "a snapshot misses records", misses: is[*fleet.Process]},
 	{name: "a snapshot is newer than it says", snapshotSeq: func(seq uint64) uint64 { return max(seq, 2) - 1 }},
 	{name: "a snapshot is older than it says", snapshotSeq: func(seq uint64) uint64 { return seq + 1 }},
 	{name: "a refused command changes something", handle: changesRefused},
@@ -55,8 +66,17 @@ var bugs = []bug{
 	{name: "a reservation is carried out twice", handle: reservesTwice, says: "is there already"},
 	{name: "an answer says more than is stored", handle: promisesTooMuch},
 	{name: "a placement is not cancelled", handle: cancelsNothing},
+	{name: "a channel is opened twice", packet: opensAgain, says: "carries out a second time"},
+	{name: "an unknown outcome passes for a refusal", outcome: refusesUnknown, says: "never be"},
+	{name: "the driver of placements ignores recoveries", placerForgets: true, says: "placement"},
+	{name: "a game session is requested under another id", placing: renames, says: "placement"},
+	{name: "a match is not told of its game session", matching: keepsPlaced, says: "the last match"},
+	{name: "an answer to the driver of matchmaking is lost", matching: losesAnswer, says: "the last match"},
 	{name: "a fact is above the level in force", handle: raisesAlone, says: "reads level 1 at most"},
 }
+
+// is reports whether the body of a fact is a T.
+func is[T any](f event.Fact) bool { _, ok := f.Body.(T); return ok }
 
 func bugNamed(name string) *bug {
 	b := bug{}
@@ -120,7 +140,7 @@ func appendHalf(ctx context.Context, d *disk, last uint64, data []byte) (uint64,
 	if _, err := d.journal.Append(ctx, last, data[:ends[len(ends)-2]]); err != nil {
 		return 0, err
 	}
-	d.owner.crash("between two parts of a record")
+	d.owner.node.crash("between two parts of a record")
 	return 0, errDead
 }
 
@@ -181,7 +201,8 @@ func overfills(m *region.Machine, now time.Time, c region.Command) ([]event.Fact
 	g, _ := r.GameSession(reserve.GameSession)
 	e := &fleet.PlayersReserved{Session: g.Ordinal, At: event.At(now), Expires: event.At(now.Add(time.Minute))}
 	for _, p := range reserve.Players {
-		e.Players = append(e.Players, fleet.Slot{ID: fleet.PlayerSessionID(append(make([]byte, 8), p.Random[:]...)), PlayerID: p.PlayerID})
+		id := fleet.PlayerSessionID(append(make([]byte, 8), p.Random[:]...))
+		e.Players = append(e.Players, fleet.Seat{ID: id, PlayerID: p.PlayerID})
 	}
 	return decideAnyway(m, room.Room, e), nil, nil
 }
@@ -206,8 +227,8 @@ func reusesProcess(m *region.Machine, now time.Time, c region.Command) ([]event.
 		return facts, answer, err
 	}
 	facts = decideAnyway(m, room.Room, &fleet.GameSessionCreated{
-		Ordinal: lastOrdinal(r) + 1, ID: create.ID, Maximum: create.Maximum, Host: busy.ProcessKey, Port: busy.Port, At: event.At(now),
-		ActivateBy: event.At(now.Add(time.Minute)), Placement: create.Placement, Attempt: create.Attempt,
+		Ordinal: lastOrdinal(r) + 1, ID: create.ID, Maximum: create.Maximum, Host: busy.ProcessKey, Port: busy.Port,
+		At: event.At(now), ActivateBy: event.At(now.Add(time.Minute)), Placement: create.Placement, Attempt: create.Attempt,
 	})
 	g, _ := r.GameSession(create.ID)
 	return facts, g, nil
@@ -219,7 +240,7 @@ func loseSockets(m *region.Machine, now time.Time) (facts []event.Fact) {
 		var lost []any
 		r.Processes(func(p *fleet.Process) bool {
 			if p.Connected {
-				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey, ReconnectBy: event.At(now.Add(200 * time.Second))})
+				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey, BackBy: event.At(now.Add(200 * time.Second))})
 			}
 			return true
 		})
@@ -269,7 +290,7 @@ func reservesTwice(m *region.Machine, now time.Time, c region.Command) ([]event.
 	}
 	e := &fleet.PlayersReserved{Session: g.Ordinal, At: event.At(now), Expires: event.At(now.Add(time.Minute))}
 	for _, p := range answer.(fleet.Reservation).Players {
-		e.Players = append(e.Players, fleet.Slot{ID: p.ID, PlayerID: p.PlayerID})
+		e.Players = append(e.Players, fleet.Seat{ID: p.ID, PlayerID: p.PlayerID})
 	}
 	return decideAnyway(m, room.Room, e), answer, nil
 }
@@ -303,4 +324,44 @@ func raisesAlone(m *region.Machine, now time.Time, c region.Command) ([]event.Fa
 	}
 	raised, _, err := m.Handle(now, region.RaiseLevel{Level: region.MaxLevel})
 	return append(facts, raised...), answer, err
+}
+
+// opensAgain gives the first packet of a channel the number of a later channel when it is sent again.
+func opensAgain(p *channel.Packet, copies int) {
+	if p.Kind == channel.FromClient && p.Number == 1 {
+		p.Generation += uint64(copies)
+	}
+}
+
+// refusesUnknown says of a command of which nobody knows what became that it will never be carried out.
+func refusesUnknown(a *reply) *reply {
+	if !errors.Is(a.err, shard.ErrOutcomeUnknown) {
+		return a
+	}
+	return &reply{request: a.request, err: fmt.Errorf("%w: %w", shard.ErrNotDone, errInjected)}
+}
+
+// renames requests another game session when one is requested again.
+func renames(w *world, r *placer.Request) {
+	c, _ := r.Command.(region.RoomCommand)
+	if create, ok := c.Command.(fleet.CreateGameSession); ok && w.placed.asked[sessionKey{c.Room, create.ID}] {
+		create.ID += "-again"
+		c.Command = create
+		r.Command = c
+	}
+}
+
+// losesAnswer loses the answers to requests for placements.
+func losesAnswer(r *matchdriver.Request) bool {
+	if r.Place != nil {
+		r.Answer = nil
+	}
+	return true
+}
+
+// keepsPlaced loses what a match is to be told of its placement.
+func keepsPlaced(r *matchdriver.Request) bool {
+	c, _ := r.Command.(region.MatchmakingCommand)
+	_, placed := c.Command.(matchmaking.Placed)
+	return !placed
 }

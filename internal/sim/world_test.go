@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/placement"
@@ -30,6 +29,7 @@ type world struct {
 	seen     Seen
 	step     int
 	err      error
+	calm     bool // nothing hinders anything any more
 	over     bool // the run ends: nobody begins anything any more
 
 	level      int // of features, in force: no release that reads less is started
@@ -37,13 +37,12 @@ type world struct {
 	shards     []*shardWorld
 	owners     []*owner
 	operations []*operation // of disks, that are yet to be carried out
-	followAt   []time.Time  // by shard: when those who follow have heard the newest record
+	requests   []*request   // that were forwarded
+	replies    []*reply     // to those
 
 	rooms   []fleet.RoomID
 	servers []*server
 	byKey   map[serverKey]*server
-	placing map[string]*pendingPlacement
-	carried map[string]bool // matches that somebody sees to
 	serial  int
 	ledger  ledger
 	placed  placed
@@ -68,37 +67,47 @@ type past struct {
 
 // rates are how much goes wrong, in percent.
 type rates struct {
-	late, lost, duplicate, misrouted int
-	slow, failing, lying, crashing   int // disks; crashing in per mille
+	late, lost, duplicate          int
+	slow, failing, lying, crashing int // disks; crashing in per mille
 }
 
 func newWorld(seed uint64, opts Options) *world {
 	w := &world{
-		rng: rand.New(rand.NewPCG(seed, 20)), opts: opts, bug: bugNamed(opts.Bug), seen: Seen{}, trace: trace{whole: opts.Trace, start: time.Now()},
-		byKey: map[serverKey]*server{}, placing: map[string]*pendingPlacement{}, carried: map[string]bool{},
-		placed: newPlaced(), active: map[sessionKey]bool{}, ledger: ledger{}, refusedSeats: map[[8]byte]bool{}, givenSeats: map[[8]byte]bool{}, wake: make(chan struct{}, 1),
-		waits: newWaits(),
-		past:  past{map[sessionKey]*fleet.GameSession{}, map[fleet.PlayerSessionID]*fleet.PlayerSession{}, map[string]*placement.Placement{}, map[string]bool{}, map[string]bool{}},
+		rng: rand.New(rand.NewPCG(seed, 20)), opts: opts, bug: bugNamed(opts.Bug), seen: Seen{},
+		trace: trace{whole: opts.Trace, start: time.Now()}, byKey: map[serverKey]*server{}, placed: newPlaced(),
+		active: map[sessionKey]bool{}, ledger: ledger{}, waits: newWaits(), wake: make(chan struct{}, 1),
+		refusedSeats: map[[8]byte]bool{}, givenSeats: map[[8]byte]bool{},
+		past: past{
+			map[sessionKey]*fleet.GameSession{}, map[fleet.PlayerSessionID]*fleet.PlayerSession{},
+			map[string]*placement.Placement{}, map[string]bool{}, map[string]bool{},
+		},
 	}
-	w.settings = &region.Settings{Fleet: fleet.DefaultSettings("us-west-2"), Catalog: catalog.DefaultLimits(), Shards: 1 + w.rng.IntN(4)}
+	w.settings = &region.Settings{
+		Fleet: fleet.DefaultSettings("us-west-2"), Catalog: catalog.DefaultLimits(), Shards: 1 + w.rng.IntN(4),
+	}
 	w.rates = rates{
-		late: w.rng.IntN(20), lost: w.rng.IntN(5), duplicate: w.rng.IntN(15), misrouted: w.rng.IntN(30),
+		late: w.rng.IntN(20), lost: w.rng.IntN(5), duplicate: w.rng.IntN(15),
 		slow: w.rng.IntN(15), failing: w.rng.IntN(5), lying: w.rng.IntN(5), crashing: w.rng.IntN(20),
 	}
 	for i := range 2 + w.rng.IntN(3) {
-		n := &node{name: i, clock: newNodeClock(), release: release(w.rng.IntN(2) * (w.rng.IntN(3) - 1))}
+		n := &node{world: w, name: i, clock: newNodeClock(), release: release(w.rng.IntN(2) * (w.rng.IntN(3) - 1))}
 		n.clock.jump(w.between(-time.Second, time.Second))
 		w.nodes = append(w.nodes, n)
 	}
 	for i := range w.settings.Shards {
-		s := &shardWorld{number: i}
+		s := &shardWorld{number: i, follower: region.New(i, w.settings)}
 		s.mirror = newMirror(i, memory.New(memory.Config{}), w.settings)
 		w.shards = append(w.shards, s)
-		w.followAt = append(w.followAt, time.Now())
-		w.begin(s, w.nodes[w.rng.IntN(len(w.nodes))])
 	}
 	for i := range 2 + w.rng.IntN(3) {
-		w.rooms = append(w.rooms, fleet.RoomID{Fleet: fleet.ID(fmt.Sprint("fleet-", i%2)), Location: fmt.Sprint("custom-", i)})
+		id := fleet.ID(fmt.Sprint("fleet-", i%2))
+		w.rooms = append(w.rooms, fleet.RoomID{Fleet: id, Location: fmt.Sprint("custom-", i)})
+	}
+	for _, n := range w.nodes {
+		n.start()
+	}
+	for _, s := range w.shards {
+		w.begin(s, w.nodes[w.rng.IntN(len(w.nodes))])
 	}
 	return w
 }
@@ -154,6 +163,11 @@ func (w *world) nextMoment(end time.Time) time.Time {
 		end = at
 	}
 	now := time.Now()
+	for _, n := range w.nodes {
+		if at := n.paused; at.Before(end) && at.After(now) {
+			end = at
+		}
+	}
 	for _, op := range w.operations {
 		if at := op.at(); at.Before(end) && at.After(now) {
 			end = at
@@ -178,7 +192,7 @@ func (w *world) settle() {
 	for w.err == nil {
 		synctest.Wait()
 		w.gather()
-		if w.listen() || w.operate() {
+		if w.listen() || w.operate() || w.passOn() || w.resume() || w.flush() {
 			continue
 		}
 		w.inspect()
@@ -259,7 +273,7 @@ func (w *world) operate() bool {
 	op := w.operations[best]
 	w.operations = slices.Delete(w.operations, best, best+1)
 	if op.fate != fine {
-		w.trace.add(w.step, "%s of owner %d of shard %d %s", op.kind, op.disk.owner.n, op.disk.owner.shard.number, op.fate)
+		w.trace.add(w.step, "%s of %s %s", op.kind, op.disk.owner, op.fate)
 	}
 	op.carryOut(context.Background())
 	return true
@@ -267,24 +281,6 @@ func (w *world) operate() bool {
 
 func (a *operation) before(b *operation) bool {
 	return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.disk.owner.n, b.disk.owner.n), cmp.Compare(a.kind, b.kind)) < 0
-}
-
-// tell lets those who follow a shard know what has become durable, in order and a
-// little late.
-func (w *world) tell(shardNumber int, facts []event.Fact) {
-	if len(facts) == 0 {
-		return
-	}
-	at := time.Now().Add(w.between(0, 20*time.Millisecond))
-	if w.followAt[shardNumber].After(at) {
-		at = w.followAt[shardNumber]
-	}
-	w.followAt[shardNumber] = at
-	w.at(at, func(*world) {
-		for _, f := range facts {
-			w.happened(shardNumber, f)
-		}
-	})
 }
 
 // id makes a name that nothing else has.
@@ -299,6 +295,12 @@ func (w *world) random() (r [8]byte) {
 	}
 	r[0] = r[0]&0x3f | 0x80 // as it stands in a player session's id
 	return r
+}
+
+// fill fills b at random.
+func (w *world) fill(b []byte) {
+	r := w.random()
+	copy(b, r[:])
 }
 
 func sprintf(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -15,7 +15,7 @@ type entry func(w *world, m *region.Machine) string
 
 // acknowledged notes what the answer to a command promises, and looks for it in
 // what is stored at this very moment.
-func (w *world) acknowledged(q *question, answer any) {
+func (w *world) acknowledged(q *request, answer any) {
 	for _, e := range promises(q.cmd, answer) {
 		if broken := e(w, w.shards[q.shard].mirror.machine); broken != "" {
 			w.fail("shard %d acknowledged %s, and what is stored says: %s", q.shard, described{q.cmd}, broken)
@@ -38,9 +38,9 @@ func (l ledger) check(w *world, shardNumber int, m *region.Machine) {
 
 // refusedForGood notes that what a command asked for will never be. When it is sent twice, the other
 // one may be carried out.
-func (w *world) refusedForGood(q *question) {
+func (w *world) refusedForGood(q *request) {
 	room, ok := q.cmd.(region.RoomCommand)
-	if !ok || q.repeat {
+	if !ok || q.twice {
 		return
 	}
 	c, ok := room.Command.(fleet.ReservePlayers)
@@ -90,10 +90,12 @@ func roomPromises(c region.RoomCommand, answer any) []entry {
 		return all
 	}
 	if accept, ok := c.Command.(fleet.AcceptPlayer); ok {
-		return []entry{playerPromise(c.Room, accept.GameSession, fleet.PlayerSession{ID: accept.PlayerSession, Status: fleet.InGame})}
+		p := fleet.PlayerSession{ID: accept.PlayerSession, Status: fleet.InGame}
+		return []entry{playerPromise(c.Room, accept.GameSession, p)}
 	}
 	if remove, ok := c.Command.(fleet.RemovePlayer); ok {
-		return []entry{playerPromise(c.Room, remove.GameSession, fleet.PlayerSession{ID: remove.PlayerSession, Status: fleet.Completed})}
+		p := fleet.PlayerSession{ID: remove.PlayerSession, Status: fleet.Completed}
+		return []entry{playerPromise(c.Room, remove.GameSession, p)}
 	}
 	return nil
 }
@@ -108,7 +110,9 @@ func answersQuestion(c fleet.Command, id string) entry {
 }
 
 // sessionRank says how far a game session is in its life.
-var sessionRank = map[fleet.GameSessionStatus]int{fleet.Activating: 1, fleet.Active: 2, fleet.Terminating: 3, fleet.Terminated: 4}
+var sessionRank = map[fleet.GameSessionStatus]int{
+	fleet.Activating: 1, fleet.Active: 2, fleet.Terminating: 3, fleet.Terminated: 4,
+}
 
 // sessionPromise: the game session is there, on its process, and never goes back.
 func sessionPromise(id fleet.RoomID, was fleet.GameSession) entry {
@@ -117,8 +121,10 @@ func sessionPromise(id fleet.RoomID, was fleet.GameSession) entry {
 		if g == nil {
 			return broken
 		}
-		return unless(g.Ordinal == was.Ordinal && g.Host == was.Host, "game session %s is another one: %d on %v, not %d on %v", g.ID, g.Ordinal, g.Host, was.Ordinal, was.Host) +
-			unless(sessionRank[g.Status] >= sessionRank[was.Status], "game session %s is %s and was %s", g.ID, g.Status, was.Status)
+		same := unless(g.Ordinal == was.Ordinal && g.Host == was.Host,
+			"game session %s is another one: %d on %v, not %d on %v", g.ID, g.Ordinal, g.Host, was.Ordinal, was.Host)
+		forward := sessionRank[g.Status] >= sessionRank[was.Status]
+		return same + unless(forward, "game session %s is %s and was %s", g.ID, g.Status, was.Status)
 	}
 }
 
@@ -157,7 +163,8 @@ func playerPromise(id fleet.RoomID, session string, was fleet.PlayerSession) ent
 		if !ok {
 			return sprintf("player session %s is gone", was.ID)
 		}
-		return unless(playerRank(p.Status) >= playerRank(was.Status) && (was.Status != fleet.InGame || p.Status != fleet.TimedOut),
+		forward := playerRank(p.Status) >= playerRank(was.Status)
+		return unless(forward && (was.Status != fleet.InGame || p.Status != fleet.TimedOut),
 			"player session %s is %s and was %s", p.ID, p.Status, was.Status)
 	}
 }
@@ -187,7 +194,7 @@ func placementPromise(was placement.Placement) entry {
 		switch {
 		case !ok:
 			return sprintf("placement %s is gone", was.ID)
-		case was.HasEnded() && p.Status != was.Status:
+		case was.Over() && p.Status != was.Status:
 			return sprintf("placement %s is %s and was %s", p.ID, p.Status, was.Status)
 		case was.Attempt != nil && (p.Attempt == nil || p.Attempt.Number < was.Attempt.Number):
 			return sprintf("placement %s has lost attempt %d", p.ID, was.Attempt.Number)
@@ -207,7 +214,7 @@ func ticketPromise(was matchmaking.Ticket) entry {
 			return ""
 		case !ok:
 			return sprintf("ticket %s is gone", was.ID)
-		case was.HasEnded() && t.Status != was.Status || t.Round < was.Round:
+		case was.Over() && t.Status != was.Status || t.Round < was.Round:
 			return sprintf("ticket %s is %s in round %d and was %s in round %d", t.ID, t.Status, t.Round, was.Status, was.Round)
 		}
 		return ""

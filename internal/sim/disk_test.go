@@ -210,7 +210,7 @@ func (op *operation) append(ctx context.Context) {
 	case lies:
 		d.journal.LoseAnswer(errInjected)
 	case crashBefore:
-		d.owner.crash("before an append")
+		d.owner.node.crash("before an append")
 		op.finish(errDead)
 		return
 	}
@@ -219,7 +219,7 @@ func (op *operation) append(ctx context.Context) {
 	op.seq = seq
 	d.owner.shard.mirror.follow(d.world)
 	if op.fate == crashAfter {
-		d.owner.crash("between an append and its answer")
+		d.owner.node.crash("between an append and its answer")
 		err = errDead
 	}
 	op.finish(err)

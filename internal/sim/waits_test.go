@@ -24,7 +24,8 @@ type seatKey struct {
 
 func newWaits() waits {
 	return waits{
-		heard: map[serverKey]time.Time{}, connected: map[serverKey]time.Time{}, asked: map[serverKey]time.Time{}, lost: map[serverKey]time.Time{},
+		heard: map[serverKey]time.Time{}, connected: map[serverKey]time.Time{}, asked: map[serverKey]time.Time{},
+		lost:     map[serverKey]time.Time{},
 		reserved: map[seatKey]time.Time{}, owned: map[fleet.RoomID]time.Time{},
 	}
 }
@@ -41,7 +42,7 @@ func (w *waits) begin(r *fleet.Room, body any) {
 	room, now := r.ID(), time.Now()
 	reserve := func(ordinal uint64, seats int) {
 		if g, ok := r.GameSessionAt(ordinal); ok {
-			for _, p := range g.CurrentPlayers[len(g.CurrentPlayers)-seats:] {
+			for _, p := range g.Seated[len(g.Seated)-seats:] {
 				w.reserved[seatKey{room, ordinal, p.Index}] = now
 			}
 		}
@@ -64,9 +65,9 @@ func (w *waits) begin(r *fleet.Room, body any) {
 			w.owned[room] = now // a release that does not mark the first record of an owner
 		}
 	case *fleet.GameSessionActivated:
-		reserve(e.Ordinal, len(e.Slots))
+		reserve(e.Ordinal, len(e.Seats))
 	case *fleet.GameSessionBackfilled:
-		reserve(e.Ordinal, len(e.Slots))
+		reserve(e.Ordinal, len(e.Seats))
 	case *fleet.PlayersReserved:
 		reserve(e.Session, len(e.Players))
 	}
@@ -99,7 +100,9 @@ func (w *world) endLaw(room fleet.RoomID, p fleet.Process, reason fleet.EndReaso
 func (w *world) waitLaw(room fleet.RoomID, since time.Time, period time.Duration) string {
 	now, owned, grace := time.Now(), w.waits.owned[room], w.settings.Fleet.ProcessGrace
 	if since.Before(owned) {
-		return unless(now.Sub(owned) >= grace-inexact, "nobody owned the shard, and since then it was waited for for %s", now.Sub(owned))
+		since := now.Sub(owned)
+		return unless(since >= grace-inexact, "nobody owned the shard, and since then it was waited for for %s", since)
 	}
-	return unless(now.Sub(since) >= period-inexact, "the clock jumped: it was waited for for %s instead of %s", now.Sub(since), period)
+	waited := now.Sub(since)
+	return unless(waited >= period-inexact, "the clock jumped: it was waited for for %s instead of %s", waited, period)
 }

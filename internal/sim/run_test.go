@@ -33,6 +33,7 @@ func (w *world) run() {
 			w.fail("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	w.found()
 	for range 3 {
 		w.capacity()
 	}
@@ -64,13 +65,13 @@ var actions = []action{
 	{"claim", 3, (*world).claim},
 	{"backfill", 8, (*world).backfill},
 	{"stop a ticket", 1, (*world).stopTicket},
-	{"match", 12, (*world).match},
-	{"sweep", 4, (*world).sweep},
+	{"remind", 2, (*world).remind},
 	{"tidy", 3, (*world).tidy},
 	{"read", 20, (*world).curious},
 	{"drop a socket", 4, (*world).flicker},
 	{"kill a server", 2, (*world).killServer},
-	{"crash", 2, (*world).crashOwner},
+	{"crash", 2, (*world).crashNode},
+	{"cut off", 3, (*world).cutNode},
 	{"move", 2, (*world).moveOwner},
 	{"steal", 3, (*world).stealLease},
 	{"pause", 2, (*world).pause},
@@ -129,10 +130,17 @@ func (w *world) someServer() *server {
 
 func (w *world) someShard() *shardWorld { return w.shards[w.rng.IntN(len(w.shards))] }
 
-func (w *world) crashOwner() {
-	if o := w.someShard().holder; o != nil {
-		o.crash("by chance")
+func (w *world) crashNode() {
+	if n := w.nodes[w.rng.IntN(len(w.nodes))]; n.up() {
+		n.crash("by chance")
 	}
+}
+
+// cutNode cuts a node off from all others for a while, for longer than they have patience or not.
+func (w *world) cutNode() {
+	n := w.nodes[w.rng.IntN(len(w.nodes))]
+	n.cut = [2]time.Time{time.Now(), time.Now().Add(w.between(0, 20*time.Second))}
+	w.trace.add(w.step, "node %d is cut off for %s", n.name, time.Until(n.cut[1]))
 }
 
 func (w *world) moveOwner()  { w.someShard().move(w) }
