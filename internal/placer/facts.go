@@ -110,7 +110,7 @@ func (m *Machine) attemptBegun(e *placement.AttemptBegun) {
 		return
 	}
 	c := p.call
-	if c == nil || c.number != e.Number {
+	if c == nil || c.number != e.Number || c.list.room != e.Room { // another node that leads, or did, has begun it
 		m.leave(p)
 		p.attempt, p.room = e.Number, e.Room
 		c = m.newCall(p)

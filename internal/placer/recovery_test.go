@@ -76,3 +76,24 @@ func TestLateGameSession(t *testing.T) {
 		t.Errorf("the game sessions %v are left", found)
 	}
 }
+
+// While two nodes lead, both may begin an attempt, each in another room. It runs in the room that is stored.
+func TestAttemptOfAnotherLead(t *testing.T) {
+	w := newWorld(t, 1)
+	id, rooms := w.placeApart()
+	shard := region.PlacementShardOf(id, shards)
+	w.settle(rooms, 1) // no process is free
+	w.settle(shard, 1) // the placement stores that
+	s := w.shards[shard]
+	begin := s.queue[0].Command.(region.PlacementCommand).Command.(placement.Begin)
+	if begin.Room == room(locations[0]) {
+		t.Fatal("the second attempt is in the first room")
+	}
+	begin.Room = room(locations[0])
+	s.queue = append([]Request{{Command: region.PlacementCommand{Command: begin}}}, s.queue...)
+	w.settle(shard, 1)
+	create := w.shards[rooms].queue[0].Command.(region.RoomCommand)
+	if p := w.m.placements[id]; p.room != begin.Room || create.Room != begin.Room {
+		t.Errorf("the attempt runs in %v, its game session is requested in %v", p.room, create.Room)
+	}
+}
