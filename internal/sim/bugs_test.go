@@ -69,7 +69,7 @@ var bugs = []bug{
 	{name: "a channel is opened twice", packet: opensAgain, says: "carries out a second time"},
 	{name: "an unknown outcome passes for a refusal", outcome: refusesUnknown, says: "never be"},
 	{name: "the driver of placements ignores recoveries", placerForgets: true, says: "placement"},
-	{name: "a game session is requested under another id", placing: renames, says: "placement"},
+	{name: "a game session is requested under another id", placing: renames, says: "of the attempt"},
 	{name: "a match is not told of its game session", matching: keepsPlaced, says: "the last match"},
 	{name: "an answer to the driver of matchmaking is lost", matching: losesAnswer, says: "the last match"},
 	{name: "a fact is above the level in force", handle: raisesAlone, says: "reads level 1 at most"},
@@ -202,7 +202,7 @@ func overfills(m *region.Machine, now time.Time, c region.Command) ([]event.Fact
 	e := &fleet.PlayersReserved{Session: g.Ordinal, At: event.At(now), Expires: event.At(now.Add(time.Minute))}
 	for _, p := range reserve.Players {
 		id := fleet.PlayerSessionID(append(make([]byte, 8), p.Random[:]...))
-		e.Players = append(e.Players, fleet.Seat{ID: id, PlayerID: p.PlayerID})
+		e.Players = append(e.Players, fleet.Slot{ID: id, PlayerID: p.PlayerID})
 	}
 	return decideAnyway(m, room.Room, e), nil, nil
 }
@@ -240,7 +240,7 @@ func loseSockets(m *region.Machine, now time.Time) (facts []event.Fact) {
 		var lost []any
 		r.Processes(func(p *fleet.Process) bool {
 			if p.Connected {
-				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey, BackBy: event.At(now.Add(200 * time.Second))})
+				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey, ReconnectBy: event.At(now.Add(200 * time.Second))})
 			}
 			return true
 		})
@@ -290,7 +290,7 @@ func reservesTwice(m *region.Machine, now time.Time, c region.Command) ([]event.
 	}
 	e := &fleet.PlayersReserved{Session: g.Ordinal, At: event.At(now), Expires: event.At(now.Add(time.Minute))}
 	for _, p := range answer.(fleet.Reservation).Players {
-		e.Players = append(e.Players, fleet.Seat{ID: p.ID, PlayerID: p.PlayerID})
+		e.Players = append(e.Players, fleet.Slot{ID: p.ID, PlayerID: p.PlayerID})
 	}
 	return decideAnyway(m, room.Room, e), answer, nil
 }

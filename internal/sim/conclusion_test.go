@@ -127,7 +127,7 @@ func (w *world) checkOutcomes(m *region.Machine) {
 			w.fail("the placement of match %s is not cancelled", match.ID)
 		}
 		p, ok := w.placement(match.ID)
-		if match.Stage == matchmaking.StagePlacing && (!ok || p.Over()) {
+		if match.Stage == matchmaking.StagePlacing && (!ok || p.HasEnded()) {
 			w.fail("match %s has heard of no game session: %s, its placement is %s", match.ID, described{match}, described{p})
 		}
 		return w.err == nil
@@ -152,7 +152,7 @@ func (w *world) checkStrays(m *region.Machine) {
 // activating reports whether the game session of a placement's attempt has time to
 // become ACTIVE, by the clock that was ahead when it was created.
 func (w *world) activating(p *placement.Placement) bool {
-	if !p.Trying() {
+	if !p.AttemptRunning() {
 		return false
 	}
 	r, ok := w.shards[w.shardOf(p.Attempt.Room)].mirror.machine.Room(p.Attempt.Room)
@@ -173,7 +173,7 @@ func (w *world) checkHolder(s *shardWorld) {
 	}
 	for answered := false; !answered && w.err == nil; {
 		seq := s.mirror.seq
-		s.holder.runs.Peek(func(m *machine) { view = m.Freeze().Machine }, func(error) { answered = true })
+		s.holder.runs.SubmitRead(func(m *machine) { view = m.Freeze().Machine }, func(error) { answered = true })
 		w.settle()
 		answered = answered && seq == s.mirror.seq // else something happened meanwhile
 		if !answered {

@@ -44,7 +44,7 @@ func checkRoom(r *fleet.Room) (broken string) {
 	hosts := map[fleet.ProcessKey]string{}
 	r.GameSessions(0, func(g *fleet.GameSession) bool {
 		p, ok := r.Process(g.Host)
-		if g.Over() {
+		if g.HasEnded() {
 			if ok && p.Session == g.Ordinal && p.Status == fleet.ProcessHosting && p.TerminateBy == 0 {
 				broken = sprintf("game session %s is over, and its process %v is not asked to end", g.ID, g.Host)
 			}
@@ -57,13 +57,13 @@ func checkRoom(r *fleet.Room) (broken string) {
 			broken = sprintf("game session %s is %s and its process %v does not host it", g.ID, g.Status, g.Host)
 		case g.Status == fleet.Terminating && p.TerminateBy == 0:
 			broken = sprintf("game session %s is TERMINATING, and its process %v is not asked to end", g.ID, g.Host)
-		case g.Status == fleet.Activating && (g.ActivateBy == 0 || len(g.Seated)+len(g.Gone) > 0):
+		case g.Status == fleet.Activating && (g.ActivateBy == 0 || len(g.CurrentPlayers)+len(g.PastPlayers) > 0):
 			broken = sprintf("game session %s is ACTIVATING without an end, or with players", g.ID)
 		}
 		hosts[g.Host] = g.ID
 		return broken == ""
 	})
-	if broken == "" && r.Empty() && len(r.Notes(0, 0)) == 0 && r.Counts() != (fleet.Counts{}) {
+	if broken == "" && r.Empty() && len(r.FleetEvents(0, 0)) == 0 && r.Counts() != (fleet.Counts{}) {
 		broken = sprintf("an empty room counts %+v", r.Counts())
 	}
 	return broken
@@ -72,12 +72,12 @@ func checkRoom(r *fleet.Room) (broken string) {
 // checkPlacements: who is FULFILLED has a game session, and nobody else.
 func checkPlacements(s *placement.State) (broken string) {
 	look := func(p *placement.Placement) {
-		if (p.Status == placement.Fulfilled) != (p.Session != nil) || p.Over() != (p.Ended != 0) {
+		if (p.Status == placement.Fulfilled) != (p.Session != nil) || p.HasEnded() != (p.Ended != 0) {
 			broken = sprintf("placement %s is %s: %s", p.ID, p.Status, described{p})
 		}
 	}
 	s.Pending(func(p *placement.Placement) bool { look(p); return broken == "" })
-	for _, p := range s.Over(endless, 1<<30) {
+	for _, p := range s.EndedBefore(endless, 1<<30) {
 		look(p)
 	}
 	return broken
@@ -95,14 +95,14 @@ func (w *world) checkTickets(s *matchmaking.State) (broken string) {
 			holders[p.ID] = t.ID
 		}
 	}
-	s.Open(func(t *matchmaking.Ticket) bool { hold(t); return broken == "" })
+	s.Searching(func(t *matchmaking.Ticket) bool { hold(t); return broken == "" })
 	s.Matches(func(m *matchmaking.Match) bool {
 		if m.Stage == 0 {
 			broken = sprintf("match %s waits for nothing", m.ID)
 		}
 		for _, id := range m.Tickets {
 			t, ok := s.Ticket(id)
-			if !ok || t.Match != m.ID || t.Over() {
+			if !ok || t.Match != m.ID || t.HasEnded() {
 				broken = sprintf("match %s has ticket %s, which is not in it", m.ID, id)
 				return false
 			}
@@ -110,7 +110,7 @@ func (w *world) checkTickets(s *matchmaking.State) (broken string) {
 		}
 		return broken == ""
 	})
-	for _, t := range s.Over(endless, 1<<30) {
+	for _, t := range s.EndedBefore(endless, 1<<30) {
 		if t.Status != matchmaking.Completed || t.Connection == nil {
 			continue
 		}

@@ -117,12 +117,12 @@ func processEndLaw(r *fleet.Room, p fleet.Process, e *fleet.ProcessHasEnded) str
 	if p.Status == 0 || p.Status == fleet.ProcessEnded {
 		return "the process does not live"
 	}
-	if g, ok := r.GameSessionAt(p.Session); ok && !g.Over() {
+	if g, ok := r.GameSessionAt(p.Session); ok && !g.HasEnded() {
 		return fmt.Sprintf("its game session %s is %s", g.ID, g.Status)
 	}
 	switch e.Reason {
 	case fleet.EndedCrashed:
-		return unless(due(p.BackBy, e.At), "it has time to come back until %d", p.BackBy)
+		return unless(due(p.ReconnectBy, e.At), "it has time to come back until %d", p.ReconnectBy)
 	case fleet.EndedNeverReady:
 		return unless(due(p.ReadyBy, e.At), "it has time to be ready until %d", p.ReadyBy)
 	case fleet.EndedByForce:
@@ -136,13 +136,16 @@ func processEndLaw(r *fleet.Room, p fleet.Process, e *fleet.ProcessHasEnded) str
 // healthMisses is how many bad reports in a row end a process.
 const healthMisses = 3
 
-// creationLaw: a game session gets a process of its own, which waits for one.
+// creationLaw: a game session gets a process of its own, which waits for one, and an attempt has one game session.
 func (w *world) creationLaw(r *fleet.Room, host fleet.Process, e *fleet.GameSessionCreated) string {
 	if old, ok := r.GameSession(e.ID); ok {
 		return fmt.Sprintf("game session %d has the id already", old.Ordinal)
 	}
 	if _, ok := r.GameSessionAt(e.Ordinal); ok {
 		return "the number is taken"
+	}
+	if id := placement.SessionID(e.Placement, int(e.Attempt)); e.Placement != "" && e.ID != id {
+		return fmt.Sprintf("the game session of the attempt is %s", id)
 	}
 	if host.Status != fleet.ProcessIdle || !host.Connected || host.TerminateBy != 0 {
 		return fmt.Sprintf("the process cannot take a game session: it is %s", described{host})
@@ -164,16 +167,16 @@ func (w *world) sessionLaw(r *fleet.Room, e any) string {
 	case *fleet.GameSessionBackfilled:
 		g := session(e.Ordinal)
 		fills := g.Status == fleet.Active && g.Filled != e.Match
-		return unless(fills, "the game session is %s and filled by %q", g.Status, g.Filled) + w.seatLaw(g, e.Seats)
+		return unless(fills, "the game session is %s and filled by %q", g.Status, g.Filled) + w.seatLaw(g, e.Slots)
 	case *fleet.GameSessionUpdated:
-		return unless(!ptr(session(e.Ordinal)).Over(), "the game session is over")
-	case *fleet.GameSessionHandedOver:
-		return unless(session(e.Ordinal).HandOverBy != 0, "nobody waits for it")
+		return unless(!ptr(session(e.Ordinal)).HasEnded(), "the game session is over")
+	case *fleet.GameSessionConfirmed:
+		return unless(session(e.Ordinal).ConfirmBy != 0, "nobody waits for it")
 	case *fleet.GameSessionTerminating:
 		s := session(e.Ordinal).Status
 		return unless(s == fleet.Activating || s == fleet.Active, "the game session is %s", s)
 	case *fleet.GameSessionEnded:
-		return unless(!ptr(session(e.Ordinal)).Over(), "the game session is over")
+		return unless(!ptr(session(e.Ordinal)).HasEnded(), "the game session is over")
 	case *fleet.GameSessionsForgotten:
 		return w.forgetSessions(r, e)
 	case *fleet.PlayersForgotten:
@@ -206,12 +209,12 @@ func (w *world) activationLaw(r *fleet.Room, g fleet.GameSession, e *fleet.GameS
 			return broken
 		}
 	}
-	return w.seatLaw(g, e.Seats)
+	return w.seatLaw(g, e.Slots)
 }
 
 // seatLaw: no place and no player session is given twice, and none to anybody who was told that he
 // has none.
-func (w *world) seatLaw(g fleet.GameSession, seats []fleet.Seat) string {
+func (w *world) seatLaw(g fleet.GameSession, seats []fleet.Slot) string {
 	if len(seats) > int(g.Free()) {
 		return fmt.Sprintf("the game session has %d players and room for %d", g.Players(), g.Maximum)
 	}
@@ -232,7 +235,7 @@ func ticketOf(id fleet.PlayerSessionID) (ticket [8]byte) { return [8]byte(id[8:]
 
 // seated finds a player who has a place.
 func seated(g fleet.GameSession, index uint32) fleet.PlayerSession {
-	for _, p := range g.Seated {
+	for _, p := range g.CurrentPlayers {
 		if p.Index == index {
 			return *p
 		}
@@ -262,7 +265,7 @@ func (w *world) timeoutLaw(r *fleet.Room, g fleet.GameSession, e *fleet.PlayersT
 func (w *world) leftOver(match string) string {
 	p, ok := w.placement(match)
 	switch {
-	case !ok || !p.Over():
+	case !ok || !p.HasEnded():
 		return sprintf("left over is %s", described{p})
 	case p.Session == nil:
 		return ""
@@ -272,14 +275,14 @@ func (w *world) leftOver(match string) string {
 		return ""
 	}
 	g, ok := r.GameSession(p.Session.ID)
-	return unless(!ok || g.Status == fleet.Terminating || g.Over(), "left over is %s", described{g})
+	return unless(!ok || g.Status == fleet.Terminating || g.HasEnded(), "left over is %s", described{g})
 }
 
 // forgetSessions keeps what the history would, and holds it to being over.
 func (w *world) forgetSessions(r *fleet.Room, e *fleet.GameSessionsForgotten) string {
 	for _, ordinal := range e.Ordinals {
 		g, ok := r.GameSessionAt(ordinal)
-		if !ok || !g.Over() {
+		if !ok || !g.HasEnded() {
 			return fmt.Sprintf("game session %d is not over", ordinal)
 		}
 		w.past.sessions[sessionKey{r.ID(), g.ID}] = g
@@ -289,10 +292,10 @@ func (w *world) forgetSessions(r *fleet.Room, e *fleet.GameSessionsForgotten) st
 
 // forgetPlayers keeps what the history would, and holds it to having ended.
 func (w *world) forgetPlayers(g fleet.GameSession, e *fleet.PlayersForgotten) string {
-	if e.Through <= g.Archived || int(e.Through-g.Archived) > len(g.Gone) {
-		return fmt.Sprintf("%d player sessions have ended in memory, behind %d in the history", len(g.Gone), g.Archived)
+	if e.Through <= g.Archived || int(e.Through-g.Archived) > len(g.PastPlayers) {
+		return fmt.Sprintf("%d player sessions have ended in memory, after %d in the history", len(g.PastPlayers), g.Archived)
 	}
-	for _, p := range g.Gone[:e.Through-g.Archived] {
+	for _, p := range g.PastPlayers[:e.Through-g.Archived] {
 		w.past.players[p.ID] = p
 	}
 	return ""
@@ -315,13 +318,13 @@ func (w *world) placementLaw(s *placement.State, e any) string {
 		if p.Attempt != nil {
 			next = p.Attempt.Number + 1
 		}
-		searches := p.Status == placement.Pending && !p.Trying()
+		searches := p.Status == placement.Pending && !p.AttemptRunning()
 		return unless(searches && e.Number == next && e.At < p.Deadline, "the placement is %s", described{p})
-	case *placement.AttemptOver:
-		return unless(ptr(get(e.ID)).Trying(), "no attempt runs")
+	case *placement.AttemptEnded:
+		return unless(ptr(get(e.ID)).AttemptRunning(), "no attempt runs")
 	case *placement.PlacementFulfilled:
 		p := get(e.ID)
-		return unless(p.Trying(), "no attempt runs") + w.placed.fulfilled(e)
+		return unless(p.AttemptRunning(), "no attempt runs") + w.placed.fulfilled(e)
 	case *placement.PlacementEnded:
 		p := get(e.ID)
 		return unless(p.Status == placement.Pending, "the placement is %q", p.Status) +
@@ -397,7 +400,7 @@ func (w *world) ticketLaw(s *matchmaking.State, e any) string {
 		return unless(ok, "there is no such match")
 	case *matchmaking.TicketsForgotten:
 		for _, id := range e.IDs {
-			if t := ticket(id); !t.Over() {
+			if t := ticket(id); !t.HasEnded() {
 				return fmt.Sprintf("ticket %s is %q", id, t.Status)
 			}
 			w.past.tickets[id] = true

@@ -194,7 +194,7 @@ func placementPromise(was placement.Placement) entry {
 		switch {
 		case !ok:
 			return sprintf("placement %s is gone", was.ID)
-		case was.Over() && p.Status != was.Status:
+		case was.HasEnded() && p.Status != was.Status:
 			return sprintf("placement %s is %s and was %s", p.ID, p.Status, was.Status)
 		case was.Attempt != nil && (p.Attempt == nil || p.Attempt.Number < was.Attempt.Number):
 			return sprintf("placement %s has lost attempt %d", p.ID, was.Attempt.Number)
@@ -214,7 +214,7 @@ func ticketPromise(was matchmaking.Ticket) entry {
 			return ""
 		case !ok:
 			return sprintf("ticket %s is gone", was.ID)
-		case was.Over() && t.Status != was.Status || t.Round < was.Round:
+		case was.HasEnded() && t.Status != was.Status || t.Round < was.Round:
 			return sprintf("ticket %s is %s in round %d and was %s in round %d", t.ID, t.Status, t.Round, was.Status, was.Round)
 		}
 		return ""

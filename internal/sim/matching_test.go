@@ -127,7 +127,7 @@ func (m *matching) search(k *matchdriver.Maker) {
 // noticed is a game server that is told of new players: they come.
 func (w *world) noticed(n *matchdriver.Notice) {
 	var reserved []*fleet.PlayerSession
-	for _, p := range n.GameSession.Seated {
+	for _, p := range n.GameSession.CurrentPlayers {
 		if p.Status == fleet.Reserved {
 			reserved = append(reserved, p)
 		}
@@ -151,7 +151,7 @@ func (w *world) happened(shardNumber int, f event.Fact) {
 // activated has the players come for whom a game session was created.
 func (w *world) activated(r *fleet.Room, e *fleet.GameSessionActivated) {
 	if g, ok := r.GameSessionAt(e.Ordinal); ok {
-		for _, seat := range e.Seats {
+		for _, seat := range e.Slots {
 			w.visit(r.ID(), g.Host, g.ID, seat.ID)
 		}
 	}

@@ -204,7 +204,7 @@ func (n *node) end(r *request, a *reply) {
 func (o *owner) follow(r *request, give func(*reply)) {
 	o.asked = append(o.asked, func() {
 		o.world.trace.add(o.world.step, "to %s: %s", o, described{r.cmd})
-		o.runs.Follow(r.cmd, func(a any, err error) {
+		o.runs.SubmitUnbounded(r.cmd, func(a any, err error) {
 			o.put(output{reply: &reply{request: r, answer: a, seq: o.runs.Durable(), err: err, give: give}})
 		})
 	})
@@ -220,7 +220,7 @@ func (o *owner) peek(r *request, give func(*reply)) {
 		}
 	}
 	o.asked = append(o.asked, func() {
-		o.runs.Peek(read, func(err error) {
+		o.runs.SubmitRead(read, func(err error) {
 			a.seq, a.err = o.runs.Durable(), err
 			o.put(output{reply: a})
 		})
@@ -264,7 +264,7 @@ func (w *world) committed(o *owner, c *shard.Commit[*machine]) {
 		w.fail("%s has committed record %d; %d is the newest that is stored", o, c.Seq, mirror.seq)
 		return
 	}
-	parts := map[uint32]bool{0: true, region.PlacementsRoom: true, region.MatchmakingRoom: true}
+	parts := map[uint32]bool{region.PlacementsRoom: true, region.MatchmakingRoom: true}
 	for _, f := range c.Facts {
 		parts[f.Room] = true
 	}

@@ -109,7 +109,7 @@ func (w *world) begin(s *shardWorld, n *node) {
 	o := &owner{world: w, n: len(w.owners) + 1, shard: s, node: n}
 	o.disk = &disk{world: w, owner: o, journal: s.mirror.journal.Reopen()}
 	cfg := shard.Config[region.Command, *machine]{
-		Journal: o.disk, Events: region.Events, Clock: n.clock, NewMachine: o.machine, Holds: o.holds,
+		Journal: o.disk, Events: region.Events, Clock: n.clock, NewMachine: o.machine, HoldsLease: o.holds,
 		SnapshotEvery: shard.SnapshotEvery{Records: 3 + w.rng.IntN(40)}, FinalSnapshot: w.chance(50),
 		Backoff: shard.Backoff{Min: 20 * time.Millisecond, Max: 500 * time.Millisecond},
 		Observe: func(c shard.Commit[*machine]) {
@@ -119,7 +119,7 @@ func (w *world) begin(s *shardWorld, n *node) {
 		ViewWhen: func([]event.Fact) bool { return true },
 	}
 	if w.bug.noLease {
-		cfg.Holds = nil
+		cfg.HoldsLease = nil
 	}
 	if w.chance(30) && w.bug.name == "" { // a bug is planted in the way that goes through the journal
 		cfg.Start = o.replica()

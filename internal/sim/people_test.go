@@ -19,7 +19,7 @@ func (w *world) create() {
 	w.createAs(w.rooms[w.rng.IntN(len(w.rooms))], fleet.CreateGameSession{
 		ID: w.id("game"), Maximum: int32(1 + w.rng.IntN(6)),
 		ActivationTimeout: w.between(20*time.Second, 2*time.Minute), MaxActivations: 1 + w.rng.IntN(3),
-		Fingerprint: []byte("as asked"), HandOverWithin: []time.Duration{0, time.Minute}[w.rng.IntN(2)],
+		Fingerprint: []byte("as asked"), ConfirmWithin: []time.Duration{0, time.Minute}[w.rng.IntN(2)],
 	}, 4)
 }
 
@@ -28,8 +28,8 @@ func (w *world) createAs(room fleet.RoomID, c fleet.CreateGameSession, tries int
 		switch {
 		case undecided(err) && tries > 0:
 			w.in(w.between(0, 3*time.Second), func(*world) { w.createAs(room, c, tries-1) })
-		case err == nil && c.HandOverWithin > 0 && w.chance(70):
-			w.in(w.between(0, time.Minute), func(*world) { w.askRoom(room, fleet.HandOverGameSession{ID: c.ID}, true, nil) })
+		case err == nil && c.ConfirmWithin > 0 && w.chance(70):
+			w.in(w.between(0, time.Minute), func(*world) { w.askRoom(room, fleet.ConfirmGameSession{ID: c.ID}, true, nil) })
 		}
 	})
 }
@@ -87,7 +87,7 @@ func (w *world) claim() {
 // backfill is a game server that wants more players for its game session.
 func (w *world) backfill() {
 	room, g := w.someSession(fleet.Active)
-	if g == nil || len(g.Seated) == 0 {
+	if g == nil || len(g.CurrentPlayers) == 0 {
 		return
 	}
 	c := matchmaking.Start{
@@ -95,7 +95,7 @@ func (w *world) backfill() {
 		GameSession: arn.GameSession("us-west-2", string(room.Fleet), room.Location, g.ID),
 	}
 	c.Call = "call-" + c.ID
-	for _, p := range g.Seated {
+	for _, p := range g.CurrentPlayers {
 		if !slices.ContainsFunc(c.Players, func(o matchmaking.Player) bool { return o.ID == p.PlayerID }) {
 			c.Players = append(c.Players, matchmaking.Player{ID: p.PlayerID, Team: "all"})
 		}
@@ -213,7 +213,7 @@ func (w *world) answerMatch() {
 // stopTicket is a player who changes his mind.
 func (w *world) stopTicket() {
 	var open *matchmaking.Ticket
-	w.tickets().Open(func(t *matchmaking.Ticket) bool { open = t; return !w.chance(30) })
+	w.tickets().Searching(func(t *matchmaking.Ticket) bool { open = t; return !w.chance(30) })
 	if open != nil {
 		w.askTickets(matchmaking.Stop{ID: open.ID}, true, nil)
 	}
@@ -253,7 +253,7 @@ func (w *world) tidy() {
 		}
 		w.tidyPlayers(id, r)
 		var ordinals []uint64
-		for _, g := range r.Over(endless, 20) {
+		for _, g := range r.EndedBefore(endless, 20) {
 			ordinals = append(ordinals, g.Ordinal)
 		}
 		if len(ordinals) > 0 {
@@ -264,7 +264,7 @@ func (w *world) tidy() {
 		w.tidyPlacements(i, s.mirror.machine.Placements())
 	}
 	var ids []string
-	for _, t := range w.tickets().Over(endless, 20) {
+	for _, t := range w.tickets().EndedBefore(endless, 20) {
 		ids = append(ids, t.ID)
 	}
 	if len(ids) > 0 {
@@ -279,8 +279,8 @@ func (w *world) tidy() {
 // session: all of them, and not only those that are too many.
 func (w *world) tidyPlayers(id fleet.RoomID, r *fleet.Room) {
 	r.GameSessions(0, func(g *fleet.GameSession) bool {
-		c := fleet.ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(len(g.Gone))}
-		if len(g.Gone) > 0 {
+		c := fleet.ForgetPlayers{Session: g.Ordinal, Through: g.Archived + uint32(len(g.PastPlayers))}
+		if len(g.PastPlayers) > 0 {
 			w.in(forgetAfter, func(*world) {
 				if !w.awaited(g) {
 					w.askRoom(id, c, true, nil)
@@ -296,7 +296,7 @@ func (w *world) tidyPlayers(id fleet.RoomID, r *fleet.Room) {
 func (w *world) awaited(g *fleet.GameSession) bool {
 	_, filling := w.tickets().Match(g.Filled)
 	p, ok := w.shards[w.placementShard(g.Placement)].mirror.machine.Placements().Placement(g.Placement)
-	return filling || ok && !p.Over()
+	return filling || ok && !p.HasEnded()
 }
 
 // endless is after all moments.
@@ -307,7 +307,7 @@ func (w *world) tidyPlacements(number int, s *placement.State) {
 		w.ask(&question{shard: number, cmd: region.PlacementCommand{Command: c}, repeat: true})
 	}
 	var ids []string
-	for _, p := range s.Over(endless, 20) {
+	for _, p := range s.EndedBefore(endless, 20) {
 		ids = append(ids, p.ID)
 	}
 	if len(ids) > 0 {

@@ -42,7 +42,7 @@ func (w *waits) begin(r *fleet.Room, body any) {
 	room, now := r.ID(), time.Now()
 	reserve := func(ordinal uint64, seats int) {
 		if g, ok := r.GameSessionAt(ordinal); ok {
-			for _, p := range g.Seated[len(g.Seated)-seats:] {
+			for _, p := range g.CurrentPlayers[len(g.CurrentPlayers)-seats:] {
 				w.reserved[seatKey{room, ordinal, p.Index}] = now
 			}
 		}
@@ -65,9 +65,9 @@ func (w *waits) begin(r *fleet.Room, body any) {
 			w.owned[room] = now // a release that does not mark the first record of an owner
 		}
 	case *fleet.GameSessionActivated:
-		reserve(e.Ordinal, len(e.Seats))
+		reserve(e.Ordinal, len(e.Slots))
 	case *fleet.GameSessionBackfilled:
-		reserve(e.Ordinal, len(e.Seats))
+		reserve(e.Ordinal, len(e.Slots))
 	case *fleet.PlayersReserved:
 		reserve(e.Session, len(e.Players))
 	}
