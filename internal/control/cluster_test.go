@@ -424,6 +424,7 @@ func TestExplainWhileTheLeadMoves(t *testing.T) {
 	}
 
 	n.take(region.CatalogShard)
+	other.await("the end of the lead", func() bool { return other.leader.ended() == nil })
 	began := other.clock.Now()
 	answered = ask()
 	other.advance("the end of the wait", time.Second/2, func() bool { return len(answered) > 0 })

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -172,7 +173,7 @@ func (d *matching) explain(
 	})
 	select {
 	case a := <-answered:
-		if a.err == nil || d.plane.leader.ended() == ended {
+		if a.err == nil || d.plane.leader.ended() == ended && !errors.Is(a.err, matchdriver.ErrUnanswered) {
 			return a.explanation, a.err
 		}
 	case <-ended:

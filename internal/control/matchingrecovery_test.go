@@ -137,7 +137,7 @@ func TestPanicWhileMatching(t *testing.T) {
 		a.matching.sets.byID[record.ID] = readRuleSet{"duel", next}
 		return old
 	}
-	good := replace(nil) // no pool can be made with it
+	good := replace(&ruleset.Set{Rules: []ruleset.Rule{{Type: ruleset.Distance}}}) // no pool can be made with it
 	a.must("UpdateMatchmakingConfiguration", object{"Name": "duel", "Description": "the Maker looks at the rule set again"})
 	a.await("the configuration to rest", func() bool { return explain("t1") != nil })
 	wantKind(t, "while it rests", explain("t1"), fault.ServiceUnavailable)

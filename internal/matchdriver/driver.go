@@ -42,6 +42,7 @@ type Driver struct {
 	term int // counts Begin and End: answers of an earlier term have no effect
 
 	active     bool                   // between Begin and End
+	recovered  bool                   // the tickets are known
 	catalog    *catalog.State         // the newest view
 	changed    bool                   // the catalog has changed, or there is a new Maker, since Review
 	tickets    map[string]*seeker     // those that are not over
@@ -133,7 +134,7 @@ func (d *Driver) End() { d.reset(false) }
 func (d *Driver) reset(active bool) {
 	ended := sorted(d.configured)
 	d.term++
-	d.active, d.changed = active, false
+	d.active, d.recovered, d.changed = active, false, false
 	d.tickets, d.matches = map[string]*seeker{}, map[string][]string{}
 	d.configured, d.jobs = map[string]*configured{}, map[jobKey]*job{}
 	d.sessions, d.ends = map[sessionKey]string{}, make([]uint64, d.cfg.Shards)
@@ -257,10 +258,14 @@ func (d *Driver) Proposed(k *Maker, tickets []matchmaking.Proposed, err error) {
 }
 
 // Explain asks why a ticket of a configuration waits. The answer comes once, from any goroutine that runs the Driver or
-// the Maker; it does not come if the Driver ends first.
+// the Maker: ErrUnanswered if the tickets are not known yet. It may not come if the Driver ends first.
 func (d *Driver) Explain(ticket, configuration string, answer func(matcher.Explanation, error)) {
 	c := d.configured[configuration]
-	if c == nil {
+	switch {
+	case !d.recovered:
+		answer(matcher.Explanation{}, ErrUnanswered)
+		return
+	case c == nil:
 		answer(matcher.Explanation{},
 			fault.New(fault.InvalidRequest, "The configuration of matchmaking ticket %s is gone", ticket))
 		return

@@ -164,6 +164,7 @@ func (d *Driver) Recover(shard int, view *region.Machine) {
 }
 
 func (d *Driver) recoverTickets(s *matchmaking.State) {
+	d.recovered = true
 	d.endMissed(s)
 	d.tickets, d.matches = map[string]*seeker{}, map[string][]string{}
 	for _, c := range sorted(d.configured) {
