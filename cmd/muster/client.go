@@ -29,7 +29,7 @@ func newClient(e muster.Endpoints) (*gamelift.Client, error) {
 	}), nil
 }
 
-// staticKey is an access key as the SDK asks for it.
+// staticKey returns the credentials of an access key.
 func staticKey(id, secret string) aws.CredentialsProvider {
 	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret}, nil
