@@ -43,7 +43,7 @@ func TestRestoreToCluster(t *testing.T) {
 	}
 	nodes := newNodes(t, dir, names)
 	others := []func(){nodes[1].begin(), nodes[2].begin()}
-	nodes[0].stopWhen(t, "the region is being filled")
+	nodes[0].stopWhen(t, "filling the region from the backup")
 	nodes[0].run()
 	for _, await := range others {
 		await()

@@ -31,7 +31,7 @@ func TestClusterInit(t *testing.T) {
 	if again := run(exitOK, []string{"n1", "n4"}, "nothing to do"); again.stdout != "" || strings.Contains(again.stderr, "copy") {
 		t.Errorf("again: %+v", again)
 	}
-	run(exitFailure, []string{"n5"}, "not named")
+	run(exitFailure, []string{"n5"}, "unnamed node")
 	run(exitFailure, []string{"n1", "n.5"}, `"n.5"`)
 	run(exitMisuse, nil, "requires at least 1 arg(s)")
 	expect(t, nil, exitMisuse, []string{"cluster", "init", "n1"}, "--out is missing")
