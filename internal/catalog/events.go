@@ -2,9 +2,8 @@ package catalog
 
 import "github.com/muster-gg/muster/internal/event"
 
-// Events are the types of the catalog with their numbers in the file format:
-// events below 50 and from 60 to 79, records of snapshots from 50 to 59 and from
-// 80 to 89.
+// Events lists the types of the catalog with their numbers in the file format: events below 50 and from 60 to 79,
+// records of snapshots from 50 to 59 and from 80 to 89.
 var Events = []event.Entry{
 	{Number: 1, Type: (*LocationCreated)(nil)},
 	{Number: 2, Type: (*LocationDeleted)(nil)},

@@ -5,16 +5,15 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// DeleteFleet begins the end of a fleet: it becomes DELETING and takes no new
-// locations and computes. NotFound; InvalidFleetStatus when it is DELETING.
+// DeleteFleet begins to delete a fleet: it becomes DELETING and accepts no new locations and computes. NotFound;
+// InvalidFleetStatus if it is DELETING.
 type DeleteFleet struct {
 	Fleet string `cbor:"1,keyasint,omitzero"`
 }
 
-// FinishFleetDeletion makes a DELETING fleet TERMINATED once its computes and
-// sessions are gone, and releases what it held: locations, compute names, tags,
-// creators. Aliases that point to it stay. Repeating it changes nothing.
-// NotFound; InvalidFleetStatus for a fleet that is not being deleted.
+// FinishFleetDeletion makes a DELETING fleet TERMINATED when its computes and sessions have ended, and deletes its
+// locations, compute names, tags and creations. Aliases of it stay. It can be repeated. NotFound; InvalidFleetStatus
+// for a fleet that is not being deleted.
 type FinishFleetDeletion struct {
 	Fleet   string `cbor:"1,keyasint,omitzero"`
 	EventID string `cbor:"2,keyasint,omitzero"` // for FLEET_DELETED
@@ -31,7 +30,7 @@ type FleetTerminated struct {
 	At    event.Time `cbor:"2,keyasint,omitempty"`
 }
 
-// FleetForgotten ends the record of a fleet, Retention after it was terminated.
+// FleetForgotten deletes the record of a fleet, Retention after it was terminated.
 type FleetForgotten struct {
 	Fleet string `cbor:"1,keyasint,omitempty"`
 }
@@ -76,7 +75,7 @@ func (e *FleetForgotten) apply(s *State) {
 	s.removeFleet(e.Fleet)
 }
 
-// releaseFleet frees what a fleet holds beside its record and its fleet events.
+// releaseFleet deletes all records of a fleet except itself and its fleet events.
 func (s *State) releaseFleet(id string) {
 	s.takeCreators(id)
 	drop(s.fleetLocations, id)
@@ -84,7 +83,7 @@ func (s *State) releaseFleet(id string) {
 	s.tags.Delete(fleetKind + id)
 }
 
-// removeFleet forgets a fleet and everything that hangs on it.
+// removeFleet deletes a fleet with all its records.
 func (s *State) removeFleet(id string) {
 	s.releaseFleet(id)
 	s.dropFleetEvents(id)

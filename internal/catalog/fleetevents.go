@@ -11,15 +11,14 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// Retention is how long fleet events and the records of TERMINATED fleets are
-// kept. The API does not say; 30 days is what it says of game sessions.
+// Retention is how long fleet events and the records of TERMINATED fleets are kept. The API reference states it for
+// game sessions only.
 const Retention = 30 * 24 * time.Hour
 
-// maxFleetEvents is how many events are kept per fleet; the oldest go first.
+// maxFleetEvents is how many events a fleet keeps; the oldest are dropped first.
 const maxFleetEvents = 1000
 
-// The fleet events that the catalog itself records.
-// Source: API reference, EventCode.
+// The codes of the catalog's fleet events. Source: API reference, EventCode.
 const (
 	codeFleetCreated          = "FLEET_CREATED"
 	codeFleetStateActive      = "FLEET_STATE_ACTIVE"
@@ -30,10 +29,10 @@ const (
 	codeLocationStateDeleted  = "LOCATION_STATE_DELETED"
 )
 
-// A FleetEvent is a line of a fleet's log, as DescribeFleetEvents shows it.
+// A FleetEvent is an entry of DescribeFleetEvents.
 type FleetEvent struct {
 	Fleet   string     `cbor:"1,keyasint,omitempty"`
-	Number  uint64     `cbor:"2,keyasint,omitempty"` // rises by one within the fleet
+	Number  uint64     `cbor:"2,keyasint,omitempty"` // increases by one within the fleet
 	ID      string     `cbor:"3,keyasint,omitempty"`
 	Code    string     `cbor:"4,keyasint,omitempty"` // an EventCode of the API
 	Message string     `cbor:"5,keyasint,omitempty"`
@@ -41,9 +40,8 @@ type FleetEvent struct {
 	Count   int32      `cbor:"7,keyasint,omitempty"` // how often it happened; 0: once
 }
 
-// RecordFleetEvent adds a line to the log of a fleet, for what happens outside
-// the catalog: a crashed server process, an activation that took too long. An id
-// that the log holds changes nothing. NotFound.
+// RecordFleetEvent adds a fleet event from outside the catalog: a crashed server process, an activation timeout. It
+// can be repeated with the same id. NotFound.
 type RecordFleetEvent struct {
 	Fleet   string     `cbor:"1,keyasint,omitzero"`
 	ID      string     `cbor:"2,keyasint,omitzero"`
@@ -59,7 +57,7 @@ type FleetEventRecorded struct {
 	FleetEvent
 }
 
-// FleetEventsExpired ends the fleet events up to a number.
+// FleetEventsExpired drops the fleet events up to a number.
 type FleetEventsExpired struct {
 	Fleet   string `cbor:"1,keyasint,omitempty"`
 	Through uint64 `cbor:"2,keyasint,omitempty"`
@@ -86,20 +84,18 @@ func (c RecordFleetEvent) decide(s *State, now event.Time) ([]Event, error) {
 	}}}, nil
 }
 
-// A note is what a fleet event says.
 type note struct{ code, message string }
 
-// locationNote tells of a location's new state.
 func locationNote(code, fleet, location string, status Status) note {
 	return note{code, fmt.Sprintf("Location %s of fleet %s changed state to %s", location, fleet, status)}
 }
 
-// errEventIDs is a mistake of the caller, not of its client.
+// errEventIDs is an error of the caller, not of its client.
 func errEventIDs(fleet string) error {
 	return fault.Internal(fmt.Errorf("fleet %s: an event id is missing", fleet))
 }
 
-// note returns the events that put notes into a fleet's log, under the first ids.
+// note returns the events that add notes to a fleet's log, with the first ids.
 func (s *State) note(now event.Time, fleet string, ids []string, notes []note) ([]Event, error) {
 	if len(ids) < len(notes) || slices.Contains(ids[:len(notes)], "") {
 		return nil, errEventIDs(fleet)
@@ -114,7 +110,7 @@ func (s *State) note(now event.Time, fleet string, ids []string, notes []note) (
 	return events, nil
 }
 
-// lastFleetEvent is the number of the newest event of a fleet, 0 when it has none.
+// lastFleetEvent returns the number of a fleet's newest event, or 0.
 func (s *State) lastFleetEvent(fleet string) (number uint64) {
 	s.descendFleetEvents(fleet, 0, func(e *FleetEvent) bool {
 		number = e.Number
@@ -147,7 +143,6 @@ func (e *FleetEventsExpired) apply(s *State) {
 	}
 }
 
-// firstFleetEvent is the oldest event of a fleet, or nil.
 func (s *State) firstFleetEvent(fleet string) (first *FleetEvent) {
 	walk(s.fleetEvents, fleet, func(e *FleetEvent) bool {
 		first = e
@@ -156,8 +151,7 @@ func (s *State) firstFleetEvent(fleet string) (first *FleetEvent) {
 	return first
 }
 
-// putFleetEvent stores e, lets the oldest go when there are too many, and keeps
-// the deadline of the oldest.
+// putFleetEvent stores e, drops the oldest event if there are too many, and updates the deadline.
 func (s *State) putFleetEvent(e *FleetEvent) {
 	s.undueFleetEvents(e.Fleet)
 	if _, replaced := s.fleetEvents.Set(fleetEventKey(e.Fleet, e.Number), e); !replaced {
@@ -183,7 +177,7 @@ func (s *State) dropFleetEvents(fleet string) {
 	s.count(fleet, tally{events: -t.events})
 }
 
-// dueFleetEvents notes when the oldest event of a fleet ages out.
+// dueFleetEvents sets the deadline of a fleet's oldest event.
 func (s *State) dueFleetEvents(fleet string) {
 	if first := s.firstFleetEvent(fleet); first != nil {
 		s.dues.Set(due(first.At.Add(Retention), dueFleetEvents, fleet), struct{}{})
@@ -196,11 +190,9 @@ func (s *State) undueFleetEvents(fleet string) {
 	}
 }
 
-// FleetEvents returns events of a fleet from start to end, both included,
-// newest first. A zero start or end is open. Paging: only events with numbers
-// below before (0: all), no more than limit (below 1: all); more reports that
-// further ones wait. NotFound for a fleet that is unknown or forgotten, not for
-// a TERMINATED one; InvalidRequest when start is after end.
+// FleetEvents returns events of a fleet from start to end, inclusive, newest first; zero is open. It returns only
+// events with numbers below before (0: all), and at most limit (below 1: all); more reports that there are further
+// ones. NotFound for an unknown or deleted fleet, but not for a TERMINATED one; InvalidRequest if start is after end.
 func (s *State) FleetEvents(fleet string, start, end event.Time, before uint64, limit int) (events []*FleetEvent,
 	more bool, err error) {
 	if _, ok := s.fleets.Get(fleet); !ok {

@@ -8,43 +8,36 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// customPrefix begins the name of every custom location.
 const customPrefix = "custom-"
 
-// FleetLocation is one of a fleet's locations. In the stored record Status is
-// ACTIVE or DELETING; what State's read methods return says NOT_FOUND when the
-// location was deleted, and DELETING when the fleet is.
+// FleetLocation is one of a fleet's locations. The stored Status is ACTIVE or DELETING; State's read methods return
+// NOT_FOUND if the location was deleted, and DELETING if the fleet is.
 type FleetLocation struct {
 	Fleet    string `cbor:"1,keyasint,omitempty"`
 	Location string `cbor:"2,keyasint,omitempty"`
 	Status   Status `cbor:"3,keyasint,omitempty"`
 }
 
-// AddFleetLocations adds locations to an ACTIVE fleet, ACTIVE at once (the API
-// answers the call with NEW all the same). NotFound for the fleet or a location,
-// InvalidFleetStatus, Conflict for a location that the fleet has, InvalidRequest
-// for repeated or non-custom names, LimitExceeded.
+// AddFleetLocations adds locations to an ACTIVE fleet, ACTIVE at once (although the API answers with NEW). NotFound
+// for the fleet or a location, InvalidFleetStatus, Conflict for a location that the fleet has, InvalidRequest for
+// repeated or non-custom names, LimitExceeded.
 type AddFleetLocations struct {
 	Fleet     string   `cbor:"1,keyasint,omitzero"`
 	Locations []string `cbor:"2,keyasint,omitzero"`
 	EventIDs  []string `cbor:"3,keyasint,omitzero"` // for the fleet events: one per location
 }
 
-// RemoveFleetLocations begins to remove locations from an ACTIVE fleet: they
-// become DELETING. Those that are already stay so. All locations of a fleet may
-// be removed; the fleet then waits for new ones. NotFound for the fleet or a
-// location that it does not have, InvalidFleetStatus, InvalidRequest for
-// repeated names.
+// RemoveFleetLocations begins to remove locations from an ACTIVE fleet: they become DELETING, if they are not yet.
+// All locations of a fleet may be removed. NotFound for the fleet or a location that it does not have,
+// InvalidFleetStatus, InvalidRequest for repeated names.
 type RemoveFleetLocations struct {
 	Fleet     string   `cbor:"1,keyasint,omitzero"`
 	Locations []string `cbor:"2,keyasint,omitzero"`
 	EventIDs  []string `cbor:"3,keyasint,omitzero"` // for the fleet events: one per location
 }
 
-// FinishFleetLocationRemoval ends the removal of a location once its computes
-// are gone, and releases the compute names claimed there. Repeating it changes
-// nothing. NotFound for the fleet; InvalidRequest for a location that is not
-// being removed.
+// FinishFleetLocationRemoval removes a location whose computes are deregistered, with its compute names. It can be
+// repeated. NotFound for the fleet; InvalidRequest for a location that is not being removed.
 type FinishFleetLocationRemoval struct {
 	Fleet    string `cbor:"1,keyasint,omitzero"`
 	Location string `cbor:"2,keyasint,omitzero"`
@@ -92,7 +85,7 @@ func (c AddFleetLocations) decide(s *State, now event.Time) ([]Event, error) {
 	return append([]Event{&FleetLocationsAdded{Fleet: c.Fleet, Locations: slices.Clone(c.Locations)}}, noted...), nil
 }
 
-// checkNewLocations refuses locations that a fleet with so many others cannot have.
+// checkNewLocations rejects invalid new locations of a fleet.
 func (s *State) checkNewLocations(names []string, others int) error {
 	if len(names) == 0 {
 		return errNoCustomLocation()
@@ -190,7 +183,7 @@ func (e *FleetLocationRemoved) apply(s *State) {
 	s.dropComputesAt(e.Fleet, e.Location)
 }
 
-// FleetLocation returns one of a fleet's locations with its status as of now.
+// FleetLocation returns one of a fleet's locations with its current status.
 func (s *State) FleetLocation(fleet, location string) (FleetLocation, bool) {
 	l, ok := s.fleetLocations.Get(join(fleet, location))
 	if !ok {
@@ -199,8 +192,7 @@ func (s *State) FleetLocation(fleet, location string) (FleetLocation, bool) {
 	return s.present(l), true
 }
 
-// FleetLocations returns a fleet's locations by name, each with its status as of
-// now. A TERMINATED fleet has none.
+// FleetLocations returns a fleet's locations by name, with their current status. A TERMINATED fleet has none.
 func (s *State) FleetLocations(fleet string) (locations []FleetLocation) {
 	walk(s.fleetLocations, fleet, func(l *FleetLocation) bool {
 		locations = append(locations, s.present(l))
@@ -215,7 +207,7 @@ func (s *State) present(l *FleetLocation) FleetLocation {
 	if f, ok := s.fleets.Get(l.Fleet); ok && f.Status != StatusActive {
 		now.Status = f.Status
 	} else if _, ok := s.locations.Get(l.Location); !ok && l.Status == StatusActive {
-		now.Status = StatusNotFound // a removal under way goes first: it has to be finished
+		now.Status = StatusNotFound // unless it is DELETING: a removal must be finished
 	}
 	return now
 }

@@ -7,9 +7,8 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// Status is the state of a fleet or of one of its locations, as the API spells
-// it. An Anywhere fleet passes through no others.
-// Source: API reference, FleetStatus.
+// Status is the status of a fleet or of one of its locations. An Anywhere fleet has no others. Source: API reference,
+// FleetStatus.
 type Status string
 
 // The states of Anywhere fleets and their locations.
@@ -17,27 +16,24 @@ const (
 	StatusActive     Status = "ACTIVE"
 	StatusDeleting   Status = "DELETING"
 	StatusTerminated Status = "TERMINATED"
-	StatusNotFound   Status = "NOT_FOUND" // of a location alone: it was deleted from the catalog
+	StatusNotFound   Status = "NOT_FOUND" // only of a location: it was deleted
 )
 
-// computeTypeAnywhere is the one ComputeType that is offered.
 const computeTypeAnywhere = "ANYWHERE"
 
-// A Fleet is an Anywhere fleet.
 type Fleet struct {
 	ID         string     `cbor:"1,keyasint,omitempty"`
 	Status     Status     `cbor:"2,keyasint,omitempty"`
 	Created    event.Time `cbor:"3,keyasint,omitempty"`
-	Terminated event.Time `cbor:"4,keyasint,omitempty"` // zero while it is not TERMINATED
+	Terminated event.Time `cbor:"4,keyasint,omitempty"` // zero if not TERMINATED
 	// Runtime is nil when none was given, and again once the fleet is TERMINATED.
 	Runtime *RuntimeConfiguration `cbor:"5,keyasint,omitempty"`
 	Attributes
 }
 
-// CreateFleet makes an Anywhere fleet, ACTIVE at once. InvalidRequest for
-// another compute type, for missing, repeated or non-custom locations and for
-// bad attributes; NotFound for a location that does not exist; Conflict when the
-// id is taken; LimitExceeded, TaggingFailed.
+// CreateFleet creates an Anywhere fleet, ACTIVE at once. InvalidRequest for another compute type, for missing,
+// repeated or non-custom locations and for invalid attributes; NotFound for an unknown location; Conflict if the id
+// is used; LimitExceeded, TaggingFailed.
 type CreateFleet struct {
 	ID          string                `cbor:"1,keyasint,omitzero"`
 	ComputeType string                `cbor:"2,keyasint,omitzero"` // "ANYWHERE"; "" means EC2, as in the API
@@ -45,14 +41,14 @@ type CreateFleet struct {
 	Locations   []string              `cbor:"3,keyasint,omitzero"`
 	Runtime     *RuntimeConfiguration `cbor:"4,keyasint,omitzero"` // nil: none
 	Tags        []Tag                 `cbor:"5,keyasint,omitzero"`
-	EventIDs    []string              `cbor:"6,keyasint,omitzero"` // for the fleet events: EventCount of them
+	EventIDs    []string              `cbor:"6,keyasint,omitzero"` // EventCount ids for the fleet events
 }
 
-// EventCount is the number of fleet events that carrying out c records:
-// FLEET_CREATED, FLEET_STATE_ACTIVE and one LOCATION_STATE_ACTIVE per location.
+// EventCount returns the number of fleet events of c: FLEET_CREATED, FLEET_STATE_ACTIVE and one LOCATION_STATE_ACTIVE
+// per location.
 func (c CreateFleet) EventCount() int { return 2 + len(c.Locations) }
 
-// FleetCreated follows CreateFleet; tags and fleet events follow on their own.
+// FleetCreated follows CreateFleet; tags and fleet events are separate events.
 type FleetCreated struct {
 	ID        string                `cbor:"1,keyasint,omitempty"`
 	At        event.Time            `cbor:"2,keyasint,omitempty"`
@@ -62,7 +58,7 @@ type FleetCreated struct {
 }
 
 func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
-	if _, ok := s.fleets.Get(c.ID); ok { // the id is drawn for the request: it comes again
+	if _, ok := s.fleets.Get(c.ID); ok { // the id is random per request: this is a repetition
 		return nil, nil
 	}
 	if err := c.checkRequest(s); err != nil {
@@ -86,8 +82,7 @@ func (c CreateFleet) decide(s *State, now event.Time) ([]Event, error) {
 	return append(append([]Event{created}, tagged...), notes...), nil
 }
 
-// checkRequest refuses what no catalog could carry out, and locations that this
-// one does not have.
+// checkRequest rejects invalid requests and unknown locations.
 func (c CreateFleet) checkRequest(s *State) error {
 	if c.ComputeType != computeTypeAnywhere {
 		return fault.New(fault.InvalidRequest, "This service offers fleets of compute type ANYWHERE only: set "+
@@ -102,7 +97,7 @@ func (c CreateFleet) checkRequest(s *State) error {
 	return c.Runtime.check()
 }
 
-// notes are the fleet events of a new fleet.
+// notes returns the fleet events of a new fleet.
 func (c CreateFleet) notes() []note {
 	notes := []note{
 		{codeFleetCreated, "Fleet " + c.ID + " was created"},
@@ -121,7 +116,7 @@ func (e *FleetCreated) apply(s *State) {
 	}
 }
 
-// changeFleet stores a changed copy of a fleet's record.
+// changeFleet replaces a fleet by a changed copy.
 func (s *State) changeFleet(id string, change func(f *Fleet)) {
 	if old, ok := s.fleets.Get(id); ok {
 		f := *old
@@ -130,9 +125,9 @@ func (s *State) changeFleet(id string, change func(f *Fleet)) {
 	}
 }
 
-// putFleet stores f and keeps what is derived from it.
+// putFleet stores f and updates the derived state.
 func (s *State) putFleet(f *Fleet) {
-	creators := s.takeCreators(f.ID) // their deadlines hang on the fleet's policy
+	creators := s.takeCreators(f.ID) // their deadlines depend on the fleet's policy
 	s.uncountFleet(f.ID)
 	s.fleets.Set(f.ID, f)
 	if f.Status == StatusTerminated {
@@ -145,7 +140,7 @@ func (s *State) putFleet(f *Fleet) {
 	}
 }
 
-// uncountFleet undoes what putFleet derived from the fleet's present record.
+// uncountFleet reverts putFleet for the fleet's current record.
 func (s *State) uncountFleet(id string) {
 	f, ok := s.fleets.Get(id)
 	switch {
@@ -161,12 +156,11 @@ func fleetNotFound(id string) error {
 	return fault.New(fault.NotFound, "Fleet %s not found", id)
 }
 
-// Fleet returns the record of a fleet, also of one that is TERMINATED and not
-// yet forgotten: its fleet events can be read, and its runtime configuration is
-// empty. Everything else wants LiveFleet.
+// Fleet returns the record of a fleet, even if it is TERMINATED, for its fleet events and its empty runtime
+// configuration. Use LiveFleet for everything else.
 func (s *State) Fleet(id string) (*Fleet, bool) { return s.fleets.Get(id) }
 
-// LiveFleet returns the record of a fleet that is not TERMINATED, or NotFound.
+// LiveFleet returns a fleet that is not TERMINATED, or NotFound.
 func (s *State) LiveFleet(id string) (*Fleet, error) {
 	f, ok := s.fleets.Get(id)
 	if !ok || f.Status == StatusTerminated {
@@ -175,8 +169,7 @@ func (s *State) LiveFleet(id string) (*Fleet, error) {
 	return f, nil
 }
 
-// activeFleet returns the record of a fleet that is ACTIVE, or NotFound or
-// InvalidFleetStatus.
+// activeFleet returns an ACTIVE fleet, or NotFound or InvalidFleetStatus.
 func (s *State) activeFleet(id string) (*Fleet, error) {
 	f, err := s.LiveFleet(id)
 	if err != nil {
@@ -188,9 +181,8 @@ func (s *State) activeFleet(id string) (*Fleet, error) {
 	return f, nil
 }
 
-// Fleets returns the fleets that are not TERMINATED and whose ids come after
-// the given one, in order. A limit below 1 is none; more reports that further
-// ones wait.
+// Fleets returns the fleets that are not TERMINATED with ids after the given one, in order. A limit below 1 is none;
+// more reports that there are further ones.
 func (s *State) Fleets(after string, limit int) (fleets []*Fleet, more bool) {
 	return page(s.fleets, "", after, limit, func(f *Fleet) bool { return f.Status != StatusTerminated })
 }

@@ -1,8 +1,7 @@
 package catalog
 
-// Limits are the quotas of one catalog. They are configuration: events are
-// applied whatever the limits are, and lowering one takes nothing away.
-// A zero refuses everything that it counts.
+// Limits are the quotas of a catalog. They are configuration: events are applied regardless of them, and lowering one
+// deletes nothing. A zero forbids what it counts.
 type Limits struct {
 	Locations                 int // custom locations
 	Fleets                    int // Anywhere fleets that are not TERMINATED
@@ -17,11 +16,10 @@ type Limits struct {
 	CreatorPeriodMinutes      int32 // highest PolicyPeriodInMinutes of a fleet's policy
 }
 
-// DefaultLimits are those of a service that its operator pays for: mostly far
-// above the AWS quotas (20 locations, 10 fleets, 4 locations and 100 computes
-// per fleet, 100 aliases, 10 sessions per creator in up to 60 minutes), which
-// protect a shared one. 50 tags per resource is what all of AWS allows.
-// Source: API reference, "Service quotas"; AWS tagging guide.
+// DefaultLimits returns limits for a service with one operator: mostly far above the AWS quotas (20 locations, 10
+// fleets, 4 locations and 100 computes per fleet, 100 aliases, 10 sessions per creator in up to 60 minutes), which
+// protect a shared service. AWS allows 50 tags per resource everywhere. Source: API reference, "Service quotas"; AWS
+// tagging guide.
 func DefaultLimits() Limits {
 	return Limits{
 		Locations:                 200,

@@ -5,22 +5,20 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// A Location is a custom location: a place where Anywhere fleets have computes.
+// A Location is a custom location, where Anywhere fleets have computes.
 type Location struct {
 	Name    string     `cbor:"1,keyasint,omitempty"`
 	Created event.Time `cbor:"2,keyasint,omitempty"`
 }
 
-// CreateLocation makes a custom location. Conflict when it exists,
-// LimitExceeded, TaggingFailed.
+// CreateLocation creates a custom location. Conflict if it exists, LimitExceeded, TaggingFailed.
 type CreateLocation struct {
 	Name string `cbor:"1,keyasint,omitzero"` // "custom-…", 8 to 64 characters; validated by the caller
 	Tags []Tag  `cbor:"2,keyasint,omitzero"`
 }
 
-// DeleteLocation deletes a custom location. It is allowed while fleets refer to
-// it: these show it as NOT_FOUND and take no new computes there, until a
-// location of that name is created again. NotFound when there is none.
+// DeleteLocation deletes a custom location, even if fleets refer to it: these show it as NOT_FOUND and accept no new
+// computes there, until a location of that name is created again. NotFound.
 type DeleteLocation struct {
 	Name string `cbor:"1,keyasint,omitzero"`
 }
@@ -31,7 +29,7 @@ type LocationCreated struct {
 	At   event.Time `cbor:"2,keyasint,omitempty"`
 }
 
-// LocationDeleted follows DeleteLocation. The location's tags go with it.
+// LocationDeleted follows DeleteLocation. It also deletes the location's tags.
 type LocationDeleted struct {
 	Name string `cbor:"1,keyasint,omitempty"`
 }
@@ -70,11 +68,10 @@ func locationNotFound(name string) error {
 	return fault.New(fault.NotFound, "Location %s not found", name)
 }
 
-// Location returns the custom location of that name.
 func (s *State) Location(name string) (*Location, bool) { return s.locations.Get(name) }
 
-// Locations returns the custom locations whose names come after the given one,
-// in order. A limit below 1 is none; more reports that further ones wait.
+// Locations returns the custom locations with names after the given one, in order. A limit below 1 is none; more
+// reports that there are further ones.
 func (s *State) Locations(after string, limit int) (locations []*Location, more bool) {
 	return page(s.locations, "", after, limit, every)
 }

@@ -5,13 +5,13 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// DefaultAcceptanceTimeout is how many seconds players have to accept a match
-// when the configuration does not say. The API reference states no default.
+// DefaultAcceptanceTimeout is the default acceptance timeout in seconds. The API reference states none.
 const DefaultAcceptanceTimeout = 300
 
-// A MatchmakingConfiguration says how tickets are matched and where they play.
+// A MatchmakingConfiguration specifies how tickets are matched and placed.
 type MatchmakingConfiguration struct {
-	ID                 string     `cbor:"1,keyasint,omitempty"` // a UUID, which tells it from a later one of that name
+	// a UUID, which distinguishes it from a later one of that name
+	ID                 string     `cbor:"1,keyasint,omitempty"`
 	Name               string     `cbor:"2,keyasint,omitempty"`
 	Description        string     `cbor:"3,keyasint,omitempty"`
 	RuleSet            string     `cbor:"4,keyasint,omitempty"` // its name
@@ -19,7 +19,7 @@ type MatchmakingConfiguration struct {
 	Standalone         bool       `cbor:"6,keyasint,omitempty"` // FlexMatchMode
 	RequestTimeout     int32      `cbor:"7,keyasint,omitempty"` // seconds
 	AcceptanceRequired bool       `cbor:"8,keyasint,omitempty"`
-	AcceptanceTimeout  int32      `cbor:"9,keyasint,omitempty"` // seconds; 0: not given
+	AcceptanceTimeout  int32      `cbor:"9,keyasint,omitempty"` // seconds; 0: default
 	AdditionalPlayers  int32      `cbor:"10,keyasint,omitempty"`
 	AutomaticBackfill  bool       `cbor:"11,keyasint,omitempty"`
 	Properties         []Property `cbor:"12,keyasint,omitempty"`
@@ -30,26 +30,23 @@ type MatchmakingConfiguration struct {
 	Updated            event.Time `cbor:"17,keyasint,omitempty"`
 }
 
-// A Property is a game property of the game sessions that a match gets.
 type Property struct {
 	Key   string `cbor:"1,keyasint,omitempty"`
 	Value string `cbor:"2,keyasint,omitempty"`
 }
 
-// CreateMatchmakingConfiguration makes a matchmaking configuration.
-// InvalidRequest when the name is taken (the API models no Conflict here) and for
-// a configuration that cannot be; NotFound for the rule set and for a queue;
-// LimitExceeded, TaggingFailed.
+// CreateMatchmakingConfiguration creates a matchmaking configuration. InvalidRequest if the name is used (the API
+// models no Conflict here) or the configuration is invalid; NotFound for the rule set and for a queue; LimitExceeded,
+// TaggingFailed.
 type CreateMatchmakingConfiguration struct {
 	MatchmakingConfiguration // Created and Updated are of the event
-	// resource keys of the queues in this Region, such as "gamesessionqueue/…": all must exist
+	// resource keys of the queues in this Region, which must exist
 	Refers []string `cbor:"101,keyasint,omitzero"`
 	Tags   []Tag    `cbor:"102,keyasint,omitzero"`
 }
 
-// UpdateMatchmakingConfiguration changes what is given; nil leaves it as it is,
-// and an empty list takes away what was there. NotFound for the configuration,
-// the rule set and a queue; InvalidRequest for a configuration that cannot be.
+// UpdateMatchmakingConfiguration changes the fields that are not nil; an empty list clears one. NotFound for the
+// configuration, the rule set and a queue; InvalidRequest for an invalid configuration.
 type UpdateMatchmakingConfiguration struct {
 	Name               string     `cbor:"1,keyasint,omitzero"`
 	Description        *string    `cbor:"2,keyasint,omitzero"`
@@ -77,12 +74,10 @@ type DeleteMatchmakingConfiguration struct {
 // tags follow as ResourceTagged.
 type MatchmakingConfigurationCreated struct{ MatchmakingConfiguration }
 
-// MatchmakingConfigurationUpdated follows UpdateMatchmakingConfiguration; it
-// holds the configuration as it is now.
+// MatchmakingConfigurationUpdated follows UpdateMatchmakingConfiguration; it holds the whole configuration.
 type MatchmakingConfigurationUpdated struct{ MatchmakingConfiguration }
 
-// MatchmakingConfigurationDeleted follows DeleteMatchmakingConfiguration. The
-// configuration's tags go with it.
+// MatchmakingConfigurationDeleted follows DeleteMatchmakingConfiguration. It also deletes the configuration's tags.
 type MatchmakingConfigurationDeleted struct {
 	Name string `cbor:"1,keyasint,omitempty"`
 }
@@ -123,7 +118,7 @@ func (c UpdateMatchmakingConfiguration) decide(s *State, now event.Time) ([]Even
 	return []Event{&MatchmakingConfigurationUpdated{m}}, nil
 }
 
-// over returns m with what c gives in its place.
+// over returns m with the changes of c.
 func (c UpdateMatchmakingConfiguration) over(m MatchmakingConfiguration) MatchmakingConfiguration {
 	set(&m.Description, c.Description)
 	set(&m.RuleSet, c.RuleSet)
@@ -147,8 +142,7 @@ func (m MatchmakingConfiguration) normal() MatchmakingConfiguration {
 	return m
 }
 
-// check refuses a configuration that cannot be, and one that refers to what does
-// not exist.
+// check rejects an invalid configuration, and unknown references.
 func (m MatchmakingConfiguration) check(s *State, refers []string) error {
 	switch {
 	case m.Standalone && len(m.Queues) > 0:
@@ -205,7 +199,7 @@ func configurationNotFound(name string) error {
 	return fault.New(fault.NotFound, "Matchmaking configuration %s not found", name)
 }
 
-// AcceptanceSeconds is how many seconds players have to accept a match.
+// AcceptanceSeconds returns the acceptance timeout in seconds.
 func (m *MatchmakingConfiguration) AcceptanceSeconds() int32 {
 	if m.AcceptanceTimeout == 0 {
 		return DefaultAcceptanceTimeout
@@ -213,14 +207,12 @@ func (m *MatchmakingConfiguration) AcceptanceSeconds() int32 {
 	return m.AcceptanceTimeout
 }
 
-// MatchmakingConfiguration returns the matchmaking configuration of that name.
 func (s *State) MatchmakingConfiguration(name string) (*MatchmakingConfiguration, bool) {
 	return s.configurations.Get(name)
 }
 
-// MatchmakingConfigurations returns the matchmaking configurations that use a
-// rule set ("" is any) and whose names come after the given one, in order. A
-// limit below 1 is none; more reports that further ones wait.
+// MatchmakingConfigurations returns the matchmaking configurations that use a rule set ("" is any), with names after
+// the given one, in order. A limit below 1 is none; more reports that there are further ones.
 func (s *State) MatchmakingConfigurations(ruleSet, after string, limit int) (configurations []*MatchmakingConfiguration,
 	more bool) {
 	return page(s.configurations, "", after, limit, func(m *MatchmakingConfiguration) bool {

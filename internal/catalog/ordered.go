@@ -8,9 +8,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// join makes the key under which owner's entry named name is kept. The owner's
-// length comes first, so that no two pairs share a key whatever they hold; an
-// owner's entries sort by name.
+// join returns the key of owner's entry named name. The owner's length is first, so that keys are unique whatever the
+// strings; an owner's entries sort by name.
 func join(owner, name string) string {
 	key := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+len(owner)+len(name)), uint64(len(owner)))
 	return string(append(append(key, owner...), name...))
@@ -40,9 +39,8 @@ func drop[V any](m *btree.Map[string, V], owner string) {
 	}
 }
 
-// page collects the values that keep accepts, among the keys that begin with
-// prefix and come after prefix+after ("" is the beginning), in order. A limit
-// below 1 is none. more reports that at least one further value waits.
+// page collects the values that keep accepts, with keys that begin with prefix and are after prefix+after ("" is the
+// beginning), in order. A limit below 1 is none. more reports that there are further ones.
 func page[V any](m *btree.Map[string, V], prefix, after string, limit int, keep func(V) bool) (values []V, more bool) {
 	from := prefix + after
 	m.Ascend(from, func(key string, v V) bool {
@@ -62,10 +60,9 @@ func page[V any](m *btree.Map[string, V], prefix, after string, limit int, keep 
 	return values, more
 }
 
-// every keeps all values of a page.
 func every[V any](V) bool { return true }
 
-// repeated returns the first string that stands in list twice.
+// repeated returns the first duplicate in list.
 func repeated(list []string) (string, bool) {
 	sorted := slices.Sorted(slices.Values(list))
 	for i := 1; i < len(sorted); i++ {

@@ -8,22 +8,20 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// The bounds of a queue's Timeout in seconds, and the Timeout for a queue that is
-// given none. Source: API reference, GameSessionQueue.TimeoutInSeconds; it does
-// not state the default, which is the value of its examples.
+// The bounds and the default of a queue's Timeout in seconds. Source: API reference,
+// GameSessionQueue.TimeoutInSeconds; the default is the value of its examples.
 const (
 	minQueueTimeout     = 10
 	maxQueueTimeout     = 600
 	DefaultQueueTimeout = 600
 )
 
-// maxListed is how many destinations and latency policies a queue, and how many
-// queues a matchmaking configuration may list. The API reference states none.
+// maxListed is the maximum number of destinations and latency policies of a queue, and of queues of a matchmaking
+// configuration. The API reference states none.
 const maxListed = 100
 
-// A Queue is a game session queue.
 type Queue struct {
-	// a UUID, which tells it from a later queue of that name
+	// a UUID, which distinguishes it from a later queue of that name
 	ID                 string          `cbor:"1,keyasint,omitempty"`
 	Name               string          `cbor:"2,keyasint,omitempty"`
 	Timeout            int32           `cbor:"3,keyasint,omitempty"` // seconds
@@ -44,19 +42,16 @@ type LatencyPolicy struct {
 	Seconds int32 `cbor:"2,keyasint,omitempty"` // 0: to the end
 }
 
-// CreateQueue makes a game session queue. InvalidRequest when the name is taken
-// (the API models no Conflict here) and for a queue that cannot be; NotFound for
-// a destination; LimitExceeded, TaggingFailed.
+// CreateQueue creates a game session queue. InvalidRequest if the name is used (the API models no Conflict here) or
+// the queue is invalid; NotFound for a destination; LimitExceeded, TaggingFailed.
 type CreateQueue struct {
-	Queue // Created and Updated are of the event
-	// resource keys of the destinations in this Region, such as "fleet/fleet-…": all must exist
-	Refers []string `cbor:"101,keyasint,omitzero"`
+	Queue           // Created and Updated are of the event
+	Refers []string `cbor:"101,keyasint,omitzero"` // resource keys of the destinations in this Region, which must exist
 	Tags   []Tag    `cbor:"102,keyasint,omitzero"`
 }
 
-// UpdateQueue changes what is given; nil leaves it as it is, and an empty list
-// takes away what was there. NotFound for the queue and for a destination,
-// InvalidRequest for a queue that cannot be.
+// UpdateQueue changes the fields that are not nil; an empty list clears one. NotFound for the queue and for a
+// destination, InvalidRequest for an invalid queue.
 type UpdateQueue struct {
 	Name               string          `cbor:"1,keyasint,omitzero"`
 	Timeout            *int32          `cbor:"2,keyasint,omitzero"`
@@ -64,7 +59,7 @@ type UpdateQueue struct {
 	Refers             []string        `cbor:"4,keyasint,omitzero"` // as in CreateQueue
 	LatencyPolicies    []LatencyPolicy `cbor:"5,keyasint,omitzero"`
 	AllowedLocations   []string        `cbor:"6,keyasint,omitzero"`
-	Priority           *Priority       `cbor:"7,keyasint,omitzero"` // replaced whole
+	Priority           *Priority       `cbor:"7,keyasint,omitzero"` // replaced as a whole
 	CustomEventData    *string         `cbor:"8,keyasint,omitzero"`
 	NotificationTarget *string         `cbor:"9,keyasint,omitzero"`
 }
@@ -75,8 +70,7 @@ type Priority struct {
 	Locations []string `cbor:"2,keyasint,omitzero"`
 }
 
-// DeleteQueue deletes a queue. Matchmaking configurations may go on naming it.
-// NotFound.
+// DeleteQueue deletes a queue. Matchmaking configurations may still name it. NotFound.
 type DeleteQueue struct {
 	Name string `cbor:"1,keyasint,omitzero"`
 }
@@ -84,10 +78,10 @@ type DeleteQueue struct {
 // QueueCreated follows CreateQueue; its tags follow as ResourceTagged.
 type QueueCreated struct{ Queue }
 
-// QueueUpdated follows UpdateQueue; it holds the queue as it is now.
+// QueueUpdated follows UpdateQueue; it holds the whole queue.
 type QueueUpdated struct{ Queue }
 
-// QueueDeleted follows DeleteQueue. The queue's tags go with it.
+// QueueDeleted follows DeleteQueue. It also deletes the queue's tags.
 type QueueDeleted struct {
 	Name string `cbor:"1,keyasint,omitempty"`
 }
@@ -130,7 +124,7 @@ func (c UpdateQueue) decide(s *State, now event.Time) ([]Event, error) {
 	return []Event{&QueueUpdated{q}}, nil
 }
 
-// over returns q with what c gives in its place.
+// over returns q with the changes of c.
 func (c UpdateQueue) over(q Queue) Queue {
 	set(&q.Timeout, c.Timeout)
 	setList(&q.Destinations, c.Destinations)
@@ -144,15 +138,15 @@ func (c UpdateQueue) over(q Queue) Queue {
 	return q
 }
 
-// setList stores a list that is given, if only as an empty one.
+// setList assigns a list that is not nil, even if it is empty.
 func setList[T any](field *[]T, given []T) {
 	if given != nil {
 		*field = given
 	}
 }
 
-// normal returns a copy that shares no list with q, with latency policies in the
-// order in which they are in force, which is also how the API shows them.
+// normal returns a copy that shares no list with q. Latency policies are in the order in which they apply, which is
+// also how the API shows them.
 func (q Queue) normal() Queue {
 	q.Destinations = listOf(q.Destinations)
 	q.LatencyPolicies = listOf(q.LatencyPolicies)
@@ -163,7 +157,7 @@ func (q Queue) normal() Queue {
 	return q
 }
 
-// listOf copies a list; an empty one is nil, as when it is read back.
+// listOf copies a list; an empty one becomes nil, as after decoding.
 func listOf[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -171,7 +165,7 @@ func listOf[T any](list []T) []T {
 	return slices.Clone(list)
 }
 
-// check refuses a queue that cannot be.
+// check rejects an invalid queue.
 func (q Queue) check() error {
 	if q.Timeout < minQueueTimeout || q.Timeout > maxQueueTimeout {
 		return fault.New(fault.InvalidRequest, "TimeoutInSeconds must be from %d to %d", minQueueTimeout, maxQueueTimeout)
@@ -204,7 +198,7 @@ func checkListed(member string, n int) error {
 	return nil
 }
 
-// mustExist refuses resource keys of which there is no resource.
+// mustExist rejects keys of unknown resources.
 func (s *State) mustExist(resources []string) error {
 	for _, key := range resources {
 		if !s.Taggable(key) {
@@ -238,11 +232,10 @@ func queueNotFound(name string) error {
 	return fault.New(fault.NotFound, "Game session queue %s not found", name)
 }
 
-// Queue returns the game session queue of that name.
 func (s *State) Queue(name string) (*Queue, bool) { return s.queues.Get(name) }
 
-// Queues returns the game session queues whose names come after the given one,
-// in order. A limit below 1 is none; more reports that further ones wait.
+// Queues returns the game session queues with names after the given one, in order. A limit below 1 is none; more
+// reports that there are further ones.
 func (s *State) Queues(after string, limit int) (queues []*Queue, more bool) {
 	return page(s.queues, "", after, limit, every)
 }

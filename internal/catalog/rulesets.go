@@ -7,14 +7,14 @@ import (
 
 // A RuleSet is a matchmaking rule set. It never changes.
 type RuleSet struct {
-	ID      string     `cbor:"1,keyasint,omitempty"` // a UUID, which tells it from a later one of that name
+	ID      string     `cbor:"1,keyasint,omitempty"` // a UUID, which distinguishes it from a later one of that name
 	Name    string     `cbor:"2,keyasint,omitempty"`
 	Body    string     `cbor:"3,keyasint,omitempty"` // JSON, checked by the caller
 	Created event.Time `cbor:"4,keyasint,omitempty"`
 }
 
-// CreateRuleSet makes a matchmaking rule set. InvalidRequest when the name is
-// taken (the API models no Conflict here), LimitExceeded, TaggingFailed.
+// CreateRuleSet creates a matchmaking rule set. InvalidRequest if the name is used (the API models no Conflict here),
+// LimitExceeded, TaggingFailed.
 type CreateRuleSet struct {
 	ID   string `cbor:"1,keyasint,omitzero"`
 	Name string `cbor:"2,keyasint,omitzero"`
@@ -31,7 +31,7 @@ type DeleteRuleSet struct {
 // RuleSetCreated follows CreateRuleSet; its tags follow as ResourceTagged.
 type RuleSetCreated struct{ RuleSet }
 
-// RuleSetDeleted follows DeleteRuleSet. The rule set's tags go with it.
+// RuleSetDeleted follows DeleteRuleSet. It also deletes the rule set's tags.
 type RuleSetDeleted struct {
 	Name string `cbor:"1,keyasint,omitempty"`
 }
@@ -80,11 +80,10 @@ func ruleSetNotFound(name string) error {
 	return fault.New(fault.NotFound, "Matchmaking rule set %s not found", name)
 }
 
-// RuleSet returns the matchmaking rule set of that name.
 func (s *State) RuleSet(name string) (*RuleSet, bool) { return s.ruleSets.Get(name) }
 
-// RuleSets returns the matchmaking rule sets whose names come after the given
-// one, in order. A limit below 1 is none; more reports that further ones wait.
+// RuleSets returns the matchmaking rule sets with names after the given one, in order. A limit below 1 is none; more
+// reports that there are further ones.
 func (s *State) RuleSets(after string, limit int) (ruleSets []*RuleSet, more bool) {
 	return page(s.ruleSets, "", after, limit, every)
 }

@@ -9,32 +9,29 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
-// maxProcesses is how many server processes a runtime configuration may ask
-// for on one compute. Source: API reference, RuntimeConfiguration.
+// maxProcesses is the maximum number of server processes of a runtime configuration. Source: API reference,
+// RuntimeConfiguration.
 const maxProcesses = 50
 
-// defaultActivationTimeout applies when a fleet sets none: the longest that may
-// be set. Source: API model, GameSessionActivationTimeoutSeconds.
+// defaultActivationTimeout is the default, which is also the maximum. Source: API model,
+// GameSessionActivationTimeoutSeconds.
 const defaultActivationTimeout = 600 * time.Second
 
-// RuntimeConfiguration says which server processes an agent keeps running on
-// each compute of a fleet, and how game sessions are activated there.
+// RuntimeConfiguration specifies the server processes on each compute of a fleet, and limits of activations.
 type RuntimeConfiguration struct {
 	ServerProcesses          []ServerProcess `cbor:"1,keyasint,omitempty"`
 	MaxConcurrentActivations int32           `cbor:"2,keyasint,omitempty"` // 0: not set
 	ActivationTimeoutSeconds int32           `cbor:"3,keyasint,omitempty"` // 0: not set
 }
 
-// ServerProcess is one line of a runtime configuration.
 type ServerProcess struct {
 	LaunchPath           string `cbor:"1,keyasint,omitempty"`
 	Parameters           string `cbor:"2,keyasint,omitempty"`
 	ConcurrentExecutions int32  `cbor:"3,keyasint,omitempty"`
 }
 
-// UpdateRuntimeConfiguration replaces a fleet's runtime configuration whole,
-// whatever the fleet's status. NotFound; InvalidRequest for more than 50 server
-// processes.
+// UpdateRuntimeConfiguration replaces a fleet's runtime configuration, whatever the fleet's status. NotFound;
+// InvalidRequest for more than 50 server processes.
 type UpdateRuntimeConfiguration struct {
 	Fleet   string               `cbor:"1,keyasint,omitzero"`
 	Runtime RuntimeConfiguration `cbor:"2,keyasint"`
@@ -60,7 +57,7 @@ func (e *RuntimeConfigurationUpdated) apply(s *State) {
 	s.changeFleet(e.Fleet, func(f *Fleet) { f.Runtime = e.Runtime })
 }
 
-// check refuses a runtime configuration with too many server processes.
+// check rejects a runtime configuration with too many server processes.
 func (r *RuntimeConfiguration) check() error {
 	if r == nil {
 		return nil
@@ -85,8 +82,7 @@ func (r *RuntimeConfiguration) clone() *RuntimeConfiguration {
 	return &c
 }
 
-// ActivationTimeout is how long a game session of the fleet may be ACTIVATING:
-// ten minutes when the fleet does not say.
+// ActivationTimeout is how long a game session of the fleet may be ACTIVATING: ten minutes by default.
 func (f *Fleet) ActivationTimeout() time.Duration {
 	if f.Runtime == nil || f.Runtime.ActivationTimeoutSeconds == 0 {
 		return defaultActivationTimeout
@@ -94,9 +90,8 @@ func (f *Fleet) ActivationTimeout() time.Duration {
 	return time.Duration(f.Runtime.ActivationTimeoutSeconds) * time.Second
 }
 
-// MaxConcurrentActivations is how many game sessions may be ACTIVATING on one
-// compute of the fleet at a time: practically any number when the fleet does
-// not say.
+// MaxConcurrentActivations is the maximum number of ACTIVATING game sessions on one compute of the fleet: practically
+// unlimited by default.
 func (f *Fleet) MaxConcurrentActivations() int32 {
 	if f.Runtime == nil || f.Runtime.MaxConcurrentActivations == 0 {
 		return math.MaxInt32

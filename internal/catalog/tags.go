@@ -20,13 +20,12 @@ const (
 	ruleSetKind       = "matchmakingruleset/"
 )
 
-// The sizes of a tag in characters. Source: API model, TagKey and TagValue.
+// The maximum sizes of a tag in characters. Source: API model, TagKey and TagValue.
 const (
 	maxTagKey   = 128
 	maxTagValue = 256
 )
 
-// A Tag is a label of a resource.
 type Tag struct {
 	Key   string `cbor:"1,keyasint,omitempty"`
 	Value string `cbor:"2,keyasint,omitempty"`
@@ -38,15 +37,14 @@ type ResourceTags struct {
 	Tags     []Tag  `cbor:"2,keyasint,omitempty"`
 }
 
-// TagResource adds tags and replaces those with the same keys. NotFound for the
-// resource; TaggingFailed for bad or repeated keys and too many tags.
+// TagResource adds or replaces tags. NotFound for the resource; TaggingFailed for invalid or repeated keys and too
+// many tags.
 type TagResource struct {
 	Resource string `cbor:"1,keyasint,omitzero"` // a resource key, such as "fleet/fleet-…"
 	Tags     []Tag  `cbor:"2,keyasint,omitzero"`
 }
 
-// UntagResource removes tags; keys that the resource does not have are no error.
-// NotFound for the resource.
+// UntagResource removes tags; missing keys are ignored. NotFound for the resource.
 type UntagResource struct {
 	Resource string   `cbor:"1,keyasint,omitzero"` // a resource key, such as "fleet/fleet-…"
 	Keys     []string `cbor:"2,keyasint,omitzero"`
@@ -71,8 +69,7 @@ func (c TagResource) decide(s *State, _ event.Time) ([]Event, error) {
 	return s.tagNew(c.Resource, c.Tags)
 }
 
-// tagNew returns the event that tags a resource, also one that is about to be
-// made; none for no tags.
+// tagNew returns the event that tags a resource, which need not exist yet; none without tags.
 func (s *State) tagNew(resource string, tags []Tag) ([]Event, error) {
 	if len(tags) == 0 {
 		return nil, nil
@@ -86,7 +83,7 @@ func (s *State) tagNew(resource string, tags []Tag) ([]Event, error) {
 	return []Event{&ResourceTagged{Resource: resource, Tags: slices.Clone(tags)}}, nil
 }
 
-// checkTags refuses tags that no resource can have.
+// checkTags rejects invalid tags.
 func checkTags(tags []Tag) error {
 	keys := make([]string, len(tags))
 	for i, t := range tags {
@@ -101,12 +98,12 @@ func checkTags(tags []Tag) error {
 		}
 	}
 	if key, ok := repeated(keys); ok {
-		return fault.New(fault.TaggingFailed, "Tag key %s stands twice", key)
+		return fault.New(fault.TaggingFailed, "Tag key %s is given twice", key)
 	}
 	return nil
 }
 
-// merge returns old with more added or in its place, sorted by key.
+// merge returns old with more added or replaced, sorted by key.
 func merge(old, more []Tag) []Tag {
 	merged := slices.Clone(old)
 	for _, t := range more {
@@ -181,8 +178,7 @@ func (s *State) Taggable(resource string) bool {
 	return ok
 }
 
-// Tags returns the tags of a resource sorted by key, to be read only; nil when
-// it has none or does not exist.
+// Tags returns the tags of a resource sorted by key, read-only; nil if there are none or it does not exist.
 func (s *State) Tags(resource string) []Tag {
 	if r, ok := s.tags.Get(resource); ok {
 		return r.Tags

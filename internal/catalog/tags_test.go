@@ -27,7 +27,7 @@ func TestTagResource(t *testing.T) {
 		{name: "reserved", given: all, when: tag("fleet/fleet-1", Tag{"AWS:x", ""}), fault: fault.TaggingFailed,
 			text: "Tag key AWS:x begins with aws:, which is reserved"},
 		{name: "twice", given: all, when: tag("fleet/fleet-1", Tag{"k", "1"}, Tag{"k", "2"}), fault: fault.TaggingFailed,
-			text: "Tag key k stands twice"},
+			text: "Tag key k is given twice"},
 		{name: "no key", given: all, when: tag("fleet/fleet-1", Tag{"", "v"}), fault: fault.TaggingFailed},
 		{name: "longest", given: all, when: tag("fleet/fleet-1", Tag{strings.Repeat("é", 128), strings.Repeat("é", 256)}),
 			then: tagged("fleet/fleet-1", Tag{strings.Repeat("é", 128), strings.Repeat("é", 256)})},
