@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/muster-gg/muster/internal/webhook"
 )
 
 // NodeName is the form of a node's name.
@@ -114,7 +112,7 @@ func hostPort(s string) error {
 func natsURL(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-		return fmt.Errorf("%q is not of the form nats://host:port or tls://host:port", webhook.ShownURL(s))
+		return fmt.Errorf("%q is not of the form nats://host:port or tls://host:port", ShownURL(s))
 	}
 	return nil
 }

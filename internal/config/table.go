@@ -3,8 +3,6 @@ package config
 import (
 	"slices"
 	"time"
-
-	"github.com/muster-gg/muster/internal/webhook"
 )
 
 // A row is one setting: its name, its default in the form of a flag, its field with the form of the value, and its help
@@ -106,7 +104,7 @@ func (c *Config) gameServers() []Setting {
 
 func (c *Config) events() []Setting {
 	return group("Events", []row{
-		{"webhooks", "", list(&c.Webhooks, webhookTarget).hiding(shownWebhook),
+		{"webhooks", "", list(&c.Webhooks, webhook).hiding(shownWebhook),
 			"webhooks for events of queues and matchmaking, as TOPIC=URL or URL; TOPIC selects the events with " +
 				"that NotificationTarget, a URL alone receives all"},
 		{"webhook-secret-file", "", text(&c.WebhookSecretFile, nil),
@@ -206,7 +204,7 @@ func (c *Cluster) Settings() []Setting {
 				"nodes, empty: one of the local CA in the data directory"},
 		{"cluster-key", "", text(&c.Key, nil), "PEM file with the key of cluster-cert"},
 		{"cluster-ca", "", text(&c.CA, nil), "PEM file with the CA of all nodes' certificates, or of nats"},
-		{"nats", "", list(&c.NATS, natsURL).hiding(webhook.ShownURL),
+		{"nats", "", list(&c.NATS, natsURL).hiding(ShownURL),
 			"URLs of an external NATS with JetStream; empty: embedded"},
 		{"nats-creds", "", text(&c.NATSCreds, nil), "file with the credentials for nats"},
 	})

@@ -3,13 +3,11 @@ package config
 import (
 	"strings"
 	"testing"
-
-	"github.com/muster-gg/muster/internal/webhook"
 )
 
 func TestParseWebhook(t *testing.T) {
 	const topic = "arn:aws:sns:us-west-2:111122223333:matches.fifo"
-	for text, want := range map[string]webhook.Target{
+	for text, want := range map[string]Webhook{
 		"https://a.example/hook":              {Topic: "*", URL: "https://a.example/hook"},
 		"https://a.example/hook?to=b":         {Topic: "*", URL: "https://a.example/hook?to=b"},
 		topic + "=http://a.example/hook?to=b": {Topic: topic, URL: "http://a.example/hook?to=b"},
@@ -17,12 +15,12 @@ func TestParseWebhook(t *testing.T) {
 		if got := ParseWebhook(text); got != want {
 			t.Errorf("%s: %+v", text, got)
 		}
-		if err := webhookTarget(text); err != nil {
+		if err := webhook(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, text := range []string{"=https://a.example", "topic", "topic=", "topic=ftp://a", "topic=https://user@a"} {
-		if webhookTarget(text) == nil {
+		if webhook(text) == nil {
 			t.Errorf("%s is taken", text)
 		}
 	}
@@ -32,7 +30,8 @@ func TestParseWebhook(t *testing.T) {
 // query and the user of a URL.
 func TestWebhookURLsAreShownWithoutSecrets(t *testing.T) {
 	c := Default()
-	c.Webhooks = []string{"https://a.example/hook?token=sesame", "topic=https://b.example/x?token=sesame", "https://c.example/y"}
+	c.Webhooks = []string{"https://a.example/hook?token=sesame", "topic=https://b.example/x?token=sesame",
+		"https://c.example/y"}
 	c.Cluster.NATS = []string{"nats://user:sesame@nats.example:4222"}
 	var shown string
 	for _, s := range c.Settings() {
@@ -42,7 +41,8 @@ func TestWebhookURLsAreShownWithoutSecrets(t *testing.T) {
 		}
 		shown += line + " " + s.Redacted().String() + "\n"
 	}
-	for _, want := range []string{`"https://a.example/hook?***"`, `"topic=https://b.example/x?***"`, `"https://c.example/y"`, "nats.example:4222"} {
+	for _, want := range []string{`"https://a.example/hook?***"`, `"topic=https://b.example/x?***"`,
+		`"https://c.example/y"`, "nats.example:4222"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("no %s in\n%s", want, shown)
 		}
@@ -50,8 +50,9 @@ func TestWebhookURLsAreShownWithoutSecrets(t *testing.T) {
 	if strings.Contains(shown, "sesame") || !strings.Contains(c.Webhooks[0], "sesame") {
 		t.Errorf("secrets are shown, or lost: %v\n%s", c.Webhooks, shown)
 	}
-	for _, bad := range []string{"topic=ftp://a?token=sesame", "https://user:sesame@a.example", "https://a.example/hook?***", "topic=https://\x7fsesame"} {
-		if err := webhookTarget(bad); err == nil || strings.Contains(err.Error(), "sesame") {
+	for _, bad := range []string{"topic=ftp://a?token=sesame", "https://user:sesame@a.example",
+		"https://a.example/hook?***", "topic=https://\x7fsesame"} {
+		if err := webhook(bad); err == nil || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -131,7 +131,7 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 	p.unsettled = false
 	p.placing.step((*placer.Machine).Begin)
 	p.matching.begin()
-	p.publisher.begin()
+	p.publisher.Begin()
 	p.leader.begin()
 	defer func() {
 		p.leader.end()
@@ -142,7 +142,7 @@ func (p *Plane) leadOnce(ctx context.Context) error {
 		s.Refresh()
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	drivers := []func(context.Context) error{p.placing.review, p.matching.review, p.publisher.run, p.tidy, p.raiseLevel}
+	drivers := []func(context.Context) error{p.placing.review, p.matching.review, p.publisher.Run, p.tidy, p.raiseLevel}
 	for _, run := range append(drivers, p.cfg.Drivers...) {
 		group.Go(func() error { return run(ctx) })
 	}

@@ -13,10 +13,8 @@ func (p *Plane) observe(c *router.Commit) {
 	p.notifyWatches(c)
 	p.placing.observe(c, drives)
 	p.matching.observe(c, drives)
-	if drives && (c.HasView || announces(c.Facts)) {
-		router.Wake(p.publisher.news)
-	}
 	if drives {
+		p.publisher.Observe(c.Commit)
 		p.leader.hasBegun(c.Shard)
 	}
 	if p.cfg.Observe != nil {

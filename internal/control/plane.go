@@ -17,6 +17,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/publish"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
@@ -71,10 +72,10 @@ type Plane struct {
 	processes *processes.Connections
 	watches   router.Watches[sessionKey] // of game sessions
 
-	leader    leader     // whether the drivers run on this node
-	placing   *placing   // drives placements
-	matching  *matching  // drives matchmaking
-	publisher *publisher // of events
+	leader    leader             // whether the drivers run on this node
+	placing   *placing           // drives placements
+	matching  *matching          // drives matchmaking
+	publisher *publish.Publisher // of events
 
 	finishing sync.Mutex // held by whoever finishes a deletion
 }
@@ -113,7 +114,7 @@ func New(cfg Config) (*Plane, error) {
 	})
 	p.placing = newPlacing(p)
 	p.matching = newMatching(p)
-	p.publisher = newPublisher(p, len(cfg.Journals))
+	p.publisher = newPublisher(p)
 	return p, nil
 }
 

@@ -13,9 +13,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/google/uuid"
 
+	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
@@ -87,7 +89,18 @@ func (s *secrets) tokenSerial(room fleet.RoomID, compute *fleet.Compute, text st
 // callID is a UUID that is the same for the same call: for its principal and
 // the invocation id that AWS clients keep through their retries.
 func (s *secrets) callID(principal, invocation string) string {
-	id := uuid.UUID(mac(s.callKey, principal, invocation)[:16])
+	return uuid8(mac(s.callKey, principal, invocation))
+}
+
+// eventID is the id of an announcement: the same whenever it is published, and
+// that of no other, also not of a region whose data was thrown away.
+func (s *secrets) eventID(shard int, outbox string, number uint64, at event.Time) string {
+	return uuid8(mac(s.callKey, "event", strconv.Itoa(shard), outbox, strconv.FormatUint(number, 10), strconv.FormatInt(int64(at), 10)))
+}
+
+// uuid8 is a UUID of the first bytes of a MAC.
+func uuid8(mac []byte) string {
+	id := uuid.UUID(mac[:16])
 	id[6] = id[6]&0x0f | 0x80 // version 8
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
@@ -29,6 +30,8 @@ func (p *Plane) gameSessionArn(room fleet.RoomID, id string) string {
 func (p *Plane) gameSessionPlace(a string) (fleet.RoomID, string, error) {
 	return p.ParseGameSession(a)
 }
+func (p *Plane) pause(ctx context.Context, d time.Duration) bool { return p.Pause(ctx, d) }
+
 func (p *Plane) logUnless(fine bool, message string, args ...any) {
 	p.WarnUnless(fine, message, args...)
 }

@@ -166,7 +166,7 @@ func (s *stream) record(number uint64, data []byte) bool {
 
 func (s *stream) flushed() bool { return s.control.Flush() == nil }
 
-// write writes one event: the line of the feed (see control.Publication), a JSON object, with its position for a
+// write writes one event: the line of the feed (see publish.Publication), a JSON object, with its position for a
 // later after.
 func (s *stream) write(at position, line []byte) (ok bool) {
 	s.line = fmt.Appendf(s.line[:0], `{"position":"%s",`, at)

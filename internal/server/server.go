@@ -32,7 +32,6 @@ import (
 	"github.com/muster-gg/muster/internal/serversdk"
 	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/telemetry"
-	"github.com/muster-gg/muster/internal/webhook"
 )
 
 // Run runs a service until ctx is done or it fails. It opens its parts in the order of their dependencies and closes
@@ -207,7 +206,7 @@ func (s *service) openPlane(context.Context) (err error) {
 		return err
 	}
 	if webhooks != nil {
-		plane.Drivers = append(plane.Drivers, func(ctx context.Context) error { return webhook.Run(ctx, *webhooks) })
+		plane.Drivers = append(plane.Drivers, webhooks.Run)
 	}
 	if s.nodes != nil {
 		plane.Cluster = s.nodes

@@ -1,4 +1,4 @@
-package webhook
+package publish
 
 import (
 	"context"
@@ -110,12 +110,12 @@ func (w *world) run(targets ...Target) (stop func()) {
 	ended := make(chan error, 1)
 	client := &http.Client{Transport: &http.Transport{}}
 	go func() {
-		ended <- Run(ctx, Config{
+		ended <- Webhooks{
 			Feed: w.feed, Targets: targets, Secret: []byte("0123456789abcdef01234567"), HTTP: client, Clock: w.clock,
 			Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), // read when it has stopped
 
-			Observe: func(_ Target, how Outcome) { w.tried <- how },
-		})
+			Observe: func(how Outcome) { w.tried <- how },
+		}.Run(ctx)
 	}()
 	for _, t := range targets {
 		for ok := false; !ok; _, ok, _ = w.feed.Position(ctx, t.name()) {
@@ -132,6 +132,8 @@ func (w *world) run(targets ...Target) (stop func()) {
 	}
 }
 
+func target(topic, url string) Target { return Target{topic, url, url} }
+
 func (w *world) want(how Outcome) {
 	w.t.Helper()
 	if got := <-w.tried; got != how {
@@ -144,7 +146,7 @@ func TestDelivery(t *testing.T) {
 	w, e := newWorld(t), newEndpoint(t)
 	defer e.Close()
 	w.publish("t", "before") // before there was such a target
-	stop := w.run(Target{Everything, e.URL})
+	stop := w.run(target(Everything, e.URL))
 	w.publish("t", "a", "b")
 	w.publish("", "c")
 	var got []string
@@ -175,7 +177,7 @@ func TestTopics(t *testing.T) {
 	w, red, all := newWorld(t), newEndpoint(t), newEndpoint(t)
 	defer red.Close()
 	defer all.Close()
-	stop := w.run(Target{"red", red.URL}, Target{Everything, all.URL})
+	stop := w.run(target("red", red.URL), target(Everything, all.URL))
 	w.publish("red", "a")
 	w.publish("blue", "b")
 	w.publish("red", "a", "c") // a was published again after a crash
@@ -193,7 +195,7 @@ func TestRetry(t *testing.T) {
 	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t, 500, 302, 429, 507)
 	defer e.Close()
-	stop := w.run(Target{Everything, e.URL})
+	stop := w.run(target(Everything, e.URL))
 	w.publish("t", "a")
 	for _, pause := range []time.Duration{time.Second, 2 * time.Second, 30 * time.Second, longPause} {
 		w.want(Retried)
@@ -218,7 +220,7 @@ func TestHopeless(t *testing.T) {
 	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t, 410)
 	defer e.Close()
-	stop := w.run(Target{Everything, e.URL})
+	stop := w.run(target(Everything, e.URL))
 	w.publish("t", "a")
 	w.want(Dropped)
 	w.publish("t", "b")
@@ -234,7 +236,7 @@ func TestGiveUp(t *testing.T) {
 			bad := slices.Repeat([]int{status}, 500)
 			w, e := newWorld(t), newEndpoint(t, bad...)
 			defer e.Close()
-			stop := w.run(Target{Everything, e.URL})
+			stop := w.run(target(Everything, e.URL))
 			w.publish("t", "a")
 			begin := w.clock.Now()
 			how := <-w.tried
@@ -259,7 +261,7 @@ func TestRefusedAfterAnOutage(t *testing.T) {
 	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t, append(slices.Repeat([]int{503}, 20), 404)...)
 	defer e.Close()
-	stop := w.run(Target{Everything, e.URL})
+	stop := w.run(target(Everything, e.URL))
 	w.publish("t", "a")
 	for range 21 {
 		w.want(Retried)
@@ -277,7 +279,7 @@ func TestRestart(t *testing.T) {
 	defer leaktest.Check(t)()
 	w, e := newWorld(t), newEndpoint(t)
 	defer e.Close()
-	stop := w.run(Target{Everything, e.URL})
+	stop := w.run(target(Everything, e.URL))
 	w.publish("t", "a")
 	w.publish("t", "b")
 	if got := e.ids(2); !slices.Equal(got, []string{"a", "b"}) {
@@ -287,7 +289,7 @@ func TestRestart(t *testing.T) {
 	w.want(Delivered)
 	stop()
 	w.publish("t", "c") // while nobody is there
-	stop = w.run(Target{Everything, e.URL})
+	stop = w.run(target(Everything, e.URL))
 	if got := e.ids(1); !slices.Equal(got, []string{"c"}) {
 		t.Errorf("after the restart came %v", got)
 	}
@@ -296,7 +298,8 @@ func TestRestart(t *testing.T) {
 }
 
 func TestSecret(t *testing.T) {
-	if s, err := ParseSecret(" whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3\n"); err != nil || string(s) != "0123456789abcdef01234567" {
+	if s, err := ParseSecret(" whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3\n"); err != nil ||
+		string(s) != "0123456789abcdef01234567" {
 		t.Errorf("%q, %v", s, err)
 	}
 	for _, bad := range []string{"", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3", "whsec_MDEy", "whsec_?"} {
@@ -312,7 +315,8 @@ func TestLogHidesSecrets(t *testing.T) {
 	w, refuses, gone := newWorld(t), newEndpoint(t, 410), newEndpoint(t)
 	gone.Close() // nothing answers there
 	defer refuses.Close()
-	stop := w.run(Target{"a", refuses.URL + "/hook?token=sesame"}, Target{"b", gone.URL + "/hook?token=sesame"})
+	hidden := func(topic, url string) Target { return Target{topic, url + "/hook?token=sesame", url + "/hook?***"} }
+	stop := w.run(hidden("a", refuses.URL), hidden("b", gone.URL))
 	w.publish("a", "a")
 	w.want(Dropped)
 	w.publish("b", "b")

@@ -1,6 +1,6 @@
-package webhook
+package publish
 
-// recent remembers the newest of the ids that it was given.
+// recent holds the newest ids that were added.
 type recent struct {
 	ids  map[string]bool
 	ring []string

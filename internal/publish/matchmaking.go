@@ -1,4 +1,4 @@
-package awsevent
+package publish
 
 import (
 	"cmp"
@@ -7,8 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/matchmaking"
 )
 
-// matchDetail is the detail of a matchmaking event. Which fields there are depends
-// on the type; what is not known is left out.
+// matchDetail is the detail of a matchmaking event. Its fields depend on the type; unknown values are omitted.
 type matchDetail struct {
 	Type               matchmaking.Type `json:"type"`
 	Reason             string           `json:"reason,omitempty"`
@@ -41,7 +40,7 @@ type gameSession struct {
 	GameSessionARN string   `json:"gameSessionArn,omitempty"`
 	IPAddress      string   `json:"ipAddress,omitempty"`
 	DNSName        string   `json:"dnsName,omitempty"`
-	Port           int32    `json:"port,omitempty"` // a number, other than in placement events
+	Port           int32    `json:"port,omitempty"` // a number; a string in placement events
 	Players        []player `json:"players"`
 }
 
@@ -51,10 +50,13 @@ type metric struct {
 	Failed   int    `json:"failedCount"`
 }
 
-// Matchmaking is the event of an announcement. A ticket that ends without ever having
-// been in a match has zeros for the given rules.
-func (o Origin) Matchmaking(h Head, a *matchmaking.Announcement, rules []string) ([]byte, error) {
-	d := matchDetail{Type: a.Type, Reason: a.Reason, Message: a.Message, Acceptance: a.Acceptance, CustomEventData: h.Custom}
+// matchmaking returns the event of an announcement. A ticket that ends without ever having been in a match has zeros
+// for the rules of its configuration.
+func (o Origin) matchmaking(h head, a *matchmaking.Announcement,
+	ruleNames func(matchmaking.Configuration) []string,
+) ([]byte, error) {
+	d := matchDetail{Type: a.Type, Reason: a.Reason, Message: a.Message, Acceptance: a.Acceptance,
+		CustomEventData: h.custom}
 	if a.Match != nil {
 		d.MatchID = a.Match.ID
 	}
@@ -71,12 +73,12 @@ func (o Origin) Matchmaking(h Head, a *matchmaking.Announcement, rules []string)
 	case matchmaking.MatchmakingTimedOut, matchmaking.MatchmakingCancelled:
 		d.Metrics = metrics(a.Tickets[0].Metrics)
 		if len(d.Metrics) == 0 {
-			for _, name := range rules {
+			for _, name := range ruleNames(a.Configuration) {
 				d.Metrics = append(d.Metrics, metric{RuleName: name})
 			}
 		}
 	case matchmaking.MatchmakingFailed:
-		if !a.Tickets[0].Backfill { // what the ticket says besides is for those who look at it
+		if !a.Tickets[0].Backfill { // the details in the ticket's message are for DescribeMatchmaking
 			d.Message = matchmaking.MessageUnexpected
 		}
 	case matchmaking.MatchmakingSucceeded:
@@ -89,13 +91,14 @@ func (o Origin) Matchmaking(h Head, a *matchmaking.Announcement, rules []string)
 	for _, t := range d.Tickets {
 		d.GameSession.Players = append(d.GameSession.Players, t.Players...)
 	}
-	return o.envelope(h, MatchmakingDetail, format(a.At, milliseconds), d)
+	return o.envelope(h, matchmakingDetailType, format(a.At, milliseconds), d)
 }
 
 func tickets(a *matchmaking.Announcement) []ticket {
 	list := make([]ticket, 0, len(a.Tickets))
 	for _, t := range a.Tickets {
-		shown := ticket{TicketID: t.ID, StartTime: format(t.Started, milliseconds), Players: make([]player, 0, len(t.Players))}
+		shown := ticket{TicketID: t.ID, StartTime: format(t.Started, milliseconds), Players: make([]player, 0,
+			len(t.Players))}
 		for _, p := range t.Players {
 			shown.Players = append(shown.Players, player{
 				PlayerID: p.ID, Team: p.Team, PlayerSessionID: playerSession(a, p.ID), Accepted: answer(a, p.ID),
@@ -106,7 +109,7 @@ func tickets(a *matchmaking.Announcement) []ticket {
 	return list
 }
 
-// playerSession is the id of a player's player session, if the match has got any.
+// playerSession returns the id of a player's player session; "" before the match has a game session.
 func playerSession(a *matchmaking.Announcement, id string) string {
 	if a.Connection == nil {
 		return ""
@@ -119,12 +122,13 @@ func playerSession(a *matchmaking.Announcement, id string) string {
 	return ""
 }
 
-// answer is what a player said to the match, while that is of interest.
+// answer reports whether a player has accepted the match; nil for no answer, and in events without answers.
 func answer(a *matchmaking.Announcement, id string) *bool {
 	if a.Type != matchmaking.AcceptMatch && a.Type != matchmaking.AcceptMatchCompleted {
 		return nil
 	}
-	i, ok := slices.BinarySearchFunc(a.Match.Answers, id, func(x matchmaking.Answer, id string) int { return cmp.Compare(x.PlayerID, id) })
+	byPlayer := func(x matchmaking.Answer, id string) int { return cmp.Compare(x.PlayerID, id) }
+	i, ok := slices.BinarySearchFunc(a.Match.Answers, id, byPlayer)
 	if !ok {
 		return nil
 	}

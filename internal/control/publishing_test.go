@@ -42,38 +42,7 @@ func TestEventTooLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := all.String()
-		return strings.Contains(events, `"ticketId":"t0"`) && strings.Contains(events, `"ticketId":"t2"`) && !strings.Contains(events, `"ticketId":"t1"`)
+		return strings.Contains(events, `"ticketId":"t0"`) && strings.Contains(events, `"ticketId":"t2"`) &&
+			!strings.Contains(events, `"ticketId":"t1"`)
 	})
-}
-
-func TestRecordsOfTheFeed(t *testing.T) {
-	for _, c := range []struct {
-		boxes [][]int // sizes of lines
-		want  string  // how many of each box the record takes
-	}{
-		{[][]int{{1}}, "[1]"},
-		{[][]int{{1, 2, 3}, {}, {4}}, "[3 0 1]"},
-		{[][]int{{1, announceBytes, 1}, {1}}, "[1 0]"},
-		{[][]int{{2 * announceBytes, 1}}, "[1]"},
-		{[][]int{{announceBytes / 2}, {announceBytes / 4, announceBytes}, {1}}, "[1 1 0]"},
-		{[][]int{{}, {}}, "[0 0]"},
-	} {
-		b := &publisher{plane: &Plane{}}
-		for _, lines := range c.boxes {
-			box := &outbox{}
-			for i, n := range lines {
-				box.found = append(box.found, announcement{uint64(i + 1), func() ([]byte, error) { return make([]byte, n), nil }})
-			}
-			b.boxes = append(b.boxes, box)
-		}
-		r := b.record(announceBytes)
-		r.done()
-		got := make([]int, len(c.boxes))
-		for i, box := range b.boxes {
-			got[i] = int(box.published)
-		}
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("%v: %v, want %s", c.boxes, got, c.want)
-		}
-	}
 }

@@ -1,17 +1,4 @@
-// Package webhook delivers the event feed to HTTP endpoints, in the place of the
-// SNS topics that queues and matchmaking configurations name as their
-// NotificationTarget.
-//
-// A delivery is a POST of one event as JSON. It is signed as the Standard Webhooks
-// specification has it: the headers are webhook-id (the id of the event),
-// webhook-timestamp (Unix seconds) and webhook-signature, "v1," and the base64 of
-// the HMAC-SHA256 over "id.timestamp.body". A 2xx answer takes it; anything else,
-// and no answer, is tried again, with growing pauses, for a day; for ten minutes
-// when the endpoint says that it is the event that it does not want (4xx). How far an
-// endpoint has come outlives restarts. Events may come twice, with the same id, and in another order.
-//
-// Source: https://github.com/standard-webhooks/standard-webhooks, 1.0.0.
-package webhook
+package publish
 
 import (
 	"bytes"
@@ -21,12 +8,15 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -35,6 +25,12 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
+// A delivery is a POST of one event as JSON, signed as the Standard Webhooks specification has it: the headers are
+// webhook-id (the id of the event), webhook-timestamp (Unix seconds) and webhook-signature, "v1," and the base64 of the
+// HMAC-SHA256 over "id.timestamp.body". A 2xx response accepts it. After anything else, or no response, it is repeated
+// with growing pauses: for ten minutes if the endpoint refuses the event (4xx), else for a day. Events may arrive out
+// of order.
+
 // Everything is the topic of a target that gets all events.
 const Everything = "*"
 
@@ -42,6 +38,7 @@ const Everything = "*"
 type Target struct {
 	Topic string // the NotificationTarget whose events it gets, or Everything
 	URL   string
+	Shown string // URL without its secrets, for the log
 }
 
 // name is that of the target's position in the feed.
@@ -50,7 +47,7 @@ func (t Target) name() string {
 	return "webhook-" + hex.EncodeToString(sum[:12])
 }
 
-// Outcome is how one try of a delivery ended.
+// An Outcome is how one try of a delivery ended.
 type Outcome string
 
 // The outcomes.
@@ -60,27 +57,27 @@ const (
 	Dropped   Outcome = "dropped" // failed for too long, or the endpoint is gone (status 410)
 )
 
-// Config says where events go. Feed and Targets are required.
-type Config struct {
+// Webhooks delivers the feed to HTTP endpoints.
+type Webhooks struct {
 	Feed    journal.Feed
 	Targets []Target
-	Secret  []byte                      // signs deliveries; see ParseSecret. Empty: they are not signed
-	HTTP    *http.Client                // nil: one of its own, which follows no redirects
-	Observe func(t Target, how Outcome) // is told of every try; nil: nobody is
+	Secret  []byte        // signs deliveries; see ParseSecret. Empty: they are not signed
+	HTTP    *http.Client  // nil: a client that follows no redirects
+	Observe func(Outcome) // is called after every try
 	Clock   clockwork.Clock
 	Log     *slog.Logger
 }
 
 // The limits of deliveries.
 const (
-	tryTime    = 15 * time.Second // of one try
-	firstPause = time.Second
+	tryTimeout = 15 * time.Second
+	firstPause = time.Second // between two tries; it doubles
 	longPause  = 10 * time.Minute
 	giveUp     = 24 * time.Hour
-	refusal    = 10 * time.Minute // after which an event is given up that the endpoint refuses
+	refusal    = 10 * time.Minute // instead of giveUp, while the endpoint refuses the event
 	parallel   = 8                // deliveries to one target at a time
-	keepEvery  = time.Second      // of a position
-	remembered = 4096             // ids of a target that are not delivered again
+	keepPause  = time.Second      // between two writes of a position
+	recentIDs  = 4096             // events of a target that are not delivered again
 )
 
 // ParseSecret reads a secret as the specification writes it: "whsec_" and base64, of
@@ -89,44 +86,41 @@ func ParseSecret(text string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), "whsec_")
 	secret, err := base64.StdEncoding.DecodeString(encoded)
 	if !ok || err != nil || len(secret) < 24 || len(secret) > 64 {
-		return nil, fmt.Errorf("a secret is whsec_ and the base64 of 24 to 64 bytes, such as the output of: echo whsec_$(head -c 32 /dev/urandom | base64)")
+		return nil, errors.New("a secret is whsec_ and the base64 of 24 to 64 bytes, " +
+			"such as the output of: echo whsec_$(head -c 32 /dev/urandom | base64)")
 	}
 	return secret, nil
 }
 
-// Run delivers until ctx is done.
-func Run(ctx context.Context, c Config) error {
-	if c.HTTP == nil {
+// Run delivers until ctx is done, and returns nil.
+func (w Webhooks) Run(ctx context.Context) error {
+	if w.HTTP == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		transport.MaxIdleConnsPerHost = parallel
 		defer transport.CloseIdleConnections()
-		c.HTTP = &http.Client{
+		w.HTTP = &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
-	if c.Observe == nil {
-		c.Observe = func(Target, Outcome) {}
+	var senders sync.WaitGroup
+	for _, t := range w.Targets {
+		s := &sender{Webhooks: w, target: t, seen: newRecent(recentIDs)}
+		senders.Go(func() { s.run(ctx) })
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, t := range c.Targets {
-		group.Go(func() error {
-			(&sender{Config: c, target: t, seen: newRecent(remembered)}).run(ctx)
-			return nil
-		})
-	}
-	return group.Wait()
+	senders.Wait()
+	return nil
 }
 
 // A sender delivers to one target.
 type sender struct {
-	Config
+	Webhooks
 	target Target
-	seen   *recent // ids that were delivered
-	kept   time.Time
+	seen   *recent   // ids that were delivered
+	kept   time.Time // when the position was last written
 }
 
-// run follows the feed, and begins anew where it was after a failure of the feed.
+// run follows the feed, and resumes after a failure of it.
 func (s *sender) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		after, err := s.begin(ctx)
@@ -134,13 +128,13 @@ func (s *sender) run(ctx context.Context) {
 			err = s.follow(ctx, after)
 		}
 		if ctx.Err() == nil {
-			s.Log.Warn("webhook: the feed cannot be read; trying again", "url", ShownURL(s.target.URL), "err", err)
-			s.pause(ctx, firstPause)
+			s.Log.Warn("webhook: the feed cannot be read; trying again", "url", s.target.Shown, "err", err)
+			sleep(ctx, s.Clock, firstPause)
 		}
 	}
 }
 
-// begin is where to go on. A target that is new gets what comes from now on.
+// begin returns the position after which to deliver. A new target gets the events from now on.
 func (s *sender) begin(ctx context.Context) (after uint64, err error) {
 	after, ok, err := s.Feed.Position(ctx, s.target.name())
 	if err != nil || ok {
@@ -149,14 +143,14 @@ func (s *sender) begin(ctx context.Context) (after uint64, err error) {
 	if after, err = s.Feed.Last(ctx); err != nil {
 		return 0, err
 	}
-	return after, s.Feed.SavePosition(ctx, s.target.name(), after) // or a crash before the first delivery would lose it
+	return after, s.Feed.SavePosition(ctx, s.target.name(), after) // else a crash before the first delivery would lose events
 }
 
-// follow delivers what comes behind a position.
+// follow delivers the records after a position.
 func (s *sender) follow(ctx context.Context, after uint64) error {
-	done := after // the records up to here are delivered
+	done := after // the number of the newest record that is delivered
 	defer func() {
-		if done > after { // also when ctx is done: or they would come again
+		if done > after { // also when ctx is done, else they would be delivered again
 			_ = s.Feed.SavePosition(context.WithoutCancel(ctx), s.target.name(), done)
 		}
 	}()
@@ -165,9 +159,9 @@ func (s *sender) follow(ctx context.Context, after uint64) error {
 			return false
 		}
 		done = seq
-		if now := s.Clock.Now(); now.Sub(s.kept) >= keepEvery {
+		if now := s.Clock.Now(); now.Sub(s.kept) >= keepPause {
 			if err := s.Feed.SavePosition(ctx, s.target.name(), seq); err != nil {
-				s.Log.Warn("webhook: position not kept; events may come again after a restart", "url", ShownURL(s.target.URL), "err", err)
+				s.Log.Warn("webhook: position not kept; events may be repeated after a restart", "url", s.target.Shown, "err", err)
 			}
 			s.kept = now
 		}
@@ -175,36 +169,28 @@ func (s *sender) follow(ctx context.Context, after uint64) error {
 	})
 }
 
-// A publication is one line of a record: see control.Publication.
-type publication struct {
-	Target string          `json:"target"`
-	Event  json.RawMessage `json:"event"`
-}
-
-// deliver delivers the events of a record that are for the target, some at a time.
-// The error is ctx's, which ended before.
+// deliver delivers the events of a record that are for the target, some at a time. It fails only when ctx is done.
 func (s *sender) deliver(ctx context.Context, record []byte) error {
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for line := range bytes.Lines(record) {
-		var p publication
+		var p Publication
 		var head struct{ ID string }
 		if json.Unmarshal(line, &p) != nil || json.Unmarshal(p.Event, &head) != nil {
-			continue // what a newer release wrote
+			continue // a newer release wrote it
 		}
 		if s.target.Topic != Everything && s.target.Topic != p.Target || !s.seen.add(head.ID) {
 			continue
 		}
-		group.Go(func() error { return s.insist(ctx, head.ID, p.Event) })
+		group.Go(func() error { return s.send(ctx, head.ID, p.Event) })
 	}
 	return group.Wait()
 }
 
-// insist tries until the event is delivered, or there is no hope, or ctx is done,
-// which is its error.
-func (s *sender) insist(ctx context.Context, id string, body []byte) error {
+// send tries until the event is delivered or dropped. It fails only when ctx is done.
+func (s *sender) send(ctx context.Context, id string, body []byte) error {
 	began, pause := s.Clock.Now(), firstPause
-	var refused time.Time // since when all answers refuse the event
+	var refused time.Time // since when all responses refuse the event
 	for {
 		wait, patience, err := s.try(ctx, id, body)
 		if patience != refusal {
@@ -214,26 +200,27 @@ func (s *sender) insist(ctx context.Context, id string, body []byte) error {
 		}
 		switch {
 		case err == nil:
-			s.Observe(s.target, Delivered)
+			s.Observe(Delivered)
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case patience == 0 || s.Clock.Since(began) >= giveUp || !refused.IsZero() && s.Clock.Since(refused) >= refusal:
-			s.Observe(s.target, Dropped)
-			s.Log.Error("webhook: event dropped", "url", ShownURL(s.target.URL), "event", id, "err", err)
+		case patience == 0 || s.Clock.Since(began) >= giveUp ||
+			!refused.IsZero() && s.Clock.Since(refused) >= refusal:
+			s.Observe(Dropped)
+			s.Log.Error("webhook: event dropped", "url", s.target.Shown, "event", id, "err", err)
 			return nil
 		}
-		s.Observe(s.target, Retried)
-		s.Log.Debug("webhook: event not taken; trying again", "url", ShownURL(s.target.URL), "event", id, "err", err)
-		s.pause(ctx, max(pause, wait))
+		s.Observe(Retried)
+		s.Log.Debug("webhook: event not accepted; trying again", "url", s.target.Shown, "event", id, "err", err)
+		sleep(ctx, s.Clock, max(pause, wait))
 		pause = min(2*pause, longPause)
 	}
 }
 
-// try posts the event once. After an error wait is what the endpoint asked for, and
-// patience how long it makes sense to try again in all.
+// try posts the event once. After an error, wait is what the endpoint asked for, and patience is for how long to
+// repeat the event, from its first try on.
 func (s *sender) try(ctx context.Context, id string, body []byte) (wait, patience time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.target.URL, bytes.NewReader(body))
 	if err != nil {
@@ -246,8 +233,8 @@ func (s *sender) try(ctx context.Context, id string, body []byte) (wait, patienc
 	if err != nil {
 		return 0, giveUp, withoutURL(err)
 	}
-	defer answer.Body.Close()                        //nolint:errcheck // what the status says is what counts
-	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be used again
+	defer answer.Body.Close()                        //nolint:errcheck // only the status counts
+	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be reused
 	if answer.StatusCode/100 == 2 {
 		return 0, 0, nil
 	}
@@ -256,7 +243,7 @@ func (s *sender) try(ctx context.Context, id string, body []byte) (wait, patienc
 	return wait, patienceWith(answer.StatusCode), fmt.Errorf("the endpoint answered %s", answer.Status)
 }
 
-// patienceWith is how long to try again after an answer.
+// patienceWith returns for how long to repeat an event after a response.
 func patienceWith(status int) time.Duration {
 	switch status {
 	case http.StatusGone:
@@ -283,11 +270,10 @@ func (s *sender) sign(h http.Header, id string, body []byte) {
 	h.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-func (s *sender) pause(ctx context.Context, d time.Duration) {
-	timer := s.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.Chan():
-	case <-ctx.Done():
+// withoutURL returns an error of an HTTP client without the URL, which may hold secrets.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
 	}
+	return err
 }
