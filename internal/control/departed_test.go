@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func (h *hub) inMemory() (g *fleet.GameSession) {
 func (h *hub) drained() {
 	h.t.Helper()
 	h.elapse(max(h.config.SessionMemory, fleet.RepeatedWithin))
-	h.advance("the move of player sessions into the history", tidyEvery, func() bool { return len(h.inMemory().Excess(endless)) == 0 })
+	h.advance("the move of player sessions into the history", tidyEvery, func() bool { return len(h.inMemory().Excess(math.MaxInt64)) == 0 })
 }
 
 // listed are all player sessions of the game session, page by page.
@@ -166,24 +167,6 @@ func TestLargeGameSessionLeavesMemory(t *testing.T) {
 	h.allAreFound(1000, 333)
 	if h.status(other) != "TERMINATED" {
 		t.Error("the other game session is not in the history")
-	}
-}
-
-// TestRefusedEntryBlocksNoOther: what the history never takes stays in memory alone.
-func TestRefusedEntryBlocksNoOther(t *testing.T) {
-	w := newWorld(t)
-	refused := map[string]bool{"b": true}
-	asked := 0
-	remember := func(id string) error {
-		asked++
-		if id == "c" {
-			return w.history.Put(w.ctx, id, make([]byte, 5<<20))
-		}
-		return w.history.Put(w.ctx, id, nil)
-	}
-	ids, err := rememberAll(w.Plane, []string{"a", "b", "c", "d"}, refused, func(id string) string { return id }, remember)
-	if err != nil || !slices.Equal(ids, []string{"a", "d"}) || asked != 3 || !refused["c"] {
-		t.Errorf("got %v, %v with %v refused after %d entries", ids, err, refused, asked)
 	}
 }
 
@@ -257,8 +240,9 @@ func TestPlayersOnTheirWayIntoTheHistory(t *testing.T) {
 	g := h.inMemory()
 	first, _ := g.PlayerSession(g.PastPlayers[0].ID)
 	at, _ := first.ID.Locate()
-	if err := h.rememberDeparted(h.ctx, finished{room: room, at: at}, g, 0, first); err != nil {
-		t.Fatal(err)
+	h.copyToHistory(fleet.ArchiveLevel)
+	if s, err := h.Plane.history.PlayerSession(h.ctx, room, &fleet.GameSession{ID: g.ID, Archived: 1}, first.ID); err != nil || s == nil {
+		t.Fatalf("in the history is %v, %v", s, err)
 	}
 	allShown()
 	if _, err := h.shards[at.Shard].Do(h.ctx, region.RoomCommand{Room: room, Command: fleet.ForgetPlayers{Session: g.Ordinal, Through: 1}}); err != nil {
@@ -276,9 +260,7 @@ func TestEntryOfAnEarlierRelease(t *testing.T) {
 	room, _, _ := h.gameSessionPlace(h.id)
 	g := h.inMemory()
 	at, _ := g.PastPlayers[0].ID.Locate()
-	if err := h.remember(h.ctx, finished{room: room, at: at}, g); err != nil {
-		t.Fatal(err)
-	}
+	h.copyToHistory(fleet.ArchiveLevel - 1)
 	if _, err := h.shards[at.Shard].Do(h.ctx, region.RoomCommand{Room: room, Command: fleet.ForgetGameSessions{Ordinals: []uint64{g.Ordinal}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -343,30 +325,6 @@ func TestPagingWhilePlayersMove(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestAwaitedPlayersStay: the players whom a placement has yet to be told of stay in memory.
-func TestAwaitedPlayersStay(t *testing.T) {
-	w := newWorld(t)
-	f, _ := w.host(0)
-	arn := text(w.must("DescribeFleetAttributes", object{"FleetIds": []string{f}}), "FleetAttributes", 0, "FleetArn")
-	w.must("CreateGameSessionQueue", object{"Name": "q", "Destinations": []object{{"DestinationArn": arn}}, "TimeoutInSeconds": 600})
-	w.must("StartGameSessionPlacement", object{"PlacementId": "one", "GameSessionQueueName": "q", "MaximumPlayerSessionCount": 2})
-	awaited := func(g fleet.GameSession) bool {
-		t.Helper()
-		awaited, err := w.awaited(w.ctx, &g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return awaited
-	}
-	if !awaited(fleet.GameSession{Placement: "one"}) || awaited(fleet.GameSession{Placement: "none"}) || awaited(fleet.GameSession{Filled: "none"}) || awaited(fleet.GameSession{}) {
-		t.Error("a pending placement does not wait for its game session, or another one does")
-	}
-	w.must("StopGameSessionPlacement", object{"PlacementId": "one"})
-	if awaited(fleet.GameSession{Placement: "one"}) {
-		t.Error("a placement that is over waits for its game session")
 	}
 }
 

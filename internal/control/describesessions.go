@@ -94,7 +94,7 @@ func (p *Plane) findSession(ctx context.Context, gameSessionArn string) (fleet.R
 	}
 	g, err := p.GameSession(ctx, room, id)
 	if err == nil && g == nil {
-		g, err = p.pastGameSession(ctx, room, id)
+		g, err = p.history.GameSession(ctx, room, id)
 	}
 	if err == nil && g == nil {
 		err = noGameSession(gameSessionArn)

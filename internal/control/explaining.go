@@ -96,7 +96,7 @@ func (p *Plane) ticketInMatch(ctx context.Context, id string) (t *matchmaking.Ti
 		}
 	})
 	if err == nil && t == nil {
-		t, err = p.pastTicket(ctx, id)
+		t, err = p.history.Ticket(ctx, id)
 	}
 	if err != nil {
 		return nil, nil, err // the read may still be going on

@@ -156,7 +156,7 @@ func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.Cr
 		return nil, err
 	}
 	if g == nil && token {
-		g, err = p.pastGameSession(ctx, room, c.ID)
+		g, err = p.history.GameSession(ctx, room, c.ID)
 	}
 	if g != nil && !bytes.Equal(g.Fingerprint, c.Fingerprint) {
 		return nil, fault.New(fault.IdempotentParameterMismatch,
@@ -265,7 +265,7 @@ func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id str
 // notInMemory is the fault for a game session that a room does not know:
 // InvalidGameSessionStatus when the history does.
 func (p *Plane) notInMemory(ctx context.Context, room fleet.RoomID, id string) error {
-	past, err := p.pastGameSession(ctx, room, id)
+	past, err := p.history.GameSession(ctx, room, id)
 	switch {
 	case err != nil:
 		return err

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,7 +12,10 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
 )
 
 // archived waits until a game session that is over has moved into the history.
@@ -158,6 +162,29 @@ func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
+// forgetless is a shard that forgets nothing.
+type forgetless struct {
+	history.Shard
+	level int
+}
+
+func (forgetless) Do(context.Context, region.Command) (any, error) { return nil, shard.ErrNotDone }
+
+func (f forgetless) Level() int { return f.level }
+
+// copyToHistory moves what has ended to the history, but it stays in memory, as after a crash. The shards have
+// the given feature level.
+func (w *world) copyToHistory(level int) {
+	c := history.Config{
+		Entries: w.history, Retention: -time.Second, // what ended just now, too
+		Clock: w.clock, Log: w.config.Log,
+	}
+	for _, s := range w.shards {
+		c.Shards = append(c.Shards, forgetless{s, level})
+	}
+	history.New(c).Move(w.ctx)
+}
+
 // What is in the history and not yet out of memory is shown once.
 func TestOnTheWayIntoTheHistory(t *testing.T) {
 	w := newWorld(t, withMemory(24*time.Hour))
@@ -165,16 +192,10 @@ func TestOnTheWayIntoTheHistory(t *testing.T) {
 	id := w.active(fleetID, nil, sockets...)
 	w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "anna"})
 	sockets[0].ok(sockets[0].end())
+	w.copyToHistory(fleet.ArchiveLevel)
 	room, name, _ := w.gameSessionPlace(id)
-	var b finished
-	if _, err := w.read(w.ctx, room, func(r *fleet.Room) {
-		g, _ := r.GameSession(name)
-		b = finished{r.ID(), r.Address(), []*fleet.GameSession{g}}
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.remember(w.ctx, b, b.sessions[0]); err != nil {
-		t.Fatal(err)
+	if g, err := w.Plane.history.GameSession(w.ctx, room, name); err != nil || g == nil {
+		t.Fatalf("in the history is %v, %v", g, err)
 	}
 	if got := w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleetID}); len(got) != 1 || len(got[0]) != 1 {
 		t.Errorf("shown %v", got)

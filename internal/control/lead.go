@@ -125,10 +125,9 @@ func (p *Plane) lead(ctx context.Context) error {
 func (p *Plane) leadOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := p.settle(ctx); err != nil && ctx.Err() == nil {
+	if err := p.history.Begin(ctx); err != nil && ctx.Err() == nil {
 		p.cfg.Log.Warn("the history does not answer; listings may show what is moved there twice", "err", err)
 	}
-	p.unsettled = false
 	p.placing.step((*placer.Machine).Begin)
 	p.matching.begin()
 	p.publisher.Begin()

@@ -69,7 +69,7 @@ func (d *matching) carryOut(r matchdriver.Request) {
 			return nil, nil
 		})
 	case r.Past != "":
-		d.beside(r.Answer, func(ctx context.Context) (any, error) { return d.plane.pastPlacement(ctx, r.Past) })
+		d.beside(r.Answer, func(ctx context.Context) (any, error) { return d.plane.history.Placement(ctx, r.Past) })
 	case r.Place != nil:
 		d.beside(r.Answer, func(ctx context.Context) (any, error) {
 			return d.plane.startPlacement(ctx, r.Place.Queue, r.Place.Request)

@@ -119,7 +119,7 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placemen
 	if err := queue.Check(&r); err != nil {
 		return nil, err
 	}
-	past, err := p.pastPlacement(ctx, r.ID)
+	past, err := p.history.Placement(ctx, r.ID)
 	switch {
 	case err != nil:
 		return nil, err
@@ -152,7 +152,7 @@ func (p *Plane) findPlacement(ctx context.Context, id string) (*placement.Placem
 		return r
 	})
 	if err == nil && found == nil {
-		found, err = p.pastPlacement(ctx, id)
+		found, err = p.history.Placement(ctx, id)
 	}
 	switch {
 	case err != nil:

@@ -59,7 +59,7 @@ func (d *placing) carryOut(r placer.Request) {
 	switch {
 	case r.Past != nil:
 		d.beside(r.Answer, func(ctx context.Context) (any, error) {
-			return d.plane.pastGameSession(ctx, r.Past.Room, r.Past.ID)
+			return d.plane.history.GameSession(ctx, r.Past.Room, r.Past.ID)
 		})
 	case r.View != nil:
 		var view *region.Machine

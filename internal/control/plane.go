@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/processes"
@@ -62,9 +62,7 @@ type Plane struct {
 	cfg     Config
 	secrets *secrets
 	shards  []*router.Shard
-
-	settled   atomic.Uint64 // the history up to this entry has left memory
-	unsettled bool          // an entry behind it may not have; tidy's own
+	history *history.History
 
 	keys  sync.Map          // access keys that were opened: *catalog.AccessKey → sigv4.Credential
 	lines *loglimit.Limiter // of the log, for callers that are not authenticated yet
@@ -114,6 +112,7 @@ func New(cfg Config) (*Plane, error) {
 	})
 	p.placing = newPlacing(p)
 	p.matching = newMatching(p)
+	p.history = newHistory(p)
 	p.publisher = newPublisher(p)
 	return p, nil
 }
@@ -128,7 +127,7 @@ func (p *Plane) Shard(i int) *router.Shard { return p.shards[i] }
 // ends for good.
 func (p *Plane) Run(ctx context.Context) error {
 	defer p.Stop()
-	if err := p.settle(ctx); err != nil {
+	if err := p.history.Begin(ctx); err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
 	group, ctx := errgroup.WithContext(ctx)

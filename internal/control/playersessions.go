@@ -9,6 +9,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
@@ -131,7 +132,7 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string, within f
 	})
 	room, g := found.room, found.session
 	if err == nil && g == nil {
-		room, g, err = p.pastPlace(ctx, at, ordinal)
+		room, g, err = p.history.GameSessionAt(ctx, at, ordinal)
 	}
 	if err != nil {
 		return nil, err
@@ -141,11 +142,11 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string, within f
 	}
 	s, ok := g.PlayerSession(id)
 	if !ok {
-		if s, ok, err = p.pastPlayerSession(ctx, room, g, id); err != nil {
+		if s, err = p.history.PlayerSession(ctx, room, g, id); err != nil {
 			return nil, err
 		}
 	}
-	if !ok {
+	if s == nil {
 		return nil, notFound
 	}
 	return &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{p.describe(room, g, s)}}, nil
@@ -240,4 +241,50 @@ func (p *Plane) playerInMemory(ctx context.Context, player string, within fleet.
 		}
 	}
 	return found, last, false, nil
+}
+
+// playerInPast lists player sessions of a player that are in the history.
+func (p *Plane) playerInPast(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
+	next = playerPosition{Past: true, Seq: at.Seq, Of: at.Of}
+	entries, err := p.history.OfPlayer(ctx, player, within, at.Seq, limit+1)
+	if err != nil {
+		return nil, next, false, err
+	}
+	for _, e := range entries {
+		sessions, err := p.playerInEntry(ctx, e, player)
+		if err != nil {
+			return nil, next, false, err
+		}
+		for _, s := range sessions[min(next.Of, len(sessions)):] {
+			if len(found) == limit {
+				return found, next, true, nil
+			}
+			found = append(found, s)
+			next.Of++
+		}
+		next = playerPosition{Past: true, Seq: e.Seq}
+	}
+	return found, next, len(entries) > limit, nil // more of them, though some of these have aged out
+}
+
+// playerInEntry lists the player sessions of a player in one entry of the history, which may have aged out.
+func (p *Plane) playerInEntry(ctx context.Context, of history.PlayerEntry, player string) ([]wire.PlayerSession, error) {
+	e, ok, err := p.history.Resolve(ctx, of)
+	if err != nil || !ok {
+		return nil, err
+	}
+	var held bool // it is being moved, and was listed from memory
+	if _, err := p.read(ctx, e.Room, func(r *fleet.Room) {
+		g, ok := r.GameSession(e.Session.ID)
+		held = ok && (!e.Departed || g.Archived <= e.Session.Archived)
+	}); err != nil || held {
+		return nil, err
+	}
+	var sessions []wire.PlayerSession
+	for _, s := range e.Session.PlayerSessions() {
+		if s.PlayerID == player {
+			sessions = append(sessions, p.describe(e.Room, e.Session, s))
+		}
+	}
+	return sessions, nil
 }

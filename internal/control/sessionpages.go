@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/history"
 )
 
 // This file pages through the game sessions of a fleet: those in memory by
@@ -42,17 +43,12 @@ func (q *sessionQuery) wants(g *fleet.GameSession) bool {
 // everything is TERMINATED.
 func (q *sessionQuery) wantsPast() bool { return q.status == "" || q.status == fleet.Terminated }
 
-// pastFilter matches the subjects of a fleet's game sessions in the history.
-func (q *sessionQuery) pastFilter(id string) string {
-	return sessionSubject(fleet.RoomID{Fleet: fleet.ID(id), Location: cmp.Or(q.location, "*")}, "*", "*")
-}
-
 // listSessions gives one page of a fleet's game sessions.
 func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (found []foundSession, next string, err error) {
 	pages := p.secrets.pages(q.operation, id, q.location, string(q.status))
 	var at sessionPosition
 	if q.token == "" {
-		settled := p.settled.Load() // before the first look into memory
+		settled := p.history.Settled() // before the first look into memory
 		at = sessionPosition{Settled: settled, Moved: settled}
 	} else if err := pages.read(q.token, &at); err != nil {
 		return nil, "", err
@@ -122,11 +118,11 @@ func (p *Plane) sessionsInMemory(ctx context.Context, id string, q sessionQuery,
 // that a later page will have to show.
 func (p *Plane) sessionsMoved(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition) (moved []foundSession, err error) {
 	done, open := at.Moved, false
-	err = p.eachPast(ctx, q.pastFilter(id), at.Moved, func(e pastEntry) bool {
-		f := foundSession{e.room, e.session}
+	err = p.history.GameSessions(ctx, fleet.ID(id), q.location, at.Moved, func(e history.Entry) bool {
+		f := foundSession{e.Room, e.Session}
 		open = open || !at.passed(f)
 		if !open {
-			done = e.seq
+			done = e.Seq
 		}
 		if !at.passed(f) && !f.isHeldBy(rooms) { // else it is listed from memory
 			moved = append(moved, f)
@@ -140,10 +136,10 @@ func (p *Plane) sessionsMoved(ctx context.Context, id string, q sessionQuery, ro
 // sessionsInHistory lists game sessions that were in the history when the listing
 // began, and moves the position on.
 func (p *Plane) sessionsInHistory(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition, limit int) (found []foundSession, more bool, err error) {
-	err = p.eachPast(ctx, q.pastFilter(id), at.Seq, func(e pastEntry) bool {
-		f := foundSession{e.room, e.session}
+	err = p.history.GameSessions(ctx, fleet.ID(id), q.location, at.Seq, func(e history.Entry) bool {
+		f := foundSession{e.Room, e.Session}
 		switch {
-		case e.seq > at.Settled:
+		case e.Seq > at.Settled:
 			return false
 		case f.isHeldBy(rooms): // a crash kept it in both; it was listed from memory
 			return true
@@ -152,7 +148,7 @@ func (p *Plane) sessionsInHistory(ctx context.Context, id string, q sessionQuery
 			return false
 		}
 		found = append(found, f)
-		at.Seq = e.seq
+		at.Seq = e.Seq
 		return true
 	})
 	return found, more, err

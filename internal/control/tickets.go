@@ -69,7 +69,7 @@ func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start)
 		s.ID = uuid.NewString()
 	}
 	if id != "" {
-		if past, err := p.pastTicket(ctx, id); err != nil {
+		if past, err := p.history.Ticket(ctx, id); err != nil {
 			return nil, err
 		} else if past != nil {
 			return nil, invalid("TicketId %s is taken: a ticket with it was started before. Give another one, or none.", id)
@@ -187,7 +187,7 @@ func (p *Plane) findTickets(ctx context.Context, ids []string) ([]foundTicket, e
 	}
 	for i, id := range ids {
 		if found[i].ticket == nil {
-			if found[i].ticket, err = p.pastTicket(ctx, id); err != nil {
+			if found[i].ticket, err = p.history.Ticket(ctx, id); err != nil {
 				return nil, err
 			}
 		}
@@ -220,7 +220,7 @@ func (p *Plane) unlessPast(ctx context.Context, id string, err error, over strin
 	if !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	t, failure := p.pastTicket(ctx, id)
+	t, failure := p.history.Ticket(ctx, id)
 	switch {
 	case failure != nil:
 		return failure

@@ -8,6 +8,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -15,28 +16,29 @@ import (
 // waits for.
 const tidyEvery = 10 * time.Second
 
-// tidy finishes deletions that stopped half way, moves game sessions that are
-// over into the history and closes rooms that nobody needs any more. What
-// fails is tried again the next time.
+// newHistory makes the history of what has ended in all shards.
+func newHistory(p *Plane) *history.History {
+	c := history.Config{
+		Entries: p.cfg.History, Retention: p.cfg.SessionMemory, Clock: p.cfg.Clock, Log: p.cfg.Log,
+	}
+	for _, s := range p.shards {
+		c.Shards = append(c.Shards, s)
+	}
+	return history.New(c)
+}
+
+// tidy finishes deletions that stopped half way, moves to the history what has ended, and closes rooms that
+// are not needed any more. What fails is tried again the next time.
 func (p *Plane) tidy(ctx context.Context) error {
 	ticker := p.cfg.Clock.NewTicker(tidyEvery)
 	defer ticker.Stop()
 	for {
 		p.finishDeletions(ctx)
-		failed := false
+		p.history.Move(ctx)
 		for _, s := range p.shards {
-			err := p.archive(ctx, s)
-			failed = failed || err != nil
-			p.unsettled = p.unsettled || failed
-			p.logUnless(err == nil || ctx.Err() != nil, "finished game sessions not moved to the history; trying again later", "err", err)
-			err = p.archivePlacements(ctx, s)
-			p.logUnless(err == nil || ctx.Err() != nil, "finished placements not moved to the history; trying again later", "err", err)
-			err = p.closeRooms(ctx, s)
+			err := p.closeRooms(ctx, s)
 			p.logUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err", err)
 		}
-		err := p.archiveTickets(ctx)
-		p.logUnless(err == nil || ctx.Err() != nil, "finished tickets not moved to the history; trying again later", "err", err)
-		p.unsettled = failed
 		select {
 		case <-ctx.Done():
 			return nil

@@ -28,7 +28,7 @@ const (
 	trimPause  = time.Second // between two trims of the outboxes: each costs a write to the journal
 )
 
-// A Shard has the outboxes. It is a replica.Replica.
+// A Shard has the outboxes. It is a router.Shard.
 type Shard interface {
 	// Read calls read with the state of the shard. After an error, read may still be running.
 	Read(ctx context.Context, read func(*region.Machine)) error
