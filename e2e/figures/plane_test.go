@@ -18,6 +18,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
@@ -101,7 +102,7 @@ func secretIn(tb testing.TB, dir string) []byte {
 	path := filepath.Join(dir, "region.secret")
 	secret, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		secret = make([]byte, control.SecretSize)
+		secret = make([]byte, credentials.SecretSize)
 		rand.Read(secret)
 		err = os.WriteFile(path, secret, 0o600)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
@@ -166,7 +167,7 @@ func (r reservation) controlled(tb testing.TB, sessions int) func() {
 		journals[i] = memory.New(memory.Config{})
 	}
 	p, err := control.New(control.Config{
-		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, control.SecretSize), Journals: journals,
+		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, credentials.SecretSize), Journals: journals,
 		History: memory.NewHistory(clockwork.NewRealClock(), long), Settings: patient(), SDKEndpoint: "wss://127.0.0.1:1",
 		AgentEndpoint: "wss://127.0.0.1:1", SessionMemory: long, Clock: clockwork.NewRealClock(), Log: slog.New(slog.DiscardHandler),
 		SnapshotEvery: never,

@@ -72,7 +72,7 @@ func (p *Plane) DescribeAlias(_ context.Context, in *wire.DescribeAliasInput) (*
 // ListAliases lists aliases by id, filtered by exact name and by type.
 func (p *Plane) ListAliases(_ context.Context, in *wire.ListAliasesInput) (*wire.ListAliasesOutput, error) {
 	filter := catalog.AliasFilter{Name: in.Name, Type: catalog.RoutingType(in.RoutingStrategyType)}
-	aliases, next, err := page(p.secrets.pages("ListAliases", in.Name, string(in.RoutingStrategyType)), in.NextToken,
+	aliases, next, err := page(p.secrets.Pages("ListAliases", in.Name, string(in.RoutingStrategyType)), in.NextToken,
 		func(after string) ([]*catalog.Alias, bool) {
 			return p.Catalog().Aliases(filter, after, pageSize(in.Limit))
 		},

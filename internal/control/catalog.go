@@ -3,6 +3,7 @@ package control
 import (
 	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/fault"
 )
 
@@ -21,16 +22,16 @@ func named[R any](names []string, find func(nameOrArn string) (R, error)) (found
 
 // page is the page of a list behind the one that a NextToken ends, and the token that this one ends. list returns what
 // is behind a key, and whether there is more.
-func page[R any](t pages, token string, list func(after string) ([]R, bool), key func(R) string) (
+func page[R any](t credentials.Pages, token string, list func(after string) ([]R, bool), key func(R) string) (
 	found []R, next string, err error,
 ) {
 	var after string
-	if err := t.read(token, &after); err != nil {
+	if err := t.Read(token, &after); err != nil {
 		return nil, "", err
 	}
 	found, more := list(after)
 	if more {
-		next = t.token(key(found[len(found)-1]))
+		next = t.Token(key(found[len(found)-1]))
 	}
 	return found, next, nil
 }

@@ -137,7 +137,7 @@ func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuth
 	}
 	return &wire.GetComputeAuthTokenOutput{
 		FleetId: string(room.Fleet), FleetArn: p.FleetARN(string(room.Fleet)), ComputeName: name,
-		ComputeArn: p.computeArn(name), AuthToken: p.secrets.authToken(room, name, grant.Token.Serial),
+		ComputeArn: p.computeArn(name), AuthToken: p.secrets.AuthToken(room, name, grant.Token.Serial),
 		ExpirationTimestamp: grant.Token.Expires.Time(),
 	}, nil
 }
@@ -149,7 +149,7 @@ func (p *Plane) ListCompute(ctx context.Context, in *wire.ListComputeInput) (*wi
 	if err != nil {
 		return nil, err
 	}
-	pages := p.secrets.pages("ListCompute", f.ID, in.Location, in.ContainerGroupDefinitionName, string(in.ComputeStatus))
+	pages := p.secrets.Pages("ListCompute", f.ID, in.Location, in.ContainerGroupDefinitionName, string(in.ComputeStatus))
 	none := in.ContainerGroupDefinitionName != "" || in.ComputeStatus == wire.ListComputeInputStatusImpaired
 	var rooms []*fleet.Room
 	if !none {

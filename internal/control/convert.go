@@ -21,8 +21,8 @@ func tagsFrom(tags []wire.Tag) []catalog.Tag {
 	return to
 }
 
-// maxPage bounds what a caller may ask for in one page.
-const maxPage = 1000
+// The sizes of a page: when the caller does not say, and at most.
+const defaultPage, maxPage = 100, 1000
 
 // pageSize is the number of results on a page.
 func pageSize(limit wire.Opt[int32]) int {

@@ -44,9 +44,9 @@ func (q *playersQuery) wantsPast() bool {
 
 // describePlayersIn lists the player sessions of a game session.
 func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
-	pages := p.secrets.pages("DescribePlayerSessions", in.GameSessionId, in.PlayerSessionStatusFilter)
+	pages := p.secrets.Pages("DescribePlayerSessions", in.GameSessionId, in.PlayerSessionStatusFilter)
 	var at playersPosition
-	if err := pages.read(in.NextToken, &at); err != nil {
+	if err := pages.Read(in.NextToken, &at); err != nil {
 		return nil, err
 	}
 	room, g, err := p.findSession(ctx, in.GameSessionId)
@@ -74,7 +74,7 @@ func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSe
 		out.PlayerSessions = append(out.PlayerSessions, p.describe(room, g, s))
 	}
 	if more {
-		out.NextToken = pages.token(at)
+		out.NextToken = pages.Token(at)
 	}
 	return out, nil
 }

@@ -26,9 +26,9 @@ func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetE
 	if to != 0 && from > to {
 		return nil, invalid("StartTime is after EndTime")
 	}
-	pages := p.secrets.pages("DescribeFleetEvents", id, in.StartTime.String(), in.EndTime.String())
+	pages := p.secrets.Pages("DescribeFleetEvents", id, in.StartTime.String(), in.EndTime.String())
 	var last fleetEvent // of the page before
-	if err := pages.read(in.NextToken, &last); err != nil {
+	if err := pages.Read(in.NextToken, &last); err != nil {
 		return nil, err
 	}
 	events, err := p.fleetEvents(ctx, id, from, to)
@@ -41,7 +41,7 @@ func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetE
 	out := &wire.DescribeFleetEventsOutput{Events: []wire.Event{}}
 	if size := pageSize(in.Limit); len(events) > size {
 		events = events[:size]
-		out.NextToken = pages.token(fleetEvent{ID: events[size-1].ID, At: events[size-1].At})
+		out.NextToken = pages.Token(fleetEvent{ID: events[size-1].ID, At: events[size-1].At})
 	}
 	for _, e := range events {
 		out.Events = append(out.Events, wire.Event{

@@ -127,7 +127,7 @@ func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32]
 		}
 		return fleets, "", nil
 	}
-	return page(p.secrets.pages(operation), token,
+	return page(p.secrets.Pages(operation), token,
 		func(after string) ([]*catalog.Fleet, bool) { return p.Catalog().Fleets(after, pageSize(limit)) },
 		func(f *catalog.Fleet) string { return f.ID })
 }
@@ -346,5 +346,5 @@ func (p *Plane) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAt
 		return names[:size], size < len(names)
 	}
 	self := func(name string) string { return name }
-	return page(p.secrets.pages("DescribeFleetLocationAttributes", fleet), in.NextToken, list, self)
+	return page(p.secrets.Pages("DescribeFleetLocationAttributes", fleet), in.NextToken, list, self)
 }

@@ -118,7 +118,7 @@ func (p *Plane) gameSessionID(ctx context.Context, in *wire.CreateGameSessionInp
 		return token, true, nil
 	}
 	if call := callOf(ctx); call.Invocation != "" {
-		return "gsess-" + p.secrets.callID(call.Principal, call.Invocation), false, nil
+		return "gsess-" + p.secrets.CallID(call.Principal, call.Invocation), false, nil
 	}
 	return "gsess-" + uuid.NewString(), false, nil
 }

@@ -24,7 +24,7 @@ func (sh shapes) location(name string) *wire.LocationModel {
 // ListLocations lists the custom locations. There are no AWS locations: the
 // filter for these finds none.
 func (p *Plane) ListLocations(_ context.Context, in *wire.ListLocationsInput) (*wire.ListLocationsOutput, error) {
-	locations, next, err := page(p.secrets.pages("ListLocations", enumsText(in.Filters)...), in.NextToken,
+	locations, next, err := page(p.secrets.Pages("ListLocations", enumsText(in.Filters)...), in.NextToken,
 		func(after string) ([]*catalog.Location, bool) {
 			if len(in.Filters) > 0 && !slices.Contains(in.Filters, wire.LocationFilterCustom) {
 				return nil, false

@@ -152,7 +152,7 @@ func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInp
 		})
 		return found, "", err
 	}
-	return page(p.secrets.pages("DescribeMatchmakingConfigurations", ruleSet), in.NextToken,
+	return page(p.secrets.Pages("DescribeMatchmakingConfigurations", ruleSet), in.NextToken,
 		func(after string) ([]*catalog.MatchmakingConfiguration, bool) {
 			return p.Catalog().MatchmakingConfigurations(ruleSet, after, pageOf(in.Limit, configurationPage))
 		},

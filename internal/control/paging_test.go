@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/fault"
 )
 
@@ -137,7 +138,7 @@ func TestTokensOfOtherOperationsAndRegions(t *testing.T) {
 	w.refused(fault.InvalidRequest, "DescribeFleetAttributes", object{"Limit": 1, "NextToken": token})
 	w.must("DescribeFleetAttributes", object{"Limit": 1, "NextToken": token, "FleetIds": []string{"fleet-1"}}) // with ids the token does not count
 
-	other := newWorld(t, func(w *world) { w.config.Secret = slices.Repeat([]byte{8}, SecretSize) })
+	other := newWorld(t, func(w *world) { w.config.Secret = slices.Repeat([]byte{8}, credentials.SecretSize) })
 	other.refused(fault.InvalidRequest, "ListFleets", object{"NextToken": token})
 	w.restart()
 	w.must("ListFleets", object{"NextToken": token})

@@ -35,7 +35,7 @@ func (p *Plane) StartGameSessionPlacement(ctx context.Context, in *wire.StartGam
 		return nil, err
 	}
 	if call := callOf(ctx); call.Invocation != "" {
-		r.Call = p.secrets.callID(call.Principal, call.Invocation)
+		r.Call = p.secrets.CallID(call.Principal, call.Invocation)
 	}
 	started, err := p.startPlacement(ctx, q, r)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/journal"
@@ -28,7 +29,7 @@ import (
 type Config struct {
 	Region   string            // for example us-west-2; stands in ARNs
 	Account  string            // 12 digits; stands in ARNs
-	Secret   []byte            // SecretSize bytes: everything secret is derived from it
+	Secret   []byte            // credentials.SecretSize bytes: everything secret is derived from it
 	Journals []journal.Journal // one per shard
 	History  journal.History   // of game sessions that are over
 	Feed     journal.Feed      // of events; nil: they are published nowhere
@@ -59,13 +60,11 @@ type Config struct {
 type Plane struct {
 	*router.Router
 	shapes
+	*credentials.Keys
 	cfg     Config
-	secrets *secrets
+	secrets *credentials.Secrets
 	shards  []*router.Shard
 	history *history.History
-
-	keys  sync.Map          // access keys that were opened: *catalog.AccessKey → sigv4.Credential
-	lines *loglimit.Limiter // of the log, for callers that are not authenticated yet
 
 	processes *processes.Connections
 	watches   router.Watches[sessionKey] // of game sessions
@@ -80,7 +79,7 @@ type Plane struct {
 
 // New makes a control plane. It serves once Run has made it ready.
 func New(cfg Config) (*Plane, error) {
-	secrets, err := newSecrets(cfg.Secret)
+	secrets, err := credentials.New(cfg.Secret)
 	switch {
 	case err != nil:
 		return nil, err
@@ -91,12 +90,12 @@ func New(cfg Config) (*Plane, error) {
 	case len(cfg.Journals) == 0 || len(cfg.Journals) > region.MaxShards:
 		return nil, fmt.Errorf("%d shards: a region has 1 to %d", len(cfg.Journals), region.MaxShards)
 	}
-	cfg.Settings.Fleet.Region, cfg.Settings.Fleet.TokenSerial = cfg.Region, secrets.tokenSerial
+	cfg.Settings.Fleet.Region, cfg.Settings.Fleet.TokenSerial = cfg.Region, secrets.TokenSerial
 	cfg.Settings.Shards = len(cfg.Journals)
 	if cfg.Cluster == nil {
 		cfg.Settings.Level = region.MaxLevel // there is nobody who would have to read it, too
 	}
-	p := &Plane{cfg: cfg, secrets: secrets, lines: loglimit.New(cfg.Clock)}
+	p := &Plane{cfg: cfg, secrets: secrets}
 	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
 	p.leader.begun, p.leader.shards = make(chan struct{}), make([]ledShard, len(cfg.Journals))
 	p.Router = router.New(router.Config{
@@ -105,8 +104,9 @@ func New(cfg Config) (*Plane, error) {
 		Clock: cfg.Clock, Log: cfg.Log,
 	})
 	p.shards = p.Shards()
+	p.Keys = credentials.NewKeys(secrets, p.Router, cfg.Log, loglimit.New(cfg.Clock))
 	p.processes = processes.New(processes.Config{
-		Router: p.Router, Keys: p, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint, Token: secrets.authToken,
+		Router: p.Router, Keys: p.Keys, Skew: cfg.ClockSkew, Endpoint: cfg.SDKEndpoint, Token: secrets.AuthToken,
 		Players: p.describePlayerSessions, StartBackfill: p.startProcessBackfill, StopBackfill: p.stopProcessBackfill,
 		Clock: cfg.Clock, Log: cfg.Log,
 	})

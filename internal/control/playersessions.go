@@ -181,9 +181,9 @@ func (a playerPosition) before(b playerPosition) bool {
 // describePlayer lists the player sessions of a player. It is the one question without an
 // id of ours, so every shard is asked.
 func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
-	pages := p.secrets.pages("DescribePlayerSessions", "player"+string(within), in.PlayerId)
+	pages := p.secrets.Pages("DescribePlayerSessions", "player"+string(within), in.PlayerId)
 	var at playerPosition
-	if err := pages.read(in.NextToken, &at); err != nil {
+	if err := pages.Read(in.NextToken, &at); err != nil {
 		return nil, err
 	}
 	limit := pageSize(in.Limit)
@@ -194,7 +194,7 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 			return nil, err
 		}
 		if more {
-			return &wire.DescribePlayerSessionsOutput{PlayerSessions: inMemory, NextToken: pages.token(last)}, nil
+			return &wire.DescribePlayerSessionsOutput{PlayerSessions: inMemory, NextToken: pages.Token(last)}, nil
 		}
 		found, at = append(found, inMemory...), playerPosition{Past: true}
 	}
@@ -207,7 +207,7 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 	})
 	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: append(found, past...)}
 	if more {
-		out.NextToken = pages.token(next)
+		out.NextToken = pages.Token(next)
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/processes"
@@ -345,7 +346,7 @@ func TestDeregisteredComputeEndsItsProcesses(t *testing.T) {
 
 // sign signs a connection request as the server SDKs do.
 // Source: server SDK 5, AWS SigV4 utility.
-func sign(c processes.ConnectRequest, key AccessKey, at time.Time) processes.ConnectRequest {
+func sign(c processes.ConnectRequest, key credentials.AccessKey, at time.Time) processes.ConnectRequest {
 	mac := func(key []byte, text string) []byte {
 		h := hmac.New(sha256.New, key)
 		h.Write([]byte(text))
@@ -372,8 +373,8 @@ func TestSignedConnections(t *testing.T) {
 	now := w.clock.Now()
 	c := processes.ConnectRequest{FleetID: id, ComputeName: "task/1", ProcessID: "p1", SDKLanguage: "Go"}
 	for what, bad := range map[string]processes.ConnectRequest{
-		"unknown key":  sign(c, AccessKey{ID: "AKIAUNKNOWN", Secret: key.Secret}, now),
-		"wrong secret": sign(c, AccessKey{ID: key.ID, Secret: "x"}, now),
+		"unknown key":  sign(c, credentials.AccessKey{ID: "AKIAUNKNOWN", Secret: key.Secret}, now),
+		"wrong secret": sign(c, credentials.AccessKey{ID: key.ID, Secret: "x"}, now),
 		"old":          sign(c, key, now.Add(-6*time.Minute)),
 		"local time":   sign(c, key, now.Add(13*time.Hour)),
 	} {
@@ -487,7 +488,7 @@ func TestRootKey(t *testing.T) {
 	if strings.Contains(w.state(), key.Secret) {
 		t.Error("the secret stands in the journal")
 	}
-	w.config.Secret = make([]byte, SecretSize)
+	w.config.Secret = make([]byte, credentials.SecretSize)
 	w.restart()
 	if _, _, err := w.RootKey(w.ctx); err == nil {
 		t.Error("the key opens with another region's secret")

@@ -10,7 +10,7 @@ import (
 func newPublisher(p *Plane) *publish.Publisher {
 	c := publish.Config{
 		Feed: p.cfg.Feed, Origin: publish.Origin{Region: p.cfg.Region, Account: p.cfg.Account},
-		Catalog: p.Catalog, EventID: p.secrets.eventID, RuleNames: p.ruleNames,
+		Catalog: p.Catalog, EventID: p.secrets.EventID, RuleNames: p.ruleNames,
 		Clock: p.cfg.Clock, Log: p.cfg.Log,
 	}
 	for _, s := range p.Shards() {

@@ -139,7 +139,7 @@ func (p *Plane) queuesPage(in *wire.DescribeGameSessionQueuesInput) (queues []*c
 		queues, err = named(in.Names, p.queue)
 		return queues, "", err
 	}
-	return page(p.secrets.pages("DescribeGameSessionQueues"), in.NextToken,
+	return page(p.secrets.Pages("DescribeGameSessionQueues"), in.NextToken,
 		func(after string) ([]*catalog.Queue, bool) {
 			return p.Catalog().Queues(after, pageOf(in.Limit, queuePage))
 		},

@@ -77,7 +77,7 @@ func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (
 		}
 		return found, "", nil
 	}
-	return page(p.secrets.pages("DescribeMatchmakingRuleSets"), in.NextToken,
+	return page(p.secrets.Pages("DescribeMatchmakingRuleSets"), in.NextToken,
 		func(after string) ([]*catalog.RuleSet, bool) {
 			return p.Catalog().RuleSets(after, pageOf(in.Limit, ruleSetPage))
 		},

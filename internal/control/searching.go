@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/search"
@@ -29,9 +30,9 @@ func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 	if query.Sort, err = search.ParseSort(in.SortExpression); err != nil {
 		return nil, err
 	}
-	pages := p.secrets.pages("SearchGameSessions", f.ID, in.Location, in.FilterExpression, in.SortExpression)
+	pages := p.secrets.Pages("SearchGameSessions", f.ID, in.Location, in.FilterExpression, in.SortExpression)
 	var after search.Position
-	if err := pages.read(in.NextToken, &after); err != nil {
+	if err := pages.Read(in.NextToken, &after); err != nil {
 		return nil, err
 	}
 	if in.NextToken != "" {
@@ -46,7 +47,7 @@ func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 
 // searchRooms searches each location and merges what was found. It asks for one
 // result more than the page holds, which tells whether there is a next page.
-func (p *Plane) searchRooms(rooms []*fleet.Room, query search.Query, pages pages) (
+func (p *Plane) searchRooms(rooms []*fleet.Room, query search.Query, pages credentials.Pages) (
 	*wire.SearchGameSessionsOutput, error,
 ) {
 	size := query.Limit
@@ -62,7 +63,7 @@ func (p *Plane) searchRooms(rooms []*fleet.Room, query search.Query, pages pages
 	out := &wire.SearchGameSessionsOutput{GameSessions: []wire.GameSession{}}
 	if len(hits) > size {
 		hits = hits[:size]
-		out.NextToken = pages.token(hits[size-1].Position)
+		out.NextToken = pages.Token(hits[size-1].Position)
 	}
 	for _, h := range hits {
 		r := bySource[h.Position.Source]

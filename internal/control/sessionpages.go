@@ -45,12 +45,12 @@ func (q *sessionQuery) wantsPast() bool { return q.status == "" || q.status == f
 
 // listSessions gives one page of a fleet's game sessions.
 func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (found []foundSession, next string, err error) {
-	pages := p.secrets.pages(q.operation, id, q.location, string(q.status))
+	pages := p.secrets.Pages(q.operation, id, q.location, string(q.status))
 	var at sessionPosition
 	if q.token == "" {
 		settled := p.history.Settled() // before the first look into memory
 		at = sessionPosition{Settled: settled, Moved: settled}
-	} else if err := pages.read(q.token, &at); err != nil {
+	} else if err := pages.Read(q.token, &at); err != nil {
 		return nil, "", err
 	}
 	rooms, err := p.Rooms(ctx, id, q.location)
@@ -60,7 +60,7 @@ func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (fo
 	if !at.Past {
 		var more bool
 		if found, more, err = p.sessionsInMemory(ctx, id, q, rooms, &at); err != nil || more {
-			return found, pages.token(at), err
+			return found, pages.Token(at), err
 		}
 		at = sessionPosition{Settled: at.Settled, Past: true}
 	}
@@ -69,7 +69,7 @@ func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (fo
 	}
 	past, more, err := p.sessionsInHistory(ctx, id, q, rooms, &at, q.limit-len(found))
 	if more {
-		next = pages.token(at)
+		next = pages.Token(at)
 	}
 	return append(found, past...), next, err
 }

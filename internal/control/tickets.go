@@ -62,7 +62,7 @@ func (p *Plane) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingI
 // for as long as the history keeps the ticket that had it.
 func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start) (*matchmaking.Ticket, error) {
 	if call := callOf(ctx); call.Invocation != "" {
-		s.Call = p.secrets.callID(call.Principal, call.Invocation)
+		s.Call = p.secrets.CallID(call.Principal, call.Invocation)
 	}
 	s.ID = cmp.Or(id, s.Call)
 	if s.ID == "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
@@ -72,7 +73,7 @@ func newWorld(t testing.TB, options ...option) *world {
 	w := &world{t: t, clock: clockwork.NewFakeClockAt(birth), journals: make([]*memory.Journal, 3)}
 	w.history = memory.NewHistory(w.clock, 30*24*time.Hour)
 	w.config = Config{
-		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, SecretSize), History: w.history,
+		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, credentials.SecretSize), History: w.history,
 		Settings:    region.Settings{Fleet: fleet.DefaultSettings(testRegion), Catalog: catalog.DefaultLimits()},
 		SDKEndpoint: "wss://127.0.0.1:9080", AgentEndpoint: "wss://127.0.0.1:9080", SessionMemory: time.Hour,
 		Clock: w.clock, Log: slog.New(slog.DiscardHandler),

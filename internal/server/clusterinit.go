@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/config"
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/localca"
 )
 
@@ -83,9 +83,9 @@ func sharedSecret() *share {
 		},
 		check: func(dir string) error {
 			secret, err := os.ReadFile(filepath.Join(dir, "region.secret"))
-			if err == nil && len(secret) != control.SecretSize {
+			if err == nil && len(secret) != credentials.SecretSize {
 				err = fmt.Errorf("%s: region.secret has %d bytes instead of %d: restore it, or delete it if no node ran with it",
-					dir, len(secret), control.SecretSize)
+					dir, len(secret), credentials.SecretSize)
 			}
 			return err
 		},

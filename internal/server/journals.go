@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/region"
 )
@@ -66,7 +66,7 @@ func loadSecret(path string) ([]byte, error) {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return secret, err
 	}
-	secret = make([]byte, control.SecretSize)
+	secret = make([]byte, credentials.SecretSize)
 	rand.Read(secret)
 	if err := writeDurably(path, secret); err != nil {
 		return nil, fmt.Errorf("region's secret: %w", err)

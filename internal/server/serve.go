@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster/internal/config"
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/listen"
 )
 
@@ -91,7 +91,7 @@ func (s *service) announce(ctx context.Context) error {
 	return nil
 }
 
-func (s *service) endpoints(key control.AccessKey) config.Endpoints {
+func (s *service) endpoints(key credentials.AccessKey) config.Endpoints {
 	host := dialable(s.listener.Addr())
 	e := config.Endpoints{
 		HTTP: "http://" + host, WS: "ws://" + host, WSS: "wss://" + host,
