@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -58,9 +59,9 @@ func reach(t reflect.Type, found map[reflect.Type]bool) {
 }
 
 // fieldRows are the rows of the table by structure.
-func fieldRows(t *testing.T) map[reflect.Type][]Field {
-	rows := map[reflect.Type][]Field{}
-	for _, f := range new(Plane).Families() {
+func fieldRows(t *testing.T) map[reflect.Type][]api.Field {
+	rows := map[reflect.Type][]api.Field{}
+	for _, f := range api.Families {
 		for _, s := range f.Shapes {
 			if rows[s.Type] != nil {
 				t.Errorf("%s stands twice", s.Type.Name())
@@ -81,13 +82,13 @@ func TestFieldsCoverTheModel(t *testing.T) {
 		reach(op.in, reached)
 		reach(op.out, reached)
 	}
-	for _, f := range new(Plane).Families() {
+	for _, f := range api.Families {
 		for _, o := range f.Offers {
 			switch {
 			case f.Shapes == nil:
 			case !operations[o.Info.Name]:
 				t.Errorf("%s is not among the operations of this test", o.Info.Name)
-			case (o.Support == Full) == slices.ContainsFunc(rows[inputOf(o.Info.Name)], func(f Field) bool { return f.Support != Full }):
+			case (o.Support == api.Full) == slices.ContainsFunc(rows[inputOf(o.Info.Name)], func(f api.Field) bool { return f.Support != api.Full }):
 				t.Errorf("%s is %q, which does not fit its fields", o.Info.Name, o.Support)
 			}
 		}
@@ -99,7 +100,7 @@ func TestFieldsCoverTheModel(t *testing.T) {
 		}
 		for _, f := range rows[shape] {
 			got = append(got, f.Name)
-			if f.Support != Full && f.Note == "" {
+			if f.Support != api.Full && f.Note == "" {
 				t.Errorf("%s.%s is %q without a note", shape.Name(), f.Name, f.Support)
 			}
 		}
@@ -253,7 +254,7 @@ func TestFieldsTakeEffect(t *testing.T) {
 			}
 			for _, f := range rows[inputOf(e.operation)] {
 				value, ok := e.members[f.Name]
-				if f.Support == No || !ok {
+				if f.Support == api.No || !ok {
 					t.Errorf("%s is %q, and there is an experiment: %v", f.Name, f.Support, ok)
 					continue
 				}
@@ -340,7 +341,7 @@ func TestFieldsOfAnswersAreThere(t *testing.T) {
 	rows := fieldRows(t)
 	for shape := range reached {
 		for _, f := range rows[shape] {
-			if name := shape.Name() + "." + f.Name; s.seen[name] != (f.Support != No) {
+			if name := shape.Name() + "." + f.Name; s.seen[name] != (f.Support != api.No) {
 				t.Errorf("%s is %q, and seen: %v", name, f.Support, s.seen[name])
 			}
 		}

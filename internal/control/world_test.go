@@ -15,6 +15,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/credentials"
 	"github.com/muster-gg/muster/internal/event"
@@ -135,7 +136,7 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	w.Plane, w.handlers = p, map[string]wire.Handler{}
-	for _, h := range p.Handlers() {
+	for _, h := range append(p.Handlers(), api.Refusals()...) {
 		w.handlers[h.Info.Name] = h
 	}
 	ctx, cancel := context.WithCancel(context.Background())

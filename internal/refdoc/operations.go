@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/api"
 )
 
 //go:embed compatibility.md.tmpl
@@ -22,11 +22,11 @@ type count struct{ Full, Partly, No int }
 // All is the number of operations.
 func (c count) All() int { return c.Full + c.Partly + c.No }
 
-func (c *count) add(s control.Support) {
+func (c *count) add(s api.Support) {
 	switch s {
-	case control.Full:
+	case api.Full:
 		c.Full++
-	case control.Partly:
+	case api.Partly:
 		c.Partly++
 	default:
 		c.No++
@@ -34,15 +34,14 @@ func (c *count) add(s control.Support) {
 }
 
 func operationsPage() ([]byte, error) {
-	families := new(control.Plane).Families()
 	var counts count
-	for _, f := range families {
+	for _, f := range api.Families {
 		for _, o := range f.Offers {
 			counts.add(o.Support)
 		}
 	}
 	var text bytes.Buffer
-	err := operations.Execute(&text, map[string]any{"Families": families, "Counts": counts})
+	err := operations.Execute(&text, map[string]any{"Families": api.Families, "Counts": counts})
 	return text.Bytes(), err
 }
 
@@ -57,8 +56,8 @@ var everyOperation = map[string]bool{
 
 // exceptions lists what an operation answers with beyond the common ones: those
 // of the model for one that is offered, the one refusal for one that is not.
-func exceptions(o control.Offer) string {
-	if o.Support == control.No {
+func exceptions(o api.Offer) string {
+	if o.Support == api.No {
 		return "always `" + string(o.Refusal) + "`"
 	}
 	var names []string

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/control"
+	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -34,7 +34,7 @@ func TestOperationsPageListsEveryOperationOnce(t *testing.T) {
 func TestOperationsPageListsEveryField(t *testing.T) {
 	text := string(must(t, operationsPage))
 	listed := 0
-	for _, f := range new(control.Plane).Families() {
+	for _, f := range api.Families {
 		for _, shape := range f.Shapes {
 			_, rows, ok := strings.Cut(text, "\n| **"+title(shape.Type.Name())+"** | | |\n")
 			if !ok {

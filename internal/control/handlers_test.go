@@ -1,44 +1,38 @@
 package control
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/wire"
 )
 
-func TestOffersCoverEveryOperationOnce(t *testing.T) {
-	p := new(Plane)
-	seen := map[string]int{}
-	for _, o := range p.Offers() {
-		seen[o.Info.Name]++
-		if o.Support != Full && o.Note == "" {
-			t.Errorf("%s is offered %q without a note", o.Info.Name, o.Support)
-		}
+func offers() (all []api.Offer) {
+	for _, f := range api.Families {
+		all = append(all, f.Offers...)
 	}
-	for _, op := range wire.Operations {
-		if seen[op.Name] != 1 {
-			t.Errorf("%s is offered %d times, want once", op.Name, seen[op.Name])
-		}
-		delete(seen, op.Name)
-	}
-	if len(seen) > 0 || len(wire.Operations) != 120 {
-		t.Errorf("%d operations in the model, offered beyond them: %v", len(wire.Operations), seen)
-	}
-	if got := len(p.Handlers()); got != 120 {
-		t.Errorf("%d handlers, want 120", got)
-	}
+	return all
 }
 
-func TestFamiliesHaveNamesAndOffers(t *testing.T) {
-	var names []string
-	for _, f := range new(Plane).Families() {
-		if f.Name == "" || len(f.Offers) == 0 || slices.Contains(names, f.Name) {
-			t.Errorf("family %q with %d offers", f.Name, len(f.Offers))
+// TestHandlersAreOffered holds the handlers to the table of operations.
+func TestHandlersAreOffered(t *testing.T) {
+	handled := map[string]int{}
+	for _, h := range new(Plane).Handlers() {
+		handled[h.Info.Name]++
+	}
+	for _, o := range offers() {
+		want := 1
+		if o.Support == api.No {
+			want = 0
 		}
-		names = append(names, f.Name)
+		if got := handled[o.Info.Name]; got != want {
+			t.Errorf("%s is offered %q and has %d handlers", o.Info.Name, o.Support, got)
+		}
+		delete(handled, o.Info.Name)
+	}
+	if len(handled) > 0 {
+		t.Errorf("not in the table: %v", handled)
 	}
 }
 
@@ -46,8 +40,8 @@ func TestFamiliesHaveNamesAndOffers(t *testing.T) {
 // that operation, and with a reason.
 func TestRefusedOperationsAnswerWithAModelledException(t *testing.T) {
 	w := newWorld(t, withShards(1))
-	for _, o := range w.Offers() {
-		if o.Support != No {
+	for _, o := range offers() {
+		if o.Support != api.No {
 			continue
 		}
 		if !o.Info.Models(o.Refusal) {

@@ -1,0 +1,240 @@
+package api
+
+import (
+	"slices"
+
+	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire"
+)
+
+// Support says how far an operation is offered.
+type Support string
+
+// The grades of support, as the compatibility table shows them.
+const (
+	Full   Support = "yes"
+	Partly Support = "partly"
+	No     Support = "no"
+)
+
+// An Offer is one operation of the API with what this service makes of it.
+type Offer struct {
+	Info    *wire.OperationInfo
+	Support Support
+	Note    string     // what is missing, or why the operation is not offered
+	Refusal fault.Kind // the error of an operation that is not offered
+
+	refuse wire.Handler // answers with Refusal
+}
+
+// A Family is operations that belong together.
+type Family struct {
+	Name   string
+	Offers []Offer
+	Shapes []Shape // of their inputs and outputs, where the table goes down to these
+}
+
+// Refusals are the handlers of the operations that are not offered.
+func Refusals() (handlers []wire.Handler) {
+	for _, f := range Families {
+		for _, o := range f.Offers {
+			if o.Support == No {
+				handlers = append(handlers, o.refuse)
+			}
+		}
+	}
+	return handlers
+}
+
+func full[I, O any](op wire.Operation[I, O]) Offer {
+	return Offer{Info: op.OperationInfo, Support: Full}
+}
+
+func partly[I, O any](op wire.Operation[I, O], note string) Offer {
+	return Offer{Info: op.OperationInfo, Support: Partly, Note: note}
+}
+
+// absent rejects an operation with the exception that means "not offered here": UnsupportedRegionException if the model
+// lists it for the operation, else InvalidRequestException.
+func absent[I, O any](op wire.Operation[I, O], why string) Offer {
+	kind := fault.InvalidRequest
+	if op.Models(fault.UnsupportedRegion) {
+		kind = fault.UnsupportedRegion
+	}
+	return refused(op, kind, why)
+}
+
+func refused[I, O any](op wire.Operation[I, O], kind fault.Kind, why string) Offer {
+	return Offer{
+		Info: op.OperationInfo, Support: No, Note: why, Refusal: kind,
+		refuse: op.Refuse(kind, op.Name+" is not offered. "+why),
+	}
+}
+
+// Why operations are not offered, or not in full.
+const (
+	noScaling    = "Capacity is the computes that are registered; the service launches and scales none."
+	inOneRegion  = "Nothing is placed in other Regions. Events go to a feed and to webhooks instead of SNS."
+	noBuilds     = "Builds are for managed instances. Install game servers on your computes yourself."
+	noScripts    = "Realtime scripts run on managed instances only."
+	noContainers = "Container fleets run on managed instances. Use an Anywhere fleet: your computes may be containers."
+	noFleetIQ    = "FleetIQ game server groups are not part of this release. Use an Anywhere fleet."
+	noPeering    = "VPC peering connects managed instances, of which there are none."
+	noRemote     = "Computes of Anywhere fleets are reached by their owner, not through the service."
+)
+
+// Families is the table of all operations by family. The compatibility table of the documentation is made from it.
+var Families = []Family{
+	{Name: "Locations", Offers: []Offer{
+		full(wire.OpCreateLocation),
+		full(wire.OpListLocations),
+		full(wire.OpDeleteLocation),
+	}},
+	{Name: "Fleets", Offers: []Offer{
+		partly(wire.OpCreateFleet, "Compute type ANYWHERE. There are no managed EC2 instances."),
+		full(wire.OpDescribeFleetAttributes),
+		full(wire.OpListFleets),
+		full(wire.OpUpdateFleetAttributes),
+		full(wire.OpDeleteFleet),
+		full(wire.OpCreateFleetLocations),
+		full(wire.OpDeleteFleetLocations),
+		full(wire.OpDescribeFleetLocationAttributes),
+		full(wire.OpDescribeFleetEvents),
+		full(wire.OpDescribeRuntimeConfiguration),
+		partly(wire.OpUpdateRuntimeConfiguration,
+			"Kept, and its activation limits hold. Launching processes from it needs an agent."),
+	}},
+	{Name: "Capacity, utilization and ports", Offers: []Offer{
+		partly(wire.OpDescribeFleetCapacity, "Counts registered computes as instances."),
+		partly(wire.OpDescribeFleetLocationCapacity, "Counts registered computes as instances."),
+		full(wire.OpDescribeFleetUtilization),
+		full(wire.OpDescribeFleetLocationUtilization),
+		partly(wire.OpDescribeFleetPortSettings, "Always without permissions: firewalls of computes are their owner's."),
+		refused(wire.OpUpdateFleetPortSettings, fault.InvalidRequest, "Firewalls of Anywhere computes are their owner's."),
+		refused(wire.OpUpdateFleetCapacity, fault.InvalidRequest, noScaling),
+		refused(wire.OpPutScalingPolicy, fault.InvalidRequest, noScaling),
+		refused(wire.OpDeleteScalingPolicy, fault.NotFound, "There are no scaling policies. "+noScaling),
+		refused(wire.OpDescribeScalingPolicies, fault.InvalidRequest, "There are no scaling policies. "+noScaling),
+		refused(wire.OpStartFleetActions, fault.InvalidRequest, noScaling),
+		refused(wire.OpStopFleetActions, fault.InvalidRequest, noScaling),
+		refused(wire.OpDescribeEC2InstanceLimits, fault.InvalidRequest, "There are no managed EC2 instances."),
+	}},
+	{Name: "Computes", Offers: []Offer{
+		full(wire.OpRegisterCompute),
+		full(wire.OpDeregisterCompute),
+		full(wire.OpDescribeCompute),
+		full(wire.OpListCompute),
+		full(wire.OpGetComputeAuthToken),
+	}},
+	{Name: "Game sessions", Offers: []Offer{
+		full(wire.OpCreateGameSession),
+		full(wire.OpDescribeGameSessions),
+		full(wire.OpDescribeGameSessionDetails),
+		full(wire.OpSearchGameSessions),
+		full(wire.OpUpdateGameSession),
+		partly(wire.OpTerminateGameSession, "TRIGGER_ON_PROCESS_TERMINATE. FORCE_TERMINATE needs an agent on the compute."),
+		refused(wire.OpGetGameSessionLogUrl, fault.NotFound, "Game session logs stay on their computes; none are collected."),
+	}},
+	{Name: "Player sessions", Offers: []Offer{
+		full(wire.OpCreatePlayerSession),
+		full(wire.OpCreatePlayerSessions),
+		full(wire.OpDescribePlayerSessions),
+		partly(wire.OpGetPlayerConnectionDetails,
+			"The address of the game server. There is no player gateway, so no gateway tokens."),
+	}},
+	{Name: "Aliases", Offers: []Offer{
+		full(wire.OpCreateAlias),
+		full(wire.OpUpdateAlias),
+		full(wire.OpDescribeAlias),
+		full(wire.OpListAliases),
+		full(wire.OpDeleteAlias),
+		full(wire.OpResolveAlias),
+	}},
+	{Name: "Tags", Offers: []Offer{
+		full(wire.OpTagResource),
+		full(wire.OpUntagResource),
+		full(wire.OpListTagsForResource),
+	}},
+	{Name: "Queues and placements", Shapes: slices.Concat(queueShapes(), placementShapes()), Offers: []Offer{
+		partly(wire.OpCreateGameSessionQueue, inOneRegion),
+		full(wire.OpDescribeGameSessionQueues),
+		partly(wire.OpUpdateGameSessionQueue, inOneRegion),
+		full(wire.OpDeleteGameSessionQueue),
+		full(wire.OpStartGameSessionPlacement),
+		full(wire.OpDescribeGameSessionPlacement),
+		full(wire.OpStopGameSessionPlacement),
+	}},
+	{Name: "Matchmaking", Shapes: slices.Concat(matchmakingShapes(), ticketShapes()), Offers: []Offer{
+		partly(wire.OpCreateMatchmakingConfiguration, inOneRegion),
+		full(wire.OpDescribeMatchmakingConfigurations),
+		partly(wire.OpUpdateMatchmakingConfiguration, inOneRegion),
+		full(wire.OpDeleteMatchmakingConfiguration),
+		full(wire.OpCreateMatchmakingRuleSet),
+		full(wire.OpDescribeMatchmakingRuleSets),
+		full(wire.OpDeleteMatchmakingRuleSet),
+		full(wire.OpValidateMatchmakingRuleSet),
+		full(wire.OpStartMatchmaking),
+		full(wire.OpDescribeMatchmaking),
+		full(wire.OpStopMatchmaking),
+		full(wire.OpAcceptMatch),
+		full(wire.OpStartMatchBackfill),
+	}},
+	{Name: "Builds and scripts", Offers: []Offer{
+		absent(wire.OpCreateBuild, noBuilds),
+		absent(wire.OpDescribeBuild, noBuilds),
+		absent(wire.OpListBuilds, noBuilds),
+		absent(wire.OpUpdateBuild, noBuilds),
+		absent(wire.OpDeleteBuild, noBuilds),
+		absent(wire.OpRequestUploadCredentials, noBuilds),
+		absent(wire.OpCreateScript, noScripts),
+		absent(wire.OpDescribeScript, noScripts),
+		absent(wire.OpListScripts, noScripts),
+		absent(wire.OpUpdateScript, noScripts),
+		absent(wire.OpDeleteScript, noScripts),
+	}},
+	{Name: "Container fleets", Offers: []Offer{
+		absent(wire.OpCreateContainerFleet, noContainers),
+		absent(wire.OpDescribeContainerFleet, noContainers),
+		absent(wire.OpListContainerFleets, noContainers),
+		absent(wire.OpUpdateContainerFleet, noContainers),
+		absent(wire.OpDeleteContainerFleet, noContainers),
+		absent(wire.OpCreateContainerGroupDefinition, noContainers),
+		absent(wire.OpDescribeContainerGroupDefinition, noContainers),
+		absent(wire.OpDescribeContainerGroupPortMappings, noContainers),
+		absent(wire.OpListContainerGroupDefinitions, noContainers),
+		absent(wire.OpListContainerGroupDefinitionVersions, noContainers),
+		absent(wire.OpUpdateContainerGroupDefinition, noContainers),
+		absent(wire.OpDeleteContainerGroupDefinition, noContainers),
+		absent(wire.OpDescribeFleetDeployment, noContainers),
+		absent(wire.OpListFleetDeployments, noContainers),
+	}},
+	{Name: "FleetIQ game servers", Offers: []Offer{
+		absent(wire.OpCreateGameServerGroup, noFleetIQ),
+		absent(wire.OpDescribeGameServerGroup, noFleetIQ),
+		absent(wire.OpListGameServerGroups, noFleetIQ),
+		absent(wire.OpUpdateGameServerGroup, noFleetIQ),
+		absent(wire.OpDeleteGameServerGroup, noFleetIQ),
+		absent(wire.OpSuspendGameServerGroup, noFleetIQ),
+		absent(wire.OpResumeGameServerGroup, noFleetIQ),
+		absent(wire.OpDescribeGameServerInstances, noFleetIQ),
+		absent(wire.OpRegisterGameServer, noFleetIQ),
+		absent(wire.OpDescribeGameServer, noFleetIQ),
+		absent(wire.OpListGameServers, noFleetIQ),
+		absent(wire.OpUpdateGameServer, noFleetIQ),
+		absent(wire.OpClaimGameServer, noFleetIQ),
+		absent(wire.OpDeregisterGameServer, noFleetIQ),
+	}},
+	{Name: "VPC peering", Offers: []Offer{
+		absent(wire.OpCreateVpcPeeringAuthorization, noPeering),
+		absent(wire.OpDescribeVpcPeeringAuthorizations, noPeering),
+		absent(wire.OpDeleteVpcPeeringAuthorization, noPeering),
+		absent(wire.OpCreateVpcPeeringConnection, noPeering),
+		absent(wire.OpDescribeVpcPeeringConnections, noPeering),
+		absent(wire.OpDeleteVpcPeeringConnection, noPeering),
+	}},
+	{Name: "Remote access", Offers: []Offer{
+		refused(wire.OpDescribeInstances, fault.InvalidRequest, noRemote),
+		refused(wire.OpGetComputeAccess, fault.InvalidRequest, noRemote),
+		refused(wire.OpGetInstanceAccess, fault.InvalidRequest, noRemote),
+	}},
+}
