@@ -235,11 +235,13 @@ type Match struct {
 	Metrics []MatchMetric `json:"ruleEvaluationMetrics"`
 }
 
+// A MatchTicket is a ticket of a match.
 type MatchTicket struct {
 	ID     string  `json:"ticketId"`
 	Waited float64 `json:"waitedSeconds"`
 }
 
+// A MatchTeam is a team of a match.
 type MatchTeam struct {
 	Name    string   `json:"name"`
 	Players []string `json:"players"` // ids
