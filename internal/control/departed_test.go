@@ -96,7 +96,7 @@ func (h *hub) visit(n, data int) {
 // inMemory is the game session in memory.
 func (h *hub) inMemory() (g *fleet.GameSession) {
 	h.t.Helper()
-	room, id, err := h.gameSessionPlace(h.id)
+	room, id, err := h.ParseGameSession(h.id)
 	if err == nil {
 		_, err = h.read(h.ctx, room, func(r *fleet.Room) { g, _ = r.GameSession(id) })
 	}
@@ -236,7 +236,7 @@ func TestPlayersOnTheirWayIntoTheHistory(t *testing.T) {
 			t.Errorf("%d player sessions are shown, want %d", len(got), len(h.joined))
 		}
 	}
-	room, _, _ := h.gameSessionPlace(h.id)
+	room, _, _ := h.ParseGameSession(h.id)
 	g := h.inMemory()
 	first, _ := g.PlayerSession(g.PastPlayers[0].ID)
 	at, _ := first.ID.Locate()
@@ -257,7 +257,7 @@ func TestEntryOfAnEarlierRelease(t *testing.T) {
 	h := newHub(t, withMemory(24*time.Hour))
 	h.visit(600, 100)
 	h.socket.ok(h.socket.end())
-	room, _, _ := h.gameSessionPlace(h.id)
+	room, _, _ := h.ParseGameSession(h.id)
 	g := h.inMemory()
 	at, _ := g.PastPlayers[0].ID.Locate()
 	h.copyToHistory(fleet.ArchiveLevel - 1)

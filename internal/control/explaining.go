@@ -63,7 +63,7 @@ func (p *Plane) explainTicket(ctx context.Context, id string) (*TicketExplanatio
 		return nil, fault.New(fault.InvalidRequest,
 			"Matchmaking ticket %s is %s; only one that still waits can be explained", id, t.Status)
 	}
-	now := p.now()
+	now := p.Now()
 	x := &TicketExplanation{
 		Ticket: id, Status: t.Status, Match: m,
 		AgeSeconds: now.Sub(t.Started).Seconds(), TimeoutSeconds: max(0, t.Deadline.Sub(now).Seconds()),
@@ -86,13 +86,13 @@ func (p *Plane) explainTicket(ctx context.Context, id string) (*TicketExplanatio
 
 // ticketInMatch finds a ticket, also in the history, and the match that it is in.
 func (p *Plane) ticketInMatch(ctx context.Context, id string) (t *matchmaking.Ticket, m *MatchExplanation, err error) {
-	err = p.ticketShard().Read(ctx, func(machine *region.Machine) {
+	err = p.TicketShard().Read(ctx, func(machine *region.Machine) {
 		var ok bool
 		if t, ok = machine.Matchmaking().Ticket(id); !ok {
 			return
 		}
 		if match, ok := machine.Matchmaking().Match(t.Match); ok {
-			m = explainMatch(machine.Matchmaking(), match, p.now())
+			m = explainMatch(machine.Matchmaking(), match, p.Now())
 		}
 	})
 	if err == nil && t == nil {

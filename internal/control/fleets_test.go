@@ -101,7 +101,7 @@ func TestDeletionsThatStoppedHalfWay(t *testing.T) {
 			catalog.DeleteFleet{Fleet: whole},
 			catalog.RemoveFleetLocations{Fleet: partly, Locations: []string{"custom-b"}, EventIDs: newIDs(1)},
 		} {
-			if err := w.change(w.ctx, c); err != nil {
+			if err := w.Change(w.ctx, c); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -112,8 +112,8 @@ func TestDeletionsThatStoppedHalfWay(t *testing.T) {
 			w.restart()
 		}
 		w.advance("the end of the deletions", tidyEvery, func() bool {
-			f, _ := w.catalog().Fleet(whole)
-			return f.Status == catalog.StatusTerminated && len(w.catalog().FleetLocations(partly)) == 1
+			f, _ := w.Catalog().Fleet(whole)
+			return f.Status == catalog.StatusTerminated && len(w.Catalog().FleetLocations(partly)) == 1
 		})
 		if names := texts(w.must("ListCompute", object{"FleetId": partly})["ComputeList"], "ComputeName"); len(names) != 1 || names[0] != "c1" {
 			t.Errorf("the fleet that lost custom-b has the computes %v", names)
@@ -142,7 +142,7 @@ func TestDeletionBesideAFailingShard(t *testing.T) {
 		t.Fatalf("DeleteFleet: %v", err)
 	}
 	w.advance("the end of the deletion", time.Second, func() bool {
-		f, _ := w.catalog().Fleet(id)
+		f, _ := w.Catalog().Fleet(id)
 		return f.Status == catalog.StatusTerminated
 	})
 }
@@ -170,7 +170,7 @@ func TestDeleteFleetLocations(t *testing.T) {
 	same(t, w.must("DescribeFleetLocationAttributes", object{"FleetId": id, "Locations": []string{"custom-b"}})["LocationAttributes"],
 		`[{"LocationState":{"Location":"custom-b","Status":"NOT_FOUND"}}]`)
 	w.must("DeleteFleetLocations", object{"FleetId": id, "Locations": []string{"custom-b"}})
-	if _, ok := w.catalog().FleetLocation(id, "custom-b"); ok {
+	if _, ok := w.Catalog().FleetLocation(id, "custom-b"); ok {
 		t.Error("the location that is no more is still in the fleet")
 	}
 }
@@ -276,7 +276,7 @@ func TestRegisterCompute(t *testing.T) {
 func TestComputesHalfDone(t *testing.T) {
 	w := newWorld(t)
 	id := w.fleetAt("custom-a")
-	if err := w.change(w.ctx, catalog.ClaimCompute{Fleet: id, Name: "c1", Location: "custom-a"}); err != nil {
+	if err := w.Change(w.ctx, catalog.ClaimCompute{Fleet: id, Name: "c1", Location: "custom-a"}); err != nil {
 		t.Fatal(err)
 	}
 	w.refused(fault.NotFound, "DescribeCompute", object{"FleetId": id, "ComputeName": "c1"})

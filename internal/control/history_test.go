@@ -22,7 +22,7 @@ import (
 func (w *world) archived(gameSession string) {
 	w.t.Helper()
 	w.elapse(w.config.SessionMemory)
-	room, id, err := w.gameSessionPlace(gameSession)
+	room, id, err := w.ParseGameSession(gameSession)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestOnTheWayIntoTheHistory(t *testing.T) {
 	w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "anna"})
 	sockets[0].ok(sockets[0].end())
 	w.copyToHistory(fleet.ArchiveLevel)
-	room, name, _ := w.gameSessionPlace(id)
+	room, name, _ := w.ParseGameSession(id)
 	if g, err := w.Plane.history.GameSession(w.ctx, room, name); err != nil || g == nil {
 		t.Fatalf("in the history is %v, %v", g, err)
 	}

@@ -37,7 +37,7 @@ func matchmakers(t testing.TB, processes int, options ...option) *arcade {
 	w := newWorld(t, options...)
 	a := &arcade{world: w}
 	a.fleet, a.sockets = w.host(processes)
-	w.queueOf("games", w.fleetArn(a.fleet))
+	w.queueOf("games", w.FleetARN(a.fleet))
 	a.configure("duel", duelRules, nil)
 	return a
 }
@@ -427,7 +427,7 @@ func TestConfigurationChanges(t *testing.T) {
 	a.refused(fault.InvalidRequest, "DeleteMatchmakingRuleSet", object{"Name": "duel"})
 	a.seek("moving", "t3", "p3")
 	a.refused(fault.InvalidRequest, "DeleteMatchmakingConfiguration", object{"Name": "moving"})
-	if err := a.change(a.ctx, catalog.DeleteMatchmakingConfiguration{Name: "moving"}); err != nil { // as if t3 came at that moment
+	if err := a.Change(a.ctx, catalog.DeleteMatchmakingConfiguration{Name: "moving"}); err != nil { // as if t3 came at that moment
 		t.Fatal(err)
 	}
 	a.becomes("FAILED", "t3")

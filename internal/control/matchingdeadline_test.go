@@ -44,7 +44,7 @@ func (a *arcade) forgotten(match string) {
 	a.t.Helper()
 	a.await("the match to be forgotten", func() bool {
 		known := true
-		err := a.ticketShard().Read(a.ctx, func(m *region.Machine) { _, known = m.Matchmaking().Match(match) })
+		err := a.TicketShard().Read(a.ctx, func(m *region.Machine) { _, known = m.Matchmaking().Match(match) })
 		return err == nil && !known
 	})
 }

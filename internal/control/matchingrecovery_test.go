@@ -129,7 +129,7 @@ func TestPanicWhileMatching(t *testing.T) {
 	if err := explain("t1"); err != nil {
 		t.Fatal(err)
 	}
-	record, _ := a.catalog().RuleSet("duel")
+	record, _ := a.Catalog().RuleSet("duel")
 	replace := func(next *ruleset.Set) (old *ruleset.Set) {
 		a.matching.sets.mu.Lock()
 		defer a.matching.sets.mu.Unlock()
@@ -170,7 +170,7 @@ func TestExplainWhileStopping(t *testing.T) {
 		t.Errorf("it was answered %v", err)
 	}
 	a.start()
-	if err := a.ticketShard().Read(a.ctx, func(*region.Machine) {}); err != nil {
+	if err := a.TicketShard().Read(a.ctx, func(*region.Machine) {}); err != nil {
 		t.Fatal(err)
 	}
 }

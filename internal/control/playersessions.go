@@ -273,12 +273,9 @@ func (p *Plane) playerInEntry(ctx context.Context, of history.PlayerEntry, playe
 	if err != nil || !ok {
 		return nil, err
 	}
-	var held bool // it is being moved, and was listed from memory
-	if _, err := p.read(ctx, e.Room, func(r *fleet.Room) {
-		g, ok := r.GameSession(e.Session.ID)
-		held = ok && (!e.Departed || g.Archived <= e.Session.Archived)
-	}); err != nil || held {
-		return nil, err
+	g, err := p.GameSession(ctx, e.Room, e.Session.ID)
+	if err != nil || g != nil && (!e.Departed || g.Archived <= e.Session.Archived) {
+		return nil, err // it is being moved, and was listed from memory
 	}
 	var sessions []wire.PlayerSession
 	for _, s := range e.Session.PlayerSessions() {

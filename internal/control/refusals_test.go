@@ -318,7 +318,7 @@ func refusalWorld(t *testing.T) (*world, *strings.Replacer) {
 	leaving := w.fleetAt("custom-a")
 	w.finishing.Lock() // or the plane would finish the deletion
 	t.Cleanup(w.finishing.Unlock)
-	if err := w.change(w.ctx, catalog.DeleteFleet{Fleet: leaving}); err != nil {
+	if err := w.Change(w.ctx, catalog.DeleteFleet{Fleet: leaving}); err != nil {
 		t.Fatal(err)
 	}
 

@@ -207,9 +207,8 @@ func (p *Plane) AcceptMatch(ctx context.Context, in *wire.AcceptMatchInput) erro
 	if len(in.PlayerIds) == 0 {
 		return invalid("PlayerIds is empty; name the players who answer")
 	}
-	_, err := askTickets[*matchmaking.Ticket](ctx, p, matchmaking.Accept{
-		ID: in.TicketId, Players: in.PlayerIds, Accept: in.AcceptanceType == wire.AcceptanceTypeAccept,
-	})
+	accept := matchmaking.Accept{ID: in.TicketId, Players: in.PlayerIds, Accept: in.AcceptanceType == wire.AcceptanceTypeAccept}
+	_, err := router.Ask[any](ctx, p.TicketShard(), region.MatchmakingCommand{Command: accept})
 	return p.unlessPast(ctx, in.TicketId, err,
 		"Matchmaking ticket is in %s status; a match can be accepted or rejected in REQUIRES_ACCEPTANCE only.")
 }

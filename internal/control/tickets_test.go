@@ -153,7 +153,7 @@ func TestTicketsInTheHistory(t *testing.T) {
 	before := a.ticketNow("t.1")
 	a.advance("the tickets to leave memory", time.Hour, func() bool {
 		inMemory := false
-		err := a.ticketShard().Read(a.ctx, func(m *region.Machine) { _, inMemory = m.Matchmaking().Ticket("t.1") })
+		err := a.TicketShard().Read(a.ctx, func(m *region.Machine) { _, inMemory = m.Matchmaking().Ticket("t.1") })
 		return err == nil && !inMemory
 	})
 	if after := a.ticketNow("t.1"); fmt.Sprint(after) != fmt.Sprint(before) {

@@ -10,6 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 )
 
 // tidyEvery is how often the region is looked through for what no request
@@ -37,7 +38,7 @@ func (p *Plane) tidy(ctx context.Context) error {
 		p.history.Move(ctx)
 		for _, s := range p.shards {
 			err := p.closeRooms(ctx, s)
-			p.logUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err", err)
+			p.WarnUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -76,10 +77,10 @@ func closable(rooms []*fleet.Room, left func(fleet.RoomID) bool, limit int) (ids
 
 // closeRooms removes the rooms of locations that have left their fleets, when
 // nothing is in them any more, and no fleet event that can yet be asked for.
-func (p *Plane) closeRooms(ctx context.Context, s *regionShard) error {
+func (p *Plane) closeRooms(ctx context.Context, s *router.Shard) error {
 	var empty []fleet.RoomID
 	left := func(id fleet.RoomID) bool {
-		_, ok := p.catalog().FleetLocation(string(id.Fleet), id.Location)
+		_, ok := p.Catalog().FleetLocation(string(id.Fleet), id.Location)
 		return !ok
 	}
 	err := s.Read(ctx, func(m *region.Machine) { empty = closable(m.Rooms(), left, region.MaxRooms/2) })

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -26,6 +25,7 @@ import (
 	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -79,9 +79,6 @@ func newWorld(t testing.TB, options ...option) *world {
 		SDKEndpoint: "wss://127.0.0.1:9080", AgentEndpoint: "wss://127.0.0.1:9080", SessionMemory: time.Hour,
 		Clock: w.clock, Log: slog.New(slog.DiscardHandler),
 	}
-	if *throughBytes {
-		w.config.Settings.Around = w.throughBytes
-	}
 	for _, o := range options {
 		o(w)
 	}
@@ -96,28 +93,9 @@ func newWorld(t testing.TB, options ...option) *world {
 	return w
 }
 
-var throughBytes = flag.Bool("bytes", true, "send commands and answers through their bytes, as between nodes")
-
-// throughBytes stands around the handling of each command, as if it had come from
-// another node and its answer had to go there.
-func (w *world) throughBytes(c region.Command, handle func(region.Command) ([]event.Fact, any, error)) ([]event.Fact, any, error) {
-	data, err := region.AppendCommand(nil, c)
-	if err == nil {
-		c, err = region.DecodeCommand(data)
-	}
-	if err != nil {
-		w.t.Errorf("%+v: %v", c, err)
-		return nil, nil, err
-	}
-	facts, answer, refused := handle(c)
-	data, err = region.AppendAnswer(nil, answer, refused)
-	if err == nil {
-		answer, refused, err = region.DecodeAnswer(data)
-	}
-	if err != nil {
-		w.t.Errorf("%+v: %v", c, err)
-	}
-	return facts, answer, refused
+// read calls look with a room, and reports whether there is one.
+func (w *world) read(ctx context.Context, id fleet.RoomID, look func(*fleet.Room)) (found bool, err error) {
+	return router.InRoom(ctx, w.Router, id, func(r *fleet.Room) bool { look(r); return true })
 }
 
 // start runs a new plane on the world's journals.

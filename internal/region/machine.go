@@ -60,9 +60,6 @@ type Settings struct {
 	// Level is the minimum feature level of a shard when an owner starts. 0: the one in its journal, which RaiseLevel
 	// raises.
 	Level int
-
-	// Around, if set, wraps Handle: tests encode and decode commands and answers with it.
-	Around func(c Command, handle func(Command) ([]event.Fact, any, error)) ([]event.Fact, any, error)
 }
 
 // A Machine is the state of one shard. It implements the Machine of package shard.
@@ -216,13 +213,6 @@ func partFacts(facts []event.Fact, room uint32, events []any) []event.Fact {
 // Handle decides a command, applies its facts and returns the answer. It rejects a command above the feature level of
 // the shard.
 func (m *Machine) Handle(now time.Time, c Command) ([]event.Fact, any, error) {
-	if m.settings.Around != nil {
-		return m.settings.Around(c, func(c Command) ([]event.Fact, any, error) { return m.decide(now, c) })
-	}
-	return m.decide(now, c)
-}
-
-func (m *Machine) decide(now time.Time, c Command) ([]event.Fact, any, error) {
 	if err := CheckCommand(c, m.level); err != nil {
 		return nil, nil, err
 	}

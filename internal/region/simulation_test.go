@@ -146,7 +146,7 @@ func (s *simulation) catalogCommand() Command {
 
 func (s *simulation) handle(c Command) error {
 	before := s.machine.Freeze()
-	facts, _, err := s.machine.Handle(s.now, c)
+	facts, answer, err := s.machine.Handle(s.now, c)
 	if err != nil && (len(facts) > 0 || !bytes.Equal(snapshotOf(s.t, before), snapshotOf(s.t, s.machine))) {
 		return fmt.Errorf("refused with %w, and something has changed", err)
 	}
@@ -158,8 +158,24 @@ func (s *simulation) handle(c Command) error {
 	if unread != nil {
 		return unread
 	}
-	twins, _, twinErr := s.twin.Handle(s.now, sent)
-	return s.same(facts, twins, (err == nil) == (twinErr == nil))
+	twins, twinAnswer, twinErr := s.twin.Handle(s.now, sent)
+	return s.same(facts, twins, bytes.Equal(s.answered(answer, err), s.answered(twinAnswer, twinErr)))
+}
+
+// answered is an answer as another node gets it, which reads it without loss.
+func (s *simulation) answered(answer any, refused error) []byte {
+	data, err := AppendAnswer(nil, answer, refused)
+	if err != nil {
+		s.t.Fatalf("answer %+v: %v", answer, err)
+	}
+	read, refused, err := DecodeAnswer(data)
+	if err != nil {
+		s.t.Fatalf("answer %+v: %v", answer, err)
+	}
+	if again, err := AppendAnswer(nil, read, refused); err != nil || !bytes.Equal(again, data) {
+		s.t.Fatalf("answer %+v is read as %+v: %v", answer, read, err)
+	}
+	return data
 }
 
 func (s *simulation) same(facts, twins []event.Fact, alike bool) error {
