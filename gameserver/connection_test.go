@@ -26,16 +26,17 @@ func TestReconnectsAndRepeatsTheRequest(t *testing.T) {
 	if err := receive(t, "the reply", result); err != nil {
 		t.Fatal(err)
 	}
-	if s.requests["AcceptPlayerSession"] != 2 || len(s.ids["AcceptPlayerSession"]) != 1 {
-		t.Errorf("sent %d times with the ids %v, want twice with one", s.requests["AcceptPlayerSession"], s.ids["AcceptPlayerSession"])
-	}
-	if s.requests["ActivateServerProcess"] != 1 {
-		t.Error("activated again")
-	}
-	first, second := s.queries[0], s.queries[1]
-	if first.Encode() != second.Encode() {
-		t.Errorf("came back as %v, was %v", second, first)
-	}
+	s.set(func() {
+		if s.requests["AcceptPlayerSession"] != 2 || len(s.ids["AcceptPlayerSession"]) != 1 {
+			t.Errorf("sent %d times with the ids %v, want twice with one", s.requests["AcceptPlayerSession"], s.ids["AcceptPlayerSession"])
+		}
+		if s.requests["ActivateServerProcess"] != 1 {
+			t.Error("activated again")
+		}
+		if first, second := s.queries[0], s.queries[1]; first.Encode() != second.Encode() {
+			t.Errorf("came back as %v, was %v", second, first)
+		}
+	})
 }
 
 func TestReconnectsWhateverTheClose(t *testing.T) {

@@ -63,6 +63,7 @@ func (e *AccessKeyPut) apply(s *State) {
 
 func (e *AccessKeyDeleted) apply(s *State) { s.accessKeys.Delete(e.ID) }
 
+// AccessKey finds an access key.
 func (s *State) AccessKey(id string) (*AccessKey, bool) { return s.accessKeys.Get(id) }
 
 // AccessKeys returns the keys with ids after the given one, in order. A limit below 1 is none; more reports that

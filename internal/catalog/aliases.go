@@ -5,6 +5,7 @@ import (
 	"github.com/muster-gg/muster/internal/fault"
 )
 
+// A RoutingType says what an alias does.
 type RoutingType string
 
 // RoutingType is the type of an alias's target. Source: API reference, RoutingStrategyType.
@@ -13,6 +14,7 @@ const (
 	RoutingTerminal RoutingType = "TERMINAL" // to a message for the player
 )
 
+// Routing is where an alias leads.
 type Routing struct {
 	Type    RoutingType `cbor:"1,keyasint,omitempty"`
 	Fleet   string      `cbor:"2,keyasint,omitempty"`
@@ -159,6 +161,7 @@ func aliasNotFound(id string) error {
 	return fault.New(fault.NotFound, "Alias %s not found", id)
 }
 
+// Alias finds an alias.
 func (s *State) Alias(id string) (*Alias, bool) { return s.aliases.Get(id) }
 
 // ResolveAlias returns the id of an alias's fleet, which may have been deleted since. NotFound;

@@ -21,6 +21,7 @@ const (
 
 const computeTypeAnywhere = "ANYWHERE"
 
+// A Fleet is an Anywhere fleet.
 type Fleet struct {
 	ID         string     `cbor:"1,keyasint,omitempty"`
 	Status     Status     `cbor:"2,keyasint,omitempty"`

@@ -68,6 +68,7 @@ func locationNotFound(name string) error {
 	return fault.New(fault.NotFound, "Location %s not found", name)
 }
 
+// Location finds a custom location.
 func (s *State) Location(name string) (*Location, bool) { return s.locations.Get(name) }
 
 // Locations returns the custom locations with names after the given one, in order. A limit below 1 is none; more

@@ -30,6 +30,7 @@ type MatchmakingConfiguration struct {
 	Updated            event.Time `cbor:"17,keyasint,omitempty"`
 }
 
+// A Property is a game property.
 type Property struct {
 	Key   string `cbor:"1,keyasint,omitempty"`
 	Value string `cbor:"2,keyasint,omitempty"`
@@ -207,6 +208,7 @@ func (m *MatchmakingConfiguration) AcceptanceSeconds() int32 {
 	return m.AcceptanceTimeout
 }
 
+// MatchmakingConfiguration finds a configuration.
 func (s *State) MatchmakingConfiguration(name string) (*MatchmakingConfiguration, bool) {
 	return s.configurations.Get(name)
 }

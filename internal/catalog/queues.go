@@ -20,6 +20,7 @@ const (
 // configuration. The API reference states none.
 const maxListed = 100
 
+// A Queue is a game session queue.
 type Queue struct {
 	// a UUID, which distinguishes it from a later queue of that name
 	ID                 string          `cbor:"1,keyasint,omitempty"`
@@ -232,6 +233,7 @@ func queueNotFound(name string) error {
 	return fault.New(fault.NotFound, "Game session queue %s not found", name)
 }
 
+// Queue finds a queue.
 func (s *State) Queue(name string) (*Queue, bool) { return s.queues.Get(name) }
 
 // Queues returns the game session queues with names after the given one, in order. A limit below 1 is none; more

@@ -80,6 +80,7 @@ func ruleSetNotFound(name string) error {
 	return fault.New(fault.NotFound, "Matchmaking rule set %s not found", name)
 }
 
+// RuleSet finds a rule set.
 func (s *State) RuleSet(name string) (*RuleSet, bool) { return s.ruleSets.Get(name) }
 
 // RuleSets returns the matchmaking rule sets with names after the given one, in order. A limit below 1 is none; more

@@ -24,6 +24,7 @@ type RuntimeConfiguration struct {
 	ActivationTimeoutSeconds int32           `cbor:"3,keyasint,omitempty"` // 0: not set
 }
 
+// A ServerProcess is a program of a runtime configuration.
 type ServerProcess struct {
 	LaunchPath           string `cbor:"1,keyasint,omitempty"`
 	Parameters           string `cbor:"2,keyasint,omitempty"`

@@ -26,6 +26,7 @@ const (
 	maxTagValue = 256
 )
 
+// A Tag is a label of a resource.
 type Tag struct {
 	Key   string `cbor:"1,keyasint,omitempty"`
 	Value string `cbor:"2,keyasint,omitempty"`

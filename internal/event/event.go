@@ -103,6 +103,7 @@ func (s *Set) Append(buf *bytes.Buffer, f Fact) error {
 // ErrUnknown is in the chain of the error of Next for a number outside the Set: a newer release wrote the bytes.
 var ErrUnknown = errors.New("unknown event type")
 
+// Next reads the first fact of data, and returns the rest.
 func (s *Set) Next(data []byte) (Fact, []byte, error) {
 	if len(data) == 0 || data[0] != majorArray|3 {
 		return Fact{}, nil, errors.New("event does not begin with an array of three")

@@ -160,6 +160,7 @@ func (r *Room) noCompute(name string) error {
 	return fault.New(fault.NotFound, "Compute %s not found in fleet %s", name, r.id.Fleet)
 }
 
+// Compute finds a registered compute.
 func (r *Room) Compute(name string) (*Compute, bool) { return r.computes.Get(name) }
 
 // Computes calls visit with the computes after the given name, in order, until it returns false.
@@ -169,4 +170,5 @@ func (r *Room) Computes(after string, visit func(*Compute) bool) {
 	})
 }
 
+// Counts are the numbers of the room.
 func (r *Room) Counts() Counts { return r.counts }

@@ -44,6 +44,7 @@ var Events = []event.Entry{
 	{Number: 155, Type: (*MorePlayers)(nil), Level: ArchiveLevel},
 }
 
+// ComputeRegistered adds a compute.
 type ComputeRegistered struct {
 	Name            string     `cbor:"1,keyasint"`
 	IPAddress       string     `cbor:"2,keyasint,omitempty"`
@@ -57,12 +58,14 @@ type ComputeDeregistered struct {
 	Name string `cbor:"1,keyasint"`
 }
 
+// TokenIssued gives a compute an auth token.
 type TokenIssued struct {
 	Compute string     `cbor:"1,keyasint"`
 	Serial  uint64     `cbor:"2,keyasint"`
 	Expires event.Time `cbor:"3,keyasint"`
 }
 
+// ProcessConnected adds a server process.
 type ProcessConnected struct {
 	ProcessKey
 	Token       uint64     `cbor:"3,keyasint,omitempty"`
@@ -96,6 +99,7 @@ type ProcessBecameReady struct {
 	HealthBy event.Time `cbor:"6,keyasint"`
 }
 
+// HealthReported is a health report of a process.
 type HealthReported struct {
 	ProcessKey
 	Healthy  bool       `cbor:"3,keyasint,omitempty"`
@@ -274,19 +278,19 @@ type PlayersForgotten struct {
 }
 
 // FleetEventAdded adds a fleet event for DescribeFleetEvents.
-type FleetEventAdded struct {
+type FleetEventAdded struct { //nolint:revive // "fleet event" is the API's term
 	Code    string     `cbor:"1,keyasint"`
 	Message string     `cbor:"2,keyasint"`
 	At      event.Time `cbor:"3,keyasint"`
 }
 
 // FleetEventsDropped removes expired fleet events.
-type FleetEventsDropped struct {
+type FleetEventsDropped struct { //nolint:revive // "fleet event" is the API's term
 	Through uint64 `cbor:"1,keyasint"`
 }
 
 // A FleetEvent is an entry of DescribeFleetEvents.
-type FleetEvent struct {
+type FleetEvent struct { //nolint:revive // "fleet event" is the API's term
 	Number  uint64     `cbor:"1,keyasint"` // order within the Room, from 1
 	ID      string     `cbor:"2,keyasint"`
 	Code    string     `cbor:"3,keyasint"`

@@ -345,8 +345,10 @@ func (r *Room) session(id string) (*GameSession, bool) {
 	return nil, false
 }
 
+// GameSession finds a game session by its id.
 func (r *Room) GameSession(id string) (*GameSession, bool) { return r.shown(r.session(id)) }
 
+// GameSessionAt finds a game session by its ordinal.
 func (r *Room) GameSessionAt(ordinal uint64) (*GameSession, bool) {
 	return r.shown(r.sessions.Get(ordinal))
 }

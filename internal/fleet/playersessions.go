@@ -15,6 +15,7 @@ type ReservePlayers struct {
 	Players     []NewPlayer `cbor:"2,keyasint,omitzero"`
 }
 
+// A NewPlayer is a player for whom a slot is reserved.
 type NewPlayer struct {
 	PlayerID string  `cbor:"1,keyasint,omitzero"`
 	Data     string  `cbor:"2,keyasint,omitzero"`

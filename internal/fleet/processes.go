@@ -313,6 +313,7 @@ func (r *Room) processesOf(compute string, visit func(*Process) bool) {
 	})
 }
 
+// Process finds a server process.
 func (r *Room) Process(key ProcessKey) (*Process, bool) {
 	p, ok := r.process(key)
 	return r.shownProcess(p), ok

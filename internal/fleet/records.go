@@ -37,6 +37,7 @@ const (
 	ProcessEnded
 )
 
+// An EndReason says why a process ended.
 type EndReason uint8
 
 // The reasons, with the fleet event of each.
@@ -62,6 +63,7 @@ func (k ProcessKey) before(o ProcessKey) bool {
 	return k.ID < o.ID
 }
 
+// A Process is a server process.
 type Process struct {
 	ProcessKey
 	Status      ProcessStatus `cbor:"3,keyasint"`
@@ -96,6 +98,7 @@ func (p *Process) wake() event.Time {
 	return earliest(p.ReadyBy, p.ReconnectBy, p.HealthBy, p.TerminateBy)
 }
 
+// A GameSessionStatus is the status of a game session, as the API names it.
 type GameSessionStatus string
 
 // Source: API reference, GameSession.Status.
@@ -161,6 +164,7 @@ type GameSession struct {
 	ownership
 }
 
+// HasEnded reports whether the game session is TERMINATED.
 func (g *GameSession) HasEnded() bool { return g.Status == Terminated }
 
 // Players returns the number of RESERVED and ACTIVE player sessions.
@@ -219,6 +223,7 @@ func (g *GameSession) slotOf(index uint32) (int, bool) {
 		func(p *PlayerSession, index uint32) int { return cmp.Compare(p.Index, index) })
 }
 
+// A PlayerSessionStatus is the status of a player session, as the API names it.
 type PlayerSessionStatus string
 
 // Source: API reference, PlayerSession.Status.

@@ -106,6 +106,7 @@ type Counts struct {
 	BusyComputes   int // computes that host a game session
 }
 
+// Add adds the numbers of another room.
 func (c *Counts) Add(o Counts) {
 	c.Computes += o.Computes
 	c.Processes += o.Processes
@@ -155,8 +156,10 @@ func (r *Room) FirstNumber() uint64 { return r.after + 1 }
 // LastNumber returns the number of the Room's last game session; FirstNumber()-1 if there was none.
 func (r *Room) LastNumber() uint64 { return r.header.Sessions }
 
+// ID is the fleet location of the room.
 func (r *Room) ID() RoomID { return r.id }
 
+// Address is the number of the room in its shard.
 func (r *Room) Address() Address { return r.address }
 
 // Freeze returns a copy that may be read concurrently with the writer, in constant time.

@@ -75,8 +75,10 @@ func (h *History) before() event.Time { return event.At(h.cfg.Clock.Now().Add(-h
 // movePlacements moves the placements of a shard.
 func (h *History) movePlacements(ctx context.Context, s Shard) error {
 	return move(ctx, h, s, records[*placement.Placement]{
-		room:   region.PlacementsRoom,
-		ended:  func(m *region.Machine, n int) []*placement.Placement { return m.Placements().EndedBefore(h.before(), n) },
+		room: region.PlacementsRoom,
+		ended: func(m *region.Machine, n int) []*placement.Placement {
+			return m.Placements().EndedBefore(h.before(), n)
+		},
 		id:     func(p *placement.Placement) string { return p.ID },
 		name:   placementSubject,
 		forget: func(ids []string) region.Command { return region.PlacementCommand{Command: placement.Forget{IDs: ids}} },
@@ -86,10 +88,12 @@ func (h *History) movePlacements(ctx context.Context, s Shard) error {
 // moveTickets moves the tickets of the region.
 func (h *History) moveTickets(ctx context.Context) error {
 	return move(ctx, h, h.cfg.Shards[region.MatchmakingShard(len(h.cfg.Shards))], records[*matchmaking.Ticket]{
-		room:  region.MatchmakingRoom,
-		ended: func(m *region.Machine, n int) []*matchmaking.Ticket { return m.Matchmaking().EndedBefore(h.before(), n) },
-		id:    func(t *matchmaking.Ticket) string { return t.ID },
-		name:  ticketSubject,
+		room: region.MatchmakingRoom,
+		ended: func(m *region.Machine, n int) []*matchmaking.Ticket {
+			return m.Matchmaking().EndedBefore(h.before(), n)
+		},
+		id:   func(t *matchmaking.Ticket) string { return t.ID },
+		name: ticketSubject,
 		forget: func(ids []string) region.Command {
 			return region.MatchmakingCommand{Command: matchmaking.Forget{IDs: ids}}
 		},

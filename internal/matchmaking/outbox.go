@@ -20,6 +20,7 @@ type Announcement struct {
 	Message    string      `cbor:"11,keyasint,omitempty"`
 }
 
+// A Type is the type of an event, as EventBridge names it.
 type Type string
 
 // Source: FlexMatch guide, matchmaking events.

@@ -6,6 +6,7 @@ import (
 	"github.com/muster-gg/muster/internal/ruleset"
 )
 
+// A Status is the status of a ticket, as the API names it.
 type Status string
 
 // Source: API reference, MatchmakingTicket.Status. Only the answer of StartMatchmaking has QUEUED: a durable ticket
@@ -50,6 +51,7 @@ type Configuration struct {
 	ID   string `cbor:"2,keyasint"` // distinguishes later ones of the same name
 }
 
+// A Player is a player of a ticket.
 type Player struct {
 	ID         string      `cbor:"1,keyasint"`
 	Attributes []Attribute `cbor:"2,keyasint,omitempty"` // by name
@@ -57,6 +59,7 @@ type Player struct {
 	Team       string      `cbor:"4,keyasint,omitempty"` // of a backfill ticket as given; else as matched
 }
 
+// An Attribute is an attribute of a player.
 type Attribute struct {
 	Name  string        `cbor:"1,keyasint"`
 	Value ruleset.Value `cbor:"2,keyasint"`

@@ -41,6 +41,7 @@ type moment struct {
 
 func (a moment) before(b moment) bool { return a.at < b.at || a.at == b.at && a.id < b.id }
 
+// New returns an empty state.
 func New() *State {
 	options := btree.Options{NoLocks: true}
 	return &State{

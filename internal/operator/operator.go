@@ -77,6 +77,7 @@ type Handler struct {
 	stop     sync.Once
 }
 
+// New returns the handler of operator calls.
 func New(c Config) *Handler {
 	d := &Handler{
 		Config: c, routes: http.NewServeMux(), lines: loglimit.New(c.Clock), stopped: make(chan struct{}),

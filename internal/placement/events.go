@@ -30,6 +30,7 @@ type PlacementStarted struct { //nolint:revive // as PlacementFulfilled and Plac
 	Omitted    int           `cbor:"6,keyasint,omitempty"`
 }
 
+// AttemptBegun begins the next attempt of a placement.
 type AttemptBegun struct {
 	ID         string       `cbor:"1,keyasint"`
 	Number     int          `cbor:"2,keyasint"`

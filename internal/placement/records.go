@@ -7,6 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
+// A Status is the status of a placement, as the API names it.
 type Status string
 
 // Source: API reference, GameSessionPlacement.Status.
@@ -72,6 +73,7 @@ type Placement struct {
 	Trail   Trail    `cbor:"9,keyasint"`
 }
 
+// HasEnded reports whether the placement is not PENDING any more.
 func (p *Placement) HasEnded() bool { return p.Status != Pending }
 
 // AttemptRunning reports whether an attempt is running.
@@ -153,6 +155,7 @@ type Step struct {
 	Text string       `cbor:"4,keyasint,omitempty"` // details, if the kind is not sufficient
 }
 
+// A StepKind says what happened at a step of a trail.
 type StepKind string
 
 // The kinds of steps, as the trail shows them.

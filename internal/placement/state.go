@@ -44,6 +44,7 @@ func newMoments() *btree.BTreeG[moment] {
 	return btree.NewBTreeGOptions(moment.before, btree.Options{NoLocks: true})
 }
 
+// New returns an empty state.
 func New() *State {
 	return &State{pending: newMoments(), ended: newMoments(), live: &live{timers: newMoments()}}
 }

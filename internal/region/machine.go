@@ -18,6 +18,7 @@ import (
 // MaxShards is the maximum number of shards of a region: a shard is one byte in the ids of player sessions.
 const MaxShards = 256
 
+// CatalogShard is the shard that has the catalog.
 const CatalogShard = 0
 
 // ShardOf returns the shard, of n, of a fleet location.
@@ -44,6 +45,7 @@ type RoomOpened struct {
 	After    uint64   `cbor:"3,keyasint,omitempty"` // its game sessions are numbered from After+1; 0 below feature level 2
 }
 
+// RoomClosed closes a room.
 type RoomClosed struct{}
 
 // Header is the first record of a shard's snapshot.
@@ -52,6 +54,7 @@ type Header struct {
 	After uint64 `cbor:"2,keyasint,omitempty"` // closed rooms have used numbers of game sessions up to here, at most
 }
 
+// Settings are what the rooms and the catalog go by.
 type Settings struct {
 	Fleet   fleet.Settings
 	Catalog catalog.Limits
@@ -352,6 +355,7 @@ func (m *Machine) roomNumbers() []uint16 { return slices.Sorted(maps.Keys(m.room
 // Catalog returns the catalog; nil on all shards but the first.
 func (m *Machine) Catalog() *catalog.State { return m.catalog }
 
+// Room finds the room of a fleet location.
 func (m *Machine) Room(id fleet.RoomID) (*fleet.Room, bool) {
 	number, ok := m.numbers[id]
 	return m.rooms[number], ok
@@ -363,6 +367,7 @@ func (m *Machine) RoomAt(number uint16) (*fleet.Room, bool) {
 	return room, ok
 }
 
+// Rooms lists the open rooms.
 func (m *Machine) Rooms() []*fleet.Room {
 	rooms := make([]*fleet.Room, 0, len(m.rooms))
 	for _, number := range m.roomNumbers() {

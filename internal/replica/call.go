@@ -121,10 +121,10 @@ func (r *Replica[C, M]) refreshLater() {
 	}
 }
 
-// Tell is shard.Shard.Tell, wherever the owner is.
+// Post is shard.Shard.Post, wherever the owner is.
 func (r *Replica[C, M]) Post(cmd C) { r.SubmitUnbounded(cmd, func(any, error) {}) }
 
-// Peek is shard.Shard.Peek, on this node's machine.
+// SubmitRead is shard.Shard.SubmitRead, on this node's machine.
 func (r *Replica[C, M]) SubmitRead(read func(m M), done func(err error)) {
 	s := r.shard()
 	switch {

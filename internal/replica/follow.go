@@ -112,7 +112,7 @@ func (r *Replica[C, M]) apply(seq uint64, data []byte) error {
 	return nil
 }
 
-// Remind is shard.Shard.Remind.
+// Refresh is shard.Shard.Refresh.
 func (r *Replica[C, M]) Refresh() {
 	if s := r.shard(); s != nil {
 		s.Refresh()

@@ -19,6 +19,7 @@ type Doc struct {
 	Created    event.Time // not before that of a doc with a smaller Key
 }
 
+// A Property is a game property.
 type Property struct{ Key, Value string }
 
 // property returns the value of the first property with the key.

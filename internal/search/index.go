@@ -13,6 +13,7 @@ type Index struct {
 	terms terms
 }
 
+// NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{docs: &btree.Map[uint64, *Doc]{}, free: &btree.Set[uint64]{}, terms: newTerms()}
 }
@@ -49,8 +50,10 @@ func (x *Index) Delete(key uint64) {
 	x.terms.remove(old)
 }
 
+// Get finds a document.
 func (x *Index) Get(key uint64) (*Doc, bool) { return x.docs.Get(key) }
 
+// Len is the number of documents.
 func (x *Index) Len() int { return x.docs.Len() }
 
 // Copy returns an independent index with the same docs, in constant time: both share what neither changed. Only the

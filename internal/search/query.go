@@ -1,5 +1,6 @@
 package search
 
+// A Query selects and sorts documents.
 type Query struct {
 	Filter *Filter // nil matches everything
 	Sort   Sort

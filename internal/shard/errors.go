@@ -64,6 +64,7 @@ func Full() error {
 // ErrStopped is in the chain, besides ErrNotDone, of the error of a request to a stopped shard.
 var ErrStopped = errors.New("the shard has stopped")
 
+// Stopped is the error of requests to a shard that has stopped.
 func Stopped() error {
 	return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is stopping. Try again.",
 		Err: fmt.Errorf("%w: %w", ErrNotDone, ErrStopped)}

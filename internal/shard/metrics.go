@@ -10,12 +10,14 @@ type Metrics struct {
 	Refused  func()              // Submit found the queue full
 }
 
+// BatchStats describes a batch that was stored.
 type BatchStats struct {
 	Requests, Facts, Records int
 	Bytes                    int           // of the records
 	Append                   time.Duration // of all its appends; 0 without records
 }
 
+// RecoveryStats describes a recovery.
 type RecoveryStats struct {
 	SnapshotSeq uint64 // 0: there was none
 	Records     int    // replayed after the snapshot
@@ -23,6 +25,7 @@ type RecoveryStats struct {
 	Err         error // nil: the shard serves
 }
 
+// SnapshotStats describes a snapshot that was written.
 type SnapshotStats struct {
 	Seq      uint64
 	Bytes    int64

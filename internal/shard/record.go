@@ -23,6 +23,7 @@ func appendRecordHeader(buf *bytes.Buffer, version byte, owner uint64) {
 	buf.Write(header[:])
 }
 
+// A Record is a journal record with its facts.
 type Record struct {
 	Owner   uint64 // the random number of its owner
 	Opening bool   // first record of an owner after a start or a failure

@@ -119,6 +119,7 @@ func New[C any, M Machine[C, M]](cfg Config[C, M]) *Shard[C, M] {
 	return &Shard[C, M]{cfg: cfg, queue: newQueue[C, M](cfg.Queue), ready: make(chan struct{})}
 }
 
+// SetDefaults replaces zero values with the defaults.
 func (c *Config[C, M]) SetDefaults() {
 	if c.Clock == nil {
 		c.Clock = clockwork.NewRealClock()

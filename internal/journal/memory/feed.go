@@ -106,7 +106,7 @@ func (f *Feed) Last(ctx context.Context) (uint64, error) {
 	return f.last(), context.Cause(ctx)
 }
 
-// Keep keeps a position.
+// SavePosition stores the position of a reader.
 func (f *Feed) SavePosition(ctx context.Context, reader string, seq uint64) error {
 	if err := cmp.Or(journal.CheckSubject(reader), context.Cause(ctx)); err != nil {
 		return err
