@@ -38,7 +38,7 @@ func TestRestoreToCluster(t *testing.T) {
 	}
 	alone := s.config
 	alone.Data = filepath.Join(dir, "n1")
-	if err := muster.Run(t.Context(), alone); err == nil || !strings.Contains(err.Error(), "of a node of a cluster") {
+	if err := muster.Run(t.Context(), alone); err == nil || !strings.Contains(err.Error(), "to a node of a cluster") {
 		t.Errorf("a node's directory, alone: %v", err)
 	}
 	nodes := newNodes(t, dir, names)

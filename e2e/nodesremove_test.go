@@ -66,6 +66,6 @@ func TestNodesAreRemoved(t *testing.T) {
 	nodes[2].stop()
 	eventually(t, "three copies need three nodes", func() bool {
 		_, body := read(t, s.operateWith(t, http.MethodDelete, "/v1/nodes/n3", s.SecretKey))
-		return strings.Contains(body, "Everything is kept on 3 nodes, and without n3 there would be fewer")
+		return strings.Contains(body, "All data has 3 copies, and without n3 there would be fewer nodes")
 	})
 }

@@ -21,7 +21,7 @@ const (
 	recordsAreMissing = "acknowledged records are missing"
 	endIsMissing      = "the end of the journal is missing"
 	snapshotIsDamaged = "a snapshot is damaged"
-	givesNoState      = "gives no state: move it away, and restore a backup in its place (muster restore)"
+	givesNoState      = "is damaged: move it away, and restore a backup in its place (muster restore)"
 )
 
 // A wreck is a service that has acknowledged one alias after the other, each a
