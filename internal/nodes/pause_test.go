@@ -305,17 +305,43 @@ func TestPauseAskerDies(t *testing.T) {
 	r.keep(r.standstill("two"))()
 }
 
+// receive returns the next message.
+func receive(t *testing.T, from <-chan *nats.Msg) *nats.Msg {
+	t.Helper()
+	select {
+	case m := <-from:
+		return m
+	case <-time.After(30 * time.Second):
+		t.Fatal("no order")
+		return nil
+	}
+}
+
 // A backup that takes long is heard of again and again, also by nodes that come later.
 func TestPauseIsRenewed(t *testing.T) {
 	r := newTestRegion(t)
 	s := r.standstill("one")
 	end := r.keep(s)
 	late := r.add("n4")
+	orders := make(chan *nats.Msg, 64)
+	if _, err := r.nodes[0].conn.ChanSubscribe(pauseSubject+"*", orders); err != nil {
+		t.Fatal(err)
+	}
 	for range 8 {
 		if err := r.clock.BlockUntilContext(t.Context(), 4); err != nil { // the ticker, and what would expire
 			t.Fatal(err)
 		}
 		r.clock.Advance(keepRenew)
+		for renewed := map[string]bool{}; len(renewed) < len(r.nodes); { // the orders are on their way to all nodes
+			m := receive(t, orders)
+			var o order
+			if err := json.Unmarshal(m.Data, &o); err != nil {
+				t.Fatal(err)
+			}
+			if o.Backup == "one" && o.Step == keepStep {
+				renewed[m.Subject] = true
+			}
+		}
 		late.await(t, true, false)
 		for _, n := range r.nodes { // orders are followed one after the other
 			data, err := json.Marshal(order{Backup: "another", Step: keepStep})
