@@ -211,7 +211,7 @@ type explanationAnswer struct {
 	Message     string              `json:"message,omitempty"`
 }
 
-// leadMoves is the error of a question that nobody can answer at this moment: it may be asked again.
+// leadMoves is the error of a question while no node leads: it may be asked again.
 func (p *Plane) leadMoves() error {
 	if p.cfg.Cluster == nil {
 		return shard.Stopped()

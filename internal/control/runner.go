@@ -29,7 +29,7 @@ type driver[R any] interface {
 type runner[M driver[R], R any] struct {
 	plane      *Plane
 	send       func(R) // carries out a request
-	unanswered error   // the driver's mark for requests of which nobody knows what became
+	unanswered error   // the driver's mark for requests with an unknown outcome
 	news       chan struct{}
 
 	mu      sync.Mutex

@@ -60,7 +60,7 @@ func (d double) MarshalJSON() ([]byte, error) {
 	return text, nil
 }
 
-// matchmakerData is what the game server is told about a match. The error says that it is too long.
+// matchmakerData is the matchmaker data that the game server receives. The error says that it is too long.
 func (g *game) matchmakerData(cfg *Config, view *catalog.State) (string, error) {
 	players := map[string]*matchmaking.Player{}
 	for _, t := range g.tickets {

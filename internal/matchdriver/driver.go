@@ -45,7 +45,7 @@ type Driver struct {
 	recovered  bool                   // the tickets are known
 	catalog    *catalog.State         // the newest view
 	changed    bool                   // the catalog has changed, or there is a new Maker, since Review
-	tickets    map[string]*seeker     // those that are not over
+	tickets    map[string]*seeker     // those that have not ended
 	matches    map[string][]string    // the tickets of those that have not ended
 	configured map[string]*configured // by the id of the configuration
 	jobs       map[jobKey]*job
@@ -55,7 +55,7 @@ type Driver struct {
 	requests   []Request
 }
 
-// A seeker is a ticket that is not over. It never changes.
+// A seeker is a ticket that has not ended. It never changes.
 type seeker struct {
 	id            string
 	configuration matchmaking.Configuration
@@ -274,7 +274,7 @@ func (d *Driver) Explain(ticket, configuration string, answer func(matcher.Expla
 	n.questions = append(n.questions, question{ticket, answer})
 }
 
-// ErrUnanswered is in the chain of an Answer's error if nobody knows what became of the request, or it did not arrive.
+// ErrUnanswered is in the chain of an Answer's error if the outcome of the request is unknown, or it did not arrive.
 var ErrUnanswered = errors.New("the shard has failed")
 
 // passing reports whether an error says nothing about the request itself, so that the same may work a little later.

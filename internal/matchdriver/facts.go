@@ -85,7 +85,7 @@ func (d *Driver) leave(s *seeker) {
 	}
 }
 
-// end forgets a ticket that is over.
+// end forgets a ticket that has ended.
 func (d *Driver) end(id string, status matchmaking.Status) {
 	s, ok := d.tickets[id]
 	if !ok {

@@ -243,7 +243,7 @@ func (d *Driver) outcome(match string, status placement.Status, s *placement.Ses
 	}
 }
 
-// cancel cancels the placement of a match, unless it is over. A request that starts it later finds it CANCELLED.
+// cancel cancels the placement of a match, unless it has ended. A request that starts it later finds it CANCELLED.
 func (j *job) cancel(g *game, over func(*placement.Placement)) {
 	cancelled := func(answer any, err error) {
 		if err != nil {

@@ -154,7 +154,7 @@ func (k *Maker) note(n *News, now time.Time) {
 	}
 }
 
-// movesOfStep is how many tickets a step moves into the pool or out of it, so that a crowd of them keeps nobody waiting
+// movesOfStep is how many tickets a step moves into the pool or out of it, so that a crowd of them delays no one
 // who stops the service.
 const movesOfStep = 64
 

@@ -73,7 +73,7 @@ func (m *Machine) roomFact(shard int, f event.Fact) {
 	}
 }
 
-// placementFact returns a placement whose attempt is over, and which has to search on.
+// placementFact returns a placement whose attempt has ended, and which continues to search.
 func (m *Machine) placementFact(shard int, body any) (over *pending) {
 	switch e := body.(type) {
 	case *placement.PlacementStarted:

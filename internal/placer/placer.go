@@ -69,7 +69,7 @@ type Request struct {
 	Answer  func(answer any, err error) // to Command and Past; only the error matters to Read and View
 }
 
-// ErrUnanswered is in the chain of an Answer's error if nobody knows what became of the request, or it did not arrive: the
+// ErrUnanswered is in the chain of an Answer's error if the outcome of the request is unknown, or it did not arrive: the
 // shard has failed, and its recovery is about to be observed.
 var ErrUnanswered = errors.New("the shard has failed")
 

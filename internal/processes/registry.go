@@ -93,7 +93,7 @@ func (r *registry) arrived(n *connection) bool {
 	return r.primaries[n.key] == n
 }
 
-// abandon ends the opening of n without result: the room may have taken its process for connected, and then is told
+// abandon ends the opening of n without result: the room may have taken its process for connected, and is then notified
 // that it is not, unless it has another connection.
 func (r *registry) abandon(n *connection) {
 	r.mu.Lock()
