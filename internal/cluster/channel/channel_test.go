@@ -222,6 +222,71 @@ func TestPacket(t *testing.T) {
 	}
 }
 
+// A server is paused before its answer is acknowledged, and gives up on the channel when it goes on. The client, which
+// only waits, learns that it must not wait any longer, and its next command reaches the next owner.
+func TestForwarderLearnsThatItsChannelWasDropped(t *testing.T) {
+	const patience = 10 * time.Second
+	config := func(process string, ends *[]*channel.End) channel.Config {
+		return channel.Config{
+			Process: process, Patience: patience, MaxPiece: func() int { return 1000 },
+			Carry: func(e *channel.End) channel.Carrier { *ends = append(*ends, e); return idleCarrier{} },
+		}
+	}
+	var client, server []*channel.End
+	var broken []channel.Packet
+	f := channel.NewForwarder(config("client", &client), 1, 10, func(err error) error { return err })
+	s := channel.NewServer(config("server", &server), func(_ string, p channel.Packet) { broken = append(broken, p) })
+	member := func(string) bool { return true }
+	f.Moved(0, []channel.Owner{{Process: "server", Run: 1, Epoch: 1}}, member)
+
+	var outcome error
+	if err := f.Send(0, 0, []byte("first"), func(_ []byte, err error) { outcome = err }); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := client[0].Next(0)
+	requests, err := s.Receive(0, p, nil)
+	if err != nil || len(requests) != 1 {
+		t.Fatal(requests, err)
+	}
+	s.Answer(requests[0], nil)
+	lost, _ := server[0].Next(0)
+	lost.Number, lost.Piece = 0, nil // its acknowledgement arrives, and no answer
+	if err := f.Receive(0, lost); err != nil {
+		t.Fatal(err)
+	}
+	s.Drop(server[0])
+
+	f.Moved(time.Second, []channel.Owner{{Process: "other", Run: 1, Epoch: 2}}, member)
+	if err := f.Send(time.Second, 0, []byte("second"), func([]byte, error) {}); err != nil {
+		t.Fatal(err)
+	}
+	for now := time.Second; outcome == nil; now += time.Second {
+		if now >= patience {
+			t.Fatal("the second command still waits for the answer to the first")
+		}
+		f.Check(now, false)
+		for p, ok := client[0].Next(now); ok; p, ok = client[0].Next(now) {
+			if _, err := s.Receive(now, p, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, p := range broken {
+			if err := f.Receive(now, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, done := range f.Outcomes() {
+			done()
+		}
+	}
+	if !errors.Is(outcome, channel.ErrLost) {
+		t.Errorf("the first command ended with %v, want ErrLost", outcome)
+	}
+	if p, ok := client[1].Next(patience); !ok || !bytes.Contains(p.Piece, []byte("second")) {
+		t.Errorf("the next owner gets %+v, want the second command", p)
+	}
+}
+
 func FuzzReceive(f *testing.F) {
 	piece := channel.AppendFrame(nil, channel.Frame{Kind: channel.Command, ID: 1, Shard: 2, Try: 3, Body: []byte("body")})
 	piece = channel.AppendFrame(piece, channel.Frame{Kind: channel.Sequence, ID: 2, Sequence: 1 << 50})

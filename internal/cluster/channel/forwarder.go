@@ -10,6 +10,10 @@ import (
 // retryRefused is how long a forwarder waits before it sends requests again to an owner that refused them.
 const retryRefused = 20 * time.Millisecond
 
+// probeAfter is how long a channel with unanswered requests may be silent. A server that has dropped the channel says so
+// only when it receives a packet, and a client that waits for a response sends none.
+const probeAfter = 2 * time.Second
+
 // Why a request fails. After all errors but ErrLost it was not executed, and will not be.
 var (
 	ErrNoOwner = errors.New("the shard has no owner")
@@ -118,7 +122,8 @@ type client struct {
 	*End
 	calls    map[uint64]*call
 	asked    map[uint64]*barrier
-	finished bool // it accepts no more requests
+	finished bool          // it accepts no more requests
+	heard    time.Duration // when it last received or sent something, or waited for no response
 }
 
 // Send sends a command to the owner of a shard, after those of earlier calls. done is called once, unless Send returns
@@ -155,7 +160,7 @@ func (f *Forwarder) advance(l *lane, now time.Duration) {
 	if !commands && !barriers {
 		return
 	}
-	to, cl := f.ownerOf(l.shard)
+	to, cl := f.ownerOf(l.shard, now)
 	if cl == nil || to == l.refuser && now < l.again {
 		return
 	}
@@ -188,7 +193,7 @@ func (f *Forwarder) sendAll(l *lane, cl *client) {
 }
 
 // ownerOf returns the owner of a shard, and the channel to it; nil if there is none.
-func (f *Forwarder) ownerOf(shard int) (Owner, *client) {
+func (f *Forwarder) ownerOf(shard int, now time.Duration) (Owner, *client) {
 	to := f.owners[shard]
 	if f.closed || f.cutOff || to == (Owner{}) {
 		return Owner{}, nil
@@ -196,7 +201,7 @@ func (f *Forwarder) ownerOf(shard int) (Owner, *client) {
 	cl := f.clients[to.Process]
 	if cl == nil {
 		f.generation++
-		cl = &client{calls: map[uint64]*call{}, asked: map[uint64]*barrier{}}
+		cl = &client{calls: map[uint64]*call{}, asked: map[uint64]*barrier{}, heard: now}
 		cl.End = f.cfg.open(to.Process, FromClient, f.generation)
 		f.clients[to.Process] = cl
 	}
@@ -218,6 +223,7 @@ func (f *Forwarder) Receive(now time.Duration, p Packet) error {
 		}
 		return nil
 	}
+	cl.heard = now
 	err := cl.Receive(now, p, func(r Frame) { f.answered(cl, r, now) })
 	if err != nil {
 		f.breakOff(cl, now)
@@ -337,7 +343,7 @@ func (f *Forwarder) Moved(now time.Duration, owners []Owner, member func(process
 }
 
 // Check fails requests that have waited too long, or wait at a node that is cut off from the others, and tries to send
-// the rest. It must be called at intervals.
+// the rest. It also finds channels that their server has dropped. It must be called at intervals.
 func (f *Forwarder) Check(now time.Duration, cutOff bool) {
 	if f.cutOff = cutOff; cutOff {
 		f.giveUp(now, ErrCutOff)
@@ -347,6 +353,22 @@ func (f *Forwarder) Check(now time.Duration, cutOff bool) {
 		l := &f.lanes[i]
 		f.expire(l, now-f.cfg.Patience)
 		f.advance(l, now)
+	}
+	for _, process := range slices.Sorted(maps.Keys(f.clients)) {
+		f.probe(f.clients[process], now)
+	}
+}
+
+// probe sends a barrier that nobody waits for over a channel on which a response has been due for long.
+func (f *Forwarder) probe(cl *client, now time.Duration) {
+	switch {
+	case len(cl.calls)+len(cl.asked) == 0 || !cl.Idle():
+		cl.heard = now
+	case now-cl.heard >= probeAfter:
+		cl.heard = now
+		f.id++
+		cl.Write(Frame{Kind: Barrier, ID: f.id})
+		cl.carrier.Signal()
 	}
 }
 
