@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 // endpoint returns the base URL of the API from the environment, with the names of the AWS clients; "" if there is

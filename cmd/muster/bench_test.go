@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/bench"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 // Without an endpoint the service is a process of its own, which is gone at the

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/bench"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 // benchStop is the time-out for stopping the service.

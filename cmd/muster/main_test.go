@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // The test binary also plays the programs that a keeper runs: those of

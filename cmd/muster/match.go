@@ -15,8 +15,8 @@ import (
 
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/matchsim"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/matchsim"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 func (a *app) matchCommand() *cobra.Command {

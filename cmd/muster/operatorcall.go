@@ -15,7 +15,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/spf13/cobra"
 
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 // An operatorCall is a call of the operator's API of a running service.

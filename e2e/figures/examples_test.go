@@ -11,12 +11,12 @@ import (
 
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/matchsim"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/matchsim"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // guideSets are rule sets after the examples of the FlexMatch guide.
-const guideSets = "../../internal/ruleset/testdata/guide/*.json"
+const guideSets = "../../internal/matcher/ruleset/testdata/guide/*.json"
 
 // An example is a rule set of the guide beside a population for it.
 type example struct {

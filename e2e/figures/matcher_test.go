@@ -11,7 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/matcher/naive"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // A matcherWork forms matches with package matcher, in one goroutine and without a

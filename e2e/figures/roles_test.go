@@ -12,7 +12,7 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/bench"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 // serveMuster plays the service. Its only order is the data directory; it

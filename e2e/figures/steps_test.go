@@ -13,17 +13,17 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/credentials"
+	"github.com/muster-gg/muster/internal/control/credentials"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/memory"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 	"github.com/muster-gg/muster/internal/region"
-	"github.com/muster-gg/muster/internal/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // BenchmarkSteps measures what a call that reserves places goes through, each

@@ -32,7 +32,7 @@ import (
 	"github.com/muster-gg/muster/internal/api"
 	"github.com/muster-gg/muster/internal/bench"
 	"github.com/muster-gg/muster/internal/listen"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 	"github.com/muster-gg/muster/internal/wire"
 )
 

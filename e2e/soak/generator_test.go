@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/bench"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 // throttling is the exception that every AWS client takes for "later".

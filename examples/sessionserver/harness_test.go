@@ -15,8 +15,8 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // asGameServer makes the test's binary be the game server.

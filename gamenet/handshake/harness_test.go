@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/gamenet"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

@@ -22,8 +22,8 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/listen"
-	"github.com/muster-gg/muster/internal/loglimit"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 	"github.com/muster-gg/muster/internal/wire"
 )
 

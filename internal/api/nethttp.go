@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const (

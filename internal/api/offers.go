@@ -3,8 +3,8 @@ package api
 import (
 	"slices"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Support says how far an operation is offered.

@@ -20,11 +20,11 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/api"
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/listen"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

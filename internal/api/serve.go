@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Answer answers an AWS call that was read by an listen.Server.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 // A Caller makes signed calls over one HTTP connection, one after the other. It costs a tenth of a general client, so a

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/listen"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 var testCredentials = sigv4.ClientCredentials{AccessKey: "AKIDBENCH", SecretKey: "secret", Region: "eu-west-1"}

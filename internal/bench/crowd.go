@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // Fives is the rule set of profile matchmaking: two teams of five with similar skill and a common location with low

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // The tickets that wait make no match, and about as many are matched as come

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 var matchmakingProfile = Profile{

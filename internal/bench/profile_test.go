@@ -12,9 +12,9 @@ import (
 
 	"github.com/muster-gg/muster"
 	"github.com/muster-gg/muster/internal/bench"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 	"github.com/muster-gg/muster/internal/mustertest"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

@@ -7,7 +7,7 @@ import (
 	"hash"
 	"time"
 
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // AccessKey signs API calls. The catalog stores its secret as sealed by the caller.

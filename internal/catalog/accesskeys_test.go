@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestAccessKeyCommands(t *testing.T) {

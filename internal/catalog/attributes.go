@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // ProtectionPolicy is the protection of new game sessions from scale-down. Source: API reference, ProtectionPolicy.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // set of all types, as the service reads and writes them.

@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A ComputeClaim reserves a compute's name in a fleet for one location, which has all other data of the compute.

@@ -3,7 +3,7 @@ package catalog
 import (
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestClaimCompute(t *testing.T) {

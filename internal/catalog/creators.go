@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A CreatorWindow is the recent game sessions of one creator in a fleet, within the period of the fleet's policy.

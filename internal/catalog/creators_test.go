@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // limitedFleet allows two game sessions in ten minutes.

@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // DeleteFleet begins to delete a fleet: it becomes DELETING and accepts no new locations and computes. NotFound;

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Retention is how long fleet events and the records of TERMINATED fleets are kept. The API reference states it for

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestRecordFleetEvent(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Status is the status of a fleet or of one of its locations. An Anywhere fleet has no others. Source: API reference,

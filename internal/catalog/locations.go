@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A Location is a custom location, where Anywhere fleets have computes.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestCreateLocation(t *testing.T) {

@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // DefaultAcceptanceTimeout is the default acceptance timeout in seconds. The API reference states none.

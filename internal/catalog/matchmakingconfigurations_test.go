@@ -3,7 +3,7 @@ package catalog
 import (
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const harborQueue = "arn:aws:gamelift:us-west-2:111122223333:gamesessionqueue/harbor"

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const fleetOne = "arn:aws:gamelift:us-west-2:111122223333:fleet/fleet-1"

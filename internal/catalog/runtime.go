@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // maxProcesses is the maximum number of server processes of a runtime configuration. Source: API reference,

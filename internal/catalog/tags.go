@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // The kinds of resources that have tags. A resource key is the kind and the

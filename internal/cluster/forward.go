@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/cluster/channel"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const (

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/matchdriver"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
 	"github.com/muster-gg/muster/internal/processes"
-	"github.com/muster-gg/muster/internal/ruleset"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // StartMatchBackfill opens a ticket for more players of a game session that a

@@ -1,10 +1,10 @@
 package control
 
 import (
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/credentials"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/control/credentials"
+	"github.com/muster-gg/muster/internal/wire/arn"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // named finds what a request names and leaves out what does not exist.

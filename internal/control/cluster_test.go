@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
-	"github.com/muster-gg/muster/internal/replica"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/shard/replica"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A net is some worlds whose planes share their shards, without a network between them.

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/arn"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // RegisterCompute adds a compute to a fleet location. The same compute again

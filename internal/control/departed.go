@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/wire"
 )
 

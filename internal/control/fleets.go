@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // CreateFleet makes an Anywhere fleet, which is ACTIVE at once.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestIdsAndARNs(t *testing.T) {

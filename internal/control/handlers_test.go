@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/api"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func offers() (all []api.Offer) {

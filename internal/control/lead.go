@@ -9,15 +9,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/matchdriver"
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/placer"
+	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
+	"github.com/muster-gg/muster/internal/placement/placer"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Of some things there must be one in a region: what drives placements and matchmaking,

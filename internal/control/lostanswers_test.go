@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A process whose answer to ActivateServerProcess got lost ignores what it is

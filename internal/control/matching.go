@@ -14,13 +14,13 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/matchdriver"
 	"github.com/muster-gg/muster/internal/matcher"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // matching runs the machines that drive matchmaking: a Driver, as placing runs its machine, and a goroutine for each

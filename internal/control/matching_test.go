@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // duelRules lets two players of the same mode play, one in each team.

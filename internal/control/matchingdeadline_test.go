@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // brief is the configuration "brief" whose tickets have three seconds, before a queue

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // smallestRuleSet matches any player with anybody else.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/credentials"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/control/credentials"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // pagesOf follows NextToken to the end and returns the ids of each page.

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // pool is processes that wait in fleet locations, by location.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/placement"
-	"github.com/muster-gg/muster/internal/placer"
+	"github.com/muster-gg/muster/internal/placement/placer"
 	"github.com/muster-gg/muster/internal/wire"
 )
 

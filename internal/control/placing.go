@@ -8,7 +8,7 @@ import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/placement"
-	"github.com/muster-gg/muster/internal/placer"
+	"github.com/muster-gg/muster/internal/placement/placer"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 )

@@ -11,17 +11,17 @@ import (
 	"github.com/jonboulle/clockwork"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/muster-gg/muster/internal/arn"
-	"github.com/muster-gg/muster/internal/credentials"
+	"github.com/muster-gg/muster/internal/control/credentials"
+	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/journal"
-	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/publish"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // Config says what a control plane is of. All fields are required unless they

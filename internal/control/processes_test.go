@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/credentials"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/control/credentials"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/router"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // inRoom is a server process as its room knows it, or nil.

@@ -1,9 +1,9 @@
 package control
 
 import (
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/publish"
-	"github.com/muster-gg/muster/internal/ruleset"
 )
 
 // newPublisher makes the publisher of the events of all shards.

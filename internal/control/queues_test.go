@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func arnOf(rest string) string { return "arn:aws:gamelift:us-west-2:111122223333:" + rest }

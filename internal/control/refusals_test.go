@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A refusal is a call that has to fail. In its body names in capitals stand for

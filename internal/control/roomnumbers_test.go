@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // lastNumber restarts the plane when a number has been the last that its only shard gave to a room.

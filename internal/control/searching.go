@@ -3,11 +3,11 @@ package control
 import (
 	"context"
 
-	"github.com/muster-gg/muster/internal/credentials"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/control/credentials"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/search"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // searchPage is the number of results on a page of a search, whatever the

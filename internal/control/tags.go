@@ -3,9 +3,9 @@ package control
 import (
 	"context"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // TagResource adds tags to a resource and replaces those with the same keys.

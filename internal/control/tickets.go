@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/muster-gg/muster/internal/catalog"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
-	"github.com/muster-gg/muster/internal/ruleset"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // The limits of tickets. Source: API reference, StartMatchmaking, StartMatchBackfill,

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestTicketsThatAreRefused(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/history"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 )

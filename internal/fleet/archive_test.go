@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
+	"github.com/muster-gg/muster/internal/event/eventtest"
 )
 
 // hub is a game session for many players on one process.

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/search"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // ClaimGameSession takes over an empty ACTIVE game session that accepts players: it sets name and maximum, merges the

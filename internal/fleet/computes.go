@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // RegisterCompute adds a compute. The same compute again returns the existing one, so an agent may restart; a used

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
+	"github.com/muster-gg/muster/internal/event/eventtest"
 )
 
 // format is what this package promises of its types.

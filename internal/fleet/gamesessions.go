@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // MaxProperties is the maximum number of properties of a game session. Source: API model, GamePropertyList.

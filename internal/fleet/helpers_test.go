@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
+	"github.com/muster-gg/muster/internal/event/eventtest"
 )
 
 // start is the moment at which every test begins.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A game session of a placement stores the placement's id, so that observers of the Room can report the result of the

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // ReservePlayers reserves slots in an ACTIVE game session: all of them or none. Repeating it changes nothing and

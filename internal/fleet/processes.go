@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // ConnectProcess opens a new socket for a server process. Token is the serial of its auth token, 0 if it signed its

@@ -5,9 +5,9 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/search"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // Settings are durations and limits. They apply to new deadlines only.

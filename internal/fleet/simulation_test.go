@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/event/eventtest"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 var seeds = flag.Int("seeds", 200, "number of simulations")

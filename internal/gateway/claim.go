@@ -3,8 +3,8 @@ package gateway
 import (
 	"context"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // maxClaims limits the attempts to claim an empty game session: other requests compete

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/arn"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // The defaults of a Config.

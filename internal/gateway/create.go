@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/muster-gg/muster/internal/arn"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/arn"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // buildProperty is the game property with the build of a game session.

@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/search"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/arn"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestUnknownRoute(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A listener is a client of an event stream.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A failure is the error answer to a request. Functions return it as an error; asFailure finds it where the answer

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/loglimit"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 )
 
 // A Gateway serves game clients. Close stops it.

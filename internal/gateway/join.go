@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A newPlayer is a request for a player session.

@@ -3,8 +3,8 @@ package gateway
 import (
 	"context"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // place starts a placement of the game session and the player on a queue.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // replay returns the result of an earlier equal request; nil and no error if there is

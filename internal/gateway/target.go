@@ -9,9 +9,9 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/arn"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/arn"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // validate checks the form of a target, not whether it exists.

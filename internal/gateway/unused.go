@@ -5,8 +5,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // unused limits the unused game sessions per caller: those that it created and no player

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // A span is the inclusive bounds of a count.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // An entry is a ticket in the pool, prepared for the search: the values that rules read are in columns, with defaults

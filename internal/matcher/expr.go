@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // A trend is how the elements of an expression change as players join. It decides whether a broken rule may hold again.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // A band is a number attribute in which the tickets of a match are near to each other. It is a filter only: it rejects

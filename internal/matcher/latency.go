@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // A mask is a set of locations, by number modulo 64. With more than 64 locations in the pool, two masks may overlap

@@ -10,7 +10,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/matcher/naive"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // A world is a random rule set and random tickets for it.

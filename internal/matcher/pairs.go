@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // A pairTest reports whether two tickets may be in one match, as far as a rule can decide from these two. False is

@@ -12,7 +12,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/matcher/naive"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 func pool(t testing.TB, body string, o matcher.Options, tickets ...*matcher.Ticket) *matcher.Pool {

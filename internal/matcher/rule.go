@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // A truth is whether a rule holds. A rule is unknown while its expressions have no value; it then does not prevent a

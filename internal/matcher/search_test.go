@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 var morning = time.Date(2031, 4, 5, 9, 0, 0, 0, time.UTC)
@@ -18,7 +18,7 @@ func newPool(t *testing.T, name string) *Pool {
 
 func poolOf(t *testing.T, file string) *Pool {
 	t.Helper()
-	body, err := os.ReadFile("../ruleset/testdata/" + file + ".json")
+	body, err := os.ReadFile("ruleset/testdata/" + file + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}

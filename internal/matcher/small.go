@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // small is the state for matches of at most 40 players. See the package documentation for fresh tickets and keys.

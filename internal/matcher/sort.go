@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // findSorts registers the attributes by which batches are sorted.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 var noon = time.Date(2031, 4, 5, 12, 0, 0, 0, time.UTC)
@@ -58,7 +58,7 @@ func pinged(t *matcher.Ticket, ms int) *matcher.Ticket {
 
 func ruleSet(t testing.TB, name string) string {
 	t.Helper()
-	body, err := os.ReadFile(filepath.Join("../ruleset/testdata/sets", name+".json"))
+	body, err := os.ReadFile(filepath.Join("ruleset/testdata/sets", name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/event"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // GameSessionEnded reports the end of a game session: its backfill tickets are CANCELLED, also one in StageFilling;

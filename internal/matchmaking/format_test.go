@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/event/eventtest"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // format is what this package promises of its types.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // busyWorld has tickets in every status, some in matches in every stage, and

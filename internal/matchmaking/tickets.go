@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Start starts a ticket, new or backfill. It cancels the active tickets that contain one of its players (a player is

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // backup streams a backup, for the root key only, because it contains the region's secret.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestBackup(t *testing.T) {

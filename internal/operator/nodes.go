@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A Node is one node of a region, as seen by the node that answers.

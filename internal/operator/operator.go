@@ -26,10 +26,10 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/listen"
-	"github.com/muster-gg/muster/internal/loglimit"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A Region answers the requests. The control plane implements it.

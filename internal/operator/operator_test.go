@@ -19,11 +19,11 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/journal/memory"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A region knows placement p and ticket t.

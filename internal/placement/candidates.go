@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A Queue is the part of a queue that determines candidates.

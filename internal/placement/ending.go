@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Stop is StopGameSessionPlacement. NotFound; InvalidRequest if the placement has ended or an attempt is running.

@@ -3,7 +3,7 @@ package placement
 import (
 	"testing"
 
-	"github.com/muster-gg/muster/internal/eventtest"
+	"github.com/muster-gg/muster/internal/event/eventtest"
 	"github.com/muster-gg/muster/internal/fleet"
 )
 

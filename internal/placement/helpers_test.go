@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/event/eventtest"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // start is the moment at which every test begins.

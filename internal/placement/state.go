@@ -7,7 +7,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A State is the placements of one shard. It has one writer; a frozen copy may be read concurrently. Records are

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/event/eventtest"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestSessionID(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/event/eventtest"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // states are what placement "place-1" can be when a command arrives. Its time-out is

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/listen/sigv4"
 	"github.com/muster-gg/muster/internal/router"
-	"github.com/muster-gg/muster/internal/sigv4"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // mostSignatures is how many used signatures are remembered: some 30 MB.

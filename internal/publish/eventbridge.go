@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // An envelope is what Amazon EventBridge delivers, and SNS as its message.

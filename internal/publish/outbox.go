@@ -3,10 +3,10 @@ package publish
 import (
 	"encoding/json"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // A Publication is an event of the feed. A record of the feed holds one or more, each as a line of JSON.

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Answers lists the types of answers to commands. Their numbers are unrelated to those of events and commands.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
+	"github.com/muster-gg/muster/internal/event/eventtest"
 )
 
 // own are the types of this package, with an example each. Those of the rooms

@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A feature level is a number that increases with each release that writes new types of facts or sends new types of

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/event/eventtest"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // released is how many types the levels have that a release has written: no type is added to them.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // MaxShards is the maximum number of shards of a region: a shard is one byte in the ids of player sessions.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/eventtest"
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/event/eventtest"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // TestShardOfIsForEver: a changed hash would look for every room in a wrong place.

@@ -1,7 +1,7 @@
 package region
 
 import (
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // The number of a closed room is reused. The location in the id of a player session (shard, room and number of the

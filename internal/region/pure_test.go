@@ -26,6 +26,9 @@ func TestPureMachines(t *testing.T) {
 	for name := range strings.SplitSeq(string(rule[1]), "|") {
 		files := 0
 		err := filepath.WalkDir(filepath.Join("..", name), func(path string, _ fs.DirEntry, err error) error {
+			if path == "../matcher/matchsim" { // the linter excludes it, too: it runs the matcher against a clock
+				return filepath.SkipDir
+			}
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/jonboulle/clockwork"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A call does not go on for ever, and says what may have been done.

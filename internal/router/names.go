@@ -1,9 +1,9 @@
 package router
 
 import (
-	"github.com/muster-gg/muster/internal/arn"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/wire/arn"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // Names builds and reads the ARNs of a region's resources.

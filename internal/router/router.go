@@ -25,8 +25,8 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/region"
-	"github.com/muster-gg/muster/internal/replica"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/shard/replica"
 )
 
 // Config configures a router. All fields are required unless they say otherwise.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/backup"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // backedUp are the files of a data directory in a backup, besides the journal: the secret, the CA, and the first access

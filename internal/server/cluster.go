@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/muster-gg/muster/internal/cluster/nodes"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/listen"
-	"github.com/muster-gg/muster/internal/localca"
-	"github.com/muster-gg/muster/internal/nodes"
+	"github.com/muster-gg/muster/internal/listen/localca"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/telemetry"
 )

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/config"
-	"github.com/muster-gg/muster/internal/credentials"
-	"github.com/muster-gg/muster/internal/localca"
+	"github.com/muster-gg/muster/internal/control/credentials"
+	"github.com/muster-gg/muster/internal/listen/localca"
 )
 
 // InitCluster prepares the data directory out/NODE of each node of a cluster: all get the same secret and the same CA.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/cluster"
 	"github.com/muster-gg/muster/internal/config"
-	"github.com/muster-gg/muster/internal/localca"
+	"github.com/muster-gg/muster/internal/listen/localca"
 )
 
 var prepared = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -26,9 +26,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/muster-gg/muster/internal/config"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // startGateway runs a service with a session gateway. stop ends it and waits.

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/cluster"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // operatedNodes implements operator.Nodes.

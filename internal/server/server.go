@@ -18,6 +18,7 @@ import (
 	"github.com/jonboulle/clockwork"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/cluster/nodes"
 	"github.com/muster-gg/muster/internal/config"
 	"github.com/muster-gg/muster/internal/control"
 	"github.com/muster-gg/muster/internal/event"
@@ -25,8 +26,7 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
 	"github.com/muster-gg/muster/internal/listen"
-	"github.com/muster-gg/muster/internal/localca"
-	"github.com/muster-gg/muster/internal/nodes"
+	"github.com/muster-gg/muster/internal/listen/localca"
 	"github.com/muster-gg/muster/internal/operator"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/serversdk"

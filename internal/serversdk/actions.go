@@ -3,8 +3,8 @@ package serversdk
 import (
 	"github.com/gorilla/websocket"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const (

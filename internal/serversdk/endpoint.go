@@ -12,9 +12,9 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/loglimit"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/loglimit"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // statusOf returns the status of a reply or a refused handshake. The SDKs know 400, 401, 403, 404, 409 and 429; other

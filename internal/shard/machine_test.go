@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // The machine of these tests keeps named counters, and alarms that ring once.

@@ -9,14 +9,14 @@ import (
 
 	"github.com/muster-gg/muster/internal/cluster/channel"
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/matchdriver"
 	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
 	"github.com/muster-gg/muster/internal/placement"
-	"github.com/muster-gg/muster/internal/placer"
+	"github.com/muster-gg/muster/internal/placement/placer"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A bug is a mistake that is planted from outside: around the journal of an owner,

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/event"
-	"github.com/muster-gg/muster/internal/matchdriver"
-	"github.com/muster-gg/muster/internal/placer"
+	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
+	"github.com/muster-gg/muster/internal/placement/placer"
 	"github.com/muster-gg/muster/internal/region"
 )
 

@@ -3,10 +3,10 @@ package sim
 import (
 	"fmt"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // queue is the game session queue of all placements.

@@ -4,14 +4,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
-	"github.com/muster-gg/muster/internal/matchdriver"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
+	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // matching runs the machines that drive matchmaking.

@@ -4,13 +4,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/muster-gg/muster/internal/arn"
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
 // create is an operator, or a backend, who wants a game session, and asks again

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A cborReader reads the members of structures from a body that checkCBOR has

@@ -1,6 +1,6 @@
 package wire
 
-import "github.com/muster-gg/muster/internal/fault"
+import "github.com/muster-gg/muster/internal/wire/fault"
 
 // namespace precedes an exception's name where Smithy wants an absolute shape id.
 const namespace = "com.amazonaws.gamelift#"

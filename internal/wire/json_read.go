@@ -8,7 +8,7 @@ import (
 
 	"github.com/mailru/easyjson/jlexer"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A jsonReader reads the members of structures from a body that checkJSON has

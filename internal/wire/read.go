@@ -5,7 +5,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A bodyReader reads a body token by token, whatever its protocol.

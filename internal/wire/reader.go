@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A reader is what the readers of both protocols share: the path and the

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/direct"
 )

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/fault"
 	httpgateway "github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/gateway"
 )

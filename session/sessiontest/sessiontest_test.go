@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 	"github.com/muster-gg/muster/session"
 	"github.com/muster-gg/muster/session/sessiontest"
 )

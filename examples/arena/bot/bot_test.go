@@ -11,7 +11,7 @@ import (
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gamenet/handshake"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

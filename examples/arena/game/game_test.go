@@ -15,9 +15,9 @@ import (
 	"github.com/muster-gg/muster/examples/arena/protocol"
 	"github.com/muster-gg/muster/gamenet"
 	"github.com/muster-gg/muster/gameserver"
-	"github.com/muster-gg/muster/internal/fault"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 	"github.com/muster-gg/muster/internal/processes"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/rs/cors"
 
-	"github.com/muster-gg/muster/internal/loglimit"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 )
 
 // A Guard protects handlers. It is safe for concurrent use.

@@ -18,8 +18,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	aws "github.com/aws/aws-lambda-go/lambda"
 
-	"github.com/muster-gg/muster/internal/leaktest"
 	"github.com/muster-gg/muster/internal/mustertest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // asFunction has this program be the function of a test.

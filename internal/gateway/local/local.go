@@ -6,9 +6,9 @@ import (
 	"context"
 
 	"github.com/muster-gg/muster/internal/control"
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // A Service is the gateway.Service of a control plane.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/muster-gg/muster/internal/fault"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // throttlings are the error codes with which AWS services throttle.

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // maxPages limits the pages of a list.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 const (

@@ -10,11 +10,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/muster-gg/muster/internal/fault"
 	"github.com/muster-gg/muster/internal/gateway"
 	"github.com/muster-gg/muster/internal/gateway/remote"
 	"github.com/muster-gg/muster/internal/mustertest"
 	"github.com/muster-gg/muster/internal/wire"
+	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
 // TestAgainstMuster goes through the life of a game session over a real port.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/leaktest"
-	"github.com/muster-gg/muster/internal/localca"
+	"github.com/muster-gg/muster/internal/listen/localca"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // The server keeps to certificates that are not in its configuration but asked for, on both

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // childNode holds the configuration of the node that this binary is to be, instead

@@ -10,7 +10,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // A testRegion brings all nodes of a test cluster to rest.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // An authority signs the certificates of a test's nodes.

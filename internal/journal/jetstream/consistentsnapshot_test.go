@@ -11,7 +11,7 @@ import (
 
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 func openCut(t *testing.T, e *jetstream.Engine, shards int) journal.ConsistentSnapshot {

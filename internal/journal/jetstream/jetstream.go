@@ -39,7 +39,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/muster-gg/muster/internal/loglimit"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 )
 
 const (

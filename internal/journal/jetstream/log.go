@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/muster-gg/muster/internal/loglimit"
+	"github.com/muster-gg/muster/internal/telemetry/loglimit"
 )
 
 // A logger receives the log lines of the server.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // complete waits until nodes, and no others, have so many copies.

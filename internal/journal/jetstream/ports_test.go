@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/muster-gg/muster/internal/journal/jetstream"
-	"github.com/muster-gg/muster/internal/leaktest"
+	"github.com/muster-gg/muster/internal/mustertest/leaktest"
 )
 
 // The embedded server opens a port for clients because it opens none for nodes

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // eval returns the value of an expression: a float64, a string, or a list of values. ok is false when there is none, as

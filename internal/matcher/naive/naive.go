@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/ruleset"
+	"github.com/muster-gg/muster/internal/matcher/ruleset"
 )
 
 // An Assignment is a ticket of a match and its team, an index in Set.Teams. The players of a backfill ticket have their

@@ -1,0 +1,209 @@
+// Package sigv4 verifies AWS Signature Version 4: the signer of a request, and that signed parts are unchanged.
+//
+// The signature is in the Authorization header or, presigned, in the query. Server processes sign their connection
+// request in a different form (see [Verifier.VerifyServerProcess]).
+//
+// Verification is pure: the caller passes keys and the time, nothing is logged, and every rejection is a *fault.Error
+// with the kind that AWS returns, which the official clients handle.
+//
+// Source: AWS Identity and Access Management user guide, "Signature Version 4 signing process".
+package sigv4
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"time"
+
+	"github.com/muster-gg/muster/internal/listen"
+	"github.com/muster-gg/muster/internal/wire/fault"
+)
+
+// Algorithm is the only supported signing algorithm.
+const Algorithm = "AWS4-HMAC-SHA256"
+
+const (
+	// DefaultSkew is the maximum difference between a signature's time and the verifier's clock.
+	// Source: AWS, "Signature expired" errors.
+	DefaultSkew = 5 * time.Minute
+
+	// MaxExpires is the maximum validity of a presigned request.
+	// Source: AWS, query parameter X-Amz-Expires.
+	MaxExpires = 7 * 24 * time.Hour
+)
+
+// Keys finds the credential of an access key id. Secret is called for every request, concurrently, and must not block.
+type Keys interface {
+	Secret(accessKeyID string) (Credential, bool)
+}
+
+// A Credential belongs to an access key.
+type Credential struct {
+	Secret       string    // the secret access key
+	SessionToken string    // required token; "" for a long-lived key
+	Expires      time.Time // zero: never
+	Principal    string    // whom the key authenticates
+}
+
+// ClientCredentials are used by a client to sign requests.
+type ClientCredentials struct {
+	AccessKey, SecretKey string
+	SessionToken         string // of temporary credentials; "" for others
+	Region               string
+}
+
+// A Caller is the signer of a request.
+type Caller struct {
+	AccessKeyID string
+	Principal   string
+	Region      string // for which the request was signed; may be ""
+}
+
+// Config configures a Verifier.
+type Config struct {
+	Keys    Keys
+	Service string        // required in signatures; "": "gamelift"
+	Skew    time.Duration // maximum difference of clocks; 0: DefaultSkew
+
+	// MaxExpires limits the validity of presigned requests; 0: the constant MaxExpires.
+	MaxExpires time.Duration
+}
+
+// A Verifier verifies signatures. It is safe for concurrent use.
+type Verifier struct {
+	keys        Keys
+	service     string
+	skew        time.Duration
+	maxExpires  time.Duration
+	signingKeys keyCache
+}
+
+// New returns a verifier.
+func New(c Config) *Verifier {
+	v := &Verifier{keys: c.Keys, service: c.Service, skew: c.Skew, maxExpires: c.MaxExpires}
+	if v.service == "" {
+		v.service = "gamelift"
+	}
+	if v.skew == 0 {
+		v.skew = DefaultSkew
+	}
+	if v.maxExpires == 0 {
+		v.maxExpires = MaxExpires
+	}
+	return v
+}
+
+// Verify returns the signer of r, whose body has the SHA-256 sum body. r has target, Host and headers as they were
+// sent. The error is a *fault.Error of kind MissingAuthenticationToken, IncompleteSignature, InvalidSignature,
+// UnrecognizedClient or ExpiredToken.
+func (v *Verifier) Verify(r *listen.Request, body [sha256.Size]byte, now time.Time) (Caller, error) {
+	claim, cred, err := v.claim(r, now)
+	if err != nil {
+		return Caller{}, err
+	}
+	payload, err := payloadHash(&claim, r.Header, body)
+	if err != nil {
+		return Caller{}, err
+	}
+	sent := r.SentPath()
+	err = v.checkSignature(r, &claim, cred.Secret, sent, payload)
+	if clean := cleanPath(sent); err != nil && clean != sent {
+		err = v.checkSignature(r, &claim, cred.Secret, clean, payload)
+	}
+	if err != nil {
+		return Caller{}, err
+	}
+	return Caller{AccessKeyID: claim.accessKeyID, Principal: cred.Principal, Region: claim.scope.region}, nil
+}
+
+// Check checks the signature of r as far as its head allows: whether the access key exists, and the time is valid.
+// Errors are those of [Verifier.Verify].
+func (v *Verifier) Check(r *listen.Request, now time.Time) error {
+	_, _, err := v.claim(r, now)
+	return err
+}
+
+// claim returns the claim of r, with the credential of its key.
+func (v *Verifier) claim(r *listen.Request, now time.Time) (claim, Credential, error) {
+	c, err := claimOf(r)
+	if err != nil {
+		return c, Credential{}, err
+	}
+	if err := c.covers(r.Header); err != nil {
+		return c, Credential{}, err
+	}
+	cred, err := v.credential(&c, now)
+	if err != nil {
+		return c, cred, err
+	}
+	return c, cred, v.checkTime(&c, now)
+}
+
+// checkSignature checks the signature of r with this path.
+func (v *Verifier) checkSignature(
+	r *listen.Request, c *claim, secret, path string, payload [2 * sha256.Size]byte,
+) (err error) {
+	buf := takeBuffer()
+	defer buf.release()
+	if buf.b, err = appendCanonicalRequest(buf.b, r, c, path, payload); err != nil {
+		return err
+	}
+	return v.compare(c, secret, sha256.Sum256(buf.b), buf)
+}
+
+// credential finds the claimed key and checks the scope, the session token and the expiry.
+func (v *Verifier) credential(c *claim, now time.Time) (Credential, error) {
+	cred, ok := v.keys.Secret(c.accessKeyID)
+	if !ok || subtle.ConstantTimeCompare([]byte(cred.SessionToken), []byte(c.token)) != 1 {
+		return Credential{}, fault.New(fault.UnrecognizedClient, "The security token included in the request is invalid.")
+	}
+	if !cred.Expires.IsZero() && !now.Before(cred.Expires) {
+		return Credential{}, fault.New(fault.ExpiredToken, "The security token included in the request is expired.")
+	}
+	if c.scope.service != v.service {
+		return Credential{}, fault.New(fault.InvalidSignature,
+			"Credential should be scoped to correct service: '%s'.", v.service)
+	}
+	if c.scope.terminator != terminator {
+		return Credential{}, fault.New(fault.InvalidSignature,
+			"Credential should be scoped with a valid terminator: '%s'.", terminator)
+	}
+	return cred, nil
+}
+
+// checkTime rejects a signature that is too old, or from the future.
+func (v *Verifier) checkTime(c *claim, now time.Time) error {
+	if c.scope.date != c.date[:len(dateLayout)] {
+		return fault.New(fault.InvalidSignature,
+			"Date in Credential scope is not the date of the signature: it must be '%s'.", c.date[:len(dateLayout)])
+	}
+	window := v.skew
+	if c.presigned {
+		window = min(c.expires, v.maxExpires)
+	}
+	if earliest := now.Add(-window); c.time.Before(earliest) {
+		return fault.New(fault.InvalidSignature, "Signature expired: %s is now earlier than %s (%s - %d min.)",
+			c.date, stamp(earliest), stamp(now), int(window/time.Minute))
+	}
+	if latest := now.Add(v.skew); c.time.After(latest) {
+		return fault.New(fault.InvalidSignature, "Signature not yet current: %s is still later than %s (%s + %d min.)",
+			c.date, stamp(latest), stamp(now), int(v.skew/time.Minute))
+	}
+	return nil
+}
+
+// compare signs with the claimed key and compares in constant time. sum is the SHA-256 of the signed text; buf is free
+// for use.
+func (v *Verifier) compare(c *claim, secret string, sum [sha256.Size]byte, buf *buffer) error {
+	key, cached := v.signingKeys.get(c.accessKeyID, secret, &c.scope)
+	buf.b = appendStringToSign(buf.b[:0], c, sum)
+	buf.b = key.appendSignature(buf.b[:0], buf.b)
+	if subtle.ConstantTimeCompare(buf.b, []byte(c.signature)) != 1 {
+		return fault.New(fault.InvalidSignature,
+			"The request signature we calculated does not match the signature you provided. Check your AWS Secret Access "+
+				"Key and signing method, and that no proxy changes the Host header or the path.")
+	}
+	if !cached {
+		v.signingKeys.put(c.accessKeyID, &c.scope, key)
+	}
+	return nil
+}
