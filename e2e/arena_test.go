@@ -77,13 +77,17 @@ func TestArena(t *testing.T) {
 	for _, transport := range []string{"tcp", "tls", "quic"} {
 		t.Run(transport, func(t *testing.T) {
 			compute := s.newCompute(t, fleet, home, "Desktop-"+transport)
-			server := launchProgram(t, filepath.Join(bin, "server"), "-log", "-authtoken="+compute.AuthToken, "-hostid="+compute.HostID,
-				"-fleetid="+compute.FleetID, "-websocketurl="+compute.WebSocketURL, "-port", "0", "-transport="+transport)
+			server := launchProgram(t, filepath.Join(bin, "server"), "-log", "-authtoken="+compute.AuthToken,
+				"-hostid="+compute.HostID,
+				"-fleetid="+compute.FleetID, "-websocketurl="+compute.WebSocketURL, "-port", "0",
+				"-transport="+transport)
 			address := server.printed.await(t, `players connect to (\S+)`)
 			client := func(playerSession string, args ...string) *program {
-				args = append([]string{"-server", address, "-transport", transport, "-playersession", playerSession}, args...)
+				args = append([]string{"-server", address, "-transport", transport, "-playersession", playerSession},
+					args...)
 				if transport != "tcp" {
-					args = append(args, "-fingerprint", server.printed.await(t, `fingerprint \(SHA-256\): ([0-9a-f]{64})`))
+					args = append(args, "-fingerprint",
+						server.printed.await(t, `fingerprint \(SHA-256\): ([0-9a-f]{64})`))
 				}
 				return launchProgram(t, filepath.Join(bin, "client"), args...)
 			}
@@ -103,7 +107,8 @@ func playArena(t *testing.T, s *service, fleet string, client func(playerSession
 	}).GameSession.GameSessionId
 	is := func(status types.GameSessionStatus) func() bool {
 		return func() bool {
-			return call(t, s.client().DescribeGameSessions, &gamelift.DescribeGameSessionsInput{GameSessionId: session}).GameSessions[0].Status == status
+			return call(t, s.client().DescribeGameSessions,
+				&gamelift.DescribeGameSessionsInput{GameSessionId: session}).GameSessions[0].Status == status
 		}
 	}
 	eventually(t, "the game session is ACTIVE", is(types.GameSessionStatusActive))

@@ -15,11 +15,14 @@ func (s *service) newMatchmaker(t testing.TB, fleet string, backfill types.Backf
 	t.Helper()
 	c := s.client()
 	queue := call(t, c.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{
-		Name: new("duel"), Destinations: []types.GameSessionQueueDestination{{DestinationArn: new(arnPrefix + "fleet/" + fleet)}},
+		Name: new("duel"), Destinations: []types.GameSessionQueueDestination{{DestinationArn: new(arnPrefix + "fleet/" +
+			fleet)}},
 	}).GameSessionQueue
-	call(t, c.CreateMatchmakingRuleSet, &gamelift.CreateMatchmakingRuleSetInput{Name: new("duel"), RuleSetBody: new(duelRules)})
+	call(t, c.CreateMatchmakingRuleSet, &gamelift.CreateMatchmakingRuleSetInput{Name: new("duel"),
+		RuleSetBody: new(duelRules)})
 	call(t, c.CreateMatchmakingConfiguration, &gamelift.CreateMatchmakingConfigurationInput{
-		Name: new("duel"), RuleSetName: new("duel"), GameSessionQueueArns: []string{*queue.GameSessionQueueArn}, BackfillMode: backfill,
+		Name: new("duel"), RuleSetName: new("duel"), GameSessionQueueArns: []string{*queue.GameSessionQueueArn},
+		BackfillMode:          backfill,
 		RequestTimeoutSeconds: new(int32(900)), AcceptanceRequired: new(false),
 	})
 }
@@ -35,7 +38,8 @@ func (s *service) seek(t testing.TB, player string) {
 // ticket describes a ticket.
 func (s *service) ticket(t testing.TB, id string) types.MatchmakingTicket {
 	t.Helper()
-	found := call(t, s.client().DescribeMatchmaking, &gamelift.DescribeMatchmakingInput{TicketIds: []string{id}}).TicketList
+	found := call(t, s.client().DescribeMatchmaking,
+		&gamelift.DescribeMatchmakingInput{TicketIds: []string{id}}).TicketList
 	if len(found) != 1 {
 		t.Fatalf("there are %d tickets %s", len(found), id)
 	}
@@ -84,7 +88,8 @@ func TestGameServerBackfills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := gameserver.MatchBackfill{MatchmakingConfigurationARN: match.MatchmakingConfigurationARN, TicketID: "more"}
+	request := gameserver.MatchBackfill{MatchmakingConfigurationARN: match.MatchmakingConfigurationARN,
+		TicketID: "more"}
 	for _, team := range match.Teams {
 		request.Players = append(request.Players, team.Players...)
 	}
@@ -121,7 +126,8 @@ func (s *service) wantUpdate(t testing.TB, host *process, reason gameserver.Upda
 	t.Helper()
 	u := receive(t, "an update of the game session", host.updated)
 	if u.Reason != reason || u.BackfillTicketID != ticket || u.GameSession.GameSessionID != host.GameSessionID() {
-		t.Fatalf("the game server heard of %s by %s in %s; want %s by %s", u.Reason, u.BackfillTicketID, u.GameSession.GameSessionID, reason, ticket)
+		t.Fatalf("the game server heard of %s by %s in %s; want %s by %s", u.Reason, u.BackfillTicketID,
+			u.GameSession.GameSessionID, reason, ticket)
 	}
 	return u
 }

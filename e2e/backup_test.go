@@ -192,7 +192,8 @@ func full(err error) bool {
 }
 
 func (l *backupLoad) join(ctx context.Context, name string) (string, *[]string, error) {
-	out, err := l.client().CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: &l.session, PlayerId: &name})
+	out, err := l.client().CreatePlayerSession(ctx,
+		&gamelift.CreatePlayerSessionInput{GameSessionId: &l.session, PlayerId: &name})
 	if err != nil {
 		return "", nil, err
 	}
@@ -210,7 +211,8 @@ func (l *backupLoad) place(ctx context.Context, name string) (string, *[]string,
 
 func (l *backupLoad) alias(ctx context.Context, name string) (string, *[]string, error) {
 	out, err := l.client().CreateAlias(ctx, &gamelift.CreateAliasInput{
-		Name: &name, RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal, Message: new("closed")},
+		Name: &name, RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal,
+			Message: new("closed")},
 	})
 	if err != nil {
 		return "", nil, err
@@ -280,7 +282,8 @@ func (s *service) holds(t testing.TB, players, placements, aliases []string) {
 	}
 	fulfilled := 0
 	for _, id := range placements {
-		p := call(t, s.client().DescribeGameSessionPlacement, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id}).GameSessionPlacement
+		p := call(t, s.client().DescribeGameSessionPlacement,
+			&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id}).GameSessionPlacement
 		if p.Status != types.GameSessionPlacementStateFulfilled {
 			continue
 		}
@@ -336,7 +339,8 @@ func TestInspect(t *testing.T) {
 				t.Errorf("shard %d after record %d, restored:\n%s\nand in the backup:\n%s", shard, at, got, want)
 			}
 			if at == held.Last {
-				found = found || strings.Contains(want, `"PlayerID":"player-3"`) && strings.Contains(want, fleet+"/"+home)
+				found = found || strings.Contains(want, `"PlayerID":"player-3"`) &&
+					strings.Contains(want, fleet+"/"+home)
 			}
 		}
 		data, err := fromData.Contents(t.Context(), shard)
@@ -345,7 +349,8 @@ func TestInspect(t *testing.T) {
 		}
 		if data.First <= held.Last {
 			if got, want := stateAt(t, fromData, shard, held.Last), stateAt(t, fromFile, shard, 0); got != want {
-				t.Errorf("shard %d after record %d, in the directory:\n%s\nand in the backup:\n%s", shard, held.Last, got, want)
+				t.Errorf("shard %d after record %d, in the directory:\n%s\nand in the backup:\n%s", shard, held.Last,
+					got, want)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ func TestAWSCLIPrints(t *testing.T) {
 		}
 		return string(out)
 	}
-	registered := run("register-compute", "--compute-name", "DesktopPC", "--fleet-id", fleet, "--ip-address", "121.170.174.147", "--location", home)
+	registered := run("register-compute", "--compute-name", "DesktopPC", "--fleet-id", fleet, "--ip-address",
+		"121.170.174.147", "--location", home)
 	for _, line := range []string{
 		`"ComputeArn": "` + arnPrefix + `compute/DesktopPC",`,
 		`"FleetArn": "` + arnPrefix + `fleet/` + fleet + `",`,
@@ -46,7 +47,8 @@ func TestAWSCLIPrints(t *testing.T) {
 	expectNumber(t, registered, "CreationTime", `\d{10}(\.\d{1,3})?`)
 
 	// Tokens expire on a whole second.
-	expectNumber(t, run("get-compute-auth-token", "--fleet-id", fleet, "--compute-name", "DesktopPC"), "ExpirationTimestamp", `\d{10}(\.0)?`)
+	expectNumber(t, run("get-compute-auth-token", "--fleet-id", fleet, "--compute-name", "DesktopPC"),
+		"ExpirationTimestamp", `\d{10}(\.0)?`)
 
 	if got := run("describe-fleet-attributes", "--query", "FleetAttributes[].[Name,Status]", "--output", "text"); got != "Arena\tACTIVE\n" {
 		t.Errorf("as text: %q", got)
@@ -77,11 +79,13 @@ func TestAWSCLIErrors(t *testing.T) {
 		args          []string
 	}{
 		{"MissingAuthenticationTokenException", "sign it", []string{"list-fleets", "--no-sign-request"}},
-		{"NotFoundException", "fleet-00000000", []string{"delete-fleet", "--fleet-id", "fleet-00000000-0000-4000-8000-000000000000"}},
+		{"NotFoundException", "fleet-00000000", []string{"delete-fleet", "--fleet-id",
+			"fleet-00000000-0000-4000-8000-000000000000"}},
 		{"InvalidRequestException", "custom-", []string{"create-location", "--location-name", "mylocation"}},
 		{"InvalidRequestException", "1 validation error detected", []string{"list-compute", "--fleet-id", "arena"}},
 		{"", "Invalid length", []string{"create-location", "--location-name", "short"}},
-		{"", "location", []string{"create-fleet", "--name", "A", "--compute-type", "ANYWHERE", "--locations", "location=custom-home"}},
+		{"", "location", []string{"create-fleet", "--name", "A", "--compute-type", "ANYWHERE", "--locations",
+			"location=custom-home"}},
 	} {
 		out, err := cli.Run(append([]string{"gamelift"}, test.args...)...)
 		if err == nil || clients.Code(err) != test.code || !strings.Contains(err.Error(), test.message) {

@@ -91,9 +91,11 @@ func awaitDeliveries(t *testing.T, s *service, delivered *sync.Map) {
 	eventually(t, "an event is delivered", func() (some bool) {
 		placements++
 		call(t, s.client().StartGameSessionPlacement, &gamelift.StartGameSessionPlacementInput{
-			PlacementId: new(fmt.Sprint("first-", placements)), GameSessionQueueName: new("first"), MaximumPlayerSessionCount: new(int32(2)),
+			PlacementId: new(fmt.Sprint("first-", placements)), GameSessionQueueName: new("first"),
+			MaximumPlayerSessionCount: new(int32(2)),
 		})
-		call(t, s.client().StopGameSessionPlacement, &gamelift.StopGameSessionPlacementInput{PlacementId: new(fmt.Sprint("first-", placements))})
+		call(t, s.client().StopGameSessionPlacement,
+			&gamelift.StopGameSessionPlacementInput{PlacementId: new(fmt.Sprint("first-", placements))})
 		delivered.Range(func(_, _ any) bool { some = true; return false })
 		return some
 	})

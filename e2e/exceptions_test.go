@@ -27,7 +27,8 @@ func TestTypedExceptions(t *testing.T) {
 	s.launch(t, s.newCompute(t, fleet, home, "host"), behaviour{})
 	session := s.newActiveSession(t, fleet, home)
 	terminal := call(t, c.CreateAlias, &gamelift.CreateAliasInput{
-		Name: new("closed"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal, Message: new("Come back tomorrow.")},
+		Name: new("closed"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal,
+			Message: new("Come back tomorrow.")},
 	}).Alias.AliasId
 	s.newMatchmaker(t, fleet, types.BackfillModeManual)
 	s.seek(t, "taken")
@@ -46,15 +47,18 @@ func TestTypedExceptions(t *testing.T) {
 		message string // part of it
 	}{
 		{"fleet without locations", func() error {
-			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"), ComputeType: types.ComputeTypeAnywhere})
+			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"),
+				ComputeType: types.ComputeTypeAnywhere})
 			return err
 		}, isA[*types.InvalidRequestException], "ocation"},
 		{"fleet in an unknown location", func() error {
-			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"), ComputeType: types.ComputeTypeAnywhere, Locations: locations("custom-nowhere")})
+			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"),
+				ComputeType: types.ComputeTypeAnywhere, Locations: locations("custom-nowhere")})
 			return err
 		}, isA[*types.NotFoundException], "custom-nowhere"},
 		{"managed fleet", func() error {
-			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"), ComputeType: types.ComputeTypeEc2, Locations: locations(home)})
+			_, err := c.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: new("A"), ComputeType: types.ComputeTypeEc2,
+				Locations: locations(home)})
 			return err
 		}, isA[*types.InvalidRequestException], "ANYWHERE"},
 		{"location without the prefix", func() error {
@@ -74,38 +78,46 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.InvalidRequestException], "leetId"},
 		{"compute without an address", func() error {
-			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("new"), Location: new(home)})
+			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("new"),
+				Location: new(home)})
 			return err
 		}, isA[*types.InvalidRequestException], "IpAddress"},
 		{"compute without a location", func() error {
-			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("new"), IpAddress: new("127.0.0.1")})
+			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("new"),
+				IpAddress: new("127.0.0.1")})
 			return err
 		}, isA[*types.InvalidRequestException], "Location"},
 		{"compute with a taken name", func() error {
-			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("pc"), Location: new(home), IpAddress: new("192.0.2.7")})
+			_, err := c.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &fleet, ComputeName: new("pc"),
+				Location: new(home), IpAddress: new("192.0.2.7")})
 			return err
 		}, isA[*types.ConflictException], "pc"},
 		{"token of an unknown compute", func() error {
-			_, err := c.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{FleetId: &fleet, ComputeName: new("nobody")})
+			_, err := c.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{FleetId: &fleet,
+				ComputeName: new("nobody")})
 			return err
 		}, isA[*types.NotFoundException], "nobody"},
 		{"no free process", func() error {
-			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(2))})
+			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{FleetId: &fleet, Location: new(home),
+				MaximumPlayerSessionCount: new(int32(2))})
 			return err
 		}, isA[*types.FleetCapacityExceededException], fleet},
 		{"too many players", func() error {
-			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(201))})
+			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{FleetId: &fleet, Location: new(home),
+				MaximumPlayerSessionCount: new(int32(201))})
 			return err
 		}, isA[*types.InvalidRequestException], "201"},
 		{"property twice", func() error {
 			p := types.GameProperty{Key: new("map"), Value: new("dust")}
 			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{
-				FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(2)), GameProperties: []types.GameProperty{p, p},
+				FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(2)),
+				GameProperties: []types.GameProperty{p, p},
 			})
 			return err
 		}, isA[*types.InvalidRequestException], "map"},
 		{"terminal alias", func() error {
-			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{AliasId: terminal, Location: new(home), MaximumPlayerSessionCount: new(int32(2))})
+			_, err := c.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{AliasId: terminal, Location: new(home),
+				MaximumPlayerSessionCount: new(int32(2))})
 			return err
 		}, isA[*types.TerminalRoutingStrategyException], "Come back tomorrow."},
 		{"not a game session id", func() error {
@@ -113,15 +125,18 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.InvalidRequestException], "gameSessionId"},
 		{"game session that is not there", func() error {
-			_, err := c.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: new(session + "0"), PlayerId: new("ada")})
+			_, err := c.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: new(session + "0"),
+				PlayerId: new("ada")})
 			return err
 		}, isA[*types.NotFoundException], "not found"},
 		{"player twice", func() error {
-			_, err := c.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &session, PlayerIds: []string{"ada", "ada"}})
+			_, err := c.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &session,
+				PlayerIds: []string{"ada", "ada"}})
 			return err
 		}, isA[*types.InvalidRequestException], "PlayerIds"},
 		{"more players than places", func() error {
-			_, err := c.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &session, PlayerIds: names("player", 5)})
+			_, err := c.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &session,
+				PlayerIds: names("player", 5)})
 			return err
 		}, isA[*types.GameSessionFullException], "slots"},
 		{"no selector", func() error {
@@ -129,7 +144,8 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.InvalidRequestException], "exactly one"},
 		{"bad filter", func() error {
-			_, err := c.SearchGameSessions(ctx, &gamelift.SearchGameSessionsInput{FleetId: &fleet, FilterExpression: new("playerSessionCount >")})
+			_, err := c.SearchGameSessions(ctx, &gamelift.SearchGameSessionsInput{FleetId: &fleet,
+				FilterExpression: new("playerSessionCount >")})
 			return err
 		}, isA[*types.InvalidRequestException], ""},
 		{"forged page token", func() error {
@@ -146,12 +162,14 @@ func TestTypedExceptions(t *testing.T) {
 		}, isA[*types.InvalidRequestException], "duel"},
 		{"queue of an unknown fleet", func() error {
 			_, err := c.CreateGameSessionQueue(ctx, &gamelift.CreateGameSessionQueueInput{
-				Name: new("new"), Destinations: []types.GameSessionQueueDestination{{DestinationArn: new(arnPrefix + "fleet/" + noFleet)}},
+				Name: new("new"), Destinations: []types.GameSessionQueueDestination{{DestinationArn: new(arnPrefix +
+					"fleet/" + noFleet)}},
 			})
 			return err
 		}, isA[*types.NotFoundException], noFleet},
 		{"queue with a time-out of a second", func() error {
-			_, err := c.CreateGameSessionQueue(ctx, &gamelift.CreateGameSessionQueueInput{Name: new("new"), TimeoutInSeconds: new(int32(1))})
+			_, err := c.CreateGameSessionQueue(ctx,
+				&gamelift.CreateGameSessionQueueInput{Name: new("new"), TimeoutInSeconds: new(int32(1))})
 			return err
 		}, isA[*types.InvalidRequestException], "TimeoutInSeconds"},
 		{"placement in an unknown queue", func() error {
@@ -170,13 +188,15 @@ func TestTypedExceptions(t *testing.T) {
 		{"placement with latencies and an override", func() error {
 			_, err := c.StartGameSessionPlacement(ctx, &gamelift.StartGameSessionPlacementInput{
 				PlacementId: new("new"), GameSessionQueueName: new("duel"), MaximumPlayerSessionCount: new(int32(1)),
-				PlayerLatencies:               []types.PlayerLatency{{PlayerId: new("ada"), RegionIdentifier: new(home), LatencyInMilliseconds: new(float32(1))}},
+				PlayerLatencies: []types.PlayerLatency{{PlayerId: new("ada"), RegionIdentifier: new(home),
+					LatencyInMilliseconds: new(float32(1))}},
 				PriorityConfigurationOverride: &types.PriorityConfigurationOverride{LocationOrder: []string{home}},
 			})
 			return err
 		}, isA[*types.InvalidRequestException], "PriorityConfigurationOverride"},
 		{"placement that nobody has started", func() error {
-			_, err := c.StopGameSessionPlacement(ctx, &gamelift.StopGameSessionPlacementInput{PlacementId: new("nothing")})
+			_, err := c.StopGameSessionPlacement(ctx,
+				&gamelift.StopGameSessionPlacementInput{PlacementId: new("nothing")})
 			return err
 		}, isA[*types.NotFoundException], "nothing"},
 		{"rule set with a team of nobody", func() error {
@@ -190,17 +210,20 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.InvalidRequestException], "duel"},
 		{"unknown rule set", func() error {
-			_, err := c.DescribeMatchmakingRuleSets(ctx, &gamelift.DescribeMatchmakingRuleSetsInput{Names: []string{"nothing"}})
+			_, err := c.DescribeMatchmakingRuleSets(ctx,
+				&gamelift.DescribeMatchmakingRuleSetsInput{Names: []string{"nothing"}})
 			return err
 		}, isA[*types.NotFoundException], "nothing"},
 		{"matchmaking configuration without a queue", func() error {
 			_, err := c.CreateMatchmakingConfiguration(ctx, &gamelift.CreateMatchmakingConfigurationInput{
-				Name: new("new"), RuleSetName: new("duel"), AcceptanceRequired: new(false), RequestTimeoutSeconds: new(int32(60)),
+				Name: new("new"), RuleSetName: new("duel"), AcceptanceRequired: new(false),
+				RequestTimeoutSeconds: new(int32(60)),
 			})
 			return err
 		}, isA[*types.InvalidRequestException], "GameSessionQueueArns"},
 		{"matchmaking configuration with a ticket", func() error {
-			_, err := c.DeleteMatchmakingConfiguration(ctx, &gamelift.DeleteMatchmakingConfigurationInput{Name: new("duel")})
+			_, err := c.DeleteMatchmakingConfiguration(ctx,
+				&gamelift.DeleteMatchmakingConfigurationInput{Name: new("duel")})
 			return err
 		}, isA[*types.InvalidRequestException], "duel"},
 		{"ticket twice", func() error {
@@ -216,16 +239,19 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.InvalidRequestException], "skill"},
 		{"ticket of an unknown configuration", func() error {
-			_, err := c.StartMatchmaking(ctx, &gamelift.StartMatchmakingInput{ConfigurationName: new("nothing"), Players: []types.Player{{PlayerId: new("bob")}}})
+			_, err := c.StartMatchmaking(ctx, &gamelift.StartMatchmakingInput{ConfigurationName: new("nothing"),
+				Players: []types.Player{{PlayerId: new("bob")}}})
 			return err
 		}, isA[*types.NotFoundException], "nothing"},
 		{"match that is not proposed", func() error {
-			_, err := c.AcceptMatch(ctx, &gamelift.AcceptMatchInput{TicketId: new("taken"), PlayerIds: []string{"taken"}, AcceptanceType: types.AcceptanceTypeAccept})
+			_, err := c.AcceptMatch(ctx, &gamelift.AcceptMatchInput{TicketId: new("taken"),
+				PlayerIds: []string{"taken"}, AcceptanceType: types.AcceptanceTypeAccept})
 			return err
 		}, isA[*types.InvalidRequestException], "SEARCHING"},
 		{"backfill of a game session without a match", func() error {
 			_, err := c.StartMatchBackfill(ctx, &gamelift.StartMatchBackfillInput{
-				ConfigurationName: new("duel"), GameSessionArn: &session, Players: []types.Player{{PlayerId: new("ada"), Team: new("red")}},
+				ConfigurationName: new("duel"), GameSessionArn: &session,
+				Players: []types.Player{{PlayerId: new("ada"), Team: new("red")}},
 			})
 			return err
 		}, isA[*types.InvalidRequestException], ""},
@@ -257,7 +283,8 @@ func TestIdempotency(t *testing.T) {
 	s.launch(t, s.newCompute(t, fleet, home, "one"), behaviour{})
 	s.launch(t, s.newCompute(t, fleet, home, "two"), behaviour{})
 	in := &gamelift.CreateGameSessionInput{
-		FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(4)), IdempotencyToken: new("match-42"),
+		FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(4)),
+		IdempotencyToken: new("match-42"),
 	}
 	first := call(t, s.client().CreateGameSession, in)
 	again := call(t, s.client().CreateGameSession, in)
@@ -267,7 +294,8 @@ func TestIdempotency(t *testing.T) {
 	in.Name = new("another")
 	refuse[*types.IdempotentParameterMismatchException](t, s.client().CreateGameSession, in)
 
-	compute := call(t, s.client().DescribeCompute, &gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("one")}).Compute
+	compute := call(t, s.client().DescribeCompute,
+		&gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("one")}).Compute
 	s.newCompute(t, fleet, home, "one") // as an agent that starts again
 	if got := call(t, s.client().DescribeCompute, &gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("one")}).Compute; !got.CreationTime.Equal(*compute.CreationTime) {
 		t.Error("registering the same compute again replaced it")

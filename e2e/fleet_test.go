@@ -36,7 +36,8 @@ func (s *service) newCompute(t testing.TB, fleet, location, name string) gameser
 	call(t, s.client().RegisterCompute, &gamelift.RegisterComputeInput{
 		FleetId: &fleet, Location: &location, ComputeName: &name, IpAddress: new("127.0.0.1"),
 	})
-	token := call(t, s.client().GetComputeAuthToken, &gamelift.GetComputeAuthTokenInput{FleetId: &fleet, ComputeName: &name})
+	token := call(t, s.client().GetComputeAuthToken,
+		&gamelift.GetComputeAuthTokenInput{FleetId: &fleet, ComputeName: &name})
 	return gameserver.ServerParameters{WebSocketURL: s.WS, HostID: name, FleetID: fleet, AuthToken: *token.AuthToken}
 }
 
@@ -123,7 +124,8 @@ func (s *service) newActiveSession(t testing.TB, fleet, location string) (id str
 // session describes a game session.
 func (s *service) session(t testing.TB, id string) types.GameSession {
 	t.Helper()
-	return call(t, s.client().DescribeGameSessions, &gamelift.DescribeGameSessionsInput{GameSessionId: &id}).GameSessions[0]
+	return call(t, s.client().DescribeGameSessions,
+		&gamelift.DescribeGameSessionsInput{GameSessionId: &id}).GameSessions[0]
 }
 
 // awaitStatus waits until a game session has a status.
@@ -143,7 +145,8 @@ func (s *service) join(t testing.TB, session, player string) (id string) {
 // player describes a player session.
 func (s *service) player(t testing.TB, id string) types.PlayerSession {
 	t.Helper()
-	return call(t, s.client().DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{PlayerSessionId: &id}).PlayerSessions[0]
+	return call(t, s.client().DescribePlayerSessions,
+		&gamelift.DescribePlayerSessionsInput{PlayerSessionId: &id}).PlayerSessions[0]
 }
 
 // awaitPlayer waits until a player session has a status.

@@ -133,7 +133,8 @@ type clockSigner struct {
 }
 
 func (c clockSigner) SignHTTP(
-	ctx context.Context, key aws.Credentials, r *http.Request, hash, service, region string, _ time.Time, change ...func(*v4.SignerOptions),
+	ctx context.Context, key aws.Credentials, r *http.Request, hash, service, region string, _ time.Time,
+	change ...func(*v4.SignerOptions),
 ) error {
 	return c.Signer.SignHTTP(ctx, key, r, hash, service, region, c.clock.Now(), change...)
 }
@@ -171,7 +172,8 @@ func (s *service) look() {
 			continue
 		}
 		seen[shard] = true
-		refuse[*types.NotFoundException](s, s.client().DescribeGameSessionPlacement, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
+		refuse[*types.NotFoundException](s, s.client().DescribeGameSessionPlacement,
+			&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
 	}
 }
 

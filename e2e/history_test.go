@@ -39,7 +39,8 @@ func TestHistory(t *testing.T) {
 		t.Helper()
 		c := s.client()
 		expectSame(t, "game sessions "+when, all(t, 2,
-			gamelift.NewDescribeGameSessionsPaginator(c, &gamelift.DescribeGameSessionsInput{FleetId: &fleet, Limit: new(int32(2))}),
+			gamelift.NewDescribeGameSessionsPaginator(c,
+				&gamelift.DescribeGameSessionsInput{FleetId: &fleet, Limit: new(int32(2))}),
 			func(o *gamelift.DescribeGameSessionsOutput) (found []string) {
 				for _, g := range o.GameSessions {
 					found = append(found, *g.GameSessionId)
@@ -47,7 +48,8 @@ func TestHistory(t *testing.T) {
 				return found
 			}), sessions)
 		expectSame(t, "player sessions "+when, all(t, 2,
-			gamelift.NewDescribePlayerSessionsPaginator(c, &gamelift.DescribePlayerSessionsInput{PlayerId: new("ada"), Limit: new(int32(2))}),
+			gamelift.NewDescribePlayerSessionsPaginator(c,
+				&gamelift.DescribePlayerSessionsInput{PlayerId: new("ada"), Limit: new(int32(2))}),
 			func(o *gamelift.DescribePlayerSessionsOutput) (found []string) {
 				for _, p := range o.PlayerSessions {
 					found = append(found, *p.PlayerSessionId)
@@ -57,13 +59,15 @@ func TestHistory(t *testing.T) {
 		for i, id := range sessions {
 			g := s.session(t, id)
 			if g.Status != types.GameSessionStatusTerminated || g.StatusReason != types.GameSessionStatusReasonTriggeredOnProcessTerminate || g.TerminationTime == nil {
-				t.Errorf("%s, game session %d is %s (%s), ended %v", when, i, g.Status, g.StatusReason, g.TerminationTime)
+				t.Errorf("%s, game session %d is %s (%s), ended %v", when, i, g.Status, g.StatusReason,
+					g.TerminationTime)
 			}
 			if got := s.player(t, players[i]).Status; got != types.PlayerSessionStatusCompleted {
 				t.Errorf("%s, player session %d is %s", when, i, got)
 			}
 		}
-		refuse[*types.InvalidGameSessionStatusException](t, c.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{GameSessionId: &sessions[0], PlayerId: new("bob")})
+		refuse[*types.InvalidGameSessionStatusException](t, c.CreatePlayerSession,
+			&gamelift.CreatePlayerSessionInput{GameSessionId: &sessions[0], PlayerId: new("bob")})
 	}
 	moved := func() bool { return s.metric(t, `muster_events_total{event="GameSessionsForgotten"}`) == 1 }
 	check("in memory")
@@ -93,7 +97,8 @@ func TestSnapshots(t *testing.T) {
 	eventually(t, "a snapshot", func() bool { return s.metric(t, `muster_shard_snapshots_total{outcome="done"}`) > 0 })
 	before := s.everything(t, fleet)
 	players := func() int {
-		return len(all(t, 100, gamelift.NewDescribePlayerSessionsPaginator(s.client(), &gamelift.DescribePlayerSessionsInput{GameSessionId: &session, Limit: new(int32(100))}),
+		return len(all(t, 100, gamelift.NewDescribePlayerSessionsPaginator(s.client(),
+			&gamelift.DescribePlayerSessionsInput{GameSessionId: &session, Limit: new(int32(100))}),
 			func(o *gamelift.DescribePlayerSessionsOutput) []types.PlayerSession { return o.PlayerSessions }))
 	}
 	for range 2 {
@@ -123,7 +128,8 @@ func TestPlacesAreTakenOnce(t *testing.T) {
 	results := make(chan error, crowd)
 	for i := range crowd {
 		go func() {
-			_, err := s.client().CreatePlayerSession(t.Context(), &gamelift.CreatePlayerSessionInput{GameSessionId: &session, PlayerId: new(fmt.Sprint("player-", i))})
+			_, err := s.client().CreatePlayerSession(t.Context(),
+				&gamelift.CreatePlayerSessionInput{GameSessionId: &session, PlayerId: new(fmt.Sprint("player-", i))})
 			results <- err
 		}()
 	}
@@ -155,7 +161,9 @@ func TestProcessesAreTakenOnce(t *testing.T) {
 	ports := make(chan int32, crowd)
 	for range crowd {
 		go func() {
-			out, err := s.client().CreateGameSession(t.Context(), &gamelift.CreateGameSessionInput{FleetId: &fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(2))})
+			out, err := s.client().CreateGameSession(t.Context(),
+				&gamelift.CreateGameSessionInput{FleetId: &fleet, Location: new(home),
+					MaximumPlayerSessionCount: new(int32(2))})
 			if err == nil {
 				ports <- *out.GameSession.Port
 				return
@@ -197,7 +205,8 @@ func TestDeleteFleet(t *testing.T) {
 	s.awaitStatus(t, session, types.GameSessionStatusTerminated)
 	call(t, c.DeleteFleet, in)
 	receive(t, "the order to end", free.terminate)
-	refuse[*types.NotFoundException](t, c.DescribeCompute, &gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: &params.HostID})
+	refuse[*types.NotFoundException](t, c.DescribeCompute,
+		&gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: &params.HostID})
 	if n := len(call(t, c.ListFleets, &gamelift.ListFleetsInput{}).FleetIds); n != 0 {
 		t.Errorf("%d fleets are left", n)
 	}

@@ -89,38 +89,48 @@ func (m *matchWalk) ticketBecomes(id, status string) answer {
 func (m *matchWalk) queues() {
 	destinations := []params{{"DestinationArn": arnPrefix + "fleet/" + m.fleetID}}
 	create := params{
-		"Name": "arena", "TimeoutInSeconds": 300, "Destinations": destinations, "CustomEventData": "blue", "NotificationTarget": topicArn,
+		"Name": "arena", "TimeoutInSeconds": 300, "Destinations": destinations, "CustomEventData": "blue",
+		"NotificationTarget": topicArn,
 		"PlayerLatencyPolicies": []params{
-			{"MaximumIndividualPlayerLatencyMilliseconds": 200}, {"MaximumIndividualPlayerLatencyMilliseconds": 100, "PolicyDurationSeconds": 60},
+			{"MaximumIndividualPlayerLatencyMilliseconds": 200},
+			{"MaximumIndividualPlayerLatencyMilliseconds": 100, "PolicyDurationSeconds": 60},
 		},
 		"FilterConfiguration":   params{"AllowedLocations": []string{home}},
 		"PriorityConfiguration": params{"PriorityOrder": []string{"LOCATION", "COST"}, "LocationOrder": []string{home}},
 		"Tags":                  []params{{"Key": "team", "Value": "blue"}},
 	}
 	m.do("CreateGameSessionQueue", create).is(map[string]any{
-		"GameSessionQueue.Name": "arena", "GameSessionQueue.GameSessionQueueArn": queueArn, "GameSessionQueue.TimeoutInSeconds": 300,
+		"GameSessionQueue.Name": "arena", "GameSessionQueue.GameSessionQueueArn": queueArn,
+		"GameSessionQueue.TimeoutInSeconds":                                                   300,
 		"GameSessionQueue.PlayerLatencyPolicies.0.MaximumIndividualPlayerLatencyMilliseconds": 100, // by their caps
-		"GameSessionQueue.CustomEventData": "blue", "GameSessionQueue.NotificationTarget": topicArn,
-		"GameSessionQueue.FilterConfiguration.AllowedLocations.0": home, "GameSessionQueue.PriorityConfiguration.PriorityOrder.1": "COST",
+		"GameSessionQueue.CustomEventData":                                                    "blue",
+		"GameSessionQueue.NotificationTarget":                                                 topicArn,
+		"GameSessionQueue.FilterConfiguration.AllowedLocations.0":                             home,
+		"GameSessionQueue.PriorityConfiguration.PriorityOrder.1":                              "COST",
 	})
 	m.refused("InvalidRequestException", "CreateGameSessionQueue", create)
 	m.do("ListTagsForResource", params{"ResourceARN": queueArn}).is(map[string]any{"Tags.0.Value": "blue"})
 	m.do("UpdateGameSessionQueue", params{"Name": queueArn, "TimeoutInSeconds": 200, "PriorityConfiguration": params{}}).is(map[string]any{
-		"GameSessionQueue.TimeoutInSeconds": 200, "GameSessionQueue.PlayerLatencyPolicies.1.MaximumIndividualPlayerLatencyMilliseconds": 200,
-		"GameSessionQueue.PriorityConfiguration": "", // cleared
+		"GameSessionQueue.TimeoutInSeconds":                                                   200,
+		"GameSessionQueue.PlayerLatencyPolicies.1.MaximumIndividualPlayerLatencyMilliseconds": 200,
+		"GameSessionQueue.PriorityConfiguration":                                              "", // cleared
 	})
 	m.do("CreateGameSessionQueue", params{"Name": "other"})
-	expectSame(m, "queues by name", m.do("DescribeGameSessionQueues", params{"Names": []string{queueArn, "nowhere"}}).each("GameSessionQueues", "Name"), []string{"arena"})
-	expectSame(m, "queues", m.do("DescribeGameSessionQueues", params{}).each("GameSessionQueues", "Name"), []string{"arena", "other"})
+	expectSame(m, "queues by name", m.do("DescribeGameSessionQueues",
+		params{"Names": []string{queueArn, "nowhere"}}).each("GameSessionQueues", "Name"), []string{"arena"})
+	expectSame(m, "queues", m.do("DescribeGameSessionQueues", params{}).each("GameSessionQueues", "Name"),
+		[]string{"arena", "other"})
 	m.do("DeleteGameSessionQueue", params{"Name": "other"})
 	m.refused("NotFoundException", "UpdateGameSessionQueue", params{"Name": "other"})
 	m.refused("NotFoundException", "DeleteGameSessionQueue", params{"Name": "other"})
-	m.refused("NotFoundException", "StartGameSessionPlacement", params{"PlacementId": "p", "GameSessionQueueName": "other", "MaximumPlayerSessionCount": 2})
+	m.refused("NotFoundException", "StartGameSessionPlacement",
+		params{"PlacementId": "p", "GameSessionQueueName": "other", "MaximumPlayerSessionCount": 2})
 }
 
 func (m *matchWalk) placements() {
 	start := params{
-		"PlacementId": "first", "GameSessionQueueName": "arena", "MaximumPlayerSessionCount": 2, "GameSessionName": "First", "GameSessionData": "data",
+		"PlacementId": "first", "GameSessionQueueName": "arena", "MaximumPlayerSessionCount": 2,
+		"GameSessionName": "First", "GameSessionData": "data",
 		"GameProperties":        []params{{"Key": "map", "Value": "harbour"}},
 		"PlayerLatencies":       []params{{"PlayerId": "ada", "RegionIdentifier": home, "LatencyInMilliseconds": 20.5}},
 		"DesiredPlayerSessions": []params{{"PlayerId": "ada", "PlayerData": "red"}},
@@ -129,18 +139,24 @@ func (m *matchWalk) placements() {
 		"GameSessionPlacement.Status": "PENDING", "GameSessionPlacement.GameSessionQueueName": "arena",
 		"GameSessionPlacement.PlayerLatencies.0.LatencyInMilliseconds": 20.5,
 	})
-	placed := m.becomes("DescribeGameSessionPlacement", params{"PlacementId": "first"}, "GameSessionPlacement.Status", "FULFILLED")
+	placed := m.becomes("DescribeGameSessionPlacement", params{"PlacementId": "first"}, "GameSessionPlacement.Status",
+		"FULFILLED")
 	arn := "arn:aws:gamelift:" + testRegion + "::gamesession/" + m.fleetID + "/" + home + "/first"
 	placed.is(map[string]any{
-		"GameSessionPlacement.GameSessionArn": arn, "GameSessionPlacement.GameSessionId": arn, "GameSessionPlacement.GameSessionRegion": home,
-		"GameSessionPlacement.IpAddress": "127.0.0.1", "GameSessionPlacement.Port": 7777, "GameSessionPlacement.PlacedPlayerSessions.0.PlayerId": "ada",
-		"GameSessionPlacement.GameProperties.0.Value": "harbour", "GameSessionPlacement.GameSessionName": "First", "GameSessionPlacement.MatchmakerData": "",
+		"GameSessionPlacement.GameSessionArn": arn, "GameSessionPlacement.GameSessionId": arn,
+		"GameSessionPlacement.GameSessionRegion": home,
+		"GameSessionPlacement.IpAddress":         "127.0.0.1", "GameSessionPlacement.Port": 7777,
+		"GameSessionPlacement.PlacedPlayerSessions.0.PlayerId": "ada",
+		"GameSessionPlacement.GameProperties.0.Value":          "harbour",
+		"GameSessionPlacement.GameSessionName":                 "First",
+		"GameSessionPlacement.MatchmakerData":                  "",
 	})
 	host := m.hostOf(arn)
 	if g := receive(m, "the game session", host.started); g.Name != "First" || g.GameSessionData != "data" || g.GameProperties["map"] != "harbour" || g.MaximumPlayerSessionCount != 2 {
 		m.Errorf("the game server was given %+v", g)
 	}
-	report(m, "accept", host.AcceptPlayerSession(m.Context(), placed.at("GameSessionPlacement.PlacedPlayerSessions.0.PlayerSessionId")))
+	report(m, "accept", host.AcceptPlayerSession(m.Context(),
+		placed.at("GameSessionPlacement.PlacedPlayerSessions.0.PlayerSessionId")))
 
 	m.refused("InvalidRequestException", "StopGameSessionPlacement", params{"PlacementId": "first"})
 	m.refused("NotFoundException", "DescribeGameSessionPlacement", params{"PlacementId": "second"})
@@ -159,37 +175,47 @@ func (m *matchWalk) hostOf(session string) *process {
 
 func (m *matchWalk) ruleSets() {
 	m.do("ValidateMatchmakingRuleSet", params{"RuleSetBody": duelRules}).is(map[string]any{"Valid": true})
-	m.refused("InvalidRequestException", "ValidateMatchmakingRuleSet", params{"RuleSetBody": `{"ruleLanguageVersion": "1.0"}`})
+	m.refused("InvalidRequestException", "ValidateMatchmakingRuleSet",
+		params{"RuleSetBody": `{"ruleLanguageVersion": "1.0"}`})
 	create := params{"Name": "duel", "RuleSetBody": duelRules}
 	m.do("CreateMatchmakingRuleSet", create).is(map[string]any{
-		"RuleSet.RuleSetName": "duel", "RuleSet.RuleSetArn": arnPrefix + "matchmakingruleset/duel", "RuleSet.RuleSetBody": duelRules,
+		"RuleSet.RuleSetName": "duel", "RuleSet.RuleSetArn": arnPrefix + "matchmakingruleset/duel",
+		"RuleSet.RuleSetBody": duelRules,
 	})
 	m.refused("InvalidRequestException", "CreateMatchmakingRuleSet", create)
 	m.refused("InvalidRequestException", "CreateMatchmakingRuleSet", params{"Name": "bad", "RuleSetBody": "{"})
-	expectSame(m, "rule sets", m.do("DescribeMatchmakingRuleSets", params{"Names": []string{"duel"}}).each("RuleSets", "RuleSetName"), []string{"duel"})
+	expectSame(m, "rule sets", m.do("DescribeMatchmakingRuleSets", params{"Names": []string{"duel"}}).each("RuleSets",
+		"RuleSetName"), []string{"duel"})
 	m.refused("NotFoundException", "DescribeMatchmakingRuleSets", params{"Names": []string{"nothing"}})
 }
 
 func (m *matchWalk) configurations() {
 	create := params{
-		"Name": "duel", "RuleSetName": "duel", "RequestTimeoutSeconds": 900, "AcceptanceRequired": true, "AcceptanceTimeoutSeconds": 300,
-		"GameSessionQueueArns": []string{queueArn}, "GameProperties": []params{{"Key": "mode", "Value": "duel"}}, "GameSessionData": "data",
-		"BackfillMode": "MANUAL", "FlexMatchMode": "WITH_QUEUE", "CustomEventData": "blue", "NotificationTarget": topicArn, "Description": "one against one",
+		"Name": "duel", "RuleSetName": "duel", "RequestTimeoutSeconds": 900, "AcceptanceRequired": true,
+		"AcceptanceTimeoutSeconds": 300,
+		"GameSessionQueueArns":     []string{queueArn}, "GameProperties": []params{{"Key": "mode", "Value": "duel"}},
+		"GameSessionData": "data",
+		"BackfillMode":    "MANUAL", "FlexMatchMode": "WITH_QUEUE", "CustomEventData": "blue",
+		"NotificationTarget": topicArn, "Description": "one against one",
 	}
 	m.do("CreateMatchmakingConfiguration", create).is(map[string]any{
-		"Configuration.Name": "duel", "Configuration.ConfigurationArn": configurationArn, "Configuration.RuleSetArn": arnPrefix + "matchmakingruleset/duel",
-		"Configuration.AcceptanceTimeoutSeconds": 300, "Configuration.GameSessionQueueArns.0": queueArn, "Configuration.BackfillMode": "MANUAL",
+		"Configuration.Name": "duel", "Configuration.ConfigurationArn": configurationArn,
+		"Configuration.RuleSetArn":               arnPrefix + "matchmakingruleset/duel",
+		"Configuration.AcceptanceTimeoutSeconds": 300, "Configuration.GameSessionQueueArns.0": queueArn,
+		"Configuration.BackfillMode": "MANUAL",
 	})
 	m.refused("InvalidRequestException", "CreateMatchmakingConfiguration", create)
 	m.refused("NotFoundException", "CreateMatchmakingConfiguration", params{
-		"Name": "other", "RuleSetName": "nothing", "RequestTimeoutSeconds": 900, "AcceptanceRequired": false, "GameSessionQueueArns": []string{queueArn},
+		"Name": "other", "RuleSetName": "nothing", "RequestTimeoutSeconds": 900, "AcceptanceRequired": false,
+		"GameSessionQueueArns": []string{queueArn},
 	})
 	m.do("UpdateMatchmakingConfiguration", params{"Name": configurationArn, "Description": "two of them"}).is(map[string]any{
 		"Configuration.Description": "two of them", "Configuration.AcceptanceRequired": true,
 	})
 	m.refused("NotFoundException", "UpdateMatchmakingConfiguration", params{"Name": "other"})
 	for what, in := range map[string]params{"by name": {"Names": []string{"duel", "other"}}, "by rule set": {"RuleSetName": "duel"}} {
-		expectSame(m, "configurations "+what, m.do("DescribeMatchmakingConfigurations", in).each("Configurations", "Name"), []string{"duel"})
+		expectSame(m, "configurations "+what, m.do("DescribeMatchmakingConfigurations", in).each("Configurations",
+			"Name"), []string{"duel"})
 	}
 	m.refused("InvalidRequestException", "DeleteMatchmakingRuleSet", params{"Name": "duel"}) // it is in use
 }
@@ -200,7 +226,8 @@ func (m *matchWalk) enter(player string, skill float64) {
 	m.do("StartMatchmaking", params{"ConfigurationName": "duel", "TicketId": "ticket-" + player, "Players": []params{{
 		"PlayerId": player, "PlayerAttributes": params{"skill": params{"N": skill}}, "LatencyInMs": params{home: 20},
 	}}}).is(map[string]any{
-		"MatchmakingTicket.Status": "QUEUED", "MatchmakingTicket.ConfigurationArn": configurationArn, "MatchmakingTicket.Players.0.PlayerAttributes.skill.N": skill,
+		"MatchmakingTicket.Status": "QUEUED", "MatchmakingTicket.ConfigurationArn": configurationArn,
+		"MatchmakingTicket.Players.0.PlayerAttributes.skill.N": skill,
 	})
 }
 
@@ -212,7 +239,8 @@ func (m *matchWalk) reply(player, answer string) {
 }
 
 func (m *matchWalk) match() {
-	m.refused("NotFoundException", "StartMatchmaking", params{"ConfigurationName": "other", "Players": []params{{"PlayerId": "ada"}}})
+	m.refused("NotFoundException", "StartMatchmaking",
+		params{"ConfigurationName": "other", "Players": []params{{"PlayerId": "ada"}}})
 	m.enter("ada", 10)
 	m.enter("grace", 12)
 	for _, player := range []string{"ada", "grace"} {
@@ -221,7 +249,8 @@ func (m *matchWalk) match() {
 	completed := m.ticketBecomes("ticket-ada", "COMPLETED")
 	m.game = completed.at("TicketList.0.GameSessionConnectionInfo.GameSessionArn")
 	completed.is(map[string]any{
-		"TicketList.0.GameSessionConnectionInfo.IpAddress": "127.0.0.1", "TicketList.0.GameSessionConnectionInfo.Port": 7777,
+		"TicketList.0.GameSessionConnectionInfo.IpAddress":                        "127.0.0.1",
+		"TicketList.0.GameSessionConnectionInfo.Port":                             7777,
 		"TicketList.0.GameSessionConnectionInfo.MatchedPlayerSessions.0.PlayerId": "ada",
 	})
 	completed.like(map[string]string{"TicketList.0.Players.0.Team": "red|blue"})
@@ -234,7 +263,8 @@ func (m *matchWalk) match() {
 	if g.MaximumPlayerSessionCount != 3 || g.GameProperties["mode"] != "duel" || g.GameSessionData != "data" {
 		m.Errorf("the game server was given %+v", g)
 	}
-	report(m, "accept", m.host.AcceptPlayerSession(m.Context(), completed.at("TicketList.0.GameSessionConnectionInfo.MatchedPlayerSessions.0.PlayerSessionId")))
+	report(m, "accept", m.host.AcceptPlayerSession(m.Context(),
+		completed.at("TicketList.0.GameSessionConnectionInfo.MatchedPlayerSessions.0.PlayerSessionId")))
 }
 
 // matched is the players that the data of a game session names.
@@ -256,7 +286,8 @@ func (m *matchWalk) backfill() {
 	var players []params
 	for _, player := range []string{"ada", "grace"} {
 		ticket := m.do("DescribeMatchmaking", params{"TicketIds": []string{"ticket-" + player}})
-		players = append(players, params{"PlayerId": player, "Team": ticket.at("TicketList.0.Players.0.Team"), "PlayerAttributes": params{"skill": params{"N": 11}}})
+		players = append(players, params{"PlayerId": player, "Team": ticket.at("TicketList.0.Players.0.Team"),
+			"PlayerAttributes": params{"skill": params{"N": 11}}})
 	}
 	start := params{"ConfigurationName": "duel", "GameSessionArn": m.game, "Players": players, "TicketId": "stopped"}
 	m.do("StartMatchBackfill", start).is(map[string]any{"MatchmakingTicket.Status": "QUEUED"})
@@ -283,14 +314,16 @@ func (m *matchWalk) backfill() {
 
 // withoutCapacity starts a placement for which there is no process, and stops it.
 func (m *matchWalk) withoutCapacity() {
-	m.do("StartGameSessionPlacement", params{"PlacementId": "second", "GameSessionQueueName": queueArn, "MaximumPlayerSessionCount": 2})
+	m.do("StartGameSessionPlacement", params{"PlacementId": "second", "GameSessionQueueName": queueArn,
+		"MaximumPlayerSessionCount": 2})
 	// It is refused for the moment in which a process is looked for.
 	eventually(m, "the placement is stopped", func() bool {
 		return m.client.Call("StopGameSessionPlacement", params{"PlacementId": "second"}, nil) == nil
 	})
 	m.do("DescribeGameSessionPlacement", params{"PlacementId": "second"}).is(map[string]any{"GameSessionPlacement.Status": "CANCELLED"})
 	m.refused("InvalidRequestException", "StopGameSessionPlacement", params{"PlacementId": "second"})
-	m.refused("InvalidRequestException", "StartGameSessionPlacement", params{"PlacementId": "second", "GameSessionQueueName": "arena", "MaximumPlayerSessionCount": 2})
+	m.refused("InvalidRequestException", "StartGameSessionPlacement",
+		params{"PlacementId": "second", "GameSessionQueueName": "arena", "MaximumPlayerSessionCount": 2})
 }
 
 func (m *matchWalk) rejection() {
@@ -307,7 +340,8 @@ func (m *matchWalk) rejection() {
 	accept["TicketId"] = "nothing"
 	m.refused("NotFoundException", "AcceptMatch", accept)
 	m.refused("NotFoundException", "StopMatchmaking", params{"TicketId": "nothing"})
-	expectSame(m, "tickets", m.do("DescribeMatchmaking", params{"TicketIds": []string{"nothing", "ticket-ken"}}).each("TicketList", "TicketId"), []string{"ticket-ken"})
+	expectSame(m, "tickets", m.do("DescribeMatchmaking",
+		params{"TicketIds": []string{"nothing", "ticket-ken"}}).each("TicketList", "TicketId"), []string{"ticket-ken"})
 }
 
 func (m *matchWalk) deletions() {

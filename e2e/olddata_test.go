@@ -60,7 +60,8 @@ func TestOldDataDirectory(t *testing.T) {
 // answersOf starts a service on an old directory, and describes all that it holds.
 func answersOf(t *testing.T, data string) string {
 	s := start(t, oldSettings(oldTime.Add(time.Minute)), func(c *muster.Config) { c.Data = data })
-	fleet := *call(t, s.client().DescribeFleetAttributes, &gamelift.DescribeFleetAttributesInput{}).FleetAttributes[0].FleetId
+	fleet := *call(t, s.client().DescribeFleetAttributes,
+		&gamelift.DescribeFleetAttributesInput{}).FleetAttributes[0].FleetId
 	answers := s.everything(t, fleet) + s.allOfMatchmaking(t) + s.history(t, fleet)
 	return strings.ReplaceAll(answers, strings.TrimPrefix(s.HTTP, "http://"), "127.0.0.1:0")
 }
@@ -73,8 +74,10 @@ func (s *service) allOfMatchmaking(t testing.TB) string {
 		call(t, c.DescribeGameSessionQueues, &gamelift.DescribeGameSessionQueuesInput{}).GameSessionQueues,
 		call(t, c.DescribeMatchmakingConfigurations, &gamelift.DescribeMatchmakingConfigurationsInput{}).Configurations,
 		call(t, c.DescribeMatchmakingRuleSets, &gamelift.DescribeMatchmakingRuleSetsInput{}).RuleSets,
-		call(t, c.ListTagsForResource, &gamelift.ListTagsForResourceInput{ResourceARN: new(arnPrefix + "matchmakingconfiguration/asking")}).Tags,
-		call(t, c.DescribeMatchmaking, &gamelift.DescribeMatchmakingInput{TicketIds: []string{"ada", "grace", "linus", "carol", "dave", "late"}}).TicketList,
+		call(t, c.ListTagsForResource, &gamelift.ListTagsForResourceInput{ResourceARN: new(arnPrefix +
+			"matchmakingconfiguration/asking")}).Tags,
+		call(t, c.DescribeMatchmaking, &gamelift.DescribeMatchmakingInput{TicketIds: []string{"ada", "grace", "linus",
+			"carol", "dave", "late"}}).TicketList,
 	}
 	for _, id := range []string{"fulfilled", "waiting", "cancelled"} {
 		values = append(values, s.placement(t, id))
@@ -86,10 +89,12 @@ func (s *service) allOfMatchmaking(t testing.TB) string {
 func (s *service) history(t testing.TB, fleet string) string {
 	t.Helper()
 	c := s.client()
-	ended := call(t, c.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &fleet, StatusFilter: new("TERMINATED")}).GameSessions
+	ended := call(t, c.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &fleet,
+		StatusFilter: new("TERMINATED")}).GameSessions
 	values := []any{ended}
 	for _, g := range ended {
-		values = append(values, call(t, c.DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{GameSessionId: g.GameSessionId}).PlayerSessions)
+		values = append(values, call(t, c.DescribePlayerSessions,
+			&gamelift.DescribePlayerSessionsInput{GameSessionId: g.GameSessionId}).PlayerSessions)
 	}
 	return text(t, values...)
 }
@@ -101,7 +106,8 @@ func writeOldData(t *testing.T) {
 	fleet := s.newFleet(t, home, "custom-away")
 	compute := s.newCompute(t, fleet, home, "pc")
 	call(t, s.client().CreateAlias, &gamelift.CreateAliasInput{
-		Name: new("live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple, FleetId: &fleet},
+		Name: new("live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple,
+			FleetId: &fleet},
 	})
 	s.launch(t, compute, behaviour{})
 	ended := s.newActiveSession(t, fleet, home)
@@ -147,20 +153,23 @@ func (s *service) fillMatchmaking(t *testing.T, fleet string, compute gameserver
 		GameProperties:        []types.GameProperty{{Key: new("map"), Value: new("harbour")}},
 		DesiredPlayerSessions: []types.DesiredPlayerSession{{PlayerId: new("ada")}},
 	})
-	eventually(t, "the placement is fulfilled", func() bool { return s.placement(t, "fulfilled").Status == types.GameSessionPlacementStateFulfilled })
+	eventually(t, "the placement is fulfilled",
+		func() bool { return s.placement(t, "fulfilled").Status == types.GameSessionPlacementStateFulfilled })
 	s.launch(t, compute, behaviour{port: 7779})
 	s.seek(t, "ada")
 	s.seek(t, "grace")
 	s.awaitTicket(t, "ada", types.MatchmakingConfigurationStatusCompleted)
 	call(t, c.CreateMatchmakingConfiguration, &gamelift.CreateMatchmakingConfigurationInput{
-		Name: new("asking"), RuleSetName: new("duel"), RequestTimeoutSeconds: new(int32(900)), AcceptanceRequired: new(true),
+		Name: new("asking"), RuleSetName: new("duel"), RequestTimeoutSeconds: new(int32(900)),
+		AcceptanceRequired:       new(true),
 		AcceptanceTimeoutSeconds: new(int32(600)), FlexMatchMode: types.FlexMatchModeStandalone,
 		Tags: []types.Tag{{Key: new("team"), Value: new("blue")}},
 	})
 	for _, id := range []string{"dave", "linus"} {
 		call(t, c.StartMatchmaking, &gamelift.StartMatchmakingInput{
 			ConfigurationName: new("asking"), TicketId: &id,
-			Players: []types.Player{{PlayerId: &id, PlayerAttributes: map[string]types.AttributeValue{"skill": {N: new(float64(12))}}}},
+			Players: []types.Player{{PlayerId: &id,
+				PlayerAttributes: map[string]types.AttributeValue{"skill": {N: new(float64(12))}}}},
 		})
 	}
 	s.awaitTicket(t, "linus", types.MatchmakingConfigurationStatusRequiresAcceptance)
@@ -172,7 +181,8 @@ func (s *service) fillMatchmaking(t *testing.T, fleet string, compute gameserver
 // placement describes a placement.
 func (s *service) placement(t testing.TB, id string) *types.GameSessionPlacement {
 	t.Helper()
-	return call(t, s.client().DescribeGameSessionPlacement, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id}).GameSessionPlacement
+	return call(t, s.client().DescribeGameSessionPlacement,
+		&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id}).GameSessionPlacement
 }
 
 func packOldData(t *testing.T, data string) {

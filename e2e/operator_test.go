@@ -107,7 +107,8 @@ func TestFollowEvents(t *testing.T) {
 	for _, player := range []string{"ada", "bob\u00e9", "cy"} {
 		ticket := call(t, s.client().StartMatchmaking, &gamelift.StartMatchmakingInput{
 			ConfigurationName: new("duel"),
-			Players:           []types.Player{{PlayerId: &player, PlayerAttributes: map[string]types.AttributeValue{"skill": {N: new(float64(100 * len(positions)))}}}},
+			Players: []types.Player{{PlayerId: &player,
+				PlayerAttributes: map[string]types.AttributeValue{"skill": {N: new(float64(100 * len(positions)))}}}},
 		}).MatchmakingTicket
 		var line struct {
 			Position string

@@ -61,7 +61,8 @@ func TestPaginatorsOfResources(t *testing.T) {
 
 	locations := names("custom-place", 30)
 	fleet := s.newFleet(t, locations...)
-	expectSame(t, "locations", all(t, 7, gamelift.NewListLocationsPaginator(c, &gamelift.ListLocationsInput{Limit: size}),
+	expectSame(t, "locations", all(t, 7, gamelift.NewListLocationsPaginator(c,
+		&gamelift.ListLocationsInput{Limit: size}),
 		func(o *gamelift.ListLocationsOutput) (found []string) {
 			for _, l := range o.Locations {
 				found = append(found, *l.LocationName)
@@ -69,7 +70,8 @@ func TestPaginatorsOfResources(t *testing.T) {
 			return found
 		}), locations)
 	expectSame(t, "fleet locations", all(t, 7,
-		gamelift.NewDescribeFleetLocationAttributesPaginator(c, &gamelift.DescribeFleetLocationAttributesInput{FleetId: &fleet, Limit: size}),
+		gamelift.NewDescribeFleetLocationAttributesPaginator(c,
+			&gamelift.DescribeFleetLocationAttributesInput{FleetId: &fleet, Limit: size}),
 		func(o *gamelift.DescribeFleetLocationAttributesOutput) (found []string) {
 			for _, l := range o.LocationAttributes {
 				found = append(found, *l.LocationState.Location)
@@ -80,7 +82,8 @@ func TestPaginatorsOfResources(t *testing.T) {
 	var aliases []string
 	for _, name := range names("alias", 24) {
 		aliases = append(aliases, *call(t, c.CreateAlias, &gamelift.CreateAliasInput{
-			Name: &name, RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple, FleetId: &fleet},
+			Name: &name, RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple,
+				FleetId: &fleet},
 		}).Alias.AliasId)
 	}
 	expectSame(t, "aliases", all(t, 7, gamelift.NewListAliasesPaginator(c, &gamelift.ListAliasesInput{Limit: size}),
@@ -95,7 +98,8 @@ func TestPaginatorsOfResources(t *testing.T) {
 	for i, name := range computes {
 		s.newCompute(t, fleet, locations[i%len(locations)], name)
 	}
-	expectSame(t, "computes", all(t, 7, gamelift.NewListComputePaginator(c, &gamelift.ListComputeInput{FleetId: &fleet, Limit: size}),
+	expectSame(t, "computes", all(t, 7, gamelift.NewListComputePaginator(c,
+		&gamelift.ListComputeInput{FleetId: &fleet, Limit: size}),
 		func(o *gamelift.ListComputeOutput) (found []string) {
 			for _, l := range o.ComputeList {
 				found = append(found, *l.ComputeName)
@@ -106,7 +110,8 @@ func TestPaginatorsOfResources(t *testing.T) {
 	fleets := []string{fleet}
 	for range 9 {
 		fleets = append(fleets, *call(t, c.CreateFleet, &gamelift.CreateFleetInput{
-			Name: new("Further"), ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: &locations[0]}},
+			Name: new("Further"), ComputeType: types.ComputeTypeAnywhere,
+			Locations: []types.LocationConfiguration{{Location: &locations[0]}},
 		}).FleetAttributes.FleetId)
 	}
 	expectSame(t, "fleets", all(t, 7, gamelift.NewListFleetsPaginator(c, &gamelift.ListFleetsInput{Limit: size}),
@@ -130,13 +135,16 @@ func TestPaginatorsOfSessions(t *testing.T) {
 		return found
 	}
 	expectSame(t, "described sessions", all(t, 2,
-		gamelift.NewDescribeGameSessionsPaginator(c, &gamelift.DescribeGameSessionsInput{FleetId: &fleet, Limit: new(int32(2))}),
+		gamelift.NewDescribeGameSessionsPaginator(c,
+			&gamelift.DescribeGameSessionsInput{FleetId: &fleet, Limit: new(int32(2))}),
 		func(o *gamelift.DescribeGameSessionsOutput) []string { return ids(o.GameSessions) }), sessions)
 	expectSame(t, "searched sessions", all(t, 2,
-		gamelift.NewSearchGameSessionsPaginator(c, &gamelift.SearchGameSessionsInput{FleetId: &fleet, Limit: new(int32(2))}),
+		gamelift.NewSearchGameSessionsPaginator(c,
+			&gamelift.SearchGameSessionsInput{FleetId: &fleet, Limit: new(int32(2))}),
 		func(o *gamelift.SearchGameSessionsOutput) []string { return ids(o.GameSessions) }), sessions)
 	expectSame(t, "sessions in one location", all(t, 2,
-		gamelift.NewDescribeGameSessionsPaginator(c, &gamelift.DescribeGameSessionsInput{FleetId: &fleet, Location: new("custom-west"), Limit: new(int32(2))}),
+		gamelift.NewDescribeGameSessionsPaginator(c,
+			&gamelift.DescribeGameSessionsInput{FleetId: &fleet, Location: new("custom-west"), Limit: new(int32(2))}),
 		func(o *gamelift.DescribeGameSessionsOutput) []string { return ids(o.GameSessions) }), []string{sessions[1], sessions[3]})
 
 	var mine []string // the player sessions of one player in all game sessions
@@ -154,9 +162,12 @@ func TestPaginatorsOfSessions(t *testing.T) {
 		return found
 	}
 	expectSame(t, "players of a session", all(t, 3,
-		gamelift.NewDescribePlayerSessionsPaginator(c, &gamelift.DescribePlayerSessionsInput{GameSessionId: &sessions[0], Limit: new(int32(3))}), playerIDs), players)
+		gamelift.NewDescribePlayerSessionsPaginator(c,
+			&gamelift.DescribePlayerSessionsInput{GameSessionId: &sessions[0], Limit: new(int32(3))}), playerIDs),
+		players)
 	expectSame(t, "sessions of a player", all(t, 2,
-		gamelift.NewDescribePlayerSessionsPaginator(c, &gamelift.DescribePlayerSessionsInput{PlayerId: new("ada"), Limit: new(int32(2))}), playerIDs), mine)
+		gamelift.NewDescribePlayerSessionsPaginator(c,
+			&gamelift.DescribePlayerSessionsInput{PlayerId: new("ada"), Limit: new(int32(2))}), playerIDs), mine)
 }
 
 func TestPaginatorsOfMatchmaking(t *testing.T) {
@@ -167,21 +178,24 @@ func TestPaginatorsOfMatchmaking(t *testing.T) {
 	queues, ruleSets, configurations := names("queue", 23), names("rules", 23), names("configuration", 23)
 	for i := range queues {
 		call(t, c.CreateGameSessionQueue, &gamelift.CreateGameSessionQueueInput{Name: &queues[i]})
-		call(t, c.CreateMatchmakingRuleSet, &gamelift.CreateMatchmakingRuleSetInput{Name: &ruleSets[i], RuleSetBody: new(duelRules)})
+		call(t, c.CreateMatchmakingRuleSet, &gamelift.CreateMatchmakingRuleSetInput{Name: &ruleSets[i],
+			RuleSetBody: new(duelRules)})
 		call(t, c.CreateMatchmakingConfiguration, &gamelift.CreateMatchmakingConfigurationInput{
 			Name: &configurations[i], RuleSetName: new("duel"), FlexMatchMode: types.FlexMatchModeStandalone,
 			RequestTimeoutSeconds: new(int32(60)), AcceptanceRequired: new(false),
 		})
 	}
 	size := new(int32(7))
-	expectSame(t, "queues", all(t, 7, gamelift.NewDescribeGameSessionQueuesPaginator(c, &gamelift.DescribeGameSessionQueuesInput{Limit: size}),
+	expectSame(t, "queues", all(t, 7, gamelift.NewDescribeGameSessionQueuesPaginator(c,
+		&gamelift.DescribeGameSessionQueuesInput{Limit: size}),
 		func(o *gamelift.DescribeGameSessionQueuesOutput) (found []string) {
 			for _, q := range o.GameSessionQueues {
 				found = append(found, *q.Name)
 			}
 			return found
 		}), append(queues, "duel"))
-	expectSame(t, "rule sets", all(t, 7, gamelift.NewDescribeMatchmakingRuleSetsPaginator(c, &gamelift.DescribeMatchmakingRuleSetsInput{Limit: size}),
+	expectSame(t, "rule sets", all(t, 7, gamelift.NewDescribeMatchmakingRuleSetsPaginator(c,
+		&gamelift.DescribeMatchmakingRuleSetsInput{Limit: size}),
 		func(o *gamelift.DescribeMatchmakingRuleSetsOutput) (found []string) {
 			for _, r := range o.RuleSets {
 				found = append(found, *r.RuleSetName)
@@ -189,7 +203,8 @@ func TestPaginatorsOfMatchmaking(t *testing.T) {
 			return found
 		}), append(ruleSets, "duel"))
 	expectSame(t, "configurations", all(t, 7,
-		gamelift.NewDescribeMatchmakingConfigurationsPaginator(c, &gamelift.DescribeMatchmakingConfigurationsInput{Limit: size, RuleSetName: new("duel")}),
+		gamelift.NewDescribeMatchmakingConfigurationsPaginator(c,
+			&gamelift.DescribeMatchmakingConfigurationsInput{Limit: size, RuleSetName: new("duel")}),
 		func(o *gamelift.DescribeMatchmakingConfigurationsOutput) (found []string) {
 			for _, m := range o.Configurations {
 				found = append(found, *m.Name)
@@ -206,7 +221,8 @@ func TestPaginatorOfFleetEvents(t *testing.T) {
 	call(t, s.client().UpdateFleetAttributes, &gamelift.UpdateFleetAttributesInput{
 		FleetId: &fleet, NewGameSessionProtectionPolicy: types.ProtectionPolicyFullProtection,
 	})
-	events := all(t, 4, gamelift.NewDescribeFleetEventsPaginator(s.client(), &gamelift.DescribeFleetEventsInput{FleetId: &fleet, Limit: new(int32(4))}),
+	events := all(t, 4, gamelift.NewDescribeFleetEventsPaginator(s.client(),
+		&gamelift.DescribeFleetEventsInput{FleetId: &fleet, Limit: new(int32(4))}),
 		func(o *gamelift.DescribeFleetEventsOutput) []types.Event { return o.Events })
 	seen := map[string]bool{}
 	for i, e := range events {
@@ -216,7 +232,8 @@ func TestPaginatorOfFleetEvents(t *testing.T) {
 		}
 	}
 	if len(events) != 15 || len(seen) != 15 {
-		t.Errorf("%d events, %d different ones; want a fleet's two, one for each of 12 locations and one change", len(events), len(seen))
+		t.Errorf("%d events, %d different ones; want a fleet's two, one for each of 12 locations and one change",
+			len(events), len(seen))
 	}
 	if events[0].EventCode != types.EventCodeFleetNewGameSessionProtectionPolicyUpdated {
 		t.Errorf("the newest event is %s", events[0].EventCode)

@@ -24,14 +24,16 @@ func TestRestart(t *testing.T) {
 	c := s.client()
 	fleet := s.newFleet(t, "custom-east", "custom-west")
 	alias := call(t, c.CreateAlias, &gamelift.CreateAliasInput{
-		Name: new("live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple, FleetId: &fleet},
+		Name: new("live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple,
+			FleetId: &fleet},
 	}).Alias
 	params := s.newCompute(t, fleet, "custom-east", "pc")
 	p := s.launch(t, params, behaviour{})
 	session := s.newActiveSession(t, fleet, "custom-east")
 	playing, reserved, gone := s.join(t, session, "ada"), s.join(t, session, "bob"), s.join(t, session, "cleo")
 	for _, err := range []error{
-		p.AcceptPlayerSession(t.Context(), playing), p.AcceptPlayerSession(t.Context(), gone), p.RemovePlayerSession(t.Context(), gone),
+		p.AcceptPlayerSession(t.Context(), playing), p.AcceptPlayerSession(t.Context(), gone),
+		p.RemovePlayerSession(t.Context(), gone),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +56,8 @@ func TestRestart(t *testing.T) {
 		t.Errorf("the alias leads to %s", *got.FleetId)
 	}
 	for id, want := range map[string]types.PlayerSessionStatus{
-		playing: types.PlayerSessionStatusActive, reserved: types.PlayerSessionStatusReserved, gone: types.PlayerSessionStatusCompleted,
+		playing: types.PlayerSessionStatusActive, reserved: types.PlayerSessionStatusReserved,
+		gone: types.PlayerSessionStatusCompleted,
 	} {
 		if got := s.player(t, id).Status; got != want {
 			t.Errorf("a player session that was %s is %s", want, got)
@@ -79,7 +82,8 @@ func (s *service) everything(t testing.TB, fleet string) string {
 	return text(t,
 		call(t, c.ListLocations, &gamelift.ListLocationsInput{}).Locations,
 		call(t, c.DescribeFleetAttributes, &gamelift.DescribeFleetAttributesInput{}).FleetAttributes,
-		call(t, c.DescribeFleetLocationAttributes, &gamelift.DescribeFleetLocationAttributesInput{FleetId: &fleet}).LocationAttributes,
+		call(t, c.DescribeFleetLocationAttributes,
+			&gamelift.DescribeFleetLocationAttributesInput{FleetId: &fleet}).LocationAttributes,
 		call(t, c.ListAliases, &gamelift.ListAliasesInput{}).Aliases,
 		call(t, c.ListCompute, &gamelift.ListComputeInput{FleetId: &fleet}).ComputeList,
 		call(t, c.DescribeFleetEvents, &gamelift.DescribeFleetEventsInput{FleetId: &fleet}).Events,
@@ -167,8 +171,9 @@ func (s *service) dial(t testing.TB, url string, p gameserver.ServerParameters, 
 	if dialer == nil {
 		dialer = websocket.DefaultDialer
 	}
-	conn, answer, err := dialer.DialContext(t.Context(), url+"/?pID=process-1&sdkVersion=5.6.0&sdkLanguage=Go&ComputeId="+p.HostID+
-		"&FleetId="+p.FleetID+"&IdempotencyToken=1&Authorization="+p.AuthToken, nil)
+	conn, answer, err := dialer.DialContext(t.Context(),
+		url+"/?pID=process-1&sdkVersion=5.6.0&sdkLanguage=Go&ComputeId="+p.HostID+
+			"&FleetId="+p.FleetID+"&IdempotencyToken=1&Authorization="+p.AuthToken, nil)
 	if err != nil {
 		t.Fatalf("%v: %v", err, answer)
 	}

@@ -46,7 +46,8 @@ func TestSearchOverLocations(t *testing.T) {
 		s.open(t, fleet, a)
 	}
 	alias := call(t, s.client().CreateAlias, &gamelift.CreateAliasInput{
-		Name: new("live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple, FleetId: &fleet},
+		Name: new("live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple,
+			FleetId: &fleet},
 	}).Alias.AliasId
 
 	for _, test := range []struct {
@@ -55,10 +56,13 @@ func TestSearchOverLocations(t *testing.T) {
 	}{
 		{"", "creationTimeMillis ASC", "", []string{"alpha", "bravo", "charlie", "delta", "echo"}},
 		{"", "creationTimeMillis DESC", "custom-east", []string{"echo", "charlie", "alpha"}},
-		{"hasAvailablePlayerSessions=true", "playerSessionCount DESC", "", []string{"echo", "bravo", "charlie", "delta"}},
+		{"hasAvailablePlayerSessions=true", "playerSessionCount DESC", "",
+			[]string{"echo", "bravo", "charlie", "delta"}},
 		{"hasAvailablePlayerSessions=false", "gameSessionName ASC", "", []string{"alpha"}},
-		{"gameSessionProperties.mode = 'ffa' AND maximumSessions >= 4", "gameSessionName DESC", "", []string{"echo", "delta", "bravo"}},
-		{"gameSessionName = 'charlie' OR playerSessionCount = 0", "gameSessionName ASC", "", []string{"charlie", "delta"}},
+		{"gameSessionProperties.mode = 'ffa' AND maximumSessions >= 4", "gameSessionName DESC", "",
+			[]string{"echo", "delta", "bravo"}},
+		{"gameSessionName = 'charlie' OR playerSessionCount = 0", "gameSessionName ASC", "",
+			[]string{"charlie", "delta"}},
 		{"NOT (gameSessionProperties.mode = 'ffa')", "gameSessionName ASC", "", []string{"charlie"}},
 		{"maximumSessions < 4 AND gameSessionName <> 'alpha'", "gameSessionName ASC", "", []string{"charlie"}},
 		{"playerSessionCount > 100", "gameSessionName ASC", "", nil},
@@ -71,7 +75,8 @@ func TestSearchOverLocations(t *testing.T) {
 			if test.location != "" {
 				in.Location = &test.location
 			}
-			found := all(t, int(valueOr(in.Limit, 20)), gamelift.NewSearchGameSessionsPaginator(s.client(), in), sessionNames)
+			found := all(t, int(valueOr(in.Limit, 20)), gamelift.NewSearchGameSessionsPaginator(s.client(), in),
+				sessionNames)
 			if !slices.Equal(found, test.want) {
 				t.Errorf("%q, %q, %q: found %q, want %q", test.filter, test.sort, test.location, found, test.want)
 			}
@@ -102,7 +107,8 @@ func TestSearchSeesWhatWasAnswered(t *testing.T) {
 	p := s.launch(t, s.newCompute(t, fleet, home, "pc"), behaviour{idle: true})
 	session := s.newSession(t, fleet, home)
 	count := func(filter string) int {
-		return len(call(t, s.client().SearchGameSessions, &gamelift.SearchGameSessionsInput{FleetId: &fleet, FilterExpression: &filter}).GameSessions)
+		return len(call(t, s.client().SearchGameSessions,
+			&gamelift.SearchGameSessionsInput{FleetId: &fleet, FilterExpression: &filter}).GameSessions)
 	}
 	const open = "hasAvailablePlayerSessions = true"
 	if n := count(open); n != 0 {

@@ -57,7 +57,8 @@ func TestFullGameSession(t *testing.T) {
 	fleet := s.newFleet(t)
 	p := s.launch(t, s.newCompute(t, fleet, home, "pc"), behaviour{})
 	session := s.newActiveSession(t, fleet, home)
-	call(t, s.client().CreatePlayerSessions, &gamelift.CreatePlayerSessionsInput{GameSessionId: &session, PlayerIds: []string{"a", "b", "c"}})
+	call(t, s.client().CreatePlayerSessions, &gamelift.CreatePlayerSessionsInput{GameSessionId: &session,
+		PlayerIds: []string{"a", "b", "c"}})
 
 	two := &gamelift.CreatePlayerSessionsInput{GameSessionId: &session, PlayerIds: []string{"d", "e"}}
 	refuse[*types.GameSessionFullException](t, s.client().CreatePlayerSessions, two) // all or none
@@ -75,7 +76,8 @@ func TestFullGameSession(t *testing.T) {
 	refuse[*types.GameSessionFullException](t, s.client().CreatePlayerSession, one)
 
 	s.advance(time.Minute)
-	eventually(t, "all reservations timed out", func() bool { return *s.session(t, session).CurrentPlayerSessionCount == 0 })
+	eventually(t, "all reservations timed out",
+		func() bool { return *s.session(t, session).CurrentPlayerSessionCount == 0 })
 	call(t, s.client().CreatePlayerSessions, two)
 }
 
@@ -103,7 +105,8 @@ func TestActivationTimesOut(t *testing.T) {
 	call(t, s.client().UpdateRuntimeConfiguration, &gamelift.UpdateRuntimeConfigurationInput{
 		FleetId: &fleet, RuntimeConfiguration: &types.RuntimeConfiguration{
 			GameSessionActivationTimeoutSeconds: new(int32(30)),
-			ServerProcesses:                     []types.ServerProcess{{LaunchPath: new("/local/game/server"), ConcurrentExecutions: new(int32(1))}},
+			ServerProcesses: []types.ServerProcess{{LaunchPath: new("/local/game/server"),
+				ConcurrentExecutions: new(int32(1))}},
 		},
 	})
 	p := s.launch(t, s.newCompute(t, fleet, home, "pc"), behaviour{idle: true})
@@ -199,7 +202,8 @@ func TestTokensExpire(t *testing.T) {
 	s := start(t, fakeTime, func(c *muster.Config) { c.AuthTokenLifetime = time.Hour })
 	fleet := s.newFleet(t)
 	params := s.newCompute(t, fleet, home, "pc")
-	grant := call(t, s.client().GetComputeAuthToken, &gamelift.GetComputeAuthTokenInput{FleetId: &fleet, ComputeName: aws.String("pc")})
+	grant := call(t, s.client().GetComputeAuthToken,
+		&gamelift.GetComputeAuthTokenInput{FleetId: &fleet, ComputeName: aws.String("pc")})
 	if left := grant.ExpirationTimestamp.Sub(s.clock.Now()); left > time.Hour || left < 59*time.Minute {
 		t.Errorf("the token is valid for %s", left)
 	}
@@ -215,7 +219,8 @@ func TestTokensExpire(t *testing.T) {
 // renewed has a new token in place of an old one.
 func (s *service) renewed(t testing.TB, params gameserver.ServerParameters) gameserver.ServerParameters {
 	t.Helper()
-	grant := call(t, s.client().GetComputeAuthToken, &gamelift.GetComputeAuthTokenInput{FleetId: &params.FleetID, ComputeName: &params.HostID})
+	grant := call(t, s.client().GetComputeAuthToken,
+		&gamelift.GetComputeAuthTokenInput{FleetId: &params.FleetID, ComputeName: &params.HostID})
 	params.AuthToken = *grant.AuthToken
 	return params
 }

@@ -67,7 +67,8 @@ func TestOnePort(t *testing.T) {
 	params.ProcessID = "cpp"
 	s.dial(t, s.WSS+"/", params, &websocket.Dialer{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}})
 
-	compute := call(t, s.client().DescribeCompute, &gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("pc")}).Compute
+	compute := call(t, s.client().DescribeCompute,
+		&gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("pc")}).Compute
 	if got := *compute.GameLiftServiceSdkEndpoint; got != s.WSS {
 		t.Errorf("computes are told to connect to %s", got)
 	}

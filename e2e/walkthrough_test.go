@@ -150,7 +150,8 @@ var walkLocations = []string{"custom-home-desktop", "custom-home-location", "cus
 
 func (w *walk) locations() {
 	w.do("CreateLocation", params{"LocationName": "custom-test-location"}).is(map[string]any{
-		"Location.LocationName": "custom-test-location", "Location.LocationArn": arnPrefix + "location/custom-test-location",
+		"Location.LocationName": "custom-test-location",
+		"Location.LocationArn":  arnPrefix + "location/custom-test-location",
 	})
 	w.refused("ConflictException", "CreateLocation", params{"LocationName": "custom-test-location"})
 	w.refused("InvalidRequestException", "CreateLocation", params{"LocationName": "mylocation"})
@@ -167,7 +168,8 @@ func (w *walk) fleet() {
 	fleet.like(map[string]string{"FleetAttributes.FleetId": "fleet-" + uuidPattern})
 	w.fleetID = fleet.at("FleetAttributes.FleetId")
 	w.fleetArn = arnPrefix + "fleet/" + w.fleetID
-	fleet.is(map[string]any{"FleetAttributes.FleetArn": w.fleetArn, "FleetAttributes.ComputeType": "ANYWHERE", "FleetAttributes.Name": "AnywhereFleet"})
+	fleet.is(map[string]any{"FleetAttributes.FleetArn": w.fleetArn, "FleetAttributes.ComputeType": "ANYWHERE",
+		"FleetAttributes.Name": "AnywhereFleet"})
 	expectSame(w.T, "locations of the fleet", fleet.each("LocationStates", "Location"), walkLocations)
 
 	eventually(w, "the fleet is ACTIVE", func() bool {
@@ -182,12 +184,15 @@ func (w *walk) fleet() {
 }
 
 func (w *walk) computes() {
-	register := params{"FleetId": w.fleetID, "ComputeName": "DesktopPC", "IpAddress": "121.170.174.147", "Location": "custom-home-desktop"}
+	register := params{"FleetId": w.fleetID, "ComputeName": "DesktopPC", "IpAddress": "121.170.174.147",
+		"Location": "custom-home-desktop"}
 	compute := w.do("RegisterCompute", register)
 	compute.is(map[string]any{
 		"Compute.FleetId": w.fleetID, "Compute.FleetArn": w.fleetArn, "Compute.ComputeName": "DesktopPC",
-		"Compute.ComputeArn": arnPrefix + "compute/DesktopPC", "Compute.IpAddress": "121.170.174.147", "Compute.ComputeStatus": "Active",
-		"Compute.Location": "custom-home-desktop", "Compute.GameLiftServiceSdkEndpoint": w.WSS, "Compute.GameLiftAgentEndpoint": w.WSS,
+		"Compute.ComputeArn": arnPrefix + "compute/DesktopPC", "Compute.IpAddress": "121.170.174.147",
+		"Compute.ComputeStatus": "Active",
+		"Compute.Location":      "custom-home-desktop", "Compute.GameLiftServiceSdkEndpoint": w.WSS,
+		"Compute.GameLiftAgentEndpoint": w.WSS,
 	})
 	register["Location"] = "custom-home-location"
 	w.refused("ConflictException", "RegisterCompute", register)
@@ -195,7 +200,8 @@ func (w *walk) computes() {
 	w.do("RegisterCompute", register)
 
 	token := w.do("GetComputeAuthToken", params{"FleetId": w.fleetID, "ComputeName": "DesktopPC"})
-	token.is(map[string]any{"FleetId": w.fleetID, "FleetArn": w.fleetArn, "ComputeName": "DesktopPC", "ComputeArn": arnPrefix + "compute/DesktopPC"})
+	token.is(map[string]any{"FleetId": w.fleetID, "FleetArn": w.fleetArn, "ComputeName": "DesktopPC",
+		"ComputeArn": arnPrefix + "compute/DesktopPC"})
 	token.like(map[string]string{"AuthToken": uuidPattern, "ExpirationTimestamp": ".+"})
 	w.token = token.at("AuthToken")
 	w.refused("NotFoundException", "GetComputeAuthToken", params{"FleetId": w.fleetID, "ComputeName": "Laptop"})
@@ -203,7 +209,8 @@ func (w *walk) computes() {
 
 // create are the members of CreateGameSession.
 func (w *walk) create() params {
-	return params{"FleetId": w.fleetID, "Name": "DebugGameSession", "MaximumPlayerSessionCount": 4, "Location": "custom-home-location"}
+	return params{"FleetId": w.fleetID, "Name": "DebugGameSession", "MaximumPlayerSessionCount": 4,
+		"Location": "custom-home-location"}
 }
 
 func (w *walk) withoutServers() {
@@ -216,7 +223,8 @@ func (w *walk) withoutServers() {
 // serverArgs is the command line of a game server.
 func (w *walk) serverArgs(token string, more ...string) []string {
 	return append([]string{
-		"-log", "-authtoken=" + token, "-hostid=DesktopPC", "-fleetid=" + w.fleetID, "-websocketurl=" + w.WS, "-port", "0",
+		"-log", "-authtoken=" + token, "-hostid=DesktopPC", "-fleetid=" + w.fleetID, "-websocketurl=" + w.WS, "-port",
+		"0",
 	}, more...)
 }
 
@@ -235,9 +243,12 @@ func (w *walk) server() *arenaServer {
 	at := 0
 	log := server.log.String()
 	for _, line := range []string{
-		"LogInit: Command Line: -log ", "Initializing the GameLift Server", "AUTH_TOKEN : ", "HOST_ID: DesktopPC", "FLEET_ID: " + w.fleetID, "WEBSOCKET_URL: ", "PID : ",
-		"[info] Connecting to GameLift WebSocket server", "[info] Connected to WebSocket", "[info] Connection established successfully.",
-		"[info] Networking outcome success. Init SDK success", "Calling ProcessReady", "Sending Socket Message, isConnected:true, endpoint: ",
+		"LogInit: Command Line: -log ", "Initializing the GameLift Server", "AUTH_TOKEN : ", "HOST_ID: DesktopPC",
+		"FLEET_ID: " + w.fleetID, "WEBSOCKET_URL: ", "PID : ",
+		"[info] Connecting to GameLift WebSocket server", "[info] Connected to WebSocket",
+		"[info] Connection established successfully.",
+		"[info] Networking outcome success. Init SDK success", "Calling ProcessReady",
+		"Sending Socket Message, isConnected:true, endpoint: ",
 		`Received message from websocket: {"Action":"ActivateServerProcess",`,
 	} {
 		next := strings.Index(log[at:], line)
@@ -276,7 +287,8 @@ func (w *walk) visitors() {
 func (w *walk) gameSession(server *arenaServer) {
 	created := w.do("CreateGameSession", w.create())
 	created.like(map[string]string{
-		"GameSession.GameSessionId":  "arn:aws:gamelift:" + testRegion + "::gamesession/" + w.fleetID + "/custom-home-location/gsess-" + uuidPattern,
+		"GameSession.GameSessionId": "arn:aws:gamelift:" + testRegion + "::gamesession/" + w.fleetID +
+			"/custom-home-location/gsess-" + uuidPattern,
 		"GameSession.CreationTime":   ".+",
 		"GameSession.GameProperties": `(\[\])?`, // the SDK for Go reads an empty list as none
 	})
@@ -284,7 +296,8 @@ func (w *walk) gameSession(server *arenaServer) {
 	_, port, _ := strings.Cut(server.address(w), ":")
 	created.is(map[string]any{
 		"GameSession.Name": "DebugGameSession", "GameSession.FleetId": w.fleetID, "GameSession.FleetArn": w.fleetArn,
-		"GameSession.CurrentPlayerSessionCount": 0, "GameSession.MaximumPlayerSessionCount": 4, "GameSession.Status": "ACTIVATING",
+		"GameSession.CurrentPlayerSessionCount": 0, "GameSession.MaximumPlayerSessionCount": 4,
+		"GameSession.Status":    "ACTIVATING",
 		"GameSession.IpAddress": "121.170.174.147", "GameSession.Port": port,
 		"GameSession.PlayerSessionCreationPolicy": "ACCEPT_ALL", "GameSession.Location": "custom-home-location",
 	})
@@ -297,10 +310,12 @@ func (w *walk) gameSession(server *arenaServer) {
 // reserve takes a place for a player and gives the player session's id.
 func (w *walk) reserve(player string) string {
 	created := w.do("CreatePlayerSession", params{"GameSessionId": w.session, "PlayerId": player})
-	created.like(map[string]string{"PlayerSession.PlayerSessionId": "psess-" + uuidPattern, "PlayerSession.CreationTime": ".+"})
+	created.like(map[string]string{"PlayerSession.PlayerSessionId": "psess-" + uuidPattern,
+		"PlayerSession.CreationTime": ".+"})
 	created.is(map[string]any{
 		"PlayerSession.PlayerId": player, "PlayerSession.GameSessionId": w.session, "PlayerSession.FleetId": w.fleetID,
-		"PlayerSession.FleetArn": w.fleetArn, "PlayerSession.Status": "RESERVED", "PlayerSession.IpAddress": "121.170.174.147",
+		"PlayerSession.FleetArn": w.fleetArn, "PlayerSession.Status": "RESERVED",
+		"PlayerSession.IpAddress": "121.170.174.147",
 	})
 	return created.at("PlayerSession.PlayerSessionId")
 }
@@ -318,7 +333,8 @@ func (w *walk) count() string {
 func (w *walk) playerSessions(server *arenaServer) {
 	late := w.reserve("PlayerOne")
 	w.do("DescribePlayerSessions", params{"PlayerId": "PlayerOne"}).is(map[string]any{
-		"PlayerSessions.0.IpAddress": "121.170.174.147", "PlayerSessions.0.GameSessionId": w.session, "PlayerSessions.0.Status": "RESERVED",
+		"PlayerSessions.0.IpAddress": "121.170.174.147", "PlayerSessions.0.GameSessionId": w.session,
+		"PlayerSessions.0.Status": "RESERVED",
 	})
 	w.advance(time.Minute)
 	eventually(w, "the reservation has timed out", func() bool { return w.status(late) == "TIMEDOUT" })
@@ -350,7 +366,8 @@ func (w *walk) fullGameSession() {
 	slow := w.newCompute(w, w.fleetID, "custom-home-location", "SlowPC")
 	p := w.launch(w, slow, behaviour{idle: true})
 	w.session = w.do("CreateGameSession", w.create()).at("GameSession.GameSessionId")
-	w.refused("InvalidGameSessionStatusException", "CreatePlayerSession", params{"GameSessionId": w.session, "PlayerId": "PlayerOne"})
+	w.refused("InvalidGameSessionStatusException", "CreatePlayerSession",
+		params{"GameSessionId": w.session, "PlayerId": "PlayerOne"})
 	receive(w, "the game session at the process", p.started)
 	if err := p.ActivateGameSession(w.Context()); err != nil {
 		w.Fatal(err)
@@ -358,8 +375,10 @@ func (w *walk) fullGameSession() {
 	for i := range 4 {
 		w.do("CreatePlayerSession", params{"GameSessionId": w.session, "PlayerId": fmt.Sprint("Player", i)})
 	}
-	w.refused("GameSessionFullException", "CreatePlayerSession", params{"GameSessionId": w.session, "PlayerId": "PlayerFive"})
+	w.refused("GameSessionFullException", "CreatePlayerSession",
+		params{"GameSessionId": w.session, "PlayerId": "PlayerFive"})
 	w.do("DescribePlayerSessions", params{"PlayerId": "Player3"}).is(map[string]any{
-		"PlayerSessions.0.IpAddress": "127.0.0.1", "PlayerSessions.0.Port": 7777, "PlayerSessions.0.GameSessionId": w.session,
+		"PlayerSessions.0.IpAddress": "127.0.0.1", "PlayerSessions.0.Port": 7777,
+		"PlayerSessions.0.GameSessionId": w.session,
 	})
 }

@@ -114,7 +114,8 @@ func refusalOf(answer *http.Response, data []byte) error {
 	if err := json.Unmarshal(data, &body); err != nil {
 		return fmt.Errorf("status %d: %w in %q", answer.StatusCode, err, data)
 	}
-	return &clients.APIError{Code: body.Type[strings.LastIndexByte(body.Type, '#')+1:], Message: body.Lower, Status: answer.StatusCode}
+	return &clients.APIError{Code: body.Type[strings.LastIndexByte(body.Type, '#')+1:], Message: body.Lower,
+		Status: answer.StatusCode}
 }
 
 // pythonJSON encodes as Python's json module does: with a space after each colon
@@ -172,21 +173,32 @@ func TestRequestsThatAreNoGood(t *testing.T) {
 		code    string
 	}{
 		{"unsigned", request{operation: list, body: "{}", unsigned: true}, 400, "MissingAuthenticationTokenException"},
-		{"unknown key", request{operation: list, body: "{}", accessKey: "AKIDUNKNOWN0EXAMPLE0"}, 400, "UnrecognizedClientException"},
-		{"wrong secret", request{operation: list, body: "{}", secret: "of somebody else"}, 400, "InvalidSignatureException"},
-		{"body changed on the way", request{operation: "CreateLocation", body: location, tampered: true}, 400, "InvalidSignatureException"},
-		{"clock behind", request{operation: list, body: "{}", signed: time.Now().Add(-6 * time.Minute)}, 400, "InvalidSignatureException"},
-		{"clock ahead", request{operation: list, body: "{}", signed: time.Now().Add(6 * time.Minute)}, 400, "InvalidSignatureException"},
-		{"no operation", request{body: "{}", header: map[string]string{"X-Amz-Target": ""}}, 400, "UnknownOperationException"},
+		{"unknown key", request{operation: list, body: "{}", accessKey: "AKIDUNKNOWN0EXAMPLE0"}, 400,
+			"UnrecognizedClientException"},
+		{"wrong secret", request{operation: list, body: "{}", secret: "of somebody else"}, 400,
+			"InvalidSignatureException"},
+		{"body changed on the way", request{operation: "CreateLocation", body: location, tampered: true}, 400,
+			"InvalidSignatureException"},
+		{"clock behind", request{operation: list, body: "{}", signed: time.Now().Add(-6 * time.Minute)}, 400,
+			"InvalidSignatureException"},
+		{"clock ahead", request{operation: list, body: "{}", signed: time.Now().Add(6 * time.Minute)}, 400,
+			"InvalidSignatureException"},
+		{"no operation", request{body: "{}", header: map[string]string{"X-Amz-Target": ""}}, 400,
+			"UnknownOperationException"},
 		{"unknown operation", request{operation: "LaunchRocket", body: "{}"}, 400, "UnknownOperationException"},
 		{"other service", request{body: "{}", header: map[string]string{"X-Amz-Target": "DynamoDB_20120810.ListTables"}}, 400, "UnknownOperationException"},
-		{"not JSON", request{operation: "CreateLocation", body: "LocationName=custom-place"}, 400, "SerializationException"},
+		{"not JSON", request{operation: "CreateLocation", body: "LocationName=custom-place"}, 400,
+			"SerializationException"},
 		{"cut short", request{operation: "CreateLocation", body: location[:20]}, 400, "SerializationException"},
-		{"wrong type", request{operation: "CreateLocation", body: `{"LocationName": 7}`}, 400, "SerializationException"},
+		{"wrong type", request{operation: "CreateLocation", body: `{"LocationName": 7}`}, 400,
+			"SerializationException"},
 		{"two values", request{operation: "CreateLocation", body: location + location}, 400, "SerializationException"},
-		{"deep", request{operation: "CreateLocation", body: strings.Repeat(`{"a": `, 1000) + "1" + strings.Repeat("}", 1000)}, 400, "SerializationException"},
-		{"not UTF-8", request{operation: "CreateLocation", body: "{\"LocationName\": \"custom-\xff\"}"}, 400, "SerializationException"},
-		{"wrong content type", request{operation: list, body: "{}", header: map[string]string{"Content-Type": "text/plain"}}, 400, "SerializationException"},
+		{"deep", request{operation: "CreateLocation",
+			body: strings.Repeat(`{"a": `, 1000) + "1" + strings.Repeat("}", 1000)}, 400, "SerializationException"},
+		{"not UTF-8", request{operation: "CreateLocation", body: "{\"LocationName\": \"custom-\xff\"}"}, 400,
+			"SerializationException"},
+		{"wrong content type", request{operation: list, body: "{}",
+			header: map[string]string{"Content-Type": "text/plain"}}, 400, "SerializationException"},
 		{"missing member", request{operation: "CreateLocation", body: "{}"}, 400, "InvalidRequestException"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -34,6 +34,7 @@ func certificate(t testing.TB) (server, client *tls.Config) {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(parsed)
-	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
+	return &tls.Config{MinVersion: tls.VersionTLS13,
+			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
 		&tls.Config{MinVersion: tls.VersionTLS13, RootCAs: roots}
 }

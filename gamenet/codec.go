@@ -167,7 +167,8 @@ func (Varint) HasIDs() bool { return false }
 // bytes.
 func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, error) {
 	if header > max || length > uint64(max-header) {
-		return Packet{}, 0, fmt.Errorf("%w: a payload of %d bytes, packets of at most %d are allowed", ErrFrame, length, max)
+		return Packet{}, 0, fmt.Errorf("%w: a payload of %d bytes, packets of at most %d are allowed", ErrFrame, length,
+			max)
 	}
 	size := header + int(length)
 	if size > len(b) {

@@ -17,8 +17,10 @@ func FuzzDecodeRaw(f *testing.F)    { fuzzDecode(f, Raw{}) }
 // beginning holds for the whole.
 func fuzzDecode(f *testing.F, codec Codec) {
 	for _, b := range [][]byte{
-		{0, 0}, {3, 0, 1}, {4, 0, 1, 0}, {5, 0, 1, 0, 'a'}, {100, 0}, {101, 0}, {3, 'a', 'b', 'c'}, {0x80, 0}, {0xFF, 0xFF, 0xFF, 0xFF, 0x0F},
-		{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, {2, 0, 0, 0, 'a', 'b'}, {0x16, 0x03, 0x01, 0x02, 0x00},
+		{0, 0}, {3, 0, 1}, {4, 0, 1, 0}, {5, 0, 1, 0, 'a'}, {100, 0}, {101, 0}, {3, 'a', 'b', 'c'}, {0x80, 0},
+		{0xFF, 0xFF, 0xFF, 0xFF, 0x0F},
+		{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}, {2, 0, 0, 0, 'a', 'b'},
+		{0x16, 0x03, 0x01, 0x02, 0x00},
 	} {
 		f.Add(b, uint16(100))
 		f.Add(b, uint16(2))
@@ -75,7 +77,8 @@ func FuzzStream(f *testing.F) {
 			t.Fatal(err)
 		}
 		random := rand.New(rand.NewPCG(seed, 0))
-		conn := &tape{stream: bytes.Clone(stream), piece: func(n int) int { return 1 + random.IntN(min(n, 1+random.IntN(2000))) }}
+		conn := &tape{stream: bytes.Clone(stream),
+			piece: func(n int) int { return 1 + random.IntN(min(n, 1+random.IntN(2000))) }}
 		live(t, server, conn)
 		if codec == (Raw{}) { // the pieces are as they come
 			if got := bytes.Join(payloadsOf(seen.packets), nil); !bytes.Equal(got, stream) {

@@ -26,15 +26,19 @@ func TestDecode(t *testing.T) {
 		{"size 0", U16{}, []byte{0, 0}, 100, 0, Packet{}, true},
 		{"size 3", U16{}, []byte{3, 0, 1}, 100, 0, Packet{}, true},
 		{"size 4, the smallest", U16{}, []byte{4, 0, 7, 1}, 100, 4, Packet{ID: 0x107}, false},
-		{"size at the maximum", U16{}, append([]byte{100, 0, 1, 0}, long[:96]...), 100, 100, Packet{1, long[:96]}, false},
+		{"size at the maximum", U16{}, append([]byte{100, 0, 1, 0}, long[:96]...), 100, 100, Packet{1, long[:96]},
+			false},
 		{"size above the maximum", U16{}, []byte{101, 0}, 100, 0, Packet{}, true},
-		{"the largest of all", U16{}, append([]byte{0xFF, 0xFF, 1, 0}, make([]byte, 0xFFFF-4)...), 1 << 20, 0xFFFF, Packet{1, make([]byte, 0xFFFF-4)}, false},
-		{"no more than the size is looked at", U16{}, []byte{5, 0, 1, 0, 'a', 'b'}, 100, 5, Packet{1, []byte("a")}, false},
+		{"the largest of all", U16{}, append([]byte{0xFF, 0xFF, 1, 0}, make([]byte, 0xFFFF-4)...), 1 << 20, 0xFFFF,
+			Packet{1, make([]byte, 0xFFFF-4)}, false},
+		{"no more than the size is looked at", U16{}, []byte{5, 0, 1, 0, 'a', 'b'}, 100, 5, Packet{1, []byte("a")},
+			false},
 		{"a part of the payload", U16{}, []byte{6, 0, 1, 0, 'a'}, 100, 6, Packet{}, false},
 
 		{"empty", U32{}, []byte{0, 0, 0, 0}, 100, 4, Packet{}, false},
 		{"payload of 3", U32{}, []byte{3, 0, 0, 0, 'a', 'b', 'c', 'd'}, 100, 7, Packet{Payload: []byte("abc")}, false},
-		{"at the maximum", U32{}, append([]byte{96, 0, 0, 0}, long[:96]...), 100, 100, Packet{Payload: long[:96]}, false},
+		{"at the maximum", U32{}, append([]byte{96, 0, 0, 0}, long[:96]...), 100, 100, Packet{Payload: long[:96]},
+			false},
 		{"above the maximum", U32{}, []byte{97, 0, 0, 0}, 100, 0, Packet{}, true},
 		{"2 GiB", U32{}, []byte{0, 0, 0, 0x80}, 100, 0, Packet{}, true},
 		{"4 GiB", U32{}, []byte{0xFF, 0xFF, 0xFF, 0xFF}, 1 << 20, 0, Packet{}, true},
@@ -178,7 +182,8 @@ func TestCodecRoundTrip(t *testing.T) {
 					t.Fatalf("packet %d: size %d, %v", i, size, err)
 				}
 				if got.ID != want.ID || !bytes.Equal(got.Payload, want.Payload) {
-					t.Fatalf("packet %d: id %d with %d bytes, want id %d with %d", i, got.ID, len(got.Payload), want.ID, len(want.Payload))
+					t.Fatalf("packet %d: id %d with %d bytes, want id %d with %d", i, got.ID, len(got.Payload), want.ID,
+						len(want.Payload))
 				}
 				if cap(got.Payload) > len(got.Payload) {
 					t.Fatalf("packet %d: appending to its payload would overwrite the next", i)

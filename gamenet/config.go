@@ -165,8 +165,10 @@ func (c *Config) validate() error {
 		field string
 		value time.Duration
 	}{
-		{"FlushDelay", c.FlushDelay}, {"HandshakeTimeout", c.HandshakeTimeout}, {"FirstPacketTimeout", c.FirstPacketTimeout},
-		{"IdleTimeout", c.IdleTimeout}, {"PingInterval", c.PingInterval}, {"WriteTimeout", c.WriteTimeout}, {"CloseTimeout", c.CloseTimeout},
+		{"FlushDelay", c.FlushDelay}, {"HandshakeTimeout", c.HandshakeTimeout},
+		{"FirstPacketTimeout", c.FirstPacketTimeout},
+		{"IdleTimeout", c.IdleTimeout}, {"PingInterval", c.PingInterval}, {"WriteTimeout", c.WriteTimeout},
+		{"CloseTimeout", c.CloseTimeout},
 	} {
 		if d.value < 0 {
 			return configError(d.field, "%v is negative", d.value)

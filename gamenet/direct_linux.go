@@ -135,9 +135,11 @@ func (w *directWrite) call(fd uintptr) (n uintptr, errno syscall.Errno) {
 	case w.used > 0:
 		n, _, errno = syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&w.entries[0])), uintptr(w.used))
 	case len(w.single) > brief:
-		n, _, errno = syscall.Syscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))), uintptr(len(w.single)))
+		n, _, errno = syscall.Syscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))),
+			uintptr(len(w.single)))
 	default: // sendto goes past what write does for files
-		n, _, errno = syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))), uintptr(len(w.single)), syscall.MSG_NOSIGNAL, 0, 0)
+		n, _, errno = syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(w.single))),
+			uintptr(len(w.single)), syscall.MSG_NOSIGNAL, 0, 0)
 	}
 	return n, errno
 }

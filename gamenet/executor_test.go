@@ -58,7 +58,8 @@ func TestExecutorManyGoroutines(t *testing.T) {
 		ran    []*ticket
 		inside int
 	)
-	e := gamenet.NewExecutor(gamenet.ExecutorConfig{Log: quiet, Limit: 1000, OnPanic: func(*gamenet.PanicError) { panics.Add(1) }})
+	e := gamenet.NewExecutor(gamenet.ExecutorConfig{Log: quiet, Limit: 1000,
+		OnPanic: func(*gamenet.PanicError) { panics.Add(1) }})
 	taken := make([][]*ticket, posters)
 	wantPanics := make([]int64, posters)
 	var wg sync.WaitGroup
@@ -342,7 +343,8 @@ func compareWithPlan(t *testing.T, random *rand.Rand) {
 	closeExecutor(t, e)
 	model.close()
 	for i := range max(len(trace), len(model.trace)) {
-		got, want := append(trace, "nothing")[min(i, len(trace))], append(model.trace, "nothing")[min(i, len(model.trace))]
+		got, want := append(trace, "nothing")[min(i, len(trace))],
+			append(model.trace, "nothing")[min(i, len(model.trace))]
 		if got != want {
 			t.Fatalf("job %d: %s, want %s", i, got, want)
 		}

@@ -295,7 +295,8 @@ func TestCloseDuringSend(t *testing.T) {
 			t.Run(fmt.Sprint(name, "/", policy), func(t *testing.T) {
 				const sessions, senders, packets = 4, 8, 200
 				seen := newDiary()
-				server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), WhenFull: policy, QueuePackets: 64}})
+				server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), WhenFull: policy,
+					QueuePackets: 64}})
 				for range sessions {
 					conn := dial(t, server)
 					go func() { _, _ = io.Copy(io.Discard, conn); conn.Close() }()

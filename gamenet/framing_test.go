@@ -155,7 +155,8 @@ func TestFloodAfterCut(t *testing.T) {
 	for name, transport := range map[string]Transport{"tcp": TCP{}, "tls": TLS{Config: serverTLS}} {
 		t.Run(name, func(t *testing.T) {
 			seen := newDiary()
-			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: transport, CloseTimeout: 50 * time.Millisecond}})
+			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: transport,
+				CloseTimeout: 50 * time.Millisecond}})
 			var conn net.Conn = dial(t, server)
 			if name == "tls" {
 				conn = tls.Client(conn, named(clientTLS))
@@ -197,7 +198,8 @@ func TestLargestPacket(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const most = 100
 			seen := newDiary()
-			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Codec: codec, MaxPacket: most, QueueBytes: most}})
+			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Codec: codec,
+				MaxPacket: most, QueueBytes: most}})
 			conn := dial(t, server)
 			session := await(t, "the session", seen.onOpen)
 			header := codec.Header()
@@ -279,7 +281,8 @@ func TestPlainOnTLSPort(t *testing.T) {
 	config, clientConfig := certificate(t)
 	seen, causes := newDiary(), &closings{}
 	handler := &script{connected: seen.OnConnected, packet: echo.packet, disconnected: seen.OnDisconnected}
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(handler), Transport: TLS{Config: config}, Metrics: causes}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(handler), Transport: TLS{Config: config},
+		Metrics: causes}})
 	for _, bad := range [][]byte{encode(t, Packet{1, []byte("plain")}), []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0x16}, 5_000), {0x16}} {
 		conn := dial(t, server)
 		_, _ = conn.Write(bad) // may fail when the server has seen enough
@@ -400,7 +403,8 @@ func TestLargePacketGrowsGeometrically(t *testing.T) {
 	const size = 8 << 20
 	seen := make(chan int, 1)
 	handler := &script{packet: func(_ *Session, p Packet) { seen <- len(p.Payload) }}
-	server, err := NewServer(ServerConfig{Config: Config{NewHandler: always(handler), Codec: U32{}, MaxPacket: 2 * size, QueueBytes: 2 * size}})
+	server, err := NewServer(ServerConfig{Config: Config{NewHandler: always(handler), Codec: U32{}, MaxPacket: 2 * size,
+		QueueBytes: 2 * size}})
 	if err != nil {
 		t.Fatal(err)
 	}

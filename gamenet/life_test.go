@@ -41,7 +41,8 @@ func answering(t *testing.T, conn net.Conn, pings bool) <-chan []Packet {
 			if _, err := io.ReadFull(conn, header); err != nil {
 				break
 			}
-			p := Packet{binary.LittleEndian.Uint16(header[2:]), make([]byte, binary.LittleEndian.Uint16(header)-u16Header)}
+			p := Packet{binary.LittleEndian.Uint16(header[2:]),
+				make([]byte, binary.LittleEndian.Uint16(header)-u16Header)}
 			if _, err := io.ReadFull(conn, p.Payload); err != nil {
 				break
 			}
@@ -60,7 +61,8 @@ func answering(t *testing.T, conn net.Conn, pings bool) <-chan []Packet {
 func TestIdleTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), IdleTimeout: time.Minute, Clock: clock}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), IdleTimeout: time.Minute,
+		Clock: clock}})
 	if err := clock.BlockUntilContext(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +94,8 @@ func TestIdleTimeout(t *testing.T) {
 func TestVanishedPeer(t *testing.T) {
 	clock := clockwork.NewFakeClock() // stands still: the test looks instead of the watch
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), PingInterval: 10 * time.Second, IdleTimeout: 30 * time.Second, Clock: clock}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), PingInterval: 10 * time.Second,
+		IdleTimeout: 30 * time.Second, Clock: clock}})
 	vanished := answering(t, dial(t, server), false)
 	gone := await(t, "a session", seen.onOpen)
 	lives := answering(t, dial(t, server), true)
@@ -135,7 +138,8 @@ func TestVanishedPeer(t *testing.T) {
 func TestRTT(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), PingInterval: time.Hour, Clock: clock}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), PingInterval: time.Hour,
+		Clock: clock}})
 	conn := dial(t, server)
 	s := await(t, "the session", seen.onOpen)
 	s.ping(clock.Now())
@@ -146,7 +150,8 @@ func TestRTT(t *testing.T) {
 		t.Fatalf("packet %x", id)
 	}
 	clock.Advance(30 * time.Millisecond)
-	write(t, conn, encode(t, Packet{idPong, first[4:]}, Packet{idPong, nil}, Packet{idPong, make([]byte, 9)}, Packet{1, []byte("marker")}))
+	write(t, conn, encode(t, Packet{idPong, first[4:]}, Packet{idPong, nil}, Packet{idPong, make([]byte, 9)},
+		Packet{1, []byte("marker")}))
 	eventually(t, "the marker", func() bool { return seen.count() == 1 })
 	if s.RTT() != 0 {
 		t.Errorf("%v by what is no answer to the last ping", s.RTT())
@@ -171,7 +176,8 @@ func TestRTT(t *testing.T) {
 func TestFirstPacketTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FirstPacketTimeout: 8 * time.Second, Clock: clock}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FirstPacketTimeout: 8 * time.Second,
+		Clock: clock}})
 	if err := clock.BlockUntilContext(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +206,8 @@ func TestFirstPacketTimeout(t *testing.T) {
 func TestFirstPacketIsTheGames(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FirstPacketTimeout: 8 * time.Second, PingInterval: 2 * time.Second, Clock: clock}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FirstPacketTimeout: 8 * time.Second,
+		PingInterval: 2 * time.Second, Clock: clock}})
 	if err := clock.BlockUntilContext(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +227,8 @@ func TestFirstPacketIsTheGames(t *testing.T) {
 func TestHandshakeTimeout(t *testing.T) {
 	config, _ := certificate(t)
 	causes, seen := new(closings), newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: TLS{Config: config}, HandshakeTimeout: 50 * time.Millisecond, Metrics: causes}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: TLS{Config: config},
+		HandshakeTimeout: 50 * time.Millisecond, Metrics: causes}})
 	for _, hello := range [][]byte{nil, {0x16, 3, 1}} {
 		conn := dial(t, server)
 		before := len(causes.all())
@@ -237,7 +245,8 @@ func TestHandshakeTimeout(t *testing.T) {
 // TestCloseEndsHandshakes: closing does not wait for clients that never say hello.
 func TestCloseEndsHandshakes(t *testing.T) {
 	config, _ := certificate(t)
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(echo), Transport: TLS{Config: config}, HandshakeTimeout: time.Hour, CloseTimeout: time.Hour}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(echo), Transport: TLS{Config: config},
+		HandshakeTimeout: time.Hour, CloseTimeout: time.Hour}})
 	dial(t, server)
 	eventually(t, "a session", func() bool { return server.Count() == 1 })
 	closeWithin(t, server)
@@ -251,7 +260,8 @@ func TestCloseEndsHandshakes(t *testing.T) {
 func TestCloseTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), CloseTimeout: 7 * time.Second, Clock: clock}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), CloseTimeout: 7 * time.Second,
+		Clock: clock}})
 	conn := dial(t, server)
 	s := await(t, "the session", seen.onOpen)
 	s.Disconnect("")
@@ -275,7 +285,8 @@ func TestFlushDelay(t *testing.T) {
 	const delay, packets = 5 * time.Millisecond, 40
 	clock := clockwork.NewFakeClock()
 	written, seen := new(writes), newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: delay, Clock: clock, Metrics: written}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: delay, Clock: clock,
+		Metrics: written}})
 	clock.Advance(time.Second)
 	conn := dial(t, server)
 	s := await(t, "the session", seen.onOpen)
@@ -329,7 +340,8 @@ func TestFlushDelay(t *testing.T) {
 func TestFlushDelayIsCutShort(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	seen := newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: time.Hour, Clock: clock}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: time.Hour,
+		Clock: clock}})
 	conn := dial(t, server)
 	s := await(t, "the session", seen.onOpen)
 	for range 4 {
@@ -345,7 +357,8 @@ func TestFlushDelayIsCutShort(t *testing.T) {
 func TestFlushDelayForMany(t *testing.T) {
 	const players, ticks = 20, 50
 	written, seen, there := new(writes), newDiary(), newDiary()
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: 2 * time.Millisecond, Metrics: written}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), FlushDelay: 2 * time.Millisecond,
+		Metrics: written}})
 	startClient(t, server, ClientConfig{Config: Config{NewHandler: always(there)}, Sessions: players})
 	for range players {
 		await(t, "a session", seen.onOpen)

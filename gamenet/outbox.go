@@ -161,7 +161,8 @@ func (s *Session) admit(ctx context.Context, policy FullPolicy, n, k int) error 
 		case o.fits(cfg, n, k):
 			return nil
 		case n > cfg.QueueBytes || k > cfg.QueuePackets:
-			return fmt.Errorf("%w: %d bytes in %d packets, the queue holds %d in %d", ErrPacketTooLarge, n, k, cfg.QueueBytes, cfg.QueuePackets)
+			return fmt.Errorf("%w: %d bytes in %d packets, the queue holds %d in %d", ErrPacketTooLarge, n, k,
+				cfg.QueueBytes, cfg.QueuePackets)
 		}
 		switch policy {
 		case Disconnect:

@@ -37,7 +37,8 @@ func NewServer(cfg ServerConfig) (*ServerService, error) {
 		return nil, configError("MaxPerAddress", "%d is negative", cfg.MaxPerAddress)
 	}
 	const mostFarewells = 64
-	s := &ServerService{perAddress: cfg.MaxPerAddress, addresses: make(map[netip.Addr]int), farewells: make(chan struct{}, mostFarewells)}
+	s := &ServerService{perAddress: cfg.MaxPerAddress, addresses: make(map[netip.Addr]int),
+		farewells: make(chan struct{}, mostFarewells)}
 	s.init(cfg.Config, cfg.MaxSessions)
 	return s, nil
 }

@@ -205,7 +205,8 @@ func TestCloseForced(t *testing.T) {
 func TestReconnect(t *testing.T) {
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(echo)}})
 	seen := newDiary()
-	client := startClient(t, server, ClientConfig{Config: Config{NewHandler: always(seen)}, Reconnect: &Backoff{Initial: time.Millisecond, Max: 10 * time.Millisecond}})
+	client := startClient(t, server, ClientConfig{Config: Config{NewHandler: always(seen)},
+		Reconnect: &Backoff{Initial: time.Millisecond, Max: 10 * time.Millisecond}})
 	for id := uint64(1); id <= 3; id++ {
 		if s := await(t, "a connection", seen.onOpen); s.ID() != id {
 			t.Errorf("session %d, want %d", s.ID(), id)

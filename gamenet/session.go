@@ -84,8 +84,9 @@ func (s *Session) Stats() Stats {
 	bytes, packets := s.out.bytes, s.out.packets
 	s.out.mu.Unlock()
 	return Stats{
-		BytesIn: s.bytesIn.Load(), BytesOut: s.bytesOut.Load(), PacketsIn: s.packetsIn.Load(), PacketsOut: s.packetsOut.Load(),
-		Dropped: s.dropped.Load(), QueuedBytes: bytes, QueuedPackets: packets,
+		BytesIn: s.bytesIn.Load(), BytesOut: s.bytesOut.Load(), PacketsIn: s.packetsIn.Load(),
+		PacketsOut: s.packetsOut.Load(),
+		Dropped:    s.dropped.Load(), QueuedBytes: bytes, QueuedPackets: packets,
 	}
 }
 
@@ -260,7 +261,8 @@ func (s *Session) call(callback func()) {
 // panicked ends the session after a callback has panicked with v.
 func (s *Session) panicked(v any) {
 	err := &PanicError{v, debug.Stack()}
-	s.service.cfg.Log.Error("callback panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v, "stack", string(err.Stack))
+	s.service.cfg.Log.Error("callback panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v, "stack",
+		string(err.Stack))
 	s.abort(err, "internal error")
 }
 

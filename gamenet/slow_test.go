@@ -388,7 +388,8 @@ func TestNeverReads(t *testing.T) {
 	for _, policy := range []FullPolicy{DropNewest, DropOldest} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			seen := newDiary()
-			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), WhenFull: policy, MaxPacket: 5_000, QueueBytes: queue, WriteTimeout: time.Minute}})
+			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), WhenFull: policy,
+				MaxPacket: 5_000, QueueBytes: queue, WriteTimeout: time.Minute}})
 			conn := dial(t, server)
 			s := await(t, "the session", seen.onOpen)
 			sent, refused := 0, 0
@@ -431,7 +432,8 @@ func TestNeverReads(t *testing.T) {
 func TestNeverReadsInCallback(t *testing.T) {
 	seen := newDiary()
 	h := &script{packet: echo.packet, disconnected: seen.OnDisconnected}
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(h), MaxPacket: 5_000, QueueBytes: 64 << 10}})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(h), MaxPacket: 5_000,
+		QueueBytes: 64 << 10}})
 	conn := dial(t, server)
 	b := encode(t, Packet{1, make([]byte, 4_000)})
 	for {
@@ -450,7 +452,8 @@ func TestWriteTimeout(t *testing.T) {
 	for name, transport := range map[string]Transport{"tcp": TCP{}, "tls": TLS{Config: serverTLS}} {
 		t.Run(name, func(t *testing.T) {
 			seen := newDiary()
-			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: transport, WhenFull: Block, WriteTimeout: 50 * time.Millisecond}})
+			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(seen), Transport: transport,
+				WhenFull: Block, WriteTimeout: 50 * time.Millisecond}})
 			conn := dial(t, server)
 			if name == "tls" {
 				if err := tls.Client(conn, named(clientTLS)).HandshakeContext(t.Context()); err != nil {
@@ -501,7 +504,8 @@ func TestSendLongAfterSlowWrite(t *testing.T) {
 	empty := func() bool { return s.Stats().QueuedBytes == 0 }
 	eventually(t, "an empty queue", empty)
 	began := time.Now()
-	eventually(t, "the write's deadline to pass", func() bool { return time.Since(began) > timeout+50*time.Millisecond })
+	eventually(t, "the write's deadline to pass",
+		func() bool { return time.Since(began) > timeout+50*time.Millisecond })
 	for range 2 {
 		if err := send(1); err != nil {
 			t.Fatalf("the session ended: %v", err)
@@ -525,7 +529,8 @@ func TestCloseWithStuckPeers(t *testing.T) {
 		for _, forced := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, "/", forced), func(t *testing.T) {
 				const players = 5
-				cfg := Config{NewHandler: always(newDiary()), Transport: transport, CloseTimeout: 100 * time.Millisecond}
+				cfg := Config{NewHandler: always(newDiary()), Transport: transport,
+					CloseTimeout: 100 * time.Millisecond}
 				if forced {
 					cfg.CloseTimeout = time.Hour
 				}

@@ -30,7 +30,8 @@ func TestStorm(t *testing.T) {
 		packet:       echo.packet,
 		disconnected: func(s *Session, _ error) { note(s, 1); closed.Add(1) },
 	}
-	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(h), CloseTimeout: time.Second}, MaxSessions: players})
+	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(h), CloseTimeout: time.Second},
+		MaxSessions: players})
 	for round := range int64(rounds) {
 		conns := make([]net.Conn, players)
 		each(dialers, players, func(i int) {
@@ -105,8 +106,10 @@ func TestInstantDisconnects(t *testing.T) {
 			const players = 1_000
 			causes := new(closings)
 			var opened, closed atomic.Int64
-			h := &script{connected: func(*Session) { opened.Add(1) }, disconnected: func(*Session, error) { closed.Add(1) }}
-			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(h), Transport: transport, Metrics: causes}, MaxSessions: players})
+			h := &script{connected: func(*Session) { opened.Add(1) },
+				disconnected: func(*Session, error) { closed.Add(1) }}
+			server := startServer(t, ServerConfig{Config: Config{NewHandler: always(h), Transport: transport,
+				Metrics: causes}, MaxSessions: players})
 			each(16, players, func(i int) {
 				conn, err := net.Dial("tcp", server.Addr().String())
 				if err != nil {
@@ -120,7 +123,8 @@ func TestInstantDisconnects(t *testing.T) {
 			})
 			// A connection that was reset before it was accepted may never have come.
 			eventually(t, "all to be gone", func() bool {
-				return server.Count() == 0 && causes.get("opened") >= players/2 && len(causes.all()) == causes.get("opened")
+				return server.Count() == 0 && causes.get("opened") >= players/2 &&
+					len(causes.all()) == causes.get("opened")
 			})
 			conn := dial(t, server)
 			conn.Close()

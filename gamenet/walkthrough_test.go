@@ -69,7 +69,8 @@ func TestHelloWorld(t *testing.T) {
 		}
 	}
 	if server.Count() != 1 || server.MaxSessions() != 100 || client.Count() != 1 || client.MaxSessions() != 1 {
-		t.Errorf("%d of %d and %d of %d sessions", server.Count(), server.MaxSessions(), client.Count(), client.MaxSessions())
+		t.Errorf("%d of %d and %d of %d sessions", server.Count(), server.MaxSessions(), client.Count(),
+			client.MaxSessions())
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 func TestParseArgs(t *testing.T) {
-	full := Args{ServerParameters: ServerParameters{WebSocketURL: "wss://x", HostID: "DesktopPC", FleetID: "fleet-1", AuthToken: "t-1"}, Port: 7777, HasPort: true}
+	full := Args{ServerParameters: ServerParameters{WebSocketURL: "wss://x", HostID: "DesktopPC", FleetID: "fleet-1",
+		AuthToken: "t-1"}, Port: 7777, HasPort: true}
 	tests := []struct {
 		line string
 		want Args
@@ -22,8 +23,10 @@ func TestParseArgs(t *testing.T) {
 			Args{ServerParameters: full.ServerParameters, Port: 7777, HasPort: true, Rest: []string{"-log"}}, "",
 		},
 		{"--AuthToken t-1 -HOSTID DesktopPC --fleetId=fleet-1 -WebSocketUrl wss://x -PORT=7777", full, ""},
-		{"-log map1 -port 1 --linger -x=y", Args{Port: 1, HasPort: true, Rest: []string{"-log", "map1", "--linger", "-x=y"}}, ""},
-		{"-port=1 -port=2 -processid=p", Args{ServerParameters: ServerParameters{ProcessID: "p"}, Port: 2, HasPort: true}, ""},
+		{"-log map1 -port 1 --linger -x=y", Args{Port: 1, HasPort: true,
+			Rest: []string{"-log", "map1", "--linger", "-x=y"}}, ""},
+		{"-port=1 -port=2 -processid=p", Args{ServerParameters: ServerParameters{ProcessID: "p"}, Port: 2,
+			HasPort: true}, ""},
 		{"-authtoken=", Args{}, ""},
 		{"-port", Args{}, "flag -port needs a value"},
 		{"-hostid -port=1", Args{}, "flag -hostid needs a value"},
@@ -64,7 +67,8 @@ func TestSign(t *testing.T) {
 // FuzzRedact finds no message that is a secret's and shows it.
 func FuzzRedact(f *testing.F) {
 	for _, seed := range []string{
-		`{"Action":"RefreshConnection","AuthToken":"t\u002d1"}`, `{"authTOKEN":"a","AuthToken":"b"}`, `{"SecretAccessKey":"x\/y","SessionToken":null}`,
+		`{"Action":"RefreshConnection","AuthToken":"t\u002d1"}`, `{"authTOKEN":"a","AuthToken":"b"}`,
+		`{"SecretAccessKey":"x\/y","SessionToken":null}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -88,7 +92,8 @@ func FuzzRedact(f *testing.F) {
 
 func FuzzReceive(f *testing.F) {
 	for _, seed := range []string{
-		`{"Action":"CreateGameSession","GameSessionId":"g"}`, `{"Action":"TerminateProcess","TerminationTime":1}`, `{"RequestId":"r","StatusCode":200}`,
+		`{"Action":"CreateGameSession","GameSessionId":"g"}`, `{"Action":"TerminateProcess","TerminationTime":1}`,
+		`{"RequestId":"r","StatusCode":200}`,
 		`{"Action":"RefreshConnection","AuthToken":"t"}`, `[]`, `{"Action":"UpdateGameSession","GameSession":null}`,
 	} {
 		f.Add([]byte(seed))

@@ -65,7 +65,8 @@ func (a AttributeValue) MarshalJSON() ([]byte, error) {
 	case AttributeStringDoubleMap:
 		wire.SDM = a.SDM
 	default:
-		return nil, fmt.Errorf("an attribute has the unknown type %q: make it with StringAttribute, DoubleAttribute, …", a.Type)
+		return nil, fmt.Errorf("an attribute has the unknown type %q: make it with StringAttribute, DoubleAttribute, …",
+			a.Type)
 	}
 	return json.Marshal(wire)
 }

@@ -37,12 +37,14 @@ func TestBackfillOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	for action, want := range map[string]string{
-		"StartMatchBackfill": `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + session + `","MatchmakingConfigurationArn":"` + configuration +
+		"StartMatchBackfill": `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
+			`","MatchmakingConfigurationArn":"` + configuration +
 			`","TicketId":"","Players":[{"PlayerId":"p1","Team":"red","PlayerAttributes":{"empty":{"AttrType":"STRING_LIST"},` +
 			`"maps":{"AttrType":"STRING_LIST","SL":["a","b"]},"mode":{"AttrType":"STRING","S":"duel"},"none":{"AttrType":"STRING"},` +
 			`"ranks":{"AttrType":"STRING_DOUBLE_MAP","SDM":{"x":1}},"skill":{"AttrType":"DOUBLE","N":23.5},"zero":{"AttrType":"DOUBLE","N":0}},` +
 			`"LatencyInMs":{"us-west-2":40}},{"PlayerId":"p2","Team":"","PlayerAttributes":null,"LatencyInMs":null}]}`,
-		"StopMatchBackfill": `{"Action":"StopMatchBackfill","RequestId":"ID","GameSessionArn":"` + session + `","MatchmakingConfigurationArn":"` + configuration +
+		"StopMatchBackfill": `{"Action":"StopMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
+			`","MatchmakingConfigurationArn":"` + configuration +
 			`","TicketId":"ticket-7"}`,
 	} {
 		if got := s.sent(action)[0]; got != want {
@@ -63,12 +65,17 @@ func TestBackfillRefused(t *testing.T) {
 		says string
 	}{
 		{gameserver.MatchBackfill{Players: one}, "MatchmakingConfigurationARN"},
-		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, TicketID: "a b", Players: one}, "TicketID"},
-		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, TicketID: strings.Repeat("a", 129), Players: one}, "TicketID"},
+		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, TicketID: "a b", Players: one},
+			"TicketID"},
+		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, TicketID: strings.Repeat("a", 129),
+			Players: one}, "TicketID"},
 		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration}, "Players must not be empty"},
-		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, Players: make([]gameserver.Player, 1)}, "Players[0].PlayerID"},
-		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, Players: with(gameserver.AttributeValue{})}, `Players[0].Attributes["skill"]`},
-		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, Players: with(gameserver.DoubleAttribute(math.NaN()))}, `Players[0].Attributes["skill"]`},
+		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, Players: make([]gameserver.Player, 1)},
+			"Players[0].PlayerID"},
+		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration,
+			Players: with(gameserver.AttributeValue{})}, `Players[0].Attributes["skill"]`},
+		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration,
+			Players: with(gameserver.DoubleAttribute(math.NaN()))}, `Players[0].Attributes["skill"]`},
 	} {
 		if _, err := server.StartMatchBackfill(t.Context(), test.b); !errors.Is(err, gameserver.ErrInvalid) || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("starting %+v: %v, want %q", test.b, err, test.says)
@@ -125,7 +132,8 @@ func TestHostBackfill(t *testing.T) {
 	if ticket, err := h.StartMatchBackfill(t.Context(), "t", nil); err != nil || ticket != "t" {
 		t.Fatalf("ticket %q, %v", ticket, err)
 	}
-	want := `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + session + `","MatchmakingConfigurationArn":"` + configuration +
+	want := `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
+		`","MatchmakingConfigurationArn":"` + configuration +
 		`","TicketId":"t","Players":[{"PlayerId":"p3","Team":"red","PlayerAttributes":{"skill":{"AttrType":"DOUBLE","N":3}},"LatencyInMs":null},` +
 		`{"PlayerId":"p40","Team":"blue","PlayerAttributes":{},"LatencyInMs":null}]}`
 	if got := h.s.sent("StartMatchBackfill")[0]; got != want {

@@ -142,7 +142,8 @@ func decodePlayerSessions(data []byte) (PlayerSessions, error) {
 	page := PlayerSessions{NextToken: r.NextToken, PlayerSessions: make([]PlayerSession, len(r.PlayerSessions))}
 	for i, ps := range r.PlayerSessions {
 		page.PlayerSessions[i] = PlayerSession{
-			PlayerID: ps.PlayerId, PlayerSessionID: ps.PlayerSessionId, GameSessionID: ps.GameSessionId, FleetID: ps.FleetId,
+			PlayerID: ps.PlayerId, PlayerSessionID: ps.PlayerSessionId, GameSessionID: ps.GameSessionId,
+			FleetID:    ps.FleetId,
 			PlayerData: ps.PlayerData, IPAddress: ps.IpAddress, Port: ps.Port, DNSName: ps.DnsName, Status: ps.Status,
 			CreationTime: milliseconds(ps.CreationTime), TerminationTime: milliseconds(ps.TerminationTime),
 		}

@@ -106,7 +106,8 @@ type ServerParameters struct {
 
 // LogValue keeps the secrets out of the log.
 func (p ServerParameters) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("fleet", p.FleetID), slog.String("compute", p.HostID), slog.String("process", p.ProcessID))
+	return slog.GroupValue(slog.String("fleet", p.FleetID), slog.String("compute", p.HostID),
+		slog.String("process", p.ProcessID))
 }
 
 // managedResource asks for a process id of the SDK's own choice.
@@ -123,9 +124,11 @@ func NewProcessID() string {
 // complete applies the environment and fills in the process id.
 func (p ServerParameters) complete(getenv func(string) string) ServerParameters {
 	for name, to := range map[string]*string{
-		"GAMELIFT_SDK_WEBSOCKET_URL": &p.WebSocketURL, "GAMELIFT_SDK_PROCESS_ID": &p.ProcessID, "GAMELIFT_SDK_HOST_ID": &p.HostID,
+		"GAMELIFT_SDK_WEBSOCKET_URL": &p.WebSocketURL, "GAMELIFT_SDK_PROCESS_ID": &p.ProcessID,
+		"GAMELIFT_SDK_HOST_ID":  &p.HostID,
 		"GAMELIFT_SDK_FLEET_ID": &p.FleetID, "GAMELIFT_SDK_AUTH_TOKEN": &p.AuthToken, "GAMELIFT_REGION": &p.Region,
-		"GAMELIFT_ACCESS_KEY": &p.AccessKey, "GAMELIFT_SECRET_KEY": &p.SecretKey, "GAMELIFT_SESSION_TOKEN": &p.SessionToken,
+		"GAMELIFT_ACCESS_KEY": &p.AccessKey, "GAMELIFT_SECRET_KEY": &p.SecretKey,
+		"GAMELIFT_SESSION_TOKEN": &p.SessionToken,
 	} {
 		*to = cmp.Or(getenv(name), *to)
 	}

@@ -90,7 +90,8 @@ func (s *Server) dialUntil(ctx context.Context, t target, again func(error) bool
 		s.log.Warn("connecting failed", "error", err)
 		if !pause.wait(ctx, s.clock) {
 			cause := context.Cause(ctx)
-			return nil, &Error{Action: connectAction, Message: fmt.Sprintf("%v; the last attempt: %v", cause, err), Err: errors.Join(cause, err)}
+			return nil, &Error{Action: connectAction, Message: fmt.Sprintf("%v; the last attempt: %v", cause, err),
+				Err: errors.Join(cause, err)}
 		}
 	}
 }

@@ -28,7 +28,8 @@ func TestReconnectsAndRepeatsTheRequest(t *testing.T) {
 	}
 	s.set(func() {
 		if s.requests["AcceptPlayerSession"] != 2 || len(s.ids["AcceptPlayerSession"]) != 1 {
-			t.Errorf("sent %d times with the ids %v, want twice with one", s.requests["AcceptPlayerSession"], s.ids["AcceptPlayerSession"])
+			t.Errorf("sent %d times with the ids %v, want twice with one", s.requests["AcceptPlayerSession"],
+				s.ids["AcceptPlayerSession"])
 		}
 		if s.requests["ActivateServerProcess"] != 1 {
 			t.Error("activated again")
@@ -254,7 +255,8 @@ func TestSenselessMessages(t *testing.T) {
 	s := newService(t)
 	server, c := hosting(t, s, gameserver.ProcessParameters{})
 	for _, text := range []string{
-		``, `[]`, `{`, `{"Action":"Dance"}`, `{"RequestId":"nobody","StatusCode":200}`, `{"Action":"TerminateProcess","TerminationTime":"soon"}`,
+		``, `[]`, `{`, `{"Action":"Dance"}`, `{"RequestId":"nobody","StatusCode":200}`,
+		`{"Action":"TerminateProcess","TerminationTime":"soon"}`,
 		`{"Action":"CreateGameSession","GameSessionId":"another"}`, `{"Action":"UpdateGameSession","GameSession":{}}`,
 	} {
 		if err := c.write(text); err != nil {

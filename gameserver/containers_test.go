@@ -47,7 +47,8 @@ func TestListContainersNetworkInfo(t *testing.T) {
 		server := gameserver.New(gameserver.Config{Getenv: func(name string) string { return env[name] }})
 		containers, err := server.ListContainersNetworkInfo(t.Context())
 		want := gameserver.ContainerNetworkInfo{
-			ContainerName: "game", ContainerID: "c1", IPAddress: "172.17.0.5", ContainerGroupType: gameserver.ContainersOfGameServer,
+			ContainerName: "game", ContainerID: "c1", IPAddress: "172.17.0.5",
+			ContainerGroupType: gameserver.ContainersOfGameServer,
 		}
 		switch _, typed := errors.AsType[*gameserver.Error](err); {
 		case test.says == "" && (err != nil || !slices.Equal(containers, []gameserver.ContainerNetworkInfo{want})):

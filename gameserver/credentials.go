@@ -50,9 +50,11 @@ func (s *Server) GetFleetRoleCredentials(ctx context.Context, roleARN, sessionNa
 		return kept, err
 	}
 	if !roleSessionName.MatchString(sessionName) {
-		return FleetRoleCredentials{}, invalid(getCredentials, "the role session name must be 2 to %d letters, digits and _+=,.@-", maxRoleSessionName)
+		return FleetRoleCredentials{}, invalid(getCredentials,
+			"the role session name must be 2 to %d letters, digits and _+=,.@-", maxRoleSessionName)
 	}
-	data, err := s.call(ctx, getCredentials, requestLimit, struct{ RoleArn, RoleSessionName string }{roleARN, sessionName})
+	data, err := s.call(ctx, getCredentials, requestLimit,
+		struct{ RoleArn, RoleSessionName string }{roleARN, sessionName})
 	if err != nil {
 		return FleetRoleCredentials{}, err
 	}

@@ -49,7 +49,8 @@ func TestFleetRoleCredentials(t *testing.T) {
 	clock.Advance(time.Second)
 	get("named")
 	want := []string{
-		`{"Action":"GetFleetRoleCredentials","RequestId":"ID","RoleArn":"` + role + `","RoleSessionName":"fleet-1-host-1"}`,
+		`{"Action":"GetFleetRoleCredentials","RequestId":"ID","RoleArn":"` + role +
+			`","RoleSessionName":"fleet-1-host-1"}`,
 		`{"Action":"GetFleetRoleCredentials","RequestId":"ID","RoleArn":"` + role + `","RoleSessionName":"named"}`,
 	}
 	if got := s.sent("GetFleetRoleCredentials"); len(got) != 2 || got[0] != want[0] || got[1] != want[1] {

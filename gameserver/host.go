@@ -89,8 +89,9 @@ func NewHost(cfg HostConfig) *Host {
 	cfg.DrainLimit = cmp.Or(max(cfg.DrainLimit, 0), drainLimit)
 	ending, beginEnd := context.WithCancel(context.Background())
 	return &Host{
-		cfg: cfg, log: cfg.Log, clock: cfg.Clock, server: New(cfg.Config), players: newRoster(), ending: ending, beginEnd: beginEnd,
-		done: make(chan struct{}), status: SessionNotSet,
+		cfg: cfg, log: cfg.Log, clock: cfg.Clock, server: New(cfg.Config), players: newRoster(), ending: ending,
+		beginEnd: beginEnd,
+		done:     make(chan struct{}), status: SessionNotSet,
 	}
 }
 

@@ -29,8 +29,9 @@ func TestHostLife(t *testing.T) {
 	}
 	h.active()
 	want := gameserver.SessionConfig{
-		SessionProperties: map[string]string{"mode": "ranked"}, SessionID: session, SessionName: "duel", IPAddress: "203.0.113.9",
-		Port: 7777, MaxPlayer: 8, Status: gameserver.SessionActivating, StatusReason: gameserver.ReasonNotSet,
+		SessionProperties: map[string]string{"mode": "ranked"}, SessionID: session, SessionName: "duel",
+		IPAddress: "203.0.113.9",
+		Port:      7777, MaxPlayer: 8, Status: gameserver.SessionActivating, StatusReason: gameserver.ReasonNotSet,
 	}
 	if got := receive(t, "OnCreateSessionBegin", begun); !reflect.DeepEqual(got, want) {
 		t.Errorf("began with\n%+v, want\n%+v", got, want)
@@ -46,7 +47,8 @@ func TestHostLife(t *testing.T) {
 	if err := h.Wait(); err != nil || h.ExitCode() != 0 {
 		t.Errorf("ended with %v and the exit code %d", err, h.ExitCode())
 	}
-	h.wantEvents("ActivateServerProcess", "CreateBegin", "ActivateGameSession", "CreateEnd", "AcceptPlayerSession", "RemovePlayerSession",
+	h.wantEvents("ActivateServerProcess", "CreateBegin", "ActivateGameSession", "CreateEnd", "AcceptPlayerSession",
+		"RemovePlayerSession",
 		"DestroyBegin", "TerminateServerProcess", "DestroyEnd")
 	if config, _ := h.SessionConfig(); config.Status != gameserver.SessionTerminated {
 		t.Errorf("status %s after the end", config.Status)
@@ -107,8 +109,10 @@ func TestHostEnds(t *testing.T) {
 		do      func(*hosted)
 		before  []string
 	}{
-		{"the service asks", nil, func(h *hosted) { h.active().push(terminate) }, []string{"ActivateServerProcess", "CreateBegin", "ActivateGameSession", "CreateEnd"}},
-		{"without a game session", nil, func(h *hosted) { h.ready().push(terminate) }, []string{"ActivateServerProcess"}},
+		{"the service asks", nil, func(h *hosted) { h.active().push(terminate) },
+			[]string{"ActivateServerProcess", "CreateBegin", "ActivateGameSession", "CreateEnd"}},
+		{"without a game session", nil, func(h *hosted) { h.ready().push(terminate) },
+			[]string{"ActivateServerProcess"}},
 		{"not ready", refused("ActivateServerProcess"), func(h *hosted) {
 			if err := h.NotifyProcessReady(t.Context(), 7777); err == nil {
 				h.t.Error("NotifyProcessReady has succeeded")
@@ -124,7 +128,8 @@ func TestHostEnds(t *testing.T) {
 		}, func(h *hosted) { h.ready().push(create) }, []string{"ActivateServerProcess", "CreateBegin"}},
 		{"not activated", refused("ActivateGameSession"), func(h *hosted) { h.ready().push(create) },
 			[]string{"ActivateServerProcess", "CreateBegin", "ActivateGameSession"}},
-		{"the network layer", nil, func(h *hosted) { h.ready().HandleDestroySession() }, []string{"ActivateServerProcess"}},
+		{"the network layer", nil, func(h *hosted) { h.ready().HandleDestroySession() },
+			[]string{"ActivateServerProcess"}},
 		{"closed", nil, func(h *hosted) {
 			if err := h.ready().Close(t.Context()); err != nil {
 				h.t.Error(err)
@@ -269,7 +274,8 @@ func TestEndDuringActivation(t *testing.T) {
 	if err := h.Wait(); err != nil {
 		t.Error(err)
 	}
-	h.wantEvents("ActivateServerProcess", "CreateBegin", "ActivateGameSession", "DestroyBegin", "TerminateServerProcess", "DestroyEnd")
+	h.wantEvents("ActivateServerProcess", "CreateBegin", "ActivateGameSession", "DestroyBegin",
+		"TerminateServerProcess", "DestroyEnd")
 }
 
 // TestReconnectDuringActivation is no reason to end.

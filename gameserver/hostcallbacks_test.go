@@ -28,7 +28,8 @@ func TestSubscribers(t *testing.T) {
 	if err := h.Wait(); err != nil {
 		t.Error(err)
 	}
-	h.wantEvents("ActivateServerProcess", "aCreateBegin", "cCreateBegin", "aDestroyBegin", "cDestroyBegin", "TerminateServerProcess", "aDestroyEnd", "cDestroyEnd")
+	h.wantEvents("ActivateServerProcess", "aCreateBegin", "cCreateBegin", "aDestroyBegin", "cDestroyBegin",
+		"TerminateServerProcess", "aDestroyEnd", "cDestroyEnd")
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()
 	if log := h.log.String(); !strings.Contains(log, "no such level") || !strings.Contains(log, "OnCreateSessionBegin") {
@@ -63,7 +64,8 @@ func TestUpdates(t *testing.T) {
 	h.push(`{"Action":"UpdateGameSession","GameSession":{},"UpdateReason":"BACKFILL_FAILED"}`) // too early
 	h.active()
 	update := func(id, data, reason string) {
-		h.push(`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + id + `","Name":"duel","Status":"ACTIVE","MatchmakerData":"` + data +
+		h.push(`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + id +
+			`","Name":"duel","Status":"ACTIVE","MatchmakerData":"` + data +
 			`"},"UpdateReason":"` + reason + `"}`)
 	}
 	update(session, "m1", "MATCHMAKING_DATA_UPDATED")

@@ -103,7 +103,8 @@ func TestJoinTwiceAtOnce(t *testing.T) {
 	results := make(chan error, 8)
 	for n := range cap(results) {
 		go func() {
-			results <- h.ValidatePlayerJoinSession(t.Context(), gameserver.PlayerConnection{ConnectionID: uint32(n), PlayerSessionID: "psess-1"})
+			results <- h.ValidatePlayerJoinSession(t.Context(),
+				gameserver.PlayerConnection{ConnectionID: uint32(n), PlayerSessionID: "psess-1"})
 		}()
 	}
 	in := 0
@@ -167,7 +168,8 @@ func TestEndWhileJoining(t *testing.T) {
 	if err := h.ValidatePlayerJoinSession(t.Context(), player(2)); !errors.Is(err, gameserver.ErrEnding) {
 		t.Errorf("joining later: %v", err)
 	}
-	h.wantEvents("ActivateServerProcess", "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession", "TerminateServerProcess")
+	h.wantEvents("ActivateServerProcess", "ActivateGameSession", "AcceptPlayerSession", "RemovePlayerSession",
+		"TerminateServerProcess")
 }
 
 // TestLastPlayer ends the process with the last player, and not with the first,

@@ -26,11 +26,13 @@ func TestParseMatchmakerData(t *testing.T) {
 		"skill": gameserver.DoubleAttribute(23), "n": gameserver.DoubleAttribute(-1.5),
 		"mode": gameserver.StringAttribute("duel"), "s": gameserver.StringAttribute(""),
 		"maps": gameserver.StringListAttribute("a", "b"), "sl": gameserver.StringListAttribute([]string{}...),
-		"ranks": gameserver.StringDoubleMapAttribute(map[string]float64{"x": 1}), "sdm": gameserver.StringDoubleMapAttribute(map[string]float64{}),
+		"ranks": gameserver.StringDoubleMapAttribute(map[string]float64{"x": 1}),
+		"sdm":   gameserver.StringDoubleMapAttribute(map[string]float64{}),
 	}}
 	want := gameserver.MatchmakerData{
 		MatchID: "m1", MatchmakingConfigurationARN: "arn:m", AutoBackfillMode: "AUTOMATIC", AutoBackfillTicketID: "t",
-		Teams: []gameserver.Team{{Name: "red", Players: []gameserver.Player{p1}}, {Name: "blue", Players: []gameserver.Player{}}},
+		Teams: []gameserver.Team{{Name: "red", Players: []gameserver.Player{p1}},
+			{Name: "blue", Players: []gameserver.Player{}}},
 	}
 	if !reflect.DeepEqual(data, want) {
 		t.Errorf("\n got  %+v\n want %+v", data, want)

@@ -105,9 +105,11 @@ func (w wireSession) session() GameSession {
 		w.GameProperties = map[string]string{}
 	}
 	return GameSession{
-		GameSessionID: w.GameSessionId, Name: w.Name, FleetID: w.FleetId, MaximumPlayerSessionCount: w.MaximumPlayerSessionCount,
-		IPAddress: w.IpAddress, Port: w.Port, DNSName: w.DnsName, GameProperties: w.GameProperties, GameSessionData: w.GameSessionData,
-		MatchmakerData: w.MatchmakerData, Location: w.Location, Status: w.Status, StatusReason: w.StatusReason,
+		GameSessionID: w.GameSessionId, Name: w.Name, FleetID: w.FleetId,
+		MaximumPlayerSessionCount: w.MaximumPlayerSessionCount,
+		IPAddress:                 w.IpAddress, Port: w.Port, DNSName: w.DnsName, GameProperties: w.GameProperties,
+		GameSessionData: w.GameSessionData,
+		MatchmakerData:  w.MatchmakerData, Location: w.Location, Status: w.Status, StatusReason: w.StatusReason,
 	}
 }
 

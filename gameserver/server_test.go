@@ -16,7 +16,8 @@ import (
 
 const session = "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-lab/gsess-1"
 
-const create = `{"Action":"CreateGameSession","GameSessionId":"` + session + `","GameSessionName":"duel","MaximumPlayerSessionCount":8,` +
+const create = `{"Action":"CreateGameSession","GameSessionId":"` + session +
+	`","GameSessionName":"duel","MaximumPlayerSessionCount":8,` +
 	`"IpAddress":"203.0.113.9","Port":7777,"DnsName":"","GameSessionData":"{}","MatchmakerData":null,"GameProperties":{"mode":"ranked"}}`
 
 // hosting is a Server that has been given a game session, and the socket.
@@ -118,7 +119,8 @@ func TestUpdateGameSession(t *testing.T) {
 	s := newService(t)
 	updates := make(chan gameserver.GameSessionUpdate, 1)
 	_, c := hosting(t, s, gameserver.ProcessParameters{OnUpdateGameSession: func(u gameserver.GameSessionUpdate) { updates <- u }})
-	err := c.write(`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + session + `","Name":"duel","FleetId":"fleet-1"},"UpdateReason":"BACKFILL_FAILED","BackfillTicketId":"t"}`)
+	err := c.write(`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + session +
+		`","Name":"duel","FleetId":"fleet-1"},"UpdateReason":"BACKFILL_FAILED","BackfillTicketId":"t"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,8 +234,10 @@ func TestConnectGivesUpWithItsContext(t *testing.T) {
 func TestEnvironmentAndKeys(t *testing.T) {
 	s := newService(t)
 	env := map[string]string{
-		"GAMELIFT_SDK_WEBSOCKET_URL": s.url(), "GAMELIFT_SDK_PROCESS_ID": "ManagedResource", "GAMELIFT_SDK_HOST_ID": "env-host",
-		"GAMELIFT_REGION": "us-west-2", "GAMELIFT_ACCESS_KEY": "AK", "GAMELIFT_SECRET_KEY": "secret", "GAMELIFT_SESSION_TOKEN": "a+b/c=",
+		"GAMELIFT_SDK_WEBSOCKET_URL": s.url(), "GAMELIFT_SDK_PROCESS_ID": "ManagedResource",
+		"GAMELIFT_SDK_HOST_ID": "env-host",
+		"GAMELIFT_REGION":      "us-west-2", "GAMELIFT_ACCESS_KEY": "AK", "GAMELIFT_SECRET_KEY": "secret",
+		"GAMELIFT_SESSION_TOKEN": "a+b/c=",
 	}
 	server := gameserver.New(gameserver.Config{Getenv: func(name string) string { return env[name] }})
 	defer server.Close()

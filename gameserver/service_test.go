@@ -58,8 +58,9 @@ func (c *conn) write(text string) error {
 
 func newService(t *testing.T) *service {
 	s := &service{
-		t: t, conns: make(chan *conn, 64), replies: map[string]string{}, mute: map[string]bool{}, requests: map[string]int{},
-		notify: make(chan struct{}, 1), ids: map[string]map[string]bool{}, bodies: map[string][]string{},
+		t: t, conns: make(chan *conn, 64), replies: map[string]string{}, mute: map[string]bool{},
+		requests: map[string]int{},
+		notify:   make(chan struct{}, 1), ids: map[string]map[string]bool{}, bodies: map[string][]string{},
 		respond: map[string]func(string) string{},
 	}
 	s.http = httptest.NewServer(s)
@@ -80,7 +81,8 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.wake()
 	if status != 101 {
 		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"Action":"$connect","RequestId":"$connect","StatusCode":%d,"ErrorMessage":"Refused: %d"}`, status, status)
+		fmt.Fprintf(w, `{"Action":"$connect","RequestId":"$connect","StatusCode":%d,"ErrorMessage":"Refused: %d"}`,
+			status, status)
 		return
 	}
 	ws, err := new(websocket.Upgrader).Upgrade(w, r, nil)
@@ -211,7 +213,8 @@ func receive[T any](t *testing.T, what string, from <-chan T) T {
 }
 
 func (s *service) parameters() gameserver.ServerParameters {
-	return gameserver.ServerParameters{WebSocketURL: s.url() + "/base", ProcessID: "proc-7", HostID: "host-1", FleetID: "fleet-1", AuthToken: token}
+	return gameserver.ServerParameters{WebSocketURL: s.url() + "/base", ProcessID: "proc-7", HostID: "host-1",
+		FleetID: "fleet-1", AuthToken: token}
 }
 
 // noEnvironment is an empty environment.

@@ -58,8 +58,9 @@ func sessionConfig(gs GameSession, known SessionStatus) SessionConfig {
 		properties = map[string]string{}
 	}
 	c := SessionConfig{
-		SessionProperties: properties, MatchmakingData: gs.MatchmakerData, SessionID: gs.GameSessionID, SessionName: gs.Name,
-		DNSName: gs.DNSName, IPAddress: gs.IPAddress, MaxPlayer: uint64(max(gs.MaximumPlayerSessionCount, 0)),
+		SessionProperties: properties, MatchmakingData: gs.MatchmakerData, SessionID: gs.GameSessionID,
+		SessionName: gs.Name,
+		DNSName:     gs.DNSName, IPAddress: gs.IPAddress, MaxPlayer: uint64(max(gs.MaximumPlayerSessionCount, 0)),
 		Status: cmp.Or(statusTexts[gs.Status], known, SessionNotSet), StatusReason: ReasonNotSet,
 	}
 	if gs.Port > 0 && gs.Port <= math.MaxUint16 {
@@ -70,6 +71,7 @@ func sessionConfig(gs GameSession, known SessionStatus) SessionConfig {
 
 // statusTexts has the text for each status of the service.
 var statusTexts = map[string]SessionStatus{
-	"ACTIVE": SessionActive, "ACTIVATING": SessionActivating, "TERMINATED": SessionTerminated, "TERMINATING": SessionTerminating,
-	"ERROR": SessionError,
+	"ACTIVE": SessionActive, "ACTIVATING": SessionActivating, "TERMINATED": SessionTerminated,
+	"TERMINATING": SessionTerminating,
+	"ERROR":       SessionError,
 }

@@ -28,7 +28,8 @@ func TestStorm(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range players {
 		all.Go(func() {
-			c := gameserver.PlayerConnection{ConnectionID: uint32(n), PlayerSessionID: player(n % tickets).PlayerSessionID}
+			c := gameserver.PlayerConnection{ConnectionID: uint32(n),
+				PlayerSessionID: player(n % tickets).PlayerSessionID}
 			var leaving sync.WaitGroup
 			if rand.N(3) == 0 { // hangs up while joining
 				leaving.Go(func() { _ = h.HandlePlayerLeaveSession(t.Context(), c) })
@@ -50,7 +51,8 @@ func TestStorm(t *testing.T) {
 	for ticket := range asked {
 		// One that was refused is given back too if whoever asked had left before.
 		if n := removed[ticket]; n < accepted[ticket] || n > asked[ticket] {
-			t.Errorf("%s was asked for %d times, accepted %d times and given back %d times", ticket, asked[ticket], accepted[ticket], n)
+			t.Errorf("%s was asked for %d times, accepted %d times and given back %d times", ticket, asked[ticket],
+				accepted[ticket], n)
 		}
 		delete(removed, ticket)
 	}

@@ -46,7 +46,8 @@ func TestCreateSearchJoinLeave(t *testing.T) {
 
 func TestCreateOnQueue(t *testing.T) {
 	w := newWorld(t)
-	id, err := w.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{QueueName: "queue", PlacementID: "p-1", MaxPlayer: 2})
+	id, err := w.CreateSessionOnQueue(t.Context(),
+		session.CreateSessionOnQueueRequest{QueueName: "queue", PlacementID: "p-1", MaxPlayer: 2})
 	if err != nil || id != "p-1" {
 		t.Fatal(id, err)
 	}
@@ -76,7 +77,8 @@ func calls(sessionID string, valid bool) []namedCall {
 			return err
 		}},
 		{"CreateSessionOnQueue", func(ctx context.Context, c *session.Client) error {
-			_, err := c.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: id("queue"), PlacementID: "p-9", MaxPlayer: 2})
+			_, err := c.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: id("queue"),
+				PlacementID: "p-9", MaxPlayer: 2})
 			return err
 		}},
 		{"Placement", func(ctx context.Context, c *session.Client) error {
@@ -91,11 +93,13 @@ func calls(sessionID string, valid bool) []namedCall {
 			return c.JoinSession(ctx, session.JoinSessionRequest{SessionID: id(sessionID), PlayerID: "ada"})
 		}},
 		{"StartMatchmaking", func(ctx context.Context, c *session.Client) error {
-			_, err := c.StartMatchmaking(ctx, session.StartMatchmakingRequest{ConfigurationName: id("duel"), Players: []session.Player{{PlayerID: "ada"}}})
+			_, err := c.StartMatchmaking(ctx, session.StartMatchmakingRequest{ConfigurationName: id("duel"),
+				Players: []session.Player{{PlayerID: "ada"}}})
 			return err
 		}},
 		{"AcceptMatch", func(ctx context.Context, c *session.Client) error {
-			return c.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: id("t-1"), PlayerIDs: []string{"ada"}, AcceptMatch: true})
+			return c.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: id("t-1"), PlayerIDs: []string{"ada"},
+				AcceptMatch: true})
 		}},
 		{"StopMatchmaking", func(ctx context.Context, c *session.Client) error {
 			return c.StopMatchmaking(ctx, session.StopMatchmakingRequest{TicketID: id("t-1")})
@@ -119,10 +123,12 @@ func TestAsyncCompletesOnce(t *testing.T) {
 		valid   bool
 		want    error
 	}{
-		"success":       {func(*world, namedCall) {}, true, nil},
-		"refused":       {func(w *world, k namedCall) { w.service.Fail(providerOp(k.name), boom) }, true, session.ErrUnavailable},
-		"foreign error": {func(w *world, k namedCall) { w.service.Fail(providerOp(k.name), errors.New("boom")) }, true, session.ErrTransport},
-		"invalid":       {func(*world, namedCall) {}, false, session.ErrInvalid},
+		"success": {func(*world, namedCall) {}, true, nil},
+		"refused": {func(w *world, k namedCall) { w.service.Fail(providerOp(k.name), boom) }, true,
+			session.ErrUnavailable},
+		"foreign error": {func(w *world, k namedCall) { w.service.Fail(providerOp(k.name), errors.New("boom")) }, true,
+			session.ErrTransport},
+		"invalid": {func(*world, namedCall) {}, false, session.ErrInvalid},
 		"not configured": {func(w *world, _ namedCall) {
 			w.Client = session.New(session.Config{Remote: w.service})
 			w.Subscribe(w.heard.hear)
@@ -173,7 +179,8 @@ func ticketToAccept(t *testing.T, w *world) error {
 }
 
 func queued(t *testing.T, w *world) error {
-	_, err := w.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{QueueName: "queue", PlacementID: "p-1", MaxPlayer: 2})
+	_, err := w.CreateSessionOnQueue(t.Context(),
+		session.CreateSessionOnQueueRequest{QueueName: "queue", PlacementID: "p-1", MaxPlayer: 2})
 	return err
 }
 

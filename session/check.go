@@ -140,7 +140,8 @@ func isAttribute(text json.RawMessage) bool {
 	if json.Unmarshal(text, &object) != nil || len(object) != 1 {
 		return false
 	}
-	values := map[string]any{"S": new(*string), "N": new(*float64), "SL": new([]*string), "SDM": new(map[string]*float64)}
+	values := map[string]any{"S": new(*string), "N": new(*float64), "SL": new([]*string),
+		"SDM": new(map[string]*float64)}
 	for key, value := range object {
 		into, known := values[key]
 		if !known || string(value) == "null" || json.Unmarshal(value, into) != nil {

@@ -43,7 +43,8 @@ func ExampleNamedSessions() {
 func ExampleClient_StartTracking() {
 	ctx := context.Background()
 	var service sessiontest.Service
-	client := session.New(session.Config{Remote: &service, Connector: &sessiontest.Connector{Service: &service}, PlayerID: "ada"})
+	client := session.New(session.Config{Remote: &service, Connector: &sessiontest.Connector{Service: &service},
+		PlayerID: "ada"})
 	defer client.Close(ctx)
 
 	over := make(chan struct{})
@@ -52,7 +53,8 @@ func ExampleClient_StartTracking() {
 		case session.MatchAcceptance:
 			fmt.Println("accept?")
 			client.Async(ctx, func(ctx context.Context) error {
-				return client.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: e.Ticket.TicketID, PlayerIDs: []string{"ada"}, AcceptMatch: true})
+				return client.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: e.Ticket.TicketID,
+					PlayerIDs: []string{"ada"}, AcceptMatch: true})
 			})
 		case session.MatchComplete:
 			fmt.Println("playing in", e.Reservation.SessionID)

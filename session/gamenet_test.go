@@ -33,7 +33,8 @@ func gameServer(t *testing.T, admit admit) (place session.Reservation, closeServ
 	t.Helper()
 	door, err := handshake.NewServer(handshake.ServerConfig{Version: 1, Admit: admit})
 	must(t, err)
-	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: door.NewHandler}})
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
+		NewHandler: door.NewHandler}})
 	must(t, err)
 	must(t, server.Start(t.Context()))
 	closeServer = func() {
@@ -88,8 +89,10 @@ func TestGamenetConnects(t *testing.T) {
 // What a server says to a player who may not come in.
 func TestGamenetRefusals(t *testing.T) {
 	for code, want := range map[handshake.Code]error{
-		handshake.Full: session.ErrFull, handshake.NoSession: session.ErrUnavailable, handshake.Ending: session.ErrUnavailable,
-		handshake.Unavailable: session.ErrUnavailable, handshake.TicketRefused: session.ErrDenied, handshake.Other: session.ErrDenied,
+		handshake.Full: session.ErrFull, handshake.NoSession: session.ErrUnavailable,
+		handshake.Ending:      session.ErrUnavailable,
+		handshake.Unavailable: session.ErrUnavailable, handshake.TicketRefused: session.ErrDenied,
+		handshake.Other:   session.ErrDenied,
 		handshake.Timeout: session.ErrTimeout,
 	} {
 		t.Run(code.String(), func(t *testing.T) {

@@ -21,7 +21,8 @@ func (c *Client) JoinSession(ctx context.Context, r JoinSessionRequest) error {
 			return err
 		},
 		do: func(ctx context.Context, id OpID) (none, error) {
-			return none{}, c.enterGame(ctx, w, id, op, func(ctx context.Context) (Reservation, error) { return c.cfg.Remote.Reserve(ctx, r) })
+			return none{}, c.enterGame(ctx, w, id, op,
+				func(ctx context.Context) (Reservation, error) { return c.cfg.Remote.Reserve(ctx, r) })
 		},
 	}.runErr(ctx, c)
 }

@@ -19,7 +19,8 @@ func newNetwork(t *testing.T) *lan.Network {
 	must(t, err)
 	for _, i := range all {
 		if i.Flags&net.FlagLoopback != 0 {
-			n, err := lan.New(lan.Config{Port: freePort(t), AppID: rand.Uint32N(1<<30) + 1, Interfaces: []string{i.Name}})
+			n, err := lan.New(lan.Config{Port: freePort(t), AppID: rand.Uint32N(1<<30) + 1,
+				Interfaces: []string{i.Name}})
 			must(t, err)
 			return n
 		}
@@ -46,7 +47,8 @@ func TestPlayOnTheLAN(t *testing.T) {
 		},
 	})
 	must(t, err)
-	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: door.NewHandler}})
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
+		NewHandler: door.NewHandler}})
 	must(t, err)
 	must(t, server.Start(t.Context()))
 	defer func() { must(t, server.Close(context.Background())) }()
@@ -57,7 +59,8 @@ func TestPlayOnTheLAN(t *testing.T) {
 	settings := onLAN()
 	settings.Properties = map[string]string{session.PropertyName: "Friday", "map": "arena"}
 	must(t, host.Named().Create(t.Context(), "mine", settings))
-	results, err := guest.Named().Find(t.Context(), session.FindQuery{LAN: true, FindRequest: session.FindRequest{Stop: 1}})
+	results, err := guest.Named().Find(t.Context(),
+		session.FindQuery{LAN: true, FindRequest: session.FindRequest{Stop: 1}})
 	must(t, err)
 	if len(results) != 1 || results[0].Name != "Friday" || results[0].OwnerID != "ada" || results[0].Properties["map"] != "arena" {
 		t.Fatalf("found %+v", results)

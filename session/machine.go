@@ -96,7 +96,8 @@ func (m *machine) add(op, key string, r *record, through State) (*work, error) {
 	if other, ok := m.records[key]; ok {
 		return nil, permit(op, r.name, other.state)
 	}
-	r.key, r.log, r.state, r.players, r.gone = key, m.client.cfg.Log, NoSession, make(map[string]bool), make(chan struct{})
+	r.key, r.log, r.state, r.players, r.gone = key, m.client.cfg.Log, NoSession, make(map[string]bool),
+		make(chan struct{})
 	r.beacon = new(announcement)
 	m.records[key] = r
 	return r.begin(through), nil

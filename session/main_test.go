@@ -26,9 +26,11 @@ type world struct {
 // when nothing may be left of it.
 func newWorld(t *testing.T, change ...func(*session.Config)) *world {
 	t.Helper()
-	w := &world{service: new(sessiontest.Service), lan: new(sessiontest.LAN), heard: &heard{changed: make(chan struct{})}}
+	w := &world{service: new(sessiontest.Service), lan: new(sessiontest.LAN),
+		heard: &heard{changed: make(chan struct{})}}
 	w.connector = &sessiontest.Connector{Service: w.service}
-	cfg := session.Config{Remote: w.service, LAN: w.lan, Connector: w.connector, PlayerID: "ada", PlayerName: "Ada", ListenIP: "10.0.0.1"}
+	cfg := session.Config{Remote: w.service, LAN: w.lan, Connector: w.connector, PlayerID: "ada", PlayerName: "Ada",
+		ListenIP: "10.0.0.1"}
 	for _, c := range change {
 		c(&cfg)
 	}

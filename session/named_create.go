@@ -12,7 +12,8 @@ import (
 func (n *NamedSessions) Create(ctx context.Context, name string, settings Settings) error {
 	const op = "Create"
 	cfg := &n.client.cfg
-	r := &record{name: name, ownerID: cfg.PlayerID, ownerName: cfg.PlayerName, hosting: true, settings: settings.clone()}
+	r := &record{name: name, ownerID: cfg.PlayerID, ownerName: cfg.PlayerName, hosting: true,
+		settings: settings.clone()}
 	var w *work
 	return call[none]{
 		op: op, name: name,
@@ -59,7 +60,8 @@ func (n *NamedSessions) announce(ctx context.Context, op string, w *work, to Sta
 	defer release()
 	r := w.record
 	cfg := &n.client.cfg
-	here := line{place: Reservation{SessionID: uuid.NewString(), PlayerID: r.ownerID, IPAddress: cfg.ListenIP, Port: cfg.ListenPort}}
+	here := line{place: Reservation{SessionID: uuid.NewString(), PlayerID: r.ownerID, IPAddress: cfg.ListenIP,
+		Port: cfg.ListenPort}}
 
 	n.mu.Lock()
 	advert := r.advert()

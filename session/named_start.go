@@ -81,7 +81,8 @@ func (n *NamedSessions) fallback(ctx context.Context, err error) bool {
 	if !cfg.FallbackToLAN || cfg.LAN == nil || ctx.Err() != nil {
 		return false
 	}
-	return slices.ContainsFunc([]error{ErrTransport, ErrTimeout, ErrUnavailable}, func(kind error) bool { return errors.Is(err, kind) })
+	return slices.ContainsFunc([]error{ErrTransport, ErrTimeout, ErrUnavailable},
+		func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // Join takes the player to a session that Find has found, under a name that is
@@ -111,7 +112,8 @@ func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResul
 			defer close(w.done)
 			ctx, release := until(ctx, w.over)
 			defer release()
-			l, err := n.client.connect(ctx, id, op, func(ctx context.Context) (Reservation, error) { return n.reserve(ctx, found) })
+			l, err := n.client.connect(ctx, id, op,
+				func(ctx context.Context) (Reservation, error) { return n.reserve(ctx, found) })
 			return none{}, n.settleLine(ctx, w, l, err)
 		},
 	}.runErr(ctx, n.client)
@@ -122,7 +124,8 @@ func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResul
 func (n *NamedSessions) reserve(ctx context.Context, found SearchResult) (Reservation, error) {
 	player := n.client.cfg.PlayerID
 	if found.LAN {
-		return Reservation{SessionID: found.SessionID, PlayerID: player, IPAddress: found.IPAddress, Port: found.Port}, nil
+		return Reservation{SessionID: found.SessionID, PlayerID: player, IPAddress: found.IPAddress, Port: found.Port},
+			nil
 	}
 	return n.client.cfg.Remote.Reserve(ctx, JoinSessionRequest{SessionID: found.SessionID, PlayerID: player})
 }

@@ -289,7 +289,8 @@ func TestRegisterPlayers(t *testing.T) {
 			t.Errorf("player %q: %v, want %v", step.player, err, step.want)
 		}
 		if s, _ := n.Get("game"); s.OpenPublic != step.public || s.OpenPrivate != step.private {
-			t.Errorf("after player %q %d and %d are open, not %d and %d", step.player, s.OpenPublic, s.OpenPrivate, step.public, step.private)
+			t.Errorf("after player %q %d and %d are open, not %d and %d", step.player, s.OpenPublic, s.OpenPrivate,
+				step.public, step.private)
 		}
 	}
 }

@@ -20,7 +20,8 @@ func TestRandomInterleavings(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			var moves moves
 			w := newWorld(t, watchMoves(&moves), func(c *session.Config) { c.FallbackToLAN = seed%2 == 0 })
-			p := &players{world: w, results: []session.SearchResult{w.found(t), {SessionID: "lan", LAN: true, IPAddress: "10.0.0.2", Port: 7777}}}
+			p := &players{world: w, results: []session.SearchResult{w.found(t),
+				{SessionID: "lan", LAN: true, IPAddress: "10.0.0.2", Port: 7777}}}
 			var wait sync.WaitGroup
 			for player := range uint64(4) {
 				wait.Go(func() { p.play(rand.New(rand.NewPCG(seed, player)), 60) })

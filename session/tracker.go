@@ -89,7 +89,8 @@ func (t *tickets) begin(m Matchmaker, ticketID, playerID string) (*tracker, erro
 		return nil, &StateError{Op: "StartTracking", Name: ticketID, State: Tracking}
 	}
 	_, watch := m.(TicketWatcher)
-	now := &tracker{tickets: t, matchmaker: m, watch: watch, ticketID: ticketID, playerID: playerID, ended: make(chan struct{})}
+	now := &tracker{tickets: t, matchmaker: m, watch: watch, ticketID: ticketID, playerID: playerID,
+		ended: make(chan struct{})}
 	now.stopped, now.stop = context.WithCancelCause(context.Background())
 	t.now = now
 	return now, nil

@@ -81,7 +81,8 @@ func TestTrackToTheMatch(t *testing.T) {
 			t.Errorf("asked to accept %+v", e.Ticket)
 		}
 		w.then(t, func() error {
-			return w.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: ticketID, PlayerIDs: []string{"ada"}, AcceptMatch: true})
+			return w.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: ticketID, PlayerIDs: []string{"ada"},
+				AcceptMatch: true})
 		})
 		e := await[session.MatchComplete](t, w.heard, 1)
 		if place, ok := w.Current(); !ok || place != e.Reservation || place.PlayerID != "ada" || w.Connection() == nil {

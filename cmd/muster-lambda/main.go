@@ -78,7 +78,8 @@ func newFunction(ctx context.Context, environ []string, log io.Writer) (*lambda.
 	return lambda.New(lambda.Config{
 		Handler: door, BasePath: variable(environ, "MUSTER_GATEWAY_BASE_PATH"),
 		NoStream: func(w http.ResponseWriter, _ *http.Request) {
-			gateway.WriteError(w, gateway.NotSupported, "Streams of events cannot be had from this gateway. Ask for the state instead.")
+			gateway.WriteError(w, gateway.NotSupported,
+				"Streams of events cannot be had from this gateway. Ask for the state instead.")
 		},
 	})
 }

@@ -36,11 +36,13 @@ func TestFunction(t *testing.T) {
 	service.Launch(service.Compute(service.Fleet(location), location, "pc"), 7777)
 	f := &function{T: t, Lambda: mustertest.StartLambda(t)}
 	f.Start(t, []string{
-		"AWS_ACCESS_KEY_ID=" + service.AccessKey, "AWS_SECRET_ACCESS_KEY=" + service.SecretKey, "AWS_REGION=" + service.Region,
+		"AWS_ACCESS_KEY_ID=" + service.AccessKey, "AWS_SECRET_ACCESS_KEY=" + service.SecretKey,
+		"AWS_REGION=" + service.Region,
 		"MUSTER_GATEWAY_ENDPOINT=" + service.HTTP, "MUSTER_GATEWAY_KEYS=game:" + apiKey, "MUSTER_LOG_LEVEL=warn",
 	}, os.Args[0])
 
-	created := f.object(f.ask(http.MethodPost, "/create_session", apiKey, `{"session_name":"duel","build_id":7,"uuid":"ada","num_connections":4.0}`), http.StatusOK)
+	created := f.object(f.ask(http.MethodPost, "/create_session", apiKey,
+		`{"session_name":"duel","build_id":7,"uuid":"ada","num_connections":4.0}`), http.StatusOK)
 	if created["PlayerId"] != "ada" || created["IpAddress"] != "127.0.0.1" || created["Port"] != 7777.0 || created["Status"] != "RESERVED" {
 		t.Errorf("created %v", created)
 	}
@@ -49,13 +51,15 @@ func TestFunction(t *testing.T) {
 	if err := json.Unmarshal([]byte(answer.Body), &found); err != nil || len(found) != 1 || found[0]["GameSessionId"] != created["GameSessionId"] || found[0]["Name"] != "duel" {
 		t.Errorf("found %s, %v", answer.Body, err)
 	}
-	joined := f.object(f.ask(http.MethodPost, "/join_session", apiKey, fmt.Sprintf(`{"GameSessionId":%q,"uuid":"bob"}`, created["GameSessionId"])), http.StatusOK)
+	joined := f.object(f.ask(http.MethodPost, "/join_session", apiKey,
+		fmt.Sprintf(`{"GameSessionId":%q,"uuid":"bob"}`, created["GameSessionId"])), http.StatusOK)
 	if joined["PlayerId"] != "bob" || joined["GameSessionId"] != created["GameSessionId"] || joined["PlayerSessionId"] == created["PlayerSessionId"] {
 		t.Errorf("joined %v", joined)
 	}
 	f.failed(f.ask(http.MethodPost, "/create_session", "", "{}"), http.StatusUnauthorized, "unauthenticated")
 	f.failed(f.ask(http.MethodPost, "/create_session", apiKey, "{"), http.StatusBadRequest, "invalid_request")
-	f.failed(f.ask(http.MethodGet, "/v1/sessions/"+url.PathEscape(created["GameSessionId"].(string))+"/events", apiKey, ""), http.StatusNotImplemented, "not_supported")
+	f.failed(f.ask(http.MethodGet, "/v1/sessions/"+url.PathEscape(created["GameSessionId"].(string))+"/events", apiKey,
+		""), http.StatusNotImplemented, "not_supported")
 	if ready := f.object(f.ask(http.MethodGet, "/readyz", "", ""), http.StatusOK); ready["status"] != "ok" {
 		t.Errorf("%v", ready)
 	}
@@ -71,10 +75,12 @@ type function struct {
 func (f *function) ask(method, path, key, body string) (answer events.APIGatewayProxyResponse) {
 	f.Helper()
 	e := events.APIGatewayProxyRequest{
-		Resource: "/{proxy+}", PathParameters: map[string]string{"proxy": path[1:]}, Path: path, HTTPMethod: method, Body: body,
+		Resource: "/{proxy+}", PathParameters: map[string]string{"proxy": path[1:]}, Path: path, HTTPMethod: method,
+		Body:              body,
 		MultiValueHeaders: map[string][]string{"content-type": {"application/json"}},
 		RequestContext: events.APIGatewayProxyRequestContext{
-			Stage: "Prod", Path: "/Prod" + path, RequestID: "request-1", Identity: events.APIGatewayRequestIdentity{SourceIP: "203.0.113.9"},
+			Stage: "Prod", Path: "/Prod" + path, RequestID: "request-1",
+			Identity: events.APIGatewayRequestIdentity{SourceIP: "203.0.113.9"},
 		},
 	}
 	if key != "" {

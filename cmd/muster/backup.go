@@ -109,7 +109,8 @@ func (o *operatorCall) unencrypted() bool {
 
 func outlineBackup(r muster.Restored) string {
 	return fmt.Sprintf("region %s of account %s at %s (%s, %s, %s of the history, %s of the event feed)",
-		r.Region, r.Account, r.Taken.Format(time.RFC3339), counted(r.Shards, "shard"), counted(r.Records, "journal record"),
+		r.Region, r.Account, r.Taken.Format(time.RFC3339), counted(r.Shards, "shard"),
+		counted(r.Records, "journal record"),
 		countedEntries(r.History), counted(r.Events, "record"))
 }
 

@@ -53,12 +53,16 @@ func takeBackup(t *testing.T, file string) (data string) {
 	t.Run("service", func(t *testing.T) {
 		s := mustertest.Start(t, func(c *muster.Config) { c.Data, c.Shards = data, 2 })
 		for i := range 3 {
-			mustertest.Call(t, s.Client.CreateLocation, &gamelift.CreateLocationInput{LocationName: new(fmt.Sprint("custom-", i))})
+			mustertest.Call(t, s.Client.CreateLocation,
+				&gamelift.CreateLocationInput{LocationName: new(fmt.Sprint("custom-", i))})
 		}
-		environ := []string{"AWS_ENDPOINT_URL=" + s.HTTP, "AWS_ACCESS_KEY_ID=" + s.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s.SecretKey, "AWS_REGION=" + s.Region}
-		expect(t, environ, exitOK, []string{"backup", file}, file+" contains region us-west-2 of account 111122223333 at ", "2 shards")
+		environ := []string{"AWS_ENDPOINT_URL=" + s.HTTP, "AWS_ACCESS_KEY_ID=" + s.AccessKey,
+			"AWS_SECRET_ACCESS_KEY=" + s.SecretKey, "AWS_REGION=" + s.Region}
+		expect(t, environ, exitOK, []string{"backup", file},
+			file+" contains region us-west-2 of account 111122223333 at ", "2 shards")
 		expect(t, environ, exitFailure, []string{"backup", file}, "exists: name a new file")
-		expect(t, environ, exitFailure, []string{"backup", file + ".2", "--secret-key", "wrong"}, "InvalidSignatureException")
+		expect(t, environ, exitFailure, []string{"backup", file + ".2", "--secret-key", "wrong"},
+			"InvalidSignatureException")
 		expect(t, environ, exitFailure, []string{"inspect", "--data", data}, "a service runs on this data directory")
 	})
 	return data
@@ -75,7 +79,8 @@ func TestBackupRestoreInspect(t *testing.T) {
 		t.Errorf("others may read it: %v, %v", about.Mode(), err)
 	}
 	restored := filepath.Join(t.TempDir(), "new", "data")
-	expect(t, nil, exitOK, []string{"restore", "--data", restored, file}, "2 shards", "muster serve --data "+restored+" --region us-west-2 --account 111122223333 --shards 2")
+	expect(t, nil, exitOK, []string{"restore", "--data", restored, file}, "2 shards",
+		"muster serve --data "+restored+" --region us-west-2 --account 111122223333 --shards 2")
 	if got := names(t, filepath.Dir(restored)); !slices.Equal(got, []string{"data"}) {
 		t.Errorf("there are %v", got)
 	}
@@ -87,7 +92,8 @@ func TestBackupRestoreInspect(t *testing.T) {
 	for _, from := range [][]string{{"--backup", file}, {"--data", restored}} {
 		inspectAll(t, append([]string{"inspect"}, from...))
 	}
-	expect(t, nil, exitOK, []string{"inspect", "--data", data, "--shard", "0", "--at", "end"}, "Location  catalog", "custom-2")
+	expect(t, nil, exitOK, []string{"inspect", "--data", data, "--shard", "0", "--at", "end"}, "Location  catalog",
+		"custom-2")
 }
 
 // initFromBackup prepares a cluster that is to begin with a backup of the service that had this data.
@@ -95,7 +101,8 @@ func initFromBackup(t *testing.T, file, data string) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "new", "cluster")
 	args := []string{"cluster", "init", "--out", out, "--backup", file, "n1", "n2", "n3"}
-	made := expect(t, nil, exitOK, args, "n1 contains region us-west-2 of account 111122223333", "--region us-west-2 --account 111122223333", "n1 fills the region")
+	made := expect(t, nil, exitOK, args, "n1 contains region us-west-2 of account 111122223333",
+		"--region us-west-2 --account 111122223333", "n1 fills the region")
 	if want := filepath.Join(out, "n1") + "\n" + filepath.Join(out, "n2") + "\n" + filepath.Join(out, "n3") + "\n"; made.stdout != want {
 		t.Errorf("made %s", made.stdout)
 	}
@@ -116,7 +123,8 @@ func initFromBackup(t *testing.T, file, data string) {
 		}
 	}
 	expect(t, nil, exitFailure, args, "is not empty")
-	expect(t, nil, exitFailure, []string{"cluster", "init", "--out", out + "2", "--backup", file, "n1", "n1"}, "named twice")
+	expect(t, nil, exitFailure, []string{"cluster", "init", "--out", out + "2", "--backup", file, "n1", "n1"},
+		"named twice")
 }
 
 // sameFile compares two files.
@@ -140,7 +148,8 @@ func inspectAll(t *testing.T, inspect []string) {
 		t.Fatalf("%v: %s", err, list.stdout)
 	}
 	last := fmt.Sprint(shard.LastEvent)
-	all := expect(t, nil, exitOK, with("--shard", "0"), "1  2", "owner ", "AccessKeyPut  catalog", `"Name":"custom-0"`, "custom-2")
+	all := expect(t, nil, exitOK, with("--shard", "0"), "1  2", "owner ", "AccessKeyPut  catalog", `"Name":"custom-0"`,
+		"custom-2")
 	events := expect(t, nil, exitOK, with("--shard", "0", "--events", "1..", "--json"), `"seq":1,`, `"seq":`+last+`,`)
 	seqs := 0
 	var created uint64 // the record of the second location
@@ -160,7 +169,8 @@ func inspectAll(t *testing.T, inspect []string) {
 		t.Errorf("%d records of %s: %s", seqs, last, all.stdout)
 	}
 	at := func(seq uint64) string {
-		return expect(t, nil, exitOK, with("--shard", "0", "--at", fmt.Sprint(seq)), fmt.Sprintf("shard 0 after record %d: ", seq)).stdout
+		return expect(t, nil, exitOK, with("--shard", "0", "--at", fmt.Sprint(seq)),
+			fmt.Sprintf("shard 0 after record %d: ", seq)).stdout
 	}
 	if before, after := at(created-1), at(created); strings.Contains(before, "custom-1") || !strings.Contains(after, "custom-1") || strings.Contains(after, "custom-2") {
 		t.Errorf("before record %d:\n%s\nand after it:\n%s", created, before, after)
@@ -192,7 +202,8 @@ func TestDamagedBackup(t *testing.T) {
 	var damaged []byte
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(damaged) }))
 	defer service.Close()
-	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=r"}
+	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=s",
+		"AWS_REGION=r"}
 	flip := func(at int) []byte {
 		data := slices.Clone(whole)
 		data[at] ^= 0x40
@@ -205,9 +216,11 @@ func TestDamagedBackup(t *testing.T) {
 	}{
 		"nothing":   {nil, "not a backup"},
 		"another":   {[]byte("PK\x03\x04 and so on, for some time"), "not a backup"},
-		"beginning": {whole[:100], "damaged"}, "half": {whole[:len(whole)/2], "damaged"}, "all but the end": {whole[:len(whole)-1], "damaged"},
-		"first bytes": {flip(40), "damaged"}, "middle": {flip(len(whole) / 2), "damaged"}, "last bytes": {flip(len(whole) - 3), "damaged"},
-		"behind": {append(slices.Clone(whole), 1), "damaged"},
+		"beginning": {whole[:100], "damaged"}, "half": {whole[:len(whole)/2], "damaged"},
+		"all but the end": {whole[:len(whole)-1], "damaged"},
+		"first bytes":     {flip(40), "damaged"}, "middle": {flip(len(whole) / 2), "damaged"},
+		"last bytes": {flip(len(whole) - 3), "damaged"},
+		"behind":     {append(slices.Clone(whole), 1), "damaged"},
 	} {
 		damaged = c.data
 		if err := os.WriteFile(file, c.data, 0o600); err != nil {
@@ -231,7 +244,8 @@ func TestBackupMisuse(t *testing.T) {
 	expect(t, nil, exitMisuse, []string{"backup", "f"}, "no endpoint: set")
 	expect(t, nil, exitMisuse, []string{"restore", "f"}, "--data is missing")
 	expect(t, nil, exitMisuse, []string{"inspect"}, "one of --data and --backup")
-	expect(t, nil, exitFailure, []string{"restore", "--data", filepath.Join(t.TempDir(), "d"), "absent.backup"}, "absent.backup")
+	expect(t, nil, exitFailure, []string{"restore", "--data", filepath.Join(t.TempDir(), "d"), "absent.backup"},
+		"absent.backup")
 	expect(t, nil, exitFailure, []string{"inspect", "--backup", "absent.backup"}, "absent.backup")
 	expect(t, nil, exitFailure, []string{"inspect", "--data", t.TempDir()}, "is no data directory")
 }

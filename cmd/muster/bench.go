@@ -85,9 +85,11 @@ func (b *benchmark) addFlags(command *cobra.Command) {
 	f, c := command.Flags(), &b.config
 	f.StringVar(&c.Endpoint, "endpoint", "", "base URL of the API (environment AWS_ENDPOINT_URL_GAMELIFT)")
 	f.StringVar(&c.Credentials.AccessKey, "access-key", "", "access key (environment AWS_ACCESS_KEY_ID)")
-	f.StringVar(&c.Credentials.SecretKey, "secret-key", "", "its secret; better in the environment (AWS_SECRET_ACCESS_KEY)")
+	f.StringVar(&c.Credentials.SecretKey, "secret-key", "",
+		"its secret; better in the environment (AWS_SECRET_ACCESS_KEY)")
 	f.StringVar(&c.Credentials.Region, "region", "", "region that calls are signed for (environment AWS_REGION)")
-	f.StringVar(&c.WebSocketURL, "websocket-url", "", "URL for game servers (environment MUSTER_WS_URL; default: from RegisterCompute)")
+	f.StringVar(&c.WebSocketURL, "websocket-url", "",
+		"URL for game servers (environment MUSTER_WS_URL; default: from RegisterCompute)")
 	f.StringVar(&c.MetricsURL, "metrics-url", "", "the service's Prometheus metrics (default ENDPOINT/metrics)")
 	f.StringVar(&b.caFile, "ca-file", "", "PEM file of the CA to trust (environment MUSTER_CA_FILE)")
 	f.IntVar(&c.Connections, "connections", c.Connections, "connections, each with one operation at a time")

@@ -19,7 +19,8 @@ func TestBench(t *testing.T) {
 	t.Setenv("TMPDIR", temporary)
 	t.Setenv("TMP", temporary)
 	file := filepath.Join(t.TempDir(), "bench.json")
-	got := execute(t, nil, "bench", "player", "lives", "--duration", "200ms", "--connections", "3", "--pool", "3", "--json", file)
+	got := execute(t, nil, "bench", "player", "lives", "--duration", "200ms", "--connections", "3", "--pool", "3",
+		"--json", file)
 	if got.status != exitOK {
 		t.Fatalf("status %d: %s", got.status, got.stderr)
 	}
@@ -55,7 +56,8 @@ func TestBenchMisuse(t *testing.T) {
 		"unknown profile \"seats\": must be one of players, ": {"bench", "seats"},
 		"AWS_ACCESS_KEY_ID": {"bench", "player", "--endpoint", "http://127.0.0.1:1"},
 		"--pprof-listen is": {"bench", "player", "--endpoint", "http://127.0.0.1:1", "--pprof-listen", "127.0.0.1:0"},
-		"no certificate":    {"bench", "player", "--endpoint", "https://127.0.0.1:1", "--access-key", "a", "--secret-key", "b", "--region", "r", "--ca-file", os.DevNull},
+		"no certificate": {"bench", "player", "--endpoint", "https://127.0.0.1:1", "--access-key", "a",
+			"--secret-key", "b", "--region", "r", "--ca-file", os.DevNull},
 	} {
 		if got := execute(t, nil, args...); got.status != exitMisuse || !strings.Contains(got.stderr, want) {
 			t.Errorf("%v: status %d: %s", args, got.status, got.stderr)
@@ -65,7 +67,8 @@ func TestBenchMisuse(t *testing.T) {
 
 func TestBenchTakesTheEnvironment(t *testing.T) {
 	b := benchmark{config: bench.DefaultConfig(), app: &app{environ: []string{
-		"AWS_ENDPOINT_URL_GAMELIFT=http://127.0.0.1:9080", "AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=eu-west-1",
+		"AWS_ENDPOINT_URL_GAMELIFT=http://127.0.0.1:9080", "AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=s",
+		"AWS_REGION=eu-west-1",
 		"MUSTER_WS_URL=ws://127.0.0.1:9080",
 	}}}
 	if err := b.complete(); err != nil {

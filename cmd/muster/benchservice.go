@@ -106,7 +106,8 @@ func (s *benchService) aim(c *bench.Config) {
 	c.WebSocketURL = "ws" + strings.TrimPrefix(c.Endpoint, "http")
 	c.MetricsURL = c.Endpoint + "/metrics"
 	c.Credentials = sigv4.ClientCredentials{
-		AccessKey: s.profile["aws_access_key_id"], SecretKey: s.profile["aws_secret_access_key"], Region: s.profile["region"],
+		AccessKey: s.profile["aws_access_key_id"], SecretKey: s.profile["aws_secret_access_key"],
+		Region: s.profile["region"],
 	}
 }
 

@@ -21,7 +21,8 @@ func TestClusterInit(t *testing.T) {
 		}
 		return text
 	}
-	first := run(exitOK, []string{"n1", "n2", "n3"}, "copy each directory to the host", "keep tls/ca.key and region.secret secret", "can join the cluster")
+	first := run(exitOK, []string{"n1", "n2", "n3"}, "copy each directory to the host",
+		"keep tls/ca.key and region.secret secret", "can join the cluster")
 	if first.stdout != lines("n1", "n2", "n3") {
 		t.Errorf("made %s", first.stdout)
 	}
@@ -51,7 +52,8 @@ func TestClusterNodes(t *testing.T) {
 		}
 	}))
 	defer service.Close()
-	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret", "AWS_REGION=us-west-2"}
+	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret",
+		"AWS_REGION=us-west-2"}
 	const table = `NODE  UP       READY  SHARDS  COPIES  BEHIND  LEVEL
 n1    yes      yes    12      29      0       2
 n2    leaving  no     0       0       0       12
@@ -63,7 +65,8 @@ feature level in force: 1
 		t.Errorf("printed %s", got.stdout)
 	}
 	expect(t, environ, exitOK, []string{"cluster", "remove", "n4"}, "Removed n4.")
-	expect(t, environ, exitFailure, []string{"cluster", "remove", "n1"}, "remove node n1: ConflictException: Node n1 is up.")
+	expect(t, environ, exitFailure, []string{"cluster", "remove", "n1"},
+		"remove node n1: ConflictException: Node n1 is up.")
 	expect(t, environ, exitMisuse, []string{"cluster", "remove"}, "accepts 1 arg(s)")
 	expect(t, nil, exitMisuse, []string{"cluster", "nodes"}, "no endpoint: set")
 }

@@ -149,15 +149,18 @@ func (s *story) prepare(ctx context.Context) error {
 
 	s.asked("RegisterCompute %s at 127.0.0.1", demoCompute)
 	compute, err := s.client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{
-		FleetId: &s.fleet, ComputeName: aws.String(demoCompute), Location: aws.String(demoLocation), IpAddress: aws.String("127.0.0.1"),
+		FleetId: &s.fleet, ComputeName: aws.String(demoCompute), Location: aws.String(demoLocation),
+		IpAddress: aws.String("127.0.0.1"),
 	})
 	if err != nil {
 		return err
 	}
-	s.answered("%s, game servers connect to %s", compute.Compute.ComputeStatus, aws.ToString(compute.Compute.GameLiftServiceSdkEndpoint))
+	s.answered("%s, game servers connect to %s", compute.Compute.ComputeStatus,
+		aws.ToString(compute.Compute.GameLiftServiceSdkEndpoint))
 
 	s.asked("GetComputeAuthToken")
-	token, err := s.client.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{FleetId: &s.fleet, ComputeName: aws.String(demoCompute)})
+	token, err := s.client.GetComputeAuthToken(ctx,
+		&gamelift.GetComputeAuthTokenInput{FleetId: &s.fleet, ComputeName: aws.String(demoCompute)})
 	if err != nil {
 		return err
 	}
@@ -179,13 +182,16 @@ func (s *story) startServer(ctx context.Context) error {
 	if s.serverInput, err = s.server.StdinPipe(); err != nil {
 		return err
 	}
-	s.asked("a process: muster sample-server -hostid=%s -fleetid=%s -websocketurl=%s", demoCompute, s.fleet, s.endpoints.WS)
+	s.asked("a process: muster sample-server -hostid=%s -fleetid=%s -websocketurl=%s", demoCompute, s.fleet,
+		s.endpoints.WS)
 	if err := s.server.Start(); err != nil {
 		return err
 	}
 	err = until(ctx, func() (bool, error) {
-		out, err := s.client.DescribeFleetUtilization(ctx, &gamelift.DescribeFleetUtilizationInput{FleetIds: []string{s.fleet}})
-		return err == nil && len(out.FleetUtilization) == 1 && aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount) == 1, err
+		out, err := s.client.DescribeFleetUtilization(ctx,
+			&gamelift.DescribeFleetUtilizationInput{FleetIds: []string{s.fleet}})
+		return err == nil && len(out.FleetUtilization) == 1 &&
+			aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount) == 1, err
 	})
 	if err == nil {
 		s.answered("the fleet has 1 idle server process")
@@ -204,8 +210,9 @@ func (s *story) stopServer() error {
 func (s *story) createGameSession(ctx context.Context) error {
 	s.asked("CreateGameSession for %d players", demoPlaces)
 	created, err := s.client.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{
-		FleetId: &s.fleet, Location: aws.String(demoLocation), Name: aws.String("DemoGame"), MaximumPlayerSessionCount: aws.Int32(demoPlaces),
-		GameProperties: []types.GameProperty{{Key: aws.String("map"), Value: aws.String("harbour")}},
+		FleetId: &s.fleet, Location: aws.String(demoLocation), Name: aws.String("DemoGame"),
+		MaximumPlayerSessionCount: aws.Int32(demoPlaces),
+		GameProperties:            []types.GameProperty{{Key: aws.String("map"), Value: aws.String("harbour")}},
 	})
 	if err != nil {
 		return err
@@ -242,14 +249,16 @@ func (s *story) reserve(ctx context.Context) error {
 	}
 	for _, p := range out.PlayerSessions {
 		s.tickets[aws.ToString(p.PlayerId)] = p
-		s.answered("%s for %s is %s, at %s:%d", aws.ToString(p.PlayerSessionId), aws.ToString(p.PlayerId), p.Status, aws.ToString(p.IpAddress), aws.ToInt32(p.Port))
+		s.answered("%s for %s is %s, at %s:%d", aws.ToString(p.PlayerSessionId), aws.ToString(p.PlayerId), p.Status,
+			aws.ToString(p.IpAddress), aws.ToInt32(p.Port))
 	}
 	return s.refusedWhenFull(ctx)
 }
 
 func (s *story) refusedWhenFull(ctx context.Context) error {
 	s.asked("CreatePlayerSession for player-3")
-	_, err := s.client.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: s.session.GameSessionId, PlayerId: aws.String("player-3")})
+	_, err := s.client.CreatePlayerSession(ctx,
+		&gamelift.CreatePlayerSessionInput{GameSessionId: s.session.GameSessionId, PlayerId: aws.String("player-3")})
 	full, ok := errors.AsType[*types.GameSessionFullException](err)
 	if !ok {
 		return fmt.Errorf("a third player in a game for %d: got %v, want GameSessionFullException", demoPlaces, err)
@@ -283,7 +292,8 @@ func (s *story) play(ctx context.Context) error {
 		return fmt.Errorf("search for the full game on the harbour map: %d found, %w", len(found.GameSessions), err)
 	}
 	s.asked("SearchGameSessions hasAvailablePlayerSessions=false AND gameSessionProperties.map='harbour'")
-	s.answered("1 game session, with %d of %d players", aws.ToInt32(found.GameSessions[0].CurrentPlayerSessionCount), demoPlaces)
+	s.answered("1 game session, with %d of %d players", aws.ToInt32(found.GameSessions[0].CurrentPlayerSessionCount),
+		demoPlaces)
 	return nil
 }
 
@@ -315,7 +325,8 @@ func (s *story) refusedWithoutTicket(ctx context.Context) error {
 	s.asked("a client connects with a forged player session")
 	p, err := joinGame(ctx, s.tickets["player-1"], "psess-00000000-0000-8000-8000-000000000000")
 	if err == nil {
-		return errors.Join(fmt.Errorf("the client with a forged player session joined as player %d", p.Number()), p.leave())
+		return errors.Join(fmt.Errorf("the client with a forged player session joined as player %d", p.Number()),
+			p.leave())
 	}
 	refused, ok := errors.AsType[*bot.RefusedError](err)
 	if !ok {
@@ -359,11 +370,13 @@ func (s *story) leave(ctx context.Context) error {
 	}
 	s.answered("player-1 sees that player %d has left", gone)
 	s.asked("CreatePlayerSession for player-3, again")
-	out, err := s.client.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: s.session.GameSessionId, PlayerId: aws.String("player-3")})
+	out, err := s.client.CreatePlayerSession(ctx,
+		&gamelift.CreatePlayerSessionInput{GameSessionId: s.session.GameSessionId, PlayerId: aws.String("player-3")})
 	if err != nil {
 		return err
 	}
-	s.answered("%s is %s: the slot was free at once", aws.ToString(out.PlayerSession.PlayerSessionId), out.PlayerSession.Status)
+	s.answered("%s is %s: the slot was free at once", aws.ToString(out.PlayerSession.PlayerSessionId),
+		out.PlayerSession.Status)
 	s.tickets["player-3"] = *out.PlayerSession
 	if err := s.join(ctx, "player-3"); err != nil {
 		return err

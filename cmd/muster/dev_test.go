@@ -149,7 +149,8 @@ func TestNewerDataDirectory(t *testing.T) {
 }
 
 func TestDevFailsWithItsService(t *testing.T) {
-	got := executeWith(t, func(context.Context, muster.Config) error { return errors.New("the port is in use") }, nil, "dev", "--data", t.TempDir())
+	got := executeWith(t, func(context.Context, muster.Config) error { return errors.New("the port is in use") }, nil,
+		"dev", "--data", t.TempDir())
 	if got.status != exitFailure || !strings.Contains(got.stderr, "the port is in use") {
 		t.Errorf("got %+v", got)
 	}

@@ -150,7 +150,8 @@ func (s *sampleSetup) awaitServers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	return until(ctx, func() (bool, error) {
-		out, err := s.client.DescribeFleetUtilization(ctx, &gamelift.DescribeFleetUtilizationInput{FleetIds: []string{s.fleet}})
+		out, err := s.client.DescribeFleetUtilization(ctx,
+			&gamelift.DescribeFleetUtilizationInput{FleetIds: []string{s.fleet}})
 		return err == nil && len(out.FleetUtilization) == 1 &&
 			int(aws.ToInt32(out.FleetUtilization[0].ActiveServerProcessCount)) >= s.samples, err
 	})

@@ -51,7 +51,8 @@ func withDev(t *testing.T, data string, use func(ctx context.Context, env map[st
 	a := &app{environ: os.Environ(), stdout: stdout, stderr: stderr, serve: muster.Run}
 	status := make(chan int, 1)
 	go func() {
-		status <- a.run(ctx, []string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"})
+		status <- a.run(ctx, []string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--gateway-listen",
+			"127.0.0.1:0"})
 	}()
 	path := filepath.Join(data, envFile)
 	eventually(t, ctx, func() bool {
@@ -101,7 +102,8 @@ func createSession(t *testing.T, ctx context.Context, client *gamelift.Client, e
 	var failed error
 	eventually(t, ctx, func() bool {
 		created, err := client.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{
-			FleetId: aws.String(env["MUSTER_SAMPLE_FLEET_ID"]), Location: aws.String(sampleLocation), MaximumPlayerSessionCount: aws.Int32(2),
+			FleetId: aws.String(env["MUSTER_SAMPLE_FLEET_ID"]), Location: aws.String(sampleLocation),
+			MaximumPlayerSessionCount: aws.Int32(2),
 		})
 		if failed = err; err != nil {
 			return false

@@ -146,7 +146,8 @@ func (i *inspection) list(ctx context.Context, out io.Writer, from backup.Source
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SHARD\tSTATES\tEVENTS\tFROM\tTO\tSNAPSHOTS")
 	for _, s := range shards {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", s.Number, states(s), events(s), moment(s.FirstTime), moment(s.LastTime), strings.Trim(fmt.Sprint(s.Snapshots), "[]"))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", s.Number, states(s), events(s), moment(s.FirstTime),
+			moment(s.LastTime), strings.Trim(fmt.Sprint(s.Snapshots), "[]"))
 	}
 	return t.Flush()
 }
@@ -204,7 +205,8 @@ func (i *inspection) show(ctx context.Context, out io.Writer, from backup.Source
 		if r.Opening {
 			opening = "  opening"
 		}
-		fmt.Fprintf(out, "%d  %s  owner %s%s\n", r.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), r.Owner, opening)
+		fmt.Fprintf(out, "%d  %s  owner %s%s\n", r.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), r.Owner,
+			opening)
 		return writeFacts(out, r.Facts...)
 	})
 }

@@ -58,14 +58,19 @@ func TestMisuse(t *testing.T) {
 		want    []string // parts of what standard error says
 	}{
 		{"unknown subcommand", nil, []string{"serv"}, []string{`unknown command "serv"`, "serve", "muster --help"}},
-		{"unknown flag", nil, []string{"serve", "--shrads", "3"}, []string{"unknown flag: --shrads", "muster serve --help"}},
+		{"unknown flag", nil, []string{"serve", "--shrads", "3"},
+			[]string{"unknown flag: --shrads", "muster serve --help"}},
 		{"argument where none is taken", nil, []string{"version", "now"}, []string{`"now"`, "muster version --help"}},
 		{"flag without its value", nil, []string{"dev", "--listen"}, []string{"--listen"}},
-		{"malformed value", nil, []string{"serve", "--shards", "many"}, []string{"setting shards (flag --shards)", "whole number"}},
-		{"unknown variable", []string{"MUSTER_LISSTEN=:1"}, []string{"serve"}, []string{"MUSTER_LISSTEN", "nearest is MUSTER_LISTEN"}},
-		{"invalid settings for config too", []string{"MUSTER_SHARDS=257"}, []string{"config"}, []string{"setting shards (environment MUSTER_SHARDS)"}},
+		{"malformed value", nil, []string{"serve", "--shards", "many"},
+			[]string{"setting shards (flag --shards)", "whole number"}},
+		{"unknown variable", []string{"MUSTER_LISSTEN=:1"}, []string{"serve"},
+			[]string{"MUSTER_LISSTEN", "nearest is MUSTER_LISTEN"}},
+		{"invalid settings for config too", []string{"MUSTER_SHARDS=257"}, []string{"config"},
+			[]string{"setting shards (environment MUSTER_SHARDS)"}},
 		{"file that is not there", nil, []string{"serve", "--config", "none.toml"}, []string{"none.toml"}},
-		{"file named by the environment", []string{"MUSTER_CONFIG=absent.toml"}, []string{"serve"}, []string{"absent.toml"}},
+		{"file named by the environment", []string{"MUSTER_CONFIG=absent.toml"}, []string{"serve"},
+			[]string{"absent.toml"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -136,7 +141,8 @@ func TestConfigPrintsAFileWithOrigins(t *testing.T) {
 	if err := os.WriteFile(file, []byte("shards = 8\ntls-names = [\"a.example.com\"]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := execute(t, []string{"MUSTER_LOG_LEVEL=debug"}, "config", "--config", file, "--history", "60d", "--tls-names", "b", "--tls-names", "c")
+	got := execute(t, []string{"MUSTER_LOG_LEVEL=debug"}, "config", "--config", file, "--history", "60d", "--tls-names",
+		"b", "--tls-names", "c")
 	if got.status != exitOK {
 		t.Fatalf("got %+v", got)
 	}
@@ -227,7 +233,8 @@ func TestServePrintsTheSecret(t *testing.T) {
 }
 
 func TestServeFailure(t *testing.T) {
-	got := executeWith(t, func(context.Context, muster.Config) error { return errors.New("the disk is gone") }, nil, "serve")
+	got := executeWith(t, func(context.Context, muster.Config) error { return errors.New("the disk is gone") }, nil,
+		"serve")
 	if got.status != exitFailure || got.stderr != "muster: the disk is gone\n" {
 		t.Errorf("got %+v", got)
 	}

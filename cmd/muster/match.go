@@ -138,7 +138,8 @@ rules allow few, so that hardly any match can include them.`,
 	f.Float64Var(&p.Rate, "rate", p.Rate, "tickets per second, on average")
 	f.Float64Var(&p.Parties, "parties", p.Parties, "share of the tickets with several players, from 0 to 1")
 	f.Float64Var(&p.Misfits, "misfits", 0, "share of the tickets that hardly any match can include, from 0 to 1")
-	f.StringSliceVar(&p.Locations, "locations", p.Locations, "locations with latencies; neighbours in the list are near each other")
+	f.StringSliceVar(&p.Locations, "locations", p.Locations,
+		"locations with latencies; neighbours in the list are near each other")
 	return command
 }
 
@@ -193,7 +194,8 @@ The report goes to standard output, progress to standard error if that is a term
 	f.StringVar(&s.tickets, "tickets", "", `file with the tickets; "-": standard input (required)`)
 	f.StringVar(&s.clock, "clock", matchsim.Virtual.String(), "virtual: as fast as possible; real: in real time")
 	f.DurationVar(&o.Timeout, "request-timeout", 0, "time-out of a ticket; 0: none")
-	f.IntVar(&o.Matcher.Additional, "additional-players", 0, "slots of each match that stay open (AdditionalPlayerCount)")
+	f.IntVar(&o.Matcher.Additional, "additional-players", 0,
+		"slots of each match that stay open (AdditionalPlayerCount)")
 	f.IntVar(&o.Matcher.Batch, "batch", 0, "tickets tried together; 0: as in the service")
 	f.Int64Var(&o.Matcher.Seed, "seed", 1, "seed of the random batches")
 	f.StringVar(&s.matches, "matches", "", "file for the matches, one line of JSON each")
@@ -318,7 +320,8 @@ func (b *progressBar) show(p matchsim.Progress) {
 	b.last = time.Now()
 	done := barWidth * p.Arrived / max(1, p.Total)
 	fmt.Fprintf(b.to, "\r[%s%s] %3d %%  %d of %d tickets, %d matches, %d waiting, at %s\x1b[K",
-		strings.Repeat("#", done), strings.Repeat(" ", barWidth-done), 100*p.Arrived/max(1, p.Total), p.Arrived, p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
+		strings.Repeat("#", done), strings.Repeat(" ", barWidth-done), 100*p.Arrived/max(1, p.Total), p.Arrived,
+		p.Total, p.Matches, p.Waiting, p.At.Round(time.Second))
 }
 
 // progressLines prints a line per second, and at the end.

@@ -51,7 +51,8 @@ func TestMatchSimulate(t *testing.T) {
 	}
 	tickets := inFile(t, "tickets.ndjson", made.stdout)
 	matches := filepath.Join(t.TempDir(), "matches.ndjson")
-	got := execute(t, nil, "match", "simulate", "--rules", rules, "--tickets", tickets, "--request-timeout", "1m", "--matches", matches, "--json")
+	got := execute(t, nil, "match", "simulate", "--rules", rules, "--tickets", tickets, "--request-timeout", "1m",
+		"--matches", matches, "--json")
 	if got.status != exitOK || got.stderr != "" {
 		t.Fatalf("simulate gave %+v", got)
 	}
@@ -138,23 +139,28 @@ func TestMatchExplain(t *testing.T) {
 		}
 	}))
 	defer service.Close()
-	environ := []string{"AWS_ENDPOINT_URL=" + service.URL + "/", "AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=s", "AWS_REGION=eu-west-1"}
+	environ := []string{"AWS_ENDPOINT_URL=" + service.URL + "/", "AWS_ACCESS_KEY_ID=AKID", "AWS_SECRET_ACCESS_KEY=s",
+		"AWS_REGION=eu-west-1"}
 	for _, test := range []struct {
 		args   []string
 		status int
 		want   []string // parts of what is printed, spaces folded
 	}{
 		{[]string{"t-1"}, exitOK, []string{
-			"ticket t-1 has waited for 12.5 s, in a pool of 3 tickets", "has 1 player: team south has 0 of at least 1 players", "2 rejected by Near t-2: distance 51, at most 50",
-			"1 rejected by the sizes of the teams", "in 7.5 s, which admits 1 more candidate", "rules[Near].maxDistance from 50 to 150",
+			"ticket t-1 has waited for 12.5 s, in a pool of 3 tickets",
+			"has 1 player: team south has 0 of at least 1 players", "2 rejected by Near t-2: distance 51, at most 50",
+			"1 rejected by the sizes of the teams", "in 7.5 s, which admits 1 more candidate",
+			"rules[Near].maxDistance from 50 to 150",
 		}},
 		{[]string{"t-1", "--json"}, exitOK, []string{`"poolSize":3`}},
 		{[]string{"t-2"}, exitOK, []string{"no match can ever include it: player p has no value for arena"}},
 		{[]string{"t-3"}, exitOK, []string{
-			"ticket t-3 is REQUIRES_ACCEPTANCE after 4.0 s; it times out in 56.0 s", "match m-1 of 2 tickets: t-3, t-4", "accepted by p3", "no answer from p4, p5 for 25.5 s more",
+			"ticket t-3 is REQUIRES_ACCEPTANCE after 4.0 s; it times out in 56.0 s", "match m-1 of 2 tickets: t-3, t-4",
+			"accepted by p3", "no answer from p4, p5 for 25.5 s more",
 		}},
 		{[]string{"t-5"}, exitOK, []string{
-			"ticket t-5 is PLACING", "match m-2 of 1 ticket: t-5", "its placement in the queue games is PENDING", "left out fleet-2 custom-b not in AllowedLocations",
+			"ticket t-5 is PLACING", "match m-2 of 1 ticket: t-5", "its placement in the queue games is PENDING",
+			"left out fleet-2 custom-b not in AllowedLocations",
 			"REFUSED fleet-1 custom-a no process is free", "waiting for fleet-1 custom-a 2 of 3",
 		}},
 		{[]string{"t-6"}, exitOK, []string{"larger matches tried 120 rejected by FairTeams distance 51, at most 50"}},

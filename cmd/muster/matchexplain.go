@@ -83,10 +83,12 @@ func writeExplanation(to io.Writer, x *control.TicketExplanation) error {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	switch {
 	case x.Explanation != nil:
-		fmt.Fprintf(t, "ticket %s has waited for %.1f s, in a pool of %s\n", x.Ticket, x.AgeSeconds, counted(x.Pool, "ticket"))
+		fmt.Fprintf(t, "ticket %s has waited for %.1f s, in a pool of %s\n", x.Ticket, x.AgeSeconds,
+			counted(x.Pool, "ticket"))
 		writeSearch(t, x.Explanation)
 	default:
-		fmt.Fprintf(t, "ticket %s is %s after %.1f s; it times out in %.1f s\n", x.Ticket, x.Status, x.AgeSeconds, x.TimeoutSeconds)
+		fmt.Fprintf(t, "ticket %s is %s after %.1f s; it times out in %.1f s\n", x.Ticket, x.Status, x.AgeSeconds,
+			x.TimeoutSeconds)
 		if x.Match != nil {
 			writeMatch(t, x.Match)
 		}

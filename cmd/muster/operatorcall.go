@@ -75,7 +75,8 @@ func (o *operatorCall) call(ctx context.Context, method, path string, read func(
 	if err != nil {
 		return err
 	}
-	keys := aws.Credentials{AccessKeyID: o.keys.AccessKey, SecretAccessKey: o.keys.SecretKey, SessionToken: o.keys.SessionToken}
+	keys := aws.Credentials{AccessKeyID: o.keys.AccessKey, SecretAccessKey: o.keys.SecretKey,
+		SessionToken: o.keys.SessionToken}
 	if err := v4.NewSigner().SignHTTP(ctx, keys, request, emptyBody, "gamelift", o.keys.Region, time.Now()); err != nil {
 		return err
 	}

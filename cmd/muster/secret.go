@@ -11,7 +11,8 @@ const secretKey = "AWS_SECRET_ACCESS_KEY"
 // addPrintSecret adds the flag to print an access key's secret even if standard output is no terminal, but for instance
 // a log collector.
 func addPrintSecret(command *cobra.Command) *bool {
-	return command.Flags().Bool("print-secret", false, "print the access key's secret even if standard output is no terminal")
+	return command.Flags().Bool("print-secret", false,
+		"print the access key's secret even if standard output is no terminal")
 }
 
 // printable returns the variables to print on standard output: the secret only to a terminal, or if requested.

@@ -65,7 +65,8 @@ func (a *app) serving(config muster.Config, e muster.Endpoints, printSecret bool
 	}
 	if fresh {
 		config.Log.Info("AWS profile with the first access key written", "file", profile)
-		fmt.Fprint(a.stdout, exports(a.printable([]variable{{"AWS_ACCESS_KEY_ID", e.AccessKey}, {secretKey, e.SecretKey}}, printSecret)))
+		fmt.Fprint(a.stdout, exports(a.printable([]variable{{"AWS_ACCESS_KEY_ID", e.AccessKey},
+			{secretKey, e.SecretKey}}, printSecret)))
 	}
 }
 

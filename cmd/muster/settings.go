@@ -45,7 +45,8 @@ func addSettings[C any, P config.Settable[C]](
 		return nil
 	})
 	var file string
-	command.Flags().StringVar(&file, "config", a.getenv("MUSTER_CONFIG"), "TOML file with settings (environment MUSTER_CONFIG)")
+	command.Flags().StringVar(&file, "config", a.getenv("MUSTER_CONFIG"),
+		"TOML file with settings (environment MUSTER_CONFIG)")
 	return func() (C, config.Origins, error) {
 		sources := config.Sources{File: file, Environ: a.environ, Flags: given, Elsewhere: elsewhere}
 		config, origins, err := config.Load[C, P](defaults, sources)

@@ -37,7 +37,8 @@ func TestSystemdUnit(t *testing.T) {
 		t.Error(err)
 	}
 	for name, want := range map[string]string{
-		"Type": "exec", "User": "muster", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "PrivateTmp": "yes", "CapabilityBoundingSet": "",
+		"Type": "exec", "User": "muster", "NoNewPrivileges": "yes", "ProtectSystem": "strict", "PrivateTmp": "yes",
+		"CapabilityBoundingSet": "",
 	} {
 		if got, ok := options[name]; !ok || got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

@@ -60,7 +60,8 @@ func (c *CLI) Call(operation string, params, result any) error {
 			return err
 		}
 	}
-	answer, err := c.Run("gamelift", subcommand(operation), "--no-paginate", "--output", "json", "--cli-input-json", string(request))
+	answer, err := c.Run("gamelift", subcommand(operation), "--no-paginate", "--output", "json", "--cli-input-json",
+		string(request))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,8 @@ func answerer(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
 	}
 	w.Header().Set("Content-Type", kind)
-	status, answer := http.StatusBadRequest, map[string]any{"__type": "NotFoundException", "message": "there is no such fleet", "Message": "there is no such fleet"}
+	status, answer := http.StatusBadRequest, map[string]any{"__type": "NotFoundException",
+		"message": "there is no such fleet", "Message": "there is no such fleet"}
 	if operation == "ListFleets" {
 		var asked struct{ BuildId string }
 		if err := decode(body, &asked); err != nil {

@@ -92,7 +92,8 @@ func (o *operator) changeAlias(name, description string) {
 	switch {
 	case r.is(name, ""):
 		o.write(r, "aliases created", name, description, func() error {
-			out, err := o.client.CreateAlias(o.ctx, &gamelift.CreateAliasInput{Name: &name, Description: &description, RoutingStrategy: o.toFleet()})
+			out, err := o.client.CreateAlias(o.ctx,
+				&gamelift.CreateAliasInput{Name: &name, Description: &description, RoutingStrategy: o.toFleet()})
 			if err == nil {
 				o.ids.Store(name, *out.Alias.AliasId)
 			}
@@ -100,7 +101,8 @@ func (o *operator) changeAlias(name, description string) {
 		})
 	case o.random.IntN(2) == 0:
 		o.write(r, "aliases updated", name, description, func() error {
-			_, err := o.client.UpdateAlias(o.ctx, &gamelift.UpdateAliasInput{AliasId: o.id(name), Description: &description})
+			_, err := o.client.UpdateAlias(o.ctx, &gamelift.UpdateAliasInput{AliasId: o.id(name),
+				Description: &description})
 			return err
 		})
 	default:
@@ -128,13 +130,15 @@ func (o *operator) tag(key, value string) {
 	}
 	if !r.is(key, "") && o.random.IntN(3) == 0 {
 		o.write(r, "tags removed", key, "", func() error {
-			_, err := o.client.UntagResource(o.ctx, &gamelift.UntagResourceInput{ResourceARN: &o.fleetARN, TagKeys: []string{key}})
+			_, err := o.client.UntagResource(o.ctx,
+				&gamelift.UntagResourceInput{ResourceARN: &o.fleetARN, TagKeys: []string{key}})
 			return err
 		})
 		return
 	}
 	o.write(r, "tags set", key, value, func() error {
-		_, err := o.client.TagResource(o.ctx, &gamelift.TagResourceInput{ResourceARN: &o.fleetARN, Tags: []types.Tag{{Key: &key, Value: &value}}})
+		_, err := o.client.TagResource(o.ctx, &gamelift.TagResourceInput{ResourceARN: &o.fleetARN,
+			Tags: []types.Tag{{Key: &key, Value: &value}}})
 		return err
 	})
 }
@@ -148,7 +152,8 @@ func (o *operator) changeFleet(name, description string) {
 	case r.is(name, ""):
 		o.write(r, "fleets created", name, description, func() error {
 			out, err := o.client.CreateFleet(o.ctx, &gamelift.CreateFleetInput{
-				Name: &name, Description: &description, ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: &o.locations[0]}},
+				Name: &name, Description: &description, ComputeType: types.ComputeTypeAnywhere,
+				Locations: []types.LocationConfiguration{{Location: &o.locations[0]}},
 			})
 			if err == nil {
 				o.ids.Store(name, *out.FleetAttributes.FleetId)
@@ -157,7 +162,8 @@ func (o *operator) changeFleet(name, description string) {
 		})
 	case o.random.IntN(2) == 0:
 		o.write(r, "fleets updated", name, description, func() error {
-			_, err := o.client.UpdateFleetAttributes(o.ctx, &gamelift.UpdateFleetAttributesInput{FleetId: o.id(name), Description: &description})
+			_, err := o.client.UpdateFleetAttributes(o.ctx,
+				&gamelift.UpdateFleetAttributesInput{FleetId: o.id(name), Description: &description})
 			return err
 		})
 	default:
@@ -177,13 +183,16 @@ func (o *operator) compute(name, address string) {
 	}
 	if !r.is(name, "") {
 		o.write(r, "computes deregistered", name, "", func() error {
-			_, err := o.client.DeregisterCompute(o.ctx, &gamelift.DeregisterComputeInput{FleetId: &o.fleet, ComputeName: &name})
+			_, err := o.client.DeregisterCompute(o.ctx,
+				&gamelift.DeregisterComputeInput{FleetId: &o.fleet, ComputeName: &name})
 			return err
 		})
 		return
 	}
 	register := func() error {
-		_, err := o.client.RegisterCompute(o.ctx, &gamelift.RegisterComputeInput{FleetId: &o.fleet, ComputeName: &name, Location: &o.locations[0], IpAddress: &address})
+		_, err := o.client.RegisterCompute(o.ctx,
+			&gamelift.RegisterComputeInput{FleetId: &o.fleet, ComputeName: &name, Location: &o.locations[0],
+				IpAddress: &address})
 		return err
 	}
 	o.write(r, "computes registered", name, address, register)
@@ -204,7 +213,8 @@ func (t *trial) seeCatalog() {
 
 func (t *trial) seeLocations() sightings {
 	seen := sightings{}
-	pages := gamelift.NewListLocationsPaginator(t.reader, &gamelift.ListLocationsInput{Filters: []types.LocationFilter{types.LocationFilterCustom}})
+	pages := gamelift.NewListLocationsPaginator(t.reader,
+		&gamelift.ListLocationsInput{Filters: []types.LocationFilter{types.LocationFilterCustom}})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.ctx)
 		t.must(err)

@@ -32,7 +32,8 @@ func newService(t *testing.T, random *rand.Rand, options []string) *service {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data") // is removed after the service has been killed
-	s := &service{Process: child.New(t, "the service", binary), data: data, address: child.FreeAddress(t, random), options: options}
+	s := &service{Process: child.New(t, "the service", binary), data: data, address: child.FreeAddress(t, random),
+		options: options}
 	s.Log.Count(snapshotWritten)
 	return s
 }
@@ -62,7 +63,8 @@ func (s *service) refuse(ctx context.Context, words string) {
 // launch runs the service.
 func (s *service) launch() {
 	s.T.Helper()
-	s.Launch(append([]string{"dev", "--no-sample", "--data", s.data, "--listen", s.address, "--gateway-listen", ""}, s.options...)...)
+	s.Launch(append([]string{"dev", "--no-sample", "--data", s.data, "--listen", s.address, "--gateway-listen", ""},
+		s.options...)...)
 }
 
 // environment reads what the service says about itself.

@@ -58,20 +58,29 @@ func TestComparePlayer(t *testing.T) {
 		status       types.PlayerSessionStatus
 		over, wrong  bool
 	}{
-		"reserved":                      {known: reserved, asked: reserved, status: types.PlayerSessionStatusReserved},
-		"accepted without being asked":  {known: reserved, asked: reserved, status: types.PlayerSessionStatusActive, wrong: true},
-		"accepted, no answer":           {known: reserved, asked: inGame, status: types.PlayerSessionStatusActive},
-		"accepted, forgotten":           {known: inGame, asked: inGame, status: types.PlayerSessionStatusReserved, wrong: true},
-		"removed, forgotten":            {known: gone, asked: gone, status: types.PlayerSessionStatusActive, wrong: true},
-		"removed without being asked":   {known: inGame, asked: inGame, status: types.PlayerSessionStatusCompleted, wrong: true},
-		"removed with its game session": {known: inGame, asked: inGame, status: types.PlayerSessionStatusCompleted, over: true},
-		"timed out too early":           {known: reserved, asked: reserved, status: types.PlayerSessionStatusTimedout, wrong: true},
-		"playing in what is over":       {known: inGame, asked: inGame, status: types.PlayerSessionStatusActive, over: true, wrong: true},
+		"reserved": {known: reserved, asked: reserved, status: types.PlayerSessionStatusReserved},
+		"accepted without being asked": {known: reserved, asked: reserved, status: types.PlayerSessionStatusActive,
+			wrong: true},
+		"accepted, no answer": {known: reserved, asked: inGame, status: types.PlayerSessionStatusActive},
+		"accepted, forgotten": {known: inGame, asked: inGame, status: types.PlayerSessionStatusReserved,
+			wrong: true},
+		"removed, forgotten": {known: gone, asked: gone, status: types.PlayerSessionStatusActive,
+			wrong: true},
+		"removed without being asked": {known: inGame, asked: inGame, status: types.PlayerSessionStatusCompleted,
+			wrong: true},
+		"removed with its game session": {known: inGame, asked: inGame, status: types.PlayerSessionStatusCompleted,
+			over: true},
+		"timed out too early": {known: reserved, asked: reserved, status: types.PlayerSessionStatusTimedout,
+			wrong: true},
+		"playing in what is over": {known: inGame, asked: inGame, status: types.PlayerSessionStatusActive,
+			over: true, wrong: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trial := &trial{found: &report.Findings{}}
-			s := &session{players: map[string]*player{"psess": {id: "psess", playerID: "p", progress: progress{c.known, c.asked}}}}
-			trial.comparePlayer(s, types.PlayerSession{PlayerSessionId: aws.String("psess"), PlayerId: aws.String("p"), PlayerData: aws.String("data of p"), Status: c.status}, c.over)
+			s := &session{players: map[string]*player{"psess": {id: "psess", playerID: "p",
+				progress: progress{c.known, c.asked}}}}
+			trial.comparePlayer(s, types.PlayerSession{PlayerSessionId: aws.String("psess"), PlayerId: aws.String("p"),
+				PlayerData: aws.String("data of p"), Status: c.status}, c.over)
 			if lost, _ := trial.found.Counts(); lost > 0 != c.wrong {
 				t.Errorf("%d findings", lost)
 			}

@@ -136,13 +136,15 @@ func TestCutJournal(t *testing.T) {
 			if n := w.kept(t, s); n != w.made-c.records {
 				t.Errorf("%d aliases of %d are there, %d records were damaged", n, w.made, c.records)
 			}
-			told := s.Log.Says("level=ERROR", recordsAreMissing, fmt.Sprintf("first_missing=%d last_missing=%d", first, last))
+			told := s.Log.Says("level=ERROR", recordsAreMissing,
+				fmt.Sprintf("first_missing=%d last_missing=%d", first, last))
 			if told != (c.records > 0) || told != s.Log.Says(recordsAreMissing) {
 				t.Errorf("the log is wrong about records %d to %d\n%s", first, last, s.Log.Tail())
 			}
 			s.Kill()
 			if n := w.kept(t, s); n != w.made-c.records || s.Log.Says(recordsAreMissing) {
-				t.Errorf("%d aliases of %d are there at the second start, and the log says\n%s", n, w.made-c.records, s.Log.Tail())
+				t.Errorf("%d aliases of %d are there at the second start, and the log says\n%s", n, w.made-c.records,
+					s.Log.Tail())
 			}
 			s.Kill()
 		})

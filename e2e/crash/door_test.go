@@ -55,10 +55,12 @@ func (t *trial) knockWithCall(ctx context.Context) error {
 // knockWithSocket asks for a socket, and closes the one that it gets.
 func (t *trial) knockWithSocket(ctx context.Context) error {
 	query := url.Values{
-		"pID": {fmt.Sprint("knocker-", t.ledger.number())}, "sdkVersion": {"5.6.0"}, "sdkLanguage": {"Go"}, "ComputeId": {doorCompute},
-		"FleetId": {t.fleet}, "Authorization": {t.tokens[doorCompute]},
+		"pID": {fmt.Sprint("knocker-", t.ledger.number())}, "sdkVersion": {"5.6.0"}, "sdkLanguage": {"Go"},
+		"ComputeId": {doorCompute},
+		"FleetId":   {t.fleet}, "Authorization": {t.tokens[doorCompute]},
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.service.address+"/?"+query.Encode(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.service.address+"/?"+query.Encode(),
+		nil)
 	if err != nil {
 		return err
 	}

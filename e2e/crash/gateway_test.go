@@ -60,7 +60,8 @@ func newRush(t *testing.T, options ...string) *rush {
 	env := r.service.environment()
 	r.client = gamelift.New(gamelift.Options{
 		Region: env["AWS_REGION"], BaseEndpoint: aws.String(env["AWS_ENDPOINT_URL_GAMELIFT"]), HTTPClient: r.http,
-		Credentials: credentials.NewStaticCredentialsProvider(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], ""),
+		Credentials: credentials.NewStaticCredentialsProvider(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"],
+			""),
 	})
 	r.makeFleet()
 	r.startHosts()
@@ -110,11 +111,13 @@ func (r *rush) startHosts() {
 		compute := fmt.Sprint("Host", c)
 		must(r.t, func() error {
 			_, err := r.client.RegisterCompute(r.ctx, &gamelift.RegisterComputeInput{
-				FleetId: &r.fleet, ComputeName: &compute, Location: aws.String(rushLocation), IpAddress: aws.String("127.0.0.1"),
+				FleetId: &r.fleet, ComputeName: &compute, Location: aws.String(rushLocation),
+				IpAddress: aws.String("127.0.0.1"),
 			})
 			return err
 		})
-		out, err := r.client.GetComputeAuthToken(r.ctx, &gamelift.GetComputeAuthTokenInput{FleetId: &r.fleet, ComputeName: &compute})
+		out, err := r.client.GetComputeAuthToken(r.ctx,
+			&gamelift.GetComputeAuthTokenInput{FleetId: &r.fleet, ComputeName: &compute})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -177,7 +180,8 @@ type answered struct{ GameSessionId, PlayerSessionId, PlayerId string }
 // of success.
 func (r *rush) create(player int) (a answered, status int, ok bool) {
 	body := fmt.Sprintf(`{"session_name":"S%d","build_id":1,"uuid":"player-%d","num_connections":4}`, player, player)
-	request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, r.gateway+"/create_session", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(r.ctx, http.MethodPost, r.gateway+"/create_session",
+		strings.NewReader(body))
 	if err != nil {
 		return a, 0, false
 	}
@@ -268,7 +272,8 @@ func TestGatewayRush(t *testing.T) {
 	for _, a := range answers {
 		g := living[a.GameSessionId]
 		if g.Status != types.GameSessionStatusActive || aws.ToInt32(g.CurrentPlayerSessionCount) != 1 || aws.ToInt32(g.MaximumPlayerSessionCount) != 4 {
-			t.Errorf("game session %s is %s with %d of %d players", a.GameSessionId, g.Status, aws.ToInt32(g.CurrentPlayerSessionCount), aws.ToInt32(g.MaximumPlayerSessionCount))
+			t.Errorf("game session %s is %s with %d of %d players", a.GameSessionId, g.Status,
+				aws.ToInt32(g.CurrentPlayerSessionCount), aws.ToInt32(g.MaximumPlayerSessionCount))
 		}
 	}
 }
@@ -301,7 +306,8 @@ func TestGatewayKilled(t *testing.T) {
 	before := r.living()
 	for player, a := range answers {
 		if g, ok := before[a.GameSessionId]; !ok || g.Status != types.GameSessionStatusActive || aws.ToInt32(g.CurrentPlayerSessionCount) != 1 {
-			t.Errorf("player %d was told of %s, which is %q with %d players", player, a.GameSessionId, g.Status, aws.ToInt32(g.CurrentPlayerSessionCount))
+			t.Errorf("player %d was told of %s, which is %q with %d players", player, a.GameSessionId, g.Status,
+				aws.ToInt32(g.CurrentPlayerSessionCount))
 		}
 	}
 	r.retry(answers, failed)

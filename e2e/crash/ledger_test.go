@@ -229,7 +229,8 @@ func (l *ledger) playersIn(s *session, at, next stage, n int) []*player {
 }
 
 func newPlayer(ps types.PlayerSession) *player {
-	return &player{id: *ps.PlayerSessionId, playerID: *ps.PlayerId, progress: progress{known: reserved, asked: reserved}}
+	return &player{id: *ps.PlayerSessionId, playerID: *ps.PlayerId,
+		progress: progress{known: reserved, asked: reserved}}
 }
 
 // reserve notes player sessions that were created.

@@ -64,7 +64,8 @@ func (t *trial) createIn(location string, byAlias bool) calls.Outcome {
 	n := t.ledger.number()
 	token := fmt.Sprintf("match-%d", n)
 	in := &gamelift.CreateGameSessionInput{
-		Location: aws.String(location), Name: aws.String(fmt.Sprintf("game %d", n)), MaximumPlayerSessionCount: aws.Int32(maximumPlayers), IdempotencyToken: aws.String(token),
+		Location: aws.String(location), Name: aws.String(fmt.Sprintf("game %d", n)),
+		MaximumPlayerSessionCount: aws.Int32(maximumPlayers), IdempotencyToken: aws.String(token),
 		GameProperties: []types.GameProperty{{Key: aws.String("n"), Value: aws.String(token)}},
 	}
 	if byAlias {
@@ -194,7 +195,8 @@ func (t *trial) release(s *session) {
 
 func (t *trial) rename(s *session, name string) {
 	t.updated(t.ledger.values.write(nameOf(s.arn), name, func() error {
-		_, err := t.client.UpdateGameSession(t.ctx, &gamelift.UpdateGameSessionInput{GameSessionId: &s.arn, Name: &name})
+		_, err := t.client.UpdateGameSession(t.ctx,
+			&gamelift.UpdateGameSessionInput{GameSessionId: &s.arn, Name: &name})
 		return err
 	}))
 }
@@ -206,7 +208,8 @@ func (t *trial) widen(s *session) {
 	maximum := s.maximum
 	t.ledger.mu.Unlock()
 	t.updated(t.ledger.values.write(maximumOf(s.arn), fmt.Sprint(maximum), func() error {
-		_, err := t.client.UpdateGameSession(t.ctx, &gamelift.UpdateGameSessionInput{GameSessionId: &s.arn, MaximumPlayerSessionCount: &maximum})
+		_, err := t.client.UpdateGameSession(t.ctx,
+			&gamelift.UpdateGameSessionInput{GameSessionId: &s.arn, MaximumPlayerSessionCount: &maximum})
 		return err
 	}))
 }
@@ -244,7 +247,9 @@ func (t *trial) setPolicy(s *session, p *process, policy gameserver.PlayerSessio
 // terminate asks the game server of a game session to end.
 func (t *trial) terminate(s *session) {
 	t.ledger.change(s.arn, func(s *session) { s.ask(terminated) }) // the process ends as soon as it hears
-	_, err := t.client.TerminateGameSession(t.ctx, &gamelift.TerminateGameSessionInput{GameSessionId: &s.arn, TerminationMode: types.TerminationModeTriggerOnProcessTerminate})
+	_, err := t.client.TerminateGameSession(t.ctx,
+		&gamelift.TerminateGameSessionInput{GameSessionId: &s.arn,
+			TerminationMode: types.TerminationModeTriggerOnProcessTerminate})
 	switch result, fault := calls.OutcomeOf(err); result {
 	case calls.Acknowledged:
 		t.ledger.change(s.arn, func(s *session) { s.acknowledge(terminating) })

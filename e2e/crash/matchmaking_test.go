@@ -57,7 +57,8 @@ func newCrowd(t *testing.T) *crowd {
 	})
 	must(t, func() error {
 		_, err := c.client.CreateMatchmakingConfiguration(c.ctx, &gamelift.CreateMatchmakingConfigurationInput{
-			Name: aws.String(crowdQueue), RuleSetName: aws.String(crowdQueue), GameSessionQueueArns: []string{c.arn("gamesessionqueue/" + crowdQueue)},
+			Name: aws.String(crowdQueue), RuleSetName: aws.String(crowdQueue),
+			GameSessionQueueArns:  []string{c.arn("gamesessionqueue/" + crowdQueue)},
 			RequestTimeoutSeconds: aws.Int32(900), AcceptanceRequired: aws.Bool(false),
 		})
 		return err
@@ -163,7 +164,8 @@ func (c *crowd) checkPlacements(known map[string]types.GameSessionPlacement, end
 func (c *crowd) checkPlacement(id string, known map[string]types.GameSessionPlacement, ended map[string]bool) {
 	var p types.GameSessionPlacement
 	c.service.Await(c.ctx, func() bool {
-		out, err := c.client.DescribeGameSessionPlacement(c.ctx, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
+		out, err := c.client.DescribeGameSessionPlacement(c.ctx,
+			&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
 		if err != nil {
 			c.t.Errorf("placement %s, which was acknowledged: %v", id, err)
 			return true
@@ -255,7 +257,8 @@ func (c *crowd) checkGameSessions(known map[string]types.GameSessionPlacement, m
 	}
 	for arn, p := range known {
 		if g, ok := all[arn]; !ok || g.Status != types.GameSessionStatusActive || aws.ToInt32(g.CurrentPlayerSessionCount) != int32(len(p.PlacedPlayerSessions)) {
-			c.t.Errorf("placement %s has game session %s, which is %q with %d players", aws.ToString(p.PlacementId), arn, g.Status, aws.ToInt32(g.CurrentPlayerSessionCount))
+			c.t.Errorf("placement %s has game session %s, which is %q with %d players", aws.ToString(p.PlacementId),
+				arn, g.Status, aws.ToInt32(g.CurrentPlayerSessionCount))
 		}
 	}
 }
@@ -315,7 +318,8 @@ func (c *crowd) checkEvents(ended map[string]bool) {
 
 // events are the ids of the events in the feed, by what they tell of whom.
 func (c *crowd) events() map[string]map[string]bool {
-	request, err := http.NewRequestWithContext(c.ctx, http.MethodGet, "http://"+c.service.address+"/v1/events?limit=100000", nil)
+	request, err := http.NewRequestWithContext(c.ctx, http.MethodGet,
+		"http://"+c.service.address+"/v1/events?limit=100000", nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -41,7 +41,8 @@ type process struct {
 // run keeps a process running until ctx is done.
 func (s *slot) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		p := &process{slot: s, port: int(s.trial.ports.Add(1)), Server: gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})}
+		p := &process{slot: s, port: int(s.trial.ports.Add(1)),
+			Server: gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})}
 		if err := p.start(ctx); err != nil {
 			if ctx.Err() == nil {
 				s.trial.t.Errorf("process %s was not let in: %v", p.name(), err)
@@ -98,13 +99,15 @@ func (p *process) finish() {
 func (p *process) start(ctx context.Context) error {
 	t := p.slot.trial
 	err := p.Connect(ctx, gameserver.ServerParameters{
-		WebSocketURL: "ws://" + t.service.address, HostID: p.slot.compute, FleetID: t.fleet, AuthToken: t.tokens[p.slot.compute],
+		WebSocketURL: "ws://" + t.service.address, HostID: p.slot.compute, FleetID: t.fleet,
+		AuthToken: t.tokens[p.slot.compute],
 	})
 	if err != nil {
 		return err
 	}
 	return untilAnswered(ctx, func() error {
-		return p.ProcessReady(ctx, gameserver.ProcessParameters{Port: p.port, OnStartGameSession: p.host, OnProcessTerminate: func() { p.end() }})
+		return p.ProcessReady(ctx, gameserver.ProcessParameters{Port: p.port, OnStartGameSession: p.host,
+			OnProcessTerminate: func() { p.end() }})
 	})
 }
 
@@ -176,7 +179,8 @@ func (p *process) end() {
 		}
 		t.ledger.acknowledge("processes ended")
 	case t.ctx.Err() == nil:
-		t.t.Logf("process %s got no answer to its end in %s: %v", p.name(), time.Since(begin).Round(time.Millisecond), err)
+		t.t.Logf("process %s got no answer to its end in %s: %v", p.name(), time.Since(begin).Round(time.Millisecond),
+			err)
 	}
 	p.Close()
 }
@@ -206,7 +210,8 @@ func (p *process) state() string {
 	_, ordered := p.TerminationTime()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("process %s (%s) was given %q, has %q, active %t, asked to end %t, ending %t, %v", p.name(), p.ProcessID(), p.GameSessionID(), p.arn, p.active, ordered, p.ending, p.Err())
+	return fmt.Sprintf("process %s (%s) was given %q, has %q, active %t, asked to end %t, ending %t, %v", p.name(),
+		p.ProcessID(), p.GameSessionID(), p.arn, p.active, ordered, p.ending, p.Err())
 }
 
 // settle waits until the slot's process is connected and at rest, and returns

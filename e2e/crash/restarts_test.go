@@ -69,7 +69,8 @@ func printRestarts(w io.Writer) {
 	}
 	_ = table.Flush() // to a terminal or a test's output
 	t := restarts.totals
-	fmt.Fprintf(w, "%d acknowledged, %d lost, %d doubled, %d sockets resumed\n", t.acknowledged, t.lost, t.doubled, t.resumed)
+	fmt.Fprintf(w, "%d acknowledged, %d lost, %d doubled, %d sockets resumed\n", t.acknowledged, t.lost, t.doubled,
+		t.resumed)
 }
 
 // quantile is the smallest of the times that a share q of them does not exceed.

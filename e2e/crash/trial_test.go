@@ -85,7 +85,8 @@ func newTrial(t *testing.T, p plan) *trial {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 32}
 	return &trial{
-		plan: p, t: t, random: random, service: newService(t, random, options), http: transport, calls: &watchedCalls{RoundTripper: transport},
+		plan: p, t: t, random: random, service: newService(t, random, options), http: transport,
+		calls:  &watchedCalls{RoundTripper: transport},
 		ledger: newLedger(), found: &report.Findings{}, tokens: map[string]string{},
 	}
 }
@@ -132,8 +133,9 @@ func (t *trial) connect() {
 	env := t.service.environment()
 	options := gamelift.Options{
 		Region: env["AWS_REGION"], BaseEndpoint: aws.String(env["AWS_ENDPOINT_URL_GAMELIFT"]),
-		Credentials: credentials.NewStaticCredentialsProvider(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], ""),
-		HTTPClient:  &http.Client{Transport: t.calls, Timeout: 30 * time.Second},
+		Credentials: credentials.NewStaticCredentialsProvider(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"],
+			""),
+		HTTPClient: &http.Client{Transport: t.calls, Timeout: 30 * time.Second},
 	}
 	t.reader = gamelift.New(options)
 	options.Retryer = aws.NopRetryer{}
@@ -160,11 +162,13 @@ func (t *trial) setUp() {
 		t.locations = append(t.locations, name)
 		in = append(in, types.LocationConfiguration{Location: &name})
 	}
-	fleet, err := t.client.CreateFleet(t.ctx, &gamelift.CreateFleetInput{Name: aws.String("main"), ComputeType: types.ComputeTypeAnywhere, Locations: in})
+	fleet, err := t.client.CreateFleet(t.ctx, &gamelift.CreateFleetInput{Name: aws.String("main"),
+		ComputeType: types.ComputeTypeAnywhere, Locations: in})
 	t.must(err)
 	t.fleet, t.fleetARN = *fleet.FleetAttributes.FleetId, *fleet.FleetAttributes.FleetArn
 	t.catalog.fleets.set("main", "")
-	alias, err := t.client.CreateAlias(t.ctx, &gamelift.CreateAliasInput{Name: aws.String("main"), Description: aws.String("main"), RoutingStrategy: t.toFleet()})
+	alias, err := t.client.CreateAlias(t.ctx, &gamelift.CreateAliasInput{Name: aws.String("main"),
+		Description: aws.String("main"), RoutingStrategy: t.toFleet()})
 	t.must(err)
 	t.alias = *alias.Alias.AliasId
 	t.catalog.aliases.set("main", "main")
@@ -180,10 +184,12 @@ func (t *trial) setUp() {
 
 func (t *trial) register(name, location string) {
 	const address = "127.0.0.1"
-	_, err := t.client.RegisterCompute(t.ctx, &gamelift.RegisterComputeInput{FleetId: &t.fleet, ComputeName: &name, Location: &location, IpAddress: aws.String(address)})
+	_, err := t.client.RegisterCompute(t.ctx, &gamelift.RegisterComputeInput{FleetId: &t.fleet, ComputeName: &name,
+		Location: &location, IpAddress: aws.String(address)})
 	t.must(err)
 	t.catalog.computes.set(name, address)
-	token, err := t.client.GetComputeAuthToken(t.ctx, &gamelift.GetComputeAuthTokenInput{FleetId: &t.fleet, ComputeName: &name})
+	token, err := t.client.GetComputeAuthToken(t.ctx,
+		&gamelift.GetComputeAuthTokenInput{FleetId: &t.fleet, ComputeName: &name})
 	t.must(err)
 	t.tokens[name] = *token.AuthToken
 }
@@ -298,7 +304,8 @@ func (t *trial) strike(n int, kind string, end func(closeGate func()) string) {
 	accepted := t.exercise()
 	noteRestart(kind, ready, rest)
 	t.t.Logf("%s %d after %d acknowledged calls%s, %d creations without an answer: ready in %d ms, all at rest %.1f s later, %d sockets resumed and %d ended as asked, %d players accepted; %d MiB at most before, check took %.1f s",
-		kind, n, total, how, open, ready.Milliseconds(), rest.Seconds(), resumed, len(before)-resumed, accepted, peak, (time.Since(restarted) - rest).Seconds())
+		kind, n, total, how, open, ready.Milliseconds(), rest.Seconds(), resumed, len(before)-resumed, accepted, peak,
+		(time.Since(restarted) - rest).Seconds())
 	t.complain()
 }
 

@@ -54,7 +54,8 @@ func (t *trial) repeatCreation(c creation) {
 	t.must(err)
 	g := again.GameSession
 	if before != nil && (*g.GameSessionId != *before.GameSessionId || hostOf(g) != hostOf(before) || !g.CreationTime.Equal(*before.CreationTime)) {
-		t.found.Doubled("the repetition of a creation gave %s on %s, and the first call %s on %s", *g.GameSessionId, hostOf(g), arn, hostOf(before))
+		t.found.Doubled("the repetition of a creation gave %s on %s, and the first call %s on %s", *g.GameSessionId,
+			hostOf(g), arn, hostOf(before))
 	}
 	t.ledger.confirm(g, c.location)
 	t.ledger.acknowledge("game sessions created")
@@ -106,7 +107,8 @@ func (t *trial) lookUpPlayers() {
 func (t *trial) seeGameSessions() (all []types.GameSession) {
 	t.t.Helper()
 	seen, hosts, values := sightings{}, sightings{}, sightings{}
-	pages := gamelift.NewDescribeGameSessionsPaginator(t.reader, &gamelift.DescribeGameSessionsInput{FleetId: &t.fleet, Limit: aws.Int32(100)})
+	pages := gamelift.NewDescribeGameSessionsPaginator(t.reader,
+		&gamelift.DescribeGameSessionsInput{FleetId: &t.fleet, Limit: aws.Int32(100)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.ctx)
 		t.must(err)
@@ -114,7 +116,8 @@ func (t *trial) seeGameSessions() (all []types.GameSession) {
 			arn := *g.GameSessionId
 			seen.add("game session", arn, string(g.Status), t.found)
 			hosts.add("the game session on process", hostOf(&g), arn, t.found)
-			values[nameOf(arn)], values[maximumOf(arn)], values[policyOf(arn)] = *g.Name, fmt.Sprint(*g.MaximumPlayerSessionCount), string(g.PlayerSessionCreationPolicy)
+			values[nameOf(arn)], values[maximumOf(arn)], values[policyOf(arn)] = *g.Name,
+				fmt.Sprint(*g.MaximumPlayerSessionCount), string(g.PlayerSessionCreationPolicy)
 			all = append(all, g)
 		}
 	}
@@ -146,13 +149,15 @@ func (t *trial) compareSession(s *session, g types.GameSession) {
 	case at < s.known:
 		t.found.Lost("game session %s is %s; stage %d was acknowledged", s.arn, g.Status, s.known)
 	case at > s.asked:
-		t.found.Lost("game session %s is %s (%s); nobody asked for more than stage %d", s.arn, g.Status, g.StatusReason, s.asked)
+		t.found.Lost("game session %s is %s (%s); nobody asked for more than stage %d", s.arn, g.Status, g.StatusReason,
+			s.asked)
 	case s.host != hostOf(&g):
 		t.found.Lost("game session %s has moved from %s to %s", s.arn, s.host, hostOf(&g))
 	case s.process != nil && s.process.name() != s.host:
 		t.found.Doubled("game session %s is on %s and was given to %s", s.arn, s.host, s.process.name())
 	case *g.CurrentPlayerSessionCount > *g.MaximumPlayerSessionCount:
-		t.found.Doubled("game session %s has %d players and room for %d", s.arn, *g.CurrentPlayerSessionCount, *g.MaximumPlayerSessionCount)
+		t.found.Doubled("game session %s has %d players and room for %d", s.arn, *g.CurrentPlayerSessionCount,
+			*g.MaximumPlayerSessionCount)
 	}
 	s.acknowledge(at)
 	if at == active { // what got no answer before never happened
@@ -163,7 +168,8 @@ func (t *trial) compareSession(s *session, g types.GameSession) {
 // checkPlayers compares the player sessions of a game session with its entry.
 func (t *trial) checkPlayers(s *session, g types.GameSession) error {
 	var all []types.PlayerSession
-	pages := gamelift.NewDescribePlayerSessionsPaginator(t.reader, &gamelift.DescribePlayerSessionsInput{GameSessionId: &s.arn, Limit: aws.Int32(500)})
+	pages := gamelift.NewDescribePlayerSessionsPaginator(t.reader,
+		&gamelift.DescribePlayerSessionsInput{GameSessionId: &s.arn, Limit: aws.Int32(500)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(t.ctx)
 		if err != nil {
@@ -191,7 +197,8 @@ func (t *trial) checkPlayers(s *session, g types.GameSession) error {
 		}
 	}
 	if playing != *g.CurrentPlayerSessionCount {
-		t.found.Lost("game session %s counts %d players; %d are listed as RESERVED or ACTIVE", s.arn, *g.CurrentPlayerSessionCount, playing)
+		t.found.Lost("game session %s counts %d players; %d are listed as RESERVED or ACTIVE", s.arn,
+			*g.CurrentPlayerSessionCount, playing)
 	}
 	s.settled = g.Status == types.GameSessionStatusTerminated
 	return nil
@@ -242,10 +249,12 @@ func (t *trial) comparePlayer(s *session, ps types.PlayerSession, over bool) {
 		right = false
 	}
 	if !right {
-		t.found.Lost("player session %s is %s; stage %d was acknowledged and %d asked for", p.id, ps.Status, p.known, p.asked)
+		t.found.Lost("player session %s is %s; stage %d was acknowledged and %d asked for", p.id, ps.Status, p.known,
+			p.asked)
 	}
 	if *ps.PlayerId != p.playerID || !strings.HasSuffix(aws.ToString(ps.PlayerData), p.playerID) {
-		t.found.Lost("player session %s is of %s with %q; it was of %s", p.id, *ps.PlayerId, aws.ToString(ps.PlayerData), p.playerID)
+		t.found.Lost("player session %s is of %s with %q; it was of %s", p.id, *ps.PlayerId,
+			aws.ToString(ps.PlayerData), p.playerID)
 	}
 	p.acknowledge(at)
 	if at < gone {

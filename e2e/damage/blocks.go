@@ -33,7 +33,8 @@ func MessagesIn(data []byte) (all []Message) {
 			return all
 		}
 		if subject > 0 { // else it says that an earlier one was deleted
-			all = append(all, Message{at, size, binary.LittleEndian.Uint64(head[4:]), string(head[MessageHead : MessageHead+subject])})
+			all = append(all, Message{at, size, binary.LittleEndian.Uint64(head[4:]),
+				string(head[MessageHead : MessageHead+subject])})
 		}
 		at += size
 	}

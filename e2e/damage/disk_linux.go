@@ -30,7 +30,8 @@ type SmallDisk struct {
 func NewSmallDisk(t testing.TB, size int) *SmallDisk {
 	t.Helper()
 	at := t.TempDir()
-	d := &SmallDisk{t: t, size: size, holder: exec.Command("/bin/sh", "-c", `mount -t tmpfs -o "size=$1" muster-test "$0" && echo mounted && exec cat`, at, fmt.Sprintf("%dm", size))}
+	d := &SmallDisk{t: t, size: size, holder: exec.Command("/bin/sh", "-c",
+		`mount -t tmpfs -o "size=$1" muster-test "$0" && echo mounted && exec cat`, at, fmt.Sprintf("%dm", size))}
 	d.holder.Stderr = os.Stderr
 	if os.Geteuid() == 0 {
 		d.holder.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}

@@ -32,8 +32,10 @@ func (t *trial) openArenas() {
 	t.t.Helper()
 	p := t.parameters("host-" + arenaLocation)
 	for n := range *arenas {
-		a := &arena{Process: child.New(t.t, fmt.Sprintf("arena %d", n), t.cluster.nodes[0].Path), caller: t.newCaller(n), number: n}
-		a.Launch("sample-server", "-websocketurl="+p.WebSocketURL, "-hostid="+p.HostID, "-fleetid="+p.FleetID, "-authtoken="+p.AuthToken, "-port=0", "-linger", "-log")
+		a := &arena{Process: child.New(t.t, fmt.Sprintf("arena %d", n), t.cluster.nodes[0].Path),
+			caller: t.newCaller(n), number: n}
+		a.Launch("sample-server", "-websocketurl="+p.WebSocketURL, "-hostid="+p.HostID, "-fleetid="+p.FleetID,
+			"-authtoken="+p.AuthToken, "-port=0", "-linger", "-log")
 		t.arenas = append(t.arenas, a)
 		a.open()
 		a.witness = a.join()
@@ -50,11 +52,13 @@ func (a *arena) open() {
 	a.history.Begin(history.Operation{Session: arn, Action: history.Activate}) // nobody tells when
 	a.await("an arena is given its game session", func() bool {
 		return a.create(arenaLocation, &gamelift.CreateGameSessionInput{
-			FleetId: &a.fleet, Location: aws.String(arenaLocation), IdempotencyToken: &token, MaximumPlayerSessionCount: aws.Int32(places),
+			FleetId: &a.fleet, Location: aws.String(arenaLocation), IdempotencyToken: &token,
+			MaximumPlayerSessionCount: aws.Int32(places),
 		}) == calls.Acknowledged
 	})
 	a.await("an arena is ACTIVE", func() bool {
-		out, err := a.clients[a.node].DescribeGameSessions(a.ctx, &gamelift.DescribeGameSessionsInput{GameSessionId: &arn})
+		out, err := a.clients[a.node].DescribeGameSessions(a.ctx,
+			&gamelift.DescribeGameSessionsInput{GameSessionId: &arn})
 		if err != nil || out.GameSessions[0].Status != types.GameSessionStatusActive {
 			return false
 		}

@@ -44,7 +44,8 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, shards: 12, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}}
+	c := &cluster{t: t, shards: 12, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true},
+		Timeout: time.Second}}
 	dir := t.TempDir() // is removed after the nodes have been killed
 	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
 	taken := map[string]bool{}
@@ -59,7 +60,8 @@ func newCluster(t *testing.T, nodes int) *cluster {
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i+1)
 		c.nodes = append(c.nodes, &node{
-			Process: child.New(t, "node "+name, binary), number: i, name: name, data: filepath.Join(dir, name), address: free(), route: free(),
+			Process: child.New(t, "node "+name, binary), number: i, name: name, data: filepath.Join(dir, name),
+			address: free(), route: free(),
 		})
 	}
 	c.wires = make([][]*netcut.Wire, nodes)
@@ -80,7 +82,8 @@ const unreachable = "127.0.0.1:9"
 
 // arguments are the command line of a node. Nothing else knows it.
 func (c *cluster) arguments(n *node) []string {
-	args := []string{"serve", "--data", n.data, "--listen", n.address, "--gateway-listen", "", "--shards", strconv.Itoa(c.shards), "--reservation-timeout", "1h"}
+	args := []string{"serve", "--data", n.data, "--listen", n.address, "--gateway-listen", "", "--shards",
+		strconv.Itoa(c.shards), "--reservation-timeout", "1h"}
 	if len(c.nodes) == 1 {
 		return args
 	}

@@ -31,8 +31,10 @@ type fault struct {
 
 // faults are all, but for those that only some systems can make.
 var faults = []fault{
-	{name: "SIGKILL of a shard's owner", nodes: 1, short: true, budget: takeOver, strike: func(t *trial) { t.kill(t.ownerOf(playLocations[0])) }},
-	{name: "SIGKILL of another node", nodes: 2, budget: takeOver, strike: func(t *trial) { t.kill(t.cluster.others(t.ownerOf(playLocations[0]))[0]) }},
+	{name: "SIGKILL of a shard's owner", nodes: 1, short: true, budget: takeOver,
+		strike: func(t *trial) { t.kill(t.ownerOf(playLocations[0])) }},
+	{name: "SIGKILL of another node", nodes: 2, budget: takeOver,
+		strike: func(t *trial) { t.kill(t.cluster.others(t.ownerOf(playLocations[0]))[0]) }},
 	{name: "SIGKILL of all nodes", nodes: 2, strike: func(t *trial) { t.kill(t.cluster.nodes...) }},
 	{name: "SIGSTOP of a shard's owner", nodes: 1, budget: takeOver, strike: func(t *trial) {
 		n := t.ownerOf(playLocations[0])
@@ -41,7 +43,8 @@ var faults = []fault{
 		n.Thaw()
 		t.cluster.awaitReady(t.ctx, n)
 	}},
-	{name: "network cut, both ways", nodes: 3, short: true, budget: takeOver, strike: func(t *trial) { t.cut(talk | hear) }},
+	{name: "network cut, both ways", nodes: 3, short: true, budget: takeOver,
+		strike: func(t *trial) { t.cut(talk | hear) }},
 	{name: "network cut, owner is not heard", nodes: 3, budget: takeOver, strike: func(t *trial) { t.cut(talk) }},
 	{name: "network cut, owner hears nobody", nodes: 3, budget: takeOver, strike: func(t *trial) { t.cut(hear) }},
 	{name: "rolling restart", nodes: 1, short: true, budget: handOver, noFails: true, strike: func(t *trial) {
@@ -56,7 +59,8 @@ var faults = []fault{
 
 // ownerOf is the node that owns the shard of a location.
 func (t *trial) ownerOf(location string) *node {
-	return t.cluster.owner(t.ctx, region.ShardOf(fleet.RoomID{Fleet: fleet.ID(t.fleet), Location: location}, t.cluster.shards))
+	return t.cluster.owner(t.ctx, region.ShardOf(fleet.RoomID{Fleet: fleet.ID(t.fleet), Location: location},
+		t.cluster.shards))
 }
 
 // kill kills nodes, lets the others serve for a while, if there are any, and starts them

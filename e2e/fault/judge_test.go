@@ -58,7 +58,8 @@ func (t *trial) repeat() {
 		}
 	}
 	for _, id := range t.placements.ids(false) {
-		t.await("an answer to the repetition of placement "+id, func() bool { return c.startPlacement(id) != calls.Unanswered })
+		t.await("an answer to the repetition of placement "+id,
+			func() bool { return c.startPlacement(id) != calls.Unanswered })
 	}
 }
 
@@ -82,7 +83,8 @@ func (j *judge) doubled(format string, args ...any) {
 // is there was asked for; no process has two.
 func (j *judge) gameSessions() map[string]types.GameSession {
 	seen, hosts := map[string]types.GameSession{}, map[string]string{}
-	pages := gamelift.NewDescribeGameSessionsPaginator(j.clients[j.node], &gamelift.DescribeGameSessionsInput{FleetId: &j.fleet, Limit: aws.Int32(100)})
+	pages := gamelift.NewDescribeGameSessionsPaginator(j.clients[j.node],
+		&gamelift.DescribeGameSessionsInput{FleetId: &j.fleet, Limit: aws.Int32(100)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(j.ctx)
 		j.must(err)
@@ -145,7 +147,8 @@ func (j *judge) players(seen map[string]types.GameSession) {
 		j.games.change(arn, func(k *game) {
 			for _, s := range k.seats {
 				if ids[s.player] != s.id {
-					j.lost("player session %s of player %s in game session %s; there is %q", s.id, s.player, arn, ids[s.player])
+					j.lost("player session %s of player %s in game session %s; there is %q", s.id, s.player, arn,
+						ids[s.player])
 				}
 			}
 		})
@@ -157,7 +160,8 @@ func (j *judge) players(seen map[string]types.GameSession) {
 func (j *judge) placed(seen map[string]types.GameSession) {
 	given := map[string]string{} // placements by game session
 	for _, id := range j.placements.ids(true) {
-		out, err := j.clients[j.node].DescribeGameSessionPlacement(j.ctx, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
+		out, err := j.clients[j.node].DescribeGameSessionPlacement(j.ctx,
+			&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
 		if err != nil {
 			j.lost("placement %s: %v", id, err)
 			continue
@@ -185,12 +189,14 @@ func (j *judge) placed(seen map[string]types.GameSession) {
 // placementOf describes the placement whose name a game session has.
 func (j *judge) placementOf(arn string) string {
 	id := arn[strings.LastIndex(arn, "/")+1:]
-	out, err := j.clients[j.node].DescribeGameSessionPlacement(j.ctx, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
+	out, err := j.clients[j.node].DescribeGameSessionPlacement(j.ctx,
+		&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
 	if err != nil {
 		return err.Error()
 	}
 	p := out.GameSessionPlacement
-	return fmt.Sprintf("%s, begun %v, ended %v, of %q", p.Status, p.StartTime, p.EndTime, aws.ToString(p.GameSessionArn))
+	return fmt.Sprintf("%s, begun %v, ended %v, of %q", p.Status, p.StartTime, p.EndTime,
+		aws.ToString(p.GameSessionArn))
 }
 
 // comesToBe waits for a placement to hear of its game session, which is a step later than
@@ -200,7 +206,8 @@ func (j *judge) comesToBe(arn string) bool {
 	defer cancel()
 	for {
 		for _, id := range j.placements.ids(true) {
-			out, err := j.clients[j.node].DescribeGameSessionPlacement(ctx, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
+			out, err := j.clients[j.node].DescribeGameSessionPlacement(ctx,
+				&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
 			if err == nil && aws.ToString(out.GameSessionPlacement.GameSessionArn) == arn {
 				return true
 			}

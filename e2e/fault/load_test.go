@@ -77,7 +77,8 @@ func (g *gamer) begin() {
 	}
 	token := fmt.Sprintf("match-%d", g.games.number())
 	g.create(g.location, &gamelift.CreateGameSessionInput{
-		FleetId: &g.fleet, Location: &g.location, IdempotencyToken: &token, Name: &token, MaximumPlayerSessionCount: aws.Int32(places),
+		FleetId: &g.fleet, Location: &g.location, IdempotencyToken: &token, Name: &token,
+		MaximumPlayerSessionCount: aws.Int32(places),
 	})
 }
 
@@ -85,7 +86,8 @@ func (g *gamer) begin() {
 func (c *caller) create(location string, in *gamelift.CreateGameSessionInput) (outcome calls.Outcome) {
 	arn := c.arn(location, *in.IdempotencyToken)
 	c.games.change(arn, func(k *game) { k.location, k.input = location, in })
-	op := c.history.Begin(history.Operation{Session: arn, Action: history.Create, Maximum: *in.MaximumPlayerSessionCount})
+	op := c.history.Begin(history.Operation{Session: arn, Action: history.Create,
+		Maximum: *in.MaximumPlayerSessionCount})
 	var out *gamelift.CreateGameSessionOutput
 	outcome, fault := c.call(location, func(ctx context.Context, client *gamelift.Client) (err error) {
 		out, err = client.CreateGameSession(ctx, in)
@@ -175,13 +177,15 @@ func (c *caller) reserve(of *game, n int) (seats []*seat) {
 	var sessions []types.PlayerSession
 	outcome, fault := c.call(of.location, func(ctx context.Context, client *gamelift.Client) error {
 		if n == 1 {
-			out, err := client.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: &of.arn, PlayerId: &ids[0]})
+			out, err := client.CreatePlayerSession(ctx,
+				&gamelift.CreatePlayerSessionInput{GameSessionId: &of.arn, PlayerId: &ids[0]})
 			if err == nil {
 				sessions = []types.PlayerSession{*out.PlayerSession}
 			}
 			return err
 		}
-		out, err := client.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &of.arn, PlayerIds: ids})
+		out, err := client.CreatePlayerSessions(ctx,
+			&gamelift.CreatePlayerSessionsInput{GameSessionId: &of.arn, PlayerIds: ids})
 		if err == nil {
 			sessions = out.PlayerSessions
 		}
@@ -220,7 +224,8 @@ func (c *caller) describe(arn string) {
 }
 
 func seenOf(g *types.GameSession) history.Seen {
-	return history.Seen{Status: history.Status(g.Status), Current: aws.ToInt32(g.CurrentPlayerSessionCount), Maximum: aws.ToInt32(g.MaximumPlayerSessionCount)}
+	return history.Seen{Status: history.Status(g.Status), Current: aws.ToInt32(g.CurrentPlayerSessionCount),
+		Maximum: aws.ToInt32(g.MaximumPlayerSessionCount)}
 }
 
 // list reads the players of one game session, and returns them.
@@ -228,7 +233,8 @@ func (c *caller) list(arn string) (players []types.PlayerSession, ok bool) {
 	op := c.history.Begin(history.Operation{Session: arn, Action: history.List})
 	var more bool
 	outcome, fault := c.call(locationOf(arn), func(ctx context.Context, client *gamelift.Client) error {
-		out, err := client.DescribePlayerSessions(ctx, &gamelift.DescribePlayerSessionsInput{GameSessionId: &arn, Limit: aws.Int32(1024)})
+		out, err := client.DescribePlayerSessions(ctx,
+			&gamelift.DescribePlayerSessionsInput{GameSessionId: &arn, Limit: aws.Int32(1024)})
 		if err == nil {
 			players, more = out.PlayerSessions, out.NextToken != nil
 		}
@@ -250,12 +256,14 @@ func (c *caller) list(arn string) (players []types.PlayerSession, ok bool) {
 func (g *gamer) search() {
 	begun := g.history.Now()
 	outcome, _ := g.call(g.location, func(ctx context.Context, client *gamelift.Client) error {
-		out, err := client.SearchGameSessions(ctx, &gamelift.SearchGameSessionsInput{FleetId: &g.fleet, Location: &g.location, Limit: aws.Int32(20)})
+		out, err := client.SearchGameSessions(ctx,
+			&gamelift.SearchGameSessionsInput{FleetId: &g.fleet, Location: &g.location, Limit: aws.Int32(20)})
 		if err != nil {
 			return err
 		}
 		for _, s := range out.GameSessions {
-			g.history.Add(history.Operation{Session: *s.GameSessionId, Action: history.Describe, Node: g.cluster.nodes[g.node].name, Call: begun, Seen: seenOf(&s)})
+			g.history.Add(history.Operation{Session: *s.GameSessionId, Action: history.Describe,
+				Node: g.cluster.nodes[g.node].name, Call: begun, Seen: seenOf(&s)})
 		}
 		return nil
 	})
@@ -269,7 +277,9 @@ func (g *gamer) terminate(of *game) {
 	g.games.change(of.arn, func(k *game) { k.ending = true })
 	op := g.history.Begin(history.Operation{Session: of.arn, Action: history.Terminate})
 	outcome, fault := g.call(of.location, func(ctx context.Context, client *gamelift.Client) error {
-		_, err := client.TerminateGameSession(ctx, &gamelift.TerminateGameSessionInput{GameSessionId: &of.arn, TerminationMode: types.TerminationModeTriggerOnProcessTerminate})
+		_, err := client.TerminateGameSession(ctx,
+			&gamelift.TerminateGameSessionInput{GameSessionId: &of.arn,
+				TerminationMode: types.TerminationModeTriggerOnProcessTerminate})
 		return err
 	})
 	g.noteAt(op, outcome, fault, nil)

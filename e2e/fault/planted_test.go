@@ -32,7 +32,8 @@ func TestPlanted(t *testing.T) {
 			k.seats = append(k.seats, &seat{id: nobody, player: nobody, stage: leaving})
 		})
 		t.placements.set(nobody, true) // a lost placement
-		t.history.Add(history.Operation{Session: real.arn, Action: history.Reserve, Players: []string{nobody}, Call: t.history.Now()})
+		t.history.Add(history.Operation{Session: real.arn, Action: history.Reserve, Players: []string{nobody},
+			Call: t.history.Now()})
 	}})
 	if r.lost != 3 || r.doubled != 0 {
 		t.Errorf("%d lost, %d doubled; want 3 and 0", r.lost, r.doubled)

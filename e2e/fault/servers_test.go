@@ -42,7 +42,8 @@ type process struct {
 // run keeps a process running until ctx is done.
 func (s *slot) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		p := &process{slot: s, port: int(s.ports.Add(1)), Server: gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})}
+		p := &process{slot: s, port: int(s.ports.Add(1)),
+			Server: gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})}
 		if err := p.start(ctx); err != nil {
 			if ctx.Err() == nil {
 				s.found.Lost("process %s was not let in: %v", p.name(), err)
@@ -91,7 +92,8 @@ func (p *process) start(ctx context.Context) error {
 		return err
 	}
 	return untilAnswered(ctx, func() error {
-		return p.ProcessReady(ctx, gameserver.ProcessParameters{Port: p.port, OnStartGameSession: p.host, OnProcessTerminate: p.end})
+		return p.ProcessReady(ctx, gameserver.ProcessParameters{Port: p.port, OnStartGameSession: p.host,
+			OnProcessTerminate: p.end})
 	})
 }
 
@@ -121,7 +123,8 @@ func (p *process) host(g gameserver.GameSession) {
 		placed = k.input == nil
 	})
 	if placed { // its creation was nobody's call, and has happened by now
-		t.history.Add(history.Operation{Session: g.GameSessionID, Action: history.Create, Maximum: int32(g.MaximumPlayerSessionCount)})
+		t.history.Add(history.Operation{Session: g.GameSessionID, Action: history.Create,
+			Maximum: int32(g.MaximumPlayerSessionCount)})
 	}
 	op := t.history.Begin(history.Operation{Session: g.GameSessionID, Action: history.Activate})
 	err := untilAnswered(t.ctx, func() error { return p.ActivateGameSession(t.ctx) })

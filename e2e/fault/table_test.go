@@ -30,7 +30,8 @@ type row struct {
 // String is the row in words.
 func (r row) String() string {
 	return fmt.Sprintf("%s, %d nodes: %d calls acknowledged, %d lost, %d doubled, failed: %s, at most %s without an answer, %d game servers resumed %s later, %d operations linearizable",
-		r.fault, r.nodes, r.calls, r.lost, r.doubled, r.failed(), r.gap(), r.resumed, r.back.Round(10*time.Millisecond), r.checked)
+		r.fault, r.nodes, r.calls, r.lost, r.doubled, r.failed(), r.gap(), r.resumed, r.back.Round(10*time.Millisecond),
+		r.checked)
 }
 
 // gap is the longest time without an answer, as people read it.
@@ -63,14 +64,18 @@ func (r row) judge(t *testing.T, f fault) {
 
 // outcome prints the table, and writes it into the documents if asked to.
 func outcome(t *testing.T, rows []row) {
-	table := report.Table{{"fault", "nodes", "calls acknowledged", "lost", "doubled", "failed calls", "longest time without an answer", "game servers resumed", "later", "operations linearizable"}}
+	table := report.Table{{"fault", "nodes", "calls acknowledged", "lost", "doubled", "failed calls",
+		"longest time without an answer", "game servers resumed", "later", "operations linearizable"}}
 	for _, r := range rows {
 		table = append(table, []string{
-			r.fault, fmt.Sprint(r.nodes), fmt.Sprint(r.calls), fmt.Sprint(r.lost), fmt.Sprint(r.doubled), r.failed(), fmt.Sprintf("%.2f s", r.longest.Seconds()), fmt.Sprint(r.resumed), fmt.Sprintf("%.1f s", r.back.Seconds()), fmt.Sprint(r.checked),
+			r.fault, fmt.Sprint(r.nodes), fmt.Sprint(r.calls), fmt.Sprint(r.lost), fmt.Sprint(r.doubled), r.failed(),
+			fmt.Sprintf("%.2f s", r.longest.Seconds()), fmt.Sprint(r.resumed), fmt.Sprintf("%.1f s", r.back.Seconds()),
+			fmt.Sprint(r.checked),
 		})
 	}
 	t.Logf("%s\n%s", report.Machine(), table)
 	if *docs != "" && !t.Failed() {
-		report.ReplaceBlock(t, filepath.Join(*docs, "faults.md"), "faults", fmt.Sprintf("%s.\n\n%s", report.Machine(), table))
+		report.ReplaceBlock(t, filepath.Join(*docs, "faults.md"), "faults",
+			fmt.Sprintf("%s.\n\n%s", report.Machine(), table))
 	}
 }

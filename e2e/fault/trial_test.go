@@ -101,8 +101,10 @@ func (p *placements) ids(acknowledged bool) (ids []string) {
 func newTrial(t *testing.T, nodes int) *trial {
 	found := &report.Findings{}
 	r := &trial{
-		t: t, cluster: newCluster(t, nodes), http: &http.Transport{MaxIdleConnsPerHost: 64}, history: history.New(), meter: newMeter(), found: found,
-		games: &games{found: found, all: map[string]*game{}}, placements: &placements{all: map[string]bool{}}, tokens: map[string]string{},
+		t: t, cluster: newCluster(t, nodes), http: &http.Transport{MaxIdleConnsPerHost: 64}, history: history.New(),
+		meter: newMeter(), found: found,
+		games: &games{found: found, all: map[string]*game{}}, placements: &placements{all: map[string]bool{}},
+		tokens: map[string]string{},
 	}
 	r.ports.Store(30_000)
 	return r
@@ -132,7 +134,8 @@ func (t *trial) run(f fault) (row, error) {
 	t.judge()
 	r.lost, r.doubled = t.found.Counts()
 	v, err := history.Check(t.history.Operations(), decideLimit)
-	t.t.Logf("history: %d operations on %d game sessions, at most %d on one; %d without an answer", v.Operations, v.Sessions, v.Longest, v.Pending)
+	t.t.Logf("history: %d operations on %d game sessions, at most %d on one; %d without an answer", v.Operations,
+		v.Sessions, v.Longest, v.Pending)
 	r.calls, r.checked = t.acknowledged(), v.Operations
 	t.closeArenas()
 	t.cancel()
@@ -181,8 +184,9 @@ func (t *trial) begin(f fault) {
 func (t *trial) client(n *node) *gamelift.Client {
 	id, secret := t.cluster.keys(t.ctx)
 	return gamelift.New(gamelift.Options{
-		Region: awsRegion, BaseEndpoint: aws.String("http://" + n.address), Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""),
-		HTTPClient: &http.Client{Transport: calls.WholeBodies{RoundTripper: t.http}}, Retryer: aws.NopRetryer{},
+		Region: awsRegion, BaseEndpoint: aws.String("http://" + n.address),
+		Credentials: credentials.NewStaticCredentialsProvider(id, secret, ""),
+		HTTPClient:  &http.Client{Transport: calls.WholeBodies{RoundTripper: t.http}}, Retryer: aws.NopRetryer{},
 	})
 }
 
@@ -205,7 +209,8 @@ func (t *trial) setUp() {
 		t.must(err)
 		in = append(in, types.LocationConfiguration{Location: &name})
 	}
-	made, err := client.CreateFleet(t.ctx, &gamelift.CreateFleetInput{Name: aws.String("fault"), ComputeType: types.ComputeTypeAnywhere, Locations: in})
+	made, err := client.CreateFleet(t.ctx, &gamelift.CreateFleetInput{Name: aws.String("fault"),
+		ComputeType: types.ComputeTypeAnywhere, Locations: in})
 	t.must(err)
 	t.fleet = *made.FleetAttributes.FleetId
 	for _, name := range locations {
@@ -226,9 +231,11 @@ func (t *trial) setUp() {
 
 func (t *trial) register(client *gamelift.Client, compute, location string) {
 	t.t.Helper()
-	_, err := client.RegisterCompute(t.ctx, &gamelift.RegisterComputeInput{FleetId: &t.fleet, ComputeName: &compute, Location: &location, IpAddress: aws.String("127.0.0.1")})
+	_, err := client.RegisterCompute(t.ctx, &gamelift.RegisterComputeInput{FleetId: &t.fleet, ComputeName: &compute,
+		Location: &location, IpAddress: aws.String("127.0.0.1")})
 	t.must(err)
-	token, err := client.GetComputeAuthToken(t.ctx, &gamelift.GetComputeAuthTokenInput{FleetId: &t.fleet, ComputeName: &compute})
+	token, err := client.GetComputeAuthToken(t.ctx,
+		&gamelift.GetComputeAuthTokenInput{FleetId: &t.fleet, ComputeName: &compute})
 	t.must(err)
 	t.tokens[compute] = *token.AuthToken
 }
@@ -358,5 +365,6 @@ func (t *trial) acknowledged() (n int) {
 
 // parameters are what a game server of a compute connects with.
 func (t *trial) parameters(compute string) gameserver.ServerParameters {
-	return gameserver.ServerParameters{WebSocketURL: "ws://" + t.balancer.Addr(), HostID: compute, FleetID: t.fleet, AuthToken: t.tokens[compute]}
+	return gameserver.ServerParameters{WebSocketURL: "ws://" + t.balancer.Addr(), HostID: compute, FleetID: t.fleet,
+		AuthToken: t.tokens[compute]}
 }

@@ -52,7 +52,8 @@ func serveBare(orders *json.Decoder, answer func(any) error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	address := listener.Addr().String()
-	err = answer(muster.Endpoints{HTTP: "http://" + address, WS: "ws://" + address, AccessKey: stepKey, SecretKey: stepSecret, Region: testRegion})
+	err = answer(muster.Endpoints{HTTP: "http://" + address, WS: "ws://" + address, AccessKey: stepKey,
+		SecretKey: stepSecret, Region: testRegion})
 	if err == nil {
 		err = untilNoMoreFootprints(orders, answer)
 	}
@@ -144,7 +145,8 @@ func (p *bare) createGameSession(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	return wire.OpCreateGameSession.Append(nil, wire.JSON, &wire.CreateGameSessionOutput{GameSession: &wire.GameSession{
-		GameSessionId: id, Name: in.Name, FleetId: in.FleetId, Location: in.Location, IpAddress: "127.0.0.1", Port: wire.Some[int32](7777),
+		GameSessionId: id, Name: in.Name, FleetId: in.FleetId, Location: in.Location, IpAddress: "127.0.0.1",
+		Port:         wire.Some[int32](7777),
 		FleetArn:     "arn:aws:gamelift:us-west-2:111122223333:fleet/" + stepFleet,
 		CreationTime: time.Now(), Status: wire.GameSessionStatusActivating, GameProperties: in.GameProperties,
 		CurrentPlayerSessionCount: wire.Some[int32](0), MaximumPlayerSessionCount: in.MaximumPlayerSessionCount,

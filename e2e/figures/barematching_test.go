@@ -68,8 +68,9 @@ func (p *bare) startMatchmaking(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	return wire.OpStartMatchmaking.Append(nil, wire.JSON, &wire.StartMatchmakingOutput{MatchmakingTicket: &wire.MatchmakingTicket{
-		TicketId: in.TicketId, ConfigurationName: in.ConfigurationName, ConfigurationArn: "arn:aws:gamelift:us-west-2:111122223333:matchmakingconfiguration/" + in.ConfigurationName,
-		Status: wire.MatchmakingConfigurationStatusQueued, StartTime: now, Players: in.Players,
+		TicketId: in.TicketId, ConfigurationName: in.ConfigurationName,
+		ConfigurationArn: "arn:aws:gamelift:us-west-2:111122223333:matchmakingconfiguration/" + in.ConfigurationName,
+		Status:           wire.MatchmakingConfigurationStatusQueued, StartTime: now, Players: in.Players,
 	}}), nil
 }
 
@@ -92,7 +93,8 @@ func (f *bareFeed) enter(t bareTicket) error {
 	}
 	for _, e := range events {
 		line, err := json.Marshal(bareLine{"1.1", bareEnvelope{
-			"0", "0123abcd-0123-8abc-8def-0123456789ab", "GameLift Matchmaking Event", "aws.gamelift", testAccount, t.Start, testRegion, e,
+			"0", "0123abcd-0123-8abc-8def-0123456789ab", "GameLift Matchmaking Event", "aws.gamelift", testAccount,
+			t.Start, testRegion, e,
 		}})
 		if err != nil {
 			return err

@@ -23,8 +23,10 @@ func (p *bare) startPlacement(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	return wire.OpStartGameSessionPlacement.Append(nil, wire.JSON, &wire.StartGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
-		PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName, Status: wire.GameSessionPlacementStatePending,
-		GameProperties: in.GameProperties, MaximumPlayerSessionCount: in.MaximumPlayerSessionCount, StartTime: time.Now(),
+		PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName,
+		Status:         wire.GameSessionPlacementStatePending,
+		GameProperties: in.GameProperties, MaximumPlayerSessionCount: in.MaximumPlayerSessionCount,
+		StartTime: time.Now(),
 	}}), nil
 }
 
@@ -38,9 +40,11 @@ func (p *bare) describePlacement(body []byte) ([]byte, error) {
 	now := time.Now()
 	return wire.OpDescribeGameSessionPlacement.Append(nil, wire.JSON, &wire.DescribeGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
 		PlacementId: in.PlacementId, GameSessionQueueName: "bench", Status: wire.GameSessionPlacementStateFulfilled,
-		GameSessionId: barePlacement(in.PlacementId), GameSessionArn: barePlacement(in.PlacementId), GameSessionRegion: "custom-bench",
+		GameSessionId: barePlacement(in.PlacementId), GameSessionArn: barePlacement(in.PlacementId),
+		GameSessionRegion:         "custom-bench",
 		GameProperties:            []wire.GameProperty{{Key: "map", Value: "harbour"}},
-		MaximumPlayerSessionCount: wire.Some[int32](seats), StartTime: now, EndTime: now, IpAddress: "127.0.0.1", Port: wire.Some[int32](7777),
+		MaximumPlayerSessionCount: wire.Some[int32](seats), StartTime: now, EndTime: now, IpAddress: "127.0.0.1",
+		Port: wire.Some[int32](7777),
 	}}), nil
 }
 

@@ -40,7 +40,8 @@ func examples(tb testing.TB) (all []example) {
 		set, err := ruleset.Parse(string(body))
 		must(tb, err)
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
-		all = append(all, example{name + "/fit", set, 0, 20_000}, example{name + "/misfits", set, hopelessShare, 20_000})
+		all = append(all, example{name + "/fit", set, 0, 20_000},
+			example{name + "/misfits", set, hopelessShare, 20_000})
 	}
 	return all
 }
@@ -60,7 +61,8 @@ func BenchmarkExamples(b *testing.B) {
 			leaf.ReportMetric(float64(leaf.N)/used.Seconds(), "tickets/s")
 			leaf.ReportMetric(float64(used.Microseconds())/float64(leaf.N), "cpu-µs/op")
 			leaf.ReportMetric(float64(q.pool.Len()), "waiting")
-			tell("%s: %.0f tickets a CPU second, %d of %d matched, %d wait", e.name, float64(leaf.N)/used.Seconds(), matched, leaf.N, q.pool.Len())
+			tell("%s: %.0f tickets a CPU second, %d of %d matched, %d wait", e.name, float64(leaf.N)/used.Seconds(),
+				matched, leaf.N, q.pool.Len())
 		})
 	}
 }
@@ -78,7 +80,8 @@ type queue struct {
 
 func (e example) open(tb testing.TB) *queue {
 	tb.Helper()
-	q := &queue{example: e, tb: tb, pool: matcher.NewPool(e.set, matcher.Options{}), now: time.Date(2031, 4, 5, 12, 0, 0, 0, time.UTC)}
+	q := &queue{example: e, tb: tb, pool: matcher.NewPool(e.set, matcher.Options{}),
+		now: time.Date(2031, 4, 5, 12, 0, 0, 0, time.UTC)}
 	q.prepare(2 * e.waiting)
 	for q.pool.Len() < e.waiting && len(q.coming) > 0 {
 		q.enter()

@@ -66,7 +66,8 @@ type gateways struct {
 func (w gatewayWork) open(tb testing.TB) *gateways {
 	tb.Helper()
 	tell("create_session, %s: connecting %d game servers", w.name, w.pool)
-	g := &gateways{tb: tb, rate: w.rate, service: play(tb, "gateway"), peer: play(tb, "polling"), callers: play(tb, "callers")}
+	g := &gateways{tb: tb, rate: w.rate, service: play(tb, "gateway"), peer: play(tb, "polling"),
+		callers: play(tb, "callers")}
 	g.service.order(tb.TempDir(), &g.endpoints)
 	g.peer.order(g.endpoints, &g.peerURL)
 	g.call(callersOrder{Endpoints: g.endpoints, Pool: w.pool})

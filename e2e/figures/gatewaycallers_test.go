@@ -194,6 +194,7 @@ func newCalled(t turnOrder, calls []gatewayCall, begin time.Time, spent time.Dur
 	}
 	n := float64(len(calls))
 	return called{
-		Rate: n / elapsed.Seconds(), P50: quantile(took, 0.5), P99: quantile(took, 0.99), CPU: float64(spent.Nanoseconds()) / 1000 / n,
+		Rate: n / elapsed.Seconds(), P50: quantile(took, 0.5), P99: quantile(took, 0.99),
+		CPU: float64(spent.Nanoseconds()) / 1000 / n,
 	}
 }

@@ -104,7 +104,8 @@ func (p *polling) create(ctx context.Context, in creation) (none types.PlayerSes
 		return none, err
 	}
 	game, err := p.api.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{
-		FleetId: fleet, Location: computes.ComputeList[0].Location, MaximumPlayerSessionCount: &in.Connections, Name: &in.SessionName,
+		FleetId: fleet, Location: computes.ComputeList[0].Location, MaximumPlayerSessionCount: &in.Connections,
+		Name: &in.SessionName,
 	})
 	if err != nil {
 		return none, err
@@ -113,7 +114,8 @@ func (p *polling) create(ctx context.Context, in creation) (none types.PlayerSes
 	if err := p.untilActivated(ctx, session); err != nil {
 		return none, err
 	}
-	out, err := p.api.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: session, PlayerIds: []string{in.UUID}})
+	out, err := p.api.CreatePlayerSessions(ctx,
+		&gamelift.CreatePlayerSessionsInput{GameSessionId: session, PlayerIds: []string{in.UUID}})
 	if err != nil {
 		return none, err
 	}

@@ -71,8 +71,9 @@ func (s *gameServers) openFleet(ctx context.Context, api *gamelift.Client) error
 		return err
 	}
 	out, err := api.CreateFleet(ctx, &gamelift.CreateFleetInput{
-		Name: aws.String("figures"), ComputeType: types.ComputeTypeAnywhere, AnywhereConfiguration: &types.AnywhereConfiguration{Cost: aws.String("1")},
-		Locations: []types.LocationConfiguration{{Location: aws.String(location)}},
+		Name: aws.String("figures"), ComputeType: types.ComputeTypeAnywhere,
+		AnywhereConfiguration: &types.AnywhereConfiguration{Cost: aws.String("1")},
+		Locations:             []types.LocationConfiguration{{Location: aws.String(location)}},
 	})
 	if err == nil {
 		s.fleet = *out.FleetAttributes.FleetId

@@ -38,7 +38,8 @@ func BenchmarkIdleSockets(b *testing.B) {
 		}
 		r := s.round(leaf.N)
 		if leaf.N > 1 {
-			tell("idle sockets: %.1f KiB each, %.0f heartbeats/s, %.0f lost; the bare peer %.1f KiB", r.service.resident, r.heartbeats, r.lost, r.peer.resident)
+			tell("idle sockets: %.1f KiB each, %.0f heartbeats/s, %.0f lost; the bare peer %.1f KiB",
+				r.service.resident, r.heartbeats, r.lost, r.peer.resident)
 		}
 		r.report(leaf)
 	})
@@ -64,7 +65,8 @@ type idleSide struct {
 // openIdle connects n sockets to both sides.
 func openIdle(tb testing.TB, n int) *idleSides {
 	tb.Helper()
-	return &idleSides{tb: tb, n: n, peer: openIdleSide(tb, "bare", nil, n), service: openIdleSide(tb, "service", tb.TempDir(), n)}
+	return &idleSides{tb: tb, n: n, peer: openIdleSide(tb, "bare", nil, n),
+		service: openIdleSide(tb, "service", tb.TempDir(), n)}
 }
 
 func openIdleSide(tb testing.TB, role string, order any, n int) idleSide {
@@ -73,7 +75,8 @@ func openIdleSide(tb testing.TB, role string, order any, n int) idleSide {
 	s.server.order(order, &s.at)
 	s.before = s.server.footprint()
 	s.generator.turn(assignment{
-		Of: "idle sockets, " + role, Profile: "sessions", Endpoints: s.at, Connections: 1, InFlight: 1, Pool: n, Progress: *progress,
+		Of: "idle sockets, " + role, Profile: "sessions", Endpoints: s.at, Connections: 1, InFlight: 1, Pool: n,
+		Progress: *progress,
 	})
 	return s
 }
@@ -192,7 +195,8 @@ func takeFootprint() footprint {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return footprint{Resident: residentMemory("self"), Heap: m.HeapInuse + m.StackInuse, Goroutines: runtime.NumGoroutine()}
+	return footprint{Resident: residentMemory("self"), Heap: m.HeapInuse + m.StackInuse,
+		Goroutines: runtime.NumGoroutine()}
 }
 
 // residentMemory is that of a process in bytes; 0 where there is no /proc.

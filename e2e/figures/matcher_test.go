@@ -54,7 +54,8 @@ func BenchmarkMatcher(b *testing.B) {
 			peer := r.ask(w.asks)
 			peer.report(leaf, "naive-")
 			leaf.ReportMetric(own.rate()/peer.rate(), "of-naive")
-			tell("%s: %.0f players matched in a CPU second, %.3f ms a match; naively %.0f, %.0f ms", w.name, own.rate(), own.perMatch()/1e3, peer.rate(), peer.perMatch()/1e3)
+			tell("%s: %.0f players matched in a CPU second, %.3f ms a match; naively %.0f, %.0f ms", w.name, own.rate(),
+				own.perMatch()/1e3, peer.rate(), peer.perMatch()/1e3)
 		})
 	}
 }
@@ -111,7 +112,8 @@ func (w matcherWork) open(tb testing.TB) *rush {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &rush{matcherWork: w, tb: tb, set: set, pool: matcher.NewPool(set, matcher.Options{}), come: w.crowd(w.waiting), now: time.Date(2031, 4, 5, 12, 0, 0, 0, time.UTC)}
+	r := &rush{matcherWork: w, tb: tb, set: set, pool: matcher.NewPool(set, matcher.Options{}),
+		come: w.crowd(w.waiting), now: time.Date(2031, 4, 5, 12, 0, 0, 0, time.UTC)}
 	if w.refill {
 		r.round(1)
 		return r

@@ -12,8 +12,9 @@ const perMatch = 10
 // matchmakingWork offers tickets beside others that wait. Each match gets a game
 // session in an idle process.
 var matchmakingWork = socketWork{
-	name: "matchmaking", profile: "matchmaking", connections: 64, inFlight: 1, warm: 2 * warm, rate: 2000, waiting: 10_000,
-	pool: func(operations, _ int) int { return operations/perMatch + 1 },
+	name: "matchmaking", profile: "matchmaking", connections: 64, inFlight: 1, warm: 2 * warm, rate: 2000,
+	waiting: 10_000,
+	pool:    func(operations, _ int) int { return operations/perMatch + 1 },
 }
 
 // BenchmarkMatchmaking starts tickets at the whole service and at the bare peer, in
@@ -29,7 +30,8 @@ func BenchmarkMatchmaking(b *testing.B) {
 		own, bare := matchesOf(service), matchesOf(peer)
 		if leaf.N > 1 {
 			m := service.Matchmaking
-			tell("%s: %.0f/s, p99 %.2f ms, %d tickets waited before and %d after; the bare peer p99 %.2f ms", w.name, own.rate, own.p99, m.WaitingBefore, m.WaitingAfter, bare.p99)
+			tell("%s: %.0f/s, p99 %.2f ms, %d tickets waited before and %d after; the bare peer p99 %.2f ms", w.name,
+				own.rate, own.p99, m.WaitingBefore, m.WaitingAfter, bare.p99)
 		}
 		own.report(leaf, "")
 		bare.report(leaf, "bare-")
@@ -37,7 +39,8 @@ func BenchmarkMatchmaking(b *testing.B) {
 		leaf.ReportMetric(bare.cpu/own.cpu, "of-bare-by-cpu")
 		leaf.ReportMetric(service.Latency.P99*1e3, "call-p99-ms")
 		leaf.ReportMetric(float64(service.Matchmaking.WaitingBefore), "waiting-before")
-		leaf.ReportMetric(float64(service.Matchmaking.WaitingAfter)/float64(max(service.Matchmaking.WaitingBefore, 1)), "backlog-ratio")
+		leaf.ReportMetric(float64(service.Matchmaking.WaitingAfter)/float64(max(service.Matchmaking.WaitingBefore, 1)),
+			"backlog-ratio")
 	})
 	if s != nil {
 		s.end()

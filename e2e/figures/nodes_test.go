@@ -67,7 +67,8 @@ func BenchmarkNodes(b *testing.B) {
 		}
 		other, owner, one := r.forwarded(leaf.N)
 		if leaf.N > 1 {
-			tell("a call of another node: p50 %.2f ms, of the owner %.2f ms, of one node %.2f ms", other.p50, owner.p50, one.p50)
+			tell("a call of another node: p50 %.2f ms, of the owner %.2f ms, of one node %.2f ms", other.p50, owner.p50,
+				one.p50)
 		}
 		other.report(leaf, "")
 		owner.report(leaf, "owner-")
@@ -264,7 +265,8 @@ func (s *gameServers) host(ctx context.Context, api *gamelift.Client, location s
 	for err == nil && len(games) < n {
 		var out *gamelift.CreateGameSessionOutput
 		out, err = api.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{
-			FleetId: &s.fleet, Location: &location, Name: aws.String("a game"), MaximumPlayerSessionCount: aws.Int32(seats),
+			FleetId: &s.fleet, Location: &location, Name: aws.String("a game"),
+			MaximumPlayerSessionCount: aws.Int32(seats),
 		})
 		if err == nil {
 			games = append(games, *out.GameSession.GameSessionId)

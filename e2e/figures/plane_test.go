@@ -66,9 +66,11 @@ func openPlane(tb testing.TB, dir string, every shard.SnapshotEvery) *plane {
 		}
 	}
 	p, err := control.New(control.Config{
-		Region: testRegion, Account: testAccount, Secret: secretIn(tb, dir), Journals: journals, History: history, Settings: patient(),
+		Region: testRegion, Account: testAccount, Secret: secretIn(tb, dir), Journals: journals, History: history,
+		Settings:    patient(),
 		SDKEndpoint: "wss://127.0.0.1:1", AgentEndpoint: "wss://127.0.0.1:1", SessionMemory: long,
-		SnapshotEvery: every, FinalSnapshot: every.Records >= 0, Clock: clockwork.NewRealClock(), Log: slog.New(slog.DiscardHandler),
+		SnapshotEvery: every, FinalSnapshot: every.Records >= 0, Clock: clockwork.NewRealClock(),
+		Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -169,7 +171,8 @@ func (h *hall) openFleet() {
 		h.tb.Fatal(err)
 	}
 	out, err := h.CreateFleet(ctx, &wire.CreateFleetInput{
-		Name: "figures", ComputeType: wire.ComputeTypeAnywhere, Locations: []wire.LocationConfiguration{{Location: location}},
+		Name: "figures", ComputeType: wire.ComputeTypeAnywhere,
+		Locations: []wire.LocationConfiguration{{Location: location}},
 	})
 	if err != nil {
 		h.tb.Fatal(err)
@@ -196,7 +199,8 @@ func (h *hall) connect(n int) <-chan order {
 	h.each(n, func(i int) (err error) {
 		links[i], err = h.Servers().Connect(h.tb.Context(), processes.ConnectRequest{
 			FleetID: h.fleet, ComputeName: computeName(i / perCompute), ProcessID: fmt.Sprintf("process-%d", i),
-			Authorization: tokens[i/perCompute], IdempotencyToken: fmt.Sprint(i), SDKVersion: "5.4.0", SDKLanguage: "Go",
+			Authorization: tokens[i/perCompute], IdempotencyToken: fmt.Sprint(i), SDKVersion: "5.4.0",
+			SDKLanguage: "Go",
 			Push: func(p processes.Push) {
 				if start, ok := p.(processes.CreateGameSessionPush); ok {
 					started <- order{start.GameSessionID, &links[i]}
@@ -227,7 +231,8 @@ func (h *hall) register(n int) []string {
 		if err != nil {
 			return err
 		}
-		out, err := h.GetComputeAuthToken(h.tb.Context(), &wire.GetComputeAuthTokenInput{FleetId: h.fleet, ComputeName: computeName(i)})
+		out, err := h.GetComputeAuthToken(h.tb.Context(),
+			&wire.GetComputeAuthTokenInput{FleetId: h.fleet, ComputeName: computeName(i)})
 		if err == nil {
 			tokens[i] = out.AuthToken
 		}
@@ -250,7 +255,8 @@ func (h *hall) join(sessions []string, n int, accept bool) {
 			for j := range players {
 				players[j] = playerID(uint64(i*n + first + j))
 			}
-			out, err := h.CreatePlayerSessions(h.tb.Context(), &wire.CreatePlayerSessionsInput{GameSessionId: sessions[i], PlayerIds: players})
+			out, err := h.CreatePlayerSessions(h.tb.Context(),
+				&wire.CreatePlayerSessionsInput{GameSessionId: sessions[i], PlayerIds: players})
 			if err != nil {
 				return err
 			}

@@ -37,7 +37,8 @@ func (r reservation) operation() string {
 }
 
 func (r reservation) String() string {
-	return fmt.Sprintf("%s/%s", r.operation(), map[wire.Protocol]string{wire.JSON: "json", wire.CBOR: "cbor"}[r.protocol])
+	return fmt.Sprintf("%s/%s", r.operation(), map[wire.Protocol]string{wire.JSON: "json",
+		wire.CBOR: "cbor"}[r.protocol])
 }
 
 var reservations = []reservation{{wire.JSON, 25}, {wire.CBOR, 25}, {wire.JSON, 1}, {wire.CBOR, 1}}
@@ -55,7 +56,8 @@ func BenchmarkReservations(b *testing.B) {
 			}
 			o := c.round(leaf, leaf.N)
 			if leaf.N > 1 {
-				tell("%s: %.0f calls/s, the bare handler %.0f, the bare journal %.0f", r, o.service.rate(), o.bare.rate(), o.journal)
+				tell("%s: %.0f calls/s, the bare handler %.0f, the bare journal %.0f", r, o.service.rate(),
+					o.bare.rate(), o.journal)
 			}
 			o.service.sample().report(leaf, "")
 			leaf.ReportMetric(o.service.rate()*float64(r.players), "players/s")
@@ -263,7 +265,8 @@ func (r reservation) echo(dst, body []byte, session string) ([]byte, error) {
 			return dst, err
 		}
 		s := seat(session, in.PlayerId)
-		return wire.OpCreatePlayerSession.Append(dst, r.protocol, &wire.CreatePlayerSessionOutput{PlayerSession: &s}), nil
+		return wire.OpCreatePlayerSession.Append(dst, r.protocol, &wire.CreatePlayerSessionOutput{PlayerSession: &s}),
+			nil
 	}
 	in, err := wire.OpCreatePlayerSessions.Decode(r.protocol, body)
 	if err != nil {
@@ -282,7 +285,8 @@ func seat(session, player string) wire.PlayerSession {
 		PlayerSessionId: "psess-00000000-0000-8000-8000-000000000000", PlayerId: player, GameSessionId: session,
 		FleetId:  "fleet-00000000-0000-4000-8000-000000000000",
 		FleetArn: "arn:aws:gamelift:us-west-2:111122223333:fleet/fleet-00000000-0000-4000-8000-000000000000",
-		Status:   wire.PlayerSessionStatusReserved, CreationTime: time.UnixMilli(1_700_000_000_123), IpAddress: "10.1.2.3", Port: wire.Some[int32](7777),
+		Status:   wire.PlayerSessionStatusReserved, CreationTime: time.UnixMilli(1_700_000_000_123),
+		IpAddress: "10.1.2.3", Port: wire.Some[int32](7777),
 	}
 }
 
@@ -298,7 +302,8 @@ func (r reservation) record(calls int) []byte {
 // fact is the event of one call.
 func (r reservation) fact(call int) event.Fact {
 	now := event.At(time.Now())
-	e := &fleet.PlayersReserved{Session: uint64(100_000 + call), At: now, Expires: now.Add(time.Minute), Players: make([]fleet.Slot, r.players)}
+	e := &fleet.PlayersReserved{Session: uint64(100_000 + call), At: now, Expires: now.Add(time.Minute),
+		Players: make([]fleet.Slot, r.players)}
 	for i := range e.Players {
 		e.Players[i] = fleet.Slot{ID: fleet.PlayerSessionID{1, 2, 3}, PlayerID: playerID(uint64(call*r.players + i))}
 	}

@@ -28,7 +28,8 @@ func openRecovery(tb testing.TB, dir string) *recovery {
 	tb.Helper()
 	engine, err := jetstream.Open(tb.Context(), jetstream.Config{Dir: filepath.Join(dir, "journal")})
 	must(tb, err)
-	r := &recovery{ctx: tb.Context(), engine: engine, journals: make([]journal.Journal, shards), after: make([]uint64, shards)}
+	r := &recovery{ctx: tb.Context(), engine: engine, journals: make([]journal.Journal, shards),
+		after: make([]uint64, shards)}
 	for i := range r.journals {
 		r.journals[i], err = engine.Journal(tb.Context(), i)
 		must(tb, err)

@@ -74,7 +74,8 @@ func recorded(tb testing.TB, sessions int) *memory.Journal {
 func replay(ctx context.Context, j journal.Journal, number int) error {
 	settings := patient()
 	s := shard.New(shard.Config[region.Command, *region.Machine]{
-		Journal: readOnly{j}, Events: region.Events, NewMachine: func() *region.Machine { return region.New(number, &settings) },
+		Journal: readOnly{j}, Events: region.Events,
+		NewMachine:    func() *region.Machine { return region.New(number, &settings) },
 		SnapshotEvery: never,
 	})
 	ctx, cancel := context.WithCancel(ctx)

@@ -169,7 +169,8 @@ const startLimit = 2 * time.Minute
 // took.
 func (c *child) start() time.Duration {
 	c.tb.Helper()
-	c.command = exec.Command(c.binary, "serve", "--data", c.data, "--listen", c.address, "--gateway-listen", "", "--region", testRegion, "--account", testAccount,
+	c.command = exec.Command(c.binary, "serve", "--data", c.data, "--listen", c.address, "--gateway-listen", "",
+		"--region", testRegion, "--account", testAccount,
 		"--shards", strconv.Itoa(shards), "--process-grace", "24h", "--log-level", "warn")
 	c.command.Stderr = os.Stderr
 	begin := time.Now()

@@ -134,7 +134,8 @@ func (a *assignment) config(rounds *bool) bench.Config {
 			}
 		}
 		c.Progress = func(p bench.Progress) {
-			fmt.Fprintf(os.Stderr, "%s: %3.0f s %9.0f operations/s, %d errors\n", a.Of, p.Elapsed.Seconds(), p.Operations, p.Failures)
+			fmt.Fprintf(os.Stderr, "%s: %3.0f s %9.0f operations/s, %d errors\n", a.Of, p.Elapsed.Seconds(),
+				p.Operations, p.Failures)
 		}
 	}
 	return c

@@ -62,7 +62,8 @@ func benchmarkSearch(b *testing.B, sessions int) {
 			})
 			quiet := times(min(len(took), 1000), func() { s.search(b, q.filter, q.sort) })
 			peer := times(3, func() { s.naive.search(q.naive, q.order) })
-			tell("%s: p99 %.2f ms, without writers %.2f ms; the naive scan %.0f ms", q.name, quantile(took, 0.99), quiet.p99, peer.p50)
+			tell("%s: p99 %.2f ms, without writers %.2f ms; the naive scan %.0f ms", q.name, quantile(took, 0.99),
+				quiet.p99, peer.p50)
 			quiet.report(b, "quiet-")
 			peer.report(b, "naive-")
 			b.ReportMetric(quantile(took, 0.5), "p50-ms")
@@ -166,7 +167,8 @@ func filling(i, n int) (maximum, players int) {
 
 // properties are those of game session i.
 func properties(i int) []fleet.Property {
-	return []fleet.Property{{Key: "mode", Value: fmt.Sprint("mode-", i%5)}, {Key: "map", Value: fmt.Sprint("map-", i%20)}, {Key: "code", Value: code(i)}}
+	return []fleet.Property{{Key: "mode", Value: fmt.Sprint("mode-", i%5)},
+		{Key: "map", Value: fmt.Sprint("map-", i%20)}, {Key: "code", Value: code(i)}}
 }
 
 func code(i int) string { return fmt.Sprint("C", i) }
@@ -185,7 +187,8 @@ func (s *searchable) found(tb testing.TB, filter, sort string) int {
 		s.asked++
 		filter = fmt.Sprintf(filter, s.asked*7919%len(s.sessions))
 	}
-	out, err := s.SearchGameSessions(tb.Context(), &wire.SearchGameSessionsInput{FleetId: s.fleet, FilterExpression: filter, SortExpression: sort})
+	out, err := s.SearchGameSessions(tb.Context(),
+		&wire.SearchGameSessionsInput{FleetId: s.fleet, FilterExpression: filter, SortExpression: sort})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -240,6 +243,7 @@ func (s *searchable) joinDuring(during func()) writing {
 }
 
 func join(ctx context.Context, p *control.Plane, session string, player uint64) error {
-	_, err := p.CreatePlayerSession(ctx, &wire.CreatePlayerSessionInput{GameSessionId: session, PlayerId: playerID(player)})
+	_, err := p.CreatePlayerSession(ctx, &wire.CreatePlayerSessionInput{GameSessionId: session,
+		PlayerId: playerID(player)})
 	return err
 }

@@ -100,7 +100,8 @@ func TestMatcher(t *testing.T) {
 		r := w.open(t)
 		own, peer := r.round(w.waiting/10), r.ask(1)
 		if own.matches == 0 || own.players != own.matches*w.players || peer.players != peer.matches*w.players || len(r.all) != r.pool.Len() {
-			t.Errorf("%s: %d matches of %d players, naively %d of %d; %d tickets of %d", w.name, own.matches, own.players, peer.matches, peer.players, len(r.all), r.pool.Len())
+			t.Errorf("%s: %d matches of %d players, naively %d of %d; %d tickets of %d", w.name, own.matches,
+				own.players, peer.matches, peer.players, len(r.all), r.pool.Len())
 		}
 	}
 }

@@ -21,9 +21,11 @@ type socketWork struct {
 
 var socketWorks = []socketWork{
 	{name: "sessions", profile: "sessions", connections: 128, inFlight: 1, warm: 2 * warm, pool: oneEach},
-	{name: "sessions-at-1000", profile: "sessions", connections: 64, inFlight: 1, warm: warm, rate: 1000, pool: oneEach},
+	{name: "sessions-at-1000", profile: "sessions", connections: 64, inFlight: 1, warm: warm, rate: 1000,
+		pool: oneEach},
 	{name: "placements", profile: "placements", connections: 256, inFlight: 1, warm: 2 * warm, pool: oneEach},
-	{name: "placements-at-1000", profile: "placements", connections: 64, inFlight: 1, warm: warm, rate: 1000, pool: oneEach},
+	{name: "placements-at-1000", profile: "placements", connections: 64, inFlight: 1, warm: warm, rate: 1000,
+		pool: oneEach},
 	{name: "lives", profile: "lives", connections: 64, inFlight: 1, warm: 2 * warm, pool: none},
 	{name: "accept", profile: "accept", connections: 64, inFlight: 8, warm: 10 * warm, pool: seatEach},
 }
@@ -47,7 +49,8 @@ func BenchmarkSockets(b *testing.B) {
 			}
 			service, peer := s.round(leaf.N)
 			if leaf.N > 1 {
-				tell("%s: %.0f/s, p99 %.2f ms; the bare peer %.0f/s, %.2f ms", w.name, service.rate, service.p99, peer.rate, peer.p99)
+				tell("%s: %.0f/s, p99 %.2f ms; the bare peer %.0f/s, %.2f ms", w.name, service.rate, service.p99,
+					peer.rate, peer.p99)
 			}
 			service.report(leaf, "")
 			peer.report(leaf, "bare-")
@@ -79,7 +82,8 @@ func (w socketWork) open(tb testing.TB, operations int) *sides {
 func (w socketWork) side(tb testing.TB, role string, order any, pool int) side {
 	tb.Helper()
 	s := side{server: play(tb, role), generator: play(tb, "generator")}
-	a := assignment{Of: w.name + ", " + role, Profile: w.profile, Connections: w.connections, InFlight: w.inFlight, Pool: pool, Waiting: w.waiting, Rate: w.rate, Progress: *progress}
+	a := assignment{Of: w.name + ", " + role, Profile: w.profile, Connections: w.connections, InFlight: w.inFlight,
+		Pool: pool, Waiting: w.waiting, Rate: w.rate, Progress: *progress}
 	s.server.order(order, &a.Endpoints)
 	s.generator.turn(a)
 	return s
@@ -106,7 +110,8 @@ func (s *sides) turns(n int) (service, peer *bench.Result) {
 }
 
 func sampleOf(r *bench.Result) sample {
-	s := sample{rate: r.UnitsRate, p50: r.Latency.P50 * 1e3, p99: r.Latency.P99 * 1e3, errors: r.Failures() + r.Unsent, cpu: r.Client.CPUSecondsPerOp * 1e6}
+	s := sample{rate: r.UnitsRate, p50: r.Latency.P50 * 1e3, p99: r.Latency.P99 * 1e3, errors: r.Failures() + r.Unsent,
+		cpu: r.Client.CPUSecondsPerOp * 1e6}
 	if r.Server != nil {
 		s.cpu += r.Server.CPUSecondsPerOp * 1e6
 		s.allocs = r.Server.AllocationsPerOp

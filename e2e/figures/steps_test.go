@@ -167,9 +167,12 @@ func (r reservation) controlled(tb testing.TB, sessions int) func() {
 		journals[i] = memory.New(memory.Config{})
 	}
 	p, err := control.New(control.Config{
-		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, credentials.SecretSize), Journals: journals,
-		History: memory.NewHistory(clockwork.NewRealClock(), long), Settings: patient(), SDKEndpoint: "wss://127.0.0.1:1",
-		AgentEndpoint: "wss://127.0.0.1:1", SessionMemory: long, Clock: clockwork.NewRealClock(), Log: slog.New(slog.DiscardHandler),
+		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, credentials.SecretSize),
+		Journals: journals,
+		History:  memory.NewHistory(clockwork.NewRealClock(), long), Settings: patient(),
+		SDKEndpoint:   "wss://127.0.0.1:1",
+		AgentEndpoint: "wss://127.0.0.1:1", SessionMemory: long, Clock: clockwork.NewRealClock(),
+		Log:           slog.New(slog.DiscardHandler),
 		SnapshotEvery: never,
 	})
 	must(tb, err)
@@ -192,7 +195,8 @@ func (r reservation) controlled(tb testing.TB, sessions int) func() {
 			players[i] = playerID(uint64(calls*r.players + i))
 		}
 		calls++
-		_, err := p.CreatePlayerSessions(tb.Context(), &wire.CreatePlayerSessionsInput{GameSessionId: session, PlayerIds: players})
+		_, err := p.CreatePlayerSessions(tb.Context(),
+			&wire.CreatePlayerSessionsInput{GameSessionId: session, PlayerIds: players})
 		must(tb, err)
 	}
 }

@@ -126,8 +126,10 @@ func servePlain(t testing.TB, l net.Listener, h listen.Handler) func() {
 
 func serveFast(t testing.TB, l net.Listener, h fasthttp.RequestHandler) func() {
 	s := &fasthttp.Server{
-		Handler: h, ReadTimeout: 20 * time.Second, IdleTimeout: 5 * time.Minute, MaxRequestBodySize: 2 * api.MaxBody, Logger: log.New(io.Discard, "", 0),
-		DisableHeaderNamesNormalizing: true, NoDefaultServerHeader: true, NoDefaultDate: true, NoDefaultContentType: true, DisablePreParseMultipartForm: true,
+		Handler: h, ReadTimeout: 20 * time.Second, IdleTimeout: 5 * time.Minute, MaxRequestBodySize: 2 * api.MaxBody,
+		Logger:                        log.New(io.Discard, "", 0),
+		DisableHeaderNamesNormalizing: true, NoDefaultServerHeader: true, NoDefaultDate: true,
+		NoDefaultContentType: true, DisablePreParseMultipartForm: true,
 	}
 	return running(t, func() error { return s.Serve(l) }, s.Shutdown)
 }
@@ -257,7 +259,8 @@ func signedRequest(t testing.TB, p wire.Protocol, players int) []byte {
 			"Content-Type": {"application/cbor"}, "Smithy-Protocol": {"rpc-v2-cbor"},
 		}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:9080"+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:9080"+path,
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,8 @@ func (r *run) measure(ctx context.Context) (failed error) {
 	begin := time.Now()
 	for round := range r.rounds {
 		for i, w := range r.works {
-			fmt.Fprintf(r.stderr, "[round %d/%d, %d/%d, %s] %s\n", round+1, r.rounds, i+1, len(r.works), time.Since(begin).Round(time.Second), w.name)
+			fmt.Fprintf(r.stderr, "[round %d/%d, %d/%d, %s] %s\n", round+1, r.rounds, i+1, len(r.works),
+				time.Since(begin).Round(time.Second), w.name)
 			for _, p := range r.order(w, round) {
 				sample, err := trial{w, p.name, p.program, r.own, warmUp, r.lasts}.measure(ctx)
 				if ctx.Err() != nil {
@@ -135,7 +136,8 @@ func (r *run) markdown() string {
 		if w.part == memoryPart {
 			to = &memory
 		}
-		*to = append(*to, table.Row{Work: w.name, Subject: subject, Peers: names, Info: w.info, Goals: w.goals, Series: r.series(w)})
+		*to = append(*to, table.Row{Work: w.name, Subject: subject, Peers: names, Info: w.info, Goals: w.goals,
+			Series: r.series(w)})
 	}
 	return speed.Speed() + memory.Memory()
 }

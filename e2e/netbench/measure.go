@@ -28,7 +28,8 @@ type trial struct {
 // measure starts a server and a load, and reads what they count.
 func (t trial) measure(ctx context.Context) (sample result.Sample, err error) {
 	var at control.Ready
-	server, err := control.Start(ctx, "the server", []string{t.program, serveCommand, "-peer", t.peer, "-work", string(t.work.server)}, &at)
+	server, err := control.Start(ctx, "the server",
+		[]string{t.program, serveCommand, "-peer", t.peer, "-work", string(t.work.server)}, &at)
 	if err != nil {
 		return sample, err
 	}

@@ -47,7 +47,8 @@ func NewBalancer(t testing.TB, addresses ...string) *Balancer {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &Balancer{listener: listener, stop: cancel, idle: map[net.Conn]bool{}, probes: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: probeLimit}}
+	b := &Balancer{listener: listener, stop: cancel, idle: map[net.Conn]bool{},
+		probes: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: probeLimit}}
 	for _, a := range addresses {
 		n := &balanced{address: a, conns: map[net.Conn]bool{}}
 		b.nodes = append(b.nodes, n)

@@ -97,7 +97,8 @@ func (w *world) request(token string) session.CreateSessionRequest {
 
 // nobody is the id of a session that does not exist.
 func (w *world) nobody() string {
-	return fmt.Sprintf("arn:aws:gamelift:%s::gamesession/%s/%s/gsess-00000000-0000-4000-8000-000000000000", w.Region, w.fleet, home)
+	return fmt.Sprintf("arn:aws:gamelift:%s::gamesession/%s/%s/gsess-00000000-0000-4000-8000-000000000000", w.Region,
+		w.fleet, home)
 }
 
 func checkConfigure(t *testing.T) {
@@ -126,17 +127,21 @@ func (w *world) wantNotConfigured(p *player) {
 	ctx := w.Context()
 	id, err := p.CreateSession(ctx, w.request("token-1"))
 	w.wantNothing("CreateSession", id, err)
-	id, err = p.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: "q", PlacementID: "p", MaxPlayer: 2})
+	id, err = p.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: "q", PlacementID: "p",
+		MaxPlayer: 2})
 	w.wantNothing("CreateSessionOnQueue", id, err)
 	placement, err := p.Placement(ctx, "p")
 	w.wantNothing("Placement", placement, err)
 	page, err := p.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: w.fleet})
 	w.wantNothing("SearchSessions", page, err)
-	w.wantNothing("JoinSession", "", p.JoinSession(ctx, session.JoinSessionRequest{SessionID: w.nobody(), PlayerID: "ada"}))
-	id, err = p.StartMatchmaking(ctx, session.StartMatchmakingRequest{ConfigurationName: "c", Players: []session.Player{{PlayerID: "ada"}}})
+	w.wantNothing("JoinSession", "", p.JoinSession(ctx,
+		session.JoinSessionRequest{SessionID: w.nobody(), PlayerID: "ada"}))
+	id, err = p.StartMatchmaking(ctx, session.StartMatchmakingRequest{ConfigurationName: "c",
+		Players: []session.Player{{PlayerID: "ada"}}})
 	w.wantNothing("StartMatchmaking", id, err)
 	w.wantNothing("StopMatchmaking", "", p.StopMatchmaking(ctx, session.StopMatchmakingRequest{TicketID: "t"}))
-	w.wantNothing("AcceptMatch", "", p.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: "t", PlayerIDs: []string{"ada"}}))
+	w.wantNothing("AcceptMatch", "", p.AcceptMatch(ctx,
+		session.AcceptMatchRequest{TicketID: "t", PlayerIDs: []string{"ada"}}))
 	w.wantNothing("StartTracking", "", p.StartTracking("t", "ada"))
 
 	created := p.complete(ctx, func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request("token-1")); return err })
@@ -234,7 +239,8 @@ func checkSearch(t *testing.T) {
 		})
 	}
 	alias := call(t, w.admin.CreateAlias, &gamelift.CreateAliasInput{
-		Name: new("Live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple, FleetId: &w.fleet},
+		Name: new("Live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple,
+			FleetId: &w.fleet},
 	}).Alias.AliasId
 	const sorted = "maximumSessions ASC"
 	for _, c := range []struct {
@@ -243,7 +249,8 @@ func checkSearch(t *testing.T) {
 	}{
 		{session.SearchSessionsRequest{FleetID: w.fleet, SortExpression: sorted}, "solo duo trio"},
 		{session.SearchSessionsRequest{FleetID: w.fleet, SortExpression: "maximumSessions DESC"}, "trio duo solo"},
-		{session.SearchSessionsRequest{FleetID: w.fleet, FilterExpression: "gameSessionProperties.mode='ctf'", SortExpression: sorted}, "duo trio"},
+		{session.SearchSessionsRequest{FleetID: w.fleet, FilterExpression: "gameSessionProperties.mode='ctf'",
+			SortExpression: sorted}, "duo trio"},
 		{session.SearchSessionsRequest{FleetID: w.fleet, FilterExpression: "gameSessionName='trio'"}, "trio"},
 		{session.SearchSessionsRequest{AliasID: *alias, SortExpression: sorted}, "solo duo trio"},
 	} {
@@ -449,9 +456,12 @@ func checkHealth(t *testing.T) {
 		}
 		return true
 	})
-	wantKind(t, "NotifyProcessReady before Init", r.NotifyProcessReady(t.Context(), r.port()), gameserver.ErrNotConnected)
+	wantKind(t, "NotifyProcessReady before Init", r.NotifyProcessReady(t.Context(), r.port()),
+		gameserver.ErrNotConnected)
 	must(t, r.Init(t.Context(), w.compute()))
-	_, err := w.admin.CreateGameSession(t.Context(), &gamelift.CreateGameSessionInput{FleetId: &w.fleet, Location: new(home), MaximumPlayerSessionCount: new(int32(2))})
+	_, err := w.admin.CreateGameSession(t.Context(),
+		&gamelift.CreateGameSessionInput{FleetId: &w.fleet, Location: new(home),
+			MaximumPlayerSessionCount: new(int32(2))})
 	if _, none := errors.AsType[*types.FleetCapacityExceededException](err); !none {
 		t.Errorf("before NotifyProcessReady a session is answered with %v", err)
 	}
@@ -533,7 +543,8 @@ func checkNotifications(t *testing.T) {
 	p.close()
 	for id, kind := range map[session.OpID]error{
 		create.ID(): nil, search.ID(): nil, join.ID(): nil, leave.ID(): nil, noLeave.ID(): nil,
-		badCreate.ID(): session.ErrInvalid, badToken.ID(): session.ErrInvalid, badSearch.ID(): session.ErrInvalid, badJoin.ID(): session.ErrInvalid,
+		badCreate.ID(): session.ErrInvalid, badToken.ID(): session.ErrInvalid, badSearch.ID(): session.ErrInvalid,
+		badJoin.ID():  session.ErrInvalid,
 		badQueue.ID(): session.ErrInvalid, badMatch.ID(): session.ErrInvalid,
 	} {
 		if all := p.completions(id); len(all) != 1 || !errors.Is(all[0], kind) {

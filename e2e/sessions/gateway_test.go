@@ -144,8 +144,9 @@ func (p place) address() string { return net.JoinHostPort(p.IpAddress, p.Port.St
 // placeKeys are the keys that a player session has, and optional those that it may
 // have. A session on a local path has no ARNs.
 var (
-	placeKeys = []string{"PlayerSessionId", "PlayerId", "GameSessionId", "FleetId", "CreationTime", "Status", "IpAddress", "Port"}
-	optional  = []string{"FleetArn", "DnsName", "PlayerData", "TerminationTime"}
+	placeKeys = []string{"PlayerSessionId", "PlayerId", "GameSessionId", "FleetId", "CreationTime", "Status",
+		"IpAddress", "Port"}
+	optional = []string{"FleetArn", "DnsName", "PlayerData", "TerminationTime"}
 )
 
 // pythonTime is how Python writes a time.
@@ -165,7 +166,8 @@ func (w *world) wantPlace(a answer, player string) (p place) {
 	port, err := strconv.Atoi(p.Port.String())
 	switch {
 	case p.PlayerId != player, p.Status != "RESERVED", p.IpAddress != "127.0.0.1", err != nil, port < 1,
-		!strings.HasPrefix(p.PlayerSessionId, "psess-"), !pythonTime.MatchString(p.CreationTime), !strings.Contains(a.text, `"Port":`+p.Port.String()):
+		!strings.HasPrefix(p.PlayerSessionId, "psess-"), !pythonTime.MatchString(p.CreationTime),
+		!strings.Contains(a.text, `"Port":`+p.Port.String()):
 		w.Errorf("the player session of %s is %s", player, a.text)
 	}
 	return p
@@ -301,7 +303,8 @@ func checkLocal(t *testing.T) {
 	}
 	w.wantListed(w.find("/find_session_local"), ada.GameSessionId, "Old times", 2, 1)
 
-	bob := w.wantPlace(w.ask(http.MethodPost, "/join_session_local", joining(prefix+"fleet-of-another-name/"+part, "bob")), "bob")
+	bob := w.wantPlace(w.ask(http.MethodPost, "/join_session_local",
+		joining(prefix+"fleet-of-another-name/"+part, "bob")), "bob")
 	if bob.GameSessionId != ada.GameSessionId || bob.PlayerSessionId == ada.PlayerSessionId {
 		t.Errorf("ada has %+v, bob has %+v", ada, bob)
 	}
@@ -325,14 +328,16 @@ func (w *world) wantError(a answer, status int) {
 func checkFailures(t *testing.T) {
 	t.Run("no server", func(t *testing.T) {
 		w := newWorld(t)
-		w.wantError(w.ask(http.MethodPost, "/create_session", creation("Friday", "ada", 4)), http.StatusServiceUnavailable)
+		w.wantError(w.ask(http.MethodPost, "/create_session", creation("Friday", "ada", 4)),
+			http.StatusServiceUnavailable)
 		if left := w.sessions(); len(left) != 0 {
 			t.Errorf("a game session is left behind: %s is %s", *left[0].GameSessionId, left[0].Status)
 		}
 	})
 	t.Run("no fleet", func(t *testing.T) {
 		w := newEmptyWorld(t)
-		w.wantError(w.ask(http.MethodPost, "/create_session", creation("Friday", "ada", 4)), http.StatusServiceUnavailable)
+		w.wantError(w.ask(http.MethodPost, "/create_session", creation("Friday", "ada", 4)),
+			http.StatusServiceUnavailable)
 		w.wantError(w.ask(http.MethodGet, "/find_session", ""), http.StatusServiceUnavailable)
 	})
 	t.Run("no activation", checkNoActivation)
@@ -342,7 +347,8 @@ func checkNoActivation(t *testing.T) {
 	w := newWorld(t, func(c *muster.Config) { c.Gateway.Deadline = 2 * time.Second })
 	silent := w.server(7777, never)
 	w.wantError(w.ask(http.MethodPost, "/create_session", creation("Friday", "ada", 4)), http.StatusGatewayTimeout)
-	w.awaitSession(receive(t, "the game session at its server", silent.started).GameSessionID, types.GameSessionStatusTerminated)
+	w.awaitSession(receive(t, "the game session at its server", silent.started).GameSessionID,
+		types.GameSessionStatusTerminated)
 	if all := w.sessions(); len(all) != 1 {
 		t.Errorf("there are %d game sessions", len(all))
 	}
@@ -354,7 +360,8 @@ func checkTwice(t *testing.T) {
 	sent.Add(2)
 	w.server(7777, func() bool { sent.Wait(); return true }) // so that one request meets the other under way
 	w.server(7778, atOnce)                                   // for a second session, which must not come
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent.Done() }})
+	ctx := httptrace.WithClientTrace(t.Context(),
+		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent.Done() }})
 	var answers [2]answer
 	for i := range answers {
 		answered.Go(func() {
@@ -370,7 +377,8 @@ func checkTwice(t *testing.T) {
 		t.Errorf("the answers are %+v and %+v", one, other)
 	}
 	if all, players := w.sessions(), w.players(one.GameSessionId); len(all) != 1 || len(players) != 1 {
-		t.Errorf("there are %d game sessions, and %d player sessions in the one that was answered", len(all), len(players))
+		t.Errorf("there are %d game sessions, and %d player sessions in the one that was answered", len(all),
+			len(players))
 	}
 }
 
@@ -438,7 +446,8 @@ func checkCompatible(t *testing.T) {
 	w.server(7777, atOnce)
 	ada := w.wantPlace(create(), "ada")
 	for _, id := range []string{ada.GameSessionId, ada.GameSessionId + "0"} { // a full one, and none
-		_, err := w.admin.CreatePlayerSessions(t.Context(), &gamelift.CreatePlayerSessionsInput{GameSessionId: &id, PlayerIds: []string{"bob"}})
+		_, err := w.admin.CreatePlayerSessions(t.Context(),
+			&gamelift.CreatePlayerSessionsInput{GameSessionId: &id, PlayerIds: []string{"bob"}})
 		refusal, ok := errors.AsType[smithy.APIError](err)
 		if !ok {
 			t.Fatalf("bob has a place in %s: %v", id, err)

@@ -52,7 +52,8 @@ func playOnLAN(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 	if err != nil || len(found) == 0 {
 		return fmt.Errorf("found %d sessions: %w", len(found), err)
 	}
-	fmt.Fprintf(out, "found %s of %s, %d of %d places are free\n", found[0].Name, found[0].OwnerName, found[0].OpenConnections, found[0].Connections)
+	fmt.Fprintf(out, "found %s of %s, %d of %d places are free\n", found[0].Name, found[0].OwnerName,
+		found[0].OpenConnections, found[0].Connections)
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		if err := client.Named().Join(ctx, gameName, found[0]); err != nil {
 			fmt.Fprintf(out, "not joined: %v\n", err)
@@ -76,7 +77,8 @@ type listenServer struct {
 
 func (l *listenServer) admit(_ context.Context, s *gamenet.Session, _ handshake.Hello) (handshake.Admission, error) {
 	if s, _ := l.host.Load().Named().Get(gameName); s.State != session.InProgress {
-		return handshake.Admission{}, &handshake.RefusedError{Code: handshake.NoSession, Text: "the game has not started"}
+		return handshake.Admission{}, &handshake.RefusedError{Code: handshake.NoSession,
+			Text: "the game has not started"}
 	}
 	l.joined <- s.RemoteAddr().String()
 	return handshake.Admission{Handler: spectator{}}, nil
@@ -85,9 +87,11 @@ func (l *listenServer) admit(_ context.Context, s *gamenet.Session, _ handshake.
 // open begins to listen, until the test ends.
 func (l *listenServer) open(t *testing.T) (port int) {
 	t.Helper()
-	door, err := handshake.NewServer(handshake.ServerConfig{Version: protocol.Version, Unticketed: true, Admit: l.admit})
+	door, err := handshake.NewServer(handshake.ServerConfig{Version: protocol.Version, Unticketed: true,
+		Admit: l.admit})
 	must(t, err)
-	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: door.NewHandler}})
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
+		NewHandler: door.NewHandler}})
 	must(t, err)
 	must(t, server.Start(t.Context()))
 	t.Cleanup(func() { _ = server.Close(context.Background()) }) // players who do not hang up are cut off

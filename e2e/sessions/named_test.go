@@ -33,7 +33,8 @@ func checkNamed(t *testing.T) {
 	w := newWorld(t)
 	address := w.arena()
 	p := w.gatewayPlayer("ada")
-	settings := session.Settings{NumPublicConnections: 3, NumPrivateConnections: 1, ShouldAdvertise: true, BuildUniqueID: 7}
+	settings := session.Settings{NumPublicConnections: 3, NumPrivateConnections: 1, ShouldAdvertise: true,
+		BuildUniqueID: 7}
 
 	if done := p.complete(t.Context(), func(ctx context.Context) error { return p.Named().Create(ctx, gameName, settings) }); done.Err != nil || done.Name != gameName {
 		t.Errorf("Create: %+v", done)

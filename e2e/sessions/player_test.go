@@ -194,7 +194,8 @@ func (w *world) gatewayPlayer(id string) *player {
 	w.Helper()
 	wire := newWire(w.T)
 	p := newPlayer(w.T, wire, session.Config{
-		Remote: gateway.New(gateway.Config{URL: w.Gateway, HTTPClient: wire.client()}), Connector: connector(id), PlayerID: id,
+		Remote: gateway.New(gateway.Config{URL: w.Gateway, HTTPClient: wire.client()}), Connector: connector(id),
+		PlayerID: id,
 	})
 	must(w.T, p.Configure(w.Context(), ""))
 	return p

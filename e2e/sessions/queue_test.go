@@ -38,21 +38,24 @@ func checkQueue(t *testing.T) {
 		},
 	} {
 		id, err := create(session.CreateSessionOnQueueRequest{
-			QueueName: queue, PlacementID: name, SessionName: name, MaxPlayer: 2, SessionProperties: map[string]string{"mode": "ctf"},
+			QueueName: queue, PlacementID: name, SessionName: name, MaxPlayer: 2,
+			SessionProperties: map[string]string{"mode": "ctf"},
 		})
 		if err != nil || id != name {
 			t.Fatalf("%s: the placement's id is %q, %v", name, id, err)
 		}
 		w.wantPlaced(p, name)
 	}
-	_, err := p.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{QueueName: "Morning", PlacementID: "p", MaxPlayer: 2})
+	_, err := p.CreateSessionOnQueue(t.Context(),
+		session.CreateSessionOnQueueRequest{QueueName: "Morning", PlacementID: "p", MaxPlayer: 2})
 	wantKind(t, "an unknown queue", err, session.ErrNotFound)
 }
 
 // addQueue makes a queue that leads to the fleet.
 func (w *world) addQueue() {
 	w.Helper()
-	fleets, err := w.admin.DescribeFleetAttributes(w.Context(), &gamelift.DescribeFleetAttributesInput{FleetIds: []string{w.fleet}})
+	fleets, err := w.admin.DescribeFleetAttributes(w.Context(),
+		&gamelift.DescribeFleetAttributesInput{FleetIds: []string{w.fleet}})
 	must(w.T, err)
 	_, err = w.admin.CreateGameSessionQueue(w.Context(), &gamelift.CreateGameSessionQueueInput{
 		Name: aws.String(queue), Destinations: []types.GameSessionQueueDestination{{DestinationArn: fleets.FleetAttributes[0].FleetArn}},
@@ -71,7 +74,8 @@ func (w *world) wantPlaced(p *player, name string) {
 		must(w.T, err)
 		return placed.Status == "FULFILLED"
 	})
-	page, err := p.SearchSessions(w.Context(), session.SearchSessionsRequest{FleetID: w.fleet, FilterExpression: "gameSessionName='" + name + "'"})
+	page, err := p.SearchSessions(w.Context(), session.SearchSessionsRequest{FleetID: w.fleet,
+		FilterExpression: "gameSessionName='" + name + "'"})
 	must(w.T, err)
 	if len(page.SessionConfigs) != 1 {
 		w.Fatalf("%d sessions are found", len(page.SessionConfigs))
@@ -110,15 +114,18 @@ func (m matchmaker) add(w *world) {
 	w.Helper()
 	rules := fmt.Sprintf(`{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number","default":1}],
 		"teams":[{"name":"red","minPlayers":%d,"maxPlayers":%[1]d}]}`, m.players)
-	_, err := w.admin.CreateMatchmakingRuleSet(w.Context(), &gamelift.CreateMatchmakingRuleSetInput{Name: aws.String(configuration), RuleSetBody: &rules})
+	_, err := w.admin.CreateMatchmakingRuleSet(w.Context(),
+		&gamelift.CreateMatchmakingRuleSetInput{Name: aws.String(configuration), RuleSetBody: &rules})
 	must(w.T, err)
 	if m.queue == "" {
-		queues, err := w.admin.DescribeGameSessionQueues(w.Context(), &gamelift.DescribeGameSessionQueuesInput{Names: []string{queue}})
+		queues, err := w.admin.DescribeGameSessionQueues(w.Context(),
+			&gamelift.DescribeGameSessionQueuesInput{Names: []string{queue}})
 		must(w.T, err)
 		m.queue = *queues.GameSessionQueues[0].GameSessionQueueArn
 	}
 	_, err = w.admin.CreateMatchmakingConfiguration(w.Context(), &gamelift.CreateMatchmakingConfigurationInput{
-		Name: aws.String(configuration), RuleSetName: aws.String(configuration), GameSessionQueueArns: []string{m.queue},
+		Name: aws.String(configuration), RuleSetName: aws.String(configuration),
+		GameSessionQueueArns:  []string{m.queue},
 		RequestTimeoutSeconds: aws.Int32(m.timeout), AcceptanceRequired: aws.Bool(m.accept),
 	})
 	must(w.T, err)
@@ -128,7 +135,8 @@ func (m matchmaker) add(w *world) {
 func (w *world) seek(p *player) (ticket string) {
 	w.Helper()
 	ticket, err := p.StartMatchmaking(w.Context(), session.StartMatchmakingRequest{ConfigurationName: configuration, Players: []session.Player{
-		{PlayerID: "ada", LatencyInMS: map[string]int{home: 20}, PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(`{"N": 23}`)}},
+		{PlayerID: "ada", LatencyInMS: map[string]int{home: 20},
+			PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(`{"N": 23}`)}},
 		{PlayerID: "bob"},
 	}})
 	if err != nil || ticket == "" {
@@ -153,7 +161,8 @@ func checkAccepted(t *testing.T, w *world, p *player) {
 	eventually(t, "two more looks at the ticket", func() bool { return p.wire.count("DescribeMatchmaking") > looks+2 })
 	for _, player := range []string{"ada", "bob"} {
 		op := p.Async(t.Context(), func(ctx context.Context) error {
-			return p.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: ticket, AcceptMatch: true, PlayerIDs: []string{player}})
+			return p.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: ticket, AcceptMatch: true,
+				PlayerIDs: []string{player}})
 		})
 		must(t, p.wait(op).Err)
 	}
@@ -186,7 +195,8 @@ func checkFailed(t *testing.T, w *world, p *player) {
 	matchmaker{players: 2, timeout: 60, queue: "arn:aws:gamelift:eu-west-1::gamesessionqueue/Far"}.add(w)
 	w.wantFailure(p, w.seek(p), session.TicketFailed)
 	rules := `{"ruleLanguageVersion":"1.0","teams":[{"name":"red","minPlayers":3,"maxPlayers":3}]}`
-	_, err := w.admin.CreateMatchmakingRuleSet(t.Context(), &gamelift.CreateMatchmakingRuleSetInput{Name: aws.String("Three"), RuleSetBody: &rules})
+	_, err := w.admin.CreateMatchmakingRuleSet(t.Context(),
+		&gamelift.CreateMatchmakingRuleSetInput{Name: aws.String("Three"), RuleSetBody: &rules})
 	must(t, err)
 	_, err = w.admin.UpdateMatchmakingConfiguration(t.Context(), &gamelift.UpdateMatchmakingConfigurationInput{
 		Name: aws.String(configuration), RuleSetName: aws.String("Three"), RequestTimeoutSeconds: aws.Int32(1),
@@ -231,7 +241,8 @@ func (w *world) wantFailure(p *player, ticket string, status session.TicketStatu
 // wantOutcome checks how many events of a kind there were.
 func wantOutcome(t *testing.T, p *player, acceptances, complete, failures int) {
 	t.Helper()
-	got := [...]int{count[session.MatchAcceptance](p), count[session.MatchComplete](p), count[session.MatchFailure](p), count[session.MatchError](p)}
+	got := [...]int{count[session.MatchAcceptance](p), count[session.MatchComplete](p), count[session.MatchFailure](p),
+		count[session.MatchError](p)}
 	if want := [...]int{acceptances, complete, failures, 0}; got != want {
 		t.Errorf("there were %d acceptances, completions, failures and errors, want %d", got, want)
 	}
@@ -248,7 +259,8 @@ func TestUnknownTickets(t *testing.T) {
 				ConfigurationName: configuration, Players: []session.Player{{PlayerID: "ada"}},
 			})
 			wantKind(t, "StartMatchmaking", err, session.ErrNotFound)
-			wantKind(t, "StopMatchmaking", p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: "ticket-1"}), session.ErrNotFound)
+			wantKind(t, "StopMatchmaking", p.StopMatchmaking(t.Context(),
+				session.StopMatchmakingRequest{TicketID: "ticket-1"}), session.ErrNotFound)
 			answer := session.AcceptMatchRequest{TicketID: "ticket-1", PlayerIDs: []string{"ada"}}
 			wantKind(t, "AcceptMatch", p.AcceptMatch(t.Context(), answer), session.ErrNotFound)
 			if ticket != "" {

@@ -38,7 +38,8 @@ func (w *world) room(cfg gameserver.Config, healthy func() bool) *room {
 	var err error
 	r.door, err = handshake.NewServer(handshake.ServerConfig{Version: protocol.Version, Admit: r.admit})
 	must(w.T, err)
-	r.network, err = gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: r.door.NewHandler}})
+	r.network, err = gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
+		NewHandler: r.door.NewHandler}})
 	must(w.T, err)
 	must(w.T, r.network.Start(w.Context()))
 	r.Subscribe(gameserver.SessionCallbacks{
@@ -86,7 +87,8 @@ func (r *room) note(callback string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	status := "unknown"
-	out, err := r.world.admin.DescribeGameSessions(context.Background(), &gamelift.DescribeGameSessionsInput{GameSessionId: &r.id})
+	out, err := r.world.admin.DescribeGameSessions(context.Background(),
+		&gamelift.DescribeGameSessionsInput{GameSessionId: &r.id})
 	if err == nil && len(out.GameSessions) == 1 {
 		status = string(out.GameSessions[0].Status)
 	}

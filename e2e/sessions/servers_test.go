@@ -58,7 +58,8 @@ func (w *world) arenaArgs() []string {
 	w.Helper()
 	p := w.compute()
 	return []string{
-		"-log", "-authtoken=" + p.AuthToken, "-hostid=" + p.HostID, "-fleetid=" + p.FleetID, "-websocketurl=" + p.WebSocketURL, "-port", "0",
+		"-log", "-authtoken=" + p.AuthToken, "-hostid=" + p.HostID, "-fleetid=" + p.FleetID,
+		"-websocketurl=" + p.WebSocketURL, "-port", "0",
 	}
 }
 

@@ -81,7 +81,8 @@ func (w *world) sessions() []types.GameSession {
 // session describes a game session.
 func (w *world) session(id string) types.GameSession {
 	w.Helper()
-	return call(w.T, w.admin.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{GameSessionId: &id}).GameSessions[0]
+	return call(w.T, w.admin.DescribeGameSessions,
+		&gamelift.DescribeGameSessionsInput{GameSessionId: &id}).GameSessions[0]
 }
 
 // awaitSession waits until a game session has a status.
@@ -102,13 +103,15 @@ func (w *world) newSession(in gamelift.CreateGameSessionInput) (id string) {
 // players are the player sessions of a game session.
 func (w *world) players(session string) []types.PlayerSession {
 	w.Helper()
-	return call(w.T, w.admin.DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{GameSessionId: &session}).PlayerSessions
+	return call(w.T, w.admin.DescribePlayerSessions,
+		&gamelift.DescribePlayerSessionsInput{GameSessionId: &session}).PlayerSessions
 }
 
 // player describes a player session.
 func (w *world) player(id string) types.PlayerSession {
 	w.Helper()
-	return call(w.T, w.admin.DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{PlayerSessionId: &id}).PlayerSessions[0]
+	return call(w.T, w.admin.DescribePlayerSessions,
+		&gamelift.DescribePlayerSessionsInput{PlayerSessionId: &id}).PlayerSessions[0]
 }
 
 // wantPlayer checks the status of a player session.

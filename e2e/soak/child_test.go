@@ -74,8 +74,10 @@ func startService(t *testing.T, options ...string) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, data: filepath.Join(t.TempDir(), "data"), ended: make(chan error, 1), http: &http.Transport{MaxIdleConnsPerHost: 512}}
-	s.command = exec.Command(binary, append([]string{"dev", "--no-sample", "--data", s.data, "--listen", "127.0.0.1:0", "--gateway-listen", ""}, options...)...)
+	s := &service{t: t, data: filepath.Join(t.TempDir(), "data"), ended: make(chan error, 1),
+		http: &http.Transport{MaxIdleConnsPerHost: 512}}
+	s.command = exec.Command(binary, append([]string{"dev", "--no-sample", "--data", s.data, "--listen", "127.0.0.1:0",
+		"--gateway-listen", ""}, options...)...)
 	stderr, err := s.command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -170,8 +172,10 @@ func (s *service) stop() {
 func (s *service) client(change ...func(*gamelift.Options)) *gamelift.Client {
 	return gamelift.New(gamelift.Options{
 		Region: s.env["AWS_REGION"], BaseEndpoint: aws.String(s.env["AWS_ENDPOINT_URL_GAMELIFT"]),
-		Credentials: credentials.NewStaticCredentialsProvider(s.env["AWS_ACCESS_KEY_ID"], s.env["AWS_SECRET_ACCESS_KEY"], ""),
-		HTTPClient:  &http.Client{Transport: calls.WholeBodies{RoundTripper: s.http}, Timeout: 30 * time.Second}, Retryer: aws.NopRetryer{},
+		Credentials: credentials.NewStaticCredentialsProvider(s.env["AWS_ACCESS_KEY_ID"],
+			s.env["AWS_SECRET_ACCESS_KEY"], ""),
+		HTTPClient: &http.Client{Transport: calls.WholeBodies{RoundTripper: s.http}, Timeout: 30 * time.Second},
+		Retryer:    aws.NopRetryer{},
 	}, change...)
 }
 

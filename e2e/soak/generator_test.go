@@ -62,13 +62,16 @@ const seatsEach = 200
 func (g *generator) call(dst []byte) (operation string, body []byte) {
 	switch n := rand.IntN(10); {
 	case n < 7:
-		return "SearchGameSessions", fmt.Appendf(dst, `{"FleetId":"%s","Limit":100,"FilterExpression":"hasAvailablePlayerSessions=true","SortExpression":"playerSessionCount DESC"}`, g.fleet)
+		return "SearchGameSessions", fmt.Appendf(dst,
+			`{"FleetId":"%s","Limit":100,"FilterExpression":"hasAvailablePlayerSessions=true","SortExpression":"playerSessionCount DESC"}`, g.fleet)
 	case n < 8:
 		if seat := int(g.seats.Add(1)); seat < seatsEach*len(g.games) {
-			return "CreatePlayerSession", fmt.Appendf(dst, `{"GameSessionId":"%s","PlayerId":"player-%d"}`, g.games[seat%len(g.games)], seat)
+			return "CreatePlayerSession", fmt.Appendf(dst, `{"GameSessionId":"%s","PlayerId":"player-%d"}`,
+				g.games[seat%len(g.games)], seat)
 		}
 	}
-	return "UpdateGameSession", fmt.Appendf(dst, `{"GameSessionId":"%s","Name":"game %d"}`, g.games[rand.IntN(len(g.games))], rand.IntN(1000))
+	return "UpdateGameSession", fmt.Appendf(dst, `{"GameSessionId":"%s","Name":"game %d"}`,
+		g.games[rand.IntN(len(g.games))], rand.IntN(1000))
 }
 
 // A moment is one call that was answered.

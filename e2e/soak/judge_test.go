@@ -154,7 +154,8 @@ func TestCalm(t *testing.T) {
 		{"at once", after(0, moment{}), 0},
 		{"refusals", after(550*time.Millisecond, moment{throttled: true}), 600 * time.Millisecond},
 		{"slow answers", after(400*time.Millisecond, moment{took: time.Second}), 400 * time.Millisecond},
-		{"slow answers, fewer than half of them in the last tenth", after(440*time.Millisecond, moment{took: time.Second}), 400 * time.Millisecond},
+		{"slow answers, fewer than half of them in the last tenth",
+			after(440*time.Millisecond, moment{took: time.Second}), 400 * time.Millisecond},
 		{"not at all", after(time.Minute, moment{throttled: true}), 2 * time.Second},
 	} {
 		if got := c.calm(); got != c.want {

@@ -78,8 +78,10 @@ func (p *life) create(ctx context.Context) bool {
 	number := p.world.number()
 	return p.do("CreateGameSession", func() error {
 		_, err := p.world.client.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{
-			FleetId: &p.world.fleet, Location: &p.where.location, Name: aws.String(fmt.Sprintf("game %d", number)), MaximumPlayerSessionCount: aws.Int32(places),
-			GameProperties: []types.GameProperty{{Key: aws.String("map"), Value: aws.String(fmt.Sprintf("map-%d", number%20))}},
+			FleetId: &p.world.fleet, Location: &p.where.location, Name: aws.String(fmt.Sprintf("game %d", number)),
+			MaximumPlayerSessionCount: aws.Int32(places),
+			GameProperties: []types.GameProperty{{Key: aws.String("map"),
+				Value: aws.String(fmt.Sprintf("map-%d", number%20))}},
 		})
 		return err
 	})
@@ -109,7 +111,8 @@ func (p *life) reserve(ctx context.Context) (tickets []string, ok bool) {
 		ids[i] = fmt.Sprintf("player-%d", p.world.number())
 	}
 	ok = p.do("CreatePlayerSessions", func() error {
-		out, err := p.world.client.CreatePlayerSessions(ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &p.game, PlayerIds: ids})
+		out, err := p.world.client.CreatePlayerSessions(ctx,
+			&gamelift.CreatePlayerSessionsInput{GameSessionId: &p.game, PlayerIds: ids})
 		if err != nil {
 			return err
 		}
@@ -119,7 +122,8 @@ func (p *life) reserve(ctx context.Context) (tickets []string, ok bool) {
 		return nil
 	})
 	return tickets, ok && p.do("CreatePlayerSession", func() error {
-		_, err := p.world.client.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: &p.game, PlayerId: aws.String("late")})
+		_, err := p.world.client.CreatePlayerSession(ctx,
+			&gamelift.CreatePlayerSessionInput{GameSessionId: &p.game, PlayerId: aws.String("late")})
 		return err
 	})
 }
@@ -132,7 +136,8 @@ func (p *life) update(ctx context.Context) bool {
 		})
 	}
 	return p.do("UpdateGameSession", func() error {
-		_, err := p.world.client.UpdateGameSession(ctx, &gamelift.UpdateGameSessionInput{GameSessionId: &p.game, Name: aws.String("renamed")})
+		_, err := p.world.client.UpdateGameSession(ctx,
+			&gamelift.UpdateGameSessionInput{GameSessionId: &p.game, Name: aws.String("renamed")})
 		return err
 	})
 }
@@ -145,7 +150,9 @@ func (p *life) end(ctx context.Context) {
 		return
 	case n < 50:
 		p.do("TerminateGameSession", func() error {
-			_, err := p.world.client.TerminateGameSession(ctx, &gamelift.TerminateGameSessionInput{GameSessionId: &p.game, TerminationMode: types.TerminationModeTriggerOnProcessTerminate})
+			_, err := p.world.client.TerminateGameSession(ctx,
+				&gamelift.TerminateGameSessionInput{GameSessionId: &p.game,
+					TerminationMode: types.TerminationModeTriggerOnProcessTerminate})
 			return err
 		})
 		select {

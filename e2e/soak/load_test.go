@@ -108,7 +108,8 @@ func (l *load) lookBack(ctx context.Context) {
 		return err
 	})
 	l.do("DescribePlayerSessions", func() error {
-		out, err := l.world.client.DescribePlayerSessions(ctx, &gamelift.DescribePlayerSessionsInput{GameSessionId: &game})
+		out, err := l.world.client.DescribePlayerSessions(ctx,
+			&gamelift.DescribePlayerSessionsInput{GameSessionId: &game})
 		if err == nil && len(out.PlayerSessions) != party+1 {
 			return errForgotten
 		}
@@ -132,7 +133,8 @@ func (l *load) rearrange(ctx context.Context) {
 		}},
 		{"CreateFleet", func() error {
 			out, err := client.CreateFleet(ctx, &gamelift.CreateFleetInput{
-				Name: &name, ComputeType: types.ComputeTypeAnywhere, Locations: []types.LocationConfiguration{{Location: &l.world.locations[0]}},
+				Name: &name, ComputeType: types.ComputeTypeAnywhere,
+				Locations: []types.LocationConfiguration{{Location: &l.world.locations[0]}},
 			})
 			if err == nil {
 				fleet = out.FleetAttributes.FleetId
@@ -140,22 +142,27 @@ func (l *load) rearrange(ctx context.Context) {
 			return err
 		}},
 		{"CreateFleetLocations", func() error {
-			_, err := client.CreateFleetLocations(ctx, &gamelift.CreateFleetLocationsInput{FleetId: fleet, Locations: []types.LocationConfiguration{{Location: &name}}})
+			_, err := client.CreateFleetLocations(ctx,
+				&gamelift.CreateFleetLocationsInput{FleetId: fleet,
+					Locations: []types.LocationConfiguration{{Location: &name}}})
 			return err
 		}},
 		{"RegisterCompute", func() error {
-			_, err := client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: fleet, ComputeName: &name, Location: &name, IpAddress: aws.String("127.0.0.1")})
+			_, err := client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: fleet, ComputeName: &name,
+				Location: &name, IpAddress: aws.String("127.0.0.1")})
 			return err
 		}},
 		{"CreateAlias", func() error {
-			out, err := client.CreateAlias(ctx, &gamelift.CreateAliasInput{Name: &name, RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple, FleetId: fleet}})
+			out, err := client.CreateAlias(ctx, &gamelift.CreateAliasInput{Name: &name,
+				RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple, FleetId: fleet}})
 			if err == nil {
 				alias = out.Alias.AliasId
 			}
 			return err
 		}},
 		{"UpdateFleetAttributes", func() error {
-			_, err := client.UpdateFleetAttributes(ctx, &gamelift.UpdateFleetAttributesInput{FleetId: fleet, Description: aws.String("passing")})
+			_, err := client.UpdateFleetAttributes(ctx,
+				&gamelift.UpdateFleetAttributesInput{FleetId: fleet, Description: aws.String("passing")})
 			return err
 		}},
 		{"DescribeFleetAttributes", func() error {
@@ -167,7 +174,8 @@ func (l *load) rearrange(ctx context.Context) {
 			return err
 		}},
 		{"DeregisterCompute", func() error {
-			_, err := client.DeregisterCompute(ctx, &gamelift.DeregisterComputeInput{FleetId: fleet, ComputeName: &name})
+			_, err := client.DeregisterCompute(ctx,
+				&gamelift.DeregisterComputeInput{FleetId: fleet, ComputeName: &name})
 			return err
 		}},
 		{"DeleteFleet", func() error {

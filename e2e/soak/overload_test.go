@@ -66,9 +66,12 @@ type siege struct {
 // that clients repeat, and goes on with the others as usual. Its game servers
 // notice nothing.
 func TestOverload(t *testing.T) {
-	a := assault{before: 2 * time.Second, capacity: 5 * time.Second, storm: 20 * time.Second, after: 3 * time.Second, hosts: 800, usual: 96, connections: 1536, judged: true}
+	a := assault{before: 2 * time.Second, capacity: 5 * time.Second, storm: 20 * time.Second, after: 3 * time.Second,
+		hosts: 800, usual: 96, connections: 1536, judged: true}
 	if !*overload {
-		a = assault{before: 200 * time.Millisecond, capacity: 400 * time.Millisecond, storm: time.Second, after: 300 * time.Millisecond, hosts: 20, usual: 12, connections: 256, options: []string{"--max-calls", "16"}}
+		a = assault{before: 200 * time.Millisecond, capacity: 400 * time.Millisecond, storm: time.Second,
+			after: 300 * time.Millisecond, hosts: 20, usual: 12, connections: 256,
+			options: []string{"--max-calls", "16"}}
 	}
 	// The load needs processors too, or else it could not offer enough.
 	t.Setenv("GOMAXPROCS", fmt.Sprint(max(1, runtime.NumCPU()/2)))
@@ -94,7 +97,9 @@ func (s *siege) assemble(ctx context.Context) {
 			active <- server.ActivateGameSession(ctx)
 		}}))
 		places := int32(seatsEach)
-		out, err := s.client.CreateGameSession(ctx, &gamelift.CreateGameSessionInput{FleetId: &s.fleet, Location: &s.locations[0], MaximumPlayerSessionCount: &places})
+		out, err := s.client.CreateGameSession(ctx,
+			&gamelift.CreateGameSessionInput{FleetId: &s.fleet, Location: &s.locations[0],
+				MaximumPlayerSessionCount: &places})
 		s.must(err)
 		s.must(<-active)
 		s.games = append(s.games, *out.GameSession.GameSessionId)
@@ -281,7 +286,8 @@ func (s *siege) judge(r *record, during map[string]int, before, after map[string
 		s.t.Errorf("%v sockets of game servers were lost", n)
 	}
 	if want := float64(len(s.hosts) + patients); after["muster_server_process_sockets"] < want {
-		s.t.Errorf("%v sockets of game servers are left; want %v at least", after["muster_server_process_sockets"], want)
+		s.t.Errorf("%v sockets of game servers are left; want %v at least", after["muster_server_process_sockets"],
+			want)
 	}
 	if counts["health reports"] == 0 || counts["lives"] == 0 {
 		s.t.Error("no health report went through, or no life")
@@ -305,11 +311,14 @@ func (r *record) problems() (all []string) {
 		}
 	}
 	capacity := r.capacity.rate(len(r.capacity.accepted))
-	check(r.storm.offered() >= leastOffered*capacity, "%.0f calls/s were offered, which is not %.1f times %.0f", r.storm.offered(), leastOffered, capacity)
+	check(r.storm.offered() >= leastOffered*capacity, "%.0f calls/s were offered, which is not %.1f times %.0f",
+		r.storm.offered(), leastOffered, capacity)
 	accepted := r.storm.rate(len(r.storm.accepted))
-	check(accepted >= leastAccepted*capacity, "only %.0f calls/s were accepted, of a capacity of %.0f", accepted, capacity)
+	check(accepted >= leastAccepted*capacity, "only %.0f calls/s were accepted, of a capacity of %.0f", accepted,
+		capacity)
 	bound := max(milliseconds(slowest), slower*r.capacity.quantile(0.99))
-	check(r.storm.quantile(0.99) <= bound, "p99 of accepted calls is %.0f ms, above %.0f", r.storm.quantile(0.99), bound)
+	check(r.storm.quantile(0.99) <= bound, "p99 of accepted calls is %.0f ms, above %.0f", r.storm.quantile(0.99),
+		bound)
 	check(float64(r.inStorm-r.atCapacity) <= moreMemory, "memory rose from %d to %d MiB", r.atCapacity, r.inStorm)
 	check(r.recovered <= recovery, "recovery took %s", r.recovered)
 	return all
@@ -317,7 +326,8 @@ func (r *record) problems() (all []string) {
 
 // table is the outcome.
 func (r *record) table() report.Table {
-	t := report.Table{{"", "offered/s", "accepted/s", "throttled/s", "other errors", "p50 of accepted", "p99 of accepted", "journal's append", "processors: service", "load"}}
+	t := report.Table{{"", "offered/s", "accepted/s", "throttled/s", "other errors", "p50 of accepted",
+		"p99 of accepted", "journal's append", "processors: service", "load"}}
 	for _, phase := range []struct {
 		name string
 		*measure
@@ -330,7 +340,9 @@ func (r *record) table() report.Table {
 			phase.name, fmt.Sprintf("%.0f", phase.offered()), fmt.Sprintf("%.0f", phase.rate(len(phase.accepted))),
 			fmt.Sprintf("%.0f", phase.rate(phase.throttled())), fmt.Sprint(others),
 			fmt.Sprintf("%.1f ms", phase.quantile(0.5)), fmt.Sprintf("%.1f ms", phase.quantile(0.99)),
-			fmt.Sprintf("%.1f ms", milliseconds(phase.append)), fmt.Sprintf("%.2f", phase.serviceCPU.Seconds()/phase.took.Seconds()), fmt.Sprintf("%.2f", phase.ownCPU.Seconds()/phase.took.Seconds()),
+			fmt.Sprintf("%.1f ms", milliseconds(phase.append)),
+			fmt.Sprintf("%.2f", phase.serviceCPU.Seconds()/phase.took.Seconds()),
+			fmt.Sprintf("%.2f", phase.ownCPU.Seconds()/phase.took.Seconds()),
 		})
 	}
 	return t

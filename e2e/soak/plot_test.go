@@ -31,7 +31,8 @@ func (p *profile) svg(title string) string {
 	fmt.Fprintf(&b, `<text x="12" y="22" font-size="14" font-weight="600">%s</text>`+"\n", escape(title))
 	verdicts := p.judge()
 	for i, s := range p.series {
-		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%columns*panelWidth, titleHeight+i/columns*panelHeight)
+		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%columns*panelWidth,
+			titleHeight+i/columns*panelHeight)
 		panel := &panel{Builder: &b, profile: p, series: s, top: niceTop(s.values)}
 		panel.draw()
 		if verdicts != nil {
@@ -65,7 +66,8 @@ func (p *panel) draw() {
 		title += ", " + p.series.unit
 	}
 	fmt.Fprintf(p, `<text x="%d" y="18" font-weight="600">%s</text>`+"\n", plotLeft, escape(title))
-	fmt.Fprintf(p, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#eaeef2"/>`+"\n", plotLeft, plotTop, p.x(p.profile.warmUp)-plotLeft, plotHeight)
+	fmt.Fprintf(p, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="#eaeef2"/>`+"\n", plotLeft, plotTop,
+		p.x(p.profile.warmUp)-plotLeft, plotHeight)
 	p.axes()
 	fmt.Fprintf(p, `<polyline fill="none" stroke="%s" stroke-width="1.4" points="`, lineColour)
 	for i, v := range p.series.values {
@@ -79,14 +81,18 @@ func (p *panel) axes() {
 	const steps = 4
 	for i := range steps + 1 {
 		v := p.top * float64(i) / steps
-		fmt.Fprintf(p, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#d0d7de" stroke-width="0.7"/>`, plotLeft, plotLeft+plotWidth, p.y(v), p.y(v))
-		fmt.Fprintf(p, `<text x="%d" y="%.1f" text-anchor="end" fill="%s">%s</text>`+"\n", plotLeft-5, p.y(v)+4, axColour, shortNumber(v))
+		fmt.Fprintf(p, `<line x1="%d" x2="%d" y1="%.1f" y2="%.1f" stroke="#d0d7de" stroke-width="0.7"/>`, plotLeft,
+			plotLeft+plotWidth, p.y(v), p.y(v))
+		fmt.Fprintf(p, `<text x="%d" y="%.1f" text-anchor="end" fill="%s">%s</text>`+"\n", plotLeft-5, p.y(v)+4,
+			axColour, shortNumber(v))
 	}
 	step := timeStep(p.end())
 	for t := time.Duration(0); t <= p.end(); t += step {
-		fmt.Fprintf(p, `<text x="%.1f" y="%d" text-anchor="middle" fill="%s">%s</text>`, p.x(t), plotTop+plotHeight+15, axColour, shortTime(t))
+		fmt.Fprintf(p, `<text x="%.1f" y="%d" text-anchor="middle" fill="%s">%s</text>`, p.x(t), plotTop+plotHeight+15,
+			axColour, shortTime(t))
 	}
-	fmt.Fprintf(p, `<text x="%d" y="%d" text-anchor="middle" fill="%s">time</text>`+"\n", plotLeft+plotWidth/2, plotTop+plotHeight+28, axColour)
+	fmt.Fprintf(p, `<text x="%d" y="%d" text-anchor="middle" fill="%s">time</text>`+"\n", plotLeft+plotWidth/2,
+		plotTop+plotHeight+28, axColour)
 }
 
 // medians draws the two that are compared.
@@ -101,7 +107,8 @@ func (p *panel) medians(v *verdict) {
 		from, to time.Duration
 		value    float64
 	}{{times[n/4], times[n/2], v.start}, {times[n*3/4], times[n-1], v.end}} {
-		fmt.Fprintf(p, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="%s" stroke-width="2.2"/>`+"\n", p.x(m.from), p.x(m.to), p.y(m.value), p.y(m.value), colour)
+		fmt.Fprintf(p, `<line x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f" stroke="%s" stroke-width="2.2"/>`+"\n",
+			p.x(m.from), p.x(m.to), p.y(m.value), p.y(m.value), colour)
 	}
 }
 

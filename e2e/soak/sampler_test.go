@@ -83,7 +83,8 @@ func (s *sampler) look(ctx context.Context) (sample, error) {
 	}
 	times := s.recorder.interval()
 	return sample{at: time.Since(s.begin), values: []float64{
-		m["process_resident_memory_bytes"] / mebibyte, m["go_memstats_heap_inuse_bytes"] / mebibyte, m["go_goroutines"], m["process_open_fds"],
+		m["process_resident_memory_bytes"] / mebibyte, m["go_memstats_heap_inuse_bytes"] / mebibyte, m["go_goroutines"],
+		m["process_open_fds"],
 		float64(rest) / mebibyte, float64(history) / mebibyte,
 		milliseconds(quantile(times, 0.5)), milliseconds(quantile(times, 0.99)), milliseconds(mean(s.syncs.interval())),
 		m["muster_game_sessions_active"],

@@ -87,7 +87,8 @@ func (p *profile) judge() (all []verdict) {
 	for _, s := range p.series {
 		steady := s.values[from:]
 		v := verdict{
-			series: s, start: median(steady[n/4 : n/2]), middle: median(steady[n/2 : n*3/4]), end: median(steady[n*3/4:]),
+			series: s, start: median(steady[n/4 : n/2]), middle: median(steady[n/2 : n*3/4]),
+			end:       median(steady[n*3/4:]),
 			perMinute: slope(p.times[from+n/4:], steady[n/4:]),
 		}
 		all = append(all, v)

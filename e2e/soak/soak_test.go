@@ -85,7 +85,8 @@ func TestSoak(t *testing.T) {
 func (l *load) observe(ctx context.Context, p plan) *profile {
 	ctx, cancel := context.WithTimeout(ctx, p.warmUp+p.duration)
 	defer cancel()
-	s := &sampler{service: l.world.service, recorder: l.recorder, profile: newProfile(p.warmUp), begin: time.Now(), syncs: newRecorder()}
+	s := &sampler{service: l.world.service, recorder: l.recorder, profile: newProfile(p.warmUp), begin: time.Now(),
+		syncs: newRecorder()}
 	var sampling sync.WaitGroup
 	sampling.Go(func() { s.run(ctx, p.interval()) })
 	sampling.Go(func() {
@@ -130,7 +131,8 @@ func check(t *testing.T, prof *profile, verdicts []verdict, judged bool) {
 // write puts the outcome into the documents.
 func write(t *testing.T, prof *profile, p plan, outcome report.Table, counts map[string]int) {
 	t.Helper()
-	title := fmt.Sprintf("make soak: %s after a warm-up of %s (grey), %d lives of server processes a second", shortTime(p.duration), shortTime(p.warmUp), *lives)
+	title := fmt.Sprintf("make soak: %s after a warm-up of %s (grey), %d lives of server processes a second",
+		shortTime(p.duration), shortTime(p.warmUp), *lives)
 	if err := os.WriteFile(filepath.Join(*docs, "soak.svg"), []byte(prof.svg(title)), 0o644); err != nil {
 		t.Fatal(err)
 	}

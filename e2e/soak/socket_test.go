@@ -31,7 +31,8 @@ func (w *world) admit(ctx context.Context, c compute) (*patient, error) {
 		return nil, err
 	}
 	p := &patient{world: w, ws: ws}
-	return p, p.ask(map[string]any{"Action": "ActivateServerProcess", "SdkVersion": "5.6.0", "SdkLanguage": "Go", "Port": 7777, "LogPaths": []string{}})
+	return p, p.ask(map[string]any{"Action": "ActivateServerProcess", "SdkVersion": "5.6.0", "SdkLanguage": "Go",
+		"Port": 7777, "LogPaths": []string{}})
 }
 
 // ask sends a request and waits for its reply, which must say that it was done.

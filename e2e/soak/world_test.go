@@ -46,11 +46,13 @@ func newWorld(ctx context.Context, t *testing.T, s *service, locations, computes
 		w.locations = append(w.locations, name)
 		in = append(in, types.LocationConfiguration{Location: &name})
 	}
-	fleet, err := w.client.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: aws.String("soak"), ComputeType: types.ComputeTypeAnywhere, Locations: in})
+	fleet, err := w.client.CreateFleet(ctx, &gamelift.CreateFleetInput{Name: aws.String("soak"),
+		ComputeType: types.ComputeTypeAnywhere, Locations: in})
 	w.must(err)
 	w.fleet = *fleet.FleetAttributes.FleetId
 	for i := range locations * computes {
-		w.computes = append(w.computes, w.register(ctx, compute{name: fmt.Sprintf("host-%d", i), location: w.locations[i%locations]}))
+		w.computes = append(w.computes, w.register(ctx,
+			compute{name: fmt.Sprintf("host-%d", i), location: w.locations[i%locations]}))
 	}
 	return w
 }
@@ -68,7 +70,9 @@ func (w *world) extend(ctx context.Context, location string) compute {
 	w.t.Helper()
 	_, err := w.client.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: &location})
 	w.must(err)
-	_, err = w.client.CreateFleetLocations(ctx, &gamelift.CreateFleetLocationsInput{FleetId: &w.fleet, Locations: []types.LocationConfiguration{{Location: &location}}})
+	_, err = w.client.CreateFleetLocations(ctx,
+		&gamelift.CreateFleetLocationsInput{FleetId: &w.fleet,
+			Locations: []types.LocationConfiguration{{Location: &location}}})
 	w.must(err)
 	return w.register(ctx, compute{name: location, location: location})
 }
@@ -76,9 +80,11 @@ func (w *world) extend(ctx context.Context, location string) compute {
 // register registers a compute and gives it a token.
 func (w *world) register(ctx context.Context, c compute) compute {
 	w.t.Helper()
-	_, err := w.client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &w.fleet, ComputeName: &c.name, Location: &c.location, IpAddress: aws.String("127.0.0.1")})
+	_, err := w.client.RegisterCompute(ctx, &gamelift.RegisterComputeInput{FleetId: &w.fleet, ComputeName: &c.name,
+		Location: &c.location, IpAddress: aws.String("127.0.0.1")})
 	w.must(err)
-	token, err := w.client.GetComputeAuthToken(ctx, &gamelift.GetComputeAuthTokenInput{FleetId: &w.fleet, ComputeName: &c.name})
+	token, err := w.client.GetComputeAuthToken(ctx,
+		&gamelift.GetComputeAuthTokenInput{FleetId: &w.fleet, ComputeName: &c.name})
 	w.must(err)
 	c.token = *token.AuthToken
 	return c
@@ -93,7 +99,8 @@ func (w *world) anyCompute() compute { return w.computes[rand.IntN(len(w.compute
 // connect makes a game server and connects it.
 func (w *world) connect(ctx context.Context, c compute) (*gameserver.Server, error) {
 	server := gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})
-	err := server.Connect(ctx, gameserver.ServerParameters{WebSocketURL: w.service.env["MUSTER_WS_URL"], HostID: c.name, FleetID: w.fleet, AuthToken: c.token})
+	err := server.Connect(ctx, gameserver.ServerParameters{WebSocketURL: w.service.env["MUSTER_WS_URL"], HostID: c.name,
+		FleetID: w.fleet, AuthToken: c.token})
 	if err != nil {
 		server.Close()
 		return nil, err

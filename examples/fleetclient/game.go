@@ -26,7 +26,8 @@ func join(ctx context.Context, client *session.Client, fleet string) error {
 	var page session.SearchSessionsResponse
 	search := client.Async(ctx, func(ctx context.Context) (err error) {
 		page, err = client.SearchSessions(ctx, session.SearchSessionsRequest{
-			FleetID: fleet, FilterExpression: "hasAvailablePlayerSessions=true", SortExpression: "creationTimeMillis ASC",
+			FleetID: fleet, FilterExpression: "hasAvailablePlayerSessions=true",
+			SortExpression: "creationTimeMillis ASC",
 		})
 		return err
 	})

@@ -76,7 +76,8 @@ func search(ctx context.Context, network *lan.Network, out io.Writer) error {
 		return fmt.Errorf("no session found in %v", time.Since(begun).Round(time.Second))
 	}
 	address := net.JoinHostPort(found.IPAddress, strconv.Itoa(found.Port))
-	fmt.Fprintf(out, "found %s at %s after %v, ping %v\n", found.Name, address, time.Since(begun).Round(time.Millisecond), found.Ping)
+	fmt.Fprintf(out, "found %s at %s after %v, ping %v\n", found.Name, address,
+		time.Since(begun).Round(time.Millisecond), found.Ping)
 	answer, err := hello(ctx, address)
 	if err != nil {
 		return err

@@ -56,7 +56,8 @@ func place(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "placement %s is %s, in %s after %s: %s\n", *id, placed.Status, aws.ToString(placed.GameSessionRegion),
+	fmt.Fprintf(out, "placement %s is %s, in %s after %s: %s\n", *id, placed.Status,
+		aws.ToString(placed.GameSessionRegion),
 		placed.EndTime.Sub(*placed.StartTime), aws.ToString(placed.GameSessionArn))
 	if placed.Status != types.GameSessionPlacementStateFulfilled {
 		return fmt.Errorf("the placement is %s", placed.Status)
@@ -81,7 +82,8 @@ func readLatencies(text string) (map[string]int32, error) {
 // awaitPlacement waits until a placement is over.
 func awaitPlacement(ctx context.Context, client *gamelift.Client, id string) (*types.GameSessionPlacement, error) {
 	for {
-		out, err := client.DescribeGameSessionPlacement(ctx, &gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
+		out, err := client.DescribeGameSessionPlacement(ctx,
+			&gamelift.DescribeGameSessionPlacementInput{PlacementId: &id})
 		if err != nil {
 			return nil, err
 		}

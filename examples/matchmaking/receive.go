@@ -42,7 +42,8 @@ func receive(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "receiving at http://%s\n", l.Addr())
-	server := &http.Server{Handler: &receiver{secret: secret, out: out, seen: map[string]bool{}}, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: &receiver{secret: secret, out: out, seen: map[string]bool{}},
+		ReadHeaderTimeout: 10 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err

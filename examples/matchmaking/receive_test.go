@@ -39,9 +39,12 @@ func TestReceive(t *testing.T) {
 		want       int
 		printed    string
 	}{
-		{"of somebody else", event, []byte("another secret"), now, http.StatusBadRequest, "refused: webhook-signature is not that of the secret\n"},
-		{"changed on the way", strings.Replace(event, "Failed", "Fulfilled", 1), secret, now, http.StatusBadRequest, "refused: webhook-signature is not that of the secret\n"},
-		{"an old one again", event, secret, time.Unix(1, 0), http.StatusBadRequest, "refused: webhook-timestamp \"1\" is not of now\n"},
+		{"of somebody else", event, []byte("another secret"), now, http.StatusBadRequest,
+			"refused: webhook-signature is not that of the secret\n"},
+		{"changed on the way", strings.Replace(event, "Failed", "Fulfilled", 1), secret, now, http.StatusBadRequest,
+			"refused: webhook-signature is not that of the secret\n"},
+		{"an old one again", event, secret, time.Unix(1, 0), http.StatusBadRequest,
+			"refused: webhook-timestamp \"1\" is not of now\n"},
 		{"the first", event, secret, now, http.StatusServiceUnavailable, "answered the first delivery with 503\n"},
 		{"its second try", event, secret, now, http.StatusNoContent, "verified /all PlacementFailed e-1\n"},
 		{"a repetition", event, secret, now, http.StatusNoContent, "again: /all e-1\n"},

@@ -34,7 +34,8 @@ func ticket(ctx context.Context, args []string, out io.Writer) error {
 	started, err := client.StartMatchmaking(ctx, &gamelift.StartMatchmakingInput{
 		ConfigurationName: configuration, TicketId: id,
 		Players: []types.Player{{
-			PlayerId: name, PlayerAttributes: map[string]types.AttributeValue{"skill": {N: skill}}, LatencyInMs: measured,
+			PlayerId: name, PlayerAttributes: map[string]types.AttributeValue{"skill": {N: skill}},
+			LatencyInMs: measured,
 		}},
 	})
 	if err != nil {
@@ -49,7 +50,8 @@ func ticket(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("the ticket is %s: %s", matched.Status, aws.ToString(matched.StatusMessage))
 	}
 	game := matched.GameSessionConnectionInfo
-	p, err := join(ctx, addressOf(game.IpAddress, game.Port), *name, *game.MatchedPlayerSessions[0].PlayerSessionId, out)
+	p, err := join(ctx, addressOf(game.IpAddress, game.Port), *name, *game.MatchedPlayerSessions[0].PlayerSessionId,
+		out)
 	if err != nil {
 		return err
 	}

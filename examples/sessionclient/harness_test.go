@@ -38,7 +38,8 @@ func compileAndRun(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(programs) }()
-	out, err := exec.Command("go", "build", "-o", programs+string(filepath.Separator), ".", "../sessionserver").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", programs+string(filepath.Separator), ".",
+		"../sessionserver").CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -65,7 +66,8 @@ func (s *service) host() *program {
 	s.t.Helper()
 	desk := s.at.Compute(s.fleet, home, "desk")
 	server := launch(s.t, "sessionserver",
-		"-authtoken="+desk.AuthToken, "-hostid="+desk.HostID, "-fleetid="+desk.FleetID, "-websocketurl="+desk.WebSocketURL, "-port=0")
+		"-authtoken="+desk.AuthToken, "-hostid="+desk.HostID, "-fleetid="+desk.FleetID,
+		"-websocketurl="+desk.WebSocketURL, "-port=0")
 	server.prints(`ready players=`)
 	return server
 }
@@ -82,7 +84,8 @@ func (s *service) player(name string) *program {
 // player.
 func (s *service) statuses() map[string]types.PlayerSessionStatus {
 	s.t.Helper()
-	sessions := mustertest.Call(s.t, s.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &s.fleet}).GameSessions
+	sessions := mustertest.Call(s.t, s.DescribeGameSessions,
+		&gamelift.DescribeGameSessionsInput{FleetId: &s.fleet}).GameSessions
 	if len(sessions) != 1 {
 		s.t.Fatalf("there are %d game sessions", len(sessions))
 	}
@@ -120,7 +123,8 @@ func launch(t *testing.T, name string, args ...string) *program {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	p := &program{t: t, command: exec.CommandContext(t.Context(), filepath.Join(programs, name), args...), ended: make(chan struct{})}
+	p := &program{t: t, command: exec.CommandContext(t.Context(), filepath.Join(programs, name), args...),
+		ended: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = p, p
 	p.command.WaitDelay = 10 * time.Second
 	var err error

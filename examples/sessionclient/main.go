@@ -27,7 +27,8 @@ import (
 )
 
 func main() {
-	url := flag.String("gateway", cmp.Or(os.Getenv("MUSTER_GATEWAY_URL"), "http://127.0.0.1:3000"), "URL of the session gateway")
+	url := flag.String("gateway", cmp.Or(os.Getenv("MUSTER_GATEWAY_URL"), "http://127.0.0.1:3000"),
+		"URL of the session gateway")
 	player := flag.String("player", "", "id of the player; empty for a random one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -41,7 +42,8 @@ func main() {
 
 func run(ctx context.Context, url, player string) (err error) {
 	r := &room{out: os.Stdout}
-	client := session.New(session.Config{Remote: gateway.New(gateway.Config{URL: url}), Connector: r.connector(), PlayerID: player})
+	client := session.New(session.Config{Remote: gateway.New(gateway.Config{URL: url}), Connector: r.connector(),
+		PlayerID: player})
 	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }() // leaves
 	r.player = client.PlayerID()
 	if err := client.Configure(ctx, ""); err != nil {

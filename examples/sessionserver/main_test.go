@@ -27,7 +27,8 @@ func (s *service) host(args ...string) (*program, string) {
 	s.t.Helper()
 	p := s.compute("Desktop")
 	server := launch(s.t, append([]string{
-		"-log", "-authtoken=" + p.AuthToken, "-hostid=" + p.HostID, "-fleetid=" + p.FleetID, "-websocketurl=" + p.WebSocketURL, "-port", "0",
+		"-log", "-authtoken=" + p.AuthToken, "-hostid=" + p.HostID, "-fleetid=" + p.FleetID,
+		"-websocketurl=" + p.WebSocketURL, "-port", "0",
 	}, args...)...)
 	_, port, err := net.SplitHostPort(server.prints(`ready players=(\S+)`))
 	if err != nil {
@@ -107,7 +108,8 @@ func TestEvening(t *testing.T) {
 		}
 	})
 	for player, status := range map[string]types.PlayerSessionStatus{
-		"ada": types.PlayerSessionStatusActive, "bob": types.PlayerSessionStatusActive, "eve": types.PlayerSessionStatusReserved,
+		"ada": types.PlayerSessionStatusActive, "bob": types.PlayerSessionStatusActive,
+		"eve": types.PlayerSessionStatusReserved,
 	} {
 		if got := s.players(session)[player].Status; got != status {
 			t.Errorf("%s is %s, want %s", player, got, status)
@@ -132,7 +134,8 @@ func TestInterrupt(t *testing.T) {
 	s := start(t, nil)
 	server, address := s.host()
 	session := s.session()
-	ticket := call(t, s.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{GameSessionId: session, PlayerId: new("ada")}).PlayerSession
+	ticket := call(t, s.CreatePlayerSession, &gamelift.CreatePlayerSessionInput{GameSessionId: session,
+		PlayerId: new("ada")}).PlayerSession
 	ada, _, err := join(t, address, *ticket.PlayerSessionId)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +152,8 @@ func TestInterrupt(t *testing.T) {
 func TestWrongToken(t *testing.T) {
 	s := start(t, nil)
 	p := s.compute("Desktop")
-	launch(t, "-authtoken=wrong", "-hostid="+p.HostID, "-fleetid="+p.FleetID, "-websocketurl="+p.WebSocketURL, "-port=0").ends(1)
+	launch(t, "-authtoken=wrong", "-hostid="+p.HostID, "-fleetid="+p.FleetID, "-websocketurl="+p.WebSocketURL,
+		"-port=0").ends(1)
 	launch(t, "-port").ends(1)
 }
 

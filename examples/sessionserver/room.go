@@ -61,7 +61,8 @@ func (r *room) admit(ctx context.Context, s *gamenet.Session, hello handshake.He
 	c := gameserver.PlayerConnection{ConnectionID: uint32(s.ID()), PlayerSessionID: hello.Ticket}
 	if err := r.host.ValidatePlayerJoinSession(ctx, c); err != nil {
 		slog.Warn("player refused", "from", s.RemoteAddr(), "error", err)
-		return handshake.Admission{}, &handshake.RefusedError{Code: handshake.TicketRefused, Text: "this player session is not good"}
+		return handshake.Admission{}, &handshake.RefusedError{Code: handshake.TicketRefused,
+			Text: "this player session is not good"}
 	}
 	slog.Info("player joined", "from", s.RemoteAddr(), "player_session", c.PlayerSessionID)
 	return handshake.Admission{Handler: &player{r, c}}, nil

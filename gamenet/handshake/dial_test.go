@@ -34,7 +34,8 @@ func act(t *testing.T, answer script) Config {
 	}
 	t.Cleanup(func() { closeWithin(t, server) })
 	return Config{
-		Config:  gamenet.Config{Address: server.Addr().String(), NewHandler: func(*gamenet.Session) gamenet.Handler { return newDiary() }},
+		Config: gamenet.Config{Address: server.Addr().String(),
+			NewHandler: func(*gamenet.Session) gamenet.Handler { return newDiary() }},
 		Version: version,
 	}
 }
@@ -60,9 +61,11 @@ func TestOddAnswers(t *testing.T) {
 		"much data": {func(s *gamenet.Session, h Hello) {
 			send(s, IDWelcome, string(appendWelcome(nil, h.Nonce, make([]byte, MaxData+1))))
 		}, "the data of Welcome has 513 bytes"},
-		"no refusal":       {func(s *gamenet.Session, _ Hello) { send(s, IDRefusal, "") }, "the refusal is empty"},
-		"a Hello":          {func(s *gamenet.Session, _ Hello) { send(s, IDHello, "") }, "a server does not send packets of id 0xffe0"},
-		"an id in reserve": {func(s *gamenet.Session, _ Hello) { send(s, LastID, "") }, "a server does not send packets of id 0xffef"},
+		"no refusal": {func(s *gamenet.Session, _ Hello) { send(s, IDRefusal, "") }, "the refusal is empty"},
+		"a Hello": {func(s *gamenet.Session, _ Hello) { send(s, IDHello, "") },
+			"a server does not send packets of id 0xffe0"},
+		"an id in reserve": {func(s *gamenet.Session, _ Hello) { send(s, LastID, "") },
+			"a server does not send packets of id 0xffef"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := act(t, test.answer)
@@ -95,7 +98,8 @@ func TestFullServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := gamenet.NewServer(gamenet.ServerConfig{MaxSessions: 1, Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: s.NewHandler}})
+	server, err := gamenet.NewServer(gamenet.ServerConfig{MaxSessions: 1,
+		Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: s.NewHandler}})
 	if err == nil {
 		err = server.Start(t.Context())
 	}

@@ -27,7 +27,8 @@ func (p seat) OnDisconnected(*gamenet.Session, error) {
 // gameserver.Server.AcceptPlayerSession.
 func admit(_ context.Context, _ *gamenet.Session, hello handshake.Hello) (handshake.Admission, error) {
 	if hello.Ticket != "psess-1" {
-		return handshake.Admission{}, &handshake.RefusedError{Code: handshake.TicketRefused, Text: "this player session is not good"}
+		return handshake.Admission{}, &handshake.RefusedError{Code: handshake.TicketRefused,
+			Text: "this player session is not good"}
 	}
 	return handshake.Admission{Handler: seat{string(hello.Data)}, Data: []byte("map=harbour")}, nil
 }
@@ -46,7 +47,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: door.NewHandler}})
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
+		NewHandler: door.NewHandler}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,7 +58,8 @@ func Example() {
 
 	seen := make(screen, 1)
 	player := handshake.Config{
-		Config:  gamenet.Config{Address: server.Addr().String(), NewHandler: func(*gamenet.Session) gamenet.Handler { return seen }},
+		Config: gamenet.Config{Address: server.Addr().String(),
+			NewHandler: func(*gamenet.Session) gamenet.Handler { return seen }},
 		Version: 3, Ticket: "psess-9", Data: []byte("ada"),
 	}
 	_, err = handshake.Dial(ctx, player)

@@ -177,7 +177,8 @@ type raw struct {
 // raw connects and sends packets.
 func (h *host) raw(packets ...gamenet.Packet) *raw {
 	h.t.Helper()
-	r := &raw{t: h.t, session: make(chan *gamenet.Session, 1), packets: make(chan gamenet.Packet, 100), ended: make(chan error, 1)}
+	r := &raw{t: h.t, session: make(chan *gamenet.Session, 1), packets: make(chan gamenet.Packet, 100),
+		ended: make(chan error, 1)}
 	var err error
 	r.service, err = gamenet.NewClient(gamenet.ClientConfig{Config: gamenet.Config{
 		Address: h.net.Addr().String(), Transport: h.transport,

@@ -28,7 +28,8 @@ const (
 )
 
 var codeNames = [codes]string{
-	"Other", "Invalid", "VersionMismatch", "TicketMissing", "TicketRefused", "TicketInUse", "Full", "NoSession", "Ending", "Unavailable", "Timeout",
+	"Other", "Invalid", "VersionMismatch", "TicketMissing", "TicketRefused", "TicketInUse", "Full", "NoSession",
+	"Ending", "Unavailable", "Timeout",
 }
 
 // String is the name of the code.

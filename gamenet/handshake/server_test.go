@@ -26,7 +26,8 @@ func overBoth(t *testing.T, test func(t *testing.T, start func(*testing.T, Serve
 			t.Fatal(err)
 		}
 		test(t, func(t *testing.T, cfg ServerConfig) *host {
-			return serveOver(t, cfg, gamenet.Config{Transport: quic.Transport{TLS: server}}, quic.Transport{TLS: client})
+			return serveOver(t, cfg, gamenet.Config{Transport: quic.Transport{TLS: server}},
+				quic.Transport{TLS: client})
 		})
 	})
 }
@@ -190,7 +191,8 @@ func TestAdmitFails(t *testing.T) {
 		code Code
 		text string
 	}{
-		"refused": {func() (Admission, error) { return Admission{}, &RefusedError{Full, "the game is full"} }, Full, "the game is full"},
+		"refused": {func() (Admission, error) { return Admission{}, &RefusedError{Full, "the game is full"} }, Full,
+			"the game is full"},
 		"refused and wrapped": {func() (Admission, error) {
 			return Admission{}, fmt.Errorf("admit: %w", &RefusedError{NoSession, "later"})
 		}, NoSession, "later"},
@@ -349,7 +351,8 @@ func TestDatagramFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := serveOver(t, ServerConfig{Admit: admits(newDiary(), "")}, gamenet.Config{Transport: quic.Transport{TLS: server}}, quic.Transport{TLS: client})
+	h := serveOver(t, ServerConfig{Admit: admits(newDiary(), "")},
+		gamenet.Config{Transport: quic.Transport{TLS: server}}, quic.Transport{TLS: client})
 	r := h.raw()
 	s := await(t, "a session", r.session)
 	if err := s.SendDatagram(gamenet.Packet{ID: 1, Payload: []byte("hello")}); err != nil {

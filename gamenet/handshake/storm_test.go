@@ -82,7 +82,8 @@ func TestStorm(t *testing.T) {
 		closed() // nobody answers those who come now, over QUIC not even with a refusal
 		running.Wait()
 		if book.connected.Load() != book.taken.Load() || book.balance.Load() != 0 || len(h.tickets) != 0 {
-			t.Errorf("%d taken, %d connected, %d not given back, %d tickets left", book.taken.Load(), book.connected.Load(), book.balance.Load(), len(h.tickets))
+			t.Errorf("%d taken, %d connected, %d not given back, %d tickets left", book.taken.Load(),
+				book.connected.Load(), book.balance.Load(), len(h.tickets))
 		}
 	})
 }

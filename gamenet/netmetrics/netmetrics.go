@@ -82,7 +82,8 @@ func New(registerer prometheus.Registerer, labels prometheus.Labels) (*Metrics, 
 
 func (m *Metrics) makeSessions() {
 	m.accepted = m.counter("gamenet_sessions_accepted_total", "Sessions that got a place.")
-	m.active = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gamenet_sessions_active", Help: "Sessions that have a place."})
+	m.active = prometheus.NewGauge(prometheus.GaugeOpts{Name: "gamenet_sessions_active",
+		Help: "Sessions that have a place."})
 	m.collectors = append(m.collectors, m.active)
 	m.refused = m.counters("gamenet_sessions_refused_total", "Connections that were turned away.", "reason")
 	m.closed = m.counters("gamenet_sessions_closed_total", "Sessions that have ended.", "reason")
@@ -101,8 +102,10 @@ func (m *Metrics) makeTraffic() {
 	m.packetsIn, m.packetsOut = packets.WithLabelValues("in"), packets.WithLabelValues("out")
 	m.dropped = m.counter("gamenet_packets_dropped_total", "Packets that found a queue full, or made place for others.")
 	m.writePackets = m.histogram("gamenet_write_packets", "Packets that one write completed.", packetBuckets)
-	m.queuedBytes = m.histogram("gamenet_queued_bytes", "Bytes that wait for a session after a write to it.", byteBuckets)
-	m.callbackSeconds = m.histogram("gamenet_callback_seconds", "Time of the callbacks for what one read brought.", callbackBuckets)
+	m.queuedBytes = m.histogram("gamenet_queued_bytes", "Bytes that wait for a session after a write to it.",
+		byteBuckets)
+	m.callbackSeconds = m.histogram("gamenet_callback_seconds", "Time of the callbacks for what one read brought.",
+		callbackBuckets)
 }
 
 func (m *Metrics) counter(name, help string) prometheus.Counter {

@@ -117,7 +117,8 @@ func TestServer(t *testing.T) {
 	metrics, registry := newMetrics(t, prometheus.Labels{"service": "players"})
 	e := echo{make(chan *gamenet.Session, 2)}
 	server, err := gamenet.NewServer(gamenet.ServerConfig{
-		Config:      gamenet.Config{Address: "127.0.0.1:0", Metrics: metrics, NewHandler: func(*gamenet.Session) gamenet.Handler { return e }},
+		Config: gamenet.Config{Address: "127.0.0.1:0", Metrics: metrics,
+			NewHandler: func(*gamenet.Session) gamenet.Handler { return e }},
 		MaxSessions: 1,
 	})
 	if err != nil {
@@ -127,7 +128,8 @@ func TestServer(t *testing.T) {
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	first, second := player{make(chan struct{}, 8), make(chan struct{}, 8)}, player{make(chan struct{}, 8), make(chan struct{}, 8)}
+	first, second := player{make(chan struct{}, 8), make(chan struct{}, 8)},
+		player{make(chan struct{}, 8), make(chan struct{}, 8)}
 	defer closing(t, connect(t, server, first))
 	await(t, first.packets)
 	defer closing(t, connect(t, server, second))
@@ -204,7 +206,8 @@ func TestReason(t *testing.T) {
 		}
 	}
 	for cause, want := range map[error]string{
-		gamenet.ErrFull: "full", gamenet.ErrFullAddress: "full_address", gamenet.ErrServiceClosed: "service_closed", io.EOF: "other",
+		gamenet.ErrFull: "full", gamenet.ErrFullAddress: "full_address", gamenet.ErrServiceClosed: "service_closed",
+		io.EOF: "other",
 	} {
 		if got := refusal(cause); got != want {
 			t.Errorf("%v is refused as %q, want %q", cause, got, want)
@@ -230,7 +233,8 @@ func TestSeries(t *testing.T) {
 		t.Errorf("series %q, before %q", names, before)
 	}
 	for name, want := range map[string]float64{
-		"gamenet_sessions_closed_total{reason=other}": 100, "gamenet_sessions_closed_total{reason=frame}": 1, "gamenet_sessions_active": -1,
+		"gamenet_sessions_closed_total{reason=other}": 100, "gamenet_sessions_closed_total{reason=frame}": 1,
+		"gamenet_sessions_active":                      -1,
 		"gamenet_sessions_refused_total{reason=other}": 100, "gamenet_packets_dropped_total": 7,
 		"gamenet_bytes_total{direction=in}": 10, "gamenet_callback_seconds count": 0,
 	} {

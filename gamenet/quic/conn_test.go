@@ -29,7 +29,8 @@ func TestEcho(t *testing.T) {
 		sent.Wait()
 	}
 	if client.RemoteAddr().String() != server.LocalAddr().String() || client.LocalAddr().String() != server.RemoteAddr().String() {
-		t.Errorf("addresses do not fit: client %v→%v, server %v→%v", client.LocalAddr(), client.RemoteAddr(), server.LocalAddr(), server.RemoteAddr())
+		t.Errorf("addresses do not fit: client %v→%v, server %v→%v", client.LocalAddr(), client.RemoteAddr(),
+			server.LocalAddr(), server.RemoteAddr())
 	}
 	if state := server.ConnectionState(); state.TLS.NegotiatedProtocol != protocol || state.Used0RTT {
 		t.Errorf("protocol %q, 0-RTT %v", state.TLS.NegotiatedProtocol, state.Used0RTT)

@@ -42,7 +42,8 @@ func (c *Conn) SendDatagram(b []byte) error {
 	}
 	if len(b) > c.datagrams.small {
 		if limit := c.datagramLimit(); len(b) > limit {
-			return fmt.Errorf("%w: %d bytes, a datagram to %v holds %d", gamenet.ErrPacketTooLarge, len(b), c.RemoteAddr(), limit)
+			return fmt.Errorf("%w: %d bytes, a datagram to %v holds %d", gamenet.ErrPacketTooLarge, len(b),
+				c.RemoteAddr(), limit)
 		}
 	}
 	c.datagrams.start.Do(func() {

@@ -23,7 +23,8 @@ func TestSelfSigned(t *testing.T) {
 		}
 		leaf := server.Certificates[0].Leaf
 		if !slices.Equal(leaf.DNSNames, test.names) || len(leaf.IPAddresses) != test.ips || client.ServerName != test.expect {
-			t.Errorf("%v: names %v, addresses %v, the client expects %q", test.hosts, leaf.DNSNames, leaf.IPAddresses, client.ServerName)
+			t.Errorf("%v: names %v, addresses %v, the client expects %q", test.hosts, leaf.DNSNames, leaf.IPAddresses,
+				client.ServerName)
 		}
 		if until := time.Until(leaf.NotAfter); until < 364*24*time.Hour || until > 367*24*time.Hour || leaf.IsCA {
 			t.Errorf("%v: valid for %v, an authority: %v", test.hosts, until, leaf.IsCA)

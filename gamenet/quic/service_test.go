@@ -21,7 +21,8 @@ type player struct {
 }
 
 func newPlayer() *player {
-	return &player{connected: make(chan *gamenet.Session, 1), packets: make(chan gamenet.Packet, 10_000), ended: make(chan error, 1)}
+	return &player{connected: make(chan *gamenet.Session, 1), packets: make(chan gamenet.Packet, 10_000),
+		ended: make(chan error, 1)}
 }
 
 func (p *player) OnConnected(s *gamenet.Session) { p.connected <- s }
@@ -159,7 +160,8 @@ func TestServiceBroadcast(t *testing.T) {
 }
 
 func TestServiceDatagrams(t *testing.T) {
-	server := startServer(t, gamenet.ServerConfig{}, nil, func(s *gamenet.Session, p gamenet.Packet) { _ = s.SendDatagram(p) })
+	server := startServer(t, gamenet.ServerConfig{}, nil,
+		func(s *gamenet.Session, p gamenet.Packet) { _ = s.SendDatagram(p) })
 	_, players := startClient(t, server, gamenet.ClientConfig{})
 	p := next(t, players)
 	s := next(t, p.connected)
@@ -298,7 +300,8 @@ func TestServiceFull(t *testing.T) {
 
 // A client that says nothing after the handshake of QUIC loses its place.
 func TestServiceSilentClient(t *testing.T) {
-	server := startServer(t, gamenet.ServerConfig{Config: gamenet.Config{HandshakeTimeout: 50 * time.Millisecond}}, nil, echo)
+	server := startServer(t, gamenet.ServerConfig{Config: gamenet.Config{HandshakeTimeout: 50 * time.Millisecond}}, nil,
+		echo)
 	quic := strangerTo(t, server.Addr().String(), clientConfig(nil))
 	waitFor(t, func() bool { return server.Count() == 1 })
 	<-quic.Context().Done()

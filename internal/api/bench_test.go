@@ -25,7 +25,8 @@ func BenchmarkDoor(b *testing.B) {
 	for i := range players {
 		players[i] = fmt.Sprintf("player-%d", i)
 	}
-	input := map[string]any{"GameSessionId": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/x", "PlayerIds": players}
+	input := map[string]any{"GameSessionId": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/x",
+		"PlayerIds": players}
 	asJSON, _ := json.Marshal(input)
 	asCBOR, _ := cbor.Marshal(input)
 	operation := wire.OpCreatePlayerSessions.Handle(createPlayerSessions)

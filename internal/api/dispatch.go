@@ -70,8 +70,9 @@ func cutLast(path string) (rest, segment string) {
 func jsonOperation(r *listen.Request) (string, error) {
 	target, times := r.Header.Lookup("X-Amz-Target")
 	if times != 1 {
-		return "", fault.New(fault.UnknownOperation, "The request names no operation: it needs one X-Amz-Target header "+
-			"of the form GameLift.ListFleets, or a Smithy-Protocol header with the value %s.", cborProtocol)
+		return "", fault.New(fault.UnknownOperation,
+			"The request names no operation: it needs one X-Amz-Target header "+
+				"of the form GameLift.ListFleets, or a Smithy-Protocol header with the value %s.", cborProtocol)
 	}
 	name, ok := strings.CutPrefix(target, "GameLift.")
 	if !ok {

@@ -139,12 +139,15 @@ func checkHeaders(t *testing.T, p wire.Protocol, w *httptest.ResponseRecorder) {
 func TestJSON(t *testing.T) {
 	endpoint := newEndpoint(t, api.Config{})
 	for name, tt := range map[string]struct{ url, operation, body, contentType, want string }{
-		"small":       {"http://h:9080/", "ListFleets", `{"Limit": 3}`, "", `{"FleetIds":["fleet-1","fleet-limit-3"]}`},
-		"empty body":  {"http://h:9080/", "ListFleets", ``, "-", `{"FleetIds":["fleet-1","fleet-limit-0"]}`},
-		"prefix":      {"http://h:9080/pfx", "ListFleets", `{}`, "", `{"FleetIds":["fleet-1","fleet-limit-0"]}`},
-		"any path":    {"http://h/service/Other/operation/X", "ListFleets", `{}`, "", `{"FleetIds":["fleet-1","fleet-limit-0"]}`},
-		"charset":     {"http://h/", "ListFleets", `{}`, "application/x-amz-json-1.1; charset=utf-8", `{"FleetIds":["fleet-1","fleet-limit-0"]}`},
-		"null":        {"http://h/", "ListFleets", `{"Limit":null,"New":[{}]}`, "", `{"FleetIds":["fleet-1","fleet-limit-0"]}`},
+		"small":      {"http://h:9080/", "ListFleets", `{"Limit": 3}`, "", `{"FleetIds":["fleet-1","fleet-limit-3"]}`},
+		"empty body": {"http://h:9080/", "ListFleets", ``, "-", `{"FleetIds":["fleet-1","fleet-limit-0"]}`},
+		"prefix":     {"http://h:9080/pfx", "ListFleets", `{}`, "", `{"FleetIds":["fleet-1","fleet-limit-0"]}`},
+		"any path": {"http://h/service/Other/operation/X", "ListFleets", `{}`, "",
+			`{"FleetIds":["fleet-1","fleet-limit-0"]}`},
+		"charset": {"http://h/", "ListFleets", `{}`, "application/x-amz-json-1.1; charset=utf-8",
+			`{"FleetIds":["fleet-1","fleet-limit-0"]}`},
+		"null": {"http://h/", "ListFleets", `{"Limit":null,"New":[{}]}`, "",
+			`{"FleetIds":["fleet-1","fleet-limit-0"]}`},
 		"no output":   {"http://h/", "DeleteFleet", `{"FleetId":"fleet-1"}`, "", ``},
 		"extra query": {"http://h/?b=1&a=2", "DeleteFleet", `{"FleetId":"fleet-1"}`, "", ``},
 	} {
@@ -171,10 +174,12 @@ func TestJSON(t *testing.T) {
 func TestCBOR(t *testing.T) {
 	endpoint := newEndpoint(t, api.Config{})
 	for name, tt := range map[string]struct{ url, body string }{
-		"usual":         {"http://h:9080/service/GameLift/operation/DeleteFleet", "\xa1\x67FleetId\x67fleet-1"},
-		"indefinite":    {"http://h:9080/service/GameLift/operation/DeleteFleet", "\xbf\x67FleetId\x7f\x67fleet-1\xff\xff"},
-		"prefix":        {"http://h/a/b/service/GameLift/operation/DeleteFleet", "\xa1\x67FleetId\x67fleet-1"},
-		"absolute name": {"http://h/service/com.amazonaws.gamelift.GameLift/operation/DeleteFleet", "\xa1\x67FleetId\x67fleet-1"},
+		"usual": {"http://h:9080/service/GameLift/operation/DeleteFleet", "\xa1\x67FleetId\x67fleet-1"},
+		"indefinite": {"http://h:9080/service/GameLift/operation/DeleteFleet",
+			"\xbf\x67FleetId\x7f\x67fleet-1\xff\xff"},
+		"prefix": {"http://h/a/b/service/GameLift/operation/DeleteFleet", "\xa1\x67FleetId\x67fleet-1"},
+		"absolute name": {"http://h/service/com.amazonaws.gamelift.GameLift/operation/DeleteFleet",
+			"\xa1\x67FleetId\x67fleet-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRequest(wire.CBOR, "http://h", "", []byte(tt.body))
@@ -213,38 +218,58 @@ func TestRefusals(t *testing.T) {
 		text            string
 	}{
 		{"malformed", "ListFleets", `{"Limit":`, "\xa1\x65Limit", nil, nil, fault.Serialization, ""},
-		{"wrong type", "ListFleets", `{"Limit":"many"}`, "\xa1\x65Limit\x64many", nil, nil, fault.Serialization, "limit"},
+		{"wrong type", "ListFleets", `{"Limit":"many"}`, "\xa1\x65Limit\x64many", nil, nil, fault.Serialization,
+			"limit"},
 		{"no object", "ListFleets", `[]`, "\x80", nil, nil, fault.Serialization, ""},
 		{"trailing", "ListFleets", `{}{}`, "\xa0\xa0", nil, nil, fault.Serialization, ""},
 		{"deep", "ListFleets", deep(wire.JSON), deep(wire.CBOR), nil, nil, fault.Serialization, ""},
 		{"other protocol", "ListFleets", "\xa1\x65Limit\x01", `{"Limit":1}`, nil, nil, fault.Serialization, ""},
 		{"constraint", "ListFleets", `{"Limit":0}`, "\xa1\x65Limit\x00", nil, nil, fault.InvalidRequest, "imit"},
-		{"required", "CreatePlayerSessions", `{"GameSessionId":"` + sessions + `"}`, "\xa0", nil, nil, fault.InvalidRequest, "layerIds"},
+		{"required", "CreatePlayerSessions", `{"GameSessionId":"` + sessions + `"}`, "\xa0", nil, nil,
+			fault.InvalidRequest, "layerIds"},
 		{"refused operation", "CreateBuild", `{}`, "\xa0", nil, nil, fault.InvalidRequest, "builds"},
-		{"not found", "DeleteFleet", `{"FleetId":"fleet-none"}`, "\xa1\x67FleetId\x6afleet-none", nil, nil, fault.NotFound, "fleet-none"},
+		{"not found", "DeleteFleet", `{"FleetId":"fleet-none"}`, "\xa1\x67FleetId\x6afleet-none", nil, nil,
+			fault.NotFound, "fleet-none"},
 		{"unmodelled", "ListAliases", `{}`, "\xa0", nil, nil, fault.InternalService, "Try again"},
-		{"panic", "DescribeAlias", `{"AliasId":"alias-1"}`, "\xa1\x67AliasId\x67alias-1", nil, nil, fault.InternalService, "Try again"},
+		{"panic", "DescribeAlias", `{"AliasId":"alias-1"}`, "\xa1\x67AliasId\x67alias-1", nil, nil,
+			fault.InternalService, "Try again"},
 		{"unknown operation", "MakeCoffee", `{}`, "\xa0", nil, nil, fault.UnknownOperation, "MakeCoffee"},
 		{"other case", "listFleets", `{}`, "\xa0", nil, nil, fault.UnknownOperation, "listFleets"},
 		{"known but without handler", "ListLocations", `{}`, "\xa0", nil, nil, fault.UnknownOperation, "ListLocations"},
-		{"content type", "ListFleets", `{}`, "\xa0", header("Content-Type", "text/plain"), nil, fault.Serialization, "Content-Type"},
-		{"no content type", "ListFleets", `{}`, "\xa0", func(r *http.Request) { r.Header.Del("Content-Type") }, nil, fault.Serialization, "Content-Type"},
-		{"JSON 1.0", "ListFleets", `{}`, "-", header("Content-Type", "application/x-amz-json-1.0"), nil, fault.Serialization, "json-1.1"},
-		{"compressed", "ListFleets", `{}`, "\xa0", header("Content-Encoding", "gzip"), nil, fault.Serialization, "compressed"},
-		{"method", "ListFleets", `{}`, "\xa0", func(r *http.Request) { r.Method = http.MethodGet }, nil, fault.UnknownOperation, "POST"},
-		{"target in CBOR", "ListFleets", "-", "\xa0", header("X-Amz-Target", "GameLift.ListFleets"), nil, fault.Serialization, "X-Amz-Target"},
-		{"other target in CBOR", "ListFleets", "-", "\xa0", header("X-Amzn-Target", "GameLift.ListFleets"), nil, fault.Serialization, "X-Amz-Target"},
-		{"no target", "ListFleets", `{}`, "-", func(r *http.Request) { r.Header.Del("X-Amz-Target") }, nil, fault.UnknownOperation, "X-Amz-Target"},
-		{"two targets", "ListFleets", `{}`, "-", func(r *http.Request) { r.Header.Add("X-Amz-Target", "GameLift.X") }, nil, fault.UnknownOperation, "one"},
-		{"other service", "ListFleets", `{}`, "-", header("X-Amz-Target", "DynamoDB.ListTables"), nil, fault.UnknownOperation, "GameLift."},
-		{"short path", "ListFleets", "-", "\xa0", func(r *http.Request) { r.URL.Path = "/GameLift/operation/ListFleets" }, nil, fault.UnknownOperation, "path"},
+		{"content type", "ListFleets", `{}`, "\xa0", header("Content-Type", "text/plain"), nil, fault.Serialization,
+			"Content-Type"},
+		{"no content type", "ListFleets", `{}`, "\xa0", func(r *http.Request) { r.Header.Del("Content-Type") }, nil,
+			fault.Serialization, "Content-Type"},
+		{"JSON 1.0", "ListFleets", `{}`, "-", header("Content-Type", "application/x-amz-json-1.0"), nil,
+			fault.Serialization, "json-1.1"},
+		{"compressed", "ListFleets", `{}`, "\xa0", header("Content-Encoding", "gzip"), nil, fault.Serialization,
+			"compressed"},
+		{"method", "ListFleets", `{}`, "\xa0", func(r *http.Request) { r.Method = http.MethodGet }, nil,
+			fault.UnknownOperation, "POST"},
+		{"target in CBOR", "ListFleets", "-", "\xa0", header("X-Amz-Target", "GameLift.ListFleets"), nil,
+			fault.Serialization, "X-Amz-Target"},
+		{"other target in CBOR", "ListFleets", "-", "\xa0", header("X-Amzn-Target", "GameLift.ListFleets"), nil,
+			fault.Serialization, "X-Amz-Target"},
+		{"no target", "ListFleets", `{}`, "-", func(r *http.Request) { r.Header.Del("X-Amz-Target") }, nil,
+			fault.UnknownOperation, "X-Amz-Target"},
+		{"two targets", "ListFleets", `{}`, "-", func(r *http.Request) { r.Header.Add("X-Amz-Target", "GameLift.X") },
+			nil, fault.UnknownOperation, "one"},
+		{"other service", "ListFleets", `{}`, "-", header("X-Amz-Target", "DynamoDB.ListTables"), nil,
+			fault.UnknownOperation, "GameLift."},
+		{"short path", "ListFleets", "-", "\xa0",
+			func(r *http.Request) { r.URL.Path = "/GameLift/operation/ListFleets" }, nil, fault.UnknownOperation, "path"},
 		{"slash at the end", "ListFleets/", "-", "\xa0", nil, nil, fault.UnknownOperation, "path"},
 		{"unsigned", "ListFleets", `{}`, "\xa0", nil, unsigned, fault.MissingAuthenticationToken, ""},
-		{"bad signature", "ListFleets", "-", "\xa0", nil, header("Authorization", "AWS4-HMAC-SHA256 Credential="+accessKey+
-			"/20260304/us-west-2/gamelift/aws4_request, SignedHeaders=content-type;host;x-amz-date, Signature=00"), fault.InvalidSignature, "does not match"},
-		{"half a signature", "ListFleets", `{}`, "\xa0", nil, header("Authorization", "AWS4-HMAC-SHA256 Credential=x"), fault.IncompleteSignature, ""},
-		{"changed after signing", "ListFleets", `{}`, "\xa0", nil, func(r *http.Request) { r.Host = "other" }, fault.InvalidSignature, ""},
-		{"old", "ListFleets", `{}`, "\xa0", nil, header("X-Amz-Date", "20260304T050000Z"), fault.InvalidSignature, "expired"},
+		{"bad signature", "ListFleets", "-", "\xa0", nil,
+			header("Authorization", "AWS4-HMAC-SHA256 Credential="+accessKey+
+				"/20260304/us-west-2/gamelift/aws4_request, SignedHeaders=content-type;host;x-amz-date, Signature=00"),
+			fault.InvalidSignature, "does not match"},
+		{"half a signature", "ListFleets", `{}`, "\xa0", nil, header("Authorization", "AWS4-HMAC-SHA256 Credential=x"),
+			fault.IncompleteSignature, ""},
+		{"changed after signing", "ListFleets", `{}`, "\xa0", nil, func(r *http.Request) { r.Host = "other" },
+			fault.InvalidSignature, ""},
+		{"old", "ListFleets", `{}`, "\xa0", nil, header("X-Amz-Date", "20260304T050000Z"), fault.InvalidSignature,
+			"expired"},
 	} {
 		for _, p := range []wire.Protocol{wire.JSON, wire.CBOR} {
 			body := map[wire.Protocol]string{wire.JSON: tt.json, wire.CBOR: tt.cbor}[p]
@@ -333,14 +358,16 @@ func TestLargeBodyNeedsKnownKey(t *testing.T) {
 		want      fault.Kind
 		read      bool
 	}{
-		"unknown key, large body": {listen.MaxBody + 1, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient, false},
+		"unknown key, large body": {listen.MaxBody + 1, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient,
+			false},
 		"old, large body":         {listen.MaxBody + 1, accessKey, "20260304T040607Z", fault.InvalidSignature, false},
 		"known key, large body":   {listen.MaxBody + 1, accessKey, "20260304T050607Z", fault.InvalidSignature, true},
 		"unknown key, small body": {listen.MaxBody, "AKIDNONE", "20260304T050607Z", fault.UnrecognizedClient, true},
 	} {
 		r := newRequest(wire.JSON, "http://h", "ListFleets", make([]byte, tt.size))
 		r.Header.Set("X-Amz-Date", tt.date)
-		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+tt.key+"/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0")
+		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+tt.key+
+			"/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0")
 		w := do(endpoint, r)
 		if got, _ := exception(t, w); got != string(tt.want) || (read > 0) != tt.read {
 			t.Errorf("%s: %s, %d bytes read", name, got, read)
@@ -394,7 +421,8 @@ func TestPresignedQuery(t *testing.T) {
 	sum := sha256.Sum256([]byte(body))
 	cred := aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}
 	for age, status := range map[time.Duration]int{0: http.StatusOK, time.Minute: http.StatusOK, 61 * time.Second: http.StatusBadRequest} {
-		url, _, err := v4.NewSigner().PresignHTTP(t.Context(), cred, r, hex.EncodeToString(sum[:]), "gamelift", "us-west-2", now.Add(-age))
+		url, _, err := v4.NewSigner().PresignHTTP(t.Context(), cred, r, hex.EncodeToString(sum[:]), "gamelift",
+			"us-west-2", now.Add(-age))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -468,7 +496,8 @@ func TestObserveAndLog(t *testing.T) {
 	}
 	want := []observation{
 		{"ListFleets", "", 11, lens[0]}, {api.Unknown, "UnknownOperationException", 0, lens[1]},
-		{"DescribeAlias", "InternalServiceException", 21, lens[2]}, {"ListAliases", "InternalServiceException", 2, lens[3]},
+		{"DescribeAlias", "InternalServiceException", 21, lens[2]},
+		{"ListAliases", "InternalServiceException", 2, lens[3]},
 	}
 	if len(seen) != len(want) {
 		t.Fatalf("seen %v", seen)
@@ -512,7 +541,8 @@ func TestAttach(t *testing.T) {
 	r := newRequest(wire.JSON, "http://h/", "ListFleets", nil)
 	r.Header.Set("Amz-Sdk-Invocation-Id", "one")
 	sign(t, r, nil)
-	want := api.Call{Caller: sigv4.Caller{AccessKeyID: accessKey, Principal: "alice", Region: "us-west-2"}, Invocation: "one"}
+	want := api.Call{Caller: sigv4.Caller{AccessKeyID: accessKey, Principal: "alice", Region: "us-west-2"},
+		Invocation: "one"}
 	if w := do(endpoint, r); w.Code != http.StatusOK || got != want {
 		t.Errorf("%d, %+v", w.Code, got)
 	}

@@ -65,7 +65,8 @@ func queueShapes() []Shape {
 			limited("NotificationTarget", toNobody),
 		),
 		shape[wire.PlayerLatencyPolicy](
-			noted("MaximumIndividualPlayerLatencyMilliseconds", "Required. Policies are shown, and hold, ascending by it."),
+			noted("MaximumIndividualPlayerLatencyMilliseconds",
+				"Required. Policies are shown, and hold, ascending by it."),
 			noted("PolicyDurationSeconds", "Absent or 0: to the queue's timeout."),
 		),
 		shape[wire.GameSessionQueueDestination](

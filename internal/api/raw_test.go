@@ -98,7 +98,8 @@ func TestRawRequests(t *testing.T) {
 			c.expect(http.StatusOK)
 
 			c = dialRaw(t, url)
-			c.send(bytes.Replace(request, []byte("\r\nUser-Agent: "), []byte("\r\nConnection: close\r\nUser-Agent: "), 1))
+			c.send(bytes.Replace(request, []byte("\r\nUser-Agent: "), []byte("\r\nConnection: close\r\nUser-Agent: "),
+				1))
 			if !c.expect(http.StatusOK).Close {
 				t.Error("the answer does not say that the connection is closed")
 			}
@@ -108,8 +109,10 @@ func TestRawRequests(t *testing.T) {
 
 			// A chunked body says no length, so that one which was signed is missed.
 			c = dialRaw(t, url)
-			chunked := regexp.MustCompile(`\r\nContent-Length: \d+`).ReplaceAll(head, []byte("\r\nTransfer-Encoding: chunked"))
-			c.send([]byte(string(chunked) + "\r\n\r\n" + strconv.FormatInt(int64(len(body)), 16) + "\r\n" + string(body) + "\r\n0\r\n\r\n"))
+			chunked := regexp.MustCompile(`\r\nContent-Length: \d+`).ReplaceAll(head,
+				[]byte("\r\nTransfer-Encoding: chunked"))
+			c.send([]byte(string(chunked) + "\r\n\r\n" + strconv.FormatInt(int64(len(body)), 16) + "\r\n" +
+				string(body) + "\r\n0\r\n\r\n"))
 			c.expect(http.StatusBadRequest)
 			c.send(request)
 			c.expect(http.StatusOK)
@@ -124,7 +127,8 @@ func lowerNames(head []byte) []byte {
 
 // signedRequest is a call for so many players, as it is sent.
 func signedRequest(t testing.TB, p wire.Protocol, players int) []byte {
-	input := map[string]any{"GameSessionId": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/x", "PlayerIds": names(players)}
+	input := map[string]any{"GameSessionId": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/x",
+		"PlayerIds": names(players)}
 	body, _ := json.Marshal(input)
 	if p == wire.CBOR {
 		body, _ = cbor.Marshal(input)

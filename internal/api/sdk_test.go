@@ -61,7 +61,8 @@ func serve(t *testing.T, c api.Config) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, other := listen.NewServer(listen.ServerConfig{Handler: endpoint}), &http.Server{Handler: endpoint, ReadHeaderTimeout: time.Minute}
+	plain, other := listen.NewServer(listen.ServerConfig{Handler: endpoint}),
+		&http.Server{Handler: endpoint, ReadHeaderTimeout: time.Minute}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := plain.Serve(l); err != nil {
@@ -86,7 +87,8 @@ func serve(t *testing.T, c api.Config) (url string) {
 func handlers() []wire.Handler {
 	return []wire.Handler{
 		wire.OpListFleets.Handle(func(_ context.Context, in *wire.ListFleetsInput) (*wire.ListFleetsOutput, error) {
-			return &wire.ListFleetsOutput{FleetIds: []string{"fleet-1", fmt.Sprintf("fleet-limit-%d", in.Limit.Or(0))}}, nil
+			return &wire.ListFleetsOutput{FleetIds: []string{"fleet-1", fmt.Sprintf("fleet-limit-%d", in.Limit.Or(0))}},
+				nil
 		}),
 		wire.OpCreatePlayerSessions.Handle(createPlayerSessions),
 		wire.OpDeleteFleet.HandleEmpty(func(_ context.Context, in *wire.DeleteFleetInput) error {
@@ -113,7 +115,8 @@ func createPlayerSessions(_ context.Context, in *wire.CreatePlayerSessionsInput)
 	for i, p := range in.PlayerIds {
 		out.PlayerSessions[i] = wire.PlayerSession{
 			PlayerSessionId: "psess-3f0e6a1c-1111-4222-8333-444455556666", PlayerId: p, GameSessionId: in.GameSessionId,
-			FleetId: "fleet-3f0e6a1c-1111-4222-8333-444455556666", FleetArn: "arn:aws:gamelift:us-west-2:111122223333:fleet/fleet-3f0e6a1c",
+			FleetId:   "fleet-3f0e6a1c-1111-4222-8333-444455556666",
+			FleetArn:  "arn:aws:gamelift:us-west-2:111122223333:fleet/fleet-3f0e6a1c",
 			IpAddress: "192.0.2.1", Port: wire.Some(int32(7777)), Status: wire.PlayerSessionStatusReserved,
 			CreationTime: time.UnixMilli(1767323045123), PlayerData: in.PlayerDataMap[p],
 		}
@@ -168,7 +171,8 @@ func TestSDKSuccess(t *testing.T) {
 
 func TestSDKErrors(t *testing.T) {
 	client := newClient(serve(t, api.Config{}))
-	_, err := client.CreatePlayerSessions(t.Context(), &gamelift.CreatePlayerSessionsInput{GameSessionId: aws.String(fullArn), PlayerIds: []string{"ada"}})
+	_, err := client.CreatePlayerSessions(t.Context(),
+		&gamelift.CreatePlayerSessionsInput{GameSessionId: aws.String(fullArn), PlayerIds: []string{"ada"}})
 	if e, ok := errors.AsType[*types.GameSessionFullException](err); !ok || e.ErrorMessage() != "game session "+fullArn+" has its 2 players" {
 		t.Errorf("got %v, want a GameSessionFullException", err)
 	}
@@ -214,7 +218,8 @@ func TestSDKAuthentication(t *testing.T) {
 	wantCode(t, list(key("AKIDNONE", secretKey, "")), fault.UnrecognizedClient)
 	wantCode(t, list(key(accessKey, "wrong", "")), fault.InvalidSignature)
 	wantCode(t, list(key(accessKey, secretKey, "token")), fault.UnrecognizedClient)
-	wantCode(t, list(func(o *gamelift.Options) { o.Credentials = aws.AnonymousCredentials{} }), fault.MissingAuthenticationToken)
+	wantCode(t, list(func(o *gamelift.Options) { o.Credentials = aws.AnonymousCredentials{} }),
+		fault.MissingAuthenticationToken)
 	if err := list(key(accessKey, secretKey, "")); err != nil {
 		t.Error(err)
 	}

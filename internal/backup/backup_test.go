@@ -101,18 +101,21 @@ func sampleCut() *testSnapshot {
 	return &testSnapshot{
 		shards: []shardCut{
 			{records: []journal.Stored{record(1, ""), record(2, "")}, last: 2},
-			{snapshot: bytes.Repeat([]byte("state"), chunkSize/4), seq: 7, records: []journal.Stored{record(8, "")}, last: 8},
+			{snapshot: bytes.Repeat([]byte("state"), chunkSize/4), seq: 7, records: []journal.Stored{record(8, "")},
+				last: 8},
 			{},
 			{snapshot: []byte("s"), seq: 3, last: 3},
 		},
-		entries: []journal.Stored{record(4, "a.b"), record(9, "c")}, events: []journal.Stored{record(11, ""), record(40, "")},
+		entries:   []journal.Stored{record(4, "a.b"), record(9, "c")},
+		events:    []journal.Stored{record(11, ""), record(40, "")},
 		positions: map[string]uint64{"ann": 11, "bob": 40},
 	}
 }
 
 var (
 	sampleHeader = Header{Region: "us-west-2", Account: "111122223333", Shards: 4, Layout: 1, Release: "v1", Level: 2}
-	sampleFiles  = []File{{Name: "region.secret", Mode: 0o600, Data: []byte("secret")}, {Name: "tls/ca.pem", Mode: 0o644}}
+	sampleFiles  = []File{{Name: "region.secret", Mode: 0o600, Data: []byte("secret")},
+		{Name: "tls/ca.pem", Mode: 0o644}}
 )
 
 func sample(t testing.TB) []byte {

@@ -78,9 +78,11 @@ func newMemory(t *testing.T) *memory {
 	add := func(f event.Fact) {
 		m.records = append(m.records, append([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0xab}, facts(t, f)...))
 	}
-	state := region.New(0, &region.Settings{Shards: 1, Catalog: catalog.DefaultLimits(), Fleet: fleet.DefaultSettings("us-west-2")})
+	state := region.New(0, &region.Settings{Shards: 1, Catalog: catalog.DefaultLimits(),
+		Fleet: fleet.DefaultSettings("us-west-2")})
 	for i := range 3 {
-		all, _, err := state.Handle(time.Unix(int64(i), 0), region.CatalogCommand{Command: catalog.CreateLocation{Name: fmt.Sprint("custom-", i)}})
+		all, _, err := state.Handle(time.Unix(int64(i), 0),
+			region.CatalogCommand{Command: catalog.CreateLocation{Name: fmt.Sprint("custom-", i)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +175,8 @@ func TestStatesAndEvents(t *testing.T) {
 	}{
 		{3, 5, "3 LocationCreated catalog; 4 RoomOpened fleet-1/custom-0; 5 RoomClosed fleet-1/custom-0; "},
 		{5, 5, "5 RoomClosed fleet-1/custom-0; "}, // the snapshot knows the room
-		{2, 5, "there are no events 2..5 of shard 0: 3..5 are held"}, {5, 6, "there are no events"}, {5, 4, "there are no events"},
+		{2, 5, "there are no events 2..5 of shard 0: 3..5 are held"}, {5, 6, "there are no events"},
+		{5, 4, "there are no events"},
 	} {
 		got := ""
 		err := Events(t.Context(), m, 0, c.first, c.last, func(r Record) error {
@@ -206,7 +209,8 @@ func TestStatesAndEvents(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	for name, c := range map[string]struct{ record, want string }{
 		"no header": {"\x01", "record 6"}, "unknown type": {"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x83\x19\x7f\xff\x00\xa0", "record 6"},
-		"fact of no room": {"\x01\x00\x00\x00\x00\x00\x00\x00\x00" + string(facts(t, event.Fact{Room: 9, Body: &region.RoomClosed{}})), "panic in the machine"},
+		"fact of no room": {"\x01\x00\x00\x00\x00\x00\x00\x00\x00" +
+			string(facts(t, event.Fact{Room: 9, Body: &region.RoomClosed{}})), "panic in the machine"},
 	} {
 		m := newMemory(t)
 		m.records = append(m.records, []byte(c.record))
@@ -250,7 +254,8 @@ func TestBody(t *testing.T) {
 		`{}`: &sample{hidden: 1},
 		`{"Key":"k","Text":"a�\"","At":"2026-03-01T12:00:00.5Z","ID":"psess-01000000-0000-0000-0000-000000000000","Hash":"0a0b","Bytes":"AQI=",` +
 			`"List":[{"Key":"x"},{}],"Maybe":5,"Labels":{"a":1,"b":2},"Any":[1],"Score":1.5,"Yes":true}`: &sample{
-			embedded{"k"}, "a\xff\"", event.At(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC)), fleet.PlayerSessionID{1}, [2]byte{10, 11}, []byte{1, 2},
+			embedded{"k"}, "a\xff\"", event.At(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC)),
+			fleet.PlayerSessionID{1}, [2]byte{10, 11}, []byte{1, 2},
 			[]embedded{{"x"}, {}}, &five, map[string]int{"b": 2, "a": 1}, []int{1}, 1.5, true, 0,
 		},
 		`{"Score":"+Inf"}`: sample{Score: math.Inf(1)},

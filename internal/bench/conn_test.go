@@ -113,8 +113,10 @@ func TestBrokenConnections(t *testing.T) {
 
 func TestEndpoints(t *testing.T) {
 	for raw, want := range map[string]string{
-		"http://127.0.0.1:9080": "127.0.0.1:9080", "https://gamelift.eu-west-1.amazonaws.com": "gamelift.eu-west-1.amazonaws.com:443",
-		"http://example.com/": "example.com:80", "ws://example.com": "", "example.com": "", "http://example.com/gamelift": "",
+		"http://127.0.0.1:9080":                    "127.0.0.1:9080",
+		"https://gamelift.eu-west-1.amazonaws.com": "gamelift.eu-west-1.amazonaws.com:443",
+		"http://example.com/":                      "example.com:80", "ws://example.com": "", "example.com": "",
+		"http://example.com/gamelift": "",
 	} {
 		e, err := parseEndpoint(raw, nil)
 		if e.address != want || (err != nil) != (want == "") {
@@ -161,7 +163,8 @@ func TestSignatures(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	client, server := net.Pipe()
 	defer func() { _ = client.Close() }()
-	answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 9000\r\nContent-Type: " + contentType + "\r\nDate: Fri, 20 Nov 2026 17:45:13 GMT\r\n\r\n" + strings.Repeat("x", 9000))
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 9000\r\nContent-Type: " + contentType +
+		"\r\nDate: Fri, 20 Nov 2026 17:45:13 GMT\r\n\r\n" + strings.Repeat("x", 9000))
 	go func() {
 		defer func() { _ = server.Close() }()
 		buf := make([]byte, 64<<10)
@@ -174,7 +177,8 @@ func BenchmarkCall(b *testing.B) {
 			}
 		}
 	}()
-	c := &conn{signer: signer{credentials: testCredentials, host: "localhost:9080"}, raw: client, in: bufio.NewReaderSize(client, 16<<10), watch: func() bool { return true }}
+	c := &conn{signer: signer{credentials: testCredentials, host: "localhost:9080"}, raw: client,
+		in: bufio.NewReaderSize(client, 16<<10), watch: func() bool { return true }}
 	body := []byte(`{"GameSessionId":"x","PlayerIds":["` + strings.Repeat(`player-1234-1234","`, 25) + `"]}`)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -132,7 +132,8 @@ func TestExhaustionEndsTheRun(t *testing.T) {
 }
 
 func TestFailuresAreCountedByName(t *testing.T) {
-	errs := []error{&CallError{Exception: "ThrottlingException"}, nil, &CallError{Exception: "ThrottlingException"}, errors.New("broken pipe")}
+	errs := []error{&CallError{Exception: "ThrottlingException"}, nil, &CallError{Exception: "ThrottlingException"},
+		errors.New("broken pipe")}
 	work := func(context.Context) (int, error) {
 		if len(errs) == 0 {
 			return 0, errExhausted
@@ -156,7 +157,8 @@ func TestTheEndOfTheContextEndsTheWait(t *testing.T) {
 		defer cancel()
 		m := new(meter)
 		work := func(context.Context) (int, error) { return 1, nil }
-		o := load{clock: clockwork.NewRealClock(), duration: time.Hour, rate: 1}.run(ctx, []operation{work}, []*meter{m})
+		o := load{clock: clockwork.NewRealClock(), duration: time.Hour, rate: 1}.run(ctx, []operation{work},
+			[]*meter{m})
 		if o.elapsed != 1500*time.Millisecond || m.operations.Load() != 2 || o.unsent != 0 {
 			t.Errorf("%d operations, outcome %+v", m.operations.Load(), o)
 		}

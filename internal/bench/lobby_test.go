@@ -13,7 +13,8 @@ func event(kind, match string, tickets ...string) []byte {
 	if match != "" {
 		detail += `,"matchId":"` + match + `"`
 	}
-	return []byte(`{"position":"1.1","event":{"detail":{` + detail + `,"tickets":[{"ticketId":"` + strings.Join(tickets, `"},{"ticketId":"`) + `"}]}}}`)
+	return []byte(`{"position":"1.1","event":{"detail":{` + detail + `,"tickets":[{"ticketId":"` +
+		strings.Join(tickets, `"},{"ticketId":"`) + `"}]}}}`)
 }
 
 // The time of a match counts from its newest ticket. What other runs do is no match
@@ -28,7 +29,8 @@ func TestLobby(t *testing.T) {
 		}
 		l.leave("refused")
 		for _, line := range [][]byte{
-			event("MatchmakingSearching", "", "old"), event("MatchmakingSearching", "", "alone"), event("MatchmakingSearching", "", "stranger"),
+			event("MatchmakingSearching", "", "old"), event("MatchmakingSearching", "", "alone"),
+			event("MatchmakingSearching", "", "stranger"),
 			event("PotentialMatchCreated", "m1", "stranger"), event("PotentialMatchCreated", "m2", "old", "new"),
 		} {
 			l.observeEvent(line)

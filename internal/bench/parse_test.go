@@ -41,9 +41,11 @@ process_resident_memory_bytes 6e+07
 func TestTable(t *testing.T) {
 	var text strings.Builder
 	err := WriteTable(&text, []*Result{
-		{Profile: "players", Unit: "player sessions", Connections: 64, Seconds: 2, Operations: 100, Units: 2500, UnitsRate: 1250, Exhausted: true, Pool: 10,
+		{Profile: "players", Unit: "player sessions", Connections: 64, Seconds: 2, Operations: 100, Units: 2500,
+			UnitsRate: 1250, Exhausted: true, Pool: 10,
 			Latency: Latency{P99: 0.0125}, Server: &Cost{CPUSecondsPerOp: 122e-6}},
-		{Profile: "search", Unit: "searches", OfferedRate: 500, Unsent: 3, Errors: map[string]int64{"ThrottlingException": 2, "timeout": 9}},
+		{Profile: "search", Unit: "searches", OfferedRate: 500, Unsent: 3,
+			Errors: map[string]int64{"ThrottlingException": 2, "timeout": 9}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,8 @@ func (s *site) connect(ctx context.Context, c *conn, number int) (*process, erro
 		return nil, err
 	}
 	socket, err := dialSocket(ctx, at, path, url.Values{
-		"pID": {rand.Text()}, "sdkVersion": {"5.6.0"}, "sdkLanguage": {"Go"}, "ComputeId": {host.name}, "FleetId": {s.fleet},
+		"pID": {rand.Text()}, "sdkVersion": {"5.6.0"}, "sdkLanguage": {"Go"}, "ComputeId": {host.name},
+		"FleetId":          {s.fleet},
 		"IdempotencyToken": {rand.Text()}, "Authorization": {host.token},
 	})
 	if err != nil {
@@ -317,7 +318,8 @@ func (s *site) startPoolFor(ctx context.Context, n int, key func(session string)
 		s.processes = append(s.processes, p)
 		s.mu.Unlock()
 		return p.ready(ctx, func(session string) {
-			p.request(activateGameSession, func(err error) { s.arrivals.find(key(session)).settle(p, err) }, p.inSession)
+			p.request(activateGameSession, func(err error) { s.arrivals.find(key(session)).settle(p, err) },
+				p.inSession)
 		})
 	})
 }

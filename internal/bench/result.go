@@ -65,7 +65,8 @@ type Cost struct {
 // cost returns the difference of two usages, per operation.
 func cost(before, after usage, operations int64) Cost {
 	cpu, n := (after.cpu - before.cpu).Seconds(), float64(max(operations, 1))
-	return Cost{CPUSeconds: cpu, CPUSecondsPerOp: cpu / n, AllocationsPerOp: float64(after.allocations-before.allocations) / n}
+	return Cost{CPUSeconds: cpu, CPUSecondsPerOp: cpu / n,
+		AllocationsPerOp: float64(after.allocations-before.allocations) / n}
 }
 
 // newResult combines the counts of the workers.
@@ -124,13 +125,16 @@ func WriteTable(w io.Writer, results []*Result) error {
 			offered = fmt.Sprintf("%.0f", r.OfferedRate)
 		}
 		if r.Server != nil {
-			serverCPU, serverAllocations = microseconds(r.Server.CPUSecondsPerOp), fmt.Sprintf("%.0f", r.Server.AllocationsPerOp)
+			serverCPU, serverAllocations = microseconds(r.Server.CPUSecondsPerOp),
+				fmt.Sprintf("%.0f", r.Server.AllocationsPerOp)
 		}
 		fmt.Fprintf(t, "%s\t%d\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%.0f\t%s\t%s\t\n",
 			r.Profile, r.Connections, offered, r.UnitsRate,
-			milliseconds(r.Latency.P50), milliseconds(r.Latency.P90), milliseconds(r.Latency.P99), milliseconds(r.Latency.P999),
+			milliseconds(r.Latency.P50), milliseconds(r.Latency.P90), milliseconds(r.Latency.P99),
+			milliseconds(r.Latency.P999),
 			milliseconds(r.Latency.Max),
-			r.Failures(), microseconds(r.Client.CPUSecondsPerOp), r.Client.AllocationsPerOp, serverCPU, serverAllocations)
+			r.Failures(), microseconds(r.Client.CPUSecondsPerOp), r.Client.AllocationsPerOp, serverCPU,
+			serverAllocations)
 	}
 	if err := t.Flush(); err != nil {
 		return err

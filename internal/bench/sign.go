@@ -118,11 +118,13 @@ func (s *signer) appendGet(dst []byte, now time.Time, path, query string) []byte
 	t = append(t, "\n\n"+headers+"\n"...)
 	sum := sha256.Sum256(nil)
 	s.text = hex.AppendEncode(t, sum[:])
-	dst = append(dst, "GET "+path+"?"+query+" HTTP/1.1\r\nHost: "+s.host+"\r\nUser-Agent: muster-bench\r\nX-Amz-Date: "+s.stamp...)
+	dst = append(dst, "GET "+path+"?"+query+" HTTP/1.1\r\nHost: "+s.host+"\r\nUser-Agent: muster-bench\r\nX-Amz-Date: "+
+		s.stamp...)
 	if token != "" {
 		dst = append(dst, "\r\nX-Amz-Security-Token: "+token...)
 	}
-	dst = append(dst, "\r\nAuthorization: "+algorithm+" Credential="+s.credentials.AccessKey+"/"+s.scope+", SignedHeaders="+headers+", Signature="...)
+	dst = append(dst, "\r\nAuthorization: "+algorithm+" Credential="+s.credentials.AccessKey+"/"+s.scope+
+		", SignedHeaders="+headers+", Signature="...)
 	return append(s.appendSealed(dst), "\r\n\r\n"...)
 }
 

@@ -13,8 +13,10 @@ func TestAccessKeyCommands(t *testing.T) {
 	play(t, []scene{
 		{name: "put", when: put, then: []Event{was}},
 		{name: "put over", given: []Event{&AccessKeyPut{ID: "AKIA1"}}, when: put, then: []Event{was}},
-		{name: "delete", given: []Event{was}, when: DeleteAccessKey{"AKIA1"}, then: []Event{&AccessKeyDeleted{"AKIA1"}}},
-		{name: "delete unknown", when: DeleteAccessKey{"AKIA1"}, fault: fault.NotFound, text: "Access key AKIA1 not found"},
+		{name: "delete", given: []Event{was}, when: DeleteAccessKey{"AKIA1"},
+			then: []Event{&AccessKeyDeleted{"AKIA1"}}},
+		{name: "delete unknown", when: DeleteAccessKey{"AKIA1"}, fault: fault.NotFound,
+			text: "Access key AKIA1 not found"},
 	})
 }
 

@@ -22,8 +22,10 @@ func TestCreateAlias(t *testing.T) {
 		{name: "with tags", when: CreateAlias{ID: "alias-1", Routing: terminal, Tags: []Tag{{"k", "v"}}},
 			then: []Event{&AliasCreated{ID: "alias-1", Routing: terminal, At: t0},
 				&ResourceTagged{Resource: "alias/alias-1", Tags: []Tag{{"k", "v"}}}}},
-		{name: "to an unknown fleet", when: alias(simple), fault: fault.InvalidRequest, text: "Fleet fleet-1 not found"},
-		{name: "to a terminated fleet", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: alias(simple),
+		{name: "to an unknown fleet", when: alias(simple), fault: fault.InvalidRequest,
+			text: "Fleet fleet-1 not found"},
+		{name: "to a terminated fleet", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}),
+			when:  alias(simple),
 			fault: fault.InvalidRequest},
 		{name: "simple without fleet", when: alias(Routing{Type: RoutingSimple}), fault: fault.InvalidRequest},
 		{name: "simple with message", given: fleet, when: alias(Routing{RoutingSimple, "fleet-1", "closed"}),
@@ -43,12 +45,14 @@ func TestCreateAlias(t *testing.T) {
 
 func TestUpdateAlias(t *testing.T) {
 	terminal := Routing{Type: RoutingTerminal, Message: "closed"}
-	base := []Event{fleetMade("fleet-1"), &AliasCreated{ID: "alias-1", Name: "live", Description: "d", Routing: terminal,
-		At: t0 - day}}
+	base := []Event{fleetMade("fleet-1"), &AliasCreated{ID: "alias-1", Name: "live", Description: "d",
+		Routing: terminal,
+		At:      t0 - day}}
 	play(t, []scene{
 		{name: "nothing", given: base, when: UpdateAlias{ID: "alias-1"},
 			then: []Event{&AliasUpdated{ID: "alias-1", Name: "live", Description: "d", Routing: terminal, At: t0}}},
-		{name: "name and description", given: base, when: UpdateAlias{ID: "alias-1", Name: ptr("beta"), Description: ptr("")},
+		{name: "name and description", given: base,
+			when: UpdateAlias{ID: "alias-1", Name: ptr("beta"), Description: ptr("")},
 			then: []Event{&AliasUpdated{ID: "alias-1", Name: "beta", Routing: terminal, At: t0}}},
 		{name: "target", given: base, when: UpdateAlias{ID: "alias-1",
 			Routing: &Routing{Type: RoutingSimple, Fleet: "fleet-1"}},
@@ -73,8 +77,9 @@ func TestDeleteAlias(t *testing.T) {
 
 func TestAliasLife(t *testing.T) {
 	s := given(t, DefaultLimits(), fleetMade("fleet-1"))
-	do(t, s, t0, CreateAlias{ID: "alias-1", Name: "live", Routing: Routing{Type: RoutingTerminal, Message: "100% closed"},
-		Tags: []Tag{{"k", "v"}}})
+	do(t, s, t0, CreateAlias{ID: "alias-1", Name: "live",
+		Routing: Routing{Type: RoutingTerminal, Message: "100% closed"},
+		Tags:    []Tag{{"k", "v"}}})
 	_, err := s.ResolveAlias("alias-1")
 	wantFault(t, err, fault.TerminalRoutingStrategy, "100% closed")
 	do(t, s, t0+second, UpdateAlias{ID: "alias-1", Routing: &Routing{Type: RoutingSimple, Fleet: "fleet-1"}})
@@ -93,7 +98,8 @@ func TestAliasLife(t *testing.T) {
 }
 
 func TestAliasesFilter(t *testing.T) {
-	simple, terminal := Routing{Type: RoutingSimple, Fleet: "fleet-1"}, Routing{Type: RoutingTerminal, Message: "closed"}
+	simple, terminal := Routing{Type: RoutingSimple, Fleet: "fleet-1"},
+		Routing{Type: RoutingTerminal, Message: "closed"}
 	s := given(t, DefaultLimits(), &AliasCreated{ID: "alias-1", Name: "a", Routing: simple},
 		&AliasCreated{ID: "alias-2", Name: "b", Routing: terminal},
 		&AliasCreated{ID: "alias-3", Name: "a", Routing: terminal})

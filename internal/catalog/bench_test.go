@@ -55,7 +55,8 @@ func largeCatalog(fleets int) *State {
 			s.Apply(&ComputeClaimed{Fleet: id, Name: fmt.Sprint("host-", n), Location: names[n%3]})
 		}
 		for n := range uint64(50) {
-			s.Apply(line(id, n+1, fmt.Sprint("event-", n), "SERVER_PROCESS_CRASHED", "Server process ended without a word"))
+			s.Apply(line(id, n+1, fmt.Sprint("event-", n), "SERVER_PROCESS_CRASHED",
+				"Server process ended without a word"))
 		}
 	}
 	return s

@@ -50,7 +50,8 @@ func (c ClaimCompute) decide(s *State, _ event.Time) ([]Event, error) {
 		return nil, fault.New(fault.InvalidRequest, "Location is required for Anywhere compute type.")
 	}
 	if l, ok := s.FleetLocation(c.Fleet, c.Location); !ok || l.Status != StatusActive {
-		return nil, fault.New(fault.InvalidRequest, "Location %s is not an active location of fleet %s", c.Location, c.Fleet)
+		return nil, fault.New(fault.InvalidRequest, "Location %s is not an active location of fleet %s", c.Location,
+			c.Fleet)
 	}
 	switch held, ok := s.computes.Get(join(c.Fleet, c.Name)); {
 	case ok && held.Location == c.Location:

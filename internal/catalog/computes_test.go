@@ -13,7 +13,8 @@ func TestClaimCompute(t *testing.T) {
 	claimed := &ComputeClaimed{"fleet-1", "host", "custom-a"}
 	play(t, []scene{
 		{name: "a free name", given: base, when: claim, then: []Event{claimed}},
-		{name: "the name of another fleet", given: append(base, &ComputeClaimed{"fleet-2", "host", "custom-a"}), when: claim,
+		{name: "the name of another fleet", given: append(base, &ComputeClaimed{"fleet-2", "host", "custom-a"}),
+			when: claim,
 			then: []Event{claimed}},
 		{name: "the same again", given: append(base, claimed), when: claim},
 		{name: "the same again at the limit", given: append(base, claimed, &ComputeClaimed{"fleet-1", "x", "custom-a"}),
@@ -30,7 +31,8 @@ func TestClaimCompute(t *testing.T) {
 			fault: fault.InvalidRequest, text: "Location is required for Anywhere compute type."},
 		{name: "foreign location", given: base, when: ClaimCompute{"fleet-2", "host", "custom-b"},
 			fault: fault.InvalidRequest, text: "Location custom-b is not an active location of fleet fleet-2"},
-		{name: "deleting location", given: append(base, &FleetLocationRemovalStarted{"fleet-1", "custom-a"}), when: claim,
+		{name: "deleting location", given: append(base, &FleetLocationRemovalStarted{"fleet-1", "custom-a"}),
+			when:  claim,
 			fault: fault.InvalidRequest},
 		{name: "deleted location", given: append(base, &LocationDeleted{Name: "custom-a"}), when: claim,
 			fault: fault.InvalidRequest},
@@ -47,7 +49,8 @@ func TestReleaseCompute(t *testing.T) {
 		{name: "a claimed name", given: []Event{fleetMade("fleet-1", "custom-a"),
 			&ComputeClaimed{"fleet-1", "host", "custom-a"}},
 			when: ReleaseCompute{"fleet-1", "host"}, then: []Event{&ComputeReleased{"fleet-1", "host"}}},
-		{name: "a free name", given: []Event{fleetMade("fleet-1", "custom-a")}, when: ReleaseCompute{"fleet-1", "host"}},
+		{name: "a free name", given: []Event{fleetMade("fleet-1", "custom-a")},
+			when: ReleaseCompute{"fleet-1", "host"}},
 		{name: "an unknown fleet", when: ReleaseCompute{"fleet-1", "host"}},
 	})
 }

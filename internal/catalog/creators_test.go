@@ -34,7 +34,8 @@ func TestClaimCreation(t *testing.T) {
 		{name: "the window has slid on", given: claimedAt(t0-10*minute, t0-minute), when: claim, then: yes},
 		{name: "another creator", given: claimedAt(t0, t0), when: ClaimCreation{"fleet-1", "bob", t0},
 			then: []Event{&CreationClaimed{"fleet-1", "bob", t0}}},
-		{name: "no creator", given: claimedAt(), when: ClaimCreation{Fleet: "fleet-1", At: t0}, fault: fault.InvalidRequest},
+		{name: "no creator", given: claimedAt(), when: ClaimCreation{Fleet: "fleet-1", At: t0},
+			fault: fault.InvalidRequest},
 		{name: "no policy", given: []Event{fleetMade("fleet-1")}, when: claim},
 		{name: "no policy and no creator", given: []Event{fleetMade("fleet-1")},
 			when: ClaimCreation{Fleet: "fleet-1", At: t0}},
@@ -47,7 +48,8 @@ func TestClaimCreation(t *testing.T) {
 func TestReleaseCreation(t *testing.T) {
 	release := ReleaseCreation{"fleet-1", "ada", t0}
 	play(t, []scene{
-		{name: "a claim", given: claimedAt(t0, t0), when: release, then: []Event{&CreationReleased{"fleet-1", "ada", t0}}},
+		{name: "a claim", given: claimedAt(t0, t0), when: release,
+			then: []Event{&CreationReleased{"fleet-1", "ada", t0}}},
 		{name: "another moment", given: claimedAt(t0 - 1), when: release},
 		{name: "another creator", given: claimedAt(t0), when: ReleaseCreation{"fleet-1", "bob", t0}},
 		{name: "no policy", given: []Event{fleetMade("fleet-1")}, when: release},

@@ -54,7 +54,8 @@ func TestExpire(t *testing.T) {
 
 func TestForgottenFleetTakesItsEvents(t *testing.T) {
 	s := given(t, DefaultLimits(), fleetMade("fleet-1"), &FleetTerminated{Fleet: "fleet-1", At: t0},
-		&FleetEventRecorded{FleetEvent{Fleet: "fleet-1", Number: 1, ID: "late", At: t0 + day}}, &FleetForgotten{"fleet-1"})
+		&FleetEventRecorded{FleetEvent{Fleet: "fleet-1", Number: 1, ID: "late", At: t0 + day}},
+		&FleetForgotten{"fleet-1"})
 	if n := len(encode(t, s)); n != 0 || s.Deadline() != 0 {
 		t.Errorf("%d bytes and deadline %d remain", n, s.Deadline())
 	}

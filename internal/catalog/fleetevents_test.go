@@ -11,7 +11,8 @@ import (
 
 func TestRecordFleetEvent(t *testing.T) {
 	fleet := []Event{fleetMade("fleet-1")}
-	crash := RecordFleetEvent{Fleet: "fleet-1", ID: "e", Code: "SERVER_PROCESS_CRASHED", Message: "gone", At: t0 - second,
+	crash := RecordFleetEvent{Fleet: "fleet-1", ID: "e", Code: "SERVER_PROCESS_CRASHED", Message: "gone",
+		At:    t0 - second,
 		Count: 2}
 	crashed := func(number uint64) Event {
 		return &FleetEventRecorded{FleetEvent{"fleet-1", number, "e", "SERVER_PROCESS_CRASHED", "gone", t0 - second, 2}}

@@ -16,7 +16,8 @@ func TestAddFleetLocations(t *testing.T) {
 	play(t, []scene{
 		{name: "one more", given: base, when: add("custom-b"), then: []Event{
 			&FleetLocationsAdded{Fleet: "fleet-1", Locations: []string{"custom-b"}},
-			line("fleet-1", 1, "e1", "LOCATION_STATE_ACTIVE", "Location custom-b of fleet fleet-1 changed state to ACTIVE")}},
+			line("fleet-1", 1, "e1", "LOCATION_STATE_ACTIVE",
+				"Location custom-b of fleet fleet-1 changed state to ACTIVE")}},
 		{name: "present", given: base, when: add("custom-a"), fault: fault.Conflict,
 			text: "Fleet fleet-1 already has location custom-a"},
 		{name: "present but deleting", given: append(base, &FleetLocationRemovalStarted{"fleet-1", "custom-a"}),
@@ -27,7 +28,8 @@ func TestAddFleetLocations(t *testing.T) {
 		{name: "unknown location", given: base, when: add("custom-x"), fault: fault.NotFound,
 			text: "Location custom-x not found"},
 		{name: "over the limit", given: base, when: add("custom-b", "custom-c"), fault: fault.LimitExceeded},
-		{name: "too few event ids", given: base, when: AddFleetLocations{Fleet: "fleet-1", Locations: []string{"custom-b"}},
+		{name: "too few event ids", given: base, when: AddFleetLocations{Fleet: "fleet-1",
+			Locations: []string{"custom-b"}},
 			fault: fault.InternalService},
 		{name: "deleting fleet", given: append(base, &FleetDeletionStarted{Fleet: "fleet-1"}), when: add("custom-b"),
 			fault: fault.InvalidFleetStatus},
@@ -47,10 +49,12 @@ func TestRemoveFleetLocations(t *testing.T) {
 			then: []Event{&FleetLocationRemovalStarted{"fleet-1", "custom-b"}, deletingB}},
 		{name: "all", given: base, when: remove("custom-a", "custom-b"), then: []Event{
 			&FleetLocationRemovalStarted{"fleet-1", "custom-a"}, &FleetLocationRemovalStarted{"fleet-1", "custom-b"},
-			line("fleet-1", 1, "e1", "LOCATION_STATE_DELETING", "Location custom-a of fleet fleet-1 changed state to DELETING"),
+			line("fleet-1", 1, "e1", "LOCATION_STATE_DELETING",
+				"Location custom-a of fleet fleet-1 changed state to DELETING"),
 			line("fleet-1", 2, "e2", "LOCATION_STATE_DELETING",
 				"Location custom-b of fleet fleet-1 changed state to DELETING")}},
-		{name: "one that is deleting stays so", given: append(base, &FleetLocationRemovalStarted{"fleet-1", "custom-a"}),
+		{name: "one that is deleting stays so", given: append(base,
+			&FleetLocationRemovalStarted{"fleet-1", "custom-a"}),
 			when: remove("custom-a", "custom-b"),
 			then: []Event{&FleetLocationRemovalStarted{"fleet-1", "custom-b"}, deletingB}},
 		{name: "one that the catalog has lost", given: append(base, &LocationDeleted{Name: "custom-b"}),
@@ -72,10 +76,12 @@ func TestFinishFleetLocationRemoval(t *testing.T) {
 	finish := FinishFleetLocationRemoval{Fleet: "fleet-1", Location: "custom-a", EventID: "e"}
 	deleting := append(base[:2:2], &FleetLocationRemovalStarted{"fleet-1", "custom-a"})
 	done := []Event{&FleetLocationRemoved{"fleet-1", "custom-a"},
-		line("fleet-1", 1, "e", "LOCATION_STATE_DELETED", "Location custom-a of fleet fleet-1 changed state to DELETED")}
+		line("fleet-1", 1, "e", "LOCATION_STATE_DELETED",
+			"Location custom-a of fleet fleet-1 changed state to DELETED")}
 	play(t, []scene{
 		{name: "a deleting location", given: deleting, when: finish, then: done},
-		{name: "in a deleting fleet", given: append(deleting[:3:3], &FleetDeletionStarted{Fleet: "fleet-1"}), when: finish,
+		{name: "in a deleting fleet", given: append(deleting[:3:3], &FleetDeletionStarted{Fleet: "fleet-1"}),
+			when: finish,
 			then: done},
 		{name: "again", given: append(deleting[:3:3], &FleetLocationRemoved{"fleet-1", "custom-a"}), when: finish},
 		{name: "not deleting", given: base, when: finish, fault: fault.InvalidRequest},

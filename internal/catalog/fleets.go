@@ -113,7 +113,8 @@ func (c CreateFleet) notes() []note {
 func (e *FleetCreated) apply(s *State) {
 	s.putFleet(&Fleet{ID: e.ID, Status: StatusActive, Created: e.At, Runtime: e.Runtime, Attributes: e.Attributes})
 	for _, location := range e.Locations {
-		s.fleetLocations.Set(join(e.ID, location), &FleetLocation{Fleet: e.ID, Location: location, Status: StatusActive})
+		s.fleetLocations.Set(join(e.ID, location),
+			&FleetLocation{Fleet: e.ID, Location: location, Status: StatusActive})
 	}
 }
 

@@ -48,14 +48,16 @@ func TestCreateFleet(t *testing.T) {
 			&FleetCreated{ID: "fleet-1", At: t0, Locations: []string{"custom-a"}, Runtime: runtime, Attributes: full},
 			&ResourceTagged{Resource: "fleet/fleet-1", Tags: []Tag{{"k", "v"}}},
 		}, arenaLines()...)},
-		{name: "a policy of zeros is none", given: a, when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{} }),
+		{name: "a policy of zeros is none", given: a,
+			when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{} }),
 			then: append([]Event{fleetMade("fleet-1", "custom-a")}, arenaLines()...)},
 		{name: "no compute type", given: a, when: arena(func(c *CreateFleet) { c.ComputeType = "" }),
 			fault: fault.InvalidRequest},
 		{name: "managed instances", given: a, when: arena(func(c *CreateFleet) { c.ComputeType = "EC2" }),
 			fault: fault.InvalidRequest, text: "This service offers fleets of compute type ANYWHERE only: set ComputeType " +
 				"to ANYWHERE"},
-		{name: "no location", given: a, when: arena(func(c *CreateFleet) { c.Locations = nil }), fault: fault.InvalidRequest},
+		{name: "no location", given: a, when: arena(func(c *CreateFleet) { c.Locations = nil }),
+			fault: fault.InvalidRequest},
 		{name: "a Region as location", given: a, when: arena(func(c *CreateFleet) { c.Locations = []string{"us-west-2"} }),
 			fault: fault.InvalidRequest},
 		{name: "a location twice", given: a, when: arena(func(c *CreateFleet) {
@@ -124,7 +126,8 @@ func TestCreateFleetKeepsNothingOfItsCommand(t *testing.T) {
 func TestCost(t *testing.T) {
 	for cost, ok := range map[string]bool{
 		"0": true, "12345": true, "0.25": true, "12345.12345": true,
-		"123456": false, "0.123456": false, ".5": false, "5.": false, "-1": false, "1e3": false, "1.2.3": false, "x": false,
+		"123456": false, "0.123456": false, ".5": false, "5.": false, "-1": false, "1e3": false, "1.2.3": false,
+		"x": false,
 		"٣": false, " 1": false,
 	} {
 		err := Attributes{Cost: cost}.check(DefaultLimits())
@@ -156,7 +159,8 @@ func TestUpdateFleetAttributes(t *testing.T) {
 			when: UpdateFleetAttributes{Fleet: "fleet-1", Description: ptr("raids"), Cost: ptr("2.5"),
 				MetricGroups: []string{"raids"}, CreationLimit: &CreationLimit{4, 6}},
 			then: with(func(a *Attributes) {
-				a.Description, a.Cost, a.MetricGroups, a.CreationLimit = "raids", "2.5", []string{"raids"}, &CreationLimit{4, 6}
+				a.Description, a.Cost, a.MetricGroups, a.CreationLimit = "raids", "2.5", []string{"raids"},
+					&CreationLimit{4, 6}
 			})},
 		{name: "zeros lift the limit", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1",
 			CreationLimit: &CreationLimit{}},
@@ -196,7 +200,8 @@ func TestDeleteFleet(t *testing.T) {
 	play(t, []scene{
 		{name: "a fleet", given: fleet, when: DeleteFleet{Fleet: "fleet-1"},
 			then: []Event{&FleetDeletionStarted{Fleet: "fleet-1"}}},
-		{name: "twice", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: DeleteFleet{Fleet: "fleet-1"},
+		{name: "twice", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}),
+			when:  DeleteFleet{Fleet: "fleet-1"},
 			fault: fault.InvalidFleetStatus},
 		{name: "after its end", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}),
 			when: DeleteFleet{Fleet: "fleet-1"}, fault: fault.NotFound},
@@ -209,7 +214,8 @@ func TestFinishFleetDeletion(t *testing.T) {
 	finish := FinishFleetDeletion{Fleet: "fleet-1", EventID: "e"}
 	play(t, []scene{
 		{name: "a deleting fleet", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: finish, then: []Event{
-			&FleetTerminated{Fleet: "fleet-1", At: t0}, line("fleet-1", 1, "e", "FLEET_DELETED", "Fleet fleet-1 was deleted")}},
+			&FleetTerminated{Fleet: "fleet-1", At: t0},
+			line("fleet-1", 1, "e", "FLEET_DELETED", "Fleet fleet-1 was deleted")}},
 		{name: "again", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: finish},
 		{name: "not deleting", given: fleet, when: finish, fault: fault.InvalidFleetStatus},
 		{name: "no event id", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}),
@@ -262,7 +268,8 @@ func TestTerminatedFleetHoldsNothing(t *testing.T) {
 }
 
 func TestFleetsPage(t *testing.T) {
-	s := given(t, DefaultLimits(), fleetMade("fleet-1"), fleetMade("fleet-2"), fleetMade("fleet-3"), fleetMade("fleet-4"),
+	s := given(t, DefaultLimits(), fleetMade("fleet-1"), fleetMade("fleet-2"), fleetMade("fleet-3"),
+		fleetMade("fleet-4"),
 		&FleetTerminated{Fleet: "fleet-3", At: t0})
 	if page, more := s.Fleets("fleet-1", 1); len(page) != 1 || page[0].ID != "fleet-2" || !more {
 		t.Errorf("got %v, more %v", page, more)
@@ -281,8 +288,9 @@ func TestUpdateRuntimeConfiguration(t *testing.T) {
 		{name: "a deleting fleet", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}),
 			when: UpdateRuntimeConfiguration{"fleet-1", runtime}, then: updated},
 		{name: "too many processes", given: fleet,
-			when: UpdateRuntimeConfiguration{"fleet-1", RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/game", "",
-				51}}}},
+			when: UpdateRuntimeConfiguration{"fleet-1",
+				RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/game", "",
+					51}}}},
 			fault: fault.InvalidRequest},
 		{name: "terminated", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}),
 			when: UpdateRuntimeConfiguration{"fleet-1", runtime}, fault: fault.NotFound},

@@ -75,7 +75,8 @@ func readAll(s *State) {
 		ClaimCompute{"fleet-1", "host/1", "custom-office"},
 		TagResource{"fleet/fleet-1", []Tag{{"stage", ""}}}, UntagResource{"fleet/fleet-1", []string{"stage"}},
 		RecordFleetEvent{Fleet: "fleet-1", ID: "x"}, FinishFleetDeletion{"fleet-1", "x"}, DeleteFleet{"fleet-1"},
-		UpdateFleetAttributes{Fleet: "fleet-1"}, RemoveFleetLocations{"fleet-1", []string{"custom-office"}, []string{"x"}},
+		UpdateFleetAttributes{Fleet: "fleet-1"}, RemoveFleetLocations{"fleet-1", []string{"custom-office"},
+			[]string{"x"}},
 		UpdateQueue{Name: "harbor"}, DeleteQueue{"harbor"}, UpdateMatchmakingConfiguration{Name: "ladder"},
 		DeleteRuleSet{"duel"},
 	} {

@@ -17,7 +17,8 @@ import (
 // examples has one value of each type of Events, with every field set.
 func examples() []any {
 	runtime := &RuntimeConfiguration{
-		ServerProcesses:          []ServerProcess{{"/local/game/server", "-port 7777", 3}, {"/local/game/bot", "-quiet", 1}},
+		ServerProcesses: []ServerProcess{{"/local/game/server", "-port 7777", 3},
+			{"/local/game/bot", "-quiet", 1}},
 		MaxConcurrentActivations: 2, ActivationTimeoutSeconds: 300,
 	}
 	attributes := Attributes{
@@ -27,10 +28,12 @@ func examples() []any {
 	// Both targets at once: the format does not know the rule against it.
 	routing := Routing{Type: RoutingSimple, Fleet: "fleet-1", Message: "closed"}
 	tags := []Tag{{"stage", "beta"}, {"team", "red"}}
-	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word", t0,
+	logLine := FleetEvent{"fleet-1", 300, "event-1", "SERVER_PROCESS_CRASHED", "Server process ended without a word",
+		t0,
 		2}
 	queue := Queue{
-		ID: "queue-1", Name: "harbor", Timeout: 300, Destinations: []string{"arn:aws:gamelift:us-west-2::fleet/fleet-1"},
+		ID: "queue-1", Name: "harbor", Timeout: 300,
+		Destinations:    []string{"arn:aws:gamelift:us-west-2::fleet/fleet-1"},
 		LatencyPolicies: []LatencyPolicy{{50, 120}, {200, 0}}, AllowedLocations: []string{"custom-office"},
 		PriorityOrder: []string{"LOCATION", "COST"}, LocationOrder: []string{"custom-office"},
 		CustomEventData: "blue", NotificationTarget: "arn:aws:sns:us-west-2:111122223333:topic", Created: t0,

@@ -11,15 +11,18 @@ func TestCreateLocation(t *testing.T) {
 	play(t, []scene{
 		{name: "a location", when: CreateLocation{Name: "custom-a"}, then: []Event{locationMade("custom-a")}},
 		{name: "with tags", when: CreateLocation{Name: "custom-a", Tags: []Tag{{"k", "v"}}},
-			then: []Event{locationMade("custom-a"), &ResourceTagged{Resource: "location/custom-a", Tags: []Tag{{"k", "v"}}}}},
+			then: []Event{locationMade("custom-a"),
+				&ResourceTagged{Resource: "location/custom-a", Tags: []Tag{{"k", "v"}}}}},
 		{name: "exists", given: []Event{locationMade("custom-a")}, when: CreateLocation{Name: "custom-a"},
 			fault: fault.Conflict, text: "Location custom-a already exists"},
 		{name: "again after deletion", given: []Event{locationMade("custom-a"), &LocationDeleted{Name: "custom-a"}},
 			when: CreateLocation{Name: "custom-a"}, then: []Event{locationMade("custom-a")}},
-		{name: "over the limit", given: []Event{locationMade("custom-a"), locationMade("custom-b"), locationMade("custom-c")},
+		{name: "over the limit", given: []Event{locationMade("custom-a"), locationMade("custom-b"),
+			locationMade("custom-c")},
 			when: CreateLocation{Name: "custom-d"}, fault: fault.LimitExceeded,
 			text: "The limit of 3 custom locations is reached"},
-		{name: "bad tags", when: CreateLocation{Name: "custom-a", Tags: []Tag{{"aws:x", ""}}}, fault: fault.TaggingFailed},
+		{name: "bad tags", when: CreateLocation{Name: "custom-a", Tags: []Tag{{"aws:x", ""}}},
+			fault: fault.TaggingFailed},
 	})
 }
 
@@ -29,7 +32,8 @@ func TestDeleteLocation(t *testing.T) {
 			then: []Event{&LocationDeleted{Name: "custom-a"}}},
 		{name: "used by a fleet", given: []Event{locationMade("custom-a"), fleetMade("fleet-1", "custom-a")},
 			when: DeleteLocation{Name: "custom-a"}, then: []Event{&LocationDeleted{Name: "custom-a"}}},
-		{name: "unknown", when: DeleteLocation{Name: "custom-a"}, fault: fault.NotFound, text: "Location custom-a not found"},
+		{name: "unknown", when: DeleteLocation{Name: "custom-a"}, fault: fault.NotFound,
+			text: "Location custom-a not found"},
 	})
 }
 

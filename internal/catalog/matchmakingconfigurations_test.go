@@ -17,7 +17,8 @@ func TestCreateMatchmakingConfiguration(t *testing.T) {
 	placed := MatchmakingConfiguration{ID: "c-1", Name: "ladder", RuleSet: "duel", Queues: []string{harborQueue},
 		RequestTimeout: 60}
 	create := func(change func(c *CreateMatchmakingConfiguration)) Command {
-		c := CreateMatchmakingConfiguration{MatchmakingConfiguration: placed, Refers: []string{"gamesessionqueue/harbor"}}
+		c := CreateMatchmakingConfiguration{MatchmakingConfiguration: placed,
+			Refers: []string{"gamesessionqueue/harbor"}}
 		change(&c)
 		return c
 	}
@@ -43,8 +44,9 @@ func TestCreateMatchmakingConfiguration(t *testing.T) {
 			when:  create(func(c c) { c.Standalone, c.Queues, c.AutomaticBackfill = true, nil, true }),
 			fault: fault.InvalidRequest, text: "BackfillMode AUTOMATIC is not available when FlexMatchMode is STANDALONE. " +
 				"Set it to MANUAL."},
-		{name: "without a queue", given: base, when: create(func(c c) { c.Queues = []string{} }), fault: fault.InvalidRequest,
-			text: "GameSessionQueueArns needs a queue when FlexMatchMode is WITH_QUEUE"},
+		{name: "without a queue", given: base, when: create(func(c c) { c.Queues = []string{} }),
+			fault: fault.InvalidRequest,
+			text:  "GameSessionQueueArns needs a queue when FlexMatchMode is WITH_QUEUE"},
 		{name: "unknown queue", given: base[:1], when: create(func(c) {}), fault: fault.NotFound,
 			text: "Resource gamesessionqueue/harbor not found"},
 		{name: "a queue twice", given: base, when: create(func(c c) { c.Queues = []string{harborQueue, harborQueue} }),
@@ -58,7 +60,8 @@ func TestCreateMatchmakingConfiguration(t *testing.T) {
 		{name: "with tags", given: base, when: create(func(c c) { c.Tags = []Tag{{"k", "v"}} }),
 			then: []Event{made(func(m) {}), &ResourceTagged{Resource: "matchmakingconfiguration/ladder",
 				Tags: []Tag{{"k", "v"}}}}},
-		{name: "bad tags", given: base, when: create(func(c c) { c.Tags = []Tag{{"", ""}} }), fault: fault.TaggingFailed},
+		{name: "bad tags", given: base, when: create(func(c c) { c.Tags = []Tag{{"", ""}} }),
+			fault: fault.TaggingFailed},
 		{name: "the name is taken", given: append(base[:2:2], named("ladder")), when: create(func(c) {}),
 			fault: fault.InvalidRequest,
 			text:  "Matchmaking configuration ladder already exists"},
@@ -115,8 +118,9 @@ func TestUpdateMatchmakingConfiguration(t *testing.T) {
 			c.Queues, c.Refers = []string{"x"},
 				[]string{"gamesessionqueue/x"}
 		}), fault: fault.NotFound},
-		{name: "unknown rule set", given: base, when: update(func(c c) { c.RuleSet = ptr("raid") }), fault: fault.NotFound,
-			text: "Matchmaking rule set raid not found"},
+		{name: "unknown rule set", given: base, when: update(func(c c) { c.RuleSet = ptr("raid") }),
+			fault: fault.NotFound,
+			text:  "Matchmaking rule set raid not found"},
 		{name: "unknown", given: base[:3], when: update(func(c) {}), fault: fault.NotFound,
 			text: "Matchmaking configuration ladder not found"},
 		// What was deleted since is asked for again only when it is given again.

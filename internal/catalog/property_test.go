@@ -257,7 +257,8 @@ func (w *world) matchmakingCommand() Command {
 		return CreateMatchmakingConfiguration{MatchmakingConfiguration: m, Refers: keys, Tags: w.tags()}
 	case 6:
 		arns, keys := w.queues()
-		return UpdateMatchmakingConfiguration{Name: w.configuration(), RuleSet: ptr(w.ruleSet()), Queues: arns, Refers: keys,
+		return UpdateMatchmakingConfiguration{Name: w.configuration(), RuleSet: ptr(w.ruleSet()), Queues: arns,
+			Refers:     keys,
 			Standalone: ptr(w.r.IntN(2) == 0)}
 	case 7:
 		return DeleteMatchmakingConfiguration{w.configuration()}

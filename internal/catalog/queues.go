@@ -169,7 +169,8 @@ func listOf[T any](list []T) []T {
 // check rejects an invalid queue.
 func (q Queue) check() error {
 	if q.Timeout < minQueueTimeout || q.Timeout > maxQueueTimeout {
-		return fault.New(fault.InvalidRequest, "TimeoutInSeconds must be from %d to %d", minQueueTimeout, maxQueueTimeout)
+		return fault.New(fault.InvalidRequest, "TimeoutInSeconds must be from %d to %d", minQueueTimeout,
+			maxQueueTimeout)
 	}
 	if err := checkListed("Destinations", len(q.Destinations)); err != nil {
 		return err

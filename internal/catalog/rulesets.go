@@ -44,7 +44,8 @@ func (c CreateRuleSet) decide(s *State, now event.Time) ([]Event, error) {
 		return nil, errNoName
 	}
 	if s.ruleSets.Len() >= s.limits.RuleSets {
-		return nil, fault.New(fault.LimitExceeded, "The limit of %d matchmaking rule sets is reached", s.limits.RuleSets)
+		return nil, fault.New(fault.LimitExceeded, "The limit of %d matchmaking rule sets is reached",
+			s.limits.RuleSets)
 	}
 	tagged, err := s.tagNew(ruleSetKind+c.Name, c.Tags)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 func TestTagResource(t *testing.T) {
 	all := []Event{locationMade("custom-a"), fleetMade("fleet-1"), &AliasCreated{ID: "alias-1"}}
-	full := append(all[:3:3], &ResourceTagged{Resource: "fleet/fleet-1", Tags: []Tag{{"a", "1"}, {"b", "2"}, {"c", "3"}}})
+	full := append(all[:3:3], &ResourceTagged{Resource: "fleet/fleet-1",
+		Tags: []Tag{{"a", "1"}, {"b", "2"}, {"c", "3"}}})
 	tag := func(resource string, tags ...Tag) Command { return TagResource{resource, tags} }
 	tagged := func(resource string, tags ...Tag) []Event { return []Event{&ResourceTagged{resource, tags}} }
 	play(t, []scene{
@@ -18,7 +19,8 @@ func TestTagResource(t *testing.T) {
 			then: tagged("location/custom-a", Tag{"k", "v"})},
 		{name: "a fleet", given: all, when: tag("fleet/fleet-1", Tag{"k", "v"}),
 			then: tagged("fleet/fleet-1", Tag{"k", "v"})},
-		{name: "an alias", given: all, when: tag("alias/alias-1", Tag{"k", ""}), then: tagged("alias/alias-1", Tag{"k", ""})},
+		{name: "an alias", given: all, when: tag("alias/alias-1", Tag{"k", ""}),
+			then: tagged("alias/alias-1", Tag{"k", ""})},
 		{name: "no tags", given: all, when: tag("fleet/fleet-1")},
 		{name: "replace at the limit", given: full, when: tag("fleet/fleet-1", Tag{"b", "new"}),
 			then: tagged("fleet/fleet-1", Tag{"b", "new"})},
@@ -26,10 +28,12 @@ func TestTagResource(t *testing.T) {
 			text: "A resource can have at most 3 tags"},
 		{name: "reserved", given: all, when: tag("fleet/fleet-1", Tag{"AWS:x", ""}), fault: fault.TaggingFailed,
 			text: "Tag key AWS:x begins with aws:, which is reserved"},
-		{name: "twice", given: all, when: tag("fleet/fleet-1", Tag{"k", "1"}, Tag{"k", "2"}), fault: fault.TaggingFailed,
-			text: "Tag key k is given twice"},
+		{name: "twice", given: all, when: tag("fleet/fleet-1", Tag{"k", "1"}, Tag{"k", "2"}),
+			fault: fault.TaggingFailed,
+			text:  "Tag key k is given twice"},
 		{name: "no key", given: all, when: tag("fleet/fleet-1", Tag{"", "v"}), fault: fault.TaggingFailed},
-		{name: "longest", given: all, when: tag("fleet/fleet-1", Tag{strings.Repeat("é", 128), strings.Repeat("é", 256)}),
+		{name: "longest", given: all, when: tag("fleet/fleet-1",
+			Tag{strings.Repeat("é", 128), strings.Repeat("é", 256)}),
 			then: tagged("fleet/fleet-1", Tag{strings.Repeat("é", 128), strings.Repeat("é", 256)})},
 		{name: "long key", given: all, when: tag("fleet/fleet-1", Tag{strings.Repeat("k", 129), ""}),
 			fault: fault.TaggingFailed},
@@ -46,7 +50,8 @@ func TestTagResource(t *testing.T) {
 }
 
 func TestUntagResource(t *testing.T) {
-	base := []Event{fleetMade("fleet-1"), &ResourceTagged{Resource: "fleet/fleet-1", Tags: []Tag{{"b", "2"}, {"a", "1"}}}}
+	base := []Event{fleetMade("fleet-1"), &ResourceTagged{Resource: "fleet/fleet-1",
+		Tags: []Tag{{"b", "2"}, {"a", "1"}}}}
 	play(t, []scene{
 		{name: "present and absent", given: base, when: UntagResource{"fleet/fleet-1", []string{"x", "b", "b"}},
 			then: []Event{&ResourceUntagged{"fleet/fleet-1", []string{"b"}}}},

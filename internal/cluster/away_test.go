@@ -49,13 +49,15 @@ func TestAway(t *testing.T) {
 	var book ledger
 	s := engine(t)
 	line := &cable{server: s}
-	conn, err := nats.Connect("", nats.InProcessServer(line), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectBufSize(-1))
+	conn, err := nats.Connect("", nats.InProcessServer(line), nats.MaxReconnects(-1),
+		nats.ReconnectWait(time.Millisecond), nats.ReconnectBufSize(-1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
 	patient := func(c *Config) { c.Patience = time.Hour }
-	members := []*member{start(t, connect(t, s), &book, "n1", patient, nil), start(t, connect(t, s), &book, "n2", patient, nil), start(t, conn, &book, "n3", patient, nil)}
+	members := []*member{start(t, connect(t, s), &book, "n1", patient, nil),
+		start(t, connect(t, s), &book, "n2", patient, nil), start(t, conn, &book, "n3", patient, nil)}
 	for _, m := range members {
 		m.Ready()
 	}
@@ -98,7 +100,8 @@ func TestAway(t *testing.T) {
 func TestElectionIsNoCut(t *testing.T) {
 	var book ledger
 	line := &cable{server: engine(t)}
-	conn, err := nats.Connect("", nats.InProcessServer(line), nats.MaxReconnects(-1), nats.ReconnectWait(time.Millisecond), nats.ReconnectBufSize(-1))
+	conn, err := nats.Connect("", nats.InProcessServer(line), nats.MaxReconnects(-1),
+		nats.ReconnectWait(time.Millisecond), nats.ReconnectBufSize(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

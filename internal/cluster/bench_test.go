@@ -19,7 +19,8 @@ func foreign(b *testing.B) (from *member, shard int) {
 		c.Serve = func(_ int, cmd []byte, done func([]byte, error)) { done(cmd[:8], nil) }
 		c.Barrier = func(_ int, done func(uint64, error)) { done(1, nil) }
 	}
-	members := []*member{start(b, connect(b, s), &book, "n1", echo, nil), start(b, connect(b, s), &book, "n2", echo, nil)}
+	members := []*member{start(b, connect(b, s), &book, "n1", echo, nil),
+		start(b, connect(b, s), &book, "n2", echo, nil)}
 	for _, m := range members {
 		m.Ready()
 	}

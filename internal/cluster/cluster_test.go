@@ -30,7 +30,8 @@ const (
 // engine starts a server of NATS within the test.
 func engine(t testing.TB) *natsserver.Server {
 	t.Helper()
-	s, err := natsserver.NewServer(&natsserver.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir()})
+	s, err := natsserver.NewServer(&natsserver.Options{DontListen: true, NoSigs: true, NoLog: true, JetStream: true,
+		StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +263,8 @@ type load struct {
 }
 
 func (m *member) load(flight int) *load {
-	l := &load{m: m, stop: make(chan struct{}), all: map[string]bool{}, unknown: map[string]bool{}, notDone: map[string]bool{}}
+	l := &load{m: m, stop: make(chan struct{}), all: map[string]bool{}, unknown: map[string]bool{},
+		notDone: map[string]bool{}}
 	for i := range shards {
 		l.wg.Go(func() { l.run(i, flight) })
 	}
@@ -349,7 +351,8 @@ func (l *load) verify(t testing.TB, book *ledger) {
 	if l.failed != nil {
 		t.Error(l.failed)
 	}
-	t.Logf("%s: %d answered, %d unknown, %d not done, longest gap %v", l.m.cfg.Node, len(l.all), len(l.unknown), len(l.notDone), time.Duration(l.gap.Load()))
+	t.Logf("%s: %d answered, %d unknown, %d not done, longest gap %v", l.m.cfg.Node, len(l.all), len(l.unknown),
+		len(l.notDone), time.Duration(l.gap.Load()))
 }
 
 func three(t testing.TB, book *ledger, change func(*Config), packets publisher) (s *natsserver.Server, members []*member) {

@@ -90,7 +90,8 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, process: rand.Text(), bucket: bucket, begun: cfg.Elapsed(), packets: cfg.Conn,
 		posted: make(chan func(), 256), stopped: make(chan struct{}), transferred: make(chan struct{}),
-		owning: make([]atomic.Bool, cfg.Shards), offers: make([]chan Term, cfg.Shards), terms: make([]*term, cfg.Shards),
+		owning: make([]atomic.Bool, cfg.Shards), offers: make([]chan Term, cfg.Shards),
+		terms: make([]*term, cfg.Shards),
 		grant: &grant{},
 	}
 	n.closeTransferred = sync.OnceFunc(func() { close(n.transferred) })
@@ -354,7 +355,8 @@ func (n *Node) look() {
 		v.owners[i], v.epochs[i], _ = n.machine.Owner(i)
 	}
 	for _, m := range n.machine.Known() {
-		member := Member{Node: m.Run.Node, Process: m.Run.Process, Ready: m.Ready, Leaving: m.Leaving, Gone: m.Gone, Level: m.Level}
+		member := Member{Node: m.Run.Node, Process: m.Run.Process, Ready: m.Ready, Leaving: m.Leaving, Gone: m.Gone,
+			Level: m.Level}
 		v.known = append(v.known, member)
 		if !m.Gone {
 			v.members = append(v.members, member)

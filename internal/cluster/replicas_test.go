@@ -27,7 +27,8 @@ func engines(t *testing.T) []*natsserver.Server {
 	}
 	for i := range 3 {
 		s, err := natsserver.NewServer(&natsserver.Options{
-			ServerName: fmt.Sprint("server-", i), Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+			ServerName: fmt.Sprint("server-", i), Host: "127.0.0.1", Port: -1, NoSigs: true, NoLog: true,
+			JetStream: true, StoreDir: t.TempDir(),
 			Cluster: natsserver.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: ports[i]}, Routes: routes,
 		})
 		if err != nil {

@@ -38,8 +38,10 @@ func TestGatewaySettings(t *testing.T) {
 }
 
 func TestGatewayRoutes(t *testing.T) {
-	c := Gateway{Builds: []string{"7=fleet-7", "-1=arn:aws:gamelift:eu-central-1::alias/alias-2", "9=hot"}, Alias: "alias-1", Location: "custom-home"}
-	want := map[int32]Target{7: {Fleet: "fleet-7"}, -1: {Alias: "arn:aws:gamelift:eu-central-1::alias/alias-2"}, 9: {Queue: "hot"}}
+	c := Gateway{Builds: []string{"7=fleet-7", "-1=arn:aws:gamelift:eu-central-1::alias/alias-2", "9=hot"},
+		Alias: "alias-1", Location: "custom-home"}
+	want := map[int32]Target{7: {Fleet: "fleet-7"}, -1: {Alias: "arn:aws:gamelift:eu-central-1::alias/alias-2"},
+		9: {Queue: "hot"}}
 	if got := c.Routes(); !maps.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
@@ -53,7 +55,8 @@ func TestGatewayRoutes(t *testing.T) {
 func TestGatewayDefaults(t *testing.T) {
 	c := Default().Gateway
 	if c.ListenAddress() != "127.0.0.1:3000" || c.AddressRate == 0 || c.PlayerRate == 0 || c.MaxUnused == 0 {
-		t.Errorf("without authentication: %q, rates %d and %d, %d unused", c.ListenAddress(), c.AddressRate, c.PlayerRate, c.MaxUnused)
+		t.Errorf("without authentication: %q, rates %d and %d, %d unused", c.ListenAddress(), c.AddressRate,
+			c.PlayerRate, c.MaxUnused)
 	}
 	for _, change := range []func(*Gateway){
 		func(c *Gateway) { c.KeysFile = "keys" },

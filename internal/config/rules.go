@@ -87,7 +87,8 @@ func (c *Cluster) rules() []rule {
 			"cluster-cert", "set cluster-cert, cluster-key and cluster-ca, or none of them"},
 		{!nats && c.NATSCreds != "", "nats", "is missing, but nats-creds is set"},
 		{c.Replicas%2 == 0, "cluster-replicas",
-			fmt.Sprintf("is %d: an even number tolerates no more failures than the odd one below; use 1, 3 or 5", c.Replicas)},
+			fmt.Sprintf("is %d: an even number tolerates no more failures than the odd one below; use 1, 3 or 5",
+				c.Replicas)},
 	}
 }
 

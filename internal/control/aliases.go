@@ -42,7 +42,8 @@ func (p *Plane) alias(idOrArn string) (*wire.Alias, error) {
 
 func (sh shapes) aliasTo(a *catalog.Alias) *wire.Alias {
 	return &wire.Alias{
-		AliasId: a.ID, Name: a.Name, AliasArn: arn.Alias(sh.names.Region, sh.names.Account, a.ID), Description: a.Description,
+		AliasId: a.ID, Name: a.Name, AliasArn: arn.Alias(sh.names.Region, sh.names.Account, a.ID),
+		Description: a.Description,
 		RoutingStrategy: &wire.RoutingStrategy{
 			Type: wire.RoutingStrategyType(a.Routing.Type), FleetId: a.Routing.Fleet, Message: a.Routing.Message,
 		},

@@ -43,7 +43,8 @@ func (p *Plane) startBackfill(ctx context.Context, in *wire.StartMatchBackfillIn
 		return nil, err
 	}
 	return p.startTicket(ctx, in.TicketId, matchmaking.Start{
-		Configuration: configurationOf(c), Players: players, Timeout: c.RequestTimeout, Backfill: true, GameSession: in.GameSessionArn,
+		Configuration: configurationOf(c), Players: players, Timeout: c.RequestTimeout, Backfill: true,
+		GameSession: in.GameSessionArn,
 	})
 }
 
@@ -55,7 +56,8 @@ func inTeams(players []matchmaking.Player, set *ruleset.Set) error {
 		case p.Team == "":
 			return fault.New(fault.InvalidRequest, "Player %s needs a Team: that in which the player is in the game session", p.ID)
 		case !known:
-			return fault.New(fault.InvalidRequest, "Player %s is in the team %s, which the rule set does not have", p.ID, p.Team)
+			return fault.New(fault.InvalidRequest, "Player %s is in the team %s, which the rule set does not have",
+				p.ID, p.Team)
 		}
 	}
 	return nil
@@ -70,7 +72,8 @@ func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfigura
 	case c.Standalone:
 		return nil
 	case gameSessionArn == "":
-		return fault.New(fault.InvalidRequest, "GameSessionArn is required: matchmaking configuration %s is WITH_QUEUE", c.Name)
+		return fault.New(fault.InvalidRequest, "GameSessionArn is required: matchmaking configuration %s is WITH_QUEUE",
+			c.Name)
 	}
 	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
@@ -87,7 +90,8 @@ func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfigura
 	case g.Status != fleet.Active:
 		return closedSession(fault.InvalidRequest, id)
 	case g.MatchmakerData == "":
-		return fault.New(fault.InvalidRequest, "Game session %s was not made by FlexMatch, so it cannot be backfilled", gameSessionArn)
+		return fault.New(fault.InvalidRequest, "Game session %s was not made by FlexMatch, so it cannot be backfilled",
+			gameSessionArn)
 	}
 	return nil
 }
@@ -100,7 +104,8 @@ func closedSession(kind fault.Kind, id string) error {
 // startProcessBackfill opens a backfill ticket for the game session of a server process. A slash, which is in no access
 // key, tells the process from those who make calls.
 func (p *Plane) startProcessBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host processes.Key, request string) (string, error) {
-	principal := strings.Join([]string{string(host.Room.Fleet), host.Room.Location, host.Process.Compute, host.Process.ID}, "/")
+	principal := strings.Join([]string{string(host.Room.Fleet), host.Room.Location, host.Process.Compute,
+		host.Process.ID}, "/")
 	t, err := p.startBackfill(WithCall(ctx, Call{Principal: principal, Invocation: request}), in, &host)
 	if err != nil {
 		return "", err

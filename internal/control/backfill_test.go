@@ -35,7 +35,8 @@ func crew(ids ...string) []object {
 
 func (a *arcade) backfill(ticket, session string, ids ...string) object {
 	a.t.Helper()
-	return a.must("StartMatchBackfill", object{"ConfigurationName": "crew", "TicketId": ticket, "GameSessionArn": session, "Players": crew(ids...)})
+	return a.must("StartMatchBackfill", object{"ConfigurationName": "crew", "TicketId": ticket,
+		"GameSessionArn": session, "Players": crew(ids...)})
 }
 
 // told waits for an update of the game session.
@@ -140,9 +141,11 @@ func TestBackfillOfASessionThatEnds(t *testing.T) {
 	a.remain("SEARCHING", "b1")
 	host.ok(host.end())
 	a.becomes("CANCELLED", "b1")
-	_, err := a.call("StartMatchBackfill", object{"ConfigurationName": "crew", "GameSessionArn": session, "Players": crew("p1")})
+	_, err := a.call("StartMatchBackfill", object{"ConfigurationName": "crew", "GameSessionArn": session,
+		"Players": crew("p1")})
 	wantKind(t, "backfill of the past", err, fault.InvalidRequest)
-	in := &wire.StartMatchBackfillInput{ConfigurationName: "crew", Players: []wire.Player{{PlayerId: "p1", Team: "crew"}}}
+	in := &wire.StartMatchBackfillInput{ConfigurationName: "crew",
+		Players: []wire.Player{{PlayerId: "p1", Team: "crew"}}}
 	c, set, err := a.matchmaker(in.ConfigurationName)
 	if err != nil {
 		t.Fatal(err)
@@ -219,9 +222,10 @@ func TestBackfillsThatAreRefused(t *testing.T) {
 		in   object
 		kind fault.Kind
 	}{
-		"no configuration":  {in(object{"ConfigurationName": "none"}), fault.NotFound},
-		"no team":           {in(object{"Players": players("p1")}), fault.InvalidRequest},
-		"unknown team":      {in(object{"Players": []object{{"PlayerId": "p1", "Team": "alpha"}}}), fault.InvalidRequest},
+		"no configuration": {in(object{"ConfigurationName": "none"}), fault.NotFound},
+		"no team":          {in(object{"Players": players("p1")}), fault.InvalidRequest},
+		"unknown team": {in(object{"Players": []object{{"PlayerId": "p1", "Team": "alpha"}}}),
+			fault.InvalidRequest},
 		"nobody":            {in(object{"Players": []object{}}), fault.InvalidRequest},
 		"a crowd":           {in(object{"Players": many}), fault.InvalidRequest},
 		"no session":        {object{"ConfigurationName": "crew", "Players": crew("p1")}, fault.InvalidRequest},
@@ -271,7 +275,8 @@ func TestBackfillByTheServer(t *testing.T) {
 	unknown.Request, unknown.ConfigurationArn = "r3", arnOf("matchmakingconfiguration/none")
 	_, err = start(host, unknown)
 	wantKind(t, "no configuration", err, fault.NotFound)
-	wrong.Request, wrong.Players = "r4", []wire.Player{{PlayerId: "p1", Team: "crew", LatencyInMs: map[string]int32{"custom-a": -1}}}
+	wrong.Request, wrong.Players = "r4", []wire.Player{{PlayerId: "p1", Team: "crew",
+		LatencyInMs: map[string]int32{"custom-a": -1}}}
 	_, err = start(host, wrong)
 	wantKind(t, "an odd latency", err, fault.InvalidRequest)
 
@@ -286,5 +291,6 @@ func TestBackfillByTheServer(t *testing.T) {
 }
 
 func startOf(c *catalog.MatchmakingConfiguration, list []matchmaking.Player, session string) matchmaking.Start {
-	return matchmaking.Start{Configuration: configurationOf(c), Players: list, Timeout: c.RequestTimeout, Backfill: true, GameSession: session}
+	return matchmaking.Start{Configuration: configurationOf(c), Players: list, Timeout: c.RequestTimeout,
+		Backfill: true, GameSession: session}
 }

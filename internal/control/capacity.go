@@ -38,7 +38,8 @@ func (sh shapes) capacity(fleet, location string, c fleet.Counts) *wire.FleetCap
 		FleetId: fleet, FleetArn: sh.names.FleetARN(fleet), Location: location,
 		InstanceCounts: &wire.EC2InstanceCounts{
 			DESIRED: computes, MINIMUM: wire.Some(int32(0)), MAXIMUM: computes, PENDING: wire.Some(int32(0)),
-			ACTIVE: computes, IDLE: wire.Some(int32(max(0, c.Computes-c.BusyComputes))), TERMINATING: wire.Some(int32(0)),
+			ACTIVE: computes, IDLE: wire.Some(int32(max(0, c.Computes-c.BusyComputes))),
+			TERMINATING: wire.Some(int32(0)),
 		},
 	}
 }
@@ -85,7 +86,8 @@ func (sh shapes) utilization(fleet, location string, c fleet.Counts) *wire.Fleet
 	return &wire.FleetUtilization{
 		FleetId: fleet, FleetArn: sh.names.FleetARN(fleet), Location: location,
 		ActiveServerProcessCount: wire.Some(int32(c.Processes)), ActiveGameSessionCount: wire.Some(int32(c.Active)),
-		CurrentPlayerSessionCount: wire.Some(int32(c.Players)), MaximumPlayerSessionCount: wire.Some(int32(c.MaximumPlayers)),
+		CurrentPlayerSessionCount: wire.Some(int32(c.Players)),
+		MaximumPlayerSessionCount: wire.Some(int32(c.MaximumPlayers)),
 	}
 }
 

@@ -131,7 +131,8 @@ func (n *net) give(shard, node int) {
 	n.take(shard)
 	s := n.shards[shard]
 	done, stepped := make(chan struct{}), make(chan struct{})
-	s.offers[node] <- replica.Term{Done: done, HoldsLease: func() bool { return true }, Ended: func() { close(stepped) }}
+	s.offers[node] <- replica.Term{Done: done, HoldsLease: func() bool { return true },
+		Ended: func() { close(stepped) }}
 	s.mu.Lock()
 	s.owner, s.end, s.ended = node, func() { close(done) }, stepped
 	s.mu.Unlock()

@@ -149,7 +149,8 @@ func (p *Plane) ListCompute(ctx context.Context, in *wire.ListComputeInput) (*wi
 	if err != nil {
 		return nil, err
 	}
-	pages := p.secrets.Pages("ListCompute", f.ID, in.Location, in.ContainerGroupDefinitionName, string(in.ComputeStatus))
+	pages := p.secrets.Pages("ListCompute", f.ID, in.Location, in.ContainerGroupDefinitionName,
+		string(in.ComputeStatus))
 	none := in.ContainerGroupDefinitionName != "" || in.ComputeStatus == wire.ListComputeInputStatusImpaired
 	var rooms []*fleet.Room
 	if !none {

@@ -96,8 +96,9 @@ func playerSession(
 ) wire.PlayerSession {
 	return wire.PlayerSession{
 		PlayerSessionId: id, PlayerId: s.PlayerID, GameSessionId: gameSessionArn,
-		FleetId: string(room.Fleet), FleetArn: fleetArn, CreationTime: s.Created.Time(), TerminationTime: s.Ended.Time(),
-		Status: wire.PlayerSessionStatus(s.Status), IpAddress: g.IPAddress, DnsName: g.DNSName,
+		FleetId: string(room.Fleet), FleetArn: fleetArn, CreationTime: s.Created.Time(),
+		TerminationTime: s.Ended.Time(),
+		Status:          wire.PlayerSessionStatus(s.Status), IpAddress: g.IPAddress, DnsName: g.DNSName,
 		Port: wire.Some(g.Port), PlayerData: s.Data,
 	}
 }

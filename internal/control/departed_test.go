@@ -111,7 +111,8 @@ func (h *hub) inMemory() (g *fleet.GameSession) {
 func (h *hub) drained() {
 	h.t.Helper()
 	h.elapse(max(h.config.SessionMemory, fleet.RepeatedWithin))
-	h.advance("the move of player sessions into the history", tidyEvery, func() bool { return len(h.inMemory().Excess(math.MaxInt64)) == 0 })
+	h.advance("the move of player sessions into the history", tidyEvery,
+		func() bool { return len(h.inMemory().Excess(math.MaxInt64)) == 0 })
 }
 
 // listed are all player sessions of the game session, page by page.
@@ -129,7 +130,8 @@ func (h *hub) allAreFound(limits ...int) {
 	h.t.Helper()
 	for _, limit := range limits {
 		if got := h.listed(object{"Limit": limit}); !sameSet(got, h.joined) {
-			h.t.Errorf("in pages of %d the game session has %d player sessions, want each of %d once", limit, len(got), len(h.joined))
+			h.t.Errorf("in pages of %d the game session has %d player sessions, want each of %d once", limit, len(got),
+				len(h.joined))
 		}
 	}
 	active := h.listed(object{"PlayerSessionStatusFilter": "RESERVED"})
@@ -186,10 +188,12 @@ func TestPlayersLeaveMemoryBeforeTheirGameSession(t *testing.T) {
 	h.join(20, 0)
 	g := h.inMemory()
 	if len(g.PastPlayers) != 256 || g.Archived != 760-256 || g.Players() != 20 {
-		t.Fatalf("%d player sessions have ended in memory and %d in the history, %d have not", len(g.PastPlayers), g.Archived, g.Players())
+		t.Fatalf("%d player sessions have ended in memory and %d in the history, %d have not", len(g.PastPlayers),
+			g.Archived, g.Players())
 	}
 	count := func() any {
-		return at(h.must("DescribeGameSessions", object{"GameSessionId": h.id}), "GameSessions", 0, "CurrentPlayerSessionCount")
+		return at(h.must("DescribeGameSessions", object{"GameSessionId": h.id}), "GameSessions", 0,
+			"CurrentPlayerSessionCount")
 	}
 	if count() != 20.0 {
 		t.Errorf("the game session has %v players", count())
@@ -218,8 +222,10 @@ func TestPlayersOnTheirWayIntoTheHistory(t *testing.T) {
 	h := newHub(t, withMemory(24*time.Hour))
 	var again []string // one player, who came twice
 	for range 2 {
-		id := text(h.must("CreatePlayerSession", object{"GameSessionId": h.id, "PlayerId": "again"}), "PlayerSession", "PlayerSessionId")
-		again, h.joined, h.players, h.inside = append(again, id), append(h.joined, id), append(h.players, "again"), append(h.inside, id)
+		id := text(h.must("CreatePlayerSession", object{"GameSessionId": h.id, "PlayerId": "again"}), "PlayerSession",
+			"PlayerSessionId")
+		again, h.joined, h.players, h.inside = append(again, id), append(h.joined, id), append(h.players, "again"),
+			append(h.inside, id)
 		h.leave(0)
 	}
 	h.visit(290, 0)
@@ -344,7 +350,8 @@ func TestHubRunsInBoundedMemory(t *testing.T) {
 		h.elapse(2 * time.Minute) // they have left, or never came
 		h.inside = nil
 		if len(h.inMemory().PastPlayers) > 3000 {
-			h.advance("the move of player sessions into the history", tidyEvery, func() bool { return len(h.inMemory().PastPlayers) < 3000 })
+			h.advance("the move of player sessions into the history", tidyEvery,
+				func() bool { return len(h.inMemory().PastPlayers) < 3000 })
 		}
 	}
 	h.drained()
@@ -364,7 +371,8 @@ func TestHubRunsInBoundedMemory(t *testing.T) {
 	}
 	h.start()
 	if g := h.inMemory(); len(g.PastPlayers) > 256 || int(g.Archived)+len(g.PastPlayers) != len(h.joined) {
-		t.Errorf("%d player sessions are in memory and %d in the history, of %d", len(g.PastPlayers), g.Archived, len(h.joined))
+		t.Errorf("%d player sessions are in memory and %d in the history, of %d", len(g.PastPlayers), g.Archived,
+			len(h.joined))
 	}
 }
 

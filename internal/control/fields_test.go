@@ -26,12 +26,16 @@ func typesOf[I, O any](op wire.Operation[I, O]) typed {
 
 // typedOperations are those of the families whose fields the table lists.
 var typedOperations = []typed{
-	typesOf(wire.OpCreateGameSessionQueue), typesOf(wire.OpDescribeGameSessionQueues), typesOf(wire.OpUpdateGameSessionQueue), typesOf(wire.OpDeleteGameSessionQueue),
-	typesOf(wire.OpStartGameSessionPlacement), typesOf(wire.OpDescribeGameSessionPlacement), typesOf(wire.OpStopGameSessionPlacement),
+	typesOf(wire.OpCreateGameSessionQueue), typesOf(wire.OpDescribeGameSessionQueues),
+	typesOf(wire.OpUpdateGameSessionQueue), typesOf(wire.OpDeleteGameSessionQueue),
+	typesOf(wire.OpStartGameSessionPlacement), typesOf(wire.OpDescribeGameSessionPlacement),
+	typesOf(wire.OpStopGameSessionPlacement),
 	typesOf(wire.OpCreateMatchmakingConfiguration), typesOf(wire.OpDescribeMatchmakingConfigurations),
 	typesOf(wire.OpUpdateMatchmakingConfiguration), typesOf(wire.OpDeleteMatchmakingConfiguration),
-	typesOf(wire.OpCreateMatchmakingRuleSet), typesOf(wire.OpDescribeMatchmakingRuleSets), typesOf(wire.OpDeleteMatchmakingRuleSet), typesOf(wire.OpValidateMatchmakingRuleSet),
-	typesOf(wire.OpStartMatchmaking), typesOf(wire.OpDescribeMatchmaking), typesOf(wire.OpStopMatchmaking), typesOf(wire.OpAcceptMatch), typesOf(wire.OpStartMatchBackfill),
+	typesOf(wire.OpCreateMatchmakingRuleSet), typesOf(wire.OpDescribeMatchmakingRuleSets),
+	typesOf(wire.OpDeleteMatchmakingRuleSet), typesOf(wire.OpValidateMatchmakingRuleSet),
+	typesOf(wire.OpStartMatchmaking), typesOf(wire.OpDescribeMatchmaking), typesOf(wire.OpStopMatchmaking),
+	typesOf(wire.OpAcceptMatch), typesOf(wire.OpStartMatchBackfill),
 }
 
 // element is what pointers, lists and maps of a type hold.
@@ -44,7 +48,8 @@ func element(t reflect.Type) reflect.Type {
 
 // isShape reports whether a type is a structure of the API with members.
 func isShape(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[wire.Tag]().PkgPath() && !strings.HasPrefix(t.Name(), "Opt[") && t.NumField() > 0
+	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[wire.Tag]().PkgPath() &&
+		!strings.HasPrefix(t.Name(), "Opt[") && t.NumField() > 0
 }
 
 // reach collects a structure and all that it holds.
@@ -126,18 +131,22 @@ type experiment struct {
 func queueExperiments(fleetArn string) []experiment {
 	policies := []object{{"MaximumIndividualPlayerLatencyMilliseconds": 100, "PolicyDurationSeconds": 60}}
 	settings := object{
-		"TimeoutInSeconds": 60, "PlayerLatencyPolicies": policies, "Destinations": []object{{"DestinationArn": fleetArn}},
-		"FilterConfiguration": object{"AllowedLocations": []string{"custom-a"}}, "CustomEventData": "blue", "NotificationTarget": "arn:aws:sns:x",
+		"TimeoutInSeconds": 60, "PlayerLatencyPolicies": policies,
+		"Destinations":        []object{{"DestinationArn": fleetArn}},
+		"FilterConfiguration": object{"AllowedLocations": []string{"custom-a"}}, "CustomEventData": "blue",
+		"NotificationTarget":    "arn:aws:sns:x",
 		"PriorityConfiguration": object{"PriorityOrder": []string{"COST"}, "LocationOrder": []string{"custom-a"}},
 	}
 	latencies := []object{{"PlayerId": "p", "RegionIdentifier": "custom-a", "LatencyInMilliseconds": 20}}
 	return []experiment{
-		{"CreateGameSessionQueue", object{"Name": "new"}, with(settings, object{"Name": "newer", "Tags": []object{{"Key": "k", "Value": "v"}}})},
+		{"CreateGameSessionQueue", object{"Name": "new"},
+			with(settings, object{"Name": "newer", "Tags": []object{{"Key": "k", "Value": "v"}}})},
 		{"DescribeGameSessionQueues", object{}, object{"Names": []string{"none"}, "Limit": 1, "NextToken": "x"}},
 		{"UpdateGameSessionQueue", object{"Name": "idle"}, with(settings, object{"Name": "none"})},
 		{"DeleteGameSessionQueue", object{"Name": "games"}, object{"Name": "none"}},
 		{"StartGameSessionPlacement", object{"PlacementId": "new", "GameSessionQueueName": "idle", "MaximumPlayerSessionCount": 1}, object{
-			"PlacementId": "newer", "GameSessionQueueName": "none", "GameProperties": []object{{"Key": "k", "Value": "v"}}, "MaximumPlayerSessionCount": 2,
+			"PlacementId": "newer", "GameSessionQueueName": "none",
+			"GameProperties": []object{{"Key": "k", "Value": "v"}}, "MaximumPlayerSessionCount": 2,
 			"GameSessionName": "n", "GameSessionData": "d", "PlayerLatencies": latencies,
 			"DesiredPlayerSessions":         []object{{"PlayerId": "p"}, {"PlayerId": "q", "PlayerData": "d"}}, // more than the maximum
 			"PriorityConfigurationOverride": object{"LocationOrder": []string{"custom-a"}},                     // the queue has no order of locations
@@ -149,18 +158,24 @@ func queueExperiments(fleetArn string) []experiment {
 
 func matchmakingExperiments() []experiment {
 	settings := object{
-		"Description": "d", "GameSessionQueueArns": []string{arnOf("gamesessionqueue/idle")}, "RequestTimeoutSeconds": 61, "AcceptanceTimeoutSeconds": 20,
-		"AcceptanceRequired": true, "RuleSetName": "spare", "NotificationTarget": "arn:aws:sns:x", "AdditionalPlayerCount": 1, "CustomEventData": "blue",
+		"Description": "d", "GameSessionQueueArns": []string{arnOf("gamesessionqueue/idle")},
+		"RequestTimeoutSeconds": 61, "AcceptanceTimeoutSeconds": 20,
+		"AcceptanceRequired": true, "RuleSetName": "spare", "NotificationTarget": "arn:aws:sns:x",
+		"AdditionalPlayerCount": 1, "CustomEventData": "blue",
 		"GameProperties": []object{{"Key": "k", "Value": "v"}}, "GameSessionData": "d", "BackfillMode": "AUTOMATIC", "FlexMatchMode": "STANDALONE", // which has no queue
 	}
 	tags := object{"Tags": []object{{"Key": "k", "Value": "v"}}}
 	return []experiment{
-		{"CreateMatchmakingConfiguration", object{"Name": "new", "RuleSetName": "duel", "AcceptanceRequired": false, "RequestTimeoutSeconds": 60,
-			"GameSessionQueueArns": []string{arnOf("gamesessionqueue/games")}}, with(settings, tags, object{"Name": "newer"})},
-		{"DescribeMatchmakingConfigurations", object{}, object{"Names": []string{"none"}, "RuleSetName": "none", "Limit": 1, "NextToken": "x"}},
+		{"CreateMatchmakingConfiguration", object{"Name": "new", "RuleSetName": "duel", "AcceptanceRequired": false,
+			"RequestTimeoutSeconds": 60,
+			"GameSessionQueueArns":  []string{arnOf("gamesessionqueue/games")}},
+			with(settings, tags, object{"Name": "newer"})},
+		{"DescribeMatchmakingConfigurations", object{},
+			object{"Names": []string{"none"}, "RuleSetName": "none", "Limit": 1, "NextToken": "x"}},
 		{"UpdateMatchmakingConfiguration", object{"Name": "duel"}, with(settings, object{"Name": "none"})},
 		{"DeleteMatchmakingConfiguration", object{"Name": "duel"}, object{"Name": "none"}},
-		{"CreateMatchmakingRuleSet", object{"Name": "new", "RuleSetBody": duelRules}, with(tags, object{"Name": "newer", "RuleSetBody": crewRules})},
+		{"CreateMatchmakingRuleSet", object{"Name": "new", "RuleSetBody": duelRules},
+			with(tags, object{"Name": "newer", "RuleSetBody": crewRules})},
 		{"DescribeMatchmakingRuleSets", object{}, object{"Names": []string{"none"}, "Limit": 1, "NextToken": "x"}},
 		{"DeleteMatchmakingRuleSet", object{"Name": "spare"}, object{"Name": "none"}},
 		{"ValidateMatchmakingRuleSet", object{"RuleSetBody": duelRules}, object{"RuleSetBody": "{}"}},
@@ -376,7 +391,8 @@ func (s *spectator) seePlacements() {
 	s.see("StopGameSessionPlacement", `{"PlacementId":"stopped"}`)
 	host, _ := s.arcade.play()
 	s.await("the placement", func() bool {
-		return text(s.see("DescribeGameSessionPlacement", `{"PlacementId":"full"}`), "GameSessionPlacement", "Status") == "FULFILLED"
+		return text(s.see("DescribeGameSessionPlacement", `{"PlacementId":"full"}`), "GameSessionPlacement",
+			"Status") == "FULFILLED"
 	})
 	s.sockets = slices.DeleteFunc(s.sockets, func(other *socket) bool { return other == host })
 }
@@ -385,8 +401,10 @@ func (s *spectator) seePlacements() {
 func (s *spectator) seeTickets() {
 	for _, id := range []string{"one", "two"} {
 		s.elapse(time.Second) // so that there is a waiting time to estimate
-		s.see("StartMatchmaking", object{"TicketId": id, "ConfigurationName": "duel", "Players": []object{{"PlayerId": id, "LatencyInMs": object{"custom-a": 20},
-			"PlayerAttributes": object{"mmr": object{"N": 5}, "mode": object{"S": "casual"}, "tags": object{"SL": []string{"x"}}, "votes": object{"SDM": object{"keep": 9}}}}}})
+		s.see("StartMatchmaking", object{"TicketId": id, "ConfigurationName": "duel",
+			"Players": []object{{"PlayerId": id, "LatencyInMs": object{"custom-a": 20},
+				"PlayerAttributes": object{"mmr": object{"N": 5}, "mode": object{"S": "casual"},
+					"tags": object{"SL": []string{"x"}}, "votes": object{"SDM": object{"keep": 9}}}}}})
 	}
 	_, push := s.arcade.play()
 	s.becomes("COMPLETED", "one", "two")

@@ -45,8 +45,9 @@ func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetE
 	}
 	for _, e := range events {
 		out.Events = append(out.Events, wire.Event{
-			EventId: e.ID, ResourceId: id, EventCode: wire.EventCode(e.Code), Message: e.Message, EventTime: e.At.Time(),
-			Count: wire.Some(int64(max(1, e.Count))),
+			EventId: e.ID, ResourceId: id, EventCode: wire.EventCode(e.Code), Message: e.Message,
+			EventTime: e.At.Time(),
+			Count:     wire.Some(int64(max(1, e.Count))),
 		})
 	}
 	return out, nil

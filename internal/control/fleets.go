@@ -100,7 +100,8 @@ func (sh shapes) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
 	}
 	if l := f.CreationLimit; l != nil {
 		a.ResourceCreationLimitPolicy = &wire.ResourceCreationLimitPolicy{
-			NewGameSessionsPerCreator: wire.Some(l.SessionsPerCreator), PolicyPeriodInMinutes: wire.Some(l.PeriodMinutes),
+			NewGameSessionsPerCreator: wire.Some(l.SessionsPerCreator),
+			PolicyPeriodInMinutes:     wire.Some(l.PeriodMinutes),
 		}
 	}
 	return a
@@ -227,7 +228,8 @@ func (p *Plane) finishDeletions(ctx context.Context) {
 	fleets, _ := p.Catalog().Fleets("", math.MaxInt)
 	for _, f := range fleets {
 		err := p.finishDeletion(ctx, f)
-		p.WarnUnless(err == nil || ctx.Err() != nil, "deletion not finished; trying again later", "fleet", f.ID, "err", err)
+		p.WarnUnless(err == nil || ctx.Err() != nil, "deletion not finished; trying again later", "fleet", f.ID, "err",
+			err)
 	}
 }
 
@@ -264,7 +266,8 @@ func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLo
 	out := &wire.CreateFleetLocationsOutput{FleetId: command.Fleet, FleetArn: p.FleetARN(command.Fleet)}
 	for _, l := range in.Locations {
 		command.Locations = append(command.Locations, l.Location)
-		out.LocationStates = append(out.LocationStates, wire.LocationState{Location: l.Location, Status: wire.FleetStatusNew})
+		out.LocationStates = append(out.LocationStates,
+			wire.LocationState{Location: l.Location, Status: wire.FleetStatusNew})
 	}
 	return out, p.Change(ctx, command)
 }
@@ -281,7 +284,8 @@ func (p *Plane) DeleteFleetLocations(ctx context.Context, in *wire.DeleteFleetLo
 	}
 	out := &wire.DeleteFleetLocationsOutput{FleetId: id, FleetArn: p.FleetARN(id)}
 	for _, name := range in.Locations {
-		out.LocationStates = append(out.LocationStates, wire.LocationState{Location: name, Status: wire.FleetStatusDeleting})
+		out.LocationStates = append(out.LocationStates,
+			wire.LocationState{Location: name, Status: wire.FleetStatusDeleting})
 	}
 	return out, p.finishLocations(ctx, id, in.Locations)
 }

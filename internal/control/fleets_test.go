@@ -16,7 +16,8 @@ func TestIdsAndARNs(t *testing.T) {
 	w := newWorld(t)
 	id, sockets := w.host(1)
 	session := w.active(id, nil, sockets...)
-	alias := text(w.must("CreateAlias", object{"Name": "a", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id}}), "Alias", "AliasId")
+	alias := text(w.must("CreateAlias", object{"Name": "a",
+		"RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id}}), "Alias", "AliasId")
 	for _, prefix := range []string{"arn:aws:gamelift:us-west-2:111122223333:", "arn:aws:gamelift:us-west-2::", "arn:aws-cn:gamelift:us-west-2:444455556666:"} {
 		for _, call := range []struct {
 			operation string
@@ -34,7 +35,8 @@ func TestIdsAndARNs(t *testing.T) {
 			{"ListTagsForResource", object{"ResourceARN": prefix + "fleet/" + id}},
 			{"ListTagsForResource", object{"ResourceARN": prefix + "alias/" + alias}},
 			{"ListTagsForResource", object{"ResourceARN": prefix + "location/custom-a"}},
-			{"DescribeGameSessions", object{"GameSessionId": prefix + strings.TrimPrefix(session, "arn:aws:gamelift:us-west-2::")}},
+			{"DescribeGameSessions", object{"GameSessionId": prefix +
+				strings.TrimPrefix(session, "arn:aws:gamelift:us-west-2::")}},
 		} {
 			out := w.must(call.operation, call.in)
 			for _, list := range []string{"FleetAttributes", "FleetUtilization", "GameSessions"} {
@@ -50,8 +52,10 @@ func TestIdsAndARNs(t *testing.T) {
 func TestDeleteFleet(t *testing.T) {
 	w := newWorld(t)
 	id, sockets := w.host(2)
-	alias := text(w.must("CreateAlias", object{"Name": "a", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id}}), "Alias", "AliasId")
-	w.must("UpdateRuntimeConfiguration", object{"FleetId": id, "RuntimeConfiguration": object{"GameSessionActivationTimeoutSeconds": 30}})
+	alias := text(w.must("CreateAlias", object{"Name": "a",
+		"RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id}}), "Alias", "AliasId")
+	w.must("UpdateRuntimeConfiguration", object{"FleetId": id,
+		"RuntimeConfiguration": object{"GameSessionActivationTimeoutSeconds": 30}})
 	session := w.create(id, nil)
 	w.refused(fault.InvalidRequest, "DeleteFleet", object{"FleetId": id}) // ACTIVATING
 	for _, s := range sockets {
@@ -106,7 +110,8 @@ func TestDeletionsThatStoppedHalfWay(t *testing.T) {
 			}
 		}
 		w.refused(fault.InvalidFleetStatus, "DeleteFleet", object{"FleetId": whole})
-		same(t, at(w.must("DescribeFleetAttributes", object{"FleetIds": []string{whole}}), "FleetAttributes", 0, "Status"), `"DELETING"`)
+		same(t, at(w.must("DescribeFleetAttributes", object{"FleetIds": []string{whole}}), "FleetAttributes", 0,
+			"Status"), `"DELETING"`)
 		w.finishing.Unlock()
 		if restart {
 			w.restart()
@@ -159,7 +164,8 @@ func TestDeleteFleetLocations(t *testing.T) {
 		t.Errorf("the game session there is %s", got)
 	}
 	w.refused(fault.NotFound, "DescribeCompute", object{"FleetId": id, "ComputeName": "c2"})
-	w.refused(fault.InvalidRequest, "CreateGameSession", object{"FleetId": id, "Location": "custom-b", "MaximumPlayerSessionCount": 1})
+	w.refused(fault.InvalidRequest, "CreateGameSession",
+		object{"FleetId": id, "Location": "custom-b", "MaximumPlayerSessionCount": 1})
 	w.compute(id, "custom-a", "c2") // the name is free again
 	w.must("CreateFleetLocations", object{"FleetId": id, "Locations": []object{{"Location": "custom-b"}}})
 	w.compute(id, "custom-b", "c3")
@@ -167,7 +173,8 @@ func TestDeleteFleetLocations(t *testing.T) {
 		t.Errorf("fleet events: %s", got)
 	}
 	w.must("DeleteLocation", `{"LocationName":"custom-b"}`)
-	same(t, w.must("DescribeFleetLocationAttributes", object{"FleetId": id, "Locations": []string{"custom-b"}})["LocationAttributes"],
+	same(t, w.must("DescribeFleetLocationAttributes",
+		object{"FleetId": id, "Locations": []string{"custom-b"}})["LocationAttributes"],
 		`[{"LocationState":{"Location":"custom-b","Status":"NOT_FOUND"}}]`)
 	w.must("DeleteFleetLocations", object{"FleetId": id, "Locations": []string{"custom-b"}})
 	if _, ok := w.Catalog().FleetLocation(id, "custom-b"); ok {
@@ -213,19 +220,22 @@ func TestFleetEvents(t *testing.T) {
 func TestAliases(t *testing.T) {
 	w := newWorld(t)
 	id, _ := w.host(1)
-	out := w.must("CreateAlias", object{"Name": "live", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id}, "Tags": []object{{"Key": "k", "Value": "v"}}})
+	out := w.must("CreateAlias", object{"Name": "live", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id},
+		"Tags": []object{{"Key": "k", "Value": "v"}}})
 	alias := text(out, "Alias", "AliasId")
 	w.must("CreateAlias", object{"Name": "live", "RoutingStrategy": object{"Type": "TERMINAL", "Message": "m"}}) // names may be the same
 	if got := w.must("CreateGameSession", object{"AliasId": alias, "MaximumPlayerSessionCount": 1}); text(got, "GameSession", "FleetId") != id {
 		t.Errorf("through the alias: %v", got)
 	}
 	w.elapse(time.Second)
-	out = w.must("UpdateAlias", object{"AliasId": alias, "RoutingStrategy": object{"Type": "TERMINAL", "Message": "Come back tomorrow"}})
+	out = w.must("UpdateAlias", object{"AliasId": alias,
+		"RoutingStrategy": object{"Type": "TERMINAL", "Message": "Come back tomorrow"}})
 	same(t, at(out, "Alias", "RoutingStrategy"), `{"Type":"TERMINAL","Message":"Come back tomorrow"}`)
 	if a := at(out, "Alias").(object); a["LastUpdatedTime"].(float64)-a["CreationTime"].(float64) != 1 || a["Name"] != "live" {
 		t.Errorf("after the update: %v", a)
 	}
-	w.refused(fault.TerminalRoutingStrategy, "CreateGameSession", object{"AliasId": alias, "MaximumPlayerSessionCount": 1})
+	w.refused(fault.TerminalRoutingStrategy, "CreateGameSession",
+		object{"AliasId": alias, "MaximumPlayerSessionCount": 1})
 	for in, want := range map[string]int{`{}`: 2, `{"Name":"live"}`: 2, `{"Name":"liv"}`: 0, `{"RoutingStrategyType":"SIMPLE"}`: 0, `{"RoutingStrategyType":"TERMINAL","Limit":9}`: 2} {
 		if got := len(w.must("ListAliases", in)["Aliases"].([]any)); got != want {
 			t.Errorf("ListAliases %s: %d, want %d", in, got, want)
@@ -233,7 +243,8 @@ func TestAliases(t *testing.T) {
 	}
 	w.must("DeleteAlias", object{"AliasId": alias})
 	w.refused(fault.NotFound, "DescribeAlias", object{"AliasId": alias})
-	w.refused(fault.NotFound, "ListTagsForResource", object{"ResourceARN": "arn:aws:gamelift:us-west-2::alias/" + alias})
+	w.refused(fault.NotFound, "ListTagsForResource",
+		object{"ResourceARN": "arn:aws:gamelift:us-west-2::alias/" + alias})
 }
 
 func TestTags(t *testing.T) {
@@ -242,7 +253,8 @@ func TestTags(t *testing.T) {
 	arn := "arn:aws:gamelift:us-west-2:111122223333:location/custom-a"
 	tags := func() any { return w.must("ListTagsForResource", object{"ResourceARN": arn})["Tags"] }
 	same(t, tags(), `[]`)
-	w.must("TagResource", object{"ResourceARN": arn, "Tags": []object{{"Key": "b", "Value": "1"}, {"Key": "a", "Value": ""}}})
+	w.must("TagResource", object{"ResourceARN": arn,
+		"Tags": []object{{"Key": "b", "Value": "1"}, {"Key": "a", "Value": ""}}})
 	w.must("TagResource", object{"ResourceARN": arn, "Tags": []object{{"Key": "b", "Value": "2"}}})
 	same(t, tags(), `[{"Key":"a","Value":""},{"Key":"b","Value":"2"}]`)
 	w.must("UntagResource", object{"ResourceARN": arn, "TagKeys": []string{"a", "x"}})
@@ -267,8 +279,10 @@ func TestRegisterCompute(t *testing.T) {
 	w.must("DeregisterCompute", object{"FleetId": id, "ComputeName": "c1"})
 	w.must("RegisterCompute", in)
 	w.refused(fault.NotFound, "DescribeCompute", object{"FleetId": id, "ComputeName": "c2"})
-	w.must("RegisterCompute", object{"FleetId": id, "ComputeName": "task/1", "Location": "custom-a", "DnsName": "x.example"})
-	same(t, len(w.must("ListCompute", object{"FleetId": id, "Location": "custom-a"})["ComputeList"].([]any)) == 1, `true`)
+	w.must("RegisterCompute", object{"FleetId": id, "ComputeName": "task/1", "Location": "custom-a",
+		"DnsName": "x.example"})
+	same(t, len(w.must("ListCompute", object{"FleetId": id, "Location": "custom-a"})["ComputeList"].([]any)) == 1,
+		`true`)
 }
 
 // Both steps of a registration and of its end can be repeated when the call

@@ -58,7 +58,8 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 		return nil, err
 	}
 	command := fleet.CreateGameSession{
-		ID: id, Name: in.Name, CreatorID: in.CreatorId, Data: in.GameSessionData, Maximum: in.MaximumPlayerSessionCount.Or(0),
+		ID: id, Name: in.Name, CreatorID: in.CreatorId, Data: in.GameSessionData,
+		Maximum:           in.MaximumPlayerSessionCount.Or(0),
 		Protection:        string(f.ProtectionPolicy),
 		ActivationTimeout: f.ActivationTimeout(), MaxActivations: int(f.MaxConcurrentActivations()),
 		ConfirmWithin: how.confirmWithin,
@@ -87,7 +88,8 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 	case err != nil:
 		return nil, fleet.RoomID{}, err
 	case f.Status != catalog.StatusActive:
-		return nil, fleet.RoomID{}, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and must be ACTIVE", f.ID, f.Status)
+		return nil, fleet.RoomID{}, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and must be ACTIVE", f.ID,
+			f.Status)
 	case in.MaximumPlayerSessionCount.Or(0) > maxPlayers:
 		return nil, fleet.RoomID{}, invalid(
 			"MaximumPlayerSessionCount is %d; the maximum is %d", in.MaximumPlayerSessionCount.Or(0), maxPlayers)
@@ -208,7 +210,8 @@ func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessio
 		return nil, err
 	}
 	command := fleet.UpdateGameSession{
-		ID: id, Name: in.Name, Policy: fleet.Policy(in.PlayerSessionCreationPolicy), Protection: string(in.ProtectionPolicy),
+		ID: id, Name: in.Name, Policy: fleet.Policy(in.PlayerSessionCreationPolicy),
+		Protection: string(in.ProtectionPolicy),
 	}
 	if command.Properties, err = propertiesFrom(in.GameProperties); err != nil {
 		return nil, err
@@ -290,7 +293,8 @@ func (p *Plane) GetPlayerConnectionDetails(ctx context.Context, in *wire.GetPlay
 	out := &wire.GetPlayerConnectionDetailsOutput{GameSessionId: in.GameSessionId}
 	for _, player := range in.PlayerIds {
 		out.PlayerConnectionDetails = append(out.PlayerConnectionDetails, wire.PlayerConnectionDetail{
-			PlayerId: player, Endpoints: []wire.PlayerConnectionEndpoint{{IpAddress: g.IPAddress, Port: wire.Some(g.Port)}},
+			PlayerId: player, Endpoints: []wire.PlayerConnectionEndpoint{{IpAddress: g.IPAddress,
+				Port: wire.Some(g.Port)}},
 		})
 	}
 	return out, nil

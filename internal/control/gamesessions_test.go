@@ -11,7 +11,8 @@ import (
 func TestIdempotencyTokens(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(3)
-	in := object{"FleetId": fleet, "Location": "custom-a", "MaximumPlayerSessionCount": 2, "IdempotencyToken": "tok-1", "GameProperties": []object{}}
+	in := object{"FleetId": fleet, "Location": "custom-a", "MaximumPlayerSessionCount": 2, "IdempotencyToken": "tok-1",
+		"GameProperties": []object{}}
 	first := text(w.must("CreateGameSession", in), "GameSession", "GameSessionId")
 	if !strings.HasSuffix(first, "/custom-a/tok-1") {
 		t.Errorf("the token does not end the id %s", first)
@@ -30,7 +31,8 @@ func TestIdempotencyTokens(t *testing.T) {
 	other := clone(in)
 	other["Name"] = "other"
 	w.refused(fault.IdempotentParameterMismatch, "CreateGameSession", other)
-	same(t, at(w.must("DescribeFleetUtilization", object{"FleetIds": []string{fleet}}), "FleetUtilization", 0, "ActiveServerProcessCount"), "3")
+	same(t, at(w.must("DescribeFleetUtilization", object{"FleetIds": []string{fleet}}), "FleetUtilization", 0,
+		"ActiveServerProcessCount"), "3")
 	var pushed int
 	for _, s := range sockets {
 		pushed += len(s.pushes)
@@ -48,7 +50,8 @@ func TestTokensStayTakenInHistory(t *testing.T) {
 	id := w.active(fleet, token, sockets...)
 	sockets[0].ok(sockets[0].end())
 	w.archived(id)
-	out := w.must("CreateGameSession", object{"FleetId": fleet, "Location": "custom-a", "MaximumPlayerSessionCount": 2, "IdempotencyToken": "tok-1"})
+	out := w.must("CreateGameSession", object{"FleetId": fleet, "Location": "custom-a", "MaximumPlayerSessionCount": 2,
+		"IdempotencyToken": "tok-1"})
 	if text(out, "GameSession", "GameSessionId") != id || text(out, "GameSession", "Status") != "TERMINATED" {
 		t.Errorf("the same call gave %v, want the game session that is over", out)
 	}
@@ -69,7 +72,8 @@ func TestRetriesOfACallGiveTheSameGameSession(t *testing.T) {
 	fleet, _ := w.host(3)
 	in := object{"FleetId": fleet, "Location": "custom-a", "MaximumPlayerSessionCount": 2}
 	call := func(principal, invocation string) string {
-		out, err := w.callAs(WithCall(w.ctx, Call{Principal: principal, Invocation: invocation}), "CreateGameSession", in)
+		out, err := w.callAs(WithCall(w.ctx, Call{Principal: principal, Invocation: invocation}), "CreateGameSession",
+			in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,9 +97,11 @@ func TestRetriesOfACallGiveTheSameGameSession(t *testing.T) {
 func TestCreatorLimit(t *testing.T) {
 	w := newWorld(t)
 	fleet, _ := w.host(1)
-	w.must("UpdateFleetAttributes", object{"FleetId": fleet, "ResourceCreationLimitPolicy": object{"NewGameSessionsPerCreator": 2, "PolicyPeriodInMinutes": 15}})
+	w.must("UpdateFleetAttributes", object{"FleetId": fleet,
+		"ResourceCreationLimitPolicy": object{"NewGameSessionsPerCreator": 2, "PolicyPeriodInMinutes": 15}})
 	mine := func(token string) object {
-		return object{"FleetId": fleet, "Location": "custom-a", "MaximumPlayerSessionCount": 2, "CreatorId": "me", "IdempotencyToken": token}
+		return object{"FleetId": fleet, "Location": "custom-a", "MaximumPlayerSessionCount": 2, "CreatorId": "me",
+			"IdempotencyToken": token}
 	}
 	w.must("CreateGameSession", mine("a"))
 	w.must("CreateGameSession", mine("a")) // no new one: not counted
@@ -117,7 +123,8 @@ func TestCreatorLimit(t *testing.T) {
 	w.must("CreateGameSession", mine("e"))
 	w.refused(fault.LimitExceeded, "CreateGameSession", mine("f"))
 
-	w.must("UpdateFleetAttributes", object{"FleetId": fleet, "ResourceCreationLimitPolicy": object{"NewGameSessionsPerCreator": 0, "PolicyPeriodInMinutes": 0}})
+	w.must("UpdateFleetAttributes", object{"FleetId": fleet,
+		"ResourceCreationLimitPolicy": object{"NewGameSessionsPerCreator": 0, "PolicyPeriodInMinutes": 0}})
 	w.refused(fault.FleetCapacityExceeded, "CreateGameSession", mine("f"))
 }
 
@@ -136,13 +143,15 @@ func TestReadYourWrites(t *testing.T) {
 			case <-s.pushes:
 				s.ok(s.activate(id))
 				found := func(filter string) int {
-					out := w.must("SearchGameSessions", object{"FleetId": fleet, "FilterExpression": "gameSessionId='" + id + "' AND " + filter})
+					out := w.must("SearchGameSessions",
+						object{"FleetId": fleet, "FilterExpression": "gameSessionId='" + id + "' AND " + filter})
 					return len(out["GameSessions"].([]any))
 				}
 				if found("hasAvailablePlayerSessions=true") != 1 {
 					t.Fatal("activated, and not found by a search")
 				}
-				player := text(w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "p"}), "PlayerSession", "PlayerSessionId")
+				player := text(w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "p"}),
+					"PlayerSession", "PlayerSessionId")
 				if found("hasAvailablePlayerSessions=true") != 0 || found("playerSessionCount=1") != 1 {
 					t.Fatal("reserved, and a search still shows the place")
 				}
@@ -163,11 +172,13 @@ func TestReadYourWrites(t *testing.T) {
 func TestUpdateGameSession(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(1)
-	id := w.active(fleet, object{"GameProperties": []object{{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}}}, sockets...)
+	id := w.active(fleet, object{"GameProperties": []object{{"Key": "a", "Value": "1"}, {"Key": "b", "Value": "2"}}},
+		sockets...)
 	w.must("CreatePlayerSessions", object{"GameSessionId": id, "PlayerIds": []string{"x", "y"}})
 	out := w.must("UpdateGameSession", object{
-		"GameSessionId": id, "Name": "n", "MaximumPlayerSessionCount": 1, "PlayerSessionCreationPolicy": "DENY_ALL", "ProtectionPolicy": "FullProtection",
-		"GameProperties": []object{{"Key": "b", "Value": "3"}, {"Key": "c", "Value": "4"}},
+		"GameSessionId": id, "Name": "n", "MaximumPlayerSessionCount": 1, "PlayerSessionCreationPolicy": "DENY_ALL",
+		"ProtectionPolicy": "FullProtection",
+		"GameProperties":   []object{{"Key": "b", "Value": "3"}, {"Key": "c", "Value": "4"}},
 	})
 	g := at(out, "GameSession").(object)
 	same(t, g["GameProperties"], `[{"Key":"a","Value":"1"},{"Key":"b","Value":"3"},{"Key":"c","Value":"4"}]`)
@@ -215,17 +226,22 @@ func TestStatusFilters(t *testing.T) {
 			}
 		}
 	}
-	same(t, w.must("DescribeGameSessions", object{"GameSessionId": over, "StatusFilter": "ACTIVE"}), `{"GameSessions":[]}`)
-	same(t, w.must("DescribeGameSessions", object{"FleetId": fleet, "Location": "custom-unknown"}), `{"GameSessions":[]}`)
+	same(t, w.must("DescribeGameSessions", object{"GameSessionId": over, "StatusFilter": "ACTIVE"}),
+		`{"GameSessions":[]}`)
+	same(t, w.must("DescribeGameSessions", object{"FleetId": fleet, "Location": "custom-unknown"}),
+		`{"GameSessions":[]}`)
 }
 
 // MaxConcurrentGameSessionActivations holds for each compute.
 func TestActivationLimit(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(3)
-	w.must("UpdateRuntimeConfiguration", object{"FleetId": fleet, "RuntimeConfiguration": object{"MaxConcurrentGameSessionActivations": 1, "GameSessionActivationTimeoutSeconds": 30}})
+	w.must("UpdateRuntimeConfiguration", object{"FleetId": fleet,
+		"RuntimeConfiguration": object{"MaxConcurrentGameSessionActivations": 1,
+			"GameSessionActivationTimeoutSeconds": 30}})
 	first := w.create(fleet, nil)
-	w.refused(fault.FleetCapacityExceeded, "CreateGameSession", object{"FleetId": fleet, "MaximumPlayerSessionCount": 2})
+	w.refused(fault.FleetCapacityExceeded, "CreateGameSession",
+		object{"FleetId": fleet, "MaximumPlayerSessionCount": 2})
 	w.elapse(31 * time.Second) // the activation times out
 	w.await("the end of the activation", func() bool { return w.status(first) == "TERMINATED" })
 	if got := w.events(fleet); !strings.HasPrefix(got, "GAME_SESSION_ACTIVATION_TIMEOUT ") {

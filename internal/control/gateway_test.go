@@ -50,7 +50,8 @@ func TestGameSessionsThatAreNotHandedOverEnd(t *testing.T) {
 	for _, s := range sockets {
 		w.mustDial(s.connect)
 	}
-	w.advance("the end of the one that nobody knows of", time.Second, func() bool { return w.status(unknown) == "TERMINATING" })
+	w.advance("the end of the one that nobody knows of", time.Second,
+		func() bool { return w.status(unknown) == "TERMINATING" })
 	if got := w.status(known); got != "ACTIVE" {
 		t.Errorf("the one that was handed over is %s", got)
 	}
@@ -143,7 +144,8 @@ func TestWatchGameSession(t *testing.T) {
 func TestClaimGameSession(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(2)
-	claim := Claim{FleetID: fleet, Name: "again", Maximum: 3, PlayerID: "ada", Properties: []wire.GameProperty{{Key: "map", Value: "harbour"}}}
+	claim := Claim{FleetID: fleet, Name: "again", Maximum: 3, PlayerID: "ada",
+		Properties: []wire.GameProperty{{Key: "map", Value: "harbour"}}}
 	if _, _, err := w.ClaimGameSession(w.ctx, claim); !fault.Is(err, fault.NotFound) {
 		t.Fatalf("with no game session: %v", err)
 	}

@@ -40,9 +40,12 @@ func (w *world) archived(gameSession string) {
 func TestNothingChangesWithTheMoveIntoTheHistory(t *testing.T) {
 	w := newWorld(t)
 	fleet, sockets := w.host(1)
-	alias := text(w.must("CreateAlias", object{"Name": "a", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": fleet}}), "Alias", "AliasId")
-	id := w.active(fleet, object{"Name": "n", "CreatorId": "me", "GameSessionData": "d", "GameProperties": []object{{"Key": "a", "Value": "1"}}}, sockets...)
-	out := w.must("CreatePlayerSessions", object{"GameSessionId": id, "PlayerIds": []string{"x.*>", "y"}, "PlayerDataMap": object{"y": "data"}})
+	alias := text(w.must("CreateAlias", object{"Name": "a",
+		"RoutingStrategy": object{"Type": "SIMPLE", "FleetId": fleet}}), "Alias", "AliasId")
+	id := w.active(fleet, object{"Name": "n", "CreatorId": "me", "GameSessionData": "d",
+		"GameProperties": []object{{"Key": "a", "Value": "1"}}}, sockets...)
+	out := w.must("CreatePlayerSessions", object{"GameSessionId": id, "PlayerIds": []string{"x.*>", "y"},
+		"PlayerDataMap": object{"y": "data"}})
 	x, y := text(out, "PlayerSessions", 0, "PlayerSessionId"), text(out, "PlayerSessions", 1, "PlayerSessionId")
 	sockets[0].ok(sockets[0].accept(id, y))
 	sockets[0].ok(sockets[0].end())
@@ -81,9 +84,11 @@ func TestNothingChangesWithTheMoveIntoTheHistory(t *testing.T) {
 		}
 	}
 	w.refused(fault.InvalidGameSessionStatus, "UpdateGameSession", object{"GameSessionId": id, "Name": "x"})
-	w.refused(fault.InvalidGameSessionStatus, "TerminateGameSession", object{"GameSessionId": id, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
+	w.refused(fault.InvalidGameSessionStatus, "TerminateGameSession",
+		object{"GameSessionId": id, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
 	w.refused(fault.InvalidGameSessionStatus, "CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "z"})
-	w.refused(fault.InvalidGameSessionStatus, "GetPlayerConnectionDetails", object{"GameSessionId": id, "PlayerIds": []string{"z"}})
+	w.refused(fault.InvalidGameSessionStatus, "GetPlayerConnectionDetails",
+		object{"GameSessionId": id, "PlayerIds": []string{"z"}})
 
 	w.must("DeleteFleet", object{"FleetId": fleet})
 	for i, q := range questions {
@@ -111,7 +116,8 @@ func TestPagingFromMemoryIntoHistory(t *testing.T) {
 		id := w.active(fleet, object{"Location": location}, s)
 		sessions = append(sessions, id)
 		for range 2 { // the player comes twice
-			p := text(w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "anna"}), "PlayerSession", "PlayerSessionId")
+			p := text(w.must("CreatePlayerSession", object{"GameSessionId": id, "PlayerId": "anna"}), "PlayerSession",
+				"PlayerSessionId")
 			players = append(players, p)
 			s.ok(s.remove(id, p))
 		}
@@ -128,16 +134,19 @@ func TestPagingFromMemoryIntoHistory(t *testing.T) {
 		play(i)
 	}
 	for limit := 1; limit <= 9; limit++ {
-		got := slices.Concat(w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet, "Limit": limit})...)
+		got := slices.Concat(w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId",
+			object{"FleetId": fleet, "Limit": limit})...)
 		if !sameSet(got, sessions) {
 			t.Errorf("in pages of %d: %d game sessions, want each of %d once", limit, len(got), len(sessions))
 		}
-		got = slices.Concat(w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna", "Limit": limit})...)
+		got = slices.Concat(w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId",
+			object{"PlayerId": "anna", "Limit": limit})...)
 		if !sameSet(got, players) {
 			t.Errorf("in pages of %d: %d player sessions, want each of %d once", limit, len(got), len(players))
 		}
 	}
-	only := slices.Concat(w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet, "Location": "custom-b", "Limit": 1})...)
+	only := slices.Concat(w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId",
+		object{"FleetId": fleet, "Location": "custom-b", "Limit": 1})...)
 	if len(only) != 4 {
 		t.Errorf("%d game sessions in custom-b, want 4", len(only))
 	}
@@ -150,7 +159,8 @@ func TestPagingFromMemoryIntoHistory(t *testing.T) {
 	for _, id := range sessions[5:] {
 		w.archived(id)
 	}
-	rest := slices.Concat(w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna", "Limit": 3, "NextToken": out["NextToken"]})...)
+	rest := slices.Concat(w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId",
+		object{"PlayerId": "anna", "Limit": 3, "NextToken": out["NextToken"]})...)
 	for _, p := range players {
 		if !slices.Contains(shown, p) && !slices.Contains(rest, p) {
 			t.Errorf("player session %s got lost between the pages", p)

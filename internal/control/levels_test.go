@@ -53,7 +53,8 @@ func TestNothingAboveTheOldestNode(t *testing.T) {
 			n.levelMu.Lock()
 			end(n)
 			n.levelMu.Unlock()
-			first.advance("all shards to have the new level", levelPause, func() bool { return n.allAt(region.MaxLevel) })
+			first.advance("all shards to have the new level", levelPause,
+				func() bool { return n.allAt(region.MaxLevel) })
 		})
 	}
 }

@@ -67,7 +67,8 @@ func players(ids ...string) []object {
 // seek starts a ticket of players without attributes.
 func (a *arcade) seek(configuration, ticket string, ids ...string) object {
 	a.t.Helper()
-	return a.must("StartMatchmaking", object{"ConfigurationName": configuration, "TicketId": ticket, "Players": players(ids...)})
+	return a.must("StartMatchmaking", object{"ConfigurationName": configuration, "TicketId": ticket,
+		"Players": players(ids...)})
 }
 
 // ticketNow is a ticket as it is.
@@ -124,14 +125,16 @@ func TestMatchIsPlaced(t *testing.T) {
 	a := matchmakers(t, 1)
 	in := object{"ConfigurationName": "duel", "TicketId": "t1", "Players": []object{{
 		"PlayerId": "p1", "Team": "omega", "LatencyInMs": object{"custom-a": 20},
-		"PlayerAttributes": object{"mmr": object{"N": 5}, "mode": object{"S": "casual"}, "tags": object{"SL": []string{"x", "y", "x"}}, "votes": object{"SDM": object{"keep": 9}}},
+		"PlayerAttributes": object{"mmr": object{"N": 5}, "mode": object{"S": "casual"},
+			"tags": object{"SL": []string{"x", "y", "x"}}, "votes": object{"SDM": object{"keep": 9}}},
 	}}}
 	same(t, a.must("StartMatchmaking", in), `{"MatchmakingTicket":{"TicketId":"t1","ConfigurationName":"duel","ConfigurationArn":%q,"Status":"QUEUED","StartTime":%f,
 		"Players":[{"PlayerId":"p1","LatencyInMs":{"custom-a":20},"PlayerAttributes":{"mmr":{"N":5},"mode":{"S":"casual"},"tags":{"SL":["x","y"]},"votes":{"SDM":{"keep":9}}}}]}}`,
 		arnOf("matchmakingconfiguration/duel"), a.seconds())
 	a.remain("SEARCHING", "t1")
 	tags := object{"tags": object{"SL": []string{"z"}}, "votes": object{"SDM": object{}}, "extra": object{"S": "<é>"}}
-	a.must("StartMatchmaking", object{"ConfigurationName": "duel", "TicketId": "t2", "Players": []object{{"PlayerId": "p2", "LatencyInMs": object{}, "PlayerAttributes": tags}}})
+	a.must("StartMatchmaking", object{"ConfigurationName": "duel", "TicketId": "t2",
+		"Players": []object{{"PlayerId": "p2", "LatencyInMs": object{}, "PlayerAttributes": tags}}})
 	a.becomes("PLACING", "t1", "t2")
 	s, push := a.play()
 	a.becomes("COMPLETED", "t1", "t2")
@@ -166,7 +169,8 @@ func checkMatchmakerData(t *testing.T, a *arcade, push processes.CreateGameSessi
 		p1, p2 = p2, p1
 	}
 	want := fmt.Sprintf(`{"matchId":%q,"matchmakingConfigurationArn":%q,"teams":[{"name":"alpha","players":[%s]},{"name":"omega","players":[%s]}],`+
-		`"autoBackfillMode":null,"autoBackfillTicketId":null}`, data.MatchID, arnOf("matchmakingconfiguration/duel"), p1, p2)
+		`"autoBackfillMode":null,"autoBackfillTicketId":null}`, data.MatchID, arnOf("matchmakingconfiguration/duel"),
+		p1, p2)
 	if push.MatchmakerData != want {
 		t.Errorf("the game server is told\n %s\nwant\n %s", push.MatchmakerData, want)
 	}
@@ -204,13 +208,16 @@ func TestMatchIsAccepted(t *testing.T) {
 	a.answer("t1", "ACCEPT", "p1")
 	a.answer("t1", "ACCEPT", "p1")
 	a.remain("REQUIRES_ACCEPTANCE", "t1", "t2")
-	a.refused(fault.InvalidRequest, "AcceptMatch", object{"TicketId": "t2", "PlayerIds": []string{"p1"}, "AcceptanceType": "ACCEPT"})
-	a.refused(fault.InvalidRequest, "AcceptMatch", object{"TicketId": "t2", "PlayerIds": []string{}, "AcceptanceType": "ACCEPT"})
+	a.refused(fault.InvalidRequest, "AcceptMatch",
+		object{"TicketId": "t2", "PlayerIds": []string{"p1"}, "AcceptanceType": "ACCEPT"})
+	a.refused(fault.InvalidRequest, "AcceptMatch",
+		object{"TicketId": "t2", "PlayerIds": []string{}, "AcceptanceType": "ACCEPT"})
 	a.answer("t2", "ACCEPT", "p2")
 	a.becomes("PLACING", "t1", "t2")
 	a.play()
 	a.becomes("COMPLETED", "t1", "t2")
-	a.refused(fault.InvalidRequest, "AcceptMatch", object{"TicketId": "t1", "PlayerIds": []string{"p1"}, "AcceptanceType": "REJECT"})
+	a.refused(fault.InvalidRequest, "AcceptMatch",
+		object{"TicketId": "t1", "PlayerIds": []string{"p1"}, "AcceptanceType": "REJECT"})
 }
 
 // L2: who rejects, and who has not answered by then, is out; who accepted searches on
@@ -253,7 +260,8 @@ func TestStopInEveryStatus(t *testing.T) {
 	a := careful(t, 1)
 	stop := func(ticket string) object { return object{"TicketId": ticket} }
 	a.seek("careful", "t1", "p1")
-	a.refused(fault.InvalidRequest, "AcceptMatch", object{"TicketId": "t1", "PlayerIds": []string{"p1"}, "AcceptanceType": "ACCEPT"})
+	a.refused(fault.InvalidRequest, "AcceptMatch",
+		object{"TicketId": "t1", "PlayerIds": []string{"p1"}, "AcceptanceType": "ACCEPT"})
 	same(t, a.must("StopMatchmaking", stop("t1")), `{}`)
 	a.remain("CANCELLED", "t1")
 
@@ -281,7 +289,8 @@ func TestStopInEveryStatus(t *testing.T) {
 	stopped("t4", "COMPLETED")
 	stopped("t2", "CANCELLED")
 	a.refused(fault.NotFound, "StopMatchmaking", stop("none"))
-	a.refused(fault.NotFound, "AcceptMatch", object{"TicketId": "none", "PlayerIds": []string{"p"}, "AcceptanceType": "ACCEPT"})
+	a.refused(fault.NotFound, "AcceptMatch", object{"TicketId": "none", "PlayerIds": []string{"p"},
+		"AcceptanceType": "ACCEPT"})
 
 	a.elapse(60 * time.Second)
 	a.becomes("TIMED_OUT", "t3")
@@ -353,7 +362,8 @@ func (a *arcade) round(ticket string) int {
 // Without a queue in this Region there is no game.
 func TestNoQueueToPlaceIn(t *testing.T) {
 	a := matchmakers(t, 1)
-	a.must("UpdateMatchmakingConfiguration", object{"Name": "duel", "GameSessionQueueArns": []string{"arn:aws:gamelift:eu-west-1::gamesessionqueue/games"}})
+	a.must("UpdateMatchmakingConfiguration", object{"Name": "duel",
+		"GameSessionQueueArns": []string{"arn:aws:gamelift:eu-west-1::gamesessionqueue/games"}})
 	a.seek("duel", "t1", "p1")
 	a.seek("duel", "t2", "p2")
 	a.becomes("FAILED", "t1", "t2")
@@ -367,7 +377,8 @@ func TestBackfillTicketsAlone(t *testing.T) {
 	a := matchmakers(t, 0)
 	a.configure("match", crewRules, object{"FlexMatchMode": "STANDALONE"})
 	for i := range 2 {
-		a.must("StartMatchBackfill", object{"ConfigurationName": "match", "TicketId": fmt.Sprint("b", i), "Players": []object{{"PlayerId": fmt.Sprint("p", i), "Team": "crew"}}})
+		a.must("StartMatchBackfill", object{"ConfigurationName": "match", "TicketId": fmt.Sprint("b", i),
+			"Players": []object{{"PlayerId": fmt.Sprint("p", i), "Team": "crew"}}})
 	}
 	a.elapse(59 * time.Second)
 	a.remain("SEARCHING", "b0", "b1")
@@ -390,7 +401,8 @@ func TestBackfillTicketsAlone(t *testing.T) {
 func TestStandalone(t *testing.T) {
 	a := matchmakers(t, 0)
 	a.configure("plain", duelRules, object{"FlexMatchMode": "STANDALONE"})
-	a.configure("asked", duelRules, object{"FlexMatchMode": "STANDALONE", "AcceptanceRequired": true, "AcceptanceTimeoutSeconds": 10})
+	a.configure("asked", duelRules, object{"FlexMatchMode": "STANDALONE", "AcceptanceRequired": true,
+		"AcceptanceTimeoutSeconds": 10})
 	a.seek("plain", "t1", "p1")
 	a.seek("plain", "t2", "p2")
 	a.becomes("COMPLETED", "t1", "t2")
@@ -416,7 +428,8 @@ func TestExpansionIsAwaited(t *testing.T) {
 // A change of the configuration or its rule set counts for those who wait.
 func TestConfigurationChanges(t *testing.T) {
 	a := matchmakers(t, 0)
-	a.configure("moving", `{"ruleLanguageVersion":"1.0","teams":[{"name":"all","minPlayers":3,"maxPlayers":3}]}`, object{"FlexMatchMode": "STANDALONE"})
+	a.configure("moving", `{"ruleLanguageVersion":"1.0","teams":[{"name":"all","minPlayers":3,"maxPlayers":3}]}`,
+		object{"FlexMatchMode": "STANDALONE"})
 	a.seek("moving", "t1", "p1")
 	a.seek("moving", "t2", "p2")
 	a.elapse(time.Second)
@@ -432,7 +445,8 @@ func TestConfigurationChanges(t *testing.T) {
 	}
 	a.becomes("FAILED", "t3")
 	a.refused(fault.NotFound, "StartMatchmaking", object{"ConfigurationName": "moving", "Players": players("p4")})
-	a.must("CreateMatchmakingConfiguration", object{"Name": "moving", "RuleSetName": "duel", "RequestTimeoutSeconds": 60, "AcceptanceRequired": false, "FlexMatchMode": "STANDALONE"})
+	a.must("CreateMatchmakingConfiguration", object{"Name": "moving", "RuleSetName": "duel",
+		"RequestTimeoutSeconds": 60, "AcceptanceRequired": false, "FlexMatchMode": "STANDALONE"})
 	a.seek("moving", "t4", "p4")
 	a.seek("moving", "t5", "p5")
 	a.becomes("COMPLETED", "t4", "t5")
@@ -442,7 +456,9 @@ func TestConfigurationChanges(t *testing.T) {
 // Places that AdditionalPlayerCount leaves open can be taken later.
 func TestAdditionalPlayers(t *testing.T) {
 	a := matchmakers(t, 1)
-	a.configure("roomy", `{"ruleLanguageVersion":"1.0","teams":[{"name":"crew","minPlayers":1,"maxPlayers":3}]}`, object{"AdditionalPlayerCount": 1, "GameSessionData": "data", "GameProperties": []object{{"Key": "k", "Value": "v"}}})
+	a.configure("roomy", `{"ruleLanguageVersion":"1.0","teams":[{"name":"crew","minPlayers":1,"maxPlayers":3}]}`,
+		object{"AdditionalPlayerCount": 1, "GameSessionData": "data",
+			"GameProperties": []object{{"Key": "k", "Value": "v"}}})
 	a.must("StartMatchmaking", object{"ConfigurationName": "roomy", "Players": players("p1", "p2")})
 	_, push := a.play()
 	if push.MaximumPlayerSessionCount != 3 || push.GameSessionData != "data" || push.GameProperties["k"] != "v" {
@@ -458,7 +474,8 @@ func TestCrowd(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range crowd {
 		group.Go(func() {
-			ticket := object{"ConfigurationName": "fair", "TicketId": fmt.Sprint("t", i), "Players": players(fmt.Sprint("p", i))}
+			ticket := object{"ConfigurationName": "fair", "TicketId": fmt.Sprint("t", i),
+				"Players": players(fmt.Sprint("p", i))}
 			if _, err := a.callAs(a.ctx, "StartMatchmaking", ticket); err != nil {
 				t.Errorf("t%d: %v", i, err)
 			}

@@ -92,7 +92,8 @@ func TestTicketsTimeOutWhileActivating(t *testing.T) {
 func (a *arcade) ends(gameSession string) {
 	a.t.Helper()
 	a.await("the game session to end", func() bool {
-		status := text(a.must("DescribeGameSessions", object{"GameSessionId": gameSession}), "GameSessions", 0, "Status")
+		status := text(a.must("DescribeGameSessions", object{"GameSessionId": gameSession}), "GameSessions", 0,
+			"Status")
 		return status == "TERMINATING" || status == "TERMINATED"
 	})
 }

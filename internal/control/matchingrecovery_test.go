@@ -64,7 +64,8 @@ func TestMatchingSurvivesEveryFailure(t *testing.T) {
 			a.seek("duel", "t1", "p1")
 			left.Store(int64(record) + 1)
 			a.await("t2 to start", func() bool {
-				_, err := a.call("StartMatchmaking", object{"ConfigurationName": "duel", "TicketId": "t2", "Players": players("p2")})
+				_, err := a.call("StartMatchmaking", object{"ConfigurationName": "duel", "TicketId": "t2",
+					"Players": players("p2")})
 				return err == nil || fault.Is(err, fault.InvalidRequest) // it has, and the answer was lost
 			})
 			a.await("the match", func() bool { return a.is("PLACING", "t1") && a.is("PLACING", "t2") })
@@ -138,7 +139,8 @@ func TestPanicWhileMatching(t *testing.T) {
 		return old
 	}
 	good := replace(&ruleset.Set{Rules: []ruleset.Rule{{Type: ruleset.Distance}}}) // no pool can be made with it
-	a.must("UpdateMatchmakingConfiguration", object{"Name": "duel", "Description": "the Maker looks at the rule set again"})
+	a.must("UpdateMatchmakingConfiguration", object{"Name": "duel",
+		"Description": "the Maker looks at the rule set again"})
 	a.await("the configuration to rest", func() bool { return explain("t1") != nil })
 	wantKind(t, "while it rests", explain("t1"), fault.ServiceUnavailable)
 	if err := explain("t2"); err != nil {

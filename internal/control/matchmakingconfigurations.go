@@ -31,10 +31,12 @@ func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.Cre
 	err = p.Change(ctx, catalog.CreateMatchmakingConfiguration{
 		MatchmakingConfiguration: catalog.MatchmakingConfiguration{
 			ID: uuid.NewString(), Name: in.Name, Description: in.Description, RuleSet: ruleSet.Name, Queues: queues,
-			Standalone: in.FlexMatchMode == wire.FlexMatchModeStandalone, RequestTimeout: in.RequestTimeoutSeconds.Or(0),
+			Standalone:         in.FlexMatchMode == wire.FlexMatchModeStandalone,
+			RequestTimeout:     in.RequestTimeoutSeconds.Or(0),
 			AcceptanceRequired: in.AcceptanceRequired.Or(false), AcceptanceTimeout: in.AcceptanceTimeoutSeconds.Or(0),
-			AdditionalPlayers: in.AdditionalPlayerCount.Or(0), AutomaticBackfill: in.BackfillMode == wire.BackfillModeAutomatic,
-			Properties: matchPropertiesFrom(in.GameProperties), Data: in.GameSessionData,
+			AdditionalPlayers: in.AdditionalPlayerCount.Or(0),
+			AutomaticBackfill: in.BackfillMode == wire.BackfillModeAutomatic,
+			Properties:        matchPropertiesFrom(in.GameProperties), Data: in.GameSessionData,
 			CustomEventData: in.CustomEventData, NotificationTarget: in.NotificationTarget,
 		},
 		Refers: refers, Tags: tagsFrom(in.Tags),
@@ -176,7 +178,8 @@ func (p *Plane) DeleteMatchmakingConfiguration(
 		return err
 	case active > 0:
 		return invalid(
-			"Matchmaking configuration %s has %d active tickets. Stop them, or delete it when they are over.", m.Name, active)
+			"Matchmaking configuration %s has %d active tickets. Stop them, or delete it when they are over.", m.Name,
+			active)
 	}
 	return p.Change(ctx, catalog.DeleteMatchmakingConfiguration{Name: m.Name})
 }

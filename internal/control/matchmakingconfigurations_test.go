@@ -27,15 +27,19 @@ func TestMatchmakingConfigurationShapes(t *testing.T) {
 
 	alone := fmt.Sprintf(`{"Name":"alone","ConfigurationArn":%q,%s,"FlexMatchMode":"STANDALONE","BackfillMode":"MANUAL","AcceptanceRequired":false,"RequestTimeoutSeconds":43200,
 		"AdditionalPlayerCount":0,"GameProperties":[],"GameSessionQueueArns":[],"CreationTime":%d}`, arnOf("matchmakingconfiguration/alone"), ruleSet, born)
-	same(t, w.must("CreateMatchmakingConfiguration", object{"Name": "alone", "RuleSetName": arnOf("matchmakingruleset/duel"), "FlexMatchMode": "STANDALONE",
-		"AcceptanceRequired": false, "RequestTimeoutSeconds": 43200}), `{"Configuration":%s}`, alone)
+	same(t, w.must("CreateMatchmakingConfiguration",
+		object{"Name": "alone", "RuleSetName": arnOf("matchmakingruleset/duel"), "FlexMatchMode": "STANDALONE",
+			"AcceptanceRequired": false, "RequestTimeoutSeconds": 43200}), `{"Configuration":%s}`, alone)
 
 	sent := fmt.Sprintf(`"Name":"ladder.1","Description":"d","GameSessionQueueArns":["arn:aws:gamelift:eu-west-1::gamesessionqueue/far",%q],"RequestTimeoutSeconds":60,"AcceptanceTimeoutSeconds":20,
 		"AcceptanceRequired":true,"NotificationTarget":"arn:aws:sns:us-west-2:111122223333:a/b","AdditionalPlayerCount":2,"CustomEventData":"blue",
 		"GameProperties":[{"Key":"mode","Value":"duel"}],"GameSessionData":"data","BackfillMode":"AUTOMATIC"`, harbor)
-	ladder := fmt.Sprintf(`{%s,%s,"FlexMatchMode":"WITH_QUEUE","ConfigurationArn":%q,"CreationTime":%d}`, sent, ruleSet, arnOf("matchmakingconfiguration/ladder.1"), born)
-	same(t, w.must("CreateMatchmakingConfiguration", `{`+sent+`,"RuleSetName":"duel","Tags":[{"Key":"k","Value":"v"}]}`), `{"Configuration":%s}`, ladder)
-	same(t, w.must("ListTagsForResource", object{"ResourceARN": arnOf("matchmakingconfiguration/ladder.1")}), `{"Tags":[{"Key":"k","Value":"v"}]}`)
+	ladder := fmt.Sprintf(`{%s,%s,"FlexMatchMode":"WITH_QUEUE","ConfigurationArn":%q,"CreationTime":%d}`, sent, ruleSet,
+		arnOf("matchmakingconfiguration/ladder.1"), born)
+	same(t, w.must("CreateMatchmakingConfiguration",
+		`{`+sent+`,"RuleSetName":"duel","Tags":[{"Key":"k","Value":"v"}]}`), `{"Configuration":%s}`, ladder)
+	same(t, w.must("ListTagsForResource", object{"ResourceARN": arnOf("matchmakingconfiguration/ladder.1")}),
+		`{"Tags":[{"Key":"k","Value":"v"}]}`)
 
 	for in, want := range map[string]string{
 		`{}`:                            alone + "," + ladder,
@@ -65,14 +69,18 @@ func TestUpdateConfigurationLeavesTheRest(t *testing.T) {
 	w.ruleSetOf("duel")
 	harbor, attic := w.queueOf("harbor"), w.queueOf("attic")
 	w.must("CreateMatchmakingConfiguration", object{
-		"Name": "ladder", "Description": "a", "RuleSetName": "duel", "GameSessionQueueArns": []string{harbor}, "RequestTimeoutSeconds": 60,
-		"AcceptanceTimeoutSeconds": 20, "AcceptanceRequired": true, "NotificationTarget": "arn:aws:sns:a", "AdditionalPlayerCount": 2, "CustomEventData": "a",
+		"Name": "ladder", "Description": "a", "RuleSetName": "duel", "GameSessionQueueArns": []string{harbor},
+		"RequestTimeoutSeconds":    60,
+		"AcceptanceTimeoutSeconds": 20, "AcceptanceRequired": true, "NotificationTarget": "arn:aws:sns:a",
+		"AdditionalPlayerCount": 2, "CustomEventData": "a",
 		"GameProperties": []object{{"Key": "a", "Value": "a"}}, "GameSessionData": "a",
 	})
 	changes := object{
-		"Description": "b", "GameSessionQueueArns": []any{attic}, "RequestTimeoutSeconds": 61., "AcceptanceTimeoutSeconds": 21.,
-		"AcceptanceRequired": false, "NotificationTarget": "arn:aws:sns:b", "AdditionalPlayerCount": 0., "CustomEventData": "b",
-		"GameProperties": []any{object{"Key": "b", "Value": "b"}}, "GameSessionData": "b", "BackfillMode": "AUTOMATIC",
+		"Description": "b", "GameSessionQueueArns": []any{attic}, "RequestTimeoutSeconds": 61.,
+		"AcceptanceTimeoutSeconds": 21.,
+		"AcceptanceRequired":       false, "NotificationTarget": "arn:aws:sns:b", "AdditionalPlayerCount": 0.,
+		"CustomEventData": "b",
+		"GameProperties":  []any{object{"Key": "b", "Value": "b"}}, "GameSessionData": "b", "BackfillMode": "AUTOMATIC",
 	}
 	w.changesAlone("UpdateMatchmakingConfiguration", "Configuration", object{"Name": "ladder"}, changes, nil)
 
@@ -85,7 +93,8 @@ func TestUpdateConfigurationLeavesTheRest(t *testing.T) {
 	out = w.must("UpdateMatchmakingConfiguration", `{"Name":"ladder","FlexMatchMode":"STANDALONE","BackfillMode":"MANUAL","GameSessionQueueArns":[],"GameProperties":[],
 		"CustomEventData":"","NotificationTarget":""}`)
 	c, _ := out["Configuration"].(object)
-	same(t, object{"a": c["GameProperties"], "b": c["GameSessionQueueArns"], "c": c["CustomEventData"], "d": c["NotificationTarget"]}, `{"a":[],"b":[],"c":null,"d":null}`)
+	same(t, object{"a": c["GameProperties"], "b": c["GameSessionQueueArns"], "c": c["CustomEventData"],
+		"d": c["NotificationTarget"]}, `{"a":[],"b":[],"c":null,"d":null}`)
 }
 
 // A configuration keeps naming a queue that was deleted, and its rule set cannot
@@ -94,11 +103,13 @@ func TestWhatAConfigurationRefersTo(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	w.ruleSetOf("duel")
 	harbor := w.queueOf("harbor")
-	w.must("CreateMatchmakingConfiguration", object{"Name": "ladder", "RuleSetName": "duel", "AcceptanceRequired": false, "RequestTimeoutSeconds": 9, "GameSessionQueueArns": []string{harbor}})
+	w.must("CreateMatchmakingConfiguration", object{"Name": "ladder", "RuleSetName": "duel",
+		"AcceptanceRequired": false, "RequestTimeoutSeconds": 9, "GameSessionQueueArns": []string{harbor}})
 	w.refused(fault.InvalidRequest, "DeleteMatchmakingRuleSet", `{"Name":"duel"}`)
 	w.must("DeleteGameSessionQueue", `{"Name":"harbor"}`)
 	w.must("UpdateMatchmakingConfiguration", `{"Name":"ladder","Description":"d"}`)
-	w.refused(fault.NotFound, "UpdateMatchmakingConfiguration", object{"Name": "ladder", "GameSessionQueueArns": []string{harbor}})
+	w.refused(fault.NotFound, "UpdateMatchmakingConfiguration",
+		object{"Name": "ladder", "GameSessionQueueArns": []string{harbor}})
 	w.must("DeleteMatchmakingConfiguration", `{"Name":"ladder"}`)
 	w.must("DeleteMatchmakingRuleSet", `{"Name":"duel"}`)
 }
@@ -109,7 +120,8 @@ func TestMatchmakingQuotas(t *testing.T) {
 	w.refused(fault.LimitExceeded, "CreateGameSessionQueue", `{"Name":"attic"}`)
 	w.ruleSetOf("duel")
 	w.refused(fault.LimitExceeded, "CreateMatchmakingRuleSet", object{"Name": "raid", "RuleSetBody": smallestRuleSet})
-	configuration := object{"Name": "a", "RuleSetName": "duel", "AcceptanceRequired": false, "RequestTimeoutSeconds": 9, "FlexMatchMode": "STANDALONE"}
+	configuration := object{"Name": "a", "RuleSetName": "duel", "AcceptanceRequired": false, "RequestTimeoutSeconds": 9,
+		"FlexMatchMode": "STANDALONE"}
 	w.must("CreateMatchmakingConfiguration", configuration)
 	configuration["Name"] = "b"
 	w.refused(fault.LimitExceeded, "CreateMatchmakingConfiguration", configuration)

@@ -24,9 +24,11 @@ func newOutage(t *testing.T, options ...option) *outage {
 	o.token = w.compute(o.fleet, "custom-a", "c1")
 	o.hosting = w.process(o.fleet, "c1", o.token, "hosting")
 	o.session = w.active(o.fleet, nil, o.hosting)
-	o.player = text(w.must("CreatePlayerSession", object{"GameSessionId": o.session, "PlayerId": "x"}), "PlayerSession", "PlayerSessionId")
+	o.player = text(w.must("CreatePlayerSession", object{"GameSessionId": o.session, "PlayerId": "x"}), "PlayerSession",
+		"PlayerSessionId")
 	o.loading = w.mustDial(processes.ConnectRequest{
-		FleetID: o.fleet, ComputeName: "c1", ProcessID: "loading", Authorization: o.token, IdempotencyToken: "loading-1",
+		FleetID: o.fleet, ComputeName: "c1", ProcessID: "loading", Authorization: o.token,
+		IdempotencyToken: "loading-1",
 	})
 	return o
 }

@@ -88,17 +88,24 @@ func TestPaging(t *testing.T) {
 		{"DescribeFleetCapacity", "FleetCapacity", "FleetId", object{}, 6, nil},
 		{"DescribeFleetUtilization", "FleetUtilization", "FleetId", object{}, 6, nil},
 		{"DescribeFleetLocationAttributes", "LocationAttributes", "", object{"FleetId": fleet}, 5, nil},
-		{"DescribeFleetEvents", "Events", "EventId", object{"FleetId": fleet}, 7, object{"FleetId": fleet, "StartTime": 1}},
-		{"ListCompute", "ComputeList", "ComputeName", object{"FleetId": fleet}, 5, object{"FleetId": fleet, "Location": "custom-0"}},
+		{"DescribeFleetEvents", "Events", "EventId", object{"FleetId": fleet}, 7,
+			object{"FleetId": fleet, "StartTime": 1}},
+		{"ListCompute", "ComputeList", "ComputeName", object{"FleetId": fleet}, 5,
+			object{"FleetId": fleet, "Location": "custom-0"}},
 		{"ListAliases", "Aliases", "AliasId", object{}, 5, object{"Name": "a"}},
-		{"DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet}, 5, object{"FleetId": fleet, "StatusFilter": "ACTIVE"}},
-		{"DescribeGameSessionDetails", "GameSessionDetails", "", object{"FleetId": fleet}, 5, object{"FleetId": fleet, "Location": "custom-0"}},
-		{"SearchGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet, "SortExpression": "creationTimeMillis DESC"}, 5, object{"FleetId": fleet}},
-		{"DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"GameSessionId": session}, 5, object{"GameSessionId": session, "PlayerSessionStatusFilter": "RESERVED"}},
+		{"DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet}, 5,
+			object{"FleetId": fleet, "StatusFilter": "ACTIVE"}},
+		{"DescribeGameSessionDetails", "GameSessionDetails", "", object{"FleetId": fleet}, 5,
+			object{"FleetId": fleet, "Location": "custom-0"}},
+		{"SearchGameSessions", "GameSessions", "GameSessionId",
+			object{"FleetId": fleet, "SortExpression": "creationTimeMillis DESC"}, 5, object{"FleetId": fleet}},
+		{"DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"GameSessionId": session}, 5,
+			object{"GameSessionId": session, "PlayerSessionStatusFilter": "RESERVED"}},
 		{"DescribeGameSessionQueues", "GameSessionQueues", "Name", object{}, 5, nil},
 		{"DescribeMatchmakingRuleSets", "RuleSets", "RuleSetName", object{}, 5, nil},
 		{"DescribeMatchmakingConfigurations", "Configurations", "Name", object{"RuleSetName": "m0"}, 5, object{}},
-		{"DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna"}, 5, object{"PlayerId": "b1"}},
+		{"DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna"}, 5,
+			object{"PlayerId": "b1"}},
 	} {
 		in := clone(c.in)
 		whole := w.pagesOf(c.operation, c.list, c.member, in)
@@ -194,7 +201,8 @@ func TestSmallPages(t *testing.T) {
 		w.queueOf(fmt.Sprint("m", i))
 	}
 	for i := range 11 {
-		w.must("CreateMatchmakingConfiguration", fmt.Sprintf(`{"Name":"m%d",%s}`, i, strings.Replace(standalone, "duel", "m0", 1)))
+		w.must("CreateMatchmakingConfiguration", fmt.Sprintf(`{"Name":"m%d",%s}`, i,
+			strings.Replace(standalone, "duel", "m0", 1)))
 	}
 	for _, limit := range []any{nil, 1000} {
 		in := object{}
@@ -202,7 +210,8 @@ func TestSmallPages(t *testing.T) {
 			in["Limit"] = limit
 		}
 		for operation, want := range map[string][]int{"DescribeGameSessionQueues": {50, 1}, "DescribeMatchmakingConfigurations": {10, 1}} {
-			list := map[string]string{"DescribeGameSessionQueues": "GameSessionQueues", "DescribeMatchmakingConfigurations": "Configurations"}[operation]
+			list := map[string]string{"DescribeGameSessionQueues": "GameSessionQueues",
+				"DescribeMatchmakingConfigurations": "Configurations"}[operation]
 			pages := w.pagesOf(operation, list, "Name", in)
 			if len(pages) != 2 || len(pages[0]) != want[0] || len(pages[1]) != want[1] {
 				t.Errorf("%s with limit %v: %d pages, the first of %d", operation, limit, len(pages), len(pages[0]))

@@ -129,7 +129,8 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placemen
 		return nil, invalid("Placement %s exists already: a PlacementId is used once, so choose another one", r.ID)
 	case pending >= maxPending:
 		return nil, fault.New(fault.Throttling,
-			"%d placements wait for game sessions. Try again later, with fewer placements or more server processes.", pending)
+			"%d placements wait for game sessions. Try again later, with fewer placements or more server processes.",
+			pending)
 	}
 	r.Topic, r.EventData = q.NotificationTarget, q.CustomEventData // for its event, if the queue is deleted meanwhile
 	choice := queue.Choose(&r, 0)

@@ -177,7 +177,8 @@ func TestWhereAPlacementGoes(t *testing.T) {
 	latency := func(values ...any) object { // player, location, milliseconds
 		var list []object
 		for i := 0; i < len(values); i += 3 {
-			list = append(list, object{"PlayerId": values[i], "RegionIdentifier": values[i+1], "LatencyInMilliseconds": values[i+2]})
+			list = append(list, object{"PlayerId": values[i], "RegionIdentifier": values[i+1],
+				"LatencyInMilliseconds": values[i+2]})
 		}
 		return object{"PlayerLatencies": list}
 	}
@@ -217,12 +218,14 @@ func TestWhereAPlacementGoes(t *testing.T) {
 	}{
 		{name: "P1", want: "F1/custom-a"},
 		{name: "P2", full: "F1", want: "F2/custom-b"},
-		{name: "P3", request: latency("p1", "custom-a", 50, "p1", "custom-b", 30, "p1", "custom-c", 30), want: "F2/custom-b"},
+		{name: "P3", request: latency("p1", "custom-a", 50, "p1", "custom-b", 30, "p1", "custom-c", 30),
+			want: "F2/custom-b"},
 		{name: "P4", request: both, want: "F1/custom-a"},
 		{name: "P5", queue: policies(70, 0), request: both, after: 10 * time.Minute},
 		{name: "P6 before", queue: policies(85, 0, 70, 30), request: both, after: 29 * time.Second},
 		{name: "P6", queue: policies(85, 0, 70, 30), request: both, after: 30 * time.Second, want: "F1/custom-a"},
-		{name: "P7", queue: object{"FilterConfiguration": object{"AllowedLocations": []string{"custom-c"}}}, want: "F2/custom-c"},
+		{name: "P7", queue: object{"FilterConfiguration": object{"AllowedLocations": []string{"custom-c"}}},
+			want: "F2/custom-c"},
 		{name: "P8", queue: priority([]string{"COST"}), want: "F2/custom-b"},
 		{name: "P9", queue: byPlace, want: "F2/custom-c"},
 		{name: "P10", queue: byPlace, request: override("NONE", "custom-b"), full: "custom-b", after: 10 * time.Minute},
@@ -287,20 +290,29 @@ func TestRefusedPlacements(t *testing.T) {
 		more object
 		kind fault.Kind
 	}{
-		"no queue":         {object{"GameSessionQueueName": "none"}, fault.NotFound},
-		"elsewhere":        {object{"GameSessionQueueName": "arn:aws:gamelift:eu-west-1:111122223333:gamesessionqueue/q"}, fault.NotFound},
-		"P12":              {object{"GameSessionQueueName": "q-cost", "PriorityConfigurationOverride": override}, fault.InvalidRequest},
-		"no LOCATION":      {object{"PriorityConfigurationOverride": override}, fault.InvalidRequest},
-		"P13":              {object{"GameSessionQueueName": "q-place", "PriorityConfigurationOverride": override, "PlayerLatencies": latencies}, fault.InvalidRequest},
-		"P14":              {object{"PlacementId": "taken"}, fault.InvalidRequest},
-		"too many":         {object{"MaximumPlayerSessionCount": 201}, fault.InvalidRequest},
-		"more than may":    {object{"MaximumPlayerSessionCount": 1, "DesiredPlayerSessions": []object{{"PlayerId": "a"}, {"PlayerId": "b"}}}, fault.InvalidRequest},
-		"a player twice":   {object{"DesiredPlayerSessions": []object{{"PlayerId": "a"}, {"PlayerId": "a"}}}, fault.InvalidRequest},
-		"no player":        {object{"DesiredPlayerSessions": []object{{"PlayerData": "a"}}}, fault.InvalidRequest},
-		"a property twice": {object{"GameProperties": []object{{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}}}, fault.InvalidRequest},
-		"no location":      {object{"PlayerLatencies": []object{{"PlayerId": "p", "LatencyInMilliseconds": 1}}}, fault.InvalidRequest},
-		"negative":         {object{"PlayerLatencies": []object{{"PlayerId": "p", "RegionIdentifier": "a", "LatencyInMilliseconds": -1}}}, fault.InvalidRequest},
-		"endless":          {object{"PlayerLatencies": []object{{"PlayerId": "p", "RegionIdentifier": "a", "LatencyInMilliseconds": 1e30}}}, fault.InvalidRequest},
+		"no queue": {object{"GameSessionQueueName": "none"}, fault.NotFound},
+		"elsewhere": {object{"GameSessionQueueName": "arn:aws:gamelift:eu-west-1:111122223333:gamesessionqueue/q"},
+			fault.NotFound},
+		"P12": {object{"GameSessionQueueName": "q-cost", "PriorityConfigurationOverride": override},
+			fault.InvalidRequest},
+		"no LOCATION": {object{"PriorityConfigurationOverride": override}, fault.InvalidRequest},
+		"P13": {object{"GameSessionQueueName": "q-place", "PriorityConfigurationOverride": override,
+			"PlayerLatencies": latencies}, fault.InvalidRequest},
+		"P14":      {object{"PlacementId": "taken"}, fault.InvalidRequest},
+		"too many": {object{"MaximumPlayerSessionCount": 201}, fault.InvalidRequest},
+		"more than may": {object{"MaximumPlayerSessionCount": 1,
+			"DesiredPlayerSessions": []object{{"PlayerId": "a"}, {"PlayerId": "b"}}}, fault.InvalidRequest},
+		"a player twice": {object{"DesiredPlayerSessions": []object{{"PlayerId": "a"}, {"PlayerId": "a"}}},
+			fault.InvalidRequest},
+		"no player": {object{"DesiredPlayerSessions": []object{{"PlayerData": "a"}}}, fault.InvalidRequest},
+		"a property twice": {object{"GameProperties": []object{{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}}},
+			fault.InvalidRequest},
+		"no location": {object{"PlayerLatencies": []object{{"PlayerId": "p", "LatencyInMilliseconds": 1}}},
+			fault.InvalidRequest},
+		"negative": {object{"PlayerLatencies": []object{{"PlayerId": "p", "RegionIdentifier": "a",
+			"LatencyInMilliseconds": -1}}}, fault.InvalidRequest},
+		"endless": {object{"PlayerLatencies": []object{{"PlayerId": "p", "RegionIdentifier": "a",
+			"LatencyInMilliseconds": 1e30}}}, fault.InvalidRequest},
 	} {
 		in := placementOfQ("new", c.more)
 		if _, err := w.call("StartGameSessionPlacement", in); !fault.Is(err, c.kind) {
@@ -321,7 +333,8 @@ func TestRetriesOfACallGiveTheSamePlacement(t *testing.T) {
 	p := w.poolAt("", 1, "custom-a")
 	w.addQueue("q", nil, p)
 	call := func(principal, invocation string) error {
-		_, err := w.callAs(WithCall(w.ctx, Call{Principal: principal, Invocation: invocation}), "StartGameSessionPlacement", placementOfQ("p", nil))
+		_, err := w.callAs(WithCall(w.ctx, Call{Principal: principal, Invocation: invocation}),
+			"StartGameSessionPlacement", placementOfQ("p", nil))
 		return err
 	}
 	for range 2 {

@@ -133,7 +133,8 @@ func TestActivationLimits(t *testing.T) {
 	w := newWorld(t)
 	p := w.poolAt("", 3, "custom-a")
 	w.must("UpdateRuntimeConfiguration", object{"FleetId": p.fleet, "RuntimeConfiguration": object{
-		"MaxConcurrentGameSessionActivations": 1, "ServerProcesses": []object{{"LaunchPath": "/local/game/x", "ConcurrentExecutions": 1}}}})
+		"MaxConcurrentGameSessionActivations": 1,
+		"ServerProcesses":                     []object{{"LaunchPath": "/local/game/x", "ConcurrentExecutions": 1}}}})
 	w.addQueue("q", nil, p)
 	for i := range 3 {
 		w.startPlace(fmt.Sprint("p-", i), nil)
@@ -158,14 +159,17 @@ func TestAttemptsThatFail(t *testing.T) {
 		"process ends":          {func(_ *world, s *socket, _ string) { s.ok(s.end()) }, "FULFILLED"},
 		"not activated in time": {func(w *world, _ *socket, _ string) { w.elapse(10 * time.Second) }, "FULFILLED"},
 		"terminated": {func(w *world, _ *socket, session string) {
-			w.must("TerminateGameSession", object{"GameSessionId": session, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
+			w.must("TerminateGameSession", object{"GameSessionId": session,
+				"TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
 		}, "FAILED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			p := w.poolAt("", 1, "custom-a", "custom-b")
 			w.must("UpdateRuntimeConfiguration", object{"FleetId": p.fleet, "RuntimeConfiguration": object{
-				"GameSessionActivationTimeoutSeconds": 10, "ServerProcesses": []object{{"LaunchPath": "/local/game/x", "ConcurrentExecutions": 1}}}})
+				"GameSessionActivationTimeoutSeconds": 10,
+				"ServerProcesses": []object{{"LaunchPath": "/local/game/x",
+					"ConcurrentExecutions": 1}}}})
 			w.addQueue("q", nil, p)
 			w.startPlace("p", nil)
 			s := p.sockets["custom-a"][0]
@@ -253,10 +257,12 @@ func TestChangesUnderWaitingPlacements(t *testing.T) {
 			w.must("UpdateGameSessionQueue", destinations(strings.Replace(rich.arn(), testAccount, "", 1)))
 		},
 		"alias": func(w *world, _, rich *pool, alias string) {
-			w.must("UpdateAlias", object{"AliasId": alias, "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": rich.fleet}})
+			w.must("UpdateAlias", object{"AliasId": alias,
+				"RoutingStrategy": object{"Type": "SIMPLE", "FleetId": rich.fleet}})
 		},
 		"location": func(w *world, empty, _ *pool, _ string) {
-			w.must("CreateFleetLocations", object{"FleetId": empty.fleet, "Locations": []object{{"Location": "custom-b"}}})
+			w.must("CreateFleetLocations", object{"FleetId": empty.fleet,
+				"Locations": []object{{"Location": "custom-b"}}})
 			w.compute(empty.fleet, "custom-b", "later")
 			w.process(empty.fleet, "later", w.token(empty.fleet, "later"), "later")
 		},
@@ -264,7 +270,8 @@ func TestChangesUnderWaitingPlacements(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			empty, rich := w.poolAt("", 0, "custom-a"), w.poolAt("", 1, "custom-b")
-			alias := w.must("CreateAlias", object{"Name": "a", "RoutingStrategy": object{"Type": "TERMINAL", "Message": "closed"}})
+			alias := w.must("CreateAlias", object{"Name": "a",
+				"RoutingStrategy": object{"Type": "TERMINAL", "Message": "closed"}})
 			w.addQueue("q", nil, empty)
 			w.must("UpdateGameSessionQueue", destinations(empty.arn(), text(alias, "Alias", "AliasArn")))
 			w.startPlace("p", nil)
@@ -345,7 +352,8 @@ func BenchmarkPlacement(b *testing.B) {
 	for i := range b.N {
 		var l processes.Connection
 		l, err := w.processes.Connect(w.ctx, processes.ConnectRequest{
-			FleetID: p.fleet, ComputeName: "custom-a", ProcessID: fmt.Sprint(i), Authorization: token, Replaced: func() {},
+			FleetID: p.fleet, ComputeName: "custom-a", ProcessID: fmt.Sprint(i), Authorization: token,
+			Replaced: func() {},
 			Push: func(push processes.Push) {
 				if start, ok := push.(processes.CreateGameSessionPush); ok {
 					l.ActivateGameSession(start.GameSessionID, func(error) {})
@@ -366,7 +374,8 @@ func BenchmarkPlacement(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := fmt.Sprint("p-", next.Add(1))
-			in := &wire.StartGameSessionPlacementInput{PlacementId: id, GameSessionQueueName: "q", MaximumPlayerSessionCount: wire.Some(int32(4))}
+			in := &wire.StartGameSessionPlacementInput{PlacementId: id, GameSessionQueueName: "q",
+				MaximumPlayerSessionCount: wire.Some(int32(4))}
 			if _, err := w.StartGameSessionPlacement(w.ctx, in); err != nil {
 				b.Fatal(err)
 			}
@@ -382,10 +391,12 @@ func TestPlacementTrail(t *testing.T) {
 	w := newWorld(t)
 	p := w.poolAt("0.5", 0, "custom-a", "custom-b")
 	w.addQueue("q", object{"PlayerLatencyPolicies": []object{
-		{"MaximumIndividualPlayerLatencyMilliseconds": 50, "PolicyDurationSeconds": 30}, {"MaximumIndividualPlayerLatencyMilliseconds": 100},
+		{"MaximumIndividualPlayerLatencyMilliseconds": 50, "PolicyDurationSeconds": 30},
+		{"MaximumIndividualPlayerLatencyMilliseconds": 100},
 	}}, p)
 	latencies := object{"PlayerLatencies": []object{
-		{"PlayerId": "x", "RegionIdentifier": "custom-a", "LatencyInMilliseconds": 80}, {"PlayerId": "x", "RegionIdentifier": "custom-b", "LatencyInMilliseconds": 20},
+		{"PlayerId": "x", "RegionIdentifier": "custom-a", "LatencyInMilliseconds": 80},
+		{"PlayerId": "x", "RegionIdentifier": "custom-b", "LatencyInMilliseconds": 20},
 	}}
 	w.startPlace("older", latencies)
 	w.elapse(time.Second)
@@ -394,7 +405,8 @@ func TestPlacementTrail(t *testing.T) {
 	var trail *PlacementTrail
 	w.await("the placement to stand in line", func() (ok bool) {
 		trail, _ = w.PlacementTrail(w.ctx, "p")
-		return trail != nil && trail.Waiting != nil && len(trail.Waiting.Lines) == 1 && trail.Waiting.Lines[0].Length == 2
+		return trail != nil && trail.Waiting != nil && len(trail.Waiting.Lines) == 1 &&
+			trail.Waiting.Lines[0].Length == 2
 	})
 	if line := trail.Waiting.Lines[0]; line.Location != "custom-b" || line.Position != 2 || !trail.Waiting.NextChoice.Equal(trail.StartTime.Add(30*time.Second)) {
 		t.Errorf("waits for %+v, %v", line, trail.Waiting.NextChoice)

@@ -154,7 +154,8 @@ func retry(ctx context.Context, call func() error) {
 // other one is left behind.
 func TestPlacementsThroughFailures(t *testing.T) {
 	for name, m := range map[string]mishap{
-		"append fails": {}, "answer lost": {stored: true}, "killed before": {deadly: true}, "killed after": {stored: true, deadly: true},
+		"append fails": {}, "answer lost": {stored: true}, "killed before": {deadly: true},
+		"killed after": {stored: true, deadly: true},
 	} {
 		for _, shards := range []int{1, 3} {
 			for step := 1; step <= 12; step++ {
@@ -177,8 +178,9 @@ func placeThrough(t *testing.T, m mishap, shards, step int) {
 	servers := &gameServers{w: w, dies: "custom-a-0"}
 	for i, location := range []string{"custom-a", "custom-a", "custom-b"} {
 		servers.clients = append(servers.clients, processes.ConnectRequest{
-			FleetID: p.fleet, ComputeName: location, ProcessID: fmt.Sprintf("%s-%d", location, i), Authorization: w.token(p.fleet, location),
-			SDKVersion: "5.4.0", SDKLanguage: "Go", IdempotencyToken: fmt.Sprint(i),
+			FleetID: p.fleet, ComputeName: location, ProcessID: fmt.Sprintf("%s-%d", location, i),
+			Authorization: w.token(p.fleet, location),
+			SDKVersion:    "5.4.0", SDKLanguage: "Go", IdempotencyToken: fmt.Sprint(i),
 		})
 	}
 	stopClock := ticking(w.clock)

@@ -55,7 +55,8 @@ func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fl
 		n := copy(players[i].Random[:], random)
 		random = random[n:]
 	}
-	r, err := router.AskRoom[fleet.Reservation](ctx, p.Router, room, fleet.ReservePlayers{GameSession: id, Players: players})
+	r, err := router.AskRoom[fleet.Reservation](ctx, p.Router, room,
+		fleet.ReservePlayers{GameSession: id, Players: players})
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return nil, p.notInMemory(ctx, room, id)
@@ -66,7 +67,8 @@ func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fl
 	ids := idTexts(r.Players)
 	gameSessionArn, fleetArn := p.GameSessionARN(room, id), p.FleetARN(string(room.Fleet))
 	for i, s := range r.Players {
-		sessions[i] = playerSession(ids[i*fleet.PlayerSessionIDLength:][:fleet.PlayerSessionIDLength], gameSessionArn, fleetArn, room, r.GameSession, s)
+		sessions[i] = playerSession(ids[i*fleet.PlayerSessionIDLength:][:fleet.PlayerSessionIDLength], gameSessionArn,
+			fleetArn, room, r.GameSession, s)
 	}
 	return sessions, nil
 }
@@ -100,7 +102,9 @@ func (p *Plane) describePlayerSessions(ctx context.Context, in *wire.DescribePla
 	switch fleet.PlayerSessionStatus(in.PlayerSessionStatusFilter) {
 	case "", fleet.Reserved, fleet.InGame, fleet.Completed, fleet.TimedOut:
 	default:
-		return nil, fault.New(fault.InvalidRequest, "PlayerSessionStatusFilter %s is not one of RESERVED, ACTIVE, COMPLETED and TIMEDOUT", in.PlayerSessionStatusFilter)
+		return nil, fault.New(fault.InvalidRequest,
+			"PlayerSessionStatusFilter %s is not one of RESERVED, ACTIVE, COMPLETED and TIMEDOUT",
+			in.PlayerSessionStatusFilter)
 	}
 	switch {
 	case in.PlayerSessionId != "":
@@ -158,7 +162,8 @@ func covers(within fleet.ID, room fleet.RoomID) bool {
 }
 
 func (sh shapes) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
-	return playerSession(s.ID.String(), sh.names.GameSessionARN(room, g.ID), sh.names.FleetARN(string(room.Fleet)), room, g, s)
+	return playerSession(s.ID.String(), sh.names.GameSessionARN(room, g.ID), sh.names.FleetARN(string(room.Fleet)),
+		room, g, s)
 }
 
 // playerPosition is the last player session of a page: those in memory by their
@@ -175,7 +180,8 @@ type playerPosition struct {
 
 // before orders positions in memory.
 func (a playerPosition) before(b playerPosition) bool {
-	return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Room, b.Room), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Index, b.Index)) < 0
+	return cmp.Or(cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Room, b.Room), cmp.Compare(a.Session, b.Session),
+		cmp.Compare(a.Index, b.Index)) < 0
 }
 
 // describePlayer lists the player sessions of a player. It is the one question without an
@@ -225,7 +231,8 @@ func (p *Plane) playerInMemory(ctx context.Context, player string, within fleet.
 				continue
 			}
 			r.PlayerSessionsOf(player, func(g *fleet.GameSession, s *fleet.PlayerSession) bool {
-				here := playerPosition{Shard: r.Address().Shard, Room: r.Address().Room, Session: g.Ordinal, Index: s.Index}
+				here := playerPosition{Shard: r.Address().Shard, Room: r.Address().Room, Session: g.Ordinal,
+					Index: s.Index}
 				if !at.before(here) {
 					return true
 				}

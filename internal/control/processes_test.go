@@ -42,7 +42,8 @@ func TestConnect(t *testing.T) {
 	token, foreign := w.compute(id, "custom-a", "c1"), w.compute(id, "custom-a", "c2")
 	other := w.fleetAt("custom-a")
 	otherToken := w.compute(other, "custom-a", "c1")
-	good := processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i1"}
+	good := processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token,
+		IdempotencyToken: "i1"}
 	for what, c := range map[string]struct {
 		change func(*processes.ConnectRequest)
 		kind   fault.Kind
@@ -58,8 +59,10 @@ func TestConnect(t *testing.T) {
 		"token of same name": {func(c *processes.ConnectRequest) { c.Authorization = otherToken }, fault.AccessDenied},
 		"compute of another": {func(c *processes.ConnectRequest) { c.FleetID = other }, fault.AccessDenied},
 		"nothing is signed":  {func(c *processes.ConnectRequest) { c.Authorization = "SigV4" }, fault.AccessDenied},
-		"fleet of another":   {func(c *processes.ConnectRequest) { c.FleetID, c.ComputeName = other, "c2" }, fault.AccessDenied},
-		"upper case token":   {func(c *processes.ConnectRequest) { c.Authorization = strings.ToUpper(token) }, fault.AccessDenied},
+		"fleet of another": {func(c *processes.ConnectRequest) { c.FleetID, c.ComputeName = other, "c2" },
+			fault.AccessDenied},
+		"upper case token": {func(c *processes.ConnectRequest) { c.Authorization = strings.ToUpper(token) },
+			fault.AccessDenied},
 	} {
 		connect := good
 		c.change(&connect)
@@ -157,7 +160,8 @@ func TestProcessLife(t *testing.T) {
 	w := newWorld(t)
 	id := w.fleetAt("custom-a")
 	token := w.compute(id, "custom-a", "c1")
-	s := w.mustDial(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i1"})
+	s := w.mustDial(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token,
+		IdempotencyToken: "i1"})
 	wantKind(t, "heartbeat before ready", s.heartbeat(true), fault.InvalidRequest)
 	wantKind(t, "bad port", s.ready(0), fault.InvalidRequest)
 	wantKind(t, "bad port", s.ready(60001), fault.InvalidRequest)
@@ -170,12 +174,14 @@ func TestProcessLife(t *testing.T) {
 	s.next()
 	foreign := w.process(id, "c1", token, "p2")
 	wantKind(t, "session of another process", foreign.activate(session), fault.InvalidRequest)
-	wantKind(t, "session of another fleet", s.activate(strings.Replace(session, id, "fleet-2", 1)), fault.InvalidRequest)
+	wantKind(t, "session of another fleet", s.activate(strings.Replace(session, id, "fleet-2", 1)),
+		fault.InvalidRequest)
 	wantKind(t, "no session", s.activate("gsess-1"), fault.InvalidRequest)
 	s.ok(s.activate(session))
 	s.ok(s.activate(session))
 	out := w.must("CreatePlayerSessions", object{"GameSessionId": session, "PlayerIds": []string{"x", "y", "z"}})
-	x, y, z := text(out, "PlayerSessions", 0, "PlayerSessionId"), text(out, "PlayerSessions", 1, "PlayerSessionId"), text(out, "PlayerSessions", 2, "PlayerSessionId")
+	x, y, z := text(out, "PlayerSessions", 0, "PlayerSessionId"), text(out, "PlayerSessions", 1, "PlayerSessionId"),
+		text(out, "PlayerSessions", 2, "PlayerSessionId")
 	s.ok(s.accept(session, x))
 	s.ok(s.accept(session, x))
 	wantKind(t, "player of another", foreign.accept(session, y), fault.InvalidRequest)
@@ -183,11 +189,13 @@ func TestProcessLife(t *testing.T) {
 	s.ok(s.remove(session, x))
 	s.ok(s.remove(session, x))
 	wantKind(t, "a player who has left", s.accept(session, x), fault.Conflict)
-	w.refused(fault.GameSessionFull, "CreatePlayerSessions", object{"GameSessionId": session, "PlayerIds": []string{"a", "b"}})
+	w.refused(fault.GameSessionFull, "CreatePlayerSessions",
+		object{"GameSessionId": session, "PlayerIds": []string{"a", "b"}})
 	s.ok(s.accept(session, z))
 	w.elapse(61 * time.Second)
 	w.await("the end of the reservation", func() bool {
-		return text(w.must("DescribePlayerSessions", object{"PlayerSessionId": y}), "PlayerSessions", 0, "Status") == "TIMEDOUT"
+		return text(w.must("DescribePlayerSessions", object{"PlayerSessionId": y}), "PlayerSessions", 0,
+			"Status") == "TIMEDOUT"
 	})
 	wantKind(t, "a player who came too late", s.accept(session, y), fault.Conflict)
 
@@ -253,7 +261,8 @@ func TestProcessPages(t *testing.T) {
 func TestComputeCertificate(t *testing.T) {
 	w := newWorld(t)
 	id := w.fleetAt("custom-a")
-	w.must("RegisterCompute", object{"FleetId": id, "ComputeName": "c1", "Location": "custom-a", "IpAddress": "10.0.0.1", "CertificatePath": "/etc/cert.pem"})
+	w.must("RegisterCompute", object{"FleetId": id, "ComputeName": "c1", "Location": "custom-a",
+		"IpAddress": "10.0.0.1", "CertificatePath": "/etc/cert.pem"})
 	s := w.process(id, "c1", w.token(id, "c1"), "p1")
 	var path, compute string
 	s.ok(wait(func(done func(error)) {
@@ -354,11 +363,13 @@ func sign(c processes.ConnectRequest, key credentials.AccessKey, at time.Time) p
 	}
 	day, date := at.Format("20060102"), at.Format("20060102T150405Z")
 	scope := day + "/" + testRegion + "/gamelift/aws4_request"
-	canonical := sha256.Sum256([]byte("ComputeId=" + strings.ReplaceAll(c.ComputeName, "/", "%2F") + "&FleetId=" + c.FleetID + "&pID=" + c.ProcessID))
+	canonical := sha256.Sum256([]byte("ComputeId=" + strings.ReplaceAll(c.ComputeName, "/", "%2F") + "&FleetId=" +
+		c.FleetID + "&pID=" + c.ProcessID))
 	signing := mac(mac(mac(mac([]byte("AWS4"+key.Secret), day), testRegion), "gamelift"), "aws4_request")
 	signature := mac(signing, "AWS4-HMAC-SHA256\n"+date+"\n"+scope+"\n"+hex.EncodeToString(canonical[:]))
 	c.Authorization = "SigV4"
-	c.SigV4 = processes.SigV4Query{Algorithm: "AWS4-HMAC-SHA256", Credential: key.ID + "/" + scope, Date: date, Signature: hex.EncodeToString(signature)}
+	c.SigV4 = processes.SigV4Query{Algorithm: "AWS4-HMAC-SHA256", Credential: key.ID + "/" + scope, Date: date,
+		Signature: hex.EncodeToString(signature)}
 	return c
 }
 
@@ -427,7 +438,8 @@ func TestLocalSignatureIsTakenOnce(t *testing.T) {
 	}
 	id := w.fleetAt("custom-a")
 	w.compute(id, "custom-a", "c1")
-	c := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", SDKLanguage: "CSharp"}, key, w.clock.Now().Add(9*time.Hour))
+	c := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", SDKLanguage: "CSharp"}, key,
+		w.clock.Now().Add(9*time.Hour))
 	refused := func(when string) {
 		t.Helper()
 		_, err := w.dial(c)
@@ -448,7 +460,8 @@ func TestLocalSignatureIsTakenOnce(t *testing.T) {
 	w.restart()
 	refused("after a restart")
 
-	other := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p2", SDKLanguage: "CSharp"}, key, w.clock.Now().Add(9*time.Hour))
+	other := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p2", SDKLanguage: "CSharp"}, key,
+		w.clock.Now().Add(9*time.Hour))
 	s = w.mustDial(other)
 	c = other
 	s.ok(s.ready(7778))
@@ -461,7 +474,8 @@ func TestLocalSignatureIsTakenOnce(t *testing.T) {
 	c.SDKLanguage = "Go" // which is not signed
 	refused("when its date is near without a zone")
 
-	utc := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p3", SDKLanguage: "CSharp"}, key, w.clock.Now())
+	utc := sign(processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p3", SDKLanguage: "CSharp"}, key,
+		w.clock.Now())
 	w.mustDial(utc)
 	w.mustDial(utc) // it comes back within minutes, as the other SDKs may
 }
@@ -526,7 +540,8 @@ func TestOtherFleetsPlayers(t *testing.T) {
 	past := w.process(otherFleet, "c1", w.token(otherFleet, "c1"), "p1")
 	over := w.active(otherFleet, nil, past)
 	reserve := func(session string) string {
-		out := w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "ada", "PlayerData": "secret"})
+		out := w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "ada",
+			"PlayerData": "secret"})
 		return text(out, "PlayerSession", "PlayerSessionId")
 	}
 	mine, theirs, theirPast := reserve(session), reserve(foreign), reserve(over)
@@ -552,8 +567,10 @@ func TestOtherFleetsPlayers(t *testing.T) {
 				t.Errorf("%s of another fleet: %v, one that does not exist: %v", what, err, none)
 				continue
 			}
-			got := strings.NewReplacer(queries[0].GameSessionID+queries[0].PlayerSessionID, "X").Replace(fault.Of(err).Message)
-			want := strings.NewReplacer(queries[1].GameSessionID+queries[1].PlayerSessionID, "X").Replace(fault.Of(none).Message)
+			got := strings.NewReplacer(queries[0].GameSessionID+queries[0].PlayerSessionID,
+				"X").Replace(fault.Of(err).Message)
+			want := strings.NewReplacer(queries[1].GameSessionID+queries[1].PlayerSessionID,
+				"X").Replace(fault.Of(none).Message)
 			if got != want {
 				t.Errorf("%s of another fleet: %q, one that does not exist: %q", what, got, want)
 			}
@@ -577,7 +594,8 @@ func TestOtherFleetsPlayers(t *testing.T) {
 	see()
 
 	for what, err := range map[string]error{
-		"accept": s.accept(foreign, theirs), "accept in its own": s.accept(session, theirs), "remove": s.remove(foreign, theirs), "policy": s.policy(foreign, "DENY_ALL"),
+		"accept": s.accept(foreign, theirs), "accept in its own": s.accept(session, theirs),
+		"remove": s.remove(foreign, theirs), "policy": s.policy(foreign, "DENY_ALL"),
 		"activate": s.activate(foreign),
 	} {
 		if err == nil {

@@ -54,7 +54,8 @@ func (sh shapes) destinationsFrom(in []wire.GameSessionQueueDestination) (arns, 
 	for i, d := range in {
 		a, ok := arn.Parse(d.DestinationArn)
 		if !ok || !slices.Contains([]arn.Kind{arn.KindFleet, arn.KindContainerFleet, arn.KindAlias}, a.Kind) {
-			return nil, nil, invalid("Destinations[%d] needs the ARN of a fleet or of an alias as its DestinationArn", i)
+			return nil, nil, invalid("Destinations[%d] needs the ARN of a fleet or of an alias as its DestinationArn",
+				i)
 		}
 		arns = append(arns, d.DestinationArn)
 		if a.Region == sh.names.Region {
@@ -184,7 +185,8 @@ func (sh shapes) queueTo(q *catalog.Queue) *wire.GameSessionQueue {
 	}
 	for _, policy := range q.LatencyPolicies {
 		out.PlayerLatencyPolicies = append(out.PlayerLatencyPolicies, wire.PlayerLatencyPolicy{
-			MaximumIndividualPlayerLatencyMilliseconds: wire.Some(policy.Cap), PolicyDurationSeconds: present(policy.Seconds),
+			MaximumIndividualPlayerLatencyMilliseconds: wire.Some(policy.Cap),
+			PolicyDurationSeconds:                      present(policy.Seconds),
 		})
 	}
 	if len(q.AllowedLocations) > 0 {

@@ -23,7 +23,8 @@ func (w *world) queueOf(name string, destinations ...string) string {
 func TestQueueShapes(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	fleet := w.fleetAt("custom-a")
-	alias := text(w.must("CreateAlias", object{"Name": "a", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": fleet}}), "Alias", "AliasArn")
+	alias := text(w.must("CreateAlias", object{"Name": "a",
+		"RoutingStrategy": object{"Type": "SIMPLE", "FleetId": fleet}}), "Alias", "AliasArn")
 
 	plain := fmt.Sprintf(`{"Name":"plain","GameSessionQueueArn":%q,"TimeoutInSeconds":600,"Destinations":[],"PlayerLatencyPolicies":[]}`, arnOf("gamesessionqueue/plain"))
 	same(t, w.must("CreateGameSessionQueue", `{"Name":"plain"}`), `{"GameSessionQueue":%s}`, plain)
@@ -34,24 +35,31 @@ func TestQueueShapes(t *testing.T) {
 			"FilterConfiguration":{"AllowedLocations":["custom-a","custom-b"]},"PriorityConfiguration":{"PriorityOrder":["LOCATION","COST"],"LocationOrder":["custom-b"]},
 			"CustomEventData":"any \u0001 data","NotificationTarget":"arn:aws:sns:us-west-2:111122223333:topic.fifo"`, policies, alias, fleet)
 	}
-	out := w.must("CreateGameSessionQueue", "{"+sent(`[{"MaximumIndividualPlayerLatencyMilliseconds":200},{"MaximumIndividualPlayerLatencyMilliseconds":100,"PolicyDurationSeconds":60}]`)+
+	out := w.must("CreateGameSessionQueue", "{"+
+		sent(`[{"MaximumIndividualPlayerLatencyMilliseconds":200},{"MaximumIndividualPlayerLatencyMilliseconds":100,"PolicyDurationSeconds":60}]`)+
 		`,"Tags":[{"Key":"k","Value":"v"}]}`)
 	harbor := fmt.Sprintf(`{"GameSessionQueueArn":%q,%s}`, arnOf("gamesessionqueue/harbor"),
 		sent(`[{"MaximumIndividualPlayerLatencyMilliseconds":100,"PolicyDurationSeconds":60},{"MaximumIndividualPlayerLatencyMilliseconds":200}]`))
 	same(t, out, `{"GameSessionQueue":%s}`, harbor)
-	same(t, w.must("ListTagsForResource", object{"ResourceARN": arnOf("gamesessionqueue/harbor")}), `{"Tags":[{"Key":"k","Value":"v"}]}`)
+	same(t, w.must("ListTagsForResource", object{"ResourceARN": arnOf("gamesessionqueue/harbor")}),
+		`{"Tags":[{"Key":"k","Value":"v"}]}`)
 
 	same(t, w.must("DescribeGameSessionQueues", `{}`), `{"GameSessionQueues":[%s,%s]}`, harbor, plain)
-	same(t, w.must("DescribeGameSessionQueues", object{"Names": []string{"plain", "none", arnOf("gamesessionqueue/harbor"), "arn:aws:gamelift:eu-west-1::gamesessionqueue/plain"}}),
+	same(t, w.must("DescribeGameSessionQueues",
+		object{"Names": []string{"plain", "none", arnOf("gamesessionqueue/harbor"),
+			"arn:aws:gamelift:eu-west-1::gamesessionqueue/plain"}}),
 		`{"GameSessionQueues":[%s,%s]}`, plain, harbor)
 	same(t, w.must("DescribeGameSessionQueues", `{"Names":["none"]}`), `{"GameSessionQueues":[]}`)
 
 	same(t, w.must("UpdateGameSessionQueue", `{"Name":"harbor"}`), `{"GameSessionQueue":%s}`, harbor)
-	same(t, w.must("UpdateGameSessionQueue", object{"Name": arnOf("gamesessionqueue/harbor"), "TimeoutInSeconds": 600, "Destinations": []object{}, "PlayerLatencyPolicies": []object{},
-		"FilterConfiguration": object{}, "PriorityConfiguration": object{}, "CustomEventData": "", "NotificationTarget": ""}),
+	same(t, w.must("UpdateGameSessionQueue", object{"Name": arnOf("gamesessionqueue/harbor"), "TimeoutInSeconds": 600,
+		"Destinations": []object{}, "PlayerLatencyPolicies": []object{},
+		"FilterConfiguration": object{}, "PriorityConfiguration": object{}, "CustomEventData": "",
+		"NotificationTarget": ""}),
 		`{"GameSessionQueue":{"Name":"harbor","GameSessionQueueArn":%q,"TimeoutInSeconds":600,"Destinations":[],"PlayerLatencyPolicies":[]}}`, arnOf("gamesessionqueue/harbor"))
 
-	same(t, w.must("DeleteGameSessionQueue", object{"Name": "arn:aws:gamelift:us-west-2::gamesessionqueue/plain"}), `{}`)
+	same(t, w.must("DeleteGameSessionQueue", object{"Name": "arn:aws:gamelift:us-west-2::gamesessionqueue/plain"}),
+		`{}`)
 	w.refused(fault.NotFound, "DeleteGameSessionQueue", `{"Name":"plain"}`)
 	w.restart()
 	if got := texts(w.must("DescribeGameSessionQueues", `{}`)["GameSessionQueues"], "Name"); len(got) != 1 || got[0] != "harbor" {

@@ -78,7 +78,8 @@ func TestRecoveryWithOpenSockets(t *testing.T) {
 		w.meanwhile(func() { w.must("CreatePlayerSession", object{"GameSessionId": active, "PlayerId": "x"}) })
 		w.recovered(sockets...)
 	}
-	same(t, at(w.must("DescribeGameSessions", object{"GameSessionId": active}), "GameSessions", 0, "CurrentPlayerSessionCount"), `3`)
+	same(t, at(w.must("DescribeGameSessions", object{"GameSessionId": active}), "GameSessions", 0,
+		"CurrentPlayerSessionCount"), `3`)
 	w.active(fleetID, nil, sockets...)
 	for _, s := range sockets {
 		s.ok(s.heartbeat(true))
@@ -162,7 +163,8 @@ func TestConnectWithALostAnswer(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	id := w.fleetAt("custom-a")
 	token := w.compute(id, "custom-a", "c1")
-	c := processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, IdempotencyToken: "i"}
+	c := processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token,
+		IdempotencyToken: "i"}
 	w.journals[0].LoseAnswer(errDisk)
 	var s *socket
 	w.meanwhile(func() { s = w.mustDial(c) })
@@ -184,7 +186,8 @@ func TestConnectGivenUp(t *testing.T) {
 	release := w.journals[0].Hold()
 	ctx, cancel := context.WithCancel(w.ctx)
 	gone := make(chan error)
-	s := &socket{w: w, connect: processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1", Authorization: token, Push: func(processes.Push) {}, Replaced: func() {}}}
+	s := &socket{w: w, connect: processes.ConnectRequest{FleetID: id, ComputeName: "c1", ProcessID: "p1",
+		Authorization: token, Push: func(processes.Push) {}, Replaced: func() {}}}
 	go func() {
 		_, err := w.processes.Connect(ctx, s.connect)
 		gone <- err
@@ -206,7 +209,8 @@ func TestRestart(t *testing.T) {
 	w := newWorld(t)
 	fleetID, sockets := w.host(2)
 	active := w.active(fleetID, nil, sockets...)
-	player := text(w.must("CreatePlayerSession", object{"GameSessionId": active, "PlayerId": "x"}), "PlayerSession", "PlayerSessionId")
+	player := text(w.must("CreatePlayerSession", object{"GameSessionId": active, "PlayerId": "x"}), "PlayerSession",
+		"PlayerSessionId")
 	starting := w.create(fleetID, nil)
 	before := w.state()
 	w.restart()

@@ -46,22 +46,27 @@ func TestCallsAreRepeatedInTheService(t *testing.T) {
 				lost[kind] = true
 				return tt.command, tt.answer
 			}
-			out := w.must("CreateFleet", object{"Name": "fleet", "ComputeType": "ANYWHERE", "Locations": []object{{"Location": "custom-a"}}})
+			out := w.must("CreateFleet", object{"Name": "fleet", "ComputeType": "ANYWHERE",
+				"Locations": []object{{"Location": "custom-a"}}})
 			id := text(out, "FleetAttributes", "FleetId")
 			s := w.process(id, "c1", w.compute(id, "custom-a", "c1"), "p1")
 			session := w.create(id, object{"MaximumPlayerSessionCount": 4})
 			s.next()
 			s.ok(s.activate(session))
-			player := text(w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "ada"}), "PlayerSession", "PlayerSessionId")
+			player := text(w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "ada"}),
+				"PlayerSession", "PlayerSessionId")
 			s.ok(s.accept(session, player))
 			s.ok(s.remove(session, player))
 			w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "bob"})
-			w.must("TerminateGameSession", object{"GameSessionId": session, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
+			w.must("TerminateGameSession", object{"GameSessionId": session,
+				"TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
 			s.ok(s.end())
 
 			for _, kind := range []any{
-				catalog.CreateFleet{}, catalog.ClaimCompute{}, fleet.RegisterCompute{}, fleet.IssueToken{}, fleet.ConnectProcess{}, fleet.ReadyProcess{},
-				fleet.CreateGameSession{}, fleet.ActivateGameSession{}, fleet.ReservePlayers{}, fleet.AcceptPlayer{}, fleet.RemovePlayer{},
+				catalog.CreateFleet{}, catalog.ClaimCompute{}, fleet.RegisterCompute{}, fleet.IssueToken{},
+				fleet.ConnectProcess{}, fleet.ReadyProcess{},
+				fleet.CreateGameSession{}, fleet.ActivateGameSession{}, fleet.ReservePlayers{}, fleet.AcceptPlayer{},
+				fleet.RemovePlayer{},
 				fleet.TerminateGameSession{}, fleet.EndProcess{},
 			} {
 				if !lost[fmt.Sprintf("%T", kind)] {

@@ -53,7 +53,8 @@ func TestOldPlayerSessionsOfAReusedNumber(t *testing.T) {
 	w := newWorld(t, func(w *world) { w.journals = w.journals[:1] })
 	before, s := w.hostOn(1)
 	old := w.active(before, nil, s)
-	x := text(w.must("CreatePlayerSession", object{"GameSessionId": old, "PlayerId": "x"}), "PlayerSession", "PlayerSessionId")
+	x := text(w.must("CreatePlayerSession", object{"GameSessionId": old, "PlayerId": "x"}), "PlayerSession",
+		"PlayerSessionId")
 	s.ok(s.accept(old, x))
 	s.ok(s.end())
 	w.archived(old)
@@ -67,7 +68,8 @@ func TestOldPlayerSessionsOfAReusedNumber(t *testing.T) {
 
 	later, s := w.hostOn(1)
 	session := w.active(later, nil, s)
-	y := text(w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "y"}), "PlayerSession", "PlayerSessionId")
+	y := text(w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "y"}), "PlayerSession",
+		"PlayerSessionId")
 	if err := s.accept(session, x); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the later location accepted the former one's player: %v", err)
 	}
@@ -104,12 +106,14 @@ func TestClosable(t *testing.T) {
 		return r
 	}
 	rooms := []*fleet.Room{
-		room("used", 1), room("empty", 0), room("recent", 0, time.Hour, 9*time.Hour), room("old", 0, 2*time.Hour), room("kept", 0, time.Hour),
+		room("used", 1), room("empty", 0), room("recent", 0, time.Hour, 9*time.Hour), room("old", 0, 2*time.Hour),
+		room("kept", 0, time.Hour),
 		room("used-with-events", 1, time.Hour), room("middle", 0, 3*time.Hour),
 	}
 	left := func(id fleet.RoomID) bool { return id.Fleet != "kept" }
 	for limit, want := range map[int][]string{
-		9: {"empty"}, 6: {"empty"}, 5: {"empty", "old"}, 4: {"empty", "old", "middle"}, 3: {"empty", "old", "middle", "recent"}, 0: {"empty", "old", "middle", "recent"},
+		9: {"empty"}, 6: {"empty"}, 5: {"empty", "old"}, 4: {"empty", "old", "middle"},
+		3: {"empty", "old", "middle", "recent"}, 0: {"empty", "old", "middle", "recent"},
 	} {
 		var got []string
 		for _, id := range closable(rooms, left, limit) {

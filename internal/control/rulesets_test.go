@@ -11,14 +11,18 @@ import (
 func TestRuleSetShapes(t *testing.T) {
 	w := newWorld(t, withShards(1))
 	shape := func(name string) string {
-		return fmt.Sprintf(`{"RuleSetName":%q,"RuleSetArn":%q,"RuleSetBody":%q,"CreationTime":1767323045}`, name, arnOf("matchmakingruleset/"+name), smallestRuleSet)
+		return fmt.Sprintf(`{"RuleSetName":%q,"RuleSetArn":%q,"RuleSetBody":%q,"CreationTime":1767323045}`, name,
+			arnOf("matchmakingruleset/"+name), smallestRuleSet)
 	}
 	same(t, w.must("ValidateMatchmakingRuleSet", object{"RuleSetBody": smallestRuleSet}), `{"Valid":true}`)
-	same(t, w.must("CreateMatchmakingRuleSet", object{"Name": "duel", "RuleSetBody": smallestRuleSet, "Tags": []object{{"Key": "k", "Value": "v"}}}), `{"RuleSet":%s}`, shape("duel"))
-	same(t, w.must("ListTagsForResource", object{"ResourceARN": arnOf("matchmakingruleset/duel")}), `{"Tags":[{"Key":"k","Value":"v"}]}`)
+	same(t, w.must("CreateMatchmakingRuleSet", object{"Name": "duel", "RuleSetBody": smallestRuleSet,
+		"Tags": []object{{"Key": "k", "Value": "v"}}}), `{"RuleSet":%s}`, shape("duel"))
+	same(t, w.must("ListTagsForResource", object{"ResourceARN": arnOf("matchmakingruleset/duel")}),
+		`{"Tags":[{"Key":"k","Value":"v"}]}`)
 	w.ruleSetOf("a.b")
 	same(t, w.must("DescribeMatchmakingRuleSets", `{}`), `{"RuleSets":[%s,%s]}`, shape("a.b"), shape("duel"))
-	same(t, w.must("DescribeMatchmakingRuleSets", object{"Names": []string{arnOf("matchmakingruleset/duel"), "a.b"}}), `{"RuleSets":[%s,%s]}`, shape("duel"), shape("a.b"))
+	same(t, w.must("DescribeMatchmakingRuleSets", object{"Names": []string{arnOf("matchmakingruleset/duel"), "a.b"}}),
+		`{"RuleSets":[%s,%s]}`, shape("duel"), shape("a.b"))
 	same(t, w.must("DeleteMatchmakingRuleSet", object{"Name": arnOf("matchmakingruleset/a.b")}), `{}`)
 	w.refused(fault.NotFound, "DeleteMatchmakingRuleSet", `{"Name":"a.b"}`)
 	w.restart()

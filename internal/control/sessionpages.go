@@ -100,7 +100,8 @@ func (p *Plane) sessionsInMemory(ctx context.Context, id string, q sessionQuery,
 		}
 		found = append(found, moved...)
 		slices.SortFunc(found, func(a, b foundSession) int {
-			return cmp.Or(cmp.Compare(a.room.Location, b.room.Location), cmp.Compare(a.session.Ordinal, b.session.Ordinal))
+			return cmp.Or(cmp.Compare(a.room.Location, b.room.Location),
+				cmp.Compare(a.session.Ordinal, b.session.Ordinal))
 		})
 	}
 	if more = len(found) > q.limit; more {

@@ -72,7 +72,8 @@ func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start)
 		if past, err := p.history.Ticket(ctx, id); err != nil {
 			return nil, err
 		} else if past != nil {
-			return nil, invalid("TicketId %s is taken: a ticket with it was started before. Give another one, or none.", id)
+			return nil, invalid("TicketId %s is taken: a ticket with it was started before. Give another one, or none.",
+				id)
 		}
 	}
 	return router.Ask[*matchmaking.Ticket](ctx, p.TicketShard(), region.MatchmakingCommand{Command: s})
@@ -207,7 +208,8 @@ func (p *Plane) AcceptMatch(ctx context.Context, in *wire.AcceptMatchInput) erro
 	if len(in.PlayerIds) == 0 {
 		return invalid("PlayerIds is empty; name the players who answer")
 	}
-	accept := matchmaking.Accept{ID: in.TicketId, Players: in.PlayerIds, Accept: in.AcceptanceType == wire.AcceptanceTypeAccept}
+	accept := matchmaking.Accept{ID: in.TicketId, Players: in.PlayerIds,
+		Accept: in.AcceptanceType == wire.AcceptanceTypeAccept}
 	_, err := router.Ask[any](ctx, p.TicketShard(), region.MatchmakingCommand{Command: accept})
 	return p.unlessPast(ctx, in.TicketId, err,
 		"Matchmaking ticket is in %s status; a match can be accepted or rejected in REQUIRES_ACCEPTANCE only.")
@@ -239,8 +241,9 @@ func (sh shapes) ticket(t *matchmaking.Ticket, wait float64) wire.MatchmakingTic
 	out := wire.MatchmakingTicket{
 		TicketId: t.ID, ConfigurationName: t.Configuration.Name,
 		ConfigurationArn: sh.names.ConfigurationARN(t.Configuration.Name),
-		Status:           wire.MatchmakingConfigurationStatus(t.Status), StatusReason: t.Reason, StatusMessage: t.Message,
-		StartTime: t.Started.Time(), EndTime: t.Ended.Time(), Players: make([]wire.Player, len(t.Players)),
+		Status:           wire.MatchmakingConfigurationStatus(t.Status), StatusReason: t.Reason,
+		StatusMessage: t.Message,
+		StartTime:     t.Started.Time(), EndTime: t.Ended.Time(), Players: make([]wire.Player, len(t.Players)),
 	}
 	for i := range t.Players {
 		out.Players[i] = playerTo(&t.Players[i])
@@ -333,7 +336,8 @@ func playerFrom(in *wire.Player, set *ruleset.Set) (matchmaking.Player, error) {
 	}
 	if len(in.PlayerAttributes) > maxPlayerAttributes {
 		return player, invalid(
-			"Player %s has %d PlayerAttributes; the maximum is %d", in.PlayerId, len(in.PlayerAttributes), maxPlayerAttributes)
+			"Player %s has %d PlayerAttributes; the maximum is %d", in.PlayerId, len(in.PlayerAttributes),
+			maxPlayerAttributes)
 	}
 	for name, a := range in.PlayerAttributes {
 		value, problem := attributeFrom(a)
@@ -350,7 +354,8 @@ func playerFrom(in *wire.Player, set *ruleset.Set) (matchmaking.Player, error) {
 	slices.SortFunc(player.Attributes, func(a, b matchmaking.Attribute) int { return strings.Compare(a.Name, b.Name) })
 	if len(in.LatencyInMs) > maxPlayerLocations {
 		return player, invalid(
-			"Player %s has %d entries in LatencyInMs; the maximum is %d", in.PlayerId, len(in.LatencyInMs), maxPlayerLocations)
+			"Player %s has %d entries in LatencyInMs; the maximum is %d", in.PlayerId, len(in.LatencyInMs),
+			maxPlayerLocations)
 	}
 	for location, ms := range in.LatencyInMs {
 		player.Latencies = append(player.Latencies, matchmaking.Latency{Location: location, Milliseconds: ms})

@@ -54,28 +54,39 @@ func TestTicketsThatAreRefused(t *testing.T) {
 		players any
 		says    string
 	}{
-		"nobody":             {[]object{}, "Players has 0 entries; a ticket has 1 to 10"},
-		"too many":           {players("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"), "Players has 11 entries"},
-		"twice":              {players("p1", "p2", "p1"), "Players holds the player p1 twice"},
-		"without id":         {[]object{{"Team": "alpha"}}, "Players holds a player without PlayerId"},
-		"many attributes":    {[]object{{"PlayerId": "p1", "PlayerAttributes": many(11)}}, "Player p1 has 11 PlayerAttributes; the maximum is 10"},
-		"wrong type":         {with("mmr", object{"S": "high"}), "Player p1: player attribute mmr is declared as number in the rule set: give N, not S"},
-		"no value":           {with("x", object{}), "Player p1: the attribute x must have exactly one of S, N, SL and SDM"},
-		"two values":         {with("x", object{"S": "a", "N": 1}), "Player p1: the attribute x must have exactly one of S, N, SL and SDM"},
-		"long list":          {with("x", object{"SL": repeated("y", 101)}), "Player p1: the attribute x has more than 100 strings"},
-		"large map":          {with("x", object{"SDM": numbers}), "Player p1: the attribute x has more than 10 entries"},
-		"many locations":     {[]object{{"PlayerId": "p1", "LatencyInMs": pings(101)}}, "Player p1 has 101 entries in LatencyInMs; the maximum is 100"},
+		"nobody": {[]object{}, "Players has 0 entries; a ticket has 1 to 10"},
+		"too many": {players("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"),
+			"Players has 11 entries"},
+		"twice":      {players("p1", "p2", "p1"), "Players holds the player p1 twice"},
+		"without id": {[]object{{"Team": "alpha"}}, "Players holds a player without PlayerId"},
+		"many attributes": {[]object{{"PlayerId": "p1", "PlayerAttributes": many(11)}},
+			"Player p1 has 11 PlayerAttributes; the maximum is 10"},
+		"wrong type": {with("mmr", object{"S": "high"}),
+			"Player p1: player attribute mmr is declared as number in the rule set: give N, not S"},
+		"no value": {with("x", object{}),
+			"Player p1: the attribute x must have exactly one of S, N, SL and SDM"},
+		"two values": {with("x", object{"S": "a", "N": 1}),
+			"Player p1: the attribute x must have exactly one of S, N, SL and SDM"},
+		"long list": {with("x", object{"SL": repeated("y", 101)}),
+			"Player p1: the attribute x has more than 100 strings"},
+		"large map": {with("x", object{"SDM": numbers}),
+			"Player p1: the attribute x has more than 10 entries"},
+		"many locations": {[]object{{"PlayerId": "p1", "LatencyInMs": pings(101)}},
+			"Player p1 has 101 entries in LatencyInMs; the maximum is 100"},
 		"latency of nothing": {[]object{{"PlayerId": "p1", "LatencyInMs": object{"custom-a": 0}}}, "latencyInMs"},
 		"too much in all":    {crowd, "bytes with all attributes and latencies; a ticket may have 400000"},
 	} {
-		_, err := a.call("StartMatchmaking", object{"ConfigurationName": "duel", "TicketId": "t1", "Players": tt.players})
+		_, err := a.call("StartMatchmaking", object{"ConfigurationName": "duel", "TicketId": "t1",
+			"Players": tt.players})
 		wantKind(t, name, err, fault.InvalidRequest)
 		if f := fault.Of(err); f != nil && !strings.Contains(f.Message, tt.says) {
 			t.Errorf("%s: %v, want %s", name, f, tt.says)
 		}
 	}
 	a.refused(fault.NotFound, "StartMatchmaking", object{"ConfigurationName": "none", "Players": players("p1")})
-	a.refused(fault.NotFound, "StartMatchmaking", object{"ConfigurationName": "arn:aws:gamelift:eu-west-1::matchmakingconfiguration/duel", "Players": players("p1")})
+	a.refused(fault.NotFound, "StartMatchmaking",
+		object{"ConfigurationName": "arn:aws:gamelift:eu-west-1::matchmakingconfiguration/duel",
+			"Players": players("p1")})
 	same(t, a.must("DescribeMatchmaking", object{"TicketIds": []string{"t1", ""}}), `{"TicketList":[]}`)
 	a.refused(fault.InvalidRequest, "DescribeMatchmaking", object{"TicketIds": repeated("t", 11)})
 	if out := a.must("StartMatchmaking", object{"ConfigurationName": arnOf("matchmakingconfiguration/duel"), "Players": players("p1")}); len(text(out, "MatchmakingTicket", "TicketId")) != 36 {
@@ -159,12 +170,14 @@ func TestTicketsInTheHistory(t *testing.T) {
 	if after := a.ticketNow("t.1"); fmt.Sprint(after) != fmt.Sprint(before) {
 		t.Errorf("the history says %v, memory said %v", after, before)
 	}
-	a.refused(fault.InvalidRequest, "StartMatchmaking", object{"ConfigurationName": "plain", "TicketId": "t.1", "Players": players("p9")})
+	a.refused(fault.InvalidRequest, "StartMatchmaking",
+		object{"ConfigurationName": "plain", "TicketId": "t.1", "Players": players("p9")})
 	_, err := a.call("StopMatchmaking", object{"TicketId": "t.1"})
 	if f := fault.Of(err); f == nil || f.Message != "Matchmaking ticket is in COMPLETED status and cannot be canceled." {
 		t.Errorf("StopMatchmaking: %v", err)
 	}
-	a.refused(fault.InvalidRequest, "AcceptMatch", object{"TicketId": "t.1", "PlayerIds": []string{"p1"}, "AcceptanceType": "ACCEPT"})
+	a.refused(fault.InvalidRequest, "AcceptMatch",
+		object{"TicketId": "t.1", "PlayerIds": []string{"p1"}, "AcceptanceType": "ACCEPT"})
 	shown := 0
 	if err := a.WatchTicket(a.ctx, "t.1", func(*wire.MatchmakingTicket) error { shown++; return nil }); err != nil || shown != 1 {
 		t.Errorf("watched %d times: %v", shown, err)

@@ -38,7 +38,8 @@ func (p *Plane) tidy(ctx context.Context) error {
 		p.history.Move(ctx)
 		for _, s := range p.shards {
 			err := p.closeRooms(ctx, s)
-			p.WarnUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err", err)
+			p.WarnUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err",
+				err)
 		}
 		select {
 		case <-ctx.Done():

@@ -74,7 +74,8 @@ func newWorld(t testing.TB, options ...option) *world {
 	w := &world{t: t, clock: clockwork.NewFakeClockAt(birth), journals: make([]*memory.Journal, 3)}
 	w.history = memory.NewHistory(w.clock, 30*24*time.Hour)
 	w.config = Config{
-		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, credentials.SecretSize), History: w.history,
+		Region: testRegion, Account: testAccount, Secret: bytes.Repeat([]byte{7}, credentials.SecretSize),
+		History:     w.history,
 		Settings:    region.Settings{Fleet: fleet.DefaultSettings(testRegion), Catalog: catalog.DefaultLimits()},
 		SDKEndpoint: "wss://127.0.0.1:9080", AgentEndpoint: "wss://127.0.0.1:9080", SessionMemory: time.Hour,
 		Clock: w.clock, Log: slog.New(slog.DiscardHandler),
@@ -287,7 +288,8 @@ func (w *world) fleetAt(locations ...string) string {
 // compute registers a compute and returns its auth token.
 func (w *world) compute(fleet, location, name string) (token string) {
 	w.t.Helper()
-	w.must("RegisterCompute", object{"FleetId": fleet, "ComputeName": name, "Location": location, "IpAddress": "10.0.0.1", "DnsName": strings.ReplaceAll(name, "/", "-") + ".example"})
+	w.must("RegisterCompute", object{"FleetId": fleet, "ComputeName": name, "Location": location,
+		"IpAddress": "10.0.0.1", "DnsName": strings.ReplaceAll(name, "/", "-") + ".example"})
 	return w.token(fleet, name)
 }
 

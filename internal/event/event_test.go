@@ -254,7 +254,8 @@ func TestManyFields(t *testing.T) {
 	var fields []reflect.StructField
 	for i := range maxFields {
 		tag := reflect.StructTag(fmt.Sprintf(`cbor:"%d,keyasint,omitempty"`, i))
-		fields = append(fields, reflect.StructField{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[uint16](), Tag: tag})
+		fields = append(fields, reflect.StructField{Name: fmt.Sprint("F", i), Type: reflect.TypeFor[uint16](),
+			Tag: tag})
 	}
 	kind := reflect.StructOf(fields)
 	codec := NewCodec(kind)

@@ -90,7 +90,8 @@ func TestForgottenPlayersAreGone(t *testing.T) {
 func TestExcess(t *testing.T) {
 	gone := func(n, bytes int) (all []*PlayerSession) {
 		for i := range n {
-			all = append(all, &PlayerSession{Index: uint32(i), Data: string(make([]byte, bytes)), Ended: event.Time(1000 + i)})
+			all = append(all, &PlayerSession{Index: uint32(i), Data: string(make([]byte, bytes)),
+				Ended: event.Time(1000 + i)})
 		}
 		return all
 	}
@@ -123,8 +124,9 @@ func TestRecordsOfAFullGameSession(t *testing.T) {
 			hub(w, 1<<30)
 			data := string(make([]byte, 2000))
 			for i := range 5 * recordPlayers / 2 {
-				c := ReservePlayers{GameSession: "hub", Players: []NewPlayer{{fmt.Sprint("player-", i%100), data, w.random()},
-					{fmt.Sprint("guest-", i), "", w.random()}}}
+				c := ReservePlayers{GameSession: "hub",
+					Players: []NewPlayer{{fmt.Sprint("player-", i%100), data, w.random()},
+						{fmt.Sprint("guest-", i), "", w.random()}}}
 				players := w.bench(c).(Reservation).Players
 				w.bench(RemovePlayer{key("a"), "hub", players[0].ID})
 				w.bench(AcceptPlayer{key("a"), "hub", players[1].ID})
@@ -168,8 +170,9 @@ func TestSnapshotOfOneRecord(t *testing.T) {
 	w := newWorld(t)
 	g := hub(w, 1<<30)
 	for i := range recordPlayers {
-		id := w.bench(ReservePlayers{GameSession: "hub", Players: []NewPlayer{{fmt.Sprint("player-", i), "", w.random()},
-			{"guest", "", w.random()}}}).(Reservation).Players[0].ID
+		id := w.bench(ReservePlayers{GameSession: "hub",
+			Players: []NewPlayer{{fmt.Sprint("player-", i), "", w.random()},
+				{"guest", "", w.random()}}}).(Reservation).Players[0].ID
 		w.bench(RemovePlayer{g.Host, "hub", id})
 	}
 	var old bytes.Buffer

@@ -42,7 +42,8 @@ var benchWorld = sync.OnceValue(func() *world {
 })
 
 func benchKey(n int) ProcessKey {
-	return ProcessKey{Compute: fmt.Sprintf("host-%03d", n/benchPerHost%benchComputes), ID: fmt.Sprintf("process-%06d", n)}
+	return ProcessKey{Compute: fmt.Sprintf("host-%03d", n/benchPerHost%benchComputes),
+		ID: fmt.Sprintf("process-%06d", n)}
 }
 
 func benchCreation(id string) CreateGameSession {
@@ -56,7 +57,8 @@ func benchReservation(w *world, session string, n int) ReservePlayers {
 	c := ReservePlayers{GameSession: session, Players: make([]NewPlayer, n)}
 	for i := range c.Players {
 		random := w.random()
-		c.Players[i] = NewPlayer{PlayerID: fmt.Sprintf("player-%012d", binary.BigEndian.Uint64(random[:])), Random: random}
+		c.Players[i] = NewPlayer{PlayerID: fmt.Sprintf("player-%012d", binary.BigEndian.Uint64(random[:])),
+			Random: random}
 	}
 	return c
 }

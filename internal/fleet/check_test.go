@@ -79,7 +79,8 @@ func (c *checker) process(p *Process) {
 	case (p.Status == ProcessInitializing) != (p.ReadyBy != 0):
 		c.fail("process %v: status %d and has to be ready by %d", p.ProcessKey, p.Status, p.ReadyBy)
 	case (p.HealthBy != 0) != (p.Connected && p.Status != ProcessInitializing):
-		c.fail("process %v: status %d, connected %v, health is due at %d", p.ProcessKey, p.Status, p.Connected, p.HealthBy)
+		c.fail("process %v: status %d, connected %v, health is due at %d", p.ProcessKey, p.Status, p.Connected,
+			p.HealthBy)
 	case (p.Status == ProcessHosting) != (p.Session != 0):
 		c.fail("process %v: status %d with game session %d", p.ProcessKey, p.Status, p.Session)
 	case p.Unhealthy >= c.room.settings.HealthMisses:

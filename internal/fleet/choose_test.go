@@ -114,14 +114,16 @@ func TestCreatedGameSession(t *testing.T) {
 	w.do(ConnectProcess{ProcessKey: key("a")})
 	w.do(ReadyProcess{ProcessKey: key("a"), Port: 1935})
 	c := CreateGameSession{
-		ID: "game", Name: "n", CreatorID: "c", Data: "d", MatchmakerData: "m", Properties: []Property{{"k", "v"}}, Maximum: 5,
+		ID: "game", Name: "n", CreatorID: "c", Data: "d", MatchmakerData: "m", Properties: []Property{{"k", "v"}},
+		Maximum:    5,
 		Protection: "FullProtection", Fingerprint: []byte{1}, ActivationTimeout: time.Minute, MaxActivations: 1,
 	}
 	got := w.do(c).(*GameSession)
 	want := &GameSession{
-		Ordinal: 1, ID: "game", Name: "n", CreatorID: "c", Data: "d", MatchmakerData: "m", Properties: []Property{{"k", "v"}},
-		Maximum: 5,
-		Policy:  AcceptAll, Protection: "FullProtection", Status: Activating, Created: w.now,
+		Ordinal: 1, ID: "game", Name: "n", CreatorID: "c", Data: "d", MatchmakerData: "m",
+		Properties: []Property{{"k", "v"}},
+		Maximum:    5,
+		Policy:     AcceptAll, Protection: "FullProtection", Status: Activating, Created: w.now,
 		ActivateBy: w.now.Add(time.Minute),
 		Host:       key("a"), IPAddress: "10.0.0.9", DNSName: "a.example", Port: 1935, Fingerprint: []byte{1},
 	}

@@ -137,7 +137,8 @@ func TestConnectProcess(t *testing.T) {
 	token := func(w *world) { host1(w); w.do(IssueToken{"host-1"}) }
 	withToken := func(w *world) { token(w); w.do(ConnectProcess{ProcessKey: key("a"), Token: 1, Idempotency: "run-a"}) }
 	runCases(t, []commandCase{
-		{"on an unknown compute", nil, connect(ConnectProcess{}), "", fault.AccessDenied, "Compute host-1 is not registered"},
+		{"on an unknown compute", nil, connect(ConnectProcess{}), "", fault.AccessDenied,
+			"Compute host-1 is not registered"},
 		{"signed", host1, connect(ConnectProcess{}), "ProcessConnected", "", ""},
 		{"with the token", token, connect(ConnectProcess{Token: 1}), "ProcessConnected", "", ""},
 		{"with an unknown token", token, connect(ConnectProcess{Token: 2}), "", fault.AccessDenied,
@@ -168,7 +169,8 @@ func TestConnectProcess(t *testing.T) {
 		{"too late for the answer", func(w *world) { idle(w); w.do(EndProcess{key("a")}); w.wait(time.Minute) },
 			connect(ConnectProcess{Idempotency: "run-a"}), "", fault.AccessDenied, "Process ids must be unique"},
 		{"back for the answer with a wrong token", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
-			connect(ConnectProcess{Token: 9, Idempotency: "run-a"}), "", fault.AccessDenied, "Process ids must be unique"},
+			connect(ConnectProcess{Token: 9, Idempotency: "run-a"}), "", fault.AccessDenied,
+			"Process ids must be unique"},
 		{"after it ended itself, unmarked", func(w *world) { idle(w); w.do(EndProcess{key("a")}) },
 			connect(ConnectProcess{}), "", fault.AccessDenied, "Process a has ended"},
 		{"back for the answer with a new idempotency token",
@@ -182,7 +184,8 @@ func TestConnectProcess(t *testing.T) {
 		{"a new process with the id of one that was given up",
 			func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.wait(200 * time.Second) },
 			connect(ConnectProcess{Idempotency: "run-b", NewRun: true}), "", fault.AccessDenied, "Process a has ended"},
-		{"no new process after all", idle, connect(ConnectProcess{Idempotency: "run-b", NewRun: true}), "ProcessResumed", "",
+		{"no new process after all", idle, connect(ConnectProcess{Idempotency: "run-b", NewRun: true}),
+			"ProcessResumed", "",
 			""},
 		{"after it was given up", func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.wait(200 * time.Second) },
 			connect(ConnectProcess{Idempotency: "run-b"}), "", fault.AccessDenied, "Process a has ended"},
@@ -276,7 +279,8 @@ func TestCreateGameSession(t *testing.T) {
 	none := creation("game")
 	none.MaxActivations = 0
 	runCases(t, []commandCase{
-		{"without a compute", nil, create, "", fault.FleetCapacityExceeded, "Unable to reserve a process on fleet fleet-1."},
+		{"without a compute", nil, create, "", fault.FleetCapacityExceeded,
+			"Unable to reserve a process on fleet fleet-1."},
 		{"with a process that is not ready", started, create, "", fault.FleetCapacityExceeded, "Unable to reserve"},
 		{"with a free process", idle, create, "GameSessionCreated", "", ""},
 		{"with a lost process", func(w *world) { idle(w); w.do(LoseProcess{key("a")}) }, create, "",
@@ -285,7 +289,8 @@ func TestCreateGameSession(t *testing.T) {
 			func(w *world) { idle(w); w.do(LoseProcess{key("a")}); w.do(ConnectProcess{ProcessKey: key("a")}) },
 			create, "GameSessionCreated", "", ""},
 		{"with a busy process", playing, when(creation("second")), "", fault.FleetCapacityExceeded, "Unable"},
-		{"with a process that has hosted", timedOut, when(creation("second")), "", fault.FleetCapacityExceeded, "Unable"},
+		{"with a process that has hosted", timedOut, when(creation("second")), "", fault.FleetCapacityExceeded,
+			"Unable"},
 		{"while too many activate", func(w *world) { hosting(w); w.ready(key("b")) }, when(limited), "",
 			fault.FleetCapacityExceeded, "Unable"},
 		{"when they are active", func(w *world) { playing(w); w.ready(key("b")) }, when(limited), "GameSessionCreated", "",
@@ -293,7 +298,8 @@ func TestCreateGameSession(t *testing.T) {
 		{"with no activations allowed", idle, when(none), "", fault.FleetCapacityExceeded, "Unable"},
 		{"the same again", hosting, create, "", "", ""},
 		{"the same again, when it is over", over, create, "", "", ""},
-		{"the same id for another", hosting, when(other), "", fault.IdempotentParameterMismatch, "id game exists already"},
+		{"the same id for another", hosting, when(other), "", fault.IdempotentParameterMismatch,
+			"id game exists already"},
 		{"the same id, when it is forgotten",
 			func(w *world) { over(w); w.do(ForgetGameSessions{[]uint64{1}}); w.ready(key("b")) }, create,
 			"GameSessionCreated", "", ""},
@@ -308,7 +314,8 @@ func TestActivateGameSession(t *testing.T) {
 	}
 	runCases(t, []commandCase{
 		{"of an unknown process", host1, activate("a", "game"), "", fault.NotFound, "not known"},
-		{"before ProcessReady", started, activate("a", "game"), "", fault.InvalidRequest, "has not called ProcessReady"},
+		{"before ProcessReady", started, activate("a", "game"), "", fault.InvalidRequest,
+			"has not called ProcessReady"},
 		{"of an idle process", idle, activate("a", "game"), "", fault.InvalidRequest,
 			"game is not hosted by server process a"},
 		{"its own", hosting, activate("a", "game"), "GameSessionActivated", "", ""},
@@ -317,7 +324,8 @@ func TestActivateGameSession(t *testing.T) {
 		{"again", playing, activate("a", "game"), "", "", ""},
 		{"when it is terminating", stopping, activate("a", "game"), "", fault.InvalidGameSessionStatus,
 			"game is TERMINATING"},
-		{"when it has timed out", timedOut, activate("a", "game"), "", fault.InvalidGameSessionStatus, "game is TERMINATED"},
+		{"when it has timed out", timedOut, activate("a", "game"), "", fault.InvalidGameSessionStatus,
+			"game is TERMINATED"},
 		{"after its end", over, activate("a", "game"), "", fault.NotFound, "has ended"},
 	})
 }
@@ -441,7 +449,8 @@ func TestReservePlayers(t *testing.T) {
 			others(func(p []NewPlayer) { p[0].PlayerID = "eve" }), "", fault.Conflict, "exists already"},
 		{"an id in use beside a new one", func(w *world) { before(w) },
 			others(func(p []NewPlayer) { p[1].Random = [8]byte{9} }), "", fault.Conflict, "exists already"},
-		{"a new id beside one in use", func(w *world) { before(w) }, others(func(p []NewPlayer) { p[0].Random = [8]byte{9} }),
+		{"a new id beside one in use", func(w *world) { before(w) },
+			others(func(p []NewPlayer) { p[0].Random = [8]byte{9} }),
 			"", fault.Conflict, "exists already"},
 	})
 }

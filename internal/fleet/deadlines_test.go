@@ -423,7 +423,8 @@ func TestExpireIsBounded(t *testing.T) {
 		}
 	}
 	if len(ended) != crowd || !slices.IsSorted(ended) || rounds != 3 {
-		t.Errorf("%d of %d processes ended in %d rounds, in order: %v", len(ended), crowd, rounds, slices.IsSorted(ended))
+		t.Errorf("%d of %d processes ended in %d rounds, in order: %v", len(ended), crowd, rounds,
+			slices.IsSorted(ended))
 	}
 }
 
@@ -458,7 +459,8 @@ func TestClockPutBack(t *testing.T) {
 	before := w.session("game")
 	if g := w.do(creation("next")).(*GameSession); g.Created < before.Created ||
 		g.ActivateBy != w.now.Add(10*time.Minute) {
-		t.Errorf("the next game session was created at %d, before %d; active by %d", g.Created, before.Created, g.ActivateBy)
+		t.Errorf("the next game session was created at %d, before %d; active by %d", g.Created, before.Created,
+			g.ActivateBy)
 	}
 	wantEvents(t, w.at(time.Minute), "PlayersTimedOut")
 	if free := w.session("game").Free(); free != 2 {

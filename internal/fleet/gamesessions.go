@@ -42,7 +42,8 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 		return nil, nil
 	}
 	if len(c.Desired) > int(c.Maximum) {
-		return nil, fault.New(fault.InvalidRequest, "The game session is for %d players, and MaximumPlayerSessionCount is %d",
+		return nil, fault.New(fault.InvalidRequest,
+			"The game session is for %d players, and MaximumPlayerSessionCount is %d",
 			len(c.Desired), c.Maximum)
 	}
 	p, ok := r.free(c.MaxActivations)
@@ -50,7 +51,8 @@ func (c CreateGameSession) decide(r *Room, now event.Time) ([]any, error) {
 		return nil, fault.New(fault.FleetCapacityExceeded, "Unable to reserve a process on fleet %s.", r.id.Fleet)
 	}
 	if r.header.Sessions >= maxOrdinal {
-		return nil, fault.New(fault.LimitExceeded, "Fleet location %s has created as many game sessions as it can number",
+		return nil, fault.New(fault.LimitExceeded,
+			"Fleet location %s has created as many game sessions as it can number",
 			r.id.Location)
 	}
 	compute, _ := r.computes.Get(p.Compute)
@@ -78,8 +80,10 @@ func (e *GameSessionCreated) apply(r *Room) {
 	r.header.Sessions = e.Ordinal
 	r.byID.add(e.ID, e.Ordinal)
 	r.addSession(&GameSession{
-		Ordinal: e.Ordinal, ID: e.ID, Name: e.Name, CreatorID: e.CreatorID, Data: e.Data, MatchmakerData: e.MatchmakerData,
-		Properties: e.Properties, Maximum: e.Maximum, Policy: AcceptAll, Protection: e.Protection, Status: Activating,
+		Ordinal: e.Ordinal, ID: e.ID, Name: e.Name, CreatorID: e.CreatorID, Data: e.Data,
+		MatchmakerData: e.MatchmakerData,
+		Properties:     e.Properties, Maximum: e.Maximum, Policy: AcceptAll, Protection: e.Protection,
+		Status:  Activating,
 		Created: e.At, ActivateBy: e.ActivateBy, Host: e.Host, IPAddress: e.IPAddress, DNSName: e.DNSName, Port: e.Port,
 		Fingerprint: e.Fingerprint,
 		ConfirmBy:   e.ConfirmBy, Placement: e.Placement, Attempt: e.Attempt, Desired: e.Desired,
@@ -141,7 +145,8 @@ func (c UpdateGameSession) decide(r *Room, _ event.Time) ([]any, error) {
 	if len(c.Properties) > 0 {
 		e.Properties = mergeProperties(g.Properties, c.Properties)
 		if len(e.Properties) > MaxProperties {
-			return nil, fault.New(fault.InvalidRequest, "The game session would have %d game properties; %d are allowed",
+			return nil, fault.New(fault.InvalidRequest,
+				"The game session would have %d game properties; %d are allowed",
 				len(e.Properties), MaxProperties)
 		}
 	}
@@ -260,8 +265,9 @@ func (e *GameSessionEnded) apply(r *Room) {
 func (r *Room) expireSession(g *GameSession, now event.Time) []any {
 	if g.ActivateBy != 0 && g.ActivateBy <= now {
 		return []any{
-			newFleetEvent(now, codeActivationTimeout, "Game session %s was not activated in time by server process %s on "+
-				"compute %s.", g.ID, g.Host.ID, g.Host.Compute),
+			newFleetEvent(now, codeActivationTimeout,
+				"Game session %s was not activated in time by server process %s on "+
+					"compute %s.", g.ID, g.Host.ID, g.Host.Compute),
 			endSession(g, now),
 			&ProcessAskedToEnd{ProcessKey: g.Host, By: now.Add(r.settings.TerminationGrace)},
 		}
@@ -394,7 +400,8 @@ func (r *Room) hosted(key ProcessKey, id string) (*GameSession, error) {
 }
 
 func (r *Room) noSession(id string) error {
-	return fault.New(fault.NotFound, "Game session %s not found in fleet %s, location %s", id, r.id.Fleet, r.id.Location)
+	return fault.New(fault.NotFound, "Game session %s not found in fleet %s, location %s", id, r.id.Fleet,
+		r.id.Location)
 }
 
 func wrongStatus(g *GameSession) error {

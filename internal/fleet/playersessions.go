@@ -38,7 +38,8 @@ func (c ReservePlayers) decide(r *Room, now event.Time) ([]any, error) {
 		return nil, fault.New(fault.InvalidGameSessionStatus,
 			"Game session %s does not accept new players: its player session creation policy is DENY_ALL", g.ID)
 	case int(g.Free()) < len(c.Players):
-		return nil, fault.New(fault.GameSessionFull, "Game session %s has %d free player slots of %d; %d were asked for",
+		return nil, fault.New(fault.GameSessionFull,
+			"Game session %s has %d free player slots of %d; %d were asked for",
 			g.ID, g.Free(), g.Maximum, len(c.Players))
 	}
 	return []any{&PlayersReserved{

@@ -39,7 +39,8 @@ func (c ConnectProcess) decide(r *Room, now event.Time) ([]any, error) {
 		return nil, nil
 	}
 	if known && old.Status == ProcessEnded && c.reconnectsAfterEnd(old) {
-		return nil, fault.New(fault.AccessDenied, "Process %s has ended. Process ids must be unique between executions.",
+		return nil, fault.New(fault.AccessDenied,
+			"Process %s has ended. Process ids must be unique between executions.",
 			c.ID)
 	}
 	alive := known && old.Status != ProcessEnded
@@ -103,8 +104,9 @@ func (c ConnectProcess) answer(r *Room) any {
 func (e *ProcessConnected) apply(r *Room) {
 	old, _ := r.process(e.ProcessKey) // an ended one with the same id
 	p := &Process{
-		ProcessKey: e.ProcessKey, Status: ProcessInitializing, Connected: true, Token: e.Token, Idempotency: e.Idempotency,
-		SDKVersion: e.SDKVersion, SDKLanguage: e.SDKLanguage, Created: e.At, ReadyBy: e.ReadyBy,
+		ProcessKey: e.ProcessKey, Status: ProcessInitializing, Connected: true, Token: e.Token,
+		Idempotency: e.Idempotency,
+		SDKVersion:  e.SDKVersion, SDKLanguage: e.SDKLanguage, Created: e.At, ReadyBy: e.ReadyBy,
 	}
 	r.storeProcess(p)
 	r.keepUpWith(old, p)
@@ -162,7 +164,8 @@ func (c ReadyProcess) answer(r *Room) any {
 
 func (e *ProcessBecameReady) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
-		p.Status, p.Port, p.LogPaths, p.Ready, p.ReadyBy, p.HealthBy = ProcessIdle, e.Port, e.LogPaths, e.At, 0, e.HealthBy
+		p.Status, p.Port, p.LogPaths, p.Ready, p.ReadyBy, p.HealthBy = ProcessIdle, e.Port, e.LogPaths, e.At, 0,
+			e.HealthBy
 	})
 }
 
@@ -230,10 +233,12 @@ func (r *Room) end(p *Process, reason EndReason, now event.Time) []any {
 			r.settings.HealthMisses))
 	case EndedNeverReady:
 		events = append(events, newFleetEvent(now, codeProcessReadyTimeout,
-			"Server process %s on compute %s did not call ProcessReady within %s.", p.ID, p.Compute, r.settings.ReadyTimeout))
+			"Server process %s on compute %s did not call ProcessReady within %s.", p.ID, p.Compute,
+			r.settings.ReadyTimeout))
 	case EndedByForce:
 		events = append(events, newFleetEvent(now, codeProcessForceTerminated,
-			"Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.", p.ID, p.Compute,
+			"Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.", p.ID,
+			p.Compute,
 			r.settings.TerminationGrace))
 	}
 	return append(events, &ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: reason, At: now,

@@ -24,7 +24,8 @@ func TestScripts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			s := &script{world: newWorld(t), players: map[string]PlayerSessionID{}, labels: map[PlayerSessionID]string{}}
+			s := &script{world: newWorld(t), players: map[string]PlayerSessionID{},
+				labels: map[PlayerSessionID]string{}}
 			eventtest.Golden(t, file, s.play(eventtest.ReadGolden(t, file)))
 		})
 	}

@@ -112,7 +112,8 @@ func (s *simulation) sessionCommand() Command {
 	default:
 		s.serial++
 		c := CreateGameSession{
-			ID: fmt.Sprint("game-", s.serial), Name: fmt.Sprint("name ", s.rng.IntN(5)), CreatorID: "studio", Data: "map=1",
+			ID: fmt.Sprint("game-", s.serial), Name: fmt.Sprint("name ", s.rng.IntN(5)), CreatorID: "studio",
+			Data:       "map=1",
 			Properties: s.properties(), Maximum: s.rng.Int32N(6), Protection: "NoProtection",
 			ActivationTimeout: time.Duration(s.rng.IntN(600)+1) * time.Second, MaxActivations: s.rng.IntN(8),
 		}

@@ -15,7 +15,8 @@ func statusesOf(r *Room) statuses {
 	eachSession(r, func(g *GameSession) bool {
 		s["game session "+fmt.Sprint(g.Ordinal, g.ID, g.Host, g.Created)] = string(g.Status)
 		for _, p := range g.PlayerSessions() {
-			s["player session "+fmt.Sprint(g.Ordinal, p.ID, p.Index, p.PlayerID, p.Created)] = string("player " + p.Status)
+			s["player session "+fmt.Sprint(g.Ordinal, p.ID, p.Index, p.PlayerID, p.Created)] = string("player " +
+				p.Status)
 		}
 		return true
 	})

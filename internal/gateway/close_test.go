@@ -92,7 +92,8 @@ func TestObserve(t *testing.T) {
 		want               Observation
 	}{
 		{"POST", "/create_session", createBody("n", "ada", 2), Observation{Route: "POST /create_session", Status: 200}},
-		{"POST", "/create_session", createBody("n", "ada", 2), Observation{Route: "POST /create_session", Status: 200, Replayed: true}},
+		{"POST", "/create_session", createBody("n", "ada", 2),
+			Observation{Route: "POST /create_session", Status: 200, Replayed: true}},
 		{"GET", "/find_session", "", Observation{Route: "GET /find_session", Status: 200}},
 		{"GET", "/x", "", Observation{Route: "unknown", Status: 403, Code: UnknownRoute}},
 		{"POST", "/join_session", "", Observation{Route: "POST /join_session", Status: 400, Code: InvalidRequest}},

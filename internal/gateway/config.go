@@ -125,12 +125,15 @@ func (c *Config) validate() error {
 		}
 	}
 	add(c.Service == nil, "Service is missing")
-	add(c.Deadline < 0 || c.FindLimit < 0 || c.MaxBody < 0 || c.MaxStreams < 0 || c.CallerStreams < 0 || c.MaxUnused < 0,
+	add(c.Deadline < 0 || c.FindLimit < 0 || c.MaxBody < 0 || c.MaxStreams < 0 || c.CallerStreams < 0 ||
+		c.MaxUnused < 0,
 		"Deadline, FindLimit, MaxBody, MaxStreams, CallerStreams and MaxUnused must not be negative")
-	add(c.Fields != "" && c.Fields != FieldsFull && c.Fields != FieldsMinimal, "Fields is %q; use %q or %q", c.Fields, FieldsFull, FieldsMinimal)
+	add(c.Fields != "" && c.Fields != FieldsFull && c.Fields != FieldsMinimal, "Fields is %q; use %q or %q", c.Fields,
+		FieldsFull, FieldsMinimal)
 	add(c.BuildCheck != "" && c.BuildCheck != BuildOff && c.BuildCheck != BuildWarn && c.BuildCheck != BuildEnforce,
 		"BuildCheck is %q; use %q, %q or %q", c.BuildCheck, BuildOff, BuildWarn, BuildEnforce)
-	add(c.LocalFleet != "" && !localFleet.MatchString(c.LocalFleet), "LocalFleet is %q; it must begin with fleet-", c.LocalFleet)
+	add(c.LocalFleet != "" && !localFleet.MatchString(c.LocalFleet), "LocalFleet is %q; it must begin with fleet-",
+		c.LocalFleet)
 	add(!arn.ValidRegion(c.Region), "Region is %q; use one such as eu-west-1", c.Region)
 	check := func(field string, t Target) {
 		if err := t.validate(c.Queues != nil); err != nil {

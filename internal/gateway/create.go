@@ -122,7 +122,8 @@ func notActive(ctx context.Context, s *wire.GameSession, err error) error {
 		}
 		return f
 	case s.Status != wire.GameSessionStatusActive:
-		return &failure{code: ActivationFailed, err: fault.New(fault.InvalidGameSessionStatus, "game session %s is %s", s.GameSessionId, s.Status)}
+		return &failure{code: ActivationFailed, err: fault.New(fault.InvalidGameSessionStatus, "game session %s is %s",
+			s.GameSessionId, s.Status)}
 	default:
 		return nil
 	}
@@ -185,8 +186,9 @@ func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]str
 // succeeded, so its game session is on the undo list.
 func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, t Target, location string, tok token) (*wire.GameSession, error) {
 	input := &wire.CreateGameSessionInput{
-		FleetId: t.FleetID, AliasId: t.AliasID, Location: location, Name: in.name, MaximumPlayerSessionCount: wire.Some(in.maximum),
-		GameProperties: in.gameProperties(), GameSessionData: in.data, IdempotencyToken: tok.String(),
+		FleetId: t.FleetID, AliasId: t.AliasID, Location: location, Name: in.name,
+		MaximumPlayerSessionCount: wire.Some(in.maximum),
+		GameProperties:            in.gameProperties(), GameSessionData: in.data, IdempotencyToken: tok.String(),
 	}
 	var by time.Time
 	if deadline, ok := ctx.Deadline(); ok {
@@ -225,7 +227,8 @@ func (g *Gateway) abandon(ctx context.Context, id string) {
 // the process of one that never became ACTIVE may not respond.
 func (g *Gateway) terminate(ctx context.Context, id string) (err error) {
 	for _, mode := range []wire.TerminationMode{wire.TerminationModeTriggerOnProcessTerminate, wire.TerminationModeForceTerminate} {
-		_, err = g.service.TerminateGameSession(ctx, &wire.TerminateGameSessionInput{GameSessionId: id, TerminationMode: mode})
+		_, err = g.service.TerminateGameSession(ctx,
+			&wire.TerminateGameSessionInput{GameSessionId: id, TerminationMode: mode})
 		if !fault.Is(err, fault.InvalidRequest) && !fault.Is(err, fault.InvalidGameSessionStatus) {
 			break
 		}

@@ -63,9 +63,12 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
-		clock: clockwork.NewRealClock(), changed: make(chan struct{}), idle: map[string]map[string]int{testFleet: {"custom-lab": 3}},
-		alias: map[string]string{testAlias: testFleet}, calls: map[string]int{}, fails: map[string]error{}, confirmBy: map[string]time.Time{},
-		pageSize: pageSize, placements: map[string]*wire.GameSessionPlacement{}, tickets: map[string]*wire.MatchmakingTicket{},
+		clock: clockwork.NewRealClock(), changed: make(chan struct{}),
+		idle:  map[string]map[string]int{testFleet: {"custom-lab": 3}},
+		alias: map[string]string{testAlias: testFleet}, calls: map[string]int{}, fails: map[string]error{},
+		confirmBy: map[string]time.Time{},
+		pageSize:  pageSize, placements: map[string]*wire.GameSessionPlacement{},
+		tickets: map[string]*wire.MatchmakingTicket{},
 	}
 }
 
@@ -186,7 +189,8 @@ func (w *world) CreateGameSession(ctx context.Context, c Creation) (*wire.GameSe
 	}
 	w.idle[fleet][in.Location]--
 	s := w.begin(id, fleet, in.Location)
-	s.Name, s.MaximumPlayerSessionCount, s.GameProperties, s.GameSessionData = in.Name, in.MaximumPlayerSessionCount, slices.Clone(in.GameProperties), in.GameSessionData
+	s.Name, s.MaximumPlayerSessionCount, s.GameProperties, s.GameSessionData = in.Name, in.MaximumPlayerSessionCount,
+		slices.Clone(in.GameProperties), in.GameSessionData
 	w.confirmBy[id] = c.ConfirmBy
 	answer := copyOf(s)
 	w.settle(s)
@@ -240,7 +244,8 @@ func (w *world) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSessio
 		if s.FleetId == fleet && open(s) && s.CurrentPlayerSessionCount.Or(0) == 0 {
 			s.Name, s.MaximumPlayerSessionCount = c.Name, wire.Some(c.Maximum)
 			for _, p := range c.Properties {
-				s.GameProperties = slices.DeleteFunc(slices.Clone(s.GameProperties), func(old wire.GameProperty) bool { return old.Key == p.Key })
+				s.GameProperties = slices.DeleteFunc(slices.Clone(s.GameProperties),
+					func(old wire.GameProperty) bool { return old.Key == p.Key })
 				s.GameProperties = append(s.GameProperties, p)
 			}
 			return copyOf(s), w.admit(s, c.PlayerID, ""), nil
@@ -343,7 +348,8 @@ func (w *world) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 
 func docOf(s *wire.GameSession) *search.Doc {
 	d := &search.Doc{
-		ID: s.GameSessionId, Name: s.Name, Maximum: s.MaximumPlayerSessionCount.Or(0), Players: s.CurrentPlayerSessionCount.Or(0),
+		ID: s.GameSessionId, Name: s.Name, Maximum: s.MaximumPlayerSessionCount.Or(0),
+		Players: s.CurrentPlayerSessionCount.Or(0),
 		Created: event.Time(s.CreationTime.UnixMilli()),
 	}
 	for _, p := range s.GameProperties {
@@ -391,7 +397,8 @@ func (w *world) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerS
 
 func (w *world) admit(s *wire.GameSession, player, data string) *wire.PlayerSession {
 	p := &wire.PlayerSession{
-		PlayerSessionId: "psess-" + uuid.NewString(), PlayerId: player, GameSessionId: s.GameSessionId, FleetId: s.FleetId, FleetArn: s.FleetArn,
+		PlayerSessionId: "psess-" + uuid.NewString(), PlayerId: player, GameSessionId: s.GameSessionId,
+		FleetId: s.FleetId, FleetArn: s.FleetArn,
 		CreationTime: time.Date(2025, 12, 17, 10, 48, 18, 0, time.UTC), Status: wire.PlayerSessionStatusReserved,
 		IpAddress: s.IpAddress, Port: s.Port, PlayerData: data,
 	}
@@ -438,8 +445,10 @@ func (w *world) StartGameSessionPlacement(ctx context.Context, in *wire.StartGam
 		return nil, fault.New(fault.InvalidRequest, "placement %s exists", in.PlacementId)
 	}
 	p := &wire.GameSessionPlacement{
-		PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName, Status: wire.GameSessionPlacementStatePending,
-		GameSessionName: in.GameSessionName, MaximumPlayerSessionCount: in.MaximumPlayerSessionCount, GameProperties: in.GameProperties, StartTime: w.clock.Now(),
+		PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName,
+		Status:          wire.GameSessionPlacementStatePending,
+		GameSessionName: in.GameSessionName, MaximumPlayerSessionCount: in.MaximumPlayerSessionCount,
+		GameProperties: in.GameProperties, StartTime: w.clock.Now(),
 	}
 	w.placements[p.PlacementId] = p
 	answer := *p
@@ -452,12 +461,15 @@ func (w *world) settlePlacement(p *wire.GameSessionPlacement, in *wire.StartGame
 	switch w.behaves {
 	case activates:
 		s := w.begin(arn.GameSession(testRegion, testFleet, "custom-lab", uuid.NewString()), testFleet, "custom-lab")
-		s.Name, s.MaximumPlayerSessionCount, s.GameProperties, s.Status = in.GameSessionName, in.MaximumPlayerSessionCount, in.GameProperties, wire.GameSessionStatusActive
+		s.Name, s.MaximumPlayerSessionCount, s.GameProperties, s.Status = in.GameSessionName,
+			in.MaximumPlayerSessionCount, in.GameProperties, wire.GameSessionStatusActive
 		for _, d := range in.DesiredPlayerSessions {
 			ps := w.admit(s, d.PlayerId, d.PlayerData)
-			p.PlacedPlayerSessions = append(p.PlacedPlayerSessions, wire.PlacedPlayerSession{PlayerId: d.PlayerId, PlayerSessionId: ps.PlayerSessionId})
+			p.PlacedPlayerSessions = append(p.PlacedPlayerSessions,
+				wire.PlacedPlayerSession{PlayerId: d.PlayerId, PlayerSessionId: ps.PlayerSessionId})
 		}
-		p.Status, p.EndTime, p.GameSessionArn, p.IpAddress, p.Port = wire.GameSessionPlacementStateFulfilled, w.clock.Now(), s.GameSessionId, s.IpAddress, s.Port
+		p.Status, p.EndTime, p.GameSessionArn, p.IpAddress, p.Port = wire.GameSessionPlacementStateFulfilled,
+			w.clock.Now(), s.GameSessionId, s.IpAddress, s.Port
 	case breaks:
 		p.Status = wire.GameSessionPlacementStateFailed
 	}
@@ -525,7 +537,8 @@ func (w *world) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingI
 	if w.tickets[id] != nil {
 		return nil, fault.New(fault.InvalidRequest, "ticket %s exists", id)
 	}
-	t := &wire.MatchmakingTicket{TicketId: id, ConfigurationName: "duel", Status: wire.MatchmakingConfigurationStatusQueued, StartTime: w.clock.Now(), Players: in.Players}
+	t := &wire.MatchmakingTicket{TicketId: id, ConfigurationName: "duel",
+		Status: wire.MatchmakingConfigurationStatusQueued, StartTime: w.clock.Now(), Players: in.Players}
 	w.tickets[id] = t
 	w.change()
 	c := *t

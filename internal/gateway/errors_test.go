@@ -16,7 +16,8 @@ import (
 func TestUnknownRoute(t *testing.T) {
 	d := openGateway(t, newWorld())
 	for _, r := range [][2]string{
-		{"GET", "/"}, {"POST", "/find_session"}, {"GET", "/create_session"}, {"HEAD", "/nothing"}, {"PUT", "/join_session_local"}, {"POST", "/create_session/"},
+		{"GET", "/"}, {"POST", "/find_session"}, {"GET", "/create_session"}, {"HEAD", "/nothing"},
+		{"PUT", "/join_session_local"}, {"POST", "/create_session/"},
 		{"GET", "/v1"}, {"OPTIONS", "/create_session"}, {"GET", "//find_session"}, {"GET", "/x/../find_session"},
 	} {
 		got := d.raw(r[0], r[1], "")
@@ -47,16 +48,20 @@ func TestErrorContract(t *testing.T) {
 		code Code
 	}{
 		{name: "bad input", path: "/create_session", body: func(string) string { return "{" }, code: InvalidRequest},
-		{name: "another player", conf: func(c *Config) { c.Subject = func(*http.Request) string { return "ada" } }, path: "/join_session",
+		{name: "another player", conf: func(c *Config) { c.Subject = func(*http.Request) string { return "ada" } },
+			path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: WrongPlayer},
 		{name: "another player creates", conf: func(c *Config) { c.Subject = func(*http.Request) string { return "ada" } }, path: "/create_session",
 			body: func(string) string { return createBody("n", "bob", 1) }, code: WrongPlayer},
-		{name: "unknown game session", path: "/join_session", body: func(string) string { return joinBody(unknown, "bob") }, code: SessionNotFound},
+		{name: "unknown game session", path: "/join_session",
+			body: func(string) string { return joinBody(unknown, "bob") }, code: SessionNotFound},
 		{name: "unknown local id", path: "/join_session_local",
 			body: func(string) string { return joinBody("arn:aws:gamelift:local::gamesession/fleet-1/gsess-none", "bob") }, code: SessionNotFound},
-		{name: "full", make: func(w *world) { w.sessions[0].MaximumPlayerSessionCount = wire.Some[int32](1) }, path: "/join_session",
+		{name: "full", make: func(w *world) { w.sessions[0].MaximumPlayerSessionCount = wire.Some[int32](1) },
+			path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: SessionFull},
-		{name: "not active", make: func(w *world) { w.sessions[0].Status = wire.GameSessionStatusTerminated }, path: "/join_session",
+		{name: "not active", make: func(w *world) { w.sessions[0].Status = wire.GameSessionStatusTerminated },
+			path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: SessionNotJoinable},
 		{name: "closed", make: func(w *world) { w.sessions[0].PlayerSessionCreationPolicy = wire.PlayerSessionCreationPolicyDenyAll }, path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: SessionNotJoinable},
@@ -74,7 +79,8 @@ func TestErrorContract(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld()
-			id := openGateway(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200).field("GameSessionId")
+			id := openGateway(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t,
+				200).field("GameSessionId")
 			if tt.make != nil {
 				w.do(func() { tt.make(w) })
 			}
@@ -107,7 +113,8 @@ func TestIncompletePlayerSession(t *testing.T) {
 			id := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 5)).field("GameSessionId")
 			w.do(func() { spoil(w.sessions[0]) })
 			d.ask(http.MethodPost, "/join_session", joinBody(id, "bob")).wantCode(t, Internal)
-			d.ask(http.MethodPost, "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"cid"}]}`).wantCode(t, Internal)
+			d.ask(http.MethodPost, "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"cid"}]}`).wantCode(t,
+				Internal)
 		})
 	}
 }
@@ -116,7 +123,8 @@ func TestIncompletePlayerSession(t *testing.T) {
 func TestCompatErrors(t *testing.T) {
 	w := newWorld()
 	d := openGateway(t, w, func(c *Config) { c.CompatErrors = true })
-	id := d.ask(http.MethodPost, "/create_session", createBody("“n”", "ada", 1)).wantStatus(t, 200).field("GameSessionId")
+	id := d.ask(http.MethodPost, "/create_session", createBody("“n”", "ada", 1)).wantStatus(t,
+		200).field("GameSessionId")
 	const broken = `{"message": "Internal server error"}`
 	tests := []struct {
 		method, path, body string

@@ -13,7 +13,8 @@ import (
 // and nothing panics.
 func FuzzRequests(f *testing.F) {
 	for i, seed := range []string{
-		`{"session_name":"n","build_id":1,"uuid":"ada","num_connections":2}`, `{"GameSessionId":"arn:x","uuid":"ada"}`, ``, `[]`, `{"a":1e999}`,
+		`{"session_name":"n","build_id":1,"uuid":"ada","num_connections":2}`, `{"GameSessionId":"arn:x","uuid":"ada"}`,
+		``, `[]`, `{"a":1e999}`,
 		`{"name":"n","maxPlayers":2,"properties":{"a":"b"},"player":{"id":"x","data":"y"},"latencies":{"r":1},"wait":false,"target":{"queue":"q"}}`,
 		`{"players":[{"id":"a"},{"id":"b","data":"c"}],"buildId":4.0}`,
 		`{"configuration":"duel","players":[{"id":"a","attributes":{"x":1,"y":"z","l":["a"],"m":{"k":2}}}]}`,
@@ -23,7 +24,8 @@ func FuzzRequests(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, n uint8, body []byte) {
 		w := newWorld()
-		g, err := New(Config{Service: w, Queues: w, Matchmaking: w, Region: testRegion, AllowTarget: true, LegacyIDs: true, Development: true})
+		g, err := New(Config{Service: w, Queues: w, Matchmaking: w, Region: testRegion, AllowTarget: true,
+			LegacyIDs: true, Development: true})
 		if err != nil {
 			t.Fatal(err)
 		}

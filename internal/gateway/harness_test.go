@@ -162,7 +162,8 @@ func (r reply) wantStatus(t *testing.T, status int) reply {
 // createBody is what the older clients send.
 func createBody(name, player string, places int) string {
 	var b bytes.Buffer
-	_ = json.NewEncoder(&b).Encode(map[string]any{"session_name": name, "build_id": 4711, "uuid": player, "num_connections": places})
+	_ = json.NewEncoder(&b).Encode(map[string]any{"session_name": name, "build_id": 4711, "uuid": player,
+		"num_connections": places})
 	return b.String()
 }
 

@@ -37,7 +37,8 @@ func TestHalfABody(t *testing.T) {
 	d := serve(t, g)
 	for _, request := range []string{
 		"POST /create_session HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{",
-		"GET /v1/sessions/" + escape("arn:aws:gamelift:us-west-2::gamesession/fleet-1/here/gsess-1") + "/events HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{",
+		"GET /v1/sessions/" + escape("arn:aws:gamelift:us-west-2::gamesession/fleet-1/here/gsess-1") +
+			"/events HTTP/1.1\r\nHost: x\r\nContent-Length: 200\r\n\r\n{",
 	} {
 		answer := half(t, d, request)
 		var body errorBody

@@ -47,8 +47,9 @@ func TestObjectTexts(t *testing.T) {
 	full, minimal := &call{g: &Gateway{}}, &call{g: &Gateway{fields: FieldsMinimal}}
 	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	s := &wire.GameSession{
-		GameSessionId: "id", Name: "<n>", FleetId: "f", CreationTime: at, MaximumPlayerSessionCount: wire.Some[int32](4),
-		Status: wire.GameSessionStatusActive, Port: wire.Some[int32](0), Location: "l",
+		GameSessionId: "id", Name: "<n>", FleetId: "f", CreationTime: at,
+		MaximumPlayerSessionCount: wire.Some[int32](4),
+		Status:                    wire.GameSessionStatusActive, Port: wire.Some[int32](0), Location: "l",
 	}
 	p := &wire.PlayerSession{
 		PlayerSessionId: "p", GameSessionId: "id", CreationTime: at, DnsName: "d", Port: wire.Some[int32](7777),

@@ -49,7 +49,8 @@ func (g *Gateway) placedAgain(ctx context.Context, in *creation, p *wire.GameSes
 // startPlacement starts the placement, or finds the one of the Idempotency-Key.
 func (g *Gateway) startPlacement(ctx context.Context, in *creation, t Target, tok token) (p *wire.GameSessionPlacement, replayed bool, err error) {
 	if in.key != "" {
-		out, err := g.queues.DescribeGameSessionPlacement(ctx, &wire.DescribeGameSessionPlacementInput{PlacementId: tok.String()})
+		out, err := g.queues.DescribeGameSessionPlacement(ctx,
+			&wire.DescribeGameSessionPlacementInput{PlacementId: tok.String()})
 		switch {
 		case err == nil && !samePlacement(out.GameSessionPlacement, in):
 			return nil, false, fail(RequestConflict, "The Idempotency-Key was used for another request.")
@@ -68,9 +69,10 @@ func (g *Gateway) startPlacement(ctx context.Context, in *creation, t Target, to
 
 func placementInput(in *creation, t Target, tok token) *wire.StartGameSessionPlacementInput {
 	input := &wire.StartGameSessionPlacementInput{
-		PlacementId: tok.String(), GameSessionQueueName: t.Queue, GameSessionName: in.name, MaximumPlayerSessionCount: wire.Some(in.maximum),
-		GameProperties:  append(in.gameProperties(), wire.GameProperty{Key: marker, Value: tok.mark()}),
-		GameSessionData: in.data, PlayerLatencies: in.latencies,
+		PlacementId: tok.String(), GameSessionQueueName: t.Queue, GameSessionName: in.name,
+		MaximumPlayerSessionCount: wire.Some(in.maximum),
+		GameProperties:            append(in.gameProperties(), wire.GameProperty{Key: marker, Value: tok.mark()}),
+		GameSessionData:           in.data, PlayerLatencies: in.latencies,
 	}
 	if in.player != "" {
 		input.DesiredPlayerSessions = []wire.DesiredPlayerSession{{PlayerId: in.player, PlayerData: in.playerData}}
@@ -91,7 +93,8 @@ func unplaced(p *wire.GameSessionPlacement) error {
 	case wire.GameSessionPlacementStatePending:
 		return &failure{code: ActivationTimeout}
 	default:
-		return &failure{code: NoCapacity, err: fault.New(fault.OutOfCapacity, "placement %s is %s", p.PlacementId, p.Status)}
+		return &failure{code: NoCapacity, err: fault.New(fault.OutOfCapacity, "placement %s is %s", p.PlacementId,
+			p.Status)}
 	}
 }
 
@@ -101,7 +104,8 @@ func (g *Gateway) placedPlayer(ctx context.Context, p *wire.GameSessionPlacement
 		if placed.PlayerId != player {
 			continue
 		}
-		out, err := g.service.DescribePlayerSessions(ctx, &wire.DescribePlayerSessionsInput{PlayerSessionId: placed.PlayerSessionId})
+		out, err := g.service.DescribePlayerSessions(ctx,
+			&wire.DescribePlayerSessionsInput{PlayerSessionId: placed.PlayerSessionId})
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,8 @@ func TestWalkThrough(t *testing.T) {
 			if r := d.ask(http.MethodGet, "/find_session"+suffix, ""); r.status != 200 || r.text != "[]" {
 				t.Fatalf("find before all: %d %s", r.status, r.text)
 			}
-			first := d.ask(http.MethodPost, "/create_session"+suffix, createBody("Ada's Session", "ada", 2)).wantStatus(t, 200)
+			first := d.ask(http.MethodPost, "/create_session"+suffix,
+				createBody("Ada's Session", "ada", 2)).wantStatus(t, 200)
 			id := first.field("GameSessionId")
 			found := d.ask(http.MethodGet, "/find_session"+suffix, "").wantStatus(t, 200).list(t)
 			if len(found) != 1 || found[0].(map[string]any)["GameSessionId"] != id || found[0].(map[string]any)["CurrentPlayerSessionCount"] != 1.0 {

@@ -48,7 +48,8 @@ const maxReservedPages = 5
 
 // reserved returns the RESERVED player sessions of a player.
 func (g *Gateway) reserved(ctx context.Context, player string) ([]wire.PlayerSession, error) {
-	in := &wire.DescribePlayerSessionsInput{PlayerId: player, PlayerSessionStatusFilter: string(wire.PlayerSessionStatusReserved)}
+	in := &wire.DescribePlayerSessionsInput{PlayerId: player,
+		PlayerSessionStatusFilter: string(wire.PlayerSessionStatusReserved)}
 	var all []wire.PlayerSession
 	for range maxReservedPages {
 		out, err := g.service.DescribePlayerSessions(ctx, in)

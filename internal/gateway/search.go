@@ -39,7 +39,8 @@ func (g *Gateway) openSessions(ctx context.Context, build wire.Opt[int32]) ([]wi
 	seen := make(map[string]bool)
 	for _, t := range targets {
 		for next := ""; len(found) < g.findLimit; {
-			out, err := g.service.SearchGameSessions(ctx, searchInput(t, filter, newestFirst, g.findLimit-len(found), next))
+			out, err := g.service.SearchGameSessions(ctx,
+				searchInput(t, filter, newestFirst, g.findLimit-len(found), next))
 			if err != nil {
 				return nil, failed(ctx, err, NoFleet, Internal)
 			}

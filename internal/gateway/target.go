@@ -215,7 +215,8 @@ func (g *Gateway) fleetOf(ctx context.Context, t Target) (string, error) {
 		id, _ := arn.ParseFleet(t.FleetID)
 		return id, nil
 	}
-	out, err := g.service.SearchGameSessions(ctx, &wire.SearchGameSessionsInput{AliasId: t.AliasID, Limit: wire.Some[int32](1)})
+	out, err := g.service.SearchGameSessions(ctx,
+		&wire.SearchGameSessionsInput{AliasId: t.AliasID, Limit: wire.Some[int32](1)})
 	if err != nil || len(out.GameSessions) == 0 {
 		return "", err
 	}

@@ -135,7 +135,8 @@ func (g *Gateway) hold(ctx context.Context, caller string) (*list.Element, error
 func (g *Gateway) isFree(ctx context.Context, h holding) (bool, error) {
 	id := h.session
 	if h.placement != "" {
-		out, err := g.queues.DescribeGameSessionPlacement(ctx, &wire.DescribeGameSessionPlacementInput{PlacementId: h.placement})
+		out, err := g.queues.DescribeGameSessionPlacement(ctx,
+			&wire.DescribeGameSessionPlacementInput{PlacementId: h.placement})
 		if fault.Is(err, fault.NotFound) {
 			return true, nil
 		}

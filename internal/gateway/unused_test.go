@@ -99,7 +99,8 @@ func TestPlayerIndexIsNobody(t *testing.T) {
 	w := newWorld()
 	d := openGateway(t, w, byHeader)
 	create := func(from, player string) reply {
-		return d.ask(http.MethodPost, "/create_session", createBody("Player's Session", player, 4), "From", from).wantStatus(t, 200)
+		return d.ask(http.MethodPost, "/create_session", createBody("Player's Session", player, 4), "From",
+			from).wantStatus(t, 200)
 	}
 	mine, again, other := create("a", "0"), create("a", "0"), create("b", "0")
 	if again.field("PlayerSessionId") != mine.field("PlayerSessionId") {
@@ -109,7 +110,8 @@ func TestPlayerIndexIsNobody(t *testing.T) {
 		t.Errorf("two machines were given one slot: %s", other.text)
 	}
 	join := func(from string) string {
-		return d.ask(http.MethodPost, "/join_session", joinBody(mine.field("GameSessionId"), "0"), "From", from).wantStatus(t, 200).field("PlayerSessionId")
+		return d.ask(http.MethodPost, "/join_session", joinBody(mine.field("GameSessionId"), "0"), "From",
+			from).wantStatus(t, 200).field("PlayerSessionId")
 	}
 	if b := join("b"); b == mine.field("PlayerSessionId") || b != join("b") || b == join("c") {
 		t.Errorf("two machines were given one slot, or a repeat another one")

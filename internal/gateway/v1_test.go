@@ -68,7 +68,8 @@ func idempotencyKeyLater(t *testing.T, target Target) {
 	w := newWorld()
 	d := openGateway(t, w, func(c *Config) { c.Queues, c.Default = w, target })
 	ask := func() reply {
-		return d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2,"player":{"id":"ada"}}`, "Idempotency-Key", "k")
+		return d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2,"player":{"id":"ada"}}`, "Idempotency-Key",
+			"k")
 	}
 	first := ask().wantStatus(t, 201)
 	if again := ask().wantStatus(t, 200); again.field("player", "id") != first.field("player", "id") {
@@ -115,7 +116,8 @@ func TestListPages(t *testing.T) {
 		c.Default, c.Routes = Target{FleetID: testFleet}, map[int32]Target{1: {FleetID: other}}
 	})
 	for i := range 7 {
-		d.ask("POST", "/v1/sessions", fmt.Sprintf(`{"name":"n%d","maxPlayers":2,"buildId":%d}`, i, i%2)).wantStatus(t, 201)
+		d.ask("POST", "/v1/sessions", fmt.Sprintf(`{"name":"n%d","maxPlayers":2,"buildId":%d}`, i, i%2)).wantStatus(t,
+			201)
 	}
 	w.do(func() { w.sessions[0].PlayerSessionCreationPolicy = wire.PlayerSessionCreationPolicyDenyAll })
 	for query, want := range map[string]int{"limit=3": 6, "limit=1": 6, "limit=100": 6, "limit=3&open=false": 7, "limit=2&buildId=1": 3, "limit=2&filter=gameSessionName%3D'n2'": 1} {
@@ -148,15 +150,19 @@ func TestOwnPlayerOnly(t *testing.T) {
 	ada := func(method, path, body string) reply { return d.ask(method, path, body, "X-Player", "ada") }
 	ada("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"player":{"id":"bob"}}`).wantCode(t, WrongPlayer)
 	ada("POST", "/v1/sessions", `{"name":"n","maxPlayers":9}`).wantCode(t, WrongPlayer)
-	id := ada("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"player":{"id":"ada"}}`).wantStatus(t, 201).field("session", "id")
-	ada("POST", "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"ada"},{"id":"bob"}]}`).wantCode(t, WrongPlayer)
+	id := ada("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"player":{"id":"ada"}}`).wantStatus(t,
+		201).field("session", "id")
+	ada("POST", "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"ada"},{"id":"bob"}]}`).wantCode(t,
+		WrongPlayer)
 	ada("POST", "/create_session", createBody("n", "bob", 2)).wantCode(t, WrongPlayer)
 	ada("POST", "/join_session", joinBody(id, "bob")).wantCode(t, WrongPlayer)
-	ada("POST", "/v1/tickets", `{"configuration":"duel","players":[{"id":"ada"},{"id":"bob"}]}`).wantCode(t, WrongPlayer)
+	ada("POST", "/v1/tickets", `{"configuration":"duel","players":[{"id":"ada"},{"id":"bob"}]}`).wantCode(t,
+		WrongPlayer)
 
 	d.ask("POST", "/v1/tickets", `{"id":"of-bob","configuration":"duel","players":[{"id":"bob"}]}`).wantStatus(t, 201)
 	for _, r := range []reply{
-		ada("GET", "/v1/tickets/of-bob", ""), ada("DELETE", "/v1/tickets/of-bob", ""), ada("GET", "/v1/tickets/of-bob/events", ""),
+		ada("GET", "/v1/tickets/of-bob", ""), ada("DELETE", "/v1/tickets/of-bob", ""),
+		ada("GET", "/v1/tickets/of-bob/events", ""),
 		ada("POST", "/v1/tickets/of-bob/acceptance", `{"accept":false,"players":["ada"]}`),
 	} {
 		r.wantCode(t, TicketNotFound)
@@ -168,7 +174,8 @@ func TestOwnPlayerOnly(t *testing.T) {
 		ticket.Status = wire.MatchmakingConfigurationStatusCompleted
 		ticket.GameSessionConnectionInfo = &wire.GameSessionConnectionInfo{
 			GameSessionArn: id, IpAddress: "192.0.2.1", Port: wire.Some[int32](7777),
-			MatchedPlayerSessions: []wire.MatchedPlayerSession{{PlayerId: "bob", PlayerSessionId: "psess-b"}, {PlayerId: "ada", PlayerSessionId: "psess-a"}},
+			MatchedPlayerSessions: []wire.MatchedPlayerSession{{PlayerId: "bob", PlayerSessionId: "psess-b"},
+				{PlayerId: "ada", PlayerSessionId: "psess-a"}},
 		}
 	})
 	if r := ada("GET", "/v1/tickets/both", "").wantStatus(t, 200); strings.Contains(r.text, "psess-b") || !strings.Contains(r.text, "psess-a") {
@@ -186,7 +193,8 @@ func TestPlayerLimit(t *testing.T) {
 	})
 	id := d.ask("POST", "/create_session", createBody("n", "ada", 5)).wantStatus(t, 200).field("GameSessionId")
 	for _, r := range []reply{
-		d.ask("POST", "/create_session", createBody("n", "eager", 5)), d.ask("POST", "/join_session", joinBody(id, "eager")),
+		d.ask("POST", "/create_session", createBody("n", "eager", 5)),
+		d.ask("POST", "/join_session", joinBody(id, "eager")),
 		d.ask("POST", "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"bob"},{"id":"eager"}]}`),
 	} {
 		r.wantCode(t, RateLimited)
@@ -262,23 +270,28 @@ func TestCreateRequests(t *testing.T) {
 	for body, names := range map[string]string{
 		`{"maxPlayers":2}`: "name",
 		`{"name":"n"}`:     "maxPlayers",
-		`{"name":"n","maxPlayers":2,"player":{}}`:                                                                  "player.id",
-		`{"name":"n","maxPlayers":2,"player":"ada"}`:                                                               "player",
-		`{"name":"n","maxPlayers":2,"player":{"id":"a","data":""}}`:                                                "player.data",
-		`{"name":"n","maxPlayers":2,"properties":{"build_id":"1"}}`:                                                "properties",
-		`{"name":"n","maxPlayers":2,"properties":{"":"1"}}`:                                                        "properties",
-		`{"name":"n","maxPlayers":2,"properties":{"x":1}}`:                                                         "properties.x",
-		`{"name":"n","maxPlayers":2,"properties":{` + members(15, `"x%d":""`) + `}}`:                               "properties",
-		`{"name":"n","maxPlayers":2,"latencies":{"r":1}}`:                                                          "latencies",
-		`{"name":"n","maxPlayers":2,"wait":"no"}`:                                                                  "wait",
-		`{"name":"n","maxPlayers":2,"wait":false}`:                                                                 "wait",
-		`{"name":"n","maxPlayers":2,"target":{"location":"x"}}`:                                                    "target",
-		`{"name":"n","maxPlayers":2,"target":{"fleetId":"` + testFleet + `","aliasId":"` + testAlias + `"}}`:       "target",
-		`{"name":"n","maxPlayers":2,"target":{"fleetId":"x"}}`:                                                     "target",
-		`{"name":"n","maxPlayers":2,"data":"` + strings.Repeat("x", maxData+1) + `"}`:                              "data",
-		`{"name":"n","maxPlayers":2,"buildId":1.5}`:                                                                "buildId",
-		`{"name":"n","maxPlayers":2,"properties":{"x":"` + strings.Repeat("y", 97) + `"}}`:                         "properties.x",
-		`{"name":"n","maxPlayers":2,"player":{"id":"a"},"latencies":{` + members(21, `"x%d":1`) + `},"wait":true}`: "latencies",
+		`{"name":"n","maxPlayers":2,"player":{}}`:                   "player.id",
+		`{"name":"n","maxPlayers":2,"player":"ada"}`:                "player",
+		`{"name":"n","maxPlayers":2,"player":{"id":"a","data":""}}`: "player.data",
+		`{"name":"n","maxPlayers":2,"properties":{"build_id":"1"}}`: "properties",
+		`{"name":"n","maxPlayers":2,"properties":{"":"1"}}`:         "properties",
+		`{"name":"n","maxPlayers":2,"properties":{"x":1}}`:          "properties.x",
+		`{"name":"n","maxPlayers":2,"properties":{` + members(15, `"x%d":""`) +
+			`}}`: "properties",
+		`{"name":"n","maxPlayers":2,"latencies":{"r":1}}`:       "latencies",
+		`{"name":"n","maxPlayers":2,"wait":"no"}`:               "wait",
+		`{"name":"n","maxPlayers":2,"wait":false}`:              "wait",
+		`{"name":"n","maxPlayers":2,"target":{"location":"x"}}`: "target",
+		`{"name":"n","maxPlayers":2,"target":{"fleetId":"` + testFleet + `","aliasId":"` + testAlias +
+			`"}}`: "target",
+		`{"name":"n","maxPlayers":2,"target":{"fleetId":"x"}}`: "target",
+		`{"name":"n","maxPlayers":2,"data":"` + strings.Repeat("x", maxData+1) +
+			`"}`: "data",
+		`{"name":"n","maxPlayers":2,"buildId":1.5}`: "buildId",
+		`{"name":"n","maxPlayers":2,"properties":{"x":"` + strings.Repeat("y", 97) +
+			`"}}`: "properties.x",
+		`{"name":"n","maxPlayers":2,"player":{"id":"a"},"latencies":{` + members(21, `"x%d":1`) +
+			`},"wait":true}`: "latencies",
 	} {
 		r := d.ask("POST", "/v1/sessions", body)
 		r.wantCode(t, InvalidRequest)
@@ -300,7 +313,8 @@ func TestCreateRequests(t *testing.T) {
 func TestJoinRequests(t *testing.T) {
 	w := newWorld()
 	d := openGateway(t, w, func(c *Config) { c.BuildCheck = BuildEnforce })
-	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"buildId":3}`).wantStatus(t, 201).field("session", "id")
+	id := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":9,"buildId":3}`).wantStatus(t, 201).field("session",
+		"id")
 	path := "/v1/sessions/" + escape(id) + "/players"
 	d.ask("POST", path, `{"players":[{"id":"a"}],"buildId":4}`).wantCode(t, BuildMismatch)
 	d.ask("POST", path, `{"players":[{"id":"a"},{"id":"a"}]}`).wantCode(t, InvalidRequest)
@@ -353,7 +367,8 @@ func TestQueueFailures(t *testing.T) {
 	// A target that the client has named is the client's to mend.
 	chosen := openGateway(t, w, queue(w), func(c *Config) { c.AllowTarget = true })
 	for _, target := range []string{`{"queue":"gone"}`, `{"fleetId":"fleet-gone"}`, `{"fleetId":"fleet-gone","location":"custom-lab"}`} {
-		chosen.ask("POST", "/v1/sessions", `{"name":"chosen","maxPlayers":2,"target":`+target+`}`).wantCode(t, InvalidRequest)
+		chosen.ask("POST", "/v1/sessions", `{"name":"chosen","maxPlayers":2,"target":`+target+`}`).wantCode(t,
+			InvalidRequest)
 	}
 
 	// A placed game session has an id that is not ours; the repetition finds it.
@@ -383,7 +398,8 @@ func TestQueueStoppedTooLate(t *testing.T) {
 	w.mu.Lock() // the placement is fulfilled, and nobody is told before the deadline
 	for _, p := range w.placements {
 		s := w.begin("arn:aws:gamelift:eu-west-1::gamesession/"+testFleet+"/custom-lab/late", testFleet, "custom-lab")
-		s.Status, p.Status, p.GameSessionArn = wire.GameSessionStatusActive, wire.GameSessionPlacementStateFulfilled, s.GameSessionId
+		s.Status, p.Status, p.GameSessionArn = wire.GameSessionStatusActive, wire.GameSessionPlacementStateFulfilled,
+			s.GameSessionId
 	}
 	w.mu.Unlock()
 	clock.Advance(DefaultDeadline + time.Second)

@@ -48,7 +48,8 @@ func createSession(c *call) (answer, error) {
 	}
 	if out.placement != nil {
 		view := viewPlacement(out.placement, c.g.subject(c.r))
-		return answer{status: http.StatusAccepted, location: "/v1/placements/" + view.ID, body: map[string]any{"placement": view}}, nil
+		return answer{status: http.StatusAccepted, location: "/v1/placements/" + view.ID,
+			body: map[string]any{"placement": view}}, nil
 	}
 	view, err := c.createdView(out)
 	if err != nil {
@@ -94,7 +95,8 @@ func (c *call) creation() (*creation, error) {
 	}
 	in := &creation{
 		name: o.text("name", 1, maxName), maximum: o.integer("maxPlayers", 1, maxPlayers), build: o.build(),
-		data: o.optionalText("data", 1, maxData), async: !o.boolean("wait", true), properties: o.properties("properties"),
+		data: o.optionalText("data", 1, maxData), async: !o.boolean("wait", true),
+		properties: o.properties("properties"),
 	}
 	if p := o.object("player"); p != nil {
 		player := p.newPlayer()
@@ -198,7 +200,8 @@ func (o *object) latencies(name string) map[string]int32 {
 func latenciesOf(player string, all map[string]int32) []wire.PlayerLatency {
 	var list []wire.PlayerLatency
 	for place, ms := range all {
-		list = append(list, wire.PlayerLatency{PlayerId: player, RegionIdentifier: place, LatencyInMilliseconds: wire.Some(float32(ms))})
+		list = append(list, wire.PlayerLatency{PlayerId: player, RegionIdentifier: place,
+			LatencyInMilliseconds: wire.Some(float32(ms))})
 	}
 	slices.SortFunc(list, func(a, b wire.PlayerLatency) int { return cmp.Compare(a.RegionIdentifier, b.RegionIdentifier) })
 	return list

@@ -73,8 +73,9 @@ type playerView struct {
 
 func viewPlayer(p *wire.PlayerSession) *playerView {
 	return &playerView{
-		ID: p.PlayerSessionId, PlayerID: p.PlayerId, SessionID: p.GameSessionId, Status: p.Status, CreatedAt: p.CreationTime.UTC(),
-		Endpoint: endpointView{p.IpAddress, p.DnsName, p.Port.Or(0)}, Data: p.PlayerData,
+		ID: p.PlayerSessionId, PlayerID: p.PlayerId, SessionID: p.GameSessionId, Status: p.Status,
+		CreatedAt: p.CreationTime.UTC(),
+		Endpoint:  endpointView{p.IpAddress, p.DnsName, p.Port.Or(0)}, Data: p.PlayerData,
 	}
 }
 
@@ -120,8 +121,9 @@ type ticketPlayer struct {
 // viewTicket returns a ticket for subject; with all players if that is "".
 func viewTicket(t *wire.MatchmakingTicket, subject string) *ticketView {
 	v := &ticketView{
-		ID: t.TicketId, Configuration: t.ConfigurationName, Status: t.Status, StatusReason: t.StatusReason, StatusMessage: t.StatusMessage,
-		StartedAt: moment(t.StartTime), EndedAt: moment(t.EndTime), Players: make([]ticketPlayer, len(t.Players)),
+		ID: t.TicketId, Configuration: t.ConfigurationName, Status: t.Status, StatusReason: t.StatusReason,
+		StatusMessage: t.StatusMessage,
+		StartedAt:     moment(t.StartTime), EndedAt: moment(t.EndTime), Players: make([]ticketPlayer, len(t.Players)),
 	}
 	if n, ok := t.EstimatedWaitTime.Get(); ok {
 		v.EstimatedWait = &n
@@ -130,7 +132,8 @@ func viewTicket(t *wire.MatchmakingTicket, subject string) *ticketView {
 		v.Players[i] = ticketPlayer{p.PlayerId, p.Team}
 	}
 	if c := t.GameSessionConnectionInfo; c != nil && t.Status == wire.MatchmakingConfigurationStatusCompleted {
-		v.Match = &matchView{SessionID: c.GameSessionArn, Endpoint: endpointView{c.IpAddress, c.DnsName, c.Port.Or(0)}, Players: []matchedPlayer{}}
+		v.Match = &matchView{SessionID: c.GameSessionArn, Endpoint: endpointView{c.IpAddress, c.DnsName, c.Port.Or(0)},
+			Players: []matchedPlayer{}}
 		for _, p := range c.MatchedPlayerSessions {
 			v.Match.add(subject, p.PlayerId, p.PlayerSessionId)
 		}
@@ -150,9 +153,11 @@ type placementView struct {
 
 // viewPlacement returns a placement for subject; with all players if that is "".
 func viewPlacement(p *wire.GameSessionPlacement, subject string) *placementView {
-	v := &placementView{ID: p.PlacementId, Queue: p.GameSessionQueueName, Status: p.Status, StartedAt: moment(p.StartTime), EndedAt: moment(p.EndTime)}
+	v := &placementView{ID: p.PlacementId, Queue: p.GameSessionQueueName, Status: p.Status,
+		StartedAt: moment(p.StartTime), EndedAt: moment(p.EndTime)}
 	if p.Status == wire.GameSessionPlacementStateFulfilled {
-		v.Match = &matchView{SessionID: p.GameSessionArn, Endpoint: endpointView{p.IpAddress, p.DnsName, p.Port.Or(0)}, Players: []matchedPlayer{}}
+		v.Match = &matchView{SessionID: p.GameSessionArn, Endpoint: endpointView{p.IpAddress, p.DnsName, p.Port.Or(0)},
+			Players: []matchedPlayer{}}
 		for _, placed := range p.PlacedPlayerSessions {
 			v.Match.add(subject, placed.PlayerId, placed.PlayerSessionId)
 		}

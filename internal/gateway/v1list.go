@@ -126,7 +126,8 @@ func (g *Gateway) list(ctx context.Context, l *listing) (found []wire.GameSessio
 		return nil, "", err
 	}
 	for at.Target < len(targets) && len(found) < l.limit {
-		out, err := g.service.SearchGameSessions(ctx, searchInput(targets[at.Target], l.filter, l.sort, l.limit-len(found), at.Next))
+		out, err := g.service.SearchGameSessions(ctx,
+			searchInput(targets[at.Target], l.filter, l.sort, l.limit-len(found), at.Next))
 		if err != nil {
 			return nil, "", failed(ctx, err, NoFleet, Internal)
 		}

@@ -17,7 +17,8 @@ func getPlacement(c *call) (answer, error) {
 	if !placementID.MatchString(c.id) {
 		return answer{}, invalid("The id of a placement has 1 to 48 letters, digits and - only.")
 	}
-	out, err := c.g.queues.DescribeGameSessionPlacement(c.ctx, &wire.DescribeGameSessionPlacementInput{PlacementId: c.id})
+	out, err := c.g.queues.DescribeGameSessionPlacement(c.ctx,
+		&wire.DescribeGameSessionPlacementInput{PlacementId: c.id})
 	if err != nil {
 		return answer{}, failed(c.ctx, err, PlacementNotFound, Internal)
 	}

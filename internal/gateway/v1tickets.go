@@ -56,7 +56,8 @@ func (c *call) startTicket() (*wire.StartMatchmakingInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &wire.StartMatchmakingInput{TicketId: o.optionalText("id", 1, 128), ConfigurationName: o.text("configuration", 1, maxConfiguration)}
+	in := &wire.StartMatchmakingInput{TicketId: o.optionalText("id", 1, 128),
+		ConfigurationName: o.text("configuration", 1, maxConfiguration)}
 	if in.TicketId != "" && !ticketID.MatchString(in.TicketId) {
 		o.wrong("id", "may have letters, digits and .- only")
 	}
@@ -82,7 +83,8 @@ func (c *call) startTicket() (*wire.StartMatchmakingInput, error) {
 
 // ticketPlayer reads a player of a ticket.
 func (o *object) ticketPlayer() wire.Player {
-	p := wire.Player{PlayerId: o.text("id", 1, maxPlayerID), Team: o.optionalText("team", 1, maxTeam), LatencyInMs: o.latencies("latencies")}
+	p := wire.Player{PlayerId: o.text("id", 1, maxPlayerID), Team: o.optionalText("team", 1, maxTeam),
+		LatencyInMs: o.latencies("latencies")}
 	in := o.object("attributes")
 	if in == nil {
 		return p

@@ -58,7 +58,8 @@ func TestTargetIsConfigured(t *testing.T) {
 		}, other, 0},
 		{"alias", func(c *Config) { c.Default = Target{AliasID: testAlias} }, testFleet, 0},
 		{"queue", func(c *Config) { c.Default = Target{Queue: testQueue} }, testFleet, 0},
-		{"first fleet as the last resort", func(c *Config) { c.Routes = map[int32]Target{1: {FleetID: other}} }, testFleet, 1},
+		{"first fleet as the last resort", func(c *Config) { c.Routes = map[int32]Target{1: {FleetID: other}} },
+			testFleet, 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,11 +88,14 @@ func TestLocationIsChosen(t *testing.T) {
 	}{
 		{name: "most idle", idle: map[string]int{"custom-a": 1, "custom-b": 3, "custom-c": 0}, want: "custom-b"},
 		{name: "ties by name", idle: map[string]int{"custom-b": 2, "custom-a": 2}, want: "custom-a"},
-		{name: "explicit wins", idle: map[string]int{"custom-a": 1, "custom-b": 3}, explicit: "custom-a", want: "custom-a"},
-		{name: "unknown are tried by name, past the full ones", idle: map[string]int{"custom-a": 0, "custom-b": 1}, unknown: true, want: "custom-b"},
+		{name: "explicit wins", idle: map[string]int{"custom-a": 1, "custom-b": 3}, explicit: "custom-a",
+			want: "custom-a"},
+		{name: "unknown are tried by name, past the full ones", idle: map[string]int{"custom-a": 0, "custom-b": 1},
+			unknown: true, want: "custom-b"},
 		{name: "none", idle: map[string]int{"custom-a": 0}, code: NoCapacity},
 		{name: "no locations", idle: map[string]int{}, code: NoCapacity},
-		{name: "all unknown and full", idle: map[string]int{"custom-a": 0, "custom-b": 0}, unknown: true, code: NoCapacity},
+		{name: "all unknown and full", idle: map[string]int{"custom-a": 0, "custom-b": 0}, unknown: true,
+			code: NoCapacity},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,14 +125,16 @@ func TestBuildIsChecked(t *testing.T) {
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
 		}
 	}
-	enforce, warn, off := openGateway(t, w, config(BuildEnforce)), openGateway(t, w, config(BuildWarn)), openGateway(t, w, config(BuildOff))
+	enforce, warn, off := openGateway(t, w, config(BuildEnforce)), openGateway(t, w, config(BuildWarn)),
+		openGateway(t, w, config(BuildOff))
 	r := enforce.ask(http.MethodPost, "/create_session", createBody("n", "ada", 3)).wantStatus(t, 200)
 	if got := w.alive()[0].GameProperties; !slices.Contains(got, wire.GameProperty{Key: "build_id", Value: "4711"}) {
 		t.Errorf("game properties %v", got)
 	}
 	other := strings.Replace(createBody("m", "bob", 2), "4711", "-5", 1)
 	enforce.ask(http.MethodPost, "/create_session", other).wantCode(t, BuildMismatch)
-	enforce.ask(http.MethodPost, "/create_session", strings.Replace(other, `"build_id"`, `"x"`, 1)).wantCode(t, BuildMismatch)
+	enforce.ask(http.MethodPost, "/create_session", strings.Replace(other, `"build_id"`, `"x"`, 1)).wantCode(t,
+		BuildMismatch)
 	warn.ask(http.MethodPost, "/create_session", other).wantStatus(t, 200)
 	if !strings.Contains(log.String(), "no route for the client's build") {
 		t.Errorf("log %q", log.String())
@@ -289,9 +295,12 @@ func TestFindFiltersAlike(t *testing.T) {
 		d.ask(http.MethodPost, "/create_session", createBody(name, "p", 1+1/(i+1))).wantStatus(t, 200)
 	}
 	w.do(func() {
-		w.sessions[2].MaximumPlayerSessionCount, w.sessions[2].PlayerSessionCreationPolicy = wire.Some[int32](9), wire.PlayerSessionCreationPolicyDenyAll
-		w.sessions[3].MaximumPlayerSessionCount, w.sessions[3].Status = wire.Some[int32](9), wire.GameSessionStatusTerminated
-		w.sessions[4].MaximumPlayerSessionCount, w.sessions[4].Status = wire.Some[int32](9), wire.GameSessionStatusActivating
+		w.sessions[2].MaximumPlayerSessionCount, w.sessions[2].PlayerSessionCreationPolicy = wire.Some[int32](9),
+			wire.PlayerSessionCreationPolicyDenyAll
+		w.sessions[3].MaximumPlayerSessionCount, w.sessions[3].Status = wire.Some[int32](9),
+			wire.GameSessionStatusTerminated
+		w.sessions[4].MaximumPlayerSessionCount, w.sessions[4].Status = wire.Some[int32](9),
+			wire.GameSessionStatusActivating
 	})
 	for _, path := range []string{"/find_session", "/find_session_local"} {
 		list := d.ask(http.MethodGet, path, "").wantStatus(t, 200).list(t)
@@ -309,8 +318,10 @@ func TestFields(t *testing.T) {
 	w.do(func() { w.sessions[0].GameSessionData, w.sessions[0].MatchmakerData = "d", "m" })
 	full := d.ask(http.MethodGet, "/find_session", "").list(t)[0].(map[string]any)
 	for _, key := range []string{
-		"GameSessionId", "Name", "FleetId", "FleetArn", "CreationTime", "CurrentPlayerSessionCount", "MaximumPlayerSessionCount", "Status",
-		"GameProperties", "IpAddress", "Port", "PlayerSessionCreationPolicy", "Location", "GameSessionData", "MatchmakerData",
+		"GameSessionId", "Name", "FleetId", "FleetArn", "CreationTime", "CurrentPlayerSessionCount",
+		"MaximumPlayerSessionCount", "Status",
+		"GameProperties", "IpAddress", "Port", "PlayerSessionCreationPolicy", "Location", "GameSessionData",
+		"MatchmakerData",
 	} {
 		if full[key] == nil {
 			t.Errorf("full has no %s: %v", key, full)
@@ -346,11 +357,13 @@ func TestFindLooksAtAllTargets(t *testing.T) {
 	w.idle[other] = map[string]int{"custom-lab": 2}
 	d := openGateway(t, w, func(c *Config) {
 		c.Queues = w
-		c.Routes = map[int32]Target{1: {FleetID: other}, 2: {FleetID: other}, 3: {Queue: testQueue}, 4: {AliasID: testAlias}}
+		c.Routes = map[int32]Target{1: {FleetID: other}, 2: {FleetID: other}, 3: {Queue: testQueue},
+			4: {AliasID: testAlias}}
 		c.Default, c.Search = Target{FleetID: testFleet}, []Target{{FleetID: other}}
 	})
 	for _, build := range []string{"1", "4711", "3"} {
-		d.ask(http.MethodPost, "/create_session", strings.Replace(createBody("n"+build, "ada", 2), "4711", build, 1)).wantStatus(t, 200)
+		d.ask(http.MethodPost, "/create_session",
+			strings.Replace(createBody("n"+build, "ada", 2), "4711", build, 1)).wantStatus(t, 200)
 	}
 	before := w.count("SearchGameSessions")
 	if got := d.ask(http.MethodGet, "/find_session", "").list(t); len(got) != 3 || w.count("SearchGameSessions")-before != 3 {
@@ -361,7 +374,8 @@ func TestFindLooksAtAllTargets(t *testing.T) {
 // 11: anybody could send anything of any size.
 func TestBodyIsLimited(t *testing.T) {
 	d := openGateway(t, newWorld())
-	d.ask(http.MethodPost, "/create_session", `{"session_name":"`+strings.Repeat("x", DefaultMaxBody)+`"}`).wantCode(t, BodyTooLarge)
+	d.ask(http.MethodPost, "/create_session", `{"session_name":"`+strings.Repeat("x", DefaultMaxBody)+`"}`).wantCode(t,
+		BodyTooLarge)
 }
 
 // 12: private places are part of num_connections.
@@ -377,8 +391,9 @@ func TestPlacesAreTheSum(t *testing.T) {
 // 13: a defect made 502 of 500. 18: find failed without an answer of its own.
 func TestOneErrorPath(t *testing.T) {
 	kinds := map[fault.Kind]Code{
-		fault.Throttling: RateLimited, fault.ServiceUnavailable: Unavailable, fault.InternalService: Internal, fault.LimitExceeded: LimitExceeded,
-		fault.AccessDenied: Internal, fault.UnsupportedRegion: NotSupported,
+		fault.Throttling: RateLimited, fault.ServiceUnavailable: Unavailable, fault.InternalService: Internal,
+		fault.LimitExceeded: LimitExceeded,
+		fault.AccessDenied:  Internal, fault.UnsupportedRegion: NotSupported,
 	}
 	for kind, code := range kinds {
 		for _, call := range []string{"Fleet", "Locations", "CreateGameSession", "AwaitGameSession", "CreatePlayerSessions", "DescribePlayerSessions"} {
@@ -486,7 +501,8 @@ func TestSingleFlight(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 3)).wantCode(t, RequestConflict)
-	d.ask(http.MethodPost, "/create_session", strings.Replace(createBody("n", "ada", 2), "4711", "1", 1)).wantCode(t, RequestConflict)
+	d.ask(http.MethodPost, "/create_session", strings.Replace(createBody("n", "ada", 2), "4711", "1", 1)).wantCode(t,
+		RequestConflict)
 	w.do(func() { w.sessions[0].Status = wire.GameSessionStatusActive })
 	wait.Wait()
 	for _, r := range answers {
@@ -567,7 +583,8 @@ func TestClientGoneAndBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := make(chan error, 1)
 	go func() {
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+"/create_session", strings.NewReader(createBody("n", "ada", 2)))
+		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, d.server.URL+"/create_session",
+			strings.NewReader(createBody("n", "ada", 2)))
 		res, err := d.client.Do(req)
 		if err == nil {
 			res.Body.Close()
@@ -627,7 +644,8 @@ func TestRequestsAreChecked(t *testing.T) {
 		{"/join_session", `{"GameSessionId":"arn:x"}`, "uuid"},
 		{"/join_session", `{"GameSessionId":"arn x","uuid":"ada"}`, "GameSessionId"},
 		{"/join_session", `{"GameSessionId":"` + strings.Repeat("a", 513) + `","uuid":"ada"}`, "GameSessionId"},
-		{"/join_session_local", `{"GameSessionId":"arn:aws:gamelift:local::gamesession/x","uuid":"ada"}`, "GameSessionId"},
+		{"/join_session_local", `{"GameSessionId":"arn:aws:gamelift:local::gamesession/x","uuid":"ada"}`,
+			"GameSessionId"},
 	}
 	for _, tt := range tests {
 		r := d.ask(http.MethodPost, tt.path, tt.body)
@@ -645,9 +663,11 @@ func TestRequestsAreTakenAsTheyCome(t *testing.T) {
 	for i, body := range []string{
 		`{"session_name":"n","build_id":-2147483648,"uuid":"ada","num_connections":4.0}`,
 		`{"session_name":"n","build_id":4.0,"uuid":"ada","num_connections":4e0,"more":{"a":[1]},"\u006d":null}`,
-		` {"num_connections":200,"uuid":"` + strings.Repeat("é", 1024) + `","session_name":"` + strings.Repeat("é", 1024) + `"}` + "\r\n",
+		` {"num_connections":200,"uuid":"` + strings.Repeat("é", 1024) + `","session_name":"` +
+			strings.Repeat("é", 1024) + `"}` + "\r\n",
 	} {
-		r := d.ask(http.MethodPost, "/create_session", body, "Content-Type", []string{"application/json", "text/plain", ""}[i])
+		r := d.ask(http.MethodPost, "/create_session", body, "Content-Type",
+			[]string{"application/json", "text/plain", ""}[i])
 		r.wantStatus(t, 200)
 	}
 }
@@ -677,7 +697,8 @@ func TestJoinRepeated(t *testing.T) {
 		r := <-answers
 		places[r.wantStatus(t, 200).field("PlayerSessionId")] = true
 	}
-	again := d.ask(http.MethodPost, "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"bob"}]}`).wantStatus(t, 201)
+	again := d.ask(http.MethodPost, "/v1/sessions/"+escape(id)+"/players", `{"players":[{"id":"bob"}]}`).wantStatus(t,
+		201)
 	if len(places) != 1 || !strings.Contains(again.text, slices.Collect(maps.Keys(places))[0]) {
 		t.Errorf("bob has the places %v, and %s", places, again.text)
 	}
@@ -694,7 +715,8 @@ func TestReplayOfAClaimedSession(t *testing.T) {
 		w.players[0].Status = wire.PlayerSessionStatusTimedout
 		w.session(first.field("GameSessionId")).CurrentPlayerSessionCount = wire.Some[int32](0)
 	})
-	taken := d.ask(http.MethodPost, "/v1/sessions", `{"name":"m","maxPlayers":2,"player":{"id":"bob"}}`).wantStatus(t, 201)
+	taken := d.ask(http.MethodPost, "/v1/sessions", `{"name":"m","maxPlayers":2,"player":{"id":"bob"}}`).wantStatus(t,
+		201)
 	if taken.field("session", "id") != first.field("GameSessionId") || strings.Contains(taken.text, "4711") {
 		t.Fatalf("bob took %s", taken.text)
 	}

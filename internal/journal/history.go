@@ -20,7 +20,8 @@ type History interface {
 	// List calls visit with the entries whose subject matches filter, in the order of their Puts, starting after the
 	// given number (0: with the first), up to the newest at the time of the call. In a filter the token "*" matches
 	// any one token, and a last token ">" one or more. The data is valid until visit returns; false ends the list.
-	List(ctx context.Context, filter string, after uint64, visit func(seq uint64, subject string, data []byte) bool) error
+	List(ctx context.Context, filter string, after uint64,
+		visit func(seq uint64, subject string, data []byte) bool) error
 
 	// Last returns the number of the newest entry, even if it was deleted; 0 if there never was one. Every later one
 	// has a larger number.

@@ -16,10 +16,13 @@ import (
 func FuzzHead(f *testing.F) {
 	for _, seed := range []string{
 		post("/", "body"), post("/a?b=%20", ""), post("//x/../y", "x") + post("/", ""),
-		"POST / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n", "POST / HTTP/1.1\r\nhost: [::1]:80\r\ncontent-length: 03\r\nA: b\r\nA:c \r\n\r\nabc",
+		"POST / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n",
+		"POST / HTTP/1.1\r\nhost: [::1]:80\r\ncontent-length: 03\r\nA: b\r\nA:c \r\n\r\nabc",
 		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", "POST / HTTP/1.1\nHost: h\n\n", "POST / HTTP/1.0\r\nHost: h\r\n\r\n",
-		"POST / HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, close\r\n\r\n", "POST / HTTP/1.1\r\nHost: h\r\nPragma: no-cache\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", "POST / HTTP/1.1\nHost: h\n\n",
+		"POST / HTTP/1.0\r\nHost: h\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, close\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: h\r\nPragma: no-cache\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
 	}

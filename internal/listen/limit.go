@@ -30,7 +30,8 @@ type Limits struct {
 // NewLimits allows most connections in all, and mostEach from one address. An address
 // is an IPv4 address, or the first 64 bits of an IPv6 address, which is what one client gets.
 func NewLimits(most, mostEach int, log *slog.Logger) *Limits {
-	return &Limits{most: most, mostEach: mostEach, log: log, logged: rate.Sometimes{Interval: 10 * time.Second}, by: map[netip.Prefix]int{}}
+	return &Limits{most: most, mostEach: mostEach, log: log, logged: rate.Sometimes{Interval: 10 * time.Second},
+		by: map[netip.Prefix]int{}}
 }
 
 // Most is how many connections may be open in all.

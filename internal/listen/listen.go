@@ -77,7 +77,8 @@ type accepted struct {
 func New(inner net.Listener, c Config) *Listener {
 	l := &Listener{
 		inner: inner, tls: c.TLS.Clone(), refusePlain: c.RefusePlain, firstByte: c.FirstByte,
-		accepted: make(chan accepted), stop: make(chan struct{}), pending: map[net.Conn]*list.Element{}, silent: list.New(),
+		accepted: make(chan accepted), stop: make(chan struct{}), pending: map[net.Conn]*list.Element{},
+		silent: list.New(),
 	}
 	l.tls.MinVersion = max(l.tls.MinVersion, tls.VersionTLS12)
 	l.tls.NextProtos = []string{"http/1.1"}

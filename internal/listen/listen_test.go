@@ -97,7 +97,8 @@ func TestBothOnOnePort(t *testing.T) {
 func TestOldTLSIsRefused(t *testing.T) {
 	l, roots := newListener(t, listen.Config{})
 	serve(t, l)
-	c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	c, err := tls.Dial("tcp", l.Addr().String(),
+		&tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	if err == nil {
 		_ = c.Close()
 		t.Error("TLS 1.1 was accepted")

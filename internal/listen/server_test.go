@@ -69,7 +69,8 @@ func TestPieces(t *testing.T) {
 func TestPipelining(t *testing.T) {
 	c := start(t, echo).dial(t)
 	large := strings.Repeat("x", 100_000)
-	c.send(post("/1", "one") + post("/2", large) + post("/3", "") + "POST /4 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + post("/5", "five"))
+	c.send(post("/1", "one") + post("/2", large) + post("/3", "") +
+		"POST /4 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + post("/5", "five"))
 	for _, want := range []struct{ from, body string }{
 		{"plain", "POST /1 h:9080 one"}, {"plain", "POST /2 h:9080 " + large}, {"plain", "POST /3 h:9080 "},
 		{"net/http", "POST /4 h abc"}, {"net/http", "POST /5 h:9080 five"},
@@ -86,18 +87,22 @@ func TestPassedOn(t *testing.T) {
 	p := start(t, echo)
 	head := strings.Repeat("X-Pad: "+strings.Repeat("y", 1000)+"\r\n", 17)
 	for name, tt := range map[string]struct{ request, body string }{
-		"GET":              {"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n", "GET /metrics h "},
-		"chunked":          {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "POST / h abc"},
-		"escaped path":     {post("/a%20b", "x"), "POST /a%20b h:9080 x"},
-		"absolute target":  {post("http://other/p", "x"), "POST http://other/p other x"},
-		"large body":       {post("/", strings.Repeat("x", MaxBody+1)), "POST / h:9080 " + strings.Repeat("x", MaxBody+1)},
-		"large head":       {"POST / HTTP/1.1\r\nHost: h\r\n" + head + "Content-Length: 1\r\n\r\nx", "POST / h x"},
-		"many fields":      {"POST / HTTP/1.1\r\nHost: h\r\n" + strings.Repeat("A: b\r\n", maxFields+1) + "\r\n", "POST / h "},
+		"GET": {"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n", "GET /metrics h "},
+		"chunked": {"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+			"POST / h abc"},
+		"escaped path":    {post("/a%20b", "x"), "POST /a%20b h:9080 x"},
+		"absolute target": {post("http://other/p", "x"), "POST http://other/p other x"},
+		"large body": {post("/", strings.Repeat("x", MaxBody+1)),
+			"POST / h:9080 " + strings.Repeat("x", MaxBody+1)},
+		"large head": {"POST / HTTP/1.1\r\nHost: h\r\n" + head + "Content-Length: 1\r\n\r\nx", "POST / h x"},
+		"many fields": {"POST / HTTP/1.1\r\nHost: h\r\n" + strings.Repeat("A: b\r\n", maxFields+1) + "\r\n",
+			"POST / h "},
 		"folded line":      {"POST / HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", "POST / h "},
 		"LF":               {"POST / HTTP/1.1\nHost: h\nContent-Length: 1\n\nx", "POST / h x"},
 		"LF in the middle": {"POST / HTTP/1.1\r\nHost: h\nContent-Length: 1\r\n\r\nx", "POST / h x"},
-		"one length twice": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", "POST / h x"},
-		"no ASCII":         {"POST / HTTP/1.1\r\nHost: h\r\nA: \xc3\xa9\r\n\r\n", "POST / h "},
+		"one length twice": {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx",
+			"POST / h x"},
+		"no ASCII": {"POST / HTTP/1.1\r\nHost: h\r\nA: \xc3\xa9\r\n\r\n", "POST / h "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := p.dial(t)

@@ -50,7 +50,8 @@ func TestSmallBalances(t *testing.T) {
 		}
 		return sum
 	}
-	plain, balanced := gap(fmt.Sprintf(duel, "exhaustiveSearch", "")), gap(fmt.Sprintf(duel, "balanced", `,"balancedAttribute":"skill"`))
+	plain, balanced := gap(fmt.Sprintf(duel, "exhaustiveSearch", "")),
+		gap(fmt.Sprintf(duel, "balanced", `,"balancedAttribute":"skill"`))
 	if plain == 0 || balanced > plain/2 {
 		t.Errorf("the teams of balanced matches differ by %g in all, others by %g", balanced, plain)
 	}

@@ -21,7 +21,8 @@ func TestExplainNamesRulesOfTeams(t *testing.T) {
 		if i > 1 && i < 4 {
 			role.SL[0] = "tank"
 		}
-		player := Player{ID: fmt.Sprint("p", i), Attributes: map[string]ruleset.Value{"skill": numberValue(skill), "role": role}}
+		player := Player{ID: fmt.Sprint("p", i), Attributes: map[string]ruleset.Value{"skill": numberValue(skill),
+			"role": role}}
 		p.Add(&Ticket{ID: fmt.Sprint("t", i), Start: largeStart, Players: []Player{player}})
 		if nextMatch(p, largeStart) != nil {
 			t.Fatal("matched")

@@ -23,7 +23,8 @@ func soldier(r *rand.Rand, id int, start time.Time) *Ticket {
 	fastestHere := r.IntN(5)
 	for i := range max(1, r.IntN(8)-4) {
 		p := Player{ID: fmt.Sprintf("p%d-%d", id, i), Latency: map[string]int{}, Attributes: map[string]ruleset.Value{
-			"skill": numberValue(1000 + 300*r.NormFloat64()), "level": numberValue(float64(r.IntN(100))), "mode": {Type: ruleset.String, S: fmt.Sprint("m", id%2)},
+			"skill": numberValue(1000 + 300*r.NormFloat64()), "level": numberValue(float64(r.IntN(100))),
+			"mode": {Type: ruleset.String, S: fmt.Sprint("m", id%2)},
 		}}
 		for l := range 5 {
 			p.Latency[fmt.Sprint("l", l)] = 20 + 60*((l-fastestHere+5)%5) + r.IntN(40)

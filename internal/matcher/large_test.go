@@ -37,7 +37,8 @@ func numberValue(n float64) ruleset.Value { return ruleset.Value{Type: ruleset.N
 
 // fighter is a player of warfront.
 func fighter(id string, strength float64, us int) Player {
-	return Player{ID: id, Attributes: map[string]ruleset.Value{"strength": numberValue(strength)}, Latency: map[string]int{"us-east-1": us}}
+	return Player{ID: id, Attributes: map[string]ruleset.Value{"strength": numberValue(strength)},
+		Latency: map[string]int{"us-east-1": us}}
 }
 
 func fighters(n int) []*Ticket {
@@ -208,7 +209,8 @@ func TestLargeBackfill(t *testing.T) {
 	if nextMatch(p, largeStart) != nil {
 		t.Fatal("a backfill ticket was matched with nobody")
 	}
-	party := &Ticket{ID: "three", Start: largeStart, Players: []Player{fighter("x1", 1, 10), fighter("x2", 1, 10), fighter("x3", 1, 10)}}
+	party := &Ticket{ID: "three", Start: largeStart,
+		Players: []Player{fighter("x1", 1, 10), fighter("x2", 1, 10), fighter("x3", 1, 10)}}
 	p.Add(party)
 	if nextMatch(p, largeStart) != nil {
 		t.Fatal("a party of three took two places")
@@ -291,7 +293,8 @@ func crowdRules(r *rand.Rand) string {
 	var rules, targets []string
 	if r.IntN(4) > 0 {
 		fold := []string{"avg", "min", "max"}[r.IntN(3)]
-		rules = append(rules, fmt.Sprintf(`{"name":"Ping","type":"latency","maxLatency":%d,"partyAggregation":%q}`, 40+r.IntN(60), fold))
+		rules = append(rules, fmt.Sprintf(`{"name":"Ping","type":"latency","maxLatency":%d,"partyAggregation":%q}`,
+			40+r.IntN(60), fold))
 		targets = append(targets, `{"target":"rules[Ping].maxLatency","steps":[{"waitTimeSeconds":20,"value":100},{"waitTimeSeconds":50,"value":150}]}`)
 	}
 	if r.IntN(2) > 0 {
@@ -322,7 +325,8 @@ func crowdTicket(r *rand.Rand, id int, now time.Time, parties bool) *Ticket {
 	t := &Ticket{ID: fmt.Sprintf("t%d", id), Start: now}
 	for i := range n {
 		player := Player{ID: fmt.Sprintf("p%d-%d", id, i), Latency: map[string]int{}, Attributes: map[string]ruleset.Value{
-			"skill": numberValue(float64(r.IntN(100))), "rank": numberValue(float64(r.IntN(6))), "mode": {Type: ruleset.String, S: fmt.Sprint("m", mode)},
+			"skill": numberValue(float64(r.IntN(100))), "rank": numberValue(float64(r.IntN(6))),
+			"mode": {Type: ruleset.String, S: fmt.Sprint("m", mode)},
 		}}
 		for l := range 3 {
 			if l == home || r.IntN(2) == 0 {
@@ -583,9 +587,11 @@ func TestLargeWindows(t *testing.T) {
 		scale := min(100, max(most, 0.1))
 		var candidates []valued
 		for i := range 20 + r.IntN(30) {
-			e := &entry{seq: uint64(i), start: time.Duration(r.IntN(5)), numbers: [][]float64{{scale * float64(r.IntN(20)) / 8}}}
+			e := &entry{seq: uint64(i), start: time.Duration(r.IntN(5)),
+				numbers: [][]float64{{scale * float64(r.IntN(20)) / 8}}}
 			e.counters = make([]Metric, 1)
-			candidates = append(candidates, valued{member: &member{entry: e, fresh: r.IntN(3) > 0}, players: 1 + r.IntN(2)})
+			candidates = append(candidates, valued{member: &member{entry: e, fresh: r.IntN(3) > 0},
+				players: 1 + r.IntN(2)})
 		}
 		values := a.valuesOf(candidates, 0)
 		enough := a.dense(values, 0)
@@ -607,7 +613,8 @@ func TestLargeWindows(t *testing.T) {
 		a.countBandRule(0, values, windows)
 		for i, v := range values {
 			if v.counters[0] != want[i] {
-				t.Fatalf("seed %d: candidate %d of %d was counted %+v, want %+v", seed, i, len(values), v.counters[0], want[i])
+				t.Fatalf("seed %d: candidate %d of %d was counted %+v, want %+v", seed, i, len(values), v.counters[0],
+					want[i])
 			}
 		}
 	}
@@ -651,7 +658,8 @@ func TestLineupEven(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		l := balancer{totals: make([]float64, 2+r.IntN(4))}
 		for i := range 20 + r.IntN(80) {
-			ticket := movable{index: i, team: r.IntN(len(l.totals)), players: 1 + r.IntN(3), total: float64(r.IntN(1000))}
+			ticket := movable{index: i, team: r.IntN(len(l.totals)), players: 1 + r.IntN(3),
+				total: float64(r.IntN(1000))}
 			l.totals[ticket.team] += ticket.total
 			l.tickets = append(l.tickets, ticket)
 		}
@@ -692,7 +700,9 @@ func variance(of []float64) (v float64) {
 
 // Two teams of equals come out equal.
 func TestLargeBalances(t *testing.T) {
-	m := nextMatch(pooled(parsed(t, strings.Replace(strings.Replace(warfront, `"scout","minPlayers":3,"maxPlayers":5`, `"scout","minPlayers":0,"maxPlayers":1`, 1), `,scout`, "", 1)), Options{Additional: 1}, fighters(60)...), largeStart)
+	m := nextMatch(pooled(parsed(t, strings.Replace(strings.Replace(warfront, `"scout","minPlayers":3,"maxPlayers":5`,
+		`"scout","minPlayers":0,"maxPlayers":1`, 1), `,scout`, "", 1)), Options{Additional: 1}, fighters(60)...),
+		largeStart)
 	var totals [2]float64
 	for i := range totals {
 		for _, p := range m.Teams[i].Players {

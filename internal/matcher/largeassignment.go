@@ -102,7 +102,8 @@ func (s *assignment) balance() {
 	for i, m := range s.members {
 		if !m.ticket.Backfill {
 			l.totals[s.teams[i]] += m.total
-			l.tickets = append(l.tickets, movable{index: i, team: s.teams[i], players: m.entry.players(), total: m.total})
+			l.tickets = append(l.tickets, movable{index: i, team: s.teams[i], players: m.entry.players(),
+				total: m.total})
 			continue
 		}
 		for player, team := range m.teamOf {

@@ -133,7 +133,8 @@ func (s *assignment) assigned() (n int) {
 func (s *assignment) missing() string {
 	for i := range s.sizes {
 		if s.lacks(i) {
-			return fmt.Sprintf("team %s has %d of at least %d players", s.pool.set.Teams[i].Name, s.players[i], s.sizes[i].min)
+			return fmt.Sprintf("team %s has %d of at least %d players", s.pool.set.Teams[i].Name, s.players[i],
+				s.sizes[i].min)
 		}
 	}
 	if len(s.members) == 1 && s.members[0].ticket.Backfill {

@@ -14,7 +14,8 @@ func TestLargeExplain(t *testing.T) {
 	for i := 2; i < 5; i++ {
 		tickets[i].Players[0].Latency["us-east-1"] = 150
 	}
-	p := pooled(parsed(t, warfront), Options{}, append(tickets, &Ticket{ID: "never", Start: largeStart, Players: []Player{fighter("never", 1, 500)}})...)
+	p := pooled(parsed(t, warfront), Options{},
+		append(tickets, &Ticket{ID: "never", Start: largeStart, Players: []Player{fighter("never", 1, 500)}})...)
 	now := largeStart.Add(10 * time.Second)
 	if nextMatch(p, now) != nil {
 		t.Fatal("matched")
@@ -24,7 +25,8 @@ func TestLargeExplain(t *testing.T) {
 	if !ok || x.Pool != 21 || x.Candidates != 19 || x.Largest != 16 || x.Missing != "team titan_1 has 8 of at least 10 players" {
 		t.Errorf("got %+v", x)
 	}
-	want := []Rejection{{"PingCap", 3, "t-p2: no location within 120 ms of both"}, {"OneMode", 1, "t-p1: siege, not front"}}
+	want := []Rejection{{"PingCap", 3, "t-p2: no location within 120 ms of both"},
+		{"OneMode", 1, "t-p1: siege, not front"}}
 	if !slices.Equal(x.Rejections, want) {
 		t.Errorf("got %v, want %v", x.Rejections, want)
 	}

@@ -39,7 +39,8 @@ func (w *world) set() string {
 		object{"name": "votes", "type": "string_number_map", "default": object{"x": 1}},
 	}}
 	w.doc["algorithm"] = object{
-		"strategy": "exhaustiveSearch", "expansionAgeSelection": w.one("newest", "oldest"), "backfillPriority": w.one("normal", "high", "low"),
+		"strategy": "exhaustiveSearch", "expansionAgeSelection": w.one("newest", "oldest"),
+		"backfillPriority": w.one("normal", "high", "low"),
 	}
 	if w.chance(20) {
 		w.doc["algorithm"].(object)["batchingPreference"] = "sorted"
@@ -70,7 +71,8 @@ func (w *world) set() string {
 		}
 	}
 	if w.chance(30) {
-		expansions = append(expansions, object{"target": "teams[p].minPlayers", "steps": []any{object{"waitTimeSeconds": 10, "value": w.IntN(3)}}})
+		expansions = append(expansions, object{"target": "teams[p].minPlayers",
+			"steps": []any{object{"waitTimeSeconds": 10, "value": w.IntN(3)}}})
 	}
 	w.doc["rules"], w.doc["expansions"] = rules, expansions
 	body, _ := json.Marshal(w.doc)
@@ -103,13 +105,15 @@ func (w *world) number() string {
 	case 0:
 		return "count(teams[" + w.one(w.teams...) + "].players)"
 	case 1:
-		return fmt.Sprintf("%s(%s(teams[*].players.attributes[skill]))", w.one("min", "max", "avg"), w.one("min", "max", "avg", "sum", "count"))
+		return fmt.Sprintf("%s(%s(teams[*].players.attributes[skill]))", w.one("min", "max", "avg"),
+			w.one("min", "max", "avg", "sum", "count"))
 	case 2:
 		return "count(set_intersection(flatten(teams[*].players.attributes[tags])))"
 	case 3:
 		return "max(max(count(teams[*].players.attributes[tags])))"
 	default:
-		return fmt.Sprintf("%s(flatten(%s.attributes[skill]))", w.one("min", "max", "avg", "median", "sum", "stddev"), path)
+		return fmt.Sprintf("%s(flatten(%s.attributes[skill]))", w.one("min", "max", "avg", "median", "sum", "stddev"),
+			path)
 	}
 }
 
@@ -120,23 +124,29 @@ func (w *world) rule(name string) (rule object, target string, value any) {
 	switch w.IntN(12) {
 	case 0:
 		return object{
-			"type": "comparison", "operation": w.one("<", "<=", "=", "!=", ">", ">="), "measurements": []string{w.number()},
+			"type": "comparison", "operation": w.one("<", "<=", "=", "!=", ">", ">="),
+			"measurements":   []string{w.number()},
 			"referenceValue": w.IntN(6), "partyAggregation": fold,
 		}, "referenceValue", w.IntN(6)
 	case 1:
-		return object{"type": "comparison", "operation": w.one("<=", "=", ">="), "measurements": []string{w.number()}, "referenceValue": w.number()}, "", nil
+		return object{"type": "comparison", "operation": w.one("<=", "=", ">="), "measurements": []string{w.number()},
+			"referenceValue": w.number()}, "", nil
 	case 2:
-		return object{"type": "comparison", "operation": w.one("=", "!="), "measurements": []string{"flatten(teams[*].players.attributes[mode])"}}, "", nil
+		return object{"type": "comparison", "operation": w.one("=", "!="),
+			"measurements": []string{"flatten(teams[*].players.attributes[mode])"}}, "", nil
 	case 3:
 		return object{
-			"type": "comparison", "operation": w.one("=", "!="), "measurements": []string{"flatten(teams[*].players.attributes[mode])"},
+			"type": "comparison", "operation": w.one("=", "!="),
+			"measurements":   []string{"flatten(teams[*].players.attributes[mode])"},
 			"referenceValue": w.one("m", "n"),
 		}, "referenceValue", w.one("m", "n")
 	case 4, 5:
-		measured := w.one("max(flatten(teams[*].players.attributes[skill]))", "flatten(teams[*].players.attributes[skill])",
+		measured := w.one("max(flatten(teams[*].players.attributes[skill]))",
+			"flatten(teams[*].players.attributes[skill])",
 			"avg(teams[*].players.attributes[skill])", w.number())
 		reference := w.one("min", "avg", "median") + "(flatten(teams[*].players.attributes[skill]))"
-		r := object{"type": "distance", "measurements": []string{measured}, "referenceValue": reference, "maxDistance": w.IntN(3), "partyAggregation": fold}
+		r := object{"type": "distance", "measurements": []string{measured}, "referenceValue": reference,
+			"maxDistance": w.IntN(3), "partyAggregation": fold}
 		if w.chance(15) {
 			r["minDistance"] = 0
 			r["maxDistance"] = 2
@@ -150,12 +160,14 @@ func (w *world) rule(name string) (rule object, target string, value any) {
 		if w.chance(50) {
 			return object{"type": "batchDistance", "batchAttribute": "mode"}, "", nil
 		}
-		return object{"type": "batchDistance", "batchAttribute": "skill", "maxDistance": w.IntN(4), "partyAggregation": fold}, "maxDistance", 1 + w.IntN(4)
+		return object{"type": "batchDistance", "batchAttribute": "skill", "maxDistance": w.IntN(4),
+			"partyAggregation": fold}, "maxDistance", 1 + w.IntN(4)
 	case 7:
-		r := object{"type": "collection", "operation": "contains", "referenceValue": w.one("a", "b"), "measurements": []string{w.one(
-			"flatten(teams[*].players.attributes[tags])", "teams[p].players.attributes[tags]",
-			"flatten(flatten(teams[*].players.attributes[tags]))", "flatten(teams[*].players.attributes[mode])",
-		)}}
+		r := object{"type": "collection", "operation": "contains", "referenceValue": w.one("a", "b"),
+			"measurements": []string{w.one(
+				"flatten(teams[*].players.attributes[tags])", "teams[p].players.attributes[tags]",
+				"flatten(flatten(teams[*].players.attributes[tags]))", "flatten(teams[*].players.attributes[mode])",
+			)}}
 		w.bounds(r)
 		r["partyAggregation"] = w.one("union", "intersection")
 		return r, "", nil
@@ -170,9 +182,11 @@ func (w *world) rule(name string) (rule object, target string, value any) {
 	case 9:
 		r := object{
 			"type": "collection", "operation": "reference_intersection_count",
-			"measurements": []string{w.one("flatten(teams[*].players.attributes[tags])", "flatten(flatten(teams[*].players.attributes[tags]))",
+			"measurements": []string{w.one("flatten(teams[*].players.attributes[tags])",
+				"flatten(flatten(teams[*].players.attributes[tags]))",
 				"set_intersection(teams[*].players.attributes[tags])")},
-			"referenceValue": w.one("flatten(teams[*].players[playerId])", "set_intersection(flatten(teams[*].players.attributes[tags]))",
+			"referenceValue": w.one("flatten(teams[*].players[playerId])",
+				"set_intersection(flatten(teams[*].players.attributes[tags]))",
 				"flatten(flatten(teams[*].players.attributes[tags]))"),
 		}
 		if w.chance(40) {
@@ -301,9 +315,11 @@ func (w *world) largeSet() string {
 	team := func(name string) object {
 		return object{"name": name, "minPlayers": 1 + w.IntN(2), "maxPlayers": 21 + w.IntN(2)}
 	}
-	rules := []any{object{"name": "near", "type": "latency", "maxLatency": 50 + 10*w.IntN(4), "partyAggregation": w.one("avg", "min", "max")}}
+	rules := []any{object{"name": "near", "type": "latency", "maxLatency": 50 + 10*w.IntN(4),
+		"partyAggregation": w.one("avg", "min", "max")}}
 	if w.chance(50) {
-		rules = append(rules, object{"name": "band", "type": "batchDistance", "batchAttribute": "skill", "maxDistance": w.IntN(4)})
+		rules = append(rules, object{"name": "band", "type": "batchDistance", "batchAttribute": "skill",
+			"maxDistance": w.IntN(4)})
 	}
 	if w.chance(50) {
 		rules = append(rules, object{"name": "mode", "type": "batchDistance", "batchAttribute": "mode"})
@@ -319,7 +335,8 @@ func (w *world) largeSet() string {
 			"batchingPreference": w.one("largestPopulation", "fastestRegion"),
 		},
 		"teams": []any{team("p"), team("q")}, "rules": rules,
-		"expansions": []any{object{"target": "rules[near].maxLatency", "steps": []any{object{"waitTimeSeconds": 10, "value": 80}}}},
+		"expansions": []any{object{"target": "rules[near].maxLatency",
+			"steps": []any{object{"waitTimeSeconds": 10, "value": 80}}}},
 	})
 	return string(body)
 }
@@ -375,7 +392,8 @@ func (w *world) compare(t *testing.T, seed int, set *ruleset.Set, body string) (
 				return found
 			}
 			if prior := naive.Prior(set, additional, now, made, waiting); prior != nil {
-				t.Errorf("seed %d: a match of %s was formed before one of %s\n%s", seed, describe(made, set), describe(prior, set), body)
+				t.Errorf("seed %d: a match of %s was formed before one of %s\n%s", seed, describe(made, set),
+					describe(prior, set), body)
 				return found
 			}
 			for _, ticket := range m.Tickets {
@@ -391,7 +409,8 @@ func (w *world) compare(t *testing.T, seed int, set *ruleset.Set, body string) (
 			t.Errorf("seed %d: %d tickets in the pool, want %d", seed, pool.Len(), len(waiting))
 		}
 		if want := naive.Find(set, additional, now, waiting); want != nil {
-			t.Errorf("seed %d: no match, and there is %s, additional %d\n%s", seed, describe(want, set), additional, body)
+			t.Errorf("seed %d: no match, and there is %s, additional %d\n%s", seed, describe(want, set), additional,
+				body)
 			return found
 		}
 		now = now.Add(time.Duration(w.IntN(15)) * time.Second)

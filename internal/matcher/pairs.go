@@ -109,7 +109,8 @@ func (p *Pool) pairLists(r *ruleset.Rule) pairTest {
 		// The reference is the intersection of all lists: each contains it.
 		if other, ok := p.listsOfAll([]*ruleset.Expr{ref.Arg}, r.Fold); ok {
 			return func(a, b *entry) bool {
-				return min(overlap(a.lists[own][0], b.lists[other][0]), overlap(b.lists[own][0], a.lists[other][0])) >= bounds.least
+				return min(overlap(a.lists[own][0], b.lists[other][0]),
+					overlap(b.lists[own][0], a.lists[other][0])) >= bounds.least
 			}
 		}
 	}

@@ -175,7 +175,8 @@ func TestBackfillComesFirst(t *testing.T) {
 				back.Players[i].Team = team
 			}
 			// A party of two and the new ticket are a match in which the open slot has no part.
-			p := pool(t, strings.Replace(body, "PRIORITY", tt.priority, 1), matcher.Options{}, back, aged(party("old", nil, nil), tt.waiter))
+			p := pool(t, strings.Replace(body, "PRIORITY", tt.priority, 1), matcher.Options{}, back,
+				aged(party("old", nil, nil), tt.waiter))
 			if stepwise && search(p, noon) != nil {
 				t.Fatalf("%+v: a match without the new ticket", tt)
 			}
@@ -214,7 +215,8 @@ func TestUnmatchable(t *testing.T) {
 		{"no such team", "A", stray, `player a of the backfill ticket is in unknown team "west"`},
 		{"no place free", "A", full, "the 2 players of the backfill ticket do not fit in their teams or leave no slot free"},
 		{"no latency", "E", solo("a", nil), "rule FairPing needs latencies, but the players report no common location"},
-		{"too far", "E", pinged(solo("a", nil), 151), "rule FairPing rejects the ticket in any match: no location to which all have at most 150 ms, at most 40 ms apart from the reference"},
+		{"too far", "E", pinged(solo("a", nil), 151),
+			"rule FairPing rejects the ticket in any match: no location to which all have at most 150 ms, at most 40 ms apart from the reference"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -397,7 +399,8 @@ func TestMetrics(t *testing.T) {
 	want := []matcher.Metric{{Rule: "SameArena", Passed: 3}, {Rule: "RankGap", Passed: 2, Failed: 1}}
 	sum := func(a, b []matcher.Metric) (all []matcher.Metric) {
 		for i := range a {
-			all = append(all, matcher.Metric{Rule: a[i].Rule, Passed: a[i].Passed + b[i].Passed, Failed: a[i].Failed + b[i].Failed})
+			all = append(all, matcher.Metric{Rule: a[i].Rule, Passed: a[i].Passed + b[i].Passed,
+				Failed: a[i].Failed + b[i].Failed})
 		}
 		return all
 	}
@@ -427,16 +430,19 @@ func TestExplain(t *testing.T) {
 	t.Run("nobody near", func(t *testing.T) {
 		arena := pit("x", 100)
 		arena.Players[0].Attributes["arena"] = text("dome")
-		p := pool(t, ruleSet(t, "A"), matcher.Options{}, aged(pit("a", 100), 5), pit("b", 151), pit("c", 300), arena, solo("never", nil))
+		p := pool(t, ruleSet(t, "A"), matcher.Options{}, aged(pit("a", 100), 5), pit("b", 151), pit("c", 300), arena,
+			solo("never", nil))
 		search(p, noon)
 		got, ok := p.Explain("a", noon)
 		want := matcher.Explanation{
-			Ticket: "a", Age: 5 * time.Second, AgeSeconds: 5, Pool: 5, Largest: 1, Missing: "team south has 0 of at least 1 players", Candidates: 3,
+			Ticket: "a", Age: 5 * time.Second, AgeSeconds: 5, Pool: 5, Largest: 1,
+			Missing: "team south has 0 of at least 1 players", Candidates: 3,
 			Rejections: []matcher.Rejection{
 				{Rule: "RankGap", Candidates: 2, Example: "b: distance 51, at most 50"},
 				{Rule: "SameArena", Candidates: 1, Example: `x: "pit" and "dome" are not the same`},
 			},
-			Next: &matcher.Expansion{In: 15 * time.Second, Seconds: 15, Changes: []matcher.Change{{Target: "rules[RankGap].maxDistance", From: "50", To: "150"}}},
+			Next: &matcher.Expansion{In: 15 * time.Second, Seconds: 15,
+				Changes: []matcher.Change{{Target: "rules[RankGap].maxDistance", From: "50", To: "150"}}},
 		}
 		if !ok || !reflect.DeepEqual(got, want) {
 			t.Errorf("got\n%+v, next %+v, want\n%+v, next %+v", got, got.Next, want, want.Next)
@@ -606,11 +612,14 @@ func FuzzPool(f *testing.F) {
 
 // strange is a ticket with random values, of any type.
 func strange(r *rand.Rand, set *ruleset.Set, id, word string, size float64) *matcher.Ticket {
-	ticket := &matcher.Ticket{ID: id, Start: noon.Add(-time.Duration(r.IntN(100)) * time.Second), Backfill: r.IntN(5) == 0}
+	ticket := &matcher.Ticket{ID: id, Start: noon.Add(-time.Duration(r.IntN(100)) * time.Second),
+		Backfill: r.IntN(5) == 0}
 	for i := range r.IntN(4) {
-		p := matcher.Player{ID: fmt.Sprint(id, i), Attributes: attributes{}, Team: set.Teams[r.IntN(len(set.Teams))].Name}
+		p := matcher.Player{ID: fmt.Sprint(id, i), Attributes: attributes{},
+			Team: set.Teams[r.IntN(len(set.Teams))].Name}
 		for _, a := range set.Attributes {
-			v := ruleset.Value{Type: a.Type, N: size * float64(r.IntN(3)), S: word, SL: []string{word, "healer"}[:r.IntN(3)], SDM: map[string]float64{word: size}}
+			v := ruleset.Value{Type: a.Type, N: size * float64(r.IntN(3)), S: word,
+				SL: []string{word, "healer"}[:r.IntN(3)], SDM: map[string]float64{word: size}}
 			if r.IntN(10) == 0 {
 				v.Type = ruleset.Type(r.IntN(5)) //nolint:gosec // small
 			}

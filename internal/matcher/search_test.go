@@ -109,7 +109,8 @@ func TestHopelessArrivals(t *testing.T) {
 		for i := range arrivals {
 			now = now.Add(10 * time.Millisecond)
 			id := fmt.Sprint("t", i)
-			p.Add(&Ticket{ID: id, Start: now, Players: []Player{{ID: id, Attributes: tt.attributes(i), Latency: map[string]int{"us-east-1": 20}}}})
+			p.Add(&Ticket{ID: id, Start: now, Players: []Player{{ID: id, Attributes: tt.attributes(i),
+				Latency: map[string]int{"us-east-1": 20}}}})
 			tried(t, p, now)
 		}
 		if each := p.worked / arrivals; each > tt.most {
@@ -144,8 +145,10 @@ func TestPoolForgets(t *testing.T) {
 		for round := range 3 {
 			for i := range 50 {
 				ticket := duelist(i, float64(i*1000))
-				ticket.Players[0].Attributes["role"] = ruleset.Value{Type: ruleset.StringList, SL: []string{fmt.Sprint("role-", round, i)}}
-				ticket.Players[0].Latency = map[string]int{fmt.Sprint("place-", round, i): 1000 * round, "us-east-1": 50}
+				ticket.Players[0].Attributes["role"] = ruleset.Value{Type: ruleset.StringList,
+					SL: []string{fmt.Sprint("role-", round, i)}}
+				ticket.Players[0].Latency = map[string]int{fmt.Sprint("place-", round, i): 1000 * round,
+					"us-east-1": 50}
 				p.Add(ticket)
 			}
 			for _, ok, more := p.Match(morning); ok || more; _, ok, more = p.Match(morning) {
@@ -155,7 +158,8 @@ func TestPoolForgets(t *testing.T) {
 			}
 			if p.fresh.Len()+p.due.Len()+len(p.groups)+len(p.entries)+len(p.locations.numbers) != 0 || len(p.strings.numbers) != literals {
 				t.Errorf("%s: fresh %d, due %d, groups %d, entries %d, locations %d, strings %d of %d", name,
-					p.fresh.Len(), p.due.Len(), len(p.groups), len(p.entries), len(p.locations.numbers), len(p.strings.numbers), literals)
+					p.fresh.Len(), p.due.Len(), len(p.groups), len(p.entries), len(p.locations.numbers),
+					len(p.strings.numbers), literals)
 			}
 			for level, n := range p.ages {
 				if n != 0 {
@@ -199,7 +203,8 @@ func TestSettled(t *testing.T) {
 						for _, later := range after(a, ta) {
 							for _, against := range after(b, tb) {
 								if holds(later, against) != holds(a, b) {
-									t.Errorf("%v %s %v is settled with %d, %d, and %v %s %v is not the same", a, op, b, ta, tb, later, op, against)
+									t.Errorf("%v %s %v is settled with %d, %d, and %v %s %v is not the same", a, op, b,
+										ta, tb, later, op, against)
 								}
 							}
 						}

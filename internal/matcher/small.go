@@ -200,7 +200,8 @@ func (p *Pool) prepareSmall(e *entry) error {
 		return nil
 	}
 	last := p.levels[len(p.levels)-1]
-	return fmt.Errorf("rule %s rejects the ticket in any match: %s", last.rules[broken].Name, p.figures(last, broken, e))
+	return fmt.Errorf("rule %s rejects the ticket in any match: %s", last.rules[broken].Name,
+		p.figures(last, broken, e))
 }
 
 // figures returns the figures of a rule for a ticket alone in the last team.

@@ -124,7 +124,8 @@ func TestVectors(t *testing.T) {
 	votesOfX := map[string]float64{"keep": 9, "ford": 1}
 	keep := func(id string, n float64) *matcher.Ticket { return vote(id, map[string]float64{"keep": n}) }
 	casual := func(id string, ms int) *matcher.Ticket { return pinged(solo(id, nil), ms) }
-	oldest := strings.Replace(ruleSet(t, "A"), `"teams"`, `"algorithm":{"strategy":"exhaustiveSearch","expansionAgeSelection":"oldest"},"teams"`, 1)
+	oldest := strings.Replace(ruleSet(t, "A"), `"teams"`,
+		`"algorithm":{"strategy":"exhaustiveSearch","expansionAgeSelection":"oldest"},"teams"`, 1)
 	type tickets = []*matcher.Ticket
 	tests := []struct {
 		name  string
@@ -142,21 +143,30 @@ func TestVectors(t *testing.T) {
 		{"V06", oldest, 0, tickets{aged(pit("a", 100), 60), aged(pit("b", 200), 5)}, "a b", nil},
 		{"V07", "A", 1000, tickets{solo("a", attributes{"rank": number(100)}), pit("b", 100)}, "", nil},
 		{"V08", "A", 0, tickets{solo("a", attributes{"arena": text("pit")}), pit("b", 130)}, "a b", nil},
-		{"V09", "A", 1000, tickets{party("a", pit("", 100).Players[0].Attributes, pit("", 100).Players[0].Attributes), pit("b", 100)}, "", nil},
+		{"V09", "A", 1000, tickets{party("a", pit("", 100).Players[0].Attributes, pit("", 100).Players[0].Attributes),
+			pit("b", 100)}, "", nil},
 		{"V10", "B", 0, tickets{role("p1", "healer"), role("p2", "damage"), role("p3", "tank")}, "p1 p2 p3", nil},
 		{"V11", "B", 0, tickets{role("p1", "damage"), role("p2", "damage"), role("p3", "tank")}, "", nil},
-		{"V12", "B", 0, tickets{role("p1", "healer"), role("p2", "healer"), role("p3", "healer"), role("p4", "damage")}, "p1 p2 p4|p1 p3 p4", nil},
+		{"V12", "B", 0, tickets{role("p1", "healer"), role("p2", "healer"), role("p3", "healer"), role("p4", "damage")},
+			"p1 p2 p4|p1 p3 p4", nil},
 		{"V13 before", "B", 29, tickets{french, role("p2", "damage"), role("p3", "damage")}, "", nil},
 		{"V13", "B", 30, tickets{french, role("p2", "damage"), role("p3", "damage")}, "p1 p2 p3", nil},
-		{"V14", "B", 0, tickets{role("p1", "healer"), solo("p2", attributes{"avoid": list("p1")}), role("p3", "damage"), role("p4", "damage")}, "p1 p3 p4", nil},
+		{"V14", "B", 0, tickets{role("p1", "healer"), solo("p2", attributes{"avoid": list("p1")}), role("p3", "damage"),
+			role("p4", "damage")}, "p1 p3 p4", nil},
 		{"V15 before", "B", 39, tickets{role("p1", "healer"), role("p2", "damage")}, "", nil},
 		{"V15", "B", 40, tickets{role("p1", "healer"), role("p2", "damage")}, "p1 p2", nil},
-		{"V16", "C", 0, tickets{party("q", of(900), of(1100)), party("r", of(1150), of(1250))}, "q r", map[string]string{"crew_1": "q1 q2", "crew_2": "r1 r2"}},
-		{"V17 before", "C", 14, tickets{power("a", 1000), power("b", 1100), power("c", 1150), power("d", 1201)}, "", nil},
-		{"V17", "C", 15, tickets{power("a", 1000), power("b", 1100), power("c", 1150), power("d", 1201)}, "a b c d", nil},
-		{"V18", "C", 1000, tickets{power("a", 1000), power("b", 1000), power("c", 1000), solo("d", attributes{"mode": text("defend")})}, "", nil},
-		{"V19", "C", 0, tickets{power("a", 1000), power("e", 1190), power("b", 1010), power("c", 1020), power("d", 1030)}, "a b c d", nil},
-		{"V20", "C", 0, tickets{vote("x", votesOfX), keep("c", 2), keep("b", 5), keep("d", 7), keep("a", 8)}, "a b d x", nil},
+		{"V16", "C", 0, tickets{party("q", of(900), of(1100)), party("r", of(1150), of(1250))}, "q r",
+			map[string]string{"crew_1": "q1 q2", "crew_2": "r1 r2"}},
+		{"V17 before", "C", 14, tickets{power("a", 1000), power("b", 1100), power("c", 1150), power("d", 1201)}, "",
+			nil},
+		{"V17", "C", 15, tickets{power("a", 1000), power("b", 1100), power("c", 1150), power("d", 1201)}, "a b c d",
+			nil},
+		{"V18", "C", 1000, tickets{power("a", 1000), power("b", 1000), power("c", 1000),
+			solo("d", attributes{"mode": text("defend")})}, "", nil},
+		{"V19", "C", 0, tickets{power("a", 1000), power("e", 1190), power("b", 1010), power("c", 1020),
+			power("d", 1030)}, "a b c d", nil},
+		{"V20", "C", 0, tickets{vote("x", votesOfX), keep("c", 2), keep("b", 5), keep("d", 7), keep("a", 8)}, "a b d x",
+			nil},
 		{"V21", "D", 0, tickets{ranked("a", 1500, 50), ranked("b", 1540, 60)}, "a b", nil},
 		{"V21 apart", "D", 0, tickets{ranked("a", 1500, 50), ranked("b", 1560, 60)}, "", nil},
 		{"V22", "D", 0, tickets{three(900, "a"), three(3000, "b"), three(10, "c")}, "a b|a c", nil},

@@ -70,7 +70,8 @@ func (c Accept) answers(t *Ticket, m *Match) ([]Answer, error) {
 		case !ok:
 			answers = append(answers, Answer{id, c.Accept})
 		case old.Accepted != c.Accept:
-			return nil, fault.New(fault.InvalidRequest, "Player %s has answered already; an answer to a match is final", id)
+			return nil, fault.New(fault.InvalidRequest, "Player %s has answered already; an answer to a match is final",
+				id)
 		}
 	}
 	return answers, nil
@@ -133,8 +134,9 @@ func (e *MatchAnswered) apply(s *State) {
 	}
 	m = m.answered(e.Answers)
 	s.storeMatch(m)
-	s.announce(&Announcement{At: e.At, Type: AcceptMatch, Configuration: m.Settings.Configuration, Tickets: s.ticketsOf(m),
-		Match: m})
+	s.announce(&Announcement{At: e.At, Type: AcceptMatch, Configuration: m.Settings.Configuration,
+		Tickets: s.ticketsOf(m),
+		Match:   m})
 }
 
 // answer finds a player's answer.

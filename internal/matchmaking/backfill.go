@@ -97,7 +97,8 @@ func (s *State) follow(m *Match, c *Connection, now event.Time) []any {
 	id, number := s.freeAutomatic(m.ID, 0)
 	e := &TicketStarted{
 		ID: id, Configuration: m.Settings.Configuration, Backfill: true, Automatic: true, GameSession: c.GameSession,
-		At: now, Deadline: now.Add(time.Duration(m.Settings.RequestTimeout) * time.Second), Follows: m.ID, Number: number,
+		At: now, Deadline: now.Add(time.Duration(m.Settings.RequestTimeout) * time.Second), Follows: m.ID,
+		Number: number,
 	}
 	for _, t := range s.ticketsOf(m) {
 		e.Players = append(e.Players, t.Players...)

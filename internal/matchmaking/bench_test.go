@@ -70,7 +70,8 @@ func benchTickets(b *testing.B, after func(*State)) {
 	at := MatchSettings{Configuration: ladder, RequestTimeout: 60, Capacity: 10}
 	b.ReportAllocs()
 	for b.Loop() {
-		c := Propose{ID: fmt.Sprint("match-", n), Settings: at, Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}}
+		c := Propose{ID: fmt.Sprint("match-", n), Settings: at,
+			Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}}
 		forget := Forget{}
 		where := connection()
 		for i := range 10 {
@@ -143,7 +144,8 @@ func BenchmarkTimeOuts(b *testing.B) {
 func BenchmarkCodec(b *testing.B) {
 	s := New()
 	c := Propose{ID: "7d5a0b3c-0000-4000-8000-000000000000", Settings: terms,
-		Teams: []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}}, Metrics: []Metric{{"Skill", 10, 3}, {"Latency", 10, 0}}}
+		Teams:   []Team{{Name: "red", Max: 5}, {Name: "blue", Max: 5}},
+		Metrics: []Metric{{"Skill", 10, 3}, {"Latency", 10, 0}}}
 	var bodies []any
 	where := connection()
 	for n := range 10 {

@@ -233,7 +233,8 @@ func TestExpireFitsInARecord(t *testing.T) {
 func TestTicketIsBounded(t *testing.T) {
 	w := newWorld(t)
 	p := players("p1")
-	p[0].Attributes = []Attribute{{"text", ruleset.Value{Type: ruleset.String, S: strings.Repeat("x", maxPlayersWeight)}}}
+	p[0].Attributes = []Attribute{{"text", ruleset.Value{Type: ruleset.String,
+		S: strings.Repeat("x", maxPlayersWeight)}}}
 	if _, _, err := w.try(Start{ID: "t1", Configuration: ladder, Players: p, Timeout: 60}); !fault.Is(err,
 		fault.InvalidRequest) || !strings.Contains(err.Error(), "Players takes about") {
 		t.Errorf("got %v", err)

@@ -384,7 +384,8 @@ func (s *simulation) ticketsEndOnce() error {
 		case t.Status != old.Status && !slices.Contains(moves[old.Status], t.Status):
 			return fmt.Errorf("ticket %s went from %s to %s", id, old.Status, t.Status)
 		case (t.Round != old.Round) != (t.Status == Searching && old.Status != Searching):
-			return fmt.Errorf("ticket %s went from %s, round %d, to %s, round %d", id, old.Status, old.Round, t.Status, t.Round)
+			return fmt.Errorf("ticket %s went from %s, round %d, to %s, round %d", id, old.Status, old.Round, t.Status,
+				t.Round)
 		case t.Started != old.Started || t.Deadline != old.Deadline || len(t.Players) != len(old.Players):
 			return fmt.Errorf("ticket %s was %+v and is %+v", id, old, t)
 		}

@@ -31,12 +31,14 @@ func (c Start) decide(s *State, now event.Time) ([]any, error) {
 		if c.Call != "" && c.Call == t.Call {
 			return nil, nil
 		}
-		return nil, fault.New(fault.InvalidRequest, "TicketId %s is taken by another matchmaking ticket; choose a new one",
+		return nil, fault.New(fault.InvalidRequest,
+			"TicketId %s is taken by another matchmaking ticket; choose a new one",
 			c.ID)
 	}
 	if bytes := playersWeight(c.Players); bytes > maxPlayersWeight {
-		return nil, fault.New(fault.InvalidRequest, "Players takes about %d bytes with all attributes and latencies; a "+
-			"ticket may have %d", bytes, maxPlayersWeight)
+		return nil, fault.New(fault.InvalidRequest,
+			"Players takes about %d bytes with all attributes and latencies; a "+
+				"ticket may have %d", bytes, maxPlayersWeight)
 	}
 	if len(s.players)+len(c.Players) > maxPlayers {
 		return nil, fault.New(fault.Throttling, "%d players are in active tickets. Try again later.", len(s.players))
@@ -138,7 +140,8 @@ func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 		m, _ := s.matches.Get(t.Match)
 		return s.breakUp(m, []string{t.ID}, now), nil
 	default:
-		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket is in %s status and cannot be canceled.", t.Status)
+		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket is in %s status and cannot be canceled.",
+			t.Status)
 	}
 }
 
@@ -152,7 +155,8 @@ type Discard struct {
 }
 
 func (c Discard) decide(s *State, now event.Time) ([]any, error) {
-	deleted := outcome{Failed, ReasonUnexpected, "The matchmaking configuration " + c.Configuration.Name + " was deleted."}
+	deleted := outcome{Failed, ReasonUnexpected,
+		"The matchmaking configuration " + c.Configuration.Name + " was deleted."}
 	var events []any
 	bytes := 0
 	add := func(more ...any) { events, bytes = append(events, more...), bytes+weight(more) }
@@ -218,7 +222,8 @@ func (e *TicketStarted) apply(s *State) {
 	t := &Ticket{
 		ID: e.ID, Configuration: e.Configuration, Players: e.Players, Backfill: e.Backfill, Automatic: e.Automatic,
 		GameSession: e.GameSession,
-		Call:        e.Call, Status: Searching, Started: e.At, Deadline: e.Deadline, Follows: e.Follows, Number: e.Number,
+		Call:        e.Call, Status: Searching, Started: e.At, Deadline: e.Deadline, Follows: e.Follows,
+		Number: e.Number,
 	}
 	s.addTicket(t)
 	s.announceSearching(t, e.At)

@@ -25,12 +25,14 @@ func (s *Service) Fleet(locations ...string) string {
 // servers connect with: any number of them. Each change may alter the registration.
 func (s *Service) Compute(fleet, location, name string, change ...func(*gamelift.RegisterComputeInput)) gameserver.ServerParameters {
 	s.Helper()
-	in := &gamelift.RegisterComputeInput{FleetId: &fleet, Location: &location, ComputeName: &name, IpAddress: new("127.0.0.1")}
+	in := &gamelift.RegisterComputeInput{FleetId: &fleet, Location: &location, ComputeName: &name,
+		IpAddress: new("127.0.0.1")}
 	for _, f := range change {
 		f(in)
 	}
 	Call(s, s.Client.RegisterCompute, in)
-	token := Call(s, s.Client.GetComputeAuthToken, &gamelift.GetComputeAuthTokenInput{FleetId: &fleet, ComputeName: &name})
+	token := Call(s, s.Client.GetComputeAuthToken,
+		&gamelift.GetComputeAuthTokenInput{FleetId: &fleet, ComputeName: &name})
 	return gameserver.ServerParameters{WebSocketURL: s.WS, HostID: name, FleetID: fleet, AuthToken: *token.AuthToken}
 }
 

@@ -126,7 +126,8 @@ func (r *Lambda) hand(w http.ResponseWriter, q *http.Request) {
 	case e := <-r.events:
 		w.Header().Set("Lambda-Runtime-Aws-Request-Id", e.id)
 		w.Header().Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(e.deadline.UnixMilli(), 10))
-		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:eu-central-1:123456789012:function:gateway")
+		w.Header().Set("Lambda-Runtime-Invoked-Function-Arn",
+			"arn:aws:lambda:eu-central-1:123456789012:function:gateway")
 		_, _ = w.Write(e.payload)
 	case <-r.quit:
 		w.WriteHeader(http.StatusServiceUnavailable)

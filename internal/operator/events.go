@@ -54,11 +54,13 @@ func parseQuery(values url.Values) (q query, err error) {
 		ok, known := q.set(name, list[0])
 		switch {
 		case !known:
-			return q, fault.New(fault.InvalidRequest, "Unknown parameter %.100q. The parameters are after, limit and follow.",
+			return q, fault.New(fault.InvalidRequest,
+				"Unknown parameter %.100q. The parameters are after, limit and follow.",
 				name)
 		case !ok || len(list) > 1:
-			return q, fault.New(fault.InvalidRequest, "Parameter %s is %.100q. after must be a position from an earlier "+
-				"answer, limit a number from 1, follow true or false; each at most once.", name, list)
+			return q, fault.New(fault.InvalidRequest,
+				"Parameter %s is %.100q. after must be a position from an earlier "+
+					"answer, limit a number from 1, follow true or false; each at most once.", name, list)
 		}
 	}
 	if q.follow && !values.Has("limit") {

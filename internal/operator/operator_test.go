@@ -145,7 +145,8 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"GET", "/v1/placements/p", "AKID", 200, `{"placementId":"p",`},
 		{"GET", "/v1/placements/q", "AKID", 404, `{"error":"NotFoundException","message":"Placement q not found"}`},
-		{"GET", "/v1/placements/broken", "AKID", 500, `{"error":"InternalServiceException","message":"The service could not complete the request. Try again."}`},
+		{"GET", "/v1/placements/broken", "AKID", 500,
+			`{"error":"InternalServiceException","message":"The service could not complete the request. Try again."}`},
 		{"GET", "/v1/tickets/t/explain", "AKID", 200, `"poolSize":3`},
 		{"GET", "/v1/tickets/u/explain", "AKID", 400, `COMPLETED`},
 		{"GET", "/v1/tickets/t", "AKID", 404, `UnknownOperationException`},
@@ -173,7 +174,8 @@ func TestAnswers(t *testing.T) {
 // A presigned URL is good for five minutes, whatever it says.
 func TestPresignedURLsAreShort(t *testing.T) {
 	w := newWorld(t)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/v1/placements/p?X-Amz-Expires=604800", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/v1/placements/p?X-Amz-Expires=604800",
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}

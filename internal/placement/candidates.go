@@ -117,7 +117,8 @@ func (s *selection) addDestination(index int, candidates []candidate) []candidat
 // isRepeated reports whether a destination is the same fleet as an earlier one, for example by an alias.
 func (s *selection) isRepeated(index int) bool {
 	id := s.queue.Destinations[index].Fleet
-	return id != "" && slices.ContainsFunc(s.queue.Destinations[:index], func(d Destination) bool { return d.Fleet == id })
+	return id != "" && slices.ContainsFunc(s.queue.Destinations[:index],
+		func(d Destination) bool { return d.Fleet == id })
 }
 
 // exclusion returns why a location is excluded, or "".

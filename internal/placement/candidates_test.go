@@ -119,20 +119,23 @@ func TestCandidates(t *testing.T) {
 		{name: "COST, LATENCY", queue: priority("COST", "LATENCY"), latencies: "p1 a=10 b=30 c=20",
 			want: "F2/c F2/b F1/a F1/b"},
 
-		{name: "policies do not apply without latencies", queue: policies(LatencyPolicy{1, second}, LatencyPolicy{Cap: 2}),
-			want: "F1/a F1/b F2/b F2/c"},
+		{name: "policies do not apply without latencies",
+			queue: policies(LatencyPolicy{1, second}, LatencyPolicy{Cap: 2}),
+			want:  "F1/a F1/b F2/b F2/c"},
 		{name: "the cap itself is allowed", queue: policies(LatencyPolicy{Cap: 70}), latencies: "p1 a=70 b=70.001 c=71",
 			want: "F1/a"},
 		{name: "the last policy stays when its time is over",
 			queue:     policies(LatencyPolicy{50, 10 * second}, LatencyPolicy{70, 10 * second}),
 			latencies: "p1 a=70 b=71 c=60", age: time.Hour, want: "F2/c F1/a"},
-		{name: "three policies, the first", queue: policies(LatencyPolicy{50, 120 * second}, LatencyPolicy{100, 120 * second},
+		{name: "three policies, the first", queue: policies(LatencyPolicy{50, 120 * second},
+			LatencyPolicy{100, 120 * second},
 			LatencyPolicy{Cap: 200}),
 			latencies: "p1 a=50 b=100 c=200", age: 0, want: "F1/a", next: 120 * second},
 		{name: "three policies, the second", queue: policies(LatencyPolicy{50, 120 * second},
 			LatencyPolicy{100, 120 * second}, LatencyPolicy{Cap: 200}),
 			latencies: "p1 a=50 b=100 c=200", age: 120 * second, want: "F1/a F2/b F1/b", next: 240 * second},
-		{name: "three policies, the third", queue: policies(LatencyPolicy{50, 120 * second}, LatencyPolicy{100, 120 * second},
+		{name: "three policies, the third", queue: policies(LatencyPolicy{50, 120 * second},
+			LatencyPolicy{100, 120 * second},
 			LatencyPolicy{Cap: 200}),
 			latencies: "p1 a=50 b=100 c=200", age: 240 * second, want: "F1/a F2/b F1/b F2/c"},
 		{name: "a policy without duration hides those behind it",
@@ -140,7 +143,8 @@ func TestCandidates(t *testing.T) {
 			latencies: "p1 a=50 b=100", age: time.Hour, want: "F1/a"},
 		{name: "a player without a value excludes under a policy", queue: policies(LatencyPolicy{Cap: 500}),
 			latencies: "p1 a=50 b=60, p2 b=10", want: "F2/b F1/b"},
-		{name: "and is left out of the average without one", latencies: "p1 a=20 b=60, p2 b=10", want: "F1/a F2/b F1/b F2/c"},
+		{name: "and is left out of the average without one", latencies: "p1 a=20 b=60, p2 b=10",
+			want: "F1/a F2/b F1/b F2/c"},
 		{name: "a value given twice is no second player", queue: policies(LatencyPolicy{Cap: 500}),
 			latencies: "p1 a=50 a=50, p2 b=10", want: ""},
 
@@ -214,7 +218,8 @@ func TestReasons(t *testing.T) {
 	q.AllowedLocations = []string{"custom-a", "custom-b", "custom-e", "custom-f", "custom-g"}
 	q.LatencyPolicies = []LatencyPolicy{{Cap: 70}}
 	r := &Request{Latencies: reports("p1 a=20 b=33.3 e=10 f=1, p2 a=90.5 b=40 e=70.1")}
-	r.Latencies = append(r.Latencies, Latency{PlayerID: strings.Repeat("ö", 500), Location: "custom-b", Milliseconds: 1})
+	r.Latencies = append(r.Latencies, Latency{PlayerID: strings.Repeat("ö", 500), Location: "custom-b",
+		Milliseconds: 1})
 
 	var got strings.Builder
 	for _, c := range Candidates(q, r, 0).Considered {

@@ -40,7 +40,8 @@ func (c *checker) placement(p *Placement) {
 		c.listed(p, "timers", c.state.timers, moment{p.Deadline, p.ID}, p.waits(), &c.waiting)
 	}
 	if len(p.Trail.Steps) > MaxSteps || len(p.Trail.Candidates) > MaxCandidates {
-		c.fail("the trail of placement %s has %d steps and %d candidates", p.ID, len(p.Trail.Steps), len(p.Trail.Candidates))
+		c.fail("the trail of placement %s has %d steps and %d candidates", p.ID, len(p.Trail.Steps),
+			len(p.Trail.Candidates))
 	}
 }
 
@@ -56,7 +57,8 @@ func sound(p *Placement) error {
 	case (p.Status == Failed) != (p.Reason != ""):
 		return fmt.Errorf("placement %s is %s because %q", p.ID, p.Status, p.Reason)
 	case p.HasEnded() && last != StepKind(p.Status), p.AttemptRunning() && last != StepAttempt:
-		return fmt.Errorf("placement %s is %s, trying %v, and its trail ends with %s", p.ID, p.Status, p.AttemptRunning(),
+		return fmt.Errorf("placement %s is %s, trying %v, and its trail ends with %s", p.ID, p.Status,
+			p.AttemptRunning(),
 			last)
 	}
 	return nil

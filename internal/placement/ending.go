@@ -90,7 +90,8 @@ func (e *PlacementEnded) apply(s *State) {
 func endStep(p *Placement, e *PlacementEnded) Step {
 	step := Step{At: e.At, Kind: StepKind(e.Status), Text: e.Reason}
 	if e.Status == TimedOut {
-		step.Text = fmt.Sprintf("no game session became ACTIVE within %d s", p.Deadline.Sub(p.Started).Milliseconds()/1000)
+		step.Text = fmt.Sprintf("no game session became ACTIVE within %d s",
+			p.Deadline.Sub(p.Started).Milliseconds()/1000)
 	}
 	return step
 }

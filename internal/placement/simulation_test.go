@@ -47,7 +47,8 @@ func TestSimulation(t *testing.T) {
 		return // a few seeds need not meet everything
 	}
 	for _, what := range []string{
-		"PlacementStarted", "AttemptBegun", "AttemptEnded", "PlacementFulfilled", "PlacementEnded", "PlacementsForgotten",
+		"PlacementStarted", "AttemptBegun", "AttemptEnded", "PlacementFulfilled", "PlacementEnded",
+		"PlacementsForgotten",
 		"AnnouncementsTrimmed",
 		"CANCELLED", "TIMED_OUT", "FAILED", "placement.Start InvalidRequestException",
 		"placement.Stop InvalidRequestException",

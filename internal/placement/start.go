@@ -22,12 +22,14 @@ func (c Start) decide(s *State, now event.Time) ([]any, error) {
 		if p.IsRequest(&c.Request) {
 			return nil, nil
 		}
-		return nil, fault.New(fault.InvalidRequest, "Placement %s exists already: a PlacementId is used once, so choose "+
-			"another one", p.ID)
+		return nil, fault.New(fault.InvalidRequest,
+			"Placement %s exists already: a PlacementId is used once, so choose "+
+				"another one", p.ID)
 	}
 	if bytes := c.Request.weight(); bytes > maxWeight {
-		return nil, fault.New(fault.InvalidRequest, "The request takes about %d bytes with all latencies and players; a "+
-			"placement may have %d", bytes, maxWeight)
+		return nil, fault.New(fault.InvalidRequest,
+			"The request takes about %d bytes with all latencies and players; a "+
+				"placement may have %d", bytes, maxWeight)
 	}
 	candidates, omitted := bounded(c.Trail.Candidates, c.Trail.Omitted)
 	return []any{&PlacementStarted{

@@ -256,7 +256,8 @@ func TestTrailIsBounded(t *testing.T) {
 		t.Errorf("a long text has become %q", text)
 	}
 	if len(p.Trail.Candidates) != 30 || p.Trail.Omitted != 1 {
-		t.Errorf("the candidates are not those of the newest look: %d, %d omitted", len(p.Trail.Candidates), p.Trail.Omitted)
+		t.Errorf("the candidates are not those of the newest look: %d, %d omitted", len(p.Trail.Candidates),
+			p.Trail.Omitted)
 	}
 	if len(old) != 1 || old[0].Kind != StepAttempt || old[0].Room != roomA {
 		t.Errorf("the first record has become %+v", old)
@@ -270,8 +271,10 @@ func TestWaitingSaysWhatFor(t *testing.T) {
 	}{
 		{nil, "the queue has no destinations"},
 		{[]Considered{{Dropped: "Fleet f is DELETING"}}, "no fleet location can take it as things are"},
-		{[]Considered{{Room: roomA, Dropped: "not in AllowedLocations"}}, "no fleet location can take it as things are"},
-		{[]Considered{{Room: roomA}, {Room: roomB, Dropped: "not in AllowedLocations"}}, "waits for a free server process"},
+		{[]Considered{{Room: roomA, Dropped: "not in AllowedLocations"}},
+			"no fleet location can take it as things are"},
+		{[]Considered{{Room: roomA}, {Room: roomB, Dropped: "not in AllowedLocations"}},
+			"waits for a free server process"},
 	} {
 		start := waiting("place-1")
 		start.Trail.Candidates = c.candidates

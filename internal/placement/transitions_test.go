@@ -142,7 +142,8 @@ func show(p *Placement) string {
 		text += ", because " + p.Reason
 	}
 	for _, s := range p.Trail.Steps {
-		text += "\n        " + strings.TrimRight(fmt.Sprintf("%s %s %s", s.Kind, strings.Trim(room(s.Room), "/"), s.Text),
+		text += "\n        " + strings.TrimRight(fmt.Sprintf("%s %s %s", s.Kind, strings.Trim(room(s.Room), "/"),
+			s.Text),
 			" ")
 	}
 	return text

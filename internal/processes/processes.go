@@ -86,7 +86,8 @@ func (c *Connections) Connect(ctx context.Context, r ConnectRequest) (Connection
 			"Compute %s is not registered in fleet %s. Call RegisterCompute.", r.ComputeName, r.FleetID)
 	}
 	n := c.newConnection(&r, Key{
-		fleet.RoomID{Fleet: fleet.ID(id), Location: location}, fleet.ProcessKey{Compute: r.ComputeName, ID: r.ProcessID},
+		fleet.RoomID{Fleet: fleet.ID(id), Location: location},
+		fleet.ProcessKey{Compute: r.ComputeName, ID: r.ProcessID},
 	})
 	var once string // a signature that is good for one connection
 	if n.signed {
@@ -107,7 +108,8 @@ func (c *Connections) newConnection(r *ConnectRequest, key Key) *connection {
 		all: c, registry: c.registryOf(key.Room), key: key,
 		push: r.Push, replaced: r.Replaced, signed: r.Authorization == "SigV4",
 		announcement: fleet.ConnectProcess{
-			ProcessKey: key.Process, Idempotency: r.IdempotencyToken, SDKVersion: r.SDKVersion, SDKLanguage: r.SDKLanguage,
+			ProcessKey: key.Process, Idempotency: r.IdempotencyToken, SDKVersion: r.SDKVersion,
+			SDKLanguage: r.SDKLanguage,
 		},
 	}
 	if n.signed {

@@ -193,7 +193,8 @@ func (n *connection) DescribePlayerSessions(q PlayerSessionQuery, done func(Play
 func (n *connection) StartMatchBackfill(b MatchBackfill, done func(ticket string, err error)) {
 	inBackground(n, func(ctx context.Context) (string, error) {
 		in := &wire.StartMatchBackfillInput{
-			ConfigurationName: b.ConfigurationArn, GameSessionArn: b.GameSessionArn, TicketId: b.TicketID, Players: b.Players,
+			ConfigurationName: b.ConfigurationArn, GameSessionArn: b.GameSessionArn, TicketId: b.TicketID,
+			Players: b.Players,
 		}
 		if err := wire.OpStartMatchBackfill.Check(in); err != nil { // it did not come through the endpoint of the API
 			return "", err

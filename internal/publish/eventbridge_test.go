@@ -82,7 +82,8 @@ func TestMatchmaking(t *testing.T) {
 	two := &matchmaking.Ticket{ID: "t-2", Started: started, Players: []matchmaking.Player{{ID: "p2", Team: "omega"}}}
 	both := []*matchmaking.Ticket{one, two}
 	match := &matchmaking.Match{
-		ID: "5a7d", Settings: matchmaking.MatchSettings{Acceptance: 45}, Metrics: []matchmaking.Metric{{Rule: "CloseMmr", Passed: 2}},
+		ID: "5a7d", Settings: matchmaking.MatchSettings{Acceptance: 45},
+		Metrics: []matchmaking.Metric{{Rule: "CloseMmr", Passed: 2}},
 		Answers: []matchmaking.Answer{{PlayerID: "p1", Accepted: true}},
 	}
 	free := &matchmaking.Match{ID: "5a7d"}

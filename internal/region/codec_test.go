@@ -114,7 +114,8 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, refusal := range refusals {
 		t.Run(name, func(t *testing.T) {
-			kept := golden(t, filepath.Join("answers", "refusal_"+name), appendedAnswer(t, nil, refusal), refusal.Error())
+			kept := golden(t, filepath.Join("answers", "refusal_"+name), appendedAnswer(t, nil, refusal),
+				refusal.Error())
 			for what, data := range map[string][]byte{"the file": kept, "later fields": withLaterFields(t, kept)} {
 				answer, got, err := DecodeAnswer(data)
 				if err != nil || answer != nil || !sameRefusal(got, refusal) {
@@ -236,7 +237,8 @@ func TestEveryCommandHasANumber(t *testing.T) {
 	}
 	addReceivers(t, declared, "region", "handle")
 	if !maps.Equal(numbered, declared) {
-		t.Errorf("numbered are\n%v, commands\n%v", slices.Sorted(maps.Keys(numbered)), slices.Sorted(maps.Keys(declared)))
+		t.Errorf("numbered are\n%v, commands\n%v", slices.Sorted(maps.Keys(numbered)),
+			slices.Sorted(maps.Keys(declared)))
 	}
 }
 

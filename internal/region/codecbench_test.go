@@ -27,7 +27,8 @@ func BenchmarkCodec(b *testing.B) {
 			{Key: "mode", Value: "duel"}},
 	}
 	create := fleet.CreateGameSession{
-		ID: session, Name: game.Name, CreatorID: game.CreatorID, Data: game.Data, Properties: game.Properties, Maximum: 50,
+		ID: session, Name: game.Name, CreatorID: game.CreatorID, Data: game.Data, Properties: game.Properties,
+		Maximum:     50,
 		Fingerprint: game.Fingerprint, ActivationTimeout: time.Minute, MaxActivations: 100,
 	}
 	for _, call := range []struct {
@@ -39,7 +40,8 @@ func BenchmarkCodec(b *testing.B) {
 		{"ReservePlayers/25", reserve(session, 25), reservation(game, 25), nil},
 		{"ReservePlayers/1", reserve(session, 1), reservation(game, 1), nil},
 		{"ReservePlayers/full", reserve(session, 1), nil,
-			fault.New(fault.GameSessionFull, "Game session %s has 0 free player slots of 50; 1 were asked for", session)},
+			fault.New(fault.GameSessionFull, "Game session %s has 0 free player slots of 50; 1 were asked for",
+				session)},
 		{"CreateGameSession", create, game, nil},
 		{"ActivateGameSession", fleet.ActivateGameSession{ProcessKey: process, GameSession: session}, game, nil},
 		{"AcceptPlayer", fleet.AcceptPlayer{ProcessKey: process, GameSession: session,
@@ -47,7 +49,8 @@ func BenchmarkCodec(b *testing.B) {
 		{"ReportHealth", fleet.ReportHealth{ProcessKey: process, Healthy: true}, nil, nil},
 		{"EndProcess", fleet.EndProcess{ProcessKey: process}, nil, nil}, // by the library
 	} {
-		c := RoomCommand{Room: fleet.RoomID{Fleet: "fleet-11111111-2222-3333-4444-555555555555", Location: "custom-home"},
+		c := RoomCommand{Room: fleet.RoomID{Fleet: "fleet-11111111-2222-3333-4444-555555555555",
+			Location: "custom-home"},
 			Command: call.asked}
 		b.Run(call.name+"/codec", func(b *testing.B) { benchmarkBytes(b, c, call.answer, call.err) })
 		b.Run(call.name+"/json", func(b *testing.B) { benchmarkJSON(b, c, call.answer) })

@@ -30,7 +30,8 @@ func register(room fleet.RoomID) RoomCommand {
 
 // connect starts a process, which gives the room a deadline five minutes later.
 func connect(room fleet.RoomID, id string) RoomCommand {
-	return RoomCommand{Room: room, Command: fleet.ConnectProcess{ProcessKey: fleet.ProcessKey{Compute: "host-1", ID: id}}}
+	return RoomCommand{Room: room, Command: fleet.ConnectProcess{ProcessKey: fleet.ProcessKey{Compute: "host-1",
+		ID: id}}}
 }
 
 func do(t testing.TB, m *Machine, now time.Time, c Command) ([]event.Fact, any) {

@@ -334,8 +334,9 @@ func (m *Machine) interrupt(now time.Time, c fleet.Interrupt) []event.Fact {
 // Freeze returns a read-only copy. It costs a few small allocations for each room that changed since the last one,
 // and a map entry for the rest.
 func (m *Machine) Freeze() *Machine {
-	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, level: m.level, numbers: maps.Clone(m.numbers),
-		rooms: make(map[uint16]*fleet.Room, len(m.rooms))}
+	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, level: m.level,
+		numbers: maps.Clone(m.numbers),
+		rooms:   make(map[uint16]*fleet.Room, len(m.rooms))}
 	if m.catalog != nil {
 		c.catalog = m.catalog.Copy()
 	}

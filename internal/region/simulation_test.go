@@ -24,7 +24,8 @@ var seeds = flag.Int("seeds", 200, "number of simulations")
 func TestSimulation(t *testing.T) {
 	for seed := range uint64(*seeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 2)), shard: int(seed % 2), now: start, settings: settings()}
+			s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 2)), shard: int(seed % 2), now: start,
+				settings: settings()}
 			s.machine = New(s.shard, s.settings)
 			for step := range 150 {
 				what, err := s.step()

@@ -33,8 +33,9 @@ func (n Names) ParseGameSession(gameSessionArn string) (room fleet.RoomID, id st
 	region, fleetID, location, id, ok := arn.ParseGameSession(gameSessionArn)
 	switch {
 	case !ok:
-		return fleet.RoomID{}, "", fault.New(fault.InvalidRequest, "GameSessionId %s is not the ARN of a game session: "+
-			"arn:aws:gamelift:<region>::gamesession/<fleet>/<location>/<id>", gameSessionArn)
+		return fleet.RoomID{}, "", fault.New(fault.InvalidRequest,
+			"GameSessionId %s is not the ARN of a game session: "+
+				"arn:aws:gamelift:<region>::gamesession/<fleet>/<location>/<id>", gameSessionArn)
 	case region != n.Region:
 		return fleet.RoomID{}, "", fault.New(fault.NotFound,
 			"Game session %s not found: this is Region %s", gameSessionArn, n.Region)

@@ -27,8 +27,9 @@ var bench = sync.OnceValue(func() benchData {
 	for i := range data.docs {
 		d := &Doc{
 			Key: uint64(i), Prefix: prefix, ID: fmt.Sprintf("gsess-%032x", i*7919), Name: fmt.Sprintf("Session %d", i),
-			Properties: []Property{{"mode", fmt.Sprint(i % 5)}, {"map", fmt.Sprint(i % 20)}, {"room", fmt.Sprintf("R%d", i)}},
-			Maximum:    16, Players: int32(i % 16), Created: event.Time(1_700_000_000_000 + i/4),
+			Properties: []Property{{"mode", fmt.Sprint(i % 5)}, {"map", fmt.Sprint(i % 20)},
+				{"room", fmt.Sprintf("R%d", i)}},
+			Maximum: 16, Players: int32(i % 16), Created: event.Time(1_700_000_000_000 + i/4),
 		}
 		if i < million/10*7 {
 			d.Players = d.Maximum

@@ -17,8 +17,10 @@ func checkFault(t *testing.T, expression string, err error) {
 
 func FuzzParseFilter(f *testing.F) {
 	for _, seed := range []string{
-		"", "maximumSessions>=10", `gameSessionName='Matt\'s Game'`, `gameSessionProperties.map="oasis" AND NOT playerSessionCount<>3`,
-		"(hasAvailablePlayerSessions=true OR creationTimeMillis<9) AND gameSessionId<>'x'", "((", "'", `"\`, "gameSessionProperties.Ø='\\\\'",
+		"", "maximumSessions>=10", `gameSessionName='Matt\'s Game'`,
+		`gameSessionProperties.map="oasis" AND NOT playerSessionCount<>3`,
+		"(hasAvailablePlayerSessions=true OR creationTimeMillis<9) AND gameSessionId<>'x'", "((", "'", `"\`,
+		"gameSessionProperties.Ø='\\\\'",
 	} {
 		f.Add(seed)
 	}

@@ -61,7 +61,8 @@ func holds(n *node, d *Doc) bool {
 		v = 1
 	}
 	return map[comparator]bool{
-		equal: v == c.number, different: v != c.number, less: v < c.number, greater: v > c.number, atMost: v <= c.number,
+		equal: v == c.number, different: v != c.number, less: v < c.number, greater: v > c.number,
+		atMost:  v <= c.number,
 		atLeast: v >= c.number,
 	}[c.comparator]
 }
@@ -174,7 +175,8 @@ func randomFilter(r *rand.Rand, depth int) string {
 	case 5:
 		return fmt.Sprintf("hasAvailablePlayerSessions%s%t", eq, r.IntN(2) == 0)
 	default:
-		return fmt.Sprintf("gameSessionProperties.%s%s'%s'", pick(r, []string{"map", "mode", "rank", "room", "none"}), eq,
+		return fmt.Sprintf("gameSessionProperties.%s%s'%s'", pick(r, []string{"map", "mode", "rank", "room", "none"}),
+			eq,
 			pick(r, someValues))
 	}
 }

@@ -64,7 +64,8 @@ func checkPages(t *testing.T, x *Index, n naive, filter, order string, limit int
 	for {
 		got, want := x.Search(q), n.search(root, q)
 		if !sameHits(got, want) {
-			t.Fatalf("filter %s, sort %q, after %+v:\n got %s\nwant %s", filter, order, q.After, describe(got), describe(want))
+			t.Fatalf("filter %s, sort %q, after %+v:\n got %s\nwant %s", filter, order, q.After, describe(got),
+				describe(want))
 		}
 		if len(got) == 0 {
 			return
@@ -500,7 +501,8 @@ func TestMergeOfSeveralIndexes(t *testing.T) {
 			}
 		}
 		if !sameHits(got, want) {
-			t.Fatalf("seed %d, filter %s, sort %q:\n got %s\nwant %s", seed, filter, order, describe(got), describe(want))
+			t.Fatalf("seed %d, filter %s, sort %q:\n got %s\nwant %s", seed, filter, order, describe(got),
+				describe(want))
 		}
 	}
 }

@@ -217,7 +217,8 @@ func TestFilterMistakes(t *testing.T) {
 		{number + "AND " + number, 17, "takes a whole number"},
 		{"gameSessionProperties.map='oasis'AND'x'", 37, `found the text "x"`},
 
-		{strings.Repeat("(", 65) + number + strings.Repeat(")", 65), 65, "more than 64 parentheses and NOTs are nested"},
+		{strings.Repeat("(", 65) + number + strings.Repeat(")", 65), 65,
+			"more than 64 parentheses and NOTs are nested"},
 		{strings.Repeat("NOT ", 65) + number, 257, "more than 64"},
 		{number + strings.Repeat(" ", 1008), 0, "it has 1025 characters, the limit is 1024"},
 	}

@@ -22,8 +22,10 @@ func TestServerEndpoint(t *testing.T) {
 	}{
 		{"address", func(*config.Config) {}, loopback, "wss://127.0.0.1:9080"},
 		{"IPv6", func(*config.Config) {}, &net.TCPAddr{IP: net.IPv6loopback, Port: 1}, "wss://[::1]:1"},
-		{"wildcard", func(*config.Config) {}, &net.TCPAddr{IP: net.IPv6unspecified, Port: 9080}, "wss://" + host + ":9080"},
-		{"public URL", func(c *config.Config) { c.PublicURL = "wss://games.example.com/" }, loopback, "wss://games.example.com"},
+		{"wildcard", func(*config.Config) {}, &net.TCPAddr{IP: net.IPv6unspecified, Port: 9080},
+			"wss://" + host + ":9080"},
+		{"public URL", func(c *config.Config) { c.PublicURL = "wss://games.example.com/" }, loopback,
+			"wss://games.example.com"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

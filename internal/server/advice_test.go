@@ -15,11 +15,13 @@ func TestAdvise(t *testing.T) {
 		err  error
 		want string
 	}{
-		"full, from the engine": {fmt.Errorf("append: %w: write 1.blk: no space left on device", journal.ErrBroken), "the disk is full: free some space for /data"},
+		"full, from the engine": {fmt.Errorf("append: %w: write 1.blk: no space left on device", journal.ErrBroken),
+			"the disk is full: free some space for /data"},
 		"full, from the system": {fmt.Errorf("write: %w", syscall.ENOSPC), "the disk is full"},
-		"failing":               {fmt.Errorf("append: %w: input/output error", journal.ErrBroken), "the disk of /data fails"},
-		"incomplete":            {fmt.Errorf("replay: %w", journal.ErrMissing), "restore a backup in its place"},
-		"other":                 {errors.New("listen: address in use"), "listen: address in use"},
+		"failing": {fmt.Errorf("append: %w: input/output error", journal.ErrBroken),
+			"the disk of /data fails"},
+		"incomplete": {fmt.Errorf("replay: %w", journal.ErrMissing), "restore a backup in its place"},
+		"other":      {errors.New("listen: address in use"), "listen: address in use"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := advise(c.err, "/data")

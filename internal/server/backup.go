@@ -41,7 +41,8 @@ func (s *service) backup(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutOf(level), Release: release(), Level: level}
+	h := backup.Header{Region: s.cfg.Region, Account: s.cfg.Account, Shards: s.cfg.Shards, Layout: layoutOf(level),
+		Release: release(), Level: level}
 	return backup.Write(ctx, to, h, files, snapshot)
 }
 

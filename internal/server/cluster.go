@@ -32,7 +32,8 @@ func engineConfig(c *config.Config) (jetstream.Config, error) {
 			return engine, err
 		}
 		engine.External = &jetstream.External{
-			URLs: strings.Join(c.Cluster.NATS, ","), Creds: c.Cluster.NATSCreds, TLS: given, Replicas: c.Cluster.Replicas,
+			URLs: strings.Join(c.Cluster.NATS, ","), Creds: c.Cluster.NATSCreds, TLS: given,
+			Replicas: c.Cluster.Replicas,
 		}
 	default:
 		routes, err := clusterRoutes(c)
@@ -135,8 +136,10 @@ func (s *service) joinNodes(ctx context.Context) error {
 		return nil
 	}
 	joined, err := nodes.Join(ctx, nodes.Config{
-		Node: s.cfg.Cluster.Node, Shards: s.cfg.Shards, Conn: s.engine.Conn(), Replicas: s.engine.Replicas(), Lease: s.cfg.Cluster.Lease,
-		Lead: s.engine.Lead, Connected: s.engine.Connected, Settle: s.awaitCopies, Journal: s.engine, Level: s.raiseLevel, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Node: s.cfg.Cluster.Node, Shards: s.cfg.Shards, Conn: s.engine.Conn(), Replicas: s.engine.Replicas(),
+		Lease: s.cfg.Cluster.Lease,
+		Lead:  s.engine.Lead, Connected: s.engine.Connected, Settle: s.awaitCopies, Journal: s.engine,
+		Level: s.raiseLevel, Clock: s.cfg.Clock, Log: s.cfg.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("join the cluster: %w", err)

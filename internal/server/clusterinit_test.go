@@ -105,7 +105,8 @@ func TestInitCluster(t *testing.T) {
 func TestInitClusterGoesOn(t *testing.T) {
 	nodes := []string{"n1", "n2"}
 	// In the order in which they are written.
-	files := []string{"n1/region.secret", "n2/region.secret", "n1/tls/ca.key", "n1/tls/ca.pem", "n2/tls/ca.key", "n2/tls/ca.pem"}
+	files := []string{"n1/region.secret", "n2/region.secret", "n1/tls/ca.key", "n1/tls/ca.pem", "n2/tls/ca.key",
+		"n2/tls/ca.pem"}
 	for written := range files {
 		out := t.TempDir()
 		prepare(t, out, nodes, nodes...)
@@ -167,14 +168,19 @@ func TestInitClusterRefuses(t *testing.T) {
 		"long name":            {nothing, []string{strings.Repeat("n", 65)}, []string{"1 to 64"}},
 		"twice":                {nothing, []string{"n3", "n4", "n3"}, []string{"node n3 is named twice"}},
 		"new ones alone":       {nothing, []string{"n3"}, []string{"n1 belongs to an unnamed node", "name it too"}},
-		"secrets differ":       {write("n2/region.secret", strings.Repeat("x", 32)), all, []string{"n1 and ", "n2 differ in region.secret", "move the wrong directory away"}},
-		"authorities differ":   {anotherAuthority, all, []string{"n1 and ", "n2 differ in ", "ca.key"}},
-		"both differ":          {both(write("n2/region.secret", strings.Repeat("x", 32)), anotherAuthority), all, []string{"region.secret", "ca.key"}},
-		"secret cut short":     {write("n2/region.secret", "x"), all, []string{"n2: region.secret has 1 bytes", "restore it"}},
-		"key is gone":          {remove("n1/tls/ca.key"), all, []string{"n1", "ca.key", "copy"}},
-		"key of another":       {write("n2/tls/ca.key", "x"), all, []string{"n2", "copy"}},
-		"secret is lost":       {both(remove("n2/region.secret"), journal), all, []string{"n2 has journal but no region.secret", "restore"}},
-		"region is lost":       {both(remove("n2/region.secret"), write("n2/region.json", "{}")), all, []string{"n2 has region.json but no region.secret"}},
+		"secrets differ": {write("n2/region.secret", strings.Repeat("x", 32)), all,
+			[]string{"n1 and ", "n2 differ in region.secret", "move the wrong directory away"}},
+		"authorities differ": {anotherAuthority, all, []string{"n1 and ", "n2 differ in ", "ca.key"}},
+		"both differ": {both(write("n2/region.secret", strings.Repeat("x", 32)), anotherAuthority), all,
+			[]string{"region.secret", "ca.key"}},
+		"secret cut short": {write("n2/region.secret", "x"), all,
+			[]string{"n2: region.secret has 1 bytes", "restore it"}},
+		"key is gone":    {remove("n1/tls/ca.key"), all, []string{"n1", "ca.key", "copy"}},
+		"key of another": {write("n2/tls/ca.key", "x"), all, []string{"n2", "copy"}},
+		"secret is lost": {both(remove("n2/region.secret"), journal), all,
+			[]string{"n2 has journal but no region.secret", "restore"}},
+		"region is lost": {both(remove("n2/region.secret"), write("n2/region.json", "{}")), all,
+			[]string{"n2 has region.json but no region.secret"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := t.TempDir()

@@ -36,7 +36,8 @@ func (s *service) openEndpoints(context.Context) error {
 	calls := newAdmission(s.cfg.MaxCalls, s.cfg.Clock)
 	bodies := listen.NewBudget(int64(s.cfg.MaxBodyMemory) << 20)
 	handler, err := api.New(api.Config{
-		Handlers: append(s.plane.Handlers(), api.Refusals()...), Keys: s.plane, Skew: s.cfg.ClockSkew, Clock: s.cfg.Clock, Log: s.cfg.Log,
+		Handlers: append(s.plane.Handlers(), api.Refusals()...), Keys: s.plane, Skew: s.cfg.ClockSkew,
+		Clock: s.cfg.Clock, Log: s.cfg.Log,
 		Ready: s.awaitReady,
 		Attach: func(ctx context.Context, c api.Call) context.Context {
 			return control.WithCall(ctx, control.Call{Principal: c.Principal, Invocation: c.Invocation})

@@ -116,8 +116,9 @@ func newGuard(c *config.Gateway, p *gatewayParts) (*guard.Guard, error) {
 		return nil, err
 	}
 	g := guard.Config{
-		AddressRate: guard.Rate{PerSecond: float64(c.AddressRate)}, PlayerRate: guard.Rate{PerSecond: float64(c.PlayerRate)},
-		Keys: keys, Origins: c.Origins, Routes: gateway.Patterns(), TrustedProxies: c.ProxyNetworks(),
+		AddressRate: guard.Rate{PerSecond: float64(c.AddressRate)},
+		PlayerRate:  guard.Rate{PerSecond: float64(c.PlayerRate)},
+		Keys:        keys, Origins: c.Origins, Routes: gateway.Patterns(), TrustedProxies: c.ProxyNetworks(),
 		Registerer: p.metrics, Scrape: p.scrape, Ready: p.ready,
 		AccessLog: c.AccessLog == config.On, Log: p.log, Clock: p.clock,
 		Refuse: func(w http.ResponseWriter, _ *http.Request, f guard.Refusal) {

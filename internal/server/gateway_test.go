@@ -61,7 +61,8 @@ func TestGatewayPlayerRate(t *testing.T) {
 	c.JWTIssuer, c.JWTKeys, c.PlayerRate = issuer, issuer, 2
 	clock := clockwork.NewFakeClock()
 	g, err := newGatewayHandler(&c, &gatewayParts{
-		service: nowhere{}, region: "us-west-2", secret: []byte("secret"), metrics: prometheus.NewRegistry(), clock: clock, log: slog.New(slog.DiscardHandler),
+		service: nowhere{}, region: "us-west-2", secret: []byte("secret"), metrics: prometheus.NewRegistry(),
+		clock: clock, log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -94,14 +95,17 @@ func tokenIssuer(t *testing.T, player string) (issuer, token string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: private.Public(), KeyID: "k", Algorithm: string(jose.ES256), Use: "sig"}}}
+	keys := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: private.Public(), KeyID: "k",
+		Algorithm: string(jose.ES256), Use: "sig"}}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(keys) }))
 	t.Cleanup(server.Close)
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: private}, (&jose.SignerOptions{}).WithHeader("kid", "k"))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: private},
+		(&jose.SignerOptions{}).WithHeader("kid", "k"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err = jwt.Signed(signer).Claims(jwt.Claims{Issuer: server.URL, Subject: player, Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour * 24 * 365 * 100))}).Serialize()
+	token, err = jwt.Signed(signer).Claims(jwt.Claims{Issuer: server.URL, Subject: player,
+		Expiry: jwt.NewNumericDate(time.Now().Add(time.Hour * 24 * 365 * 100))}).Serialize()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +195,10 @@ func TestGatewayOpennessIsLogged(t *testing.T) {
 		at     net.Addr
 		want   []string // in the line; none: nothing is logged
 	}{
-		{func(*config.Gateway) {}, at("127.0.0.1"), []string{"INFO", "listens on loopback only", "gateway-keys-file, gateway-jwt-issuer or gateway-listen"}},
-		{func(c *config.Gateway) { c.Listen = ":3000" }, at("::"), []string{"WARN", "without authentication", "gateway-keys-file or gateway-jwt-issuer"}},
+		{func(*config.Gateway) {}, at("127.0.0.1"),
+			[]string{"INFO", "listens on loopback only", "gateway-keys-file, gateway-jwt-issuer or gateway-listen"}},
+		{func(c *config.Gateway) { c.Listen = ":3000" }, at("::"),
+			[]string{"WARN", "without authentication", "gateway-keys-file or gateway-jwt-issuer"}},
 		{func(c *config.Gateway) { c.Listen = "127.0.0.1:3000" }, at("127.0.0.1"), nil},
 		{func(c *config.Gateway) { c.JWTIssuer = "https://id.example.com" }, at("::"), nil},
 	} {

@@ -54,7 +54,8 @@ func idSecret(c *config.Gateway, own []byte) ([]byte, error) {
 		return nil, fmt.Errorf("gateway-secret-file: %w", err)
 	}
 	if data = bytes.TrimSpace(data); len(data) < minKey {
-		return nil, fmt.Errorf("gateway-secret-file: the file has %d characters; use at least %d random ones", len(data), minKey)
+		return nil, fmt.Errorf("gateway-secret-file: the file has %d characters; use at least %d random ones",
+			len(data), minKey)
 	}
 	return data, nil
 }

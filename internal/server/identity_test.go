@@ -45,7 +45,8 @@ func treeHash(t *testing.T, root string) string {
 // newerData is a data directory with a journal, whose layout is of the given version.
 func newerData(t *testing.T, dir string, version int) {
 	t.Helper()
-	engine, err := jetstream.Open(t.Context(), jetstream.Config{Dir: filepath.Join(dir, journalDir), Log: slog.New(slog.DiscardHandler)})
+	engine, err := jetstream.Open(t.Context(), jetstream.Config{Dir: filepath.Join(dir, journalDir),
+		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ import (
 // tooNew is a level that this program does not read, and what it says about it.
 var (
 	tooNew     = region.MaxLevel + 7
-	tooNewText = fmt.Sprintf("feature level %d is in force, and this release reads levels up to %d: use the release", tooNew, region.MaxLevel)
+	tooNewText = fmt.Sprintf("feature level %d is in force, and this release reads levels up to %d: use the release",
+		tooNew, region.MaxLevel)
 )
 
 // quietConfig is that of a service for a test.
@@ -123,7 +124,8 @@ func writtenBackup(t *testing.T, h backup.Header) (file string) {
 
 // A backup above the level that this release reads is neither restored nor inspected, and nothing is written.
 func TestBackupAboveOurLevel(t *testing.T) {
-	file := writtenBackup(t, backup.Header{Region: "us-west-2", Account: "111122223333", Shards: 1, Layout: 2, Level: tooNew})
+	file := writtenBackup(t, backup.Header{Region: "us-west-2", Account: "111122223333", Shards: 1, Layout: 2,
+		Level: tooNew})
 	data := filepath.Join(t.TempDir(), "data")
 	if _, err := Restore(t.Context(), data, file, nil); err == nil || !strings.Contains(err.Error(), tooNewText) {
 		t.Errorf("restore: %v", err)
@@ -138,7 +140,8 @@ func TestBackupAboveOurLevel(t *testing.T) {
 		t.Errorf("something was written: %v, %v", has, err)
 	}
 
-	file = writtenBackup(t, backup.Header{Region: "us-west-2", Account: "111122223333", Shards: 1, Layout: 2, Level: region.MaxLevel})
+	file = writtenBackup(t, backup.Header{Region: "us-west-2", Account: "111122223333", Shards: 1, Layout: 2,
+		Level: region.MaxLevel})
 	if _, err := Restore(t.Context(), data, file, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,8 @@ func makeData(data string, fill func(partial string) error) (err error) {
 		return fmt.Errorf("sync: %w", err)
 	}
 	if err := os.Remove(data); err != nil && !errors.Is(err, fs.ErrNotExist) { // it is empty
-		return fmt.Errorf("replace the empty directory (for a mounted volume, restore into a directory below it): %w", err)
+		return fmt.Errorf("replace the empty directory (for a mounted volume, restore into a directory below it): %w",
+			err)
 	}
 	if err := os.Rename(partial, data); err != nil {
 		return err

@@ -59,7 +59,8 @@ func copyBackup(data string, from io.Reader) (h backup.Header, err error) {
 		return h, err
 	}
 	defer closing(&err, to.Close)
-	sum, err := backup.Read(io.TeeReader(from, to), backup.Visitor{File: func(f backup.File) error { return writeBackedUp(data, f) }})
+	sum, err := backup.Read(io.TeeReader(from, to),
+		backup.Visitor{File: func(f backup.File) error { return writeBackedUp(data, f) }})
 	return sum.Header, err
 }
 

@@ -75,7 +75,8 @@ func standaloneParts(ctx context.Context, c *config.StandaloneGateway) (gatewayP
 		return gatewayParts{}, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	p := gatewayParts{
 		service: service, region: c.Region, secret: c.Secret, legacy: c.Legacy == config.On, metrics: registry,
 		scrape: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),

@@ -19,14 +19,16 @@ const (
 
 func TestActions(t *testing.T) {
 	page := processes.PlayerSessionPage{NextToken: "more", PlayerSessions: []processes.PlayerSessionView{{
-		PlayerID: "p1", PlayerSessionID: "psess-1", GameSessionID: gameSessionID, FleetID: "fleet-1", IPAddress: "203.0.113.9",
-		Port: 7777, Status: "ACTIVE", CreationTime: time.UnixMilli(1767323045000), PlayerData: "a \"b\"\n",
+		PlayerID: "p1", PlayerSessionID: "psess-1", GameSessionID: gameSessionID, FleetID: "fleet-1",
+		IPAddress: "203.0.113.9",
+		Port:      7777, Status: "ACTIVE", CreationTime: time.UnixMilli(1767323045000), PlayerData: "a \"b\"\n",
 	}}}
 	ok := func(action, id, rest string) string {
 		return fmt.Sprintf(`{"Action":%q,"RequestId":%q,"StatusCode":200%s}`, action, id, rest)
 	}
 	failed := func(action, id string, status int, message string) string {
-		return fmt.Sprintf(`{"Action":%q,"RequestId":%q,"StatusCode":%d,"ErrorMessage":%q}`, action, id, status, message)
+		return fmt.Sprintf(`{"Action":%q,"RequestId":%q,"StatusCode":%d,"ErrorMessage":%q}`, action, id, status,
+			message)
 	}
 	tests := []struct {
 		name, query   string
@@ -35,7 +37,8 @@ func TestActions(t *testing.T) {
 		err           error
 	}{
 		{"go activates", goQuery,
-			`{"Action":"ActivateServerProcess","RequestId":"` + uuidRequestID + `","SdkVersion":"5.6.0","SdkLanguage":"Go","Port":7777,"LogPaths":["/local/game/logs"]}`,
+			`{"Action":"ActivateServerProcess","RequestId":"` + uuidRequestID +
+				`","SdkVersion":"5.6.0","SdkLanguage":"Go","Port":7777,"LogPaths":["/local/game/logs"]}`,
 			"Activate {SDKVersion:5.6.0 SDKLanguage:Go ToolName: ToolVersion: Port:7777 LogPaths:[/local/game/logs]}",
 			ok("ActivateServerProcess", uuidRequestID, ""), nil},
 		{"c++ activates without paths and port", cppQuery,
@@ -46,17 +49,21 @@ func TestActions(t *testing.T) {
 			`{"SdkVersion":"5.4.0","SdkLanguage":"CSharp","SdkToolName":null,"SdkToolVersion":null,"Port":1,"LogPaths":null,"Action":"ActivateServerProcess","RequestId":"r"}`,
 			"Activate {SDKVersion:5.4.0 SDKLanguage:CSharp ToolName: ToolVersion: Port:1 LogPaths:[]}",
 			ok("ActivateServerProcess", "r", ""), nil},
-		{"heartbeat", goQuery, `{"Action":"HeartbeatServerProcess","RequestId":"r","HealthStatus":true}`, "Heartbeat true", ok("HeartbeatServerProcess", "r", ""), nil},
+		{"heartbeat", goQuery, `{"Action":"HeartbeatServerProcess","RequestId":"r","HealthStatus":true}`,
+			"Heartbeat true", ok("HeartbeatServerProcess", "r", ""), nil},
 		{"heartbeat in other case", csharpQuery, `{"action":"HeartbeatServerProcess","requestid":"r","HEALTHSTATUS":false}`, "Heartbeat false", ok("HeartbeatServerProcess", "r", ""), nil},
-		{"activate game session", goQuery, `{"Action":"ActivateGameSession","RequestId":"r","GameSessionId":"` + gameSessionID + `"}`,
+		{"activate game session", goQuery, `{"Action":"ActivateGameSession","RequestId":"r","GameSessionId":"` +
+			gameSessionID + `"}`,
 			"ActivateGameSession " + gameSessionID, ok("ActivateGameSession", "r", ""), nil},
 		{"accept", goQuery, `{"Action":"AcceptPlayerSession","RequestId":"r","GameSessionId":"g","PlayerSessionId":"psess-1"}`, "Accept g psess-1", ok("AcceptPlayerSession", "r", ""), nil},
 		{"accept unknown", goQuery, `{"Action":"AcceptPlayerSession","RequestId":"r","GameSessionId":"g","PlayerSessionId":"psess-dead"}`, "Accept g psess-dead",
-			failed("AcceptPlayerSession", "r", 404, "NotFoundException: no such player session"), fault.New(fault.NotFound, "no such player session")},
+			failed("AcceptPlayerSession", "r", 404, "NotFoundException: no such player session"),
+			fault.New(fault.NotFound, "no such player session")},
 		{"accept without id", goQuery, `{"Action":"AcceptPlayerSession","RequestId":"r","GameSessionId":"g","PlayerSessionId":null}`, "",
 			failed("AcceptPlayerSession", "r", 400, "InvalidRequestException: PlayerSessionId must be given"), nil},
 		{"remove", goQuery, `{"Action":"RemovePlayerSession","RequestId":"r","GameSessionId":"g","PlayerSessionId":"psess-1"}`, "Remove g psess-1",
-			failed("RemovePlayerSession", "r", 409, "ConflictException: not now"), fault.New(fault.Conflict, "not now")},
+			failed("RemovePlayerSession", "r", 409, "ConflictException: not now"),
+			fault.New(fault.Conflict, "not now")},
 		{"policy", cppQuery, `{"Action":"UpdatePlayerSessionCreationPolicy","RequestId":"r","GameSessionId":"g","PlayerSessionPolicy":"DENY_ALL"}`, "Policy g DENY_ALL",
 			ok("UpdatePlayerSessionCreationPolicy", "r", ""), nil},
 		{"describe", csharpQuery, `{"Action":"DescribePlayerSessions","RequestId":"r","GameSessionId":"g","PlayerId":null,"NextToken":null,"Limit":20.0}`,
@@ -65,7 +72,8 @@ func TestActions(t *testing.T) {
 				`","FleetId":"fleet-1","PlayerData":"a \"b\"\n","IpAddress":"203.0.113.9","DnsName":"","Port":7777,"CreationTime":1767323045000,"TerminationTime":0,"Status":"ACTIVE"}]`), nil},
 		{"describe without limit", goQuery, `{"Action":"DescribePlayerSessions","RequestId":"r","PlayerId":"p1","PlayerSessionStatusFilter":"ACTIVE"}`,
 			"Describe {GameSessionID: PlayerSessionID: PlayerID:p1 StatusFilter:ACTIVE NextToken: Limit:50}",
-			failed("DescribePlayerSessions", "r", 400, "InvalidRequestException: bad token"), fault.New(fault.InvalidRequest, "bad token")},
+			failed("DescribePlayerSessions", "r", 400, "InvalidRequestException: bad token"),
+			fault.New(fault.InvalidRequest, "bad token")},
 		{"certificate", cppQuery, `{"Action":"GetComputeCertificate","RequestId":"r"}`, "Certificate",
 			ok("GetComputeCertificate", "r", `,"CertificatePath":"/certs/host-1.pem","ComputeName":"host-1"`), nil},
 		{"role credentials", csharpQuery, `{"Action":"GetFleetRoleCredentials","RequestId":"r","RoleArn":"arn:aws:iam::1:role/x","RoleSessionName":null}`, "",
@@ -85,19 +93,27 @@ func TestActions(t *testing.T) {
 		{"backfill without session", goQuery, `{"Action":"StartMatchBackfill","RequestId":"r","MatchmakingConfigurationArn":"c","Players":[]}`, "",
 			failed("StartMatchBackfill", "r", 400, "InvalidRequestException: GameSessionArn must be given"), nil},
 		{"backfill of nobody known", goQuery, `{"Action":"StartMatchBackfill","RequestId":"r","GameSessionArn":"g","MatchmakingConfigurationArn":"c","Players":{"p":1}}`, "",
-			failed("StartMatchBackfill", "r", 400, "InvalidRequestException: Players has a value of the wrong type"), nil},
+			failed("StartMatchBackfill", "r", 400, "InvalidRequestException: Players has a value of the wrong type"),
+			nil},
 		{"backfill unknown", goQuery, `{"Action":"StartMatchBackfill","RequestId":"r","GameSessionArn":"g","MatchmakingConfigurationArn":"c","Players":[]}`, `StartMatchBackfill g c "" r:`,
-			failed("StartMatchBackfill", "r", 404, "NotFoundException: Matchmaking configuration c not found"), fault.New(fault.NotFound, "Matchmaking configuration c not found")},
+			failed("StartMatchBackfill", "r", 404, "NotFoundException: Matchmaking configuration c not found"),
+			fault.New(fault.NotFound, "Matchmaking configuration c not found")},
 		{"stop backfill", goQuery, `{"Action":"StopMatchBackfill","RequestId":"r","GameSessionArn":"g","MatchmakingConfigurationArn":"c","TicketId":"t"}`, "StopMatchBackfill g c t",
 			ok("StopMatchBackfill", "r", ""), nil},
 		{"stop no backfill", goQuery, `{"Action":"StopMatchBackfill","RequestId":"r","GameSessionArn":"g","MatchmakingConfigurationArn":"c","TicketId":""}`, "",
 			failed("StopMatchBackfill", "r", 400, "InvalidRequestException: TicketId must be given"), nil},
-		{"unknown action", goQuery, `{"Action":"Dance","RequestId":"r"}`, "", failed("Dance", "r", 400, `InvalidRequestException: there is no action "Dance"`), nil},
+		{"unknown action", goQuery, `{"Action":"Dance","RequestId":"r"}`, "",
+			failed("Dance", "r", 400, `InvalidRequestException: there is no action "Dance"`), nil},
 		{"wrong type", goQuery, `{"Action":"HeartbeatServerProcess","RequestId":"r","HealthStatus":"yes"}`, "",
-			failed("HeartbeatServerProcess", "r", 400, "InvalidRequestException: HealthStatus has a value of the wrong type"), nil},
-		{"internal", goQuery, `{"Action":"ActivateGameSession","RequestId":"r","GameSessionId":"g"}`, "ActivateGameSession g",
-			failed("ActivateGameSession", "r", 500, "InternalServiceException: The service could not complete the request. Try again."), errors.New("disk on fire")},
-		{"terminate", goQuery, `{"Action":"TerminateServerProcess","RequestId":"r"}`, "Terminate", ok("TerminateServerProcess", "r", ""), nil},
+			failed("HeartbeatServerProcess", "r", 400,
+				"InvalidRequestException: HealthStatus has a value of the wrong type"), nil},
+		{"internal", goQuery, `{"Action":"ActivateGameSession","RequestId":"r","GameSessionId":"g"}`,
+			"ActivateGameSession g",
+			failed("ActivateGameSession", "r", 500,
+				"InternalServiceException: The service could not complete the request. Try again."),
+			errors.New("disk on fire")},
+		{"terminate", goQuery, `{"Action":"TerminateServerProcess","RequestId":"r"}`, "Terminate",
+			ok("TerminateServerProcess", "r", ""), nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,13 +155,18 @@ func TestPushes(t *testing.T) {
 		push processes.Push
 		want string
 	}{
-		{create, `{"Action":"CreateGameSession","GameSessionId":"` + gameSessionID + `","GameSessionName":"duel",` + session},
+		{create, `{"Action":"CreateGameSession","GameSessionId":"` + gameSessionID + `","GameSessionName":"duel",` +
+			session},
 		{processes.CreateGameSessionPush{}, `{"Action":"CreateGameSession","GameSessionId":"","GameSessionName":"","MaximumPlayerSessionCount":0,"IpAddress":"","Port":0,"DnsName":"","GameSessionData":"","MatchmakerData":"","GameProperties":{}}`},
-		{processes.UpdateGameSessionPush{GameSession: create, FleetID: "fleet-1", Location: "custom-lab", Status: "ACTIVE", UpdateReason: "MATCHMAKING_DATA_UPDATED", BackfillTicketID: "t"},
-			`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + gameSessionID + `","Name":"duel","FleetId":"fleet-1","Location":"custom-lab","Status":"ACTIVE","StatusReason":"",` +
+		{processes.UpdateGameSessionPush{GameSession: create, FleetID: "fleet-1", Location: "custom-lab",
+			Status: "ACTIVE", UpdateReason: "MATCHMAKING_DATA_UPDATED", BackfillTicketID: "t"},
+			`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + gameSessionID +
+				`","Name":"duel","FleetId":"fleet-1","Location":"custom-lab","Status":"ACTIVE","StatusReason":"",` +
 				session + `,"UpdateReason":"MATCHMAKING_DATA_UPDATED","BackfillTicketId":"t"}`},
-		{processes.TerminateProcessPush{TerminationTime: time.UnixMilli(1767326645000)}, `{"Action":"TerminateProcess","TerminationTime":1767326645000}`},
-		{processes.RefreshConnectionPush{Endpoint: "wss://sdk.example.net", AuthToken: "b7d7"}, `{"Action":"RefreshConnection","RefreshConnectionEndpoint":"wss://sdk.example.net","AuthToken":"b7d7"}`},
+		{processes.TerminateProcessPush{TerminationTime: time.UnixMilli(1767326645000)},
+			`{"Action":"TerminateProcess","TerminationTime":1767326645000}`},
+		{processes.RefreshConnectionPush{Endpoint: "wss://sdk.example.net", AuthToken: "b7d7"},
+			`{"Action":"RefreshConnection","RefreshConnectionEndpoint":"wss://sdk.example.net","AuthToken":"b7d7"}`},
 	}
 	pushed := make(chan string, len(tests))
 	servers := newFakeServers()

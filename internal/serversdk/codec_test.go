@@ -46,9 +46,11 @@ type plain struct {
 
 func FuzzDecodeRequest(f *testing.F) {
 	for _, seed := range []string{
-		accept, heartbeat, `{}`, `{"Action":null,"LogPaths":[null,"a",3],"Port":1e400,"Limit":-1}`, `{"action":"é","x":{"y":[{}]}}`,
+		accept, heartbeat, `{}`, `{"Action":null,"LogPaths":[null,"a",3],"Port":1e400,"Limit":-1}`,
+		`{"action":"é","x":{"y":[{}]}}`,
 		`{"Players":[{"PlayerId":"p","LatencyInMS":{"l":40.0},"PlayerAttributes":{"a":{"attrType":"DOUBLE","N":1}}}],"TicketId":null}`, `{"players":[{"LatencyInMs":{"l":1.5}}]}`, `{"Players":[[]]}`,
-		`{"LogPaths":{},"Port":"7777","HealthStatus":1,"Action":"A"}`, `{"Action":"\ud800","RequestId":"\u0000"}`, `{"a":tru}`, `{"a":1,}`, `{"a" 1}`, `[1]`,
+		`{"LogPaths":{},"Port":"7777","HealthStatus":1,"Action":"A"}`, `{"Action":"\ud800","RequestId":"\u0000"}`,
+		`{"a":tru}`, `{"a":1,}`, `{"a" 1}`, `[1]`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -65,7 +67,8 @@ func FuzzDecodeRequest(f *testing.F) {
 			return
 		}
 		got := plain{
-			r.Action, r.RequestID, r.SDKVersion, r.SDKLanguage, r.SDKToolName, r.SDKToolVersion, r.GameSessionID, r.PlayerSessionID, r.PlayerID,
+			r.Action, r.RequestID, r.SDKVersion, r.SDKLanguage, r.SDKToolName, r.SDKToolVersion, r.GameSessionID,
+			r.PlayerSessionID, r.PlayerID,
 			r.PlayerSessionPolicy, r.PlayerSessionStatusFilter, r.NextToken,
 			r.GameSessionArn, r.ConfigurationArn, r.TicketID, r.HealthStatus,
 		}

@@ -63,7 +63,8 @@ var fieldNames = []string{
 
 // actions are the most frequent ones.
 var actions = []string{
-	"AcceptPlayerSession", "RemovePlayerSession", "HeartbeatServerProcess", "ActivateGameSession", "ActivateServerProcess",
+	"AcceptPlayerSession", "RemovePlayerSession", "HeartbeatServerProcess", "ActivateGameSession",
+	"ActivateServerProcess",
 	"TerminateServerProcess", "UpdatePlayerSessionCreationPolicy", "DescribePlayerSessions",
 }
 

@@ -96,7 +96,8 @@ func Matches(r *http.Request) bool {
 // otherwise. It returns when the socket is open.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !e.enter() {
-		e.refuse(w, http.StatusServiceUnavailable, string(fault.ServiceUnavailable)+": The service is stopping. Try again.")
+		e.refuse(w, http.StatusServiceUnavailable,
+			string(fault.ServiceUnavailable)+": The service is stopping. Try again.")
 		return
 	}
 	defer e.running.Done()

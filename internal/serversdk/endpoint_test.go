@@ -36,13 +36,20 @@ func TestRefusals(t *testing.T) {
 		status  int
 		message string
 	}{
-		{"bad token", refuseWith(fault.New(fault.AccessDenied, "token expired")), "/?" + goQuery, upgradeHeader(), 403, "AccessDeniedException: token expired"},
-		{"throttled", refuseWith(fault.New(fault.Throttling, "Rate exceeded")), "/?" + goQuery, upgradeHeader(), 429, "ThrottlingException: Rate exceeded"},
-		{"broken inside", refuseWith(errors.New("disk on fire")), "/?" + goQuery, upgradeHeader(), 500, "InternalServiceException: The service could not complete the request. Try again."},
-		{"no token", refuseWith(fault.New(fault.InvalidRequest, "Authorization is missing")), "/?pID=p&FleetId=f&ComputeId=c", upgradeHeader(), 400, "InvalidRequestException: Authorization is missing"},
-		{"no fleet", newFakeServers(), "/?pID=p&ComputeId=c", upgradeHeader(), 400, "InvalidRequestException: the query must have pID, FleetId and ComputeId"},
-		{"long id", newFakeServers(), "/?FleetId=f&ComputeId=c&pID=" + strings.Repeat("p", 300), upgradeHeader(), 400, "InvalidRequestException: pID, FleetId and ComputeId may have at most 256 bytes each"},
-		{"no upgrade", newFakeServers(), "/?" + goQuery, http.Header{}, 400, "InvalidRequestException: this address is for WebSocket connections of game server processes"},
+		{"bad token", refuseWith(fault.New(fault.AccessDenied, "token expired")), "/?" + goQuery, upgradeHeader(), 403,
+			"AccessDeniedException: token expired"},
+		{"throttled", refuseWith(fault.New(fault.Throttling, "Rate exceeded")), "/?" + goQuery, upgradeHeader(), 429,
+			"ThrottlingException: Rate exceeded"},
+		{"broken inside", refuseWith(errors.New("disk on fire")), "/?" + goQuery, upgradeHeader(), 500,
+			"InternalServiceException: The service could not complete the request. Try again."},
+		{"no token", refuseWith(fault.New(fault.InvalidRequest, "Authorization is missing")),
+			"/?pID=p&FleetId=f&ComputeId=c", upgradeHeader(), 400, "InvalidRequestException: Authorization is missing"},
+		{"no fleet", newFakeServers(), "/?pID=p&ComputeId=c", upgradeHeader(), 400,
+			"InvalidRequestException: the query must have pID, FleetId and ComputeId"},
+		{"long id", newFakeServers(), "/?FleetId=f&ComputeId=c&pID=" + strings.Repeat("p", 300), upgradeHeader(), 400,
+			"InvalidRequestException: pID, FleetId and ComputeId may have at most 256 bytes each"},
+		{"no upgrade", newFakeServers(), "/?" + goQuery, http.Header{}, 400,
+			"InvalidRequestException: this address is for WebSocket connections of game server processes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,7 +104,8 @@ func TestAcceptsEveryPathAndOffer(t *testing.T) {
 
 func TestMatches(t *testing.T) {
 	for target, want := range map[string]bool{
-		"/?" + goQuery: true, "/x/?pID=1": true, "/?pID=": false, "/?pid=1": false, "/": false, "/?ComputeName=c&FleetId=f": false,
+		"/?" + goQuery: true, "/x/?pID=1": true, "/?pID=": false, "/?pid=1": false, "/": false,
+		"/?ComputeName=c&FleetId=f": false,
 	} {
 		if got := Matches(httptest.NewRequest(http.MethodGet, target, nil)); got != want {
 			t.Errorf("Matches(%s) = %t", target, got)
@@ -167,7 +175,8 @@ func TestOverTLS(t *testing.T) {
 	secure := httptest.NewTLSServer(h.endpoint)
 	defer secure.Close()
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		dialer := websocket.Dialer{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: version, MaxVersion: version}}
+		dialer := websocket.Dialer{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: version,
+			MaxVersion: version}}
 		conn, _, err := dialer.Dial("wss"+strings.TrimPrefix(secure.URL, "https")+"/?"+cppQuery, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -121,7 +121,8 @@ func (l *fakeLink) StartMatchBackfill(b processes.MatchBackfill, done func(strin
 	for _, p := range b.Players {
 		players = append(players, fmt.Sprintf(" %s/%s %+v %v", p.PlayerId, p.Team, p.PlayerAttributes, p.LatencyInMs))
 	}
-	call := fmt.Sprintf("StartMatchBackfill %s %s %q %s:%s", b.GameSessionArn, b.ConfigurationArn, b.TicketID, b.Request, strings.Join(players, ";"))
+	call := fmt.Sprintf("StartMatchBackfill %s %s %q %s:%s", b.GameSessionArn, b.ConfigurationArn, b.TicketID,
+		b.Request, strings.Join(players, ";"))
 	l.servers.logInfo(call, func(err error) { done("ticket-1", err) })
 }
 func (l *fakeLink) StopMatchBackfill(gs, configuration, ticket string, done func(error)) {

@@ -14,7 +14,8 @@ import (
 func TestProcessMemory(t *testing.T) {
 	for memory, want := range map[time.Duration]time.Duration{0: keptAfter, time.Hour: keptAfter, 10 * time.Second: 10 * time.Second} {
 		clock := clockwork.NewFakeClock()
-		d := New(Config{Servers: newFakeServers(), Clock: clock, Log: slog.New(slog.DiscardHandler), ProcessMemory: memory})
+		d := New(Config{Servers: newFakeServers(), Clock: clock, Log: slog.New(slog.DiscardHandler),
+			ProcessMemory: memory})
 		known := func() int { return len(d.processes.known) }
 		d.processes.detach(d.processes.attach(processKey{id: "one"}))
 		clock.Advance(want - time.Second)

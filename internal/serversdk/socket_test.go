@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	accept      = `{"Action":"AcceptPlayerSession","RequestId":"` + cppRequestID + `","GameSessionId":"g","PlayerSessionId":"p"}`
+	accept = `{"Action":"AcceptPlayerSession","RequestId":"` + cppRequestID +
+		`","GameSessionId":"g","PlayerSessionId":"p"}`
 	accepted    = `{"Action":"AcceptPlayerSession","RequestId":"` + cppRequestID + `","StatusCode":200}`
 	heartbeat   = `{"Action":"HeartbeatServerProcess","RequestId":"h","HealthStatus":true}`
 	heartbeaten = `{"Action":"HeartbeatServerProcess","RequestId":"h","StatusCode":200}`
@@ -46,7 +47,8 @@ func TestRepeatedRequestGetsTheStoredReply(t *testing.T) {
 	// Another process of the same fleet and compute does not.
 	other := h.dial(t, strings.Replace(cppQuery, "proc-7", "proc-8", 1))
 	other.send(accept)
-	other.expect(`{"Action":"AcceptPlayerSession","RequestId":"` + cppRequestID + `","StatusCode":409,"ErrorMessage":"ConflictException: accepted before"}`)
+	other.expect(`{"Action":"AcceptPlayerSession","RequestId":"` + cppRequestID +
+		`","StatusCode":409,"ErrorMessage":"ConflictException: accepted before"}`)
 }
 
 func TestPendingRequestIsCarriedOutOnce(t *testing.T) {
@@ -174,7 +176,8 @@ func TestRepliesAreForgottenInTime(t *testing.T) {
 	h.endpoint.processes.mu.Lock()
 	defer h.endpoint.processes.mu.Unlock()
 	if len(h.endpoint.processes.departed) != 0 || len(h.endpoint.processes.known) != 1 {
-		t.Errorf("the registry keeps %d departures and %d processes", len(h.endpoint.processes.departed), len(h.endpoint.processes.known))
+		t.Errorf("the registry keeps %d departures and %d processes", len(h.endpoint.processes.departed),
+			len(h.endpoint.processes.known))
 	}
 }
 
@@ -220,8 +223,10 @@ func TestSenselessMessagesAreIgnored(t *testing.T) {
 	h := newHarness(t, newFakeServers(), Metrics{})
 	p := h.dial(t, goQuery)
 	for _, message := range []string{
-		``, `{`, `[]`, `null`, `"Action"`, `{"Action":"HeartbeatServerProcess"}`, `{"RequestId":"r"}`, `{"Action":"HeartbeatServerProcess","RequestId":7}`,
-		`{"Action":"HeartbeatServerProcess","RequestId":"r"} trailing`, `{"Action":"HeartbeatServerProcess","RequestId":"` + strings.Repeat("r", 200) + `"}`,
+		``, `{`, `[]`, `null`, `"Action"`, `{"Action":"HeartbeatServerProcess"}`, `{"RequestId":"r"}`,
+		`{"Action":"HeartbeatServerProcess","RequestId":7}`,
+		`{"Action":"HeartbeatServerProcess","RequestId":"r"} trailing`,
+		`{"Action":"HeartbeatServerProcess","RequestId":"` + strings.Repeat("r", 200) + `"}`,
 	} {
 		p.send(message)
 	}
@@ -328,7 +333,8 @@ func TestCloseOfThePeerIsEchoed(t *testing.T) {
 
 func TestOpenedAndClosedAreCounted(t *testing.T) {
 	opened, closed := make(chan struct{}, 1), make(chan struct{}, 1)
-	h := newHarness(t, newFakeServers(), Metrics{Opened: func() { opened <- struct{}{} }, Closed: func() { closed <- struct{}{} }})
+	h := newHarness(t, newFakeServers(), Metrics{Opened: func() { opened <- struct{}{} },
+		Closed: func() { closed <- struct{}{} }})
 	p := h.dial(t, goQuery)
 	<-opened
 	p.Close() // as the Go edition leaves: without a Close frame

@@ -22,7 +22,8 @@ type pausedShard struct {
 }
 
 func newPausedShard(t *testing.T) *pausedShard {
-	p := &pausedShard{t: t, clock: &settableClock{Clock: clockwork.NewRealClock()}, journal: memory.New(memory.Config{})}
+	p := &pausedShard{t: t, clock: &settableClock{Clock: clockwork.NewRealClock()},
+		journal: memory.New(memory.Config{})}
 	p.toyShard, p.stop = run(t, toyConfig{Journal: p.journal, Clock: p.clock, Observe: func(c shard.Commit[*toy]) {
 		for _, f := range c.Facts {
 			if f, ok := f.Body.(*paused); ok {

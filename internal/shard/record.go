@@ -40,7 +40,8 @@ func ReadRecord(data []byte) (Record, error) {
 		return Record{}, fmt.Errorf("unknown record version %d, of a newer release", version)
 	}
 	return Record{
-		Owner: binary.BigEndian.Uint64(data[1:recordHeader]), Opening: version == openingRecord, facts: data[recordHeader:],
+		Owner: binary.BigEndian.Uint64(data[1:recordHeader]), Opening: version == openingRecord,
+		facts: data[recordHeader:],
 	}, nil
 }
 

@@ -160,7 +160,8 @@ func randomRun(t *testing.T, random *rand.Rand) {
 	next := 0
 	for range 4 {
 		s, stop := run(t, toyConfig{
-			Journal: j, AppendTimeout: time.Second, BatchRequests: 1 + random.IntN(20), BatchBytes: 1 + random.IntN(3000),
+			Journal: j, AppendTimeout: time.Second, BatchRequests: 1 + random.IntN(20),
+			BatchBytes:    1 + random.IntN(3000),
 			SnapshotEvery: shard.SnapshotEvery{Records: 1 + random.IntN(20)}, FinalSnapshot: random.IntN(2) == 0,
 		})
 		for range 30 {

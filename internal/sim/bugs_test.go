@@ -228,7 +228,8 @@ func reusesProcess(m *region.Machine, now time.Time, c region.Command) ([]event.
 	}
 	facts = decideAnyway(m, room.Room, &fleet.GameSessionCreated{
 		Ordinal: lastOrdinal(r) + 1, ID: create.ID, Maximum: create.Maximum, Host: busy.ProcessKey, Port: busy.Port,
-		At: event.At(now), ActivateBy: event.At(now.Add(time.Minute)), Placement: create.Placement, Attempt: create.Attempt,
+		At: event.At(now), ActivateBy: event.At(now.Add(time.Minute)), Placement: create.Placement,
+		Attempt: create.Attempt,
 	})
 	g, _ := r.GameSession(create.ID)
 	return facts, g, nil
@@ -240,7 +241,8 @@ func loseSockets(m *region.Machine, now time.Time) (facts []event.Fact) {
 		var lost []any
 		r.Processes(func(p *fleet.Process) bool {
 			if p.Connected {
-				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey, ReconnectBy: event.At(now.Add(200 * time.Second))})
+				lost = append(lost, &fleet.ProcessLost{ProcessKey: p.ProcessKey,
+					ReconnectBy: event.At(now.Add(200 * time.Second))})
 			}
 			return true
 		})

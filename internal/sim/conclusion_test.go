@@ -128,7 +128,8 @@ func (w *world) checkOutcomes(m *region.Machine) {
 		}
 		p, ok := w.placement(match.ID)
 		if match.Stage == matchmaking.StagePlacing && (!ok || p.HasEnded()) {
-			w.fail("match %s has heard of no game session: %s, its placement is %s", match.ID, described{match}, described{p})
+			w.fail("match %s has heard of no game session: %s, its placement is %s", match.ID, described{match},
+				described{p})
 		}
 		return w.err == nil
 	})

@@ -31,7 +31,8 @@ func (w *world) found() {
 	var all []catalog.Command
 	byFleet := map[fleet.ID][]string{}
 	q := catalog.CreateQueue{Queue: catalog.Queue{
-		ID: "queue-1", Name: queue, Timeout: 60, LatencyPolicies: []catalog.LatencyPolicy{{Cap: 50, Seconds: 5}, {Cap: 150}},
+		ID: "queue-1", Name: queue, Timeout: 60, LatencyPolicies: []catalog.LatencyPolicy{{Cap: 50, Seconds: 5},
+			{Cap: 150}},
 	}}
 	for _, r := range w.rooms {
 		all = append(all, catalog.CreateLocation{Name: r.Location})
@@ -39,7 +40,8 @@ func (w *world) found() {
 	}
 	for _, id := range []fleet.ID{"fleet-0", "fleet-1"} {
 		c := catalog.CreateFleet{
-			ID: string(id), ComputeType: "ANYWHERE", Locations: byFleet[id], Attributes: catalog.Attributes{Name: string(id)},
+			ID: string(id), ComputeType: "ANYWHERE", Locations: byFleet[id],
+			Attributes: catalog.Attributes{Name: string(id)},
 			Runtime: &catalog.RuntimeConfiguration{
 				ActivationTimeoutSeconds: int32(10 + w.rng.IntN(50)), MaxConcurrentActivations: int32(w.rng.IntN(3)),
 			},

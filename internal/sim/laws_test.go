@@ -293,7 +293,8 @@ func (w *world) forgetSessions(r *fleet.Room, e *fleet.GameSessionsForgotten) st
 // forgetPlayers keeps what the history would, and holds it to having ended.
 func (w *world) forgetPlayers(g fleet.GameSession, e *fleet.PlayersForgotten) string {
 	if e.Through <= g.Archived || int(e.Through-g.Archived) > len(g.PastPlayers) {
-		return fmt.Sprintf("%d player sessions have ended in memory, after %d in the history", len(g.PastPlayers), g.Archived)
+		return fmt.Sprintf("%d player sessions have ended in memory, after %d in the history", len(g.PastPlayers),
+			g.Archived)
 	}
 	for _, p := range g.PastPlayers[:e.Through-g.Archived] {
 		w.past.players[p.ID] = p
@@ -380,7 +381,8 @@ func (w *world) ticketLaw(s *matchmaking.State, e any) string {
 		return unless(m.Stage == matchmaking.StageAcceptance, "the match asks nobody")
 	case *matchmaking.MatchAccepted:
 		m, ok := match(e.ID)
-		return unless(ok && (m.Stage == matchmaking.StageAcceptance || m.Stage == 0), "the match is in stage %d", m.Stage)
+		return unless(ok && (m.Stage == matchmaking.StageAcceptance || m.Stage == 0), "the match is in stage %d",
+			m.Stage)
 	case *matchmaking.MatchDropped:
 		m, ok := match(e.ID)
 		w.past.matches[e.ID] = true

@@ -145,7 +145,8 @@ func (w *world) findSession(m *region.Machine, id fleet.RoomID, session string) 
 
 // playerRank says how far a player session is in its life.
 func playerRank(s fleet.PlayerSessionStatus) int {
-	return map[fleet.PlayerSessionStatus]int{fleet.Reserved: 1, fleet.InGame: 2, fleet.Completed: 3, fleet.TimedOut: 3}[s]
+	return map[fleet.PlayerSessionStatus]int{fleet.Reserved: 1, fleet.InGame: 2, fleet.Completed: 3,
+		fleet.TimedOut: 3}[s]
 }
 
 // playerPromise: the player session is there and never goes back; who was in the
@@ -215,7 +216,8 @@ func ticketPromise(was matchmaking.Ticket) entry {
 		case !ok:
 			return sprintf("ticket %s is gone", was.ID)
 		case was.HasEnded() && t.Status != was.Status || t.Round < was.Round:
-			return sprintf("ticket %s is %s in round %d and was %s in round %d", t.ID, t.Status, t.Round, was.Status, was.Round)
+			return sprintf("ticket %s is %s in round %d and was %s in round %d", t.ID, t.Status, t.Round, was.Status,
+				was.Round)
 		}
 		return ""
 	}

@@ -292,7 +292,8 @@ func (w *world) said(o *owner, a *reply) {
 	case r.read != nil:
 		w.seen["read"]++
 		if !mirror.showed(r.room, a.digest, r.from) {
-			w.fail("%s answered a read of %s with a state that was not the state since record %d", o, partName(r.room), r.from)
+			w.fail("%s answered a read of %s with a state that was not the state since record %d", o, partName(r.room),
+				r.from)
 		}
 	default:
 		w.acknowledged(r, a.answer)

@@ -364,11 +364,14 @@ func (n *node) serving(q *request) {
 	l := lane{q.process, q.shard}
 	switch last := n.served[l]; {
 	case q.served:
-		n.world.fail("node %d carries out a second time what node %d has sent: %s", n.name, q.node.name, described{q.cmd})
+		n.world.fail("node %d carries out a second time what node %d has sent: %s", n.name, q.node.name,
+			described{q.cmd})
 	case q.refused:
-		n.world.fail("node %d carries out what node %d was told will never be: %s", n.name, q.node.name, described{q.cmd})
+		n.world.fail("node %d carries out what node %d was told will never be: %s", n.name, q.node.name,
+			described{q.cmd})
 	case q.number <= last:
-		n.world.fail("node %d carries out command %d of %s after %d: %s", n.name, q.number, q.process, last, described{q.cmd})
+		n.world.fail("node %d carries out command %d of %s after %d: %s", n.name, q.number, q.process, last,
+			described{q.cmd})
 	}
 	q.served, n.served[l] = true, q.number
 }

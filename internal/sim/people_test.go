@@ -91,7 +91,8 @@ func (w *world) backfill() {
 		return
 	}
 	c := matchmaking.Start{
-		ID: w.id("backfill"), Configuration: w.someConfiguration(), Timeout: int32(10 + w.rng.IntN(100)), Backfill: true,
+		ID: w.id("backfill"), Configuration: w.someConfiguration(), Timeout: int32(10 + w.rng.IntN(100)),
+		Backfill:    true,
 		GameSession: arn.GameSession("us-west-2", string(room.Fleet), room.Location, g.ID),
 	}
 	c.Call = "call-" + c.ID

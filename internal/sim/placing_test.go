@@ -166,7 +166,8 @@ type placed struct {
 
 func newPlaced() placed {
 	return placed{
-		map[string][]sessionKey{}, map[string]sessionKey{}, map[sessionKey]bool{}, map[sessionKey]bool{}, map[string]bool{},
+		map[string][]sessionKey{}, map[string]sessionKey{}, map[sessionKey]bool{}, map[sessionKey]bool{},
+		map[string]bool{},
 	}
 }
 

@@ -293,7 +293,8 @@ func (w *world) equip(room fleet.RoomID) {
 	number := w.shardOf(room)
 	w.ask(&question{
 		shard: number, repeat: true,
-		cmd: region.RoomCommand{Room: room, Command: fleet.RegisterCompute{Name: compute, IPAddress: "10.0.0.1"}, Open: true},
+		cmd: region.RoomCommand{Room: room, Command: fleet.RegisterCompute{Name: compute, IPAddress: "10.0.0.1"},
+			Open: true},
 		answered: func(_ any, err error) {
 			if err == nil {
 				for range 1 + w.rng.IntN(2) {

@@ -114,7 +114,8 @@ func meetsEverything(t *testing.T, seen Seen) {
 	}
 	for _, name := range []string{
 		"append fails", "append is stored and fails", "append the owner crashes after it",
-		"append the owner crashes before it", "save snapshot is cut short", "crash", "recovery", "fenced", "graceful move",
+		"append the owner crashes before it", "save snapshot is cut short", "crash", "recovery", "fenced",
+		"graceful move",
 		"stolen lease", "to an old owner", "duplicate", "lost message", "lost answer", "dropped socket", "read", "lead",
 		"lost packet", "cut packet", "forwarded", "refused request", "unknown outcome",
 		"pause", "do pause", "do set a clock", "do upgrade", "do raise the level", "LevelRaised",

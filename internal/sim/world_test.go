@@ -214,7 +214,8 @@ func (w *world) gather() {
 func (w *world) destine(op *operation) {
 	latency := w.between(0, 3*time.Millisecond)
 	if w.chance(w.rates.slow) {
-		latency = w.between(0, []time.Duration{100 * time.Millisecond, 2 * time.Second, 15 * time.Second}[w.rng.IntN(3)])
+		latency = w.between(0, []time.Duration{100 * time.Millisecond, 2 * time.Second,
+			15 * time.Second}[w.rng.IntN(3)])
 	}
 	op.due, op.fate = time.Now().Add(latency), fine
 	switch n := w.rng.IntN(100); {

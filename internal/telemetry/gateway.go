@@ -28,7 +28,8 @@ func NewGateway(registerer prometheus.Registerer) (*Gateway, error) {
 			Name: "muster_gateway_replays_total", Help: "Requests answered with the stored result of an equal request.",
 		}),
 	}
-	return g, errors.Join(registerer.Register(g.activation), registerer.Register(g.retries), registerer.Register(g.replays))
+	return g, errors.Join(registerer.Register(g.activation), registerer.Register(g.retries),
+		registerer.Register(g.replays))
 }
 
 // Answered counts one answer: how long it waited for a game session to become ACTIVE (0: it did not), the number of

@@ -21,12 +21,18 @@ func (m *Metrics) Levels(ask func() (Levels, bool)) {
 		name, help string
 	}{
 		{func(l Levels) int { return l.Computes }, "muster_computes", "Registered computes."},
-		{func(l Levels) int { return l.ServerProcesses }, "muster_server_processes", "Server processes that are ready or host a game session."},
-		{func(l Levels) int { return l.IdleServerProcesses }, "muster_server_processes_idle", "Server processes that wait for a game session."},
-		{func(l Levels) int { return l.ActivatingGameSessions }, "muster_game_sessions_activating", "Game sessions in ACTIVATING."},
-		{func(l Levels) int { return l.ActiveGameSessions }, "muster_game_sessions_active", "Game sessions in ACTIVE or TERMINATING."},
-		{func(l Levels) int { return l.PlayerSessions }, "muster_player_sessions", "Player sessions in RESERVED or ACTIVE."},
-		{func(l Levels) int { return l.MaximumPlayerSessions }, "muster_player_sessions_maximum", "Player slots of all game sessions that have not ended."},
+		{func(l Levels) int { return l.ServerProcesses }, "muster_server_processes",
+			"Server processes that are ready or host a game session."},
+		{func(l Levels) int { return l.IdleServerProcesses }, "muster_server_processes_idle",
+			"Server processes that wait for a game session."},
+		{func(l Levels) int { return l.ActivatingGameSessions }, "muster_game_sessions_activating",
+			"Game sessions in ACTIVATING."},
+		{func(l Levels) int { return l.ActiveGameSessions }, "muster_game_sessions_active",
+			"Game sessions in ACTIVE or TERMINATING."},
+		{func(l Levels) int { return l.PlayerSessions }, "muster_player_sessions",
+			"Player sessions in RESERVED or ACTIVE."},
+		{func(l Levels) int { return l.MaximumPlayerSessions }, "muster_player_sessions_maximum",
+			"Player slots of all game sessions that have not ended."},
 	} {
 		l.descs = append(l.descs, prometheus.NewDesc(g.name, g.help, nil, nil))
 		l.of = append(l.of, g.of)

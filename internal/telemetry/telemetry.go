@@ -68,7 +68,8 @@ var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05,
 // New returns the metrics of a service.
 func New(name Namer) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), name: name}
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.makeCalls()
 	m.makeShards()
 	m.makeSockets()
@@ -77,14 +78,16 @@ func New(name Namer) *Metrics {
 
 func (m *Metrics) makeCalls() {
 	m.calls = m.counters("muster_api_calls_total", "Answered API calls.", "operation", "exception")
-	m.callSeconds = m.histograms("muster_api_call_seconds", "Time from the head of a request to its answer.", seconds, "operation")
+	m.callSeconds = m.histograms("muster_api_call_seconds", "Time from the head of a request to its answer.", seconds,
+		"operation")
 	m.callBytes = m.counters("muster_api_bytes_total", "Bytes of bodies.", "direction")
 	m.events = m.counters("muster_events_total", "Durable events of the core.", "event")
 }
 
 func (m *Metrics) makeShards() {
 	m.batchSeconds = m.histogram("muster_journal_append_seconds", "Time to make a batch durable.", seconds)
-	m.batchRequests = m.histogram("muster_journal_batch_requests", "Requests that shared a batch.", prometheus.ExponentialBuckets(1, 4, 8))
+	m.batchRequests = m.histogram("muster_journal_batch_requests", "Requests that shared a batch.",
+		prometheus.ExponentialBuckets(1, 4, 8))
 	m.journalBytes = m.counter("muster_journal_bytes_total", "Bytes of the batches.")
 	m.recoverySeconds = m.gauge("muster_shard_recovery_seconds", "Time that the last recovery of a shard took.")
 	m.recoveries = m.counters("muster_shard_recoveries_total", "Recoveries of shards.", "outcome")
@@ -94,9 +97,12 @@ func (m *Metrics) makeShards() {
 
 func (m *Metrics) makeSockets() {
 	m.sockets = m.gauge("muster_server_process_sockets", "Open sockets of server processes.")
-	m.handshakes = m.counters("muster_server_process_refusals_total", "Refused connections of server processes.", "status")
-	m.actions = m.counters("muster_server_process_actions_total", "Answered requests of server processes.", "action", "status")
-	m.actionSeconds = m.histograms("muster_server_process_action_seconds", "Time to answer a request of a server process.", seconds, "action")
+	m.handshakes = m.counters("muster_server_process_refusals_total", "Refused connections of server processes.",
+		"status")
+	m.actions = m.counters("muster_server_process_actions_total", "Answered requests of server processes.", "action",
+		"status")
+	m.actionSeconds = m.histograms("muster_server_process_action_seconds",
+		"Time to answer a request of a server process.", seconds, "action")
 	m.pushes = m.counters("muster_server_process_pushes_total", "Messages pushed to server processes.", "action")
 	m.slow = m.counter("muster_server_process_slow_total", "Sockets closed because their process did not read.")
 	m.webhooks = m.counters("muster_webhook_tries_total", "Attempts to deliver an event to a webhook.", "outcome")

@@ -43,7 +43,8 @@ func crowd() (*CreatePlayerSessionsInput, *CreatePlayerSessionsOutput) {
 			CreationTime: time.UnixMilli(1469498468057).UTC(), Status: PlayerSessionStatusReserved,
 			FleetArn: "arn:aws:gamelift:eu-central-1:111122223333:fleet/fleet-2222bbbb-33cc-44dd-55ee-6666ffff77aa",
 			FleetId:  "fleet-2222bbbb-33cc-44dd-55ee-6666ffff77aa", GameSessionId: in.GameSessionId,
-			IpAddress: "192.0.2.7", PlayerId: id, PlayerSessionId: "psess-1111aaaa-22bb-33cc-44dd-" + id, Port: Some(int32(7777)),
+			IpAddress: "192.0.2.7", PlayerId: id, PlayerSessionId: "psess-1111aaaa-22bb-33cc-44dd-" + id,
+			Port: Some(int32(7777)),
 		})
 	}
 	return in, out
@@ -79,8 +80,10 @@ func BenchmarkEncode(b *testing.B) {
 	var other plainOutput
 	for _, s := range out.PlayerSessions {
 		other.PlayerSessions = append(other.PlayerSessions, plainSession{
-			CreationTime: 1469498468.057, FleetArn: s.FleetArn, FleetId: s.FleetId, GameSessionId: s.GameSessionId, IpAddress: s.IpAddress,
-			PlayerId: s.PlayerId, PlayerSessionId: s.PlayerSessionId, Port: int(s.Port.Or(0)), Status: string(s.Status),
+			CreationTime: 1469498468.057, FleetArn: s.FleetArn, FleetId: s.FleetId, GameSessionId: s.GameSessionId,
+			IpAddress: s.IpAddress,
+			PlayerId:  s.PlayerId, PlayerSessionId: s.PlayerSessionId, Port: int(s.Port.Or(0)),
+			Status: string(s.Status),
 		})
 	}
 	run := func(name string, write func() (int, error)) {

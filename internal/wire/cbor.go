@@ -64,5 +64,6 @@ func checkCBOR(body []byte) *fault.Error {
 	if _, deep := errors.AsType[*cbor.MaxNestedLevelError](err); deep {
 		return fault.New(fault.Serialization, "The request body nests deeper than %d levels.", maxNesting)
 	}
-	return fault.New(fault.Serialization, "The request body is not valid CBOR: %s.", strings.TrimPrefix(err.Error(), "cbor: "))
+	return fault.New(fault.Serialization, "The request body is not valid CBOR: %s.",
+		strings.TrimPrefix(err.Error(), "cbor: "))
 }

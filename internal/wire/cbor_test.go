@@ -56,7 +56,8 @@ func TestReadCBOR(t *testing.T) {
 		{"double", "a1" + limit + "fb 4014000000000000", &ListLocationsInput{Limit: Some(int32(5))}},
 		{"null member", "a1" + limit + "f6", &ListLocationsInput{}},
 		{"undefined member", "a1" + limit + "f7", &ListLocationsInput{}},
-		{"indefinite map and text", "bf 7f 62 4e61 62 6d65 ff 7f 61 61 60 62 6263 ff ff", &CreateBuildInput{Name: "abc"}},
+		{"indefinite map and text", "bf 7f 62 4e61 62 6d65 ff 7f 61 61 60 62 6263 ff ff",
+			&CreateBuildInput{Name: "abc"}},
 		{"integer seconds", "a1" + when + "c1 01", &Event{EventTime: at(1000)}},
 		{"seconds before 1970", "a1" + when + "c1 20", &Event{EventTime: at(-1000)}},
 		{"seconds and a half", "a1" + when + "c1 f9 3e00", &Event{EventTime: at(1500)}},
@@ -65,7 +66,8 @@ func TestReadCBOR(t *testing.T) {
 		{"empty blob", "a1" + zip + "40", &CreateScriptInput{ZipFile: []byte{}}},
 		{"blob in chunks", "a1" + zip + "5f 41 00 40 41 ff ff", &CreateScriptInput{ZipFile: []byte{0, 255}}},
 		{"duplicates", "a2" + name + "61 61" + name + "61 62", &CreateBuildInput{Name: "b"}},
-		{"unknown members", "a5" + unit + "9f 01 bf 61 61 a1 01 02 ff ff" + unit + "c0 60" + unit + "5f 41 00 ff" + unit + "fb 0000000000000000" + name + "61 61", &CreateBuildInput{Name: "a"}},
+		{"unknown members", "a5" + unit + "9f 01 bf 61 61 a1 01 02 ff ff" + unit + "c0 60" + unit + "5f 41 00 ff" +
+			unit + "fb 0000000000000000" + name + "61 61", &CreateBuildInput{Name: "a"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := reflect.New(reflect.TypeOf(c.want).Elem()).Interface().(shape)
@@ -86,7 +88,8 @@ func TestReadCBOR(t *testing.T) {
 		{"promised too much", "9b ffffffffffffffff", "not valid CBOR"},
 		{"too deep", strings.Repeat("81", maxNesting+1) + "00", "deeper than 32 levels"},
 		{"too deep without lengths", strings.Repeat("9f", 5000), "deeper than 32 levels"},
-		{"too many", "9f" + strings.Repeat("00", maxElements+1) + "ff", "not valid CBOR: exceeded max number of elements"},
+		{"too many", "9f" + strings.Repeat("00", maxElements+1) + "ff",
+			"not valid CBOR: exceeded max number of elements"},
 		{"not a map", "80", "the request body: expected a map, got an array"},
 		{"number as key", "a1 01 01", "expected member names that are text strings, got an integer"},
 		{"text for a number", "a1" + limit + "61 35", "'limit': expected an integer of 32 bits, got a text string"},
@@ -104,11 +107,13 @@ func TestReadCBOR(t *testing.T) {
 		{"text time", "a1" + when + "c1 61 35", "'eventTime': expected a timestamp"},
 		{"other tag", "a1" + when + "c2 01", "'eventTime': expected a timestamp"},
 		{"time out of range", "a1" + when + "c1 1b 7fffffffffffffff", "years 1 to 9999"},
-		{"text for a boolean", "a1 72 416363657074616e63655265717569726564 61 61", "'acceptanceRequired': expected a boolean, got a text string"},
+		{"text for a boolean", "a1 72 416363657074616e63655265717569726564 61 61",
+			"'acceptanceRequired': expected a boolean, got a text string"},
 		{"map for a list", "a1 67 46696c74657273 a0", "'filters': expected an array, got a map"},
 		{"key not UTF-8", "a1 63 53444d a1 61 ff 01", "'sDM': expected keys in UTF-8, got other bytes"},
 		{"text for a float", "a1 61 4e 61 31", "'n': expected a number, got a text string"},
-		{"too large for a single", "a1 75 4c6174656e6379496e4d696c6c697365636f6e6473 fb 7e37e43c8800759c", "expected a number of 32 bits, got a larger one"},
+		{"too large for a single", "a1 75 4c6174656e6379496e4d696c6c697365636f6e6473 fb 7e37e43c8800759c",
+			"expected a number of 32 bits, got a larger one"},
 		{"time not a number", "a1" + when + "c1 f9 7e00", "years 1 to 9999"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -95,7 +95,8 @@ func (c *checker) location(name string) string {
 func (c *checker) violate(name, value, constraint string) {
 	c.count++
 	if len(c.texts) < maxListed {
-		c.texts = append(c.texts, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value, c.location(name), constraint))
+		c.texts = append(c.texts, fmt.Sprintf("Value %s at '%s' failed to satisfy constraint: %s", value,
+			c.location(name), constraint))
 	}
 }
 

@@ -35,7 +35,8 @@ func fuzzed(kind uint16) (empty func() shape) {
 // FuzzJSON reads any bytes as any structure: no panic, and what was read
 // survives being written and read again.
 func FuzzJSON(f *testing.F) {
-	seedBodies(f, func(v shape) []byte { return written(JSON, v) }, ``, `null`, `[]`, `{"Name":"\ud800"}`, `{"a":{"b":[{}]}}`)
+	seedBodies(f, func(v shape) []byte { return written(JSON, v) }, ``, `null`, `[]`, `{"Name":"\ud800"}`,
+		`{"a":{"b":[{}]}}`)
 	f.Fuzz(func(t *testing.T, kind uint16, body []byte) {
 		empty := fuzzed(kind)
 		v := empty()

@@ -31,7 +31,8 @@ func TestReadJSON(t *testing.T) {
 		{`{"Limit":null}`, &ListLocationsInput{}},
 		{`{"limit":5}`, &ListLocationsInput{}},
 		{`{"Filters":[]}`, &ListLocationsInput{Filters: []LocationFilter{}}},
-		{`{"Filters":[ "AWS" , "CUSTOM" ]}`, &ListLocationsInput{Filters: []LocationFilter{LocationFilterAws, LocationFilterCustom}}},
+		{`{"Filters":[ "AWS" , "CUSTOM" ]}`, &ListLocationsInput{Filters: []LocationFilter{LocationFilterAws,
+			LocationFilterCustom}}},
 		{`{"Count":9223372036854775807}`, &Event{Count: Some(int64(math.MaxInt64))}},
 		{`{"EventTime":1469498468}`, &Event{EventTime: at(1469498468000)}},
 		{`{"EventTime":1469498468.057}`, &Event{EventTime: at(1469498468057)}},
@@ -43,7 +44,8 @@ func TestReadJSON(t *testing.T) {
 		{`{"ZipFile":"AP8="}`, &CreateScriptInput{ZipFile: []byte{0, 255}}},
 		{`{"ZipFile":""}`, &CreateScriptInput{ZipFile: []byte{}}},
 		{`{"N":"NaN","SDM":{"a":"Infinity","b":"-Infinity","c":null,"d":1e3}}`,
-			&AttributeValue{N: Some(math.NaN()), SDM: map[string]float64{"a": math.Inf(1), "b": math.Inf(-1), "d": 1000}}},
+			&AttributeValue{N: Some(math.NaN()), SDM: map[string]float64{"a": math.Inf(1), "b": math.Inf(-1),
+				"d": 1000}}},
 	} {
 		got := reflect.New(reflect.TypeOf(c.want).Elem()).Interface().(shape)
 		if f := readBody(JSON, []byte(c.body), got); f != nil {
@@ -72,8 +74,10 @@ func TestReadJSON(t *testing.T) {
 		{&CreateScriptInput{}, `{"ZipFile":[1]}`, "'zipFile': expected base64 in a string, got an array"},
 		{&AttributeValue{}, `{"N":"nan"}`, "'n': expected a number"},
 		{&AttributeValue{}, `{"SDM":{"a":{}}}`, "'sDM.a.value': expected a number, got an object"},
-		{&CreateMatchmakingConfigurationInput{}, `{"GameProperties":[[]]}`, "'gameProperties.1.member': expected an object, got an array"},
-		{&CreateMatchmakingConfigurationInput{}, `{"AcceptanceRequired":1}`, "'acceptanceRequired': expected a boolean, got a number"},
+		{&CreateMatchmakingConfigurationInput{}, `{"GameProperties":[[]]}`,
+			"'gameProperties.1.member': expected an object, got an array"},
+		{&CreateMatchmakingConfigurationInput{}, `{"AcceptanceRequired":1}`,
+			"'acceptanceRequired': expected a boolean, got a number"},
 	} {
 		f := readBody(JSON, []byte(c.body), c.into)
 		if f == nil || f.Kind != fault.Serialization || !strings.Contains(f.Message, c.want) {
@@ -118,7 +122,8 @@ func TestJSONFloat(t *testing.T) {
 // TestJSONTime holds timestamps to the form that AWS documents.
 func TestJSONTime(t *testing.T) {
 	for ms, want := range map[int64]string{
-		1469498468057: "1469498468.057", 1469498468000: "1469498468", 1469498468500: "1469498468.500", 0: "0", 7: "0.007", -7: "-0.007", -1500: "-1.500",
+		1469498468057: "1469498468.057", 1469498468000: "1469498468", 1469498468500: "1469498468.500", 0: "0",
+		7: "0.007", -7: "-0.007", -1500: "-1.500",
 	} {
 		if got := string(appendJSONTime(nil, time.UnixMilli(ms))); got != want {
 			t.Errorf("%d: %s, want %s", ms, got, want)

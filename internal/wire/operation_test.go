@@ -102,8 +102,10 @@ func TestServe(t *testing.T) {
 		json, cbor string
 		want       error
 	}{
-		{"no output", OpDeleteFleet.HandleEmpty(func(context.Context, *DeleteFleetInput) error { return nil }), `{"FleetId":"fleet-1"}`, "", "", nil},
-		{"empty output", OpDeleteLocation.HandleEmpty(func(context.Context, *DeleteLocationInput) error { return nil }), `{"LocationName":"custom-a"}`, "{}", "\xa0", nil},
+		{"no output", OpDeleteFleet.HandleEmpty(func(context.Context, *DeleteFleetInput) error { return nil }),
+			`{"FleetId":"fleet-1"}`, "", "", nil},
+		{"empty output", OpDeleteLocation.HandleEmpty(func(context.Context, *DeleteLocationInput) error { return nil }),
+			`{"LocationName":"custom-a"}`, "{}", "\xa0", nil},
 		{"nil output", OpListFleets.Handle(func(context.Context, *ListFleetsInput) (*ListFleetsOutput, error) { return nil, nil }), ``, "{}", "\xa0", nil},
 		{"output", OpListFleets.Handle(func(_ context.Context, in *ListFleetsInput) (*ListFleetsOutput, error) {
 			return &ListFleetsOutput{FleetIds: []string{in.NextToken}}, nil
@@ -154,9 +156,12 @@ func TestAppendError(t *testing.T) {
 	}{
 		{JSON, true, f, map[string]string{"__type": "NotFoundException", "Message": f.Message, "message": f.Message}},
 		{JSON, false, f, map[string]string{"__type": "NotFoundException", "Message": f.Message, "message": f.Message}},
-		{CBOR, true, f, map[string]string{"__type": "com.amazonaws.gamelift#NotFoundException", "Message": f.Message, "message": f.Message}},
+		{CBOR, true, f, map[string]string{"__type": "com.amazonaws.gamelift#NotFoundException", "Message": f.Message,
+			"message": f.Message}},
 		{CBOR, false, f, map[string]string{"__type": "NotFoundException", "Message": f.Message, "message": f.Message}},
-		{JSON, true, &fault.Error{Kind: fault.Conflict}, map[string]string{"__type": "ConflictException", "Message": "ConflictException", "message": "ConflictException"}},
+		{JSON, true, &fault.Error{Kind: fault.Conflict},
+			map[string]string{"__type": "ConflictException", "Message": "ConflictException",
+				"message": "ConflictException"}},
 	} {
 		read := json.Unmarshal
 		if c.p == CBOR {

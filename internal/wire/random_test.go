@@ -102,7 +102,8 @@ func (m *maker) text() string {
 
 // integer is a number of any size, with those beside the widths of the encodings.
 func (m *maker) integer() int64 {
-	edges := []int64{0, 1, -1, 23, 24, -24, -25, 255, 256, 65535, 65536, math.MaxInt32, math.MinInt32, math.MaxInt64, math.MinInt64}
+	edges := []int64{0, 1, -1, 23, 24, -24, -25, 255, 256, 65535, 65536, math.MaxInt32, math.MinInt32, math.MaxInt64,
+		math.MinInt64}
 	n := m.Int64() >> m.IntN(64)
 	if m.IntN(2) == 0 {
 		n = edges[m.IntN(len(edges))]

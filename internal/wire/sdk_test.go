@@ -36,7 +36,8 @@ func (p *peer) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	header := http.Header{"Smithy-Protocol": {"rpc-v2-cbor"}, "Content-Type": {"application/cbor"}}
-	return &http.Response{StatusCode: p.status, Header: header, Body: io.NopCloser(bytes.NewReader(p.answer)), Request: r}, nil
+	return &http.Response{StatusCode: p.status, Header: header, Body: io.NopCloser(bytes.NewReader(p.answer)),
+		Request: r}, nil
 }
 
 // client is the real client, connected to p.
@@ -54,7 +55,8 @@ func client(p gamelift.HTTPClient) *gamelift.Client {
 
 // call calls an operation of the client by its name. in is the client's type.
 func call(c *gamelift.Client, operation string, in reflect.Value) (out reflect.Value, err error) {
-	results := reflect.ValueOf(c).MethodByName(operation).Call([]reflect.Value{reflect.ValueOf(context.Background()), in})
+	results := reflect.ValueOf(c).MethodByName(operation).Call([]reflect.Value{reflect.ValueOf(context.Background()),
+		in})
 	err, _ = results[1].Interface().(error)
 	return results[0], err
 }
@@ -106,7 +108,8 @@ func TestClientReadsOutputs(t *testing.T) {
 // TestClientKnowsErrors has the real client read each exception of each operation,
 // and errors that no model lists.
 func TestClientKnowsErrors(t *testing.T) {
-	others := []string{string(fault.Throttling), string(fault.AccessDenied), string(fault.Serialization), string(fault.UnknownOperation)}
+	others := []string{string(fault.Throttling), string(fault.AccessDenied), string(fault.Serialization),
+		string(fault.UnknownOperation)}
 	for _, info := range Operations {
 		for _, name := range append(others, info.Errors...) {
 			f := fault.New(fault.Kind(name), "why %s failed", info.Name)
@@ -161,14 +164,16 @@ func TestClientThroughHandlers(t *testing.T) {
 		"CreatePlayerSessions": OpCreatePlayerSessions.Handle(func(_ context.Context, in *CreatePlayerSessionsInput) (*CreatePlayerSessionsOutput, error) {
 			out := new(CreatePlayerSessionsOutput)
 			for _, id := range in.PlayerIds {
-				out.PlayerSessions = append(out.PlayerSessions, PlayerSession{PlayerId: id, PlayerData: in.PlayerDataMap[id], Status: PlayerSessionStatusReserved})
+				out.PlayerSessions = append(out.PlayerSessions,
+					PlayerSession{PlayerId: id, PlayerData: in.PlayerDataMap[id], Status: PlayerSessionStatusReserved})
 			}
 			return out, nil
 		}),
 		"DeleteFleet": OpDeleteFleet.Refuse(fault.InvalidFleetStatus, "still active"),
 	})
 	in := &gamelift.CreatePlayerSessionsInput{
-		GameSessionId: aws.String("arn:aws:gamelift:eu-central-1::gamesession/fleet-1/gsess-1"), PlayerIds: []string{"ada", "bob"}, PlayerDataMap: map[string]string{"bob": "blue"},
+		GameSessionId: aws.String("arn:aws:gamelift:eu-central-1::gamesession/fleet-1/gsess-1"),
+		PlayerIds:     []string{"ada", "bob"}, PlayerDataMap: map[string]string{"bob": "blue"},
 	}
 	out, err := c.CreatePlayerSessions(ctx, in)
 	if err != nil {

@@ -47,22 +47,29 @@ var validations = []struct {
 		oneError + "Value null at 'fleetId'" + failed + "Member must not be null"},
 	{"empty breaks pattern", refuser(OpDeleteFleet), `{"FleetId":""}`,
 		twoErrors + "Value '' at 'fleetId'" + failed + "Member must have length greater than or equal to 1; " +
-			"Value '' at 'fleetId'" + failed + "Member must satisfy regular expression pattern: " + rulePattern("FleetIdOrArn")},
+			"Value '' at 'fleetId'" + failed + "Member must satisfy regular expression pattern: " +
+			rulePattern("FleetIdOrArn")},
 	{"empty breaks minimum", refuser(OpTagResource), `{"ResourceARN":"","Tags":[]}`,
 		oneError + "Value '' at 'resourceARN'" + failed + "Member must have length greater than or equal to 1"},
-	{"path through a list", refuser(OpTagResource), `{"ResourceARN":"a","Tags":[{"Key":"k","Value":""},{"Key":"","Value":"v"}]}`,
+	{"path through a list", refuser(OpTagResource),
+		`{"ResourceARN":"a","Tags":[{"Key":"k","Value":""},{"Key":"","Value":"v"}]}`,
 		oneError + "Value '' at 'tags.2.member.key'" + failed + "Member must have length greater than or equal to 1"},
 	{"null in a list", refuser(OpTagResource), `{"ResourceARN":"a","Tags":[null]}`,
 		oneError + "Value null at 'tags.1.member'" + failed + "Member must not be null"},
-	{"list too long", refuser(OpCreatePlayerSessions), `{"GameSessionId":"a","PlayerIds":[` + strings.Repeat(`"p",`, 25) + `"p"]}`,
+	{"list too long", refuser(OpCreatePlayerSessions),
+		`{"GameSessionId":"a","PlayerIds":[` + strings.Repeat(`"p",`, 25) + `"p"]}`,
 		oneError + "Value '***' at 'playerIds'" + failed + "Member must have length less than or equal to 25"},
 	{"required list empty", refuser(OpCreatePlayerSessions), `{"GameSessionId":"a","PlayerIds":[]}`,
 		oneError + "Value '***' at 'playerIds'" + failed + "Member must have length greater than or equal to 1"},
 	{"optional list empty", refuser(OpDescribeFleetAttributes), `{"FleetIds":[]}`, ""},
-	{"sensitive element", refuser(OpCreatePlayerSessions), `{"GameSessionId":"a","PlayerIds":["` + strings.Repeat("x", 1025) + `"]}`,
-		oneError + "Value '***' at 'playerIds.1.member'" + failed + "Member must have length less than or equal to 1024"},
-	{"map value and key", refuser(OpCreatePlayerSessions), `{"GameSessionId":"a","PlayerIds":["p"],"PlayerDataMap":{"":"x","q":""}}`,
-		twoErrors + "Value '***' at 'playerDataMap.q.value'" + failed + "Member must have length greater than or equal to 1; " +
+	{"sensitive element", refuser(OpCreatePlayerSessions),
+		`{"GameSessionId":"a","PlayerIds":["` + strings.Repeat("x", 1025) + `"]}`,
+		oneError + "Value '***' at 'playerIds.1.member'" + failed +
+			"Member must have length less than or equal to 1024"},
+	{"map value and key", refuser(OpCreatePlayerSessions),
+		`{"GameSessionId":"a","PlayerIds":["p"],"PlayerDataMap":{"":"x","q":""}}`,
+		twoErrors + "Value '***' at 'playerDataMap.q.value'" + failed +
+			"Member must have length greater than or equal to 1; " +
 			"Value '' at 'playerDataMap..key'" + failed + "Member must have length greater than or equal to 1"},
 	{"range below", refuser(OpListLocations), `{"Limit":0}`,
 		oneError + "Value '0' at 'limit'" + failed + "Member must have value greater than or equal to 1"},
@@ -72,22 +79,34 @@ var validations = []struct {
 	{"enum", refuser(OpListLocations), `{"Filters":["AWS","MARS"]}`,
 		oneError + "Value 'MARS' at 'filters.2.member'" + failed + "Member must satisfy enum value set: [AWS, CUSTOM]"},
 	{"enum with hundreds of values", refuser(OpDescribeEC2InstanceLimits), `{"EC2InstanceType":"abacus"}`,
-		oneError + "Value 'abacus' at 'eC2InstanceType'" + failed + "Member must satisfy enum value set: " + enumSet(rules["EC2InstanceType"].text.enum)},
-	{"sensitive number", refuser(OpUpdateFleetPortSettings), `{"FleetId":"fleet-1","InboundPermissionAuthorizations":[{"FromPort":0,"ToPort":60001,"IpRange":"0.0.0.0/0","Protocol":"UDP"}]}`,
-		twoErrors + "Value '***' at 'inboundPermissionAuthorizations.1.member.fromPort'" + failed + "Member must have value greater than or equal to 1; " +
-			"Value '***' at 'inboundPermissionAuthorizations.1.member.toPort'" + failed + "Member must have value less than or equal to 60000"},
-	{"characters, not bytes", refuser(OpCreateLocation), `{"LocationName":"custom-a","Tags":[{"Key":"` + strings.Repeat("é", 128) + `","Value":"` + strings.Repeat("😀", 256) + `"}]}`, ""},
+		oneError + "Value 'abacus' at 'eC2InstanceType'" + failed + "Member must satisfy enum value set: " +
+			enumSet(rules["EC2InstanceType"].text.enum)},
+	{"sensitive number", refuser(OpUpdateFleetPortSettings),
+		`{"FleetId":"fleet-1","InboundPermissionAuthorizations":[{"FromPort":0,"ToPort":60001,"IpRange":"0.0.0.0/0","Protocol":"UDP"}]}`,
+		twoErrors + "Value '***' at 'inboundPermissionAuthorizations.1.member.fromPort'" + failed +
+			"Member must have value greater than or equal to 1; " +
+			"Value '***' at 'inboundPermissionAuthorizations.1.member.toPort'" + failed +
+			"Member must have value less than or equal to 60000"},
+	{"characters, not bytes", refuser(OpCreateLocation),
+		`{"LocationName":"custom-a","Tags":[{"Key":"` + strings.Repeat("é", 128) + `","Value":"` +
+			strings.Repeat("😀", 256) + `"}]}`, ""},
 	{"pattern and length", refuser(OpCreateLocation), `{"LocationName":"mars"}`,
 		twoErrors + "Value 'mars' at 'locationName'" + failed + "Member must have length greater than or equal to 8; " +
-			"Value 'mars' at 'locationName'" + failed + "Member must satisfy regular expression pattern: ^custom-[A-Za-z0-9\\-]+$"},
+			"Value 'mars' at 'locationName'" + failed +
+			"Member must satisfy regular expression pattern: ^custom-[A-Za-z0-9\\-]+$"},
 	{"long value is cut", refuser(OpCreateLocation), `{"LocationName":"custom-` + strings.Repeat("é", 60) + `"}`,
-		twoErrors + "Value 'custom-" + strings.Repeat("é", 57) + "…' at 'locationName'" + failed + "Member must have length less than or equal to 64; " +
-			"Value 'custom-" + strings.Repeat("é", 57) + "…' at 'locationName'" + failed + "Member must satisfy regular expression pattern: ^custom-[A-Za-z0-9\\-]+$"},
+		twoErrors + "Value 'custom-" + strings.Repeat("é", 57) + "…' at 'locationName'" + failed +
+			"Member must have length less than or equal to 64; " +
+			"Value 'custom-" + strings.Repeat("é", 57) + "…' at 'locationName'" + failed +
+			"Member must satisfy regular expression pattern: ^custom-[A-Za-z0-9\\-]+$"},
 	{"structure inside", refuser(OpCreateFleet), `{"Name":"n","AnywhereConfiguration":{"Cost":"ten"}}`,
-		oneError + "Value 'ten' at 'anywhereConfiguration.cost'" + failed + "Member must satisfy regular expression pattern: ^\\d{1,5}(?:\\.\\d{1,5})?$"},
+		oneError + "Value 'ten' at 'anywhereConfiguration.cost'" + failed +
+			"Member must satisfy regular expression pattern: ^\\d{1,5}(?:\\.\\d{1,5})?$"},
 	{"duplicates: the last wins", refuser(OpDeleteFleet), `{"FleetId":"fleet-1","FleetId":"x"}`,
-		oneError + "Value 'x' at 'fleetId'" + failed + "Member must satisfy regular expression pattern: " + rulePattern("FleetIdOrArn")},
-	{"unknown members", refuser(OpDeleteFleet), `{"Later":[{"a":[[]]},"}\"]",1.5,null],"FleetId":"fleet-1","Z":{}}`, ""},
+		oneError + "Value 'x' at 'fleetId'" + failed + "Member must satisfy regular expression pattern: " +
+			rulePattern("FleetIdOrArn")},
+	{"unknown members", refuser(OpDeleteFleet), `{"Later":[{"a":[[]]},"}\"]",1.5,null],"FleetId":"fleet-1","Z":{}}`,
+		""},
 }
 
 // TestEnumSet holds that a message lists a part of a long enumeration only.

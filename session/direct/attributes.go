@@ -18,7 +18,8 @@ func matchPlayers(op string, players []session.Player) ([]types.Player, error) {
 		out := types.Player{PlayerId: &player.PlayerID, Team: text(player.Team)}
 		for region, ms := range player.LatencyInMS {
 			if ms < 0 || ms > math.MaxInt32 {
-				return nil, session.Errorf(op, session.ErrInvalid, "player %q, LatencyInMS %q: %d is no number of milliseconds", player.PlayerID, region, ms)
+				return nil, session.Errorf(op, session.ErrInvalid,
+					"player %q, LatencyInMS %q: %d is no number of milliseconds", player.PlayerID, region, ms)
 			}
 			if out.LatencyInMs == nil {
 				out.LatencyInMs = map[string]int32{}
@@ -28,7 +29,8 @@ func matchPlayers(op string, players []session.Player) ([]types.Player, error) {
 		for name, value := range player.PlayerAttributes {
 			attribute, err := parseAttribute(value)
 			if err != nil {
-				return nil, session.Errorf(op, session.ErrInvalid, "player %q, attribute %q: %v", player.PlayerID, name, err)
+				return nil, session.Errorf(op, session.ErrInvalid, "player %q, attribute %q: %v", player.PlayerID, name,
+					err)
 			}
 			if out.PlayerAttributes == nil {
 				out.PlayerAttributes = map[string]types.AttributeValue{}

@@ -54,11 +54,14 @@ func (t Target) check(op string) error {
 	}
 	switch {
 	case named == 0:
-		return session.Errorf(op, session.ErrUnsupported, "no target: name a fleet, an alias or a queue in Config.Target")
+		return session.Errorf(op, session.ErrUnsupported,
+			"no target: name a fleet, an alias or a queue in Config.Target")
 	case named > 1:
-		return session.Errorf(op, session.ErrInvalid, "Config.Target: name one of FleetID, AliasID and QueueName, not several")
+		return session.Errorf(op, session.ErrInvalid,
+			"Config.Target: name one of FleetID, AliasID and QueueName, not several")
 	case t.QueueName != "" && t.Location != "":
-		return session.Errorf(op, session.ErrInvalid, "Config.Target: a queue chooses the location: leave Location empty")
+		return session.Errorf(op, session.ErrInvalid,
+			"Config.Target: a queue chooses the location: leave Location empty")
 	}
 	return nil
 }

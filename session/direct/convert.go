@@ -122,7 +122,8 @@ func buildID(props map[string]string) int32 {
 
 func reservation(p types.PlayerSession) session.Reservation {
 	return session.Reservation{
-		SessionID: aws.ToString(p.GameSessionId), PlayerID: aws.ToString(p.PlayerId), PlayerSessionID: aws.ToString(p.PlayerSessionId),
-		DNSName: aws.ToString(p.DnsName), IPAddress: aws.ToString(p.IpAddress), Port: int(aws.ToInt32(p.Port)),
+		SessionID: aws.ToString(p.GameSessionId), PlayerID: aws.ToString(p.PlayerId),
+		PlayerSessionID: aws.ToString(p.PlayerSessionId),
+		DNSName:         aws.ToString(p.DnsName), IPAddress: aws.ToString(p.IpAddress), Port: int(aws.ToInt32(p.Port)),
 	}
 }

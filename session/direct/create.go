@@ -78,7 +78,8 @@ func (p *Provider) createInOnlyLocation(ctx context.Context, api *api, in *gamel
 	case err != nil || len(locations) == 0:
 		return nil, refusal // the locations were only our guess at what was wrong
 	case len(locations) > 1:
-		advice := fmt.Sprintf("%s (no Location was given; the fleet has %s)", refusal.ErrorMessage(), strings.Join(locations, ", "))
+		advice := fmt.Sprintf("%s (no Location was given; the fleet has %s)", refusal.ErrorMessage(),
+			strings.Join(locations, ", "))
 		return nil, &types.InvalidRequestException{Message: &advice}
 	}
 	again := *in
@@ -97,7 +98,8 @@ func fleetLocations(ctx context.Context, api *api, in *gamelift.CreateGameSessio
 		}
 		fleet = alias.FleetId
 	}
-	pages := gamelift.NewDescribeFleetLocationAttributesPaginator(api, &gamelift.DescribeFleetLocationAttributesInput{FleetId: fleet})
+	pages := gamelift.NewDescribeFleetLocationAttributesPaginator(api,
+		&gamelift.DescribeFleetLocationAttributesInput{FleetId: fleet})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {

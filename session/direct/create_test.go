@@ -20,14 +20,16 @@ func creator(made chan<- *wire.CreateGameSessionInput) wire.Handler {
 			return nil, fault.New(fault.InvalidRequest, "Location is required")
 		}
 		made <- in
-		return &wire.CreateGameSessionOutput{GameSession: &wire.GameSession{GameSessionId: gsess, Status: wire.GameSessionStatusActivating}}, nil
+		return &wire.CreateGameSessionOutput{GameSession: &wire.GameSession{GameSessionId: gsess,
+			Status: wire.GameSessionStatusActivating}}, nil
 	})
 }
 
 func locations(names ...string) wire.Handler {
 	out := new(wire.DescribeFleetLocationAttributesOutput)
 	for _, name := range names {
-		out.LocationAttributes = append(out.LocationAttributes, wire.LocationAttributes{LocationState: &wire.LocationState{Location: name}})
+		out.LocationAttributes = append(out.LocationAttributes,
+			wire.LocationAttributes{LocationState: &wire.LocationState{Location: name}})
 	}
 	return answers(wire.OpDescribeFleetLocationAttributes, out)
 }
@@ -57,7 +59,8 @@ func TestOnlyLocation(t *testing.T) {
 func TestSeveralLocations(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, creator(nil), locations("custom-attic", "custom-cellar"))
-	_, err := s.provider(direct.Target{}).CreateSession(t.Context(), session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 2})
+	_, err := s.provider(direct.Target{}).CreateSession(t.Context(),
+		session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 2})
 	wantError(t, err, session.ErrInvalid, "InvalidRequestException")
 	if !strings.Contains(err.Error(), "the fleet has custom-attic, custom-cellar") {
 		t.Errorf("%v does not say what to do", err)
@@ -78,7 +81,8 @@ func TestLostAnswer(t *testing.T) {
 		}
 		return &wire.CreateGameSessionOutput{GameSession: &wire.GameSession{GameSessionId: gsess}}, nil
 	}))
-	id, err := s.provider(direct.Target{}).CreateSession(t.Context(), session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 2})
+	id, err := s.provider(direct.Target{}).CreateSession(t.Context(),
+		session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 2})
 	if err != nil || id != gsess || len(tokens) != 2 || tokens[0] != tokens[1] || tokens[0] == "" {
 		t.Errorf("%q, %v with the tokens %q", id, err, tokens)
 	}
@@ -102,7 +106,8 @@ func TestCreateCanceled(t *testing.T) {
 				return &wire.CreateGameSessionOutput{GameSession: &wire.GameSession{GameSessionId: gsess}}, nil
 			}), answers(wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsOutput{}),
 				answers(wire.OpTerminateGameSession, &wire.TerminateGameSessionOutput{}))
-			_, err := s.provider(direct.Target{}).CreateSession(ctx, session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 2, IdempotencyToken: test.token})
+			_, err := s.provider(direct.Target{}).CreateSession(ctx,
+				session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 2, IdempotencyToken: test.token})
 			wantError(t, err, session.ErrCanceled, "")
 			if got := s.made(); got != test.calls {
 				t.Error(got)

@@ -39,7 +39,8 @@ func TestExceptions(t *testing.T) {
 		t.Run(string(code), func(t *testing.T) {
 			t.Parallel()
 			s := newScript(t, wire.OpCreatePlayerSession.Refuse(code, "for the test"))
-			_, err := s.provider(direct.Target{}).Reserve(t.Context(), session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada"})
+			_, err := s.provider(direct.Target{}).Reserve(t.Context(),
+				session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada"})
 			wantError(t, err, want, string(code))
 		})
 	}
@@ -55,7 +56,8 @@ func TestNoAPI(t *testing.T) {
 		"a proxy's refusal": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusForbidden) }, session.ErrDenied},
 		"a proxy's failure": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }, session.ErrUnavailable},
 		"no answer":         {func(http.ResponseWriter, *http.Request) { lost() }, session.ErrTransport},
-		"nonsense":          {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }, session.ErrTransport},
+		"nonsense": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) },
+			session.ErrTransport},
 		"empty": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("smithy-protocol", "rpc-v2-cbor")
 			_, _ = w.Write([]byte{0xa0})
@@ -65,7 +67,8 @@ func TestNoAPI(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(test.answer)
 			t.Cleanup(server.Close)
-			p := newProvider(t, direct.Config{Endpoint: server.URL, Region: region, Target: direct.Target{FleetID: fleet}})
+			p := newProvider(t, direct.Config{Endpoint: server.URL, Region: region,
+				Target: direct.Target{FleetID: fleet}})
 			place, err := p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada"})
 			if _, ours := errors.AsType[*session.Error](err); !ours || !errors.Is(err, test.want) {
 				t.Errorf("%+v, %v, want %v", place, err, test.want)

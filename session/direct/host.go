@@ -54,7 +54,8 @@ func hostProperties(op string, r session.HostRequest) (map[string]string, error)
 	}
 	props[buildProperty] = strconv.Itoa(int(r.BuildID))
 	if len(props) > session.MaxProperties {
-		return nil, session.Errorf(op, session.ErrInvalid, "Properties: at most %d beside the build id, which is one as well; there are %d",
+		return nil, session.Errorf(op, session.ErrInvalid,
+			"Properties: at most %d beside the build id, which is one as well; there are %d",
 			session.MaxProperties-1, len(r.Properties))
 	}
 	return props, nil
@@ -76,7 +77,8 @@ func (p *Provider) begin(ctx context.Context, api *api, op string, r session.Hos
 
 func (p *Provider) beginOnQueue(ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (id string, err error) {
 	placement, err := p.place(ctx, api, op, &gamelift.StartGameSessionPlacementInput{
-		GameSessionQueueName: &p.cfg.Target.QueueName, PlacementId: aws.String(uuid.NewString()), GameSessionName: text(r.SessionName),
+		GameSessionQueueName: &p.cfg.Target.QueueName, PlacementId: aws.String(uuid.NewString()),
+		GameSessionName:           text(r.SessionName),
 		MaximumPlayerSessionCount: aws.Int32(int32(r.Connections)), GameProperties: properties(props),
 	})
 	if err != nil {
@@ -114,6 +116,7 @@ func isActive(ctx context.Context, api *api, op, id string) (bool, error) {
 	case types.GameSessionStatusActivating:
 		return false, nil
 	default:
-		return false, session.Errorf(op, session.ErrUnavailable, "the game server did not start the session: it is %s", s)
+		return false, session.Errorf(op, session.ErrUnavailable, "the game server did not start the session: it is %s",
+			s)
 	}
 }

@@ -14,22 +14,25 @@ import (
 
 // created, described and placed are answers of a service on which things go well.
 var (
-	created = answers(wire.OpCreateGameSession, &wire.CreateGameSessionOutput{GameSession: &wire.GameSession{GameSessionId: gsess}})
-	ended   = answers(wire.OpTerminateGameSession, &wire.TerminateGameSessionOutput{})
-	nobody  = answers(wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsOutput{})
+	created = answers(wire.OpCreateGameSession,
+		&wire.CreateGameSessionOutput{GameSession: &wire.GameSession{GameSessionId: gsess}})
+	ended  = answers(wire.OpTerminateGameSession, &wire.TerminateGameSessionOutput{})
+	nobody = answers(wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsOutput{})
 )
 
 func described(statuses ...wire.GameSessionStatus) wire.Handler {
 	var list []*wire.DescribeGameSessionsOutput
 	for _, s := range statuses {
-		list = append(list, &wire.DescribeGameSessionsOutput{GameSessions: []wire.GameSession{{GameSessionId: gsess, Status: s}}})
+		list = append(list, &wire.DescribeGameSessionsOutput{GameSessions: []wire.GameSession{{GameSessionId: gsess,
+			Status: s}}})
 	}
 	return answers(wire.OpDescribeGameSessions, list...)
 }
 
 func reserved(port int32) wire.Handler {
 	return answers(wire.OpCreatePlayerSession, &wire.CreatePlayerSessionOutput{PlayerSession: &wire.PlayerSession{
-		PlayerSessionId: "psess-1", PlayerId: "ada", GameSessionId: gsess, IpAddress: "203.0.113.7", Port: wire.Some(port),
+		PlayerSessionId: "psess-1", PlayerId: "ada", GameSessionId: gsess, IpAddress: "203.0.113.7",
+		Port: wire.Some(port),
 	}})
 }
 
@@ -61,16 +64,23 @@ func TestHostFailures(t *testing.T) {
 			session.ErrUnavailable, "FleetCapacityExceededException", "CreateGameSession",
 		},
 		"dies while it starts": {
-			[]wire.Handler{created, described(wire.GameSessionStatusActivating, wire.GameSessionStatusTerminated), nobody, ended},
+			[]wire.Handler{created, described(wire.GameSessionStatusActivating, wire.GameSessionStatusTerminated),
+				nobody, ended},
 			session.ErrUnavailable, "", "DescribePlayerSessions TerminateGameSession",
 		},
-		"vanishes":              {[]wire.Handler{created, described(), nobody, ended}, session.ErrNotFound, "", "TerminateGameSession"},
-		"full":                  {[]wire.Handler{created, described(active), full, nobody, ended}, session.ErrFull, "GameSessionFullException", "TerminateGameSession"},
-		"full, others inside":   {[]wire.Handler{created, described(active), full, stranger}, session.ErrFull, "GameSessionFullException", "DescribePlayerSessions"},
-		"full, others left":     {[]wire.Handler{created, described(active), full, gone, ended}, session.ErrFull, "GameSessionFullException", "TerminateGameSession"},
-		"place without address": {[]wire.Handler{created, described(active), reserved(0), nobody, ended}, session.ErrTransport, "", "TerminateGameSession"},
+		"vanishes": {[]wire.Handler{created, described(), nobody, ended}, session.ErrNotFound, "",
+			"TerminateGameSession"},
+		"full": {[]wire.Handler{created, described(active), full, nobody, ended}, session.ErrFull,
+			"GameSessionFullException", "TerminateGameSession"},
+		"full, others inside": {[]wire.Handler{created, described(active), full, stranger}, session.ErrFull,
+			"GameSessionFullException", "DescribePlayerSessions"},
+		"full, others left": {[]wire.Handler{created, described(active), full, gone, ended}, session.ErrFull,
+			"GameSessionFullException", "TerminateGameSession"},
+		"place without address": {[]wire.Handler{created, described(active), reserved(0), nobody, ended},
+			session.ErrTransport, "", "TerminateGameSession"},
 		"cannot be ended": {
-			[]wire.Handler{created, described(active), full, nobody, wire.OpTerminateGameSession.Refuse(fault.InvalidGameSessionStatus, "over")},
+			[]wire.Handler{created, described(active), full, nobody,
+				wire.OpTerminateGameSession.Refuse(fault.InvalidGameSessionStatus, "over")},
 			session.ErrFull, "GameSessionFullException", "TerminateGameSession",
 		},
 	} {
@@ -80,7 +90,8 @@ func TestHostFailures(t *testing.T) {
 				test.handlers[1] = answers(wire.OpDescribeGameSessions, &wire.DescribeGameSessionsOutput{})
 			}
 			s := newScript(t, test.handlers...)
-			_, err := s.provider(direct.Target{AliasID: "alias-1", Location: "custom-attic"}).Host(t.Context(), hostRequest)
+			_, err := s.provider(direct.Target{AliasID: "alias-1", Location: "custom-attic"}).Host(t.Context(),
+				hostRequest)
 			wantError(t, err, test.want, test.code)
 			if got := s.made(); !strings.HasSuffix(got, test.last) {
 				t.Errorf("called %s, want %s at the end", got, test.last)
@@ -108,7 +119,8 @@ func placed(states ...wire.GameSessionPlacementState) wire.Handler {
 	var list []*wire.DescribeGameSessionPlacementOutput
 	for _, s := range states {
 		list = append(list, &wire.DescribeGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
-			PlacementId: "p-1", Status: s, GameSessionArn: gsess, IpAddress: "203.0.113.7", Port: wire.Some[int32](7777),
+			PlacementId: "p-1", Status: s, GameSessionArn: gsess, IpAddress: "203.0.113.7",
+			Port: wire.Some[int32](7777),
 		}})
 	}
 	return answers(wire.OpDescribeGameSessionPlacement, list...)
@@ -126,7 +138,8 @@ func placing(in chan<- *wire.StartGameSessionPlacementInput) wire.Handler {
 func TestHostOnQueue(t *testing.T) {
 	t.Parallel()
 	in := make(chan *wire.StartGameSessionPlacementInput, 1)
-	s := newScript(t, placing(in), placed(wire.GameSessionPlacementStatePending, wire.GameSessionPlacementStateFulfilled),
+	s := newScript(t, placing(in), placed(wire.GameSessionPlacementStatePending,
+		wire.GameSessionPlacementStateFulfilled),
 		described(wire.GameSessionStatusActive), reserved(7777))
 	r := hostRequest
 	r.BuildID = 7
@@ -162,13 +175,15 @@ func TestHostOnQueueFails(t *testing.T) {
 			session.ErrCanceled, "StopGameSessionPlacement",
 		},
 		"canceled too late": {
-			[]wire.GameSessionPlacementState{wire.GameSessionPlacementStateFulfilled}, []wire.Handler{late, nobody, ended}, true,
+			[]wire.GameSessionPlacementState{wire.GameSessionPlacementStateFulfilled},
+			[]wire.Handler{late, nobody, ended}, true,
 			session.ErrCanceled, "StopGameSessionPlacement DescribeGameSessionPlacement DescribePlayerSessions TerminateGameSession",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScript(t, append(test.handlers, placing(make(chan *wire.StartGameSessionPlacementInput, 1)), placed(test.states...))...)
+			s := newScript(t, append(test.handlers, placing(make(chan *wire.StartGameSessionPlacementInput, 1)),
+				placed(test.states...))...)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if test.cancel {
@@ -189,13 +204,15 @@ func TestQueueAndPlacement(t *testing.T) {
 	s := newScript(t, placing(in), placed(wire.GameSessionPlacementStateFulfilled))
 	p := s.provider(direct.Target{})
 	id, err := p.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{
-		SessionName: "duel", MaxPlayer: 2, QueueName: "q", PlacementID: "p-1", SessionProperties: map[string]string{"a": "1"},
+		SessionName: "duel", MaxPlayer: 2, QueueName: "q", PlacementID: "p-1",
+		SessionProperties: map[string]string{"a": "1"},
 	})
 	if err != nil || id != "p-1" || (<-in).PlacementId != "p-1" {
 		t.Fatal(id, err)
 	}
 	got, err := p.Placement(t.Context(), id)
-	want := session.Placement{PlacementID: "p-1", Status: "FULFILLED", SessionID: gsess, IPAddress: "203.0.113.7", Port: 7777}
+	want := session.Placement{PlacementID: "p-1", Status: "FULFILLED", SessionID: gsess, IPAddress: "203.0.113.7",
+		Port: 7777}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}

@@ -94,7 +94,8 @@ func TestAttributes(t *testing.T) {
 			t.Errorf("%s is %+v", bad, v)
 		}
 	}
-	_, err := matchPlayers("StartMatchmaking", []session.Player{{PlayerID: "ada", LatencyInMS: map[string]int{"r": -1}}})
+	_, err := matchPlayers("StartMatchmaking", []session.Player{{PlayerID: "ada",
+		LatencyInMS: map[string]int{"r": -1}}})
 	if !errors.Is(err, session.ErrInvalid) {
 		t.Errorf("a negative latency: %v", err)
 	}

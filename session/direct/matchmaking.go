@@ -79,7 +79,8 @@ func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest
 	if r.AcceptMatch {
 		answer = types.AcceptanceTypeAccept
 	}
-	_, err = api.AcceptMatch(ctx, &gamelift.AcceptMatchInput{TicketId: &r.TicketID, PlayerIds: r.PlayerIDs, AcceptanceType: answer})
+	_, err = api.AcceptMatch(ctx, &gamelift.AcceptMatchInput{TicketId: &r.TicketID, PlayerIds: r.PlayerIDs,
+		AcceptanceType: answer})
 	return failure(ctx, op, err)
 }
 

@@ -34,7 +34,8 @@ func TestStartMatchmaking(t *testing.T) {
 	want := &wire.StartMatchmakingInput{TicketId: id, ConfigurationName: "duels", Players: []wire.Player{{
 		PlayerId: "ada", Team: "red", LatencyInMs: map[string]int32{"eu-central-1": 20},
 		PlayerAttributes: map[string]wire.AttributeValue{
-			"skill": {N: wire.Some(23.0)}, "maps": {SL: []string{"a", "b"}}, "mode": {S: "ctf"}, "roles": {SDM: map[string]float64{"tank": 0.5}},
+			"skill": {N: wire.Some(23.0)}, "maps": {SL: []string{"a", "b"}}, "mode": {S: "ctf"},
+			"roles": {SDM: map[string]float64{"tank": 0.5}},
 		},
 	}}}
 	if in := <-got; id == "" || !reflect.DeepEqual(in, want) {
@@ -109,8 +110,10 @@ func TestTicket(t *testing.T) {
 		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance, StatusReason: "AcceptanceFailed", StatusMessage: "again"}, // nobody saw the search
 		{Status: wire.MatchmakingConfigurationStatusPlacing},
 		{Status: wire.MatchmakingConfigurationStatusCompleted, GameSessionConnectionInfo: &wire.GameSessionConnectionInfo{
-			GameSessionArn: gsess, IpAddress: "203.0.113.7", DnsName: "host-1.example.com", Port: wire.Some[int32](7777),
-			MatchedPlayerSessions: []wire.MatchedPlayerSession{{PlayerId: "ada", PlayerSessionId: "psess-1"}, {PlayerId: "bob"}},
+			GameSessionArn: gsess, IpAddress: "203.0.113.7", DnsName: "host-1.example.com",
+			Port: wire.Some[int32](7777),
+			MatchedPlayerSessions: []wire.MatchedPlayerSession{{PlayerId: "ada", PlayerSessionId: "psess-1"},
+				{PlayerId: "bob"}},
 		}},
 	} {
 		ticket.TicketId = "t"
@@ -126,7 +129,8 @@ func TestTicket(t *testing.T) {
 		}
 	}
 	want := map[string]session.Reservation{"ada": {
-		SessionID: gsess, PlayerID: "ada", PlayerSessionID: "psess-1", DNSName: "host-1.example.com", IPAddress: "203.0.113.7", Port: 7777,
+		SessionID: gsess, PlayerID: "ada", PlayerSessionID: "psess-1", DNSName: "host-1.example.com",
+		IPAddress: "203.0.113.7", Port: 7777,
 	}}
 	if last.Status != session.TicketCompleted || !reflect.DeepEqual(last.Reservations, want) {
 		t.Errorf("%+v", last)

@@ -29,7 +29,8 @@ func startMuster(t testing.TB) *service {
 	t.Helper()
 	s := mustertest.Start(t)
 	fleet := s.Fleet(home)
-	return &service{s, fleet, s.Compute(fleet, home, "host-1", func(in *gamelift.RegisterComputeInput) { in.DnsName = new("host-1.example.com") })}
+	return &service{s, fleet, s.Compute(fleet, home, "host-1",
+		func(in *gamelift.RegisterComputeInput) { in.DnsName = new("host-1.example.com") })}
 }
 
 func (s *service) check(err error) {
@@ -122,7 +123,8 @@ func TestCreateSearchReserve(t *testing.T) {
 func reserveAll(t *testing.T, p *direct.Provider, id string) {
 	t.Helper()
 	for _, player := range []string{"ada", "bob"} {
-		place, err := p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: player, PlayerData: "blue"})
+		place, err := p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: player,
+			PlayerData: "blue"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +147,8 @@ func TestHostAndFind(t *testing.T) {
 	started := s.launch(7777, true)
 	p := s.provider()
 	place, err := p.Host(t.Context(), session.HostRequest{
-		SessionName: "ada's Session", OwnerID: "ada", BuildID: -7, Connections: 4, Properties: map[string]string{"mode": "ctf"},
+		SessionName: "ada's Session", OwnerID: "ada", BuildID: -7, Connections: 4,
+		Properties: map[string]string{"mode": "ctf"},
 	})
 	s.check(err)
 	if place.PlayerID != "ada" || place.PlayerSessionID == "" || place.Address() != "127.0.0.1:7777" {
@@ -202,7 +205,8 @@ func TestRefusals(t *testing.T) {
 	_, err = p.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: "fleet-1", MaxPlayer: 2})
 	wantError(t, err, session.ErrNotFound, "NotFoundException")
 
-	stranger := newProvider(t, direct.Config{Endpoint: s.HTTP, Region: s.Region, Target: direct.Target{FleetID: s.fleet}})
+	stranger := newProvider(t, direct.Config{Endpoint: s.HTTP, Region: s.Region,
+		Target: direct.Target{FleetID: s.fleet}})
 	_, err = stranger.Find(t.Context(), session.FindRequest{})
 	wantError(t, err, session.ErrDenied, "UnrecognizedClientException")
 }

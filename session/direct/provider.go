@@ -50,10 +50,12 @@ func (p *Provider) Configure(ctx context.Context, region string) error {
 	const op = "Configure"
 	cfg, err := config.LoadDefaultConfig(ctx, p.options(region)...)
 	if err != nil {
-		return &session.Error{Op: op, Kind: session.ErrInvalid, Message: "the AWS configuration cannot be read: " + err.Error(), Err: err}
+		return &session.Error{Op: op, Kind: session.ErrInvalid,
+			Message: "the AWS configuration cannot be read: " + err.Error(), Err: err}
 	}
 	if cfg.Region == "" {
-		return session.Errorf(op, session.ErrInvalid, "no region: give one, such as us-east-1, or set Config.Region or AWS_REGION")
+		return session.Errorf(op, session.ErrInvalid,
+			"no region: give one, such as us-east-1, or set Config.Region or AWS_REGION")
 	}
 	if cfg.Credentials == nil {
 		return session.Errorf(op, session.ErrDenied, "no credentials: set Config.Credentials or the environment's")

@@ -77,14 +77,17 @@ func TestContextIsOver(t *testing.T) {
 // callAll makes every call of a provider once and returns their errors.
 func callAll(ctx context.Context, p *direct.Provider) map[string]error {
 	failed := map[string]error{}
-	_, failed["CreateSession"] = p.CreateSession(ctx, session.CreateSessionRequest{FleetID: fleet, Location: "custom-attic", MaxPlayer: 2})
-	_, failed["CreateSessionOnQueue"] = p.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: "q", PlacementID: "p", MaxPlayer: 2})
+	_, failed["CreateSession"] = p.CreateSession(ctx,
+		session.CreateSessionRequest{FleetID: fleet, Location: "custom-attic", MaxPlayer: 2})
+	_, failed["CreateSessionOnQueue"] = p.CreateSessionOnQueue(ctx,
+		session.CreateSessionOnQueueRequest{QueueName: "q", PlacementID: "p", MaxPlayer: 2})
 	_, failed["Placement"] = p.Placement(ctx, "p")
 	_, failed["SearchSessions"] = p.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: fleet})
 	_, failed["Reserve"] = p.Reserve(ctx, session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada"})
 	_, failed["Host"] = p.Host(ctx, session.HostRequest{SessionName: "x", OwnerID: "ada", Connections: 2})
 	_, failed["Find"] = p.Find(ctx, session.FindRequest{})
-	_, failed["StartMatchmaking"] = p.StartMatchmaking(ctx, session.StartMatchmakingRequest{ConfigurationName: "m", Players: []session.Player{{PlayerID: "ada"}}})
+	_, failed["StartMatchmaking"] = p.StartMatchmaking(ctx,
+		session.StartMatchmakingRequest{ConfigurationName: "m", Players: []session.Player{{PlayerID: "ada"}}})
 	failed["StopMatchmaking"] = p.StopMatchmaking(ctx, session.StopMatchmakingRequest{TicketID: "t"})
 	failed["AcceptMatch"] = p.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: "t", PlayerIDs: []string{"ada"}})
 	_, failed["Ticket"] = p.Ticket(ctx, "t")

@@ -59,8 +59,10 @@ func (p *Provider) Placement(ctx context.Context, placementID string) (session.P
 		return session.Placement{}, failure(ctx, op, err)
 	}
 	return session.Placement{
-		PlacementID: aws.ToString(placed.PlacementId), Status: string(placed.Status), SessionID: aws.ToString(placed.GameSessionArn),
-		IPAddress: aws.ToString(placed.IpAddress), DNSName: aws.ToString(placed.DnsName), Port: int(aws.ToInt32(placed.Port)),
+		PlacementID: aws.ToString(placed.PlacementId), Status: string(placed.Status),
+		SessionID: aws.ToString(placed.GameSessionArn),
+		IPAddress: aws.ToString(placed.IpAddress), DNSName: aws.ToString(placed.DnsName),
+		Port: int(aws.ToInt32(placed.Port)),
 	}, nil
 }
 
@@ -90,7 +92,8 @@ func (p *Provider) awaitPlacement(ctx context.Context, api *api, op, placementID
 			sessionID = aws.ToString(placed.GameSessionArn)
 			return true, nil
 		}
-		return false, session.Errorf(op, session.ErrUnavailable, "the queue found no place: the placement is %s", placed.Status)
+		return false, session.Errorf(op, session.ErrUnavailable, "the queue found no place: the placement is %s",
+			placed.Status)
 	})
 	if err == nil && sessionID == "" {
 		err = incomplete(op, "the placed session's id")

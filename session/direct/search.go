@@ -23,7 +23,8 @@ func (p *Provider) SearchSessions(ctx context.Context, r session.SearchSessionsR
 	}
 	in := &gamelift.SearchGameSessionsInput{
 		FleetId: text(r.FleetID), AliasId: text(r.AliasID), Location: text(r.Location),
-		FilterExpression: text(r.FilterExpression), SortExpression: text(r.SortExpression), NextToken: text(r.NextToken),
+		FilterExpression: text(r.FilterExpression), SortExpression: text(r.SortExpression),
+		NextToken: text(r.NextToken),
 	}
 	if r.MaxResult > 0 {
 		in.Limit = aws.Int32(int32(r.MaxResult))

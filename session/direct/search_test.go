@@ -23,7 +23,8 @@ func searching(n int, asked chan<- wire.SearchGameSessionsInput) wire.Handler {
 		from, _ := strconv.Atoi(in.NextToken)
 		to := min(n, from+int(in.Limit.Or(20)))
 		for i := from; i < to; i++ {
-			g := wire.GameSession{GameSessionId: fmt.Sprintf("%s%d", gsess, i), PlayerSessionCreationPolicy: wire.PlayerSessionCreationPolicyAcceptAll}
+			g := wire.GameSession{GameSessionId: fmt.Sprintf("%s%d", gsess, i),
+				PlayerSessionCreationPolicy: wire.PlayerSessionCreationPolicyAcceptAll}
 			if i%5 == 4 {
 				g.PlayerSessionCreationPolicy = wire.PlayerSessionCreationPolicyDenyAll
 			}
@@ -47,7 +48,8 @@ func TestFindPages(t *testing.T) {
 			t.Parallel()
 			asked := make(chan wire.SearchGameSessionsInput, 100)
 			s := newScript(t, searching(test.sessions, asked))
-			found, err := s.provider(direct.Target{FleetID: fleet, Location: "custom-attic"}).Find(t.Context(), session.FindRequest{BuildID: 7, Limit: test.limit})
+			found, err := s.provider(direct.Target{FleetID: fleet, Location: "custom-attic"}).Find(t.Context(),
+				session.FindRequest{BuildID: 7, Limit: test.limit})
 			if err != nil || len(found) != test.want || len(asked) != test.pages {
 				t.Errorf("found %d on %d pages, %v; want %d on %d", len(found), len(asked), err, test.want, test.pages)
 			}
@@ -66,11 +68,13 @@ func TestFindOnQueue(t *testing.T) {
 	const alias = "arn:aws:gamelift:eu-central-1::alias/alias-1"
 	queue := wire.GameSessionQueue{Name: "q"}
 	for _, arn := range []string{
-		"arn:aws:gamelift:us-east-1:111122223333:fleet/" + fleet, goneFleet, alias, "arn:aws:gamelift:eu-central-1:111122223333:fleet/" + fleet, "x",
+		"arn:aws:gamelift:us-east-1:111122223333:fleet/" + fleet, goneFleet, alias,
+		"arn:aws:gamelift:eu-central-1:111122223333:fleet/" + fleet, "x",
 	} {
 		queue.Destinations = append(queue.Destinations, wire.GameSessionQueueDestination{DestinationArn: arn})
 	}
-	s := newScript(t, searching(4, asked), answers(wire.OpDescribeGameSessionQueues, &wire.DescribeGameSessionQueuesOutput{GameSessionQueues: []wire.GameSessionQueue{queue}}))
+	s := newScript(t, searching(4, asked), answers(wire.OpDescribeGameSessionQueues,
+		&wire.DescribeGameSessionQueuesOutput{GameSessionQueues: []wire.GameSessionQueue{queue}}))
 	found, err := s.provider(direct.Target{QueueName: "q"}).Find(t.Context(), session.FindRequest{})
 	if err != nil || len(found) != 4 || len(asked) != 3 {
 		t.Fatalf("found %d in %d searches, %v", len(found), len(asked), err)
@@ -82,7 +86,8 @@ func TestFindOnQueue(t *testing.T) {
 
 func TestFindFailures(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, searching(1, make(chan wire.SearchGameSessionsInput, 1)), answers(wire.OpDescribeGameSessionQueues, &wire.DescribeGameSessionQueuesOutput{}))
+	s := newScript(t, searching(1, make(chan wire.SearchGameSessionsInput, 1)),
+		answers(wire.OpDescribeGameSessionQueues, &wire.DescribeGameSessionQueuesOutput{}))
 	_, err := s.provider(direct.Target{FleetID: goneFleet}).Find(t.Context(), session.FindRequest{})
 	wantError(t, err, session.ErrNotFound, "NotFoundException")
 	_, err = s.provider(direct.Target{QueueName: "q"}).Find(t.Context(), session.FindRequest{})

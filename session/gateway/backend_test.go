@@ -31,7 +31,8 @@ func (b *backend) StartGameSessionPlacement(_ context.Context, in *wire.StartGam
 		GameSessionArn: gsess, IpAddress: "203.0.113.7", Port: wire.Some[int32](7777),
 	})
 	return &wire.StartGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
-		PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName, Status: wire.GameSessionPlacementStatePending,
+		PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName,
+		Status: wire.GameSessionPlacementStatePending,
 	}}, nil
 }
 
@@ -45,7 +46,8 @@ func (b *backend) DescribeGameSessionPlacement(_ context.Context, in *wire.Descr
 
 func (b *backend) StartMatchmaking(_ context.Context, in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
 	b.asked <- in
-	return &wire.StartMatchmakingOutput{MatchmakingTicket: b.ticket(in.TicketId, wire.MatchmakingConfigurationStatusQueued)}, nil
+	return &wire.StartMatchmakingOutput{MatchmakingTicket: b.ticket(in.TicketId,
+		wire.MatchmakingConfigurationStatusQueued)}, nil
 }
 
 func (b *backend) StopMatchmaking(_ context.Context, in *wire.StopMatchmakingInput) error {
@@ -79,7 +81,8 @@ func (b *backend) WatchTicket(_ context.Context, id string, changed func(*wire.M
 }
 
 func (b *backend) ticket(id string, status wire.MatchmakingConfigurationStatus) *wire.MatchmakingTicket {
-	t := &wire.MatchmakingTicket{TicketId: id, ConfigurationName: "duels", Status: status, Players: []wire.Player{{PlayerId: "ada", Team: "red"}}}
+	t := &wire.MatchmakingTicket{TicketId: id, ConfigurationName: "duels", Status: status,
+		Players: []wire.Player{{PlayerId: "ada", Team: "red"}}}
 	if status == wire.MatchmakingConfigurationStatusCompleted {
 		t.GameSessionConnectionInfo = &wire.GameSessionConnectionInfo{
 			GameSessionArn: gsess, IpAddress: "203.0.113.7", Port: wire.Some[int32](7777),
@@ -93,7 +96,8 @@ func (b *backend) ticket(id string, status wire.MatchmakingConfigurationStatus) 
 func atGateway(t *testing.T) (*gateway.Provider, *backend) {
 	t.Helper()
 	b := &backend{asked: make(chan any, 1)}
-	g, err := httpgateway.New(httpgateway.Config{Service: b, Queues: b, Matchmaking: b, Region: "eu-central-1", AllowTarget: true})
+	g, err := httpgateway.New(httpgateway.Config{Service: b, Queues: b, Matchmaking: b, Region: "eu-central-1",
+		AllowTarget: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +116,8 @@ func TestPlacementsAtTheGateway(t *testing.T) {
 	t.Parallel()
 	p, b := atGateway(t)
 	r := session.CreateSessionOnQueueRequest{
-		SessionName: "duel", MaxPlayer: 2, QueueName: "q", PlacementID: "mine", SessionProperties: map[string]string{"mode": "ctf"},
+		SessionName: "duel", MaxPlayer: 2, QueueName: "q", PlacementID: "mine",
+		SessionProperties: map[string]string{"mode": "ctf"},
 	}
 	id, err := p.CreateSessionOnQueue(t.Context(), r)
 	if err != nil {
@@ -126,7 +131,8 @@ func TestPlacementsAtTheGateway(t *testing.T) {
 		t.Errorf("%q was asked for as %+v", id, in)
 	}
 	got, err := p.Placement(t.Context(), id)
-	want := session.Placement{PlacementID: id, Status: "FULFILLED", SessionID: gsess, IPAddress: "203.0.113.7", Port: 7777}
+	want := session.Placement{PlacementID: id, Status: "FULFILLED", SessionID: gsess, IPAddress: "203.0.113.7",
+		Port: 7777}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
@@ -166,5 +172,6 @@ func TestMatchmakingAtTheGateway(t *testing.T) {
 	_, err = p.Ticket(t.Context(), "missing")
 	wantError(t, err, session.ErrNotFound, "ticket_not_found")
 	wantError(t, p.WatchTicket(t.Context(), "missing", nil), session.ErrNotFound, "ticket_not_found")
-	wantError(t, p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: "missing"}), session.ErrNotFound, "ticket_not_found")
+	wantError(t, p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: "missing"}),
+		session.ErrNotFound, "ticket_not_found")
 }

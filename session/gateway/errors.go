@@ -115,7 +115,8 @@ func refusal(r request, status int, data []byte) error {
 	}
 	if p.Message == missingRoute {
 		if strings.HasPrefix(r.uri, "/v1/") {
-			return session.Errorf(r.op, session.ErrUnsupported, "this gateway has the original calls alone: it knows no %s", r.uri)
+			return session.Errorf(r.op, session.ErrUnsupported,
+				"this gateway has the original calls alone: it knows no %s", r.uri)
 		}
 		p.Message += text(fmt.Sprintf(": the gateway knows no %s: check Config.URL and the URIs", r.uri))
 	}

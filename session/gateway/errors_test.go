@@ -92,7 +92,8 @@ func TestConfigure(t *testing.T) {
 	t.Parallel()
 	for url, valid := range map[string]bool{
 		"http://127.0.0.1:3000": true, "https://api.example.com/Prod/": true,
-		"": false, "127.0.0.1:3000": false, "ftp://example.com": false, "http://": false, "http://a/?b": false, "http://a/#b": false, "http://[": false,
+		"": false, "127.0.0.1:3000": false, "ftp://example.com": false, "http://": false, "http://a/?b": false,
+		"http://a/#b": false, "http://[": false,
 	} {
 		p := gateway.New(gateway.Config{URL: url})
 		err := p.Configure(t.Context(), "us-east-1")
@@ -117,15 +118,19 @@ func TestNotConfigured(t *testing.T) {
 func callAll(ctx context.Context, p *gateway.Provider) map[string]error {
 	failed := map[string]error{}
 	_, failed["CreateSession"] = p.CreateSession(ctx, session.CreateSessionRequest{FleetID: "fleet-1", MaxPlayer: 2})
-	_, failed["CreateSessionOnQueue"] = p.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: "q", PlacementID: "p", MaxPlayer: 2})
+	_, failed["CreateSessionOnQueue"] = p.CreateSessionOnQueue(ctx,
+		session.CreateSessionOnQueueRequest{QueueName: "q", PlacementID: "p", MaxPlayer: 2})
 	_, failed["Placement"] = p.Placement(ctx, "p")
 	_, failed["SearchSessions"] = p.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: "fleet-1"})
 	_, failed["Reserve"] = p.Reserve(ctx, session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada"})
-	_, failed["Reserve with data"] = p.Reserve(ctx, session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada", PlayerData: "blue"})
+	_, failed["Reserve with data"] = p.Reserve(ctx,
+		session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada", PlayerData: "blue"})
 	_, failed["Host"] = p.Host(ctx, hostRequest)
-	_, failed["Host with properties"] = p.Host(ctx, session.HostRequest{SessionName: "x", OwnerID: "ada", Connections: 2, Properties: map[string]string{"a": "b"}})
+	_, failed["Host with properties"] = p.Host(ctx,
+		session.HostRequest{SessionName: "x", OwnerID: "ada", Connections: 2, Properties: map[string]string{"a": "b"}})
 	_, failed["Find"] = p.Find(ctx, session.FindRequest{})
-	_, failed["StartMatchmaking"] = p.StartMatchmaking(ctx, session.StartMatchmakingRequest{ConfigurationName: "m", Players: []session.Player{{PlayerID: "ada"}}})
+	_, failed["StartMatchmaking"] = p.StartMatchmaking(ctx,
+		session.StartMatchmakingRequest{ConfigurationName: "m", Players: []session.Player{{PlayerID: "ada"}}})
 	failed["StopMatchmaking"] = p.StopMatchmaking(ctx, session.StopMatchmakingRequest{TicketID: "t"})
 	failed["AcceptMatch"] = p.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: "t", PlayerIDs: []string{"ada"}})
 	_, failed["Ticket"] = p.Ticket(ctx, "t")

@@ -45,7 +45,8 @@ func do[T any](ctx context.Context, p *Provider, r request, decode func([]byte, 
 		return out, refused(r.op, answer.StatusCode, e)
 	}
 	if err := decode(data, &out); err != nil {
-		return out, &session.Error{Op: r.op, Kind: session.ErrTransport, Message: "the gateway's answer cannot be used: " + err.Error(), Err: err}
+		return out, &session.Error{Op: r.op, Kind: session.ErrTransport,
+			Message: "the gateway's answer cannot be used: " + err.Error(), Err: err}
 	}
 	return out, nil
 }
@@ -60,13 +61,15 @@ func (p *Provider) send(ctx context.Context, client *http.Client, r request) (*h
 	if r.body != nil {
 		data, err := json.Marshal(r.body)
 		if err != nil {
-			return nil, &session.Error{Op: r.op, Kind: session.ErrInvalid, Message: "the request cannot be written: " + err.Error(), Err: err}
+			return nil, &session.Error{Op: r.op, Kind: session.ErrInvalid,
+				Message: "the request cannot be written: " + err.Error(), Err: err}
 		}
 		body = bytes.NewReader(data)
 	}
 	out, err := http.NewRequestWithContext(ctx, r.method, address, body)
 	if err != nil {
-		return nil, &session.Error{Op: r.op, Kind: session.ErrInvalid, Message: "the gateway's address: " + err.Error(), Err: err}
+		return nil, &session.Error{Op: r.op, Kind: session.ErrInvalid, Message: "the gateway's address: " + err.Error(),
+			Err: err}
 	}
 	p.header(out.Header, r)
 	answer, err := client.Do(out)

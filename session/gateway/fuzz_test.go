@@ -20,7 +20,8 @@ type canned struct {
 
 func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
-		StatusCode: c.status, Header: http.Header{"Content-Type": {c.kind}}, Body: io.NopCloser(bytes.NewReader(c.body)), Request: r,
+		StatusCode: c.status, Header: http.Header{"Content-Type": {c.kind}},
+		Body: io.NopCloser(bytes.NewReader(c.body)), Request: r,
 	}, nil
 }
 
@@ -28,16 +29,20 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 // error is of the session package.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
-		playerSession, `[` + sessionObject + `]`, `[{"GameSessionId":"a","MaximumPlayerSessionCount":"2"}]`, object("session_full"), `"text"`, `null`, ``,
-		`{"players":[` + playerObject + `]}`, `{"player":` + playerObject + `}`, `{"sessions":[` + sessionObject + `,null]}`,
-		`{"id":"t","status":"COMPLETED","match":` + matchObject + `}`, ticketEvent("ticket", `"status":"SEARCHING"`), ticketEvent("end", `"status":"FAILED"`),
+		playerSession, `[` + sessionObject + `]`, `[{"GameSessionId":"a","MaximumPlayerSessionCount":"2"}]`,
+		object("session_full"), `"text"`, `null`, ``,
+		`{"players":[` + playerObject + `]}`, `{"player":` + playerObject + `}`,
+		`{"sessions":[` + sessionObject + `,null]}`,
+		`{"id":"t","status":"COMPLETED","match":` + matchObject + `}`, ticketEvent("ticket", `"status":"SEARCHING"`),
+		ticketEvent("end", `"status":"FAILED"`),
 	} {
 		f.Add(uint16(0), []byte(seed))
 		f.Add(uint16(302), []byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, above200 uint16, body []byte) {
 		for _, kind := range []string{"application/json", "text/event-stream"} {
-			p := gateway.New(gateway.Config{URL: "http://gateway.example.com", HTTPClient: &http.Client{Transport: canned{200 + int(above200)%400, kind, body}}})
+			p := gateway.New(gateway.Config{URL: "http://gateway.example.com",
+				HTTPClient: &http.Client{Transport: canned{200 + int(above200)%400, kind, body}}})
 			if err := p.Configure(t.Context(), ""); err != nil {
 				t.Fatal(err)
 			}

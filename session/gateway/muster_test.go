@@ -90,20 +90,23 @@ func TestV1OnMuster(t *testing.T) {
 	s.launch(7777)
 	s.launch(7778)
 	p := s.provider()
-	create := session.CreateSessionRequest{FleetID: s.fleet, SessionName: "duel", MaxPlayer: 2, IdempotencyToken: "token-1"}
+	create := session.CreateSessionRequest{FleetID: s.fleet, SessionName: "duel", MaxPlayer: 2,
+		IdempotencyToken: "token-1"}
 	id, err := p.CreateSession(t.Context(), create)
 	s.check(err)
 	if again, err := p.CreateSession(t.Context(), create); err != nil || again != id {
 		t.Errorf("the same token gave %q, then %q, %v", id, again, err)
 	}
 	hosted, err := p.Host(t.Context(), session.HostRequest{
-		SessionName: "with mode", OwnerID: "ada", BuildID: 7, Connections: 2, Properties: map[string]string{"mode": "ctf"},
+		SessionName: "with mode", OwnerID: "ada", BuildID: 7, Connections: 2,
+		Properties: map[string]string{"mode": "ctf"},
 	})
 	s.check(err)
 	if _, err := p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: hosted.SessionID, PlayerID: "bob", PlayerData: "blue"}); err != nil {
 		t.Error(err)
 	}
-	search := session.SearchSessionsRequest{FleetID: s.fleet, Location: "custom-home", FilterExpression: "gameSessionProperties.mode='ctf'"}
+	search := session.SearchSessionsRequest{FleetID: s.fleet, Location: "custom-home",
+		FilterExpression: "gameSessionProperties.mode='ctf'"}
 	got, err := p.SearchSessions(t.Context(), search)
 	if err != nil || len(got.SessionConfigs) != 1 || got.SessionConfigs[0].SessionID != hosted.SessionID || got.SessionConfigs[0].CurrentPlayer != 2 {
 		t.Errorf("found %+v, %v", got, err)

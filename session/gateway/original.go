@@ -108,7 +108,8 @@ func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.S
 	const op = "Find"
 	uri, err := findURI(p.cfg.FindURI, r.BuildID)
 	if err != nil {
-		return nil, &session.Error{Op: op, Kind: session.ErrInvalid, Message: "Config.FindURI: " + err.Error(), Err: err}
+		return nil, &session.Error{Op: op, Kind: session.ErrInvalid, Message: "Config.FindURI: " + err.Error(),
+			Err: err}
 	}
 	list, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: uri}, decodeList[gameSession])
 	if err != nil {
@@ -143,7 +144,8 @@ func findURI(uri string, build int32) (string, error) {
 
 // joinable reports whether a session lets players in, as far as it tells.
 func (g gameSession) joinable() bool {
-	return g.GameSessionID != "" && g.Current < g.Maximum && (g.Status == "" || g.Status == "ACTIVE") && g.Policy != "DENY_ALL"
+	return g.GameSessionID != "" && g.Current < g.Maximum && (g.Status == "" || g.Status == "ACTIVE") &&
+		g.Policy != "DENY_ALL"
 }
 
 // buildProperty is the game property that holds the build id.

@@ -14,7 +14,8 @@ const playerSession = `{"PlayerSessionId": "psess-1", "PlayerId": "ada", "GameSe
  "FleetId": "fleet-1", "FleetArn": "arn:aws:gamelift:eu-central-1:111122223333:fleet/fleet-1",
  "CreationTime": "2025-12-17 10:48:17.441000+00:00", "Status": "RESERVED", "IpAddress": "203.0.113.7", "Port": 7777}`
 
-var place = session.Reservation{SessionID: gsess, PlayerID: "ada", PlayerSessionID: "psess-1", IPAddress: "203.0.113.7", Port: 7777}
+var place = session.Reservation{SessionID: gsess, PlayerID: "ada", PlayerSessionID: "psess-1", IPAddress: "203.0.113.7",
+	Port: 7777}
 
 var hostRequest = session.HostRequest{SessionName: "ada's Session", OwnerID: "ada", BuildID: -7, Connections: 4}
 
@@ -101,8 +102,9 @@ func TestFind(t *testing.T) {
 	want := []session.SearchResult{
 		{SessionID: "minimal", Name: "a", Connections: 4, OpenConnections: 3},
 		{
-			SessionID: "rich", Name: "b", IPAddress: "203.0.113.7", Port: 7777, BuildID: 7, Connections: 2, OpenConnections: 2,
-			Properties: map[string]string{"mode": "ctf"},
+			SessionID: "rich", Name: "b", IPAddress: "203.0.113.7", Port: 7777, BuildID: 7, Connections: 2,
+			OpenConnections: 2,
+			Properties:      map[string]string{"mode": "ctf"},
 		},
 	}
 	if err != nil || !reflect.DeepEqual(found, want) {
@@ -137,9 +139,10 @@ func TestUnusableSuccess(t *testing.T) {
 		"port is a word":  {strings.Replace(playerSession, `7777`, `"http"`, 1), session.ErrTransport, ""},
 		"port too large":  {strings.Replace(playerSession, `7777`, `70000`, 1), session.ErrTransport, ""},
 		"port is broken":  {strings.Replace(playerSession, `7777`, `7777.5`, 1), session.ErrTransport, ""},
-		"error object":    {`{"error": "full", "code": "session_full", "requestId": "r"}`, session.ErrFull, "session_full"},
-		"error alone":     {`{"error": {"a": 1}}`, session.ErrTransport, ""},
-		"too large":       {`{"PlayerId":"` + strings.Repeat("x", 4<<20) + `"}`, session.ErrTransport, ""},
+		"error object": {`{"error": "full", "code": "session_full", "requestId": "r"}`, session.ErrFull,
+			"session_full"},
+		"error alone": {`{"error": {"a": 1}}`, session.ErrTransport, ""},
+		"too large":   {`{"PlayerId":"` + strings.Repeat("x", 4<<20) + `"}`, session.ErrTransport, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

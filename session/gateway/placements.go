@@ -28,7 +28,8 @@ type match struct {
 // Placement implements session.Provider.
 func (p *Provider) Placement(ctx context.Context, placementID string) (session.Placement, error) {
 	const op = "Placement"
-	got, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: "/v1/placements/" + url.PathEscape(placementID)}, decodeObject[placementObject])
+	got, err := do(ctx, p, request{op: op, method: http.MethodGet,
+		uri: "/v1/placements/" + url.PathEscape(placementID)}, decodeObject[placementObject])
 	if err != nil {
 		return session.Placement{}, err
 	}
@@ -37,6 +38,7 @@ func (p *Provider) Placement(ctx context.Context, placementID string) (session.P
 	}
 	return session.Placement{
 		PlacementID: placementID, Status: got.Status, SessionID: got.Match.SessionID,
-		IPAddress: got.Match.Endpoint.IPAddress, DNSName: got.Match.Endpoint.DNSName, Port: int(got.Match.Endpoint.Port),
+		IPAddress: got.Match.Endpoint.IPAddress, DNSName: got.Match.Endpoint.DNSName,
+		Port: int(got.Match.Endpoint.Port),
 	}, nil
 }

@@ -81,7 +81,8 @@ type created struct {
 }
 
 func (p *Provider) create(ctx context.Context, op, key string, body sessionCreation) (created, error) {
-	return do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/sessions", body: body, key: key}, decodeObject[created])
+	return do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/sessions", body: body, key: key},
+		decodeObject[created])
 }
 
 // CreateSession implements session.Provider. The gateway must allow that callers
@@ -117,7 +118,8 @@ func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSes
 
 func (p *Provider) hostWithProperties(ctx context.Context, op string, r session.HostRequest) (session.Reservation, error) {
 	got, err := p.create(ctx, op, "", sessionCreation{
-		Name: r.SessionName, MaxPlayers: r.Connections, BuildID: r.BuildID, Properties: r.Properties, Player: &newPlayer{ID: r.OwnerID},
+		Name: r.SessionName, MaxPlayers: r.Connections, BuildID: r.BuildID, Properties: r.Properties,
+		Player: &newPlayer{ID: r.OwnerID},
 	})
 	if err != nil {
 		return session.Reservation{}, err
@@ -149,13 +151,15 @@ func (p *Provider) reserveWithData(ctx context.Context, op string, r session.Joi
 func (p *Provider) SearchSessions(ctx context.Context, r session.SearchSessionsRequest) (session.SearchSessionsResponse, error) {
 	const op = "SearchSessions"
 	if r.FleetID == "" {
-		return session.SearchSessionsResponse{}, session.Errorf(op, session.ErrUnsupported, "gateways cannot search by alias: give a FleetID")
+		return session.SearchSessionsResponse{}, session.Errorf(op, session.ErrUnsupported,
+			"gateways cannot search by alias: give a FleetID")
 	}
 	type page struct {
 		Sessions []sessionObject `json:"sessions"`
 		Cursor   string          `json:"cursor"`
 	}
-	got, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: "/v1/sessions?" + searchQuery(r).Encode()}, decodeObject[page])
+	got, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: "/v1/sessions?" + searchQuery(r).Encode()},
+		decodeObject[page])
 	if err != nil {
 		return session.SearchSessionsResponse{}, err
 	}
@@ -202,8 +206,10 @@ func (o sessionObject) config() session.SessionConfig {
 		reason = o.StatusReason
 	}
 	return session.SessionConfig{
-		SessionID: o.ID, SessionName: o.Name, SessionProperties: o.Properties, CreationTime: o.CreatedAt, TerminationTime: o.EndedAt,
-		MaxPlayer: int(o.MaxPlayers), CurrentPlayer: int(o.Players), Status: status, StatusReason: reason, Location: o.Location, FleetID: o.FleetID,
+		SessionID: o.ID, SessionName: o.Name, SessionProperties: o.Properties, CreationTime: o.CreatedAt,
+		TerminationTime: o.EndedAt,
+		MaxPlayer:       int(o.MaxPlayers), CurrentPlayer: int(o.Players), Status: status, StatusReason: reason,
+		Location: o.Location, FleetID: o.FleetID,
 	}
 }
 

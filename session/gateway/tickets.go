@@ -47,7 +47,8 @@ func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmak
 		}
 		body.Players = append(body.Players, ticketPlayer{player.PlayerID, player.Team, attributes, player.LatencyInMS})
 	}
-	got, err := do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/tickets", body: body}, decodeObject[ticketObject])
+	got, err := do(ctx, p, request{op: op, method: http.MethodPost, uri: "/v1/tickets", body: body},
+		decodeObject[ticketObject])
 	if err == nil && got.ID == "" {
 		err = incomplete(op, "a ticket id")
 	}
@@ -56,7 +57,8 @@ func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmak
 
 // StopMatchmaking implements session.Matchmaker.
 func (p *Provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
-	_, err := do(ctx, p, request{op: "StopMatchmaking", method: http.MethodDelete, uri: ticketURI(r.TicketID, "")}, ignore)
+	_, err := do(ctx, p, request{op: "StopMatchmaking", method: http.MethodDelete, uri: ticketURI(r.TicketID, "")},
+		ignore)
 	return err
 }
 
@@ -66,14 +68,16 @@ func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest
 		Accept  bool     `json:"accept"`
 		Players []string `json:"players"`
 	}{r.AcceptMatch, r.PlayerIDs}
-	_, err := do(ctx, p, request{op: "AcceptMatch", method: http.MethodPost, uri: ticketURI(r.TicketID, "/acceptance"), body: body}, ignore)
+	_, err := do(ctx, p, request{op: "AcceptMatch", method: http.MethodPost, uri: ticketURI(r.TicketID, "/acceptance"),
+		body: body}, ignore)
 	return err
 }
 
 // Ticket implements session.Matchmaker. See WatchTicket for its MatchID.
 func (p *Provider) Ticket(ctx context.Context, ticketID string) (session.Ticket, error) {
 	const op = "Ticket"
-	got, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: ticketURI(ticketID, "")}, decodeObject[ticketObject])
+	got, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: ticketURI(ticketID, "")},
+		decodeObject[ticketObject])
 	if err != nil {
 		return session.Ticket{}, err
 	}
@@ -87,7 +91,8 @@ func (o ticketObject) ticket(op, id string) (session.Ticket, error) {
 		return session.Ticket{}, incomplete(op, "the ticket's status")
 	}
 	t := session.Ticket{
-		TicketID: id, Status: session.TicketStatus(o.Status), StatusReason: o.StatusReason, StatusMessage: o.StatusMessage, MatchID: o.matchID(id),
+		TicketID: id, Status: session.TicketStatus(o.Status), StatusReason: o.StatusReason,
+		StatusMessage: o.StatusMessage, MatchID: o.matchID(id),
 	}
 	for _, player := range o.Match.Players {
 		place, err := complete(op, session.Reservation{

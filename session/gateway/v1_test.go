@@ -71,7 +71,8 @@ func TestQueue(t *testing.T) {
 	s = answer(t, 200, `{"id": "p-1", "queue": "q", "status": "FULFILLED", "match": `+matchObject+`}`)
 	got, err := s.provider(t).Placement(t.Context(), "p-1")
 	want := session.Placement{
-		PlacementID: "p-1", Status: "FULFILLED", SessionID: gsess, IPAddress: "203.0.113.7", DNSName: "host-1.example.com", Port: 7777,
+		PlacementID: "p-1", Status: "FULFILLED", SessionID: gsess, IPAddress: "203.0.113.7",
+		DNSName: "host-1.example.com", Port: 7777,
 	}
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)
@@ -94,7 +95,8 @@ func TestHostWithProperties(t *testing.T) {
 func TestReserveWithData(t *testing.T) {
 	t.Parallel()
 	s := answer(t, 201, `{"players": [`+playerObject+`]}`)
-	got, err := s.provider(t).Reserve(t.Context(), session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada", PlayerData: "blue"})
+	got, err := s.provider(t).Reserve(t.Context(),
+		session.JoinSessionRequest{SessionID: gsess, PlayerID: "ada", PlayerData: "blue"})
 	if err != nil || got != place {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -104,20 +106,25 @@ func TestReserveWithData(t *testing.T) {
 func TestSearchSessions(t *testing.T) {
 	t.Parallel()
 	elsewhere := strings.Replace(sessionObject, "custom-attic\", \"cr", "custom-cellar\", \"cr", 1)
-	s := answer(t, 200, `{"sessions": [`+sessionObject+`, `+elsewhere+`, `+strings.Replace(sessionObject, `"fleet-1"`, `"fleet-2"`, 1)+`], "cursor": "next"}`)
+	s := answer(t, 200, `{"sessions": [`+sessionObject+`, `+elsewhere+`, `+
+		strings.Replace(sessionObject, `"fleet-1"`, `"fleet-2"`, 1)+`], "cursor": "next"}`)
 	p := s.provider(t)
-	r := session.SearchSessionsRequest{FleetID: "arn:aws:gamelift:eu-central-1:111122223333:fleet/fleet-1", Location: "custom-attic"}
+	r := session.SearchSessionsRequest{FleetID: "arn:aws:gamelift:eu-central-1:111122223333:fleet/fleet-1",
+		Location: "custom-attic"}
 	got, err := p.SearchSessions(t.Context(), r)
 	want := session.SearchSessionsResponse{NextToken: "next", SessionConfigs: []session.SessionConfig{{
-		SessionID: gsess, SessionName: "duel", SessionProperties: map[string]string{"mode": "ctf"}, MaxPlayer: 2, CurrentPlayer: 1,
-		CreationTime: time.Date(2025, 12, 17, 10, 48, 17, 441e6, time.UTC), Status: session.StatusActive, StatusReason: "NotSet",
-		Location: "custom-attic", FleetID: "fleet-1",
+		SessionID: gsess, SessionName: "duel", SessionProperties: map[string]string{"mode": "ctf"}, MaxPlayer: 2,
+		CurrentPlayer: 1,
+		CreationTime:  time.Date(2025, 12, 17, 10, 48, 17, 441e6, time.UTC), Status: session.StatusActive,
+		StatusReason: "NotSet",
+		Location:     "custom-attic", FleetID: "fleet-1",
 	}}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 	wantCall(t, s, "GET /v1/sessions?open=false", "")
-	r = session.SearchSessionsRequest{FleetID: "fleet-1", FilterExpression: "a=b", SortExpression: "c ASC", MaxResult: 5, NextToken: "next"}
+	r = session.SearchSessionsRequest{FleetID: "fleet-1", FilterExpression: "a=b", SortExpression: "c ASC",
+		MaxResult: 5, NextToken: "next"}
 	if got, err := p.SearchSessions(t.Context(), r); err != nil || len(got.SessionConfigs) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}

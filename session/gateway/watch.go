@@ -60,7 +60,8 @@ func (p *Provider) WatchTicket(ctx context.Context, ticketID string, changed fun
 func streaming(ctx context.Context, r request, answer *http.Response) error {
 	if answer.StatusCode == http.StatusOK {
 		if kind := answer.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-			return session.Errorf(r.op, session.ErrTransport, "the gateway answers %q instead of a stream of events", kind)
+			return session.Errorf(r.op, session.ErrTransport, "the gateway answers %q instead of a stream of events",
+				kind)
 		}
 		return nil
 	}
@@ -107,7 +108,8 @@ func (w *watch) take(e event) bool {
 func (w *watch) read(data string) (session.Ticket, error) {
 	var o ticketObject
 	if err := json.Unmarshal([]byte(data), &o); err != nil {
-		return session.Ticket{}, &session.Error{Op: w.op, Kind: session.ErrTransport, Message: "an event cannot be read: " + err.Error(), Err: err}
+		return session.Ticket{}, &session.Error{Op: w.op, Kind: session.ErrTransport,
+			Message: "an event cannot be read: " + err.Error(), Err: err}
 	}
 	return o.ticket(w.op, w.ticketID)
 }

@@ -66,9 +66,10 @@ func TestWatchEnds(t *testing.T) {
 		want error
 		code string
 	}{
-		"ends early":       {ticketEvent("ticket", `"status": "SEARCHING"`), session.ErrTransport, ""},
-		"cannot follow":    {"event: error\ndata: " + object("stopping") + "\n\n", session.ErrUnavailable, "stopping"},
-		"ticket is gone":   {"event: error\ndata: " + object("ticket_not_found") + "\n\n", session.ErrNotFound, "ticket_not_found"},
+		"ends early":    {ticketEvent("ticket", `"status": "SEARCHING"`), session.ErrTransport, ""},
+		"cannot follow": {"event: error\ndata: " + object("stopping") + "\n\n", session.ErrUnavailable, "stopping"},
+		"ticket is gone": {"event: error\ndata: " + object("ticket_not_found") + "\n\n", session.ErrNotFound,
+			"ticket_not_found"},
 		"error of no form": {"event: error\ndata: 7\n\n", session.ErrUnavailable, ""},
 		"no JSON":          {"event: ticket\ndata: {\n\n", session.ErrTransport, ""},
 		"no status":        {"event: ticket\ndata: {}\n\n", session.ErrTransport, ""},
@@ -106,7 +107,8 @@ func TestWatchCanceled(t *testing.T) {
 func TestWatchSilent(t *testing.T) {
 	t.Parallel()
 	clock := clockwork.NewFakeClock()
-	p := stream(t, ticketEvent("ticket", `"status": "SEARCHING"`), true).provider(t, func(c *gateway.Config) { c.Clock = clock })
+	p := stream(t, ticketEvent("ticket", `"status": "SEARCHING"`), true).provider(t,
+		func(c *gateway.Config) { c.Clock = clock })
 	seen, ended := make(chan session.Ticket, 1), make(chan error, 1)
 	go func() { ended <- p.WatchTicket(t.Context(), "t-1", func(ticket session.Ticket) { seen <- ticket }) }()
 	<-seen

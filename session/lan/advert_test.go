@@ -22,17 +22,22 @@ func TestAdvertErrorsNameTheField(t *testing.T) {
 		change func(*session.Advert)
 		want   string
 	}{
-		"no port":             {func(a *session.Advert) { a.Port = 0 }, "Port is 0"},
-		"port":                {func(a *session.Advert) { a.Port = 65536 }, "Port is 65536"},
-		"negative places":     {func(a *session.Advert) { a.Connections = -1 }, "Connections is -1"},
-		"too many places":     {func(a *session.Advert) { a.Connections = 65536 }, "Connections is 65536"},
-		"more free than all":  {func(a *session.Advert) { a.OpenConnections = 5 }, "OpenConnections is 5, it must be 0 to 4"},
-		"too many properties": {func(a *session.Advert) { a.Properties = properties(65, "") }, "number of Properties is 65"},
-		"long id":             {func(a *session.Advert) { a.SessionID = long + "x" }, "SessionID has 256 bytes"},
-		"control in an id":    {func(a *session.Advert) { a.OwnerID = "a\nb" }, "OwnerID has control characters"},
-		"not UTF-8":           {func(a *session.Advert) { a.Properties = map[string]string{"k": "\xff"} }, `Properties["k"] has`},
-		"key":                 {func(a *session.Advert) { a.Properties = map[string]string{"\x01": ""} }, `Properties, key "\x01", has`},
-		"does not fit":        {func(a *session.Advert) { a.Properties = properties(4, long) }, `Properties["key003"] does not fit`},
+		"no port":         {func(a *session.Advert) { a.Port = 0 }, "Port is 0"},
+		"port":            {func(a *session.Advert) { a.Port = 65536 }, "Port is 65536"},
+		"negative places": {func(a *session.Advert) { a.Connections = -1 }, "Connections is -1"},
+		"too many places": {func(a *session.Advert) { a.Connections = 65536 }, "Connections is 65536"},
+		"more free than all": {func(a *session.Advert) { a.OpenConnections = 5 },
+			"OpenConnections is 5, it must be 0 to 4"},
+		"too many properties": {func(a *session.Advert) { a.Properties = properties(65, "") },
+			"number of Properties is 65"},
+		"long id":          {func(a *session.Advert) { a.SessionID = long + "x" }, "SessionID has 256 bytes"},
+		"control in an id": {func(a *session.Advert) { a.OwnerID = "a\nb" }, "OwnerID has control characters"},
+		"not UTF-8": {func(a *session.Advert) { a.Properties = map[string]string{"k": "\xff"} },
+			`Properties["k"] has`},
+		"key": {func(a *session.Advert) { a.Properties = map[string]string{"\x01": ""} },
+			`Properties, key "\x01", has`},
+		"does not fit": {func(a *session.Advert) { a.Properties = properties(4, long) },
+			`Properties["key003"] does not fit`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNetwork(t, Config{})

@@ -27,7 +27,8 @@ const rescan = 3 * time.Second
 // The game has to listen on all addresses: searchers see the one that fits them.
 func (n *Network) Announce(ctx context.Context, advert session.Advert) (session.Beacon, error) {
 	const op = "Announce"
-	b := &beacon{network: n, instance: newInstanceID(), limiter: newLimiter(n.cfg.Limits), joined: map[membership]bool{}}
+	b := &beacon{network: n, instance: newInstanceID(), limiter: newLimiter(n.cfg.Limits),
+		joined: map[membership]bool{}}
 	if err := b.set(op, advert); err != nil {
 		return nil, err
 	}

@@ -194,7 +194,8 @@ func FuzzParseReply(f *testing.F) {
 		}
 		a := session.Advert{
 			SessionID: got.SessionID, OwnerID: got.OwnerID, OwnerName: got.OwnerName, Name: got.Name, Port: got.Port,
-			BuildID: got.BuildID, Connections: got.Connections, OpenConnections: got.OpenConnections, Properties: got.Properties,
+			BuildID: got.BuildID, Connections: got.Connections, OpenConnections: got.OpenConnections,
+			Properties: got.Properties,
 		}
 		again, err := encodeAdvert("Announce", a, r.instance, Config{AppID: 9999}.withDefaults())
 		if err != nil || len(again) > len(b) {

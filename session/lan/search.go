@@ -107,7 +107,8 @@ type search struct {
 func (s *search) listen(ctx context.Context) {
 	for _, socket := range s.sockets {
 		s.running.Go(func() {
-			socket.receive(ctx, s.network.cfg.Clock, func(packet []byte, from netip.AddrPort) { s.hear(ctx, packet, from) })
+			socket.receive(ctx, s.network.cfg.Clock,
+				func(packet []byte, from netip.AddrPort) { s.hear(ctx, packet, from) })
 		})
 	}
 }

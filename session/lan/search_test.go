@@ -226,8 +226,9 @@ func TestHostileReplies(t *testing.T) {
 		packet []byte
 		want   func(Stats) uint64
 	}{
-		"another nonce":     {changed(func(q *query) { q.nonce++ }), func(s Stats) uint64 { return s.Unasked }},
-		"never asked":       {changed(func(q *query) { q.sequence = 1 << 30 }), func(s Stats) uint64 { return s.Unasked }},
+		"another nonce": {changed(func(q *query) { q.nonce++ }), func(s Stats) uint64 { return s.Unasked }},
+		"never asked": {changed(func(q *query) { q.sequence = 1 << 30 }),
+			func(s Stats) uint64 { return s.Unasked }},
 		"sequence 0":        {changed(func(q *query) { q.sequence = 0 }), func(s Stats) uint64 { return s.Unasked }},
 		"another build":     {answer(t, n, q, 9, build), func(s Stats) uint64 { return s.Unasked }},
 		"another game":      {set(good, atApp, 0xff), func(s Stats) uint64 { return s.Foreign }},

@@ -78,7 +78,8 @@ func (s *Service) Host(ctx context.Context, r session.HostRequest) (session.Rese
 func (s *Service) createFor(r session.HostRequest) (id string, err error) {
 	defer s.lock()()
 	g, err := s.create("Host", session.SessionConfig{
-		SessionName: r.SessionName, CreatorID: r.OwnerID, SessionProperties: maps.Clone(r.Properties), MaxPlayer: r.Connections, FleetID: "hosted",
+		SessionName: r.SessionName, CreatorID: r.OwnerID, SessionProperties: maps.Clone(r.Properties),
+		MaxPlayer: r.Connections, FleetID: "hosted",
 	})
 	if err != nil {
 		return "", err

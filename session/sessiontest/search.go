@@ -16,11 +16,13 @@ func (s *Service) SearchSessions(ctx context.Context, r session.SearchSessionsRe
 		return page, err
 	}
 	if r.FilterExpression != "" && r.FilterExpression != "hasAvailablePlayerSessions=true" {
-		return page, session.Errorf("SearchSessions", session.ErrInvalid, "this service does not know the filter %q", r.FilterExpression)
+		return page, session.Errorf("SearchSessions", session.ErrInvalid, "this service does not know the filter %q",
+			r.FilterExpression)
 	}
 	first, err := strconv.Atoi(cmp.Or(r.NextToken, "0"))
 	if err != nil {
-		return page, session.Errorf("SearchSessions", session.ErrInvalid, "NextToken %q is not of a page before", r.NextToken)
+		return page, session.Errorf("SearchSessions", session.ErrInvalid, "NextToken %q is not of a page before",
+			r.NextToken)
 	}
 	defer s.lock()()
 	all := s.active(func(g *gameSession) bool {

@@ -175,7 +175,8 @@ func (s *Service) CreateSessionOnQueue(ctx context.Context, r session.CreateSess
 func (s *Service) fulfil(id string) error {
 	r := s.queued[id]
 	g, err := s.create("CreateSessionOnQueue", session.SessionConfig{
-		SessionName: r.SessionName, SessionProperties: maps.Clone(r.SessionProperties), MaxPlayer: r.MaxPlayer, FleetID: r.QueueName,
+		SessionName: r.SessionName, SessionProperties: maps.Clone(r.SessionProperties), MaxPlayer: r.MaxPlayer,
+		FleetID: r.QueueName,
 	})
 	if err != nil {
 		return err

@@ -53,7 +53,8 @@ func TestCapacity(t *testing.T) {
 
 func TestManual(t *testing.T) {
 	s := ready(t, &sessiontest.Service{Manual: true})
-	id, err := s.CreateSessionOnQueue(t.Context(), session.CreateSessionOnQueueRequest{QueueName: "q", PlacementID: "p", MaxPlayer: 1})
+	id, err := s.CreateSessionOnQueue(t.Context(),
+		session.CreateSessionOnQueueRequest{QueueName: "q", PlacementID: "p", MaxPlayer: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,14 +86,16 @@ func TestAcceptMatch(t *testing.T) {
 	s := ready(t, new(sessiontest.Service))
 	ctx := t.Context()
 	for _, player := range []string{"ada", "bob"} {
-		_, err := s.StartMatchmaking(ctx, session.StartMatchmakingRequest{TicketID: "t-" + player, Players: []session.Player{{PlayerID: player}}})
+		_, err := s.StartMatchmaking(ctx, session.StartMatchmakingRequest{TicketID: "t-" + player,
+			Players: []session.Player{{PlayerID: player}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	answer := func(player string, accept bool) {
 		t.Helper()
-		err := s.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: "t-" + player, PlayerIDs: []string{player}, AcceptMatch: accept})
+		err := s.AcceptMatch(ctx, session.AcceptMatchRequest{TicketID: "t-" + player, PlayerIDs: []string{player},
+			AcceptMatch: accept})
 		if err != nil {
 			t.Fatal(err)
 		}

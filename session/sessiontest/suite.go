@@ -212,7 +212,8 @@ func (s *suite) hosted() {
 	if s.Manual {
 		return
 	}
-	r, err := s.Provider.Host(s.Context(), session.HostRequest{SessionName: "hosted", OwnerID: "ada", BuildID: 7, Connections: 2})
+	r, err := s.Provider.Host(s.Context(), session.HostRequest{SessionName: "hosted", OwnerID: "ada", BuildID: 7,
+		Connections: 2})
 	if !s.can("Host", err) {
 		return
 	}
@@ -229,7 +230,8 @@ func (s *suite) hosted() {
 }
 
 func (s *suite) placements() {
-	id, err := s.Provider.CreateSessionOnQueue(s.Context(), session.CreateSessionOnQueueRequest{QueueName: "suite-no-such-queue", PlacementID: "suite-1", MaxPlayer: 2})
+	id, err := s.Provider.CreateSessionOnQueue(s.Context(),
+		session.CreateSessionOnQueueRequest{QueueName: "suite-no-such-queue", PlacementID: "suite-1", MaxPlayer: 2})
 	if err != nil {
 		s.wants("CreateSessionOnQueue on a queue that does not exist", err, session.ErrNotFound, session.ErrInvalid)
 		return
@@ -244,7 +246,8 @@ func (s *suite) placements() {
 func (s *suite) over() {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	_, create := s.Provider.CreateSession(ctx, session.CreateSessionRequest{FleetID: s.FleetID, Location: s.Location, MaxPlayer: 2})
+	_, create := s.Provider.CreateSession(ctx, session.CreateSessionRequest{FleetID: s.FleetID, Location: s.Location,
+		MaxPlayer: 2})
 	_, search := s.Provider.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: s.FleetID})
 	_, host := s.Provider.Host(ctx, session.HostRequest{SessionName: "over", OwnerID: "ada", Connections: 2})
 	_, find := s.Provider.Find(ctx, session.FindRequest{})
@@ -264,7 +267,8 @@ func (s *suite) tickets() {
 	_, err := m.Ticket(s.Context(), "missing")
 	s.wants("Ticket that does not exist", err, session.ErrNotFound)
 	if w, ok := m.(session.TicketWatcher); ok {
-		err := w.WatchTicket(s.Context(), "missing", func(session.Ticket) { s.Error("WatchTicket: there is no such ticket") })
+		err := w.WatchTicket(s.Context(), "missing",
+			func(session.Ticket) { s.Error("WatchTicket: there is no such ticket") })
 		s.wants("WatchTicket that does not exist", err, session.ErrNotFound)
 	}
 	s.wants("StopMatchmaking of a ticket that does not exist",

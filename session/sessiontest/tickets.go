@@ -159,7 +159,8 @@ func (s *Service) match(ticketIDs []string) error {
 	for _, id := range ticketIDs {
 		players = append(players, s.players[id]...)
 	}
-	g, err := s.create("Match", session.SessionConfig{SessionName: "match", MaxPlayer: len(players), FleetID: "matches"})
+	g, err := s.create("Match", session.SessionConfig{SessionName: "match", MaxPlayer: len(players),
+		FleetID: "matches"})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ import (
 // CSV. What they say of date and machine does not keep them apart.
 func (t *table) compare(ctx context.Context, format, before, after string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", "tool", "-modfile=tools/go.mod", "benchstat", "-table", "pkg",
-		"-ignore", "goos,goarch,cpu,command,date,commit,rounds,machine,load,memory,disk,stolen", "-format", format, before, after)
+		"-ignore", "goos,goarch,cpu,command,date,commit,rounds,machine,load,memory,disk,stolen", "-format", format,
+		before, after)
 	command.Dir = t.root
 	var problems bytes.Buffer
 	command.Stderr = &problems
@@ -116,7 +117,8 @@ func (m move) words(what string) string {
 	if m.after < m.before != more(m.unit) {
 		direction = "better"
 	}
-	return fmt.Sprintf("%s %s → %s (%+.0f %%, %s, %s)", what, short(m.before), short(m.after), 100*m.change(), direction, m.p)
+	return fmt.Sprintf("%s %s → %s (%+.0f %%, %s, %s)", what, short(m.before), short(m.after), 100*m.change(),
+		direction, m.p)
 }
 
 // more tells whether a larger value of a unit is a better one.

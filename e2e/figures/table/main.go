@@ -48,7 +48,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.SetOutput(stderr)
 	flags.IntVar(&t.rounds, "rounds", 6, "how often each figure is measured; benchstat needs 4 at least, and 6 for intervals")
 	only := flags.String("only", "", "regular expression: make only the runs whose names it matches")
-	accept := flags.Bool("accept", false, "measure nothing: commit to the latest results, and write the table in "+documentation)
+	accept := flags.Bool("accept", false, "measure nothing: commit to the latest results, and write the table in "+
+		documentation)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -120,13 +121,17 @@ func (t *table) report(ctx context.Context, latest results) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(t.stdout, "\nCompared with %s of %s, commit %s:\n", baselineFile, baseline.about["date"], baseline.about["commit"])
+	fmt.Fprintf(t.stdout, "\nCompared with %s of %s, commit %s:\n", baselineFile, baseline.about["date"],
+		baseline.about["commit"])
 	if !sameMachine(baseline, latest) {
-		fmt.Fprintf(t.stdout, "They are of another machine (%s): only the ratios can be compared.\n", baseline.about["machine"])
+		fmt.Fprintf(t.stdout, "They are of another machine (%s): only the ratios can be compared.\n",
+			baseline.about["machine"])
 	}
-	fmt.Fprintf(t.stdout, "The machine then and now: %s and %s; %s and %s.\n", baseline.about["memory"], latest.about["memory"], baseline.about["disk"], latest.about["disk"])
+	fmt.Fprintf(t.stdout, "The machine then and now: %s and %s; %s and %s.\n", baseline.about["memory"],
+		latest.about["memory"], baseline.about["disk"], latest.about["disk"])
 	fmt.Fprint(t.stdout, words(rowsOf(t.runs), all))
-	fmt.Fprintf(t.stdout, "All of benchstat's comparison: %s. The results: %s; make bench-accept commits to them.\n", comparisonFile, latestFile)
+	fmt.Fprintf(t.stdout, "All of benchstat's comparison: %s. The results: %s; make bench-accept commits to them.\n",
+		comparisonFile, latestFile)
 	return nil
 }
 

@@ -98,7 +98,8 @@ func (t *table) calmest(ctx context.Context, program string, r run) (results []b
 
 // execute makes one run.
 func (t *table) execute(ctx context.Context, program string, r run) ([]byte, error) {
-	command := exec.CommandContext(ctx, program, "-test.run", "^$", "-test.bench", r.pattern, "-test.benchtime", r.benchtime(t.rounds),
+	command := exec.CommandContext(ctx, program, "-test.run", "^$", "-test.bench", r.pattern, "-test.benchtime",
+		r.benchtime(t.rounds),
 		"-test.count", strconv.Itoa(t.rounds), "-test.timeout", "20m", "-progress")
 	command.Dir = t.path("e2e/figures")
 	var out bytes.Buffer
@@ -121,5 +122,6 @@ func (t *table) about(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("probing the disk: %w", err)
 	}
 	return fmt.Sprintf("command: make bench\ndate: %s\ncommit: %s\nrounds: %d\nmachine: %s\nload: %s\nmemory: %s\ndisk: %s\n",
-		time.Now().Format("2 January 2006, 15:04"), machine.Commit(ctx, t.root), t.rounds, machine.Describe(ctx), before, memoryProbe(), disk), nil
+		time.Now().Format("2 January 2006, 15:04"), machine.Commit(ctx, t.root), t.rounds, machine.Describe(ctx),
+		before, memoryProbe(), disk), nil
 }

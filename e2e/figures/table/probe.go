@@ -58,7 +58,8 @@ func diskProbe() (string, error) {
 		took = append(took, time.Since(begin))
 	}
 	slices.Sort(took)
-	return fmt.Sprintf("fsync p50 %s, p99 %s", took[appends/2].Round(10*time.Microsecond), took[appends*99/100].Round(10*time.Microsecond)), nil
+	return fmt.Sprintf("fsync p50 %s, p99 %s", took[appends/2].Round(10*time.Microsecond),
+		took[appends*99/100].Round(10*time.Microsecond)), nil
 }
 
 // A processorTime is what the processors of this machine have done so far, in ticks.

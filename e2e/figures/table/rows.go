@@ -92,7 +92,8 @@ func reservations(work, benchmark string, players float64, goals ...goal) row {
 // threeNodes is a row of calls that three nodes of one region answer.
 func threeNodes(work, benchmark string) row {
 	return row{
-		work: work, benchmark: "Nodes/together/" + benchmark, figure: rate("rate/s", 25), goals: []goal{{ratioTo("of-one"), true, 0.3}},
+		work: work, benchmark: "Nodes/together/" + benchmark, figure: rate("rate/s", 25),
+		goals:  []goal{{ratioTo("of-one"), true, 0.3}},
 		allocs: "allocations/op", cpu: "cpu-µs/op",
 		peers: []peer{oneNode(rate("one-rate/s", 25))},
 	}
@@ -110,16 +111,19 @@ func sockets(work, benchmark string, g goal) row {
 		peerFigure, ratio = ms("bare-p99-ms"), "of-bare-by-p99"
 	}
 	return row{
-		work: work, benchmark: "Sockets/" + benchmark, figure: g.of, goals: []goal{g}, allocs: "allocations/op", cpu: "cpu-µs/op",
+		work: work, benchmark: "Sockets/" + benchmark, figure: g.of, goals: []goal{g}, allocs: "allocations/op",
+		cpu:   "cpu-µs/op",
 		peers: []peer{bare("WebSocket and net/http server, same frames", peerFigure, ratio)},
 	}
 }
 
 func searched(work, benchmark string, limit float64) row {
 	return row{
-		work: work, benchmark: "Search/1000000/" + benchmark, figure: ms("p99-ms"), goals: []goal{{ms("p99-ms"), false, limit}},
+		work: work, benchmark: "Search/1000000/" + benchmark, figure: ms("p99-ms"),
+		goals:  []goal{{ms("p99-ms"), false, limit}},
 		allocs: "quiet-allocations/op", cpu: "quiet-cpu-µs/op",
-		peers: []peer{{"naive scan", ms("naive-p99-ms"), "of-naive", "of-naive-by-cpu", "naive-allocations/op", "naive-cpu-µs/op"}},
+		peers: []peer{{"naive scan", ms("naive-p99-ms"), "of-naive", "of-naive-by-cpu", "naive-allocations/op",
+			"naive-cpu-µs/op"}},
 	}
 }
 
@@ -127,17 +131,21 @@ func searched(work, benchmark string, limit float64) row {
 func created(work, benchmark, quantile string) row {
 	ratio := "of-polling-by-" + quantile
 	return row{
-		work: work + ", " + quantile, benchmark: "Gateway/" + benchmark, figure: ms(quantile + "-ms"), goals: []goal{{ratioTo(ratio), true, 1}},
+		work: work + ", " + quantile, benchmark: "Gateway/" + benchmark, figure: ms(quantile + "-ms"),
+		goals:  []goal{{ratioTo(ratio), true, 1}},
 		allocs: "allocations/op", cpu: "cpu-µs/op",
-		peers: []peer{{"gateway that polls the API, as the original", ms("polling-" + quantile + "-ms"), ratio, "of-polling-by-cpu", "polling-allocations/op", "polling-cpu-µs/op"}},
+		peers: []peer{{"gateway that polls the API, as the original", ms("polling-" + quantile + "-ms"), ratio,
+			"of-polling-by-cpu", "polling-allocations/op", "polling-cpu-µs/op"}},
 	}
 }
 
 // matcherAlone is a row of package matcher by itself.
 func matcherAlone(work, benchmark string, figure, peerFigure value, goals ...goal) row {
 	return row{
-		work: work, benchmark: "Matcher/" + benchmark, figure: figure, goals: goals, allocs: "allocations/match", cpu: "cpu-µs/match",
-		peers: []peer{{"naive matcher of the tests", peerFigure, "of-naive", "", "naive-allocations/match", "naive-cpu-µs/match"}},
+		work: work, benchmark: "Matcher/" + benchmark, figure: figure, goals: goals, allocs: "allocations/match",
+		cpu: "cpu-µs/match",
+		peers: []peer{{"naive matcher of the tests", peerFigure, "of-naive", "", "naive-allocations/match",
+			"naive-cpu-µs/match"}},
 	}
 }
 
@@ -157,8 +165,10 @@ func exampleRows(sets ...string) (rows []row) {
 func idleSocket(work, unit, ratio string) row {
 	figure := scaled(unit, 1, kibibytes)
 	return row{
-		work: work, benchmark: "IdleSockets/19000", figure: figure, goals: []goal{{figure, false, 16}}, cpu: "cpu-µs/op",
-		peers: []peer{{name: "WebSocket and net/http server, the same sockets", figure: scaled("bare-"+unit, 1, kibibytes), ratio: ratio}},
+		work: work, benchmark: "IdleSockets/19000", figure: figure, goals: []goal{{figure, false, 16}},
+		cpu: "cpu-µs/op",
+		peers: []peer{{name: "WebSocket and net/http server, the same sockets",
+			figure: scaled("bare-"+unit, 1, kibibytes), ratio: ratio}},
 	}
 }
 
@@ -171,8 +181,10 @@ func alone(work, benchmark, cpu string, g goal) row {
 var runs = []run{
 	{
 		name: "player sessions over HTTP", pattern: "Reservations", operations: 60_000, rows: []row{
-			reservations("CreatePlayerSessions, 25 players, JSON", "CreatePlayerSessions/json", 25, goal{rate("rate/s", 25), true, 100_000}),
-			reservations("CreatePlayerSessions, 25 players, CBOR", "CreatePlayerSessions/cbor", 25, goal{rate("rate/s", 25), true, 100_000}),
+			reservations("CreatePlayerSessions, 25 players, JSON", "CreatePlayerSessions/json", 25,
+				goal{rate("rate/s", 25), true, 100_000}),
+			reservations("CreatePlayerSessions, 25 players, CBOR", "CreatePlayerSessions/cbor", 25,
+				goal{rate("rate/s", 25), true, 100_000}),
 			reservations("CreatePlayerSession, JSON", "CreatePlayerSession/json", 1),
 			reservations("CreatePlayerSession, CBOR", "CreatePlayerSession/cbor", 1),
 		},
@@ -185,37 +197,44 @@ var runs = []run{
 	},
 	{
 		name: "a call across nodes", pattern: "Nodes/forwarded", operations: 3000, rows: []row{{
-			work: "CreatePlayerSession of a node that does not own the shard, one after the other, p50", benchmark: "Nodes/forwarded", figure: ms("p50-ms"),
+			work:      "CreatePlayerSession of a node that does not own the shard, one after the other, p50",
+			benchmark: "Nodes/forwarded", figure: ms("p50-ms"),
 			allocs: "allocations/op", cpu: "cpu-µs/op",
 			peers: []peer{
-				{"the node that owns it", ms("owner-p50-ms"), "of-owner", "of-owner-by-cpu", "owner-allocations/op", "owner-cpu-µs/op"},
+				{"the node that owns it", ms("owner-p50-ms"), "of-owner", "of-owner-by-cpu", "owner-allocations/op",
+					"owner-cpu-µs/op"},
 				oneNode(ms("one-p50-ms")),
 			},
 		}},
 	},
 	{
 		name: "game sessions at saturation", pattern: "Sockets/sessions$", operations: idlePool, rows: []row{
-			sockets("CreateGameSession → ACTIVE, 19,000 idle processes, saturation", "sessions", goal{rate("rate/s", 1), true, 5000}),
+			sockets("CreateGameSession → ACTIVE, 19,000 idle processes, saturation", "sessions",
+				goal{rate("rate/s", 1), true, 5000}),
 		},
 	},
 	{
 		name: "game sessions at 1,000/s", pattern: "Sockets/sessions-at-1000", operations: idlePool, rows: []row{
-			sockets("CreateGameSession → ACTIVE, 19,000 idle processes, 1,000/s, p99", "sessions-at-1000", goal{ms("p99-ms"), false, 10}),
+			sockets("CreateGameSession → ACTIVE, 19,000 idle processes, 1,000/s, p99", "sessions-at-1000",
+				goal{ms("p99-ms"), false, 10}),
 		},
 	},
 	{
 		name: "placements at saturation", pattern: "Sockets/placements$", operations: idlePool, rows: []row{
-			sockets("StartGameSessionPlacement → FULFILLED, 19,000 idle processes, saturation", "placements", goal{rate("rate/s", 1), true, 5000}),
+			sockets("StartGameSessionPlacement → FULFILLED, 19,000 idle processes, saturation", "placements",
+				goal{rate("rate/s", 1), true, 5000}),
 		},
 	},
 	{
 		name: "placements at 1,000/s", pattern: "Sockets/placements-at-1000", operations: idlePool, rows: []row{
-			sockets("StartGameSessionPlacement → FULFILLED, 19,000 idle processes, 1,000/s, p99", "placements-at-1000", goal{ms("p99-ms"), false, 15}),
+			sockets("StartGameSessionPlacement → FULFILLED, 19,000 idle processes, 1,000/s, p99", "placements-at-1000",
+				goal{ms("p99-ms"), false, 15}),
 		},
 	},
 	{
 		name: "idle sockets", pattern: "IdleSockets", operations: idlePool, rows: []row{
-			idleSocket("idle server process socket, of 19,000 that report their health: resident memory", "resident-KiB", "of-bare"),
+			idleSocket("idle server process socket, of 19,000 that report their health: resident memory",
+				"resident-KiB", "of-bare"),
 			idleSocket("the same: heap and stacks in use", "heap-KiB", "of-bare-by-heap"),
 		},
 	},
@@ -226,31 +245,37 @@ var runs = []run{
 	},
 	{
 		name: "acceptances", pattern: "Sockets/accept", operations: 200_000, rows: []row{
-			sockets("AcceptPlayerSession over WebSocket, 64 × 8 in flight", "accept", goal{rate("rate/s", 1), true, 50_000}),
+			sockets("AcceptPlayerSession over WebSocket, 64 × 8 in flight", "accept",
+				goal{rate("rate/s", 1), true, 50_000}),
 		},
 	},
 	{
 		name: "matchmaking at 2,000/s", pattern: "Matchmaking/fives", operations: 60_000, rows: []row{{
-			work: "match possible → PLACING, 2 × 5 players, 10,000 tickets wait, 2,000/s come, p99", benchmark: "Matchmaking/fives", figure: ms("p99-ms"),
+			work:      "match possible → PLACING, 2 × 5 players, 10,000 tickets wait, 2,000/s come, p99",
+			benchmark: "Matchmaking/fives", figure: ms("p99-ms"),
 			goals:  []goal{{ms("p99-ms"), false, 50}, {scaled("backlog-ratio", 1, backlog), false, 1.05}},
 			allocs: "allocations/op", cpu: "cpu-µs/op",
-			peers: []peer{bare("net/http server, same frames, any ten tickets are a match", ms("bare-p99-ms"), "of-bare-by-p99")},
+			peers: []peer{bare("net/http server, same frames, any ten tickets are a match", ms("bare-p99-ms"),
+				"of-bare-by-p99")},
 		}},
 	},
 	{
 		name: "matcher, 2 × 5 players", pattern: "Matcher/fives", operations: 120_000, rows: []row{
-			matcherAlone("tickets matched in a CPU second, 2 × 5 players, 10,000 tickets wait", "fives", rate("rate/s", 1), rate("naive-rate/s", 1)),
+			matcherAlone("tickets matched in a CPU second, 2 × 5 players, 10,000 tickets wait", "fives",
+				rate("rate/s", 1), rate("naive-rate/s", 1)),
 		},
 	},
 	{
 		name: "matcher, 200 players", pattern: "Matcher/large", operations: 600, rows: []row{
-			matcherAlone("a match of 200 players out of 5,000 tickets, CPU", "large", scaled("cpu-µs/match", 1e-3, milliseconds), scaled("naive-cpu-µs/match", 1e-3, milliseconds),
+			matcherAlone("a match of 200 players out of 5,000 tickets, CPU", "large",
+				scaled("cpu-µs/match", 1e-3, milliseconds), scaled("naive-cpu-µs/match", 1e-3, milliseconds),
 				goal{scaled("cpu-µs/match", 1e-3, milliseconds), false, 100}),
 		},
 	},
 	{
 		name: "matcher, example rule sets", pattern: "^BenchmarkExamples$", operations: 12_000, rows: exampleRows(
-			"even-teams", "uneven-teams", "three-teams", "explicit-sorting", "preferred-opponents", "same-and-different",
+			"even-teams", "uneven-teams", "three-teams", "explicit-sorting", "preferred-opponents",
+			"same-and-different",
 			"large", "large-teams", "large-alike", "compound", "block-list",
 		),
 	},
@@ -280,16 +305,20 @@ var runs = []run{
 	},
 	{
 		name: "restarts", pattern: "Restart", rows: []row{
-			alone("restart, 1,000,000 players, journal alone", "Restart/journal", "cpu-µs/op", goal{ms("ready-ms"), false, 5000}),
+			alone("restart, 1,000,000 players, journal alone", "Restart/journal", "cpu-µs/op",
+				goal{ms("ready-ms"), false, 5000}),
 			{
-				work: "restart, 1,000,000 players: events replayed", benchmark: "Restart/replay", figure: rate("rate/s", 1),
-				goals: []goal{{rate("rate/s", 1), true, 500_000}}, cpu: "cpu-µs/op",
+				work: "restart, 1,000,000 players: events replayed", benchmark: "Restart/replay",
+				figure: rate("rate/s", 1),
+				goals:  []goal{{rate("rate/s", 1), true, 500_000}}, cpu: "cpu-µs/op",
 				peers: []peer{
-					{name: "the same records, read and decoded", figure: rate("decoded-rate/s", 1), ratio: "of-decoded"},
+					{name: "the same records, read and decoded", figure: rate("decoded-rate/s", 1),
+						ratio: "of-decoded"},
 					{name: "the same records, read", figure: rate("read-rate/s", 1), ratio: "of-read"},
 				},
 			},
-			alone("restart, 1,000,000 players, snapshot", "Restart/snapshot", "cpu-µs/op", goal{ms("ready-ms"), false, 5000}),
+			alone("restart, 1,000,000 players, snapshot", "Restart/snapshot", "cpu-µs/op",
+				goal{ms("ready-ms"), false, 5000}),
 		},
 	},
 }

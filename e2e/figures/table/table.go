@@ -9,7 +9,8 @@ import (
 )
 
 // columns are the heads of the table.
-var columns = []string{"work", "figure", "goal", "peer", "its figure", "ratio", "by CPU", "allocations (peer)", "CPU (peer)", "p50", "p99"}
+var columns = []string{"work", "figure", "goal", "peer", "its figure", "ratio", "by CPU", "allocations (peer)",
+	"CPU (peer)", "p50", "p99"}
 
 // cells are the lines of the table. A further peer of a row has a line of its own.
 func cells(rows []row, r results) (lines [][]string) {
@@ -22,11 +23,13 @@ func cells(rows []row, r results) (lines [][]string) {
 		}
 		for i, p := range row.peers {
 			line := []string{
-				p.name, r.show(row.benchmark, p.figure), r.show(row.benchmark, ratioTo(p.ratio)), r.show(row.benchmark, ratioTo(p.byCPU)),
+				p.name, r.show(row.benchmark, p.figure), r.show(row.benchmark, ratioTo(p.ratio)),
+				r.show(row.benchmark, ratioTo(p.byCPU)),
 				"", "", "", "",
 			}
 			if i == 0 {
-				line = slices.Concat(line[:4], []string{r.costs(row.benchmark, count(row.allocs), count(p.allocs)), r.costs(row.benchmark, spent(row.cpu), spent(p.cpu))}, last)
+				line = slices.Concat(line[:4], []string{r.costs(row.benchmark, count(row.allocs), count(p.allocs)),
+					r.costs(row.benchmark, spent(row.cpu), spent(p.cpu))}, last)
 			} else {
 				first = []string{"", "", ""}
 			}
@@ -102,7 +105,8 @@ func writeText(w io.Writer, rows []row, r results) error {
 func markdown(r results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. %s, commit %s, `%s`. Before it: load average %s, memory %s, %s. Medians of %s rounds.",
-		r.about["machine"], r.about["date"], r.about["commit"], r.about["command"], r.about["load"], r.about["memory"], r.about["disk"], r.about["rounds"])
+		r.about["machine"], r.about["date"], r.about["commit"], r.about["command"], r.about["load"], r.about["memory"],
+		r.about["disk"], r.about["rounds"])
 	if stolen := r.about["stolen"]; stolen != "" {
 		fmt.Fprintf(&b, " The host gave others at most %s of the processors.", stolen)
 	}

@@ -91,7 +91,8 @@ func TestGoals(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	for want, got := range map[string]string{
 		"50 µs": milliseconds(0.05), "1.5 ms": milliseconds(1.5), "2.04 s": milliseconds(2041),
-		"233,542/s": perSecond(233_541.6), "1,000/s": perSecond(1000), "0.31 ×": timesOf(0.312), "1,204 ×": timesOf(1204),
+		"233,542/s": perSecond(233_541.6), "1,000/s": perSecond(1000), "0.31 ×": timesOf(0.312),
+		"1,204 ×": timesOf(1204),
 	} {
 		if want != got {
 			t.Errorf("got %q, want %q", got, want)
@@ -174,7 +175,8 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(page, want) {
-		t.Errorf("the table in %s is not that of %s: run make bench-accept after make bench", documentation, baselineFile)
+		t.Errorf("the table in %s is not that of %s: run make bench-accept after make bench", documentation,
+			baselineFile)
 	}
 	if missing := baseline.missing(); len(missing) > 0 {
 		t.Error(fmt.Errorf("the committed results are not whole: %v", missing))

@@ -11,7 +11,8 @@ import (
 
 func TestAnswer(t *testing.T) {
 	var out strings.Builder
-	err := Answer(strings.NewReader("report\nquit\nreport\n"), &out, Ready{"127.0.0.1:1"}, func(command string) (any, error) { return command, nil })
+	err := Answer(strings.NewReader("report\nquit\nreport\n"), &out, Ready{"127.0.0.1:1"},
+		func(command string) (any, error) { return command, nil })
 	if want := "{\"address\":\"127.0.0.1:1\"}\n\"report\"\n"; err != nil || out.String() != want {
 		t.Errorf("got %q, %v; want %q", out.String(), err, want)
 	}

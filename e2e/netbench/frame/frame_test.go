@@ -30,7 +30,8 @@ func TestNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			packet, rest, err := Next(test.b)
 			if len(packet) != test.packet || len(rest) != len(test.b)-test.packet || !errors.Is(err, test.err) {
-				t.Errorf("got %d bytes, %d left, error %v; want %d bytes, error %v", len(packet), len(rest), err, test.packet, test.err)
+				t.Errorf("got %d bytes, %d left, error %v; want %d bytes, error %v", len(packet), len(rest), err,
+					test.packet, test.err)
 			}
 		})
 	}

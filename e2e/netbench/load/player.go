@@ -84,7 +84,8 @@ func (p *player) part(b []byte) (n int, ok bool) {
 }
 
 func (p *player) wrong() error {
-	return fmt.Errorf("player %d of room %d, %d bytes into a tick: that is not the packet of player %d", p.state.Player, p.state.Room, p.at, p.at/frame.StateSize)
+	return fmt.Errorf("player %d of room %d, %d bytes into a tick: that is not the packet of player %d", p.state.Player,
+		p.state.Room, p.at, p.at/frame.StateSize)
 }
 
 // errUnborn: servers tick only when all players have said where they are.

@@ -66,7 +66,8 @@ func write(fd int, b []byte) error {
 // without waiting: under load something is always there, and then the scheduler
 // need not know of the call.
 func wait(epoll int, events []unix.EpollEvent, milliseconds int) (int, error) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
+		uintptr(len(events)), 0, 0, 0)
 	if errno == 0 && n > 0 {
 		return int(n), nil
 	}

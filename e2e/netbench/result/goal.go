@@ -22,7 +22,8 @@ type Unit func(float64) string
 func (g Goal) Verdict(s Series, server string, peers []string) string {
 	if g.Least == 0 {
 		got := s.Median(server, g.Figure)
-		return fmt.Sprintf("≤ %s%s %s", g.Unit(g.Most), after(g.What), mark(got, g.Unit(got) == g.Unit(g.Most) || got <= g.Most))
+		return fmt.Sprintf("≤ %s%s %s", g.Unit(g.Most), after(g.What),
+			mark(got, g.Unit(got) == g.Unit(g.Most) || got <= g.Most))
 	}
 	peer, ratio, name := g.Peer, 0.0, g.Peer
 	if peer == "" {

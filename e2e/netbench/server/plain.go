@@ -30,7 +30,8 @@ func startPlain(work Work) (Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &plain{listener: l, work: work, rooms: room.New(work.interval(), writeEach), connections: map[net.Conn]struct{}{}}
+	s := &plain{listener: l, work: work, rooms: room.New(work.interval(), writeEach),
+		connections: map[net.Conn]struct{}{}}
 	s.running.Go(s.accept)
 	return s, nil
 }

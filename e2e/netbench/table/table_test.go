@@ -14,10 +14,12 @@ import (
 func example() Table {
 	s := result.Series{}
 	s.Add("gamenet", 0, result.Sample{Messages: 3_000_000, Seconds: 2, CPU: 1, Heap: 1024, Resident: 2048})
-	s.Add("net", 0, result.Sample{Messages: 1_000_000, Seconds: 2, CPU: 2, Mallocs: 250_000, Heap: 4096, Resident: 8192})
+	s.Add("net", 0, result.Sample{Messages: 1_000_000, Seconds: 2, CPU: 2, Mallocs: 250_000, Heap: 4096,
+		Resident: 8192})
 	return Table{{
 		Work: "echo", Subject: "gamenet", Peers: []string{"net", "netpoll"}, Series: s,
-		Goals: []result.Goal{{Figure: result.Rate, Least: 1}, {Figure: result.Allocations, What: "allocations", Unit: hundredths}},
+		Goals: []result.Goal{{Figure: result.Rate, Least: 1},
+			{Figure: result.Allocations, What: "allocations", Unit: hundredths}},
 	}}
 }
 

@@ -57,7 +57,8 @@ func serve(t *testing.T, answer func(context.Context) (handshake.Admission, erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0", NewHandler: entry.NewHandler}})
+	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
+		NewHandler: entry.NewHandler}})
 	if err == nil {
 		err = server.Start(t.Context())
 	}
@@ -126,9 +127,12 @@ func TestRefused(t *testing.T) {
 		refused bool
 		what    string
 	}{
-		{"refused", handshake.Admission{}, &handshake.RefusedError{Code: handshake.Full, Text: "the game is full"}, true, "refused: the game is full"},
-		{"welcomed as nobody", handshake.Admission{Handler: script{}, Data: protocol.Welcome{TickRate: 30}.Append(nil)}, nil, false, "it welcomes nobody"},
-		{"welcomed to another game", handshake.Admission{Handler: script{}, Data: []byte("chess")}, nil, false, "invalid message: Welcome"},
+		{"refused", handshake.Admission{}, &handshake.RefusedError{Code: handshake.Full, Text: "the game is full"},
+			true, "refused: the game is full"},
+		{"welcomed as nobody", handshake.Admission{Handler: script{}, Data: protocol.Welcome{TickRate: 30}.Append(nil)},
+			nil, false, "it welcomes nobody"},
+		{"welcomed to another game", handshake.Admission{Handler: script{}, Data: []byte("chess")}, nil, false,
+			"invalid message: Welcome"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			address := serve(t, func(context.Context) (handshake.Admission, error) { return test.answer, test.err })

@@ -95,11 +95,16 @@ func TestBadClients(t *testing.T) {
 			packets []gamenet.Packet
 			reason  string
 		}{
-			{"wrong version", []gamenet.Packet{hello(protocol.Version+1, "psess-2")}, "this server speaks version 2 of the protocol, not 3"},
-			{"no Hello first", []gamenet.Packet{packet(protocol.Say{Text: "hi"})}, "handshake: invalid packet: the first one must be Hello"},
-			{"half a Hello", []gamenet.Packet{{ID: handshake.IDHello, Payload: []byte{1, 2, 0, 0, 0, 1}}}, "handshake: invalid packet: Hello is too short"},
-			{"half a name", []gamenet.Packet{helloWith(protocol.Version, "psess-2", "\x05hi")}, "invalid message: Join: too short"},
-			{"too large", []gamenet.Packet{{ID: handshake.IDHello, Payload: make([]byte, protocol.MaxPacket)}}, "invalid packet"},
+			{"wrong version", []gamenet.Packet{hello(protocol.Version+1, "psess-2")},
+				"this server speaks version 2 of the protocol, not 3"},
+			{"no Hello first", []gamenet.Packet{packet(protocol.Say{Text: "hi"})},
+				"handshake: invalid packet: the first one must be Hello"},
+			{"half a Hello", []gamenet.Packet{{ID: handshake.IDHello, Payload: []byte{1, 2, 0, 0, 0, 1}}},
+				"handshake: invalid packet: Hello is too short"},
+			{"half a name", []gamenet.Packet{helloWith(protocol.Version, "psess-2", "\x05hi")},
+				"invalid message: Join: too short"},
+			{"too large", []gamenet.Packet{{ID: handshake.IDHello, Payload: make([]byte, protocol.MaxPacket)}},
+				"invalid packet"},
 		} {
 			t.Log(test.name)
 			m.connect(test.packets...).hearsWhy(test.reason)

@@ -69,7 +69,8 @@ func (p *program) ends(t *testing.T, want int) {
 func TestClient(t *testing.T) {
 	overAll(t, func(t *testing.T, transport string) {
 		m := begin(t, newService(), transport, "-tickrate=10").ready() // that a busy machine keeps up with
-		ada := m.client(strings.NewReader("is anybody here?\n\n"), "-playersession=psess-1", "-Player", "ada", "-say", "hello")
+		ada := m.client(strings.NewReader("is anybody here?\n\n"), "-playersession=psess-1", "-Player", "ada", "-say",
+			"hello")
 		ada.prints(t, "joined as player 1")
 		ada.prints(t, `player 1 says: is anybody here\?`)
 		bob := m.client(nil, "-playersession=psess-2", "-quiet", "-seconds=2")

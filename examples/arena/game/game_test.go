@@ -71,12 +71,16 @@ func checkLog(t *testing.T, log string) {
 	rest := log
 	for _, line := range []string{
 		"LogInit: Command Line: -log -authtoken=…7a10 -hostid=DesktopPC -fleetid=fleet-1 -websocketurl=ws://",
-		"Initializing the GameLift Server", "AUTH_TOKEN : …7a10", "HOST_ID: DesktopPC", "FLEET_ID: fleet-1", "WEBSOCKET_URL: ws://127.0.0.1", "PID : ",
-		"[info] Connecting to GameLift WebSocket server", "[info] Connected to WebSocket", "[info] Connection established successfully.",
+		"Initializing the GameLift Server", "AUTH_TOKEN : …7a10", "HOST_ID: DesktopPC", "FLEET_ID: fleet-1",
+		"WEBSOCKET_URL: ws://127.0.0.1", "PID : ",
+		"[info] Connecting to GameLift WebSocket server", "[info] Connected to WebSocket",
+		"[info] Connection established successfully.",
 		"[info] Networking outcome success. Init SDK success", "Calling ProcessReady",
-		"Sending Socket Message, isConnected:true, endpoint: 127.0.0.1:", `Received message from websocket: {"Action":"ActivateServerProcess","RequestId":"`,
+		"Sending Socket Message, isConnected:true, endpoint: 127.0.0.1:",
+		`Received message from websocket: {"Action":"ActivateServerProcess","RequestId":"`,
 		"GameSession Initializing : " + sessionID, "NotifyAcceptingConnection accepted from: 127.0.0.1:",
-		"Login request: 127.0.0.1:", `Join request: "of psess-1"`, "Match State Changed from WaitingToStart to InProgress", "Join succeeded: player 1",
+		"Login request: 127.0.0.1:", `Join request: "of psess-1"`,
+		"Match State Changed from WaitingToStart to InProgress", "Join succeeded: player 1",
 		"Player 1 left\n", "Player 2 left\n", "The last player has left", "Process ending",
 	} {
 		_, after, found := strings.Cut(rest, line)
@@ -248,7 +252,8 @@ func TestComingAndGoing(t *testing.T) {
 				if err != nil {
 					return
 				}
-				staying, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(200))*time.Millisecond)
+				staying, cancel := context.WithTimeout(context.Background(),
+					time.Duration(rand.IntN(200))*time.Millisecond)
 				defer cancel()
 				_ = b.Run(staying)
 				if err := b.Leave(); err != nil {

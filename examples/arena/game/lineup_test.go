@@ -22,10 +22,12 @@ func TestPrintTeams(t *testing.T) {
 		"of bad data": {func(g *game) { g.printTeams(gameserver.GameSession{MatchmakerData: "{}"}) },
 			"[error] MatchmakerData: no valid matchmaker data: matchmakingConfigurationArn is missing\n"},
 		"of a backfill": {func(g *game) {
-			g.updated(gameserver.GameSessionUpdate{GameSession: made, Reason: gameserver.MatchmakingDataUpdated, BackfillTicketID: "b-1"})
+			g.updated(gameserver.GameSessionUpdate{GameSession: made, Reason: gameserver.MatchmakingDataUpdated,
+				BackfillTicketID: "b-1"})
 		}, "LogMatch: GameSession updated: MATCHMAKING_DATA_UPDATED by backfill b-1\n" + line},
 		"of a backfill that failed": {func(g *game) {
-			g.updated(gameserver.GameSessionUpdate{GameSession: made, Reason: gameserver.BackfillTimedOut, BackfillTicketID: "b-1"})
+			g.updated(gameserver.GameSessionUpdate{GameSession: made, Reason: gameserver.BackfillTimedOut,
+				BackfillTicketID: "b-1"})
 		}, "LogMatch: GameSession updated: BACKFILL_TIMED_OUT by backfill b-1\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,8 @@ func beginWith(t *testing.T, s *service, transport string, helloLimit time.Durat
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &match{service: s, t: t, transport: transport, result: make(chan error, 1), cancel: cancel}
 	args := append([]string{
-		"-log", "-authtoken=" + token, "-hostid=DesktopPC", "-fleetid=fleet-1", "-websocketurl=ws" + strings.TrimPrefix(server.URL, "http"), "-port", "0",
+		"-log", "-authtoken=" + token, "-hostid=DesktopPC", "-fleetid=fleet-1",
+		"-websocketurl=ws" + strings.TrimPrefix(server.URL, "http"), "-port", "0",
 		"-Transport", transport,
 	}, more...)
 	finished := make(chan struct{})
@@ -144,7 +145,8 @@ func (m *match) dial() gamenet.Transport {
 
 // enter joins with a ticket.
 func (m *match) enter(ctx context.Context, ticket string) (*bot.Bot, error) {
-	return bot.Join(ctx, bot.Config{Server: m.address(), Transport: m.dial(), PlayerSession: ticket, Name: "of " + ticket})
+	return bot.Join(ctx, bot.Config{Server: m.address(), Transport: m.dial(), PlayerSession: ticket,
+		Name: "of " + ticket})
 }
 
 // A player is a bot at play.

@@ -67,7 +67,8 @@ func (s *service) Activate(r processes.ProcessReady, done func(error)) {
 	s.note("activate")
 	done(nil)
 	if !s.idle {
-		push(processes.CreateGameSessionPush{GameSessionID: sessionID, Name: "duel", MaximumPlayerSessionCount: s.places, Port: r.Port})
+		push(processes.CreateGameSessionPush{GameSessionID: sessionID, Name: "duel",
+			MaximumPlayerSessionCount: s.places, Port: r.Port})
 	}
 }
 

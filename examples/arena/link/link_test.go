@@ -30,7 +30,8 @@ func files(t *testing.T) (cert, key, fingerprint string) {
 	}
 	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
 	for name, block := range map[string]*pem.Block{
-		cert: {Type: "CERTIFICATE", Bytes: config.Certificates[0].Certificate[0]}, key: {Type: "PRIVATE KEY", Bytes: der},
+		cert: {Type: "CERTIFICATE", Bytes: config.Certificates[0].Certificate[0]},
+		key:  {Type: "PRIVATE KEY", Bytes: der},
 	} {
 		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)

@@ -120,7 +120,8 @@ func TestJoining(t *testing.T) {
 
 func TestClean(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "hello": "hello", "a\x1b[31mb": "a[31mb", "a\xffb\n": "ab", "123456789": "12345678", "1234567é": "1234567", "éééééé": "éééé",
+		"": "", "hello": "hello", "a\x1b[31mb": "a[31mb", "a\xffb\n": "ab", "123456789": "12345678",
+		"1234567é": "1234567", "éééééé": "éééé",
 	} {
 		if got := Clean(text, 8); got != want {
 			t.Errorf("Clean(%q) = %q, want %q", text, got, want)

@@ -49,7 +49,8 @@ func TestNews(t *testing.T) {
 	}
 	got := r.Tick()
 	want := []protocol.Message{
-		protocol.Joined{Number: 1, Name: "ada"}, protocol.Joined{Number: 2, Name: "bob"}, protocol.Said{Number: 2, Text: "hello"},
+		protocol.Joined{Number: 1, Name: "ada"}, protocol.Joined{Number: 2, Name: "bob"},
+		protocol.Said{Number: 2, Text: "hello"},
 		protocol.Left{Number: 1}, protocol.Joined{Number: 3, Name: "carl"},
 	}
 	if got.Tick != 1 || !reflect.DeepEqual(got.News, want) {

@@ -114,7 +114,8 @@ func TestFramesGather(t *testing.T) {
 		p.turn(t)
 	}
 	if len(p.got[1]) != 1000 || p.packets != 2 {
-		t.Errorf("%d frames came, and %d packets were sent: want one, and its acknowledgement", len(p.got[1]), p.packets)
+		t.Errorf("%d frames came, and %d packets were sent: want one, and its acknowledgement", len(p.got[1]),
+			p.packets)
 	}
 }
 
@@ -207,7 +208,8 @@ func TestMalformed(t *testing.T) {
 }
 
 func TestPacket(t *testing.T) {
-	p := channel.Packet{Kind: channel.FromServer, From: "process", Generation: 3, Number: 300, Received: 1 << 40, Piece: []byte("piece")}
+	p := channel.Packet{Kind: channel.FromServer, From: "process", Generation: 3, Number: 300, Received: 1 << 40,
+		Piece: []byte("piece")}
 	data := channel.AppendPacket(nil, p)
 	if got, err := channel.ReadPacket(data); err != nil || !reflect.DeepEqual(got, p) {
 		t.Error(got, err)
@@ -288,9 +290,11 @@ func TestForwarderLearnsThatItsChannelWasDropped(t *testing.T) {
 }
 
 func FuzzReceive(f *testing.F) {
-	piece := channel.AppendFrame(nil, channel.Frame{Kind: channel.Command, ID: 1, Shard: 2, Try: 3, Body: []byte("body")})
+	piece := channel.AppendFrame(nil, channel.Frame{Kind: channel.Command, ID: 1, Shard: 2, Try: 3,
+		Body: []byte("body")})
 	piece = channel.AppendFrame(piece, channel.Frame{Kind: channel.Sequence, ID: 2, Sequence: 1 << 50})
-	whole := channel.AppendPacket(nil, channel.Packet{Kind: channel.FromClient, From: "p", Generation: 1, Number: 1, Piece: piece})
+	whole := channel.AppendPacket(nil, channel.Packet{Kind: channel.FromClient, From: "p", Generation: 1, Number: 1,
+		Piece: piece})
 	f.Add(whole, 5)
 	f.Add(whole[:20], 3)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
@@ -305,7 +309,8 @@ func FuzzReceive(f *testing.F) {
 		read := func(pieces ...[]byte) string {
 			s, out := channel.NewStream(10, time.Hour), ""
 			for i, piece := range pieces {
-				err = s.Receive(0, channel.Packet{Number: uint64(i + 1), Piece: piece}, func(f channel.Frame) { out += fmt.Sprintf("%+v;", f) })
+				err = s.Receive(0, channel.Packet{Number: uint64(i + 1), Piece: piece},
+					func(f channel.Frame) { out += fmt.Sprintf("%+v;", f) })
 				if err != nil {
 					return out + err.Error()
 				}

@@ -349,7 +349,8 @@ func (m *Machine) declareGone(now time.Duration, a *Actions) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
 		if n := m.nodes[name]; name != m.self.Node && n.runs() && now-n.seen >= m.cfg.Lease {
-			m.write(now, a, Write{Key{Node: name}, n.revision, Value{Run: n.value.Run, Gone: true, Level: n.value.Level}})
+			m.write(now, a, Write{Key{Node: name}, n.revision,
+				Value{Run: n.value.Run, Gone: true, Level: n.value.Level}})
 		}
 	}
 }

@@ -349,7 +349,8 @@ func writesGone(m *lease.Machine, now time.Duration) (gone bool) {
 // either.
 func TestNobodyIsBuriedWhileTheStoreIsAway(t *testing.T) {
 	m := established(t)
-	m.Seen(200*ms, lease.Entry{Key: lease.Key{Node: "n2"}, Revision: 2, Value: lease.Value{Run: lease.Run{Node: "n2"}, Beat: 1}})
+	m.Seen(200*ms, lease.Entry{Key: lease.Key{Node: "n2"}, Revision: 2,
+		Value: lease.Value{Run: lease.Run{Node: "n2"}, Beat: 1}})
 	for at := time.Duration(0); at <= time.Second; at += 50 * ms {
 		writesGone(m, at)
 	}

@@ -22,7 +22,8 @@ const (
 func config(name string, start int) lease.Config {
 	return lease.Config{
 		Self:   lease.Run{Node: name, Process: fmt.Sprint(name, "-", start), Number: 1},
-		Shards: 8, Lease: 3 * time.Second, Hold: 2500 * ms, Renew: time.Second, Retry: 250 * ms, Write: 500 * ms, Linger: 6 * time.Second, Moves: 2,
+		Shards: 8, Lease: 3 * time.Second, Hold: 2500 * ms, Renew: time.Second, Retry: 250 * ms, Write: 500 * ms,
+		Linger: 6 * time.Second, Moves: 2,
 	}
 }
 
@@ -447,7 +448,8 @@ func TestSimulation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(25) {
 				if w := simulate(seed, f); w.settled() != "" {
-					t.Fatalf("seed %d: %s\n%s", seed, w.settled(), strings.Join(w.trace[max(0, len(w.trace)-80):], "\n"))
+					t.Fatalf("seed %d: %s\n%s", seed, w.settled(),
+						strings.Join(w.trace[max(0, len(w.trace)-80):], "\n"))
 				}
 			}
 		})

@@ -22,8 +22,10 @@ func TestOutcomes(t *testing.T) {
 		"a refusal":              {err: fault.New(fault.NotFound, "no"), kind: fault.NotFound},
 		"not done":               {err: full, kind: fault.Throttling, reason: shard.ErrNotDone},
 		"not done, without kind": {err: shard.ErrNotDone, kind: fault.InternalService, reason: shard.ErrNotDone},
-		"unknown":                {err: fault.Internal(shard.ErrOutcomeUnknown), kind: fault.InternalService, reason: shard.ErrOutcomeUnknown},
-		"no answer of ours":      {answer: struct{ X int }{}, kind: fault.InternalService, reason: shard.ErrOutcomeUnknown},
+		"unknown": {err: fault.Internal(shard.ErrOutcomeUnknown), kind: fault.InternalService,
+			reason: shard.ErrOutcomeUnknown},
+		"no answer of ours": {answer: struct{ X int }{}, kind: fault.InternalService,
+			reason: shard.ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, seq, err := decodeOutcome(appendOutcome(nil, tt.answer, 300, tt.err))

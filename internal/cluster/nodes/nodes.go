@@ -71,7 +71,8 @@ func Join(ctx context.Context, cfg Config) (*Nodes, error) {
 	}
 	var err error
 	n.node, err = cluster.Join(ctx, cluster.Config{
-		Node: cfg.Node, Shards: cfg.Shards, Level: region.MaxLevel, Conn: cfg.Conn, Replicas: cfg.Replicas, Lease: cfg.Lease,
+		Node: cfg.Node, Shards: cfg.Shards, Level: region.MaxLevel, Conn: cfg.Conn, Replicas: cfg.Replicas,
+		Lease:     cfg.Lease,
 		Connected: cfg.Connected, Clock: cfg.Clock, Log: cfg.Log, Serve: n.serve, Barrier: n.barrier,
 	})
 	if err != nil {

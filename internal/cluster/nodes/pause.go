@@ -303,7 +303,8 @@ func (s *RegionPause) Hold(ctx context.Context) (acknowledged map[string]uint64,
 func (s *RegionPause) complete(reports []report) error {
 	for shard := range s.shards {
 		if !slices.ContainsFunc(reports, func(r report) bool { return slices.Contains(r.Shards, shard) }) {
-			return fault.New(fault.ServiceUnavailable, "Shard %d is being transferred, so no backup was taken. Try again.", shard)
+			return fault.New(fault.ServiceUnavailable,
+				"Shard %d is being transferred, so no backup was taken. Try again.", shard)
 		}
 	}
 	return nil
@@ -314,7 +315,8 @@ func (s *RegionPause) unchanged(before, after []report) error {
 	for i := range before {
 		for _, shard := range before[i].Shards {
 			if !slices.Contains(after[i].Shards, shard) {
-				return fault.New(fault.ServiceUnavailable, "Shard %d was transferred meanwhile, so no backup was taken. Try again.", shard)
+				return fault.New(fault.ServiceUnavailable,
+					"Shard %d was transferred meanwhile, so no backup was taken. Try again.", shard)
 			}
 		}
 	}
@@ -357,7 +359,8 @@ func (s *RegionPause) ask(ctx context.Context, node string, what step) (r report
 	case r.Busy:
 		return r, fmt.Errorf("node %s: %w", node, journal.ErrSnapshotOpen)
 	case r.Failure != "":
-		return r, fault.New(fault.ServiceUnavailable, "Node %s did not pause, so no backup was taken: %s. Try again.", node, r.Failure)
+		return r, fault.New(fault.ServiceUnavailable, "Node %s did not pause, so no backup was taken: %s. Try again.",
+			node, r.Failure)
 	}
 	return r, nil
 }

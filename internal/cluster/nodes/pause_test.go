@@ -141,7 +141,8 @@ func (r *testRegion) add(name string) *testNode {
 	r.t.Cleanup(conn.Close)
 	n := &testNode{journal: &testJournal{changed: make(chan struct{}, 1), acknowledged: map[string]uint64{}}}
 	n.pauser = &pauser{
-		node: name, shards: testShards, conn: conn, clock: r.clock, log: slog.New(slog.DiscardHandler), journal: n.journal,
+		node: name, shards: testShards, conn: conn, clock: r.clock, log: slog.New(slog.DiscardHandler),
+		journal: n.journal,
 		members: func() []cluster.Member {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -230,11 +231,13 @@ func TestPauseRefused(t *testing.T) {
 		change func(r *testRegion)
 		words  string
 	}{
-		"one is not there":        {func(r *testRegion) { r.members = append(r.members, cluster.Member{Node: "n9"}) }, "n9 did not answer"},
+		"one is not there": {func(r *testRegion) { r.members = append(r.members, cluster.Member{Node: "n9"}) },
+			"n9 did not answer"},
 		"one is not there, later": {func(r *testRegion) { r.nodes[1].conn.Close(); r.nodes = slices.Delete(r.nodes, 1, 2) }, "n2 did not answer"},
-		"one goes on":             {func(r *testRegion) { r.nodes[2].journal.set(&r.nodes[2].journal.busy, true) }, "n3 did not pause"},
-		"one has no shards":       {func(r *testRegion) { r.nodes[2].own() }, "Shard 2 is being transferred"},
-		"one begins anew":         {func(r *testRegion) { r.nodes[1].end("") }, "n2 did not pause"},
+		"one goes on": {func(r *testRegion) { r.nodes[2].journal.set(&r.nodes[2].journal.busy, true) },
+			"n3 did not pause"},
+		"one has no shards": {func(r *testRegion) { r.nodes[2].own() }, "Shard 2 is being transferred"},
+		"one begins anew":   {func(r *testRegion) { r.nodes[1].end("") }, "n2 did not pause"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -70,7 +70,8 @@ func (k *Keys) RootKey(ctx context.Context) (key AccessKey, created bool, err er
 		return key, false, err
 	}
 	key = newAccessKey()
-	put := catalog.PutAccessKey{ID: key.ID, SealedSecret: k.secrets.seal(key), Name: RootKeyName, Created: k.catalog.Now()}
+	put := catalog.PutAccessKey{ID: key.ID, SealedSecret: k.secrets.seal(key), Name: RootKeyName,
+		Created: k.catalog.Now()}
 	err = k.catalog.Change(ctx, put)
 	if fault.Is(err, fault.Conflict) { // another node was faster
 		if key, found, err := k.findRootKey(); found || err != nil {

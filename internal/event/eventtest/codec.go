@@ -112,7 +112,8 @@ func (d drawer) draw(v reflect.Value, lists int) {
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Float64:
-		v.SetFloat([]float64{1, -2.5, 0.1, float64(float32(33.3)), 65504, 65505, 1e300, math.Inf(-1), math.NaN(), d.NormFloat64()}[d.IntN(10)])
+		v.SetFloat([]float64{1, -2.5, 0.1, float64(float32(33.3)), 65504, 65505, 1e300, math.Inf(-1), math.NaN(),
+			d.NormFloat64()}[d.IntN(10)])
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		d.draw(v.Elem(), lists)
@@ -168,7 +169,8 @@ func (d drawer) drawNumber(v reflect.Value) {
 		v.SetInt(int64(int32(d.Uint32())))
 		return
 	}
-	n := []uint64{1, 23, 24, 255, 256, math.MaxUint16, math.MaxUint16 + 1, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64, math.MaxUint64}[d.IntN(11)]
+	n := []uint64{1, 23, 24, 255, 256, math.MaxUint16, math.MaxUint16 + 1, math.MaxUint32, math.MaxUint32 + 1,
+		math.MaxInt64, math.MaxUint64}[d.IntN(11)]
 	if v.CanUint() {
 		v.SetUint(n & (1<<v.Type().Bits() - 1))
 		return

@@ -27,8 +27,10 @@ func newCORS(origins []string) *cors.Cors {
 	}
 	return cors.New(cors.Options{
 		AllowedOrigins: origins,
-		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
-		AllowedHeaders: []string{"Authorization", "Content-Type", "Idempotency-Key", "Last-Event-Id", apiKeyHeader, requestIDHeader},
+		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+			http.MethodDelete},
+		AllowedHeaders: []string{"Authorization", "Content-Type", "Idempotency-Key", "Last-Event-Id", apiKeyHeader,
+			requestIDHeader},
 		ExposedHeaders: []string{requestIDHeader, "Location", "Retry-After"},
 		MaxAge:         600, // seconds
 	})

@@ -57,7 +57,8 @@ func (g *Guard) Close() error {
 // Wrap returns a handler protected by the guard. Several handlers share its limits.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
 	for _, wrap := range []func(http.Handler) http.Handler{ // the innermost first
-		g.limitBody, g.limitPlayer, g.authenticate, g.limitAddress, g.answerCORS, g.answerProbes, g.recoverPanics, g.measure, setHeaders, g.admit,
+		g.limitBody, g.limitPlayer, g.authenticate, g.limitAddress, g.answerCORS, g.answerProbes, g.recoverPanics,
+		g.measure, setHeaders, g.admit,
 	} {
 		next = wrap(next)
 	}

@@ -17,7 +17,8 @@ import (
 
 func TestConfigNamesEveryMistake(t *testing.T) {
 	_, err := New(Config{
-		Keys: map[string]string{"": "0123456789abcdef", "short": "short"}, AddressRate: Rate{PerSecond: -1}, PlayerRate: Rate{Burst: -1},
+		Keys: map[string]string{"": "0123456789abcdef", "short": "short"}, AddressRate: Rate{PerSecond: -1},
+		PlayerRate:     Rate{Burst: -1},
 		TrustedProxies: []netip.Prefix{{}}, Tokens: &Tokens{Issuer: "somebody", Skew: -1},
 	})
 	for _, want := range []string{"has no name", `"short" has 5`, "AddressRate", "PlayerRate", "TrustedProxies", "set Tokens.KeysURL", "Tokens.Skew"} {
@@ -73,7 +74,8 @@ func TestSecurityHeadersAreThere(t *testing.T) {
 func TestPanicsBecomeAnswers(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	g := guard(t, Config{
-		Registerer: registry, Scrape: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), AccessLog: true, Routes: []string{"GET /early", "GET /late"},
+		Registerer: registry, Scrape: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), AccessLog: true,
+		Routes: []string{"GET /early", "GET /late"},
 	}, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/late" {
 			w.WriteHeader(http.StatusOK)
@@ -94,7 +96,8 @@ func TestPanicsBecomeAnswers(t *testing.T) {
 		g.get("/late")
 	}()
 	g.counted(
-		`muster_gateway_requests_total{code="500",route="GET /early"} 1`, `muster_gateway_requests_total{code="200",route="GET /late"} 1`,
+		`muster_gateway_requests_total{code="500",route="GET /early"} 1`,
+		`muster_gateway_requests_total{code="200",route="GET /late"} 1`,
 		`muster_gateway_refused_total{reason="panic"} 1`,
 	)
 }
@@ -140,7 +143,8 @@ func TestProbes(t *testing.T) {
 func TestBodiesAreLimited(t *testing.T) {
 	var failed error
 	g := guard(t, Config{MaxBody: 10}, func(_ http.ResponseWriter, r *http.Request) { _, failed = io.ReadAll(r.Body) })
-	g.refused(g.do(httptest.NewRequest(http.MethodPost, "/", strings.NewReader("12345678901"))), http.StatusRequestEntityTooLarge, "body_too_large")
+	g.refused(g.do(httptest.NewRequest(http.MethodPost, "/", strings.NewReader("12345678901"))),
+		http.StatusRequestEntityTooLarge, "body_too_large")
 	if w := g.do(httptest.NewRequest(http.MethodPost, "/", strings.NewReader("1234567890"))); w.Code != http.StatusOK || failed != nil {
 		t.Errorf("%d, %v", w.Code, failed)
 	}
@@ -156,7 +160,8 @@ func TestBodiesAreLimited(t *testing.T) {
 }
 
 func TestCORS(t *testing.T) {
-	preflight := []string{"Origin: https://play.example.com", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization,content-type"}
+	preflight := []string{"Origin: https://play.example.com", "Access-Control-Request-Method: POST",
+		"Access-Control-Request-Headers: authorization,content-type"}
 	options := func() *http.Request { return httptest.NewRequest(http.MethodOptions, "/create_session", nil) }
 	keys := map[string]string{"game": "0123456789abcdef"}
 
@@ -180,8 +185,10 @@ func TestCORS(t *testing.T) {
 }
 
 func TestAccessLogSaysWhoAndWhatButNoSecrets(t *testing.T) {
-	g := guard(t, Config{Keys: map[string]string{"studio": "0123456789abcdef"}, AccessLog: true, Routes: []string{"POST /v1/sessions/{id}/players"}}, nil)
-	r := httptest.NewRequest(http.MethodPost, "/v1/sessions/gsess-1/players?token=hidden", strings.NewReader(`{"uuid":"ada"}`))
+	g := guard(t, Config{Keys: map[string]string{"studio": "0123456789abcdef"}, AccessLog: true,
+		Routes: []string{"POST /v1/sessions/{id}/players"}}, nil)
+	r := httptest.NewRequest(http.MethodPost, "/v1/sessions/gsess-1/players?token=hidden",
+		strings.NewReader(`{"uuid":"ada"}`))
 	r.RemoteAddr = "192.0.2.7:1234"
 	w := g.do(r, "X-Api-Key: 0123456789abcdef", "X-Request-Id: req-1")
 	want := map[string]any{
@@ -204,7 +211,8 @@ func TestAccessLogSaysWhoAndWhatButNoSecrets(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	g := guard(t, Config{
-		Registerer: registry, Scrape: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Keys: map[string]string{"studio": "0123456789abcdef"},
+		Registerer: registry, Scrape: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+		Keys:   map[string]string{"studio": "0123456789abcdef"},
 		Routes: []string{"GET /find_session"},
 	}, nil)
 	g.get("/find_session", "X-Api-Key: 0123456789abcdef")
@@ -213,8 +221,10 @@ func TestMetrics(t *testing.T) {
 		g.get(path, "X-Api-Key: wrong")
 	}
 	g.counted(
-		`muster_gateway_requests_total{code="200",route="GET /find_session"} 1`, `muster_gateway_requests_total{code="401",route="GET /find_session"} 1`,
-		`muster_gateway_requests_total{code="401",route="unknown"} 3`, `muster_gateway_refused_total{reason="bad_credentials"} 3`,
+		`muster_gateway_requests_total{code="200",route="GET /find_session"} 1`,
+		`muster_gateway_requests_total{code="401",route="GET /find_session"} 1`,
+		`muster_gateway_requests_total{code="401",route="unknown"} 3`,
+		`muster_gateway_refused_total{reason="bad_credentials"} 3`,
 		`muster_gateway_refused_total{reason="no_credentials"} 1`, `muster_gateway_requests_in_flight 1`,
 		`muster_gateway_request_seconds_count{route="GET /find_session"} 2`,
 	)

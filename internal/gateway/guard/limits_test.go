@@ -204,9 +204,11 @@ func FuzzClientAddress(f *testing.F) {
 // its bearers differ by their addresses.
 func TestCallers(t *testing.T) {
 	var got string
-	g := guard(t, Config{Keys: map[string]string{"game": "0123456789abcdef"}}, func(_ http.ResponseWriter, r *http.Request) { got = Caller(r.Context()) })
+	g := guard(t, Config{Keys: map[string]string{"game": "0123456789abcdef"}},
+		func(_ http.ResponseWriter, r *http.Request) { got = Caller(r.Context()) })
 	for address, want := range map[string]string{
-		"192.0.2.1:1000": "key game 192.0.2.1", "192.0.2.2:1000": "key game 192.0.2.2", "[2001:db8::7]:1000": "key game 2001:db8::/64",
+		"192.0.2.1:1000": "key game 192.0.2.1", "192.0.2.2:1000": "key game 192.0.2.2",
+		"[2001:db8::7]:1000": "key game 2001:db8::/64",
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = address

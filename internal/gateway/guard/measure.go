@@ -30,7 +30,8 @@ func (g *Guard) measure(next http.Handler) http.Handler {
 func (g *Guard) logAccess(r *http.Request, rec *recorder, route string, took time.Duration) {
 	v := of(r.Context())
 	attrs := []slog.Attr{
-		slog.String("method", r.Method), slog.String("route", route), slog.Int("status", rec.status), slog.Int64("bytes", rec.bytes),
+		slog.String("method", r.Method), slog.String("route", route), slog.Int("status", rec.status),
+		slog.Int64("bytes", rec.bytes),
 		slog.Duration("duration", took), slog.String("request", v.id), slog.String("address", v.address.String()),
 	}
 	if v.subject != "" {

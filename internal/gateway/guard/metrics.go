@@ -24,11 +24,13 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "muster_gateway_requests_total", Help: "Requests to the session gateway that were answered, by route and HTTP status.",
 		}, []string{"route", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "muster_gateway_request_seconds", Help: "Time from a request to the session gateway to the end of its answer.",
+			Name:    "muster_gateway_request_seconds",
+			Help:    "Time from a request to the session gateway to the end of its answer.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15, 30},
 		}, []string{"route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "muster_gateway_requests_in_flight", Help: "Requests to the session gateway that are being answered, streams included.",
+			Name: "muster_gateway_requests_in_flight",
+			Help: "Requests to the session gateway that are being answered, streams included.",
 		}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "muster_gateway_refused_total", Help: "Requests that the session gateway turned away before they were looked at, by reason.",

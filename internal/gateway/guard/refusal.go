@@ -19,10 +19,12 @@ var (
 	unauthenticated = Refusal{http.StatusUnauthorized, "unauthenticated", "The request carries no valid credentials."}
 	forbidden       = Refusal{http.StatusForbidden, "forbidden", "The credentials do not allow this."}
 	foreign         = Refusal{http.StatusForbidden, "forbidden", "Web pages of this origin may not call."}
-	tooLarge        = Refusal{http.StatusRequestEntityTooLarge, "body_too_large", "The body of the request is too large."}
-	limited         = Refusal{http.StatusTooManyRequests, "rate_limited", "Too many requests. Try again later."}
-	unavailable     = Refusal{http.StatusServiceUnavailable, "unavailable", "Credentials cannot be checked at the moment. Try again later."}
-	panicked        = Refusal{http.StatusInternalServerError, "internal", "The request could not be completed."}
+	tooLarge        = Refusal{http.StatusRequestEntityTooLarge, "body_too_large",
+		"The body of the request is too large."}
+	limited     = Refusal{http.StatusTooManyRequests, "rate_limited", "Too many requests. Try again later."}
+	unavailable = Refusal{http.StatusServiceUnavailable, "unavailable",
+		"Credentials cannot be checked at the moment. Try again later."}
+	panicked = Refusal{http.StatusInternalServerError, "internal", "The request could not be completed."}
 )
 
 // refuse rejects a request and counts the reason.

@@ -74,7 +74,8 @@ func (i *issuer) write(w http.ResponseWriter, v any) {
 func (i *issuer) publish(names ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.public = []any{map[string]string{"kty": "unheard of", "kid": "new"}, jose.JSONWebKey{Key: []byte("a shared secret!"), KeyID: "hmac", Algorithm: "HS256"}}
+	i.public = []any{map[string]string{"kty": "unheard of", "kid": "new"},
+		jose.JSONWebKey{Key: []byte("a shared secret!"), KeyID: "hmac", Algorithm: "HS256"}}
 	for _, name := range names {
 		if i.private[name] == nil {
 			i.private[name] = newKey(i.T, name)
@@ -123,7 +124,8 @@ func (i *issuer) token(key string, changes map[string]any) string {
 	case strings.HasPrefix(key, "ed"):
 		algorithm = jose.EdDSA
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: i.private[key]}, (&jose.SignerOptions{}).WithHeader("kid", key))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: i.private[key]},
+		(&jose.SignerOptions{}).WithHeader("kid", key))
 	if err != nil {
 		i.Fatal(err)
 	}
@@ -172,7 +174,8 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	symmetric := func(key []byte, id string) string {
-		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: key}, (&jose.SignerOptions{}).WithHeader("kid", id))
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: key},
+			(&jose.SignerOptions{}).WithHeader("kid", id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,8 +206,10 @@ func TestTokens(t *testing.T) {
 		{"nobody", change("sub", nil), 401},
 		{"another scope", change("scope", "watch player"), 403},
 		{"unknown key", i.token("ec-unknown", nil), 401},
-		{"another's key", strings.Join([]string{parts[0], parts[1], strings.Split(i.token("stolen", nil), ".")[2]}, "."), 401},
-		{"other claims", parts[0] + "." + encode(map[string]any{"iss": i.URL, "sub": "eve", "aud": "arena", "scope": "play", "exp": at(time.Hour)}) + "." + parts[2], 401},
+		{"another's key", strings.Join([]string{parts[0], parts[1], strings.Split(i.token("stolen", nil), ".")[2]},
+			"."), 401},
+		{"other claims", parts[0] + "." + encode(map[string]any{"iss": i.URL, "sub": "eve", "aud": "arena",
+			"scope": "play", "exp": at(time.Hour)}) + "." + parts[2], 401},
 		{"alg none", encode(map[string]string{"alg": "none", "kid": "ec-1"}) + "." + parts[1] + ".", 401},
 		{"alg None", encode(map[string]string{"alg": "None", "kid": "ec-1"}) + "." + parts[1] + "." + parts[2], 401},
 		{"public key as a secret", symmetric(publicOfRSA, "rsa-1"), 401},
@@ -333,7 +338,8 @@ func TestIssuerFails(t *testing.T) {
 	i.set(true)
 	g := guard(t, Config{Tokens: &Tokens{Issuer: i.URL}}, whoami)
 	ask := func() *httptest.ResponseRecorder {
-		return g.get("/", "Authorization: Bearer "+i.token("ec-1", map[string]any{"exp": epoch.Add(100 * time.Hour).Unix()}))
+		return g.get("/", "Authorization: Bearer "+
+			i.token("ec-1", map[string]any{"exp": epoch.Add(100 * time.Hour).Unix()}))
 	}
 	w := ask()
 	g.refused(w, http.StatusServiceUnavailable, "unavailable")
@@ -362,7 +368,8 @@ func TestIssuerFails(t *testing.T) {
 func TestAPIKeys(t *testing.T) {
 	i := newIssuer(t)
 	i.publish("ec-1")
-	cfg := Config{Keys: map[string]string{"old": "old-0123456789abcdef", "new": "new-0123456789abcdef", "dotted": "0123456789abcdef.a.b"}}
+	cfg := Config{Keys: map[string]string{"old": "old-0123456789abcdef", "new": "new-0123456789abcdef",
+		"dotted": "0123456789abcdef.a.b"}}
 	either := cfg
 	either.Tokens = &Tokens{Issuer: i.URL}
 	onlyTokens := Config{Tokens: either.Tokens}

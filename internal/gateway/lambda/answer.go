@@ -68,13 +68,15 @@ func (a *answer) finish() (status int, header http.Header, body string, encoded 
 
 func (e *restEvent) answer(a *answer) any {
 	status, header, body, encoded := a.finish()
-	return events.APIGatewayProxyResponse{StatusCode: status, MultiValueHeaders: header, Body: body, IsBase64Encoded: encoded}
+	return events.APIGatewayProxyResponse{StatusCode: status, MultiValueHeaders: header, Body: body,
+		IsBase64Encoded: encoded}
 }
 
 func (e *httpEvent) answer(a *answer) any {
 	status, header, body, encoded := a.finish()
 	out := events.APIGatewayV2HTTPResponse{
-		StatusCode: status, Headers: make(map[string]string, len(header)), Body: body, IsBase64Encoded: encoded, Cookies: []string{},
+		StatusCode: status, Headers: make(map[string]string, len(header)), Body: body, IsBase64Encoded: encoded,
+		Cookies: []string{},
 	}
 	for name, values := range header {
 		if name == "Set-Cookie" { // the one header that cannot be joined

@@ -37,7 +37,8 @@ type Handler struct {
 
 // New returns a handler. The error names the invalid field.
 func New(cfg Config) (*Handler, error) {
-	h := &Handler{next: cfg.Handler, basePath: strings.Trim(cfg.BasePath, "/"), margin: cfg.Margin, noStream: cfg.NoStream}
+	h := &Handler{next: cfg.Handler, basePath: strings.Trim(cfg.BasePath, "/"), margin: cfg.Margin,
+		noStream: cfg.NoStream}
 	switch {
 	case h.next == nil:
 		return nil, errors.New("lambda: Handler is missing")
@@ -103,7 +104,8 @@ func refuseStream(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusNotImplemented)
 	body, err := json.Marshal(map[string]string{
-		"error": "Streams cannot be had here. Ask again instead.", "code": "not_supported", "requestId": w.Header().Get(requestIDHeader),
+		"error": "Streams cannot be had here. Ask again instead.", "code": "not_supported",
+		"requestId": w.Header().Get(requestIDHeader),
 	})
 	if err != nil { // strings can be marshalled
 		panic(err)

@@ -69,7 +69,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	w.WriteHeader(http.StatusCreated)
 	err = json.NewEncoder(w).Encode(seen{
-		r.Method, r.Host, r.RemoteAddr, r.URL.Path, r.URL.EscapedPath(), r.RequestURI, string(body), r.URL.Query(), r.Header, r.ContentLength,
+		r.Method, r.Host, r.RemoteAddr, r.URL.Path, r.URL.EscapedPath(), r.RequestURI, string(body), r.URL.Query(),
+		r.Header, r.ContentLength,
 	})
 	if err != nil {
 		panic(err)
@@ -89,11 +90,15 @@ func stream(w http.ResponseWriter, r *http.Request) {
 
 func rest(change func(*events.APIGatewayProxyRequest)) events.APIGatewayProxyRequest {
 	e := events.APIGatewayProxyRequest{
-		Resource: "/{proxy+}", Path: "/create_session", HTTPMethod: "POST", PathParameters: map[string]string{"proxy": "create_session"},
-		Headers:           map[string]string{"Content-Type": "application/json", "Host": "abc.execute-api.eu-central-1.amazonaws.com", "Accept": "b"},
-		MultiValueHeaders: map[string][]string{"content-type": {"application/json"}, "host": {"abc.execute-api.eu-central-1.amazonaws.com"}, "accept": {"a", "b"}},
+		Resource: "/{proxy+}", Path: "/create_session", HTTPMethod: "POST",
+		PathParameters: map[string]string{"proxy": "create_session"},
+		Headers: map[string]string{"Content-Type": "application/json",
+			"Host": "abc.execute-api.eu-central-1.amazonaws.com", "Accept": "b"},
+		MultiValueHeaders: map[string][]string{"content-type": {"application/json"},
+			"host": {"abc.execute-api.eu-central-1.amazonaws.com"}, "accept": {"a", "b"}},
 		RequestContext: events.APIGatewayProxyRequestContext{
-			Stage: "Prod", Path: "/Prod/create_session", RequestID: "request-7", Identity: events.APIGatewayRequestIdentity{SourceIP: "203.0.113.9"},
+			Stage: "Prod", Path: "/Prod/create_session", RequestID: "request-7",
+			Identity: events.APIGatewayRequestIdentity{SourceIP: "203.0.113.9"},
 		},
 		Body: `{"uuid":"ada"}`,
 	}
@@ -106,7 +111,8 @@ func rest(change func(*events.APIGatewayProxyRequest)) events.APIGatewayProxyReq
 func httpAPI(change func(*events.APIGatewayV2HTTPRequest)) events.APIGatewayV2HTTPRequest {
 	e := events.APIGatewayV2HTTPRequest{
 		Version: "2.0", RouteKey: "$default", RawPath: "/create_session", Cookies: []string{"a=1", "b=2"},
-		Headers: map[string]string{"content-type": "application/json", "host": "abc.execute-api.eu-central-1.amazonaws.com", "accept": "a,b"},
+		Headers: map[string]string{"content-type": "application/json",
+			"host": "abc.execute-api.eu-central-1.amazonaws.com", "accept": "a,b"},
 		RequestContext: events.APIGatewayV2HTTPRequestContext{
 			Stage: "$default", RequestID: "request-7",
 			HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{Method: "POST", SourceIP: "2001:db8::7"},
@@ -192,22 +198,34 @@ func TestPaths(t *testing.T) {
 		event          any
 		want, escaped  string
 	}{
-		{"REST, as deployed", "", restAt("/{proxy+}", "/create_session", "/Prod/create_session", "Prod", proxy("create_session")), "/create_session", ""},
-		{"REST, a resource of its own", "", restAt("/create_session", "/create_session", "/Prod/create_session", "Prod", nil), "/create_session", ""},
-		{"REST, the stage in the path", "", restAt("/create_session", "/Prod/create_session", "/Prod/create_session", "Prod", nil), "/create_session", ""},
-		{"REST, the stage in the path, nothing else known", "", restAt("", "/Prod/create_session", "/Prod/create_session", "Prod", nil), "/create_session", ""},
-		{"REST, a stage like a path", "", restAt("/{proxy+}", "/v1/sessions", "/v1/v1/sessions", "v1", proxy("v1/sessions")), "/v1/sessions", ""},
-		{"REST, a domain of its own", "", restAt("/{proxy+}", "/game/find_session", "/game/find_session", "Prod", proxy("find_session")), "/find_session", ""},
-		{"REST, a base path that is named", "/game/", restAt("", "/game/find_session", "/game/find_session", "Prod", nil), "/find_session", ""},
+		{"REST, as deployed", "", restAt("/{proxy+}", "/create_session", "/Prod/create_session", "Prod",
+			proxy("create_session")), "/create_session", ""},
+		{"REST, a resource of its own", "", restAt("/create_session", "/create_session", "/Prod/create_session", "Prod",
+			nil), "/create_session", ""},
+		{"REST, the stage in the path", "", restAt("/create_session", "/Prod/create_session", "/Prod/create_session",
+			"Prod", nil), "/create_session", ""},
+		{"REST, the stage in the path, nothing else known", "",
+			restAt("", "/Prod/create_session", "/Prod/create_session", "Prod", nil), "/create_session", ""},
+		{"REST, a stage like a path", "", restAt("/{proxy+}", "/v1/sessions", "/v1/v1/sessions", "v1",
+			proxy("v1/sessions")), "/v1/sessions", ""},
+		{"REST, a domain of its own", "", restAt("/{proxy+}", "/game/find_session", "/game/find_session", "Prod",
+			proxy("find_session")), "/find_session", ""},
+		{"REST, a base path that is named", "/game/",
+			restAt("", "/game/find_session", "/game/find_session", "Prod", nil), "/find_session", ""},
 		{"REST, the root", "", restAt("/", "/", "/Prod/", "Prod", nil), "/", ""},
-		{"REST, encoded", "", restAt("/{proxy+}", "/v1/sessions/arn%3Aaws%2Fx", "/Prod/v1/sessions/arn%3Aaws%2Fx", "Prod", proxy("v1/sessions/arn:aws/x")), "/v1/sessions/arn:aws/x", "/v1/sessions/arn%3Aaws%2Fx"},
+		{"REST, encoded", "", restAt("/{proxy+}", "/v1/sessions/arn%3Aaws%2Fx", "/Prod/v1/sessions/arn%3Aaws%2Fx",
+			"Prod", proxy("v1/sessions/arn:aws/x")), "/v1/sessions/arn:aws/x", "/v1/sessions/arn%3Aaws%2Fx"},
 		{"HTTP, the default stage", "", httpAt("$default", "/find_session", "$default", nil), "/find_session", ""},
 		{"HTTP, a stage", "", httpAt("$default", "/Prod/find_session", "Prod", nil), "/find_session", ""},
 		{"HTTP, a stage alone", "", httpAt("$default", "/Prod", "Prod", nil), "/", ""},
-		{"HTTP, no stage though it looks so", "", httpAt("$default", "/Production/find_session", "Prod", nil), "/Production/find_session", ""},
-		{"HTTP, a route", "", httpAt("GET /v1/sessions/{id}", "/Prod/v1/sessions/gsess-1", "Prod", map[string]string{"id": "gsess-1"}), "/v1/sessions/gsess-1", ""},
-		{"HTTP, a route behind a domain", "", httpAt("ANY /{proxy+}", "/game/find_session", "Prod", proxy("find_session")), "/find_session", ""},
-		{"HTTP, a base path that is named", "game/eu", httpAt("$default", "/game/eu/find_session", "$default", nil), "/find_session", ""},
+		{"HTTP, no stage though it looks so", "", httpAt("$default", "/Production/find_session", "Prod", nil),
+			"/Production/find_session", ""},
+		{"HTTP, a route", "", httpAt("GET /v1/sessions/{id}", "/Prod/v1/sessions/gsess-1", "Prod",
+			map[string]string{"id": "gsess-1"}), "/v1/sessions/gsess-1", ""},
+		{"HTTP, a route behind a domain", "", httpAt("ANY /{proxy+}", "/game/find_session", "Prod",
+			proxy("find_session")), "/find_session", ""},
+		{"HTTP, a base path that is named", "game/eu", httpAt("$default", "/game/eu/find_session", "$default", nil),
+			"/find_session", ""},
 		{"HTTP, no path", "", httpAt("$default", "", "$default", nil), "/", ""},
 		{"HTTP, what cannot be decoded", "", httpAt("$default", "/100%", "$default", nil), "/100%", "/100%25"},
 	} {

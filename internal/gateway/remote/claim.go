@@ -29,10 +29,12 @@ const (
 // session; its player session expires after one minute, because the API cannot delete it.
 func (s *Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	if c.Target.Queue != "" {
-		return nil, nil, fault.New(fault.InvalidRequest, "a queue has no game sessions to claim: name a fleet or an alias")
+		return nil, nil, fault.New(fault.InvalidRequest,
+			"a queue has no game sessions to claim: name a fleet or an alias")
 	}
 	found, err := s.SearchGameSessions(ctx, &wire.SearchGameSessionsInput{
-		FleetId: c.Target.FleetID, AliasId: c.Target.AliasID, Location: c.Target.Location, FilterExpression: emptyAndOpen,
+		FleetId: c.Target.FleetID, AliasId: c.Target.AliasID, Location: c.Target.Location,
+		FilterExpression: emptyAndOpen,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +72,8 @@ func taken(err error) bool {
 // claim tries to claim one game session. It returns nil and no error if another claim won.
 func (s *Service) claim(ctx context.Context, candidate *wire.GameSession, c *gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	id := candidate.GameSessionId
-	reserved, err := s.CreatePlayerSessions(ctx, &wire.CreatePlayerSessionsInput{GameSessionId: id, PlayerIds: []string{c.PlayerID}})
+	reserved, err := s.CreatePlayerSessions(ctx,
+		&wire.CreatePlayerSessionsInput{GameSessionId: id, PlayerIds: []string{c.PlayerID}})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +81,8 @@ func (s *Service) claim(ctx context.Context, candidate *wire.GameSession, c *gat
 		return nil, nil, fault.Internal(errNoAnswer)
 	}
 	mine := &reserved.PlayerSessions[0]
-	players, err := s.DescribePlayerSessions(ctx, &wire.DescribePlayerSessionsInput{GameSessionId: id, Limit: wire.Some[int32](maxRivals)})
+	players, err := s.DescribePlayerSessions(ctx,
+		&wire.DescribePlayerSessionsInput{GameSessionId: id, Limit: wire.Some[int32](maxRivals)})
 	if err != nil || !first(mine, players.PlayerSessions) {
 		return nil, nil, err
 	}
@@ -108,7 +112,8 @@ func first(mine *wire.PlayerSession, players []wire.PlayerSession) bool {
 		case wire.PlayerSessionStatusActive:
 			return true
 		case wire.PlayerSessionStatusReserved:
-			return cmp.Or(p.CreationTime.Compare(mine.CreationTime), cmp.Compare(p.PlayerSessionId, mine.PlayerSessionId)) < 0
+			return cmp.Or(p.CreationTime.Compare(mine.CreationTime),
+				cmp.Compare(p.PlayerSessionId, mine.PlayerSessionId)) < 0
 		}
 		return false
 	})

@@ -21,8 +21,10 @@ func TestFirstIsOne(t *testing.T) {
 	}{
 		{"alone", []wire.PlayerSession{at("b", "RESERVED", 1)}, "b"},
 		{"the earlier one", []wire.PlayerSession{at("a", "RESERVED", 2), at("b", "RESERVED", 1)}, "b"},
-		{"at the same time", []wire.PlayerSession{at("b", "RESERVED", 1), at("a", "RESERVED", 1), at("c", "RESERVED", 1)}, "a"},
-		{"players of before", []wire.PlayerSession{at("a", "COMPLETED", 1), at("b", "TIMEDOUT", 1), at("c", "RESERVED", 2)}, "c"},
+		{"at the same time", []wire.PlayerSession{at("b", "RESERVED", 1), at("a", "RESERVED", 1),
+			at("c", "RESERVED", 1)}, "a"},
+		{"players of before", []wire.PlayerSession{at("a", "COMPLETED", 1), at("b", "TIMEDOUT", 1),
+			at("c", "RESERVED", 2)}, "c"},
 		{"somebody who plays", []wire.PlayerSession{at("a", "RESERVED", 1), at("b", "ACTIVE", 2)}, ""},
 	} {
 		for i := range tt.players {
@@ -35,7 +37,8 @@ func TestFirstIsOne(t *testing.T) {
 }
 
 func TestClaimable(t *testing.T) {
-	good := wire.GameSession{Status: wire.GameSessionStatusActive, CurrentPlayerSessionCount: wire.Some[int32](0), PlayerSessionCreationPolicy: wire.PlayerSessionCreationPolicyAcceptAll}
+	good := wire.GameSession{Status: wire.GameSessionStatusActive, CurrentPlayerSessionCount: wire.Some[int32](0),
+		PlayerSessionCreationPolicy: wire.PlayerSessionCreationPolicyAcceptAll}
 	over, taken, closed := good, good, good
 	over.Status, taken.CurrentPlayerSessionCount, closed.PlayerSessionCreationPolicy = wire.GameSessionStatusTerminating, wire.Some[int32](1), wire.PlayerSessionCreationPolicyDenyAll
 	if !claimable(&good) || claimable(&over) || claimable(&taken) || claimable(&closed) {
@@ -45,9 +48,12 @@ func TestClaimable(t *testing.T) {
 
 func TestErrorsKeepTheirKind(t *testing.T) {
 	for code, want := range map[string]fault.Kind{
-		"ConflictException": fault.Conflict, "FleetCapacityExceededException": fault.FleetCapacityExceeded, "GameSessionFullException": fault.GameSessionFull,
-		"NotFoundException": fault.NotFound, "UnauthorizedException": fault.Unauthorized, "AccessDeniedException": fault.AccessDenied,
-		"ThrottlingException": fault.Throttling, "TooManyRequestsException": fault.Throttling, "SomethingNewException": "SomethingNewException",
+		"ConflictException": fault.Conflict, "FleetCapacityExceededException": fault.FleetCapacityExceeded,
+		"GameSessionFullException": fault.GameSessionFull,
+		"NotFoundException":        fault.NotFound, "UnauthorizedException": fault.Unauthorized,
+		"AccessDeniedException": fault.AccessDenied,
+		"ThrottlingException":   fault.Throttling, "TooManyRequestsException": fault.Throttling,
+		"SomethingNewException": "SomethingNewException",
 	} {
 		cause := refusal(code)
 		f := fault.Of(convertError(t.Context(), "Describe", cause))

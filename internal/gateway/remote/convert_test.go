@@ -17,16 +17,18 @@ import (
 // looks for each member on the other side.
 func TestConversionsForgetNothing(t *testing.T) {
 	requests := map[string]any{
-		"CreateGameSession":         convert[gamelift.CreateGameSessionInput, wire.CreateGameSessionInput],
-		"SearchGameSessions":        convert[gamelift.SearchGameSessionsInput, wire.SearchGameSessionsInput],
-		"UpdateGameSession":         convert[gamelift.UpdateGameSessionInput, wire.UpdateGameSessionInput],
-		"TerminateGameSession":      convert[gamelift.TerminateGameSessionInput, wire.TerminateGameSessionInput],
-		"CreatePlayerSessions":      convert[gamelift.CreatePlayerSessionsInput, wire.CreatePlayerSessionsInput],
-		"DescribePlayerSessions":    convert[gamelift.DescribePlayerSessionsInput, wire.DescribePlayerSessionsInput],
-		"StartGameSessionPlacement": convert[gamelift.StartGameSessionPlacementInput, wire.StartGameSessionPlacementInput],
-		"StopGameSessionPlacement":  convert[gamelift.StopGameSessionPlacementInput, wire.StopGameSessionPlacementInput],
-		"StartMatchmaking":          convert[gamelift.StartMatchmakingInput, wire.StartMatchmakingInput],
-		"AcceptMatch":               convert[gamelift.AcceptMatchInput, wire.AcceptMatchInput],
+		"CreateGameSession":      convert[gamelift.CreateGameSessionInput, wire.CreateGameSessionInput],
+		"SearchGameSessions":     convert[gamelift.SearchGameSessionsInput, wire.SearchGameSessionsInput],
+		"UpdateGameSession":      convert[gamelift.UpdateGameSessionInput, wire.UpdateGameSessionInput],
+		"TerminateGameSession":   convert[gamelift.TerminateGameSessionInput, wire.TerminateGameSessionInput],
+		"CreatePlayerSessions":   convert[gamelift.CreatePlayerSessionsInput, wire.CreatePlayerSessionsInput],
+		"DescribePlayerSessions": convert[gamelift.DescribePlayerSessionsInput, wire.DescribePlayerSessionsInput],
+		"StartGameSessionPlacement": convert[gamelift.StartGameSessionPlacementInput,
+			wire.StartGameSessionPlacementInput],
+		"StopGameSessionPlacement": convert[gamelift.StopGameSessionPlacementInput,
+			wire.StopGameSessionPlacementInput],
+		"StartMatchmaking": convert[gamelift.StartMatchmakingInput, wire.StartMatchmakingInput],
+		"AcceptMatch":      convert[gamelift.AcceptMatchInput, wire.AcceptMatchInput],
 	}
 	answers := map[string]any{
 		"GameSession":          convert[wire.GameSession, types.GameSession],

@@ -74,7 +74,8 @@ func newEndpoint(t *testing.T) (*endpoint, gateway.Service) {
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	s, err := New(Config{AWS: aws.Config{
-		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(), Credentials: aws.CredentialsProviderFunc(key),
+		Region: "eu-central-1", BaseEndpoint: &server.URL, HTTPClient: server.Client(),
+		Credentials: aws.CredentialsProviderFunc(key),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,8 @@ func TestQueuesOverTheSDK(t *testing.T) {
 	d, s := newEndpoint(t)
 	queues := s.(gateway.Queues)
 	placement := func(status wire.GameSessionPlacementState) *wire.GameSessionPlacement {
-		return &wire.GameSessionPlacement{PlacementId: "p-1", Status: status, PlacedPlayerSessions: []wire.PlacedPlayerSession{{PlayerId: "ada", PlayerSessionId: "psess-1"}}}
+		return &wire.GameSessionPlacement{PlacementId: "p-1", Status: status,
+			PlacedPlayerSessions: []wire.PlacedPlayerSession{{PlayerId: "ada", PlayerSessionId: "psess-1"}}}
 	}
 	on(d, wire.OpStartGameSessionPlacement, func(*wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
 		return &wire.StartGameSessionPlacementOutput{GameSessionPlacement: placement("PENDING")}, nil
@@ -102,9 +104,11 @@ func TestQueuesOverTheSDK(t *testing.T) {
 		return &wire.DescribeGameSessionPlacementOutput{GameSessionPlacement: placement("FULFILLED")}, nil
 	})
 	start := &wire.StartGameSessionPlacementInput{
-		PlacementId: "p-1", GameSessionQueueName: "hot", MaximumPlayerSessionCount: wire.Some[int32](4), GameSessionName: "duel",
-		GameProperties:        []wire.GameProperty{{Key: "mode", Value: ""}},
-		PlayerLatencies:       []wire.PlayerLatency{{PlayerId: "ada", RegionIdentifier: "eu-central-1", LatencyInMilliseconds: wire.Some[float32](20.5)}},
+		PlacementId: "p-1", GameSessionQueueName: "hot", MaximumPlayerSessionCount: wire.Some[int32](4),
+		GameSessionName: "duel",
+		GameProperties:  []wire.GameProperty{{Key: "mode", Value: ""}},
+		PlayerLatencies: []wire.PlayerLatency{{PlayerId: "ada", RegionIdentifier: "eu-central-1",
+			LatencyInMilliseconds: wire.Some[float32](20.5)}},
 		DesiredPlayerSessions: []wire.DesiredPlayerSession{{PlayerId: "ada", PlayerData: "red"}},
 	}
 	started, err := queues.StartGameSessionPlacement(t.Context(), start)
@@ -116,7 +120,8 @@ func TestQueuesOverTheSDK(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(p, placement("FULFILLED")) || calls != 2 {
 		t.Errorf("%+v, %v after %d calls", p, err, calls)
 	}
-	stopped, err := queues.StopGameSessionPlacement(t.Context(), &wire.StopGameSessionPlacementInput{PlacementId: "p-1"})
+	stopped, err := queues.StopGameSessionPlacement(t.Context(),
+		&wire.StopGameSessionPlacementInput{PlacementId: "p-1"})
 	if err != nil || stopped.GameSessionPlacement.Status != "CANCELLED" {
 		t.Errorf("%+v, %v", stopped, err)
 	}
@@ -126,7 +131,8 @@ func TestQueuesOverTheSDK(t *testing.T) {
 func TestMatchmakingOverTheSDK(t *testing.T) {
 	d, s := newEndpoint(t)
 	matchmaking := s.(gateway.Matchmaking)
-	players := []wire.Player{{PlayerId: "ada", Team: "red", LatencyInMs: map[string]int32{"eu-central-1": 20}, PlayerAttributes: map[string]wire.AttributeValue{"skill": {N: wire.Some(23.5)}, "map": {S: "desert"}}}}
+	players := []wire.Player{{PlayerId: "ada", Team: "red", LatencyInMs: map[string]int32{"eu-central-1": 20},
+		PlayerAttributes: map[string]wire.AttributeValue{"skill": {N: wire.Some(23.5)}, "map": {S: "desert"}}}}
 	ticket := wire.MatchmakingTicket{TicketId: "t-1", Status: "REQUIRES_ACCEPTANCE", Players: players}
 	on(d, wire.OpStartMatchmaking, func(*wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
 		return &wire.StartMatchmakingOutput{MatchmakingTicket: &ticket}, nil
@@ -147,7 +153,8 @@ func TestMatchmakingOverTheSDK(t *testing.T) {
 	if got, err := matchmaking.DescribeTicket(t.Context(), "t-1"); err != nil || !reflect.DeepEqual(got, &ticket) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	accept := &wire.AcceptMatchInput{TicketId: "t-1", PlayerIds: []string{"ada"}, AcceptanceType: wire.AcceptanceTypeAccept}
+	accept := &wire.AcceptMatchInput{TicketId: "t-1", PlayerIds: []string{"ada"},
+		AcceptanceType: wire.AcceptanceTypeAccept}
 	if err := matchmaking.AcceptMatch(t.Context(), accept); err != nil {
 		t.Error(err)
 	}

@@ -56,7 +56,8 @@ func (w *world) newFleet() {
 	w.Helper()
 	w.fleet = w.muster.Fleet(north, south)
 	w.alias = *mustertest.Call(w.T, w.muster.Client.CreateAlias, &gamelift.CreateAliasInput{
-		Name: aws.String("live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple, FleetId: &w.fleet},
+		Name: aws.String("live"), RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeSimple,
+			FleetId: &w.fleet},
 	}).Alias.AliasId
 	w.computes = map[string]gameserver.ServerParameters{}
 	for _, l := range []string{north, south} {

@@ -50,7 +50,8 @@ func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.Desc
 	if err := c.call(ctx, "DescribeGameSessions", in, &out); err != nil {
 		return nil, err
 	}
-	return &gamelift.DescribeGameSessionsOutput{GameSessions: each(out.GameSessions, (*jsonGameSession).shape), NextToken: out.NextToken}, nil
+	return &gamelift.DescribeGameSessionsOutput{GameSessions: each(out.GameSessions, (*jsonGameSession).shape),
+		NextToken: out.NextToken}, nil
 }
 
 // CreatePlayerSessions implements legacyAPI.
@@ -59,7 +60,8 @@ func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.Crea
 	if err := c.call(ctx, "CreatePlayerSessions", in, &out); err != nil {
 		return nil, err
 	}
-	return &gamelift.CreatePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, (*jsonPlayerSession).shape)}, nil
+	return &gamelift.CreatePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, (*jsonPlayerSession).shape)},
+		nil
 }
 
 // DescribePlayerSessions implements legacyAPI.
@@ -71,7 +73,8 @@ func (c *jsonClient) DescribePlayerSessions(ctx context.Context, in *gamelift.De
 	if err := c.call(ctx, "DescribePlayerSessions", in, &out); err != nil {
 		return nil, err
 	}
-	return &gamelift.DescribePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, (*jsonPlayerSession).shape), NextToken: out.NextToken}, nil
+	return &gamelift.DescribePlayerSessionsOutput{PlayerSessions: each(out.PlayerSessions, (*jsonPlayerSession).shape),
+		NextToken: out.NextToken}, nil
 }
 
 // call makes one call. An exception is an [exception].

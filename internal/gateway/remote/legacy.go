@@ -25,7 +25,8 @@ type Legacy struct {
 }
 
 func newLegacyService(client legacyAPI, fleet string, cfg Config) *Legacy {
-	return &Legacy{sessions: newSessions(client, cfg), fleet: fleet, readiness: newCache[error](readinessKept, cfg.Clock)}
+	return &Legacy{sessions: newSessions(client, cfg), fleet: fleet,
+		readiness: newCache[error](readinessKept, cfg.Clock)}
 }
 
 // Fleet implements gateway.Service with the configured fleet.
@@ -102,7 +103,8 @@ func (l *Legacy) TerminateGameSession(context.Context, *wire.TerminateGameSessio
 // Ready implements gateway.Service: the endpoint answers.
 func (l *Legacy) Ready(ctx context.Context) error {
 	return ready(ctx, l.readiness, func(ctx context.Context) error {
-		_, err := call(ctx, "DescribeGameSessions", l.api.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{FleetId: &l.fleet, Limit: aws.Int32(1)})
+		_, err := call(ctx, "DescribeGameSessions", l.api.DescribeGameSessions,
+			&gamelift.DescribeGameSessionsInput{FleetId: &l.fleet, Limit: aws.Int32(1)})
 		return err
 	})
 }

@@ -53,16 +53,19 @@ func (l *local) describe(w http.ResponseWriter, in map[string]any) {
 	case in["GameSessionId"] != nil:
 		fmt.Fprintf(w, `{"GameSessions":[%s]}`, legacySession("1", "ACTIVE", "ACCEPT_ALL", 0))
 	case in["NextToken"] == nil:
-		fmt.Fprintf(w, `{"GameSessions":[%s,%s],"NextToken":"more"}`, legacySession("1", "ACTIVE", "ACCEPT_ALL", 0), legacySession("2", "ACTIVE", "ACCEPT_ALL", 4))
+		fmt.Fprintf(w, `{"GameSessions":[%s,%s],"NextToken":"more"}`, legacySession("1", "ACTIVE", "ACCEPT_ALL", 0),
+			legacySession("2", "ACTIVE", "ACCEPT_ALL", 4))
 	default:
-		fmt.Fprintf(w, `{"GameSessions":[%s,%s]}`, legacySession("3", "TERMINATED", "ACCEPT_ALL", 0), legacySession("4", "ACTIVE", "ACCEPT_ALL", 3))
+		fmt.Fprintf(w, `{"GameSessions":[%s,%s]}`, legacySession("3", "TERMINATED", "ACCEPT_ALL", 0),
+			legacySession("4", "ACTIVE", "ACCEPT_ALL", 3))
 	}
 }
 
 func legacySession(n, status, policy string, players int) string {
 	return fmt.Sprintf(`{"GameSessionId":"arn:aws:gamelift:local::gamesession/fleet-123/gsess-%s","Name":"duel","FleetId":"fleet-123","Status":%q,`+
 		`"PlayerSessionCreationPolicy":%q,"CurrentPlayerSessionCount":%d,"MaximumPlayerSessionCount":4,"CreationTime":1500000000.125,`+
-		`"GameProperties":[{"Key":"mode","Value":"duel"}],"IpAddress":"127.0.0.1","Port":7777,"Newer":{"a":[1]}}`, n, status, policy, players)
+		`"GameProperties":[{"Key":"mode","Value":"duel"}],"IpAddress":"127.0.0.1","Port":7777,"Newer":{"a":[1]}}`, n,
+		status, policy, players)
 }
 
 func newLocal(t *testing.T) (*local, gateway.Service) {
@@ -92,7 +95,8 @@ func TestLegacyCreatesInItsFleet(t *testing.T) {
 	if g, err := s.AwaitGameSession(t.Context(), g.GameSessionId); err != nil || g.Status != wire.GameSessionStatusActive {
 		t.Errorf("%+v, %v", g, err)
 	}
-	players, err := s.CreatePlayerSessions(t.Context(), &wire.CreatePlayerSessionsInput{GameSessionId: g.GameSessionId, PlayerIds: []string{"ada"}})
+	players, err := s.CreatePlayerSessions(t.Context(),
+		&wire.CreatePlayerSessionsInput{GameSessionId: g.GameSessionId, PlayerIds: []string{"ada"}})
 	if err != nil || len(players.PlayerSessions) != 1 || players.PlayerSessions[0].Port.Or(0) != 7777 || players.PlayerSessions[0].CreationTime.Unix() != 1500000000 {
 		t.Errorf("%+v, %v", players, err)
 	}
@@ -117,7 +121,8 @@ func TestLegacySearchIsOurs(t *testing.T) {
 		{"gameSessionProperties.mode='race'", wire.Opt[int32]{}, ""},
 		{"gameSessionName='duel'", wire.Some[int32](2), "1 2"},
 	} {
-		out, err := s.SearchGameSessions(t.Context(), &wire.SearchGameSessionsInput{FleetId: "fleet-any", FilterExpression: tt.filter, Limit: tt.limit})
+		out, err := s.SearchGameSessions(t.Context(),
+			&wire.SearchGameSessionsInput{FleetId: "fleet-any", FilterExpression: tt.filter, Limit: tt.limit})
 		if err != nil || out.GameSessions == nil {
 			t.Errorf("%q: %+v, %v", tt.filter, out, err)
 			continue

@@ -21,7 +21,8 @@ func (s *Service) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakin
 
 // StopMatchmaking implements gateway.Matchmaking.
 func (s *Service) StopMatchmaking(ctx context.Context, in *wire.StopMatchmakingInput) error {
-	_, err := call(ctx, "StopMatchmaking", s.api.StopMatchmaking, &gamelift.StopMatchmakingInput{TicketId: aws.String(in.TicketId)})
+	_, err := call(ctx, "StopMatchmaking", s.api.StopMatchmaking,
+		&gamelift.StopMatchmakingInput{TicketId: aws.String(in.TicketId)})
 	if err == nil {
 		s.tickets.nudge(in.TicketId)
 	}
@@ -52,7 +53,8 @@ func (s *Service) DescribeTicket(ctx context.Context, ticketID string) (*wire.Ma
 
 // WatchTicket implements gateway.Matchmaking.
 func (s *Service) WatchTicket(ctx context.Context, ticketID string, changed func(*wire.MatchmakingTicket) error) error {
-	return watch(ctx, &s.tickets, ticketID, changed, func(t *wire.MatchmakingTicket) bool { return ticketOver(t.Status) })
+	return watch(ctx, &s.tickets, ticketID, changed,
+		func(t *wire.MatchmakingTicket) bool { return ticketOver(t.Status) })
 }
 
 // ticketOver reports whether a ticket's status is final. Source: API reference,
@@ -71,7 +73,8 @@ func (s *Service) fetchTickets(ctx context.Context, ids []string) (map[string]re
 }
 
 func (s *Service) describeTickets(ctx context.Context, ids []string, options ...option) (map[string]result[*wire.MatchmakingTicket], error) {
-	out, err := call(ctx, "DescribeMatchmaking", s.api.DescribeMatchmaking, &gamelift.DescribeMatchmakingInput{TicketIds: ids}, options...)
+	out, err := call(ctx, "DescribeMatchmaking", s.api.DescribeMatchmaking,
+		&gamelift.DescribeMatchmakingInput{TicketIds: ids}, options...)
 	if err != nil {
 		return nil, err
 	}

@@ -162,7 +162,8 @@ func TestWaitersComeAndGo(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*time.Second)
 			waiters.Go(func() {
 				defer cancel()
-				err := service.WatchGameSession(ctx, fmt.Sprint("gsess-", i%2), func(*wire.GameSession) error { return nil })
+				err := service.WatchGameSession(ctx, fmt.Sprint("gsess-", i%2),
+					func(*wire.GameSession) error { return nil })
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Error(err)
 				}
@@ -180,9 +181,11 @@ func TestWaitersComeAndGo(t *testing.T) {
 func TestWatchTellsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		states := []*types.GameSession{
-			session("gsess-1", types.GameSessionStatusActivating, 0), session("gsess-1", types.GameSessionStatusActive, 0),
+			session("gsess-1", types.GameSessionStatusActivating, 0),
+			session("gsess-1", types.GameSessionStatusActive, 0),
 			session("gsess-1", types.GameSessionStatusActive, 0), session("gsess-1", types.GameSessionStatusActive, 1),
-			session("gsess-1", types.GameSessionStatusActive, 1), session("gsess-1", types.GameSessionStatusTerminated, 0),
+			session("gsess-1", types.GameSessionStatusActive, 1),
+			session("gsess-1", types.GameSessionStatusTerminated, 0),
 		}
 		s := &scripted{session: func(call int, _ string) (*types.GameSession, error) { return states[call-1], nil }}
 		var seen []string
@@ -243,7 +246,8 @@ func TestPlacementsAreAwaited(t *testing.T) {
 		if err != nil || p.Status != wire.GameSessionPlacementStateFulfilled || len(s.asked()) != 5 {
 			t.Errorf("%+v, %v after %d calls", p, err, len(s.asked()))
 		}
-		out, err := service.DescribeGameSessionPlacement(t.Context(), &wire.DescribeGameSessionPlacementInput{PlacementId: "p-1"})
+		out, err := service.DescribeGameSessionPlacement(t.Context(),
+			&wire.DescribeGameSessionPlacementInput{PlacementId: "p-1"})
 		if err != nil || out.GameSessionPlacement.Status != wire.GameSessionPlacementStatePending {
 			t.Errorf("%+v, %v", out, err)
 		}
@@ -386,7 +390,8 @@ func TestFirstFleetIsTheFirstActiveOne(t *testing.T) {
 			if next == "" {
 				return page("2", fleet("fleet-1", types.FleetStatusDeleting)), nil
 			}
-			return page("", fleet("fleet-2", types.FleetStatusError), fleet("fleet-3", types.FleetStatusActive), fleet("fleet-4", types.FleetStatusActive)), nil
+			return page("", fleet("fleet-2", types.FleetStatusError), fleet("fleet-3", types.FleetStatusActive),
+				fleet("fleet-4", types.FleetStatusActive)), nil
 		}}
 		service := s.service()
 		for range 3 {

@@ -11,12 +11,14 @@ import (
 
 // StartGameSessionPlacement implements gateway.Queues.
 func (s *Service) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
-	return forward[wire.StartGameSessionPlacementOutput](ctx, "StartGameSessionPlacement", s.api.StartGameSessionPlacement, in)
+	return forward[wire.StartGameSessionPlacementOutput](ctx, "StartGameSessionPlacement",
+		s.api.StartGameSessionPlacement, in)
 }
 
 // StopGameSessionPlacement implements gateway.Queues.
 func (s *Service) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error) {
-	out, err := forward[wire.StopGameSessionPlacementOutput](ctx, "StopGameSessionPlacement", s.api.StopGameSessionPlacement, in)
+	out, err := forward[wire.StopGameSessionPlacementOutput](ctx, "StopGameSessionPlacement",
+		s.api.StopGameSessionPlacement, in)
 	if err == nil {
 		s.placements.nudge(in.PlacementId)
 	}

@@ -75,7 +75,8 @@ func (w *world) locations() {
 		w.Errorf("%+v, %v", got, err)
 	}
 	for target, kind := range map[gateway.Target]fault.Kind{
-		{Queue: "q"}: fault.InvalidRequest, {FleetID: "fleet-none"}: fault.NotFound, {AliasID: "alias-none"}: fault.NotFound,
+		{Queue: "q"}: fault.InvalidRequest, {FleetID: "fleet-none"}: fault.NotFound,
+		{AliasID: "alias-none"}: fault.NotFound,
 	} {
 		if _, err := w.Locations(w.Context(), target); !fault.Is(err, kind) {
 			w.Errorf("%+v: got %v, want %s", target, err, kind)
@@ -94,7 +95,9 @@ func (w *world) watchPlayers(id string) {
 	if g := receive(w.T, "the game session as it is", seen); g.CurrentPlayerSessionCount.Or(-1) != 0 || g.Name != "duel" {
 		w.Errorf("%+v", g)
 	}
-	out, err := w.CreatePlayerSessions(w.Context(), &wire.CreatePlayerSessionsInput{GameSessionId: id, PlayerIds: []string{"ada"}, PlayerDataMap: map[string]string{"ada": "red"}})
+	out, err := w.CreatePlayerSessions(w.Context(),
+		&wire.CreatePlayerSessionsInput{GameSessionId: id, PlayerIds: []string{"ada"},
+			PlayerDataMap: map[string]string{"ada": "red"}})
 	if err != nil || len(out.PlayerSessions) != 1 {
 		w.Fatalf("%+v, %v", out, err)
 	}
@@ -104,11 +107,14 @@ func (w *world) watchPlayers(id string) {
 	if g := receive(w.T, "a player more", seen); g.CurrentPlayerSessionCount.Or(-1) != 1 {
 		w.Errorf("%+v", g)
 	}
-	players, err := w.DescribePlayerSessions(w.Context(), &wire.DescribePlayerSessionsInput{PlayerSessionId: out.PlayerSessions[0].PlayerSessionId})
+	players, err := w.DescribePlayerSessions(w.Context(),
+		&wire.DescribePlayerSessionsInput{PlayerSessionId: out.PlayerSessions[0].PlayerSessionId})
 	if err != nil || len(players.PlayerSessions) != 1 || players.PlayerSessions[0].GameSessionId != id {
 		w.Errorf("%+v, %v", players, err)
 	}
-	terminated, err := w.TerminateGameSession(w.Context(), &wire.TerminateGameSessionInput{GameSessionId: id, TerminationMode: wire.TerminationModeTriggerOnProcessTerminate})
+	terminated, err := w.TerminateGameSession(w.Context(),
+		&wire.TerminateGameSessionInput{GameSessionId: id,
+			TerminationMode: wire.TerminationModeTriggerOnProcessTerminate})
 	if err != nil || terminated.GameSession.GameSessionId != id {
 		w.Errorf("%+v, %v", terminated, err)
 	}
@@ -130,15 +136,18 @@ func (w *world) find(over string) {
 	if g, err = w.AwaitGameSession(w.Context(), g.GameSessionId); err != nil {
 		w.Fatal(err)
 	}
-	out, err := w.SearchGameSessions(w.Context(), &wire.SearchGameSessionsInput{AliasId: w.alias, FilterExpression: "gameSessionProperties.mode='duel'"})
+	out, err := w.SearchGameSessions(w.Context(),
+		&wire.SearchGameSessionsInput{AliasId: w.alias, FilterExpression: "gameSessionProperties.mode='duel'"})
 	if err != nil || len(out.GameSessions) != 1 || out.GameSessions[0].GameSessionId != g.GameSessionId {
 		w.Errorf("%+v, %v", out, err)
 	}
-	_, err = w.CreatePlayerSessions(w.Context(), &wire.CreatePlayerSessionsInput{GameSessionId: over, PlayerIds: []string{"bob"}})
+	_, err = w.CreatePlayerSessions(w.Context(),
+		&wire.CreatePlayerSessionsInput{GameSessionId: over, PlayerIds: []string{"bob"}})
 	if !fault.Is(err, fault.InvalidGameSessionStatus) && !fault.Is(err, fault.NotFound) {
 		w.Errorf("got %v for a game session that is over", err)
 	}
-	_, err = w.SearchGameSessions(w.Context(), &wire.SearchGameSessionsInput{FleetId: w.fleet, FilterExpression: "mode='duel'"})
+	_, err = w.SearchGameSessions(w.Context(), &wire.SearchGameSessionsInput{FleetId: w.fleet,
+		FilterExpression: "mode='duel'"})
 	if !fault.Is(err, fault.InvalidRequest) {
 		w.Errorf("got %v for a bad filter", err)
 	}

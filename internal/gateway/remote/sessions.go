@@ -34,7 +34,8 @@ func (s *sessions) fetch(ctx context.Context, ids []string) (map[string]result[*
 }
 
 func (s *sessions) describe(ctx context.Context, id string, options ...option) (*wire.GameSession, error) {
-	out, err := call(ctx, "DescribeGameSessions", s.api.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{GameSessionId: &id}, options...)
+	out, err := call(ctx, "DescribeGameSessions", s.api.DescribeGameSessions,
+		&gamelift.DescribeGameSessionsInput{GameSessionId: &id}, options...)
 	if err != nil {
 		return nil, err
 	}

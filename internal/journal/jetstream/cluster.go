@@ -128,7 +128,8 @@ func (e *Engine) clusterOptions(o *server.Options) error {
 	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
 	o.Cluster = server.ClusterOpts{
 		Name: c.Name, Host: host, Port: port, NoAdvertise: true, Advertise: c.Advertise,
-		PingInterval: routePing, MaxPingsOut: routePings, TLSConfig: routeTLS(c.TLS), TLSTimeout: routeHandshake.Seconds(), AuthTimeout: routeHandshake.Seconds(),
+		PingInterval: routePing, MaxPingsOut: routePings, TLSConfig: routeTLS(c.TLS),
+		TLSTimeout: routeHandshake.Seconds(), AuthTimeout: routeHandshake.Seconds(),
 	}
 	if o.Cluster.Name == "" {
 		o.Cluster.Name = "muster"
@@ -154,7 +155,8 @@ func (e *Engine) users(o *server.Options) {
 	o.Users = []*server.User{
 		{Username: plainUser, Password: e.password, AllowedConnectionTypes: here},
 		{Username: systemUser, Password: e.password, AllowedConnectionTypes: here, Account: system},
-		{Username: nobody, AllowedConnectionTypes: here, Permissions: &server.Permissions{Publish: nothing, Subscribe: nothing}},
+		{Username: nobody, AllowedConnectionTypes: here,
+			Permissions: &server.Permissions{Publish: nothing, Subscribe: nothing}},
 	}
 }
 
@@ -312,7 +314,8 @@ func passes(err error) bool {
 		return slices.Contains(passing, api.ErrorCode)
 	}
 	return slices.ContainsFunc([]error{
-		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrReconnectBufExceeded, jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled,
+		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrReconnectBufExceeded,
+		jetstream.ErrNoStreamResponse, jetstream.ErrJetStreamNotEnabled,
 	}, func(passing error) bool { return errors.Is(err, passing) })
 }
 

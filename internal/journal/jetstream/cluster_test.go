@@ -332,7 +332,8 @@ func TestClusterWaitsForTheEnd(t *testing.T) {
 	defer leaktest.Check(t, serverLeaks...)()
 	t.Run("nodes", func(t *testing.T) {
 		c := newCluster(t)
-		log := &listener{Handler: slog.DiscardHandler, message: "acknowledged records are missing", heard: make(chan struct{})}
+		log := &listener{Handler: slog.DiscardHandler, message: "acknowledged records are missing",
+			heard: make(chan struct{})}
 		c.configs[1].Log = slog.New(log)
 		c.startAll()
 		w := &writer{t: t, j: c.journal(0, 0)}
@@ -438,7 +439,8 @@ func TestClusterNodeWaits(t *testing.T) {
 	c := newCluster(t)
 	defer c.stopAll()
 	said := make(chan struct{})
-	c.configs[0].Log = slog.New(&listener{Handler: slog.DiscardHandler, message: "waiting for the other nodes", heard: said})
+	c.configs[0].Log = slog.New(&listener{Handler: slog.DiscardHandler, message: "waiting for the other nodes",
+		heard: said})
 	c.start(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -32,7 +32,8 @@ func beNode(ctx context.Context, config string) error {
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
 		return err
 	}
-	e, err := jetstream.Open(ctx, jetstream.Config{Dir: c.Dir, Cluster: &jetstream.Cluster{Node: c.Node, Listen: c.Listen, Peers: c.Peers}})
+	e, err := jetstream.Open(ctx, jetstream.Config{Dir: c.Dir,
+		Cluster: &jetstream.Cluster{Node: c.Node, Listen: c.Listen, Peers: c.Peers}})
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,8 @@ func beNode(ctx context.Context, config string) error {
 func (c *testCluster) child(i int) (child *exec.Cmd) {
 	c.t.Helper()
 	cluster := c.configs[i].Cluster
-	config, err := json.Marshal(childConfig{Dir: c.configs[i].Dir, Node: cluster.Node, Listen: cluster.Listen, Peers: cluster.Peers})
+	config, err := json.Marshal(childConfig{Dir: c.configs[i].Dir, Node: cluster.Node, Listen: cluster.Listen,
+		Peers: cluster.Peers})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -120,7 +122,8 @@ func TestClusterLeaderIsKilled(t *testing.T) {
 		c := newCluster(t)
 		steppedDown := make(chan struct{})
 		for i := range 2 {
-			c.configs[i].Log = slog.New(&listener{Handler: slog.DiscardHandler, message: "leader lost its majority", heard: steppedDown})
+			c.configs[i].Log = slog.New(&listener{Handler: slog.DiscardHandler, message: "leader lost its majority",
+				heard: steppedDown})
 			c.start(i)
 		}
 		child := c.child(2)

@@ -110,9 +110,10 @@ func TestClusterOverTLS(t *testing.T) {
 			t.Errorf("a node is told %q, %v", line, err)
 		}
 		strangers := map[string]*tls.Config{
-			"no certificate":    {RootCAs: ours.pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS13},
-			"another authority": {RootCAs: ours.pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS13, Certificates: newAuthority(t).node().Certificates},
-			"no TLS":            nil,
+			"no certificate": {RootCAs: ours.pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS13},
+			"another authority": {RootCAs: ours.pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS13,
+				Certificates: newAuthority(t).node().Certificates},
+			"no TLS": nil,
 		}
 		for name, cfg := range strangers {
 			if line, err := enter(t, address, cfg); err == nil {

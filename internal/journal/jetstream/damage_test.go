@@ -25,7 +25,8 @@ const (
 func openLogged(t *testing.T, dir string) (*jetstream.Engine, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
-	e, err := jetstream.Open(t.Context(), jetstream.Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&lockedWriter{w: &out}, nil))})
+	e, err := jetstream.Open(t.Context(), jetstream.Config{Dir: dir,
+		Log: slog.New(slog.NewTextHandler(&lockedWriter{w: &out}, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,8 @@ func Say(e *Engine, format string, v ...any) { e.log.Errorf(format, v...) }
 func MakeEarlierJournal(t *testing.T, e *Engine, shard int) {
 	t.Helper()
 	_, err := e.js.CreateStream(t.Context(), jetstream.StreamConfig{
-		Name: fmt.Sprintf("MUSTER_SHARD_%d", shard), Subjects: []string{fmt.Sprintf("muster.shard.%d", shard)}, Replicas: 1,
+		Name: fmt.Sprintf("MUSTER_SHARD_%d", shard), Subjects: []string{fmt.Sprintf("muster.shard.%d", shard)},
+		Replicas: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -189,8 +190,9 @@ func Ports(t *testing.T, e *Engine) map[string]string {
 		port int
 		host string
 	}{
-		"nodes": {v.Cluster.Port, v.Cluster.Host}, "gateways": {v.Gateway.Port, v.Gateway.Host}, "leaf nodes": {v.LeafNode.Port, v.LeafNode.Host},
-		"mqtt": {v.MQTT.Port, v.MQTT.Host}, "websocket": {v.Websocket.Port, v.Websocket.Host},
+		"nodes": {v.Cluster.Port, v.Cluster.Host}, "gateways": {v.Gateway.Port, v.Gateway.Host},
+		"leaf nodes": {v.LeafNode.Port, v.LeafNode.Host},
+		"mqtt":       {v.MQTT.Port, v.MQTT.Host}, "websocket": {v.Websocket.Port, v.Websocket.Host},
 		"monitoring": {v.HTTPPort, v.HTTPHost}, "monitoring over TLS": {v.HTTPSPort, v.HTTPHost},
 	} {
 		if at.port != 0 {

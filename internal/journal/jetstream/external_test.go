@@ -18,7 +18,8 @@ import (
 func startNATS(t *testing.T, change ...func(*server.Options)) *server.Server {
 	t.Helper()
 	options := &server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 8 << 20,
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		MaxPayload: 8 << 20,
 	}
 	for _, f := range change {
 		f(options)
@@ -42,7 +43,8 @@ func startNATS(t *testing.T, change ...func(*server.Options)) *server.Server {
 func TestExternalContract(t *testing.T) {
 	defer leaktest.Check(t)()
 	journaltest.Run(t, func(t *testing.T) journaltest.Fixture {
-		cfg := jetstream.Config{Dir: t.TempDir(), External: &jetstream.External{URLs: startNATS(t).ClientURL(), Replicas: 1}}
+		cfg := jetstream.Config{Dir: t.TempDir(),
+			External: &jetstream.External{URLs: startNATS(t).ClientURL(), Replicas: 1}}
 		e := must(jetstream.Open(t.Context(), cfg))(t)
 		t.Cleanup(func() { mustClose(t, e) })
 		return journaltest.Fixture{
@@ -62,7 +64,8 @@ func TestExternalPayload(t *testing.T) {
 	defer leaktest.Check(t)()
 	t.Run("nats", func(t *testing.T) {
 		nats := startNATS(t, func(o *server.Options) { o.MaxPayload = 1 << 20 })
-		_, err := jetstream.Open(t.Context(), jetstream.Config{Dir: t.TempDir(), External: &jetstream.External{URLs: nats.ClientURL(), Replicas: 1}})
+		_, err := jetstream.Open(t.Context(), jetstream.Config{Dir: t.TempDir(),
+			External: &jetstream.External{URLs: nats.ClientURL(), Replicas: 1}})
 		if err == nil || !strings.Contains(err.Error(), "set max_payload to 8MB") {
 			t.Errorf("got %v", err)
 		}
@@ -79,7 +82,8 @@ func TestExternalOverTLS(t *testing.T) {
 			o.TLSConfig.ClientAuth, o.TLSConfig.ClientCAs = tls.RequireAndVerifyClientCert, ours.pool
 		})
 		open := func(cfg *tls.Config) error {
-			e, err := jetstream.Open(t.Context(), jetstream.Config{Dir: t.TempDir(), External: &jetstream.External{URLs: nats.ClientURL(), TLS: cfg, Replicas: 1}})
+			e, err := jetstream.Open(t.Context(), jetstream.Config{Dir: t.TempDir(),
+				External: &jetstream.External{URLs: nats.ClientURL(), TLS: cfg, Replicas: 1}})
 			if err != nil {
 				return err
 			}

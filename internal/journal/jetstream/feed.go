@@ -90,7 +90,8 @@ func (f *feed) Read(ctx context.Context, after uint64, visit func(uint64, []byte
 // Follow reads through an ordered consumer, which restarts by itself after a lost message.
 func (f *feed) Follow(ctx context.Context, after uint64, visit func(uint64, []byte) bool) error {
 	consumer, err := f.stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{feedRecords}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		FilterSubjects: []string{feedRecords}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq: after + 1,
 	})
 	if err != nil {
 		return fmt.Errorf("follow: %w", errors.Join(err, context.Cause(ctx)))

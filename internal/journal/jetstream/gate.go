@@ -132,7 +132,8 @@ func (e *Engine) Keep(ctx context.Context) (release func(), err error) {
 
 // Hold is Region.Hold for this node. It fails if publishing does not finish within 2 s.
 func (e *Engine) Hold(ctx context.Context) (acknowledged map[string]uint64, release func() error, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, holdTimeout, fmt.Errorf("writes in progress did not finish within %v: the disk is too slow", holdTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, holdTimeout,
+		fmt.Errorf("writes in progress did not finish within %v: the disk is too slow", holdTimeout))
 	defer cancel()
 	open, err := e.gate.hold(ctx)
 	if err != nil {

@@ -279,7 +279,8 @@ func (e *Engine) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstr
 	}
 	cfg.Replicas = e.cfg.replicas()
 	if e.cfg.clustered() {
-		return gather(ctx, e, "stream "+cfg.Name, func(ctx context.Context) (jetstream.Stream, error) { return e.makeStream(ctx, cfg) })
+		return gather(ctx, e, "stream "+cfg.Name,
+			func(ctx context.Context) (jetstream.Stream, error) { return e.makeStream(ctx, cfg) })
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTimeout)
 	defer cancel()

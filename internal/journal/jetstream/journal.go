@@ -87,7 +87,8 @@ func (j *shardJournal) Append(ctx context.Context, last uint64, data []byte) (ui
 
 // publish sends a record with the number last+1.
 func (j *shardJournal) publish(ctx context.Context, last uint64, data []byte) (uint64, error) {
-	ack, err := j.engine.publish(ctx, &nats.Msg{Subject: j.subject, Header: nats.Header{}, Data: data}, jetstream.WithExpectLastSequence(last))
+	ack, err := j.engine.publish(ctx, &nats.Msg{Subject: j.subject, Header: nats.Header{}, Data: data},
+		jetstream.WithExpectLastSequence(last))
 	if err != nil {
 		return 0, err
 	}
@@ -135,7 +136,8 @@ func (j *shardJournal) stateWith(ctx context.Context, seq uint64) (jetstream.Str
 // checkRange reports whether a replay after this record can be complete.
 func checkRange(s jetstream.StreamState, after uint64) error {
 	if after+1 < s.FirstSeq || after > s.LastSeq {
-		return fmt.Errorf("%w: asked for those after %d, there are %d to %d", journal.ErrMissing, after, s.FirstSeq, s.LastSeq)
+		return fmt.Errorf("%w: asked for those after %d, there are %d to %d", journal.ErrMissing, after, s.FirstSeq,
+			s.LastSeq)
 	}
 	return nil
 }

@@ -152,7 +152,8 @@ func (e *Engine) Connected() bool {
 
 // metaGroup returns the group of all nodes.
 func (e *Engine) metaGroup() server.RaftzGroup {
-	status := e.server.Raftz(&server.RaftzOptions{AccountFilter: server.DEFAULT_SYSTEM_ACCOUNT, GroupFilter: metaGroupName})
+	status := e.server.Raftz(&server.RaftzOptions{AccountFilter: server.DEFAULT_SYSTEM_ACCOUNT,
+		GroupFilter: metaGroupName})
 	if status == nil {
 		return server.RaftzGroup{}
 	}

@@ -242,7 +242,8 @@ func (s snapshots) damaged(n snapshot, err error) {
 func (s snapshots) checkNewest(seq uint64) error {
 	saved := s.mark.last()
 	if seq < saved {
-		s.engine.cfg.Log.Error("a snapshot is damaged: an older one, if there is one, and the journal take its place", "bucket", s.bucket, "seq", saved, "older_seq", seq)
+		s.engine.cfg.Log.Error("a snapshot is damaged: an older one, if there is one, and the journal take its place",
+			"bucket", s.bucket, "seq", saved, "older_seq", seq)
 	}
 	if seq == saved {
 		return nil

@@ -99,7 +99,8 @@ func (e *Engine) stepDownFrom(ctx context.Context, groups []string) {
 			e.cfg.Log.Warn("step-down failed", "group", metaGroupName, "error", err)
 		}
 	}
-	local, err := e.server.Jsz(&server.JSzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Streams: true, RaftGroups: true})
+	local, err := e.server.Jsz(&server.JSzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Streams: true,
+		RaftGroups: true})
 	if err != nil {
 		e.cfg.Log.Warn("step-down failed", "error", err)
 		return

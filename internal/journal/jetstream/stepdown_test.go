@@ -18,7 +18,8 @@ func TestLeaderLosesMajority(t *testing.T) {
 	}{
 		{"all respond", server.Leader, [][2]time.Duration{{now, now}, {now, now}, {now, now}}, 0},
 		{"one of two responds", server.Leader, [][2]time.Duration{{now, now}, {now, late}, {now, late}}, 0},
-		{"none responds any more", server.Leader, [][2]time.Duration{{now, now}, {now, late}, {late, late}, {late, late}}, 3},
+		{"none responds any more", server.Leader,
+			[][2]time.Duration{{now, now}, {now, late}, {late, late}, {late, late}}, 3},
 		{"none has responded yet", server.Leader, [][2]time.Duration{{late, late}, {late, late}}, 0},
 		{"a follower", server.Follower, [][2]time.Duration{{now, now}, {late, late}, {late, late}}, 0},
 	} {

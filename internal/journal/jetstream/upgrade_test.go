@@ -22,14 +22,16 @@ var relied = map[string]struct {
 		"return !ts.IsZero() && time.Since(ts) <= hbInterval*3", // withinLiveWindow
 		`n.error("Critical write error: %v", err)`,              // brokenWords, here and below
 	}},
-	"server.go":            {"Shutdown hands leadership over", []string{"s.stepdownRaftNodes()"}},
-	"filestore.go":         {"brokenWords", []string{`fs.error("Critical write error: %v", err)`, "disabling JetStream: %v"}},
+	"server.go": {"Shutdown hands leadership over", []string{"s.stepdownRaftNodes()"}},
+	"filestore.go": {"brokenWords", []string{`fs.error("Critical write error: %v", err)`,
+		"disabling JetStream: %v"}},
 	"jetstream_cluster.go": {"brokenWords", []string{"meta group critical write error: %v"}},
 	"jetstream.go":         {"brokenWords", []string{"will be DISABLED", "disabling JetStream"}},
-	"stream.go":            {"brokenWords", []string{"JetStream out of space, will be DISABLED", `critical write error: %v"`}},
-	"store.go":             {"logger.noteSpace", []string{`"no space left"`}},
-	"client.go":            {"logger.Errorf", []string{`"TLS %s handshake error: %v%s"`}},
-	"auth.go":              {"logger.warn", []string{`"Plaintext passwords detected`}},
+	"stream.go": {"brokenWords", []string{"JetStream out of space, will be DISABLED",
+		`critical write error: %v"`}},
+	"store.go":  {"logger.noteSpace", []string{`"no space left"`}},
+	"client.go": {"logger.Errorf", []string{`"TLS %s handshake error: %v%s"`}},
+	"auth.go":   {"logger.warn", []string{`"Plaintext passwords detected`}},
 }
 
 func TestServerSource(t *testing.T) {

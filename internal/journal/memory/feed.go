@@ -64,7 +64,8 @@ func (f *Feed) Read(ctx context.Context, after uint64, visit func(uint64, []byte
 func (f *Feed) behind(after uint64) ([]feedRecord, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(f.records, after+1, func(r feedRecord, seq uint64) int { return cmp.Compare(r.seq, seq) })
+	i, _ := slices.BinarySearchFunc(f.records, after+1,
+		func(r feedRecord, seq uint64) int { return cmp.Compare(r.seq, seq) })
 	return f.records[i:], f.changed
 }
 

@@ -108,7 +108,8 @@ func (h *History) next(filter string, after, last uint64) (seq uint64, subject s
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.expire()
-	first, _ := slices.BinarySearchFunc(h.entries, after+1, func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) })
+	first, _ := slices.BinarySearchFunc(h.entries, after+1,
+		func(e *entry, seq uint64) int { return cmp.Compare(e.seq, seq) })
 	for _, e := range h.entries[first:] {
 		if e.seq > last {
 			break

@@ -52,7 +52,8 @@ func (s *store) behind(after uint64) (records [][]byte, changed <-chan struct{},
 	defer s.mu.Unlock()
 	newest := s.first + uint64(len(s.records))
 	if after < s.first || after > newest {
-		return nil, nil, fmt.Errorf("%w: asked for those after %d, there are %d to %d", journal.ErrMissing, after, s.first+1, newest)
+		return nil, nil, fmt.Errorf("%w: asked for those after %d, there are %d to %d", journal.ErrMissing, after,
+			s.first+1, newest)
 	}
 	return slices.Clone(s.records[after-s.first:]), s.changed, nil
 }

@@ -44,7 +44,8 @@ func readFile(t *testing.T, parts ...string) []byte {
 }
 
 func TestClientsTrustTheCAFile(t *testing.T) {
-	s, err := Load(filepath.Join(t.TempDir(), "new", "tls"), []string{"Muster.example.com", "*.games.example.com", "192.0.2.7"}, now)
+	s, err := Load(filepath.Join(t.TempDir(), "new", "tls"),
+		[]string{"Muster.example.com", "*.games.example.com", "192.0.2.7"}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,11 +131,14 @@ func TestReissue(t *testing.T) {
 		"end is near":    {names: []string{"a.example.com"}, late: leafLifetime - renewBefore + time.Second},
 		"long over":      {names: []string{"a.example.com"}, late: 2 * leafLifetime},
 		"clock set back": {names: []string{"a.example.com"}, late: -2 * backdate},
-		"file lost":      {names: []string{"a.example.com"}, change: func(dir string) error { return os.Remove(filepath.Join(dir, serverCert)) }},
-		"key lost":       {names: []string{"a.example.com"}, change: func(dir string) error { return os.Remove(filepath.Join(dir, serverKey)) }},
-		"file cut short": {names: []string{"a.example.com"}, change: func(dir string) error { return os.Truncate(filepath.Join(dir, serverCert), 99) }},
-		"foreign key":    {names: []string{"a.example.com"}, change: foreignKey(serverKey)},
-		"CA expired":     {names: []string{"a.example.com"}, late: caLifetime - renewBefore + time.Second},
+		"file lost": {names: []string{"a.example.com"},
+			change: func(dir string) error { return os.Remove(filepath.Join(dir, serverCert)) }},
+		"key lost": {names: []string{"a.example.com"},
+			change: func(dir string) error { return os.Remove(filepath.Join(dir, serverKey)) }},
+		"file cut short": {names: []string{"a.example.com"},
+			change: func(dir string) error { return os.Truncate(filepath.Join(dir, serverCert), 99) }},
+		"foreign key": {names: []string{"a.example.com"}, change: foreignKey(serverKey)},
+		"CA expired":  {names: []string{"a.example.com"}, late: caLifetime - renewBefore + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

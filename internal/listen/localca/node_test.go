@@ -67,7 +67,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	node := aNode(t, dir, at(now))
 	with := func(pairs ...tls.Certificate) *tls.Config {
-		return &tls.Config{Certificates: pairs, RootCAs: node.RootCAs, ServerName: nodeName, MinVersion: tls.VersionTLS12}
+		return &tls.Config{Certificates: pairs, RootCAs: node.RootCAs, ServerName: nodeName,
+			MinVersion: tls.VersionTLS12}
 	}
 	foreign := aNode(t, cluster(t), at(now))
 	trusting := foreign.Clone() // trusts the node, and shows a foreign certificate
@@ -134,13 +135,16 @@ func TestNodeNeedsAnAuthority(t *testing.T) {
 		late   time.Duration
 		want   string
 	}{
-		"no certificate": {change: func(dir string) error { return os.Remove(filepath.Join(dir, caCert)) }, want: caCert},
-		"no key":         {change: func(dir string) error { return os.Remove(filepath.Join(dir, caKey)) }, want: caKey},
-		"no directory":   {change: os.RemoveAll, want: caCert},
-		"cut short":      {change: func(dir string) error { return os.Truncate(filepath.Join(dir, caCert), 99) }, want: "PEM"},
-		"foreign key":    {change: foreignKey(caKey), want: "does not match"},
-		"no authority":   {change: serverAsCA, want: "not the certificate of a CA"},
-		"end is near":    {change: func(string) error { return nil }, late: caLifetime - renewBefore + time.Second, want: "the CA expires at"},
+		"no certificate": {change: func(dir string) error { return os.Remove(filepath.Join(dir, caCert)) },
+			want: caCert},
+		"no key":       {change: func(dir string) error { return os.Remove(filepath.Join(dir, caKey)) }, want: caKey},
+		"no directory": {change: os.RemoveAll, want: caCert},
+		"cut short": {change: func(dir string) error { return os.Truncate(filepath.Join(dir, caCert), 99) },
+			want: "PEM"},
+		"foreign key":  {change: foreignKey(caKey), want: "does not match"},
+		"no authority": {change: serverAsCA, want: "not the certificate of a CA"},
+		"end is near": {change: func(string) error { return nil }, late: caLifetime - renewBefore + time.Second,
+			want: "the CA expires at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := cluster(t)

@@ -55,11 +55,12 @@ func TestVerifyServerProcessRefusals(t *testing.T) {
 		"key":        {func(q *ServerProcessQuery) { q.Credential = "X" + q.Credential }, 0, fault.UnrecognizedClient},
 		"token":      {func(q *ServerProcessQuery) { q.SecurityToken = "x" }, 0, fault.UnrecognizedClient},
 		"date":       {func(q *ServerProcessQuery) { q.Date = "yesterday" }, 0, fault.IncompleteSignature},
-		"other day":  {func(q *ServerProcessQuery) { q.Date = "20260103T030405Z" }, 24 * time.Hour, fault.InvalidSignature},
-		"signature":  {func(q *ServerProcessQuery) { q.Signature = flip(q.Signature, 63) }, 0, fault.InvalidSignature},
-		"none":       {func(q *ServerProcessQuery) { q.Signature = "" }, 0, fault.IncompleteSignature},
-		"late":       {func(*ServerProcessQuery) {}, DefaultSkew + time.Second, fault.InvalidSignature},
-		"early":      {func(*ServerProcessQuery) {}, -DefaultSkew - time.Second, fault.InvalidSignature},
+		"other day": {func(q *ServerProcessQuery) { q.Date = "20260103T030405Z" }, 24 * time.Hour,
+			fault.InvalidSignature},
+		"signature": {func(q *ServerProcessQuery) { q.Signature = flip(q.Signature, 63) }, 0, fault.InvalidSignature},
+		"none":      {func(q *ServerProcessQuery) { q.Signature = "" }, 0, fault.IncompleteSignature},
+		"late":      {func(*ServerProcessQuery) {}, DefaultSkew + time.Second, fault.InvalidSignature},
+		"early":     {func(*ServerProcessQuery) {}, -DefaultSkew - time.Second, fault.InvalidSignature},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := signedProcess

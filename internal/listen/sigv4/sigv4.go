@@ -154,7 +154,8 @@ func (v *Verifier) checkSignature(
 func (v *Verifier) credential(c *claim, now time.Time) (Credential, error) {
 	cred, ok := v.keys.Secret(c.accessKeyID)
 	if !ok || subtle.ConstantTimeCompare([]byte(cred.SessionToken), []byte(c.token)) != 1 {
-		return Credential{}, fault.New(fault.UnrecognizedClient, "The security token included in the request is invalid.")
+		return Credential{}, fault.New(fault.UnrecognizedClient,
+			"The security token included in the request is invalid.")
 	}
 	if !cred.Expires.IsZero() && !now.Before(cred.Expires) {
 		return Credential{}, fault.New(fault.ExpiredToken, "The security token included in the request is expired.")

@@ -34,7 +34,8 @@ func (k keyring) Secret(id string) (Credential, bool) {
 
 var keys = keyring{
 	"AKIDLONG": {Secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", Principal: "alice"},
-	"ASIATEMP": {Secret: "another/secret", SessionToken: "session+token/==", Expires: now.Add(time.Hour), Principal: "bob"},
+	"ASIATEMP": {Secret: "another/secret", SessionToken: "session+token/==", Expires: now.Add(time.Hour),
+		Principal: "bob"},
 	"ASIAGONE": {Secret: "another/secret", SessionToken: "session", Expires: now, Principal: "bob"},
 }
 
@@ -71,7 +72,8 @@ func presign(t testing.TB, r *http.Request, id, hash string, life time.Duration)
 	q := r.URL.Query()
 	q.Set("X-Amz-Expires", fmt.Sprint(int(life/time.Second)))
 	r.URL.RawQuery = q.Encode()
-	signed, header, err := v4.NewSigner().PresignHTTP(t.Context(), credentials(id), r, hash, "gamelift", "us-west-2", now)
+	signed, header, err := v4.NewSigner().PresignHTTP(t.Context(), credentials(id), r, hash, "gamelift", "us-west-2",
+		now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,8 @@ func wantKind(t *testing.T, err error, kind fault.Kind, text string) {
 func TestVerifyHeader(t *testing.T) {
 	body := []byte(`{"Limit":10}`)
 	for _, url := range []string{
-		"http://localhost:9080", "https://gamelift.example.com/", "http://h:1/a/b", "http://h/with%20space/%2F", "http://h//double/../x/./y/",
+		"http://localhost:9080", "https://gamelift.example.com/", "http://h:1/a/b", "http://h/with%20space/%2F",
+		"http://h//double/../x/./y/",
 		"http://h/?b=2&a=1&a=0&c", "http://h/p?sp=a+b%20c&plus=%2B&a-b=1&a=2&%E2%82%AC=x",
 	} {
 		for _, region := range []string{"us-west-2", "", "anything"} {
@@ -283,49 +286,70 @@ func TestRefusals(t *testing.T) {
 		kind     fault.Kind
 		text     string
 	}{
-		{"unsigned", "AKIDLONG", 0, func(r *http.Request) { r.Header.Del("Authorization") }, fault.MissingAuthenticationToken, "missing"},
-		{"empty", "AKIDLONG", 0, func(r *http.Request) { r.Header.Set("Authorization", "") }, fault.MissingAuthenticationToken, "missing"},
-		{"bearer", "AKIDLONG", 0, func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }, fault.IncompleteSignature, Algorithm},
-		{"twice", "AKIDLONG", 0, func(r *http.Request) { r.Header.Add("Authorization", "x") }, fault.IncompleteSignature, "more than one"},
-		{"both forms", "AKIDLONG", 0, func(r *http.Request) { r.URL.RawQuery = "X-Amz-Algorithm=" + Algorithm }, fault.IncompleteSignature, "not in both"},
+		{"unsigned", "AKIDLONG", 0, func(r *http.Request) { r.Header.Del("Authorization") },
+			fault.MissingAuthenticationToken, "missing"},
+		{"empty", "AKIDLONG", 0, func(r *http.Request) { r.Header.Set("Authorization", "") },
+			fault.MissingAuthenticationToken, "missing"},
+		{"bearer", "AKIDLONG", 0, func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") },
+			fault.IncompleteSignature, Algorithm},
+		{"twice", "AKIDLONG", 0, func(r *http.Request) { r.Header.Add("Authorization", "x") },
+			fault.IncompleteSignature, "more than one"},
+		{"both forms", "AKIDLONG", 0, func(r *http.Request) { r.URL.RawQuery = "X-Amz-Algorithm=" + Algorithm },
+			fault.IncompleteSignature, "not in both"},
 		{"no signature", "AKIDLONG", 0, replace("Signature=", "Signatur="), fault.IncompleteSignature, "none of"},
 		{"part missing", "AKIDLONG", 0, replace(", Signature=", ""), fault.IncompleteSignature, "no signature"},
-		{"part empty", "AKIDLONG", 0, replace(", Signature=", ", Signature=,"), fault.IncompleteSignature, "'Signature' exactly once"},
+		{"part empty", "AKIDLONG", 0, replace(", Signature=", ", Signature=,"), fault.IncompleteSignature,
+			"'Signature' exactly once"},
 		{"short credential", "AKIDLONG", 0, replace("/aws4_request", ""), fault.IncompleteSignature, "five parts"},
-		{"long credential", "AKIDLONG", 0, replace("/aws4_request", "/aws4_request/x"), fault.IncompleteSignature, "five parts"},
+		{"long credential", "AKIDLONG", 0, replace("/aws4_request", "/aws4_request/x"), fault.IncompleteSignature,
+			"five parts"},
 		{"no key", "AKIDLONG", 0, replace("AKIDLONG", ""), fault.IncompleteSignature, "access key"},
 		{"terminator", "AKIDLONG", 0, replace("/aws4_request", "/aws5_request"), fault.InvalidSignature, "terminator"},
-		{"service", "AKIDLONG", 0, replace("/gamelift/", "/s3/"), fault.InvalidSignature, "correct service: 'gamelift'"},
-		{"scope date", "AKIDLONG", 0, replace("/20260304/", "/20260305/"), fault.InvalidSignature, "Date in Credential scope"},
+		{"service", "AKIDLONG", 0, replace("/gamelift/", "/s3/"), fault.InvalidSignature,
+			"correct service: 'gamelift'"},
+		{"scope date", "AKIDLONG", 0, replace("/20260304/", "/20260305/"), fault.InvalidSignature,
+			"Date in Credential scope"},
 		{"region", "AKIDLONG", 0, replace("/us-west-2/", "/us-east-1/"), fault.InvalidSignature, "does not match"},
 		{"upper-case hex", "AKIDLONG", 0, func(r *http.Request) {
 			auth := r.Header.Get("Authorization")
 			i := strings.Index(auth, "Signature=") + len("Signature=")
 			r.Header.Set("Authorization", auth[:i]+strings.ToUpper(auth[i:]))
 		}, fault.InvalidSignature, "does not match"},
-		{"header order", "AKIDLONG", 0, replace("host;x-amz-date", "x-amz-date;host"), fault.IncompleteSignature, "alphabetical"},
+		{"header order", "AKIDLONG", 0, replace("host;x-amz-date", "x-amz-date;host"), fault.IncompleteSignature,
+			"alphabetical"},
 		{"host unsigned", "AKIDLONG", 0, replace("host;", ""), fault.IncompleteSignature, "host header must be signed"},
-		{"date unsigned", "AKIDLONG", 0, replace("x-amz-date;", ""), fault.IncompleteSignature, "x-amz-date header must be signed"},
-		{"target unsigned", "AKIDLONG", 0, replace(";x-amz-target", ""), fault.IncompleteSignature, "x-amz-target header must be signed"},
-		{"token unsigned", "ASIATEMP", 0, replace("x-amz-security-token;", ""), fault.IncompleteSignature, "x-amz-security-token header must be signed"},
-		{"no date", "AKIDLONG", 0, func(r *http.Request) { r.Header.Del("X-Amz-Date") }, fault.IncompleteSignature, "neither"},
-		{"bad date", "AKIDLONG", 0, func(r *http.Request) { r.Header.Set("X-Amz-Date", "20260304T050607.5Z") }, fault.IncompleteSignature, "form"},
-		{"two dates", "AKIDLONG", 0, func(r *http.Request) { r.Header.Add("X-Amz-Date", "20260304T050607Z") }, fault.IncompleteSignature, "once"},
+		{"date unsigned", "AKIDLONG", 0, replace("x-amz-date;", ""), fault.IncompleteSignature,
+			"x-amz-date header must be signed"},
+		{"target unsigned", "AKIDLONG", 0, replace(";x-amz-target", ""), fault.IncompleteSignature,
+			"x-amz-target header must be signed"},
+		{"token unsigned", "ASIATEMP", 0, replace("x-amz-security-token;", ""), fault.IncompleteSignature,
+			"x-amz-security-token header must be signed"},
+		{"no date", "AKIDLONG", 0, func(r *http.Request) { r.Header.Del("X-Amz-Date") }, fault.IncompleteSignature,
+			"neither"},
+		{"bad date", "AKIDLONG", 0, func(r *http.Request) { r.Header.Set("X-Amz-Date", "20260304T050607.5Z") },
+			fault.IncompleteSignature, "form"},
+		{"two dates", "AKIDLONG", 0, func(r *http.Request) { r.Header.Add("X-Amz-Date", "20260304T050607Z") },
+			fault.IncompleteSignature, "once"},
 		{"too old", "AKIDLONG", -5*time.Minute - time.Second, nil, fault.InvalidSignature,
 			"Signature expired: 20260304T050106Z is now earlier than 20260304T050107Z (20260304T050607Z - 5 min.)"},
-		{"too new", "AKIDLONG", 5*time.Minute + time.Second, nil, fault.InvalidSignature, "Signature not yet current: 20260304T051108Z"},
+		{"too new", "AKIDLONG", 5*time.Minute + time.Second, nil, fault.InvalidSignature,
+			"Signature not yet current: 20260304T051108Z"},
 		{"unknown key", "AKIDLONG", 0, replace("AKIDLONG", "AKIDNONE"), fault.UnrecognizedClient, "invalid"},
 		{"token for a long-lived key", "AKIDLONG", 0, func(r *http.Request) {
 			r.Header.Set("X-Amz-Security-Token", "x")
 			replace(";x-amz-target", ";x-amz-security-token;x-amz-target")(r)
 		}, fault.UnrecognizedClient, "invalid"},
-		{"wrong token", "ASIATEMP", 0, func(r *http.Request) { r.Header.Set("X-Amz-Security-Token", "other") }, fault.UnrecognizedClient, "invalid"},
-		{"no token", "ASIATEMP", 0, func(r *http.Request) { r.Header.Del("X-Amz-Security-Token") }, fault.UnrecognizedClient, "invalid"},
+		{"wrong token", "ASIATEMP", 0, func(r *http.Request) { r.Header.Set("X-Amz-Security-Token", "other") },
+			fault.UnrecognizedClient, "invalid"},
+		{"no token", "ASIATEMP", 0, func(r *http.Request) { r.Header.Del("X-Amz-Security-Token") },
+			fault.UnrecognizedClient, "invalid"},
 		{"expired key", "ASIAGONE", 0, nil, fault.ExpiredToken, "expired"},
-		{"header removed", "AKIDLONG", 0, func(r *http.Request) { r.Header.Del("Content-Type") }, fault.InvalidSignature, "content-type"},
+		{"header removed", "AKIDLONG", 0, func(r *http.Request) { r.Header.Del("Content-Type") },
+			fault.InvalidSignature, "content-type"},
 		{"foreign hash", "AKIDLONG", 0, func(r *http.Request) { r.Header.Set("X-Amz-Content-Sha256", strings.Repeat("0", 64)) },
 			fault.InvalidSignature, "x-amz-content-sha256"},
-		{"bad query", "AKIDLONG", 0, func(r *http.Request) { r.URL.RawQuery = "a=%zz" }, fault.IncompleteSignature, "query"},
+		{"bad query", "AKIDLONG", 0, func(r *http.Request) { r.URL.RawQuery = "a=%zz" }, fault.IncompleteSignature,
+			"query"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRequest("http://localhost:9080/", body)
@@ -348,7 +372,8 @@ func TestPresignedRefusals(t *testing.T) {
 		old, new string
 		kind     fault.Kind
 	}{
-		"algorithm":     {"X-Amz-Algorithm=AWS4-HMAC-SHA256", "X-Amz-Algorithm=AWS4-HMAC-SHA1", fault.IncompleteSignature},
+		"algorithm": {"X-Amz-Algorithm=AWS4-HMAC-SHA256", "X-Amz-Algorithm=AWS4-HMAC-SHA1",
+			fault.IncompleteSignature},
 		"no expiry":     {"X-Amz-Expires", "X-Amz-Expired", fault.IncompleteSignature},
 		"zero expiry":   {"X-Amz-Expires=3600", "X-Amz-Expires=0", fault.IncompleteSignature},
 		"long expiry":   {"X-Amz-Expires=3600", "X-Amz-Expires=604801", fault.IncompleteSignature},
@@ -387,7 +412,8 @@ func TestVerifyDateHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signature := newSigningKey(keys["AKIDLONG"].Secret, &c.scope).appendSignature(nil, appendStringToSign(nil, &c, sha256.Sum256(canonical)))
+	signature := newSigningKey(keys["AKIDLONG"].Secret, &c.scope).appendSignature(nil,
+		appendStringToSign(nil, &c, sha256.Sum256(canonical)))
 	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=AKIDLONG/20260304/x/gamelift/aws4_request,SignedHeaders=%s,Signature=%s",
 		Algorithm, c.signedHeaders, signature))
 	if _, err := verify(t, newVerifier(), r, nil, now); err != nil {

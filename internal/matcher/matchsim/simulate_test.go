@@ -130,7 +130,8 @@ func TestGenerateWithoutWords(t *testing.T) {
 // The real clock gives the same matches; here all come at once.
 func TestRunOnTheRealClock(t *testing.T) {
 	o := Options{Clock: Real, Timeout: time.Millisecond}
-	report, err := Run(t.Context(), parsed(t, pit), read(t, duellist("a", 0, 100), duellist("b", 0, 100), duellist("c", 0.001, 9000)), o)
+	report, err := Run(t.Context(), parsed(t, pit),
+		read(t, duellist("a", 0, 100), duellist("b", 0, 100), duellist("c", 0.001, 9000)), o)
 	if err != nil || report.Tickets.Matched != 2 || report.Tickets.TimedOut != 1 || report.Clock != "real" {
 		t.Errorf("got %+v, %v", report, err)
 	}
@@ -177,9 +178,11 @@ func TestGenerate(t *testing.T) {
 // Populations for the examples of the guide can mostly be matched; of misfits hardly any can, where rules are about more
 // than latencies and players' ids.
 func TestGenerateForExamples(t *testing.T) {
-	few := map[string]bool{"three-teams": true, "explicit-sorting": true, "same-and-different": true, "compound": true, "uneven-teams": true}
+	few := map[string]bool{"three-teams": true, "explicit-sorting": true, "same-and-different": true, "compound": true,
+		"uneven-teams": true}
 	for _, name := range []string{
-		"even-teams", "uneven-teams", "three-teams", "explicit-sorting", "preferred-opponents", "same-and-different", "compound", "block-list",
+		"even-teams", "uneven-teams", "three-teams", "explicit-sorting", "preferred-opponents", "same-and-different",
+		"compound", "block-list",
 	} {
 		body, err := os.ReadFile("../ruleset/testdata/guide/" + name + ".json")
 		if err != nil {

@@ -73,7 +73,8 @@ func (s *Set) Changes(age time.Duration) []Change {
 			if c.team {
 				component = "teams"
 			}
-			next := Change{Target: component + "[" + c.name + "]." + c.property, From: jsonText(c.from), To: jsonText(c.to)}
+			next := Change{Target: component + "[" + c.name + "]." + c.property, From: jsonText(c.from),
+				To: jsonText(c.to)}
 			if !slices.Contains(of, next) { // the copies of a team change together
 				of = append(of, next)
 			}

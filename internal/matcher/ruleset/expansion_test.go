@@ -33,7 +33,8 @@ func check(t testing.TB, s *Set) {
 func checkLevel(t testing.TB, s, now *Set) {
 	t.Helper()
 	if now.Large() != s.Large() || now.MaxPlayers() > maxPlayers || !s.Large() && now.MaxPlayers() > maxSmall || now.MaxPlayers() == 0 {
-		t.Fatalf("large %v with %d players, at first large %v with %d", now.Large(), now.MaxPlayers(), s.Large(), s.MaxPlayers())
+		t.Fatalf("large %v with %d players, at first large %v with %d", now.Large(), now.MaxPlayers(), s.Large(),
+			s.MaxPlayers())
 	}
 	if len(now.Teams) != len(s.Teams) || len(now.Rules) != len(s.Rules) || !reflect.DeepEqual(now.Attributes, s.Attributes) || !reflect.DeepEqual(now.Algorithm, s.Algorithm) {
 		t.Fatal("the set has other parts than at first")
@@ -155,7 +156,8 @@ func TestChanges(t *testing.T) {
 	want := map[time.Duration][]Change{
 		5 * time.Second: {{"teams[crew_2].minPlayers", "2", "0"}},
 		9 * time.Second: {
-			{"teams[crew].minPlayers", "2", "1"}, {"teams[crew].minPlayers", "0", "1"}, {"teams[red].minPlayers", "1", "1"},
+			{"teams[crew].minPlayers", "2", "1"}, {"teams[crew].minPlayers", "0", "1"},
+			{"teams[red].minPlayers", "1", "1"},
 			{"rules[r0].referenceValue", `"healer"`, `"<me & dic>"`}, {"rules[r1].minDistance", "", "2"},
 			{"rules[r1].referenceValue", `"avg(flatten(teams[*].players.attributes[skill]))"`, "7"},
 		},
@@ -180,7 +182,8 @@ func TestChanges(t *testing.T) {
 func TestStepsOfOneTime(t *testing.T) {
 	var expansions []string
 	for i := range 60 {
-		expansions = append(expansions, steps("rules[r0].maxLatency", sprint(`{"waitTimeSeconds":%d,"value":%d}`, 9-i*7%3, i)))
+		expansions = append(expansions, steps("rules[r0].maxLatency",
+			sprint(`{"waitTimeSeconds":%d,"value":%d}`, 9-i*7%3, i)))
 	}
 	s := mustParse(t, expanded([]string{ping}, expansions...))
 	for age, want := range map[time.Duration]float64{7: 59, 8: 58, 9: 57} {
@@ -191,7 +194,8 @@ func TestStepsOfOneTime(t *testing.T) {
 }
 
 // near0 is a distance rule from an average.
-const near0 = `"type":"distance","maxDistance":9,"measurements":[` + skills + `],"referenceValue":"avg(flatten(teams[*].players.attributes[skill]))"`
+const near0 = `"type":"distance","maxDistance":9,"measurements":[` + skills +
+	`],"referenceValue":"avg(flatten(teams[*].players.attributes[skill]))"`
 
 // TestExpansionsOverTime draws expansions and compares the set at many ages with what
 // the steps say: of the steps of a property that have begun, the last one counts.
@@ -257,7 +261,8 @@ func TestExpensiveDocuments(t *testing.T) {
 		names = append(names, name)
 		list = append(list, sprint(`{"name":%q,%s}`, name, ping))
 	}
-	s := mustParse(t, body(`"rules":[`+strings.Join(list, ",")+"]", `"expansions":[`+steps("rules["+strings.Join(names, ",")+"].maxLatency", manySteps(0, maxSteps))+"]"))
+	s := mustParse(t, body(`"rules":[`+strings.Join(list, ",")+"]",
+		`"expansions":[`+steps("rules["+strings.Join(names, ",")+"].maxLatency", manySteps(0, maxSteps))+"]"))
 	if len(s.Levels()) != maxLevels {
 		t.Errorf("%d levels", len(s.Levels()))
 	}

@@ -15,7 +15,8 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "null", `{"ruleLanguageVersion":"1.0","teams":[{}]}`,
 		rules(ping, near0, `"type":"compound","statement":"xor(r0,not(r1))"`),
-		expanded([]string{healers}, steps("rules[r0].minCount", manySteps(0, 3)), steps("teams[crew,red].maxPlayers", manySteps(2, 3))),
+		expanded([]string{healers}, steps("rules[r0].minCount", manySteps(0, 3)),
+			steps("teams[crew,red].maxPlayers", manySteps(2, 3))),
 		large(rulesMember([]string{ping, sameMode})),
 	} {
 		f.Add(seed)
@@ -41,7 +42,8 @@ func FuzzParse(f *testing.F) {
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
 		"teams[*]", "avg(flatten(teams[*].players.attributes[skill]))", "count ( team [ red , crew_1 ] . players )",
-		"set_intersection(flatten(teams[*].players.attributes[tags]))", "flatten(teams[*].players[playerId])", "avg((", "teams[ü].players ",
+		"set_intersection(flatten(teams[*].players.attributes[tags]))", "flatten(teams[*].players[playerId])", "avg((",
+		"teams[ü].players ",
 	} {
 		f.Add(seed)
 	}

@@ -85,7 +85,8 @@ func (p *parser) attributes(root object) {
 		if _, taken := p.slots[name]; taken {
 			p.fail(o.at("name"), "there are two player attributes of the name %s: rename one", quote(name))
 		}
-		a := Attribute{Name: name, Type: Type(slices.Index(typeNames[:], p.requiredChoice(o, "type", typeNames[1:]...)))}
+		a := Attribute{Name: name, Type: Type(slices.Index(typeNames[:],
+			p.requiredChoice(o, "type", typeNames[1:]...)))}
 		a.Default = p.defaultValue(o, a.Type)
 		p.slots[name] = i
 		p.set.Attributes = append(p.set.Attributes, a)

@@ -12,7 +12,9 @@ import (
 // panics, what is accepted is consistent, and an error names a place that the document
 // has, or a key that is missing in it.
 func TestEveryPlaceReplaced(t *testing.T) {
-	values := []any{nil, true, 0.0, -1.0, 2.5, 1e300, "", "x", "5", "teams[*]", "avg(flatten(teams[*].players.attributes[skill]))", []any{}, []any{"x", 1.0}, map[string]any{}, []any{map[string]any{}}}
+	values := []any{nil, true, 0.0, -1.0, 2.5, 1e300, "", "x", "5", "teams[*]",
+		"avg(flatten(teams[*].players.attributes[skill]))", []any{}, []any{"x", 1.0}, map[string]any{},
+		[]any{map[string]any{}}}
 	accepted, refused := 0, 0
 	for file, body := range documents(t) {
 		if !strings.HasPrefix(file, "testdata/sets/") {

@@ -92,7 +92,8 @@ func (p *parser) comparison(o object, r *Rule) {
 		p.singleReference(o, r.Reference, kind)
 	case !equality:
 		p.fail(o.at("referenceValue"),
-			"the key is required with operation %s; without it players are compared with each other, by = or !=", r.Operation)
+			"the key is required with operation %s; without it players are compared with each other, by = or !=",
+			r.Operation)
 	}
 }
 

@@ -354,7 +354,8 @@ func (j *job) fill(g *game, data string) {
 
 func (j *job) filled(g *game, room fleet.RoomID, r fleet.Reservation) {
 	c := matchmaking.Connection{
-		GameSession: g.Backfill, IPAddress: r.GameSession.IPAddress, DNSName: r.GameSession.DNSName, Port: r.GameSession.Port,
+		GameSession: g.Backfill, IPAddress: r.GameSession.IPAddress, DNSName: r.GameSession.DNSName,
+		Port: r.GameSession.Port,
 	}
 	for _, s := range r.Players {
 		c.Players = append(c.Players, matchmaking.MatchedPlayer{PlayerID: s.PlayerID, PlayerSession: s.ID})

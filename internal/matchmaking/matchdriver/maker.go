@@ -262,8 +262,9 @@ func (k *Maker) propose(found *matcher.Match, now time.Time) *matchmaking.Propos
 func (k *Maker) matchSettings() matchmaking.MatchSettings {
 	c := k.settings
 	t := matchmaking.MatchSettings{
-		Configuration: k.configuration, Standalone: c.Standalone, AutomaticBackfill: c.AutomaticBackfill && !c.Standalone,
-		RequestTimeout: c.RequestTimeout,
+		Configuration: k.configuration, Standalone: c.Standalone,
+		AutomaticBackfill: c.AutomaticBackfill && !c.Standalone,
+		RequestTimeout:    c.RequestTimeout,
 	}
 	if c.AcceptanceRequired {
 		t.Acceptance = c.AcceptanceSeconds()

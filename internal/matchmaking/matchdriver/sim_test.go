@@ -49,7 +49,8 @@ func (w *town) play(location string) {
 	if len(commands) > 0 {
 		c := commands[w.rng.IntN(len(commands))]
 		w.ask(call{
-			shard: region.ShardOf(room(location), shards), command: region.RoomCommand{Room: room(location), Command: c},
+			shard:   region.ShardOf(room(location), shards),
+			command: region.RoomCommand{Room: room(location), Command: c},
 		})
 	}
 }
@@ -102,7 +103,8 @@ func (w *town) decide(cruel bool) {
 		}
 		for _, player := range unanswered {
 			asked = append(asked, matchmaking.Accept{
-				ID: strings.TrimPrefix(player, "player-"), Players: []string{player}, Accept: !cruel || w.rng.IntN(8) > 0,
+				ID: strings.TrimPrefix(player, "player-"), Players: []string{player},
+				Accept: !cruel || w.rng.IntN(8) > 0,
 			})
 		}
 		return true

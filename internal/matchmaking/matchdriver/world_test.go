@@ -79,7 +79,8 @@ type commit struct {
 
 func settings() *region.Settings {
 	s := &region.Settings{
-		Fleet: fleet.DefaultSettings(regionID), Catalog: catalog.DefaultLimits(), Shards: shards, Level: region.MaxLevel,
+		Fleet: fleet.DefaultSettings(regionID), Catalog: catalog.DefaultLimits(), Shards: shards,
+		Level: region.MaxLevel,
 	}
 	s.Fleet.HealthInterval, s.Fleet.Reservation = 24*time.Hour, 24*time.Hour
 	return s
@@ -131,7 +132,8 @@ func (w *world) furnish() {
 		{ID: "c-2", Name: "careful", AcceptanceRequired: true, AcceptanceTimeout: 10},
 	} {
 		c.RuleSet, c.RequestTimeout, c.Queues = "rules", 40, []string{arn.Queue(regionID, account, "q")}
-		change(catalog.CreateMatchmakingConfiguration{MatchmakingConfiguration: c, Refers: []string{"gamesessionqueue/q"}})
+		change(catalog.CreateMatchmakingConfiguration{MatchmakingConfiguration: c,
+			Refers: []string{"gamesessionqueue/q"}})
 	}
 	for _, l := range locations {
 		w.tell(l, fleet.RegisterCompute{Name: "host-" + l, IPAddress: "10.0.0.1"})
@@ -250,7 +252,8 @@ func (w *world) startPlacement(p *Placement, answer func(any, error)) {
 	w.ask(call{
 		shard: region.PlacementShardOf(p.Request.ID, shards), answer: answer,
 		command: region.PlacementCommand{Command: placement.Start{
-			Request: p.Request, Timeout: p.Queue.Timeout, Room: first, Trail: placement.Trail{Candidates: choice.Considered},
+			Request: p.Request, Timeout: p.Queue.Timeout, Room: first,
+			Trail: placement.Trail{Candidates: choice.Considered},
 		}},
 	})
 }

@@ -111,8 +111,9 @@ func (c *call) created(answer any, err error) {
 		m.conclude(p, g)
 	case err == nil && !g.HasEnded(): // the placement was given up, or is FULFILLED
 		m.suspect(suspect{
-			room: c.list.room, id: placement.SessionID(p.request.ID, c.number), placement: p.request.ID, attempt: c.number,
-			active: g.Status == fleet.Active,
+			room: c.list.room, id: placement.SessionID(p.request.ID, c.number), placement: p.request.ID,
+			attempt: c.number,
+			active:  g.Status == fleet.Active,
 		})
 	case errors.Is(err, ErrUnanswered):
 		p.failed++

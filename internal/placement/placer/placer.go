@@ -163,7 +163,8 @@ const keptRequests = 64
 
 // tell requests a command for the shard of a placement.
 func (m *Machine) tell(p *pending, c placement.Command, answer func(any, error)) {
-	m.requests = append(m.requests, Request{Shard: p.shard, Command: region.PlacementCommand{Command: c}, Answer: answer})
+	m.requests = append(m.requests, Request{Shard: p.shard, Command: region.PlacementCommand{Command: c},
+		Answer: answer})
 }
 
 // tellRoom requests a command for a room.

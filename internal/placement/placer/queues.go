@@ -63,7 +63,8 @@ func (m *Machine) queueOf(r *placement.Request) *Queue {
 
 func (m *Machine) resolveQueue(view *catalog.State, q *catalog.Queue) *Queue {
 	s := &Queue{view: view, queue: q, fleets: map[fleet.ID]fleetLimits{}}
-	s.resolved = placement.Queue{AllowedLocations: q.AllowedLocations, PriorityOrder: q.PriorityOrder, LocationOrder: q.LocationOrder}
+	s.resolved = placement.Queue{AllowedLocations: q.AllowedLocations, PriorityOrder: q.PriorityOrder,
+		LocationOrder: q.LocationOrder}
 	for _, policy := range q.LatencyPolicies {
 		s.resolved.LatencyPolicies = append(s.resolved.LatencyPolicies, placement.LatencyPolicy{
 			Cap: policy.Cap, Duration: time.Duration(policy.Seconds) * time.Second,

@@ -91,7 +91,8 @@ func (m *Machine) recoverRooms(shard int, view *region.Machine) {
 		r.GameSessions(0, func(g *fleet.GameSession) bool {
 			if g.Placement != "" && g.Status == fleet.Activating {
 				s.activating[sessionKey{room, g.Ordinal}] = &fleet.GameSessionCreated{
-					ID: g.ID, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port, Placement: g.Placement, Attempt: g.Attempt,
+					ID: g.ID, IPAddress: g.IPAddress, DNSName: g.DNSName, Port: g.Port, Placement: g.Placement,
+					Attempt: g.Attempt,
 				}
 			}
 			return true
@@ -247,7 +248,8 @@ func (s *pass) lookForSuspects() {
 			for _, r := range view.Rooms() {
 				r.GameSessions(0, func(g *fleet.GameSession) bool {
 					if g.Placement != "" && (g.Status == fleet.Activating || g.Status == fleet.Active) {
-						found = append(found, suspect{r.ID(), g.ID, g.Placement, int(g.Attempt), g.Status == fleet.Active})
+						found = append(found, suspect{r.ID(), g.ID, g.Placement, int(g.Attempt),
+							g.Status == fleet.Active})
 					}
 					return true
 				})

@@ -78,7 +78,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	})
 	w.command(0, region.CatalogCommand{Command: catalog.CreateLocation{Name: locations[0]}})
 	w.command(0, region.CatalogCommand{Command: catalog.CreateLocation{Name: locations[1]}})
-	create := catalog.CreateFleet{ID: fleetID, ComputeType: "ANYWHERE", Locations: locations, Attributes: catalog.Attributes{Name: "f"}}
+	create := catalog.CreateFleet{ID: fleetID, ComputeType: "ANYWHERE", Locations: locations,
+		Attributes: catalog.Attributes{Name: "f"}}
 	for range create.EventCount() {
 		create.EventIDs = append(create.EventIDs, fmt.Sprint("event-", len(create.EventIDs)))
 	}
@@ -231,7 +232,8 @@ func (w *world) lose(shard int) {
 // place starts a placement, as control does.
 func (w *world) place() {
 	w.begun++
-	r := placement.Request{ID: fmt.Sprint("p", w.begun), Queue: "q", QueueID: "q-1", Maximum: 4, Players: []placement.Player{{PlayerID: "x"}}}
+	r := placement.Request{ID: fmt.Sprint("p", w.begun), Queue: "q", QueueID: "q-1", Maximum: 4,
+		Players: []placement.Player{{PlayerID: "x"}}}
 	var choice placement.Choice
 	var first *fleet.RoomID
 	w.step(func(m *Machine) {
@@ -239,7 +241,8 @@ func (w *world) place() {
 		choice = m.Queue(m.catalog, q).Choose(&r, 0)
 		first = m.First(&choice)
 	})
-	w.begin(placement.Start{Request: r, Timeout: 600, Room: first, Trail: placement.Trail{Candidates: choice.Considered}})
+	w.begin(placement.Start{Request: r, Timeout: 600, Room: first,
+		Trail: placement.Trail{Candidates: choice.Considered}})
 }
 
 // begin asks for a new placement until there is an answer, as callers do.

@@ -179,8 +179,9 @@ func failure(err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, shard.ErrNotDone):
-		return &fault.Error{Kind: fault.ServiceUnavailable, Message: "The service is switching to another node. Try again.",
-			Err: err}
+		return &fault.Error{Kind: fault.ServiceUnavailable,
+			Message: "The service is switching to another node. Try again.",
+			Err:     err}
 	}
 	return fault.Internal(err)
 }

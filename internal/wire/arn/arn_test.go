@@ -20,20 +20,27 @@ var sdkPattern = regexp.MustCompile(`^arn:(aws|aws-cn):gamelift:([a-z]{2}-[a-z]+
 func TestBuild(t *testing.T) {
 	tests := []struct{ got, want string }{
 		{arn.Fleet(region, account, "fleet-1"), "arn:aws:gamelift:eu-west-1:111122223333:fleet/fleet-1"},
-		{arn.Fleet(region, account, "containerfleet-1"), "arn:aws:gamelift:eu-west-1:111122223333:containerfleet/containerfleet-1"},
+		{arn.Fleet(region, account, "containerfleet-1"),
+			"arn:aws:gamelift:eu-west-1:111122223333:containerfleet/containerfleet-1"},
 		{arn.Fleet("cn-north-1", account, "fleet-1"), "arn:aws-cn:gamelift:cn-north-1:111122223333:fleet/fleet-1"},
-		{arn.Location(region, account, "custom-attic"), "arn:aws:gamelift:eu-west-1:111122223333:location/custom-attic"},
+		{arn.Location(region, account, "custom-attic"),
+			"arn:aws:gamelift:eu-west-1:111122223333:location/custom-attic"},
 		{arn.Compute(region, account, "DesktopPC"), "arn:aws:gamelift:eu-west-1:111122223333:compute/DesktopPC"},
 		{arn.Alias(region, account, "alias-1"), "arn:aws:gamelift:eu-west-1:111122223333:alias/alias-1"},
 		{arn.Build(region, account, "build-1"), "arn:aws:gamelift:eu-west-1:111122223333:build/build-1"},
 		{arn.Script(region, account, "script-1"), "arn:aws:gamelift:eu-west-1:111122223333:script/script-1"},
 		{arn.Queue(region, account, "harbor"), "arn:aws:gamelift:eu-west-1:111122223333:gamesessionqueue/harbor"},
-		{arn.MatchmakingConfiguration(region, account, "duel.v2"), "arn:aws:gamelift:eu-west-1:111122223333:matchmakingconfiguration/duel.v2"},
-		{arn.MatchmakingRuleSet(region, account, "fair"), "arn:aws:gamelift:eu-west-1:111122223333:matchmakingruleset/fair"},
+		{arn.MatchmakingConfiguration(region, account, "duel.v2"),
+			"arn:aws:gamelift:eu-west-1:111122223333:matchmakingconfiguration/duel.v2"},
+		{arn.MatchmakingRuleSet(region, account, "fair"),
+			"arn:aws:gamelift:eu-west-1:111122223333:matchmakingruleset/fair"},
 		{arn.GameSession(region, "fleet-1", "", "gsess-1"), "arn:aws:gamelift:eu-west-1::gamesession/fleet-1/gsess-1"},
-		{arn.GameSession(region, "fleet-1", region, "gsess-1"), "arn:aws:gamelift:eu-west-1::gamesession/fleet-1/gsess-1"},
-		{arn.GameSession(region, "fleet-1", "custom-attic", "gsess-1"), "arn:aws:gamelift:eu-west-1::gamesession/fleet-1/custom-attic/gsess-1"},
-		{arn.GameSession(region, "fleet-1", "us-west-2", "gsess-1"), "arn:aws:gamelift:eu-west-1::gamesession/fleet-1/us-west-2/gsess-1"},
+		{arn.GameSession(region, "fleet-1", region, "gsess-1"),
+			"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/gsess-1"},
+		{arn.GameSession(region, "fleet-1", "custom-attic", "gsess-1"),
+			"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/custom-attic/gsess-1"},
+		{arn.GameSession(region, "fleet-1", "us-west-2", "gsess-1"),
+			"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/us-west-2/gsess-1"},
 	}
 	for _, tt := range tests {
 		if tt.got != tt.want {
@@ -130,8 +137,10 @@ func TestParseGameSession(t *testing.T) {
 		region, fleetID, location, idPart string // region "" = refused
 	}{
 		{"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/gsess-1", "eu-west-1", "fleet-1", "", "gsess-1"},
-		{"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/custom-attic/gsess-1", "eu-west-1", "fleet-1", "custom-attic", "gsess-1"},
-		{"arn:aws:gamelift:eu-west-1:111122223333:gamesession/fleet-1/us-west-2/place-1", "eu-west-1", "fleet-1", "us-west-2", "place-1"},
+		{"arn:aws:gamelift:eu-west-1::gamesession/fleet-1/custom-attic/gsess-1", "eu-west-1", "fleet-1", "custom-attic",
+			"gsess-1"},
+		{"arn:aws:gamelift:eu-west-1:111122223333:gamesession/fleet-1/us-west-2/place-1", "eu-west-1", "fleet-1",
+			"us-west-2", "place-1"},
 		{"arn:aws:gamelift:local::gamesession/fleet-123/gsess-abc", "local", "fleet-123", "", "gsess-abc"},
 		{in: "gsess-1"},
 		{in: ""},
@@ -200,7 +209,8 @@ func TestParseResource(t *testing.T) {
 func TestValidRegion(t *testing.T) {
 	pattern := regexp.MustCompile(`^[a-z]{2}-[a-z]+-\d$`)
 	for _, s := range []string{
-		"eu-west-1", "ap-northeast-2", "cn-north-1", "aa-b-0", "us-gov-west-1", "local", "", "eu-west-10", "eu-west-", "eu--1",
+		"eu-west-1", "ap-northeast-2", "cn-north-1", "aa-b-0", "us-gov-west-1", "local", "", "eu-west-10", "eu-west-",
+		"eu--1",
 		"EU-west-1", "e-west-1", "eu-we5t-1", "eu-west-x", "eu_west-1", "euwest--1", "eu-west1", "eu-wést-1", "aa-a-",
 	} {
 		if got, want := arn.ValidRegion(s), pattern.MatchString(s); got != want {
@@ -211,7 +221,8 @@ func TestValidRegion(t *testing.T) {
 
 func TestValidAccount(t *testing.T) {
 	for s, want := range map[string]bool{
-		account: true, "000000000000": true, "": false, "11112222333": false, "1111222233334": false, "11112222333x": false,
+		account: true, "000000000000": true, "": false, "11112222333": false, "1111222233334": false,
+		"11112222333x": false,
 	} {
 		if got := arn.ValidAccount(s); got != want {
 			t.Errorf("ValidAccount(%q) = %v, want %v", s, got, want)

@@ -52,10 +52,12 @@ func TestDeterministic(t *testing.T) {
 // TestRefusesModels holds that a model which the generator cannot handle is an error.
 func TestRefusesModels(t *testing.T) {
 	for name, c := range map[string]struct{ shapes, want string }{
-		"unknown shape":   {`"In":{"t":"structure","m":{"A":"Nothing"}}`, "unknown shape Nothing"},
-		"bad pattern":     {`"In":{"t":"structure","m":{"A":"S"}},"S":{"t":"string","pattern":"(?<=a)b"}`, "pattern (?<=a)b"},
-		"secret input":    {`"In":{"t":"structure","m":{},"sens":true}`, "sensitive as a whole"},
-		"list of numbers": {`"In":{"t":"structure","m":{"A":"L"}},"L":{"t":"list","of":"N"},"N":{"t":"integer"}`, "elements of type integer"},
+		"unknown shape": {`"In":{"t":"structure","m":{"A":"Nothing"}}`, "unknown shape Nothing"},
+		"bad pattern": {`"In":{"t":"structure","m":{"A":"S"}},"S":{"t":"string","pattern":"(?<=a)b"}`,
+			"pattern (?<=a)b"},
+		"secret input": {`"In":{"t":"structure","m":{},"sens":true}`, "sensitive as a whole"},
+		"list of numbers": {`"In":{"t":"structure","m":{"A":"L"}},"L":{"t":"list","of":"N"},"N":{"t":"integer"}`,
+			"elements of type integer"},
 		"equal constants": {`"In":{"t":"structure","m":{"A":"E"}},"E":{"t":"string","enum":["A_B","A-B"]}`, "too"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -156,7 +156,8 @@ func (m *model) check() error {
 
 // sorted lists all shapes by name.
 func (m *model) sorted() []*shape {
-	return slices.SortedFunc(maps.Values(m.shapes), func(a, b *shape) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
+	return slices.SortedFunc(maps.Values(m.shapes),
+		func(a, b *shape) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
 }
 
 // ofType lists the shapes of a type by name, without the exceptions: they are

@@ -121,7 +121,8 @@ func randomText(rnd *rand.Rand, prefix string) string {
 // TestConstant holds the spelling of constants.
 func TestConstant(t *testing.T) {
 	for value, want := range map[string]string{
-		"ACTIVE": "XActive", "AMAZON_LINUX_2023": "XAmazonLinux2023", "NoProtection": "XNoProtection", "c5.2xlarge": "XC52xlarge", "on-demand": "XOnDemand",
+		"ACTIVE": "XActive", "AMAZON_LINUX_2023": "XAmazonLinux2023", "NoProtection": "XNoProtection",
+		"c5.2xlarge": "XC52xlarge", "on-demand": "XOnDemand",
 	} {
 		if got := constant("X", value); got != want {
 			t.Errorf("%s: %s, want %s", value, got, want)

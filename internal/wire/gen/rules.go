@@ -24,7 +24,8 @@ func isNumber(s *shape) bool {
 // hasRule reports whether a shape has an entry in the table of rules.
 func (m *model) hasRule(name string) bool {
 	s := m.shapes[name]
-	return s != nil && (s.hasTextRule() || s.hasRangeRule() || m.ruleName(s.Key)+m.ruleName(s.Element)+m.ruleName(s.Value) != "")
+	return s != nil && (s.hasTextRule() || s.hasRangeRule() || m.ruleName(s.Key)+m.ruleName(s.Element)+
+		m.ruleName(s.Value) != "")
 }
 
 // ruleName is the name of a shape's entry in the table of rules, "" if it has none,

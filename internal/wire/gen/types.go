@@ -99,7 +99,8 @@ func (m *model) remark(mem member) string {
 
 // extent says how large a value may be.
 func extent(s *shape) string {
-	unit := map[string]string{"string": " characters", "list": " elements", "map": " elements", "blob": " bytes"}[s.Type]
+	unit := map[string]string{"string": " characters", "list": " elements", "map": " elements",
+		"blob": " bytes"}[s.Type]
 	switch {
 	case s.Max == nil && *s.Min == 1:
 		return "at least 1" + strings.TrimSuffix(unit, "s")
