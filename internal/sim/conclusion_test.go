@@ -50,11 +50,15 @@ func (w *world) conclusion() {
 	}
 }
 
-// beginLast begins a placement, and tickets that make a match, when the others have ended. Nothing hinders them.
+// beginLast begins a placement, and tickets that make a match, when faults have ended. Nothing hinders them: there are
+// processes for them and for the placements that still wait, although a room may be full because a game session that a
+// clock far ahead began is still ACTIVATING in it.
 func (w *world) beginLast() {
 	w.calm = true
-	for _, room := range append(w.rooms, w.rooms...) {
-		w.equip(room)
+	for range 2 + w.pendingPlacements() {
+		for _, room := range w.rooms {
+			w.equip(room)
+		}
 	}
 	w.in(30*time.Second, func(*world) {
 		w.startPlacement(placement.Request{ID: lastPlacement, Queue: queue, Maximum: 2, Call: "last"}, 0)
@@ -65,6 +69,16 @@ func (w *world) beginLast() {
 			}, false, nil)
 		}
 	})
+}
+
+func (w *world) pendingPlacements() (n int) {
+	for _, s := range w.shards {
+		s.mirror.machine.Placements().Pending(func(*placement.Placement) bool {
+			n++
+			return true
+		})
+	}
+	return n
 }
 
 const (
