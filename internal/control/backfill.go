@@ -9,7 +9,6 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/matcher/ruleset"
 	"github.com/muster-gg/muster/internal/matchmaking"
-	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -138,12 +137,4 @@ func (p *Plane) stopProcessBackfill(ctx context.Context, gameSessionArn, configu
 		return fault.New(fault.NotFound, "Backfill ticket %s of game session %s not found", ticket, gameSessionArn)
 	}
 	return p.StopMatchmaking(ctx, &wire.StopMatchmakingInput{TicketId: ticket})
-}
-
-// notify sends the process of a game session what has become of its backfill ticket.
-func (p *Plane) notify(n *matchdriver.Notice) {
-	host := processes.Key{Room: n.Room, Process: n.GameSession.Host}
-	if update, here := p.processes.Update(host, n.GameSession, n.Ticket, n.Reason); !here {
-		p.tellNodes(host, update)
-	}
 }

@@ -295,7 +295,7 @@ func TestNodes(t *testing.T) {
 		play(round)
 		stop()
 	}
-	if a.leader.ended() != nil || b.leader.ended() != nil || c.leader.ended() == nil {
+	if a.drivers.Lead() || b.drivers.Lead() || !c.drivers.Lead() {
 		t.Error("the last node does not lead alone")
 	}
 }
@@ -418,14 +418,14 @@ func TestExplainWhileTheLeadMoves(t *testing.T) {
 	}
 	answered := ask()
 	n.give(region.CatalogShard, 1)
-	other.await("the next lead", func() bool { return other.leader.ended() != nil })
+	other.await("the next lead", func() bool { return other.drivers.Lead() })
 	other.advance("its answer", time.Second/2, func() bool { return len(answered) > 0 })
 	if err := <-answered; err != nil {
 		t.Errorf("with the next lead: %v", err)
 	}
 
 	n.take(region.CatalogShard)
-	other.await("the end of the lead", func() bool { return other.leader.ended() == nil })
+	other.await("the end of the lead", func() bool { return !other.drivers.Lead() })
 	began := other.clock.Now()
 	answered = ask()
 	other.advance("the end of the wait", time.Second/2, func() bool { return len(answered) > 0 })

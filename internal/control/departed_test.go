@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control/drivers"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/shard"
@@ -111,7 +112,7 @@ func (h *hub) inMemory() (g *fleet.GameSession) {
 func (h *hub) drained() {
 	h.t.Helper()
 	h.elapse(max(h.config.SessionMemory, fleet.RepeatedWithin))
-	h.advance("the move of player sessions into the history", tidyEvery,
+	h.advance("the move of player sessions into the history", drivers.TidyEvery,
 		func() bool { return len(h.inMemory().Excess(math.MaxInt64)) == 0 })
 }
 
@@ -350,7 +351,7 @@ func TestHubRunsInBoundedMemory(t *testing.T) {
 		h.elapse(2 * time.Minute) // they have left, or never came
 		h.inside = nil
 		if len(h.inMemory().PastPlayers) > 3000 {
-			h.advance("the move of player sessions into the history", tidyEvery,
+			h.advance("the move of player sessions into the history", drivers.TidyEvery,
 				func() bool { return len(h.inMemory().PastPlayers) < 3000 })
 		}
 	}

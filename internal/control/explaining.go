@@ -2,11 +2,15 @@ package control
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/matcher"
 	"github.com/muster-gg/muster/internal/matchmaking"
+	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
 	"github.com/muster-gg/muster/internal/region"
+	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/wire"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -115,9 +119,58 @@ func explainMatch(s *matchmaking.State, m *matchmaking.Match, now event.Time) *M
 
 // explainSearch asks the matchmaker of a ticket that is SEARCHING, on the node that leads.
 func (p *Plane) explainSearch(ctx context.Context, t *matchmaking.Ticket) (matcher.Explanation, error) {
-	ended := p.leader.ended()
-	if ended == nil {
-		return p.explainElsewhere(ctx, t.ID)
+	if x, here, err := p.drivers.Explain(ctx, t); here {
+		return x, err
 	}
-	return p.matching.explain(ctx, t, ended)
+	return p.explainElsewhere(ctx, t.ID)
+}
+
+// An explanationAnswer is the answer to the one question that nodes have: why a ticket
+// waits. The question is its id.
+type explanationAnswer struct {
+	Explanation matcher.Explanation `json:"explanation"`
+	Fault       fault.Kind          `json:"fault,omitempty"` // with Message: there is none
+	Message     string              `json:"message,omitempty"`
+}
+
+// explainElsewhere asks the node that leads why a ticket waits.
+func (p *Plane) explainElsewhere(ctx context.Context, ticket string) (matcher.Explanation, error) {
+	if p.cfg.Cluster == nil {
+		return matcher.Explanation{}, p.drivers.LeadMoves()
+	}
+	data, err := p.cfg.Cluster.AskLead(ctx, []byte(ticket))
+	if err != nil {
+		return matcher.Explanation{}, p.drivers.LeadMoves()
+	}
+	var a explanationAnswer
+	if err := json.Unmarshal(data, &a); err != nil {
+		return matcher.Explanation{}, fault.Internal(err)
+	}
+	if a.Fault != "" {
+		return matcher.Explanation{}, fault.New(a.Fault, "%s", a.Message)
+	}
+	return a.Explanation, nil
+}
+
+// Answer answers a question of another node, if this one leads and knows the answer in time.
+func (p *Plane) Answer(ctx context.Context, question []byte) (answer []byte, ok bool) {
+	if !p.drivers.Lead() {
+		return nil, false
+	}
+	var a explanationAnswer
+	x, err := p.explainTicket(ctx, string(question))
+	if err == nil && x.Explanation == nil {
+		err = matchdriver.JustMatched(x.Ticket)
+	}
+	if errors.Is(err, shard.ErrNotDone) || errors.Is(err, shard.ErrOutcomeUnknown) || ctx.Err() != nil {
+		return nil, false
+	}
+	if err != nil {
+		f := fault.Of(err)
+		a.Fault, a.Message = f.Kind, f.Message
+	} else {
+		a.Explanation = *x.Explanation
+	}
+	answer, err = json.Marshal(a)
+	return answer, err == nil
 }

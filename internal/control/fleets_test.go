@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/muster-gg/muster/internal/catalog"
+	"github.com/muster-gg/muster/internal/control/drivers"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/wire/fault"
@@ -116,7 +117,7 @@ func TestDeletionsThatStoppedHalfWay(t *testing.T) {
 		if restart {
 			w.restart()
 		}
-		w.advance("the end of the deletions", tidyEvery, func() bool {
+		w.advance("the end of the deletions", drivers.TidyEvery, func() bool {
 			f, _ := w.Catalog().Fleet(whole)
 			return f.Status == catalog.StatusTerminated && len(w.Catalog().FleetLocations(partly)) == 1
 		})

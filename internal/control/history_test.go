@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control/drivers"
 	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
@@ -26,7 +27,7 @@ func (w *world) archived(gameSession string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.advance("the move of "+id+" into the history", tidyEvery, func() bool {
+	w.advance("the move of "+id+" into the history", drivers.TidyEvery, func() bool {
 		found := false
 		if _, err := w.read(w.ctx, room, func(r *fleet.Room) { _, found = r.GameSession(id) }); err != nil {
 			w.t.Fatal(err)
@@ -232,7 +233,7 @@ func TestEmptyRoomsAreClosed(t *testing.T) {
 	if !exists() {
 		t.Fatal("the room went before its game session")
 	}
-	w.advance("the end of the room", tidyEvery, func() bool { return !exists() })
+	w.advance("the end of the room", drivers.TidyEvery, func() bool { return !exists() })
 	if w.status(id) != "TERMINATED" {
 		t.Error("the game session is not in the history")
 	}
@@ -303,9 +304,9 @@ func pageWhileMoving(t *testing.T, random *rand.Rand) {
 // the history.
 func (w *world) allArchived(fleetID string) {
 	w.t.Helper()
-	w.advance("the moves into the history", tidyEvery, func() bool {
+	w.advance("the moves into the history", drivers.TidyEvery, func() bool {
 		left := 0
-		before := event.At(w.clock.Now().Add(-w.config.SessionMemory - tidyEvery))
+		before := event.At(w.clock.Now().Add(-w.config.SessionMemory - drivers.TidyEvery))
 		if _, err := w.read(w.ctx, w.room(fleetID, "custom-a"), func(r *fleet.Room) { left = len(r.EndedBefore(before, 1)) }); err != nil {
 			w.t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package control
 import (
 	"testing"
 
+	"github.com/muster-gg/muster/internal/control/drivers"
 	"github.com/muster-gg/muster/internal/region"
 )
 
@@ -38,11 +39,11 @@ func TestNothingAboveTheOldestNode(t *testing.T) {
 					}
 				}
 				id := text(w.startPlace(string(rune('a'+round)), nil), "GameSessionPlacement", "PlacementId")
-				first.advance("the placement to be FULFILLED", levelPause, func() bool {
+				first.advance("the placement to be FULFILLED", drivers.LevelPause, func() bool {
 					return text(w.place(id), "Status") == "FULFILLED"
 				})
 				for range 5 {
-					first.clock.Advance(2 * levelPause)
+					first.clock.Advance(2 * drivers.LevelPause)
 					w.must("ListLocations", object{})
 				}
 			}
@@ -53,7 +54,7 @@ func TestNothingAboveTheOldestNode(t *testing.T) {
 			n.levelMu.Lock()
 			end(n)
 			n.levelMu.Unlock()
-			first.advance("all shards to have the new level", levelPause,
+			first.advance("all shards to have the new level", drivers.LevelPause,
 				func() bool { return n.allAt(region.MaxLevel) })
 		})
 	}

@@ -132,10 +132,10 @@ func TestPanicWhileMatching(t *testing.T) {
 	}
 	record, _ := a.Catalog().RuleSet("duel")
 	replace := func(next *ruleset.Set) (old *ruleset.Set) {
-		a.matching.sets.mu.Lock()
-		defer a.matching.sets.mu.Unlock()
-		old = a.matching.sets.byID[record.ID].set
-		a.matching.sets.byID[record.ID] = readRuleSet{"duel", next}
+		a.ruleSets.mu.Lock()
+		defer a.ruleSets.mu.Unlock()
+		old = a.ruleSets.byID[record.ID].set
+		a.ruleSets.byID[record.ID] = readRuleSet{"duel", next}
 		return old
 	}
 	good := replace(&ruleset.Set{Rules: []ruleset.Rule{{Type: ruleset.Distance}}}) // no pool can be made with it

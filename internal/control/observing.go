@@ -2,20 +2,18 @@ package control
 
 import (
 	"github.com/muster-gg/muster/internal/fleet"
+	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 )
 
 // observe passes what has become durable in a shard to those whom it concerns, on the shard's commit goroutine, before
 // the callers are answered: it must be quick.
 func (p *Plane) observe(c *router.Commit) {
-	drives := p.leader.drives(c)
 	p.processes.Observe(c)
 	p.notifyWatches(c)
-	p.placing.observe(c, drives)
-	p.matching.observe(c, drives)
-	if drives {
-		p.publisher.Observe(c.Commit)
-		p.leader.hasBegun(c.Shard)
+	p.drivers.Observe(c)
+	if c.HasView && c.Shard == region.CatalogShard {
+		p.ruleSets.tidy(c.View.Catalog())
 	}
 	if p.cfg.Observe != nil {
 		p.cfg.Observe(c.Shard, c.Facts)

@@ -115,7 +115,7 @@ func latenciesFrom(in []wire.PlayerLatency) ([]placement.Latency, error) {
 func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placement.Request) (
 	*placement.Placement, error,
 ) {
-	queue, pending := p.placing.admit(p.Catalog(), q)
+	queue, pending := p.drivers.Admit(q)
 	if err := queue.Check(&r); err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placemen
 	r.Topic, r.EventData = q.NotificationTarget, q.CustomEventData // for its event, if the queue is deleted meanwhile
 	choice := queue.Choose(&r, 0)
 	return askPlacement(ctx, p, r.ID, placement.Start{
-		Request: r, Timeout: q.Timeout, Room: p.placing.first(&choice),
+		Request: r, Timeout: q.Timeout, Room: p.drivers.FirstRoom(&choice),
 		Trail: placement.Trail{Candidates: choice.Considered, Omitted: choice.Omitted},
 	})
 }
@@ -241,7 +241,7 @@ func (p *Plane) AwaitPlacement(ctx context.Context, id string) (*wire.GameSessio
 }
 
 func (p *Plane) awaitPlacement(ctx context.Context, id string) (*placement.Placement, error) {
-	news, end := p.placing.watches.Add(id)
+	news, end := p.drivers.WatchPlacement(id)
 	defer end()
 	for {
 		found, err := p.findPlacement(ctx, id)

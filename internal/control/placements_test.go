@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/muster-gg/muster/internal/control/drivers"
 	"github.com/muster-gg/muster/internal/placement"
 	"github.com/muster-gg/muster/internal/processes"
 	"github.com/muster-gg/muster/internal/region"
@@ -347,7 +348,7 @@ func TestRetriesOfACallGiveTheSamePlacement(t *testing.T) {
 	w.placed("p", "FULFILLED")
 	p.sockets["custom-a"][0].quiet()
 	w.elapse(2 * time.Hour)
-	w.advance("the placement to be in the history", tidyEvery, func() bool { return !w.inMemory("p") })
+	w.advance("the placement to be in the history", drivers.TidyEvery, func() bool { return !w.inMemory("p") })
 	if err := call("AKIA1", "0001"); err != nil {
 		t.Errorf("the same call, when the placement is in the history: %v", err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/placement"
-	"github.com/muster-gg/muster/internal/placement/placer"
 	"github.com/muster-gg/muster/internal/wire"
 )
 
@@ -88,7 +87,7 @@ func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail,
 	case r.AttemptRunning():
 		t.GameSessionArn = p.GameSessionARN(r.Attempt.Room, placement.SessionID(r.ID, r.Attempt.Number))
 	case !r.HasEnded():
-		t.Waiting = p.placing.wait(id)
+		t.Waiting = p.placementWait(id)
 	}
 	for _, c := range r.Trail.Candidates {
 		t.Candidates = append(t.Candidates, PlacementCandidate{
@@ -113,19 +112,17 @@ func momentTo(t event.Time) *time.Time {
 	return &at
 }
 
-// wait is what a placement waits for; nil when it does not wait any more.
-func (d *placing) wait(id string) (w *PlacementWait) {
-	d.step(func(m *placer.Machine) {
-		positions, next, ok := m.Waits(id)
-		if !ok {
-			return
-		}
-		w = &PlacementWait{Lines: []PlacementLine{}, NextChoice: momentTo(next)}
-		for _, at := range positions {
-			w.Lines = append(w.Lines, PlacementLine{
-				FleetID: string(at.Room.Fleet), Location: at.Room.Location, Position: at.Number, Length: at.Length,
-			})
-		}
-	})
+// placementWait returns what a placement waits for; nil if it does not wait.
+func (p *Plane) placementWait(id string) *PlacementWait {
+	positions, next, ok := p.drivers.Waits(id)
+	if !ok {
+		return nil
+	}
+	w := &PlacementWait{Lines: []PlacementLine{}, NextChoice: momentTo(next)}
+	for _, at := range positions {
+		w.Lines = append(w.Lines, PlacementLine{
+			FleetID: string(at.Room.Fleet), Location: at.Room.Location, Position: at.Number, Length: at.Length,
+		})
+	}
 	return w
 }

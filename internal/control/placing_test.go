@@ -55,12 +55,7 @@ func (p *pool) all() (sockets []*socket) {
 // noneLeft checks that the driver holds on to nothing.
 func (w *world) noneLeft() {
 	w.t.Helper()
-	d := w.placing
-	w.await("the driver to be at rest", func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.machine.Idle()
-	})
+	w.await("the driver to be at rest", w.drivers.PlacementsIdle)
 }
 
 // As many placements as processes, all at once: each gets one, wherever it is.
@@ -295,9 +290,7 @@ func TestFleetDeletedUnderPlacements(t *testing.T) {
 	w.must("DeregisterCompute", object{"FleetId": gone.fleet, "ComputeName": "custom-a"})
 	w.must("DeleteFleet", object{"FleetId": gone.fleet})
 	w.await("the fleet to be no candidate", func() bool {
-		w.placing.mu.Lock()
-		defer w.placing.mu.Unlock()
-		positions, _, _ := w.placing.machine.Waits("p")
+		positions, _, _ := w.drivers.Waits("p")
 		return len(positions) == 1
 	})
 	other.add("custom-b").serve()

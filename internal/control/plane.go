@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/muster-gg/muster/internal/control/credentials"
+	"github.com/muster-gg/muster/internal/control/drivers"
 	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/journal"
 	"github.com/muster-gg/muster/internal/processes"
-	"github.com/muster-gg/muster/internal/publish"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/shard"
@@ -56,6 +56,15 @@ type Config struct {
 	Metrics shard.Metrics // hooks of all shards; may be zero
 }
 
+// A Cluster is what a control plane needs of the nodes that it shares its shards with.
+type Cluster interface {
+	router.Cluster
+	drivers.Cluster // its messages are for Plane.Hear
+
+	// AskLead has the Plane.Answer of the node that leads answer a question.
+	AskLead(ctx context.Context, question []byte) (answer []byte, err error)
+}
+
 // A Plane is the control plane of one region.
 type Plane struct {
 	*router.Router
@@ -69,10 +78,8 @@ type Plane struct {
 	processes *processes.Connections
 	watches   router.Watches[sessionKey] // of game sessions
 
-	leader    leader             // whether the drivers run on this node
-	placing   *placing           // drives placements
-	matching  *matching          // drives matchmaking
-	publisher *publish.Publisher // of events
+	drivers  *drivers.Drivers
+	ruleSets ruleSets
 
 	finishing sync.Mutex // held by whoever finishes a deletion
 }
@@ -97,7 +104,6 @@ func New(cfg Config) (*Plane, error) {
 	}
 	p := &Plane{cfg: cfg, secrets: secrets}
 	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
-	p.leader.begun, p.leader.shards = make(chan struct{}), make([]ledShard, len(cfg.Journals))
 	p.Router = router.New(router.Config{
 		Names: p.names, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,
 		SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot, Observe: p.observe, Metrics: cfg.Metrics,
@@ -110,11 +116,24 @@ func New(cfg Config) (*Plane, error) {
 		Players: p.describePlayerSessions, StartBackfill: p.startProcessBackfill, StopBackfill: p.stopProcessBackfill,
 		Clock: cfg.Clock, Log: cfg.Log,
 	})
-	p.placing = newPlacing(p)
-	p.matching = newMatching(p)
 	p.history = newHistory(p)
-	p.publisher = newPublisher(p)
+	p.drivers = drivers.New(drivers.Config{
+		Region: cfg.Region, Account: cfg.Account, Router: p.Router, Processes: p.processes, History: p.history,
+		Cluster: cfg.Cluster, Feed: cfg.Feed, EventID: secrets.EventID, RuleSet: p.ruleSets.of,
+		StartPlacement: p.startPlacement, FinishDeletions: p.finishDeletions, Others: cfg.Drivers, Clock: cfg.Clock, Log: cfg.Log,
+	})
 	return p, nil
+}
+
+// newHistory returns the history of what has ended in all shards.
+func newHistory(p *Plane) *history.History {
+	c := history.Config{
+		Entries: p.cfg.History, Retention: p.cfg.SessionMemory, Clock: p.cfg.Clock, Log: p.cfg.Log,
+	}
+	for _, s := range p.shards {
+		c.Shards = append(c.Shards, s)
+	}
+	return history.New(c)
 }
 
 // Servers is where the endpoint of the game servers connects them.
@@ -122,6 +141,12 @@ func (p *Plane) Servers() processes.Connector { return p.processes }
 
 // Shard is the replica of a shard, for those whom other nodes ask.
 func (p *Plane) Shard(i int) *router.Shard { return p.shards[i] }
+
+// Level is the feature level of a shard, as far as this node has read its journal; at least 1.
+func (p *Plane) Level(shard int) int { return p.shards[shard].Level() }
+
+// Hear receives a message of another node.
+func (p *Plane) Hear(data []byte) { p.drivers.Hear(data) }
 
 // Run runs the shards and what keeps them tidy until ctx is done or a shard
 // ends for good.
@@ -132,7 +157,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.Router.Run(ctx) })
-	for _, run := range []func(context.Context) error{p.lead, p.processes.Run} {
+	for _, run := range []func(context.Context) error{p.drivers.Run, p.processes.Run} {
 		group.Go(func() error {
 			if err := p.WaitServing(ctx); err != nil {
 				return nil // stopped before it began
@@ -154,7 +179,7 @@ func (p *Plane) WaitReady(ctx context.Context) error {
 		return err
 	}
 	select {
-	case <-p.leader.begun:
+	case <-p.drivers.Begun():
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

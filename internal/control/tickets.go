@@ -94,7 +94,7 @@ func (p *Plane) matchmaker(nameOrArn string) (*catalog.MatchmakingConfiguration,
 	if err != nil {
 		return nil, nil, err
 	}
-	set, err := p.matching.sets.of(p.Catalog(), c)
+	set, err := p.ruleSets.of(p.Catalog(), c)
 	return c, set, err
 }
 
@@ -137,7 +137,7 @@ func (p *Plane) DescribeTicket(ctx context.Context, id string) (*wire.Matchmakin
 // changed, until it is over, ctx is done or changed returns an error. Changes that
 // follow quickly may come as one.
 func (p *Plane) WatchTicket(ctx context.Context, id string, changed func(*wire.MatchmakingTicket) error) error {
-	news, end := p.matching.watches.Add(id)
+	news, end := p.drivers.WatchTicket(id)
 	defer end()
 	for {
 		found, err := p.findTickets(ctx, []string{id})

@@ -1,4 +1,4 @@
-package control
+package drivers
 
 import (
 	"context"
@@ -12,14 +12,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/matcher"
-	"github.com/muster-gg/muster/internal/matcher/ruleset"
 	"github.com/muster-gg/muster/internal/matchmaking"
 	"github.com/muster-gg/muster/internal/matchmaking/matchdriver"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
+	"github.com/muster-gg/muster/internal/shard"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
@@ -27,23 +26,24 @@ import (
 // Maker.
 type matching struct {
 	runner[*matchdriver.Driver, matchdriver.Request]
-	sets    ruleSets
+	drivers *Drivers
 	watches router.Watches[string] // of tickets, by id
 
 	makersMu sync.Mutex
 	makers   map[*matchdriver.Maker]chan struct{} // those that run; each channel holds one when there are News
 }
 
-func newMatching(p *Plane) *matching {
-	d := &matching{makers: map[*matchdriver.Maker]chan struct{}{}}
+func newMatching(drivers *Drivers) *matching {
+	cfg := &drivers.cfg
+	d := &matching{drivers: drivers, makers: map[*matchdriver.Maker]chan struct{}{}}
 	machine := matchdriver.New(matchdriver.Config{
-		Shards: p.cfg.Settings.Shards, Region: p.cfg.Region, Account: p.cfg.Account, NewID: uuid.NewString,
-		Random: func(b []byte) { rand.Read(b) }, Changed: d.watches.Notify, RuleSet: d.sets.of,
+		Shards: len(cfg.Router.Shards()), Region: cfg.Region, Account: cfg.Account, NewID: uuid.NewString,
+		Random: func(b []byte) { rand.Read(b) }, Changed: d.watches.Notify, RuleSet: cfg.RuleSet,
 		Failed: func(request string, err error) {
-			p.cfg.Log.Warn("matchmaking request failed", "request", request, "err", err)
+			cfg.Log.Warn("matchmaking request failed", "request", request, "err", err)
 		},
 	})
-	d.runner = newRunner[*matchdriver.Driver, matchdriver.Request](p, machine, matchdriver.ErrUnanswered)
+	d.runner = newRunner[*matchdriver.Driver, matchdriver.Request](cfg, machine, matchdriver.ErrUnanswered)
 	d.send = d.carryOut
 	return d
 }
@@ -51,7 +51,7 @@ func newMatching(p *Plane) *matching {
 // begin begins to drive.
 func (d *matching) begin() {
 	d.step(func(m *matchdriver.Driver) {
-		m.SetCatalog(d.plane.Catalog())
+		m.SetCatalog(d.cfg.Router.Catalog())
 		m.Begin()
 	})
 }
@@ -62,17 +62,17 @@ func (d *matching) carryOut(r matchdriver.Request) {
 	case r.Maker != nil:
 		d.wakeMaker(r.Maker)
 	case r.Notice != nil:
-		d.plane.notify(r.Notice)
+		d.drivers.notify(r.Notice)
 	case r.Work != nil:
 		d.beside(r.Answer, func(context.Context) (any, error) {
 			r.Work()
 			return nil, nil
 		})
 	case r.Past != "":
-		d.beside(r.Answer, func(ctx context.Context) (any, error) { return d.plane.history.Placement(ctx, r.Past) })
+		d.beside(r.Answer, func(ctx context.Context) (any, error) { return d.cfg.History.Placement(ctx, r.Past) })
 	case r.Place != nil:
 		d.beside(r.Answer, func(ctx context.Context) (any, error) {
-			return d.plane.startPlacement(ctx, r.Place.Queue, r.Place.Request)
+			return d.cfg.StartPlacement(ctx, r.Place.Queue, r.Place.Request)
 		})
 	default:
 		d.ask(r.Shard, r.Command, r.Read, r.Answer)
@@ -87,7 +87,7 @@ func (d *matching) wakeMaker(k *matchdriver.Maker) {
 	if !runs {
 		news = make(chan struct{}, 1)
 		d.makers[k] = news
-		d.plane.Go(func() { d.make(k, news) })
+		d.cfg.Router.Go(func() { d.make(k, news) })
 	}
 	router.Wake(news)
 }
@@ -96,9 +96,8 @@ func (d *matching) wakeMaker(k *matchdriver.Maker) {
 func (d *matching) observe(c *router.Commit, drives bool) {
 	if c.HasView && c.Shard == region.CatalogShard {
 		d.step(func(m *matchdriver.Driver) { m.SetCatalog(c.View.Catalog()) })
-		d.sets.tidy(c.View.Catalog())
 	}
-	tickets := c.Shard == region.MatchmakingShard(len(d.plane.Shards()))
+	tickets := c.Shard == region.MatchmakingShard(len(d.cfg.Router.Shards()))
 	of := func(f event.Fact) bool { return f.Room == region.MatchmakingRoom }
 	if tickets && (c.Recovered || !drives && slices.ContainsFunc(c.Facts, of)) { // else the driver notifies
 		d.watches.NotifyAll()
@@ -113,7 +112,7 @@ func (d *matching) observe(c *router.Commit, drives bool) {
 
 // make makes the matches of a configuration, until its Maker has ended.
 func (d *matching) make(k *matchdriver.Maker, woken <-chan struct{}) {
-	clock := d.plane.cfg.Clock
+	clock := d.cfg.Clock
 	timer := clock.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -145,18 +144,44 @@ func (d *matching) make(k *matchdriver.Maker, woken <-chan struct{}) {
 func (d *matching) search(k *matchdriver.Maker, news matchdriver.News) (more bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			k.Break(d.plane.cfg.Clock.Now())
-			d.plane.cfg.Log.Error("matching failed; the configuration rests",
+			k.Break(d.cfg.Clock.Now())
+			d.cfg.Log.Error("matching failed; the configuration rests",
 				"configuration", k.Configuration(), "err", fmt.Errorf("panic: %v\n%s", r, debug.Stack()))
 		}
 	}()
-	match, more := k.Step(news, d.plane.cfg.Clock.Now())
+	match, more := k.Step(news, d.cfg.Clock.Now())
 	if match != nil {
-		d.plane.TicketShard().Submit(region.MatchmakingCommand{Command: *match}, func(_ any, err error) {
+		d.cfg.Router.TicketShard().Submit(region.MatchmakingCommand{Command: *match}, func(_ any, err error) {
 			d.step(func(m *matchdriver.Driver) { m.Proposed(k, match.Tickets, err) })
 		})
 	}
 	return more
+}
+
+// Explain returns why a ticket that is SEARCHING waits. here is false if another node leads, or none: then it has not
+// asked. ServiceUnavailableException: the lead moves.
+func (d *Drivers) Explain(ctx context.Context, t *matchmaking.Ticket) (x matcher.Explanation, here bool, err error) {
+	ended := d.leader.ended()
+	if ended == nil {
+		return x, false, nil
+	}
+	x, err = d.matching.explain(ctx, t, ended)
+	return x, true, err
+}
+
+// LeadMoves returns the error of a question while no node leads: it may be asked again.
+func (d *Drivers) LeadMoves() error {
+	if d.cfg.Cluster == nil {
+		return shard.Stopped()
+	}
+	return &fault.Error{
+		Kind: fault.ServiceUnavailable, Message: "Matchmaking is changing hands. Try again.", Err: shard.ErrNotDone,
+	}
+}
+
+// WatchTicket returns a channel that is notified when a ticket has changed, until end is called.
+func (d *Drivers) WatchTicket(id string) (news <-chan struct{}, end func()) {
+	return d.matching.watches.Add(id)
 }
 
 // explain asks why a ticket waits. ended is closed when this node does not lead any more.
@@ -173,57 +198,12 @@ func (d *matching) explain(
 	})
 	select {
 	case a := <-answered:
-		if a.err == nil || d.plane.leader.ended() == ended && !errors.Is(a.err, matchdriver.ErrUnanswered) {
+		if a.err == nil || d.drivers.leader.ended() == ended && !errors.Is(a.err, matchdriver.ErrUnanswered) {
 			return a.explanation, a.err
 		}
 	case <-ended:
 	case <-ctx.Done():
 		return matcher.Explanation{}, ctx.Err()
 	}
-	return matcher.Explanation{}, d.plane.leadMoves()
-}
-
-// ruleSets are the rule sets that are in use, read and checked.
-type ruleSets struct {
-	mu   sync.Mutex
-	byID map[string]readRuleSet
-}
-
-type readRuleSet struct {
-	name string
-	set  *ruleset.Set
-}
-
-// of is the rule set of a configuration.
-func (r *ruleSets) of(catalog *catalog.State, c *catalog.MatchmakingConfiguration) (*ruleset.Set, error) {
-	record, ok := catalog.RuleSet(c.RuleSet)
-	if !ok {
-		return nil, fault.New(fault.InvalidRequest,
-			"Matchmaking configuration %s has no rule set any more: %s is gone", c.Name, c.RuleSet)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if read, ok := r.byID[record.ID]; ok {
-		return read.set, nil
-	}
-	set, err := ruleset.Parse(record.Body)
-	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "Rule set %s cannot be used: %v", record.Name, err)
-	}
-	if r.byID == nil {
-		r.byID = map[string]readRuleSet{}
-	}
-	r.byID[record.ID] = readRuleSet{record.Name, set}
-	return set, nil
-}
-
-// tidy forgets those that were deleted.
-func (r *ruleSets) tidy(catalog *catalog.State) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id, read := range r.byID {
-		if record, ok := catalog.RuleSet(read.name); !ok || record.ID != id {
-			delete(r.byID, id)
-		}
-	}
+	return matcher.Explanation{}, d.drivers.LeadMoves()
 }

@@ -1,4 +1,4 @@
-package control
+package drivers
 
 import (
 	"github.com/muster-gg/muster/internal/matcher/ruleset"
@@ -7,25 +7,25 @@ import (
 )
 
 // newPublisher makes the publisher of the events of all shards.
-func newPublisher(p *Plane) *publish.Publisher {
+func (d *Drivers) newPublisher() *publish.Publisher {
 	c := publish.Config{
-		Feed: p.cfg.Feed, Origin: publish.Origin{Region: p.cfg.Region, Account: p.cfg.Account},
-		Catalog: p.Catalog, EventID: p.secrets.EventID, RuleNames: p.ruleNames,
-		Clock: p.cfg.Clock, Log: p.cfg.Log,
+		Feed: d.cfg.Feed, Origin: publish.Origin{Region: d.cfg.Region, Account: d.cfg.Account},
+		Catalog: d.cfg.Router.Catalog, EventID: d.cfg.EventID, RuleNames: d.ruleNames,
+		Clock: d.cfg.Clock, Log: d.cfg.Log,
 	}
-	for _, s := range p.Shards() {
+	for _, s := range d.cfg.Router.Shards() {
 		c.Shards = append(c.Shards, s)
 	}
 	return publish.New(c)
 }
 
 // ruleNames lists the rules of a matchmaking configuration that are evaluated; none if it was deleted.
-func (p *Plane) ruleNames(of matchmaking.Configuration) []string {
-	c, ok := p.Catalog().MatchmakingConfiguration(of.Name)
+func (d *Drivers) ruleNames(of matchmaking.Configuration) []string {
+	c, ok := d.cfg.Router.Catalog().MatchmakingConfiguration(of.Name)
 	if !ok || c.ID != of.ID {
 		return nil
 	}
-	set, err := p.matching.sets.of(p.Catalog(), c)
+	set, err := d.cfg.RuleSet(d.cfg.Router.Catalog(), c)
 	if err != nil {
 		return nil
 	}

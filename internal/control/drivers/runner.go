@@ -1,4 +1,4 @@
-package control
+package drivers
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type driver[R any] interface {
 // A runner runs a driver on the node that leads: it passes facts and answers on, and carries out the requests. The
 // observers of the shards call it on their commit goroutines.
 type runner[M driver[R], R any] struct {
-	plane      *Plane
+	cfg        *Config
 	send       func(R) // carries out a request
 	unanswered error   // the driver's mark for requests with an unknown outcome
 	news       chan struct{}
@@ -40,8 +40,8 @@ type runner[M driver[R], R any] struct {
 
 const never = event.Time(math.MaxInt64)
 
-func newRunner[M driver[R], R any](p *Plane, machine M, unanswered error) runner[M, R] {
-	return runner[M, R]{plane: p, machine: machine, unanswered: unanswered, news: make(chan struct{}, 1), armed: never}
+func newRunner[M driver[R], R any](cfg *Config, machine M, unanswered error) runner[M, R] {
+	return runner[M, R]{cfg: cfg, machine: machine, unanswered: unanswered, news: make(chan struct{}, 1), armed: never}
 }
 
 // step calls f with the machine, and then carries out its requests: a shard that has stopped answers at once, and the
@@ -69,7 +69,7 @@ const keptRequests = 64
 func (d *runner[M, R]) locked(f func(m M)) (requests []R, wakes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.machine.SetNow(d.plane.Now())
+	d.machine.SetNow(d.cfg.Router.Now())
 	f(d.machine)
 	at, due := d.machine.Due()
 	if due && at < d.armed {
@@ -86,14 +86,14 @@ func (d *runner[M, R]) locked(f func(m M)) (requests []R, wakes bool) {
 // ask carries out a request to a shard: a command, or read, which is called with the shard's state. Without done nobody
 // waits for the answer.
 func (d *runner[M, R]) ask(number int, c region.Command, read func(*region.Machine), done func(any, error)) {
-	switch s := d.plane.Shards()[number]; {
+	switch s := d.cfg.Router.Shards()[number]; {
 	case read != nil:
 		s.SubmitRead(read, func(err error) {
 			if err == nil {
 				d.answer(done, nil, nil)
 				return
 			}
-			d.plane.Go(func() { d.answer(done, nil, err) }) // many may fail at once, one in the answer of another
+			d.cfg.Router.Go(func() { d.answer(done, nil, err) }) // many may fail at once, one in the answer of another
 		})
 	case done != nil:
 		s.SubmitUnbounded(c, func(answer any, err error) { d.answer(done, answer, err) })
@@ -107,7 +107,7 @@ const lookUpLimit = 15 * time.Second
 
 // beside does what may wait, or takes processor time, beside the machine, and answers.
 func (d *runner[M, R]) beside(done func(any, error), f func(ctx context.Context) (any, error)) {
-	d.plane.Go(func() {
+	d.cfg.Router.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lookUpLimit)
 		defer cancel()
 		answer, err := f(ctx)
@@ -124,7 +124,7 @@ func (d *runner[M, R]) answer(done func(any, error), answer any, err error) {
 
 // review has the machine do what is due, until ctx is done.
 func (d *runner[M, R]) review(ctx context.Context) error {
-	timer := d.plane.cfg.Clock.NewTimer(time.Hour)
+	timer := d.cfg.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		d.step(M.Review)
@@ -145,6 +145,6 @@ func (d *runner[M, R]) arm(timer clockwork.Timer) {
 	d.armed = never
 	if at, due := d.machine.Due(); due {
 		d.armed = at
-		timer.Reset(max(0, at.Time().Sub(d.plane.cfg.Clock.Now())))
+		timer.Reset(max(0, at.Time().Sub(d.cfg.Clock.Now())))
 	}
 }

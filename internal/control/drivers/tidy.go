@@ -1,4 +1,4 @@
-package control
+package drivers
 
 import (
 	"cmp"
@@ -6,39 +6,27 @@ import (
 	"slices"
 	"time"
 
-	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/event"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/region"
 	"github.com/muster-gg/muster/internal/router"
 )
 
-// tidyEvery is how often the region is looked through for what no request
+// TidyEvery is how often the region is looked through for what no request
 // waits for.
-const tidyEvery = 10 * time.Second
-
-// newHistory makes the history of what has ended in all shards.
-func newHistory(p *Plane) *history.History {
-	c := history.Config{
-		Entries: p.cfg.History, Retention: p.cfg.SessionMemory, Clock: p.cfg.Clock, Log: p.cfg.Log,
-	}
-	for _, s := range p.shards {
-		c.Shards = append(c.Shards, s)
-	}
-	return history.New(c)
-}
+const TidyEvery = 10 * time.Second
 
 // tidy finishes deletions that stopped half way, moves to the history what has ended, and closes rooms that
 // are not needed any more. What fails is tried again the next time.
-func (p *Plane) tidy(ctx context.Context) error {
-	ticker := p.cfg.Clock.NewTicker(tidyEvery)
+func (d *Drivers) tidy(ctx context.Context) error {
+	ticker := d.cfg.Clock.NewTicker(TidyEvery)
 	defer ticker.Stop()
 	for {
-		p.finishDeletions(ctx)
-		p.history.Move(ctx)
-		for _, s := range p.shards {
-			err := p.closeRooms(ctx, s)
-			p.WarnUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err",
+		d.cfg.FinishDeletions(ctx)
+		d.cfg.History.Move(ctx)
+		for _, s := range d.cfg.Router.Shards() {
+			err := d.closeRooms(ctx, s)
+			d.cfg.Router.WarnUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err",
 				err)
 		}
 		select {
@@ -78,10 +66,10 @@ func closable(rooms []*fleet.Room, left func(fleet.RoomID) bool, limit int) (ids
 
 // closeRooms removes the rooms of locations that have left their fleets, when
 // nothing is in them any more, and no fleet event that can yet be asked for.
-func (p *Plane) closeRooms(ctx context.Context, s *router.Shard) error {
+func (d *Drivers) closeRooms(ctx context.Context, s *router.Shard) error {
 	var empty []fleet.RoomID
 	left := func(id fleet.RoomID) bool {
-		_, ok := p.Catalog().FleetLocation(string(id.Fleet), id.Location)
+		_, ok := d.cfg.Router.Catalog().FleetLocation(string(id.Fleet), id.Location)
 		return !ok
 	}
 	err := s.Read(ctx, func(m *region.Machine) { empty = closable(m.Rooms(), left, region.MaxRooms/2) })
