@@ -32,12 +32,12 @@ func routing(in *wire.RoutingStrategy) *catalog.Routing {
 }
 
 // alias is an alias as the API shows it.
-func (p *Plane) alias(idOrArn string) (*wire.Alias, error) {
-	a, ok := p.Catalog().Alias(aliasID(idOrArn))
+func (cr *catalogReader) alias(idOrArn string) (*wire.Alias, error) {
+	a, ok := cr.Catalog().Alias(aliasID(idOrArn))
 	if !ok {
 		return nil, notFound("Alias %s not found", idOrArn)
 	}
-	return p.aliasTo(a), nil
+	return cr.aliasTo(a), nil
 }
 
 func (sh shapes) aliasTo(a *catalog.Alias) *wire.Alias {
@@ -65,23 +65,23 @@ func (p *Plane) UpdateAlias(ctx context.Context, in *wire.UpdateAliasInput) (*wi
 }
 
 // DescribeAlias describes one alias.
-func (p *Plane) DescribeAlias(_ context.Context, in *wire.DescribeAliasInput) (*wire.DescribeAliasOutput, error) {
-	alias, err := p.alias(in.AliasId)
+func (cr *catalogReader) DescribeAlias(_ context.Context, in *wire.DescribeAliasInput) (*wire.DescribeAliasOutput, error) {
+	alias, err := cr.alias(in.AliasId)
 	return &wire.DescribeAliasOutput{Alias: alias}, err
 }
 
 // ListAliases lists aliases by id, filtered by exact name and by type.
-func (p *Plane) ListAliases(_ context.Context, in *wire.ListAliasesInput) (*wire.ListAliasesOutput, error) {
+func (cr *catalogReader) ListAliases(_ context.Context, in *wire.ListAliasesInput) (*wire.ListAliasesOutput, error) {
 	filter := catalog.AliasFilter{Name: in.Name, Type: catalog.RoutingType(in.RoutingStrategyType)}
-	aliases, next, err := page(p.secrets.Pages("ListAliases", in.Name, string(in.RoutingStrategyType)), in.NextToken,
+	aliases, next, err := page(cr.secrets.Pages("ListAliases", in.Name, string(in.RoutingStrategyType)), in.NextToken,
 		func(after string) ([]*catalog.Alias, bool) {
-			return p.Catalog().Aliases(filter, after, pageSize(in.Limit))
+			return cr.Catalog().Aliases(filter, after, pageSize(in.Limit))
 		},
 		func(a *catalog.Alias) string { return a.ID })
 	if err != nil {
 		return nil, err
 	}
-	return &wire.ListAliasesOutput{Aliases: shown(aliases, p.aliasTo), NextToken: next}, nil
+	return &wire.ListAliasesOutput{Aliases: shown(aliases, cr.aliasTo), NextToken: next}, nil
 }
 
 // DeleteAlias deletes an alias.
@@ -90,10 +90,10 @@ func (p *Plane) DeleteAlias(ctx context.Context, in *wire.DeleteAliasInput) erro
 }
 
 // ResolveAlias finds the fleet of an alias, which may have been deleted since.
-func (p *Plane) ResolveAlias(_ context.Context, in *wire.ResolveAliasInput) (*wire.ResolveAliasOutput, error) {
-	id, err := p.Catalog().ResolveAlias(aliasID(in.AliasId))
+func (cr *catalogReader) ResolveAlias(_ context.Context, in *wire.ResolveAliasInput) (*wire.ResolveAliasOutput, error) {
+	id, err := cr.Catalog().ResolveAlias(aliasID(in.AliasId))
 	if err != nil {
 		return nil, err
 	}
-	return &wire.ResolveAliasOutput{FleetId: id, FleetArn: p.FleetARN(id)}, nil
+	return &wire.ResolveAliasOutput{FleetId: id, FleetArn: cr.FleetARN(id)}, nil
 }

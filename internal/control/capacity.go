@@ -10,26 +10,26 @@ import (
 
 // DescribeFleetCapacity gives the computes of fleets as their capacity: nobody
 // scales them, so what is there is what is wanted.
-func (p *Plane) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFleetCapacityInput) (
+func (cr *catalogReader) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFleetCapacityInput) (
 	*wire.DescribeFleetCapacityOutput, error,
 ) {
-	fleets, next, err := p.fleetsPage("DescribeFleetCapacity", in.FleetIds, in.Limit, in.NextToken)
+	fleets, next, err := cr.fleetsPage("DescribeFleetCapacity", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
-	list, err := counted(ctx, p, fleets, p.capacity)
+	list, err := counted(ctx, cr, fleets, cr.capacity)
 	return &wire.DescribeFleetCapacityOutput{FleetCapacity: list, NextToken: next}, err
 }
 
 // DescribeFleetLocationCapacity is the same for one location.
-func (p *Plane) DescribeFleetLocationCapacity(ctx context.Context, in *wire.DescribeFleetLocationCapacityInput) (
+func (cr *catalogReader) DescribeFleetLocationCapacity(ctx context.Context, in *wire.DescribeFleetLocationCapacityInput) (
 	*wire.DescribeFleetLocationCapacityOutput, error,
 ) {
-	id, counts, err := p.locationCounts(ctx, in.FleetId, in.Location)
+	id, counts, err := cr.locationCounts(ctx, in.FleetId, in.Location)
 	if err != nil {
 		return nil, err
 	}
-	return &wire.DescribeFleetLocationCapacityOutput{FleetCapacity: p.capacity(id, in.Location, counts)}, nil
+	return &wire.DescribeFleetLocationCapacityOutput{FleetCapacity: cr.capacity(id, in.Location, counts)}, nil
 }
 
 func (sh shapes) capacity(fleet, location string, c fleet.Counts) *wire.FleetCapacity {
@@ -45,41 +45,41 @@ func (sh shapes) capacity(fleet, location string, c fleet.Counts) *wire.FleetCap
 }
 
 // DescribeFleetUtilization gives the processes, game sessions and players of fleets.
-func (p *Plane) DescribeFleetUtilization(ctx context.Context, in *wire.DescribeFleetUtilizationInput) (
+func (cr *catalogReader) DescribeFleetUtilization(ctx context.Context, in *wire.DescribeFleetUtilizationInput) (
 	*wire.DescribeFleetUtilizationOutput, error,
 ) {
-	fleets, next, err := p.fleetsPage("DescribeFleetUtilization", in.FleetIds, in.Limit, in.NextToken)
+	fleets, next, err := cr.fleetsPage("DescribeFleetUtilization", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
-	list, err := counted(ctx, p, fleets, p.utilization)
+	list, err := counted(ctx, cr, fleets, cr.utilization)
 	return &wire.DescribeFleetUtilizationOutput{FleetUtilization: list, NextToken: next}, err
 }
 
 // counted shows what fleets have in all their locations.
 func counted[W any](
-	ctx context.Context, p *Plane, fleets []*catalog.Fleet, show func(id, location string, c fleet.Counts) *W,
+	ctx context.Context, cr *catalogReader, fleets []*catalog.Fleet, show func(id, location string, c fleet.Counts) *W,
 ) ([]W, error) {
 	list := make([]W, 0, len(fleets))
 	for _, f := range fleets {
-		counts, err := p.counts(ctx, f.ID, "")
+		counts, err := cr.counts(ctx, f.ID, "")
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, *show(f.ID, p.names.Region, counts))
+		list = append(list, *show(f.ID, cr.names.Region, counts))
 	}
 	return list, nil
 }
 
 // DescribeFleetLocationUtilization is the same for one location.
-func (p *Plane) DescribeFleetLocationUtilization(ctx context.Context, in *wire.DescribeFleetLocationUtilizationInput) (
+func (cr *catalogReader) DescribeFleetLocationUtilization(ctx context.Context, in *wire.DescribeFleetLocationUtilizationInput) (
 	*wire.DescribeFleetLocationUtilizationOutput, error,
 ) {
-	id, counts, err := p.locationCounts(ctx, in.FleetId, in.Location)
+	id, counts, err := cr.locationCounts(ctx, in.FleetId, in.Location)
 	if err != nil {
 		return nil, err
 	}
-	return &wire.DescribeFleetLocationUtilizationOutput{FleetUtilization: p.utilization(id, in.Location, counts)}, nil
+	return &wire.DescribeFleetLocationUtilizationOutput{FleetUtilization: cr.utilization(id, in.Location, counts)}, nil
 }
 
 func (sh shapes) utilization(fleet, location string, c fleet.Counts) *wire.FleetUtilization {
@@ -92,25 +92,25 @@ func (sh shapes) utilization(fleet, location string, c fleet.Counts) *wire.Fleet
 }
 
 // locationCounts are the numbers of a location that belongs to a fleet.
-func (p *Plane) locationCounts(ctx context.Context, idOrArn, location string) (id string, c fleet.Counts, err error) {
-	f, err := p.liveFleet(idOrArn)
+func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn, location string) (id string, c fleet.Counts, err error) {
+	f, err := cr.liveFleet(idOrArn)
 	if err != nil {
 		return "", c, err
 	}
-	if _, ok := p.Catalog().FleetLocation(f.ID, location); !ok {
+	if _, ok := cr.Catalog().FleetLocation(f.ID, location); !ok {
 		return "", c, notFound("Fleet %s has no location %s", f.ID, location)
 	}
-	c, err = p.counts(ctx, f.ID, location)
+	c, err = cr.counts(ctx, f.ID, location)
 	return f.ID, c, err
 }
 
 // DescribeFleetPortSettings gives no permissions: nobody stands between the
 // players and a compute of an Anywhere fleet. For a deleted fleet the answer is
 // empty. Source: API reference.
-func (p *Plane) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFleetPortSettingsInput) (
+func (cr *catalogReader) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFleetPortSettingsInput) (
 	*wire.DescribeFleetPortSettingsOutput, error,
 ) {
-	id, view := fleetID(in.FleetId), p.Catalog()
+	id, view := fleetID(in.FleetId), cr.Catalog()
 	f, err := view.LiveFleet(id)
 	if err != nil {
 		if _, deleted := view.Fleet(id); deleted {
@@ -122,6 +122,6 @@ func (p *Plane) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFl
 		return nil, notFound("Fleet %s has no location %s", f.ID, in.Location)
 	}
 	return &wire.DescribeFleetPortSettingsOutput{
-		FleetId: f.ID, FleetArn: p.FleetARN(f.ID), InboundPermissions: []wire.IpPermission{}, Location: in.Location,
+		FleetId: f.ID, FleetArn: cr.FleetARN(f.ID), InboundPermissions: []wire.IpPermission{}, Location: in.Location,
 	}, nil
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"github.com/muster-gg/muster/internal/catalog"
 	"github.com/muster-gg/muster/internal/control/credentials"
+	"github.com/muster-gg/muster/internal/router"
 	"github.com/muster-gg/muster/internal/wire/arn"
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
@@ -53,9 +54,16 @@ func invalid(format string, args ...any) error {
 // notFound is a NotFoundException.
 func notFound(format string, args ...any) error { return fault.New(fault.NotFound, format, args...) }
 
+// A catalogReader reads the catalog and counts what the rooms hold: lookups and pages of what requests name. It changes nothing.
+type catalogReader struct {
+	*router.Router
+	shapes
+	secrets *credentials.Secrets
+}
+
 // liveFleet finds the fleet that an id or an ARN names and that is not TERMINATED.
-func (p *Plane) liveFleet(idOrArn string) (*catalog.Fleet, error) {
-	return p.Catalog().LiveFleet(fleetID(idOrArn))
+func (cr *catalogReader) liveFleet(idOrArn string) (*catalog.Fleet, error) {
+	return cr.Catalog().LiveFleet(fleetID(idOrArn))
 }
 
 // fleetID takes the id out of an id or an ARN; the pattern was checked before.
@@ -75,16 +83,16 @@ func aliasID(idOrArn string) string {
 
 // target finds the fleet that a request names by exactly one of a fleet and an
 // alias.
-func (p *Plane) target(fleet, alias string) (*catalog.Fleet, error) {
+func (cr *catalogReader) target(fleet, alias string) (*catalog.Fleet, error) {
 	switch {
 	case (fleet == "") == (alias == ""):
 		return nil, invalid("Give exactly one of FleetId and AliasId")
 	case fleet != "":
-		return p.liveFleet(fleet)
+		return cr.liveFleet(fleet)
 	}
-	id, err := p.Catalog().ResolveAlias(aliasID(alias))
+	id, err := cr.Catalog().ResolveAlias(aliasID(alias))
 	if err != nil {
 		return nil, err
 	}
-	return p.Catalog().LiveFleet(id)
+	return cr.Catalog().LiveFleet(id)
 }

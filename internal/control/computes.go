@@ -68,8 +68,8 @@ func (sh shapes) computeArn(name string) string {
 }
 
 // computePlace finds the room of a compute that is named by name or ARN.
-func (p *Plane) computePlace(fleetIDOrArn, nameOrArn string) (room fleet.RoomID, name string, err error) {
-	f, err := p.liveFleet(fleetIDOrArn)
+func (cr *catalogReader) computePlace(fleetIDOrArn, nameOrArn string) (room fleet.RoomID, name string, err error) {
+	f, err := cr.liveFleet(fleetIDOrArn)
 	if err != nil {
 		return fleet.RoomID{}, "", err
 	}
@@ -77,8 +77,8 @@ func (p *Plane) computePlace(fleetIDOrArn, nameOrArn string) (room fleet.RoomID,
 	if parsed, ok := arn.ParseCompute(nameOrArn); ok {
 		name = parsed
 	}
-	location, ok := p.Catalog().ComputeLocation(f.ID, name)
-	if !ok || p.Elsewhere(nameOrArn) {
+	location, ok := cr.Catalog().ComputeLocation(f.ID, name)
+	if !ok || cr.Elsewhere(nameOrArn) {
 		return fleet.RoomID{}, "", noCompute(f.ID, name)
 	}
 	return fleet.RoomID{Fleet: fleet.ID(f.ID), Location: location}, name, nil

@@ -43,13 +43,13 @@ func (q *playersQuery) wantsPast() bool {
 }
 
 // describePlayersIn lists the player sessions of a game session.
-func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
-	pages := p.secrets.Pages("DescribePlayerSessions", in.GameSessionId, in.PlayerSessionStatusFilter)
+func (sr *sessionReader) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+	pages := sr.secrets.Pages("DescribePlayerSessions", in.GameSessionId, in.PlayerSessionStatusFilter)
 	var at playersPosition
 	if err := pages.Read(in.NextToken, &at); err != nil {
 		return nil, err
 	}
-	room, g, err := p.findSession(ctx, in.GameSessionId)
+	room, g, err := sr.findSession(ctx, in.GameSessionId)
 	switch {
 	case err != nil:
 		return nil, err
@@ -60,10 +60,10 @@ func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSe
 	if in.NextToken == "" {
 		at = playersPosition{Archived: g.Archived, Rest: g.Archived == 0 || !q.wantsPast()}
 	}
-	found, more, err := p.playersArchived(ctx, q, &at)
+	found, more, err := sr.playersArchived(ctx, q, &at)
 	if err == nil && !more {
 		var rest []*fleet.PlayerSession
-		rest, more, err = p.otherPlayers(ctx, q, &at, q.limit-len(found))
+		rest, more, err = sr.otherPlayers(ctx, q, &at, q.limit-len(found))
 		found = append(found, rest...)
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *Plane) describePlayersIn(ctx context.Context, in *wire.DescribePlayerSe
 	}
 	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: make([]wire.PlayerSession, 0, len(found))}
 	for _, s := range found {
-		out.PlayerSessions = append(out.PlayerSessions, p.describe(room, g, s))
+		out.PlayerSessions = append(out.PlayerSessions, sr.describe(room, g, s))
 	}
 	if more {
 		out.NextToken = pages.Token(at)
@@ -85,12 +85,12 @@ const maxLooks = 10_000
 
 // playersArchived lists player sessions that only the history had when the listing began,
 // and moves the position on.
-func (p *Plane) playersArchived(ctx context.Context, q playersQuery, at *playersPosition) (found []*fleet.PlayerSession, more bool, err error) {
+func (sr *sessionReader) playersArchived(ctx context.Context, q playersQuery, at *playersPosition) (found []*fleet.PlayerSession, more bool, err error) {
 	if at.Rest {
 		return nil, false, nil
 	}
 	looks := 0
-	err = p.history.DepartedFrom(ctx, q.room, q.session.ID, at.Seq, func(e history.Entry) bool {
+	err = sr.history.DepartedFrom(ctx, q.room, q.session.ID, at.Seq, func(e history.Entry) bool {
 		wanted := e.Session.Archived < at.Archived && q.wants(e.Session.PastPlayers[0])
 		if more = looks == maxLooks || wanted && len(found) == q.limit; more {
 			return false
@@ -113,10 +113,10 @@ func (p *Plane) playersArchived(ctx context.Context, q playersQuery, at *players
 
 // otherPlayers lists the player sessions of the game session in memory, and those that
 // have moved from there since the listing began.
-func (p *Plane) otherPlayers(ctx context.Context, q playersQuery, at *playersPosition, limit int) (found []*fleet.PlayerSession, more bool, err error) {
+func (sr *sessionReader) otherPlayers(ctx context.Context, q playersQuery, at *playersPosition, limit int) (found []*fleet.PlayerSession, more bool, err error) {
 	all := q.session.PlayerSessions()
 	if q.wantsPast() && q.session.Archived > at.Archived {
-		err = p.history.DepartedFrom(ctx, q.room, q.session.ID, at.From, func(e history.Entry) bool {
+		err = sr.history.DepartedFrom(ctx, q.room, q.session.ID, at.From, func(e history.Entry) bool {
 			if n := e.Session.Archived; n >= at.Archived && n < q.session.Archived {
 				all = append(all, e.Session.PastPlayers[0])
 			}

@@ -3,9 +3,16 @@ package control
 import (
 	"context"
 
+	"github.com/muster-gg/muster/internal/control/history"
 	"github.com/muster-gg/muster/internal/fleet"
 	"github.com/muster-gg/muster/internal/wire"
 )
+
+// A sessionReader finds game sessions and player sessions, in memory and in the history. It changes nothing.
+type sessionReader struct {
+	catalogReader
+	history *history.History
+}
 
 // sessionQuery is what DescribeGameSessions and DescribeGameSessionDetails ask.
 type sessionQuery struct {
@@ -23,28 +30,28 @@ type foundSession struct {
 
 // DescribeGameSessions describes game sessions in any status, those in the
 // history included.
-func (p *Plane) DescribeGameSessions(ctx context.Context, in *wire.DescribeGameSessionsInput) (
+func (sr *sessionReader) DescribeGameSessions(ctx context.Context, in *wire.DescribeGameSessionsInput) (
 	*wire.DescribeGameSessionsOutput, error,
 ) {
-	found, next, err := p.findSessions(ctx, "DescribeGameSessions", in)
+	found, next, err := sr.findSessions(ctx, "DescribeGameSessions", in)
 	if err != nil {
 		return nil, err
 	}
-	list := shown(found, func(f foundSession) *wire.GameSession { return p.gameSession(f.room, f.session) })
+	list := shown(found, func(f foundSession) *wire.GameSession { return sr.gameSession(f.room, f.session) })
 	return &wire.DescribeGameSessionsOutput{GameSessions: list, NextToken: next}, nil
 }
 
 // DescribeGameSessionDetails is DescribeGameSessions with the protection policy.
-func (p *Plane) DescribeGameSessionDetails(ctx context.Context, in *wire.DescribeGameSessionDetailsInput) (
+func (sr *sessionReader) DescribeGameSessionDetails(ctx context.Context, in *wire.DescribeGameSessionDetailsInput) (
 	*wire.DescribeGameSessionDetailsOutput, error,
 ) {
-	found, next, err := p.findSessions(ctx, "DescribeGameSessionDetails", (*wire.DescribeGameSessionsInput)(in))
+	found, next, err := sr.findSessions(ctx, "DescribeGameSessionDetails", (*wire.DescribeGameSessionsInput)(in))
 	if err != nil {
 		return nil, err
 	}
 	list := shown(found, func(f foundSession) *wire.GameSessionDetail {
 		policy := wire.ProtectionPolicy(f.session.Protection)
-		return &wire.GameSessionDetail{GameSession: p.gameSession(f.room, f.session), ProtectionPolicy: policy}
+		return &wire.GameSessionDetail{GameSession: sr.gameSession(f.room, f.session), ProtectionPolicy: policy}
 	})
 	return &wire.DescribeGameSessionDetailsOutput{GameSessionDetails: list, NextToken: next}, nil
 }
@@ -56,7 +63,7 @@ func one(s string) int {
 	return 1
 }
 
-func (p *Plane) findSessions(ctx context.Context, operation string, in *wire.DescribeGameSessionsInput) (
+func (sr *sessionReader) findSessions(ctx context.Context, operation string, in *wire.DescribeGameSessionsInput) (
 	found []foundSession, next string, err error,
 ) {
 	q := sessionQuery{
@@ -73,28 +80,28 @@ func (p *Plane) findSessions(ctx context.Context, operation string, in *wire.Des
 			"StatusFilter %s is not one of ACTIVE, ACTIVATING, TERMINATING and TERMINATED", q.status)
 	}
 	if in.GameSessionId != "" {
-		room, g, err := p.findSession(ctx, in.GameSessionId)
+		room, g, err := sr.findSession(ctx, in.GameSessionId)
 		if err != nil || q.status != "" && g.Status != q.status {
 			return nil, "", err
 		}
 		return []foundSession{{room, g}}, "", nil
 	}
-	f, err := p.target(in.FleetId, in.AliasId)
+	f, err := sr.target(in.FleetId, in.AliasId)
 	if err != nil {
 		return nil, "", err
 	}
-	return p.listSessions(ctx, f.ID, q)
+	return sr.listSessions(ctx, f.ID, q)
 }
 
 // findSession finds one game session by its ARN, in memory or in the history.
-func (p *Plane) findSession(ctx context.Context, gameSessionArn string) (fleet.RoomID, *fleet.GameSession, error) {
-	room, id, err := p.ParseGameSession(gameSessionArn)
+func (sr *sessionReader) findSession(ctx context.Context, gameSessionArn string) (fleet.RoomID, *fleet.GameSession, error) {
+	room, id, err := sr.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return room, nil, err
 	}
-	g, err := p.GameSession(ctx, room, id)
+	g, err := sr.GameSession(ctx, room, id)
 	if err == nil && g == nil {
-		g, err = p.history.GameSession(ctx, room, id)
+		g, err = sr.history.GameSession(ctx, room, id)
 	}
 	if err == nil && g == nil {
 		err = noGameSession(gameSessionArn)

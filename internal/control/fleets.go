@@ -114,7 +114,7 @@ const maxIDs = 100
 // fleetsPage finds the fleets that a request names, or a page of all of them.
 // Unknown ids are left out, and with ids there is one page.
 // Source: API reference, DescribeFleetAttributes.
-func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32], token string) (
+func (cr *catalogReader) fleetsPage(operation string, ids []string, limit wire.Opt[int32], token string) (
 	fleets []*catalog.Fleet, next string, err error,
 ) {
 	if len(ids) > maxIDs {
@@ -122,36 +122,36 @@ func (p *Plane) fleetsPage(operation string, ids []string, limit wire.Opt[int32]
 	}
 	if len(ids) > 0 {
 		for _, id := range ids {
-			if f, err := p.liveFleet(id); err == nil {
+			if f, err := cr.liveFleet(id); err == nil {
 				fleets = append(fleets, f)
 			}
 		}
 		return fleets, "", nil
 	}
-	return page(p.secrets.Pages(operation), token,
-		func(after string) ([]*catalog.Fleet, bool) { return p.Catalog().Fleets(after, pageSize(limit)) },
+	return page(cr.secrets.Pages(operation), token,
+		func(after string) ([]*catalog.Fleet, bool) { return cr.Catalog().Fleets(after, pageSize(limit)) },
 		func(f *catalog.Fleet) string { return f.ID })
 }
 
 // DescribeFleetAttributes describes the given fleets, or all.
-func (p *Plane) DescribeFleetAttributes(_ context.Context, in *wire.DescribeFleetAttributesInput) (
+func (cr *catalogReader) DescribeFleetAttributes(_ context.Context, in *wire.DescribeFleetAttributesInput) (
 	*wire.DescribeFleetAttributesOutput, error,
 ) {
-	fleets, next, err := p.fleetsPage("DescribeFleetAttributes", in.FleetIds, in.Limit, in.NextToken)
+	fleets, next, err := cr.fleetsPage("DescribeFleetAttributes", in.FleetIds, in.Limit, in.NextToken)
 	if err != nil {
 		return nil, err
 	}
-	return &wire.DescribeFleetAttributesOutput{FleetAttributes: shown(fleets, p.fleetAttributes), NextToken: next}, nil
+	return &wire.DescribeFleetAttributesOutput{FleetAttributes: shown(fleets, cr.fleetAttributes), NextToken: next}, nil
 }
 
 // ListFleets lists the ids of all fleets. A filter for a build or a script
 // finds none, because no fleet has one.
-func (p *Plane) ListFleets(_ context.Context, in *wire.ListFleetsInput) (*wire.ListFleetsOutput, error) {
+func (cr *catalogReader) ListFleets(_ context.Context, in *wire.ListFleetsInput) (*wire.ListFleetsOutput, error) {
 	out := &wire.ListFleetsOutput{FleetIds: []string{}}
 	if in.BuildId != "" || in.ScriptId != "" {
 		return out, nil
 	}
-	fleets, next, err := p.fleetsPage("ListFleets", nil, in.Limit, in.NextToken)
+	fleets, next, err := cr.fleetsPage("ListFleets", nil, in.Limit, in.NextToken)
 	for _, f := range fleets {
 		out.FleetIds = append(out.FleetIds, f.ID)
 	}
@@ -248,10 +248,10 @@ func (p *Plane) finishDeletion(ctx context.Context, f *catalog.Fleet) error {
 
 // locationStates are the states of the named locations of a fleet, in the
 // order of the names, unknown ones left out.
-func (p *Plane) locationStates(fleet string, names []string) []wire.LocationState {
+func (cr *catalogReader) locationStates(fleet string, names []string) []wire.LocationState {
 	states := []wire.LocationState{}
 	for _, name := range names {
-		if l, ok := p.Catalog().FleetLocation(fleet, name); ok {
+		if l, ok := cr.Catalog().FleetLocation(fleet, name); ok {
 			states = append(states, wire.LocationState{Location: l.Location, Status: wire.FleetStatus(l.Status)})
 		}
 	}
@@ -315,33 +315,33 @@ func (p *Plane) finishLocation(ctx context.Context, id, name string) error {
 
 // DescribeFleetLocationAttributes describes the given locations of a fleet in
 // that order, unknown ones left out, or all.
-func (p *Plane) DescribeFleetLocationAttributes(_ context.Context, in *wire.DescribeFleetLocationAttributesInput) (
+func (cr *catalogReader) DescribeFleetLocationAttributes(_ context.Context, in *wire.DescribeFleetLocationAttributesInput) (
 	*wire.DescribeFleetLocationAttributesOutput, error,
 ) {
-	f, err := p.liveFleet(in.FleetId)
+	f, err := cr.liveFleet(in.FleetId)
 	if err != nil {
 		return nil, err
 	}
 	out := &wire.DescribeFleetLocationAttributesOutput{
-		FleetId: f.ID, FleetArn: p.FleetARN(f.ID), LocationAttributes: []wire.LocationAttributes{},
+		FleetId: f.ID, FleetArn: cr.FleetARN(f.ID), LocationAttributes: []wire.LocationAttributes{},
 	}
 	names := in.Locations
 	if len(names) == 0 {
-		if names, out.NextToken, err = p.fleetLocationPage(f.ID, in); err != nil {
+		if names, out.NextToken, err = cr.fleetLocationPage(f.ID, in); err != nil {
 			return nil, err
 		}
 	}
-	for _, state := range p.locationStates(f.ID, names) {
+	for _, state := range cr.locationStates(f.ID, names) {
 		out.LocationAttributes = append(out.LocationAttributes, wire.LocationAttributes{LocationState: &state})
 	}
 	return out, nil
 }
 
-func (p *Plane) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAttributesInput) (
+func (cr *catalogReader) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAttributesInput) (
 	names []string, next string, err error,
 ) {
 	list := func(after string) (names []string, more bool) {
-		for _, l := range p.Catalog().FleetLocations(fleet) {
+		for _, l := range cr.Catalog().FleetLocations(fleet) {
 			if l.Location > after {
 				names = append(names, l.Location)
 			}
@@ -350,5 +350,5 @@ func (p *Plane) fleetLocationPage(fleet string, in *wire.DescribeFleetLocationAt
 		return names[:size], size < len(names)
 	}
 	self := func(name string) string { return name }
-	return page(p.secrets.Pages("DescribeFleetLocationAttributes", fleet), in.NextToken, list, self)
+	return page(cr.secrets.Pages("DescribeFleetLocationAttributes", fleet), in.NextToken, list, self)
 }

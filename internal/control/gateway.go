@@ -35,16 +35,16 @@ func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSes
 
 // ReservedPlayerSessions are a player's player sessions that are RESERVED, in all
 // fleets. There are none in the history.
-func (p *Plane) ReservedPlayerSessions(ctx context.Context, player string) ([]wire.PlayerSession, error) {
-	found := make([][]wire.PlayerSession, len(p.Shards()))
+func (sr *sessionReader) ReservedPlayerSessions(ctx context.Context, player string) ([]wire.PlayerSession, error) {
+	found := make([][]wire.PlayerSession, len(sr.Shards()))
 	group, ctx := errgroup.WithContext(ctx)
-	for i, s := range p.Shards() {
+	for i, s := range sr.Shards() {
 		group.Go(func() error {
 			reserved, err := router.Look(ctx, s, func(m *region.Machine) (reserved []wire.PlayerSession) {
 				for _, r := range m.Rooms() {
 					r.PlayerSessionsOf(player, func(g *fleet.GameSession, s *fleet.PlayerSession) bool {
 						if s.Status == fleet.Reserved {
-							reserved = append(reserved, p.describe(r.ID(), g, s))
+							reserved = append(reserved, sr.describe(r.ID(), g, s))
 						}
 						return true
 					})
@@ -113,9 +113,9 @@ func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSessio
 }
 
 // placesOf are the rooms of a fleet's locations, or of one of them.
-func (p *Plane) placesOf(f *catalog.Fleet, location string) []fleet.RoomID {
+func (cr *catalogReader) placesOf(f *catalog.Fleet, location string) []fleet.RoomID {
 	var rooms []fleet.RoomID
-	for _, l := range p.Catalog().FleetLocations(f.ID) {
+	for _, l := range cr.Catalog().FleetLocations(f.ID) {
 		if l.Status != catalog.StatusDeleting && (location == "" || l.Location == location) {
 			rooms = append(rooms, fleet.RoomID{Fleet: fleet.ID(f.ID), Location: l.Location})
 		}
@@ -140,8 +140,8 @@ func (p *Plane) IdleProcesses(ctx context.Context, fleetID, aliasID string) (map
 }
 
 // FirstActiveFleet is the id of the oldest fleet that is ACTIVE.
-func (p *Plane) FirstActiveFleet() (string, error) {
-	fleets, _ := p.Catalog().Fleets("", math.MaxInt)
+func (cr *catalogReader) FirstActiveFleet() (string, error) {
+	fleets, _ := cr.Catalog().Fleets("", math.MaxInt)
 	var first *catalog.Fleet
 	for _, f := range fleets {
 		if f.Status == catalog.StatusActive && (first == nil || f.Created < first.Created) {

@@ -23,19 +23,19 @@ func (sh shapes) location(name string) *wire.LocationModel {
 
 // ListLocations lists the custom locations. There are no AWS locations: the
 // filter for these finds none.
-func (p *Plane) ListLocations(_ context.Context, in *wire.ListLocationsInput) (*wire.ListLocationsOutput, error) {
-	locations, next, err := page(p.secrets.Pages("ListLocations", enumsText(in.Filters)...), in.NextToken,
+func (cr *catalogReader) ListLocations(_ context.Context, in *wire.ListLocationsInput) (*wire.ListLocationsOutput, error) {
+	locations, next, err := page(cr.secrets.Pages("ListLocations", enumsText(in.Filters)...), in.NextToken,
 		func(after string) ([]*catalog.Location, bool) {
 			if len(in.Filters) > 0 && !slices.Contains(in.Filters, wire.LocationFilterCustom) {
 				return nil, false
 			}
-			return p.Catalog().Locations(after, pageSize(in.Limit))
+			return cr.Catalog().Locations(after, pageSize(in.Limit))
 		},
 		func(l *catalog.Location) string { return l.Name })
 	if err != nil {
 		return nil, err
 	}
-	list := shown(locations, func(l *catalog.Location) *wire.LocationModel { return p.location(l.Name) })
+	list := shown(locations, func(l *catalog.Location) *wire.LocationModel { return cr.location(l.Name) })
 	return &wire.ListLocationsOutput{Locations: list, NextToken: next}, nil
 }
 

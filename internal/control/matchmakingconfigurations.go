@@ -123,30 +123,30 @@ func is[E ~string](mode, certain E) *bool {
 // DescribeMatchmakingConfigurations describes the configurations that are named
 // and exist, or a page of all, by name; of both kinds only those that use the
 // given rule set.
-func (p *Plane) DescribeMatchmakingConfigurations(_ context.Context, in *wire.DescribeMatchmakingConfigurationsInput) (
+func (cr *catalogReader) DescribeMatchmakingConfigurations(_ context.Context, in *wire.DescribeMatchmakingConfigurationsInput) (
 	*wire.DescribeMatchmakingConfigurationsOutput, error,
 ) {
-	configurations, next, err := p.configurationsPage(in)
+	configurations, next, err := cr.configurationsPage(in)
 	if err != nil {
 		return nil, err
 	}
-	list := shown(configurations, p.configurationTo)
+	list := shown(configurations, cr.configurationTo)
 	return &wire.DescribeMatchmakingConfigurationsOutput{Configurations: list, NextToken: next}, nil
 }
 
-func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInput) (
+func (cr *catalogReader) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInput) (
 	found []*catalog.MatchmakingConfiguration, next string, err error,
 ) {
 	ruleSet, ok := "", true
 	if in.RuleSetName != "" {
-		ruleSet, ok = p.Local(in.RuleSetName, arn.ParseMatchmakingRuleSet)
+		ruleSet, ok = cr.Local(in.RuleSetName, arn.ParseMatchmakingRuleSet)
 	}
 	switch {
 	case !ok: // of another Region: nothing here uses it
 		return nil, "", nil
 	case len(in.Names) > 0:
 		found, err = named(in.Names, func(name string) (*catalog.MatchmakingConfiguration, error) {
-			m, err := p.matchmakingConfiguration(name)
+			m, err := cr.matchmakingConfiguration(name)
 			if err == nil && ruleSet != "" && m.RuleSet != ruleSet {
 				err = notFound("Matchmaking configuration %s uses another rule set", name)
 			}
@@ -154,9 +154,9 @@ func (p *Plane) configurationsPage(in *wire.DescribeMatchmakingConfigurationsInp
 		})
 		return found, "", err
 	}
-	return page(p.secrets.Pages("DescribeMatchmakingConfigurations", ruleSet), in.NextToken,
+	return page(cr.secrets.Pages("DescribeMatchmakingConfigurations", ruleSet), in.NextToken,
 		func(after string) ([]*catalog.MatchmakingConfiguration, bool) {
-			return p.Catalog().MatchmakingConfigurations(ruleSet, after, pageOf(in.Limit, configurationPage))
+			return cr.Catalog().MatchmakingConfigurations(ruleSet, after, pageOf(in.Limit, configurationPage))
 		},
 		func(m *catalog.MatchmakingConfiguration) string { return m.Name })
 }
@@ -186,9 +186,9 @@ func (p *Plane) DeleteMatchmakingConfiguration(
 
 // matchmakingConfiguration finds the configuration that a name or an ARN names,
 // or NotFound.
-func (p *Plane) matchmakingConfiguration(nameOrArn string) (*catalog.MatchmakingConfiguration, error) {
-	name, _ := p.Local(nameOrArn, arn.ParseMatchmakingConfiguration)
-	if m, ok := p.Catalog().MatchmakingConfiguration(name); ok {
+func (cr *catalogReader) matchmakingConfiguration(nameOrArn string) (*catalog.MatchmakingConfiguration, error) {
+	name, _ := cr.Local(nameOrArn, arn.ParseMatchmakingConfiguration)
+	if m, ok := cr.Catalog().MatchmakingConfiguration(name); ok {
 		return m, nil
 	}
 	return nil, notFound("Matchmaking configuration %s not found", nameOrArn)
@@ -196,12 +196,12 @@ func (p *Plane) matchmakingConfiguration(nameOrArn string) (*catalog.Matchmaking
 
 // describedConfiguration is a configuration that a change has just left, as the
 // API shows it.
-func (p *Plane) describedConfiguration(name string) (*wire.MatchmakingConfiguration, error) {
-	m, err := p.matchmakingConfiguration(name)
+func (cr *catalogReader) describedConfiguration(name string) (*wire.MatchmakingConfiguration, error) {
+	m, err := cr.matchmakingConfiguration(name)
 	if err != nil {
 		return nil, err
 	}
-	return p.configurationTo(m), nil
+	return cr.configurationTo(m), nil
 }
 
 func (sh shapes) configurationTo(m *catalog.MatchmakingConfiguration) *wire.MatchmakingConfiguration {

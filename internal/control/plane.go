@@ -67,13 +67,10 @@ type Cluster interface {
 
 // A Plane is the control plane of one region.
 type Plane struct {
-	*router.Router
-	shapes
+	sessionReader
 	*credentials.Keys
-	cfg     Config
-	secrets *credentials.Secrets
-	shards  []*router.Shard
-	history *history.History
+	cfg    Config
+	shards []*router.Shard
 
 	processes *processes.Connections
 	watches   router.Watches[sessionKey] // of game sessions
@@ -102,7 +99,8 @@ func New(cfg Config) (*Plane, error) {
 	if cfg.Cluster == nil {
 		cfg.Settings.Level = region.MaxLevel // there is nobody who would have to read it, too
 	}
-	p := &Plane{cfg: cfg, secrets: secrets}
+	p := &Plane{cfg: cfg}
+	p.secrets = secrets
 	p.shapes = shapes{router.Names{Region: cfg.Region, Account: cfg.Account}, cfg.SDKEndpoint, cfg.AgentEndpoint}
 	p.Router = router.New(router.Config{
 		Names: p.names, Journals: cfg.Journals, Cluster: cfg.Cluster, Settings: &p.cfg.Settings,

@@ -86,8 +86,8 @@ func idTexts(players []*fleet.PlayerSession) string {
 
 // DescribePlayerSessions describes player sessions by exactly one of the three
 // ids, those in the history included.
-func (p *Plane) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
-	return p.describePlayerSessions(ctx, in, allFleets)
+func (sr *sessionReader) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+	return sr.describePlayerSessions(ctx, in, allFleets)
 }
 
 // allFleets is no limit to describePlayerSessions.
@@ -95,7 +95,7 @@ const allFleets fleet.ID = ""
 
 // describePlayerSessions is DescribePlayerSessions within one fleet, or within all: those of
 // other fleets are answered as if they did not exist.
-func (p *Plane) describePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+func (sr *sessionReader) describePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
 	if given := one(in.GameSessionId) + one(in.PlayerId) + one(in.PlayerSessionId); given != 1 {
 		return nil, fault.New(fault.InvalidRequest, "Give exactly one of GameSessionId, PlayerId and PlayerSessionId")
 	}
@@ -108,26 +108,26 @@ func (p *Plane) describePlayerSessions(ctx context.Context, in *wire.DescribePla
 	}
 	switch {
 	case in.PlayerSessionId != "":
-		return p.describePlayerSession(ctx, in.PlayerSessionId, within)
+		return sr.describePlayerSession(ctx, in.PlayerSessionId, within)
 	case in.GameSessionId != "":
-		return p.describePlayersIn(ctx, in, within)
+		return sr.describePlayersIn(ctx, in, within)
 	default:
-		return p.describePlayer(ctx, in, within)
+		return sr.describePlayer(ctx, in, within)
 	}
 }
 
 // describePlayerSession finds one player session; its id says where it is.
-func (p *Plane) describePlayerSession(ctx context.Context, text string, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+func (sr *sessionReader) describePlayerSession(ctx context.Context, text string, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
 	notFound := fault.New(fault.NotFound, "Player session %s not found", text)
 	id, err := fleet.ParsePlayerSessionID(text)
 	if err != nil {
 		return nil, err
 	}
 	at, ordinal := id.Locate()
-	if int(at.Shard) >= len(p.Shards()) {
+	if int(at.Shard) >= len(sr.Shards()) {
 		return nil, notFound
 	}
-	found, err := router.Look(ctx, p.Shards()[at.Shard], func(m *region.Machine) (found foundSession) {
+	found, err := router.Look(ctx, sr.Shards()[at.Shard], func(m *region.Machine) (found foundSession) {
 		if r, ok := m.RoomAt(at.Room); ok {
 			found.room = r.ID()
 			found.session, _ = r.GameSessionAt(ordinal)
@@ -136,7 +136,7 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string, within f
 	})
 	room, g := found.room, found.session
 	if err == nil && g == nil {
-		room, g, err = p.history.GameSessionAt(ctx, at, ordinal)
+		room, g, err = sr.history.GameSessionAt(ctx, at, ordinal)
 	}
 	if err != nil {
 		return nil, err
@@ -146,14 +146,14 @@ func (p *Plane) describePlayerSession(ctx context.Context, text string, within f
 	}
 	s, ok := g.PlayerSession(id)
 	if !ok {
-		if s, err = p.history.PlayerSession(ctx, room, g, id); err != nil {
+		if s, err = sr.history.PlayerSession(ctx, room, g, id); err != nil {
 			return nil, err
 		}
 	}
 	if s == nil {
 		return nil, notFound
 	}
-	return &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{p.describe(room, g, s)}}, nil
+	return &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{sr.describe(room, g, s)}}, nil
 }
 
 // covers reports whether a room is of a fleet, or the fleet is all of them.
@@ -186,8 +186,8 @@ func (a playerPosition) before(b playerPosition) bool {
 
 // describePlayer lists the player sessions of a player. It is the one question without an
 // id of ours, so every shard is asked.
-func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
-	pages := p.secrets.Pages("DescribePlayerSessions", "player"+string(within), in.PlayerId)
+func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+	pages := sr.secrets.Pages("DescribePlayerSessions", "player"+string(within), in.PlayerId)
 	var at playerPosition
 	if err := pages.Read(in.NextToken, &at); err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 	limit := pageSize(in.Limit)
 	found := []wire.PlayerSession{}
 	if !at.Past {
-		inMemory, last, more, err := p.playerInMemory(ctx, in.PlayerId, within, at, limit)
+		inMemory, last, more, err := sr.playerInMemory(ctx, in.PlayerId, within, at, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +204,7 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 		}
 		found, at = append(found, inMemory...), playerPosition{Past: true}
 	}
-	past, next, more, err := p.playerInPast(ctx, in.PlayerId, within, at, limit-len(found))
+	past, next, more, err := sr.playerInPast(ctx, in.PlayerId, within, at, limit-len(found))
 	if err != nil {
 		return nil, err
 	}
@@ -220,8 +220,8 @@ func (p *Plane) describePlayer(ctx context.Context, in *wire.DescribePlayerSessi
 
 // playerInMemory lists player sessions of a player behind a position; more says
 // that there are further ones than a page holds.
-func (p *Plane) playerInMemory(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
-	for _, s := range p.Shards()[min(int(at.Shard), len(p.Shards())):] {
+func (sr *sessionReader) playerInMemory(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
+	for _, s := range sr.Shards()[min(int(at.Shard), len(sr.Shards())):] {
 		view, err := router.Look(ctx, s, (*region.Machine).Freeze)
 		if err != nil {
 			return nil, last, false, err
@@ -239,7 +239,7 @@ func (p *Plane) playerInMemory(ctx context.Context, player string, within fleet.
 				if more = len(found) == limit; more {
 					return false
 				}
-				found, last = append(found, p.describe(r.ID(), g, s)), here
+				found, last = append(found, sr.describe(r.ID(), g, s)), here
 				return true
 			})
 			if more {
@@ -251,14 +251,14 @@ func (p *Plane) playerInMemory(ctx context.Context, player string, within fleet.
 }
 
 // playerInPast lists player sessions of a player that are in the history.
-func (p *Plane) playerInPast(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
+func (sr *sessionReader) playerInPast(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
 	next = playerPosition{Past: true, Seq: at.Seq, Of: at.Of}
-	entries, err := p.history.OfPlayer(ctx, player, within, at.Seq, limit+1)
+	entries, err := sr.history.OfPlayer(ctx, player, within, at.Seq, limit+1)
 	if err != nil {
 		return nil, next, false, err
 	}
 	for _, e := range entries {
-		sessions, err := p.playerInEntry(ctx, e, player)
+		sessions, err := sr.playerInEntry(ctx, e, player)
 		if err != nil {
 			return nil, next, false, err
 		}
@@ -275,19 +275,19 @@ func (p *Plane) playerInPast(ctx context.Context, player string, within fleet.ID
 }
 
 // playerInEntry lists the player sessions of a player in one entry of the history, which may have aged out.
-func (p *Plane) playerInEntry(ctx context.Context, of history.PlayerEntry, player string) ([]wire.PlayerSession, error) {
-	e, ok, err := p.history.Resolve(ctx, of)
+func (sr *sessionReader) playerInEntry(ctx context.Context, of history.PlayerEntry, player string) ([]wire.PlayerSession, error) {
+	e, ok, err := sr.history.Resolve(ctx, of)
 	if err != nil || !ok {
 		return nil, err
 	}
-	g, err := p.GameSession(ctx, e.Room, e.Session.ID)
+	g, err := sr.GameSession(ctx, e.Room, e.Session.ID)
 	if err != nil || g != nil && (!e.Departed || g.Archived <= e.Session.Archived) {
 		return nil, err // it is being moved, and was listed from memory
 	}
 	var sessions []wire.PlayerSession
 	for _, s := range e.Session.PlayerSessions() {
 		if s.PlayerID == player {
-			sessions = append(sessions, p.describe(e.Room, e.Session, s))
+			sessions = append(sessions, sr.describe(e.Room, e.Session, s))
 		}
 	}
 	return sessions, nil

@@ -125,24 +125,24 @@ func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameS
 
 // DescribeGameSessionQueues describes the queues that are named and exist, or a
 // page of all, by name.
-func (p *Plane) DescribeGameSessionQueues(_ context.Context, in *wire.DescribeGameSessionQueuesInput) (
+func (cr *catalogReader) DescribeGameSessionQueues(_ context.Context, in *wire.DescribeGameSessionQueuesInput) (
 	*wire.DescribeGameSessionQueuesOutput, error,
 ) {
-	queues, next, err := p.queuesPage(in)
+	queues, next, err := cr.queuesPage(in)
 	if err != nil {
 		return nil, err
 	}
-	return &wire.DescribeGameSessionQueuesOutput{GameSessionQueues: shown(queues, p.queueTo), NextToken: next}, nil
+	return &wire.DescribeGameSessionQueuesOutput{GameSessionQueues: shown(queues, cr.queueTo), NextToken: next}, nil
 }
 
-func (p *Plane) queuesPage(in *wire.DescribeGameSessionQueuesInput) (queues []*catalog.Queue, next string, err error) {
+func (cr *catalogReader) queuesPage(in *wire.DescribeGameSessionQueuesInput) (queues []*catalog.Queue, next string, err error) {
 	if len(in.Names) > 0 {
-		queues, err = named(in.Names, p.queue)
+		queues, err = named(in.Names, cr.queue)
 		return queues, "", err
 	}
-	return page(p.secrets.Pages("DescribeGameSessionQueues"), in.NextToken,
+	return page(cr.secrets.Pages("DescribeGameSessionQueues"), in.NextToken,
 		func(after string) ([]*catalog.Queue, bool) {
-			return p.Catalog().Queues(after, pageOf(in.Limit, queuePage))
+			return cr.Catalog().Queues(after, pageOf(in.Limit, queuePage))
 		},
 		func(q *catalog.Queue) string { return q.Name })
 }
@@ -157,21 +157,21 @@ func (p *Plane) DeleteGameSessionQueue(ctx context.Context, in *wire.DeleteGameS
 }
 
 // queue finds the queue that a name or an ARN names, or NotFound.
-func (p *Plane) queue(nameOrArn string) (*catalog.Queue, error) {
-	name, _ := p.Local(nameOrArn, arn.ParseQueue)
-	if q, ok := p.Catalog().Queue(name); ok {
+func (cr *catalogReader) queue(nameOrArn string) (*catalog.Queue, error) {
+	name, _ := cr.Local(nameOrArn, arn.ParseQueue)
+	if q, ok := cr.Catalog().Queue(name); ok {
 		return q, nil
 	}
 	return nil, notFound("Game session queue %s not found", nameOrArn)
 }
 
 // describedQueue is a queue that a change has just left, as the API shows it.
-func (p *Plane) describedQueue(name string) (*wire.GameSessionQueue, error) {
-	q, err := p.queue(name)
+func (cr *catalogReader) describedQueue(name string) (*wire.GameSessionQueue, error) {
+	q, err := cr.queue(name)
 	if err != nil {
 		return nil, err
 	}
-	return p.queueTo(q), nil
+	return cr.queueTo(q), nil
 }
 
 func (sh shapes) queueTo(q *catalog.Queue) *wire.GameSessionQueue {

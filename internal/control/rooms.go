@@ -8,8 +8,8 @@ import (
 )
 
 // counts adds up the numbers of a fleet, or of one of its locations.
-func (p *Plane) counts(ctx context.Context, id, location string) (fleet.Counts, error) {
-	rooms, err := p.Rooms(ctx, id, location)
+func (cr *catalogReader) counts(ctx context.Context, id, location string) (fleet.Counts, error) {
+	rooms, err := cr.Rooms(ctx, id, location)
 	var sum fleet.Counts
 	for _, r := range rooms {
 		sum.Add(r.Counts())
@@ -18,9 +18,9 @@ func (p *Plane) counts(ctx context.Context, id, location string) (fleet.Counts, 
 }
 
 // Counts adds up the numbers of the whole region.
-func (p *Plane) Counts(ctx context.Context) (fleet.Counts, error) {
+func (cr *catalogReader) Counts(ctx context.Context) (fleet.Counts, error) {
 	var sum fleet.Counts
-	for _, s := range p.Shards() {
+	for _, s := range cr.Shards() {
 		err := s.Read(ctx, func(m *region.Machine) {
 			for _, r := range m.Rooms() {
 				sum.Add(r.Counts())

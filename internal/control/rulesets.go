@@ -54,22 +54,22 @@ func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateM
 
 // DescribeMatchmakingRuleSets describes the rule sets that are named, which must
 // exist, or a page of all, by name.
-func (p *Plane) DescribeMatchmakingRuleSets(_ context.Context, in *wire.DescribeMatchmakingRuleSetsInput) (
+func (cr *catalogReader) DescribeMatchmakingRuleSets(_ context.Context, in *wire.DescribeMatchmakingRuleSetsInput) (
 	*wire.DescribeMatchmakingRuleSetsOutput, error,
 ) {
-	ruleSets, next, err := p.ruleSetsPage(in)
+	ruleSets, next, err := cr.ruleSetsPage(in)
 	if err != nil {
 		return nil, err
 	}
-	return &wire.DescribeMatchmakingRuleSetsOutput{RuleSets: shown(ruleSets, p.ruleSetTo), NextToken: next}, nil
+	return &wire.DescribeMatchmakingRuleSetsOutput{RuleSets: shown(ruleSets, cr.ruleSetTo), NextToken: next}, nil
 }
 
-func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (
+func (cr *catalogReader) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (
 	found []*catalog.RuleSet, next string, err error,
 ) {
 	if len(in.Names) > 0 {
 		for _, name := range in.Names {
-			r, err := p.ruleSet(name)
+			r, err := cr.ruleSet(name)
 			if err != nil {
 				return nil, "", err
 			}
@@ -77,9 +77,9 @@ func (p *Plane) ruleSetsPage(in *wire.DescribeMatchmakingRuleSetsInput) (
 		}
 		return found, "", nil
 	}
-	return page(p.secrets.Pages("DescribeMatchmakingRuleSets"), in.NextToken,
+	return page(cr.secrets.Pages("DescribeMatchmakingRuleSets"), in.NextToken,
 		func(after string) ([]*catalog.RuleSet, bool) {
-			return p.Catalog().RuleSets(after, pageOf(in.Limit, ruleSetPage))
+			return cr.Catalog().RuleSets(after, pageOf(in.Limit, ruleSetPage))
 		},
 		func(r *catalog.RuleSet) string { return r.Name })
 }
@@ -94,9 +94,9 @@ func (p *Plane) DeleteMatchmakingRuleSet(ctx context.Context, in *wire.DeleteMat
 }
 
 // ruleSet finds the rule set that a name or an ARN names, or NotFound.
-func (p *Plane) ruleSet(nameOrArn string) (*catalog.RuleSet, error) {
-	name, _ := p.Local(nameOrArn, arn.ParseMatchmakingRuleSet)
-	if r, ok := p.Catalog().RuleSet(name); ok {
+func (cr *catalogReader) ruleSet(nameOrArn string) (*catalog.RuleSet, error) {
+	name, _ := cr.Local(nameOrArn, arn.ParseMatchmakingRuleSet)
+	if r, ok := cr.Catalog().RuleSet(name); ok {
 		return r, nil
 	}
 	return nil, notFound("Matchmaking rule set %s not found", nameOrArn)

@@ -9,11 +9,11 @@ import (
 
 // DescribeRuntimeConfiguration gives the runtime configuration of a fleet; an
 // empty answer for a fleet that was deleted. Source: API reference.
-func (p *Plane) DescribeRuntimeConfiguration(_ context.Context, in *wire.DescribeRuntimeConfigurationInput) (
+func (cr *catalogReader) DescribeRuntimeConfiguration(_ context.Context, in *wire.DescribeRuntimeConfigurationInput) (
 	*wire.DescribeRuntimeConfigurationOutput, error,
 ) {
 	id := fleetID(in.FleetId)
-	f, ok := p.Catalog().Fleet(id)
+	f, ok := cr.Catalog().Fleet(id)
 	if !ok {
 		return nil, notFound("Fleet %s not found", id)
 	}

@@ -16,10 +16,10 @@ const searchPage = 20
 
 // SearchGameSessions finds ACTIVE game sessions by filter and sort expressions.
 // The answer is consistent: it shows everything that was answered before.
-func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
+func (sr *sessionReader) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
 	*wire.SearchGameSessionsOutput, error,
 ) {
-	f, err := p.target(in.FleetId, in.AliasId)
+	f, err := sr.target(in.FleetId, in.AliasId)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 	if query.Sort, err = search.ParseSort(in.SortExpression); err != nil {
 		return nil, err
 	}
-	pages := p.secrets.Pages("SearchGameSessions", f.ID, in.Location, in.FilterExpression, in.SortExpression)
+	pages := sr.secrets.Pages("SearchGameSessions", f.ID, in.Location, in.FilterExpression, in.SortExpression)
 	var after search.Position
 	if err := pages.Read(in.NextToken, &after); err != nil {
 		return nil, err
@@ -38,16 +38,16 @@ func (p *Plane) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 	if in.NextToken != "" {
 		query.After = &after
 	}
-	rooms, err := p.Rooms(ctx, f.ID, in.Location)
+	rooms, err := sr.Rooms(ctx, f.ID, in.Location)
 	if err != nil {
 		return nil, err
 	}
-	return p.searchRooms(rooms, query, pages)
+	return sr.searchRooms(rooms, query, pages)
 }
 
 // searchRooms searches each location and merges what was found. It asks for one
 // result more than the page holds, which tells whether there is a next page.
-func (p *Plane) searchRooms(rooms []*fleet.Room, query search.Query, pages credentials.Pages) (
+func (sr *sessionReader) searchRooms(rooms []*fleet.Room, query search.Query, pages credentials.Pages) (
 	*wire.SearchGameSessionsOutput, error,
 ) {
 	size := query.Limit
@@ -71,7 +71,7 @@ func (p *Plane) searchRooms(rooms []*fleet.Room, query search.Query, pages crede
 		if !ok {
 			return nil, fault.New(fault.InternalService, "The index names a game session that is not there")
 		}
-		out.GameSessions = append(out.GameSessions, *p.gameSession(r.ID(), g))
+		out.GameSessions = append(out.GameSessions, *sr.gameSession(r.ID(), g))
 	}
 	return out, nil
 }

@@ -44,22 +44,22 @@ func (q *sessionQuery) wants(g *fleet.GameSession) bool {
 func (q *sessionQuery) wantsPast() bool { return q.status == "" || q.status == fleet.Terminated }
 
 // listSessions gives one page of a fleet's game sessions.
-func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (found []foundSession, next string, err error) {
-	pages := p.secrets.Pages(q.operation, id, q.location, string(q.status))
+func (sr *sessionReader) listSessions(ctx context.Context, id string, q sessionQuery) (found []foundSession, next string, err error) {
+	pages := sr.secrets.Pages(q.operation, id, q.location, string(q.status))
 	var at sessionPosition
 	if q.token == "" {
-		settled := p.history.Settled() // before the first look into memory
+		settled := sr.history.Settled() // before the first look into memory
 		at = sessionPosition{Settled: settled, Moved: settled}
 	} else if err := pages.Read(q.token, &at); err != nil {
 		return nil, "", err
 	}
-	rooms, err := p.Rooms(ctx, id, q.location)
+	rooms, err := sr.Rooms(ctx, id, q.location)
 	if err != nil {
 		return nil, "", err
 	}
 	if !at.Past {
 		var more bool
-		if found, more, err = p.sessionsInMemory(ctx, id, q, rooms, &at); err != nil || more {
+		if found, more, err = sr.sessionsInMemory(ctx, id, q, rooms, &at); err != nil || more {
 			return found, pages.Token(at), err
 		}
 		at = sessionPosition{Settled: at.Settled, Past: true}
@@ -67,7 +67,7 @@ func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (fo
 	if !q.wantsPast() {
 		return found, "", nil
 	}
-	past, more, err := p.sessionsInHistory(ctx, id, q, rooms, &at, q.limit-len(found))
+	past, more, err := sr.sessionsInHistory(ctx, id, q, rooms, &at, q.limit-len(found))
 	if more {
 		next = pages.Token(at)
 	}
@@ -77,7 +77,7 @@ func (p *Plane) listSessions(ctx context.Context, id string, q sessionQuery) (fo
 // sessionsInMemory lists the game sessions behind a position that are in memory,
 // or were when the listing began, and moves the position on. more says that
 // there are further ones than a page holds.
-func (p *Plane) sessionsInMemory(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition) (found []foundSession, more bool, err error) {
+func (sr *sessionReader) sessionsInMemory(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition) (found []foundSession, more bool, err error) {
 	for _, r := range rooms {
 		if r.ID().Location < at.Location || len(found) > q.limit {
 			continue
@@ -94,7 +94,7 @@ func (p *Plane) sessionsInMemory(ctx context.Context, id string, q sessionQuery,
 		})
 	}
 	if q.wantsPast() {
-		moved, err := p.sessionsMoved(ctx, id, q, rooms, at)
+		moved, err := sr.sessionsMoved(ctx, id, q, rooms, at)
 		if err != nil {
 			return nil, false, err
 		}
@@ -117,9 +117,9 @@ func (p *Plane) sessionsInMemory(ctx context.Context, id string, q sessionQuery,
 // sessionsMoved lists the game sessions behind a position that have moved into
 // the history since the listing began. It notes how far the history holds none
 // that a later page will have to show.
-func (p *Plane) sessionsMoved(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition) (moved []foundSession, err error) {
+func (sr *sessionReader) sessionsMoved(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition) (moved []foundSession, err error) {
 	done, open := at.Moved, false
-	err = p.history.GameSessions(ctx, fleet.ID(id), q.location, at.Moved, func(e history.Entry) bool {
+	err = sr.history.GameSessions(ctx, fleet.ID(id), q.location, at.Moved, func(e history.Entry) bool {
 		f := foundSession{e.Room, e.Session}
 		open = open || !at.passed(f)
 		if !open {
@@ -136,8 +136,8 @@ func (p *Plane) sessionsMoved(ctx context.Context, id string, q sessionQuery, ro
 
 // sessionsInHistory lists game sessions that were in the history when the listing
 // began, and moves the position on.
-func (p *Plane) sessionsInHistory(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition, limit int) (found []foundSession, more bool, err error) {
-	err = p.history.GameSessions(ctx, fleet.ID(id), q.location, at.Seq, func(e history.Entry) bool {
+func (sr *sessionReader) sessionsInHistory(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition, limit int) (found []foundSession, more bool, err error) {
+	err = sr.history.GameSessions(ctx, fleet.ID(id), q.location, at.Seq, func(e history.Entry) bool {
 		f := foundSession{e.Room, e.Session}
 		switch {
 		case e.Seq > at.Settled:

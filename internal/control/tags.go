@@ -27,14 +27,14 @@ func (p *Plane) UntagResource(ctx context.Context, in *wire.UntagResourceRequest
 }
 
 // ListTagsForResource lists the tags of a resource.
-func (p *Plane) ListTagsForResource(_ context.Context, in *wire.ListTagsForResourceRequest) (
+func (cr *catalogReader) ListTagsForResource(_ context.Context, in *wire.ListTagsForResourceRequest) (
 	*wire.ListTagsForResourceResponse, error,
 ) {
-	resource, err := p.taggable(in.ResourceARN)
+	resource, err := cr.taggable(in.ResourceARN)
 	if err != nil {
 		return nil, err
 	}
-	view := p.Catalog()
+	view := cr.Catalog()
 	if !view.Taggable(resource) {
 		return nil, notFound("Resource %s not found", in.ResourceARN)
 	}

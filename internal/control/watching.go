@@ -8,12 +8,12 @@ import (
 )
 
 // DescribeGameSession describes one game session, also one in the history.
-func (p *Plane) DescribeGameSession(ctx context.Context, gameSessionArn string) (*wire.GameSession, error) {
-	room, g, err := p.findSession(ctx, gameSessionArn)
+func (sr *sessionReader) DescribeGameSession(ctx context.Context, gameSessionArn string) (*wire.GameSession, error) {
+	room, g, err := sr.findSession(ctx, gameSessionArn)
 	if err != nil {
 		return nil, err
 	}
-	return p.gameSession(room, g), nil
+	return sr.gameSession(room, g), nil
 }
 
 // WatchGameSession calls changed with a game session as it is, and again whenever
