@@ -16,7 +16,9 @@ import (
 
 // StartMatchBackfill opens a ticket for more players of a game session that a
 // match has made. It replaces the one that the game session has.
-func (p *Plane) StartMatchBackfill(ctx context.Context, in *wire.StartMatchBackfillInput) (*wire.StartMatchBackfillOutput, error) {
+func (p *Plane) StartMatchBackfill(ctx context.Context, in *wire.StartMatchBackfillInput) (
+	*wire.StartMatchBackfillOutput, error,
+) {
 	t, err := p.startBackfill(ctx, in, nil)
 	if err != nil {
 		return nil, err
@@ -26,7 +28,9 @@ func (p *Plane) StartMatchBackfill(ctx context.Context, in *wire.StartMatchBackf
 
 // startBackfill starts a backfill ticket; host, if set, is the server process that
 // asks, which must be that of the game session.
-func (p *Plane) startBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host *processes.Key) (*matchmaking.Ticket, error) {
+func (p *Plane) startBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host *processes.Key) (
+	*matchmaking.Ticket, error,
+) {
 	c, set, err := p.matchmaker(in.ConfigurationName)
 	if err != nil {
 		return nil, err
@@ -53,7 +57,8 @@ func inTeams(players []matchmaking.Player, set *ruleset.Set) error {
 		known := slices.ContainsFunc(set.Teams, func(t ruleset.Team) bool { return t.Name == p.Team })
 		switch {
 		case p.Team == "":
-			return fault.New(fault.InvalidRequest, "Player %s needs a Team: that in which the player is in the game session", p.ID)
+			return fault.New(fault.InvalidRequest,
+				"Player %s needs a Team: that in which the player is in the game session", p.ID)
 		case !known:
 			return fault.New(fault.InvalidRequest, "Player %s is in the team %s, which the rule set does not have",
 				p.ID, p.Team)
@@ -64,10 +69,13 @@ func inTeams(players []matchmaking.Player, set *ruleset.Set) error {
 
 // mayBackfill checks the game session that is to be filled: it is ACTIVE, and a
 // match has made it. With a STANDALONE configuration there is none.
-func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfiguration, gameSessionArn string, host *processes.Key) error {
+func (p *Plane) mayBackfill(
+	ctx context.Context, c *catalog.MatchmakingConfiguration, gameSessionArn string, host *processes.Key,
+) error {
 	switch {
 	case c.Standalone && gameSessionArn != "":
-		return fault.New(fault.InvalidRequest, "GameSessionArn must not be given: matchmaking configuration %s is STANDALONE", c.Name)
+		return fault.New(fault.InvalidRequest,
+			"GameSessionArn must not be given: matchmaking configuration %s is STANDALONE", c.Name)
 	case c.Standalone:
 		return nil
 	case gameSessionArn == "":
@@ -97,12 +105,15 @@ func (p *Plane) mayBackfill(ctx context.Context, c *catalog.MatchmakingConfigura
 
 // closedSession has the words of the managed service. Source: captures.
 func closedSession(kind fault.Kind, id string) error {
-	return fault.New(kind, "The game session %s was not found, or was in a state which wouldn't accept new player sessions.", id)
+	return fault.New(kind,
+		"The game session %s was not found, or was in a state which wouldn't accept new player sessions.", id)
 }
 
 // startProcessBackfill opens a backfill ticket for the game session of a server process. A slash, which is in no access
 // key, tells the process from those who make calls.
-func (p *Plane) startProcessBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host processes.Key, request string) (string, error) {
+func (p *Plane) startProcessBackfill(
+	ctx context.Context, in *wire.StartMatchBackfillInput, host processes.Key, request string) (string, error,
+) {
 	principal := strings.Join([]string{string(host.Room.Fleet), host.Room.Location, host.Process.Compute,
 		host.Process.ID}, "/")
 	t, err := p.startBackfill(WithCall(ctx, Call{Principal: principal, Invocation: request}), in, &host)
@@ -113,7 +124,9 @@ func (p *Plane) startProcessBackfill(ctx context.Context, in *wire.StartMatchBac
 }
 
 // stopProcessBackfill cancels a backfill ticket of a server process's own game session.
-func (p *Plane) stopProcessBackfill(ctx context.Context, gameSessionArn, configurationArn, ticket string, host processes.Key) error {
+func (p *Plane) stopProcessBackfill(
+	ctx context.Context, gameSessionArn, configurationArn, ticket string, host processes.Key,
+) error {
 	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return err

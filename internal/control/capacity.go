@@ -22,9 +22,9 @@ func (cr *catalogReader) DescribeFleetCapacity(ctx context.Context, in *wire.Des
 }
 
 // DescribeFleetLocationCapacity is the same for one location.
-func (cr *catalogReader) DescribeFleetLocationCapacity(ctx context.Context, in *wire.DescribeFleetLocationCapacityInput) (
-	*wire.DescribeFleetLocationCapacityOutput, error,
-) {
+func (cr *catalogReader) DescribeFleetLocationCapacity(
+	ctx context.Context, in *wire.DescribeFleetLocationCapacityInput,
+) (*wire.DescribeFleetLocationCapacityOutput, error) {
 	id, counts, err := cr.locationCounts(ctx, in.FleetId, in.Location)
 	if err != nil {
 		return nil, err
@@ -72,9 +72,9 @@ func counted[W any](
 }
 
 // DescribeFleetLocationUtilization is the same for one location.
-func (cr *catalogReader) DescribeFleetLocationUtilization(ctx context.Context, in *wire.DescribeFleetLocationUtilizationInput) (
-	*wire.DescribeFleetLocationUtilizationOutput, error,
-) {
+func (cr *catalogReader) DescribeFleetLocationUtilization(
+	ctx context.Context, in *wire.DescribeFleetLocationUtilizationInput,
+) (*wire.DescribeFleetLocationUtilizationOutput, error) {
 	id, counts, err := cr.locationCounts(ctx, in.FleetId, in.Location)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,9 @@ func (sh shapes) utilization(fleet, location string, c fleet.Counts) *wire.Fleet
 }
 
 // locationCounts are the numbers of a location that belongs to a fleet.
-func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn, location string) (id string, c fleet.Counts, err error) {
+func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn, location string) (
+	id string, c fleet.Counts, err error,
+) {
 	f, err := cr.liveFleet(idOrArn)
 	if err != nil {
 		return "", c, err

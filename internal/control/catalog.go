@@ -54,7 +54,8 @@ func invalid(format string, args ...any) error {
 // notFound is a NotFoundException.
 func notFound(format string, args ...any) error { return fault.New(fault.NotFound, format, args...) }
 
-// A catalogReader reads the catalog and counts what the rooms hold: lookups and pages of what requests name. It changes nothing.
+// A catalogReader reads the catalog, and counts what the rooms hold: lookups and pages of what requests name. It
+// changes nothing.
 type catalogReader struct {
 	*router.Router
 	shapes

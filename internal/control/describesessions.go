@@ -94,7 +94,9 @@ func (sr *sessionReader) findSessions(ctx context.Context, operation string, in 
 }
 
 // findSession finds one game session by its ARN, in memory or in the history.
-func (sr *sessionReader) findSession(ctx context.Context, gameSessionArn string) (fleet.RoomID, *fleet.GameSession, error) {
+func (sr *sessionReader) findSession(ctx context.Context, gameSessionArn string) (
+	fleet.RoomID, *fleet.GameSession, error,
+) {
 	room, id, err := sr.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return room, nil, err

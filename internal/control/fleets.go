@@ -315,9 +315,9 @@ func (p *Plane) finishLocation(ctx context.Context, id, name string) error {
 
 // DescribeFleetLocationAttributes describes the given locations of a fleet in
 // that order, unknown ones left out, or all.
-func (cr *catalogReader) DescribeFleetLocationAttributes(_ context.Context, in *wire.DescribeFleetLocationAttributesInput) (
-	*wire.DescribeFleetLocationAttributesOutput, error,
-) {
+func (cr *catalogReader) DescribeFleetLocationAttributes(
+	_ context.Context, in *wire.DescribeFleetLocationAttributesInput,
+) (*wire.DescribeFleetLocationAttributesOutput, error) {
 	f, err := cr.liveFleet(in.FleetId)
 	if err != nil {
 		return nil, err

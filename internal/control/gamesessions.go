@@ -114,7 +114,8 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 func (p *Plane) gameSessionID(ctx context.Context, in *wire.CreateGameSessionInput) (id string, token bool, err error) {
 	if in.IdempotencyToken != "" && in.GameSessionId != "" && in.IdempotencyToken != in.GameSessionId {
 		return "", false, invalid(
-			"IdempotencyToken and GameSessionId differ. GameSessionId is the older name of IdempotencyToken: give one of them.")
+			"IdempotencyToken and GameSessionId differ. GameSessionId is the older name of IdempotencyToken: " +
+				"give one of them.")
 	}
 	if token := cmp.Or(in.IdempotencyToken, in.GameSessionId); token != "" {
 		return token, true, nil

@@ -123,9 +123,9 @@ func is[E ~string](mode, certain E) *bool {
 // DescribeMatchmakingConfigurations describes the configurations that are named
 // and exist, or a page of all, by name; of both kinds only those that use the
 // given rule set.
-func (cr *catalogReader) DescribeMatchmakingConfigurations(_ context.Context, in *wire.DescribeMatchmakingConfigurationsInput) (
-	*wire.DescribeMatchmakingConfigurationsOutput, error,
-) {
+func (cr *catalogReader) DescribeMatchmakingConfigurations(
+	_ context.Context, in *wire.DescribeMatchmakingConfigurationsInput,
+) (*wire.DescribeMatchmakingConfigurationsOutput, error) {
 	configurations, next, err := cr.configurationsPage(in)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,9 @@ import (
 )
 
 // CreatePlayerSession takes a place in a game session for a player.
-func (p *Plane) CreatePlayerSession(ctx context.Context, in *wire.CreatePlayerSessionInput) (*wire.CreatePlayerSessionOutput, error) {
+func (p *Plane) CreatePlayerSession(ctx context.Context, in *wire.CreatePlayerSessionInput) (
+	*wire.CreatePlayerSessionOutput, error,
+) {
 	sessions, err := p.reserve(ctx, in.GameSessionId, []fleet.NewPlayer{{PlayerID: in.PlayerId, Data: in.PlayerData}})
 	if err != nil {
 		return nil, err
@@ -27,7 +29,9 @@ func (p *Plane) CreatePlayerSession(ctx context.Context, in *wire.CreatePlayerSe
 // CreatePlayerSessions takes places for several players: for all of them or for
 // none, in the order of the request. Data of players who are not in the list is
 // passed over.
-func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error) {
+func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (
+	*wire.CreatePlayerSessionsOutput, error,
+) {
 	players := make([]fleet.NewPlayer, len(in.PlayerIds))
 	seen := make(map[string]bool, len(in.PlayerIds))
 	for i, id := range in.PlayerIds {
@@ -44,7 +48,9 @@ func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerS
 	return &wire.CreatePlayerSessionsOutput{PlayerSessions: sessions}, nil
 }
 
-func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fleet.NewPlayer) ([]wire.PlayerSession, error) {
+func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fleet.NewPlayer) (
+	[]wire.PlayerSession, error,
+) {
 	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
 		return nil, err
@@ -86,7 +92,9 @@ func idTexts(players []*fleet.PlayerSession) string {
 
 // DescribePlayerSessions describes player sessions by exactly one of the three
 // ids, those in the history included.
-func (sr *sessionReader) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+func (sr *sessionReader) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
+	*wire.DescribePlayerSessionsOutput, error,
+) {
 	return sr.describePlayerSessions(ctx, in, allFleets)
 }
 
@@ -95,7 +103,9 @@ const allFleets fleet.ID = ""
 
 // describePlayerSessions is DescribePlayerSessions within one fleet, or within all: those of
 // other fleets are answered as if they did not exist.
-func (sr *sessionReader) describePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+func (sr *sessionReader) describePlayerSessions(
+	ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID,
+) (*wire.DescribePlayerSessionsOutput, error) {
 	if given := one(in.GameSessionId) + one(in.PlayerId) + one(in.PlayerSessionId); given != 1 {
 		return nil, fault.New(fault.InvalidRequest, "Give exactly one of GameSessionId, PlayerId and PlayerSessionId")
 	}
@@ -117,7 +127,9 @@ func (sr *sessionReader) describePlayerSessions(ctx context.Context, in *wire.De
 }
 
 // describePlayerSession finds one player session; its id says where it is.
-func (sr *sessionReader) describePlayerSession(ctx context.Context, text string, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+func (sr *sessionReader) describePlayerSession(ctx context.Context, text string, within fleet.ID) (
+	*wire.DescribePlayerSessionsOutput, error,
+) {
 	notFound := fault.New(fault.NotFound, "Player session %s not found", text)
 	id, err := fleet.ParsePlayerSessionID(text)
 	if err != nil {
@@ -186,7 +198,9 @@ func (a playerPosition) before(b playerPosition) bool {
 
 // describePlayer lists the player sessions of a player. It is the one question without an
 // id of ours, so every shard is asked.
-func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (*wire.DescribePlayerSessionsOutput, error) {
+func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (
+	*wire.DescribePlayerSessionsOutput, error,
+) {
 	pages := sr.secrets.Pages("DescribePlayerSessions", "player"+string(within), in.PlayerId)
 	var at playerPosition
 	if err := pages.Read(in.NextToken, &at); err != nil {
@@ -209,7 +223,8 @@ func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePl
 		return nil, err
 	}
 	past = slices.DeleteFunc(past, func(s wire.PlayerSession) bool { // on its way out of memory
-		return slices.ContainsFunc(found, func(o wire.PlayerSession) bool { return o.PlayerSessionId == s.PlayerSessionId })
+		same := func(o wire.PlayerSession) bool { return o.PlayerSessionId == s.PlayerSessionId }
+		return slices.ContainsFunc(found, same)
 	})
 	out := &wire.DescribePlayerSessionsOutput{PlayerSessions: append(found, past...)}
 	if more {
@@ -220,7 +235,9 @@ func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePl
 
 // playerInMemory lists player sessions of a player behind a position; more says
 // that there are further ones than a page holds.
-func (sr *sessionReader) playerInMemory(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
+func (sr *sessionReader) playerInMemory(
+	ctx context.Context, player string, within fleet.ID, at playerPosition, limit int,
+) (found []wire.PlayerSession, last playerPosition, more bool, err error) {
 	for _, s := range sr.Shards()[min(int(at.Shard), len(sr.Shards())):] {
 		view, err := router.Look(ctx, s, (*region.Machine).Freeze)
 		if err != nil {
@@ -251,7 +268,9 @@ func (sr *sessionReader) playerInMemory(ctx context.Context, player string, with
 }
 
 // playerInPast lists player sessions of a player that are in the history.
-func (sr *sessionReader) playerInPast(ctx context.Context, player string, within fleet.ID, at playerPosition, limit int) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
+func (sr *sessionReader) playerInPast(
+	ctx context.Context, player string, within fleet.ID, at playerPosition, limit int,
+) (found []wire.PlayerSession, next playerPosition, more bool, err error) {
 	next = playerPosition{Past: true, Seq: at.Seq, Of: at.Of}
 	entries, err := sr.history.OfPlayer(ctx, player, within, at.Seq, limit+1)
 	if err != nil {
@@ -275,7 +294,9 @@ func (sr *sessionReader) playerInPast(ctx context.Context, player string, within
 }
 
 // playerInEntry lists the player sessions of a player in one entry of the history, which may have aged out.
-func (sr *sessionReader) playerInEntry(ctx context.Context, of history.PlayerEntry, player string) ([]wire.PlayerSession, error) {
+func (sr *sessionReader) playerInEntry(ctx context.Context, of history.PlayerEntry, player string) (
+	[]wire.PlayerSession, error,
+) {
 	e, ok, err := sr.history.Resolve(ctx, of)
 	if err != nil || !ok {
 		return nil, err

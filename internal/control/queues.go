@@ -135,7 +135,9 @@ func (cr *catalogReader) DescribeGameSessionQueues(_ context.Context, in *wire.D
 	return &wire.DescribeGameSessionQueuesOutput{GameSessionQueues: shown(queues, cr.queueTo), NextToken: next}, nil
 }
 
-func (cr *catalogReader) queuesPage(in *wire.DescribeGameSessionQueuesInput) (queues []*catalog.Queue, next string, err error) {
+func (cr *catalogReader) queuesPage(in *wire.DescribeGameSessionQueuesInput) (
+	queues []*catalog.Queue, next string, err error,
+) {
 	if len(in.Names) > 0 {
 		queues, err = named(in.Names, cr.queue)
 		return queues, "", err

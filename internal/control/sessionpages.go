@@ -44,7 +44,9 @@ func (q *sessionQuery) wants(g *fleet.GameSession) bool {
 func (q *sessionQuery) wantsPast() bool { return q.status == "" || q.status == fleet.Terminated }
 
 // listSessions gives one page of a fleet's game sessions.
-func (sr *sessionReader) listSessions(ctx context.Context, id string, q sessionQuery) (found []foundSession, next string, err error) {
+func (sr *sessionReader) listSessions(ctx context.Context, id string, q sessionQuery) (
+	found []foundSession, next string, err error,
+) {
 	pages := sr.secrets.Pages(q.operation, id, q.location, string(q.status))
 	var at sessionPosition
 	if q.token == "" {
@@ -77,7 +79,9 @@ func (sr *sessionReader) listSessions(ctx context.Context, id string, q sessionQ
 // sessionsInMemory lists the game sessions behind a position that are in memory,
 // or were when the listing began, and moves the position on. more says that
 // there are further ones than a page holds.
-func (sr *sessionReader) sessionsInMemory(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition) (found []foundSession, more bool, err error) {
+func (sr *sessionReader) sessionsInMemory(
+	ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition,
+) (found []foundSession, more bool, err error) {
 	for _, r := range rooms {
 		if r.ID().Location < at.Location || len(found) > q.limit {
 			continue
@@ -117,7 +121,9 @@ func (sr *sessionReader) sessionsInMemory(ctx context.Context, id string, q sess
 // sessionsMoved lists the game sessions behind a position that have moved into
 // the history since the listing began. It notes how far the history holds none
 // that a later page will have to show.
-func (sr *sessionReader) sessionsMoved(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition) (moved []foundSession, err error) {
+func (sr *sessionReader) sessionsMoved(
+	ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition,
+) (moved []foundSession, err error) {
 	done, open := at.Moved, false
 	err = sr.history.GameSessions(ctx, fleet.ID(id), q.location, at.Moved, func(e history.Entry) bool {
 		f := foundSession{e.Room, e.Session}
@@ -136,7 +142,9 @@ func (sr *sessionReader) sessionsMoved(ctx context.Context, id string, q session
 
 // sessionsInHistory lists game sessions that were in the history when the listing
 // began, and moves the position on.
-func (sr *sessionReader) sessionsInHistory(ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition, limit int) (found []foundSession, more bool, err error) {
+func (sr *sessionReader) sessionsInHistory(
+	ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition, limit int,
+) (found []foundSession, more bool, err error) {
 	err = sr.history.GameSessions(ctx, fleet.ID(id), q.location, at.Seq, func(e history.Entry) bool {
 		f := foundSession{e.Room, e.Session}
 		switch {

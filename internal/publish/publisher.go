@@ -92,7 +92,8 @@ func announces(facts []event.Fact) bool {
 			continue
 		}
 		switch f.Body.(type) {
-		case *placement.PlacementStarted, *placement.AttemptBegun, *placement.AttemptEnded, *placement.PlacementsForgotten:
+		case *placement.PlacementStarted, *placement.AttemptBegun, *placement.AttemptEnded,
+			*placement.PlacementsForgotten:
 		case *placement.AnnouncementsTrimmed, *matchmaking.AnnouncementsTrimmed:
 		default:
 			return true

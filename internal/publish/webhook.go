@@ -143,7 +143,8 @@ func (s *sender) begin(ctx context.Context) (after uint64, err error) {
 	if after, err = s.Feed.Last(ctx); err != nil {
 		return 0, err
 	}
-	return after, s.Feed.SavePosition(ctx, s.target.name(), after) // else a crash before the first delivery would lose events
+	// Else a crash before the first delivery would lose events.
+	return after, s.Feed.SavePosition(ctx, s.target.name(), after)
 }
 
 // follow delivers the records after a position.

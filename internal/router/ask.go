@@ -116,7 +116,8 @@ func (r *Router) Change(ctx context.Context, c catalog.Command) error {
 // within bounds the repetitions. A command that is repeated may be overtaken by those submitted later.
 func Submit(s *Shard, within time.Duration, c region.Command, done func(error)) {
 	s.Submit(c, func(_ any, err error) {
-		if err != nil && mayRepeat(err, region.Repeatable(c)) && s.router.Go(func() { done(s.resubmit(within, c, err)) }) {
+		if err != nil && mayRepeat(err, region.Repeatable(c)) &&
+			s.router.Go(func() { done(s.resubmit(within, c, err)) }) {
 			return
 		}
 		done(err)

@@ -92,7 +92,7 @@ func (d *matching) wakeMaker(k *matchdriver.Maker) {
 	router.Wake(news)
 }
 
-// observe notifies those who wait for tickets and, where it drives, the machine. It runs on the shard's commit goroutine.
+// observe notifies the watches of tickets and, where it drives, the machine. It runs on the shard's commit goroutine.
 func (d *matching) observe(c *router.Commit, drives bool) {
 	if c.HasView && c.Shard == region.CatalogShard {
 		d.step(func(m *matchdriver.Driver) { m.SetCatalog(c.View.Catalog()) })

@@ -26,8 +26,8 @@ func (d *Drivers) tidy(ctx context.Context) error {
 		d.cfg.History.Move(ctx)
 		for _, s := range d.cfg.Router.Shards() {
 			err := d.closeRooms(ctx, s)
-			d.cfg.Router.WarnUnless(err == nil || ctx.Err() != nil, "empty fleet location not closed; trying again later", "err",
-				err)
+			d.cfg.Router.WarnUnless(err == nil || ctx.Err() != nil,
+				"empty fleet location not closed; trying again later", "err", err)
 		}
 		select {
 		case <-ctx.Done():

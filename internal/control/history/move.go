@@ -79,9 +79,11 @@ func (h *History) movePlacements(ctx context.Context, s Shard) error {
 		ended: func(m *region.Machine, n int) []*placement.Placement {
 			return m.Placements().EndedBefore(h.before(), n)
 		},
-		id:     func(p *placement.Placement) string { return p.ID },
-		name:   placementSubject,
-		forget: func(ids []string) region.Command { return region.PlacementCommand{Command: placement.Forget{IDs: ids}} },
+		id:   func(p *placement.Placement) string { return p.ID },
+		name: placementSubject,
+		forget: func(ids []string) region.Command {
+			return region.PlacementCommand{Command: placement.Forget{IDs: ids}}
+		},
 	})
 }
 
