@@ -79,7 +79,8 @@ func TestBackfill(t *testing.T) {
 	a.becomes("COMPLETED", "b1", "t3")
 	push := host.told("MATCHMAKING_DATA_UPDATED", "b1")
 	ids, automatic := inMatch(t, push.GameSession.MatchmakerData)
-	if fmt.Sprint(ids) != "[p1 p2 p3]" || automatic != "" || push.GameSession.GameSessionID != session || push.FleetID != a.fleet || push.Status != "ACTIVE" {
+	if fmt.Sprint(ids) != "[p1 p2 p3]" || automatic != "" || push.GameSession.GameSessionID != session ||
+		push.FleetID != a.fleet || push.Status != "ACTIVE" {
 		t.Errorf("told %+v", push)
 	}
 	seat := at(a.ticketNow("t3"), "GameSessionConnectionInfo")

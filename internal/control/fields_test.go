@@ -211,7 +211,8 @@ func laboratory(t *testing.T) *arcade {
 	a.must("CreateMatchmakingRuleSet", object{"Name": "spare", "RuleSetBody": crewRules})
 	a.configure("alone", duelRules, object{"FlexMatchMode": "STANDALONE"})
 	a.configure("careful", crewRules, object{"AcceptanceRequired": true})
-	a.must("StartGameSessionPlacement", `{"PlacementId":"p1","GameSessionQueueName":"idle","MaximumPlayerSessionCount":1}`)
+	a.must("StartGameSessionPlacement",
+		`{"PlacementId":"p1","GameSessionQueueName":"idle","MaximumPlayerSessionCount":1}`)
 	a.seek("alone", "t1", "t1")
 	a.seek("careful", "c1", "c1")
 	a.seek("careful", "c2", "c2")

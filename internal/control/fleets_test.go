@@ -144,7 +144,8 @@ func TestDeletionBesideAFailingShard(t *testing.T) {
 	}
 	w.compute(id, "custom-a", "c1")
 	w.journals[1].FailAppend(errors.New("disk full"))
-	if _, err := w.call("DeleteFleet", object{"FleetId": id}); fault.Of(err) == nil || fault.Of(err).Kind != fault.InternalService {
+	if _, err := w.call("DeleteFleet", object{"FleetId": id}); fault.Of(err) == nil ||
+		fault.Of(err).Kind != fault.InternalService {
 		t.Fatalf("DeleteFleet: %v", err)
 	}
 	w.advance("the end of the deletion", time.Second, func() bool {
@@ -170,7 +171,8 @@ func TestDeleteFleetLocations(t *testing.T) {
 	w.compute(id, "custom-a", "c2") // the name is free again
 	w.must("CreateFleetLocations", object{"FleetId": id, "Locations": []object{{"Location": "custom-b"}}})
 	w.compute(id, "custom-b", "c3")
-	if got := w.events(id); !strings.Contains(got, "LOCATION_STATE_DELETING") || !strings.Contains(got, "LOCATION_STATE_DELETED") {
+	if got := w.events(id); !strings.Contains(got, "LOCATION_STATE_DELETING") ||
+		!strings.Contains(got, "LOCATION_STATE_DELETED") {
 		t.Errorf("fleet events: %s", got)
 	}
 	w.must("DeleteLocation", `{"LocationName":"custom-b"}`)
@@ -232,7 +234,8 @@ func TestAliases(t *testing.T) {
 	out = w.must("UpdateAlias", object{"AliasId": alias,
 		"RoutingStrategy": object{"Type": "TERMINAL", "Message": "Come back tomorrow"}})
 	same(t, at(out, "Alias", "RoutingStrategy"), `{"Type":"TERMINAL","Message":"Come back tomorrow"}`)
-	if a := at(out, "Alias").(object); a["LastUpdatedTime"].(float64)-a["CreationTime"].(float64) != 1 || a["Name"] != "live" {
+	if a := at(out, "Alias").(object); a["LastUpdatedTime"].(float64)-a["CreationTime"].(float64) != 1 ||
+		a["Name"] != "live" {
 		t.Errorf("after the update: %v", a)
 	}
 	w.refused(fault.TerminalRoutingStrategy, "CreateGameSession",

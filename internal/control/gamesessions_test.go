@@ -182,7 +182,8 @@ func TestUpdateGameSession(t *testing.T) {
 	})
 	g := at(out, "GameSession").(object)
 	same(t, g["GameProperties"], `[{"Key":"a","Value":"1"},{"Key":"b","Value":"3"},{"Key":"c","Value":"4"}]`)
-	if g["Name"] != "n" || g["MaximumPlayerSessionCount"] != 1.0 || g["CurrentPlayerSessionCount"] != 2.0 || g["PlayerSessionCreationPolicy"] != "DENY_ALL" {
+	if g["Name"] != "n" || g["MaximumPlayerSessionCount"] != 1.0 || g["CurrentPlayerSessionCount"] != 2.0 ||
+		g["PlayerSessionCreationPolicy"] != "DENY_ALL" {
 		t.Errorf("after the update: %v", g)
 	}
 	if got := text(w.must("DescribeGameSessionDetails", object{"GameSessionId": id}), "GameSessionDetails", 0, "ProtectionPolicy"); got != "FullProtection" {

@@ -154,11 +154,13 @@ func TestClaimGameSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.GameSessionId != id || g.Name != "again" || g.MaximumPlayerSessionCount.Or(0) != 3 || g.CurrentPlayerSessionCount.Or(0) != 1 || len(g.GameProperties) != 1 {
+	if g.GameSessionId != id || g.Name != "again" || g.MaximumPlayerSessionCount.Or(0) != 3 ||
+		g.CurrentPlayerSessionCount.Or(0) != 1 || len(g.GameProperties) != 1 {
 		t.Errorf("the game session is %+v", g)
 	}
 	described := w.must("DescribePlayerSessions", object{"PlayerSessionId": player.PlayerSessionId})
-	if player.PlayerId != "ada" || player.Status != wire.PlayerSessionStatusReserved || text(described, "PlayerSessions", 0, "GameSessionId") != id {
+	if player.PlayerId != "ada" || player.Status != wire.PlayerSessionStatusReserved ||
+		text(described, "PlayerSessions", 0, "GameSessionId") != id {
 		t.Errorf("the player session is %+v, described as %v", player, described)
 	}
 	if _, _, err := w.ClaimGameSession(w.ctx, claim); !fault.Is(err, fault.NotFound) {
@@ -205,7 +207,8 @@ func TestReservedPlayerSessions(t *testing.T) {
 		sockets = sockets[1:]
 	}
 	reserved, err := w.ReservedPlayerSessions(w.ctx, "ada")
-	if err != nil || len(reserved) != 2 || reserved[0].PlayerSessionId != held[0] || reserved[1].PlayerSessionId != held[1] {
+	if err != nil || len(reserved) != 2 || reserved[0].PlayerSessionId != held[0] ||
+		reserved[1].PlayerSessionId != held[1] {
 		t.Errorf("got %+v, %v", reserved, err)
 	}
 	w.advance("the end of the reservations", time.Second, func() bool {

@@ -75,7 +75,8 @@ func TestNothingChangesWithTheMoveIntoTheHistory(t *testing.T) {
 		return answers
 	}
 	before := ask()
-	if !strings.Contains(before[0], "TERMINATED") || !strings.Contains(before[5], "COMPLETED") || !strings.Contains(before[6], "TIMEDOUT") {
+	if !strings.Contains(before[0], "TERMINATED") || !strings.Contains(before[5], "COMPLETED") ||
+		!strings.Contains(before[6], "TIMEDOUT") {
 		t.Fatalf("unexpected end: %v", before)
 	}
 	w.archived(id)

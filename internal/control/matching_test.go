@@ -142,7 +142,8 @@ func TestMatchIsPlaced(t *testing.T) {
 	one, two := a.ticketNow("t1"), a.ticketNow("t2")
 	same(t, at(one, "GameSessionConnectionInfo"), `{"GameSessionArn":%q,"IpAddress":"10.0.0.1","DnsName":"c1.example","Port":7777,"PlayerGatewayStatus":"DISABLED",
 		"MatchedPlayerSessions":[{"PlayerId":"p1","PlayerSessionId":%q}]}`, push.GameSessionID, text(one, "GameSessionConnectionInfo", "MatchedPlayerSessions", 0, "PlayerSessionId"))
-	if at(one, "EndTime") == nil || text(one, "Players", 0, "Team") == "" || text(one, "Players", 0, "Team") == text(two, "Players", 0, "Team") {
+	if at(one, "EndTime") == nil || text(one, "Players", 0, "Team") == "" ||
+		text(one, "Players", 0, "Team") == text(two, "Players", 0, "Team") {
 		t.Errorf("the tickets are %v and %v", one, two)
 	}
 	for i, ticket := range []any{one, two} {
@@ -231,7 +232,8 @@ func TestMatchIsRejected(t *testing.T) {
 	a.answer("t2", "REJECT", "p2")
 	a.remain("CANCELLED", "t2")
 	a.remain("SEARCHING", "t1")
-	if one := a.ticketNow("t1"); text(one, "StatusReason") != "AcceptanceFailed" || text(one, "Players", 0, "Team") != "" {
+	if one := a.ticketNow("t1"); text(one, "StatusReason") != "AcceptanceFailed" ||
+		text(one, "Players", 0, "Team") != "" {
 		t.Errorf("the ticket that searches on is %v", one)
 	}
 	a.seek("careful", "t3", "p3")
@@ -384,7 +386,8 @@ func TestBackfillTicketsAlone(t *testing.T) {
 	a.remain("SEARCHING", "b0", "b1")
 	a.seek("match", "t1", "p9")
 	a.becomes("COMPLETED", "t1")
-	if one := a.ticketNow("t1"); text(one, "Players", 0, "Team") != "crew" || at(one, "GameSessionConnectionInfo") != nil {
+	if one := a.ticketNow("t1"); text(one, "Players", 0, "Team") != "crew" ||
+		at(one, "GameSessionConnectionInfo") != nil {
 		t.Errorf("the ticket is %v", one)
 	}
 	a.elapse(time.Second)

@@ -85,7 +85,8 @@ func TestMatchingSurvivesEveryFailure(t *testing.T) {
 			})
 			left.Store(0) // what has not failed by now does not
 			arn := text(a.ticketNow("t1"), "GameSessionConnectionInfo", "GameSessionArn")
-			if got := text(a.ticketNow("t2"), "GameSessionConnectionInfo", "GameSessionArn"); len(told) != 1 || got != told[0] || arn != got {
+			if got := text(a.ticketNow("t2"), "GameSessionConnectionInfo", "GameSessionArn"); len(told) != 1 ||
+				got != told[0] || arn != got {
 				t.Errorf("t1 plays at %s, t2 at %s, told were %v", arn, got, told)
 			}
 		})

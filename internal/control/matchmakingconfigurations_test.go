@@ -115,7 +115,8 @@ func TestWhatAConfigurationRefersTo(t *testing.T) {
 }
 
 func TestMatchmakingQuotas(t *testing.T) {
-	w := newWorld(t, withShards(1), withLimits(func(l *catalog.Limits) { l.Queues, l.MatchmakingConfigurations, l.RuleSets = 1, 1, 1 }))
+	w := newWorld(t, withShards(1),
+		withLimits(func(l *catalog.Limits) { l.Queues, l.MatchmakingConfigurations, l.RuleSets = 1, 1, 1 }))
 	w.queueOf("harbor")
 	w.refused(fault.LimitExceeded, "CreateGameSessionQueue", `{"Name":"attic"}`)
 	w.ruleSetOf("duel")

@@ -160,7 +160,8 @@ func TestTokensHoldAcrossChanges(t *testing.T) {
 	w.must("DeleteAlias", object{"AliasId": first[0]})
 	w.must("DeleteAlias", object{"AliasId": first[1]}) // also the one that the token is of
 	rest := w.must("ListAliases", object{"NextToken": out["NextToken"]})
-	if got := texts(rest["Aliases"], "AliasId"); len(got) != 3 || slices.Contains(got, first[0]) || slices.Contains(got, first[1]) {
+	if got := texts(rest["Aliases"], "AliasId"); len(got) != 3 || slices.Contains(got, first[0]) ||
+		slices.Contains(got, first[1]) {
 		t.Errorf("behind %v: %v", first, got)
 	}
 

@@ -167,7 +167,8 @@ func TestPlacementFulfilled(t *testing.T) {
 		"PlacedPlayerSessions":[{"PlayerId":"p1","PlayerSessionId":%q},{"PlayerId":"p2","PlayerSessionId":%q}]}`,
 		start, w.seconds(), arn, arn, text(players, 0, "PlayerSessionId"), text(players, 1, "PlayerSessionId"))
 	out = w.must("DescribePlayerSessions", object{"GameSessionId": arn})
-	if got := texts(out["PlayerSessions"], "PlayerId"); strings.Join(got, " ") != "p1 p2" || text(out, "PlayerSessions", 0, "Status") != "RESERVED" {
+	if got := texts(out["PlayerSessions"], "PlayerId"); strings.Join(got, " ") != "p1 p2" ||
+		text(out, "PlayerSessions", 0, "Status") != "RESERVED" {
 		t.Errorf("the players' sessions are %v", out)
 	}
 }

@@ -401,10 +401,12 @@ func TestPlacementTrail(t *testing.T) {
 		return trail != nil && trail.Waiting != nil && len(trail.Waiting.Lines) == 1 &&
 			trail.Waiting.Lines[0].Length == 2
 	})
-	if line := trail.Waiting.Lines[0]; line.Location != "custom-b" || line.Position != 2 || !trail.Waiting.NextChoice.Equal(trail.StartTime.Add(30*time.Second)) {
+	if line := trail.Waiting.Lines[0]; line.Location != "custom-b" || line.Position != 2 ||
+		!trail.Waiting.NextChoice.Equal(trail.StartTime.Add(30*time.Second)) {
 		t.Errorf("waits for %+v, %v", line, trail.Waiting.NextChoice)
 	}
-	if len(trail.Candidates) != 2 || trail.Candidates[1].Dropped == "" || trail.Candidates[0].CostPerHour != 0.5 || trail.Candidates[0].AverageLatencyMS != 20 {
+	if len(trail.Candidates) != 2 || trail.Candidates[1].Dropped == "" || trail.Candidates[0].CostPerHour != 0.5 ||
+		trail.Candidates[0].AverageLatencyMS != 20 {
 		t.Errorf("candidates %+v", trail.Candidates)
 	}
 	w.elapse(30 * time.Second)
@@ -415,7 +417,8 @@ func TestPlacementTrail(t *testing.T) {
 	p.add("custom-a").serve()
 	w.placed("older", "FULFILLED")
 	trail, err := w.PlacementTrail(w.ctx, "older")
-	if err != nil || trail.Waiting != nil || trail.EndTime == nil || !strings.Contains(trail.GameSessionArn, "/custom-a/older") ||
+	if err != nil || trail.Waiting != nil || trail.EndTime == nil ||
+		!strings.Contains(trail.GameSessionArn, "/custom-a/older") ||
 		trail.Steps[len(trail.Steps)-1].Kind != "FULFILLED" {
 		t.Errorf("the trail of a placement that is over: %+v, %v", trail, err)
 	}

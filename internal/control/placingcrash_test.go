@@ -244,11 +244,13 @@ func (w *world) wantOneSession(id string) {
 			mine = append(mine, g)
 		}
 	}
-	if len(mine) != 1 || mine[0].Status != fleet.Active || mine[0].ID != r.Session.ID || len(r.Session.Players) != 2 || mine[0].Players() != 2 {
+	if len(mine) != 1 || mine[0].Status != fleet.Active || mine[0].ID != r.Session.ID || len(r.Session.Players) != 2 ||
+		mine[0].Players() != 2 {
 		w.t.Errorf("placement %s has %+v and the game sessions %+v", id, r.Session, mine)
 	}
 	for i, player := range r.Session.Players {
-		if _, ok := mine[0].PlayerSession(player.PlayerSession); !ok || player.PlayerID != strings.Split("x y", " ")[i] {
+		if _, ok := mine[0].PlayerSession(player.PlayerSession); !ok ||
+			player.PlayerID != strings.Split("x y", " ")[i] {
 			w.t.Errorf("placement %s has the player %+v", id, player)
 		}
 	}

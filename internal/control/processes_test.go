@@ -201,12 +201,14 @@ func TestProcessLife(t *testing.T) {
 
 	page, err := s.describe(processes.PlayerSessionQuery{GameSessionID: session, Limit: 2})
 	s.ok(err)
-	if len(page.PlayerSessions) != 2 || page.PlayerSessions[0].Status != "COMPLETED" || page.PlayerSessions[0].TerminationTime.IsZero() || page.PlayerSessions[1].PlayerID != "y" {
+	if len(page.PlayerSessions) != 2 || page.PlayerSessions[0].Status != "COMPLETED" ||
+		page.PlayerSessions[0].TerminationTime.IsZero() || page.PlayerSessions[1].PlayerID != "y" {
 		t.Errorf("the process sees %+v", page)
 	}
 	page, err = s.describe(processes.PlayerSessionQuery{GameSessionID: session, Limit: 2, NextToken: page.NextToken})
 	s.ok(err)
-	if len(page.PlayerSessions) != 1 || page.NextToken != "" || page.PlayerSessions[0].Status != "ACTIVE" || page.PlayerSessions[0].Port != 7777 {
+	if len(page.PlayerSessions) != 1 || page.NextToken != "" || page.PlayerSessions[0].Status != "ACTIVE" ||
+		page.PlayerSessions[0].Port != 7777 {
 		t.Errorf("the process sees %+v", page)
 	}
 	_, err = s.describe(processes.PlayerSessionQuery{GameSessionID: session, StatusFilter: "NOT_SET"})
@@ -292,7 +294,8 @@ func TestUnhealthyProcessEnds(t *testing.T) {
 		t.Error("the process was not asked to end")
 	}
 	s.wasReplaced()
-	if w.status(session) != "TERMINATED" || !strings.HasPrefix(w.events(fleetID), "SERVER_PROCESS_TERMINATED_UNHEALTHY") {
+	if w.status(session) != "TERMINATED" ||
+		!strings.HasPrefix(w.events(fleetID), "SERVER_PROCESS_TERMINATED_UNHEALTHY") {
 		t.Errorf("game session %s, events %s", w.status(session), w.events(fleetID))
 	}
 }

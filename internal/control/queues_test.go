@@ -62,7 +62,8 @@ func TestQueueShapes(t *testing.T) {
 		`{}`)
 	w.refused(fault.NotFound, "DeleteGameSessionQueue", `{"Name":"plain"}`)
 	w.restart()
-	if got := texts(w.must("DescribeGameSessionQueues", `{}`)["GameSessionQueues"], "Name"); len(got) != 1 || got[0] != "harbor" {
+	if got := texts(w.must("DescribeGameSessionQueues", `{}`)["GameSessionQueues"], "Name"); len(got) != 1 ||
+		got[0] != "harbor" {
 		t.Errorf("after a restart there are %v", got)
 	}
 }

@@ -250,7 +250,9 @@ func TestLinksAfterTheEnd(t *testing.T) {
 	s := sockets[0]
 	_, err := s.describe(processes.PlayerSessionQuery{GameSessionID: session})
 	wantKind(t, "describe", err, fault.ServiceUnavailable)
-	wantKind(t, "certificate", wait(func(done func(error)) { s.ComputeCertificate(func(_, _ string, err error) { done(err) }) }), fault.ServiceUnavailable)
+	wantKind(t, "certificate",
+		wait(func(done func(error)) { s.ComputeCertificate(func(_, _ string, err error) { done(err) }) }),
+		fault.ServiceUnavailable)
 	wantKind(t, "heartbeat", s.heartbeat(true), fault.ServiceUnavailable)
 	s.Disconnected()
 	_, err = w.call("CreateLocation", `{"LocationName":"custom-x"}`)

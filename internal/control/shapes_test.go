@@ -137,7 +137,8 @@ func TestShapes(t *testing.T) {
 	server.ok(server.end())
 	out = w.must("DescribeGameSessions", object{"GameSessionId": session})
 	over := at(out, "GameSessions", 0).(object)
-	if over["Status"] != "TERMINATED" || over["StatusReason"] != "TRIGGERED_ON_PROCESS_TERMINATE" || over["TerminationTime"] != born+1.5 {
+	if over["Status"] != "TERMINATED" || over["StatusReason"] != "TRIGGERED_ON_PROCESS_TERMINATE" ||
+		over["TerminationTime"] != born+1.5 {
 		t.Errorf("after its end the game session is %v", over)
 	}
 

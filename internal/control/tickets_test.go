@@ -173,13 +173,15 @@ func TestTicketsInTheHistory(t *testing.T) {
 	a.refused(fault.InvalidRequest, "StartMatchmaking",
 		object{"ConfigurationName": "plain", "TicketId": "t.1", "Players": players("p9")})
 	_, err := a.call("StopMatchmaking", object{"TicketId": "t.1"})
-	if f := fault.Of(err); f == nil || f.Message != "Matchmaking ticket is in COMPLETED status and cannot be canceled." {
+	if f := fault.Of(err); f == nil ||
+		f.Message != "Matchmaking ticket is in COMPLETED status and cannot be canceled." {
 		t.Errorf("StopMatchmaking: %v", err)
 	}
 	a.refused(fault.InvalidRequest, "AcceptMatch",
 		object{"TicketId": "t.1", "PlayerIds": []string{"p1"}, "AcceptanceType": "ACCEPT"})
 	shown := 0
-	if err := a.WatchTicket(a.ctx, "t.1", func(*wire.MatchmakingTicket) error { shown++; return nil }); err != nil || shown != 1 {
+	if err := a.WatchTicket(a.ctx, "t.1", func(*wire.MatchmakingTicket) error { shown++; return nil }); err != nil ||
+		shown != 1 {
 		t.Errorf("watched %d times: %v", shown, err)
 	}
 	a.restart()
@@ -243,10 +245,12 @@ func TestExplainTicketInMatch(t *testing.T) {
 	a.becomes("REQUIRES_ACCEPTANCE", "t1", "t2")
 	a.answer("t1", "ACCEPT", "p1")
 	e, err := a.ExplainTicket(a.ctx, "t1")
-	if err != nil || e.Status != matchmaking.RequiresAcceptance || e.Explanation != nil || e.AgeSeconds != 20 || e.TimeoutSeconds != 40 {
+	if err != nil || e.Status != matchmaking.RequiresAcceptance || e.Explanation != nil || e.AgeSeconds != 20 ||
+		e.TimeoutSeconds != 40 {
 		t.Fatalf("the explanation is %+v, %v", e, err)
 	}
-	if m := e.Match; m == nil || !slices.Equal(m.Accepted, []string{"p1"}) || !slices.Equal(m.Unanswered, []string{"p2"}) || m.AcceptanceSeconds != 30 {
+	if m := e.Match; m == nil || !slices.Equal(m.Accepted, []string{"p1"}) ||
+		!slices.Equal(m.Unanswered, []string{"p2"}) || m.AcceptanceSeconds != 30 {
 		t.Errorf("the match is %+v", m)
 	}
 	a.answer("t2", "ACCEPT", "p2")

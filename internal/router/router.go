@@ -84,8 +84,9 @@ func New(cfg Config) *Router {
 		s := &Shard{router: r, seen: seen{rooms: map[uint32]fleet.RoomID{}}}
 		s.seen.commit.Shard = i
 		c := replica.Config[region.Command, *region.Machine]{Shard: shard.Config[region.Command, *region.Machine]{
-			Journal: j, Events: region.Events, NewMachine: func() *region.Machine { return region.New(i, cfg.Settings) },
-			Clock: cfg.Clock, Log: cfg.Log.With("shard", i),
+			Journal: j, Events: region.Events,
+			NewMachine: func() *region.Machine { return region.New(i, cfg.Settings) },
+			Clock:      cfg.Clock, Log: cfg.Log.With("shard", i),
 			SnapshotEvery: cfg.SnapshotEvery, FinalSnapshot: cfg.FinalSnapshot,
 			Observe: s.observe, ViewWhen: viewWhen(i), Metrics: cfg.Metrics,
 		}}
