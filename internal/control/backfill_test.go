@@ -184,7 +184,8 @@ func TestAutomaticBackfill(t *testing.T) {
 	}
 	a.seek("crew", "t4", "p4")
 	a.becomes("COMPLETED", third, "t4")
-	if ids, fourth := inMatch(t, host.told("MATCHMAKING_DATA_UPDATED", third).GameSession.MatchmakerData); len(ids) != 4 || fourth != "" {
+	ids, fourth := inMatch(t, host.told("MATCHMAKING_DATA_UPDATED", third).GameSession.MatchmakerData)
+	if len(ids) != 4 || fourth != "" {
 		t.Errorf("with %v seated the next ticket is %q", ids, fourth)
 	}
 }

@@ -275,7 +275,8 @@ func TestNodes(t *testing.T) {
 		})
 		a.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "ada"})
 		for i, w := range n.worlds {
-			if found := w.must("DescribePlayerSessions", object{"GameSessionId": session})["PlayerSessions"]; len(found.([]any)) != 1 {
+			found := w.must("DescribePlayerSessions", object{"GameSessionId": session})["PlayerSessions"]
+			if len(found.([]any)) != 1 {
 				t.Errorf("node %d: %v", i, found)
 			}
 		}
@@ -321,7 +322,9 @@ func (w *world) connected(p *pool) (n int) {
 // lost, or what that answers, and no shard recovers thereafter: the owner may have begun
 // before its predecessor was given up.
 func TestLostBetweenNodes(t *testing.T) {
-	for name, tt := range map[string]struct{ command, answer bool }{"commands": {command: true}, "answers": {answer: true}} {
+	for name, tt := range map[string]struct{ command, answer bool }{
+		"commands": {command: true}, "answers": {answer: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNet(t, 2)
 			lead, other := n.worlds[0], n.worlds[1]

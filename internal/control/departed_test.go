@@ -33,7 +33,8 @@ type hub struct {
 }
 
 func newHub(t *testing.T, options ...option) *hub {
-	options = append(options, withFleet(func(f *fleet.Settings) { f.HealthInterval = 1000 * time.Hour })) // its process says nothing
+	// Its process says nothing.
+	options = append(options, withFleet(func(f *fleet.Settings) { f.HealthInterval = 1000 * time.Hour }))
 	h := &hub{world: newWorld(t, options...)}
 	var cancel context.CancelFunc
 	h.ctx, cancel = context.WithTimeout(context.Background(), 5*time.Minute) // thousands of calls take their time
@@ -139,7 +140,9 @@ func (h *hub) allAreFound(limits ...int) {
 	if !slices.Equal(active, h.inside) {
 		h.t.Errorf("%d player sessions are RESERVED, want %d", len(active), len(h.inside))
 	}
-	if got := append(h.listed(object{"PlayerSessionStatusFilter": "COMPLETED"}), h.listed(object{"PlayerSessionStatusFilter": "TIMEDOUT"})...); !sameSet(append(got, active...), h.joined) {
+	got := append(h.listed(object{"PlayerSessionStatusFilter": "COMPLETED"}),
+		h.listed(object{"PlayerSessionStatusFilter": "TIMEDOUT"})...)
+	if !sameSet(append(got, active...), h.joined) {
 		h.t.Errorf("%d player sessions are COMPLETED or TIMEDOUT, and %d RESERVED", len(got), len(active))
 	}
 	for i := 0; i < len(h.joined); i += 1 + len(h.joined)/50 {
@@ -210,7 +213,8 @@ func TestPlayersLeaveMemoryBeforeTheirGameSession(t *testing.T) {
 	h.archived(h.id)
 	h.allAreFound(1000, 97, 40)
 	last := h.listed(nil)
-	if got := last[len(last)-len(inside):]; !slices.Equal(got, inside) { // those whom a game session keeps are in the order of their creation
+	// Those whom a game session keeps are in the order of their creation.
+	if got := last[len(last)-len(inside):]; !slices.Equal(got, inside) {
 		t.Errorf("the last ones are %v, want %v", got, inside)
 	}
 	h.elapse(30*24*time.Hour + time.Hour)
@@ -235,7 +239,9 @@ func TestPlayersOnTheirWayIntoTheHistory(t *testing.T) {
 	allShown := func() {
 		t.Helper()
 		for limit := 1; limit <= 3; limit++ {
-			if got := slices.Concat(h.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "again", "Limit": limit})...); !sameSet(got, again) {
+			pages := h.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId",
+				object{"PlayerId": "again", "Limit": limit})
+			if got := slices.Concat(pages...); !sameSet(got, again) {
 				t.Errorf("in pages of %d %v are shown, want %v", limit, got, again)
 			}
 		}
@@ -248,11 +254,13 @@ func TestPlayersOnTheirWayIntoTheHistory(t *testing.T) {
 	first, _ := g.PlayerSession(g.PastPlayers[0].ID)
 	at, _ := first.ID.Locate()
 	h.copyToHistory(fleet.ArchiveLevel)
-	if s, err := h.Plane.history.PlayerSession(h.ctx, room, &fleet.GameSession{ID: g.ID, Archived: 1}, first.ID); err != nil || s == nil {
+	s, err := h.Plane.history.PlayerSession(h.ctx, room, &fleet.GameSession{ID: g.ID, Archived: 1}, first.ID)
+	if err != nil || s == nil {
 		t.Fatalf("in the history is %v, %v", s, err)
 	}
 	allShown()
-	if _, err := h.shards[at.Shard].Do(h.ctx, region.RoomCommand{Room: room, Command: fleet.ForgetPlayers{Session: g.Ordinal, Through: 1}}); err != nil {
+	forget := fleet.ForgetPlayers{Session: g.Ordinal, Through: 1}
+	if _, err := h.shards[at.Shard].Do(h.ctx, region.RoomCommand{Room: room, Command: forget}); err != nil {
 		t.Fatal(err)
 	}
 	allShown()
@@ -268,7 +276,8 @@ func TestEntryOfAnEarlierRelease(t *testing.T) {
 	g := h.inMemory()
 	at, _ := g.PastPlayers[0].ID.Locate()
 	h.copyToHistory(fleet.ArchiveLevel - 1)
-	if _, err := h.shards[at.Shard].Do(h.ctx, region.RoomCommand{Room: room, Command: fleet.ForgetGameSessions{Ordinals: []uint64{g.Ordinal}}}); err != nil {
+	forget := fleet.ForgetGameSessions{Ordinals: []uint64{g.Ordinal}}
+	if _, err := h.shards[at.Shard].Do(h.ctx, region.RoomCommand{Room: room, Command: forget}); err != nil {
 		t.Fatal(err)
 	}
 	if h.inMemory() != nil {
@@ -344,7 +353,11 @@ func TestHubRunsInBoundedMemory(t *testing.T) {
 	h := newHub(t, withMemory(10*time.Minute), func(w *world) {
 		w.config.SnapshotEvery = shard.SnapshotEvery{Records: 500}
 		w.config.FinalSnapshot = true
-		w.config.Metrics.Snapshot = func(s shard.SnapshotStats) { mu.Lock(); defer mu.Unlock(); snapshots = append(snapshots, s) }
+		w.config.Metrics.Snapshot = func(s shard.SnapshotStats) {
+			mu.Lock()
+			defer mu.Unlock()
+			snapshots = append(snapshots, s)
+		}
 	})
 	for range 250 {
 		h.join(places, 50)

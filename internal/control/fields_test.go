@@ -87,13 +87,14 @@ func TestFieldsCoverTheModel(t *testing.T) {
 		reach(op.in, reached)
 		reach(op.out, reached)
 	}
+	limited := func(f api.Field) bool { return f.Support != api.Full }
 	for _, f := range api.Families {
 		for _, o := range f.Offers {
 			switch {
 			case f.Shapes == nil:
 			case !operations[o.Info.Name]:
 				t.Errorf("%s is not among the operations of this test", o.Info.Name)
-			case (o.Support == api.Full) == slices.ContainsFunc(rows[inputOf(o.Info.Name)], func(f api.Field) bool { return f.Support != api.Full }):
+			case (o.Support == api.Full) == slices.ContainsFunc(rows[inputOf(o.Info.Name)], limited):
 				t.Errorf("%s is %q, which does not fit its fields", o.Info.Name, o.Support)
 			}
 		}
@@ -144,12 +145,16 @@ func queueExperiments(fleetArn string) []experiment {
 		{"DescribeGameSessionQueues", object{}, object{"Names": []string{"none"}, "Limit": 1, "NextToken": "x"}},
 		{"UpdateGameSessionQueue", object{"Name": "idle"}, with(settings, object{"Name": "none"})},
 		{"DeleteGameSessionQueue", object{"Name": "games"}, object{"Name": "none"}},
-		{"StartGameSessionPlacement", object{"PlacementId": "new", "GameSessionQueueName": "idle", "MaximumPlayerSessionCount": 1}, object{
+		{"StartGameSessionPlacement", object{
+			"PlacementId": "new", "GameSessionQueueName": "idle", "MaximumPlayerSessionCount": 1,
+		}, object{
 			"PlacementId": "newer", "GameSessionQueueName": "none",
 			"GameProperties": []object{{"Key": "k", "Value": "v"}}, "MaximumPlayerSessionCount": 2,
 			"GameSessionName": "n", "GameSessionData": "d", "PlayerLatencies": latencies,
-			"DesiredPlayerSessions":         []object{{"PlayerId": "p"}, {"PlayerId": "q", "PlayerData": "d"}}, // more than the maximum
-			"PriorityConfigurationOverride": object{"LocationOrder": []string{"custom-a"}},                     // the queue has no order of locations
+			// These are more than the maximum.
+			"DesiredPlayerSessions": []object{{"PlayerId": "p"}, {"PlayerId": "q", "PlayerData": "d"}},
+			// The queue has no order of locations.
+			"PriorityConfigurationOverride": object{"LocationOrder": []string{"custom-a"}},
 		}},
 		{"DescribeGameSessionPlacement", object{"PlacementId": "p1"}, object{"PlacementId": "none"}},
 		{"StopGameSessionPlacement", object{"PlacementId": "p1"}, object{"PlacementId": "none"}},
@@ -162,7 +167,8 @@ func matchmakingExperiments() []experiment {
 		"RequestTimeoutSeconds": 61, "AcceptanceTimeoutSeconds": 20,
 		"AcceptanceRequired": true, "RuleSetName": "spare", "NotificationTarget": "arn:aws:sns:x",
 		"AdditionalPlayerCount": 1, "CustomEventData": "blue",
-		"GameProperties": []object{{"Key": "k", "Value": "v"}}, "GameSessionData": "d", "BackfillMode": "AUTOMATIC", "FlexMatchMode": "STANDALONE", // which has no queue
+		"GameProperties": []object{{"Key": "k", "Value": "v"}}, "GameSessionData": "d", "BackfillMode": "AUTOMATIC",
+		"FlexMatchMode": "STANDALONE", // without a queue
 	}
 	tags := object{"Tags": []object{{"Key": "k", "Value": "v"}}}
 	return []experiment{
@@ -187,7 +193,8 @@ func matchmakingExperiments() []experiment {
 			"TicketId": "c2", "PlayerIds": []string{"none"}, "AcceptanceType": "REJECT"}},
 		{"StartMatchBackfill", object{"TicketId": "new", "ConfigurationName": "alone", "Players": seated("p")}, object{
 			"TicketId": "newer", "ConfigurationName": "none", "Players": seated("q"),
-			"GameSessionArn": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/gsess-1"}}, // which no standalone matchmaker knows
+			// A standalone matchmaker has no game sessions.
+			"GameSessionArn": "arn:aws:gamelift:us-west-2::gamesession/fleet-1/gsess-1"}},
 	}
 }
 
@@ -232,7 +239,9 @@ func (a *arcade) outcome(operation string, in object) string {
 		seen.WriteString(operation + " " + fmt.Sprint(out, err) + "\n")
 	}
 	look(operation, in)
-	for _, describe := range []string{"DescribeGameSessionQueues", "DescribeMatchmakingConfigurations", "DescribeMatchmakingRuleSets"} {
+	for _, describe := range []string{
+		"DescribeGameSessionQueues", "DescribeMatchmakingConfigurations", "DescribeMatchmakingRuleSets",
+	} {
 		look(describe, object{})
 	}
 	for _, kind := range []string{"gamesessionqueue", "matchmakingconfiguration", "matchmakingruleset"} {
@@ -377,7 +386,9 @@ func (s *spectator) seeResources() {
 	s.see("UpdateMatchmakingConfiguration", `{"Name":"full","Description":"e"}`)
 	s.see("CreateMatchmakingRuleSet", object{"Name": "full", "RuleSetBody": duelRules})
 	s.see("ValidateMatchmakingRuleSet", object{"RuleSetBody": duelRules})
-	for _, operation := range []string{"DescribeGameSessionQueues", "DescribeMatchmakingConfigurations", "DescribeMatchmakingRuleSets"} {
+	for _, operation := range []string{
+		"DescribeGameSessionQueues", "DescribeMatchmakingConfigurations", "DescribeMatchmakingRuleSets",
+	} {
 		s.see(operation, `{"Limit":1}`)
 	}
 }
@@ -385,9 +396,12 @@ func (s *spectator) seeResources() {
 // seePlacements looks at placements of all kinds.
 func (s *spectator) seePlacements() {
 	s.must("UpdateGameSessionQueue", `{"Name":"games","PriorityConfiguration":{"PriorityOrder":["LOCATION"]}}`)
-	s.see("StartGameSessionPlacement", `{"PlacementId":"full","GameSessionQueueName":"games","MaximumPlayerSessionCount":2,"GameProperties":[{"Key":"k","Value":"v"}],
-		"GameSessionName":"n","GameSessionData":"d","DesiredPlayerSessions":[{"PlayerId":"p","PlayerData":"d"}],"PriorityConfigurationOverride":{"LocationOrder":["custom-a"]}}`)
-	s.see("StartGameSessionPlacement", `{"PlacementId":"stopped","GameSessionQueueName":"idle","MaximumPlayerSessionCount":2,
+	s.see("StartGameSessionPlacement", `{"PlacementId":"full","GameSessionQueueName":"games",
+		"MaximumPlayerSessionCount":2,"GameProperties":[{"Key":"k","Value":"v"}],
+		"GameSessionName":"n","GameSessionData":"d","DesiredPlayerSessions":[{"PlayerId":"p","PlayerData":"d"}],
+		"PriorityConfigurationOverride":{"LocationOrder":["custom-a"]}}`)
+	s.see("StartGameSessionPlacement", `{"PlacementId":"stopped","GameSessionQueueName":"idle",
+		"MaximumPlayerSessionCount":2,
 		"PlayerLatencies":[{"PlayerId":"p","RegionIdentifier":"custom-a","LatencyInMilliseconds":20}]}`)
 	s.see("StopGameSessionPlacement", `{"PlacementId":"stopped"}`)
 	host, _ := s.arcade.play()

@@ -19,7 +19,10 @@ func TestIdsAndARNs(t *testing.T) {
 	session := w.active(id, nil, sockets...)
 	alias := text(w.must("CreateAlias", object{"Name": "a",
 		"RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id}}), "Alias", "AliasId")
-	for _, prefix := range []string{"arn:aws:gamelift:us-west-2:111122223333:", "arn:aws:gamelift:us-west-2::", "arn:aws-cn:gamelift:us-west-2:444455556666:"} {
+	for _, prefix := range []string{
+		"arn:aws:gamelift:us-west-2:111122223333:", "arn:aws:gamelift:us-west-2::",
+		"arn:aws-cn:gamelift:us-west-2:444455556666:",
+	} {
 		for _, call := range []struct {
 			operation string
 			in        object
@@ -121,7 +124,8 @@ func TestDeletionsThatStoppedHalfWay(t *testing.T) {
 			f, _ := w.Catalog().Fleet(whole)
 			return f.Status == catalog.StatusTerminated && len(w.Catalog().FleetLocations(partly)) == 1
 		})
-		if names := texts(w.must("ListCompute", object{"FleetId": partly})["ComputeList"], "ComputeName"); len(names) != 1 || names[0] != "c1" {
+		names := texts(w.must("ListCompute", object{"FleetId": partly})["ComputeList"], "ComputeName")
+		if len(names) != 1 || names[0] != "c1" {
 			t.Errorf("the fleet that lost custom-b has the computes %v", names)
 		}
 		if counts, err := w.counts(w.ctx, whole, ""); err != nil || counts.Computes != 0 {
@@ -206,7 +210,8 @@ func TestFleetEvents(t *testing.T) {
 	for range 3 {
 		_ = sockets[0].heartbeat(false)
 	}
-	if got, want := w.events(id), "SERVER_PROCESS_TERMINATED_UNHEALTHY FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED "; !strings.HasPrefix(got, want) {
+	got, want := w.events(id), "SERVER_PROCESS_TERMINATED_UNHEALTHY FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED "
+	if !strings.HasPrefix(got, want) {
 		t.Errorf("fleet events: %s", got)
 	}
 	message := text(w.must("DescribeFleetEvents", object{"FleetId": id}), "Events", 1, "Message")
@@ -226,8 +231,10 @@ func TestAliases(t *testing.T) {
 	out := w.must("CreateAlias", object{"Name": "live", "RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id},
 		"Tags": []object{{"Key": "k", "Value": "v"}}})
 	alias := text(out, "Alias", "AliasId")
-	w.must("CreateAlias", object{"Name": "live", "RoutingStrategy": object{"Type": "TERMINAL", "Message": "m"}}) // names may be the same
-	if got := w.must("CreateGameSession", object{"AliasId": alias, "MaximumPlayerSessionCount": 1}); text(got, "GameSession", "FleetId") != id {
+	// Names may be the same.
+	w.must("CreateAlias", object{"Name": "live", "RoutingStrategy": object{"Type": "TERMINAL", "Message": "m"}})
+	got := w.must("CreateGameSession", object{"AliasId": alias, "MaximumPlayerSessionCount": 1})
+	if text(got, "GameSession", "FleetId") != id {
 		t.Errorf("through the alias: %v", got)
 	}
 	w.elapse(time.Second)
@@ -240,7 +247,10 @@ func TestAliases(t *testing.T) {
 	}
 	w.refused(fault.TerminalRoutingStrategy, "CreateGameSession",
 		object{"AliasId": alias, "MaximumPlayerSessionCount": 1})
-	for in, want := range map[string]int{`{}`: 2, `{"Name":"live"}`: 2, `{"Name":"liv"}`: 0, `{"RoutingStrategyType":"SIMPLE"}`: 0, `{"RoutingStrategyType":"TERMINAL","Limit":9}`: 2} {
+	for in, want := range map[string]int{
+		`{}`: 2, `{"Name":"live"}`: 2, `{"Name":"liv"}`: 0, `{"RoutingStrategyType":"SIMPLE"}`: 0,
+		`{"RoutingStrategyType":"TERMINAL","Limit":9}`: 2,
+	} {
 		if got := len(w.must("ListAliases", in)["Aliases"].([]any)); got != want {
 			t.Errorf("ListAliases %s: %d, want %d", in, got, want)
 		}
@@ -303,7 +313,8 @@ func TestComputesHalfDone(t *testing.T) {
 	w.compute(id, "custom-a", "c1")
 
 	room := w.room(id, "custom-a")
-	if _, err := w.RoomShard(room).Do(w.ctx, region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: "c1"}}); err != nil {
+	_, err := w.RoomShard(room).Do(w.ctx, region.RoomCommand{Room: room, Command: fleet.DeregisterCompute{Name: "c1"}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.must("DeregisterCompute", object{"FleetId": id, "ComputeName": "c1"})

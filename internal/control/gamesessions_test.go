@@ -156,7 +156,8 @@ func TestReadYourWrites(t *testing.T) {
 					t.Fatal("reserved, and a search still shows the place")
 				}
 				s.ok(s.accept(id, player))
-				if got := text(w.must("DescribePlayerSessions", object{"PlayerSessionId": player}), "PlayerSessions", 0, "Status"); got != "ACTIVE" {
+				out := w.must("DescribePlayerSessions", object{"PlayerSessionId": player})
+				if got := text(out, "PlayerSessions", 0, "Status"); got != "ACTIVE" {
 					t.Fatalf("accepted, and shown as %s", got)
 				}
 				s.ok(s.end())
@@ -186,14 +187,16 @@ func TestUpdateGameSession(t *testing.T) {
 		g["PlayerSessionCreationPolicy"] != "DENY_ALL" {
 		t.Errorf("after the update: %v", g)
 	}
-	if got := text(w.must("DescribeGameSessionDetails", object{"GameSessionId": id}), "GameSessionDetails", 0, "ProtectionPolicy"); got != "FullProtection" {
+	out = w.must("DescribeGameSessionDetails", object{"GameSessionId": id})
+	if got := text(out, "GameSessionDetails", 0, "ProtectionPolicy"); got != "FullProtection" {
 		t.Errorf("protection policy %s", got)
 	}
 	var many []object
 	for _, k := range "defghijklmnopq" {
 		many = append(many, object{"Key": string(k), "Value": "v"})
 	}
-	w.refused(fault.InvalidRequest, "UpdateGameSession", object{"GameSessionId": id, "GameProperties": many}) // 17 after the merge
+	// There would be 17 after the merge.
+	w.refused(fault.InvalidRequest, "UpdateGameSession", object{"GameSessionId": id, "GameProperties": many})
 	sockets[0].quiet()
 }
 
@@ -210,7 +213,8 @@ func TestStatusFilters(t *testing.T) {
 	}
 	ending := w.active(fleet, nil, sockets...)
 	w.must("TerminateGameSession", object{"GameSessionId": ending, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
-	w.must("TerminateGameSession", object{"GameSessionId": ending, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"}) // once more changes nothing
+	// Once more changes nothing.
+	w.must("TerminateGameSession", object{"GameSessionId": ending, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
 	for _, s := range sockets {
 		for len(s.pushes) > 0 {
 			<-s.pushes
@@ -218,8 +222,12 @@ func TestStatusFilters(t *testing.T) {
 	}
 	active := w.active(fleet, nil, sockets...)
 	starting := w.create(fleet, nil)
-	for status, want := range map[string]string{"ACTIVE": active, "ACTIVATING": starting, "TERMINATING": ending, "TERMINATED": over} {
-		for _, in := range []object{{"FleetId": fleet}, {"FleetId": fleet, "Location": "custom-a"}, {"GameSessionId": want}} {
+	for status, want := range map[string]string{
+		"ACTIVE": active, "ACTIVATING": starting, "TERMINATING": ending, "TERMINATED": over,
+	} {
+		for _, in := range []object{
+			{"FleetId": fleet}, {"FleetId": fleet, "Location": "custom-a"}, {"GameSessionId": want},
+		} {
 			in["StatusFilter"] = status
 			got := texts(w.must("DescribeGameSessions", in)["GameSessions"], "GameSessionId")
 			if len(got) != 1 || got[0] != want {

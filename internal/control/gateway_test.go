@@ -136,7 +136,11 @@ func TestWatchGameSession(t *testing.T) {
 	id = w.owned(fleet)
 	w.activateOn(other, id)
 	ctx, cancel := context.WithCancel(w.ctx)
-	if err := w.WatchGameSession(ctx, id, func(*wire.GameSession) error { cancel(); return nil }); !errors.Is(err, context.Canceled) {
+	err := w.WatchGameSession(ctx, id, func(*wire.GameSession) error {
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

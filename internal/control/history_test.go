@@ -209,10 +209,12 @@ func TestOnTheWayIntoTheHistory(t *testing.T) {
 	if g, err := w.Plane.history.GameSession(w.ctx, room, name); err != nil || g == nil {
 		t.Fatalf("in the history is %v, %v", g, err)
 	}
-	if got := w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleetID}); len(got) != 1 || len(got[0]) != 1 {
+	got := w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleetID})
+	if len(got) != 1 || len(got[0]) != 1 {
 		t.Errorf("shown %v", got)
 	}
-	if got := w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna"}); len(got) != 1 || len(got[0]) != 1 {
+	got = w.pagesOf("DescribePlayerSessions", "PlayerSessions", "PlayerSessionId", object{"PlayerId": "anna"})
+	if len(got) != 1 || len(got[0]) != 1 {
 		t.Errorf("shown %v", got)
 	}
 }
@@ -308,7 +310,9 @@ func (w *world) allArchived(fleetID string) {
 	w.advance("the moves into the history", drivers.TidyEvery, func() bool {
 		left := 0
 		before := event.At(w.clock.Now().Add(-w.config.SessionMemory - drivers.TidyEvery))
-		if _, err := w.read(w.ctx, w.room(fleetID, "custom-a"), func(r *fleet.Room) { left = len(r.EndedBefore(before, 1)) }); err != nil {
+		_, err := w.read(w.ctx, w.room(fleetID, "custom-a"),
+			func(r *fleet.Room) { left = len(r.EndedBefore(before, 1)) })
+		if err != nil {
 			w.t.Fatal(err)
 		}
 		return left == 0

@@ -14,8 +14,10 @@ import (
 
 // duelRules lets two players of the same mode play, one in each team.
 const duelRules = `{"ruleLanguageVersion":"1.0",
-	"playerAttributes":[{"name":"mmr","type":"number","default":1500},{"name":"mode","type":"string","default":"casual"},
-		{"name":"tags","type":"string_list","default":["none"]},{"name":"votes","type":"string_number_map","default":{"keep":1}}],
+	"playerAttributes":[{"name":"mmr","type":"number","default":1500},{"name":"mode","type":"string",
+	"default":"casual"},
+		{"name":"tags","type":"string_list","default":["none"]},{"name":"votes","type":"string_number_map",
+		"default":{"keep":1}}],
 	"teams":[{"name":"alpha","minPlayers":1,"maxPlayers":1},{"name":"omega","minPlayers":1,"maxPlayers":1}],
 	"rules":[{"name":"OneMode","type":"batchDistance","batchAttribute":"mode"}]}`
 
@@ -128,8 +130,10 @@ func TestMatchIsPlaced(t *testing.T) {
 		"PlayerAttributes": object{"mmr": object{"N": 5}, "mode": object{"S": "casual"},
 			"tags": object{"SL": []string{"x", "y", "x"}}, "votes": object{"SDM": object{"keep": 9}}},
 	}}}
-	same(t, a.must("StartMatchmaking", in), `{"MatchmakingTicket":{"TicketId":"t1","ConfigurationName":"duel","ConfigurationArn":%q,"Status":"QUEUED","StartTime":%f,
-		"Players":[{"PlayerId":"p1","LatencyInMs":{"custom-a":20},"PlayerAttributes":{"mmr":{"N":5},"mode":{"S":"casual"},"tags":{"SL":["x","y"]},"votes":{"SDM":{"keep":9}}}}]}}`,
+	same(t, a.must("StartMatchmaking", in), `{"MatchmakingTicket":{"TicketId":"t1","ConfigurationName":"duel",
+		"ConfigurationArn":%q,"Status":"QUEUED","StartTime":%f,
+		"Players":[{"PlayerId":"p1","LatencyInMs":{"custom-a":20},"PlayerAttributes":{"mmr":{"N":5},
+		"mode":{"S":"casual"},"tags":{"SL":["x","y"]},"votes":{"SDM":{"keep":9}}}}]}}`,
 		arnOf("matchmakingconfiguration/duel"), a.seconds())
 	a.remain("SEARCHING", "t1")
 	tags := object{"tags": object{"SL": []string{"z"}}, "votes": object{"SDM": object{}}, "extra": object{"S": "<é>"}}
@@ -140,8 +144,11 @@ func TestMatchIsPlaced(t *testing.T) {
 	a.becomes("COMPLETED", "t1", "t2")
 
 	one, two := a.ticketNow("t1"), a.ticketNow("t2")
-	same(t, at(one, "GameSessionConnectionInfo"), `{"GameSessionArn":%q,"IpAddress":"10.0.0.1","DnsName":"c1.example","Port":7777,"PlayerGatewayStatus":"DISABLED",
-		"MatchedPlayerSessions":[{"PlayerId":"p1","PlayerSessionId":%q}]}`, push.GameSessionID, text(one, "GameSessionConnectionInfo", "MatchedPlayerSessions", 0, "PlayerSessionId"))
+	same(t, at(one, "GameSessionConnectionInfo"), `{"GameSessionArn":%q,"IpAddress":"10.0.0.1","DnsName":"c1.example",
+		"Port":7777,"PlayerGatewayStatus":"DISABLED",
+		"MatchedPlayerSessions":[{"PlayerId":"p1",
+		"PlayerSessionId":%q}]}`, push.GameSessionID,
+		text(one, "GameSessionConnectionInfo", "MatchedPlayerSessions", 0, "PlayerSessionId"))
 	if at(one, "EndTime") == nil || text(one, "Players", 0, "Team") == "" ||
 		text(one, "Players", 0, "Team") == text(two, "Players", 0, "Team") {
 		t.Errorf("the tickets are %v and %v", one, two)
@@ -149,7 +156,8 @@ func TestMatchIsPlaced(t *testing.T) {
 	for i, ticket := range []any{one, two} {
 		seat := text(ticket, "GameSessionConnectionInfo", "MatchedPlayerSessions", 0, "PlayerSessionId")
 		s.ok(s.accept(push.GameSessionID, seat))
-		if got := text(a.must("DescribePlayerSessions", object{"PlayerSessionId": seat}), "PlayerSessions", 0, "PlayerId"); got != fmt.Sprintf("p%d", i+1) {
+		got := text(a.must("DescribePlayerSessions", object{"PlayerSessionId": seat}), "PlayerSessions", 0, "PlayerId")
+		if got != fmt.Sprintf("p%d", i+1) {
 			t.Errorf("the seat of p%d is %s's", i+1, got)
 		}
 	}
@@ -162,14 +170,19 @@ func checkMatchmakerData(t *testing.T, a *arcade, push processes.CreateGameSessi
 	if err := json.Unmarshal([]byte(push.MatchmakerData), &data); err != nil {
 		t.Fatal(err)
 	}
-	p1 := `{"playerId":"p1","attributes":{"mmr":{"attributeType":"DOUBLE","valueAttribute":5.0},"mode":{"attributeType":"STRING","valueAttribute":"casual"},` +
-		`"tags":{"attributeType":"STRING_LIST","valueAttribute":["x","y"]},"votes":{"attributeType":"STRING_DOUBLE_MAP","valueAttribute":{"keep":9.0}}}}`
-	p2 := `{"playerId":"p2","attributes":{"extra":{"attributeType":"STRING","valueAttribute":"<é>"},"mmr":{"attributeType":"DOUBLE","valueAttribute":1500.0},` +
-		`"mode":{"attributeType":"STRING","valueAttribute":"casual"},"tags":{"attributeType":"STRING_LIST","valueAttribute":["z"]},"votes":{"attributeType":"STRING_DOUBLE_MAP","valueAttribute":{}}}}`
+	p1 := `{"playerId":"p1","attributes":{"mmr":{"attributeType":"DOUBLE","valueAttribute":5.0},` +
+		`"mode":{"attributeType":"STRING","valueAttribute":"casual"},` +
+		`"tags":{"attributeType":"STRING_LIST","valueAttribute":["x","y"]},` +
+		`"votes":{"attributeType":"STRING_DOUBLE_MAP","valueAttribute":{"keep":9.0}}}}`
+	p2 := `{"playerId":"p2","attributes":{"extra":{"attributeType":"STRING","valueAttribute":"<é>"},` +
+		`"mmr":{"attributeType":"DOUBLE","valueAttribute":1500.0},` +
+		`"mode":{"attributeType":"STRING","valueAttribute":"casual"},"tags":{"attributeType":"STRING_LIST",` +
+		`"valueAttribute":["z"]},"votes":{"attributeType":"STRING_DOUBLE_MAP","valueAttribute":{}}}}`
 	if first == "omega" {
 		p1, p2 = p2, p1
 	}
-	want := fmt.Sprintf(`{"matchId":%q,"matchmakingConfigurationArn":%q,"teams":[{"name":"alpha","players":[%s]},{"name":"omega","players":[%s]}],`+
+	want := fmt.Sprintf(`{"matchId":%q,"matchmakingConfigurationArn":%q,"teams":[{"name":"alpha","players":[%s]},`+
+		`{"name":"omega","players":[%s]}],`+
 		`"autoBackfillMode":null,"autoBackfillTicketId":null}`, data.MatchID, arnOf("matchmakingconfiguration/duel"),
 		p1, p2)
 	if push.MatchmakerData != want {
@@ -281,7 +294,8 @@ func TestStopInEveryStatus(t *testing.T) {
 		t.Helper()
 		_, err := a.call("StopMatchmaking", stop(ticket))
 		wantKind(t, ticket, err, fault.InvalidRequest)
-		if want := "Matchmaking ticket is in " + status + " status and cannot be canceled."; fault.Of(err).Message != want {
+		want := "Matchmaking ticket is in " + status + " status and cannot be canceled."
+		if fault.Of(err).Message != want {
 			t.Errorf("%s: %v", ticket, err)
 		}
 	}
@@ -421,7 +435,8 @@ func TestStandalone(t *testing.T) {
 func TestExpansionIsAwaited(t *testing.T) {
 	a := matchmakers(t, 0)
 	a.configure("wide", `{"ruleLanguageVersion":"1.0","teams":[{"name":"all","minPlayers":3,"maxPlayers":3}],
-		"expansions":[{"target":"teams[all].minPlayers","steps":[{"waitTimeSeconds":10,"value":2}]}]}`, object{"FlexMatchMode": "STANDALONE"})
+		"expansions":[{"target":"teams[all].minPlayers","steps":[{"waitTimeSeconds":10,
+		"value":2}]}]}`, object{"FlexMatchMode": "STANDALONE"})
 	a.seek("wide", "t1", "p1")
 	a.seek("wide", "t2", "p2")
 	a.remain("SEARCHING", "t1", "t2")
@@ -443,7 +458,8 @@ func TestConfigurationChanges(t *testing.T) {
 	a.refused(fault.InvalidRequest, "DeleteMatchmakingRuleSet", object{"Name": "duel"})
 	a.seek("moving", "t3", "p3")
 	a.refused(fault.InvalidRequest, "DeleteMatchmakingConfiguration", object{"Name": "moving"})
-	if err := a.Change(a.ctx, catalog.DeleteMatchmakingConfiguration{Name: "moving"}); err != nil { // as if t3 came at that moment
+	// As if t3 came at that moment.
+	if err := a.Change(a.ctx, catalog.DeleteMatchmakingConfiguration{Name: "moving"}); err != nil {
 		t.Fatal(err)
 	}
 	a.becomes("FAILED", "t3")

@@ -156,7 +156,8 @@ func TestTicketTimesOutWhileAccepting(t *testing.T) {
 	a.becomes("SEARCHING", "t2")
 	same(t, at(a.ticketNow("t2"), "StatusMessage"), `"Another ticket of the match timed out."`)
 	_, err := a.call("StopMatchmaking", object{"TicketId": "t1"})
-	if want := "Matchmaking ticket is in TIMED_OUT status and cannot be canceled."; !fault.Is(err, fault.InvalidRequest) || fault.Of(err).Message != want {
+	want := "Matchmaking ticket is in TIMED_OUT status and cannot be canceled."
+	if !fault.Is(err, fault.InvalidRequest) || fault.Of(err).Message != want {
 		t.Errorf("got %v", err)
 	}
 }

@@ -107,7 +107,8 @@ func TestProposalsThatFail(t *testing.T) {
 		one, two := fmt.Sprint("a", i), fmt.Sprint("b", i)
 		a.seek("plain", one, one)
 		a.journals[0].FailAppend(errDisk)
-		if _, err := a.call("StartMatchmaking", object{"ConfigurationName": "plain", "TicketId": two, "Players": players(two)}); err == nil {
+		in := object{"ConfigurationName": "plain", "TicketId": two, "Players": players(two)}
+		if _, err := a.call("StartMatchmaking", in); err == nil {
 			t.Fatal("the append did not fail")
 		}
 		a.recovered()

@@ -25,14 +25,19 @@ func TestMatchmakingConfigurationShapes(t *testing.T) {
 	const born = 1767323045
 	ruleSet := fmt.Sprintf(`"RuleSetName":"duel","RuleSetArn":%q`, arnOf("matchmakingruleset/duel"))
 
-	alone := fmt.Sprintf(`{"Name":"alone","ConfigurationArn":%q,%s,"FlexMatchMode":"STANDALONE","BackfillMode":"MANUAL","AcceptanceRequired":false,"RequestTimeoutSeconds":43200,
-		"AdditionalPlayerCount":0,"GameProperties":[],"GameSessionQueueArns":[],"CreationTime":%d}`, arnOf("matchmakingconfiguration/alone"), ruleSet, born)
+	alone := fmt.Sprintf(`{"Name":"alone","ConfigurationArn":%q,%s,"FlexMatchMode":"STANDALONE",
+		"BackfillMode":"MANUAL","AcceptanceRequired":false,"RequestTimeoutSeconds":43200,
+		"AdditionalPlayerCount":0,"GameProperties":[],"GameSessionQueueArns":[],
+		"CreationTime":%d}`, arnOf("matchmakingconfiguration/alone"), ruleSet, born)
 	same(t, w.must("CreateMatchmakingConfiguration",
 		object{"Name": "alone", "RuleSetName": arnOf("matchmakingruleset/duel"), "FlexMatchMode": "STANDALONE",
 			"AcceptanceRequired": false, "RequestTimeoutSeconds": 43200}), `{"Configuration":%s}`, alone)
 
-	sent := fmt.Sprintf(`"Name":"ladder.1","Description":"d","GameSessionQueueArns":["arn:aws:gamelift:eu-west-1::gamesessionqueue/far",%q],"RequestTimeoutSeconds":60,"AcceptanceTimeoutSeconds":20,
-		"AcceptanceRequired":true,"NotificationTarget":"arn:aws:sns:us-west-2:111122223333:a/b","AdditionalPlayerCount":2,"CustomEventData":"blue",
+	sent := fmt.Sprintf(`"Name":"ladder.1","Description":"d",
+		"GameSessionQueueArns":["arn:aws:gamelift:eu-west-1::gamesessionqueue/far",%q],"RequestTimeoutSeconds":60,
+		"AcceptanceTimeoutSeconds":20,
+		"AcceptanceRequired":true,"NotificationTarget":"arn:aws:sns:us-west-2:111122223333:a/b",
+		"AdditionalPlayerCount":2,"CustomEventData":"blue",
 		"GameProperties":[{"Key":"mode","Value":"duel"}],"GameSessionData":"data","BackfillMode":"AUTOMATIC"`, harbor)
 	ladder := fmt.Sprintf(`{%s,%s,"FlexMatchMode":"WITH_QUEUE","ConfigurationArn":%q,"CreationTime":%d}`, sent, ruleSet,
 		arnOf("matchmakingconfiguration/ladder.1"), born)
@@ -90,7 +95,8 @@ func TestUpdateConfigurationLeavesTheRest(t *testing.T) {
 		t.Errorf("rule set %s", got)
 	}
 	w.refused(fault.InvalidRequest, "UpdateMatchmakingConfiguration", `{"Name":"ladder","FlexMatchMode":"STANDALONE"}`)
-	out = w.must("UpdateMatchmakingConfiguration", `{"Name":"ladder","FlexMatchMode":"STANDALONE","BackfillMode":"MANUAL","GameSessionQueueArns":[],"GameProperties":[],
+	out = w.must("UpdateMatchmakingConfiguration", `{"Name":"ladder","FlexMatchMode":"STANDALONE",
+		"BackfillMode":"MANUAL","GameSessionQueueArns":[],"GameProperties":[],
 		"CustomEventData":"","NotificationTarget":""}`)
 	c, _ := out["Configuration"].(object)
 	same(t, object{"a": c["GameProperties"], "b": c["GameSessionQueueArns"], "c": c["CustomEventData"],

@@ -128,7 +128,10 @@ func TestPaging(t *testing.T) {
 			foreign["NextToken"] = token
 			w.refused(fault.InvalidRequest, c.operation, foreign)
 		}
-		for _, bad := range []string{"x", token + "A", strings.ToUpper(token), base64.RawURLEncoding.EncodeToString([]byte(`"fleet-1"`)), token[:len(token)-1]} {
+		for _, bad := range []string{
+			"x", token + "A", strings.ToUpper(token), base64.RawURLEncoding.EncodeToString([]byte(`"fleet-1"`)),
+			token[:len(token)-1],
+		} {
 			in["NextToken"] = bad
 			w.refused(fault.InvalidRequest, c.operation, in)
 		}
@@ -143,7 +146,8 @@ func TestTokensOfOtherOperationsAndRegions(t *testing.T) {
 	w, _, _ := manyOfAll(t)
 	token := w.must("ListFleets", `{"Limit":1}`)["NextToken"]
 	w.refused(fault.InvalidRequest, "DescribeFleetAttributes", object{"Limit": 1, "NextToken": token})
-	w.must("DescribeFleetAttributes", object{"Limit": 1, "NextToken": token, "FleetIds": []string{"fleet-1"}}) // with ids the token does not count
+	// The token is ignored beside ids.
+	w.must("DescribeFleetAttributes", object{"Limit": 1, "NextToken": token, "FleetIds": []string{"fleet-1"}})
 
 	other := newWorld(t, func(w *world) { w.config.Secret = slices.Repeat([]byte{8}, credentials.SecretSize) })
 	other.refused(fault.InvalidRequest, "ListFleets", object{"NextToken": token})
@@ -170,7 +174,8 @@ func TestTokensHoldAcrossChanges(t *testing.T) {
 	s := w.process(fleet, "c0", w.token(fleet, "c0"), "late")
 	newest := w.active(fleet, object{"Location": "custom-0"}, s)
 	var behind []string
-	for _, page := range w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet, "Limit": 2, "NextToken": out["NextToken"]}) {
+	rest = object{"FleetId": fleet, "Limit": 2, "NextToken": out["NextToken"]}
+	for _, page := range w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", rest) {
 		behind = append(behind, page...)
 	}
 	all := w.pagesOf("DescribeGameSessions", "GameSessions", "GameSessionId", object{"FleetId": fleet})[0]
@@ -210,7 +215,9 @@ func TestSmallPages(t *testing.T) {
 		if limit != nil {
 			in["Limit"] = limit
 		}
-		for operation, want := range map[string][]int{"DescribeGameSessionQueues": {50, 1}, "DescribeMatchmakingConfigurations": {10, 1}} {
+		for operation, want := range map[string][]int{
+			"DescribeGameSessionQueues": {50, 1}, "DescribeMatchmakingConfigurations": {10, 1},
+		} {
 			list := map[string]string{"DescribeGameSessionQueues": "GameSessionQueues",
 				"DescribeMatchmakingConfigurations": "Configurations"}[operation]
 			pages := w.pagesOf(operation, list, "Name", in)

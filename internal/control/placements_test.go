@@ -147,23 +147,31 @@ func TestPlacementFulfilled(t *testing.T) {
 		"DesiredPlayerSessions": []object{{"PlayerId": "p1", "PlayerData": "x"}, {"PlayerId": "p2"}},
 	})
 	start := w.seconds()
-	same(t, out["GameSessionPlacement"], `{"PlacementId":"place-1","GameSessionQueueName":"q","Status":"PENDING","GameProperties":[{"Key":"k","Value":"v"}],
-		"MaximumPlayerSessionCount":4,"GameSessionName":"n","GameSessionData":"d","StartTime":%v,"PlayerGatewayStatus":"DISABLED"}`, start)
+	same(t, out["GameSessionPlacement"], `{"PlacementId":"place-1","GameSessionQueueName":"q","Status":"PENDING",
+		"GameProperties":[{"Key":"k","Value":"v"}],
+		"MaximumPlayerSessionCount":4,"GameSessionName":"n","GameSessionData":"d","StartTime":%v,
+		"PlayerGatewayStatus":"DISABLED"}`, start)
 	push := p.sockets["custom-a"][0].next().(processes.CreateGameSessionPush)
 	arn := "arn:aws:gamelift:us-west-2::gamesession/" + p.fleet + "/custom-a/place-1"
 	if push.GameSessionID != arn {
 		t.Errorf("asked to start %s", push.GameSessionID)
 	}
-	same(t, w.placed("place-1", "trying"), `{"PlacementId":"place-1","GameSessionQueueName":"q","Status":"PENDING","GameProperties":[{"Key":"k","Value":"v"}],
-		"MaximumPlayerSessionCount":4,"GameSessionName":"n","GameSessionData":"d","StartTime":%v,"PlayerGatewayStatus":"DISABLED",
-		"GameSessionId":%q,"GameSessionArn":%q,"GameSessionRegion":"custom-a","IpAddress":"10.0.0.1","DnsName":"custom-a.example","Port":7777}`, start, arn, arn)
+	same(t, w.placed("place-1", "trying"), `{"PlacementId":"place-1","GameSessionQueueName":"q","Status":"PENDING",
+		"GameProperties":[{"Key":"k","Value":"v"}],
+		"MaximumPlayerSessionCount":4,"GameSessionName":"n","GameSessionData":"d","StartTime":%v,
+		"PlayerGatewayStatus":"DISABLED",
+		"GameSessionId":%q,"GameSessionArn":%q,"GameSessionRegion":"custom-a","IpAddress":"10.0.0.1",
+		"DnsName":"custom-a.example","Port":7777}`, start, arn, arn)
 	w.elapse(2 * time.Second)
 	p.sockets["custom-a"][0].ok(p.sockets["custom-a"][0].activate(arn))
 	got := w.placed("place-1", "FULFILLED")
 	players := got["PlacedPlayerSessions"].([]any)
-	same(t, got, `{"PlacementId":"place-1","GameSessionQueueName":"q","Status":"FULFILLED","GameProperties":[{"Key":"k","Value":"v"}],
-		"MaximumPlayerSessionCount":4,"GameSessionName":"n","GameSessionData":"d","StartTime":%v,"EndTime":%v,"PlayerGatewayStatus":"DISABLED",
-		"GameSessionId":%q,"GameSessionArn":%q,"GameSessionRegion":"custom-a","IpAddress":"10.0.0.1","DnsName":"custom-a.example","Port":7777,
+	same(t, got, `{"PlacementId":"place-1","GameSessionQueueName":"q","Status":"FULFILLED",
+		"GameProperties":[{"Key":"k","Value":"v"}],
+		"MaximumPlayerSessionCount":4,"GameSessionName":"n","GameSessionData":"d","StartTime":%v,"EndTime":%v,
+		"PlayerGatewayStatus":"DISABLED",
+		"GameSessionId":%q,"GameSessionArn":%q,"GameSessionRegion":"custom-a","IpAddress":"10.0.0.1",
+		"DnsName":"custom-a.example","Port":7777,
 		"PlacedPlayerSessions":[{"PlayerId":"p1","PlayerSessionId":%q},{"PlayerId":"p2","PlayerSessionId":%q}]}`,
 		start, w.seconds(), arn, arn, text(players, 0, "PlayerSessionId"), text(players, 1, "PlayerSessionId"))
 	out = w.must("DescribePlayerSessions", object{"GameSessionId": arn})
@@ -267,8 +275,10 @@ func TestWhereAPlacementGoes(t *testing.T) {
 			name, location, _ := strings.Cut(c.want, "/")
 			s := fleets[name].sockets[location][0]
 			want := w.GameSessionARN(w.room(fleets[name].fleet, location), "p")
-			if got := s.serve(); placement.SessionID("p", w.record("p").Attempt.Number) != got[strings.LastIndex(got, "/")+1:] || !strings.HasPrefix(got, want) {
-				t.Errorf("started %s, want %s", got, want)
+			started := s.serve()
+			id := placement.SessionID("p", w.record("p").Attempt.Number)
+			if id != started[strings.LastIndex(started, "/")+1:] || !strings.HasPrefix(started, want) {
+				t.Errorf("started %s, want %s", started, want)
 			}
 			got := w.placed("p", "FULFILLED")
 			if text(got, "GameSessionRegion") != location {
@@ -377,8 +387,10 @@ func TestStopPlacement(t *testing.T) {
 	w.placed("waits", "waiting")
 	w.elapse(time.Second)
 	out := w.must("StopGameSessionPlacement", object{"PlacementId": "waits"})
-	same(t, out["GameSessionPlacement"], `{"PlacementId":"waits","GameSessionQueueName":"q","Status":"CANCELLED","GameProperties":[],
-		"MaximumPlayerSessionCount":4,"StartTime":%v,"EndTime":%v,"PlayerGatewayStatus":"DISABLED"}`, w.seconds()-1, w.seconds())
+	same(t, out["GameSessionPlacement"], `{"PlacementId":"waits","GameSessionQueueName":"q","Status":"CANCELLED",
+		"GameProperties":[],
+		"MaximumPlayerSessionCount":4,"StartTime":%v,"EndTime":%v,
+		"PlayerGatewayStatus":"DISABLED"}`, w.seconds()-1, w.seconds())
 	w.refused(fault.InvalidRequest, "StopGameSessionPlacement", object{"PlacementId": "waits"})
 	s := p.add("custom-a")
 	w.startPlace("tries", nil)

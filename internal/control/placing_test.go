@@ -73,7 +73,8 @@ func TestABurstOfPlacements(t *testing.T) {
 	for i := range len(sockets) {
 		group.Go(func() {
 			id := fmt.Sprintf("p-%d", i)
-			if _, err := w.call("StartGameSessionPlacement", placementOfQ(id, object{"DesiredPlayerSessions": []object{{"PlayerId": id}}})); err != nil {
+			in := placementOfQ(id, object{"DesiredPlayerSessions": []object{{"PlayerId": id}}})
+			if _, err := w.call("StartGameSessionPlacement", in); err != nil {
 				t.Error(err)
 				return
 			}

@@ -78,7 +78,9 @@ func TestConnect(t *testing.T) {
 }
 
 func TestTokensOfLivingProcesses(t *testing.T) {
-	w := newWorld(t, withFleet(func(s *fleet.Settings) { s.ProcessGrace, s.HealthInterval = 24*time.Hour, 24*time.Hour }))
+	w := newWorld(t, withFleet(func(s *fleet.Settings) {
+		s.ProcessGrace, s.HealthInterval = 24*time.Hour, 24*time.Hour
+	}))
 	id := w.fleetAt("custom-a")
 	token := w.compute(id, "custom-a", "c1")
 	s := w.process(id, "c1", token, "p1")
@@ -109,7 +111,8 @@ func TestSecondSocketTakesOver(t *testing.T) {
 	}
 	second := w.mustDial(first.connect)
 	first.wasReplaced()
-	if p := second.next().(processes.CreateGameSessionPush); p.GameSessionID != session { // not answered yet: asked again
+	// Not answered yet: asked again.
+	if p := second.next().(processes.CreateGameSessionPush); p.GameSessionID != session {
 		t.Errorf("asked to start %s", p.GameSessionID)
 	}
 	first.Disconnected() // the old socket goes after the new one came: nothing is lost
@@ -121,7 +124,8 @@ func TestSecondSocketTakesOver(t *testing.T) {
 	second.wasReplaced()
 	third.quiet() // ACTIVE: nothing to ask for
 	w.must("TerminateGameSession", object{"GameSessionId": session, "TerminationMode": "TRIGGER_ON_PROCESS_TERMINATE"})
-	if p := third.next().(processes.TerminateProcessPush); !p.TerminationTime.Equal(w.clock.Now().Add(5 * time.Minute)) {
+	p := third.next().(processes.TerminateProcessPush)
+	if !p.TerminationTime.Equal(w.clock.Now().Add(5 * time.Minute)) {
 		t.Errorf("to end by %s", p.TerminationTime)
 	}
 	fourth := w.mustDial(first.connect)
@@ -307,7 +311,9 @@ func TestLostProcess(t *testing.T) {
 	lost.Disconnected()
 	lost.Disconnected()
 	back.Disconnected()
-	w.refused(fault.FleetCapacityExceeded, "CreateGameSession", object{"FleetId": fleetID, "MaximumPlayerSessionCount": 1}) // nobody hears of it
+	// No process is asked.
+	w.refused(fault.FleetCapacityExceeded, "CreateGameSession",
+		object{"FleetId": fleetID, "MaximumPlayerSessionCount": 1})
 	w.elapse(199 * time.Second)
 	back = w.mustDial(back.connect)
 	w.elapse(2 * time.Second)
@@ -534,7 +540,9 @@ func TestNewRefusesBadConfigs(t *testing.T) {
 // A server process sees player sessions of its own fleet alone: their ids are tickets. What is in
 // another fleet looks as if it did not exist, also when it is in the history.
 func TestOtherFleetsPlayers(t *testing.T) {
-	w := newWorld(t, withFleet(func(s *fleet.Settings) { s.ProcessGrace, s.HealthInterval = 24*time.Hour, 24*time.Hour }))
+	w := newWorld(t, withFleet(func(s *fleet.Settings) {
+		s.ProcessGrace, s.HealthInterval = 24*time.Hour, 24*time.Hour
+	}))
 	ownFleet, own := w.host(1)
 	session := w.active(ownFleet, nil, own...)
 	otherFleet := w.fleetAt("custom-a")

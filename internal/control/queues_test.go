@@ -26,20 +26,26 @@ func TestQueueShapes(t *testing.T) {
 	alias := text(w.must("CreateAlias", object{"Name": "a",
 		"RoutingStrategy": object{"Type": "SIMPLE", "FleetId": fleet}}), "Alias", "AliasArn")
 
-	plain := fmt.Sprintf(`{"Name":"plain","GameSessionQueueArn":%q,"TimeoutInSeconds":600,"Destinations":[],"PlayerLatencyPolicies":[]}`, arnOf("gamesessionqueue/plain"))
+	plain := fmt.Sprintf(`{"Name":"plain","GameSessionQueueArn":%q,"TimeoutInSeconds":600,"Destinations":[],`+
+		`"PlayerLatencyPolicies":[]}`, arnOf("gamesessionqueue/plain"))
 	same(t, w.must("CreateGameSessionQueue", `{"Name":"plain"}`), `{"GameSessionQueue":%s}`, plain)
 
 	sent := func(policies string) string {
 		return fmt.Sprintf(`"Name":"harbor","TimeoutInSeconds":60,"PlayerLatencyPolicies":%s,
-			"Destinations":[{"DestinationArn":%q},{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/%s"},{"DestinationArn":"arn:aws:gamelift:eu-west-1::fleet/fleet-far"}],
-			"FilterConfiguration":{"AllowedLocations":["custom-a","custom-b"]},"PriorityConfiguration":{"PriorityOrder":["LOCATION","COST"],"LocationOrder":["custom-b"]},
-			"CustomEventData":"any \u0001 data","NotificationTarget":"arn:aws:sns:us-west-2:111122223333:topic.fifo"`, policies, alias, fleet)
+			"Destinations":[{"DestinationArn":%q},{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/%s"},
+			{"DestinationArn":"arn:aws:gamelift:eu-west-1::fleet/fleet-far"}],
+			"FilterConfiguration":{"AllowedLocations":["custom-a","custom-b"]},
+			"PriorityConfiguration":{"PriorityOrder":["LOCATION","COST"],"LocationOrder":["custom-b"]},
+			"CustomEventData":"any \u0001 data",
+			"NotificationTarget":"arn:aws:sns:us-west-2:111122223333:topic.fifo"`, policies, alias, fleet)
 	}
 	out := w.must("CreateGameSessionQueue", "{"+
-		sent(`[{"MaximumIndividualPlayerLatencyMilliseconds":200},{"MaximumIndividualPlayerLatencyMilliseconds":100,"PolicyDurationSeconds":60}]`)+
+		sent(`[{"MaximumIndividualPlayerLatencyMilliseconds":200},{"MaximumIndividualPlayerLatencyMilliseconds":100,`+
+			`"PolicyDurationSeconds":60}]`)+
 		`,"Tags":[{"Key":"k","Value":"v"}]}`)
 	harbor := fmt.Sprintf(`{"GameSessionQueueArn":%q,%s}`, arnOf("gamesessionqueue/harbor"),
-		sent(`[{"MaximumIndividualPlayerLatencyMilliseconds":100,"PolicyDurationSeconds":60},{"MaximumIndividualPlayerLatencyMilliseconds":200}]`))
+		sent(`[{"MaximumIndividualPlayerLatencyMilliseconds":100,"PolicyDurationSeconds":60},`+
+			`{"MaximumIndividualPlayerLatencyMilliseconds":200}]`))
 	same(t, out, `{"GameSessionQueue":%s}`, harbor)
 	same(t, w.must("ListTagsForResource", object{"ResourceARN": arnOf("gamesessionqueue/harbor")}),
 		`{"Tags":[{"Key":"k","Value":"v"}]}`)
@@ -56,7 +62,8 @@ func TestQueueShapes(t *testing.T) {
 		"Destinations": []object{}, "PlayerLatencyPolicies": []object{},
 		"FilterConfiguration": object{}, "PriorityConfiguration": object{}, "CustomEventData": "",
 		"NotificationTarget": ""}),
-		`{"GameSessionQueue":{"Name":"harbor","GameSessionQueueArn":%q,"TimeoutInSeconds":600,"Destinations":[],"PlayerLatencyPolicies":[]}}`, arnOf("gamesessionqueue/harbor"))
+		`{"GameSessionQueue":{"Name":"harbor","GameSessionQueueArn":%q,"TimeoutInSeconds":600,"Destinations":[],`+
+			`"PlayerLatencyPolicies":[]}}`, arnOf("gamesessionqueue/harbor"))
 
 	same(t, w.must("DeleteGameSessionQueue", object{"Name": "arn:aws:gamelift:us-west-2::gamesessionqueue/plain"}),
 		`{}`)
@@ -71,8 +78,10 @@ func TestQueueShapes(t *testing.T) {
 // Each member of an update changes that member alone.
 func TestUpdateQueueLeavesTheRest(t *testing.T) {
 	w := newWorld(t, withShards(1))
-	w.must("CreateGameSessionQueue", `{"Name":"q","TimeoutInSeconds":60,"PlayerLatencyPolicies":[{"MaximumIndividualPlayerLatencyMilliseconds":1}],
-		"Destinations":[{"DestinationArn":"arn:aws:gamelift:eu-west-1::fleet/fleet-far"}],"FilterConfiguration":{"AllowedLocations":["custom-a"]},
+	w.must("CreateGameSessionQueue", `{"Name":"q","TimeoutInSeconds":60,
+		"PlayerLatencyPolicies":[{"MaximumIndividualPlayerLatencyMilliseconds":1}],
+		"Destinations":[{"DestinationArn":"arn:aws:gamelift:eu-west-1::fleet/fleet-far"}],
+		"FilterConfiguration":{"AllowedLocations":["custom-a"]},
 		"PriorityConfiguration":{"PriorityOrder":["COST"]},"CustomEventData":"a","NotificationTarget":"arn:aws:sns:a"}`)
 	w.changesAlone("UpdateGameSessionQueue", "GameSessionQueue", object{"Name": "q"}, object{
 		"TimeoutInSeconds": 61., "CustomEventData": "b", "NotificationTarget": "arn:aws:sns:b",

@@ -64,15 +64,22 @@ var fleetRefusals = []refusal{
 		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"EC2InstanceType":"c5.large"}`,
 		fault.InvalidRequest},
 	{"permissions", "CreateFleet",
-		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"EC2InboundPermissions":[{"FromPort":1,"ToPort":2,"IpRange":"0.0.0.0/0","Protocol":"UDP"}]}`, fault.InvalidRequest},
+		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],` +
+			`"EC2InboundPermissions":[{"FromPort":1,"ToPort":2,"IpRange":"0.0.0.0/0",` +
+			`"Protocol":"UDP"}]}`, fault.InvalidRequest},
 	{"bad cost", "CreateFleet",
-		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"AnywhereConfiguration":{"Cost":"cheap"}}`, fault.InvalidRequest},
+		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],` +
+			`"AnywhereConfiguration":{"Cost":"cheap"}}`, fault.InvalidRequest},
 	{"half a policy", "CreateFleet",
-		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"ResourceCreationLimitPolicy":{"NewGameSessionsPerCreator":1}}`, fault.InvalidRequest},
+		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],` +
+			`"ResourceCreationLimitPolicy":{"NewGameSessionsPerCreator":1}}`, fault.InvalidRequest},
 	{"51 processes", "CreateFleet",
-		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"RuntimeConfiguration":{"ServerProcesses":[{"LaunchPath":"x","ConcurrentExecutions":51}]}}`, fault.InvalidRequest},
+		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],` +
+			`"RuntimeConfiguration":{"ServerProcesses":[{"LaunchPath":"x",` +
+			`"ConcurrentExecutions":51}]}}`, fault.InvalidRequest},
 	{"bad tag", "CreateFleet",
-		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"Tags":[{"Key":"aws:x","Value":""}]}`, fault.TaggingFailed},
+		`{"Name":"f","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"Tags":[{"Key":"aws:x",` +
+			`"Value":""}]}`, fault.TaggingFailed},
 	{"unknown", "UpdateFleetAttributes", `{"FleetId":"fleet-unknown","Name":"x"}`, fault.NotFound},
 	{"deleting", "UpdateFleetAttributes", `{"FleetId":"LEAVING","Name":"x"}`, fault.InvalidFleetStatus},
 	{"terminated", "UpdateFleetAttributes", `{"FleetId":"DEAD","Name":"x"}`, fault.NotFound},
@@ -175,7 +182,8 @@ var aliasAndTagRefusals = []refusal{
 		`{"ResourceARN":"arn:aws:gamelift:eu-west-1::location/custom-a","Tags":[{"Key":"k","Value":"v"}]}`,
 		fault.NotFound},
 	{"key twice", "TagResource",
-		`{"ResourceARN":"arn:aws:gamelift:us-west-2::location/custom-a","Tags":[{"Key":"k","Value":"v"},{"Key":"k","Value":"w"}]}`, fault.TaggingFailed},
+		`{"ResourceARN":"arn:aws:gamelift:us-west-2::location/custom-a","Tags":[{"Key":"k","Value":"v"},{"Key":"k",` +
+			`"Value":"w"}]}`, fault.TaggingFailed},
 	{"too many", "TagResource", `{"ResourceARN":"arn:aws:gamelift:us-west-2::location/custom-a","Tags":[MANYTAGS]}`,
 		fault.TaggingFailed},
 	{"unknown", "UntagResource", `{"ResourceARN":"arn:aws:gamelift:us-west-2::alias/alias-unknown","TagKeys":["k"]}`,
@@ -214,7 +222,8 @@ var gameSessionRefusals = []refusal{
 		`{"FleetId":"TWO","MaximumPlayerSessionCount":1,"Location":"custom-b","CreatorId":"you"}`,
 		fault.FleetCapacityExceeded},
 	{"other token", "CreateGameSession",
-		`{"FleetId":"FLEET","MaximumPlayerSessionCount":1,"Location":"custom-a","IdempotencyToken":"a","GameSessionId":"b"}`, fault.InvalidRequest},
+		`{"FleetId":"FLEET","MaximumPlayerSessionCount":1,"Location":"custom-a","IdempotencyToken":"a",` +
+			`"GameSessionId":"b"}`, fault.InvalidRequest},
 	{"token with other parameters", "CreateGameSession",
 		`{"FleetId":"FLEET","MaximumPlayerSessionCount":9,"Location":"custom-a","IdempotencyToken":"full"}`,
 		fault.IdempotentParameterMismatch},
@@ -222,7 +231,8 @@ var gameSessionRefusals = []refusal{
 		`{"FleetId":"FLEET","MaximumPlayerSessionCount":1,"Location":"custom-a","IdempotencyToken":"a b"}`,
 		fault.InvalidRequest},
 	{"property twice", "CreateGameSession",
-		`{"FleetId":"FLEET","MaximumPlayerSessionCount":1,"Location":"custom-a","GameProperties":[{"Key":"k","Value":"1"},{"Key":"k","Value":"2"}]}`, fault.InvalidRequest},
+		`{"FleetId":"FLEET","MaximumPlayerSessionCount":1,"Location":"custom-a","GameProperties":[{"Key":"k",` +
+			`"Value":"1"},{"Key":"k","Value":"2"}]}`, fault.InvalidRequest},
 	{"17 properties", "CreateGameSession",
 		`{"FleetId":"FLEET","MaximumPlayerSessionCount":1,"Location":"custom-a","GameProperties":[` +
 			strings.Repeat(`{"Key":"k","Value":"v"},`, 16) + `{"Key":"k","Value":"v"}]}`, fault.InvalidRequest},
@@ -306,7 +316,8 @@ var playerSessionRefusals = []refusal{
 }
 
 // standalone are the members that a matchmaking configuration needs beside its name.
-const standalone = `"RuleSetName":"duel","AcceptanceRequired":false,"RequestTimeoutSeconds":60,"FlexMatchMode":"STANDALONE"`
+const standalone = `"RuleSetName":"duel","AcceptanceRequired":false,"RequestTimeoutSeconds":60,` +
+	`"FlexMatchMode":"STANDALONE"`
 
 var queueRefusals = []refusal{
 	{"no name", "CreateGameSessionQueue", `{}`, fault.InvalidRequest},
@@ -331,7 +342,8 @@ var queueRefusals = []refusal{
 		`{"Name":"q","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::alias/alias-unknown"}]}`,
 		fault.NotFound},
 	{"destination twice", "CreateGameSessionQueue",
-		`{"Name":"q","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/FLEET"},{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/FLEET"}]}`, fault.InvalidRequest},
+		`{"Name":"q","Destinations":[{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/FLEET"},` +
+			`{"DestinationArn":"arn:aws:gamelift:us-west-2::fleet/FLEET"}]}`, fault.InvalidRequest},
 	{"policy without cap", "CreateGameSessionQueue",
 		`{"Name":"q","PlayerLatencyPolicies":[{"PolicyDurationSeconds":1}]}`, fault.InvalidRequest},
 	{"policy below 0", "CreateGameSessionQueue",
@@ -442,7 +454,8 @@ var matchmakingRefusals = []refusal{
 		`{"Name":"arn:aws:gamelift:eu-west-1::matchmakingconfiguration/ladder"}`, fault.NotFound},
 	{"unknown rule set", "UpdateMatchmakingConfiguration", `{"Name":"ladder","RuleSetName":"unknown"}`, fault.NotFound},
 	{"unknown queue", "UpdateMatchmakingConfiguration",
-		`{"Name":"ladder","FlexMatchMode":"WITH_QUEUE","GameSessionQueueArns":["arn:aws:gamelift:us-west-2::gamesessionqueue/unknown"]}`, fault.NotFound},
+		`{"Name":"ladder","FlexMatchMode":"WITH_QUEUE",` +
+			`"GameSessionQueueArns":["arn:aws:gamelift:us-west-2::gamesessionqueue/unknown"]}`, fault.NotFound},
 	{"queue by name", "UpdateMatchmakingConfiguration", `{"Name":"ladder","GameSessionQueueArns":["harbor"]}`,
 		fault.InvalidRequest},
 	{"standalone with a queue", "UpdateMatchmakingConfiguration",
@@ -458,7 +471,8 @@ var matchmakingRefusals = []refusal{
 		`{"ResourceARN":"arn:aws:gamelift:us-west-2::gamesessionqueue/unknown","Tags":[{"Key":"k","Value":"v"}]}`,
 		fault.NotFound},
 	{"unknown configuration", "TagResource",
-		`{"ResourceARN":"arn:aws:gamelift:us-west-2::matchmakingconfiguration/unknown","Tags":[{"Key":"k","Value":"v"}]}`, fault.NotFound},
+		`{"ResourceARN":"arn:aws:gamelift:us-west-2::matchmakingconfiguration/unknown","Tags":[{"Key":"k",` +
+			`"Value":"v"}]}`, fault.NotFound},
 	{"unknown rule set", "ListTagsForResource",
 		`{"ResourceARN":"arn:aws:gamelift:us-west-2::matchmakingruleset/unknown"}`, fault.NotFound},
 }
@@ -525,7 +539,8 @@ func refusalWorld(t *testing.T) (*world, *strings.Replacer) {
 func TestRefusals(t *testing.T) {
 	w, names := refusalWorld(t)
 	before := w.state()
-	for _, r := range slices.Concat(locationRefusals, fleetRefusals, computeRefusals, aliasAndTagRefusals, gameSessionRefusals, playerSessionRefusals,
+	for _, r := range slices.Concat(locationRefusals, fleetRefusals, computeRefusals, aliasAndTagRefusals,
+		gameSessionRefusals, playerSessionRefusals,
 		queueRefusals, matchmakingRefusals) {
 		info := w.handlers[r.operation].Info
 		_, err := w.call(r.operation, names.Replace(r.body))

@@ -26,7 +26,9 @@ func kindOf(c region.Command) string {
 // Whatever gets lost between two nodes, once each: the calls of a game's beginning are answered as if nothing had
 // happened, and nothing is done twice.
 func TestCallsAreRepeatedInTheService(t *testing.T) {
-	for name, tt := range map[string]struct{ command, answer bool }{"commands": {command: true}, "answers": {answer: true}} {
+	for name, tt := range map[string]struct{ command, answer bool }{
+		"commands": {command: true}, "answers": {answer: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNet(t, 2)
 			w := n.worlds[0]
@@ -76,7 +78,8 @@ func TestCallsAreRepeatedInTheService(t *testing.T) {
 			if fleets := w.must("ListFleets", object{})["FleetIds"].([]any); len(fleets) != 1 {
 				t.Errorf("%d fleets", len(fleets))
 			}
-			if sessions := w.must("DescribePlayerSessions", object{"GameSessionId": session})["PlayerSessions"].([]any); len(sessions) != 2 {
+			sessions := w.must("DescribePlayerSessions", object{"GameSessionId": session})["PlayerSessions"].([]any)
+			if len(sessions) != 2 {
 				t.Errorf("the players: %v", sessions)
 			}
 		})
@@ -114,7 +117,8 @@ func TestNotDoneIsRepeated(t *testing.T) {
 		results := make([]error, 3)
 		var calls sync.WaitGroup
 		call := func(i int) {
-			calls.Go(func() { _, results[i] = w.call("CreateLocation", object{"LocationName": fmt.Sprint("custom-", i)}) })
+			in := object{"LocationName": fmt.Sprint("custom-", i)}
+			calls.Go(func() { _, results[i] = w.call("CreateLocation", in) })
 		}
 		call(0)
 		if err := w.journals[0].AwaitHeld(w.ctx, 1); err != nil {

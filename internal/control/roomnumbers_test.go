@@ -76,7 +76,8 @@ func TestOldPlayerSessionsOfAReusedNumber(t *testing.T) {
 		if got := fmt.Sprint(w.must("DescribePlayerSessions", object{"PlayerSessionId": x})); got != described {
 			t.Errorf("the former player session is %s, and was %s", got, described)
 		}
-		if got := text(w.must("DescribePlayerSessions", object{"PlayerSessionId": y}), "PlayerSessions", 0, "GameSessionId"); got != session {
+		out := w.must("DescribePlayerSessions", object{"PlayerSessionId": y})
+		if got := text(out, "PlayerSessions", 0, "GameSessionId"); got != session {
 			t.Errorf("the later player session is in %s, not %s", got, session)
 		}
 		if w.status(session) == "ACTIVE" {

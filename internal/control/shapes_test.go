@@ -23,12 +23,16 @@ func TestShapes(t *testing.T) {
 	same(t, w.must("ListTagsForResource", object{"ResourceARN": arn("location/custom-a")}),
 		`{"Tags":[{"Key":"k","Value":"v"}]}`)
 
-	out = w.must("CreateFleet", `{"Name":"f","Description":"d","ComputeType":"ANYWHERE","Locations":[{"Location":"custom-a"}],"AnywhereConfiguration":{"Cost":"0.25"},
-		"ResourceCreationLimitPolicy":{"NewGameSessionsPerCreator":3,"PolicyPeriodInMinutes":15},"Tags":[{"Key":"k","Value":"v"}]}`)
+	out = w.must("CreateFleet", `{"Name":"f","Description":"d","ComputeType":"ANYWHERE",
+		"Locations":[{"Location":"custom-a"}],"AnywhereConfiguration":{"Cost":"0.25"},
+		"ResourceCreationLimitPolicy":{"NewGameSessionsPerCreator":3,"PolicyPeriodInMinutes":15},"Tags":[{"Key":"k",
+		"Value":"v"}]}`)
 	id := text(out, "FleetAttributes", "FleetId")
 	fleet := fmt.Sprintf(`"FleetId":%q,"FleetArn":%q`, id, arn("fleet/"+id))
-	attributes := fmt.Sprintf(`{%s,"Name":"f","Description":"d","CreationTime":%d,"Status":"ACTIVE","ComputeType":"ANYWHERE","AnywhereConfiguration":{"Cost":"0.25"},
-		"NewGameSessionProtectionPolicy":"NoProtection","ResourceCreationLimitPolicy":{"NewGameSessionsPerCreator":3,"PolicyPeriodInMinutes":15},"MetricGroups":["default"]}`, fleet, born)
+	attributes := fmt.Sprintf(`{%s,"Name":"f","Description":"d","CreationTime":%d,"Status":"ACTIVE",
+		"ComputeType":"ANYWHERE","AnywhereConfiguration":{"Cost":"0.25"},
+		"NewGameSessionProtectionPolicy":"NoProtection","ResourceCreationLimitPolicy":{"NewGameSessionsPerCreator":3,
+		"PolicyPeriodInMinutes":15},"MetricGroups":["default"]}`, fleet, born)
 	same(t, out, `{"FleetAttributes":%s,"LocationStates":[{"Location":"custom-a","Status":"ACTIVE"}]}`, attributes)
 	same(t, w.must("DescribeFleetAttributes", object{"FleetIds": []string{id}}), `{"FleetAttributes":[%s]}`, attributes)
 	same(t, w.must("ListFleets", `{}`), `{"FleetIds":[%q]}`, id)
@@ -40,10 +44,13 @@ func TestShapes(t *testing.T) {
 		`{%s,"LocationStates":[{"Location":"custom-b","Status":"NEW"}]}`, fleet)
 	same(t, w.must("DescribeFleetLocationAttributes",
 		object{"FleetId": id, "Locations": []string{"custom-b", "custom-x", "custom-a"}}),
-		`{%s,"LocationAttributes":[{"LocationState":{"Location":"custom-b","Status":"ACTIVE"}},{"LocationState":{"Location":"custom-a","Status":"ACTIVE"}}]}`, fleet)
+		`{%s,"LocationAttributes":[{"LocationState":{"Location":"custom-b","Status":"ACTIVE"}},`+
+			`{"LocationState":{"Location":"custom-a","Status":"ACTIVE"}}]}`, fleet)
 	same(t, w.must("DeleteFleetLocations", object{"FleetId": id, "Locations": []string{"custom-b"}}),
 		`{%s,"LocationStates":[{"Location":"custom-b","Status":"DELETING"}]}`, fleet)
-	runtime := `{"RuntimeConfiguration":{"GameSessionActivationTimeoutSeconds":60,"MaxConcurrentGameSessionActivations":2,"ServerProcesses":[{"LaunchPath":"/local/game/x","Parameters":"-p 1","ConcurrentExecutions":2}]}}`
+	runtime := `{"RuntimeConfiguration":{"GameSessionActivationTimeoutSeconds":60,` +
+		`"MaxConcurrentGameSessionActivations":2,"ServerProcesses":[{"LaunchPath":"/local/game/x",` +
+		`"Parameters":"-p 1","ConcurrentExecutions":2}]}}`
 	same(t, w.must("DescribeRuntimeConfiguration", object{"FleetId": id}), `{}`)
 	same(t, w.must("UpdateRuntimeConfiguration", `{"FleetId":"`+id+`",`+runtime[1:]), "%s", runtime)
 	same(t, w.must("DescribeRuntimeConfiguration", object{"FleetId": id}), "%s", runtime)
@@ -51,8 +58,10 @@ func TestShapes(t *testing.T) {
 	same(t, w.must("DescribeFleetPortSettings", object{"FleetId": id, "Location": "custom-a"}),
 		`{%s,"InboundPermissions":[],"Location":"custom-a"}`, fleet)
 
-	compute := fmt.Sprintf(`{%s,"ComputeName":"c1","ComputeArn":%q,"ComputeStatus":"Active","Location":"custom-a","CreationTime":%d,"IpAddress":"10.0.0.1","DnsName":"c1.example",
-		"GameLiftServiceSdkEndpoint":"wss://127.0.0.1:9080","GameLiftAgentEndpoint":"wss://127.0.0.1:9080"}`, fleet, arn("compute/c1"), born)
+	compute := fmt.Sprintf(`{%s,"ComputeName":"c1","ComputeArn":%q,"ComputeStatus":"Active","Location":"custom-a",
+		"CreationTime":%d,"IpAddress":"10.0.0.1","DnsName":"c1.example",
+		"GameLiftServiceSdkEndpoint":"wss://127.0.0.1:9080",
+		"GameLiftAgentEndpoint":"wss://127.0.0.1:9080"}`, fleet, arn("compute/c1"), born)
 	same(t, w.must("RegisterCompute", object{"FleetId": id, "ComputeName": "c1", "Location": "custom-a",
 		"IpAddress": "10.0.0.1", "DnsName": "c1.example"}), `{"Compute":%s}`, compute)
 	same(t, w.must("DescribeCompute", object{"FleetId": id, "ComputeName": "c1"}), `{"Compute":%s}`, compute)
@@ -65,7 +74,8 @@ func TestShapes(t *testing.T) {
 
 	server := w.process(id, "c1", token, "p1")
 	capacity := func(location string, idle int) string {
-		return fmt.Sprintf(`{%s,"Location":%q,"InstanceCounts":{"DESIRED":1,"MINIMUM":0,"MAXIMUM":1,"PENDING":0,"ACTIVE":1,"IDLE":%d,"TERMINATING":0}}`, fleet, location, idle)
+		return fmt.Sprintf(`{%s,"Location":%q,"InstanceCounts":{"DESIRED":1,"MINIMUM":0,"MAXIMUM":1,"PENDING":0,`+
+			`"ACTIVE":1,"IDLE":%d,"TERMINATING":0}}`, fleet, location, idle)
 	}
 	same(t, w.must("DescribeFleetCapacity", `{}`), `{"FleetCapacity":[%s]}`, capacity("us-west-2", 1))
 
@@ -77,9 +87,12 @@ func TestShapes(t *testing.T) {
 	})
 	session := "arn:aws:gamelift:us-west-2::gamesession/" + id + "/custom-a/t-1"
 	described := func(status, count string) string {
-		return fmt.Sprintf(`{"GameSessionId":%q,"Name":"n",%s,"CreationTime":%d.5,"CurrentPlayerSessionCount":%s,"MaximumPlayerSessionCount":4,"Status":%q,
-			"GameProperties":[{"Key":"mode","Value":"duel"}],"IpAddress":"10.0.0.1","DnsName":"c1.example","Port":7777,"PlayerSessionCreationPolicy":"ACCEPT_ALL",
-			"CreatorId":"me","GameSessionData":"data","Location":"custom-a","ComputeName":"c1","PlayerGatewayStatus":"DISABLED"}`, session, fleet, born+1, count, status)
+		return fmt.Sprintf(`{"GameSessionId":%q,"Name":"n",%s,"CreationTime":%d.5,"CurrentPlayerSessionCount":%s,
+			"MaximumPlayerSessionCount":4,"Status":%q,
+			"GameProperties":[{"Key":"mode","Value":"duel"}],"IpAddress":"10.0.0.1","DnsName":"c1.example",
+			"Port":7777,"PlayerSessionCreationPolicy":"ACCEPT_ALL",
+			"CreatorId":"me","GameSessionData":"data","Location":"custom-a","ComputeName":"c1",
+			"PlayerGatewayStatus":"DISABLED"}`, session, fleet, born+1, count, status)
 	}
 	same(t, out, `{"GameSession":%s}`, described("ACTIVATING", "0"))
 	push := server.next()
@@ -98,11 +111,13 @@ func TestShapes(t *testing.T) {
 	same(t, w.must("UpdateGameSession", object{"GameSessionId": session, "Name": "n"}), `{"GameSession":%s}`,
 		described("ACTIVE", "0"))
 	same(t, w.must("GetPlayerConnectionDetails", object{"GameSessionId": session, "PlayerIds": []string{"x"}}),
-		`{"GameSessionId":%q,"PlayerConnectionDetails":[{"PlayerId":"x","Endpoints":[{"IpAddress":"10.0.0.1","Port":7777}]}]}`, session)
+		`{"GameSessionId":%q,"PlayerConnectionDetails":[{"PlayerId":"x","Endpoints":[{"IpAddress":"10.0.0.1",`+
+			`"Port":7777}]}]}`, session)
 
 	out = w.must("CreatePlayerSession", object{"GameSessionId": session, "PlayerId": "anna", "PlayerData": "red"})
 	player := func(id, name, status, more string) string {
-		return fmt.Sprintf(`{"PlayerSessionId":%q,"PlayerId":%q,"GameSessionId":%q,%s,"CreationTime":%d.5,"Status":%q,"IpAddress":"10.0.0.1","DnsName":"c1.example","Port":7777%s}`,
+		return fmt.Sprintf(`{"PlayerSessionId":%q,"PlayerId":%q,"GameSessionId":%q,%s,"CreationTime":%d.5,`+
+			`"Status":%q,"IpAddress":"10.0.0.1","DnsName":"c1.example","Port":7777%s}`,
 			id, name, session, fleet, born+1, status, more)
 	}
 	anna := text(out, "PlayerSession", "PlayerSessionId")
@@ -122,7 +137,8 @@ func TestShapes(t *testing.T) {
 		gone, player(zoe, "zoe", "RESERVED", ""), player(bob, "bob", "RESERVED", `,"PlayerData":"blue"`))
 
 	use := func(location string) string {
-		return fmt.Sprintf(`{%s,"Location":%q,"ActiveServerProcessCount":1,"ActiveGameSessionCount":1,"CurrentPlayerSessionCount":2,"MaximumPlayerSessionCount":4}`, fleet, location)
+		return fmt.Sprintf(`{%s,"Location":%q,"ActiveServerProcessCount":1,"ActiveGameSessionCount":1,`+
+			`"CurrentPlayerSessionCount":2,"MaximumPlayerSessionCount":4}`, fleet, location)
 	}
 	same(t, w.must("DescribeFleetUtilization", object{"FleetIds": []string{id}}), `{"FleetUtilization":[%s]}`,
 		use("us-west-2"))
@@ -145,7 +161,8 @@ func TestShapes(t *testing.T) {
 	out = w.must("CreateAlias", object{"Name": "a", "Description": "d",
 		"RoutingStrategy": object{"Type": "SIMPLE", "FleetId": id}})
 	aliasID := text(out, "Alias", "AliasId")
-	alias := fmt.Sprintf(`{"Alias":{"AliasId":%q,"AliasArn":%q,"Name":"a","Description":"d","RoutingStrategy":{"Type":"SIMPLE","FleetId":%q},"CreationTime":%d.5,"LastUpdatedTime":%d.5}}`,
+	alias := fmt.Sprintf(`{"Alias":{"AliasId":%q,"AliasArn":%q,"Name":"a","Description":"d",`+
+		`"RoutingStrategy":{"Type":"SIMPLE","FleetId":%q},"CreationTime":%d.5,"LastUpdatedTime":%d.5}}`,
 		aliasID, arn("alias/"+aliasID), id, born+1, born+1)
 	same(t, out, "%s", alias)
 	same(t, w.must("DescribeAlias", object{"AliasId": aliasID}), "%s", alias)
@@ -169,7 +186,8 @@ func TestShapes(t *testing.T) {
 		}
 	}
 	out = w.must("DescribeFleetEvents", object{"FleetId": id, "Limit": 1})
-	same(t, out["Events"], `[{"EventId":%q,"ResourceId":%q,"EventCode":"FLEET_DELETED","Message":"Fleet %s was deleted","EventTime":%d.5,"Count":1}]`,
+	same(t, out["Events"], `[{"EventId":%q,"ResourceId":%q,"EventCode":"FLEET_DELETED",`+
+		`"Message":"Fleet %s was deleted","EventTime":%d.5,"Count":1}]`,
 		text(out, "Events", 0, "EventId"), id, id, born+1)
 }
 

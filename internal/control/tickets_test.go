@@ -89,7 +89,8 @@ func TestTicketsThatAreRefused(t *testing.T) {
 			"Players": players("p1")})
 	same(t, a.must("DescribeMatchmaking", object{"TicketIds": []string{"t1", ""}}), `{"TicketList":[]}`)
 	a.refused(fault.InvalidRequest, "DescribeMatchmaking", object{"TicketIds": repeated("t", 11)})
-	if out := a.must("StartMatchmaking", object{"ConfigurationName": arnOf("matchmakingconfiguration/duel"), "Players": players("p1")}); len(text(out, "MatchmakingTicket", "TicketId")) != 36 {
+	in := object{"ConfigurationName": arnOf("matchmakingconfiguration/duel"), "Players": players("p1")}
+	if out := a.must("StartMatchmaking", in); len(text(out, "MatchmakingTicket", "TicketId")) != 36 {
 		t.Errorf("the service's own id is not a UUID: %v", out)
 	}
 }
@@ -227,7 +228,8 @@ func TestExplainTicket(t *testing.T) {
 	}
 	a.must("StopMatchmaking", object{"TicketId": "t1"})
 	_, err = a.ExplainTicket(a.ctx, "t1")
-	if wantKind(t, "a ticket that is over", err, fault.InvalidRequest); !strings.Contains(fmt.Sprint(err), string(matchmaking.Cancelled)) {
+	wantKind(t, "a ticket that has ended", err, fault.InvalidRequest)
+	if !strings.Contains(fmt.Sprint(err), string(matchmaking.Cancelled)) {
 		t.Errorf("it says %v", err)
 	}
 	_, err = a.ExplainTicket(a.ctx, "none")

@@ -21,8 +21,9 @@
 // fact, or both; a connection pushes a game session once. The first connection of a new process is installed by the
 // very fact that makes the process (expect, connected), and so has nothing to read.
 //
-// A connection that closes is removed under the lock under which the room is notified (lose), so that a connection which
-// becomes primary later sends its own announcement behind that. After a recovery a shard takes no connection for open:
-// each is announced again, and reads the state again. An update of a backfill ticket is no state of the room: it is
-// kept here until the process connects, here or, as ProcessResumed shows, at another node, which was told of it, too.
+// A connection that closes is removed under the lock under which the room is notified (lose), so that a connection
+// which becomes primary later sends its own announcement behind that. After a recovery a shard takes no connection for
+// open: each is announced again, and reads the state again. An update of a backfill ticket is no state of the room: it
+// is kept here until the process connects, here or, as ProcessResumed shows, at another node, which was told of it,
+// too.
 package processes

@@ -51,7 +51,8 @@ func TestPlacement(t *testing.T) {
 			Players: []placement.PlacedPlayer{{PlayerID: "p1"}},
 		},
 	}
-	envelope := `{"version":"0","id":"6f0c3a0e-2d1b-4b7e-9a55-0f2b9c1d7e10","detail-type":"GameLift Queue Placement Event",
+	envelope := `{"version":"0","id":"6f0c3a0e-2d1b-4b7e-9a55-0f2b9c1d7e10",
+		"detail-type":"GameLift Queue Placement Event",
 		"source":"aws.gamelift","account":"000000000000","time":"2031-04-05T06:07:09Z","region":"eu-west-1",
 		"resources":["arn:aws:gamelift:eu-west-1:000000000000:gamesessionqueue/harbor"],`
 	got, err := origin.placement(head, p)
@@ -92,9 +93,11 @@ func TestMatchmaking(t *testing.T) {
 		Players: []matchmaking.MatchedPlayer{{PlayerID: "p1"}, {PlayerID: "p2"}},
 	}
 	const (
-		ticket = `{"ticketId":"t-1","startTime":"2031-04-05T06:07:05.120Z","players":[{"playerId":"p1","team":"alpha"}]}`
-		other  = `{"ticketId":"t-2","startTime":"2031-04-05T06:07:05.120Z","players":[{"playerId":"p2","team":"omega"}]}`
-		none   = "00000000-0000-0000-0000-000000000000"
+		ticket = `{"ticketId":"t-1","startTime":"2031-04-05T06:07:05.120Z","players":[{"playerId":"p1",` +
+			`"team":"alpha"}]}`
+		other = `{"ticketId":"t-2","startTime":"2031-04-05T06:07:05.120Z","players":[{"playerId":"p2",` +
+			`"team":"omega"}]}`
+		none = "00000000-0000-0000-0000-000000000000"
 	)
 	for _, c := range []struct {
 		a      *matchmaking.Announcement
@@ -108,7 +111,8 @@ func TestMatchmaking(t *testing.T) {
 			`{"type":"MatchmakingSearching","estimatedWaitMillis":1500,"tickets":[` + ticket + `],
 				"gameSessionInfo":{"players":[{"playerId":"p1","team":"alpha"}]}}`},
 		{&matchmaking.Announcement{Type: matchmaking.PotentialMatchCreated, Tickets: both, Match: match}, "",
-			`{"type":"PotentialMatchCreated","matchId":"5a7d","acceptanceRequired":true,"acceptanceTimeout":45,"tickets":[` +
+			`{"type":"PotentialMatchCreated","matchId":"5a7d","acceptanceRequired":true,"acceptanceTimeout":45,` +
+				`"tickets":[` +
 				ticket + `,` + other + `],
 			"ruleEvaluationMetrics":[{"ruleName":"CloseMmr","passedCount":2,"failedCount":0}],
 			"gameSessionInfo":{"players":[{"playerId":"p1","team":"alpha"},{"playerId":"p2","team":"omega"}]}}`},
@@ -118,16 +122,19 @@ func TestMatchmaking(t *testing.T) {
 		{&matchmaking.Announcement{Type: matchmaking.AcceptMatch, Tickets: both, Match: match}, "",
 			`{"type":"AcceptMatch","matchId":"5a7d","tickets":[{"ticketId":"t-1","startTime":"2031-04-05T06:07:05.120Z",
 				"players":[{"playerId":"p1","team":"alpha","accepted":true}]},` + other + `],
-			"gameSessionInfo":{"players":[{"playerId":"p1","team":"alpha","accepted":true},{"playerId":"p2","team":"omega"}]}}`},
+			"gameSessionInfo":{"players":[{"playerId":"p1","team":"alpha","accepted":true},{"playerId":"p2",
+			"team":"omega"}]}}`},
 		{&matchmaking.Announcement{Type: matchmaking.AcceptMatchCompleted, Tickets: both[1:], Match: match,
 			Acceptance: "Rejected"}, "",
 			`{"type":"AcceptMatchCompleted","matchId":"5a7d","acceptance":"Rejected","tickets":[` + other + `],
 				"gameSessionInfo":{"players":[{"playerId":"p2","team":"omega"}]}}`},
 		{&matchmaking.Announcement{Type: matchmaking.MatchmakingSucceeded, Tickets: both[:1], Match: match,
 			Connection: connection}, "",
-			`{"type":"MatchmakingSucceeded","matchId":"5a7d","tickets":[{"ticketId":"t-1","startTime":"2031-04-05T06:07:05.120Z",
+			`{"type":"MatchmakingSucceeded","matchId":"5a7d","tickets":[{"ticketId":"t-1",
+				"startTime":"2031-04-05T06:07:05.120Z",
 			"players":[{"playerId":"p1","playerSessionId":"psess-` + none + `","team":"alpha"}]}],
-			"gameSessionInfo":{"gameSessionArn":"arn:s","ipAddress":"192.0.2.10","dnsName":"dock.example.net","port":7777,
+			"gameSessionInfo":{"gameSessionArn":"arn:s","ipAddress":"192.0.2.10","dnsName":"dock.example.net",
+			"port":7777,
 			"players":[{"playerId":"p1","playerSessionId":"psess-` + none + `","team":"alpha"}]}}`},
 		{&matchmaking.Announcement{Type: matchmaking.MatchmakingTimedOut, Tickets: both[:1],
 			Reason: matchmaking.ReasonTimedOut, Message: matchmaking.MessageTimedOut}, "",
@@ -154,6 +161,7 @@ func TestMatchmaking(t *testing.T) {
 		compare(t, string(c.a.Type), got, err, `{"version":"0","id":"0c5f","detail-type":"GameLift Matchmaking Event",
 			"source":"aws.gamelift","account":"000000000000",
 			"time":"2031-04-05T06:07:09.004Z","region":"eu-west-1",
-				"resources":["arn:aws:gamelift:eu-west-1:000000000000:matchmakingconfiguration/ladder"],"detail":`+c.detail+`}`)
+				"resources":["arn:aws:gamelift:eu-west-1:000000000000:matchmakingconfiguration/ladder"],
+				"detail":`+c.detail+`}`)
 	}
 }

@@ -112,7 +112,8 @@ func (w *world) run(targets ...Target) (stop func()) {
 	go func() {
 		ended <- Webhooks{
 			Feed: w.feed, Targets: targets, Secret: []byte("0123456789abcdef01234567"), HTTP: client, Clock: w.clock,
-			Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), // read when it has stopped
+			// The log is read when it has stopped.
+			Log: slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 
 			Observe: func(how Outcome) { w.tried <- how },
 		}.Run(ctx)

@@ -17,7 +17,8 @@ func TestClosable(t *testing.T) {
 	room := func(name string, computes int, events ...time.Duration) *fleet.Room {
 		r := fleet.NewRoom(fleet.RoomID{Fleet: fleet.ID(name)}, fleet.Address{}, &settings)
 		for i := range computes {
-			if _, _, err := r.Handle(now, fleet.RegisterCompute{Name: fmt.Sprint(i), IPAddress: "10.0.0.1"}); err != nil {
+			_, _, err := r.Handle(now, fleet.RegisterCompute{Name: fmt.Sprint(i), IPAddress: "10.0.0.1"})
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -47,9 +47,11 @@ func TestRefusedEntryBlocksNoOther(t *testing.T) {
 		ended: func(_ *region.Machine, n int) []*placement.Placement {
 			return k.placements[:min(2, n, len(k.placements))]
 		},
-		id:     func(p *placement.Placement) string { return p.ID },
-		name:   placementSubject,
-		forget: func(ids []string) region.Command { return region.PlacementCommand{Command: placement.Forget{IDs: ids}} },
+		id:   func(p *placement.Placement) string { return p.ID },
+		name: placementSubject,
+		forget: func(ids []string) region.Command {
+			return region.PlacementCommand{Command: placement.Forget{IDs: ids}}
+		},
 	})
 	if err != nil || len(k.placements) != 1 || k.placements[0].ID != "b" {
 		t.Errorf("%v, %d placements in memory", err, len(k.placements))
