@@ -10,7 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
-// CreateAlias makes an alias of a fleet or of a message.
+// CreateAlias creates an alias of a fleet or of a message.
 func (p *Plane) CreateAlias(ctx context.Context, in *wire.CreateAliasInput) (*wire.CreateAliasOutput, error) {
 	id := "alias-" + uuid.NewString()
 	command := catalog.CreateAlias{ID: id, Name: in.Name, Description: in.Description, Tags: tagsFrom(in.Tags)}
@@ -31,7 +31,7 @@ func routing(in *wire.RoutingStrategy) *catalog.Routing {
 	return &catalog.Routing{Type: catalog.RoutingType(in.Type), Fleet: in.FleetId, Message: in.Message}
 }
 
-// alias is an alias as the API shows it.
+// alias returns an alias as the API shows it.
 func (cr *catalogReader) alias(idOrArn string) (*wire.Alias, error) {
 	a, ok := cr.Catalog().Alias(aliasID(idOrArn))
 	if !ok {
@@ -51,7 +51,7 @@ func (sh shapes) aliasTo(a *catalog.Alias) *wire.Alias {
 	}
 }
 
-// UpdateAlias changes what is given; a routing strategy is replaced whole.
+// UpdateAlias changes the members that are given; a routing strategy is replaced as a whole.
 func (p *Plane) UpdateAlias(ctx context.Context, in *wire.UpdateAliasInput) (*wire.UpdateAliasOutput, error) {
 	command := catalog.UpdateAlias{
 		ID: aliasID(in.AliasId), Name: optional(in.Name), Description: optional(in.Description),
@@ -91,7 +91,7 @@ func (p *Plane) DeleteAlias(ctx context.Context, in *wire.DeleteAliasInput) erro
 	return p.Change(ctx, catalog.DeleteAlias{ID: aliasID(in.AliasId)})
 }
 
-// ResolveAlias finds the fleet of an alias, which may have been deleted since.
+// ResolveAlias returns the fleet of an alias. It may have been deleted since.
 func (cr *catalogReader) ResolveAlias(_ context.Context, in *wire.ResolveAliasInput) (*wire.ResolveAliasOutput, error) {
 	id, err := cr.Catalog().ResolveAlias(aliasID(in.AliasId))
 	if err != nil {

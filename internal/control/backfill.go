@@ -14,8 +14,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// StartMatchBackfill opens a ticket for more players of a game session that a
-// match has made. It replaces the one that the game session has.
+// StartMatchBackfill starts a ticket for more players of a game session that a match has created. It replaces the
+// backfill ticket that the game session has.
 func (p *Plane) StartMatchBackfill(ctx context.Context, in *wire.StartMatchBackfillInput) (
 	*wire.StartMatchBackfillOutput, error,
 ) {
@@ -26,8 +26,8 @@ func (p *Plane) StartMatchBackfill(ctx context.Context, in *wire.StartMatchBackf
 	return &wire.StartMatchBackfillOutput{MatchmakingTicket: p.startedTicket(t)}, nil
 }
 
-// startBackfill starts a backfill ticket; host, if set, is the server process that
-// asks, which must be that of the game session.
+// startBackfill starts a backfill ticket. host, if set, is the server process that requests it, which must be that of
+// the game session.
 func (p *Plane) startBackfill(ctx context.Context, in *wire.StartMatchBackfillInput, host *processes.Key) (
 	*matchmaking.Ticket, error,
 ) {
@@ -67,8 +67,8 @@ func inTeams(players []matchmaking.Player, set *ruleset.Set) error {
 	return nil
 }
 
-// mayBackfill checks the game session that is to be filled: it is ACTIVE, and a
-// match has made it. With a STANDALONE configuration there is none.
+// mayBackfill checks the game session that is to be filled: it must be ACTIVE, and created by a match. With a
+// STANDALONE configuration there is none.
 func (p *Plane) mayBackfill(
 	ctx context.Context, c *catalog.MatchmakingConfiguration, gameSessionArn string, host *processes.Key,
 ) error {
@@ -103,14 +103,14 @@ func (p *Plane) mayBackfill(
 	return nil
 }
 
-// closedSession has the words of the managed service. Source: captures.
+// closedSession returns the error with the text of the managed service. Source: captures.
 func closedSession(kind fault.Kind, id string) error {
 	return fault.New(kind,
 		"The game session %s was not found, or was in a state which wouldn't accept new player sessions.", id)
 }
 
-// startProcessBackfill opens a backfill ticket for the game session of a server process. A slash, which is in no access
-// key, tells the process from those who make calls.
+// startProcessBackfill starts a backfill ticket for the game session of a server process. The slash, which no access
+// key contains, distinguishes the process from callers of the API.
 func (p *Plane) startProcessBackfill(
 	ctx context.Context, in *wire.StartMatchBackfillInput, host processes.Key, request string) (string, error,
 ) {

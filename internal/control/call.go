@@ -2,7 +2,7 @@ package control
 
 import "context"
 
-// A Call says who makes an API call and which one it is.
+// A Call identifies an API call and its caller.
 type Call struct {
 	Principal  string // the access key
 	Invocation string // amz-sdk-invocation-id: the same for all retries of a call; may be ""
@@ -10,7 +10,7 @@ type Call struct {
 
 type callKey struct{}
 
-// WithCall returns a context that carries what the door knows of a call.
+// WithCall returns a context with the call that it belongs to.
 func WithCall(ctx context.Context, c Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// DescribeFleetCapacity gives the computes of fleets as their capacity: nobody
-// scales them, so what is there is what is wanted.
+// DescribeFleetCapacity returns the number of computes of fleets as their capacity. There is no scaling, so the desired
+// number is the present one.
 func (cr *catalogReader) DescribeFleetCapacity(ctx context.Context, in *wire.DescribeFleetCapacityInput) (
 	*wire.DescribeFleetCapacityOutput, error,
 ) {
@@ -44,7 +44,7 @@ func (sh shapes) capacity(fleet, location string, c fleet.Counts) *wire.FleetCap
 	}
 }
 
-// DescribeFleetUtilization gives the processes, game sessions and players of fleets.
+// DescribeFleetUtilization returns the numbers of processes, game sessions and players of fleets.
 func (cr *catalogReader) DescribeFleetUtilization(ctx context.Context, in *wire.DescribeFleetUtilizationInput) (
 	*wire.DescribeFleetUtilizationOutput, error,
 ) {
@@ -56,7 +56,7 @@ func (cr *catalogReader) DescribeFleetUtilization(ctx context.Context, in *wire.
 	return &wire.DescribeFleetUtilizationOutput{FleetUtilization: list, NextToken: next}, err
 }
 
-// counted shows what fleets have in all their locations.
+// counted returns the numbers of fleets, summed over their locations, in a shape of the API.
 func counted[W any](
 	ctx context.Context, cr *catalogReader, fleets []*catalog.Fleet, show func(id, location string, c fleet.Counts) *W,
 ) ([]W, error) {
@@ -91,7 +91,7 @@ func (sh shapes) utilization(fleet, location string, c fleet.Counts) *wire.Fleet
 	}
 }
 
-// locationCounts are the numbers of a location that belongs to a fleet.
+// locationCounts returns the numbers of a location of a fleet.
 func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn, location string) (
 	id string, c fleet.Counts, err error,
 ) {
@@ -106,9 +106,8 @@ func (cr *catalogReader) locationCounts(ctx context.Context, idOrArn, location s
 	return f.ID, c, err
 }
 
-// DescribeFleetPortSettings gives no permissions: nobody stands between the
-// players and a compute of an Anywhere fleet. For a deleted fleet the answer is
-// empty. Source: API reference.
+// DescribeFleetPortSettings returns no permissions: there is no firewall in front of a compute of an Anywhere fleet.
+// For a deleted fleet the answer is empty. Source: API reference.
 func (cr *catalogReader) DescribeFleetPortSettings(_ context.Context, in *wire.DescribeFleetPortSettingsInput) (
 	*wire.DescribeFleetPortSettingsOutput, error,
 ) {

@@ -8,7 +8,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// named finds what a request names and leaves out what does not exist.
+// named returns the records of the given names, without those that do not exist.
 func named[R any](names []string, find func(nameOrArn string) (R, error)) (found []R, err error) {
 	if len(names) > maxIDs {
 		return nil, invalid("Names has %d elements; the maximum is %d", len(names), maxIDs)
@@ -21,8 +21,8 @@ func named[R any](names []string, find func(nameOrArn string) (R, error)) (found
 	return found, nil
 }
 
-// page is the page of a list behind the one that a NextToken ends, and the token that this one ends. list returns what
-// is behind a key, and whether there is more.
+// page returns the page of a list after a NextToken, and the next token. list returns what is after a key, and whether
+// there is more.
 func page[R any](t credentials.Pages, token string, list func(after string) ([]R, bool), key func(R) string) (
 	found []R, next string, err error,
 ) {
@@ -37,7 +37,7 @@ func page[R any](t credentials.Pages, token string, list func(after string) ([]R
 	return found, next, nil
 }
 
-// shown are records as the API shows them; never nil, because clients expect the empty list.
+// shown converts records to shapes of the API. The list is never nil, because clients expect the empty list.
 func shown[R, W any](records []R, show func(R) *W) []W {
 	list := make([]W, len(records))
 	for i, r := range records {
@@ -46,12 +46,12 @@ func shown[R, W any](records []R, show func(R) *W) []W {
 	return list
 }
 
-// invalid is an InvalidRequestException.
+// invalid returns an InvalidRequestException.
 func invalid(format string, args ...any) error {
 	return fault.New(fault.InvalidRequest, format, args...)
 }
 
-// notFound is a NotFoundException.
+// notFound returns a NotFoundException.
 func notFound(format string, args ...any) error { return fault.New(fault.NotFound, format, args...) }
 
 // A catalogReader reads the catalog, and counts what the rooms hold: lookups and pages of what requests name. It
@@ -62,12 +62,12 @@ type catalogReader struct {
 	secrets *credentials.Secrets
 }
 
-// liveFleet finds the fleet that an id or an ARN names and that is not TERMINATED.
+// liveFleet returns the fleet with an id or ARN, unless it is TERMINATED.
 func (cr *catalogReader) liveFleet(idOrArn string) (*catalog.Fleet, error) {
 	return cr.Catalog().LiveFleet(fleetID(idOrArn))
 }
 
-// fleetID takes the id out of an id or an ARN; the pattern was checked before.
+// fleetID returns the id that is in an id or an ARN; the pattern was checked before.
 func fleetID(idOrArn string) string {
 	if id, ok := arn.ParseFleet(idOrArn); ok {
 		return id
@@ -82,8 +82,7 @@ func aliasID(idOrArn string) string {
 	return idOrArn
 }
 
-// target finds the fleet that a request names by exactly one of a fleet and an
-// alias.
+// target returns the fleet that a request names by exactly one of fleet and alias.
 func (cr *catalogReader) target(fleet, alias string) (*catalog.Fleet, error) {
 	switch {
 	case (fleet == "") == (alias == ""):

@@ -15,10 +15,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// RegisterCompute adds a compute to a fleet location. The same compute again
-// gives the one that exists, because an agent that restarts registers anew;
-// the same name with another address or in another location is a
-// ConflictException.
+// RegisterCompute adds a compute to a fleet location. Registering the same compute again returns the existing one,
+// because a restarted agent registers again; the same name with another address or location is a ConflictException.
 func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInput) (
 	*wire.RegisterComputeOutput, error,
 ) {
@@ -29,8 +27,8 @@ func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInp
 		return nil, invalid("Give IpAddress or DnsName: players connect there")
 	}
 	id := fleetID(in.FleetId)
-	// The name is claimed first, in the one place that knows all locations. The
-	// call may stop between the two steps: it can then be repeated.
+	// The name is claimed first, in the catalog, which has those of all locations. If the call stops between the two
+	// steps, it can be repeated.
 	if err := p.Change(ctx, catalog.ClaimCompute{Fleet: id, Name: in.ComputeName, Location: in.Location}); err != nil {
 		return nil, err
 	}
@@ -67,7 +65,7 @@ func (sh shapes) computeArn(name string) string {
 	return arn.Compute(sh.names.Region, sh.names.Account, name)
 }
 
-// computePlace finds the room of a compute that is named by name or ARN.
+// computePlace returns the room and the name of a compute that a request gives by name or ARN.
 func (cr *catalogReader) computePlace(fleetIDOrArn, nameOrArn string) (room fleet.RoomID, name string, err error) {
 	f, err := cr.liveFleet(fleetIDOrArn)
 	if err != nil {
@@ -122,8 +120,7 @@ func (p *Plane) DeregisterCompute(ctx context.Context, in *wire.DeregisterComput
 	return p.Change(ctx, catalog.ReleaseCompute{Fleet: string(room.Fleet), Name: name})
 }
 
-// GetComputeAuthToken gives the token with which the compute's server processes
-// connect.
+// GetComputeAuthToken returns the token with which server processes of the compute connect.
 func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuthTokenInput) (
 	*wire.GetComputeAuthTokenOutput, error,
 ) {

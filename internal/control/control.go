@@ -1,9 +1,7 @@
-// Package control is the control plane: one method per API operation, the
-// routing of commands to the shard that holds a resource, and the flows that
-// cross shards.
+// Package control is the control plane: one method per API operation. It sends commands to the shard that has a
+// resource, and runs the flows that cross shards.
 //
-// Reading order: plane.go is the whole, handlers.go the operations by name;
-// then one file per family of operations. observing.go passes what becomes durable
-// to those whom it concerns: package processes, which serves game servers, those who
-// watch something, and the drivers.
+// Reading order: plane.go is the whole, handlers.go the operations by name; catalog.go and describesessions.go are what
+// only reads; then one file per family of operations. observing.go passes what becomes durable to package processes,
+// which serves game servers, to watches and to the drivers.
 package control

@@ -7,7 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// shapes turns records of the cores into shapes of the API and back, for which it needs no state.
+// shapes converts records of the cores to shapes of the API and back. It has no state.
 type shapes struct {
 	names                      router.Names
 	sdkEndpoint, agentEndpoint string
@@ -29,11 +29,10 @@ func pageSize(limit wire.Opt[int32]) int {
 	return min(int(limit.Or(defaultPage)), maxPage)
 }
 
-// pageOf is the number of results on a page of an operation whose pages have at
-// most so many.
+// pageOf is the number of results on a page of an operation with the given maximum.
 func pageOf(limit wire.Opt[int32], most int32) int { return int(min(limit.Or(most), most)) }
 
-// enumsText is the text of a list of values of an enumeration.
+// enumsText converts the values of an enumeration to strings.
 func enumsText[E ~string](values []E) []string {
 	text := make([]string, len(values))
 	for i, v := range values {
@@ -42,7 +41,7 @@ func enumsText[E ~string](values []E) []string {
 	return text
 }
 
-// optional is a pointer to a text that was given, nil for one that was not.
+// optional returns a pointer to a string, nil for the empty one.
 func optional[T ~string](s T) *T {
 	if s == "" {
 		return nil
@@ -50,7 +49,7 @@ func optional[T ~string](s T) *T {
 	return &s
 }
 
-// given is a pointer to a value that was given, nil for one that was not.
+// given returns a pointer to a value, nil if it is absent.
 func given[T comparable](o wire.Opt[T]) *T {
 	v, ok := o.Get()
 	if !ok {
@@ -59,7 +58,7 @@ func given[T comparable](o wire.Opt[T]) *T {
 	return &v
 }
 
-// present is a number that was set, absent for zero.
+// present returns a number, absent for zero.
 func present(n int32) wire.Opt[int32] {
 	if n == 0 {
 		return wire.Opt[int32]{}
@@ -89,8 +88,7 @@ func propertiesTo(from []fleet.Property) []wire.GameProperty {
 	return to
 }
 
-// playerSession takes the ARNs ready made, because many player sessions of one
-// game session share them.
+// playerSession takes the ARNs as strings, because the player sessions of a game session share them.
 func playerSession(
 	id, gameSessionArn, fleetArn string, room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession,
 ) wire.PlayerSession {

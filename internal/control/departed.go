@@ -10,13 +10,12 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// This file pages through the player sessions of one game session. Those that only
-// the history had when the listing began come first, in the order in which they ended;
-// then all others, in the order of their creation, wherever they are by then. A player
-// session that has ended keeps its number, so each is listed once, whatever moves
-// meanwhile.
+// This file pages through the player sessions of one game session. Those that only the history had when the listing
+// started come first, in the order in which they ended; then all others, in the order of their creation, in memory or
+// in the history. A player session that has ended keeps its number, so each is listed once, although player sessions
+// move meanwhile.
 
-// playersPosition is where a listing of the player sessions of a game session goes on.
+// playersPosition is the position of a listing of the player sessions of a game session.
 type playersPosition struct {
 	Archived uint32 `json:"a,omitempty"` // the player sessions with numbers below come first
 	Seq      uint64 `json:"s,omitempty"` // of the last entry that was looked at for them
@@ -25,7 +24,7 @@ type playersPosition struct {
 	Next     uint32 `json:"n,omitempty"` // the index to begin with, of the others
 }
 
-// A playersQuery is what DescribePlayerSessions asks of a game session.
+// A playersQuery is a request for the player sessions of a game session.
 type playersQuery struct {
 	room    fleet.RoomID
 	session *fleet.GameSession
@@ -81,12 +80,11 @@ func (sr *sessionReader) describePlayersIn(ctx context.Context, in *wire.Describ
 	return out, nil
 }
 
-// maxLooks is how many entries of the history a page looks at for those that the query
-// wants. Beyond it the page is short, and its token leads on.
+// maxLooks is the maximum number of entries of the history that are read for one page. After that the page is short,
+// and its token continues there.
 const maxLooks = 10_000
 
-// playersArchived lists player sessions that only the history had when the listing began,
-// and moves the position on.
+// playersArchived lists player sessions that only the history had when the listing started, and advances the position.
 func (sr *sessionReader) playersArchived(ctx context.Context, q playersQuery, at *playersPosition) (
 	found []*fleet.PlayerSession, more bool, err error,
 ) {
@@ -115,8 +113,8 @@ func (sr *sessionReader) playersArchived(ctx context.Context, q playersQuery, at
 	return found, more, err
 }
 
-// otherPlayers lists the player sessions of the game session in memory, and those that
-// have moved from there since the listing began.
+// otherPlayers lists the player sessions of the game session in memory, and those that have moved to the history since
+// the listing started.
 func (sr *sessionReader) otherPlayers(ctx context.Context, q playersQuery, at *playersPosition, limit int) (
 	found []*fleet.PlayerSession, more bool, err error,
 ) {

@@ -14,7 +14,7 @@ type sessionReader struct {
 	history *history.History
 }
 
-// sessionQuery is what DescribeGameSessions and DescribeGameSessionDetails ask.
+// sessionQuery is a request of DescribeGameSessions or DescribeGameSessionDetails.
 type sessionQuery struct {
 	operation, location string
 	status              fleet.GameSessionStatus
@@ -22,14 +22,13 @@ type sessionQuery struct {
 	token               string
 }
 
-// foundSession is a game session and where it is.
+// foundSession is a game session with its room.
 type foundSession struct {
 	room    fleet.RoomID
 	session *fleet.GameSession
 }
 
-// DescribeGameSessions describes game sessions in any status, those in the
-// history included.
+// DescribeGameSessions describes game sessions in any status, including those in the history.
 func (sr *sessionReader) DescribeGameSessions(ctx context.Context, in *wire.DescribeGameSessionsInput) (
 	*wire.DescribeGameSessionsOutput, error,
 ) {
@@ -93,7 +92,7 @@ func (sr *sessionReader) findSessions(ctx context.Context, operation string, in 
 	return sr.listSessions(ctx, f.ID, q)
 }
 
-// findSession finds one game session by its ARN, in memory or in the history.
+// findSession returns a game session by its ARN, from memory or the history.
 func (sr *sessionReader) findSession(ctx context.Context, gameSessionArn string) (
 	fleet.RoomID, *fleet.GameSession, error,
 ) {

@@ -15,35 +15,33 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A TicketExplanation says what a matchmaking ticket waits for.
+// A TicketExplanation explains what a matchmaking ticket waits for.
 type TicketExplanation struct {
 	Ticket         string             `json:"ticketId"`
 	Status         matchmaking.Status `json:"status"`
 	AgeSeconds     float64            `json:"ageSeconds"`
 	TimeoutSeconds float64            `json:"timeoutInSeconds"` // until it is TIMED_OUT
-	// The members of the explanation stand beside those above. It is nil unless the ticket
-	// is SEARCHING.
+	// The members of the explanation are beside those above. It is nil unless the ticket is SEARCHING.
 	*matcher.Explanation
 	Match     *MatchExplanation `json:"match,omitempty"`     // that the ticket is in
 	Placement *PlacementTrail   `json:"placement,omitempty"` // of a match in PLACING, as soon as it has begun
 }
 
-// A MatchExplanation is a match that is under way. It has no more than one of the last
-// two groups of members: those of REQUIRES_ACCEPTANCE, and that of a match with a
-// backfill ticket.
+// A MatchExplanation is a match in progress. It has at most one of the last two groups of members: the first for
+// REQUIRES_ACCEPTANCE, the second for a match with a backfill ticket.
 type MatchExplanation struct {
 	ID      string   `json:"matchId"`
 	Tickets []string `json:"tickets"`
-	// AcceptanceSeconds are left to accept; Accepted are the players who did, and
-	// Unanswered those who are waited for.
+	// AcceptanceSeconds is the time left to accept; Accepted are the players who have accepted, Unanswered those who
+	// have not answered.
 	AcceptanceSeconds float64  `json:"acceptanceTimeoutInSeconds,omitempty"`
 	Accepted          []string `json:"accepted,omitempty"`
 	Unanswered        []string `json:"unanswered,omitempty"`
 	GameSessionArn    string   `json:"gameSessionArn,omitempty"` // that the match fills
 }
 
-// ExplainTicket says what a ticket waits for. While the lead moves to another node it waits, as calls do for the owner
-// of a shard. InvalidRequestException: the ticket is over.
+// ExplainTicket explains what a ticket waits for. While the lead moves to another node it waits, as calls do for the
+// owner of a shard. InvalidRequestException: the ticket has ended.
 func (p *Plane) ExplainTicket(ctx context.Context, id string) (x *TicketExplanation, err error) {
 	if err := wire.OpDescribeMatchmaking.Check(&wire.DescribeMatchmakingInput{TicketIds: []string{id}}); err != nil {
 		return nil, err
@@ -88,7 +86,7 @@ func (p *Plane) explainTicket(ctx context.Context, id string) (*TicketExplanatio
 	return x, nil
 }
 
-// ticketInMatch finds a ticket, also in the history, and the match that it is in.
+// ticketInMatch returns a ticket, also from the history, and the match that it is in.
 func (p *Plane) ticketInMatch(ctx context.Context, id string) (t *matchmaking.Ticket, m *MatchExplanation, err error) {
 	err = p.TicketShard().Read(ctx, func(machine *region.Machine) {
 		var ok bool
@@ -125,8 +123,7 @@ func (p *Plane) explainSearch(ctx context.Context, t *matchmaking.Ticket) (match
 	return p.explainElsewhere(ctx, t.ID)
 }
 
-// An explanationAnswer is the answer to the one question that nodes have: why a ticket
-// waits. The question is its id.
+// An explanationAnswer is the answer to the one question that nodes ask: why a ticket waits. The question is its id.
 type explanationAnswer struct {
 	Explanation matcher.Explanation `json:"explanation"`
 	Fault       fault.Kind          `json:"fault,omitempty"` // with Message: there is none
@@ -152,7 +149,7 @@ func (p *Plane) explainElsewhere(ctx context.Context, ticket string) (matcher.Ex
 	return a.Explanation, nil
 }
 
-// Answer answers a question of another node, if this one leads and knows the answer in time.
+// Answer answers a question of another node, if this one leads and can answer in time.
 func (p *Plane) Answer(ctx context.Context, question []byte) (answer []byte, ok bool) {
 	if !p.drivers.Lead() {
 		return nil, false

@@ -16,8 +16,7 @@ type fleetEvent struct {
 	Count             int32
 }
 
-// DescribeFleetEvents lists what happened in a fleet, newest first. Fleets that
-// were deleted keep their events for a while.
+// DescribeFleetEvents lists the events of a fleet, newest first. Deleted fleets keep their events for a while.
 func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetEventsInput) (
 	*wire.DescribeFleetEventsOutput, error,
 ) {
@@ -53,7 +52,7 @@ func (p *Plane) DescribeFleetEvents(ctx context.Context, in *wire.DescribeFleetE
 	return out, nil
 }
 
-// fleetEvents are the events of a fleet and of all its rooms, newest first.
+// fleetEvents returns the events of a fleet and of all its rooms, newest first.
 func (p *Plane) fleetEvents(ctx context.Context, id string, from, to event.Time) ([]fleetEvent, error) {
 	own, _, err := p.Catalog().FleetEvents(id, from, to, 0, 0)
 	if err != nil {
@@ -76,8 +75,7 @@ func (p *Plane) fleetEvents(ctx context.Context, id string, from, to event.Time)
 	return events, nil
 }
 
-// eventsBehind are the events that follow the last one of the page before, which
-// may have aged out since.
+// eventsBehind returns the events after the last one of the previous page, which may have aged out since.
 func eventsBehind(events []fleetEvent, last fleetEvent) []fleetEvent {
 	for i, e := range events {
 		if e.ID == last.ID {
@@ -91,7 +89,7 @@ func eventsBehind(events []fleetEvent, last fleetEvent) []fleetEvent {
 	return events[first:]
 }
 
-// eventWindow is the time window of a request; an open end is zero.
+// eventWindow returns the time window of a request; an open end is zero.
 func eventWindow(in *wire.DescribeFleetEventsInput) (from, to event.Time) {
 	if !in.StartTime.IsZero() {
 		from = event.At(in.StartTime)

@@ -13,7 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// CreateFleet makes an Anywhere fleet, which is ACTIVE at once.
+// CreateFleet creates an Anywhere fleet, which is ACTIVE immediately.
 func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wire.CreateFleetOutput, error) {
 	if err := refuseManaged(in); err != nil {
 		return nil, err
@@ -42,8 +42,7 @@ func (p *Plane) CreateFleet(ctx context.Context, in *wire.CreateFleetInput) (*wi
 	return &wire.CreateFleetOutput{FleetAttributes: p.fleetAttributes(f), LocationStates: states}, nil
 }
 
-// refuseManaged refuses what only has a meaning on instances that the service
-// itself launches.
+// refuseManaged rejects members that only apply to instances that the service itself launches.
 func refuseManaged(in *wire.CreateFleetInput) error {
 	if in.ComputeType != wire.ComputeTypeAnywhere {
 		return nil // the catalog says why no other type is offered
@@ -107,13 +106,12 @@ func (sh shapes) fleetAttributes(f *catalog.Fleet) *wire.FleetAttributes {
 	return a
 }
 
-// maxIDs is how many ids one request may name. The API reference only says
-// that there is a maximum and that the error names it.
+// maxIDs is the maximum number of ids in a request. The API reference only states that there is a maximum and that the
+// error names it.
 const maxIDs = 100
 
-// fleetsPage finds the fleets that a request names, or a page of all of them.
-// Unknown ids are left out, and with ids there is one page.
-// Source: API reference, DescribeFleetAttributes.
+// fleetsPage returns the fleets with the given ids, or a page of all. Unknown ids are left out, and with ids there is
+// one page. Source: API reference, DescribeFleetAttributes.
 func (cr *catalogReader) fleetsPage(operation string, ids []string, limit wire.Opt[int32], token string) (
 	fleets []*catalog.Fleet, next string, err error,
 ) {
@@ -144,8 +142,7 @@ func (cr *catalogReader) DescribeFleetAttributes(_ context.Context, in *wire.Des
 	return &wire.DescribeFleetAttributesOutput{FleetAttributes: shown(fleets, cr.fleetAttributes), NextToken: next}, nil
 }
 
-// ListFleets lists the ids of all fleets. A filter for a build or a script
-// finds none, because no fleet has one.
+// ListFleets lists the ids of all fleets. A filter for a build or a script finds none, because no fleet has one.
 func (cr *catalogReader) ListFleets(_ context.Context, in *wire.ListFleetsInput) (*wire.ListFleetsOutput, error) {
 	out := &wire.ListFleetsOutput{FleetIds: []string{}}
 	if in.BuildId != "" || in.ScriptId != "" {
@@ -159,7 +156,7 @@ func (cr *catalogReader) ListFleets(_ context.Context, in *wire.ListFleetsInput)
 	return out, err
 }
 
-// UpdateFleetAttributes changes what is given.
+// UpdateFleetAttributes changes the members that are given.
 func (p *Plane) UpdateFleetAttributes(ctx context.Context, in *wire.UpdateFleetAttributesInput) (
 	*wire.UpdateFleetAttributesOutput, error,
 ) {
@@ -176,8 +173,7 @@ func (p *Plane) UpdateFleetAttributes(ctx context.Context, in *wire.UpdateFleetA
 	return &wire.UpdateFleetAttributesOutput{FleetId: command.Fleet, FleetArn: p.FleetARN(command.Fleet)}, nil
 }
 
-// DeleteFleet deletes a fleet that hosts no game session. Its computes are
-// deregistered first.
+// DeleteFleet deletes a fleet that has no game session, after deregistering its computes.
 func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) error {
 	id := fleetID(in.FleetId)
 	if _, err := p.Catalog().LiveFleet(id); err != nil {
@@ -196,8 +192,7 @@ func (p *Plane) DeleteFleet(ctx context.Context, in *wire.DeleteFleetInput) erro
 	return p.finishFleet(ctx, id)
 }
 
-// finishFleet empties a fleet that is DELETING and makes it TERMINATED. It may
-// be repeated at any point.
+// finishFleet empties a fleet that is DELETING and makes it TERMINATED. It may be repeated after any step.
 func (p *Plane) finishFleet(ctx context.Context, id string) error {
 	p.finishing.Lock()
 	defer p.finishing.Unlock()
@@ -222,8 +217,7 @@ func (p *Plane) clearRoom(ctx context.Context, room fleet.RoomID) error {
 	}
 }
 
-// finishDeletions carries on with deletions that stopped half way, because the
-// service did or a shard failed.
+// finishDeletions continues deletions that stopped half way, because the service stopped or a shard failed.
 func (p *Plane) finishDeletions(ctx context.Context) {
 	fleets, _ := p.Catalog().Fleets("", math.MaxInt)
 	for _, f := range fleets {
@@ -246,8 +240,7 @@ func (p *Plane) finishDeletion(ctx context.Context, f *catalog.Fleet) error {
 	return p.finishLocations(ctx, f.ID, leaving)
 }
 
-// locationStates are the states of the named locations of a fleet, in the
-// order of the names, unknown ones left out.
+// locationStates returns the states of the named locations of a fleet, in the order of the names, without unknown ones.
 func (cr *catalogReader) locationStates(fleet string, names []string) []wire.LocationState {
 	states := []wire.LocationState{}
 	for _, name := range names {
@@ -272,8 +265,7 @@ func (p *Plane) CreateFleetLocations(ctx context.Context, in *wire.CreateFleetLo
 	return out, p.Change(ctx, command)
 }
 
-// DeleteFleetLocations takes locations out of a fleet and deregisters the
-// computes there.
+// DeleteFleetLocations removes locations from a fleet and deregisters the computes there.
 func (p *Plane) DeleteFleetLocations(ctx context.Context, in *wire.DeleteFleetLocationsInput) (
 	*wire.DeleteFleetLocationsOutput, error,
 ) {
@@ -299,8 +291,8 @@ func (p *Plane) finishLocations(ctx context.Context, id string, names []string) 
 	return nil
 }
 
-// finishLocation empties a location that leaves its fleet. It may be repeated
-// at any point; a location that was taken in again meanwhile keeps its computes.
+// finishLocation empties a location that is removed from its fleet. It may be repeated after any step; a location that
+// was added again meanwhile keeps its computes.
 func (p *Plane) finishLocation(ctx context.Context, id, name string) error {
 	p.finishing.Lock()
 	defer p.finishing.Unlock()
@@ -313,8 +305,7 @@ func (p *Plane) finishLocation(ctx context.Context, id, name string) error {
 	return p.Change(ctx, catalog.FinishFleetLocationRemoval{Fleet: id, Location: name, EventID: uuid.NewString()})
 }
 
-// DescribeFleetLocationAttributes describes the given locations of a fleet in
-// that order, unknown ones left out, or all.
+// DescribeFleetLocationAttributes describes the given locations of a fleet in that order, without unknown ones, or all.
 func (cr *catalogReader) DescribeFleetLocationAttributes(
 	_ context.Context, in *wire.DescribeFleetLocationAttributesInput,
 ) (*wire.DescribeFleetLocationAttributesOutput, error) {

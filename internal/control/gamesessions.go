@@ -19,16 +19,15 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// maxPlayers is the number of players that a game session may ask for.
-// Source: GameLift quotas, "Player sessions per game session".
+// maxPlayers is the maximum number of players of a game session. Source: GameLift quotas, "Player sessions per game
+// session".
 const maxPlayers = 200
 
-// CreateGameSession starts a game session on a free process. The answer says
-// ACTIVATING; the game server makes it ACTIVE.
+// CreateGameSession starts a game session on an idle process. In the answer it is ACTIVATING; the game server makes it
+// ACTIVE.
 //
-// A call with an idempotency token gives the game session that the same call
-// gave before. So does a retry of the AWS SDKs: they repeat a call with the
-// same invocation id when its answer got lost.
+// A call with an idempotency token returns the game session that the first call with it created. So does a retry of the
+// AWS SDKs, which repeat a call with the same invocation id when its answer was lost.
 func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessionInput) (
 	*wire.CreateGameSessionOutput, error,
 ) {
@@ -39,7 +38,7 @@ func (p *Plane) CreateGameSession(ctx context.Context, in *wire.CreateGameSessio
 	return &wire.CreateGameSessionOutput{GameSession: g}, nil
 }
 
-// start is what a creation is besides its request.
+// start has the parameters of a creation that are not in its request.
 type start struct {
 	confirmWithin time.Duration // the game session ends by itself unless it is confirmed; 0: it stays
 	fresh         bool          // the token was drawn for this request
@@ -81,7 +80,7 @@ func (p *Plane) startGameSession(ctx context.Context, in *wire.CreateGameSession
 	return p.gameSession(room, g), nil
 }
 
-// placeGameSession finds the fleet and the location of a new game session.
+// placeGameSession returns the fleet and the location of a new game session.
 func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Fleet, fleet.RoomID, error) {
 	f, err := p.target(in.FleetId, in.AliasId)
 	switch {
@@ -109,8 +108,8 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 	return f, fleet.RoomID{Fleet: fleet.ID(f.ID), Location: location}, nil
 }
 
-// gameSessionID is the last segment of the new game session's ARN: the caller's
-// token, or one of our own that a retry of the same call finds again.
+// gameSessionID returns the last segment of the new game session's ARN: the caller's token, or an id that follows from
+// the call, so that a retry has the same one.
 func (p *Plane) gameSessionID(ctx context.Context, in *wire.CreateGameSessionInput) (id string, token bool, err error) {
 	if in.IdempotencyToken != "" && in.GameSessionId != "" && in.IdempotencyToken != in.GameSessionId {
 		return "", false, invalid(
@@ -126,7 +125,7 @@ func (p *Plane) gameSessionID(ctx context.Context, in *wire.CreateGameSessionInp
 	return "gsess-" + uuid.NewString(), false, nil
 }
 
-// fingerprint tells apart requests that ask for different things.
+// fingerprint distinguishes requests with different parameters.
 func fingerprint(c fleet.CreateGameSession) []byte {
 	text, err := json.Marshal([]any{c.Maximum, c.Name, c.Properties, c.CreatorID, c.Data})
 	if err != nil {
@@ -136,7 +135,7 @@ func fingerprint(c fleet.CreateGameSession) []byte {
 	return sum[:16]
 }
 
-// propertiesFrom turns game properties, whose keys must differ.
+// propertiesFrom converts game properties, whose keys must differ.
 func propertiesFrom(in []wire.GameProperty) ([]fleet.Property, error) {
 	var properties []fleet.Property
 	seen := make(map[string]bool, len(in))
@@ -150,8 +149,8 @@ func propertiesFrom(in []wire.GameProperty) ([]fleet.Property, error) {
 	return properties, nil
 }
 
-// createdBefore finds the game session that an earlier call made with the same
-// id. A token is taken for as long as the history keeps the game session.
+// createdBefore returns the game session that an earlier call created with the same id. A token is taken for as long as
+// the history keeps the game session.
 func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.CreateGameSession, token bool) (
 	g *fleet.GameSession, err error,
 ) {
@@ -168,8 +167,8 @@ func (p *Plane) createdBefore(ctx context.Context, room fleet.RoomID, c fleet.Cr
 	return g, err
 }
 
-// createGameSession counts the creation against the fleet's policy, if it has
-// one, and asks the room. A creation that does not come about is not counted.
+// createGameSession counts the creation against the fleet's policy, if it has one, and sends the command to the room. A
+// failed creation is not counted.
 func (p *Plane) createGameSession(ctx context.Context, f *catalog.Fleet, room fleet.RoomID, c fleet.CreateGameSession) (
 	*fleet.GameSession, error,
 ) {
@@ -202,7 +201,7 @@ func joinFaults(err, also error) error {
 	return &f
 }
 
-// UpdateGameSession changes what is given of an ACTIVE game session.
+// UpdateGameSession changes the members that are given of an ACTIVE game session.
 func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessionInput) (
 	*wire.UpdateGameSessionOutput, error,
 ) {
@@ -230,9 +229,8 @@ func (p *Plane) UpdateGameSession(ctx context.Context, in *wire.UpdateGameSessio
 	return &wire.UpdateGameSessionOutput{GameSession: g}, nil
 }
 
-// TerminateGameSession asks the process to end. To force it would need control
-// of the process, which the service does not have on computes of others.
-// Source: API reference, TerminateGameSession.
+// TerminateGameSession requests that the process ends. FORCE_TERMINATE would need control of the process, which the
+// service does not have on computes of others. Source: API reference, TerminateGameSession.
 func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (
 	*wire.TerminateGameSessionOutput, error,
 ) {
@@ -251,8 +249,8 @@ func (p *Plane) TerminateGameSession(ctx context.Context, in *wire.TerminateGame
 	return &wire.TerminateGameSessionOutput{GameSession: g}, nil
 }
 
-// changeGameSession has a room change a game session and answers with it. One
-// that has left memory is over.
+// changeGameSession sends a command for a game session to its room, and returns the changed one. A game session that is
+// in the history only has ended.
 func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id string, c fleet.Command) (
 	*wire.GameSession, error,
 ) {
@@ -266,8 +264,8 @@ func (p *Plane) changeGameSession(ctx context.Context, room fleet.RoomID, id str
 	return p.gameSession(room, g), nil
 }
 
-// notInMemory is the fault for a game session that a room does not know:
-// InvalidGameSessionStatus when the history does.
+// notInMemory returns the error for a game session that its room does not have: InvalidGameSessionStatus if it is in
+// the history.
 func (p *Plane) notInMemory(ctx context.Context, room fleet.RoomID, id string) error {
 	past, err := p.history.GameSession(ctx, room, id)
 	switch {
@@ -279,8 +277,8 @@ func (p *Plane) notInMemory(ctx context.Context, room fleet.RoomID, id string) e
 	return notFound("Game session %s not found", p.GameSessionARN(room, id))
 }
 
-// GetPlayerConnectionDetails gives the address of the game server for each
-// player. There is no player gateway, so there are no gateway tokens.
+// GetPlayerConnectionDetails returns the address of the game server for each player. There is no player gateway, so
+// there are no gateway tokens.
 func (p *Plane) GetPlayerConnectionDetails(ctx context.Context, in *wire.GetPlayerConnectionDetailsInput) (
 	*wire.GetPlayerConnectionDetailsOutput, error,
 ) {

@@ -17,12 +17,11 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// This file holds what the session gateway asks for beyond the API.
+// This file has what the session gateway needs beyond the API.
 
-// CreateGameSessionFor is CreateGameSession for somebody who waits for the
-// answer: unless ConfirmGameSession is called by the given time, or a player has
-// come in, the game session is asked to end, as soon as nobody holds a reservation.
-// fresh says that the request's token was drawn for it, and so stands for nothing yet.
+// CreateGameSessionFor is CreateGameSession for a caller who waits for the answer: unless ConfirmGameSession is called
+// by the given time, or a player has joined, the game session is asked to end as soon as no player session is RESERVED.
+// fresh: the request's token is a new random one, so that it cannot have been used before.
 func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSessionInput, by time.Time, fresh bool) (
 	*wire.GameSession, error,
 ) {
@@ -33,8 +32,8 @@ func (p *Plane) CreateGameSessionFor(ctx context.Context, in *wire.CreateGameSes
 	return p.startGameSession(ctx, in, start{confirmWithin: within, fresh: fresh})
 }
 
-// ReservedPlayerSessions are a player's player sessions that are RESERVED, in all
-// fleets. There are none in the history.
+// ReservedPlayerSessions returns the player sessions of a player that are RESERVED, in all fleets. There are none in
+// the history.
 func (sr *sessionReader) ReservedPlayerSessions(ctx context.Context, player string) ([]wire.PlayerSession, error) {
 	found := make([][]wire.PlayerSession, len(sr.Shards()))
 	group, ctx := errgroup.WithContext(ctx)
@@ -59,8 +58,8 @@ func (sr *sessionReader) ReservedPlayerSessions(ctx context.Context, player stri
 	return slices.Concat(found...), err
 }
 
-// ConfirmGameSession reports that the creator of a game session has its answer. It returns when
-// that is durable. One that does not exist, any more say, is no failure.
+// ConfirmGameSession records that the creator of a game session has its answer, and returns when that is durable. It is
+// no error if the game session does not exist.
 func (p *Plane) ConfirmGameSession(ctx context.Context, gameSessionArn string) error {
 	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {
@@ -70,7 +69,7 @@ func (p *Plane) ConfirmGameSession(ctx context.Context, gameSessionArn string) e
 	return err
 }
 
-// A Claim asks for an empty game session; see fleet.ClaimGameSession.
+// A Claim is a request for an empty game session; see fleet.ClaimGameSession.
 type Claim struct {
 	FleetID, AliasID string // exactly one
 	Location         string // "" for any
@@ -80,8 +79,7 @@ type Claim struct {
 	PlayerID         string
 }
 
-// ClaimGameSession takes an empty game session of a fleet for a player: in one
-// step, so that nobody else gets the same one. NotFoundException: there is none.
+// ClaimGameSession takes an empty game session of a fleet for a player, atomically. NotFoundException: there is none.
 func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	f, err := p.target(c.FleetID, c.AliasID)
 	if err != nil {
@@ -112,7 +110,7 @@ func (p *Plane) ClaimGameSession(ctx context.Context, c Claim) (*wire.GameSessio
 	return nil, nil, notFound("Fleet %s has no empty game session", f.ID)
 }
 
-// placesOf are the rooms of a fleet's locations, or of one of them.
+// placesOf returns the rooms of a fleet's locations, or of one of them.
 func (cr *catalogReader) placesOf(f *catalog.Fleet, location string) []fleet.RoomID {
 	var rooms []fleet.RoomID
 	for _, l := range cr.Catalog().FleetLocations(f.ID) {
@@ -123,8 +121,7 @@ func (cr *catalogReader) placesOf(f *catalog.Fleet, location string) []fleet.Roo
 	return rooms
 }
 
-// IdleProcesses counts the server processes of a fleet, given by its id or an
-// alias, that wait for a game session, by location.
+// IdleProcesses counts the idle server processes of a fleet, given by its id or an alias, by location.
 func (p *Plane) IdleProcesses(ctx context.Context, fleetID, aliasID string) (map[string]int, error) {
 	f, err := p.target(fleetID, aliasID)
 	if err != nil {
@@ -139,7 +136,7 @@ func (p *Plane) IdleProcesses(ctx context.Context, fleetID, aliasID string) (map
 	return idle, nil
 }
 
-// FirstActiveFleet is the id of the oldest fleet that is ACTIVE.
+// FirstActiveFleet returns the id of the oldest ACTIVE fleet.
 func (cr *catalogReader) FirstActiveFleet() (string, error) {
 	fleets, _ := cr.Catalog().Fleets("", math.MaxInt)
 	var first *catalog.Fleet

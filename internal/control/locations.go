@@ -9,7 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
-// CreateLocation makes a custom location.
+// CreateLocation creates a custom location.
 func (p *Plane) CreateLocation(ctx context.Context, in *wire.CreateLocationInput) (*wire.CreateLocationOutput, error) {
 	if err := p.Change(ctx, catalog.CreateLocation{Name: in.LocationName, Tags: tagsFrom(in.Tags)}); err != nil {
 		return nil, err
@@ -21,8 +21,7 @@ func (sh shapes) location(name string) *wire.LocationModel {
 	return &wire.LocationModel{LocationName: name, LocationArn: arn.Location(sh.names.Region, sh.names.Account, name)}
 }
 
-// ListLocations lists the custom locations. There are no AWS locations: the
-// filter for these finds none.
+// ListLocations lists the custom locations. There are no AWS locations: a filter for these finds none.
 func (cr *catalogReader) ListLocations(_ context.Context, in *wire.ListLocationsInput) (
 	*wire.ListLocationsOutput, error,
 ) {
@@ -41,8 +40,7 @@ func (cr *catalogReader) ListLocations(_ context.Context, in *wire.ListLocations
 	return &wire.ListLocationsOutput{Locations: list, NextToken: next}, nil
 }
 
-// DeleteLocation removes a custom location. Fleets that refer to it show it as
-// NOT_FOUND.
+// DeleteLocation deletes a custom location. Fleets that refer to it show it as NOT_FOUND.
 func (p *Plane) DeleteLocation(ctx context.Context, in *wire.DeleteLocationInput) error {
 	name := in.LocationName
 	if p.Elsewhere(name) {

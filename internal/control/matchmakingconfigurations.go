@@ -12,11 +12,11 @@ import (
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
-// configurationPage is how many matchmaking configurations one page has at most.
-// Source: API reference, DescribeMatchmakingConfigurations.
+// configurationPage is the maximum number of matchmaking configurations on a page. Source: API reference,
+// DescribeMatchmakingConfigurations.
 const configurationPage = 10
 
-// CreateMatchmakingConfiguration makes a matchmaking configuration.
+// CreateMatchmakingConfiguration creates a matchmaking configuration.
 func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.CreateMatchmakingConfigurationInput) (
 	*wire.CreateMatchmakingConfigurationOutput, error,
 ) {
@@ -48,9 +48,8 @@ func (p *Plane) CreateMatchmakingConfiguration(ctx context.Context, in *wire.Cre
 	return &wire.CreateMatchmakingConfigurationOutput{Configuration: configuration}, err
 }
 
-// queuesFrom reads the ARNs of queues and says which resources of this Region
-// they are. A configuration may also name queues of other Regions, in which
-// nothing is placed.
+// queuesFrom parses the ARNs of queues, and returns also the resources of this Region among them. A configuration may
+// name queues of other Regions, in which nothing is placed.
 func (sh shapes) queuesFrom(in []string) (arns, refers []string, err error) {
 	for i, queue := range in {
 		a, ok := arn.Parse(queue)
@@ -64,7 +63,7 @@ func (sh shapes) queuesFrom(in []string) (arns, refers []string, err error) {
 	return in, refers, nil
 }
 
-// matchPropertiesFrom is nil for properties that are not given.
+// matchPropertiesFrom returns nil for properties that are not given.
 func matchPropertiesFrom(in []wire.GameProperty) []catalog.Property {
 	if in == nil {
 		return nil
@@ -76,8 +75,8 @@ func matchPropertiesFrom(in []wire.GameProperty) []catalog.Property {
 	return properties
 }
 
-// UpdateMatchmakingConfiguration changes what is given, for matches that are made
-// from now on. Lists are replaced whole, empty ones take away what was there.
+// UpdateMatchmakingConfiguration changes the members that are given, for later matches. Lists are replaced as a whole;
+// an empty list removes the old one.
 func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context, in *wire.UpdateMatchmakingConfigurationInput) (
 	*wire.UpdateMatchmakingConfigurationOutput, error,
 ) {
@@ -111,7 +110,7 @@ func (p *Plane) UpdateMatchmakingConfiguration(ctx context.Context, in *wire.Upd
 	return &wire.UpdateMatchmakingConfigurationOutput{Configuration: configuration}, err
 }
 
-// is reports whether a mode that was given is a certain one; nil for none given.
+// is reports whether a mode is given and has a certain value; nil if it is not given.
 func is[E ~string](mode, certain E) *bool {
 	if mode == "" {
 		return nil
@@ -120,9 +119,8 @@ func is[E ~string](mode, certain E) *bool {
 	return &same
 }
 
-// DescribeMatchmakingConfigurations describes the configurations that are named
-// and exist, or a page of all, by name; of both kinds only those that use the
-// given rule set.
+// DescribeMatchmakingConfigurations describes the named configurations that exist, or a page of all, by name; in both
+// cases only those with the given rule set.
 func (cr *catalogReader) DescribeMatchmakingConfigurations(
 	_ context.Context, in *wire.DescribeMatchmakingConfigurationsInput,
 ) (*wire.DescribeMatchmakingConfigurationsOutput, error) {
@@ -161,8 +159,8 @@ func (cr *catalogReader) configurationsPage(in *wire.DescribeMatchmakingConfigur
 		func(m *catalog.MatchmakingConfiguration) string { return m.Name })
 }
 
-// DeleteMatchmakingConfiguration deletes a matchmaking configuration that no
-// active ticket uses. A ticket that starts at the same moment fails.
+// DeleteMatchmakingConfiguration deletes a matchmaking configuration that no active ticket uses. A ticket that starts
+// at the same moment fails.
 func (p *Plane) DeleteMatchmakingConfiguration(
 	ctx context.Context, in *wire.DeleteMatchmakingConfigurationInput,
 ) error {
@@ -184,8 +182,7 @@ func (p *Plane) DeleteMatchmakingConfiguration(
 	return p.Change(ctx, catalog.DeleteMatchmakingConfiguration{Name: m.Name})
 }
 
-// matchmakingConfiguration finds the configuration that a name or an ARN names,
-// or NotFound.
+// matchmakingConfiguration returns the configuration with a name or an ARN, or NotFound.
 func (cr *catalogReader) matchmakingConfiguration(nameOrArn string) (*catalog.MatchmakingConfiguration, error) {
 	name, _ := cr.Local(nameOrArn, arn.ParseMatchmakingConfiguration)
 	if m, ok := cr.Catalog().MatchmakingConfiguration(name); ok {
@@ -194,8 +191,7 @@ func (cr *catalogReader) matchmakingConfiguration(nameOrArn string) (*catalog.Ma
 	return nil, notFound("Matchmaking configuration %s not found", nameOrArn)
 }
 
-// describedConfiguration is a configuration that a change has just left, as the
-// API shows it.
+// describedConfiguration returns a configuration after a change, as the API shows it.
 func (cr *catalogReader) describedConfiguration(name string) (*wire.MatchmakingConfiguration, error) {
 	m, err := cr.matchmakingConfiguration(name)
 	if err != nil {

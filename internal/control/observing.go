@@ -6,8 +6,8 @@ import (
 	"github.com/muster-gg/muster/internal/router"
 )
 
-// observe passes what has become durable in a shard to those whom it concerns, on the shard's commit goroutine, before
-// the callers are answered: it must be quick.
+// observe passes what has become durable in a shard to its subscribers, on the shard's commit goroutine, before the
+// callers are answered: it must be quick.
 func (p *Plane) observe(c *router.Commit) {
 	p.processes.Observe(c)
 	p.notifyWatches(c)
@@ -20,13 +20,13 @@ func (p *Plane) observe(c *router.Commit) {
 	}
 }
 
-// sessionKey names a game session in watches.
+// sessionKey identifies a game session in watches.
 type sessionKey struct {
 	room    fleet.RoomID
 	ordinal uint64
 }
 
-// notifyWatches wakes those who watch game sessions.
+// notifyWatches notifies the watches of game sessions.
 func (p *Plane) notifyWatches(c *router.Commit) {
 	if c.Recovered {
 		p.watches.NotifyAll()

@@ -13,16 +13,15 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// maxPending is how many placements may be PENDING at a time. Each leaves within its
-// queue's time-out, so that only a region that is far too small comes near it.
+// maxPending is the maximum number of PENDING placements. Each ends within its queue's time-out, so that only a region
+// that is far too small reaches it.
 const maxPending = 100_000
 
-// StartGameSessionPlacement asks a queue for a game session. The answer says PENDING;
-// the placement is FULFILLED when a game session is ACTIVE.
+// StartGameSessionPlacement requests a game session from a queue. In the answer the placement is PENDING; it is
+// FULFILLED when a game session is ACTIVE.
 //
-// A PlacementId is taken for as long as the history knows it. A retry of the AWS SDKs,
-// which repeat a call with the same invocation id when its answer got lost, gives the
-// placement that the call has made.
+// A PlacementId is taken for as long as the history has it. A retry of the AWS SDKs, which repeat a call with the same
+// invocation id when its answer was lost, returns the placement that the call has started.
 func (p *Plane) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (
 	*wire.StartGameSessionPlacementOutput, error,
 ) {
@@ -44,7 +43,7 @@ func (p *Plane) StartGameSessionPlacement(ctx context.Context, in *wire.StartGam
 	return &wire.StartGameSessionPlacementOutput{GameSessionPlacement: p.placement(started, nil)}, nil
 }
 
-// placementRequest takes a request apart, as far as its queue does not matter.
+// placementRequest converts a request, without what depends on its queue.
 func placementRequest(in *wire.StartGameSessionPlacementInput, q *catalog.Queue) (r placement.Request, err error) {
 	r = placement.Request{
 		ID: in.PlacementId, Queue: q.Name, QueueID: q.ID, Maximum: in.MaximumPlayerSessionCount.Or(0),
@@ -108,10 +107,9 @@ func latenciesFrom(in []wire.PlayerLatency) ([]placement.Latency, error) {
 	return latencies, nil
 }
 
-// startPlacement begins a placement in a queue, and returns it as it is in memory or
-// in the history when the same call, or the same match, has begun it before. Its
-// request names the queue. InvalidRequest: the id is taken, or the queue leaves no room
-// for the request's override.
+// startPlacement starts a placement in a queue, or returns the one that the same call, or the same match, has started
+// before, from memory or the history. Its request names the queue. InvalidRequest: the id is taken, or the queue does
+// not allow the request's override.
 func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placement.Request) (
 	*placement.Placement, error,
 ) {
@@ -140,13 +138,12 @@ func (p *Plane) startPlacement(ctx context.Context, q *catalog.Queue, r placemen
 	})
 }
 
-// askPlacement has the shard of a placement carry out a command, and returns the
-// placement as it is then.
+// askPlacement sends a command for a placement to its shard, and returns the placement after it.
 func askPlacement(ctx context.Context, p *Plane, id string, c placement.Command) (*placement.Placement, error) {
 	return router.Ask[*placement.Placement](ctx, p.PlacementShard(id), region.PlacementCommand{Command: c})
 }
 
-// findPlacement finds a placement in memory or in the history.
+// findPlacement returns a placement from memory or the history.
 func (p *Plane) findPlacement(ctx context.Context, id string) (*placement.Placement, error) {
 	found, err := router.Look(ctx, p.PlacementShard(id), func(m *region.Machine) *placement.Placement {
 		r, _ := m.Placements().Placement(id)
@@ -164,8 +161,8 @@ func (p *Plane) findPlacement(ctx context.Context, id string) (*placement.Placem
 	return found, nil
 }
 
-// DescribeGameSessionPlacement describes a placement, also one in the history. While an
-// attempt runs it shows the game session of the attempt, which may not be the last one.
+// DescribeGameSessionPlacement describes a placement, also one in the history. During an attempt it shows the game
+// session of the attempt, which may not be the last one.
 func (p *Plane) DescribeGameSessionPlacement(ctx context.Context, in *wire.DescribeGameSessionPlacementInput) (
 	*wire.DescribeGameSessionPlacementOutput, error,
 ) {
@@ -180,7 +177,7 @@ func (p *Plane) DescribeGameSessionPlacement(ctx context.Context, in *wire.Descr
 	return &wire.DescribeGameSessionPlacementOutput{GameSessionPlacement: p.placement(found, g)}, nil
 }
 
-// tried is the game session of the attempt that runs; nil if there is none.
+// tried returns the game session of the current attempt; nil if there is none.
 func (p *Plane) tried(ctx context.Context, found *placement.Placement) (*fleet.GameSession, error) {
 	if !found.AttemptRunning() {
 		return nil, nil
@@ -188,8 +185,7 @@ func (p *Plane) tried(ctx context.Context, found *placement.Placement) (*fleet.G
 	return p.GameSession(ctx, found.Attempt.Room, placement.SessionID(found.ID, found.Attempt.Number))
 }
 
-// StopGameSessionPlacement cancels a placement for which no game session is being
-// started.
+// StopGameSessionPlacement cancels a placement for which no game session is being started.
 func (p *Plane) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (
 	*wire.StopGameSessionPlacementOutput, error,
 ) {
@@ -206,13 +202,11 @@ func (p *Plane) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameS
 	return &wire.StopGameSessionPlacementOutput{GameSessionPlacement: p.placement(stopped, nil)}, nil
 }
 
-// briefAttempts is how many attempts of a placement are waited for that find no
-// server process.
+// briefAttempts is the maximum number of attempts without an idle server process that a cancellation waits for.
 const briefAttempts = 20
 
-// stopPlacement stops a placement. An attempt that is about to find out that there is
-// no free server process is no reason to refuse: there is no game session that the
-// caller could end instead.
+// stopPlacement stops a placement. An attempt that finds no idle server process is no reason to refuse, because there
+// is no game session that the caller could terminate instead.
 func (p *Plane) stopPlacement(ctx context.Context, id string) (stopped *placement.Placement, err error) {
 	for range briefAttempts {
 		stopped, err = askPlacement(ctx, p, id, placement.Stop{ID: id})
@@ -223,7 +217,7 @@ func (p *Plane) stopPlacement(ctx context.Context, id string) (stopped *placemen
 		if failed != nil || !found.AttemptRunning() {
 			continue // it may wait now, or be over
 		}
-		// The room was asked before: whoever asks it now is answered behind that.
+		// The room has received the attempt's request before, so its answer to this one comes after that.
 		if g, failed := p.tried(ctx, found); failed != nil || g != nil {
 			return stopped, err
 		}
@@ -256,9 +250,8 @@ func (p *Plane) awaitPlacement(ctx context.Context, id string) (*placement.Place
 	}
 }
 
-// placement turns a record into its shape of the API. g is the game session of an
-// attempt that runs, if there is one already. The players that are desired are never
-// shown. Source: API reference, GameSessionPlacement.
+// placement converts a record to its shape of the API. g is the game session of the current attempt, if it exists
+// already. The desired players are never shown. Source: API reference, GameSessionPlacement.
 func (sh shapes) placement(from *placement.Placement, g *fleet.GameSession) *wire.GameSessionPlacement {
 	to := &wire.GameSessionPlacement{
 		PlacementId: from.ID, GameSessionQueueName: from.Queue, Status: wire.GameSessionPlacementState(from.Status),
@@ -286,8 +279,7 @@ func (sh shapes) placement(from *placement.Placement, g *fleet.GameSession) *wir
 	return to
 }
 
-// showSession shows the game session of a placement. The Region of an Anywhere
-// location is taken to be the location.
+// showSession adds the game session of a placement. The Region of an Anywhere location is the location.
 func (sh shapes) showSession(to *wire.GameSessionPlacement, room fleet.RoomID, id, ip, dns string, port int32) {
 	to.GameSessionArn = sh.names.GameSessionARN(room, id)
 	to.GameSessionId, to.GameSessionRegion = to.GameSessionArn, room.Location

@@ -9,7 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// A PlacementTrail is a placement with how it came to be where it is.
+// A PlacementTrail is a placement with the steps that led to its state.
 type PlacementTrail struct {
 	PlacementID string           `json:"placementId"`
 	Queue       string           `json:"gameSessionQueueName"`
@@ -19,11 +19,10 @@ type PlacementTrail struct {
 	Deadline    time.Time        `json:"deadline"` // when it is TIMED_OUT
 	EndTime     *time.Time       `json:"endTime,omitempty"`
 	Reason      string           `json:"reason,omitempty"` // why it FAILED
-	// GameSessionArn is the game session of a FULFILLED placement, or of the attempt that
-	// runs, which there may not be yet.
+	// GameSessionArn is the game session of a FULFILLED placement, or of the current attempt, which may not exist yet.
 	GameSessionArn string `json:"gameSessionArn,omitempty"`
-	// Candidates are the fleet locations of the newest look: those where it can be placed,
-	// best first, then those that were left out, with why.
+	// Candidates are the fleet locations of the newest attempt: those where it can be placed, best first, then those
+	// that were left out, with the reason.
 	Candidates        []PlacementCandidate `json:"candidates"`
 	OmittedCandidates int                  `json:"omittedCandidates,omitempty"` // of which nothing is kept
 	Steps             []PlacementStep      `json:"steps"`                       // oldest first
@@ -31,7 +30,7 @@ type PlacementTrail struct {
 	Waiting           *PlacementWait       `json:"waiting,omitempty"`           // PENDING without an attempt
 }
 
-// A PlacementCandidate is a fleet location that was looked at.
+// A PlacementCandidate is a fleet location that was considered.
 type PlacementCandidate struct {
 	FleetID          string  `json:"fleetId,omitempty"`
 	Location         string  `json:"location,omitempty"`
@@ -65,7 +64,7 @@ type PlacementLine struct {
 	Length   int    `json:"length"`   // of the line
 }
 
-// PlacementTrail explains a placement, also one in the history. NotFound.
+// PlacementTrail explains a placement, also one in the history. NotFoundException: there is none.
 func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail, error) {
 	in := &wire.DescribeGameSessionPlacementInput{PlacementId: id}
 	if err := wire.OpDescribeGameSessionPlacement.Check(in); err != nil {
@@ -103,7 +102,7 @@ func (p *Plane) PlacementTrail(ctx context.Context, id string) (*PlacementTrail,
 	return t, nil
 }
 
-// momentTo is a moment that was set; nil for zero.
+// momentTo returns a time; nil for zero.
 func momentTo(t event.Time) *time.Time {
 	if t == 0 {
 		return nil

@@ -24,8 +24,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
-// Config says what a control plane is of. All fields are required unless they
-// say otherwise.
+// Config is the configuration of a control plane. All fields are required unless they say otherwise.
 type Config struct {
 	Region   string            // for example us-west-2; stands in ARNs
 	Account  string            // 12 digits; stands in ARNs
@@ -46,12 +45,12 @@ type Config struct {
 	Clock         clockwork.Clock
 	Log           *slog.Logger
 
-	// Drivers are run beside those of the plane, on the one node that leads. They return
-	// when ctx is done, and can begin again.
+	// Drivers run beside those of the plane, on the node that leads. They return when ctx is done, and can be started
+	// again.
 	Drivers []func(ctx context.Context) error
 
-	// Observe, if set, is called with what has become durable in a shard, in
-	// order, on the shard's own goroutine: it must be quick.
+	// Observe, if set, is called with what has become durable in a shard, in order, on the shard's own goroutine: it
+	// must be quick.
 	Observe func(shard int, facts []event.Fact)
 	Metrics shard.Metrics // hooks of all shards; may be zero
 }
@@ -81,7 +80,7 @@ type Plane struct {
 	finishing sync.Mutex // held by whoever finishes a deletion
 }
 
-// New makes a control plane. It serves once Run has made it ready.
+// New returns a control plane. It serves once Run has made it ready.
 func New(cfg Config) (*Plane, error) {
 	secrets, err := credentials.New(cfg.Secret)
 	switch {
@@ -135,10 +134,10 @@ func newHistory(p *Plane) *history.History {
 	return history.New(c)
 }
 
-// Servers is where the endpoint of the game servers connects them.
+// Servers returns the connector for the endpoint of game servers.
 func (p *Plane) Servers() processes.Connector { return p.processes }
 
-// Shard is the replica of a shard, for those whom other nodes ask.
+// Shard returns the replica of a shard, for requests of other nodes.
 func (p *Plane) Shard(i int) *router.Shard { return p.shards[i] }
 
 // Level is the feature level of a shard, as far as this node has read its journal; at least 1.
@@ -147,8 +146,7 @@ func (p *Plane) Level(shard int) int { return p.shards[shard].Level() }
 // Hear receives a message of another node.
 func (p *Plane) Hear(data []byte) { p.drivers.Hear(data) }
 
-// Run runs the shards and what keeps them tidy until ctx is done or a shard
-// ends for good.
+// Run runs the shards and the drivers until ctx is done or a shard fails for good.
 func (p *Plane) Run(ctx context.Context) error {
 	defer p.Stop()
 	if err := p.history.Begin(ctx); err != nil {
@@ -171,8 +169,7 @@ func (p *Plane) Run(ctx context.Context) error {
 	return err
 }
 
-// WaitReady returns when all shards serve and, where this node owns all of them, the
-// drivers have begun; or with ctx's error.
+// WaitReady returns when all shards serve and, without a cluster, the drivers have started; or with ctx's error.
 func (p *Plane) WaitReady(ctx context.Context) error {
 	if err := p.WaitServing(ctx); err != nil || p.cfg.Cluster != nil {
 		return err

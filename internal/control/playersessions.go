@@ -15,7 +15,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// CreatePlayerSession takes a place in a game session for a player.
+// CreatePlayerSession reserves a slot in a game session for a player.
 func (p *Plane) CreatePlayerSession(ctx context.Context, in *wire.CreatePlayerSessionInput) (
 	*wire.CreatePlayerSessionOutput, error,
 ) {
@@ -26,9 +26,8 @@ func (p *Plane) CreatePlayerSession(ctx context.Context, in *wire.CreatePlayerSe
 	return &wire.CreatePlayerSessionOutput{PlayerSession: &sessions[0]}, nil
 }
 
-// CreatePlayerSessions takes places for several players: for all of them or for
-// none, in the order of the request. Data of players who are not in the list is
-// passed over.
+// CreatePlayerSessions reserves slots for several players: for all or for none, in the order of the request. Data of
+// players who are not in the list is ignored.
 func (p *Plane) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (
 	*wire.CreatePlayerSessionsOutput, error,
 ) {
@@ -79,7 +78,7 @@ func (p *Plane) reserve(ctx context.Context, gameSessionArn string, players []fl
 	return sessions, nil
 }
 
-// idTexts is the ids of player sessions, one behind the other: one string for all.
+// idTexts returns the ids of player sessions, one after the other: one string for all.
 func idTexts(players []*fleet.PlayerSession) string {
 	var text strings.Builder
 	text.Grow(len(players) * fleet.PlayerSessionIDLength)
@@ -90,19 +89,18 @@ func idTexts(players []*fleet.PlayerSession) string {
 	return text.String()
 }
 
-// DescribePlayerSessions describes player sessions by exactly one of the three
-// ids, those in the history included.
+// DescribePlayerSessions describes player sessions by exactly one of the three ids, including those in the history.
 func (sr *sessionReader) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
 	*wire.DescribePlayerSessionsOutput, error,
 ) {
 	return sr.describePlayerSessions(ctx, in, allFleets)
 }
 
-// allFleets is no limit to describePlayerSessions.
+// allFleets sets no limit to describePlayerSessions.
 const allFleets fleet.ID = ""
 
-// describePlayerSessions is DescribePlayerSessions within one fleet, or within all: those of
-// other fleets are answered as if they did not exist.
+// describePlayerSessions is DescribePlayerSessions within one fleet, or within all: those of other fleets are treated
+// as if they did not exist.
 func (sr *sessionReader) describePlayerSessions(
 	ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID,
 ) (*wire.DescribePlayerSessionsOutput, error) {
@@ -126,7 +124,7 @@ func (sr *sessionReader) describePlayerSessions(
 	}
 }
 
-// describePlayerSession finds one player session; its id says where it is.
+// describePlayerSession describes one player session; its id contains its place.
 func (sr *sessionReader) describePlayerSession(ctx context.Context, text string, within fleet.ID) (
 	*wire.DescribePlayerSessionsOutput, error,
 ) {
@@ -168,7 +166,7 @@ func (sr *sessionReader) describePlayerSession(ctx context.Context, text string,
 	return &wire.DescribePlayerSessionsOutput{PlayerSessions: []wire.PlayerSession{sr.describe(room, g, s)}}, nil
 }
 
-// covers reports whether a room is of a fleet, or the fleet is all of them.
+// covers reports whether a room belongs to a fleet, or the fleet is allFleets.
 func covers(within fleet.ID, room fleet.RoomID) bool {
 	return within == allFleets || within == room.Fleet
 }
@@ -178,8 +176,7 @@ func (sh shapes) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.Play
 		room, g, s)
 }
 
-// playerPosition is the last player session of a page: those in memory by their
-// place, then those in the history.
+// playerPosition is the last player session of a page: those in memory by their place, then those in the history.
 type playerPosition struct {
 	Shard   uint8  `json:"h,omitempty"`
 	Room    uint16 `json:"r,omitempty"`
@@ -196,8 +193,8 @@ func (a playerPosition) before(b playerPosition) bool {
 		cmp.Compare(a.Index, b.Index)) < 0
 }
 
-// describePlayer lists the player sessions of a player. It is the one question without an
-// id of ours, so every shard is asked.
+// describePlayer lists the player sessions of a player. Such a request has no id that contains a place, so it reads
+// every shard.
 func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePlayerSessionsInput, within fleet.ID) (
 	*wire.DescribePlayerSessionsOutput, error,
 ) {
@@ -233,8 +230,8 @@ func (sr *sessionReader) describePlayer(ctx context.Context, in *wire.DescribePl
 	return out, nil
 }
 
-// playerInMemory lists player sessions of a player behind a position; more says
-// that there are further ones than a page holds.
+// playerInMemory lists player sessions of a player after a position; more reports that there are further ones than fit
+// on the page.
 func (sr *sessionReader) playerInMemory(
 	ctx context.Context, player string, within fleet.ID, at playerPosition, limit int,
 ) (found []wire.PlayerSession, last playerPosition, more bool, err error) {

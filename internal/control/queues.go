@@ -11,11 +11,10 @@ import (
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
-// queuePage is how many queues one page has at most.
-// Source: API reference, DescribeGameSessionQueues.
+// queuePage is the maximum number of queues on a page. Source: API reference, DescribeGameSessionQueues.
 const queuePage = 50
 
-// CreateGameSessionQueue makes a game session queue.
+// CreateGameSessionQueue creates a game session queue.
 func (p *Plane) CreateGameSessionQueue(ctx context.Context, in *wire.CreateGameSessionQueueInput) (
 	*wire.CreateGameSessionQueueOutput, error,
 ) {
@@ -44,8 +43,8 @@ func (p *Plane) CreateGameSessionQueue(ctx context.Context, in *wire.CreateGameS
 	return &wire.CreateGameSessionQueueOutput{GameSessionQueue: queue}, err
 }
 
-// destinationsFrom reads destinations and says which resources of this Region
-// they are. A queue may also lead to other Regions, where nothing is placed.
+// destinationsFrom parses destinations, and returns also the resources of this Region among them. A queue may lead to
+// other Regions, where nothing is placed.
 func (sh shapes) destinationsFrom(in []wire.GameSessionQueueDestination) (arns, refers []string, err error) {
 	if in == nil {
 		return nil, nil, nil
@@ -80,8 +79,7 @@ func policiesFrom(in []wire.PlayerLatencyPolicy) ([]catalog.LatencyPolicy, error
 	return policies, nil
 }
 
-// allowedFrom is nil for a filter that is not given, and empty for one that
-// allows every location.
+// allowedFrom returns nil for a filter that is not given, and an empty list for one that allows every location.
 func allowedFrom(filter *wire.FilterConfiguration) []string {
 	if filter == nil {
 		return nil
@@ -96,8 +94,8 @@ func priorityFrom(in *wire.PriorityConfiguration) *catalog.Priority {
 	return &catalog.Priority{Order: enumsText(in.PriorityOrder), Locations: in.LocationOrder}
 }
 
-// UpdateGameSessionQueue changes what is given. Lists and configurations are
-// replaced whole, empty ones take away what was there.
+// UpdateGameSessionQueue changes the members that are given. Lists and configurations are replaced as a whole; an empty
+// one removes the old one.
 func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameSessionQueueInput) (
 	*wire.UpdateGameSessionQueueOutput, error,
 ) {
@@ -123,8 +121,7 @@ func (p *Plane) UpdateGameSessionQueue(ctx context.Context, in *wire.UpdateGameS
 	return &wire.UpdateGameSessionQueueOutput{GameSessionQueue: queue}, err
 }
 
-// DescribeGameSessionQueues describes the queues that are named and exist, or a
-// page of all, by name.
+// DescribeGameSessionQueues describes the named queues that exist, or a page of all, by name.
 func (cr *catalogReader) DescribeGameSessionQueues(_ context.Context, in *wire.DescribeGameSessionQueuesInput) (
 	*wire.DescribeGameSessionQueuesOutput, error,
 ) {
@@ -149,7 +146,7 @@ func (cr *catalogReader) queuesPage(in *wire.DescribeGameSessionQueuesInput) (
 		func(q *catalog.Queue) string { return q.Name })
 }
 
-// DeleteGameSessionQueue deletes a queue. What waits to be placed in it fails.
+// DeleteGameSessionQueue deletes a queue. Placements that wait in it fail.
 func (p *Plane) DeleteGameSessionQueue(ctx context.Context, in *wire.DeleteGameSessionQueueInput) error {
 	q, err := p.queue(in.Name)
 	if err != nil {
@@ -158,7 +155,7 @@ func (p *Plane) DeleteGameSessionQueue(ctx context.Context, in *wire.DeleteGameS
 	return p.Change(ctx, catalog.DeleteQueue{Name: q.Name})
 }
 
-// queue finds the queue that a name or an ARN names, or NotFound.
+// queue returns the queue with a name or an ARN, or NotFound.
 func (cr *catalogReader) queue(nameOrArn string) (*catalog.Queue, error) {
 	name, _ := cr.Local(nameOrArn, arn.ParseQueue)
 	if q, ok := cr.Catalog().Queue(name); ok {
@@ -167,7 +164,7 @@ func (cr *catalogReader) queue(nameOrArn string) (*catalog.Queue, error) {
 	return nil, notFound("Game session queue %s not found", nameOrArn)
 }
 
-// describedQueue is a queue that a change has just left, as the API shows it.
+// describedQueue returns a queue after a change, as the API shows it.
 func (cr *catalogReader) describedQueue(name string) (*wire.GameSessionQueue, error) {
 	q, err := cr.queue(name)
 	if err != nil {

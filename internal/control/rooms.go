@@ -7,7 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// counts adds up the numbers of a fleet, or of one of its locations.
+// counts sums the numbers of a fleet, or of one of its locations.
 func (cr *catalogReader) counts(ctx context.Context, id, location string) (fleet.Counts, error) {
 	rooms, err := cr.Rooms(ctx, id, location)
 	var sum fleet.Counts
@@ -17,7 +17,7 @@ func (cr *catalogReader) counts(ctx context.Context, id, location string) (fleet
 	return sum, err
 }
 
-// Counts adds up the numbers of the whole region.
+// Counts sums the numbers of the whole region.
 func (cr *catalogReader) Counts(ctx context.Context) (fleet.Counts, error) {
 	var sum fleet.Counts
 	for _, s := range cr.Shards() {

@@ -8,7 +8,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// ruleSets are the rule sets that are in use, read and checked.
+// ruleSets caches parsed and checked rule sets.
 type ruleSets struct {
 	mu   sync.Mutex
 	byID map[string]readRuleSet
@@ -19,7 +19,7 @@ type readRuleSet struct {
 	set  *ruleset.Set
 }
 
-// of is the rule set of a configuration.
+// of returns the rule set of a configuration.
 func (r *ruleSets) of(catalog *catalog.State, c *catalog.MatchmakingConfiguration) (*ruleset.Set, error) {
 	record, ok := catalog.RuleSet(c.RuleSet)
 	if !ok {
@@ -42,7 +42,7 @@ func (r *ruleSets) of(catalog *catalog.State, c *catalog.MatchmakingConfiguratio
 	return set, nil
 }
 
-// tidy forgets those that were deleted.
+// tidy removes those that were deleted.
 func (r *ruleSets) tidy(catalog *catalog.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,11 +11,10 @@ import (
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
-// ruleSetPage is how many rule sets one page has at most.
-// Source: API reference, DescribeMatchmakingRuleSets.
+// ruleSetPage is the maximum number of rule sets on a page. Source: API reference, DescribeMatchmakingRuleSets.
 const ruleSetPage = 10
 
-// CreateMatchmakingRuleSet keeps a rule set that is valid.
+// CreateMatchmakingRuleSet stores a valid rule set.
 func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context, in *wire.CreateMatchmakingRuleSetInput) (
 	*wire.CreateMatchmakingRuleSetOutput, error,
 ) {
@@ -33,7 +32,7 @@ func (p *Plane) CreateMatchmakingRuleSet(ctx context.Context, in *wire.CreateMat
 	return &wire.CreateMatchmakingRuleSetOutput{RuleSet: p.ruleSetTo(r)}, nil
 }
 
-// checkRuleSet refuses a rule set that is not valid, and says where.
+// checkRuleSet rejects an invalid rule set, with the place of the error.
 func checkRuleSet(body string) error {
 	if _, err := ruleset.Parse(body); err != nil {
 		return invalid("RuleSetBody: %v", err)
@@ -41,8 +40,8 @@ func checkRuleSet(body string) error {
 	return nil
 }
 
-// ValidateMatchmakingRuleSet answers that a rule set is valid, or refuses the
-// request with what is wrong, which says more than "not valid".
+// ValidateMatchmakingRuleSet answers that a rule set is valid, or rejects the request with the error, which explains
+// more than "not valid".
 func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateMatchmakingRuleSetInput) (
 	*wire.ValidateMatchmakingRuleSetOutput, error,
 ) {
@@ -52,8 +51,7 @@ func (p *Plane) ValidateMatchmakingRuleSet(_ context.Context, in *wire.ValidateM
 	return &wire.ValidateMatchmakingRuleSetOutput{Valid: wire.Some(true)}, nil
 }
 
-// DescribeMatchmakingRuleSets describes the rule sets that are named, which must
-// exist, or a page of all, by name.
+// DescribeMatchmakingRuleSets describes the named rule sets, which must exist, or a page of all, by name.
 func (cr *catalogReader) DescribeMatchmakingRuleSets(_ context.Context, in *wire.DescribeMatchmakingRuleSetsInput) (
 	*wire.DescribeMatchmakingRuleSetsOutput, error,
 ) {
@@ -93,7 +91,7 @@ func (p *Plane) DeleteMatchmakingRuleSet(ctx context.Context, in *wire.DeleteMat
 	return p.Change(ctx, catalog.DeleteRuleSet{Name: r.Name})
 }
 
-// ruleSet finds the rule set that a name or an ARN names, or NotFound.
+// ruleSet returns the rule set with a name or an ARN, or NotFound.
 func (cr *catalogReader) ruleSet(nameOrArn string) (*catalog.RuleSet, error) {
 	name, _ := cr.Local(nameOrArn, arn.ParseMatchmakingRuleSet)
 	if r, ok := cr.Catalog().RuleSet(name); ok {

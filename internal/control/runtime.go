@@ -7,8 +7,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// DescribeRuntimeConfiguration gives the runtime configuration of a fleet; an
-// empty answer for a fleet that was deleted. Source: API reference.
+// DescribeRuntimeConfiguration returns the runtime configuration of a fleet; an empty answer for a fleet that was
+// deleted. Source: API reference.
 func (cr *catalogReader) DescribeRuntimeConfiguration(_ context.Context, in *wire.DescribeRuntimeConfigurationInput) (
 	*wire.DescribeRuntimeConfigurationOutput, error,
 ) {

@@ -10,12 +10,12 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// searchPage is the number of results on a page of a search, whatever the
-// caller asks for beyond it. Source: API reference, SearchGameSessions.
+// searchPage is the maximum number of results on a page of a search, also if the caller asks for more. Source: API
+// reference, SearchGameSessions.
 const searchPage = 20
 
-// SearchGameSessions finds ACTIVE game sessions by filter and sort expressions.
-// The answer is consistent: it shows everything that was answered before.
+// SearchGameSessions finds ACTIVE game sessions by filter and sort expressions. The answer is consistent: it includes
+// everything that was acknowledged before.
 func (sr *sessionReader) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
 	*wire.SearchGameSessionsOutput, error,
 ) {
@@ -45,8 +45,8 @@ func (sr *sessionReader) SearchGameSessions(ctx context.Context, in *wire.Search
 	return sr.searchRooms(rooms, query, pages)
 }
 
-// searchRooms searches each location and merges what was found. It asks for one
-// result more than the page holds, which tells whether there is a next page.
+// searchRooms searches each location and merges the results. It requests one result more than fit on the page, to know
+// whether there is a next page.
 func (sr *sessionReader) searchRooms(rooms []*fleet.Room, query search.Query, pages credentials.Pages) (
 	*wire.SearchGameSessionsOutput, error,
 ) {
@@ -76,7 +76,7 @@ func (sr *sessionReader) searchRooms(rooms []*fleet.Room, query search.Query, pa
 	return out, nil
 }
 
-// source tells the indexes of a region apart.
+// source identifies the index of a room within the region.
 func source(r *fleet.Room) uint32 {
 	return uint32(r.Address().Shard)<<16 | uint32(r.Address().Room)
 }

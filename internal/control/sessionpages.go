@@ -9,16 +9,15 @@ import (
 	"github.com/muster-gg/muster/internal/fleet"
 )
 
-// This file pages through the game sessions of a fleet: those in memory by
-// location and order of creation, then those of the history in the order in
-// which they came there. While someone reads page after page, game sessions
-// move from the one to the other; each is to be shown once all the same.
+// This file pages through the game sessions of a fleet: those in memory by location and order of creation, then those
+// of the history in the order in which they were written there. Game sessions move from memory to the history while a
+// client reads page after page; each is shown once nevertheless.
 //
-// A listing notes at its beginning how far the history has left memory. What is
-// in the history up to there is listed last. What moves later was in memory when
-// the listing began, so it is listed in its place among those that still are.
+// A listing records at its start how far the history has left memory. What is in the history up to there is listed
+// last. What moves later was in memory when the listing started, so it is listed in its place among those that still
+// are.
 
-// sessionPosition is where a listing goes on.
+// sessionPosition is the position of a listing.
 type sessionPosition struct {
 	Settled uint64 `json:"h,omitempty"` // the history up to here is listed last
 	Moved   uint64 `json:"m,omitempty"` // what moved up to here was listed, or is up to Settled
@@ -30,7 +29,7 @@ type sessionPosition struct {
 	Seq  uint64 `json:"s,omitempty"`
 }
 
-// passed reports whether a game session stands at the position or before it.
+// passed reports whether a game session is at the position or before it.
 func (at sessionPosition) passed(f foundSession) bool {
 	return cmp.Or(cmp.Compare(f.room.Location, at.Location), cmp.Compare(f.session.Ordinal, at.Ordinal)) <= 0
 }
@@ -39,11 +38,10 @@ func (q *sessionQuery) wants(g *fleet.GameSession) bool {
 	return q.status == "" || q.status == g.Status
 }
 
-// wantsPast reports whether the query can find anything in the history, where
-// everything is TERMINATED.
+// wantsPast reports whether the query can find anything in the history, where everything is TERMINATED.
 func (q *sessionQuery) wantsPast() bool { return q.status == "" || q.status == fleet.Terminated }
 
-// listSessions gives one page of a fleet's game sessions.
+// listSessions returns one page of a fleet's game sessions.
 func (sr *sessionReader) listSessions(ctx context.Context, id string, q sessionQuery) (
 	found []foundSession, next string, err error,
 ) {
@@ -76,9 +74,8 @@ func (sr *sessionReader) listSessions(ctx context.Context, id string, q sessionQ
 	return append(found, past...), next, err
 }
 
-// sessionsInMemory lists the game sessions behind a position that are in memory,
-// or were when the listing began, and moves the position on. more says that
-// there are further ones than a page holds.
+// sessionsInMemory lists the game sessions after a position that are in memory, or were when the listing started, and
+// advances the position. more reports that there are further ones than fit on the page.
 func (sr *sessionReader) sessionsInMemory(
 	ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition,
 ) (found []foundSession, more bool, err error) {
@@ -118,9 +115,8 @@ func (sr *sessionReader) sessionsInMemory(
 	return found, more, nil
 }
 
-// sessionsMoved lists the game sessions behind a position that have moved into
-// the history since the listing began. It notes how far the history holds none
-// that a later page will have to show.
+// sessionsMoved lists the game sessions after a position that have moved to the history since the listing started. It
+// records up to where the history contains none that a later page must show.
 func (sr *sessionReader) sessionsMoved(
 	ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition,
 ) (moved []foundSession, err error) {
@@ -140,8 +136,7 @@ func (sr *sessionReader) sessionsMoved(
 	return moved, err
 }
 
-// sessionsInHistory lists game sessions that were in the history when the listing
-// began, and moves the position on.
+// sessionsInHistory lists game sessions that were in the history when the listing started, and advances the position.
 func (sr *sessionReader) sessionsInHistory(
 	ctx context.Context, id string, q sessionQuery, rooms []*fleet.Room, at *sessionPosition, limit int,
 ) (found []foundSession, more bool, err error) {

@@ -17,7 +17,7 @@ func (p *Plane) TagResource(ctx context.Context, in *wire.TagResourceRequest) er
 	return p.Change(ctx, catalog.TagResource{Resource: resource, Tags: tagsFrom(in.Tags)})
 }
 
-// UntagResource removes tags; keys that are not there do no harm.
+// UntagResource removes tags; keys that do not exist are ignored.
 func (p *Plane) UntagResource(ctx context.Context, in *wire.UntagResourceRequest) error {
 	resource, err := p.taggable(in.ResourceARN)
 	if err != nil {
@@ -45,7 +45,7 @@ func (cr *catalogReader) ListTagsForResource(_ context.Context, in *wire.ListTag
 	return out, nil
 }
 
-// taggable is the key under which the catalog keeps the tags of a resource.
+// taggable returns the key of a resource's tags in the catalog.
 func (sh shapes) taggable(resourceArn string) (string, error) {
 	kind, id, ok := arn.ParseResource(resourceArn)
 	if sh.names.Elsewhere(resourceArn) {

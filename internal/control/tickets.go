@@ -29,12 +29,11 @@ const (
 	maxMapAttribute     = 10
 )
 
-// maxPlayerLocations is how many locations a player may report latencies to. The API
-// sets no limit; without one a few tickets could keep matching busy for minutes.
+// maxPlayerLocations is the maximum number of locations for which a player may report latencies. The API has no limit;
+// without one a few tickets could occupy matching for minutes.
 const maxPlayerLocations = 100
 
-// StartMatchmaking opens a ticket. A retry of an AWS SDK gets the ticket that the
-// call made before.
+// StartMatchmaking starts a ticket. A retry of an AWS SDK returns the ticket that the call started before.
 func (p *Plane) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (
 	*wire.StartMatchmakingOutput, error,
 ) {
@@ -58,8 +57,8 @@ func (p *Plane) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingI
 	return &wire.StartMatchmakingOutput{MatchmakingTicket: p.startedTicket(t)}, nil
 }
 
-// startTicket gives a ticket an id and starts it. An id of the caller's stays taken
-// for as long as the history keeps the ticket that had it.
+// startTicket assigns an id to a ticket and starts it. An id that the caller chose is taken for as long as the history
+// keeps its ticket.
 func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start) (*matchmaking.Ticket, error) {
 	if call := callOf(ctx); call.Invocation != "" {
 		s.Call = p.secrets.CallID(call.Principal, call.Invocation)
@@ -79,7 +78,7 @@ func (p *Plane) startTicket(ctx context.Context, id string, s matchmaking.Start)
 	return router.Ask[*matchmaking.Ticket](ctx, p.TicketShard(), region.MatchmakingCommand{Command: s})
 }
 
-// startedTicket is the answer to those who start a ticket: they hear QUEUED.
+// startedTicket is the answer to a caller who starts a ticket: its status is QUEUED there.
 func (sh shapes) startedTicket(t *matchmaking.Ticket) *wire.MatchmakingTicket {
 	out := sh.ticket(t, 0)
 	if t.Status == matchmaking.Searching {
@@ -88,7 +87,7 @@ func (sh shapes) startedTicket(t *matchmaking.Ticket) *wire.MatchmakingTicket {
 	return &out
 }
 
-// matchmaker finds a configuration, by its name or ARN, and its rule set.
+// matchmaker returns a configuration, by its name or ARN, and its rule set.
 func (p *Plane) matchmaker(nameOrArn string) (*catalog.MatchmakingConfiguration, *ruleset.Set, error) {
 	c, err := p.matchmakingConfiguration(nameOrArn)
 	if err != nil {
@@ -133,9 +132,8 @@ func (p *Plane) DescribeTicket(ctx context.Context, id string) (*wire.Matchmakin
 	return &t, nil
 }
 
-// WatchTicket calls changed with a ticket as it is, and again whenever it has
-// changed, until it is over, ctx is done or changed returns an error. Changes that
-// follow quickly may come as one.
+// WatchTicket calls changed with a ticket, and again whenever it has changed, until it has ended, ctx is done or
+// changed returns an error. Changes in quick succession may be combined.
 func (p *Plane) WatchTicket(ctx context.Context, id string, changed func(*wire.MatchmakingTicket) error) error {
 	news, end := p.drivers.WatchTicket(id)
 	defer end()
@@ -160,14 +158,13 @@ func (p *Plane) WatchTicket(ctx context.Context, id string, changed func(*wire.M
 	}
 }
 
-// foundTicket is a ticket, if there is one, and how many seconds it will probably
-// wait: 0 when that is not known.
+// foundTicket is a ticket, if it exists, and its estimated waiting time in seconds: 0 if unknown.
 type foundTicket struct {
 	ticket *matchmaking.Ticket
 	wait   float64
 }
 
-// findTickets looks tickets up, in the order of their ids.
+// findTickets returns tickets in the order of their ids.
 func (p *Plane) findTickets(ctx context.Context, ids []string) ([]foundTicket, error) {
 	found, err := router.Look(ctx, p.TicketShard(), func(m *region.Machine) []foundTicket {
 		found := make([]foundTicket, len(ids))
@@ -203,7 +200,7 @@ func (p *Plane) StopMatchmaking(ctx context.Context, in *wire.StopMatchmakingInp
 	return p.unlessPast(ctx, in.TicketId, err, "Matchmaking ticket is in %s status and cannot be canceled.")
 }
 
-// AcceptMatch takes the answer of players to the match that is proposed to them.
+// AcceptMatch records the answer of players to a proposed match.
 func (p *Plane) AcceptMatch(ctx context.Context, in *wire.AcceptMatchInput) error {
 	if len(in.PlayerIds) == 0 {
 		return invalid("PlayerIds is empty; name the players who answer")
@@ -215,8 +212,8 @@ func (p *Plane) AcceptMatch(ctx context.Context, in *wire.AcceptMatchInput) erro
 		"Matchmaking ticket is in %s status; a match can be accepted or rejected in REQUIRES_ACCEPTANCE only.")
 }
 
-// unlessPast is err, unless that says NotFound of a ticket that the history knows:
-// then it is an InvalidRequestException with the ticket's status.
+// unlessPast returns err, unless that is NotFound and the history has the ticket: then it is an InvalidRequestException
+// with the ticket's status.
 func (p *Plane) unlessPast(ctx context.Context, id string, err error, over string) error {
 	if !fault.Is(err, fault.NotFound) {
 		return err
@@ -235,8 +232,7 @@ func ticketNotFound(id string) error {
 	return notFound("Matchmaking ticket %s not found", id)
 }
 
-// ticket is a ticket as the API shows it; wait is the estimate in seconds, 0 if
-// there is none.
+// ticket converts a ticket to its shape of the API; wait is the estimated waiting time in seconds, 0 if unknown.
 func (sh shapes) ticket(t *matchmaking.Ticket, wait float64) wire.MatchmakingTicket {
 	out := wire.MatchmakingTicket{
 		TicketId: t.ID, ConfigurationName: t.Configuration.Name,
@@ -274,8 +270,7 @@ func connectionTo(c *matchmaking.Connection) *wire.GameSessionConnectionInfo {
 	return out
 }
 
-// playerTo is a player as the API shows it. Clients expect the map of latencies,
-// also when it is empty.
+// playerTo converts a player to its shape of the API. Clients expect the map of latencies even if it is empty.
 func playerTo(p *matchmaking.Player) wire.Player {
 	out := wire.Player{PlayerId: p.ID, Team: p.Team, LatencyInMs: make(map[string]int32, len(p.Latencies))}
 	for _, l := range p.Latencies {
@@ -366,7 +361,7 @@ func playerFrom(in *wire.Player, set *ruleset.Set) (matchmaking.Player, error) {
 	return player, nil
 }
 
-// attributeFrom takes the one value that is set; problem is what is wrong with it.
+// attributeFrom converts the one value that is set; problem describes what is wrong with it.
 func attributeFrom(in wire.AttributeValue) (v ruleset.Value, problem string) {
 	given := 0
 	if in.S != "" {

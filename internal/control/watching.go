@@ -16,9 +16,8 @@ func (sr *sessionReader) DescribeGameSession(ctx context.Context, gameSessionArn
 	return sr.gameSession(room, g), nil
 }
 
-// WatchGameSession calls changed with a game session as it is, and again whenever
-// it has changed, the number of its players included, until it is TERMINATED, ctx
-// is done or changed returns an error. Changes that follow quickly may come as one.
+// WatchGameSession calls changed with a game session, and again whenever it or the number of its players has changed,
+// until it is TERMINATED, ctx is done or changed returns an error. Changes in quick succession may be combined.
 func (p *Plane) WatchGameSession(
 	ctx context.Context, gameSessionArn string, changed func(*wire.GameSession) error,
 ) error {
@@ -29,7 +28,7 @@ func (p *Plane) WatchGameSession(
 	news, end := p.watches.Add(sessionKey{room, g.Ordinal})
 	defer end()
 	for {
-		// Looked up again even at first: it may have changed before the watch began.
+		// It is read again even the first time: it may have changed before the watch started.
 		if _, g, err = p.findSession(ctx, gameSessionArn); err != nil {
 			return err
 		}
@@ -44,8 +43,7 @@ func (p *Plane) WatchGameSession(
 	}
 }
 
-// AwaitGameSession returns a game session as soon as it is not ACTIVATING any
-// more.
+// AwaitGameSession returns a game session as soon as it is not ACTIVATING any more.
 func (p *Plane) AwaitGameSession(ctx context.Context, gameSessionArn string) (*wire.GameSession, error) {
 	var arrived *wire.GameSession
 	err := p.WatchGameSession(ctx, gameSessionArn, func(g *wire.GameSession) error {
@@ -61,5 +59,5 @@ func (p *Plane) AwaitGameSession(ctx context.Context, gameSessionArn string) (*w
 	return nil, err
 }
 
-// errSeen ends a watch that has seen what it was for.
+// errSeen ends a watch that is not needed any more.
 var errSeen = errors.New("seen")

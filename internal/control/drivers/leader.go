@@ -13,7 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/router"
 )
 
-// A leader says whether this node leads.
+// A leader records whether this node leads.
 type leader struct {
 	number atomic.Uint64 // not 0 while it does; another one each time
 	shards []ledShard
@@ -32,8 +32,8 @@ type ledShard struct {
 	begun  bool   // they have begun with it at some time
 }
 
-// drives reports whether a commit is for the drivers: when this node leads, from a commit on that shows the state, with
-// which they begin.
+// drives reports whether a commit is for the drivers: when this node leads, beginning with a commit that shows the
+// whole state.
 func (l *leader) drives(c *router.Commit) bool {
 	number := l.number.Load()
 	if c.Recovered || c.Refresh {
@@ -42,7 +42,7 @@ func (l *leader) drives(c *router.Commit) bool {
 	return number != 0 && l.shards[c.Shard].number == number
 }
 
-// hasBegun notes that the drivers have begun with a shard.
+// hasBegun records that the drivers have started with a shard.
 func (l *leader) hasBegun(shard int) {
 	if s := &l.shards[shard]; !s.begun {
 		s.begun = true
@@ -52,7 +52,7 @@ func (l *leader) hasBegun(shard int) {
 	}
 }
 
-// ended is closed when this node does not lead any more; nil when it does not.
+// ended returns a channel that is closed when this node does not lead any more; nil if it does not lead.
 func (l *leader) ended() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // LevelPause is the time between two attempts to raise the feature level.
 const LevelPause = time.Second
 
-// raiseLevel raises the feature level in force, and that of the shards to it, until this program knows
-// no higher one, or ctx is done. Of a region without a cluster the shards do it by themselves.
+// raiseLevel raises the feature level in force, and that of the shards to it, until it is the highest of this program,
+// or ctx is done. Without a cluster the shards raise it themselves.
 func (d *Drivers) raiseLevel(ctx context.Context) error {
 	if d.cfg.Cluster == nil {
 		return nil

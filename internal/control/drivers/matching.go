@@ -79,7 +79,7 @@ func (d *matching) carryOut(r matchdriver.Request) {
 	}
 }
 
-// wakeMaker tells the goroutine of a Maker that there are News, and starts it first if need be.
+// wakeMaker notifies the goroutine of a Maker that there are News, and starts it first if it does not run.
 func (d *matching) wakeMaker(k *matchdriver.Maker) {
 	d.makersMu.Lock()
 	defer d.makersMu.Unlock()
@@ -139,8 +139,8 @@ func (d *matching) make(k *matchdriver.Maker, woken <-chan struct{}) {
 	delete(d.makers, k)
 }
 
-// search has a Maker make a match, and proposes it; more: call again, at once. A panic is an error of this
-// configuration alone.
+// search lets a Maker form a match, and proposes it; more: call again immediately. A panic affects this configuration
+// only.
 func (d *matching) search(k *matchdriver.Maker, news matchdriver.News) (more bool) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -175,7 +175,7 @@ func (d *Drivers) LeadMoves() error {
 		return shard.Stopped()
 	}
 	return &fault.Error{
-		Kind: fault.ServiceUnavailable, Message: "Matchmaking is changing hands. Try again.", Err: shard.ErrNotDone,
+		Kind: fault.ServiceUnavailable, Message: "Matchmaking is moving to another node. Try again.", Err: shard.ErrNotDone,
 	}
 }
 
@@ -184,7 +184,7 @@ func (d *Drivers) WatchTicket(id string) (news <-chan struct{}, end func()) {
 	return d.matching.watches.Add(id)
 }
 
-// explain asks why a ticket waits. ended is closed when this node does not lead any more.
+// explain asks the machine why a ticket waits. ended is closed when this node does not lead any more.
 func (d *matching) explain(
 	ctx context.Context, t *matchmaking.Ticket, ended <-chan struct{},
 ) (matcher.Explanation, error) {

@@ -31,7 +31,7 @@ func newPlacing(cfg *Config) *placing {
 	return d
 }
 
-// observe notifies those who wait for placements and, where it drives, the machine.
+// observe notifies the watches of placements and, where it drives, the machine.
 func (d *placing) observe(c *router.Commit, drives bool) {
 	if c.HasView && c.Shard == region.CatalogShard {
 		d.step(func(m *placer.Machine) { m.SetCatalog(c.View.Catalog()) })

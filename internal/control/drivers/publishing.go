@@ -6,7 +6,7 @@ import (
 	"github.com/muster-gg/muster/internal/publish"
 )
 
-// newPublisher makes the publisher of the events of all shards.
+// newPublisher returns the publisher of the events of all shards.
 func (d *Drivers) newPublisher() *publish.Publisher {
 	c := publish.Config{
 		Feed: d.cfg.Feed, Origin: publish.Origin{Region: d.cfg.Region, Account: d.cfg.Account},

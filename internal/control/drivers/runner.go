@@ -16,7 +16,7 @@ import (
 	"github.com/muster-gg/muster/internal/shard"
 )
 
-// A driver is a pure machine that decides what is requested of the shards: requests are R.
+// A driver is a pure machine that decides which requests, of type R, are sent to the shards.
 type driver[R any] interface {
 	SetNow(now event.Time)
 	Requests(list []R) []R
@@ -44,7 +44,7 @@ func newRunner[M driver[R], R any](cfg *Config, machine M, unanswered error) run
 	return runner[M, R]{cfg: cfg, machine: machine, unanswered: unanswered, news: make(chan struct{}, 1), armed: never}
 }
 
-// step calls f with the machine, and then carries out its requests: a shard that has stopped answers at once, and the
+// step calls f with the machine, and then sends its requests. A shard that has stopped answers immediately, and the
 // answer is a step, too.
 func (d *runner[M, R]) step(f func(m M)) {
 	requests, wakes := d.locked(f)
@@ -62,10 +62,10 @@ func (d *runner[M, R]) step(f func(m M)) {
 	}
 }
 
-// keptRequests is the capacity up to which a list of requests is used again.
+// keptRequests is the maximum capacity of a list of requests that is reused.
 const keptRequests = 64
 
-// locked is the part of step that others wait for. wakes reports that review would look too late.
+// locked is the part of step under the lock. wakes reports that review would be too late.
 func (d *runner[M, R]) locked(f func(m M)) (requests []R, wakes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,8 +83,7 @@ func (d *runner[M, R]) locked(f func(m M)) (requests []R, wakes bool) {
 	return list, wakes
 }
 
-// ask carries out a request to a shard: a command, or read, which is called with the shard's state. Without done nobody
-// waits for the answer.
+// ask sends a request to a shard: a command, or read, which is called with the shard's state. done may be nil.
 func (d *runner[M, R]) ask(number int, c region.Command, read func(*region.Machine), done func(any, error)) {
 	switch s := d.cfg.Router.Shards()[number]; {
 	case read != nil:
@@ -105,7 +104,7 @@ func (d *runner[M, R]) ask(number int, c region.Command, read func(*region.Machi
 // lookUpLimit is how long the history, or the start of a placement, may take.
 const lookUpLimit = 15 * time.Second
 
-// beside does what may wait, or takes processor time, beside the machine, and answers.
+// beside runs f, which may wait or take processor time, outside of the machine, and answers with its result.
 func (d *runner[M, R]) beside(done func(any, error), f func(ctx context.Context) (any, error)) {
 	d.cfg.Router.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), lookUpLimit)
@@ -122,7 +121,7 @@ func (d *runner[M, R]) answer(done func(any, error), answer any, err error) {
 	d.step(func(M) { done(answer, err) })
 }
 
-// review has the machine do what is due, until ctx is done.
+// review runs what is due in the machine, until ctx is done.
 func (d *runner[M, R]) review(ctx context.Context) error {
 	timer := d.cfg.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -138,7 +137,7 @@ func (d *runner[M, R]) review(ctx context.Context) error {
 	}
 }
 
-// arm sets the timer to when the machine has something to do.
+// arm sets the timer to the time at which the machine has something to do.
 func (d *runner[M, R]) arm(timer clockwork.Timer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

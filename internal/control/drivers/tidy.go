@@ -12,12 +12,11 @@ import (
 	"github.com/muster-gg/muster/internal/router"
 )
 
-// TidyEvery is how often the region is looked through for what no request
-// waits for.
+// TidyEvery is the interval of the work that no request waits for.
 const TidyEvery = 10 * time.Second
 
-// tidy finishes deletions that stopped half way, moves to the history what has ended, and closes rooms that
-// are not needed any more. What fails is tried again the next time.
+// tidy finishes deletions that stopped half way, moves what has ended to the history, and closes rooms that are not
+// needed any more. What fails is repeated the next time.
 func (d *Drivers) tidy(ctx context.Context) error {
 	ticker := d.cfg.Clock.NewTicker(TidyEvery)
 	defer ticker.Stop()
@@ -37,10 +36,9 @@ func (d *Drivers) tidy(ctx context.Context) error {
 	}
 }
 
-// closable returns the rooms of locations that have left their fleets and in which nothing is any more.
-// Those with fleet events stay, because these can be asked for when the fleet is deleted. When
-// there are more than limit rooms, those whose newest event is oldest are closed as well: otherwise the
-// shard could run out of room numbers for the sake of deleted fleets.
+// closable returns the empty rooms of locations that were removed from their fleets. Those with fleet events stay,
+// because the events of a deleted fleet can be requested. If there are more than limit rooms, those whose newest event
+// is oldest are closed as well: otherwise rooms of deleted fleets could use up the room numbers of the shard.
 func closable(rooms []*fleet.Room, left func(fleet.RoomID) bool, limit int) (ids []fleet.RoomID) {
 	type remembered struct {
 		id     fleet.RoomID
@@ -64,8 +62,8 @@ func closable(rooms []*fleet.Room, left func(fleet.RoomID) bool, limit int) (ids
 	return ids
 }
 
-// closeRooms removes the rooms of locations that have left their fleets, when
-// nothing is in them any more, and no fleet event that can yet be asked for.
+// closeRooms removes the rooms of locations that were removed from their fleets, if they are empty and have no fleet
+// event that can be requested.
 func (d *Drivers) closeRooms(ctx context.Context, s *router.Shard) error {
 	var empty []fleet.RoomID
 	left := func(id fleet.RoomID) bool {
