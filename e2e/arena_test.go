@@ -93,7 +93,8 @@ func TestArena(t *testing.T) {
 			}
 			playArena(t, s, fleet, client)
 			server.ends(t, 0)
-			if printed := server.printed.String(); strings.Contains(printed, compute.AuthToken) || !strings.Contains(printed, "Process ending") {
+			if printed := server.printed.String(); strings.Contains(printed, compute.AuthToken) ||
+				!strings.Contains(printed, "Process ending") {
 				t.Error("the game server prints its token, or did not say goodbye")
 			}
 		})

@@ -47,7 +47,9 @@ func (s *service) ticket(t testing.TB, id string) types.MatchmakingTicket {
 }
 
 // awaitTicket waits until a ticket has a status.
-func (s *service) awaitTicket(t testing.TB, id string, status types.MatchmakingConfigurationStatus) (found types.MatchmakingTicket) {
+func (s *service) awaitTicket(t testing.TB, id string, status types.MatchmakingConfigurationStatus) (
+	found types.MatchmakingTicket,
+) {
 	t.Helper()
 	eventually(t, "ticket "+id+" "+string(status), func() bool {
 		found = s.ticket(t, id)
@@ -122,7 +124,9 @@ func TestGameServerBackfills(t *testing.T) {
 }
 
 // wantUpdate waits for the next change of a game server's game session.
-func (s *service) wantUpdate(t testing.TB, host *process, reason gameserver.UpdateReason, ticket string) gameserver.GameSessionUpdate {
+func (s *service) wantUpdate(
+	t testing.TB, host *process, reason gameserver.UpdateReason, ticket string,
+) gameserver.GameSessionUpdate {
 	t.Helper()
 	u := receive(t, "an update of the game session", host.updated)
 	if u.Reason != reason || u.BackfillTicketID != ticket || u.GameSession.GameSessionID != host.GameSessionID() {
@@ -153,7 +157,8 @@ func TestAutomaticBackfill(t *testing.T) {
 	u := s.wantUpdate(t, host, gameserver.MatchmakingDataUpdated, match.AutoBackfillTicketID)
 	expectSame(t, "players after the backfill", matched(t, u.GameSession), []string{"ada", "grace", "linus"})
 	s.admit(t, host, "linus")
-	if full, err := gameserver.ParseMatchmakerData(u.GameSession.MatchmakerData); err != nil || full.AutoBackfillTicketID != "" {
+	if full, err := gameserver.ParseMatchmakerData(u.GameSession.MatchmakerData); err != nil ||
+		full.AutoBackfillTicketID != "" {
 		t.Errorf("a full game session has the backfill %q: %v", full.AutoBackfillTicketID, err)
 	}
 }

@@ -171,7 +171,9 @@ func (l *backupLoad) run(ctx context.Context) {
 }
 
 // repeat makes calls until they fail, which they may when ctx is done.
-func (l *backupLoad) repeat(ctx context.Context, worker int, do func(context.Context, string) (string, *[]string, error)) {
+func (l *backupLoad) repeat(ctx context.Context, worker int, do func(context.Context, string) (
+	string, *[]string, error),
+) {
 	for i := 0; ctx.Err() == nil; i++ {
 		id, list, err := do(ctx, fmt.Sprintf("%d-%d", worker, i))
 		switch {

@@ -169,7 +169,8 @@ func TestDriversReport(t *testing.T) {
 			{"InvalidRequestException", "ResolveAlias", params{"AliasId": "alias"}},
 		} {
 			err := client.Call(test.operation, test.params, nil)
-			if refusal, ok := errors.AsType[*clients.APIError](err); !ok || refusal.Code != test.code || refusal.Status != 400 || refusal.Message == "" {
+			if refusal, ok := errors.AsType[*clients.APIError](err); !ok || refusal.Code != test.code ||
+				refusal.Status != 400 || refusal.Message == "" {
 				t.Errorf("%s: %s: got %v, want %s with status 400", name, test.operation, err, test.code)
 			}
 		}

@@ -125,7 +125,8 @@ func TestClusterRefusesStrangers(t *testing.T) {
 	runNodes(t, nodes[:3])
 	stranger := nodes[3].config
 	stranger.Region = "eu-west-1"
-	if err := muster.Run(t.Context(), stranger); err == nil || !strings.Contains(err.Error(), testRegion) || !strings.Contains(err.Error(), "eu-west-1") {
+	if err := muster.Run(t.Context(), stranger); err == nil || !strings.Contains(err.Error(), testRegion) ||
+		!strings.Contains(err.Error(), "eu-west-1") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -121,7 +121,9 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.TerminalRoutingStrategyException], "Come back tomorrow."},
 		{"not a game session id", func() error {
-			_, err := c.CreatePlayerSession(ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: new(session[:len(session)-1] + "_"), PlayerId: new("ada")})
+			_, err := c.CreatePlayerSession(ctx,
+				&gamelift.CreatePlayerSessionInput{GameSessionId: new(session[:len(session)-1] + "_"),
+					PlayerId: new("ada")})
 			return err
 		}, isA[*types.InvalidRequestException], "gameSessionId"},
 		{"game session that is not there", func() error {
@@ -153,7 +155,9 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.InvalidRequestException], "NextToken"},
 		{"unknown tagged resource", func() error {
-			_, err := c.ListTagsForResource(ctx, &gamelift.ListTagsForResourceInput{ResourceARN: new("arn:aws:gamelift:" + testRegion + "::alias/alias-00000000-0000-4000-8000-000000000000")})
+			_, err := c.ListTagsForResource(ctx,
+				&gamelift.ListTagsForResourceInput{ResourceARN: new("arn:aws:gamelift:" + testRegion +
+					"::alias/alias-00000000-0000-4000-8000-000000000000")})
 			return err
 		}, isA[*types.NotFoundException], "alias-00000000"},
 		{"queue twice", func() error {
@@ -201,7 +205,8 @@ func TestTypedExceptions(t *testing.T) {
 		}, isA[*types.NotFoundException], "nothing"},
 		{"rule set with a team of nobody", func() error {
 			_, err := c.CreateMatchmakingRuleSet(ctx, &gamelift.CreateMatchmakingRuleSetInput{
-				Name: new("new"), RuleSetBody: new(`{"ruleLanguageVersion":"1.0","teams":[{"name":"red","minPlayers":0,"maxPlayers":0}]}`),
+				Name: new("new"), RuleSetBody: new(`{"ruleLanguageVersion":"1.0","teams":[{"name":"red",` +
+					`"minPlayers":0,"maxPlayers":0}]}`),
 			})
 			return err
 		}, isA[*types.InvalidRequestException], "maxPlayers"},

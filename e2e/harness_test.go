@@ -210,7 +210,9 @@ func receive[T any](t testing.TB, what string, from <-chan T) (value T) {
 }
 
 // call makes a call that must succeed.
-func call[I, O any](t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) *O {
+func call[I, O any](
+	t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I,
+) *O {
 	t.Helper()
 	out, err := operation(t.Context(), in)
 	if err != nil {
@@ -220,7 +222,9 @@ func call[I, O any](t testing.TB, operation func(context.Context, *I, ...func(*g
 }
 
 // refuse makes a call that must fail with an exception of type E.
-func refuse[E error, I, O any](t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) {
+func refuse[E error, I, O any](t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (
+	*O, error), in *I,
+) {
 	t.Helper()
 	_, err := operation(t.Context(), in)
 	if want, ok := errors.AsType[E](err); !ok {

@@ -58,7 +58,8 @@ func TestHistory(t *testing.T) {
 			}), players)
 		for i, id := range sessions {
 			g := s.session(t, id)
-			if g.Status != types.GameSessionStatusTerminated || g.StatusReason != types.GameSessionStatusReasonTriggeredOnProcessTerminate || g.TerminationTime == nil {
+			if g.Status != types.GameSessionStatusTerminated ||
+				g.StatusReason != types.GameSessionStatusReasonTriggeredOnProcessTerminate || g.TerminationTime == nil {
 				t.Errorf("%s, game session %d is %s (%s), ended %v", when, i, g.Status, g.StatusReason,
 					g.TerminationTime)
 			}

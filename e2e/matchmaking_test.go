@@ -152,7 +152,8 @@ func (m *matchWalk) placements() {
 		"GameSessionPlacement.MatchmakerData":                  "",
 	})
 	host := m.hostOf(arn)
-	if g := receive(m, "the game session", host.started); g.Name != "First" || g.GameSessionData != "data" || g.GameProperties["map"] != "harbour" || g.MaximumPlayerSessionCount != 2 {
+	if g := receive(m, "the game session", host.started); g.Name != "First" || g.GameSessionData != "data" ||
+		g.GameProperties["map"] != "harbour" || g.MaximumPlayerSessionCount != 2 {
 		m.Errorf("the game server was given %+v", g)
 	}
 	report(m, "accept", host.AcceptPlayerSession(m.Context(),
@@ -254,7 +255,8 @@ func (m *matchWalk) match() {
 		"TicketList.0.GameSessionConnectionInfo.MatchedPlayerSessions.0.PlayerId": "ada",
 	})
 	completed.like(map[string]string{"TicketList.0.Players.0.Team": "red|blue"})
-	m.ticketBecomes("ticket-grace", "COMPLETED").is(map[string]any{"TicketList.0.GameSessionConnectionInfo.GameSessionArn": m.game})
+	m.ticketBecomes("ticket-grace",
+		"COMPLETED").is(map[string]any{"TicketList.0.GameSessionConnectionInfo.GameSessionArn": m.game})
 	m.refused("InvalidRequestException", "StopMatchmaking", params{"TicketId": "ticket-ada"})
 
 	m.host = m.hostOf(m.game)
@@ -293,12 +295,14 @@ func (m *matchWalk) backfill() {
 	m.do("StartMatchBackfill", start).is(map[string]any{"MatchmakingTicket.Status": "QUEUED"})
 	m.do("StopMatchmaking", params{"TicketId": "stopped"})
 	m.ticketBecomes("stopped", "CANCELLED")
-	if u := receive(m, "the end of the first backfill", m.host.updated); u.Reason != gameserver.BackfillCancelled || u.BackfillTicketID != "stopped" {
+	if u := receive(m, "the end of the first backfill", m.host.updated); u.Reason != gameserver.BackfillCancelled ||
+		u.BackfillTicketID != "stopped" {
 		m.Errorf("the game server heard %+v", u)
 	}
 
 	start["TicketId"] = "backfill"
-	m.do("StartMatchBackfill", start).is(map[string]any{"MatchmakingTicket.GameSessionConnectionInfo.GameSessionArn": m.game})
+	m.do("StartMatchBackfill",
+		start).is(map[string]any{"MatchmakingTicket.GameSessionConnectionInfo.GameSessionArn": m.game})
 	m.enter("linus", 11)
 	m.reply("linus", "ACCEPT")
 	m.ticketBecomes("ticket-linus", "COMPLETED").is(map[string]any{
@@ -320,7 +324,8 @@ func (m *matchWalk) withoutCapacity() {
 	eventually(m, "the placement is stopped", func() bool {
 		return m.client.Call("StopGameSessionPlacement", params{"PlacementId": "second"}, nil) == nil
 	})
-	m.do("DescribeGameSessionPlacement", params{"PlacementId": "second"}).is(map[string]any{"GameSessionPlacement.Status": "CANCELLED"})
+	m.do("DescribeGameSessionPlacement",
+		params{"PlacementId": "second"}).is(map[string]any{"GameSessionPlacement.Status": "CANCELLED"})
 	m.refused("InvalidRequestException", "StopGameSessionPlacement", params{"PlacementId": "second"})
 	m.refused("InvalidRequestException", "StartGameSessionPlacement",
 		params{"PlacementId": "second", "GameSessionQueueName": "arena", "MaximumPlayerSessionCount": 2})

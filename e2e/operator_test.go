@@ -123,7 +123,8 @@ func TestFollowEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		positions[line.Position] = true
-		if d := line.Event.Detail; d.Type != "MatchmakingSearching" || len(d.Tickets) != 1 || d.Tickets[0].TicketID != *ticket.TicketId {
+		if d := line.Event.Detail; d.Type != "MatchmakingSearching" || len(d.Tickets) != 1 ||
+			d.Tickets[0].TicketID != *ticket.TicketId {
 			t.Errorf("heard %+v, want that ticket %s is searching", d, *ticket.TicketId)
 		}
 	}

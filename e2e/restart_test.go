@@ -87,7 +87,8 @@ func (s *service) everything(t testing.TB, fleet string) string {
 		call(t, c.ListAliases, &gamelift.ListAliasesInput{}).Aliases,
 		call(t, c.ListCompute, &gamelift.ListComputeInput{FleetId: &fleet}).ComputeList,
 		call(t, c.DescribeFleetEvents, &gamelift.DescribeFleetEventsInput{FleetId: &fleet}).Events,
-		call(t, c.DescribeGameSessionDetails, &gamelift.DescribeGameSessionDetailsInput{FleetId: &fleet}).GameSessionDetails,
+		call(t, c.DescribeGameSessionDetails,
+			&gamelift.DescribeGameSessionDetailsInput{FleetId: &fleet}).GameSessionDetails,
 		call(t, c.SearchGameSessions, &gamelift.SearchGameSessionsInput{FleetId: &fleet}).GameSessions,
 		call(t, c.DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{PlayerId: new("ada")}).PlayerSessions,
 	)
@@ -166,7 +167,9 @@ func TestStopCutsSockets(t *testing.T) {
 }
 
 // dial opens a bare socket of a server process.
-func (s *service) dial(t testing.TB, url string, p gameserver.ServerParameters, dialer *websocket.Dialer) *websocket.Conn {
+func (s *service) dial(
+	t testing.TB, url string, p gameserver.ServerParameters, dialer *websocket.Dialer,
+) *websocket.Conn {
 	t.Helper()
 	if dialer == nil {
 		dialer = websocket.DefaultDialer

@@ -173,7 +173,8 @@ func (w *walk) fleet() {
 	expectSame(w.T, "locations of the fleet", fleet.each("LocationStates", "Location"), walkLocations)
 
 	eventually(w, "the fleet is ACTIVE", func() bool {
-		return w.do("DescribeFleetAttributes", params{"FleetIds": []string{w.fleetID}}).at("FleetAttributes.0.Status") == "ACTIVE"
+		return w.do("DescribeFleetAttributes",
+			params{"FleetIds": []string{w.fleetID}}).at("FleetAttributes.0.Status") == "ACTIVE"
 	})
 	codes := w.do("DescribeFleetEvents", params{"FleetId": w.fleetID}).each("Events", "EventCode")
 	for _, code := range []string{"FLEET_CREATED", "FLEET_STATE_ACTIVE", "LOCATION_STATE_ACTIVE"} {
@@ -230,7 +231,8 @@ func (w *walk) serverArgs(token string, more ...string) []string {
 
 func (w *walk) strangers() {
 	server := startArena(w, w.serverArgs("00000000-0000-4000-8000-000000000000")...)
-	if err := receive(w, "the end of a server with a wrong token", server.ended); err == nil || !strings.Contains(err.Error(), "403") {
+	if err := receive(w, "the end of a server with a wrong token", server.ended); err == nil ||
+		!strings.Contains(err.Error(), "403") {
 		w.Errorf("a server with a wrong token: %v", err)
 	}
 }
@@ -327,7 +329,8 @@ func (w *walk) status(playerSession string) string {
 
 // count is the number of players in the game session.
 func (w *walk) count() string {
-	return w.do("DescribeGameSessions", params{"GameSessionId": w.session}).at("GameSessions.0.CurrentPlayerSessionCount")
+	return w.do("DescribeGameSessions",
+		params{"GameSessionId": w.session}).at("GameSessions.0.CurrentPlayerSessionCount")
 }
 
 func (w *walk) playerSessions(server *arenaServer) {
@@ -358,7 +361,8 @@ func (w *walk) playerSessions(server *arenaServer) {
 		w.Errorf("the game server: %v", err)
 	}
 	eventually(w, "the game session has ended", func() bool {
-		return w.do("DescribeGameSessions", params{"GameSessionId": w.session}).at("GameSessions.0.Status") == "TERMINATED"
+		return w.do("DescribeGameSessions",
+			params{"GameSessionId": w.session}).at("GameSessions.0.Status") == "TERMINATED"
 	})
 }
 

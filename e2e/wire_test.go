@@ -77,7 +77,8 @@ func (s *service) sign(t testing.TB, r request, out *http.Request) {
 		r.signed = time.Now()
 	}
 	hash := sha256.Sum256([]byte(r.body))
-	if err := v4.NewSigner().SignHTTP(t.Context(), keys, out, hex.EncodeToString(hash[:]), "gamelift", s.Region, r.signed); err != nil {
+	err := v4.NewSigner().SignHTTP(t.Context(), keys, out, hex.EncodeToString(hash[:]), "gamelift", s.Region, r.signed)
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -186,7 +187,9 @@ func TestRequestsThatAreNoGood(t *testing.T) {
 		{"no operation", request{body: "{}", header: map[string]string{"X-Amz-Target": ""}}, 400,
 			"UnknownOperationException"},
 		{"unknown operation", request{operation: "LaunchRocket", body: "{}"}, 400, "UnknownOperationException"},
-		{"other service", request{body: "{}", header: map[string]string{"X-Amz-Target": "DynamoDB_20120810.ListTables"}}, 400, "UnknownOperationException"},
+		{"other service", request{body: "{}",
+			header: map[string]string{"X-Amz-Target": "DynamoDB_20120810.ListTables"}}, 400,
+			"UnknownOperationException"},
 		{"not JSON", request{operation: "CreateLocation", body: "LocationName=custom-place"}, 400,
 			"SerializationException"},
 		{"cut short", request{operation: "CreateLocation", body: location[:20]}, 400, "SerializationException"},

@@ -61,7 +61,8 @@ func TestPanicEndsOneSession(t *testing.T) {
 			switch {
 			case name == "after Disconnect":
 				wantCause(t, cause, ErrDisconnected)
-			case !errors.As(cause, &panicked) || panicked.Value != "boom" || !bytes.Contains(panicked.Stack, []byte("faults_test.go")):
+			case !errors.As(cause, &panicked) || panicked.Value != "boom" ||
+				!bytes.Contains(panicked.Stack, []byte("faults_test.go")):
 				t.Errorf("ended because of %v", cause)
 			}
 			roundTrip(t, other)
@@ -225,7 +226,8 @@ func TestDisconnectInCallbacks(t *testing.T) {
 			wantCause(t, cause, want)
 			switch name {
 			case "OnPacket":
-				if all := encode(t, Packet{1, []byte("a")}, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")}); !bytes.Equal(got, all) {
+				all := encode(t, Packet{1, []byte("a")}, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")})
+				if !bytes.Equal(got, all) {
 					t.Errorf("got %q, want %q", got, all)
 				}
 				if seen.count() != 1 {
@@ -421,11 +423,13 @@ func TestReasonOfPanic(t *testing.T) {
 				t.Fatal(err)
 			}
 			var said *PeerError
-			if cause := await(t, "the end there", there.onClose); !errors.As(cause, &said) || said.Reason != "internal error" {
+			if cause := await(t, "the end there", there.onClose); !errors.As(cause, &said) ||
+				said.Reason != "internal error" {
 				t.Errorf("the client heard %v", cause)
 			}
 			var panicked *PanicError
-			if cause := await(t, "the end here", here.onClose); !errors.As(cause, &panicked) || panicked.Value != "secret" {
+			if cause := await(t, "the end here", here.onClose); !errors.As(cause, &panicked) ||
+				panicked.Value != "secret" {
 				t.Errorf("the server heard %v", cause)
 			}
 			if there.count() != 1 {

@@ -132,7 +132,8 @@ func TestFrameShared(t *testing.T) {
 	}
 	reading.Wait()
 	for s := range server.Sessions() {
-		eventually(t, "the counts", func() bool { return s.Stats().PacketsOut == frames*packets && s.Stats().QueuedPackets == 0 })
+		eventually(t, "the counts",
+			func() bool { return s.Stats().PacketsOut == frames*packets && s.Stats().QueuedPackets == 0 })
 	}
 	empty := server.NewFrame()
 	defer empty.Release()

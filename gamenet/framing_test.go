@@ -215,7 +215,8 @@ func TestLargestPacket(t *testing.T) {
 			}
 			b := read(t, conn, most)
 			write(t, conn, b)
-			eventually(t, "the packet back", func() bool { return len(bytes.Join(payloadsOf(seen.copy()), nil)) == len(largest.Payload) })
+			eventually(t, "the packet back",
+				func() bool { return len(bytes.Join(payloadsOf(seen.copy()), nil)) == len(largest.Payload) })
 			if session.Stats().BytesOut != most || session.Stats().BytesIn != most {
 				t.Errorf("%+v", session.Stats())
 			}

@@ -39,7 +39,8 @@ func TestGroupMembers(t *testing.T) {
 			t.Errorf("session %d is missing", s.ID())
 		}
 	}
-	if other := NewGroup(); !other.Add(sessions[1]) || !g.Has(sessions[1]) || !other.Remove(sessions[1]) || !g.Has(sessions[1]) {
+	if other := NewGroup(); !other.Add(sessions[1]) || !g.Has(sessions[1]) || !other.Remove(sessions[1]) ||
+		!g.Has(sessions[1]) {
 		t.Error("a session cannot be in two groups")
 	}
 	if !g.Add(sessions[0]) {

@@ -189,7 +189,8 @@ func TestFirstPacketTimeout(t *testing.T) {
 	await(t, "another", seen.onOpen)
 	write(t, half, []byte{9, 0, 1}) // not a packet yet
 	heard := answering(t, half, false)
-	if took := pass(t, clock, time.Second, "its end", func() bool { return len(seen.onClose) > 0 }); took < 8*time.Second {
+	took := pass(t, clock, time.Second, "its end", func() bool { return len(seen.onClose) > 0 })
+	if took < 8*time.Second {
 		t.Errorf("out after %v", took)
 	}
 	wantCause(t, await(t, "the end", seen.onClose), ErrFirstPacket)
@@ -423,7 +424,8 @@ func TestSessionsByID(t *testing.T) {
 		if found, ok := server.Session(s.ID()); !ok || found != s {
 			t.Errorf("session %d is not found", s.ID())
 		}
-		if s.RemoteAddr().String() != conn.LocalAddr().String() || s.LocalAddr().String() != conn.RemoteAddr().String() || s.Handler() != seen {
+		if s.RemoteAddr().String() != conn.LocalAddr().String() ||
+			s.LocalAddr().String() != conn.RemoteAddr().String() || s.Handler() != seen {
 			t.Error("a session does not know whose it is")
 		}
 		if i%2 == 0 {

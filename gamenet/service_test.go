@@ -165,7 +165,8 @@ func TestCloseBusy(t *testing.T) {
 			closeWithin(t, server)
 			for range sessions {
 				var said *PeerError
-				if cause := await(t, "the end", seen.onClose); !errors.As(cause, &said) || said.Reason != "the service is closing" {
+				if cause := await(t, "the end", seen.onClose); !errors.As(cause, &said) ||
+					said.Reason != "the service is closing" {
 					t.Errorf("a client heard %v", cause)
 				}
 			}

@@ -68,7 +68,8 @@ func TestStorm(t *testing.T) {
 				conn.Close()
 			}
 		})
-		eventually(t, "all to be gone", func() bool { return closed.Load() == (round+1)*players && server.Count() == 0 })
+		eventually(t, "all to be gone",
+			func() bool { return closed.Load() == (round+1)*players && server.Count() == 0 })
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -128,7 +129,8 @@ func TestInstantDisconnects(t *testing.T) {
 			})
 			conn := dial(t, server)
 			conn.Close()
-			eventually(t, "all to be gone", func() bool { return server.Count() == 0 && len(causes.all()) == causes.get("opened") })
+			eventually(t, "all to be gone",
+				func() bool { return server.Count() == 0 && len(causes.all()) == causes.get("opened") })
 			if opened.Load() != closed.Load() {
 				t.Errorf("%d connected, %d disconnected", opened.Load(), closed.Load())
 			}

@@ -39,9 +39,12 @@ func TestBackfillOnTheWire(t *testing.T) {
 	for action, want := range map[string]string{
 		"StartMatchBackfill": `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
 			`","MatchmakingConfigurationArn":"` + configuration +
-			`","TicketId":"","Players":[{"PlayerId":"p1","Team":"red","PlayerAttributes":{"empty":{"AttrType":"STRING_LIST"},` +
-			`"maps":{"AttrType":"STRING_LIST","SL":["a","b"]},"mode":{"AttrType":"STRING","S":"duel"},"none":{"AttrType":"STRING"},` +
-			`"ranks":{"AttrType":"STRING_DOUBLE_MAP","SDM":{"x":1}},"skill":{"AttrType":"DOUBLE","N":23.5},"zero":{"AttrType":"DOUBLE","N":0}},` +
+			`","TicketId":"","Players":[{"PlayerId":"p1","Team":"red",` +
+			`"PlayerAttributes":{"empty":{"AttrType":"STRING_LIST"},` +
+			`"maps":{"AttrType":"STRING_LIST","SL":["a","b"]},"mode":{"AttrType":"STRING","S":"duel"},` +
+			`"none":{"AttrType":"STRING"},` +
+			`"ranks":{"AttrType":"STRING_DOUBLE_MAP","SDM":{"x":1}},"skill":{"AttrType":"DOUBLE","N":23.5},` +
+			`"zero":{"AttrType":"DOUBLE","N":0}},` +
 			`"LatencyInMs":{"us-west-2":40}},{"PlayerId":"p2","Team":"","PlayerAttributes":null,"LatencyInMs":null}]}`,
 		"StopMatchBackfill": `{"Action":"StopMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
 			`","MatchmakingConfigurationArn":"` + configuration +
@@ -77,7 +80,8 @@ func TestBackfillRefused(t *testing.T) {
 		{gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration,
 			Players: with(gameserver.DoubleAttribute(math.NaN()))}, `Players[0].Attributes["skill"]`},
 	} {
-		if _, err := server.StartMatchBackfill(t.Context(), test.b); !errors.Is(err, gameserver.ErrInvalid) || !strings.Contains(err.Error(), test.says) {
+		if _, err := server.StartMatchBackfill(t.Context(), test.b); !errors.Is(err, gameserver.ErrInvalid) ||
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("starting %+v: %v, want %q", test.b, err, test.says)
 		}
 	}
@@ -104,13 +108,16 @@ func (h *hosted) matched() *hosted {
 	h.t.Helper()
 	var red, blue []string
 	for n := range 40 {
-		red = append(red, fmt.Sprintf(`{"playerId":"p%d","attributes":{"skill":{"attributeType":"N","valueAttribute":%d}}}`, n, n))
+		red = append(red, fmt.Sprintf(`{"playerId":"p%d","attributes":{"skill":{"attributeType":"N",`+
+			`"valueAttribute":%d}}}`, n, n))
 		blue = append(blue, fmt.Sprintf(`{"playerId":"p%d"}`, n+40))
 	}
-	data := fmt.Sprintf(`{"matchmakingConfigurationArn":%q,"teams":[{"name":"red","players":[%s]},{"name":"blue","players":[%s]}]}`,
+	data := fmt.Sprintf(`{"matchmakingConfigurationArn":%q,"teams":[{"name":"red","players":[%s]},{"name":"blue",`+
+		`"players":[%s]}]}`,
 		configuration, strings.Join(red, ","), strings.Join(blue, ","))
 	h.Subscribe(noting(h.s, ""))
-	h.active().push(fmt.Sprintf(`{"Action":"UpdateGameSession","GameSession":{"MatchmakerData":%q},"UpdateReason":"MATCHMAKING_DATA_UPDATED"}`, data))
+	h.active().push(fmt.Sprintf(`{"Action":"UpdateGameSession","GameSession":{"MatchmakerData":%q},`+
+		`"UpdateReason":"MATCHMAKING_DATA_UPDATED"}`, data))
 	h.s.await("the update", h.s.has("UpdateEnd"))
 	return h
 }
@@ -134,7 +141,8 @@ func TestHostBackfill(t *testing.T) {
 	}
 	want := `{"Action":"StartMatchBackfill","RequestId":"ID","GameSessionArn":"` + session +
 		`","MatchmakingConfigurationArn":"` + configuration +
-		`","TicketId":"t","Players":[{"PlayerId":"p3","Team":"red","PlayerAttributes":{"skill":{"AttrType":"DOUBLE","N":3}},"LatencyInMs":null},` +
+		`","TicketId":"t","Players":[{"PlayerId":"p3","Team":"red","PlayerAttributes":{"skill":{"AttrType":"DOUBLE",` +
+		`"N":3}},"LatencyInMs":null},` +
 		`{"PlayerId":"p40","Team":"blue","PlayerAttributes":{},"LatencyInMs":null}]}`
 	if got := h.s.sent("StartMatchBackfill")[0]; got != want {
 		t.Errorf("\n got  %s\n want %s", got, want)
@@ -143,7 +151,8 @@ func TestHostBackfill(t *testing.T) {
 		t.Error(err)
 	}
 	named := []gameserver.Player{{PlayerID: "me", Team: "red"}}
-	if _, err := h.StartMatchBackfill(t.Context(), "", named); err != nil || !strings.Contains(h.s.sent("StartMatchBackfill")[1], `"Players":[{"PlayerId":"me"`) {
+	if _, err := h.StartMatchBackfill(t.Context(), "", named); err != nil ||
+		!strings.Contains(h.s.sent("StartMatchBackfill")[1], `"Players":[{"PlayerId":"me"`) {
 		t.Errorf("with players: %v, %s", err, h.s.sent("StartMatchBackfill"))
 	}
 	if n := len(h.s.sent("DescribePlayerSessions")); n != 2 {

@@ -100,7 +100,8 @@ func TestRefusedWhenComingBack(t *testing.T) {
 		t.Errorf("gave up after %v, want two minutes at least", took)
 	}
 	var e *gameserver.Error
-	if err := server.Err(); !errors.Is(err, gameserver.ErrConnectionEnd) || !errors.As(err, &e) || !strings.Contains(e.Message, "403") {
+	if err := server.Err(); !errors.Is(err, gameserver.ErrConnectionEnd) || !errors.As(err, &e) ||
+		!strings.Contains(e.Message, "403") {
 		t.Errorf("Err: %v", err)
 	}
 }
@@ -171,7 +172,8 @@ func TestRefreshConnection(t *testing.T) {
 		}
 	})
 	old := s.next()
-	if err := old.write(`{"Action":"RefreshConnection","RefreshConnectionEndpoint":"` + other.url() + `/x","AuthToken":"b7d7c1f2"}`); err != nil {
+	if err := old.write(`{"Action":"RefreshConnection","RefreshConnectionEndpoint":"` + other.url() + `/x",` +
+		`"AuthToken":"b7d7c1f2"}`); err != nil {
 		t.Fatal(err)
 	}
 	if text := receive(t, "a trace", traced); strings.Contains(text, "b7d7c1f2") {
@@ -206,7 +208,8 @@ func TestFailedRefreshKeepsTheConnection(t *testing.T) {
 	c := s.next()
 	s.set(func() { s.statuses = []int{403} })
 	for endpoint, attempts := range map[string]int{"https://x": 0, s.url(): 1} {
-		if err := c.write(`{"Action":"RefreshConnection","RefreshConnectionEndpoint":"` + endpoint + `","AuthToken":"b7d7c1f2"}`); err != nil {
+		if err := c.write(`{"Action":"RefreshConnection","RefreshConnectionEndpoint":"` + endpoint + `",` +
+			`"AuthToken":"b7d7c1f2"}`); err != nil {
 			t.Fatal(err)
 		}
 		s.await("the attempt", func() bool { return len(s.queries) >= 1+attempts })

@@ -15,7 +15,8 @@ import (
 func TestListContainersNetworkInfo(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /discovery/v1/", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`[{"containerName":"game","containerId":"c1","ipAddress":"172.17.0.5","containerGroupType":"GAME_SERVER"}]`))
+		_, _ = w.Write([]byte(`[{"containerName":"game","containerId":"c1","ipAddress":"172.17.0.5",` +
+			`"containerGroupType":"GAME_SERVER"}]`))
 	})
 	for path, metadata := range map[string]string{
 		"none": `{"Networks":[]}`, "v6": `{"Networks":[{"IPv4Addresses":["::1"]}]}`, "text": `x`,

@@ -41,7 +41,9 @@ func (c FleetRoleCredentials) LogValue() slog.Value {
 // by the role's name alone. A fleet without a role, as all Anywhere fleets are,
 // has none: the error is ErrNoFleetRole, from then on also without asking.
 // Source: server SDK 5, Go edition, GetFleetRoleCredentials.
-func (s *Server) GetFleetRoleCredentials(ctx context.Context, roleARN, sessionName string) (FleetRoleCredentials, error) {
+func (s *Server) GetFleetRoleCredentials(ctx context.Context, roleARN, sessionName string) (
+	FleetRoleCredentials, error,
+) {
 	if roleARN == "" {
 		return FleetRoleCredentials{}, invalid(getCredentials, "the role's ARN must be given")
 	}

@@ -28,17 +28,20 @@ func TestFleetRoleCredentials(t *testing.T) {
 	})
 	expires := clock.Now().Add(time.Hour).Truncate(time.Millisecond)
 	s.set(func() {
-		s.replies["GetFleetRoleCredentials"] = fmt.Sprintf(`"StatusCode":200,"AssumedRoleUserArn":"arn:u","AssumedRoleId":"id","AccessKeyId":"AK",`+
+		s.replies["GetFleetRoleCredentials"] = fmt.Sprintf(`"StatusCode":200,"AssumedRoleUserArn":"arn:u",`+
+			`"AssumedRoleId":"id","AccessKeyId":"AK",`+
 			`"SecretAccessKey":"se\/cret","SessionToken":"to\/ken","Expiration":%d`, expires.UnixMilli())
 	})
 	get := func(sessionName string) {
 		t.Helper()
 		c, err := server.GetFleetRoleCredentials(t.Context(), role, sessionName)
-		if err != nil || c.AccessKeyID != "AK" || c.SecretAccessKey != "se/cret" || c.SessionToken != "to/ken" || c.AssumedRoleUserARN != "arn:u" ||
+		if err != nil || c.AccessKeyID != "AK" || c.SecretAccessKey != "se/cret" || c.SessionToken != "to/ken" ||
+			c.AssumedRoleUserARN != "arn:u" ||
 			c.AssumedRoleID != "id" || !c.Expiration.Equal(expires) {
 			t.Errorf("got %+v, %v", c, err)
 		}
-		if text := fmt.Sprint(slog.AnyValue(c).Resolve()); strings.Contains(text, "cret") || strings.Contains(text, "ken") {
+		if text := fmt.Sprint(slog.AnyValue(c).Resolve()); strings.Contains(text, "cret") ||
+			strings.Contains(text, "ken") {
 			t.Errorf("logged as %s", text)
 		}
 	}
@@ -58,7 +61,8 @@ func TestFleetRoleCredentials(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if text := traced.String(); strings.Contains(text, "/cret") || strings.Contains(text, "/ken") || !strings.Contains(text, "AccessKeyId") {
+	if text := traced.String(); strings.Contains(text, "/cret") || strings.Contains(text, "/ken") ||
+		!strings.Contains(text, "AccessKeyId") {
 		t.Errorf("traced %s", text)
 	}
 }
@@ -86,7 +90,8 @@ func TestFleetRoleCredentialsRefused(t *testing.T) {
 		}
 	}
 	s.set(func() { s.replies["GetFleetRoleCredentials"] = `"StatusCode":200,"Expiration":"soon"` })
-	if _, err := server.GetFleetRoleCredentials(t.Context(), role, ""); err == nil || errors.Is(err, gameserver.ErrNoFleetRole) {
+	if _, err := server.GetFleetRoleCredentials(t.Context(), role, ""); err == nil ||
+		errors.Is(err, gameserver.ErrNoFleetRole) {
 		t.Errorf("senseless answer: %v", err)
 	}
 	s.set(func() { s.replies["GetFleetRoleCredentials"] = `"StatusCode":403,"ErrorMessage":"AccessDenied: no"` })

@@ -136,7 +136,9 @@ func refused(err error) bool {
 }
 
 // within limits ctx by a clock. Its end has the cause ErrTimeout.
-func within(ctx context.Context, clock clockwork.Clock, limit time.Duration) (context.Context, context.CancelCauseFunc) {
+func within(ctx context.Context, clock clockwork.Clock, limit time.Duration) (
+	context.Context, context.CancelCauseFunc,
+) {
 	limited, cancel := context.WithCancelCause(ctx)
 	timer := clock.AfterFunc(limit, func() { cancel(ErrTimeout) })
 	return limited, func(cause error) {

@@ -32,7 +32,8 @@ func TestSubscribers(t *testing.T) {
 		"TerminateServerProcess", "aDestroyEnd", "cDestroyEnd")
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()
-	if log := h.log.String(); !strings.Contains(log, "no such level") || !strings.Contains(log, "OnCreateSessionBegin") {
+	if log := h.log.String(); !strings.Contains(log, "no such level") ||
+		!strings.Contains(log, "OnCreateSessionBegin") {
 		t.Errorf("the panic is not logged:\n%s", log)
 	}
 }

@@ -42,7 +42,8 @@ func TestRefusedPlayers(t *testing.T) {
 		{gameserver.PlayerConnection{ConnectionID: 2, PlayerSessionID: "psess-1"}, gameserver.ErrTicketInUse},
 	} {
 		err := h.ValidatePlayerJoinSession(t.Context(), test.connection)
-		if e, ok := errors.AsType[*gameserver.Error](err); !ok || !errors.Is(err, test.want) || e.Action != "AcceptPlayerSession" {
+		if e, ok := errors.AsType[*gameserver.Error](err); !ok || !errors.Is(err, test.want) ||
+			e.Action != "AcceptPlayerSession" {
 			t.Errorf("%+v: %v, want %v", test.connection, err, test.want)
 		}
 	}

@@ -10,11 +10,14 @@ import (
 	"github.com/muster-gg/muster/gameserver"
 )
 
-const match = `{"matchId":"m1","matchmakingConfigurationArn":"arn:m","teams":[{"name":"red","players":[{"playerId":"p1","attributes":{` +
+const match = `{"matchId":"m1","matchmakingConfigurationArn":"arn:m","teams":[{"name":"red",` +
+	`"players":[{"playerId":"p1","attributes":{` +
 	`"skill":{"attributeType":"DOUBLE","valueAttribute":23},"n":{"attributeType":"N","valueAttribute":-1.5},` +
 	`"mode":{"attributeType":"STRING","valueAttribute":"duel"},"s":{"attributeType":"S","valueAttribute":""},` +
-	`"maps":{"attributeType":"STRING_LIST","valueAttribute":["a","b"]},"sl":{"attributeType":"SL","valueAttribute":[]},` +
-	`"ranks":{"attributeType":"STRING_DOUBLE_MAP","valueAttribute":{"x":1}},"sdm":{"attributeType":"SDM","valueAttribute":{}}` +
+	`"maps":{"attributeType":"STRING_LIST","valueAttribute":["a","b"]},"sl":{"attributeType":"SL",` +
+	`"valueAttribute":[]},` +
+	`"ranks":{"attributeType":"STRING_DOUBLE_MAP","valueAttribute":{"x":1}},"sdm":{"attributeType":"SDM",` +
+	`"valueAttribute":{}}` +
 	`}}]},{"name":"blue","players":[]}],"autoBackfillMode":"AUTOMATIC","autoBackfillTicketId":"t","new":[1]}`
 
 func TestParseMatchmakerData(t *testing.T) {
@@ -64,7 +67,8 @@ func TestParseMatchmakerDataRefuses(t *testing.T) {
 		attribute(`{"attributeType":"STRING_LIST","valueAttribute":[1]}`): "no value of type STRING_LIST",
 		attribute(`{"attributeType":"COLOUR","valueAttribute":1}`):        `unknown type "COLOUR"`,
 	} {
-		if _, err := gameserver.ParseMatchmakerData(text); !errors.Is(err, gameserver.ErrMatchmakerData) || !strings.Contains(err.Error(), says) {
+		if _, err := gameserver.ParseMatchmakerData(text); !errors.Is(err, gameserver.ErrMatchmakerData) ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", text, err, says)
 		}
 	}

@@ -18,7 +18,8 @@ const session = "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-lab/gses
 
 const create = `{"Action":"CreateGameSession","GameSessionId":"` + session +
 	`","GameSessionName":"duel","MaximumPlayerSessionCount":8,` +
-	`"IpAddress":"203.0.113.9","Port":7777,"DnsName":"","GameSessionData":"{}","MatchmakerData":null,"GameProperties":{"mode":"ranked"}}`
+	`"IpAddress":"203.0.113.9","Port":7777,"DnsName":"","GameSessionData":"{}","MatchmakerData":null,` +
+	`"GameProperties":{"mode":"ranked"}}`
 
 // hosting is a Server that has been given a game session, and the socket.
 func hosting(t *testing.T, s *service, p gameserver.ProcessParameters) (*gameserver.Server, *conn) {
@@ -40,8 +41,10 @@ func hosting(t *testing.T, s *service, p gameserver.ProcessParameters) (*gameser
 
 func TestLifeOfAProcess(t *testing.T) {
 	s := newService(t)
-	s.replies["DescribePlayerSessions"] = `"StatusCode":200,"NextToken":"n","PlayerSessions":[{"PlayerId":"p1","PlayerSessionId":"psess-1","GameSessionId":"g",` +
-		`"FleetId":"f","PlayerData":"d","IpAddress":"1.2.3.4","DnsName":"","Port":7,"CreationTime":1767323045000,"TerminationTime":0,"Status":"ACTIVE"}]`
+	s.replies["DescribePlayerSessions"] = `"StatusCode":200,"NextToken":"n","PlayerSessions":[{"PlayerId":"p1",` +
+		`"PlayerSessionId":"psess-1","GameSessionId":"g",` +
+		`"FleetId":"f","PlayerData":"d","IpAddress":"1.2.3.4","DnsName":"","Port":7,"CreationTime":1767323045000,` +
+		`"TerminationTime":0,"Status":"ACTIVE"}]`
 	s.replies["GetComputeCertificate"] = `"StatusCode":200,"CertificatePath":"/c.pem","ComputeName":"host-1"`
 	server, _ := connect(t, s, nil)
 	c := s.next()
@@ -63,7 +66,8 @@ func TestLifeOfAProcess(t *testing.T) {
 		}
 	}
 	gs := receive(t, "OnStartGameSession", started)
-	if gs.GameSessionID != session || gs.Name != "duel" || gs.FleetID != "fleet-1" || gs.MaximumPlayerSessionCount != 8 || gs.Port != 7777 || gs.GameProperties["mode"] != "ranked" {
+	if gs.GameSessionID != session || gs.Name != "duel" || gs.FleetID != "fleet-1" ||
+		gs.MaximumPlayerSessionCount != 8 || gs.Port != 7777 || gs.GameProperties["mode"] != "ranked" {
 		t.Errorf("started with %+v", gs)
 	}
 	for name, call := range map[string]func() error{
@@ -77,11 +81,13 @@ func TestLifeOfAProcess(t *testing.T) {
 		}
 	}
 	page, err := server.DescribePlayerSessions(ctx, gameserver.PlayerSessionQuery{GameSessionID: session})
-	if err != nil || page.NextToken != "n" || len(page.PlayerSessions) != 1 || page.PlayerSessions[0].Status != gameserver.PlayerSessionActive ||
+	if err != nil || page.NextToken != "n" || len(page.PlayerSessions) != 1 ||
+		page.PlayerSessions[0].Status != gameserver.PlayerSessionActive ||
 		page.PlayerSessions[0].CreationTime.UnixMilli() != 1767323045000 || !page.PlayerSessions[0].TerminationTime.IsZero() {
 		t.Errorf("described %+v, %v", page, err)
 	}
-	if cert, err := server.GetComputeCertificate(ctx); err != nil || cert.CertificatePath != "/c.pem" || cert.ComputeName != "host-1" {
+	if cert, err := server.GetComputeCertificate(ctx); err != nil || cert.CertificatePath != "/c.pem" ||
+		cert.ComputeName != "host-1" {
 		t.Errorf("certificate %+v, %v", cert, err)
 	}
 	if _, ordered := server.TerminationTime(); ordered {
@@ -125,7 +131,8 @@ func TestUpdateGameSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := receive(t, "OnUpdateGameSession", updates)
-	if u.Reason != gameserver.BackfillFailed || u.BackfillTicketID != "t" || u.GameSession.FleetID != "fleet-1" || u.GameSession.GameProperties == nil {
+	if u.Reason != gameserver.BackfillFailed || u.BackfillTicketID != "t" || u.GameSession.FleetID != "fleet-1" ||
+		u.GameSession.GameProperties == nil {
 		t.Errorf("updated with %+v", u)
 	}
 }
@@ -146,7 +153,8 @@ func TestErrorsOfTheService(t *testing.T) {
 	server, _ := hosting(t, s, gameserver.ProcessParameters{})
 	err := server.AcceptPlayerSession(t.Context(), "psess-dead")
 	var e *gameserver.Error
-	if !errors.As(err, &e) || e.Code != 404 || e.Action != "AcceptPlayerSession" || e.Message != "NotFoundException: no such player session" {
+	if !errors.As(err, &e) || e.Code != 404 || e.Action != "AcceptPlayerSession" ||
+		e.Message != "NotFoundException: no such player session" {
 		t.Errorf("got %#v", err)
 	}
 	if err.Error() != "AcceptPlayerSession: 404 NotFoundException: no such player session" {
@@ -214,7 +222,8 @@ func TestConnectMissingParameters(t *testing.T) {
 	} {
 		p := s.parameters()
 		remove(&p)
-		if err := gameserver.New(gameserver.Config{Getenv: noEnvironment}).Connect(t.Context(), p); !errors.Is(err, gameserver.ErrInvalid) {
+		err := gameserver.New(gameserver.Config{Getenv: noEnvironment}).Connect(t.Context(), p)
+		if !errors.Is(err, gameserver.ErrInvalid) {
 			t.Errorf("Connect without a parameter: %v", err)
 		}
 	}
@@ -292,7 +301,8 @@ func TestTrustsTheCAFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := gameserver.New(gameserver.Config{Getenv: getenv}).Connect(t.Context(), p); err == nil || !strings.Contains(err.Error(), "MUSTER_CA_FILE") {
+	if err := gameserver.New(gameserver.Config{Getenv: getenv}).Connect(t.Context(), p); err == nil ||
+		!strings.Contains(err.Error(), "MUSTER_CA_FILE") {
 		t.Errorf("with an empty CA file: %v", err)
 	}
 }

@@ -260,7 +260,9 @@ func connect(t *testing.T, s *service, change func(*gameserver.Config)) (*gamese
 }
 
 // advance moves the clock until the condition holds.
-func advance(t *testing.T, s *service, clock *clockwork.FakeClock, by time.Duration, what string, condition func() bool) {
+func advance(
+	t *testing.T, s *service, clock *clockwork.FakeClock, by time.Duration, what string, condition func() bool,
+) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

@@ -242,7 +242,8 @@ func TestCreatePlayerID(t *testing.T) {
 		length         int
 	}{{false, false, 32}, {false, true, 36}, {true, false, 34}, {true, true, 38}} {
 		id := c.CreatePlayerID(test.braces, test.dashes)
-		if len(id) != test.length || strings.HasPrefix(id, "{") != test.braces || strings.HasSuffix(id, "}") != test.braces || strings.Contains(id, "-") != test.dashes {
+		if len(id) != test.length || strings.HasPrefix(id, "{") != test.braces ||
+			strings.HasSuffix(id, "}") != test.braces || strings.Contains(id, "-") != test.dashes {
 			t.Errorf("CreatePlayerID(%v, %v) is %q", test.braces, test.dashes, id)
 		}
 	}

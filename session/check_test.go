@@ -99,7 +99,8 @@ func TestRequestsThatAreInvalid(t *testing.T) {
 			switch {
 			case test.names == "" && errors.Is(err, session.ErrInvalid):
 				t.Errorf("%+v is refused: %v", test.request, err)
-			case test.names != "" && (!errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), test.names)):
+			case test.names != "" &&
+				(!errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), test.names)):
 				t.Errorf("%+v: the error is %v, which should name %s", test.request, err, test.names)
 			}
 		})

@@ -10,7 +10,9 @@ import (
 )
 
 // play joins a session of the fleet that has a free place, or makes one, and plays.
-func play(ctx context.Context, cfg session.Config, fleet string, game func(context.Context, session.Connection) error) (err error) {
+func play(ctx context.Context, cfg session.Config, fleet string, game func(context.Context, session.Connection) error) (
+	err error,
+) {
 	client := session.New(cfg)
 	defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
 	if err := client.Configure(ctx, "us-east-1"); err != nil {

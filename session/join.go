@@ -57,7 +57,9 @@ func (r *record) lost() bool {
 }
 
 // enterGame connects the player to a game and settles w.
-func (c *Client) enterGame(ctx context.Context, w *work, id OpID, op string, reserve func(context.Context) (Reservation, error)) error {
+func (c *Client) enterGame(
+	ctx context.Context, w *work, id OpID, op string, reserve func(context.Context) (Reservation, error),
+) error {
 	defer close(w.done)
 	ctx, release := until(ctx, w.over)
 	defer release()

@@ -41,7 +41,8 @@ func TestOneGameAtATime(t *testing.T) {
 
 func inState(t *testing.T, err error, want session.State) {
 	t.Helper()
-	if refusal, ok := errors.AsType[*session.StateError](err); !ok || refusal.State != want || !errors.Is(err, session.ErrState) {
+	if refusal, ok := errors.AsType[*session.StateError](err); !ok || refusal.State != want ||
+		!errors.Is(err, session.ErrState) {
 		t.Errorf("the error is %v; the state should be %s", err, want)
 	}
 }
@@ -184,7 +185,8 @@ func TestLateConnectionIsClosed(t *testing.T) {
 			if err := settled(t, end); err != nil {
 				t.Error("the call that interrupts:", err)
 			}
-			if w.connector.Open() != 0 || w.Connection() != nil || w.Named().Count() != 0 || len(w.service.Places()) != 0 {
+			if w.connector.Open() != 0 || w.Connection() != nil || w.Named().Count() != 0 ||
+				len(w.service.Places()) != 0 {
 				t.Error("something is left")
 			}
 		})

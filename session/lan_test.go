@@ -62,7 +62,8 @@ func TestPlayOnTheLAN(t *testing.T) {
 	results, err := guest.Named().Find(t.Context(),
 		session.FindQuery{LAN: true, FindRequest: session.FindRequest{Stop: 1}})
 	must(t, err)
-	if len(results) != 1 || results[0].Name != "Friday" || results[0].OwnerID != "ada" || results[0].Properties["map"] != "arena" {
+	if len(results) != 1 || results[0].Name != "Friday" || results[0].OwnerID != "ada" ||
+		results[0].Properties["map"] != "arena" {
 		t.Fatalf("found %+v", results)
 	}
 	must(t, guest.Named().Join(t.Context(), "theirs", results[0]))

@@ -22,7 +22,9 @@ func (c *Client) AcceptMatch(ctx context.Context, r AcceptMatchRequest) error {
 }
 
 // matchmaking is a call of the service's matchmaker.
-func matchmaking[T any](c *Client, op string, check func() error, do func(context.Context, Matchmaker) (T, error)) call[T] {
+func matchmaking[T any](
+	c *Client, op string, check func() error, do func(context.Context, Matchmaker) (T, error),
+) call[T] {
 	return call[T]{
 		op: op,
 		check: func() error {

@@ -181,7 +181,8 @@ func refusedIn(t *testing.T, w *world, name string, before session.NamedSession,
 		t.Fatal("a call that is not possible is not complete at once")
 	}
 	refusal, ok := errors.AsType[*session.StateError](op.Err())
-	if !ok || refusal.Op != name || refusal.Name != "game" || refusal.State != before.State || !errors.Is(refusal, session.ErrState) {
+	if !ok || refusal.Op != name || refusal.Name != "game" || refusal.State != before.State ||
+		!errors.Is(refusal, session.ErrState) {
 		t.Errorf("the error is %#v", op.Err())
 	}
 	if unknown := before.State == session.NoSession; errors.Is(refusal, session.ErrNotFound) != unknown {

@@ -23,10 +23,12 @@ func TestNamedSessionAtTheService(t *testing.T) {
 	}
 	must(t, n.Start(ctx, "game"))
 	s, _ := n.Get("game")
-	if s.State != session.InProgress || !s.Hosting || s.OwnerID != "ada" || s.OwnerName != "Ada" || s.Place.PlayerSessionID == "" {
+	if s.State != session.InProgress || !s.Hosting || s.OwnerID != "ada" || s.OwnerName != "Ada" ||
+		s.Place.PlayerSessionID == "" {
 		t.Errorf("the session is %+v", s)
 	}
-	if got := w.service.Sessions()[0]; got.SessionName != "Duel" || got.SessionProperties != nil || got.MaxPlayer != 2 || got.CreatorID != "ada" {
+	if got := w.service.Sessions()[0]; got.SessionName != "Duel" || got.SessionProperties != nil ||
+		got.MaxPlayer != 2 || got.CreatorID != "ada" {
 		t.Errorf("the service has %+v", got)
 	}
 	for port, want := range map[session.PortType]string{session.GamePort: "127.0.0.1:7777", session.BeaconPort: "127.0.0.1:15000"} {
@@ -61,7 +63,8 @@ func TestNamedSessionOnTheLAN(t *testing.T) {
 		t.Fatal(results, err)
 	}
 	must(t, guest.Named().Join(ctx, "theirs", results[0]))
-	if s, _ := guest.Named().Get("theirs"); s.Hosting || s.OwnerID != "ada" || s.Settings.Properties[session.PropertyName] != results[0].Name || s.OpenPublic != 1 {
+	if s, _ := guest.Named().Get("theirs"); s.Hosting || s.OwnerID != "ada" ||
+		s.Settings.Properties[session.PropertyName] != results[0].Name || s.OpenPublic != 1 {
 		t.Errorf("the guest has %+v", s)
 	}
 	if got, err := guest.Named().ConnectString("theirs", session.GamePort); err != nil || got != "127.0.0.1:7777" {
@@ -118,7 +121,8 @@ func TestFallbackToLAN(t *testing.T) {
 	}
 	w.service.Fail("Host", session.Errorf("Host", session.ErrTransport, "no route"))
 	must(t, w.Named().Start(ctx, "game"))
-	if s, _ := w.Named().Get("game"); s.State != session.InProgress || !s.Settings.IsLANMatch || len(w.lan.Adverts()) != 1 {
+	if s, _ := w.Named().Get("game"); s.State != session.InProgress || !s.Settings.IsLANMatch ||
+		len(w.lan.Adverts()) != 1 {
 		t.Errorf("the session is %+v", s)
 	}
 	must(t, w.Named().End(ctx, "game"))

@@ -147,7 +147,8 @@ func (p *players) check(t *testing.T) {
 		if len(errs) != 1 || !errors.Is(errs[0], made.Err()) {
 			t.Errorf("call %d: completions %v, error %v", made.ID(), errs, made.Err())
 		}
-		if err := made.Err(); err != nil && !slices.ContainsFunc(session.Kinds, func(kind error) bool { return errors.Is(err, kind) }) {
+		if err := made.Err(); err != nil &&
+			!slices.ContainsFunc(session.Kinds, func(kind error) bool { return errors.Is(err, kind) }) {
 			t.Errorf("call %d: an error of no kind: %v", made.ID(), err)
 		}
 	}

@@ -89,7 +89,8 @@ func TestTrackToTheMatch(t *testing.T) {
 			t.Errorf("the player is in %+v, the match in %+v", place, e.Reservation)
 		}
 		events, _ := w.heard.all()
-		if len(only[session.MatchAcceptance](events)) != 2 || len(only[session.MatchError](events)) != 0 || len(only[session.Reserved](events)) != 1 {
+		if len(only[session.MatchAcceptance](events)) != 2 || len(only[session.MatchError](events)) != 0 ||
+			len(only[session.Reserved](events)) != 1 {
 			t.Errorf("events are %+v", events)
 		}
 		must(t, w.StartTracking(ticketID, "bob")) // the first tracking is over
@@ -150,7 +151,8 @@ func TestStopTracking(t *testing.T) {
 		must(t, w.StopTracking(t.Context())) // nothing is tracked
 		must(t, w.StartTracking(ticketID, "ada"))
 		must(t, w.StopTracking(t.Context()))
-		if ticket, err := w.service.Ticket(t.Context(), ticketID); err != nil || ticket.Status != session.TicketSearching {
+		if ticket, err := w.service.Ticket(t.Context(), ticketID); err != nil ||
+			ticket.Status != session.TicketSearching {
 			t.Error("the ticket is", ticket, err)
 		}
 		must(t, w.service.Match(ticketID))
@@ -194,7 +196,8 @@ func TestWatchUnsupported(t *testing.T) {
 	w.service.Fail("WatchTicket", session.Errorf("WatchTicket", session.ErrUnsupported, "no stream"))
 	must(t, w.service.EndTicket(ticketID, session.TicketTimedOut))
 	must(t, w.StartTracking(ticketID, "ada"))
-	if e := await[session.MatchFailure](t, w.heard, 1); e.Ticket.Status != session.TicketTimedOut || w.service.Calls("Ticket") != 1 {
+	if e := await[session.MatchFailure](t, w.heard, 1); e.Ticket.Status != session.TicketTimedOut ||
+		w.service.Calls("Ticket") != 1 {
 		t.Errorf("the event is %+v after %d looks", e, w.service.Calls("Ticket"))
 	}
 }

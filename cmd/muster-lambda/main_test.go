@@ -43,17 +43,20 @@ func TestFunction(t *testing.T) {
 
 	created := f.object(f.ask(http.MethodPost, "/create_session", apiKey,
 		`{"session_name":"duel","build_id":7,"uuid":"ada","num_connections":4.0}`), http.StatusOK)
-	if created["PlayerId"] != "ada" || created["IpAddress"] != "127.0.0.1" || created["Port"] != 7777.0 || created["Status"] != "RESERVED" {
+	if created["PlayerId"] != "ada" || created["IpAddress"] != "127.0.0.1" || created["Port"] != 7777.0 ||
+		created["Status"] != "RESERVED" {
 		t.Errorf("created %v", created)
 	}
 	var found []map[string]any
 	answer := f.ask(http.MethodGet, "/find_session", apiKey, "")
-	if err := json.Unmarshal([]byte(answer.Body), &found); err != nil || len(found) != 1 || found[0]["GameSessionId"] != created["GameSessionId"] || found[0]["Name"] != "duel" {
+	if err := json.Unmarshal([]byte(answer.Body), &found); err != nil || len(found) != 1 ||
+		found[0]["GameSessionId"] != created["GameSessionId"] || found[0]["Name"] != "duel" {
 		t.Errorf("found %s, %v", answer.Body, err)
 	}
 	joined := f.object(f.ask(http.MethodPost, "/join_session", apiKey,
 		fmt.Sprintf(`{"GameSessionId":%q,"uuid":"bob"}`, created["GameSessionId"])), http.StatusOK)
-	if joined["PlayerId"] != "bob" || joined["GameSessionId"] != created["GameSessionId"] || joined["PlayerSessionId"] == created["PlayerSessionId"] {
+	if joined["PlayerId"] != "bob" || joined["GameSessionId"] != created["GameSessionId"] ||
+		joined["PlayerSessionId"] == created["PlayerSessionId"] {
 		t.Errorf("joined %v", joined)
 	}
 	f.failed(f.ask(http.MethodPost, "/create_session", "", "{}"), http.StatusUnauthorized, "unauthenticated")
@@ -107,7 +110,8 @@ func (f *function) object(answer events.APIGatewayProxyResponse, status int) (ob
 
 func (f *function) failed(answer events.APIGatewayProxyResponse, status int, code string) {
 	f.Helper()
-	if o := f.object(answer, status); o["code"] != code || o["error"] == "" || o["requestId"] != "request-1" || len(o) != 3 {
+	if o := f.object(answer, status); o["code"] != code || o["error"] == "" || o["requestId"] != "request-1" ||
+		len(o) != 3 {
 		f.Errorf("got %v, want the code %s", o, code)
 	}
 }

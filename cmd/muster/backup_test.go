@@ -144,7 +144,8 @@ func inspectAll(t *testing.T, inspect []string) {
 	expect(t, nil, exitOK, with(), "region us-west-2, account 111122223333", "SHARD", "0..")
 	list := expect(t, nil, exitOK, with("--json"))
 	var shard struct{ LastEvent uint64 }
-	if err := json.NewDecoder(strings.NewReader(list.stdout)).Decode(&shard); err != nil || shard.LastEvent < 5 || strings.Count(list.stdout, "\n") != 2 {
+	if err := json.NewDecoder(strings.NewReader(list.stdout)).Decode(&shard); err != nil || shard.LastEvent < 5 ||
+		strings.Count(list.stdout, "\n") != 2 {
 		t.Fatalf("%v: %s", err, list.stdout)
 	}
 	last := fmt.Sprint(shard.LastEvent)
@@ -172,7 +173,8 @@ func inspectAll(t *testing.T, inspect []string) {
 		return expect(t, nil, exitOK, with("--shard", "0", "--at", fmt.Sprint(seq)),
 			fmt.Sprintf("shard 0 after record %d: ", seq)).stdout
 	}
-	if before, after := at(created-1), at(created); strings.Contains(before, "custom-1") || !strings.Contains(after, "custom-1") || strings.Contains(after, "custom-2") {
+	if before, after := at(created-1), at(created); strings.Contains(before, "custom-1") ||
+		!strings.Contains(after, "custom-1") || strings.Contains(after, "custom-2") {
 		t.Errorf("before record %d:\n%s\nand after it:\n%s", created, before, after)
 	}
 	at(0)

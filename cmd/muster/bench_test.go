@@ -75,7 +75,8 @@ func TestBenchTakesTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := b.config
-	if c.Endpoint != "http://127.0.0.1:9080" || c.WebSocketURL != "ws://127.0.0.1:9080" || c.MetricsURL != "http://127.0.0.1:9080/metrics" ||
+	if c.Endpoint != "http://127.0.0.1:9080" || c.WebSocketURL != "ws://127.0.0.1:9080" ||
+		c.MetricsURL != "http://127.0.0.1:9080/metrics" ||
 		c.Credentials != (sigv4.ClientCredentials{AccessKey: "AKID", SecretKey: "s", Region: "eu-west-1"}) {
 		t.Errorf("got %+v", c)
 	}

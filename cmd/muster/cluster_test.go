@@ -29,7 +29,8 @@ func TestClusterInit(t *testing.T) {
 	if later := run(exitOK, []string{"n1", "n4"}); later.stdout != lines("n4") {
 		t.Errorf("added %s", later.stdout)
 	}
-	if again := run(exitOK, []string{"n1", "n4"}, "nothing to do"); again.stdout != "" || strings.Contains(again.stderr, "copy") {
+	if again := run(exitOK, []string{"n1", "n4"}, "nothing to do"); again.stdout != "" ||
+		strings.Contains(again.stderr, "copy") {
 		t.Errorf("again: %+v", again)
 	}
 	run(exitFailure, []string{"n5"}, "unnamed node")
@@ -43,7 +44,9 @@ func TestClusterNodes(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method + " " + r.URL.Path {
 		case "GET /v1/nodes":
-			fmt.Fprint(w, `{"level":1,"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":29,"behind":0,"level":2},{"node":"n2","up":true,"leaving":true,"level":12},{"node":"n4","up":false,"copies":7,"behind":7}]}`)
+			fmt.Fprint(w, `{"level":1,"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":29,`+
+				`"behind":0,"level":2},{"node":"n2","up":true,"leaving":true,"level":12},{"node":"n4","up":false,`+
+				`"copies":7,"behind":7}]}`)
 		case "DELETE /v1/nodes/n4":
 			fmt.Fprint(w, `{"removed":"n4"}`)
 		default:

@@ -65,7 +65,8 @@ func TestDevHandsOver(t *testing.T) {
 	if status := a.run(ctx, []string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--gateway-listen", "", "--no-sample"}); status != exitOK {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
-	if want := strings.Replace(testExports, "export AWS_SECRET_ACCESS_KEY='top secret'\n", "", 1); stdout.String() != want {
+	want := strings.Replace(testExports, "export AWS_SECRET_ACCESS_KEY='top secret'\n", "", 1)
+	if stdout.String() != want {
 		t.Errorf("standard output:\n%s", stdout)
 	}
 	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", "source " + path, "aws gamelift list-fleets", "kill -9 " + strconv.Itoa(os.Getpid())} {
@@ -122,7 +123,8 @@ func TestDevLeavesAnotherRunAlone(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if got := execute(t, nil, "dev", "--data", data); got.status != exitFailure || !strings.Contains(got.stderr, "another muster dev") {
+	if got := execute(t, nil, "dev", "--data", data); got.status != exitFailure ||
+		!strings.Contains(got.stderr, "another muster dev") {
 		t.Errorf("got %+v", got)
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -139,7 +141,8 @@ func TestNewerDataDirectory(t *testing.T) {
 	}
 	for _, args := range [][]string{{"dev", "--data", data}, {"serve", "--data", data, "--listen", "127.0.0.1:0"}, {"inspect", "--data", data}} {
 		got := executeWith(t, muster.Run, nil, args...)
-		if got.status != exitFailure || !strings.Contains(got.stderr, "written by a newer Muster: its layout has version 1000") {
+		if got.status != exitFailure ||
+			!strings.Contains(got.stderr, "written by a newer Muster: its layout has version 1000") {
 			t.Errorf("%s: %+v", args[0], got)
 		}
 		if left := names(t, data); !slices.Equal(left, []string{"region.json"}) {

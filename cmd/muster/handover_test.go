@@ -37,7 +37,8 @@ func TestAWSProfileIsReadBothWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := asConfig.Credentials; c.AccessKeyID != e.AccessKey || c.SecretAccessKey != e.SecretKey || asConfig.Region != e.Region {
+	if c := asConfig.Credentials; c.AccessKeyID != e.AccessKey || c.SecretAccessKey != e.SecretKey ||
+		asConfig.Region != e.Region {
 		t.Errorf("as AWS_CONFIG_FILE: %+v", asConfig)
 	}
 	if got := asConfig.Services.ServiceValues["gamelift"]["endpoint_url"]; got != e.HTTP {
@@ -56,11 +57,13 @@ func TestAWSProfileIsReadBothWays(t *testing.T) {
 
 func TestAuthorityIsNamedWhenPlainTextIsRefused(t *testing.T) {
 	e := testEndpoints()
-	if text := awsProfile(e) + exports(environment(e)); strings.Contains(text, "ca_bundle") || strings.Contains(text, "AWS_CA_BUNDLE") {
+	if text := awsProfile(e) + exports(environment(e)); strings.Contains(text, "ca_bundle") ||
+		strings.Contains(text, "AWS_CA_BUNDLE") {
 		t.Errorf("named without need:\n%s", text)
 	}
 	e.HTTP = "https://127.0.0.1:9080"
-	if !strings.Contains(awsProfile(e), "ca_bundle = "+e.CAFile+"\n") || !strings.Contains(exports(environment(e)), "AWS_CA_BUNDLE=") {
+	if !strings.Contains(awsProfile(e), "ca_bundle = "+e.CAFile+"\n") ||
+		!strings.Contains(exports(environment(e)), "AWS_CA_BUNDLE=") {
 		t.Error("not named")
 	}
 }

@@ -42,7 +42,9 @@ func execute(t *testing.T, environ []string, args ...string) result {
 	}, environ, args...)
 }
 
-func executeWith(t *testing.T, serve func(context.Context, muster.Config) error, environ []string, args ...string) result {
+func executeWith(
+	t *testing.T, serve func(context.Context, muster.Config) error, environ []string, args ...string,
+) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	a := &app{environ: environ, stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, serve: serve}
@@ -95,14 +97,16 @@ func TestHelpEndsWithAnExample(t *testing.T) {
 		}
 	}
 	got := execute(t, nil, "serve", "--help")
-	if got.status != exitOK || !strings.Contains(got.stdout, "--auth-token-lifetime duration") || !strings.Contains(got.stdout, "(default 3h)") {
+	if got.status != exitOK || !strings.Contains(got.stdout, "--auth-token-lifetime duration") ||
+		!strings.Contains(got.stdout, "(default 3h)") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := execute(t, nil, "completion", shell); got.status != exitOK || !strings.Contains(got.stdout, "muster") {
+		if got := execute(t, nil, "completion", shell); got.status != exitOK ||
+			!strings.Contains(got.stdout, "muster") {
 			t.Errorf("%s: status %d, %d bytes", shell, got.status, len(got.stdout))
 		}
 	}
@@ -207,7 +211,8 @@ func TestServe(t *testing.T) {
 	if want := "export AWS_ACCESS_KEY_ID=AKIDEXAMPLE\n"; first.status != exitOK || first.stdout != want {
 		t.Errorf("the first start gave %+v", first)
 	}
-	if strings.Contains(first.stderr, e.SecretKey) || !strings.Contains(first.stderr, "AWS profile with the first access key written") {
+	if strings.Contains(first.stderr, e.SecretKey) ||
+		!strings.Contains(first.stderr, "AWS profile with the first access key written") {
 		t.Errorf("log: %s", first.stderr)
 	}
 	profile, err := os.ReadFile(filepath.Join(data, profileFile))
@@ -227,7 +232,8 @@ func TestServePrintsTheSecret(t *testing.T) {
 		return nil
 	}
 	got := executeWith(t, serve, nil, "serve", "--data", t.TempDir(), "--print-secret")
-	if want := "export AWS_ACCESS_KEY_ID=AKIDEXAMPLE\nexport AWS_SECRET_ACCESS_KEY='top secret'\n"; got.status != exitOK || got.stdout != want {
+	want := "export AWS_ACCESS_KEY_ID=AKIDEXAMPLE\nexport AWS_SECRET_ACCESS_KEY='top secret'\n"
+	if got.status != exitOK || got.stdout != want {
 		t.Errorf("got %+v", got)
 	}
 }

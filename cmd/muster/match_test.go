@@ -29,14 +29,17 @@ func inFile(t *testing.T, name, text string) string {
 
 func TestMatchValidate(t *testing.T) {
 	rules := inFile(t, "rules.json", duelRules)
-	if got := execute(t, nil, "match", "validate", rules); got.status != exitOK || got.stdout != rules+" is valid: a small set, 2 teams of 2 to 2 players, 1 rule.\n" {
+	if got := execute(t, nil, "match", "validate", rules); got.status != exitOK ||
+		got.stdout != rules+" is valid: a small set, 2 teams of 2 to 2 players, 1 rule.\n" {
 		t.Errorf("got %+v", got)
 	}
 	broken := inFile(t, "broken.json", strings.Replace(duelRules, `"maxDistance":50`, `"maxDistance":"far"`, 1))
-	if got := execute(t, nil, "match", "validate", broken); got.status != exitFailure || !strings.Contains(got.stderr, broken+": rules[0].maxDistance: ") {
+	if got := execute(t, nil, "match", "validate", broken); got.status != exitFailure ||
+		!strings.Contains(got.stderr, broken+": rules[0].maxDistance: ") {
 		t.Errorf("got %+v", got)
 	}
-	if got := execute(t, nil, "match", "validate", "absent.json"); got.status != exitFailure || !strings.Contains(got.stderr, "absent.json") {
+	if got := execute(t, nil, "match", "validate", "absent.json"); got.status != exitFailure ||
+		!strings.Contains(got.stderr, "absent.json") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -64,7 +67,8 @@ func TestMatchSimulate(t *testing.T) {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(matches)
-	if err != nil || report.Tickets.Total != 200 || report.Matches < 50 || strings.Count(string(written), "\n") != report.Matches {
+	if err != nil || report.Tickets.Total != 200 || report.Matches < 50 ||
+		strings.Count(string(written), "\n") != report.Matches {
 		t.Errorf("report %+v, file of %d bytes, %v", report, len(written), err)
 	}
 	if got := execute(t, nil, "match", "simulate", "--rules", rules, "--tickets", tickets); !strings.Contains(got.stdout, "waited, s") {
@@ -93,7 +97,8 @@ func TestMatchMisuse(t *testing.T) {
 		}
 	}
 	got := execute(t, nil, simulate...)
-	if got.status != exitFailure || !strings.Contains(got.stderr, tickets+": line 1: Players[0].PlayerAttributes.skill") {
+	if got.status != exitFailure ||
+		!strings.Contains(got.stderr, tickets+": line 1: Players[0].PlayerAttributes.skill") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -112,7 +117,8 @@ func TestMatchExplain(t *testing.T) {
 		"/v1/tickets/t-1/explain": `{"ticketId":"t-1","ageSeconds":12.5,"poolSize":3,"largestMatch":1,"missing":"team south has 0 of at least 1 players","candidates":2,
 			"rejections":[{"rule":"Near","candidates":2,"example":"t-2: distance 51, at most 50"},{"rule":"","candidates":1}],
 			"nextExpansion":{"inSeconds":7.5,"changes":[{"target":"rules[Near].maxDistance","from":"50","to":"150"}],"admits":1}}`,
-		"/v1/tickets/t-2/explain": `{"ticketId":"t-2","ageSeconds":1,"poolSize":1,"unmatchable":"player p has no value for arena, which has no default","rejections":[]}`,
+		"/v1/tickets/t-2/explain": `{"ticketId":"t-2","ageSeconds":1,"poolSize":1,` +
+			`"unmatchable":"player p has no value for arena, which has no default","rejections":[]}`,
 		"/v1/tickets/t-3/explain": `{"ticketId":"t-3","status":"REQUIRES_ACCEPTANCE","ageSeconds":4,"timeoutInSeconds":56,
 			"match":{"matchId":"m-1","tickets":["t-3","t-4"],"acceptanceTimeoutInSeconds":25.5,"accepted":["p3"],"unanswered":["p4","p5"]}}`,
 		"/v1/tickets/t-5/explain": `{"ticketId":"t-5","status":"PLACING","ageSeconds":4,"timeoutInSeconds":56,"match":{"matchId":"m-2","tickets":["t-5"]},
@@ -123,7 +129,8 @@ func TestMatchExplain(t *testing.T) {
 		"/v1/tickets/odd/explain": `<html>`,
 	}
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a := r.Header.Get("Authorization"); !strings.HasPrefix(a, "AWS4-HMAC-SHA256 Credential=AKID/") || !strings.Contains(a, "/eu-west-1/gamelift/aws4_request") {
+		if a := r.Header.Get("Authorization"); !strings.HasPrefix(a, "AWS4-HMAC-SHA256 Credential=AKID/") ||
+			!strings.Contains(a, "/eu-west-1/gamelift/aws4_request") {
 			t.Errorf("signed as %q", a)
 		}
 		body, ok := answers[r.URL.Path]

@@ -12,7 +12,9 @@ import (
 
 // addSettings adds a flag for every setting, and --config. The returned function loads the settings when the subcommand
 // runs.
-func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func() (muster.Config, config.Origins, error) {
+func (a *app) addSettings(command *cobra.Command, defaults muster.Config) func() (
+	muster.Config, config.Origins, error,
+) {
 	load := addSettings(a, command, defaults, settingNames(muster.StandaloneGateway{}))
 	return func() (config muster.Config, origins config.Origins, err error) {
 		if config, origins, err = load(); err == nil {

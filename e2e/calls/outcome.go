@@ -42,7 +42,8 @@ func OutcomeOf(err error) (outcome Outcome, fault string) {
 		return Unanswered, ""
 	}
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	if !ok || response.HTTPStatusCode() < http.StatusBadRequest || response.HTTPStatusCode() >= http.StatusInternalServerError {
+	if !ok || response.HTTPStatusCode() < http.StatusBadRequest ||
+		response.HTTPStatusCode() >= http.StatusInternalServerError {
 		return Unanswered, ""
 	}
 	if fault, ok := errors.AsType[smithy.APIError](err); ok {

@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", usualKills, "how often TestKill kills the service; the other tests do so in proportion")
+	kills = flag.Int("kills", usualKills,
+		"how often TestKill kills the service; the other tests do so in proportion")
 	seed     = flag.Uint64("seed", 0, "seed of the load and of the moments of the kills; 0 draws one")
 	interval = flag.Int("interval", 500, "acknowledged calls between two kills, on average; at least 1")
 )

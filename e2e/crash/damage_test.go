@@ -49,7 +49,8 @@ func (w *wreck) make(n int) {
 	for range n {
 		name := aliasName(w.made)
 		_, err := w.client.CreateAlias(w.ctx, &gamelift.CreateAliasInput{
-			Name: &name, Description: &name, RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal, Message: &name},
+			Name: &name, Description: &name,
+			RoutingStrategy: &types.RoutingStrategy{Type: types.RoutingStrategyTypeTerminal, Message: &name},
 		})
 		w.must(err)
 		w.made++
@@ -192,7 +193,8 @@ func TestDamagedSnapshot(t *testing.T) {
 		s := w.damaged(t, func(s store) {
 			s.Change(records, func(data []byte, all []damage.Message) []byte { return data[:all[len(all)-60].Offset] })
 		})
-		if n := w.kept(t, s); n >= w.made || !s.Log.Says("level=ERROR", endIsMissing) || !s.Log.Says("level=ERROR", recordsAreMissing) {
+		if n := w.kept(t, s); n >= w.made || !s.Log.Says("level=ERROR", endIsMissing) ||
+			!s.Log.Says("level=ERROR", recordsAreMissing) {
 			t.Errorf("%d aliases of %d are there\n%s", n, w.made, s.Log.Tail())
 		}
 		s.Kill()

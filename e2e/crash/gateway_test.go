@@ -271,7 +271,8 @@ func TestGatewayRush(t *testing.T) {
 	}
 	for _, a := range answers {
 		g := living[a.GameSessionId]
-		if g.Status != types.GameSessionStatusActive || aws.ToInt32(g.CurrentPlayerSessionCount) != 1 || aws.ToInt32(g.MaximumPlayerSessionCount) != 4 {
+		if g.Status != types.GameSessionStatusActive || aws.ToInt32(g.CurrentPlayerSessionCount) != 1 ||
+			aws.ToInt32(g.MaximumPlayerSessionCount) != 4 {
 			t.Errorf("game session %s is %s with %d of %d players", a.GameSessionId, g.Status,
 				aws.ToInt32(g.CurrentPlayerSessionCount), aws.ToInt32(g.MaximumPlayerSessionCount))
 		}
@@ -305,7 +306,8 @@ func TestGatewayKilled(t *testing.T) {
 	distinct(t, answers)
 	before := r.living()
 	for player, a := range answers {
-		if g, ok := before[a.GameSessionId]; !ok || g.Status != types.GameSessionStatusActive || aws.ToInt32(g.CurrentPlayerSessionCount) != 1 {
+		if g, ok := before[a.GameSessionId]; !ok || g.Status != types.GameSessionStatusActive ||
+			aws.ToInt32(g.CurrentPlayerSessionCount) != 1 {
 			t.Errorf("player %d was told of %s, which is %q with %d players", player, a.GameSessionId, g.Status,
 				aws.ToInt32(g.CurrentPlayerSessionCount))
 		}
@@ -357,7 +359,8 @@ func (r *rush) enter(answers map[int]answered) {
 				r.t.Errorf("no server process hosts %s", a.GameSessionId)
 				return
 			}
-			err := untilAnswered(r.ctx, func() error { return host.(*rushHost).AcceptPlayerSession(r.ctx, a.PlayerSessionId) })
+			err := untilAnswered(r.ctx,
+				func() error { return host.(*rushHost).AcceptPlayerSession(r.ctx, a.PlayerSessionId) })
 			if err != nil {
 				r.t.Errorf("player %d was not let in: %v", player, err)
 			}

@@ -45,13 +45,16 @@ func newCrowd(t *testing.T) *crowd {
 	c := &crowd{rush: newRush(t, "--region", "us-west-2", "--account", "000000000000")}
 	must(t, func() error {
 		_, err := c.client.CreateGameSessionQueue(c.ctx, &gamelift.CreateGameSessionQueueInput{
-			Name: aws.String(crowdQueue), Destinations: []types.GameSessionQueueDestination{{DestinationArn: aws.String(c.arn("fleet/" + c.fleet))}},
+			Name:         aws.String(crowdQueue),
+			Destinations: []types.GameSessionQueueDestination{{DestinationArn: aws.String(c.arn("fleet/" + c.fleet))}},
 		})
 		return err
 	})
 	must(t, func() error {
 		_, err := c.client.CreateMatchmakingRuleSet(c.ctx, &gamelift.CreateMatchmakingRuleSetInput{
-			Name: aws.String(crowdQueue), RuleSetBody: aws.String(`{"ruleLanguageVersion":"1.0","teams":[{"name":"red","minPlayers":1,"maxPlayers":1},{"name":"blue","minPlayers":1,"maxPlayers":1}]}`),
+			Name: aws.String(crowdQueue),
+			RuleSetBody: aws.String(`{"ruleLanguageVersion":"1.0","teams":[{"name":"red","minPlayers":1,` +
+				`"maxPlayers":1},{"name":"blue","minPlayers":1,"maxPlayers":1}]}`),
 		})
 		return err
 	})
@@ -186,7 +189,9 @@ func (c *crowd) checkPlacement(id string, known map[string]types.GameSessionPlac
 }
 
 // checkTickets waits until each ticket is over, and gives the match of each.
-func (c *crowd) checkTickets(known map[string]types.GameSessionPlacement, ended map[string]bool) (matches map[string]string) {
+func (c *crowd) checkTickets(known map[string]types.GameSessionPlacement, ended map[string]bool) (
+	matches map[string]string,
+) {
 	matches = map[string]string{}
 	players := map[string][]string{} // by match
 	for i := range crowdTickets {
@@ -256,7 +261,8 @@ func (c *crowd) checkGameSessions(known map[string]types.GameSessionPlacement, m
 		c.checkMatch(arn, aws.ToString(g.MatchmakerData), matches)
 	}
 	for arn, p := range known {
-		if g, ok := all[arn]; !ok || g.Status != types.GameSessionStatusActive || aws.ToInt32(g.CurrentPlayerSessionCount) != int32(len(p.PlacedPlayerSessions)) {
+		if g, ok := all[arn]; !ok || g.Status != types.GameSessionStatusActive ||
+			aws.ToInt32(g.CurrentPlayerSessionCount) != int32(len(p.PlacedPlayerSessions)) {
 			c.t.Errorf("placement %s has game session %s, which is %q with %d players", aws.ToString(p.PlacementId),
 				arn, g.Status, aws.ToInt32(g.CurrentPlayerSessionCount))
 		}

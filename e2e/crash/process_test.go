@@ -116,7 +116,8 @@ func (p *process) start(ctx context.Context) error {
 func untilAnswered(ctx context.Context, request func() error) error {
 	for {
 		err := request()
-		if result, _ := calls.OutcomeOf(err); result != calls.Unanswered || ctx.Err() != nil || errors.Is(err, gameserver.ErrClosed) {
+		if result, _ := calls.OutcomeOf(err); result != calls.Unanswered || ctx.Err() != nil ||
+			errors.Is(err, gameserver.ErrClosed) {
 			return err
 		}
 	}

@@ -33,7 +33,9 @@ type caller struct {
 // call makes a call, which counts for a place. When a node takes no connection the call is
 // made at the next one, which repeats nothing: it was not sent. No other failure has it
 // repeated.
-func (c *caller) call(place string, do func(context.Context, *gamelift.Client) error) (outcome calls.Outcome, fault string) {
+func (c *caller) call(place string, do func(context.Context, *gamelift.Client) error) (
+	outcome calls.Outcome, fault string,
+) {
 	for tried := 1; ; tried++ {
 		ctx, cancel := context.WithTimeout(c.ctx, callLimit)
 		err := do(ctx, c.clients[c.node])
@@ -63,7 +65,8 @@ func failureOf(err error) string {
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() > 0 {
 		return response.Response.Status
 	}
-	if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout() {
+	if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok &&
+		timeout.Timeout() {
 		return "no answer in " + callLimit.String()
 	}
 	return "connection cut"

@@ -20,7 +20,8 @@ import (
 var (
 	nodes  = flag.Int("nodes", 3, "how many nodes the cluster has")
 	full   = flag.Bool("full", false, "all faults, and not those of the short form alone")
-	strict = flag.Bool("strict", false, "hold a cluster to its budgets of time and failed calls; needs a machine that does nothing else")
+	strict = flag.Bool("strict", false,
+		"hold a cluster to its budgets of time and failed calls; needs a machine that does nothing else")
 	lasts  = flag.Duration("lasts", 4*time.Second, "how long a node is stopped, or cut off")
 	arenas = flag.Int("arenas", 1, "how many arenas run as processes of their own")
 	docs   = flag.String("docs", "", "directory of the documents; the table is written into faults.md there")

@@ -102,7 +102,8 @@ func (p *process) start(ctx context.Context) error {
 func untilAnswered(ctx context.Context, request func() error) error {
 	for {
 		err := request()
-		if outcome, _ := calls.OutcomeOf(err); outcome != calls.Unanswered || ctx.Err() != nil || errors.Is(err, gameserver.ErrClosed) {
+		if outcome, _ := calls.OutcomeOf(err); outcome != calls.Unanswered || ctx.Err() != nil ||
+			errors.Is(err, gameserver.ErrClosed) {
 			return err
 		}
 	}

@@ -223,7 +223,8 @@ func (t *trial) setUp() {
 		}
 	}
 	_, err = client.CreateGameSessionQueue(t.ctx, &gamelift.CreateGameSessionQueueInput{
-		Name: aws.String(queue), Destinations: []types.GameSessionQueueDestination{{DestinationArn: made.FleetAttributes.FleetArn}},
+		Name:                aws.String(queue),
+		Destinations:        []types.GameSessionQueueDestination{{DestinationArn: made.FleetAttributes.FleetArn}},
 		FilterConfiguration: &types.FilterConfiguration{AllowedLocations: []string{queueLocation}},
 	})
 	t.must(err)

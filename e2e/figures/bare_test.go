@@ -206,7 +206,8 @@ func (s *bareSocket) push(id string, in *wire.CreateGameSessionInput) error {
 	return s.write(func(dst []byte) []byte {
 		dst = append(append(dst, `{"Action":"CreateGameSession","GameSessionId":"`...), id...)
 		dst = append(append(dst, `","GameSessionName":"`...), in.Name...)
-		return append(dst, `","MaximumPlayerSessionCount":200,"IpAddress":"127.0.0.1","Port":7777,"DnsName":"","GameSessionData":"","MatchmakerData":"","GameProperties":{"map":"harbour"}}`...)
+		return append(dst, `","MaximumPlayerSessionCount":200,"IpAddress":"127.0.0.1","Port":7777,"DnsName":"",`+
+			`"GameSessionData":"","MatchmakerData":"","GameProperties":{"map":"harbour"}}`...)
 	})
 }
 

@@ -81,7 +81,9 @@ func (s *gameServers) openFleet(ctx context.Context, api *gamelift.Client) error
 	return err
 }
 
-func (s *gameServers) register(ctx context.Context, api *gamelift.Client, location, name string) (on hostCompute, err error) {
+func (s *gameServers) register(ctx context.Context, api *gamelift.Client, location, name string) (
+	on hostCompute, err error,
+) {
 	_, err = api.RegisterCompute(ctx, &gamelift.RegisterComputeInput{
 		FleetId: &s.fleet, ComputeName: &name, Location: aws.String(location), IpAddress: aws.String("127.0.0.1"),
 	})

@@ -35,7 +35,9 @@ func newNaiveGames(ids []string) *naiveGames {
 const naivePage = 20
 
 // search finds the first page of the game sessions that a filter lets through.
-func (n *naiveGames) search(filter func(wanted int) func(*naiveGame) bool, order func(a, b *naiveGame) int) []*naiveGame {
+func (n *naiveGames) search(
+	filter func(wanted int) func(*naiveGame) bool, order func(a, b *naiveGame) int,
+) []*naiveGame {
 	n.asked++
 	matches := filter(n.asked * 7919 % len(n.games))
 	var found []*naiveGame

@@ -103,7 +103,8 @@ func (r *regions) together(n int) (three, one nodesSample) {
 
 func (r *regions) forwarded(n int) (other, owner, one nodesSample) {
 	at := slices.Clone(r.three.at)
-	i := slices.IndexFunc(at, func(e muster.Endpoints) bool { return slices.Contains(owned(r.three.tb, e), quietShard) })
+	i := slices.IndexFunc(at,
+		func(e muster.Endpoints) bool { return slices.Contains(owned(r.three.tb, e), quietShard) })
 	at[0], at[i] = at[i], at[0]
 	return r.three.round(1, n, at[1]), r.three.round(1, n, at[0]), r.one.round(1, n, r.one.at...)
 }
@@ -252,7 +253,9 @@ func locationIn(id string, shard int) string {
 }
 
 // host adds a location to the fleet and makes n game sessions there.
-func (s *gameServers) host(ctx context.Context, api *gamelift.Client, location string, n int) (games []string, err error) {
+func (s *gameServers) host(ctx context.Context, api *gamelift.Client, location string, n int) (
+	games []string, err error,
+) {
 	if _, err := api.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: &location}); err != nil {
 		return nil, err
 	}

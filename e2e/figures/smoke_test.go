@@ -17,7 +17,8 @@ func TestReservations(t *testing.T) {
 			c := r.open(t, 200)
 			defer c.stop()
 			for range 2 {
-				if o := c.round(t, 100); o.service.calls() != 100 || o.bare.calls() != 100 || o.journal <= 0 || o.perRecord <= 0 {
+				if o := c.round(t, 100); o.service.calls() != 100 || o.bare.calls() != 100 || o.journal <= 0 ||
+					o.perRecord <= 0 {
 					t.Errorf("got %+v", o)
 				}
 			}
@@ -84,7 +85,8 @@ func TestMatchmaking(t *testing.T) {
 	service, peer := s.turns(60)
 	s.end()
 	for of, r := range map[string]*bench.Result{"service": service, "peer": peer} {
-		if got := matchesOf(r); got.rate <= 0 || got.p50 <= 0 || got.p99 < got.p50 || got.errors != 0 || r.Matchmaking.Matches == 0 {
+		if got := matchesOf(r); got.rate <= 0 || got.p50 <= 0 || got.p99 < got.p50 || got.errors != 0 ||
+			r.Matchmaking.Matches == 0 {
 			t.Errorf("%s: got %+v, %+v, errors %v", of, got, r.Matchmaking, r.Errors)
 		}
 	}
@@ -99,7 +101,8 @@ func TestMatcher(t *testing.T) {
 		}
 		r := w.open(t)
 		own, peer := r.round(w.waiting/10), r.ask(1)
-		if own.matches == 0 || own.players != own.matches*w.players || peer.players != peer.matches*w.players || len(r.all) != r.pool.Len() {
+		if own.matches == 0 || own.players != own.matches*w.players || peer.players != peer.matches*w.players ||
+			len(r.all) != r.pool.Len() {
 			t.Errorf("%s: %d matches of %d players, naively %d of %d; %d tickets of %d", w.name, own.matches,
 				own.players, peer.matches, peer.players, len(r.all), r.pool.Len())
 		}

@@ -20,7 +20,8 @@ func TestRestart(t *testing.T) {
 	o, err := r.round()
 	must(t, err)
 	must(t, r.engine.Close())
-	if players := 5 * seats; o.events < players || o.bytes < players || o.replayed <= 0 || o.decoded <= 0 || o.read <= 0 {
+	if players := 5 * seats; o.events < players || o.bytes < players || o.replayed <= 0 || o.decoded <= 0 ||
+		o.read <= 0 {
 		t.Errorf("the recovery came to %+v", o)
 	}
 	if diskUsage(t, dir) == 0 {

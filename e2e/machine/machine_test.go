@@ -10,7 +10,8 @@ import (
 
 func TestMember(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpuinfo")
-	if err := os.WriteFile(path, []byte("processor\t: 0\nmodel name\t: A Processor: fast\nmodel name\t: another\n"), 0o600); err != nil {
+	err := os.WriteFile(path, []byte("processor\t: 0\nmodel name\t: A Processor: fast\nmodel name\t: another\n"), 0o600)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"model name": "A Processor: fast", "flags": "otherwise"} {

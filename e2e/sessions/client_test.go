@@ -112,7 +112,8 @@ func checkConfigure(t *testing.T) {
 	w.wantNotConfigured(p)
 	p.wire.want(t) // none
 	must(t, p.Configure(t.Context(), "us-east-1"))
-	if page, err := p.SearchSessions(t.Context(), session.SearchSessionsRequest{FleetID: w.fleet}); err != nil || len(page.SessionConfigs) != 0 {
+	if page, err := p.SearchSessions(t.Context(), session.SearchSessionsRequest{FleetID: w.fleet}); err != nil ||
+		len(page.SessionConfigs) != 0 {
 		t.Errorf("SearchSessions: %+v, %v", page, err)
 	}
 	other := w.stranger(w.HTTP, "bob")
@@ -204,7 +205,8 @@ func checkCreateCallbacks(t *testing.T) {
 	id, err := p.CreateSession(t.Context(), request)
 	must(t, err)
 	eventually(t, "two callbacks", func() bool { return len(r.noted()) >= 2 })
-	if c := r.config; c.SessionID != id || c.SessionName != "Friday" || c.MaxPlayer != 2 || c.SessionProperties["level"] != "harbour" || int(c.Port) != r.port() {
+	if c := r.config; c.SessionID != id || c.SessionName != "Friday" || c.MaxPlayer != 2 ||
+		c.SessionProperties["level"] != "harbour" || int(c.Port) != r.port() {
 		t.Errorf("the game server hears of %+v", c)
 	}
 	must(t, r.Close(context.Background()))
@@ -262,7 +264,8 @@ func checkSearch(t *testing.T) {
 	first, token := p.search(request)
 	request.NextToken = token
 	second, end := p.search(request)
-	if !slices.Equal(first, []string{"solo", "duo"}) || !slices.Equal(second, []string{"trio"}) || token == "" || end != "" {
+	if !slices.Equal(first, []string{"solo", "duo"}) || !slices.Equal(second, []string{"trio"}) || token == "" ||
+		end != "" {
 		t.Errorf("two pages are %q and %q, then %q", first, second, end)
 	}
 	done := p.complete(t.Context(), func(ctx context.Context) error {
@@ -296,7 +299,8 @@ func (w *world) checkActivation(p *player) {
 	w.awaitSession(id, types.GameSessionStatusActive)
 	page, err := p.SearchSessions(w.Context(), session.SearchSessionsRequest{FleetID: w.fleet})
 	must(w.T, err)
-	if found := page.SessionConfigs; len(found) != 1 || found[0].SessionID != id || found[0].Status != session.StatusActive ||
+	if found := page.SessionConfigs; len(found) != 1 || found[0].SessionID != id ||
+		found[0].Status != session.StatusActive ||
 		found[0].MaxPlayer != 1 || found[0].IPAddress != "127.0.0.1" || found[0].Port != 7777 {
 		w.Errorf("found is %+v", found)
 	}
@@ -519,7 +523,8 @@ func checkNotifications(t *testing.T) {
 		_, err := p.SearchSessions(ctx, session.SearchSessionsRequest{})
 		return err
 	})
-	badJoin := p.Async(t.Context(), func(ctx context.Context) error { return p.JoinSession(ctx, session.JoinSessionRequest{SessionID: id}) })
+	badJoin := p.Async(t.Context(),
+		func(ctx context.Context) error { return p.JoinSession(ctx, session.JoinSessionRequest{SessionID: id}) })
 	badQueue := p.Async(t.Context(), func(ctx context.Context) error {
 		_, err := p.CreateSessionOnQueue(ctx, session.CreateSessionOnQueueRequest{QueueName: queue, MaxPlayer: 2})
 		return err

@@ -247,7 +247,8 @@ func (w *world) wantListed(list []listed, id, name string, places, players float
 		w.Fatalf("%d sessions are listed, want one", len(list))
 	}
 	s := list[0]
-	if s.GameSessionId != id || s.Name != name || s.MaximumPlayerSessionCount == nil || *s.MaximumPlayerSessionCount != places ||
+	if s.GameSessionId != id || s.Name != name || s.MaximumPlayerSessionCount == nil ||
+		*s.MaximumPlayerSessionCount != places ||
 		s.CurrentPlayerSessionCount == nil || *s.CurrentPlayerSessionCount != players {
 		w.Errorf("listed is %+v, want %s %q with %v of %v players", s, id, name, players, places)
 	}
@@ -272,7 +273,8 @@ func checkJoin(t *testing.T) {
 	w.arena()
 	ada := w.create("Friday", "ada", 4)
 	bob := w.wantPlace(w.ask(http.MethodPost, "/join_session", joining(ada.GameSessionId, "bob")), "bob")
-	if bob.GameSessionId != ada.GameSessionId || bob.PlayerSessionId == ada.PlayerSessionId || bob.address() != ada.address() {
+	if bob.GameSessionId != ada.GameSessionId || bob.PlayerSessionId == ada.PlayerSessionId ||
+		bob.address() != ada.address() {
 		t.Errorf("ada has %+v, bob has %+v", ada, bob)
 	}
 	playTogether(t, w.play(ada), w.play(bob))

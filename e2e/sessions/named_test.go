@@ -24,7 +24,8 @@ func (p *player) wantState(name string, want session.State) {
 // wantStateError checks that an error tells of a call that a state does not allow.
 func wantStateError(t *testing.T, err error, name string, state session.State) {
 	t.Helper()
-	if e, ok := errors.AsType[*session.StateError](err); !ok || e.Name != name || e.State != state || !errors.Is(err, session.ErrState) {
+	if e, ok := errors.AsType[*session.StateError](err); !ok || e.Name != name || e.State != state ||
+		!errors.Is(err, session.ErrState) {
 		t.Errorf("the error is %v, want one of session %q in state %s", err, name, state)
 	}
 }
@@ -40,7 +41,8 @@ func checkNamed(t *testing.T) {
 		t.Errorf("Create: %+v", done)
 	}
 	p.wantState(gameName, session.Pending)
-	done := p.complete(t.Context(), func(ctx context.Context) error { return p.Named().Create(ctx, gameName, settings) })
+	done := p.complete(t.Context(),
+		func(ctx context.Context) error { return p.Named().Create(ctx, gameName, settings) })
 	if !errors.Is(done.Err, session.ErrExists) {
 		t.Errorf("Create again: %v", done.Err)
 	}

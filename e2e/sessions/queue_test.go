@@ -58,7 +58,8 @@ func (w *world) addQueue() {
 		&gamelift.DescribeFleetAttributesInput{FleetIds: []string{w.fleet}})
 	must(w.T, err)
 	_, err = w.admin.CreateGameSessionQueue(w.Context(), &gamelift.CreateGameSessionQueueInput{
-		Name: aws.String(queue), Destinations: []types.GameSessionQueueDestination{{DestinationArn: fleets.FleetAttributes[0].FleetArn}},
+		Name:         aws.String(queue),
+		Destinations: []types.GameSessionQueueDestination{{DestinationArn: fleets.FleetAttributes[0].FleetArn}},
 	})
 	must(w.T, err)
 }
@@ -80,7 +81,8 @@ func (w *world) wantPlaced(p *player, name string) {
 	if len(page.SessionConfigs) != 1 {
 		w.Fatalf("%d sessions are found", len(page.SessionConfigs))
 	}
-	if s := page.SessionConfigs[0]; s.SessionID != placed.SessionID || s.MaxPlayer != 2 || s.SessionProperties["mode"] != "ctf" ||
+	if s := page.SessionConfigs[0]; s.SessionID != placed.SessionID || s.MaxPlayer != 2 ||
+		s.SessionProperties["mode"] != "ctf" ||
 		s.IPAddress != placed.IPAddress || s.Port != placed.Port {
 		w.Errorf("the placement is %+v, found is %+v", placed, s)
 	}
@@ -150,11 +152,13 @@ func checkAccepted(t *testing.T, w *world, p *player) {
 	matchmaker{players: 2, accept: true, timeout: 60}.add(w)
 	w.arena()
 	ticket := w.seek(p)
-	if e := heardOf[session.MatchAcceptance](p); e.Ticket.TicketID != ticket || e.Ticket.Status != session.TicketRequiresAcceptance {
+	if e := heardOf[session.MatchAcceptance](p); e.Ticket.TicketID != ticket ||
+		e.Ticket.Status != session.TicketRequiresAcceptance {
 		t.Errorf("accepted shall be %+v", e.Ticket)
 	}
 	out := call(t, w.admin.DescribeMatchmaking, &gamelift.DescribeMatchmakingInput{TicketIds: []string{ticket}})
-	if ada := out.TicketList[0].Players[0]; *ada.Team != "red" || ada.LatencyInMs[home] != 20 || *ada.PlayerAttributes["skill"].N != 23 {
+	if ada := out.TicketList[0].Players[0]; *ada.Team != "red" || ada.LatencyInMs[home] != 20 ||
+		*ada.PlayerAttributes["skill"].N != 23 {
 		t.Errorf("the service knows of %+v", ada)
 	}
 	looks := p.wire.count("DescribeMatchmaking")

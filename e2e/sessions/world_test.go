@@ -129,7 +129,9 @@ func (w *world) awaitPlayer(id string, status types.PlayerSessionStatus) {
 }
 
 // call makes a call that must succeed.
-func call[I, O any](t *testing.T, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) *O {
+func call[I, O any](
+	t *testing.T, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I,
+) *O {
 	t.Helper()
 	out, err := operation(t.Context(), in)
 	if err != nil {

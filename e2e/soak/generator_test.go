@@ -63,7 +63,8 @@ func (g *generator) call(dst []byte) (operation string, body []byte) {
 	switch n := rand.IntN(10); {
 	case n < 7:
 		return "SearchGameSessions", fmt.Appendf(dst,
-			`{"FleetId":"%s","Limit":100,"FilterExpression":"hasAvailablePlayerSessions=true","SortExpression":"playerSessionCount DESC"}`, g.fleet)
+			`{"FleetId":"%s","Limit":100,"FilterExpression":"hasAvailablePlayerSessions=true",`+
+				`"SortExpression":"playerSessionCount DESC"}`, g.fleet)
 	case n < 8:
 		if seat := int(g.seats.Add(1)); seat < seatsEach*len(g.games) {
 			return "CreatePlayerSession", fmt.Appendf(dst, `{"GameSessionId":"%s","PlayerId":"player-%d"}`,

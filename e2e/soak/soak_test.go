@@ -18,7 +18,8 @@ import (
 )
 
 var (
-	soak  = flag.Duration("soak", 0, "how long TestSoak goes on after its warm-up; 0 is a few seconds without a verdict")
+	soak = flag.Duration("soak", 0,
+		"how long TestSoak goes on after its warm-up; 0 is a few seconds without a verdict")
 	lives = flag.Int("lives", 60, "lives of server processes that TestSoak begins each second")
 	docs  = flag.String("docs", "", "directory of the documents that the outcome is written into; \"\" writes nothing")
 )

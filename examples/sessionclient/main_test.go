@@ -22,12 +22,14 @@ func TestEvening(t *testing.T) {
 	if strings.Contains(ada.text(), "ada: hello") {
 		t.Error("ada hears herself")
 	}
-	if got := s.statuses(); got["ada"] != types.PlayerSessionStatusActive || got["bob"] != types.PlayerSessionStatusActive {
+	if got := s.statuses(); got["ada"] != types.PlayerSessionStatusActive ||
+		got["bob"] != types.PlayerSessionStatusActive {
 		t.Errorf("the player sessions are %v", got)
 	}
 
 	ada.leaves()
-	eventually(t, "ada's place is free", func() bool { return s.statuses()["ada"] == types.PlayerSessionStatusCompleted })
+	eventually(t, "ada's place is free",
+		func() bool { return s.statuses()["ada"] == types.PlayerSessionStatusCompleted })
 	bob.leaves()
 	server.ends(0) // with its last player
 }
@@ -63,7 +65,8 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	ada.ends(0)
-	eventually(t, "ada's place is free", func() bool { return s.statuses()["ada"] == types.PlayerSessionStatusCompleted })
+	eventually(t, "ada's place is free",
+		func() bool { return s.statuses()["ada"] == types.PlayerSessionStatusCompleted })
 }
 
 // TestNoGame says why there is none.

@@ -73,7 +73,8 @@ func (s *service) session() *string {
 func (s *service) awaitStatus(session *string, status types.GameSessionStatus) {
 	s.t.Helper()
 	eventually(s.t, "the game session is "+string(status), func() bool {
-		return call(s.t, s.DescribeGameSessions, &gamelift.DescribeGameSessionsInput{GameSessionId: session}).GameSessions[0].Status == status
+		return call(s.t, s.DescribeGameSessions,
+			&gamelift.DescribeGameSessionsInput{GameSessionId: session}).GameSessions[0].Status == status
 	})
 }
 
@@ -88,7 +89,9 @@ func (s *service) players(session *string) map[string]types.PlayerSession {
 }
 
 // call makes a call that must succeed.
-func call[I, O any](t *testing.T, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) *O {
+func call[I, O any](
+	t *testing.T, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I,
+) *O {
 	t.Helper()
 	out, err := operation(t.Context(), in)
 	if err != nil {

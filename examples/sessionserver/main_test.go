@@ -117,7 +117,8 @@ func TestEvening(t *testing.T) {
 	}
 
 	leave(t, ada)
-	eventually(t, "ada has left", func() bool { return s.players(session)["ada"].Status == types.PlayerSessionStatusCompleted })
+	eventually(t, "ada has left",
+		func() bool { return s.players(session)["ada"].Status == types.PlayerSessionStatusCompleted })
 	leave(t, bob) // eve's reservation does not keep the process
 	server.ends(0)
 	s.awaitStatus(session, types.GameSessionStatusTerminated)

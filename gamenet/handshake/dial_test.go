@@ -130,7 +130,8 @@ func TestEarlyPackets(t *testing.T) {
 	defer closeWithin(t, c)
 	await(t, "the end", c.Done())
 	d.wantEntries(t, "connected", "packet in time", "disconnected")
-	if told, ok := errors.AsType[*gamenet.PeerError](c.Err()); !ok || told.Reason != "that was all" || c.Err() != d.cause {
+	if told, ok := errors.AsType[*gamenet.PeerError](c.Err()); !ok || told.Reason != "that was all" ||
+		c.Err() != d.cause {
 		t.Errorf("ended because of %v", c.Err())
 	}
 }
@@ -151,7 +152,8 @@ func TestWelcomedTwice(t *testing.T) {
 	defer closeWithin(t, c)
 	await(t, "the end", c.Done())
 	d.wantEntries(t, "connected", "disconnected")
-	if err := c.Err(); !errors.Is(err, gamenet.ErrDisconnected) || !strings.Contains(err.Error(), "the handshake is over") {
+	if err := c.Err(); !errors.Is(err, gamenet.ErrDisconnected) ||
+		!strings.Contains(err.Error(), "the handshake is over") {
 		t.Errorf("ended because of %v", err)
 	}
 }

@@ -198,7 +198,8 @@ func (h *host) raw(packets ...gamenet.Packet) *raw {
 func (r *raw) hears(code Code, text string) {
 	r.t.Helper()
 	refusal := await(r.t, "a packet", r.packets)
-	if want := appendRefusal(nil, &RefusedError{code, text}); refusal.ID != IDRefusal || !bytes.Equal(refusal.Payload, want) {
+	if want := appendRefusal(nil, &RefusedError{code, text}); refusal.ID != IDRefusal ||
+		!bytes.Equal(refusal.Payload, want) {
 		r.t.Errorf("heard %#x %q, want %q", refusal.ID, refusal.Payload, want)
 	}
 	r.endsWith(text)

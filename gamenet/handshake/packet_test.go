@@ -19,7 +19,8 @@ var hellos = []Hello{
 func TestHello(t *testing.T) {
 	for _, h := range hellos {
 		p := helloPacket(h)
-		if got, err := readHello(p, version); err != nil || got.Ticket != h.Ticket || got.Nonce != h.Nonce || got.Version != h.Version || !bytes.Equal(got.Data, h.Data) {
+		if got, err := readHello(p, version); err != nil || got.Ticket != h.Ticket || got.Nonce != h.Nonce ||
+			got.Version != h.Version || !bytes.Equal(got.Data, h.Data) {
 			t.Errorf("%+v became %+v, %v", h, got, err)
 		}
 		if size := 4 + len(p.Payload); size > 785 {

@@ -230,7 +230,8 @@ func TestRefusedHearsAll(t *testing.T) {
 	r := h.raw()
 	eventually(t, "a second session", func() bool { _, there := h.net.Session(2); return there })
 	r.cut()
-	if why := await(t, "Refused", h.refused); !errors.Is(why, gamenet.ErrPeerClosed) && !errors.Is(why, gamenet.ErrLost) {
+	if why := await(t, "Refused", h.refused); !errors.Is(why, gamenet.ErrPeerClosed) &&
+		!errors.Is(why, gamenet.ErrLost) {
 		t.Errorf("Refused heard %v", why)
 	}
 }

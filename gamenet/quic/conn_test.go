@@ -28,7 +28,8 @@ func TestEcho(t *testing.T) {
 		}
 		sent.Wait()
 	}
-	if client.RemoteAddr().String() != server.LocalAddr().String() || client.LocalAddr().String() != server.RemoteAddr().String() {
+	if client.RemoteAddr().String() != server.LocalAddr().String() ||
+		client.LocalAddr().String() != server.RemoteAddr().String() {
 		t.Errorf("addresses do not fit: client %v→%v, server %v→%v", client.LocalAddr(), client.RemoteAddr(),
 			server.LocalAddr(), server.RemoteAddr())
 	}
@@ -187,7 +188,8 @@ func TestVanishedPeer(t *testing.T) {
 	network.every.Store(1)
 	for side, c := range map[string]*Conn{"client": client, "server": server} {
 		err := readError(t, c)
-		if _, ok := errors.AsType[*quicgo.IdleTimeoutError](err); !ok || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) {
+		if _, ok := errors.AsType[*quicgo.IdleTimeoutError](err); !ok || errors.Is(err, net.ErrClosed) ||
+			errors.Is(err, io.EOF) {
 			t.Errorf("%s: got %v, want an idle timeout", side, err)
 		}
 	}

@@ -71,7 +71,8 @@ func TestVersion(t *testing.T) {
 		t.Fatal("version 9 was accepted")
 	}
 	_, err = stream.Read(make([]byte, 1))
-	if e, ok := errors.AsType[*quicgo.ApplicationError](err); !ok || e.ErrorCode != codeProtocol || e.ErrorMessage == "" {
+	if e, ok := errors.AsType[*quicgo.ApplicationError](err); !ok || e.ErrorCode != codeProtocol ||
+		e.ErrorMessage == "" {
 		t.Errorf("the client hears %v", err)
 	}
 }

@@ -22,7 +22,8 @@ func TestSelfSigned(t *testing.T) {
 			t.Fatal(err)
 		}
 		leaf := server.Certificates[0].Leaf
-		if !slices.Equal(leaf.DNSNames, test.names) || len(leaf.IPAddresses) != test.ips || client.ServerName != test.expect {
+		if !slices.Equal(leaf.DNSNames, test.names) || len(leaf.IPAddresses) != test.ips ||
+			client.ServerName != test.expect {
 			t.Errorf("%v: names %v, addresses %v, the client expects %q", test.hosts, leaf.DNSNames, leaf.IPAddresses,
 				client.ServerName)
 		}

@@ -51,7 +51,9 @@ func next[T any](t *testing.T, from <-chan T) T {
 }
 
 // startServer starts a server with a player for each session.
-func startServer(t *testing.T, cfg gamenet.ServerConfig, players chan<- *player, answer func(*gamenet.Session, gamenet.Packet)) *gamenet.ServerService {
+func startServer(
+	t *testing.T, cfg gamenet.ServerConfig, players chan<- *player, answer func(*gamenet.Session, gamenet.Packet),
+) *gamenet.ServerService {
 	t.Helper()
 	cfg.Transport = serverTransport()
 	if cfg.Address == "" {
@@ -81,7 +83,9 @@ func startServer(t *testing.T, cfg gamenet.ServerConfig, players chan<- *player,
 }
 
 // startClient starts a client with a player for each session.
-func startClient(t *testing.T, server *gamenet.ServerService, cfg gamenet.ClientConfig) (*gamenet.ClientService, <-chan *player) {
+func startClient(t *testing.T, server *gamenet.ServerService, cfg gamenet.ClientConfig) (
+	*gamenet.ClientService, <-chan *player,
+) {
 	t.Helper()
 	players := make(chan *player, 100)
 	cfg.Transport, cfg.Address = clientTransport(), server.Addr().String()
@@ -310,7 +314,8 @@ func TestServiceSilentClient(t *testing.T) {
 
 func TestServicePing(t *testing.T) {
 	server := startServer(t, gamenet.ServerConfig{}, nil, nil)
-	_, players := startClient(t, server, gamenet.ClientConfig{Config: gamenet.Config{PingInterval: 20 * time.Millisecond, IdleTimeout: patience}})
+	_, players := startClient(t, server,
+		gamenet.ClientConfig{Config: gamenet.Config{PingInterval: 20 * time.Millisecond, IdleTimeout: patience}})
 	session := next(t, next(t, players).connected)
 	waitFor(t, func() bool { return session.RTT() > 0 })
 }
@@ -352,7 +357,8 @@ func TestServiceReconnect(t *testing.T) {
 	for i := range 5 {
 		session := next(t, next(t, joined).connected)
 		session.Disconnect(fmt.Sprint("round ", i))
-		if e, ok := errors.AsType[*gamenet.PeerError](next(t, next(t, players).ended)); !ok || e.Reason != fmt.Sprint("round ", i) {
+		if e, ok := errors.AsType[*gamenet.PeerError](next(t, next(t, players).ended)); !ok ||
+			e.Reason != fmt.Sprint("round ", i) {
 			t.Errorf("the client hears %v", e)
 		}
 	}

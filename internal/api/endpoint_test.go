@@ -50,7 +50,8 @@ func sign(t testing.TB, r *http.Request, body []byte) {
 	t.Helper()
 	sum := sha256.Sum256(body)
 	cred := aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}
-	if err := v4.NewSigner().SignHTTP(t.Context(), cred, r, hex.EncodeToString(sum[:]), "gamelift", "us-west-2", now); err != nil {
+	err := v4.NewSigner().SignHTTP(t.Context(), cred, r, hex.EncodeToString(sum[:]), "gamelift", "us-west-2", now)
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -163,7 +164,8 @@ func TestJSON(t *testing.T) {
 			sign(t, r, []byte(tt.body))
 			w := do(endpoint, r)
 			checkSame(t, w, doPlain(endpoint, r, tt.body))
-			if w.Code != http.StatusOK || w.Body.String() != tt.want || w.Header().Get("Content-Type") != "application/x-amz-json-1.1" {
+			if w.Code != http.StatusOK || w.Body.String() != tt.want ||
+				w.Header().Get("Content-Type") != "application/x-amz-json-1.1" {
 				t.Errorf("got %d %v %s, want %s", w.Code, w.Header(), w.Body, tt.want)
 			}
 			checkHeaders(t, wire.JSON, w)
@@ -332,7 +334,8 @@ func TestBodyLimit(t *testing.T) {
 					r.ContentLength = -1
 				}
 				r.Header.Set("X-Amz-Date", "20260304T050607Z")
-				r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIDNONE/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0")
+				r.Header.Set("Authorization",
+					"AWS4-HMAC-SHA256 Credential=AKIDNONE/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0")
 				resp, err := http.DefaultClient.Do(r)
 				if err != nil {
 					t.Fatal(err)
@@ -554,7 +557,8 @@ func TestNotReady(t *testing.T) {
 	endpoint := newEndpoint(t, api.Config{Ready: func(context.Context) bool { return false }})
 	for _, p := range []wire.Protocol{wire.JSON, wire.CBOR} {
 		w := do(endpoint, newRequest(p, "http://h/", "ListFleets", nil))
-		if name, _ := exception(t, w); name != string(fault.ServiceUnavailable) || w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+		if name, _ := exception(t, w); name != string(fault.ServiceUnavailable) ||
+			w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
 			t.Errorf("%s: got %d %v %q", p, w.Code, w.Header(), w.Body)
 		}
 	}

@@ -41,12 +41,14 @@ func TestTooManyCalls(t *testing.T) {
 				t.Fatalf("%s below the limit: %d %s, %d inside", protocol, status, name, inside)
 			}
 		}
-		if status, name := call(protocol, false); status != http.StatusBadRequest || name == "ThrottlingException" || inside != 0 {
+		if status, name := call(protocol, false); status != http.StatusBadRequest || name == "ThrottlingException" ||
+			inside != 0 {
 			t.Errorf("%s without a signature: %d %s, %d inside", protocol, status, name, inside)
 		}
 		limit = 0
 		for _, signed := range []bool{true, false} {
-			if status, name := call(protocol, signed); status != http.StatusBadRequest || name != "ThrottlingException" || inside != 0 {
+			if status, name := call(protocol, signed); status != http.StatusBadRequest ||
+				name != "ThrottlingException" || inside != 0 {
 				t.Errorf("%s above the limit, signed %t: %d %s, %d inside", protocol, signed, status, name, inside)
 			}
 		}

@@ -123,7 +123,8 @@ func placementShapes() []Shape {
 		shape[wire.GameProperty](),
 		shape[wire.PlayerLatency](
 			noted("RegionIdentifier", "A custom location."),
-			noted("LatencyInMilliseconds", "A player without one for a location cannot play there while a policy holds."),
+			noted("LatencyInMilliseconds",
+				"A player without one for a location cannot play there while a policy holds."),
 		),
 		shape[wire.DesiredPlayerSession](),
 		shape[wire.PriorityConfigurationOverride](
@@ -185,7 +186,8 @@ func matchmakingShapes() []Shape {
 		),
 		shape[wire.DescribeMatchmakingConfigurationsInput](
 			noted("Names", "Names or ARNs, at most 100, in one page. What does not exist is left out."),
-			noted("RuleSetName", nameOrArn+" Also filters what Names selects; one that does not exist is used by nothing."),
+			noted("RuleSetName", nameOrArn+
+				" Also filters what Names selects; one that does not exist is used by nothing."),
 			noted("Limit", "10 when absent or larger."),
 		),
 		shape[wire.DescribeMatchmakingConfigurationsOutput](noted("Configurations", "By name.")),

@@ -135,7 +135,8 @@ func signedRequest(t testing.TB, p wire.Protocol, players int) []byte {
 	}
 	r := newRequest(p, "http://localhost:9080", "CreatePlayerSessions", body)
 	r.RequestURI = ""
-	r.Header.Set("User-Agent", "aws-sdk-go-v2/1.41.0 ua/2.1 os/linux lang/go#1.26.8 md/GOOS#linux md/GOARCH#amd64 api/gamelift#1.55.0")
+	r.Header.Set("User-Agent",
+		"aws-sdk-go-v2/1.41.0 ua/2.1 os/linux lang/go#1.26.8 md/GOOS#linux md/GOARCH#amd64 api/gamelift#1.55.0")
 	r.Header.Set("Accept-Encoding", "gzip")
 	r.Header.Set("Amz-Sdk-Invocation-Id", "3f0e6a1c-1111-4222-8333-444455556666")
 	r.Header.Set("Amz-Sdk-Request", "attempt=1; max=3")

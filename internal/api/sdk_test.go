@@ -107,7 +107,9 @@ func handlers() []wire.Handler {
 	}
 }
 
-func createPlayerSessions(_ context.Context, in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error) {
+func createPlayerSessions(_ context.Context, in *wire.CreatePlayerSessionsInput) (
+	*wire.CreatePlayerSessionsOutput, error,
+) {
 	if in.GameSessionId == fullArn {
 		return nil, fault.New(fault.GameSessionFull, "game session %s has its %d players", in.GameSessionId, 2)
 	}
@@ -160,7 +162,8 @@ func TestSDKSuccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, ps := range out.PlayerSessions {
-		if *ps.PlayerId != players[i] || *ps.Port != 7777 || ps.Status != types.PlayerSessionStatusReserved || ps.CreationTime.UnixMilli() != 1767323045123 {
+		if *ps.PlayerId != players[i] || *ps.Port != 7777 || ps.Status != types.PlayerSessionStatusReserved ||
+			ps.CreationTime.UnixMilli() != 1767323045123 {
 			t.Errorf("player session %d: %+v", i, ps)
 		}
 	}
@@ -173,7 +176,8 @@ func TestSDKErrors(t *testing.T) {
 	client := newClient(serve(t, api.Config{}))
 	_, err := client.CreatePlayerSessions(t.Context(),
 		&gamelift.CreatePlayerSessionsInput{GameSessionId: aws.String(fullArn), PlayerIds: []string{"ada"}})
-	if e, ok := errors.AsType[*types.GameSessionFullException](err); !ok || e.ErrorMessage() != "game session "+fullArn+" has its 2 players" {
+	if e, ok := errors.AsType[*types.GameSessionFullException](err); !ok ||
+		e.ErrorMessage() != "game session "+fullArn+" has its 2 players" {
 		t.Errorf("got %v, want a GameSessionFullException", err)
 	}
 	_, err = client.DeleteFleet(t.Context(), &gamelift.DeleteFleetInput{FleetId: aws.String("fleet-none")})
@@ -181,7 +185,8 @@ func TestSDKErrors(t *testing.T) {
 		t.Errorf("got %v, want a NotFoundException", err)
 	}
 	_, err = client.DeleteFleet(t.Context(), &gamelift.DeleteFleetInput{FleetId: aws.String("not a fleet")})
-	if _, ok := errors.AsType[*types.InvalidRequestException](err); !ok || !strings.Contains(err.Error(), "validation error") {
+	if _, ok := errors.AsType[*types.InvalidRequestException](err); !ok ||
+		!strings.Contains(err.Error(), "validation error") {
 		t.Errorf("got %v, want an InvalidRequestException", err)
 	}
 	_, err = client.DescribeAlias(t.Context(), &gamelift.DescribeAliasInput{AliasId: aws.String("alias-1")})
@@ -285,7 +290,8 @@ func TestSDKSeesHeaders(t *testing.T) {
 	success := got
 	_, _ = client.ListLocations(t.Context(), &gamelift.ListLocationsInput{})
 	for _, h := range []http.Header{success, got} {
-		if len(h.Get("x-amzn-RequestId")) != 36 || h.Get("Smithy-Protocol") != "rpc-v2-cbor" || h.Get("Content-Type") != "application/cbor" || h.Get("Date") == "" {
+		if len(h.Get("x-amzn-RequestId")) != 36 || h.Get("Smithy-Protocol") != "rpc-v2-cbor" ||
+			h.Get("Content-Type") != "application/cbor" || h.Get("Date") == "" {
 			t.Errorf("headers %v", h)
 		}
 	}

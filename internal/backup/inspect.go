@@ -153,7 +153,9 @@ func heldEvents(h journal.ShardContents) string {
 
 // roomsBefore knows the rooms after a record before the given one, as far back as
 // a snapshot tells.
-func roomsBefore(ctx context.Context, from Source, number int, first uint64) (rooms roomNames, after uint64, err error) {
+func roomsBefore(ctx context.Context, from Source, number int, first uint64) (
+	rooms roomNames, after uint64, err error,
+) {
 	rooms = roomNames{}
 	err = from.Snapshot(ctx, number, first-1, func(seq uint64, r io.Reader) error {
 		if after = seq; r == nil {

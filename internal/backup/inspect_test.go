@@ -53,7 +53,8 @@ func (m *memory) Records(_ context.Context, _ int, after uint64, visit func(jour
 		return journal.ErrMissing
 	}
 	for i, data := range m.records[after:] {
-		if err := visit(journal.Stored{Seq: after + uint64(i) + 1, Time: time.Unix(int64(after)+int64(i), 0), Data: data}); err != nil {
+		err := visit(journal.Stored{Seq: after + uint64(i) + 1, Time: time.Unix(int64(after)+int64(i), 0), Data: data})
+		if err != nil {
 			return err
 		}
 	}
@@ -148,10 +149,12 @@ func TestStatesAndEvents(t *testing.T) {
 	for at := range uint64(6) {
 		states = append(states, state(t, m, at))
 	}
-	if !strings.Contains(states[3], `Location catalog {"Name":"custom-2","Created":"1970-01-01T00:00:02Z"}`) || strings.Contains(states[2], "custom-2") {
+	if !strings.Contains(states[3], `Location catalog {"Name":"custom-2","Created":"1970-01-01T00:00:02Z"}`) ||
+		strings.Contains(states[2], "custom-2") {
 		t.Errorf("after record 3:\n%s\nafter record 2:\n%s", states[3], states[2])
 	}
-	if !strings.Contains(states[4], `RoomOpened fleet-1/custom-0 {"Fleet":"fleet-1","Location":"custom-0"}`) || strings.Contains(states[5], "RoomOpened") {
+	if !strings.Contains(states[4], `RoomOpened fleet-1/custom-0 {"Fleet":"fleet-1","Location":"custom-0"}`) ||
+		strings.Contains(states[5], "RoomOpened") {
 		t.Errorf("after record 4:\n%s\nafter record 5:\n%s", states[4], states[5])
 	}
 	m.snapshot(t, 2)
@@ -196,7 +199,8 @@ func TestStatesAndEvents(t *testing.T) {
 		}
 	}
 	all, err := Shards(t.Context(), m)
-	if err != nil || len(all) != 1 || *all[0].FirstAt != 2 || all[0].First != 3 || all[0].Last != 5 || all[0].FirstTime.Unix() != 2 || all[0].LastTime.Unix() != 4 {
+	if err != nil || len(all) != 1 || *all[0].FirstAt != 2 || all[0].First != 3 || all[0].Last != 5 ||
+		all[0].FirstTime.Unix() != 2 || all[0].LastTime.Unix() != 4 {
 		t.Errorf("shards are %+v, %v", all, err)
 	}
 	stop := errors.New("stop")
@@ -208,7 +212,8 @@ func TestStatesAndEvents(t *testing.T) {
 // TestUnreadable names the record.
 func TestUnreadable(t *testing.T) {
 	for name, c := range map[string]struct{ record, want string }{
-		"no header": {"\x01", "record 6"}, "unknown type": {"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x83\x19\x7f\xff\x00\xa0", "record 6"},
+		"no header":    {"\x01", "record 6"},
+		"unknown type": {"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x83\x19\x7f\xff\x00\xa0", "record 6"},
 		"fact of no room": {"\x01\x00\x00\x00\x00\x00\x00\x00\x00" +
 			string(facts(t, event.Fact{Room: 9, Body: &region.RoomClosed{}})), "panic in the machine"},
 	} {
@@ -252,7 +257,8 @@ func TestBody(t *testing.T) {
 	five := int32(5)
 	for want, body := range map[string]any{
 		`{}`: &sample{hidden: 1},
-		`{"Key":"k","Text":"a�\"","At":"2026-03-01T12:00:00.5Z","ID":"psess-01000000-0000-0000-0000-000000000000","Hash":"0a0b","Bytes":"AQI=",` +
+		`{"Key":"k","Text":"a�\"","At":"2026-03-01T12:00:00.5Z","ID":"psess-01000000-0000-0000-0000-000000000000",` +
+			`"Hash":"0a0b","Bytes":"AQI=",` +
 			`"List":[{"Key":"x"},{}],"Maybe":5,"Labels":{"a":1,"b":2},"Any":[1],"Score":1.5,"Yes":true}`: &sample{
 			embedded{"k"}, "a\xff\"", event.At(time.Date(2026, 3, 1, 12, 0, 0, 5e8, time.UTC)),
 			fleet.PlayerSessionID{1}, [2]byte{10, 11}, []byte{1, 2},

@@ -89,7 +89,8 @@ func reserveAll(ctx context.Context, c *conn, g game, guests []guest) error {
 		var out struct {
 			PlayerSessions []struct{ PlayerSessionId string }
 		}
-		if err := c.ask(ctx, "CreatePlayerSessions", map[string]any{"GameSessionId": g.id, "PlayerIds": ids}, &out); err != nil {
+		err := c.ask(ctx, "CreatePlayerSessions", map[string]any{"GameSessionId": g.id, "PlayerIds": ids}, &out)
+		if err != nil {
 			return err
 		}
 		if len(out.PlayerSessions) != n {

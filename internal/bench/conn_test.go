@@ -45,7 +45,8 @@ func TestAnswers(t *testing.T) {
 			_, _ = w.Write(body)
 		case "Refused":
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"__type": "com.amazonaws.gamelift#NotFoundException", "Message": "No such fleet."}`)
+			_, _ = io.WriteString(w,
+				`{"__type": "com.amazonaws.gamelift#NotFoundException", "Message": "No such fleet."}`)
 		case "Broken":
 			http.Error(w, "bad gateway", http.StatusBadGateway)
 		default:

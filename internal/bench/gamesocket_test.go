@@ -22,7 +22,9 @@ import (
 
 // newService is a service of which only the sockets work. wait waits until they
 // are closed.
-func newService(t *testing.T, over func(http.Handler) *httptest.Server, serve func(*websocket.Conn)) (s *httptest.Server, wait func()) {
+func newService(t *testing.T, over func(http.Handler) *httptest.Server, serve func(*websocket.Conn)) (
+	s *httptest.Server, wait func(),
+) {
 	t.Helper()
 	var serving sync.WaitGroup
 	s = over(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +133,8 @@ func TestSocketURLs(t *testing.T) {
 	if err != nil || at.address != "h:443" || at.tls == nil || path != "/a%20b" {
 		t.Errorf("%+v %s %v", at, path, err)
 	}
-	if at, path, err = parseSocketURL("ws://h:80", nil); err != nil || at.address != "h:80" || at.tls != nil || path != "/" {
+	if at, path, err = parseSocketURL("ws://h:80", nil); err != nil || at.address != "h:80" || at.tls != nil ||
+		path != "/" {
 		t.Errorf("%+v %s %v", at, path, err)
 	}
 }

@@ -107,7 +107,8 @@ func TestNumberOfOperations(t *testing.T) {
 	}
 	for rate, want := range map[float64]time.Duration{0: 40 * time.Millisecond, 100: 110 * time.Millisecond} {
 		inBubble(t, load{duration: time.Hour, operations: 11, rate: rate}, 3, work, func(o outcome, meters []*meter) {
-			if operations, _, _ := totals(meters); operations != 11 || o.unsent != 0 || o.exhausted || o.elapsed != want {
+			if operations, _, _ := totals(meters); operations != 11 || o.unsent != 0 || o.exhausted ||
+				o.elapsed != want {
 				t.Errorf("at %v/s: %d operations, outcome %+v, want %v", rate, operations, o, want)
 			}
 		})

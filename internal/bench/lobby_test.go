@@ -41,7 +41,8 @@ func TestLobby(t *testing.T) {
 		l.observeEvent(event("MatchmakingSucceeded", "m2", "old", "new"))
 		r := &Result{Errors: map[string]int64{}}
 		finish(context.Background(), r)
-		if m := r.Matchmaking; m.Matches != 1 || m.Latency.Max != 3 || m.WaitingBefore != 0 || m.WaitingAfter != 1 || len(r.Errors) != 0 {
+		if m := r.Matchmaking; m.Matches != 1 || m.Latency.Max != 3 || m.WaitingBefore != 0 || m.WaitingAfter != 1 ||
+			len(r.Errors) != 0 {
 			t.Errorf("got %+v, errors %v", m, r.Errors)
 		}
 		l.enter("unheard")

@@ -157,10 +157,11 @@ func (r *Result) remarks() []string {
 		remarks = append(remarks, fmt.Sprintf("each connection had %d requests in flight", r.InFlight))
 	}
 	if m := r.Matchmaking; m != nil {
-		remarks = append(remarks, fmt.Sprintf("%d matches, in the event feed after the call that completed them: p50 %s, p99 %s, max %s; "+
-			"%d tickets waited before, %d after",
-			m.Matches, milliseconds(m.Latency.P50), milliseconds(m.Latency.P99), milliseconds(m.Latency.Max),
-			m.WaitingBefore, m.WaitingAfter))
+		remarks = append(remarks,
+			fmt.Sprintf("%d matches, in the event feed after the call that completed them: p50 %s, p99 %s, max %s; "+
+				"%d tickets waited before, %d after",
+				m.Matches, milliseconds(m.Latency.P50), milliseconds(m.Latency.P99), milliseconds(m.Latency.Max),
+				m.WaitingBefore, m.WaitingAfter))
 	}
 	if r.Unsent > 0 {
 		remarks = append(remarks, fmt.Sprintf(

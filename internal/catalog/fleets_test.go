@@ -54,11 +54,13 @@ func TestCreateFleet(t *testing.T) {
 		{name: "no compute type", given: a, when: arena(func(c *CreateFleet) { c.ComputeType = "" }),
 			fault: fault.InvalidRequest},
 		{name: "managed instances", given: a, when: arena(func(c *CreateFleet) { c.ComputeType = "EC2" }),
-			fault: fault.InvalidRequest, text: "This service offers fleets of compute type ANYWHERE only: set ComputeType " +
+			fault: fault.InvalidRequest,
+			text: "This service offers fleets of compute type ANYWHERE only: set ComputeType " +
 				"to ANYWHERE"},
 		{name: "no location", given: a, when: arena(func(c *CreateFleet) { c.Locations = nil }),
 			fault: fault.InvalidRequest},
-		{name: "a Region as location", given: a, when: arena(func(c *CreateFleet) { c.Locations = []string{"us-west-2"} }),
+		{name: "a Region as location", given: a,
+			when:  arena(func(c *CreateFleet) { c.Locations = []string{"us-west-2"} }),
 			fault: fault.InvalidRequest},
 		{name: "a location twice", given: a, when: arena(func(c *CreateFleet) {
 			c.Locations = []string{"custom-a",
@@ -83,16 +85,21 @@ func TestCreateFleet(t *testing.T) {
 			&FleetTerminated{Fleet: "fleet-2", At: t0}), when: arena(nil),
 			then: append([]Event{fleetMade("fleet-1", "custom-a")}, arenaLines()...)},
 		{name: "the same once more", given: append(a, fleetMade("fleet-1", "custom-a")), when: arena(nil)},
-		{name: "half a policy", given: a, when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{SessionsPerCreator: 3} }), fault: fault.InvalidRequest},
-		{name: "the other half", given: a, when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{PeriodMinutes: 3} }), fault: fault.InvalidRequest},
+		{name: "half a policy", given: a,
+			when:  arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{SessionsPerCreator: 3} }),
+			fault: fault.InvalidRequest},
+		{name: "the other half", given: a,
+			when:  arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{PeriodMinutes: 3} }),
+			fault: fault.InvalidRequest},
 		{name: "a policy with too many sessions", given: a,
 			when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{11, 60} }), fault: fault.LimitExceeded},
 		{name: "a policy with too long a period", given: a,
 			when: arena(func(c *CreateFleet) { c.CreationLimit = &CreationLimit{10, 61} }), fault: fault.LimitExceeded},
 		{name: "too many processes", given: a, when: arena(func(c *CreateFleet) {
 			c.Runtime = &RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/a", "", 25}, {"/b", "", 26}}}
-		}), fault: fault.InvalidRequest, text: "RuntimeConfiguration asks for 51 server processes on each compute; at " +
-			"most 50 are allowed"},
+		}), fault: fault.InvalidRequest,
+			text: "RuntimeConfiguration asks for 51 server processes on each compute; at " +
+				"most 50 are allowed"},
 		{name: "processes beyond counting", given: a, when: arena(func(c *CreateFleet) {
 			c.Runtime = &RuntimeConfiguration{ServerProcesses: []ServerProcess{{"/a", "", math.MaxInt32},
 				{"/b", "", math.MaxInt32}}}
@@ -243,7 +250,8 @@ func TestTerminatedFleetHoldsNothing(t *testing.T) {
 	if _, err := s.LiveFleet("fleet-1"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("LiveFleet: %v", err)
 	}
-	if f, ok := s.Fleet("fleet-1"); !ok || f.Status != StatusTerminated || f.Terminated != t0+second || f.Runtime != nil {
+	if f, ok := s.Fleet("fleet-1"); !ok || f.Status != StatusTerminated || f.Terminated != t0+second ||
+		f.Runtime != nil {
 		t.Errorf("Fleet: %+v %v", f, ok)
 	}
 	if fleets, _ := s.Fleets("", 0); len(fleets) != 0 {

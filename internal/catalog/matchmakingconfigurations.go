@@ -147,8 +147,9 @@ func (m MatchmakingConfiguration) normal() MatchmakingConfiguration {
 func (m MatchmakingConfiguration) check(s *State, refers []string) error {
 	switch {
 	case m.Standalone && len(m.Queues) > 0:
-		return fault.New(fault.InvalidRequest, "GameSessionQueueArns must not be set when FlexMatchMode is STANDALONE. "+
-			"Send an empty list to clear it.")
+		return fault.New(fault.InvalidRequest,
+			"GameSessionQueueArns must not be set when FlexMatchMode is STANDALONE. "+
+				"Send an empty list to clear it.")
 	case m.Standalone && m.AutomaticBackfill:
 		return fault.New(fault.InvalidRequest, "BackfillMode AUTOMATIC is not available when FlexMatchMode is "+
 			"STANDALONE. Set it to MANUAL.")

@@ -42,7 +42,8 @@ func TestCreateMatchmakingConfiguration(t *testing.T) {
 			text:  "GameSessionQueueArns must not be set when FlexMatchMode is STANDALONE. Send an empty list to clear it."},
 		{name: "standalone with automatic backfill", given: base,
 			when:  create(func(c c) { c.Standalone, c.Queues, c.AutomaticBackfill = true, nil, true }),
-			fault: fault.InvalidRequest, text: "BackfillMode AUTOMATIC is not available when FlexMatchMode is STANDALONE. " +
+			fault: fault.InvalidRequest,
+			text: "BackfillMode AUTOMATIC is not available when FlexMatchMode is STANDALONE. " +
 				"Set it to MANUAL."},
 		{name: "without a queue", given: base, when: create(func(c c) { c.Queues = []string{} }),
 			fault: fault.InvalidRequest,
@@ -55,7 +56,8 @@ func TestCreateMatchmakingConfiguration(t *testing.T) {
 			fault: fault.InvalidRequest},
 		{name: "unknown rule set", given: base[1:], when: create(func(c) {}), fault: fault.NotFound,
 			text: "Matchmaking rule set duel not found"},
-		{name: "a property twice", given: base, when: create(func(c c) { c.Properties = []Property{{"k", "1"}, {"k", "2"}} }),
+		{name: "a property twice", given: base,
+			when:  create(func(c c) { c.Properties = []Property{{"k", "1"}, {"k", "2"}} }),
 			fault: fault.InvalidRequest, text: "GameProperties holds the key k twice"},
 		{name: "with tags", given: base, when: create(func(c c) { c.Tags = []Tag{{"k", "v"}} }),
 			then: []Event{made(func(m) {}), &ResourceTagged{Resource: "matchmakingconfiguration/ladder",

@@ -154,7 +154,8 @@ func checkInvariants(t *testing.T, s *State) {
 		}
 		return true
 	})
-	if s.queues.Len() > l.Queues || s.configurations.Len() > l.MatchmakingConfigurations || s.ruleSets.Len() > l.RuleSets {
+	if s.queues.Len() > l.Queues || s.configurations.Len() > l.MatchmakingConfigurations ||
+		s.ruleSets.Len() > l.RuleSets {
 		t.Errorf("over a limit: %d queues, %d configurations, %d rule sets", s.queues.Len(), s.configurations.Len(),
 			s.ruleSets.Len())
 	}

@@ -46,7 +46,8 @@ func TestCreateQueue(t *testing.T) {
 			fault: fault.InvalidRequest, text: "Destinations has a twice. Name each one once."},
 		{name: "too many destinations", when: create(func(c *CreateQueue) { c.Destinations = many }),
 			fault: fault.InvalidRequest, text: "Destinations has 101 elements; the maximum is 100"},
-		{name: "too many policies", when: create(func(c *CreateQueue) { c.LatencyPolicies = make([]LatencyPolicy, 101) }),
+		{name: "too many policies",
+			when:  create(func(c *CreateQueue) { c.LatencyPolicies = make([]LatencyPolicy, 101) }),
 			fault: fault.InvalidRequest},
 		{name: "policies in any order", when: create(func(c *CreateQueue) {
 			c.LatencyPolicies = []LatencyPolicy{{200, 0},
@@ -55,7 +56,8 @@ func TestCreateQueue(t *testing.T) {
 			then: []Event{made(func(q *Queue) { q.LatencyPolicies = []LatencyPolicy{{100, 60}, {100, 0}, {200, 0}} })}},
 		{name: "a priority twice", when: create(func(c *CreateQueue) { c.PriorityOrder = []string{"COST", "COST"} }),
 			fault: fault.InvalidRequest},
-		{name: "a location twice", when: create(func(c *CreateQueue) { c.LocationOrder = []string{"custom-a", "custom-a"} }),
+		{name: "a location twice",
+			when:  create(func(c *CreateQueue) { c.LocationOrder = []string{"custom-a", "custom-a"} }),
 			fault: fault.InvalidRequest},
 		{name: "with tags", when: create(func(c *CreateQueue) { c.Tags = []Tag{{"k", "v"}} }),
 			then: []Event{made(func(*Queue) {}), &ResourceTagged{Resource: "gamesessionqueue/harbor",
@@ -121,7 +123,8 @@ func TestQueueLife(t *testing.T) {
 	before, _ := s.Queue("harbor")
 	do(t, s, t0+second, UpdateQueue{Name: "harbor", CustomEventData: ptr("blue")})
 	after, ok := s.Queue("harbor")
-	if !ok || before.CustomEventData != "" || after.CustomEventData != "blue" || after.ID != "1" || after.Created != t0 ||
+	if !ok || before.CustomEventData != "" || after.CustomEventData != "blue" || after.ID != "1" ||
+		after.Created != t0 ||
 		after.Updated != t0+second {
 		t.Errorf("from %+v to %+v", before, after)
 	}

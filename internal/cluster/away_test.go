@@ -74,7 +74,8 @@ func TestAway(t *testing.T) {
 		if owner, _ := members[0].Owner(i); owner == "n3" {
 			t.Errorf("shard %d is still that of n3", i)
 		}
-		if r := away.do(i, fmt.Sprint("lost ", i)); !errors.Is(r.err, shard.ErrNotDone) && !errors.Is(r.err, shard.ErrOutcomeUnknown) {
+		if r := away.do(i, fmt.Sprint("lost ", i)); !errors.Is(r.err, shard.ErrNotDone) &&
+			!errors.Is(r.err, shard.ErrOutcomeUnknown) {
 			t.Errorf("shard %d: got %v", i, r.err)
 		}
 		if _, err := away.askFor(i); !errors.Is(err, shard.ErrNotDone) {

@@ -355,7 +355,9 @@ func (l *load) verify(t testing.TB, book *ledger) {
 		len(l.notDone), time.Duration(l.gap.Load()))
 }
 
-func three(t testing.TB, book *ledger, change func(*Config), packets publisher) (s *natsserver.Server, members []*member) {
+func three(t testing.TB, book *ledger, change func(*Config), packets publisher) (
+	s *natsserver.Server, members []*member,
+) {
 	s = engine(t)
 	for i := range 3 {
 		members = append(members, start(t, connect(t, s), book, fmt.Sprint("n", i+1), change, packets))

@@ -27,7 +27,8 @@ func TestTransfer(t *testing.T) {
 	_, members := three(t, &book, nil, nil)
 	n3 := members[2]
 	through, around := n3.load(8), members[0].load(8)
-	await(t, "some answers", func() bool { return through.answersCount.Load() > 100 && around.answersCount.Load() > 100 })
+	await(t, "some answers",
+		func() bool { return through.answersCount.Load() > 100 && around.answersCount.Load() > 100 })
 	book.mu.Lock()
 	book.vacancy = 0
 	book.mu.Unlock()

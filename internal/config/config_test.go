@@ -103,7 +103,8 @@ func TestLoadPrecedence(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Replace(origins["shards"], path, "FILE", 1); config.Shards != test.want || got != test.wantOrigin {
+			if got := strings.Replace(origins["shards"], path, "FILE", 1); config.Shards != test.want ||
+				got != test.wantOrigin {
 				t.Errorf("got %d from %q, want %d from %q", config.Shards, got, test.want, test.wantOrigin)
 			}
 		})

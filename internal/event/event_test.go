@@ -116,7 +116,8 @@ func TestNextNamesUnknownTypes(t *testing.T) {
 	if err := newer.Append(&buf, Fact{Room: 1, Body: &sample{}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := samples.Next(buf.Bytes()); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), "number 2") {
+	if _, _, err := samples.Next(buf.Bytes()); !errors.Is(err, ErrUnknown) ||
+		!strings.Contains(err.Error(), "number 2") {
 		t.Errorf("got %v", err)
 	}
 }

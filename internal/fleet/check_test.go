@@ -95,7 +95,8 @@ func (c *checker) process(p *Process) {
 		}
 	case ProcessHosting:
 		c.counts.Processes++
-		if g, ok := c.room.sessions.Get(p.Session); ok && (g.Host != p.ProcessKey || g.HasEnded() && p.TerminateBy == 0) {
+		if g, ok := c.room.sessions.Get(p.Session); ok &&
+			(g.Host != p.ProcessKey || g.HasEnded() && p.TerminateBy == 0) {
 			c.fail("process %v hosts game session %d, which is %s on %v", p.ProcessKey, p.Session, g.Status, g.Host)
 		}
 	}

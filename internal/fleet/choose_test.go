@@ -181,7 +181,8 @@ func TestUpdateChangesWhatIsPresent(t *testing.T) {
 	w.do(UpdateGameSession{ID: "game", Policy: AcceptAll})
 	w.reserve("game", "ada")
 	zero := int32(0)
-	if _, _, err := w.try(UpdateGameSession{ID: "game", Maximum: &zero}); err != nil || w.session("game").Players() != 1 ||
+	if _, _, err := w.try(UpdateGameSession{ID: "game", Maximum: &zero}); err != nil ||
+		w.session("game").Players() != 1 ||
 		w.session("game").Free() != 0 {
 		t.Errorf("%v, and the game session is %+v", err, *w.session("game"))
 	}
@@ -203,7 +204,8 @@ func TestReservationAnswers(t *testing.T) {
 		ID: newPlayerSessionID(w.room.Address(), 1, [8]byte{7}), Index: 1, PlayerID: "bob", Data: "x",
 		Status: Reserved, Created: w.now, Expires: w.now.Add(60 * time.Second),
 	}
-	if *got.Players[0] != want || got.Players[1].PlayerID != "ada" || got.Players[1].Index != 2 || len(got.Players) != 2 {
+	if *got.Players[0] != want || got.Players[1].PlayerID != "ada" || got.Players[1].Index != 2 ||
+		len(got.Players) != 2 {
 		t.Errorf("the players are %+v and %+v", *got.Players[0], *got.Players[1])
 	}
 }

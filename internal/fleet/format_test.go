@@ -39,7 +39,8 @@ func FuzzCodec(f *testing.F) { format.FuzzCodec(f) }
 func TestZeroIsNotAbsent(t *testing.T) {
 	zero := int32(0)
 	var buf bytes.Buffer
-	if err := types.Append(&buf, event.Fact{Room: 7, Body: &GameSessionUpdated{Ordinal: 1, Maximum: &zero}}); err != nil {
+	err := types.Append(&buf, event.Fact{Room: 7, Body: &GameSessionUpdated{Ordinal: 1, Maximum: &zero}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	f := eventtest.Facts(t, types, buf.Bytes())[0]

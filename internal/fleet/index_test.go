@@ -27,7 +27,8 @@ func TestDocumentsChangeOnlyWhenASearchSeesIt(t *testing.T) {
 		if !ok || (after != before) != c.changes {
 			t.Errorf("%s: the document was replaced: %v, want %v", c.name, after != before, c.changes)
 		}
-		if now := w.session(g.ID); after.Players != now.Players() || after.Maximum != now.Maximum || after.Name != now.Name {
+		if now := w.session(g.ID); after.Players != now.Players() || after.Maximum != now.Maximum ||
+			after.Name != now.Name {
 			t.Errorf("%s: the document is %+v, the game session %+v", c.name, after, now)
 		}
 	}

@@ -253,7 +253,8 @@ func (s *simulation) places(c Command, refused error) error {
 			s.lowered[g.Ordinal] = g.Players() > g.Maximum
 		}
 	case ReservePlayers:
-		if g, ok := s.room.session(c.GameSession); ok && refused == nil && len(c.Players) > 0 && g.Players() > g.Maximum {
+		if g, ok := s.room.session(c.GameSession); ok && refused == nil && len(c.Players) > 0 &&
+			g.Players() > g.Maximum {
 			return fmt.Errorf("%d players in a game session for %d", g.Players(), g.Maximum)
 		}
 	}

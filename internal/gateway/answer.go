@@ -65,7 +65,8 @@ func WriteError(w http.ResponseWriter, code Code, text string) {
 }
 
 func setRetryAfter(w http.ResponseWriter, status int) {
-	if busy := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable; busy && w.Header().Get(retryAfterHeader) == "" {
+	if busy := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable; busy &&
+		w.Header().Get(retryAfterHeader) == "" {
 		w.Header().Set(retryAfterHeader, strconv.Itoa(retryAfter))
 	}
 }

@@ -131,7 +131,9 @@ func notActive(ctx context.Context, s *wire.GameSession, err error) error {
 
 // createSomewhere creates the game session in the first location of the target with a
 // free server process.
-func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (*wire.GameSession, error) {
+func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (
+	*wire.GameSession, error,
+) {
 	names, err := g.candidates(ctx, in, t)
 	if err != nil {
 		return nil, err
@@ -174,7 +176,8 @@ func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]str
 		return nil, in.failed(ctx, err, Internal)
 	}
 	locations = slices.DeleteFunc(slices.Clone(locations), func(l Location) bool { return l.Idle == 0 })
-	slices.SortFunc(locations, func(a, b Location) int { return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(locations,
+		func(a, b Location) int { return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(a.Name, b.Name)) })
 	names := make([]string, len(locations))
 	for i, l := range locations {
 		names[i] = l.Name
@@ -184,7 +187,9 @@ func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]str
 
 // createAt creates the game session in one location. A call that was cut off may have
 // succeeded, so its game session is on the undo list.
-func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, t Target, location string, tok token) (*wire.GameSession, error) {
+func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, t Target, location string, tok token) (
+	*wire.GameSession, error,
+) {
 	input := &wire.CreateGameSessionInput{
 		FleetId: t.FleetID, AliasId: t.AliasID, Location: location, Name: in.name,
 		MaximumPlayerSessionCount: wire.Some(in.maximum),
@@ -199,7 +204,8 @@ func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, 
 		return s, nil
 	}
 	if fleet, ok := arn.ParseFleet(t.FleetID); ok && ctx.Err() != nil {
-		ic.undo = append(ic.undo, func(ctx context.Context) { g.abandon(ctx, arn.GameSession(g.region, fleet, location, tok.String())) })
+		ic.undo = append(ic.undo,
+			func(ctx context.Context) { g.abandon(ctx, arn.GameSession(g.region, fleet, location, tok.String())) })
 	}
 	return nil, err
 }

@@ -312,7 +312,9 @@ func (w *world) ConfirmGameSession(_ context.Context, id string) error {
 
 func (w *world) Ready(context.Context) error { return nil }
 
-func (w *world) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
+func (w *world) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
+	*wire.SearchGameSessionsOutput, error,
+) {
 	leave, err := w.enter(ctx, "SearchGameSessions")
 	defer leave()
 	if err != nil {
@@ -334,7 +336,8 @@ func (w *world) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessi
 		slices.Reverse(sorted)
 	}
 	for i, s := range sorted {
-		if i < from || s.FleetId != fleet || in.Location != "" && s.Location != in.Location || s.Status != wire.GameSessionStatusActive || !filter.Match(docOf(s)) {
+		if i < from || s.FleetId != fleet || in.Location != "" && s.Location != in.Location ||
+			s.Status != wire.GameSessionStatusActive || !filter.Match(docOf(s)) {
 			continue
 		}
 		if len(out.GameSessions) == size {
@@ -358,7 +361,9 @@ func docOf(s *wire.GameSession) *search.Doc {
 	return d
 }
 
-func (w *world) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput, error) {
+func (w *world) TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (
+	*wire.TerminateGameSessionOutput, error,
+) {
 	leave, err := w.enter(ctx, "TerminateGameSession")
 	defer leave()
 	if err != nil {
@@ -373,7 +378,9 @@ func (w *world) TerminateGameSession(ctx context.Context, in *wire.TerminateGame
 	return &wire.TerminateGameSessionOutput{GameSession: copyOf(s)}, nil
 }
 
-func (w *world) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error) {
+func (w *world) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (
+	*wire.CreatePlayerSessionsOutput, error,
+) {
 	leave, err := w.enter(ctx, "CreatePlayerSessions")
 	defer leave()
 	if err != nil {
@@ -383,7 +390,8 @@ func (w *world) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerS
 	switch {
 	case s == nil:
 		return nil, fault.New(fault.NotFound, "Game session %s does not exist", in.GameSessionId)
-	case s.Status != wire.GameSessionStatusActive, s.PlayerSessionCreationPolicy == wire.PlayerSessionCreationPolicyDenyAll:
+	case s.Status != wire.GameSessionStatusActive,
+		s.PlayerSessionCreationPolicy == wire.PlayerSessionCreationPolicyDenyAll:
 		return nil, fault.New(fault.InvalidGameSessionStatus, "Game session %s takes no players", s.GameSessionId)
 	case int(s.CurrentPlayerSessionCount.Or(0))+len(in.PlayerIds) > int(s.MaximumPlayerSessionCount.Or(0)):
 		return nil, fault.New(fault.GameSessionFull, "Game session “%s” is full", s.Name)
@@ -409,7 +417,9 @@ func (w *world) admit(s *wire.GameSession, player, data string) *wire.PlayerSess
 	return &c
 }
 
-func (w *world) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+func (w *world) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
+	*wire.DescribePlayerSessionsOutput, error,
+) {
 	leave, err := w.enter(ctx, "DescribePlayerSessions")
 	defer leave()
 	if err != nil {
@@ -418,7 +428,8 @@ func (w *world) DescribePlayerSessions(ctx context.Context, in *wire.DescribePla
 	out := &wire.DescribePlayerSessionsOutput{}
 	from, _ := strconv.Atoi(in.NextToken)
 	for i, p := range w.players {
-		if i < from || in.PlayerId != "" && p.PlayerId != in.PlayerId || in.PlayerSessionId != "" && p.PlayerSessionId != in.PlayerSessionId ||
+		if i < from || in.PlayerId != "" && p.PlayerId != in.PlayerId || in.PlayerSessionId != "" &&
+			p.PlayerSessionId != in.PlayerSessionId ||
 			in.GameSessionId != "" && p.GameSessionId != in.GameSessionId ||
 			in.PlayerSessionStatusFilter != "" && string(p.Status) != in.PlayerSessionStatusFilter {
 			continue
@@ -432,7 +443,9 @@ func (w *world) DescribePlayerSessions(ctx context.Context, in *wire.DescribePla
 	return out, nil
 }
 
-func (w *world) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
+func (w *world) StartGameSessionPlacement(ctx context.Context, in *wire.StartGameSessionPlacementInput) (
+	*wire.StartGameSessionPlacementOutput, error,
+) {
 	leave, err := w.enter(ctx, "StartGameSessionPlacement")
 	defer leave()
 	if err != nil {
@@ -475,7 +488,9 @@ func (w *world) settlePlacement(p *wire.GameSessionPlacement, in *wire.StartGame
 	}
 }
 
-func (w *world) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error) {
+func (w *world) StopGameSessionPlacement(ctx context.Context, in *wire.StopGameSessionPlacementInput) (
+	*wire.StopGameSessionPlacementOutput, error,
+) {
 	leave, err := w.enter(ctx, "StopGameSessionPlacement")
 	defer leave()
 	if err != nil {
@@ -509,7 +524,9 @@ func (w *world) AwaitPlacement(ctx context.Context, id string) (*wire.GameSessio
 	return &c, nil
 }
 
-func (w *world) DescribeGameSessionPlacement(ctx context.Context, in *wire.DescribeGameSessionPlacementInput) (*wire.DescribeGameSessionPlacementOutput, error) {
+func (w *world) DescribeGameSessionPlacement(ctx context.Context, in *wire.DescribeGameSessionPlacementInput) (
+	*wire.DescribeGameSessionPlacementOutput, error,
+) {
 	leave, err := w.enter(ctx, "DescribeGameSessionPlacement")
 	defer leave()
 	if err != nil {
@@ -523,7 +540,9 @@ func (w *world) DescribeGameSessionPlacement(ctx context.Context, in *wire.Descr
 	return &wire.DescribeGameSessionPlacementOutput{GameSessionPlacement: &c}, nil
 }
 
-func (w *world) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
+func (w *world) StartMatchmaking(ctx context.Context, in *wire.StartMatchmakingInput) (
+	*wire.StartMatchmakingOutput, error,
+) {
 	leave, err := w.enter(ctx, "StartMatchmaking")
 	defer leave()
 	if err != nil {

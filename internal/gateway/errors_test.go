@@ -21,7 +21,8 @@ func TestUnknownRoute(t *testing.T) {
 		{"GET", "/v1"}, {"OPTIONS", "/create_session"}, {"GET", "//find_session"}, {"GET", "/x/../find_session"},
 	} {
 		got := d.raw(r[0], r[1], "")
-		if got.status != http.StatusForbidden || r[0] != "HEAD" && got.text != `{"message": "Missing Authentication Token"}` {
+		if got.status != http.StatusForbidden || r[0] != "HEAD" &&
+			got.text != `{"message": "Missing Authentication Token"}` {
 			t.Errorf("%s %s: %d %s", r[0], r[1], got.status, got.text)
 		}
 	}
@@ -51,7 +52,8 @@ func TestErrorContract(t *testing.T) {
 		{name: "another player", conf: func(c *Config) { c.Subject = func(*http.Request) string { return "ada" } },
 			path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: WrongPlayer},
-		{name: "another player creates", conf: func(c *Config) { c.Subject = func(*http.Request) string { return "ada" } }, path: "/create_session",
+		{name: "another player creates",
+			conf: func(c *Config) { c.Subject = func(*http.Request) string { return "ada" } }, path: "/create_session",
 			body: func(string) string { return createBody("n", "bob", 1) }, code: WrongPlayer},
 		{name: "unknown game session", path: "/join_session",
 			body: func(string) string { return joinBody(unknown, "bob") }, code: SessionNotFound},
@@ -193,7 +195,9 @@ func TestWriteError(t *testing.T) {
 	w.Header().Set(requestIDHeader, "outer")
 	w.Header().Set(retryAfterHeader, "30")
 	WriteError(w, RateLimited, "")
-	if got := w.Body.String(); w.Code != 429 || got != `{"error":"Too many requests. Try again later.","code":"rate_limited","requestId":"outer"}` || w.Header().Get(retryAfterHeader) != "30" {
+	if got := w.Body.String(); w.Code != 429 ||
+		got != `{"error":"Too many requests. Try again later.","code":"rate_limited",`+
+			`"requestId":"outer"}` || w.Header().Get(retryAfterHeader) != "30" {
 		t.Errorf("%d %s %v", w.Code, got, w.Header())
 	}
 }

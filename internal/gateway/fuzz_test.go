@@ -15,7 +15,8 @@ func FuzzRequests(f *testing.F) {
 	for i, seed := range []string{
 		`{"session_name":"n","build_id":1,"uuid":"ada","num_connections":2}`, `{"GameSessionId":"arn:x","uuid":"ada"}`,
 		``, `[]`, `{"a":1e999}`,
-		`{"name":"n","maxPlayers":2,"properties":{"a":"b"},"player":{"id":"x","data":"y"},"latencies":{"r":1},"wait":false,"target":{"queue":"q"}}`,
+		`{"name":"n","maxPlayers":2,"properties":{"a":"b"},"player":{"id":"x","data":"y"},"latencies":{"r":1},` +
+			`"wait":false,"target":{"queue":"q"}}`,
 		`{"players":[{"id":"a"},{"id":"b","data":"c"}],"buildId":4.0}`,
 		`{"configuration":"duel","players":[{"id":"a","attributes":{"x":1,"y":"z","l":["a"],"m":{"k":2}}}]}`,
 		`{"accept":true,"players":["a"]}`, `{"a":{"a":{"a":[[[]]]}}}`, "{\"\xff\":1}",
@@ -41,7 +42,8 @@ func FuzzRequests(f *testing.F) {
 			if err := json.Unmarshal(rec.Body.Bytes(), &answer); err != nil {
 				t.Fatalf("%s: %q is no JSON", route.path, rec.Body)
 			}
-			if o, ok := answer.(map[string]any); !ok || rec.Code == http.StatusInternalServerError || rec.Code >= 400 && o["error"] == "" {
+			if o, ok := answer.(map[string]any); !ok || rec.Code == http.StatusInternalServerError || rec.Code >= 400 &&
+				o["error"] == "" {
 				t.Fatalf("%s: %d %s", route.path, rec.Code, rec.Body)
 			}
 		}

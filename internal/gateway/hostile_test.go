@@ -42,7 +42,8 @@ func TestHalfABody(t *testing.T) {
 	} {
 		answer := half(t, d, request)
 		var body errorBody
-		if err := json.NewDecoder(answer.Body).Decode(&body); err != nil || answer.StatusCode != http.StatusBadRequest || body.Code != InvalidRequest || !answer.Close {
+		if err := json.NewDecoder(answer.Body).Decode(&body); err != nil ||
+			answer.StatusCode != http.StatusBadRequest || body.Code != InvalidRequest || !answer.Close {
 			t.Errorf("%q: status %d, %+v, closed %v, %v", request, answer.StatusCode, body, answer.Close, err)
 		}
 	}

@@ -100,7 +100,8 @@ func inOrder(got []wire.PlayerSession, players []newPlayer) ([]wire.PlayerSessio
 // oldest clients would wait for ever.
 func incomplete(p *wire.PlayerSession) error {
 	if p == nil || p.PlayerSessionId == "" || p.IpAddress == "" || p.Port.Or(0) <= 0 {
-		return &failure{code: Internal, err: errors.New("the service returned a player session without an id, an address or a port")}
+		return &failure{code: Internal,
+			err: errors.New("the service returned a player session without an id, an address or a port")}
 	}
 	return nil
 }

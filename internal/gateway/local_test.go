@@ -11,7 +11,8 @@ func TestLocalIDs(t *testing.T) {
 	d := openGateway(t, w, func(c *Config) { c.LegacyIDs = true })
 	r := d.ask(http.MethodPost, "/create_session_local", createBody("n", "ada", 5)).wantStatus(t, 200)
 	id := r.field("GameSessionId")
-	if !strings.HasPrefix(id, "arn:aws:gamelift:local::gamesession/fleet-123/gsess-") || r.field("FleetId") != "fleet-123" || r.field("FleetArn") != "" {
+	if !strings.HasPrefix(id, "arn:aws:gamelift:local::gamesession/fleet-123/gsess-") ||
+		r.field("FleetId") != "fleet-123" || r.field("FleetArn") != "" {
 		t.Fatalf("created %s", r.text)
 	}
 	found := d.ask(http.MethodGet, "/find_session_local", "").list(t)[0].(map[string]any)

@@ -17,11 +17,13 @@ func TestWalkThrough(t *testing.T) {
 				createBody("Ada's Session", "ada", 2)).wantStatus(t, 200)
 			id := first.field("GameSessionId")
 			found := d.ask(http.MethodGet, "/find_session"+suffix, "").wantStatus(t, 200).list(t)
-			if len(found) != 1 || found[0].(map[string]any)["GameSessionId"] != id || found[0].(map[string]any)["CurrentPlayerSessionCount"] != 1.0 {
+			if len(found) != 1 || found[0].(map[string]any)["GameSessionId"] != id ||
+				found[0].(map[string]any)["CurrentPlayerSessionCount"] != 1.0 {
 				t.Fatalf("find after create: %v", found)
 			}
 			second := d.ask(http.MethodPost, "/join_session"+suffix, joinBody(id, "bob")).wantStatus(t, 200)
-			if second.field("GameSessionId") != id || second.field("PlayerSessionId") == first.field("PlayerSessionId") || second.field("PlayerId") != "bob" {
+			if second.field("GameSessionId") != id ||
+				second.field("PlayerSessionId") == first.field("PlayerSessionId") || second.field("PlayerId") != "bob" {
 				t.Fatalf("joined %s after %s", second.text, first.text)
 			}
 			if r := d.ask(http.MethodGet, "/find_session"+suffix, ""); r.text != "[]" {

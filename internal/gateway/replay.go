@@ -118,7 +118,8 @@ func (g *Gateway) replayKey(ctx context.Context, in *creation, t Target, tok tok
 // again returns the result of an Idempotency-Key that identifies a game session.
 func (g *Gateway) again(ctx context.Context, in *creation, s *wire.GameSession) (*created, error) {
 	if ending(s) {
-		return nil, fail(RequestConflict, "The Idempotency-Key was used: the game session that it stands for is over. Use a new key.")
+		return nil, fail(RequestConflict,
+			"The Idempotency-Key was used: the game session that it stands for is over. Use a new key.")
 	}
 	out := &created{sessionID: s.GameSessionId, session: s, replayed: true}
 	if in.player == "" {

@@ -126,8 +126,9 @@ func (g *Gateway) hold(ctx context.Context, caller string) (*list.Element, error
 	if e := g.unused.take(caller); e != nil {
 		return e, nil
 	}
-	return nil, fail(LimitExceeded, "You have created %d game sessions that no player has entered, which is the limit. "+
-		"Have a player enter one, or wait until one ends.", g.unused.most)
+	return nil, fail(LimitExceeded,
+		"You have created %d game sessions that no player has entered, which is the limit. "+
+			"Have a player enter one, or wait until one ends.", g.unused.most)
 }
 
 // isFree reports whether a holding no longer counts: a player has joined its game session,

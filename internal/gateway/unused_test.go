@@ -32,7 +32,8 @@ func TestUnusedGameSessionsAreBounded(t *testing.T) {
 	if !strings.Contains(refused.field("error"), "2 game sessions that no player has entered") {
 		t.Errorf("the answer %s does not say which limit", refused.text)
 	}
-	if again := create("here", "ada").wantStatus(t, 200); again.field("PlayerSessionId") != first.field("PlayerSessionId") {
+	again := create("here", "ada").wantStatus(t, 200)
+	if again.field("PlayerSessionId") != first.field("PlayerSessionId") {
 		t.Errorf("a repeat got another slot: %s", again.text)
 	}
 	create("there", "dan").wantStatus(t, 200)

@@ -40,7 +40,8 @@ func TestIdempotencyKey(t *testing.T) {
 			first := ask(d, body).wantStatus(t, 201)
 			for _, again := range []*testGateway{d, open()} {
 				r := ask(again, body).wantStatus(t, 200)
-				if r.field("session", "id") != first.field("session", "id") || !r.body.(map[string]any)["replayed"].(bool) {
+				if r.field("session", "id") != first.field("session", "id") ||
+					!r.body.(map[string]any)["replayed"].(bool) {
 					t.Errorf("repeated: %s, first %s", r.text, first.text)
 				}
 			}
@@ -76,7 +77,8 @@ func idempotencyKeyLater(t *testing.T, target Target) {
 		t.Errorf("repeated: %s, first %s", again.text, first.text)
 	}
 	w.do(func() { w.players[0].Status = wire.PlayerSessionStatusTimedout })
-	if again := ask().wantStatus(t, 200); again.field("session", "id") != first.field("session", "id") || again.field("player", "id") == first.field("player", "id") {
+	if again := ask().wantStatus(t, 200); again.field("session", "id") != first.field("session", "id") ||
+		again.field("player", "id") == first.field("player", "id") {
 		t.Errorf("repeated when the place was free again: %s, first %s", again.text, first.text)
 	}
 	w.do(func() { w.sessions[0].Status = wire.GameSessionStatusTerminated })
@@ -168,7 +170,8 @@ func TestOwnPlayerOnly(t *testing.T) {
 		r.wantCode(t, TicketNotFound)
 	}
 	ada("POST", "/v1/tickets/of-bob/acceptance", `{"accept":false,"players":["bob"]}`).wantCode(t, WrongPlayer)
-	d.ask("POST", "/v1/tickets", `{"id":"both","configuration":"duel","players":[{"id":"bob"},{"id":"ada"}]}`).wantStatus(t, 201)
+	d.ask("POST", "/v1/tickets",
+		`{"id":"both","configuration":"duel","players":[{"id":"bob"},{"id":"ada"}]}`).wantStatus(t, 201)
 	w.do(func() {
 		ticket := w.tickets["both"]
 		ticket.Status = wire.MatchmakingConfigurationStatusCompleted
@@ -178,7 +181,8 @@ func TestOwnPlayerOnly(t *testing.T) {
 				{PlayerId: "ada", PlayerSessionId: "psess-a"}},
 		}
 	})
-	if r := ada("GET", "/v1/tickets/both", "").wantStatus(t, 200); strings.Contains(r.text, "psess-b") || !strings.Contains(r.text, "psess-a") {
+	if r := ada("GET", "/v1/tickets/both", "").wantStatus(t, 200); strings.Contains(r.text, "psess-b") ||
+		!strings.Contains(r.text, "psess-a") {
 		t.Errorf("ada sees %s", r.text)
 	}
 	if r := d.ask("GET", "/v1/tickets/both", "").wantStatus(t, 200); !strings.Contains(r.text, "psess-b") {
@@ -210,23 +214,30 @@ func TestPlayerLimit(t *testing.T) {
 func TestTickets(t *testing.T) {
 	w := newWorld()
 	d := openGateway(t, w, func(c *Config) { c.Matchmaking = w })
-	r := d.ask("POST", "/v1/tickets", `{"id":"t-1","configuration":"duel","players":[{"id":"ada","team":"red","attributes":{"skill":23,"map":"lab","modes":["a","b"],"crew":{"x":1.5}},"latencies":{"eu-west-1":20}}]}`).wantStatus(t, 201)
+	r := d.ask("POST", "/v1/tickets",
+		`{"id":"t-1","configuration":"duel","players":[{"id":"ada","team":"red","attributes":{"skill":23,`+
+			`"map":"lab","modes":["a","b"],"crew":{"x":1.5}},"latencies":{"eu-west-1":20}}]}`).wantStatus(t, 201)
 	if r.header.Get("Location") != "/v1/tickets/t-1" || r.field("status") != "QUEUED" {
 		t.Errorf("started %s", r.text)
 	}
 	p := w.starts[0].Players[0]
-	if p.Team != "red" || p.PlayerAttributes["skill"].N.Or(0) != 23 || p.PlayerAttributes["map"].S != "lab" || len(p.PlayerAttributes["modes"].SL) != 2 ||
+	if p.Team != "red" || p.PlayerAttributes["skill"].N.Or(0) != 23 || p.PlayerAttributes["map"].S != "lab" ||
+		len(p.PlayerAttributes["modes"].SL) != 2 ||
 		p.PlayerAttributes["crew"].SDM["x"] != 1.5 || p.LatencyInMs["eu-west-1"] != 20 {
 		t.Errorf("player %+v", p)
 	}
 	for body, names := range map[string]string{
-		`{"configuration":"duel","players":[]}`:                                                         "players",
-		`{"players":[{"id":"a"}]}`:                                                                      "configuration",
-		`{"configuration":"duel","players":[{"id":"a"},{"id":"a"}]}`:                                    "twice",
-		`{"configuration":"duel","players":[{"id":"a","attributes":{"x":true}}]}`:                       "players[0].attributes.x",
-		`{"configuration":"duel","players":[{"id":"a","attributes":{"x":["a",1]}}]}`:                    "players[0].attributes.x[1]",
-		`{"configuration":"duel","players":[{"id":"a","attributes":{"x":{"y":"z"}}}]}`:                  "players[0].attributes.x.y",
-		`{"configuration":"duel","players":[{"id":"a","latencies":{"r":0}}]}`:                           "players[0].latencies.r",
+		`{"configuration":"duel","players":[]}`:                      "players",
+		`{"players":[{"id":"a"}]}`:                                   "configuration",
+		`{"configuration":"duel","players":[{"id":"a"},{"id":"a"}]}`: "twice",
+		`{"configuration":"duel","players":[{"id":"a",` +
+			`"attributes":{"x":true}}]}`: "players[0].attributes.x",
+		`{"configuration":"duel","players":[{"id":"a",` +
+			`"attributes":{"x":["a",1]}}]}`: "players[0].attributes.x[1]",
+		`{"configuration":"duel","players":[{"id":"a",` +
+			`"attributes":{"x":{"y":"z"}}}]}`: "players[0].attributes.x.y",
+		`{"configuration":"duel","players":[{"id":"a",` +
+			`"latencies":{"r":0}}]}`: "players[0].latencies.r",
 		`{"id":"a b","configuration":"duel","players":[{"id":"a"}]}`:                                    "id",
 		`{"configuration":"duel","players":[` + strings.Repeat(`{"id":"a"},`, 10) + `{"id":"a"}]}`:      "players",
 		`{"configuration":"duel","players":[{"id":"a","attributes":{` + members(11, `"x%d":1`) + `}}]}`: "attributes",
@@ -244,7 +255,8 @@ func TestTickets(t *testing.T) {
 	d.ask("POST", "/v1/tickets/t-1/acceptance", `{"players":["ada"]}`).wantCode(t, InvalidRequest)
 	d.ask("POST", "/v1/tickets/t-1/acceptance", `{"accept":1,"players":["ada"]}`).wantCode(t, InvalidRequest)
 	w.do(func() { w.tickets["t-1"].Status = wire.MatchmakingConfigurationStatusRequiresAcceptance })
-	if r := d.ask("POST", "/v1/tickets/t-1/acceptance", `{"accept":false,"players":["ada"]}`); r.field("status") != "PLACING" || w.accepts[0].AcceptanceType != wire.AcceptanceTypeReject {
+	if r := d.ask("POST", "/v1/tickets/t-1/acceptance", `{"accept":false,`+
+		`"players":["ada"]}`); r.field("status") != "PLACING" || w.accepts[0].AcceptanceType != wire.AcceptanceTypeReject {
 		t.Errorf("rejected: %s", r.text)
 	}
 	if r := d.ask("DELETE", "/v1/tickets/t-1", ""); r.field("status") != "CANCELLED" {
@@ -300,12 +312,16 @@ func TestCreateRequests(t *testing.T) {
 		}
 	}
 	d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2,"target":{"queue":"q"}}`).wantCode(t, NotSupported)
-	r := d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2,"data":"d","properties":{"b":"2","a":""},"target":{"fleetId":"`+testFleet+`","location":"custom-lab"},"buildId":3}`).wantStatus(t, 201)
+	r := d.ask("POST", "/v1/sessions",
+		`{"name":"n","maxPlayers":2,"data":"d","properties":{"b":"2","a":""},"target":{"fleetId":"`+testFleet+
+			`","location":"custom-lab"},"buildId":3}`).wantStatus(t, 201)
 	s := w.sessions[0]
-	if s.GameSessionData != "d" || fmt.Sprint(s.GameProperties) != "[{a } {b 2} {build_id 3}]" || strings.Contains(r.text, s.IpAddress) {
+	if s.GameSessionData != "d" || fmt.Sprint(s.GameProperties) != "[{a } {b 2} {build_id 3}]" ||
+		strings.Contains(r.text, s.IpAddress) {
 		t.Errorf("created %+v, answer %s", s, r.text)
 	}
-	if r.field("player") != "" || r.object(t)["session"].(map[string]any)["buildId"] != 3.0 || r.field("session", "createdAt") != "2025-12-17T10:48:17.441Z" {
+	if r.field("player") != "" || r.object(t)["session"].(map[string]any)["buildId"] != 3.0 ||
+		r.field("session", "createdAt") != "2025-12-17T10:48:17.441Z" {
 		t.Errorf("answer %s", r.text)
 	}
 }
@@ -323,7 +339,8 @@ func TestJoinRequests(t *testing.T) {
 	d.ask("POST", "/v1/sessions/a%20b/players", `{"players":[{"id":"a"}]}`).wantCode(t, InvalidRequest)
 	r := d.ask("POST", path, `{"players":[{"id":"z"},{"id":"a","data":"x"}],"buildId":3}`).wantStatus(t, 201)
 	players := r.object(t)["players"].([]any)
-	if len(players) != 2 || players[0].(map[string]any)["playerId"] != "z" || players[1].(map[string]any)["data"] != "x" {
+	if len(players) != 2 || players[0].(map[string]any)["playerId"] != "z" ||
+		players[1].(map[string]any)["data"] != "x" {
 		t.Errorf("joined %s", r.text)
 	}
 	// A proxy may have decoded the path.
@@ -366,7 +383,8 @@ func TestQueueFailures(t *testing.T) {
 
 	// A target that the client has named is the client's to mend.
 	chosen := openGateway(t, w, queue(w), func(c *Config) { c.AllowTarget = true })
-	for _, target := range []string{`{"queue":"gone"}`, `{"fleetId":"fleet-gone"}`, `{"fleetId":"fleet-gone","location":"custom-lab"}`} {
+	for _, target := range []string{`{"queue":"gone"}`, `{"fleetId":"fleet-gone"}`, `{"fleetId":"fleet-gone",` +
+		`"location":"custom-lab"}`} {
 		chosen.ask("POST", "/v1/sessions", `{"name":"chosen","maxPlayers":2,"target":`+target+`}`).wantCode(t,
 			InvalidRequest)
 	}
@@ -375,7 +393,8 @@ func TestQueueFailures(t *testing.T) {
 	w = newWorld()
 	d := openGateway(t, w, queue(w))
 	first := d.ask("POST", "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
-	if again := d.ask("POST", "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200); again.text != first.text {
+	again := d.ask("POST", "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
+	if again.text != first.text {
 		t.Errorf("repeated: %s, first %s", again.text, first.text)
 	}
 	if w.count("StartGameSessionPlacement") != 1 {

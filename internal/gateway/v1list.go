@@ -104,7 +104,8 @@ func (l *listing) start(targets []Target) (cursor, error) {
 	}
 	var given cursor
 	text, err := base64.RawURLEncoding.DecodeString(l.cursor)
-	if err != nil || json.Unmarshal(text, &given) != nil || given.Target < 0 || given.Target >= len(targets) || string(given.Of) != string(at.Of) {
+	if err != nil || json.Unmarshal(text, &given) != nil || given.Target < 0 || given.Target >= len(targets) ||
+		string(given.Of) != string(at.Of) {
 		return at, invalid("The parameter cursor is not one of this list: begin again without it.")
 	}
 	return given, nil

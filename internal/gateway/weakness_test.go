@@ -173,7 +173,8 @@ func TestMessagesStayInside(t *testing.T) {
 	r := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2))
 	r.wantCode(t, Internal)
 	_ = d.g.Close(t.Context()) // what is cleaned up is logged, too
-	if strings.Contains(r.text, "secret") || !strings.Contains(log.String(), "secret detail") || !strings.Contains(log.String(), r.field("requestId")) {
+	if strings.Contains(r.text, "secret") || !strings.Contains(log.String(), "secret detail") ||
+		!strings.Contains(log.String(), r.field("requestId")) {
 		t.Errorf("answer %s, log %s", r.text, log.String())
 	}
 	dev := openGateway(t, w, func(c *Config) { c.Development = true })
@@ -258,7 +259,8 @@ func TestReuseIsOneStep(t *testing.T) {
 	})
 	d := openGateway(t, w, func(c *Config) { c.Reuse = true })
 	first := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
-	if lastPart(first.field("GameSessionId")) != "empty" || w.count("CreateGameSession") != 0 || w.sessions[0].Name != "n" {
+	if lastPart(first.field("GameSessionId")) != "empty" || w.count("CreateGameSession") != 0 ||
+		w.sessions[0].Name != "n" {
 		t.Fatalf("took %s", first.text)
 	}
 	again := d.ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantStatus(t, 200)
@@ -366,7 +368,8 @@ func TestFindLooksAtAllTargets(t *testing.T) {
 			strings.Replace(createBody("n"+build, "ada", 2), "4711", build, 1)).wantStatus(t, 200)
 	}
 	before := w.count("SearchGameSessions")
-	if got := d.ask(http.MethodGet, "/find_session", "").list(t); len(got) != 3 || w.count("SearchGameSessions")-before != 3 {
+	if got := d.ask(http.MethodGet, "/find_session", "").list(t); len(got) != 3 ||
+		w.count("SearchGameSessions")-before != 3 {
 		t.Errorf("found %d with %d searches", len(got), w.count("SearchGameSessions")-before)
 	}
 }
@@ -382,7 +385,8 @@ func TestBodyIsLimited(t *testing.T) {
 func TestPlacesAreTheSum(t *testing.T) {
 	w := newWorld()
 	d := openGateway(t, w)
-	d.ask(http.MethodPost, "/create_session", `{"session_name":"n","build_id":1,"uuid":"ada","num_connections":7.0}`).wantStatus(t, 200)
+	d.ask(http.MethodPost, "/create_session",
+		`{"session_name":"n","build_id":1,"uuid":"ada","num_connections":7.0}`).wantStatus(t, 200)
 	if got := w.alive()[0].MaximumPlayerSessionCount.Or(0); got != 7 {
 		t.Errorf("%d places", got)
 	}
@@ -610,7 +614,8 @@ func TestRequestsAreChecked(t *testing.T) {
 	d := openGateway(t, newWorld())
 	long := strings.Repeat("é", 1025)
 	create := func(change ...string) string {
-		return strings.NewReplacer(change...).Replace(`{"session_name":"n","build_id":1,"uuid":"ada","num_connections":2}`)
+		return strings.NewReplacer(change...).Replace(`{"session_name":"n","build_id":1,"uuid":"ada",` +
+			`"num_connections":2}`)
 	}
 	tests := []struct{ path, body, names string }{
 		{"/create_session", "", "body"},

@@ -81,7 +81,8 @@ func (c *Certificate) changed() bool {
 		if err != nil {
 			continue
 		}
-		if was := c.files[i]; was == nil || !os.SameFile(f, was) || f.Size() != was.Size() || !f.ModTime().Equal(was.ModTime()) {
+		if was := c.files[i]; was == nil || !os.SameFile(f, was) || f.Size() != was.Size() ||
+			!f.ModTime().Equal(was.ModTime()) {
 			return true
 		}
 	}

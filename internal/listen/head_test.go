@@ -30,7 +30,8 @@ func FuzzHead(f *testing.F) {
 		var scan lineScan
 		n, plain := scan.end(sent)
 		var got Request
-		if n == 0 || !plain || !mayBePlain(sent) || !got.parse(string(sent[:n])) || int64(len(sent)-n) < got.ContentLength {
+		if n == 0 || !plain || !mayBePlain(sent) || !got.parse(string(sent[:n])) ||
+			int64(len(sent)-n) < got.ContentLength {
 			return
 		}
 		got.Body = sent[n : n+int(got.ContentLength)]
@@ -56,7 +57,8 @@ func FuzzHead(f *testing.F) {
 // same checks that two views show the same request.
 func same(t *testing.T, got, want Request) {
 	t.Helper()
-	if got.Method != want.Method || got.Target != want.Target || got.Path != want.Path || got.Host != want.Host || got.ContentLength != want.ContentLength {
+	if got.Method != want.Method || got.Target != want.Target || got.Path != want.Path || got.Host != want.Host ||
+		got.ContentLength != want.ContentLength {
 		t.Errorf("got %+v, for net/http %+v", got, want)
 	}
 	if got.SentPath() != want.SentPath() || got.Query() != want.Query() {

@@ -33,7 +33,8 @@ func TestExplainNamesRulesOfTeams(t *testing.T) {
 	for _, f := range x.Failures {
 		named[f.Rule] = f
 	}
-	if len(x.Rejections) > 0 || named["FairTeams"].Matches == 0 || named["TwoHealers"].Matches == 0 || !strings.Contains(named["FairTeams"].Example, "at most 10") {
+	if len(x.Rejections) > 0 || named["FairTeams"].Matches == 0 || named["TwoHealers"].Matches == 0 ||
+		!strings.Contains(named["FairTeams"].Example, "at most 10") {
 		t.Errorf("got %+v", x)
 	}
 }

@@ -92,7 +92,8 @@ func TestLargeFillsTeams(t *testing.T) {
 		45: "titan_1 20, titan_2 20, scout 5",
 		60: "titan_1 20, titan_2 20, scout 5",
 	} {
-		if got := teamSizes(nextMatch(pooled(parsed(t, warfront), Options{}, fighters(n)...), largeStart)); got != want {
+		got := teamSizes(nextMatch(pooled(parsed(t, warfront), Options{}, fighters(n)...), largeStart))
+		if got != want {
 			t.Errorf("%d players: got %s, want %s", n, got, want)
 		}
 	}
@@ -103,7 +104,8 @@ func TestLargeLeavesPlacesOpen(t *testing.T) {
 		1: "titan_1 20, titan_2 20, scout 4",
 		4: "titan_1 20, titan_2 18, scout 3",
 	} {
-		if got := teamSizes(nextMatch(pooled(parsed(t, warfront), Options{Additional: open}, fighters(60)...), largeStart)); got != want {
+		got := teamSizes(nextMatch(pooled(parsed(t, warfront), Options{Additional: open}, fighters(60)...), largeStart))
+		if got != want {
 			t.Errorf("%d open: got %s, want %s", open, got, want)
 		}
 	}
@@ -137,7 +139,8 @@ func TestLargeUnmatchable(t *testing.T) {
 		if got := p.entries["odd"].unmatchable; !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if m := nextMatch(p, largeStart.Add(time.Hour)); m != nil && slices.ContainsFunc(m.Tickets, func(t *Ticket) bool { return t.ID == "odd" }) {
+		if m := nextMatch(p, largeStart.Add(time.Hour)); m != nil &&
+			slices.ContainsFunc(m.Tickets, func(t *Ticket) bool { return t.ID == "odd" }) {
 			t.Errorf("%s: it was matched", want)
 		}
 	}
@@ -295,14 +298,18 @@ func crowdRules(r *rand.Rand) string {
 		fold := []string{"avg", "min", "max"}[r.IntN(3)]
 		rules = append(rules, fmt.Sprintf(`{"name":"Ping","type":"latency","maxLatency":%d,"partyAggregation":%q}`,
 			40+r.IntN(60), fold))
-		targets = append(targets, `{"target":"rules[Ping].maxLatency","steps":[{"waitTimeSeconds":20,"value":100},{"waitTimeSeconds":50,"value":150}]}`)
+		targets = append(targets,
+			`{"target":"rules[Ping].maxLatency","steps":[{"waitTimeSeconds":20,"value":100},{"waitTimeSeconds":50,`+
+				`"value":150}]}`)
 	}
 	if r.IntN(2) > 0 {
-		rules = append(rules, fmt.Sprintf(`{"name":"Band","type":"batchDistance","batchAttribute":"skill","maxDistance":%d}`, 20+r.IntN(60)))
+		rules = append(rules, fmt.Sprintf(`{"name":"Band","type":"batchDistance","batchAttribute":"skill",`+
+			`"maxDistance":%d}`, 20+r.IntN(60)))
 		targets = append(targets, `{"target":"rules[Band].maxDistance","steps":[{"waitTimeSeconds":30,"value":80}]}`)
 	}
 	if r.IntN(3) == 0 {
-		rules = append(rules, `{"name":"Rank","type":"batchDistance","batchAttribute":"rank","maxDistance":3,"partyAggregation":"max"}`)
+		rules = append(rules, `{"name":"Rank","type":"batchDistance","batchAttribute":"rank","maxDistance":3,`+
+			`"partyAggregation":"max"}`)
 	}
 	if r.IntN(2) > 0 {
 		rules = append(rules, `{"name":"Mode","type":"batchDistance","batchAttribute":"mode"}`)
@@ -459,7 +466,8 @@ func (c *crowd) broken(tickets []*Ticket) string {
 		switch {
 		case r.Type == ruleset.Latency:
 			if !slices.ContainsFunc([]string{"l0", "l1", "l2"}, func(l string) bool {
-				return !slices.ContainsFunc(tickets, func(t *Ticket) bool { return foldedLatency(t, r.Fold, l) > *r.MaxLatency })
+				return !slices.ContainsFunc(tickets,
+					func(t *Ticket) bool { return foldedLatency(t, r.Fold, l) > *r.MaxLatency })
 			}) {
 				return r.Name
 			}

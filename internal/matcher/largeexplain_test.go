@@ -22,7 +22,8 @@ func TestLargeExplain(t *testing.T) {
 	}
 	before := p.Metrics("t-p0")
 	x, ok := p.Explain("t-p0", now)
-	if !ok || x.Pool != 21 || x.Candidates != 19 || x.Largest != 16 || x.Missing != "team titan_1 has 8 of at least 10 players" {
+	if !ok || x.Pool != 21 || x.Candidates != 19 || x.Largest != 16 ||
+		x.Missing != "team titan_1 has 8 of at least 10 players" {
 		t.Errorf("got %+v", x)
 	}
 	want := []Rejection{{"PingCap", 3, "t-p2: no location within 120 ms of both"},
@@ -30,7 +31,8 @@ func TestLargeExplain(t *testing.T) {
 	if !slices.Equal(x.Rejections, want) {
 		t.Errorf("got %v, want %v", x.Rejections, want)
 	}
-	if x.Next == nil || x.Next.In != 20*time.Second || x.Next.Admits != 3 || len(x.Next.Changes) != 1 || x.Next.Changes[0] != (Change{"rules[PingCap].maxLatency", "120", "200"}) {
+	if x.Next == nil || x.Next.In != 20*time.Second || x.Next.Admits != 3 || len(x.Next.Changes) != 1 ||
+		x.Next.Changes[0] != (Change{"rules[PingCap].maxLatency", "120", "200"}) {
 		t.Errorf("next %+v", x.Next)
 	}
 	if !slices.Equal(p.Metrics("t-p0"), before) || p.now != since(now) {
@@ -53,7 +55,8 @@ func TestLargeExplainBands(t *testing.T) {
 	}
 	p := pooled(set, Options{}, soldierOf("a", 10), soldierOf("b", 50), soldierOf("c", 51))
 	x, _ := p.Explain("a", largeStart)
-	if want := []Rejection{{"Level", 1, "c: 51 and 10, at most 40 apart"}}; !slices.Equal(x.Rejections, want) || x.Largest != 2 {
+	if want := []Rejection{{"Level", 1, "c: 51 and 10, at most 40 apart"}}; !slices.Equal(x.Rejections, want) ||
+		x.Largest != 2 {
 		t.Errorf("got %+v", x)
 	}
 	if x, _ := p.Explain("b", largeStart); x.Largest != 2 || x.Missing != "team side_1 has 1 of at least 100 players" {

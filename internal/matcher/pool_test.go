@@ -88,7 +88,8 @@ func TestOrderOfTickets(t *testing.T) {
 }
 
 func TestAdditionalPlaces(t *testing.T) {
-	const body = `{"ruleLanguageVersion":"1.0","teams":[{"name":"north","minPlayers":1,"maxPlayers":2},{"name":"south","minPlayers":1,"maxPlayers":2}]}`
+	const body = `{"ruleLanguageVersion":"1.0","teams":[{"name":"north","minPlayers":1,"maxPlayers":2},` +
+		`{"name":"south","minPlayers":1,"maxPlayers":2}]}`
 	four := func() (all []*matcher.Ticket) {
 		for i := range 4 {
 			all = append(all, solo(fmt.Sprint(i), nil))
@@ -146,7 +147,8 @@ func TestBackfillPriority(t *testing.T) {
 		back := party("back", nil)
 		back.Backfill, back.Players[0].Team = true, "pair"
 		p := pool(t, body, matcher.Options{}, aged(solo("first", nil), 9), aged(solo("old", nil), 8), aged(back, 7))
-		if m := search(p, noon); m == nil || !slices.ContainsFunc(m.Tickets, func(t *matcher.Ticket) bool { return t.ID == want }) {
+		if m := search(p, noon); m == nil ||
+			!slices.ContainsFunc(m.Tickets, func(t *matcher.Ticket) bool { return t.ID == want }) {
 			t.Errorf("%s: match %+v, want %s in it", priority, m, want)
 		}
 	}
@@ -213,7 +215,8 @@ func TestUnmatchable(t *testing.T) {
 		{"no players", "A", &matcher.Ticket{ID: "a", Start: noon}, "the ticket has no players"},
 		{"too many", "A", pair, "its 2 players do not fit in one team"},
 		{"no such team", "A", stray, `player a of the backfill ticket is in unknown team "west"`},
-		{"no place free", "A", full, "the 2 players of the backfill ticket do not fit in their teams or leave no slot free"},
+		{"no place free", "A", full,
+			"the 2 players of the backfill ticket do not fit in their teams or leave no slot free"},
 		{"no latency", "E", solo("a", nil), "rule FairPing needs latencies, but the players report no common location"},
 		{"too far", "E", pinged(solo("a", nil), 151),
 			"rule FairPing rejects the ticket in any match: no location to which all have at most 150 ms, at most 40 ms apart from the reference"},
@@ -447,7 +450,8 @@ func TestExplain(t *testing.T) {
 		if !ok || !reflect.DeepEqual(got, want) {
 			t.Errorf("got\n%+v, next %+v, want\n%+v, next %+v", got, got.Next, want, want.Next)
 		}
-		if again, _ := p.Explain("b", noon.Add(15*time.Second)); again.Next == nil || again.Next.Seconds != 5 || again.Next.Admits != 2 {
+		if again, _ := p.Explain("b", noon.Add(15*time.Second)); again.Next == nil || again.Next.Seconds != 5 ||
+			again.Next.Admits != 2 {
 			t.Errorf("%+v, next %+v, want both to be admitted in 5 s", again, again.Next)
 		}
 	})
@@ -455,7 +459,8 @@ func TestExplain(t *testing.T) {
 		p := pool(t, ruleSet(t, "B"), matcher.Options{}, solo("a", nil), solo("b", nil), solo("c", nil))
 		search(p, noon)
 		got, _ := p.Explain("a", noon)
-		if got.Largest != 3 || got.Missing != `rule HealerQuota does not hold: 0 have "healer", need 1 to 2` || len(got.Rejections) != 0 || got.Candidates != 2 {
+		if got.Largest != 3 || got.Missing != `rule HealerQuota does not hold: 0 have "healer", need 1 to 2` ||
+			len(got.Rejections) != 0 || got.Candidates != 2 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -554,7 +559,8 @@ func TestOutsiderOfTheBatch(t *testing.T) {
 
 // TestManyLocations: more of them than a mask has bits.
 func TestManyLocations(t *testing.T) {
-	const body = `{"ruleLanguageVersion":"1.0","teams":[{"name":"pair","minPlayers":2,"maxPlayers":2}],"rules":[{"name":"Ping","type":"latency","maxLatency":50}]}`
+	const body = `{"ruleLanguageVersion":"1.0","teams":[{"name":"pair","minPlayers":2,"maxPlayers":2}],` +
+		`"rules":[{"name":"Ping","type":"latency","maxLatency":50}]}`
 	p := pool(t, body, matcher.Options{})
 	at := func(id string, location int) *matcher.Ticket {
 		ticket := solo(id, nil)

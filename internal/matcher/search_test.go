@@ -156,7 +156,8 @@ func TestPoolForgets(t *testing.T) {
 			for i := range 50 {
 				p.Remove(fmt.Sprint("t", i))
 			}
-			if p.fresh.Len()+p.due.Len()+len(p.groups)+len(p.entries)+len(p.locations.numbers) != 0 || len(p.strings.numbers) != literals {
+			if p.fresh.Len()+p.due.Len()+len(p.groups)+len(p.entries)+len(p.locations.numbers) != 0 ||
+				len(p.strings.numbers) != literals {
 				t.Errorf("%s: fresh %d, due %d, groups %d, entries %d, locations %d, strings %d of %d", name,
 					p.fresh.Len(), p.due.Len(), len(p.groups), len(p.entries), len(p.locations.numbers),
 					len(p.strings.numbers), literals)
@@ -213,7 +214,8 @@ func TestSettled(t *testing.T) {
 			}
 		}
 	}
-	if !settled("<=", 1, 0, rising, fixed) || settled("<=", 0, 1, rising, fixed) || !settled("=", 1, 0, fixed, falling) {
+	if !settled("<=", 1, 0, rising, fixed) || settled("<=", 0, 1, rising, fixed) ||
+		!settled("=", 1, 0, fixed, falling) {
 		t.Error("what can never be mended is not seen")
 	}
 }

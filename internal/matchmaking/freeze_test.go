@@ -179,7 +179,8 @@ func TestExpireIsBounded(t *testing.T) {
 	s := New()
 	for i := range maxDue + 10 {
 		id := fmt.Sprint("t", i)
-		if _, _, err := s.Handle(start, Start{ID: id, Configuration: ladder, Players: players(id), Timeout: 60}); err != nil {
+		_, _, err := s.Handle(start, Start{ID: id, Configuration: ladder, Players: players(id), Timeout: 60})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,7 +23,9 @@ func (s *Service) Fleet(locations ...string) string {
 
 // Compute registers a compute with the address 127.0.0.1, and returns what its game
 // servers connect with: any number of them. Each change may alter the registration.
-func (s *Service) Compute(fleet, location, name string, change ...func(*gamelift.RegisterComputeInput)) gameserver.ServerParameters {
+func (s *Service) Compute(
+	fleet, location, name string, change ...func(*gamelift.RegisterComputeInput),
+) gameserver.ServerParameters {
 	s.Helper()
 	in := &gamelift.RegisterComputeInput{FleetId: &fleet, Location: &location, ComputeName: &name,
 		IpAddress: new("127.0.0.1")}

@@ -85,7 +85,9 @@ func (s *Service) run(config muster.Config) {
 }
 
 // Call makes a call of the API that must succeed.
-func Call[I, O any](t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I) *O {
+func Call[I, O any](
+	t testing.TB, operation func(context.Context, *I, ...func(*gamelift.Options)) (*O, error), in *I,
+) *O {
 	t.Helper()
 	out, err := operation(t.Context(), in)
 	if err != nil {

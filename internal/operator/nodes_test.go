@@ -26,7 +26,8 @@ func (n *nodes) Remove(_ context.Context, node string) error {
 
 func TestNodes(t *testing.T) {
 	w := newWorld(t)
-	const list = `{"level":1,"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":3,"behind":0,"level":2},{"node":"n4","up":false,"ready":false,"shards":0,"copies":2,"behind":2}]}`
+	const list = `{"level":1,"nodes":[{"node":"n1","up":true,"ready":true,"shards":12,"copies":3,"behind":0,` +
+		`"level":2},{"node":"n4","up":false,"ready":false,"shards":0,"copies":2,"behind":2}]}`
 	for _, c := range []struct {
 		method, path, key string
 		status            int

@@ -166,7 +166,8 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	w.ready = false
-	if status, body := w.get("/v1/placements/p"); status != 503 || !strings.Contains(body, "ServiceUnavailableException") {
+	if status, body := w.get("/v1/placements/p"); status != 503 ||
+		!strings.Contains(body, "ServiceUnavailableException") {
 		t.Errorf("while it starts: %d %s", status, body)
 	}
 }

@@ -177,8 +177,9 @@ func CheckOverride(q Queue, r *Request) error {
 		return fault.New(fault.InvalidRequest, "PriorityConfigurationOverride and PlayerLatencies exclude each other: "+
 			"leave one of them out")
 	case len(q.PriorityOrder) == 0 || q.PriorityOrder[0] != byLocation:
-		return fault.New(fault.InvalidRequest, "PriorityConfigurationOverride needs a queue whose PriorityOrder begins "+
-			"with LOCATION: leave it out or update queue %s", r.Queue)
+		return fault.New(fault.InvalidRequest,
+			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins "+
+				"with LOCATION: leave it out or update queue %s", r.Queue)
 	}
 	return nil
 }

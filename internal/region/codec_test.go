@@ -106,7 +106,8 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kept := golden(t, filepath.Join("answers", name), appendedAnswer(t, answer, nil), answer)
 			for what, data := range map[string][]byte{"the file": kept, "later fields": withLaterFields(t, kept)} {
-				if got, refused, err := DecodeAnswer(data); err != nil || refused != nil || !reflect.DeepEqual(got, answer) {
+				if got, refused, err := DecodeAnswer(data); err != nil || refused != nil ||
+					!reflect.DeepEqual(got, answer) {
 					t.Errorf("%s: got %+v, %v, %v, want %+v", what, got, refused, err, answer)
 				}
 			}

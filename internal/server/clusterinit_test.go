@@ -213,7 +213,8 @@ func TestInitClusterRenewsTheAuthority(t *testing.T) {
 	out := t.TempDir()
 	prepare(t, out, []string{"n1", "n2"}, "n1", "n2")
 	late := prepared.AddDate(10, 0, -30)
-	if _, err := InitCluster(out, []string{"n1", "n3"}, late); err == nil || !strings.Contains(err.Error(), "the CA expires at") {
+	if _, err := InitCluster(out, []string{"n1", "n3"}, late); err == nil ||
+		!strings.Contains(err.Error(), "the CA expires at") {
 		t.Errorf("near the end: %v", err)
 	}
 	before := tree(t, out)
@@ -224,7 +225,8 @@ func TestInitClusterRenewsTheAuthority(t *testing.T) {
 	}
 	prepare(t, out, []string{"n1", "n2", "n3"}, "n1", "n2", "n3")
 	after := tree(t, out)
-	if after["n3/region.secret"] != before["n1/region.secret"] || after["n3/tls/ca.key"] == before["n1/tls/ca.key"] || after["n3/tls/ca.key"] != after["n1/tls/ca.key"] {
+	if after["n3/region.secret"] != before["n1/region.secret"] || after["n3/tls/ca.key"] == before["n1/tls/ca.key"] ||
+		after["n3/tls/ca.key"] != after["n1/tls/ca.key"] {
 		t.Errorf("made %v of %v", after, before)
 	}
 }

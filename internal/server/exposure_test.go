@@ -37,7 +37,8 @@ func TestExposureIsLogged(t *testing.T) {
 	} {
 		var log strings.Builder
 		c.report(slog.New(slog.NewTextHandler(&log, nil)))
-		if !strings.Contains(log.String(), c.want) || (c.want == "") != (log.Len() == 0) || strings.Contains(log.String(), "secret") {
+		if !strings.Contains(log.String(), c.want) || (c.want == "") != (log.Len() == 0) ||
+			strings.Contains(log.String(), "secret") {
 			t.Errorf("%s: logged %q, want %q", name, log.String(), c.want)
 		}
 	}

@@ -174,8 +174,9 @@ func newSessionGateway(
 		LegacyIDs: !p.legacy, LocalFleet: c.LocalFleet, Region: p.region, Deadline: c.Deadline,
 		Fields: gateway.Fields(c.Fields), BuildCheck: gateway.BuildCheck(c.BuildCheck), Reuse: c.Reuse == config.On,
 		FindLimit: c.FindLimit, CompatErrors: c.CompatErrors == config.On, Development: c.Messages == "api",
-		Secret: secret, MaxUnused: c.MaxUnused, Caller: func(r *http.Request) string { return guard.Caller(r.Context()) },
-		Limit: before.Players().Take, Clock: p.clock, Log: p.log,
+		Secret: secret, MaxUnused: c.MaxUnused,
+		Caller: func(r *http.Request) string { return guard.Caller(r.Context()) },
+		Limit:  before.Players().Take, Clock: p.clock, Log: p.log,
 		Observe: func(o gateway.Observation) { counters.Answered(o.Waited, o.Retries, o.Replayed || o.Shared) },
 	}
 	for build, target := range c.Routes() {

@@ -75,13 +75,15 @@ func TestGatewayPlayerRate(t *testing.T) {
 	for path, method := range map[string]string{"/find_session": http.MethodGet, "/create_session": http.MethodPost} {
 		var codes []int
 		for range 5 {
-			r := httptest.NewRequest(method, path, strings.NewReader(`{"session_name":"S","build_id":1,"uuid":"ada","num_connections":4}`))
+			r := httptest.NewRequest(method, path,
+				strings.NewReader(`{"session_name":"S","build_id":1,"uuid":"ada","num_connections":4}`))
 			r.Header.Set("Authorization", "Bearer "+token)
 			w := httptest.NewRecorder()
 			g.ServeHTTP(w, r)
 			codes = append(codes, w.Code)
 		}
-		if taken := slices.Index(codes, http.StatusTooManyRequests); taken != 4 || slices.Contains(codes, http.StatusForbidden) {
+		if taken := slices.Index(codes, http.StatusTooManyRequests); taken != 4 ||
+			slices.Contains(codes, http.StatusForbidden) {
 			t.Errorf("%s: %v, want 4 to be taken, which is two seconds' worth", path, codes)
 		}
 		clock.Advance(time.Minute)
@@ -119,13 +121,16 @@ func (nowhere) Fleet(context.Context) (string, error) {
 	return "", fault.New(fault.NotFound, "no fleet")
 }
 func (nowhere) Ready(context.Context) error { return nil }
-func (nowhere) DescribePlayerSessions(context.Context, *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+func (nowhere) DescribePlayerSessions(context.Context, *wire.DescribePlayerSessionsInput) (
+	*wire.DescribePlayerSessionsOutput, error,
+) {
 	return &wire.DescribePlayerSessionsOutput{}, nil
 }
 
 // TestGatewayStopsThoughNobodyReads ends a service whose client takes no answer.
 func TestGatewayStopsThoughNobodyReads(t *testing.T) {
-	e, stop := startGateway(t, func(c *config.Config) { c.ShutdownTimeout, c.Gateway.AddressRate = 200*time.Millisecond, 0 })
+	e, stop := startGateway(t,
+		func(c *config.Config) { c.ShutdownTimeout, c.Gateway.AddressRate = 200*time.Millisecond, 0 })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(e.Gateway, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,8 @@ func TestServerTakesItsTime(t *testing.T) {
 		}
 
 		c := l.dial(t, "GET / HTTP/1.1\r\nHost: h\r\nX: "+large)
-		if r, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || r.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		if r, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil ||
+			r.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("a head without end: %v, %v", r, err)
 		}
 		c = l.dial(t, "GET / HTTP/1.1\r\nHost: h\r\nX: "+large[:maxHead-8<<10]+"\r\n\r\n")
@@ -159,7 +160,8 @@ func TestPortsOfOneService(t *testing.T) {
 	for _, address := range []string{e.HTTP, e.Gateway, e.Pprof} {
 		for _, before := range []string{"", "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"} {
 			_ = answered(e.HTTP).Close()
-			c, r := ask(address, before+"POST /v1/x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+			c, r := ask(address, before+
+				"POST /v1/x HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
 			if c == nil {
 				t.Errorf("%s: no answer", address)
 				continue

@@ -88,7 +88,8 @@ func TestDirectoryOfANewerRelease(t *testing.T) {
 			t.Fatalf("%s has changed the directory", name)
 		}
 	}
-	if _, err := Restore(t.Context(), dir, filepath.Join(out, "none.backup"), nil); err == nil || treeHash(t, out) != before {
+	if _, err := Restore(t.Context(), dir, filepath.Join(out, "none.backup"), nil); err == nil ||
+		treeHash(t, out) != before {
 		t.Errorf("a restore into the directory gives %v", err)
 	}
 }
@@ -102,7 +103,8 @@ func TestCheckData(t *testing.T) {
 			t.Errorf("%s: %v", ok, err)
 		}
 	}
-	for text, ok := range map[string]bool{`{"version":1,"region":"us-east-1","account":"000000000000","shards":4}`: true, `{"version":"one"}`: false, `{`: false} {
+	for text, ok := range map[string]bool{`{"version":1,"region":"us-east-1","account":"000000000000",` +
+		`"shards":4}`: true, `{"version":"one"}`: false, `{`: false} {
 		if err := os.WriteFile(filepath.Join(dir, identityFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -90,7 +90,8 @@ func TestBackupOfANewerRelease(t *testing.T) {
 		{backup.Header{Layout: 2, Shards: 4, Level: tooNew}, tooNewText},
 		{backup.Header{Layout: 3, Shards: 4}, "its layout has version 3"},
 	} {
-		if err := checkHeader(c.header); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if err := checkHeader(c.header); (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.header, err, c.want)
 		}
 	}
@@ -130,7 +131,8 @@ func TestBackupAboveOurLevel(t *testing.T) {
 	if _, err := Restore(t.Context(), data, file, nil); err == nil || !strings.Contains(err.Error(), tooNewText) {
 		t.Errorf("restore: %v", err)
 	}
-	if _, err := RestoreCluster(data, []string{"n1"}, file, time.Now()); err == nil || !strings.Contains(err.Error(), tooNewText) {
+	if _, err := RestoreCluster(data, []string{"n1"}, file, time.Now()); err == nil ||
+		!strings.Contains(err.Error(), tooNewText) {
 		t.Errorf("restore to a cluster: %v", err)
 	}
 	if _, err := backup.OfFile(file); err == nil || !strings.Contains(err.Error(), tooNewText) {
@@ -155,7 +157,8 @@ func TestLevelIsNoted(t *testing.T) {
 	data := t.TempDir()
 	for range 2 {
 		begin(t, quietConfig(data))()
-		if kept, _, err := readIdentity(data); err != nil || kept.Level != region.MaxLevel || kept.Version != layoutOf(region.MaxLevel) {
+		if kept, _, err := readIdentity(data); err != nil || kept.Level != region.MaxLevel ||
+			kept.Version != layoutOf(region.MaxLevel) {
 			t.Errorf("noted %+v, %v", kept, err)
 		}
 	}

@@ -73,8 +73,9 @@ func (o operatedNodes) Remove(ctx context.Context, node string) error {
 		return fault.New(fault.Conflict, "All data has %d copies, and without %s there would be fewer nodes. "+
 			"Add another node first, or start another machine with its name.", o.engine.Replicas(), node)
 	case errors.Is(err, jetstream.ErrNeeded):
-		return fault.New(fault.Conflict, "Some data of %s is not complete on other nodes. Wait until GET /v1/nodes shows "+
-			"no other node behind. If that is impossible, restore a backup.", node)
+		return fault.New(fault.Conflict,
+			"Some data of %s is not complete on other nodes. Wait until GET /v1/nodes shows "+
+				"no other node behind. If that is impossible, restore a backup.", node)
 	default:
 		const message = "The nodes have not agreed. Check GET /v1/nodes, and try again."
 		return &fault.Error{Kind: fault.ServiceUnavailable, Message: message, Err: err}

@@ -30,7 +30,8 @@ type Restored struct {
 // file is checked before anything is written; the directory gets its name when it is complete and durable. log may be
 // nil.
 func Restore(ctx context.Context, data, file string, log *slog.Logger) (Restored, error) {
-	return restoreFrom(file, data, func(partial string, from io.Reader) error { return fillData(ctx, partial, from, log) })
+	return restoreFrom(file, data,
+		func(partial string, from io.Reader) error { return fillData(ctx, partial, from, log) })
 }
 
 // restoreFrom checks a backup, and creates a directory that fill fills.

@@ -37,7 +37,8 @@ func TestMetricsAreLocal(t *testing.T) {
 			if status, text := get(base + "/metrics"); status != http.StatusOK || !strings.Contains(text, series) {
 				t.Errorf("%s: %d %.100s", base, status, text)
 			}
-			if status, text := get(base+"/metrics", "X-Forwarded-For", "192.0.2.1"); status != http.StatusForbidden || strings.Contains(text, series) {
+			if status, text := get(base+"/metrics", "X-Forwarded-For", "192.0.2.1"); status != http.StatusForbidden ||
+				strings.Contains(text, series) {
 				t.Errorf("%s for a client of a proxy: %d %.100s", base, status, text)
 			}
 		}
@@ -66,7 +67,8 @@ func TestMetricsAreLocal(t *testing.T) {
 	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "metrics-listen") {
 		t.Errorf("from elsewhere: %d %s", w.Code, w.Body)
 	}
-	if _, err := openMetrics(context.Background(), "127.0.0.1:bad", nil, http.NotFoundHandler(), nil); err == nil || !strings.Contains(err.Error(), "metrics-listen") {
+	if _, err := openMetrics(context.Background(), "127.0.0.1:bad", nil, http.NotFoundHandler(), nil); err == nil ||
+		!strings.Contains(err.Error(), "metrics-listen") {
 		t.Errorf("an address that cannot be used: %v", err)
 	}
 }

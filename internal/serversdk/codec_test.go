@@ -48,7 +48,8 @@ func FuzzDecodeRequest(f *testing.F) {
 	for _, seed := range []string{
 		accept, heartbeat, `{}`, `{"Action":null,"LogPaths":[null,"a",3],"Port":1e400,"Limit":-1}`,
 		`{"action":"é","x":{"y":[{}]}}`,
-		`{"Players":[{"PlayerId":"p","LatencyInMS":{"l":40.0},"PlayerAttributes":{"a":{"attrType":"DOUBLE","N":1}}}],"TicketId":null}`, `{"players":[{"LatencyInMs":{"l":1.5}}]}`, `{"Players":[[]]}`,
+		`{"Players":[{"PlayerId":"p","LatencyInMS":{"l":40.0},"PlayerAttributes":{"a":{"attrType":"DOUBLE",` +
+			`"N":1}}}],"TicketId":null}`, `{"players":[{"LatencyInMs":{"l":1.5}}]}`, `{"Players":[[]]}`,
 		`{"LogPaths":{},"Port":"7777","HealthStatus":1,"Action":"A"}`, `{"Action":"\ud800","RequestId":"\u0000"}`,
 		`{"a":tru}`, `{"a":1,}`, `{"a" 1}`, `[1]`,
 	} {
@@ -89,7 +90,8 @@ func FuzzReplyIsJSON(f *testing.F) {
 		if err := json.Unmarshal(data, &back); err != nil {
 			t.Fatalf("%s: %v", data, err)
 		}
-		if utf8.ValidString(action) && utf8.ValidString(id) && utf8.ValidString(message) && (back.Action != action || back.RequestId != id || back.ErrorMessage != message) {
+		if utf8.ValidString(action) && utf8.ValidString(id) && utf8.ValidString(message) &&
+			(back.Action != action || back.RequestId != id || back.ErrorMessage != message) {
 			t.Fatalf("%q came back as %+v", data, back)
 		}
 	})

@@ -110,7 +110,9 @@ func (l *fakeLink) RemovePlayerSession(gs, ps string, done func(error)) {
 func (l *fakeLink) UpdatePlayerSessionCreationPolicy(gs, policy string, done func(error)) {
 	l.servers.logInfo("Policy "+gs+" "+policy, done)
 }
-func (l *fakeLink) DescribePlayerSessions(q processes.PlayerSessionQuery, done func(processes.PlayerSessionPage, error)) {
+func (l *fakeLink) DescribePlayerSessions(
+	q processes.PlayerSessionQuery, done func(processes.PlayerSessionPage, error),
+) {
 	l.servers.logInfo(fmt.Sprintf("Describe %+v", q), func(err error) { done(l.servers.page, err) })
 }
 func (l *fakeLink) ComputeCertificate(done func(path, compute string, err error)) {

@@ -142,7 +142,8 @@ func TestTooManyPendingRequests(t *testing.T) {
 	for i := range maxPending + 1 {
 		p.send(fmt.Sprintf(`{"Action":"HeartbeatServerProcess","RequestId":"r%d"}`, i))
 	}
-	p.expect(`{"Action":"HeartbeatServerProcess","RequestId":"r256","StatusCode":429,"ErrorMessage":"ThrottlingException: 256 requests of this process are pending. Wait for replies."}`)
+	p.expect(`{"Action":"HeartbeatServerProcess","RequestId":"r256","StatusCode":429,` +
+		`"ErrorMessage":"ThrottlingException: 256 requests of this process are pending. Wait for replies."}`)
 	servers.release()
 }
 
@@ -312,7 +313,8 @@ func TestForgottenProcessIsToldAndCut(t *testing.T) {
 	servers.answer = func(string) error { return fault.New(fault.NotFound, "no such process") }
 	p := newHarness(t, servers, Metrics{}).dial(t, goQuery)
 	p.send(heartbeat)
-	p.expect(`{"Action":"HeartbeatServerProcess","RequestId":"h","StatusCode":404,"ErrorMessage":"NotFoundException: no such process"}`)
+	p.expect(`{"Action":"HeartbeatServerProcess","RequestId":"h","StatusCode":404,` +
+		`"ErrorMessage":"NotFoundException: no such process"}`)
 	p.expectCut()
 	gone(t, servers.next(t))
 }

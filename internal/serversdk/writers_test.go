@@ -30,7 +30,8 @@ func TestManySocketsAtOnce(t *testing.T) {
 		reading.Go(func() {
 			for j := range requests {
 				_, got, err := p.ReadMessage()
-				if want := fmt.Sprintf(`{"Action":"HeartbeatServerProcess","RequestId":"%d-%d","StatusCode":200}`, i, j); err != nil || string(got) != want {
+				if want := fmt.Sprintf(`{"Action":"HeartbeatServerProcess","RequestId":"%d-%d",`+
+					`"StatusCode":200}`, i, j); err != nil || string(got) != want {
 					t.Errorf("received %s, %v; want %s", got, err, want)
 					return
 				}

@@ -278,7 +278,8 @@ func TestFailedAppendIsRecovered(t *testing.T) {
 				mustDo(t, s, command{Name: "a", N: 1}, 1)
 				test.fault(j)
 				_, err := s.Do(t.Context(), command{Name: "a", N: 2})
-				if !fault.Is(err, fault.InternalService) || !errors.Is(err, shard.ErrOutcomeUnknown) || !errors.Is(err, broken) {
+				if !fault.Is(err, fault.InternalService) || !errors.Is(err, shard.ErrOutcomeUnknown) ||
+					!errors.Is(err, broken) {
 					t.Errorf("got %v, want an unknown outcome", err)
 				}
 				mustDo(t, s, command{Name: "a"}, test.want)

@@ -156,7 +156,8 @@ func (w *world) checkStrays(m *region.Machine) {
 			if g.Placement == "" || g.Status != fleet.Active {
 				return true
 			}
-			if p, ok := w.placement(g.Placement); !ok || p.Session == nil || p.Session.ID != g.ID || p.Session.Room != r.ID() {
+			if p, ok := w.placement(g.Placement); !ok || p.Session == nil || p.Session.ID != g.ID ||
+				p.Session.Room != r.ID() {
 				w.fail("game session %s is left over; its placement is %s", g.ID, described{p})
 			}
 			return w.err == nil

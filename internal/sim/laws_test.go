@@ -386,7 +386,8 @@ func (w *world) ticketLaw(s *matchmaking.State, e any) string {
 	case *matchmaking.MatchDropped:
 		m, ok := match(e.ID)
 		w.past.matches[e.ID] = true
-		if placed := m.Stage == matchmaking.StagePlacing || m.Stage == matchmaking.StageCancelling; placed && !e.Cancel {
+		if placed := m.Stage == matchmaking.StagePlacing || m.Stage == matchmaking.StageCancelling; placed &&
+			!e.Cancel {
 			return w.leftOver(e.ID)
 		}
 		return unless(ok, "there is no such match")

@@ -29,7 +29,8 @@ func (w *world) createAs(room fleet.RoomID, c fleet.CreateGameSession, tries int
 		case undecided(err) && tries > 0:
 			w.in(w.between(0, 3*time.Second), func(*world) { w.createAs(room, c, tries-1) })
 		case err == nil && c.ConfirmWithin > 0 && w.chance(70):
-			w.in(w.between(0, time.Minute), func(*world) { w.askRoom(room, fleet.ConfirmGameSession{ID: c.ID}, true, nil) })
+			w.in(w.between(0, time.Minute),
+				func(*world) { w.askRoom(room, fleet.ConfirmGameSession{ID: c.ID}, true, nil) })
 		}
 	})
 }

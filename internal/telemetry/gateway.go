@@ -22,7 +22,8 @@ func NewGateway(registerer prometheus.Registerer) (*Gateway, error) {
 			Help: "Time from the creation of a game session by the session gateway until it was ACTIVE.",
 		}),
 		retries: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "muster_gateway_retries_total", Help: "Failed attempts of the session gateway at locations and claims.",
+			Name: "muster_gateway_retries_total",
+			Help: "Failed attempts of the session gateway at locations and claims.",
 		}),
 		replays: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "muster_gateway_replays_total", Help: "Requests answered with the stored result of an equal request.",

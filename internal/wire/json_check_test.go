@@ -51,13 +51,15 @@ func TestCheckJSON(t *testing.T) {
 
 // FuzzCheckJSON compares the scanner with the standard library's.
 func FuzzCheckJSON(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":[1,2.5e-3,"\u00e9",null,true,{}]}`, `[`, `"\`, ` 0 `, `-1.`, "[\"\x7f\"]"} {
+	for _, seed := range []string{`{}`, `{"a":[1,2.5e-3,"\u00e9",null,true,` +
+		`{}]}`, `[`, `"\`, ` 0 `, `-1.`, "[\"\x7f\"]"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		want := json.Valid(body) && utf8.Valid(body)
 		got := checkJSON(body)
-		if got != nil && want && !strings.Contains(got.Message, "nests deeper") && !strings.Contains(got.Message, "elements") {
+		if got != nil && want && !strings.Contains(got.Message, "nests deeper") &&
+			!strings.Contains(got.Message, "elements") {
 			t.Errorf("%q is valid: %v", body, got)
 		}
 		if got == nil && !want {

@@ -47,7 +47,8 @@ func TestOperationsAreTheModels(t *testing.T) {
 			want = later
 		}
 		got, ok := Lookup(name)
-		if !ok || got.Name != name || got.HasOutput != (want.Out != nil) || !slices.Equal(got.Errors, slices.Sorted(slices.Values(want.Errors))) {
+		if !ok || got.Name != name || got.HasOutput != (want.Out != nil) ||
+			!slices.Equal(got.Errors, slices.Sorted(slices.Values(want.Errors))) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 		for _, e := range want.Errors {
@@ -171,7 +172,8 @@ func TestAppendError(t *testing.T) {
 		if err := read(AppendError(nil, c.p, c.f, c.modelled), &got); err != nil {
 			t.Fatal(err)
 		}
-		if len(got) != 3 || got["__type"] != c.want["__type"] || got["Message"] != c.want["Message"] || got["message"] != c.want["message"] {
+		if len(got) != 3 || got["__type"] != c.want["__type"] || got["Message"] != c.want["Message"] ||
+			got["message"] != c.want["message"] {
 			t.Errorf("%s %t: %v, want %v", c.p, c.modelled, got, c.want)
 		}
 	}

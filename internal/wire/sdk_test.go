@@ -179,7 +179,8 @@ func TestClientThroughHandlers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := out.PlayerSessions; len(got) != 2 || *got[0].PlayerId != "ada" || got[0].PlayerData != nil || *got[1].PlayerData != "blue" || got[1].Status != types.PlayerSessionStatusReserved {
+	if got := out.PlayerSessions; len(got) != 2 || *got[0].PlayerId != "ada" || got[0].PlayerData != nil ||
+		*got[1].PlayerData != "blue" || got[1].Status != types.PlayerSessionStatusReserved {
 		t.Errorf("%+v", got)
 	}
 	in.GameSessionId, in.PlayerIds = aws.String("not an id"), make([]string, 26)
@@ -189,7 +190,8 @@ func TestClientThroughHandlers(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, err = c.DeleteFleet(ctx, &gamelift.DeleteFleetInput{FleetId: aws.String("fleet-1")})
-	if refused, ok := errors.AsType[*types.InvalidFleetStatusException](err); !ok || refused.ErrorMessage() != "still active" {
+	if refused, ok := errors.AsType[*types.InvalidFleetStatusException](err); !ok ||
+		refused.ErrorMessage() != "still active" {
 		t.Errorf("%v", err)
 	}
 }

@@ -82,7 +82,8 @@ var validations = []struct {
 		oneError + "Value 'abacus' at 'eC2InstanceType'" + failed + "Member must satisfy enum value set: " +
 			enumSet(rules["EC2InstanceType"].text.enum)},
 	{"sensitive number", refuser(OpUpdateFleetPortSettings),
-		`{"FleetId":"fleet-1","InboundPermissionAuthorizations":[{"FromPort":0,"ToPort":60001,"IpRange":"0.0.0.0/0","Protocol":"UDP"}]}`,
+		`{"FleetId":"fleet-1","InboundPermissionAuthorizations":[{"FromPort":0,"ToPort":60001,"IpRange":"0.0.0.0/0",` +
+			`"Protocol":"UDP"}]}`,
 		twoErrors + "Value '***' at 'inboundPermissionAuthorizations.1.member.fromPort'" + failed +
 			"Member must have value greater than or equal to 1; " +
 			"Value '***' at 'inboundPermissionAuthorizations.1.member.toPort'" + failed +
@@ -111,7 +112,8 @@ var validations = []struct {
 
 // TestEnumSet holds that a message lists a part of a long enumeration only.
 func TestEnumSet(t *testing.T) {
-	if got := enumSet(rules["EC2InstanceType"].text.enum); !strings.HasPrefix(got, "[t2.micro, t2.small, ") || !strings.HasSuffix(got, ", …]") || len(got) > 600 {
+	if got := enumSet(rules["EC2InstanceType"].text.enum); !strings.HasPrefix(got, "[t2.micro, t2.small, ") ||
+		!strings.HasSuffix(got, ", …]") || len(got) > 600 {
 		t.Error(got)
 	}
 }
@@ -146,7 +148,8 @@ func TestManyViolations(t *testing.T) {
 	body := []byte(`{"ResourceARN":"a","Tags":[` + strings.Repeat(`{},`, 100) + `{}]}`)
 	_, err := OpTagResource.Decode(JSON, body)
 	f := fault.Of(err)
-	if !strings.HasPrefix(f.Message, "202 validation errors detected: ") || !strings.HasSuffix(f.Message, "; and 192 more") {
+	if !strings.HasPrefix(f.Message, "202 validation errors detected: ") ||
+		!strings.HasSuffix(f.Message, "; and 192 more") {
 		t.Error(f.Message)
 	}
 	if n := strings.Count(f.Message, "must not be null"); n != maxListed {

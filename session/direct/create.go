@@ -50,7 +50,9 @@ func newToken() string { return "gsess-" + uuid.NewString() }
 
 // create makes a session. It lasts a little longer than ctx, so that a session
 // does not stay behind because nobody heard its id: after a success look at ctx.
-func (p *Provider) create(ctx context.Context, api *api, op string, in *gamelift.CreateGameSessionInput) (id string, err error) {
+func (p *Provider) create(ctx context.Context, api *api, op string, in *gamelift.CreateGameSessionInput) (
+	id string, err error,
+) {
 	if ctx.Err() != nil {
 		return "", failure(ctx, op, ctx.Err())
 	}
@@ -72,7 +74,9 @@ func (p *Provider) create(ctx context.Context, api *api, op string, in *gamelift
 // createInOnlyLocation repeats a request without a location for a fleet that needs
 // one, which an Anywhere fleet does at AWS, if there is no choice. Otherwise the
 // refusal stands.
-func (p *Provider) createInOnlyLocation(ctx context.Context, api *api, in *gamelift.CreateGameSessionInput, refusal *types.InvalidRequestException) (*gamelift.CreateGameSessionOutput, error) {
+func (p *Provider) createInOnlyLocation(
+	ctx context.Context, api *api, in *gamelift.CreateGameSessionInput, refusal *types.InvalidRequestException) (*gamelift.CreateGameSessionOutput, error,
+) {
 	locations, err := fleetLocations(ctx, api, in)
 	switch {
 	case err != nil || len(locations) == 0:

@@ -46,7 +46,8 @@ func TestOnlyLocation(t *testing.T) {
 		t.Fatal(id, err)
 	}
 	in := <-made
-	if in.Location != "custom-attic" || in.AliasId != "alias-1" || in.FleetId != "" || in.Name != "duel" || in.CreatorId != "" ||
+	if in.Location != "custom-attic" || in.AliasId != "alias-1" || in.FleetId != "" || in.Name != "duel" ||
+		in.CreatorId != "" ||
 		in.MaximumPlayerSessionCount.Or(-1) != 2 || len(in.GameProperties) != 2 || in.GameProperties[0].Key != "a" ||
 		!strings.HasPrefix(in.IdempotencyToken, "gsess-") {
 		t.Errorf("asked for %+v", in)

@@ -62,7 +62,9 @@ func hostProperties(op string, r session.HostRequest) (map[string]string, error)
 }
 
 // begin makes the session, which need not be ACTIVE yet. It cleans up after itself.
-func (p *Provider) begin(ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (id string, err error) {
+func (p *Provider) begin(ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (
+	id string, err error,
+) {
 	t := p.cfg.Target
 	if t.QueueName != "" {
 		return p.beginOnQueue(ctx, api, op, r, props)
@@ -75,7 +77,9 @@ func (p *Provider) begin(ctx context.Context, api *api, op string, r session.Hos
 	return id, err
 }
 
-func (p *Provider) beginOnQueue(ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (id string, err error) {
+func (p *Provider) beginOnQueue(
+	ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (id string, err error,
+) {
 	placement, err := p.place(ctx, api, op, &gamelift.StartGameSessionPlacementInput{
 		GameSessionQueueName: &p.cfg.Target.QueueName, PlacementId: aws.String(uuid.NewString()),
 		GameSessionName:           text(r.SessionName),
@@ -92,7 +96,9 @@ func (p *Provider) beginOnQueue(ctx context.Context, api *api, op string, r sess
 }
 
 // enter takes a place in a session as soon as it is ACTIVE.
-func (p *Provider) enter(ctx context.Context, api *api, op string, r session.JoinSessionRequest) (session.Reservation, error) {
+func (p *Provider) enter(ctx context.Context, api *api, op string, r session.JoinSessionRequest) (
+	session.Reservation, error,
+) {
 	err := p.poll(ctx, op, func() (bool, error) { return isActive(ctx, api, op, r.SessionID) })
 	if err != nil {
 		return session.Reservation{}, failure(ctx, op, err)

@@ -89,7 +89,8 @@ func TestOutlast(t *testing.T) {
 }
 
 func TestAttributes(t *testing.T) {
-	for _, bad := range []string{``, `23`, `null`, `{}`, `{"N":null}`, `{"N":"23"}`, `{"n":23}`, `{"N":1,"S":"a"}`, `{"SL":"a"}`, `{"SDM":{"a":"b"}}`, `{"N":23}{}`} {
+	for _, bad := range []string{``, `23`, `null`, `{}`, `{"N":null}`, `{"N":"23"}`, `{"n":23}`, `{"N":1,` +
+		`"S":"a"}`, `{"SL":"a"}`, `{"SDM":{"a":"b"}}`, `{"N":23}{}`} {
 		if v, err := parseAttribute([]byte(bad)); err == nil {
 			t.Errorf("%s is %+v", bad, v)
 		}

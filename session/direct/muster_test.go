@@ -128,7 +128,8 @@ func reserveAll(t *testing.T, p *direct.Provider, id string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if place.SessionID != id || place.PlayerID != player || place.PlayerSessionID == "" || place.Address() != "127.0.0.1:7777" || place.DNSName == "" {
+		if place.SessionID != id || place.PlayerID != player || place.PlayerSessionID == "" ||
+			place.Address() != "127.0.0.1:7777" || place.DNSName == "" {
 			t.Errorf("%+v", place)
 		}
 	}
@@ -154,7 +155,8 @@ func TestHostAndFind(t *testing.T) {
 	if place.PlayerID != "ada" || place.PlayerSessionID == "" || place.Address() != "127.0.0.1:7777" {
 		t.Errorf("%+v", place)
 	}
-	if g := <-started; g.GameSessionID != place.SessionID || g.GameProperties["build_id"] != "-7" || g.Name != "ada's Session" {
+	if g := <-started; g.GameSessionID != place.SessionID || g.GameProperties["build_id"] != "-7" ||
+		g.Name != "ada's Session" {
 		t.Errorf("the game server got %+v", g)
 	}
 	for build, want := range map[int32]int{0: 1, -7: 1, 8: 0} {

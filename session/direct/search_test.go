@@ -53,7 +53,8 @@ func TestFindPages(t *testing.T) {
 			if err != nil || len(found) != test.want || len(asked) != test.pages {
 				t.Errorf("found %d on %d pages, %v; want %d on %d", len(found), len(asked), err, test.want, test.pages)
 			}
-			if in := <-asked; in.FilterExpression != "hasAvailablePlayerSessions=true AND gameSessionProperties.build_id='7'" || in.Location != "custom-attic" {
+			in := <-asked
+			if in.FilterExpression != "hasAvailablePlayerSessions=true AND gameSessionProperties.build_id='7'" || in.Location != "custom-attic" {
 				t.Errorf("asked for %+v", in)
 			}
 		})
@@ -79,7 +80,8 @@ func TestFindOnQueue(t *testing.T) {
 	if err != nil || len(found) != 4 || len(asked) != 3 {
 		t.Fatalf("found %d in %d searches, %v", len(found), len(asked), err)
 	}
-	if first, second := <-asked, <-asked; first.FleetId != goneFleet || second.AliasId != alias || second.FleetId != "" {
+	if first, second := <-asked, <-asked; first.FleetId != goneFleet || second.AliasId != alias ||
+		second.FleetId != "" {
 		t.Errorf("searched %+v and %+v", first, second)
 	}
 }

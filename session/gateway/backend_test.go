@@ -23,7 +23,9 @@ type backend struct {
 	placed atomic.Pointer[wire.GameSessionPlacement] // nil before there is one
 }
 
-func (b *backend) StartGameSessionPlacement(_ context.Context, in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
+func (b *backend) StartGameSessionPlacement(_ context.Context, in *wire.StartGameSessionPlacementInput) (
+	*wire.StartGameSessionPlacementOutput, error,
+) {
 	b.asked <- in
 	b.placed.Store(&wire.GameSessionPlacement{
 		PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName, GameSessionName: in.GameSessionName,
@@ -36,7 +38,9 @@ func (b *backend) StartGameSessionPlacement(_ context.Context, in *wire.StartGam
 	}}, nil
 }
 
-func (b *backend) DescribeGameSessionPlacement(_ context.Context, in *wire.DescribeGameSessionPlacementInput) (*wire.DescribeGameSessionPlacementOutput, error) {
+func (b *backend) DescribeGameSessionPlacement(_ context.Context, in *wire.DescribeGameSessionPlacementInput) (
+	*wire.DescribeGameSessionPlacementOutput, error,
+) {
 	placed := b.placed.Load()
 	if placed == nil || placed.PlacementId != in.PlacementId {
 		return nil, fault.New(fault.NotFound, "no such placement")
@@ -44,7 +48,9 @@ func (b *backend) DescribeGameSessionPlacement(_ context.Context, in *wire.Descr
 	return &wire.DescribeGameSessionPlacementOutput{GameSessionPlacement: placed}, nil
 }
 
-func (b *backend) StartMatchmaking(_ context.Context, in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
+func (b *backend) StartMatchmaking(_ context.Context, in *wire.StartMatchmakingInput) (
+	*wire.StartMatchmakingOutput, error,
+) {
 	b.asked <- in
 	return &wire.StartMatchmakingOutput{MatchmakingTicket: b.ticket(in.TicketId,
 		wire.MatchmakingConfigurationStatusQueued)}, nil
@@ -127,7 +133,8 @@ func TestPlacementsAtTheGateway(t *testing.T) {
 		t.Errorf("the same placement id gave %q, then %q, %v", id, again, err)
 	}
 	in := (<-b.asked).(*wire.StartGameSessionPlacementInput)
-	if in.PlacementId != id || in.GameSessionQueueName != "q" || in.GameSessionName != "duel" || in.MaximumPlayerSessionCount.Or(0) != 2 {
+	if in.PlacementId != id || in.GameSessionQueueName != "q" || in.GameSessionName != "duel" ||
+		in.MaximumPlayerSessionCount.Or(0) != 2 {
 		t.Errorf("%q was asked for as %+v", id, in)
 	}
 	got, err := p.Placement(t.Context(), id)
@@ -150,23 +157,27 @@ func TestMatchmakingAtTheGateway(t *testing.T) {
 	if err != nil || id != "t-1" {
 		t.Fatal(id, err)
 	}
-	if in := (<-b.asked).(*wire.StartMatchmakingInput); in.TicketId != "t-1" || in.Players[0].PlayerAttributes["skill"].N.Or(0) != 23 {
+	if in := (<-b.asked).(*wire.StartMatchmakingInput); in.TicketId != "t-1" ||
+		in.Players[0].PlayerAttributes["skill"].N.Or(0) != 23 {
 		t.Errorf("asked for %+v", in)
 	}
-	if got, err := p.Ticket(t.Context(), "t-1"); err != nil || got.Status != session.TicketRequiresAcceptance || got.MatchID == "" {
+	if got, err := p.Ticket(t.Context(), "t-1"); err != nil || got.Status != session.TicketRequiresAcceptance ||
+		got.MatchID == "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if err := p.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: "t-1", PlayerIDs: []string{"ada"}, AcceptMatch: true}); err != nil {
 		t.Error(err)
 	}
-	if in := (<-b.asked).(*wire.AcceptMatchInput); in.AcceptanceType != wire.AcceptanceTypeAccept || in.PlayerIds[0] != "ada" {
+	if in := (<-b.asked).(*wire.AcceptMatchInput); in.AcceptanceType != wire.AcceptanceTypeAccept ||
+		in.PlayerIds[0] != "ada" {
 		t.Errorf("asked for %+v", in)
 	}
 	if err := p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: "t-1"}); err != nil {
 		t.Error(err)
 	}
 	var last session.Ticket
-	if err := p.WatchTicket(t.Context(), "t-1", func(ticket session.Ticket) { last = ticket }); err != nil || last.Reservations["ada"] != place {
+	if err := p.WatchTicket(t.Context(), "t-1", func(ticket session.Ticket) { last = ticket }); err != nil ||
+		last.Reservations["ada"] != place {
 		t.Errorf("%+v, %v", last, err)
 	}
 	_, err = p.Ticket(t.Context(), "missing")

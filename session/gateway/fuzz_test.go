@@ -51,7 +51,8 @@ func FuzzAnswers(f *testing.F) {
 					t.Errorf("%s: %v is no error of the session package", name, err)
 				}
 			}
-			if place, err := p.Host(t.Context(), hostRequest); err == nil && (place.PlayerSessionID == "" || place.IPAddress == "" || place.Port < 1) {
+			if place, err := p.Host(t.Context(), hostRequest); err == nil &&
+				(place.PlayerSessionID == "" || place.IPAddress == "" || place.Port < 1) {
 				t.Errorf("%q gave the place %+v", body, place)
 			}
 		}

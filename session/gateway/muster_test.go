@@ -63,7 +63,8 @@ func TestOriginalCallsOnMuster(t *testing.T) {
 			t.Fatalf("%+v, %v", hosted, err)
 		}
 		found, err := p.Find(t.Context(), session.FindRequest{BuildID: -7})
-		if err != nil || len(found) != 1 || found[0].SessionID != hosted.SessionID || found[0].BuildID != -7 || found[0].OpenConnections != 1 {
+		if err != nil || len(found) != 1 || found[0].SessionID != hosted.SessionID || found[0].BuildID != -7 ||
+			found[0].OpenConnections != 1 {
 			t.Fatalf("found %+v, %v", found, err)
 		}
 		joined, err := p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: hosted.SessionID, PlayerID: "bob"})
@@ -79,7 +80,9 @@ func TestOriginalCallsOnMuster(t *testing.T) {
 	p := s.provider()
 	_, err := p.Host(t.Context(), session.HostRequest{SessionName: "one too many", OwnerID: "ada", Connections: 2})
 	wantError(t, err, session.ErrUnavailable, "no_capacity")
-	_, err = p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: "arn:aws:gamelift:us-west-2::gamesession/fleet-1/gsess-9", PlayerID: "ada"})
+	_, err = p.Reserve(t.Context(),
+		session.JoinSessionRequest{SessionID: "arn:aws:gamelift:us-west-2::gamesession/fleet-1/gsess-9",
+			PlayerID: "ada"})
 	wantError(t, err, session.ErrNotFound, "session_not_found")
 }
 
@@ -108,7 +111,8 @@ func TestV1OnMuster(t *testing.T) {
 	search := session.SearchSessionsRequest{FleetID: s.fleet, Location: "custom-home",
 		FilterExpression: "gameSessionProperties.mode='ctf'"}
 	got, err := p.SearchSessions(t.Context(), search)
-	if err != nil || len(got.SessionConfigs) != 1 || got.SessionConfigs[0].SessionID != hosted.SessionID || got.SessionConfigs[0].CurrentPlayer != 2 {
+	if err != nil || len(got.SessionConfigs) != 1 || got.SessionConfigs[0].SessionID != hosted.SessionID ||
+		got.SessionConfigs[0].CurrentPlayer != 2 {
 		t.Errorf("found %+v, %v", got, err)
 	}
 	_, err = p.SearchSessions(t.Context(), session.SearchSessionsRequest{FleetID: s.fleet, FilterExpression: "mode="})

@@ -31,7 +31,8 @@ func TestHost(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	sent := s.last(t)
-	if sent.line != "POST /create_session" || sent.body != `{"session_name":"ada's Session","build_id":-7,"uuid":"ada","num_connections":4}` {
+	if sent.line != "POST /create_session" ||
+		sent.body != `{"session_name":"ada's Session","build_id":-7,"uuid":"ada","num_connections":4}` {
 		t.Errorf("sent %+v", sent)
 	}
 	if sent.header.Get("Content-Type") != "application/json" || sent.header.Get("Authorization") != "" {
@@ -46,7 +47,8 @@ func TestReserve(t *testing.T) {
 	if err != nil || got != place {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if sent := s.last(t); sent.line != "POST /join_session" || sent.body != `{"GameSessionId":"`+gsess+`","uuid":"ada"}` {
+	if sent := s.last(t); sent.line != "POST /join_session" ||
+		sent.body != `{"GameSessionId":"`+gsess+`","uuid":"ada"}` {
 		t.Errorf("sent %+v", sent)
 	}
 }

@@ -50,7 +50,8 @@ func TestCreateSession(t *testing.T) {
 	if err != nil || id != gsess || s.last(t).header.Get("Idempotency-Key") != "token-1" {
 		t.Errorf("%q, %v", id, err)
 	}
-	wantCall(t, s, "POST /v1/sessions", `{"name": "duel", "maxPlayers": 2, "properties": {"mode": "ctf"}, "target": {"fleetId": "fleet-1", "location": "custom-attic"}}`)
+	wantCall(t, s, "POST /v1/sessions",
+		`{"name": "duel", "maxPlayers": 2, "properties": {"mode": "ctf"}, "target": {"fleetId": "fleet-1", "location": "custom-attic"}}`)
 	if _, err := p.CreateSession(t.Context(), session.CreateSessionRequest{AliasID: "alias-1", MaxPlayer: 2}); err != nil {
 		t.Error(err)
 	}
@@ -89,7 +90,8 @@ func TestHostWithProperties(t *testing.T) {
 	if err != nil || got != place {
 		t.Errorf("%+v, %v", got, err)
 	}
-	wantCall(t, s, "POST /v1/sessions", `{"name": "ada's Session", "maxPlayers": 4, "buildId": -7, "properties": {"mode": "ctf"}, "player": {"id": "ada"}}`)
+	wantCall(t, s, "POST /v1/sessions",
+		`{"name": "ada's Session", "maxPlayers": 4, "buildId": -7, "properties": {"mode": "ctf"}, "player": {"id": "ada"}}`)
 }
 
 func TestReserveWithData(t *testing.T) {
@@ -163,7 +165,8 @@ func TestMatchmaking(t *testing.T) {
 		t.Error(err)
 	}
 	wantCall(t, s, "DELETE /v1/tickets/t-1", "")
-	if got, err := p.Ticket(t.Context(), "t-1"); err != nil || got.Status != session.TicketQueued || got.TicketID != "t-1" {
+	if got, err := p.Ticket(t.Context(), "t-1"); err != nil || got.Status != session.TicketQueued ||
+		got.TicketID != "t-1" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	wantCall(t, s, "GET /v1/tickets/t-1", "")
@@ -174,7 +177,8 @@ func TestAttributesThatAreNone(t *testing.T) {
 	t.Parallel()
 	s := answer(t, 500, ``)
 	p := s.provider(t)
-	for _, bad := range []string{``, `23`, `null`, `{}`, `{"N":null}`, `{"N":"23"}`, `{"n":23}`, `{"N":1,"S":"a"}`, `{"S":1}`, `{"SL":"a"}`, `{"SDM":{"a":"b"}}`} {
+	for _, bad := range []string{``, `23`, `null`, `{}`, `{"N":null}`, `{"N":"23"}`, `{"n":23}`, `{"N":1,` +
+		`"S":"a"}`, `{"S":1}`, `{"SL":"a"}`, `{"SDM":{"a":"b"}}`} {
 		_, err := p.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{ConfigurationName: "duels", Players: []session.Player{{
 			PlayerID: "ada", PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(bad)},
 		}}})

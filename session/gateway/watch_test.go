@@ -42,7 +42,8 @@ func TestWatchTicket(t *testing.T) {
 		ticketEvent("end", `"status": "COMPLETED", "match": `+strings.ReplaceAll(matchObject, "\n", "\ndata: ")), true)
 	p := s.provider(t, func(c *gateway.Config) { c.HTTPClient.Timeout = patience })
 	var seen []session.Ticket
-	if err := p.WatchTicket(t.Context(), "t-1", func(ticket session.Ticket) { seen = append(seen, ticket) }); err != nil {
+	err := p.WatchTicket(t.Context(), "t-1", func(ticket session.Ticket) { seen = append(seen, ticket) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	if len(seen) != 4 || seen[0].Status != session.TicketSearching || seen[0].MatchID != "" || seen[3].MatchID != "" {
@@ -73,9 +74,10 @@ func TestWatchEnds(t *testing.T) {
 		"error of no form": {"event: error\ndata: 7\n\n", session.ErrUnavailable, ""},
 		"no JSON":          {"event: ticket\ndata: {\n\n", session.ErrTransport, ""},
 		"no status":        {"event: ticket\ndata: {}\n\n", session.ErrTransport, ""},
-		"no address":       {ticketEvent("end", `"status":"COMPLETED","match":{"players":[{"id":"ada","playerSessionId":"p"}]}`), session.ErrTransport, ""},
-		"long line":        {"data: " + strings.Repeat("x", 2<<20), session.ErrTransport, ""},
-		"long event":       {strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 2000), session.ErrTransport, ""},
+		"no address": {ticketEvent("end",
+			`"status":"COMPLETED","match":{"players":[{"id":"ada","playerSessionId":"p"}]}`), session.ErrTransport, ""},
+		"long line":  {"data: " + strings.Repeat("x", 2<<20), session.ErrTransport, ""},
+		"long event": {strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 2000), session.ErrTransport, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

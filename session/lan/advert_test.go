@@ -44,7 +44,8 @@ func TestAdvertErrorsNameTheField(t *testing.T) {
 			b := announce(t, n, advert("a"))
 			a := advert("a")
 			c.change(&a)
-			if err := b.Update(a); !errors.Is(err, session.ErrInvalid) || !strings.HasPrefix(err.Error(), "Update: "+c.want) {
+			if err := b.Update(a); !errors.Is(err, session.ErrInvalid) ||
+				!strings.HasPrefix(err.Error(), "Update: "+c.want) {
 				t.Errorf("Update says %v, want %s", err, c.want)
 			}
 			_, err := n.Announce(t.Context(), a)

@@ -99,7 +99,8 @@ func (b *beacon) start() {
 	for _, s := range b.sockets {
 		b.running.Go(func() {
 			var packet [MaxPacket]byte
-			s.receive(ctx, b.network.cfg.Clock, func(heard []byte, from netip.AddrPort) { b.answer(s, heard, from, &packet) })
+			s.receive(ctx, b.network.cfg.Clock,
+				func(heard []byte, from netip.AddrPort) { b.answer(s, heard, from, &packet) })
 		})
 	}
 	b.running.Go(func() { b.followLinks(ctx) })

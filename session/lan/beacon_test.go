@@ -168,7 +168,8 @@ func TestAnnounceFails(t *testing.T) {
 		t.Errorf("without a link: %v", err)
 	}
 	n.scan = new(interfaces).scan
-	if _, err := n.Announce(t.Context(), advert("a")); !errors.Is(err, session.ErrTransport) || !errors.Is(err, errNoList) {
+	if _, err := n.Announce(t.Context(), advert("a")); !errors.Is(err, session.ErrTransport) ||
+		!errors.Is(err, errNoList) {
 		t.Errorf("without a list of links: %v", err)
 	}
 	n = newNetwork(t, Config{})

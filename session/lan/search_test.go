@@ -131,7 +131,8 @@ func TestSearchFinds(t *testing.T) {
 		t.Fatalf("found %+v", results)
 	}
 	r := results[0]
-	if r.SessionID != "s1" || r.OwnerID != "o1" || r.OwnerName != "Ada" || r.Name != "Friday" || !r.LAN || r.Port != 7777 ||
+	if r.SessionID != "s1" || r.OwnerID != "o1" || r.OwnerName != "Ada" || r.Name != "Friday" || !r.LAN ||
+		r.Port != 7777 ||
 		r.BuildID != 3 || r.Connections != 4 || r.OpenConnections != 2 || !maps.Equal(r.Properties, a.Properties) {
 		t.Errorf("found %+v", r)
 	}
@@ -349,13 +350,15 @@ func TestSearchEnds(t *testing.T) {
 	n := newNetwork(t, Config{})
 	none := func(session.SearchResult) {}
 	for field, r := range map[string]session.FindRequest{"Limit": {Limit: -1}, "Timeout": {Timeout: -1}, "Stop": {Stop: -1}} {
-		if err := n.Search(t.Context(), r, none); !errors.Is(err, session.ErrInvalid) || err.Error() != "Search: "+field+" is negative, 0 is its default" {
+		if err := n.Search(t.Context(), r, none); !errors.Is(err, session.ErrInvalid) ||
+			err.Error() != "Search: "+field+" is negative, 0 is its default" {
 			t.Errorf("with a negative %s: %v", field, err)
 		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	if err := n.Search(ctx, session.FindRequest{}, none); !errors.Is(err, session.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
+	if err := n.Search(ctx, session.FindRequest{}, none); !errors.Is(err, session.ErrTimeout) ||
+		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after its deadline: %v", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())

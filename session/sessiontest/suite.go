@@ -140,7 +140,8 @@ func (s *suite) fill(id string) {
 		if !s.can("Reserve", err) {
 			return
 		}
-		if r.SessionID != id || r.PlayerID != player || r.PlayerSessionID == "" || r.IPAddress == "" && r.DNSName == "" || r.Port == 0 || seen[r.PlayerSessionID] {
+		if r.SessionID != id || r.PlayerID != player || r.PlayerSessionID == "" || r.IPAddress == "" &&
+			r.DNSName == "" || r.Port == 0 || seen[r.PlayerSessionID] {
 			s.Errorf("Reserve: the place of %s is %+v", player, r)
 		}
 		seen[r.PlayerSessionID] = true
@@ -148,7 +149,8 @@ func (s *suite) fill(id string) {
 	_, err := s.Provider.Reserve(s.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "eve"})
 	s.wants("Reserve in a full session", err, session.ErrFull)
 	found, err := s.Provider.Find(s.Context(), session.FindRequest{})
-	if s.can("Find", err) && slices.ContainsFunc(found, func(r session.SearchResult) bool { return r.SessionID == id }) {
+	if s.can("Find", err) &&
+		slices.ContainsFunc(found, func(r session.SearchResult) bool { return r.SessionID == id }) {
 		s.Error("Find: it lists a session that is full")
 	}
 }
@@ -217,14 +219,16 @@ func (s *suite) hosted() {
 	if !s.can("Host", err) {
 		return
 	}
-	if r.SessionID == "" || r.PlayerSessionID == "" || r.PlayerID != "ada" || r.IPAddress == "" && r.DNSName == "" || r.Port == 0 {
+	if r.SessionID == "" || r.PlayerSessionID == "" || r.PlayerID != "ada" || r.IPAddress == "" && r.DNSName == "" ||
+		r.Port == 0 {
 		s.Fatalf("Host: the place is %+v", r)
 	}
 	found, err := s.Provider.Find(s.Context(), session.FindRequest{BuildID: 7})
 	if !s.can("Find", err) {
 		return
 	}
-	if len(found) != 1 || found[0].SessionID != r.SessionID || found[0].Name != "hosted" || found[0].LAN || found[0].Connections != 2 || found[0].OpenConnections != 1 {
+	if len(found) != 1 || found[0].SessionID != r.SessionID || found[0].Name != "hosted" || found[0].LAN ||
+		found[0].Connections != 2 || found[0].OpenConnections != 1 {
 		s.Errorf("Find: found %+v", found)
 	}
 }

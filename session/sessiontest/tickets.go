@@ -138,7 +138,8 @@ func (s *Service) proposed(matchID string) []string {
 }
 
 func (s *Service) allAccepted(id string) bool {
-	return !slices.ContainsFunc(s.players[id], func(player string) bool { return !slices.Contains(s.accepted[id], player) })
+	return !slices.ContainsFunc(s.players[id],
+		func(player string) bool { return !slices.Contains(s.accepted[id], player) })
 }
 
 // Match makes a match of the tickets: a session with a place for each player. The

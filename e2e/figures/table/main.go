@@ -46,7 +46,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	t := &table{stdout: stdout, stderr: stderr}
 	flags := flag.NewFlagSet("table", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.IntVar(&t.rounds, "rounds", 6, "how often each figure is measured; benchstat needs 4 at least, and 6 for intervals")
+	flags.IntVar(&t.rounds, "rounds", 6,
+		"how often each figure is measured; benchstat needs 4 at least, and 6 for intervals")
 	only := flags.String("only", "", "regular expression: make only the runs whose names it matches")
 	accept := flags.Bool("accept", false, "measure nothing: commit to the latest results, and write the table in "+
 		documentation)

@@ -54,7 +54,8 @@ func (s *game) broadcast(room int, players []*gamenet.Session, packets []byte) e
 	f := s.service.NewFrame()
 	defer f.Release()
 	for at := 0; at < len(packets); at += frame.StateSize {
-		if err := f.Append(gamenet.Packet{ID: frame.StateID, Payload: packets[at+frame.Header : at+frame.StateSize]}); err != nil {
+		err := f.Append(gamenet.Packet{ID: frame.StateID, Payload: packets[at+frame.Header : at+frame.StateSize]})
+		if err != nil {
 			return err
 		}
 	}

@@ -104,7 +104,8 @@ func TestWorld(t *testing.T) {
 	}
 	w := b.World()
 	bob := w.Players[2]
-	if b.Number() != 7 || w.Tick != 11 || w.Ticks != 3 || len(w.Players) != 1 || len(w.Said) != 1 || w.Notices[0] != "closing time" ||
+	if b.Number() != 7 || w.Tick != 11 || w.Ticks != 3 || len(w.Players) != 1 || len(w.Said) != 1 ||
+		w.Notices[0] != "closing time" ||
 		bob.Name != "bob" || bob.Tick != 10 || bob.Place != (protocol.Place{Number: 2, X: 5, Y: 5}) || bob.Moved {
 		t.Errorf("number %d, world %+v", b.Number(), w)
 	}
@@ -170,7 +171,8 @@ func TestNonsense(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-b.Done()
-	if err := b.Err(); !errors.Is(err, gamenet.ErrDisconnected) || !strings.Contains(err.Error(), "does not send packets of id 4") {
+	if err := b.Err(); !errors.Is(err, gamenet.ErrDisconnected) ||
+		!strings.Contains(err.Error(), "does not send packets of id 4") {
 		t.Errorf("ended because of %v", err)
 	}
 	if err := b.Leave(); err != nil {

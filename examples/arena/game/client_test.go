@@ -124,7 +124,8 @@ func TestClientWithoutServer(t *testing.T) {
 		{"-transport=tls -fingerprint=1234", bot.ExitMisuse},
 	} {
 		var out, complaints buffer
-		if status := bot.Main(t.Context(), strings.Fields(test.args), nil, &out, &complaints); status != test.status || complaints.String() == "" || out.String() != "" {
+		if status := bot.Main(t.Context(), strings.Fields(test.args), nil, &out, &complaints); status != test.status ||
+			complaints.String() == "" || out.String() != "" {
 			t.Errorf("%s: status %d, %q, %q", test.args, status, out.String(), complaints.String())
 		}
 	}

@@ -118,7 +118,8 @@ func TestTerminateRemovesPlayers(t *testing.T) {
 		m.push(processes.TerminateProcessPush{TerminationTime: time.Now().Add(time.Minute)})
 		m.endWell()
 		<-bob.Done()
-		if reason, ok := errors.AsType[*gamenet.PeerError](bob.Err()); !ok || reason.Reason != "the game server is ending" {
+		if reason, ok := errors.AsType[*gamenet.PeerError](bob.Err()); !ok ||
+			reason.Reason != "the game server is ending" {
 			t.Errorf("the player was told %v", bob.Err())
 		}
 	})

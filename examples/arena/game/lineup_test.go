@@ -10,7 +10,8 @@ import (
 func TestPrintTeams(t *testing.T) {
 	t.Parallel()
 	const data = `{"matchId":"m-1","matchmakingConfigurationArn":"arn:aws:gamelift:us-east-1:000000000000:matchmakingconfiguration/duel",` +
-		`"teams":[{"name":"red","players":[{"playerId":"ada","attributes":{}}]},{"name":"blue","players":[{"playerId":"bob\n","attributes":{}},{"playerId":"cy","attributes":{}}]}]}`
+		`"teams":[{"name":"red","players":[{"playerId":"ada","attributes":{}}]},{"name":"blue",` +
+		`"players":[{"playerId":"bob\n","attributes":{}},{"playerId":"cy","attributes":{}}]}]}`
 	made := gameserver.GameSession{MatchmakerData: data}
 	const line = `LogMatch: Match m-1: red: "ada"; blue: "bob\n", "cy"` + "\n"
 	for name, test := range map[string]struct {

@@ -13,12 +13,14 @@ func TestParse(t *testing.T) {
 		t.Error("a transport in capitals is taken for one")
 	}
 	o, err = parse(strings.Fields("-LOG --allowunticketed -Linger -address 127.0.0.9 -logsecrets -processid p -Transport quic -tickrate=20 -maxPlayers 8"))
-	if err != nil || !o.log || !o.allowUnticketed || !o.linger || !o.logSecrets || o.address != "127.0.0.9" || o.Port != 7777 || o.ProcessID != "p" ||
+	if err != nil || !o.log || !o.allowUnticketed || !o.linger || !o.logSecrets || o.address != "127.0.0.9" ||
+		o.Port != 7777 || o.ProcessID != "p" ||
 		o.link.Transport != link.QUIC || o.tickRate != 20 || o.maxPlayers != 8 {
 		t.Errorf("parsed %+v, %v", o, err)
 	}
 	o, err = parse([]string{"-port=0"})
-	if err != nil || o.Port != 0 || o.ProcessID == "" || o.address != "127.0.0.1" || o.link.Transport != link.TCP || o.tickRate != 30 {
+	if err != nil || o.Port != 0 || o.ProcessID == "" || o.address != "127.0.0.1" || o.link.Transport != link.TCP ||
+		o.tickRate != 30 {
 		t.Errorf("parsed %+v, %v", o, err)
 	}
 	for _, line := range []string{"-unknown", "map", "log", "-port=x", "-log=x", "-tickrate=0", "-tickrate 121", "-maxplayers=-1", "-patience=-1s", "-patience=2", "-transport=udp", "-cert=c.pem"} {

@@ -120,7 +120,9 @@ func (s *service) RemovePlayerSession(_, ps string, done func(error)) {
 
 func (s *service) UpdatePlayerSessionCreationPolicy(_, _ string, done func(error)) { done(nil) }
 
-func (s *service) DescribePlayerSessions(_ processes.PlayerSessionQuery, done func(processes.PlayerSessionPage, error)) {
+func (s *service) DescribePlayerSessions(
+	_ processes.PlayerSessionQuery, done func(processes.PlayerSessionPage, error),
+) {
 	done(processes.PlayerSessionPage{}, nil)
 }
 

@@ -59,7 +59,8 @@ func TestNews(t *testing.T) {
 	if len(got.Places) != 2 || got.Places[0].Number != 2 || got.Places[1].Number != 3 {
 		t.Errorf("places: %v", got.Places)
 	}
-	if present := r.Present(); !reflect.DeepEqual(present, []protocol.Joined{{Number: 2, Name: "bob"}, {Number: 3, Name: "carl"}}) || r.Len() != 2 {
+	present := r.Present()
+	if !reflect.DeepEqual(present, []protocol.Joined{{Number: 2, Name: "bob"}, {Number: 3, Name: "carl"}}) || r.Len() != 2 {
 		t.Errorf("present: %v", present)
 	}
 	if again := r.Tick(); again.Tick != 2 || len(again.News) != 0 {
@@ -74,7 +75,8 @@ func TestJoinInAnyOrder(t *testing.T) {
 	r.Join(carl, "carl")
 	r.Join(ada, "ada")
 	r.Join(bob, "bob")
-	if present := r.Present(); !reflect.DeepEqual(present, []protocol.Joined{{Number: 1, Name: "ada"}, {Number: 2, Name: "bob"}, {Number: 3, Name: "carl"}}) {
+	present := r.Present()
+	if !reflect.DeepEqual(present, []protocol.Joined{{Number: 1, Name: "ada"}, {Number: 2, Name: "bob"}, {Number: 3, Name: "carl"}}) {
 		t.Errorf("present: %v", present)
 	}
 }

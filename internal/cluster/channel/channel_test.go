@@ -200,7 +200,8 @@ func TestMalformed(t *testing.T) {
 			if p.Number > 0 {
 				s, p.Number = channel.NewStream(100, time.Hour), 1
 			}
-			if err := s.Receive(0, p, func(channel.Frame) { t.Error("a frame came") }); name != "huge frame" && !errors.Is(err, channel.ErrMalformed) {
+			if err := s.Receive(0, p, func(channel.Frame) { t.Error("a frame came") }); name != "huge frame" &&
+				!errors.Is(err, channel.ErrMalformed) {
 				t.Errorf("got %v, want ErrMalformed", err)
 			}
 		})

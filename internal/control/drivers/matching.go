@@ -175,7 +175,8 @@ func (d *Drivers) LeadMoves() error {
 		return shard.Stopped()
 	}
 	return &fault.Error{
-		Kind: fault.ServiceUnavailable, Message: "Matchmaking is moving to another node. Try again.", Err: shard.ErrNotDone,
+		Kind: fault.ServiceUnavailable, Message: "Matchmaking is moving to another node. Try again.",
+		Err: shard.ErrNotDone,
 	}
 }
 

@@ -56,7 +56,8 @@ func TestRequestIDs(t *testing.T) {
 			t.Errorf("%q became %q for the client and %q for the handler", id, got, seen)
 		}
 	}
-	if RequestID(context.Background()) != "" || Subject(context.Background()) != "" || of(context.Background()).key != "" || Address(context.Background()).IsValid() {
+	if RequestID(context.Background()) != "" || Subject(context.Background()) != "" ||
+		of(context.Background()).key != "" || Address(context.Background()).IsValid() {
 		t.Error("there is something outside of a guard")
 	}
 }
@@ -65,7 +66,8 @@ func TestSecurityHeadersAreThere(t *testing.T) {
 	g := guard(t, Config{}, nil)
 	for path := range map[string]bool{"/": true, "/healthz": true} {
 		h := g.get(path).Header()
-		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" || !strings.Contains(h.Get("Content-Security-Policy"), "'none'") {
+		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" ||
+			!strings.Contains(h.Get("Content-Security-Policy"), "'none'") {
 			t.Errorf("%s: %v", path, h)
 		}
 	}
@@ -145,7 +147,8 @@ func TestBodiesAreLimited(t *testing.T) {
 	g := guard(t, Config{MaxBody: 10}, func(_ http.ResponseWriter, r *http.Request) { _, failed = io.ReadAll(r.Body) })
 	g.refused(g.do(httptest.NewRequest(http.MethodPost, "/", strings.NewReader("12345678901"))),
 		http.StatusRequestEntityTooLarge, "body_too_large")
-	if w := g.do(httptest.NewRequest(http.MethodPost, "/", strings.NewReader("1234567890"))); w.Code != http.StatusOK || failed != nil {
+	if w := g.do(httptest.NewRequest(http.MethodPost, "/", strings.NewReader("1234567890"))); w.Code != http.StatusOK ||
+		failed != nil {
 		t.Errorf("%d, %v", w.Code, failed)
 	}
 	unsized := httptest.NewRequest(http.MethodPost, "/", io.MultiReader(strings.NewReader("12345678901")))
@@ -282,7 +285,8 @@ func TestRefuseHasItsOwnForm(t *testing.T) {
 			_, _ = io.WriteString(w, "refused: "+f.Code)
 		},
 	}, nil)
-	if w := g.get("/"); w.Code != http.StatusUnauthorized || w.Body.String() != "refused: unauthenticated" || w.Header().Get("WWW-Authenticate") == "" {
+	if w := g.get("/"); w.Code != http.StatusUnauthorized || w.Body.String() != "refused: unauthenticated" ||
+		w.Header().Get("WWW-Authenticate") == "" {
 		t.Errorf("%d %s %v", w.Code, w.Body, w.Header())
 	}
 }
@@ -303,7 +307,8 @@ func TestRefusedRequestsDoNotFillTheLog(t *testing.T) {
 	}
 	g.clock.Advance(time.Second)
 	g.get("/known")
-	if requests, ready := count("INFO", "request"), count("WARN", "not ready"); requests != 2 || ready != 1 || !strings.Contains(g.log.String(), `"suppressed":`) {
+	if requests, ready := count("INFO", "request"), count("WARN", "not ready"); requests != 2 || ready != 1 ||
+		!strings.Contains(g.log.String(), `"suppressed":`) {
 		t.Errorf("%d requests and %d probes are logged:\n%.2000s", requests, ready, g.log)
 	}
 	g.get("/known", "X-Api-Key: 0123456789abcdef")

@@ -76,7 +76,8 @@ func (g *guarded) refused(w *httptest.ResponseRecorder, status int, code string)
 	g.Helper()
 	var body map[string]string
 	err := json.Unmarshal(w.Body.Bytes(), &body)
-	if w.Code != status || err != nil || body["code"] != code || body["error"] == "" || body["requestId"] != w.Header().Get("X-Request-Id") || len(body) != 3 {
+	if w.Code != status || err != nil || body["code"] != code || body["error"] == "" ||
+		body["requestId"] != w.Header().Get("X-Request-Id") || len(body) != 3 {
 		g.Errorf("got %d %s, want %d %s", w.Code, w.Body, status, code)
 	}
 	if w.Header().Get("Content-Type") != "application/json" {

@@ -21,7 +21,8 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "muster_gateway_requests_total", Help: "Requests to the session gateway that were answered, by route and HTTP status.",
+			Name: "muster_gateway_requests_total",
+			Help: "Requests to the session gateway that were answered, by route and HTTP status.",
 		}, []string{"route", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "muster_gateway_request_seconds",
@@ -33,7 +34,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Help: "Requests to the session gateway that are being answered, streams included.",
 		}),
 		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "muster_gateway_refused_total", Help: "Requests that the session gateway turned away before they were looked at, by reason.",
+			Name: "muster_gateway_refused_total",
+			Help: "Requests that the session gateway turned away before they were looked at, by reason.",
 		}, []string{"reason"}),
 	}
 	if registerer == nil {

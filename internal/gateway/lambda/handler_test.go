@@ -171,10 +171,12 @@ func TestEventsBecomeRequests(t *testing.T) {
 				t.Errorf("%s: cookies %q", name, got)
 			}
 		}
-		if s.Method != "POST" || s.Path != "/create_session" || s.URI != "/create_session" || s.Host != "abc.execute-api.eu-central-1.amazonaws.com" || s.Address != address {
+		if s.Method != "POST" || s.Path != "/create_session" || s.URI != "/create_session" ||
+			s.Host != "abc.execute-api.eu-central-1.amazonaws.com" || s.Address != address {
 			t.Errorf("%s: %+v", name, s)
 		}
-		if s.Body != `{"uuid":"ada"}` || s.Length != 14 || !slices.Equal(s.Header["Accept"], accept) || !slices.Equal(s.Header["X-Request-Id"], []string{"request-7"}) || s.Header["Host"] != nil {
+		if s.Body != `{"uuid":"ada"}` || s.Length != 14 || !slices.Equal(s.Header["Accept"], accept) ||
+			!slices.Equal(s.Header["X-Request-Id"], []string{"request-7"}) || s.Header["Host"] != nil {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
@@ -294,16 +296,19 @@ func TestAnswers(t *testing.T) {
 		return out
 	}
 	v1 := answer(rest(nil)).(events.APIGatewayProxyResponse)
-	if v1.StatusCode != 201 || v1.IsBase64Encoded || len(v1.MultiValueHeaders["Set-Cookie"]) != 2 || v1.MultiValueHeaders["Content-Type"][0] != "application/json" {
+	if v1.StatusCode != 201 || v1.IsBase64Encoded || len(v1.MultiValueHeaders["Set-Cookie"]) != 2 ||
+		v1.MultiValueHeaders["Content-Type"][0] != "application/json" {
 		t.Errorf("%+v", v1)
 	}
 	v2 := answer(httpAPI(nil)).(events.APIGatewayV2HTTPResponse)
-	if v2.StatusCode != 201 || len(v2.Cookies) != 2 || v2.Headers["Vary"] != "Origin, Accept" || v2.Headers["Set-Cookie"] != "" {
+	if v2.StatusCode != 201 || len(v2.Cookies) != 2 || v2.Headers["Vary"] != "Origin, Accept" ||
+		v2.Headers["Set-Cookie"] != "" {
 		t.Errorf("%+v", v2)
 	}
 	at := func(path string) any { return httpAPI(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = path }) }
 	binary := answer(at("/binary")).(events.APIGatewayV2HTTPResponse)
-	if body, err := base64.StdEncoding.DecodeString(binary.Body); err != nil || !binary.IsBase64Encoded || string(body) != "\xff\xfe" {
+	if body, err := base64.StdEncoding.DecodeString(binary.Body); err != nil || !binary.IsBase64Encoded ||
+		string(body) != "\xff\xfe" {
 		t.Errorf("%+v", binary)
 	}
 	if empty := answer(at("/empty")).(events.APIGatewayV2HTTPResponse); empty.StatusCode != 200 || empty.Body != "" {
@@ -321,7 +326,8 @@ func TestAnswers(t *testing.T) {
 func TestStreamsAreRefused(t *testing.T) {
 	event := httpAPI(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/events" })
 	var body map[string]string
-	if err := json.Unmarshal([]byte(invoke(t, Config{}, event)), &body); err != nil || body["code"] != "not_supported" || body["requestId"] != "req-1" || body["error"] == "" {
+	if err := json.Unmarshal([]byte(invoke(t, Config{}, event)), &body); err != nil ||
+		body["code"] != "not_supported" || body["requestId"] != "req-1" || body["error"] == "" {
 		t.Errorf("%v, %v", body, err)
 	}
 	own := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "no streams") }
@@ -336,7 +342,8 @@ func TestDeadline(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), deadline)
 	defer cancel()
 	var got time.Time
-	h, err := New(Config{Margin: time.Second, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, _ = r.Context().Deadline() })})
+	h, err := New(Config{Margin: time.Second,
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got, _ = r.Context().Deadline() })})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,7 +375,8 @@ func TestAsFunction(t *testing.T) {
 		if err := json.Unmarshal(result.Payload, &answer); err != nil || result.Failed || answer.StatusCode != 201 {
 			t.Fatalf("%s, %v", result.Payload, err)
 		}
-		if err := json.Unmarshal([]byte(answer.Body), &s); err != nil || s.Path != fmt.Sprint("/", i) || s.Body != `{"uuid":"ada"}` {
+		if err := json.Unmarshal([]byte(answer.Body), &s); err != nil || s.Path != fmt.Sprint("/", i) ||
+			s.Body != `{"uuid":"ada"}` {
 			t.Errorf("%+v, %v", s, err)
 		}
 	}
@@ -376,7 +384,8 @@ func TestAsFunction(t *testing.T) {
 	if !result.Failed || !strings.Contains(string(result.Payload), "oh no") {
 		t.Errorf("a panic became %s", result.Payload)
 	}
-	if result := runtime.Invoke(t, rest(nil)); result.Failed || !strings.Contains(string(result.Payload), `"statusCode":201`) {
+	if result := runtime.Invoke(t, rest(nil)); result.Failed ||
+		!strings.Contains(string(result.Payload), `"statusCode":201`) {
 		t.Errorf("after a panic: %s", result.Payload)
 	}
 	if result := runtime.Invoke(t, map[string]int{"Records": 1}); !result.Failed {
@@ -395,7 +404,8 @@ func FuzzInvoke(f *testing.F) {
 	}
 	for _, seed := range []string{
 		`{"version":"2.0"}`, `{"httpMethod":"GET"}`, `{"httpMethod":"GET","resource":"/{a","path":"%zz"}`,
-		`{"version":"2.0","routeKey":"GET /{a}{b+}","pathParameters":{"a":"%","b":"?"},"rawPath":"/%?","requestContext":{"http":{"method":"GET","sourceIp":"::"}}}`,
+		`{"version":"2.0","routeKey":"GET /{a}{b+}","pathParameters":{"a":"%","b":"?"},"rawPath":"/%?",` +
+			`"requestContext":{"http":{"method":"GET","sourceIp":"::"}}}`,
 	} {
 		f.Add([]byte(seed))
 	}

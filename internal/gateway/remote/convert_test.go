@@ -59,7 +59,8 @@ func TestConversionsKeepEmptyLists(t *testing.T) {
 	if in.GameProperties == nil {
 		t.Error("an empty list became an absent one")
 	}
-	if p := convert[types.GameProperty](&wire.GameProperty{Key: "mode"}); aws.ToString(p.Key) != "mode" || p.Value == nil {
+	if p := convert[types.GameProperty](&wire.GameProperty{Key: "mode"}); aws.ToString(p.Key) != "mode" ||
+		p.Value == nil {
 		t.Errorf("the empty value of a property went away: %+v", p)
 	}
 }
@@ -136,7 +137,8 @@ func same(t *testing.T, path string, a, b reflect.Value) {
 	case !a.IsValid():
 	case a.Kind() != b.Kind():
 		t.Errorf("%s: %s and %s", path, a.Type(), b.Type())
-	case a.Type() == reflect.TypeFor[time.Time](), a.CanConvert(b.Type()) && a.Comparable() && a.Kind() != reflect.Struct:
+	case a.Type() == reflect.TypeFor[time.Time](),
+		a.CanConvert(b.Type()) && a.Comparable() && a.Kind() != reflect.Struct:
 		if a.Convert(b.Type()).Interface() != b.Interface() {
 			t.Errorf("%s: %v and %v", path, a, b)
 		}

@@ -140,7 +140,8 @@ func TestMatchmakingOverTheSDK(t *testing.T) {
 	on(d, wire.OpDescribeMatchmaking, func(*wire.DescribeMatchmakingInput) (*wire.DescribeMatchmakingOutput, error) {
 		return &wire.DescribeMatchmakingOutput{TicketList: []wire.MatchmakingTicket{ticket}}, nil
 	})
-	on(d, wire.OpAcceptMatch, func(*wire.AcceptMatchInput) (*wire.AcceptMatchOutput, error) { return &wire.AcceptMatchOutput{}, nil })
+	on(d, wire.OpAcceptMatch,
+		func(*wire.AcceptMatchInput) (*wire.AcceptMatchOutput, error) { return &wire.AcceptMatchOutput{}, nil })
 	on(d, wire.OpStopMatchmaking, func(*wire.StopMatchmakingInput) (*wire.StopMatchmakingOutput, error) {
 		return nil, fault.New(fault.NotFound, "no such ticket")
 	})

@@ -47,7 +47,8 @@ func (s *Service) Locations(ctx context.Context, t gateway.Target) ([]gateway.Lo
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.locations.get(ctx, fleet, func(ctx context.Context) ([]gateway.Location, error) { return s.describeLocations(ctx, fleet) })
+	all, err := s.locations.get(ctx, fleet,
+		func(ctx context.Context) ([]gateway.Location, error) { return s.describeLocations(ctx, fleet) })
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,9 @@ type jsonClient struct {
 }
 
 // CreateGameSession implements legacyAPI.
-func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput, _ ...option) (*gamelift.CreateGameSessionOutput, error) {
+func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput, _ ...option) (
+	*gamelift.CreateGameSessionOutput, error,
+) {
 	var out struct{ GameSession *jsonGameSession }
 	if err := c.call(ctx, "CreateGameSession", in, &out); err != nil {
 		return nil, err
@@ -42,7 +44,9 @@ func (c *jsonClient) CreateGameSession(ctx context.Context, in *gamelift.CreateG
 }
 
 // DescribeGameSessions implements legacyAPI.
-func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.DescribeGameSessionsInput, _ ...option) (*gamelift.DescribeGameSessionsOutput, error) {
+func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.DescribeGameSessionsInput, _ ...option) (
+	*gamelift.DescribeGameSessionsOutput, error,
+) {
 	var out struct {
 		GameSessions []jsonGameSession
 		NextToken    *string
@@ -55,7 +59,9 @@ func (c *jsonClient) DescribeGameSessions(ctx context.Context, in *gamelift.Desc
 }
 
 // CreatePlayerSessions implements legacyAPI.
-func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.CreatePlayerSessionsInput, _ ...option) (*gamelift.CreatePlayerSessionsOutput, error) {
+func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.CreatePlayerSessionsInput, _ ...option) (
+	*gamelift.CreatePlayerSessionsOutput, error,
+) {
 	var out struct{ PlayerSessions []jsonPlayerSession }
 	if err := c.call(ctx, "CreatePlayerSessions", in, &out); err != nil {
 		return nil, err
@@ -65,7 +71,9 @@ func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.Crea
 }
 
 // DescribePlayerSessions implements legacyAPI.
-func (c *jsonClient) DescribePlayerSessions(ctx context.Context, in *gamelift.DescribePlayerSessionsInput, _ ...option) (*gamelift.DescribePlayerSessionsOutput, error) {
+func (c *jsonClient) DescribePlayerSessions(
+	ctx context.Context, in *gamelift.DescribePlayerSessionsInput, _ ...option) (*gamelift.DescribePlayerSessionsOutput, error,
+) {
 	var out struct {
 		PlayerSessions []jsonPlayerSession
 		NextToken      *string

@@ -29,7 +29,8 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	operation := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), "GameLift.")
 	body, err := io.ReadAll(r.Body)
 	in := map[string]any{}
-	if err != nil || json.Unmarshal(body, &in) != nil || r.Header.Get("Content-Type") != "application/x-amz-json-1.1" || r.Header.Get("Authorization") == "" {
+	if err != nil || json.Unmarshal(body, &in) != nil || r.Header.Get("Content-Type") != "application/x-amz-json-1.1" ||
+		r.Header.Get("Authorization") == "" {
 		l.Errorf("%s is no call of the API: %s", operation, body)
 	}
 	l.mu.Lock()
@@ -41,7 +42,8 @@ func (l *local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "DescribeGameSessions":
 		l.describe(w, in)
 	case "CreatePlayerSessions", "DescribePlayerSessions":
-		fmt.Fprint(w, `{"PlayerSessions":[{"PlayerSessionId":"psess-1","PlayerId":"ada","Status":"RESERVED","CreationTime":1.5e9,"IpAddress":"127.0.0.1","Port":7777}]}`)
+		fmt.Fprint(w, `{"PlayerSessions":[{"PlayerSessionId":"psess-1","PlayerId":"ada","Status":"RESERVED",`+
+			`"CreationTime":1.5e9,"IpAddress":"127.0.0.1","Port":7777}]}`)
 	}
 }
 
@@ -62,8 +64,10 @@ func (l *local) describe(w http.ResponseWriter, in map[string]any) {
 }
 
 func legacySession(n, status, policy string, players int) string {
-	return fmt.Sprintf(`{"GameSessionId":"arn:aws:gamelift:local::gamesession/fleet-123/gsess-%s","Name":"duel","FleetId":"fleet-123","Status":%q,`+
-		`"PlayerSessionCreationPolicy":%q,"CurrentPlayerSessionCount":%d,"MaximumPlayerSessionCount":4,"CreationTime":1500000000.125,`+
+	return fmt.Sprintf(`{"GameSessionId":"arn:aws:gamelift:local::gamesession/fleet-123/gsess-%s","Name":"duel",`+
+		`"FleetId":"fleet-123","Status":%q,`+
+		`"PlayerSessionCreationPolicy":%q,"CurrentPlayerSessionCount":%d,"MaximumPlayerSessionCount":4,`+
+		`"CreationTime":1500000000.125,`+
 		`"GameProperties":[{"Key":"mode","Value":"duel"}],"IpAddress":"127.0.0.1","Port":7777,"Newer":{"a":[1]}}`, n,
 		status, policy, players)
 }
@@ -92,12 +96,14 @@ func TestLegacyCreatesInItsFleet(t *testing.T) {
 	if len(in) != 3 || in["FleetId"] != LegacyFleet || in["Name"] != "duel" || in["MaximumPlayerSessionCount"] != 4.0 {
 		t.Errorf("asked for %v", in)
 	}
-	if g, err := s.AwaitGameSession(t.Context(), g.GameSessionId); err != nil || g.Status != wire.GameSessionStatusActive {
+	if g, err := s.AwaitGameSession(t.Context(), g.GameSessionId); err != nil ||
+		g.Status != wire.GameSessionStatusActive {
 		t.Errorf("%+v, %v", g, err)
 	}
 	players, err := s.CreatePlayerSessions(t.Context(),
 		&wire.CreatePlayerSessionsInput{GameSessionId: g.GameSessionId, PlayerIds: []string{"ada"}})
-	if err != nil || len(players.PlayerSessions) != 1 || players.PlayerSessions[0].Port.Or(0) != 7777 || players.PlayerSessions[0].CreationTime.Unix() != 1500000000 {
+	if err != nil || len(players.PlayerSessions) != 1 || players.PlayerSessions[0].Port.Or(0) != 7777 ||
+		players.PlayerSessions[0].CreationTime.Unix() != 1500000000 {
 		t.Errorf("%+v, %v", players, err)
 	}
 	if _, err := s.DescribeGameSession(t.Context(), "gsess-none"); !fault.Is(err, fault.NotFound) {

@@ -69,7 +69,8 @@ func TestAwaitSharesCalls(t *testing.T) {
 		var waiters sync.WaitGroup
 		for range 100 {
 			waiters.Go(func() {
-				if g, err := service.AwaitGameSession(t.Context(), "gsess-1"); err != nil || g.Status != wire.GameSessionStatusError {
+				if g, err := service.AwaitGameSession(t.Context(), "gsess-1"); err != nil ||
+					g.Status != wire.GameSessionStatusError {
 					t.Errorf("%+v, %v", g, err)
 				}
 			})
@@ -143,7 +144,8 @@ func TestAwaitEndsWithoutAnAnswer(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if g, err := s.service().AwaitGameSession(ctx, "gsess-1"); !errors.Is(err, context.DeadlineExceeded) || g != nil {
+		if g, err := s.service().AwaitGameSession(ctx, "gsess-1"); !errors.Is(err, context.DeadlineExceeded) ||
+			g != nil {
 			t.Errorf("got %v, %v after the deadline", g, err)
 		}
 	})
@@ -194,7 +196,8 @@ func TestWatchTellsChanges(t *testing.T) {
 			g.Status = "" // what is handed out is the caller's
 			return nil
 		})
-		if want := []string{"ACTIVATING 0", "ACTIVE 0", "ACTIVE 1", "TERMINATED 0"}; err != nil || !slices.Equal(seen, want) {
+		if want := []string{"ACTIVATING 0", "ACTIVE 0", "ACTIVE 1", "TERMINATED 0"}; err != nil ||
+			!slices.Equal(seen, want) {
 			t.Errorf("saw %v, %v; want %v", seen, err, want)
 		}
 		stop := errors.New("enough")
@@ -278,7 +281,8 @@ func TestTicketsAreAskedAboutTogether(t *testing.T) {
 					seen = append(seen, m.Status)
 					return nil
 				})
-				if want := []wire.MatchmakingConfigurationStatus{"SEARCHING", "COMPLETED"}; err != nil || !slices.Equal(seen, want) {
+				if want := []wire.MatchmakingConfigurationStatus{"SEARCHING", "COMPLETED"}; err != nil ||
+					!slices.Equal(seen, want) {
 					t.Errorf("ticket %d was %v, %v", i, seen, err)
 				}
 			})
@@ -362,7 +366,8 @@ func TestDescribeTicketUsesWhatIsWatched(t *testing.T) {
 		})
 		synctest.Wait()
 		for range 50 {
-			if m, err := service.DescribeTicket(ctx, "t-1"); err != nil || m.Status != wire.MatchmakingConfigurationStatusQueued {
+			if m, err := service.DescribeTicket(ctx, "t-1"); err != nil ||
+				m.Status != wire.MatchmakingConfigurationStatusQueued {
 				t.Fatalf("%+v, %v", m, err)
 			}
 		}

@@ -57,7 +57,9 @@ func (s *scripted) asked() []asked {
 	return slices.Clone(s.calls)
 }
 
-func (s *scripted) DescribeGameSessions(_ context.Context, in *gamelift.DescribeGameSessionsInput, _ ...option) (*gamelift.DescribeGameSessionsOutput, error) {
+func (s *scripted) DescribeGameSessions(_ context.Context, in *gamelift.DescribeGameSessionsInput, _ ...option) (
+	*gamelift.DescribeGameSessionsOutput, error,
+) {
 	g, err := s.session(s.note(*in.GameSessionId), *in.GameSessionId)
 	if err != nil || g == nil {
 		return &gamelift.DescribeGameSessionsOutput{}, err
@@ -65,17 +67,23 @@ func (s *scripted) DescribeGameSessions(_ context.Context, in *gamelift.Describe
 	return &gamelift.DescribeGameSessionsOutput{GameSessions: []types.GameSession{*g}}, nil
 }
 
-func (s *scripted) DescribeGameSessionPlacement(_ context.Context, in *gamelift.DescribeGameSessionPlacementInput, _ ...option) (*gamelift.DescribeGameSessionPlacementOutput, error) {
+func (s *scripted) DescribeGameSessionPlacement(
+	_ context.Context, in *gamelift.DescribeGameSessionPlacementInput, _ ...option) (*gamelift.DescribeGameSessionPlacementOutput, error,
+) {
 	p, err := s.placement(s.note(*in.PlacementId), *in.PlacementId)
 	return &gamelift.DescribeGameSessionPlacementOutput{GameSessionPlacement: p}, err
 }
 
-func (s *scripted) DescribeMatchmaking(_ context.Context, in *gamelift.DescribeMatchmakingInput, _ ...option) (*gamelift.DescribeMatchmakingOutput, error) {
+func (s *scripted) DescribeMatchmaking(_ context.Context, in *gamelift.DescribeMatchmakingInput, _ ...option) (
+	*gamelift.DescribeMatchmakingOutput, error,
+) {
 	list, err := s.tickets(s.note(in.TicketIds...), in.TicketIds)
 	return &gamelift.DescribeMatchmakingOutput{TicketList: list}, err
 }
 
-func (s *scripted) DescribeFleetAttributes(_ context.Context, in *gamelift.DescribeFleetAttributesInput, _ ...option) (*gamelift.DescribeFleetAttributesOutput, error) {
+func (s *scripted) DescribeFleetAttributes(_ context.Context, in *gamelift.DescribeFleetAttributesInput, _ ...option) (
+	*gamelift.DescribeFleetAttributesOutput, error,
+) {
 	s.note()
 	return s.fleets(aws.ToString(in.NextToken))
 }

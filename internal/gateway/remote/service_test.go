@@ -46,7 +46,8 @@ func TestAgainstMuster(t *testing.T) {
 		t.Error(err)
 	}
 	together(5, func(int) {
-		if g, err := w.AwaitGameSession(t.Context(), g.GameSessionId); err != nil || g.Status != wire.GameSessionStatusActive || g.Port.Or(0) != 7777 {
+		if g, err := w.AwaitGameSession(t.Context(), g.GameSessionId); err != nil ||
+			g.Status != wire.GameSessionStatusActive || g.Port.Or(0) != 7777 {
 			t.Errorf("%+v, %v", g, err)
 		}
 	})
@@ -92,7 +93,8 @@ func (w *world) watchPlayers(id string) {
 	go func() {
 		ended <- w.WatchGameSession(w.Context(), id, func(g *wire.GameSession) error { seen <- g; return nil })
 	}()
-	if g := receive(w.T, "the game session as it is", seen); g.CurrentPlayerSessionCount.Or(-1) != 0 || g.Name != "duel" {
+	if g := receive(w.T, "the game session as it is", seen); g.CurrentPlayerSessionCount.Or(-1) != 0 ||
+		g.Name != "duel" {
 		w.Errorf("%+v", g)
 	}
 	out, err := w.CreatePlayerSessions(w.Context(),
@@ -101,7 +103,8 @@ func (w *world) watchPlayers(id string) {
 	if err != nil || len(out.PlayerSessions) != 1 {
 		w.Fatalf("%+v, %v", out, err)
 	}
-	if p := out.PlayerSessions[0]; p.PlayerId != "ada" || p.PlayerData != "red" || p.Status != wire.PlayerSessionStatusReserved || p.Port.Or(0) != 7777 || p.CreationTime.IsZero() {
+	if p := out.PlayerSessions[0]; p.PlayerId != "ada" || p.PlayerData != "red" ||
+		p.Status != wire.PlayerSessionStatusReserved || p.Port.Or(0) != 7777 || p.CreationTime.IsZero() {
 		w.Errorf("%+v", p)
 	}
 	if g := receive(w.T, "a player more", seen); g.CurrentPlayerSessionCount.Or(-1) != 1 {
@@ -200,7 +203,8 @@ func TestClaims(t *testing.T) {
 			t.Errorf("%s has %+v, %v", owner, g, err)
 			continue
 		}
-		if want := []wire.GameProperty{{Key: "mode", Value: "duel"}, {Key: "build_id", Value: "2"}}; !slices.Equal(g.GameProperties, want) {
+		want := []wire.GameProperty{{Key: "mode", Value: "duel"}, {Key: "build_id", Value: "2"}}
+		if !slices.Equal(g.GameProperties, want) {
 			t.Errorf("properties %v, want %v", g.GameProperties, want)
 		}
 	}
@@ -218,7 +222,8 @@ func TestReadyTellsTheReason(t *testing.T) {
 	}
 	nowhere := w.config
 	nowhere.BaseEndpoint = aws.String("http://127.0.0.1:1")
-	if err := w.connect(remote.Config{AWS: nowhere}).Ready(t.Context()); err == nil || fault.Is(err, fault.InternalService) {
+	if err := w.connect(remote.Config{AWS: nowhere}).Ready(t.Context()); err == nil ||
+		fault.Is(err, fault.InternalService) {
 		t.Errorf("got %v without a service", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

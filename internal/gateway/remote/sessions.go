@@ -63,7 +63,9 @@ func (s *sessions) AwaitGameSession(ctx context.Context, gameSessionID string) (
 }
 
 // WatchGameSession implements gateway.Service.
-func (s *sessions) WatchGameSession(ctx context.Context, gameSessionID string, changed func(*wire.GameSession) error) error {
+func (s *sessions) WatchGameSession(
+	ctx context.Context, gameSessionID string, changed func(*wire.GameSession) error,
+) error {
 	return watch(ctx, &s.states, gameSessionID, changed, func(g *wire.GameSession) bool {
 		return g.Status == wire.GameSessionStatusTerminated || g.Status == wire.GameSessionStatusError
 	})
@@ -93,7 +95,9 @@ func copied[V any](v *V) *V {
 // ConfirmGameSession implements gateway.Service. The API has no such call.
 func (s *sessions) ConfirmGameSession(context.Context, string) error { return nil }
 
-func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput) (*wire.GameSession, error) {
+func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGameSessionInput) (
+	*wire.GameSession, error,
+) {
 	out, err := call(ctx, "CreateGameSession", s.api.CreateGameSession, in)
 	if err != nil {
 		return nil, err
@@ -105,7 +109,9 @@ func (s *sessions) createGameSession(ctx context.Context, in *gamelift.CreateGam
 }
 
 // CreatePlayerSessions implements gateway.Service.
-func (s *sessions) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error) {
+func (s *sessions) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (
+	*wire.CreatePlayerSessionsOutput, error,
+) {
 	out, err := forward[wire.CreatePlayerSessionsOutput](ctx, "CreatePlayerSessions", s.api.CreatePlayerSessions, in)
 	if err == nil {
 		s.states.nudge(in.GameSessionId)
@@ -114,6 +120,8 @@ func (s *sessions) CreatePlayerSessions(ctx context.Context, in *wire.CreatePlay
 }
 
 // DescribePlayerSessions implements gateway.Service.
-func (s *sessions) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error) {
+func (s *sessions) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
+	*wire.DescribePlayerSessionsOutput, error,
+) {
 	return forward[wire.DescribePlayerSessionsOutput](ctx, "DescribePlayerSessions", s.api.DescribePlayerSessions, in)
 }

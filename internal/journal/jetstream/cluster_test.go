@@ -380,7 +380,8 @@ func TestClusterWithoutMajority(t *testing.T) {
 		c.stop(1)
 		c.stop(2)
 		c.await("the node is not connected", func() bool { return !c.nodes[0].Connected() })
-		if seq, err := w.j.Append(t.Context(), w.last, record(w.last+1)); err == nil || errors.Is(err, journal.ErrFenced) {
+		if seq, err := w.j.Append(t.Context(), w.last, record(w.last+1)); err == nil ||
+			errors.Is(err, journal.ErrFenced) {
 			t.Errorf("an append without a majority gives %d, %v", seq, err)
 		}
 		c.start(1)

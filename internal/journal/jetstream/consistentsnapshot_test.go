@@ -236,7 +236,8 @@ func TestConsistentSnapshotRefused(t *testing.T) {
 		{&restless{e, map[string]uint64{"MUSTER_SHARD_0": 4}, nil}, "message 4 was acknowledged"},
 		{&restless{e, nil, early}, early.Error()},
 	} {
-		if _, err := e.ConsistentSnapshot(t.Context(), 1, c.region); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := e.ConsistentSnapshot(t.Context(), 1, c.region); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}

@@ -74,7 +74,8 @@ func TestCutJournal(t *testing.T) {
 		if _, _, err := j.LoadSnapshot(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Contains(out.String(), missing); said != want || want && !strings.Contains(out.String(), "first_missing=9 last_missing=9 missing=1") {
+		if said := strings.Contains(out.String(), missing); said != want || want &&
+			!strings.Contains(out.String(), "first_missing=9 last_missing=9 missing=1") {
 			t.Errorf("start %d: the log says\n%s", start, out)
 		}
 		if last := replayFrom(t, j, 0); last != 8 {
@@ -181,7 +182,8 @@ func TestBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	jetstream.Say(e, "Filestore [MUSTER_SHARD_0] Critical write error: %v", "write 1.blk: no space left on device")
-	if err := e.Broken(t.Context()); !errors.Is(err, journal.ErrBroken) || !strings.Contains(err.Error(), "no space left") {
+	if err := e.Broken(t.Context()); !errors.Is(err, journal.ErrBroken) ||
+		!strings.Contains(err.Error(), "no space left") {
 		t.Errorf("the engine says %v", err)
 	}
 	if _, err := j.Append(t.Context(), 1, nil); !errors.Is(err, journal.ErrBroken) {

@@ -24,7 +24,8 @@ func TestDirectoryHasOneEngine(t *testing.T) {
 	defer leaktest.Check(t)()
 	dir := t.TempDir()
 	e := open(t, dir)
-	if _, err := jetstream.Open(t.Context(), jetstream.Config{Dir: dir}); !errors.Is(err, jetstream.ErrInUse) || !strings.Contains(err.Error(), dir) {
+	if _, err := jetstream.Open(t.Context(), jetstream.Config{Dir: dir}); !errors.Is(err, jetstream.ErrInUse) ||
+		!strings.Contains(err.Error(), dir) {
 		t.Errorf("a second engine gives %v, want ErrInUse with the directory", err)
 	}
 	mustClose(t, e)
@@ -42,7 +43,8 @@ func TestDirectoryThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{file, filepath.Join(file, "below"), occupied} {
-		if _, err := jetstream.Open(t.Context(), jetstream.Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), dir) {
+		if _, err := jetstream.Open(t.Context(), jetstream.Config{Dir: dir}); err == nil ||
+			!strings.Contains(err.Error(), dir) {
 			t.Errorf("%s gives %v, want an error with the directory", dir, err)
 		}
 	}
@@ -63,7 +65,8 @@ func TestServerSpeaksThroughTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustClose(t, e)
-	if s := out.String(); !strings.Contains(s, "Starting nats-server") || strings.Contains(s, "level=ERROR") || strings.Contains(s, "level=INFO") {
+	if s := out.String(); !strings.Contains(s, "Starting nats-server") || strings.Contains(s, "level=ERROR") ||
+		strings.Contains(s, "level=INFO") {
 		t.Errorf("the log says:\n%s", s)
 	}
 }

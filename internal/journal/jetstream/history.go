@@ -100,7 +100,9 @@ func (h *history) Get(ctx context.Context, subject string) ([]byte, bool, error)
 
 // List reads the messages one by one: entries are replaced and expire while it runs, and each step finds the next one
 // that still exists.
-func (h *history) List(ctx context.Context, filter string, after uint64, visit func(uint64, string, []byte) bool) error {
+func (h *history) List(
+	ctx context.Context, filter string, after uint64, visit func(uint64, string, []byte) bool,
+) error {
 	if err := journal.CheckFilter(filter); err != nil {
 		return err
 	}

@@ -36,9 +36,11 @@ func TestClusterClientPortAcceptsNobody(t *testing.T) {
 			"unknown user":           `CONNECT {"user":"somebody","pass":"` + password + `"}`,
 			"the user of nobody":     `CONNECT {"user":"nobody"}`,
 			"system, wrong password": `CONNECT {"user":"system","pass":"wrong"}`,
-			"right password":         `CONNECT {"user":"muster","pass":"` + password + `"}`, // for this process, which uses no socket
+			"right password": `CONNECT {"user":"muster",` +
+				`"pass":"` + password + `"}`, // for this process, which uses no socket
 		} {
-			answers := converse(t, address, first+"\r\nPING\r\nSUB inbox 2\r\nPUB $JS.API.STREAM.NAMES inbox 0\r\n\r\nPING\r\n")
+			answers := converse(t, address,
+				first+"\r\nPING\r\nSUB inbox 2\r\nPUB $JS.API.STREAM.NAMES inbox 0\r\n\r\nPING\r\n")
 			if slices.ContainsFunc(answers, func(line string) bool { return strings.HasPrefix(line, "PONG") || strings.HasPrefix(line, "MSG") }) {
 				t.Errorf("%s: the client is answered %q", name, answers)
 			}

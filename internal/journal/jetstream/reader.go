@@ -229,7 +229,8 @@ func next(ctx context.Context, s *nats.Subscription, wait time.Duration) (*nats.
 		return msg, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrSlowConsumer), errors.Is(err, nats.ErrNoResponders):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrSlowConsumer),
+		errors.Is(err, nats.ErrNoResponders):
 		return nil, nil
 	}
 	return nil, err

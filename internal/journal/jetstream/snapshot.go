@@ -174,7 +174,8 @@ func (s snapshots) clean(ctx context.Context) (older uint64, err error) {
 }
 
 func (s snapshots) stream(ctx context.Context) (jetstream.Stream, error) {
-	return patiently(ctx, s.engine, func(ctx context.Context) (jetstream.Stream, error) { return s.engine.js.Stream(ctx, "OBJ_"+s.bucket) })
+	return patiently(ctx, s.engine,
+		func(ctx context.Context) (jetstream.Stream, error) { return s.engine.js.Stream(ctx, "OBJ_"+s.bucket) })
 }
 
 // chunks returns the subject of an object's chunks, meta that of its metadata.
@@ -216,7 +217,9 @@ func (s snapshots) list(ctx context.Context, stream jetstream.Stream) ([]snapsho
 }
 
 // object gets an object's metadata; ok is false if it is no snapshot, or deleted.
-func (s snapshots) object(ctx context.Context, stream jetstream.Stream, subject string) (n snapshot, ok bool, err error) {
+func (s snapshots) object(ctx context.Context, stream jetstream.Stream, subject string) (
+	n snapshot, ok bool, err error,
+) {
 	msg, err := s.engine.newest(ctx, stream, subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return n, false, nil

@@ -73,7 +73,8 @@ func TestNothingIsAcknowledgedUnsynced(t *testing.T) {
 			child := exec.CommandContext(t.Context(), self, this)
 			child.Env = append(os.Environ(), childUnsynced+"="+kind, childUnsyncedDir+"="+t.TempDir())
 			out, err := child.CombinedOutput()
-			if err != nil || !strings.HasPrefix(string(out), "refused: ") || !strings.Contains(string(out), journal.ErrBroken.Error()) {
+			if err != nil || !strings.HasPrefix(string(out), "refused: ") ||
+				!strings.Contains(string(out), journal.ErrBroken.Error()) {
 				t.Errorf("the child ends with %v and says %s", err, out)
 			}
 		})

@@ -65,7 +65,8 @@ func testFeed(t *testing.T, f Fixture) {
 	wantRecords(t, feed, one, "two")
 	for after, want := range map[uint64]int{0: 2, one: 1, two: 0, two + 7: 0} {
 		got := 0
-		if err := feed.Read(t.Context(), after, func(uint64, []byte) bool { got++; return true }); got != want || err != nil {
+		if err := feed.Read(t.Context(), after, func(uint64, []byte) bool { got++; return true }); got != want ||
+			err != nil {
 			t.Errorf("after %d there are %d records, %v; want %d", after, got, err, want)
 		}
 	}
@@ -73,7 +74,8 @@ func testFeed(t *testing.T, f Fixture) {
 		reader string
 		want   uint64
 	}{{"web", one}, {"other", 0}} {
-		if got, ok, err := feed.Position(t.Context(), c.reader); got != c.want || ok != (c.reader == "web") || err != nil {
+		if got, ok, err := feed.Position(t.Context(), c.reader); got != c.want || ok != (c.reader == "web") ||
+			err != nil {
 			t.Errorf("%s is at %d, %v; want %d", c.reader, got, err, c.want)
 		}
 	}

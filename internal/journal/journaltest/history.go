@@ -88,7 +88,8 @@ func testHistoryList(t *testing.T, f Fixture) {
 
 	first, last := list(t, h, "session.f1.*", 0, 2)
 	rest, last := list(t, h, "session.f1.*", last, 2)
-	if got := append(first, rest...); !slices.Equal(got, []string{"session.f1.s2=x", "session.f1.s3=x", "session.f1.s1=y"}) {
+	got := append(first, rest...)
+	if !slices.Equal(got, []string{"session.f1.s2=x", "session.f1.s3=x", "session.f1.s1=y"}) {
 		t.Errorf("two pages give %q", got)
 	}
 	if none, _ := list(t, h, "session.f1.*", last, 2); none != nil {

@@ -83,7 +83,9 @@ func (h *History) Get(ctx context.Context, subject string) ([]byte, bool, error)
 }
 
 // List calls visit with the entries that match filter.
-func (h *History) List(ctx context.Context, filter string, after uint64, visit func(uint64, string, []byte) bool) error {
+func (h *History) List(
+	ctx context.Context, filter string, after uint64, visit func(uint64, string, []byte) bool,
+) error {
 	if err := journal.CheckFilter(filter); err != nil {
 		return err
 	}

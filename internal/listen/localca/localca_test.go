@@ -86,7 +86,8 @@ func TestEveryAddressOfTheHostIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range addrs {
-		if ip, _, err := net.ParseCIDR(a.String()); err == nil && !ip.IsLinkLocalUnicast() && c.VerifyHostname(ip.String()) != nil {
+		if ip, _, err := net.ParseCIDR(a.String()); err == nil && !ip.IsLinkLocalUnicast() &&
+			c.VerifyHostname(ip.String()) != nil {
 			t.Errorf("%s is not named", ip)
 		}
 	}

@@ -107,7 +107,8 @@ func TestNodeRenews(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !asServer.Leaf.Equal(asClient.Leaf) || moment.Before(asServer.Leaf.NotBefore) || moment.After(asServer.Leaf.NotAfter) {
+		if !asServer.Leaf.Equal(asClient.Leaf) || moment.Before(asServer.Leaf.NotBefore) ||
+			moment.After(asServer.Leaf.NotAfter) {
 			t.Errorf("at %v: %v to %v", moment, asServer.Leaf.NotBefore, asServer.Leaf.NotAfter)
 		}
 		return asServer.Leaf.SerialNumber.String()

@@ -158,7 +158,8 @@ func queryClaim(raw string) (claim, error) {
 		return claim{}, err
 	}
 	seconds, err := strconv.ParseUint(expires, 10, 32)
-	if c.expires = time.Duration(seconds) * time.Second; err != nil || c.expires < time.Second || c.expires > MaxExpires {
+	if c.expires = time.Duration(seconds) * time.Second; err != nil || c.expires < time.Second ||
+		c.expires > MaxExpires {
 		return claim{}, incomplete("X-Amz-Expires must be a number of seconds from 1 to %d.", MaxExpires/time.Second)
 	}
 	c.unsigned = payload == unsignedPayload

@@ -99,7 +99,8 @@ func TestVerifyLocalServerProcess(t *testing.T) {
 		if (err == nil) != tt.good || tt.good && (ahead != tt.zone || caller.Principal != "alice") {
 			t.Errorf("%+v: %v, %v, %v", tt, caller, ahead, err)
 		}
-		if end := LocalSignatureEnd(signedProcess.Date, DefaultSkew); tt.good && signedAt.Add(-tt.zone-tt.off).After(end) {
+		if end := LocalSignatureEnd(signedProcess.Date, DefaultSkew); tt.good &&
+			signedAt.Add(-tt.zone-tt.off).After(end) {
 			t.Errorf("%+v: good after %s", tt, end)
 		}
 	}

@@ -61,7 +61,8 @@ func newRequest(url string, body []byte) *http.Request {
 func sign(t testing.TB, r *http.Request, id, region string, body []byte, at time.Time) {
 	t.Helper()
 	sum := sha256.Sum256(body)
-	if err := v4.NewSigner().SignHTTP(t.Context(), credentials(id), r, hex.EncodeToString(sum[:]), "gamelift", region, at); err != nil {
+	err := v4.NewSigner().SignHTTP(t.Context(), credentials(id), r, hex.EncodeToString(sum[:]), "gamelift", region, at)
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -346,7 +347,8 @@ func TestRefusals(t *testing.T) {
 		{"expired key", "ASIAGONE", 0, nil, fault.ExpiredToken, "expired"},
 		{"header removed", "AKIDLONG", 0, func(r *http.Request) { r.Header.Del("Content-Type") },
 			fault.InvalidSignature, "content-type"},
-		{"foreign hash", "AKIDLONG", 0, func(r *http.Request) { r.Header.Set("X-Amz-Content-Sha256", strings.Repeat("0", 64)) },
+		{"foreign hash", "AKIDLONG", 0,
+			func(r *http.Request) { r.Header.Set("X-Amz-Content-Sha256", strings.Repeat("0", 64)) },
 			fault.InvalidSignature, "x-amz-content-sha256"},
 		{"bad query", "AKIDLONG", 0, func(r *http.Request) { r.URL.RawQuery = "a=%zz" }, fault.IncompleteSignature,
 			"query"},
@@ -414,8 +416,9 @@ func TestVerifyDateHeader(t *testing.T) {
 	}
 	signature := newSigningKey(keys["AKIDLONG"].Secret, &c.scope).appendSignature(nil,
 		appendStringToSign(nil, &c, sha256.Sum256(canonical)))
-	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=AKIDLONG/20260304/x/gamelift/aws4_request,SignedHeaders=%s,Signature=%s",
-		Algorithm, c.signedHeaders, signature))
+	r.Header.Set("Authorization",
+		fmt.Sprintf("%s Credential=AKIDLONG/20260304/x/gamelift/aws4_request,SignedHeaders=%s,Signature=%s",
+			Algorithm, c.signedHeaders, signature))
 	if _, err := verify(t, newVerifier(), r, nil, now); err != nil {
 		t.Error(err)
 	}

@@ -38,7 +38,8 @@ func TestReadTickets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tickets) != 3 || tickets[0].ID != "line-4" || tickets[1].ID != "line-5" || !tickets[1].Backfill || tickets[2].ID != "late" {
+	if len(tickets) != 3 || tickets[0].ID != "line-4" || tickets[1].ID != "line-5" || !tickets[1].Backfill ||
+		tickets[2].ID != "late" {
 		t.Fatalf("got %+v", tickets)
 	}
 	if waited := tickets[2].Start.Sub(tickets[0].Start); waited != 2500*time.Millisecond {
@@ -48,7 +49,8 @@ func TestReadTickets(t *testing.T) {
 		t.Errorf("player %+v", p)
 	}
 	a := tickets[0].Players[0].Attributes
-	if a["skill"].N != 23 || a["arena"].S != "pit" || len(a["tags"].SL) != 2 || a["votes"].SDM["keep"] != 2 || tickets[0].Players[0].Latency != nil {
+	if a["skill"].N != 23 || a["arena"].S != "pit" || len(a["tags"].SL) != 2 || a["votes"].SDM["keep"] != 2 ||
+		tickets[0].Players[0].Latency != nil {
 		t.Errorf("player %+v", tickets[0].Players[0])
 	}
 }
@@ -57,7 +59,8 @@ func TestReadStartTimes(t *testing.T) {
 	const lines = `{"StartTime":1700000010.5,"Players":[{"PlayerId":"b"}]}
 {"StartTime":"2023-11-14T22:13:20Z","Players":[{"PlayerId":"a"}]}`
 	tickets, err := ReadTickets(strings.NewReader(lines), parsed(t, pit))
-	if err != nil || tickets[0].Players[0].ID != "a" || tickets[1].Start.Sub(tickets[0].Start) != 10500*time.Millisecond {
+	if err != nil || tickets[0].Players[0].ID != "a" ||
+		tickets[1].Start.Sub(tickets[0].Start) != 10500*time.Millisecond {
 		t.Errorf("got %v, %v", tickets, err)
 	}
 }
@@ -105,7 +108,8 @@ func TestReadErrors(t *testing.T) {
 }
 
 func FuzzReadTickets(f *testing.F) {
-	f.Add(`{"At":1,"Players":[{"PlayerId":"p1","PlayerAttributes":{"skill":{"N":23},"tags":{"SL":["a"]}},"LatencyInMs":{"l":3}}]}`)
+	f.Add(`{"At":1,"Players":[{"PlayerId":"p1","PlayerAttributes":{"skill":{"N":23},"tags":{"SL":["a"]}},` +
+		`"LatencyInMs":{"l":3}}]}`)
 	f.Add(`{"StartTime":"2023-11-14T22:13:20Z","GameSessionArn":"a","Players":[{"PlayerId":"a","Team":"x"}]}` + "\n{}")
 	set := parsed(f, pit)
 	f.Fuzz(func(t *testing.T, text string) {

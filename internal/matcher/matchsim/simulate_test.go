@@ -17,7 +17,8 @@ import (
 
 // duellist is a line with one player.
 func duellist(id string, at float64, skill int) string {
-	return fmt.Sprintf(`{"At":%g,"TicketId":%q,"Players":[{"PlayerId":"p-%s","PlayerAttributes":{"skill":{"N":%d},"arena":{"S":"x"}},"LatencyInMs":{"l1":40,"l2":30}}]}`, at, id, id, skill)
+	return fmt.Sprintf(`{"At":%g,"TicketId":%q,"Players":[{"PlayerId":"p-%s","PlayerAttributes":{"skill":{"N":%d},`+
+		`"arena":{"S":"x"}},"LatencyInMs":{"l1":40,"l2":30}}]}`, at, id, id, skill)
 }
 
 func read(t testing.TB, lines ...string) []*matcher.Ticket {
@@ -64,13 +65,16 @@ func TestRun(t *testing.T) {
 	if report.SimulatedSeconds != 110 || !slices.Equal(report.Sizes, []Size{{2, 2}}) || report.Matches != 2 {
 		t.Errorf("report %+v", report)
 	}
-	if spread := report.Attributes[0]; spread.Name != "skill" || spread.Spread.P50 != 20 || spread.Spread.Max != 100 || spread.Gap.Max != 100 {
+	if spread := report.Attributes[0]; spread.Name != "skill" || spread.Spread.P50 != 20 || spread.Spread.Max != 100 ||
+		spread.Gap.Max != 100 {
 		t.Errorf("attributes %+v", report.Attributes)
 	}
-	if l := report.Latency; l == nil || l.Players.Max != 30 || !slices.Equal(l.Locations, []Location{{"l2", 2}}) || l.Nowhere != 0 {
+	if l := report.Latency; l == nil || l.Players.Max != 30 || !slices.Equal(l.Locations, []Location{{"l2", 2}}) ||
+		l.Nowhere != 0 {
 		t.Errorf("latency %+v", report.Latency)
 	}
-	if len(report.Unmatchable) != 1 || report.Unmatchable[0].Ticket != "f" || !strings.Contains(report.Unmatchable[0].Why, "arena") {
+	if len(report.Unmatchable) != 1 || report.Unmatchable[0].Ticket != "f" ||
+		!strings.Contains(report.Unmatchable[0].Why, "arena") {
 		t.Errorf("unmatchable %+v", report.Unmatchable)
 	}
 	if len(report.Rules) != 3 || report.Rules[0].Name != "Near" || report.Rules[0].Matched.Passed == 0 {
@@ -99,7 +103,8 @@ func TestRunWithoutTimeoutOrMatch(t *testing.T) {
 	"rules":[{"name":"Sum","type":"comparison","operation":">","measurements":["sum(flatten(teams[*].players.attributes[skill]))"],"referenceValue":1000}]}`
 	var lines []string
 	for i := range 150 {
-		lines = append(lines, fmt.Sprintf(`{"At":%d,"TicketId":"t%d","Players":[{"PlayerId":"p%d","PlayerAttributes":{"skill":{"N":1}}}]}`, i/50, i, i))
+		lines = append(lines, fmt.Sprintf(`{"At":%d,"TicketId":"t%d","Players":[{"PlayerId":"p%d",`+
+			`"PlayerAttributes":{"skill":{"N":1}}}]}`, i/50, i, i))
 	}
 	set := parsed(t, hopeless)
 	tickets, err := ReadTickets(strings.NewReader(strings.Join(lines, "\n")), set)
@@ -204,7 +209,8 @@ func TestGenerateForExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := report.Tickets; misfits == 0 && got.Matched < 3*got.Total/5 || misfits > 0 && few[name] && got.Matched > got.Total/2 {
+			if got := report.Tickets; misfits == 0 && got.Matched < 3*got.Total/5 || misfits > 0 && few[name] &&
+				got.Matched > got.Total/2 {
 				t.Errorf("%s, share of misfits %v: %+v", name, misfits, got)
 			}
 		}
@@ -276,7 +282,8 @@ func TestTable(t *testing.T) {
 		}
 	}
 	asJSON, err := json.Marshal(report)
-	if err != nil || !strings.Contains(string(asJSON), `"tickets":{"total":4,"players":4,"matched":2,"timedOut":0,"unmatchable":1,"waiting":1}`) {
+	if err != nil || !strings.Contains(string(asJSON), `"tickets":{"total":4,"players":4,"matched":2,"timedOut":0,`+
+		`"unmatchable":1,"waiting":1}`) {
 		t.Errorf("JSON %s, %v", asJSON, err)
 	}
 }

@@ -51,10 +51,16 @@ func TestAccepted(t *testing.T) {
 			func(s *Set) any { return s.MaxPlayers() }, 200},
 		{"40 players are small", with(`"teams":[{"name":"a","minPlayers":1,"maxPlayers":20,"quantity":2}]`),
 			func(s *Set) any { return s.Large() }, false},
-		{"balanced with 13 players", body(`"algorithm":{"strategy":"balanced","balancedAttribute":"skill","batchingPreference":"fastestRegion"}`, rulesMember([]string{seasoned})), func(s *Set) any { return s.Algorithm }, Algorithm{Balanced: true, FastestRegion: true}},
+		{"balanced with 13 players",
+			body(`"algorithm":{"strategy":"balanced","balancedAttribute":"skill","batchingPreference":"fastestRegion"}`,
+				rulesMember([]string{seasoned})), func(s *Set) any { return s.Algorithm },
+			Algorithm{Balanced: true, FastestRegion: true}},
 		{"low priority", body(`"algorithm":{"backfillPriority":"low","expansionAgeSelection":"newest"}`),
 			func(s *Set) any { return s.Algorithm }, Algorithm{BackfillPriority: LowPriority}},
-		{"defaults", with(`"teams":[`+red+`]`, `"playerAttributes":[{"name":"a","type":"number","default":0},{"name":"b","type":"string","default":""},{"name":"c","type":"string_list","default":["x","y","x"]},{"name":"d","type":"string_number_map","default":{}},{"name":"e","type":"string_list","default":[]}]`),
+		{"defaults", with(`"teams":[`+red+`]`,
+			`"playerAttributes":[{"name":"a","type":"number","default":0},{"name":"b","type":"string","default":""},`+
+				`{"name":"c","type":"string_list","default":["x","y","x"]},{"name":"d","type":"string_number_map",`+
+				`"default":{}},{"name":"e","type":"string_list","default":[]}]`),
 			func(s *Set) any {
 				var of []Value
 				for _, a := range s.Attributes {
@@ -64,23 +70,49 @@ func TestAccepted(t *testing.T) {
 			}, []Value{{Type: Number}, {Type: String}, {Type: StringList, SL: []string{"x", "y"}},
 				{Type: NumberMap, SDM: map[string]float64{}}, {Type: StringList, SL: []string{}}}},
 
-		{"comparison of single values", rules(`"type":"comparison","operation":"!=","measurements":"teams[*].players.attributes[mode]"`), rule, Rule{Type: Comparison, Fold: FoldAvg, Operation: "!="}},
-		{"text that is no expression", rules(`"type":"comparison","operation":"=","referenceValue":"teams","measurements":` + modes), func(s *Set) any { return *s.Rules[0].Reference.Text }, "teams"},
-		{"text that is nearly an expression", rules(`"type":"comparison","operation":"=","referenceValue":"avg(teams[nobody].players","measurements":` + modes), func(s *Set) any { return *s.Rules[0].Reference.Text }, "avg(teams[nobody].players"},
-		{"common items are comparable", rules(`"type":"comparison","operation":"=","referenceValue":"x","measurements":"set_intersection(` + tags[1:len(tags)-1] + `)"`), func(s *Set) any { return s.Rules[0].Measurements[0].Type }, ExprType{1, KindString}},
-		{"least distance alone", rules(`"type":"distance","minDistance":3,"referenceValue":7,"partyAggregation":"max","measurements":` + skills), rule, Rule{Type: Distance, Fold: FoldMax, MinDistance: number(3), Reference: &Reference{Number: number(7)}}},
-		{"batch distance in quotes", rules(`"type":"batchDistance","batchAttribute":"skill","maxDistance":"500","partyAggregation":"min"`), rule, Rule{Type: BatchDistance, Fold: FoldMin, MaxDistance: number(500)}},
+		{"comparison of single values",
+			rules(`"type":"comparison","operation":"!=","measurements":"teams[*].players.attributes[mode]"`), rule,
+			Rule{Type: Comparison, Fold: FoldAvg, Operation: "!="}},
+		{"text that is no expression",
+			rules(`"type":"comparison","operation":"=","referenceValue":"teams","measurements":` + modes),
+			func(s *Set) any { return *s.Rules[0].Reference.Text }, "teams"},
+		{"text that is nearly an expression",
+			rules(`"type":"comparison","operation":"=","referenceValue":"avg(teams[nobody].players","measurements":` +
+				modes), func(s *Set) any { return *s.Rules[0].Reference.Text }, "avg(teams[nobody].players"},
+		{"common items are comparable",
+			rules(`"type":"comparison","operation":"=","referenceValue":"x","measurements":"set_intersection(` +
+				tags[1:len(tags)-1] + `)"`), func(s *Set) any { return s.Rules[0].Measurements[0].Type },
+			ExprType{1, KindString}},
+		{"least distance alone",
+			rules(`"type":"distance","minDistance":3,"referenceValue":7,"partyAggregation":"max","measurements":` +
+				skills), rule, Rule{Type: Distance, Fold: FoldMax, MinDistance: number(3),
+				Reference: &Reference{Number: number(7)}}},
+		{"batch distance in quotes",
+			rules(`"type":"batchDistance","batchAttribute":"skill","maxDistance":"500","partyAggregation":"min"`), rule,
+			Rule{Type: BatchDistance, Fold: FoldMin, MaxDistance: number(500)}},
 		{"batch of strings", rules(sameMode), rule, Rule{Type: BatchDistance, Fold: FoldAvg, Attribute: 1}},
-		{"collection without bounds", rules(`"type":"collection","operation":"contains","referenceValue":"healer","measurements":` + modes), rule, Rule{Type: Collection, Fold: FoldUnion, Operation: "contains", Reference: &Reference{Text: &text}, MinCount: count(1)}},
-		{"not contains", rules(`"type":"collection","operation":"contains","referenceValue":"healer","maxCount":0,"measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldUnion, Operation: "contains", Reference: &Reference{Text: &text}, MaxCount: count(0)}},
-		{"intersection reads no reference", rules(`"type":"collection","operation":"intersection","referenceValue":5,"partyAggregation":"intersection","measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldIntersection, Operation: "intersection", MinCount: count(1)}},
-		{"a list in the document", rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":["a","b","a"],"minCount":2,"measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldUnion, Operation: "reference_intersection_count", Reference: &Reference{List: []string{"a", "b"}}, MinCount: count(2)}},
-		{"an empty list in the document", rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":[],"maxCount":2,"measurements":` + tags), func(s *Set) any { return s.Rules[0].Reference.List != nil }, true},
+		{"collection without bounds",
+			rules(`"type":"collection","operation":"contains","referenceValue":"healer","measurements":` + modes), rule,
+			Rule{Type: Collection, Fold: FoldUnion, Operation: "contains", Reference: &Reference{Text: &text},
+				MinCount: count(1)}},
+		{"not contains", rules(`"type":"collection","operation":"contains","referenceValue":"healer","maxCount":0,` +
+			`"measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldUnion, Operation: "contains", Reference: &Reference{Text: &text}, MaxCount: count(0)}},
+		{"intersection reads no reference",
+			rules(`"type":"collection","operation":"intersection","referenceValue":5,` +
+				`"partyAggregation":"intersection",` +
+				`"measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldIntersection, Operation: "intersection", MinCount: count(1)}},
+		{"a list in the document",
+			rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":["a","b","a"],` +
+				`"minCount":2,"measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldUnion, Operation: "reference_intersection_count", Reference: &Reference{List: []string{"a", "b"}}, MinCount: count(2)}},
+		{"an empty list in the document",
+			rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":[],"maxCount":2,` +
+				`"measurements":` + tags), func(s *Set) any { return s.Rules[0].Reference.List != nil }, true},
 		{"latency by distance alone", rules(`"type":"latency","maxDistance":30`), rule,
 			Rule{Type: Latency, Fold: FoldAvg, MaxDistance: number(30)}},
 		{"order of strings", rules(`"type":"absoluteSort","sortDirection":"descending","sortAttribute":"mode"`), rule,
 			Rule{Type: AbsoluteSort, Fold: FoldAvg, Attribute: 1, Descending: true}},
-		{"order by a map", rules(`"type":"distanceSort","sortDirection":"ascending","sortAttribute":"votes","mapKey":"minValue"`), rule, Rule{Type: DistanceSort, Fold: FoldAvg, Attribute: 3, MapKey: MinValue}},
+		{"order by a map", rules(`"type":"distanceSort","sortDirection":"ascending","sortAttribute":"votes",` +
+			`"mapKey":"minValue"`), rule, Rule{Type: DistanceSort, Fold: FoldAvg, Attribute: 3, MapKey: MinValue}},
 		{"large", large(rulesMember([]string{ping, batch, sameMode}),
 			`"expansions":[`+steps("teams[red].maxPlayers", `{"waitTimeSeconds":3,"value":20}`)+"]"),
 			func(s *Set) any { return []any{s.Large(), s.At(time.Minute).Large(), s.At(time.Minute).MaxPlayers()} }, []any{true, true, 20}},
@@ -145,7 +177,8 @@ func TestValues(t *testing.T) {
 		t.Errorf("an unknown type is %q", got)
 	}
 	err := s.Attributes[slot].Check(Value{Type: Number, N: 5})
-	if want := "player attribute tags is declared as string_list in the rule set: give SL, not N"; err == nil || err.Error() != want {
+	if want := "player attribute tags is declared as string_list in the rule set: give SL, not N"; err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -32,23 +32,27 @@ func check(t testing.TB, s *Set) {
 
 func checkLevel(t testing.TB, s, now *Set) {
 	t.Helper()
-	if now.Large() != s.Large() || now.MaxPlayers() > maxPlayers || !s.Large() && now.MaxPlayers() > maxSmall || now.MaxPlayers() == 0 {
+	if now.Large() != s.Large() || now.MaxPlayers() > maxPlayers || !s.Large() && now.MaxPlayers() > maxSmall ||
+		now.MaxPlayers() == 0 {
 		t.Fatalf("large %v with %d players, at first large %v with %d", now.Large(), now.MaxPlayers(), s.Large(),
 			s.MaxPlayers())
 	}
-	if len(now.Teams) != len(s.Teams) || len(now.Rules) != len(s.Rules) || !reflect.DeepEqual(now.Attributes, s.Attributes) || !reflect.DeepEqual(now.Algorithm, s.Algorithm) {
+	if len(now.Teams) != len(s.Teams) || len(now.Rules) != len(s.Rules) ||
+		!reflect.DeepEqual(now.Attributes, s.Attributes) || !reflect.DeepEqual(now.Algorithm, s.Algorithm) {
 		t.Fatal("the set has other parts than at first")
 	}
 	names := map[string]bool{}
 	for i, team := range now.Teams {
-		if team.Min < 0 || team.Min > team.Max || names[team.Name] || team.Name != s.Teams[i].Name || !strings.HasPrefix(team.Name, team.Base) {
+		if team.Min < 0 || team.Min > team.Max || names[team.Name] || team.Name != s.Teams[i].Name ||
+			!strings.HasPrefix(team.Name, team.Base) {
 			t.Fatalf("team %+v", team)
 		}
 		names[team.Name] = true
 	}
 	for i, r := range now.Rules {
 		first := s.Rules[i]
-		if r.Name != first.Name || r.Type != first.Type || r.Operand != first.Operand || r.Statement != first.Statement ||
+		if r.Name != first.Name || r.Type != first.Type || r.Operand != first.Operand ||
+			r.Statement != first.Statement ||
 			r.Attribute != first.Attribute || !reflect.DeepEqual(r.Measurements, first.Measurements) {
 			t.Fatalf("the rule %+v was %+v", r, first)
 		}
@@ -76,7 +80,8 @@ func checkRule(t testing.TB, s *Set, i int) {
 			checkExpr(t, s, ref.Expr)
 		}
 	}
-	if r.MinDistance != nil && r.MaxDistance != nil && *r.MinDistance > *r.MaxDistance || r.MinCount != nil && r.MaxCount != nil && *r.MinCount > *r.MaxCount {
+	if r.MinDistance != nil && r.MaxDistance != nil && *r.MinDistance > *r.MaxDistance || r.MinCount != nil &&
+		r.MaxCount != nil && *r.MinCount > *r.MaxCount {
 		t.Fatalf("the bounds of %+v", r)
 	}
 	if (r.Fold == "") != (r.Type == Compound) {
@@ -113,7 +118,8 @@ func checkStatement(t testing.TB, s *Set, of *Statement, before int) (looked int
 
 func checkExpr(t testing.TB, s *Set, e *Expr) {
 	t.Helper()
-	if e.Type.Depth < 0 || e.Type.Depth > 3 || e.Type.Of < KindTeam || e.Type.Of > KindMap || (e.Func == "") != (e.Path != nil) || (e.Func == "") != (e.Arg == nil) {
+	if e.Type.Depth < 0 || e.Type.Depth > 3 || e.Type.Of < KindTeam || e.Type.Of > KindMap ||
+		(e.Func == "") != (e.Path != nil) || (e.Func == "") != (e.Arg == nil) {
 		t.Fatalf("the expression %+v", e)
 	}
 	if e.Func != "" {
@@ -123,7 +129,8 @@ func checkExpr(t testing.TB, s *Set, e *Expr) {
 		checkExpr(t, s, e.Arg)
 		return
 	}
-	if len(e.Path.Teams) == 0 || !slices.IsSorted(e.Path.Teams) || e.Path.Teams[len(e.Path.Teams)-1] >= len(s.Teams) || e.Path.Of == OfAttribute && e.Path.Slot >= len(s.Attributes) {
+	if len(e.Path.Teams) == 0 || !slices.IsSorted(e.Path.Teams) || e.Path.Teams[len(e.Path.Teams)-1] >= len(s.Teams) ||
+		e.Path.Of == OfAttribute && e.Path.Slot >= len(s.Attributes) {
 		t.Fatalf("the path %+v", e.Path)
 	}
 }
@@ -172,7 +179,8 @@ func TestChanges(t *testing.T) {
 	if got := []int{now.Teams[0].Min, now.Teams[1].Min, now.Teams[2].Min}; !reflect.DeepEqual(got, []int{1, 1, 1}) {
 		t.Errorf("the least players are %v", got)
 	}
-	if *now.Rules[0].Reference.Text != "<me & dic>" || *now.Rules[1].MinDistance != 2 || *now.Rules[1].MaxDistance != 9 || *now.Rules[1].Reference.Number != 7 {
+	if *now.Rules[0].Reference.Text != "<me & dic>" || *now.Rules[1].MinDistance != 2 ||
+		*now.Rules[1].MaxDistance != 9 || *now.Rules[1].Reference.Number != 7 {
 		t.Errorf("the rules are %+v", now.Rules)
 	}
 }

@@ -88,7 +88,8 @@ func withoutZeros(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, of := range v {
-			if of = withoutZeros(of); of == nil || reflect.ValueOf(of).IsZero() && k != "Number" && k != "MinCount" && k != "MaxCount" {
+			if of = withoutZeros(of); of == nil || reflect.ValueOf(of).IsZero() && k != "Number" && k != "MinCount" &&
+				k != "MaxCount" {
 				delete(v, k)
 			} else {
 				v[k] = of

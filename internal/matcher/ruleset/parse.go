@@ -199,7 +199,8 @@ func (p *parser) copyNames() {
 			continue
 		}
 		if p.teams[t.Name] != nil {
-			p.fail(p.teamObjects[i].at("name"), "a copy of the team %s has the name %s, and so has another team: rename one",
+			p.fail(p.teamObjects[i].at("name"),
+				"a copy of the team %s has the name %s, and so has another team: rename one",
 				quote(t.Base), quote(t.Name))
 		}
 		p.teams[t.Name] = []int{i}
@@ -226,7 +227,8 @@ var priorities = map[string]Priority{"low": LowPriority, "normal": NormalPriorit
 
 func (p *parser) exhaustive(o object) {
 	if p.set.Large() {
-		p.fail(o.at("strategy"), "matches of up to %d players are large matches, more than %d, which need strategy balanced",
+		p.fail(o.at("strategy"),
+			"matches of up to %d players are large matches, more than %d, which need strategy balanced",
 			p.set.MaxPlayers(), maxSmall)
 	}
 	if o.get("balancedAttribute") != nil {

@@ -37,7 +37,8 @@ func TestRefused(t *testing.T) {
 		{"no JSON", `{"a":1,}`, "", "line 1, column 8: invalid character '}'"},
 		{"comment", "{\n  \"name\": \"x\", // why\n}", "",
 			"line 2, column 16: invalid character '/' looking for beginning of object key string: JSON has no comments, use the key description"},
-		{"hash comment", "# why\n{}", "", "line 1, column 1: invalid character '#' looking for beginning of value: JSON has no comments"},
+		{"hash comment", "# why\n{}", "",
+			"line 1, column 1: invalid character '#' looking for beginning of value: JSON has no comments"},
 		{"two documents", `{} {}`, "", "line 1, column 4: invalid character '{' after top-level value"},
 		{"column in characters", `{"é":x}`, "", "line 1, column 6"},
 		{"cut", `{"teams":[`, "", "line 1, column 11: unexpected end"},
@@ -65,7 +66,9 @@ func TestRefused(t *testing.T) {
 		{"attribute without type", with(`"playerAttributes":[{"name":"a"}]`), "playerAttributes[0].type", "required"},
 		{"attribute of another type", with(`"playerAttributes":[{"name":"a","type":"int"}]`),
 			"playerAttributes[0].type", `must be number, string, string_list or string_number_map, not "int"`},
-		{"two attributes of one name", with(`"playerAttributes":[{"name":"a","type":"number"},{"name":"a","type":"string"}]`), "playerAttributes[1].name", `two player attributes of the name "a"`},
+		{"two attributes of one name",
+			with(`"playerAttributes":[{"name":"a","type":"number"},{"name":"a","type":"string"}]`),
+			"playerAttributes[1].name", `two player attributes of the name "a"`},
 		{"default of a number", with(`"playerAttributes":[{"name":"a","type":"number","default":"5"}]`),
 			"playerAttributes[0].default", `type number, and is "5"`},
 		{"default of a string", with(`"playerAttributes":[{"name":"a","type":"string","default":true}]`),
@@ -74,10 +77,14 @@ func TestRefused(t *testing.T) {
 			"playerAttributes[0].default", "type string_list"},
 		{"default of a list, element", with(`"playerAttributes":[{"name":"a","type":"string_list","default":["x",1]}]`),
 			"playerAttributes[0].default[1]", "must be a string, not 1"},
-		{"default of a list, too long", with(sprint(`"playerAttributes":[{"name":"a","type":"string_list","default":[%s""]}]`, strings.Repeat(`"",`, maxList))), "playerAttributes[0].default", "at most 100"},
+		{"default of a list, too long",
+			with(sprint(`"playerAttributes":[{"name":"a","type":"string_list","default":[%s""]}]`,
+				strings.Repeat(`"",`, maxList))), "playerAttributes[0].default", "at most 100"},
 		{"default of a map", with(`"playerAttributes":[{"name":"a","type":"string_number_map","default":[]}]`),
 			"playerAttributes[0].default", "type string_number_map, and is a list"},
-		{"default of a map, value", with(`"playerAttributes":[{"name":"a","type":"string_number_map","default":{"x":1,"y":"2"}}]`), "playerAttributes[0].default.y", `must be a number, not "2"`},
+		{"default of a map, value",
+			with(`"playerAttributes":[{"name":"a","type":"string_number_map","default":{"x":1,"y":"2"}}]`),
+			"playerAttributes[0].default.y", `must be a number, not "2"`},
 		{"too many attributes", with(sprint(`"playerAttributes":[%s{}]`, strings.Repeat("{},", maxAttributes))),
 			"playerAttributes", "has 201 elements, and can have at most 200"},
 
@@ -107,7 +114,8 @@ func TestRefused(t *testing.T) {
 			"teams[0].quantity", "not 1e+09"},
 		{"201 players", with(`"teams":[` + red + `,{"name":"a","minPlayers":1,"maxPlayers":49,"quantity":4}]`),
 			"teams[1].maxPlayers", "slots for 201 players up to here, and a match can have at most 200"},
-		{"name of a copy", with(`"teams":[{"name":"a","minPlayers":1,"maxPlayers":2,"quantity":2},{"name":"a_2","minPlayers":1,"maxPlayers":2}]`), "teams[0].name", `a copy of the team "a" has the name "a_2"`},
+		{"name of a copy", with(`"teams":[{"name":"a","minPlayers":1,"maxPlayers":2,"quantity":2},{"name":"a_2",` +
+			`"minPlayers":1,"maxPlayers":2}]`), "teams[0].name", `a copy of the team "a" has the name "a_2"`},
 
 		// The algorithm.
 		{"algorithm", body(`"algorithm":"balanced"`), "algorithm", "must be an object"},
@@ -115,7 +123,9 @@ func TestRefused(t *testing.T) {
 			`must be exhaustiveSearch or balanced, not "fast"`},
 		{"batching of the other strategy", body(`"algorithm":{"batchingPreference":"fastestRegion"}`),
 			"algorithm.batchingPreference", "must be random or sorted"},
-		{"batching of exhaustive search", body(`"algorithm":{"strategy":"balanced","balancedAttribute":"skill","batchingPreference":"sorted"}`), "algorithm.batchingPreference", "must be largestPopulation or fastestRegion"},
+		{"batching of exhaustive search",
+			body(`"algorithm":{"strategy":"balanced","balancedAttribute":"skill","batchingPreference":"sorted"}`),
+			"algorithm.batchingPreference", "must be largestPopulation or fastestRegion"},
 		{"expansionAgeSelection", body(`"algorithm":{"expansionAgeSelection":"youngest"}`),
 			"algorithm.expansionAgeSelection", "must be newest or oldest"},
 		{"backfillPriority", body(`"algorithm":{"backfillPriority":1}`), "algorithm.backfillPriority",
@@ -124,12 +134,16 @@ func TestRefused(t *testing.T) {
 			"required"},
 		{"sorted by no list", body(`"algorithm":{"batchingPreference":"sorted","sortByAttributes":"skill"}`),
 			"algorithm.sortByAttributes", "must be a list of names"},
-		{"sorted by an unknown one", body(`"algorithm":{"batchingPreference":"sorted","sortByAttributes":["skill","rank"]}`), "algorithm.sortByAttributes[1]", `no player attribute "rank"`},
+		{"sorted by an unknown one",
+			body(`"algorithm":{"batchingPreference":"sorted","sortByAttributes":["skill","rank"]}`),
+			"algorithm.sortByAttributes[1]", `no player attribute "rank"`},
 		{"sorted by a list", body(`"algorithm":{"batchingPreference":"sorted","sortByAttributes":["tags"]}`),
 			"algorithm.sortByAttributes[0]", "takes a player attribute of type number or string"},
 		{"sort attributes without sorted", body(`"algorithm":{"sortByAttributes":["skill"]}`),
 			"algorithm.sortByAttributes", "is for batchingPreference sorted"},
-		{"sort attributes with balanced", body(`"algorithm":{"strategy":"balanced","balancedAttribute":"skill","sortByAttributes":["skill"]}`), "algorithm.sortByAttributes", "is for strategy exhaustiveSearch"},
+		{"sort attributes with balanced",
+			body(`"algorithm":{"strategy":"balanced","balancedAttribute":"skill","sortByAttributes":["skill"]}`),
+			"algorithm.sortByAttributes", "is for strategy exhaustiveSearch"},
 		{"balanced by nothing", body(`"algorithm":{"strategy":"balanced"}`), "algorithm.balancedAttribute", "required"},
 		{"balanced by an unknown one", body(`"algorithm":{"strategy":"balanced","balancedAttribute":"rank"}`),
 			"algorithm.balancedAttribute", `no player attribute "rank"`},
@@ -164,7 +178,9 @@ func TestRefused(t *testing.T) {
 		{"bad measurement", rules(ping, `"type":"distance","maxDistance":1,"referenceValue":1,"measurements":[`+skills+
 			`,"avg(x)"]`), "rules[1].measurements[1]",
 			"at character 5 of the expression: expected a function or teams"},
-		{"bad single measurement", rules(`"type":"distance","maxDistance":1,"referenceValue":1,"measurements":"teams[*]x"`), "rules[0].measurements", `at character 9 of the expression: expected the end, found "x"`},
+		{"bad single measurement",
+			rules(`"type":"distance","maxDistance":1,"referenceValue":1,"measurements":"teams[*]x"`),
+			"rules[0].measurements", `at character 9 of the expression: expected the end, found "x"`},
 		{"too many rules", body(sprint(`"rules":[%s{}]`, strings.Repeat("{},", maxRules))), "rules",
 			"can have at most 200"},
 
@@ -177,7 +193,8 @@ func TestRefused(t *testing.T) {
 			"rules[0].measurements[0]", "must give numbers or strings, and gives a list of lists of strings"},
 		{"comparison of players", rules(`"type":"comparison","operation":"=","measurements":["teams[red].players"]`),
 			"rules[0].measurements[0]", "gives a list of players"},
-		{"comparison of maps", rules(`"type":"comparison","operation":"=","measurements":["teams[red].players.attributes[votes]"]`), "rules[0].measurements[0]", "gives a list of maps"},
+		{"comparison of maps", rules(`"type":"comparison","operation":"=",` +
+			`"measurements":["teams[red].players.attributes[votes]"]`), "rules[0].measurements[0]", "gives a list of maps"},
 		{"numbers and strings", rules(`"type":"comparison","operation":"=","measurements":[` + skills + "," + modes +
 			`]`), "rules[0].measurements", "numbers and strings"},
 		{"order of strings", rules(`"type":"comparison","operation":"<","referenceValue":"a","measurements":[` + modes +
@@ -186,7 +203,8 @@ func TestRefused(t *testing.T) {
 			"rules[0].referenceValue", "required with operation <"},
 		{"number for strings", rules(`"type":"comparison","operation":"=","referenceValue":5,"measurements":[` + modes +
 			`]`), "rules[0].referenceValue", "must be one string, like the measurements, not 5"},
-		{"text for numbers", rules(`"type":"comparison","operation":"=","referenceValue":"avg(teams)","measurements":[` + skills + `]`), "rules[0].referenceValue", `"avg(teams)" is none: at character 10 of the expression: expected "[", found ")"`},
+		{"text for numbers", rules(`"type":"comparison","operation":"=","referenceValue":"avg(teams)",` +
+			`"measurements":[` + skills + `]`), "rules[0].referenceValue", `"avg(teams)" is none: at character 10 of the expression: expected "[", found ")"`},
 		{"list as reference", rules(`"type":"comparison","operation":"=","referenceValue":["a"],"measurements":[` +
 			modes + `]`), "rules[0].referenceValue", "not a list"},
 		{"boolean as reference", rules(`"type":"comparison","operation":"=","referenceValue":true,"measurements":[` +
@@ -195,7 +213,9 @@ func TestRefused(t *testing.T) {
 		{"list of values as reference", rules(`"type":"comparison","operation":"=","referenceValue":` + skills +
 			`,"measurements":[` + skills + `]`), "rules[0].referenceValue",
 			"must be one number, like the measurements, and gives a list of numbers"},
-		{"reference to an unknown team", rules(`"type":"comparison","operation":"=","referenceValue":"count(teams[green].players)","measurements":[` + skills + `]`), "rules[0].referenceValue", `at character 13 of the expression: there is no team "green"`},
+		{"reference to an unknown team",
+			rules(`"type":"comparison","operation":"=","referenceValue":"count(teams[green].players)",` +
+				`"measurements":[` + skills + `]`), "rules[0].referenceValue", `at character 13 of the expression: there is no team "green"`},
 
 		// Distance.
 		{"distance of strings", rules(`"type":"distance","maxDistance":1,"referenceValue":1,"measurements":[` + modes +
@@ -204,14 +224,18 @@ func TestRefused(t *testing.T) {
 			"rules[0].referenceValue", "required"},
 		{"distance from text", rules(`"type":"distance","maxDistance":1,"referenceValue":"x","measurements":[` +
 			skills + `]`), "rules[0].referenceValue", "must be a number or a property expression"},
-		{"distance from nothing of type", rules(`"type":"distance","maxDistance":1,"referenceValue":{},"measurements":[` + skills + `]`), "rules[0].referenceValue", "not an object"},
+		{"distance from nothing of type",
+			rules(`"type":"distance","maxDistance":1,"referenceValue":{},"measurements":[` + skills + `]`),
+			"rules[0].referenceValue", "not an object"},
 		{"no distance", rules(`"type":"distance","referenceValue":1,"measurements":[` + skills + `]`),
 			"rules[0].maxDistance", "required"},
 		{"negative distance", rules(`"type":"distance","maxDistance":-1,"referenceValue":1,"measurements":[` + skills +
 			`]`), "rules[0].maxDistance", "must not be negative, and is -1"},
 		{"distance in quotes", rules(`"type":"distance","minDistance":"1","referenceValue":1,"measurements":[` +
 			skills + `]`), "rules[0].minDistance", `must be a number, not "1"`},
-		{"least distance above most", rules(`"type":"distance","minDistance":2,"maxDistance":1,"referenceValue":1,"measurements":[` + skills + `]`), "rules[0].minDistance", "is 2, more than maxDistance 1"},
+		{"least distance above most",
+			rules(`"type":"distance","minDistance":2,"maxDistance":1,"referenceValue":1,"measurements":[` + skills +
+				`]`), "rules[0].minDistance", "is 2, more than maxDistance 1"},
 
 		// Batch distance.
 		{"no batchAttribute", rules(`"type":"batchDistance","maxDistance":1`), "rules[0].batchAttribute", "required"},
@@ -233,7 +257,9 @@ func TestRefused(t *testing.T) {
 			"rules[0].maxDistance", "must not be negative"},
 
 		// Collection.
-		{"collection operation", rules(`"type":"collection","operation":"not_contains","referenceValue":"x","measurements":[` + tags + `]`), "rules[0].operation", "must be contains, intersection or reference_intersection_count"},
+		{"collection operation",
+			rules(`"type":"collection","operation":"not_contains","referenceValue":"x","measurements":[` + tags + `]`),
+			"rules[0].operation", "must be contains, intersection or reference_intersection_count"},
 		{"no collection operation", rules(`"type":"collection","measurements":[` + tags + `]`), "rules[0].operation",
 			"required"},
 		{"collection of numbers", rules(`"type":"collection","operation":"intersection","measurements":[` + skills +
@@ -244,15 +270,23 @@ func TestRefused(t *testing.T) {
 			tags + `]`), "rules[0].referenceValue", "must be the one string to look for, not 5"},
 		{"contains an expression", rules(`"type":"collection","operation":"contains","referenceValue":` + tags +
 			`,"measurements":[` + tags + `]`), "rules[0].referenceValue", "must be the one string"},
-		{"no list to intersect", rules(`"type":"collection","operation":"reference_intersection_count","measurements":[` + tags + `]`), "rules[0].referenceValue", "required"},
-		{"text to intersect", rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":"x","measurements":[` + tags + `]`), "rules[0].referenceValue", `must be a list of strings or a property expression that gives one, not "x"`},
-		{"lists to intersect", rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":` + tags + `,"measurements":[` + tags + `]`), "rules[0].referenceValue", "must give a list of strings, and gives a list of lists of strings"},
-		{"number in the list to intersect", rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":["a",1],"measurements":[` + tags + `]`), "rules[0].referenceValue[1]", "must be a string, not 1"},
+		{"no list to intersect",
+			rules(`"type":"collection","operation":"reference_intersection_count","measurements":[` + tags + `]`),
+			"rules[0].referenceValue", "required"},
+		{"text to intersect", rules(`"type":"collection","operation":"reference_intersection_count",` +
+			`"referenceValue":"x","measurements":[` + tags + `]`), "rules[0].referenceValue", `must be a list of strings or a property expression that gives one, not "x"`},
+		{"lists to intersect", rules(`"type":"collection","operation":"reference_intersection_count",` +
+			`"referenceValue":` + tags + `,"measurements":[` + tags + `]`), "rules[0].referenceValue", "must give a list of strings, and gives a list of lists of strings"},
+		{"number in the list to intersect",
+			rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":["a",1],` +
+				`"measurements":[` + tags + `]`), "rules[0].referenceValue[1]", "must be a string, not 1"},
 		{"half a count", rules(`"type":"collection","operation":"intersection","minCount":0.5,"measurements":[` + tags +
 			`]`), "rules[0].minCount", "a whole number"},
 		{"negative count", rules(`"type":"collection","operation":"intersection","maxCount":-1,"measurements":[` +
 			tags + `]`), "rules[0].maxCount", "not -1"},
-		{"least count above most", rules(`"type":"collection","operation":"intersection","minCount":3,"maxCount":2,"measurements":[` + tags + `]`), "rules[0].minCount", "is 3, more than maxCount 2"},
+		{"least count above most",
+			rules(`"type":"collection","operation":"intersection","minCount":3,"maxCount":2,"measurements":[` + tags +
+				`]`), "rules[0].minCount", "is 3, more than maxCount 2"},
 
 		// Compound.
 		{"no statement", rules(`"type":"compound"`), "rules[0].statement", "required"},
@@ -299,10 +333,14 @@ func TestRefused(t *testing.T) {
 			"required"},
 		{"sort by a list", rules(`"type":"absoluteSort","sortDirection":"ascending","sortAttribute":"tags"`),
 			"rules[0].sortAttribute", "of type number, string or string_number_map"},
-		{"distance of strings sorted", rules(`"type":"distanceSort","sortDirection":"ascending","sortAttribute":"mode"`), "rules[0].sortAttribute", `of type number or string_number_map, and "mode" is of type string`},
+		{"distance of strings sorted",
+			rules(`"type":"distanceSort","sortDirection":"ascending","sortAttribute":"mode"`), "rules[0].sortAttribute",
+			`of type number or string_number_map, and "mode" is of type string`},
 		{"map without key", rules(`"type":"absoluteSort","sortDirection":"ascending","sortAttribute":"votes"`),
 			"rules[0].mapKey", "required"},
-		{"map with another key", rules(`"type":"absoluteSort","sortDirection":"ascending","sortAttribute":"votes","mapKey":"keep"`), "rules[0].mapKey", "must be minValue or maxValue"},
+		{"map with another key",
+			rules(`"type":"absoluteSort","sortDirection":"ascending","sortAttribute":"votes","mapKey":"keep"`),
+			"rules[0].mapKey", "must be minValue or maxValue"},
 		{"key without map", rules(bySkill + `,"mapKey":"minValue"`), "rules[0].mapKey",
 			"is for attributes of type string_number_map"},
 

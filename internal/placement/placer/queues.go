@@ -41,7 +41,8 @@ func (m *Machine) Queue(view *catalog.State, q *catalog.Queue) *Queue {
 		return old
 	}
 	s := m.resolveQueue(view, q)
-	if old != nil && old.queue.ID == q.ID && reflect.DeepEqual(old.resolved, s.resolved) && reflect.DeepEqual(old.fleets, s.fleets) {
+	if old != nil && old.queue.ID == q.ID && reflect.DeepEqual(old.resolved, s.resolved) &&
+		reflect.DeepEqual(old.fleets, s.fleets) {
 		old.view, old.queue = view, q
 		return old
 	}
@@ -78,7 +79,9 @@ func (m *Machine) resolveQueue(view *catalog.State, q *catalog.Queue) *Queue {
 }
 
 // resolveDestination finds the fleet of a destination and where it takes game sessions.
-func (m *Machine) resolveDestination(view *catalog.State, text string, fleets map[fleet.ID]fleetLimits) placement.Destination {
+func (m *Machine) resolveDestination(
+	view *catalog.State, text string, fleets map[fleet.ID]fleetLimits,
+) placement.Destination {
 	id, err := m.destination(view, text)
 	if err != nil {
 		return placement.Destination{Fleet: fleet.ID(id), Unusable: fault.Of(err).Message}

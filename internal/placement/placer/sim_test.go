@@ -392,7 +392,8 @@ func (w *world) describe() (text string) {
 	for i := range w.begun {
 		id := fmt.Sprint("p", i+1)
 		p, ok := w.shards[region.PlacementShardOf(id, shards)].state.Placements().Placement(id)
-		if sessions := w.sessions(id); !ok || p.Status != placement.Fulfilled || len(sessions) != 1 || w.m.placements[id] != nil {
+		if sessions := w.sessions(id); !ok || p.Status != placement.Fulfilled || len(sessions) != 1 ||
+			w.m.placements[id] != nil {
 			text += fmt.Sprintf("\n%s: %+v has the game sessions %v, known as %+v", id, p, sessions, w.m.placements[id])
 		}
 	}

@@ -614,7 +614,8 @@ func randomTenures(t *testing.T, random *rand.Rand) {
 	waiting.Wait()
 	for _, n := range c.nodes {
 		var got int
-		if err := n.Read(t.Context(), func(m *counter) { got = m.n["a"] }); err != nil || got < done || got > done+unknown {
+		if err := n.Read(t.Context(), func(m *counter) { got = m.n["a"] }); err != nil || got < done ||
+			got > done+unknown {
 			t.Errorf("%d commands were acknowledged, %d perhaps done, and %d are there (%v)", done, unknown, got, err)
 		}
 	}

@@ -158,7 +158,8 @@ func TestParseGameSession(t *testing.T) {
 	}
 	for _, tt := range tests {
 		region, fleetID, location, idPart, ok := arn.ParseGameSession(tt.in)
-		if region != tt.region || fleetID != tt.fleetID || location != tt.location || idPart != tt.idPart || ok != (tt.region != "") {
+		if region != tt.region || fleetID != tt.fleetID || location != tt.location || idPart != tt.idPart ||
+			ok != (tt.region != "") {
 			t.Errorf("%q: got %q %q %q %q %v", tt.in, region, fleetID, location, idPart, ok)
 		}
 	}
