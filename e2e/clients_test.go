@@ -50,7 +50,8 @@ func TestAWSCLIPrints(t *testing.T) {
 	expectNumber(t, run("get-compute-auth-token", "--fleet-id", fleet, "--compute-name", "DesktopPC"),
 		"ExpirationTimestamp", `\d{10}(\.0)?`)
 
-	if got := run("describe-fleet-attributes", "--query", "FleetAttributes[].[Name,Status]", "--output", "text"); got != "Arena\tACTIVE\n" {
+	got := run("describe-fleet-attributes", "--query", "FleetAttributes[].[Name,Status]", "--output", "text")
+	if got != "Arena\tACTIVE\n" {
 		t.Errorf("as text: %q", got)
 	}
 	if got := run("delete-fleet-locations", "--fleet-id", fleet, "--locations", home); !strings.Contains(got, `"Status": "DELETING"`) {

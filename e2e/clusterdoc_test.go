@@ -98,7 +98,8 @@ func typeAll(t *testing.T, steps []step, elsewhere *strings.Replacer) (printed [
 	command := clients.AWSCLI(t, nil).Bash(ctx, script)
 	command.Dir = ".."
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) } // with all that it has started
+	// With all that it has started.
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	err = command.Run()

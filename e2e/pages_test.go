@@ -257,5 +257,6 @@ func TestPagesDoNotRepeatWhenThingsGo(t *testing.T) {
 	}
 	expectSame(t, "the second page", rest, locations[3:])
 
-	refuse[*types.InvalidRequestException](t, c.ListAliases, &gamelift.ListAliasesInput{NextToken: first.NextToken}) // of another list
+	// Of another list.
+	refuse[*types.InvalidRequestException](t, c.ListAliases, &gamelift.ListAliasesInput{NextToken: first.NextToken})
 }

@@ -545,7 +545,8 @@ func TestExecutorClose(t *testing.T) {
 	if err := e.Close(cut); !errors.Is(err, context.Canceled) {
 		t.Errorf("Close with a job that runs is %v, want context.Canceled", err)
 	}
-	if err := e.Post(func() { t.Error("a job ran that was posted after Close") }); !errors.Is(err, gamenet.ErrExecutorClosed) {
+	err := e.Post(func() { t.Error("a job ran that was posted after Close") })
+	if !errors.Is(err, gamenet.ErrExecutorClosed) {
 		t.Errorf("Post is %v, want ErrExecutorClosed", err)
 	}
 	none := e.After(0, func() { t.Error("a timer ran that was made after Close") })

@@ -207,7 +207,8 @@ func TestDisconnectInCallbacks(t *testing.T) {
 			conn := dial(t, server)
 			if name == "OnConnected" {
 				// Bytes that nobody reads would turn the end into a reset.
-				if got, want := readAll(t, conn), encode(t, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")}); !bytes.Equal(got, want) {
+				got, want := readAll(t, conn), encode(t, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")})
+				if !bytes.Equal(got, want) {
 					t.Errorf("got %q, want %q", got, want)
 				}
 				conn.Close()
@@ -234,7 +235,8 @@ func TestDisconnectInCallbacks(t *testing.T) {
 					t.Errorf("%d packets were delivered, the first disconnected", seen.count())
 				}
 			case "OnSent":
-				if end := encode(t, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")}); !bytes.HasSuffix(got, end) {
+				end := encode(t, Packet{7, []byte("last")}, Packet{idBye, []byte("enough")})
+				if !bytes.HasSuffix(got, end) {
 					t.Errorf("got %q, want %q at the end", got, end)
 				}
 			}

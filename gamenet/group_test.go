@@ -151,7 +151,8 @@ func TestBroadcastWithFailures(t *testing.T) {
 	if !errors.Is(err, ErrDropped) || errors.Is(err, ErrClosed) {
 		t.Errorf("got %v", err)
 	}
-	if got, want := await(t, "the news", wellConn.writes), encode(t, Packet{1, []byte("news")}); !bytes.Equal(got, want) {
+	got, want := await(t, "the news", wellConn.writes), encode(t, Packet{1, []byte("news")})
+	if !bytes.Equal(got, want) {
 		t.Errorf("heard %q", got)
 	}
 	if err := g.Broadcast(Packet{ID: FirstReservedID}); !errors.Is(err, ErrReservedID) {

@@ -85,7 +85,8 @@ func TestFleetRoleCredentialsRefused(t *testing.T) {
 	s := newService(t)
 	server, _ := connect(t, s, nil)
 	for _, args := range [][2]string{{"", ""}, {role, "x"}, {role, "a b"}, {role, strings.Repeat("x", 65)}} {
-		if _, err := server.GetFleetRoleCredentials(t.Context(), args[0], args[1]); !errors.Is(err, gameserver.ErrInvalid) {
+		_, err := server.GetFleetRoleCredentials(t.Context(), args[0], args[1])
+		if !errors.Is(err, gameserver.ErrInvalid) {
 			t.Errorf("%q: %v", args, err)
 		}
 	}

@@ -222,7 +222,8 @@ func TestConfigure(t *testing.T) {
 	c := session.New(session.Config{Remote: &service, DefaultRegion: "eu-west-1"})
 	defer c.Close(t.Context())
 	for region, want := range map[string]string{"": "eu-west-1", "us-east-1": "us-east-1"} {
-		if err := settled(t, c.Async(t.Context(), func(ctx context.Context) error { return c.Configure(ctx, region) })); err != nil || service.Region() != want {
+		err := settled(t, c.Async(t.Context(), func(ctx context.Context) error { return c.Configure(ctx, region) }))
+		if err != nil || service.Region() != want {
 			t.Errorf("Configure(%q) leads to %q, %v", region, service.Region(), err)
 		}
 	}

@@ -30,7 +30,8 @@ func play(ctx context.Context, cfg session.Config, fleet string, game func(conte
 	} else if id, err = client.CreateSession(ctx, session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 4}); err != nil {
 		return err
 	}
-	if err := client.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: client.PlayerID()}); err != nil {
+	err = client.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: client.PlayerID()})
+	if err != nil {
 		return err
 	}
 	return game(ctx, client.Connection()) // Close, above, leaves the session

@@ -212,7 +212,8 @@ func TestJoinFails(t *testing.T) {
 		must(t, w.service.Release(t.Context(), place))
 	}
 	w.connector.Fail("Connect", session.Errorf("Connect", session.ErrDenied, "banned"))
-	if err := w.JoinSession(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "ada"}); !errors.Is(err, session.ErrDenied) {
+	err := w.JoinSession(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "ada"})
+	if !errors.Is(err, session.ErrDenied) {
 		t.Error(err)
 	}
 }

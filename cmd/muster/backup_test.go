@@ -103,7 +103,8 @@ func initFromBackup(t *testing.T, file, data string) {
 	args := []string{"cluster", "init", "--out", out, "--backup", file, "n1", "n2", "n3"}
 	made := expect(t, nil, exitOK, args, "n1 contains region us-west-2 of account 111122223333",
 		"--region us-west-2 --account 111122223333", "n1 fills the region")
-	if want := filepath.Join(out, "n1") + "\n" + filepath.Join(out, "n2") + "\n" + filepath.Join(out, "n3") + "\n"; made.stdout != want {
+	want := filepath.Join(out, "n1") + "\n" + filepath.Join(out, "n2") + "\n" + filepath.Join(out, "n3") + "\n"
+	if made.stdout != want {
 		t.Errorf("made %s", made.stdout)
 	}
 	if got := names(t, filepath.Dir(out)); !slices.Equal(got, []string{"cluster"}) {

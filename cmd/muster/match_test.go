@@ -71,7 +71,8 @@ func TestMatchSimulate(t *testing.T) {
 		strings.Count(string(written), "\n") != report.Matches {
 		t.Errorf("report %+v, file of %d bytes, %v", report, len(written), err)
 	}
-	if got := execute(t, nil, "match", "simulate", "--rules", rules, "--tickets", tickets); !strings.Contains(got.stdout, "waited, s") {
+	got = execute(t, nil, "match", "simulate", "--rules", rules, "--tickets", tickets)
+	if !strings.Contains(got.stdout, "waited, s") {
 		t.Errorf("the table is %+v", got)
 	}
 }

@@ -48,7 +48,8 @@ const (
 func newRush(t *testing.T, options ...string) *rush {
 	random := draw(t)
 	gateway := child.FreeAddress(t, random)
-	service := newService(t, random, append([]string{"--gateway-listen", gateway, "--log-level", "warn"}, options...)) // may build it first
+	// May build it first.
+	service := newService(t, random, append([]string{"--gateway-listen", gateway, "--log-level", "warn"}, options...))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	r := &rush{
@@ -283,7 +284,8 @@ func TestGatewayRush(t *testing.T) {
 // received holds afterwards, whoever asks again gets one session, and the sessions
 // that nobody was told of go away.
 func TestGatewayKilled(t *testing.T) {
-	r := newRush(t, "--reservation-timeout", "15s", "--process-grace", "30s", "--gateway-deadline", "4s") // reservations outlast an outage by the grace
+	// Reservations outlast an outage by the grace.
+	r := newRush(t, "--reservation-timeout", "15s", "--process-grace", "30s", "--gateway-deadline", "4s")
 	var received atomic.Int32
 	enough := make(chan struct{})
 	killed := make(chan struct{})

@@ -77,7 +77,8 @@ func (a *arena) join() *bot.Bot {
 	if err != nil {
 		a.t.Fatalf("a player cannot join arena %d: %v", a.number, err)
 	}
-	a.history.Begin(history.Operation{Session: a.game.arn, Action: history.Remove, Players: []string{seats[0].player}}) // when it leaves, or is cut off
+	// When it leaves, or is cut off.
+	a.history.Begin(history.Operation{Session: a.game.arn, Action: history.Remove, Players: []string{seats[0].player}})
 	return player
 }
 

@@ -28,7 +28,8 @@ func TestPlanted(t *testing.T) {
 		})
 		ghost := t.arn(playLocations[0], nobody)
 		t.games.change(ghost, func(k *game) { k.answered, k.ending = true, true }) // a lost game session
-		t.games.change(real.arn, func(k *game) {                                   // a lost player session, for whom nobody does anything
+		// A lost player session, for whom nobody does anything.
+		t.games.change(real.arn, func(k *game) {
 			k.seats = append(k.seats, &seat{id: nobody, player: nobody, stage: leaving})
 		})
 		t.placements.set(nobody, true) // a lost placement

@@ -177,7 +177,8 @@ func (p *bare) socket(w http.ResponseWriter, r *http.Request) {
 		action, request := member(frame, `{"Action":"`), member(frame, `"RequestId":"`)
 		err = s.write(func(dst []byte) []byte {
 			if string(action) == "ActivateServerProcess" {
-				p.idle <- s // now, so that a call that follows the reply finds it; what is pushed waits until the reply is written
+				// Now, so that a call that follows the reply finds it; what is pushed waits until the reply is written.
+				p.idle <- s
 			}
 			return appendReply(dst, action, request)
 		})

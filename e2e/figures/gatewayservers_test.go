@@ -67,7 +67,8 @@ func (s *gameServers) addTo(ctx context.Context, api *gamelift.Client, location 
 }
 
 func (s *gameServers) openFleet(ctx context.Context, api *gamelift.Client) error {
-	if _, err := api.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: aws.String(location)}); err != nil {
+	_, err := api.CreateLocation(ctx, &gamelift.CreateLocationInput{LocationName: aws.String(location)})
+	if err != nil {
 		return err
 	}
 	out, err := api.CreateFleet(ctx, &gamelift.CreateFleetInput{

@@ -272,7 +272,8 @@ func signedRequest(t testing.TB, p wire.Protocol, players int) []byte {
 	r.Header.Set("Amz-Sdk-Request", "attempt=1; max=3")
 	sum := sha256.Sum256(body)
 	key := aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}
-	if err := v4.NewSigner().SignHTTP(t.Context(), key, r, hex.EncodeToString(sum[:]), "gamelift", "us-west-2", now); err != nil {
+	err = v4.NewSigner().SignHTTP(t.Context(), key, r, hex.EncodeToString(sum[:]), "gamelift", "us-west-2", now)
+	if err != nil {
 		t.Fatal(err)
 	}
 	var sent bytes.Buffer

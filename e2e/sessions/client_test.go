@@ -106,7 +106,8 @@ func checkConfigure(t *testing.T) {
 	p := w.stranger(w.HTTP, "ada")
 	w.wantNotConfigured(p)
 	wantKind(t, "Configure without a region", p.Configure(t.Context(), ""), session.ErrInvalid)
-	if done := p.complete(t.Context(), func(ctx context.Context) error { return p.Configure(ctx, "") }); !errors.Is(done.Err, session.ErrInvalid) {
+	done := p.complete(t.Context(), func(ctx context.Context) error { return p.Configure(ctx, "") })
+	if !errors.Is(done.Err, session.ErrInvalid) {
 		t.Errorf("ConfigureAsync without a region: %v", done.Err)
 	}
 	w.wantNotConfigured(p)
@@ -117,7 +118,8 @@ func checkConfigure(t *testing.T) {
 		t.Errorf("SearchSessions: %+v, %v", page, err)
 	}
 	other := w.stranger(w.HTTP, "bob")
-	if done := other.complete(t.Context(), func(ctx context.Context) error { return other.Configure(ctx, "us-east-1") }); done.Err != nil {
+	done = other.complete(t.Context(), func(ctx context.Context) error { return other.Configure(ctx, "us-east-1") })
+	if done.Err != nil {
 		t.Errorf("ConfigureAsync: %v", done.Err)
 	}
 }
@@ -273,7 +275,8 @@ func checkSearch(t *testing.T) {
 		return err
 	})
 	must(t, done.Err)
-	if names := namesOf(done.Result.(session.SearchSessionsResponse)); !slices.Equal(names, []string{"solo", "duo", "trio"}) {
+	names := namesOf(done.Result.(session.SearchSessionsResponse))
+	if !slices.Equal(names, []string{"solo", "duo", "trio"}) {
 		t.Errorf("the event has %q", names)
 	}
 }
@@ -313,7 +316,8 @@ func checkJoinSession(t *testing.T) {
 	ada, bob, eve := w.apiPlayer(w.HTTP, "ada"), w.apiPlayer(w.HTTP, "bob"), w.apiPlayer(w.HTTP, "eve")
 	unknown := session.JoinSessionRequest{SessionID: w.nobody(), PlayerID: "ada"}
 	wantKind(t, "an unknown session", ada.JoinSession(t.Context(), unknown), session.ErrNotFound)
-	if done := ada.complete(t.Context(), func(ctx context.Context) error { return ada.JoinSession(ctx, unknown) }); !errors.Is(done.Err, session.ErrNotFound) {
+	done := ada.complete(t.Context(), func(ctx context.Context) error { return ada.JoinSession(ctx, unknown) })
+	if !errors.Is(done.Err, session.ErrNotFound) {
 		t.Errorf("JoinSessionAsync into an unknown session: %v", done.Err)
 	}
 	must(t, ada.JoinSession(t.Context(), session.JoinSessionRequest{SessionID: id, PlayerID: "ada"}))
@@ -332,7 +336,8 @@ func checkJoinSession(t *testing.T) {
 
 	full := session.JoinSessionRequest{SessionID: id, PlayerID: "eve"}
 	wantKind(t, "a full session", eve.JoinSession(t.Context(), full), session.ErrFull)
-	if done := eve.complete(t.Context(), func(ctx context.Context) error { return eve.JoinSession(ctx, full) }); !errors.Is(done.Err, session.ErrFull) {
+	done = eve.complete(t.Context(), func(ctx context.Context) error { return eve.JoinSession(ctx, full) })
+	if !errors.Is(done.Err, session.ErrFull) {
 		t.Errorf("JoinSessionAsync into a full session: %v", done.Err)
 	}
 	if eve.Connection() != nil || len(w.players(id)) != 2 {

@@ -429,7 +429,8 @@ func (w *world) wantNoRoute() {
 // checkCompatible is about the original gateway's answers.
 func checkCompatible(t *testing.T) {
 	compatible := func(c *muster.Config) { c.Gateway.CompatErrors = "on" }
-	if a := newEmptyWorld(t, compatible).ask(http.MethodGet, "/find_session", ""); a != (answer{http.StatusBadGateway, internalError}) {
+	a := newEmptyWorld(t, compatible).ask(http.MethodGet, "/find_session", "")
+	if a != (answer{http.StatusBadGateway, internalError}) {
 		t.Errorf("find without a fleet: %d %s", a.status, a.text)
 	}
 	w := newWorld(t, compatible)

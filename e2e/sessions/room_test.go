@@ -128,5 +128,6 @@ type roommate struct {
 
 // OnDisconnected implements gamenet.Handler.
 func (p *roommate) OnDisconnected(*gamenet.Session, error) {
-	_ = p.host.HandlePlayerLeaveSession(context.Background(), p.connection) // fails when the service has ended the process
+	// Fails when the service has ended the process.
+	_ = p.host.HandlePlayerLeaveSession(context.Background(), p.connection)
 }

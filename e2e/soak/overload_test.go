@@ -44,8 +44,9 @@ const (
 
 // What a service must hold to while it is asked for twice what it can do.
 const (
-	leastOffered  = 1.6                    // times the capacity: else it was no overload
-	leastAccepted = 0.3                    // of the capacity; refusals and the load generator take their share of the processors
+	leastOffered = 1.6 // times the capacity: else it was no overload
+	// Of the capacity; refusals and the load generator take their share of the processors.
+	leastAccepted = 0.3
 	slowest       = 400 * time.Millisecond // p99 of accepted calls
 	slower        = 10                     // times that at capacity, if that is more
 	moreMemory    = 256.0                  // MiB above that at capacity

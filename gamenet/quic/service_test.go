@@ -177,7 +177,8 @@ func TestServiceDatagrams(t *testing.T) {
 			t.Fatalf("%d bytes came as %d", size, len(got.Payload))
 		}
 	}
-	if err := s.SendDatagram(gamenet.Packet{ID: 7, Payload: make([]byte, 2000)}); !errors.Is(err, gamenet.ErrPacketTooLarge) {
+	err := s.SendDatagram(gamenet.Packet{ID: 7, Payload: make([]byte, 2000)})
+	if !errors.Is(err, gamenet.ErrPacketTooLarge) {
 		t.Errorf("2,000 bytes: %v", err)
 	}
 	if _, ok := s.Conn().(*Conn); !ok {

@@ -167,7 +167,8 @@ func TestSDKSuccess(t *testing.T) {
 			t.Errorf("player session %d: %+v", i, ps)
 		}
 	}
-	if _, err := client.DeleteFleet(t.Context(), &gamelift.DeleteFleetInput{FleetId: aws.String("fleet-1")}); err != nil {
+	_, err = client.DeleteFleet(t.Context(), &gamelift.DeleteFleetInput{FleetId: aws.String("fleet-1")})
+	if err != nil {
 		t.Error("without output:", err)
 	}
 }

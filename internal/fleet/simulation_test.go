@@ -163,7 +163,8 @@ func (s *simulation) heartbeats() error {
 
 // handle gives a command to the Room, and to its twin.
 func (s *simulation) handle(c Command) error {
-	before := snapshotOf(s.t, s.room) // not a frozen copy: with one before each command nothing would be changed in place
+	// Not a frozen copy: with one before each command nothing would be changed in place.
+	before := snapshotOf(s.t, s.room)
 	events, answer, err := s.room.Handle(s.now, c)
 	if err != nil {
 		s.seen[fmt.Sprintf("%T %s", c, fault.Of(err).Kind)]++

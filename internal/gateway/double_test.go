@@ -515,7 +515,8 @@ func (w *world) AwaitPlacement(ctx context.Context, id string) (*wire.GameSessio
 	if err != nil {
 		return nil, err
 	}
-	if err := w.await(ctx, func() bool { return w.placements[id].Status != wire.GameSessionPlacementStatePending }); err != nil {
+	err = w.await(ctx, func() bool { return w.placements[id].Status != wire.GameSessionPlacementStatePending })
+	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()

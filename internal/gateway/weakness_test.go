@@ -178,7 +178,8 @@ func TestMessagesStayInside(t *testing.T) {
 		t.Errorf("answer %s, log %s", r.text, log.String())
 	}
 	dev := openGateway(t, w, func(c *Config) { c.Development = true })
-	if r := dev.ask(http.MethodPost, "/create_session", createBody("m", "ada", 2)); !strings.Contains(r.field("error"), "secret detail") {
+	r = dev.ask(http.MethodPost, "/create_session", createBody("m", "ada", 2))
+	if !strings.Contains(r.field("error"), "secret detail") {
 		t.Errorf("in development: %s", r.text)
 	}
 }
@@ -548,12 +549,14 @@ func TestReplay(t *testing.T) {
 			return strings.Replace(s, `"num_connections":2`, `"num_connections":3`, 1)
 		},
 	} {
-		if other := d.ask(http.MethodPost, "/create_session", change(body)).wantStatus(t, 200); other.field("GameSessionId") == first.field("GameSessionId") {
+		other := d.ask(http.MethodPost, "/create_session", change(body)).wantStatus(t, 200)
+		if other.field("GameSessionId") == first.field("GameSessionId") {
 			t.Errorf("%s gives the answer to %s", change(body), body)
 		}
 	}
 	w.do(func() { w.session(first.field("GameSessionId")).Status = wire.GameSessionStatusTerminating })
-	if other := d.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200); other.field("GameSessionId") == first.field("GameSessionId") {
+	other := d.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200)
+	if other.field("GameSessionId") == first.field("GameSessionId") {
 		t.Error("a place in a game session that is about to end was given again")
 	}
 	w.do(func() {
@@ -564,7 +567,8 @@ func TestReplay(t *testing.T) {
 			}
 		}
 	})
-	if other := d.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200); other.field("GameSessionId") == first.field("GameSessionId") {
+	other = d.ask(http.MethodPost, "/create_session", body).wantStatus(t, 200)
+	if other.field("GameSessionId") == first.field("GameSessionId") {
 		t.Error("a place that is not RESERVED any more was given again")
 	}
 }

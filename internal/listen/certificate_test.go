@@ -130,7 +130,8 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 		t.Errorf("in the other order: %d", got)
 	}
 
-	if _, err := listen.LoadCertificate(certFile, filepath.Join(dir, "none"), clock.Now, slog.New(slog.DiscardHandler)); err == nil {
+	_, err = listen.LoadCertificate(certFile, filepath.Join(dir, "none"), clock.Now, slog.New(slog.DiscardHandler))
+	if err == nil {
 		t.Error("there is no key")
 	}
 }

@@ -108,7 +108,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 func TestRefusePlain(t *testing.T) {
 	l, roots := newListener(t, listen.Config{RefusePlain: true})
 	serve(t, l)
-	if got := post(t, "http://"+l.Addr().String(), strings.Repeat("x", 100_000), nil); !strings.Contains(got, "TLS only") {
+	got := post(t, "http://"+l.Addr().String(), strings.Repeat("x", 100_000), nil)
+	if !strings.Contains(got, "TLS only") {
 		t.Errorf("got %q", got)
 	}
 	if got := post(t, "https://"+l.Addr().String(), "", &tls.Config{RootCAs: roots}); got != "tls HTTP/1.1 " {
@@ -138,7 +139,8 @@ func TestSilentClientsKeepNobodyOut(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		for _, silent := range []net.Conn{oldest, younger} {
-			if _, err := io.WriteString(silent, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); silent == younger && err != nil {
+			_, err := io.WriteString(silent, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			if silent == younger && err != nil {
 				t.Error(err)
 			}
 			answer, err := io.ReadAll(silent)

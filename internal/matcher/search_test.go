@@ -91,7 +91,8 @@ func TestHopelessArrivals(t *testing.T) {
 		attributes func(i int) map[string]ruleset.Value
 		most       int // work for each ticket
 	}{
-		{"three-teams", func(int) map[string]ruleset.Value { return healer }, 20}, // at most 5 of at least 9 players are healers
+		// At most 5 of at least 9 players are healers.
+		{"three-teams", func(int) map[string]ruleset.Value { return healer }, 20},
 		{"explicit-sorting", func(i int) map[string]ruleset.Value {
 			return map[string]ruleset.Value{"modes": {Type: ruleset.StringList, SL: []string{fmt.Sprint("mode-", i)}}}
 		}, 250},

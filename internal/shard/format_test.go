@@ -26,7 +26,8 @@ func TestFormats(t *testing.T) {
 	if err := b.add(notes, 0x0102030405060708, 1000, []event.Fact{noteFact("a"), noteFact("b")}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := hex.EncodeToString(b.record(0)), "01"+"0102030405060708"+"830701a1016161"+"830701a1016162"; got != want {
+	got, want := hex.EncodeToString(b.record(0)), "01"+"0102030405060708"+"830701a1016161"+"830701a1016162"
+	if got != want {
 		t.Errorf("the record is %s, want %s", got, want)
 	}
 	if got, want := hex.EncodeToString(snapshotOf(t, "a",

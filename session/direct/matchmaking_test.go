@@ -107,7 +107,8 @@ func TestTicket(t *testing.T) {
 		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance},
 		{Status: wire.MatchmakingConfigurationStatusSearching, StatusReason: "AcceptanceFailed"},
 		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance, StatusReason: "AcceptanceFailed"},
-		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance, StatusReason: "AcceptanceFailed", StatusMessage: "again"}, // nobody saw the search
+		// Nobody saw the search.
+		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance, StatusReason: "AcceptanceFailed", StatusMessage: "again"},
 		{Status: wire.MatchmakingConfigurationStatusPlacing},
 		{Status: wire.MatchmakingConfigurationStatusCompleted, GameSessionConnectionInfo: &wire.GameSessionConnectionInfo{
 			GameSessionArn: gsess, IpAddress: "203.0.113.7", DnsName: "host-1.example.com",

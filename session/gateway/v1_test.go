@@ -52,7 +52,8 @@ func TestCreateSession(t *testing.T) {
 	}
 	wantCall(t, s, "POST /v1/sessions",
 		`{"name": "duel", "maxPlayers": 2, "properties": {"mode": "ctf"}, "target": {"fleetId": "fleet-1", "location": "custom-attic"}}`)
-	if _, err := p.CreateSession(t.Context(), session.CreateSessionRequest{AliasID: "alias-1", MaxPlayer: 2}); err != nil {
+	_, err = p.CreateSession(t.Context(), session.CreateSessionRequest{AliasID: "alias-1", MaxPlayer: 2})
+	if err != nil {
 		t.Error(err)
 	}
 	wantCall(t, s, "POST /v1/sessions", `{"name": "Session", "maxPlayers": 2, "target": {"aliasId": "alias-1"}}`)

@@ -42,7 +42,8 @@ func TestCapacity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: "f"}); !errors.Is(err, session.ErrUnavailable) {
+	_, err = s.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: "f"})
+	if !errors.Is(err, session.ErrUnavailable) {
 		t.Error("more than there is place for:", err)
 	}
 	s.Terminate(id)

@@ -141,14 +141,16 @@ func TestWrongCertificate(t *testing.T) {
 			var out, complaints buffer
 			args := []string{"-server", m.address(), "-transport", transport, "-playersession", "psess-1"}
 			for _, more := range [][]string{{"-fingerprint", strings.Repeat("0", 64)}, nil} {
-				if status := bot.Main(t.Context(), append(args, more...), nil, &out, &complaints); status != bot.ExitFailure {
+				status := bot.Main(t.Context(), append(args, more...), nil, &out, &complaints)
+				if status != bot.ExitFailure {
 					t.Errorf("status %d: %s", status, complaints.String())
 				}
 			}
 			if !strings.Contains(complaints.String(), "another fingerprint") {
 				t.Errorf("complaints: %s", complaints.String())
 			}
-			if status := bot.Main(t.Context(), append(args, "-insecure", "-seconds=0.1"), nil, &out, &complaints); status != bot.ExitOK {
+			status := bot.Main(t.Context(), append(args, "-insecure", "-seconds=0.1"), nil, &out, &complaints)
+			if status != bot.ExitOK {
 				t.Errorf("status %d: %s", status, complaints.String())
 			}
 		})

@@ -154,7 +154,8 @@ func (r *testRegion) add(name string) *testNode {
 			return slices.Contains(n.owned, shard)
 		},
 	}
-	if _, err := conn.Subscribe(pauseSubject+name, func(m *nats.Msg) { n.handle(context.Background(), m) }); err != nil {
+	_, err = conn.Subscribe(pauseSubject+name, func(m *nats.Msg) { n.handle(context.Background(), m) })
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	if err := conn.Flush(); err != nil {

@@ -124,7 +124,8 @@ func TestProbes(t *testing.T) {
 		}
 	}
 	g.refused(g.scrape("192.0.2.77:1000"), http.StatusUnauthorized, "unauthenticated") // not the metrics' answer
-	if w := g.scrape("127.0.0.1:1000", "X-Forwarded-For: 192.0.2.2", "X-Api-Key: 0123456789abcdef"); strings.Contains(w.Body.String(), "figures") {
+	w := g.scrape("127.0.0.1:1000", "X-Forwarded-For: 192.0.2.2", "X-Api-Key: 0123456789abcdef")
+	if strings.Contains(w.Body.String(), "figures") {
 		t.Error("a proxy on this machine shows the metrics to strangers")
 	}
 	broken = errors.New("the database of the bank is gone")
@@ -157,7 +158,8 @@ func TestBodiesAreLimited(t *testing.T) {
 		t.Errorf("got %v for a body that turned out too large", failed)
 	}
 	g = guard(t, Config{MaxBody: -1}, nil)
-	if w := g.do(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", DefaultMaxBody+1)))); w.Code != http.StatusOK {
+	w := g.do(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", DefaultMaxBody+1))))
+	if w.Code != http.StatusOK {
 		t.Errorf("%d without a limit", w.Code)
 	}
 }

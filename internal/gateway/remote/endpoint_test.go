@@ -160,7 +160,8 @@ func TestMatchmakingOverTheSDK(t *testing.T) {
 		t.Error(err)
 	}
 	d.got(t, accept)
-	if err := matchmaking.StopMatchmaking(t.Context(), &wire.StopMatchmakingInput{TicketId: "t-1"}); !fault.Is(err, fault.NotFound) {
+	err = matchmaking.StopMatchmaking(t.Context(), &wire.StopMatchmakingInput{TicketId: "t-1"})
+	if !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want the exception", err)
 	}
 }

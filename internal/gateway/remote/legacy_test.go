@@ -109,7 +109,8 @@ func TestLegacyCreatesInItsFleet(t *testing.T) {
 	if _, err := s.DescribeGameSession(t.Context(), "gsess-none"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v, want the exception", err)
 	}
-	if described, err := s.DescribePlayerSessions(t.Context(), &wire.DescribePlayerSessionsInput{PlayerId: "ada"}); err != nil || len(described.PlayerSessions) != 1 {
+	described, err := s.DescribePlayerSessions(t.Context(), &wire.DescribePlayerSessionsInput{PlayerId: "ada"})
+	if err != nil || len(described.PlayerSessions) != 1 {
 		t.Errorf("%+v, %v", described, err)
 	}
 }
@@ -141,7 +142,8 @@ func TestLegacySearchIsOurs(t *testing.T) {
 			t.Errorf("%q found %q, want %q", tt.filter, got, tt.want)
 		}
 	}
-	if _, err := s.SearchGameSessions(t.Context(), &wire.SearchGameSessionsInput{FilterExpression: "nonsense"}); !fault.Is(err, fault.InvalidRequest) {
+	_, err := s.SearchGameSessions(t.Context(), &wire.SearchGameSessionsInput{FilterExpression: "nonsense"})
+	if !fault.Is(err, fault.InvalidRequest) {
 		t.Errorf("got %v for a bad filter", err)
 	}
 }
@@ -163,7 +165,8 @@ func TestLegacyHasLess(t *testing.T) {
 	if _, _, err := s.ClaimGameSession(t.Context(), gateway.Claim{}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("got %v for a claim", err)
 	}
-	if _, err := s.TerminateGameSession(t.Context(), &wire.TerminateGameSessionInput{}); !fault.Is(err, fault.UnknownOperation) {
+	_, err := s.TerminateGameSession(t.Context(), &wire.TerminateGameSessionInput{})
+	if !fault.Is(err, fault.UnknownOperation) {
 		t.Errorf("got %v for an end", err)
 	}
 	if err := s.Ready(t.Context()); err != nil {

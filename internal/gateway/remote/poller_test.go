@@ -204,7 +204,8 @@ func TestWatchTellsChanges(t *testing.T) {
 		s = &scripted{session: func(_ int, id string) (*types.GameSession, error) {
 			return session(id, types.GameSessionStatusActive, 0), nil
 		}}
-		if err := s.service().WatchGameSession(t.Context(), "gsess-1", func(*wire.GameSession) error { return stop }); !errors.Is(err, stop) {
+		err = s.service().WatchGameSession(t.Context(), "gsess-1", func(*wire.GameSession) error { return stop })
+		if !errors.Is(err, stop) {
 			t.Errorf("got %v, want the watcher's error", err)
 		}
 	})

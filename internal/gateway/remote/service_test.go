@@ -208,7 +208,8 @@ func TestClaims(t *testing.T) {
 			t.Errorf("properties %v, want %v", g.GameProperties, want)
 		}
 	}
-	if _, _, err := w.ClaimGameSession(t.Context(), gateway.Claim{Target: gateway.Target{Queue: "q"}, PlayerID: "ada"}); !fault.Is(err, fault.InvalidRequest) {
+	_, _, err := w.ClaimGameSession(t.Context(), gateway.Claim{Target: gateway.Target{Queue: "q"}, PlayerID: "ada"})
+	if !fault.Is(err, fault.InvalidRequest) {
 		t.Errorf("got %v for a queue", err)
 	}
 }

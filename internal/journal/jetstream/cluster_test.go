@@ -339,7 +339,8 @@ func TestClusterWaitsForTheEnd(t *testing.T) {
 		w := &writer{t: t, j: c.journal(0, 0)}
 		w.append()
 		mark := filepath.Join(c.configs[1].Dir, "MUSTER_SHARD_0.last")
-		if err := os.WriteFile(mark, fmt.Appendf(nil, "%020d\n", 2), 0o600); err != nil { // as if the second had been acknowledged here
+		// As if the second had been acknowledged here.
+		if err := os.WriteFile(mark, fmt.Appendf(nil, "%020d\n", 2), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		j := c.journal(1, 0)
@@ -411,7 +412,8 @@ func TestClusterRestarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.stopAll()
-		if e, err := jetstream.Open(t.Context(), jetstream.Config{Dir: c.configs[0].Dir}); !errors.Is(err, jetstream.ErrClustered) {
+		e, err := jetstream.Open(t.Context(), jetstream.Config{Dir: c.configs[0].Dir})
+		if !errors.Is(err, jetstream.ErrClustered) {
 			t.Errorf("the directory of a node, opened alone, gives %v, %v", e, err)
 		}
 		begun := time.Now()
@@ -512,7 +514,8 @@ func TestClusterConfig(t *testing.T) {
 			mustClose(t, e)
 		}
 	}
-	if _, err := jetstream.Open(t.Context(), jetstream.Config{Dir: alone, Cluster: &good}); !errors.Is(err, jetstream.ErrAlone) {
+	_, err := jetstream.Open(t.Context(), jetstream.Config{Dir: alone, Cluster: &good})
+	if !errors.Is(err, jetstream.ErrAlone) {
 		t.Errorf("the directory of a node alone gives %v", err)
 	}
 	mustClose(t, open(t, alone)) // it was left as it is

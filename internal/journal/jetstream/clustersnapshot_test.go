@@ -61,7 +61,8 @@ func TestClusterCut(t *testing.T) {
 		fillRegion(t, from.nodes[0])
 		c := must(from.nodes[1].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{from}))(t)
 		want := contents(t, c, inFillRegion)
-		if _, err := from.nodes[2].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{from}); !errors.Is(err, journal.ErrSnapshotOpen) {
+		_, err := from.nodes[2].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{from})
+		if !errors.Is(err, journal.ErrSnapshotOpen) {
 			t.Errorf("a second snapshot: %v", err)
 		}
 		j := from.journal(2, 0)
@@ -86,7 +87,8 @@ func TestClusterCut(t *testing.T) {
 		}
 		copied := must(to.nodes[2].ConsistentSnapshot(t.Context(), inFillRegion, testRegion{to}))(t)
 		defer copied.Close()
-		if got := contents(t, copied, inFillRegion); got != strings.Replace(want, "feed to 18\n", "feed to 21\n", 1) { // positions take numbers
+		// Positions take numbers.
+		if got := contents(t, copied, inFillRegion); got != strings.Replace(want, "feed to 18\n", "feed to 21\n", 1) {
 			t.Errorf("it was filled with\n%s, and holds\n%s", want, got)
 		}
 		appendRecords(t, to.journal(1, 0), 10, 11)

@@ -155,7 +155,8 @@ func TestConsistentSnapshot(t *testing.T) {
 	if seq, _, err := c.Snapshot(t.Context(), 0, 6); seq != 5 || err != nil {
 		t.Errorf("the newest snapshot up to 6 is %d, %v", seq, err)
 	}
-	if err := c.Records(t.Context(), 0, 4, func(journal.Stored) error { return nil }); !errors.Is(err, journal.ErrMissing) {
+	err := c.Records(t.Context(), 0, 4, func(journal.Stored) error { return nil })
+	if !errors.Is(err, journal.ErrMissing) {
 		t.Errorf("records that are forgotten: %v", err)
 	}
 	c.Close()

@@ -157,7 +157,9 @@ func TestCutHistory(t *testing.T) {
 		}
 	}
 	mustClose(t, e)
-	if err := os.WriteFile(filepath.Join(dir, "MUSTER_HISTORY.last"), fmt.Appendf(nil, "%020d\n", 5), 0o600); err != nil { // as if two more had been there
+	// As if two more had been there.
+	err = os.WriteFile(filepath.Join(dir, "MUSTER_HISTORY.last"), fmt.Appendf(nil, "%020d\n", 5), 0o600)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []bool{true, false} {

@@ -39,7 +39,8 @@ func TestDirectoryThatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	occupied := t.TempDir()
-	if err := os.WriteFile(filepath.Join(occupied, "jetstream"), nil, 0o600); err != nil { // where the server has its files
+	// Where the server has its files.
+	if err := os.WriteFile(filepath.Join(occupied, "jetstream"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{file, filepath.Join(file, "below"), occupied} {
@@ -197,7 +198,8 @@ func TestDamagedSnapshot(t *testing.T) {
 					t.Fatal(err)
 				}
 				if last%3 == 2 {
-					if err := j.SaveSnapshot(t.Context(), last, journaltest.Writing(fmt.Sprint(last, large))); err != nil {
+					err := j.SaveSnapshot(t.Context(), last, journaltest.Writing(fmt.Sprint(last, large)))
+					if err != nil {
 						t.Fatal(err)
 					}
 				}

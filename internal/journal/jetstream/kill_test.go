@@ -57,7 +57,8 @@ func appendForever(ctx context.Context, dir string) error {
 		}
 		fmt.Println(last)
 		if last%60 == 0 {
-			if err := j.SaveSnapshot(ctx, last, journaltest.Writing(strings.Repeat(fmt.Sprintln(last), 100_000))); err != nil {
+			err := j.SaveSnapshot(ctx, last, journaltest.Writing(strings.Repeat(fmt.Sprintln(last), 100_000)))
+			if err != nil {
 				return err
 			}
 		}

@@ -42,7 +42,8 @@ func (c *testCluster) missed(name string) {
 
 func (c *testCluster) await(what string, ok func() bool) {
 	c.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) { // between two looks at a condition
+	// Between two looks at a condition.
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("in vain waited for: %s", what)
 		}

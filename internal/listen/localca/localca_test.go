@@ -164,7 +164,8 @@ func TestReissue(t *testing.T) {
 			if verifyAt.Before(now) {
 				verifyAt = now // the CA was not there before
 			}
-			if _, err := second.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: verifyAt, DNSName: "localhost"}); err != nil {
+			_, err := second.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: verifyAt, DNSName: "localhost"})
+			if err != nil {
 				t.Error(err)
 			}
 			for _, n := range tt.names {

@@ -33,7 +33,8 @@ func BenchmarkVerify(b *testing.B) {
 		signer, cred, hash := v4.NewSigner(), credentials("AKIDLONG"), hex.EncodeToString(sum[:])
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := signer.SignHTTP(b.Context(), cred, r, hash, "gamelift", "us-west-2", now.Add(time.Second)); err != nil {
+			err := signer.SignHTTP(b.Context(), cred, r, hash, "gamelift", "us-west-2", now.Add(time.Second))
+			if err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -21,7 +21,8 @@ var signedProcess = ServerProcessQuery{
 
 func TestVerifyServerProcess(t *testing.T) {
 	canonical := sha256.Sum256(signedProcess.appendCanonical(nil))
-	if got, want := hex.EncodeToString(canonical[:]), "005a49316d9eb3a96728f482ff183d3a606f041566710be17ba401a7075dba92"; got != want {
+	got, want := hex.EncodeToString(canonical[:]), "005a49316d9eb3a96728f482ff183d3a606f041566710be17ba401a7075dba92"
+	if got != want {
 		t.Errorf("the canonical text has the sum %s, want %s", got, want)
 	}
 	v := newVerifier()

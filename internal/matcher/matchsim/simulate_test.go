@@ -145,7 +145,8 @@ func TestRunOnTheRealClock(t *testing.T) {
 func TestRunEndsEarly(t *testing.T) {
 	tickets := read(t, duellist("a", 0, 100), duellist("b", 0, 100), duellist("c", 3000, 100))
 	full := errors.New("the disk is full")
-	if _, err := Run(t.Context(), parsed(t, pit), tickets, Options{Matched: func(Match) error { return full }}); !errors.Is(err, full) {
+	_, err := Run(t.Context(), parsed(t, pit), tickets, Options{Matched: func(Match) error { return full }})
+	if !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -18,7 +18,8 @@ func TestAwait(t *testing.T) {
 	if left := await(before, nil, 0); len(left) != 1 || !strings.Contains(left[0], "leaktest.waitFor") {
 		t.Errorf("left behind: %q", left)
 	}
-	if left := await(before, []string{"github.com/muster-gg/muster/internal/mustertest/leaktest.waitFor"}, 0); len(left) != 0 {
+	left := await(before, []string{"github.com/muster-gg/muster/internal/mustertest/leaktest.waitFor"}, 0)
+	if len(left) != 0 {
 		t.Errorf("left behind, though ignored: %q", left)
 	}
 	if left := others(); len(left) == 0 {
