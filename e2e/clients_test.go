@@ -150,7 +150,9 @@ func TestDriversReport(t *testing.T) {
 	s := start(t, fakeTime)
 	s.newFleet(t)
 	created := s.clock.Now().Truncate(time.Millisecond).UTC()
-	for name, open := range map[string]func(testing.TB, []string) *clients.Driver{"boto3": clients.Boto3, "JavaScript": clients.JavaScript} {
+	for name, open := range map[string]func(testing.TB, []string) *clients.Driver{
+		"boto3": clients.Boto3, "JavaScript": clients.JavaScript,
+	} {
 		client := open(t, s.environ())
 		var out struct {
 			FleetAttributes []struct{ CreationTime time.Time }
@@ -189,7 +191,9 @@ func TestClientsCorrectTheirClocks(t *testing.T) {
 	for _, distance := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
 		s := start(t, func(c *muster.Config) { c.Clock = clockwork.NewFakeClockAt(time.Now().Add(distance)) })
 		sdk := goSDK{t.Context(), s.client(func(o *gamelift.Options) { o.Retryer = retry.NewStandard() })}
-		for name, client := range map[string]clients.Caller{"Go": sdk, "JavaScript": clients.JavaScript(t, s.environ())} {
+		for name, client := range map[string]clients.Caller{
+			"Go": sdk, "JavaScript": clients.JavaScript(t, s.environ()),
+		} {
 			if err := client.Call("ListFleets", nil, nil); err != nil {
 				t.Errorf("%s, with the service's clock %s ahead: %v", name, distance, err)
 			}

@@ -210,11 +210,14 @@ func (m *matchWalk) configurations() {
 		"Name": "other", "RuleSetName": "nothing", "RequestTimeoutSeconds": 900, "AcceptanceRequired": false,
 		"GameSessionQueueArns": []string{queueArn},
 	})
-	m.do("UpdateMatchmakingConfiguration", params{"Name": configurationArn, "Description": "two of them"}).is(map[string]any{
+	m.do("UpdateMatchmakingConfiguration", params{"Name": configurationArn, "Description": "two of " +
+		"them"}).is(map[string]any{
 		"Configuration.Description": "two of them", "Configuration.AcceptanceRequired": true,
 	})
 	m.refused("NotFoundException", "UpdateMatchmakingConfiguration", params{"Name": "other"})
-	for what, in := range map[string]params{"by name": {"Names": []string{"duel", "other"}}, "by rule set": {"RuleSetName": "duel"}} {
+	for what, in := range map[string]params{
+		"by name": {"Names": []string{"duel", "other"}}, "by rule set": {"RuleSetName": "duel"},
+	} {
 		expectSame(m, "configurations "+what, m.do("DescribeMatchmakingConfigurations", in).each("Configurations",
 			"Name"), []string{"duel"})
 	}

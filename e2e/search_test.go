@@ -67,7 +67,9 @@ func TestSearchOverLocations(t *testing.T) {
 		{"maximumSessions < 4 AND gameSessionName <> 'alpha'", "gameSessionName ASC", "", []string{"charlie"}},
 		{"playerSessionCount > 100", "gameSessionName ASC", "", nil},
 	} {
-		for _, in := range []*gamelift.SearchGameSessionsInput{{FleetId: &fleet}, {AliasId: alias, Limit: new(int32(2))}} {
+		for _, in := range []*gamelift.SearchGameSessionsInput{
+			{FleetId: &fleet}, {AliasId: alias, Limit: new(int32(2))},
+		} {
 			in.SortExpression = &test.sort
 			if test.filter != "" {
 				in.FilterExpression = &test.filter

@@ -34,11 +34,10 @@ type Config struct {
 	// WhenFull is what happens to a packet that finds the queue full; default
 	// Disconnect.
 	WhenFull FullPolicy
-	// FlushDelay gathers packets: one that follows another within FlushDelay waits
-	// so long that both go out in one write. 0 writes each packet at once, unless
-	// a write to that session is under way, or more received packets wait for
-	// their callbacks (which holds it back for a millisecond at most). A game that broadcasts many packets a tick wins much with a
-	// millisecond. See also Session.Flush.
+	// FlushDelay gathers packets: one that follows another within FlushDelay waits so long that both go out in one
+	// write. 0 writes each packet at once, unless a write to that session is under way, or more received packets wait
+	// for their callbacks (which holds it back for a millisecond at most). A game that broadcasts many packets a tick
+	// wins much with a millisecond. See also Session.Flush.
 	FlushDelay time.Duration
 
 	// HandshakeTimeout limits the handshake of the transport; default 10 s.

@@ -672,7 +672,9 @@ func TestExecutorPanic(t *testing.T) {
 	if got == nil || got.Value != "a job of the test" || !bytes.Contains(got.Stack, []byte("panicOfTheTest")) {
 		t.Errorf("OnPanic got %+v", got)
 	}
-	for _, want := range []string{`msg="job panicked" panic="a job of the test" stack=`, `msg="OnPanic panicked" panic="OnPanic of the test"`} {
+	for _, want := range []string{
+		`msg="job panicked" panic="a job of the test" stack=`, `msg="OnPanic panicked" panic="OnPanic of the test"`,
+	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, &log)
 		}

@@ -284,7 +284,8 @@ func TestPlainOnTLSPort(t *testing.T) {
 	handler := &script{connected: seen.OnConnected, packet: echo.packet, disconnected: seen.OnDisconnected}
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(handler), Transport: TLS{Config: config},
 		Metrics: causes}})
-	for _, bad := range [][]byte{encode(t, Packet{1, []byte("plain")}), []byte("GET / HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0x16}, 5_000), {0x16}} {
+	for _, bad := range [][]byte{encode(t, Packet{1, []byte("plain")}), []byte("GET / " +
+		"HTTP/1.1\r\n\r\n"), bytes.Repeat([]byte{0x16}, 5_000), {0x16}} {
 		conn := dial(t, server)
 		_, _ = conn.Write(bad) // may fail when the server has seen enough
 		_ = conn.CloseWrite()
@@ -365,7 +366,9 @@ func TestDataThenFIN(t *testing.T) {
 // TestDataThenRST: a connection that is torn down at once is one disconnect,
 // noticed soon whatever the timeouts are, and an answer into the void is no fault.
 func TestDataThenRST(t *testing.T) {
-	for name, packet := range map[string]func(*Session, Packet){"answers": echo.packet, "listens": func(*Session, Packet) {}} {
+	for name, packet := range map[string]func(*Session, Packet){
+		"answers": echo.packet, "listens": func(*Session, Packet) {},
+	} {
 		for _, idle := range []time.Duration{0, time.Hour} {
 			t.Run(fmt.Sprint(name, "/", idle), func(t *testing.T) {
 				seen := newDiary()

@@ -62,7 +62,8 @@ func TestHelloWorld(t *testing.T) {
 		for _, c := range []struct {
 			what string
 			from <-chan int
-		}{{"the client's OnSend", there.sent}, {"the server's OnRecv", here.recv}, {"the server's OnSend", here.sent}, {"the client's OnRecv", there.recv}} {
+		}{{"the client's OnSend", there.sent}, {"the server's OnRecv", here.recv}, {"the server's " +
+			"OnSend", here.sent}, {"the client's OnRecv", there.recv}} {
 			if got := await(t, c.what, c.from); got != 12 {
 				t.Errorf("%s Len = %d", c.what, got)
 			}

@@ -178,7 +178,9 @@ func TestCallsOutOfOrder(t *testing.T) {
 		t.Errorf("second Connect: %v", err)
 	}
 	start := func(gameserver.GameSession) {}
-	for _, p := range []gameserver.ProcessParameters{{Port: 0, OnStartGameSession: start}, {Port: 60001, OnStartGameSession: start}, {Port: 1}} {
+	for _, p := range []gameserver.ProcessParameters{
+		{Port: 0, OnStartGameSession: start}, {Port: 60001, OnStartGameSession: start}, {Port: 1},
+	} {
 		if err := connected.ProcessReady(t.Context(), p); !errors.Is(err, gameserver.ErrInvalid) {
 			t.Errorf("ProcessReady(%+v): %v", p, err)
 		}

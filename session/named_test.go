@@ -31,7 +31,9 @@ func TestNamedSessionAtTheService(t *testing.T) {
 		got.MaxPlayer != 2 || got.CreatorID != "ada" {
 		t.Errorf("the service has %+v", got)
 	}
-	for port, want := range map[session.PortType]string{session.GamePort: "127.0.0.1:7777", session.BeaconPort: "127.0.0.1:15000"} {
+	for port, want := range map[session.PortType]string{
+		session.GamePort: "127.0.0.1:7777", session.BeaconPort: "127.0.0.1:15000",
+	} {
 		if got, err := n.ConnectString("game", port); err != nil || got != want {
 			t.Errorf("the address is %s, %v, not %s", got, err, want)
 		}

@@ -84,7 +84,9 @@ func TestBackupRestoreInspect(t *testing.T) {
 	if got := names(t, filepath.Dir(restored)); !slices.Equal(got, []string{"data"}) {
 		t.Errorf("there are %v", got)
 	}
-	for _, name := range []string{"region.json", "region.secret", filepath.Join("tls", "ca.pem"), filepath.Join("tls", "ca.key")} {
+	for _, name := range []string{
+		"region.json", "region.secret", filepath.Join("tls", "ca.pem"), filepath.Join("tls", "ca.key"),
+	} {
 		sameFile(t, filepath.Join(restored, name), filepath.Join(data, name))
 	}
 	expect(t, nil, exitFailure, []string{"restore", "--data", restored, file}, "is not empty")

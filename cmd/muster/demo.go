@@ -286,7 +286,8 @@ func (s *story) play(ctx context.Context) error {
 		return err
 	}
 	found, err := s.client.SearchGameSessions(ctx, &gamelift.SearchGameSessionsInput{
-		FleetId: &s.fleet, FilterExpression: aws.String("hasAvailablePlayerSessions=false AND gameSessionProperties.map='harbour'"),
+		FleetId: &s.fleet, FilterExpression: aws.String("hasAvailablePlayerSessions=false AND " +
+			"gameSessionProperties.map='harbour'"),
 	})
 	if err != nil || len(found.GameSessions) != 1 {
 		return fmt.Errorf("search for the full game on the harbour map: %d found, %w", len(found.GameSessions), err)

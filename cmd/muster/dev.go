@@ -215,7 +215,8 @@ and then
 `, e.HTTP, e.WS, e.WSS, cmp.Or(e.Gateway, "the session gateway is off"), e.AccessKey, e.CAFile, d.config.Data,
 		os.Getpid(), os.Getpid(), shellQuote(d.envFile), shellQuote(profile))
 	if fleet != "" {
-		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s --maximum-player-session-count 4\n",
+		text += fmt.Sprintf("  aws gamelift create-game-session --fleet-id %s --location %s "+
+			"--maximum-player-session-count 4\n",
 			fleet, sampleLocation)
 	}
 	if fleet != "" && e.Gateway != "" {

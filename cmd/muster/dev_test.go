@@ -69,7 +69,8 @@ func TestDevHandsOver(t *testing.T) {
 	if stdout.String() != want {
 		t.Errorf("standard output:\n%s", stdout)
 	}
-	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", "source " + path, "aws gamelift list-fleets", "kill -9 " + strconv.Itoa(os.Getpid())} {
+	for _, part := range []string{"http://127.0.0.1:9080", "AKIDEXAMPLE", "source " + path, "aws gamelift " +
+		"list-fleets", "kill -9 " + strconv.Itoa(os.Getpid())} {
 		if !strings.Contains(stderr.String(), part) {
 			t.Errorf("standard error lacks %q:\n%s", part, stderr)
 		}
@@ -139,7 +140,9 @@ func TestNewerDataDirectory(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, "region.json"), []byte(`{"version":1000}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"dev", "--data", data}, {"serve", "--data", data, "--listen", "127.0.0.1:0"}, {"inspect", "--data", data}} {
+	for _, args := range [][]string{
+		{"dev", "--data", data}, {"serve", "--data", data, "--listen", "127.0.0.1:0"}, {"inspect", "--data", data},
+	} {
 		got := executeWith(t, muster.Run, nil, args...)
 		if got.status != exitFailure ||
 			!strings.Contains(got.stderr, "written by a newer Muster: its layout has version 1000") {

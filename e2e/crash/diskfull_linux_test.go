@@ -65,7 +65,8 @@ func (d fullDisk) strike(t *trial, closeGate func()) string {
 	d.Full()
 	t.service.refuse(t.ctx, "no space left")
 	d.Free()
-	return fmt.Sprintf(", the disk was full: stopped %d ms later, %d calls were answered 500 or 503 and %d cut, the longest took %d ms, no start without space",
+	return fmt.Sprintf(", the disk was full: stopped %d ms later, %d calls were answered 500 or 503 and %d cut, "+
+		"the longest took %d ms, no start without space",
 		ended.Milliseconds(), failed, cut, longest.Milliseconds())
 }
 

@@ -26,7 +26,9 @@ const doorCompute = "knocker"
 func (t *trial) watchDoor() (wait func()) {
 	ctx, cancel := context.WithTimeout(t.ctx, child.StartLimit)
 	var knocking sync.WaitGroup
-	for name, knock := range map[string]func(context.Context) error{"call": t.knockWithCall, "socket": t.knockWithSocket} {
+	for name, knock := range map[string]func(context.Context) error{
+		"call": t.knockWithCall, "socket": t.knockWithSocket,
+	} {
 		knocking.Go(func() {
 			pause := time.NewTicker(2 * time.Millisecond)
 			defer pause.Stop()

@@ -303,7 +303,9 @@ func (t *trial) strike(n int, kind string, end func(closeGate func()) string) {
 	t.verify(false)
 	accepted := t.exercise()
 	noteRestart(kind, ready, rest)
-	t.t.Logf("%s %d after %d acknowledged calls%s, %d creations without an answer: ready in %d ms, all at rest %.1f s later, %d sockets resumed and %d ended as asked, %d players accepted; %d MiB at most before, check took %.1f s",
+	t.t.Logf("%s %d after %d acknowledged calls%s, %d creations without an answer: ready in %d ms, all at rest "+
+		"%.1f s later, %d sockets resumed and %d ended as asked, %d players accepted; %d MiB at most before, "+
+		"check took %.1f s",
 		kind, n, total, how, open, ready.Milliseconds(), rest.Seconds(), resumed, len(before)-resumed, accepted, peak,
 		(time.Since(restarted) - rest).Seconds())
 	t.complain()

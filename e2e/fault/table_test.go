@@ -29,7 +29,8 @@ type row struct {
 
 // String is the row in words.
 func (r row) String() string {
-	return fmt.Sprintf("%s, %d nodes: %d calls acknowledged, %d lost, %d doubled, failed: %s, at most %s without an answer, %d game servers resumed %s later, %d operations linearizable",
+	return fmt.Sprintf("%s, %d nodes: %d calls acknowledged, %d lost, %d doubled, failed: %s, at most %s without "+
+		"an answer, %d game servers resumed %s later, %d operations linearizable",
 		r.fault, r.nodes, r.calls, r.lost, r.doubled, r.failed(), r.gap(), r.resumed, r.back.Round(10*time.Millisecond),
 		r.checked)
 }

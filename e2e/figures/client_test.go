@@ -194,7 +194,8 @@ func (c *client) compose(i int) {
 	r = append(r, path...)
 	r = append(r, " HTTP/1.1\r\nHost: "...)
 	r = append(r, c.address...)
-	r = append(r, "\r\nUser-Agent: aws-sdk-go-v2/1.41.0 ua/2.1 os/linux lang/go#1.26.8 md/GOOS#linux md/GOARCH#amd64 api/gamelift#1.55.0\r\nContent-Length: "...)
+	r = append(r, "\r\nUser-Agent: aws-sdk-go-v2/1.41.0 ua/2.1 os/linux lang/go#1.26.8 md/GOOS#linux "+
+		"md/GOARCH#amd64 api/gamelift#1.55.0\r\nContent-Length: "...)
 	r = strconv.AppendInt(r, int64(len(c.payload)), 10)
 	r = append(r, "\r\nContent-Type: "...)
 	r = append(r, kind...)

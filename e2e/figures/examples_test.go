@@ -46,9 +46,9 @@ func examples(tb testing.TB) (all []example) {
 	return all
 }
 
-// BenchmarkExamples is a ticket that comes to a pool of 20,000, at 2,000 tickets a second of the pool's clock: it is matched,
-// or leaves as the oldest one when there are more. The pool with a population that fits is full before the first match is
-// looked for, so that its tickets do not have to wait. Making the tickets is not measured.
+// BenchmarkExamples is a ticket that comes to a pool of 20,000, at 2,000 tickets a second of the pool's clock: it is
+// matched, or leaves as the oldest one when there are more. The pool with a population that fits is full before the
+// first match is looked for, so that its tickets do not have to wait. Making the tickets is not measured.
 func BenchmarkExamples(b *testing.B) {
 	for _, e := range examples(b) {
 		var q *queue

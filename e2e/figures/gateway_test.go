@@ -38,7 +38,8 @@ func BenchmarkGateway(b *testing.B) {
 			}
 			service, peer := g.round(leaf.N)
 			if leaf.N > 1 {
-				tell("create_session, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms; the polling gateway %.0f/s, %.2f ms, %.2f ms",
+				tell("create_session, %s: %.0f/s, p50 %.2f ms, p99 %.2f ms; the polling gateway %.0f/s, %.2f ms, "+
+					"%.2f ms",
 					w.name, service.rate, service.p50, service.p99, peer.rate, peer.p50, peer.p99)
 			}
 			service.report(leaf, "")

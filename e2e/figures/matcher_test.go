@@ -21,9 +21,11 @@ type matcherWork struct {
 	rules   string
 	waiting int                                      // tickets
 	crowd   func(waiting int) func() *matcher.Ticket // makes the tickets that come
-	refill  bool                                     // the pool is filled up before each match: an operation is a match, else a ticket that comes
-	players int                                      // of a match
-	asks    int                                      // how often the naive matcher is asked in a round: it takes its time
+	// the pool is filled up before each match: an operation is a match, else a ticket that comes
+	refill  bool
+	players int // of a match
+	// how often the naive matcher is asked in a round: it takes its time
+	asks int
 }
 
 var matcherWorks = []matcherWork{

@@ -147,7 +147,9 @@ func TestNodes(t *testing.T) {
 	r.prepare(reservation{wire.JSON, 1}, 3*calls, r.three.shards(nodeShards/3))
 	three, one := r.together(calls)
 	other, owner, alone := r.forwarded(calls)
-	for of, got := range map[string]nodesSample{"three": three, "one": one, "other": other, "owner": owner, "alone": alone} {
+	for of, got := range map[string]nodesSample{
+		"three": three, "one": one, "other": other, "owner": owner, "alone": alone,
+	} {
 		if got.rate <= 0 || got.cpu <= 0 || got.allocs <= 0 || got.p50 <= 0 || got.p99 < got.p50 || got.perRecord <= 0 {
 			t.Errorf("%s: got %+v", of, got)
 		}

@@ -95,7 +95,9 @@ func TestRunWritesDocs(t *testing.T) {
 }
 
 func TestBadFlags(t *testing.T) {
-	for _, args := range [][]string{{"-only", "nothing"}, {"-rounds", "0"}, {"-time", "0s"}, {"-peer", "name"}, {"more"}} {
+	for _, args := range [][]string{
+		{"-only", "nothing"}, {"-rounds", "0"}, {"-time", "0s"}, {"-peer", "name"}, {"more"},
+	} {
 		if bench(t.Context(), args, io.Discard, io.Discard) == nil {
 			t.Errorf("%v is taken", args)
 		}

@@ -27,7 +27,8 @@ func TestWalkthroughClient(t *testing.T) { walk(t, clientItems) }
 var clientItems = []item{
 	{
 		44, "Configure comes first",
-		"Configure: a region is taken, an empty one without default refused; before, every call fails with an empty result",
+		"Configure: a region is taken, an empty one without default refused; before, every call fails with an " +
+			"empty result",
 		checkConfigure,
 	},
 	{
@@ -57,7 +58,8 @@ var clientItems = []item{
 	},
 	{
 		50, "the game server ends with its last player",
-		"the last player leaves: OnDestroySessionBegin, the process ends, OnDestroySessionEnd, the game session TERMINATED",
+		"the last player leaves: OnDestroySessionBegin, the process ends, OnDestroySessionEnd, the game session " +
+			"TERMINATED",
 		checkDestroyCallbacks,
 	},
 	{

@@ -34,12 +34,14 @@ func TestWalkthroughGateway(t *testing.T) { walk(t, gatewayItems) }
 var gatewayItems = []item{
 	{
 		34, "create_session gives a player session",
-		"create_session: within 12 s a player session in a new ACTIVE game session as asked for, which its game server hears of",
+		"create_session: within 12 s a player session in a new ACTIVE game session as asked for, which its game " +
+			"server hears of",
 		checkCreate,
 	},
 	{
 		35, "find_session lists what can be joined",
-		"find_session: the sessions that can be joined, with the four keys that clients read; a full one is left out; [] without any",
+		"find_session: the sessions that can be joined, with the four keys that clients read; a full one is left " +
+			"out; [] without any",
 		checkFind,
 	},
 	{
@@ -54,7 +56,8 @@ var gatewayItems = []item{
 	},
 	{
 		38, "failures leave nothing behind",
-		"no server ready: an error object and no game session; no activation: an error before 15 s, the game session TERMINATED",
+		"no server ready: an error object and no game session; no activation: an error before 15 s, the game " +
+			"session TERMINATED",
 		checkFailures,
 	},
 	{
@@ -64,17 +67,20 @@ var gatewayItems = []item{
 	},
 	{
 		40, "bad requests",
-		"bad JSON, missing key: 400 and an error object; unknown path: 403; or, if so configured, the original gateway's answers",
+		"bad JSON, missing key: 400 and an error object; unknown path: 403; or, if so configured, the original " +
+			"gateway's answers",
 		checkBadRequests,
 	},
 	{
 		41, "a named session is created and started",
-		"Create: Pending, without HTTP; again: refused; Start: Starting, then InProgress with address and player session id",
+		"Create: Pending, without HTTP; again: refused; Start: Starting, then InProgress with address and player " +
+			"session id",
 		checkNamed,
 	},
 	{
 		42, "a named session on the local network",
-		"LAN: no HTTP; a second process finds the session within 5 s and joins its host, which Start has made the game server",
+		"LAN: no HTTP; a second process finds the session within 5 s and joins its host, which Start has made the " +
+			"game server",
 		checkLAN,
 	},
 	{
@@ -419,7 +425,9 @@ func checkBadRequests(t *testing.T) {
 // wantNoRoute checks what is answered to paths and methods that there are none for.
 func (w *world) wantNoRoute() {
 	w.Helper()
-	for _, route := range [][2]string{{"POST", "/make_coffee"}, {"GET", "/"}, {"GET", "/create_session"}, {"POST", "/find_session"}} {
+	for _, route := range [][2]string{
+		{"POST", "/make_coffee"}, {"GET", "/"}, {"GET", "/create_session"}, {"POST", "/find_session"},
+	} {
 		if a := w.ask(route[0], route[1], ""); a != (answer{http.StatusForbidden, missingRoute}) {
 			w.Errorf("%v: %d %s", route, a.status, a.text)
 		}

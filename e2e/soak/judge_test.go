@@ -113,7 +113,9 @@ func TestSlope(t *testing.T) {
 }
 
 func TestShortNumber(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.25: "0.25", 1: "1", 2.5: "2.5", 10: "10", 12.34: "12.3", 123.4: "123", -3.1: "-3.1"} {
+	for v, want := range map[float64]string{
+		0: "0", 0.25: "0.25", 1: "1", 2.5: "2.5", 10: "10", 12.34: "12.3", 123.4: "123", -3.1: "-3.1",
+	} {
 		if got := shortNumber(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}

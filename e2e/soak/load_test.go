@@ -80,7 +80,8 @@ func (l *load) search(ctx context.Context) {
 	l.do("SearchGameSessions", func() error {
 		out, err := l.world.client.SearchGameSessions(ctx, &gamelift.SearchGameSessionsInput{
 			FleetId: &l.world.fleet, Limit: aws.Int32(10), SortExpression: aws.String("creationTimeMillis ASC"),
-			FilterExpression: aws.String(fmt.Sprintf("hasAvailablePlayerSessions=true AND gameSessionProperties.map='map-%d'", rand.IntN(20))),
+			FilterExpression: aws.String(fmt.Sprintf("hasAvailablePlayerSessions=true AND "+
+				"gameSessionProperties.map='map-%d'", rand.IntN(20))),
 		})
 		if err == nil && len(out.GameSessions) > 0 {
 			l.count("game sessions found")

@@ -332,7 +332,8 @@ func (r *record) table() report.Table {
 	for _, phase := range []struct {
 		name string
 		*measure
-	}{{"a tenth of the capacity", r.before}, {"capacity", r.capacity}, {"overload", r.storm}, {"a tenth again", r.after}} {
+	}{{"a tenth of the capacity", r.before}, {"capacity", r.capacity}, {"overload", r.storm}, {"a tenth " +
+		"again", r.after}} {
 		others := 0
 		for _, n := range phase.errors {
 			others += n
@@ -351,12 +352,14 @@ func (r *record) table() report.Table {
 
 // inWords is what the table does not say.
 func (r *record) inWords() string {
-	return fmt.Sprintf("Resident memory %d MiB at capacity, %d at most in the overload, %d after it. Calm again after %s", r.atCapacity, r.inStorm, r.atEnd, r.recovered)
+	return fmt.Sprintf("Resident memory %d MiB at capacity, %d at most in the overload, %d after it. Calm again "+
+		"after %s", r.atCapacity, r.inStorm, r.atEnd, r.recovered)
 }
 
 // conditions are those that a run was measured under.
 func (s *siege) conditions() string {
-	return fmt.Sprintf("%s; the service may use %s of the processors. Capacity over %d connections, overload for %s over %d, beside %d game servers",
+	return fmt.Sprintf("%s; the service may use %s of the processors. Capacity over %d connections, overload for "+
+		"%s over %d, beside %d game servers",
 		report.Machine(), os.Getenv("GOMAXPROCS"), s.usual, s.assault.storm, s.connections, len(s.hosts)+patients)
 }
 
@@ -370,6 +373,7 @@ func (s *siege) snapshot() map[string]int {
 func (s *siege) write(r *record, outcome report.Table, during map[string]int) {
 	s.t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s.\n\n%s\n%s. Game servers meanwhile: %d health reports, %d whole lives, nothing refused, no socket lost.\n", s.conditions(), outcome, r.inWords(), during["health reports"], during["lives"])
+	fmt.Fprintf(&b, "%s.\n\n%s\n%s. Game servers meanwhile: %d health reports, %d whole lives, nothing refused, "+
+		"no socket lost.\n", s.conditions(), outcome, r.inWords(), during["health reports"], during["lives"])
 	report.ReplaceBlock(s.t, filepath.Join(*docs, "benchmarks.md"), "overload", b.String())
 }

@@ -138,7 +138,8 @@ func write(t *testing.T, prof *profile, p plan, outcome report.Table, counts map
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s after a warm-up of %s; %s. %d lives of server processes in all, with %d game sessions found by search.\n\n", shortTime(p.duration), shortTime(p.warmUp), report.Machine(), counts["lives"], counts["game sessions found"])
+	fmt.Fprintf(&b, "%s after a warm-up of %s; %s. %d lives of server processes in all, with %d game sessions "+
+		"found by search.\n\n", shortTime(p.duration), shortTime(p.warmUp), report.Machine(), counts["lives"], counts["game sessions found"])
 	b.WriteString(outcome.String())
 	b.WriteString("\n![course of the run](soak.svg)\n")
 	report.ReplaceBlock(t, filepath.Join(*docs, "benchmarks.md"), "soak", b.String())

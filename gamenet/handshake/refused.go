@@ -46,7 +46,8 @@ func (c Code) known() bool { return c < codes }
 // choose what the player hears, and Dial returns what the player heard.
 type RefusedError struct {
 	Code Code
-	Text string // for people: UTF-8 without control characters, at most MaxText bytes; what is more is left out on the way
+	// for people: UTF-8 without control characters, at most MaxText bytes; what is more is left out on the way
+	Text string
 }
 
 func (e *RefusedError) Error() string { return "handshake: refused: " + e.Text }

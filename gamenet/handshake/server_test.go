@@ -45,7 +45,10 @@ func (d *diary) wantEntries(t *testing.T, want ...string) {
 func TestEnter(t *testing.T) {
 	overBoth(t, func(t *testing.T, start func(*testing.T, ServerConfig) *host) {
 		inside, player := newDiary(), newDiary()
-		inside.connected = func(s *gamenet.Session) { _ = s.Send(gamenet.Packet{ID: 1, Payload: []byte("after Welcome")}) }
+		inside.connected = func(s *gamenet.Session) {
+			_ = s.Send(gamenet.Packet{ID: 1, Payload: []byte("after " +
+				"Welcome")})
+		}
 		inside.packet = func(s *gamenet.Session, p gamenet.Packet) { _ = s.Send(p) }
 		var said Hello
 		h := start(t, ServerConfig{Admit: func(_ context.Context, s *gamenet.Session, hello Hello) (Admission, error) {
@@ -333,7 +336,9 @@ func TestGarbage(t *testing.T) {
 
 // TestHandshakeAgain ends sessions that begin again, or use the handshake's ids.
 func TestHandshakeAgain(t *testing.T) {
-	for _, second := range []gamenet.Packet{helloPacket(Hello{Version: version, Ticket: "psess-2"}), {ID: IDRefusal, Payload: []byte{1}}, {ID: LastID}} {
+	for _, second := range []gamenet.Packet{
+		helloPacket(Hello{Version: version, Ticket: "psess-2"}), {ID: IDRefusal, Payload: []byte{1}}, {ID: LastID},
+	} {
 		d := newDiary()
 		h := serve(t, ServerConfig{Admit: admits(d, "")})
 		r := h.raw(helloPacket(Hello{Version: version, Nonce: 9, Ticket: "psess-1"}), second)

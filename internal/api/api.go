@@ -59,7 +59,8 @@ type Config struct {
 	Enter func() bool
 	Leave func()
 
-	// Bodies limits the memory of bodies that are read here; above it the answer is a ThrottlingException. nil: no limit.
+	// Bodies limits the memory of bodies that are read here; above it the answer is a ThrottlingException. nil: no
+	// limit.
 	Bodies *listen.Budget
 
 	// Observe is called for every answer. operation is one with a handler, or Unknown; exception is a fault's kind, or

@@ -335,7 +335,8 @@ func TestBodyLimit(t *testing.T) {
 				}
 				r.Header.Set("X-Amz-Date", "20260304T050607Z")
 				r.Header.Set("Authorization",
-					"AWS4-HMAC-SHA256 Credential=AKIDNONE/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=0")
+					"AWS4-HMAC-SHA256 Credential=AKIDNONE/20260304/x/gamelift/aws4_request, "+
+						"SignedHeaders=host;x-amz-date;x-amz-target, Signature=0")
 				resp, err := http.DefaultClient.Do(r)
 				if err != nil {
 					t.Fatal(err)
@@ -423,7 +424,9 @@ func TestPresignedQuery(t *testing.T) {
 	r.URL.RawQuery = "X-Amz-Expires=60"
 	sum := sha256.Sum256([]byte(body))
 	cred := aws.Credentials{AccessKeyID: accessKey, SecretAccessKey: secretKey}
-	for age, status := range map[time.Duration]int{0: http.StatusOK, time.Minute: http.StatusOK, 61 * time.Second: http.StatusBadRequest} {
+	for age, status := range map[time.Duration]int{
+		0: http.StatusOK, time.Minute: http.StatusOK, 61 * time.Second: http.StatusBadRequest,
+	} {
 		url, _, err := v4.NewSigner().PresignHTTP(t.Context(), cred, r, hex.EncodeToString(sum[:]), "gamelift",
 			"us-west-2", now.Add(-age))
 		if err != nil {

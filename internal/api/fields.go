@@ -129,7 +129,8 @@ func placementShapes() []Shape {
 		shape[wire.DesiredPlayerSession](),
 		shape[wire.PriorityConfigurationOverride](
 			noted("PlacementFallbackStrategy",
-				"DEFAULT_AFTER_SINGLE_PASS when absent. Later passes try the list first, then the queue's other locations."),
+				"DEFAULT_AFTER_SINGLE_PASS when absent. Later passes try the list first, then the queue's other "+
+					"locations."),
 			noted("LocationOrder", "Locations that the queue does not allow are skipped."),
 		),
 		shape[wire.StartGameSessionPlacementOutput](),
@@ -153,7 +154,8 @@ func placementShapes() []Shape {
 		),
 		shape[wire.DescribeGameSessionPlacementOutput](),
 		shape[wire.StopGameSessionPlacementInput](
-			noted("PlacementId", "`InvalidRequestException` while a game session is being started for it, and once it is over."),
+			noted("PlacementId", "`InvalidRequestException` while a game session is being started for it, and "+
+				"once it is over."),
 		),
 		shape[wire.StopGameSessionPlacementOutput](),
 	}
@@ -165,7 +167,8 @@ func matchmakingShapes() []Shape {
 		shape[wire.CreateMatchmakingConfigurationInput](
 			noted("Name", "Unique in the Region: one that is taken is `InvalidRequestException`."),
 			limited("GameSessionQueueArns",
-				"At most 100; needed WITH_QUEUE, refused when STANDALONE. Matches are placed in the first that exists. "+elsewhere),
+				"At most 100; needed WITH_QUEUE, refused when STANDALONE. Matches are placed in the first that "+
+					"exists. "+elsewhere),
 			noted("AcceptanceTimeoutSeconds", "300 in effect when absent."),
 			noted("RuleSetName", nameOrArn),
 			limited("NotificationTarget", toNobody),
@@ -229,7 +232,8 @@ func matchmakingShapes() []Shape {
 		),
 		shape[wire.ValidateMatchmakingRuleSetInput](),
 		shape[wire.ValidateMatchmakingRuleSetOutput](
-			noted("Valid", "Always true: a body that is not valid is `InvalidRequestException`, which says what is wrong "+
+			noted("Valid", "Always true: a body that is not valid is `InvalidRequestException`, which says what "+
+				"is wrong "+
 				"and where."),
 		),
 	}
@@ -239,7 +243,8 @@ func matchmakingShapes() []Shape {
 func ticketShapes() []Shape {
 	return []Shape{
 		shape[wire.StartMatchmakingInput](
-			noted("TicketId", "A UUID when absent. One that was used in the last 30 days is `InvalidRequestException`."),
+			noted("TicketId", "A UUID when absent. One that was used in the last 30 days is "+
+				"`InvalidRequestException`."),
 			noted("ConfigurationName", nameOrArn),
 			noted("Players",
 				"1 to 10. Other active tickets of a player are CANCELLED; one in PLACING cannot be, and is "+
@@ -247,7 +252,8 @@ func ticketShapes() []Shape {
 		),
 		shape[wire.Player](
 			noted("PlayerAttributes",
-				"At most 10. The wrong type for the rule set is `InvalidRequestException`; one that the rule set does not "+
+				"At most 10. The wrong type for the rule set is `InvalidRequestException`; one that the rule set "+
+					"does not "+
 					"declare is kept and does not count."),
 			noted("Team",
 				"Needed for backfill, where a copy of a team is named with its number (crew_2); does not count in "+
@@ -285,10 +291,12 @@ func ticketShapes() []Shape {
 				"A rejection ends the match at once: tickets with a player who has not accepted are CANCELLED."),
 		),
 		shape[wire.StartMatchBackfillInput](
-			noted("TicketId", "A UUID when absent. One that was used in the last 30 days is `InvalidRequestException`."),
+			noted("TicketId", "A UUID when absent. One that was used in the last 30 days is "+
+				"`InvalidRequestException`."),
 			noted("ConfigurationName", nameOrArn),
 			noted("GameSessionArn",
-				"Of a game session that FlexMatch made; absent when STANDALONE. Another request for it replaces the one "+
+				"Of a game session that FlexMatch made; absent when STANDALONE. Another request for it replaces "+
+					"the one "+
 					"that is active."),
 			noted("Players", "1 to 199."),
 		),

@@ -20,7 +20,9 @@ func FuzzRequest(f *testing.F) {
 		r := httptest.NewRequest("POST", "http://h/", strings.NewReader(body))
 		r.Method, r.RequestURI = method, path
 		r.URL.Path, r.URL.RawQuery, _ = strings.Cut(path, "?")
-		for name, value := range map[string]string{"Smithy-Protocol": protocol, "X-Amz-Target": target, "Content-Type": contentType} {
+		for name, value := range map[string]string{
+			"Smithy-Protocol": protocol, "X-Amz-Target": target, "Content-Type": contentType,
+		} {
 			if value != "" {
 				r.Header.Set(name, value)
 			}

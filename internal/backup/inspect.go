@@ -240,7 +240,8 @@ func (s *State) replay(ctx context.Context, from Source) (err error) {
 		return fmt.Errorf("snapshot: %w", err)
 	}
 	if s.Snapshot+1 < held.First && s.Snapshot < s.At || s.Snapshot == 0 && held.First > 1 {
-		return fmt.Errorf("the state of shard %d after record %d is not held any more: %s, and snapshots of the states after %v",
+		return fmt.Errorf("the state of shard %d after record %d is not held any more: %s, and snapshots of the "+
+			"states after %v",
 			s.Shard, s.At, heldEvents(held), held.Snapshots)
 	}
 	return s.apply(ctx, from)

@@ -165,7 +165,8 @@ func TestStatesAndEvents(t *testing.T) {
 		if at >= 2 && got != states[at] {
 			t.Errorf("after record %d, from a snapshot:\n%s\nand without:\n%s", at, got, states[at])
 		}
-		if at < 2 && !strings.Contains(got, "is not held any more: 3..5 are held, and snapshots of the states after [2 4]") {
+		if at < 2 && !strings.Contains(got, "is not held any more: 3..5 are held, and snapshots of the states "+
+			"after [2 4]") {
 			t.Errorf("after record %d: %s", at, got)
 		}
 	}

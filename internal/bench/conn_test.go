@@ -88,7 +88,9 @@ func TestBrokenConnections(t *testing.T) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		for _, answer := range []string{"", "SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"} {
+		for _, answer := range []string{"", "SSH-2.0-x\r\n", "HTTP/1.1 200 OK\r\nContent-Length: " +
+			"-1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "HTTP/1.1 200 OK\r\nContent-Length: " +
+			"2\r\n\r\n{}"} {
 			raw, err := listener.Accept()
 			if err != nil {
 				return

@@ -89,7 +89,8 @@ func dialSocket(ctx context.Context, at endpoint, path string, query url.Values)
 func handshake(host, path string, query url.Values) []byte {
 	var nonce [16]byte
 	rand.Read(nonce[:])
-	return fmt.Appendf(nil, "GET %s?%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: muster-bench\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"+
+	return fmt.Appendf(nil, "GET %s?%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: muster-bench\r\nUpgrade: "+
+		"websocket\r\nConnection: Upgrade\r\n"+
 		"Sec-WebSocket-Key: %s\r\nSec-WebSocket-Version: 13\r\n\r\n", path, query.Encode(), host,
 		base64.StdEncoding.EncodeToString(nonce[:]))
 }

@@ -61,7 +61,9 @@ func dialService(t *testing.T, s *httptest.Server, query url.Values) (*gameSocke
 var someone = url.Values{"pID": {"p&1"}}
 
 func TestSocketTalks(t *testing.T) {
-	for name, over := range map[string]func(http.Handler) *httptest.Server{"plain": httptest.NewServer, "TLS": httptest.NewTLSServer} {
+	for name, over := range map[string]func(http.Handler) *httptest.Server{
+		"plain": httptest.NewServer, "TLS": httptest.NewTLSServer,
+	} {
 		t.Run(name, func(t *testing.T) {
 			pong := ""
 			service, wait := newService(t, over, func(ws *websocket.Conn) {

@@ -39,10 +39,11 @@ type Result struct {
 
 // Matchmaking is the result of profile matchmaking, from the event feed.
 type Matchmaking struct {
-	Matches       int64   `json:"matches"`
-	Latency       Latency `json:"latency_seconds"` // from sending the call that completed a match to PotentialMatchCreated
-	WaitingBefore int     `json:"waiting_before"`  // tickets without a match at the start
-	WaitingAfter  int     `json:"waiting_after"`   // at the end, including those in progress
+	Matches int64 `json:"matches"`
+	// from sending the call that completed a match to PotentialMatchCreated
+	Latency       Latency `json:"latency_seconds"`
+	WaitingBefore int     `json:"waiting_before"` // tickets without a match at the start
+	WaitingAfter  int     `json:"waiting_after"`  // at the end, including those in progress
 }
 
 // Latency holds quantiles in seconds. In an open loop they count from when an operation was due.
@@ -118,7 +119,8 @@ func (r *Result) Failures() (n int64) {
 // WriteTable writes results for people.
 func WriteTable(w io.Writer, results []*Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "profile\tconns\toffered/s\trate/s\tp50\tp90\tp99\tp99.9\tmax\terrors\tclient µs/op\tallocs/op\tserver µs/op\tallocs/op\t")
+	fmt.Fprintln(t, "profile\tconns\toffered/s\trate/s\tp50\tp90\tp99\tp99.9\tmax\terrors\tclient "+
+		"µs/op\tallocs/op\tserver µs/op\tallocs/op\t")
 	for _, r := range results {
 		offered, serverCPU, serverAllocations := "-", "-", "-"
 		if r.OfferedRate > 0 {

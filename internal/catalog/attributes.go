@@ -48,7 +48,8 @@ type UpdateFleetAttributes struct {
 	ProtectionPolicy *ProtectionPolicy `cbor:"5,keyasint,omitzero"` // for new game sessions
 	CreationLimit    *CreationLimit    `cbor:"6,keyasint,omitzero"` // zero in both numbers removes the limit
 	MetricGroups     []string          `cbor:"7,keyasint,omitzero"` // empty: unchanged
-	EventID          string            `cbor:"8,keyasint,omitzero"` // for the fleet event of a changed protection policy
+	// for the fleet event of a changed protection policy
+	EventID string `cbor:"8,keyasint,omitzero"`
 }
 
 // FleetAttributesUpdated follows UpdateFleetAttributes; it holds all attributes.

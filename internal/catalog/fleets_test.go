@@ -176,7 +176,8 @@ func TestUpdateFleetAttributes(t *testing.T) {
 			ProtectionPolicy: ptr(FullProtection), EventID: "e"},
 			then: append(with(func(a *Attributes) { a.ProtectionPolicy = FullProtection }),
 				line("fleet-1", 1, "e", "FLEET_NEW_GAME_SESSION_PROTECTION_POLICY_UPDATED",
-					"Fleet fleet-1 changed the protection policy for new game sessions from NoProtection to FullProtection"))},
+					"Fleet fleet-1 changed the protection policy for new game sessions from NoProtection to "+
+						"FullProtection"))},
 		{name: "the same protection", given: fleet, when: UpdateFleetAttributes{Fleet: "fleet-1",
 			ProtectionPolicy: ptr(NoProtection), EventID: "e"},
 			then: with(func(*Attributes) {})},

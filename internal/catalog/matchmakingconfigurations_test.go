@@ -39,7 +39,8 @@ func TestCreateMatchmakingConfiguration(t *testing.T) {
 			then: []Event{made(func(m m) { m.Standalone, m.Queues = true, nil })}},
 		{name: "standalone with a queue", given: base, when: create(func(c c) { c.Standalone = true }),
 			fault: fault.InvalidRequest,
-			text:  "GameSessionQueueArns must not be set when FlexMatchMode is STANDALONE. Send an empty list to clear it."},
+			text: "GameSessionQueueArns must not be set when FlexMatchMode is STANDALONE. Send an empty list to " +
+				"clear it."},
 		{name: "standalone with automatic backfill", given: base,
 			when:  create(func(c c) { c.Standalone, c.Queues, c.AutomaticBackfill = true, nil, true }),
 			fault: fault.InvalidRequest,

@@ -232,7 +232,9 @@ func (g *Gateway) abandon(ctx context.Context, id string) {
 // terminate ends a game session through its server process, or else by force, because
 // the process of one that never became ACTIVE may not respond.
 func (g *Gateway) terminate(ctx context.Context, id string) (err error) {
-	for _, mode := range []wire.TerminationMode{wire.TerminationModeTriggerOnProcessTerminate, wire.TerminationModeForceTerminate} {
+	for _, mode := range []wire.TerminationMode{
+		wire.TerminationModeTriggerOnProcessTerminate, wire.TerminationModeForceTerminate,
+	} {
 		_, err = g.service.TerminateGameSession(ctx,
 			&wire.TerminateGameSessionInput{GameSessionId: id, TerminationMode: mode})
 		if !fault.Is(err, fault.InvalidRequest) && !fault.Is(err, fault.InvalidGameSessionStatus) {

@@ -148,7 +148,9 @@ func TestCompatErrors(t *testing.T) {
 		w.fails["SearchGameSessions"] = fault.New(fault.InternalService, "x")
 		w.fails["CreateGameSession"] = fault.New(fault.FleetCapacityExceeded, "x")
 	})
-	for _, r := range []reply{d.raw("GET", "/find_session", ""), d.raw("POST", "/create_session", createBody("m", "ada", 1))} {
+	for _, r := range []reply{
+		d.raw("GET", "/find_session", ""), d.raw("POST", "/create_session", createBody("m", "ada", 1)),
+	} {
 		if r.status != 502 || r.text != broken {
 			t.Errorf("answer %d %s", r.status, r.text)
 		}

@@ -91,7 +91,9 @@ func (c *creation) contents() [sha256.Size]byte {
 		Maximum, Build int32
 		Given, Async   bool
 	}{c.maximum, build, given, c.async})
-	for _, s := range []string{c.name, c.playerData, c.data, c.target.FleetID, c.target.AliasID, c.target.Queue, c.target.Location} {
+	for _, s := range []string{
+		c.name, c.playerData, c.data, c.target.FleetID, c.target.AliasID, c.target.Queue, c.target.Location,
+	} {
 		text(s)
 	}
 	for _, p := range c.properties {

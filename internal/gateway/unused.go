@@ -169,7 +169,9 @@ func (g *Gateway) isFree(ctx context.Context, h holding) (bool, error) {
 // entered reports whether a player is or was connected to a game session. A RESERVED
 // player session does not count.
 func (g *Gateway) entered(ctx context.Context, id string) (bool, error) {
-	for _, status := range []wire.PlayerSessionStatus{wire.PlayerSessionStatusActive, wire.PlayerSessionStatusCompleted} {
+	for _, status := range []wire.PlayerSessionStatus{
+		wire.PlayerSessionStatusActive, wire.PlayerSessionStatusCompleted,
+	} {
 		out, err := g.service.DescribePlayerSessions(ctx, &wire.DescribePlayerSessionsInput{
 			GameSessionId: id, PlayerSessionStatusFilter: string(status),
 		})

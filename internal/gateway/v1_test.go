@@ -83,7 +83,9 @@ func idempotencyKeyLater(t *testing.T, target Target) {
 	}
 	w.do(func() { w.sessions[0].Status = wire.GameSessionStatusTerminated })
 	ask().wantCode(t, RequestConflict)
-	for _, bad := range [][]string{{"Idempotency-Key", ""}, {"Idempotency-Key", strings.Repeat("k", 256)}, {"Idempotency-Key", "\xff"}} {
+	for _, bad := range [][]string{
+		{"Idempotency-Key", ""}, {"Idempotency-Key", strings.Repeat("k", 256)}, {"Idempotency-Key", "\xff"},
+	} {
 		d.ask("POST", "/v1/sessions", `{"name":"n","maxPlayers":2}`, bad...).wantCode(t, InvalidRequest)
 	}
 }

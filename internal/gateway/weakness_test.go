@@ -159,7 +159,9 @@ func TestFindByBuild(t *testing.T) {
 			t.Errorf("%q finds %d, want %d", query, len(got), want)
 		}
 	}
-	for _, query := range []string{"?build_id=x", "?build_id=", "?build_id=1&build_id=2", "?build_id=4294967296", "?%zz"} {
+	for _, query := range []string{
+		"?build_id=x", "?build_id=", "?build_id=1&build_id=2", "?build_id=4294967296", "?%zz",
+	} {
 		d.ask(http.MethodGet, "/find_session"+query, "").wantCode(t, InvalidRequest)
 	}
 }
@@ -216,7 +218,9 @@ func TestDeadlineEndsTheGameSession(t *testing.T) {
 }
 
 func TestEveryStepHasTheDeadline(t *testing.T) {
-	for _, call := range []string{"Fleet", "Locations", "CreateGameSession", "AwaitGameSession", "CreatePlayerSessions", "DescribePlayerSessions"} {
+	for _, call := range []string{
+		"Fleet", "Locations", "CreateGameSession", "AwaitGameSession", "CreatePlayerSessions", "DescribePlayerSessions",
+	} {
 		t.Run(call, func(t *testing.T) {
 			w, clock := newWorld(), clockwork.NewFakeClock()
 			w.hangs = call
@@ -452,7 +456,9 @@ func TestFailureEndsTheGameSession(t *testing.T) {
 
 // A failed cleanup is logged, a game session that ended by itself is not.
 func TestLeftBehindIsLogged(t *testing.T) {
-	for kind, warns := range map[fault.Kind]bool{fault.Throttling: true, fault.NotFound: false, fault.InvalidGameSessionStatus: false} {
+	for kind, warns := range map[fault.Kind]bool{
+		fault.Throttling: true, fault.NotFound: false, fault.InvalidGameSessionStatus: false,
+	} {
 		w := newWorld()
 		w.fails["CreatePlayerSessions"] = fault.New(fault.LimitExceeded, "no")
 		w.fails["TerminateGameSession"] = fault.New(kind, "as the test wants")

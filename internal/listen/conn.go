@@ -59,7 +59,8 @@ func closeWrite(c net.Conn) error {
 	return nil
 }
 
-const tlsOnly = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 45\r\nConnection: close\r\n\r\n" +
+const tlsOnly = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
+	"45\r\nConnection: close\r\n\r\n" +
 	"This port speaks TLS only: use https or wss.\n"
 
 // refuse tells a plain-text client to use TLS. It reads a little of what the

@@ -26,19 +26,23 @@ var requests = []string{
 	"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n1a;x=\"y\"\r\nabcdefghijklmnopqrstuvwxyz\r\n000\r\nA: b\r\nContent-Length: 7\r\n\r\n",
 	"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n chunked\r\nX: y\r\n z\r\n\r\nB\r\nContent-Len\r\n0\r\n\r\n",
-	"\r\nPOST / HTTP/1.1\r\nHost: h\r\nX-Content-Length: 9\r\nContent-Lengths: 9\r\nX-Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nabc",
+	"\r\nPOST / HTTP/1.1\r\nHost: h\r\nX-Content-Length: 9\r\nContent-Lengths: 9\r\nX-Transfer-Encoding: " +
+		"chunked\r\nContent-Length: 3\r\n\r\nabc",
 }
 
 // ambiguous are requests whose length can be read in two ways.
 var ambiguous = map[string]string{
-	"length first":   "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-	"encoding first": "POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\nX: y\r\ncontent-length: 5\r\n\r\n0\r\n\r\n",
-	"no length":      "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-	"folded":         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n 3\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
-	"LF":             "POST / HTTP/1.1\nHost: h\nContent-Length: 3\nTransfer-Encoding: chunked\n\n0\r\n\r\n",
-	"GET":            "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-	"HTTP/1.0":       "POST / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-	"another one":    "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: gzip\r\n\r\nabc",
+	"length first": "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"encoding first": "POST / HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\nX: y\r\ncontent-length: " +
+		"5\r\n\r\n0\r\n\r\n",
+	"no length": "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"folded": "POST / HTTP/1.1\r\nHost: h\r\nContent-Length:\r\n 3\r\nTransfer-Encoding:\r\n " +
+		"chunked\r\n\r\n0\r\n\r\n",
+	"LF":  "POST / HTTP/1.1\nHost: h\nContent-Length: 3\nTransfer-Encoding: chunked\n\n0\r\n\r\n",
+	"GET": "GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	"HTTP/1.0": "POST / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: " +
+		"chunked\r\n\r\n0\r\n\r\n",
+	"another one": "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: gzip\r\n\r\nabc",
 }
 
 // served answers each request with the length of its body, on connections that

@@ -184,5 +184,6 @@ func (c *peer) ended() {
 
 // post is a plain request.
 func post(target, body string) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: h:9080\r\nContent-Length: %d\r\nX-Amz-Target: GameLift.ListFleets\r\n\r\n%s", target, len(body), body)
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: h:9080\r\nContent-Length: %d\r\nX-Amz-Target: "+
+		"GameLift.ListFleets\r\n\r\n%s", target, len(body), body)
 }

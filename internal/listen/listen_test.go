@@ -154,7 +154,9 @@ func TestSilentClientsKeepNobodyOut(t *testing.T) {
 func TestGarbage(t *testing.T) {
 	l, _ := newListener(t, listen.Config{})
 	serve(t, l)
-	for _, garbage := range []string{"\x16garbage, not a handshake", "\x16\x03\x01\xff\xff", "\x00\x00\x00", "\xff", "GET", "NONSENSE\r\n\r\n"} {
+	for _, garbage := range []string{
+		"\x16garbage, not a handshake", "\x16\x03\x01\xff\xff", "\x00\x00\x00", "\xff", "GET", "NONSENSE\r\n\r\n",
+	} {
 		c := dial(t, l)
 		if _, err := io.WriteString(c, garbage); err != nil {
 			t.Fatal(err)

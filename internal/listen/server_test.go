@@ -31,14 +31,21 @@ func TestPlainRequests(t *testing.T) {
 // The heads of the clients that matter most are plain.
 func TestHeadsOfClients(t *testing.T) {
 	for client, head := range map[string]string{
-		"SDK for Go": "POST /service/GameLift/operation/ListFleets HTTP/1.1\r\nHost: 127.0.0.1:9080\r\nUser-Agent: aws-sdk-go-v2/1.41.0 ua/2.1 md/GOOS#linux api/gamelift#1.55.0 m/E,Z,e\r\n" +
-			"Content-Length: 1\r\nAccept: application/cbor\r\nAmz-Sdk-Invocation-Id: 3f0e6a1c-1111-4222-8333-444455556666\r\nAmz-Sdk-Request: attempt=1; max=3\r\nAuthorization: AWS4-HMAC-SHA256 " +
-			"Credential=A/20260304/us-west-2/gamelift/aws4_request, SignedHeaders=host;x-amz-date, Signature=00\r\nContent-Type: application/cbor\r\nSmithy-Protocol: rpc-v2-cbor\r\n" +
+		"SDK for Go": "POST /service/GameLift/operation/ListFleets HTTP/1.1\r\nHost: " +
+			"127.0.0.1:9080\r\nUser-Agent: aws-sdk-go-v2/1.41.0 ua/2.1 md/GOOS#linux api/gamelift#1.55.0 m/E,Z,e\r\n" +
+			"Content-Length: 1\r\nAccept: application/cbor\r\nAmz-Sdk-Invocation-Id: " +
+			"3f0e6a1c-1111-4222-8333-444455556666\r\nAmz-Sdk-Request: attempt=1; max=3\r\nAuthorization: " +
+			"AWS4-HMAC-SHA256 " +
+			"Credential=A/20260304/us-west-2/gamelift/aws4_request, SignedHeaders=host;x-amz-date, " +
+			"Signature=00\r\nContent-Type: application/cbor\r\nSmithy-Protocol: rpc-v2-cbor\r\n" +
 			"X-Amz-Date: 20260304T050607Z\r\nAccept-Encoding: gzip\r\n\r\n",
-		"boto3, AWS CLI": "POST / HTTP/1.1\r\nHost: 127.0.0.1:9080\r\nAccept-Encoding: identity\r\nX-Amz-Target: GameLift.ListFleets\r\nContent-Type: application/x-amz-json-1.1\r\n" +
-			"User-Agent: Boto3/1.44.5 md/Botocore#1.44.5 ua/2.1 md/arch#x86_64 m/E,N,Z,b,g cfg/retry-mode#standard Botocore/1.44.5\r\nX-Amz-Date: 20260304T050607Z\r\n" +
+		"boto3, AWS CLI": "POST / HTTP/1.1\r\nHost: 127.0.0.1:9080\r\nAccept-Encoding: identity\r\nX-Amz-Target: " +
+			"GameLift.ListFleets\r\nContent-Type: application/x-amz-json-1.1\r\n" +
+			"User-Agent: Boto3/1.44.5 md/Botocore#1.44.5 ua/2.1 md/arch#x86_64 m/E,N,Z,b,g " +
+			"cfg/retry-mode#standard Botocore/1.44.5\r\nX-Amz-Date: 20260304T050607Z\r\n" +
 			"amz-sdk-request: attempt=1; max=1\r\nContent-Length: 1\r\n\r\n",
-		"SDK for JavaScript": "POST / HTTP/1.1\r\ncontent-type: application/x-amz-json-1.1\r\nx-amz-target: GameLift.ListFleets\r\ncontent-length: 1\r\nuser-agent: aws-sdk-js/3.1132.0 ua/2.1 md/nodejs#20.20.2\r\n" +
+		"SDK for JavaScript": "POST / HTTP/1.1\r\ncontent-type: application/x-amz-json-1.1\r\nx-amz-target: " +
+			"GameLift.ListFleets\r\ncontent-length: 1\r\nuser-agent: aws-sdk-js/3.1132.0 ua/2.1 md/nodejs#20.20.2\r\n" +
 			"host: 127.0.0.1:9080\r\nConnection: keep-alive\r\n\r\n",
 	} {
 		var r Request

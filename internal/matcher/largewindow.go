@@ -94,7 +94,8 @@ const denseParts = 8
 // dense reports whether a window may have enough players for a match. It counts parts of a window, which is cheaper
 // than sorting; most searches in a nearly sufficient pool end here.
 func (a *attempt) dense(values []valued, band int) bool {
-	width := a.bound().bands[band].most / denseParts * (1 + 1e-6) // wider, so that rounding never makes a window span ten
+	// Wider, so that rounding never makes a window span ten.
+	width := a.bound().bands[band].most / denseParts * (1 + 1e-6)
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		low, high = min(low, v.of), max(high, v.of)
@@ -103,7 +104,8 @@ func (a *attempt) dense(values []valued, band int) bool {
 		return true // more parts than tickets
 	}
 	const span = denseParts + 1
-	a.parts = append(a.parts[:0], make([]int, span+len(values)+1)...) // the first span is empty; the last is for rounding
+	// The first span is empty; the last is for rounding.
+	a.parts = append(a.parts[:0], make([]int, span+len(values)+1)...)
 	parts := a.parts
 	for _, v := range values {
 		parts[span+int((v.of-low)/width)] += v.players

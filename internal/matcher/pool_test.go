@@ -219,7 +219,8 @@ func TestUnmatchable(t *testing.T) {
 			"the 2 players of the backfill ticket do not fit in their teams or leave no slot free"},
 		{"no latency", "E", solo("a", nil), "rule FairPing needs latencies, but the players report no common location"},
 		{"too far", "E", pinged(solo("a", nil), 151),
-			"rule FairPing rejects the ticket in any match: no location to which all have at most 150 ms, at most 40 ms apart from the reference"},
+			"rule FairPing rejects the ticket in any match: no location to which all have at most 150 ms, at most " +
+				"40 ms apart from the reference"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -82,8 +82,8 @@ func TestHopelessTicketsCostNothing(t *testing.T) {
 	}
 }
 
-// TestHopelessArrivals: a ticket that comes to a pool in which hardly anybody can be matched costs little, also over the steps
-// of its expansions, since the index shows that it has nobody to go with.
+// TestHopelessArrivals: a ticket that comes to a pool in which hardly anybody can be matched costs little, also over
+// the steps of its expansions, since the index shows that it has nobody to go with.
 func TestHopelessArrivals(t *testing.T) {
 	healer := map[string]ruleset.Value{"character": {Type: ruleset.StringList, SL: []string{"healer"}}}
 	tests := []struct {
@@ -120,8 +120,8 @@ func TestHopelessArrivals(t *testing.T) {
 	}
 }
 
-// TestNoCreditNoStarvation: a ticket that comes to another level while no credit is left is tried all the same, within two
-// times the longest wait.
+// TestNoCreditNoStarvation: a ticket that comes to another level while no credit is left is tried all the same, within
+// two times the longest wait.
 func TestNoCreditNoStarvation(t *testing.T) {
 	p := newPool(t, "A")
 	p.Add(duelist(0, 100))

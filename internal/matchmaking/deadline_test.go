@@ -82,7 +82,9 @@ MatchmakingSearching [t2] p2`)
 	}
 	w.want("matches", w.matches(), "m 4")
 	w.ticket("t3", "p1") // the player may start again at once
-	for _, c := range []Command{Placed{"m", connection("p1", "p2")}, PlacementFailed{Match: "m"}, FillFailed{Match: "m"}} {
+	for _, c := range []Command{
+		Placed{"m", connection("p1", "p2")}, PlacementFailed{Match: "m"}, FillFailed{Match: "m"},
+	} {
 		if events := w.do(c); len(events) > 0 {
 			t.Errorf("%T leads to %v", c, events)
 		}
@@ -96,7 +98,9 @@ MatchmakingSearching [t2] p2`)
 // A placement that is fulfilled at the deadline comes too late, also when the timer
 // was not looked at yet.
 func TestPlacedAtTheDeadline(t *testing.T) {
-	for left, want := range map[time.Duration]string{1e6: "t1 COMPLETED, t2 COMPLETED", 0: "t1 TIMED_OUT, t2 SEARCHING"} {
+	for left, want := range map[time.Duration]string{
+		1e6: "t1 COMPLETED, t2 COMPLETED", 0: "t1 TIMED_OUT, t2 SEARCHING",
+	} {
 		w := newWorld(t)
 		w.apart(unasked())
 		w.now = w.get("t1").Deadline.Add(-left)

@@ -99,7 +99,8 @@ func (s *State) cancel(ids []string, now event.Time) (events []any, err error) {
 			events = append(events, ended(t, cancelled, now))
 		case t.Status == Placing:
 			return nil, fault.New(fault.InvalidRequest,
-				"Matchmaking ticket %s, which holds a player or the game session of this request, is in %s status and cannot "+
+				"Matchmaking ticket %s, which holds a player or the game session of this request, is in %s status "+
+					"and cannot "+
 					"be canceled; try again when it is over", id, t.Status)
 		case !slices.Contains(broken, t.Match):
 			broken = append(broken, t.Match)

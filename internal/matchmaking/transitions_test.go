@@ -38,10 +38,11 @@ func unasked() MatchSettings {
 
 // notFound and the texts below are the answers that clients meet.
 const (
-	notFound  = "NotFoundException: Matchmaking ticket t1 not found"
-	refused   = "InvalidRequestException: "
-	noCancel  = refused + "Matchmaking ticket is in %s status and cannot be canceled."
-	noAnswer  = refused + "Matchmaking ticket t1 is in %s status; a match is accepted or rejected in REQUIRES_ACCEPTANCE"
+	notFound = "NotFoundException: Matchmaking ticket t1 not found"
+	refused  = "InvalidRequestException: "
+	noCancel = refused + "Matchmaking ticket is in %s status and cannot be canceled."
+	noAnswer = refused + "Matchmaking ticket t1 is in %s status; a match is accepted or rejected in " +
+		"REQUIRES_ACCEPTANCE"
 	idTaken   = refused + "TicketId t1 is taken by another matchmaking ticket; choose a new one"
 	beingUsed = refused + "Matchmaking ticket t1, which holds a player or the game session of this request, is in " +
 		"PLACING status and cannot be canceled; try again when it is over"

@@ -511,10 +511,12 @@ func TestCheckOverride(t *testing.T) {
 		{"latencies alone", []string{"COST"}, Request{Latencies: reports("p1 a=1")}, ""},
 		{"LOCATION first", []string{"LOCATION", "COST"}, Request{Override: override}, ""},
 		{"P12: LOCATION is not first", []string{"COST", "LOCATION"}, Request{Override: override, Queue: "harbor"},
-			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out or update " +
+			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out " +
+				"or update " +
 				"queue harbor"},
 		{"no PriorityOrder", nil, Request{Override: override, Queue: "harbor"},
-			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out or update " +
+			"PriorityConfigurationOverride needs a queue whose PriorityOrder begins with LOCATION: leave it out " +
+				"or update " +
 				"queue harbor"},
 		{"P13: with latencies", []string{"LOCATION"}, Request{Override: override, Latencies: reports("p1 a=1")},
 			"PriorityConfigurationOverride and PlayerLatencies exclude each other: leave one of them out"},

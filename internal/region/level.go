@@ -31,8 +31,9 @@ func checkLevel(level, reads int) error {
 // Levels is what the nodes of a region agree on: the level in force, and the level that each node reads. It is
 // changed by compare-and-set, so a node is either counted when the level rises, or rejected.
 type Levels struct {
-	Level int            `json:"level,omitempty"` // in force; 0 is 1
-	Nodes map[string]int `json:"nodes,omitempty"` // the highest level that each node reads, from its start to its removal
+	Level int `json:"level,omitempty"` // in force; 0 is 1
+	// the highest level that each node reads, from its start to its removal
+	Nodes map[string]int `json:"nodes,omitempty"`
 }
 
 // InForce returns the level in force, from 1.

@@ -35,7 +35,8 @@ func TestLevels(t *testing.T) {
 	}
 	for level, want := range released {
 		if count[level] != want {
-			t.Errorf("level %d has %d types instead of %d: it is released. Give a new type the Level of the next release", level,
+			t.Errorf("level %d has %d types instead of %d: it is released. Give a new type the Level of the next "+
+				"release", level,
 				count[level], want)
 		}
 	}

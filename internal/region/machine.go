@@ -42,7 +42,8 @@ var Events = event.NewSet(catalog.Events, fleet.Events, placement.Events, matchm
 type RoomOpened struct {
 	Fleet    fleet.ID `cbor:"1,keyasint"`
 	Location string   `cbor:"2,keyasint"`
-	After    uint64   `cbor:"3,keyasint,omitempty"` // its game sessions are numbered from After+1; 0 below feature level 2
+	// its game sessions are numbered from After+1; 0 below feature level 2
+	After uint64 `cbor:"3,keyasint,omitempty"`
 }
 
 // RoomClosed closes a room.

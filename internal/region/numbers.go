@@ -28,7 +28,8 @@ func (m *Machine) freeNumber() (uint16, error) {
 	last := m.header.Rooms
 	if m.level < reuseLevel && last == MaxRooms || len(m.rooms) == MaxRooms {
 		return 0, fault.New(fault.LimitExceeded,
-			"This part of the region holds %d fleet locations, and has no room for another one. Delete fleets or fleet "+
+			"This part of the region holds %d fleet locations, and has no room for another one. Delete fleets or "+
+				"fleet "+
 				"locations that are not needed any more.", MaxRooms)
 	}
 	for number := last + 1; ; number++ {

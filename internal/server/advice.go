@@ -19,7 +19,8 @@ func advise(err error, data string) error {
 	case errors.Is(err, journal.ErrBroken):
 		return fmt.Errorf("the disk of %s fails: repair it and start again: %w", data, err)
 	case errors.Is(err, journal.ErrMissing):
-		return fmt.Errorf("the data in %s is damaged: move it away, and restore a backup in its place (muster restore) "+
+		return fmt.Errorf("the data in %s is damaged: move it away, and restore a backup in its place (muster "+
+			"restore) "+
 			"or start with an empty directory: %w", data, err)
 	}
 	return err
@@ -28,5 +29,6 @@ func advise(err error, data string) error {
 // isDiskFull checks the text, because the engine may return no more.
 func isDiskFull(err error) bool {
 	text := err.Error()
-	return strings.Contains(text, "no space left") || strings.Contains(text, "not enough space") // the second is Windows
+	// The second is Windows.
+	return strings.Contains(text, "no space left") || strings.Contains(text, "not enough space")
 }

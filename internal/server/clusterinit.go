@@ -84,7 +84,8 @@ func sharedSecret() *share {
 		check: func(dir string) error {
 			secret, err := os.ReadFile(filepath.Join(dir, "region.secret"))
 			if err == nil && len(secret) != credentials.SecretSize {
-				err = fmt.Errorf("%s: region.secret has %d bytes instead of %d: restore it, or delete it if no node ran with it",
+				err = fmt.Errorf("%s: region.secret has %d bytes instead of %d: restore it, or delete it if no "+
+					"node ran with it",
 					dir, len(secret), credentials.SecretSize)
 			}
 			return err

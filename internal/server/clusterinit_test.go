@@ -74,7 +74,9 @@ func TestInitCluster(t *testing.T) {
 	if len(first) != 6 {
 		t.Errorf("made %v", first)
 	}
-	for name, mode := range map[string]string{"region.secret": "-rw------- ", "tls/ca.key": "-rw------- ", "tls/ca.pem": "-rw-r--r-- "} {
+	for name, mode := range map[string]string{
+		"region.secret": "-rw------- ", "tls/ca.key": "-rw------- ", "tls/ca.pem": "-rw-r--r-- ",
+	} {
 		one, two := first["n1/"+name], first["n2/"+name]
 		if one != two || runtime.GOOS != "windows" && !strings.HasPrefix(one, mode) {
 			t.Errorf("%s: %q and %q", name, one, two)

@@ -33,7 +33,8 @@ func apiKeys(c *config.Gateway) (map[string]string, error) {
 		name, key, ok := strings.Cut(line, ":")
 		name, key = strings.TrimSpace(name), strings.TrimSpace(key)
 		if _, again := keys[name]; !ok || name == "" || len(key) < minKey || again {
-			return nil, fmt.Errorf("gateway-keys-file: line %d must be name:key with a unique name and a key of at least %d "+
+			return nil, fmt.Errorf("gateway-keys-file: line %d must be name:key with a unique name and a key of "+
+				"at least %d "+
 				"characters", number, minKey)
 		}
 		keys[name] = key

@@ -129,7 +129,8 @@ func checkLayout(name string, version int) error {
 	if version <= layoutVersion {
 		return nil
 	}
-	return fmt.Errorf("%s was %w: its layout has version %d, and this Muster knows version %d (release %s). Use the release that wrote it, or a later one",
+	return fmt.Errorf("%s was %w: its layout has version %d, and this Muster knows version %d (release %s). Use "+
+		"the release that wrote it, or a later one",
 		name, ErrNewer, version, layoutVersion, cmp.Or(release(), "unknown"))
 }
 

@@ -80,7 +80,8 @@ func TestDirectoryOfANewerRelease(t *testing.T) {
 		"InitCluster": func() error { _, err := InitCluster(out, []string{"n1", "n2"}, prepared); return err },
 	} {
 		err := open()
-		want := fmt.Sprintf("%s was written by a newer Muster: its layout has version %d, and this Muster knows version %d", dir, layoutVersion+1, layoutVersion)
+		want := fmt.Sprintf("%s was written by a newer Muster: its layout has version %d, and this Muster knows "+
+			"version %d", dir, layoutVersion+1, layoutVersion)
 		if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %s", name, err, want)
 		}

@@ -174,7 +174,8 @@ func (s *service) beginFilling(ctx context.Context, agreed *jetstream.Agreement,
 		}
 		return agreed.Write(ctx, restorationKey, begun, 0)
 	}
-	revision, err := agreed.Write(ctx, restorationKey, begun, revision) // fails if the state is stale, for instance done
+	// Fails if the state is stale, for instance done.
+	revision, err := agreed.Write(ctx, restorationKey, begun, revision)
 	if err != nil {
 		return 0, err
 	}

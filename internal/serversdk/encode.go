@@ -72,7 +72,9 @@ func (t backfillTicket) appendTo(w *object) { w.text("TicketId", string(t)) }
 type noCredentials struct{}
 
 func (noCredentials) appendTo(w *object) {
-	for _, name := range []string{"AssumedRoleUserArn", "AssumedRoleId", "AccessKeyId", "SecretAccessKey", "SessionToken"} {
+	for _, name := range []string{
+		"AssumedRoleUserArn", "AssumedRoleId", "AccessKeyId", "SecretAccessKey", "SessionToken",
+	} {
 		w.text(name, "")
 	}
 	w.integer("Expiration", 0)

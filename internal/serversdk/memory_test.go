@@ -12,7 +12,9 @@ import (
 // What a process asked is remembered for no longer than the service knows
 // processes that have ended.
 func TestProcessMemory(t *testing.T) {
-	for memory, want := range map[time.Duration]time.Duration{0: keptAfter, time.Hour: keptAfter, 10 * time.Second: 10 * time.Second} {
+	for memory, want := range map[time.Duration]time.Duration{
+		0: keptAfter, time.Hour: keptAfter, 10 * time.Second: 10 * time.Second,
+	} {
 		clock := clockwork.NewFakeClock()
 		d := New(Config{Servers: newFakeServers(), Clock: clock, Log: slog.New(slog.DiscardHandler),
 			ProcessMemory: memory})

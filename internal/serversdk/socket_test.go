@@ -320,10 +320,13 @@ func TestForgottenProcessIsToldAndCut(t *testing.T) {
 }
 
 func TestCloseOfThePeerIsEchoed(t *testing.T) {
-	for _, code := range []int{websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived} {
+	for _, code := range []int{
+		websocket.CloseNormalClosure, websocket.CloseGoingAway, websocket.CloseNoStatusReceived,
+	} {
 		h := newHarness(t, newFakeServers(), Metrics{})
 		p := h.dial(t, cppQuery)
-		if err := p.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, "Websocket client closing"), noDeadline); err != nil {
+		if err := p.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, "Websocket client "+
+			"closing"), noDeadline); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := p.ReadMessage(); !websocket.IsCloseError(err, code) {

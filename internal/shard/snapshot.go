@@ -87,7 +87,8 @@ func ReadSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) er
 			return fmt.Errorf("%w: snapshot frame of %d bytes", ErrUnreadable, size)
 		}
 		frame.Reset()
-		if _, err := io.CopyN(&frame, r, int64(size)); err != nil { // allocates only what is read, whatever the length says
+		// Allocates only what is read, whatever the length says.
+		if _, err := io.CopyN(&frame, r, int64(size)); err != nil {
 			return readError("frame", err)
 		}
 		err = eachFact(events, frame.Bytes(), func(f event.Fact) error {

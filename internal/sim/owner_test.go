@@ -237,8 +237,8 @@ func (s *shardWorld) steal(w *world) {
 	s.holder = nil
 	w.moved()
 	w.at(expires.Add(w.between(time.Millisecond, 2*time.Second)), s.takeOver)
-	// A node ends each term in the end. Most owners that are late find out by a fence before, but not one that waits for a
-	// lease to open with.
+	// A node ends each term in the end. Most owners that are late find out by a fence before, but not one that waits
+	// for a lease to open with.
 	noticed := 2 * time.Minute
 	if w.chance(60) {
 		noticed = w.between(0, time.Minute)

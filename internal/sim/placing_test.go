@@ -23,7 +23,10 @@ func newPlacing(d *driver) *placing {
 	p := &placing{asked: map[*request]sessionKey{}}
 	machine := placer.New(placer.Config{
 		Shards: len(w.shards), Elsewhere: func(string) bool { return false }, Random: w.fill,
-		Failed: func(err error) { w.trace.add(w.step, "node %d: a recovery of placements failed: %v", d.node.name, err) },
+		Failed: func(err error) {
+			w.trace.add(w.step, "node %d: a recovery of placements failed: "+
+				"%v", d.node.name, err)
+		},
 	})
 	p.runner = runner[*placer.Machine, placer.Request]{
 		driver: d, machine: machine, send: p.carryOut, unanswered: placer.ErrUnanswered,

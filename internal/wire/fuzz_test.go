@@ -68,7 +68,9 @@ func FuzzCBOR(f *testing.F) {
 		if !same(got, v) {
 			t.Fatalf("read %+v, then %+v from %x", v, got, written)
 		}
-		for operation, in := range map[string]reflect.Value{"CreateGameSession": session, "CreatePlayerSessions": players} {
+		for operation, in := range map[string]reflect.Value{
+			"CreateGameSession": session, "CreatePlayerSessions": players,
+		} {
 			if reflect.TypeOf(v) != reflect.TypeOf(shapes[operation+"Output"]()) {
 				continue
 			}

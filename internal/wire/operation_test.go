@@ -85,7 +85,9 @@ func TestLookup(t *testing.T) {
 
 // TestModels holds which exceptions every client knows.
 func TestModels(t *testing.T) {
-	for kind, want := range map[fault.Kind]bool{fault.Conflict: true, fault.UnsupportedRegion: false, fault.Throttling: false} {
+	for kind, want := range map[fault.Kind]bool{
+		fault.Conflict: true, fault.UnsupportedRegion: false, fault.Throttling: false,
+	} {
 		if got := OpCreateLocation.Models(kind); got != want {
 			t.Errorf("%s: %t", kind, got)
 		}

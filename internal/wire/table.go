@@ -39,10 +39,11 @@ type field struct {
 type presence uint8
 
 const (
-	ifWord    presence = iota // a word that is not 0: the length of a string, the pointer with which slices and maps begin
-	ifSet                     // an Opt
-	ifNotZero                 // a timestamp
-	always                    // a required string that may be empty
+	// a word that is not 0: the length of a string, the pointer with which slices and maps begin
+	ifWord    presence = iota
+	ifSet              // an Opt
+	ifNotZero          // a timestamp
+	always             // a required string that may be empty
 )
 
 // A value is what a field, an element of a list or a value of a map holds.

@@ -177,7 +177,8 @@ func TestHostOnQueueFails(t *testing.T) {
 		"canceled too late": {
 			[]wire.GameSessionPlacementState{wire.GameSessionPlacementStateFulfilled},
 			[]wire.Handler{late, nobody, ended}, true,
-			session.ErrCanceled, "StopGameSessionPlacement DescribeGameSessionPlacement DescribePlayerSessions TerminateGameSession",
+			session.ErrCanceled, "StopGameSessionPlacement DescribeGameSessionPlacement DescribePlayerSessions " +
+				"TerminateGameSession",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,9 @@ func TestInputThatIsNotSent(t *testing.T) {
 // FuzzAttribute checks that what is accepted has exactly one value, and that
 // nothing panics.
 func FuzzAttribute(f *testing.F) {
-	for _, seed := range []string{`{"N": 23}`, `{"S":"a"}`, `{"SL":["a"]}`, `{"SDM":{"a":1}}`, `{"SL":[null]}`, `{"N":1e999}`} {
+	for _, seed := range []string{
+		`{"N": 23}`, `{"S":"a"}`, `{"SL":["a"]}`, `{"SDM":{"a":1}}`, `{"SL":[null]}`, `{"N":1e999}`,
+	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -87,7 +87,9 @@ func TestStopAndAccept(t *testing.T) {
 	if err := p.StopMatchmaking(t.Context(), session.StopMatchmakingRequest{TicketID: "t"}); err != nil {
 		t.Error(err)
 	}
-	for yes, want := range map[bool]wire.AcceptanceType{true: wire.AcceptanceTypeAccept, false: wire.AcceptanceTypeReject} {
+	for yes, want := range map[bool]wire.AcceptanceType{
+		true: wire.AcceptanceTypeAccept, false: wire.AcceptanceTypeReject,
+	} {
 		if err := p.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: "t", PlayerIDs: []string{"ada"}, AcceptMatch: yes}); err != nil {
 			t.Error(err)
 		}

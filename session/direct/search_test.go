@@ -54,7 +54,8 @@ func TestFindPages(t *testing.T) {
 				t.Errorf("found %d on %d pages, %v; want %d on %d", len(found), len(asked), err, test.want, test.pages)
 			}
 			in := <-asked
-			if in.FilterExpression != "hasAvailablePlayerSessions=true AND gameSessionProperties.build_id='7'" || in.Location != "custom-attic" {
+			if in.FilterExpression != "hasAvailablePlayerSessions=true AND "+
+				"gameSessionProperties.build_id='7'" || in.Location != "custom-attic" {
 				t.Errorf("asked for %+v", in)
 			}
 		})

@@ -181,7 +181,9 @@ func (p *Provider) SearchSessions(ctx context.Context, r session.SearchSessionsR
 
 func searchQuery(r session.SearchSessionsRequest) url.Values {
 	query := url.Values{"open": {"false"}}
-	for name, value := range map[string]string{"filter": r.FilterExpression, "sort": r.SortExpression, "cursor": r.NextToken} {
+	for name, value := range map[string]string{
+		"filter": r.FilterExpression, "sort": r.SortExpression, "cursor": r.NextToken,
+	} {
 		if value != "" {
 			query.Set(name, value)
 		}

@@ -71,7 +71,8 @@ func (p *packer) text(field, s string) {
 	case len(s) > math.MaxUint8:
 		p.fail("%s has %d bytes, it may have %d", field, len(s), math.MaxUint8)
 	case len(p.b)+1+len(s) > MaxPacket:
-		p.fail("%s does not fit, the session would take %d bytes with it of the %d of a packet: shorten it or what comes before it",
+		p.fail("%s does not fit, the session would take %d bytes with it of the %d of a packet: shorten it or "+
+			"what comes before it",
 			field, len(p.b)+1+len(s), MaxPacket)
 	default:
 		p.b = append(append(p.b, byte(len(s))), s...)

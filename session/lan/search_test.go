@@ -349,7 +349,9 @@ func TestLateAnswersAreIgnored(t *testing.T) {
 func TestSearchEnds(t *testing.T) {
 	n := newNetwork(t, Config{})
 	none := func(session.SearchResult) {}
-	for field, r := range map[string]session.FindRequest{"Limit": {Limit: -1}, "Timeout": {Timeout: -1}, "Stop": {Stop: -1}} {
+	for field, r := range map[string]session.FindRequest{
+		"Limit": {Limit: -1}, "Timeout": {Timeout: -1}, "Stop": {Stop: -1},
+	} {
 		if err := n.Search(t.Context(), r, none); !errors.Is(err, session.ErrInvalid) ||
 			err.Error() != "Search: "+field+" is negative, 0 is its default" {
 			t.Errorf("with a negative %s: %v", field, err)
@@ -404,7 +406,9 @@ func TestLinksFail(t *testing.T) {
 	broken := fakeLink("broken0", net.FlagMulticast, "203.0.113.1/24")
 	var machine interfaces
 	n.scan = machine.scan
-	for name, links := range map[string][]link{"one that fails": {broken}, "none": nil, "none with an address": {fakeLink("bare0", net.FlagMulticast)}} {
+	for name, links := range map[string][]link{
+		"one that fails": {broken}, "none": nil, "none with an address": {fakeLink("bare0", net.FlagMulticast)},
+	} {
 		machine.set(links...)
 		if err := n.Search(t.Context(), session.FindRequest{}, nil); !errors.Is(err, session.ErrTransport) {
 			t.Errorf("with %s: %v", name, err)

@@ -207,7 +207,8 @@ func (s *suite) missing() {
 	_, err := s.Provider.Reserve(s.Context(), session.JoinSessionRequest{SessionID: missing, PlayerID: "ada"})
 	s.wants("Reserve in a session that does not exist", err, session.ErrNotFound)
 	_, err = s.Provider.Placement(s.Context(), "missing")
-	s.wants("Placement that does not exist", err, session.ErrNotFound, session.ErrInvalid) // a service may have no queues
+	// A service may have no queues.
+	s.wants("Placement that does not exist", err, session.ErrNotFound, session.ErrInvalid)
 }
 
 func (s *suite) hosted() {
@@ -255,7 +256,9 @@ func (s *suite) over() {
 	_, search := s.Provider.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: s.FleetID})
 	_, host := s.Provider.Host(ctx, session.HostRequest{SessionName: "over", OwnerID: "ada", Connections: 2})
 	_, find := s.Provider.Find(ctx, session.FindRequest{})
-	for op, err := range map[string]error{"CreateSession": create, "SearchSessions": search, "Host": host, "Find": find} {
+	for op, err := range map[string]error{
+		"CreateSession": create, "SearchSessions": search, "Host": host, "Find": find,
+	} {
 		s.wants(op+" with a context that is over", err, session.ErrCanceled, session.ErrTimeout, session.ErrTransport)
 	}
 	if found, err := s.Provider.Find(s.Context(), session.FindRequest{}); s.can("Find", err) && len(found) != 0 {

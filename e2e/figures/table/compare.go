@@ -100,7 +100,8 @@ func words(rows []row, all []move) string {
 		text = "What moved, beyond chance:\n" + own.String()
 	}
 	if peers.Len() > 0 {
-		text += "The peers moved too: where they did, the machine is not the same, and the ratios tell more than the figures.\n" + peers.String()
+		text += "The peers moved too: where they did, the machine is not the same, and the ratios tell more than " +
+			"the figures.\n" + peers.String()
 	}
 	return text
 }

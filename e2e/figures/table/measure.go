@@ -121,7 +121,8 @@ func (t *table) about(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("probing the disk: %w", err)
 	}
-	return fmt.Sprintf("command: make bench\ndate: %s\ncommit: %s\nrounds: %d\nmachine: %s\nload: %s\nmemory: %s\ndisk: %s\n",
+	return fmt.Sprintf("command: make bench\ndate: %s\ncommit: %s\nrounds: %d\nmachine: %s\nload: %s\nmemory: "+
+		"%s\ndisk: %s\n",
 		time.Now().Format("2 January 2006, 15:04"), machine.Commit(ctx, t.root), t.rounds, machine.Describe(ctx),
 		before, memoryProbe(), disk), nil
 }

@@ -149,11 +149,13 @@ func matcherAlone(work, benchmark string, figure, peerFigure value, goals ...goa
 	}
 }
 
-// exampleRows are those of rule sets after the examples of the FlexMatch guide: of a pool of 20,000 tickets that can be matched,
-// and of one of which most cannot.
+// exampleRows are those of rule sets after the examples of the FlexMatch guide: of a pool of 20,000 tickets that can be
+// matched, and of one of which most cannot.
 func exampleRows(sets ...string) (rows []row) {
 	for _, set := range sets {
-		for _, population := range []struct{ name, words string }{{"fit", "20,000 tickets wait"}, {"misfits", "20,000 wait, 9 in 10 without a match"}} {
+		for _, population := range []struct {
+			name, words string
+		}{{"fit", "20,000 tickets wait"}, {"misfits", "20,000 wait, 9 in 10 without a match"}} {
 			rows = append(rows, alone("tickets taken in a CPU second, example "+set+", "+population.words,
 				"Examples/"+set+"/"+population.name, "cpu-µs/op", goal{rate("tickets/s", 1), true, 5000}))
 		}

@@ -26,8 +26,9 @@ type Figure struct {
 
 // The figures.
 var (
-	Rate          = Figure{func(s Sample) float64 { return s.Messages / s.Seconds }, true}    // messages a second
-	PerCPU        = Figure{func(s Sample) float64 { return s.Messages / s.CPU }, true}        // messages a second of the server's processor time
+	Rate = Figure{func(s Sample) float64 { return s.Messages / s.Seconds }, true} // messages a second
+	// Messages a second of the server's processor time.
+	PerCPU        = Figure{func(s Sample) float64 { return s.Messages / s.CPU }, true}
 	CPUPerMillion = Figure{func(s Sample) float64 { return 1e6 * s.CPU / s.Messages }, false} // seconds
 	Allocations   = Figure{func(s Sample) float64 { return s.Mallocs / s.Messages }, false}   // objects a message
 	Heap          = Figure{func(s Sample) float64 { return s.Heap }, false}                   // bytes a connection

@@ -49,7 +49,9 @@ func TestMemory(t *testing.T) {
 }
 
 func TestThousands(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 49: "0", 51: "100", 999: "1,000", 12_345: "12,300", 1_234_567.8: "1,234,600"} {
+	for x, want := range map[float64]string{
+		0: "0", 49: "0", 51: "100", 999: "1,000", 12_345: "12,300", 1_234_567.8: "1,234,600",
+	} {
 		if got := thousands(x); got != want {
 			t.Errorf("%v is shown as %q, want %q", x, got, want)
 		}

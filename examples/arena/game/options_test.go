@@ -8,11 +8,13 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	o, err := parse(strings.Fields("-LOG --allowunticketed -Linger -address 127.0.0.9 -logsecrets -processid p -Transport QUIC -tickrate=20 -maxPlayers 8"))
+	o, err := parse(strings.Fields("-LOG --allowunticketed -Linger -address 127.0.0.9 -logsecrets -processid p " +
+		"-Transport QUIC -tickrate=20 -maxPlayers 8"))
 	if err == nil {
 		t.Error("a transport in capitals is taken for one")
 	}
-	o, err = parse(strings.Fields("-LOG --allowunticketed -Linger -address 127.0.0.9 -logsecrets -processid p -Transport quic -tickrate=20 -maxPlayers 8"))
+	o, err = parse(strings.Fields("-LOG --allowunticketed -Linger -address 127.0.0.9 -logsecrets -processid p " +
+		"-Transport quic -tickrate=20 -maxPlayers 8"))
 	if err != nil || !o.log || !o.allowUnticketed || !o.linger || !o.logSecrets || o.address != "127.0.0.9" ||
 		o.Port != 7777 || o.ProcessID != "p" ||
 		o.link.Transport != link.QUIC || o.tickRate != 20 || o.maxPlayers != 8 {
@@ -23,7 +25,8 @@ func TestParse(t *testing.T) {
 		o.tickRate != 30 {
 		t.Errorf("parsed %+v, %v", o, err)
 	}
-	for _, line := range []string{"-unknown", "map", "log", "-port=x", "-log=x", "-tickrate=0", "-tickrate 121", "-maxplayers=-1", "-patience=-1s", "-patience=2", "-transport=udp", "-cert=c.pem"} {
+	for _, line := range []string{"-unknown", "map", "log", "-port=x", "-log=x", "-tickrate=0", "-tickrate " +
+		"121", "-maxplayers=-1", "-patience=-1s", "-patience=2", "-transport=udp", "-cert=c.pem"} {
 		if _, err := parse(strings.Fields(line)); err == nil || !strings.Contains(err.Error(), "flags, in any case") {
 			t.Errorf("%s: %v", line, err)
 		}

@@ -136,7 +136,9 @@ func TestInvalid(t *testing.T) {
 	if _, _, err := (&Server{Transport: TLS, Cert: "none", Key: "none"}).Open(); err == nil {
 		t.Error("a certificate was read from a file that is not there")
 	}
-	for _, c := range []Client{{Transport: "udp"}, {Transport: TLS, Fingerprint: "xyz"}, {Transport: QUIC, Fingerprint: "00"}} {
+	for _, c := range []Client{
+		{Transport: "udp"}, {Transport: TLS, Fingerprint: "xyz"}, {Transport: QUIC, Fingerprint: "00"},
+	} {
 		if _, err := c.Open(); err == nil {
 			t.Errorf("%+v is valid", c)
 		}

@@ -354,7 +354,8 @@ func (s *RegionPause) ask(ctx context.Context, node string, what step) (r report
 	case err != nil:
 		return r, &fault.Error{
 			Kind: fault.ServiceUnavailable, Err: err,
-			Message: fmt.Sprintf("Node %s did not answer, so no backup was taken. Try again; if it is lost, the others continue without it after some seconds.", node),
+			Message: fmt.Sprintf("Node %s did not answer, so no backup was taken. Try again; if it is lost, the "+
+				"others continue without it after some seconds.", node),
 		}
 	case r.Busy:
 		return r, fmt.Errorf("node %s: %w", node, journal.ErrSnapshotOpen)

@@ -270,9 +270,11 @@ func TestPauseDisturbed(t *testing.T) {
 		change func(r *testRegion)
 		words  string
 	}{
-		"a shard has another owner": {func(r *testRegion) { r.nodes[0].own(0); r.nodes[1].own(1, 3) }, "Shard 3 was transferred"},
-		"a node published":          {func(r *testRegion) { r.clock.Advance(holdLimit) }, "did not pause"},
-		"a node is gone":            {func(r *testRegion) { r.nodes[2].conn.Close(); r.nodes = r.nodes[:2] }, "n3 did not answer"},
+		"a shard has another owner": {func(r *testRegion) { r.nodes[0].own(0); r.nodes[1].own(1, 3) }, "Shard 3 " +
+			"was transferred"},
+		"a node published": {func(r *testRegion) { r.clock.Advance(holdLimit) }, "did not pause"},
+		"a node is gone": {func(r *testRegion) { r.nodes[2].conn.Close(); r.nodes = r.nodes[:2] }, "n3 " +
+			"did not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -26,7 +26,8 @@ type Format struct {
 	Set     *event.Set
 	Entries []event.Entry
 
-	First, Records, Last uint64            // numbers: of the first event, the first record, and the last that there can be
+	// numbers: of the first event, the first record, and the last that there can be
+	First, Records, Last uint64
 	IsRecord             func(any) bool    // whether a value stands in snapshots
 	Fill                 func(n int) []any // values for fields of certain types that Filled would set otherwise; may be nil
 	Words                []string          // that stand in fields often

@@ -55,7 +55,8 @@ func (t *Tokens) validate() error {
 		errs = append(errs, errors.New("Tokens.Issuer is missing: name who makes the tokens"))
 	}
 	if t.KeysURL == "" && t.Issuer != "" && !webURL(t.Issuer) {
-		errs = append(errs, fmt.Errorf("Tokens.Issuer %q is no URL that could be asked for its keys: set Tokens.KeysURL", t.Issuer))
+		errs = append(errs, fmt.Errorf("Tokens.Issuer %q is no URL that could be asked for its keys: set "+
+			"Tokens.KeysURL", t.Issuer))
 	}
 	if t.KeysURL != "" && !webURL(t.KeysURL) {
 		errs = append(errs, fmt.Errorf("Tokens.KeysURL %q is no URL with http or https", t.KeysURL))

@@ -38,7 +38,8 @@ func read(payload []byte) (event, error) {
 	case form.HTTPMethod != "":
 		e = &restEvent{}
 	default:
-		return nil, errors.New("the event is not of API Gateway: it has neither version 2.0 nor httpMethod; make the function the target of a proxy integration")
+		return nil, errors.New("the event is not of API Gateway: it has neither version 2.0 nor httpMethod; make " +
+			"the function the target of a proxy integration")
 	}
 	if err := json.Unmarshal(payload, e); err != nil {
 		return nil, fmt.Errorf("the event is not of API Gateway: %w", err)

@@ -63,7 +63,9 @@ func claimable(g *wire.GameSession) bool {
 
 // taken reports whether an error means that the game session has changed since the search.
 func taken(err error) bool {
-	for _, kind := range []fault.Kind{fault.Conflict, fault.GameSessionFull, fault.InvalidGameSessionStatus, fault.NotFound} {
+	for _, kind := range []fault.Kind{
+		fault.Conflict, fault.GameSessionFull, fault.InvalidGameSessionStatus, fault.NotFound,
+	} {
 		if fault.Is(err, kind) {
 			return true
 		}

@@ -108,7 +108,9 @@ func TestAwaitSitsThrottlingOut(t *testing.T) {
 }
 
 func TestAwaitSitsShortFailuresOut(t *testing.T) {
-	for _, failure := range []error{refusal("InternalServiceException"), refusal("ServiceUnavailableException"), errors.New("connection refused")} {
+	for _, failure := range []error{
+		refusal("InternalServiceException"), refusal("ServiceUnavailableException"), errors.New("connection refused"),
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			failures := patience
 			s := &scripted{session: func(call int, id string) (*types.GameSession, error) {
@@ -325,7 +327,9 @@ func TestTicketsSufferOnlyForThemselves(t *testing.T) {
 		}}
 		service := s.service()
 		var watchers sync.WaitGroup
-		for id, want := range map[string]fault.Kind{"good": "", "bad": fault.InvalidRequest, "unknown": fault.NotFound} {
+		for id, want := range map[string]fault.Kind{
+			"good": "", "bad": fault.InvalidRequest, "unknown": fault.NotFound,
+		} {
 			watchers.Go(func() {
 				err := service.WatchTicket(t.Context(), id, func(*wire.MatchmakingTicket) error { return nil })
 				if err != nil && !fault.Is(err, want) || err == nil && want != "" {

@@ -52,8 +52,10 @@ type External struct {
 
 // Errors of a directory of another kind of node.
 var (
-	ErrAlone     = errors.New("the data directory belongs to a node that ran alone: back it up with that configuration, then start the cluster from the backup (muster cluster init --backup)")
-	ErrClustered = errors.New("the data directory belongs to a node of a cluster, and is incomplete without the other nodes")
+	ErrAlone = errors.New("the data directory belongs to a node that ran alone: back it up with that " +
+		"configuration, then start the cluster from the backup (muster cluster init --backup)")
+	ErrClustered = errors.New("the data directory belongs to a node of a cluster, and is incomplete without the " +
+		"other nodes")
 )
 
 // clustered reports whether there are, or may be, replicas elsewhere.
@@ -269,7 +271,8 @@ func gather[T any](ctx context.Context, e *Engine, what string, attempt func(con
 		}
 		if time.Since(reported) >= gatherReport {
 			reported = time.Now()
-			e.cfg.Log.Info("waiting for the other nodes of the cluster: a majority of them must be up, and all of them the first time", "for", what, "since", begun.Format(time.TimeOnly), "reason", err, "connected", e.connected())
+			e.cfg.Log.Info("waiting for the other nodes of the cluster: a majority of them must be up, and all of "+
+				"them the first time", "for", what, "since", begun.Format(time.TimeOnly), "reason", err, "connected", e.connected())
 		}
 		if err := pause(ctx, gatherPause); err != nil {
 			return made, err

@@ -114,7 +114,8 @@ func TestConsistentSnapshot(t *testing.T) {
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)
 	empty := openCut(t, e, 2)
-	if got := contents(t, empty, 2); !strings.HasPrefix(got, "shard 0 to 0, snapshot 0\nshard 1 to 0, snapshot 0\nhistory to 0\nfeed to 0\n") {
+	if got := contents(t, empty, 2); !strings.HasPrefix(got, "shard 0 to 0, snapshot 0\nshard 1 to 0, snapshot "+
+		"0\nhistory to 0\nfeed to 0\n") {
 		t.Errorf("an empty engine: %s", got)
 	}
 	empty.Close()
@@ -166,8 +167,8 @@ func TestConsistentSnapshot(t *testing.T) {
 	}
 }
 
-// TestConsistentSnapshotIsConsistent reads while a chain of records goes from shard to shard. A consistent snapshot holds
-// a beginning of the chain.
+// TestConsistentSnapshotIsConsistent reads while a chain of records goes from shard to shard. A consistent snapshot
+// holds a beginning of the chain.
 func TestConsistentSnapshotIsConsistent(t *testing.T) {
 	e := open(t, t.TempDir())
 	defer mustClose(t, e)

@@ -37,7 +37,8 @@ func (j *shardJournal) checkEnd(ctx context.Context, snapshot uint64) error {
 		end = snapshot
 	}
 	if end < acknowledged {
-		log.Error("acknowledged records are missing: the end of the journal was truncated or damaged, and the service continues without them. "+
+		log.Error("acknowledged records are missing: the end of the journal was truncated or damaged, and the "+
+			"service continues without them. "+
 			"To get them back, stop it and restore the data directory from a backup",
 			"first_missing", end+1, "last_missing", acknowledged, "missing", acknowledged-end)
 	}

@@ -60,7 +60,8 @@ func (h *history) checkEnd(ctx context.Context) error {
 	}
 	end := state.LastSeq
 	if end < last {
-		h.engine.cfg.Log.Error("acknowledged entries of the history are missing: some ended game sessions are no longer found. "+
+		h.engine.cfg.Log.Error("acknowledged entries of the history are missing: some ended game sessions are no "+
+			"longer found. "+
 			"To get them back, stop the service and restore the data directory from a backup", "first_missing", end+1,
 			"last_missing", last)
 	}

@@ -130,7 +130,8 @@ func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 		return e, fmt.Errorf("connect to journal engine: %w", err)
 	}
 	if takes := e.conn.MaxPayload(); takes < maxPayload {
-		return e, fmt.Errorf("the NATS at %s accepts messages of up to %d bytes, and Muster needs %d: set max_payload to %dMB on all its servers",
+		return e, fmt.Errorf("the NATS at %s accepts messages of up to %d bytes, and Muster needs %d: set "+
+			"max_payload to %dMB on all its servers",
 			e.conn.ConnectedUrlRedacted(), takes, maxPayload, maxPayload>>20)
 	}
 	if cfg.Cluster != nil {

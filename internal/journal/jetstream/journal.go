@@ -37,12 +37,14 @@ func (e *Engine) Journal(ctx context.Context, shard int) (journal.Journal, error
 	name := streamName(shard)
 	committed := fmt.Sprintf("muster.told.shard.%d", shard)
 	stream, err := e.stream(ctx, jetstream.StreamConfig{
-		Name:        name,
-		Subjects:    []string{subject},
-		Storage:     jetstream.FileStorage,
-		Retention:   jetstream.LimitsPolicy,
-		AllowDirect: true,                                                                                           // for Follow, like RePublish
-		RePublish:   &jetstream.RePublish{Source: subject, Destination: committed, HeadersOnly: !e.cfg.clustered()}, // a node alone has no subscriber
+		Name:      name,
+		Subjects:  []string{subject},
+		Storage:   jetstream.FileStorage,
+		Retention: jetstream.LimitsPolicy,
+		// for Follow, like RePublish
+		AllowDirect: true,
+		// a node alone has no subscriber
+		RePublish: &jetstream.RePublish{Source: subject, Destination: committed, HeadersOnly: !e.cfg.clustered()},
 	})
 	if err != nil {
 		return nil, err

@@ -63,7 +63,8 @@ func (m *mark) open() (err error) {
 	}
 	seq, unread := strconv.ParseUint(strings.TrimSpace(string(text[:n])), 10, 64)
 	if n < markSize || unread != nil {
-		m.log.Warn("the journal's mark cannot be read and starts again: if the end of the journal is missing, that goes unnoticed this time",
+		m.log.Warn("the journal's mark cannot be read and starts again: if the end of the journal is missing, "+
+			"that goes unnoticed this time",
 			"file", m.path, "error", errors.Join(err, unread))
 		return m.store(0)
 	}
@@ -86,7 +87,8 @@ func (m *mark) advance(seq uint64) {
 	}
 	if err := m.store(seq); err != nil && !m.failed {
 		m.failed = true
-		m.log.Warn("the journal's mark cannot be written: if the end of the journal goes missing, that will go unnoticed", "file", m.path, "error", err)
+		m.log.Warn("the journal's mark cannot be written: if the end of the journal goes missing, that will go "+
+			"unnoticed", "file", m.path, "error", err)
 	}
 }
 

@@ -65,7 +65,9 @@ func TestClusterRemovesNode(t *testing.T) {
 		}
 		copies := 3 * len(jetstream.Streams(t, c.nodes[0]))
 		c.complete(copies, "n1", "n2", "n3", "n4")
-		for name, want := range map[string]error{"n1": jetstream.ErrNodeIsUp, "n4": jetstream.ErrNodeIsUp, "n5": jetstream.ErrNotMember} {
+		for name, want := range map[string]error{
+			"n1": jetstream.ErrNodeIsUp, "n4": jetstream.ErrNodeIsUp, "n5": jetstream.ErrNotMember,
+		} {
 			if err := c.nodes[0].Remove(t.Context(), name); !errors.Is(err, want) {
 				t.Errorf("%s: got %v, want %v", name, err, want)
 			}

@@ -45,7 +45,8 @@ func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []by
 			unknown = err
 		}
 		if ended := pause(ctx, patiencePause); ended != nil {
-			return 0, fmt.Errorf("%w: no acknowledgement (%v)", ended, err) // not %w: the fence may be an earlier attempt
+			// Not %w: the fence may be an earlier attempt.
+			return 0, fmt.Errorf("%w: no acknowledgement (%v)", ended, err)
 		}
 	}
 }

@@ -104,7 +104,9 @@ func testHistoryList(t *testing.T, f Fixture) {
 
 func testHistorySubjects(t *testing.T, f Fixture) {
 	h := f.History()
-	for _, bad := range []string{"", ".", "a.", ".a", "a..b", "a b", "a\tb", "a.*", "a.>", "a\x00b", string(make([]byte, 5000))} {
+	for _, bad := range []string{
+		"", ".", "a.", ".a", "a..b", "a b", "a\tb", "a.*", "a.>", "a\x00b", string(make([]byte, 5000)),
+	} {
 		if err := h.Put(t.Context(), bad, nil); err == nil {
 			t.Errorf("put %q succeeds", bad)
 		}
@@ -117,7 +119,9 @@ func testHistorySubjects(t *testing.T, f Fixture) {
 			t.Errorf("list %q succeeds", bad)
 		}
 	}
-	for _, good := range []string{"a", "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/gsess-1", "a*b.c>d", "ä.€", "$a-_/"} {
+	for _, good := range []string{
+		"a", "arn:aws:gamelift:us-west-2::gamesession/fleet-1/custom-home/gsess-1", "a*b.c>d", "ä.€", "$a-_/",
+	} {
 		mustPut(t, h, good, good)
 		wantEntry(t, h, good, good, true)
 	}

@@ -226,7 +226,9 @@ func TestAllNames(t *testing.T) {
 	if fmt.Sprint(got) != want || err != nil {
 		t.Errorf("got %v, %v, want %s", got, err, want)
 	}
-	for _, bad := range []string{"", "a b", "-a", "a..b", "*", "a.*.b", "fe80::1%eth0", "https://x", "x:80", strings.Repeat("a", 64)} {
+	for _, bad := range []string{
+		"", "a b", "-a", "a..b", "*", "a.*.b", "fe80::1%eth0", "https://x", "x:80", strings.Repeat("a", 64),
+	} {
 		if _, err := allNames([]string{bad}, nil); err == nil {
 			t.Errorf("%q was taken", bad)
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 func FuzzAuthorization(f *testing.F) {
-	f.Add(Algorithm + " Credential=AKIDLONG/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date, Signature=00")
+	f.Add(Algorithm + " Credential=AKIDLONG/20260304/x/gamelift/aws4_request, SignedHeaders=host;x-amz-date, " +
+		"Signature=00")
 	f.Add(Algorithm + " Credential=AKIDLONG/20260304//gamelift/aws4_request,SignedHeaders=host,Signature=00,")
 	f.Add(Algorithm + " Signature=,,=,;Credential")
 	f.Add("Basic YTpi")

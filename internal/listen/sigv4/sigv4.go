@@ -200,7 +200,8 @@ func (v *Verifier) compare(c *claim, secret string, sum [sha256.Size]byte, buf *
 	buf.b = key.appendSignature(buf.b[:0], buf.b)
 	if subtle.ConstantTimeCompare(buf.b, []byte(c.signature)) != 1 {
 		return fault.New(fault.InvalidSignature,
-			"The request signature we calculated does not match the signature you provided. Check your AWS Secret Access "+
+			"The request signature we calculated does not match the signature you provided. Check your AWS Secret "+
+				"Access "+
 				"Key and signing method, and that no proxy changes the Host header or the path.")
 	}
 	if !cached {

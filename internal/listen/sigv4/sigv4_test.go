@@ -236,7 +236,9 @@ func flip(s string, i int) string {
 func TestVerifyPresigned(t *testing.T) {
 	empty := sha256.Sum256(nil)
 	r := presign(t, newRequest("http://h:9/a?Action=x", nil), "ASIATEMP", hex.EncodeToString(empty[:]), time.Hour)
-	for name, at := range map[string]time.Time{"at once": now, "late": now.Add(59 * time.Minute), "early": now.Add(-4 * time.Minute)} {
+	for name, at := range map[string]time.Time{
+		"at once": now, "late": now.Add(59 * time.Minute), "early": now.Add(-4 * time.Minute),
+	} {
 		if got, err := verify(t, newVerifier(), r, nil, at); err != nil || got.Principal != "bob" {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}

@@ -75,23 +75,32 @@ func TestReadErrors(t *testing.T) {
 		`{"Players":[{"PlayerId":"q"}]} x`: "line 2: not a JSON object",
 		`{}`:                               "line 2: member Players is missing",
 		`{"Players":[]}`:                   "line 2: member Players is empty",
-		`{"players":[{"PlayerId":"q"}]}`:   "line 2: unknown member players: must be one of TicketId, ConfigurationName, Players",
+		`{"players":[{"PlayerId":"q"}]}`: "line 2: unknown member players: must be one of TicketId, " +
+			"ConfigurationName, Players",
 		`{"Players":[{"PlayerId":"q"},{"playerId":"q"}]}`: "line 2: unknown member Players[1].playerId",
-		`{"Players":[{}]}`:                                                            "line 2: Players[0].PlayerId is missing",
-		`{"Players":[{"PlayerId":7}]}`:                                                "line 2: Cannot read 'players.1.member.playerId': expected a string",
-		`{"Players":[{"PlayerId":"q","LatencyInMs":{"l":0}}]}`:                        "latencyInMs",
-		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{"N":"x"}}}]}`:       "'players.1.member.playerAttributes.skill.value.n': expected a number",
-		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{"S":"x"}}}]}`:       "line 2: Players[0].PlayerAttributes.skill: player attribute skill is declared as number",
-		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{}}}]}`:              "line 2: Players[0].PlayerAttributes.skill has 0 values",
+		`{"Players":[{}]}`: "line 2: " +
+			"Players[0].PlayerId is missing",
+		`{"Players":[{"PlayerId":7}]}`: "line 2: Cannot read " +
+			"'players.1.member.playerId': expected a string",
+		`{"Players":[{"PlayerId":"q","LatencyInMs":{"l":0}}]}`:                  "latencyInMs",
+		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{"N":"x"}}}]}`: "'players.1.member.playerAttributes.skill.value.n': expected a number",
+		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{"S":"x"}}}]}`: "line 2: " +
+			"Players[0].PlayerAttributes.skill: player attribute skill is declared as number",
+		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{}}}]}`: "line 2: " +
+			"Players[0].PlayerAttributes.skill has 0 values",
 		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{"N":1,"S":"x"}}}]}`: "skill has 2 values",
-		`{"TicketId":"t-1","Players":[{"PlayerId":"q"}]}`:                             "line 2: TicketId t-1 is also in line 1",
-		`{"TicketId":"no spaces","Players":[{"PlayerId":"q"}]}`:                       "ticketId",
-		`{"At":-1,"Players":[{"PlayerId":"q"}]}`:                                      "line 2: member At is -1",
-		`{"At":1e300,"Players":[{"PlayerId":"q"}]}`:                                   "line 2: member At is 1e+300",
-		`{"At":"soon","Players":[{"PlayerId":"q"}]}`:                                  "line 2: not a JSON object as expected",
-		`{"At":1,"StartTime":1,"Players":[{"PlayerId":"q"}]}`:                         "line 2: a line cannot have both At and StartTime",
-		`{"StartTime":1,"Players":[{"PlayerId":"q"}]}`:                                "line 2: member At is missing",
-		`{"StartTime":"2023-13-01T00:00:00Z","Players":[{"PlayerId":"q"}]}`:           "line 2: not a JSON object as expected: StartTime",
+		`{"TicketId":"t-1","Players":[{"PlayerId":"q"}]}`: "line 2: TicketId t-1 is " +
+			"also in line 1",
+		`{"TicketId":"no spaces","Players":[{"PlayerId":"q"}]}`: "ticketId",
+		`{"At":-1,"Players":[{"PlayerId":"q"}]}`:                "line 2: member At is -1",
+		`{"At":1e300,"Players":[{"PlayerId":"q"}]}`:             "line 2: member At is 1e+300",
+		`{"At":"soon","Players":[{"PlayerId":"q"}]}`: "line 2: not a JSON object " +
+			"as expected",
+		`{"At":1,"StartTime":1,"Players":[{"PlayerId":"q"}]}`: "line 2: a line cannot " +
+			"have both At and StartTime",
+		`{"StartTime":1,"Players":[{"PlayerId":"q"}]}`: "line 2: member At is missing",
+		`{"StartTime":"2023-13-01T00:00:00Z","Players":[{"PlayerId":"q"}]}`: "line 2: not a JSON object " +
+			"as expected: StartTime",
 		`{"Players":[` + strings.Repeat(`{"PlayerId":"q"},`, 500_000) +
 			`{"PlayerId":"q"}]}`: "line 2 is longer than",
 		`{"Players":` + strings.Repeat(`[`, 5_000) + strings.Repeat(`]`, 5_000) +

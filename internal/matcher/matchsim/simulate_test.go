@@ -181,8 +181,8 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// Populations for the examples of the guide can mostly be matched; of misfits hardly any can, where rules are about more
-// than latencies and players' ids.
+// Populations for the examples of the guide can mostly be matched; of misfits hardly any can, where rules are about
+// more than latencies and players' ids.
 func TestGenerateForExamples(t *testing.T) {
 	few := map[string]bool{"three-teams": true, "explicit-sorting": true, "same-and-different": true, "compound": true,
 		"uneven-teams": true}
@@ -277,7 +277,9 @@ func TestTable(t *testing.T) {
 	if err := WriteTable(&text, report); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"4 players, over 21s", "50.0 %", "2 matched tickets per CPU second", "waited, s", "skill, spread in a match", "latency of players, ms", "l2", "Near", "ticket f can never be matched: player pf has no value for arena"} {
+	for _, want := range []string{"4 players, over 21s", "50.0 %", "2 matched tickets per CPU second", "waited, " +
+		"s", "skill, spread in a match", "latency of players, ms", "l2", "Near", "ticket f can never be matched: " +
+		"player pf has no value for arena"} {
 		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}

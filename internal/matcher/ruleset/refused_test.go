@@ -36,7 +36,8 @@ func TestRefused(t *testing.T) {
 		{"empty", ``, "", "line 1, column 1: unexpected end of JSON input"},
 		{"no JSON", `{"a":1,}`, "", "line 1, column 8: invalid character '}'"},
 		{"comment", "{\n  \"name\": \"x\", // why\n}", "",
-			"line 2, column 16: invalid character '/' looking for beginning of object key string: JSON has no comments, use the key description"},
+			"line 2, column 16: invalid character '/' looking for beginning of object key string: JSON has no " +
+				"comments, use the key description"},
 		{"hash comment", "# why\n{}", "",
 			"line 1, column 1: invalid character '#' looking for beginning of value: JSON has no comments"},
 		{"two documents", `{} {}`, "", "line 1, column 4: invalid character '{' after top-level value"},
@@ -194,7 +195,8 @@ func TestRefused(t *testing.T) {
 		{"comparison of players", rules(`"type":"comparison","operation":"=","measurements":["teams[red].players"]`),
 			"rules[0].measurements[0]", "gives a list of players"},
 		{"comparison of maps", rules(`"type":"comparison","operation":"=",` +
-			`"measurements":["teams[red].players.attributes[votes]"]`), "rules[0].measurements[0]", "gives a list of maps"},
+			`"measurements":["teams[red].players.attributes[votes]"]`), "rules[0].measurements[0]", "gives a list " +
+			"of maps"},
 		{"numbers and strings", rules(`"type":"comparison","operation":"=","measurements":[` + skills + "," + modes +
 			`]`), "rules[0].measurements", "numbers and strings"},
 		{"order of strings", rules(`"type":"comparison","operation":"<","referenceValue":"a","measurements":[` + modes +
@@ -276,7 +278,8 @@ func TestRefused(t *testing.T) {
 		{"text to intersect", rules(`"type":"collection","operation":"reference_intersection_count",` +
 			`"referenceValue":"x","measurements":[` + tags + `]`), "rules[0].referenceValue", `must be a list of strings or a property expression that gives one, not "x"`},
 		{"lists to intersect", rules(`"type":"collection","operation":"reference_intersection_count",` +
-			`"referenceValue":` + tags + `,"measurements":[` + tags + `]`), "rules[0].referenceValue", "must give a list of strings, and gives a list of lists of strings"},
+			`"referenceValue":` + tags + `,"measurements":[` + tags + `]`), "rules[0].referenceValue", "must give " +
+			"a list of strings, and gives a list of lists of strings"},
 		{"number in the list to intersect",
 			rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":["a",1],` +
 				`"measurements":[` + tags + `]`), "rules[0].referenceValue[1]", "must be a string, not 1"},

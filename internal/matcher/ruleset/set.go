@@ -103,19 +103,20 @@ type Rule struct {
 	Operand bool // in a compound rule, and evaluated only there
 	Fold    Fold // not empty if the type has one
 
-	Measurements []*Expr    // comparison, distance, collection
-	Operation    string     // comparison: < <= = != > >=; collection: contains, intersection, reference_intersection_count
-	Reference    *Reference // nil: none
-	MinDistance  *float64   // distance
-	MaxDistance  *float64   // distance, batchDistance, latency
-	MinCount     *int       // collection; 1 if the document has no bound
-	MaxCount     *int       // collection
-	MaxLatency   *float64   // latency, milliseconds
-	FromAverage  bool       // latency: distanceReference avg; else min
-	Attribute    int        // batchDistance, sort rules: the slot
-	Descending   bool       // sort rules
-	MapKey       MapKey     // sort rules by a map
-	Statement    *Statement // compound
+	Measurements []*Expr // comparison, distance, collection
+	// comparison: < <= = != > >=; collection: contains, intersection, reference_intersection_count
+	Operation   string
+	Reference   *Reference // nil: none
+	MinDistance *float64   // distance
+	MaxDistance *float64   // distance, batchDistance, latency
+	MinCount    *int       // collection; 1 if the document has no bound
+	MaxCount    *int       // collection
+	MaxLatency  *float64   // latency, milliseconds
+	FromAverage bool       // latency: distanceReference avg; else min
+	Attribute   int        // batchDistance, sort rules: the slot
+	Descending  bool       // sort rules
+	MapKey      MapKey     // sort rules by a map
+	Statement   *Statement // compound
 }
 
 // MapKey selects the key of the anchor's map for a sort rule.

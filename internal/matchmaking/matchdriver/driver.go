@@ -91,14 +91,15 @@ type retry struct {
 // once with the result, never before the call that made the request has returned.
 type Request struct {
 	Shard   int
-	Command region.Command              // to be carried out; never refused because a queue is full
-	Read    func(m *region.Machine)     // is called with the state of the shard, and must be quick
-	Work    func()                      // takes processor time: is called outside of the Driver, by any goroutine
-	Past    string                      // the id of a placement, looked up in the history; it answers as Place, or nil
-	Place   *Placement                  // to be started, or found if it was; the answer is a *placement.Placement
-	Notice  *Notice                     // to a server process; it has no answer
-	Maker   *Maker                      // has News; it has no answer
-	Answer  func(answer any, err error) // to Command, Past and Place; only the error matters to Read, and neither to Work
+	Command region.Command          // to be carried out; never refused because a queue is full
+	Read    func(m *region.Machine) // is called with the state of the shard, and must be quick
+	Work    func()                  // takes processor time: is called outside of the Driver, by any goroutine
+	Past    string                  // the id of a placement, looked up in the history; it answers as Place, or nil
+	Place   *Placement              // to be started, or found if it was; the answer is a *placement.Placement
+	Notice  *Notice                 // to a server process; it has no answer
+	Maker   *Maker                  // has News; it has no answer
+	// To Command, Past and Place; only the error matters to Read, and neither to Work.
+	Answer func(answer any, err error)
 }
 
 // A Placement is that of a match.

@@ -274,7 +274,8 @@ func (j *job) cancelled(p *placement.Placement) {
 	}
 	terminate := region.RoomCommand{Room: p.Session.Room, Command: fleet.TerminateGameSession{ID: p.Session.ID}}
 	j.d.ask(Request{Shard: region.ShardOf(p.Session.Room, j.d.cfg.Shards), Command: terminate}, func(_ any, err error) {
-		if err == nil || fault.Is(err, fault.NotFound) || fault.Is(err, fault.InvalidGameSessionStatus) { // it has ended
+		// It has ended.
+		if err == nil || fault.Is(err, fault.NotFound) || fault.Is(err, fault.InvalidGameSessionStatus) {
 			j.tell(over)
 			return
 		}

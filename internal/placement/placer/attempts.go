@@ -9,8 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A call is an attempt from the decision to begin it until the room has answered. Until then the waiting list of the room
-// counts it.
+// A call is an attempt from the decision to begin it until the room has answered. Until then the waiting list of the
+// room counts it.
 type call struct {
 	m      *Machine
 	p      *pending
@@ -122,10 +122,12 @@ func (c *call) created(answer any, err error) {
 	}
 }
 
-// refused notes that no game session was created. If a process became free since the room was asked, it may be there now.
+// refused notes that no game session was created. If a process became free since the room was asked, it may be there
+// now.
 func (c *call) refused(current bool, err error) {
 	m, w := c.m, c.list
-	noProcess := fault.Is(err, fault.FleetCapacityExceeded) || fault.Is(err, fault.NotFound) // none ever registered there
+	// None ever registered there.
+	noProcess := fault.Is(err, fault.FleetCapacityExceeded) || fault.Is(err, fault.NotFound)
 	switch {
 	case !noProcess:
 		m.freed(w) // the process that it would have had is still free

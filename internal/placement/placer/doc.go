@@ -11,8 +11,8 @@
 //     is told: it is FULFILLED, or searches on.
 //
 // Since the attempt is stored before its game session is requested, a crash leaves one place to look, and a repeated
-// request creates no second game session. The machine's own state follows from the state of the shards: after a failure it
-// starts again from there (Recover, recovery.go).
+// request creates no second game session. The machine's own state follows from the state of the shards: after a failure
+// it starts again from there (Recover, recovery.go).
 //
 // Where no server process is free a placement waits, in the waiting list of each room that it has passed, and is served
 // where a process becomes free first (waitlist.go). Nothing is polled.

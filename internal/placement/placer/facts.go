@@ -140,8 +140,8 @@ func (m *Machine) activationOver(s *observed, room uint32, ordinal uint64) *flee
 }
 
 // activated tells a placement that the game session of an attempt is ACTIVE. If the attempt is not known to run, the
-// request for the game session was carried out late, when nobody waited for it any more: then the placement decides whether
-// it takes it, and else it is terminated.
+// request for the game session was carried out late, when nobody waited for it any more: then the placement decides
+// whether it takes it, and else it is terminated.
 func (m *Machine) activated(room fleet.RoomID, g *fleet.GameSessionCreated, e *fleet.GameSessionActivated) {
 	m.tellOf(g.Placement, fulfilment(room, g, e))
 	if p := m.placements[g.Placement]; p != nil && p.attempt == int(g.Attempt) && p.stage == running {

@@ -58,19 +58,20 @@ type sessionKey struct {
 	ordinal uint64
 }
 
-// A Request is something that a shard, or the history, is asked for: exactly one of Command, Read, View and Past is set.
-// Answer, if set, is called once with the result, never before the call that made the request has returned.
+// A Request is something that a shard, or the history, is asked for: exactly one of Command, Read, View and Past is
+// set. Answer, if set, is called once with the result, never before the call that made the request has returned.
 type Request struct {
 	Shard   int
-	Command region.Command              // to be carried out; never refused because a queue is full
-	Read    func(m *region.Machine)     // is called with the owner's state, and must be quick
-	View    func(m *region.Machine)     // is called with a frozen copy of the state, outside of the machine
-	Past    *PastSession                // is looked up in the history; the answer is a *fleet.GameSession, nil if there is none
-	Answer  func(answer any, err error) // to Command and Past; only the error matters to Read and View
+	Command region.Command          // to be carried out; never refused because a queue is full
+	Read    func(m *region.Machine) // is called with the owner's state, and must be quick
+	View    func(m *region.Machine) // is called with a frozen copy of the state, outside of the machine
+	// is looked up in the history; the answer is a *fleet.GameSession, nil if there is none
+	Past   *PastSession
+	Answer func(answer any, err error) // to Command and Past; only the error matters to Read and View
 }
 
-// ErrUnanswered is in the chain of an Answer's error if the outcome of the request is unknown, or it did not arrive: the
-// shard has failed, and its recovery is about to be observed.
+// ErrUnanswered is in the chain of an Answer's error if the outcome of the request is unknown, or it did not arrive:
+// the shard has failed, and its recovery is about to be observed.
 var ErrUnanswered = errors.New("the shard has failed")
 
 // A PastSession names a game session that may be in the history.
@@ -214,8 +215,8 @@ func (m *Machine) Review() {
 	m.recover()
 }
 
-// reviewQueues places those again who wait for a queue that has changed, or whose fleets have, and fails those whose queue
-// was deleted.
+// reviewQueues places those again who wait for a queue that has changed, or whose fleets have, and fails those whose
+// queue was deleted.
 func (m *Machine) reviewQueues() {
 	for name, old := range m.queues {
 		q, ok := m.catalog.Queue(name)

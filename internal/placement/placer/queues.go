@@ -14,8 +14,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A Queue is a game session queue with its destinations resolved. It is made once for as long as the catalog says the same
-// of it, and is not changed.
+// A Queue is a game session queue with its destinations resolved. It is made once for as long as the catalog says the
+// same of it, and is not changed.
 type Queue struct {
 	view     *catalog.State // the newest one that says so
 	queue    *catalog.Queue

@@ -13,15 +13,16 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// When a shard has recovered, what was sent to it and by it may be lost. So for each attempt that runs in a placement or a
-// room of the shard its game session is looked up, in the room and in the history: the placement is told what became of
-// it, and where there is none it is requested, again or for the first time. And each game session in the shard's rooms
-// that its placement does not want is terminated.
+// When a shard has recovered, what was sent to it and by it may be lost. So for each attempt that runs in a placement
+// or a room of the shard its game session is looked up, in the room and in the history: the placement is told what
+// became of it, and where there is none it is requested, again or for the first time. And each game session in the
+// shard's rooms that its placement does not want is terminated.
 
 const (
 	retryAfter = time.Second // after a recovery that failed
 	maxLookups = 256         // game sessions looked up at a time, so that one batch of a shard takes many of them
-	maxFailed  = 3           // how often the game session of one attempt is requested: it may be the cause of the failures
+	// How often the game session of one attempt is requested: it may be the cause of the failures.
+	maxFailed = 3
 )
 
 // A recovery is what is to be looked up. At most one pass over it runs at a time.
@@ -107,8 +108,8 @@ func (m *Machine) sortedWaitlists() []*waitlist {
 	})
 }
 
-// A pass looks up everything that had come together when it began, in four steps, each of which begins when all requests
-// of the one before are answered. When a request fails, the others go on, and all is done once more later.
+// A pass looks up everything that had come together when it began, in four steps, each of which begins when all
+// requests of the one before are answered. When a request fails, the others go on, and all is done once more later.
 type pass struct {
 	m        *Machine
 	shards   []int
@@ -287,9 +288,9 @@ func (s *pass) sortOut() {
 	}
 }
 
-// wanted reports whether the placement of a game session wants it. The placements are seen later than the game session was:
-// it cannot be of a later attempt. A placement that is not in memory any more is over, and has the game session if that
-// is ACTIVE.
+// wanted reports whether the placement of a game session wants it. The placements are seen later than the game session
+// was: it cannot be of a later attempt. A placement that is not in memory any more is over, and has the game session if
+// that is ACTIVE.
 func (s suspect) wanted(placements *placement.State) bool {
 	r, ok := placements.Placement(s.placement)
 	switch {

@@ -9,8 +9,9 @@ import (
 	"github.com/muster-gg/muster/internal/region"
 )
 
-// While the word that an attempt was refused is on its way to the placement, a recovery of the room's shard does not request
-// the game session once more: the attempt is over when the word arrives, and the game session would be given up.
+// While the word that an attempt was refused is on its way to the placement, a recovery of the room's shard does not
+// request the game session once more: the attempt is over when the word arrives, and the game session would be given
+// up.
 func TestRecoveryDuringRefusal(t *testing.T) {
 	w := newWorld(t, 1)
 	id, rooms := w.placeApart()

@@ -28,9 +28,9 @@ var (
 	locations = []string{"custom-a", "custom-b"}
 )
 
-// A world is real state machines of shards under a seed, with a Machine that drives their placements. Requests wait in the
-// queue of their shard, and what a shard has handled waits until it is durable: only then it is observed and answered. A
-// shard that crashes loses a part of what is not durable, and all answers.
+// A world is real state machines of shards under a seed, with a Machine that drives their placements. Requests wait in
+// the queue of their shard, and what a shard has handled waits until it is durable: only then it is observed and
+// answered. A shard that crashes loses a part of what is not durable, and all answers.
 type world struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -364,8 +364,8 @@ func (w *world) sessions(id string) (found []string) {
 	return found
 }
 
-// Whatever crashes, and however answers and facts are delayed: each placement gets exactly one game session, once there are
-// processes for it, and no other one is left.
+// Whatever crashes, and however answers and facts are delayed: each placement gets exactly one game session, once there
+// are processes for it, and no other one is left.
 func TestSimulation(t *testing.T) {
 	for seed := range *seeds {
 		w := newWorld(t, seed)

@@ -41,8 +41,8 @@ func (m *Machine) waitlist(room fleet.RoomID) *waitlist {
 	return w
 }
 
-// maxCalls is how many calls may be under way to a room of which it is not known how many processes are free. The others
-// ask first: a crowd of attempts that are refused costs more than the question.
+// maxCalls is how many calls may be under way to a room of which it is not known how many processes are free. The
+// others ask first: a crowd of attempts that are refused costs more than the question.
 const maxCalls = 256
 
 // open reports whether an attempt in the room is worth a try without a question. p is nil for a new placement.
@@ -125,8 +125,8 @@ func (m *Machine) freed(w *waitlist) {
 	m.check(w)
 }
 
-// processFreed is freed for a fact of a room. activation: an activation is over, which frees a process where their number
-// is limited.
+// processFreed is freed for a fact of a room. activation: an activation is over, which frees a process where their
+// number is limited.
 func (m *Machine) processFreed(room fleet.RoomID, activation bool) {
 	if w, ok := m.waitlists[room]; ok && (!activation || w.limits.limited()) {
 		m.freed(w)
@@ -156,8 +156,8 @@ func (m *Machine) check(w *waitlist) {
 	})
 }
 
-// counted serves those who wait, the oldest first. free is how many processes were free when everything was done that is
-// not counted in calls, and freed what the waiting list had counted before that.
+// counted serves those who wait, the oldest first. free is how many processes were free when everything was done that
+// is not counted in calls, and freed what the waiting list had counted before that.
 func (m *Machine) counted(w *waitlist, freed uint64, free int) {
 	for free -= w.calls; free > 0; free-- {
 		p, ok := w.waiting.Min()
