@@ -353,7 +353,8 @@ func (s *story) talk(ctx context.Context) error {
 	}
 	said := protocol.Said{Number: s.players["player-1"].Number(), Text: text}
 	for _, name := range []string{"player-1", "player-2"} {
-		if err := s.players[name].expect(ctx, func(w bot.World) bool { return slices.Contains(w.Said, said) }); err != nil {
+		err := s.players[name].expect(ctx, func(w bot.World) bool { return slices.Contains(w.Said, said) })
+		if err != nil {
 			return fmt.Errorf("%s did not receive it: %w", name, err)
 		}
 		s.answered("%s receives: player %d says %s", name, said.Number, said.Text)

@@ -15,7 +15,8 @@ import (
 // Describe names processors, memory, system and compiler.
 func Describe(ctx context.Context) string {
 	parts := []string{fmt.Sprintf("%d × %s", runtime.NumCPU(), member("/proc/cpuinfo", "model name", runtime.GOARCH))}
-	if kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(member("/proc/meminfo", "MemTotal", ""), " kB"), 64); err == nil {
+	kilobytes, err := strconv.ParseFloat(strings.TrimSuffix(member("/proc/meminfo", "MemTotal", ""), " kB"), 64)
+	if err == nil {
 		parts = append(parts, fmt.Sprintf("%.0f GB", kilobytes/(1<<20)))
 	}
 	system := runtime.GOOS

@@ -69,7 +69,8 @@ func host(ctx context.Context, network *lan.Network, name string, out io.Writer)
 func search(ctx context.Context, network *lan.Network, out io.Writer) error {
 	var found session.SearchResult
 	begun := time.Now()
-	if err := network.Search(ctx, session.FindRequest{Stop: 1}, func(r session.SearchResult) { found = r }); err != nil {
+	err := network.Search(ctx, session.FindRequest{Stop: 1}, func(r session.SearchResult) { found = r })
+	if err != nil {
 		return err
 	}
 	if found.SessionID == "" {

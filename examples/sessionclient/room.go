@@ -33,7 +33,8 @@ func enter(ctx context.Context, games *session.NamedSessions) (session.NamedSess
 		}
 	}
 	if late(err) {
-		if err = games.Create(ctx, name, session.Settings{NumPublicConnections: places, ShouldAdvertise: true}); err == nil {
+		err = games.Create(ctx, name, session.Settings{NumPublicConnections: places, ShouldAdvertise: true})
+		if err == nil {
 			err = games.Start(ctx, name)
 		}
 	}

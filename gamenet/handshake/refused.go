@@ -13,18 +13,19 @@ type Code uint8
 
 // The codes.
 const (
-	Other           Code = iota // anything else; the text says what
-	Invalid                     // what the client sent is no Hello
-	VersionMismatch             // the server speaks another version: one of the two has to be updated. The ticket is still good
-	TicketMissing               // a player session is needed
-	TicketRefused               // the player session is unknown, over, or somebody else's: get a new one
-	TicketInUse                 // the player session is that of another connection, which may be ending just now
-	Full                        // no place is free: another game session, or later
-	NoSession                   // the server has no game session
-	Ending                      // the server is ending: another game session
-	Unavailable                 // the ticket could not be checked just now: later
-	Timeout                     // Hello did not come in time
-	codes                       // the number of codes
+	Other   Code = iota // anything else; the text says what
+	Invalid             // what the client sent is no Hello
+	// The server speaks another version: one of the two has to be updated. The ticket is still good.
+	VersionMismatch
+	TicketMissing // a player session is needed
+	TicketRefused // the player session is unknown, over, or somebody else's: get a new one
+	TicketInUse   // the player session is that of another connection, which may be ending just now
+	Full          // no place is free: another game session, or later
+	NoSession     // the server has no game session
+	Ending        // the server is ending: another game session
+	Unavailable   // the ticket could not be checked just now: later
+	Timeout       // Hello did not come in time
+	codes         // the number of codes
 )
 
 var codeNames = [codes]string{

@@ -28,9 +28,10 @@ type Format struct {
 
 	// numbers: of the first event, the first record, and the last that there can be
 	First, Records, Last uint64
-	IsRecord             func(any) bool    // whether a value stands in snapshots
-	Fill                 func(n int) []any // values for fields of certain types that Filled would set otherwise; may be nil
-	Words                []string          // that stand in fields often
+	IsRecord             func(any) bool // whether a value stands in snapshots
+	// Values for fields of certain types that Filled would set otherwise; may be nil.
+	Fill  func(n int) []any
+	Words []string // that stand in fields often
 }
 
 // Facts decodes all that data holds.

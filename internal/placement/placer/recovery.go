@@ -227,7 +227,8 @@ func (s *pass) find(p *pending) {
 func (s *pass) found(p *pending, number int, g *fleet.GameSession) {
 	m := s.m
 	switch {
-	case m.placements[p.request.ID] != p || p.stage != running || p.attempt != number || p.call != nil: // it was told meanwhile
+	// It was told meanwhile.
+	case m.placements[p.request.ID] != p || p.stage != running || p.attempt != number || p.call != nil:
 	case m.queueOf(p.request) == nil:
 		m.fail(p)
 	case g != nil && g.Placement == p.request.ID:
