@@ -7,7 +7,10 @@
 //
 //	server := gameserver.New(gameserver.Config{Log: slog.Default()})
 //	defer server.Close()
-//	if err := server.Connect(ctx, gameserver.ServerParameters{WebSocketURL: url, HostID: "host-1", FleetID: fleet, AuthToken: token}); err != nil {
+//	err := server.Connect(ctx, gameserver.ServerParameters{
+//		WebSocketURL: url, HostID: "host-1", FleetID: fleet, AuthToken: token,
+//	})
+//	if err != nil {
 //		return err
 //	}
 //	err := server.ProcessReady(ctx, gameserver.ProcessParameters{

@@ -127,7 +127,8 @@ func (r StartMatchmakingRequest) check() error {
 		c.player("PlayerID", p.PlayerID)
 		for _, name := range slices.Sorted(maps.Keys(p.PlayerAttributes)) {
 			if !isAttribute(p.PlayerAttributes[name]) {
-				c.fail(`the attribute %s of player %s must be an object with one of the keys S, N, SL and SDM and a value of that type, such as {"N": 23}`, name, p.PlayerID)
+				c.fail("the attribute %s of player %s must be an object with one of the keys S, N, SL and SDM "+
+					`and a value of that type, such as {"N": 23}`, name, p.PlayerID)
 			}
 		}
 	}

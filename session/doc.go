@@ -5,7 +5,9 @@
 // This is a whole client: it joins a session of the fleet that has a free place,
 // or makes one, and plays.
 //
-//	func play(ctx context.Context, cfg session.Config, fleet string, game func(context.Context, session.Connection) error) (err error) {
+//	func play(
+//		ctx context.Context, cfg session.Config, fleet string, game func(context.Context, session.Connection) error,
+//	) (err error) {
 //		client := session.New(cfg) // Remote: direct.New(…), Connector: session.Gamenet{…}
 //		defer func() { err = errors.Join(err, client.Close(context.WithoutCancel(ctx))) }()
 //		if err := client.Configure(ctx, "us-east-1"); err != nil {
@@ -20,10 +22,14 @@
 //		var id string
 //		if len(page.SessionConfigs) > 0 {
 //			id = page.SessionConfigs[0].SessionID
-//		} else if id, err = client.CreateSession(ctx, session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 4}); err != nil {
+//		} else {
+//			id, err = client.CreateSession(ctx, session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 4})
+//		}
+//		if err != nil {
 //			return err
 //		}
-//		if err := client.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: client.PlayerID()}); err != nil {
+//		err = client.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: client.PlayerID()})
+//		if err != nil {
 //			return err // a session that was just created may take a moment until it can be joined
 //		}
 //		return game(ctx, client.Connection()) // Close, above, leaves the session

@@ -47,11 +47,12 @@ func (c GamenetConnection) Err() error {
 // refused is an error of the handshake as one of this package's.
 func refused(err error) error {
 	e := &Error{Op: "Connect", Kind: ErrTransport, Message: err.Error(), Err: err}
+	timeout, isNet := errors.AsType[net.Error](err)
 	if _, ok := errors.AsType[*gamenet.ConfigError](err); ok {
 		e.Kind = ErrInvalid
 	} else if refusal, ok := errors.AsType[*handshake.RefusedError](err); ok {
 		e.Kind, e.Code, e.Message = refusalKind(refusal.Code), refusal.Code.String(), refusal.Text
-	} else if timeout, ok := errors.AsType[net.Error](err); errors.Is(err, context.DeadlineExceeded) || ok && timeout.Timeout() {
+	} else if errors.Is(err, context.DeadlineExceeded) || isNet && timeout.Timeout() {
 		e.Kind = ErrTimeout
 	} else if errors.Is(err, context.Canceled) {
 		e.Kind = ErrCanceled

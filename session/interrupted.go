@@ -47,9 +47,8 @@ func failure(ctx context.Context, op string, err error) error {
 
 // consequence reports whether an error can be that of a context that has ended.
 func consequence(err error) bool {
-	return slices.ContainsFunc([]error{context.Canceled, context.DeadlineExceeded, ErrCanceled, ErrTimeout, ErrTransport}, func(e error) bool {
-		return errors.Is(err, e)
-	})
+	causes := []error{context.Canceled, context.DeadlineExceeded, ErrCanceled, ErrTimeout, ErrTransport}
+	return slices.ContainsFunc(causes, func(e error) bool { return errors.Is(err, e) })
 }
 
 // interruption is the error of an operation whose context has ended.

@@ -9,10 +9,10 @@ func (c *Client) StartMatchmaking(ctx context.Context, r StartMatchmakingRequest
 		func(ctx context.Context, m Matchmaker) (string, error) { return m.StartMatchmaking(ctx, r) }).run(ctx, c)
 }
 
-// StopMatchmaking takes a ticket back. Whoever tracks it hears MatchFailure.
+// StopMatchmaking cancels a ticket. If it is tracked, MatchFailure follows.
 func (c *Client) StopMatchmaking(ctx context.Context, r StopMatchmakingRequest) error {
-	return matchmaking(c, "StopMatchmaking", r.check,
-		func(ctx context.Context, m Matchmaker) (none, error) { return none{}, m.StopMatchmaking(ctx, r) }).runErr(ctx, c)
+	stop := func(ctx context.Context, m Matchmaker) (none, error) { return none{}, m.StopMatchmaking(ctx, r) }
+	return matchmaking(c, "StopMatchmaking", r.check, stop).runErr(ctx, c)
 }
 
 // AcceptMatch accepts or rejects a match that was proposed: see MatchAcceptance.

@@ -71,6 +71,6 @@ func (c *Client) Placement(ctx context.Context, placementID string) (Placement, 
 
 // SearchSessions returns one page of the active sessions of a fleet.
 func (c *Client) SearchSessions(ctx context.Context, r SearchSessionsRequest) (SearchSessionsResponse, error) {
-	return remote(c, "SearchSessions", r.check,
-		func(ctx context.Context) (SearchSessionsResponse, error) { return c.cfg.Remote.SearchSessions(ctx, r) }).run(ctx, c)
+	search := func(ctx context.Context) (SearchSessionsResponse, error) { return c.cfg.Remote.SearchSessions(ctx, r) }
+	return remote(c, "SearchSessions", r.check, search).run(ctx, c)
 }

@@ -175,9 +175,8 @@ func (t *tracker) propose(ticket Ticket) {
 
 // permanent reports whether an error will stay.
 func permanent(err error) bool {
-	return slices.ContainsFunc([]error{ErrNotFound, ErrInvalid, ErrDenied, ErrUnsupported, ErrNotConfigured, ErrClosed}, func(kind error) bool {
-		return errors.Is(err, kind)
-	})
+	kinds := []error{ErrNotFound, ErrInvalid, ErrDenied, ErrUnsupported, ErrNotConfigured, ErrClosed}
+	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // over takes the player into the match, if there is one.

@@ -78,7 +78,8 @@ func (a *app) tellMade(made []string) error {
 		}
 	}
 	fmt.Fprintln(a.stderr, `muster: copy each directory to the host of its node, as its data directory.
-muster: keep tls/ca.key and region.secret secret: a node with the former can join the cluster, the latter decrypts its data.`)
+muster: keep tls/ca.key and region.secret secret: with the former a node can join the cluster, the latter decrypts
+muster: its data.`)
 	return nil
 }
 

@@ -77,7 +77,8 @@ func (o *operatorCall) call(ctx context.Context, method, path string, read func(
 	}
 	keys := aws.Credentials{AccessKeyID: o.keys.AccessKey, SecretAccessKey: o.keys.SecretKey,
 		SessionToken: o.keys.SessionToken}
-	if err := v4.NewSigner().SignHTTP(ctx, keys, request, emptyBody, "gamelift", o.keys.Region, time.Now()); err != nil {
+	err = v4.NewSigner().SignHTTP(ctx, keys, request, emptyBody, "gamelift", o.keys.Region, time.Now())
+	if err != nil {
 		return err
 	}
 	transport := &http.Transport{TLSClientConfig: o.tls, Proxy: http.ProxyFromEnvironment}

@@ -23,7 +23,8 @@ GAMELIFT_SDK_WEBSOCKET_URL and so on.
 
 ` + game.Usage + `
   ` + untilEOF + `        ends when standard input ends`,
-		Example:            `  muster sample-server -log -authtoken=TOKEN -hostid=DesktopPC -fleetid=fleet-1 -websocketurl=ws://127.0.0.1:9080 -port 7777`,
+		Example: "  muster sample-server -log -authtoken=TOKEN -hostid=DesktopPC -fleetid=fleet-1 " +
+			"-websocketurl=ws://127.0.0.1:9080 -port 7777",
 		DisableFlagParsing: true, // its flags have one dash
 		RunE: func(command *cobra.Command, args []string) error {
 			if slices.Contains(args, "-h") || slices.Contains(args, "--help") {

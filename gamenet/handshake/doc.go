@@ -11,17 +11,21 @@
 //
 //	func admit(ctx context.Context, _ *gamenet.Session, hello handshake.Hello) (handshake.Admission, error) {
 //		if err := service.AcceptPlayerSession(ctx, hello.Ticket); err != nil {
-//			return handshake.Admission{}, &handshake.RefusedError{Code: handshake.TicketRefused, Text: "this player session is not good"}
+//			return handshake.Admission{}, &handshake.RefusedError{
+//				Code: handshake.TicketRefused, Text: "this player session is not valid",
+//			}
 //		}
 //		return handshake.Admission{Handler: player{hello.Ticket}, Data: []byte("map=harbour")}, nil
 //	}
 //
 //	func run(ctx context.Context) error {
-//		door, err := handshake.NewServer(handshake.ServerConfig{Version: 3, Admit: admit})
+//		players, err := handshake.NewServer(handshake.ServerConfig{Version: 3, Admit: admit})
 //		if err != nil {
 //			return err
 //		}
-//		server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: ":7777", NewHandler: door.NewHandler}})
+//		server, err := gamenet.NewServer(gamenet.ServerConfig{
+//			Config: gamenet.Config{Address: ":7777", NewHandler: players.NewHandler},
+//		})
 //		if err != nil {
 //			return err
 //		}
@@ -29,7 +33,7 @@
 //			return err
 //		}
 //		<-ctx.Done()
-//		door.StopAdmitting()
+//		players.StopAdmitting()
 //		return server.Close(context.WithoutCancel(ctx))
 //	}
 //
@@ -47,7 +51,9 @@
 // # A client
 //
 //	conn, err := handshake.Dial(ctx, handshake.Config{
-//		Config:  gamenet.Config{Address: address, NewHandler: func(*gamenet.Session) gamenet.Handler { return screen{} }},
+//		Config: gamenet.Config{
+//			Address: address, NewHandler: func(*gamenet.Session) gamenet.Handler { return screen{} },
+//		},
 //		Version: 3,
 //		Ticket:  playerSessionID,
 //		Data:    []byte("ada"),

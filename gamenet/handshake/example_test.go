@@ -43,12 +43,12 @@ func (screen) OnDisconnected(*gamenet.Session, error)          {}
 // A server that asks for tickets, somebody without a good one, and somebody with.
 func Example() {
 	ctx := context.Background()
-	door, err := handshake.NewServer(handshake.ServerConfig{Version: 3, Admit: admit})
+	players, err := handshake.NewServer(handshake.ServerConfig{Version: 3, Admit: admit})
 	if err != nil {
 		log.Fatal(err)
 	}
 	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Address: "127.0.0.1:0",
-		NewHandler: door.NewHandler}})
+		NewHandler: players.NewHandler}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func Example() {
 	fmt.Println(<-seen)
 
 	_ = conn.Close(ctx)
-	door.StopAdmitting()
+	players.StopAdmitting()
 	_ = server.Close(ctx)
 	// Output:
 	// TicketRefused: this player session is not good

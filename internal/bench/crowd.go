@@ -16,7 +16,9 @@ const Fives = `{"name":"fives","ruleLanguageVersion":"1.0",
  "playerAttributes":[{"name":"skill","type":"number"}],
  "teams":[{"name":"red","minPlayers":5,"maxPlayers":5},{"name":"blue","minPlayers":5,"maxPlayers":5}],
  "rules":[
-  {"name":"Skill","type":"distance","maxDistance":50,"measurements":["max(flatten(teams[*].players.attributes[skill]))"],"referenceValue":"min(flatten(teams[*].players.attributes[skill]))"},
+  {"name":"Skill","type":"distance","maxDistance":50,
+   "measurements":["max(flatten(teams[*].players.attributes[skill]))"],
+   "referenceValue":"min(flatten(teams[*].players.attributes[skill]))"},
   {"name":"Ping","type":"latency","maxLatency":80}]}`
 
 const (

@@ -138,7 +138,11 @@ func (e *FleetEventRecorded) apply(s *State) {
 }
 
 func (e *FleetEventsExpired) apply(s *State) {
-	for first := s.firstFleetEvent(e.Fleet); first != nil && first.Number <= e.Through; first = s.firstFleetEvent(e.Fleet) {
+	for {
+		first := s.firstFleetEvent(e.Fleet)
+		if first == nil || first.Number > e.Through {
+			return
+		}
 		s.removeFirstFleetEvent(first)
 	}
 }

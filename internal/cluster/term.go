@@ -8,9 +8,11 @@ import (
 
 // A Term is the time during which this process owns a shard.
 type Term struct {
-	Done  <-chan struct{} // closed at its end: the owner completes its work and stops
-	Holds func() bool     // reports whether the lease is valid now, by Config.Elapsed; checked before each response that no append has fenced
-	Ended func()          // called once when the owner has stopped: it sends no more responses
+	Done <-chan struct{} // closed at its end: the owner completes its work and stops
+	// Holds reports whether the lease is valid now, by Config.Elapsed. It is checked before each response that
+	// no append has fenced.
+	Holds func() bool
+	Ended func() // called once when the owner has stopped: it sends no more responses
 }
 
 // grant is the end of the validity of a run's leases, in nanoseconds since the node's start.

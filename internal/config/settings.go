@@ -20,10 +20,13 @@ type Setting struct {
 // Summary returns as much of Usage as fits on a line of the help: details after semicolons are in the reference only.
 func (s Setting) Summary() string {
 	summary := s.Usage
-	for i := strings.LastIndex(summary, ";"); len(summary) > summaryWidth && i > 0; i = strings.LastIndex(summary, ";") {
+	for {
+		i := strings.LastIndex(summary, ";")
+		if len(summary) <= summaryWidth || i <= 0 {
+			return summary
+		}
 		summary = summary[:i]
 	}
-	return summary
 }
 
 const summaryWidth = 72 // columns

@@ -112,8 +112,8 @@ func closedSession(kind fault.Kind, id string) error {
 // startProcessBackfill starts a backfill ticket for the game session of a server process. The slash, which no access
 // key contains, distinguishes the process from callers of the API.
 func (p *Plane) startProcessBackfill(
-	ctx context.Context, in *wire.StartMatchBackfillInput, host processes.Key, request string) (string, error,
-) {
+	ctx context.Context, in *wire.StartMatchBackfillInput, host processes.Key, request string,
+) (string, error) {
 	principal := strings.Join([]string{string(host.Room.Fleet), host.Room.Location, host.Process.Compute,
 		host.Process.ID}, "/")
 	t, err := p.startBackfill(WithCall(ctx, Call{Principal: principal, Invocation: request}), in, &host)

@@ -203,6 +203,8 @@ func latenciesOf(player string, all map[string]int32) []wire.PlayerLatency {
 		list = append(list, wire.PlayerLatency{PlayerId: player, RegionIdentifier: place,
 			LatencyInMilliseconds: wire.Some(float32(ms))})
 	}
-	slices.SortFunc(list, func(a, b wire.PlayerLatency) int { return cmp.Compare(a.RegionIdentifier, b.RegionIdentifier) })
+	slices.SortFunc(list, func(a, b wire.PlayerLatency) int {
+		return cmp.Compare(a.RegionIdentifier, b.RegionIdentifier)
+	})
 	return list
 }

@@ -158,7 +158,9 @@ func oldestFirst(values []valued, windows []*window) []aged {
 			order = append(order, aged{values[next].start, values[next].seq, next})
 		}
 	}
-	slices.SortFunc(order, func(a, b aged) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.seq, b.seq)) })
+	slices.SortFunc(order, func(a, b aged) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.seq, b.seq))
+	})
 	return order
 }
 

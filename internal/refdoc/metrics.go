@@ -17,14 +17,16 @@ func metricsPage() ([]byte, error) {
 
 # Metrics
 
-` + "`GET /metrics`" + ` answers in the text format of Prometheus, without authentication: at the address ` + "`metrics-listen`" + `, or, without that
-setting, on the service's port and the session gateway's to clients on the same machine alone. Besides these there are the usual metrics
-of the Go runtime and the process.
+` + "`GET /metrics`" + ` answers in the text format of Prometheus, without authentication: at the address
+` + "`metrics-listen`" + `, or, without that setting, on the service's port and the session gateway's, for clients on
+the same machine only. Besides these there are the usual metrics of the Go runtime and the process.
 
-Of a cluster, each node counts its own calls and sockets, and the events of the shards that it owns: their sum is the region's. What there is of
-computes, server processes, game sessions and player sessions each node says of the whole region.
+In a cluster, each node counts its own calls and sockets, and the events of the shards that it owns: their sum is the
+region's. The numbers of computes, server processes, game sessions and player sessions are those of the whole region on
+each node.
 
-Durations are in seconds, sizes in bytes. Labels hold names of operations, exceptions, actions, events and statuses, never an id.
+Durations are in seconds, sizes in bytes. Labels contain names of operations, exceptions, actions, events and statuses,
+never an id.
 
 | metric | kind | labels | what it is |
 |---|---|---|---|

@@ -147,7 +147,8 @@ func (p *parser) quoted() error {
 			return nil
 		case '\\':
 			if i+1 == len(p.input) || !escapable(p.input[i+1]) {
-				return p.failAt(i, `bad escape: expected a quote, a backslash or another punctuation mark behind the backslash; write \\ for a backslash`)
+				return p.failAt(i, "bad escape: expected a quote, a backslash or another punctuation mark behind the "+
+					`backslash; write \\ for a backslash`)
 			}
 			unescaped.WriteString(p.input[from:i])
 			from = i + 1

@@ -75,8 +75,8 @@ func (p *Provider) create(ctx context.Context, api *api, op string, in *gamelift
 // one, which an Anywhere fleet does at AWS, if there is no choice. Otherwise the
 // refusal stands.
 func (p *Provider) createInOnlyLocation(
-	ctx context.Context, api *api, in *gamelift.CreateGameSessionInput, refusal *types.InvalidRequestException) (*gamelift.CreateGameSessionOutput, error,
-) {
+	ctx context.Context, api *api, in *gamelift.CreateGameSessionInput, refusal *types.InvalidRequestException,
+) (*gamelift.CreateGameSessionOutput, error) {
 	locations, err := fleetLocations(ctx, api, in)
 	switch {
 	case err != nil || len(locations) == 0:

@@ -78,8 +78,8 @@ func (p *Provider) begin(ctx context.Context, api *api, op string, r session.Hos
 }
 
 func (p *Provider) beginOnQueue(
-	ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string) (id string, err error,
-) {
+	ctx context.Context, api *api, op string, r session.HostRequest, props map[string]string,
+) (id string, err error) {
 	placement, err := p.place(ctx, api, op, &gamelift.StartGameSessionPlacementInput{
 		GameSessionQueueName: &p.cfg.Target.QueueName, PlacementId: aws.String(uuid.NewString()),
 		GameSessionName:           text(r.SessionName),

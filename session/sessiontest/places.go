@@ -67,7 +67,8 @@ func (s *Service) Host(ctx context.Context, r session.HostRequest) (session.Rese
 	if err != nil {
 		return session.Reservation{}, err
 	}
-	if err := s.await(ctx, func() bool { return s.sessions[id].config.Status != session.StatusActivating }); err != nil {
+	started := func() bool { return s.sessions[id].config.Status != session.StatusActivating }
+	if err := s.await(ctx, started); err != nil {
 		s.Terminate(id)
 		return session.Reservation{}, interrupted(ctx, "Host")
 	}

@@ -81,7 +81,8 @@ func (n *Nodes) Spread(ctx context.Context, shard int, seq uint64) {
 // awaitApplied waits until a node has applied a record, or is no member any more.
 func (n *Nodes) awaitApplied(ctx context.Context, m cluster.Member, shard int, seq uint64) {
 	question := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(shard)), seq)
-	for ctx.Err() == nil && slices.ContainsFunc(n.node.Members(), func(o cluster.Member) bool { return o.Process == m.Process }) {
+	same := func(o cluster.Member) bool { return o.Process == m.Process }
+	for ctx.Err() == nil && slices.ContainsFunc(n.node.Members(), same) {
 		asking, cancel := context.WithTimeout(ctx, askLimit)
 		_, err := n.cfg.Conn.RequestWithContext(asking, appliedSubject+m.Node, question)
 		cancel()

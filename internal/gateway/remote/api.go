@@ -62,8 +62,8 @@ func once(o *gamelift.Options) { o.Retryer = aws.NopRetryer{} }
 
 // call makes one call of the API and converts its error.
 func call[I, O any](
-	ctx context.Context, name string, op func(context.Context, *I, ...option) (*O, error), in *I, options ...option) (*O, error,
-) {
+	ctx context.Context, name string, op func(context.Context, *I, ...option) (*O, error), in *I, options ...option,
+) (*O, error) {
 	out, err := op(ctx, in, options...)
 	if err != nil {
 		return nil, convertError(ctx, name, err)

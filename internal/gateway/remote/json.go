@@ -73,8 +73,8 @@ func (c *jsonClient) CreatePlayerSessions(ctx context.Context, in *gamelift.Crea
 
 // DescribePlayerSessions implements legacyAPI.
 func (c *jsonClient) DescribePlayerSessions(
-	ctx context.Context, in *gamelift.DescribePlayerSessionsInput, _ ...option) (*gamelift.DescribePlayerSessionsOutput, error,
-) {
+	ctx context.Context, in *gamelift.DescribePlayerSessionsInput, _ ...option,
+) (*gamelift.DescribePlayerSessionsOutput, error) {
 	var out struct {
 		PlayerSessions []jsonPlayerSession
 		NextToken      *string

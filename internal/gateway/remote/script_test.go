@@ -68,8 +68,8 @@ func (s *scripted) DescribeGameSessions(_ context.Context, in *gamelift.Describe
 }
 
 func (s *scripted) DescribeGameSessionPlacement(
-	_ context.Context, in *gamelift.DescribeGameSessionPlacementInput, _ ...option) (*gamelift.DescribeGameSessionPlacementOutput, error,
-) {
+	_ context.Context, in *gamelift.DescribeGameSessionPlacementInput, _ ...option,
+) (*gamelift.DescribeGameSessionPlacementOutput, error) {
 	p, err := s.placement(s.note(*in.PlacementId), *in.PlacementId)
 	return &gamelift.DescribeGameSessionPlacementOutput{GameSessionPlacement: p}, err
 }

@@ -272,7 +272,8 @@ func gather[T any](ctx context.Context, e *Engine, what string, attempt func(con
 		if time.Since(reported) >= gatherReport {
 			reported = time.Now()
 			e.cfg.Log.Info("waiting for the other nodes of the cluster: a majority of them must be up, and all of "+
-				"them the first time", "for", what, "since", begun.Format(time.TimeOnly), "reason", err, "connected", e.connected())
+				"them the first time", "for", what, "since", begun.Format(time.TimeOnly), "reason", err,
+				"connected", e.connected())
 		}
 		if err := pause(ctx, gatherPause); err != nil {
 			return made, err

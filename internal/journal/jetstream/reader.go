@@ -59,7 +59,8 @@ func (r *reader) close() { _ = r.answers.Unsubscribe() }
 // last one that it applied. A replica without any may be behind, which is no error. The error is errHole if it has
 // later ones.
 func (r *reader) read(ctx context.Context, after, newest uint64, apply func(uint64, []byte) error) (uint64, error) {
-	err := r.ask(ctx, question{Seq: after + 1, Batch: min(readRecords, newest-after), MaxBytes: readBytes}, func(seq uint64, data []byte) error {
+	q := question{Seq: after + 1, Batch: min(readRecords, newest-after), MaxBytes: readBytes}
+	err := r.ask(ctx, q, func(seq uint64, data []byte) error {
 		if seq != after+1 {
 			return errHole
 		}

@@ -296,9 +296,10 @@ func (j *shardJournal) newestSnapshot(ctx context.Context) (uint64, io.ReadClose
 }
 
 func (s snapshots) open(ctx context.Context, stream jetstream.Stream, n snapshot) *objectReader {
-	return &objectReader{info: n.ObjectInfo, digest: sha256.New(), get: func(from uint64) (*jetstream.RawStreamMsg, error) {
+	get := func(from uint64) (*jetstream.RawStreamMsg, error) {
 		return s.engine.message(ctx, stream, from, jetstream.WithGetMsgSubject(s.chunks(n)))
-	}}
+	}
+	return &objectReader{info: n.ObjectInfo, digest: sha256.New(), get: get}
 }
 
 // errDamaged is in the chain of the error of an object that differs from what was put.

@@ -62,7 +62,8 @@ func Prior(
 		return Find(set, additional, now, slices.DeleteFunc(slices.Clone(waiting), backfill))
 	case priority == ruleset.NormalPriority && !refills(formed):
 		for _, t := range waiting {
-			if !t.Backfill || slices.ContainsFunc(formed, func(s Assignment) bool { return !t.Start.Before(s.Ticket.Start) }) {
+			notBefore := func(s Assignment) bool { return !t.Start.Before(s.Ticket.Start) }
+			if !t.Backfill || slices.ContainsFunc(formed, notBefore) {
 				continue
 			}
 			if prior := find(set, additional, now, append(ticketsOf(formed), t), refills); prior != nil {

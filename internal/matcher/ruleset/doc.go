@@ -62,7 +62,7 @@
 //	    mapKey                      minValue, maxValue; required for maps, refused for others
 //	expansions[]                    at most 200
 //	  target *                      teams[name, …].property or rules[name, …].property
-//	  steps[] *                     1 to 100; at most 100 different times in all, and 10,000 changes of one team or rule
+//	  steps[] *                     1 to 100; at most 100 different times, and 10,000 changes of a team or rule
 //	    waitTimeSeconds *           a whole number from 0, more than that of the step before
 //	    value *                     a value of the property
 //

@@ -150,8 +150,9 @@ func (p *parser) missing(o object, key string) {
 // knownKeys are all keys of a rule set.
 var knownKeys = func() map[string]bool {
 	known := map[string]bool{}
-	for _, key := range strings.Fields(`name ruleLanguageVersion playerAttributes algorithm teams rules expansions type default
-		strategy batchingPreference sortByAttributes balancedAttribute expansionAgeSelection backfillPriority
+	for _, key := range strings.Fields(`
+		name ruleLanguageVersion playerAttributes algorithm teams rules expansions type default strategy
+		batchingPreference sortByAttributes balancedAttribute expansionAgeSelection backfillPriority
 		minPlayers maxPlayers quantity description measurements operation referenceValue minDistance maxDistance
 		minCount maxCount maxLatency distanceReference partyAggregation batchAttribute statement
 		sortDirection sortAttribute mapKey target steps waitTimeSeconds value`) {

@@ -158,7 +158,8 @@ func (j *job) place(g *game, data string) {
 		return
 	}
 	j.missed = false
-	j.d.ask(Request{Place: &Placement{Queue: queue, Request: placementOf(g, queue, data)}}, func(answer any, err error) {
+	place := &Placement{Queue: queue, Request: placementOf(g, queue, data)}
+	j.d.ask(Request{Place: place}, func(answer any, err error) {
 		p, _ := answer.(*placement.Placement)
 		switch {
 		case j.outcome != nil:

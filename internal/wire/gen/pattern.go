@@ -12,7 +12,8 @@ import (
 )
 
 // unicodeEscape is a UTF-16 code unit, or a surrogate pair, of a model pattern.
-var unicodeEscape = regexp.MustCompile(`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})`)
+var unicodeEscape = regexp.MustCompile(
+	`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})`)
 
 // goPattern is a pattern of the model, which has Java's syntax, as a full match in
 // Go's. Java reads \uD800\uDC00-\uDBFF\uDFFF as one range of code points.
