@@ -86,7 +86,10 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is %v, want %v", series, got, want)
 		}
 	}
-	for _, series := range []string{"muster_journal_append_seconds_count", "muster_journal_bytes_total", "go_goroutines", `muster_api_bytes_total{direction="in"}`} {
+	for _, series := range []string{
+		"muster_journal_append_seconds_count", "muster_journal_bytes_total", "go_goroutines",
+		`muster_api_bytes_total{direction="in"}`,
+	} {
 		if s.metric(t, series) <= 0 {
 			t.Errorf("%s has no value", series)
 		}

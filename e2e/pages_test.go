@@ -145,7 +145,9 @@ func TestPaginatorsOfSessions(t *testing.T) {
 	expectSame(t, "sessions in one location", all(t, 2,
 		gamelift.NewDescribeGameSessionsPaginator(c,
 			&gamelift.DescribeGameSessionsInput{FleetId: &fleet, Location: new("custom-west"), Limit: new(int32(2))}),
-		func(o *gamelift.DescribeGameSessionsOutput) []string { return ids(o.GameSessions) }), []string{sessions[1], sessions[3]})
+		func(o *gamelift.DescribeGameSessionsOutput) []string {
+			return ids(o.GameSessions)
+		}), []string{sessions[1], sessions[3]})
 
 	var mine []string // the player sessions of one player in all game sessions
 	for _, session := range sessions {

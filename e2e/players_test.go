@@ -116,7 +116,9 @@ func (p *player) hear(number uint32, text string) {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.Context(), patience)
 	defer cancel()
-	err := p.Until(ctx, func(w bot.World) bool { return slices.Contains(w.Said, protocol.Said{Number: number, Text: text}) })
+	err := p.Until(ctx, func(w bot.World) bool {
+		return slices.Contains(w.Said, protocol.Said{Number: number, Text: text})
+	})
 	if err != nil {
 		p.Fatalf("player %d did not hear player %d say %q: %v", p.Number(), number, text, err)
 	}

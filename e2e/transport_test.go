@@ -116,10 +116,14 @@ func TestRefusedServers(t *testing.T) {
 	good := s.newCompute(t, fleet, home, "pc")
 	other := s.newCompute(t, fleet, home, "other")
 	for name, change := range map[string]func(*gameserver.ServerParameters){
-		"made-up token":      func(p *gameserver.ServerParameters) { p.AuthToken = "00000000-0000-4000-8000-000000000000" },
-		"another's token":    func(p *gameserver.ServerParameters) { p.AuthToken = other.AuthToken },
-		"unknown compute":    func(p *gameserver.ServerParameters) { p.HostID = "nobody" },
-		"unknown fleet":      func(p *gameserver.ServerParameters) { p.FleetID = "fleet-00000000-0000-4000-8000-000000000000" },
+		"made-up token": func(p *gameserver.ServerParameters) {
+			p.AuthToken = "00000000-0000-4000-8000-000000000000"
+		},
+		"another's token": func(p *gameserver.ServerParameters) { p.AuthToken = other.AuthToken },
+		"unknown compute": func(p *gameserver.ServerParameters) { p.HostID = "nobody" },
+		"unknown fleet": func(p *gameserver.ServerParameters) {
+			p.FleetID = "fleet-00000000-0000-4000-8000-000000000000"
+		},
 		"token with a space": func(p *gameserver.ServerParameters) { p.AuthToken += " " },
 	} {
 		params := good

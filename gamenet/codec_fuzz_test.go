@@ -57,7 +57,10 @@ func fuzzDecode(f *testing.F, codec Codec) {
 // that it gives as a whole.
 func FuzzStream(f *testing.F) {
 	var good []byte
-	for _, p := range []Packet{{1, []byte("one")}, {2, nil}, {3, bytes.Repeat([]byte("3"), 600)}, {idPing, make([]byte, 8)}, {4, []byte("four")}} {
+	for _, p := range []Packet{
+		{1, []byte("one")}, {2, nil}, {3, bytes.Repeat([]byte("3"), 600)}, {idPing, make([]byte, 8)},
+		{4, []byte("four")},
+	} {
 		good, _ = U16{}.Append(good, p, 1000)
 	}
 	for codec := range uint8(4) {

@@ -613,7 +613,10 @@ func TestExecutorCloseWithin(t *testing.T) {
 	t.Run("OnPanic", func(t *testing.T) {
 		var e *gamenet.Executor
 		closed := make(chan struct{})
-		e = gamenet.NewExecutor(gamenet.ExecutorConfig{Log: quiet, OnPanic: func(*gamenet.PanicError) { within(e, e); close(closed) }})
+		e = gamenet.NewExecutor(gamenet.ExecutorConfig{Log: quiet, OnPanic: func(*gamenet.PanicError) {
+			within(e, e)
+			close(closed)
+		}})
 		post(t, e, func() { panic("close it") })
 		<-closed
 		closeExecutor(t, e)

@@ -195,9 +195,12 @@ func TestDisconnectInCallbacks(t *testing.T) {
 				}
 			}
 			h := &sender{script{
-				connected:    func(s *Session) { leave(s, "OnConnected") },
-				packet:       func(s *Session, p Packet) { seen.OnPacket(s, p); _ = s.Send(p); leave(s, "OnPacket") },
-				disconnected: func(s *Session, cause error) { leave(s, "OnDisconnected"); seen.OnDisconnected(s, cause) },
+				connected: func(s *Session) { leave(s, "OnConnected") },
+				packet:    func(s *Session, p Packet) { seen.OnPacket(s, p); _ = s.Send(p); leave(s, "OnPacket") },
+				disconnected: func(s *Session, cause error) {
+					leave(s, "OnDisconnected")
+					seen.OnDisconnected(s, cause)
+				},
 			}, func(s *Session, _ int) { leave(s, "OnSent") }}
 			var handler Handler = h
 			if name != "OnSent" {
@@ -418,7 +421,10 @@ func TestReasonOfPanic(t *testing.T) {
 			here, there := newDiary(), newDiary()
 			sc, cc := ServerConfig{}, ClientConfig{}
 			use(&sc.Config, &cc.Config)
-			sc.NewHandler = always(&script{packet: func(s *Session, p Packet) { _ = s.Send(p); panic("secret") }, disconnected: here.OnDisconnected})
+			sc.NewHandler = always(&script{packet: func(s *Session, p Packet) {
+				_ = s.Send(p)
+				panic("secret")
+			}, disconnected: here.OnDisconnected})
 			cc.NewHandler = always(there)
 			startClient(t, startServer(t, sc), cc)
 			if err := await(t, "the session", there.onOpen).Send(Packet{1, []byte("echo")}); err != nil {

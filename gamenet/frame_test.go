@@ -28,7 +28,10 @@ func TestFrame(t *testing.T) {
 	for _, c := range []struct {
 		p    Packet
 		want error
-	}{{Packet{1, make([]byte, 997)}, ErrPacketTooLarge}, {Packet{ID: FirstReservedID}, ErrReservedID}, {Packet{ID: math.MaxUint16}, ErrReservedID}} {
+	}{
+		{Packet{1, make([]byte, 997)}, ErrPacketTooLarge}, {Packet{ID: FirstReservedID}, ErrReservedID},
+		{Packet{ID: math.MaxUint16}, ErrReservedID},
+	} {
 		if err := f.Append(c.p); !errors.Is(err, c.want) {
 			t.Errorf("got %v, want %v", err, c.want)
 		}

@@ -341,7 +341,10 @@ func (c *closings) all() []error {
 // answered: the other side has only stopped writing.
 func TestDataThenFIN(t *testing.T) {
 	seen := newDiary()
-	both := &script{packet: func(s *Session, p Packet) { seen.OnPacket(s, p); _ = s.Send(p) }, disconnected: seen.OnDisconnected}
+	both := &script{packet: func(s *Session, p Packet) {
+		seen.OnPacket(s, p)
+		_ = s.Send(p)
+	}, disconnected: seen.OnDisconnected}
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(both)}})
 	for range 50 {
 		conn := dial(t, server)

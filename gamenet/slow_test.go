@@ -222,7 +222,11 @@ func TestDropOldestOnlyIfEnough(t *testing.T) {
 	if err := s.Send(Packet{ID: 1, Payload: make([]byte, 700)}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a write", func() bool { s.out.mu.Lock(); defer s.out.mu.Unlock(); return s.out.writing && len(s.out.frames) == 0 })
+	eventually(t, "a write", func() bool {
+		s.out.mu.Lock()
+		defer s.out.mu.Unlock()
+		return s.out.writing && len(s.out.frames) == 0
+	})
 	for i := range 3 {
 		if err := s.Send(number(i)); err != nil {
 			t.Fatal(err)
@@ -306,7 +310,10 @@ func TestInvalidPacketCostsNothing(t *testing.T) {
 			for _, p := range []struct {
 				Packet
 				want error
-			}{{Packet{ID: 1, Payload: make([]byte, 97)}, ErrPacketTooLarge}, {Packet{ID: FirstReservedID}, ErrReservedID}} {
+			}{
+				{Packet{ID: 1, Payload: make([]byte, 97)}, ErrPacketTooLarge},
+				{Packet{ID: FirstReservedID}, ErrReservedID},
+			} {
 				send := func() error { return s.Send(p.Packet) }
 				if policy == Block {
 					send = func() error { return s.SendContext(ctx, p.Packet) }

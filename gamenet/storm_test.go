@@ -144,7 +144,10 @@ func TestInstantDisconnects(t *testing.T) {
 // TestCloseInStorm: the service closes while players come and go.
 func TestCloseInStorm(t *testing.T) {
 	var opened, closed atomic.Int64
-	h := &script{connected: func(s *Session) { opened.Add(1); _ = s.Send(Packet{ID: 1}) }, disconnected: func(*Session, error) { closed.Add(1) }}
+	h := &script{connected: func(s *Session) {
+		opened.Add(1)
+		_ = s.Send(Packet{ID: 1})
+	}, disconnected: func(*Session, error) { closed.Add(1) }}
 	server := startServer(t, ServerConfig{Config: Config{NewHandler: always(h)}})
 	address := server.Addr().String()
 	var players sync.WaitGroup

@@ -229,14 +229,18 @@ func TestHealth(t *testing.T) {
 	block := make(chan struct{})
 	defer close(block)
 	calls := make(chan struct{}, 8)
-	results := []func() bool{func() bool { return true }, func() bool { return false }, func() bool { <-block; return true }}
+	results := []func() bool{
+		func() bool { return true }, func() bool { return false }, func() bool { <-block; return true },
+	}
 	i := 0
-	p := gameserver.ProcessParameters{Port: 1, OnStartGameSession: func(gameserver.GameSession) {}, OnHealthCheck: func() bool {
+	healthy := func() bool {
 		f := results[i]
 		i++
 		calls <- struct{}{}
 		return f()
-	}}
+	}
+	start := func(gameserver.GameSession) {}
+	p := gameserver.ProcessParameters{Port: 1, OnStartGameSession: start, OnHealthCheck: healthy}
 	if err := server.ProcessReady(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,9 @@ func TestHostEnds(t *testing.T) {
 			}
 		}, nil},
 		{"OnCreateSessionBegin says no", func(h *hosted) {
-			h.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: func(gameserver.SessionConfig) bool { return false }})
+			h.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: func(gameserver.SessionConfig) bool {
+				return false
+			}})
 		}, func(h *hosted) { h.ready().push(create) }, []string{"ActivateServerProcess", "CreateBegin"}},
 		{"not activated", refused("ActivateGameSession"), func(h *hosted) { h.ready().push(create) },
 			[]string{"ActivateServerProcess", "CreateBegin", "ActivateGameSession"}},
@@ -228,7 +230,10 @@ func TestOtherCallbacksHang(t *testing.T) {
 		before    string // what happens before the callback hangs
 		callbacks gameserver.SessionCallbacks
 	}{
-		{"DestroyBegin", gameserver.SessionCallbacks{OnCreateSessionBegin: func(gameserver.SessionConfig) bool { <-release; return true }}},
+		{"DestroyBegin", gameserver.SessionCallbacks{OnCreateSessionBegin: func(gameserver.SessionConfig) bool {
+			<-release
+			return true
+		}}},
 		{"DestroyEnd", gameserver.SessionCallbacks{OnDestroySessionEnd: func() { <-release }}},
 	} {
 		t.Run(test.before, func(t *testing.T) {
@@ -335,7 +340,10 @@ func TestPlannedEnd(t *testing.T) {
 
 func TestCloseGivesUpWithItsContext(t *testing.T) {
 	h := newHost(t, newService(t), nil)
-	h.Subscribe(gameserver.SessionCallbacks{OnDestroySessionBegin: func() bool { h.s.note("DestroyBegin"); return false }})
+	h.Subscribe(gameserver.SessionCallbacks{OnDestroySessionBegin: func() bool {
+		h.s.note("DestroyBegin")
+		return false
+	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := h.Close(ctx); !errors.Is(err, context.Canceled) {

@@ -71,10 +71,12 @@ func TestLifeOfAProcess(t *testing.T) {
 		t.Errorf("started with %+v", gs)
 	}
 	for name, call := range map[string]func() error{
-		"ActivateGameSession":               func() error { return server.ActivateGameSession(ctx) },
-		"AcceptPlayerSession":               func() error { return server.AcceptPlayerSession(ctx, "psess-1") },
-		"RemovePlayerSession":               func() error { return server.RemovePlayerSession(ctx, "psess-1") },
-		"UpdatePlayerSessionCreationPolicy": func() error { return server.UpdatePlayerSessionCreationPolicy(ctx, gameserver.DenyAll) },
+		"ActivateGameSession": func() error { return server.ActivateGameSession(ctx) },
+		"AcceptPlayerSession": func() error { return server.AcceptPlayerSession(ctx, "psess-1") },
+		"RemovePlayerSession": func() error { return server.RemovePlayerSession(ctx, "psess-1") },
+		"UpdatePlayerSessionCreationPolicy": func() error {
+			return server.UpdatePlayerSessionCreationPolicy(ctx, gameserver.DenyAll)
+		},
 	} {
 		if err := call(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -124,7 +126,9 @@ func TestLifeOfAProcess(t *testing.T) {
 func TestUpdateGameSession(t *testing.T) {
 	s := newService(t)
 	updates := make(chan gameserver.GameSessionUpdate, 1)
-	_, c := hosting(t, s, gameserver.ProcessParameters{OnUpdateGameSession: func(u gameserver.GameSessionUpdate) { updates <- u }})
+	_, c := hosting(t, s, gameserver.ProcessParameters{OnUpdateGameSession: func(u gameserver.GameSessionUpdate) {
+		updates <- u
+	}})
 	err := c.write(`{"Action":"UpdateGameSession","GameSession":{"GameSessionId":"` + session +
 		`","Name":"duel","FleetId":"fleet-1"},"UpdateReason":"BACKFILL_FAILED","BackfillTicketId":"t"}`)
 	if err != nil {

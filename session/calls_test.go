@@ -133,7 +133,10 @@ func TestAsyncCompletesOnce(t *testing.T) {
 			w.Client = session.New(session.Config{Remote: w.service})
 			w.Subscribe(w.heard.hear)
 		}, true, session.ErrNotConfigured},
-		"no service": {func(w *world, _ namedCall) { w.Client = session.New(session.Config{}); w.Subscribe(w.heard.hear) }, true, session.ErrUnsupported},
+		"no service": {func(w *world, _ namedCall) {
+			w.Client = session.New(session.Config{})
+			w.Subscribe(w.heard.hear)
+		}, true, session.ErrUnsupported},
 	} {
 		for i := range calls("", true) {
 			t.Run(name+"/"+calls("", true)[i].name, func(t *testing.T) {

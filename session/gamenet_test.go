@@ -56,7 +56,9 @@ func reservationAt(t *testing.T, a net.Addr) session.Reservation {
 
 func TestGamenetConnects(t *testing.T) {
 	tickets := make(chan string, 1)
-	place, closeServer := gameServer(t, func(_ context.Context, _ *gamenet.Session, hello handshake.Hello) (handshake.Admission, error) {
+	place, closeServer := gameServer(t, func(
+		_ context.Context, _ *gamenet.Session, hello handshake.Hello,
+	) (handshake.Admission, error) {
 		tickets <- hello.Ticket
 		return handshake.Admission{Handler: silent{}}, nil
 	})
@@ -96,7 +98,9 @@ func TestGamenetRefusals(t *testing.T) {
 		handshake.Timeout: session.ErrTimeout,
 	} {
 		t.Run(code.String(), func(t *testing.T) {
-			place, _ := gameServer(t, func(context.Context, *gamenet.Session, handshake.Hello) (handshake.Admission, error) {
+			place, _ := gameServer(t, func(
+				context.Context, *gamenet.Session, handshake.Hello,
+			) (handshake.Admission, error) {
 				return handshake.Admission{}, &handshake.RefusedError{Code: code, Text: "no"}
 			})
 			_, err := speaking(1).Connect(t.Context(), place)
@@ -110,7 +114,9 @@ func TestGamenetRefusals(t *testing.T) {
 
 func TestGamenetFailures(t *testing.T) {
 	entered := make(chan struct{}, 1)
-	place, closeServer := gameServer(t, func(ctx context.Context, _ *gamenet.Session, _ handshake.Hello) (handshake.Admission, error) {
+	place, closeServer := gameServer(t, func(
+		ctx context.Context, _ *gamenet.Session, _ handshake.Hello,
+	) (handshake.Admission, error) {
 		entered <- struct{}{}
 		<-ctx.Done()
 		return handshake.Admission{}, ctx.Err()

@@ -99,7 +99,10 @@ func TestLeaveWhileJoining(t *testing.T) {
 // leave the place taken.
 func TestPlaceIsGivenBackAfterALateReserve(t *testing.T) {
 	late := &lateProvider{Service: new(sessiontest.Service), reserved: make(chan struct{}), answer: make(chan struct{})}
-	w := newWorld(t, func(c *session.Config) { c.Remote = late; c.Connector = &sessiontest.Connector{Service: late.Service} })
+	w := newWorld(t, func(c *session.Config) {
+		c.Remote = late
+		c.Connector = &sessiontest.Connector{Service: late.Service}
+	})
 	id, err := w.CreateSession(t.Context(), session.CreateSessionRequest{FleetID: "fleet-1", MaxPlayer: 2})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -223,7 +226,10 @@ func TestFindTimeout(t *testing.T) {
 	clock := clockwork.NewFakeClock()
 	w := newWorld(t, func(c *session.Config) { c.Clock = clock })
 	held := w.service.Hold("Find")
-	op := w.Async(t.Context(), func(ctx context.Context) error { _, err := w.Named().Find(ctx, session.FindQuery{}); return err })
+	op := w.Async(t.Context(), func(ctx context.Context) error {
+		_, err := w.Named().Find(ctx, session.FindQuery{})
+		return err
+	})
 	waitFor(t, held.Reached())
 	clock.Advance(w.FindTimeout())
 	if err := settled(t, op); !errors.Is(err, session.ErrTimeout) {

@@ -54,8 +54,12 @@ func TestPlayOnTheLAN(t *testing.T) {
 	defer func() { must(t, server.Close(context.Background())) }()
 	place := reservationAt(t, server.Addr())
 
-	host := newWorld(t, func(c *session.Config) { c.LAN, c.ListenIP, c.ListenPort = network, place.IPAddress, place.Port })
-	guest := newWorld(t, func(c *session.Config) { c.LAN, c.Connector, c.PlayerID, c.Remote = network, speaking(1), "bob", nil })
+	host := newWorld(t, func(c *session.Config) {
+		c.LAN, c.ListenIP, c.ListenPort = network, place.IPAddress, place.Port
+	})
+	guest := newWorld(t, func(c *session.Config) {
+		c.LAN, c.Connector, c.PlayerID, c.Remote = network, speaking(1), "bob", nil
+	})
 	settings := onLAN()
 	settings.Properties = map[string]string{session.PropertyName: "Friday", "map": "arena"}
 	must(t, host.Named().Create(t.Context(), "mine", settings))

@@ -199,9 +199,11 @@ func TestFailureGoesBack(t *testing.T) {
 // without a trace.
 func TestInterruption(t *testing.T) {
 	ends := map[string]func(*world, context.CancelFunc) error{
-		"destroyed": func(w *world, _ context.CancelFunc) error { return w.Named().Destroy(context.Background(), "game") },
-		"canceled":  func(_ *world, cancel context.CancelFunc) error { cancel(); return nil },
-		"closed":    func(w *world, _ context.CancelFunc) error { return w.Close(context.Background()) },
+		"destroyed": func(w *world, _ context.CancelFunc) error {
+			return w.Named().Destroy(context.Background(), "game")
+		},
+		"canceled": func(_ *world, cancel context.CancelFunc) error { cancel(); return nil },
+		"closed":   func(w *world, _ context.CancelFunc) error { return w.Close(context.Background()) },
 	}
 	holds := map[string]struct {
 		hold  func(*world) (reached <-chan struct{})
@@ -350,7 +352,10 @@ func TestFind(t *testing.T) {
 	})
 	defer unsubscribe()
 	var results []session.SearchResult
-	search = w.Async(ctx, func(ctx context.Context) (err error) { results, err = n.Find(ctx, session.FindQuery{}); return err })
+	search = w.Async(ctx, func(ctx context.Context) (err error) {
+		results, err = n.Find(ctx, session.FindQuery{})
+		return err
+	})
 	if err := settled(t, search); err != nil || len(results) != 1 || results[0].LAN {
 		t.Error(results, err)
 	}

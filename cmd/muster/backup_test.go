@@ -205,7 +205,9 @@ func TestDamagedBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var damaged []byte
-	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(damaged) }))
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(damaged)
+	}))
 	defer service.Close()
 	environ := []string{"AWS_ENDPOINT_URL=" + service.URL, "AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=s",
 		"AWS_REGION=r"}

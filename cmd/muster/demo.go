@@ -367,7 +367,10 @@ func (s *story) leave(ctx context.Context) error {
 		return err
 	}
 	gone := s.players["player-2"].Number()
-	if err := s.players["player-1"].expect(ctx, func(w bot.World) bool { _, there := w.Players[gone]; return !there }); err != nil {
+	if err := s.players["player-1"].expect(ctx, func(w bot.World) bool {
+		_, there := w.Players[gone]
+		return !there
+	}); err != nil {
 		return fmt.Errorf("player-1 does not see that player-2 has left: %w", err)
 	}
 	s.answered("player-1 sees that player %d has left", gone)

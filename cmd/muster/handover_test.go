@@ -44,7 +44,9 @@ func TestAWSProfileIsReadBothWays(t *testing.T) {
 	if got := asConfig.Services.ServiceValues["gamelift"]["endpoint_url"]; got != e.HTTP {
 		t.Errorf("endpoint %q, want %q", got, e.HTTP)
 	}
-	asCredentials, err := config.LoadSharedConfigProfile(t.Context(), "muster", func(o *config.LoadSharedConfigOptions) {
+	asCredentials, err := config.LoadSharedConfigProfile(t.Context(), "muster", func(
+		o *config.LoadSharedConfigOptions,
+	) {
 		o.ConfigFiles, o.CredentialsFiles = []string{}, []string{path}
 	})
 	if err != nil {

@@ -15,7 +15,9 @@ import (
 const duelRules = `{"name":"duel","ruleLanguageVersion":"1.0",
 	"playerAttributes":[{"name":"skill","type":"number","default":100}],
 	"teams":[{"name":"north","minPlayers":1,"maxPlayers":1},{"name":"south","minPlayers":1,"maxPlayers":1}],
-	"rules":[{"name":"Near","type":"distance","maxDistance":50,"measurements":["max(flatten(teams[*].players.attributes[skill]))"],"referenceValue":"min(flatten(teams[*].players.attributes[skill]))"}]}`
+	"rules":[{"name":"Near","type":"distance","maxDistance":50,
+	"measurements":["max(flatten(teams[*].players.attributes[skill]))"],
+	"referenceValue":"min(flatten(teams[*].players.attributes[skill]))"}]}`
 
 // inFile writes a file for one test.
 func inFile(t *testing.T, name, text string) string {
@@ -115,17 +117,26 @@ func TestMatchHelpEndsWithAnExample(t *testing.T) {
 // The call is signed, and each kind of answer is told in words.
 func TestMatchExplain(t *testing.T) {
 	answers := map[string]string{
-		"/v1/tickets/t-1/explain": `{"ticketId":"t-1","ageSeconds":12.5,"poolSize":3,"largestMatch":1,"missing":"team south has 0 of at least 1 players","candidates":2,
-			"rejections":[{"rule":"Near","candidates":2,"example":"t-2: distance 51, at most 50"},{"rule":"","candidates":1}],
-			"nextExpansion":{"inSeconds":7.5,"changes":[{"target":"rules[Near].maxDistance","from":"50","to":"150"}],"admits":1}}`,
+		"/v1/tickets/t-1/explain": `{"ticketId":"t-1","ageSeconds":12.5,"poolSize":3,"largestMatch":1,
+			"missing":"team south has 0 of at least 1 players","candidates":2,
+			"rejections":[{"rule":"Near","candidates":2,"example":"t-2: distance 51, at most 50"},{"rule":"",
+			"candidates":1}],
+			"nextExpansion":{"inSeconds":7.5,"changes":[{"target":"rules[Near].maxDistance","from":"50","to":"150"}],
+			"admits":1}}`,
 		"/v1/tickets/t-2/explain": `{"ticketId":"t-2","ageSeconds":1,"poolSize":1,` +
 			`"unmatchable":"player p has no value for arena, which has no default","rejections":[]}`,
-		"/v1/tickets/t-3/explain": `{"ticketId":"t-3","status":"REQUIRES_ACCEPTANCE","ageSeconds":4,"timeoutInSeconds":56,
-			"match":{"matchId":"m-1","tickets":["t-3","t-4"],"acceptanceTimeoutInSeconds":25.5,"accepted":["p3"],"unanswered":["p4","p5"]}}`,
-		"/v1/tickets/t-5/explain": `{"ticketId":"t-5","status":"PLACING","ageSeconds":4,"timeoutInSeconds":56,"match":{"matchId":"m-2","tickets":["t-5"]},
-			"placement":{"placementId":"m-2","gameSessionQueueName":"games","status":"PENDING","candidates":[{"fleetId":"fleet-2","location":"custom-b","dropped":"not in AllowedLocations"}],
-			"steps":[{"kind":"REFUSED","fleetId":"fleet-1","location":"custom-a","text":"no process is free"}],"waiting":{"lines":[{"fleetId":"fleet-1","location":"custom-a","position":2,"length":3}]}}}`,
-		"/v1/tickets/t-6/explain": `{"ticketId":"t-6","status":"SEARCHING","ageSeconds":1,"poolSize":9,"largestMatch":4,"missing":"rule FairTeams does not hold: distance 51, at most 50","candidates":8,
+		"/v1/tickets/t-3/explain": `{"ticketId":"t-3","status":"REQUIRES_ACCEPTANCE","ageSeconds":4,
+			"timeoutInSeconds":56,
+			"match":{"matchId":"m-1","tickets":["t-3","t-4"],"acceptanceTimeoutInSeconds":25.5,"accepted":["p3"],
+			"unanswered":["p4","p5"]}}`,
+		"/v1/tickets/t-5/explain": `{"ticketId":"t-5","status":"PLACING","ageSeconds":4,"timeoutInSeconds":56,
+			"match":{"matchId":"m-2","tickets":["t-5"]},
+			"placement":{"placementId":"m-2","gameSessionQueueName":"games","status":"PENDING",
+			"candidates":[{"fleetId":"fleet-2","location":"custom-b","dropped":"not in AllowedLocations"}],
+			"steps":[{"kind":"REFUSED","fleetId":"fleet-1","location":"custom-a","text":"no process is free"}],
+			"waiting":{"lines":[{"fleetId":"fleet-1","location":"custom-a","position":2,"length":3}]}}}`,
+		"/v1/tickets/t-6/explain": `{"ticketId":"t-6","status":"SEARCHING","ageSeconds":1,"poolSize":9,
+			"largestMatch":4,"missing":"rule FairTeams does not hold: distance 51, at most 50","candidates":8,
 			"rejections":[],"failures":[{"rule":"FairTeams","matches":120,"example":"distance 51, at most 50"}]}`,
 		"/v1/tickets/odd/explain": `<html>`,
 	}

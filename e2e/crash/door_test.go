@@ -66,7 +66,10 @@ func (t *trial) knockWithSocket(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
+	for name, value := range map[string]string{
+		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+		"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+	} {
 		request.Header.Set(name, value)
 	}
 	response, err := t.http.RoundTrip(request)

@@ -107,7 +107,9 @@ func (s *gameServers) add(ctx context.Context, on hostCompute) error {
 	if err := server.Connect(ctx, gameserver.ServerParameters{WebSocketURL: s.socketURL, HostID: on.name, FleetID: s.fleet, AuthToken: on.token}); err != nil {
 		return err
 	}
-	return server.ProcessReady(ctx, gameserver.ProcessParameters{Port: 7777, OnStartGameSession: func(gs gameserver.GameSession) {
+	return server.ProcessReady(ctx, gameserver.ProcessParameters{Port: 7777, OnStartGameSession: func(
+		gs gameserver.GameSession,
+	) {
 		h := &hosting{server, on, make(chan error, 1)}
 		s.mu.Lock()
 		s.hosting[gs.GameSessionID] = h

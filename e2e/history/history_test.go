@@ -181,7 +181,9 @@ func drive(g *game) []Operation {
 		o.Session = "game"
 		noted := recorder.Begin(o)
 		if answer, ok := g.do(o); ok {
-			recorder.End(noted, func(n *Operation) { n.Fault, n.Seen, n.Present = answer.Fault, answer.Seen, answer.Present })
+			recorder.End(noted, func(n *Operation) {
+				n.Fault, n.Seen, n.Present = answer.Fault, answer.Seen, answer.Present
+			})
 		}
 	}
 	call(Operation{Action: Create, Maximum: 4})

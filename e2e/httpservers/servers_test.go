@@ -98,9 +98,15 @@ var servers = []server{
 		return serveFast(t, l, fastEndpoint(d))
 	}},
 	{"listen", func(t testing.TB, l net.Listener, d *api.Endpoint, _ bareCall) func() { return servePlain(t, l, d) }},
-	{"net-http-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() { return serveHTTP(t, l, c) }},
-	{"fasthttp-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() { return serveFast(t, l, c.fast) }},
-	{"listen-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() { return servePlain(t, l, c) }},
+	{"net-http-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() {
+		return serveHTTP(t, l, c)
+	}},
+	{"fasthttp-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() {
+		return serveFast(t, l, c.fast)
+	}},
+	{"listen-bare", func(t testing.TB, l net.Listener, _ *api.Endpoint, c bareCall) func() {
+		return servePlain(t, l, c)
+	}},
 }
 
 // running runs serve until stop, which must end it without an error.

@@ -149,7 +149,10 @@ func (w *world) wantNotConfigured(p *player) {
 		session.AcceptMatchRequest{TicketID: "t", PlayerIDs: []string{"ada"}}))
 	w.wantNothing("StartTracking", "", p.StartTracking("t", "ada"))
 
-	created := p.complete(ctx, func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request("token-1")); return err })
+	created := p.complete(ctx, func(ctx context.Context) error {
+		_, err := p.CreateSession(ctx, w.request("token-1"))
+		return err
+	})
 	w.wantNothing("CreateSession of Async", created.Result, created.Err)
 	found := p.complete(ctx, func(ctx context.Context) error {
 		_, err := p.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: w.fleet})
@@ -187,7 +190,10 @@ func checkCreateSession(t *testing.T) {
 		t.Errorf("the same token gives %q, %v, want %s", again, err, id)
 	}
 	create := func(token string) session.Complete {
-		return p.complete(t.Context(), func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request(token)); return err })
+		return p.complete(t.Context(), func(ctx context.Context) error {
+			_, err := p.CreateSession(ctx, w.request(token))
+			return err
+		})
 	}
 	if done := create("evening-1"); done.Err != nil || done.Result != id {
 		t.Errorf("the event is %+v, want %s", done, id)
@@ -504,7 +510,10 @@ func checkNotifications(t *testing.T) {
 	w := newWorld(t)
 	w.arena()
 	p := w.apiPlayer(w.HTTP, "ada")
-	create := p.Async(t.Context(), func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request("evening-1")); return err })
+	create := p.Async(t.Context(), func(ctx context.Context) error {
+		_, err := p.CreateSession(ctx, w.request("evening-1"))
+		return err
+	})
 	created := p.wait(create)
 	must(t, created.Err)
 	id := created.Result.(string)
@@ -525,7 +534,10 @@ func checkNotifications(t *testing.T) {
 		_, err := p.CreateSession(ctx, session.CreateSessionRequest{MaxPlayer: 2})
 		return err
 	})
-	badToken := p.Async(t.Context(), func(ctx context.Context) error { _, err := p.CreateSession(ctx, w.request("no token")); return err })
+	badToken := p.Async(t.Context(), func(ctx context.Context) error {
+		_, err := p.CreateSession(ctx, w.request("no token"))
+		return err
+	})
 	badSearch := p.Async(t.Context(), func(ctx context.Context) error {
 		_, err := p.SearchSessions(ctx, session.SearchSessionsRequest{})
 		return err

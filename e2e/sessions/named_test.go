@@ -37,7 +37,9 @@ func checkNamed(t *testing.T) {
 	settings := session.Settings{NumPublicConnections: 3, NumPrivateConnections: 1, ShouldAdvertise: true,
 		BuildUniqueID: 7}
 
-	if done := p.complete(t.Context(), func(ctx context.Context) error { return p.Named().Create(ctx, gameName, settings) }); done.Err != nil || done.Name != gameName {
+	if done := p.complete(t.Context(), func(ctx context.Context) error {
+		return p.Named().Create(ctx, gameName, settings)
+	}); done.Err != nil || done.Name != gameName {
 		t.Errorf("Create: %+v", done)
 	}
 	p.wantState(gameName, session.Pending)

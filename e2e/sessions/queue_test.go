@@ -32,7 +32,10 @@ func checkQueue(t *testing.T) {
 			return p.CreateSessionOnQueue(t.Context(), r)
 		},
 		"async": func(r session.CreateSessionOnQueueRequest) (string, error) {
-			done := p.complete(t.Context(), func(ctx context.Context) error { _, err := p.CreateSessionOnQueue(ctx, r); return err })
+			done := p.complete(t.Context(), func(ctx context.Context) error {
+				_, err := p.CreateSessionOnQueue(ctx, r)
+				return err
+			})
 			id, _ := done.Result.(string)
 			return id, done.Err
 		},

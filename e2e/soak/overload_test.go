@@ -94,7 +94,9 @@ func (s *siege) assemble(ctx context.Context) {
 		s.must(err)
 		s.hosts = append(s.hosts, server)
 		active := make(chan error, 1)
-		s.must(server.ProcessReady(ctx, gameserver.ProcessParameters{Port: 7777, OnStartGameSession: func(gameserver.GameSession) {
+		s.must(server.ProcessReady(ctx, gameserver.ProcessParameters{Port: 7777, OnStartGameSession: func(
+			gameserver.GameSession,
+		) {
 			active <- server.ActivateGameSession(ctx)
 		}}))
 		places := int32(seatsEach)

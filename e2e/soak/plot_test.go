@@ -132,7 +132,10 @@ func niceTop(values []float64) float64 {
 
 // timeStep is the distance of the numbers on the time axis.
 func timeStep(end time.Duration) time.Duration {
-	for _, step := range []time.Duration{time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour} {
+	for _, step := range []time.Duration{
+		time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
+		15 * time.Minute, time.Hour,
+	} {
 		if end/step <= 6 {
 			return step
 		}

@@ -102,7 +102,10 @@ func (l *load) observe(ctx context.Context, p plan) *profile {
 
 // missing names something that the load should have done and has not.
 func (l *load) missing(p plan, counts map[string]int) string {
-	for _, name := range []string{"lives", "AcceptPlayerSession", "RemovePlayerSession", "TerminateGameSession", "game sessions found", "DescribePlayerSessions", "fleets made and deleted"} {
+	for _, name := range []string{
+		"lives", "AcceptPlayerSession", "RemovePlayerSession", "TerminateGameSession", "game sessions found",
+		"DescribePlayerSessions", "fleets made and deleted",
+	} {
 		if counts[name] == 0 {
 			return name
 		}
@@ -139,7 +142,8 @@ func write(t *testing.T, prof *profile, p plan, outcome report.Table, counts map
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s after a warm-up of %s; %s. %d lives of server processes in all, with %d game sessions "+
-		"found by search.\n\n", shortTime(p.duration), shortTime(p.warmUp), report.Machine(), counts["lives"], counts["game sessions found"])
+		"found by search.\n\n", shortTime(p.duration), shortTime(p.warmUp), report.Machine(), counts["lives"],
+		counts["game sessions found"])
 	b.WriteString(outcome.String())
 	b.WriteString("\n![course of the run](soak.svg)\n")
 	report.ReplaceBlock(t, filepath.Join(*docs, "benchmarks.md"), "soak", b.String())

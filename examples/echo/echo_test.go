@@ -187,7 +187,10 @@ func TestSessions(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	serverProgram, clientProgram := build(t)
-	for _, c := range [][]string{{serverProgram, "-max", "-1"}, {serverProgram, "-address", "nowhere"}, {clientProgram, "-sessions", "-1"}, {clientProgram, "-unknown"}} {
+	for _, c := range [][]string{
+		{serverProgram, "-max", "-1"}, {serverProgram, "-address", "nowhere"}, {clientProgram, "-sessions", "-1"},
+		{clientProgram, "-unknown"},
+	} {
 		if out, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err == nil || len(out) == 0 {
 			t.Errorf("%q ends with %v and says %q", c[1:], err, out)
 		}

@@ -56,8 +56,10 @@ func TestOddAnswers(t *testing.T) {
 		answer script
 		text   string
 	}{
-		"somebody else's": {func(s *gamenet.Session, h Hello) { send(s, IDWelcome, string(appendWelcome(nil, h.Nonce+1, nil))) }, "Welcome is for somebody else"},
-		"half a Welcome":  {func(s *gamenet.Session, _ Hello) { send(s, IDWelcome, "1234") }, "Welcome is too short"},
+		"somebody else's": {func(s *gamenet.Session, h Hello) {
+			send(s, IDWelcome, string(appendWelcome(nil, h.Nonce+1, nil)))
+		}, "Welcome is for somebody else"},
+		"half a Welcome": {func(s *gamenet.Session, _ Hello) { send(s, IDWelcome, "1234") }, "Welcome is too short"},
 		"much data": {func(s *gamenet.Session, h Hello) {
 			send(s, IDWelcome, string(appendWelcome(nil, h.Nonce, make([]byte, MaxData+1))))
 		}, "the data of Welcome has 513 bytes"},

@@ -178,7 +178,9 @@ func TestSameMoment(t *testing.T) {
 func TestNoTicket(t *testing.T) {
 	h := serve(t, ServerConfig{Admit: admits(newDiary(), "")})
 	h.refuses(h.config(""), TicketMissing, "a player session id is needed")
-	h = serve(t, ServerConfig{Unticketed: true, Admit: func(context.Context, *gamenet.Session, Hello) (Admission, error) {
+	h = serve(t, ServerConfig{Unticketed: true, Admit: func(
+		context.Context, *gamenet.Session, Hello,
+	) (Admission, error) {
 		return Admission{Handler: newDiary()}, nil
 	}})
 	h.enter(h.config(""))
@@ -225,7 +227,9 @@ func TestAdmitFails(t *testing.T) {
 // TestRefusedHearsAll gives Refused what players do not hear.
 func TestRefusedHearsAll(t *testing.T) {
 	secret := errors.New("the password of the database is 1234")
-	h := serve(t, ServerConfig{Admit: func(context.Context, *gamenet.Session, Hello) (Admission, error) { return Admission{}, secret }})
+	h := serve(t, ServerConfig{Admit: func(context.Context, *gamenet.Session, Hello) (Admission, error) {
+		return Admission{}, secret
+	}})
 	h.refuses(h.config("psess-1"), Other, "the server could not let you in")
 	if why := await(t, "Refused", h.refused); !errors.Is(why, secret) {
 		t.Errorf("Refused heard %v", why)
@@ -283,7 +287,9 @@ func TestSilence(t *testing.T) {
 func TestHelloAtTheLastMoment(t *testing.T) {
 	var mu sync.Mutex
 	diaries := map[string]*diary{}
-	h := serve(t, ServerConfig{Limit: 200 * time.Microsecond, Admit: func(_ context.Context, _ *gamenet.Session, hello Hello) (Admission, error) {
+	h := serve(t, ServerConfig{Limit: 200 * time.Microsecond, Admit: func(
+		_ context.Context, _ *gamenet.Session, hello Hello,
+	) (Admission, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		diaries[hello.Ticket] = newDiary()
@@ -394,7 +400,9 @@ func TestCloseDuringAdmit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked := make(chan struct{})
 			d := newDiary()
-			h := serve(t, ServerConfig{Admit: func(ctx context.Context, _ *gamenet.Session, _ Hello) (Admission, error) {
+			h := serve(t, ServerConfig{Admit: func(
+				ctx context.Context, _ *gamenet.Session, _ Hello,
+			) (Admission, error) {
 				close(asked)
 				<-ctx.Done()
 				if stubborn {
@@ -437,7 +445,9 @@ func TestStopAdmitting(t *testing.T) {
 
 // TestAdmitLimit ends the patience with Admit.
 func TestAdmitLimit(t *testing.T) {
-	h := serve(t, ServerConfig{AdmitLimit: time.Millisecond, Admit: func(ctx context.Context, _ *gamenet.Session, _ Hello) (Admission, error) {
+	h := serve(t, ServerConfig{AdmitLimit: time.Millisecond, Admit: func(
+		ctx context.Context, _ *gamenet.Session, _ Hello,
+	) (Admission, error) {
 		<-ctx.Done()
 		return Admission{}, fmt.Errorf("accept: %w", ctx.Err())
 	}})

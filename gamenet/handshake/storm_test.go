@@ -39,7 +39,9 @@ func TestStorm(t *testing.T) {
 	overBoth(t, func(t *testing.T, start func(*testing.T, ServerConfig) *host) {
 		const players, tickets = 120, 60
 		book := new(ledger)
-		h := start(t, ServerConfig{Admit: func(ctx context.Context, _ *gamenet.Session, hello Hello) (Admission, error) {
+		h := start(t, ServerConfig{Admit: func(
+			ctx context.Context, _ *gamenet.Session, hello Hello,
+		) (Admission, error) {
 			if _, twice := book.inUse.LoadOrStore(hello.Ticket, true); twice {
 				t.Errorf("%s is in twice", hello.Ticket)
 			}

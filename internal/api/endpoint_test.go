@@ -259,7 +259,9 @@ func TestRefusals(t *testing.T) {
 		{"other service", "ListFleets", `{}`, "-", header("X-Amz-Target", "DynamoDB.ListTables"), nil,
 			fault.UnknownOperation, "GameLift."},
 		{"short path", "ListFleets", "-", "\xa0",
-			func(r *http.Request) { r.URL.Path = "/GameLift/operation/ListFleets" }, nil, fault.UnknownOperation, "path"},
+			func(r *http.Request) {
+				r.URL.Path = "/GameLift/operation/ListFleets"
+			}, nil, fault.UnknownOperation, "path"},
 		{"slash at the end", "ListFleets/", "-", "\xa0", nil, nil, fault.UnknownOperation, "path"},
 		{"unsigned", "ListFleets", `{}`, "\xa0", nil, unsigned, fault.MissingAuthenticationToken, ""},
 		{"bad signature", "ListFleets", "-", "\xa0", nil,
@@ -456,7 +458,9 @@ func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // A request has less than a minute; work that its end cuts short is no failure.
 func TestDeadline(t *testing.T) {
-	slow := wire.OpListFleets.Handle(func(ctx context.Context, _ *wire.ListFleetsInput) (*wire.ListFleetsOutput, error) {
+	slow := wire.OpListFleets.Handle(func(
+		ctx context.Context, _ *wire.ListFleetsInput,
+	) (*wire.ListFleetsOutput, error) {
 		if end, ok := ctx.Deadline(); !ok || time.Until(end) >= time.Minute {
 			t.Errorf("the request has until %v", end)
 		}
@@ -541,7 +545,9 @@ func TestAttach(t *testing.T) {
 		got, _ = ctx.Value(key{}).(api.Call)
 		return nil, nil
 	})
-	endpoint := newEndpoint(t, api.Config{Handlers: []wire.Handler{h}, Attach: func(ctx context.Context, c api.Call) context.Context {
+	endpoint := newEndpoint(t, api.Config{Handlers: []wire.Handler{h}, Attach: func(
+		ctx context.Context, c api.Call,
+	) context.Context {
 		return context.WithValue(ctx, key{}, c)
 	}})
 	r := newRequest(wire.JSON, "http://h/", "ListFleets", nil)

@@ -9,7 +9,10 @@ import (
 )
 
 func TestBucketsCoverAllTimes(t *testing.T) {
-	for _, d := range []time.Duration{-1, 0, 1, 127, 128, 255, 256, 257, 511, 512, time.Microsecond, time.Millisecond, time.Second, time.Hour, math.MaxInt64 - 1, math.MaxInt64} {
+	for _, d := range []time.Duration{
+		-1, 0, 1, 127, 128, 255, 256, 257, 511, 512, time.Microsecond, time.Millisecond, time.Second, time.Hour,
+		math.MaxInt64 - 1, math.MaxInt64,
+	} {
 		b := bucketOf(d)
 		if b < 0 || b >= buckets {
 			t.Fatalf("%d falls into bucket %d of %d", d, b, buckets)

@@ -507,7 +507,9 @@ func TestSilentOwner(t *testing.T) {
 	c := connect(t, s)
 	members := []*member{
 		start(t, connect(t, s), &book, "n1", func(c *Config) { c.Patience = time.Second }, nil),
-		start(t, connect(t, s), &book, "n2", func(c *Config) { c.Patience = time.Second }, publishFunc(func(subject string, data []byte) error {
+		start(t, connect(t, s), &book, "n2", func(c *Config) {
+			c.Patience = time.Second
+		}, publishFunc(func(subject string, data []byte) error {
 			if silent.Load() {
 				return nil
 			}

@@ -145,7 +145,10 @@ func TestConnectProcess(t *testing.T) {
 			"Call GetComputeAuthToken"},
 		{"with another compute's token", func(w *world) { host1(w); w.compute("host-2"); w.do(IssueToken{"host-2"}) },
 			connect(ConnectProcess{Token: 1}), "", fault.AccessDenied, "not one of compute host-1"},
-		{"with an expired token", func(w *world) { token(w); w.wait(3 * time.Hour) }, connect(ConnectProcess{Token: 1}), "",
+		{"with an expired token", func(w *world) {
+			token(w)
+			w.wait(3 * time.Hour)
+		}, connect(ConnectProcess{Token: 1}), "",
 			fault.AccessDenied, "has expired"},
 		{"again, known by its idempotency token", withToken, connect(ConnectProcess{Token: 1, Idempotency: "run-a"}),
 			"ProcessResumed", "", ""},
@@ -252,7 +255,10 @@ func TestReportHealth(t *testing.T) {
 		{"bad", idle, bad, "HealthReported", "", ""},
 		{"bad for the third time", twice, bad, "GameSessionEnded FleetEventAdded ProcessHasEnded", "", ""},
 		{"good after two bad ones", twice, good, "HealthReported", "", ""},
-		{"bad, good, bad", func(w *world) { twice(w); w.do(ReportHealth{key("a"), true}) }, bad, "HealthReported", "", ""},
+		{"bad, good, bad", func(w *world) {
+			twice(w)
+			w.do(ReportHealth{key("a"), true})
+		}, bad, "HealthReported", "", ""},
 		{"after its end", over, good, "", fault.NotFound, "has ended"},
 	})
 }
@@ -293,7 +299,10 @@ func TestCreateGameSession(t *testing.T) {
 			"Unable"},
 		{"while too many activate", func(w *world) { hosting(w); w.ready(key("b")) }, when(limited), "",
 			fault.FleetCapacityExceeded, "Unable"},
-		{"when they are active", func(w *world) { playing(w); w.ready(key("b")) }, when(limited), "GameSessionCreated", "",
+		{"when they are active", func(w *world) {
+			playing(w)
+			w.ready(key("b"))
+		}, when(limited), "GameSessionCreated", "",
 			""},
 		{"with no activations allowed", idle, when(none), "", fault.FleetCapacityExceeded, "Unable"},
 		{"the same again", hosting, create, "", "", ""},
@@ -426,7 +435,10 @@ func TestReservePlayers(t *testing.T) {
 			reserve(1), "", fault.GameSessionFull, "has 0 free player slots of 1"},
 		{"in one without places", func(w *world) { playing(w); w.do(UpdateGameSession{ID: "game", Maximum: &none}) },
 			reserve(1), "", fault.GameSessionFull, "of 0"},
-		{"against the policy", func(w *world) { playing(w); w.do(SetPolicy{key("a"), "game", DenyAll}) }, reserve(1), "",
+		{"against the policy", func(w *world) {
+			playing(w)
+			w.do(SetPolicy{key("a"), "game", DenyAll})
+		}, reserve(1), "",
 			fault.InvalidGameSessionStatus, "DENY_ALL"},
 		{"a place that was freed", func(w *world) {
 			playing(w)

@@ -93,7 +93,9 @@ func (s *script) command(name string, words []string) {
 }
 
 var scriptCommands = map[string]func(a *arguments) Command{
-	"RegisterCompute":      func(a *arguments) Command { return RegisterCompute{Name: a.word(0), IPAddress: "10.0.0.1"} },
+	"RegisterCompute": func(a *arguments) Command {
+		return RegisterCompute{Name: a.word(0), IPAddress: "10.0.0.1"}
+	},
 	"DeregisterCompute":    func(a *arguments) Command { return DeregisterCompute{a.word(0)} },
 	"IssueToken":           func(a *arguments) Command { return IssueToken{a.word(0)} },
 	"LoseProcess":          func(a *arguments) Command { return LoseProcess{a.process()} },

@@ -59,19 +59,23 @@ func TestCloseCancelsInTheEnd(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	w := newWorld()
 	tests := map[string]func(*Config){
-		"Service is missing":                  func(c *Config) { c.Service = nil },
-		"Region is":                           func(c *Config) { c.Region = "" },
-		"must not be negative":                func(c *Config) { c.Deadline = -1 },
-		"Fields is":                           func(c *Config) { c.Fields = "some" },
-		"BuildCheck is":                       func(c *Config) { c.BuildCheck = "maybe" },
-		"LocalFleet is":                       func(c *Config) { c.LocalFleet = "123" },
-		"Default: a target needs exactly one": func(c *Config) { c.Default = Target{FleetID: testFleet, AliasID: testAlias} },
-		"Routes, build 7: fleet is no fleet":  func(c *Config) { c.Routes = map[int32]Target{7: {FleetID: "fleet"}} },
-		"Search[0]: a queue cannot":           func(c *Config) { c.Queues, c.Search = w, []Target{{Queue: "q"}} },
-		"a queue chooses the location":        func(c *Config) { c.Queues, c.Default = w, Target{Queue: "q", Location: "l"} },
-		"there are no queues":                 func(c *Config) { c.Default = Target{Queue: "q"} },
-		"is no alias id or ARN":               func(c *Config) { c.Default = Target{AliasID: "a"} },
-		"is no queue name or ARN":             func(c *Config) { c.Queues, c.Default = w, Target{Queue: "q q"} },
+		"Service is missing":   func(c *Config) { c.Service = nil },
+		"Region is":            func(c *Config) { c.Region = "" },
+		"must not be negative": func(c *Config) { c.Deadline = -1 },
+		"Fields is":            func(c *Config) { c.Fields = "some" },
+		"BuildCheck is":        func(c *Config) { c.BuildCheck = "maybe" },
+		"LocalFleet is":        func(c *Config) { c.LocalFleet = "123" },
+		"Default: a target needs exactly one": func(c *Config) {
+			c.Default = Target{FleetID: testFleet, AliasID: testAlias}
+		},
+		"Routes, build 7: fleet is no fleet": func(c *Config) { c.Routes = map[int32]Target{7: {FleetID: "fleet"}} },
+		"Search[0]: a queue cannot":          func(c *Config) { c.Queues, c.Search = w, []Target{{Queue: "q"}} },
+		"a queue chooses the location": func(c *Config) {
+			c.Queues, c.Default = w, Target{Queue: "q", Location: "l"}
+		},
+		"there are no queues":     func(c *Config) { c.Default = Target{Queue: "q"} },
+		"is no alias id or ARN":   func(c *Config) { c.Default = Target{AliasID: "a"} },
+		"is no queue name or ARN": func(c *Config) { c.Queues, c.Default = w, Target{Queue: "q q"} },
 	}
 	for want, change := range tests {
 		c := Config{Service: w, Region: testRegion}

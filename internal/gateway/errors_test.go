@@ -58,16 +58,22 @@ func TestErrorContract(t *testing.T) {
 		{name: "unknown game session", path: "/join_session",
 			body: func(string) string { return joinBody(unknown, "bob") }, code: SessionNotFound},
 		{name: "unknown local id", path: "/join_session_local",
-			body: func(string) string { return joinBody("arn:aws:gamelift:local::gamesession/fleet-1/gsess-none", "bob") }, code: SessionNotFound},
+			body: func(string) string {
+				return joinBody("arn:aws:gamelift:local::gamesession/fleet-1/gsess-none", "bob")
+			}, code: SessionNotFound},
 		{name: "full", make: func(w *world) { w.sessions[0].MaximumPlayerSessionCount = wire.Some[int32](1) },
 			path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: SessionFull},
 		{name: "not active", make: func(w *world) { w.sessions[0].Status = wire.GameSessionStatusTerminated },
 			path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: SessionNotJoinable},
-		{name: "closed", make: func(w *world) { w.sessions[0].PlayerSessionCreationPolicy = wire.PlayerSessionCreationPolicyDenyAll }, path: "/join_session",
+		{name: "closed", make: func(w *world) {
+			w.sessions[0].PlayerSessionCreationPolicy = wire.PlayerSessionCreationPolicyDenyAll
+		}, path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: SessionNotJoinable},
-		{name: "limited", make: func(w *world) { w.fails["CreatePlayerSessions"] = fault.New(fault.Throttling, "slow down") }, path: "/join_session",
+		{name: "limited", make: func(w *world) {
+			w.fails["CreatePlayerSessions"] = fault.New(fault.Throttling, "slow down")
+		}, path: "/join_session",
 			body: func(id string) string { return joinBody(id, "bob") }, code: RateLimited},
 		{name: "no capacity", make: func(w *world) { w.idle[testFleet]["custom-lab"] = 0 }, path: "/create_session",
 			body: func(string) string { return createBody("m", "bob", 1) }, code: NoCapacity},

@@ -47,7 +47,9 @@ func TestLocalPathsWithRealIDs(t *testing.T) {
 
 func TestLocalIDOnAlias(t *testing.T) {
 	w := newWorld()
-	d := openGateway(t, w, func(c *Config) { c.LegacyIDs, c.Default, c.LocalFleet = true, Target{AliasID: testAlias}, "fleet-mine" })
+	d := openGateway(t, w, func(c *Config) {
+		c.LegacyIDs, c.Default, c.LocalFleet = true, Target{AliasID: testAlias}, "fleet-mine"
+	})
 	id := d.ask(http.MethodPost, "/create_session_local", createBody("n", "ada", 5)).wantStatus(t,
 		200).field("GameSessionId")
 	if !strings.Contains(id, "/fleet-mine/") {

@@ -124,7 +124,10 @@ func TestListPages(t *testing.T) {
 			201)
 	}
 	w.do(func() { w.sessions[0].PlayerSessionCreationPolicy = wire.PlayerSessionCreationPolicyDenyAll })
-	for query, want := range map[string]int{"limit=3": 6, "limit=1": 6, "limit=100": 6, "limit=3&open=false": 7, "limit=2&buildId=1": 3, "limit=2&filter=gameSessionName%3D'n2'": 1} {
+	for query, want := range map[string]int{
+		"limit=3": 6, "limit=1": 6, "limit=100": 6, "limit=3&open=false": 7, "limit=2&buildId=1": 3,
+		"limit=2&filter=gameSessionName%3D'n2'": 1,
+	} {
 		seen, cursor := map[string]bool{}, ""
 		for page := 0; page < 20; page++ {
 			r := d.ask("GET", "/v1/sessions?"+query+cursor, "").wantStatus(t, 200)
@@ -141,7 +144,10 @@ func TestListPages(t *testing.T) {
 		}
 	}
 	cursor := d.ask("GET", "/v1/sessions?limit=1", "").field("cursor")
-	for _, query := range []string{"cursor=x", "cursor=" + cursor + "&open=false", "limit=0", "limit=101", "limit=x", "open=1", "filter=", "sort=", "buildId=1.5", "open=true&open=true", "cursor=e30", "filter=%FF"} {
+	for _, query := range []string{
+		"cursor=x", "cursor=" + cursor + "&open=false", "limit=0", "limit=101", "limit=x", "open=1", "filter=", "sort=",
+		"buildId=1.5", "open=true&open=true", "cursor=e30", "filter=%FF",
+	} {
 		d.ask("GET", "/v1/sessions?"+query, "").wantCode(t, InvalidRequest)
 	}
 }

@@ -405,7 +405,10 @@ func TestOneErrorPath(t *testing.T) {
 		fault.AccessDenied:  Internal, fault.UnsupportedRegion: NotSupported,
 	}
 	for kind, code := range kinds {
-		for _, call := range []string{"Fleet", "Locations", "CreateGameSession", "AwaitGameSession", "CreatePlayerSessions", "DescribePlayerSessions"} {
+		for _, call := range []string{
+			"Fleet", "Locations", "CreateGameSession", "AwaitGameSession", "CreatePlayerSessions",
+			"DescribePlayerSessions",
+		} {
 			w := newWorld()
 			w.fails[call] = fault.New(kind, "as the test wants")
 			openGateway(t, w).ask(http.MethodPost, "/create_session", createBody("n", "ada", 2)).wantCode(t, code)

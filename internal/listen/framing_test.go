@@ -78,7 +78,9 @@ func served(t *testing.T, handler http.Handler) (connect func() net.Conn) {
 // A request with two lengths is refused, and nothing behind it is read, wherever it
 // stands on its connection.
 func TestAmbiguousRequestsAreRefused(t *testing.T) {
-	connect := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	connect := served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
 	behind := "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"
 	for name, request := range ambiguous {
 		for at := range len(requests) + 1 {

@@ -41,7 +41,9 @@ func newListener(t *testing.T, c listen.Config) (l *listen.Listener, roots *x509
 // serve answers with "plain" or "tls", as the request came.
 func serve(t *testing.T, l net.Listener) {
 	t.Helper()
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(
+		w http.ResponseWriter, r *http.Request,
+	) {
 		body, _ := io.ReadAll(r.Body)
 		kind := "plain"
 		if r.TLS != nil {

@@ -16,7 +16,8 @@ const duel = `{"ruleLanguageVersion":"1.0",
 	"playerAttributes":[{"name":"skill","type":"number"},{"name":"role","type":"string_list"}],
 	"algorithm":{"strategy":%q%s},
 	"teams":[{"name":"a","minPlayers":5,"maxPlayers":5},{"name":"b","minPlayers":5,"maxPlayers":5}],
-	"rules":[{"name":"OneHealerA","type":"collection","operation":"contains","referenceValue":"healer","measurements":["flatten(teams[a].players.attributes[role])"],"minCount":1,"maxCount":1}]}`
+	"rules":[{"name":"OneHealerA","type":"collection","operation":"contains","referenceValue":"healer",
+	"measurements":["flatten(teams[a].players.attributes[role])"],"minCount":1,"maxCount":1}]}`
 
 // Small matches of strategy balanced are more even than others, and keep their rules.
 func TestSmallBalances(t *testing.T) {

@@ -13,10 +13,12 @@ import (
 
 // fives is two teams of five, near in skill and with a location in common.
 const fives = `{` + twoTeams + `,
- "rules":[{"name":"Skill","type":"distance","maxDistance":50,"measurements":["max(flatten(teams[*].players.attributes[skill]))"],
+ "rules":[{"name":"Skill","type":"distance","maxDistance":50,
+"measurements":["max(flatten(teams[*].players.attributes[skill]))"],
    "referenceValue":"min(flatten(teams[*].players.attributes[skill]))"},
   {"name":"Ping","type":"latency","maxLatency":80}],
- "expansions":[{"target":"rules[Skill].maxDistance","steps":[{"waitTimeSeconds":20,"value":100},{"waitTimeSeconds":40,"value":200}]},
+ "expansions":[{"target":"rules[Skill].maxDistance","steps":[{"waitTimeSeconds":20,"value":100},{"waitTimeSeconds":40,
+"value":200}]},
   {"target":"rules[Ping].maxLatency","steps":[{"waitTimeSeconds":30,"value":150}]}]}`
 
 const twoTeams = `"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"}],
@@ -134,8 +136,10 @@ func BenchmarkHopeless(b *testing.B) {
 	}
 	for _, s := range sets {
 		set := parse(b, `{"ruleLanguageVersion":"1.0",
-			"playerAttributes":[{"name":"skill","type":"number"},{"name":"tags","type":"string_list","default":["damage"]}],
-			"teams":[{"name":"red","minPlayers":3,"maxPlayers":5},{"name":"blue","minPlayers":3,"maxPlayers":5}],"rules":[`+s.rule+`]}`)
+			"playerAttributes":[{"name":"skill","type":"number"},{"name":"tags","type":"string_list",
+			"default":["damage"]}],
+			"teams":[{"name":"red","minPlayers":3,"maxPlayers":5},{"name":"blue","minPlayers":3,"maxPlayers":5}],
+			"rules":[`+s.rule+`]}`)
 		b.Run(s.name, func(b *testing.B) {
 			pool, now := matcher.NewPool(set, matcher.Options{}), noon
 			come := func(i int) {

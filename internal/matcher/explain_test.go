@@ -12,10 +12,14 @@ import (
 // Rules over whole teams let any two tickets pass. They are named with the larger
 // matches that they turn away, complete ones and those that can never hold again.
 func TestExplainNamesRulesOfTeams(t *testing.T) {
-	p := NewPool(parsed(t, `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"},{"name":"role","type":"string_list"}],
+	p := NewPool(parsed(t, `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"},
+		{"name":"role","type":"string_list"}],
 		"teams":[{"name":"red","minPlayers":2,"maxPlayers":2},{"name":"blue","minPlayers":2,"maxPlayers":2}],
-		"rules":[{"name":"FairTeams","type":"distance","maxDistance":10,"measurements":["avg(teams[*].players.attributes[skill])"],"referenceValue":"avg(flatten(teams[*].players.attributes[skill]))"},
-			{"name":"TwoHealers","type":"collection","operation":"contains","referenceValue":"healer","maxCount":2,"measurements":["flatten(teams[*].players.attributes[role])"]}]}`), Options{})
+		"rules":[{"name":"FairTeams","type":"distance","maxDistance":10,
+		"measurements":["avg(teams[*].players.attributes[skill])"],
+		"referenceValue":"avg(flatten(teams[*].players.attributes[skill]))"},
+			{"name":"TwoHealers","type":"collection","operation":"contains","referenceValue":"healer","maxCount":2,
+			"measurements":["flatten(teams[*].players.attributes[role])"]}]}`), Options{})
 	for i, skill := range []float64{10, 20, 30, 900, 40} {
 		role := ruleset.Value{Type: ruleset.StringList, SL: []string{"healer"}}
 		if i > 1 && i < 4 {
@@ -43,7 +47,9 @@ func TestExplainNamesRulesOfTeams(t *testing.T) {
 func TestExplainFindsTheLargest(t *testing.T) {
 	p := NewPool(parsed(t, `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"}],
 		"teams":[{"name":"red","minPlayers":5,"maxPlayers":5},{"name":"blue","minPlayers":5,"maxPlayers":5}],
-		"rules":[{"name":"Fair","type":"distance","maxDistance":40,"measurements":["avg(teams[*].players.attributes[skill])"],"referenceValue":"avg(flatten(teams[*].players.attributes[skill]))"},
+		"rules":[{"name":"Fair","type":"distance","maxDistance":40,
+		"measurements":["avg(teams[*].players.attributes[skill])"],
+		"referenceValue":"avg(flatten(teams[*].players.attributes[skill]))"},
 			{"name":"Near","type":"batchDistance","batchAttribute":"skill","maxDistance":200}]}`), Options{})
 	for i, skill := range []float64{1000, 1050, 1300, 1100, 1500} {
 		player := Player{ID: fmt.Sprint("p", i), Attributes: map[string]ruleset.Value{"skill": numberValue(skill)}}

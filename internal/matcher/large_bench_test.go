@@ -11,10 +11,12 @@ import (
 
 // conquest is a match of 200 in two teams.
 const conquest = `{"ruleLanguageVersion":"1.0",
-	"playerAttributes":[{"name":"skill","type":"number"},{"name":"level","type":"number"},{"name":"mode","type":"string"}],
+	"playerAttributes":[{"name":"skill","type":"number"},{"name":"level","type":"number"},{"name":"mode",
+	"type":"string"}],
 	"algorithm":{"strategy":"balanced","balancedAttribute":"skill"},
 	"teams":[{"name":"side","minPlayers":100,"maxPlayers":100,"quantity":2}],
-	"rules":[{"name":"Ping","type":"latency","maxLatency":150},{"name":"Level","type":"batchDistance","batchAttribute":"level","maxDistance":40},
+	"rules":[{"name":"Ping","type":"latency","maxLatency":150},{"name":"Level","type":"batchDistance",
+	"batchAttribute":"level","maxDistance":40},
 		{"name":"Mode","type":"batchDistance","batchAttribute":"mode"}],
 	"expansions":[{"target":"rules[Ping].maxLatency","steps":[{"waitTimeSeconds":30,"value":250}]}]}`
 

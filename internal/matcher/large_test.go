@@ -15,7 +15,8 @@ import (
 // warfront is rule set F of the vectors.
 const warfront = `{"name":"warfront","ruleLanguageVersion":"1.0",
  "playerAttributes":[{"name":"strength","type":"number"},{"name":"mode","type":"string","default":"front"}],
- "algorithm":{"strategy":"balanced","balancedAttribute":"strength","batchingPreference":"largestPopulation","expansionAgeSelection":"oldest"},
+ "algorithm":{"strategy":"balanced","balancedAttribute":"strength","batchingPreference":"largestPopulation",
+"expansionAgeSelection":"oldest"},
  "teams":[{"name":"titan","minPlayers":10,"maxPlayers":20,"quantity":2},{"name":"scout","minPlayers":3,"maxPlayers":5}],
  "rules":[{"name":"PingCap","type":"latency","maxLatency":120},
   {"name":"OneMode","type":"batchDistance","batchAttribute":"mode"}],
@@ -316,9 +317,12 @@ func crowdRules(r *rand.Rand) string {
 	}
 	targets = append(targets, `{"target":"teams[red].minPlayers","steps":[{"waitTimeSeconds":40,"value":5}]}`)
 	return fmt.Sprintf(`{"ruleLanguageVersion":"1.0",
-		"playerAttributes":[{"name":"skill","type":"number"},{"name":"rank","type":"number","default":3},{"name":"mode","type":"string","default":"m0"}],
-		"algorithm":{"strategy":"balanced","balancedAttribute":"skill","batchingPreference":%q,"expansionAgeSelection":%q},
-		"teams":[{"name":"red","minPlayers":%d,"maxPlayers":20,"quantity":2},{"name":"green","minPlayers":%d,"maxPlayers":%d}],
+		"playerAttributes":[{"name":"skill","type":"number"},{"name":"rank","type":"number","default":3},
+		{"name":"mode","type":"string","default":"m0"}],
+		"algorithm":{"strategy":"balanced","balancedAttribute":"skill","batchingPreference":%q,
+		"expansionAgeSelection":%q},
+		"teams":[{"name":"red","minPlayers":%d,"maxPlayers":20,"quantity":2},{"name":"green","minPlayers":%d,
+		"maxPlayers":%d}],
 		"rules":[%s],"expansions":[%s]}`,
 		preference, age, 6+r.IntN(8), r.IntN(4), 4+r.IntN(4), strings.Join(rules, ","), strings.Join(targets, ","))
 }
@@ -730,8 +734,10 @@ func TestLargeManyMembers(t *testing.T) {
 		"playerAttributes":[{"name":"skill","type":"number"},{"name":"mode","type":"string"}],
 		"algorithm":{"strategy":"balanced","balancedAttribute":"skill"},
 		"teams":[{"name":"red","minPlayers":20,"maxPlayers":30,"quantity":2}],
-		"rules":[{"name":"Ping","type":"latency","maxLatency":80},{"name":"Mode","type":"batchDistance","batchAttribute":"mode"}],
-		"expansions":[{"target":"rules[Ping].maxLatency","steps":[{"waitTimeSeconds":20,"value":100},{"waitTimeSeconds":50,"value":150}]}]}`)
+		"rules":[{"name":"Ping","type":"latency","maxLatency":80},{"name":"Mode","type":"batchDistance",
+		"batchAttribute":"mode"}],
+		"expansions":[{"target":"rules[Ping].maxLatency","steps":[{"waitTimeSeconds":20,"value":100},
+		{"waitTimeSeconds":50,"value":150}]}]}`)
 	c := &crowd{T: t, set: set, pool: NewPool(set, Options{}), tickets: map[string]*Ticket{}, now: largeStart}
 	oldest := crowdTicket(r, 0, largeStart.Add(-10*time.Minute), false)
 	oldest.Players[0].Latency = map[string]int{"l0": 10, "l1": 10, "l2": 10}

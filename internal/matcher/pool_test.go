@@ -243,10 +243,13 @@ func TestUnmatchable(t *testing.T) {
 // Each team has a rule of its own: the reason is that of the team which turned the
 // ticket away last, with what the rule measured there.
 func TestUnmatchableInEachTeam(t *testing.T) {
-	const set = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"a","type":"number"},{"name":"b","type":"number"}],
+	const set = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"a","type":"number"},{"name":"b",
+		"type":"number"}],
  "teams":[{"name":"red","minPlayers":1,"maxPlayers":2},{"name":"blue","minPlayers":1,"maxPlayers":2}],
- "rules":[{"name":"Red","type":"comparison","operation":"=","measurements":["teams[red].players.attributes[a]","teams[red].players.attributes[b]"]},
-  {"name":"Blue","type":"comparison","operation":"=","measurements":["teams[blue].players.attributes[a]","teams[blue].players.attributes[b]"]}]}`
+ "rules":[{"name":"Red","type":"comparison","operation":"=","measurements":["teams[red].players.attributes[a]",
+"teams[red].players.attributes[b]"]},
+  {"name":"Blue","type":"comparison","operation":"=","measurements":["teams[blue].players.attributes[a]",
+"teams[blue].players.attributes[b]"]}]}`
 	a := solo("a", attributes{"a": number(3), "b": number(4)})
 	x, ok := pool(t, set, matcher.Options{}, a).Explain("a", noon)
 	if want := "rule Blue rejects the ticket in any match: 3 and 4 are not the same"; !ok || x.Unmatchable != want {
@@ -339,7 +342,8 @@ func TestSameCallsSameMatches(t *testing.T) {
 // ticket is in one match at most, and is gone from the pool then and only then.
 func TestCrowd(t *testing.T) {
 	const fair = `{` + twoTeams + `,"algorithm":{"batchingPreference":"sorted","sortByAttributes":["skill"]},
-		"rules":[{"name":"Fair","type":"distance","maxDistance":10,"measurements":["avg(teams[*].players.attributes[skill])"],
+		"rules":[{"name":"Fair","type":"distance","maxDistance":10,
+		"measurements":["avg(teams[*].players.attributes[skill])"],
 			"referenceValue":"avg(flatten(teams[*].players.attributes[skill]))"},
 		{"name":"Ping","type":"latency","maxLatency":80,"maxDistance":60}],
 		"expansions":[{"target":"rules[Fair].maxDistance","steps":[{"waitTimeSeconds":5,"value":40}]},
@@ -395,9 +399,13 @@ func crowd(t *testing.T, set *ruleset.Set) {
 }
 
 func TestMetrics(t *testing.T) {
-	const near = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"rank","type":"number"},{"name":"arena","type":"string"}],"teams":[{"name":"pair","minPlayers":2,"maxPlayers":2}],
-		"rules":[{"name":"SameArena","type":"comparison","operation":"=","measurements":["flatten(teams[*].players.attributes[arena])"]},
-		{"name":"RankGap","type":"distance","maxDistance":50,"measurements":["avg(flatten(teams[*].players.attributes[rank]))"],"referenceValue":"min(flatten(teams[*].players.attributes[rank]))"}]}`
+	const near = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"rank","type":"number"},{"name":"arena",
+		"type":"string"}],"teams":[{"name":"pair","minPlayers":2,"maxPlayers":2}],
+		"rules":[{"name":"SameArena","type":"comparison","operation":"=",
+		"measurements":["flatten(teams[*].players.attributes[arena])"]},
+		{"name":"RankGap","type":"distance","maxDistance":50,
+		"measurements":["avg(flatten(teams[*].players.attributes[rank]))"],
+		"referenceValue":"min(flatten(teams[*].players.attributes[rank]))"}]}`
 	p := pool(t, near, matcher.Options{}, pit("a", 100), pit("b", 201))
 	search(p, noon)
 	want := []matcher.Metric{{Rule: "SameArena", Passed: 3}, {Rule: "RankGap", Passed: 2, Failed: 1}}
@@ -505,8 +513,10 @@ func TestExplainChangesNothing(t *testing.T) {
 	}
 }
 
-const duoOfMany = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"}],"teams":[{"name":"pair","minPlayers":2,"maxPlayers":2}],
-	"rules":[{"name":"Sum","type":"comparison","operation":"=","referenceValue":100,"measurements":["sum(flatten(teams[*].players.attributes[skill]))"]}]}`
+const duoOfMany = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"}],
+	"teams":[{"name":"pair","minPlayers":2,"maxPlayers":2}],
+	"rules":[{"name":"Sum","type":"comparison","operation":"=","referenceValue":100,
+	"measurements":["sum(flatten(teams[*].players.attributes[skill]))"]}]}`
 
 // TestLaterThanTheBatch: with more tickets than a batch has, those who can be matched are
 // found in the end.
@@ -534,7 +544,8 @@ func TestLaterThanTheBatch(t *testing.T) {
 func TestOutsiderOfTheBatch(t *testing.T) {
 	const body = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"}],
 		"teams":[{"name":"pair","minPlayers":2,"maxPlayers":2}],
-		"rules":[{"name":"Far","type":"distance","minDistance":50,"measurements":["max(flatten(teams[*].players.attributes[skill]))"],
+		"rules":[{"name":"Far","type":"distance","minDistance":50,
+		"measurements":["max(flatten(teams[*].players.attributes[skill]))"],
 			"referenceValue":"min(flatten(teams[*].players.attributes[skill]))"}]}`
 	p := matcher.NewPool(parse(t, body), matcher.Options{Batch: 10})
 	p.Add(solo("low", attributes{"skill": number(0)}))

@@ -30,7 +30,9 @@ func TestExposureIsLogged(t *testing.T) {
 		"local metrics": {func(l *slog.Logger) { reportOpen(l, "metrics-listen", at("::1")) }, ""},
 		"NATS elsewhere": {func(l *slog.Logger) { reportNATS(l, []string{"nats://user:secret@10.0.0.7:4222"}) },
 			"host=10.0.0.7:4222"},
-		"NATS by TLS": {func(l *slog.Logger) { reportNATS(l, []string{"tls://10.0.0.7:4222", "wss://nats.example.com"}) }, ""},
+		"NATS by TLS": {func(l *slog.Logger) {
+			reportNATS(l, []string{"tls://10.0.0.7:4222", "wss://nats.example.com"})
+		}, ""},
 		"NATS here": {func(l *slog.Logger) {
 			reportNATS(l, []string{"nats://localhost:4222", "nats://127.0.0.1:4222", "nats://[::1]:4222"})
 		}, ""},

@@ -99,7 +99,9 @@ func tokenIssuer(t *testing.T, player string) (issuer, token string) {
 	}
 	keys := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: private.Public(), KeyID: "k",
 		Algorithm: string(jose.ES256), Use: "sig"}}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(keys) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(keys)
+	}))
 	t.Cleanup(server.Close)
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: private},
 		(&jose.SignerOptions{}).WithHeader("kid", "k"))

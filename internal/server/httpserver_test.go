@@ -48,7 +48,9 @@ func TestServerTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 3 * time.Minute
 		large := strings.Repeat("x", 1<<20)
-		s := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, large) }), slog.New(slog.DiscardHandler))
+		s := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, large)
+		}), slog.New(slog.DiscardHandler))
 		l := make(pipes)
 		var serving sync.WaitGroup
 		serving.Go(func() {

@@ -58,14 +58,22 @@ func (p *pausedShard) wantRings(when string, want int) {
 // left before it.
 func TestGraceComesBeforeDeadlines(t *testing.T) {
 	for name, pause := range map[string]func(*pausedShard){
-		"stopped":                 func(p *pausedShard) { p.stopped(225 * time.Second) },
-		"suspended":               func(p *pausedShard) { p.set(8 * time.Hour) },
-		"the clock is set":        func(p *pausedShard) { p.set(210 * time.Second) },
-		"by as much as was left":  func(p *pausedShard) { p.set(52 * time.Second) },
-		"the clock is set back":   func(p *pausedShard) { p.set(-time.Hour) },
-		"forward and back":        func(p *pausedShard) { p.set(time.Hour); time.Sleep(10 * time.Second); p.set(-time.Hour) },
-		"while it was suspended":  func(p *pausedShard) { p.set(time.Hour); p.stopped(time.Minute) },
-		"several times in a row":  func(p *pausedShard) { p.set(time.Hour); p.stopped(time.Minute); p.set(time.Minute) },
+		"stopped":                func(p *pausedShard) { p.stopped(225 * time.Second) },
+		"suspended":              func(p *pausedShard) { p.set(8 * time.Hour) },
+		"the clock is set":       func(p *pausedShard) { p.set(210 * time.Second) },
+		"by as much as was left": func(p *pausedShard) { p.set(52 * time.Second) },
+		"the clock is set back":  func(p *pausedShard) { p.set(-time.Hour) },
+		"forward and back": func(p *pausedShard) {
+			p.set(time.Hour)
+			time.Sleep(10 * time.Second)
+			p.set(-time.Hour)
+		},
+		"while it was suspended": func(p *pausedShard) { p.set(time.Hour); p.stopped(time.Minute) },
+		"several times in a row": func(p *pausedShard) {
+			p.set(time.Hour)
+			p.stopped(time.Minute)
+			p.set(time.Minute)
+		},
 		"a slow machine":          func(p *pausedShard) { p.stopped(4 * time.Second); p.stopped(4 * time.Second) },
 		"nothing happens at all":  func(*pausedShard) {},
 		"the clock is a bit slow": func(p *pausedShard) { p.set(-time.Second) },

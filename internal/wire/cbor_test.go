@@ -119,7 +119,10 @@ func TestReadCBOR(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got *fault.Error // of a structure that has the member
-			for _, v := range []shape{&ListLocationsInput{}, &CreateBuildInput{}, &CreateScriptInput{}, &Event{}, &AttributeValue{}, &PlayerLatency{}, &CreateMatchmakingConfigurationInput{}} {
+			for _, v := range []shape{
+				&ListLocationsInput{}, &CreateBuildInput{}, &CreateScriptInput{}, &Event{}, &AttributeValue{},
+				&PlayerLatency{}, &CreateMatchmakingConfigurationInput{},
+			} {
 				if f := readBody(CBOR, unhex(t, c.body), v); f != nil {
 					if got = f; f.Kind == fault.Serialization && strings.Contains(f.Message, c.want) {
 						return
@@ -171,7 +174,10 @@ func spoil(rnd *rand.Rand, body []byte) []byte {
 // TestCBORHeads holds integers and lengths to their smallest form, which the other
 // implementation writes as well.
 func TestCBORHeads(t *testing.T) {
-	for _, n := range []int64{0, 23, 24, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64, -1, -24, -25, -256, -257, -65537, math.MinInt64} {
+	for _, n := range []int64{
+		0, 23, 24, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64, -1, -24, -25, -256, -257,
+		-65537, math.MinInt64,
+	} {
 		want, err := cbor.Marshal(n)
 		if err != nil {
 			t.Fatal(err)

@@ -109,11 +109,15 @@ func TestServe(t *testing.T) {
 			`{"FleetId":"fleet-1"}`, "", "", nil},
 		{"empty output", OpDeleteLocation.HandleEmpty(func(context.Context, *DeleteLocationInput) error { return nil }),
 			`{"LocationName":"custom-a"}`, "{}", "\xa0", nil},
-		{"nil output", OpListFleets.Handle(func(context.Context, *ListFleetsInput) (*ListFleetsOutput, error) { return nil, nil }), ``, "{}", "\xa0", nil},
+		{"nil output", OpListFleets.Handle(func(context.Context, *ListFleetsInput) (*ListFleetsOutput, error) {
+			return nil, nil
+		}), ``, "{}", "\xa0", nil},
 		{"output", OpListFleets.Handle(func(_ context.Context, in *ListFleetsInput) (*ListFleetsOutput, error) {
 			return &ListFleetsOutput{FleetIds: []string{in.NextToken}}, nil
 		}), `{"NextToken":"t"}`, `{"FleetIds":["t"]}`, "\xa1\x68FleetIds\x81\x61t", nil},
-		{"error", OpListFleets.Handle(func(context.Context, *ListFleetsInput) (*ListFleetsOutput, error) { return nil, cause }), ``, "", "", cause},
+		{"error", OpListFleets.Handle(func(context.Context, *ListFleetsInput) (*ListFleetsOutput, error) {
+			return nil, cause
+		}), ``, "", "", cause},
 	} {
 		for p, want := range map[Protocol]string{JSON: c.json, CBOR: c.cbor} {
 			body := []byte(c.body)

@@ -161,7 +161,9 @@ func (s service) Do(r *http.Request) (*http.Response, error) {
 func TestClientThroughHandlers(t *testing.T) {
 	ctx := context.Background()
 	c := client(service{
-		"CreatePlayerSessions": OpCreatePlayerSessions.Handle(func(_ context.Context, in *CreatePlayerSessionsInput) (*CreatePlayerSessionsOutput, error) {
+		"CreatePlayerSessions": OpCreatePlayerSessions.Handle(func(
+			_ context.Context, in *CreatePlayerSessionsInput,
+		) (*CreatePlayerSessionsOutput, error) {
 			out := new(CreatePlayerSessionsOutput)
 			for _, id := range in.PlayerIds {
 				out.PlayerSessions = append(out.PlayerSessions,

@@ -15,7 +15,9 @@ import (
 // A creator is a CreateGameSession that needs a location, as AWS does for Anywhere
 // fleets.
 func creator(made chan<- *wire.CreateGameSessionInput) wire.Handler {
-	return wire.OpCreateGameSession.Handle(func(_ context.Context, in *wire.CreateGameSessionInput) (*wire.CreateGameSessionOutput, error) {
+	return wire.OpCreateGameSession.Handle(func(
+		_ context.Context, in *wire.CreateGameSessionInput,
+	) (*wire.CreateGameSessionOutput, error) {
 		if in.Location == "" {
 			return nil, fault.New(fault.InvalidRequest, "Location is required")
 		}
@@ -74,7 +76,9 @@ func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var tokens []string
-	s := newScript(t, wire.OpCreateGameSession.Handle(func(_ context.Context, in *wire.CreateGameSessionInput) (*wire.CreateGameSessionOutput, error) {
+	s := newScript(t, wire.OpCreateGameSession.Handle(func(
+		_ context.Context, in *wire.CreateGameSessionInput,
+	) (*wire.CreateGameSessionOutput, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if tokens = append(tokens, in.IdempotencyToken); len(tokens) == 1 {
@@ -102,7 +106,9 @@ func TestCreateCanceled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithCancel(t.Context())
-			s := newScript(t, wire.OpCreateGameSession.Handle(func(context.Context, *wire.CreateGameSessionInput) (*wire.CreateGameSessionOutput, error) {
+			s := newScript(t, wire.OpCreateGameSession.Handle(func(
+				context.Context, *wire.CreateGameSessionInput,
+			) (*wire.CreateGameSessionOutput, error) {
 				cancel()
 				return &wire.CreateGameSessionOutput{GameSession: &wire.GameSession{GameSessionId: gsess}}, nil
 			}), answers(wire.OpDescribePlayerSessions, &wire.DescribePlayerSessionsOutput{}),

@@ -53,9 +53,13 @@ func TestNoAPI(t *testing.T) {
 		answer http.HandlerFunc
 		want   error
 	}{
-		"a proxy's refusal": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusForbidden) }, session.ErrDenied},
-		"a proxy's failure": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }, session.ErrUnavailable},
-		"no answer":         {func(http.ResponseWriter, *http.Request) { lost() }, session.ErrTransport},
+		"a proxy's refusal": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "<html>", http.StatusForbidden)
+		}, session.ErrDenied},
+		"a proxy's failure": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "<html>", http.StatusBadGateway)
+		}, session.ErrUnavailable},
+		"no answer": {func(http.ResponseWriter, *http.Request) { lost() }, session.ErrTransport},
 		"nonsense": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) },
 			session.ErrTransport},
 		"empty": {func(w http.ResponseWriter, _ *http.Request) {

@@ -127,7 +127,9 @@ func placed(states ...wire.GameSessionPlacementState) wire.Handler {
 }
 
 func placing(in chan<- *wire.StartGameSessionPlacementInput) wire.Handler {
-	return wire.OpStartGameSessionPlacement.Handle(func(_ context.Context, got *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
+	return wire.OpStartGameSessionPlacement.Handle(func(
+		_ context.Context, got *wire.StartGameSessionPlacementInput,
+	) (*wire.StartGameSessionPlacementOutput, error) {
 		in <- got
 		return &wire.StartGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
 			PlacementId: got.PlacementId, Status: wire.GameSessionPlacementStatePending,

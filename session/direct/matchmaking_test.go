@@ -15,7 +15,9 @@ import (
 func TestStartMatchmaking(t *testing.T) {
 	t.Parallel()
 	got := make(chan *wire.StartMatchmakingInput, 1)
-	s := newScript(t, wire.OpStartMatchmaking.Handle(func(_ context.Context, in *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
+	s := newScript(t, wire.OpStartMatchmaking.Handle(func(
+		_ context.Context, in *wire.StartMatchmakingInput,
+	) (*wire.StartMatchmakingOutput, error) {
 		got <- in
 		return &wire.StartMatchmakingOutput{}, nil
 	}))
@@ -57,10 +59,14 @@ func TestStartMatchmaking(t *testing.T) {
 // not send it twice.
 func TestStartMatchmakingLost(t *testing.T) {
 	t.Parallel()
-	s := newScript(t, wire.OpStartMatchmaking.Handle(func(context.Context, *wire.StartMatchmakingInput) (*wire.StartMatchmakingOutput, error) {
+	s := newScript(t, wire.OpStartMatchmaking.Handle(func(
+		context.Context, *wire.StartMatchmakingInput,
+	) (*wire.StartMatchmakingOutput, error) {
 		lost()
 		return nil, nil
-	}), wire.OpStopMatchmaking.Handle(func(_ context.Context, in *wire.StopMatchmakingInput) (*wire.StopMatchmakingOutput, error) {
+	}), wire.OpStopMatchmaking.Handle(func(
+		_ context.Context, in *wire.StopMatchmakingInput,
+	) (*wire.StopMatchmakingOutput, error) {
 		if in.TicketId != "ticket-1" {
 			t.Errorf("stopped %q", in.TicketId)
 		}
@@ -110,7 +116,8 @@ func TestTicket(t *testing.T) {
 		{Status: wire.MatchmakingConfigurationStatusSearching, StatusReason: "AcceptanceFailed"},
 		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance, StatusReason: "AcceptanceFailed"},
 		// Nobody saw the search.
-		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance, StatusReason: "AcceptanceFailed", StatusMessage: "again"},
+		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance, StatusReason: "AcceptanceFailed",
+			StatusMessage: "again"},
 		{Status: wire.MatchmakingConfigurationStatusPlacing},
 		{Status: wire.MatchmakingConfigurationStatusCompleted, GameSessionConnectionInfo: &wire.GameSessionConnectionInfo{
 			GameSessionArn: gsess, IpAddress: "203.0.113.7", DnsName: "host-1.example.com",

@@ -14,7 +14,9 @@ import (
 
 // searching pages through n sessions of which every fifth lets nobody in.
 func searching(n int, asked chan<- wire.SearchGameSessionsInput) wire.Handler {
-	return wire.OpSearchGameSessions.Handle(func(_ context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error) {
+	return wire.OpSearchGameSessions.Handle(func(
+		_ context.Context, in *wire.SearchGameSessionsInput,
+	) (*wire.SearchGameSessionsOutput, error) {
 		asked <- *in
 		if in.FleetId == goneFleet {
 			return nil, fault.New(fault.NotFound, "no such fleet")

@@ -128,7 +128,10 @@ func parse(t *testing.T, register func(*flag.FlagSet), line string) {
 }
 
 func TestInvalid(t *testing.T) {
-	for _, s := range []Server{{Transport: "udp"}, {Transport: TLS, Cert: "cert.pem"}, {Transport: QUIC, Key: "key.pem"}, {Cert: "cert.pem", Key: "key.pem"}} {
+	for _, s := range []Server{
+		{Transport: "udp"}, {Transport: TLS, Cert: "cert.pem"}, {Transport: QUIC, Key: "key.pem"},
+		{Cert: "cert.pem", Key: "key.pem"},
+	} {
 		if err := s.Validate(); err == nil {
 			t.Errorf("%+v is valid", s)
 		}

@@ -95,7 +95,10 @@ func TestJoining(t *testing.T) {
 	for _, test := range []struct {
 		join Join
 		want string
-	}{{Join{}, "\x00"}, {Join{"ada"}, "\x03ada"}, {Join{strings.Repeat("x", MaxName)}, " " + strings.Repeat("x", MaxName)}} {
+	}{
+		{Join{}, "\x00"}, {Join{"ada"}, "\x03ada"},
+		{Join{strings.Repeat("x", MaxName)}, " " + strings.Repeat("x", MaxName)},
+	} {
 		data := test.join.Append(nil)
 		if got, err := ReadJoin(data); string(data) != test.want || got != test.join || err != nil {
 			t.Errorf("%+v is %q and became %+v, %v", test.join, data, got, err)
@@ -111,7 +114,10 @@ func TestJoining(t *testing.T) {
 			t.Errorf("%q became %+v, %v", data, got, err)
 		}
 	}
-	for _, data := range []string{"", "\x02\x00\x00\x00\x1e", "\x00\x00\x00\x00\x1e\x00", "\x02\x00\x00\x00\x00\x00", "\x02\x00\x00\x00\x1e\x00\x00"} {
+	for _, data := range []string{
+		"", "\x02\x00\x00\x00\x1e", "\x00\x00\x00\x00\x1e\x00", "\x02\x00\x00\x00\x00\x00",
+		"\x02\x00\x00\x00\x1e\x00\x00",
+	} {
 		if got, err := ReadWelcome([]byte(data)); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q became %+v, %v", data, got, err)
 		}

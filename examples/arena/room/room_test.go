@@ -60,7 +60,8 @@ func TestNews(t *testing.T) {
 		t.Errorf("places: %v", got.Places)
 	}
 	present := r.Present()
-	if !reflect.DeepEqual(present, []protocol.Joined{{Number: 2, Name: "bob"}, {Number: 3, Name: "carl"}}) || r.Len() != 2 {
+	if !reflect.DeepEqual(present, []protocol.Joined{{Number: 2, Name: "bob"}, {Number: 3, Name: "carl"}}) ||
+		r.Len() != 2 {
 		t.Errorf("present: %v", present)
 	}
 	if again := r.Tick(); again.Tick != 2 || len(again.News) != 0 {

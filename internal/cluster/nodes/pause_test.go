@@ -234,7 +234,10 @@ func TestPauseRefused(t *testing.T) {
 	}{
 		"one is not there": {func(r *testRegion) { r.members = append(r.members, cluster.Member{Node: "n9"}) },
 			"n9 did not answer"},
-		"one is not there, later": {func(r *testRegion) { r.nodes[1].conn.Close(); r.nodes = slices.Delete(r.nodes, 1, 2) }, "n2 did not answer"},
+		"one is not there, later": {func(r *testRegion) {
+			r.nodes[1].conn.Close()
+			r.nodes = slices.Delete(r.nodes, 1, 2)
+		}, "n2 did not answer"},
 		"one goes on": {func(r *testRegion) { r.nodes[2].journal.set(&r.nodes[2].journal.busy, true) },
 			"n3 did not pause"},
 		"one has no shards": {func(r *testRegion) { r.nodes[2].own() }, "Shard 2 is being transferred"},

@@ -21,7 +21,10 @@ func TestConfigNamesEveryMistake(t *testing.T) {
 		PlayerRate:     Rate{Burst: -1},
 		TrustedProxies: []netip.Prefix{{}}, Tokens: &Tokens{Issuer: "somebody", Skew: -1},
 	})
-	for _, want := range []string{"has no name", `"short" has 5`, "AddressRate", "PlayerRate", "TrustedProxies", "set Tokens.KeysURL", "Tokens.Skew"} {
+	for _, want := range []string{
+		"has no name", `"short" has 5`, "AddressRate", "PlayerRate", "TrustedProxies", "set Tokens.KeysURL",
+		"Tokens.Skew",
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing about %s in %v", want, err)
 		}

@@ -245,13 +245,17 @@ func TestQueries(t *testing.T) {
 			e.QueryStringParameters = map[string]string{"build_id": "7", "tag": "c&d"}
 			e.MultiValueQueryStringParameters = map[string][]string{"build_id": {"7"}, "tag": {"a b", "c&d"}}
 		}),
-		"HTTP API": httpAPI(func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "build_id=7&tag=a%20b&tag=c%26d" }),
+		"HTTP API": httpAPI(func(e *events.APIGatewayV2HTTPRequest) {
+			e.RawQueryString = "build_id=7&tag=a%20b&tag=c%26d"
+		}),
 	} {
 		if s := ask(t, Config{}, payload); !maps.EqualFunc(s.Query, want, slices.Equal) {
 			t.Errorf("%s: %v", name, s.Query)
 		}
 	}
-	s := ask(t, Config{}, rest(func(e *events.APIGatewayProxyRequest) { e.QueryStringParameters = map[string]string{"a": "1"} }))
+	s := ask(t, Config{}, rest(func(e *events.APIGatewayProxyRequest) {
+		e.QueryStringParameters = map[string]string{"a": "1"}
+	}))
 	if !maps.EqualFunc(s.Query, map[string][]string{"a": {"1"}}, slices.Equal) {
 		t.Errorf("single values: %v", s.Query)
 	}

@@ -90,14 +90,20 @@ func TestQueuesOverTheSDK(t *testing.T) {
 		return &wire.GameSessionPlacement{PlacementId: "p-1", Status: status,
 			PlacedPlayerSessions: []wire.PlacedPlayerSession{{PlayerId: "ada", PlayerSessionId: "psess-1"}}}
 	}
-	on(d, wire.OpStartGameSessionPlacement, func(*wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error) {
+	on(d, wire.OpStartGameSessionPlacement, func(
+		*wire.StartGameSessionPlacementInput,
+	) (*wire.StartGameSessionPlacementOutput, error) {
 		return &wire.StartGameSessionPlacementOutput{GameSessionPlacement: placement("PENDING")}, nil
 	})
-	on(d, wire.OpStopGameSessionPlacement, func(*wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error) {
+	on(d, wire.OpStopGameSessionPlacement, func(
+		*wire.StopGameSessionPlacementInput,
+	) (*wire.StopGameSessionPlacementOutput, error) {
 		return &wire.StopGameSessionPlacementOutput{GameSessionPlacement: placement("CANCELLED")}, nil
 	})
 	var calls int
-	on(d, wire.OpDescribeGameSessionPlacement, func(*wire.DescribeGameSessionPlacementInput) (*wire.DescribeGameSessionPlacementOutput, error) {
+	on(d, wire.OpDescribeGameSessionPlacement, func(
+		*wire.DescribeGameSessionPlacementInput,
+	) (*wire.DescribeGameSessionPlacementOutput, error) {
 		if calls++; calls == 1 {
 			return nil, fault.New(fault.Throttling, "slow down")
 		}

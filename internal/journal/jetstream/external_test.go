@@ -95,7 +95,10 @@ func TestExternalOverTLS(t *testing.T) {
 		if err := open(ours.node()); err != nil {
 			t.Error(err)
 		}
-		for name, cfg := range map[string]*tls.Config{"no certificate": {RootCAs: ours.pool, MinVersion: tls.VersionTLS13}, "another authority": newAuthority(t).node()} {
+		for name, cfg := range map[string]*tls.Config{
+			"no certificate":    {RootCAs: ours.pool, MinVersion: tls.VersionTLS13},
+			"another authority": newAuthority(t).node(),
+		} {
 			if err := open(cfg); err == nil {
 				t.Errorf("%s: it is open", name)
 			}

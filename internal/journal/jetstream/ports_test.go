@@ -41,7 +41,9 @@ func TestClusterClientPortAcceptsNobody(t *testing.T) {
 		} {
 			answers := converse(t, address,
 				first+"\r\nPING\r\nSUB inbox 2\r\nPUB $JS.API.STREAM.NAMES inbox 0\r\n\r\nPING\r\n")
-			if slices.ContainsFunc(answers, func(line string) bool { return strings.HasPrefix(line, "PONG") || strings.HasPrefix(line, "MSG") }) {
+			if slices.ContainsFunc(answers, func(line string) bool {
+				return strings.HasPrefix(line, "PONG") || strings.HasPrefix(line, "MSG")
+			}) {
 				t.Errorf("%s: the client is answered %q", name, answers)
 			}
 		}

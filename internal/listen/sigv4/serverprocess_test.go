@@ -47,10 +47,12 @@ func TestVerifyServerProcessRefusals(t *testing.T) {
 		late   time.Duration
 		kind   fault.Kind
 	}{
-		"compute":    {func(q *ServerProcessQuery) { q.ComputeID = "task-0124" }, 0, fault.InvalidSignature},
-		"fleet":      {func(q *ServerProcessQuery) { q.FleetID = "" }, 0, fault.InvalidSignature},
-		"process":    {func(q *ServerProcessQuery) { q.ProcessID += "0" }, 0, fault.InvalidSignature},
-		"moved":      {func(q *ServerProcessQuery) { q.ComputeID, q.FleetID = "task-0123&FleetId=containerfleet-aaaa", "" }, 0, fault.InvalidSignature},
+		"compute": {func(q *ServerProcessQuery) { q.ComputeID = "task-0124" }, 0, fault.InvalidSignature},
+		"fleet":   {func(q *ServerProcessQuery) { q.FleetID = "" }, 0, fault.InvalidSignature},
+		"process": {func(q *ServerProcessQuery) { q.ProcessID += "0" }, 0, fault.InvalidSignature},
+		"moved": {func(q *ServerProcessQuery) {
+			q.ComputeID, q.FleetID = "task-0123&FleetId=containerfleet-aaaa", ""
+		}, 0, fault.InvalidSignature},
 		"algorithm":  {func(q *ServerProcessQuery) { q.Algorithm = "" }, 0, fault.IncompleteSignature},
 		"credential": {func(q *ServerProcessQuery) { q.Credential = "AKIDLONG" }, 0, fault.IncompleteSignature},
 		"key":        {func(q *ServerProcessQuery) { q.Credential = "X" + q.Credential }, 0, fault.UnrecognizedClient},

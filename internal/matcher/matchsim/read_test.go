@@ -11,10 +11,14 @@ import (
 // pit is a duel with a rule of every kind that time relaxes.
 const pit = `{"name":"pit","ruleLanguageVersion":"1.0",
 	"playerAttributes":[{"name":"skill","type":"number","default":100},{"name":"arena","type":"string"},
-		{"name":"tags","type":"string_list","default":["a"]},{"name":"votes","type":"string_number_map","default":{"keep":1}}],
+		{"name":"tags","type":"string_list","default":["a"]},{"name":"votes","type":"string_number_map",
+		"default":{"keep":1}}],
 	"teams":[{"name":"north","minPlayers":1,"maxPlayers":1},{"name":"south","minPlayers":1,"maxPlayers":1}],
-	"rules":[{"name":"Near","type":"distance","maxDistance":50,"measurements":["max(flatten(teams[*].players.attributes[skill]))"],"referenceValue":"min(flatten(teams[*].players.attributes[skill]))"},
-		{"name":"Arena","type":"comparison","operation":"=","measurements":["flatten(teams[*].players.attributes[arena])"]},
+	"rules":[{"name":"Near","type":"distance","maxDistance":50,
+	"measurements":["max(flatten(teams[*].players.attributes[skill]))"],
+	"referenceValue":"min(flatten(teams[*].players.attributes[skill]))"},
+		{"name":"Arena","type":"comparison","operation":"=",
+		"measurements":["flatten(teams[*].players.attributes[arena])"]},
 		{"name":"Ping","type":"latency","maxLatency":100}],
 	"expansions":[{"target":"rules[Near].maxDistance","steps":[{"waitTimeSeconds":20,"value":150}]}]}`
 
@@ -31,8 +35,10 @@ func TestReadTickets(t *testing.T) {
 	const lines = `
 {"At": 2.5, "ConfigurationName": "duel", "TicketId": "late", "Players": [{"PlayerId": "p2", "Team": "north", "LatencyInMs": {"us-east-1": 40}}]}
 
-{"Players":[{"PlayerId":"p1","PlayerAttributes":{"skill":{"N":23},"arena":{"S":"pit"},"tags":{"SL":["b","a","b"]},"votes":{"SDM":{"keep":2}},"undeclared":{"S":"x"}}}]}
-{"At":1,"GameSessionArn":"arn:aws:gamelift:us-east-1::gamesession/fleet-1/gs-1","Players":[{"PlayerId":"p3","Team":"north"}]}
+{"Players":[{"PlayerId":"p1","PlayerAttributes":{"skill":{"N":23},"arena":{"S":"pit"},"tags":{"SL":["b","a","b"]},
+"votes":{"SDM":{"keep":2}},"undeclared":{"S":"x"}}}]}
+{"At":1,"GameSessionArn":"arn:aws:gamelift:us-east-1::gamesession/fleet-1/gs-1","Players":[{"PlayerId":"p3",
+"Team":"north"}]}
 `
 	tickets, err := ReadTickets(strings.NewReader(lines), parsed(t, pit))
 	if err != nil {

@@ -100,7 +100,8 @@ func TestRunWithoutTimeout(t *testing.T) {
 func TestRunWithoutTimeoutOrMatch(t *testing.T) {
 	const hopeless = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"}],
 	"teams":[{"name":"north","minPlayers":2,"maxPlayers":2},{"name":"south","minPlayers":2,"maxPlayers":2}],
-	"rules":[{"name":"Sum","type":"comparison","operation":">","measurements":["sum(flatten(teams[*].players.attributes[skill]))"],"referenceValue":1000}]}`
+	"rules":[{"name":"Sum","type":"comparison","operation":">",
+	"measurements":["sum(flatten(teams[*].players.attributes[skill]))"],"referenceValue":1000}]}`
 	var lines []string
 	for i := range 150 {
 		lines = append(lines, fmt.Sprintf(`{"At":%d,"TicketId":"t%d","Players":[{"PlayerId":"p%d",`+
@@ -121,7 +122,8 @@ func TestRunWithoutTimeoutOrMatch(t *testing.T) {
 func TestGenerateWithoutWords(t *testing.T) {
 	const silent = `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"clan","type":"string"}],
 	"teams":[{"name":"north","minPlayers":1,"maxPlayers":1},{"name":"south","minPlayers":1,"maxPlayers":1}],
-	"rules":[{"name":"Alone","type":"comparison","operation":"!=","measurements":["teams[north].players.attributes[clan]"],"referenceValue":""}]}`
+	"rules":[{"name":"Alone","type":"comparison","operation":"!=",
+	"measurements":["teams[north].players.attributes[clan]"],"referenceValue":""}]}`
 	var text bytes.Buffer
 	set := parsed(t, silent)
 	if err := Generate(&text, set, Population{Tickets: 20, Rate: 1}); err != nil {
@@ -225,7 +227,9 @@ func TestProgressWithoutArrivals(t *testing.T) {
 		lines = append(lines, duellist(fmt.Sprint("d", i), 0, 100*i))
 	}
 	calls := 0
-	if _, err := Run(t.Context(), parsed(t, pit), read(t, lines...), Options{Timeout: time.Minute, Progress: func(Progress) { calls++ }}); err != nil || calls < 2 {
+	if _, err := Run(t.Context(), parsed(t, pit), read(t, lines...), Options{Timeout: time.Minute, Progress: func(Progress) {
+		calls++
+	}}); err != nil || calls < 2 {
 		t.Errorf("%d reports, %v", calls, err)
 	}
 }
@@ -269,7 +273,10 @@ func TestTable(t *testing.T) {
 	tickets := read(t, duellist("a", 0, 100), duellist("b", 5, 1200), duellist("c", 5, 1200),
 		`{"At":21,"TicketId":"f","Players":[{"PlayerId":"pf","LatencyInMs":{"l1":10}}]}`)
 	used := time.Duration(0)
-	report, err := Run(t.Context(), parsed(t, pit), tickets, Options{CPU: func() time.Duration { used += time.Second; return used }})
+	report, err := Run(t.Context(), parsed(t, pit), tickets, Options{CPU: func() time.Duration {
+		used += time.Second
+		return used
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,14 +96,19 @@ func TestAccepted(t *testing.T) {
 			Rule{Type: Collection, Fold: FoldUnion, Operation: "contains", Reference: &Reference{Text: &text},
 				MinCount: count(1)}},
 		{"not contains", rules(`"type":"collection","operation":"contains","referenceValue":"healer","maxCount":0,` +
-			`"measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldUnion, Operation: "contains", Reference: &Reference{Text: &text}, MaxCount: count(0)}},
+			`"measurements":` + tags), rule,
+			Rule{Type: Collection, Fold: FoldUnion, Operation: "contains", Reference: &Reference{Text: &text},
+				MaxCount: count(0)}},
 		{"intersection reads no reference",
 			rules(`"type":"collection","operation":"intersection","referenceValue":5,` +
 				`"partyAggregation":"intersection",` +
-				`"measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldIntersection, Operation: "intersection", MinCount: count(1)}},
+				`"measurements":` + tags), rule,
+			Rule{Type: Collection, Fold: FoldIntersection, Operation: "intersection", MinCount: count(1)}},
 		{"a list in the document",
 			rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":["a","b","a"],` +
-				`"minCount":2,"measurements":` + tags), rule, Rule{Type: Collection, Fold: FoldUnion, Operation: "reference_intersection_count", Reference: &Reference{List: []string{"a", "b"}}, MinCount: count(2)}},
+				`"minCount":2,"measurements":` + tags), rule,
+			Rule{Type: Collection, Fold: FoldUnion, Operation: "reference_intersection_count",
+				Reference: &Reference{List: []string{"a", "b"}}, MinCount: count(2)}},
 		{"an empty list in the document",
 			rules(`"type":"collection","operation":"reference_intersection_count","referenceValue":[],"maxCount":2,` +
 				`"measurements":` + tags), func(s *Set) any { return s.Rules[0].Reference.List != nil }, true},
@@ -115,7 +120,9 @@ func TestAccepted(t *testing.T) {
 			`"mapKey":"minValue"`), rule, Rule{Type: DistanceSort, Fold: FoldAvg, Attribute: 3, MapKey: MinValue}},
 		{"large", large(rulesMember([]string{ping, batch, sameMode}),
 			`"expansions":[`+steps("teams[red].maxPlayers", `{"waitTimeSeconds":3,"value":20}`)+"]"),
-			func(s *Set) any { return []any{s.Large(), s.At(time.Minute).Large(), s.At(time.Minute).MaxPlayers()} }, []any{true, true, 20}},
+			func(s *Set) any {
+				return []any{s.Large(), s.At(time.Minute).Large(), s.At(time.Minute).MaxPlayers()}
+			}, []any{true, true, 20}},
 		{"compound", rules(ping, ping, ping, `"type":"compound","statement":" xor ( r0 , r1 , not(r2) ) "`), rule,
 			Rule{Type: Compound, Statement: &Statement{Op: "xor",
 				Args: []*Statement{{Rule: 0}, {Rule: 1}, {Op: "not", Args: []*Statement{{Rule: 2}}}}}}},
@@ -127,7 +134,9 @@ func TestAccepted(t *testing.T) {
 			Rule{Type: Compound, Statement: &Statement{Op: "and", Args: []*Statement{{Rule: 0}, {Rule: 1}}}}},
 		{"compound in compound", rules(ping, `"type":"compound","statement":"not(r0)"`,
 			`"type":"compound","statement":"or(r0,r1)"`),
-			func(s *Set) any { return []bool{s.Rules[0].Operand, s.Rules[1].Operand, s.Rules[2].Operand} }, []bool{true, true, false}},
+			func(s *Set) any {
+				return []bool{s.Rules[0].Operand, s.Rules[1].Operand, s.Rules[2].Operand}
+			}, []bool{true, true, false}},
 		{"an operand that is relaxed stays one", expanded([]string{ping, `"type":"compound","statement":"not(r0)"`},
 			steps("rules[r0].maxLatency", manySteps(0, 1))), func(s *Set) any { return s.At(0).Rules[0].Operand },
 			true},

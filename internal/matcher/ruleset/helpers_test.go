@@ -11,8 +11,10 @@ import (
 // body is a rule set of two teams and an attribute of each type, with more members.
 func body(more ...string) string {
 	return `{"ruleLanguageVersion":"1.0",
-"playerAttributes":[{"name":"skill","type":"number"},{"name":"mode","type":"string"},{"name":"tags","type":"string_list"},{"name":"votes","type":"string_number_map"}],
-"teams":[{"name":"red","minPlayers":1,"maxPlayers":5},{"name":"crew","minPlayers":2,"maxPlayers":4,"quantity":2}]` + joined(",", more) + "}"
+"playerAttributes":[{"name":"skill","type":"number"},{"name":"mode","type":"string"},{"name":"tags",
+"type":"string_list"},{"name":"votes","type":"string_number_map"}],
+"teams":[{"name":"red","minPlayers":1,"maxPlayers":5},{"name":"crew","minPlayers":2,"maxPlayers":4,
+"quantity":2}]` + joined(",", more) + "}"
 }
 
 // rules is a body with rules, which get names r0, r1, … in front.
@@ -33,7 +35,8 @@ func expanded(list []string, expansions ...string) string {
 
 // large is a rule set of large matches with more members.
 func large(more ...string) string {
-	return `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"},{"name":"mode","type":"string"}],
+	return `{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number"},{"name":"mode",
+		"type":"string"}],
 "algorithm":{"strategy":"balanced","balancedAttribute":"skill"},
 "teams":[{"name":"red","minPlayers":10,"maxPlayers":41}]` + joined(",", more) + "}"
 }

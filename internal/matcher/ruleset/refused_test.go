@@ -206,7 +206,8 @@ func TestRefused(t *testing.T) {
 		{"number for strings", rules(`"type":"comparison","operation":"=","referenceValue":5,"measurements":[` + modes +
 			`]`), "rules[0].referenceValue", "must be one string, like the measurements, not 5"},
 		{"text for numbers", rules(`"type":"comparison","operation":"=","referenceValue":"avg(teams)",` +
-			`"measurements":[` + skills + `]`), "rules[0].referenceValue", `"avg(teams)" is none: at character 10 of the expression: expected "[", found ")"`},
+			`"measurements":[` + skills + `]`), "rules[0].referenceValue",
+			`"avg(teams)" is none: at character 10 of the expression: expected "[", found ")"`},
 		{"list as reference", rules(`"type":"comparison","operation":"=","referenceValue":["a"],"measurements":[` +
 			modes + `]`), "rules[0].referenceValue", "not a list"},
 		{"boolean as reference", rules(`"type":"comparison","operation":"=","referenceValue":true,"measurements":[` +
@@ -217,7 +218,8 @@ func TestRefused(t *testing.T) {
 			"must be one number, like the measurements, and gives a list of numbers"},
 		{"reference to an unknown team",
 			rules(`"type":"comparison","operation":"=","referenceValue":"count(teams[green].players)",` +
-				`"measurements":[` + skills + `]`), "rules[0].referenceValue", `at character 13 of the expression: there is no team "green"`},
+				`"measurements":[` + skills + `]`), "rules[0].referenceValue",
+			`at character 13 of the expression: there is no team "green"`},
 
 		// Distance.
 		{"distance of strings", rules(`"type":"distance","maxDistance":1,"referenceValue":1,"measurements":[` + modes +
@@ -276,7 +278,8 @@ func TestRefused(t *testing.T) {
 			rules(`"type":"collection","operation":"reference_intersection_count","measurements":[` + tags + `]`),
 			"rules[0].referenceValue", "required"},
 		{"text to intersect", rules(`"type":"collection","operation":"reference_intersection_count",` +
-			`"referenceValue":"x","measurements":[` + tags + `]`), "rules[0].referenceValue", `must be a list of strings or a property expression that gives one, not "x"`},
+			`"referenceValue":"x","measurements":[` + tags + `]`), "rules[0].referenceValue",
+			`must be a list of strings or a property expression that gives one, not "x"`},
 		{"lists to intersect", rules(`"type":"collection","operation":"reference_intersection_count",` +
 			`"referenceValue":` + tags + `,"measurements":[` + tags + `]`), "rules[0].referenceValue", "must give " +
 			"a list of strings, and gives a list of lists of strings"},

@@ -135,7 +135,9 @@ func (w *town) match() {
 		w.makers = append(w.makers, k)
 	}
 	if proposal != nil {
-		w.ask(call{shard: tickets, command: region.MatchmakingCommand{Command: *proposal}, answer: func(_ any, err error) {
+		w.ask(call{shard: tickets, command: region.MatchmakingCommand{Command: *proposal}, answer: func(
+			_ any, err error,
+		) {
 			w.drive(func(d *Driver) { d.Proposed(k, proposal.Tickets, err) })
 		}})
 	}

@@ -249,7 +249,9 @@ func (w *world) place() {
 func (w *world) begin(c placement.Start) {
 	shard := region.PlacementShardOf(c.Request.ID, shards)
 	s := w.shards[shard]
-	s.queue = append(s.queue, Request{Shard: shard, Command: region.PlacementCommand{Command: c}, Answer: func(_ any, err error) {
+	s.queue = append(s.queue, Request{Shard: shard, Command: region.PlacementCommand{Command: c}, Answer: func(
+		_ any, err error,
+	) {
 		if errors.Is(err, ErrUnanswered) {
 			w.begin(c)
 		}
