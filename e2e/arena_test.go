@@ -134,7 +134,8 @@ func playArena(t *testing.T, s *service, fleet string, client func(playerSession
 	bob.goesOn(t, 1)
 	ada.printed.await(t, "player 2 says: hello yourself")
 	bob.printed.await(t, "player 1 says: hello")
-	for _, p := range call(t, s.client().DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{GameSessionId: session}).PlayerSessions {
+	in := &gamelift.DescribePlayerSessionsInput{GameSessionId: session}
+	for _, p := range call(t, s.client().DescribePlayerSessions, in).PlayerSessions {
 		if p.Status != types.PlayerSessionStatusActive {
 			t.Errorf("%s is %s while playing", *p.PlayerId, p.Status)
 		}
@@ -147,7 +148,7 @@ func playArena(t *testing.T, s *service, fleet string, client func(playerSession
 	ada.interrupt(t)
 	ada.ends(t, 0)
 	eventually(t, "the game session is TERMINATED", is(types.GameSessionStatusTerminated))
-	for _, p := range call(t, s.client().DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{GameSessionId: session}).PlayerSessions {
+	for _, p := range call(t, s.client().DescribePlayerSessions, in).PlayerSessions {
 		if p.Status != types.PlayerSessionStatusCompleted {
 			t.Errorf("%s is %s when all have left", *p.PlayerId, p.Status)
 		}

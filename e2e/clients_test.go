@@ -54,7 +54,8 @@ func TestAWSCLIPrints(t *testing.T) {
 	if got != "Arena\tACTIVE\n" {
 		t.Errorf("as text: %q", got)
 	}
-	if got := run("delete-fleet-locations", "--fleet-id", fleet, "--locations", home); !strings.Contains(got, `"Status": "DELETING"`) {
+	deleted := run("delete-fleet-locations", "--fleet-id", fleet, "--locations", home)
+	if !strings.Contains(deleted, `"Status": "DELETING"`) {
 		t.Errorf("delete-fleet-locations: %s", got)
 	}
 	if got := run("delete-fleet", "--fleet-id", fleet); got != "" {

@@ -238,9 +238,10 @@ func TestTypedExceptions(t *testing.T) {
 			return err
 		}, isA[*types.InvalidRequestException], "taken"},
 		{"ticket with an attribute of the wrong type", func() error {
-			_, err := c.StartMatchmaking(ctx, &gamelift.StartMatchmakingInput{ConfigurationName: new("duel"), Players: []types.Player{{
-				PlayerId: new("bob"), PlayerAttributes: map[string]types.AttributeValue{"skill": {S: new("high")}},
-			}}})
+			_, err := c.StartMatchmaking(ctx,
+				&gamelift.StartMatchmakingInput{ConfigurationName: new("duel"), Players: []types.Player{{
+					PlayerId: new("bob"), PlayerAttributes: map[string]types.AttributeValue{"skill": {S: new("high")}},
+				}}})
 			return err
 		}, isA[*types.InvalidRequestException], "skill"},
 		{"ticket of an unknown configuration", func() error {
@@ -302,7 +303,9 @@ func TestIdempotency(t *testing.T) {
 	compute := call(t, s.client().DescribeCompute,
 		&gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("one")}).Compute
 	s.newCompute(t, fleet, home, "one") // as an agent that starts again
-	if got := call(t, s.client().DescribeCompute, &gamelift.DescribeComputeInput{FleetId: &fleet, ComputeName: new("one")}).Compute; !got.CreationTime.Equal(*compute.CreationTime) {
+	if got := call(t, s.client().DescribeCompute, &gamelift.DescribeComputeInput{
+		FleetId: &fleet, ComputeName: new("one"),
+	}).Compute; !got.CreationTime.Equal(*compute.CreationTime) {
 		t.Error("registering the same compute again replaced it")
 	}
 }

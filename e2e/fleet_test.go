@@ -158,7 +158,8 @@ func (s *service) awaitPlayer(t testing.TB, id string, status types.PlayerSessio
 // eventCodes are the codes of a fleet's events, newest first.
 func (s *service) eventCodes(t testing.TB, fleet string) (codes []types.EventCode) {
 	t.Helper()
-	for _, e := range call(t, s.client().DescribeFleetEvents, &gamelift.DescribeFleetEventsInput{FleetId: &fleet}).Events {
+	events := call(t, s.client().DescribeFleetEvents, &gamelift.DescribeFleetEventsInput{FleetId: &fleet})
+	for _, e := range events.Events {
 		codes = append(codes, e.EventCode)
 	}
 	return codes

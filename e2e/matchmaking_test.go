@@ -69,7 +69,8 @@ const duelRules = `{"name": "duel", "ruleLanguageVersion": "1.0",
 	"playerAttributes": [{"name": "skill", "type": "number", "default": 10}],
 	"teams": [{"name": "red", "minPlayers": 1, "maxPlayers": 1}, {"name": "blue", "minPlayers": 1, "maxPlayers": 2}],
 	"rules": [{"name": "CloseSkill", "type": "distance", "maxDistance": 5,
-		"measurements": ["max(flatten(teams[*].players.attributes[skill]))"], "referenceValue": "min(flatten(teams[*].players.attributes[skill]))"}]}`
+		"measurements": ["max(flatten(teams[*].players.attributes[skill]))"],
+		"referenceValue": "min(flatten(teams[*].players.attributes[skill]))"}]}`
 
 // becomes repeats a call until a member of its answer has a value.
 func (m *matchWalk) becomes(operation string, in params, path, want string) (a answer) {
@@ -110,7 +111,8 @@ func (m *matchWalk) queues() {
 	})
 	m.refused("InvalidRequestException", "CreateGameSessionQueue", create)
 	m.do("ListTagsForResource", params{"ResourceARN": queueArn}).is(map[string]any{"Tags.0.Value": "blue"})
-	m.do("UpdateGameSessionQueue", params{"Name": queueArn, "TimeoutInSeconds": 200, "PriorityConfiguration": params{}}).is(map[string]any{
+	m.do("UpdateGameSessionQueue",
+		params{"Name": queueArn, "TimeoutInSeconds": 200, "PriorityConfiguration": params{}}).is(map[string]any{
 		"GameSessionQueue.TimeoutInSeconds":                                                   200,
 		"GameSessionQueue.PlayerLatencyPolicies.1.MaximumIndividualPlayerLatencyMilliseconds": 200,
 		"GameSessionQueue.PriorityConfiguration":                                              "", // cleared

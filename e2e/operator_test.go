@@ -30,7 +30,8 @@ func (s *service) operateWith(t testing.TB, method, path, secret string) *http.R
 	}
 	nothing := sha256.Sum256(nil)
 	keys := aws.Credentials{AccessKeyID: s.AccessKey, SecretAccessKey: secret}
-	if err := v4.NewSigner().SignHTTP(t.Context(), keys, request, hex.EncodeToString(nothing[:]), "gamelift", s.Region, time.Now()); err != nil {
+	if err := v4.NewSigner().SignHTTP(t.Context(), keys, request, hex.EncodeToString(nothing[:]),
+		"gamelift", s.Region, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := s.http.Do(request)

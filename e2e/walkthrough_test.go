@@ -262,7 +262,8 @@ func (w *walk) server() *arenaServer {
 	if strings.Contains(log, w.token) {
 		w.Error("the game server prints its token")
 	}
-	w.do("DescribeFleetLocationUtilization", params{"FleetId": w.fleetID, "Location": "custom-home-location"}).is(map[string]any{
+	w.do("DescribeFleetLocationUtilization",
+		params{"FleetId": w.fleetID, "Location": "custom-home-location"}).is(map[string]any{
 		"FleetUtilization.ActiveServerProcessCount": 1, "FleetUtilization.ActiveGameSessionCount": 0,
 	})
 	return server

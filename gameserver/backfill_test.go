@@ -21,19 +21,22 @@ func TestBackfillOnTheWire(t *testing.T) {
 	ticket, err := server.StartMatchBackfill(t.Context(), gameserver.MatchBackfill{
 		MatchmakingConfigurationARN: configuration,
 		Players: []gameserver.Player{
-			{PlayerID: "p1", Team: "red", LatencyInMS: map[string]int{"us-west-2": 40}, Attributes: map[string]gameserver.AttributeValue{
-				"skill": gameserver.DoubleAttribute(23.5), "zero": gameserver.DoubleAttribute(0),
-				"mode": gameserver.StringAttribute("duel"), "none": gameserver.StringAttribute(""),
-				"maps": gameserver.StringListAttribute("a", "b"), "empty": gameserver.StringListAttribute(),
-				"ranks": gameserver.StringDoubleMapAttribute(map[string]float64{"x": 1}),
-			}},
+			{PlayerID: "p1", Team: "red", LatencyInMS: map[string]int{"us-west-2": 40},
+				Attributes: map[string]gameserver.AttributeValue{
+					"skill": gameserver.DoubleAttribute(23.5), "zero": gameserver.DoubleAttribute(0),
+					"mode": gameserver.StringAttribute("duel"), "none": gameserver.StringAttribute(""),
+					"maps": gameserver.StringListAttribute("a", "b"), "empty": gameserver.StringListAttribute(),
+					"ranks": gameserver.StringDoubleMapAttribute(map[string]float64{"x": 1}),
+				}},
 			{PlayerID: "p2"},
 		},
 	})
 	if err != nil || ticket != "ticket-7" {
 		t.Fatalf("ticket %q, %v", ticket, err)
 	}
-	if err := server.StopMatchBackfill(t.Context(), gameserver.MatchBackfill{MatchmakingConfigurationARN: configuration, TicketID: ticket}); err != nil {
+	if err := server.StopMatchBackfill(t.Context(), gameserver.MatchBackfill{
+		MatchmakingConfigurationARN: configuration, TicketID: ticket,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for action, want := range map[string]string{

@@ -305,7 +305,9 @@ func TestRefreshWhileHosting(t *testing.T) {
 	h.active()
 	h.push(`{"Action":"RefreshConnection","RefreshConnectionEndpoint":"` + h.s.url() + `","AuthToken":"t-2"}`)
 	h.c = h.s.next()
-	if err := h.ValidatePlayerJoinSession(t.Context(), gameserver.PlayerConnection{ConnectionID: 1, PlayerSessionID: "psess-1"}); err != nil {
+	if err := h.ValidatePlayerJoinSession(t.Context(), gameserver.PlayerConnection{
+		ConnectionID: 1, PlayerSessionID: "psess-1",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	h.push(terminate)

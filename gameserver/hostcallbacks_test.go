@@ -99,7 +99,8 @@ func TestHostHealth(t *testing.T) {
 		t.Helper()
 		s.await("a health report", func() bool { return len(s.bodies["HeartbeatServerProcess"]) >= number })
 		s.set(func() {
-			if got := strings.Contains(s.bodies["HeartbeatServerProcess"][number-1], `"HealthStatus":true`); got != want {
+			report := s.bodies["HeartbeatServerProcess"][number-1]
+			if got := strings.Contains(report, `"HealthStatus":true`); got != want {
 				t.Errorf("report %d says %t", number, got)
 			}
 		})

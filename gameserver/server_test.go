@@ -85,7 +85,8 @@ func TestLifeOfAProcess(t *testing.T) {
 	page, err := server.DescribePlayerSessions(ctx, gameserver.PlayerSessionQuery{GameSessionID: session})
 	if err != nil || page.NextToken != "n" || len(page.PlayerSessions) != 1 ||
 		page.PlayerSessions[0].Status != gameserver.PlayerSessionActive ||
-		page.PlayerSessions[0].CreationTime.UnixMilli() != 1767323045000 || !page.PlayerSessions[0].TerminationTime.IsZero() {
+		page.PlayerSessions[0].CreationTime.UnixMilli() != 1767323045000 ||
+		!page.PlayerSessions[0].TerminationTime.IsZero() {
 		t.Errorf("described %+v, %v", page, err)
 	}
 	if cert, err := server.GetComputeCertificate(ctx); err != nil || cert.CertificatePath != "/c.pem" ||
@@ -256,7 +257,9 @@ func TestEnvironmentAndKeys(t *testing.T) {
 	}
 	server := gameserver.New(gameserver.Config{Getenv: func(name string) string { return env[name] }})
 	defer server.Close()
-	if err := server.Connect(t.Context(), gameserver.ServerParameters{WebSocketURL: "ws://nowhere.invalid", HostID: "arg-host", FleetID: "fleet-1"}); err != nil {
+	if err := server.Connect(t.Context(), gameserver.ServerParameters{
+		WebSocketURL: "ws://nowhere.invalid", HostID: "arg-host", FleetID: "fleet-1",
+	}); err != nil {
 		t.Fatal(err)
 	}
 	q := s.queries[0]

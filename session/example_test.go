@@ -27,7 +27,9 @@ func play(ctx context.Context, cfg session.Config, fleet string, game func(conte
 	var id string
 	if len(page.SessionConfigs) > 0 {
 		id = page.SessionConfigs[0].SessionID
-	} else if id, err = client.CreateSession(ctx, session.CreateSessionRequest{FleetID: fleet, MaxPlayer: 4}); err != nil {
+	} else if id, err = client.CreateSession(ctx, session.CreateSessionRequest{
+		FleetID: fleet, MaxPlayer: 4,
+	}); err != nil {
 		return err
 	}
 	err = client.JoinSession(ctx, session.JoinSessionRequest{SessionID: id, PlayerID: client.PlayerID()})

@@ -205,6 +205,7 @@ func TestInterruption(t *testing.T) {
 		"canceled": func(_ *world, cancel context.CancelFunc) error { cancel(); return nil },
 		"closed":   func(w *world, _ context.CancelFunc) error { return w.Close(context.Background()) },
 	}
+	holdConnect := func(w *world) <-chan struct{} { return w.connector.Hold("Connect").Reached() }
 	holds := map[string]struct {
 		hold  func(*world) (reached <-chan struct{})
 		begin func(context.Context, *world, session.SearchResult) *session.Op
@@ -220,13 +221,13 @@ func TestInterruption(t *testing.T) {
 			func(w *world) <-chan struct{} { return w.service.Hold("Host").Reached() }, startAsync, session.Pending,
 		},
 		"connecting": {
-			func(w *world) <-chan struct{} { return w.connector.Hold("Connect").Reached() }, startAsync, session.Pending,
+			holdConnect, startAsync, session.Pending,
 		},
 		"reserving": {
 			func(w *world) <-chan struct{} { return w.service.Hold("Reserve").Reached() }, joinAsync, session.NoSession,
 		},
 		"joining": {
-			func(w *world) <-chan struct{} { return w.connector.Hold("Connect").Reached() }, joinAsync, session.NoSession,
+			holdConnect, joinAsync, session.NoSession,
 		},
 	}
 	for where, h := range holds {

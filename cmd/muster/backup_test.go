@@ -112,7 +112,9 @@ func initFromBackup(t *testing.T, file, data string) {
 	if got := names(t, filepath.Dir(out)); !slices.Equal(got, []string{"cluster"}) {
 		t.Errorf("there are %v", got)
 	}
-	if got, want := names(t, filepath.Join(out, "n1")), []string{"aws-profile", "region.json", "region.secret", "restore.backup", "tls"}; !slices.Equal(got, want) && !slices.Equal(got, want[1:]) {
+	if got, want := names(t, filepath.Join(out, "n1")), []string{
+		"aws-profile", "region.json", "region.secret", "restore.backup", "tls",
+	}; !slices.Equal(got, want) && !slices.Equal(got, want[1:]) {
 		t.Errorf("the first node has %v", got)
 	}
 	if got := names(t, filepath.Join(out, "n3")); !slices.Equal(got, []string{"region.json", "region.secret", "tls"}) {

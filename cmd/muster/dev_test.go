@@ -62,7 +62,9 @@ func TestDevHandsOver(t *testing.T) {
 	}
 	stdout, stderr := &bytes.Buffer{}, &bytes.Buffer{}
 	a := &app{stdout: stdout, stderr: stderr, serve: serve}
-	if status := a.run(ctx, []string{"dev", "--data", data, "--listen", "127.0.0.1:0", "--gateway-listen", "", "--no-sample"}); status != exitOK {
+	if status := a.run(ctx, []string{
+		"dev", "--data", data, "--listen", "127.0.0.1:0", "--gateway-listen", "", "--no-sample",
+	}); status != exitOK {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
 	want := strings.Replace(testExports, "export AWS_SECRET_ACCESS_KEY='top secret'\n", "", 1)

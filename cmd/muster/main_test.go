@@ -165,7 +165,8 @@ func TestConfigPrintsAFileWithOrigins(t *testing.T) {
 	if err := os.WriteFile(again, []byte(got.stdout), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if printed := execute(t, nil, "config", "--config", again); !containsLine(printed.stdout, `tls-names = ["b", "c"]`, "# file "+again) {
+	printed := execute(t, nil, "config", "--config", again)
+	if !containsLine(printed.stdout, `tls-names = ["b", "c"]`, "# file "+again) {
 		t.Errorf("the printed file was read as\n%+v", printed)
 	}
 }

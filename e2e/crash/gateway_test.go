@@ -88,7 +88,9 @@ func (r *rush) makeFleet() {
 	// A compute activates one game session at a time unless it is told otherwise.
 	must(r.t, func() error {
 		_, err := r.client.UpdateRuntimeConfiguration(r.ctx, &gamelift.UpdateRuntimeConfigurationInput{
-			FleetId: &r.fleet, RuntimeConfiguration: &types.RuntimeConfiguration{MaxConcurrentGameSessionActivations: aws.Int32(rushPlayers / rushComputes)},
+			FleetId: &r.fleet, RuntimeConfiguration: &types.RuntimeConfiguration{
+				MaxConcurrentGameSessionActivations: aws.Int32(rushPlayers / rushComputes),
+			},
 		})
 		return err
 	})

@@ -102,13 +102,17 @@ func (t *trial) reserve(s *session, n int) calls.Outcome {
 	kind := "player sessions created"
 	if n == 1 {
 		var out *gamelift.CreatePlayerSessionOutput
-		if out, err = t.client.CreatePlayerSession(t.ctx, &gamelift.CreatePlayerSessionInput{GameSessionId: &s.arn, PlayerId: &ids[0], PlayerData: aws.String(data[ids[0]])}); err == nil {
+		if out, err = t.client.CreatePlayerSession(t.ctx, &gamelift.CreatePlayerSessionInput{
+			GameSessionId: &s.arn, PlayerId: &ids[0], PlayerData: aws.String(data[ids[0]]),
+		}); err == nil {
 			sessions = []types.PlayerSession{*out.PlayerSession}
 		}
 	} else {
 		kind = "batches of player sessions created"
 		var out *gamelift.CreatePlayerSessionsOutput
-		if out, err = t.client.CreatePlayerSessions(t.ctx, &gamelift.CreatePlayerSessionsInput{GameSessionId: &s.arn, PlayerIds: ids, PlayerDataMap: data}); err == nil {
+		if out, err = t.client.CreatePlayerSessions(t.ctx, &gamelift.CreatePlayerSessionsInput{
+			GameSessionId: &s.arn, PlayerIds: ids, PlayerDataMap: data,
+		}); err == nil {
 			sessions = out.PlayerSessions
 		}
 	}

@@ -332,7 +332,8 @@ func (c *crowd) events() map[string]map[string]bool {
 	env := c.service.environment()
 	keys := aws.Credentials{AccessKeyID: env["AWS_ACCESS_KEY_ID"], SecretAccessKey: env["AWS_SECRET_ACCESS_KEY"]}
 	nothing := sha256.Sum256(nil)
-	if err := v4.NewSigner().SignHTTP(c.ctx, keys, request, hex.EncodeToString(nothing[:]), "gamelift", env["AWS_REGION"], time.Now()); err != nil {
+	if err := v4.NewSigner().SignHTTP(c.ctx, keys, request, hex.EncodeToString(nothing[:]),
+		"gamelift", env["AWS_REGION"], time.Now()); err != nil {
 		c.t.Fatal(err)
 	}
 	response, err := c.http.Do(request)

@@ -53,7 +53,8 @@ func (t *trial) repeatCreation(c creation) {
 	}
 	t.must(err)
 	g := again.GameSession
-	if before != nil && (*g.GameSessionId != *before.GameSessionId || hostOf(g) != hostOf(before) || !g.CreationTime.Equal(*before.CreationTime)) {
+	if before != nil && (*g.GameSessionId != *before.GameSessionId || hostOf(g) != hostOf(before) ||
+		!g.CreationTime.Equal(*before.CreationTime)) {
 		t.found.Doubled("the repetition of a creation gave %s on %s, and the first call %s on %s", *g.GameSessionId,
 			hostOf(g), arn, hostOf(before))
 	}

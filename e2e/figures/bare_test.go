@@ -122,7 +122,8 @@ func (p *bare) answer(operation string, body []byte) ([]byte, error) {
 }
 
 func bareSession(n uint64) string {
-	return fmt.Sprintf("arn:aws:gamelift:%s::gamesession/%s/custom-bench-abcdefgh-0/gsess-00000000-0000-4000-8000-%012x", testRegion, stepFleet, n)
+	return fmt.Sprintf("arn:aws:gamelift:%s::gamesession/%s/custom-bench-abcdefgh-0/"+
+		"gsess-00000000-0000-4000-8000-%012x", testRegion, stepFleet, n)
 }
 
 // errNoneIdle is the answer when no process waits.

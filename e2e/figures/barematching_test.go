@@ -67,11 +67,13 @@ func (p *bare) startMatchmaking(body []byte) ([]byte, error) {
 	if err := p.feed.enter(bareTicket{in.TicketId, now, []barePlayer{{ID: in.Players[0].PlayerId}}}); err != nil {
 		return nil, err
 	}
-	return wire.OpStartMatchmaking.Append(nil, wire.JSON, &wire.StartMatchmakingOutput{MatchmakingTicket: &wire.MatchmakingTicket{
-		TicketId: in.TicketId, ConfigurationName: in.ConfigurationName,
-		ConfigurationArn: "arn:aws:gamelift:us-west-2:111122223333:matchmakingconfiguration/" + in.ConfigurationName,
-		Status:           wire.MatchmakingConfigurationStatusQueued, StartTime: now, Players: in.Players,
-	}}), nil
+	return wire.OpStartMatchmaking.Append(nil, wire.JSON,
+		&wire.StartMatchmakingOutput{MatchmakingTicket: &wire.MatchmakingTicket{
+			TicketId: in.TicketId, ConfigurationName: in.ConfigurationName,
+			ConfigurationArn: "arn:aws:gamelift:us-west-2:111122223333:matchmakingconfiguration/" +
+				in.ConfigurationName,
+			Status: wire.MatchmakingConfigurationStatusQueued, StartTime: now, Players: in.Players,
+		}}), nil
 }
 
 // enter announces a ticket, and the match that it completes.

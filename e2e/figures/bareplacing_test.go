@@ -22,12 +22,13 @@ func (p *bare) startPlacement(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.OpStartGameSessionPlacement.Append(nil, wire.JSON, &wire.StartGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
-		PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName,
-		Status:         wire.GameSessionPlacementStatePending,
-		GameProperties: in.GameProperties, MaximumPlayerSessionCount: in.MaximumPlayerSessionCount,
-		StartTime: time.Now(),
-	}}), nil
+	return wire.OpStartGameSessionPlacement.Append(nil, wire.JSON,
+		&wire.StartGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
+			PlacementId: in.PlacementId, GameSessionQueueName: in.GameSessionQueueName,
+			Status:         wire.GameSessionPlacementStatePending,
+			GameProperties: in.GameProperties, MaximumPlayerSessionCount: in.MaximumPlayerSessionCount,
+			StartTime: time.Now(),
+		}}), nil
 }
 
 // describePlacement says that a placement is FULFILLED, whichever it is: it is asked
@@ -38,14 +39,15 @@ func (p *bare) describePlacement(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	now := time.Now()
-	return wire.OpDescribeGameSessionPlacement.Append(nil, wire.JSON, &wire.DescribeGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
-		PlacementId: in.PlacementId, GameSessionQueueName: "bench", Status: wire.GameSessionPlacementStateFulfilled,
-		GameSessionId: barePlacement(in.PlacementId), GameSessionArn: barePlacement(in.PlacementId),
-		GameSessionRegion:         "custom-bench",
-		GameProperties:            []wire.GameProperty{{Key: "map", Value: "harbour"}},
-		MaximumPlayerSessionCount: wire.Some[int32](seats), StartTime: now, EndTime: now, IpAddress: "127.0.0.1",
-		Port: wire.Some[int32](7777),
-	}}), nil
+	return wire.OpDescribeGameSessionPlacement.Append(nil, wire.JSON,
+		&wire.DescribeGameSessionPlacementOutput{GameSessionPlacement: &wire.GameSessionPlacement{
+			PlacementId: in.PlacementId, GameSessionQueueName: "bench", Status: wire.GameSessionPlacementStateFulfilled,
+			GameSessionId: barePlacement(in.PlacementId), GameSessionArn: barePlacement(in.PlacementId),
+			GameSessionRegion:         "custom-bench",
+			GameProperties:            []wire.GameProperty{{Key: "map", Value: "harbour"}},
+			MaximumPlayerSessionCount: wire.Some[int32](seats), StartTime: now, EndTime: now, IpAddress: "127.0.0.1",
+			Port: wire.Some[int32](7777),
+		}}), nil
 }
 
 func barePlacement(id string) string {

@@ -97,7 +97,7 @@ func (q *queue) prepare(n int) {
 	for len(q.coming) < n {
 		p := matchsim.DefaultPopulation()
 		q.made++
-		p.Tickets, p.Seed, p.Rate, p.Misfits = q.waiting, uint64(q.made), 2000, q.misfits //nolint:gosec // counts up from 1
+		p.Tickets, p.Seed, p.Rate, p.Misfits = q.waiting, uint64(q.made), 2000, q.misfits
 		var text bytes.Buffer
 		must(q.tb, matchsim.Generate(&text, q.set, p))
 		tickets, err := matchsim.ReadTickets(&text, q.set)

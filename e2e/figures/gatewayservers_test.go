@@ -104,7 +104,9 @@ func (s *gameServers) add(ctx context.Context, on hostCompute) error {
 	s.mu.Lock()
 	s.all[server] = true
 	s.mu.Unlock()
-	if err := server.Connect(ctx, gameserver.ServerParameters{WebSocketURL: s.socketURL, HostID: on.name, FleetID: s.fleet, AuthToken: on.token}); err != nil {
+	if err := server.Connect(ctx, gameserver.ServerParameters{
+		WebSocketURL: s.socketURL, HostID: on.name, FleetID: s.fleet, AuthToken: on.token,
+	}); err != nil {
 		return err
 	}
 	return server.ProcessReady(ctx, gameserver.ProcessParameters{Port: 7777, OnStartGameSession: func(

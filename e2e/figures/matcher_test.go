@@ -254,11 +254,12 @@ func soldiers(int) func() *matcher.Ticket {
 		t := &matcher.Ticket{ID: fmt.Sprint("ticket-", id)}
 		home, mode := random.IntN(locations), fmt.Sprint("mode-", id%2)
 		for i := range max(1, random.IntN(8)-4) {
-			p := matcher.Player{ID: fmt.Sprintf("player-%d-%d", id, i), Latency: map[string]int{}, Attributes: map[string]ruleset.Value{
-				"skill": {Type: ruleset.Number, N: 1000 + 300*random.NormFloat64()},
-				"level": {Type: ruleset.Number, N: float64(random.IntN(100))},
-				"mode":  {Type: ruleset.String, S: mode},
-			}}
+			p := matcher.Player{ID: fmt.Sprintf("player-%d-%d", id, i), Latency: map[string]int{},
+				Attributes: map[string]ruleset.Value{
+					"skill": {Type: ruleset.Number, N: 1000 + 300*random.NormFloat64()},
+					"level": {Type: ruleset.Number, N: float64(random.IntN(100))},
+					"mode":  {Type: ruleset.String, S: mode},
+				}}
 			for l := range locations {
 				p.Latency[fmt.Sprint("location-", l)] = 20 + 60*((l-home+locations)%locations) + random.IntN(40)
 			}

@@ -222,7 +222,8 @@ func checkCreate(t *testing.T) {
 	must(t, err)
 	ada := w.wantPlace(a, "ada")
 	if gs := w.session(ada.GameSessionId); *gs.Name != "Friday night" || *gs.MaximumPlayerSessionCount != 4 ||
-		gs.Status != types.GameSessionStatusActive || *gs.FleetId != ada.FleetId || *gs.FleetArn != ada.FleetArn || ada.FleetId != w.fleet {
+		gs.Status != types.GameSessionStatusActive || *gs.FleetId != ada.FleetId || *gs.FleetArn != ada.FleetArn ||
+		ada.FleetId != w.fleet {
 		t.Errorf("the game session is %s %q with %d places", gs.Status, *gs.Name, *gs.MaximumPlayerSessionCount)
 	}
 	arena.printed.await(t, `GameSession Initializing : `+regexp.QuoteMeta(ada.GameSessionId)+"\n")
@@ -374,7 +375,8 @@ func checkTwice(t *testing.T) {
 	for i := range answers {
 		answered.Go(func() {
 			var err error
-			if answers[i], err = w.try(ctx, http.MethodPost, "/create_session", creation("Friday", "ada", 4)); err != nil {
+			answers[i], err = w.try(ctx, http.MethodPost, "/create_session", creation("Friday", "ada", 4))
+			if err != nil {
 				t.Error(err)
 			}
 		})

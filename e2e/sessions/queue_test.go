@@ -117,7 +117,8 @@ type matchmaker struct {
 // add makes the configuration, with a rule set of its own.
 func (m matchmaker) add(w *world) {
 	w.Helper()
-	rules := fmt.Sprintf(`{"ruleLanguageVersion":"1.0","playerAttributes":[{"name":"skill","type":"number","default":1}],
+	rules := fmt.Sprintf(`{"ruleLanguageVersion":"1.0",
+		"playerAttributes":[{"name":"skill","type":"number","default":1}],
 		"teams":[{"name":"red","minPlayers":%d,"maxPlayers":%[1]d}]}`, m.players)
 	_, err := w.admin.CreateMatchmakingRuleSet(w.Context(),
 		&gamelift.CreateMatchmakingRuleSetInput{Name: aws.String(configuration), RuleSetBody: &rules})
@@ -139,11 +140,12 @@ func (m matchmaker) add(w *world) {
 // seek starts matchmaking for ada and bob, and tracks their ticket.
 func (w *world) seek(p *player) (ticket string) {
 	w.Helper()
-	ticket, err := p.StartMatchmaking(w.Context(), session.StartMatchmakingRequest{ConfigurationName: configuration, Players: []session.Player{
-		{PlayerID: "ada", LatencyInMS: map[string]int{home: 20},
-			PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(`{"N": 23}`)}},
-		{PlayerID: "bob"},
-	}})
+	ticket, err := p.StartMatchmaking(w.Context(),
+		session.StartMatchmakingRequest{ConfigurationName: configuration, Players: []session.Player{
+			{PlayerID: "ada", LatencyInMS: map[string]int{home: 20},
+				PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(`{"N": 23}`)}},
+			{PlayerID: "bob"},
+		}})
 	if err != nil || ticket == "" {
 		w.Fatalf("the ticket is %q, %v", ticket, err)
 	}

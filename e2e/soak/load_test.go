@@ -103,7 +103,8 @@ func (l *load) lookBack(ctx context.Context) {
 	}
 	l.do("DescribeGameSessions", func() error {
 		out, err := l.world.client.DescribeGameSessions(ctx, &gamelift.DescribeGameSessionsInput{GameSessionId: &game})
-		if err == nil && (len(out.GameSessions) != 1 || out.GameSessions[0].Status != types.GameSessionStatusTerminated) {
+		if err == nil && (len(out.GameSessions) != 1 ||
+			out.GameSessions[0].Status != types.GameSessionStatusTerminated) {
 			return errForgotten
 		}
 		return err

@@ -26,7 +26,8 @@ func (p *profile) svg(title string) string {
 	rows := (len(p.series) + columns - 1) / columns
 	width, height := columns*panelWidth, titleHeight+rows*panelHeight
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui, sans-serif" font-size="11" fill="#24292f">`+"\n", width, height, width, height)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" `+
+		`font-family="system-ui, sans-serif" font-size="11" fill="#24292f">`+"\n", width, height, width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
 	fmt.Fprintf(&b, `<text x="12" y="22" font-size="14" font-weight="600">%s</text>`+"\n", escape(title))
 	verdicts := p.judge()

@@ -110,7 +110,8 @@ func (p *process) kill(t *testing.T) {
 func build(t *testing.T) (server, client string) {
 	t.Helper()
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./server", "./client").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "./server", "./client")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	suffix := ""

@@ -41,7 +41,9 @@ func (n namespace) up(device, address string) error {
 
 // connect lays a cable between two namespaces.
 func connect(a, b namespace) error {
-	if err := ip("link", "add", "name", "veth0", "netns", string(a), "type", "veth", "peer", "name", "veth0", "netns", string(b)); err != nil {
+	err := ip("link", "add", "name", "veth0", "netns", string(a), "type", "veth",
+		"peer", "name", "veth0", "netns", string(b))
+	if err != nil {
 		return err
 	}
 	if err := a.up("veth0", "10.77.0.1/24"); err != nil {

@@ -82,7 +82,8 @@ func (s *service) awaitStatus(session *string, status types.GameSessionStatus) {
 func (s *service) players(session *string) map[string]types.PlayerSession {
 	s.t.Helper()
 	players := make(map[string]types.PlayerSession)
-	for _, p := range call(s.t, s.DescribePlayerSessions, &gamelift.DescribePlayerSessionsInput{GameSessionId: session}).PlayerSessions {
+	in := &gamelift.DescribePlayerSessionsInput{GameSessionId: session}
+	for _, p := range call(s.t, s.DescribePlayerSessions, in).PlayerSessions {
 		players[*p.PlayerId] = p
 	}
 	return players

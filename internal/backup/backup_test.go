@@ -173,7 +173,8 @@ func text(from io.Reader) (string, error) {
 	return b.String(), err
 }
 
-const sampleText = `{Region:us-west-2 Account:111122223333 Shards:4 Layout:1 Taken:2026-03-01 12:00:00.000000005 +0000 UTC Release:v1 Level:2}
+const sampleText = `{Region:us-west-2 Account:111122223333 Shards:4 Layout:1 Taken:2026-03-01 ` +
+	`12:00:00.000000005 +0000 UTC Release:v1 Level:2}
 file region.secret 600 secret
 file tls/ca.pem 644 
 {Number:0 Snapshot:0 Last:2}, 0 bytes of snapshot, 

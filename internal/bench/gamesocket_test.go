@@ -76,7 +76,8 @@ func TestSocketTalks(t *testing.T) {
 					if err != nil {
 						return
 					}
-					if err := errors.Join(ws.WriteMessage(websocket.PingMessage, []byte("well?")), ws.WriteMessage(kind, data)); err != nil {
+					ping := ws.WriteMessage(websocket.PingMessage, []byte("well?"))
+					if err := errors.Join(ping, ws.WriteMessage(kind, data)); err != nil {
 						t.Error(err)
 					}
 				}

@@ -66,7 +66,8 @@ func judge(t *testing.T, r *bench.Result) {
 		t.Errorf("%d game sessions from a pool of 6", r.Units)
 	}
 	if m := r.Matchmaking; r.Profile == "matchmaking" &&
-		(m == nil || r.OfferedRate == 0 && m.Matches == 0 || m.Matches > 0 && m.Latency.P50 <= 0 || 10*int(m.Matches) > m.WaitingBefore+int(r.Operations)) {
+		(m == nil || r.OfferedRate == 0 && m.Matches == 0 || m.Matches > 0 && m.Latency.P50 <= 0 ||
+			10*int(m.Matches) > m.WaitingBefore+int(r.Operations)) {
 		t.Errorf("%d tickets, %+v", r.Operations, m)
 	}
 	if _, err := json.Marshal(r); err != nil {

@@ -221,9 +221,10 @@ func TestFinishFleetDeletion(t *testing.T) {
 	fleet := []Event{fleetMade("fleet-1", "custom-a")}
 	finish := FinishFleetDeletion{Fleet: "fleet-1", EventID: "e"}
 	play(t, []scene{
-		{name: "a deleting fleet", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: finish, then: []Event{
-			&FleetTerminated{Fleet: "fleet-1", At: t0},
-			line("fleet-1", 1, "e", "FLEET_DELETED", "Fleet fleet-1 was deleted")}},
+		{name: "a deleting fleet", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}), when: finish,
+			then: []Event{
+				&FleetTerminated{Fleet: "fleet-1", At: t0},
+				line("fleet-1", 1, "e", "FLEET_DELETED", "Fleet fleet-1 was deleted")}},
 		{name: "again", given: append(fleet, &FleetTerminated{Fleet: "fleet-1", At: t0}), when: finish},
 		{name: "not deleting", given: fleet, when: finish, fault: fault.InvalidFleetStatus},
 		{name: "no event id", given: append(fleet, &FleetDeletionStarted{Fleet: "fleet-1"}),

@@ -178,7 +178,8 @@ func TestCodesAreDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	described := map[string]int{}
-	for _, m := range regexp.MustCompile(`(?m)^ +\| ([a-z_]+) \| (\d+) \| \S.* \|$`).FindAllStringSubmatch(string(text), -1) {
+	row := regexp.MustCompile(`(?m)^ +\| ([a-z_]+) \| (\d+) \| \S.* \|$`)
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
 		described[m[1]], _ = strconv.Atoi(m[2])
 	}
 	for code, m := range meanings {

@@ -263,9 +263,9 @@ func TestTickets(t *testing.T) {
 	d.ask("POST", "/v1/tickets/t-1/acceptance", `{"players":["ada"]}`).wantCode(t, InvalidRequest)
 	d.ask("POST", "/v1/tickets/t-1/acceptance", `{"accept":1,"players":["ada"]}`).wantCode(t, InvalidRequest)
 	w.do(func() { w.tickets["t-1"].Status = wire.MatchmakingConfigurationStatusRequiresAcceptance })
-	if r := d.ask("POST", "/v1/tickets/t-1/acceptance", `{"accept":false,`+
-		`"players":["ada"]}`); r.field("status") != "PLACING" || w.accepts[0].AcceptanceType != wire.AcceptanceTypeReject {
-		t.Errorf("rejected: %s", r.text)
+	rejected := d.ask("POST", "/v1/tickets/t-1/acceptance", `{"accept":false,"players":["ada"]}`)
+	if rejected.field("status") != "PLACING" || w.accepts[0].AcceptanceType != wire.AcceptanceTypeReject {
+		t.Errorf("rejected: %s", rejected.text)
 	}
 	if r := d.ask("DELETE", "/v1/tickets/t-1", ""); r.field("status") != "CANCELLED" {
 		t.Errorf("stopped: %s", r.text)

@@ -24,7 +24,8 @@ var requests = []string{
 	"POST / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\nabc",
 	"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
 	"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n1a;x=\"y\"\r\nabcdefghijklmnopqrstuvwxyz\r\n000\r\nA: b\r\nContent-Length: 7\r\n\r\n",
+	"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked\r\n\r\n" +
+		"3\r\nabc\r\n1a;x=\"y\"\r\nabcdefghijklmnopqrstuvwxyz\r\n000\r\nA: b\r\nContent-Length: 7\r\n\r\n",
 	"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding:\r\n chunked\r\nX: y\r\n z\r\n\r\nB\r\nContent-Len\r\n0\r\n\r\n",
 	"\r\nPOST / HTTP/1.1\r\nHost: h\r\nX-Content-Length: 9\r\nContent-Lengths: 9\r\nX-Transfer-Encoding: " +
 		"chunked\r\nContent-Length: 3\r\n\r\nabc",

@@ -28,9 +28,10 @@ func TestSmallBalances(t *testing.T) {
 			ticket := &Ticket{ID: fmt.Sprint("t", id), Start: largeStart.Add(time.Duration(id) * time.Second)}
 			for i := range max(1, r.IntN(5)-2) {
 				role := []string{"healer", "damage", "tank"}[r.IntN(3)]
-				ticket.Players = append(ticket.Players, Player{ID: fmt.Sprintf("p%d-%d", id, i), Attributes: map[string]ruleset.Value{
-					"skill": numberValue(float64(r.IntN(100))), "role": ruleset.List([]string{role}),
-				}})
+				ticket.Players = append(ticket.Players,
+					Player{ID: fmt.Sprintf("p%d-%d", id, i), Attributes: map[string]ruleset.Value{
+						"skill": numberValue(float64(r.IntN(100))), "role": ruleset.List([]string{role}),
+					}})
 			}
 			p.Add(ticket)
 			for m := nextMatch(p, ticket.Start); m != nil; m = nextMatch(p, ticket.Start) {

@@ -335,10 +335,11 @@ func crowdTicket(r *rand.Rand, id int, now time.Time, parties bool) *Ticket {
 	mode, home := r.IntN(2), r.IntN(3)
 	t := &Ticket{ID: fmt.Sprintf("t%d", id), Start: now}
 	for i := range n {
-		player := Player{ID: fmt.Sprintf("p%d-%d", id, i), Latency: map[string]int{}, Attributes: map[string]ruleset.Value{
-			"skill": numberValue(float64(r.IntN(100))), "rank": numberValue(float64(r.IntN(6))),
-			"mode": {Type: ruleset.String, S: fmt.Sprint("m", mode)},
-		}}
+		player := Player{ID: fmt.Sprintf("p%d-%d", id, i), Latency: map[string]int{},
+			Attributes: map[string]ruleset.Value{
+				"skill": numberValue(float64(r.IntN(100))), "rank": numberValue(float64(r.IntN(6))),
+				"mode": {Type: ruleset.String, S: fmt.Sprint("m", mode)},
+			}}
 		for l := range 3 {
 			if l == home || r.IntN(2) == 0 {
 				player.Latency[fmt.Sprint("l", l)] = 10 + r.IntN(120)
@@ -575,7 +576,8 @@ func (c *crowd) countable(set *ruleset.Set, with *Ticket, group []*Ticket, rule 
 		})
 	default:
 		name := c.set.Attributes[r.Attribute].Name
-		for low := with.Players[0].Attributes[name].N - *r.MaxDistance; low <= with.Players[0].Attributes[name].N; low++ {
+		own := with.Players[0].Attributes[name].N
+		for low := own - *r.MaxDistance; low <= own; low++ {
 			if narrowed(func(t *Ticket) bool {
 				v := t.Players[0].Attributes[name].N
 				return low <= v && v <= low+*r.MaxDistance

@@ -49,9 +49,10 @@ func TestLargeExplain(t *testing.T) {
 func TestLargeExplainBands(t *testing.T) {
 	set := parsed(t, conquest)
 	soldierOf := func(id string, level float64) *Ticket {
-		return &Ticket{ID: id, Start: largeStart, Players: []Player{{ID: id, Latency: map[string]int{"l": 1}, Attributes: map[string]ruleset.Value{
-			"skill": numberValue(1), "level": numberValue(level), "mode": {Type: ruleset.String, S: "m"},
-		}}}}
+		return &Ticket{ID: id, Start: largeStart,
+			Players: []Player{{ID: id, Latency: map[string]int{"l": 1}, Attributes: map[string]ruleset.Value{
+				"skill": numberValue(1), "level": numberValue(level), "mode": {Type: ruleset.String, S: "m"},
+			}}}}
 	}
 	p := pooled(set, Options{}, soldierOf("a", 10), soldierOf("b", 50), soldierOf("c", 51))
 	x, _ := p.Explain("a", largeStart)

@@ -322,7 +322,8 @@ func TestSameCallsSameMatches(t *testing.T) {
 			if i%300 != 0 {
 				continue
 			}
-			for m := search(p, noon.Add(time.Duration(i)*time.Millisecond)); m != nil; m = search(p, noon.Add(time.Duration(i)*time.Millisecond)) {
+			at := noon.Add(time.Duration(i) * time.Millisecond)
+			for m := search(p, at); m != nil; m = search(p, at) {
 				ids, _ := matched(m)
 				all = append(all, fmt.Sprint(ids, m.Metrics))
 			}

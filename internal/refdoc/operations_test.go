@@ -43,7 +43,8 @@ func TestOperationsPageListsEveryField(t *testing.T) {
 			}
 			for _, field := range shape.Fields {
 				row, rest, _ := strings.Cut(rows, "\n")
-				if want := "| `" + field.Name + "` | " + string(field.Support) + " | " + cell(field.Note) + " |"; row != want {
+				want := "| `" + field.Name + "` | " + string(field.Support) + " | " + cell(field.Note) + " |"
+				if row != want {
 					t.Errorf("%s: got %s, want %s", shape.Type.Name(), row, want)
 				}
 				rows = rest

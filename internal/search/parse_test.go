@@ -295,7 +295,8 @@ func TestSort(t *testing.T) {
 }
 
 func TestMatchAllocatesNothing(t *testing.T) {
-	f, _ := mustParse(`gameSessionId<>'x' AND NOT gameSessionName='Cup' AND (gameSessionProperties.rank='11' OR gameSessionProperties.map='oasis')
+	f, _ := mustParse(`gameSessionId<>'x' AND NOT gameSessionName='Cup' AND
+		(gameSessionProperties.rank='11' OR gameSessionProperties.map='oasis')
 		AND maximumSessions>=10 AND hasAvailablePlayerSessions=true`)
 	if n := testing.AllocsPerRun(100, func() {
 		if !f.Match(cup) {

@@ -102,7 +102,8 @@ func TestActions(t *testing.T) {
 			`"MatchmakingConfigurationArn":"c","TicketId":"","Players":[` +
 			`{"PlayerId":"p1","Team":"red","PlayerAttributes":{"skill":{"AttrType":"DOUBLE","N":23.0}},` +
 			`"LatencyInMs":{"us-west-2":40}},{"PlayerId":"p2","PlayerAttributes":null}]}`,
-			`StartMatchBackfill g c "" r: p1/red map[skill:{S: N:{value:23 set:true} SL:[] SDM:map[]}] map[us-west-2:40]; p2/ map[] map[]`,
+			`StartMatchBackfill g c "" r: p1/red map[skill:{S: N:{value:23 set:true} SL:[] SDM:map[]}] ` +
+				`map[us-west-2:40]; p2/ map[] map[]`,
 			ok("StartMatchBackfill", "r", `,"TicketId":"ticket-1"`), nil},
 		{"backfill of C#", csharpQuery,
 			`{"Action":"StartMatchBackfill","RequestId":"r","GameSessionArn":"g","MatchmakingConfigurationArn":"c",` +
@@ -110,7 +111,8 @@ func TestActions(t *testing.T) {
 				`{"PlayerId":"p1","Team":"red","PlayerAttributes":{"a":{"attrType":"STRING","S":"x","N":0,"SL":null,` +
 				`"SDM":null},"b":{"attrType":"STRING_LIST","S":null,"N":0,"SL":["y"],"SDM":null}},` +
 				`"LatencyInMS":{"us-west-2":40.0}}]}`,
-			`StartMatchBackfill g c "" r: p1/red map[a:{S:x N:{value:0 set:false} SL:[] SDM:map[]} b:{S: N:{value:0 set:false} SL:[y] SDM:map[]}] map[us-west-2:40]`,
+			`StartMatchBackfill g c "" r: p1/red map[a:{S:x N:{value:0 set:false} SL:[] SDM:map[]} ` +
+				`b:{S: N:{value:0 set:false} SL:[y] SDM:map[]}] map[us-west-2:40]`,
 			ok("StartMatchBackfill", "r", `,"TicketId":"ticket-1"`), nil},
 		{"backfill of C++", cppQuery,
 			`{"Action":"StartMatchBackfill","RequestId":"r","GameSessionArn":"g","MatchmakingConfigurationArn":"c",` +

@@ -29,7 +29,8 @@ func TestParseQuery(t *testing.T) {
 }
 
 func TestSigV4Query(t *testing.T) {
-	got := parseQuery("Authorization=SigV4&X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AK%2Fx&X-Amz-Date=20260102T030405Z&X-Amz-Security-Token=a%2Bb%3D&X-Amz-Signature=09ca&sdkLanguage=Cpp").connect()
+	got := parseQuery("Authorization=SigV4&X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AK%2Fx&" +
+		"X-Amz-Date=20260102T030405Z&X-Amz-Security-Token=a%2Bb%3D&X-Amz-Signature=09ca&sdkLanguage=Cpp").connect()
 	if s := got.SigV4; got.Authorization != "SigV4" || s.Algorithm != "AWS4-HMAC-SHA256" || s.Credential != "AK/x" ||
 		s.Date != "20260102T030405Z" || s.SecurityToken != "a+b=" || s.Signature != "09ca" {
 		t.Errorf("got %+v", got)

@@ -127,7 +127,8 @@ func TestWhoConnects(t *testing.T) {
 	}
 	if got.FleetID != want.FleetID || got.ComputeName != want.ComputeName || got.ProcessID != want.ProcessID ||
 		got.SDKVersion != want.SDKVersion || got.SDKLanguage != want.SDKLanguage ||
-		got.IdempotencyToken != want.IdempotencyToken || got.Authorization != want.Authorization || got.SigV4 != want.SigV4 {
+		got.IdempotencyToken != want.IdempotencyToken || got.Authorization != want.Authorization ||
+		got.SigV4 != want.SigV4 {
 		t.Errorf("connected as %+v, want %+v", got, want)
 	}
 }

@@ -23,9 +23,12 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // The queries of the three editions for the same process.
 const (
-	goQuery     = "Authorization=3c1b6f0e-5f0a&ComputeId=host-1&FleetId=fleet-1&IdempotencyToken=9d3a&pID=proc-7&sdkLanguage=Go&sdkVersion=5.6.0"
-	cppQuery    = "Authorization=3c1b6f0e-5f0a&ComputeId=host-1&FleetId=fleet-1&IdempotencyToken=aB3&pID=proc-7&sdkLanguage=Cpp&sdkVersion=5.4.0"
-	csharpQuery = "pID=proc-7&sdkVersion=5.4.0&sdkLanguage=CSharp&ComputeId=host-1&FleetId=fleet-1&IdempotencyToken=77&Authorization=3c1b6f0e-5f0a"
+	goQuery = "Authorization=3c1b6f0e-5f0a&ComputeId=host-1&FleetId=fleet-1&IdempotencyToken=9d3a&" +
+		"pID=proc-7&sdkLanguage=Go&sdkVersion=5.6.0"
+	cppQuery = "Authorization=3c1b6f0e-5f0a&ComputeId=host-1&FleetId=fleet-1&IdempotencyToken=aB3&" +
+		"pID=proc-7&sdkLanguage=Cpp&sdkVersion=5.4.0"
+	csharpQuery = "pID=proc-7&sdkVersion=5.4.0&sdkLanguage=CSharp&ComputeId=host-1&FleetId=fleet-1&" +
+		"IdempotencyToken=77&Authorization=3c1b6f0e-5f0a"
 )
 
 // A harness is an endpoint on a real listener.

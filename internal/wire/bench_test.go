@@ -34,7 +34,8 @@ type plainSession struct {
 
 // crowd is the input for 25 players, the most that one request may bring, and its output.
 func crowd() (*CreatePlayerSessionsInput, *CreatePlayerSessionsOutput) {
-	in := &CreatePlayerSessionsInput{GameSessionId: "arn:aws:gamelift:eu-central-1::gamesession/fleet-2222bbbb-33cc-44dd-55ee-6666ffff77aa/custom-frankfurt/gsess-1234abcd"}
+	in := &CreatePlayerSessionsInput{GameSessionId: "arn:aws:gamelift:eu-central-1::gamesession/" +
+		"fleet-2222bbbb-33cc-44dd-55ee-6666ffff77aa/custom-frankfurt/gsess-1234abcd"}
 	out := new(CreatePlayerSessionsOutput)
 	for i := range 25 {
 		id := fmt.Sprintf("player-%08d", i)

@@ -96,7 +96,9 @@ func TestStopAndAccept(t *testing.T) {
 	for yes, want := range map[bool]wire.AcceptanceType{
 		true: wire.AcceptanceTypeAccept, false: wire.AcceptanceTypeReject,
 	} {
-		if err := p.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: "t", PlayerIDs: []string{"ada"}, AcceptMatch: yes}); err != nil {
+		if err := p.AcceptMatch(t.Context(), session.AcceptMatchRequest{
+			TicketID: "t", PlayerIDs: []string{"ada"}, AcceptMatch: yes,
+		}); err != nil {
 			t.Error(err)
 		}
 		if in := <-accepted; in.AcceptanceType != want || in.TicketId != "t" || len(in.PlayerIds) != 1 {
@@ -119,12 +121,13 @@ func TestTicket(t *testing.T) {
 		{Status: wire.MatchmakingConfigurationStatusRequiresAcceptance, StatusReason: "AcceptanceFailed",
 			StatusMessage: "again"},
 		{Status: wire.MatchmakingConfigurationStatusPlacing},
-		{Status: wire.MatchmakingConfigurationStatusCompleted, GameSessionConnectionInfo: &wire.GameSessionConnectionInfo{
-			GameSessionArn: gsess, IpAddress: "203.0.113.7", DnsName: "host-1.example.com",
-			Port: wire.Some[int32](7777),
-			MatchedPlayerSessions: []wire.MatchedPlayerSession{{PlayerId: "ada", PlayerSessionId: "psess-1"},
-				{PlayerId: "bob"}},
-		}},
+		{Status: wire.MatchmakingConfigurationStatusCompleted,
+			GameSessionConnectionInfo: &wire.GameSessionConnectionInfo{
+				GameSessionArn: gsess, IpAddress: "203.0.113.7", DnsName: "host-1.example.com",
+				Port: wire.Some[int32](7777),
+				MatchedPlayerSessions: []wire.MatchedPlayerSession{{PlayerId: "ada", PlayerSessionId: "psess-1"},
+					{PlayerId: "bob"}},
+			}},
 	} {
 		ticket.TicketId = "t"
 		list = append(list, &wire.DescribeMatchmakingOutput{TicketList: []wire.MatchmakingTicket{ticket}})

@@ -151,9 +151,10 @@ func TestPlacementsAtTheGateway(t *testing.T) {
 func TestMatchmakingAtTheGateway(t *testing.T) {
 	t.Parallel()
 	p, b := atGateway(t)
-	id, err := p.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{ConfigurationName: "duels", TicketID: "t-1", Players: []session.Player{{
-		PlayerID: "ada", PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(`{"N": 23}`)},
-	}}})
+	id, err := p.StartMatchmaking(t.Context(),
+		session.StartMatchmakingRequest{ConfigurationName: "duels", TicketID: "t-1", Players: []session.Player{{
+			PlayerID: "ada", PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(`{"N": 23}`)},
+		}}})
 	if err != nil || id != "t-1" {
 		t.Fatal(id, err)
 	}
@@ -165,7 +166,9 @@ func TestMatchmakingAtTheGateway(t *testing.T) {
 		got.MatchID == "" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if err := p.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: "t-1", PlayerIDs: []string{"ada"}, AcceptMatch: true}); err != nil {
+	if err := p.AcceptMatch(t.Context(), session.AcceptMatchRequest{
+		TicketID: "t-1", PlayerIDs: []string{"ada"}, AcceptMatch: true,
+	}); err != nil {
 		t.Error(err)
 	}
 	if in := (<-b.asked).(*wire.AcceptMatchInput); in.AcceptanceType != wire.AcceptanceTypeAccept ||

@@ -105,7 +105,9 @@ func TestV1OnMuster(t *testing.T) {
 		Properties: map[string]string{"mode": "ctf"},
 	})
 	s.check(err)
-	if _, err := p.Reserve(t.Context(), session.JoinSessionRequest{SessionID: hosted.SessionID, PlayerID: "bob", PlayerData: "blue"}); err != nil {
+	if _, err := p.Reserve(t.Context(), session.JoinSessionRequest{
+		SessionID: hosted.SessionID, PlayerID: "bob", PlayerData: "blue",
+	}); err != nil {
 		t.Error(err)
 	}
 	search := session.SearchSessionsRequest{FleetID: s.fleet, Location: "custom-home",

@@ -91,13 +91,17 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	s := answer(t, 200, ` [
 	{"GameSessionId": "minimal", "Name": "a", "CurrentPlayerSessionCount": 1, "MaximumPlayerSessionCount": 4},
-	{"GameSessionId": "rich", "Name": "b", "CurrentPlayerSessionCount": 0, "MaximumPlayerSessionCount": 2.0, "Status": "ACTIVE",
-	 "CreationTime": "2025-12-17 10:48:17+00:00", "GameProperties": [{"Key": "build_id", "Value": "7"}, {"Key": "mode", "Value": "ctf"}],
+	{"GameSessionId": "rich", "Name": "b", "CurrentPlayerSessionCount": 0, "MaximumPlayerSessionCount": 2.0,
+			"Status": "ACTIVE",
+	 "CreationTime": "2025-12-17 10:48:17+00:00",
+			"GameProperties": [{"Key": "build_id", "Value": "7"}, {"Key": "mode", "Value": "ctf"}],
 	 "IpAddress": "203.0.113.7", "Port": 7777, "PlayerSessionCreationPolicy": "ACCEPT_ALL", "Location": "custom-attic"},
-	{"GameSessionId": "other build", "CurrentPlayerSessionCount": 0, "MaximumPlayerSessionCount": 2, "GameProperties": [{"Key": "build_id", "Value": "8"}]},
+	{"GameSessionId": "other build", "CurrentPlayerSessionCount": 0, "MaximumPlayerSessionCount": 2,
+			"GameProperties": [{"Key": "build_id", "Value": "8"}]},
 	{"GameSessionId": "full", "CurrentPlayerSessionCount": 2, "MaximumPlayerSessionCount": 2},
 	{"GameSessionId": "over", "CurrentPlayerSessionCount": 0, "MaximumPlayerSessionCount": 2, "Status": "TERMINATED"},
-	{"GameSessionId": "closed", "CurrentPlayerSessionCount": 0, "MaximumPlayerSessionCount": 2, "PlayerSessionCreationPolicy": "DENY_ALL"},
+	{"GameSessionId": "closed", "CurrentPlayerSessionCount": 0, "MaximumPlayerSessionCount": 2,
+			"PlayerSessionCreationPolicy": "DENY_ALL"},
 	{"Name": "no id", "MaximumPlayerSessionCount": 2}, null, {}]`)
 	p := s.provider(t)
 	found, err := p.Find(t.Context(), session.FindRequest{BuildID: 7})

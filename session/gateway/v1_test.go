@@ -12,11 +12,16 @@ import (
 )
 
 const (
-	sessionObject = `{"id": "` + gsess + `", "name": "duel", "status": "ACTIVE", "players": 1, "maxPlayers": 2, "open": true, "buildId": 7,
-		"properties": {"mode": "ctf"}, "fleetId": "fleet-1", "location": "custom-attic", "createdAt": "2025-12-17T10:48:17.441Z"}`
-	playerObject = `{"id": "psess-1", "playerId": "ada", "sessionId": "` + gsess + `", "status": "RESERVED", "createdAt": "2025-12-17T10:48:17Z",
+	sessionObject = `{"id": "` + gsess + `",
+		"name": "duel", "status": "ACTIVE", "players": 1, "maxPlayers": 2, "open": true,
+		"buildId": 7,
+		"properties": {"mode": "ctf"}, "fleetId": "fleet-1", "location": "custom-attic",
+		"createdAt": "2025-12-17T10:48:17.441Z"}`
+	playerObject = `{"id": "psess-1", "playerId": "ada", "sessionId": "` + gsess + `", "status": "RESERVED",
+		"createdAt": "2025-12-17T10:48:17Z",
 		"endpoint": {"ipAddress": "203.0.113.7", "port": 7777}}`
-	matchObject = `{"sessionId": "` + gsess + `", "endpoint": {"ipAddress": "203.0.113.7", "dnsName": "host-1.example.com", "port": 7777},
+	matchObject = `{"sessionId": "` + gsess + `",
+		"endpoint": {"ipAddress": "203.0.113.7", "dnsName": "host-1.example.com", "port": 7777},
 		"players": [{"id": "ada", "playerSessionId": "psess-1"}]}`
 	sessionPath = "/v1/sessions/arn:aws:gamelift:eu-central-1::gamesession%2Ffleet-1%2Fcustom-attic%2Fgsess-1"
 )
@@ -51,7 +56,8 @@ func TestCreateSession(t *testing.T) {
 		t.Errorf("%q, %v", id, err)
 	}
 	wantCall(t, s, "POST /v1/sessions",
-		`{"name": "duel", "maxPlayers": 2, "properties": {"mode": "ctf"}, "target": {"fleetId": "fleet-1", "location": "custom-attic"}}`)
+		`{"name": "duel", "maxPlayers": 2, "properties": {"mode": "ctf"},
+			"target": {"fleetId": "fleet-1", "location": "custom-attic"}}`)
 	_, err = p.CreateSession(t.Context(), session.CreateSessionRequest{AliasID: "alias-1", MaxPlayer: 2})
 	if err != nil {
 		t.Error(err)
@@ -92,7 +98,8 @@ func TestHostWithProperties(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	wantCall(t, s, "POST /v1/sessions",
-		`{"name": "ada's Session", "maxPlayers": 4, "buildId": -7, "properties": {"mode": "ctf"}, "player": {"id": "ada"}}`)
+		`{"name": "ada's Session", "maxPlayers": 4, "buildId": -7, "properties": {"mode": "ctf"},
+			"player": {"id": "ada"}}`)
 }
 
 func TestReserveWithData(t *testing.T) {
@@ -151,14 +158,17 @@ func TestMatchmaking(t *testing.T) {
 		t.Errorf("%q, %v", id, err)
 	}
 	wantCall(t, s, "POST /v1/tickets", `{"id": "t-1", "configuration": "duels", "players": [{"id": "ada", "team": "red",
-		"latencies": {"eu-central-1": 20}, "attributes": {"skill": 23, "maps": ["a"], "mode": "ctf", "roles": {"tank": 0.5}}}]}`)
+		"latencies": {"eu-central-1": 20},
+			"attributes": {"skill": 23, "maps": ["a"], "mode": "ctf", "roles": {"tank": 0.5}}}]}`)
 	r.Players[0].PlayerAttributes["skill"] = json.RawMessage(`{"N": "23"}`)
 	_, err := p.StartMatchmaking(t.Context(), r)
 	wantError(t, err, session.ErrInvalid, "")
 	if !strings.Contains(err.Error(), `player "ada", attribute "skill"`) {
 		t.Errorf("%v does not name the attribute", err)
 	}
-	if err := p.AcceptMatch(t.Context(), session.AcceptMatchRequest{TicketID: "t-1", PlayerIDs: []string{"ada"}, AcceptMatch: true}); err != nil {
+	if err := p.AcceptMatch(t.Context(), session.AcceptMatchRequest{
+		TicketID: "t-1", PlayerIDs: []string{"ada"}, AcceptMatch: true,
+	}); err != nil {
 		t.Error(err)
 	}
 	wantCall(t, s, "POST /v1/tickets/t-1/acceptance", `{"accept": true, "players": ["ada"]}`)
@@ -180,9 +190,10 @@ func TestAttributesThatAreNone(t *testing.T) {
 	p := s.provider(t)
 	for _, bad := range []string{``, `23`, `null`, `{}`, `{"N":null}`, `{"N":"23"}`, `{"n":23}`, `{"N":1,` +
 		`"S":"a"}`, `{"S":1}`, `{"SL":"a"}`, `{"SDM":{"a":"b"}}`} {
-		_, err := p.StartMatchmaking(t.Context(), session.StartMatchmakingRequest{ConfigurationName: "duels", Players: []session.Player{{
-			PlayerID: "ada", PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(bad)},
-		}}})
+		_, err := p.StartMatchmaking(t.Context(),
+			session.StartMatchmakingRequest{ConfigurationName: "duels", Players: []session.Player{{
+				PlayerID: "ada", PlayerAttributes: map[string]json.RawMessage{"skill": json.RawMessage(bad)},
+			}}})
 		if !errors.Is(err, session.ErrInvalid) || !strings.Contains(err.Error(), `attribute "skill"`) {
 			t.Errorf("%s: %v", bad, err)
 		}

@@ -54,7 +54,9 @@ func TestWatchTicket(t *testing.T) {
 	}
 	match := place
 	match.DNSName = "host-1.example.com"
-	if want := (session.Ticket{TicketID: "t-1", Status: session.TicketCompleted, Reservations: map[string]session.Reservation{"ada": match}}); !reflect.DeepEqual(seen[3], want) {
+	if want := (session.Ticket{
+		TicketID: "t-1", Status: session.TicketCompleted, Reservations: map[string]session.Reservation{"ada": match},
+	}); !reflect.DeepEqual(seen[3], want) {
 		t.Errorf("%+v, want %+v", seen[3], want)
 	}
 	wantCall(t, s, "GET /v1/tickets/t-1/events", "")

@@ -9,7 +9,8 @@ import (
 
 func TestPrintTeams(t *testing.T) {
 	t.Parallel()
-	const data = `{"matchId":"m-1","matchmakingConfigurationArn":"arn:aws:gamelift:us-east-1:000000000000:matchmakingconfiguration/duel",` +
+	const data = `{"matchId":"m-1",` +
+		`"matchmakingConfigurationArn":"arn:aws:gamelift:us-east-1:000000000000:matchmakingconfiguration/duel",` +
 		`"teams":[{"name":"red","players":[{"playerId":"ada","attributes":{}}]},{"name":"blue",` +
 		`"players":[{"playerId":"bob\n","attributes":{}},{"playerId":"cy","attributes":{}}]}]}`
 	made := gameserver.GameSession{MatchmakerData: data}

@@ -77,7 +77,9 @@ func TestJoinInAnyOrder(t *testing.T) {
 	r.Join(ada, "ada")
 	r.Join(bob, "bob")
 	present := r.Present()
-	if !reflect.DeepEqual(present, []protocol.Joined{{Number: 1, Name: "ada"}, {Number: 2, Name: "bob"}, {Number: 3, Name: "carl"}}) {
+	if !reflect.DeepEqual(present, []protocol.Joined{
+		{Number: 1, Name: "ada"}, {Number: 2, Name: "bob"}, {Number: 3, Name: "carl"},
+	}) {
 		t.Errorf("present: %v", present)
 	}
 }

@@ -248,7 +248,9 @@ func TestTokensWithoutAudience(t *testing.T) {
 	i := newIssuer(t)
 	i.publish("ec-1")
 	g := guard(t, Config{Tokens: &Tokens{Issuer: "somebody", KeysURL: i.URL + "/keys", HTTP: i.Client()}}, whoami)
-	if w := g.get("/", "Authorization: bearer "+i.token("ec-1", map[string]any{"iss": "somebody", "aud": nil, "scope": nil})); w.Code != http.StatusOK {
+	if w := g.get("/", "Authorization: bearer "+i.token("ec-1", map[string]any{
+		"iss": "somebody", "aud": nil, "scope": nil,
+	})); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

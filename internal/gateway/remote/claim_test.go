@@ -40,7 +40,8 @@ func TestClaimable(t *testing.T) {
 	good := wire.GameSession{Status: wire.GameSessionStatusActive, CurrentPlayerSessionCount: wire.Some[int32](0),
 		PlayerSessionCreationPolicy: wire.PlayerSessionCreationPolicyAcceptAll}
 	over, taken, closed := good, good, good
-	over.Status, taken.CurrentPlayerSessionCount, closed.PlayerSessionCreationPolicy = wire.GameSessionStatusTerminating, wire.Some[int32](1), wire.PlayerSessionCreationPolicyDenyAll
+	over.Status, taken.CurrentPlayerSessionCount = wire.GameSessionStatusTerminating, wire.Some[int32](1)
+	closed.PlayerSessionCreationPolicy = wire.PlayerSessionCreationPolicyDenyAll
 	if !claimable(&good) || claimable(&over) || claimable(&taken) || claimable(&closed) {
 		t.Error("an index that lags is believed")
 	}

@@ -26,9 +26,10 @@ func TestLeaderLosesMajority(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			backed, got := backed{}, 0
 			for i, seen := range tt.seen {
-				group := &server.RaftzGroup{State: tt.state.String(), QuorumNeeded: 2, Peers: map[string]server.RaftzGroupPeer{
-					"B": {LastSeen: seen[0].String()}, "C": {LastSeen: seen[1].String()}, "D": {},
-				}}
+				group := &server.RaftzGroup{State: tt.state.String(), QuorumNeeded: 2,
+					Peers: map[string]server.RaftzGroupPeer{
+						"B": {LastSeen: seen[0].String()}, "C": {LastSeen: seen[1].String()}, "D": {},
+					}}
 				if backed.lost("group", group) {
 					if got != 0 {
 						t.Errorf("steps down at check %d, too", i+1)

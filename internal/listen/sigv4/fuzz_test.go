@@ -19,7 +19,8 @@ func FuzzAuthorization(f *testing.F) {
 	v := newVerifier()
 	f.Fuzz(func(t *testing.T, header string) {
 		c, err := parseAuthorization(header)
-		if err == nil && (c.accessKeyID == "" || c.signature == "" || c.signedHeaders == "" || len(c.scope.date) != len(dateLayout)) {
+		if err == nil && (c.accessKeyID == "" || c.signature == "" || c.signedHeaders == "" ||
+			len(c.scope.date) != len(dateLayout)) {
 			t.Errorf("accepted %q as %+v", header, c)
 		}
 		r := newRequest("http://h/", nil)
@@ -30,7 +31,8 @@ func FuzzAuthorization(f *testing.F) {
 }
 
 func FuzzPresigned(f *testing.F) {
-	f.Add("X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIDLONG%2F20260304%2Fx%2Fgamelift%2Faws4_request&X-Amz-Date=20260304T050607Z" +
+	f.Add("X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIDLONG%2F20260304%2Fx%2Fgamelift%2Faws4_request" +
+		"&X-Amz-Date=20260304T050607Z" +
 		"&X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature=00")
 	f.Add("X-Amz-Algorithm=&X-Amz-Algorithm=")
 	f.Add("X-Amz-Algorithm=%")

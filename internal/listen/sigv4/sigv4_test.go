@@ -268,7 +268,8 @@ func TestPresignedUnsignedPayload(t *testing.T) {
 
 	r = newRequest("http://h/", nil)
 	r.Header.Set("X-Amz-Content-Sha256", unsignedPayload)
-	if err := v4.NewSigner().SignHTTP(t.Context(), credentials("AKIDLONG"), r, unsignedPayload, "gamelift", "x", now); err != nil {
+	if err := v4.NewSigner().SignHTTP(t.Context(), credentials("AKIDLONG"), r, unsignedPayload,
+		"gamelift", "x", now); err != nil {
 		t.Fatal(err)
 	}
 	_, err := verify(t, newVerifier(), r, []byte("any body"), now)

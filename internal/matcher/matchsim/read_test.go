@@ -33,12 +33,13 @@ func parsed(t testing.TB, body string) *ruleset.Set {
 
 func TestReadTickets(t *testing.T) {
 	const lines = `
-{"At": 2.5, "ConfigurationName": "duel", "TicketId": "late", "Players": [{"PlayerId": "p2", "Team": "north", "LatencyInMs": {"us-east-1": 40}}]}
+{"At": 2.5, "ConfigurationName": "duel", "TicketId": "late",` +
+		` "Players": [{"PlayerId": "p2", "Team": "north", "LatencyInMs": {"us-east-1": 40}}]}
 
-{"Players":[{"PlayerId":"p1","PlayerAttributes":{"skill":{"N":23},"arena":{"S":"pit"},"tags":{"SL":["b","a","b"]},
-"votes":{"SDM":{"keep":2}},"undeclared":{"S":"x"}}}]}
-{"At":1,"GameSessionArn":"arn:aws:gamelift:us-east-1::gamesession/fleet-1/gs-1","Players":[{"PlayerId":"p3",
-"Team":"north"}]}
+{"Players":[{"PlayerId":"p1","PlayerAttributes":{"skill":{"N":23},"arena":{"S":"pit"},"tags":{"SL":["b","a","b"]},` +
+		`"votes":{"SDM":{"keep":2}},"undeclared":{"S":"x"}}}]}
+{"At":1,"GameSessionArn":"arn:aws:gamelift:us-east-1::gamesession/fleet-1/gs-1",` +
+		`"Players":[{"PlayerId":"p3","Team":"north"}]}
 `
 	tickets, err := ReadTickets(strings.NewReader(lines), parsed(t, pit))
 	if err != nil {
@@ -88,8 +89,9 @@ func TestReadErrors(t *testing.T) {
 			"Players[0].PlayerId is missing",
 		`{"Players":[{"PlayerId":7}]}`: "line 2: Cannot read " +
 			"'players.1.member.playerId': expected a string",
-		`{"Players":[{"PlayerId":"q","LatencyInMs":{"l":0}}]}`:                  "latencyInMs",
-		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{"N":"x"}}}]}`: "'players.1.member.playerAttributes.skill.value.n': expected a number",
+		`{"Players":[{"PlayerId":"q","LatencyInMs":{"l":0}}]}`: "latencyInMs",
+		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{"N":"x"}}}]}`: "'players.1.member.playerAttributes." +
+			"skill.value.n': expected a number",
 		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{"S":"x"}}}]}`: "line 2: " +
 			"Players[0].PlayerAttributes.skill: player attribute skill is declared as number",
 		`{"Players":[{"PlayerId":"q","PlayerAttributes":{"skill":{}}}]}`: "line 2: " +

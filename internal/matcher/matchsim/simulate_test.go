@@ -227,9 +227,8 @@ func TestProgressWithoutArrivals(t *testing.T) {
 		lines = append(lines, duellist(fmt.Sprint("d", i), 0, 100*i))
 	}
 	calls := 0
-	if _, err := Run(t.Context(), parsed(t, pit), read(t, lines...), Options{Timeout: time.Minute, Progress: func(Progress) {
-		calls++
-	}}); err != nil || calls < 2 {
+	options := Options{Timeout: time.Minute, Progress: func(Progress) { calls++ }}
+	if _, err := Run(t.Context(), parsed(t, pit), read(t, lines...), options); err != nil || calls < 2 {
 		t.Errorf("%d reports, %v", calls, err)
 	}
 }
