@@ -115,7 +115,7 @@ func TestReserveWithData(t *testing.T) {
 
 func TestSearchSessions(t *testing.T) {
 	t.Parallel()
-	elsewhere := strings.Replace(sessionObject, "custom-attic\", \"cr", "custom-cellar\", \"cr", 1)
+	elsewhere := strings.Replace(sessionObject, `"custom-attic"`, `"custom-cellar"`, 1)
 	s := answer(t, 200, `{"sessions": [`+sessionObject+`, `+elsewhere+`, `+
 		strings.Replace(sessionObject, `"fleet-1"`, `"fleet-2"`, 1)+`], "cursor": "next"}`)
 	p := s.provider(t)
