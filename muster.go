@@ -1,5 +1,4 @@
-// Package muster is the whole service: Run starts it, and any Go program or
-// test can embed it.
+// Package muster is the whole service: Run starts it, and any Go program or test can embed it.
 package muster
 
 import (
@@ -43,43 +42,39 @@ func DefaultClusterConfig() ClusterConfig { return config.DefaultCluster() }
 // DefaultStandaloneGateway returns the default settings of a gateway on its own.
 func DefaultStandaloneGateway() StandaloneGateway { return config.DefaultStandaloneGateway() }
 
-// Load changes defaults to what the sources say and validates the result. The error
-// joins everything that is wrong.
+// Load changes defaults to what the sources say and validates the result. The error joins everything that is wrong.
 func Load(defaults Config, from Sources) (Config, Origins, error) { return config.Load(defaults, from) }
 
 // Run runs a service until ctx is done or it cannot go on.
 //
-// It ends by itself when the journal can no longer write, because the disk is full or
-// fails, and does not begin when the stored state is incomplete. The error says what
-// to do then.
+// It ends by itself when the journal can no longer write, because the disk is full or fails, and does not begin when
+// the stored state is incomplete. The error says what to do then.
 func Run(ctx context.Context, c Config) error { return server.Run(ctx, c) }
 
 // RunGateway runs a session gateway until ctx is done or it cannot go on.
 func RunGateway(ctx context.Context, c StandaloneGateway) error { return server.RunGateway(ctx, c) }
 
-// NewGatewayHandler returns a session gateway for a program that receives requests in
-// its own way. The settings of ports and certificates have no effect. The caller
-// closes it.
+// NewGatewayHandler returns a session gateway for a program that receives requests in its own way. The settings of
+// ports and certificates have no effect. The caller closes it.
 func NewGatewayHandler(ctx context.Context, c StandaloneGateway) (*GatewayHandler, error) {
 	return server.NewGatewayHandler(ctx, c)
 }
 
-// InitCluster prepares the data directory out/NODE of each node of a cluster, and
-// returns the directories that it wrote to. All nodes get the same secret and the same
-// certificate authority; directories that have these stay as they are. It refuses
-// directories that disagree, and then writes nothing.
+// InitCluster prepares the data directory out/NODE of each node of a cluster, and returns the directories that it wrote
+// to. All nodes get the same secret and the same certificate authority; directories that have these stay as they are.
+// It refuses directories that disagree, and then writes nothing.
 func InitCluster(out string, nodes []string, now time.Time) (made []string, err error) {
 	return server.InitCluster(out, nodes, now)
 }
 
-// Restore makes a data directory from a backup. The directory must be empty or not
-// exist. The whole file is checked before anything is written. log may be nil.
+// Restore makes a data directory from a backup. The directory must be empty or not exist. The whole file is checked
+// before anything is written. log may be nil.
 func Restore(ctx context.Context, data, file string, log *slog.Logger) (Restored, error) {
 	return server.Restore(ctx, data, file, log)
 }
 
-// RestoreCluster prepares the data directory out/NODE of each node of a new cluster
-// from a backup. The first node restores it when the nodes start for the first time.
+// RestoreCluster prepares the data directory out/NODE of each node of a new cluster from a backup. The first node
+// restores it when the nodes start for the first time.
 func RestoreCluster(out string, nodes []string, file string, now time.Time) (Restored, error) {
 	return server.RestoreCluster(out, nodes, file, now)
 }

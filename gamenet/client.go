@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A ClientService makes connections to a server and, if wanted, makes them again
-// when they are lost. Its methods may be called from any goroutine.
+// A ClientService makes connections to a server and, if wanted, makes them again when they are lost. Its methods may be
+// called from any goroutine.
 type ClientService struct {
 	service
 	connectTimeout time.Duration
@@ -46,11 +46,9 @@ func NewClient(cfg ClientConfig) (*ClientService, error) {
 	return c, nil
 }
 
-// Start makes the connections, all at the same time, and returns when each has
-// been tried once. Their OnConnected may still be to come. If one fails and there
-// is no Reconnect the service is closed, and the first error returned; with
-// Reconnect it is tried again in the background, and Start returns nil. ctx limits
-// these first attempts.
+// Start makes the connections, all at the same time, and returns when each has been tried once. Their OnConnected may
+// still be to come. If one fails and there is no Reconnect the service is closed, and the first error returned; with
+// Reconnect it is tried again in the background, and Start returns nil. ctx limits these first attempts.
 func (c *ClientService) Start(ctx context.Context) error {
 	if err := c.begin(); err != nil {
 		return err
@@ -82,12 +80,10 @@ func (c *ClientService) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close ends all sessions in order, as ServerService.Close does, and the attempts
-// to connect.
+// Close ends all sessions in order, as ServerService.Close does, and the attempts to connect.
 func (c *ClientService) Close(ctx context.Context) error { return c.closeService(ctx, func() {}) }
 
-// keep makes one connection and, with Reconnect, makes it again until the service
-// closes.
+// keep makes one connection and, with Reconnect, makes it again until the service closes.
 func (c *ClientService) keep(first context.Context, tried chan<- error) {
 	session, err := c.connect(first)
 	tried <- err
@@ -111,16 +107,16 @@ func (c *ClientService) keep(first context.Context, tried chan<- error) {
 	}
 }
 
-// serve runs a session. It reports whether the server took it: one that is full
-// takes a connection too, but ends it soon and without a packet of the game.
+// serve runs a session. It reports whether the server took it: one that is full takes a connection too, but ends it
+// soon and without a packet of the game.
 func (c *ClientService) serve(session *Session) (taken bool) {
 	began := c.elapsed()
 	session.run(c.base)
 	return session.watched.started.Load() || c.backoff != nil && c.elapsed()-began >= int64(c.backoff.Max)
 }
 
-// pause is the time before the next attempt, after so many failures in a row. A
-// session that has ended counts as none: its successor comes soon.
+// pause is the time before the next attempt, after so many failures in a row. A session that has ended counts as none:
+// its successor comes soon.
 func (b *Backoff) pause(failures int) time.Duration {
 	d := b.Initial
 	for range failures {

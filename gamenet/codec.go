@@ -6,28 +6,23 @@ import (
 	"math"
 )
 
-// A Codec cuts the stream of bytes into packets and back. It has no state and
-// serves all sessions.
+// A Codec cuts the stream of bytes into packets and back. It has no state and serves all sessions.
 type Codec interface {
-	// Decode reads the first packet of b, which holds what was received so far and
-	// is not empty. size is the number of bytes that the packet takes, header
-	// included. If size is 0 the header is not complete; if size is larger than
-	// len(b) the packet is not; then p is not used. The payload is a part of b. An
-	// error that wraps ErrFrame means that b can never become a packet of at most
-	// max bytes.
+	// Decode reads the first packet of b, which holds what was received so far and is not empty. size is the number of
+	// bytes that the packet takes, header included. If size is 0 the header is not complete; if size is larger than
+	// len(b) the packet is not; then p is not used. The payload is a part of b. An error that wraps ErrFrame means that
+	// b can never become a packet of at most max bytes.
 	Decode(b []byte, max int) (p Packet, size int, err error)
-	// Append adds the bytes of a packet to dst. An error that wraps
-	// ErrPacketTooLarge or ErrNoID leaves dst as it was.
+	// Append adds the bytes of a packet to dst. An error that wraps ErrPacketTooLarge or ErrNoID leaves dst as it was.
 	Append(dst []byte, p Packet, max int) ([]byte, error)
 	// Header is the number of bytes that Append adds to a payload at most.
 	Header() int
-	// HasIDs says whether packets carry an id. The ids from FirstReservedID on
-	// are then the library's.
+	// HasIDs says whether packets carry an id. The ids from FirstReservedID on are then the library's.
 	HasIDs() bool
 }
 
-// FirstReservedID is the first packet id that games may not use: the ids from
-// here on carry pings, their answers, and the reason why a session ends.
+// FirstReservedID is the first packet id that games may not use: the ids from here on carry pings, their answers, and
+// the reason why a session ends.
 const FirstReservedID uint16 = 0xFFF0
 
 // The packets of the library's own.
@@ -53,9 +48,8 @@ func checkNoID(p Packet) error {
 	return nil
 }
 
-// U16 is the default codec: the size of the whole packet in bytes, header
-// included, as a little-endian uint16, then the id as a little-endian uint16, then
-// the payload. A packet has 4 to 65,535 bytes.
+// U16 is the default codec: the size of the whole packet in bytes, header included, as a little-endian uint16, then the
+// id as a little-endian uint16, then the payload. A packet has 4 to 65,535 bytes.
 type U16 struct{}
 
 const u16Header = 4
@@ -92,8 +86,7 @@ func (U16) Header() int { return u16Header }
 // HasIDs implements Codec.
 func (U16) HasIDs() bool { return true }
 
-// U32 is a codec without ids: the number of payload bytes as a little-endian
-// uint32, then the payload.
+// U32 is a codec without ids: the number of payload bytes as a little-endian uint32, then the payload.
 type U32 struct{}
 
 const u32Header = 4
@@ -124,9 +117,8 @@ func (U32) Header() int { return u32Header }
 // HasIDs implements Codec.
 func (U32) HasIDs() bool { return false }
 
-// Varint is a codec without ids: the number of payload bytes as an unsigned
-// varint, as encoding/binary and Protocol Buffers have it, in as few bytes as it
-// takes, then the payload.
+// Varint is a codec without ids: the number of payload bytes as an unsigned varint, as encoding/binary and Protocol
+// Buffers have it, in as few bytes as it takes, then the payload.
 type Varint struct{}
 
 // Decode implements Codec.
@@ -163,8 +155,7 @@ func (Varint) Header() int { return binary.MaxVarintLen32 }
 // HasIDs implements Codec.
 func (Varint) HasIDs() bool { return false }
 
-// lengthPrefixed reads a packet of a header that has been read and length more
-// bytes.
+// lengthPrefixed reads a packet of a header that has been read and length more bytes.
 func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, error) {
 	if header > max || length > uint64(max-header) {
 		return Packet{}, 0, fmt.Errorf("%w: a payload of %d bytes, packets of at most %d are allowed", ErrFrame, length,
@@ -177,8 +168,8 @@ func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, 
 	return Packet{Payload: b[header:size:size]}, size, nil
 }
 
-// Raw is the codec of no framing: OnPacket gets the bytes as they come, and a
-// packet may arrive in pieces or together with others.
+// Raw is the codec of no framing: OnPacket gets the bytes as they come, and a packet may arrive in pieces or together
+// with others.
 type Raw struct{}
 
 // Decode implements Codec.

@@ -6,13 +6,11 @@ import (
 	"time"
 )
 
-// longestCork is how long what callbacks send is held back while more received
-// packets wait, if FlushDelay is not set.
+// longestCork is how long what callbacks send is held back while more received packets wait, if FlushDelay is not set.
 const longestCork = time.Millisecond
 
-// A delayer flushes the sessions that hold packets back: for Config.FlushDelay,
-// or because more received packets wait for their callbacks. One timer serves all
-// that began to wait meanwhile.
+// A delayer flushes the sessions that hold packets back: for Config.FlushDelay, or because more received packets wait
+// for their callbacks. One timer serves all that began to wait meanwhile.
 type delayer struct {
 	service *service
 

@@ -13,17 +13,14 @@ import (
 	"unsafe"
 )
 
-// On Linux, on the processors that servers have, plain TCP connections are read
-// and written with system calls that do not wait, and Go's poller is asked only to
-// wait: a packet that is answered costs one read and one write.
+// On Linux, on the processors that servers have, plain TCP connections are read and written with system calls that do
+// not wait, and Go's poller is asked only to wait: a packet that is answered costs one read and one write.
 //
-// The calls go past the scheduler's bookkeeping (RawSyscall): on a socket that does
-// not block they take microseconds, and on most of them the bookkeeping would cost
-// a tenth.
+// The calls go past the scheduler's bookkeeping (RawSyscall): on a socket that does not block they take microseconds,
+// and on most of them the bookkeeping would cost a tenth.
 
-// A direct is what reads and writes without waiting. What a system call needs
-// besides comes from pools and is warm in the cache, unlike what lies in each of a
-// thousand sessions.
+// A direct is what reads and writes without waiting. What a system call needs besides comes from pools and is warm in
+// the cache, unlike what lies in each of a thousand sessions.
 type direct struct {
 	raw    syscall.RawConn // nil if the connection is not plain TCP
 	counts bool            // the system says how much is left to read
@@ -52,9 +49,8 @@ func newDirect(conn Conn) (d direct) {
 // possible says whether the connection can be read and written directly.
 func (d *direct) possible() bool { return d.raw != nil }
 
-// write writes the frames, without the bytes of the first that are written
-// already, as far as the system takes them. 0 means that it takes no more now. One
-// goroutine may write at a time.
+// write writes the frames, without the bytes of the first that are written already, as far as the system takes them. 0
+// means that it takes no more now. One goroutine may write at a time.
 func (d *direct) write(frames []*Frame, offset int) (int, error) {
 	w := directWrites.Get().(*directWrite)
 	w.n, w.errno = 0, 0
@@ -144,8 +140,8 @@ func (w *directWrite) call(fd uintptr) (n uintptr, errno syscall.Errno) {
 	return n, errno
 }
 
-// A directRead is one read, which also learns whether more is there, so that the
-// reader need not ask a second time before it waits.
+// A directRead is one read, which also learns whether more is there, so that the reader need not ask a second time
+// before it waits.
 type directRead struct {
 	message syscall.Msghdr
 	vector  syscall.Iovec
@@ -164,8 +160,8 @@ var directReads = sync.Pool{New: func() any {
 	return r
 }}
 
-// Source: linux/tcp.h. The count of bytes that are left is 1 at the end of the
-// stream too (tcp_inq_hint in net/ipv4/tcp.c), so no end is missed.
+// Source: linux/tcp.h. The count of bytes that are left is 1 at the end of the stream too (tcp_inq_hint in
+// net/ipv4/tcp.c), so no end is missed.
 const (
 	tcpINQ   = 36 // TCP_INQ, TCP_CM_INQ
 	inqBytes = int(unsafe.Sizeof(syscall.Cmsghdr{})) + 4
@@ -187,8 +183,7 @@ func (r *directRead) read(fd uintptr, b []byte, counts bool) (n int, left bool, 
 	return int(got), !counted || r.control.left != 0, 0
 }
 
-// read reads until the connection ends. A TCP connection is waited for without
-// a buffer.
+// read reads until the connection ends. A TCP connection is waited for without a buffer.
 func (s *Session) read() error {
 	tcp, ok := s.conn.(*net.TCPConn)
 	if !ok || !s.direct.possible() {
@@ -206,9 +201,8 @@ func (s *Session) read() error {
 	}
 }
 
-// readReady reads whenever the system says that bytes have arrived. It is one
-// call of Read as long as nothing goes wrong, whose function asks to be called
-// again by answering false: so the runtime's poller remembers what arrives in
+// readReady reads whenever the system says that bytes have arrived. It is one call of Read as long as nothing goes
+// wrong, whose function asks to be called again by answering false: so the runtime's poller remembers what arrives in
 // between, and nothing is lost if the function has not read to the end.
 func (s *Session) readReady() error {
 	var ended error
@@ -255,9 +249,8 @@ func (s *Session) readOnce(fd uintptr) (left bool, err error) {
 	return left, err
 }
 
-// nudge makes a reader look again that has been silent since it last read: the
-// count of bytes that are left does not tell when the other side has reset the
-// connection together with its last bytes.
+// nudge makes a reader look again that has been silent since it last read: the count of bytes that are left does not
+// tell when the other side has reset the connection together with its last bytes.
 func (s *Session) nudge() {
 	if tcp, ok := s.conn.(*net.TCPConn); ok {
 		_ = tcp.SetReadDeadline(time.Unix(1, 0))

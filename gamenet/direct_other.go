@@ -2,8 +2,8 @@
 
 package gamenet
 
-// A direct reads and writes without waiting, on Linux (direct_linux.go). Elsewhere a
-// goroutine of the session's writes, with net.Buffers, and Read waits.
+// A direct reads and writes without waiting, on Linux (direct_linux.go). Elsewhere a goroutine of the session's writes,
+// with net.Buffers, and Read waits.
 type direct struct{}
 
 func newDirect(Conn) direct { return direct{} }

@@ -1,6 +1,5 @@
-// Package gamenet connects a dedicated game server with its players: sessions
-// over TCP, TLS or QUIC, packets, send queues with limits, groups that hear the
-// same, and an orderly end of all of it.
+// Package gamenet connects a dedicated game server with its players: sessions over TCP, TLS or QUIC, packets, send
+// queues with limits, groups that hear the same, and an orderly end of all of it.
 //
 // This is a whole server. It tells everybody what one player says:
 //
@@ -33,9 +32,8 @@
 //		return server.Close(context.WithoutCancel(ctx))
 //	}
 //
-// A client is the same with [NewClient] and an Address to connect to: sessions and
-// handlers do not know which side they are on. Only NewHandler must be given;
-// [Config] says what the defaults are.
+// A client is the same with [NewClient] and an Address to connect to: sessions and handlers do not know which side they
+// are on. Only NewHandler must be given; [Config] says what the defaults are.
 //
 // # Callbacks and goroutines
 //
@@ -54,67 +52,55 @@
 //   - The payload of a packet lies in the receive buffer: it is valid until OnPacket
 //     returns. Keep a bytes.Clone.
 //
-// Two more callbacks are optional, by methods that the handler has: OnSent
-// ([SentHandler]) and OnClosing ([ClosingHandler]). OnSent may overlap the others
-// except OnDisconnected.
+// Two more callbacks are optional, by methods that the handler has: OnSent ([SentHandler]) and OnClosing
+// ([ClosingHandler]). OnSent may overlap the others except OnDisconnected.
 //
-// The cause that OnDisconnected hears is to be looked at with errors.Is and
-// errors.As: [ErrPeerClosed] or a *[PeerError] with what the other side said,
-// [ErrLost], [ErrDisconnected], [ErrServiceClosed], [ErrIdle], [ErrFrame],
+// The cause that OnDisconnected hears is to be looked at with errors.Is and errors.As: [ErrPeerClosed] or a
+// *[PeerError] with what the other side said, [ErrLost], [ErrDisconnected], [ErrServiceClosed], [ErrIdle], [ErrFrame],
 // [ErrSlowConsumer] and the others that this package lists.
 //
-// A session has one goroutine, which reads and calls. A second one exists only
-// while a write has to wait.
+// A session has one goroutine, which reads and calls. A second one exists only while a write has to wait.
 //
 // # Sending
 //
-// [Session.Send] may be called from any goroutine, callbacks included. It copies
-// the payload into the session's queue and, if nobody else is writing to that
-// session, writes what is queued without waiting; what the connection does not take
-// goes out later, with all that has been queued meanwhile in one write. nil means
-// queued, not received. What callbacks send while more received packets wait is
-// gathered, and written after the last of them.
+// [Session.Send] may be called from any goroutine, callbacks included. It copies the payload into the session's queue
+// and, if nobody else is writing to that session, writes what is queued without waiting; what the connection does not
+// take goes out later, with all that has been queued meanwhile in one write. nil means queued, not received. What
+// callbacks send while more received packets wait is gathered, and written after the last of them.
 //
-// The queue holds at most Config.QueueBytes and Config.QueuePackets. What happens to
-// a packet that finds it full is Config.WhenFull:
+// The queue holds at most Config.QueueBytes and Config.QueuePackets. What happens to a packet that finds it full is
+// Config.WhenFull:
 //
 //	Disconnect   the session ends; Send returns ErrSlowConsumer (the default)
 //	DropNewest   the packet is dropped; Send returns ErrDropped
 //	DropOldest   packets that wait are dropped to make place; Send returns nil
 //	Block        Send waits for place
 //
-// Disconnect suits packets that build on one another, the Drop policies suit
-// states of which only the last counts, and Block suits tools; a room that blocks
-// waits for its slowest player. [Session.SendContext] waits whatever the policy.
+// Disconnect suits packets that build on one another, the Drop policies suit states of which only the last counts, and
+// Block suits tools; a room that blocks waits for its slowest player. [Session.SendContext] waits whatever the policy.
 // [Session.Stats] and [Metrics] count what was dropped.
 //
-// [Group.Broadcast] encodes a packet once for all members. A [Frame] goes further:
-// it holds several packets, a whole tick for example, and is sent to any number of
-// sessions without being copied. Sessions leave their groups when they end.
+// [Group.Broadcast] encodes a packet once for all members. A [Frame] goes further: it holds several packets, a whole
+// tick for example, and is sent to any number of sessions without being copied. Sessions leave their groups when they
+// end.
 //
 // # Life of a session
 //
-// The place in ServerConfig.MaxSessions (and MaxPerAddress) is taken before
-// anything is made for a connection; one too many is told why, with a codec that
-// has ids, and closed. Then come the handshake of the transport (HandshakeTimeout),
-// NewHandler, OnConnected, and a first packet within FirstPacketTimeout, if set.
-// IdleTimeout ends a session that hears nothing; PingInterval sends pings into the
-// silence, so that only those who have vanished are silent for long, and
-// [Session.RTT] knows the time there and back. Clients and servers answer pings by
-// themselves.
+// The place in ServerConfig.MaxSessions (and MaxPerAddress) is taken before anything is made for a connection; one too
+// many is told why, with a codec that has ids, and closed. Then come the handshake of the transport (HandshakeTimeout),
+// NewHandler, OnConnected, and a first packet within FirstPacketTimeout, if set. IdleTimeout ends a session that hears
+// nothing; PingInterval sends pings into the silence, so that only those who have vanished are silent for long, and
+// [Session.RTT] knows the time there and back. Clients and servers answer pings by themselves.
 //
-// [Session.Disconnect] writes what was sent before, tells the reason, half closes,
-// and cuts the connection if the other side has not closed within CloseTimeout.
-// [ServerService.Close] stops accepting, calls OnClosing, does the same with all
-// sessions, and returns when every goroutine has ended; when its context is done
-// before, it cuts at once. With ClientConfig.Reconnect a client makes a new session,
-// with a new handler, when one has ended.
+// [Session.Disconnect] writes what was sent before, tells the reason, half closes, and cuts the connection if the other
+// side has not closed within CloseTimeout. [ServerService.Close] stops accepting, calls OnClosing, does the same with
+// all sessions, and returns when every goroutine has ended; when its context is done before, it cuts at once. With
+// ClientConfig.Reconnect a client makes a new session, with a new handler, when one has ended.
 //
 // # Codecs
 //
-// A [Codec] cuts the stream into packets. Sizes are little-endian; MaxPacket limits
-// a packet with its header, and a longer one ends the session with [ErrFrame] before
-// it is received.
+// A [Codec] cuts the stream into packets. Sizes are little-endian; MaxPacket limits a packet with its header, and a
+// longer one ends the session with [ErrFrame] before it is received.
 //
 //	codec    header                                ids   for
 //	U16      u16 size of all of it, u16 packet id  yes   games: the default
@@ -122,21 +108,19 @@
 //	Varint   varint size of the payload            no    streams of Protocol Buffers
 //	Raw      none                                  no    bytes as they come, in any pieces
 //
-// The ids from [FirstReservedID] on are the library's own: pings and the reason
-// why a session ends. Codecs without ids have neither.
+// The ids from [FirstReservedID] on are the library's own: pings and the reason why a session ends. Codecs without ids
+// have neither.
 //
 // # Transports
 //
-// Config.Transport is [TCP], [TLS], or that of the package gamenet/quic, which also
-// has datagrams: [Session.SendDatagram] sends a packet that may be lost or overtake
-// others, and is Send on the other transports. TCP.Wrap takes a listener that reads
-// PROXY headers. Your own [Transport] works too: a [Conn] is a net.Conn with a
+// Config.Transport is [TCP], [TLS], or that of the package gamenet/quic, which also has datagrams:
+// [Session.SendDatagram] sends a packet that may be lost or overtake others, and is Send on the other transports.
+// TCP.Wrap takes a listener that reads PROXY headers. Your own [Transport] works too: a [Conn] is a net.Conn with a
 // CloseWrite.
 //
 // # Tuning
 //
-// The defaults are meant for some thousand players who receive some ten packets a
-// second each. Beyond that:
+// The defaults are meant for some thousand players who receive some ten packets a second each. Beyond that:
 //
 //   - FlushDelay, a millisecond or so, gathers what a tick sends one after the
 //     other to a player into one write. Broadcast and Frame do so for one packet and
@@ -152,9 +136,8 @@
 //
 // # What it is not
 //
-// It has no remote calls, no serialization beyond the header, no accounts and no
-// matchmaking, and no protocol of its own over UDP: where packets must not wait for
-// one another, use QUIC's datagrams. A session that has ended does not come back;
-// who a player is belongs into the first packet. Package gameserver speaks to the
-// service that sends the players.
+// It has no remote calls, no serialization beyond the header, no accounts and no matchmaking, and no protocol of its
+// own over UDP: where packets must not wait for one another, use QUIC's datagrams. A session that has ended does not
+// come back; who a player is belongs into the first packet. Package gameserver speaks to the service that sends the
+// players.
 package gamenet

@@ -5,13 +5,12 @@ import (
 	"fmt"
 )
 
-// The causes that OnDisconnected hears and the errors that calls return. Compare
-// with errors.Is; some are wrapped with what exactly happened.
+// The causes that OnDisconnected hears and the errors that calls return. Compare with errors.Is; some are wrapped with
+// what exactly happened.
 var (
 	// ErrPeerClosed: the other side closed the connection.
 	ErrPeerClosed = errors.New("gamenet: closed by the other side")
-	// ErrLost: the connection broke. The error of the operating system is wrapped
-	// beside it.
+	// ErrLost: the connection broke. The error of the operating system is wrapped beside it.
 	ErrLost = errors.New("gamenet: connection lost")
 	// ErrDisconnected: Disconnect was called without a reason.
 	ErrDisconnected = errors.New("gamenet: disconnected")
@@ -32,20 +31,18 @@ var (
 
 	// ErrClosed: the session is not connected, or no more.
 	ErrClosed = errors.New("gamenet: the session is closed")
-	// ErrDropped: the packet was not queued, because the queue is full and the
-	// policy is DropNewest, or DropOldest and nothing could be dropped.
+	// ErrDropped: the packet was not queued, because the queue is full and the policy is DropNewest, or DropOldest and
+	// nothing could be dropped.
 	ErrDropped = errors.New("gamenet: the send queue is full, the packet was dropped")
-	// ErrPacketTooLarge: the packet has more than Config.MaxPacket bytes, or more
-	// than a datagram holds.
+	// ErrPacketTooLarge: the packet has more than Config.MaxPacket bytes, or more than a datagram holds.
 	ErrPacketTooLarge = errors.New("gamenet: packet too large")
 	// ErrNoID: the codec has no place for a packet id.
 	ErrNoID = errors.New("gamenet: the codec has no packet ids")
 	// ErrReservedID: the packet id is one of the library's own.
 	ErrReservedID = errors.New("gamenet: reserved packet id")
 
-	// ErrFull and ErrFullAddress: the server has its maximum of sessions, in all
-	// or from one address. Metrics and the log of a server name them; its client
-	// sees a *PeerError, or the connection closed.
+	// ErrFull and ErrFullAddress: the server has its maximum of sessions, in all or from one address. Metrics and the
+	// log of a server name them; its client sees a *PeerError, or the connection closed.
 	ErrFull        = errors.New("gamenet: the server is full")
 	ErrFullAddress = errors.New("gamenet: too many sessions from one address")
 
@@ -53,8 +50,7 @@ var (
 	ErrStarted = errors.New("gamenet: the service was started before")
 )
 
-// A PeerError is the cause when the other side has ended the session and said
-// why. errors.Is finds ErrPeerClosed in it.
+// A PeerError is the cause when the other side has ended the session and said why. errors.Is finds ErrPeerClosed in it.
 type PeerError struct{ Reason string }
 
 func (e *PeerError) Error() string {

@@ -19,34 +19,30 @@ import (
 var (
 	// ErrExecutorClosed: the executor was closed before, the job will not run.
 	ErrExecutorClosed = errors.New("gamenet: the executor is closed")
-	// ErrExecutorFull: as many jobs wait as ExecutorConfig.Limit allows, the job
-	// will not run.
+	// ErrExecutorFull: as many jobs wait as ExecutorConfig.Limit allows, the job will not run.
 	ErrExecutorFull = errors.New("gamenet: too many jobs wait for the executor")
 )
 
 // ExecutorConfig configures an Executor. The zero value is ready to use.
 type ExecutorConfig struct {
-	// Limit is how many jobs may wait; negative for no limit, default 65,536.
-	// Post never blocks, so nothing else keeps players from filling the memory
-	// with work for a room that is stuck. One that is merely busy stays far below.
+	// Limit is how many jobs may wait; negative for no limit, default 65,536. Post never blocks, so nothing else keeps
+	// players from filling the memory with work for a room that is stuck. One that is merely busy stays far below.
 	Limit int
-	// Slice is how long a busy executor keeps its processor before it lets other
-	// goroutines have a turn, looked at after every 8th job; default 1 ms. The Go
-	// runtime would interfere after 10 ms, which is late for the sessions whose
-	// packets wait to be read.
+	// Slice is how long a busy executor keeps its processor before it lets other goroutines have a turn, looked at
+	// after every 8th job; default 1 ms. The Go runtime would interfere after 10 ms, which is late for the sessions
+	// whose packets wait to be read.
 	Slice time.Duration
 	// Clock drives the timers; nil for the real one.
 	Clock clockwork.Clock
 	// Log takes the panics of jobs; nil for slog.Default().
 	Log *slog.Logger
-	// OnPanic is called after a job has panicked, in place of the rest of that job:
-	// it does not overlap other jobs and may do what they may, such as closing the
-	// executor. nil for no more than the line in the log.
+	// OnPanic is called after a job has panicked, in place of the rest of that job: it does not overlap other jobs and
+	// may do what they may, such as closing the executor. nil for no more than the line in the log.
 	OnPanic func(*PanicError)
 }
 
-// An Executor runs the jobs of one game object, such as a room, one after the
-// other, so that the object needs no lock although many sessions use it:
+// An Executor runs the jobs of one game object, such as a room, one after the other, so that the object needs no lock
+// although many sessions use it:
 //
 //	type Room struct {
 //		jobs    *gamenet.Executor // gamenet.NewExecutor(gamenet.ExecutorConfig{})
@@ -68,12 +64,11 @@ type ExecutorConfig struct {
 //     same due time in the order in which they were made.
 //   - A job that panics is reported, and the next one runs.
 //
-// A job must not wait for another job of the same executor. While one waits for
-// something else, nothing else of its object happens.
+// A job must not wait for another job of the same executor. While one waits for something else, nothing else of its
+// object happens.
 //
-// An executor without work has no goroutine, however many timers it has: the
-// first job starts one, which ends when no job waits. An executor that is no longer
-// used and has no timers needs no Close.
+// An executor without work has no goroutine, however many timers it has: the first job starts one, which ends when no
+// job waits. An executor that is no longer used and has no timers needs no Close.
 type Executor struct {
 	limit   int
 	slice   time.Duration
@@ -90,8 +85,8 @@ type Executor struct {
 	closed  bool
 	timers  timers
 
-	// What follows is run's own, but for waiting, which reads left. batch is what
-	// it took from the queue, of which the last left tasks have still to run.
+	// What follows is run's own, but for waiting, which reads left. batch is what it took from the queue, of which the
+	// last left tasks have still to run.
 	batch []task
 	left  atomic.Int64
 	ran   uint      // tasks, for sliceStride
@@ -108,11 +103,10 @@ const (
 	defaultExecutorLimit = 65_536
 	defaultExecutorSlice = time.Millisecond
 
-	// keptTasks is the capacity up to which an executor that gets idle keeps its
-	// two slices: 16 KiB each.
+	// keptTasks is the capacity up to which an executor that gets idle keeps its two slices: 16 KiB each.
 	keptTasks = 1024
-	// sliceStride is how many jobs share a look at the clock, which takes as long
-	// as a short job. Long ones are in the hands of the runtime anyway.
+	// sliceStride is how many jobs share a look at the clock, which takes as long as a short job. Long ones are in the
+	// hands of the runtime anyway.
 	sliceStride = 8
 )
 
@@ -136,9 +130,8 @@ func NewExecutor(cfg ExecutorConfig) *Executor {
 	return e
 }
 
-// Post queues a job. Any goroutine may call it, a job too, and it never blocks.
-// The job will not run if it returns ErrExecutorClosed or ErrExecutorFull. Whoever
-// posts what must not be lost, that a player has left, say, should take
+// Post queues a job. Any goroutine may call it, a job too, and it never blocks. The job will not run if it returns
+// ErrExecutorClosed or ErrExecutorFull. Whoever posts what must not be lost, that a player has left, say, should take
 // ErrExecutorFull as the end of the object.
 func (e *Executor) Post(job func()) error {
 	e.mu.Lock()
@@ -156,8 +149,7 @@ func (e *Executor) Post(job func()) error {
 	return nil
 }
 
-// Len returns the number of jobs that wait, the ticks of timers that are due
-// included, without the job that is running.
+// Len returns the number of jobs that wait, the ticks of timers that are due included, without the job that is running.
 func (e *Executor) Len() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -167,15 +159,13 @@ func (e *Executor) Len() int {
 // waiting is Len for those who have the lock.
 func (e *Executor) waiting() int { return len(e.queue) + int(e.left.Load()) }
 
-// Close stops the timers, refuses new jobs and returns when those posted before
-// have run and nothing runs any more, or with the context's error when that is done
-// first; the jobs run even then. It may be called again, and then waits too.
+// Close stops the timers, refuses new jobs and returns when those posted before have run and nothing runs any more, or
+// with the context's error when that is done first; the jobs run even then. It may be called again, and then waits too.
 //
-// A job cannot wait for its own end, and jobs that wait for the end of one
-// another's executors would wait for ever. Therefore Close does not wait when it
-// is called within a job or OnPanic, be it of this executor or another: it returns
-// nil at once, and the jobs posted before run after the calling one has returned.
-// A goroutine that a job has started does wait.
+// A job cannot wait for its own end, and jobs that wait for the end of one another's executors would wait for ever.
+// Therefore Close does not wait when it is called within a job or OnPanic, be it of this executor or another: it
+// returns nil at once, and the jobs posted before run after the calling one has returned. A goroutine that a job has
+// started does wait.
 func (e *Executor) Close(ctx context.Context) error {
 	e.shut()
 	if withinJob() {
@@ -208,8 +198,7 @@ func (e *Executor) shut() {
 	}
 }
 
-// wake says whether the caller, who has the lock, must see to it that run is
-// called.
+// wake says whether the caller, who has the lock, must see to it that run is called.
 func (e *Executor) wake() bool {
 	if e.running || len(e.queue) == 0 {
 		return false
@@ -233,8 +222,7 @@ func (e *Executor) run() {
 	ended = true
 }
 
-// take sees to it that the batch has tasks. If there are none at all, the executor
-// is idle.
+// take sees to it that the batch has tasks. If there are none at all, the executor is idle.
 func (e *Executor) take() bool {
 	if e.left.Load() > 0 { // a job of the batch did not return
 		return true
@@ -260,8 +248,7 @@ func (e *Executor) take() bool {
 	return false
 }
 
-// work runs the tasks of the batch up to the first that panics. withinJob looks
-// for it among the callers.
+// work runs the tasks of the batch up to the first that panics. withinJob looks for it among the callers.
 func (e *Executor) work() {
 	defer e.caught()
 	for i := len(e.batch) - int(e.left.Load()); i < len(e.batch); i++ {

@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A Frame is packets that are encoded once and sent to any number of sessions
-// without another copy. Fill it with Append, send it, and Release it: its memory
-// is used again when the last session has written it. After the first send it
-// must not be appended to.
+// A Frame is packets that are encoded once and sent to any number of sessions without another copy. Fill it with
+// Append, send it, and Release it: its memory is used again when the last session has written it. After the first send
+// it must not be appended to.
 type Frame struct {
 	codec   Codec
 	max     int
@@ -19,8 +18,7 @@ type Frame struct {
 	refs    atomic.Int32
 }
 
-// frames holds released frames by the capacity of their memory: the pool i those
-// of smallestFrame << i bytes.
+// frames holds released frames by the capacity of their memory: the pool i those of smallestFrame << i bytes.
 var frames [frameClasses]sync.Pool
 
 const (
@@ -28,8 +26,7 @@ const (
 	frameClasses  = 9 // up to 128 KiB; larger ones are left to the garbage collector
 )
 
-// frameClass is the smallest class that holds n bytes; frameClasses or more if
-// none does.
+// frameClass is the smallest class that holds n bytes; frameClasses or more if none does.
 func frameClass(n int) int {
 	return bits.Len(uint(max(n, 1)-1) / smallestFrame)
 }
@@ -50,12 +47,11 @@ func newFrame(codec Codec, max, n int) *Frame {
 	return f
 }
 
-// NewFrame makes an empty frame for packets of at most max bytes, header
-// included. It must be Released.
+// NewFrame makes an empty frame for packets of at most max bytes, header included. It must be Released.
 func NewFrame(codec Codec, max int) *Frame { return newFrame(codec, max, smallestFrame) }
 
-// Append encodes a packet behind those before. It fails with ErrPacketTooLarge,
-// ErrNoID or ErrReservedID, and the frame is as it was.
+// Append encodes a packet behind those before. It fails with ErrPacketTooLarge, ErrNoID or ErrReservedID, and the frame
+// is as it was.
 func (f *Frame) Append(p Packet) error {
 	if err := checkID(f.codec, p.ID); err != nil {
 		return err
@@ -97,8 +93,7 @@ func (f *Frame) Packets() int { return f.packets }
 // Retain adds a reference: one more Release is needed.
 func (f *Frame) Retain() { f.refs.Add(1) }
 
-// Release gives a reference back. The last one gives the memory back, so the
-// frame must not be used after it.
+// Release gives a reference back. The last one gives the memory back, so the frame must not be used after it.
 func (f *Frame) Release() {
 	switch refs := f.refs.Add(-1); {
 	case refs > 0:

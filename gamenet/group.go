@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// A Group is a set of sessions that hear the same: the players of a room. A
-// session leaves by itself when it ends. The zero value is an empty group; a Group
-// must not be copied. Its methods may be called from any goroutine.
+// A Group is a set of sessions that hear the same: the players of a room. A session leaves by itself when it ends. The
+// zero value is an empty group; a Group must not be copied. Its methods may be called from any goroutine.
 type Group struct {
 	mu       sync.Mutex
 	places   map[*Session]int // in members
@@ -96,8 +95,7 @@ func (g *Group) Len() int {
 	return len(g.members)
 }
 
-// Members are the sessions at this moment, in no order. The slice must not be
-// written to.
+// Members are the sessions at this moment, in no order. The slice must not be written to.
 func (g *Group) Members() []*Session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -107,20 +105,18 @@ func (g *Group) Members() []*Session {
 	return g.snapshot
 }
 
-// Broadcast sends a packet to all sessions; it is encoded once for those of one
-// service. The error joins what the sends answered, ErrClosed left out: sessions
-// may end at any time. One that fails keeps nobody else from hearing. With the
+// Broadcast sends a packet to all sessions; it is encoded once for those of one service. The error joins what the sends
+// answered, ErrClosed left out: sessions may end at any time. One that fails keeps nobody else from hearing. With the
 // policy Block a slow session holds up the rest.
 func (g *Group) Broadcast(p Packet) error {
 	return broadcast(g.Members(), p)
 }
 
-// BroadcastFrame sends a frame to all sessions, which must have the codec that it
-// was made with. The caller keeps its reference. Errors are as with Broadcast.
+// BroadcastFrame sends a frame to all sessions, which must have the codec that it was made with. The caller keeps its
+// reference. Errors are as with Broadcast.
 func (g *Group) BroadcastFrame(f *Frame) error { return broadcastFrame(g.Members(), f) }
 
-// broadcast sends a packet to sessions, and encodes it once for those of one
-// service that follow one another.
+// broadcast sends a packet to sessions, and encodes it once for those of one service that follow one another.
 func broadcast(sessions []*Session, p Packet) error {
 	var failed error
 	for len(sessions) > 0 {

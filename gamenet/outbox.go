@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// An outbox holds what waits to be written to one session. Whoever queues
-// something while nobody writes becomes the writer: the field writing is the right
-// to write.
+// An outbox holds what waits to be written to one session. Whoever queues something while nobody writes becomes the
+// writer: the field writing is the right to write.
 type outbox struct {
 	mu      sync.Mutex
 	state   outboxState
@@ -52,8 +51,8 @@ func (o *outbox) open() bool {
 	return true
 }
 
-// end waits until nobody writes and drops what is queued. The connection is
-// closed, so that takes no time. It returns the cause.
+// end waits until nobody writes and drops what is queued. The connection is closed, so that takes no time. It returns
+// the cause.
 func (o *outbox) end() error {
 	o.mu.Lock()
 	o.state = outboxEnded
@@ -98,8 +97,8 @@ func (o *outbox) cork(on bool) {
 	o.mu.Unlock()
 }
 
-// tail is the frame that a packet of n bytes is appended to: the last one, if it
-// belongs to this queue alone and has place.
+// tail is the frame that a packet of n bytes is appended to: the last one, if it belongs to this queue alone and has
+// place.
 func (o *outbox) tail(cfg *Config, n int) *Frame {
 	size := n
 	if o.corked || cfg.FlushDelay > 0 {
@@ -121,12 +120,11 @@ func (o *outbox) tail(cfg *Config, n int) *Frame {
 // gatheringTail is the first frame for packets of which more are to come.
 const gatheringTail = 4 << 10
 
-// largestTail is the largest frame that packets of one session are gathered in,
-// unless one packet is larger.
+// largestTail is the largest frame that packets of one session are gathered in, unless one packet is larger.
 const largestTail = 16 << 10
 
-// dropOldest makes place for n bytes and k packets, if dropping what nobody
-// writes yet is enough. It returns the number of packets dropped.
+// dropOldest makes place for n bytes and k packets, if dropping what nobody writes yet is enough. It returns the number
+// of packets dropped.
 func (o *outbox) dropOldest(cfg *Config, n, k int) (dropped int) {
 	drop, bytes, packets := 0, o.bytes, o.packets
 	for bytes+n > cfg.QueueBytes || packets+k > cfg.QueuePackets {
@@ -150,8 +148,8 @@ func (o *outbox) fits(cfg *Config, n, k int) bool {
 	return o.bytes+n <= cfg.QueueBytes && o.packets+k <= cfg.QueuePackets
 }
 
-// admit makes sure that n bytes and k packets have place, as the policy has it.
-// The lock is held, and is let go while it waits.
+// admit makes sure that n bytes and k packets have place, as the policy has it. The lock is held, and is let go while
+// it waits.
 func (s *Session) admit(ctx context.Context, policy FullPolicy, n, k int) error {
 	o, cfg := &s.out, &s.service.cfg
 	for {
@@ -192,8 +190,7 @@ func (s *Session) lost(packets int) {
 	}
 }
 
-// awaitSpace waits until something has been written or the session ends. The lock
-// is held before and after.
+// awaitSpace waits until something has been written or the session ends. The lock is held before and after.
 func (s *Session) awaitSpace(ctx context.Context) error {
 	o := &s.out
 	if o.space == nil {

@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// An inbox holds what was received and is not a whole packet yet. Its memory is
-// pooled: a session between packets has none.
+// An inbox holds what was received and is not a whole packet yet. Its memory is pooled: a session between packets has
+// none.
 type inbox struct {
 	memory     []byte // nil when nothing is held
 	start, end int    // of the bytes in memory that are not delivered yet
@@ -15,16 +15,14 @@ type inbox struct {
 }
 
 const (
-	// readSize is the place that a read offers: several packets of most games, so
-	// that a burst takes one read.
+	// readSize is the place that a read offers: several packets of most games, so that a burst takes one read.
 	readSize = 8 << 10
-	// restSize is the largest rest that is copied into a small buffer, so that
-	// many sessions with half a packet each do not hold much memory.
+	// restSize is the largest rest that is copied into a small buffer, so that many sessions with half a packet each do
+	// not hold much memory.
 	restSize = smallestFrame
 )
 
-// borrow uses the memory of somebody who needs it back after the read: settle keeps
-// what is left elsewhere.
+// borrow uses the memory of somebody who needs it back after the read: settle keeps what is left elsewhere.
 func (in *inbox) borrow(memory []byte) { in.memory, in.start, in.end = memory, 0, 0 }
 
 // space is where to read to: at least half of least, usually more.
@@ -33,8 +31,7 @@ func (in *inbox) space(least int) []byte {
 		in.replace(newFrame(nil, 0, least))
 	}
 	if len(in.memory)-in.end < least/2 {
-		// The rest moves to the front, or to memory that grows with what has come, not
-		// with what a header announces.
+		// The rest moves to the front, or to memory that grows with what has come, not with what a header announces.
 		if rest := in.end - in.start; rest+least/2 <= len(in.memory) {
 			in.start, in.end = 0, copy(in.memory, in.memory[in.start:in.end])
 		} else {
@@ -55,8 +52,7 @@ func (in *inbox) replace(by *Frame) {
 // rest is what is not delivered yet.
 func (in *inbox) rest() []byte { return in.memory[in.start:in.end] }
 
-// settle gives back what memory is not needed while nothing arrives, and what is
-// borrowed.
+// settle gives back what memory is not needed while nothing arrives, and what is borrowed.
 func (in *inbox) settle() {
 	switch n := in.end - in.start; {
 	case n == 0:
@@ -74,8 +70,8 @@ func (in *inbox) free() {
 	*in = inbox{}
 }
 
-// readStream reads until the connection ends, with a buffer at hand: for
-// connections that cannot say that bytes have arrived without giving them.
+// readStream reads until the connection ends, with a buffer at hand: for connections that cannot say that bytes have
+// arrived without giving them.
 func (s *Session) readStream() error {
 	const waiting = 4 << 10 // what an idle session holds
 	for {
@@ -89,8 +85,8 @@ func (s *Session) readStream() error {
 	}
 }
 
-// received delivers the packets that n more bytes have completed. It does not
-// fail: bytes that are no packet end the session.
+// received delivers the packets that n more bytes have completed. It does not fail: bytes that are no packet end the
+// session.
 func (s *Session) received(n int) {
 	s.in.end += n
 	s.bytesIn.Add(uint64(n))
@@ -108,8 +104,8 @@ func (s *Session) received(n int) {
 	}
 }
 
-// deliver calls the handler for each whole packet. While another one waits behind
-// it what the handler sends is gathered; the last one's goes out with the rest.
+// deliver calls the handler for each whole packet. While another one waits behind it what the handler sends is
+// gathered; the last one's goes out with the rest.
 func (s *Session) deliver() (packets int) {
 	s.turn.Lock()
 	defer s.endTurn()
@@ -161,8 +157,7 @@ func (s *Session) control(p Packet) {
 	}
 }
 
-// pong notes how long a ping took. What is not the answer to the last one is
-// ignored.
+// pong notes how long a ping took. What is not the answer to the last one is ignored.
 func (s *Session) pong(payload []byte) {
 	sent := s.watched.pinged.Load()
 	if len(payload) == 8 && sent != 0 && binary.LittleEndian.Uint64(payload) == uint64(sent) {
@@ -170,8 +165,7 @@ func (s *Session) pong(payload []byte) {
 	}
 }
 
-// startDatagrams receives datagrams if the connection has them. The function
-// that it returns ends that.
+// startDatagrams receives datagrams if the connection has them. The function that it returns ends that.
 func (s *Session) startDatagrams() (stop func()) {
 	conn, ok := s.conn.(DatagramConn)
 	if !ok {
@@ -197,8 +191,8 @@ func (s *Session) readDatagrams(ctx context.Context, conn DatagramConn) {
 	}
 }
 
-// receivedDatagram delivers the one packet of a datagram. One that is anything
-// else is dropped: anybody's datagrams get lost.
+// receivedDatagram delivers the one packet of a datagram. One that is anything else is dropped: anybody's datagrams get
+// lost.
 func (s *Session) receivedDatagram(b []byte) {
 	s.bytesIn.Add(uint64(len(b)))
 	mark(&s.watched.heard)

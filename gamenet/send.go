@@ -6,11 +6,9 @@ import (
 	"time"
 )
 
-// Send queues a packet, and writes it at once if it can without waiting (see
-// Config.FlushDelay). The payload is copied. nil means that the packet is queued
-// or written, not that the other side has it. Otherwise it says what became of it:
-// ErrClosed, ErrDropped, ErrSlowConsumer, ErrPacketTooLarge, ErrNoID or
-// ErrReservedID.
+// Send queues a packet, and writes it at once if it can without waiting (see Config.FlushDelay). The payload is copied.
+// nil means that the packet is queued or written, not that the other side has it. Otherwise it says what became of it:
+// ErrClosed, ErrDropped, ErrSlowConsumer, ErrPacketTooLarge, ErrNoID or ErrReservedID.
 func (s *Session) Send(p Packet) error {
 	if p.ID >= FirstReservedID && s.service.ids {
 		return ErrReservedID
@@ -18,8 +16,7 @@ func (s *Session) Send(p Packet) error {
 	return s.queue(context.Background(), s.service.cfg.WhenFull, p)
 }
 
-// SendContext is Send that waits for place in a full queue, whatever the policy,
-// until ctx is done.
+// SendContext is Send that waits for place in a full queue, whatever the policy, until ctx is done.
 func (s *Session) SendContext(ctx context.Context, p Packet) error {
 	if p.ID >= FirstReservedID && s.service.ids {
 		return ErrReservedID
@@ -32,8 +29,8 @@ func (s *Session) sendControl(p Packet) error {
 	return s.queue(context.Background(), DropNewest, p)
 }
 
-// queue encodes a packet into the queue. What most packets need is done here, with
-// few calls: their stack frames are memory too, of each session its own.
+// queue encodes a packet into the queue. What most packets need is done here, with few calls: their stack frames are
+// memory too, of each session its own.
 func (s *Session) queue(ctx context.Context, policy FullPolicy, p Packet) error {
 	v, o := s.service, &s.out
 	o.mu.Lock()
@@ -54,9 +51,8 @@ func (s *Session) queue(ctx context.Context, policy FullPolicy, p Packet) error 
 	return err
 }
 
-// queueFrame is queue when there may be no place, or with a codec that is not this
-// package's. The packet is encoded first: so one that could never be sent costs
-// nobody anything, and no foreign code runs under the lock.
+// queueFrame is queue when there may be no place, or with a codec that is not this package's. The packet is encoded
+// first: so one that could never be sent costs nobody anything, and no foreign code runs under the lock.
 func (s *Session) queueFrame(ctx context.Context, policy FullPolicy, p Packet) error {
 	v := s.service
 	f := newFrame(v.cfg.Codec, v.cfg.MaxPacket, v.header+len(p.Payload))
@@ -87,8 +83,8 @@ func (o *outbox) push(v *service, p Packet) error {
 	return nil
 }
 
-// SendFrame queues packets that are encoded already, as Send does, without
-// copying them. The caller keeps its reference.
+// SendFrame queues packets that are encoded already, as Send does, without copying them. The caller keeps its
+// reference.
 func (s *Session) SendFrame(f *Frame) error {
 	return s.sendFrame(context.Background(), s.service.cfg.WhenFull, f)
 }
@@ -123,10 +119,9 @@ func (s *Session) refused(err error) error {
 	return err
 }
 
-// SendDatagram sends a packet that may be lost or overtake others, and never
-// waits for those before it, if the session's transport has datagrams: then it
-// fails with ErrPacketTooLarge when one datagram cannot hold the packet. On other
-// transports it is Send.
+// SendDatagram sends a packet that may be lost or overtake others, and never waits for those before it, if the
+// session's transport has datagrams: then it fails with ErrPacketTooLarge when one datagram cannot hold the packet. On
+// other transports it is Send.
 func (s *Session) SendDatagram(p Packet) error {
 	conn, ok := s.conn.(DatagramConn)
 	if !ok {
@@ -175,8 +170,8 @@ func (s *Session) flushGathered() {
 	}
 }
 
-// claim takes the right to write and what is to be written, if there is something
-// and nobody has the right. The lock is held.
+// claim takes the right to write and what is to be written, if there is something and nobody has the right. The lock is
+// held.
 func (s *Session) claim() bool {
 	o := &s.out
 	if o.writing || len(o.frames) == 0 || o.state == outboxEnded {
@@ -190,8 +185,8 @@ func (s *Session) claim() bool {
 // flushBytes is how much may gather before a FlushDelay is cut short.
 const flushBytes = 32 << 10
 
-// mayWrite takes the right to write for somebody who has queued something, unless
-// it shall wait for more. The lock is held.
+// mayWrite takes the right to write for somebody who has queued something, unless it shall wait for more. The lock is
+// held.
 func (s *Session) mayWrite() bool {
 	o, cfg := &s.out, &s.service.cfg
 	if o.writing {
@@ -237,9 +232,8 @@ func (s *Session) flushDelayed() {
 // maxReason is the longest reason that is sent or believed, in bytes.
 const maxReason = 256
 
-// beginClosing lets no more packets in, for a cause; the first one counts. The
-// reason for the other side is the last packet, also of a full queue. It returns
-// the state before.
+// beginClosing lets no more packets in, for a cause; the first one counts. The reason for the other side is the last
+// packet, also of a full queue. It returns the state before.
 func (s *Session) beginClosing(cause error, reason string) outboxState {
 	bye := s.encodeBye(reason)
 	o := &s.out
@@ -262,8 +256,7 @@ func (s *Session) beginClosing(cause error, reason string) outboxState {
 	return before
 }
 
-// encodeBye makes the packet that says why the session ends; nil if there is
-// nothing to say, or no way to.
+// encodeBye makes the packet that says why the session ends; nil if there is nothing to say, or no way to.
 func (s *Session) encodeBye(reason string) *Frame {
 	v := s.service
 	if reason == "" || !v.ids {
@@ -278,8 +271,7 @@ func (s *Session) encodeBye(reason string) *Frame {
 	return f
 }
 
-// finishWriting sees to it that what is queued is written and then the stream's
-// end, without waiting for either.
+// finishWriting sees to it that what is queued is written and then the stream's end, without waiting for either.
 func (s *Session) finishWriting() {
 	o := &s.out
 	o.mu.Lock()

@@ -43,9 +43,8 @@ func NewServer(cfg ServerConfig) (*ServerService, error) {
 	return s, nil
 }
 
-// Start opens the address and returns when players can connect. ctx limits
-// the opening alone. A service can be started once: after that it answers
-// ErrStarted, or ErrServiceClosed.
+// Start opens the address and returns when players can connect. ctx limits the opening alone. A service can be started
+// once: after that it answers ErrStarted, or ErrServiceClosed.
 func (s *ServerService) Start(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -82,13 +81,11 @@ func (s *ServerService) Addr() net.Addr {
 	return s.listener.Addr()
 }
 
-// Close ends the service in order (CloseService): it stops accepting, tells the
-// handlers that want to know (ClosingHandler), writes what is queued, says that
-// nothing more comes, waits for the other sides to close, up to
-// Config.CloseTimeout, and cuts what is left. It returns when every goroutine of
-// the service has ended. When ctx is done before, it cuts at once and returns the
-// error of ctx. Calling it again waits for the same end. It must not be called
-// from a callback, which would wait for itself.
+// Close ends the service in order (CloseService): it stops accepting, tells the handlers that want to know
+// (ClosingHandler), writes what is queued, says that nothing more comes, waits for the other sides to close, up to
+// Config.CloseTimeout, and cuts what is left. It returns when every goroutine of the service has ended. When ctx is
+// done before, it cuts at once and returns the error of ctx. Calling it again waits for the same end. It must not be
+// called from a callback, which would wait for itself.
 func (s *ServerService) Close(ctx context.Context) error {
 	return s.closeService(ctx, func() {
 		s.mu.RLock()
@@ -99,8 +96,8 @@ func (s *ServerService) Close(ctx context.Context) error {
 	})
 }
 
-// accept takes connections in until the listener is closed. An error that passes,
-// such as too many open files, makes it wait a little longer each time.
+// accept takes connections in until the listener is closed. An error that passes, such as too many open files, makes it
+// wait a little longer each time.
 func (s *ServerService) accept(listener Listener) {
 	const longest = time.Second
 	pause := time.Duration(0)
@@ -124,8 +121,7 @@ func (s *ServerService) accept(listener Listener) {
 	}
 }
 
-// welcome gives a connection a session if there is a place for it. The place is
-// taken before anything is made.
+// welcome gives a connection a session if there is a place for it. The place is taken before anything is made.
 func (s *ServerService) welcome(conn Conn) {
 	if !s.takePlace() {
 		s.refuse(conn, ErrFull)
@@ -172,8 +168,8 @@ func (s *ServerService) leaveAddress(a netip.Addr) {
 	}
 }
 
-// refuse turns a connection away. Its client is told why if that costs little:
-// over plain TCP with a codec that has ids, for so many at a time.
+// refuse turns a connection away. Its client is told why if that costs little: over plain TCP with a codec that has
+// ids, for so many at a time.
 func (s *ServerService) refuse(conn Conn, cause error) {
 	if m := s.cfg.Metrics; m != nil {
 		m.Refused(cause)
@@ -191,9 +187,8 @@ func (s *ServerService) refuse(conn Conn, cause error) {
 	})
 }
 
-// farewell says why a connection is refused. It waits a moment for the other side
-// to close: closing first would take the reason away from a client that has sent
-// something already.
+// farewell says why a connection is refused. It waits a moment for the other side to close: closing first would take
+// the reason away from a client that has sent something already.
 func (s *ServerService) farewell(conn Conn, cause error) {
 	const patience = time.Second
 	defer conn.Close()

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// A service is what servers and clients have in common: the sessions and their
-// end. Its exported methods are theirs.
+// A service is what servers and clients have in common: the sessions and their end. Its exported methods are theirs.
 type service struct {
 	cfg      Config
 	u16      bool // cfg.Codec is U16
@@ -73,8 +72,8 @@ func (s *service) begin() error {
 // elapsed is the time since the service was made, in nanoseconds.
 func (s *service) elapsed() int64 { return int64(s.cfg.Clock.Since(s.began)) }
 
-// Count is the number of sessions, those included whose handshake is not done and
-// which Sessions leaves out. A session counts until its OnDisconnected has returned.
+// Count is the number of sessions, those included whose handshake is not done and which Sessions leaves out. A session
+// counts until its OnDisconnected has returned.
 func (s *service) Count() int { return int(s.places.Load()) }
 
 // MaxSessions is the number of sessions that the service may have.
@@ -114,14 +113,12 @@ func (s *service) appendSessions(list []*Session) []*Session {
 	return list
 }
 
-// Broadcast sends a packet, which is encoded once, to all sessions of the service.
-// Errors are as with Group.Broadcast.
+// Broadcast sends a packet, which is encoded once, to all sessions of the service. Errors are as with Group.Broadcast.
 func (s *service) Broadcast(p Packet) error {
 	return s.broadcast(s.appendSessions(nil), p)
 }
 
-// NewFrame makes an empty frame with the codec of the service. It must be
-// Released.
+// NewFrame makes an empty frame with the codec of the service. It must be Released.
 func (s *service) NewFrame() *Frame { return NewFrame(s.cfg.Codec, s.cfg.MaxPacket) }
 
 // encode is Append of the codec. Most games have the one that is called directly.
@@ -157,8 +154,8 @@ func (s *service) takePlace() bool {
 	return true
 }
 
-// newSession makes a session in a place that was taken. It fails when the service
-// is closing; otherwise the caller runs it, and done is called at its end.
+// newSession makes a session in a place that was taken. It fails when the service is closing; otherwise the caller runs
+// it, and done is called at its end.
 func (s *service) newSession(conn Conn, done func()) (*Session, bool) {
 	session := &Session{service: s, conn: conn, id: s.lastID.Add(1), done: done}
 	session.direct = newDirect(conn)
@@ -193,9 +190,8 @@ func (s *service) ended(session *Session, cause error) {
 	s.running.Done()
 }
 
-// closeService ends everything in order: stopAccepting, then every session says
-// goodbye and writes what it has, then it waits for all goroutines. When ctx is
-// done first it cuts the connections, waits all the same, which takes no time
+// closeService ends everything in order: stopAccepting, then every session says goodbye and writes what it has, then it
+// waits for all goroutines. When ctx is done first it cuts the connections, waits all the same, which takes no time
 // unless a callback does not return, and returns the error of ctx.
 func (s *service) closeService(ctx context.Context, stopAccepting func()) error {
 	s.mu.Lock()
@@ -238,8 +234,7 @@ func (s *service) all() []*Session {
 	return list
 }
 
-// closeForService ends a session because its service closes. Its handler hears of
-// that before, if it wants to.
+// closeForService ends a session because its service closes. Its handler hears of that before, if it wants to.
 func (s *Session) closeForService() {
 	const reason = "the service is closing"
 	if s.watched.since.Load() == 0 { // the handler is being made

@@ -14,15 +14,13 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// A Session is one connection. Its methods may be called from any goroutine, and
-// from callbacks.
+// A Session is one connection. Its methods may be called from any goroutine, and from callbacks.
 //
-// One goroutine reads and calls the handler. A second one, which writes, exists
-// only while a write has to wait: an idle session costs one goroutine and no
-// buffer.
+// One goroutine reads and calls the handler. A second one, which writes, exists only while a write has to wait: an idle
+// session costs one goroutine and no buffer.
 type Session struct {
-	// What each packet needs comes first and lies close together: with a thousand
-	// sessions most of it comes from memory, not from a cache.
+	// What each packet needs comes first and lies close together: with a thousand sessions most of it comes from
+	// memory, not from a cache.
 	service *service
 	handler Handler
 	direct  direct
@@ -67,15 +65,14 @@ func (s *Session) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
 // LocalAddr is the address of this side.
 func (s *Session) LocalAddr() net.Addr { return s.conn.LocalAddr() }
 
-// Conn is the connection, for what its transport knows of it, such as the state
-// of TLS. It must not be read, written or closed.
+// Conn is the connection, for what its transport knows of it, such as the state of TLS. It must not be read, written or
+// closed.
 func (s *Session) Conn() Conn { return s.conn }
 
 // Handler is the handler that the factory made; nil within the factory.
 func (s *Session) Handler() Handler { return s.handler }
 
-// RTT is the time that the last ping took there and back; 0 before the first.
-// See Config.PingInterval.
+// RTT is the time that the last ping took there and back; 0 before the first. See Config.PingInterval.
 func (s *Session) RTT() time.Duration { return time.Duration(s.watched.rtt.Load()) }
 
 // Stats tells what the session has done so far.
@@ -90,10 +87,9 @@ func (s *Session) Stats() Stats {
 	}
 }
 
-// Disconnect ends the session in order: what was sent before is written, the
-// other side is told the reason (with a codec that has ids) and that nothing more
-// comes, and has Config.CloseTimeout to close; then the connection is cut. Packets
-// that arrive from now on are not delivered. It returns at once and acts once.
+// Disconnect ends the session in order: what was sent before is written, the other side is told the reason (with a
+// codec that has ids) and that nothing more comes, and has Config.CloseTimeout to close; then the connection is cut.
+// Packets that arrive from now on are not delivered. It returns at once and acts once.
 //
 // OnDisconnected hears ErrDisconnected, with the reason if there is one.
 func (s *Session) Disconnect(reason string) {
@@ -122,9 +118,8 @@ func (s *Session) disconnect(cause error, reason string) {
 	s.finishWriting()
 }
 
-// abort ends the session because of what the other side did, or did not do. It
-// tells it why, if that can be said without waiting; otherwise there is time for
-// it, as with Disconnect.
+// abort ends the session because of what the other side did, or did not do. It tells it why, if that can be said
+// without waiting; otherwise there is time for it, as with Disconnect.
 func (s *Session) abort(cause error, reason string) {
 	if !s.inline {
 		s.disconnect(cause, reason)
@@ -146,8 +141,8 @@ func (s *Session) cut(cause error) {
 	}
 	switch conn := s.conn.(type) {
 	case *net.TCPConn:
-		// Close would wait for a callback that is running, because the connection is
-		// in use meanwhile. A deadline wakes whoever waits for it, and run closes it.
+		// Close would wait for a callback that is running, because the connection is in use meanwhile. A deadline wakes
+		// whoever waits for it, and run closes it.
 		_ = conn.SetDeadline(time.Unix(1, 0))
 	case interface{ NetConn() net.Conn }:
 		conn.NetConn().Close() // TLS would first write a farewell, and wait for that
@@ -190,8 +185,8 @@ func (s *Session) run(ctx context.Context) {
 	s.cut(cause)
 }
 
-// drain writes what is queued for a side that has ended its own stream and may
-// still read, for as long as Disconnect would.
+// drain writes what is queued for a side that has ended its own stream and may still read, for as long as Disconnect
+// would.
 func (s *Session) drain(cause error) {
 	s.over.Store(true)
 	s.beginClosing(cause, "")
@@ -278,8 +273,8 @@ func (s *Session) ending(err error) error {
 	}
 }
 
-// end is the last that happens in a session: whatever was queued is given back,
-// the handler hears of it, and the place is free.
+// end is the last that happens in a session: whatever was queued is given back, the handler hears of it, and the place
+// is free.
 func (s *Session) end(connected bool) {
 	s.conn.Close()
 	cause := s.out.end()

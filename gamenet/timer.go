@@ -26,18 +26,15 @@ const (
 	timerOver = -2 // it will not run any more
 )
 
-// After runs a job once, when d has passed: it takes its place in the queue then,
-// whatever the limit is. If d is not positive, that is at once. On an executor that
-// is closed the timer never runs.
+// After runs a job once, when d has passed: it takes its place in the queue then, whatever the limit is. If d is not
+// positive, that is at once. On an executor that is closed the timer never runs.
 func (e *Executor) After(d time.Duration, job func()) *Timer {
 	return e.schedule(&Timer{executor: e, job: job}, max(d, 0))
 }
 
-// Every runs a job again and again, the first time when d has passed: a tick is
-// due at each multiple of d from now on, however long ticks take. Ticks do not pile
-// up: while one waits or is late, those that get due are left out, and when it
-// runs, the next is due at the first multiple of d after that. It panics when d is
-// not positive.
+// Every runs a job again and again, the first time when d has passed: a tick is due at each multiple of d from now on,
+// however long ticks take. Ticks do not pile up: while one waits or is late, those that get due are left out, and when
+// it runs, the next is due at the first multiple of d after that. It panics when d is not positive.
 func (e *Executor) Every(d time.Duration, job func()) *Timer {
 	if d <= 0 {
 		panic(errors.New("gamenet: Executor.Every needs a positive period"))
@@ -45,11 +42,9 @@ func (e *Executor) Every(d time.Duration, job func()) *Timer {
 	return e.schedule(&Timer{executor: e, job: job, period: d}, d)
 }
 
-// Stop sees to it that the timer does not run any more, and says whether that is
-// its doing: false means that it had run, was running for its only time, or had
-// been stopped, by Close perhaps. Any goroutine may call it. After Stop no tick
-// begins; one that had begun may still be running, but of course not when a job of
-// the same executor calls Stop.
+// Stop sees to it that the timer does not run any more, and says whether that is its doing: false means that it had
+// run, was running for its only time, or had been stopped, by Close perhaps. Any goroutine may call it. After Stop no
+// tick begins; one that had begun may still be running, but of course not when a job of the same executor calls Stop.
 func (t *Timer) Stop() bool {
 	e := t.executor
 	e.mu.Lock()
@@ -114,8 +109,7 @@ func (e *Executor) schedule(t *Timer, d time.Duration) *Timer {
 	return t
 }
 
-// ring is what the clock calls when the alarm goes off. A late call of an alarm that
-// was set anew does no harm.
+// ring is what the clock calls when the alarm goes off. A late call of an alarm that was set anew does no harm.
 func (e *Executor) ring() {
 	e.mu.Lock()
 	e.timers.alarmSet = false
@@ -141,9 +135,8 @@ func (e *Executor) queueDue(now time.Time) bool {
 	return e.wake()
 }
 
-// setAlarm makes the clock call ring when the first timer is due, or before: an
-// alarm for a timer that was stopped stays, so that timeouts which are stopped and
-// made anew all the time do not trouble the clock.
+// setAlarm makes the clock call ring when the first timer is due, or before: an alarm for a timer that was stopped
+// stays, so that timeouts which are stopped and made anew all the time do not trouble the clock.
 func (e *Executor) setAlarm(now time.Time) {
 	ts := &e.timers
 	t := ts.first()
@@ -158,8 +151,7 @@ func (e *Executor) setAlarm(now time.Time) {
 	}
 }
 
-// timers are those of one executor that are not due yet, and the alarm of its
-// clock. The executor's lock guards them.
+// timers are those of one executor that are not due yet, and the alarm of its clock. The executor's lock guards them.
 type timers struct {
 	waiting timerHeap
 	made    uint64
@@ -179,8 +171,8 @@ func (ts *timers) first() *Timer {
 
 func (ts *timers) add(t *Timer) { heap.Push(&ts.waiting, t) }
 
-// remove takes a timer out. Without timers there is no alarm, so that nothing
-// holds on to an executor that is not used any more.
+// remove takes a timer out. Without timers there is no alarm, so that nothing holds on to an executor that is not used
+// any more.
 func (ts *timers) remove(t *Timer) {
 	heap.Remove(&ts.waiting, t.at)
 	if len(ts.waiting) == 0 {
@@ -204,8 +196,7 @@ func (ts *timers) stopAlarm() {
 	}
 }
 
-// timerHeap orders timers by due time, then by making. It implements
-// heap.Interface.
+// timerHeap orders timers by due time, then by making. It implements heap.Interface.
 type timerHeap []*Timer
 
 func (h timerHeap) Len() int { return len(h) }

@@ -6,57 +6,54 @@ import (
 	"net"
 )
 
-// A Transport makes the connections that sessions run over. TCP and TLS are
-// here, QUIC is in the package gamenet/quic.
+// A Transport makes the connections that sessions run over. TCP and TLS are here, QUIC is in the package gamenet/quic.
 type Transport interface {
 	// Listen opens the address for players ("127.0.0.1:7777"; port 0 for any).
 	Listen(ctx context.Context, address string) (Listener, error)
-	// Dial connects to a server. The connection is ready when it returns: a
-	// handshake, if there is one, is done.
+	// Dial connects to a server. The connection is ready when it returns: a handshake, if there is one, is done.
 	Dial(ctx context.Context, address string) (Conn, error)
 }
 
 // A Listener takes connections in.
 type Listener interface {
-	// Accept waits for the next connection. It does not wait for a handshake: see
-	// Handshaker. After Close it returns an error that wraps net.ErrClosed.
+	// Accept waits for the next connection. It does not wait for a handshake: see Handshaker. After Close it returns an
+	// error that wraps net.ErrClosed.
 	Accept() (Conn, error)
 	// Close stops accepting. Connections that were accepted go on.
 	Close() error
 	Addr() net.Addr
 }
 
-// A Conn is a reliable stream of bytes in both directions. Reading, writing and
-// the rest may happen at the same time; Close ends all of it.
+// A Conn is a reliable stream of bytes in both directions. Reading, writing and the rest may happen at the same time;
+// Close ends all of it.
 type Conn interface {
 	net.Conn
 	// CloseWrite tells the other side that nothing more will be written.
 	CloseWrite() error
 }
 
-// A Handshaker is a Conn with a handshake, which the session's own goroutine
-// does after Accept, so that a slow client holds up nobody.
+// A Handshaker is a Conn with a handshake, which the session's own goroutine does after Accept, so that a slow client
+// holds up nobody.
 type Handshaker interface {
 	HandshakeContext(ctx context.Context) error
 }
 
-// A DatagramConn is a Conn that also carries datagrams: packets that may be lost
-// or overtake one another, and never wait for those before them.
+// A DatagramConn is a Conn that also carries datagrams: packets that may be lost or overtake one another, and never
+// wait for those before them.
 type DatagramConn interface {
 	Conn
-	// SendDatagram queues a datagram without waiting. It fails with an error that
-	// wraps ErrPacketTooLarge when one datagram cannot hold it.
+	// SendDatagram queues a datagram without waiting. It fails with an error that wraps ErrPacketTooLarge when one
+	// datagram cannot hold it.
 	SendDatagram(b []byte) error
 	// ReceiveDatagram waits for the next datagram. The caller owns it.
 	ReceiveDatagram(ctx context.Context) ([]byte, error)
 }
 
-// TCP is the transport of plain TCP connections, with TCP_NODELAY and TCP
-// keep-alive as Go sets them. The zero value is ready to use.
+// TCP is the transport of plain TCP connections, with TCP_NODELAY and TCP keep-alive as Go sets them. The zero value is
+// ready to use.
 type TCP struct {
-	// Wrap, if not nil, wraps the listener: to read a PROXY header, say, with
-	// github.com/pires/go-proxyproto, so that RemoteAddr is the player's and not
-	// the load balancer's.
+	// Wrap, if not nil, wraps the listener: to read a PROXY header, say, with github.com/pires/go-proxyproto, so that
+	// RemoteAddr is the player's and not the load balancer's.
 	Wrap func(net.Listener) net.Listener
 }
 
@@ -92,8 +89,8 @@ func (l tcpListener) Accept() (Conn, error) {
 	return halfCloser(c), nil
 }
 
-// halfCloser gives a wrapped connection a CloseWrite if it has none: the
-// connection then ends in both directions at once.
+// halfCloser gives a wrapped connection a CloseWrite if it has none: the connection then ends in both directions at
+// once.
 func halfCloser(c net.Conn) Conn {
 	if h, ok := c.(Conn); ok {
 		return h
@@ -108,8 +105,8 @@ func (c wholeConn) CloseWrite() error { return c.Close() }
 // TLS is the transport of TLS over TCP.
 type TLS struct {
 	TCP
-	// Config is required on a server, with a certificate. A client that has none
-	// checks the server's certificate against the system's authorities.
+	// Config is required on a server, with a certificate. A client that has none checks the server's certificate
+	// against the system's authorities.
 	Config *tls.Config
 }
 

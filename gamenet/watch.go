@@ -29,8 +29,7 @@ func mark(flag *atomic.Bool) {
 // opened begins the watch of a session.
 func (w *watched) opened(now time.Time) { w.since.Store(now.UnixNano()) }
 
-// watch looks at all sessions in steps, for timeouts and pings: so that receiving
-// sets a flag, and no timer.
+// watch looks at all sessions in steps, for timeouts and pings: so that receiving sets a flag, and no timer.
 func (s *service) watch(stop <-chan struct{}) {
 	ticker := s.cfg.Clock.NewTicker(s.watchStep())
 	defer ticker.Stop()
@@ -61,8 +60,7 @@ func (s *service) watchStep() time.Duration {
 	return max(shortest/4, time.Millisecond)
 }
 
-// look ends the session when it has been silent for too long, and asks for a
-// sign of life before that.
+// look ends the session when it has been silent for too long, and asks for a sign of life before that.
 func (s *Session) look(now time.Time) {
 	w, cfg, at := &s.watched, &s.service.cfg, now.UnixNano()
 	since := w.since.Load()

@@ -15,8 +15,8 @@ const (
 	maxWrite  = 256 << 10 // bytes in one write
 )
 
-// flush writes what was claimed, and what is queued meanwhile, without waiting.
-// What cannot be written so is left to a goroutine.
+// flush writes what was claimed, and what is queued meanwhile, without waiting. What cannot be written so is left to a
+// goroutine.
 func (s *Session) flush() {
 	if !s.inline {
 		go s.writer()
@@ -69,8 +69,8 @@ func (s *Session) sent(n int) {
 	h.OnSent(s, n)
 }
 
-// writeSome writes a part of what is queued, waiting for the other side to take
-// it. It fails when nothing at all could be written for the write timeout.
+// writeSome writes a part of what is queued, waiting for the other side to take it. It fails when nothing at all could
+// be written for the write timeout.
 func (s *Session) writeSome(v *vector) (int, error) {
 	if err := s.conn.SetWriteDeadline(time.Now().Add(s.service.cfg.WriteTimeout)); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrLost, err)
@@ -93,9 +93,8 @@ func (s *Session) writeSome(v *vector) (int, error) {
 	}
 }
 
-// next counts what was written and gets what is to be written now. If there is
-// nothing it gives the right to write back, after closing a stream that is at its
-// end.
+// next counts what was written and gets what is to be written now. If there is nothing it gives the right to write
+// back, after closing a stream that is at its end.
 func (s *Session) next(bytes, packets int) bool {
 	o := &s.out
 	o.mu.Lock()
@@ -139,9 +138,9 @@ func (o *outbox) release() {
 	}
 }
 
-// failWriting gives the right to write back after a write that has failed, and ends
-// the session. Nobody gets the right again: what is queued does not follow what the
-// stream has, and a callback or a delay that is under way might still flush it.
+// failWriting gives the right to write back after a write that has failed, and ends the session. Nobody gets the right
+// again: what is queued does not follow what the stream has, and a callback or a delay that is under way might still
+// flush it.
 func (s *Session) failWriting(cause error) {
 	s.cut(cause)
 	s.out.mu.Lock()
@@ -156,8 +155,7 @@ func (s *Session) stopWriting() {
 	s.out.mu.Unlock()
 }
 
-// advance gives back the frames that n more bytes have completed, and returns
-// the number of packets in them.
+// advance gives back the frames that n more bytes have completed, and returns the number of packets in them.
 func (s *Session) advance(n int) (packets int) {
 	o := &s.out
 	n += o.offset
@@ -218,12 +216,11 @@ func (v *vector) clear() {
 	v.buffers = nil
 }
 
-// largestRecord is what is copied together for a connection that cannot gather:
-// a TLS record, and several packets of QUIC.
+// largestRecord is what is copied together for a connection that cannot gather: a TLS record, and several packets of
+// QUIC.
 const largestRecord = 16 << 10
 
-// writeTo writes the buffers, as one system call if the connection can, or as one
-// Write of copied bytes.
+// writeTo writes the buffers, as one system call if the connection can, or as one Write of copied bytes.
 func (v *vector) writeTo(conn Conn) (int64, error) {
 	if plain(conn) {
 		return v.buffers.WriteTo(conn)

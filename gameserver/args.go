@@ -18,10 +18,9 @@ type Args struct {
 //
 //	-websocketurl=wss://… -hostid=… -fleetid=… -authtoken=… -processid=… -port=7777
 //
-// A name may be in any case and have one dash or two; its value follows after
-// "=" or as the next argument. Everything else is left in Rest. The last of
-// several wins. The error names a flag without a value, or with one that is no
-// port number.
+// A name may be in any case and have one dash or two; its value follows after "=" or as the next argument. Everything
+// else is left in Rest. The last of several wins. The error names a flag without a value, or with one that is no port
+// number.
 func ParseArgs(args []string) (Args, error) {
 	var a Args
 	var port string
@@ -55,8 +54,7 @@ func ParseArgs(args []string) (Args, error) {
 	return a, nil
 }
 
-// cutFlag splits -name=value; the name is "" for what is no flag, and in lower
-// case else.
+// cutFlag splits -name=value; the name is "" for what is no flag, and in lower case else.
 func cutFlag(arg string) (name, value string, given bool) {
 	bare, ok := strings.CutPrefix(arg, "-")
 	if !ok {

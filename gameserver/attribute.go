@@ -16,9 +16,8 @@ const (
 	AttributeStringDoubleMap AttributeType = "STRING_DOUBLE_MAP"
 )
 
-// An AttributeValue is one attribute of a player for the matchmaker: a value of
-// the type that Type names, in the field of that type; the others are not used.
-// The zero value is of no type, and is refused.
+// An AttributeValue is one attribute of a player for the matchmaker: a value of the type that Type names, in the field
+// of that type; the others are not used. The zero value is of no type, and is refused.
 type AttributeValue struct {
 	Type AttributeType
 	S    string             // of AttributeString
@@ -38,15 +37,13 @@ func StringListAttribute(list ...string) AttributeValue {
 	return AttributeValue{Type: AttributeStringList, SL: list}
 }
 
-// StringDoubleMapAttribute makes an attribute that is a number for each of some
-// texts. It keeps the map.
+// StringDoubleMapAttribute makes an attribute that is a number for each of some texts. It keeps the map.
 func StringDoubleMapAttribute(m map[string]float64) AttributeValue {
 	return AttributeValue{Type: AttributeStringDoubleMap, SDM: m}
 }
 
-// MarshalJSON writes the attribute as the server SDK's messages have it: the type
-// and the one value, which is left out when it is empty, unless it is a number.
-// Source: server SDK 5, Go edition, model.AttributeValue.
+// MarshalJSON writes the attribute as the server SDK's messages have it: the type and the one value, which is left out
+// when it is empty, unless it is a number. Source: server SDK 5, Go edition, model.AttributeValue.
 func (a AttributeValue) MarshalJSON() ([]byte, error) {
 	wire := struct {
 		AttrType AttributeType
@@ -71,8 +68,8 @@ func (a AttributeValue) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire)
 }
 
-// parseAttribute reads a value of a type that is named in the long way, as the
-// service does, or in the short way of the API: S, N, SL, SDM.
+// parseAttribute reads a value of a type that is named in the long way, as the service does, or in the short way of the
+// API: S, N, SL, SDM.
 // Source: O3DE AWSGameLift Gem, matchmaking player attributes.
 func parseAttribute(typeName string, value json.RawMessage) (AttributeValue, error) {
 	var a AttributeValue

@@ -19,12 +19,10 @@ type Player struct {
 	LatencyInMS map[string]int // by region, in milliseconds; nil if not measured
 }
 
-// A MatchBackfill asks the matchmaker for more players for the game session that
-// this process hosts.
+// A MatchBackfill asks the matchmaker for more players for the game session that this process hosts.
 type MatchBackfill struct {
 	MatchmakingConfigurationARN string // of the matchmaker, see MatchmakerData
-	// TicketID is to be the ticket's id, up to 128 of A–Z, a–z, 0–9, "-" and ".";
-	// "" lets the service choose.
+	// TicketID is to be the ticket's id, up to 128 of A–Z, a–z, 0–9, "-" and "."; "" lets the service choose.
 	TicketID string
 	// Players are all who are in the game session now, one or more.
 	Players []Player
@@ -34,9 +32,8 @@ type MatchBackfill struct {
 // Source: server SDK 5, Go edition, validation of StartMatchBackfillRequest.
 var ticketID = regexp.MustCompile(`^[a-zA-Z0-9.-]{1,128}$`)
 
-// StartMatchBackfill asks the matchmaker to find players for the places that are
-// free. It returns the id of the ticket. What comes of it arrives as
-// OnUpdateGameSession.
+// StartMatchBackfill asks the matchmaker to find players for the places that are free. It returns the id of the ticket.
+// What comes of it arrives as OnUpdateGameSession.
 func (s *Server) StartMatchBackfill(ctx context.Context, b MatchBackfill) (string, error) {
 	switch {
 	case b.MatchmakingConfigurationARN == "":
@@ -68,8 +65,7 @@ func (s *Server) StartMatchBackfill(ctx context.Context, b MatchBackfill) (strin
 	return reply.TicketId, nil
 }
 
-// StopMatchBackfill cancels a backfill. b names it by its configuration and its
-// ticket; its Players are not used.
+// StopMatchBackfill cancels a backfill. b names it by its configuration and its ticket; its Players are not used.
 func (s *Server) StopMatchBackfill(ctx context.Context, b MatchBackfill) error {
 	switch {
 	case b.MatchmakingConfigurationARN == "":

@@ -16,19 +16,17 @@ import (
 
 // Config is how a Server works. The zero value is ready to use.
 type Config struct {
-	// Log takes what happens to the connection; nil logs nothing. Tokens, keys
-	// and the connection's URL are never logged.
+	// Log takes what happens to the connection; nil logs nothing. Tokens, keys and the connection's URL are never
+	// logged.
 	Log *slog.Logger
-	// Trace is called with every message that is sent or received, for
-	// diagnosis; nil for none. It must return quickly, and must not call the
-	// Server. It may be called at the same time.
+	// Trace is called with every message that is sent or received, for diagnosis; nil for none. It must return quickly,
+	// and must not call the Server. It may be called at the same time.
 	Trace func(Message)
-	// TLSConfig is for wss:// URLs. nil trusts the system's roots, and those in
-	// the PEM file that the environment variable MUSTER_CA_FILE names.
+	// TLSConfig is for wss:// URLs. nil trusts the system's roots, and those in the PEM file that the environment
+	// variable MUSTER_CA_FILE names.
 	TLSConfig *tls.Config
-	// ReconnectLimit is how long a dropped connection is tried to be made again;
-	// 0 for as long as the Server is open. When the service refuses the process
-	// itself (as one that it has given up, say), that ends the attempts after two
+	// ReconnectLimit is how long a dropped connection is tried to be made again; 0 for as long as the Server is open.
+	// When the service refuses the process itself (as one that it has given up, say), that ends the attempts after two
 	// minutes in any case. See Done.
 	ReconnectLimit time.Duration
 	// Clock drives the timers; nil for the real one.
@@ -85,12 +83,10 @@ func (c *Config) trust() (*tls.Config, error) {
 	return trust, nil
 }
 
-// ServerParameters say where the service is and who this process is. Each is
-// overridden by an environment variable that is set and not empty, as in the
-// official SDKs: GAMELIFT_SDK_WEBSOCKET_URL, GAMELIFT_SDK_PROCESS_ID,
-// GAMELIFT_SDK_HOST_ID, GAMELIFT_SDK_FLEET_ID, GAMELIFT_SDK_AUTH_TOKEN,
-// GAMELIFT_REGION, GAMELIFT_ACCESS_KEY, GAMELIFT_SECRET_KEY and
-// GAMELIFT_SESSION_TOKEN.
+// ServerParameters say where the service is and who this process is. Each is overridden by an environment variable that
+// is set and not empty, as in the official SDKs: GAMELIFT_SDK_WEBSOCKET_URL, GAMELIFT_SDK_PROCESS_ID,
+// GAMELIFT_SDK_HOST_ID, GAMELIFT_SDK_FLEET_ID, GAMELIFT_SDK_AUTH_TOKEN, GAMELIFT_REGION, GAMELIFT_ACCESS_KEY,
+// GAMELIFT_SECRET_KEY and GAMELIFT_SESSION_TOKEN.
 type ServerParameters struct {
 	WebSocketURL string // ws:// or wss://, as RegisterCompute gave it (GameLiftServiceSdkEndpoint); a query is dropped
 	ProcessID    string // must never have been used before; "" or "ManagedResource" for a new one, see NewProcessID
@@ -110,13 +106,12 @@ func (p ServerParameters) LogValue() slog.Value {
 		slog.String("process", p.ProcessID))
 }
 
-// managedResource asks for a process id of the SDK's own choice.
-// Source: server SDK 5, the environment variable GAMELIFT_SDK_PROCESS_ID.
+// managedResource asks for a process id of the SDK's own choice. Source: server SDK 5, the environment variable
+// GAMELIFT_SDK_PROCESS_ID.
 const managedResource = "ManagedResource"
 
-// NewProcessID makes a process id: the number of this process in its operating
-// system, for those who look for it there, and a random part, because systems
-// use such numbers again and the service takes no id twice.
+// NewProcessID makes a process id: the number of this process in its operating system, for those who look for it there,
+// and a random part, because systems use such numbers again and the service takes no id twice.
 func NewProcessID() string {
 	return fmt.Sprintf("%d-%s", os.Getpid(), uuid.NewString()[:8])
 }
@@ -155,30 +150,26 @@ func (p ServerParameters) missing() string {
 
 // ProcessParameters say what the process offers and what it wants to hear.
 //
-// Each callback runs in a goroutine of its own and under no lock, so it may call
-// the Server, and may take its time.
+// Each callback runs in a goroutine of its own and under no lock, so it may call the Server, and may take its time.
 type ProcessParameters struct {
 	// Port is where players connect, 1 to 60000.
 	Port int
 	// LogPaths are the files that the game server writes its log to.
 	LogPaths []string
-	// OnStartGameSession is called once, with the game session to host. Call
-	// ActivateGameSession when players can come. Required.
+	// OnStartGameSession is called once, with the game session to host. Call ActivateGameSession when players can come.
+	// Required.
 	OnStartGameSession func(GameSession)
-	// OnUpdateGameSession is called when the game session has changed, by
-	// matchmaking for example. Optional.
+	// OnUpdateGameSession is called when the game session has changed, by matchmaking for example. Optional.
 	OnUpdateGameSession func(GameSessionUpdate)
-	// OnProcessTerminate is called once when the service wants the process to
-	// end, at the latest at the time that TerminationTime gives. Call
-	// ProcessEnding, Close, and exit. Without it the package calls the first two.
+	// OnProcessTerminate is called once when the service wants the process to end, at the latest at the time that
+	// TerminationTime gives. Call ProcessEnding, Close, and exit. Without it the package calls the first two.
 	OnProcessTerminate func()
-	// OnHealthCheck is called about once a minute and answers within 50 s
-	// whether the process is well. A process without it counts as healthy as long
-	// as it runs, as with the C++ SDK (the official Go SDK reports the opposite).
+	// OnHealthCheck is called about once a minute and answers within 50 s whether the process is well. A process
+	// without it counts as healthy as long as it runs, as with the C++ SDK (the official Go SDK reports the opposite).
 	OnHealthCheck func() bool
 
-	// inOrder runs the callbacks about the game session one after the other, as a
-	// Host wants them; nil for a goroutine each. It must not wait.
+	// inOrder runs the callbacks about the game session one after the other, as a Host wants them; nil for a goroutine
+	// each. It must not wait.
 	inOrder func(callback func())
 }
 

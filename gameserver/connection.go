@@ -9,12 +9,12 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// oldSocketLife is how long the socket before a refresh is read for replies that
-// are on their way. Source: server SDK 5, Go edition, DISCONNECT_WEBSOCKET_TIMEOUT.
+// oldSocketLife is how long the socket before a refresh is read for replies that are on their way. Source: server SDK
+// 5, Go edition, DISCONNECT_WEBSOCKET_TIMEOUT.
 const oldSocketLife = 5 * time.Second
 
-// supervise keeps the connection up until the Server is closed or the connection
-// is lost for good. It alone makes connections after the first.
+// supervise keeps the connection up until the Server is closed or the connection is lost for good. It alone makes
+// connections after the first.
 func (s *Server) supervise(life context.Context, t target, sock *socket) {
 	for {
 		select {
@@ -44,8 +44,8 @@ func (s *Server) supervise(life context.Context, t target, sock *socket) {
 	}
 }
 
-// reconnect makes the connection again. A service that refuses the process may
-// be one that has not yet recovered itself, so it is asked for a while.
+// reconnect makes the connection again. A service that refuses the process may be one that has not yet recovered
+// itself, so it is asked for a while.
 func (s *Server) reconnect(life context.Context, t target) (*socket, error) {
 	limited := life
 	if s.cfg.ReconnectLimit > 0 {
@@ -96,9 +96,8 @@ func (s *Server) dialUntil(ctx context.Context, t target, again func(error) bool
 	}
 }
 
-// refresh moves to another address or token, as the service asked. The old
-// socket is read until it cannot have any more replies. If the new connection
-// fails, the old one stays: the service asks again.
+// refresh moves to another address or token, as the service asked. The old socket is read until it cannot have any more
+// replies. If the new connection fails, the old one stays: the service asks again.
 func (s *Server) refresh(life context.Context, r refreshPush, t target, old *socket) (target, *socket) {
 	next, err := t.refreshed(r.RefreshConnectionEndpoint, r.AuthToken)
 	if err != nil {
@@ -125,8 +124,8 @@ func (s *Server) take(sock *socket) bool {
 	return s.adopt(sock)
 }
 
-// adopt makes a socket the current one and reads it; false, and the socket is
-// closed, when the Server is closed. The lock is held.
+// adopt makes a socket the current one and reads it; false, and the socket is closed, when the Server is closed. The
+// lock is held.
 func (s *Server) adopt(sock *socket) bool {
 	if s.closed {
 		sock.close()
@@ -147,16 +146,14 @@ func (s *Server) drop(sock *socket) {
 	}
 }
 
-// replace sets the current socket and wakes up those who wait for a change. The
-// lock is held.
+// replace sets the current socket and wakes up those who wait for a change. The lock is held.
 func (s *Server) replace(sock *socket) {
 	s.current = sock
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// connection is the current socket, nil if there is none, and a channel that is
-// closed when that changes.
+// connection is the current socket, nil if there is none, and a channel that is closed when that changes.
 func (s *Server) connection() (*socket, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,13 +35,11 @@ type ContainerNetworkInfo struct {
 	ContainerGroupType ContainerGroupType `json:"containerGroupType"`
 }
 
-// ListContainersNetworkInfo asks the discovery server of the instance where its
-// containers are. It needs no connection to the service. On a compute that is no
-// container it fails with ErrNoContainer.
+// ListContainersNetworkInfo asks the discovery server of the instance where its containers are. It needs no connection
+// to the service. On a compute that is no container it fails with ErrNoContainer.
 //
-// The discovery server is the one that GAMELIFT_CONTAINER_DISCOVERY_SERVER_ENDPOINT
-// names; without it, or when it does not answer, port 4092 of the container's
-// gateway, which is found by ECS_CONTAINER_METADATA_URI_V4.
+// The discovery server is the one that GAMELIFT_CONTAINER_DISCOVERY_SERVER_ENDPOINT names; without it, or when it does
+// not answer, port 4092 of the container's gateway, which is found by ECS_CONTAINER_METADATA_URI_V4.
 // Source: server SDK 5, Go edition, ContainerNetworkInfoFetcher.
 func (s *Server) ListContainersNetworkInfo(ctx context.Context) ([]ContainerNetworkInfo, error) {
 	if s.cfg.Getenv("GAMELIFT_COMPUTE_TYPE") != "CONTAINER" {
@@ -66,8 +64,8 @@ func (s *Server) ListContainersNetworkInfo(ctx context.Context) ([]ContainerNetw
 	return containers, nil
 }
 
-// containerGateway is the address of the discovery server on the container's
-// network: the first address of the container's, with 1 as its last number.
+// containerGateway is the address of the discovery server on the container's network: the first address of the
+// container's, with 1 as its last number.
 func containerGateway(ctx context.Context, client *http.Client, metadataURI string) (string, error) {
 	if metadataURI == "" {
 		return "", errors.New("ECS_CONTAINER_METADATA_URI_V4 is not set")

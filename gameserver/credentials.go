@@ -10,8 +10,8 @@ import (
 
 const (
 	getCredentials = "GetFleetRoleCredentials"
-	// credentialsMargin is how long credentials must still be good to be used again.
-	// Source: server SDK 5, Go edition, InstanceRoleCredentialTTL.
+	// credentialsMargin is how long credentials must still be good to be used again. Source: server SDK 5, Go edition,
+	// InstanceRoleCredentialTTL.
 	credentialsMargin = 15 * time.Minute
 	// maxRoleSessionName is the most characters of a role session's name.
 	maxRoleSessionName = 64
@@ -21,8 +21,7 @@ const (
 // Source: server SDK 5, Go edition, validation of GetFleetRoleCredentialsRequest.
 var roleSessionName = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
 
-// FleetRoleCredentials are temporary credentials of the fleet's role, for calls
-// to other services of AWS.
+// FleetRoleCredentials are temporary credentials of the fleet's role, for calls to other services of AWS.
 type FleetRoleCredentials struct {
 	AssumedRoleUserARN, AssumedRoleID          string
 	AccessKeyID, SecretAccessKey, SessionToken string
@@ -34,12 +33,11 @@ func (c FleetRoleCredentials) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("role", c.AssumedRoleUserARN), slog.Time("expiration", c.Expiration))
 }
 
-// GetFleetRoleCredentials asks for credentials of the fleet's role. A
-// roleSessionName of "" stands for "<fleet id>-<host id>", cut to 64 characters.
+// GetFleetRoleCredentials asks for credentials of the fleet's role. A roleSessionName of "" stands for "<fleet
+// id>-<host id>", cut to 64 characters.
 //
-// Credentials that are good for another 15 minutes are given again without asking,
-// by the role's name alone. A fleet without a role, as all Anywhere fleets are,
-// has none: the error is ErrNoFleetRole, from then on also without asking.
+// Credentials that are good for another 15 minutes are given again without asking, by the role's name alone. A fleet
+// without a role, as all Anywhere fleets are, has none: the error is ErrNoFleetRole, from then on also without asking.
 // Source: server SDK 5, Go edition, GetFleetRoleCredentials.
 func (s *Server) GetFleetRoleCredentials(ctx context.Context, roleARN, sessionName string) (
 	FleetRoleCredentials, error,
@@ -67,8 +65,7 @@ func (s *Server) GetFleetRoleCredentials(ctx context.Context, roleARN, sessionNa
 	return c, s.keepCredentials(roleARN, c)
 }
 
-// keptCredentials are those that can be used again, if there are any. Else it
-// completes the name of the role session.
+// keptCredentials are those that can be used again, if there are any. Else it completes the name of the role session.
 func (s *Server) keptCredentials(roleARN, sessionName string) (FleetRoleCredentials, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +82,7 @@ func (s *Server) keptCredentials(roleARN, sessionName string) (FleetRoleCredenti
 	return FleetRoleCredentials{}, sessionName, nil
 }
 
-// keepCredentials notes what the service gave; an empty access key says that the
-// fleet has no role.
+// keepCredentials notes what the service gave; an empty access key says that the fleet has no role.
 func (s *Server) keepCredentials(roleARN string, c FleetRoleCredentials) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -83,8 +83,8 @@ func (t target) refreshed(endpoint, token string) (target, error) {
 	return t, nil
 }
 
-// url is the whole address, secrets and all: never to be logged. A signature is
-// made anew each time, so that its date is that of the attempt.
+// url is the whole address, secrets and all: never to be logged. A signature is made anew each time, so that its date
+// is that of the attempt.
 func (t target) url(now time.Time) string {
 	p := t.params
 	q := url.Values{
@@ -101,8 +101,7 @@ func (t target) url(now time.Time) string {
 	return u.String()
 }
 
-// dial makes one attempt. The error is an *Error, with the service's status if
-// it refused.
+// dial makes one attempt. The error is an *Error, with the service's status if it refused.
 func (t target) dial(ctx context.Context, now time.Time) (*socket, error) {
 	ws, resp, err := t.dialer.DialContext(ctx, t.url(now), nil)
 	if err == nil {
@@ -128,8 +127,8 @@ func refusal(resp *http.Response) *Error {
 	return &Error{Code: resp.StatusCode, Action: connectAction, Message: body.ErrorMessage}
 }
 
-// refused reports whether the service has looked at this process and said no, so
-// that another attempt will most likely end the same way.
+// refused reports whether the service has looked at this process and said no, so that another attempt will most likely
+// end the same way.
 func refused(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Code >= 400 && e.Code < 500 && e.Code != http.StatusTooManyRequests
@@ -147,9 +146,8 @@ func within(ctx context.Context, clock clockwork.Clock, limit time.Duration) (
 	}
 }
 
-// A backoff is the time between attempts: 1 s, doubling to 30 s. Up to half of
-// each is left away at random, so that the processes of a host that was cut off
-// do not come back in lock-step.
+// A backoff is the time between attempts: 1 s, doubling to 30 s. Up to half of each is left away at random, so that the
+// processes of a host that was cut off do not come back in lock-step.
 type backoff struct{ next time.Duration }
 
 const (

@@ -19,8 +19,8 @@ var (
 	ErrNoContainer   = errors.New("the compute is no container: GAMELIFT_COMPUTE_TYPE is not CONTAINER")
 )
 
-// ErrMatchmakerData is for a game session without matchmaker data that can be
-// used: it was not made by a matchmaker, or the data is damaged.
+// ErrMatchmakerData is for a game session without matchmaker data that can be used: it was not made by a matchmaker, or
+// the data is damaged.
 var ErrMatchmakerData = errors.New("no valid matchmaker data")
 
 // Why a Host does not let a player join, or does not do what it is asked.
@@ -34,18 +34,16 @@ var (
 
 // An Error is a failed call. All errors of this package are of this type.
 type Error struct {
-	// Code is the status of the service's answer: 400 for a bad request, 401 or
-	// 403 for a bad credential, 404 for what does not exist, 409 for a conflict
-	// with the state of things, 429 for too many requests, 5xx for a failure of
-	// the service. It is 0 when the service did not answer; Err says why.
+	// Code is the status of the service's answer: 400 for a bad request, 401 or 403 for a bad credential, 404 for what
+	// does not exist, 409 for a conflict with the state of things, 429 for too many requests, 5xx for a failure of the
+	// service. It is 0 when the service did not answer; Err says why.
 	Code int
-	// Action is the request that failed, by its name on the wire; "$connect" for
-	// the connection itself.
+	// Action is the request that failed, by its name on the wire; "$connect" for the connection itself.
 	Action string
 	// Message is the service's text, "<exception>: <reason>", or describes Err.
 	Message string
-	// Err is the cause on this side: one of this package's errors, that of a
-	// context, or of the network. It is nil if the service answered.
+	// Err is the cause on this side: one of this package's errors, that of a context, or of the network. It is nil if
+	// the service answered.
 	Err error
 }
 

@@ -15,8 +15,7 @@ const (
 	healthBudget   = 50 * time.Second // for the callback
 )
 
-// reportHealth reports at once and then about once a minute, until the Server is
-// closed or the process ends.
+// reportHealth reports at once and then about once a minute, until the Server is closed or the process ends.
 func (s *Server) reportHealth(check func() bool) {
 	c := &checkup{server: s, check: check}
 	for {
@@ -35,8 +34,8 @@ func (s *Server) reportHealth(check func() bool) {
 	}
 }
 
-// heartbeat sends one report. That it fails is no reason to end the game: the
-// service decides what a missing report means.
+// heartbeat sends one report. That it fails is no reason to end the game: the service decides what a missing report
+// means.
 func (s *Server) heartbeat(healthy bool) {
 	_, err := s.call(context.Background(), heartbeat, requestLimit, struct{ HealthStatus bool }{healthy})
 	if err != nil && !errors.Is(err, ErrClosed) {
@@ -51,8 +50,8 @@ type checkup struct {
 	answer chan bool   // of a call under way; nil if none is
 }
 
-// healthy calls the callback and waits for it as long as its budget lasts. A call
-// that hangs is not made twice: the next report waits for the same answer.
+// healthy calls the callback and waits for it as long as its budget lasts. A call that hangs is not made twice: the
+// next report waits for the same answer.
 func (c *checkup) healthy() bool {
 	if c.check == nil {
 		return true

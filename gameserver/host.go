@@ -14,15 +14,14 @@ import (
 // HostConfig is how a Host works. The zero value is ready to use.
 type HostConfig struct {
 	Config // of the connection to the service
-	// KeepWhenEmpty keeps the process when its last player has left. By default it
-	// ends then, as O3DE does with sv_terminateOnPlayerExit.
+	// KeepWhenEmpty keeps the process when its last player has left. By default it ends then, as O3DE does with
+	// sv_terminateOnPlayerExit.
 	KeepWhenEmpty bool
-	// DestroyLimit is how long OnDestroySessionBegin may take, and likewise
-	// OnDestroySessionEnd; 0 for 30 s. The service waits some minutes for all of the
-	// end, five on AWS, before it kills the process.
+	// DestroyLimit is how long OnDestroySessionBegin may take, and likewise OnDestroySessionEnd; 0 for 30 s. The
+	// service waits some minutes for all of the end, five on AWS, before it kills the process.
 	DestroyLimit time.Duration
-	// DrainLimit is how long the end may take to give the player sessions of those
-	// who are still in back to the service; 0 for 10 s.
+	// DrainLimit is how long the end may take to give the player sessions of those who are still in back to the
+	// service; 0 for 10 s.
 	DrainLimit time.Duration
 }
 
@@ -31,8 +30,8 @@ const (
 	drainLimit   = 10 * time.Second
 )
 
-// A Host is the session interface of a game server: it hosts the one game session
-// of the process, by callbacks and in a fixed order, and sees to the end.
+// A Host is the session interface of a game server: it hosts the one game session of the process, by callbacks and in a
+// fixed order, and sees to the end.
 //
 //	host := gameserver.NewHost(gameserver.HostConfig{})
 //	host.Subscribe(gameserver.SessionCallbacks{OnCreateSessionBegin: load, OnDestroySessionBegin: save})
@@ -44,24 +43,19 @@ const (
 //	}
 //	err := host.Wait() // for the end
 //
-// Its Server has the calls that are not here. A Host needs the calls about the
-// process and its game session for itself: ProcessReady, ActivateGameSession,
-// ProcessEnding and Close. The methods may be called at the same time, and from
+// Its Server has the calls that are not here. A Host needs the calls about the process and its game session for itself:
+// ProcessReady, ActivateGameSession, ProcessEnding and Close. The methods may be called at the same time, and from
 // callbacks unless they say otherwise.
 //
 // # The end
 //
-// The process ends once, for the first of these reasons: the service asks for it,
-// the process or its game session could not be made ready, OnCreateSessionBegin
-// said false, the last player has left (see HostConfig.KeepWhenEmpty; a
-// reservation whose player never comes does not count), the connection is lost
-// for good, HandleDestroySession, or Close. Then, in this order: no more players
-// are let in, OnDestroySessionBegin, the player sessions of those who are still
-// in are given back, the service is told that the process ends,
-// OnDestroySessionEnd, the connection is closed, Done. Each step has a limit, so
-// that the end comes whatever a callback does.
-// Source: O3DE AWSGameLift Gem, AWSGameLiftServerManager, in which
-// OnDestroySessionBegin can stop the end altogether.
+// The process ends once, for the first of these reasons: the service asks for it, the process or its game session could
+// not be made ready, OnCreateSessionBegin said false, the last player has left (see HostConfig.KeepWhenEmpty; a
+// reservation whose player never comes does not count), the connection is lost for good, HandleDestroySession, or
+// Close. Then, in this order: no more players are let in, OnDestroySessionBegin, the player sessions of those who are
+// still in are given back, the service is told that the process ends, OnDestroySessionEnd, the connection is closed,
+// Done. Each step has a limit, so that the end comes whatever a callback does.
+// Source: O3DE AWSGameLift Gem, AWSGameLiftServerManager, in which OnDestroySessionBegin can stop the end altogether.
 type Host struct {
 	cfg       HostConfig
 	log       *slog.Logger
@@ -98,9 +92,8 @@ func NewHost(cfg HostConfig) *Host {
 // Server is the connection beneath, for what the Host does not offer.
 func (h *Host) Server() *Server { return h.server }
 
-// Init connects the process to the service (InitSDK in the official SDKs), as
-// Server.Connect does. A second Init is refused with ErrConnected. After a failure
-// make a new Host.
+// Init connects the process to the service (InitSDK in the official SDKs), as Server.Connect does. A second Init is
+// refused with ErrConnected. After a failure make a new Host.
 func (h *Host) Init(ctx context.Context, params ServerParameters) error {
 	if err := h.server.Connect(ctx, params); err != nil {
 		return err
@@ -118,11 +111,9 @@ func (h *Host) Init(ctx context.Context, params ServerParameters) error {
 	return nil
 }
 
-// NotifyProcessReady tells the service that the process can host a game session,
-// whose players connect to the port. The callbacks may be called before it
-// returns. Before Init it fails with ErrNotConnected and has no effect, and so it
-// does when it has succeeded before, with ErrReady. Any other failure ends the
-// process.
+// NotifyProcessReady tells the service that the process can host a game session, whose players connect to the port. The
+// callbacks may be called before it returns. Before Init it fails with ErrNotConnected and has no effect, and so it
+// does when it has succeeded before, with ErrReady. Any other failure ends the process.
 func (h *Host) NotifyProcessReady(ctx context.Context, port int, logPaths ...string) error {
 	if !h.isInitialized() {
 		return failed(activateProcess, ErrNotConnected)
@@ -160,13 +151,13 @@ func (h *Host) SessionConfig() (SessionConfig, bool) {
 	return sessionConfig(*h.session, h.status), true
 }
 
-// CertificatePath is the file with the certificate that the players' connections
-// are to be encrypted with; "" if the compute has none.
+// CertificatePath is the file with the certificate that the players' connections are to be encrypted with; "" if the
+// compute has none.
 func (h *Host) CertificatePath(ctx context.Context) (string, error) {
 	c, err := h.server.GetComputeCertificate(ctx)
 	return c.CertificatePath, err
 }
 
-// InternalCertificatePath is the file with the certificate for connections among
-// game servers. The service has no such thing: it is "".
+// InternalCertificatePath is the file with the certificate for connections among game servers. The service has no such
+// thing: it is "".
 func (h *Host) InternalCertificatePath() string { return "" }

@@ -5,19 +5,17 @@ import (
 	"errors"
 )
 
-// backfillPage is how many player sessions are asked for at a time.
-// Source: O3DE AWSGameLift Gem, AWSGameLiftDescribePlayerSessionsPageSize.
+// backfillPage is how many player sessions are asked for at a time. Source: O3DE AWSGameLift Gem,
+// AWSGameLiftDescribePlayerSessionsPageSize.
 const backfillPage = 30
 
-// StartMatchBackfill asks the matchmaker that has made the game session for more
-// players, and returns the id of the ticket, which the service chooses if ticketID
-// is "". Without players, those of the match who are in the game session now are
-// asked for: the ACTIVE player sessions, with the teams and attributes of the
-// matchmaker data, and without latencies. A player who has come without the
-// matchmaker is left out.
+// StartMatchBackfill asks the matchmaker that has made the game session for more players, and returns the id of the
+// ticket, which the service chooses if ticketID is "". Without players, those of the match who are in the game session
+// now are asked for: the ACTIVE player sessions, with the teams and attributes of the matchmaker data, and without
+// latencies. A player who has come without the matchmaker is left out.
 //
-// It fails with ErrNotConnected before Init, and with ErrMatchmakerData when the
-// game session was not made by a matchmaker.
+// It fails with ErrNotConnected before Init, and with ErrMatchmakerData when the game session was not made by a
+// matchmaker.
 // Source: O3DE AWSGameLift Gem, StartMatchBackfill.
 func (h *Host) StartMatchBackfill(ctx context.Context, ticketID string, players []Player) (string, error) {
 	session, data, err := h.match(startBackfill)
@@ -34,8 +32,7 @@ func (h *Host) StartMatchBackfill(ctx context.Context, ticketID string, players 
 	})
 }
 
-// StopMatchBackfill cancels the backfill of a ticket. It fails as
-// StartMatchBackfill does.
+// StopMatchBackfill cancels the backfill of a ticket. It fails as StartMatchBackfill does.
 func (h *Host) StopMatchBackfill(ctx context.Context, ticketID string) error {
 	_, data, err := h.match(stopBackfill)
 	if err != nil {

@@ -5,14 +5,12 @@ import (
 	"time"
 )
 
-// HandleDestroySession begins the end of the process and returns at once. It is
-// what the network layer calls when it shuts down, and anybody else who wants the
-// process to end. When the end has begun before, it does nothing.
+// HandleDestroySession begins the end of the process and returns at once. It is what the network layer calls when it
+// shuts down, and anybody else who wants the process to end. When the end has begun before, it does nothing.
 func (h *Host) HandleDestroySession() { h.terminate("the game server asks for it") }
 
-// Close begins the end of the process, unless it has begun, and waits for it. It
-// returns Err, or the error of ctx if that is done before; the end then goes on.
-// It must not be called from a callback, which it would wait for.
+// Close begins the end of the process, unless it has begun, and waits for it. It returns Err, or the error of ctx if
+// that is done before; the end then goes on. It must not be called from a callback, which it would wait for.
 func (h *Host) Close(ctx context.Context) error {
 	h.terminate("the game server closes")
 	select {
@@ -23,8 +21,7 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 }
 
-// Wait waits for the end of the process and returns Err. It must not be called
-// from a callback.
+// Wait waits for the end of the process and returns Err. It must not be called from a callback.
 func (h *Host) Wait() error {
 	<-h.done
 	return h.Err()
@@ -33,21 +30,19 @@ func (h *Host) Wait() error {
 // Ending is closed when the end of the process begins.
 func (h *Host) Ending() <-chan struct{} { return h.ending.Done() }
 
-// Done is closed when the process has ended for the service and the Host has
-// nothing more to do. A callback may still be running if it took longer than its
-// limit.
+// Done is closed when the process has ended for the service and the Host has nothing more to do. A callback may still
+// be running if it took longer than its limit.
 func (h *Host) Done() <-chan struct{} { return h.done }
 
-// Err is nil until Done is closed, and after an orderly end. Else it says why the
-// service was not told that the process ends.
+// Err is nil until Done is closed, and after an orderly end. Else it says why the service was not told that the process
+// ends.
 func (h *Host) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.err
 }
 
-// ExitCode is what the process is to exit with when Done is closed: 0, or 1 if Err
-// is not nil.
+// ExitCode is what the process is to exit with when Done is closed: 0, or 1 if Err is not nil.
 func (h *Host) ExitCode() int {
 	if h.Err() != nil {
 		return 1
@@ -92,8 +87,7 @@ func (h *Host) end(reason string, initialized bool) {
 	h.err, h.status = err, SessionTerminated
 }
 
-// destroyBegin lets the game server prepare for the end. The other callbacks get
-// the same time to come to theirs.
+// destroyBegin lets the game server prepare for the end. The other callbacks get the same time to come to theirs.
 func (h *Host) destroyBegin() {
 	limit, cancel := within(context.Background(), h.clock, h.cfg.DestroyLimit)
 	defer cancel(nil)

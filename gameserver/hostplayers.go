@@ -10,20 +10,17 @@ import (
 const (
 	// removers is how many player sessions are given back at the same time.
 	removers = 8
-	// giveBackLimit is how long giving back a player session may take whose
-	// acceptance has failed without an answer.
+	// giveBackLimit is how long giving back a player session may take whose acceptance has failed without an answer.
 	giveBackLimit = 5 * time.Second
 )
 
-// ValidatePlayerJoinSession decides whether a player may join who has shown a
-// player session id: nil if so. It refuses an empty id (ErrNoTicket), a connection
-// id that is registered (ErrConnectionInUse), and a player session that another
-// connection uses (ErrTicketInUse), and then asks the service, whose refusal has
-// Error.Code 404 or 409. Who is refused is forgotten: disconnect this player, and
-// no other.
+// ValidatePlayerJoinSession decides whether a player may join who has shown a player session id: nil if so. It refuses
+// an empty id (ErrNoTicket), a connection id that is registered (ErrConnectionInUse), and a player session that another
+// connection uses (ErrTicketInUse), and then asks the service, whose refusal has Error.Code 404 or 409. Who is refused
+// is forgotten: disconnect this player, and no other.
 //
-// After a nil, call HandlePlayerLeaveSession when the connection ends. It may be
-// called before this returns, which then is ErrPlayerLeft.
+// After a nil, call HandlePlayerLeaveSession when the connection ends. It may be called before this returns, which then
+// is ErrPlayerLeft.
 // Source: O3DE AWSGameLift Gem, ValidatePlayerJoinSession.
 func (h *Host) ValidatePlayerJoinSession(ctx context.Context, c PlayerConnection) error {
 	asking, giveUp := context.WithCancel(ctx)
@@ -48,18 +45,17 @@ func unanswered(err error) bool {
 	return ok && e.Code == 0 && !errors.Is(err, ErrNoGameSession) && !errors.Is(err, ErrNotConnected)
 }
 
-// forget ends the visit of a player who was refused. Without an answer, the
-// service may have accepted them: they are given back, to be sure.
+// forget ends the visit of a player who was refused. Without an answer, the service may have accepted them: they are
+// given back, to be sure.
 func (h *Host) forget(ctx context.Context, v *visit) {
 	ctx, cancel := within(context.WithoutCancel(ctx), h.clock, giveBackLimit)
 	defer cancel(nil)
 	_ = h.giveBack(ctx, v) // whoever has asked gets the error of asking
 }
 
-// HandlePlayerLeaveSession tells the service that a player has left, so that the
-// place is free again. Only the connection id counts. A connection that is not
-// registered is ignored: it was refused, or has left already. So the service is
-// told once, however often and by whomever this is called.
+// HandlePlayerLeaveSession tells the service that a player has left, so that the place is free again. Only the
+// connection id counts. A connection that is not registered is ignored: it was refused, or has left already. So the
+// service is told once, however often and by whomever this is called.
 // Source: O3DE AWSGameLift Gem, HandlePlayerLeaveSession.
 func (h *Host) HandlePlayerLeaveSession(ctx context.Context, c PlayerConnection) error {
 	v := h.players.leave(c.ConnectionID)
@@ -85,8 +81,7 @@ func (h *Host) giveBack(ctx context.Context, v *visit) error {
 	return err
 }
 
-// drain gives back the player sessions of all who are still in, and waits for
-// those on the way out.
+// drain gives back the player sessions of all who are still in, and waits for those on the way out.
 func (h *Host) drain() {
 	limit, cancel := within(context.Background(), h.clock, h.cfg.DrainLimit)
 	defer cancel(nil)

@@ -50,8 +50,7 @@ func (h *Host) activated() bool {
 	return true
 }
 
-// update tells of a change of the game session. It is a job of the callbacks'
-// sequence, so that the newest data stays.
+// update tells of a change of the game session. It is a job of the callbacks' sequence, so that the newest data stays.
 func (h *Host) update(u GameSessionUpdate) {
 	config, ok := h.changed(&u)
 	if !ok {
@@ -64,8 +63,8 @@ func (h *Host) update(u GameSessionUpdate) {
 	h.updateSessionEnd()
 }
 
-// changed is the game session as the update has it; false if the update comes at
-// the wrong time or is not for this process.
+// changed is the game session as the update has it; false if the update comes at the wrong time or is not for this
+// process.
 func (h *Host) changed(u *GameSessionUpdate) (SessionConfig, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,8 +80,7 @@ func (h *Host) changed(u *GameSessionUpdate) (SessionConfig, bool) {
 	return sessionConfig(*gs, h.status), true
 }
 
-// refresh replaces the data of the game session. Its status stays what this side
-// knows.
+// refresh replaces the data of the game session. Its status stays what this side knows.
 func (h *Host) refresh(gs GameSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,9 +2,8 @@ package gameserver
 
 import "sync"
 
-// A sequence runs jobs one after the other, in the order in which they were
-// added. It has a goroutine only while there is something to run. The zero value
-// is ready to use.
+// A sequence runs jobs one after the other, in the order in which they were added. It has a goroutine only while there
+// is something to run. The zero value is ready to use.
 type sequence struct {
 	mu   sync.Mutex
 	jobs []func()

@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// MatchmakerData is what the matchmaker says of the match that a game session was
-// made for.
+// MatchmakerData is what the matchmaker says of the match that a game session was made for.
 type MatchmakerData struct {
 	MatchID                     string
 	MatchmakingConfigurationARN string // of the matchmaker, which backfills are asked of
@@ -34,10 +33,9 @@ func (d MatchmakerData) Player(playerID string) (Player, bool) {
 	return Player{}, false
 }
 
-// ParseMatchmakerData reads GameSession.MatchmakerData, also called the
-// matchmaking data of a SessionConfig. The text must be a JSON object that has
-// matchmakingConfigurationArn and teams; the error, which wraps ErrMatchmakerData,
-// names what is wrong. Members that are not known here are ignored.
+// ParseMatchmakerData reads GameSession.MatchmakerData, also called the matchmaking data of a SessionConfig. The text
+// must be a JSON object that has matchmakingConfigurationArn and teams; the error, which wraps ErrMatchmakerData, names
+// what is wrong. Members that are not known here are ignored.
 // Source: API reference, GameSession; O3DE AWSGameLift Gem.
 func ParseMatchmakerData(text string) (MatchmakerData, error) {
 	var w struct {

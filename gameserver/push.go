@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// An inbound is the part that all messages of the service have in common. A push
-// has no RequestId.
+// An inbound is the part that all messages of the service have in common. A push has no RequestId.
 type inbound struct {
 	Action       string
 	RequestId    string
@@ -40,8 +39,8 @@ func (s *Server) receive(sock *socket, data []byte) {
 	}
 }
 
-// redact is the text of a message without its secrets. They are found by their
-// names: in the text they may be written with escapes.
+// redact is the text of a message without its secrets. They are found by their names: in the text they may be written
+// with escapes.
 func redact(data []byte, s secrets) string {
 	if s == (secrets{}) {
 		return string(data)
@@ -64,8 +63,7 @@ func redact(data []byte, s secrets) string {
 	return string(text)
 }
 
-// deliver hands a reply to the call that waits for it. A second reply, or one
-// that came too late, has nobody waiting.
+// deliver hands a reply to the call that waits for it. A second reply, or one that came too late, has nobody waiting.
 func (s *Server) deliver(m inbound, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +111,7 @@ func (w wireSession) session() GameSession {
 	}
 }
 
-// pushed takes a message that is no reply. One of an action that is not known
-// here is left to newer versions.
+// pushed takes a message that is no reply. One of an action that is not known here is left to newer versions.
 func (s *Server) pushed(action string, data []byte) error {
 	switch action {
 	case "CreateGameSession":
@@ -140,8 +137,8 @@ func decodeThen[P any](data []byte, then func(P)) error {
 	return nil
 }
 
-// gameSessionCreated starts the one game session of the process's life. The
-// service repeats the push until the session is activated.
+// gameSessionCreated starts the one game session of the process's life. The service repeats the push until the session
+// is activated.
 func (s *Server) gameSessionCreated(p createPush) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,8 +209,8 @@ func (s *Server) endByItself() {
 	s.Close()
 }
 
-// refreshOrdered passes a refresh on to the supervisor. While one waits there,
-// another is not needed: the service asks again.
+// refreshOrdered passes a refresh on to the supervisor. While one waits there, another is not needed: the service asks
+// again.
 func (s *Server) refreshOrdered(p refreshPush) {
 	select {
 	case s.refreshes <- p:

@@ -27,10 +27,9 @@ type reply struct {
 	data    []byte // the whole message
 }
 
-// call sends a request and waits for its reply, at most for limit. The fields
-// are a struct or nil. While the connection is down the request waits, and one
-// without a reply is sent again over the next connection under the same id, by
-// which the service knows it.
+// call sends a request and waits for its reply, at most for limit. The fields are a struct or nil. While the connection
+// is down the request waits, and one without a reply is sent again over the next connection under the same id, by which
+// the service knows it.
 func (s *Server) call(ctx context.Context, action string, limit time.Duration, fields any) ([]byte, error) {
 	id := uuid.NewString()
 	message, err := encode(envelope{action, id}, fields)
@@ -79,8 +78,7 @@ func (s *Server) call(ctx context.Context, action string, limit time.Duration, f
 	}
 }
 
-// send writes a request. A socket that fails is closed, and the request goes
-// over the next one.
+// send writes a request. A socket that fails is closed, and the request goes over the next one.
 func (s *Server) send(sock *socket, action string, message []byte) {
 	s.cfg.Trace(Message{Sent: true, Remote: sock.ws.RemoteAddr(), Text: string(message)})
 	if err := sock.write(message); err != nil {

@@ -11,9 +11,8 @@ type PlayerConnection struct {
 	PlayerSessionID string // what the player has shown, the ticket
 }
 
-// A visit is a player's way through the game server: from when they ask to come
-// in until the service knows that they are out. Whoever takes it out of the
-// roster's connections gives the player session back, so that this happens once.
+// A visit is a player's way through the game server: from when they ask to come in until the service knows that they
+// are out. Whoever takes it out of the roster's connections gives the player session back, so that this happens once.
 type visit struct {
 	PlayerConnection
 	giveUp context.CancelFunc // of the question whether the service accepts the player
@@ -57,10 +56,9 @@ func (r *roster) enter(c PlayerConnection, giveUp context.CancelFunc) (*visit, e
 	return v, nil
 }
 
-// answer notes what the service said: whether the player is accepted, and whether
-// the player session may be ACTIVE, which is unknown if the service did not
-// answer. It returns ErrPlayerLeft or ErrEnding if the visit is over already; it
-// then belongs to somebody else.
+// answer notes what the service said: whether the player is accepted, and whether the player session may be ACTIVE,
+// which is unknown if the service did not answer. It returns ErrPlayerLeft or ErrEnding if the visit is over already;
+// it then belongs to somebody else.
 func (r *roster) answer(v *visit, accepted, held bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,8 +74,7 @@ func (r *roster) answer(v *visit, accepted, held bool) error {
 	return ErrPlayerLeft
 }
 
-// leave takes the visit of a connection; nil if there is none, or somebody else
-// has taken it.
+// leave takes the visit of a connection; nil if there is none, or somebody else has taken it.
 func (r *roster) leave(connection uint32) *visit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,8 +86,7 @@ func (r *roster) leave(connection uint32) *visit {
 	return v
 }
 
-// refuse takes a visit that its own question has ended; false if somebody else has
-// taken it.
+// refuse takes a visit that its own question has ended; false if somebody else has taken it.
 func (r *roster) refuse(v *visit) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,8 +97,7 @@ func (r *roster) refuse(v *visit) bool {
 	return mine
 }
 
-// settle ends a visit. It reports whether that was the last one, and somebody has
-// been in.
+// settle ends a visit. It reports whether that was the last one, and somebody has been in.
 func (r *roster) settle(v *visit) (empty bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,8 +113,7 @@ func (r *roster) shut() {
 	r.closed = true
 }
 
-// clear takes all visits that nobody has taken. Those on the way out are in
-// leaving.
+// clear takes all visits that nobody has taken. Those on the way out are in leaving.
 func (r *roster) clear() (taken, leaving []*visit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,7 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// A Server is this game server's line to the service. Its methods may be called
-// at the same time, and from callbacks.
+// A Server is this game server's line to the service. Its methods may be called at the same time, and from callbacks.
 type Server struct {
 	cfg       Config
 	log       *slog.Logger
@@ -51,11 +50,10 @@ func New(cfg Config) *Server {
 	}
 }
 
-// Connect connects the process to the service (InitSDK in the official SDKs). It
-// may be called once. It tries again while the service cannot be reached or is
-// overloaded, for at most three minutes or until ctx is done; a refusal of the
-// process itself, such as 403 for a bad token, is final and comes at once.
-// Once it has succeeded, ctx has no more effect.
+// Connect connects the process to the service (InitSDK in the official SDKs). It may be called once. It tries again
+// while the service cannot be reached or is overloaded, for at most three minutes or until ctx is done; a refusal of
+// the process itself, such as 403 for a bad token, is final and comes at once. Once it has succeeded, ctx has no more
+// effect.
 func (s *Server) Connect(ctx context.Context, params ServerParameters) error {
 	params = params.complete(s.cfg.Getenv)
 	t, err := newTarget(&s.cfg, params)
@@ -113,10 +111,9 @@ func (s *Server) finish(reason error) {
 	close(s.done)
 }
 
-// Close ends the connection (Destroy in the official SDKs), and with it all calls
-// under way. It does not tell the service that the process ends: ProcessEnding
-// does. It waits for the Server's own goroutines but not for callbacks, from
-// which it may be called; Wait does. Closing twice does nothing.
+// Close ends the connection (Destroy in the official SDKs), and with it all calls under way. It does not tell the
+// service that the process ends: ProcessEnding does. It waits for the Server's own goroutines but not for callbacks,
+// from which it may be called; Wait does. Closing twice does nothing.
 func (s *Server) Close() {
 	s.finish(nil)
 	s.running.Wait()
@@ -129,12 +126,11 @@ func (s *Server) Wait() {
 	s.callbacks.Wait()
 }
 
-// Done is closed when the Server will do nothing more: it was closed, or its
-// connection is lost for good, see Config.ReconnectLimit. Err tells which.
+// Done is closed when the Server will do nothing more: it was closed, or its connection is lost for good, see
+// Config.ReconnectLimit. Err tells which.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err is nil until Done is closed, and after Close; else it says why the
-// connection is lost.
+// Err is nil until Done is closed, and after Close; else it says why the connection is lost.
 func (s *Server) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,16 +144,14 @@ func (s *Server) ProcessID() string {
 	return s.params.ProcessID
 }
 
-// GameSessionID is the id of the game session that the service gave this process
-// to host; "" if none.
+// GameSessionID is the id of the game session that the service gave this process to host; "" if none.
 func (s *Server) GameSessionID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.session
 }
 
-// TerminationTime is when the service will end the process; false if it has not
-// asked the process to end.
+// TerminationTime is when the service will end the process; false if it has not asked the process to end.
 func (s *Server) TerminationTime() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,53 +5,44 @@ import (
 	"slices"
 )
 
-// SessionCallbacks are what a subscriber of a Host wants to hear. Each is
-// optional: nil is as if it did nothing and said true.
+// SessionCallbacks are what a subscriber of a Host wants to hear. Each is optional: nil is as if it did nothing and
+// said true.
 //
-// All subscribers are called, one after the other in the order of subscription. A
-// question is answered with true if all of them say so; one that says false does
-// not keep the others from being called. A callback that panics has said false,
-// and the panic is logged.
+// All subscribers are called, one after the other in the order of subscription. A question is answered with true if all
+// of them say so; one that says false does not keep the others from being called. A callback that panics has said
+// false, and the panic is logged.
 //
-// No callback runs under a lock, so all may call the Host. Those about creation
-// and updates come in the order of this list and never overlap. The health check
-// and those about the end may run at the same time as the others: the end does
-// not wait for a level to be loaded. After OnDestroySessionBegin has been called,
-// no further creation or update begins; what is running then is left to finish.
-// Source: O3DE, AzFramework SessionNotifications; the order is that of the
+// No callback runs under a lock, so all may call the Host. Those about creation and updates come in the order of this
+// list and never overlap. The health check and those about the end may run at the same time as the others: the end does
+// not wait for a level to be loaded. After OnDestroySessionBegin has been called, no further creation or update begins;
+// what is running then is left to finish. Source: O3DE, AzFramework SessionNotifications; the order is that of the
 // AWSGameLift Gem.
 type SessionCallbacks struct {
-	// OnCreateSessionBegin is called once, with the game session to host. Load the
-	// level, listen for players on the port, and say true: the Host then activates
-	// the game session. false ends the process. The service waits for a limited
-	// time, which is set with the fleet.
+	// OnCreateSessionBegin is called once, with the game session to host. Load the level, listen for players on the
+	// port, and say true: the Host then activates the game session. false ends the process. The service waits for a
+	// limited time, which is set with the fleet.
 	OnCreateSessionBegin func(SessionConfig) bool
-	// OnCreateSessionEnd is called when the game session is ACTIVE. The first
-	// players may have come already.
+	// OnCreateSessionEnd is called when the game session is ACTIVE. The first players may have come already.
 	OnCreateSessionEnd func()
-	// OnUpdateSessionBegin is called when the service has changed the game session.
-	// Host.SessionConfig has the new state from after this callback on, and only
-	// for MatchmakingDataUpdated; for the other reasons, it stays as it is.
+	// OnUpdateSessionBegin is called when the service has changed the game session. Host.SessionConfig has the new
+	// state from after this callback on, and only for MatchmakingDataUpdated; for the other reasons, it stays as it is.
 	OnUpdateSessionBegin func(SessionConfig, UpdateReason)
 	// OnUpdateSessionEnd follows each OnUpdateSessionBegin.
 	OnUpdateSessionEnd func()
-	// OnSessionHealthCheck is called about once a minute from NotifyProcessReady
-	// on, and says within 50 s whether all is well. The service ends a process that
-	// is not, after some reports in a row.
+	// OnSessionHealthCheck is called about once a minute from NotifyProcessReady on, and says within 50 s whether all
+	// is well. The service ends a process that is not, after some reports in a row.
 	OnSessionHealthCheck func() bool
-	// OnDestroySessionBegin is called once, when the process is to end, also when
-	// no game session was created. Save what is to be kept and send the players
-	// away. It may take HostConfig.DestroyLimit, after which the end goes on. false
-	// means not yet: the end goes on when that limit has passed.
+	// OnDestroySessionBegin is called once, when the process is to end, also when no game session was created. Save
+	// what is to be kept and send the players away. It may take HostConfig.DestroyLimit, after which the end goes on.
+	// false means not yet: the end goes on when that limit has passed.
 	OnDestroySessionBegin func() bool
-	// OnDestroySessionEnd is called once, after the service was told that the
-	// process ends; also if that failed, see Host.Err. Release what is left.
+	// OnDestroySessionEnd is called once, after the service was told that the process ends; also if that failed, see
+	// Host.Err. Release what is left.
 	OnDestroySessionEnd func()
 }
 
-// Subscribe adds a subscriber. It is called from the next callback on, until
-// unsubscribe is called, which does not wait for a call under way; calling it
-// twice does nothing.
+// Subscribe adds a subscriber. It is called from the next callback on, until unsubscribe is called, which does not wait
+// for a call under way; calling it twice does nothing.
 func (h *Host) Subscribe(c SessionCallbacks) (unsubscribe func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,8 +55,7 @@ func (h *Host) Subscribe(c SessionCallbacks) (unsubscribe func()) {
 	}
 }
 
-// ask calls all subscribers; call returns what one says. It reports whether all
-// said true.
+// ask calls all subscribers; call returns what one says. It reports whether all said true.
 func (h *Host) ask(callback string, call func(*SessionCallbacks) bool) bool {
 	h.mu.Lock()
 	subscribers := slices.Clone(h.subscribers)

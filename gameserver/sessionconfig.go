@@ -28,10 +28,9 @@ const (
 	ReasonInterrupted SessionStatusReason = "Interrupted"
 )
 
-// A SessionConfig is a game session as engines see it. A game server is not told
-// who created the session, how many players there are, the times, and the reason
-// of its status: CreatorID, CurrentPlayer, CreationTime and TerminationTime are
-// zero, and StatusReason is ReasonNotSet.
+// A SessionConfig is a game session as engines see it. A game server is not told who created the session, how many
+// players there are, the times, and the reason of its status: CreatorID, CurrentPlayer, CreationTime and
+// TerminationTime are zero, and StatusReason is ReasonNotSet.
 // Source: O3DE, AzFramework SessionConfig; AWSGameLift Gem, server.
 type SessionConfig struct {
 	CreationTime      uint64 // milliseconds since 1970; 0 if not known
@@ -50,8 +49,8 @@ type SessionConfig struct {
 	StatusReason      SessionStatusReason
 }
 
-// sessionConfig is a game session as callbacks get it. known is its status on this
-// side: the service tells none to some SDKs.
+// sessionConfig is a game session as callbacks get it. known is its status on this side: the service tells none to some
+// SDKs.
 func sessionConfig(gs GameSession, known SessionStatus) SessionConfig {
 	properties := maps.Clone(gs.GameProperties)
 	if properties == nil {

@@ -11,8 +11,8 @@ import (
 
 const signatureAlgorithm = "AWS4-HMAC-SHA256"
 
-// sign adds a signature to the query of a connection. Unlike in other AWS
-// requests, only the three ids are signed, and nothing of HTTP.
+// sign adds a signature to the query of a connection. Unlike in other AWS requests, only the three ids are signed, and
+// nothing of HTTP.
 // Source: server SDK 5, security/sigv4.
 func sign(q url.Values, p ServerParameters, now time.Time) {
 	date := now.UTC().Format("20060102T150405Z")

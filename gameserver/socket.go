@@ -11,14 +11,13 @@ import (
 const (
 	// writeLimit is how long writing one message may take.
 	writeLimit = 10 * time.Second
-	// maxSilent is how many requests in a row may time out, with nothing at all
-	// received, before the connection counts as dead.
+	// maxSilent is how many requests in a row may time out, with nothing at all received, before the connection counts
+	// as dead.
 	// Source: server SDK 5, Go edition since 5.4.1.
 	maxSilent = 2
 )
 
-// A socket is one connection to the service. One goroutine reads it, until it is
-// down; any may write.
+// A socket is one connection to the service. One goroutine reads it, until it is down; any may write.
 type socket struct {
 	ws     *websocket.Conn
 	down   chan struct{} // closed when nothing more will be read

@@ -69,8 +69,7 @@ type PlayerSession struct {
 	TerminationTime                                   time.Time // zero: not ended
 }
 
-// PlayerSessionQuery selects player sessions: exactly one of the three ids must
-// be given.
+// PlayerSessionQuery selects player sessions: exactly one of the three ids must be given.
 type PlayerSessionQuery struct {
 	GameSessionID, PlayerSessionID, PlayerID string
 	Status                                   PlayerSessionStatus // "" for all

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// managedSuffix is what the DNS names end in that GameLift makes for hosts with
-// certificates. Source: O3DE AWSGameLift Gem, AWSGameLiftJoinSessionActivity.
+// managedSuffix is what the DNS names end in that GameLift makes for hosts with certificates. Source: O3DE AWSGameLift
+// Gem, AWSGameLiftJoinSessionActivity.
 const managedSuffix = ".amazongamelift.com"
 
 // address is where to connect.

@@ -2,8 +2,7 @@ package session
 
 import "sync"
 
-// An announcement is the beacon of a session that is hosted on the local network,
-// or of another one, which has none.
+// An announcement is the beacon of a session that is hosted on the local network, or of another one, which has none.
 type announcement struct {
 	mu     sync.Mutex // held while the beacon is changed, so that the last change is what stays
 	beacon Beacon     // nil without one
@@ -15,8 +14,7 @@ func (a *announcement) set(b Beacon) {
 	a.beacon = b
 }
 
-// update announces what advert returns, if anything is announced, and then calls
-// commit.
+// update announces what advert returns, if anything is announced, and then calls commit.
 func (a *announcement) update(advert func() (Advert, error), commit func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

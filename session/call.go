@@ -47,11 +47,10 @@ func (k call[T]) runErr(ctx context.Context, c *Client) error {
 //		return client.JoinSession(ctx, request)
 //	})
 //
-// It returns when the call has passed the checks of its request and its state, so
-// calls take effect in the order of Async, and a rejected call is complete when Async
-// returns. One [Complete] is published when it is complete, unless the client is
-// closed. call runs in its own goroutine; ctx is the context of the whole call, and
-// canceling it interrupts the call.
+// It returns when the call has passed the checks of its request and its state, so calls take effect in the order of
+// Async, and a rejected call is complete when Async returns. One [Complete] is published when it is complete, unless
+// the client is closed. call runs in its own goroutine; ctx is the context of the whole call, and canceling it
+// interrupts the call.
 func (c *Client) Async(ctx context.Context, call func(context.Context) error) *Op {
 	op := &Op{id: c.newID(), accepted: make(chan struct{}), done: make(chan struct{})}
 	_, leave, err := c.life.enter(ctx, "Async")

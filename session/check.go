@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxText is the length of names, of players' ids and of expressions, in
-// characters. Source: API reference, NonZeroAndMaxString.
+// maxText is the length of names, of players' ids and of expressions, in characters. Source: API reference,
+// NonZeroAndMaxString.
 const maxText = 1024
 
-// maxTicketID is the length of a ticket's id. Source: API reference,
-// MatchmakingIdStringModel.
+// maxTicketID is the length of a ticket's id. Source: API reference, MatchmakingIdStringModel.
 const maxTicketID = 128
 
 // A checker collects what is wrong with a request: the first finding counts.

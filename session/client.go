@@ -8,13 +8,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Client is the player's side of sessions. Its methods may be called from any
-// goroutine, also from subscribers; only Close must not be called from one,
-// because it waits for them.
+// A Client is the player's side of sessions. Its methods may be called from any goroutine, also from subscribers; only
+// Close must not be called from one, because it waits for them.
 //
-// Each call waits, and returns when it is complete or its context is done. Async makes
-// a call without waiting, and publishes its completion. A call that fails releases
-// everything that it has reserved.
+// Each call waits, and returns when it is complete or its context is done. Async makes a call without waiting, and
+// publishes its completion. A call that fails releases everything that it has reserved.
 //
 // The errors are of the kinds that this package lists.
 type Client struct {
@@ -38,22 +36,19 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// Subscribe lets hear have every event that is published from now on, in order.
-// All subscribers are called from one goroutine, one after the other, and under no
-// lock. A subscriber that takes long delays the events, its own and those of
-// others, but no call and no event is lost. unsubscribe may be called from hear;
-// it does not wait for a call of hear that is under way.
+// Subscribe lets hear have every event that is published from now on, in order. All subscribers are called from one
+// goroutine, one after the other, and under no lock. A subscriber that takes long delays the events, its own and those
+// of others, but no call and no event is lost. unsubscribe may be called from hear; it does not wait for a call of hear
+// that is under way.
 func (c *Client) Subscribe(hear func(Event)) (unsubscribe func()) { return c.events.subscribe(hear) }
 
 // Named is the client's named sessions.
 func (c *Client) Named() *NamedSessions { return &c.named }
 
-// PlayerID is who the player is in named sessions: Config.PlayerID, or the one
-// that was made for it.
+// PlayerID is who the player is in named sessions: Config.PlayerID, or the one that was made for it.
 func (c *Client) PlayerID() string { return c.cfg.PlayerID }
 
-// CreatePlayerID makes a random id for a player: a UUID, with braces around it
-// and dashes in it if wanted.
+// CreatePlayerID makes a random id for a player: a UUID, with braces around it and dashes in it if wanted.
 func (c *Client) CreatePlayerID(braces, dashes bool) string {
 	id := uuid.New()
 	text := id.String()
@@ -68,13 +63,11 @@ func (c *Client) CreatePlayerID(braces, dashes bool) string {
 
 func newPlayerID() string { return uuid.NewString() }
 
-// Close ends everything: calls that are under way return ErrClosed, and complete
-// as always; tracking stops; the player leaves, named sessions are destroyed
-// without a completion, connections are closed, or cut when ctx is done. It returns
-// when subscribers have heard all events and nothing of the client is running. If
-// ctx is done while calls or subscribers are still busy, Close returns ErrTimeout,
-// and another Close goes on from there. Calls after Close return ErrClosed, and Async
-// publishes nothing.
+// Close ends everything: calls that are under way return ErrClosed, and complete as always; tracking stops; the player
+// leaves, named sessions are destroyed without a completion, connections are closed, or cut when ctx is done. It
+// returns when subscribers have heard all events and nothing of the client is running. If ctx is done while calls or
+// subscribers are still busy, Close returns ErrTimeout, and another Close goes on from there. Calls after Close return
+// ErrClosed, and Async publishes nothing.
 func (c *Client) Close(ctx context.Context) error {
 	if err := c.life.close(ctx); err != nil {
 		return &Error{Op: "Close", Kind: ErrTimeout, Message: "calls are still under way", Err: err}
@@ -89,8 +82,7 @@ func (c *Client) Close(ctx context.Context) error {
 
 func (c *Client) newID() OpID { return OpID(c.ids.Add(1)) }
 
-// ready refuses calls that need the service while there is none, or Configure has
-// not been called.
+// ready refuses calls that need the service while there is none, or Configure has not been called.
 func (c *Client) ready(op string) error {
 	switch {
 	case c.cfg.Remote == nil:
@@ -101,8 +93,7 @@ func (c *Client) ready(op string) error {
 	return nil
 }
 
-// cleanup returns a context for giving back what was taken for a call, whose own
-// context may be over.
+// cleanup returns a context for giving back what was taken for a call, whose own context may be over.
 func (c *Client) cleanup(ctx context.Context) (context.Context, func()) {
 	return c.limit(context.WithoutCancel(ctx), c.cfg.CleanupTimeout)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// Config configures a Client. Everything is optional: what needs a part that is
-// missing answers ErrUnsupported.
+// Config configures a Client. Everything is optional: what needs a part that is missing answers ErrUnsupported.
 type Config struct {
 	// Remote reaches the session service. With a Matchmaker there is matchmaking.
 	Remote Provider
@@ -18,34 +17,30 @@ type Config struct {
 	LAN LAN
 	// Connector takes the player to game servers.
 	Connector Connector
-	// DefaultRegion is used when Configure is called without a region; "" for the
-	// provider's own default.
+	// DefaultRegion is used when Configure is called without a region; "" for the provider's own default.
 	DefaultRegion string
 
-	// PlayerID is who owns named sessions and takes places in those that are joined;
-	// "" for a new random one.
+	// PlayerID is who owns named sessions and takes places in those that are joined; "" for a new random one.
 	PlayerID string
 	// PlayerName is told to searchers on the local network; default "NullUser".
 	PlayerName string
 
-	// ListenIP and ListenPort are where this program listens for players when it
-	// hosts a session on the local network; default the first address of this
-	// machine that is not a loopback, and 7777. The program does the listening.
+	// ListenIP and ListenPort are where this program listens for players when it hosts a session on the local network;
+	// default the first address of this machine that is not a loopback, and 7777. The program does the listening.
 	ListenIP   string
 	ListenPort int
-	// FallbackToLAN lets a named session go to the local network, and a search too,
-	// when the service cannot be reached, has no capacity or does not answer in
-	// time. A session that went there stays there. Off, those failures are the answer.
+	// FallbackToLAN lets a named session go to the local network, and a search too, when the service cannot be reached,
+	// has no capacity or does not answer in time. A session that went there stays there. Off, those failures are the
+	// answer.
 	FallbackToLAN bool
 
 	// FindTimeout limits a search for named sessions at the service; default 15 s.
 	FindTimeout time.Duration
-	// PollInterval is the time between two looks at a ticket whose provider does not
-	// tell of changes by itself; default 10 s, which is also the least that AWS
-	// asks for.
+	// PollInterval is the time between two looks at a ticket whose provider does not tell of changes by itself; default
+	// 10 s, which is also the least that AWS asks for.
 	PollInterval time.Duration
-	// CleanupTimeout limits what gives back a place or a connection when a call has
-	// failed or been canceled; default 5 s.
+	// CleanupTimeout limits what gives back a place or a connection when a call has failed or been canceled; default 5
+	// s.
 	CleanupTimeout time.Duration
 
 	// Clock drives the timers; nil for the real one.

@@ -8,12 +8,10 @@ import (
 	"sync"
 )
 
-// A dispatcher tells subscribers of events, in order, in one goroutine, which
-// exists while there is something to tell.
+// A dispatcher tells subscribers of events, in order, in one goroutine, which exists while there is something to tell.
 //
-// Its queue has no limit: an event answers a call of the game's own, or tells of
-// a ticket's few changes, so that the game itself limits them; and a completion
-// that is dropped would leave the game waiting for ever.
+// Its queue has no limit: an event answers a call of the game's own, or tells of a ticket's few changes, so that the
+// game itself limits them; and a completion that is dropped would leave the game waiting for ever.
 type dispatcher struct {
 	log *slog.Logger
 
@@ -53,8 +51,7 @@ func (d *dispatcher) subscribe(hear func(Event)) (unsubscribe func()) {
 // publish queues an event.
 func (d *dispatcher) publish(e Event) { d.complete(e, func() {}) }
 
-// complete queues an event and calls done, which must be quick, before anybody can
-// hear of it.
+// complete queues an event and calls done, which must be quick, before anybody can hear of it.
 func (d *dispatcher) complete(e Event, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,9 +1,7 @@
-// Package session is the game client's side of a session service: it creates,
-// finds, joins and leaves sessions, over a service or on the local network, and
-// takes the player to their game servers.
+// Package session is the game client's side of a session service: it creates, finds, joins and leaves sessions, over a
+// service or on the local network, and takes the player to their game servers.
 //
-// This is a whole client: it joins a session of the fleet that has a free place,
-// or makes one, and plays.
+// This is a whole client: it joins a session of the fleet that has a free place, or makes one, and plays.
 //
 //	func play(
 //		ctx context.Context, cfg session.Config, fleet string, game func(context.Context, session.Connection) error,
@@ -37,25 +35,21 @@
 //
 // # Two interfaces
 //
-// [Client] has the calls of O3DE's session interface, by their names: sessions by
-// their ids, placements, matchmaking. [NamedSessions], which Client.Named returns,
-// are in the manner of Unreal's: sessions by names of the game's choice, with states
-// and settings, at the service or on the local network alike.
+// [Client] has the calls of O3DE's session interface, by their names: sessions by their ids, placements, matchmaking.
+// [NamedSessions], which Client.Named returns, are in the manner of Unreal's: sessions by names of the game's choice,
+// with states and settings, at the service or on the local network alike.
 //
 // # What does the work
 //
-// A [Provider] reaches the service: package session/direct by the API of Amazon
-// GameLift Servers, which Muster speaks, and package session/gateway by its HTTP
-// gateway, which needs no AWS credentials. A [LAN] announces and finds sessions on
-// the local network: package session/lan. A [Connector] takes the player to the game
-// server: [Gamenet], or one for the game's own protocol. Package session/sessiontest
-// has all of them in memory, for tests.
+// A [Provider] reaches the service: package session/direct by the API of Amazon GameLift Servers, which Muster speaks,
+// and package session/gateway by its HTTP gateway, which needs no AWS credentials. A [LAN] announces and finds sessions
+// on the local network: package session/lan. A [Connector] takes the player to the game server: [Gamenet], or one for
+// the game's own protocol. Package session/sessiontest has all of them in memory, for tests.
 //
 // # Without waiting
 //
-// A call waits, with a context. Client.Async makes it without waiting: it returns an
-// [Op] at once, and publishes one [Complete] when the call is complete, also when it is
-// rejected. Client.Subscribe receives the events:
+// A call waits, with a context. Client.Async makes it without waiting: it returns an [Op] at once, and publishes one
+// [Complete] when the call is complete, also when it is rejected. Client.Subscribe receives the events:
 //
 //	client.Subscribe(func(e session.Event) {
 //		switch e := e.(type) {
@@ -68,13 +62,12 @@
 //		}
 //	})
 //
-// Events are in order, from one goroutine that holds no lock, so a subscriber may make
-// any call. A call that waits delays the other events; Async does not.
+// Events are in order, from one goroutine that holds no lock, so a subscriber may make any call. A call that waits
+// delays the other events; Async does not.
 //
 // # Errors
 //
-// Every error is of one kind for errors.Is: [ErrInvalid], [ErrFull], [ErrDenied] and
-// so on. An *[Error] has the service's own words for it, and a *[StateError] tells
-// in what state a call was not possible. A call that fails, or whose context is
-// done, leaves nothing behind: no place, no connection, no named session.
+// Every error is of one kind for errors.Is: [ErrInvalid], [ErrFull], [ErrDenied] and so on. An *[Error] has the
+// service's own words for it, and a *[StateError] tells in what state a call was not possible. A call that fails, or
+// whose context is done, leaves nothing behind: no place, no connection, no named session.
 package session

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// The kinds of failures. Every error of this package and its providers is one of
-// them for errors.Is.
+// The kinds of failures. Every error of this package and its providers is one of them for errors.Is.
 var (
 	ErrNotConfigured = errors.New("not configured: call Configure first")
 	ErrInvalid       = errors.New("invalid request")
@@ -32,8 +31,8 @@ type Error struct {
 	Kind error
 	// Message says what was wrong and, if there is something, what to do.
 	Message string
-	// Code is the service's own name for it, for example
-	// "GameSessionFullException"; "" if it did not come from a service.
+	// Code is the service's own name for it, for example "GameSessionFullException"; "" if it did not come from a
+	// service.
 	Code string
 	// Err is the cause: a network's error, a context's; nil if there is none.
 	Err error

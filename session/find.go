@@ -8,8 +8,8 @@ import (
 // maxResults is how many sessions a search returns that names no limit.
 const maxResults = 100
 
-// FindQuery asks for sessions to join, at the service or on the local network:
-// the results of one search are of one kind.
+// FindQuery asks for sessions to join, at the service or on the local network: the results of one search are of one
+// kind.
 type FindQuery struct {
 	FindRequest
 	LAN bool
@@ -22,9 +22,8 @@ type search struct {
 	done chan struct{} // closed when it is not running any more
 }
 
-// Find looks for sessions to join, at the service for Config.FindTimeout at most,
-// and on the local network until its own timeout. One search runs at a time; a
-// second one is ErrSearchBusy.
+// Find looks for sessions to join, at the service for Config.FindTimeout at most, and on the local network until its
+// own timeout. One search runs at a time; a second one is ErrSearchBusy.
 func (n *NamedSessions) Find(ctx context.Context, q FindQuery) ([]SearchResult, error) {
 	const op = "Find"
 	var s *search
@@ -132,8 +131,8 @@ func cut(found []SearchResult, limit int) []SearchResult {
 	return found[:min(limit, len(found))]
 }
 
-// CancelFind ends the search that is running, whose Find then returns ErrCanceled,
-// and returns when it has ended. Without one it is a *StateError.
+// CancelFind ends the search that is running, whose Find then returns ErrCanceled, and returns when it has ended.
+// Without one it is a *StateError.
 func (n *NamedSessions) CancelFind(ctx context.Context) error {
 	const op = "CancelFind"
 	var s *search

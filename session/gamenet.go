@@ -9,16 +9,15 @@ import (
 	"github.com/muster-gg/muster/gamenet/handshake"
 )
 
-// Gamenet is a Connector for game servers that let players in with package
-// gamenet/handshake. The Connection that it makes is a GamenetConnection. What closes
-// it, such as LeaveSession, must not be called from a callback of the game's handler.
+// Gamenet is a Connector for game servers that let players in with package gamenet/handshake. The Connection that it
+// makes is a GamenetConnection. What closes it, such as LeaveSession, must not be called from a callback of the game's
+// handler.
 //
-// Refusals keep their code in Error.Code, and are ErrFull, ErrUnavailable when
-// another game session or another time may do, ErrTimeout, and otherwise ErrDenied.
+// Refusals keep their code in Error.Code, and are ErrFull, ErrUnavailable when another game session or another time may
+// do, ErrTimeout, and otherwise ErrDenied.
 type Gamenet struct {
-	// Config is for all connections: the transport, the version of the game's
-	// protocol, the data to send, and NewHandler or Welcomed, which make the game's
-	// handler. Address and Ticket come from the place in the game.
+	// Config is for all connections: the transport, the version of the game's protocol, the data to send, and
+	// NewHandler or Welcomed, which make the game's handler. Address and Ticket come from the place in the game.
 	Config handshake.Config
 }
 

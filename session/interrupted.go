@@ -24,9 +24,8 @@ var (
 	causes = []*Error{errDestroyed, errLeft, errStopped, errSearch, errClosed}
 )
 
-// failure makes an error of one of this package's kinds of what an operation has
-// returned. When ctx is over and the error says no more than that, it tells why
-// the context has ended.
+// failure makes an error of one of this package's kinds of what an operation has returned. When ctx is over and the
+// error says no more than that, it tells why the context has ended.
 func failure(ctx context.Context, op string, err error) error {
 	if cause, ok := err.(*Error); ok && slices.Contains(causes, cause) {
 		return &Error{Op: op, Kind: cause.Kind, Message: cause.Message}

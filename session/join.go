@@ -2,11 +2,9 @@ package session
 
 import "context"
 
-// JoinSession creates a player session and connects the player to the game: it returns
-// when the game server has accepted the player. The event Reserved comes before.
-// Afterwards Connection returns the player's connection. A client is in one game at a
-// time: in another one, JoinSession returns a *StateError, unless its connection has
-// ended.
+// JoinSession creates a player session and connects the player to the game: it returns when the game server has
+// accepted the player. The event Reserved comes before. Afterwards Connection returns the player's connection. A client
+// is in one game at a time: in another one, JoinSession returns a *StateError, unless its connection has ended.
 func (c *Client) JoinSession(ctx context.Context, r JoinSessionRequest) error {
 	const op = "JoinSession"
 	var w *work
@@ -27,8 +25,7 @@ func (c *Client) JoinSession(ctx context.Context, r JoinSessionRequest) error {
 	}.runErr(ctx, c)
 }
 
-// beginGame begins to connect the player to a game, unless it is in one already.
-// enterGame must follow.
+// beginGame begins to connect the player to a game, unless it is in one already. enterGame must follow.
 func (c *Client) beginGame(op, name string) (*work, error) {
 	c.game.mu.Lock()
 	defer c.game.mu.Unlock()
@@ -72,9 +69,8 @@ func (c *Client) enterGame(
 	return failure(ctx, op, c.game.settleLine(ctx, w, l, err))
 }
 
-// LeaveSession closes the connection that JoinSession or a match has made, or
-// interrupts JoinSession, and returns when everything is released. Without one it does
-// nothing. If ctx is done before, the connection is cut.
+// LeaveSession closes the connection that JoinSession or a match has made, or interrupts JoinSession, and returns when
+// everything is released. Without one it does nothing. If ctx is done before, the connection is cut.
 func (c *Client) LeaveSession(ctx context.Context) error {
 	var r *record // nil: the player is in no game
 	var w *work
@@ -106,12 +102,11 @@ func (c *Client) LeaveSession(ctx context.Context) error {
 	}.runErr(ctx, c)
 }
 
-// Connection returns the player's connection to the game of JoinSession or a match; nil
-// without one. The Connector has made it: a type assertion returns its own type.
+// Connection returns the player's connection to the game of JoinSession or a match; nil without one. The Connector has
+// made it: a type assertion returns its own type.
 func (c *Client) Connection() Connection { return c.line().conn }
 
-// Current returns the player session of the game that the player is in; false without
-// one.
+// Current returns the player session of the game that the player is in; false without one.
 func (c *Client) Current() (Reservation, bool) {
 	l := c.line()
 	return l.place, l.conn != nil

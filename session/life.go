@@ -59,8 +59,7 @@ func (l *life) close(ctx context.Context) error {
 	}
 }
 
-// until returns a context that is done when ctx or end is, with the cause of the
-// first.
+// until returns a context that is done when ctx or end is, with the cause of the first.
 func until(ctx, end context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(end, func() { cancel(context.Cause(end)) })

@@ -19,8 +19,8 @@ func (c *Client) connector(op string) error {
 	return nil
 }
 
-// connect takes the player to a game: reserve takes the place, if the service
-// gives places. When it fails, nothing of it is left.
+// connect takes the player to a game: reserve takes the place, if the service gives places. When it fails, nothing of
+// it is left.
 func (c *Client) connect(ctx context.Context, id OpID, op string, reserve func(context.Context) (Reservation, error)) (
 	line, error,
 ) {
@@ -61,8 +61,7 @@ func (c *Client) release(ctx context.Context, place Reservation) {
 	}
 }
 
-// hangUp closes a connection that nobody wants any more, and thereby gives back
-// its place.
+// hangUp closes a connection that nobody wants any more, and thereby gives back its place.
 func (c *Client) hangUp(ctx context.Context, l line) {
 	if l.conn == nil {
 		return

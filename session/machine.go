@@ -44,8 +44,8 @@ func permit(op, name string, state State) error {
 	}
 }
 
-// A machine moves sessions through the states of graph. A client has two: one for its
-// named sessions, and one for the game of JoinSession and of matches, whose key is "".
+// A machine moves sessions through the states of graph. A client has two: one for its named sessions, and one for the
+// game of JoinSession and of matches, whose key is "".
 type machine struct {
 	client *Client
 
@@ -103,8 +103,8 @@ func (m *machine) add(op, key string, r *record, through State) (*work, error) {
 	return r.begin(through), nil
 }
 
-// settle ends a work, successful or not, and returns the error of its call. A work
-// that was interrupted changes nothing, and keeps what it has reserved.
+// settle ends a work, successful or not, and returns the error of its call. A work that was interrupted changes
+// nothing, and keeps what it has reserved.
 func (m *machine) settle(w *work, to State, err error, apply func(*record)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -141,8 +141,7 @@ func (m *machine) settleLine(ctx context.Context, w *work, l line, err error) er
 	return nil
 }
 
-// doom moves a session to Destroying and interrupts its work with a cause. m.mu is
-// held.
+// doom moves a session to Destroying and interrupts its work with a cause. m.mu is held.
 func (m *machine) doom(r *record, cause error) *work {
 	w := r.work
 	r.work = nil

@@ -2,8 +2,7 @@ package session
 
 import "context"
 
-// StartMatchmaking asks for a match and returns the id of the ticket, which
-// StartTracking follows.
+// StartMatchmaking asks for a match and returns the id of the ticket, which StartTracking follows.
 func (c *Client) StartMatchmaking(ctx context.Context, r StartMatchmakingRequest) (ticketID string, err error) {
 	return matchmaking(c, "StartMatchmaking", r.check,
 		func(ctx context.Context, m Matchmaker) (string, error) { return m.StartMatchmaking(ctx, r) }).run(ctx, c)

@@ -7,11 +7,9 @@ import (
 	"strconv"
 )
 
-// NamedSessions are the sessions of a game by the names that the game gives them,
-// in the manner of Unreal's session interface: Create, Start, End and Destroy, or
-// Join and Destroy; Find looks for others. Where a session is, at the service or
-// on the local network, makes a difference to its settings and to nothing else;
-// names are unique over both.
+// NamedSessions are the sessions of a game by the names that the game gives them, in the manner of Unreal's session
+// interface: Create, Start, End and Destroy, or Join and Destroy; Find looks for others. Where a session is, at the
+// service or on the local network, makes a difference to its settings and to nothing else; names are unique over both.
 //
 // A session goes
 //
@@ -19,10 +17,9 @@ import (
 //	NoSession → Starting → InProgress                                          Join
 //	Ended → Starting → InProgress                                              Start, again
 //
-// and from everywhere to Destroying and NoSession (Destroy). What fails goes back
-// to the state before. A call that is not possible in a session's state is a
-// *StateError and changes nothing. Destroy interrupts what is under way; whatever
-// comes of that later is given back.
+// and from everywhere to Destroying and NoSession (Destroy). What fails goes back to the state before. A call that is
+// not possible in a session's state is a *StateError and changes nothing. Destroy interrupts what is under way;
+// whatever comes of that later is given back.
 //
 // Client.Async makes the calls without waiting.
 type NamedSessions struct {
@@ -59,8 +56,8 @@ func (n *NamedSessions) Count() int {
 	return len(n.records)
 }
 
-// Connection is the player's line to the game of a session; nil without one. Who
-// hosts on the local network has none: the game is in this program.
+// Connection is the player's line to the game of a session; nil without one. Who hosts on the local network has none:
+// the game is in this program.
 func (n *NamedSessions) Connection(name string) Connection {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,8 +76,8 @@ const (
 	BeaconPort                 // of Unreal's beacon: Settings.BeaconPort
 )
 
-// ConnectString is where the game server of a session is: "ip:port". It fails with
-// a *StateError for a session that does not exist or has no game server yet.
+// ConnectString is where the game server of a session is: "ip:port". It fails with a *StateError for a session that
+// does not exist or has no game server yet.
 func (n *NamedSessions) ConnectString(name string, port PortType) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

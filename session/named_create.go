@@ -6,9 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Create makes a session that the player owns, in state Pending. At the service
-// nothing happens before Start. On the local network it is announced until it is
-// destroyed.
+// Create makes a session that the player owns, in state Pending. At the service nothing happens before Start. On the
+// local network it is announced until it is destroyed.
 func (n *NamedSessions) Create(ctx context.Context, name string, settings Settings) error {
 	const op = "Create"
 	cfg := &n.client.cfg
@@ -53,8 +52,7 @@ func (n *NamedSessions) lan(op string) error {
 	return nil
 }
 
-// announce makes this program the host of a session on the local network and
-// settles the work.
+// announce makes this program the host of a session on the local network and settles the work.
 func (n *NamedSessions) announce(ctx context.Context, op string, w *work, to State) error {
 	ctx, release := until(ctx, w.over)
 	defer release()

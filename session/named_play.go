@@ -2,9 +2,8 @@ package session
 
 import "context"
 
-// Update replaces the settings of a session that is Pending or InProgress. On the
-// local network the session is then announced with them; the service does not hear
-// of it.
+// Update replaces the settings of a session that is Pending or InProgress. On the local network the session is then
+// announced with them; the service does not hear of it.
 func (n *NamedSessions) Update(ctx context.Context, name string, settings Settings) error {
 	const op = "Update"
 	settings = settings.clone()
@@ -46,8 +45,8 @@ func (n *NamedSessions) replace(op string, r *record, settings Settings) error {
 	})
 }
 
-// End ends the game of a session that is InProgress. The service does not hear of
-// it, and the player's connection stays: Destroy closes it.
+// End ends the game of a session that is InProgress. The service does not hear of it, and the player's connection
+// stays: Destroy closes it.
 func (n *NamedSessions) End(ctx context.Context, name string) error {
 	const op = "End"
 	var w *work
@@ -70,10 +69,9 @@ func (n *NamedSessions) End(ctx context.Context, name string) error {
 	}.runErr(ctx, n.client)
 }
 
-// Destroy ends a session in whatever state it is: what is under way is
-// interrupted, the announcement ended, the connection closed. When Destroy returns
-// nothing of the session is left, also if closing the connection has failed, which
-// is the error then. When ctx is done before, the connection is cut.
+// Destroy ends a session in whatever state it is: what is under way is interrupted, the announcement ended, the
+// connection closed. When Destroy returns nothing of the session is left, also if closing the connection has failed,
+// which is the error then. When ctx is done before, the connection is cut.
 func (n *NamedSessions) Destroy(ctx context.Context, name string) error {
 	const op = "Destroy"
 	var r *record

@@ -2,17 +2,16 @@ package session
 
 import "context"
 
-// RegisterPlayer takes one of the open connections of a session for a player: a
-// public one, or else a private one; ErrFull without either. For a player who is
-// registered it does nothing. Nobody else hears of it, but searchers on the local
-// network see how many connections are open.
+// RegisterPlayer takes one of the open connections of a session for a player: a public one, or else a private one;
+// ErrFull without either. For a player who is registered it does nothing. Nobody else hears of it, but searchers on the
+// local network see how many connections are open.
 func (n *NamedSessions) RegisterPlayer(ctx context.Context, name, playerID string) error {
 	return n.players("RegisterPlayer", name, playerID,
 		func(r *record) error { return r.register(playerID) }).runErr(ctx, n.client)
 }
 
-// UnregisterPlayer gives back the connection of a player: a public one, unless all
-// of these are open. A player who is not registered is ErrNotFound.
+// UnregisterPlayer gives back the connection of a player: a public one, unless all of these are open. A player who is
+// not registered is ErrNotFound.
 func (n *NamedSessions) UnregisterPlayer(ctx context.Context, name, playerID string) error {
 	return n.players("UnregisterPlayer", name, playerID,
 		func(r *record) error { return r.unregister(playerID) }).runErr(ctx, n.client)

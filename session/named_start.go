@@ -7,11 +7,9 @@ import (
 	"slices"
 )
 
-// Start begins the game of a session. For one at the service, a game session is
-// made and the player connected to it: InProgress is the end of that, and a
-// failure leads back to the state before. On the local network this program is the
-// game server, and the session InProgress at once; so is one that was joined and
-// has ended, whose connection stays.
+// Start begins the game of a session. For one at the service, a game session is made and the player connected to it:
+// InProgress is the end of that, and a failure leads back to the state before. On the local network this program is the
+// game server, and the session InProgress at once; so is one that was joined and has ended, whose connection stays.
 //
 // The event Reserved comes before the player connects.
 func (n *NamedSessions) Start(ctx context.Context, name string) error {
@@ -48,8 +46,7 @@ func (n *NamedSessions) Start(ctx context.Context, name string) error {
 	}.runErr(ctx, n.client)
 }
 
-// host has the service make a game session, connects the player and settles the
-// work.
+// host has the service make a game session, connects the player and settles the work.
 func (n *NamedSessions) host(ctx context.Context, id OpID, op string, w *work) error {
 	ctx, release := until(ctx, w.over)
 	defer release()
@@ -85,10 +82,9 @@ func (n *NamedSessions) fallback(ctx context.Context, err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// Join takes the player to a session that Find has found, under a name that is
-// free here. The session is InProgress when the game server has let the player in;
-// a failure leaves nothing behind. The event Reserved comes before the player
-// connects.
+// Join takes the player to a session that Find has found, under a name that is free here. The session is InProgress
+// when the game server has let the player in; a failure leaves nothing behind. The event Reserved comes before the
+// player connects.
 func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResult) error {
 	const op = "Join"
 	var w *work
@@ -119,8 +115,8 @@ func (n *NamedSessions) Join(ctx context.Context, name string, found SearchResul
 	}.runErr(ctx, n.client)
 }
 
-// reserve takes a place in a session that was found. Hosts on the local network
-// keep no places: they let a player in or not.
+// reserve takes a place in a session that was found. Hosts on the local network keep no places: they let a player in or
+// not.
 func (n *NamedSessions) reserve(ctx context.Context, found SearchResult) (Reservation, error) {
 	player := n.client.cfg.PlayerID
 	if found.LAN {

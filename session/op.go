@@ -8,8 +8,7 @@ import (
 // An OpID identifies one call. The events that the call causes have it.
 type OpID uint64
 
-// An Op is a call that [Client.Async] has started. Its methods are safe for concurrent
-// use.
+// An Op is a call that [Client.Async] has started. Its methods are safe for concurrent use.
 type Op struct {
 	id       OpID
 	once     sync.Once
@@ -25,8 +24,8 @@ func (o *Op) ID() OpID { return o.id }
 // Done is closed when the call has completed and its event is in the queue.
 func (o *Op) Done() <-chan struct{} { return o.done }
 
-// Wait waits for the call and returns its error. If ctx is done before, it returns
-// ErrCanceled or ErrTimeout with the error of ctx, and the call continues.
+// Wait waits for the call and returns its error. If ctx is done before, it returns ErrCanceled or ErrTimeout with the
+// error of ctx, and the call continues.
 func (o *Op) Wait(ctx context.Context) error {
 	select {
 	case <-o.done:

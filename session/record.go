@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// A record is a session of a machine, whose mu guards it, apart from what never
-// changes.
+// A record is a session of a machine, whose mu guards it, apart from what never changes.
 type record struct {
 	key       string // in machine.records
 	name      string // for errors and the log
@@ -29,8 +28,7 @@ type record struct {
 	fellBack    bool            // it is on the local network because of Config.FallbackToLAN
 }
 
-// open sets how many places are free, when as many players as are registered have
-// taken public ones first.
+// open sets how many places are free, when as many players as are registered have taken public ones first.
 func (r *record) open() {
 	free := r.free()
 	r.openPrivate = min(free, r.settings.NumPrivateConnections)
@@ -40,8 +38,8 @@ func (r *record) open() {
 // free is how many places nobody has.
 func (r *record) free() int { return max(0, r.settings.connections()-len(r.players)-r.others) }
 
-// mayBe reports whether new settings may say that the session is on the local
-// network, or is not. The game need not know that one has fallen back.
+// mayBe reports whether new settings may say that the session is on the local network, or is not. The game need not
+// know that one has fallen back.
 func (r *record) mayBe(onLAN bool) bool { return onLAN == r.settings.IsLANMatch || r.fellBack }
 
 // replace replaces the settings. Where the session is stays as it is.
@@ -51,8 +49,7 @@ func (r *record) replace(settings Settings) {
 	r.open()
 }
 
-// register takes a place for a player, a public one if there is one. A player who
-// is registered has one.
+// register takes a place for a player, a public one if there is one. A player who is registered has one.
 func (r *record) register(playerID string) error {
 	switch {
 	case r.players[playerID]:
@@ -84,8 +81,7 @@ func (r *record) unregister(playerID string) error {
 	return nil
 }
 
-// advert is what a host tells searchers. Source of Joinable: Unreal,
-// FOnlineSessionNull::IsSessionJoinable.
+// advert is what a host tells searchers. Source of Joinable: Unreal, FOnlineSessionNull::IsSessionJoinable.
 func (r *record) advert() Advert {
 	return Advert{
 		SessionID: r.line.place.SessionID, OwnerID: r.ownerID, OwnerName: r.ownerName, Name: r.settings.title(),
@@ -106,8 +102,8 @@ type NamedSession struct {
 	// OpenPublic and OpenPrivate are the places that no player is registered for.
 	OpenPublic, OpenPrivate int
 	Players                 []string // registered, sorted
-	// Place is the session's id and address, and the player's place in it. At the
-	// service it is known from InProgress on.
+	// Place is the session's id and address, and the player's place in it. At the service it is known from InProgress
+	// on.
 	Place Reservation
 }
 

@@ -2,9 +2,8 @@ package session
 
 import "encoding/json"
 
-// The limits of requests, checked before anything is sent.
-// Source: API reference, CreateGameSession, CreatePlayerSession,
-// SearchGameSessions, StartMatchmaking, StartGameSessionPlacement.
+// The limits of requests, checked before anything is sent. Source: API reference, CreateGameSession,
+// CreatePlayerSession, SearchGameSessions, StartMatchmaking, StartGameSessionPlacement.
 const (
 	MaxIdempotencyToken = 48   // characters, letters, digits and "-"; of placement ids too
 	MaxProperties       = 16   // of a session
@@ -16,8 +15,7 @@ const (
 	MaxTicketPlayers    = 10   // of a matchmaking ticket
 )
 
-// CreateSessionRequest asks for a session on a fleet, which FleetID or AliasID
-// must name.
+// CreateSessionRequest asks for a session on a fleet, which FleetID or AliasID must name.
 type CreateSessionRequest struct {
 	CreatorID         string            // who counts it against the fleet's creation policy; ""
 	SessionName       string            // for the list; ""
@@ -26,8 +24,7 @@ type CreateSessionRequest struct {
 
 	FleetID, AliasID string
 	Location         string // "" if the fleet has exactly one
-	// IdempotencyToken makes the request repeatable: the same token gives the same
-	// session. "" for none.
+	// IdempotencyToken makes the request repeatable: the same token gives the same session. "" for none.
 	IdempotencyToken string
 }
 
@@ -41,8 +38,7 @@ type CreateSessionOnQueueRequest struct {
 	PlacementID string // chosen by the caller, unique; at most MaxIdempotencyToken
 }
 
-// SearchSessionsRequest asks for the ACTIVE sessions of a fleet, which FleetID or
-// AliasID must name.
+// SearchSessionsRequest asks for the ACTIVE sessions of a fleet, which FleetID or AliasID must name.
 type SearchSessionsRequest struct {
 	FilterExpression string // for example "hasAvailablePlayerSessions=true"; "" for all
 	SortExpression   string // for example "creationTimeMillis ASC"; "" for any order
@@ -79,8 +75,7 @@ type Player struct {
 	Team     string // "" for any
 	// LatencyInMS is by region.
 	LatencyInMS map[string]int
-	// PlayerAttributes are by name, each an object with exactly one of the keys S,
-	// N, SL and SDM: {"N": 23}.
+	// PlayerAttributes are by name, each an object with exactly one of the keys S, N, SL and SDM: {"N": 23}.
 	PlayerAttributes map[string]json.RawMessage
 }
 

@@ -5,9 +5,8 @@ import (
 	"context"
 )
 
-// Configure makes the client ready for a region of the service, such as
-// "us-east-1"; "" for Config.DefaultRegion. It may be called again; if that fails
-// the region from before stays.
+// Configure makes the client ready for a region of the service, such as "us-east-1"; "" for Config.DefaultRegion. It
+// may be called again; if that fails the region from before stays.
 func (c *Client) Configure(ctx context.Context, region string) error {
 	return call[none]{
 		op: "Configure",
@@ -41,16 +40,15 @@ func remote[T any](c *Client, op string, check func() error, do func(context.Con
 	}
 }
 
-// CreateSession asks for a session on a fleet and returns its id. It does not
-// wait until the session is active, which it must be to be joined. For
-// development; CreateSessionOnQueue finds a good place.
+// CreateSession asks for a session on a fleet and returns its id. It does not wait until the session is active, which
+// it must be to be joined. For development; CreateSessionOnQueue finds a good place.
 func (c *Client) CreateSession(ctx context.Context, r CreateSessionRequest) (sessionID string, err error) {
 	return remote(c, "CreateSession", r.check,
 		func(ctx context.Context) (string, error) { return c.cfg.Remote.CreateSession(ctx, r) }).run(ctx, c)
 }
 
-// CreateSessionOnQueue asks for a session wherever a queue finds a place for it
-// and returns the id of this placement: see Placement.
+// CreateSessionOnQueue asks for a session wherever a queue finds a place for it and returns the id of this placement:
+// see Placement.
 func (c *Client) CreateSessionOnQueue(ctx context.Context, r CreateSessionOnQueueRequest) (
 	placementID string, err error,
 ) {

@@ -7,15 +7,15 @@ import (
 
 // Settings are what its owner says of a named session.
 type Settings struct {
-	// NumPublicConnections are the places for everybody, NumPrivateConnections those
-	// for invited players: together 1 to MaxPlayers.
+	// NumPublicConnections are the places for everybody, NumPrivateConnections those for invited players: together 1 to
+	// MaxPlayers.
 	NumPublicConnections, NumPrivateConnections int
-	// ShouldAdvertise is kept for the game: the local network announces every session,
-	// as Unreal's does, and the service lists all.
+	// ShouldAdvertise is kept for the game: the local network announces every session, as Unreal's does, and the
+	// service lists all.
 	ShouldAdvertise     bool
 	AllowJoinInProgress bool // searches on the local network find it while the game is on too
-	// IsLANMatch keeps the session on the local network: it is found there, and this
-	// program is its game server. It cannot be changed afterwards.
+	// IsLANMatch keeps the session on the local network: it is found there, and this program is its game server. It
+	// cannot be changed afterwards.
 	IsLANMatch bool
 	// BuildUniqueID is the build of the game; others do not find the session.
 	BuildUniqueID int32
@@ -29,14 +29,13 @@ type Settings struct {
 	AllowInvites         bool
 	AllowJoinViaPresence bool
 
-	// Properties are the game's own; within the limits of a session's. The property
-	// PropertyName is the session's name in lists.
+	// Properties are the game's own; within the limits of a session's. The property PropertyName is the session's name
+	// in lists.
 	Properties map[string]string
 }
 
-// PropertyName is the property with a session's name for lists, where it is
-// SearchResult.Name and not among the properties; without it the name is
-// "<user>'s Session", of the user of the operating system.
+// PropertyName is the property with a session's name for lists, where it is SearchResult.Name and not among the
+// properties; without it the name is "<user>'s Session", of the user of the operating system.
 const PropertyName = "Name"
 
 // beaconPort is where Unreal's beacons listen. Source: Unreal, AOnlineBeaconHost.

@@ -2,13 +2,12 @@ package session
 
 import "fmt"
 
-// A State is the state of a named session, of the game that the player is in, of a
-// search, or of the tracker of a ticket.
+// A State is the state of a named session, of the game that the player is in, of a search, or of the tracker of a
+// ticket.
 type State string
 
-// The states of named sessions; the game of JoinSession and of matches is Starting,
-// InProgress or Destroying. Source: Unreal, EOnlineSessionState, which has no Creating
-// and Destroying.
+// The states of named sessions; the game of JoinSession and of matches is Starting, InProgress or Destroying. Source:
+// Unreal, EOnlineSessionState, which has no Creating and Destroying.
 const (
 	NoSession  State = "NoSession"  // there is none of this name
 	Creating   State = "Creating"   // it is being announced
@@ -26,9 +25,8 @@ const (
 	NotSearching State = "NotSearching" // no search is running
 )
 
-// A StateError is a call that is not possible in the state that its object is in.
-// Nothing has happened. For errors.Is it is ErrState, and also ErrNotFound for a
-// named session that does not exist, or ErrExists for one that should not.
+// A StateError is a call that is not possible in the state that its object is in. Nothing has happened. For errors.Is
+// it is ErrState, and also ErrNotFound for a named session that does not exist, or ErrExists for one that should not.
 type StateError struct {
 	Op    string // the call
 	Name  string // of the named session; otherwise the id of the session or ticket, or ""

@@ -7,22 +7,19 @@ import (
 	"sync"
 )
 
-// StartTracking follows a ticket until it is over, and takes the player into the
-// match: to the events MatchAcceptance, MatchComplete, MatchFailure and
-// MatchError. It returns at once. One ticket is tracked at a time: while another
-// is, StartTracking is a *StateError.
+// StartTracking follows a ticket until it is over, and takes the player into the match: to the events MatchAcceptance,
+// MatchComplete, MatchFailure and MatchError. It returns at once. One ticket is tracked at a time: while another is,
+// StartTracking is a *StateError.
 //
-// Where the provider is a TicketWatcher it tells of changes; otherwise the ticket
-// is looked at every Config.PollInterval, the first time at once. Failures that
-// may pass are told with MatchError, and it is tried again; those that will not,
-// such as a ticket that does not exist, end the tracking.
+// Where the provider is a TicketWatcher it tells of changes; otherwise the ticket is looked at every
+// Config.PollInterval, the first time at once. Failures that may pass are told with MatchError, and it is tried again;
+// those that will not, such as a ticket that does not exist, end the tracking.
 func (c *Client) StartTracking(ticketID, playerID string) error {
 	return c.tickets.start(ticketID, playerID)
 }
 
-// StopTracking ends the tracking, if there is any, and returns when nothing of it
-// is left, the connection to a match that was being made included. It does not
-// take the ticket back: StopMatchmaking does, and a player who is in a match
+// StopTracking ends the tracking, if there is any, and returns when nothing of it is left, the connection to a match
+// that was being made included. It does not take the ticket back: StopMatchmaking does, and a player who is in a match
 // stays. Events from before may still be under way.
 func (c *Client) StopTracking(ctx context.Context) error { return c.tickets.stop(ctx) }
 
@@ -145,8 +142,7 @@ func (t *tracker) pause(ctx context.Context) {
 	}
 }
 
-// look returns the ticket as it is; from a provider that tells of changes, as it
-// is when it is over.
+// look returns the ticket as it is; from a provider that tells of changes, as it is when it is over.
 func (t *tracker) look(ctx context.Context) (last Ticket, err error) {
 	if t.watch {
 		err = t.matchmaker.(TicketWatcher).WatchTicket(ctx, t.ticketID, func(ticket Ticket) {
@@ -215,8 +211,7 @@ func (t *tracker) enter(ctx context.Context, ticket Ticket) (Reservation, error)
 	return place, t.client.enterGame(ctx, w, 0, op, func(context.Context) (Reservation, error) { return place, nil })
 }
 
-// finish ends the tracking and tells why, unless e is nil. Whoever hears it may
-// start to track another ticket.
+// finish ends the tracking and tells why, unless e is nil. Whoever hears it may start to track another ticket.
 func (t *tracker) finish(e Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,8 +2,7 @@ package session
 
 import "time"
 
-// A Status is where a session is in its life, in the words of the O3DE session
-// interface.
+// A Status is where a session is in its life, in the words of the O3DE session interface.
 type Status string
 
 // The statuses.
@@ -36,8 +35,7 @@ type SessionConfig struct { //nolint:revive // session.SessionConfig is the name
 	FleetID           string
 }
 
-// A Reservation is a place that is kept for a player in a session, and where to
-// take it. It holds for about a minute.
+// A Reservation is a place that is kept for a player in a session, and where to take it. It holds for about a minute.
 type Reservation struct {
 	SessionID       string
 	PlayerID        string
@@ -47,9 +45,8 @@ type Reservation struct {
 	Port            int
 }
 
-// Address is where to connect: host:port. The DNS name is used where the service
-// has made it for the purpose, as O3DE's client does: a managed host's
-// certificate is for that name.
+// Address is where to connect: host:port. The DNS name is used where the service has made it for the purpose, as O3DE's
+// client does: a managed host's certificate is for that name.
 func (r Reservation) Address() string { return address(r.DNSName, r.IPAddress, r.Port) }
 
 // A TicketStatus is where a matchmaking ticket is in its life.
@@ -82,8 +79,7 @@ type Ticket struct {
 	Status        TicketStatus
 	StatusReason  string
 	StatusMessage string
-	// MatchID names the proposed match, as far as the service tells; it changes with
-	// each proposal.
+	// MatchID names the proposed match, as far as the service tells; it changes with each proposal.
 	MatchID string
 	// Reservations are the places in the match, by player id; with TicketCompleted.
 	Reservations map[string]Reservation

@@ -1,26 +1,23 @@
-// Command muster-lambda is the session gateway as an AWS Lambda function, behind a
-// REST API, an HTTP API or a function URL. Build it for the runtime provided.al2023:
+// Command muster-lambda is the session gateway as an AWS Lambda function, behind a REST API, an HTTP API or a function
+// URL. Build it for the runtime provided.al2023:
 //
 //	GOOS=linux GOARCH=arm64 CGO_ENABLED=0 go build -tags lambda.norpc -o bootstrap ./cmd/muster-lambda
 //
-// Give it a timeout of 15 s, and route everything to it ($default, or /{proxy+}).
-// Its role needs, of GameLift, CreateGameSession, DescribeGameSessions,
-// SearchGameSessions, TerminateGameSession, CreatePlayerSessions and
-// DescribePlayerSessions; ListFleets, DescribeFleetAttributes,
-// DescribeFleetLocationAttributes, DescribeFleetLocationUtilization and ResolveAlias to
-// choose fleet and location and for /readyz;
-// UpdateGameSession with MUSTER_GATEWAY_REUSE; and the operations of placements or
-// matchmaking where those are used.
+// Give it a timeout of 15 s, and route everything to it ($default, or /{proxy+}). Its role needs, of GameLift,
+// CreateGameSession, DescribeGameSessions, SearchGameSessions, TerminateGameSession, CreatePlayerSessions and
+// DescribePlayerSessions; ListFleets, DescribeFleetAttributes, DescribeFleetLocationAttributes,
+// DescribeFleetLocationUtilization and ResolveAlias to choose fleet and location and for /readyz;
+// UpdateGameSession with MUSTER_GATEWAY_REUSE; and the operations of placements or matchmaking where those are used.
 //
-// The settings are those of "muster gateway", as environment variables; see
-// docs/reference/configuration.md. Those about ports have no effect. Besides:
+// The settings are those of "muster gateway", as environment variables; see docs/reference/configuration.md. Those
+// about ports have no effect. Besides:
 //
 //	MUSTER_GATEWAY_KEYS       name:key,name:key of API keys, one of which a request must carry
 //	MUSTER_GATEWAY_SECRET     keys the hashes in ids; the same for all gateways of a service
 //	MUSTER_GATEWAY_BASE_PATH  what a custom domain puts before the paths
 //
-// Rates hold for each instance of the function by itself. Streams of events cannot
-// be had from a function; their paths answer with status 501.
+// Rates hold for each instance of the function by itself. Streams of events cannot be had from a function; their paths
+// answer with status 501.
 package main
 
 import (
@@ -46,8 +43,7 @@ func main() {
 	}
 }
 
-// run answers events until Lambda ends the process. It returns only with an error:
-// then nothing was answered.
+// run answers events until Lambda ends the process. It returns only with an error: then nothing was answered.
 func run(ctx context.Context, environ []string) error {
 	handler, err := newFunction(ctx, environ, os.Stderr)
 	if err != nil {

@@ -15,8 +15,8 @@ func Build(ctx context.Context, dir string) (path string, err error) {
 	return path, build(ctx, path, "./cmd/muster")
 }
 
-// BuildAll builds commands into a directory, which must be an absolute path. They are given as paths below the root
-// of the repository.
+// BuildAll builds commands into a directory, which must be an absolute path. They are given as paths below the root of
+// the repository.
 func BuildAll(ctx context.Context, dir string, commands ...string) error {
 	return build(ctx, dir+string(filepath.Separator), commands...)
 }

@@ -1,3 +1,3 @@
-// Package calls is what tests of a real service share about calls: how a call has
-// ended, and a transport that does not spoil them.
+// Package calls is what tests of a real service share about calls: how a call has ended, and a transport that does not
+// spoil them.
 package calls

@@ -20,8 +20,8 @@ const (
 	Unanswered                  // it happened once, or not at all
 )
 
-// OutcomeOf reads the error of a call to the API, of a game server's request, or of a
-// handshake (DoorError), and which fault it is.
+// OutcomeOf reads the error of a call to the API, of a game server's request, or of a handshake (DoorError), and which
+// fault it is.
 func OutcomeOf(err error) (outcome Outcome, fault string) {
 	if err == nil {
 		return Acknowledged, ""

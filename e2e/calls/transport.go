@@ -6,9 +6,8 @@ import (
 	"net/http"
 )
 
-// WholeBodies sends requests whose bodies are never closed. The AWS SDK closes the
-// body as soon as it has the answer; when the service is quicker than the
-// transport, which then still looks for the body's end, that takes it for a
+// WholeBodies sends requests whose bodies are never closed. The AWS SDK closes the body as soon as it has the answer;
+// when the service is quicker than the transport, which then still looks for the body's end, that takes it for a
 // failure and cuts the connection, and with it an answer that is being read.
 type WholeBodies struct{ http.RoundTripper }
 

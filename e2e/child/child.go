@@ -1,8 +1,8 @@
-// Package child runs a program as a process of its own, run after run, for the tests
-// that kill it, stop it, or damage what it keeps.
+// Package child runs a program as a process of its own, run after run, for the tests that kill it, stop it, or damage
+// what it keeps.
 //
-// What goes wrong ends the test with Fatal, so that only the test's own goroutine may
-// call these functions, unless they say otherwise.
+// What goes wrong ends the test with Fatal, so that only the test's own goroutine may call these functions, unless they
+// say otherwise.
 package child
 
 import (
@@ -35,8 +35,8 @@ type Process struct {
 	err     error         // how it has ended
 }
 
-// New gives a program that does not run yet. What runs at the end of the test is
-// killed then, and its log is shown if the test has failed.
+// New gives a program that does not run yet. What runs at the end of the test is killed then, and its log is shown if
+// the test has failed.
 func New(t testing.TB, name, path string) *Process {
 	p := &Process{T: t, Name: name, Path: path, Log: &Log{}, ended: make(chan struct{})}
 	close(p.ended)
@@ -101,8 +101,7 @@ func (p *Process) Err() error {
 	return p.err
 }
 
-// AwaitFailure waits until the program ends by itself, which must be with a failure and
-// these words.
+// AwaitFailure waits until the program ends by itself, which must be with a failure and these words.
 func (p *Process) AwaitFailure(ctx context.Context, words string) {
 	p.T.Helper()
 	ctx, cancel := context.WithTimeout(ctx, StartLimit)
@@ -173,8 +172,8 @@ func (p *Process) AwaitEnd() {
 	}
 }
 
-// PeakMemory is the most memory that the present run has had, in MiB; 0 where the
-// system does not tell. What wait4 reports would count the test's own memory.
+// PeakMemory is the most memory that the present run has had, in MiB; 0 where the system does not tell. What wait4
+// reports would count the test's own memory.
 func (p *Process) PeakMemory() (mib int) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if err != nil {
@@ -189,8 +188,8 @@ func (p *Process) PeakMemory() (mib int) {
 	return 0
 }
 
-// FreeAddress finds a port of this host below those that systems give to outgoing
-// connections, which would else take it while the program does not run.
+// FreeAddress finds a port of this host below those that systems give to outgoing connections, which would else take it
+// while the program does not run.
 func FreeAddress(t testing.TB, random *rand.Rand) string {
 	t.Helper()
 	for range 100 {

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A Log keeps what a program says: all of its present run, the end of all runs. Any
-// goroutine may read it. The zero Log is empty.
+// A Log keeps what a program says: all of its present run, the end of all runs. Any goroutine may read it. The zero Log
+// is empty.
 type Log struct {
 	mu      sync.Mutex
 	lines   []string // the last ones, of all runs

@@ -21,8 +21,8 @@ type CLI struct {
 // AWSCLI finds the AWS CLI. The environment is as for Boto3.
 func AWSCLI(t testing.TB, environ []string) *CLI {
 	t.Helper()
-	// The console script names its interpreter by path, which systems cut off
-	// when it is long; so Python runs the module.
+	// The console script names its interpreter by path, which systems cut off when it is long; so Python runs the
+	// module.
 	return &CLI{
 		ctx:     t.Context(),
 		program: installed(t, "python/bin/python", "python/Scripts/python.exe"),
@@ -30,8 +30,7 @@ func AWSCLI(t testing.TB, environ []string) *CLI {
 	}
 }
 
-// Run executes `aws args…` and returns what it printed. When the service
-// refuses, the error is an *APIError.
+// Run executes `aws args…` and returns what it printed. When the service refuses, the error is an *APIError.
 func (c *CLI) Run(args ...string) ([]byte, error) {
 	command := exec.CommandContext(c.ctx, c.program, append([]string{"-m", "awscli"}, args...)...)
 	command.Env = c.environ
@@ -85,8 +84,8 @@ var (
 	wordEnd   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 )
 
-// subcommand is the name of an operation in the AWS CLI: create-fleet for
-// CreateFleet, describe-ec2-instance-limits for DescribeEC2InstanceLimits.
+// subcommand is the name of an operation in the AWS CLI: create-fleet for CreateFleet, describe-ec2-instance-limits for
+// DescribeEC2InstanceLimits.
 func subcommand(operation string) string {
 	s := wordStart.ReplaceAllString(operation, "$1-$2")
 	return strings.ToLower(wordEnd.ReplaceAllString(s, "$1-$2"))

@@ -1,6 +1,5 @@
-// Package clients lets tests call the GameLift API with the clients that people
-// really use: the AWS CLI, boto3 and the AWS SDK for JavaScript. `make test`
-// installs them, pinned, into .tools; a test that needs one which is not there
+// Package clients lets tests call the GameLift API with the clients that people really use: the AWS CLI, boto3 and the
+// AWS SDK for JavaScript. `make test` installs them, pinned, into .tools; a test that needs one which is not there
 // fails and says so.
 package clients
 
@@ -17,9 +16,8 @@ import (
 
 // A Caller calls operations of the API.
 type Caller interface {
-	// Call performs an operation by its name in the API reference. It encodes
-	// params as JSON and decodes the answer into result, which may be nil. When
-	// the service refuses, the error is an *APIError.
+	// Call performs an operation by its name in the API reference. It encodes params as JSON and decodes the answer
+	// into result, which may be nil. When the service refuses, the error is an *APIError.
 	Call(operation string, params, result any) error
 }
 
@@ -52,8 +50,8 @@ func Environ(endpoint, region, accessKey, secretKey string) []string {
 	}
 }
 
-// installed returns the path of a file in .tools, given as alternatives for
-// different systems. It fails the test when there is none.
+// installed returns the path of a file in .tools, given as alternatives for different systems. It fails the test when
+// there is none.
 func installed(t testing.TB, alternatives ...string) string {
 	t.Helper()
 	for _, path := range alternatives {
@@ -76,8 +74,7 @@ func source(t testing.TB) string {
 	return filepath.Dir(file)
 }
 
-// environment is the test's own without what would configure AWS clients, and
-// with what the caller adds.
+// environment is the test's own without what would configure AWS clients, and with what the caller adds.
 func environment(t testing.TB, add []string) []string {
 	t.Helper()
 	own := slices.DeleteFunc(os.Environ(), func(entry string) bool {

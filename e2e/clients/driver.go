@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// A Driver is a program that calls the API for the test, one call after the
-// other. It ends with the test.
+// A Driver is a program that calls the API for the test, one call after the other. It ends with the test.
 type Driver struct {
 	name    string
 	input   io.WriteCloser
@@ -21,16 +20,14 @@ type Driver struct {
 	talk    *bytes.Buffer // its standard error; read it after the program has ended
 }
 
-// Boto3 starts Python with boto3. The environment says how the service is
-// reached: see Environ.
+// Boto3 starts Python with boto3. The environment says how the service is reached: see Environ.
 func Boto3(t testing.TB, environ []string) *Driver {
 	t.Helper()
 	python := installed(t, "python/bin/python", "python/Scripts/python.exe")
 	return start(t, exec.CommandContext(t.Context(), python, filepath.Join(source(t), "boto3_call.py")), environ)
 }
 
-// JavaScript starts Node.js with the AWS SDK for JavaScript. The environment is
-// as for Boto3.
+// JavaScript starts Node.js with the AWS SDK for JavaScript. The environment is as for Boto3.
 func JavaScript(t testing.TB, environ []string) *Driver {
 	t.Helper()
 	sdk := installed(t, "js/node_modules/@aws-sdk/client-gamelift/package.json")

@@ -1,5 +1,5 @@
-// Package damage is what tests do to the disk of a service: they change the files of its
-// journal engine, and give it a disk that is full.
+// Package damage is what tests do to the disk of a service: they change the files of its journal engine, and give it a
+// disk that is full.
 package damage
 
 import (
@@ -21,9 +21,8 @@ type Message struct {
 // MessageHead is the length of what stands before a message's subject.
 const MessageHead = 22
 
-// MessagesIn lists the messages of a file: each begins with its length, whose top
-// bit says that it has headers, its number, its time and the length of its
-// subject, all little endian. Source: NATS server, filestore.go.
+// MessagesIn lists the messages of a file: each begins with its length, whose top bit says that it has headers, its
+// number, its time and the length of its subject, all little endian. Source: NATS server, filestore.go.
 func MessagesIn(data []byte) (all []Message) {
 	for at := 0; at+MessageHead <= len(data); {
 		head := data[at:]

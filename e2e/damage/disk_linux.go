@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// A SmallDisk is a file system in memory that can be filled. It is mounted in the
-// mount namespace of a process that holds it, and seen through that process's
-// root: when the holder ends the mount is gone, and it ends with this test
+// A SmallDisk is a file system in memory that can be filled. It is mounted in the mount namespace of a process that
+// holds it, and seen through that process's root: when the holder ends the mount is gone, and it ends with this test
 // however that ends. Who is not root becomes so in a user namespace of his own.
 type SmallDisk struct {
 	Path string // of the disk, as others see it

@@ -30,14 +30,12 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("the history of game session %s is not linearizable; see file://%s", v.Session, v.File)
 }
 
-// ErrUndecided is for a game session whose history was too much to decide within the
-// limit.
+// ErrUndecided is for a game session whose history was too much to decide within the limit.
 var ErrUndecided = errors.New("too long to decide")
 
-// Check checks every game session, each for at most the limit. The error joins
-// *Violation and ErrUndecided for each that is not linearizable or not decided. What
-// shows a violation is written into the system's directory of temporary files, where it
-// stays.
+// Check checks every game session, each for at most the limit. The error joins *Violation and ErrUndecided for each
+// that is not linearizable or not decided. What shows a violation is written into the system's directory of temporary
+// files, where it stays.
 func Check(all []Operation, limit time.Duration) (Verdict, error) {
 	sessions := BySession(all)
 	v := Verdict{Sessions: len(sessions), Operations: len(all)}
@@ -77,8 +75,7 @@ func show(history []porcupine.Operation, limit time.Duration) (path string, err 
 	return f.Name(), errors.Join(porcupine.Visualize(model, info, f), f.Close())
 }
 
-// lanes gives porcupine the operations, each in the first lane of the picture that is
-// free.
+// lanes gives porcupine the operations, each in the first lane of the picture that is free.
 func lanes(operations []Operation) []porcupine.Operation {
 	operations = slices.DeleteFunc(slices.Clone(operations), func(o Operation) bool {
 		return o.Return == Pending && (o.Action == Describe || o.Action == List) // says nothing and does nothing

@@ -1,7 +1,6 @@
-// Package history records what many callers do to game sessions at the same time, and
-// checks that a service could have done it one after the other: that each call took
-// effect at one moment between its beginning and its answer, whichever node it was made
-// at. That is linearizability, and porcupine decides it, for each game session by itself.
+// Package history records what many callers do to game sessions at the same time, and checks that a service could have
+// done it one after the other: that each call took effect at one moment between its beginning and its answer, whichever
+// node it was made at. That is linearizability, and porcupine decides it, for each game session by itself.
 //
 // A call without an answer may have taken effect at any moment since it began, or never.
 //
@@ -49,8 +48,7 @@ type Operation struct {
 // Pending is the time of return of a call without an answer.
 const Pending time.Duration = math.MaxInt64
 
-// A Status is that of a game session or a player session, by its name in the API; "" is
-// one that does not exist.
+// A Status is that of a game session or a player session, by its name in the API; "" is one that does not exist.
 type Status string
 
 // The statuses.
@@ -70,8 +68,7 @@ type Seen struct {
 	Current, Maximum int32
 }
 
-// A Recorder takes down operations. Any goroutine may use it. The zero Recorder is not
-// ready for use.
+// A Recorder takes down operations. Any goroutine may use it. The zero Recorder is not ready for use.
 type Recorder struct {
 	begin time.Time
 
@@ -102,8 +99,7 @@ func (r *Recorder) End(o *Operation, fill func(*Operation)) {
 // Now is the time.
 func (r *Recorder) Now() time.Duration { return time.Since(r.begin) }
 
-// Add notes an operation afterwards: it began at o.Call, or at any time if that is 0, and
-// is answered now.
+// Add notes an operation afterwards: it began at o.Call, or at any time if that is 0, and is answered now.
 func (r *Recorder) Add(o Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A state is what a game session is after some operations. It is never changed: step
-// gives a new one.
+// A state is what a game session is after some operations. It is never changed: step gives a new one.
 type state struct {
 	status  Status // "": it does not exist
 	maximum int32
@@ -53,8 +52,8 @@ func (s state) with(id string, status Status) state {
 	return s
 }
 
-// step is what an operation does, and whether a game session in this state could have
-// answered as it did. One without an answer could always have been left undone.
+// step is what an operation does, and whether a game session in this state could have answered as it did. One without
+// an answer could always have been left undone.
 func (s state) step(o Operation) (possible bool, next state) {
 	next, fault := s.do(o)
 	switch {
@@ -80,8 +79,7 @@ func (s state) has(present map[string]Status) bool {
 	return true
 }
 
-// The faults that operations are refused with. Those of game servers' requests are not
-// told apart.
+// The faults that operations are refused with. Those of game servers' requests are not told apart.
 const (
 	notFound    = "NotFoundException"
 	noCapacity  = "FleetCapacityExceededException"
@@ -124,8 +122,8 @@ func (s state) absent(o Operation) string {
 	return notFound
 }
 
-// create makes the game session. Repeated it changes nothing. For one that does not
-// exist there may be no process; which the history of one game session does not say.
+// create makes the game session. Repeated it changes nothing. For one that does not exist there may be no process;
+// which the history of one game session does not say.
 func (s state) create(o Operation) (state, string) {
 	switch {
 	case s.status != "":

@@ -1,5 +1,5 @@
-// Package machine says on what benchmarks were measured, for the line above a
-// table. What cannot be found out is left out, or "unknown".
+// Package machine says on what benchmarks were measured, for the line above a table. What cannot be found out is left
+// out, or "unknown".
 package machine
 
 import (

@@ -80,8 +80,7 @@ func (r *run) addPeer(text string) error {
 	return nil
 }
 
-// measure makes all rounds. A measurement that fails leaves a gap; the others are
-// made all the same.
+// measure makes all rounds. A measurement that fails leaves a gap; the others are made all the same.
 func (r *run) measure(ctx context.Context) (failed error) {
 	begin := time.Now()
 	for round := range r.rounds {
@@ -112,8 +111,8 @@ func (r *run) series(w work) result.Series {
 	return r.results[w.name]
 }
 
-// order is in which order a round measures the servers: another one begins each
-// time, so that none always follows the same.
+// order is in which order a round measures the servers: another one begins each time, so that none always follows the
+// same.
 func (r *run) order(w work, round int) []peer {
 	var all []peer
 	for _, name := range slices.Concat([]string{subject}, peers, w.info) {

@@ -15,9 +15,8 @@ const (
 	probeLimit = time.Second // of one probe; a node that is silent for longer is not ready
 )
 
-// A Balancer leads connections to nodes that are ready, in turn, as the load balancer in
-// front of a cluster does. When a node is not ready any more its connections are cut, so
-// that those who want to stay come back and reach another.
+// A Balancer leads connections to nodes that are ready, in turn, as the load balancer in front of a cluster does. When
+// a node is not ready any more its connections are cut, so that those who want to stay come back and reach another.
 type Balancer struct {
 	listener net.Listener
 	nodes    []*balanced
@@ -38,8 +37,8 @@ type balanced struct {
 	conns   map[net.Conn]bool // both ends of each
 }
 
-// NewBalancer makes a balancer in front of nodes: the addresses of their HTTP ports, whose
-// /readyz it asks. The test's end closes it.
+// NewBalancer makes a balancer in front of nodes: the addresses of their HTTP ports, whose /readyz it asks. The test's
+// end closes it.
 func NewBalancer(t testing.TB, addresses ...string) *Balancer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,5 +1,5 @@
-// Package netcut stands between processes of a test: a Wire that the test cuts and mends,
-// in one direction or both, and a Balancer that leads connections to nodes that are ready.
+// Package netcut stands between processes of a test: a Wire that the test cuts and mends, in one direction or both, and
+// a Balancer that leads connections to nodes that are ready.
 package netcut
 
 import (
@@ -20,10 +20,9 @@ const (
 	Both  = Forth | Back
 )
 
-// A Wire takes TCP connections and leads each to another address. Where it is cut nothing
-// comes through, as in a network that loses every packet: no connection is closed, and
-// what was sent comes when it is mended, if both ends still wait for it then. A
-// connection that is made meanwhile hangs. Any goroutine may use it.
+// A Wire takes TCP connections and leads each to another address. Where it is cut nothing comes through, as in a
+// network that loses every packet: no connection is closed, and what was sent comes when it is mended, if both ends
+// still wait for it then. A connection that is made meanwhile hangs. Any goroutine may use it.
 type Wire struct {
 	to       string
 	listener net.Listener
@@ -84,8 +83,7 @@ func (w *Wire) close() {
 	w.running.Wait()
 }
 
-// keep has a connection closed with the wire; false, and it is closed at once, when that
-// is closed already.
+// keep has a connection closed with the wire; false, and it is closed at once, when that is closed already.
 func (w *Wire) keep(c net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,8 +144,8 @@ func (w *Wire) lead(near net.Conn) {
 	back.Wait()
 }
 
-// carry forwards what comes from one end to the other, and in the end that nothing more
-// comes. That the other end takes nothing any more goes the other way.
+// carry forwards what comes from one end to the other, and in the end that nothing more comes. That the other end takes
+// nothing any more goes the other way.
 func (w *Wire) carry(to, from net.Conn, way, against Way) {
 	buffer := make([]byte, 32<<10)
 	for {

@@ -1,5 +1,5 @@
-// Package report is how tests that measure say what came of it: a table, the machine, and
-// a place for both in a document.
+// Package report is how tests that measure say what came of it: a table, the machine, and a place for both in a
+// document.
 package report
 
 import (
@@ -49,8 +49,8 @@ func Machine() string {
 	return fmt.Sprintf("%d cores, %s/%s, %s%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), load)
 }
 
-// ReplaceBlock replaces what stands between the marks of a block in a file,
-// <!-- block: begin --> and <!-- block: end -->.
+// ReplaceBlock replaces what stands between the marks of a block in a file, <!-- block: begin --> and <!-- block: end
+// -->.
 func ReplaceBlock(t testing.TB, path, block, text string) {
 	t.Helper()
 	old, err := os.ReadFile(path)

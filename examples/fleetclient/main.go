@@ -1,11 +1,10 @@
-// Command fleetclient is a game client with the sessions of a fleet by their ids, as
-// O3DE has them: package session searches them by the API of Amazon GameLift Servers,
-// creates one if none has a free slot, and joins it. Client.Async makes the calls, as
-// in a game that draws frames meanwhile. Its game is examples/arena: a line that is
-// typed is said to the others; the end of the input leaves.
+// Command fleetclient is a game client with the sessions of a fleet by their ids, as O3DE has them: package session
+// searches them by the API of Amazon GameLift Servers, creates one if none has a free slot, and joins it. Client.Async
+// makes the calls, as in a game that draws frames meanwhile. Its game is examples/arena: a line that is typed is said
+// to the others; the end of the input leaves.
 //
-// Run muster dev, whose sample game servers are arenas, and then, in two terminals with
-// the variables of its muster.env,
+// Run muster dev, whose sample game servers are arenas, and then, in two terminals with the variables of its
+// muster.env,
 //
 //	go run ./examples/fleetclient -player ada
 //	go run ./examples/fleetclient -player bob
@@ -38,8 +37,7 @@ func main() {
 	}
 }
 
-// run plays until the end of the input, or of ctx. The variables of the AWS SDKs name
-// the service and the access key.
+// run plays until the end of the input, or of ctx. The variables of the AWS SDKs name the service and the access key.
 func run(ctx context.Context, fleet, player string, in io.Reader, out io.Writer) (err error) {
 	p := &printer{to: out}
 	client := session.New(session.Config{
@@ -71,8 +69,8 @@ func outcome(err error) string {
 	return "done"
 }
 
-// lines reads until the end of the input. Its goroutine ends then, or with the
-// process: nothing interrupts the reading of a terminal.
+// lines reads until the end of the input. Its goroutine ends then, or with the process: nothing interrupts the reading
+// of a terminal.
 func lines(in io.Reader) <-chan string {
 	all := make(chan string)
 	go func() {

@@ -1,5 +1,5 @@
-// Command gameserver is the least that a game server does to be found by a
-// session service. It hosts no game: what belongs to yours is marked "your game".
+// Command gameserver is the least that a game server does to be found by a session service. It hosts no game: what
+// belongs to yours is marked "your game".
 //
 // Start a service with muster dev --no-sample, register a compute, and run
 //
@@ -50,8 +50,8 @@ func run(ctx context.Context, args []string) error {
 			if err := server.ActivateGameSession(ctx); err != nil {
 				slog.Error("game session not activated", "error", err)
 			}
-			// Your game: call server.AcceptPlayerSession(ctx, id) for each player who
-			// joins with a player session id, and RemovePlayerSession when they leave.
+			// Your game: call server.AcceptPlayerSession(ctx, id) for each player who joins with a player session id,
+			// and RemovePlayerSession when they leave.
 		},
 		OnHealthCheck:      func() bool { return true }, // your game: is it well?
 		OnProcessTerminate: func() { close(terminate) },

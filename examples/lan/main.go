@@ -1,5 +1,5 @@
-// Command lan hosts a game on the local network, or finds one and joins it. In one
-// terminal, and in another one or on another machine:
+// Command lan hosts a game on the local network, or finds one and joins it. In one terminal, and in another one or on
+// another machine:
 //
 //	go run ./examples/lan -host Friday
 //	go run ./examples/lan
@@ -40,8 +40,7 @@ func main() {
 	}
 }
 
-// host lets players in, echoes what they say, and announces the session until ctx
-// is done.
+// host lets players in, echoes what they say, and announces the session until ctx is done.
 func host(ctx context.Context, network *lan.Network, name string, out io.Writer) error {
 	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{
 		Address: ":0", NewHandler: func(*gamenet.Session) gamenet.Handler { return echo{} },

@@ -1,14 +1,13 @@
-// Command matchmaking is the part of run.sh, beside it, that a shell cannot do: game
-// clients on the AWS SDK for Go, and an endpoint for webhooks.
+// Command matchmaking is the part of run.sh, beside it, that a shell cannot do: game clients on the AWS SDK for Go, and
+// an endpoint for webhooks.
 //
 //	matchmaking place -queue NAME -id ID -players ada,bob -latencies custom-near=20,custom-far=90
 //	matchmaking ticket -configuration NAME -id ID -player ada -skill 10
 //	matchmaking receive -secret-file FILE
 //
-// place asks a queue for a game session, waits until it is there, and lets the players
-// meet in the game. ticket waits for a match, accepts it and plays until it is told to
-// end. receive prints the events that it is sent, once each, if their signature is
-// right. The variables of the AWS SDKs name the service and the access key.
+// place asks a queue for a game session, waits until it is there, and lets the players meet in the game. ticket waits
+// for a match, accepts it and plays until it is told to end. receive prints the events that it is sent, once each, if
+// their signature is right. The variables of the AWS SDKs name the service and the access key.
 package main
 
 import (

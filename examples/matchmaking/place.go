@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 )
 
-// look is the pause between two looks at a placement or a ticket. A game with many
-// players listens to the events and does not ask.
+// look is the pause between two looks at a placement or a ticket. A game with many players listens to the events and
+// does not ask.
 const look = 100 * time.Millisecond
 
 // place asks a queue for a game session for some players, who then meet there.

@@ -24,8 +24,8 @@ const (
 	maxAge   = 5 * time.Minute // of a delivery: an older one may be a replay
 )
 
-// receive serves an endpoint for webhooks until ctx ends. It prints its address first.
-// The first delivery of all it refuses, to show that it comes again.
+// receive serves an endpoint for webhooks until ctx ends. It prints its address first. The first delivery of all it
+// refuses, to show that it comes again.
 func receive(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("receive", flag.ContinueOnError)
 	file := flags.String("secret-file", "", "file with the secret that deliveries are signed with")
@@ -124,8 +124,7 @@ func (r *receiver) stumbles() bool {
 	return first
 }
 
-// take prints an event, unless it was here before: whoever sends does so until it is
-// sure that the event has arrived.
+// take prints an event, unless it was here before: whoever sends does so until it is sure that the event has arrived.
 func (r *receiver) take(path, id string, body []byte) {
 	var event struct {
 		ID     string `json:"id"`

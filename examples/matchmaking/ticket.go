@@ -11,8 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 )
 
-// ticket takes a player through matchmaking into a game, where the player stays until
-// ctx ends.
+// ticket takes a player through matchmaking into a game, where the player stays until ctx ends.
 func ticket(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("ticket", flag.ContinueOnError)
 	configuration := flags.String("configuration", "", "")

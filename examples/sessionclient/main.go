@@ -1,11 +1,8 @@
-// Command sessionclient is a whole game client in two short files: package
-// session finds a game session through the session gateway, or creates one, and
-// takes the player into it, by package gamenet/handshake. Its game is that of
-// examples/sessionserver: everybody hears what one of them says. What is typed is
-// said; the end of the input leaves.
+// Command sessionclient is a whole game client in two short files: package session finds a game session through the
+// session gateway, or creates one, and takes the player into it, by package gamenet/handshake. Its game is that of
+// examples/sessionserver: everybody hears what one of them says. What is typed is said; the end of the input leaves.
 //
-// Start a service and the game server of examples/sessionserver, and then, in two
-// terminals,
+// Start a service and the game server of examples/sessionserver, and then, in two terminals,
 //
 //	go run ./examples/sessionclient -player ada
 //	go run ./examples/sessionclient -player bob
@@ -57,8 +54,8 @@ func run(ctx context.Context, url, player string) (err error) {
 	return r.talk(ctx, client.Named().Connection(name), lines(os.Stdin))
 }
 
-// lines reads until the end of the input. Its goroutine ends then, or with the
-// process: nothing interrupts the reading of a terminal.
+// lines reads until the end of the input. Its goroutine ends then, or with the process: nothing interrupts the reading
+// of a terminal.
 func lines(in io.Reader) <-chan string {
 	all := make(chan string)
 	go func() {

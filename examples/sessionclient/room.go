@@ -74,8 +74,7 @@ func (r *room) OnPacket(_ *gamenet.Session, p gamenet.Packet) {
 // OnDisconnected implements gamenet.Handler. talk hears of it by the connection.
 func (r *room) OnDisconnected(*gamenet.Session, error) {}
 
-// talk says the lines, until there are no more, ctx is done, or the game server
-// has gone.
+// talk says the lines, until there are no more, ctx is done, or the game server has gone.
 func (r *room) talk(ctx context.Context, connection session.Connection, lines <-chan string) error {
 	server := connection.(session.GamenetConnection).Session()
 	for {

@@ -49,8 +49,7 @@ func open(ctx context.Context, host *gameserver.Host, flags gameserver.Args) (*r
 // port is where players connect.
 func (r *room) port() int { return r.network.Addr().(*net.TCPAddr).Port }
 
-// close sends the players away. When it returns nobody is there; their player
-// sessions are given back.
+// close sends the players away. When it returns nobody is there; their player sessions are given back.
 func (r *room) close() error {
 	r.door.StopAdmitting()
 	return r.network.Close(context.Background()) // who does not hang up is cut off

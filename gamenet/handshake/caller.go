@@ -7,8 +7,7 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// A caller is a Conn as its session calls it: first the handshake, then the game's
-// handler.
+// A caller is a Conn as its session calls it: first the handshake, then the game's handler.
 type caller struct {
 	*Conn
 	cfg     Config

@@ -9,28 +9,26 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// Config configures Dial. Either NewHandler or Welcomed is required; the rest of
-// gamenet.Config has its defaults. The codec must have ids.
+// Config configures Dial. Either NewHandler or Welcomed is required; the rest of gamenet.Config has its defaults. The
+// codec must have ids.
 type Config struct {
-	// Config is for gamenet. NewHandler makes the handler of the game, when the
-	// server has let the player in, unless Welcomed does.
+	// Config is for gamenet. NewHandler makes the handler of the game, when the server has let the player in, unless
+	// Welcomed does.
 	gamenet.Config
-	// Welcomed is NewHandler for a game whose handler needs the data that came with
-	// Welcome (Conn.Data), or cannot go on without: with an error Dial fails, which
-	// the error of Dial wraps. It runs in the session's goroutine and may send.
+	// Welcomed is NewHandler for a game whose handler needs the data that came with Welcome (Conn.Data), or cannot go
+	// on without: with an error Dial fails, which the error of Dial wraps. It runs in the session's goroutine and may
+	// send.
 	Welcomed func(s *gamenet.Session, data []byte) (gamenet.Handler, error)
 	// Version is the version of the game's protocol: the server's.
 	Version uint32
-	// Ticket is the player session id: at most MaxTicket bytes of UTF-8 without
-	// control characters. "" for a server that lets in players without one.
+	// Ticket is the player session id: at most MaxTicket bytes of UTF-8 without control characters. "" for a server
+	// that lets in players without one.
 	Ticket string
-	// Data is the game's own, for the server's Admit: at most MaxData bytes. It is
-	// not changed.
+	// Data is the game's own, for the server's Admit: at most MaxData bytes. It is not changed.
 	Data []byte
 }
 
-// A Conn is a player's connection to a game. Its methods may be called from any
-// goroutine.
+// A Conn is a player's connection to a game. Its methods may be called from any goroutine.
 type Conn struct {
 	client  *gamenet.ClientService
 	session *gamenet.Session
@@ -42,20 +40,16 @@ type Conn struct {
 	cause    error         // set before done is closed
 }
 
-// Dial connects to a server, says Hello, and waits for the answer. It fails with a
-// *gamenet.ConfigError; a *RefusedError when the server does not let the player in
-// (Other with the server's words, if it hung up without a code, as a full one does);
-// an error that wraps ErrInvalid when the answer makes no sense; or the error of the
-// connection or of ctx, which limits all of this. One attempt to connect has
-// gamenet's ten seconds at most. Nothing is left of a Dial that has failed. A Conn
-// must be closed.
+// Dial connects to a server, says Hello, and waits for the answer. It fails with a *gamenet.ConfigError; a
+// *RefusedError when the server does not let the player in (Other with the server's words, if it hung up without a
+// code, as a full one does); an error that wraps ErrInvalid when the answer makes no sense; or the error of the
+// connection or of ctx, which limits all of this. One attempt to connect has gamenet's ten seconds at most. Nothing is
+// left of a Dial that has failed. A Conn must be closed.
 //
-// The game's handler hears of the session when the server has let the player in:
-// OnConnected, before Dial returns, then OnPacket for each packet of the game,
-// OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected as the last.
-// OnSent is not called. Packets of the game that come before the answer are
-// datagrams that were quicker, and are dropped. If Dial fails after OnConnected,
-// because of ctx, OnDisconnected has been called too.
+// The game's handler hears of the session when the server has let the player in: OnConnected, before Dial returns, then
+// OnPacket for each packet of the game, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected as the last.
+// OnSent is not called. Packets of the game that come before the answer are datagrams that were quicker, and are
+// dropped. If Dial fails after OnConnected, because of ctx, OnDisconnected has been called too.
 func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -127,8 +121,7 @@ func (c *Conn) Session() *gamenet.Session { return c.session }
 // Data is what the server has sent with Welcome; nobody else changes it.
 func (c *Conn) Data() []byte { return c.data }
 
-// Done is closed when the session has ended and the handler's OnDisconnected has
-// returned; Err says why.
+// Done is closed when the session has ended and the handler's OnDisconnected has returned; Err says why.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Err is the cause that OnDisconnected has heard; nil before Done is closed.
@@ -141,8 +134,7 @@ func (c *Conn) Err() error {
 	}
 }
 
-// Close ends the session in order, as gamenet.ClientService.Close does, and returns
-// when nothing of it is left. When ctx is done before, it cuts the connection and
-// returns the error of ctx. Closing twice does nothing more. It must not be called
-// from a callback.
+// Close ends the session in order, as gamenet.ClientService.Close does, and returns when nothing of it is left. When
+// ctx is done before, it cuts the connection and returns the error of ctx. Closing twice does nothing more. It must not
+// be called from a callback.
 func (c *Conn) Close(ctx context.Context) error { return c.client.Close(ctx) }

@@ -1,11 +1,10 @@
-// Package handshake is how a player comes from a fresh connection of package
-// gamenet into a game: the player says who is there, the server asks whoever it
-// has to ask, and answers. The session's callbacks then go to the game.
+// Package handshake is how a player comes from a fresh connection of package gamenet into a game: the player says who
+// is there, the server asks whoever it has to ask, and answers. The session's callbacks then go to the game.
 //
 // # A server
 //
-// Admit decides about each player and makes the player's handler. With package
-// gameserver it lets the service accept the player session:
+// Admit decides about each player and makes the player's handler. With package gameserver it lets the service accept
+// the player session:
 //
 //	var players gamenet.Group
 //
@@ -37,10 +36,9 @@
 //		return server.Close(context.WithoutCancel(ctx))
 //	}
 //
-// The player's handler is one like any other. Its OnConnected runs when Welcome is
-// queued, so what it sends comes after; the player may have read Welcome by then,
-// and what others are told meanwhile is not told to who joins a group only there.
-// Its OnDisconnected gives back what Admit has taken:
+// The player's handler is one like any other. Its OnConnected runs when Welcome is queued, so what it sends comes
+// after; the player may have read Welcome by then, and what others are told meanwhile is not told to who joins a group
+// only there. Its OnDisconnected gives back what Admit has taken:
 //
 //	func (p player) OnConnected(s *gamenet.Session)                   { players.Add(s) }
 //	func (p player) OnPacket(_ *gamenet.Session, said gamenet.Packet) { _ = players.Broadcast(said) }
@@ -85,23 +83,21 @@
 //     Admit took.
 //   - Players see the text of a *RefusedError, and never that of another error.
 //
-// ServerService.Sessions and Broadcast know those too who have not come in yet.
-// What only players shall hear goes to a gamenet.Group, which OnConnected adds them
-// to.
+// ServerService.Sessions and Broadcast know those too who have not come in yet. What only players shall hear goes to a
+// gamenet.Group, which OnConnected adds them to.
 //
 // # On the wire
 //
-// Three packets with ids of their own, which need a codec that has ids. The numbers
-// are little-endian. Data is the rest of the packet.
+// Three packets with ids of their own, which need a codec that has ids. The numbers are little-endian. Data is the rest
+// of the packet.
 //
 //	id      packet   from    payload
 //	0xFFE0  Hello    player  u8 format, 1; u32 version; u64 nonce; u8 length of the ticket, ticket; data (0–512)
 //	0xFFE1  Welcome  server  u64 nonce, that of the Hello; data (0–512)
 //	0xFFE2  Refusal  server  u8 code; text (0–255)
 //
-// Hello is the first packet of a session. Format and version stay where they are in
-// all formats, and so does all of Refusal: so every server can tell every client
-// that they do not understand one another. After a Refusal the server ends the
-// session with the same text as the reason. Ticket and text are UTF-8 without
-// control characters. The ids from FirstID to LastID are the handshake's.
+// Hello is the first packet of a session. Format and version stay where they are in all formats, and so does all of
+// Refusal: so every server can tell every client that they do not understand one another. After a Refusal the server
+// ends the session with the same text as the reason. Ticket and text are UTF-8 without control characters. The ids from
+// FirstID to LastID are the handshake's.
 package handshake

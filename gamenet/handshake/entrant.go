@@ -10,9 +10,8 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// An entrant is one session of a Server: somebody who wants to come in, and then
-// the game's handler. Its fields belong to the callbacks, which come one at a
-// time, but for those behind mu.
+// An entrant is one session of a Server: somebody who wants to come in, and then the game's handler. Its fields belong
+// to the callbacks, which come one at a time, but for those behind mu.
 type entrant struct {
 	server  *Server
 	ticket  string          // taken, until the end; "" for none
@@ -32,8 +31,8 @@ func (e *entrant) OnConnected(s *gamenet.Session) {
 	e.limit = e.server.cfg.Clock.AfterFunc(e.server.cfg.Limit, func() { e.timeout(s) })
 }
 
-// timeout refuses who has not said Hello. It runs beside the callbacks, and so
-// leaves it to OnDisconnected to call what is the game's.
+// timeout refuses who has not said Hello. It runs beside the callbacks, and so leaves it to OnDisconnected to call what
+// is the game's.
 func (e *entrant) timeout(s *gamenet.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,9 +71,8 @@ func (e *entrant) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 // errOver is what the other side hears that begins the handshake again.
 const errOver = "the handshake is over"
 
-// enter answers the first packet. A ticket is taken before Admit is asked, so that
-// Admit sees it once at a time, and given back before the player hears no, so that
-// it is good for another attempt at once.
+// enter answers the first packet. A ticket is taken before Admit is asked, so that Admit sees it once at a time, and
+// given back before the player hears no, so that it is good for another attempt at once.
 func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 	hello, err := readHello(p, e.server.cfg.Version)
 	if err == nil {

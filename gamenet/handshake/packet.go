@@ -12,9 +12,8 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// The packets of the handshake. Games leave the ids from FirstID to LastID alone,
-// in both directions and also after the handshake: a session in which one comes
-// then ends.
+// The packets of the handshake. Games leave the ids from FirstID to LastID alone, in both directions and also after the
+// handshake: a session in which one comes then ends.
 const (
 	FirstID uint16 = 0xFFE0
 	LastID  uint16 = 0xFFEF
@@ -24,8 +23,8 @@ const (
 	IDRefusal uint16 = 0xFFE2 // server → player
 )
 
-// The limits of what a packet holds, in bytes. With them the largest one, a Hello,
-// has 785 bytes, the header of gamenet.U16 included: MaxPacket must not be less.
+// The limits of what a packet holds, in bytes. With them the largest one, a Hello, has 785 bytes, the header of
+// gamenet.U16 included: MaxPacket must not be less.
 const (
 	MaxTicket = 255
 	MaxData   = 512 // of Hello and of Welcome
@@ -35,8 +34,8 @@ const (
 // format is the format of the handshake's own packets.
 const format = 1
 
-// ErrInvalid says that what was received is not a packet of the handshake, or not
-// the one that was to come. It is wrapped with what is wrong.
+// ErrInvalid says that what was received is not a packet of the handshake, or not the one that was to come. It is
+// wrapped with what is wrong.
 var ErrInvalid = errors.New("handshake: invalid packet")
 
 // A Hello asks to be let into the game.
@@ -49,8 +48,7 @@ type Hello struct {
 
 var order = binary.LittleEndian
 
-// helloHead is the number of bytes that all Hellos have, of whatever format and
-// version.
+// helloHead is the number of bytes that all Hellos have, of whatever format and version.
 const helloHead = 1 + 4
 
 // appendHello adds the payload of a Hello whose ticket and data are valid.
@@ -61,9 +59,8 @@ func appendHello(dst []byte, h Hello) []byte {
 	return append(dst, h.Data...)
 }
 
-// readHello reads a Hello. It looks at the versions first, so that one who speaks
-// another can be told so whatever follows: that is a *RefusedError. Other errors
-// wrap ErrInvalid. The Hello does not refer to the packet.
+// readHello reads a Hello. It looks at the versions first, so that one who speaks another can be told so whatever
+// follows: that is a *RefusedError. Other errors wrap ErrInvalid. The Hello does not refer to the packet.
 func readHello(p gamenet.Packet, version uint32) (Hello, error) {
 	b := p.Payload
 	if p.ID != IDHello || len(b) < helloHead {
@@ -125,8 +122,7 @@ func appendRefusal(dst []byte, r *RefusedError) []byte {
 	return append(append(dst, byte(r.Code)), clean(r.Text)...)
 }
 
-// readRefusal reads a refusal. An error wraps ErrInvalid. A code that this side
-// does not know is Other.
+// readRefusal reads a refusal. An error wraps ErrInvalid. A code that this side does not know is Other.
 func readRefusal(payload []byte) (*RefusedError, error) {
 	if len(payload) == 0 {
 		return nil, fmt.Errorf("%w: the refusal is empty", ErrInvalid)
@@ -146,8 +142,8 @@ func plain(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// clean makes a text one that a refusal may have: what may not be in it is left
-// out, and the end is cut off if it is too long.
+// clean makes a text one that a refusal may have: what may not be in it is left out, and the end is cut off if it is
+// too long.
 func clean(text string) string {
 	if !plain(text) {
 		text = strings.Map(func(r rune) rune {

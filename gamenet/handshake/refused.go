@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// A Code is why a server does not let a player in, as far as a client can act on
-// it. The numbers are those on the wire; a client takes one that it does not know
-// for Other.
+// A Code is why a server does not let a player in, as far as a client can act on it. The numbers are those on the wire;
+// a client takes one that it does not know for Other.
 type Code uint8
 
 // The codes.
@@ -43,8 +42,8 @@ func (c Code) String() string {
 
 func (c Code) known() bool { return c < codes }
 
-// A RefusedError says that a server has not let a player in. Admit returns one to
-// choose what the player hears, and Dial returns what the player heard.
+// A RefusedError says that a server has not let a player in. Admit returns one to choose what the player hears, and
+// Dial returns what the player heard.
 type RefusedError struct {
 	Code Code
 	// for people: UTF-8 without control characters, at most MaxText bytes; what is more is left out on the way

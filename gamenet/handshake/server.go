@@ -14,36 +14,30 @@ import (
 
 // ServerConfig configures a Server. Admit is required; the rest has defaults.
 type ServerConfig struct {
-	// Version is the version of the game's protocol. Who speaks another one is
-	// refused before anything else is looked at.
+	// Version is the version of the game's protocol. Who speaks another one is refused before anything else is looked
+	// at.
 	Version uint32
-	// Admit decides about a player, and returns the handler that the session's
-	// callbacks go to from then on. It runs in the session's goroutine and may take
-	// long: it holds up this player and nobody else. ctx is done after AdmitLimit,
-	// and by StopAdmitting; it does not end when the player hangs up, of which
-	// OnDisconnected tells afterwards.
+	// Admit decides about a player, and returns the handler that the session's callbacks go to from then on. It runs in
+	// the session's goroutine and may take long: it holds up this player and nobody else. ctx is done after AdmitLimit,
+	// and by StopAdmitting; it does not end when the player hangs up, of which OnDisconnected tells afterwards.
 	//
-	// What Admit has taken when it fails it gives back itself. When it succeeds the
-	// handler's OnConnected is called in any case, also if the player has gone
-	// meanwhile, and thus OnDisconnected, which gives back.
+	// What Admit has taken when it fails it gives back itself. When it succeeds the handler's OnConnected is called in
+	// any case, also if the player has gone meanwhile, and thus OnDisconnected, which gives back.
 	//
-	// A *RefusedError is what the player hears. Of any other error the player hears
-	// nothing but that it was no use: Unavailable or Ending when ctx is done, Other
-	// otherwise.
+	// A *RefusedError is what the player hears. Of any other error the player hears nothing but that it was no use:
+	// Unavailable or Ending when ctx is done, Other otherwise.
 	Admit func(ctx context.Context, s *gamenet.Session, hello Hello) (Admission, error)
-	// Unticketed lets players without a ticket come as far as Admit. Otherwise they
-	// are refused.
+	// Unticketed lets players without a ticket come as far as Admit. Otherwise they are refused.
 	Unticketed bool
-	// Limit is the time for Hello to come, from when the session is connected;
-	// default 5 s. gamenet.Config.FirstPacketTimeout is not needed beside it.
+	// Limit is the time for Hello to come, from when the session is connected; default 5 s.
+	// gamenet.Config.FirstPacketTimeout is not needed beside it.
 	Limit time.Duration
-	// AdmitLimit is the time after which Admit's context is done; default 10 s.
-	// gamenet.Config.IdleTimeout should be longer: nothing is received meanwhile.
+	// AdmitLimit is the time after which Admit's context is done; default 10 s. gamenet.Config.IdleTimeout should be
+	// longer: nothing is received meanwhile.
 	AdmitLimit time.Duration
-	// Refused hears of each session that has not got in, once, for the log say: why
-	// is or wraps what Admit has returned, another *RefusedError or ErrInvalid, or
-	// the session's cause if that came first. It never overlaps Admit or the
-	// callbacks of the same session. nil for nobody.
+	// Refused hears of each session that has not got in, once, for the log say: why is or wraps what Admit has
+	// returned, another *RefusedError or ErrInvalid, or the session's cause if that came first. It never overlaps Admit
+	// or the callbacks of the same session. nil for nobody.
 	Refused func(s *gamenet.Session, why error)
 	// Clock drives Limit; nil for the real one.
 	Clock clockwork.Clock
@@ -51,17 +45,16 @@ type ServerConfig struct {
 
 // An Admission is what Admit gives to a player who is let in.
 type Admission struct {
-	// Handler hears of the session from now on: OnConnected, when Welcome is queued,
-	// then OnPacket for each packet that follows Hello, OnClosing if it is a
-	// gamenet.ClosingHandler, and OnDisconnected. OnSent is not called, and
+	// Handler hears of the session from now on: OnConnected, when Welcome is queued, then OnPacket for each packet that
+	// follows Hello, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected. OnSent is not called, and
 	// Session.Handler is not this one. Required.
 	Handler gamenet.Handler
 	// Data goes to the player with Welcome: at most MaxData bytes.
 	Data []byte
 }
 
-// A Server lets players into the game of one gamenet.ServerService, or of
-// several. Its methods may be called from any goroutine.
+// A Server lets players into the game of one gamenet.ServerService, or of several. Its methods may be called from any
+// goroutine.
 type Server struct {
 	cfg  ServerConfig
 	open context.Context // done when nobody is let in any more
@@ -91,13 +84,11 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// NewHandler is the session factory to give to gamenet.Config.NewHandler. The
-// codec must have ids.
+// NewHandler is the session factory to give to gamenet.Config.NewHandler. The codec must have ids.
 func (s *Server) NewHandler(*gamenet.Session) gamenet.Handler { return &entrant{server: s} }
 
-// StopAdmitting lets nobody in any more: who says Hello from now on is refused
-// with Ending, and the contexts of Admit are done. Call it before the
-// ServerService is closed, whose Close waits for Admit. It returns at once.
+// StopAdmitting lets nobody in any more: who says Hello from now on is refused with Ending, and the contexts of Admit
+// are done. Call it before the ServerService is closed, whose Close waits for Admit. It returns at once.
 func (s *Server) StopAdmitting() { s.stop() }
 
 // take takes a ticket, unless another session has it.
@@ -126,8 +117,7 @@ func (s *Server) release(ticket string) {
 
 var errNoHandler = errors.New("handshake: Admit has returned neither a handler nor an error")
 
-// admit asks Admit. Its errors are what Admit returned, joined with what the player
-// hears if that is known better here.
+// admit asks Admit. Its errors are what Admit returned, joined with what the player hears if that is known better here.
 func (s *Server) admit(session *gamenet.Session, hello Hello) (Admission, error) {
 	if s.open.Err() != nil {
 		return Admission{}, errEnding

@@ -1,5 +1,4 @@
-// Package netmetrics counts what the services of package gamenet do, for
-// Prometheus.
+// Package netmetrics counts what the services of package gamenet do, for Prometheus.
 //
 //	metrics, err := netmetrics.New(prometheus.DefaultRegisterer, prometheus.Labels{"service": "players"})
 //	if err != nil {
@@ -7,8 +6,8 @@
 //	}
 //	server, err := gamenet.NewServer(gamenet.ServerConfig{Config: gamenet.Config{Metrics: metrics, NewHandler: …}})
 //
-// Names are gamenet_<noun>_<what>_<unit>. The labels reason and direction have a
-// fixed set of values; nothing that a peer sends becomes one.
+// Names are gamenet_<noun>_<what>_<unit>. The labels reason and direction have a fixed set of values; nothing that a
+// peer sends becomes one.
 //
 //	gamenet_sessions_accepted_total          sessions that got a place
 //	gamenet_sessions_active                  sessions that have one
@@ -32,8 +31,8 @@ import (
 
 var _ gamenet.Metrics = (*Metrics)(nil)
 
-// Metrics counts what one or several services do. Its methods are those of
-// gamenet.Metrics; they take no lock, and Received and Sent allocate nothing.
+// Metrics counts what one or several services do. Its methods are those of gamenet.Metrics; they take no lock, and
+// Received and Sent allocate nothing.
 type Metrics struct {
 	collectors []prometheus.Collector
 
@@ -50,20 +49,18 @@ type Metrics struct {
 }
 
 var (
-	// callbackBuckets go from a microsecond, which a small packet takes, to a
-	// second, in which a game has missed all its ticks.
+	// callbackBuckets go from a microsecond, which a small packet takes, to a second, in which a game has missed all
+	// its ticks.
 	callbackBuckets = []float64{.000001, .0000025, .00001, .000025, .0001, .00025, .001, .0025, .01, .025, .1, .25, 1}
 	// packetBuckets go to 256 packets in a write.
 	packetBuckets = prometheus.ExponentialBuckets(1, 2, 9)
-	// byteBuckets go from an empty queue to 1 MiB, the default of
-	// gamenet.Config.QueueBytes, and a larger one.
+	// byteBuckets go from an empty queue to 1 MiB, the default of gamenet.Config.QueueBytes, and a larger one.
 	byteBuckets = []float64{0, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20}
 )
 
-// New makes metrics and registers them. labels go with every series and may be
-// nil; services that are told apart each have their own Metrics, with the same names
-// of labels and different values. The error is the registerer's, when the same
-// metrics are registered already, say; then none of them is.
+// New makes metrics and registers them. labels go with every series and may be nil; services that are told apart each
+// have their own Metrics, with the same names of labels and different values. The error is the registerer's, when the
+// same metrics are registered already, say; then none of them is.
 func New(registerer prometheus.Registerer, labels prometheus.Labels) (*Metrics, error) {
 	m := new(Metrics)
 	m.makeSessions()

@@ -16,8 +16,8 @@ type namedCause struct {
 	name  string
 }
 
-// causes are the labels of gamenet's causes. The first that fits counts: a
-// handshake that failed wraps what the connection said, whatever that was.
+// causes are the labels of gamenet's causes. The first that fits counts: a handshake that failed wraps what the
+// connection said, whatever that was.
 var causes = []namedCause{
 	{gamenet.ErrHandshake, "handshake"},
 	{gamenet.ErrPeerClosed, "peer_closed"}, // a *gamenet.PeerError too: its text is the peer's
@@ -37,9 +37,8 @@ var refusalCauses = []namedCause{
 	{gamenet.ErrServiceClosed, "service_closed"},
 }
 
-// Reasons are all values that the label reason of gamenet_sessions_closed_total
-// can have. A session that nobody has used shows up with its reason as well: one
-// whose handshake failed, or whose factory made no handler ("other").
+// Reasons are all values that the label reason of gamenet_sessions_closed_total can have. A session that nobody has
+// used shows up with its reason as well: one whose handshake failed, or whose factory made no handler ("other").
 func Reasons() []string { return names(causes, panicked, other) }
 
 func refusals() []string { return names(refusalCauses, other) }

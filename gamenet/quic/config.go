@@ -7,8 +7,7 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
-// protocol is the application protocol that both sides agree on in the TLS
-// handshake.
+// protocol is the application protocol that both sides agree on in the TLS handshake.
 const protocol = "muster-gamenet/1"
 
 // The defaults of quic.Transport.Config.

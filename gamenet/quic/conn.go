@@ -15,10 +15,9 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// Conn is the connection of one session; Session.Conn gives it. Reading and writing
-// are those of its stream. An error is io.EOF when the other side has closed,
-// net.ErrClosed after Close, os.ErrDeadlineExceeded after a deadline, and else what
-// happened, with the errors of quic-go inside for errors.AsType.
+// Conn is the connection of one session; Session.Conn gives it. Reading and writing are those of its stream. An error
+// is io.EOF when the other side has closed, net.ErrClosed after Close, os.ErrDeadlineExceeded after a deadline, and
+// else what happened, with the errors of quic-go inside for errors.AsType.
 type Conn struct {
 	quic      *quicgo.Conn
 	socket    *socket
@@ -55,8 +54,8 @@ func (c *Conn) Read(b []byte) (int, error) {
 	return 0, c.named(err)
 }
 
-// Write implements net.Conn. It returns when all but the last packet of UDP has
-// been sent, which flow and congestion control may delay.
+// Write implements net.Conn. It returns when all but the last packet of UDP has been sent, which flow and congestion
+// control may delay.
 func (c *Conn) Write(b []byte) (int, error) {
 	stream, err := c.opened()
 	if err != nil {
@@ -83,9 +82,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close implements net.Conn: the connection ends now, and with it what has not
-// arrived. Only when both sides have ended their streams does it wait until
-// everything has, for a second at most.
+// Close implements net.Conn: the connection ends now, and with it what has not arrived. Only when both sides have ended
+// their streams does it wait until everything has, for a second at most.
 func (c *Conn) Close() error {
 	c.closeOnce.Do(func() {
 		if c.wroteEnd.Load() && c.readEnd.Load() {
@@ -102,11 +100,9 @@ func (c *Conn) Close() error {
 // lingering limits how long Close waits for the last acknowledgements.
 const lingering = time.Second
 
-// linger waits until both sides have everything. quic-go does not say when the
-// other side has acknowledged the end of a stream, but it then gives the client
-// credit for another one. With it the client knows that the server has read
-// everything and has been told that the client has everything; so the client
-// closes, and the server waits for that.
+// linger waits until both sides have everything. quic-go does not say when the other side has acknowledged the end of a
+// stream, but it then gives the client credit for another one. With it the client knows that the server has read
+// everything and has been told that the client has everything; so the client closes, and the server waits for that.
 func (c *Conn) linger() {
 	ctx, cancel := context.WithTimeout(c.quic.Context(), lingering)
 	defer cancel()
@@ -117,8 +113,8 @@ func (c *Conn) linger() {
 	<-ctx.Done()
 }
 
-// end closes the connection of quic-go, with what the other side is to hear. It
-// returns when the goroutines of the connection have ended.
+// end closes the connection of quic-go, with what the other side is to hear. It returns when the goroutines of the
+// connection have ended.
 func (c *Conn) end(code quicgo.ApplicationErrorCode, reason string) {
 	_ = c.quic.CloseWithError(code, reason) // it cannot fail
 }

@@ -12,16 +12,14 @@ import (
 )
 
 const (
-	// waitingDatagrams is how many of a connection wait for the network at most,
-	// besides the 32 that quic-go keeps.
+	// waitingDatagrams is how many of a connection wait for the network at most, besides the 32 that quic-go keeps.
 	waitingDatagrams = 32
 	// smallDatagram fits into one packet on every path.
 	smallDatagram = 1000
 )
 
-// datagrams is what a connection sends datagrams with. quic-go makes the sender
-// wait when the network takes no more, and a session's sender must not: so a
-// goroutine does, which exists from the first datagram on.
+// datagrams is what a connection sends datagrams with. quic-go makes the sender wait when the network takes no more,
+// and a session's sender must not: so a goroutine does, which exists from the first datagram on.
 type datagrams struct {
 	small   int // up to this size a datagram fits without asking
 	start   sync.Once
@@ -31,8 +29,7 @@ type datagrams struct {
 
 var datagramBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// SendDatagram implements gamenet.DatagramConn. b is copied. When too many wait the
-// oldest is dropped.
+// SendDatagram implements gamenet.DatagramConn. b is copied. When too many wait the oldest is dropped.
 func (c *Conn) SendDatagram(b []byte) error {
 	if _, err := c.opened(); err != nil {
 		return err
@@ -86,8 +83,8 @@ func (c *Conn) sendDatagrams() {
 		case <-ended:
 			return
 		case buffer := <-c.datagrams.waiting:
-			// It fails when the connection has ended, which the next turn sees, or when
-			// the path has just become narrower: then this datagram is lost.
+			// It fails when the connection has ended, which the next turn sees, or when the path has just become
+			// narrower: then this datagram is lost.
 			_ = c.quic.SendDatagram(*buffer) // copies
 			datagramBuffers.Put(buffer)
 		}
@@ -97,8 +94,7 @@ func (c *Conn) sendDatagrams() {
 // tooLarge is more than any datagram holds. Nobody reads or writes it.
 var tooLarge [1 << 16]byte
 
-// datagramLimit is the size of the largest datagram at this moment. quic-go tells
-// it to those who exceed it.
+// datagramLimit is the size of the largest datagram at this moment. quic-go tells it to those who exceed it.
 func (c *Conn) datagramLimit() int {
 	e, ok := errors.AsType[*quicgo.DatagramTooLargeError](c.quic.SendDatagram(tooLarge[:]))
 	if !ok {

@@ -14,9 +14,8 @@ const (
 	codeProtocol quicgo.ApplicationErrorCode = 1 // the other side speaks something else
 )
 
-// A brokenError is the end of a connection that nobody on this side has closed.
-// All such errors of quic-go are net.ErrClosed too, which everywhere else in Go
-// means one's own Close: this one is not.
+// A brokenError is the end of a connection that nobody on this side has closed. All such errors of quic-go are
+// net.ErrClosed too, which everywhere else in Go means one's own Close: this one is not.
 type brokenError struct{ cause error }
 
 func (e *brokenError) Error() string { return "quic: " + e.cause.Error() }
@@ -29,8 +28,7 @@ func (e *brokenError) Is(target error) bool {
 // As finds the errors of quic-go and crypto/tls in the cause.
 func (e *brokenError) As(target any) bool { return errors.As(e.cause, target) }
 
-// broken names the end of a connection as the rest of Go does: io.EOF when the
-// other side has closed it.
+// broken names the end of a connection as the rest of Go does: io.EOF when the other side has closed it.
 func broken(err error) error {
 	if e, ok := errors.AsType[*quicgo.ApplicationError](err); ok && e.Remote && e.ErrorCode == codeClosed {
 		return io.EOF

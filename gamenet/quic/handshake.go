@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// version is the first byte of the client's stream: what follows are gamenet's
-// packets. It also makes the stream visible to the server, which hears of it with
-// the first byte, not when it is opened.
+// version is the first byte of the client's stream: what follows are gamenet's packets. It also makes the stream
+// visible to the server, which hears of it with the first byte, not when it is opened.
 const version = 1
 
 var errNoDatagrams = errors.New("quic: the other side takes no datagrams")
@@ -31,8 +30,8 @@ func (c *Conn) open(ctx context.Context) error {
 	return nil
 }
 
-// HandshakeContext implements gamenet.Handshaker: on a server it waits for the
-// client's stream and reads the version. On a client everything is done.
+// HandshakeContext implements gamenet.Handshaker: on a server it waits for the client's stream and reads the version.
+// On a client everything is done.
 func (c *Conn) HandshakeContext(ctx context.Context) error {
 	if c.stream.Load() != nil {
 		return nil

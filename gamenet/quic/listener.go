@@ -22,8 +22,8 @@ type listener struct {
 
 // Accept implements gamenet.Listener.
 func (l *listener) Accept() (gamenet.Conn, error) {
-	// The connection's hold on the socket begins here: otherwise Close could cut one
-	// that is between quic-go and us, without a word to its client.
+	// The connection's hold on the socket begins here: otherwise Close could cut one that is between quic-go and us,
+	// without a word to its client.
 	if !l.retain() {
 		return nil, fmt.Errorf("quic: accept: %w", net.ErrClosed)
 	}
@@ -35,8 +35,7 @@ func (l *listener) Accept() (gamenet.Conn, error) {
 	return &Conn{quic: quic, socket: l.socket}, nil
 }
 
-// retain makes whoever calls it a user of the socket, unless the listener is
-// closed.
+// retain makes whoever calls it a user of the socket, unless the listener is closed.
 func (l *listener) retain() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,9 +45,8 @@ func (l *listener) retain() bool {
 	return !l.closed
 }
 
-// Close implements gamenet.Listener. Handshakes under way are refused, and so are
-// connections that nobody has accepted; an Accept that waits may still get one. The
-// port is free when the last connection that was accepted has been closed.
+// Close implements gamenet.Listener. Handshakes under way are refused, and so are connections that nobody has accepted;
+// an Accept that waits may still get one. The port is free when the last connection that was accepted has been closed.
 func (l *listener) Close() error {
 	l.mu.Lock()
 	if l.closed {

@@ -11,17 +11,14 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate, and a client that trusts this certificate and no
-// other: for tests, for development and for games within one network, where no
-// authority vouches for a server. Players on the internet need a server with a
-// certificate that their systems trust.
+// SelfSigned makes a certificate, and a client that trusts this certificate and no other: for tests, for development
+// and for games within one network, where no authority vouches for a server. Players on the internet need a server with
+// a certificate that their systems trust.
 //
-// hosts are the names and IP addresses of the server; without any it is localhost,
-// 127.0.0.1 and ::1. The client expects the first of them, whatever address it
-// dials. The certificate is valid for a year, and so is the client, which is of no
-// use to a server with another one: both must come from the same call. A client
-// in another program can be given server.Certificates[0].Certificate[0], the
-// certificate in DER, for its tls.Config.RootCAs.
+// hosts are the names and IP addresses of the server; without any it is localhost, 127.0.0.1 and ::1. The client
+// expects the first of them, whatever address it dials. The certificate is valid for a year, and so is the client,
+// which is of no use to a server with another one: both must come from the same call. A client in another program can
+// be given server.Certificates[0].Certificate[0], the certificate in DER, for its tls.Config.RootCAs.
 func SelfSigned(hosts ...string) (server, client *tls.Config, err error) {
 	if len(hosts) == 0 {
 		hosts = []string{"localhost", "127.0.0.1", "::1"}

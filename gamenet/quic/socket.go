@@ -8,9 +8,8 @@ import (
 	quicgo "github.com/quic-go/quic-go"
 )
 
-// A socket is a UDP socket with what quic-go runs on it. It is closed when the
-// last of its users, a listener and connections, has released it: closing it
-// earlier would cut the others.
+// A socket is a UDP socket with what quic-go runs on it. It is closed when the last of its users, a listener and
+// connections, has released it: closing it earlier would cut the others.
 type socket struct {
 	transport *quicgo.Transport
 
@@ -34,8 +33,7 @@ func (s *socket) retain() {
 	s.mu.Unlock()
 }
 
-// release takes a user away. After the last one the socket is closed and nothing
-// runs any more when it returns.
+// release takes a user away. After the last one the socket is closed and nothing runs any more when it returns.
 func (s *socket) release() {
 	s.mu.Lock()
 	s.users--

@@ -43,8 +43,8 @@ type Config struct {
 	Clock    clockwork.Clock // nil: the system's
 	Log      *slog.Logger    // nil: no log
 
-	// Ready reports whether the handlers have their state. It may wait, at most until ctx ends. If not, the answer is
-	// a ServiceUnavailableException. nil: always ready.
+	// Ready reports whether the handlers have their state. It may wait, at most until ctx ends. If not, the answer is a
+	// ServiceUnavailableException. nil: always ready.
 	Ready func(ctx context.Context) bool
 
 	// Attach adds a call to the context of its handler. May be nil.

@@ -37,8 +37,7 @@ func (e *Endpoint) dispatch(c *call) error {
 	return checkContent(r, contentType)
 }
 
-// cborOperation reads the operation from the last four segments of the path:
-// service/GameLift/operation/{name}.
+// cborOperation reads the operation from the last four segments of the path: service/GameLift/operation/{name}.
 func cborOperation(r *listen.Request) (string, error) {
 	_, targets := r.Header.Lookup("X-Amz-Target")
 	if _, others := r.Header.Lookup("X-Amzn-Target"); targets+others > 0 {

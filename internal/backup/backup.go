@@ -3,14 +3,14 @@
 // # Format
 //
 // The file begins with the line "MUSTER BACKUP 1". A Zstandard stream of frames follows. A frame is one byte for its
-// kind, the length of its body as an unsigned varint, and the body, a CBOR map with numbered fields (of chunks:
-// bytes). frame.go lists the kinds; fields and kinds are added, never changed.
+// kind, the length of its body as an unsigned varint, and the body, a CBOR map with numbered fields (of chunks: bytes).
+// frame.go lists the kinds; fields and kinds are added, never changed.
 //
 // Frames form sections, always all of these in this order: the header; files of the data directory; each shard, with
 // its newest snapshot in chunks and the records after it; the history; the event feed with the positions of its
-// readers; the trailer. Each section ends with a frame that has the number of its frames and their CRC-32C. The
-// trailer has the SHA-256 of everything before it, from the first line on. So truncation and damage are detected
-// anywhere; the file is not authenticated.
+// readers; the trailer. Each section ends with a frame that has the number of its frames and their CRC-32C. The trailer
+// has the SHA-256 of everything before it, from the first line on. So truncation and damage are detected anywhere; the
+// file is not authenticated.
 //
 // Sequence numbers are those of the region that was backed up.
 //
@@ -54,8 +54,8 @@ type File struct {
 	Data []byte `cbor:"3,keyasint"`
 }
 
-// A Shard lists what is stored of a shard: the snapshot that includes records up to Snapshot (0: none), and the
-// records after it, up to Last.
+// A Shard lists what is stored of a shard: the snapshot that includes records up to Snapshot (0: none), and the records
+// after it, up to Last.
 type Shard struct {
 	Number   int    `cbor:"1,keyasint"`
 	Snapshot uint64 `cbor:"2,keyasint"`

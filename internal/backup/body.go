@@ -15,9 +15,8 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// A Body is what a fact says. Its JSON has the names of the fields as the code has them, and leaves out
-// what is zero. Moments are RFC 3339, ids are as on the wire, bytes are in
-// base64; text that is not UTF-8 becomes so.
+// A Body is what a fact says. Its JSON has the names of the fields as the code has them, and leaves out what is zero.
+// Moments are RFC 3339, ids are as on the wire, bytes are in base64; text that is not UTF-8 becomes so.
 type Body struct{ Value any }
 
 // MarshalJSON writes it.

@@ -28,8 +28,8 @@ type Source interface {
 	// Held says what there is of a shard.
 	Contents(ctx context.Context, shard int) (journal.ShardContents, error)
 
-	// Snapshot calls read with the newest snapshot of a shard that is the state after the given
-	// record or an earlier one; with 0 and nil when there is none.
+	// Snapshot calls read with the newest snapshot of a shard that is the state after the given record or an earlier
+	// one; with 0 and nil when there is none.
 	Snapshot(ctx context.Context, shard int, newest uint64, read func(seq uint64, r io.Reader) error) error
 
 	// Records visits the records of a shard after the given one, oldest first.
@@ -114,8 +114,8 @@ type Fact struct {
 	Body Body   `json:"body"`
 }
 
-// Events visits the records of a shard from one to another, both included. The error
-// says which are held, if not all of these are.
+// Events visits the records of a shard from one to another, both included. The error says which are held, if not all of
+// these are.
 func Events(ctx context.Context, from Source, number int, first, last uint64, visit func(Record) error) error {
 	held, err := from.Contents(ctx, number)
 	if err != nil {
@@ -151,8 +151,7 @@ func heldEvents(h journal.ShardContents) string {
 	return fmt.Sprintf("%d..%d are held", max(1, h.First), h.Last)
 }
 
-// roomsBefore knows the rooms after a record before the given one, as far back as
-// a snapshot tells.
+// roomsBefore knows the rooms after a record before the given one, as far back as a snapshot tells.
 func roomsBefore(ctx context.Context, from Source, number int, first uint64) (
 	rooms roomNames, after uint64, err error,
 ) {
@@ -275,8 +274,7 @@ func (s *State) apply(ctx context.Context, from Source) error {
 	return err
 }
 
-// newMachine is an empty machine. Settings have no part in what events do: what they decided
-// stands in the events.
+// newMachine is an empty machine. Settings have no part in what events do: what they decided stands in the events.
 func newMachine(r Region, number int) *region.Machine {
 	return region.New(number, &region.Settings{
 		Fleet: fleet.DefaultSettings(r.Region), Catalog: catalog.DefaultLimits(), Shards: r.Shards,

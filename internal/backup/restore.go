@@ -7,8 +7,8 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// Restore stores a backup in an empty engine, and passes the files of the data directory to file. The backup must
-// have been checked: after an error the engine is incomplete.
+// Restore stores a backup in an empty engine, and passes the files of the data directory to file. The backup must have
+// been checked: after an error the engine is incomplete.
 func Restore(ctx context.Context, from io.Reader, to journal.Restorer, file func(File) error) (Summary, error) {
 	f := &restorer{ctx: ctx, to: to}
 	return Read(from, Visitor{

@@ -32,8 +32,7 @@ func (c *cutSource) Snapshot(ctx context.Context, shard int, newest uint64, read
 	return errors.Join(read(seq, r), r.Close())
 }
 
-// OfFile looks at a backup, once all of it is checked. A file is read from its
-// beginning for each question.
+// OfFile looks at a backup, once all of it is checked. A file is read from its beginning for each question.
 func OfFile(path string) (Source, error) {
 	f := &fileSource{path: path}
 	check := func(h Header) error { return region.CheckLevel(h.Level) }

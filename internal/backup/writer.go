@@ -17,8 +17,8 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// Write writes a backup of a consistent snapshot with some files of the data directory, and sets the header's Taken.
-// It streams: a slow writer delays nothing else.
+// Write writes a backup of a consistent snapshot with some files of the data directory, and sets the header's Taken. It
+// streams: a slow writer delays nothing else.
 func Write(ctx context.Context, to io.Writer, h Header, files []File, snap journal.ConsistentSnapshot) (err error) {
 	w, err := newWriter(to)
 	if err != nil {

@@ -75,8 +75,7 @@ func (m *matchmaking) configure(ctx context.Context) error {
 	})
 }
 
-// ticketTimeout is the maximum time-out of a ticket in seconds.
-// Source: API reference, CreateMatchmakingConfiguration.
+// ticketTimeout is the maximum time-out of a ticket in seconds. Source: API reference, CreateMatchmakingConfiguration.
 const ticketTimeout = 43200
 
 // make creates a resource and schedules its deletion.

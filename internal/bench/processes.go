@@ -15,13 +15,12 @@ import (
 )
 
 const (
-	// sessionLimit is how long a game session may take to reach its process, or to
-	// be activated there.
+	// sessionLimit is how long a game session may take to reach its process, or to be activated there.
 	sessionLimit = 20 * time.Second
 	// requestLimit is how long a reply may take. Source: server SDK 5, SERVICE_CALL_TIMEOUT.
 	requestLimit = 20 * time.Second
-	// healthInterval is the interval of health reports, plus or minus healthJitter.
-	// Source: server SDK 5, HEALTHCHECK_INTERVAL and HEALTHCHECK_MAX_JITTER.
+	// healthInterval is the interval of health reports, plus or minus healthJitter. Source: server SDK 5,
+	// HEALTHCHECK_INTERVAL and HEALTHCHECK_MAX_JITTER.
 	healthInterval = 60 * time.Second
 	healthJitter   = 10 * time.Second
 )

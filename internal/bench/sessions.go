@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// slotsPerSession is the number of player slots of a game session.
-// Source: GameLift quotas, "Player sessions per game session".
+// slotsPerSession is the number of player slots of a game session. Source: GameLift quotas, "Player sessions per game
+// session".
 const slotsPerSession = 200
 
 var sessionsProfile = Profile{

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// perCompute is the number of server processes per compute.
-	// Source: GameLift quotas, "Server processes per compute".
+	// perCompute is the number of server processes per compute. Source: GameLift quotas, "Server processes per
+	// compute".
 	perCompute = 50
 	// helpers is how many resources are created or deleted concurrently.
 	helpers = 64

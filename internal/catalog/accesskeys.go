@@ -66,8 +66,8 @@ func (e *AccessKeyDeleted) apply(s *State) { s.accessKeys.Delete(e.ID) }
 // AccessKey finds an access key.
 func (s *State) AccessKey(id string) (*AccessKey, bool) { return s.accessKeys.Get(id) }
 
-// AccessKeys returns the keys with ids after the given one, in order. A limit below 1 is none; more reports that
-// there are further ones.
+// AccessKeys returns the keys with ids after the given one, in order. A limit below 1 is none; more reports that there
+// are further ones.
 func (s *State) AccessKeys(after string, limit int) (keys []*AccessKey, more bool) {
 	return page(s.accessKeys, "", after, limit, every)
 }

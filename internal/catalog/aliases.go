@@ -41,8 +41,8 @@ type CreateAlias struct {
 	Tags        []Tag   `cbor:"5,keyasint,omitzero"`
 }
 
-// UpdateAlias changes the fields that are not nil. A routing is replaced as a whole. NotFound for the alias and for
-// the fleet, InvalidRequest for a routing that is mixed or incomplete.
+// UpdateAlias changes the fields that are not nil. A routing is replaced as a whole. NotFound for the alias and for the
+// fleet, InvalidRequest for a routing that is mixed or incomplete.
 type UpdateAlias struct {
 	ID          string   `cbor:"1,keyasint,omitzero"`
 	Name        *string  `cbor:"2,keyasint,omitzero"`
@@ -164,8 +164,8 @@ func aliasNotFound(id string) error {
 // Alias finds an alias.
 func (s *State) Alias(id string) (*Alias, bool) { return s.aliases.Get(id) }
 
-// ResolveAlias returns the id of an alias's fleet, which may have been deleted since. NotFound;
-// TerminalRoutingStrategy with the alias's message.
+// ResolveAlias returns the id of an alias's fleet, which may have been deleted since. NotFound; TerminalRoutingStrategy
+// with the alias's message.
 func (s *State) ResolveAlias(id string) (fleet string, err error) {
 	a, ok := s.aliases.Get(id)
 	switch {

@@ -20,8 +20,8 @@ const (
 // defaultMetricGroup is the metric group of a fleet without one.
 const defaultMetricGroup = "default"
 
-// CreationLimit is a fleet's ResourceCreationLimitPolicy: how many game sessions
-// one creator may start within a sliding period.
+// CreationLimit is a fleet's ResourceCreationLimitPolicy: how many game sessions one creator may start within a sliding
+// period.
 type CreationLimit struct {
 	SessionsPerCreator int32 `cbor:"1,keyasint,omitempty"`
 	PeriodMinutes      int32 `cbor:"2,keyasint,omitempty"`
@@ -145,8 +145,8 @@ func (a Attributes) normal() Attributes {
 	return a
 }
 
-// decimal reports whether s is one to five digits, optionally with a point and one to five further digits. Source:
-// API model, AnywhereConfiguration.Cost.
+// decimal reports whether s is one to five digits, optionally with a point and one to five further digits. Source: API
+// model, AnywhereConfiguration.Cost.
 func decimal(s string) bool {
 	whole, fraction, point := strings.Cut(s, ".")
 	return digits(whole) && (!point || digits(fraction))

@@ -2,8 +2,8 @@ package catalog
 
 import "github.com/muster-gg/muster/internal/event"
 
-// Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events.
-// See package event.
+// Commands lists the types of commands (1–99). A number is never reused; it is unrelated to the numbers of events. See
+// package event.
 var Commands = []event.Entry{
 	{Number: 1, Type: (*AddFleetLocations)(nil)},
 	{Number: 2, Type: (*ClaimCompute)(nil)},

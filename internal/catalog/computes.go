@@ -135,8 +135,8 @@ func (s *State) ComputeLocation(fleet, name string) (location string, ok bool) {
 	return c.Location, true
 }
 
-// Computes returns the claims of a fleet with names after the given one, in order, at one location or ("") all. A
-// limit below 1 is none; more reports that there are further ones.
+// Computes returns the claims of a fleet with names after the given one, in order, at one location or ("") all. A limit
+// below 1 is none; more reports that there are further ones.
 func (s *State) Computes(fleet, location, after string, limit int) (claims []*ComputeClaim, more bool) {
 	return page(s.computes, join(fleet, ""), after, limit, func(c *ComputeClaim) bool {
 		return location == "" || c.Location == location

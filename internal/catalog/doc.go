@@ -1,12 +1,12 @@
-// Package catalog is the state of a region's resources apart from what runs on them: custom locations, Anywhere
-// fleets with their locations, runtime configurations and event logs, the names of computes, aliases, game session
-// queues, matchmaking configurations and rule sets, tags, access keys, and the recent creations of each creator. It
-// is small, rarely written, and the same on every node.
+// Package catalog is the state of a region's resources apart from what runs on them: custom locations, Anywhere fleets
+// with their locations, runtime configurations and event logs, the names of computes, aliases, game session queues,
+// matchmaking configurations and rule sets, tags, access keys, and the recent creations of each creator. It is small,
+// rarely written, and the same on every node.
 //
 // The package is a pure state machine. Decide returns the events for a command, Apply applies events and cannot fail,
 // Expire returns the events for expired records. Ids and times are parameters, nothing waits, and maps are walked in
-// order, so the same commands give the same events everywhere. Records are copied on write, and State.Copy is a
-// frozen catalog for concurrent readers.
+// order, so the same commands give the same events everywhere. Records are copied on write, and State.Copy is a frozen
+// catalog for concurrent readers.
 //
 // # Rules
 //
@@ -38,8 +38,8 @@
 //
 // # Format
 //
-// Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59 and
-// 80 to 89 are records. In a snapshot the records are grouped by type in the order of their numbers, and sorted by
-// their keys. Fields are numbered within their type; the fields of Attributes are 20 to 25 in every type that embeds
-// them, and events that embed a record have its numbers. Released numbers keep their meaning.
+// Events lists the numbers of the event types and snapshot records: the catalog's are 1 to 99, of which 50 to 59 and 80
+// to 89 are records. In a snapshot the records are grouped by type in the order of their numbers, and sorted by their
+// keys. Fields are numbered within their type; the fields of Attributes are 20 to 25 in every type that embeds them,
+// and events that embed a record have its numbers. Released numbers keep their meaning.
 package catalog

@@ -40,8 +40,8 @@ type FleetEvent struct {
 	Count   int32      `cbor:"7,keyasint,omitempty"` // how often it happened; 0: once
 }
 
-// RecordFleetEvent adds a fleet event from outside the catalog: a crashed server process, an activation timeout. It
-// can be repeated with the same id. NotFound.
+// RecordFleetEvent adds a fleet event from outside the catalog: a crashed server process, an activation timeout. It can
+// be repeated with the same id. NotFound.
 type RecordFleetEvent struct {
 	Fleet   string     `cbor:"1,keyasint,omitzero"`
 	ID      string     `cbor:"2,keyasint,omitzero"`
@@ -51,8 +51,8 @@ type RecordFleetEvent struct {
 	Count   int32      `cbor:"6,keyasint,omitzero"` // 1 to 101; 0: once
 }
 
-// FleetEventRecorded follows RecordFleetEvent, and the commands that change a
-// fleet's status, locations or protection policy.
+// FleetEventRecorded follows RecordFleetEvent, and the commands that change a fleet's status, locations or protection
+// policy.
 type FleetEventRecorded struct {
 	FleetEvent
 }
@@ -119,8 +119,8 @@ func (s *State) lastFleetEvent(fleet string) (number uint64) {
 	return number
 }
 
-// descendFleetEvents visits the events of a fleet with numbers below before (0:
-// all), newest first, until visit returns false.
+// descendFleetEvents visits the events of a fleet with numbers below before (0: all), newest first, until visit returns
+// false.
 func (s *State) descendFleetEvents(fleet string, before uint64, visit func(*FleetEvent) bool) {
 	s.fleetEvents.Descend(fleetEventKey(fleet, before-1), func(_ string, e *FleetEvent) bool {
 		return e.Fleet == fleet && visit(e)

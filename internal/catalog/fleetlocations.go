@@ -18,18 +18,18 @@ type FleetLocation struct {
 	Status   Status `cbor:"3,keyasint,omitempty"`
 }
 
-// AddFleetLocations adds locations to an ACTIVE fleet, ACTIVE at once (although the API answers with NEW). NotFound
-// for the fleet or a location, InvalidFleetStatus, Conflict for a location that the fleet has, InvalidRequest for
-// repeated or non-custom names, LimitExceeded.
+// AddFleetLocations adds locations to an ACTIVE fleet, ACTIVE at once (although the API answers with NEW). NotFound for
+// the fleet or a location, InvalidFleetStatus, Conflict for a location that the fleet has, InvalidRequest for repeated
+// or non-custom names, LimitExceeded.
 type AddFleetLocations struct {
 	Fleet     string   `cbor:"1,keyasint,omitzero"`
 	Locations []string `cbor:"2,keyasint,omitzero"`
 	EventIDs  []string `cbor:"3,keyasint,omitzero"` // for the fleet events: one per location
 }
 
-// RemoveFleetLocations begins to remove locations from an ACTIVE fleet: they become DELETING, if they are not yet.
-// All locations of a fleet may be removed. NotFound for the fleet or a location that it does not have,
-// InvalidFleetStatus, InvalidRequest for repeated names.
+// RemoveFleetLocations begins to remove locations from an ACTIVE fleet: they become DELETING, if they are not yet. All
+// locations of a fleet may be removed. NotFound for the fleet or a location that it does not have, InvalidFleetStatus,
+// InvalidRequest for repeated names.
 type RemoveFleetLocations struct {
 	Fleet     string   `cbor:"1,keyasint,omitzero"`
 	Locations []string `cbor:"2,keyasint,omitzero"`

@@ -32,9 +32,9 @@ type Fleet struct {
 	Attributes
 }
 
-// CreateFleet creates an Anywhere fleet, ACTIVE at once. InvalidRequest for another compute type, for missing,
-// repeated or non-custom locations and for invalid attributes; NotFound for an unknown location; Conflict if the id
-// is used; LimitExceeded, TaggingFailed.
+// CreateFleet creates an Anywhere fleet, ACTIVE at once. InvalidRequest for another compute type, for missing, repeated
+// or non-custom locations and for invalid attributes; NotFound for an unknown location; Conflict if the id is used;
+// LimitExceeded, TaggingFailed.
 type CreateFleet struct {
 	ID          string                `cbor:"1,keyasint,omitzero"`
 	ComputeType string                `cbor:"2,keyasint,omitzero"` // "ANYWHERE"; "" means EC2, as in the API

@@ -71,8 +71,7 @@ type DeleteMatchmakingConfiguration struct {
 	Name string `cbor:"1,keyasint,omitzero"`
 }
 
-// MatchmakingConfigurationCreated follows CreateMatchmakingConfiguration; its
-// tags follow as ResourceTagged.
+// MatchmakingConfigurationCreated follows CreateMatchmakingConfiguration; its tags follow as ResourceTagged.
 type MatchmakingConfigurationCreated struct{ MatchmakingConfiguration }
 
 // MatchmakingConfigurationUpdated follows UpdateMatchmakingConfiguration; it holds the whole configuration.

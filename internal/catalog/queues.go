@@ -8,8 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// The bounds and the default of a queue's Timeout in seconds. Source: API reference,
-// GameSessionQueue.TimeoutInSeconds; the default is the value of its examples.
+// The bounds and the default of a queue's Timeout in seconds. Source: API reference, GameSessionQueue.TimeoutInSeconds;
+// the default is the value of its examples.
 const (
 	minQueueTimeout     = 10
 	maxQueueTimeout     = 600
@@ -43,8 +43,8 @@ type LatencyPolicy struct {
 	Seconds int32 `cbor:"2,keyasint,omitempty"` // 0: to the end
 }
 
-// CreateQueue creates a game session queue. InvalidRequest if the name is used (the API models no Conflict here) or
-// the queue is invalid; NotFound for a destination; LimitExceeded, TaggingFailed.
+// CreateQueue creates a game session queue. InvalidRequest if the name is used (the API models no Conflict here) or the
+// queue is invalid; NotFound for a destination; LimitExceeded, TaggingFailed.
 type CreateQueue struct {
 	Queue           // Created and Updated are of the event
 	Refers []string `cbor:"101,keyasint,omitzero"` // resource keys of the destinations in this Region, which must exist

@@ -22,8 +22,7 @@ type CreateRuleSet struct {
 	Tags []Tag  `cbor:"4,keyasint,omitzero"`
 }
 
-// DeleteRuleSet deletes a matchmaking rule set. NotFound; InvalidRequest while a
-// matchmaking configuration uses it.
+// DeleteRuleSet deletes a matchmaking rule set. NotFound; InvalidRequest while a matchmaking configuration uses it.
 type DeleteRuleSet struct {
 	Name string `cbor:"1,keyasint,omitzero"`
 }

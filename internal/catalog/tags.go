@@ -9,8 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// The kinds of resources that have tags. A resource key is the kind and the
-// resource's id or name: the last part of its ARN.
+// The kinds of resources that have tags. A resource key is the kind and the resource's id or name: the last part of its
+// ARN.
 const (
 	aliasKind         = "alias/"
 	configurationKind = "matchmakingconfiguration/"
@@ -38,8 +38,8 @@ type ResourceTags struct {
 	Tags     []Tag  `cbor:"2,keyasint,omitempty"`
 }
 
-// TagResource adds or replaces tags. NotFound for the resource; TaggingFailed for invalid or repeated keys and too
-// many tags.
+// TagResource adds or replaces tags. NotFound for the resource; TaggingFailed for invalid or repeated keys and too many
+// tags.
 type TagResource struct {
 	Resource string `cbor:"1,keyasint,omitzero"` // a resource key, such as "fleet/fleet-…"
 	Tags     []Tag  `cbor:"2,keyasint,omitzero"`

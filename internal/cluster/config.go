@@ -27,8 +27,8 @@ type Config struct {
 	Lease time.Duration
 	// Renew is the interval of heartbeats. Default a third of Lease.
 	Renew time.Duration
-	// Linger is how long a term goes on while the bucket is unavailable, without holding. Default three times
-	// Lease, and at least Patience: the bucket may be electing a leader.
+	// Linger is how long a term goes on while the bucket is unavailable, without holding. Default three times Lease,
+	// and at least Patience: the bucket may be electing a leader.
 	Linger time.Duration
 	// Moves is how many shards a node transfers at a time. Default 2.
 	Moves int
@@ -43,23 +43,23 @@ type Config struct {
 
 	Clock clockwork.Clock
 
-	// Elapsed is the clock of leases: the time since some moment. It must never be set, and must include the time
-	// that the machine is suspended, as the monotonic clock of package time does not on Linux and macOS. Nil: the
-	// clock of the operating system that does. No clock notices a hypervisor that stops the whole virtual machine.
+	// Elapsed is the clock of leases: the time since some moment. It must never be set, and must include the time that
+	// the machine is suspended, as the monotonic clock of package time does not on Linux and macOS. Nil: the clock of
+	// the operating system that does. No clock notices a hypervisor that stops the whole virtual machine.
 	Elapsed func() time.Duration
 
 	Log *slog.Logger // nil: discard
 
-	// Serve executes a command of another node while this one owns the shard. It must not block; done is called
-	// exactly once, in any goroutine. An error means that the command was not executed and will not be: then it is
-	// sent again to the shard's next owner. Every other outcome is an answer. Serve owns cmd.
+	// Serve executes a command of another node while this one owns the shard. It must not block; done is called exactly
+	// once, in any goroutine. An error means that the command was not executed and will not be: then it is sent again
+	// to the shard's next owner. Every other outcome is an answer. Serve owns cmd.
 	//
-	// Commands of one sender are served in the order of their Send calls. If one is refused with an error, those
-	// served after it in the same term must be refused, too.
+	// Commands of one sender are served in the order of their Send calls. If one is refused with an error, those served
+	// after it in the same term must be refused, too.
 	Serve func(shard int, cmd []byte, done func(answer []byte, err error))
 
-	// Barrier answers with the number of a record up to which everything is durable that the shard had executed
-	// before the call. The rules of Serve apply; it must fail if the term does not hold at its end.
+	// Barrier answers with the number of a record up to which everything is durable that the shard had executed before
+	// the call. The rules of Serve apply; it must fail if the term does not hold at its end.
 	Barrier func(shard int, done func(seq uint64, err error))
 }
 

@@ -38,9 +38,9 @@ func failure(err error) error {
 	}
 }
 
-// Send sends a command to the owner of a shard. Commands of one shard arrive in the order of the calls. done is
-// called exactly once, in any goroutine, possibly before Send returns, and must not block. Its error has
-// shard.ErrNotDone or shard.ErrOutcomeUnknown in its chain. cmd must not be changed any more.
+// Send sends a command to the owner of a shard. Commands of one shard arrive in the order of the calls. done is called
+// exactly once, in any goroutine, possibly before Send returns, and must not block. Its error has shard.ErrNotDone or
+// shard.ErrOutcomeUnknown in its chain. cmd must not be changed any more.
 func (n *Node) Send(shard int, cmd []byte, done func(answer []byte, err error)) {
 	if len(cmd) > MaxCommand {
 		done(nil, failure(fmt.Errorf("the command has %d bytes, more than %d", len(cmd), MaxCommand)))

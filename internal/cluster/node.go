@@ -109,8 +109,8 @@ func Join(ctx context.Context, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// Terms returns the channel of a shard's terms: the next one is sent after Ended of the one before was called.
-// The caller must receive them.
+// Terms returns the channel of a shard's terms: the next one is sent after Ended of the one before was called. The
+// caller must receive them.
 func (n *Node) Terms(shard int) <-chan Term { return n.offers[shard] }
 
 // Owner returns the name of the node that owns a shard, as far as this one knows; ok is false if there is none.
@@ -147,8 +147,8 @@ func (n *Node) Forget(ctx context.Context, node string) (bool, error) {
 func (n *Node) Away() time.Duration { return max(0, n.elapsed()-time.Duration(n.held.Load())) }
 
 // CutOff reports whether this node does not reach the others: it has been away for Lease, and is not connected to a
-// majority, or has been away for Patience. Until then the bucket of leases may be electing a leader. Requests at a
-// node that is cut off fail at once: callers can use another node.
+// majority, or has been away for Patience. Until then the bucket of leases may be electing a leader. Requests at a node
+// that is cut off fail at once: callers can use another node.
 func (n *Node) CutOff() bool {
 	return n.cutOff.Load()
 }
@@ -159,17 +159,17 @@ func (n *Node) updateCutOff() {
 	n.cutOff.Store(away > n.cfg.Lease && (away > n.cfg.Patience || !n.cfg.Connected()))
 }
 
-// Ready allows moving shards to this node: its replicas are up to date. Before, it takes only shards that no other
-// node can take.
+// Ready allows moving shards to this node: its replicas are up to date. Before, it takes only shards that no other node
+// can take.
 func (n *Node) Ready() { n.post(n.machine.Ready) }
 
 // Transfer transfers all shards to other nodes that are ready and stay, and takes none back while there are any. It
-// returns when they own all shards, or with the cause of ctx: the transfer goes on then. The node remains a member
-// and forwards requests of its clients, until Leave.
+// returns when they own all shards, or with the cause of ctx: the transfer goes on then. The node remains a member and
+// forwards requests of its clients, until Leave.
 //
-// While there is no such other node, Transfer returns at once, and this node keeps its shards until Leave. So the
-// last node serves its clients to the end, as does each node of a cluster that stops as a whole. If another node
-// becomes ready before, it receives the shards.
+// While there is no such other node, Transfer returns at once, and this node keeps its shards until Leave. So the last
+// node serves its clients to the end, as does each node of a cluster that stops as a whole. If another node becomes
+// ready before, it receives the shards.
 func (n *Node) Transfer(ctx context.Context) error {
 	n.post(n.machine.Leave)
 	select {
@@ -207,9 +207,9 @@ func (n *Node) post(f func()) {
 	}
 }
 
-// Run takes part in the cluster. It returns nil after Leave, or when ctx is done: then all terms end at once, and
-// the others notice when the lease has expired. It fails with ErrNameInUse. It returns when all goroutines have ended
-// and every request is answered; the caller must receive the terms and call Ended meanwhile.
+// Run takes part in the cluster. It returns nil after Leave, or when ctx is done: then all terms end at once, and the
+// others notice when the lease has expired. It fails with ErrNameInUse. It returns when all goroutines have ended and
+// every request is answered; the caller must receive the terms and call Ended meanwhile.
 func (n *Node) Run(ctx context.Context) error {
 	inside, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -288,8 +288,8 @@ func (n *Node) loop(ctx, inside context.Context) error {
 }
 
 // refuseAfterTransfer is how long a node that has transferred its shards still refuses, one by one, requests of nodes
-// that do not know the new owners yet. A lost packet can be sent again twice meanwhile; requests that arrive later
-// have an unknown outcome.
+// that do not know the new owners yet. A lost packet can be sent again twice meanwhile; requests that arrive later have
+// an unknown outcome.
 const refuseAfterTransfer = 2*channel.Retransmit + 100*time.Millisecond
 
 // depart ends the run when all shards are transferred, the others know it, and Leave was called.

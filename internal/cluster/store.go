@@ -136,8 +136,7 @@ type news struct {
 
 func (n *Node) newsSubject() string { return n.cfg.Name + ".leases" }
 
-// write executes a write and publishes it. It publishes a heartbeat before the write, too: see
-// lease.Machine.Announced.
+// write executes a write and publishes it. It publishes a heartbeat before the write, too: see lease.Machine.Announced.
 func (n *Node) write(ctx context.Context, w lease.Write) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.writing())
 	defer cancel()

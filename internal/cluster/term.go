@@ -9,8 +9,8 @@ import (
 // A Term is the time during which this process owns a shard.
 type Term struct {
 	Done <-chan struct{} // closed at its end: the owner completes its work and stops
-	// Holds reports whether the lease is valid now, by Config.Elapsed. It is checked before each response that
-	// no append has fenced.
+	// Holds reports whether the lease is valid now, by Config.Elapsed. It is checked before each response that no
+	// append has fenced.
 	Holds func() bool
 	Ended func() // called once when the owner has stopped: it sends no more responses
 }

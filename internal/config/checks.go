@@ -68,12 +68,11 @@ func address(s string) error {
 	return nil
 }
 
-// maxEndpoint is the maximum length of a GameLiftServiceSdkEndpoint.
-// Source: API reference, Compute.
+// maxEndpoint is the maximum length of a GameLiftServiceSdkEndpoint. Source: API reference, Compute.
 const maxEndpoint = 128
 
-// webSocketURL rejects URLs that server SDKs cannot extend with their query.
-// Source: server SDK 5 source, WebSocket connection.
+// webSocketURL rejects URLs that server SDKs cannot extend with their query. Source: server SDK 5 source, WebSocket
+// connection.
 func webSocketURL(s string) error {
 	u, err := url.Parse(s)
 	switch {

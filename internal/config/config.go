@@ -87,8 +87,8 @@ type Cluster struct {
 	Replicas  int
 	Lease     time.Duration
 
-	// Cert, Key and CA are set together. Without them all nodes have the same local CA: see InitCluster. With NATS,
-	// CA is that of its certificate, and Cert authenticates this node.
+	// Cert, Key and CA are set together. Without them all nodes have the same local CA: see InitCluster. With NATS, CA
+	// is that of its certificate, and Cert authenticates this node.
 	Cert, Key, CA string
 
 	NATS      []string // replaces Listen, Advertise and Peers

@@ -48,8 +48,8 @@ func (p *Plane) RegisterCompute(ctx context.Context, in *wire.RegisterComputeInp
 	return &wire.RegisterComputeOutput{Compute: p.compute(room, compute)}, nil
 }
 
-// computeActive is the status of a compute that is neither an instance nor a
-// container, spelled like this. Source: API reference, Compute.ComputeStatus.
+// computeActive is the status of a compute that is neither an instance nor a container, spelled like this. Source: API
+// reference, Compute.ComputeStatus.
 const computeActive wire.ComputeStatus = "Active"
 
 func (sh shapes) compute(room fleet.RoomID, c *fleet.Compute) *wire.Compute {
@@ -139,8 +139,8 @@ func (p *Plane) GetComputeAuthToken(ctx context.Context, in *wire.GetComputeAuth
 	}, nil
 }
 
-// ListCompute lists the computes of a fleet, or of one of its locations. All
-// are Active, so the filter for IMPAIRED ones finds none.
+// ListCompute lists the computes of a fleet, or of one of its locations. All are Active, so the filter for IMPAIRED
+// ones finds none.
 func (p *Plane) ListCompute(ctx context.Context, in *wire.ListComputeInput) (*wire.ListComputeOutput, error) {
 	f, err := p.liveFleet(in.FleetId)
 	if err != nil {

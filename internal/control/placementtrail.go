@@ -51,8 +51,7 @@ type PlacementStep struct {
 // A PlacementWait is what a placement waits for.
 type PlacementWait struct {
 	Lines []PlacementLine `json:"lines"` // where a free server process serves it; none: no location can take it now
-	// NextChoice is when the candidates change by themselves, by the queue's next
-	// latency policy.
+	// NextChoice is when the candidates change by themselves, by the queue's next latency policy.
 	NextChoice *time.Time `json:"nextChoice,omitempty"`
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// The limits of tickets. Source: API reference, StartMatchmaking, StartMatchBackfill,
-// DescribeMatchmaking, Player, AttributeValue.
+// The limits of tickets. Source: API reference, StartMatchmaking, StartMatchBackfill, DescribeMatchmaking, Player,
+// AttributeValue.
 const (
 	maxTicketPlayers    = 10
 	maxBackfillPlayers  = 199
@@ -101,8 +101,7 @@ func configurationOf(c *catalog.MatchmakingConfiguration) matchmaking.Configurat
 	return matchmaking.Configuration{Name: c.Name, ID: c.ID}
 }
 
-// DescribeMatchmaking describes tickets in the order of the request. Those that do
-// not exist are left out.
+// DescribeMatchmaking describes tickets in the order of the request. Those that do not exist are left out.
 func (p *Plane) DescribeMatchmaking(ctx context.Context, in *wire.DescribeMatchmakingInput) (
 	*wire.DescribeMatchmakingOutput, error,
 ) {
@@ -302,8 +301,8 @@ func attributeTo(v ruleset.Value) (out wire.AttributeValue) {
 	return out
 }
 
-// playersFrom checks the players of a ticket. Attributes that the rule set does not
-// declare are kept for the game server.
+// playersFrom checks the players of a ticket. Attributes that the rule set does not declare are kept for the game
+// server.
 func playersFrom(in []wire.Player, limit int, set *ruleset.Set) ([]matchmaking.Player, error) {
 	if len(in) == 0 || len(in) > limit {
 		return nil, invalid("Players has %d entries; a ticket has 1 to %d", len(in), limit)

@@ -10,12 +10,12 @@ import (
 	"unsafe"
 )
 
-// A Codec encodes and decodes the values of one struct type. NewCodec reads the type and its tags into a
-// table once; Append and Read walk the table and access fields by their offsets, without reflection.
+// A Codec encodes and decodes the values of one struct type. NewCodec reads the type and its tags into a table once;
+// Append and Read walk the table and access fields by their offsets, without reflection.
 //
-// A field is encoded if it has a tag `cbor:"N,keyasint"`, N being its key; with omitempty or omitzero it is
-// left out if it is zero. An embedded struct without a tag adds its own fields. A tag `often:"A|B"` lists
-// frequent values of a string field: decoding them allocates nothing.
+// A field is encoded if it has a tag `cbor:"N,keyasint"`, N being its key; with omitempty or omitzero it is left out if
+// it is zero. An embedded struct without a tag adds its own fields. A tag `often:"A|B"` lists frequent values of a
+// string field: decoding them allocates nothing.
 type Codec struct {
 	body item
 	name string
@@ -31,13 +31,13 @@ func NewCodec(t reflect.Type) *Codec {
 	return c
 }
 
-// Append appends the bytes of v, a value of the type or a pointer to one, to dst. They are those that the cbor
-// library encodes by the same tags: fields by key, everything in its shortest form.
+// Append appends the bytes of v, a value of the type or a pointer to one, to dst. They are those that the cbor library
+// encodes by the same tags: fields by key, everything in its shortest form.
 func (c *Codec) Append(dst []byte, v any) []byte { return c.body.append(dst, dataWord(v)) }
 
-// Read decodes the first item of data into v, a pointer to a zero value, and returns the rest. It accepts only
-// what Append appends. For anything else, such as an unknown field or another order, ok is false and v is
-// invalid: the cbor library has to decode the item then, so that bytes have one meaning and one set of errors.
+// Read decodes the first item of data into v, a pointer to a zero value, and returns the rest. It accepts only what
+// Append appends. For anything else, such as an unknown field or another order, ok is false and v is invalid: the cbor
+// library has to decode the item then, so that bytes have one meaning and one set of errors.
 func (c *Codec) Read(data []byte, v any) (rest []byte, ok bool) {
 	at := c.body.read(data, 0, dataWord(v))
 	return data[max(at, 0):], at >= 0
@@ -46,8 +46,8 @@ func (c *Codec) Read(data []byte, v any) (rest []byte, ok bool) {
 // maxFields limits the keys and the number of fields of a struct: each takes one byte.
 const maxFields = 255
 
-// dataWord returns the second word of an interface. It points to the struct, whether v holds the struct or a
-// pointer to it. A struct that is a single pointer is stored in the word itself; NewCodec rejects it.
+// dataWord returns the second word of an interface. It points to the struct, whether v holds the struct or a pointer to
+// it. A struct that is a single pointer is stored in the word itself; NewCodec rejects it.
 func dataWord(v any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1] }
 
 // An op is a way to encode a Go value.

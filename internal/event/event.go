@@ -2,16 +2,16 @@
 //
 // # Format
 //
-// A fact is a CBOR array of three: the number of its type, the number of its room (0 is the catalog), and a map of
-// its fields. The fields' keys are the small integers of their `cbor:"N,keyasint"` tags. Types and fields may be
-// added, but never renumbered, re-typed or reused, because events outlive the code that wrote them. A decoder ignores
-// unknown fields. A golden file per type guards all of this.
+// A fact is a CBOR array of three: the number of its type, the number of its room (0 is the catalog), and a map of its
+// fields. The fields' keys are the small integers of their `cbor:"N,keyasint"` tags. Types and fields may be added, but
+// never renumbered, re-typed or reused, because events outlive the code that wrote them. A decoder ignores unknown
+// fields. A golden file per type guards all of this.
 //
-// Commands and answers, which nodes send each other, are values: an array of two, without a room. They are numbered
-// in the same way, in Sets of their own.
+// Commands and answers, which nodes send each other, are values: an array of two, without a room. They are numbered in
+// the same way, in Sets of their own.
 //
-// A [Codec] per type follows from the tags. The cbor library decodes what a Codec does not encode, such as a field of
-// a later release.
+// A [Codec] per type follows from the tags. The cbor library decodes what a Codec does not encode, such as a field of a
+// later release.
 package event
 
 import (

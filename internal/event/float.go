@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// The first bytes of floating-point numbers of 16, 32 and 64 bits.
-// Source: RFC 8949, section 3.3.
+// The first bytes of floating-point numbers of 16, 32 and 64 bits. Source: RFC 8949, section 3.3.
 const (
 	cborFloat16 = 0xf9
 	cborFloat32 = 0xfa
@@ -23,8 +22,8 @@ func appendFloat(dst []byte, v float64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, cborFloat64), math.Float64bits(v))
 }
 
-// float16 returns a number in 16 bits, if it is exact: a sign, five bits of the exponent and ten of the fraction.
-// Every NaN becomes the one that the cbor library writes. Source: IEEE 754, binary16.
+// float16 returns a number in 16 bits, if it is exact: a sign, five bits of the exponent and ten of the fraction. Every
+// NaN becomes the one that the cbor library writes. Source: IEEE 754, binary16.
 func float16(v float64) (half uint16, ok bool) {
 	all := math.Float64bits(v)
 	sign, exponent, fraction := uint16(all>>48)&0x8000, int(all>>52&0x7ff)-1023, all&(1<<52-1)

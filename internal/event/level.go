@@ -20,8 +20,8 @@ func (s *Set) MaxLevel() int {
 	return highest
 }
 
-// A Gate limits which types of facts a state writes. States embed it and check it before they decide a fact of a
-// newer type; below that type's level they behave as before the type existed. The zero Gate has no limit.
+// A Gate limits which types of facts a state writes. States embed it and check it before they decide a fact of a newer
+// type; below that type's level they behave as before the type existed. The zero Gate has no limit.
 type Gate struct{ level int }
 
 // Allows reports whether facts of a feature level may be written.

@@ -165,8 +165,8 @@ func (x *item) readList(data []byte, at int, p unsafe.Pointer) int {
 	return at
 }
 
-// readNumbers decodes a map. Unless its keys ascend, the library must decode it, which defines the meaning of
-// repeated keys.
+// readNumbers decodes a map. Unless its keys ascend, the library must decode it, which defines the meaning of repeated
+// keys.
 func readNumbers(data []byte, at int) (numbers map[string]float64, next int) {
 	n, at := readCount(data, at, majorMap)
 	numbers = make(map[string]float64, n)

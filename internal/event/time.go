@@ -2,8 +2,8 @@ package event
 
 import "time"
 
-// Time is a moment in milliseconds since the Unix epoch: the resolution that
-// the API shows. Zero means "never" or "not yet".
+// Time is a moment in milliseconds since the Unix epoch: the resolution that the API shows. Zero means "never" or "not
+// yet".
 type Time int64
 
 // At converts a wall-clock time.

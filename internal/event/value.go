@@ -6,9 +6,9 @@ import (
 	"reflect"
 )
 
-// A value is a command, or the answer to one, that nodes send each other. It is a CBOR array of two: the number of
-// its type, and a map of its fields, or null for a nil pointer. Types and fields are numbered like those of facts. A
-// value exists during a call only, so it must be readable by the release before and the one after.
+// A value is a command, or the answer to one, that nodes send each other. It is a CBOR array of two: the number of its
+// type, and a map of its fields, or null for a nil pointer. Types and fields are numbered like those of facts. A value
+// exists during a call only, so it must be readable by the release before and the one after.
 
 // AppendValue appends a value of one of the Set's types, or a pointer to one, to dst. It fails for a type outside the
 // Set.
@@ -24,8 +24,8 @@ func (s *Set) AppendValue(dst []byte, v any) ([]byte, error) {
 	return m.Append(dst, v), nil
 }
 
-// NextValue decodes the first value of data, a pointer to its type, and returns the rest. ErrUnknown is in the chain
-// of the error for a number outside the Set.
+// NextValue decodes the first value of data, a pointer to its type, and returns the rest. ErrUnknown is in the chain of
+// the error for a number outside the Set.
 func (s *Set) NextValue(data []byte) (v any, rest []byte, err error) {
 	if len(data) == 0 || data[0] != majorArray|2 {
 		return nil, nil, errors.New("value does not begin with an array of two")

@@ -11,8 +11,7 @@ import (
 // oneByte is the largest number that is stored in the first byte of an item.
 const oneByte = 23
 
-// The major types of CBOR, in the upper three bits of an item's first byte.
-// Source: RFC 8949, section 3.1.
+// The major types of CBOR, in the upper three bits of an item's first byte. Source: RFC 8949, section 3.1.
 const (
 	majorUint  = 0 << 5
 	majorInt   = 1 << 5 // negative

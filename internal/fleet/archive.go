@@ -7,12 +7,12 @@ import (
 )
 
 // Ended player sessions move from memory to the history while their game session is still running: it may run for
-// months and have millions of players. They move in the order of their end, which numbers them: the n-th player
-// session that ended has number n-1. The newest few stay, so most game sessions, which are short, move as a whole
-// after their end.
+// months and have millions of players. They move in the order of their end, which numbers them: the n-th player session
+// that ended has number n-1. The newest few stay, so most game sessions, which are short, move as a whole after their
+// end.
 
-// ArchiveLevel is the feature level from which ended player sessions move to the history before their game session,
-// and a game session may take several snapshot records.
+// ArchiveLevel is the feature level from which ended player sessions move to the history before their game session, and
+// a game session may take several snapshot records.
 const ArchiveLevel = 2
 
 // How many ended player sessions a game session keeps, and how many bytes of them. With its other fields they fit in
@@ -22,8 +22,8 @@ const (
 	keptBytes   = 1 << 20
 )
 
-// Excess lists the player sessions to move to the history: those that ended before the given time, beyond what the
-// game session keeps. The first one has number Archived.
+// Excess lists the player sessions to move to the history: those that ended before the given time, beyond what the game
+// session keeps. The first one has number Archived.
 func (g *GameSession) Excess(before event.Time) []*PlayerSession {
 	n, bytes := len(g.PastPlayers), 0
 	for n > 0 && len(g.PastPlayers)-n < keptPlayers && bytes+g.PastPlayers[n-1].bytes() <= keptBytes {
@@ -71,9 +71,8 @@ func (r *Room) indexExcess(g *GameSession) {
 	}
 }
 
-// ForgetPlayers removes ended player sessions that are in the history: those with numbers below Through. While the
-// game session is running, those that ended within RepeatedWithin stay: their command may be repeated. It can be
-// repeated.
+// ForgetPlayers removes ended player sessions that are in the history: those with numbers below Through. While the game
+// session is running, those that ended within RepeatedWithin stay: their command may be repeated. It can be repeated.
 type ForgetPlayers struct {
 	Session uint64 `cbor:"1,keyasint,omitzero"` // ordinal of the game session
 	Through uint32 `cbor:"2,keyasint,omitzero"`

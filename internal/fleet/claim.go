@@ -9,8 +9,8 @@ import (
 )
 
 // ClaimGameSession takes over an empty ACTIVE game session that accepts players: it sets name and maximum, merges the
-// properties, and reserves the first slot. It is one command, so two callers never get the same game session. It can
-// be repeated.
+// properties, and reserves the first slot. It is one command, so two callers never get the same game session. It can be
+// repeated.
 type ClaimGameSession struct {
 	Name       string     `cbor:"1,keyasint,omitzero"`
 	Maximum    int32      `cbor:"2,keyasint,omitzero"`

@@ -2,8 +2,8 @@ package fleet
 
 import "github.com/muster-gg/muster/internal/event"
 
-// Commands lists the types of commands (101–199). A number is never reused; it is unrelated to the numbers of
-// events. See package event.
+// Commands lists the types of commands (101–199). A number is never reused; it is unrelated to the numbers of events.
+// See package event.
 var Commands = []event.Entry{
 	{Number: 101, Type: (*AcceptPlayer)(nil)},
 	{Number: 102, Type: (*ActivateGameSession)(nil)},

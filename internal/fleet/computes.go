@@ -8,8 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// RegisterCompute adds a compute. The same compute again returns the existing one, so an agent may restart; a used
-// name with another address is a ConflictException.
+// RegisterCompute adds a compute. The same compute again returns the existing one, so an agent may restart; a used name
+// with another address is a ConflictException.
 type RegisterCompute struct {
 	Name            string `cbor:"1,keyasint,omitzero"`
 	IPAddress       string `cbor:"2,keyasint,omitzero"`

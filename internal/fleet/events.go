@@ -126,11 +126,11 @@ type ProcessForgotten struct {
 }
 
 // Interrupted extends the deadlines of game servers that could not reach the shard for a while. Without a Pause the
-// shard has a new owner, which has no sockets. With one the owner was paused, or its clock was set: the sockets
-// remain and deadlines move by Pause. Either way no deadline for a game server is earlier than ReconnectBy.
+// shard has a new owner, which has no sockets. With one the owner was paused, or its clock was set: the sockets remain
+// and deadlines move by Pause. Either way no deadline for a game server is earlier than ReconnectBy.
 //
-// A release that does not know Pause treats it as a new owner. That is harmless: it only follows the shard, and has
-// no sockets when it becomes the owner.
+// A release that does not know Pause treats it as a new owner. That is harmless: it only follows the shard, and has no
+// sockets when it becomes the owner.
 type Interrupted struct {
 	ReconnectBy event.Time    `cbor:"1,keyasint"`
 	Pause       time.Duration `cbor:"2,keyasint,omitempty"` // negative: the clock was set back

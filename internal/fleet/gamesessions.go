@@ -13,8 +13,8 @@ import (
 // MaxProperties is the maximum number of properties of a game session. Source: API model, GamePropertyList.
 const MaxProperties = 16
 
-// CreateGameSession starts a game session on a free process. The same id with the same fingerprint returns the
-// existing game session, whatever its status; with another fingerprint it is an IdempotentParameterMismatchException.
+// CreateGameSession starts a game session on a free process. The same id with the same fingerprint returns the existing
+// game session, whatever its status; with another fingerprint it is an IdempotentParameterMismatchException.
 type CreateGameSession struct {
 	ID                string        `cbor:"1,keyasint,omitzero"` // the last segment of the ARN
 	Name              string        `cbor:"2,keyasint,omitzero"`
@@ -313,8 +313,8 @@ func (e *GameSessionsForgotten) apply(r *Room) {
 	}
 }
 
-// EndedBefore lists up to limit game sessions that ended before the given time, the earliest first. Only the writer
-// may call it.
+// EndedBefore lists up to limit game sessions that ended before the given time, the earliest first. Only the writer may
+// call it.
 func (r *Room) EndedBefore(before event.Time, limit int) []*GameSession {
 	var ended []*GameSession
 	r.ended.Scan(func(e endedEntry) bool {

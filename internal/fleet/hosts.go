@@ -68,8 +68,8 @@ func (r *Room) rerank(compute string, h *host) {
 	}
 }
 
-// free finds a process for a new game session: on the least loaded compute, the one that has been ready for longest.
-// It skips computes with maxActivations game sessions in ACTIVATING. Source: API reference,
+// free finds a process for a new game session: on the least loaded compute, the one that has been ready for longest. It
+// skips computes with maxActivations game sessions in ACTIVATING. Source: API reference,
 // RuntimeConfiguration.MaxConcurrentGameSessionActivations.
 func (r *Room) free(maxActivations int) (*Process, bool) {
 	best, ok := r.available.Min()

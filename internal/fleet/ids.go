@@ -72,8 +72,8 @@ func (id PlayerSessionID) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParsePlayerSessionID parses an id. The caller has checked its syntax: an id that this service cannot have assigned
-// is a NotFoundException.
+// ParsePlayerSessionID parses an id. The caller has checked its syntax: an id that this service cannot have assigned is
+// a NotFoundException.
 func ParsePlayerSessionID(s string) (PlayerSessionID, error) {
 	u, err := uuid.Parse(strings.TrimPrefix(s, "psess-"))
 	id := PlayerSessionID(u)
@@ -83,8 +83,8 @@ func ParsePlayerSessionID(s string) (PlayerSessionID, error) {
 	return id, nil
 }
 
-// eventID returns the id of the n-th fleet event of a Room, a version 8 UUID. after distinguishes the Room from
-// earlier ones with its address.
+// eventID returns the id of the n-th fleet event of a Room, a version 8 UUID. after distinguishes the Room from earlier
+// ones with its address.
 func eventID(a Address, after, n uint64) string {
 	id := newPlayerSessionID(a, after, [8]byte{})
 	binary.BigEndian.PutUint64(id[8:], n)

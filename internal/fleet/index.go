@@ -5,8 +5,8 @@ import "github.com/muster-gg/muster/internal/search"
 // Index returns the index of the ACTIVE game sessions. The keys of its documents are ordinals.
 func (r *Room) Index() *search.Index { return r.index }
 
-// indexSession keeps the index as the game session is: only ACTIVE ones are
-// found by a search. Source: API reference, SearchGameSessions.
+// indexSession keeps the index as the game session is: only ACTIVE ones are found by a search. Source: API reference,
+// SearchGameSessions.
 func (r *Room) indexSession(old, g *GameSession) {
 	switch {
 	case g.Status == Active && old != nil && sameDocument(old, g): // as when a player is accepted
@@ -17,15 +17,14 @@ func (r *Room) indexSession(old, g *GameSession) {
 	}
 }
 
-// sameDocument reports whether a search sees no difference between two states of
-// a game session.
+// sameDocument reports whether a search sees no difference between two states of a game session.
 func sameDocument(old, g *GameSession) bool {
 	return old.Status == g.Status && old.Name == g.Name && old.Maximum == g.Maximum && old.Players() == g.Players() &&
 		sameProperties(old.Properties, g.Properties)
 }
 
-// document is what a search sees of a game session. It shares the parts that
-// have not changed with the document before it.
+// document is what a search sees of a game session. It shares the parts that have not changed with the document before
+// it.
 func (r *Room) document(old, g *GameSession) *search.Doc {
 	doc := &search.Doc{
 		Key: g.Ordinal, Prefix: r.prefix, ID: g.ID, Name: g.Name,

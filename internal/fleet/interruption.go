@@ -10,8 +10,8 @@ import (
 // paused. Game servers may have tried to meet a deadline meanwhile, so each of their deadlines is extended. Deadlines
 // for callers are not: they have given up by then.
 type Interrupt struct {
-	// Pause is 0 if the shard has a new owner, which has no sockets yet. Otherwise the owner keeps its sockets, and
-	// its clock advanced by Pause since the last check of deadlines; it is negative if the clock was set back.
+	// Pause is 0 if the shard has a new owner, which has no sockets yet. Otherwise the owner keeps its sockets, and its
+	// clock advanced by Pause since the last check of deadlines; it is negative if the clock was set back.
 	Pause time.Duration `cbor:"1,keyasint,omitzero"`
 }
 

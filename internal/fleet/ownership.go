@@ -2,17 +2,17 @@ package fleet
 
 import "slices"
 
-// ownership records which parts of a game session only the Room has seen, so that the writer may change them in
-// place. Each part holds the Room's generation at its creation: a frozen copy increases the generation, and all that
-// it can see belongs to the one before.
+// ownership records which parts of a game session only the Room has seen, so that the writer may change them in place.
+// Each part holds the Room's generation at its creation: a frozen copy increases the generation, and all that it can
+// see belongs to the one before.
 type ownership struct {
 	record     uint64   // the GameSession itself; 0 after it was returned to a caller
 	slots      uint64   // the arrays of CurrentPlayers and randomBits
 	randomBits []uint64 // of the ids of CurrentPlayers: find compares them first
 }
 
-// own returns the game session for a change: itself if nobody has seen it, else a copy that replaces it. The arrays
-// of CurrentPlayers and randomBits are still shared then, and may only be appended to; see ownSlots.
+// own returns the game session for a change: itself if nobody has seen it, else a copy that replaces it. The arrays of
+// CurrentPlayers and randomBits are still shared then, and may only be appended to; see ownSlots.
 func (r *Room) own(g *GameSession) *GameSession {
 	if g.record == r.generation {
 		return g

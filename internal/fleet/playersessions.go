@@ -89,8 +89,8 @@ func takenID(id PlayerSessionID) error {
 	return fault.New(fault.Conflict, "Player session %s exists already and was created with other players", id)
 }
 
-// answeredLately reports whether the player session exists and has not ended before RepeatedWithin. A game session
-// may run for long and have many.
+// answeredLately reports whether the player session exists and has not ended before RepeatedWithin. A game session may
+// run for long and have many.
 func (g *GameSession) answeredLately(id PlayerSessionID, now event.Time) bool {
 	if slices.Contains(g.randomBits, id.randomBits()) {
 		return true

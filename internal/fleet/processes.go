@@ -8,8 +8,8 @@ import (
 )
 
 // ConnectProcess opens a new socket for a server process. Token is the serial of its auth token, 0 if it signed its
-// request instead. A new process needs a token that has not expired; a running one may reconnect with the token that
-// it used before, because the server SDKs never fetch a new one.
+// request instead. A new process needs a token that has not expired; a running one may reconnect with the token that it
+// used before, because the server SDKs never fetch a new one.
 //
 // A process that ended itself may reconnect to get the answer that it missed (the SDKs for C# and C++ with a new
 // idempotency token), so a socket with its id changes nothing. If it is a new process with the same id, it calls

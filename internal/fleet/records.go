@@ -18,8 +18,8 @@ type Compute struct {
 	Tokens          []Token    `cbor:"6,keyasint,omitempty"` // oldest first
 }
 
-// A Token is an auth token of a compute. Its text is derived from the serial and the region's secret, so a copy of
-// the journal does not reveal it.
+// A Token is an auth token of a compute. Its text is derived from the serial and the region's secret, so a copy of the
+// journal does not reveal it.
 type Token struct {
 	Serial  uint64     `cbor:"1,keyasint"`
 	Expires event.Time `cbor:"2,keyasint"`
@@ -118,8 +118,8 @@ const (
 	DenyAll   Policy = "DENY_ALL"
 )
 
-// TriggeredOnProcessTerminate is the reason of a game session that ended
-// because it was terminated. Source: API reference, GameSession.StatusReason.
+// TriggeredOnProcessTerminate is the reason of a game session that ended because it was terminated. Source: API
+// reference, GameSession.StatusReason.
 const TriggeredOnProcessTerminate = "TRIGGERED_ON_PROCESS_TERMINATE"
 
 // A Property is one custom game property.

@@ -29,9 +29,9 @@ type Settings struct {
 	TokenSerial func(room RoomID, compute *Compute, text string) (serial uint64, ok bool)
 }
 
-// DefaultSettings returns the settings of the managed service, as far as they are known. Sources: server SDK
-// reference (reservation 60 s, health every 60 s and three misses, five minutes to ProcessReady and to
-// ProcessEnding), GameLift quotas (50 processes), the retry schedules of the server SDKs (all end within 200 s).
+// DefaultSettings returns the settings of the managed service, as far as they are known. Sources: server SDK reference
+// (reservation 60 s, health every 60 s and three misses, five minutes to ProcessReady and to ProcessEnding), GameLift
+// quotas (50 processes), the retry schedules of the server SDKs (all end within 200 s).
 func DefaultSettings(region string) Settings {
 	return Settings{
 		Region:              region,

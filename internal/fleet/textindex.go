@@ -7,8 +7,8 @@ import "slices"
 // caller must check. An entry may occur several times.
 //
 // Entries are in shelves by the first bits of their hash; long shelves are split. A new entry is appended to a short
-// unsorted list, which is merged into the sorted one when it is long enough: this avoids a cache miss for each entry.
-// A removal is an entry too, and cancels its counterpart when both are sorted.
+// unsorted list, which is merged into the sorted one when it is long enough: this avoids a cache miss for each entry. A
+// removal is an entry too, and cancels its counterpart when both are sorted.
 //
 // Copies share what neither has changed.
 type textIndex struct {

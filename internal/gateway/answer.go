@@ -13,8 +13,8 @@ const (
 	retryAfterHeader = "Retry-After"
 )
 
-// retryAfter is the Retry-After of answers with status 429 or 503, in seconds: about the
-// time that a game server needs between two game sessions.
+// retryAfter is the Retry-After of answers with status 429 or 503, in seconds: about the time that a game server needs
+// between two game sessions.
 const retryAfter = 2
 
 // An answer is the result of a handler.
@@ -53,9 +53,8 @@ func requestID(w http.ResponseWriter) string {
 	return id
 }
 
-// WriteError writes an error answer in the gateway's form. text is for the client; "" is
-// the text of the code. X-Request-Id and Retry-After are set unless w has them. It is for
-// handlers in front of a Gateway.
+// WriteError writes an error answer in the gateway's form. text is for the client; "" is the text of the code.
+// X-Request-Id and Retry-After are set unless w has them. It is for handlers in front of a Gateway.
 func WriteError(w http.ResponseWriter, code Code, text string) {
 	if text == "" {
 		text = meanings[code].text

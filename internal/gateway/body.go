@@ -27,8 +27,8 @@ func (c *call) body() ([]byte, error) {
 	return nil, &failure{code: InvalidRequest, text: "The body of the request did not arrive in whole.", err: err}
 }
 
-// refuseBody closes the connection after the answer. Otherwise the server would read the
-// rest of the body before it sends the answer.
+// refuseBody closes the connection after the answer. Otherwise the server would read the rest of the body before it
+// sends the answer.
 func (c *call) refuseBody() { c.w.Header().Set("Connection", "close") }
 
 // object reads the body of a request as a JSON object, whatever its Content-Type.

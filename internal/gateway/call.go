@@ -81,8 +81,8 @@ func (c *call) sent() bool {
 	return (err == nil || errors.Is(err, http.ErrNotSupported)) && c.r.Context().Err() == nil
 }
 
-// handle calls the route's handler. A panic becomes a failure, because the oldest clients
-// crash on a connection that closes without an answer.
+// handle calls the route's handler. A panic becomes a failure, because the oldest clients crash on a connection that
+// closes without an answer.
 func (c *call) handle() (a answer, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -127,8 +127,8 @@ func (c *call) fail(err error) {
 	}
 }
 
-// shown returns the text of a failure for the client: in development the service's own,
-// if there is one; "" for the text of the code.
+// shown returns the text of a failure for the client: in development the service's own, if there is one; "" for the
+// text of the code.
 func (f *failure) shown(development bool) string {
 	if development && f.text == "" && f.err != nil {
 		return f.err.Error()
@@ -136,8 +136,8 @@ func (f *failure) shown(development bool) string {
 	return f.text
 }
 
-// logFailure logs a failure, at most one per code and second. Errors of the service are warnings; errors of clients
-// and a lack of capacity are in the metrics.
+// logFailure logs a failure, at most one per code and second. Errors of the service are warnings; errors of clients and
+// a lack of capacity are in the metrics.
 func (c *call) logFailure(f *failure) {
 	level := slog.LevelDebug
 	switch {
@@ -163,8 +163,7 @@ func (c *call) logFailure(f *failure) {
 	c.g.log.Log(context.WithoutCancel(c.r.Context()), level, "request failed", args...)
 }
 
-// mayActFor rejects a request for another player than the authenticated one, or beyond
-// the player's rate.
+// mayActFor rejects a request for another player than the authenticated one, or beyond the player's rate.
 func (c *call) mayActFor(player string) error {
 	if subject := c.g.subject(c.r); subject != "" {
 		if subject != player {

@@ -7,12 +7,10 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// maxClaims limits the attempts to claim an empty game session: other requests compete
-// for the same ones.
+// maxClaims limits the attempts to claim an empty game session: other requests compete for the same ones.
 const maxClaims = 3
 
-// claim claims an empty game session of the target. It returns nil and no error if there
-// is none.
+// claim claims an empty game session of the target. It returns nil and no error if there is none.
 func (g *Gateway) claim(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (*created, error) {
 	claim := Claim{
 		Target: t, PlayerID: in.player, Name: in.name, Maximum: in.maximum,

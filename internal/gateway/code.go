@@ -2,8 +2,8 @@ package gateway
 
 import "net/http"
 
-// A Code names a kind of failure. Codes are stable, because clients and dashboards
-// compare them: add codes, never rename one.
+// A Code names a kind of failure. Codes are stable, because clients and dashboards compare them: add codes, never
+// rename one.
 type Code string
 
 // The codes of error answers.
@@ -40,8 +40,7 @@ const (
 
 // Codes of answers without an error object; they are in Observations alone.
 const (
-	// UnknownRoute is an unknown path or method outside of /v1/, answered in the form of
-	// the older interface.
+	// UnknownRoute is an unknown path or method outside of /v1/, answered in the form of the older interface.
 	UnknownRoute Code = "unknown_route"
 	// ClientGone is a request whose client disconnected before the answer.
 	ClientGone Code = "client_gone"
@@ -50,8 +49,8 @@ const (
 // statusClientGone is the status that nginx logs for a client that disconnected.
 const statusClientGone = 499
 
-// meanings is the table of codes: the HTTP status and the default text of each. A test
-// compares it with the table in openapi.yaml.
+// meanings is the table of codes: the HTTP status and the default text of each. A test compares it with the table in
+// openapi.yaml.
 var meanings = map[Code]struct {
 	status int
 	text   string

@@ -9,9 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// writeCompat writes a failure in the format of AWS-SAMUEL's gateway, byte for byte: a
-// JSON string with the API's message if the API rejected a player session, and API
-// Gateway's own error otherwise. It returns the status.
+// writeCompat writes a failure in the format of AWS-SAMUEL's gateway, byte for byte: a JSON string with the API's
+// message if the API rejected a player session, and API Gateway's own error otherwise. It returns the status.
 func writeCompat(w http.ResponseWriter, f *failure) int {
 	status, text := http.StatusBadGateway, `{"message": "Internal server error"}`
 	if api := fault.Of(f.err); f.players && api != nil {

@@ -41,9 +41,8 @@ const (
 	BuildOff BuildCheck = "off"
 	// BuildWarn also logs what BuildEnforce would reject.
 	BuildWarn BuildCheck = "warn"
-	// BuildEnforce rejects creations for a build without a route, if there are routes,
-	// and joins of game sessions of another build. A game session or a joining client
-	// without a build matches all.
+	// BuildEnforce rejects creations for a build without a route, if there are routes, and joins of game sessions of
+	// another build. A game session or a joining client without a build matches all.
 	BuildEnforce BuildCheck = "enforce"
 )
 
@@ -56,12 +55,12 @@ type Config struct {
 
 	Routes  map[int32]Target // where to create, by the client's build
 	Default Target           // for other clients; zero is the service's first ACTIVE fleet
-	// Search are additional fleets and aliases to search, besides the targets of Routes
-	// and Default: usually the destinations of a queue, which itself cannot be searched.
+	// Search are additional fleets and aliases to search, besides the targets of Routes and Default: usually the
+	// destinations of a queue, which itself cannot be searched.
 	Search []Target
 
-	// LegacyIDs: the _local paths answer with ids in the form of GameLift Local, of the
-	// fleet LocalFleet ("" is DefaultLocalFleet).
+	// LegacyIDs: the _local paths answer with ids in the form of GameLift Local, of the fleet LocalFleet ("" is
+	// DefaultLocalFleet).
 	LegacyIDs  bool
 	LocalFleet string
 
@@ -76,24 +75,20 @@ type Config struct {
 	MaxBody       int64         // bytes; 0 is DefaultMaxBody
 	MaxStreams    int           // concurrent event streams; 0 is DefaultMaxStreams
 	CallerStreams int           // concurrent event streams of one caller; 0 is DefaultCallerStreams
-	// MaxUnused limits the game sessions that one caller has created and no player has
-	// joined; 0 is no limit.
+	// MaxUnused limits the game sessions that one caller has created and no player has joined; 0 is no limit.
 	MaxUnused int
 
-	// Secret is the key of the hash of player and name in game session ids. Gateways with
-	// the same secret recognise each other's game sessions; without one, anyone can
-	// compute who created a game session.
+	// Secret is the key of the hash of player and name in game session ids. Gateways with the same secret recognise
+	// each other's game sessions; without one, anyone can compute who created a game session.
 	Secret []byte
 
-	// Subject returns the authenticated player of a request, "" for none. nil is Player
-	// of the request's context.
+	// Subject returns the authenticated player of a request, "" for none. nil is Player of the request's context.
 	Subject func(*http.Request) string
-	// Caller identifies the caller, for CallerStreams and MaxUnused, and where the player
-	// id is not an identity. nil is the address of the connection, without the port.
+	// Caller identifies the caller, for CallerStreams and MaxUnused, and where the player id is not an identity. nil is
+	// the address of the connection, without the port.
 	Caller func(*http.Request) string
-	// Limit reports whether a request for a player is within its rate, and the time to
-	// wait if not. It is called only for players without a Subject, whose requests are
-	// counted during authentication. nil is no limit.
+	// Limit reports whether a request for a player is within its rate, and the time to wait if not. It is called only
+	// for players without a Subject, whose requests are counted during authentication. nil is no limit.
 	Limit func(player string) (wait time.Duration, ok bool)
 	// Observe is called for every answer, by several goroutines. It may be nil.
 	Observe func(Observation)

@@ -15,9 +15,9 @@ import (
 // buildProperty is the game property with the build of a game session.
 const buildProperty = "build_id"
 
-// confirmGrace is the time after the deadline of a creation until which the gateway must
-// confirm that the answer was sent. An unconfirmed game session lives on while its player
-// session is RESERVED, because the client may repeat the request.
+// confirmGrace is the time after the deadline of a creation until which the gateway must confirm that the answer was
+// sent. An unconfirmed game session lives on while its player session is RESERVED, because the client may repeat the
+// request.
 const confirmGrace = 5 * time.Second
 
 // A creation is a request for a game session.
@@ -86,8 +86,7 @@ func (g *Gateway) carryOut(ctx context.Context, ic *inflightCall, in *creation) 
 	return g.start(ctx, ic, in, t, tok)
 }
 
-// start creates a game session on a fleet, waits until it is ACTIVE, and creates the
-// player session.
+// start creates a game session on a fleet, waits until it is ACTIVE, and creates the player session.
 func (g *Gateway) start(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (*created, error) {
 	began := g.clock.Now()
 	s, err := g.createSomewhere(ctx, ic, in, t, tok)
@@ -129,8 +128,7 @@ func notActive(ctx context.Context, s *wire.GameSession, err error) error {
 	}
 }
 
-// createSomewhere creates the game session in the first location of the target with a
-// free server process.
+// createSomewhere creates the game session in the first location of the target with a free server process.
 func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *creation, t Target, tok token) (
 	*wire.GameSession, error,
 ) {
@@ -155,8 +153,8 @@ func (g *Gateway) createSomewhere(ctx context.Context, ic *inflightCall, in *cre
 	return nil, last
 }
 
-// failed is the function of that name for the call that creates. A missing target is an
-// error of the client if the client has named it.
+// failed is the function of that name for the call that creates. A missing target is an error of the client if the
+// client has named it.
 func (c *creation) failed(ctx context.Context, err error, conflict Code) error {
 	if c.target != (Target{}) && fault.Is(err, fault.NotFound) {
 		return invalid("target: there is no such fleet, alias or queue.")
@@ -164,8 +162,8 @@ func (c *creation) failed(ctx context.Context, err error, conflict Code) error {
 	return failed(ctx, err, NoFleet, conflict)
 }
 
-// candidates returns the locations to try, the best first: the configured one alone, or
-// those with idle server processes in descending order, then those of unknown number.
+// candidates returns the locations to try, the best first: the configured one alone, or those with idle server
+// processes in descending order, then those of unknown number.
 func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]string, error) {
 	if t.Location != "" {
 		return []string{t.Location}, nil
@@ -185,8 +183,8 @@ func (g *Gateway) candidates(ctx context.Context, in *creation, t Target) ([]str
 	return names, nil
 }
 
-// createAt creates the game session in one location. A call that was cut off may have
-// succeeded, so its game session is on the undo list.
+// createAt creates the game session in one location. A call that was cut off may have succeeded, so its game session is
+// on the undo list.
 func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, t Target, location string, tok token) (
 	*wire.GameSession, error,
 ) {
@@ -210,8 +208,7 @@ func (g *Gateway) createAt(ctx context.Context, ic *inflightCall, in *creation, 
 	return nil, err
 }
 
-// abandon ends a game session that no client knows, unless it has a player. It may have
-// ended already.
+// abandon ends a game session that no client knows, unless it has a player. It may have ended already.
 func (g *Gateway) abandon(ctx context.Context, id string) {
 	s, err := g.service.DescribeGameSession(ctx, id)
 	if err == nil {
@@ -229,8 +226,8 @@ func (g *Gateway) abandon(ctx context.Context, id string) {
 	}
 }
 
-// terminate ends a game session through its server process, or else by force, because
-// the process of one that never became ACTIVE may not respond.
+// terminate ends a game session through its server process, or else by force, because the process of one that never
+// became ACTIVE may not respond.
 func (g *Gateway) terminate(ctx context.Context, id string) (err error) {
 	for _, mode := range []wire.TerminationMode{
 		wire.TerminationModeTriggerOnProcessTerminate, wire.TerminationModeForceTerminate,

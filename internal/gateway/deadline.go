@@ -8,8 +8,8 @@ import (
 	"github.com/jonboulle/clockwork"
 )
 
-// WithTimeout is context.WithTimeout with a clock. The one of package clockwork blocks in
-// Err with a fake clock, which libraries do not expect.
+// WithTimeout is context.WithTimeout with a clock. The one of package clockwork blocks in Err with a fake clock, which
+// libraries do not expect.
 func WithTimeout(ctx context.Context, clock clockwork.Clock, d time.Duration) (context.Context, context.CancelFunc) {
 	inner, cancel := context.WithCancelCause(ctx)
 	timer := clock.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })

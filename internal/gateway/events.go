@@ -74,9 +74,8 @@ var errStreamEnded = errors.New("the stream has ended")
 // A watch calls changed with each state until the last one.
 type watch func(ctx context.Context, changed func(change) error) error
 
-// stream writes the changes of a watch as events, until the last one, the client
-// disconnects, or the gateway closes. A failure before the first change is an ordinary
-// error answer.
+// stream writes the changes of a watch as events, until the last one, the client disconnects, or the gateway closes. A
+// failure before the first change is an ordinary error answer.
 func (c *call) stream(follow watch, notFound Code) (answer, error) {
 	if c.r.ContentLength != 0 {
 		c.refuseBody()
@@ -147,8 +146,8 @@ func watchFailure(ctx context.Context, err error, notFound Code) error {
 	return failed(ctx, err, notFound, Internal)
 }
 
-// lastEventID returns the id of the last event that the client received; 0 for none.
-// Streams begin with the current state, so no event is repeated.
+// lastEventID returns the id of the last event that the client received; 0 for none. Streams begin with the current
+// state, so no event is repeated.
 func lastEventID(r *http.Request) uint64 {
 	id, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 63)
 	if err != nil {
@@ -183,8 +182,7 @@ func (s *eventStream) run(first change, changes <-chan change, done <-chan error
 	}
 }
 
-// next waits for the next event and sends heartbeats until then; false at the end of the
-// stream.
+// next waits for the next event and sends heartbeats until then; false at the end of the stream.
 func (s *eventStream) next(changes <-chan change, done <-chan error, tick <-chan time.Time, notFound Code) (
 	change, bool,
 ) {
@@ -209,8 +207,7 @@ func (s *eventStream) next(changes <-chan change, done <-chan error, tick <-chan
 	}
 }
 
-// broken returns an error event for a watch that ended before its last change; false if
-// it ended after it.
+// broken returns an error event for a watch that ended before its last change; false if it ended after it.
 func (s *eventStream) broken(err error, notFound Code) (change, bool) {
 	if errors.Is(err, errStreamEnded) {
 		return change{}, false

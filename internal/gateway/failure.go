@@ -9,8 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A failure is the error answer to a request. Functions return it as an error; asFailure finds it where the answer
-// is written.
+// A failure is the error answer to a request. Functions return it as an error; asFailure finds it where the answer is
+// written.
 type failure struct {
 	code Code
 	text string // for the client; "" for the text of the code
@@ -45,8 +45,8 @@ func fail(code Code, format string, args ...any) error {
 // invalid returns a failure that names a field or parameter.
 func invalid(format string, args ...any) error { return fail(InvalidRequest, format, args...) }
 
-// codeOf returns the code for an exception of the API. The codes of NotFoundException and ConflictException depend
-// on the call, so the caller gives them.
+// codeOf returns the code for an exception of the API. The codes of NotFoundException and ConflictException depend on
+// the call, so the caller gives them.
 func codeOf(kind fault.Kind, notFound, conflict Code) Code {
 	switch kind {
 	case fault.NotFound:

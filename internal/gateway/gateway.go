@@ -64,8 +64,7 @@ type Gateway struct {
 	inFlight atomic.Int64
 }
 
-// New returns a gateway and starts nothing. The error names every invalid field of the
-// configuration.
+// New returns a gateway and starts nothing. The error names every invalid field of the configuration.
 func New(c Config) (*Gateway, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -130,11 +129,10 @@ func (g *Gateway) leave() {
 	g.work.Done()
 }
 
-// Close rejects new requests, ends the event streams, and waits for the requests and
-// creations in progress. When ctx is done, it cancels them and returns ctx's error;
-// cancelled creations still end their game sessions, for which Close waits at most
-// undoTime. A client that does not read its answer blocks Close until the server closes
-// its connection. Close may be called again.
+// Close rejects new requests, ends the event streams, and waits for the requests and creations in progress. When ctx is
+// done, it cancels them and returns ctx's error; cancelled creations still end their game sessions, for which Close
+// waits at most undoTime. A client that does not read its answer blocks Close until the server closes its connection.
+// Close may be called again.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.closed {

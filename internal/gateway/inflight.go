@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// inflight is the table of creations in progress. Requests with equal keys share one call, and its result is not
-// kept. Package singleflight does not fit: a request with the key of another one and different contents is
-// rejected, and the cleanup of a failed call runs after its waiters are answered.
+// inflight is the table of creations in progress. Requests with equal keys share one call, and its result is not kept.
+// Package singleflight does not fit: a request with the key of another one and different contents is rejected, and the
+// cleanup of a failed call runs after its waiters are answered.
 type inflight struct {
 	mu    sync.Mutex
 	calls map[string]*inflightCall
 }
 
-// An inflightCall is one creation in progress. It does not depend on the clients that wait for it: a client that
-// lost its connection and repeats the request joins the call.
+// An inflightCall is one creation in progress. It does not depend on the clients that wait for it: a client that lost
+// its connection and repeats the request joins the call.
 type inflightCall struct {
 	contents [sha256.Size]byte
 	undo     []func(context.Context) // run when the creation has failed
@@ -29,8 +29,8 @@ type inflightCall struct {
 	err  error
 }
 
-// join returns the call with the key; first reports whether it is a new one, which the caller must run. An empty
-// key is never shared.
+// join returns the call with the key; first reports whether it is a new one, which the caller must run. An empty key is
+// never shared.
 func (t *inflight) join(key string, contents [sha256.Size]byte) (ic *inflightCall, first bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,8 +117,8 @@ func (g *Gateway) tryCreate(ctx context.Context, ic *inflightCall, in *creation)
 	return out, nil
 }
 
-// confirm reports to the service, in the background, that the answer with a game session was sent. If the gateway
-// is killed before, the service ends the game session, unless its player has connected.
+// confirm reports to the service, in the background, that the answer with a game session was sent. If the gateway is
+// killed before, the service ends the game session, unless its player has connected.
 func (g *Gateway) confirm(id string) {
 	g.work.Go(func() {
 		ctx, cancel := WithTimeout(context.WithoutCancel(g.base), g.clock, undoTime)

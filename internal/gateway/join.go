@@ -35,9 +35,9 @@ func (g *Gateway) reserve(ctx context.Context, id string, players []newPlayer) (
 	return inOrder(out.PlayerSessions, players)
 }
 
-// join creates a player session for one player, or returns the one that is RESERVED
-// already: a repeated request must not take a second slot, even while the first one is in
-// progress. If the player id is not an identity, the slot must be of the same origin.
+// join creates a player session for one player, or returns the one that is RESERVED already: a repeated request must
+// not take a second slot, even while the first one is in progress. If the player id is not an identity, the slot must
+// be of the same origin.
 func (g *Gateway) join(ctx context.Context, id string, player newPlayer) (*wire.PlayerSession, error) {
 	unlock, err := g.joins.lock(ctx, id+"\x00"+player.id)
 	if err != nil {
@@ -65,8 +65,7 @@ func (g *Gateway) join(ctx context.Context, id string, player newPlayer) (*wire.
 	return &made[0], nil
 }
 
-// joinAll is join for one player. Several players get new player sessions with every
-// request, all or none.
+// joinAll is join for one player. Several players get new player sessions with every request, all or none.
 func (g *Gateway) joinAll(ctx context.Context, id string, players []newPlayer) ([]wire.PlayerSession, error) {
 	if len(players) > 1 {
 		return g.reserve(ctx, id, players)
@@ -78,8 +77,7 @@ func (g *Gateway) joinAll(ctx context.Context, id string, players []newPlayer) (
 	return []wire.PlayerSession{*slot}, nil
 }
 
-// inOrder returns player sessions in the order of the players. It fails if one is missing
-// or incomplete.
+// inOrder returns player sessions in the order of the players. It fails if one is missing or incomplete.
 func inOrder(got []wire.PlayerSession, players []newPlayer) ([]wire.PlayerSession, error) {
 	byPlayer := make(map[string]*wire.PlayerSession, len(got))
 	for i := range got {
@@ -96,8 +94,8 @@ func inOrder(got []wire.PlayerSession, players []newPlayer) ([]wire.PlayerSessio
 	return list, nil
 }
 
-// incomplete returns a failure for a player session without an id or an endpoint: the
-// oldest clients would wait for ever.
+// incomplete returns a failure for a player session without an id or an endpoint: the oldest clients would wait for
+// ever.
 func incomplete(p *wire.PlayerSession) error {
 	if p == nil || p.PlayerSessionId == "" || p.IpAddress == "" || p.Port.Or(0) <= 0 {
 		return &failure{code: Internal,

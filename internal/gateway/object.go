@@ -12,9 +12,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// An object is a JSON object of a request, read strictly: keys must be unique, members
-// must have the type of the method that reads them, and null is absent. Unknown members
-// are ignored, for newer clients.
+// An object is a JSON object of a request, read strictly: keys must be unique, members must have the type of the method
+// that reads them, and null is absent. Unknown members are ignored, for newer clients.
 //
 // The first problem is kept, and names the member; reading continues with zero values.
 type object struct {
@@ -138,8 +137,7 @@ func (o *object) textOf(name string, value json.RawMessage, least, most int) str
 	return s
 }
 
-// integer reads a required integer. 4.0 is one, because some clients have floating point
-// numbers alone.
+// integer reads a required integer. 4.0 is one, because some clients have floating point numbers alone.
 func (o *object) integer(name string, least, most int32) int32 {
 	value, ok := o.need(name)
 	if !ok {

@@ -1,7 +1,6 @@
 package gateway
 
-// Patterns returns the operations as patterns of http.ServeMux, for handlers in front of
-// the gateway.
+// Patterns returns the operations as patterns of http.ServeMux, for handlers in front of the gateway.
 func Patterns() []string {
 	patterns := make([]string, len(routes))
 	for i := range routes {

@@ -120,8 +120,8 @@ func (g *Gateway) placedPlayer(ctx context.Context, p *wire.GameSessionPlacement
 	return nil, incomplete(nil)
 }
 
-// stopPlacement cancels a placement that no client knows. If it has been FULFILLED, it
-// ends the game session, unless that has a player.
+// stopPlacement cancels a placement that no client knows. If it has been FULFILLED, it ends the game session, unless
+// that has a player.
 func (g *Gateway) stopPlacement(ctx context.Context, id string) {
 	_, err := g.queues.StopGameSessionPlacement(ctx, &wire.StopGameSessionPlacementInput{PlacementId: id})
 	if err == nil {

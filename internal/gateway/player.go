@@ -7,8 +7,8 @@ import (
 
 type playerKey struct{}
 
-// WithPlayer returns a context for a request of an authenticated player, which may then
-// act for this player only. An empty id means no authentication.
+// WithPlayer returns a context for a request of an authenticated player, which may then act for this player only. An
+// empty id means no authentication.
 func WithPlayer(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, playerKey{}, id)
 }

@@ -4,8 +4,8 @@ import (
 	"regexp"
 )
 
-// Limits of requests. Source: API reference, CreateGameSession and
-// CreatePlayerSessions; GameLift quotas, "Player sessions per game session".
+// Limits of requests. Source: API reference, CreateGameSession and CreatePlayerSessions; GameLift quotas, "Player
+// sessions per game session".
 const (
 	maxName       = 1024
 	maxPlayerID   = 1024

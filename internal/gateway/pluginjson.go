@@ -9,8 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// pythonTime is str(datetime) of Python for a time in UTC: with six decimals, or
-// none if they are all zero.
+// pythonTime is str(datetime) of Python for a time in UTC: with six decimals, or none if they are all zero.
 type pythonTime struct{ time.Time }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -29,9 +28,8 @@ func (t pythonTime) MarshalJSON() ([]byte, error) {
 	return append(append([]byte{'"'}, text...), '"'), err
 }
 
-// A pythonObject is a structure of the API in the JSON of AWS-SAMUEL's gateway: the
-// members of boto3, times as Python writes them. Members without a value are omitted,
-// except those in always.
+// A pythonObject is a structure of the API in the JSON of AWS-SAMUEL's gateway: the members of boto3, times as Python
+// writes them. Members without a value are omitted, except those in always.
 type pythonObject struct {
 	shape  any // a pointer to a structure of package wire
 	always []string

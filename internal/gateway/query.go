@@ -17,8 +17,7 @@ func (c *call) query() (*query, error) {
 	return &query{values: values}, nil
 }
 
-// A query is a query string, read strictly: parameters must be unique. The first problem
-// is kept.
+// A query is a query string, read strictly: parameters must be unique. The first problem is kept.
 type query struct {
 	values  map[string][]string
 	problem error

@@ -9,8 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// replay returns the result of an earlier equal request; nil and no error if there is
-// none.
+// replay returns the result of an earlier equal request; nil and no error if there is none.
 func (g *Gateway) replay(ctx context.Context, in *creation, t Target, tok token) (*created, error) {
 	switch {
 	case in.key != "" && t.Queue == "":
@@ -22,8 +21,8 @@ func (g *Gateway) replay(ctx context.Context, in *creation, t Target, tok token)
 	}
 }
 
-// replayPlayer searches for a RESERVED player session of the player in a game session
-// that was created for this request.
+// replayPlayer searches for a RESERVED player session of the player in a game session that was created for this
+// request.
 func (g *Gateway) replayPlayer(ctx context.Context, in *creation, tok token) (*created, error) {
 	slots, err := g.reserved(ctx, in.player)
 	if err != nil {
@@ -42,8 +41,7 @@ func (g *Gateway) replayPlayer(ctx context.Context, in *creation, tok token) (*c
 	return nil, nil
 }
 
-// maxReservedPages limits the pages of a player's reservations; a player usually has one
-// or two reservations.
+// maxReservedPages limits the pages of a player's reservations; a player usually has one or two reservations.
 const maxReservedPages = 5
 
 // reserved returns the RESERVED player sessions of a player.
@@ -70,9 +68,9 @@ func (g *Gateway) reserved(ctx context.Context, player string) ([]wire.PlayerSes
 	return all, nil
 }
 
-// createdFor returns the game session if it was created for the request of a token and is
-// ACTIVE; otherwise nil. A marker property takes precedence over the id: the gateway did
-// not choose the id, or another request has claimed the game session since.
+// createdFor returns the game session if it was created for the request of a token and is ACTIVE; otherwise nil. A
+// marker property takes precedence over the id: the gateway did not choose the id, or another request has claimed the
+// game session since.
 func (g *Gateway) createdFor(ctx context.Context, tok token, id string) (*wire.GameSession, error) {
 	owned := tok.owns(id)
 	if !owned && !g.marks {
@@ -94,8 +92,7 @@ func (g *Gateway) createdFor(ctx context.Context, tok token, id string) (*wire.G
 	return s, nil
 }
 
-// replayKey searches for the game session of an Idempotency-Key and waits until it is
-// ACTIVE.
+// replayKey searches for the game session of an Idempotency-Key and waits until it is ACTIVE.
 func (g *Gateway) replayKey(ctx context.Context, in *creation, t Target, tok token) (*created, error) {
 	s, err := g.lookUp(ctx, t, tok.String())
 	if err != nil {
@@ -128,8 +125,8 @@ func (g *Gateway) again(ctx context.Context, in *creation, s *wire.GameSession) 
 	return g.replaySlot(ctx, in, out)
 }
 
-// replaySlot finds the player session in a game session of an earlier request, or creates
-// it if that request failed before.
+// replaySlot finds the player session in a game session of an earlier request, or creates it if that request failed
+// before.
 func (g *Gateway) replaySlot(ctx context.Context, in *creation, out *created) (*created, error) {
 	slots, err := g.reserved(ctx, in.player)
 	if err != nil {

@@ -39,8 +39,8 @@ var routes = []route{
 // name returns the route's name in an Observation.
 func (r *route) name() string { return r.method + " " + r.path }
 
-// match reports whether an escaped path matches the route, and returns the value of {id}:
-// one segment, or with loose any number of them.
+// match reports whether an escaped path matches the route, and returns the value of {id}: one segment, or with loose
+// any number of them.
 func (r *route) match(escaped string, loose bool) (id string, ok bool) {
 	before, after, wild := strings.Cut(r.path, "{id}")
 	if !wild {
@@ -58,9 +58,8 @@ func (r *route) match(escaped string, loose bool) (id string, ok bool) {
 	return id, err == nil
 }
 
-// find returns the route of a request. If there is none, allow lists the methods of the
-// path. Some proxies decode a path before they forward it, with the slashes of an id:
-// hence the second, loose search.
+// find returns the route of a request. If there is none, allow lists the methods of the path. Some proxies decode a
+// path before they forward it, with the slashes of an id: hence the second, loose search.
 func find(r *http.Request) (found *route, id string, allow []string) {
 	for _, loose := range []bool{false, true} {
 		if found, id, allow = lookFor(r, loose); found != nil || allow != nil {

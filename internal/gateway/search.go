@@ -23,9 +23,9 @@ func buildFilter(build int32) string {
 	return "gameSessionProperties." + buildProperty + "='" + strconv.Itoa(int(build)) + "'"
 }
 
-// openSessions returns the game sessions that a client can join, of all targets, up to
-// the limit. The newest of each target come first, so that abandoned ones do not hide
-// others. It fails if one target fails, because a partial list would look complete.
+// openSessions returns the game sessions that a client can join, of all targets, up to the limit. The newest of each
+// target come first, so that abandoned ones do not hide others. It fails if one target fails, because a partial list
+// would look complete.
 func (g *Gateway) openSessions(ctx context.Context, build wire.Opt[int32]) ([]wire.GameSession, error) {
 	targets, err := g.searched(ctx)
 	if err != nil {
@@ -58,8 +58,7 @@ func (g *Gateway) openSessions(ctx context.Context, build wire.Opt[int32]) ([]wi
 	return found, nil
 }
 
-// searchInput returns the request for the next page of a target, of at most limit game
-// sessions.
+// searchInput returns the request for the next page of a target, of at most limit game sessions.
 func searchInput(t Target, filter, sort string, limit int, next string) *wire.SearchGameSessionsInput {
 	return &wire.SearchGameSessionsInput{
 		FleetId: t.FleetID, AliasId: t.AliasID, Location: t.Location, FilterExpression: filter, SortExpression: sort,

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// streams limits the open event streams, in total and per caller: each holds a connection
-// and a watch until its client disconnects.
+// streams limits the open event streams, in total and per caller: each holds a connection and a watch until its client
+// disconnects.
 type streams struct {
 	most, mostEach int
 

@@ -169,8 +169,8 @@ func fixedTargets(c *Config) []Target {
 	return targets
 }
 
-// lookUp finds the game session of a target by the last part of its id. It returns nil if
-// there is none, or if it has ended and the target is an alias.
+// lookUp finds the game session of a target by the last part of its id. It returns nil if there is none, or if it has
+// ended and the target is an alias.
 func (g *Gateway) lookUp(ctx context.Context, t Target, part string) (*wire.GameSession, error) {
 	fleet, err := g.fleetOf(ctx, t)
 	if err != nil || fleet == "" {
@@ -208,8 +208,7 @@ func (g *Gateway) locationsOf(ctx context.Context, t Target) ([]string, error) {
 	return names, nil
 }
 
-// fleetOf returns the fleet of a target. For an alias it reads one of its game sessions;
-// "" if none is ACTIVE.
+// fleetOf returns the fleet of a target. For an alias it reads one of its game sessions; "" if none is ACTIVE.
 func (g *Gateway) fleetOf(ctx context.Context, t Target) (string, error) {
 	if t.AliasID == "" {
 		id, _ := arn.ParseFleet(t.FleetID)

@@ -12,28 +12,27 @@ import (
 	"github.com/google/uuid"
 )
 
-// The id of a game session that the gateway creates ends in a token: "gsess-" and a UUID
-// of version 8 (RFC 9562).
+// The id of a game session that the gateway creates ends in a token: "gsess-" and a UUID of version 8 (RFC 9562).
 //
 //	bytes 0–7    the player, the name, and the origin of a player id that is not an
 //	             identity (60 bits of a keyed hash)
 //	bytes 8, 9   the contents of the request (14 bits of a hash)
 //	bytes 10–15  random
 //
-// So a gateway without stored state recognises the game session of a request, after a
-// restart too and if another gateway created it.
+// So a gateway without stored state recognises the game session of a request, after a restart too and if another
+// gateway created it.
 
 const tokenPrefix = "gsess-"
 
-// marker is the game property with the token of game sessions whose id the gateway does
-// not choose: claimed ones, and those of a queue.
+// marker is the game property with the token of game sessions whose id the gateway does not choose: claimed ones, and
+// those of a queue.
 const marker = "gateway_request"
 
 // A token is those 16 bytes.
 type token uuid.UUID
 
-// newToken returns the token of a request. With an Idempotency-Key it depends on the key
-// alone, so that a repeat finds the game session whatever its contents.
+// newToken returns the token of a request. With an Idempotency-Key it depends on the key alone, so that a repeat finds
+// the game session whatever its contents.
 func (g *Gateway) newToken(c *creation) token {
 	h := hmac.New(sha256.New, g.secret)
 	h.Write([]byte(c.requestKey()))
@@ -54,8 +53,7 @@ func (t token) String() string { return tokenPrefix + uuid.UUID(t).String() }
 // mark returns the value of the marker: the bytes that are not random.
 func (t token) mark() string { return hex.EncodeToString(t[:10]) }
 
-// owns reports whether a game session with this id was created for the request
-// that t is a token of.
+// owns reports whether a game session with this id was created for the request that t is a token of.
 func (t token) owns(gameSessionID string) bool {
 	text, ok := strings.CutPrefix(lastPart(gameSessionID), tokenPrefix)
 	if !ok {
@@ -78,8 +76,7 @@ func (c *creation) requestKey() string {
 	return key
 }
 
-// contents returns a hash of the request; requests with equal keys must have equal
-// contents.
+// contents returns a hash of the request; requests with equal keys must have equal contents.
 func (c *creation) contents() [sha256.Size]byte {
 	h := sha256.New()
 	text := func(s string) {

@@ -9,9 +9,9 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// unused limits the unused game sessions per caller: those that it created and no player
-// has joined. Without the limit one caller could occupy every game server. The counts are
-// in memory: each gateway counts for itself, from zero after a restart.
+// unused limits the unused game sessions per caller: those that it created and no player has joined. Without the limit
+// one caller could occupy every game server. The counts are in memory: each gateway counts for itself, from zero after
+// a restart.
 type unused struct {
 	most int // per caller; 0 is no limit
 
@@ -20,16 +20,15 @@ type unused struct {
 	by  map[string][]*list.Element
 }
 
-// A holding is a game session that counts against its caller, from the begin of its
-// creation.
+// A holding is a game session that counts against its caller, from the begin of its creation.
 type holding struct {
 	caller    string
 	session   string // "" until it is known
 	placement string // of an asynchronous creation; "" for others
 }
 
-// maxHoldings limits the memory of all callers together. The oldest holding is removed
-// first: its game session was usually used or has ended.
+// maxHoldings limits the memory of all callers together. The oldest holding is removed first: its game session was
+// usually used or has ended.
 const maxHoldings = 10_000
 
 func newUnused(most int) *unused {
@@ -76,8 +75,7 @@ func (u *unused) remove(e *list.Element) {
 	u.all.Remove(e)
 }
 
-// settle records the result of a creation. A game session of an earlier request is not
-// counted again.
+// settle records the result of a creation. A game session of an earlier request is not counted again.
 func (u *unused) settle(e *list.Element, out *created) {
 	if e == nil {
 		return
@@ -105,8 +103,8 @@ func (u *unused) of(caller string) map[*list.Element]holding {
 	return all
 }
 
-// hold counts a new game session against its caller, or fails if the caller has too many
-// unused ones. The element is nil without a limit.
+// hold counts a new game session against its caller, or fails if the caller has too many unused ones. The element is
+// nil without a limit.
 func (g *Gateway) hold(ctx context.Context, caller string) (*list.Element, error) {
 	if g.unused.most == 0 {
 		return nil, nil
@@ -131,8 +129,7 @@ func (g *Gateway) hold(ctx context.Context, caller string) (*list.Element, error
 			"Have a player enter one, or wait until one ends.", g.unused.most)
 }
 
-// isFree reports whether a holding no longer counts: a player has joined its game session,
-// or it has ended.
+// isFree reports whether a holding no longer counts: a player has joined its game session, or it has ended.
 func (g *Gateway) isFree(ctx context.Context, h holding) (bool, error) {
 	id := h.session
 	if h.placement != "" {
@@ -166,8 +163,7 @@ func (g *Gateway) isFree(ctx context.Context, h holding) (bool, error) {
 	return g.entered(ctx, id)
 }
 
-// entered reports whether a player is or was connected to a game session. A RESERVED
-// player session does not count.
+// entered reports whether a player is or was connected to a game session. A RESERVED player session does not count.
 func (g *Gateway) entered(ctx context.Context, id string) (bool, error) {
 	for _, status := range []wire.PlayerSessionStatus{
 		wire.PlayerSessionStatusActive, wire.PlayerSessionStatusCompleted,

@@ -13,8 +13,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// Limits of /v1/ that differ from the API's. The gateway reserves two of the API's
-// sixteen game properties.
+// Limits of /v1/ that differ from the API's. The gateway reserves two of the API's sixteen game properties.
 const (
 	maxProperties    = 14
 	maxPropertyKey   = 32
@@ -66,8 +65,7 @@ func createSession(c *call) (answer, error) {
 	return a, nil
 }
 
-// viewTime limits the description of a created game session; the deadline of the request
-// may have passed.
+// viewTime limits the description of a created game session; the deadline of the request may have passed.
 const viewTime = 2 * time.Second
 
 // createdView returns the answer for a creation, with the current game session.

@@ -91,8 +91,7 @@ type matchedPlayer struct {
 	PlayerSessionID string `json:"playerSessionId"`
 }
 
-// add adds a player to a match if subject may see its player session id, which admits to
-// the game.
+// add adds a player to a match if subject may see its player session id, which admits to the game.
 func (m *matchView) add(subject, player, playerSession string) {
 	if subject == "" || subject == player {
 		m.Players = append(m.Players, matchedPlayer{player, playerSession})

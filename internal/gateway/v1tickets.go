@@ -10,8 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// Limits of tickets. Source: API reference, StartMatchmaking; GameLift quotas,
-// "Players per matchmaking ticket".
+// Limits of tickets. Source: API reference, StartMatchmaking; GameLift quotas, "Players per matchmaking ticket".
 const (
 	maxTicketPlayers    = 10
 	maxTeam             = 1024
@@ -223,8 +222,8 @@ func acceptMatch(c *call) (answer, error) {
 	return getTicket(c)
 }
 
-// ticketFailure returns why an existing ticket was not changed: the API rejects a change
-// that the ticket's status does not allow as an invalid request.
+// ticketFailure returns why an existing ticket was not changed: the API rejects a change that the ticket's status does
+// not allow as an invalid request.
 func ticketFailure(c *call, err error) error {
 	f := asFailure(failed(c.ctx, err, TicketNotFound, TicketConflict))
 	if f.code == InvalidRequest {

@@ -26,11 +26,10 @@ type ShardContents struct {
 }
 
 // A ConsistentSnapshot is all that an engine stored at one moment: nothing was being written then, so no journal
-// contains a record whose cause is missing in another journal. The engine continues to work, but deletes no record
-// and no snapshot of a shard until Close. One goroutine uses it.
+// contains a record whose cause is missing in another journal. The engine continues to work, but deletes no record and
+// no snapshot of a shard until Close. One goroutine uses it.
 //
-// The data that visit receives is valid until it returns. An error of visit ends the call, which returns it
-// unchanged.
+// The data that visit receives is valid until it returns. An error of visit ends the call, which returns it unchanged.
 type ConsistentSnapshot interface {
 	// Taken returns the moment.
 	Taken() time.Time
@@ -38,8 +37,8 @@ type ConsistentSnapshot interface {
 	// Contents returns what was stored of a shard.
 	Contents(ctx context.Context, shard int) (ShardContents, error)
 
-	// Snapshot opens the newest intact snapshot of a shard that includes no record after newest: seq 0 and a nil
-	// reader if there is none. The caller closes the reader.
+	// Snapshot opens the newest intact snapshot of a shard that includes no record after newest: seq 0 and a nil reader
+	// if there is none. The caller closes the reader.
 	Snapshot(ctx context.Context, shard int, newest uint64) (seq uint64, r io.ReadCloser, err error)
 
 	// Records visits all records of a shard after the given one, oldest first. The error is ErrMissing if one of them

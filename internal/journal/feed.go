@@ -2,9 +2,9 @@ package journal
 
 import "context"
 
-// A Feed is a sequence of records with many writers and many readers: the event feed of a region. Records are
-// numbered in the order of their appends, with gaps, and kept for a time (30 days by default). All methods are safe
-// for concurrent use.
+// A Feed is a sequence of records with many writers and many readers: the event feed of a region. Records are numbered
+// in the order of their appends, with gaps, and kept for a time (30 days by default). All methods are safe for
+// concurrent use.
 type Feed interface {
 	// Append stores a record durably after all others and returns its number. If the id was appended in the last two
 	// minutes, it stores nothing and returns the number of that record, so an Append with unknown outcome can be

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// History keeps ended things outside memory for a time (30 days by default). Each entry has a subject: tokens
-// separated by dots, such as "session.fleet-1.gsess-2". All methods are safe for concurrent use.
+// History keeps ended things outside memory for a time (30 days by default). Each entry has a subject: tokens separated
+// by dots, such as "session.fleet-1.gsess-2". All methods are safe for concurrent use.
 type History interface {
 	// Put stores an entry durably. A Put with the same subject replaces the entry and makes it the newest, so a Put
 	// with unknown outcome can be repeated. The error is ErrTooLarge for more than MaxEntry bytes.
 	Put(ctx context.Context, subject string, data []byte) error
 
-	// Get returns the entry with this subject; ok is false if there is none, or none any more. The data belongs to
-	// the caller.
+	// Get returns the entry with this subject; ok is false if there is none, or none any more. The data belongs to the
+	// caller.
 	Get(ctx context.Context, subject string) (data []byte, ok bool, err error)
 
 	// List calls visit with the entries whose subject matches filter, in the order of their Puts, starting after the
-	// given number (0: with the first), up to the newest at the time of the call. In a filter the token "*" matches
-	// any one token, and a last token ">" one or more. The data is valid until visit returns; false ends the list.
+	// given number (0: with the first), up to the newest at the time of the call. In a filter the token "*" matches any
+	// one token, and a last token ">" one or more. The data is valid until visit returns; false ends the list.
 	List(ctx context.Context, filter string, after uint64,
 		visit func(seq uint64, subject string, data []byte) bool) error
 
@@ -31,8 +31,8 @@ type History interface {
 // MaxEntry is the largest entry of a history, in bytes.
 const MaxEntry = 4 << 20
 
-// maxSubject is the longest subject in bytes. The engine stores the length of a
-// subject in 16 bits and puts a prefix before it.
+// maxSubject is the longest subject in bytes. The engine stores the length of a subject in 16 bits and puts a prefix
+// before it.
 const maxSubject = 4096
 
 // CheckSubject checks the subject of a history entry: one or more tokens separated by dots, none of them empty or a

@@ -26,8 +26,7 @@ func TakeAnswer() *Answer {
 	return a
 }
 
-// Release gives the answer back for another request, unless its body has grown
-// large.
+// Release gives the answer back for another request, unless its body has grown large.
 func (a *Answer) Release() {
 	const large = 256 << 10
 	if cap(a.buf) > large {
@@ -40,8 +39,7 @@ func (a *Answer) Release() {
 // Add adds a field to the head.
 func (a *Answer) Add(name, value string) { a.Header = append(a.Header, Field{name, value}) }
 
-// Buffer is what the body is appended to. What stands in it already is not to
-// be changed.
+// Buffer is what the body is appended to. What stands in it already is not to be changed.
 func (a *Answer) Buffer() *[]byte { return &a.buf }
 
 // Body is the body so far.
@@ -50,8 +48,7 @@ func (a *Answer) Body() []byte { return a.buf[room:] }
 // Truncate takes the body back.
 func (a *Answer) Truncate() { a.buf = a.buf[:room] }
 
-// wire is the answer as it is sent. last tells the client that the connection is
-// closed behind it.
+// wire is the answer as it is sent. last tells the client that the connection is closed behind it.
 func (a *Answer) wire(last bool) []byte {
 	h := append(a.head[:0], "HTTP/1.1 "...)
 	h = strconv.AppendInt(h, int64(a.Status), 10)

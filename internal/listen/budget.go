@@ -2,8 +2,8 @@ package listen
 
 import "sync/atomic"
 
-// A Budget bounds the bytes of bodies that are in memory at the same time, those of all
-// its users together. It may be used by many goroutines at once; a nil one has no limit.
+// A Budget bounds the bytes of bodies that are in memory at the same time, those of all its users together. It may be
+// used by many goroutines at once; a nil one has no limit.
 type Budget struct {
 	most int64
 	used atomic.Int64
@@ -12,8 +12,7 @@ type Budget struct {
 // NewBudget makes a budget of so many bytes.
 func NewBudget(bytes int64) *Budget { return &Budget{most: bytes} }
 
-// Take takes bytes, or reports false when so many are not left. Who takes them must
-// give them back.
+// Take takes bytes, or reports false when so many are not left. Who takes them must give them back.
 func (b *Budget) Take(bytes int) bool {
 	if b == nil || b.used.Add(int64(bytes)) <= b.most {
 		return true

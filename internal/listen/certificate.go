@@ -12,9 +12,9 @@ import (
 // lookPause lies between two looks at the files of a certificate.
 const lookPause = time.Second
 
-// A Certificate is one that two files hold. When they change it changes with them, from the
-// next handshake on; when the new ones hold no certificate with its key it stays what it was,
-// and the log says so once. It may be used by many goroutines at once.
+// A Certificate is one that two files hold. When they change it changes with them, from the next handshake on; when the
+// new ones hold no certificate with its key it stays what it was, and the log says so once. It may be used by many
+// goroutines at once.
 type Certificate struct {
 	cert, key string
 	now       func() time.Time
@@ -47,8 +47,7 @@ func (c *Certificate) Both() *tls.Config {
 	return both
 }
 
-// get is the certificate for a handshake. Only one handshake looks at the files; others
-// do not wait for it.
+// get is the certificate for a handshake. Only one handshake looks at the files; others do not wait for it.
 func (c *Certificate) get() *tls.Certificate {
 	if !c.mu.TryLock() {
 		return c.current.Load()
@@ -73,8 +72,8 @@ func (c *Certificate) look() {
 	c.log.Info("certificate reloaded", "cert", c.cert, "ends", c.current.Load().Leaf.NotAfter)
 }
 
-// changed reports whether a file is another one than at the last load, as far as the
-// directory tells. One that cannot be looked at is missing for the moment.
+// changed reports whether a file is another one than at the last load, as far as the directory tells. One that cannot
+// be looked at is missing for the moment.
 func (c *Certificate) changed() bool {
 	for i, name := range []string{c.cert, c.key} {
 		f, err := os.Stat(name)

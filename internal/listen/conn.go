@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// A Replayed is a connection of which something was read already. It gives that
-// to those who read it.
+// A Replayed is a connection of which something was read already. It gives that to those who read it.
 type Replayed struct {
 	net.Conn
 	unread []byte
@@ -32,14 +31,13 @@ func (c *Replayed) Read(p []byte) (int, error) {
 // NetConn is the connection itself, for who wants to close it without ceremony.
 func (c *Replayed) NetConn() net.Conn { return c.Conn }
 
-// SyscallConn gives the system's side of the connection, for writing: what was
-// read is not there to be read.
+// SyscallConn gives the system's side of the connection, for writing: what was read is not there to be read.
 func (c *Replayed) SyscallConn() (syscall.RawConn, error) {
 	return syscallConn(c.Conn)
 }
 
-// CloseWrite ends the sending half, which http.Server does before it closes a
-// connection whose request it has not read to the end.
+// CloseWrite ends the sending half, which http.Server does before it closes a connection whose request it has not read
+// to the end.
 func (c *Replayed) CloseWrite() error { return closeWrite(c.Conn) }
 
 // syscallConn is the system's side of a connection, if it has one.
@@ -63,9 +61,8 @@ const tlsOnly = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=u
 	"45\r\nConnection: close\r\n\r\n" +
 	"This port speaks TLS only: use https or wss.\n"
 
-// refuse tells a plain-text client to use TLS. It reads a little of what the
-// client still sends, because closing with unread input would take the answer
-// away from it.
+// refuse tells a plain-text client to use TLS. It reads a little of what the client still sends, because closing with
+// unread input would take the answer away from it.
 func refuse(c *Replayed) {
 	if _, err := io.WriteString(c, tlsOnly); err != nil || c.CloseWrite() != nil {
 		return

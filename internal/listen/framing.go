@@ -9,12 +9,10 @@ import (
 	"syscall"
 )
 
-// Unambiguous makes s refuse the requests on l whose length can be read in two ways:
-// those with both Content-Length and Transfer-Encoding, and those of HTTP/1.0 with
-// Transfer-Encoding. They are answered with status 400, and the connection is closed.
-// s.Serve takes what is returned. Alone s would go by one field, and a proxy in front of
-// it perhaps by the other, and take what follows for another client's request.
-// Source: RFC 9112, section 6.1.
+// Unambiguous makes s refuse the requests on l whose length can be read in two ways: those with both Content-Length and
+// Transfer-Encoding, and those of HTTP/1.0 with Transfer-Encoding. They are answered with status 400, and the
+// connection is closed. s.Serve takes what is returned. Alone s would go by one field, and a proxy in front of it
+// perhaps by the other, and take what follows for another client's request. Source: RFC 9112, section 6.1.
 //
 // Such a request reaches s with a line that is no field, so that s refuses it.
 func Unambiguous(s *http.Server, l net.Listener) net.Listener {
@@ -43,8 +41,8 @@ type framed struct {
 	other   bool // it speaks another protocol by now
 }
 
-// errFraming ends a connection whose requests cannot be told apart. http.Server has
-// refused the request already, which it reads no more leniently.
+// errFraming ends a connection whose requests cannot be told apart. http.Server has refused the request already, which
+// it reads no more leniently.
 var errFraming = errors.New("the length of a request cannot be read")
 
 // Read reads, and spoils what is to be refused.
@@ -92,9 +90,8 @@ const (
 	transferEncoding = "transfer-encoding"
 )
 
-// framing follows requests byte by byte, as far as it takes to know where each begins. It
-// is at least as lenient as http.Server: what that takes for a request, this follows. Its
-// zero value is at the beginning of a request.
+// framing follows requests byte by byte, as far as it takes to know where each begins. It is at least as lenient as
+// http.Server: what that takes for a request, this follows. Its zero value is at the beginning of a request.
 type framing struct {
 	at    place
 	tail  [len(oldVersion)]byte           // of the request line

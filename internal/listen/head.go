@@ -13,8 +13,8 @@ type lineScan struct {
 	start int // of the line that is not yet whole
 }
 
-// end returns the length of the head at the start of b with the empty line, or 0
-// when its end has not arrived. plain is false when a line ends in LF alone.
+// end returns the length of the head at the start of b with the empty line, or 0 when its end has not arrived. plain is
+// false when a line ends in LF alone.
 func (s *lineScan) end(b []byte) (length int, plain bool) {
 	for {
 		i := bytes.IndexByte(b[s.start:], '\n')
@@ -32,14 +32,12 @@ func (s *lineScan) end(b []byte) (length int, plain bool) {
 
 const method = "POST "
 
-// mayBePlain reports whether b, the start of a head, can be that of a plain
-// request.
+// mayBePlain reports whether b, the start of a head, can be that of a plain request.
 func mayBePlain(b []byte) bool {
 	return strings.HasPrefix(method, string(b[:min(len(b), len(method))]))
 }
 
-// parse reads the head of a request, which ends in an empty line, and reports
-// whether it is plain.
+// parse reads the head of a request, which ends in an empty line, and reports whether it is plain.
 func (r *Request) parse(head string) bool {
 	line, rest, _ := strings.Cut(head, "\r\n")
 	target, ok := strings.CutPrefix(line, method)
@@ -99,8 +97,7 @@ func (r *Request) addLine(line string) bool {
 	return r.add(Field{name, value})
 }
 
-// add takes a field and reports false for those that change how the request is
-// to be read.
+// add takes a field and reports false for those that change how the request is to be read.
 func (r *Request) add(f Field) bool {
 	switch len(f.Name) { // a comparison for most fields
 	case len("Host"):
@@ -170,8 +167,8 @@ const (
 	ofHost
 )
 
-// kinds is less than the standards allow for a path, a query and a host.
-// Sources: RFC 3986, sections 2 and 3.3; RFC 9110, sections 5.1, 5.5 and 5.6.2.
+// kinds is less than the standards allow for a path, a query and a host. Sources: RFC 3986, sections 2 and 3.3; RFC
+// 9110, sections 5.1, 5.5 and 5.6.2.
 var kinds = func() (k [256]uint8) {
 	set := func(chars string, kind uint8) {
 		for i := range len(chars) {

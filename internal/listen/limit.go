@@ -12,9 +12,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits bounds the connections that are open at the same time, those of all listeners
-// that share it together. What is left of the process's files stays free for other use.
-// Its methods may be called by many goroutines at once.
+// Limits bounds the connections that are open at the same time, those of all listeners that share it together. What is
+// left of the process's files stays free for other use. Its methods may be called by many goroutines at once.
 type Limits struct {
 	most     int // in all
 	mostEach int // from one address
@@ -27,8 +26,8 @@ type Limits struct {
 	refused int // not yet in the log
 }
 
-// NewLimits allows most connections in all, and mostEach from one address. An address
-// is an IPv4 address, or the first 64 bits of an IPv6 address, which is what one client gets.
+// NewLimits allows most connections in all, and mostEach from one address. An address is an IPv4 address, or the first
+// 64 bits of an IPv6 address, which is what one client gets.
 func NewLimits(most, mostEach int, log *slog.Logger) *Limits {
 	return &Limits{most: most, mostEach: mostEach, log: log, logged: rate.Sometimes{Interval: 10 * time.Second},
 		by: map[netip.Prefix]int{}}

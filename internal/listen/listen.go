@@ -30,21 +30,19 @@ import (
 
 // Config says what a Listener accepts.
 type Config struct {
-	// TLS holds the certificate. It is required; versions before 1.2 are never
-	// spoken, and no protocol but HTTP/1.1 is negotiated.
+	// TLS holds the certificate. It is required; versions before 1.2 are never spoken, and no protocol but HTTP/1.1 is
+	// negotiated.
 	TLS *tls.Config
 
 	// RefusePlain turns plain text away with a sentence that says so.
 	RefusePlain bool
 
-	// FirstByte is how long a client may stay silent before its connection is
-	// closed; 0 is ten seconds.
+	// FirstByte is how long a client may stay silent before its connection is closed; 0 is ten seconds.
 	FirstByte time.Duration
 
-	// MaxPending bounds the connections that have not yet said anything or that
-	// Accept has not yet taken; 0 is 1024. When there are as many, the one that has
-	// been silent for longest is closed for each new one, so that strangers who say
-	// nothing keep nobody out.
+	// MaxPending bounds the connections that have not yet said anything or that Accept has not yet taken; 0 is 1024.
+	// When there are as many, the one that has been silent for longest is closed for each new one, so that strangers
+	// who say nothing keep nobody out.
 	MaxPending int
 }
 
@@ -95,8 +93,8 @@ func New(inner net.Listener, c Config) *Listener {
 // Addr is the address of the inner listener.
 func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
 
-// Accept waits for a connection that has sent its first byte. The first call
-// starts the goroutines that Close ends. After Close the error is net.ErrClosed.
+// Accept waits for a connection that has sent its first byte. The first call starts the goroutines that Close ends.
+// After Close the error is net.ErrClosed.
 func (l *Listener) Accept() (net.Conn, error) {
 	l.start.Do(func() {
 		l.mu.Lock()
@@ -113,8 +111,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close closes the inner listener and every connection that Accept has not
-// taken, and waits until nothing of them is left. Closing again does nothing.
+// Close closes the inner listener and every connection that Accept has not taken, and waits until nothing of them is
+// left. Closing again does nothing.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -132,8 +130,7 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// run accepts until the listener is closed and gives each connection a
-// goroutine of its own until its kind is known.
+// run accepts until the listener is closed and gives each connection a goroutine of its own until its kind is known.
 func (l *Listener) run() {
 	for {
 		conn, err := l.inner.Accept()
@@ -154,9 +151,8 @@ func (l *Listener) run() {
 	}
 }
 
-// makeRoom takes a slot for one more pending connection, if need be that of the
-// one that has been silent for longest. It reports false when the listener was
-// closed.
+// makeRoom takes a slot for one more pending connection, if need be that of the one that has been silent for longest.
+// It reports false when the listener was closed.
 func (l *Listener) makeRoom() bool {
 	select {
 	case l.slots <- struct{}{}:
@@ -172,8 +168,7 @@ func (l *Listener) makeRoom() bool {
 	}
 }
 
-// dropSilent closes the connection that has been silent for longest, if there is
-// one.
+// dropSilent closes the connection that has been silent for longest, if there is one.
 func (l *Listener) dropSilent() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -192,8 +187,7 @@ func (l *Listener) offer(a accepted) bool {
 	}
 }
 
-// track notes a pending connection and reports false when the listener was
-// closed.
+// track notes a pending connection and reports false when the listener was closed.
 func (l *Listener) track(c net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,8 +219,7 @@ func (l *Listener) admit(raw net.Conn) {
 	}
 }
 
-// identify reads the first byte of raw. It returns nil when the connection is
-// not wanted.
+// identify reads the first byte of raw. It returns nil when the connection is not wanted.
 func (l *Listener) identify(raw net.Conn) net.Conn {
 	_ = raw.SetDeadline(time.Now().Add(l.firstByte))
 	var first [1]byte

@@ -75,8 +75,7 @@ func (c *conn) serve(ctx context.Context) {
 	_ = c.nc.Close()
 }
 
-// recover keeps a defect from ending the process. The door's own panics do not
-// come this far.
+// recover keeps a defect from ending the process. The door's own panics do not come this far.
 func (c *conn) recover() {
 	if p := recover(); p != nil {
 		c.server.log.Error("connection failed", "panic", p, slog.String("stack", string(debug.Stack())))
@@ -147,8 +146,8 @@ func (c *conn) look() fate {
 // size is that of the request, head and body.
 func (c *conn) size() int { return c.head + int(c.request.ContentLength) }
 
-// grow makes room in c.buf, which grows with what arrives, not with what is announced.
-// It reports false when the budget for bodies has no more. A head counts in no budget.
+// grow makes room in c.buf, which grows with what arrives, not with what is announced. It reports false when the budget
+// for bodies has no more. A head counts in no budget.
 func (c *conn) grow() bool {
 	if len(c.buf) < cap(c.buf) {
 		return true
@@ -187,8 +186,8 @@ func (c *conn) discharge() {
 	}
 }
 
-// until sets the deadline of reads. It costs something, so that of a connection
-// that waits for its next request moves in steps of a tenth.
+// until sets the deadline of reads. It costs something, so that of a connection that waits for its next request moves
+// in steps of a tenth.
 func (c *conn) until(w waiting) {
 	now := time.Now()
 	switch {
@@ -234,8 +233,8 @@ func (c *conn) limitWrite() {
 	}
 }
 
-// consume takes the request out of c.buf. What lies behind it is the next one,
-// of a client that does not wait for answers.
+// consume takes the request out of c.buf. What lies behind it is the next one, of a client that does not wait for
+// answers.
 func (c *conn) consume() {
 	left := c.buf[c.size():]
 	if cap(c.buf) > mostKept && len(left) <= firstBuffer {

@@ -67,8 +67,7 @@ func (h Header) Get(name string) string {
 	return value
 }
 
-// Lookup returns the value of the first field of this name, and how many there
-// are.
+// Lookup returns the value of the first field of this name, and how many there are.
 func (h Header) Lookup(name string) (value string, fields int) {
 	for i := range h {
 		if h[i].Is(name) {
@@ -80,8 +79,7 @@ func (h Header) Lookup(name string) (value string, fields int) {
 	return value, fields
 }
 
-// equalFold reports whether two names are the same but for the case of letters.
-// The names of fields are ASCII.
+// equalFold reports whether two names are the same but for the case of letters. The names of fields are ASCII.
 func equalFold(a, b string) bool {
 	if len(a) != len(b) {
 		return false

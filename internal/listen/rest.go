@@ -18,8 +18,7 @@ type restOf struct {
 	server *Server
 }
 
-// Accept waits for a connection that is not for the server. After Close the
-// error is net.ErrClosed.
+// Accept waits for a connection that is not for the server. After Close the error is net.ErrClosed.
 func (l restOf) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
@@ -35,8 +34,7 @@ func (l restOf) Close() error {
 	return nil
 }
 
-// Addr is the address of the listener that the server serves, or nil before it
-// does.
+// Addr is the address of the listener that the server serves, or nil before it does.
 func (l restOf) Addr() net.Addr {
 	l.server.mu.Lock()
 	defer l.server.mu.Unlock()

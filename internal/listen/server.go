@@ -20,13 +20,12 @@ const (
 	// DefaultIdle is how long a connection waits for its next request.
 	DefaultIdle = 5 * time.Minute
 
-	// patience is how long a plain request may take to arrive, and a handshake of
-	// TLS patientHandshake.
+	// patience is how long a plain request may take to arrive, and a handshake of TLS patientHandshake.
 	patience         = 2 * time.Second
 	patientHandshake = 20 * time.Second
 
-	// writeTime is how long an answer may take to be written, and at most a third
-	// less. It is longer than a client on a slow line needs.
+	// writeTime is how long an answer may take to be written, and at most a third less. It is longer than a client on a
+	// slow line needs.
 	writeTime         = 30 * time.Second
 	watchAfter        = 100 * time.Millisecond // see watch
 	firstBuffer       = 4 << 10                // of a connection that has sent the P of POST
@@ -36,9 +35,8 @@ const (
 
 // A Handler answers requests. It may be called by many goroutines at once.
 //
-// Answer fills in a. r and its body are the caller's again when Answer returns;
-// its texts may be kept. ctx ends when the client goes away during a long
-// answer, and when the server closes.
+// Answer fills in a. r and its body are the caller's again when Answer returns; its texts may be kept. ctx ends when
+// the client goes away during a long answer, and when the server closes.
 type Handler interface {
 	Answer(ctx context.Context, r *Request, a *Answer)
 }
@@ -86,14 +84,12 @@ func NewServer(c ServerConfig) *Server {
 	return s
 }
 
-// Rest gives the connections that are not for this server to another one, such
-// as an http.Server. Its address is that of the listener that is served. A
-// connection that nobody accepts waits until Rest is closed, or s stops. Those
-// that speak TLS are no *tls.Conn, so that http.Server does not set Request.TLS.
+// Rest gives the connections that are not for this server to another one, such as an http.Server. Its address is that
+// of the listener that is served. A connection that nobody accepts waits until Rest is closed, or s stops. Those that
+// speak TLS are no *tls.Conn, so that http.Server does not set Request.TLS.
 func (s *Server) Rest() net.Listener { return restOf{s.rest, s} }
 
-// Serve accepts connections until Shutdown or Close, and then returns nil. It
-// closes l.
+// Serve accepts connections until Shutdown or Close, and then returns nil. It closes l.
 func (s *Server) Serve(l net.Listener) error {
 	if !s.begin(l) {
 		return l.Close()
@@ -157,13 +153,11 @@ func (s *Server) forget(c *conn) {
 	s.mu.Unlock()
 }
 
-// Shutdown stops accepting and closes connections that wait for a request, after
-// ServerConfig.Linger: one that comes meanwhile is answered, and told that it is the last.
-// A connection that is closed at once may have a request on its way, whose client
-// cannot know whether it was heard. Shutdown returns when all others have been
-// answered or passed on, or with ctx's error.
-// Then [Server.Close] cuts what is left. The server of Rest is to be shut down
-// by itself, before or after.
+// Shutdown stops accepting and closes connections that wait for a request, after ServerConfig.Linger: one that comes
+// meanwhile is answered, and told that it is the last. A connection that is closed at once may have a request on its
+// way, whose client cannot know whether it was heard. Shutdown returns when all others have been answered or passed on,
+// or with ctx's error.
+// Then [Server.Close] cuts what is left. The server of Rest is to be shut down by itself, before or after.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop((*conn).closeSoon)
 	done := make(chan struct{})
@@ -179,8 +173,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close closes the listener and all connections, cancels the requests that are
-// being answered, and waits for their handlers.
+// Close closes the listener and all connections, cancels the requests that are being answered, and waits for their
+// handlers.
 func (s *Server) Close() error {
 	s.stop((*conn).abort)
 	s.running.Wait()

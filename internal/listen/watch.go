@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// A watch reads ahead from a connection whose request takes long to answer, so
-// that the end of the connection cancels the request. The connection's own
-// goroutine is with the handler meanwhile.
+// A watch reads ahead from a connection whose request takes long to answer, so that the end of the connection cancels
+// the request. The connection's own goroutine is with the handler meanwhile.
 type watch struct {
 	timer *time.Timer // starts it
 	ahead chan []byte // what was read, once the watch is over
@@ -55,8 +54,7 @@ func (w *watch) look(c *conn) []byte {
 	return ahead[:n]
 }
 
-// unlimited lets reads take as long as they like, and reports false when the
-// request has been answered.
+// unlimited lets reads take as long as they like, and reports false when the request has been answered.
 func (w *watch) unlimited(c *conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

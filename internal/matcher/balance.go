@@ -75,8 +75,8 @@ func (l *balancer) swap(i, j int) {
 	a.team, b.team = b.team, a.team
 }
 
-// evenOut balances a match of at most 40 players. A swap must keep it a match.
-// Source: FlexMatch guide, example of a compound rule, which has strategy balanced for 40.
+// evenOut balances a match of at most 40 players. A swap must keep it a match. Source: FlexMatch guide, example of a
+// compound rule, which has strategy balanced for 40.
 func (p *Pool) evenOut(tickets []assigned) {
 	l := p.balancerOf(tickets)
 	level := p.levels[levelOfMatch(tickets, p.set.Algorithm.OldestAge)]

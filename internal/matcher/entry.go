@@ -331,8 +331,8 @@ func (p *Pool) checkMatchable(e *entry) error {
 	return p.prepareSmall(e)
 }
 
-// checkLatencies requires latencies when the set has a latency rule outside compound rules.
-// Source: API reference, Player.LatencyInMs: without it a player cannot be matched.
+// checkLatencies requires latencies when the set has a latency rule outside compound rules. Source: API reference,
+// Player.LatencyInMs: without it a player cannot be matched.
 func (p *Pool) checkLatencies(e *entry) error {
 	for _, r := range p.set.Rules {
 		if !hasLatency(&r) {

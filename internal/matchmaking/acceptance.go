@@ -15,11 +15,10 @@ const (
 	TimedOutAcceptance = "TimedOut"
 )
 
-// Accept is AcceptMatch. An answer is final; a repetition changes nothing, but is announced, as each call is. The
-// first rejection drops the match: tickets in which every player had accepted search again, the others are CANCELLED,
-// even if players had not answered yet. NotFound; InvalidRequest if the ticket is not in REQUIRES_ACCEPTANCE, is a
-// backfill ticket (its players do not answer), or a player is not in it or has answered otherwise. The answer is the
-// *Ticket.
+// Accept is AcceptMatch. An answer is final; a repetition changes nothing, but is announced, as each call is. The first
+// rejection drops the match: tickets in which every player had accepted search again, the others are CANCELLED, even if
+// players had not answered yet. NotFound; InvalidRequest if the ticket is not in REQUIRES_ACCEPTANCE, is a backfill
+// ticket (its players do not answer), or a player is not in it or has answered otherwise. The answer is the *Ticket.
 type Accept struct {
 	ID      string   `cbor:"1,keyasint,omitzero"`
 	Players []string `cbor:"2,keyasint,omitzero"`

@@ -9,8 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/arn"
 )
 
-// GameSessionEnded reports the end of a game session: its backfill tickets are CANCELLED, also one in StageFilling;
-// the other tickets of that match search again. No automatic ticket follows. It has no answer.
+// GameSessionEnded reports the end of a game session: its backfill tickets are CANCELLED, also one in StageFilling; the
+// other tickets of that match search again. No automatic ticket follows. It has no answer.
 //
 // The State does not know which game sessions are running: if a backfill ticket starts for an ended one, the observer
 // sends GameSessionEnded again.
@@ -85,8 +85,8 @@ func (s *State) freeAutomatic(match string, n int) (id string, number int) {
 	}
 }
 
-// follow returns the event that starts the automatic backfill ticket after a match. All its players were in the
-// match, so they are in no other active ticket. An active backfill ticket of a client stays.
+// follow returns the event that starts the automatic backfill ticket after a match. All its players were in the match,
+// so they are in no other active ticket. An active backfill ticket of a client stays.
 func (s *State) follow(m *Match, c *Connection, now event.Time) []any {
 	if _, ok := s.AutomaticAfter(m); !ok {
 		return nil

@@ -2,8 +2,8 @@ package matchmaking
 
 import "github.com/muster-gg/muster/internal/event"
 
-// Commands lists the types of commands (401–499). A number is never reused; it is unrelated to the numbers of
-// events. See package event.
+// Commands lists the types of commands (401–499). A number is never reused; it is unrelated to the numbers of events.
+// See package event.
 var Commands = []event.Entry{
 	{Number: 401, Type: (*Accept)(nil)},
 	{Number: 402, Type: (*Discard)(nil)},

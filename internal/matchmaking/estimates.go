@@ -15,8 +15,8 @@ func (s *State) learnWait(t *Ticket) {
 	s.waits.Set(t.Configuration.ID, wait)
 }
 
-// Estimate estimates how many seconds a new ticket of a configuration waits: a moving average of matched tickets,
-// from start to end. ok is false if nothing is known.
+// Estimate estimates how many seconds a new ticket of a configuration waits: a moving average of matched tickets, from
+// start to end. ok is false if nothing is known.
 func (s *State) Estimate(configurationID string) (seconds float64, ok bool) {
 	return s.waits.Get(configurationID)
 }

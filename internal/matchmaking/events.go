@@ -36,8 +36,7 @@ type TicketStarted struct {
 	Number        int           `cbor:"11,keyasint,omitempty"`
 }
 
-// TicketEnded ends a ticket that was SEARCHING: CANCELLED, TIMED_OUT or FAILED. It
-// leaves its pool.
+// TicketEnded ends a ticket that was SEARCHING: CANCELLED, TIMED_OUT or FAILED. It leaves its pool.
 type TicketEnded struct {
 	ID      string     `cbor:"1,keyasint"`
 	Status  Status     `cbor:"2,keyasint"`

@@ -44,8 +44,8 @@ func (s *State) finish(id string, stage Stage, c Connection, now event.Time) ([]
 	return append(events, s.follow(m, &c, now)...), nil
 }
 
-// PlacementTimedOut reports that the placement of a match timed out or was cancelled: its tickets search again. It
-// ends a match in StageCancelling.
+// PlacementTimedOut reports that the placement of a match timed out or was cancelled: its tickets search again. It ends
+// a match in StageCancelling.
 type PlacementTimedOut struct {
 	Match string `cbor:"1,keyasint,omitzero"`
 }
@@ -84,8 +84,8 @@ func (c PlacementFailed) decide(s *State, now event.Time) ([]any, error) {
 
 func (PlacementFailed) answer(*State) any { return nil }
 
-// FillFailed reports that the game session of a backfill match has ended or accepts no players: the backfill ticket
-// is FAILED, the others search again. No automatic ticket follows.
+// FillFailed reports that the game session of a backfill match has ended or accepts no players: the backfill ticket is
+// FAILED, the others search again. No automatic ticket follows.
 type FillFailed struct {
 	Match   string `cbor:"1,keyasint,omitzero"`
 	Message string `cbor:"2,keyasint,omitzero"` // of the backfill ticket; "" for the default

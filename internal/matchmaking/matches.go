@@ -7,10 +7,10 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// Propose proposes a match of tickets. It is accepted if all of them are SEARCHING in the given rounds and of the
-// same configuration, and include a new one and at most one backfill ticket; else nothing changes. The answer is the
-// *Match, or nil if it was not accepted, or has ended already (STANDALONE without acceptance). A repetition returns
-// the match while it exists.
+// Propose proposes a match of tickets. It is accepted if all of them are SEARCHING in the given rounds and of the same
+// configuration, and include a new one and at most one backfill ticket; else nothing changes. The answer is the *Match,
+// or nil if it was not accepted, or has ended already (STANDALONE without acceptance). A repetition returns the match
+// while it exists.
 type Propose struct {
 	ID       string        `cbor:"1,keyasint,omitzero"` // of the match: a UUID
 	Settings MatchSettings `cbor:"2,keyasint"`

@@ -2,8 +2,8 @@ package matchmaking
 
 import "github.com/muster-gg/muster/internal/event"
 
-// An Announcement is an event of the feed, until it is published. The tickets and the match are copies of that time.
-// It is numbered without gaps.
+// An Announcement is an event of the feed, until it is published. The tickets and the match are copies of that time. It
+// is numbered without gaps.
 type Announcement struct {
 	Seq           uint64        `cbor:"1,keyasint"`
 	At            event.Time    `cbor:"2,keyasint"`

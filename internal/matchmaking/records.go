@@ -9,8 +9,8 @@ import (
 // A Status is the status of a ticket, as the API names it.
 type Status string
 
-// Source: API reference, MatchmakingTicket.Status. Only the answer of StartMatchmaking has QUEUED: a durable ticket
-// is SEARCHING.
+// Source: API reference, MatchmakingTicket.Status. Only the answer of StartMatchmaking has QUEUED: a durable ticket is
+// SEARCHING.
 const (
 	Queued             Status = "QUEUED"
 	Searching          Status = "SEARCHING"
@@ -22,8 +22,8 @@ const (
 	TimedOut           Status = "TIMED_OUT"
 )
 
-// The reasons and messages of tickets. Source: captured events, for tickets that
-// timed out, were cancelled by request or failed; the others are our own.
+// The reasons and messages of tickets. Source: captured events, for tickets that timed out, were cancelled by request
+// or failed; the others are our own.
 const (
 	ReasonTimedOut   = "TimedOut"
 	ReasonCancelled  = "Cancelled"

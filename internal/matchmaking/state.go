@@ -223,8 +223,8 @@ func (s *State) ActiveTickets(configurationID string) int {
 	return n
 }
 
-// EndedBefore lists up to limit tickets that ended before the given time, the earliest first. Only the writer may
-// call it.
+// EndedBefore lists up to limit tickets that ended before the given time, the earliest first. Only the writer may call
+// it.
 func (s *State) EndedBefore(before event.Time, limit int) []*Ticket {
 	var ended []*Ticket
 	s.ended.Scan(func(m moment) bool {

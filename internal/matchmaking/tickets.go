@@ -8,10 +8,10 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// Start starts a ticket, new or backfill. It cancels the active tickets that contain one of its players (a player is
-// in one active ticket only), and, for a backfill ticket, the active backfill ticket of the same game session. If
-// that cancels a ticket in REQUIRES_ACCEPTANCE, its match is dropped. The answer is the *Ticket. The same id from the
-// same Call returns the existing ticket; otherwise a used id is an InvalidRequestException.
+// Start starts a ticket, new or backfill. It cancels the active tickets that contain one of its players (a player is in
+// one active ticket only), and, for a backfill ticket, the active backfill ticket of the same game session. If that
+// cancels a ticket in REQUIRES_ACCEPTANCE, its match is dropped. The answer is the *Ticket. The same id from the same
+// Call returns the existing ticket; otherwise a used id is an InvalidRequestException.
 //
 // A ticket in PLACING cannot be cancelled (not by StopMatchmaking either), so the new one is rejected with
 // InvalidRequestException: its players are about to join a game session. Source: API reference and FlexMatch guide,
@@ -123,9 +123,9 @@ func (s *State) breakUp(m *Match, cancel []string, now event.Time) []any {
 	})
 }
 
-// Stop is StopMatchmaking: CANCELLED. For an automatic backfill ticket it ends automatic backfill of its game
-// session. A match in REQUIRES_ACCEPTANCE is dropped. NotFound; InvalidRequest, with the text that clients know, in
-// PLACING and in a final status. The answer is the *Ticket.
+// Stop is StopMatchmaking: CANCELLED. For an automatic backfill ticket it ends automatic backfill of its game session.
+// A match in REQUIRES_ACCEPTANCE is dropped. NotFound; InvalidRequest, with the text that clients know, in PLACING and
+// in a final status. The answer is the *Ticket.
 type Stop struct {
 	ID string `cbor:"1,keyasint,omitzero"`
 }
@@ -148,9 +148,8 @@ func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 
 func (c Stop) answer(s *State) any { return s.ticketOrNil(c.ID) }
 
-// Discard ends the tickets of a deleted configuration: FAILED. Those in PLACING continue; if they search again,
-// Discard must be sent again. One command ends a bounded number of tickets: the answer, a bool, is whether there are
-// more.
+// Discard ends the tickets of a deleted configuration: FAILED. Those in PLACING continue; if they search again, Discard
+// must be sent again. One command ends a bounded number of tickets: the answer, a bool, is whether there are more.
 type Discard struct {
 	Configuration Configuration `cbor:"1,keyasint"`
 }

@@ -109,8 +109,8 @@ func (s *State) expire(due timer, now event.Time) []any {
 	return append([]any{ended(t, timedOut, now)}, s.reissue(t, now)...)
 }
 
-// cancelLevel is the feature level from which a match may end while it is being placed: a lower release would drop
-// the match but not its placement.
+// cancelLevel is the feature level from which a match may end while it is being placed: a lower release would drop the
+// match but not its placement.
 const cancelLevel = 2
 
 // Raise sets the highest feature level that may be written. From cancelLevel on, matches that are being placed have a

@@ -21,8 +21,8 @@ func (s *Service) Fleet(locations ...string) string {
 	return *Call(s, s.Client.CreateFleet, in).FleetAttributes.FleetId
 }
 
-// Compute registers a compute with the address 127.0.0.1, and returns what its game
-// servers connect with: any number of them. Each change may alter the registration.
+// Compute registers a compute with the address 127.0.0.1, and returns what its game servers connect with: any number of
+// them. Each change may alter the registration.
 func (s *Service) Compute(
 	fleet, location, name string, change ...func(*gamelift.RegisterComputeInput),
 ) gameserver.ServerParameters {
@@ -38,9 +38,8 @@ func (s *Service) Compute(
 	return gameserver.ServerParameters{WebSocketURL: s.WS, HostID: name, FleetID: fleet, AuthToken: *token.AuthToken}
 }
 
-// Launch starts a game server on a compute. It activates each game session that it
-// is given at once, and ends its process when it is told to. Nothing listens on its
-// port.
+// Launch starts a game server on a compute. It activates each game session that it is given at once, and ends its
+// process when it is told to. Nothing listens on its port.
 func (s *Service) Launch(on gameserver.ServerParameters, port int) *gameserver.Server {
 	s.Helper()
 	server := gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})
@@ -58,9 +57,8 @@ func (s *Service) Launch(on gameserver.ServerParameters, port int) *gameserver.S
 	return server
 }
 
-// Report fails the test when a game server's call failed, unless its connection was
-// closed because the test is over. Any goroutine may call it until the game server
-// has ended.
+// Report fails the test when a game server's call failed, unless its connection was closed because the test is over.
+// Any goroutine may call it until the game server has ended.
 func (s *Service) Report(err error) {
 	if err != nil && !errors.Is(err, gameserver.ErrClosed) {
 		s.Error(err)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// invocations is the path that functions call. Source: Lambda developer guide, "Using the
-// Lambda runtime API", version 2018-06-01.
+// invocations is the path that functions call. Source: Lambda developer guide, "Using the Lambda runtime API", version
+// 2018-06-01.
 const invocations = "/2018-06-01/runtime/invocation/"
 
 // A Lambda is the HTTP interface from which an AWS Lambda function receives its events, and to which it returns its
@@ -54,9 +54,8 @@ func StartLambda(t testing.TB) *Lambda {
 	return r
 }
 
-// Start runs a program as the function, with environment variables besides those of
-// this process that begin neither with AWS nor with MUSTER. The program ends with
-// the test.
+// Start runs a program as the function, with environment variables besides those of this process that begin neither
+// with AWS nor with MUSTER. The program ends with the test.
 func (r *Lambda) Start(t testing.TB, environ []string, program string, args ...string) {
 	t.Helper()
 	command := exec.Command(program, args...)
@@ -77,8 +76,8 @@ func (r *Lambda) Start(t testing.TB, environ []string, program string, args ...s
 	})
 }
 
-// Invoke has the function answer an event, and fails the test if it does not. It
-// may be called at the same time; the events then queue.
+// Invoke has the function answer an event, and fails the test if it does not. It may be called at the same time; the
+// events then queue.
 func (r *Lambda) Invoke(t testing.TB, payload any) Result {
 	t.Helper()
 	body, err := json.Marshal(payload)

@@ -1,9 +1,9 @@
-// Package mustertest is what tests share that need a whole service: Muster in the
-// test's process, the client of the AWS SDK for Go, fleets and game servers. All of
-// it ends with the test, in order, and leaves no goroutine or connection behind.
+// Package mustertest is what tests share that need a whole service: Muster in the test's process, the client of the AWS
+// SDK for Go, fleets and game servers. All of it ends with the test, in order, and leaves no goroutine or connection
+// behind.
 //
-// What goes wrong ends the test with Fatal, so that only the test's own goroutine may
-// call these functions, Report aside.
+// What goes wrong ends the test with Fatal, so that only the test's own goroutine may call these functions, Report
+// aside.
 package mustertest
 
 import (
@@ -32,10 +32,9 @@ type Service struct {
 	Client *gamelift.Client // of that, without retries: a refusal arrives as it was given
 }
 
-// Start runs a service and returns when it is ready. Its data is in a directory of
-// the test, its session gateway is on and has no limits, and its log has errors only. Each change may
-// alter the settings, except Ready. If the service ends with an error, the test
-// fails.
+// Start runs a service and returns when it is ready. Its data is in a directory of the test, its session gateway is on
+// and has no limits, and its log has errors only. Each change may alter the settings, except Ready. If the service ends
+// with an error, the test fails.
 func Start(t testing.TB, change ...func(*muster.Config)) *Service {
 	t.Helper()
 	config := muster.DefaultConfig()
@@ -96,8 +95,7 @@ func Call[I, O any](
 	return out
 }
 
-// Eventually waits until a condition holds, for as long as Patience. It says what
-// did not happen otherwise.
+// Eventually waits until a condition holds, for as long as Patience. It says what did not happen otherwise.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	limit, tick := time.NewTimer(Patience), time.NewTicker(5*time.Millisecond)

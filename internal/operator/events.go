@@ -28,8 +28,8 @@ type query struct {
 	follow bool // wait for new events until the client disconnects
 }
 
-// A position identifies an event: the number of its record in the feed, and its place in the record, from 1. Place 0
-// is before the first event.
+// A position identifies an event: the number of its record in the feed, and its place in the record, from 1. Place 0 is
+// before the first event.
 type position struct {
 	record uint64
 	place  int
@@ -168,8 +168,8 @@ func (s *stream) record(number uint64, data []byte) bool {
 
 func (s *stream) flushed() bool { return s.control.Flush() == nil }
 
-// write writes one event: the line of the feed (see publish.Publication), a JSON object, with its position for a
-// later after.
+// write writes one event: the line of the feed (see publish.Publication), a JSON object, with its position for a later
+// after.
 func (s *stream) write(at position, line []byte) (ok bool) {
 	s.line = fmt.Appendf(s.line[:0], `{"position":"%s",`, at)
 	s.line = append(s.line, bytes.TrimPrefix(line, []byte("{"))...)

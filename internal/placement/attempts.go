@@ -48,8 +48,8 @@ func (p *Placement) begin(number int, room fleet.RoomID, at event.Time) {
 	p.Trail.add(Step{At: at, Kind: StepAttempt, Room: room})
 }
 
-// Refused ends attempt Number, which created no game session. After the deadline the placement is TIMED_OUT. Like
-// Ended and Fulfil it ignores an attempt that is not running.
+// Refused ends attempt Number, which created no game session. After the deadline the placement is TIMED_OUT. Like Ended
+// and Fulfil it ignores an attempt that is not running.
 type Refused struct {
 	ID     string `cbor:"1,keyasint,omitzero"`
 	Number int    `cbor:"2,keyasint,omitzero"`
@@ -75,8 +75,8 @@ type Ended struct {
 	Text       string `cbor:"4,keyasint,omitzero"`
 }
 
-// Source: API reference, GameSessionPlacement.Status: FAILED when the game session was
-// terminated before the placement process could complete.
+// Source: API reference, GameSessionPlacement.Status: FAILED when the game session was terminated before the placement
+// process could complete.
 func (c Ended) decide(s *State, now event.Time) ([]any, error) {
 	p, err := s.find(c.ID)
 	if err != nil || !p.runs(c.Number) {

@@ -2,8 +2,8 @@ package placement
 
 import "github.com/muster-gg/muster/internal/event"
 
-// Commands lists the types of commands (301–399). A number is never reused; it is unrelated to the numbers of
-// events. See package event.
+// Commands lists the types of commands (301–399). A number is never reused; it is unrelated to the numbers of events.
+// See package event.
 var Commands = []event.Entry{
 	{Number: 301, Type: (*Begin)(nil)},
 	{Number: 302, Type: (*Ended)(nil)},

@@ -29,8 +29,8 @@ func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 
 func (c Stop) answer(s *State) any { return s.shown(c.ID) }
 
-// Fail ends a PENDING placement that cannot continue, because its queue was deleted. It abandons a running attempt:
-// the caller ends its game session. It ignores an ended placement.
+// Fail ends a PENDING placement that cannot continue, because its queue was deleted. It abandons a running attempt: the
+// caller ends its game session. It ignores an ended placement.
 type Fail struct {
 	ID     string `cbor:"1,keyasint,omitzero"`
 	Reason string `cbor:"2,keyasint,omitzero"`
@@ -47,8 +47,8 @@ func (c Fail) decide(s *State, now event.Time) ([]any, error) {
 func (c Fail) answer(s *State) any { return s.shown(c.ID) }
 
 // Cancel ends the PENDING placement of a match that needs no game session any more: CANCELLED. It abandons a running
-// attempt: the caller ends its game session. It ignores an ended placement. If there is none with the id, it creates
-// a CANCELLED one: a Start for the match that arrives later finds it.
+// attempt: the caller ends its game session. It ignores an ended placement. If there is none with the id, it creates a
+// CANCELLED one: a Start for the match that arrives later finds it.
 type Cancel struct {
 	Request Request `cbor:"1,keyasint"` // ID, Match, and the known fields of the queue
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// policyAt returns the latency policy in force at an age, and the age at which the next one replaces it; 0: none
-// does. Policies are in force one after another; the last one, which has the largest cap, stays in force. Source: API
+// policyAt returns the latency policy in force at an age, and the age at which the next one replaces it; 0: none does.
+// Policies are in force one after another; the last one, which has the largest cap, stays in force. Source: API
 // reference, PlayerLatencyPolicy.
 func policyAt(policies []LatencyPolicy, age time.Duration) (policy *LatencyPolicy, next time.Duration) {
 	for i := range policies {
@@ -98,8 +98,8 @@ func (l *latencies) addPlayers() {
 	}
 }
 
-// average returns the average latency to a location in milliseconds; ok is false without reports, or if l is nil. It
-// is rounded to microseconds, so that the order of the players does not decide between equal locations.
+// average returns the average latency to a location in milliseconds; ok is false without reports, or if l is nil. It is
+// rounded to microseconds, so that the order of the players does not decide between equal locations.
 func (l *latencies) average(location string) (ms float64, ok bool) {
 	if l == nil {
 		return 0, false
@@ -111,8 +111,8 @@ func (l *latencies) average(location string) (ms float64, ok bool) {
 	return math.Round(m.sum/float64(m.reports)*1000) / 1000, true
 }
 
-// violation describes a violation of the cap by a location, or returns "". A player who reports other locations but
-// not this one violates it too, because the latency is unknown. Source: API reference, PlayerLatencyPolicy.
+// violation describes a violation of the cap by a location, or returns "". A player who reports other locations but not
+// this one violates it too, because the latency is unknown. Source: API reference, PlayerLatencyPolicy.
 func (l *latencies) violation(location string, limit int32) string {
 	m, ok := l.locations[location]
 	if !ok {

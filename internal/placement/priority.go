@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// The criteria of a queue's PriorityOrder.
-// Source: API reference, PriorityConfiguration.
+// The criteria of a queue's PriorityOrder. Source: API reference, PriorityConfiguration.
 const (
 	byLatency     = "LATENCY"     // the lower average of the players' latencies
 	byCost        = "COST"        // the lower cost per hour of the fleet
@@ -14,8 +13,8 @@ const (
 	byLocation    = "LOCATION"    // the earlier in LocationOrder, then by name
 )
 
-// The orders of queues without a PriorityOrder, for requests with and without latencies.
-// Source: API reference, StartGameSessionPlacement.
+// The orders of queues without a PriorityOrder, for requests with and without latencies. Source: API reference,
+// StartGameSessionPlacement.
 var (
 	latencyOrder     = []string{byLatency, byCost, byDestination, byLocation}
 	destinationOrder = []string{byDestination, byLocation}

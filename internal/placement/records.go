@@ -92,8 +92,8 @@ func (p *Placement) nextAttempt() int {
 	return p.Attempt.Number + 1
 }
 
-// SessionID returns the id of the game session of an attempt, the last segment of its ARN: the placement's own for
-// the first attempt, with the number appended for later ones. Source: game session ARNs in captured placement events.
+// SessionID returns the id of the game session of an attempt, the last segment of its ARN: the placement's own for the
+// first attempt, with the number appended for later ones. Source: game session ARNs in captured placement events.
 func SessionID(id string, attempt int) string {
 	if attempt <= 1 {
 		return id

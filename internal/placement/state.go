@@ -10,8 +10,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A State is the placements of one shard. It has one writer; a frozen copy may be read concurrently. Records are
-// copied on write.
+// A State is the placements of one shard. It has one writer; a frozen copy may be read concurrently. Records are copied
+// on write.
 type State struct {
 	event.Gate // which events may be written; the shard raises it
 

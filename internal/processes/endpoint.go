@@ -20,8 +20,8 @@ type Connection interface {
 	RemovePlayerSession(gameSession, playerSession string, done func(error))
 	UpdatePlayerSessionCreationPolicy(gameSession, policy string, done func(error))
 	DescribePlayerSessions(query PlayerSessionQuery, done func(PlayerSessionPage, error))
-	// StartMatchBackfill opens a backfill ticket for the process's game session, and returns its id;
-	// StopMatchBackfill cancels it.
+	// StartMatchBackfill opens a backfill ticket for the process's game session, and returns its id; StopMatchBackfill
+	// cancels it.
 	StartMatchBackfill(b MatchBackfill, done func(ticket string, err error))
 	StopMatchBackfill(gameSessionArn, configurationArn, ticket string, done func(error))
 	// ComputeCertificate returns the certificate file given when the compute was registered, or "", and the compute.

@@ -15,8 +15,8 @@ const (
 	// request time-out.
 	callLimit = 15 * time.Second
 
-	// pageSize is how many player sessions a page has for a server process: the Unreal build of the server SDK keeps
-	// no more.
+	// pageSize is how many player sessions a page has for a server process: the Unreal build of the server SDK keeps no
+	// more.
 	pageSize = 50
 )
 

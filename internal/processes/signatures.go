@@ -17,17 +17,17 @@ const mostSignatures = 200_000
 // sweepPause lies between two looks for signatures that have ended.
 const sweepPause = time.Hour
 
-// usedSignatures remembers signatures that are good for longer than clocks are wrong, each
-// until it has ended, so that none is used twice: those of the C# server SDK outside UTC. It
-// knows of those that were used here since the start; see decision 31. Its zero value is empty.
+// usedSignatures remembers signatures that are good for longer than clocks are wrong, each until it has ended, so that
+// none is used twice: those of the C# server SDK outside UTC. It knows of those that were used here since the start;
+// see decision 31. Its zero value is empty.
 type usedSignatures struct {
 	mu    sync.Mutex
 	ends  map[string]time.Time // by signature
 	swept time.Time
 }
 
-// use notes a signature that ends at a moment. The error is an AccessDenied fault when it has
-// been used, or no more can be remembered.
+// use notes a signature that ends at a moment. The error is an AccessDenied fault when it has been used, or no more can
+// be remembered.
 func (u *usedSignatures) use(signature string, end, now time.Time) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -82,8 +82,8 @@ func errUsed() error {
 		"Its date is not UTC, so that it is good for one connection: run the process with TZ=UTC.")
 }
 
-// checkSignature checks the signature that a server process may send instead of a token. once is the signature if it
-// is good for this connection alone.
+// checkSignature checks the signature that a server process may send instead of a token. once is the signature if it is
+// good for this connection alone.
 func (c *Connections) checkSignature(ctx context.Context, r *ConnectRequest, key Key) (once string, err error) {
 	query := sigv4.ServerProcessQuery{
 		ComputeID: r.ComputeName, FleetID: r.FleetID, ProcessID: r.ProcessID,

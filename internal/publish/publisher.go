@@ -44,8 +44,8 @@ type Config struct {
 	Origin  Origin
 	Catalog func() *catalog.State // a frozen view
 
-	// EventID returns the id of an announcement: always the same one, and not that of any other announcement, also of
-	// a region whose data was deleted.
+	// EventID returns the id of an announcement: always the same one, and not that of any other announcement, also of a
+	// region whose data was deleted.
 	EventID func(shard int, outbox string, number uint64, at event.Time) string
 
 	// RuleNames lists the rules of a configuration that are evaluated; none if it was deleted.

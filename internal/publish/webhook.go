@@ -80,8 +80,7 @@ const (
 	recentIDs  = 4096             // events of a target that are not delivered again
 )
 
-// ParseSecret reads a secret as the specification writes it: "whsec_" and base64, of
-// 24 to 64 bytes.
+// ParseSecret reads a secret as the specification writes it: "whsec_" and base64, of 24 to 64 bytes.
 func ParseSecret(text string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), "whsec_")
 	secret, err := base64.StdEncoding.DecodeString(encoded)
@@ -219,8 +218,8 @@ func (s *sender) send(ctx context.Context, id string, body []byte) error {
 	}
 }
 
-// try posts the event once. After an error, wait is what the endpoint asked for, and patience is for how long to
-// repeat the event, from its first try on.
+// try posts the event once. After an error, wait is what the endpoint asked for, and patience is for how long to repeat
+// the event, from its first try on.
 func (s *sender) try(ctx context.Context, id string, body []byte) (wait, patience time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tryTimeout)
 	defer cancel()

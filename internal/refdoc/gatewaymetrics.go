@@ -11,8 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/telemetry"
 )
 
-// gatewayMetrics are those of a session gateway, which has its own registry when
-// it runs alone.
+// gatewayMetrics are those of a session gateway, which has its own registry when it runs alone.
 func gatewayMetrics() []telemetry.Definition {
 	n := &notes{}
 	if _, err := guard.New(guard.Config{Registerer: n}); err != nil {

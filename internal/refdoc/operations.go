@@ -48,14 +48,13 @@ func operationsPage() ([]byte, error) {
 // cell keeps a text inside its cell of a Markdown table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 
-// everyOperation are the exceptions that the model lists for nearly every
-// operation; the page names them once.
+// everyOperation are the exceptions that the model lists for nearly every operation; the page names them once.
 var everyOperation = map[string]bool{
 	"InternalServiceException": true, "InvalidRequestException": true, "UnauthorizedException": true,
 }
 
-// exceptions lists what an operation answers with beyond the common ones: those
-// of the model for one that is offered, the one refusal for one that is not.
+// exceptions lists what an operation answers with beyond the common ones: those of the model for one that is offered,
+// the one refusal for one that is not.
 func exceptions(o api.Offer) string {
 	if o.Support == api.No {
 		return "always `" + string(o.Refusal) + "`"
@@ -69,8 +68,7 @@ func exceptions(o api.Offer) string {
 	return strings.Join(names, ", ")
 }
 
-// title says what a structure is: the request or the answer of an operation, or
-// a part of these.
+// title says what a structure is: the request or the answer of an operation, or a part of these.
 func title(shape string) string {
 	if operation, ok := strings.CutSuffix(shape, "Input"); ok {
 		return operation + ", request"

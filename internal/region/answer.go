@@ -85,9 +85,9 @@ func (r refusal) err() error {
 	}
 }
 
-// DecodeAnswer decodes what AppendAnswer of this release, or of the one before or after it, encoded; unknown fields
-// are ignored. It does not retain data. The answer has the type that Handle returned, even if it is nil. An err means
-// that the bytes are not an answer of this release (event.ErrUnknown): the outcome of the command is unknown then.
+// DecodeAnswer decodes what AppendAnswer of this release, or of the one before or after it, encoded; unknown fields are
+// ignored. It does not retain data. The answer has the type that Handle returned, even if it is nil. An err means that
+// the bytes are not an answer of this release (event.ErrUnknown): the outcome of the command is unknown then.
 func DecodeAnswer(data []byte) (answer any, refused, err error) {
 	v, rest, err := Answers.NextValue(data)
 	if err == nil && len(rest) > 0 {

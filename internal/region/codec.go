@@ -52,8 +52,8 @@ func inner(c Command) (command any, ok bool) {
 }
 
 // DecodeCommand decodes what AppendCommand of this release, or of the one before or after it, encoded; unknown fields
-// are ignored. It does not retain data. For a command that this release does not know, event.ErrUnknown is in the
-// chain of the error. After an error nothing was carried out.
+// are ignored. It does not retain data. For a command that this release does not know, event.ErrUnknown is in the chain
+// of the error. After an error nothing was carried out.
 func DecodeCommand(data []byte) (Command, error) {
 	v, rest, err := nextCommand(data)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 )
 
 // A feature level is a number that increases with each release that writes new types of facts or sends new types of
-// commands; the Level of an event.Entry is the first one at which a type may be written. The nodes of a region agree
-// on the level in force: the lowest that any of them reads (see package control). Each shard stores it as a fact, so
-// that all replicas agree, and writes nothing above it.
+// commands; the Level of an event.Entry is the first one at which a type may be written. The nodes of a region agree on
+// the level in force: the lowest that any of them reads (see package control). Each shard stores it as a fact, so that
+// all replicas agree, and writes nothing above it.
 
 // MaxLevel is the highest feature level that this program reads and writes.
 var MaxLevel = max(Events.MaxLevel(), Commands.MaxLevel())
 
-// CheckLevel returns an error that names both levels and the remedy if this program cannot work with state of a
-// feature level.
+// CheckLevel returns an error that names both levels and the remedy if this program cannot work with state of a feature
+// level.
 func CheckLevel(level int) error { return checkLevel(level, MaxLevel) }
 
 func checkLevel(level, reads int) error {
@@ -28,8 +28,8 @@ func checkLevel(level, reads int) error {
 		"raised the level, or a newer one", level, reads)
 }
 
-// Levels is what the nodes of a region agree on: the level in force, and the level that each node reads. It is
-// changed by compare-and-set, so a node is either counted when the level rises, or rejected.
+// Levels is what the nodes of a region agree on: the level in force, and the level that each node reads. It is changed
+// by compare-and-set, so a node is either counted when the level rises, or rejected.
 type Levels struct {
 	Level int `json:"level,omitempty"` // in force; 0 is 1
 	// the highest level that each node reads, from its start to its removal
@@ -54,9 +54,9 @@ func (l *Levels) Join(node string, reads int) error {
 }
 
 // Raise raises the level in force to the lowest that a node reads, if that is higher, and reports whether it did.
-// announced are the members of the region, whether they are up or not, with the levels of their last heartbeats:
-// after a downgrade a node's recorded level is too high. 0 is a member without a known heartbeat; without a recorded
-// level it counts as 1.
+// announced are the members of the region, whether they are up or not, with the levels of their last heartbeats: after
+// a downgrade a node's recorded level is too high. 0 is a member without a known heartbeat; without a recorded level it
+// counts as 1.
 func (l *Levels) Raise(announced map[string]int) (raised bool) {
 	lowest := MaxLevel
 	for node, level := range announced {
@@ -91,8 +91,8 @@ type LevelRaised struct {
 	Level int `cbor:"1,keyasint"`
 }
 
-// RaiseLevel raises the feature level of the shard, if it is lower. It may be sent only when all members of the
-// region read that level. It has no answer.
+// RaiseLevel raises the feature level of the shard, if it is lower. It may be sent only when all members of the region
+// read that level. It has no answer.
 type RaiseLevel struct {
 	Level int `cbor:"1,keyasint,omitzero"`
 }

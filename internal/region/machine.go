@@ -273,8 +273,8 @@ func earlier(a, b event.Time) event.Time {
 	return a
 }
 
-// Expire decides and applies what is due in the catalog, in the other parts and in the room with the earliest
-// deadline. One room at a time bounds the record. Rooms whose deadline has moved do not count.
+// Expire decides and applies what is due in the catalog, in the other parts and in the room with the earliest deadline.
+// One room at a time bounds the record. Rooms whose deadline has moved do not count.
 func (m *Machine) Expire(now time.Time) []event.Fact {
 	facts := m.expire(event.At(now))
 	m.checkFacts(facts)
@@ -312,8 +312,8 @@ func (m *Machine) Recovered(now time.Time) []event.Fact {
 	return append(m.raise(m.settings.Level), m.interrupt(now, fleet.Interrupt{})...)
 }
 
-// Paused extends the deadlines of game servers by a pause. Placements, tickets and the catalog are not extended:
-// their users wait for a limited time, whatever the cause of a delay.
+// Paused extends the deadlines of game servers by a pause. Placements, tickets and the catalog are not extended: their
+// users wait for a limited time, whatever the cause of a delay.
 func (m *Machine) Paused(now time.Time, by time.Duration) []event.Fact {
 	return m.interrupt(now, fleet.Interrupt{Pause: by})
 }
@@ -332,8 +332,8 @@ func (m *Machine) interrupt(now time.Time, c fleet.Interrupt) []event.Fact {
 	return facts
 }
 
-// Freeze returns a read-only copy. It costs a few small allocations for each room that changed since the last one,
-// and a map entry for the rest.
+// Freeze returns a read-only copy. It costs a few small allocations for each room that changed since the last one, and
+// a map entry for the rest.
 func (m *Machine) Freeze() *Machine {
 	c := &Machine{shard: m.shard, settings: m.settings, header: m.header, level: m.level,
 		numbers: maps.Clone(m.numbers),

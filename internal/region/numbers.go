@@ -4,9 +4,9 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// The number of a closed room is reused. The location in the id of a player session (shard, room and number of the
-// game session) must be unique forever: an id leads to one game session, even in the history. So a new room starts to
-// number its game sessions after all numbers that closed rooms of the shard have used; see
+// The number of a closed room is reused. The location in the id of a player session (shard, room and number of the game
+// session) must be unique forever: an id leads to one game session, even in the history. So a new room starts to number
+// its game sessions after all numbers that closed rooms of the shard have used; see
 // docs/decisions/0030-room-numbers.md.
 
 const (
@@ -22,8 +22,8 @@ const (
 	maxEarlierNumbers = 1 << 35
 )
 
-// freeNumber returns the number of a new room: the next one after the last assigned, so that a number is reused as
-// late as possible.
+// freeNumber returns the number of a new room: the next one after the last assigned, so that a number is reused as late
+// as possible.
 func (m *Machine) freeNumber() (uint16, error) {
 	last := m.header.Rooms
 	if m.level < reuseLevel && last == MaxRooms || len(m.rooms) == MaxRooms {

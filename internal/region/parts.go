@@ -9,8 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/placement"
 )
 
-// The room numbers in the facts of placements, of matchmaking and of the shard. Those of fleet locations have 16
-// bits.
+// The room numbers in the facts of placements, of matchmaking and of the shard. Those of fleet locations have 16 bits.
 const (
 	PlacementsRoom  = 1 << 16
 	MatchmakingRoom = 1<<16 + 1

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// RepeatWithin is for how long after its beginning a call is attempted again: longer than a shard is without
-	// an owner, 12 s. An attempt may take as long as a node waits for another one, 10 s, and callers wait for
-	// longer than both.
+	// RepeatWithin is for how long after its beginning a call is attempted again: longer than a shard is without an
+	// owner, 12 s. An attempt may take as long as a node waits for another one, 10 s, and callers wait for longer than
+	// both.
 	RepeatWithin = 15 * time.Second
 
-	// firstPause and longestPause bound the wait between two attempts, which doubles. There is none
-	// before the second one: a shard that recovers lets it wait.
+	// firstPause and longestPause bound the wait between two attempts, which doubles. There is none before the second
+	// one: a shard that recovers lets it wait.
 	firstPause, longestPause = 10 * time.Millisecond, 500 * time.Millisecond
 )
 
@@ -74,8 +74,8 @@ func (r *Router) GameSession(ctx context.Context, room fleet.RoomID, id string) 
 	})
 }
 
-// Rooms are frozen copies of the rooms of a fleet, by location; of one location when it is given. Rooms of
-// locations that have left the fleet count for as long as they hold game sessions.
+// Rooms are frozen copies of the rooms of a fleet, by location; of one location when it is given. Rooms of locations
+// that have left the fleet count for as long as they hold game sessions.
 func (r *Router) Rooms(ctx context.Context, id, location string) ([]*fleet.Room, error) {
 	shards := r.shards
 	if location != "" {
@@ -141,8 +141,8 @@ func mayRepeat(err error, repeatable bool) bool {
 	return shard.IsTemporary(err) || repeatable && errors.Is(err, shard.ErrOutcomeUnknown)
 }
 
-// Persist makes attempts until one succeeds, or fails for a reason of its own. After one with an unknown
-// outcome it makes another only if the command is repeatable.
+// Persist makes attempts until one succeeds, or fails for a reason of its own. After one with an unknown outcome it
+// makes another only if the command is repeatable.
 func (s *Shard) Persist(ctx context.Context, repeatable bool, attempt func() error) error {
 	clock := s.router.cfg.Clock
 	began := clock.Now()

@@ -52,8 +52,8 @@ type Cluster interface {
 	// Peer reaches the owner of a shard.
 	Peer(shard int) replica.Peer[region.Command]
 
-	// Spread waits until every other node that lives has applied a record of a shard,
-	// as long as it takes to know that one does not live.
+	// Spread waits until every other node that lives has applied a record of a shard, as long as it takes to know that
+	// one does not live.
 	Spread(ctx context.Context, shard int, seq uint64)
 }
 

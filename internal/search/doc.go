@@ -1,5 +1,4 @@
-// Package search is the filter and sort grammar of SearchGameSessions and the
-// index that answers it.
+// Package search is the filter and sort grammar of SearchGameSessions and the index that answers it.
 //
 // # Filter
 //
@@ -8,8 +7,8 @@
 //	not     = NOT not | primary
 //	primary = "(" expr ")" | operand comparator value
 //
-// White space around comparators and parentheses is optional. The operands,
-// the types of their values, and the comparators that each type takes:
+// White space around comparators and parentheses is optional. The operands, the types of their values, and the
+// comparators that each type takes:
 //
 //	gameSessionId, gameSessionName, gameSessionProperties.<key>       text     = <>
 //	maximumSessions, playerSessionCount, creationTimeMillis           integer  = <> < > <= >=

@@ -18,9 +18,9 @@ func NewIndex() *Index {
 	return &Index{docs: &btree.Map[uint64, *Doc]{}, free: &btree.Set[uint64]{}, terms: newTerms()}
 }
 
-// Put adds d, or replaces the doc with its Key. Created must not be before that of a doc with a smaller Key, nor
-// change in a replacement. Put touches only the parts of the index whose values changed: a player who joins or leaves
-// costs one tree update, and one more if the session becomes full or free.
+// Put adds d, or replaces the doc with its Key. Created must not be before that of a doc with a smaller Key, nor change
+// in a replacement. Put touches only the parts of the index whose values changed: a player who joins or leaves costs
+// one tree update, and one more if the session becomes full or free.
 func (x *Index) Put(d *Doc) {
 	old, replaced := x.docs.Set(d.Key, d)
 	switch wasFree := replaced && old.free(); {

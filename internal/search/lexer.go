@@ -158,8 +158,8 @@ func (p *parser) quoted() error {
 	return p.failAt(start, "the text that begins here has no closing %c", quote)
 }
 
-// escapable reports whether a backslash may escape c: the punctuation marks of ASCII and the space. Letters and
-// digits are rejected, so that "\
+// escapable reports whether a backslash may escape c: the punctuation marks of ASCII and the space. Letters and digits
+// are rejected, so that "\
 // " is not the letter n.
 func escapable(c byte) bool {
 	return ' ' <= c && c <= '/' || ':' <= c && c <= '@' || '[' <= c && c <= '`' || '{' <= c && c <= '~'

@@ -36,8 +36,8 @@ func (x *Index) plan(f *Filter, share int) []keySet {
 	return sets
 }
 
-// keySet finds the keys of all docs for which c holds; hash collisions may add others. ok is false if the index has
-// no such set.
+// keySet finds the keys of all docs for which c holds; hash collisions may add others. ok is false if the index has no
+// such set.
 func (x *Index) keySet(c *condition) (set keySet, ok bool) {
 	if c.operand == available {
 		return keySet{size: x.free.Len()}, c.wantsFree()

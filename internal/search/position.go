@@ -7,8 +7,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A Position is the sort position of a hit, from which the next page continues. It stays valid when docs change
-// between pages: only a doc that moves across it may be seen twice or not at all.
+// A Position is the sort position of a hit, from which the next page continues. It stays valid when docs change between
+// pages: only a doc that moves across it may be seen twice or not at all.
 type Position struct {
 	Missing bool   // the doc has no value to sort by
 	Number  int64  // its integer or boolean

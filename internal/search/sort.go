@@ -12,8 +12,8 @@ type Sort struct {
 	descending bool
 }
 
-// ParseSort parses a sort expression: an operand, then ASC (optional) or DESC. "" is the order of creation. Errors
-// are as for ParseFilter.
+// ParseSort parses a sort expression: an operand, then ASC (optional) or DESC. "" is the order of creation. Errors are
+// as for ParseFilter.
 func ParseSort(expression string) (Sort, error) {
 	if expression == "" {
 		return Sort{}, nil
@@ -43,8 +43,8 @@ func ParseSort(expression string) (Sort, error) {
 	return s, nil
 }
 
-// maxSortText is how many bytes of a text are used for sorting, so that a position fits in a paging token. Longer
-// texts with the same prefix are sorted by Key.
+// maxSortText is how many bytes of a text are used for sorting, so that a position fits in a paging token. Longer texts
+// with the same prefix are sorted by Key.
 const maxSortText = 512
 
 // A rank is the sort position of a doc. Its text is in two parts, like game session ids, so that ranking does not

@@ -83,8 +83,8 @@ func (t *terms) delete(hash, key uint64) {
 	}
 }
 
-// follow counts one more doc with the property key and reports whether the key is indexed. A new key is indexed only
-// if there are no strays: then no doc has it yet, and an indexed key is indexed for every doc.
+// follow counts one more doc with the property key and reports whether the key is indexed. A new key is indexed only if
+// there are no strays: then no doc has it yet, and an indexed key is indexed for every doc.
 func (t *terms) follow(key string) bool {
 	n, ok := t.keys.Get(key)
 	if !ok && (t.keys.Len() == maxPropertyKeys || t.strays > 0) {
@@ -135,8 +135,8 @@ func (t *terms) lookup(c *condition) (hash uint64, size int, ok bool) {
 	return hash, size, true
 }
 
-// The hash is 64-bit FNV-1a over the operand, the key of a property, and the
-// value. It is not seeded, so that equal inputs give equal trees everywhere.
+// The hash is 64-bit FNV-1a over the operand, the key of a property, and the value. It is not seeded, so that equal
+// inputs give equal trees everywhere.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211

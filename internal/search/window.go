@@ -42,8 +42,8 @@ func (w window) passed(d *Doc, backwards bool) bool {
 	return d.Created > w.last
 }
 
-// begin finds the key at which a walk in order of creation begins: the first doc in the window and after q.After. ok
-// is false if there is none. The position may belong to another index, or to a deleted doc.
+// begin finds the key at which a walk in order of creation begins: the first doc in the window and after q.After. ok is
+// false if there is none. The position may belong to another index, or to a deleted doc.
 func (x *Index) begin(q Query, w window) (from uint64, ok bool) {
 	if q.After == nil && w == always {
 		return firstKey(q.Sort.descending), true

@@ -50,8 +50,7 @@ type pacer struct {
 	stopped bool
 }
 
-// arm has the runtime call again behind the next collection, which finds that
-// nobody needs the sentinel any more.
+// arm has the runtime call again behind the next collection, which finds that nobody needs the sentinel any more.
 func (p *pacer) arm() {
 	sentinel := new(*pacer)
 	runtime.AddCleanup(sentinel, (*pacer).collected, p)
@@ -74,8 +73,8 @@ func (p *pacer) stop(before int) {
 	debug.SetGCPercent(before)
 }
 
-// pace sets the pace that fits the live memory, and returns the one before. Each
-// change stops the program for a moment, so that small ones are left out.
+// pace sets the pace that fits the live memory, and returns the one before. Each change stops the program for a moment,
+// so that small ones are left out.
 func (p *pacer) pace() (before int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -87,8 +86,8 @@ func (p *pacer) pace() (before int) {
 	return before
 }
 
-// collectorPace is the pace, in percent of what is alive, that gives a headroom. The runtime
-// takes no less than 4 MB for alive.
+// collectorPace is the pace, in percent of what is alive, that gives a headroom. The runtime takes no less than 4 MB
+// for alive.
 func collectorPace(h headroom, live uint64) int {
 	live = max(live, 4<<20)
 	room := min(max(headroomShare*live, h.least), h.most)

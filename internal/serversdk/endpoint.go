@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// connectLimit is how long the control plane may take to accept a process.
-	// The C++ edition's time-out for a handshake is 20 s.
+	// connectLimit is how long the control plane may take to accept a process. The C++ edition's time-out for a
+	// handshake is 20 s.
 	connectLimit = 10 * time.Second
 	// handshakeLimit is how long writing the 101 answer may take.
 	handshakeLimit = 5 * time.Second

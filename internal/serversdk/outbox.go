@@ -131,8 +131,7 @@ func (s *socket) next(written *buffer) *buffer {
 	return nil
 }
 
-// appendFrame appends an unfragmented, unmasked frame.
-// Source: RFC 6455 section 5.2.
+// appendFrame appends an unfragmented, unmasked frame. Source: RFC 6455 section 5.2.
 func appendFrame(dst []byte, opcode int, payload []byte) []byte {
 	const final = 0x80
 	dst = append(dst, final|byte(opcode))

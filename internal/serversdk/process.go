@@ -12,11 +12,11 @@ import (
 const (
 	// keptReplies is how many replies are stored per process. Repeated requests follow within a few others.
 	keptReplies = 32
-	// keptAfter is how long the replies are stored after the last socket of a process was closed. The C++ edition
-	// sends a request up to 5 times, and waits 20 s for each reply and then for a new socket.
+	// keptAfter is how long the replies are stored after the last socket of a process was closed. The C++ edition sends
+	// a request up to 5 times, and waits 20 s for each reply and then for a new socket.
 	keptAfter = 5 * time.Minute
-	// maxPending is the maximum of pending requests per process. After a long disconnection an SDK sends tens of
-	// queued messages in one burst.
+	// maxPending is the maximum of pending requests per process. After a long disconnection an SDK sends tens of queued
+	// messages in one burst.
 	maxPending = 256
 )
 

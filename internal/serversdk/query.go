@@ -7,8 +7,7 @@ import (
 	"github.com/muster-gg/muster/internal/processes"
 )
 
-// maxID is the maximum length of ids in a query, in bytes.
-// Source: server SDK 5, validation of FleetId and HostId.
+// maxID is the maximum length of ids in a query, in bytes. Source: server SDK 5, validation of FleetId and HostId.
 const maxID = 256
 
 // A query holds the parameters of a connection URL, decoded.

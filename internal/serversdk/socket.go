@@ -21,8 +21,8 @@ import (
 const (
 	// maxMessage is the maximum size of a message from a process, in bytes.
 	maxMessage = 2 << 20
-	// linger is how long an unneeded socket stays open for its process to close it. After TerminateServerProcess the
-	// Go edition reconnects on a Close frame; after a RefreshConnection it reads replies from the old socket for 5 s.
+	// linger is how long an unneeded socket stays open for its process to close it. After TerminateServerProcess the Go
+	// edition reconnects on a Close frame; after a RefreshConnection it reads replies from the old socket for 5 s.
 	linger = 30 * time.Second
 	// maxDelay is how long pushes are delayed after an activation if no heartbeat arrives.
 	maxDelay = 2 * time.Second

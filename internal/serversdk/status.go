@@ -61,8 +61,7 @@ func (e *Endpoint) logRefusal(level slog.Level, message string, p processKey, de
 	}, details...)...)
 }
 
-// refuse answers a handshake with the body that GameLift sends.
-// Source: AWS re:Post, the answer to a throttled InitSDK.
+// refuse answers a handshake with the body that GameLift sends. Source: AWS re:Post, the answer to a throttled InitSDK.
 func (e *Endpoint) refuse(w http.ResponseWriter, status int, message string) {
 	e.metrics.Refused(status)
 	body := reply{action: connectAction, id: connectAction, status: status, message: message}.appendTo(nil, nil)

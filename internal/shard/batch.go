@@ -88,8 +88,8 @@ func (b *batch[M]) record(i int) []byte {
 	return b.buf.Bytes()[begin:end]
 }
 
-// add encodes the facts of one command in one record of at most limit bytes: the last one if they fit, else a new
-// one. After an error the batch is unchanged.
+// add encodes the facts of one command in one record of at most limit bytes: the last one if they fit, else a new one.
+// After an error the batch is unchanged.
 func (b *batch[M]) add(events *event.Set, owner uint64, limit int, facts []event.Fact) (err error) {
 	if len(facts) == 0 {
 		return nil

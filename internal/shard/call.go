@@ -37,8 +37,8 @@ func (s *Shard[C, M]) Do(ctx context.Context, cmd C) (answer any, err error) {
 
 // Read calls read with the machine, on the loop: it must be quick, must not change the machine, and must not keep
 // anything of it that changes. Read returns when everything that read may have seen is durable; until then the caller
-// must not pass it on. The error is as for Do; with ErrOutcomeUnknown in its chain read may have been called, or may
-// be running.
+// must not pass it on. The error is as for Do; with ErrOutcomeUnknown in its chain read may have been called, or may be
+// running.
 func (s *Shard[C, M]) Read(ctx context.Context, read func(m M)) error {
 	_, err := s.wait(ctx, request[C, M]{read: read})
 	return err
@@ -68,21 +68,21 @@ func (s *Shard[C, M]) Submit(cmd C, done func(answer any, err error)) {
 	done(nil, err)
 }
 
-// Post handles a command without an answer, even if the queue is full: it reports something that has already
-// happened, and its callers must be bounded by something else. It is lost if the shard has stopped, or fails before
-// it is durable.
+// Post handles a command without an answer, even if the queue is full: it reports something that has already happened,
+// and its callers must be bounded by something else. It is lost if the shard has stopped, or fails before it is
+// durable.
 func (s *Shard[C, M]) Post(cmd C) {
 	s.queue.push(request[C, M]{cmd: cmd, done: func(any, error) {}})
 }
 
-// SubmitUnbounded is Submit for consequences of something that has already happened: like Post it accepts commands
-// when the queue is full.
+// SubmitUnbounded is Submit for consequences of something that has already happened: like Post it accepts commands when
+// the queue is full.
 func (s *Shard[C, M]) SubmitUnbounded(cmd C, done func(answer any, err error)) {
 	s.submitUnbounded(request[C, M]{cmd: cmd, done: done})
 }
 
-// SubmitRead is Read without waiting, even if the queue is full: done is called exactly once, with the result of
-// Read, by the shard's goroutines or, if the shard has stopped, before SubmitRead returns.
+// SubmitRead is Read without waiting, even if the queue is full: done is called exactly once, with the result of Read,
+// by the shard's goroutines or, if the shard has stopped, before SubmitRead returns.
 func (s *Shard[C, M]) SubmitRead(read func(m M), done func(err error)) {
 	s.submitUnbounded(request[C, M]{read: read, done: func(_ any, err error) { done(err) }})
 }

@@ -30,12 +30,12 @@ func interrupted(cause error) error {
 	}
 }
 
-// ErrPartitioned is in the chain, besides ErrNotDone, of the error of a request at a node that cannot reach the
-// others: another node may carry it out.
+// ErrPartitioned is in the chain, besides ErrNotDone, of the error of a request at a node that cannot reach the others:
+// another node may carry it out.
 var ErrPartitioned = errors.New("this node cannot reach the others")
 
-// IsTemporary reports whether the request was not carried out for a reason that ends soon: the shard failed, or has
-// no owner. Any request may be sent again then.
+// IsTemporary reports whether the request was not carried out for a reason that ends soon: the shard failed, or has no
+// owner. Any request may be sent again then.
 func IsTemporary(err error) bool {
 	return errors.Is(err, ErrNotDone) && fault.Is(err, fault.ServiceUnavailable) && !errors.Is(err, ErrStopped) &&
 		!errors.Is(err, ErrPartitioned)
@@ -48,8 +48,7 @@ var errTooLarge = errors.New("the facts of one command are larger than a journal
 // damaged.
 var ErrUnreadable = errors.New("the stored state cannot be read")
 
-// errRaced reports a record between our replay and our opening record: of the previous owner, or a late one of our
-// own.
+// errRaced reports a record between our replay and our opening record: of the previous owner, or a late one of our own.
 var errRaced = errors.New("another record was appended before the opening record")
 
 // errNoLease reports that the lease ended before the opening record.

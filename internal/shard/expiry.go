@@ -62,8 +62,8 @@ const (
 	// checkEvery is the maximum interval of clock checks while there is a deadline.
 	checkEvery = 2 * time.Second
 
-	// maxCheckGap is how far the clock may advance between two checks without a pause. It is less than the tolerance
-	// of deadlines: a heartbeat may be 10 s late.
+	// maxCheckGap is how far the clock may advance between two checks without a pause. It is less than the tolerance of
+	// deadlines: a heartbeat may be 10 s late.
 	maxCheckGap = 5 * time.Second
 )
 
@@ -79,8 +79,8 @@ func (e *expiry) pause(now time.Time) time.Duration {
 	return 0
 }
 
-// stallPause is the wait after a machine did not handle its deadline. That is a programming error, and must not
-// become a busy loop.
+// stallPause is the wait after a machine did not handle its deadline. That is a programming error, and must not become
+// a busy loop.
 const stallPause = time.Second
 
 func (e *expiry) isDue(deadline, now time.Time) bool {

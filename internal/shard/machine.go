@@ -6,8 +6,8 @@ import (
 	"github.com/muster-gg/muster/internal/event"
 )
 
-// A Machine is the state of a shard: deterministic, single-threaded, without I/O. C is the type of its commands, M
-// the machine's own type.
+// A Machine is the state of a shard: deterministic, single-threaded, without I/O. C is the type of its commands, M the
+// machine's own type.
 //
 // Methods are called by one goroutine at a time; those of a frozen copy concurrently with it. If a method panics, the
 // machine is discarded and restored.
@@ -43,8 +43,7 @@ type Machine[C, M any] interface {
 	Recovered(now time.Time) []event.Fact
 
 	// Paused decides and applies the consequences of a pause, and returns its facts, under the same rules: the clock
-	// advanced by this much since the last check of deadlines, and no request was handled meanwhile; by is negative
-	// if the clock was set back. It is called before Expire, so that nothing expires early. See package
-	// documentation.
+	// advanced by this much since the last check of deadlines, and no request was handled meanwhile; by is negative if
+	// the clock was set back. It is called before Expire, so that nothing expires early. See package documentation.
 	Paused(now time.Time, by time.Duration) []event.Fact
 }

@@ -14,8 +14,8 @@ import (
 // chunk is how many requests are handled between two checks of the journal, deadlines and stop.
 const chunk = 64
 
-// A machineRun runs one machine, from its recovery to a failure or the stop. The loop owns all of it, except the
-// batch that the committer has.
+// A machineRun runs one machine, from its recovery to a failure or the stop. The loop owns all of it, except the batch
+// that the committer has.
 type machineRun[C any, M Machine[C, M]] struct {
 	*runner[C, M]
 	machine   M
@@ -35,8 +35,8 @@ func newMachineRun[C any, M Machine[C, M]](r *runner[C, M], machine M, last uint
 	}
 }
 
-// open appends the opening record, after which only this owner can append. Without a valid lease it must not: it
-// would fence the lease's owner, who would continue to answer reads.
+// open appends the opening record, after which only this owner can append. Without a valid lease it must not: it would
+// fence the lease's owner, who would continue to answer reads.
 func (t *machineRun[C, M]) open() error {
 	if t.cfg.HoldsLease != nil && !t.cfg.HoldsLease() {
 		return errNoLease
@@ -117,8 +117,8 @@ func (t *machineRun[C, M]) loop(stop <-chan struct{}) {
 // gatherRounds bounds how often a batch waits for more callers.
 const gatherRounds = 2
 
-// gather lets running goroutines add their requests to the next batch: a batch costs the same whatever its size, and
-// on a busy machine there are many. On an idle one it takes less than a microsecond.
+// gather lets running goroutines add their requests to the next batch: a batch costs the same whatever its size, and on
+// a busy machine there are many. On an idle one it takes less than a microsecond.
 func (t *machineRun[C, M]) gather() {
 	for range gatherRounds {
 		if t.busy() || t.gathering.empty() {

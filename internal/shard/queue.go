@@ -26,8 +26,8 @@ func newQueue[C, M any](limit int) *queue[C, M] {
 	return &queue[C, M]{limit: limit, wake: make(chan struct{}, 1)}
 }
 
-// put adds a request. If the queue is full and wait is set, it returns a channel to wait on. The error reports that
-// the queue is closed, or full without wait.
+// put adds a request. If the queue is full and wait is set, it returns a channel to wait on. The error reports that the
+// queue is closed, or full without wait.
 func (q *queue[C, M]) put(r request[C, M], wait bool) (room <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -12,9 +12,9 @@ import (
 
 // Run recovers the machine, serves, and recovers again after failures. When ctx is done it rejects new requests,
 // handles those that wait, makes them durable, answers them and returns nil. It returns an error that wraps
-// journal.ErrFenced if another owner has written to the journal, journal.ErrBroken if the journal can no longer
-// write, and an error if the stored state is unreadable or incomplete. When it has returned, every request is
-// answered and nothing of the shard is running. A shard runs once.
+// journal.ErrFenced if another owner has written to the journal, journal.ErrBroken if the journal can no longer write,
+// and an error if the stored state is unreadable or incomplete. When it has returned, every request is answered and
+// nothing of the shard is running. A shard runs once.
 func (s *Shard[C, M]) Run(ctx context.Context) error {
 	r := newRunner(s)
 	defer r.rejectRemaining()

@@ -23,13 +23,13 @@ type Config[C any, M Machine[C, M]] struct {
 	// followed the journal. The shard takes ownership of the machine.
 	Start *State[M]
 
-	// HoldsLease, if set, reports whether this owner's lease is valid. A batch that appends nothing is answered only
-	// if it is, or after an empty record proves that nobody else has written. A recovery succeeds only if it is,
-	// because its opening record fences all others. Nil: always.
+	// HoldsLease, if set, reports whether this owner's lease is valid. A batch that appends nothing is answered only if
+	// it is, or after an empty record proves that nobody else has written. A recovery succeeds only if it is, because
+	// its opening record fences all others. Nil: always.
 	HoldsLease func() bool
 
-	// Queue is how many requests may wait for the loop. Default 8192. When it is full Submit fails and Do waits;
-	// Post, SubmitUnbounded and SubmitRead exceed it. The loop holds up to as many again, taken but not handled.
+	// Queue is how many requests may wait for the loop. Default 8192. When it is full Submit fails and Do waits; Post,
+	// SubmitUnbounded and SubmitRead exceed it. The loop holds up to as many again, taken but not handled.
 	Queue int
 
 	// BatchBytes is the size at which a batch accepts no more commands. Default 256 KiB, at most the journal's
@@ -39,8 +39,8 @@ type Config[C any, M Machine[C, M]] struct {
 	// BatchRequests is the same limit as a number of requests. Default 4096.
 	BatchRequests int
 
-	// AppendTimeout is the limit of one append, and so how long a stop may wait for a journal that is down. Default
-	// 10 s.
+	// AppendTimeout is the limit of one append, and so how long a stop may wait for a journal that is down. Default 10
+	// s.
 	AppendTimeout time.Duration
 
 	SnapshotEvery SnapshotEvery
@@ -73,8 +73,8 @@ type State[M any] struct {
 	Seq     uint64
 }
 
-// SnapshotEvery is the distance between two snapshots: whichever limit is reached first. It applies after a failed
-// one too.
+// SnapshotEvery is the distance between two snapshots: whichever limit is reached first. It applies after a failed one
+// too.
 type SnapshotEvery struct {
 	Records int   // default 10,000; negative: no limit
 	Bytes   int64 // default 64 MiB; negative: no limit
@@ -154,8 +154,8 @@ func (s *Shard[C, M]) Ready() <-chan struct{} { return s.ready }
 // the answer may have seen.
 func (s *Shard[C, M]) Durable() uint64 { return s.durable.Load() }
 
-// FinalState returns the machine after Run has returned nil, with everything in it durable; the caller takes
-// ownership. It is nil if the stop was not graceful, or happened before the shard served.
+// FinalState returns the machine after Run has returned nil, with everything in it durable; the caller takes ownership.
+// It is nil if the stop was not graceful, or happened before the shard served.
 func (s *Shard[C, M]) FinalState() *State[M] { return s.finalState }
 
 // Serving reports whether the shard handles requests now: false during each recovery and after Run has returned.

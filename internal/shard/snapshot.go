@@ -62,8 +62,8 @@ func writeFrame(w io.Writer, frame []byte) error {
 	return err
 }
 
-// ReadSnapshot calls restore with each fact of a snapshot, in order. The error has ErrUnreadable in its chain,
-// unless the reader failed.
+// ReadSnapshot calls restore with each fact of a snapshot, in order. The error has ErrUnreadable in its chain, unless
+// the reader failed.
 func ReadSnapshot(from io.Reader, events *event.Set, restore func(event.Fact) error) error {
 	r := bufio.NewReaderSize(from, frameSize)
 	magic := make([]byte, len(snapshotMagic))

@@ -1,9 +1,8 @@
-// Package sim runs a whole region in one process, under one seed and a clock that
-// stands still while anything moves, and breaks it: owners that crash, are paused,
-// lose their lease or are replaced without noticing; appends that fail, that come
-// late, or that succeed and say that they failed; packets between nodes that are late, lost,
-// doubled and out of order; nodes that are cut off; clocks that jump; sockets that drop; snapshots that are
-// cut short; records of the release before and of the one after.
+// Package sim runs a whole region in one process, under one seed and a clock that stands still while anything moves,
+// and breaks it: owners that crash, are paused, lose their lease or are replaced without noticing; appends that fail,
+// that come late, or that succeed and say that they failed; packets between nodes that are late, lost, doubled and out
+// of order; nodes that are cut off; clocks that jump; sockets that drop; snapshots that are cut short; records of the
+// release before and of the one after.
 //
 // What runs is the code of the service: package shard with the machine of package region, over journals of package
 // journal/memory; on each node the forwarder, the server and the channels of package cluster/channel; and on the node
@@ -16,17 +15,15 @@
 //
 // # The same seed, the same run
 //
-// A run takes place in a bubble of testing/synctest. One goroutine, the world's,
-// does one thing at a time and then waits until everything is at rest. A shard
-// never touches what another goroutine may touch: it parks its journal operations,
-// and leaves its answers and commits in its own outbox; the world carries them out,
-// or on, one by one, in an order that follows from the seed. So the order in which the
-// goroutines of several shards run makes no difference.
+// A run takes place in a bubble of testing/synctest. One goroutine, the world's, does one thing at a time and then
+// waits until everything is at rest. A shard never touches what another goroutine may touch: it parks its journal
+// operations, and leaves its answers and commits in its own outbox; the world carries them out, or on, one by one, in
+// an order that follows from the seed. So the order in which the goroutines of several shards run makes no difference.
 //
 // # What is checked
 //
-// Beside each journal stands the mirror: a machine that has applied each record
-// at the moment when it was stored, and nothing else. It says what is true.
+// Beside each journal stands the mirror: a machine that has applied each record at the moment when it was stored, and
+// nothing else. It says what is true.
 //
 //   - Laws: each fact must be possible in the mirror's state: no process gets a second
 //     game session, no place is given twice, nothing times out early or twice, a status

@@ -9,8 +9,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// The major types of CBOR data items, as they stand in the first byte.
-// Source: RFC 8949, section 3.1.
+// The major types of CBOR data items, as they stand in the first byte. Source: RFC 8949, section 3.1.
 const (
 	cborUint  = 0 << 5
 	cborNint  = 1 << 5
@@ -54,8 +53,8 @@ var cborChecker = func() cbor.DecMode {
 	return mode
 }()
 
-// checkCBOR reports why body is not one well-formed data item within limits and
-// with nothing behind it. The reader trusts that.
+// checkCBOR reports why body is not one well-formed data item within limits and with nothing behind it. The reader
+// trusts that.
 func checkCBOR(body []byte) *fault.Error {
 	err := cborChecker.Wellformed(body)
 	if err == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A cborReader reads the members of structures from a body that checkCBOR has
-// found well-formed, so that no item reaches beyond the body's end.
+// A cborReader reads the members of structures from a body that checkCBOR has found well-formed, so that no item
+// reaches beyond the body's end.
 type cborReader struct {
 	reader
 	data []byte
@@ -31,8 +31,7 @@ func (d *cborReader) end() {
 	d.data = nil
 }
 
-// head reads the head of the next data item: its first byte and its argument,
-// which is 0 for an indefinite length.
+// head reads the head of the next data item: its first byte and its argument, which is 0 for an indefinite length.
 func (d *cborReader) head() (first byte, arg uint64) {
 	first = d.data[d.pos]
 	d.pos++
@@ -115,12 +114,11 @@ func (d *cborReader) openArray(usual int) (left, room int) {
 	return left, min(left, maxRoom)
 }
 
-// maxRoom bounds the room that is made for an array before its elements are
-// read: a short body can promise a long array of empty maps.
+// maxRoom bounds the room that is made for an array before its elements are read: a short body can promise a long array
+// of empty maps.
 const maxRoom = 64
 
-// open begins a map or an array: the number of its elements, -1 for an
-// indefinite one.
+// open begins a map or an array: the number of its elements, -1 for an indefinite one.
 func (d *cborReader) open(major byte, want string) int {
 	if !d.is(major) {
 		d.wrong("", want)
@@ -169,8 +167,8 @@ func (d *cborReader) nextItem(left int) (int, bool) {
 	}
 }
 
-// skip passes over an item of any kind, the text in which has to be good all the same. It
-// nests no deeper than the item does.
+// skip passes over an item of any kind, the text in which has to be good all the same. It nests no deeper than the item
+// does.
 func (d *cborReader) skip() {
 	if d.is(cborText) {
 		if !isUTF8(d.chunks()) {

@@ -76,8 +76,7 @@ func (v *value) appendCBORMap(b []byte, m unsafe.Pointer) []byte {
 	return b
 }
 
-// appendCBORHead appends the head of a data item: its major type and the smallest
-// form of its argument.
+// appendCBORHead appends the head of a data item: its major type and the smallest form of its argument.
 func appendCBORHead(b []byte, major byte, arg uint64) []byte {
 	switch {
 	case arg < 24:
@@ -93,9 +92,8 @@ func appendCBORHead(b []byte, major byte, arg uint64) []byte {
 	}
 }
 
-// closeCBORMap puts the number of pairs into the head of a map; b[start] was left
-// free for it. A head of two bytes, which only structures with more than 23 members
-// can need, moves the pairs.
+// closeCBORMap puts the number of pairs into the head of a map; b[start] was left free for it. A head of two bytes,
+// which only structures with more than 23 members can need, moves the pairs.
 func closeCBORMap(b []byte, start, pairs int) []byte {
 	if pairs < 24 {
 		b[start] = cborMap | byte(pairs)
@@ -146,8 +144,8 @@ func appendCBORFloat32(b []byte, f float32) []byte {
 	return binary.BigEndian.AppendUint32(append(b, cborFloat32), math.Float32bits(f))
 }
 
-// appendCBORTime appends epoch seconds: an integer on a whole second, else a
-// double with milliseconds. What is smaller is cut off.
+// appendCBORTime appends epoch seconds: an integer on a whole second, else a double with milliseconds. What is smaller
+// is cut off.
 func appendCBORTime(b []byte, t time.Time) []byte {
 	b = append(b, cborEpoch)
 	ms := t.UnixMilli()
@@ -157,9 +155,8 @@ func appendCBORTime(b []byte, t time.Time) []byte {
 	return appendCBORFloat(b, secondsOf(ms))
 }
 
-// secondsOf is the number of seconds that reads as ms milliseconds. Clients
-// multiply by 1000 and cut the fraction off, so a quotient that was rounded
-// towards zero would arrive a millisecond early; its neighbour does not.
+// secondsOf is the number of seconds that reads as ms milliseconds. Clients multiply by 1000 and cut the fraction off,
+// so a quotient that was rounded towards zero would arrive a millisecond early; its neighbour does not.
 func secondsOf(ms int64) float64 {
 	f := float64(ms) / 1000
 	if math.Abs(f*1000) < math.Abs(float64(ms)) {

@@ -21,8 +21,7 @@ func (f *field) check(c *checker, p unsafe.Pointer) {
 		f.structure.check(c, *(*unsafe.Pointer)(p))
 		c.leave()
 	case kindList:
-		// Some clients send an empty list for an absent one; only where the
-		// member is required does a minimum bind.
+		// Some clients send an empty list for an absent one; only where the member is required does a minimum bind.
 		if list := (*slice)(p); list.len > 0 || !optional {
 			f.checkList(c, f.label, list)
 		}

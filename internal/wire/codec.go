@@ -8,14 +8,12 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// maxNesting is how deep objects and arrays may lie inside each other in a
-// request. The deepest input of the model needs seven levels; the rest is room
-// for members that this version does not know.
+// maxNesting is how deep objects and arrays may lie inside each other in a request. The deepest input of the model
+// needs seven levels; the rest is room for members that this version does not know.
 const maxNesting = 32
 
-// maxElements is how many elements one object or array may have in a request.
-// The model allows a few hundred where it sets a limit; without any, a small body
-// of empty structures would take a hundred times its size in memory.
+// maxElements is how many elements one object or array may have in a request. The model allows a few hundred where it
+// sets a limit; without any, a small body of empty structures would take a hundred times its size in memory.
 const maxElements = 1 << 14
 
 // operation makes the value of a generated operation variable.

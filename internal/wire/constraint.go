@@ -15,8 +15,8 @@ const (
 	maxShown  = 64 // characters of an offending value that a message shows
 )
 
-// A step is a member on the way from the input to a value. index counts from 1
-// while the way leads through a list, key is set while it leads through a map.
+// A step is a member on the way from the input to a value. index counts from 1 while the way leads through a list, key
+// is set while it leads through a map.
 type step struct {
 	name  string
 	index int
@@ -24,8 +24,7 @@ type step struct {
 	part  string // of the map entry: "key" or "value"
 }
 
-// A checker collects what is wrong with an input. Its path says which structure,
-// list or map is being looked at.
+// A checker collects what is wrong with an input. Its path says which structure, list or map is being looked at.
 type checker struct {
 	path  []step
 	count int
@@ -63,8 +62,7 @@ func (c *checker) entryKey(key string) {
 // whole moves back from the elements to the list or map that was entered last.
 func (c *checker) whole() { c.path[len(c.path)-1] = step{name: c.path[len(c.path)-1].name} }
 
-// location spells a member's path: "tags.1.member.key". An empty name is the
-// element at which the path ends.
+// location spells a member's path: "tags.1.member.key". An empty name is the element at which the path ends.
 func (c *checker) location(name string) string {
 	var b strings.Builder
 	for i, s := range c.path {
@@ -103,8 +101,8 @@ func (c *checker) violate(name, value, constraint string) {
 // missing notes that a required member, or an element of a list, is absent.
 func (c *checker) missing(name string) { c.violate(name, "null", "Member must not be null") }
 
-// verdict is the fault for what was found, nil when nothing was.
-// Source: the wording that AWS services use for their validation errors.
+// verdict is the fault for what was found, nil when nothing was. Source: the wording that AWS services use for their
+// validation errors.
 func (c *checker) verdict() error {
 	if c.count == 0 {
 		return nil
@@ -128,8 +126,7 @@ type textRule struct {
 	sensitive bool
 }
 
-// text checks a string that is present. Empty strings are the decoder's matter,
-// which knows whether they are present.
+// text checks a string that is present. Empty strings are the decoder's matter, which knows whether they are present.
 func (c *checker) text(name, value string, r *textRule) {
 	if value != "" {
 		c.checkText(name, value, r)
@@ -152,8 +149,7 @@ func (c *checker) checkText(name, value string, r *textRule) {
 	}
 }
 
-// checkLength counts the characters of a string whose bytes leave it open
-// whether there are too few or too many.
+// checkLength counts the characters of a string whose bytes leave it open whether there are too few or too many.
 func (c *checker) checkLength(name, value string, r *textRule) {
 	n := utf8.RuneCountInString(value)
 	if n < r.min {
@@ -172,8 +168,7 @@ func (r *textRule) show(value string) string {
 	return "'" + shorten(value) + "'"
 }
 
-// A rangeRule holds the bounds of a number, or of how many elements or bytes
-// something has. A nil bound does not bind.
+// A rangeRule holds the bounds of a number, or of how many elements or bytes something has. A nil bound does not bind.
 type rangeRule struct {
 	min, max  *float64
 	sensitive bool
@@ -232,8 +227,7 @@ func shorten(s string) string {
 	return s
 }
 
-// maxEnumShown is how many values of an enumeration a message lists; instance
-// types come in hundreds.
+// maxEnumShown is how many values of an enumeration a message lists; instance types come in hundreds.
 const maxEnumShown = 40
 
 // enumSet lists the values of an enumeration.

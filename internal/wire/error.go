@@ -5,12 +5,11 @@ import "github.com/muster-gg/muster/internal/wire/fault"
 // namespace precedes an exception's name where Smithy wants an absolute shape id.
 const namespace = "com.amazonaws.gamelift#"
 
-// AppendError appends the body of an error answer to dst and returns the extended
-// slice. The message stands there twice: clients look for the modelled member
-// "Message" or, for errors they do not know, for "message". modelledOnOp says
-// whether the model lists the exception for the operation at hand: CBOR clients
-// then expect its absolute shape id, and otherwise show the name as they got it.
-// Source: Smithy specification, AWS JSON 1.1 and RPC v2 CBOR, "Operation error serialization".
+// AppendError appends the body of an error answer to dst and returns the extended slice. The message stands there
+// twice: clients look for the modelled member "Message" or, for errors they do not know, for "message". modelledOnOp
+// says whether the model lists the exception for the operation at hand: CBOR clients then expect its absolute shape id,
+// and otherwise show the name as they got it. Source: Smithy specification, AWS JSON 1.1 and RPC v2 CBOR, "Operation
+// error serialization".
 func AppendError(dst []byte, p Protocol, f *fault.Error, modelledOnOp bool) []byte {
 	name, message := string(f.Kind), f.Message
 	if message == "" { // the model wants at least one character

@@ -7,11 +7,9 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// checkJSON reports why body is not one well-formed JSON value in UTF-8, with
-// nothing but white space around it and within maxNesting and maxElements. The lexer
-// that reads the value afterwards trusts that: by itself it lets pass mismatched
-// brackets, numbers such as "01" or "1.", and control characters in strings.
-// Source: RFC 8259.
+// checkJSON reports why body is not one well-formed JSON value in UTF-8, with nothing but white space around it and
+// within maxNesting and maxElements. The lexer that reads the value afterwards trusts that: by itself it lets pass
+// mismatched brackets, numbers such as "01" or "1.", and control characters in strings. Source: RFC 8259.
 func checkJSON(body []byte) *fault.Error {
 	if !utf8.Valid(body) {
 		return fault.New(fault.Serialization, "The request body is not valid UTF-8.")
@@ -32,8 +30,7 @@ func checkJSON(body []byte) *fault.Error {
 		s.pos)
 }
 
-// A jsonScanner walks over JSON text. Its methods return false at the first
-// mistake and leave pos there.
+// A jsonScanner walks over JSON text. Its methods return false at the first mistake and leave pos there.
 type jsonScanner struct {
 	data     []byte
 	pos      int
@@ -162,8 +159,7 @@ func (s *jsonScanner) text() bool {
 	}
 }
 
-// escape walks over the part of an escape sequence that follows the backslash,
-// but for its last byte.
+// escape walks over the part of an escape sequence that follows the backslash, but for its last byte.
 func (s *jsonScanner) escape() bool {
 	s.pos++
 	switch s.peek() {

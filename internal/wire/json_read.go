@@ -11,8 +11,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A jsonReader reads the members of structures from a body that checkJSON has
-// found well-formed.
+// A jsonReader reads the members of structures from a body that checkJSON has found well-formed.
 type jsonReader struct {
 	reader
 	lex jlexer.Lexer
@@ -105,9 +104,8 @@ func (d *jsonReader) nextMember(left int) (int, bool) {
 
 func (d *jsonReader) nextItem(left int) (int, bool) { return d.more(left, ']') }
 
-// more reports whether something stands before the closing delimiter; otherwise
-// it consumes that. left is 0 in an object or array that could not be opened, -1
-// at the beginning and -2 behind an element.
+// more reports whether something stands before the closing delimiter; otherwise it consumes that. left is 0 in an
+// object or array that could not be opened, -1 at the beginning and -2 behind an element.
 func (d *jsonReader) more(left int, end byte) (int, bool) {
 	if left == 0 || d.failure != nil {
 		return 0, false
@@ -151,8 +149,8 @@ func (d *jsonReader) int32(name string) int32 { return int32(d.integer(name, 32)
 // int64 reads an integer of 64 bits.
 func (d *jsonReader) int64(name string) int64 { return d.integer(name, 64) }
 
-// integer reads a whole number of so many bits. Some clients write whole numbers
-// with a fraction or an exponent: 5.0 is 5.
+// integer reads a whole number of so many bits. Some clients write whole numbers with a fraction or an exponent: 5.0 is
+// 5.
 func (d *jsonReader) integer(name string, bits int) int64 {
 	if d.kind() != jlexer.TokenNumber {
 		d.wrong(name, integerOf(bits))
@@ -177,8 +175,8 @@ func (d *jsonReader) float32(name string) float32 { return float32(d.float(name,
 // float64 reads a number.
 func (d *jsonReader) float64(name string) float64 { return d.float(name, 64) }
 
-// float reads a number or one of the strings that stand for what JSON numbers
-// cannot be. Source: Smithy specification, AWS JSON 1.1, "Shape serialization".
+// float reads a number or one of the strings that stand for what JSON numbers cannot be. Source: Smithy specification,
+// AWS JSON 1.1, "Shape serialization".
 func (d *jsonReader) float(name string, bits int) float64 {
 	switch d.kind() {
 	case jlexer.TokenNumber:

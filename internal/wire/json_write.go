@@ -9,9 +9,8 @@ import (
 	"unsafe"
 )
 
-// Structures, lists and maps are written with a comma before every element; the
-// first comma then becomes the opening bracket. That saves asking, for each
-// element, whether it is the first.
+// Structures, lists and maps are written with a comma before every element; the first comma then becomes the opening
+// bracket. That saves asking, for each element, whether it is the first.
 
 // appendJSON appends the structure at p.
 func (s *structure) appendJSON(b []byte, p unsafe.Pointer) []byte {
@@ -129,8 +128,8 @@ func appendJSONEscape(b []byte, c byte) []byte {
 	}
 }
 
-// appendJSONFloat appends the shortest number that reads as f in so many bits,
-// and the strings that stand for what JSON numbers cannot be.
+// appendJSONFloat appends the shortest number that reads as f in so many bits, and the strings that stand for what JSON
+// numbers cannot be.
 // Source: Smithy specification, AWS JSON 1.1, "Shape serialization".
 func appendJSONFloat(b []byte, f float64, bits int) []byte {
 	switch abs := math.Abs(f); {
@@ -147,8 +146,8 @@ func appendJSONFloat(b []byte, f float64, bits int) []byte {
 	}
 }
 
-// appendJSONTime appends epoch seconds, with three decimals unless t is on a
-// whole second. What is smaller than a millisecond is cut off.
+// appendJSONTime appends epoch seconds, with three decimals unless t is on a whole second. What is smaller than a
+// millisecond is cut off.
 func appendJSONTime(b []byte, t time.Time) []byte {
 	ms := t.UnixMilli()
 	if ms < 0 {

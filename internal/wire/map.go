@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// A mapType reads maps of one type and lists their entries. Maps go in and out as
-// the one pointer that they are, so that values on the stack stay there.
+// A mapType reads maps of one type and lists their entries. Maps go in and out as the one pointer that they are, so
+// that values on the stack stay there.
 type mapType interface {
 	read(d bodyReader, element *value) unsafe.Pointer
 	sorted(m unsafe.Pointer) (entries slice, size, value uintptr)
@@ -37,8 +37,8 @@ func (mapOf[V]) read(d bodyReader, element *value) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&entries))
 }
 
-// sorted lists the entries of a map by their keys: a slice of entries, the size of
-// each, and where in it the value is; the key comes first.
+// sorted lists the entries of a map by their keys: a slice of entries, the size of each, and where in it the value is;
+// the key comes first.
 func (mapOf[V]) sorted(m unsafe.Pointer) (entries slice, size, value uintptr) {
 	all := *(*map[string]V)(unsafe.Pointer(&m))
 	list := make([]entry[V], 0, len(all))

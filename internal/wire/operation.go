@@ -26,8 +26,7 @@ func (p Protocol) String() string {
 	return "json"
 }
 
-// OperationInfo describes one operation of the API. It is generated and must
-// not be changed.
+// OperationInfo describes one operation of the API. It is generated and must not be changed.
 type OperationInfo struct {
 	Name      string
 	Errors    []string // the exceptions that the model lists for it, sorted
@@ -38,8 +37,8 @@ type OperationInfo struct {
 	input, output *structure
 }
 
-// Models reports whether every client knows an exception of this operation: the
-// model lists it, and did so before its latest version.
+// Models reports whether every client knows an exception of this operation: the model lists it, and did so before its
+// latest version.
 func (o *OperationInfo) Models(kind fault.Kind) bool {
 	_, listed := slices.BinarySearch(o.Errors, string(kind))
 	_, recent := slices.BinarySearch(o.recent, string(kind))
@@ -60,16 +59,15 @@ func Lookup(name string) (*OperationInfo, bool) {
 // NoOutput stands for the output of an operation that has none.
 type NoOutput struct{}
 
-// An Operation ties an operation's description to its input and output types.
-// The generated variables (OpCreateFleet, …) are the only useful values.
+// An Operation ties an operation's description to its input and output types. The generated variables (OpCreateFleet,
+// …) are the only useful values.
 type Operation[I, O any] struct {
 	*OperationInfo
 }
 
-// Decode reads a request's body into a new input and checks it against the
-// model. The error is a *fault.Error: fault.Serialization for a body that cannot
-// be read, fault.InvalidRequest for values that break the model's constraints.
-// The input holds no reference to body.
+// Decode reads a request's body into a new input and checks it against the model. The error is a *fault.Error:
+// fault.Serialization for a body that cannot be read, fault.InvalidRequest for values that break the model's
+// constraints. The input holds no reference to body.
 func (op Operation[I, O]) Decode(p Protocol, body []byte) (*I, error) {
 	in := new(I)
 	if err := op.input.decode(p, body, unsafe.Pointer(in)); err != nil {
@@ -78,17 +76,16 @@ func (op Operation[I, O]) Decode(p Protocol, body []byte) (*I, error) {
 	return in, nil
 }
 
-// Check checks an input against the model that did not come as a request's body.
-// The error is a *fault.Error with fault.InvalidRequest.
+// Check checks an input against the model that did not come as a request's body. The error is a *fault.Error with
+// fault.InvalidRequest.
 func (op Operation[I, O]) Check(in *I) error {
 	var c checker
 	op.input.check(&c, unsafe.Pointer(in))
 	return c.verdict()
 }
 
-// Append appends the body of a successful answer to dst and returns the extended
-// slice; a nil out is an empty structure. An operation without output has an
-// empty body.
+// Append appends the body of a successful answer to dst and returns the extended slice; a nil out is an empty
+// structure. An operation without output has an empty body.
 func (op Operation[I, O]) Append(dst []byte, p Protocol, out *O) []byte {
 	if !op.HasOutput {
 		return dst
@@ -99,8 +96,8 @@ func (op Operation[I, O]) Append(dst []byte, p Protocol, out *O) []byte {
 	return op.output.append(dst, p, unsafe.Pointer(out))
 }
 
-// Handle binds the operation to the function that answers it. A nil output with
-// a nil error is an empty structure. Errors reach the caller of Serve as they are.
+// Handle binds the operation to the function that answers it. A nil output with a nil error is an empty structure.
+// Errors reach the caller of Serve as they are.
 func (op Operation[I, O]) Handle(f func(ctx context.Context, in *I) (*O, error)) Handler {
 	serve := func(ctx context.Context, p Protocol, body []byte, out *[]byte) error {
 		in, err := op.Decode(p, body)
@@ -117,31 +114,29 @@ func (op Operation[I, O]) Handle(f func(ctx context.Context, in *I) (*O, error))
 	return Handler{Info: op.OperationInfo, serve: serve}
 }
 
-// HandleEmpty binds an operation that has no output, or an output without
-// members, to the function that carries it out.
+// HandleEmpty binds an operation that has no output, or an output without members, to the function that carries it out.
 func (op Operation[I, O]) HandleEmpty(f func(ctx context.Context, in *I) error) Handler {
 	return op.Handle(func(ctx context.Context, in *I) (*O, error) { return nil, f(ctx, in) })
 }
 
-// Refuse makes a handler that reads and checks the input, so that a caller learns
-// of its own mistakes first, and then answers with a fault.
+// Refuse makes a handler that reads and checks the input, so that a caller learns of its own mistakes first, and then
+// answers with a fault.
 func (op Operation[I, O]) Refuse(kind fault.Kind, why string) Handler {
 	return op.Handle(func(context.Context, *I) (*O, error) {
 		return nil, &fault.Error{Kind: kind, Message: why}
 	})
 }
 
-// A Handler is an operation bound to the function that answers or refuses it,
-// without its types, so that handlers of all operations fit in one map.
+// A Handler is an operation bound to the function that answers or refuses it, without its types, so that handlers of
+// all operations fit in one map.
 // It may be used by several goroutines when its function may.
 type Handler struct {
 	Info  *OperationInfo
 	serve func(ctx context.Context, p Protocol, body []byte, out *[]byte) error
 }
 
-// Serve decodes and checks body, calls the function and appends the encoded
-// output to *out. After an error *out is unchanged. The error is the decoder's
-// *fault.Error or whatever the function returned; fault.Of makes either fit for
+// Serve decodes and checks body, calls the function and appends the encoded output to *out. After an error *out is
+// unchanged. The error is the decoder's *fault.Error or whatever the function returned; fault.Of makes either fit for
 // AppendError. Neither body nor *out is kept.
 func (h Handler) Serve(ctx context.Context, p Protocol, body []byte, out *[]byte) error {
 	return h.serve(ctx, p, body, out)

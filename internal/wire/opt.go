@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// An Opt is a number, a boolean, or a string of an update, that may be absent. The zero value is absent,
-// which differs from a value that is present and zero or empty.
+// An Opt is a number, a boolean, or a string of an update, that may be absent. The zero value is absent, which differs
+// from a value that is present and zero or empty.
 type Opt[T comparable] struct {
 	value T // first: the tables expect it where the Opt is
 	set   bool

@@ -6,14 +6,13 @@ import (
 	"sync"
 )
 
-// A pattern is a regular expression of the model, matched against whole values.
-// Most are a literal followed by characters of one class, which takes a table
-// look-up for each byte; the others are compiled when they are first needed.
+// A pattern is a regular expression of the model, matched against whole values. Most are a literal followed by
+// characters of one class, which takes a table look-up for each byte; the others are compiled when they are first
+// needed.
 type pattern struct {
 	source string // as it stands in the model, for messages
 
-	// A simple pattern: prefix, then bytes of class; some says that at least
-	// one must follow.
+	// A simple pattern: prefix, then bytes of class; some says that at least one must follow.
 	class  *[4]uint64
 	prefix string
 	some   bool
@@ -23,8 +22,8 @@ type pattern struct {
 	compiled *regexp.Regexp
 }
 
-// maxMatched is how many bytes an expression is tried on. The identifiers that have
-// one are far shorter; a value of megabytes should not cost a second.
+// maxMatched is how many bytes an expression is tried on. The identifiers that have one are far shorter; a value of
+// megabytes should not cost a second.
 const maxMatched = 1 << 16
 
 // match reports whether the whole of s matches.
@@ -44,8 +43,7 @@ func (p *pattern) match(s string) bool {
 	return true
 }
 
-// regexp compiles the expression once. The generator has compiled it before, so
-// it cannot fail.
+// regexp compiles the expression once. The generator has compiled it before, so it cannot fail.
 func (p *pattern) regexp() *regexp.Regexp {
 	p.once.Do(func() { p.compiled = regexp.MustCompile(p.expr) })
 	return p.compiled

@@ -17,14 +17,14 @@ type bodyReader interface {
 	// common is what the readers of both protocols share.
 	common() *reader
 
-	// openObject begins an object. The result goes to nextMember. A null reads as
-	// an empty object, which only the body itself can be.
+	// openObject begins an object. The result goes to nextMember. A null reads as an empty object, which only the body
+	// itself can be.
 	openObject() (left int)
-	// nextMember moves to the next member that is not null, and puts its name in
-	// common().name. It returns false when there is none.
+	// nextMember moves to the next member that is not null, and puts its name in common().name. It returns false when
+	// there is none.
 	nextMember(left int) (int, bool)
-	// openArray begins an array. left goes to nextItem, room is how many elements
-	// to make room for: usual for an array that does not tell.
+	// openArray begins an array. left goes to nextItem, room is how many elements to make room for: usual for an array
+	// that does not tell.
 	openArray(usual int) (left, room int)
 	// nextItem moves to the next element. It returns false when there is none.
 	nextItem(left int) (int, bool)
@@ -44,8 +44,8 @@ type bodyReader interface {
 	blob(name string) []byte
 }
 
-// usual is how many elements a list has room for before it must grow, when its
-// length is not known beforehand: all that the model allows, within reason.
+// usual is how many elements a list has room for before it must grow, when its length is not known beforehand: all that
+// the model allows, within reason.
 func (v *value) usual() int {
 	most := 4
 	if v.bounds == nil || v.bounds.max == nil {
@@ -57,8 +57,7 @@ func (v *value) usual() int {
 	return min(most, int(*v.bounds.max))
 }
 
-// read reads an object into the structure at p, which is empty, and notes the
-// required members that it lacks.
+// read reads an object into the structure at p, which is empty, and notes the required members that it lacks.
 func (s *structure) read(d bodyReader, p unsafe.Pointer) {
 	r, seen, next := d.common(), uint64(0), 0
 	for left, ok := d.nextMember(d.openObject()); ok; left, ok = d.nextMember(left) {
@@ -76,8 +75,8 @@ func (s *structure) read(d bodyReader, p unsafe.Pointer) {
 	}
 }
 
-// index finds a member by its name, -1 if there is none. It begins at next: most
-// clients send members in the model's order.
+// index finds a member by its name, -1 if there is none. It begins at next: most clients send members in the model's
+// order.
 func (s *structure) index(name string, next int) int {
 	for i := next; i < len(s.fields); i++ {
 		if s.fields[i].name == name {

@@ -8,8 +8,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// A reader is what the readers of both protocols share: the path and the
-// violations of the checker, and the failure that ended the reading.
+// A reader is what the readers of both protocols share: the path and the violations of the checker, and the failure
+// that ended the reading.
 type reader struct {
 	checker
 	failure *fault.Error // the first one; from then on no structure has a next member
@@ -30,23 +30,23 @@ func (r *reader) fail(name, want, got string) {
 	r.failure = fault.New(fault.Serialization, "Cannot read %s: expected %s, got %s.", where, want, got)
 }
 
-// judge notes a string that is present, empty and must not be: absent and empty
-// are the same once it is in its structure.
+// judge notes a string that is present, empty and must not be: absent and empty are the same once it is in its
+// structure.
 func (r *reader) judge(name, value string, rule *textRule) {
 	if value == "" && rule != nil {
 		r.checkText(name, value, rule)
 	}
 }
 
-// Timestamps must lie in the years 1 to 9999, which every client can show; the
-// first second of year 1 is left out since it is the zero time, which means absent.
+// Timestamps must lie in the years 1 to 9999, which every client can show; the first second of year 1 is left out since
+// it is the zero time, which means absent.
 const (
 	minSeconds = -62135596799
 	maxSeconds = 253402300799
 )
 
-// timeOf makes a time of epoch seconds, rounded to milliseconds; ok is false when
-// it is outside of what a timestamp may be.
+// timeOf makes a time of epoch seconds, rounded to milliseconds; ok is false when it is outside of what a timestamp may
+// be.
 func timeOf(seconds float64) (t time.Time, ok bool) {
 	if !(seconds >= minSeconds && seconds <= maxSeconds) {
 		return time.Time{}, false
@@ -54,8 +54,7 @@ func timeOf(seconds float64) (t time.Time, ok bool) {
 	return time.UnixMilli(int64(math.Round(seconds * 1000))).UTC(), true
 }
 
-// wholeOf makes an integer of a float; ok is false when it has a fraction or is
-// too large.
+// wholeOf makes an integer of a float; ok is false when it has a fraction or is too large.
 func wholeOf(f float64) (n int64, ok bool) {
 	if f != math.Trunc(f) || !(f >= -1<<63 && f < 1<<63) {
 		return 0, false

@@ -9,13 +9,11 @@ import (
 	"unsafe"
 )
 
-// A structure is the table of a structure of the model: all that reading, writing
-// and checking its values needs. It is made from the Go type and its tags when the
-// program starts, and does not change afterwards.
+// A structure is the table of a structure of the model: all that reading, writing and checking its values needs. It is
+// made from the Go type and its tags when the program starts, and does not change afterwards.
 //
-// Values are reached by their addresses and the offsets of their fields. An address
-// that a method of a structure, field or value takes is always that of a value of
-// the type from which the table was made.
+// Values are reached by their addresses and the offsets of their fields. An address that a method of a structure, field
+// or value takes is always that of a value of the type from which the table was made.
 type structure struct {
 	typ      reflect.Type
 	fields   []field // in the order of the model
@@ -96,8 +94,7 @@ type shapeRule struct {
 // structures are the tables by type. Only the package's initialization adds to them.
 var structures = make(map[reflect.Type]*structure)
 
-// structureOf returns the table of a type. It panics at a type or a tag that is not
-// one of this package's.
+// structureOf returns the table of a type. It panics at a type or a tag that is not one of this package's.
 func structureOf(t reflect.Type) *structure {
 	if s := structures[t]; s != nil {
 		return s
@@ -120,9 +117,9 @@ func structureOf(t reflect.Type) *structure {
 //
 //	wire:"Shape,required,empty"
 //
-// Shape is the shape of the model whose constraints hold; it is left out if there are
-// none, and of an enumeration, whose type has its name. required is there if
-// the member is required, and empty if it is a string that is written even when it is empty.
+// Shape is the shape of the model whose constraints hold; it is left out if there are none, and of an enumeration,
+// whose type has its name. required is there if the member is required, and empty if it is a string that is written
+// even when it is empty.
 func fieldOf(s reflect.StructField) (f field, err error) {
 	shape, options, _ := strings.Cut(s.Tag.Get("wire"), ",")
 	f = field{name: s.Name, label: strings.ToLower(s.Name[:1]) + s.Name[1:], offset: s.Offset}
@@ -228,8 +225,8 @@ func (f *field) findOther(p unsafe.Pointer) unsafe.Pointer {
 // maxPrefix is how many bytes a prefix has at most.
 const maxPrefix = 47
 
-// A prefix is what is written before a value. Its size is fixed, so that it is
-// copied without a call: that is a tenth of what writing a structure takes.
+// A prefix is what is written before a value. Its size is fixed, so that it is copied without a call: that is a tenth
+// of what writing a structure takes.
 type prefix struct {
 	text [maxPrefix]byte
 	len  uint8

@@ -37,9 +37,9 @@ func plainLen[T string | []byte](s T) int {
 	return i
 }
 
-// notPlain is 0 if all 8 bytes of w are plain; else its lowest bit is in the first of
-// them that is not. It looks at them together: a subtraction sets the highest bit of the
-// bytes that were too small, and a false alarm, which a borrow can raise, is behind a true one.
+// notPlain is 0 if all 8 bytes of w are plain; else its lowest bit is in the first of them that is not. It looks at
+// them together: a subtraction sets the highest bit of the bytes that were too small, and a false alarm, which a borrow
+// can raise, is behind a true one.
 func notPlain(w uint64) uint64 {
 	const ones = 0x0101010101010101
 	small := w - ones*' '

@@ -12,9 +12,8 @@ import (
 type api struct {
 	*gamelift.Client
 	region string
-	// once is for requests that must not be repeated when it is not known whether
-	// the service has followed them: with it the SDK repeats only those that were
-	// refused for being too many.
+	// once is for requests that must not be repeated when it is not known whether the service has followed them: with
+	// it the SDK repeats only those that were refused for being too many.
 	once func(*gamelift.Options)
 }
 

@@ -45,8 +45,8 @@ func matchPlayers(op string, players []session.Player) ([]types.Player, error) {
 // errAttribute is for everything that is not an attribute's object.
 var errAttribute = errors.New(`want an object with exactly one of "S", "N", "SL" and "SDM", as in {"N": 23}`)
 
-// parseAttribute reads the JSON form of an attribute: an object with exactly one of
-// the keys S, N, SL and SDM. Source: API reference, AttributeValue.
+// parseAttribute reads the JSON form of an attribute: an object with exactly one of the keys S, N, SL and SDM. Source:
+// API reference, AttributeValue.
 func parseAttribute(data []byte) (v types.AttributeValue, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil || len(members) != 1 {

@@ -10,27 +10,23 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Config says which service to reach, and how. The zero value is AWS as the
-// environment describes it: the region and credentials of AWS_REGION, AWS_PROFILE,
-// ~/.aws and so on.
+// Config says which service to reach, and how. The zero value is AWS as the environment describes it: the region and
+// credentials of AWS_REGION, AWS_PROFILE, ~/.aws and so on.
 type Config struct {
-	// Endpoint is the base URL of the API, for example http://127.0.0.1:9080; ""
-	// for what the environment says, else AWS's of the region.
+	// Endpoint is the base URL of the API, for example http://127.0.0.1:9080; "" for what the environment says, else
+	// AWS's of the region.
 	Endpoint string
-	// Region is the one that Configure takes for "". Without it the environment's
-	// is taken.
+	// Region is the one that Configure takes for "". Without it the environment's is taken.
 	Region string
 	// Credentials sign the calls; nil for the environment's.
 	Credentials aws.CredentialsProvider
 	// HTTPClient makes the calls; nil for the AWS SDK's.
 	HTTPClient *http.Client
-	// Target is where Host makes sessions and Find looks for them. The other calls
-	// do without.
+	// Target is where Host makes sessions and Find looks for them. The other calls do without.
 	Target Target
 	// Clock paces the waiting for what the service does; nil for the real one.
 	Clock clockwork.Clock
-	// Log takes what no call can return, such as a session that could not be
-	// cleaned up; nil logs nothing.
+	// Log takes what no call can return, such as a session that could not be cleaned up; nil logs nothing.
 	Log *slog.Logger
 }
 
@@ -38,9 +34,8 @@ type Config struct {
 type Target struct {
 	FleetID, AliasID string // id or ARN
 	QueueName        string // name or ARN
-	// Location restricts a fleet or alias to one of its locations. "" looks for
-	// sessions in all of them, and makes them where the fleet does: in its only
-	// location, or in the region.
+	// Location restricts a fleet or alias to one of its locations. "" looks for sessions in all of them, and makes them
+	// where the fleet does: in its only location, or in the region.
 	Location string
 }
 

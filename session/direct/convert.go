@@ -11,8 +11,7 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// buildProperty is the game property that holds the build id of a session that
-// Host has made.
+// buildProperty is the game property that holds the build id of a session that Host has made.
 const buildProperty = "build_id"
 
 // text is a string for the API, in which "" is absent.
@@ -23,8 +22,7 @@ func text(s string) *string {
 	return &s
 }
 
-// properties are a map's in the order of their keys, so that a request that is
-// repeated is the same.
+// properties are a map's in the order of their keys, so that a request that is repeated is the same.
 func properties(m map[string]string) (list []types.GameProperty) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		list = append(list, types.GameProperty{Key: aws.String(key), Value: aws.String(m[key])})
@@ -52,8 +50,8 @@ var statuses = map[types.GameSessionStatus]session.Status{
 	types.GameSessionStatusError:       session.StatusError,
 }
 
-// reasonInterrupted is the one reason that has a word of its own in the session
-// interface. Source: O3DE AWSGameLift Gem, status reasons.
+// reasonInterrupted is the one reason that has a word of its own in the session interface. Source: O3DE AWSGameLift
+// Gem, status reasons.
 const (
 	reasonNotSet      = "NotSet"
 	reasonInterrupted = "Interrupted"
@@ -97,8 +95,7 @@ func sessionConfig(g types.GameSession) session.SessionConfig {
 	}
 }
 
-// searchResult is a game session for those who look for one to join. The build id
-// is taken out of its properties.
+// searchResult is a game session for those who look for one to join. The build id is taken out of its properties.
 func searchResult(g types.GameSession) session.SearchResult {
 	props := propertyMap(g.GameProperties)
 	build := buildID(props)

@@ -14,11 +14,9 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// CreateSession implements session.Provider with CreateGameSession. Without an
-// idempotency token it uses one of its own, so that a repeated request never
-// makes two sessions. A request whose context ends meanwhile takes its session
-// back, unless it has a token of the caller's, under which it may have existed
-// before.
+// CreateSession implements session.Provider with CreateGameSession. Without an idempotency token it uses one of its
+// own, so that a repeated request never makes two sessions. A request whose context ends meanwhile takes its session
+// back, unless it has a token of the caller's, under which it may have existed before.
 func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	const op = "CreateSession"
 	api, err := p.configured(op)
@@ -44,12 +42,11 @@ func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionReq
 	return id, err
 }
 
-// newToken makes an idempotency token. A session's id ends in it, and so looks
-// like one that the service has chosen.
+// newToken makes an idempotency token. A session's id ends in it, and so looks like one that the service has chosen.
 func newToken() string { return "gsess-" + uuid.NewString() }
 
-// create makes a session. It lasts a little longer than ctx, so that a session
-// does not stay behind because nobody heard its id: after a success look at ctx.
+// create makes a session. It lasts a little longer than ctx, so that a session does not stay behind because nobody
+// heard its id: after a success look at ctx.
 func (p *Provider) create(ctx context.Context, api *api, op string, in *gamelift.CreateGameSessionInput) (
 	id string, err error,
 ) {
@@ -71,9 +68,8 @@ func (p *Provider) create(ctx context.Context, api *api, op string, in *gamelift
 	return *out.GameSession.GameSessionId, nil
 }
 
-// createInOnlyLocation repeats a request without a location for a fleet that needs
-// one, which an Anywhere fleet does at AWS, if there is no choice. Otherwise the
-// refusal stands.
+// createInOnlyLocation repeats a request without a location for a fleet that needs one, which an Anywhere fleet does at
+// AWS, if there is no choice. Otherwise the refusal stands.
 func (p *Provider) createInOnlyLocation(
 	ctx context.Context, api *api, in *gamelift.CreateGameSessionInput, refusal *types.InvalidRequestException,
 ) (*gamelift.CreateGameSessionOutput, error) {
@@ -91,8 +87,7 @@ func (p *Provider) createInOnlyLocation(
 	return api.CreateGameSession(ctx, &again)
 }
 
-// fleetLocations are the names of the locations of the fleet that a session was to
-// be made on, besides its home region.
+// fleetLocations are the names of the locations of the fleet that a session was to be made on, besides its home region.
 func fleetLocations(ctx context.Context, api *api, in *gamelift.CreateGameSessionInput) (names []string, err error) {
 	fleet := in.FleetId
 	if fleet == nil {
@@ -123,8 +118,8 @@ func incomplete(op, what string) error {
 	return session.Errorf(op, session.ErrTransport, "the service's answer lacks %s", what)
 }
 
-// discard ends a session that was made in vain, unless somebody other than its
-// owner has come in. What goes wrong is logged.
+// discard ends a session that was made in vain, unless somebody other than its owner has come in. What goes wrong is
+// logged.
 func (p *Provider) discard(ctx context.Context, api *api, id, owner string) {
 	ctx, cancel := p.cleanup(ctx)
 	defer cancel()

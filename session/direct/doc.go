@@ -1,5 +1,4 @@
-// Package direct reaches sessions through the AWS API of Amazon GameLift Servers:
-// of Muster, or of AWS.
+// Package direct reaches sessions through the AWS API of Amazon GameLift Servers: of Muster, or of AWS.
 //
 //	client := direct.New(direct.Config{
 //		Endpoint: "http://127.0.0.1:9080", // "" for AWS
@@ -7,7 +6,6 @@
 //		Target:   direct.Target{FleetID: fleet}, // for Host and Find
 //	})
 //
-// A program that reaches the API needs credentials, and whoever has its
-// credentials can do what it may: this package is for game backends, tools and
-// development. Games in players' hands go through package session/gateway.
+// A program that reaches the API needs credentials, and whoever has its credentials can do what it may: this package is
+// for game backends, tools and development. Games in players' hands go through package session/gateway.
 package direct

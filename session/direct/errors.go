@@ -13,8 +13,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// kinds are the session errors behind the exceptions of the API.
-// Source: API reference, the Errors of each operation, and Common Errors.
+// kinds are the session errors behind the exceptions of the API. Source: API reference, the Errors of each operation,
+// and Common Errors.
 var kinds = map[string]error{
 	"GameSessionFullException": session.ErrFull,
 
@@ -74,8 +74,7 @@ type invalidParams interface {
 	Errs() []error
 }
 
-// failure makes a session's error of one of the SDK's. A context that is over is
-// the cause of whatever failed.
+// failure makes a session's error of one of the SDK's. A context that is over is the cause of whatever failed.
 func failure(ctx context.Context, op string, err error) error {
 	if _, ours := errors.AsType[*session.Error](err); ours || err == nil {
 		return err
@@ -121,8 +120,7 @@ func endKind(cause error) error {
 	return session.ErrTimeout
 }
 
-// kind is the kind of the service's error. One that this package does not know
-// goes by its HTTP status.
+// kind is the kind of the service's error. One that this package does not know goes by its HTTP status.
 func kind(code string, err error) error {
 	if k, known := kinds[code]; known {
 		return k
@@ -133,8 +131,8 @@ func kind(code string, err error) error {
 	return statusKind(err)
 }
 
-// statusKind is the kind of a failed answer by its HTTP status; ErrTransport if
-// there was none, or it was a success that could not be read.
+// statusKind is the kind of a failed answer by its HTTP status; ErrTransport if there was none, or it was a success
+// that could not be read.
 func statusKind(err error) error {
 	answer, ok := errors.AsType[*awshttp.ResponseError](err)
 	if !ok {
@@ -151,9 +149,8 @@ func statusKind(err error) error {
 	return session.ErrTransport
 }
 
-// throttles are the codes with which AWS asks for fewer calls. GameLift's
-// LimitExceededException is none of them: it is about limits of a fleet or an
-// account, which do not pass by waiting a little.
+// throttles are the codes with which AWS asks for fewer calls. GameLift's LimitExceededException is none of them: it is
+// about limits of a fleet or an account, which do not pass by waiting a little.
 var throttles = func() map[string]struct{} {
 	codes := maps.Clone(retry.DefaultThrottleErrorCodes)
 	delete(codes, "LimitExceededException")
@@ -170,8 +167,8 @@ func throttled(err error) bool {
 	return ok
 }
 
-// unknown reports whether the service may have done what a failed call asked for:
-// it has not refused it, and the call may have been sent.
+// unknown reports whether the service may have done what a failed call asked for: it has not refused it, and the call
+// may have been sent.
 func unknown(err error) bool {
 	if errors.Is(err, session.ErrDenied) || errors.Is(err, session.ErrInvalid) {
 		return false

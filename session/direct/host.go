@@ -13,11 +13,9 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Host implements session.Provider: it makes a session on the target, waits until
-// it is ACTIVE, and takes a place for the owner. A build id other than 0 becomes
-// the game property "build_id". When it fails or ctx ends on the way, the session
-// it has made is ended, unless somebody else has come in; that may take a few
-// seconds more.
+// Host implements session.Provider: it makes a session on the target, waits until it is ACTIVE, and takes a place for
+// the owner. A build id other than 0 becomes the game property "build_id". When it fails or ctx ends on the way, the
+// session it has made is ended, unless somebody else has come in; that may take a few seconds more.
 func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	const op = "Host"
 	api, err := p.configured(op)
@@ -106,8 +104,7 @@ func (p *Provider) enter(ctx context.Context, api *api, op string, r session.Joi
 	return reserve(ctx, api, op, r)
 }
 
-// isActive reports whether a session that was ACTIVATING has become ACTIVE. It is
-// an error if it never will.
+// isActive reports whether a session that was ACTIVATING has become ACTIVE. It is an error if it never will.
 func isActive(ctx context.Context, api *api, op, id string) (bool, error) {
 	out, err := api.DescribeGameSessions(ctx, &gamelift.DescribeGameSessionsInput{GameSessionId: &id})
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Reserve implements session.Provider with CreatePlayerSession. A place cannot be
-// given back through the API: one that was taken but whose answer was lost
-// becomes free by itself, after about a minute.
+// Reserve implements session.Provider with CreatePlayerSession. A place cannot be given back through the API: one that
+// was taken but whose answer was lost becomes free by itself, after about a minute.
 func (p *Provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
 	const op = "Reserve"
 	api, err := p.configured(op)

@@ -12,9 +12,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// StartMatchmaking implements session.Matchmaker. Without a ticket id it chooses
-// one. A ticket of which it is not known whether it was taken, or for which nobody
-// waits any more, is taken back.
+// StartMatchmaking implements session.Matchmaker. Without a ticket id it chooses one. A ticket of which it is not known
+// whether it was taken, or for which nobody waits any more, is taken back.
 func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
 	const op = "StartMatchmaking"
 	api, err := p.configured(op)
@@ -86,10 +85,9 @@ func (p *Provider) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest
 
 // Ticket implements session.Matchmaker with DescribeMatchmaking.
 //
-// The API tells no match ids, so MatchID is the provider's own: it counts, for
-// each ticket, the proposals that its calls have seen. It is "" before the first
-// and when the ticket is over. Two proposals count as one when no call saw the
-// search between them and the service gives the same reason with both.
+// The API tells no match ids, so MatchID is the provider's own: it counts, for each ticket, the proposals that its
+// calls have seen. It is "" before the first and when the ticket is over. Two proposals count as one when no call saw
+// the search between them and the service gives the same reason with both.
 func (p *Provider) Ticket(ctx context.Context, ticketID string) (session.Ticket, error) {
 	const op = "Ticket"
 	api, err := p.configured(op)

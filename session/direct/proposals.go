@@ -10,8 +10,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// proposals tells the proposed matches of tickets apart. It remembers tickets
-// until they are seen to be over. The zero value is ready to use.
+// proposals tells the proposed matches of tickets apart. It remembers tickets until they are seen to be over. The zero
+// value is ready to use.
 type proposals struct {
 	mu      sync.Mutex
 	tickets map[string]proposal

@@ -13,8 +13,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Provider reaches sessions through the AWS API. It is a session.Provider and a
-// session.Matchmaker. Its methods may be called at the same time.
+// A Provider reaches sessions through the AWS API. It is a session.Provider and a session.Matchmaker. Its methods may
+// be called at the same time.
 type Provider struct {
 	cfg   Config
 	clock clockwork.Clock
@@ -43,9 +43,8 @@ func New(cfg Config) *Provider {
 	return p
 }
 
-// Configure implements session.Provider. It reads the environment as far as the
-// Config leaves something open, and fetches credentials, but sends nothing to the
-// service. After a failure the provider works as before.
+// Configure implements session.Provider. It reads the environment as far as the Config leaves something open, and
+// fetches credentials, but sends nothing to the service. After a failure the provider works as before.
 func (p *Provider) Configure(ctx context.Context, region string) error {
 	const op = "Configure"
 	cfg, err := config.LoadDefaultConfig(ctx, p.options(region)...)
@@ -94,8 +93,7 @@ func (p *Provider) configured(op string) (*api, error) {
 	return p.api, nil
 }
 
-// namedCredentials makes failures to get credentials known as such: the SDK
-// returns them from any call.
+// namedCredentials makes failures to get credentials known as such: the SDK returns them from any call.
 type namedCredentials struct{ aws.CredentialsProvider }
 
 // Retrieve implements aws.CredentialsProvider.

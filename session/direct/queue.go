@@ -23,8 +23,8 @@ func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSes
 	})
 }
 
-// place starts a placement. When it is not known whether it has begun, or nobody
-// waits for it any more, it is taken back.
+// place starts a placement. When it is not known whether it has begun, or nobody waits for it any more, it is taken
+// back.
 func (p *Provider) place(ctx context.Context, api *api, op string, in *gamelift.StartGameSessionPlacementInput) (
 	id string, err error,
 ) {
@@ -103,8 +103,8 @@ func (p *Provider) awaitPlacement(ctx context.Context, api *api, op, placementID
 	return sessionID, failure(ctx, op, err)
 }
 
-// abandon takes a placement back, and the session that it has made if it is too
-// late for that. What goes wrong is logged.
+// abandon takes a placement back, and the session that it has made if it is too late for that. What goes wrong is
+// logged.
 func (p *Provider) abandon(ctx context.Context, api *api, placementID string) {
 	ctx, cancel := p.cleanup(ctx)
 	defer cancel()

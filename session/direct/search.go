@@ -45,9 +45,8 @@ func (p *Provider) SearchSessions(ctx context.Context, r session.SearchSessionsR
 // defaultFound is how many sessions Find returns without a limit.
 const defaultFound = 100
 
-// Find implements session.Provider with SearchGameSessions on the target. On a
-// queue it looks on those of its destinations that are in this region. The oldest
-// sessions come first.
+// Find implements session.Provider with SearchGameSessions on the target. On a queue it looks on those of its
+// destinations that are in this region. The oldest sessions come first.
 func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
 	const op = "Find"
 	api, err := p.configured(op)
@@ -71,8 +70,7 @@ func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.S
 	return f.found, nil
 }
 
-// joinable is the filter for sessions with free places and, unless it is 0, of a
-// build.
+// joinable is the filter for sessions with free places and, unless it is 0, of a build.
 func joinable(build int32) string {
 	const free = "hasAvailablePlayerSessions=true"
 	if build == 0 {
@@ -112,8 +110,8 @@ func (p *Provider) searched(ctx context.Context, api *api, op string) (targets [
 	return targets, nil
 }
 
-// destination is the target behind the ARN of a queue's destination, if it is in
-// the region: arn:aws:gamelift:REGION::alias/ID.
+// destination is the target behind the ARN of a queue's destination, if it is in the region:
+// arn:aws:gamelift:REGION::alias/ID.
 func destination(arn, region string) (Target, bool) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[3] != region {

@@ -8,8 +8,7 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// plainAttributes are a player's attributes as the gateway takes them: the values
-// without their types.
+// plainAttributes are a player's attributes as the gateway takes them: the values without their types.
 func plainAttributes(op string, player session.Player) (map[string]any, error) {
 	plain := make(map[string]any, len(player.PlayerAttributes))
 	for name, data := range player.PlayerAttributes {

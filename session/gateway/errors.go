@@ -10,8 +10,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// kinds are the session errors behind the codes of Muster's gateway. Answers
-// without one of these go by their HTTP status.
+// kinds are the session errors behind the codes of Muster's gateway. Answers without one of these go by their HTTP
+// status.
 var kinds = map[string]error{
 	"invalid_request":         session.ErrInvalid,
 	"body_too_large":          session.ErrInvalid,
@@ -68,8 +68,7 @@ func kindOf(status int) error {
 	return session.ErrTransport // a redirect, or a success that is none
 }
 
-// A problem is what an answer says of a failure: Muster's object, or as much of
-// it as there is.
+// A problem is what an answer says of a failure: Muster's object, or as much of it as there is.
 type problem struct {
 	Error     text `json:"error"`
 	Code      text `json:"code"`
@@ -90,8 +89,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// errorObject reports whether an answer is an object that says it is an error,
-// whatever its status.
+// errorObject reports whether an answer is an object that says it is an error, whatever its status.
 func errorObject(data []byte) (p problem, failed bool) {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || json.Unmarshal(data, &p) != nil {
 		return p, false
@@ -102,8 +100,8 @@ func errorObject(data []byte) (p problem, failed bool) {
 // missingRoute is API Gateway's text for a path or method that it does not have.
 const missingRoute = "Missing Authentication Token"
 
-// refusal is the error of an answer that is no success: an object, the bare string
-// of the original gateway, or what a proxy on the way has made up.
+// refusal is the error of an answer that is no success: an object, the bare string of the original gateway, or what a
+// proxy on the way has made up.
 func refusal(r request, status int, data []byte) error {
 	p, failed := errorObject(data)
 	if failed {

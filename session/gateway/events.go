@@ -18,10 +18,9 @@ type event struct {
 	data string
 }
 
-// readEvents calls got with each event of a stream until it returns false or the
-// stream ends, which is io.EOF. It calls alive with each line that arrives, comments
-// included. Source: HTML standard, server-sent events, "Interpreting an event
-// stream".
+// readEvents calls got with each event of a stream until it returns false or the stream ends, which is io.EOF. It calls
+// alive with each line that arrives, comments included. Source: HTML standard, server-sent events, "Interpreting an
+// event stream".
 func readEvents(stream io.Reader, alive func(), got func(event) bool) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxEvent)

@@ -24,8 +24,8 @@ type request struct {
 	key    string // Idempotency-Key; "" for none
 }
 
-// do makes a call and reads its answer into out, which may be nil, with decode.
-// Whatever is not a success is a *session.Error.
+// do makes a call and reads its answer into out, which may be nil, with decode. Whatever is not a success is a
+// *session.Error.
 func do[T any](ctx context.Context, p *Provider, r request, decode func([]byte, *T) error) (out T, err error) {
 	answer, err := p.send(ctx, p.http, r)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// This file has the three original calls. Source: the session gateway of the
-// AWS-SAMUEL project: handlers create_session, find_session and join_session.
+// This file has the three original calls. Source: the session gateway of the AWS-SAMUEL project: handlers
+// create_session, find_session and join_session.
 
 // A creation is the body of create_session.
 type creation struct {
@@ -23,9 +23,8 @@ type creation struct {
 	NumConnections int    `json:"num_connections"`
 }
 
-// Host implements session.Provider with create_session; with properties, which
-// that cannot carry, with /v1/sessions. The gateway waits until the session is
-// active, and ends it when the caller has gone meanwhile.
+// Host implements session.Provider with create_session; with properties, which that cannot carry, with /v1/sessions.
+// The gateway waits until the session is active, and ends it when the caller has gone meanwhile.
 func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	const op = "Host"
 	if len(r.Properties) > 0 {
@@ -40,8 +39,8 @@ type joining struct {
 	UUID          string `json:"uuid"`
 }
 
-// Reserve implements session.Provider with join_session; with data for the game
-// server, which that cannot carry, with /v1/sessions/{id}/players.
+// Reserve implements session.Provider with join_session; with data for the game server, which that cannot carry, with
+// /v1/sessions/{id}/players.
 func (p *Provider) Reserve(ctx context.Context, r session.JoinSessionRequest) (session.Reservation, error) {
 	const op = "Reserve"
 	if r.PlayerData != "" {
@@ -72,8 +71,7 @@ func (p *Provider) place(ctx context.Context, op, uri string, body any) (session
 	})
 }
 
-// complete checks that a reservation can be used: a success that lacks one of
-// these is none.
+// complete checks that a reservation can be used: a success that lacks one of these is none.
 func complete(op string, r session.Reservation) (session.Reservation, error) {
 	switch {
 	case r.PlayerSessionID == "":
@@ -102,8 +100,8 @@ type gameSession struct {
 // defaultFound is how many sessions Find returns without a limit.
 const defaultFound = 100
 
-// Find implements session.Provider with find_session. What cannot be joined, or is
-// known to be of another build, is left out: the original calls do not do that.
+// Find implements session.Provider with find_session. What cannot be joined, or is known to be of another build, is
+// left out: the original calls do not do that.
 func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.SearchResult, error) {
 	const op = "Find"
 	uri, err := findURI(p.cfg.FindURI, r.BuildID)
@@ -169,8 +167,7 @@ func (g gameSession) result() session.SearchResult {
 	return out
 }
 
-// number is a whole number that may come as text, or as 4.0: the clients of the
-// original gateway take all of them.
+// number is a whole number that may come as text, or as 4.0: the clients of the original gateway take all of them.
 type number int32
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -13,9 +13,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Provider reaches sessions through a gateway. It is a session.Provider and a
-// session.TicketWatcher. Its methods may be called at the same time. It repeats no
-// calls by itself.
+// A Provider reaches sessions through a gateway. It is a session.Provider and a session.TicketWatcher. Its methods may
+// be called at the same time. It repeats no calls by itself.
 type Provider struct {
 	cfg   Config
 	clock clockwork.Clock
@@ -44,8 +43,8 @@ func New(cfg Config) *Provider {
 	return p
 }
 
-// Configure implements session.Provider. It sends nothing. A gateway stands for
-// one region, so any region will do; a Config that cannot work is ErrInvalid.
+// Configure implements session.Provider. It sends nothing. A gateway stands for one region, so any region will do; a
+// Config that cannot work is ErrInvalid.
 func (p *Provider) Configure(_ context.Context, _ string) error {
 	const op = "Configure"
 	base, err := url.Parse(p.cfg.URL)

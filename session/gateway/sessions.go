@@ -85,10 +85,9 @@ func (p *Provider) create(ctx context.Context, op, key string, body sessionCreat
 		decodeObject[created])
 }
 
-// CreateSession implements session.Provider. The gateway must allow that callers
-// choose the fleet. Its answer comes when the session is ACTIVE, which is later than the
-// interface asks for. The creator is not sent: a gateway knows its callers by
-// their credentials.
+// CreateSession implements session.Provider. The gateway must allow that callers choose the fleet. Its answer comes
+// when the session is ACTIVE, which is later than the interface asks for. The creator is not sent: a gateway knows its
+// callers by their credentials.
 func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionRequest) (string, error) {
 	const op = "CreateSession"
 	got, err := p.create(ctx, op, r.IdempotencyToken, sessionCreation{
@@ -101,9 +100,8 @@ func (p *Provider) CreateSession(ctx context.Context, r session.CreateSessionReq
 	return got.Session.ID, err
 }
 
-// CreateSessionOnQueue implements session.Provider. The gateway must allow that
-// callers choose the queue. It chooses the placement's id, too: the one that is
-// asked for makes the request repeatable.
+// CreateSessionOnQueue implements session.Provider. The gateway must allow that callers choose the queue. It chooses
+// the placement's id, too: the one that is asked for makes the request repeatable.
 func (p *Provider) CreateSessionOnQueue(ctx context.Context, r session.CreateSessionOnQueueRequest) (string, error) {
 	const op = "CreateSessionOnQueue"
 	got, err := p.create(ctx, op, r.PlacementID, sessionCreation{
@@ -148,9 +146,8 @@ func (p *Provider) reserveWithData(ctx context.Context, op string, r session.Joi
 	return got.Players[0].reservation(op)
 }
 
-// SearchSessions implements session.Provider. The gateway searches the fleets that
-// it makes sessions on; those of other fleets and locations than the request's
-// are left out, so that a page may be empty and yet not the last. Addresses are
+// SearchSessions implements session.Provider. The gateway searches the fleets that it makes sessions on; those of other
+// fleets and locations than the request's are left out, so that a page may be empty and yet not the last. Addresses are
 // not told: a gateway gives them to those who have a place.
 func (p *Provider) SearchSessions(ctx context.Context, r session.SearchSessionsRequest) (
 	session.SearchSessionsResponse, error,
@@ -200,8 +197,8 @@ var statuses = map[string]session.Status{
 	"TERMINATED": session.StatusTerminated, "ERROR": session.StatusError,
 }
 
-// reasons are the words of the service that have one of their own in the session
-// interface. Source: O3DE AWSGameLift Gem, status reasons.
+// reasons are the words of the service that have one of their own in the session interface. Source: O3DE AWSGameLift
+// Gem, status reasons.
 var reasons = map[string]string{"": "NotSet", "INTERRUPTED": "Interrupted"}
 
 func (o sessionObject) config() session.SessionConfig {

@@ -110,8 +110,8 @@ func (o ticketObject) ticket(op, id string) (session.Ticket, error) {
 	return t, nil
 }
 
-// matchID names a proposed match. The service tells no ids of matches, so it is
-// made of what differs between proposals: why the last one failed, and the teams.
+// matchID names a proposed match. The service tells no ids of matches, so it is made of what differs between proposals:
+// why the last one failed, and the teams.
 func (o ticketObject) matchID(id string) string {
 	if session.TicketStatus(o.Status) != session.TicketRequiresAcceptance {
 		return ""

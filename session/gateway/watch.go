@@ -12,20 +12,17 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// silence is how long a stream may bring nothing: the gateway sends a comment
-// every 15 seconds.
+// silence is how long a stream may bring nothing: the gateway sends a comment every 15 seconds.
 const silence = 45 * time.Second
 
 var errSilent = errors.New("the stream has gone silent")
 
-// WatchTicket implements session.TicketWatcher with server-sent events. It ends
-// with ErrTransport when the connection breaks, with ErrTimeout when it goes
-// silent, and with ErrUnavailable when the gateway cannot follow the ticket: then
+// WatchTicket implements session.TicketWatcher with server-sent events. It ends with ErrTransport when the connection
+// breaks, with ErrTimeout when it goes silent, and with ErrUnavailable when the gateway cannot follow the ticket: then
 // watch again.
 //
-// The service tells no ids of matches. A MatchID is made of what differs between
-// proposals, and may be the same for two of them; between them the ticket is
-// SEARCHING.
+// The service tells no ids of matches. A MatchID is made of what differs between proposals, and may be the same for two
+// of them; between them the ticket is SEARCHING.
 func (p *Provider) WatchTicket(ctx context.Context, ticketID string, changed func(session.Ticket)) error {
 	const op = "WatchTicket"
 	ctx, stop := context.WithCancelCause(ctx)

@@ -33,8 +33,7 @@ func (s *search) ask() error {
 	return failed
 }
 
-// askOne sends a query with a sequence number of its own, by which the answer tells
-// how long it took.
+// askOne sends a query with a sequence number of its own, by which the answer tells how long it took.
 func (s *search) askOne(l link, target netip.Addr) error {
 	i := slices.IndexFunc(s.sockets, func(socket *socket) bool { return socket.carries(target) })
 	if i < 0 {

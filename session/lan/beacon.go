@@ -14,15 +14,13 @@ import (
 // rescan is how often an announced session looks for links that came or went.
 const rescan = 3 * time.Second
 
-// Announce answers searches with what advert says, until the beacon is closed. It
-// returns when it listens; ctx is for the time until then. Names are cleaned:
-// control characters are left out, and what is longer than MaxName.
+// Announce answers searches with what advert says, until the beacon is closed. It returns when it listens; ctx is for
+// the time until then. Names are cleaned: control characters are left out, and what is longer than MaxName.
 //
-// It starts a goroutine for each of IPv4 and IPv6 and one more, which the beacon's
-// Close ends. It fails with session.ErrInvalid, which names the field that is wrong
-// or does not fit into a packet, with session.ErrTransport when no link can be
-// used, and when ctx is done, as Search does. Links that come later are used as
-// well, a few seconds after they came.
+// It starts a goroutine for each of IPv4 and IPv6 and one more, which the beacon's Close ends. It fails with
+// session.ErrInvalid, which names the field that is wrong or does not fit into a packet, with session.ErrTransport when
+// no link can be used, and when ctx is done, as Search does. Links that come later are used as well, a few seconds
+// after they came.
 //
 // The game has to listen on all addresses: searchers see the one that fits them.
 func (n *Network) Announce(ctx context.Context, advert session.Advert) (session.Beacon, error) {
@@ -106,9 +104,8 @@ func (b *beacon) start() {
 	b.running.Go(func() { b.followLinks(ctx) })
 }
 
-// Update changes what is announced, from the next query on. It fails with
-// session.ErrInvalid as Announce does, and with session.ErrClosed; what was
-// announced before then stays.
+// Update changes what is announced, from the next query on. It fails with session.ErrInvalid as Announce does, and with
+// session.ErrClosed; what was announced before then stays.
 func (b *beacon) Update(advert session.Advert) error { return b.set("Update", advert) }
 
 func (b *beacon) set(op string, a session.Advert) error {
@@ -208,8 +205,8 @@ func (b *beacon) followLinks(ctx context.Context) {
 	}
 }
 
-// follow joins the groups on new links and leaves those on links that are gone. A
-// link whose group cannot be joined still hears broadcasts, and is tried again.
+// follow joins the groups on new links and leaves those on links that are gone. A link whose group cannot be joined
+// still hears broadcasts, and is tried again.
 func (b *beacon) follow() error {
 	links, err := b.network.scan()
 	if err != nil {

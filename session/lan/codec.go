@@ -47,8 +47,7 @@ func putHeader(b []byte, kind byte, h header) {
 	binary.BigEndian.PutUint32(b[atSequence:], h.sequence)
 }
 
-// parseHeader reads the header of a packet of a kind, an application and a least
-// size.
+// parseHeader reads the header of a packet of a kind, an application and a least size.
 func parseHeader(b []byte, kind byte, app uint32, least int) (header, error) {
 	if len(b) < headerSize || len(b) > MaxPacket || string(b[:4]) != magic {
 		return header{}, errMalformed

@@ -11,8 +11,7 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// The defaults of Config. Source: Unreal LAN beacon, LanAnnouncePort and
-// LanGameUniqueId.
+// The defaults of Config. Source: Unreal LAN beacon, LanAnnouncePort and LanGameUniqueId.
 const (
 	DefaultPort  = 14001
 	DefaultAppID = 9999
@@ -20,15 +19,13 @@ const (
 
 // Config configures a Network. The zero value is ready for use.
 type Config struct {
-	// Port is the UDP port that hosts listen on, the same for all; default
-	// DefaultPort.
+	// Port is the UDP port that hosts listen on, the same for all; default DefaultPort.
 	Port int
-	// AppID tells games on one network from each other: hosts and searchers with
-	// different ones do not notice each other; default DefaultAppID.
+	// AppID tells games on one network from each other: hosts and searchers with different ones do not notice each
+	// other; default DefaultAppID.
 	AppID uint32
-	// Interfaces are the names of the network interfaces to use; none for all that
-	// are up. Those of loopback are needed for two processes of one machine only
-	// while it has no network.
+	// Interfaces are the names of the network interfaces to use; none for all that are up. Those of loopback are needed
+	// for two processes of one machine only while it has no network.
 	Interfaces []string
 	// Limits bound what others can ask for.
 	Limits Limits
@@ -42,10 +39,9 @@ type Config struct {
 type Limits struct {
 	Results    int // of one search, whatever it asks for; default 256
 	Properties int // of one session; default 64, at most 255
-	// RepliesPerAsker and Replies are how many queries of one address, and how many
-	// in all, an announced session answers in a second, at twice as many at a time;
-	// default 32 and 256. A search on a machine with one network asks about four
-	// times a second.
+	// RepliesPerAsker and Replies are how many queries of one address, and how many in all, an announced session
+	// answers in a second, at twice as many at a time; default 32 and 256. A search on a machine with one network asks
+	// about four times a second.
 	RepliesPerAsker, Replies int
 }
 

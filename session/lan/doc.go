@@ -1,6 +1,5 @@
-// Package lan finds and announces game sessions on the local network, without any
-// service: a searcher asks all hosts of its links, and the hosts that can be joined
-// answer.
+// Package lan finds and announces game sessions on the local network, without any service: a searcher asks all hosts of
+// its links, and the hosts that can be joined answer.
 //
 //	network, err := lan.New(lan.Config{})
 //	beacon, err := network.Announce(ctx, session.Advert{
@@ -14,12 +13,11 @@
 //		fmt.Println(r.Name, net.JoinHostPort(r.IPAddress, strconv.Itoa(r.Port)), r.Ping)
 //	})
 //
-// The protocol is our own. Its semantics are those of the Unreal LAN beacon: port
-// 14001, application id 9999, packets of at most 1,024 bytes, a nonce that ties
-// answers to their search, a query every second for five seconds, and an instance
-// id by which the answers of one host are told from those of others. What differs:
-// hosts answer by unicast, searchers listen on a port of their own, so that any
-// number of hosts and searchers share a machine, and a search may end early.
+// The protocol is our own. Its semantics are those of the Unreal LAN beacon: port 14001, application id 9999, packets
+// of at most 1,024 bytes, a nonce that ties answers to their search, a query every second for five seconds, and an
+// instance id by which the answers of one host are told from those of others. What differs: hosts answer by unicast,
+// searchers listen on a port of their own, so that any number of hosts and searchers share a machine, and a search may
+// end early.
 //
 // # Where queries go
 //
@@ -29,13 +27,13 @@
 //	the link's broadcast address, for each IPv4 network of the link
 //	ff12::8000:36b1      IPv6 multicast, link-local and not assigned by IANA (RFC 4291, RFC 3307)
 //
-// at the port, from a port of its choice, to which hosts answer by unicast. Hosts
-// hear a query several times that way, and answer each.
+// at the port, from a port of its choice, to which hosts answer by unicast. Hosts hear a query several times that way,
+// and answer each.
 //
 // # Packets
 //
-// Numbers are big-endian. Texts are one byte with their length, 0 to 255, then so
-// many bytes of UTF-8 without control characters. Both packets begin with a header:
+// Numbers are big-endian. Texts are one byte with their length, 0 to 255, then so many bytes of UTF-8 without control
+// characters. Both packets begin with a header:
 //
 //	offset  bytes
 //	0       4   "MLAN"
@@ -63,14 +61,13 @@
 //	            then a key and a value, two texts, for each property, keys in
 //	            strictly ascending order of their bytes, and nothing behind
 //
-// What does not follow this to the letter is ignored. The host's address is the one
-// that its reply comes from.
+// What does not follow this to the letter is ignored. The host's address is the one that its reply comes from.
 //
 // # What strangers can do
 //
-// A local network is not a place of trust, and nothing here is signed: everybody on
-// the link sees queries, can answer them, and can pretend to be a host. What is
-// found is a proposal; the game's own handshake decides. What strangers cannot do:
+// A local network is not a place of trust, and nothing here is signed: everybody on the link sees queries, can answer
+// them, and can pretend to be a host. What is found is a proposal; the game's own handshake decides. What strangers
+// cannot do:
 //
 //   - Use a host to flood a third machine. A host answers only queries that are at
 //     least as long as the reply, which is why searchers fill them up, so that it never

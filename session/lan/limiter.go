@@ -9,9 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// askerSlots is the number of token buckets for addresses. Addresses share a bucket
-// when their hashes fall together, so that the number of addresses, which a
-// stranger can make up, does not matter for memory.
+// askerSlots is the number of token buckets for addresses. Addresses share a bucket when their hashes fall together, so
+// that the number of addresses, which a stranger can make up, does not matter for memory.
 const askerSlots = 1024
 
 // A limiter decides which queries of an announced session are answered.
@@ -31,8 +30,8 @@ func newLimiter(l Limits) *limiter {
 // bucket gives so many tokens a second, and twice as many at a time.
 func bucket(perSecond int) *rate.Limiter { return rate.NewLimiter(rate.Limit(perSecond), 2*perSecond) }
 
-// allow takes a token of the asker and one of all. The asker's comes first: one who
-// asks too often does not take what is meant for others.
+// allow takes a token of the asker and one of all. The asker's comes first: one who asks too often does not take what
+// is meant for others.
 func (l *limiter) allow(asker netip.Addr, now time.Time) bool {
 	return l.of(asker).AllowN(now, 1) && l.all.AllowN(now, 1)
 }

@@ -23,8 +23,7 @@ type link struct {
 	prefixes []netip.Prefix // its addresses, each with the bits of its network
 }
 
-// systemLinks are the links of this machine with these names, or all. One that
-// vanishes meanwhile is left out.
+// systemLinks are the links of this machine with these names, or all. One that vanishes meanwhile is left out.
 func systemLinks(names []string) ([]link, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -58,8 +57,7 @@ func prefixes(addrs []net.Addr) []netip.Prefix {
 	return ps
 }
 
-// multicasts says whether a group can be joined. Loopback does not say so on Linux,
-// but can.
+// multicasts says whether a group can be joined. Loopback does not say so on Linux, but can.
 func (l link) multicasts() bool { return l.Flags&(net.FlagMulticast|net.FlagLoopback) != 0 }
 
 // reaches says whether an address is on the link. A link-local one is by its zone.
@@ -85,8 +83,8 @@ func (l link) targets() []netip.Addr {
 		if p.Addr().Is4() && l.multicasts() {
 			add(group4)
 		}
-		// Loopback does not say so on Linux, but broadcasts too. Networks of one or
-		// two addresses have no address for it.
+		// Loopback does not say so on Linux, but broadcasts too. Networks of one or two addresses have no address for
+		// it.
 		if p.Addr().Is4() && p.Bits() < 31 && l.Flags&(net.FlagBroadcast|net.FlagLoopback) != 0 {
 			add(broadcast(p))
 		}
@@ -103,9 +101,8 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(addr)
 }
 
-// rank orders the addresses over which a host was heard; the lowest is the one to
-// connect to: IPv4 before IPv6, both first the addresses that other machines can
-// route to, then the link-local ones, then loopback.
+// rank orders the addresses over which a host was heard; the lowest is the one to connect to: IPv4 before IPv6, both
+// first the addresses that other machines can route to, then the link-local ones, then loopback.
 func rank(addr netip.Addr) int {
 	r := 0
 	switch {

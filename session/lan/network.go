@@ -7,8 +7,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Network is the local network as one game sees it. Its methods may be called
-// from any goroutine. It holds nothing between calls and need not be closed.
+// A Network is the local network as one game sees it. Its methods may be called from any goroutine. It holds nothing
+// between calls and need not be closed.
 type Network struct {
 	cfg   Config
 	stats counters

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// reuse lets several hosts of one machine bind the same port, so that each hears
-// what is sent to all. These systems want SO_REUSEPORT for it.
+// reuse lets several hosts of one machine bind the same port, so that each hears what is sent to all. These systems
+// want SO_REUSEPORT for it.
 func reuse(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

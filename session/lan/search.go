@@ -12,31 +12,27 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// The defaults of a search. Source: Unreal LAN beacon, the timeout of a query and
-// the interval at which it is repeated.
+// The defaults of a search. Source: Unreal LAN beacon, the timeout of a query and the interval at which it is repeated.
 const (
 	defaultTimeout = 5 * time.Second
 	resend         = time.Second
 	defaultLimit   = 100
-	// settling is how long a host that was heard may be heard over other links before
-	// it is reported. Copies of a query leave within a millisecond.
+	// settling is how long a host that was heard may be heard over other links before it is reported. Copies of a query
+	// leave within a millisecond.
 	settling = 50 * time.Millisecond
 )
 
-// Search looks for sessions that can be joined and calls found with each, once,
-// in the caller's goroutine, until r.Timeout has passed, r.Stop are found, or
-// r.Limit: then it returns nil. It asks all links, again every second, and those
-// too that have come meanwhile.
+// Search looks for sessions that can be joined and calls found with each, once, in the caller's goroutine, until
+// r.Timeout has passed, r.Stop are found, or r.Limit: then it returns nil. It asks all links, again every second, and
+// those too that have come meanwhile.
 //
-// A host that is heard over several links is one result. Of the addresses heard
-// within 50 ms it has the first of these: IPv4 that is routed, IPv6 that is
-// routed, IPv4 link-local (169.254.0.0/16), IPv6 link-local (with its zone,
-// "fe80::1%eth0"), IPv4 loopback, IPv6 loopback; of several of one kind the
-// lowest. Ping is the shortest time from a query to its answer at that address.
+// A host that is heard over several links is one result. Of the addresses heard within 50 ms it has the first of these:
+// IPv4 that is routed, IPv6 that is routed, IPv4 link-local (169.254.0.0/16), IPv6 link-local (with its zone,
+// "fe80::1%eth0"), IPv4 loopback, IPv6 loopback; of several of one kind the lowest. Ping is the shortest time from a
+// query to its answer at that address.
 //
-// Any number of searches may run at the same time. Errors are session.ErrInvalid;
-// session.ErrTransport when no link takes the first query; and those of ctx, which
-// are session.ErrTimeout or session.ErrClosed as well.
+// Any number of searches may run at the same time. Errors are session.ErrInvalid; session.ErrTransport when no link
+// takes the first query; and those of ctx, which are session.ErrTimeout or session.ErrClosed as well.
 func (n *Network) Search(ctx context.Context, r session.FindRequest, found func(session.SearchResult)) error {
 	if err := checkRequest(r); err != nil {
 		return err

@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	// largestDatagram is the size of the receive buffers. A smaller one would make
-	// large datagrams errors on Windows.
+	// largestDatagram is the size of the receive buffers. A smaller one would make large datagrams errors on Windows.
 	largestDatagram = 1 << 16
-	// A socket that fails so many times in a row is left alone for a moment. What
-	// strangers can provoke is single errors.
+	// A socket that fails so many times in a row is left alone for a moment. What strangers can provoke is single
+	// errors.
 	failuresInRow = 16
 	pauseOnError  = 100 * time.Millisecond
 )
@@ -42,8 +41,8 @@ type multicaster interface {
 // A controller sets options of a socket before it is bound.
 type controller func(network, address string, c syscall.RawConn) error
 
-// openSockets opens one for IPv4 and one for IPv6 at a port, 0 for any. A machine
-// may lack one of the two: it fails when neither works.
+// openSockets opens one for IPv4 and one for IPv6 at a port, 0 for any. A machine may lack one of the two: it fails
+// when neither works.
 func openSockets(ctx context.Context, port int, control controller) ([]*socket, error) {
 	var sockets []*socket
 	var errs []error
@@ -101,14 +100,12 @@ func (s *socket) join(l link) error {
 	return s.groups.JoinGroup(&l.Interface, &net.UDPAddr{IP: s.group.AsSlice()})
 }
 
-// leave gives a membership back, whose number a system limits for each socket, of a
-// link that may be gone.
+// leave gives a membership back, whose number a system limits for each socket, of a link that may be gone.
 func (s *socket) leave(index int) {
 	_ = s.groups.LeaveGroup(&net.Interface{Index: index}, &net.UDPAddr{IP: s.group.AsSlice()})
 }
 
-// receive calls handle with each packet, which is valid until it returns, until the
-// socket is closed.
+// receive calls handle with each packet, which is valid until it returns, until the socket is closed.
 func (s *socket) receive(ctx context.Context, clock clockwork.Clock, handle func(packet []byte, from netip.AddrPort)) {
 	buffer := make([]byte, largestDatagram)
 	for failures := 0; ; {

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxName is how many bytes of the names of a session and its owner are announced
-// and found; the rest is cut off.
+// MaxName is how many bytes of the names of a session and its owner are announced and found; the rest is cut off.
 const MaxName = 128
 
 // plain says whether a text is UTF-8 without control characters.
@@ -22,8 +21,8 @@ func plain(b []byte) bool {
 	return true
 }
 
-// cleanName makes a name fit for a list of sessions: valid UTF-8 on one line, which
-// does not turn the direction of what stands around it, of MaxName bytes at most.
+// cleanName makes a name fit for a list of sessions: valid UTF-8 on one line, which does not turn the direction of what
+// stands around it, of MaxName bytes at most.
 func cleanName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {

@@ -8,13 +8,11 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Connector takes players to game servers that are not there. The zero value
-// lets everybody in.
+// A Connector takes players to game servers that are not there. The zero value lets everybody in.
 type Connector struct {
 	Faults
-	// Service lets in those who have a place in one of its sessions, each once, and
-	// frees the place when the connection has ended. Places without a player session,
-	// as on a local network, are let in. nil lets everybody in.
+	// Service lets in those who have a place in one of its sessions, each once, and frees the place when the connection
+	// has ended. Places without a player session, as on a local network, are let in. nil lets everybody in.
 	Service *Service
 
 	mu    sync.Mutex

@@ -21,9 +21,8 @@ func (s *Service) setStatus(sessionID string, status session.Status) {
 	}
 }
 
-// Fulfil makes the session of a placement that a Manual service has left pending,
-// and makes it active. It fails as a session that is created does, and without
-// such a placement.
+// Fulfil makes the session of a placement that a Manual service has left pending, and makes it active. It fails as a
+// session that is created does, and without such a placement.
 func (s *Service) Fulfil(placementID string) error {
 	defer s.lock()()
 	p, ok := s.placements[placementID]
@@ -44,14 +43,13 @@ func (s *Service) Sessions() []session.SessionConfig {
 	return all
 }
 
-// AwaitSessions waits until the service has made n sessions, whatever has become of
-// them. It fails when ctx is done before.
+// AwaitSessions waits until the service has made n sessions, whatever has become of them. It fails when ctx is done
+// before.
 func (s *Service) AwaitSessions(ctx context.Context, n int) error {
 	return s.await(ctx, func() bool { return len(s.sessions) >= n })
 }
 
-// Places lists the places that are reserved or taken in all sessions, by player
-// session id.
+// Places lists the places that are reserved or taken in all sessions, by player session id.
 func (s *Service) Places() map[string]session.Reservation {
 	defer s.lock()()
 	all := make(map[string]session.Reservation)

@@ -8,9 +8,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// Faults makes calls fail or wait. The operations are the names of the methods:
-// "CreateSession", "Connect", "Announce" and so on; "Close" is that of a
-// connection, "Update" that of a beacon.
+// Faults makes calls fail or wait. The operations are the names of the methods: "CreateSession", "Connect", "Announce"
+// and so on; "Close" is that of a connection, "Update" that of a beacon.
 type Faults struct {
 	mu    sync.Mutex
 	fails map[string][]error
@@ -18,8 +17,7 @@ type Faults struct {
 	calls map[string]int
 }
 
-// Fail lets the next call of the operation that no earlier Fail is for return err,
-// without doing anything.
+// Fail lets the next call of the operation that no earlier Fail is for return err, without doing anything.
 func (f *Faults) Fail(op string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,8 +42,7 @@ type Held struct {
 	let     func()
 }
 
-// Hold stops the calls of the operation before they do anything, until Release or
-// until their context is done.
+// Hold stops the calls of the operation before they do anything, until Release or until their context is done.
 func (f *Faults) Hold(op string) *Held {
 	h := &Held{reached: make(chan struct{}), release: make(chan struct{})}
 	h.let = func() {

@@ -10,9 +10,8 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A LAN is a local network in memory: clients that share it find one another. All
-// hosts are at 127.0.0.1. The zero value is a network that nobody is on. A search
-// does not wait for its timeout: it ends when all hosts have answered.
+// A LAN is a local network in memory: clients that share it find one another. All hosts are at 127.0.0.1. The zero
+// value is a network that nobody is on. A search does not wait for its timeout: it ends when all hosts have answered.
 type LAN struct {
 	Faults
 	mu    sync.Mutex

@@ -11,21 +11,18 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Service is a session service in memory. It implements session.Provider,
-// Matchmaker, TicketWatcher and Releaser. Its game servers are at 127.0.0.1, each
-// session at a port of its own from 7777 on; Connector connects to them.
+// A Service is a session service in memory. It implements session.Provider, Matchmaker, TicketWatcher and Releaser. Its
+// game servers are at 127.0.0.1, each session at a port of its own from 7777 on; Connector connects to them.
 //
-// It has one fleet, whatever it is called, and knows no filters but
-// "hasAvailablePlayerSessions=true". Sessions are sorted by age.
+// It has one fleet, whatever it is called, and knows no filters but "hasAvailablePlayerSessions=true". Sessions are
+// sorted by age.
 type Service struct {
 	Faults
 	// Capacity is how many sessions there can be at a time; 0 for any number.
 	Capacity int
-	// Manual leaves sessions activating and placements pending until Activate and
-	// Fulfil.
+	// Manual leaves sessions activating and placements pending until Activate and Fulfil.
 	Manual bool
-	// NoMatch is for tests of games without matchmaking: then the service's
-	// matchmaking answers ErrUnsupported.
+	// NoMatch is for tests of games without matchmaking: then the service's matchmaking answers ErrUnsupported.
 	NoMatch bool
 
 	mu         sync.Mutex

@@ -9,25 +9,22 @@ import (
 	"github.com/muster-gg/muster/session"
 )
 
-// A Subject is a provider to check, with a service behind it on which nobody else
-// is.
+// A Subject is a provider to check, with a service behind it on which nobody else is.
 type Subject struct {
 	Provider session.Provider
 	// Region is what Configure is called with.
 	Region string
 	// FleetID is where sessions can be made, at least three at a time.
 	FleetID, Location string
-	// Activate makes a session active that was created, or waits until it is; nil if
-	// it is when CreateSession returns.
+	// Activate makes a session active that was created, or waits until it is; nil if it is when CreateSession returns.
 	Activate func(t *testing.T, sessionID string)
-	// Manual says that sessions wait for Activate, as nobody else makes them active.
-	// Then Host is not checked, which would wait for ever.
+	// Manual says that sessions wait for Activate, as nobody else makes them active. Then Host is not checked, which
+	// would wait for ever.
 	Manual bool
 }
 
-// Provider checks what every Provider promises. What a provider answers with
-// ErrUnsupported is not checked any further, if the error says why. subject makes a
-// new one for each part.
+// Provider checks what every Provider promises. What a provider answers with ErrUnsupported is not checked any further,
+// if the error says why. subject makes a new one for each part.
 func Provider(t *testing.T, subject func(t *testing.T) Subject) {
 	t.Helper()
 	for name, part := range map[string]func(*suite){

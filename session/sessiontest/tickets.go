@@ -16,8 +16,8 @@ func (s *Service) matching(ctx context.Context, op string) error {
 	return s.begin(ctx, op)
 }
 
-// StartMatchmaking implements session.Matchmaker. Tickets are SEARCHING until the
-// test calls Propose, Match or EndTicket.
+// StartMatchmaking implements session.Matchmaker. Tickets are SEARCHING until the test calls Propose, Match or
+// EndTicket.
 func (s *Service) StartMatchmaking(ctx context.Context, r session.StartMatchmakingRequest) (string, error) {
 	if err := s.matching(ctx, "StartMatchmaking"); err != nil {
 		return "", err
@@ -55,8 +55,8 @@ func (s *Service) StopMatchmaking(ctx context.Context, r session.StopMatchmaking
 	return s.endTicket("StopMatchmaking", r.TicketID, session.TicketCancelled)
 }
 
-// EndTicket ends a ticket without a match: with TicketFailed, TicketTimedOut or
-// TicketCancelled. A ticket that does not exist or is over is an error.
+// EndTicket ends a ticket without a match: with TicketFailed, TicketTimedOut or TicketCancelled. A ticket that does not
+// exist or is over is an error.
 func (s *Service) EndTicket(id string, status session.TicketStatus) error {
 	return s.endTicket("EndTicket", id, status)
 }
@@ -75,8 +75,7 @@ func (s *Service) endTicket(op, id string, status session.TicketStatus) error {
 	return nil
 }
 
-// Propose proposes one match to the players of the tickets, who are asked to
-// accept it. It returns the id of the match.
+// Propose proposes one match to the players of the tickets, who are asked to accept it. It returns the id of the match.
 func (s *Service) Propose(ticketIDs ...string) (matchID string, err error) {
 	defer s.lock()()
 	for _, id := range ticketIDs {
@@ -94,9 +93,8 @@ func (s *Service) Propose(ticketIDs ...string) (matchID string, err error) {
 	return matchID, nil
 }
 
-// AcceptMatch implements session.Matchmaker. When all players of all tickets of a
-// match have accepted it, it is made as by Match; when one rejects it, all its
-// tickets are searching again.
+// AcceptMatch implements session.Matchmaker. When all players of all tickets of a match have accepted it, it is made as
+// by Match; when one rejects it, all its tickets are searching again.
 func (s *Service) AcceptMatch(ctx context.Context, r session.AcceptMatchRequest) error {
 	if err := s.matching(ctx, "AcceptMatch"); err != nil {
 		return err
@@ -142,8 +140,7 @@ func (s *Service) allAccepted(id string) bool {
 		func(player string) bool { return !slices.Contains(s.accepted[id], player) })
 }
 
-// Match makes a match of the tickets: a session with a place for each player. The
-// tickets are COMPLETED.
+// Match makes a match of the tickets: a session with a place for each player. The tickets are COMPLETED.
 func (s *Service) Match(ticketIDs ...string) error {
 	defer s.lock()()
 	for _, id := range ticketIDs {
@@ -232,8 +229,7 @@ func (s *Service) nextTicket(ctx context.Context, id string, last session.Ticket
 	return now, missing
 }
 
-// Polled is a Service without WatchTicket, for tests with a clock that look at
-// tickets every now and then.
+// Polled is a Service without WatchTicket, for tests with a clock that look at tickets every now and then.
 type Polled struct {
 	session.Provider
 	session.Matchmaker

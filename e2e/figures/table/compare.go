@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// compare has benchstat compare two files of results, as text for people or as
-// CSV. What they say of date and machine does not keep them apart.
+// compare has benchstat compare two files of results, as text for people or as CSV. What they say of date and machine
+// does not keep them apart.
 func (t *table) compare(ctx context.Context, format, before, after string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", "tool", "-modfile=tools/go.mod", "benchstat", "-table", "pkg",
 		"-ignore", "goos,goarch,cpu,command,date,commit,rounds,machine,load,memory,disk,stolen", "-format", format,
@@ -38,8 +38,7 @@ type move struct {
 // least is the change from which on it is worth a word: a share of the old value.
 const least = 0.02
 
-// moves reads benchstat's CSV. Each unit has a block, whose second line begins
-// with an empty cell and the unit.
+// moves reads benchstat's CSV. Each unit has a block, whose second line begins with an empty cell and the unit.
 func moves(text []byte) ([]move, error) {
 	var found []move
 	unit := ""
@@ -125,8 +124,7 @@ func (m move) words(what string) string {
 // more tells whether a larger value of a unit is a better one.
 func more(unit string) bool { return strings.HasSuffix(unit, "/s") || strings.HasPrefix(unit, "of-") }
 
-// meaning is what a unit stands for in a row, and whether that is the peer's; ""
-// for nothing that is in the table.
+// meaning is what a unit stands for in a row, and whether that is the peer's; "" for nothing that is in the table.
 func (row *row) meaning(unit string) (what string, ofPeer bool) {
 	switch unit {
 	case "rate/s":

@@ -24,16 +24,15 @@ func (t *table) build(ctx context.Context, dir string) (string, error) {
 }
 
 const (
-	// calm is the share of the processors' time that a host may give to others during
-	// a run whose figures count.
+	// calm is the share of the processors' time that a host may give to others during a run whose figures count.
 	calm = 0.03
 
 	// attempts is how often a run is made until one is calm.
 	attempts = 4
 )
 
-// measure makes all runs that are wanted and writes their results to a file. A
-// run that fails leaves its rows empty; the others are made all the same.
+// measure makes all runs that are wanted and writes their results to a file. A run that fails leaves its rows empty;
+// the others are made all the same.
 func (t *table) measure(ctx context.Context, to io.Writer) error {
 	dir, err := os.MkdirTemp("", "muster-figures-")
 	if err != nil {
@@ -75,8 +74,8 @@ func (t *table) measure(ctx context.Context, to io.Writer) error {
 // stopLimit is how long a run may take to stop when it is interrupted.
 const stopLimit = 30 * time.Second
 
-// calmest makes a run until the host leaves the machine its processors meanwhile, and
-// returns the results of the attempt from which least was taken, and how much.
+// calmest makes a run until the host leaves the machine its processors meanwhile, and returns the results of the
+// attempt from which least was taken, and how much.
 func (t *table) calmest(ctx context.Context, program string, r run) (results []byte, stolen float64, err error) {
 	for attempt := range attempts {
 		begin := processors()
@@ -113,8 +112,7 @@ func (t *table) execute(ctx context.Context, program string, r run) ([]byte, err
 	return out.Bytes(), err
 }
 
-// about says what is measured, on what, and how, in lines that benchstat takes
-// for the configuration of the benchmarks.
+// about says what is measured, on what, and how, in lines that benchstat takes for the configuration of the benchmarks.
 func (t *table) about(ctx context.Context) (string, error) {
 	before := machine.Load()
 	disk, err := diskProbe()

@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// Of a shared host the load average says nothing: others' work shows in how long
-// memory and disk take, which is measured before the first run, and in how much of
-// the processors' time the host gives to others, which is measured beside each.
+// Of a shared host the load average says nothing: others' work shows in how long memory and disk take, which is
+// measured before the first run, and in how much of the processors' time the host gives to others, which is measured
+// beside each.
 
-// memoryProbe is what a load from a random place in memory takes, of an amount
-// that no cache holds.
+// memoryProbe is what a load from a random place in memory takes, of an amount that no cache holds.
 func memoryProbe() string {
 	const places, loads = 1 << 24, 1 << 21
 	next := make([]uint32, places)
@@ -35,8 +34,7 @@ func memoryProbe() string {
 	return fmt.Sprintf("%d ns a random load", took.Nanoseconds()/loads)
 }
 
-// diskProbe is what appending 4 KiB to a file takes until they are on the disk of
-// the temporary directory.
+// diskProbe is what appending 4 KiB to a file takes until they are on the disk of the temporary directory.
 func diskProbe() (string, error) {
 	const appends = 200
 	file, err := os.CreateTemp("", "muster-probe-")
@@ -65,8 +63,7 @@ func diskProbe() (string, error) {
 // A processorTime is what the processors of this machine have done so far, in ticks.
 type processorTime struct{ stolen, all uint64 }
 
-// processors reads their time; zero where the system does not tell it, which is
-// anywhere but on Linux.
+// processors reads their time; zero where the system does not tell it, which is anywhere but on Linux.
 func processors() processorTime {
 	text, _ := os.ReadFile("/proc/stat")
 	return processorsIn(string(text))

@@ -15,8 +15,7 @@ type results struct {
 	values map[string]map[string][]float64 // by benchmark and unit
 }
 
-// read reads the text format of Go benchmarks.
-// Source: golang.org/design/14313-benchmark-format.
+// read reads the text format of Go benchmarks. Source: golang.org/design/14313-benchmark-format.
 func read(r io.Reader) (results, error) {
 	all := results{map[string]string{}, map[string]map[string][]float64{}}
 	lines := bufio.NewScanner(r)
@@ -33,8 +32,8 @@ func read(r io.Reader) (results, error) {
 	return all, lines.Err()
 }
 
-// add takes the fields of one line: the name, how often the benchmark was run,
-// and pairs of a number and its unit. A name alone is a benchmark that failed.
+// add takes the fields of one line: the name, how often the benchmark was run, and pairs of a number and its unit. A
+// name alone is a benchmark that failed.
 func (r results) add(fields []string) error {
 	if len(fields) < 2 {
 		return nil

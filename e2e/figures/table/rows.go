@@ -22,9 +22,8 @@ func (r run) benchtime(rounds int) string {
 	return strconv.Itoa(max(1, r.operations/rounds)) + "x"
 }
 
-// idlePool is how many server processes are connected and wait when the rounds
-// of the game sessions begin: each needs an open file in the service, and many
-// systems allow a process 20,000.
+// idlePool is how many server processes are connected and wait when the rounds of the game sessions begin: each needs
+// an open file in the service, and many systems allow a process 20,000.
 const idlePool = 19_000
 
 // A row is a line of the table, and what the units of its benchmark mean in it.

@@ -100,8 +100,8 @@ func writeText(w io.Writer, rows []row, r results) error {
 	return t.Flush()
 }
 
-// markdown is the table for the documentation, with what it was measured on, and
-// with the note of committed results that were not all made in one go.
+// markdown is the table for the documentation, with what it was measured on, and with the note of committed results
+// that were not all made in one go.
 func markdown(r results) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s. %s, commit %s, `%s`. Before it: load average %s, memory %s, %s. Medians of %s rounds.",

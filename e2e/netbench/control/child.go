@@ -25,8 +25,8 @@ type Child struct {
 // stopLimit is how long a child may take to end before it is killed.
 const stopLimit = 10 * time.Second
 
-// Start starts a program and reads into ready what it says when it is. The child
-// is killed when ctx is done. Whoever started it stops it.
+// Start starts a program and reads into ready what it says when it is. The child is killed when ctx is done. Whoever
+// started it stops it.
 func Start(ctx context.Context, name string, command []string, ready any) (*Child, error) {
 	c := &Child{name: name, process: exec.CommandContext(ctx, command[0], command[1:]...), errors: &tail{}}
 	c.process.Stderr = c.errors
@@ -68,8 +68,7 @@ func (c *Child) read(answer any) error {
 	return nil
 }
 
-// Stop ends the child and waits for it. The error has what the child said last
-// when it did not end well.
+// Stop ends the child and waits for it. The error has what the child said last when it did not end well.
 func (c *Child) Stop() error {
 	_, _ = io.WriteString(c.stdin, Quit+"\n") // a child that has ended does not read it
 	_ = c.stdin.Close()

@@ -1,8 +1,8 @@
-// Package frame is what goes over the wire between the load and every server: the
-// framing of gamenet.U16, and packets whose content can be checked.
+// Package frame is what goes over the wire between the load and every server: the framing of gamenet.U16, and packets
+// whose content can be checked.
 //
-// A packet is its size in bytes as a little-endian uint16, header included, its id
-// as a little-endian uint16, and a payload.
+// A packet is its size in bytes as a little-endian uint16, header included, its id as a little-endian uint16, and a
+// payload.
 package frame
 
 import (
@@ -27,8 +27,8 @@ const (
 // ErrSize says that something is not a packet.
 var ErrSize = errors.New("a packet smaller than its header")
 
-// Size is the size of the packet that b begins with, once two bytes of it are
-// there. The caller looks whether all of it is.
+// Size is the size of the packet that b begins with, once two bytes of it are there. The caller looks whether all of it
+// is.
 func Size(b []byte) (int, error) {
 	size := int(binary.LittleEndian.Uint16(b))
 	if size < Header {
@@ -63,8 +63,7 @@ func putHeader(packet []byte, id uint16) {
 	binary.LittleEndian.PutUint16(packet[2:], id)
 }
 
-// PutEcho makes all of b an echo packet that nobody else has: number tells
-// connections apart, and packets in flight.
+// PutEcho makes all of b an echo packet that nobody else has: number tells connections apart, and packets in flight.
 func PutEcho(b []byte, number uint32) {
 	putHeader(b, EchoID)
 	binary.LittleEndian.PutUint32(b[4:], number)

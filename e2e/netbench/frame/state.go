@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// A State says where a player is: 48 bytes of payload, of which all but the first
-// eight are made from these.
+// A State says where a player is: 48 bytes of payload, of which all but the first eight are made from these.
 type State struct {
 	Room, Player uint16
 	Tick         uint32 // counts what the player has sent
@@ -48,8 +47,7 @@ func Check(packet []byte) (State, error) {
 	return s, nil
 }
 
-// Head is the first eight bytes of a player's packet, which never change: size,
-// id, room and player.
+// Head is the first eight bytes of a player's packet, which never change: size, id, room and player.
 func Head(room, player uint16) uint64 {
 	return uint64(StateSize) | uint64(StateID)<<16 | uint64(room)<<32 | uint64(player)<<48
 }

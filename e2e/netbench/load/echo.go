@@ -12,8 +12,8 @@ import (
 // warmTurns is how often the packets of an echoer came back before it is warm.
 const warmTurns = 20
 
-// An echoer sends some packets in one write, and the next when all came back.
-// Every byte that comes back is compared with what was sent.
+// An echoer sends some packets in one write, and the next when all came back. Every byte that comes back is compared
+// with what was sent.
 type echoer struct {
 	number int
 	turn   uint32

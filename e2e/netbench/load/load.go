@@ -1,9 +1,8 @@
 //go:build linux
 
-// Package load is the other side of the comparison: all clients of a server, in
-// one process that is the same for every server and takes as little of the machine
-// as it can. It waits for its sockets with epoll, in few goroutines, allocates
-// nothing once it is warm, and holds all that it receives to what it must be.
+// Package load is the other side of the comparison: all clients of a server, in one process that is the same for every
+// server and takes as little of the machine as it can. It waits for its sockets with epoll, in few goroutines,
+// allocates nothing once it is warm, and holds all that it receives to what it must be.
 package load
 
 import (
@@ -39,8 +38,7 @@ const (
 	RoomsFast Work = "rooms-fast" // play, and say it once
 )
 
-// Ready is what the load says when everything is connected, and the content of
-// what came back has been checked.
+// Ready is what the load says when everything is connected, and the content of what came back has been checked.
 type Ready struct {
 	Connections int `json:"connections"`
 }
@@ -52,15 +50,14 @@ type Count struct {
 	Mallocs  uint64 `json:"mallocs"` // of the load: none, when it is warm
 }
 
-// loops is the number of goroutines that share the connections: enough for a
-// server to keep the second of two processors busy with one.
+// loops is the number of goroutines that share the connections: enough for a server to keep the second of two
+// processors busy with one.
 const loops = 2
 
 // warmUpLimit is how long connecting and the first check may take.
 const warmUpLimit = 20 * time.Second
 
-// Run is the whole life of a load process; package control says what it reads and
-// writes.
+// Run is the whole life of a load process; package control says what it reads and writes.
 func Run(ctx context.Context, config Config, commands io.Reader, answers io.Writer) error {
 	runtime.GOMAXPROCS(loops + 1) // loops seldom give their processor away: commands need one too
 	all, err := connect(config)

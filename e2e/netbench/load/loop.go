@@ -16,8 +16,8 @@ import (
 type client interface {
 	// start is called once, when it is connected.
 	start(fd int) error
-	// received takes what was read; it tells how many messages were completed, and
-	// whether the client is warm: it has received what it must before it counts.
+	// received takes what was read; it tells how many messages were completed, and whether the client is warm: it has
+	// received what it must before it counts.
 	received(fd int, b []byte) (messages int, warm bool, err error)
 }
 
@@ -52,8 +52,7 @@ func (c Config) client(number int) client {
 	return newEchoer(number, c.InFlight, 0)
 }
 
-// connect makes all connections, one after the other. A room's players are in one
-// loop.
+// connect makes all connections, one after the other. A room's players are in one loop.
 func connect(config Config) (all []*loop, err error) {
 	address, err := netip.ParseAddrPort(config.Address)
 	if err != nil {
@@ -103,8 +102,7 @@ func (l *loop) close() {
 	_ = unix.Close(l.epoll)
 }
 
-// idleWait is how long a loop waits for something to happen before it looks
-// whether it is to stop, in milliseconds.
+// idleWait is how long a loop waits for something to happen before it looks whether it is to stop, in milliseconds.
 const idleWait = 50
 
 // run serves the connections until it is stopped, then it closes them.

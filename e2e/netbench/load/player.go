@@ -14,9 +14,8 @@ import (
 // warmStates is how many states a player has checked in full before it is warm.
 const warmStates = 2 * room.Players
 
-// A player is in a room. It looks at the first eight bytes of every packet that
-// it receives: they say size, id, room and player, and the players must come in
-// turn. Until it is warm it checks the rest too, and that the others move.
+// A player is in a room. It looks at the first eight bytes of every packet that it receives: they say size, id, room
+// and player, and the players must come in turn. Until it is warm it checks the rest too, and that the others move.
 type player struct {
 	state   frame.State
 	sends   bool // again and again

@@ -9,8 +9,7 @@ import (
 	"github.com/muster-gg/muster/e2e/netbench/room"
 )
 
-// A sender has the players of a loop say where they are, once a tick each, one
-// after the other through the tick.
+// A sender has the players of a loop say where they are, once a tick each, one after the other through the tick.
 type sender struct {
 	loop  *loop
 	began time.Time
@@ -19,8 +18,8 @@ type sender struct {
 
 func newSender(l *loop) *sender { return &sender{loop: l} }
 
-// due sends what is due by now. A player whose socket is full lets a turn pass:
-// what it would say is old by the time there is place.
+// due sends what is due by now. A player whose socket is full lets a turn pass: what it would say is old by the time
+// there is place.
 func (s *sender) due() error {
 	if s.began.IsZero() {
 		s.began = time.Now()

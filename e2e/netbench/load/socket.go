@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial connects a socket that does not block from then on. When it is closed, or
-// the process ends, the connection is reset, so that no port waits.
+// dial connects a socket that does not block from then on. When it is closed, or the process ends, the connection is
+// reset, so that no port waits.
 func dial(address netip.AddrPort) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -32,8 +32,8 @@ func dial(address netip.AddrPort) (int, error) {
 	return fd, nil
 }
 
-// read reads what is there; 0 bytes without an error when nothing is. The call
-// never blocks, so the scheduler need not know of it.
+// read reads what is there; 0 bytes without an error when nothing is. The call never blocks, so the scheduler need not
+// know of it.
 func read(fd int, b []byte) (int, error) {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 	switch {
@@ -62,9 +62,8 @@ func write(fd int, b []byte) error {
 	return nil
 }
 
-// wait waits for events, and at most for a number of milliseconds. It looks once
-// without waiting: under load something is always there, and then the scheduler
-// need not know of the call.
+// wait waits for events, and at most for a number of milliseconds. It looks once without waiting: under load something
+// is always there, and then the scheduler need not know of the call.
 func wait(epoll int, events []unix.EpollEvent, milliseconds int) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
 		uintptr(len(events)), 0, 0, 0)

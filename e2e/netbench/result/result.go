@@ -1,5 +1,4 @@
-// Package result is what the measurements came to: medians, ratios, and whether
-// goals are reached.
+// Package result is what the measurements came to: medians, ratios, and whether goals are reached.
 package result
 
 import (
@@ -55,9 +54,8 @@ func (s Series) Median(server string, f Figure) float64 {
 	return median(values)
 }
 
-// Ratio is how much better a server is than another: the middle of the ratios of
-// each round, because what else the machine does weighs on both servers of a
-// round. NaN when no round has both.
+// Ratio is how much better a server is than another: the middle of the ratios of each round, because what else the
+// machine does weighs on both servers of a round. NaN when no round has both.
 func (s Series) Ratio(server, peer string, f Figure) float64 {
 	var values []float64
 	for round, sample := range s[server] {

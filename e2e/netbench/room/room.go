@@ -1,6 +1,5 @@
-// Package room is the game that every server of the comparison hosts: rooms of
-// players, each of whom says where it is and hears, at every tick of its room,
-// where everybody is.
+// Package room is the game that every server of the comparison hosts: rooms of players, each of whom says where it is
+// and hears, at every tick of its room, where everybody is.
 package room
 
 import (
@@ -37,14 +36,12 @@ type Rooms[C any] struct {
 	stopped  atomic.Bool
 }
 
-// Send gives each of the players of a room the packets of a tick, TickBytes in
-// all. It returns when the library has taken them; an error ends the room. The
-// packets stay as they are until then.
+// Send gives each of the players of a room the packets of a tick, TickBytes in all. It returns when the library has
+// taken them; an error ends the room. The packets stay as they are until then.
 type Send[C any] func(room int, players []C, packets []byte) error
 
-// New makes empty rooms. A room starts when all its players are there. interval
-// is the time between its ticks; 0 for none: the next tick begins when send
-// returns.
+// New makes empty rooms. A room starts when all its players are there. interval is the time between its ticks; 0 for
+// none: the next tick begins when send returns.
 func New[C any](interval time.Duration, send Send[C]) *Rooms[C] {
 	r := &Rooms[C]{interval: interval, send: send}
 	for i := range r.rooms {
@@ -68,8 +65,8 @@ func (r *room[C]) packet(player int) []byte {
 	return r.packets[player*frame.StateSize : (player+1)*frame.StateSize]
 }
 
-// Take is for each packet that a server receives. The first one of a player says
-// which connection is the player's. It keeps nothing of the payload.
+// Take is for each packet that a server receives. The first one of a player says which connection is the player's. It
+// keeps nothing of the payload.
 func (r *Rooms[C]) Take(connection C, id uint16, payload []byte) error {
 	s, err := frame.StateOf(id, payload)
 	if err != nil {
@@ -119,8 +116,7 @@ func (r *Rooms[C]) run(number int) {
 	}
 }
 
-// Stop ends all rooms and waits until each has sent its last tick. Connections
-// are closed after that.
+// Stop ends all rooms and waits until each has sent its last tick. Connections are closed after that.
 func (r *Rooms[C]) Stop() {
 	r.stopped.Store(true)
 	r.running.Wait()

@@ -10,8 +10,7 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// game is the server with gamenet: each room is a group, and a tick is one frame
-// that is encoded once.
+// game is the server with gamenet: each room is a group, and a tick is one frame that is encoded once.
 type game struct {
 	service *gamenet.ServerService
 	work    Work

@@ -13,8 +13,8 @@ import (
 	"github.com/muster-gg/muster/e2e/netbench/room"
 )
 
-// poll is the server with CloudWeGo's netpoll, as its guide has it: OnRequest
-// reads without copying all that is there, answers with Malloc, and flushes once.
+// poll is the server with CloudWeGo's netpoll, as its guide has it: OnRequest reads without copying all that is there,
+// answers with Malloc, and flushes once.
 type poll struct {
 	loop     netpoll.EventLoop
 	listener net.Listener
@@ -23,9 +23,8 @@ type poll struct {
 	done     chan error
 }
 
-// The guide: no pool of goroutines where stacks do not grow, which makes echo a
-// tenth quicker here; one poller below 20 processors, and two made nothing quicker.
-// It must be said before anything else of netpoll runs.
+// The guide: no pool of goroutines where stacks do not grow, which makes echo a tenth quicker here; one poller below 20
+// processors, and two made nothing quicker. It must be said before anything else of netpoll runs.
 func init() {
 	if err := netpoll.Configure(netpoll.Config{Runner: func(_ context.Context, f func()) { go f() }}); err != nil {
 		panic(err) // the configuration is a constant
@@ -50,8 +49,8 @@ func startPoll(work Work, send room.Send[netpoll.Connection]) (Server, error) {
 	return s, nil
 }
 
-// flushOnce gives each player all packets of a tick and flushes once. Players are
-// written to by their room alone, so that it needs no lock.
+// flushOnce gives each player all packets of a tick and flushes once. Players are written to by their room alone, so
+// that it needs no lock.
 func flushOnce(_ int, players []netpoll.Connection, packets []byte) error {
 	for _, c := range players {
 		if err := put(c.Writer(), packets); err != nil {
@@ -85,8 +84,7 @@ func put(w netpoll.Writer, b []byte) error {
 	return err
 }
 
-// request is called when there is something to read, never twice at a time for a
-// connection.
+// request is called when there is something to read, never twice at a time for a connection.
 func (s *poll) request(_ context.Context, c netpoll.Connection) error {
 	for c.Reader().Len() > 0 {
 		if err := s.packet(c); err != nil {

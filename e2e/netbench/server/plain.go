@@ -13,8 +13,8 @@ import (
 	"github.com/muster-gg/muster/e2e/netbench/room"
 )
 
-// plain is the server that one writes first: package net, a goroutine for each
-// connection that reads through a bufio.Reader, and a write for each message.
+// plain is the server that one writes first: package net, a goroutine for each connection that reads through a
+// bufio.Reader, and a write for each message.
 type plain struct {
 	listener net.Listener
 	work     Work

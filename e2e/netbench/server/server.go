@@ -1,5 +1,4 @@
-// Package server holds the servers that are compared: the same work with
-// different libraries.
+// Package server holds the servers that are compared: the same work with different libraries.
 package server
 
 import (
@@ -51,8 +50,7 @@ var Own = map[string]Start{
 	"netpoll, flush/message": startNetpollFlushing,
 }
 
-// Serve is the whole life of a server process; package control says what it
-// reads and writes.
+// Serve is the whole life of a server process; package control says what it reads and writes.
 func Serve(start Start, work Work, commands io.Reader, answers io.Writer) (err error) {
 	s, err := start(work)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/muster-gg/muster/e2e/machine"
 )
 
-// About says on what is measured, when, and how: a line to stand above the table.
-// It must be asked for before the measurements, because it tells the load of the
-// machine.
+// About says on what is measured, when, and how: a line to stand above the table. It must be asked for before the
+// measurements, because it tells the load of the machine.
 func About(ctx context.Context, rounds int, lasts time.Duration) string {
 	return fmt.Sprintf("%s. %s, commit %s, `make bench-net`. Before it: load average %s. Medians of %d rounds of "+
 		"%s each.\n",

@@ -27,8 +27,7 @@ func Now() (Usage, error) {
 	return u, err
 }
 
-// Collected measures after a garbage collection, and after the system got back
-// what is free.
+// Collected measures after a garbage collection, and after the system got back what is free.
 func Collected() (Usage, error) {
 	runtime.GC() // what sync.Pool holds survives one collection
 	debug.FreeOSMemory()

@@ -1,5 +1,5 @@
-// Package bot is a player of an arena that plays by itself: it joins, walks in a
-// circle, and notes what it sees and hears.
+// Package bot is a player of an arena that plays by itself: it joins, walks in a circle, and notes what it sees and
+// hears.
 package bot
 
 import (
@@ -28,11 +28,10 @@ type Config struct {
 	Transport     gamenet.Transport // nil for TCP
 	PlayerSession string            // the ticket; "" for servers that let anybody in
 	Name          string            // for the other players; may be ""
-	// Welcomed is called when the server has let the bot in, before Observe; nil for
-	// none.
+	// Welcomed is called when the server has let the bot in, before Observe; nil for none.
 	Welcomed func(protocol.Welcome)
-	// Observe is called with each message of the server, one at a time, and must
-	// return quickly; nil for none. World has taken it in already.
+	// Observe is called with each message of the server, one at a time, and must return quickly; nil for none. World
+	// has taken it in already.
 	Observe func(protocol.Message)
 }
 
@@ -58,8 +57,8 @@ type Bot struct {
 	changed chan struct{} // closed when the world has changed, and made anew
 }
 
-// Join connects to a server and joins. It fails with a *RefusedError when the
-// server says no. Whoever has joined must Leave.
+// Join connects to a server and joins. It fails with a *RefusedError when the server says no. Whoever has joined must
+// Leave.
 func Join(ctx context.Context, cfg Config) (*Bot, error) {
 	b := &Bot{cfg: cfg, changed: make(chan struct{}), world: World{Players: make(map[uint32]Player)}}
 	ctx, cancel := context.WithTimeout(ctx, joinLimit)
@@ -90,8 +89,7 @@ func (b *Bot) Number() uint32 { return b.welcome.Number }
 // TickRate is the number of the server's ticks in a second.
 func (b *Bot) TickRate() int { return int(b.welcome.TickRate) }
 
-// RTT is how long the last probe took there and back; 0 before the first. Run
-// probes once a second.
+// RTT is how long the last probe took there and back; 0 before the first. Run probes once a second.
 func (b *Bot) RTT() time.Duration { return time.Duration(b.rtt.Load()) }
 
 // Done is closed when the connection has ended; Err says why.
@@ -100,8 +98,7 @@ func (b *Bot) Done() <-chan struct{} { return b.conn.Done() }
 // Err is why the connection has ended; nil before Done is closed.
 func (b *Bot) Err() error { return b.conn.Err() }
 
-// Say says something to everybody, as far as texts may: see protocol.Clean. An
-// empty text is not said.
+// Say says something to everybody, as far as texts may: see protocol.Clean. An empty text is not said.
 func (b *Bot) Say(text string) error {
 	if text = protocol.Clean(text, protocol.MaxText); text == "" {
 		return nil
@@ -109,8 +106,7 @@ func (b *Bot) Say(text string) error {
 	return b.send(protocol.Say{Text: text})
 }
 
-// Steer walks into a direction, for a second at most; protocol.MaxInput is full
-// speed.
+// Steer walks into a direction, for a second at most; protocol.MaxInput is full speed.
 func (b *Bot) Steer(x, y int8) error {
 	m := protocol.Input{Sequence: b.sequence.Add(1), X: x, Y: y}
 	return b.conn.Session().SendDatagram(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
@@ -123,8 +119,8 @@ func (b *Bot) send(m protocol.Message) error {
 	return b.conn.Session().Send(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
 }
 
-// Leave says goodbye and hangs up. It returns when everything that belongs to the
-// bot has ended. Leaving twice does nothing.
+// Leave says goodbye and hangs up. It returns when everything that belongs to the bot has ended. Leaving twice does
+// nothing.
 func (b *Bot) Leave() error {
 	_ = b.send(protocol.Leave{}) // without a connection it has left
 	ctx, cancel := context.WithTimeout(context.Background(), leaveLimit)

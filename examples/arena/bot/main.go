@@ -57,9 +57,8 @@ func parse(args []string) (o options, err error) {
 	return o, err
 }
 
-// Main is the whole life of the program: it joins, plays, prints what happens to
-// stdout, and returns its exit status. args do not begin with the program's name.
-// A line of stdin, if that is not nil, is said.
+// Main is the whole life of the program: it joins, plays, prints what happens to stdout, and returns its exit status.
+// args do not begin with the program's name. A line of stdin, if that is not nil, is said.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	o, err := parse(args)
 	if err != nil {

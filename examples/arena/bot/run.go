@@ -11,9 +11,8 @@ import (
 // lap is the time that a circle takes.
 const lap = 6 * time.Second
 
-// Run walks in a circle, one step a tick, and probes the server once a second,
-// until ctx is done, which gives nil, or the connection has ended, which gives the
-// cause. It does not leave.
+// Run walks in a circle, one step a tick, and probes the server once a second, until ctx is done, which gives nil, or
+// the connection has ended, which gives the cause. It does not leave.
 func (b *Bot) Run(ctx context.Context) error {
 	steps := time.NewTicker(time.Second / time.Duration(b.TickRate()))
 	defer steps.Stop()

@@ -40,8 +40,8 @@ func (w World) clone() World {
 	return w
 }
 
-// Until waits until the world is as wanted. It fails when ctx is done before, or
-// with the cause when the connection has ended.
+// Until waits until the world is as wanted. It fails when ctx is done before, or with the cause when the connection has
+// ended.
 func (b *Bot) Until(ctx context.Context, wanted func(World) bool) error {
 	for {
 		b.mu.Lock()
@@ -85,8 +85,8 @@ func (b *Bot) take(m protocol.Message) {
 	b.changed = make(chan struct{})
 }
 
-// see notes where players are, unless something newer is known. A player who has
-// not joined yet, or has left, is not seen: datagrams may be early or late.
+// see notes where players are, unless something newer is known. A player who has not joined yet, or has left, is not
+// seen: datagrams may be early or late.
 func (w *World) see(m protocol.State) {
 	if w.Ticks == 0 || int32(m.Tick-w.Tick) > 0 {
 		w.Tick = m.Tick

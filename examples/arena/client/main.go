@@ -1,11 +1,9 @@
-// Command client is a player of an arena, who walks in a circle and says what is
-// typed:
+// Command client is a player of an arena, who walks in a circle and says what is typed:
 //
 //	go run ./examples/arena/client -server 127.0.0.1:7777 -playersession PSESS -player ada
 //
-// with the address and the player session id that CreatePlayerSession gave.
-// Ctrl+C leaves. The exit status is 3 when the server refuses the player. Package
-// bot is all of it.
+// with the address and the player session id that CreatePlayerSession gave. Ctrl+C leaves. The exit status is 3 when
+// the server refuses the player. Package bot is all of it.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Package cmdline reads command lines as game servers are given them: the names
-// of flags are in any case and have one dash or two, and values follow after "="
-// or as the next argument.
+// Package cmdline reads command lines as game servers are given them: the names of flags are in any case and have one
+// dash or two, and values follow after "=" or as the next argument.
 package cmdline
 
 import (
@@ -10,8 +9,8 @@ import (
 	"strings"
 )
 
-// Parse reads flags into a set, whose flags have lower-case names. An argument
-// that is no flag or value of one is an error. The set prints nothing.
+// Parse reads flags into a set, whose flags have lower-case names. An argument that is no flag or value of one is an
+// error. The set prints nothing.
 func Parse(flags *flag.FlagSet, args []string) error {
 	flags.SetOutput(io.Discard)
 	if err := flags.Parse(lower(flags, args)); err != nil {

@@ -2,8 +2,8 @@ package game
 
 import "github.com/muster-gg/muster/gamenet/handshake"
 
-// A door knows how many are in, or on the way in, and whether there is place for
-// more. Whose ticket is whose is the handshake's. It belongs to the room's executor.
+// A door knows how many are in, or on the way in, and whether there is place for more. Whose ticket is whose is the
+// handshake's. It belongs to the room's executor.
 type door struct {
 	open       bool // there is a game session
 	unticketed bool // players need no player session
@@ -20,8 +20,7 @@ var (
 	errNoPlace = &handshake.RefusedError{Code: handshake.Full, Text: "the game is full"}
 )
 
-// enter takes a place, for somebody with a ticket or "". It is what can be known
-// without asking the service.
+// enter takes a place, for somebody with a ticket or "". It is what can be known without asking the service.
 func (d *door) enter(ticket string) error {
 	switch {
 	case !d.open && !d.unticketed:
@@ -34,12 +33,11 @@ func (d *door) enter(ticket string) error {
 	return nil
 }
 
-// leave gives the place back. It comes before the service hears of it, which then
-// may send the next player at once.
+// leave gives the place back. It comes before the service hears of it, which then may send the next player at once.
 func (d *door) leave() { d.taken-- }
 
-// settle ends a visit, when the service knows. It reports whether that was the last
-// one of a game session that somebody has played in.
+// settle ends a visit, when the service knows. It reports whether that was the last one of a game session that somebody
+// has played in.
 func (d *door) settle() (over bool) {
 	d.visits--
 	return d.open && d.visited && d.visits == 0

@@ -30,8 +30,8 @@ func (g *game) newHandler(s *gamenet.Session) gamenet.Handler {
 	return g.entry.NewHandler(s)
 }
 
-// admit lets somebody in who has a place in the game session. It runs in the
-// session's goroutine, and takes what the guest's OnDisconnected gives back.
+// admit lets somebody in who has a place in the game session. It runs in the session's goroutine, and takes what the
+// guest's OnDisconnected gives back.
 func (g *game) admit(ctx context.Context, s *gamenet.Session, hello handshake.Hello) (handshake.Admission, error) {
 	join, err := protocol.ReadJoin(hello.Data)
 	if err != nil {

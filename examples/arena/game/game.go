@@ -1,29 +1,23 @@
-// Package game is the server of an arena: package gameserver connects it to the
-// service, package gamenet to the players, and a gamenet.Executor runs the room, so
-// that the room's state needs no lock.
+// Package game is the server of an arena: package gameserver connects it to the service, package gamenet to the
+// players, and a gamenet.Executor runs the room, so that the room's state needs no lock.
 //
-// The process hosts one game session. When its last player has left, or the
-// service asks for it, the process tells the service and ends.
+// The process hosts one game session. When its last player has left, or the service asks for it, the process tells the
+// service and ends.
 //
 // # Who does what where
 //
-// Package gamenet/handshake hears who wants to come in, and asks admit, which runs
-// in the session's own goroutine, as the callbacks of the player (guest) do after
-// it. Whatever may take long happens there: asking the service whether a player
-// session is good, and telling it that a player has left. It delays that player
-// and nobody else, and because OnDisconnected comes after the admission, a player
-// who hangs up meanwhile is taken back in order. Everything that players share
-// belongs to the executor (do), whose jobs are short: joining, steering, talking,
-// leaving, and the tick.
+// Package gamenet/handshake hears who wants to come in, and asks admit, which runs in the session's own goroutine, as
+// the callbacks of the player (guest) do after it. Whatever may take long happens there: asking the service whether a
+// player session is good, and telling it that a player has left. It delays that player and nobody else, and because
+// OnDisconnected comes after the admission, a player who hangs up meanwhile is taken back in order. Everything that
+// players share belongs to the executor (do), whose jobs are short: joining, steering, talking, leaving, and the tick.
 //
 // # What players hear
 //
-// With each tick everybody is sent the same frame, encoded once: who came, who
-// went, what was said, and where all are. Over QUIC the positions go as datagrams,
-// which may be lost, for the next tick brings newer ones. A player whose queue is
-// full is disconnected and not served with gaps (gamenet.Disconnect): a frame
-// also holds what must not be lost, and who is several seconds behind is better
-// off joining anew.
+// With each tick everybody is sent the same frame, encoded once: who came, who went, what was said, and where all are.
+// Over QUIC the positions go as datagrams, which may be lost, for the next tick brings newer ones. A player whose queue
+// is full is disconnected and not served with gaps (gamenet.Disconnect): a frame also holds what must not be lost, and
+// who is several seconds behind is better off joining anew.
 package game
 
 import (
@@ -63,8 +57,8 @@ func newGame(o options, out *printer, server *gameserver.Server, turn *gamenet.E
 	}
 }
 
-// do runs a job in the executor and waits for it. A job must not call it. It fails
-// when the executor is closed, which is when nobody is left to care.
+// do runs a job in the executor and waits for it. A job must not call it. It fails when the executor is closed, which
+// is when nobody is left to care.
 func (g *game) do(job func()) error {
 	done := make(chan struct{})
 	err := g.turn.Post(func() {
@@ -164,15 +158,13 @@ func (g *game) add(frame *gamenet.Frame, m protocol.Message) {
 	}
 }
 
-// packet encodes a message; it is good until the next one. It is a job of the
-// executor.
+// packet encodes a message; it is good until the next one. It is a job of the executor.
 func (g *game) packet(m protocol.Message) gamenet.Packet {
 	g.bytes = m.Append(g.bytes[:0])
 	return gamenet.Packet{ID: m.ID(), Payload: g.bytes}
 }
 
-// join lets a player into the room, who hears who is there. It is a job of the
-// executor.
+// join lets a player into the room, who hears who is there. It is a job of the executor.
 func (g *game) join(s *gamenet.Session, p *guest) {
 	frame := g.net.NewFrame()
 	defer frame.Release()

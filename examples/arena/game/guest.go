@@ -5,8 +5,8 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// A guest is one player's session, from when the player has been let in. Its fields
-// belong to the callbacks, which come one at a time.
+// A guest is one player's session, from when the player has been let in. Its fields belong to the callbacks, which come
+// one at a time.
 type guest struct {
 	game     *game
 	ticket   string // the player session id; "" without one
@@ -55,8 +55,7 @@ func (p *guest) play(s *gamenet.Session, message protocol.Message) {
 	}
 }
 
-// answer sends a message to one player. One who cannot be told is disconnected:
-// OnDisconnected does the rest.
+// answer sends a message to one player. One who cannot be told is disconnected: OnDisconnected does the rest.
 func answer(s *gamenet.Session, m protocol.Message) {
 	_ = s.Send(gamenet.Packet{ID: m.ID(), Payload: m.Append(nil)})
 }

@@ -9,13 +9,11 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// highestPort is the highest that a process may name.
-// Source: server SDK 5, validation of ProcessParameters.
+// highestPort is the highest that a process may name. Source: server SDK 5, validation of ProcessParameters.
 const highestPort = 60000
 
-// playerPorts is a transport that, where any free port will do, finds one that
-// players can be sent to: of those that a system gives out by itself some are too
-// high.
+// playerPorts is a transport that, where any free port will do, finds one that players can be sent to: of those that a
+// system gives out by itself some are too high.
 type playerPorts struct{ gamenet.Transport }
 
 // Listen implements gamenet.Transport.

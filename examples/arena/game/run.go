@@ -18,8 +18,7 @@ const (
 	drainLimit = 10 * time.Second // for the players to be told and taken out
 	endLimit   = 10 * time.Second // for saying goodbye to the service
 
-	// A player who has not read for so many packets, eight seconds of ticks, or so
-	// many bytes is disconnected.
+	// A player who has not read for so many packets, eight seconds of ticks, or so many bytes is disconnected.
 	queuePackets = 256
 	queueBytes   = 256 << 10
 
@@ -28,11 +27,9 @@ const (
 	visitors     = 100              // connections beyond the players, of those who are to be refused
 )
 
-// Run is the whole life of the game server: it connects, hosts one game session,
-// and returns when that has ended, the service wants the process to end, or ctx
-// is done. It returns nil after an orderly end, and an error when the process
-// was not let in or has lost its connection for good. See Usage for args, which
-// do not begin with the program's name.
+// Run is the whole life of the game server: it connects, hosts one game session, and returns when that has ended, the
+// service wants the process to end, or ctx is done. It returns nil after an orderly end, and an error when the process
+// was not let in or has lost its connection for good. See Usage for args, which do not begin with the program's name.
 func Run(ctx context.Context, args []string, stdout io.Writer) error {
 	o, err := parse(args)
 	if err != nil {
@@ -54,8 +51,7 @@ func (o options) run(ctx context.Context, args []string, stdout io.Writer) error
 	return serve(ctx, o, out)
 }
 
-// serve opens the port for players, connects to the service, and plays. What was
-// begun last ends first.
+// serve opens the port for players, connects to the service, and plays. What was begun last ends first.
 func serve(ctx context.Context, o options, out *printer) (err error) {
 	turn := gamenet.NewExecutor(gamenet.ExecutorConfig{})
 	defer func() { err = errors.Join(err, turn.Close(context.WithoutCancel(ctx))) }()
@@ -114,8 +110,8 @@ func (g *game) listen(ctx context.Context) error {
 	return nil
 }
 
-// host says that the process is ready, and plays until it is to end. It returns
-// an error if the process could not begin, or has lost the service.
+// host says that the process is ready, and plays until it is to end. It returns an error if the process could not
+// begin, or has lost the service.
 func (g *game) host(ctx context.Context) error {
 	terminate := make(chan struct{})
 	g.out.line("Calling ProcessReady")
@@ -155,8 +151,8 @@ func (g *game) host(ctx context.Context) error {
 	return nil
 }
 
-// drain disconnects the players and gives their player sessions back. When it
-// returns nobody is there and nobody can come.
+// drain disconnects the players and gives their player sessions back. When it returns nobody is there and nobody can
+// come.
 func (g *game) drain(ctx context.Context) error {
 	g.entry.StopAdmitting()
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainLimit)

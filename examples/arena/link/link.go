@@ -1,5 +1,5 @@
-// Package link chooses how the players of an arena and its server are connected:
-// by the flags -transport and those that say which certificate is used.
+// Package link chooses how the players of an arena and its server are connected: by the flags -transport and those that
+// say which certificate is used.
 package link
 
 import (

@@ -51,8 +51,7 @@ func (s *Server) Validate() error {
 // Datagrams says whether the transport has datagrams.
 func (s *Server) Datagrams() bool { return s.Transport == QUIC }
 
-// Open makes the transport. The fingerprint is that of the certificate; "" if
-// there is none.
+// Open makes the transport. The fingerprint is that of the certificate; "" if there is none.
 func (s *Server) Open() (t gamenet.Transport, fingerprint string, err error) {
 	if plain(s.Transport) {
 		return gamenet.TCP{}, "", nil
@@ -105,8 +104,8 @@ func (c *Client) Register(flags *flag.FlagSet) {
 	flags.BoolVar(&c.Insecure, "insecure", false, "")
 }
 
-// Open makes the transport. Without a fingerprint the server's certificate must
-// be one of the system's authorities, and its name must be in it.
+// Open makes the transport. Without a fingerprint the server's certificate must be one of the system's authorities, and
+// its name must be in it.
 func (c *Client) Open() (gamenet.Transport, error) {
 	if err := check(c.Transport); err != nil {
 		return nil, err

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrInvalid says that a packet is not a message of this protocol, or not one that
-// its sender may send.
+// ErrInvalid says that a packet is not a message of this protocol, or not one that its sender may send.
 var ErrInvalid = errors.New("invalid message")
 
 // ReadJoin reads the data of a player's Hello. An error wraps ErrInvalid.
@@ -16,8 +15,8 @@ func ReadJoin(data []byte) (Join, error) {
 	return m, r.data("Join")
 }
 
-// ReadWelcome reads the data of the server's Welcome: a player who is somebody, and
-// a server that ticks. An error wraps ErrInvalid.
+// ReadWelcome reads the data of the server's Welcome: a player who is somebody, and a server that ticks. An error wraps
+// ErrInvalid.
 func ReadWelcome(data []byte) (Welcome, error) {
 	r := reader{rest: data}
 	m := Welcome{Number: r.u32(), TickRate: r.u16()}
@@ -27,8 +26,7 @@ func ReadWelcome(data []byte) (Welcome, error) {
 	return m, r.data("Welcome")
 }
 
-// FromPlayer reads what a player has sent. The message does not refer to the
-// payload. An error wraps ErrInvalid.
+// FromPlayer reads what a player has sent. The message does not refer to the payload. An error wraps ErrInvalid.
 func FromPlayer(id uint16, payload []byte) (Message, error) {
 	r := reader{rest: payload}
 	var m Message
@@ -47,8 +45,7 @@ func FromPlayer(id uint16, payload []byte) (Message, error) {
 	return r.message(id, m)
 }
 
-// FromServer reads what a server has sent. The message does not refer to the
-// payload. An error wraps ErrInvalid.
+// FromServer reads what a server has sent. The message does not refer to the payload. An error wraps ErrInvalid.
 func FromServer(id uint16, payload []byte) (Message, error) {
 	r := reader{rest: payload}
 	var m Message

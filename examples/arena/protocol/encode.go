@@ -67,8 +67,8 @@ func appendText(dst []byte, text string, most int) []byte {
 	return append(append(dst, byte(len(text))), text...)
 }
 
-// Clean makes a text one that messages may have: invalid UTF-8 and control
-// characters are left out, and what is more than so many bytes is cut off.
+// Clean makes a text one that messages may have: invalid UTF-8 and control characters are left out, and what is more
+// than so many bytes is cut off.
 func Clean(text string, most int) string {
 	if !valid(text) {
 		text = strings.Map(func(r rune) rune {

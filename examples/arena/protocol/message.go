@@ -12,12 +12,12 @@ const (
 // MaxInput is the largest value of an Input's direction: full speed.
 const MaxInput = 127
 
-// MaxPlaces is the number of players in one State at most. A State of so many has
-// 1,008 bytes with its header, so it fits into a datagram.
+// MaxPlaces is the number of players in one State at most. A State of so many has 1,008 bytes with its header, so it
+// fits into a datagram.
 const MaxPlaces = 125
 
-// MaxPacket is the size of the largest packet in bytes, header included: of the
-// protocol, and of the handshake before it.
+// MaxPacket is the size of the largest packet in bytes, header included: of the protocol, and of the handshake before
+// it.
 const MaxPacket = 1024
 
 // The packet ids.
@@ -50,8 +50,8 @@ type Welcome struct {
 type Message interface {
 	// ID is the id of the message's packet.
 	ID() uint16
-	// Append adds the packet's payload to dst. Texts are cut to what they may have,
-	// and what may not be in them is left out, so that a payload is always valid.
+	// Append adds the packet's payload to dst. Texts are cut to what they may have, and what may not be in them is left
+	// out, so that a payload is always valid.
 	Append(dst []byte) []byte
 }
 

@@ -1,6 +1,5 @@
-// Package room is the game of an arena: who is there, where they walk, and what
-// they say. It knows no sockets and no clock: time passes with Tick. A Room may be
-// used by one goroutine at a time.
+// Package room is the game of an arena: who is there, where they walk, and what they say. It knows no sockets and no
+// clock: time passes with Tick. A Room may be used by one goroutine at a time.
 package room
 
 import (
@@ -77,8 +76,7 @@ func (r *Room) Join(number uint32, name string) {
 	r.news = append(r.news, protocol.Joined{Number: number, Name: name})
 }
 
-// Leave takes a player out. One who is not there is ignored, here and in the
-// other methods.
+// Leave takes a player out. One who is not there is ignored, here and in the other methods.
 func (r *Room) Leave(number uint32) {
 	if i, ok := r.find(number); ok {
 		r.players = slices.Delete(r.players, i, i+1)
@@ -95,8 +93,8 @@ func (r *Room) Present() []protocol.Joined {
 	return present
 }
 
-// Steer lets a player walk into a direction, until they steer again, for a second
-// at most. An input that is not newer than the last is ignored.
+// Steer lets a player walk into a direction, until they steer again, for a second at most. An input that is not newer
+// than the last is ignored.
 func (r *Room) Steer(number uint32, in protocol.Input) {
 	i, ok := r.find(number)
 	if !ok {
@@ -128,8 +126,7 @@ func (r *Room) Say(number uint32, text string) error {
 	return nil
 }
 
-// Tick lets a tick's time pass: everybody walks. The Update is what has happened
-// since the last one.
+// Tick lets a tick's time pass: everybody walks. The Update is what has happened since the last one.
 func (r *Room) Tick() Update {
 	r.tick++
 	r.places = r.places[:0]

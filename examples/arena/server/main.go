@@ -1,12 +1,12 @@
-// Command server is the game server of an arena: a small room in which players
-// walk and talk. It connects to a session service as any game server does.
+// Command server is the game server of an arena: a small room in which players walk and talk. It connects to a session
+// service as any game server does.
 //
 // Start a service with muster dev --no-sample, register a compute, and run
 //
 //	go run ./examples/arena/server -log -websocketurl=URL -hostid=NAME -fleetid=ID -authtoken=TOKEN -port 7777
 //
-// with the URL that RegisterCompute and the token that GetComputeAuthToken gave.
-// Players join with examples/arena/client. Package game is all of it.
+// with the URL that RegisterCompute and the token that GetComputeAuthToken gave. Players join with
+// examples/arena/client. Package game is all of it.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command client greets a server once a second, and prints what happens, until the
-// server is gone. See the command server beside it.
+// Command client greets a server once a second, and prints what happens, until the server is gone. See the command
+// server beside it.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package channel carries frames from one process to another over a network that may lose, delay, duplicate and
-// reorder packets: every frame arrives once and in order, or the channel breaks. It is pure: it has no clock, lock,
-// goroutine or network. The caller sends its packets, and passes it the received ones with their times.
+// Package channel carries frames from one process to another over a network that may lose, delay, duplicate and reorder
+// packets: every frame arrives once and in order, or the channel breaks. It is pure: it has no clock, lock, goroutine
+// or network. The caller sends its packets, and passes it the received ones with their times.
 //
 // A Forwarder sends requests over channels to the owners of shards, and a Server takes those of other processes. What
 // they guarantee is documented in package cluster, which runs them. A Stream is one end of a channel.
@@ -8,13 +8,13 @@
 // # Packets
 //
 // A packet is the byte 2 (the version of this format), a byte for its kind, the sender's process (a byte with its
-// length, and the bytes), and three uvarints: the generation of the channel, the packet's number, and the number up
-// to which the sender has received everything. The rest is a piece of the sender's byte stream. Packets with a piece
-// are numbered from 1; one that only acknowledges has the number 0. Unacknowledged packets are sent again.
+// length, and the bytes), and three uvarints: the generation of the channel, the packet's number, and the number up to
+// which the sender has received everything. The rest is a piece of the sender's byte stream. Packets with a piece are
+// numbered from 1; one that only acknowledges has the number 0. Unacknowledged packets are sent again.
 //
 // A packet with the number 1 opens a channel, once: its receiver remembers the newest generation of each process
-// (Generations), because the sender repeats the packet until it is acknowledged, possibly after the receiver has
-// closed the channel. A process has a new name after each start.
+// (Generations), because the sender repeats the packet until it is acknowledged, possibly after the receiver has closed
+// the channel. A process has a new name after each start.
 //
 // # Frames
 //

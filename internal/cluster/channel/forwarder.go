@@ -308,8 +308,8 @@ func (f *Forwarder) breakOff(cl *client, now time.Duration) {
 	f.release(cl, cl.Packed(), now)
 }
 
-// release ends all requests of a channel: commands before the given position of its stream may have been executed,
-// the others are sent again elsewhere.
+// release ends all requests of a channel: commands before the given position of its stream may have been executed, the
+// others are sent again elsewhere.
 func (f *Forwarder) release(cl *client, unsent uint64, now time.Duration) {
 	calls, asked := cl.calls, cl.asked
 	cl.calls, cl.asked = map[uint64]*call{}, map[uint64]*barrier{}

@@ -71,8 +71,7 @@ func AppendFrame(dst []byte, f Frame) []byte {
 	return append(dst, f.Body...)
 }
 
-// readFrame reads the first frame of data; ok is false if data does not contain all of it. The body is a part of
-// data.
+// readFrame reads the first frame of data; ok is false if data does not contain all of it. The body is a part of data.
 func readFrame(data []byte) (f Frame, rest []byte, ok bool, err error) {
 	length, n := binary.Uvarint(data)
 	switch {

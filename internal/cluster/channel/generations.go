@@ -2,8 +2,8 @@ package channel
 
 import "time"
 
-// remembered is for how long the newest generation of a process that is no member is kept: longer than a network
-// delays a packet. TCP closes a connection without acknowledgements after some 15 minutes, and drops its data.
+// remembered is for how long the newest generation of a process that is no member is kept: longer than a network delays
+// a packet. TCP closes a connection without acknowledgements after some 15 minutes, and drops its data.
 const remembered = time.Hour
 
 // Generations remembers the channels that other processes have opened to this one, so that no packet opens one twice:

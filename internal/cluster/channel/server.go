@@ -58,9 +58,9 @@ func (s *Server) Receive(now time.Duration, p Packet, list []Request) ([]Request
 	return list, nil
 }
 
-// session returns the session of a packet, and creates it with the first packet of a channel; nil if the packet must
-// be ignored. A dropped channel is not opened again: its first packet, which the client repeats until it is
-// acknowledged, may have been executed.
+// session returns the session of a packet, and creates it with the first packet of a channel; nil if the packet must be
+// ignored. A dropped channel is not opened again: its first packet, which the client repeats until it is acknowledged,
+// may have been executed.
 func (s *Server) session(now time.Duration, p Packet) *session {
 	ses := s.sessions[p.From]
 	switch {

@@ -34,8 +34,8 @@ type sentPiece struct {
 	at     time.Duration
 }
 
-// NewStream returns a stream whose packets carry at most maxPiece bytes. It gives up when it has stalled for
-// patience: from then on Next returns nothing.
+// NewStream returns a stream whose packets carry at most maxPiece bytes. It gives up when it has stalled for patience:
+// from then on Next returns nothing.
 func NewStream(maxPiece int, patience time.Duration) *Stream {
 	return &Stream{maxPiece: maxPiece, patience: patience}
 }
@@ -70,8 +70,8 @@ func (s *Stream) Stalled(now time.Duration) time.Duration {
 	return now - s.progress
 }
 
-// GivenUp reports whether the stream has stalled for patience. Nothing may be sent then, not even again: the other
-// end may have given up, too, and started again.
+// GivenUp reports whether the stream has stalled for patience. Nothing may be sent then, not even again: the other end
+// may have given up, too, and started again.
 func (s *Stream) GivenUp(now time.Duration) bool { return s.Stalled(now) >= s.patience }
 
 // Next returns a packet to send now; ok is false if there is none. The caller sets kind, sender and generation. The

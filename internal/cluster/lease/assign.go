@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// Assign returns which member should own each shard. It is rendezvous hashing, except that no member gets more than
-// its share, rounded up: then the shard goes to the next one in its order. With few shards for each member, hashing
-// alone would give one twice as many as another. The result does not depend on the order of members; it is nil if
-// there are none.
+// Assign returns which member should own each shard. It is rendezvous hashing, except that no member gets more than its
+// share, rounded up: then the shard goes to the next one in its order. With few shards for each member, hashing alone
+// would give one twice as many as another. The result does not depend on the order of members; it is nil if there are
+// none.
 func Assign(members []string, shards int) []string {
 	if len(members) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package lease decides which node owns which shard. It is pure: it has no clock and no network. Its input is what
-// was read from a store of keys, and when. Its output is what to write there, and which terms begin and end.
+// Package lease decides which node owns which shard. It is pure: it has no clock and no network. Its input is what was
+// read from a store of keys, and when. Its output is what to write there, and which terms begin and end.
 //
 // # Keys
 //
@@ -7,36 +7,36 @@
 // compare-and-set on their revision. A node writes its heartbeat periodically (Config.Renew); the key of a shard
 // changes only when the shard gets another owner. So the cost of leases does not grow with the number of shards.
 //
-// An owner is a run of a node, not the node: a process that restarts under the same name, or that was declared gone,
-// is another run and owns nothing.
+// An owner is a run of a node, not the node: a process that restarts under the same name, or that was declared gone, is
+// another run and owns nothing.
 //
 // # Why two nodes never hold the same shard
 //
 // A node holds its shards for Config.Hold, counted from before it sent the newest heartbeat that it knows to be
-// written. A node that has seen no change of a heartbeat for Config.Lease, which is longer, declares that run gone,
-// by compare-and-set on the last heartbeat seen. If that succeeds, no newer heartbeat was written, and none will be:
-// the key has another revision now. So the run holds nothing any more, provided that the rates of clocks differ by
-// less than Hold and Lease do. If it fails the node is alive, even if few of its heartbeats were seen.
+// written. A node that has seen no change of a heartbeat for Config.Lease, which is longer, declares that run gone, by
+// compare-and-set on the last heartbeat seen. If that succeeds, no newer heartbeat was written, and none will be: the
+// key has another revision now. So the run holds nothing any more, provided that the rates of clocks differ by less
+// than Hold and Lease do. If it fails the node is alive, even if few of its heartbeats were seen.
 //
-// Only then, and by compare-and-set again, may another node take the shards: it must have seen that the heartbeat's
-// key no longer names this run, in a revision newer than that of the shard's key. Runs are not resumed, so that is
-// final. Old or lost messages can therefore delay a node, and never mislead it.
+// Only then, and by compare-and-set again, may another node take the shards: it must have seen that the heartbeat's key
+// no longer names this run, in a revision newer than that of the shard's key. Runs are not resumed, so that is final.
+// Old or lost messages can therefore delay a node, and never mislead it.
 //
 // A node announces each heartbeat to the others just before it sends it. For an announced heartbeat, the others count
-// Lease from the announcement instead of its first sight: its node has counted from before that, and the store may
-// show it late, after an election.
+// Lease from the announcement instead of its first sight: its node has counted from before that, and the store may show
+// it late, after an election.
 //
-// To transfer a shard, its holder first ends its term, and writes the key of the shard when that has ended
-// completely. It begins no other term under the same revision of the key, even if it never began one: its write may
-// still be in transit.
+// To transfer a shard, its holder first ends its term, and writes the key of the shard when that has ended completely.
+// It begins no other term under the same revision of the key, even if it never began one: its write may still be in
+// transit.
 //
 // # Assignment
 //
 // Assign distributes the shards among the members that are ready, by rendezvous hashing with an upper bound for each.
 // Members are the nodes whose heartbeat's key is not marked gone: all nodes read that from the same keys, so they
 // compute the same result, and no shard moves back and forth. While no node is ready and stays, those that are ready
-// and leave continue with their shards, and take those that others release: when all nodes leave at once, the last
-// one owns all shards in the end.
+// and leave continue with their shards, and take those that others release: when all nodes leave at once, the last one
+// owns all shards in the end.
 package lease
 
 import "time"
@@ -95,8 +95,8 @@ type Config struct {
 	Retry time.Duration // from a failed write to the next attempt
 	Write time.Duration // timeout of a write
 
-	// Linger is how long a term goes on after Hold, without holding, while no other node has taken the shard: the
-	// store may be unavailable for a short time.
+	// Linger is how long a term goes on after Hold, without holding, while no other node has taken the shard: the store
+	// may be unavailable for a short time.
 	Linger time.Duration
 
 	Moves int // how many shards this node transfers at a time

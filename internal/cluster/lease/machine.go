@@ -85,15 +85,15 @@ func New(cfg Config) *Machine {
 // Self returns the present run of this node.
 func (m *Machine) Self() Run { return m.self }
 
-// Informed reports to the machine that it has seen all entries that the store had at some moment since New. Before,
-// it takes no unowned shard: it cannot know which node should.
+// Informed reports to the machine that it has seen all entries that the store had at some moment since New. Before, it
+// takes no unowned shard: it cannot know which node should.
 func (m *Machine) Informed() { m.informed = true }
 
 // Ready allows moving shards to this node.
 func (m *Machine) Ready() { m.ready = true }
 
-// Leave starts to transfer all shards of this node to nodes that are ready and stay. While there are none it
-// continues as if it stayed, until Depart.
+// Leave starts to transfer all shards of this node to nodes that are ready and stay. While there are none it continues
+// as if it stayed, until Depart.
 func (m *Machine) Leave() { m.leaving = true }
 
 // Transferred reports whether this node leaves and has transferred all of its shards. It is also true, whatever it
@@ -117,8 +117,8 @@ func (m *Machine) Transferred() bool {
 // Depart ends this run, and all its terms.
 func (m *Machine) Depart() { m.departing = true }
 
-// Departed reports, after Depart, whether no term is left and the others know that this node is gone. If the store
-// is unavailable, the expiry of its leases suffices: the others will find out.
+// Departed reports, after Depart, whether no term is left and the others know that this node is gone. If the store is
+// unavailable, the expiry of its leases suffices: the others will find out.
 func (m *Machine) Departed(now time.Duration) bool {
 	return m.departing && m.allEnded() && !m.holds(now)
 }
@@ -126,8 +126,8 @@ func (m *Machine) Departed(now time.Duration) bool {
 // Contested reports whether another process runs under the same name.
 func (m *Machine) Contested() bool { return m.conflicts > 3 }
 
-// HoldsUntil returns until when the present run holds its shards, unless a newer heartbeat is seen; negative if it
-// does not hold yet. No run holds shards of an earlier one.
+// HoldsUntil returns until when the present run holds its shards, unless a newer heartbeat is seen; negative if it does
+// not hold yet. No run holds shards of an earlier one.
 func (m *Machine) HoldsUntil() time.Duration {
 	if !m.established || m.held < 0 {
 		return -1
@@ -174,9 +174,9 @@ func (m *Machine) Seen(now time.Duration, e Entry) {
 	}
 }
 
-// Announced records that a heartbeat is about to be written. Its node counts Hold from a moment before, so Lease
-// counts from now on once the heartbeat is seen. A node whose incoming connections fail may write a heartbeat that
-// the others see only after an election of the store's leader, and they would count from then.
+// Announced records that a heartbeat is about to be written. Its node counts Hold from a moment before, so Lease counts
+// from now on once the heartbeat is seen. A node whose incoming connections fail may write a heartbeat that the others
+// see only after an election of the store's leader, and they would count from then.
 func (m *Machine) Announced(now time.Duration, v Value) {
 	n := m.nodes[v.Run.Node]
 	if n == nil {
@@ -258,8 +258,8 @@ func (m *Machine) mayWrite(k Key) {
 	}
 }
 
-// Written reports the end of a write to the machine. If it succeeded, Seen has reported the entry before. A failed
-// one is not retried at once, unless the key has changed meanwhile.
+// Written reports the end of a write to the machine. If it succeeded, Seen has reported the entry before. A failed one
+// is not retried at once, unless the key has changed meanwhile.
 func (m *Machine) Written(now time.Duration, k Key, ok bool) {
 	failed := m.waiting[k]
 	delete(m.waiting, k)
@@ -341,8 +341,8 @@ func (m *Machine) node(name string) *node {
 	return &unseen
 }
 
-// declareGone declares nodes gone whose heartbeats have ended, while the store accepts this node's heartbeats. After
-// an outage of the store it waits until the others can have written theirs.
+// declareGone declares nodes gone whose heartbeats have ended, while the store accepts this node's heartbeats. After an
+// outage of the store it waits until the others can have written theirs.
 func (m *Machine) declareGone(now time.Duration, a *Actions) {
 	if !m.holds(now) || m.late(now-m.held) || now-m.steady < m.cfg.Write+2*m.cfg.Retry {
 		return
@@ -355,8 +355,8 @@ func (m *Machine) declareGone(now time.Duration, a *Actions) {
 	}
 }
 
-// rank returns a node's rank as an owner of shards: the lowest are preferred. A node that leaves and is ready is
-// better than one that stays and has not loaded its replicas.
+// rank returns a node's rank as an owner of shards: the lowest are preferred. A node that leaves and is ready is better
+// than one that stays and has not loaded its replicas.
 func (n *node) rank() int {
 	switch {
 	case n.value.Ready && !n.value.Leaving:

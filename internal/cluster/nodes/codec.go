@@ -10,8 +10,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// The response to a command of another node: as a uvarint, the newest record that the outcome may depend on, a byte
-// for the outcome, and the answer or the refusal in the encoding of package region.
+// The response to a command of another node: as a uvarint, the newest record that the outcome may depend on, a byte for
+// the outcome, and the answer or the refusal in the encoding of package region.
 const (
 	answered = iota // answered or refused by the machine
 	notDone         // not executed

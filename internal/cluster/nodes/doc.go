@@ -2,7 +2,7 @@
 // cluster knows the members and carries bytes to the owner of a shard; this package encodes commands and answers,
 // passes terms to the replicas, and carries the few messages that are not about a shard.
 //
-// They are NATS messages with subjects that begin with "muster": muster.applied.NODE asks whether a node has applied
-// a record, muster.tell.NODE is a message from a node to all others, muster.ask.NODE is a question to the leading
-// node, muster.standstill.NODE pauses a node for a backup.
+// They are NATS messages with subjects that begin with "muster": muster.applied.NODE asks whether a node has applied a
+// record, muster.tell.NODE is a message from a node to all others, muster.ask.NODE is a question to the leading node,
+// muster.standstill.NODE pauses a node for a backup.
 package nodes

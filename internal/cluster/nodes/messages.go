@@ -35,8 +35,7 @@ const (
 	askPause = 20 * time.Millisecond
 )
 
-// subscribe subscribes to the messages of other nodes. unsubscribe returns when no message is being processed any
-// more.
+// subscribe subscribes to the messages of other nodes. unsubscribe returns when no message is being processed any more.
 func (n *Nodes) subscribe() (unsubscribe func(), err error) {
 	var working sync.WaitGroup
 	var subs []*nats.Subscription

@@ -51,8 +51,8 @@ type Config struct {
 // leadLimit bounds how long a new owner waits for the leadership of its journal. The shard has no owner meanwhile.
 const leadLimit = 300 * time.Millisecond
 
-// Nodes is this process's part in the region. It is a control.Cluster. Its methods are safe for concurrent use; Run
-// is called once.
+// Nodes is this process's part in the region. It is a control.Cluster. Its methods are safe for concurrent use; Run is
+// called once.
 type Nodes struct {
 	cfg    Config
 	node   *cluster.Node
@@ -62,8 +62,8 @@ type Nodes struct {
 	open   atomic.Bool // this node answers callers
 }
 
-// Join finds the other nodes. It waits until a majority of those that keep the bucket of leases is up, or ctx is
-// done. The node takes part while Run runs.
+// Join finds the other nodes. It waits until a majority of those that keep the bucket of leases is up, or ctx is done.
+// The node takes part while Run runs.
 func Join(ctx context.Context, cfg Config) (*Nodes, error) {
 	n := &Nodes{cfg: cfg, terms: make([]chan replica.Term, cfg.Shards)}
 	for i := range n.terms {

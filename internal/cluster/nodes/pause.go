@@ -46,8 +46,8 @@ const (
 	keepRenew = 4 * time.Second
 	keepLimit = 15 * time.Second
 
-	// holdWait bounds the wait for the end of publishes in progress. After holdLimit a node publishes again by
-	// itself. Appends time out after 10 s.
+	// holdWait bounds the wait for the end of publishes in progress. After holdLimit a node publishes again by itself.
+	// Appends time out after 10 s.
 	holdWait  = 2 * time.Second
 	holdLimit = 3500 * time.Millisecond
 

@@ -2,8 +2,8 @@
 // matchmaking, the publisher of events, and tidying. They start with the state of all shards, and everything that they
 // do may be done twice, so nothing is lost or doubled when the lead moves, nor while two nodes believe that they lead.
 //
-// Reading order: drivers.go is the whole, leader.go decides when it runs. runner.go runs a pure machine; placing.go
-// and matching.go are the two machines that it runs, of packages placer and matchdriver.
+// Reading order: drivers.go is the whole, leader.go decides when it runs. runner.go runs a pure machine; placing.go and
+// matching.go are the two machines that it runs, of packages placer and matchdriver.
 package drivers
 
 import (

@@ -20,8 +20,7 @@ var (
 	}.DecMode()
 )
 
-// TestCodec holds the types' bytes to those of the library, and what is read from them
-// to what it reads.
+// TestCodec holds the types' bytes to those of the library, and what is read from them to what it reads.
 func (f *Format) TestCodec(t *testing.T) {
 	for _, e := range f.Entries {
 		kind := reflect.TypeOf(e.Type).Elem()
@@ -65,8 +64,8 @@ func (f *Format) FuzzCodec(fuzz *testing.F) {
 // notANumber is what both write for any of them.
 var notANumber = []byte{0xf9, 0x7e, 0x00}
 
-// SameRead reads data with the codec of the type, which may leave it to the
-// library, and fails the test if what it reads is not what the library does.
+// SameRead reads data with the codec of the type, which may leave it to the library, and fails the test if what it
+// reads is not what the library does.
 func SameRead(t *testing.T, kind reflect.Type, data []byte) (read bool) {
 	t.Helper()
 	codec := event.NewCodec(kind)
@@ -86,15 +85,13 @@ func SameRead(t *testing.T, kind reflect.Type, data []byte) (read bool) {
 	return true
 }
 
-// A drawer sets values to random ones, with many that are zero, at a limit of their
-// length in bytes, or not UTF-8.
+// A drawer sets values to random ones, with many that are zero, at a limit of their length in bytes, or not UTF-8.
 type drawer struct {
 	*rand.Rand
 	words []string
 }
 
-// Drawn is a pointer to a random value of a type: much of it is zero, empty, or at a
-// limit. Interfaces are left nil.
+// Drawn is a pointer to a random value of a type: much of it is zero, empty, or at a limit. Interfaces are left nil.
 func Drawn(rng *rand.Rand, t reflect.Type, words ...string) any {
 	v := reflect.New(t)
 	drawer{rng, append(words, "")}.draw(v.Elem(), 0)

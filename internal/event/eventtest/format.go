@@ -1,6 +1,5 @@
-// Package eventtest holds the types of facts to what package event promises of them:
-// bytes that were written once can be read for ever, and what is written and read is
-// what the cbor library does by the same tags.
+// Package eventtest holds the types of facts to what package event promises of them: bytes that were written once can
+// be read for ever, and what is written and read is what the cbor library does by the same tags.
 //
 // [Golden] holds any other result of a test to a file in its testdata.
 package eventtest
@@ -48,8 +47,8 @@ func Facts(t testing.TB, set *event.Set, data []byte) []event.Fact {
 	return facts
 }
 
-// Filled is a value of an entry's type in which every field tells itself from the
-// others, so that a golden file shows each of them.
+// Filled is a value of an entry's type in which every field tells itself from the others, so that a golden file shows
+// each of them.
 func (f *Format) Filled(e event.Entry) any {
 	n := 0
 	v := reflect.New(reflect.TypeOf(e.Type).Elem())
@@ -200,8 +199,7 @@ func (f *Format) testLaterField(t *testing.T, e event.Entry) {
 	}
 }
 
-// testNumbers finds numbers out of place, and files of types that are no more: their
-// numbers must not be given again.
+// testNumbers finds numbers out of place, and files of types that are no more: their numbers must not be given again.
 func (f *Format) testNumbers(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "golden", "*.txt"))
 	if err != nil {

@@ -50,9 +50,8 @@ func (a *authenticator) check(r *http.Request, v *visit) error {
 	return errUnknownKey
 }
 
-// credentials returns an API key or a bearer token; a request with both is rejected as
-// ambiguous. Without configured keys it ignores the key's header, which may be for a
-// proxy.
+// credentials returns an API key or a bearer token; a request with both is rejected as ambiguous. Without configured
+// keys it ignores the key's header, which may be for a proxy.
 func (a *authenticator) credentials(r *http.Request) (key, token string, err error) {
 	keys, authorizations := r.Header.Values(apiKeyHeader), r.Header.Values("Authorization")
 	if len(a.keys) == 0 {
@@ -87,8 +86,8 @@ func (g *Guard) authenticate(next http.Handler) http.Handler {
 	})
 }
 
-// refuseCaller answers as in RFC 6750, section 3: without an error code if the request has
-// no credentials, and with status 403 only for an authenticated caller.
+// refuseCaller answers as in RFC 6750, section 3: without an error code if the request has no credentials, and with
+// status 403 only for an authenticated caller.
 func (g *Guard) refuseCaller(w http.ResponseWriter, r *http.Request, err error) {
 	g.cfg.Log.Debug("caller rejected", "request", RequestID(r.Context()), "reason", err)
 	const challenge = `Bearer realm="muster"`

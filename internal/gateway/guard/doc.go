@@ -1,6 +1,5 @@
-// Package guard protects an HTTP handler on the public internet: it authenticates callers,
-// limits rates and sizes, logs and counts requests, and answers probes. It is independent
-// of the handler.
+// Package guard protects an HTTP handler on the public internet: it authenticates callers, limits rates and sizes, logs
+// and counts requests, and answers probes. It is independent of the handler.
 //
 // A request passes, in this order:
 //
@@ -15,6 +14,5 @@
 //	rate by player
 //	size of the body
 //
-// The answer to a rejected request is a JSON object with error, code and requestId;
-// Config.Refuse replaces it.
+// The answer to a rejected request is a JSON object with error, code and requestId; Config.Refuse replaces it.
 package guard

@@ -10,10 +10,9 @@ import (
 // maxHops limits the entries of X-Forwarded-For that are read, from the right.
 const maxHops = 32
 
-// clientAddress returns the address of the client: the peer of the connection, or, if that
-// is a trusted proxy, the rightmost entry of X-Forwarded-For that is not a trusted proxy.
-// The client may have forged the entries to its left. If an entry is not an address, the
-// last trusted proxy counts as the client.
+// clientAddress returns the address of the client: the peer of the connection, or, if that is a trusted proxy, the
+// rightmost entry of X-Forwarded-For that is not a trusted proxy. The client may have forged the entries to its left.
+// If an entry is not an address, the last trusted proxy counts as the client.
 func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	address := parseAddress(r.RemoteAddr)
 	if !contains(trusted, address) {
@@ -37,8 +36,8 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return address
 }
 
-// parseAddress reads an IP address with or without a port; the zero Addr if it is none. It
-// converts IPv4 within IPv6 to IPv4 and removes a zone, so that one host has one address.
+// parseAddress reads an IP address with or without a port; the zero Addr if it is none. It converts IPv4 within IPv6 to
+// IPv4 and removes a zone, so that one host has one address.
 func parseAddress(s string) netip.Addr {
 	s = strings.TrimSpace(s)
 	if p, err := netip.ParseAddrPort(s); err == nil {

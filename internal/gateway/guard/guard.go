@@ -21,8 +21,8 @@ type Guard struct {
 	cors    *cors.Cors // nil: off
 }
 
-// New returns a guard. It starts nothing, and fetches the issuer's keys with the first
-// token. The error names every invalid field.
+// New returns a guard. It starts nothing, and fetches the issuer's keys with the first token. The error names every
+// invalid field.
 func New(cfg Config) (*Guard, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
@@ -43,12 +43,12 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// Players returns the limiter of Config.PlayerRate, for a handler that reads the player
-// from the body; nil, which allows everything, without that rate.
+// Players returns the limiter of Config.PlayerRate, for a handler that reads the player from the body; nil, which
+// allows everything, without that rate.
 func (g *Guard) Players() *Limiter { return g.player }
 
-// Close cancels requests to the issuer of tokens and closes the connections to it. Tokens
-// with unknown keys are rejected from then on.
+// Close cancels requests to the issuer of tokens and closes the connections to it. Tokens with unknown keys are
+// rejected from then on.
 func (g *Guard) Close() error {
 	g.callers.close()
 	return nil

@@ -2,8 +2,8 @@ package guard
 
 import "net/http"
 
-// setHeaders sets the security headers of API answers; a handler may change them. Source:
-// OWASP, REST Security Cheat Sheet.
+// setHeaders sets the security headers of API answers; a handler may change them. Source: OWASP, REST Security Cheat
+// Sheet.
 func setHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

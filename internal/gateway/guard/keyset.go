@@ -19,16 +19,13 @@ import (
 )
 
 const (
-	// keysFresh is the age at which keys are fetched again, so that a revoked one stops
-	// working.
+	// keysFresh is the age at which keys are fetched again, so that a revoked one stops working.
 	keysFresh = 15 * time.Minute
-	// keysWait is the age of keys at which tokens wait for newer ones, unless the latest
-	// request failed.
+	// keysWait is the age of keys at which tokens wait for newer ones, unless the latest request failed.
 	keysWait = time.Hour
 	// keysKept is the age at which keys are no longer used.
 	keysKept = 24 * time.Hour
-	// keysPause is the minimum time between two requests, however many tokens have
-	// unknown keys.
+	// keysPause is the minimum time between two requests, however many tokens have unknown keys.
 	keysPause = 10 * time.Second
 	// keysLimit is the timeout of one request.
 	keysLimit = 5 * time.Second
@@ -39,8 +36,8 @@ const (
 // errNoKeys means that there are no keys to verify a token with.
 var errNoKeys = errors.New("the keys of the issuer cannot be had")
 
-// A keySet caches the keys of an issuer. It fetches them when they are old or a token has
-// an unknown one. Tokens with known keys do not wait for that.
+// A keySet caches the keys of an issuer. It fetches them when they are old or a token has an unknown one. Tokens with
+// known keys do not wait for that.
 type keySet struct {
 	issuer, url string // url "": discover it
 	http        *http.Client
@@ -83,8 +80,7 @@ func (s *keySet) close() {
 	}
 }
 
-// find returns the keys with the id, all for "". It waits for the issuer if they are
-// missing or too old.
+// find returns the keys with the id, all for "". It waits for the issuer if they are missing or too old.
 func (s *keySet) find(ctx context.Context, id string) ([]jose.JSONWebKey, error) {
 	found, wait, err := s.cached(id)
 	if wait == nil {
@@ -99,8 +95,8 @@ func (s *keySet) find(ctx context.Context, id string) ([]jose.JSONWebKey, error)
 	}
 }
 
-// cached returns the cached keys, and a channel to wait for if they may not suffice. It
-// starts a request to the issuer if necessary.
+// cached returns the cached keys, and a channel to wait for if they may not suffice. It starts a request to the issuer
+// if necessary.
 func (s *keySet) cached(id string) (found []jose.JSONWebKey, wait <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +147,8 @@ func (s *keySet) refresh(now time.Time) {
 	})
 }
 
-// fetch reads the keys from the configured URL, the discovered one, or else discovers it.
-// It returns the URL if that succeeded.
+// fetch reads the keys from the configured URL, the discovered one, or else discovers it. It returns the URL if that
+// succeeded.
 func (s *keySet) fetch(ctx context.Context, discovered string) (keys []jose.JSONWebKey, url string, err error) {
 	url = cmp.Or(s.url, discovered)
 	if url == "" {

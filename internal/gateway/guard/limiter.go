@@ -11,8 +11,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxTracked limits the keys of a Limiter. The least recently used one is removed, and
-// starts with a full bucket again.
+// maxTracked limits the keys of a Limiter. The least recently used one is removed, and starts with a full bucket again.
 const maxTracked = 100_000
 
 // A Rate is a limit of requests. The zero Rate is no limit.
@@ -28,8 +27,8 @@ func (r Rate) burst() int {
 	return max(1, int(math.Ceil(2*r.PerSecond)))
 }
 
-// A Limiter limits the rate of each key, for example of each player. It is safe for
-// concurrent use; a nil Limiter allows everything.
+// A Limiter limits the rate of each key, for example of each player. It is safe for concurrent use; a nil Limiter
+// allows everything.
 type Limiter struct {
 	rate  Rate
 	full  time.Duration // until an unused bucket is full, like a new one

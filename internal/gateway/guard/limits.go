@@ -16,8 +16,8 @@ func (g *Guard) limitAddress(next http.Handler) http.Handler {
 	})
 }
 
-// networkOf returns what counts as one address: of IPv6 a /64 network, the smallest one
-// that providers assign to a customer.
+// networkOf returns what counts as one address: of IPv6 a /64 network, the smallest one that providers assign to a
+// customer.
 func networkOf(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {
@@ -40,8 +40,7 @@ func (g *Guard) limitPlayer(next http.Handler) http.Handler {
 	})
 }
 
-// limitBody rejects a body whose Content-Length is too large. Reading a longer one fails
-// with a *http.MaxBytesError.
+// limitBody rejects a body whose Content-Length is too large. Reading a longer one fails with a *http.MaxBytesError.
 func (g *Guard) limitBody(next http.Handler) http.Handler {
 	limit := g.cfg.MaxBody
 	if limit < 0 {

@@ -24,9 +24,8 @@ func (g *Guard) measure(next http.Handler) http.Handler {
 	})
 }
 
-// logAccess logs a request, without its body and credentials. Probes are logged at level
-// Debug. Rejected requests, and those of unauthenticated clients for unknown routes, are
-// logged at most once per second.
+// logAccess logs a request, without its body and credentials. Probes are logged at level Debug. Rejected requests, and
+// those of unauthenticated clients for unknown routes, are logged at most once per second.
 func (g *Guard) logAccess(r *http.Request, rec *recorder, route string, took time.Duration) {
 	v := of(r.Context())
 	attrs := []slog.Attr{

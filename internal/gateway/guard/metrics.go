@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts requests. All labels have closed sets of values: Config.Routes, the
-// reasons of this package, and HTTP status codes.
+// metrics counts requests. All labels have closed sets of values: Config.Routes, the reasons of this package, and HTTP
+// status codes.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec

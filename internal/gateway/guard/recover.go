@@ -6,8 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// recoverPanics answers for a handler that panicked. If it has written a part of its
-// answer, the connection is closed, so that the client notices.
+// recoverPanics answers for a handler that panicked. If it has written a part of its answer, the connection is closed,
+// so that the client notices.
 func (g *Guard) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := recording(w)

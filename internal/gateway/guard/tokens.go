@@ -23,20 +23,18 @@ const DefaultSkew = time.Minute
 // maxToken limits the length of a token, in bytes.
 const maxToken = 16 << 10
 
-// algorithms are those with a public key. With the symmetric ones and "none", anyone who
-// can verify a token could create one.
+// algorithms are those with a public key. With the symmetric ones and "none", anyone who can verify a token could
+// create one.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,
 	jose.EdDSA,
 }
 
-// Tokens configures bearer tokens, which are JSON Web Tokens. Every token needs exp and
-// sub.
+// Tokens configures bearer tokens, which are JSON Web Tokens. Every token needs exp and sub.
 type Tokens struct {
 	// Issuer is the required value of iss. Required.
 	Issuer string
-	// KeysURL is the URL of the issuer's keys (JWKS); "" discovers it with the first token
-	// (OpenID Connect Discovery).
+	// KeysURL is the URL of the issuer's keys (JWKS); "" discovers it with the first token (OpenID Connect Discovery).
 	KeysURL string
 	// Audience must be in aud; "" for any.
 	Audience string
@@ -98,8 +96,8 @@ type claims struct {
 	Scope string `json:"scope"`
 }
 
-// verify returns the subject of a token. The error is errNoKeys without keys to verify it
-// with, errScope, or errToken with the reason.
+// verify returns the subject of a token. The error is errNoKeys without keys to verify it with, errScope, or errToken
+// with the reason.
 func (v *verifier) verify(ctx context.Context, token string) (subject string, err error) {
 	if len(token) > maxToken {
 		return "", fmt.Errorf("%w: it is longer than %d bytes", errToken, maxToken)

@@ -14,8 +14,7 @@ const requestIDHeader = "X-Request-Id"
 // maxRequestID limits the length of a client's request id.
 const maxRequestID = 128
 
-// A visit is the guard's knowledge of one request. Inner handlers set its fields, outer
-// ones read them afterwards.
+// A visit is the guard's knowledge of one request. Inner handlers set its fields, outer ones read them afterwards.
 type visit struct {
 	id      string
 	address netip.Addr // zero if unknown
@@ -43,9 +42,8 @@ func Address(ctx context.Context) netip.Addr { return of(ctx).address }
 // Subject returns the subject of the request's bearer token; "" for none.
 func Subject(ctx context.Context) string { return of(ctx).subject }
 
-// Caller identifies the caller: by the subject of its token; by its API key and address,
-// because all players of a game share the key; otherwise by its address, or its /64
-// network of IPv6.
+// Caller identifies the caller: by the subject of its token; by its API key and address, because all players of a game
+// share the key; otherwise by its address, or its /64 network of IPv6.
 func Caller(ctx context.Context) string {
 	switch v := of(ctx); {
 	case v.subject != "":

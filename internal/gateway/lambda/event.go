@@ -47,8 +47,8 @@ func read(payload []byte) (event, error) {
 	return e, nil
 }
 
-// restEvent is an event of a REST API. Source: API Gateway developer guide, "Input
-// format of a Lambda function for proxy integration".
+// restEvent is an event of a REST API. Source: API Gateway developer guide, "Input format of a Lambda function for
+// proxy integration".
 type restEvent events.APIGatewayProxyRequest
 
 func (e *restEvent) request(ctx context.Context, basePath string) (*http.Request, error) {
@@ -78,8 +78,7 @@ func (e *restEvent) request(ctx context.Context, basePath string) (*http.Request
 	}.request(ctx)
 }
 
-// plainPath returns the path of the API's resource, without the prefix of a custom domain
-// or the stage.
+// plainPath returns the path of the API's resource, without the prefix of a custom domain or the stage.
 func (e *restEvent) plainPath(basePath string) string {
 	if resource := expand(e.Resource, e.PathParameters); resource != "" && strings.HasSuffix(e.Path, resource) {
 		return resource
@@ -91,8 +90,8 @@ func (e *restEvent) plainPath(basePath string) string {
 	return path
 }
 
-// httpEvent is an event of an HTTP API or a function URL. Source: API Gateway
-// developer guide, "Lambda proxy integrations for HTTP APIs", payload format 2.0.
+// httpEvent is an event of an HTTP API or a function URL. Source: API Gateway developer guide, "Lambda proxy
+// integrations for HTTP APIs", payload format 2.0.
 type httpEvent events.APIGatewayV2HTTPRequest
 
 func (e *httpEvent) request(ctx context.Context, basePath string) (*http.Request, error) {
@@ -118,8 +117,7 @@ func (e *httpEvent) plainPath(basePath string) string {
 	return without(without(e.RawPath, basePath), e.RequestContext.Stage)
 }
 
-// expand replaces the parameters of a pattern such as /sessions/{id} and /{proxy+}; "" if
-// one is missing.
+// expand replaces the parameters of a pattern such as /sessions/{id} and /{proxy+}; "" if one is missing.
 func expand(pattern string, parameters map[string]string) string {
 	var path strings.Builder
 	for {
@@ -188,8 +186,8 @@ func (p parts) request(ctx context.Context) (*http.Request, error) {
 	return r, nil
 }
 
-// url returns the URL of the request. API Gateway forwards some paths encoded and some
-// decoded; a path that cannot be decoded is used unchanged.
+// url returns the URL of the request. API Gateway forwards some paths encoded and some decoded; a path that cannot be
+// decoded is used unchanged.
 func (p parts) url() *url.URL {
 	path := p.path
 	if !strings.HasPrefix(path, "/") {

@@ -16,14 +16,13 @@ const DefaultMargin = 500 * time.Millisecond
 // Config configures a Handler. Handler is required.
 type Config struct {
 	Handler http.Handler
-	// BasePath is the prefix of a custom domain, such as /game; "" for none. The name of
-	// the stage is removed without it.
+	// BasePath is the prefix of a custom domain, such as /game; "" for none. The name of the stage is removed without
+	// it.
 	BasePath string
-	// Margin is the time between the deadline of a request's context and that of the
-	// function, for the answer; 0 is DefaultMargin.
+	// Margin is the time between the deadline of a request's context and that of the function, for the answer; 0 is
+	// DefaultMargin.
 	Margin time.Duration
-	// NoStream answers a request for an event stream; nil writes a JSON object with
-	// status 501.
+	// NoStream answers a request for an event stream; nil writes a JSON object with status 501.
 	NoStream http.HandlerFunc
 }
 
@@ -53,9 +52,8 @@ func New(cfg Config) (*Handler, error) {
 	return h, nil
 }
 
-// Invoke answers one event; it is the entry point for lambda.Start of aws-lambda-go. It
-// returns an error for events that are not API Gateway's and if the handler panicked: API
-// Gateway then answers with status 502.
+// Invoke answers one event; it is the entry point for lambda.Start of aws-lambda-go. It returns an error for events
+// that are not API Gateway's and if the handler panicked: API Gateway then answers with status 502.
 func (h *Handler) Invoke(ctx context.Context, payload json.RawMessage) (any, error) {
 	e, err := read(payload)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package local connects the session gateway to the region of the same process. It is
-// notified of changes and does not poll.
+// Package local connects the session gateway to the region of the same process. It is notified of changes and does not
+// poll.
 package local
 
 import (
@@ -45,8 +45,8 @@ func (s Service) CreateGameSession(ctx context.Context, c gateway.Creation) (*wi
 	return s.CreateGameSessionFor(ctx, c.Input, c.ConfirmBy, c.Fresh)
 }
 
-// DescribePlayerSessions skips the history for the reservations of a player, which the
-// gateway looks up with each request.
+// DescribePlayerSessions skips the history for the reservations of a player, which the gateway looks up with each
+// request.
 func (s Service) DescribePlayerSessions(ctx context.Context, in *wire.DescribePlayerSessionsInput) (
 	*wire.DescribePlayerSessionsOutput, error,
 ) {

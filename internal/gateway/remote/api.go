@@ -9,8 +9,8 @@ import (
 
 type option = func(*gamelift.Options)
 
-// legacyAPI has the operations of GameLift Local that this package uses.
-// Source: GameLift Local 1.0.5, its list of supported operations.
+// legacyAPI has the operations of GameLift Local that this package uses. Source: GameLift Local 1.0.5, its list of
+// supported operations.
 type legacyAPI interface {
 	CreateGameSession(context.Context, *gamelift.CreateGameSessionInput, ...option) (*gamelift.CreateGameSessionOutput,
 		error)

@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 )
 
-// LoadAWS returns the AWS SDK's settings for a region and an endpoint; "" leaves each to
-// the SDK's usual sources, which also give the credentials.
+// LoadAWS returns the AWS SDK's settings for a region and an endpoint; "" leaves each to the SDK's usual sources, which
+// also give the credentials.
 func LoadAWS(ctx context.Context, region, endpoint string) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(keepConnections)),

@@ -11,8 +11,7 @@ import (
 // maxCached limits the keys of a cache. Keys come from settings, so it is rarely reached.
 const maxCached = 256
 
-// A cache keeps answers of the service for a short time. Concurrent callers with the same
-// key share one call.
+// A cache keeps answers of the service for a short time. Concurrent callers with the same key share one call.
 type cache[V any] struct {
 	ttl   time.Duration
 	clock clockwork.Clock

@@ -16,17 +16,16 @@ const (
 	emptyAndOpen = "playerSessionCount=0 AND hasAvailablePlayerSessions=true"
 	// maxClaims limits the game sessions to try.
 	maxClaims = 4
-	// maxRivals limits the player sessions to compare. Usually only claims create player
-	// sessions in an empty game session.
+	// maxRivals limits the player sessions to compare. Usually only claims create player sessions in an empty game
+	// session.
 	maxRivals = 20
 )
 
-// ClaimGameSession implements gateway.Service with several calls, which is not atomic. It
-// searches for empty game sessions and tries up to four in random order: it creates the
-// player session, checks that it is the only one, and then changes name, maximum and
-// properties, so that a second claim never renames the game session of the first. Of two
-// concurrent claims, the earlier player session wins. The other claim tries the next game
-// session; its player session expires after one minute, because the API cannot delete it.
+// ClaimGameSession implements gateway.Service with several calls, which is not atomic. It searches for empty game
+// sessions and tries up to four in random order: it creates the player session, checks that it is the only one, and
+// then changes name, maximum and properties, so that a second claim never renames the game session of the first. Of two
+// concurrent claims, the earlier player session wins. The other claim tries the next game session; its player session
+// expires after one minute, because the API cannot delete it.
 func (s *Service) ClaimGameSession(ctx context.Context, c gateway.Claim) (
 	*wire.GameSession, *wire.PlayerSession, error,
 ) {
@@ -107,8 +106,8 @@ func (s *Service) claim(ctx context.Context, candidate *wire.GameSession, c *gat
 	return out.GameSession, mine, nil
 }
 
-// first reports whether no other player is connected to the game session or has an earlier
-// reservation than mine. All concurrent claims come to the same result.
+// first reports whether no other player is connected to the game session or has an earlier reservation than mine. All
+// concurrent claims come to the same result.
 func first(mine *wire.PlayerSession, players []wire.PlayerSession) bool {
 	return !slices.ContainsFunc(players, func(p wire.PlayerSession) bool {
 		if p.PlayerSessionId == mine.PlayerSessionId {

@@ -15,8 +15,8 @@ import (
 	"github.com/muster-gg/muster/internal/gateway"
 )
 
-// LegacyFleet is the default fleet id for a legacy endpoint. Source: the AWS-SAMUEL
-// gateway, which sends it in every call.
+// LegacyFleet is the default fleet id for a legacy endpoint. Source: the AWS-SAMUEL gateway, which sends it in every
+// call.
 const LegacyFleet = "fleet-123"
 
 // legacyFleetID is the form of a fleet id in GameLift Local.
@@ -24,11 +24,11 @@ var legacyFleetID = regexp.MustCompile(`^fleet-\S+$`)
 
 // Config configures the service.
 type Config struct {
-	// AWS has the region, the credentials and, optionally, BaseEndpoint and HTTPClient. A
-	// legacy endpoint requires BaseEndpoint alone.
+	// AWS has the region, the credentials and, optionally, BaseEndpoint and HTTPClient. A legacy endpoint requires
+	// BaseEndpoint alone.
 	AWS aws.Config
-	// Legacy means that the endpoint is GameLift Local: without locations, search, queues
-	// and matchmaking, and with JSON instead of CBOR.
+	// Legacy means that the endpoint is GameLift Local: without locations, search, queues and matchmaking, and with
+	// JSON instead of CBOR.
 	Legacy bool
 	// LegacyFleet is the fleet id for a legacy endpoint; "" is LegacyFleet.
 	LegacyFleet string
@@ -38,9 +38,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// New returns the service for a gateway and makes no calls: a *Service, which has queues
-// and matchmaking too, or with Config.Legacy a *Legacy. The error names the missing
-// setting.
+// New returns the service for a gateway and makes no calls: a *Service, which has queues and matchmaking too, or with
+// Config.Legacy a *Legacy. The error names the missing setting.
 func New(cfg Config) (gateway.Service, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clockwork.NewRealClock()

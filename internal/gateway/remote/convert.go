@@ -10,10 +10,9 @@ import (
 	"github.com/muster-gg/muster/internal/wire"
 )
 
-// convert returns a shape of the SDK as the one of package wire with the same members, or
-// the reverse; nil for nil. A pointer of the SDK is a text or an Opt of package wire,
-// where absent is "" or not set; timestamps are in UTC and milliseconds, absent ones zero.
-// Members that To lacks are left out: a test finds those that it should have.
+// convert returns a shape of the SDK as the one of package wire with the same members, or the reverse; nil for nil. A
+// pointer of the SDK is a text or an Opt of package wire, where absent is "" or not set; timestamps are in UTC and
+// milliseconds, absent ones zero. Members that To lacks are left out: a test finds those that it should have.
 func convert[To, From any](from *From) *To {
 	if from == nil {
 		return nil
@@ -79,8 +78,7 @@ func assignKind(to, from reflect.Value) {
 	}
 }
 
-// assignMembers converts members by name. Both of a property are required, so they are
-// never absent.
+// assignMembers converts members by name. Both of a property are required, so they are never absent.
 func assignMembers(to, from reflect.Value) {
 	for field, member := range to.Fields() {
 		if value := from.FieldByName(field.Name); field.IsExported() && value.IsValid() {

@@ -9,8 +9,8 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// throttlings are the error codes with which AWS services throttle.
-// Source: AWS SDK for Go, retry.DefaultThrottleErrorCodes.
+// throttlings are the error codes with which AWS services throttle. Source: AWS SDK for Go,
+// retry.DefaultThrottleErrorCodes.
 var throttlings = []string{
 	"Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "TooManyRequestsException",
 	"RequestThrottled", "RequestLimitExceeded", "BandwidthLimitExceeded", "SlowDown", "PriorRequestNotComplete",
@@ -23,8 +23,8 @@ type apiError interface {
 	ErrorMessage() string
 }
 
-// convertError converts the error of a call: to a *fault.Error with the exception of the
-// service, or to ctx's error or a transport error with the name of the operation.
+// convertError converts the error of a call: to a *fault.Error with the exception of the service, or to ctx's error or
+// a transport error with the name of the operation.
 func convertError(ctx context.Context, operation string, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", operation, context.Cause(ctx))
@@ -40,8 +40,7 @@ func convertError(ctx context.Context, operation string, err error) error {
 	return &fault.Error{Kind: kind, Message: answer.ErrorMessage(), Err: err}
 }
 
-// transient reports whether a retry may succeed: after internal errors of the service, and
-// after all transport errors.
+// transient reports whether a retry may succeed: after internal errors of the service, and after all transport errors.
 func transient(err error) bool {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

@@ -39,9 +39,8 @@ func (s *Service) firstFleet(ctx context.Context) (string, error) {
 	return "", fault.New(fault.NotFound, "no fleet of the region is ACTIVE")
 }
 
-// Locations implements gateway.Service: the ACTIVE locations of the fleet, in the
-// service's order. The API does not count ACTIVATING game sessions, so Idle may be too
-// large by their number. The answer is cached for 2 s.
+// Locations implements gateway.Service: the ACTIVE locations of the fleet, in the service's order. The API does not
+// count ACTIVATING game sessions, so Idle may be too large by their number. The answer is cached for 2 s.
 func (s *Service) Locations(ctx context.Context, t gateway.Target) ([]gateway.Location, error) {
 	fleet, err := s.fleetOf(ctx, t)
 	if err != nil {
@@ -112,8 +111,7 @@ func (s *Service) activeLocations(ctx context.Context, fleet string) (names []st
 	return names, nil
 }
 
-// idle returns the number of idle processes at a location; -1 if it is unknown, for
-// example for lack of permission.
+// idle returns the number of idle processes at a location; -1 if it is unknown, for example for lack of permission.
 func (s *Service) idle(ctx context.Context, fleet, location string) int {
 	out, err := call(ctx, "DescribeFleetLocationUtilization", s.api.DescribeFleetLocationUtilization,
 		&gamelift.DescribeFleetLocationUtilizationInput{FleetId: &fleet, Location: &location}, once)

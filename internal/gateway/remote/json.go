@@ -17,17 +17,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/gamelift/types"
 )
 
-// maxAnswer limits an answer, in bytes: a page of game sessions with the longest
-// GameSessionData and MatchmakerData.
+// maxAnswer limits an answer, in bytes: a page of game sessions with the longest GameSessionData and MatchmakerData.
 const maxAnswer = 32 << 20
 
-// unsigned is the signature that GameLift Local requires and does not verify. Source: AWS
-// Signature Version 4, the form of the header.
+// unsigned is the signature that GameLift Local requires and does not verify. Source: AWS Signature Version 4, the form
+// of the header.
 const unsigned = "AWS4-HMAC-SHA256 Credential=local/20150101/local/gamelift/aws4_request, SignedHeaders=host, " +
 	"Signature=0"
 
-// A jsonClient calls GameLift Local in AWS JSON 1.1, with the SDK's shapes. The SDK itself
-// sends CBOR.
+// A jsonClient calls GameLift Local in AWS JSON 1.1, with the SDK's shapes. The SDK itself sends CBOR.
 type jsonClient struct {
 	endpoint string
 	http     aws.HTTPClient
@@ -117,8 +115,8 @@ func (c *jsonClient) call(ctx context.Context, operation string, in, out any) er
 	return nil
 }
 
-// encode encodes an input without its absent members: the SDK's shapes encode them as
-// null, which older services reject.
+// encode encodes an input without its absent members: the SDK's shapes encode them as null, which older services
+// reject.
 func encode(in any) ([]byte, error) {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -134,8 +132,7 @@ func encode(in any) ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// exceptionIn decodes an error answer. Source: Smithy specification, AWS JSON 1.1,
-// "Operation error serialization".
+// exceptionIn decodes an error answer. Source: Smithy specification, AWS JSON 1.1, "Operation error serialization".
 func exceptionIn(status int, body []byte) error {
 	var e struct {
 		Type    string `json:"__type"`

@@ -15,8 +15,8 @@ import (
 
 var _ gateway.Service = (*Legacy)(nil)
 
-// A Legacy is GameLift Local. All game sessions are in one fleet, whatever a request
-// names, without a location. Its methods are safe for concurrent use.
+// A Legacy is GameLift Local. All game sessions are in one fleet, whatever a request names, without a location. Its
+// methods are safe for concurrent use.
 type Legacy struct {
 	*sessions
 
@@ -37,22 +37,21 @@ func (l *Legacy) Locations(context.Context, gateway.Target) ([]gateway.Location,
 	return nil, nil
 }
 
-// CreateGameSession implements gateway.Service. The game session is created in the
-// configured fleet, without a location.
+// CreateGameSession implements gateway.Service. The game session is created in the configured fleet, without a
+// location.
 func (l *Legacy) CreateGameSession(ctx context.Context, c gateway.Creation) (*wire.GameSession, error) {
 	in := convert[gamelift.CreateGameSessionInput](c.Input)
 	in.FleetId, in.AliasId, in.Location = &l.fleet, nil, nil
 	return l.createGameSession(ctx, in)
 }
 
-// ClaimGameSession implements gateway.Service. It never finds one, because GameLift Local
-// cannot change game sessions.
+// ClaimGameSession implements gateway.Service. It never finds one, because GameLift Local cannot change game sessions.
 func (l *Legacy) ClaimGameSession(context.Context, gateway.Claim) (*wire.GameSession, *wire.PlayerSession, error) {
 	return nil, nil, fault.New(fault.NotFound, "GameLift Local has no UpdateGameSession, so nothing can be claimed")
 }
 
-// SearchGameSessions implements gateway.Service with DescribeGameSessions: the ACTIVE game
-// sessions that match the filter, in the service's order, up to Limit on one page.
+// SearchGameSessions implements gateway.Service with DescribeGameSessions: the ACTIVE game sessions that match the
+// filter, in the service's order, up to Limit on one page.
 func (l *Legacy) SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (
 	*wire.SearchGameSessionsOutput, error,
 ) {

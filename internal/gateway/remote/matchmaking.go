@@ -10,8 +10,7 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// maxTickets limits the tickets of one call. Source: API reference,
-// DescribeMatchmaking.
+// maxTickets limits the tickets of one call. Source: API reference, DescribeMatchmaking.
 const maxTickets = 10
 
 // StartMatchmaking implements gateway.Matchmaking.
@@ -37,8 +36,8 @@ func (s *Service) AcceptMatch(ctx context.Context, in *wire.AcceptMatchInput) er
 	return err
 }
 
-// DescribeTicket implements gateway.Matchmaking. For a watched ticket it returns the
-// latest polled state, which is at most one pause old.
+// DescribeTicket implements gateway.Matchmaking. For a watched ticket it returns the latest polled state, which is at
+// most one pause old.
 func (s *Service) DescribeTicket(ctx context.Context, ticketID string) (*wire.MatchmakingTicket, error) {
 	if t, ok := s.tickets.peek(ticketID); ok {
 		return copied(t), nil
@@ -59,8 +58,7 @@ func (s *Service) WatchTicket(ctx context.Context, ticketID string, changed func
 		func(t *wire.MatchmakingTicket) bool { return ticketOver(t.Status) })
 }
 
-// ticketOver reports whether a ticket's status is final. Source: API reference,
-// MatchmakingTicket.
+// ticketOver reports whether a ticket's status is final. Source: API reference, MatchmakingTicket.
 func ticketOver(s wire.MatchmakingConfigurationStatus) bool {
 	switch s {
 	case wire.MatchmakingConfigurationStatusCompleted, wire.MatchmakingConfigurationStatusFailed,

@@ -14,8 +14,7 @@ type pace struct {
 var (
 	// sessionPace is for game sessions and placements, which are ready within seconds.
 	sessionPace = pace{first: 250 * time.Millisecond, limit: 2 * time.Second, slow: 15 * time.Second}
-	// ticketPace is for matchmaking tickets. Source: API reference, DescribeMatchmaking:
-	// at most once every 10 seconds.
+	// ticketPace is for matchmaking tickets. Source: API reference, DescribeMatchmaking: at most once every 10 seconds.
 	ticketPace = pace{first: 10 * time.Second, limit: 10 * time.Second, slow: time.Minute}
 )
 

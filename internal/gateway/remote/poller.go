@@ -19,8 +19,7 @@ const (
 	maxFetches = 16
 	// fetchLimit is the timeout of one call.
 	fetchLimit = 15 * time.Second
-	// patience is the number of consecutive failures that are retried before waiters
-	// receive the error.
+	// patience is the number of consecutive failures that are retried before waiters receive the error.
 	patience = 5
 )
 
@@ -30,14 +29,13 @@ type result[V any] struct {
 	err   error
 }
 
-// A poller polls the service for ids on behalf of their waiters. Its goroutine, and those
-// of its calls, run only while there are waiters.
+// A poller polls the service for ids on behalf of their waiters. Its goroutine, and those of its calls, run only while
+// there are waiters.
 type poller[V any] struct {
 	noun  string // what the ids identify, for errors and the log
 	pace  pace
 	batch int // limit of ids per call
-	// fetch describes at most batch ids. An error is for all of them; an id without a
-	// result does not exist.
+	// fetch describes at most batch ids. An error is for all of them; an id without a result does not exist.
 	fetch func(ctx context.Context, ids []string) (map[string]result[V], error)
 	clock clockwork.Clock
 	log   *slog.Logger
@@ -67,9 +65,8 @@ type entry[V any] struct {
 	changed  chan struct{} // closed at the next result
 }
 
-// follow calls see with each answer about id, beginning with the latest, until see returns
-// done or an error, ctx is done, or the poll fails; then it returns the error. It may skip
-// answers that were replaced.
+// follow calls see with each answer about id, beginning with the latest, until see returns done or an error, ctx is
+// done, or the poll fails; then it returns the error. It may skip answers that were replaced.
 func (p *poller[V]) follow(ctx context.Context, id string, see func(V) (done bool, err error)) error {
 	e := p.join(id)
 	defer p.leave(e)
@@ -108,8 +105,8 @@ func (p *poller[V]) peek(id string) (value V, ok bool) {
 	return value, false
 }
 
-// nudge polls an id at once, because this process has just changed it. Ids without
-// waiters, or after a failure, are left alone.
+// nudge polls an id at once, because this process has just changed it. Ids without waiters, or after a failure, are
+// left alone.
 func (p *poller[V]) nudge(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,8 +116,7 @@ func (p *poller[V]) nudge(id string) {
 	}
 }
 
-// join adds a waiter. The first one causes a call at once, another one shortens the pause
-// to the first.
+// join adds a waiter. The first one causes a call at once, another one shortens the pause to the first.
 func (p *poller[V]) join(id string) *entry[V] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,8 +201,7 @@ func (p *poller[V]) loop(ctx context.Context, r *run) {
 	}
 }
 
-// rest waits for the pause, unless it is 0, or until check is called. It returns false
-// when ctx is done.
+// rest waits for the pause, unless it is 0, or until check is called. It returns false when ctx is done.
 func (p *poller[V]) rest(ctx context.Context, r *run, pause time.Duration) bool {
 	var due <-chan time.Time
 	if pause > 0 {
@@ -223,8 +218,8 @@ func (p *poller[V]) rest(ctx context.Context, r *run, pause time.Duration) bool 
 	return true
 }
 
-// due returns the entries for the next call and marks them busy, or the pause before it; 0
-// if all entries are busy. A stopped run gets none: the entries belong to the next one.
+// due returns the entries for the next call and marks them busy, or the pause before it; 0 if all entries are busy. A
+// stopped run gets none: the entries belong to the next one.
 func (p *poller[V]) due(r *run) (batch []*entry[V], pause time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

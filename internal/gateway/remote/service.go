@@ -18,8 +18,8 @@ var (
 	_ gateway.Matchmaking = (*Service)(nil)
 )
 
-// A Service is a remote GameLift endpoint. Its methods are safe for concurrent use;
-// Await… and Watch… block until their contexts are done.
+// A Service is a remote GameLift endpoint. Its methods are safe for concurrent use; Await… and Watch… block until their
+// contexts are done.
 type Service struct {
 	*sessions
 
@@ -55,8 +55,7 @@ func newService(client api, cfg Config) *Service {
 	return s
 }
 
-// CreateGameSession implements gateway.Service. It ignores Creation.ConfirmBy, which the
-// API does not have.
+// CreateGameSession implements gateway.Service. It ignores Creation.ConfirmBy, which the API does not have.
 func (s *Service) CreateGameSession(ctx context.Context, c gateway.Creation) (*wire.GameSession, error) {
 	return s.createGameSession(ctx, convert[gamelift.CreateGameSessionInput](c.Input))
 }
@@ -79,8 +78,8 @@ func (s *Service) TerminateGameSession(ctx context.Context, in *wire.TerminateGa
 	return out, err
 }
 
-// Ready implements gateway.Service: the service answers and authenticates the caller,
-// which need not be allowed to list fleets. The result is cached for one second.
+// Ready implements gateway.Service: the service answers and authenticates the caller, which need not be allowed to list
+// fleets. The result is cached for one second.
 func (s *Service) Ready(ctx context.Context) error {
 	return ready(ctx, s.readiness, func(ctx context.Context) error {
 		_, err := call(ctx, "ListFleets", s.api.ListFleets, &gamelift.ListFleetsInput{Limit: aws.Int32(1)}, once)

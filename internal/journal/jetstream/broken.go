@@ -12,9 +12,9 @@ import (
 	"github.com/muster-gg/muster/internal/journal"
 )
 
-// brokenWords are the texts of log lines that report that the server stopped using a stream because a write failed;
-// it reports that nowhere else. Until a restart it neither stores messages of that stream nor answers, even if there
-// is free space again.
+// brokenWords are the texts of log lines that report that the server stopped using a stream because a write failed; it
+// reports that nowhere else. Until a restart it neither stores messages of that stream nor answers, even if there is
+// free space again.
 var brokenWords = []string{"critical write error", "disabling jetstream", "will be disabled"}
 
 // saysBroken reports whether a log line of the server reports that it stopped using a stream.
@@ -39,8 +39,7 @@ func (e *Engine) Broken(ctx context.Context) error {
 	}
 }
 
-// breakDown stores why the engine can no longer write. It does not block: the server calls it while it holds its
-// locks.
+// breakDown stores why the engine can no longer write. It does not block: the server calls it while it holds its locks.
 func (e *Engine) breakDown(why string) {
 	e.breakWith(fmt.Errorf("%w: %s", journal.ErrBroken, why))
 }

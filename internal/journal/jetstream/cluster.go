@@ -76,8 +76,8 @@ func (c *Config) replicas() int {
 	return n
 }
 
-// directly reports whether any replica may serve direct gets. A replica that is behind returns "not found" for
-// messages that were acknowledged, so in a cluster only the stream's leader is asked.
+// directly reports whether any replica may serve direct gets. A replica that is behind returns "not found" for messages
+// that were acknowledged, so in a cluster only the stream's leader is asked.
 func (e *Engine) directly() bool { return !e.cfg.clustered() }
 
 // checkDir rejects a directory of another kind of node: a server that joins a cluster deletes the streams that the
@@ -100,8 +100,8 @@ func (e *Engine) checkDir() error {
 	return nil
 }
 
-// Users of the embedded server of a node. All of them may connect only from within this process. Two need its
-// password, and the third has no permissions.
+// Users of the embedded server of a node. All of them may connect only from within this process. Two need its password,
+// and the third has no permissions.
 const (
 	plainUser  = "muster"
 	systemUser = "system"
@@ -171,8 +171,8 @@ const (
 	routeHandshake = 10 * time.Second
 )
 
-// withSelf adds this node's own address: the server takes the number of addresses for the number of nodes. It notices
-// a connection to itself.
+// withSelf adds this node's own address: the server takes the number of addresses for the number of nodes. It notices a
+// connection to itself.
 func withSelf(peers []string, host, listen string) []string {
 	if slices.Contains(peers, listen) {
 		return peers
@@ -250,8 +250,8 @@ const (
 	gatherReport = 10 * time.Second
 )
 
-// gather retries until an attempt succeeds, or fails for another reason than that no majority of the nodes is up.
-// Nodes start one after the other.
+// gather retries until an attempt succeeds, or fails for another reason than that no majority of the nodes is up. Nodes
+// start one after the other.
 func gather[T any](ctx context.Context, e *Engine, what string, attempt func(context.Context) (T, error)) (
 	made T, err error,
 ) {
@@ -300,8 +300,8 @@ func (e *Engine) connected() []string {
 	return names
 }
 
-// passing are the server's error codes that disappear once a majority of the nodes is up: no leader, not enough
-// nodes, a stream that another node is creating. Source: NATS JetStream API error codes.
+// passing are the server's error codes that disappear once a majority of the nodes is up: no leader, not enough nodes,
+// a stream that another node is creating. Source: NATS JetStream API error codes.
 var passing = []jetstream.ErrorCode{
 	10004, // incomplete results
 	10005, // no peers

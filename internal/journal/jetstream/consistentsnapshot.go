@@ -34,8 +34,8 @@ type end struct {
 	first, last uint64
 }
 
-// ConsistentSnapshot reads a region with this many shards, while region holds all publishing for milliseconds. Only
-// one can be open; otherwise the error has journal.ErrSnapshotOpen in its chain.
+// ConsistentSnapshot reads a region with this many shards, while region holds all publishing for milliseconds. Only one
+// can be open; otherwise the error has journal.ErrSnapshotOpen in its chain.
 func (e *Engine) ConsistentSnapshot(ctx context.Context, shards int, region Region) (journal.ConsistentSnapshot,
 	error) {
 	release, err := region.Keep(ctx)
@@ -80,8 +80,8 @@ func (c *consistentSnapshot) open(ctx context.Context, region Region) error {
 // lookTimeout bounds the reading of the streams' ends, while publishing is held.
 const lookTimeout = time.Second
 
-// look reads the ends: first those of the streams that all shards write to, because a node outside the region's
-// control may still publish there an effect of what is in a shard's journal already.
+// look reads the ends: first those of the streams that all shards write to, because a node outside the region's control
+// may still publish there an effect of what is in a shard's journal already.
 func (c *consistentSnapshot) look(ctx context.Context, acknowledged map[string]uint64, steps ...[]*end) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -256,8 +256,8 @@ func (c *consistentSnapshot) Positions(ctx context.Context) (map[string]uint64, 
 	return positions, nil
 }
 
-// walk visits the messages of a stream after the given one, up to its end. A consumer reads ahead, and does not
-// report that there are no more messages, so at its apparent end the stream is asked for the next message.
+// walk visits the messages of a stream after the given one, up to its end. A consumer reads ahead, and does not report
+// that there are no more messages, so at its apparent end the stream is asked for the next message.
 func (c *consistentSnapshot) walk(ctx context.Context, s end, subject string, after uint64,
 	visit func(journal.Stored) error) error {
 	if c.engine.cfg.clustered() {
@@ -285,14 +285,14 @@ func (c *consistentSnapshot) walk(ctx context.Context, s end, subject string, af
 }
 
 const (
-	// leaderRequests is the maximum number of concurrent requests to a leader. From leaderBytes of responses on,
-	// fewer are sent.
+	// leaderRequests is the maximum number of concurrent requests to a leader. From leaderBytes of responses on, fewer
+	// are sent.
 	leaderRequests = 64
 	leaderBytes    = 1 << 20
 )
 
-// walkLeader is walk without a consumer: that may read from a replica that is behind or has a hole, and on another
-// node it may never receive the first request.
+// walkLeader is walk without a consumer: that may read from a replica that is behind or has a hole, and on another node
+// it may never receive the first request.
 func (c *consistentSnapshot) walkLeader(ctx context.Context, s end, subject string, after uint64,
 	visit func(journal.Stored) error) error {
 	for requests := 1; after < s.last; {
@@ -326,8 +326,8 @@ func (c *consistentSnapshot) walkLeader(ctx context.Context, s end, subject stri
 	return nil
 }
 
-// askLeader requests the messages with the next numbers. The last request is for the first message with its number or
-// a later one, so no message before the last one returned is missing.
+// askLeader requests the messages with the next numbers. The last request is for the first message with its number or a
+// later one, so no message before the last one returned is missing.
 func (c *consistentSnapshot) askLeader(ctx context.Context, s end, subject string, after uint64,
 	requests int) ([]journal.Stored, error) {
 	found := make([]journal.Stored, requests)

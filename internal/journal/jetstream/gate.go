@@ -15,8 +15,8 @@ import (
 // well below the timeout of an append.
 const holdTimeout = 2 * time.Second
 
-// A gate is a lock for pausing: publishers of messages, or all that deletes some, enter and leave it concurrently,
-// and its holder excludes them.
+// A gate is a lock for pausing: publishers of messages, or all that deletes some, enter and leave it concurrently, and
+// its holder excludes them.
 //
 // A publisher that timed out has left the gate, and its message may still be stored, as the contract of the journal
 // says. No caller knows of that message before its shard has recovered, which starts with a message.
@@ -103,16 +103,16 @@ func (g *gate) release() {
 	g.opened, g.empty = nil, nil
 }
 
-// A Region pauses all writers of the engine's streams: for a node alone the engine itself, for one of several nodes
-// an object that reaches all of them.
+// A Region pauses all writers of the engine's streams: for a node alone the engine itself, for one of several nodes an
+// object that reaches all of them.
 type Region interface {
 	// Keep prevents the deletion of snapshots, and of records that they include, until release is called. Only one
 	// caller can have it; otherwise the error has journal.ErrSnapshotOpen in its chain.
 	Keep(ctx context.Context) (release func(), err error)
 
 	// Hold prevents all publishing until release is called: when it returns, publishes in progress have succeeded or
-	// failed, and new ones wait. So release must be called within milliseconds; its error says that something may
-	// have been published before.
+	// failed, and new ones wait. So release must be called within milliseconds; its error says that something may have
+	// been published before.
 	//
 	// acknowledged has the number of the newest acknowledged message of each stream.
 	Hold(ctx context.Context) (acknowledged map[string]uint64, release func() error, err error)

@@ -1,15 +1,15 @@
-// Package jetstream keeps journals, snapshots and histories in NATS JetStream, embedded in the program: file storage
-// in one directory, synced to disk on every write, no port, no signal handlers. The server may be one node of a
-// cluster (Cluster), which keeps each stream on three nodes and has one port, for the other nodes. A NATS outside the
-// process can replace it (External).
+// Package jetstream keeps journals, snapshots and histories in NATS JetStream, embedded in the program: file storage in
+// one directory, synced to disk on every write, no port, no signal handlers. The server may be one node of a cluster
+// (Cluster), which keeps each stream on three nodes and has one port, for the other nodes. A NATS outside the process
+// can replace it (External).
 //
 // # What is stored
 //
 // The journal of shard N is the stream MUSTER_SHARD_N with one message per record; the message's sequence is the
-// record's number. Its snapshots are the objects of the object store muster-shard-N. An object exists once its
-// metadata is written, after its last chunk; the metadata contains the number of the last record that the snapshot
-// includes. Histories are the stream MUSTER_HISTORY with one message per subject. Beside the server's directory, the
-// file STREAM.last contains the number of the newest acknowledged message: see mark.
+// record's number. Its snapshots are the objects of the object store muster-shard-N. An object exists once its metadata
+// is written, after its last chunk; the metadata contains the number of the last record that the snapshot includes.
+// Histories are the stream MUSTER_HISTORY with one message per subject. Beside the server's directory, the file
+// STREAM.last contains the number of the newest acknowledged message: see mark.
 //
 // # Damage
 //
@@ -43,13 +43,13 @@ import (
 )
 
 const (
-	// maxRecord is the maximum size of a journal's records, and no less than journal.MaxEntry. The server accepts
-	// twice as much, so that headers and subjects never matter.
+	// maxRecord is the maximum size of a journal's records, and no less than journal.MaxEntry. The server accepts twice
+	// as much, so that headers and subjects never matter.
 	maxRecord  = 4 << 20
 	maxPayload = 2 * maxRecord
 
-	// maxStore is no limit. The server's default, three quarters of the free space at its start, counts existing
-	// files too: it would stop a service that has filled half of its disk.
+	// maxStore is no limit. The server's default, three quarters of the free space at its start, counts existing files
+	// too: it would stop a service that has filled half of its disk.
 	maxStore = 1 << 60
 
 	// readyTimeout bounds the start of the server, which has to read its files after a crash.
@@ -75,8 +75,8 @@ type Config struct {
 	Bulk bool
 }
 
-// An Engine is an embedded JetStream server and the connection to it. Its methods are safe for concurrent use; Close
-// is called once.
+// An Engine is an embedded JetStream server and the connection to it. Its methods are safe for concurrent use; Close is
+// called once.
 type Engine struct {
 	cfg    Config
 	lock   *flock.Flock
@@ -99,9 +99,9 @@ type Engine struct {
 	marks   map[string]*mark // by stream
 }
 
-// Open starts the engine on its directory. The error is ErrInUse if another process, or another engine of this one,
-// has opened it, ErrAlone or ErrClustered if it belongs to another kind of node. A node of a cluster does not wait
-// for the others here, but when it creates streams.
+// Open starts the engine on its directory. The error is ErrInUse if another process, or another engine of this one, has
+// opened it, ErrAlone or ErrClustered if it belongs to another kind of node. A node of a cluster does not wait for the
+// others here, but when it creates streams.
 func Open(ctx context.Context, cfg Config) (e *Engine, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -237,8 +237,8 @@ func (e *Engine) connect() (err error) {
 	return err
 }
 
-// dial connects to the server, within the process if it is embedded. The connection buffers nothing while it is down:
-// a buffered message could be sent after its caller received an error.
+// dial connects to the server, within the process if it is embedded. The connection buffers nothing while it is down: a
+// buffered message could be sent after its caller received an error.
 func (e *Engine) dial(user string) (*nats.Conn, error) {
 	log := e.cfg.Log
 	options := []nats.Option{

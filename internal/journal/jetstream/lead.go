@@ -20,9 +20,9 @@ const (
 	leadAsk = 100 * time.Millisecond
 )
 
-// Lead makes this node the leader of a shard's stream. If there is no leader it waits for the election, since an
-// append would too, and then at most limit for the transfer. Records are then appended with one hop less, and the
-// loss of this node stops no other node's streams.
+// Lead makes this node the leader of a shard's stream. If there is no leader it waits for the election, since an append
+// would too, and then at most limit for the transfer. Records are then appended with one hop less, and the loss of this
+// node stops no other node's streams.
 //
 // It is for the owner before its first append: an append during the transfer may be lost without an answer. After a
 // failure another node leads, which works as well. Lead does nothing for a node alone or an external NATS.

@@ -12,11 +12,11 @@ import (
 )
 
 // A mark is a file with the number of the newest acknowledged message of a stream; for a shard's snapshots, with the
-// record that the newest one includes. At its start the server truncates unreadable ends of files, and cannot know
-// how many messages they had; the mark shows that.
+// record that the newest one includes. At its start the server truncates unreadable ends of files, and cannot know how
+// many messages they had; the mark shows that.
 //
-// It is written after each message, in place and without a sync: correct after the kill of a process, possibly too
-// low after a power failure, never too high.
+// It is written after each message, in place and without a sync: correct after the kill of a process, possibly too low
+// after a power failure, never too high.
 //
 // In a cluster it contains what was acknowledged to this node, and is compared with what the stream's leader has: a
 // node that is behind the others has lost nothing.

@@ -117,8 +117,8 @@ func (e *Engine) copies(ctx context.Context) (all []held, err error) {
 // metaGroupName is the server's name of the group of all nodes.
 const metaGroupName = "_meta_"
 
-// groups returns all groups of replicas that this node is a member of, by name. The group of all nodes is in the
-// system account, those of streams are in the account of everything else.
+// groups returns all groups of replicas that this node is a member of, by name. The group of all nodes is in the system
+// account, those of streams are in the account of everything else.
 func (e *Engine) groups() iter.Seq2[string, server.RaftzGroup] {
 	return func(yield func(string, server.RaftzGroup) bool) {
 		for _, account := range []string{server.DEFAULT_SYSTEM_ACCOUNT, server.DEFAULT_GLOBAL_ACCOUNT} {
@@ -135,8 +135,8 @@ func (e *Engine) groups() iter.Seq2[string, server.RaftzGroup] {
 	}
 }
 
-// Connected reports whether this node has connections to a majority of all nodes. With an external NATS it
-// reports whether it is connected to that.
+// Connected reports whether this node has connections to a majority of all nodes. With an external NATS it reports
+// whether it is connected to that.
 func (e *Engine) Connected() bool {
 	if e.cfg.Cluster == nil {
 		return e.conn.IsConnected()
@@ -176,8 +176,8 @@ func (e *Engine) streams(ctx context.Context) (all []*jetstream.StreamInfo, err 
 	return all, errors.Join(list.Err(), names.Err(), err)
 }
 
-// Incomplete returns a reason why this node's copies of streams are incomplete; "" if they are complete, and for a
-// node alone.
+// Incomplete returns a reason why this node's copies of streams are incomplete; "" if they are complete, and for a node
+// alone.
 func (e *Engine) Incomplete() (reason string) {
 	if e.cfg.Cluster == nil {
 		return ""
@@ -190,13 +190,13 @@ func (e *Engine) Incomplete() (reason string) {
 	return e.server.Healthz(&server.HealthzOptions{}).Error
 }
 
-// Remove removes a node that was lost for good from the cluster: it no longer counts, and its copies are restored
-// from the others on nodes without a copy, if there are any. Remove returns when the nodes have agreed; the copying
-// goes on. A removed node that starts again joins again, after some minutes.
+// Remove removes a node that was lost for good from the cluster: it no longer counts, and its copies are restored from
+// the others on nodes without a copy, if there are any. Remove returns when the nodes have agreed; the copying goes on.
+// A removed node that starts again joins again, after some minutes.
 //
 // The error is ErrNoCluster, ErrNotMember, ErrNodeIsUp, ErrTooFew if fewer nodes would remain than each stream has
-// copies, ErrNeeded if other copies of its streams are incomplete, or another one, after which the node may be
-// removed nevertheless.
+// copies, ErrNeeded if other copies of its streams are incomplete, or another one, after which the node may be removed
+// nevertheless.
 func (e *Engine) Remove(ctx context.Context, node string) error {
 	id, err := e.removable(node)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 const (
 	// patience is how long a call waits for a leader, or for its answer. In a cluster an election takes less: a
-	// follower starts one 4 to 9 s after the last message of its leader (raft.go of nats-server), and no
-	// option changes that.
+	// follower starts one 4 to 9 s after the last message of its leader (raft.go of nats-server), and no option changes
+	// that.
 	patience = 10 * time.Second
 
 	// patiencePause is the time between two attempts.
@@ -24,8 +24,8 @@ const (
 	answerTime = time.Second
 )
 
-// patiently sends a request to a stream's leader. In a cluster it retries for the time of an election: there may be
-// no leader, and a lost leader does not answer.
+// patiently sends a request to a stream's leader. In a cluster it retries for the time of an election: there may be no
+// leader, and a lost leader does not answer.
 func patiently[T any](ctx context.Context, e *Engine, ask func(context.Context) (T, error)) (T, error) {
 	if !e.cfg.clustered() {
 		return ask(ctx)
@@ -45,8 +45,8 @@ func patiently[T any](ctx context.Context, e *Engine, ask func(context.Context) 
 	}
 }
 
-// info asks a stream's leader about the stream, and retries if there is no such stream: this node may not know yet
-// that another one has created it.
+// info asks a stream's leader about the stream, and retries if there is no such stream: this node may not know yet that
+// another one has created it.
 func (e *Engine) info(ctx context.Context, s jetstream.Stream, options ...jetstream.StreamInfoOpt) (
 	*jetstream.StreamInfo, error,
 ) {

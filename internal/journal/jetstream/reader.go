@@ -55,9 +55,9 @@ func (j *shardJournal) subscribe(subject string) (*nats.Subscription, error) {
 // close unsubscribes, which fails only if the connection is closed.
 func (r *reader) close() { _ = r.answers.Unsubscribe() }
 
-// read applies records after the given one, at most up to the newest, as many as one response has. It returns the
-// last one that it applied. A replica without any may be behind, which is no error. The error is errHole if it has
-// later ones.
+// read applies records after the given one, at most up to the newest, as many as one response has. It returns the last
+// one that it applied. A replica without any may be behind, which is no error. The error is errHole if it has later
+// ones.
 func (r *reader) read(ctx context.Context, after, newest uint64, apply func(uint64, []byte) error) (uint64, error) {
 	q := question{Seq: after + 1, Batch: min(readRecords, newest-after), MaxBytes: readBytes}
 	err := r.ask(ctx, q, func(seq uint64, data []byte) error {

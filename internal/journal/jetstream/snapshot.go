@@ -44,8 +44,8 @@ type snapshot struct {
 	seq uint64
 }
 
-// SaveSnapshot writes an object under a new name. Then it deletes surplus and incomplete objects, and the records
-// that no object needs.
+// SaveSnapshot writes an object under a new name. Then it deletes surplus and incomplete objects, and the records that
+// no object needs.
 func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(io.Writer) error) error {
 	if err := j.snapshots.make(ctx); err != nil {
 		return fmt.Errorf("open object store: %w", err)
@@ -70,8 +70,8 @@ func (j *shardJournal) SaveSnapshot(ctx context.Context, seq uint64, write func(
 	return nil
 }
 
-// make creates the object store if there is none, as the client library does, but with the engine's replicas and
-// direct gets.
+// make creates the object store if there is none, as the client library does, but with the engine's replicas and direct
+// gets.
 func (s snapshots) make(ctx context.Context) error {
 	_, err := s.stream(ctx)
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -240,8 +240,8 @@ func (s snapshots) damaged(n snapshot, err error) {
 	s.engine.cfg.Log.Warn("snapshot unreadable", "bucket", s.bucket, "seq", n.seq, "error", err)
 }
 
-// checkNewest logs whether the newest intact snapshot is not the one that was saved last: that is damaged, or even
-// its metadata is missing.
+// checkNewest logs whether the newest intact snapshot is not the one that was saved last: that is damaged, or even its
+// metadata is missing.
 func (s snapshots) checkNewest(seq uint64) error {
 	saved := s.mark.last()
 	if seq < saved {

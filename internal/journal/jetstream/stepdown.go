@@ -12,16 +12,16 @@ const (
 	// lookEvery is the time between two checks of the groups that this node leads.
 	lookEvery = 200 * time.Millisecond
 
-	// silence is the age from which the last response of a follower no longer counts. Followers respond to a
-	// heartbeat every 1 to 2 s. The server transfers leadership only to a follower that responded within 3 s.
+	// silence is the age from which the last response of a follower no longer counts. Followers respond to a heartbeat
+	// every 1 to 2 s. The server transfers leadership only to a follower that responded within 3 s.
 	silence = 2500 * time.Millisecond
 
 	// stalled is the time between two checks from which this process was stalled: responses may be unread.
 	stalled = time.Second
 )
 
-// watchGroups starts to check the groups that this node leads, and to stop the server when the engine is
-// broken: a node that cannot write must not lead. stop ends that and waits for it.
+// watchGroups starts to check the groups that this node leads, and to stop the server when the engine is broken: a node
+// that cannot write must not lead. stop ends that and waits for it.
 func (e *Engine) watchGroups() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -64,8 +64,8 @@ func (e *Engine) checkGroups(ctx context.Context) {
 	}
 }
 
-// backed holds the names of the groups that this node leads, and has received responses from a majority of since
-// it leads them.
+// backed holds the names of the groups that this node leads, and has received responses from a majority of since it
+// leads them.
 type backed map[string]bool
 
 // lost reports whether this node leads a group and has lost its majority since the check before.
@@ -87,9 +87,9 @@ func hearsMajority(g *server.RaftzGroup) bool {
 	return members >= g.QuorumNeeded
 }
 
-// stepDownFrom ends this node's leadership of groups. If the connections fail in one direction, its followers
-// still receive its heartbeats and elect no other leader, and the server itself waits for 10 to 20 s
-// (lostQuorumCheck in raft.go). On its way out a leader asks a follower to succeed it.
+// stepDownFrom ends this node's leadership of groups. If the connections fail in one direction, its followers still
+// receive its heartbeats and elect no other leader, and the server itself waits for 10 to 20 s (lostQuorumCheck in
+// raft.go). On its way out a leader asks a follower to succeed it.
 func (e *Engine) stepDownFrom(ctx context.Context, groups []string) {
 	e.cfg.Log.Info("leader lost its majority, stepping down", "groups", len(groups))
 	if slices.Contains(groups, metaGroupName) {

@@ -10,14 +10,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ackTime is the timeout for the acknowledgement of a record, which is then sent again: a lost leader does not
-// answer, and its successor does not know the request.
+// ackTime is the timeout for the acknowledgement of a record, which is then sent again: a lost leader does not answer,
+// and its successor does not know the request.
 const ackTime = 500 * time.Millisecond
 
-// publishSurely is publish that survives the loss of the stream's leader. It sends a record again if no
-// acknowledgement arrives. The record cannot be stored twice, because only one record can follow the last one. If
-// there is one, its data shows whether it is this one: records of two writers differ. The outcome is unknown only
-// after patience.
+// publishSurely is publish that survives the loss of the stream's leader. It sends a record again if no acknowledgement
+// arrives. The record cannot be stored twice, because only one record can follow the last one. If there is one, its
+// data shows whether it is this one: records of two writers differ. The outcome is unknown only after patience.
 func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []byte) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -51,8 +50,8 @@ func (j *shardJournal) publishSurely(ctx context.Context, last uint64, data []by
 	}
 }
 
-// stored reports whether the record with this number contains this data; known is false if there is none, or if that
-// is not certain: it may be in flight.
+// stored reports whether the record with this number contains this data; known is false if there is none, or if that is
+// not certain: it may be in flight.
 func (j *shardJournal) stored(ctx context.Context, seq uint64, data []byte) (stored, known bool) {
 	have, err := j.get(ctx, seq)
 	if err == nil {

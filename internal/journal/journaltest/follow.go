@@ -65,8 +65,8 @@ func testFollowError(t *testing.T, f Fixture) {
 	}
 }
 
-// testFollowWaits has several followers, which begin at different moments, see
-// each record when it has come, and appends that do not wait for them.
+// testFollowWaits has several followers, which begin at different moments, see each record when it has come, and
+// appends that do not wait for them.
 func testFollowWaits(t *testing.T, f Fixture) {
 	const records, followers = 150, 3
 	writer, other := f.Journal(), f.Journal()
@@ -130,8 +130,8 @@ func testFollowLargest(t *testing.T, f Fixture) {
 	}
 }
 
-// testFollowForgotten looks for records that are forgotten, and has records
-// forgotten while a follower is busy with one before them.
+// testFollowForgotten looks for records that are forgotten, and has records forgotten while a follower is busy with one
+// before them.
 func testFollowForgotten(t *testing.T, f Fixture) {
 	j := f.Journal()
 	mustAppend(t, j, 0, "r")

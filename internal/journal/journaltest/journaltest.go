@@ -1,5 +1,4 @@
-// Package journaltest holds every implementation of the journal's contract to
-// what package journal promises.
+// Package journaltest holds every implementation of the journal's contract to what package journal promises.
 package journaltest
 
 import (
@@ -18,15 +17,15 @@ import (
 
 // A Fixture is an implementation under test, with empty data of its own.
 type Fixture struct {
-	// Journal opens a handle on the one journal of the fixture. Each call gives
-	// another writer's handle on the same records.
+	// Journal opens a handle on the one journal of the fixture. Each call gives another writer's handle on the same
+	// records.
 	Journal func() journal.Journal
 	// History opens a handle on the one history of the fixture.
 	History func() journal.History
 	// Feed opens a handle on the one feed of the fixture.
 	Feed func() journal.Feed
-	// Restart ends the process, as far as the implementation can tell, and starts
-	// it anew. Handles from before are not used any more.
+	// Restart ends the process, as far as the implementation can tell, and starts it anew. Handles from before are not
+	// used any more.
 	Restart func()
 }
 

@@ -2,33 +2,29 @@ package memory
 
 import "context"
 
-// FailAppend makes the next append of this handle store nothing and return err.
-// Calls add up: one failure each.
+// FailAppend makes the next append of this handle store nothing and return err. Calls add up: one failure each.
 func (j *Journal) FailAppend(err error) { j.addFailure(failure{err: err}) }
 
-// LoseAnswer makes the next append of this handle store its record and return
-// err all the same, as an engine whose answer was lost.
+// LoseAnswer makes the next append of this handle store its record and return err all the same, as an engine whose
+// answer was lost.
 func (j *Journal) LoseAnswer(err error) { j.addFailure(failure{err: err, stored: true}) }
 
-// CutSnapshot makes the next SaveSnapshot leave half of its bytes and fail, as a
-// process that died meanwhile.
+// CutSnapshot makes the next SaveSnapshot leave half of its bytes and fail, as a process that died meanwhile.
 func (j *Journal) CutSnapshot() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.cut = true
 }
 
-// PauseSnapshot makes each SaveSnapshot call pause when everything is written
-// and nothing is kept yet. Nil ends that.
+// PauseSnapshot makes each SaveSnapshot call pause when everything is written and nothing is kept yet. Nil ends that.
 func (j *Journal) PauseSnapshot(pause func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.pauses = pause
 }
 
-// Hold makes the appends of this handle wait until release is called. An append
-// whose context ends meanwhile returns, and its record is stored at the release,
-// if its turn has not passed: as an engine does that was slow.
+// Hold makes the appends of this handle wait until release is called. An append whose context ends meanwhile returns,
+// and its record is stored at the release, if its turn has not passed: as an engine does that was slow.
 func (j *Journal) Hold() (release func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -53,8 +49,7 @@ func (j *Journal) AwaitHeld(ctx context.Context, n int) error {
 	}
 }
 
-// Lag makes those who follow this handle see no further record until catchUp is
-// called: as a replica that is late.
+// Lag makes those who follow this handle see no further record until catchUp is called: as a replica that is late.
 func (j *Journal) Lag() (catchUp func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package memory keeps journals and histories in memory and lets a test decide
-// what goes wrong: appends that fail, that only seem to fail, that wait, or that
-// come late; writers that fence each other; snapshots that are cut short.
+// Package memory keeps journals and histories in memory and lets a test decide what goes wrong: appends that fail, that
+// only seem to fail, that wait, or that come late; writers that fence each other; snapshots that are cut short.
 package memory
 
 import (
@@ -23,8 +22,8 @@ type Config struct {
 	MaxRecord int // bytes; default DefaultMaxRecord
 }
 
-// A Journal is one writer's handle on records in memory. Reopen gives another
-// one on the same records. Faults belong to the handle.
+// A Journal is one writer's handle on records in memory. Reopen gives another one on the same records. Faults belong to
+// the handle.
 type Journal struct {
 	store *store
 	max   int
@@ -52,9 +51,8 @@ func New(cfg Config) *Journal {
 	return &Journal{store: &store{changed: make(chan struct{})}, max: cfg.MaxRecord, arrived: make(chan struct{})}
 }
 
-// Reopen gives a new handle on the same records, without the faults of this one:
-// what the next process sees after a crash, or what another owner sees beside
-// this one.
+// Reopen gives a new handle on the same records, without the faults of this one: what the next process sees after a
+// crash, or what another owner sees beside this one.
 func (j *Journal) Reopen() *Journal {
 	return &Journal{store: j.store, max: j.max, arrived: make(chan struct{})}
 }
@@ -115,8 +113,7 @@ func each(ctx context.Context, after uint64, records [][]byte, apply func(uint64
 	return nil
 }
 
-// Follow calls apply with the records after the given one, and with those that
-// come.
+// Follow calls apply with the records after the given one, and with those that come.
 func (j *Journal) Follow(ctx context.Context, after uint64, apply func(uint64, []byte) error) error {
 	for {
 		if err := j.awaitFollowing(ctx); err != nil {

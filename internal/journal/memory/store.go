@@ -58,8 +58,7 @@ func (s *store) behind(after uint64) (records [][]byte, changed <-chan struct{},
 	return slices.Clone(s.records[after-s.first:]), s.changed, nil
 }
 
-// save keeps a snapshot, and of the whole ones the newest two; then it forgets
-// the records that neither of them needs.
+// save keeps a snapshot, and of the whole ones the newest two; then it forgets the records that neither of them needs.
 func (s *store) save(n snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

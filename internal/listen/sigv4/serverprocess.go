@@ -6,8 +6,8 @@ import (
 )
 
 // A ServerProcessQuery is the signature in the connection request of a server process, all values decoded. It covers
-// only the three ids and can be replayed while its time is valid, so such a query must never be logged.
-// Source: server SDK 5, AWS SigV4 utility.
+// only the three ids and can be replayed while its time is valid, so such a query must never be logged. Source: server
+// SDK 5, AWS SigV4 utility.
 type ServerProcessQuery struct {
 	ComputeID, FleetID, ProcessID string // ComputeId, FleetId and pID
 
@@ -44,8 +44,8 @@ func (v *Verifier) VerifyLocalServerProcess(
 }
 
 const (
-	// Zones differ from UTC by whole quarters of an hour, from UTC-12 to UTC+14.
-	// Source: IANA time zone database, present offsets.
+	// Zones differ from UTC by whole quarters of an hour, from UTC-12 to UTC+14. Source: IANA time zone database,
+	// present offsets.
 	quarter    = 15 * time.Minute
 	behindUTC  = 12 * time.Hour
 	aheadOfUTC = 14 * time.Hour

@@ -22,12 +22,11 @@ import (
 const Algorithm = "AWS4-HMAC-SHA256"
 
 const (
-	// DefaultSkew is the maximum difference between a signature's time and the verifier's clock.
-	// Source: AWS, "Signature expired" errors.
+	// DefaultSkew is the maximum difference between a signature's time and the verifier's clock. Source: AWS,
+	// "Signature expired" errors.
 	DefaultSkew = 5 * time.Minute
 
-	// MaxExpires is the maximum validity of a presigned request.
-	// Source: AWS, query parameter X-Amz-Expires.
+	// MaxExpires is the maximum validity of a presigned request. Source: AWS, query parameter X-Amz-Expires.
 	MaxExpires = 7 * 24 * time.Hour
 )
 

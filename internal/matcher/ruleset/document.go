@@ -15,8 +15,8 @@ import (
 // Source: API reference, CreateMatchmakingRuleSet (RuleSetBody).
 const maxBody = 65535
 
-// maxList is the longest list of strings that a rule set can hold as a value.
-// Source: API reference, AttributeValue (SL).
+// maxList is the longest list of strings that a rule set can hold as a value. Source: API reference, AttributeValue
+// (SL).
 const maxList = 100
 
 // An object is a JSON object and its path in the document.

@@ -130,8 +130,8 @@ func (p *parser) batchDistance(o object, r *Rule) {
 	}
 }
 
-// numeral returns the object with a number in place of a string of digits.
-// Source: FlexMatch guide, batch distance rule (the example has maxDistance in quotes).
+// numeral returns the object with a number in place of a string of digits. Source: FlexMatch guide, batch distance rule
+// (the example has maxDistance in quotes).
 func numeral(o object, key string) object {
 	if text, ok := o.get(key).(string); ok {
 		if n, err := strconv.ParseFloat(text, 64); err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) {
@@ -192,8 +192,8 @@ func (p *parser) sort(o object, r *Rule, types ...Type) {
 	}
 }
 
-// measurements returns the expressions of a rule, each checked: one string, or a list of them.
-// Source: FlexMatch guide (the schema has a string, the examples have lists).
+// measurements returns the expressions of a rule, each checked: one string, or a list of them. Source: FlexMatch guide
+// (the schema has a string, the examples have lists).
 func (p *parser) measurements(o object, check func(*parser, *Expr) string) []*Expr {
 	const key = "measurements"
 	switch v := o.get(key).(type) {

@@ -10,8 +10,7 @@ var typeNames = [...]string{
 	Number: "number", String: "string", StringList: "string_list", NumberMap: "string_number_map",
 }
 
-// fieldNames are their fields of an AttributeValue.
-// Source: API reference, AttributeValue.
+// fieldNames are their fields of an AttributeValue. Source: API reference, AttributeValue.
 var fieldNames = [...]string{Number: "N", String: "S", StringList: "SL", NumberMap: "SDM"}
 
 // String returns the name of the type in a rule set; "" for an unknown one.

@@ -14,13 +14,12 @@ import (
 	"github.com/muster-gg/muster/internal/wire/fault"
 )
 
-// maxMatchmakerData is how many characters the matchmaker data of a game session
-// may have. Source: API model, MatchmakerData.
+// maxMatchmakerData is how many characters the matchmaker data of a game session may have. Source: API model,
+// MatchmakerData.
 const maxMatchmakerData = 390_000
 
-// The matchmaker data of a game session, as the helpers of the server SDKs read it.
-// Keys stand in the order of the managed service's. Source: FlexMatch guide, "Game
-// session data"; captures.
+// The matchmaker data of a game session, as the helpers of the server SDKs read it. Keys stand in the order of the
+// managed service's. Source: FlexMatch guide, "Game session data"; captures.
 type (
 	matchData struct {
 		MatchID              string     `json:"matchId"`
@@ -110,8 +109,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// attributesOf are the attributes of a player, with the defaults of those that the
-// rule set declares and the player does not have.
+// attributesOf are the attributes of a player, with the defaults of those that the rule set declares and the player
+// does not have.
 func attributesOf(p *matchmaking.Player, declared []ruleset.Attribute) map[string]attributeData {
 	out := make(map[string]attributeData, len(p.Attributes))
 	for _, a := range declared {

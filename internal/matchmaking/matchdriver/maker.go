@@ -154,8 +154,8 @@ func (k *Maker) note(n *News, now time.Time) {
 	}
 }
 
-// movesOfStep is how many tickets a step moves into the pool or out of it, so that a crowd of them delays no one
-// who stops the service.
+// movesOfStep is how many tickets a step moves into the pool or out of it, so that a crowd of them delays no one who
+// stops the service.
 const movesOfStep = 64
 
 // follow makes the pool hold the tickets that are searching and in no proposal. It reports whether there are more to

@@ -64,8 +64,8 @@ func (r *Replica[C, M]) View(ctx context.Context) (M, error) {
 	return view, nil
 }
 
-// Submit is shard.Shard.Submit, wherever the owner is. A node that is not the owner rejects it if as many commands
-// are in progress as the queue holds.
+// Submit is shard.Shard.Submit, wherever the owner is. A node that is not the owner rejects it if as many commands are
+// in progress as the queue holds.
 func (r *Replica[C, M]) Submit(cmd C, done func(answer any, err error)) {
 	s := r.shard()
 	switch {

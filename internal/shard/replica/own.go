@@ -54,8 +54,8 @@ func isFinal(err error) bool {
 	return errors.Is(err, shard.ErrUnreadable) || errors.Is(err, journal.ErrBroken)
 }
 
-// begin creates the shard of a term, with the replica's machine if that is usable. Waiters wait for the shard from
-// now on.
+// begin creates the shard of a term, with the replica's machine if that is usable. Waiters wait for the shard from now
+// on.
 func (r *Replica[C, M]) begin(t Term) *shard.Shard[C, M] {
 	cfg := r.cfg.Shard
 	cfg.HoldsLease, cfg.Observe = t.HoldsLease, r.serialize(cfg.Observe)

@@ -36,8 +36,7 @@ type Peer[C any] interface {
 	Barrier(done func(seq uint64, err error))
 }
 
-// Config configures a replica. Shard is run while this process is the owner; the replica sets its Start and
-// HoldsLease.
+// Config configures a replica. Shard is run while this process is the owner; the replica sets its Start and HoldsLease.
 type Config[C any, M shard.Machine[C, M]] struct {
 	Shard shard.Config[C, M]
 	Terms <-chan Term // nil: this process always is the owner
@@ -129,8 +128,8 @@ func (r *Replica[C, M]) setOwner(old, s *shard.Shard[C, M]) {
 // Owned reports whether this process owns the shard, as far as it knows.
 func (r *Replica[C, M]) Owned() bool { return r.shard() != nil }
 
-// HoldsLease reports whether this process certainly owns the shard now: its lease is valid, so nobody else can
-// append, and its records are after those of all previous owners.
+// HoldsLease reports whether this process certainly owns the shard now: its lease is valid, so nobody else can append,
+// and its records are after those of all previous owners.
 func (r *Replica[C, M]) HoldsLease() bool {
 	s := r.shard()
 	return s != nil && s.HoldsLease()
@@ -155,8 +154,7 @@ func (r *Replica[C, M]) shard() *shard.Shard[C, M] {
 }
 
 // Run follows and owns the shard in turn, until ctx is done: then it returns nil. It returns final errors: see
-// shard.Shard.Run. When it has returned, every request is answered and further ones are rejected. A replica runs
-// once.
+// shard.Shard.Run. When it has returned, every request is answered and further ones are rejected. A replica runs once.
 func (r *Replica[C, M]) Run(ctx context.Context) error {
 	if r.alone != nil {
 		return r.alone.Run(ctx)

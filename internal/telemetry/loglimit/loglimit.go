@@ -1,5 +1,5 @@
-// Package loglimit limits the log lines that unauthenticated clients can cause: without
-// a limit, whoever reaches a port can fill the disk.
+// Package loglimit limits the log lines that unauthenticated clients can cause: without a limit, whoever reaches a port
+// can fill the disk.
 package loglimit
 
 import (
@@ -15,8 +15,8 @@ const interval = time.Second
 // maxValue is how many bytes of a client's text Clip keeps.
 const maxValue = 128
 
-// A Limiter allows one line of each kind a second. It may be used by several
-// goroutines. Kinds are constants: it remembers each.
+// A Limiter allows one line of each kind a second. It may be used by several goroutines. Kinds are constants: it
+// remembers each.
 type Limiter struct {
 	clock clockwork.Clock
 
@@ -37,8 +37,8 @@ func New(clock clockwork.Clock) *Limiter {
 	return &Limiter{clock: clock, kinds: make(map[string]*kind)}
 }
 
-// Allow reports whether a line of a kind may be written now, and how many of that kind
-// were suppressed since the last one that was allowed.
+// Allow reports whether a line of a kind may be written now, and how many of that kind were suppressed since the last
+// one that was allowed.
 func (l *Limiter) Allow(name string) (suppressed int, ok bool) {
 	now := l.clock.Now()
 	l.mu.Lock()

@@ -1,18 +1,15 @@
-// Package arn builds and reads the Amazon Resource Names and ids by which
-// clients name fleets, locations, game sessions and the other resources.
+// Package arn builds and reads the Amazon Resource Names and ids by which clients name fleets, locations, game sessions
+// and the other resources.
 //
 // An ARN has six parts, of which this package knows those of GameLift:
 //
 //	arn:<partition>:gamelift:<region>:<account>:<kind>/<id>
 //
-// What the package builds carries the account, except for game sessions, whose
-// ARN has none. What it reads may come with or without an account and from any
-// partition, because clients and published examples use all of these forms;
-// where an operation takes "id or ARN" the bare id reads just as well. Reading
-// cuts substrings and allocates nothing.
+// What the package builds carries the account, except for game sessions, whose ARN has none. What it reads may come
+// with or without an account and from any partition, because clients and published examples use all of these forms;
+// where an operation takes "id or ARN" the bare id reads just as well. Reading cuts substrings and allocates nothing.
 //
-// Sources: API reference (data types of the …Id, …Arn and …IdOrArn members);
-// server SDK 5 source (validation of ARNs).
+// Sources: API reference (data types of the …Id, …Arn and …IdOrArn members); server SDK 5 source (validation of ARNs).
 package arn
 
 import "strings"
@@ -46,13 +43,12 @@ type ARN struct {
 	ID        string // fits the kind: "fleet-…", a name, or "<fleet>/<id>" of a game session
 }
 
-// maxLength is the longest ARN that any member of the API takes: a compute's.
-// Source: API reference, RegisterCompute (ComputeArn).
+// maxLength is the longest ARN that any member of the API takes: a compute's. Source: API reference, RegisterCompute
+// (ComputeArn).
 const maxLength = 1024
 
-// Parse reads a whole ARN of the service gamelift. ok is false when a part is
-// malformed, the kind is unknown, or the id does not fit its kind. Callers that
-// serve one Region compare Region with theirs.
+// Parse reads a whole ARN of the service gamelift. ok is false when a part is malformed, the kind is unknown, or the id
+// does not fit its kind. Callers that serve one Region compare Region with theirs.
 func Parse(s string) (a ARN, ok bool) {
 	if len(s) > maxLength {
 		return ARN{}, false
@@ -85,8 +81,8 @@ func (a ARN) String() string {
 	return "arn:" + a.Partition + ":gamelift:" + a.Region + ":" + a.Account + ":" + string(a.Kind) + "/" + a.ID
 }
 
-// Partition is the partition of a Region's ARNs: "aws-cn" for the Regions of
-// China, "aws" for every other. Server SDKs refuse any third one.
+// Partition is the partition of a Region's ARNs: "aws-cn" for the Regions of China, "aws" for every other. Server SDKs
+// refuse any third one.
 // Source: server SDK 5 source, StopMatchBackfillRequest.
 func Partition(region string) string {
 	if strings.HasPrefix(region, "cn-") {

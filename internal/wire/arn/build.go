@@ -5,8 +5,7 @@ func build(region, account string, kind Kind, id string) string {
 	return ARN{Partition: Partition(region), Region: region, Account: account, Kind: kind, ID: id}.String()
 }
 
-// Fleet is the ARN of a fleet; that of a container fleet ("containerfleet-…")
-// has the kind containerfleet.
+// Fleet is the ARN of a fleet; that of a container fleet ("containerfleet-…") has the kind containerfleet.
 func Fleet(region, account, fleetID string) string {
 	return build(region, account, fleetKind(fleetID), fleetID)
 }
@@ -43,9 +42,8 @@ func MatchmakingRuleSet(region, account, name string) string {
 	return build(region, account, KindMatchmakingRuleSet, name)
 }
 
-// GameSessionPrefix is what the ids of all game sessions of one fleet location
-// begin with; the id part follows. The account is empty by rule. The location
-// stands in the ARN unless it is the home Region: location is then "" or equals
+// GameSessionPrefix is what the ids of all game sessions of one fleet location begin with; the id part follows. The
+// account is empty by rule. The location stands in the ARN unless it is the home Region: location is then "" or equals
 // region.
 // Source: API reference, GameSession.GameSessionId.
 func GameSessionPrefix(region, fleetID, location string) string {
@@ -56,9 +54,8 @@ func GameSessionPrefix(region, fleetID, location string) string {
 	return prefix + location + "/"
 }
 
-// GameSession is the ARN, and so the id, of a game session; see
-// GameSessionPrefix for the location. idPart is what the client gave, or
-// "gsess-<uuid>", or the bare UUID of a placed session.
+// GameSession is the ARN, and so the id, of a game session; see GameSessionPrefix for the location. idPart is what the
+// client gave, or "gsess-<uuid>", or the bare UUID of a placed session.
 func GameSession(region, fleetID, location, idPart string) string {
 	return GameSessionPrefix(region, fleetID, location) + idPart
 }

@@ -11,8 +11,7 @@ func ParseFleet(s string) (fleetID string, ok bool) {
 	return named(a.ID, ok && (a.Kind == KindFleet || a.Kind == KindContainerFleet))
 }
 
-// ParseLocation reads the name or ARN of a custom location. The code of an AWS
-// Region is not one: ok is false.
+// ParseLocation reads the name or ARN of a custom location. The code of an AWS Region is not one: ok is false.
 func ParseLocation(s string) (name string, ok bool) { return parseAs(KindLocation, s) }
 
 // ParseCompute reads a compute's name or ARN.
@@ -40,9 +39,8 @@ func ParseMatchmakingRuleSet(s string) (name string, ok bool) {
 	return parseAs(KindMatchmakingRuleSet, s)
 }
 
-// ParseResource reads the ARN of a resource that can be tagged. ok is false for
-// malformed text and for the kinds that take no tags: computes and game sessions.
-// The id of a container group definition may end in ":<version>".
+// ParseResource reads the ARN of a resource that can be tagged. ok is false for malformed text and for the kinds that
+// take no tags: computes and game sessions. The id of a container group definition may end in ":<version>".
 // Source: API reference, TagResource.
 func ParseResource(s string) (kind Kind, id string, ok bool) {
 	a, ok := Parse(s)
@@ -52,8 +50,8 @@ func ParseResource(s string) (kind Kind, id string, ok bool) {
 	return a.Kind, a.ID, true
 }
 
-// ParseGameSession reads a game session's id, which is always an ARN. location
-// is "" when the ARN has none: the session then runs in the home Region.
+// ParseGameSession reads a game session's id, which is always an ARN. location is "" when the ARN has none: the session
+// then runs in the home Region.
 func ParseGameSession(s string) (region, fleetID, location, idPart string, ok bool) {
 	a, ok := Parse(s)
 	if !ok || a.Kind != KindGameSession || len(s) > maxGameSessionID {

@@ -12,9 +12,8 @@ const (
 	maxGameSessionID = 512 // ArnStringModel, the whole ARN
 )
 
-// ValidRegion reports whether s looks like an AWS Region: two letters, a word
-// and one digit ("eu-west-1"). Server SDKs refuse ARNs of any other Region, so a
-// service must not be given one. Pattern: ^[a-z]{2}-[a-z]+-\d$
+// ValidRegion reports whether s looks like an AWS Region: two letters, a word and one digit ("eu-west-1"). Server SDKs
+// refuse ARNs of any other Region, so a service must not be given one. Pattern: ^[a-z]{2}-[a-z]+-\d$
 // Source: server SDK 5 source, validation of ARNs.
 func ValidRegion(s string) bool {
 	n := len(s)
@@ -26,10 +25,9 @@ func ValidRegion(s string) bool {
 // ValidAccount reports whether s is an AWS account id: twelve digits.
 func ValidAccount(s string) bool { return len(s) == 12 && all(s, digit) }
 
-// Fits reports whether id is a well-formed id or name of this kind; it is false
-// for a kind that is none of the constants.
-// Source: API reference, the patterns of the …Id, …Name and …Arn types, each
-// taken as a full match.
+// Fits reports whether id is a well-formed id or name of this kind; it is false for a kind that is none of the
+// constants.
+// Source: API reference, the patterns of the …Id, …Name and …Arn types, each taken as a full match.
 func (k Kind) Fits(id string) bool {
 	switch k {
 	case KindFleet, KindContainerFleet:
@@ -94,8 +92,7 @@ func prefixed(s, prefix string) bool {
 	return ok && all(rest, visible)
 }
 
-// A class is a set of characters. The ids of every call go through them, so each
-// is a table.
+// A class is a set of characters. The ids of every call go through them, so each is a table.
 type class [256]bool
 
 func classOf(holds func(c byte) bool) *class {
@@ -122,8 +119,7 @@ var (
 	word       = classOf(isWord)
 	dottedWord = classOf(func(c byte) bool { return isWord(c) || c == '.' })
 
-	// visible is \S for the characters of ASCII without the controls; ids that the
-	// service gives out hold no others.
+	// visible is \S for the characters of ASCII without the controls; ids that the service gives out hold no others.
 	visible = classOf(func(c byte) bool { return '!' <= c && c <= '~' })
 )
 

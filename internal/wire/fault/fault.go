@@ -1,8 +1,7 @@
 // Package fault holds the errors that clients see.
 //
-// A fault's kind is the exception's name as it stands on the wire, so log,
-// test and client all say the same word. The message goes out to the client;
-// the cause goes to the log alone.
+// A fault's kind is the exception's name as it stands on the wire, so log, test and client all say the same word. The
+// message goes out to the client; the cause goes to the log alone.
 package fault
 
 import (
@@ -11,8 +10,8 @@ import (
 	"net/http"
 )
 
-// Kind is the name of an exception of the GameLift API model, or one of the
-// errors that every AWS service may answer with.
+// Kind is the name of an exception of the GameLift API model, or one of the errors that every AWS service may answer
+// with.
 type Kind string
 
 // The sixteen exceptions of the API model.
@@ -35,8 +34,8 @@ const (
 	UnsupportedRegion           Kind = "UnsupportedRegionException"
 )
 
-// Errors that the model does not list and every AWS client understands.
-// Source: AWS API reference, "Common Errors", and the AWS JSON services.
+// Errors that the model does not list and every AWS client understands. Source: AWS API reference, "Common Errors", and
+// the AWS JSON services.
 const (
 	AccessDenied               Kind = "AccessDeniedException"
 	ExpiredToken               Kind = "ExpiredTokenException"
@@ -61,8 +60,8 @@ var modelled = map[Kind]bool{
 // Modelled reports whether the API model defines this exception.
 func (k Kind) Modelled() bool { return modelled[k] }
 
-// HTTPStatus is the status that an answer with this exception carries: 500 for
-// InternalServiceException, 503 for ServiceUnavailableException, else 400.
+// HTTPStatus is the status that an answer with this exception carries: 500 for InternalServiceException, 503 for
+// ServiceUnavailableException, else 400.
 func (k Kind) HTTPStatus() int {
 	switch k {
 	case InternalService:
@@ -102,8 +101,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Of returns the fault in err's chain; any other error becomes an
-// InternalServiceException with err as its cause. Of(nil) is nil.
+// Of returns the fault in err's chain; any other error becomes an InternalServiceException with err as its cause.
+// Of(nil) is nil.
 func Of(err error) *Error {
 	if err == nil {
 		return nil

@@ -1,7 +1,7 @@
 // Command gen writes the generated files of package wire from the API model.
 //
-// It is run by go generate in internal/wire, reads model/gamelift.json there and
-// writes the zz_*.go files. The same model always gives the same bytes.
+// It is run by go generate in internal/wire, reads model/gamelift.json there and writes the zz_*.go files. The same
+// model always gives the same bytes.
 package main
 
 import (

@@ -71,8 +71,8 @@ func (m *members) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// loadModel reads the model, puts the entries of its newer part in place of those
-// they replace, and checks what the generator relies on.
+// loadModel reads the model, puts the entries of its newer part in place of those they replace, and checks what the
+// generator relies on.
 func loadModel(file string) (*model, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -132,8 +132,8 @@ func (s *shape) inner() []string {
 	return names
 }
 
-// check reports what the generator cannot handle, so that a newer model fails
-// loudly instead of giving code that is subtly wrong.
+// check reports what the generator cannot handle, so that a newer model fails loudly instead of giving code that is
+// subtly wrong.
 func (m *model) check() error {
 	for _, s := range m.sorted() {
 		for _, inner := range s.inner() {
@@ -160,8 +160,7 @@ func (m *model) sorted() []*shape {
 		func(a, b *shape) int { return bytes.Compare([]byte(a.name), []byte(b.name)) })
 }
 
-// ofType lists the shapes of a type by name, without the exceptions: they are
-// package fault's.
+// ofType lists the shapes of a type by name, without the exceptions: they are package fault's.
 func (m *model) ofType(types ...string) []*shape {
 	return slices.DeleteFunc(m.sorted(), func(s *shape) bool { return s.Exception || !slices.Contains(types, s.Type) })
 }

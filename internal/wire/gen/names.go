@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// constant is the name of the constant for a value of an enumeration:
-// FleetStatus and NEW_FLEET give FleetStatusNewFleet.
+// constant is the name of the constant for a value of an enumeration: FleetStatus and NEW_FLEET give
+// FleetStatusNewFleet.
 func constant(enum, value string) string {
 	var b strings.Builder
 	b.WriteString(enum)
@@ -62,8 +62,8 @@ func (m *model) fieldType(holder *shape, mem member) string {
 	}
 }
 
-// clearable reports whether a member is a string that an update may set to the
-// empty one, which differs from leaving it as it is.
+// clearable reports whether a member is a string that an update may set to the empty one, which differs from leaving it
+// as it is.
 func (m *model) clearable(holder *shape, mem member) bool {
 	target := m.shapes[mem.shape]
 	return strings.HasPrefix(holder.name, "Update") && strings.HasSuffix(holder.name, "Input") &&

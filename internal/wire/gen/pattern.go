@@ -15,8 +15,8 @@ import (
 var unicodeEscape = regexp.MustCompile(
 	`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})`)
 
-// goPattern is a pattern of the model, which has Java's syntax, as a full match in
-// Go's. Java reads \uD800\uDC00-\uDBFF\uDFFF as one range of code points.
+// goPattern is a pattern of the model, which has Java's syntax, as a full match in Go's. Java reads
+// \uD800\uDC00-\uDBFF\uDFFF as one range of code points.
 func goPattern(pattern string) string {
 	return `^(?:` + unicodeEscape.ReplaceAllStringFunc(pattern, func(escape string) string {
 		part := unicodeEscape.FindStringSubmatch(escape)
@@ -86,9 +86,8 @@ func trim(parts []*syntax.Regexp) []*syntax.Regexp {
 	return parts
 }
 
-// table fills the class from pairs of runes. It reports false when the class takes
-// some of the characters beyond ASCII and not others: values are valid UTF-8,
-// so bytes can tell apart all or nothing only.
+// table fills the class from pairs of runes. It reports false when the class takes some of the characters beyond ASCII
+// and not others: values are valid UTF-8, so bytes can tell apart all or nothing only.
 func (s *simple) table(ranges []rune) bool {
 	beyond := 0
 	for i := 0; i < len(ranges); i += 2 {

@@ -28,8 +28,8 @@ func (m *model) hasRule(name string) bool {
 		m.ruleName(s.Value) != "")
 }
 
-// ruleName is the name of a shape's entry in the table of rules, "" if it has none,
-// or if it is an enumeration: then the Go type has the name.
+// ruleName is the name of a shape's entry in the table of rules, "" if it has none, or if it is an enumeration: then
+// the Go type has the name.
 func (m *model) ruleName(name string) string {
 	if !m.hasRule(name) || len(m.shapes[name].Enum) > 0 {
 		return ""

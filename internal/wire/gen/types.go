@@ -116,8 +116,7 @@ func extent(s *shape) string {
 // number writes a bound as Go source.
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// maxConstants is how many constants an enumeration may have. Instance types come in
-// hundreds, and no code names one.
+// maxConstants is how many constants an enumeration may have. Instance types come in hundreds, and no code names one.
 const maxConstants = 100
 
 // writeEnums declares a string type and its constants for every enumeration.
