@@ -1,7 +1,7 @@
 // Package gamenet connects a dedicated game server with its players: sessions over TCP, TLS or QUIC, packets, send
-// queues with limits, groups that hear the same, and an orderly end of all of it.
+// queues with limits, groups that receive the same packets, and an orderly end.
 //
-// This is a whole server. It tells everybody what one player says:
+// This is a whole server. It sends the packets of each player to all:
 //
 //	type player struct{ room *gamenet.Group }
 //
@@ -55,9 +55,9 @@
 // Two more callbacks are optional, by methods that the handler has: OnSent ([SentHandler]) and OnClosing
 // ([ClosingHandler]). OnSent may overlap the others except OnDisconnected.
 //
-// The cause that OnDisconnected hears is to be looked at with errors.Is and errors.As: [ErrPeerClosed] or a
-// *[PeerError] with what the other side said, [ErrLost], [ErrDisconnected], [ErrServiceClosed], [ErrIdle], [ErrFrame],
-// [ErrSlowConsumer] and the others that this package lists.
+// Compare the cause that OnDisconnected gets with errors.Is and errors.As: [ErrPeerClosed] or a *[PeerError] with what
+// the other side said, [ErrLost], [ErrDisconnected], [ErrServiceClosed], [ErrIdle], [ErrFrame], [ErrSlowConsumer] and
+// the others that this package lists.
 //
 // A session has one goroutine, which reads and calls. A second one exists only while a write has to wait.
 //

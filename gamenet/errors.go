@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The causes that OnDisconnected hears and the errors that calls return. Compare with errors.Is; some are wrapped with
+// The causes that OnDisconnected gets and the errors that calls return. Compare with errors.Is; some are wrapped with
 // what exactly happened.
 var (
 	// ErrPeerClosed: the other side closed the connection.

@@ -15,7 +15,7 @@ type outbox struct {
 	corked  bool     // more received packets wait for their callbacks
 	delayed bool     // in the service's list of sessions to flush, see delayer
 	halved  bool     // CloseWrite was called
-	writing bool     // somebody has the right to write
+	writing bool     // a goroutine has the right to write
 	bytes   int      // wait or are being written
 	packets int      // wait or are being written
 	frames  []*Frame // wait, oldest first

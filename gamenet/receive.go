@@ -22,7 +22,7 @@ const (
 	restSize = smallestFrame
 )
 
-// borrow uses the memory of somebody who needs it back after the read: settle keeps what is left elsewhere.
+// borrow uses memory that its owner needs back after the read: settle keeps what is left elsewhere.
 func (in *inbox) borrow(memory []byte) { in.memory, in.start, in.end = memory, 0, 0 }
 
 // space is where to read to: at least half of least, usually more.
@@ -148,7 +148,7 @@ func (s *Session) endTurn() {
 func (s *Session) control(p Packet) {
 	switch p.ID {
 	case idPing:
-		// A pong that finds the queue full is dropped: the other side hears enough.
+		// A pong that finds the queue full is dropped: the other side receives enough.
 		_ = s.sendControl(Packet{ID: idPong, Payload: p.Payload})
 	case idPong:
 		s.pong(p.Payload)
@@ -191,8 +191,8 @@ func (s *Session) readDatagrams(ctx context.Context, conn DatagramConn) {
 	}
 }
 
-// receivedDatagram delivers the one packet of a datagram. One that is anything else is dropped: anybody's datagrams get
-// lost.
+// receivedDatagram delivers the one packet of a datagram. One that is anything else is dropped: any sender's datagrams
+// get lost.
 func (s *Session) receivedDatagram(b []byte) {
 	s.bytesIn.Add(uint64(len(b)))
 	mark(&s.watched.heard)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A reporter logs failures that anybody on the network can cause, each kind once a second at most.
+// A reporter logs failures that any host of the network can cause, each kind once a second at most.
 type reporter struct {
 	mu    sync.Mutex
 	kinds map[string]*reported

@@ -185,8 +185,8 @@ func (s *Session) claim() bool {
 // flushBytes is how much may gather before a FlushDelay is cut short.
 const flushBytes = 32 << 10
 
-// mayWrite takes the right to write for somebody who has queued something, unless it shall wait for more. The lock is
-// held.
+// mayWrite takes the right to write for a goroutine that has queued something, unless it shall wait for more. The lock
+// is held.
 func (s *Session) mayWrite() bool {
 	o, cfg := &s.out, &s.service.cfg
 	if o.writing {

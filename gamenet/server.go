@@ -168,7 +168,7 @@ func (s *ServerService) leaveAddress(a netip.Addr) {
 	}
 }
 
-// refuse turns a connection away. Its client is told why if that costs little: over plain TCP with a codec that has
+// refuse turns a connection away. Its client gets the reason if that costs little: over plain TCP with a codec that has
 // ids, for so many at a time.
 func (s *ServerService) refuse(conn Conn, cause error) {
 	if m := s.cfg.Metrics; m != nil {
@@ -206,7 +206,7 @@ func (s *ServerService) farewell(conn Conn, cause error) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(conn, 64<<10)) // until it closes, the deadline, or the service's end
 }
 
-// reasonOf is a cause as the other side hears it.
+// reasonOf returns a cause as it is sent to the other side.
 func reasonOf(cause error) string {
 	switch {
 	case errors.Is(cause, ErrFull):

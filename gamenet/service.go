@@ -234,7 +234,7 @@ func (s *service) all() []*Session {
 	return list
 }
 
-// closeForService ends a session because its service closes. Its handler hears of that before, if it wants to.
+// closeForService ends a session because its service closes. Its handler is notified before, if it is a ClosingHandler.
 func (s *Session) closeForService() {
 	const reason = "the service is closing"
 	if s.watched.since.Load() == 0 { // the handler is being made

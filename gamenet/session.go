@@ -87,11 +87,11 @@ func (s *Session) Stats() Stats {
 	}
 }
 
-// Disconnect ends the session in order: what was sent before is written, the other side is told the reason (with a
-// codec that has ids) and that nothing more comes, and has Config.CloseTimeout to close; then the connection is cut.
-// Packets that arrive from now on are not delivered. It returns at once and acts once.
+// Disconnect ends the session in order: what was sent before is written, the other side gets the reason (with a codec
+// that has ids) and that nothing more comes, and has Config.CloseTimeout to close; then the connection is cut. Packets
+// that arrive from now on are not delivered. It returns at once and acts once.
 //
-// OnDisconnected hears ErrDisconnected, with the reason if there is one.
+// OnDisconnected gets ErrDisconnected, with the reason if there is one.
 func (s *Session) Disconnect(reason string) {
 	cause := ErrDisconnected
 	if reason != "" {
@@ -132,7 +132,7 @@ func (s *Session) abort(cause error, reason string) {
 	s.cut(cause)
 }
 
-// cut ends the session now. It does not wait, and may be called by anybody.
+// cut ends the session now. It does not wait, and may be called by any goroutine.
 func (s *Session) cut(cause error) {
 	s.over.Store(true)
 	s.beginClosing(cause, "")
@@ -273,7 +273,7 @@ func (s *Session) ending(err error) error {
 	}
 }
 
-// end is the last that happens in a session: whatever was queued is given back, the handler hears of it, and the place
+// end is the last that happens in a session: whatever was queued is given back, the handler is notified, and the place
 // is free.
 func (s *Session) end(connected bool) {
 	s.conn.Close()

@@ -11,7 +11,7 @@ const (
 	stopBackfill  = "StopMatchBackfill"
 )
 
-// A Player is somebody who takes part in matchmaking.
+// A Player takes part in matchmaking.
 type Player struct {
 	PlayerID    string
 	Team        string // by its name in the rule set

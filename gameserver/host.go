@@ -53,9 +53,9 @@ const (
 // not be made ready, OnCreateSessionBegin said false, the last player has left (see HostConfig.KeepWhenEmpty; a
 // reservation whose player never comes does not count), the connection is lost for good, HandleDestroySession, or
 // Close. Then, in this order: no more players are let in, OnDestroySessionBegin, the player sessions of those who are
-// still in are given back, the service is told that the process ends, OnDestroySessionEnd, the connection is closed,
-// Done. Each step has a limit, so that the end comes whatever a callback does.
-// Source: O3DE AWSGameLift Gem, AWSGameLiftServerManager, in which OnDestroySessionBegin can stop the end altogether.
+// still in are given back, the end of the process is reported to the service, OnDestroySessionEnd, the connection is
+// closed, Done. Each step has a limit, so that the end comes whatever a callback does. Source: O3DE AWSGameLift Gem,
+// AWSGameLiftServerManager, in which OnDestroySessionBegin can stop the end altogether.
 type Host struct {
 	cfg       HostConfig
 	log       *slog.Logger
@@ -132,7 +132,7 @@ func (h *Host) NotifyProcessReady(ctx context.Context, port int, logPaths ...str
 	return err
 }
 
-// healthy is what the service is told about once a minute.
+// healthy is the health that is reported once a minute.
 func (h *Host) healthy() bool { return h.isInitialized() && h.sessionHealthCheck() }
 
 func (h *Host) isInitialized() bool {

@@ -6,7 +6,7 @@ import (
 )
 
 // HandleDestroySession begins the end of the process and returns at once. It is what the network layer calls when it
-// shuts down, and anybody else who wants the process to end. When the end has begun before, it does nothing.
+// shuts down, and all others that want the process to end. When the end has begun before, it does nothing.
 func (h *Host) HandleDestroySession() { h.terminate("the game server asks for it") }
 
 // Close begins the end of the process, unless it has begun, and waits for it. It returns Err, or the error of ctx if

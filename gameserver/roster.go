@@ -28,7 +28,7 @@ type visit struct {
 type roster struct {
 	mu          sync.Mutex
 	closed      bool              // nobody is let in any more
-	visited     bool              // somebody has been in
+	visited     bool              // a player has been in
 	connections map[uint32]*visit // those who are in or on the way in
 	tickets     map[string]*visit // those, and who is on the way out
 }
@@ -58,7 +58,7 @@ func (r *roster) enter(c PlayerConnection, giveUp context.CancelFunc) (*visit, e
 
 // answer notes what the service said: whether the player is accepted, and whether the player session may be ACTIVE,
 // which is unknown if the service did not answer. It returns ErrPlayerLeft or ErrEnding if the visit is over already;
-// it then belongs to somebody else.
+// it then belongs to another connection.
 func (r *roster) answer(v *visit, accepted, held bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,7 @@ func (r *roster) answer(v *visit, accepted, held bool) error {
 	return ErrPlayerLeft
 }
 
-// leave takes the visit of a connection; nil if there is none, or somebody else has taken it.
+// leave takes the visit of a connection; nil if there is none, or another connection has taken it.
 func (r *roster) leave(connection uint32) *visit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +86,7 @@ func (r *roster) leave(connection uint32) *visit {
 	return v
 }
 
-// refuse takes a visit that its own question has ended; false if somebody else has taken it.
+// refuse takes a visit that its own question has ended; false if another connection has taken it.
 func (r *roster) refuse(v *visit) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +97,7 @@ func (r *roster) refuse(v *visit) bool {
 	return mine
 }
 
-// settle ends a visit. It reports whether that was the last one, and somebody has been in.
+// settle ends a visit. It reports whether that was the last one, and a player has been in.
 func (r *roster) settle(v *visit) (empty bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,7 +22,7 @@ type Config struct {
 
 	// PlayerID is who owns named sessions and takes places in those that are joined; "" for a new random one.
 	PlayerID string
-	// PlayerName is told to searchers on the local network; default "NullUser".
+	// PlayerName is sent to searchers on the local network; default "NullUser".
 	PlayerName string
 
 	// ListenIP and ListenPort are where this program listens for players when it hosts a session on the local network;
@@ -45,7 +45,7 @@ type Config struct {
 
 	// Clock drives the timers; nil for the real one.
 	Clock clockwork.Clock
-	// Log takes what no caller hears of; nil logs nothing.
+	// Log gets what is returned to no caller; nil logs nothing.
 	Log *slog.Logger
 }
 

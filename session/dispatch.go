@@ -51,7 +51,7 @@ func (d *dispatcher) subscribe(hear func(Event)) (unsubscribe func()) {
 // publish queues an event.
 func (d *dispatcher) publish(e Event) { d.complete(e, func() {}) }
 
-// complete queues an event and calls done, which must be quick, before anybody can hear of it.
+// complete queues an event and calls done, which must be quick, before it is delivered.
 func (d *dispatcher) complete(e Event, done func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -3,7 +3,7 @@ package session
 import "context"
 
 // RegisterPlayer takes one of the open connections of a session for a player: a public one, or else a private one;
-// ErrFull without either. For a player who is registered it does nothing. Nobody else hears of it, but searchers on the
+// ErrFull without either. For a player who is registered it does nothing. No event is published, but searchers on the
 // local network see how many connections are open.
 func (n *NamedSessions) RegisterPlayer(ctx context.Context, name, playerID string) error {
 	return n.players("RegisterPlayer", name, playerID,

@@ -12,8 +12,8 @@ import (
 // StartTracking is a *StateError.
 //
 // Where the provider is a TicketWatcher it tells of changes; otherwise the ticket is looked at every
-// Config.PollInterval, the first time at once. Failures that may pass are told with MatchError, and it is tried again;
-// those that will not, such as a ticket that does not exist, end the tracking.
+// Config.PollInterval, the first time at once. Failures that may pass are published as MatchError, and it is tried
+// again; those that will not, such as a ticket that does not exist, end the tracking.
 func (c *Client) StartTracking(ticketID, playerID string) error {
 	return c.tickets.start(ticketID, playerID)
 }
@@ -211,7 +211,7 @@ func (t *tracker) enter(ctx context.Context, ticket Ticket) (Reservation, error)
 	return place, t.client.enterGame(ctx, w, 0, op, func(context.Context) (Reservation, error) { return place, nil })
 }
 
-// finish ends the tracking and tells why, unless e is nil. Whoever hears it may start to track another ticket.
+// finish ends the tracking and publishes e, unless it is nil. A subscriber may then start to track another ticket.
 func (t *tracker) finish(e Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

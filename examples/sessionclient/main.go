@@ -1,6 +1,6 @@
 // Command sessionclient is a whole game client in two short files: package session finds a game session through the
 // session gateway, or creates one, and takes the player into it, by package gamenet/handshake. Its game is that of
-// examples/sessionserver: everybody hears what one of them says. What is typed is said; the end of the input leaves.
+// examples/sessionserver: each message of a player is sent to all. What is typed is sent; the end of the input leaves.
 //
 // Start a service and the game server of examples/sessionserver, and then, in two terminals,
 //

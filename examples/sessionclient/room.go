@@ -71,7 +71,7 @@ func (r *room) OnPacket(_ *gamenet.Session, p gamenet.Packet) {
 	}
 }
 
-// OnDisconnected implements gamenet.Handler. talk hears of it by the connection.
+// OnDisconnected implements gamenet.Handler. talk notices it by the connection.
 func (r *room) OnDisconnected(*gamenet.Session, error) {}
 
 // talk says the lines, until there are no more, ctx is done, or the game server has gone.

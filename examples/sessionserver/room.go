@@ -16,7 +16,7 @@ const (
 	defaultPort = 7777 // for players
 )
 
-// A room is the game: everybody hears what one says.
+// A room is the game: each message of a player is sent to all.
 type room struct {
 	host    *gameserver.Host
 	door    *handshake.Server

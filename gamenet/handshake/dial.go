@@ -46,7 +46,7 @@ type Conn struct {
 // connection or of ctx, which limits all of this. One attempt to connect has gamenet's ten seconds at most. Nothing is
 // left of a Dial that has failed. A Conn must be closed.
 //
-// The game's handler hears of the session when the server has let the player in: OnConnected, before Dial returns, then
+// The game's handler gets the session when the server has let the player in: OnConnected, before Dial returns, then
 // OnPacket for each packet of the game, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected as the last.
 // OnSent is not called. Packets of the game that come before the answer are datagrams that were quicker, and are
 // dropped. If Dial fails after OnConnected, because of ctx, OnDisconnected has been called too.

@@ -10,8 +10,8 @@ import (
 	"github.com/muster-gg/muster/gamenet"
 )
 
-// An entrant is one session of a Server: somebody who wants to come in, and then the game's handler. Its fields belong
-// to the callbacks, which come one at a time, but for those behind mu.
+// An entrant is one session of a Server: a player who wants to join, and then the game's handler. Its fields belong to
+// the callbacks, which come one at a time, but for those behind mu.
 type entrant struct {
 	server  *Server
 	ticket  string          // taken, until the end; "" for none
@@ -68,11 +68,11 @@ func (e *entrant) OnPacket(s *gamenet.Session, p gamenet.Packet) {
 	}
 }
 
-// errOver is what the other side hears that begins the handshake again.
+// errOver is the error for the other side if it begins the handshake again.
 const errOver = "the handshake is over"
 
 // enter answers the first packet. A ticket is taken before Admit is asked, so that Admit sees it once at a time, and
-// given back before the player hears no, so that it is good for another attempt at once.
+// given back before the player is refused, so that it is good for another attempt at once.
 func (e *entrant) enter(s *gamenet.Session, p gamenet.Packet) {
 	hello, err := readHello(p, e.server.cfg.Version)
 	if err == nil {

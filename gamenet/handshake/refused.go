@@ -17,7 +17,7 @@ const (
 	// The server speaks another version: one of the two has to be updated. The ticket is still good.
 	VersionMismatch
 	TicketMissing // a player session is needed
-	TicketRefused // the player session is unknown, over, or somebody else's: get a new one
+	TicketRefused // the player session is unknown, has ended, or is another player's: get a new one
 	TicketInUse   // the player session is that of another connection, which may be ending just now
 	Full          // no place is free: another game session, or later
 	NoSession     // the server has no game session
@@ -42,7 +42,7 @@ func (c Code) String() string {
 
 func (c Code) known() bool { return c < codes }
 
-// A RefusedError says that a server has not let a player in. Admit returns one to choose what the player hears, and
+// A RefusedError says that a server has not let a player in. Admit returns one to choose the answer to the player, and
 // Dial returns what the player heard.
 type RefusedError struct {
 	Code Code
@@ -57,7 +57,7 @@ func refusedf(code Code, format string, args ...any) *RefusedError {
 	return &RefusedError{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-// refusalFor is what a player hears of an error: no more than is meant for players.
+// refusalFor returns the answer to a player for an error: no more than is meant for players.
 func refusalFor(err error) *RefusedError {
 	if r, ok := errors.AsType[*RefusedError](err); ok {
 		return r

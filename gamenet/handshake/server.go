@@ -24,8 +24,8 @@ type ServerConfig struct {
 	// What Admit has taken when it fails it gives back itself. When it succeeds the handler's OnConnected is called in
 	// any case, also if the player has gone meanwhile, and thus OnDisconnected, which gives back.
 	//
-	// A *RefusedError is what the player hears. Of any other error the player hears nothing but that it was no use:
-	// Unavailable or Ending when ctx is done, Other otherwise.
+	// A *RefusedError is sent to the player. Of any other error the player learns only that it was refused: Unavailable
+	// or Ending when ctx is done, Other otherwise.
 	Admit func(ctx context.Context, s *gamenet.Session, hello Hello) (Admission, error)
 	// Unticketed lets players without a ticket come as far as Admit. Otherwise they are refused.
 	Unticketed bool
@@ -35,9 +35,9 @@ type ServerConfig struct {
 	// AdmitLimit is the time after which Admit's context is done; default 10 s. gamenet.Config.IdleTimeout should be
 	// longer: nothing is received meanwhile.
 	AdmitLimit time.Duration
-	// Refused hears of each session that has not got in, once, for the log say: why is or wraps what Admit has
-	// returned, another *RefusedError or ErrInvalid, or the session's cause if that came first. It never overlaps Admit
-	// or the callbacks of the same session. nil for nobody.
+	// Refused is called once for each session that was not admitted, for instance to log it: why is or wraps what Admit
+	// has returned, another *RefusedError or ErrInvalid, or the session's cause if that came first. It never overlaps
+	// Admit or the callbacks of the same session. nil for nobody.
 	Refused func(s *gamenet.Session, why error)
 	// Clock drives Limit; nil for the real one.
 	Clock clockwork.Clock
@@ -45,9 +45,9 @@ type ServerConfig struct {
 
 // An Admission is what Admit gives to a player who is let in.
 type Admission struct {
-	// Handler hears of the session from now on: OnConnected, when Welcome is queued, then OnPacket for each packet that
-	// follows Hello, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected. OnSent is not called, and
-	// Session.Handler is not this one. Required.
+	// Handler gets the callbacks of the session from now on: OnConnected, when Welcome is queued, then OnPacket for
+	// each packet that follows Hello, OnClosing if it is a gamenet.ClosingHandler, and OnDisconnected. OnSent is not
+	// called, and Session.Handler is not this one. Required.
 	Handler gamenet.Handler
 	// Data goes to the player with Welcome: at most MaxData bytes.
 	Data []byte
@@ -117,7 +117,7 @@ func (s *Server) release(ticket string) {
 
 var errNoHandler = errors.New("handshake: Admit has returned neither a handler nor an error")
 
-// admit asks Admit. Its errors are what Admit returned, joined with what the player hears if that is known better here.
+// admit asks Admit. Its errors are what Admit returned, joined with the answer to the player if that is more precise.
 func (s *Server) admit(session *gamenet.Session, hello Hello) (Admission, error) {
 	if s.open.Err() != nil {
 		return Admission{}, errEnding

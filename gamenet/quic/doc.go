@@ -28,16 +28,15 @@
 //
 // # Limits
 //
-// There is no 0-RTT: what comes in the first flight can be recorded and sent again by anybody who saw it, and a game's
-// packets ("buy", "fire") must not run twice. Clients resume TLS sessions all the same, if their tls.Config has a
-// cache.
+// There is no 0-RTT: what comes in the first flight can be recorded and sent again by an observer, and a game's packets
+// ("buy", "fire") must not run twice. Clients resume TLS sessions all the same, if their tls.Config has a cache.
 //
 // Stateless resets are off, as quic-go has it without a key: a restarted server does not tell the clients of its
 // predecessor, who notice after MaxIdleTimeout. A client's address counts as proven when its handshake is done; until
 // then the server sends at most three times what it got. See Transport.ValidateAddress.
 //
 // A handshake that fails never becomes a session, so that spoofed addresses and slow clients take no places; and
-// gamenet hears nothing of it.
+// gamenet does not notice it.
 //
 // # UDP buffers
 //

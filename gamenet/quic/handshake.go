@@ -9,7 +9,7 @@ import (
 )
 
 // version is the first byte of the client's stream: what follows are gamenet's packets. It also makes the stream
-// visible to the server, which hears of it with the first byte, not when it is opened.
+// visible to the server, which notices it with the first byte, not when it is opened.
 const version = 1
 
 var errNoDatagrams = errors.New("quic: the other side takes no datagrams")

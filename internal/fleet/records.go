@@ -214,7 +214,7 @@ func earliestExpiry(at event.Time, players []*PlayerSession) event.Time {
 	return at
 }
 
-// slotOf finds a player by the index of the player session, which is the position until somebody leaves.
+// slotOf finds a player by the index of the player session, which is the position until a player leaves.
 func (g *GameSession) slotOf(index uint32) (int, bool) {
 	if i := int(index); i < len(g.CurrentPlayers) && g.CurrentPlayers[i].Index == index {
 		return i, true

@@ -146,7 +146,7 @@ func (s *Server) start(nc net.Conn) {
 	s.running.Go(func() { c.serve(ctx) })
 }
 
-// forget is told of the end of a connection here.
+// forget is called at the end of a connection.
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
@@ -181,7 +181,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// stop ends the accepting and does as it is told with each connection.
+// stop ends the accepting and does with each connection what it is given.
 func (s *Server) stop(with func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ func (s *Service) Compute(
 }
 
 // Launch starts a game server on a compute. It activates each game session that it is given at once, and ends its
-// process when it is told to. Nothing listens on its port.
+// process when it is asked to. Nothing listens on its port.
 func (s *Service) Launch(on gameserver.ServerParameters, port int) *gameserver.Server {
 	s.Helper()
 	server := gameserver.New(gameserver.Config{Getenv: func(string) string { return "" }})

@@ -37,7 +37,7 @@ func (w *Watches[K]) Add(key K) (changed <-chan struct{}, end func()) {
 	}
 }
 
-// Any reports whether somebody watches. Without, an event costs no more than this.
+// Any reports whether there is a watch. Without one, an event costs no more than this.
 func (w *Watches[K]) Any() bool { return w.watched.Load() > 0 }
 
 // Notify wakes those who watch what the key names.

@@ -118,7 +118,7 @@ func incomplete(op, what string) error {
 	return session.Errorf(op, session.ErrTransport, "the service's answer lacks %s", what)
 }
 
-// discard ends a session that was made in vain, unless somebody other than its owner has come in. What goes wrong is
+// discard ends a session that was made in vain, unless a player other than its owner has joined. What goes wrong is
 // logged.
 func (p *Provider) discard(ctx context.Context, api *api, id, owner string) {
 	ctx, cancel := p.cleanup(ctx)

@@ -15,7 +15,7 @@ import (
 
 // Host implements session.Provider: it makes a session on the target, waits until it is ACTIVE, and takes a place for
 // the owner. A build id other than 0 becomes the game property "build_id". When it fails or ctx ends on the way, the
-// session it has made is ended, unless somebody else has come in; that may take a few seconds more.
+// session it has made is ended, unless another player has joined; that may take a few seconds more.
 func (p *Provider) Host(ctx context.Context, r session.HostRequest) (session.Reservation, error) {
 	const op = "Host"
 	api, err := p.configured(op)

@@ -206,7 +206,7 @@ func (b *beacon) followLinks(ctx context.Context) {
 }
 
 // follow joins the groups on new links and leaves those on links that are gone. A link whose group cannot be joined
-// still hears broadcasts, and is tried again.
+// still receives broadcasts, and is tried again.
 func (b *beacon) follow() error {
 	links, err := b.network.scan()
 	if err != nil {

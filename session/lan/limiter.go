@@ -20,7 +20,7 @@ type limiter struct {
 	all      *rate.Limiter
 
 	mu     sync.Mutex
-	askers [askerSlots]*rate.Limiter // nil until somebody asks
+	askers [askerSlots]*rate.Limiter // nil until the first search
 }
 
 func newLimiter(l Limits) *limiter {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// reuse lets several hosts of one machine bind the same port, so that each hears what is sent to all. These systems
+// reuse lets several hosts of one machine bind the same port, so that each receives what is sent to all. These systems
 // want SO_REUSEPORT for it.
 func reuse(_, _ string, c syscall.RawConn) error {
 	var failed error

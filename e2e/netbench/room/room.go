@@ -21,7 +21,7 @@ const (
 // Tick is the time between two ticks.
 const Tick = time.Second / 30
 
-// TickBytes is what a player hears at a tick: a packet of each player of its room.
+// TickBytes is what a player receives at a tick: a packet of each player of its room.
 const TickBytes = Players * frame.StateSize
 
 // errUnasked: a player that does not exist.

@@ -26,7 +26,7 @@ const (
 type Config struct {
 	Server        string            // host:port; default "127.0.0.1:7777"
 	Transport     gamenet.Transport // nil for TCP
-	PlayerSession string            // the ticket; "" for servers that let anybody in
+	PlayerSession string            // the ticket; "" for servers that need none
 	Name          string            // for the other players; may be ""
 	// Welcomed is called when the server has let the bot in, before Observe; nil for none.
 	Welcomed func(protocol.Welcome)

@@ -105,7 +105,7 @@ func play(ctx context.Context, o options, stdin io.Reader, stdout io.Writer) (er
 	return b.Run(ctx)
 }
 
-// greet says something as soon as somebody else is there.
+// greet says something as soon as another player is there.
 func (b *Bot) greet(ctx context.Context, text string) {
 	company := func(w World) bool { return len(w.Players) > 1 }
 	if b.Until(ctx, company) == nil {

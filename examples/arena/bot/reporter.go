@@ -8,7 +8,7 @@ import (
 	"github.com/muster-gg/muster/examples/arena/protocol"
 )
 
-// A reporter prints what a bot sees and hears. Its methods are called one at a time.
+// A reporter prints what a bot receives. Its methods are called one at a time.
 type reporter struct {
 	to    io.Writer
 	quiet bool

@@ -20,7 +20,7 @@ type World struct {
 	Notices []string          // of the server, the last ones
 }
 
-// A Player is somebody in the room.
+// A Player is a player in the room.
 type Player struct {
 	Name  string
 	Tick  uint32 // when they were last seen; 0: not yet

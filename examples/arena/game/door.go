@@ -11,10 +11,10 @@ type door struct {
 	strict     bool // the places hold for player sessions too, which the service counts itself
 	taken      int  // places: of players, and of those who are being let in
 	visits     int  // those, and the players who have left and are not given back yet
-	visited    bool // somebody has been let in
+	visited    bool // a player was admitted
 }
 
-// The reasons why somebody may not come in. Players see them.
+// The reasons why a player is not admitted. Players see them.
 var (
 	errNoGame  = &handshake.RefusedError{Code: handshake.NoSession, Text: "there is no game session"}
 	errNoPlace = &handshake.RefusedError{Code: handshake.Full, Text: "the game is full"}

@@ -15,7 +15,7 @@ func ReadJoin(data []byte) (Join, error) {
 	return m, r.data("Join")
 }
 
-// ReadWelcome reads the data of the server's Welcome: a player who is somebody, and a server that ticks. An error wraps
+// ReadWelcome reads the data of the server's Welcome: a player with a number, and a server that ticks. An error wraps
 // ErrInvalid.
 func ReadWelcome(data []byte) (Welcome, error) {
 	r := reader{rest: data}

@@ -44,7 +44,7 @@
 // 1,024 bytes, header included. They may arrive before Welcome, and are not looked at then.
 //
 // A player walks at the server's pace: Input is the direction, and a full turn of the stick is MaxInput. It holds until
-// the next one, for a second at most. A player who says too much hears so in a Notice, and nobody else hears more.
+// the next one, for a second at most. A player who sends too much receives a Notice, and the others receive no more.
 // Probe is answered with Echo at once, so that a player can tell how far away the server is. Leave asks the server to
 // end the connection; hanging up does as well.
 package protocol

@@ -35,7 +35,7 @@ type Room struct {
 	places  []protocol.Place
 }
 
-// A player is somebody in the room.
+// A player is in the room.
 type player struct {
 	number   uint32
 	name     string

@@ -147,7 +147,7 @@ func (m *Machine) Owner(shard int) (owner Run, epoch uint64, ok bool) {
 	return s.value.Run, s.value.Epoch, true
 }
 
-// Known returns the heartbeats of all nodes that have a key, by name, gone ones included, until somebody deletes the
+// Known returns the heartbeats of all nodes that have a key, by name, gone ones included, until an operator deletes the
 // key.
 func (m *Machine) Known() []Value {
 	var known []Value

@@ -73,7 +73,7 @@ func (k Kind) HTTPStatus() int {
 	}
 }
 
-// An Error is a failure that a client is told about.
+// An Error is a failure that a client sees.
 type Error struct {
 	Kind    Kind
 	Message string // for the client: says what was wrong and what to do
