@@ -1,10 +1,11 @@
 // Package operator serves the requests of operators beyond the GameLift API, on the port of the API:
 //
-// GET /v1/placements/{id} a placement with its trail: candidates, attempts and reasons GET /v1/tickets/{id}/explain why
-// a matchmaking ticket waits
-// GET /v1/events the event feed
-// GET /v1/backup the whole region as one file; root key only GET /v1/nodes the nodes of a cluster
-// DELETE /v1/nodes/{node} removes a node for good; root key only
+//	GET    /v1/placements/{id}        a placement with its trail: candidates, attempts and reasons
+//	GET    /v1/tickets/{id}/explain   why a matchmaking ticket waits
+//	GET    /v1/events                 the event feed
+//	GET    /v1/backup                 the whole region as one file; root key only
+//	GET    /v1/nodes                  the nodes of a cluster
+//	DELETE /v1/nodes/{node}           removes a node for good; root key only
 //
 // Requests are signed like those of the API (Signature Version 4, service gamelift); a presigned URL is valid for 5
 // minutes at most. Answers are JSON, the feed one line of JSON per event, and a backup is in the format of package
