@@ -37,8 +37,8 @@ func NewClient(cfg ClientConfig) (*ClientService, error) {
 		b.Initial, b.Max = cmp.Or(b.Initial, 100*time.Millisecond), cmp.Or(b.Max, 10*time.Second)
 		if b.Initial < 0 || b.Max < b.Initial || b.Attempts < 0 {
 			return nil, configError("Reconnect",
-				"Initial %v, Max %v, Attempts %d: none may be negative, and Max not below Initial", b.Initial, b.Max,
-				b.Attempts)
+				"Initial %v, Max %v, Attempts %d: none may be negative, and Max not below Initial",
+				b.Initial, b.Max, b.Attempts)
 		}
 		c.backoff = &b
 	}

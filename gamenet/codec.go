@@ -158,8 +158,8 @@ func (Varint) HasIDs() bool { return false }
 // lengthPrefixed reads a packet of a header that has been read and length more bytes.
 func lengthPrefixed(b []byte, header int, length uint64, max int) (Packet, int, error) {
 	if header > max || length > uint64(max-header) {
-		return Packet{}, 0, fmt.Errorf("%w: a payload of %d bytes, packets of at most %d are allowed", ErrFrame, length,
-			max)
+		return Packet{}, 0, fmt.Errorf("%w: a payload of %d bytes, packets of at most %d are allowed",
+			ErrFrame, length, max)
 	}
 	size := header + int(length)
 	if size > len(b) {

@@ -256,8 +256,8 @@ func (s *Session) call(callback func()) {
 // panicked ends the session after a callback has panicked with v.
 func (s *Session) panicked(v any) {
 	err := &PanicError{v, debug.Stack()}
-	s.service.cfg.Log.Error("callback panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v, "stack",
-		string(err.Stack))
+	s.service.cfg.Log.Error("callback panicked", "session", s.id, "remote", s.RemoteAddr(), "panic", v,
+		"stack", string(err.Stack))
 	s.abort(err, "internal error")
 }
 

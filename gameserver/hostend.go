@@ -118,8 +118,8 @@ func (h *Host) await(limit context.Context, callback string, call func() bool) b
 	case yes := <-answer:
 		return yes
 	case <-limit.Done():
-		h.log.Warn("callback took too long: the end goes on without it", "callback", callback, "limit",
-			h.cfg.DestroyLimit)
+		h.log.Warn("callback took too long: the end goes on without it", "callback", callback,
+			"limit", h.cfg.DestroyLimit)
 		return false
 	}
 }

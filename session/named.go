@@ -94,8 +94,8 @@ func (n *NamedSessions) ConnectString(name string, port PortType) (string, error
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", &Error{Op: "ConnectString", Kind: ErrInvalid, Message: "the address " + address + " is none",
-			Err: err}
+		return "", &Error{Op: "ConnectString",
+			Kind: ErrInvalid, Message: "the address " + address + " is none", Err: err}
 	}
 	return net.JoinHostPort(host, strconv.Itoa(r.settings.beacon())), nil
 }

@@ -17,8 +17,8 @@ func (n *NamedSessions) Update(ctx context.Context, name string, settings Settin
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if r, err = n.enter(op, name); err == nil && !r.mayBe(settings.IsLANMatch) {
-				err = Errorf(op, ErrInvalid, "IsLANMatch cannot be changed: destroy session %q and create it again",
-					name)
+				err = Errorf(op, ErrInvalid,
+					"IsLANMatch cannot be changed: destroy session %q and create it again", name)
 			}
 			return err
 		},

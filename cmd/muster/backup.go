@@ -48,8 +48,8 @@ func (o *operatorCall) backup(ctx context.Context, file string) (err error) {
 		return errors.Join(err, fmt.Errorf("%s exists: name a new file", file))
 	}
 	if o.unencrypted() {
-		fmt.Fprintln(o.stderr, "muster: the backup, with the region's secret, is sent unencrypted: use an https "+
-			"endpoint")
+		fmt.Fprintln(o.stderr, "muster: the backup, with the region's secret, is sent "+
+			"unencrypted: use an https endpoint")
 	}
 	to, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".partial-*") // mode 0600
 	if err != nil {

@@ -293,8 +293,8 @@ func (s *story) play(ctx context.Context) error {
 		return fmt.Errorf("search for the full game on the harbour map: %d found, %w", len(found.GameSessions), err)
 	}
 	s.asked("SearchGameSessions hasAvailablePlayerSessions=false AND gameSessionProperties.map='harbour'")
-	s.answered("1 game session, with %d of %d players", aws.ToInt32(found.GameSessions[0].CurrentPlayerSessionCount),
-		demoPlaces)
+	s.answered("1 game session, with %d of %d players",
+		aws.ToInt32(found.GameSessions[0].CurrentPlayerSessionCount), demoPlaces)
 	return nil
 }
 

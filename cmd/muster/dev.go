@@ -45,8 +45,8 @@ directory is an AWS configuration file with the profile "muster".`,
 			return err
 		}
 		if d.samples < 1 || d.samples > maxSamples {
-			return &misuseError{fmt.Errorf("--sample-servers is %d: must be 1 to %d, or use --no-sample", d.samples,
-				maxSamples)}
+			return &misuseError{fmt.Errorf("--sample-servers is %d: must be 1 to %d, or use --no-sample",
+				d.samples, maxSamples)}
 		}
 		if d.envFile == "" {
 			d.envFile = filepath.Join(d.config.Data, envFile)

@@ -205,8 +205,8 @@ func (i *inspection) show(ctx context.Context, out io.Writer, from backup.Source
 		if r.Opening {
 			opening = "  opening"
 		}
-		fmt.Fprintf(out, "%d  %s  owner %s%s\n", r.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), r.Owner,
-			opening)
+		fmt.Fprintf(out, "%d  %s  owner %s%s\n",
+			r.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z07:00"), r.Owner, opening)
 		return writeFacts(out, r.Facts...)
 	})
 }

@@ -49,8 +49,8 @@ func ticket(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("the ticket is %s: %s", matched.Status, aws.ToString(matched.StatusMessage))
 	}
 	game := matched.GameSessionConnectionInfo
-	p, err := join(ctx, addressOf(game.IpAddress, game.Port), *name, *game.MatchedPlayerSessions[0].PlayerSessionId,
-		out)
+	p, err := join(ctx, addressOf(game.IpAddress, game.Port),
+		*name, *game.MatchedPlayerSessions[0].PlayerSessionId, out)
 	if err != nil {
 		return err
 	}

@@ -44,8 +44,8 @@ func run(ctx context.Context, args []string) (err error) {
 
 	host.Subscribe(gameserver.SessionCallbacks{
 		OnCreateSessionBegin: func(c gameserver.SessionConfig) bool {
-			slog.Info("game session begins", "name", c.SessionName, "level", c.SessionProperties["level"], "players",
-				c.MaxPlayer)
+			slog.Info("game session begins", "name", c.SessionName,
+				"level", c.SessionProperties["level"], "players", c.MaxPlayer)
 			return true // your game: load the level
 		},
 		OnSessionHealthCheck:  func() bool { return true }, // your game: is it well?

@@ -94,8 +94,8 @@ func validTicket(ticket string) bool { return len(ticket) <= MaxTicket && plain(
 // checkData refuses data that is too long for a packet.
 func checkData(packet string, data []byte) error {
 	if len(data) > MaxData {
-		return fmt.Errorf("%w: the data of %s has %d bytes, at most %d are allowed", ErrInvalid, packet, len(data),
-			MaxData)
+		return fmt.Errorf("%w: the data of %s has %d bytes, at most %d are allowed",
+			ErrInvalid, packet, len(data), MaxData)
 	}
 	return nil
 }

@@ -99,8 +99,8 @@ func (m *Metrics) makeTraffic() {
 	m.packetsIn, m.packetsOut = packets.WithLabelValues("in"), packets.WithLabelValues("out")
 	m.dropped = m.counter("gamenet_packets_dropped_total", "Packets that found a queue full, or made place for others.")
 	m.writePackets = m.histogram("gamenet_write_packets", "Packets that one write completed.", packetBuckets)
-	m.queuedBytes = m.histogram("gamenet_queued_bytes", "Bytes that wait for a session after a write to it.",
-		byteBuckets)
+	m.queuedBytes = m.histogram("gamenet_queued_bytes",
+		"Bytes that wait for a session after a write to it.", byteBuckets)
 	m.callbackSeconds = m.histogram("gamenet_callback_seconds", "Time of the callbacks for what one read brought.",
 		callbackBuckets)
 }

@@ -129,8 +129,8 @@ func placementShapes() []Shape {
 		shape[wire.DesiredPlayerSession](),
 		shape[wire.PriorityConfigurationOverride](
 			noted("PlacementFallbackStrategy",
-				"DEFAULT_AFTER_SINGLE_PASS when absent. Later passes try the list first, then the queue's other "+
-					"locations."),
+				"DEFAULT_AFTER_SINGLE_PASS when absent. Later passes try the list "+
+					"first, then the queue's other locations."),
 			noted("LocationOrder", "Locations that the queue does not allow are skipped."),
 		),
 		shape[wire.StartGameSessionPlacementOutput](),
@@ -233,8 +233,7 @@ func matchmakingShapes() []Shape {
 		shape[wire.ValidateMatchmakingRuleSetInput](),
 		shape[wire.ValidateMatchmakingRuleSetOutput](
 			noted("Valid", "Always true: a body that is not valid is `InvalidRequestException`, which says what "+
-				"is wrong "+
-				"and where."),
+				"is wrong and where."),
 		),
 	}
 }
@@ -253,8 +252,7 @@ func ticketShapes() []Shape {
 		shape[wire.Player](
 			noted("PlayerAttributes",
 				"At most 10. The wrong type for the rule set is `InvalidRequestException`; one that the rule set "+
-					"does not "+
-					"declare is kept and does not count."),
+					"does not declare is kept and does not count."),
 			noted("Team",
 				"Needed for backfill, where a copy of a team is named with its number (crew_2); does not count in "+
 					"StartMatchmaking."),
@@ -296,8 +294,7 @@ func ticketShapes() []Shape {
 			noted("ConfigurationName", nameOrArn),
 			noted("GameSessionArn",
 				"Of a game session that FlexMatch made; absent when STANDALONE. Another request for it replaces "+
-					"the one "+
-					"that is active."),
+					"the one that is active."),
 			noted("Players", "1 to 199."),
 		),
 		shape[wire.StartMatchBackfillOutput](),

@@ -94,8 +94,8 @@ func reserveAll(ctx context.Context, c *conn, g game, guests []guest) error {
 			return err
 		}
 		if len(out.PlayerSessions) != n {
-			return fmt.Errorf("CreatePlayerSessions answered %d player sessions instead of %d", len(out.PlayerSessions),
-				n)
+			return fmt.Errorf("CreatePlayerSessions answered %d player sessions instead of %d",
+				len(out.PlayerSessions), n)
 		}
 		for i, p := range out.PlayerSessions {
 			guests[i] = guest{g.process, p.PlayerSessionId}

@@ -14,8 +14,8 @@ import (
 
 var matchmakingProfile = Profile{
 	Name: "matchmaking",
-	Summary: "StartMatchmaking with waiting tickets (--waiting), 2 teams of 5 by skill and latency, placed by a " +
-		"queue",
+	Summary: "StartMatchmaking with waiting tickets (--waiting), 2 teams of " +
+		"5 by skill and latency, placed by a queue",
 	Unit:      "tickets",
 	Pool:      3000,
 	Locations: CrowdLocations,

@@ -317,8 +317,8 @@ func (s *site) startPoolFor(ctx context.Context, n int, key func(session string)
 		s.processes = append(s.processes, p)
 		s.mu.Unlock()
 		return p.ready(ctx, func(session string) {
-			p.request(activateGameSession, func(err error) { s.arrivals.find(key(session)).settle(p, err) },
-				p.inSession)
+			p.request(activateGameSession,
+				func(err error) { s.arrivals.find(key(session)).settle(p, err) }, p.inSession)
 		})
 	})
 }

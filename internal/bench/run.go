@@ -128,8 +128,8 @@ func measure(ctx context.Context, p Profile, cfg Config, operations int64, worke
 	stop := watch(cfg, meters)
 	serverBefore, known := scrape(ctx, cfg.MetricsURL, cfg.TLS)
 	began, before := time.Now(), ownUsage()
-	o := load{clock: cfg.Clock, duration: cfg.Duration, operations: operations, rate: cfg.Rate}.run(ctx, workers,
-		meters)
+	o := load{clock: cfg.Clock, duration: cfg.Duration,
+		operations: operations, rate: cfg.Rate}.run(ctx, workers, meters)
 	after := ownUsage()
 	stop()
 	r := newResult(p, cfg, began, o, meters)
@@ -163,8 +163,8 @@ func watch(cfg Config, meters []*meter) (stop func()) {
 			now := cfg.Clock.Now()
 			seconds := now.Sub(last).Seconds()
 			cfg.Progress(Progress{
-				Elapsed: now.Sub(start), Operations: float64(o-operations) / seconds, Units: float64(u-units) / seconds,
-				Failures: f,
+				Elapsed: now.Sub(start), Operations: float64(o-operations) / seconds,
+				Units: float64(u-units) / seconds, Failures: f,
 			})
 			operations, units, last = o, u, now
 		}

@@ -50,15 +50,15 @@ func (c ClaimCompute) decide(s *State, _ event.Time) ([]Event, error) {
 		return nil, fault.New(fault.InvalidRequest, "Location is required for Anywhere compute type.")
 	}
 	if l, ok := s.FleetLocation(c.Fleet, c.Location); !ok || l.Status != StatusActive {
-		return nil, fault.New(fault.InvalidRequest, "Location %s is not an active location of fleet %s", c.Location,
-			c.Fleet)
+		return nil, fault.New(fault.InvalidRequest, "Location %s is not an active location of fleet %s",
+			c.Location, c.Fleet)
 	}
 	switch held, ok := s.computes.Get(join(c.Fleet, c.Name)); {
 	case ok && held.Location == c.Location:
 		return nil, nil
 	case ok:
-		return nil, fault.New(fault.Conflict, "Compute %s of fleet %s is registered at location %s", c.Name, c.Fleet,
-			held.Location)
+		return nil, fault.New(fault.Conflict, "Compute %s of fleet %s is registered at location %s",
+			c.Name, c.Fleet, held.Location)
 	}
 	if t, _ := s.tallies.Get(c.Fleet); t.computes >= s.limits.ComputesPerFleet {
 		return nil, fault.New(fault.LimitExceeded, "The limit of %d computes in fleet %s is reached",

@@ -60,8 +60,8 @@ func inTeams(players []matchmaking.Player, set *ruleset.Set) error {
 			return fault.New(fault.InvalidRequest,
 				"Player %s needs a Team: that in which the player is in the game session", p.ID)
 		case !known:
-			return fault.New(fault.InvalidRequest, "Player %s is in the team %s, which the rule set does not have",
-				p.ID, p.Team)
+			return fault.New(fault.InvalidRequest,
+				"Player %s is in the team %s, which the rule set does not have", p.ID, p.Team)
 		}
 	}
 	return nil
@@ -79,8 +79,8 @@ func (p *Plane) mayBackfill(
 	case c.Standalone:
 		return nil
 	case gameSessionArn == "":
-		return fault.New(fault.InvalidRequest, "GameSessionArn is required: matchmaking configuration %s is WITH_QUEUE",
-			c.Name)
+		return fault.New(fault.InvalidRequest,
+			"GameSessionArn is required: matchmaking configuration %s is WITH_QUEUE", c.Name)
 	}
 	room, id, err := p.ParseGameSession(gameSessionArn)
 	if err != nil {

@@ -222,8 +222,8 @@ func (p *Plane) finishDeletions(ctx context.Context) {
 	fleets, _ := p.Catalog().Fleets("", math.MaxInt)
 	for _, f := range fleets {
 		err := p.finishDeletion(ctx, f)
-		p.WarnUnless(err == nil || ctx.Err() != nil, "deletion not finished; trying again later", "fleet", f.ID, "err",
-			err)
+		p.WarnUnless(err == nil || ctx.Err() != nil, "deletion not finished; trying again later",
+			"fleet", f.ID, "err", err)
 	}
 }
 

@@ -87,8 +87,8 @@ func (p *Plane) placeGameSession(in *wire.CreateGameSessionInput) (*catalog.Flee
 	case err != nil:
 		return nil, fleet.RoomID{}, err
 	case f.Status != catalog.StatusActive:
-		return nil, fleet.RoomID{}, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and must be ACTIVE", f.ID,
-			f.Status)
+		return nil, fleet.RoomID{}, fault.New(fault.InvalidFleetStatus, "Fleet %s is %s and must be ACTIVE",
+			f.ID, f.Status)
 	case in.MaximumPlayerSessionCount.Or(0) > maxPlayers:
 		return nil, fleet.RoomID{}, invalid(
 			"MaximumPlayerSessionCount is %d; the maximum is %d", in.MaximumPlayerSessionCount.Or(0), maxPlayers)

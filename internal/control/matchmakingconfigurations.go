@@ -176,8 +176,8 @@ func (p *Plane) DeleteMatchmakingConfiguration(
 		return err
 	case active > 0:
 		return invalid(
-			"Matchmaking configuration %s has %d active tickets. Stop them, or delete it when they are over.", m.Name,
-			active)
+			"Matchmaking configuration %s has %d active tickets. Stop them, or delete it when they are over.",
+			m.Name, active)
 	}
 	return p.Change(ctx, catalog.DeleteMatchmakingConfiguration{Name: m.Name})
 }

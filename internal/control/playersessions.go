@@ -172,8 +172,8 @@ func covers(within fleet.ID, room fleet.RoomID) bool {
 }
 
 func (sh shapes) describe(room fleet.RoomID, g *fleet.GameSession, s *fleet.PlayerSession) wire.PlayerSession {
-	return playerSession(s.ID.String(), sh.names.GameSessionARN(room, g.ID), sh.names.FleetARN(string(room.Fleet)),
-		room, g, s)
+	return playerSession(s.ID.String(), sh.names.GameSessionARN(room, g.ID),
+		sh.names.FleetARN(string(room.Fleet)), room, g, s)
 }
 
 // playerPosition is the last player session of a page: those in memory by their place, then those in the history.

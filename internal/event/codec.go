@@ -175,8 +175,8 @@ func fieldOf(t reflect.Type, f reflect.StructField, offset uintptr, structs map[
 	options := strings.Split(f.Tag.Get("cbor"), ",")
 	key, err := strconv.ParseUint(options[0], 10, 64)
 	if err != nil || key >= maxFields || !slices.Contains(options, "keyasint") || !f.IsExported() {
-		panic(fmt.Sprintf(`event: field %s of %v has no tag cbor:"N,keyasint" with a number below %d`, f.Name, t,
-			maxFields))
+		panic(fmt.Sprintf(`event: field %s of %v has no tag cbor:"N,keyasint" with a number below %d`,
+			f.Name, t, maxFields))
 	}
 	field := field{key: byte(key), item: itemOf(f.Type, structs), offset: offset + f.Offset}
 	if often := f.Tag.Get("often"); often != "" {

@@ -33,8 +33,8 @@ func (c ClaimGameSession) decide(r *Room, now event.Time) ([]any, error) {
 	}
 	g := r.claimable(c)
 	if g == nil {
-		return nil, fault.New(fault.NotFound, "Fleet %s has no empty game session in location %s", r.id.Fleet,
-			r.id.Location)
+		return nil, fault.New(fault.NotFound, "Fleet %s has no empty game session in location %s",
+			r.id.Fleet, r.id.Location)
 	}
 	updated := &GameSessionUpdated{Ordinal: g.Ordinal, Name: c.Name, Maximum: &c.Maximum}
 	if len(c.Properties) > 0 {

@@ -22,8 +22,8 @@ func newFleetEvent(now event.Time, code, format string, args ...any) *FleetEvent
 func (e *FleetEventAdded) apply(r *Room) {
 	r.header.FleetEvents++
 	n := r.header.FleetEvents
-	r.fleetEvents.Set(n, &FleetEvent{Number: n, ID: eventID(r.address, r.after, n), Code: e.Code, Message: e.Message,
-		At: e.At})
+	r.fleetEvents.Set(n, &FleetEvent{Number: n,
+		ID: eventID(r.address, r.after, n), Code: e.Code, Message: e.Message, At: e.At})
 	if r.fleetEvents.Len() > maxFleetEvents {
 		r.fleetEvents.PopMin()
 	}

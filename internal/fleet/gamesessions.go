@@ -400,8 +400,8 @@ func (r *Room) hosted(key ProcessKey, id string) (*GameSession, error) {
 }
 
 func (r *Room) noSession(id string) error {
-	return fault.New(fault.NotFound, "Game session %s not found in fleet %s, location %s", id, r.id.Fleet,
-		r.id.Location)
+	return fault.New(fault.NotFound, "Game session %s not found in fleet %s, location %s",
+		id, r.id.Fleet, r.id.Location)
 }
 
 func wrongStatus(g *GameSession) error {

@@ -164,8 +164,8 @@ func (c ReadyProcess) answer(r *Room) any {
 
 func (e *ProcessBecameReady) apply(r *Room) {
 	r.changeProcess(e.ProcessKey, func(p *Process) {
-		p.Status, p.Port, p.LogPaths, p.Ready, p.ReadyBy, p.HealthBy = ProcessIdle, e.Port, e.LogPaths, e.At, 0,
-			e.HealthBy
+		p.Status, p.Port, p.LogPaths = ProcessIdle, e.Port, e.LogPaths
+		p.Ready, p.ReadyBy, p.HealthBy = e.At, 0, e.HealthBy
 	})
 }
 
@@ -237,8 +237,8 @@ func (r *Room) end(p *Process, reason EndReason, now event.Time) []any {
 			r.settings.ReadyTimeout))
 	case EndedByForce:
 		events = append(events, newFleetEvent(now, codeProcessForceTerminated,
-			"Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.", p.ID,
-			p.Compute,
+			"Server process %s on compute %s did not call ProcessEnding within %s of being asked to end.",
+			p.ID, p.Compute,
 			r.settings.TerminationGrace))
 	}
 	return append(events, &ProcessHasEnded{ProcessKey: p.ProcessKey, Reason: reason, At: now,

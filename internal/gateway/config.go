@@ -127,8 +127,8 @@ func (c *Config) validate() error {
 		FieldsFull, FieldsMinimal)
 	add(c.BuildCheck != "" && c.BuildCheck != BuildOff && c.BuildCheck != BuildWarn && c.BuildCheck != BuildEnforce,
 		"BuildCheck is %q; use %q, %q or %q", c.BuildCheck, BuildOff, BuildWarn, BuildEnforce)
-	add(c.LocalFleet != "" && !localFleet.MatchString(c.LocalFleet), "LocalFleet is %q; it must begin with fleet-",
-		c.LocalFleet)
+	add(c.LocalFleet != "" && !localFleet.MatchString(c.LocalFleet),
+		"LocalFleet is %q; it must begin with fleet-", c.LocalFleet)
 	add(!arn.ValidRegion(c.Region), "Region is %q; use one such as eu-west-1", c.Region)
 	check := func(field string, t Target) {
 		if err := t.validate(c.Queues != nil); err != nil {

@@ -95,8 +95,8 @@ func unplaced(p *wire.GameSessionPlacement) error {
 	case wire.GameSessionPlacementStatePending:
 		return &failure{code: ActivationTimeout}
 	default:
-		return &failure{code: NoCapacity, err: fault.New(fault.OutOfCapacity, "placement %s is %s", p.PlacementId,
-			p.Status)}
+		return &failure{code: NoCapacity, err: fault.New(fault.OutOfCapacity, "placement %s is %s",
+			p.PlacementId, p.Status)}
 	}
 }
 

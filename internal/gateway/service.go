@@ -33,12 +33,14 @@ type Service interface {
 	ConfirmGameSession(ctx context.Context, gameSessionID string) error
 
 	SearchGameSessions(ctx context.Context, in *wire.SearchGameSessionsInput) (*wire.SearchGameSessionsOutput, error)
-	TerminateGameSession(ctx context.Context, in *wire.TerminateGameSessionInput) (*wire.TerminateGameSessionOutput,
-		error)
-	CreatePlayerSessions(ctx context.Context, in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput,
-		error)
-	DescribePlayerSessions(ctx context.Context,
-		in *wire.DescribePlayerSessionsInput) (*wire.DescribePlayerSessionsOutput, error)
+	TerminateGameSession(
+		ctx context.Context, in *wire.TerminateGameSessionInput,
+	) (*wire.TerminateGameSessionOutput, error)
+	CreatePlayerSessions(ctx context.Context,
+		in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error)
+	DescribePlayerSessions(
+		ctx context.Context, in *wire.DescribePlayerSessionsInput,
+	) (*wire.DescribePlayerSessionsOutput, error)
 
 	// Ready returns nil if calls are expected to succeed. It is fast.
 	Ready(ctx context.Context) error
@@ -46,15 +48,17 @@ type Service interface {
 
 // Queues is a Service with queues.
 type Queues interface {
-	StartGameSessionPlacement(ctx context.Context,
-		in *wire.StartGameSessionPlacementInput) (*wire.StartGameSessionPlacementOutput, error)
+	StartGameSessionPlacement(
+		ctx context.Context, in *wire.StartGameSessionPlacementInput,
+	) (*wire.StartGameSessionPlacementOutput, error)
 	StopGameSessionPlacement(ctx context.Context,
 		in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error)
 	// AwaitPlacement returns the placement when it is no longer PENDING.
 	AwaitPlacement(ctx context.Context, placementID string) (*wire.GameSessionPlacement, error)
 	// DescribeGameSessionPlacement returns the current placement.
-	DescribeGameSessionPlacement(ctx context.Context,
-		in *wire.DescribeGameSessionPlacementInput) (*wire.DescribeGameSessionPlacementOutput, error)
+	DescribeGameSessionPlacement(
+		ctx context.Context, in *wire.DescribeGameSessionPlacementInput,
+	) (*wire.DescribeGameSessionPlacementOutput, error)
 }
 
 // Matchmaking is a Service with FlexMatch.

@@ -131,8 +131,8 @@ func (p *Pool) textsOf(e *entry) (string, error) {
 		texts := e.texts[p.columns.text(r.Attribute)]
 		if slices.ContainsFunc(texts, func(t int32) bool { return t != texts[0] }) {
 			name := p.set.Attributes[r.Attribute].Name
-			return "", fmt.Errorf("its players have different values of %s, and rule %s requires one value", name,
-				r.Name)
+			return "", fmt.Errorf("its players have different values of %s, and rule %s requires one value",
+				name, r.Name)
 		}
 		fmt.Fprintf(&key, "%d ", texts[0])
 	}

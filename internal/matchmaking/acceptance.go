@@ -69,8 +69,8 @@ func (c Accept) answers(t *Ticket, m *Match) ([]Answer, error) {
 		case !ok:
 			answers = append(answers, Answer{id, c.Accept})
 		case old.Accepted != c.Accept:
-			return nil, fault.New(fault.InvalidRequest, "Player %s has answered already; an answer to a match is final",
-				id)
+			return nil, fault.New(fault.InvalidRequest,
+				"Player %s has answered already; an answer to a match is final", id)
 		}
 	}
 	return answers, nil

@@ -52,9 +52,9 @@ func (c Start) decide(s *State, now event.Time) ([]any, error) {
 		return nil, err
 	}
 	return append(events, &TicketStarted{
-		ID: c.ID, Configuration: c.Configuration, Players: c.Players, Backfill: c.Backfill, GameSession: c.GameSession,
-		Call: c.Call,
-		At:   now, Deadline: now.Add(time.Duration(c.Timeout) * time.Second),
+		ID: c.ID, Configuration: c.Configuration, Players: c.Players,
+		Backfill: c.Backfill, GameSession: c.GameSession, Call: c.Call,
+		At: now, Deadline: now.Add(time.Duration(c.Timeout) * time.Second),
 	}), nil
 }
 
@@ -100,8 +100,7 @@ func (s *State) cancel(ids []string, now event.Time) (events []any, err error) {
 		case t.Status == Placing:
 			return nil, fault.New(fault.InvalidRequest,
 				"Matchmaking ticket %s, which holds a player or the game session of this request, is in %s status "+
-					"and cannot "+
-					"be canceled; try again when it is over", id, t.Status)
+					"and cannot be canceled; try again when it is over", id, t.Status)
 		case !slices.Contains(broken, t.Match):
 			broken = append(broken, t.Match)
 		}
@@ -141,8 +140,8 @@ func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 		m, _ := s.matches.Get(t.Match)
 		return s.breakUp(m, []string{t.ID}, now), nil
 	default:
-		return nil, fault.New(fault.InvalidRequest, "Matchmaking ticket is in %s status and cannot be canceled.",
-			t.Status)
+		return nil, fault.New(fault.InvalidRequest,
+			"Matchmaking ticket is in %s status and cannot be canceled.", t.Status)
 	}
 }
 

@@ -23,8 +23,8 @@ func (d *Handler) backup(w http.ResponseWriter, r *http.Request) {
 	err := d.Backup(ctx, to)
 	switch {
 	case err == nil:
-		d.Log.Info("backup finished", "access_key", caller.AccessKeyID, "bytes", to.wrote, "duration",
-			time.Since(begin))
+		d.Log.Info("backup finished", "access_key", caller.AccessKeyID, "bytes", to.wrote,
+			"duration", time.Since(begin))
 	case to.wrote == 0:
 		d.fail(w, err)
 	default:

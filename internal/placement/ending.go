@@ -18,8 +18,8 @@ func (c Stop) decide(s *State, now event.Time) ([]any, error) {
 	case err != nil:
 		return nil, err
 	case p.HasEnded():
-		return nil, fault.New(fault.InvalidRequest, "Placement %s is %s: only a PENDING placement can be stopped", p.ID,
-			p.Status)
+		return nil, fault.New(fault.InvalidRequest, "Placement %s is %s: only a PENDING placement can be stopped",
+			p.ID, p.Status)
 	case p.AttemptRunning():
 		return nil, fault.New(fault.InvalidRequest, "A game session is being started for placement %s; end it with "+
 			"TerminateGameSession", p.ID)

@@ -123,8 +123,8 @@ func (l *latencies) violation(location string, limit int32) string {
 			milliseconds(worst.Milliseconds), limit)
 	}
 	if missing := m.players.firstMissing(len(l.players)); missing < len(l.players) {
-		return fmt.Sprintf("player %s reports no latency, the policy allows %d ms", clipTo(l.players[missing], maxName),
-			limit)
+		return fmt.Sprintf("player %s reports no latency, the policy allows %d ms",
+			clipTo(l.players[missing], maxName), limit)
 	}
 	return ""
 }

@@ -83,8 +83,8 @@ func (o Origin) matchmaking(h head, a *matchmaking.Announcement,
 		}
 	case matchmaking.MatchmakingSucceeded:
 		if c := a.Connection; c != nil {
-			d.GameSession = gameSession{GameSessionARN: c.GameSession, IPAddress: c.IPAddress, DNSName: c.DNSName,
-				Port: c.Port}
+			d.GameSession = gameSession{GameSessionARN: c.GameSession,
+				IPAddress: c.IPAddress, DNSName: c.DNSName, Port: c.Port}
 		}
 	}
 	d.Tickets = tickets(a)

@@ -159,8 +159,8 @@ func (p *Publisher) publish(ctx context.Context) error {
 			err = p.append(ctx, r)
 		}
 		if errors.Is(err, journal.ErrTooLarge) { // the others must not wait behind it forever
-			p.cfg.Log.Error("event dropped: it is too large for the feed", "event", r.id(), "bytes", len(r.lines),
-				"err", err)
+			p.cfg.Log.Error("event dropped: it is too large for the feed", "event", r.id(),
+				"bytes", len(r.lines), "err", err)
 		} else if err != nil {
 			return err
 		}
@@ -221,8 +221,8 @@ func (r *feedRecord) add(o *outbox, limit int, log *slog.Logger) (n int, full bo
 	for i, a := range o.found {
 		line, err := a.line()
 		if err != nil {
-			log.Error("event dropped: it cannot be encoded", "shard", o.shard, "outbox", o.name, "number", a.number,
-				"err", err)
+			log.Error("event dropped: it cannot be encoded", "shard", o.shard, "outbox", o.name,
+				"number", a.number, "err", err)
 		}
 		if r.events > 0 && len(r.lines)+len(line) > limit {
 			return i, true

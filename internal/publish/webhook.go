@@ -161,8 +161,8 @@ func (s *sender) follow(ctx context.Context, after uint64) error {
 		done = seq
 		if now := s.Clock.Now(); now.Sub(s.kept) >= keepPause {
 			if err := s.Feed.SavePosition(ctx, s.target.name(), seq); err != nil {
-				s.Log.Warn("webhook: position not kept; events may be repeated after a restart", "url", s.target.Shown,
-					"err", err)
+				s.Log.Warn("webhook: position not kept; events may be repeated after a restart",
+					"url", s.target.Shown, "err", err)
 			}
 			s.kept = now
 		}

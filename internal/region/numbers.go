@@ -29,8 +29,7 @@ func (m *Machine) freeNumber() (uint16, error) {
 	if m.level < reuseLevel && last == MaxRooms || len(m.rooms) == MaxRooms {
 		return 0, fault.New(fault.LimitExceeded,
 			"This part of the region holds %d fleet locations, and has no room for another one. Delete fleets or "+
-				"fleet "+
-				"locations that are not needed any more.", MaxRooms)
+				"fleet locations that are not needed any more.", MaxRooms)
 	}
 	for number := last + 1; ; number++ {
 		if _, open := m.rooms[number]; !open && number != 0 { // 0 is the catalog

@@ -53,8 +53,8 @@ type parser struct {
 func newParser(what, input string) (*parser, error) {
 	p := &parser{what: what, input: input}
 	if n := utf8.RuneCountInString(input); n > maxExpression {
-		return nil, fault.New(fault.InvalidRequest, "Invalid %s expression: it has %d characters, the limit is %d.",
-			what, n,
+		return nil, fault.New(fault.InvalidRequest,
+			"Invalid %s expression: it has %d characters, the limit is %d.", what, n,
 			maxExpression)
 	}
 	return p, p.advance()
@@ -67,8 +67,8 @@ func (p *parser) fail(t token, format string, args ...any) error {
 
 func (p *parser) failAt(offset int, format string, args ...any) error {
 	hint := fmt.Sprintf(format, args...)
-	return fault.New(fault.InvalidRequest, "Invalid %s expression at character %d: %s.", p.what, p.position(offset),
-		hint)
+	return fault.New(fault.InvalidRequest, "Invalid %s expression at character %d: %s.",
+		p.what, p.position(offset), hint)
 }
 
 // position converts an offset to a character number, from 1.

@@ -65,8 +65,8 @@ func (p *parser) operand(t token) (o operand, key string, err error) {
 	case key == "":
 		return 0, "", p.fail(t, "expected the key of a game property behind %q", propertyPrefix)
 	case strings.Contains(key, "."):
-		return 0, "", p.fail(t, "the property key %q contains a dot, and such keys cannot be searched: rename the "+
-			"property",
+		return 0, "", p.fail(t, "the property key %q contains a dot, and such keys cannot "+
+			"be searched: rename the property",
 			key)
 	}
 	return property, key, nil

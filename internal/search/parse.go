@@ -85,8 +85,8 @@ func (p *parser) not() (*node, error) {
 // deeper skips the next token and parses what it opens.
 func (p *parser) deeper(read func() (*node, error)) (*node, error) {
 	if p.depth++; p.depth > maxDepth {
-		return nil, p.fail(p.next, "more than %d parentheses and NOTs are nested here: simplify the expression",
-			maxDepth)
+		return nil, p.fail(p.next,
+			"more than %d parentheses and NOTs are nested here: simplify the expression", maxDepth)
 	}
 	if err := p.advance(); err != nil {
 		return nil, err

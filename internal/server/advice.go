@@ -20,8 +20,7 @@ func advise(err error, data string) error {
 		return fmt.Errorf("the disk of %s fails: repair it and start again: %w", data, err)
 	case errors.Is(err, journal.ErrMissing):
 		return fmt.Errorf("the data in %s is damaged: move it away, and restore a backup in its place (muster "+
-			"restore) "+
-			"or start with an empty directory: %w", data, err)
+			"restore) or start with an empty directory: %w", data, err)
 	}
 	return err
 }

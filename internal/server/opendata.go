@@ -38,6 +38,6 @@ func OpenData(ctx context.Context, data string, log *slog.Logger) (_ backup.Sour
 		snapshot.Close()
 		return engine.Close()
 	}
-	return backup.OfCut(backup.Region{Region: of.Region, Account: of.Account, Shards: of.Shards}, snapshot), closeData,
-		nil
+	return backup.OfCut(backup.Region{Region: of.Region, Account: of.Account, Shards: of.Shards}, snapshot),
+		closeData, nil
 }

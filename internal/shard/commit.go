@@ -28,8 +28,8 @@ type committed[M any] struct {
 
 func newCommitter[C any, M Machine[C, M]](r *runner[C, M], last uint64) *committer[C, M] {
 	return &committer[C, M]{
-		cfg: r.cfg, owner: r.owner, durable: &r.s.durable, in: make(chan *batch[M], 1), out: make(chan committed[M], 1),
-		last: last,
+		cfg: r.cfg, owner: r.owner, durable: &r.s.durable,
+		in: make(chan *batch[M], 1), out: make(chan committed[M], 1), last: last,
 	}
 }
 

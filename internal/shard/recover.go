@@ -119,8 +119,8 @@ func (v *recovery[C, M]) apply(seq uint64, data []byte) error {
 func (v *recovery[C, M]) report(begin time.Time, err error) {
 	took := v.cfg.Clock.Since(begin)
 	if v.cfg.Metrics.Recovery != nil {
-		v.cfg.Metrics.Recovery(RecoveryStats{SnapshotSeq: v.snapshot, Records: v.replayed.records, Duration: took,
-			Err: err})
+		v.cfg.Metrics.Recovery(RecoveryStats{SnapshotSeq: v.snapshot,
+			Records: v.replayed.records, Duration: took, Err: err})
 	}
 	if err == nil {
 		v.cfg.Log.Info("shard recovered", "snapshot_seq", v.snapshot, "records", v.replayed.records, "duration", took)

@@ -78,8 +78,8 @@ func New(name Namer) *Metrics {
 
 func (m *Metrics) makeCalls() {
 	m.calls = m.counters("muster_api_calls_total", "Answered API calls.", "operation", "exception")
-	m.callSeconds = m.histograms("muster_api_call_seconds", "Time from the head of a request to its answer.", seconds,
-		"operation")
+	m.callSeconds = m.histograms("muster_api_call_seconds", "Time from the head of a request to its answer.",
+		seconds, "operation")
 	m.callBytes = m.counters("muster_api_bytes_total", "Bytes of bodies.", "direction")
 	m.events = m.counters("muster_events_total", "Durable events of the core.", "event")
 }
@@ -97,10 +97,10 @@ func (m *Metrics) makeShards() {
 
 func (m *Metrics) makeSockets() {
 	m.sockets = m.gauge("muster_server_process_sockets", "Open sockets of server processes.")
-	m.handshakes = m.counters("muster_server_process_refusals_total", "Refused connections of server processes.",
-		"status")
-	m.actions = m.counters("muster_server_process_actions_total", "Answered requests of server processes.", "action",
-		"status")
+	m.handshakes = m.counters("muster_server_process_refusals_total",
+		"Refused connections of server processes.", "status")
+	m.actions = m.counters("muster_server_process_actions_total", "Answered requests of server processes.",
+		"action", "status")
 	m.actionSeconds = m.histograms("muster_server_process_action_seconds",
 		"Time to answer a request of a server process.", seconds, "action")
 	m.pushes = m.counters("muster_server_process_pushes_total", "Messages pushed to server processes.", "action")

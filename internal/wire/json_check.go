@@ -26,8 +26,8 @@ func checkJSON(body []byte) *fault.Error {
 	if s.limit != "" {
 		return fault.New(fault.Serialization, "The request body %s.", s.limit)
 	}
-	return fault.New(fault.Serialization, "The request body is not valid JSON: expected %s at byte %d.", s.expected,
-		s.pos)
+	return fault.New(fault.Serialization, "The request body is not valid JSON: expected %s at byte %d.",
+		s.expected, s.pos)
 }
 
 // A jsonScanner walks over JSON text. Its methods return false at the first mistake and leave pos there.

@@ -29,8 +29,8 @@ func matchPlayers(op string, players []session.Player) ([]types.Player, error) {
 		for name, value := range player.PlayerAttributes {
 			attribute, err := parseAttribute(value)
 			if err != nil {
-				return nil, session.Errorf(op, session.ErrInvalid, "player %q, attribute %q: %v", player.PlayerID, name,
-					err)
+				return nil, session.Errorf(op, session.ErrInvalid, "player %q, attribute %q: %v",
+					player.PlayerID, name, err)
 			}
 			if out.PlayerAttributes == nil {
 				out.PlayerAttributes = map[string]types.AttributeValue{}

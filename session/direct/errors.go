@@ -87,8 +87,8 @@ func failure(ctx context.Context, op string, err error) error {
 		return &session.Error{Op: op, Kind: session.ErrDenied, Message: "no credentials: " + e.Error(), Err: e.err}
 	}
 	if e, ok := errors.AsType[apiError](err); ok {
-		return &session.Error{Op: op, Kind: kind(e.ErrorCode(), err), Message: e.ErrorMessage(), Code: e.ErrorCode(),
-			Err: err}
+		return &session.Error{Op: op, Kind: kind(e.ErrorCode(), err),
+			Message: e.ErrorMessage(), Code: e.ErrorCode(), Err: err}
 	}
 	if e, ok := errors.AsType[invalidParams](err); ok {
 		return &session.Error{Op: op, Kind: session.ErrInvalid, Message: e.Error(), Err: err}

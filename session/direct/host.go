@@ -119,7 +119,7 @@ func isActive(ctx context.Context, api *api, op, id string) (bool, error) {
 	case types.GameSessionStatusActivating:
 		return false, nil
 	default:
-		return false, session.Errorf(op, session.ErrUnavailable, "the game server did not start the session: it is %s",
-			s)
+		return false, session.Errorf(op, session.ErrUnavailable,
+			"the game server did not start the session: it is %s", s)
 	}
 }

@@ -94,8 +94,8 @@ func (p *Provider) awaitPlacement(ctx context.Context, api *api, op, placementID
 			sessionID = aws.ToString(placed.GameSessionArn)
 			return true, nil
 		}
-		return false, session.Errorf(op, session.ErrUnavailable, "the queue found no place: the placement is %s",
-			placed.Status)
+		return false, session.Errorf(op, session.ErrUnavailable,
+			"the queue found no place: the placement is %s", placed.Status)
 	})
 	if err == nil && sessionID == "" {
 		err = incomplete(op, "the placed session's id")

@@ -14,8 +14,8 @@ func plainAttributes(op string, player session.Player) (map[string]any, error) {
 	for name, data := range player.PlayerAttributes {
 		value, err := plainAttribute(data)
 		if err != nil {
-			return nil, session.Errorf(op, session.ErrInvalid, "player %q, attribute %q: %v", player.PlayerID, name,
-				err)
+			return nil, session.Errorf(op, session.ErrInvalid, "player %q, attribute %q: %v",
+				player.PlayerID, name, err)
 		}
 		plain[name] = value
 	}

@@ -68,8 +68,8 @@ func (p *Provider) send(ctx context.Context, client *http.Client, r request) (*h
 	}
 	out, err := http.NewRequestWithContext(ctx, r.method, address, body)
 	if err != nil {
-		return nil, &session.Error{Op: r.op, Kind: session.ErrInvalid, Message: "the gateway's address: " + err.Error(),
-			Err: err}
+		return nil, &session.Error{Op: r.op, Kind: session.ErrInvalid,
+			Message: "the gateway's address: " + err.Error(), Err: err}
 	}
 	p.header(out.Header, r)
 	answer, err := client.Do(out)

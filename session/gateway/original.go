@@ -106,8 +106,8 @@ func (p *Provider) Find(ctx context.Context, r session.FindRequest) ([]session.S
 	const op = "Find"
 	uri, err := findURI(p.cfg.FindURI, r.BuildID)
 	if err != nil {
-		return nil, &session.Error{Op: op, Kind: session.ErrInvalid, Message: "Config.FindURI: " + err.Error(),
-			Err: err}
+		return nil, &session.Error{Op: op, Kind: session.ErrInvalid,
+			Message: "Config.FindURI: " + err.Error(), Err: err}
 	}
 	list, err := do(ctx, p, request{op: op, method: http.MethodGet, uri: uri}, decodeList[gameSession])
 	if err != nil {

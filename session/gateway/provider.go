@@ -52,8 +52,8 @@ func (p *Provider) Configure(_ context.Context, _ string) error {
 	case err != nil:
 		return &session.Error{Op: op, Kind: session.ErrInvalid, Message: "Config.URL: " + err.Error(), Err: err}
 	case base.Scheme != "http" && base.Scheme != "https", base.Host == "":
-		return session.Errorf(op, session.ErrInvalid, "Config.URL %q: want a URL such as http://127.0.0.1:3000",
-			p.cfg.URL)
+		return session.Errorf(op, session.ErrInvalid,
+			"Config.URL %q: want a URL such as http://127.0.0.1:3000", p.cfg.URL)
 	case base.RawQuery != "" || base.Fragment != "":
 		return session.Errorf(op, session.ErrInvalid, "Config.URL %q: it must end with its path", p.cfg.URL)
 	}

@@ -57,8 +57,8 @@ func (p *Provider) StartMatchmaking(ctx context.Context, r session.StartMatchmak
 
 // StopMatchmaking implements session.Matchmaker.
 func (p *Provider) StopMatchmaking(ctx context.Context, r session.StopMatchmakingRequest) error {
-	_, err := do(ctx, p, request{op: "StopMatchmaking", method: http.MethodDelete, uri: ticketURI(r.TicketID, "")},
-		ignore)
+	_, err := do(ctx, p,
+		request{op: "StopMatchmaking", method: http.MethodDelete, uri: ticketURI(r.TicketID, "")}, ignore)
 	return err
 }
 

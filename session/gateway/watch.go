@@ -57,8 +57,8 @@ func (p *Provider) WatchTicket(ctx context.Context, ticketID string, changed fun
 func streaming(ctx context.Context, r request, answer *http.Response) error {
 	if answer.StatusCode == http.StatusOK {
 		if kind := answer.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-			return session.Errorf(r.op, session.ErrTransport, "the gateway answers %q instead of a stream of events",
-				kind)
+			return session.Errorf(r.op, session.ErrTransport,
+				"the gateway answers %q instead of a stream of events", kind)
 		}
 		return nil
 	}

@@ -49,8 +49,8 @@ func checkNumbers(op string, a session.Advert, limits Limits) error {
 		{"number of Properties", len(a.Properties), 0, limits.Properties},
 	} {
 		if f.value < f.least || f.value > f.most {
-			return session.Errorf(op, session.ErrInvalid, "%s is %d, it must be %d to %d", f.field, f.value, f.least,
-				f.most)
+			return session.Errorf(op, session.ErrInvalid, "%s is %d, it must be %d to %d",
+				f.field, f.value, f.least, f.most)
 		}
 	}
 	return nil

@@ -14,8 +14,8 @@ var (
 )
 
 // errNoLink is the cause where there is nothing to send to or to hear on.
-var errNoLink = errors.New("there is no link with an address: bring a network interface up, or name others in " +
-	"Interfaces")
+var errNoLink = errors.New("there is no link with an address: bring a network interface " +
+	"up, or name others in Interfaces")
 
 // A link is a network interface that is up.
 type link struct {

@@ -23,8 +23,8 @@ func (s *Service) SearchSessions(ctx context.Context, r session.SearchSessionsRe
 	}
 	first, err := strconv.Atoi(cmp.Or(r.NextToken, "0"))
 	if err != nil {
-		return page, session.Errorf("SearchSessions", session.ErrInvalid, "NextToken %q is not of a page before",
-			r.NextToken)
+		return page, session.Errorf("SearchSessions",
+			session.ErrInvalid, "NextToken %q is not of a page before", r.NextToken)
 	}
 	defer s.lock()()
 	all := s.active(func(g *gameSession) bool {

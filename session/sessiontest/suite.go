@@ -248,8 +248,8 @@ func (s *suite) placements() {
 func (s *suite) over() {
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	_, create := s.Provider.CreateSession(ctx, session.CreateSessionRequest{FleetID: s.FleetID, Location: s.Location,
-		MaxPlayer: 2})
+	_, create := s.Provider.CreateSession(ctx, session.CreateSessionRequest{FleetID: s.FleetID,
+		Location: s.Location, MaxPlayer: 2})
 	_, search := s.Provider.SearchSessions(ctx, session.SearchSessionsRequest{FleetID: s.FleetID})
 	_, host := s.Provider.Host(ctx, session.HostRequest{SessionName: "over", OwnerID: "ada", Connections: 2})
 	_, find := s.Provider.Find(ctx, session.FindRequest{})

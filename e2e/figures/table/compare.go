@@ -16,8 +16,8 @@ import (
 // does not keep them apart.
 func (t *table) compare(ctx context.Context, format, before, after string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "go", "tool", "-modfile=tools/go.mod", "benchstat", "-table", "pkg",
-		"-ignore", "goos,goarch,cpu,command,date,commit,rounds,machine,load,memory,disk,stolen", "-format", format,
-		before, after)
+		"-ignore", "goos,goarch,cpu,command,date,commit,rounds,machine,load,memory,disk,stolen",
+		"-format", format, before, after)
 	command.Dir = t.root
 	var problems bytes.Buffer
 	command.Stderr = &problems

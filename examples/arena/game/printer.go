@@ -37,6 +37,6 @@ func (p *printer) message(m gameserver.Message) {
 		return
 	}
 	remote := url.URL{Host: m.Remote.String()}
-	p.line("Sending Socket Message, isConnected:true, endpoint: %s, host: %s, port: %s", remote.Host, remote.Hostname(),
-		remote.Port())
+	p.line("Sending Socket Message, isConnected:true, endpoint: %s, host: %s, port: %s",
+		remote.Host, remote.Hostname(), remote.Port())
 }

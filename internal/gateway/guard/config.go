@@ -69,8 +69,8 @@ func (c *Config) validate() error {
 	}
 	for name, key := range c.Keys {
 		add(name == "", "Keys: a key has no name; names stand in the log")
-		add(len(key) < minKey, "Keys: the key of %q has %d characters; use at least %d random ones", name, len(key),
-			minKey)
+		add(len(key) < minKey, "Keys: the key of %q has %d characters; use at least %d random ones",
+			name, len(key), minKey)
 	}
 	add(c.AddressRate.PerSecond < 0 || c.AddressRate.Burst < 0, "AddressRate must not be negative")
 	add(c.PlayerRate.PerSecond < 0 || c.PlayerRate.Burst < 0, "PlayerRate must not be negative")

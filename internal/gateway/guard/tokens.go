@@ -26,8 +26,8 @@ const maxToken = 16 << 10
 // algorithms are those with a public key. With the symmetric ones and "none", anyone who can verify a token could
 // create one.
 var algorithms = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,
-	jose.EdDSA,
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384,
+	jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
 // Tokens configures bearer tokens, which are JSON Web Tokens. Every token needs exp and sub.

@@ -12,12 +12,14 @@ type option = func(*gamelift.Options)
 // legacyAPI has the operations of GameLift Local that this package uses. Source: GameLift Local 1.0.5, its list of
 // supported operations.
 type legacyAPI interface {
-	CreateGameSession(context.Context, *gamelift.CreateGameSessionInput, ...option) (*gamelift.CreateGameSessionOutput,
-		error)
+	CreateGameSession(
+		context.Context, *gamelift.CreateGameSessionInput, ...option,
+	) (*gamelift.CreateGameSessionOutput, error)
 	CreatePlayerSessions(context.Context, *gamelift.CreatePlayerSessionsInput,
 		...option) (*gamelift.CreatePlayerSessionsOutput, error)
-	DescribeGameSessions(context.Context, *gamelift.DescribeGameSessionsInput,
-		...option) (*gamelift.DescribeGameSessionsOutput, error)
+	DescribeGameSessions(
+		context.Context, *gamelift.DescribeGameSessionsInput, ...option,
+	) (*gamelift.DescribeGameSessionsOutput, error)
 	DescribePlayerSessions(context.Context, *gamelift.DescribePlayerSessionsInput,
 		...option) (*gamelift.DescribePlayerSessionsOutput, error)
 }
@@ -26,35 +28,43 @@ type legacyAPI interface {
 type api interface {
 	legacyAPI
 
-	DescribeFleetAttributes(context.Context, *gamelift.DescribeFleetAttributesInput,
-		...option) (*gamelift.DescribeFleetAttributesOutput, error)
+	DescribeFleetAttributes(
+		context.Context, *gamelift.DescribeFleetAttributesInput, ...option,
+	) (*gamelift.DescribeFleetAttributesOutput, error)
 	DescribeFleetLocationAttributes(context.Context, *gamelift.DescribeFleetLocationAttributesInput,
 		...option) (*gamelift.DescribeFleetLocationAttributesOutput, error)
-	DescribeFleetLocationUtilization(context.Context, *gamelift.DescribeFleetLocationUtilizationInput,
-		...option) (*gamelift.DescribeFleetLocationUtilizationOutput, error)
+	DescribeFleetLocationUtilization(
+		context.Context, *gamelift.DescribeFleetLocationUtilizationInput, ...option,
+	) (*gamelift.DescribeFleetLocationUtilizationOutput, error)
 	ListFleets(context.Context, *gamelift.ListFleetsInput, ...option) (*gamelift.ListFleetsOutput, error)
 	ResolveAlias(context.Context, *gamelift.ResolveAliasInput, ...option) (*gamelift.ResolveAliasOutput, error)
 
-	SearchGameSessions(context.Context, *gamelift.SearchGameSessionsInput,
-		...option) (*gamelift.SearchGameSessionsOutput, error)
-	UpdateGameSession(context.Context, *gamelift.UpdateGameSessionInput, ...option) (*gamelift.UpdateGameSessionOutput,
-		error)
-	TerminateGameSession(context.Context, *gamelift.TerminateGameSessionInput,
-		...option) (*gamelift.TerminateGameSessionOutput, error)
+	SearchGameSessions(
+		context.Context, *gamelift.SearchGameSessionsInput, ...option,
+	) (*gamelift.SearchGameSessionsOutput, error)
+	UpdateGameSession(context.Context, *gamelift.UpdateGameSessionInput,
+		...option) (*gamelift.UpdateGameSessionOutput, error)
+	TerminateGameSession(
+		context.Context, *gamelift.TerminateGameSessionInput, ...option,
+	) (*gamelift.TerminateGameSessionOutput, error)
 
-	StartGameSessionPlacement(context.Context, *gamelift.StartGameSessionPlacementInput,
-		...option) (*gamelift.StartGameSessionPlacementOutput, error)
+	StartGameSessionPlacement(
+		context.Context, *gamelift.StartGameSessionPlacementInput, ...option,
+	) (*gamelift.StartGameSessionPlacementOutput, error)
 	StopGameSessionPlacement(context.Context, *gamelift.StopGameSessionPlacementInput,
 		...option) (*gamelift.StopGameSessionPlacementOutput, error)
-	DescribeGameSessionPlacement(context.Context, *gamelift.DescribeGameSessionPlacementInput,
-		...option) (*gamelift.DescribeGameSessionPlacementOutput, error)
+	DescribeGameSessionPlacement(
+		context.Context, *gamelift.DescribeGameSessionPlacementInput, ...option,
+	) (*gamelift.DescribeGameSessionPlacementOutput, error)
 
-	StartMatchmaking(context.Context, *gamelift.StartMatchmakingInput, ...option) (*gamelift.StartMatchmakingOutput,
-		error)
+	StartMatchmaking(
+		context.Context, *gamelift.StartMatchmakingInput, ...option,
+	) (*gamelift.StartMatchmakingOutput, error)
 	StopMatchmaking(context.Context, *gamelift.StopMatchmakingInput, ...option) (*gamelift.StopMatchmakingOutput, error)
 	AcceptMatch(context.Context, *gamelift.AcceptMatchInput, ...option) (*gamelift.AcceptMatchOutput, error)
-	DescribeMatchmaking(context.Context, *gamelift.DescribeMatchmakingInput,
-		...option) (*gamelift.DescribeMatchmakingOutput, error)
+	DescribeMatchmaking(
+		context.Context, *gamelift.DescribeMatchmakingInput, ...option,
+	) (*gamelift.DescribeMatchmakingOutput, error)
 }
 
 // once disables the client's retries: a poller has its own pauses and must see throttling.

@@ -22,8 +22,8 @@ const maxAnswer = 32 << 20
 
 // unsigned is the signature that GameLift Local requires and does not verify. Source: AWS Signature Version 4, the form
 // of the header.
-const unsigned = "AWS4-HMAC-SHA256 Credential=local/20150101/local/gamelift/aws4_request, SignedHeaders=host, " +
-	"Signature=0"
+const unsigned = "AWS4-HMAC-SHA256 Credential=local/20150101/local/gamelift/aws4_request, " +
+	"SignedHeaders=host, Signature=0"
 
 // A jsonClient calls GameLift Local in AWS JSON 1.1, with the SDK's shapes. The SDK itself sends CBOR.
 type jsonClient struct {

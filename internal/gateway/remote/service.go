@@ -49,8 +49,8 @@ func newService(client api, cfg Config) *Service {
 		noun: "placement", pace: sessionPace, batch: 1, fetch: s.fetchPlacement, clock: cfg.Clock, log: cfg.Log,
 	}
 	s.tickets = poller[*wire.MatchmakingTicket]{
-		noun: "matchmaking ticket", pace: ticketPace, batch: maxTickets, fetch: s.fetchTickets, clock: cfg.Clock,
-		log: cfg.Log,
+		noun: "matchmaking ticket", pace: ticketPace, batch: maxTickets,
+		fetch: s.fetchTickets, clock: cfg.Clock, log: cfg.Log,
 	}
 	return s
 }

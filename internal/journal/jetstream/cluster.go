@@ -54,8 +54,8 @@ type External struct {
 var (
 	ErrAlone = errors.New("the data directory belongs to a node that ran alone: back it up with that " +
 		"configuration, then start the cluster from the backup (muster cluster init --backup)")
-	ErrClustered = errors.New("the data directory belongs to a node of a cluster, and is incomplete without the " +
-		"other nodes")
+	ErrClustered = errors.New("the data directory belongs to a node of a cluster, and is " +
+		"incomplete without the other nodes")
 )
 
 // clustered reports whether there are, or may be, replicas elsewhere.

@@ -197,8 +197,8 @@ func (c *consistentSnapshot) Records(ctx context.Context, shard int, after uint6
 	visit func(journal.Stored) error) error {
 	s := c.shards[shard]
 	if after > s.last || after+1 < s.first {
-		return fmt.Errorf("%w: asked for those of shard %d after %d, there are %d to %d", journal.ErrMissing, shard,
-			after,
+		return fmt.Errorf("%w: asked for those of shard %d after %d, there are %d to %d",
+			journal.ErrMissing, shard, after,
 			s.first, s.last)
 	}
 	err := c.walk(ctx, s, ">", after, func(r journal.Stored) error {

@@ -21,8 +21,8 @@ func (j *shardJournal) checkEnd(ctx context.Context, snapshot uint64) error {
 	log := j.engine.cfg.Log.With("stream", name)
 	switch {
 	case snapshot == 0 && end > 0 && first > 1:
-		return fmt.Errorf("%w: no snapshot is intact, and the journal %s starts with record %d", journal.ErrMissing,
-			name, first)
+		return fmt.Errorf("%w: no snapshot is intact, and the journal %s starts with record %d",
+			journal.ErrMissing, name, first)
 	case snapshot == 0 && end == 0 && acknowledged > 0:
 		return fmt.Errorf("%w: all %d records of the journal %s are missing", journal.ErrMissing, acknowledged, name)
 	case end < snapshot && j.engine.cfg.clustered(): // a majority is never behind a snapshot

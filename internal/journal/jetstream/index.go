@@ -13,8 +13,8 @@ import (
 // Timestamps do not show that: they are as coarse as the system's clock tick. Snapshots keep journals short, so reading
 // them takes little time.
 func (e *Engine) dropIndexes() error {
-	indexes, err := filepath.Glob(filepath.Join(e.cfg.Dir, "jetstream", "*", "streams", "MUSTER_SHARD_*", "msgs",
-		"index.db"))
+	indexes, err := filepath.Glob(filepath.Join(e.cfg.Dir, "jetstream", "*", "streams", "MUSTER_SHARD_*",
+		"msgs", "index.db"))
 	if err != nil {
 		return err
 	}

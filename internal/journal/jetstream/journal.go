@@ -138,8 +138,8 @@ func (j *shardJournal) stateWith(ctx context.Context, seq uint64) (jetstream.Str
 // checkRange reports whether a replay after this record can be complete.
 func checkRange(s jetstream.StreamState, after uint64) error {
 	if after+1 < s.FirstSeq || after > s.LastSeq {
-		return fmt.Errorf("%w: asked for those after %d, there are %d to %d", journal.ErrMissing, after, s.FirstSeq,
-			s.LastSeq)
+		return fmt.Errorf("%w: asked for those after %d, there are %d to %d",
+			journal.ErrMissing, after, s.FirstSeq, s.LastSeq)
 	}
 	return nil
 }

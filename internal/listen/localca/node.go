@@ -22,8 +22,8 @@ func Node(dir string, now func() time.Time) (*tls.Config, error) {
 	signer, err := directory(dir).signer()
 	if err != nil {
 		return nil, fmt.Errorf("local CA: %s: %w: all nodes of a cluster need the same CA: "+
-			"copy ca.pem and ca.key of another node, or prepare the data directories with muster cluster init", dir,
-			err)
+			"copy ca.pem and ca.key of another node, or prepare the data directories with muster cluster init",
+			dir, err)
 	}
 	if endsSoon(signer.ca, now()) { // Load would create a different CA on each node
 		return nil, fmt.Errorf("local CA: %s: the CA expires at %s: stop all nodes, delete ca.pem and ca.key of each, "+

@@ -200,8 +200,7 @@ func (v *Verifier) compare(c *claim, secret string, sum [sha256.Size]byte, buf *
 	if subtle.ConstantTimeCompare(buf.b, []byte(c.signature)) != 1 {
 		return fault.New(fault.InvalidSignature,
 			"The request signature we calculated does not match the signature you provided. Check your AWS Secret "+
-				"Access "+
-				"Key and signing method, and that no proxy changes the Host header or the path.")
+				"Access Key and signing method, and that no proxy changes the Host header or the path.")
 	}
 	if !cached {
 		v.signingKeys.put(c.accessKeyID, &c.scope, key)

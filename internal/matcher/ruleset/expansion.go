@@ -244,8 +244,8 @@ func (p *parser) levels(steps []step) {
 				"the steps of all expansions begin at more than %d different times: let some begin together", maxLevels)
 		}
 		if changes += countTargets(steps[:n]); changes > maxChanges {
-			p.fail(steps[0].path, "up to here the steps change a team or a rule %d times, more than %d: use fewer "+
-				"steps",
+			p.fail(steps[0].path, "up to here the steps change a team or a rule %d times, "+
+				"more than %d: use fewer steps",
 				changes, maxChanges)
 			return
 		}

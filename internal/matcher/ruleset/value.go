@@ -48,8 +48,8 @@ func (a Attribute) Check(v Value) error {
 	if v.Type == a.Type {
 		return nil
 	}
-	return fmt.Errorf("player attribute %s is declared as %s in the rule set: give %s, not %s", quoteless(a.Name),
-		a.Type,
+	return fmt.Errorf("player attribute %s is declared as %s in the rule set: give %s, not %s",
+		quoteless(a.Name), a.Type,
 		nameOf(fieldNames[:], a.Type), nameOf(fieldNames[:], v.Type))
 }
 

@@ -44,8 +44,8 @@ func (d *Driver) ticketFact(body any) {
 	switch e := body.(type) {
 	case *matchmaking.TicketStarted:
 		d.enter(&seeker{
-			id: e.ID, configuration: e.Configuration, players: e.Players, backfill: e.Backfill, session: e.GameSession,
-			started: e.At,
+			id: e.ID, configuration: e.Configuration, players: e.Players,
+			backfill: e.Backfill, session: e.GameSession, started: e.At,
 		})
 	case *matchmaking.TicketEnded:
 		d.end(e.ID, e.Status)
