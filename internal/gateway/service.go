@@ -36,8 +36,9 @@ type Service interface {
 	TerminateGameSession(
 		ctx context.Context, in *wire.TerminateGameSessionInput,
 	) (*wire.TerminateGameSessionOutput, error)
-	CreatePlayerSessions(ctx context.Context,
-		in *wire.CreatePlayerSessionsInput) (*wire.CreatePlayerSessionsOutput, error)
+	CreatePlayerSessions(
+		ctx context.Context, in *wire.CreatePlayerSessionsInput,
+	) (*wire.CreatePlayerSessionsOutput, error)
 	DescribePlayerSessions(
 		ctx context.Context, in *wire.DescribePlayerSessionsInput,
 	) (*wire.DescribePlayerSessionsOutput, error)
@@ -51,8 +52,9 @@ type Queues interface {
 	StartGameSessionPlacement(
 		ctx context.Context, in *wire.StartGameSessionPlacementInput,
 	) (*wire.StartGameSessionPlacementOutput, error)
-	StopGameSessionPlacement(ctx context.Context,
-		in *wire.StopGameSessionPlacementInput) (*wire.StopGameSessionPlacementOutput, error)
+	StopGameSessionPlacement(
+		ctx context.Context, in *wire.StopGameSessionPlacementInput,
+	) (*wire.StopGameSessionPlacementOutput, error)
 	// AwaitPlacement returns the placement when it is no longer PENDING.
 	AwaitPlacement(ctx context.Context, placementID string) (*wire.GameSessionPlacement, error)
 	// DescribeGameSessionPlacement returns the current placement.

@@ -15,13 +15,15 @@ type legacyAPI interface {
 	CreateGameSession(
 		context.Context, *gamelift.CreateGameSessionInput, ...option,
 	) (*gamelift.CreateGameSessionOutput, error)
-	CreatePlayerSessions(context.Context, *gamelift.CreatePlayerSessionsInput,
-		...option) (*gamelift.CreatePlayerSessionsOutput, error)
+	CreatePlayerSessions(
+		context.Context, *gamelift.CreatePlayerSessionsInput, ...option,
+	) (*gamelift.CreatePlayerSessionsOutput, error)
 	DescribeGameSessions(
 		context.Context, *gamelift.DescribeGameSessionsInput, ...option,
 	) (*gamelift.DescribeGameSessionsOutput, error)
-	DescribePlayerSessions(context.Context, *gamelift.DescribePlayerSessionsInput,
-		...option) (*gamelift.DescribePlayerSessionsOutput, error)
+	DescribePlayerSessions(
+		context.Context, *gamelift.DescribePlayerSessionsInput, ...option,
+	) (*gamelift.DescribePlayerSessionsOutput, error)
 }
 
 // An api has the operations of the SDK's client that this package uses.
@@ -31,8 +33,9 @@ type api interface {
 	DescribeFleetAttributes(
 		context.Context, *gamelift.DescribeFleetAttributesInput, ...option,
 	) (*gamelift.DescribeFleetAttributesOutput, error)
-	DescribeFleetLocationAttributes(context.Context, *gamelift.DescribeFleetLocationAttributesInput,
-		...option) (*gamelift.DescribeFleetLocationAttributesOutput, error)
+	DescribeFleetLocationAttributes(
+		context.Context, *gamelift.DescribeFleetLocationAttributesInput, ...option,
+	) (*gamelift.DescribeFleetLocationAttributesOutput, error)
 	DescribeFleetLocationUtilization(
 		context.Context, *gamelift.DescribeFleetLocationUtilizationInput, ...option,
 	) (*gamelift.DescribeFleetLocationUtilizationOutput, error)
@@ -42,8 +45,9 @@ type api interface {
 	SearchGameSessions(
 		context.Context, *gamelift.SearchGameSessionsInput, ...option,
 	) (*gamelift.SearchGameSessionsOutput, error)
-	UpdateGameSession(context.Context, *gamelift.UpdateGameSessionInput,
-		...option) (*gamelift.UpdateGameSessionOutput, error)
+	UpdateGameSession(
+		context.Context, *gamelift.UpdateGameSessionInput, ...option,
+	) (*gamelift.UpdateGameSessionOutput, error)
 	TerminateGameSession(
 		context.Context, *gamelift.TerminateGameSessionInput, ...option,
 	) (*gamelift.TerminateGameSessionOutput, error)
@@ -51,8 +55,9 @@ type api interface {
 	StartGameSessionPlacement(
 		context.Context, *gamelift.StartGameSessionPlacementInput, ...option,
 	) (*gamelift.StartGameSessionPlacementOutput, error)
-	StopGameSessionPlacement(context.Context, *gamelift.StopGameSessionPlacementInput,
-		...option) (*gamelift.StopGameSessionPlacementOutput, error)
+	StopGameSessionPlacement(
+		context.Context, *gamelift.StopGameSessionPlacementInput, ...option,
+	) (*gamelift.StopGameSessionPlacementOutput, error)
 	DescribeGameSessionPlacement(
 		context.Context, *gamelift.DescribeGameSessionPlacementInput, ...option,
 	) (*gamelift.DescribeGameSessionPlacementOutput, error)
