@@ -51,6 +51,9 @@ func decodeOutcome(data []byte) (answer any, seq uint64, err error) {
 	if err != nil {
 		return nil, 0, lost(err)
 	}
+	if kind != answered && refused == nil { // an answer and a reason for having none
+		return nil, 0, lost(errMalformed)
+	}
 	switch kind {
 	case notDone:
 		refused = because(refused, shard.ErrNotDone)

@@ -56,12 +56,26 @@ func TestMalformedOutcomes(t *testing.T) {
 			t.Errorf("%d bytes: got %v", n, err)
 		}
 	}
+	for _, kind := range []byte{notDone, unknown, unknown + 1} {
+		answer, _, err := decodeOutcome(answerOfKind(kind))
+		if answer != nil || !errors.Is(err, shard.ErrOutcomeUnknown) {
+			t.Errorf("an answer and outcome %d: got %v, %v", kind, answer, err)
+		}
+	}
+}
+
+// answerOfKind returns an outcome with an answer and the given byte for the outcome.
+func answerOfKind(kind byte) []byte {
+	data := appendOutcome(nil, &fleet.GameSession{ID: "g"}, 1, nil)
+	data[1] = kind // behind the record's number of one byte
+	return data
 }
 
 func FuzzOutcome(f *testing.F) {
 	f.Add(appendOutcome(nil, nil, 1, nil))
 	f.Add(appendOutcome(nil, &fleet.GameSession{ID: "g"}, 1<<40, nil))
 	f.Add(appendOutcome(nil, nil, 7, fault.Internal(shard.ErrNotDone)))
+	f.Add(answerOfKind(notDone))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		answer, seq, err := decodeOutcome(data)
 		if errors.Is(err, shard.ErrOutcomeUnknown) {
