@@ -137,17 +137,18 @@ func TestCutJournal(t *testing.T) {
 			if n := w.kept(t, s); n != w.made-c.records {
 				t.Errorf("%d aliases of %d are there, %d records were damaged", n, w.made, c.records)
 			}
+			s.Kill() // after which its log is complete
 			told := s.Log.Says("level=ERROR", recordsAreMissing,
 				fmt.Sprintf("first_missing=%d last_missing=%d", first, last))
 			if told != (c.records > 0) || told != s.Log.Says(recordsAreMissing) {
 				t.Errorf("the log is wrong about records %d to %d\n%s", first, last, s.Log.Tail())
 			}
+			n := w.kept(t, s)
 			s.Kill()
-			if n := w.kept(t, s); n != w.made-c.records || s.Log.Says(recordsAreMissing) {
+			if n != w.made-c.records || s.Log.Says(recordsAreMissing) {
 				t.Errorf("%d aliases of %d are there at the second start, and the log says\n%s", n, w.made-c.records,
 					s.Log.Tail())
 			}
-			s.Kill()
 		})
 	}
 	t.Run("everything", func(t *testing.T) {
@@ -193,15 +194,16 @@ func TestDamagedSnapshot(t *testing.T) {
 		s := w.damaged(t, func(s store) {
 			s.Change(records, func(data []byte, all []damage.Message) []byte { return data[:all[len(all)-60].Offset] })
 		})
-		if n := w.kept(t, s); n >= w.made || !s.Log.Says("level=ERROR", endIsMissing) ||
-			!s.Log.Says("level=ERROR", recordsAreMissing) {
+		n := w.kept(t, s)
+		s.Kill() // after which its log is complete
+		if n >= w.made || !s.Log.Says("level=ERROR", endIsMissing) || !s.Log.Says("level=ERROR", recordsAreMissing) {
 			t.Errorf("%d aliases of %d are there\n%s", n, w.made, s.Log.Tail())
 		}
+		n = w.kept(t, s)
 		s.Kill()
-		if n := w.kept(t, s); n >= w.made || s.Log.Says(recordsAreMissing) {
+		if n >= w.made || s.Log.Says(recordsAreMissing) {
 			t.Errorf("%d aliases of %d are there at the second start\n%s", n, w.made, s.Log.Tail())
 		}
-		s.Kill()
 	})
 	w.service.start(w.ctx)
 	w.service.Stop()
@@ -222,8 +224,8 @@ func (w *wreck) whole(t *testing.T, harm func(store)) {
 	if n := w.kept(t, s); n != w.made {
 		t.Errorf("%d aliases of %d are there", n, w.made)
 	}
+	s.Kill() // after which its log is complete
 	if !s.Log.Says("level=ERROR", snapshotIsDamaged) || s.Log.Says(recordsAreMissing) {
 		t.Errorf("the log does not say what was wrong\n%s", s.Log.Tail())
 	}
-	s.Kill()
 }
